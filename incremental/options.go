@@ -1,0 +1,33 @@
+package incremental
+
+import (
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Options say what is asked of an Engine and what it may assume.
+type Options struct {
+	Levels   []verdict.Level
+	Initial  record.Initial
+	Coverage record.Coverage
+	Clock    record.Clock
+	Sessions record.Sessions
+	MaxSkew  int64 // nanoseconds; bounds the difference of any two clocks
+	// MaxTransaction bounds end-start of any transaction, in nanoseconds: what
+	// was not written that long after a read ended will not be. 0: unbounded,
+	// candidates close at Close only.
+	MaxTransaction int64
+	// Conflicts is the solver's budget per Tick or Close; 0 means the default.
+	Conflicts int
+	// MaxViolations bounds the violations reported per level with their
+	// evidence by Close; 0 means all.
+	MaxViolations int
+	// Online: edges are known as soon as they are proved and Tick reports as
+	// the stream goes. Otherwise all is done by Close, which is faster.
+	Online bool
+}
+
+// Output is what a Tick found, in an order that depends on the input alone.
+type Output struct {
+	Violations []verdict.Violation
+}

@@ -1,0 +1,272 @@
+// Package verdict holds what the engine says: levels, outcomes, edges with
+// their reasons, and violations. It is all of the engine that package alerts
+// may import. Transactions are named by TxnID, the dense number the engine gave
+// them in the order of Step; whoever fed the engine keeps the records.
+package verdict
+
+import "fmt"
+
+// TxnID numbers the transactions of one engine in the order they were stepped,
+// from 0.
+type TxnID uint32
+
+// NoTxn stands for no transaction: the initial state, or a writer not seen.
+const NoTxn = ^TxnID(0)
+
+// Level is an isolation level; design 2.2.
+type Level uint8
+
+// The levels, from weak to strong. SER and StrongSI are incomparable.
+const (
+	RC Level = iota
+	RA
+	CC
+	G1
+	PC
+	SI
+	StrongSI
+	SER
+	SSER
+	LIN
+	numLevels
+)
+
+var levelNames = [...]string{"rc", "ra", "cc", "g1", "pc", "si", "strong-si", "ser", "sser", "lin"}
+
+func (l Level) String() string {
+	if l < numLevels {
+		return levelNames[l]
+	}
+	return fmt.Sprintf("level(%d)", uint8(l))
+}
+
+// ParseLevel is the inverse of String.
+func ParseLevel(s string) (Level, bool) {
+	for i, n := range levelNames {
+		if n == s {
+			return Level(i), true
+		}
+	}
+	return 0, false
+}
+
+// Levels lists every level.
+func Levels() []Level {
+	out := make([]Level, numLevels)
+	for i := range out {
+		out[i] = Level(i)
+	}
+	return out
+}
+
+// directlyWeaker[l] are the levels that l implies at once; Implies is its
+// closure. Design 3: sser => ser => si => pc => cc => ra => rc => g1 and
+// sser => strong-si => si. LIN is of another kind and implies nothing here.
+var directlyWeaker = [numLevels][]Level{
+	SSER: {SER, StrongSI}, SER: {SI}, StrongSI: {SI}, SI: {PC}, PC: {CC}, CC: {RA}, RA: {RC}, RC: {G1},
+}
+
+// Implies tells whether every history that satisfies l satisfies m as well.
+func (l Level) Implies(m Level) bool {
+	if l == m {
+		return true
+	}
+	for _, w := range directlyWeaker[l] {
+		if w.Implies(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// Maximal returns those of ls that no other level of ls implies, in order.
+func Maximal(ls []Level) []Level {
+	var out []Level
+	for _, l := range ls {
+		top := true
+		for _, m := range ls {
+			if m != l && m.Implies(l) {
+				top = false
+			}
+		}
+		if top {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// Outcome is what is known of a level: "don't know" is an answer.
+type Outcome uint8
+
+// The outcomes. Unknown is never reported as satisfied.
+const (
+	Satisfied Outcome = iota
+	Violated
+	Unknown
+	NotApplicable
+)
+
+var outcomeNames = [...]string{"satisfied", "violated", "unknown", "not-applicable"}
+
+func (o Outcome) String() string { return outcomeNames[o] }
+
+// Reason says why an outcome is Unknown; a closed set.
+type Reason uint8
+
+// The reasons, weakest first: where several apply the largest is reported.
+const (
+	NoReason   Reason = iota
+	NotChecked        // the history has what is not checked yet
+	Forgotten         // what would decide it was given up
+	Conflicts         // the solver's budget ended
+	Memory
+	Timeout
+)
+
+var reasonNames = [...]string{"", "not-checked", "forgotten", "conflicts", "memory", "timeout"}
+
+func (r Reason) String() string { return reasonNames[r] }
+
+// EdgeType is the kind of a dependency.
+type EdgeType uint8
+
+// The dependencies of Adya's graphs, session order and real-time order.
+const (
+	SO EdgeType = iota // session order
+	RT                 // real-time order: From ended before To started
+	WR                 // read-from: To read what From wrote
+	WW                 // version order: To's version of Key follows From's
+	RW                 // anti-dependency: From read a version that To's follows
+)
+
+var edgeTypeNames = [...]string{"so", "rt", "wr", "ww", "rw"}
+
+func (t EdgeType) String() string { return edgeTypeNames[t] }
+
+// Why says how an edge is known; a closed set.
+type Why uint8
+
+// The reasons of edges.
+const (
+	// BySession: From precedes To in their session.
+	BySession Why = iota
+	// ByClock: From's end lies before To's start by more than the skew.
+	ByClock
+	// ByValue: the value read names its writer.
+	ByValue
+	// ByOverwrite: To read From's version (or, for RW, the version that From
+	// read) and overwrote it; nothing fits between.
+	ByOverwrite
+	// ByInitial: what From read is the initial version, the first of all.
+	ByInitial
+	// ByOrder: the opposite version order would close the cycle in Because.
+	ByOrder
+	// ByCase: one case of an order that is not known; the other case is
+	// another branch of the violation.
+	ByCase
+)
+
+var whyNames = [...]string{"session", "clock", "value", "overwrite", "initial", "order", "case"}
+
+func (w Why) String() string { return whyNames[w] }
+
+// Edge is a dependency between two transactions and the reason it is known.
+type Edge struct {
+	From, To TxnID
+	Type     EdgeType
+	Key      string // empty for SO and RT
+	Why      Why
+	// Because is, for ByOrder edges in an explanation, the cycle that the
+	// opposite version order would close; nil when it is not spelled out.
+	Because []Edge
+}
+
+// Kind is what kind of violation was found; a closed set.
+type Kind uint8
+
+// The kinds. The first group are the read anomalies of Read Consistency and
+// INT, found in one transaction and its writer; Divergence is MTC's: two
+// transactions read one version and both overwrote it; Cycle is a cycle of
+// known edges; Unsatisfiable means that every choice of the remaining version
+// orders closes some cycle.
+const (
+	ThinAirRead Kind = iota
+	AbortedRead
+	FutureRead
+	NotMyLastWrite
+	NotMyOwnWrite
+	IntermediateRead
+	NonRepeatableRead
+	Divergence
+	Cycle
+	Unsatisfiable
+)
+
+var kindNames = [...]string{"thin-air-read", "aborted-read", "future-read", "not-my-last-write", "not-my-own-write",
+	"intermediate-read", "non-repeatable-reads", "divergence", "cycle", "unsatisfiable"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Violation is one proved breach.
+type Violation struct {
+	Kind Kind
+	// Level is the weakest level, of those the engine was asked for, that is
+	// proved broken.
+	Level Level
+	// Txns are the transactions that take part, the reader first for read
+	// anomalies, in the order of the cycle for cycles.
+	Txns []TxnID
+	// Key and Read locate a read anomaly or a divergence: the operation at
+	// index Read of Txns[0] is the offending read. Read is -1 otherwise.
+	Key  string
+	Read int
+	// Cycle closes: Cycle[i].To == Cycle[i+1].From, around. Empty for read
+	// anomalies and Unsatisfiable.
+	Cycle []Edge
+	// Cases are, for Unsatisfiable, the cycles that the choices run into.
+	Cases [][]Edge
+	// Evidence are transactions sufficient to prove it: their records alone,
+	// read with partial coverage (or complete for ThinAirRead), are violated.
+	// It contains Txns. Sorted.
+	Evidence []TxnID
+	// ClockDependent: the proof needs the recorded times.
+	ClockDependent bool
+}
+
+// Result is what is known of one level.
+type Result struct {
+	Level      Level
+	Outcome    Outcome
+	Reason     Reason  // for Unknown
+	Decided    float64 // for Unknown: the share that was decided, 0 to 1
+	Count      int     // for Unknown: how many operations, transactions or constraints were not
+	Violations []Violation
+	// RealTimeOnly: satisfied, but an order kept to the clocks is not; a note.
+	RealTimeOnly bool
+	// NoTimes: a real-time level was asked of a history without times, so that
+	// real-time order is empty.
+	NoTimes bool
+	// Partial: complete only under the assumptions named in docs/soundness.md.
+	Partial bool
+	// Order is the proof of a satisfied verdict in batch: for SER and SSER the
+	// included transactions in serial order; for SI and StrongSI, start and
+	// commit events.
+	Order []Event
+	Stats Stats
+}
+
+// Event is one step of a satisfied verdict's proof. For SER every transaction
+// occurs once with Commit set; for SI once without (its start) and once with.
+type Event struct {
+	Txn    TxnID
+	Commit bool
+}
+
+// Stats count the engine's work for one level.
+type Stats struct {
+	Constraints int `json:"constraints"` // undecided block pairs that were made
+	Pruned      int `json:"pruned"`      // of these, decided by reachability
+	Residual    int `json:"residual"`    // of these, left to completion and solver
+	Conflicts   int `json:"conflicts"`   // of the solver
+}

@@ -1,0 +1,239 @@
+// Package record holds the values that every other package speaks of: the
+// transaction as a client saw it, its micro-operations, and the header that
+// says how a history is to be read. It imports nothing of ours and does no I/O;
+// bytes become records in ingest/codec.
+//
+// A transaction is what one client did between begin and the answer to its
+// commit:
+//
+//	Transaction{DB: "orders", Session: "api-3/7", Seq: 42, ID: "api-3/7#42",
+//	    Start: 1732160000123456789, End: 1732160000125000000, HasTimes: true,
+//	    Status: Committed,
+//	    Ops: []Op{{Kind: Read, Key: "acct:1", Value: Int(100)},
+//	              {Kind: Write, Key: "acct:1", Value: Int(90)}}}
+package record
+
+import "fmt"
+
+// DefaultDB is the history a record belongs to when it names none.
+const DefaultDB = "default"
+
+// Status is the outcome of a transaction as its client learned it.
+type Status uint8
+
+// The outcomes.
+const (
+	// Committed: the database said so.
+	Committed Status = iota
+	// Aborted: the transaction definitely did not take effect.
+	Aborted
+	// Unknown: the client never learned; it may take effect at any later time.
+	Unknown
+)
+
+var statusNames = [...]string{"committed", "aborted", "unknown"}
+
+func (s Status) String() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return fmt.Sprintf("status(%d)", uint8(s))
+}
+
+// ParseStatus is the inverse of String.
+func ParseStatus(s string) (Status, bool) {
+	for i, n := range statusNames {
+		if n == s {
+			return Status(i), true
+		}
+	}
+	return 0, false
+}
+
+// OpKind says what a micro-operation does.
+type OpKind uint8
+
+// The micro-operations, as Jepsen names them, and Vbox's predicate forms.
+const (
+	Read           OpKind = iota // "r": Key had Value
+	Write                        // "w": Key is given Value (Null deletes)
+	Append                       // "append": Value is added to the list at Key
+	PredicateRead                // "rp": the rows of table Key matching Where were Value (an Object)
+	PredicateWrite               // "wp": the rows of table Key matching Where got Value (an Object)
+)
+
+var opNames = [...]string{"r", "w", "append", "rp", "wp"}
+
+func (k OpKind) String() string {
+	if int(k) < len(opNames) {
+		return opNames[k]
+	}
+	return fmt.Sprintf("op(%d)", uint8(k))
+}
+
+// ParseOpKind is the inverse of String.
+func ParseOpKind(s string) (OpKind, bool) {
+	for i, n := range opNames {
+		if n == s {
+			return OpKind(i), true
+		}
+	}
+	return 0, false
+}
+
+// Op is one micro-operation, in program order within its transaction.
+type Op struct {
+	Kind  OpKind
+	Key   string // the object; for predicate operations the table
+	Value Value  // what was read or written; rows for predicate operations
+	Where string // the predicate's text, empty for all others
+}
+
+// Transaction is one transaction as its client saw it.
+type Transaction struct {
+	DB      string // the history it belongs to; never empty once decoded
+	Session string // transactions of a session follow each other
+	Seq     int64  // place in the session, counting aborted ones; meaningful if HasSeq
+	ID      string // unique in its history
+	// Start and End are the client's clock at begin and at the commit's
+	// answer, in nanoseconds; meaningful if HasTimes, and then Start <= End.
+	Start, End int64
+	HasSeq     bool
+	HasTimes   bool
+	Status     Status
+	Ops        []Op
+}
+
+// Initial says what a key holds before anybody wrote it.
+type Initial uint8
+
+// The possibilities of `--initial`.
+const (
+	// InitialAny: one unknown initial version per key, a candidate only for
+	// values that nobody else wrote.
+	InitialAny Initial = iota
+	// InitialAbsent: every key starts as Null.
+	InitialAbsent
+	// InitialZero: every key starts as the integer 0.
+	InitialZero
+)
+
+var initialNames = [...]string{"any", "absent", "zero"}
+
+func (i Initial) String() string { return initialNames[i] }
+
+// ParseInitial is the inverse of String.
+func ParseInitial(s string) (Initial, bool) {
+	for i, n := range initialNames {
+		if n == s {
+			return Initial(i), true
+		}
+	}
+	return 0, false
+}
+
+// Clock says what the recorded times may be used for.
+type Clock uint8
+
+// The possibilities of `--clock`; design 4, "Clocks".
+const (
+	// ClockPrune uses times to cut work and never to change a verdict.
+	ClockPrune Clock = iota
+	// ClockEnforce makes real-time order part of the level: ser is read as
+	// sser and si as strong-si.
+	ClockEnforce
+	// ClockIgnore uses no times at all.
+	ClockIgnore
+)
+
+var clockNames = [...]string{"prune", "enforce", "ignore"}
+
+func (c Clock) String() string { return clockNames[c] }
+
+// ParseClock is the inverse of String.
+func ParseClock(s string) (Clock, bool) {
+	for i, n := range clockNames {
+		if n == s {
+			return Clock(i), true
+		}
+	}
+	return 0, false
+}
+
+// Coverage says whether the input holds every write since the initial state.
+type Coverage uint8
+
+// The possibilities of `coverage`.
+const (
+	// CoverageComplete: a value that nobody wrote is thin air.
+	CoverageComplete Coverage = iota
+	// CoveragePartial: such a value belongs to a writer that was not seen.
+	CoveragePartial
+)
+
+var coverageNames = [...]string{"complete", "partial"}
+
+func (c Coverage) String() string { return coverageNames[c] }
+
+// ParseCoverage is the inverse of String.
+func ParseCoverage(s string) (Coverage, bool) {
+	for i, n := range coverageNames {
+		if n == s {
+			return Coverage(i), true
+		}
+	}
+	return 0, false
+}
+
+// Sessions says whether session order is part of the levels.
+type Sessions uint8
+
+// The possibilities of `--sessions`.
+const (
+	SessionsKeep   Sessions = iota // as PolySI, dbcop, AWDIT and Cobra have it
+	SessionsIgnore                 // as Elle has it
+)
+
+var sessionsNames = [...]string{"keep", "ignore"}
+
+func (s Sessions) String() string { return sessionsNames[s] }
+
+// ParseSessions is the inverse of String.
+func ParseSessions(s string) (Sessions, bool) {
+	for i, n := range sessionsNames {
+		if n == s {
+			return Sessions(i), true
+		}
+	}
+	return 0, false
+}
+
+// Header is the line a history file may open with: what a reader must assume
+// to judge it. A nil field is not stated.
+type Header struct {
+	Initial  *Initial
+	Sessions *Sessions
+	Clock    *Clock
+	MaxSkew  *int64 // nanoseconds
+	Coverage *Coverage
+}
+
+// Position says where a record came from, for messages that a person can act
+// on: a file and line, or a topic, partition and offset.
+type Position struct {
+	Source    string // file name, "-" for standard input, or topic
+	Kafka     bool
+	Partition int
+	Offset    int64 // Kafka offset, or byte offset of the line in a file
+	Line      int64 // 1-based line of a file; 0 for Kafka
+}
+
+func (p Position) String() string {
+	if p.Kafka {
+		return fmt.Sprintf("%s/%d@%d", p.Source, p.Partition, p.Offset)
+	}
+	if p.Line > 0 {
+		return fmt.Sprintf("%s:%d", p.Source, p.Line)
+	}
+	return p.Source
+}
