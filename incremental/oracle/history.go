@@ -1,0 +1,120 @@
+package oracle
+
+import "github.com/isowatch/isowatch/ingest/record"
+
+// A set of transactions or keys, by index.
+type set uint32
+
+func (s set) has(i int) bool { return s&(1<<i) != 0 }
+func (s set) with(i int) set { return s | 1<<i }
+
+// history is what was recorded, prepared for the searches.
+type history struct {
+	txns []record.Transaction
+	opt  Options
+
+	keys     map[string]int // key -> its place in a state
+	appended set            // keys that somebody appends to
+	writes   []set          // per transaction, the keys it writes or appends to
+	touches  []set          // per transaction, all its keys
+
+	// unseen are, per key, the values that were read and that a transaction
+	// which was not seen may have written. Empty under complete coverage.
+	unseen [][]record.Value
+}
+
+func newHistory(txns []record.Transaction, opt Options) *history {
+	h := &history{txns: txns, opt: opt, keys: map[string]int{}}
+	h.writes = make([]set, len(txns))
+	h.touches = make([]set, len(txns))
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			k, known := h.keys[op.Key]
+			if !known {
+				k = len(h.keys)
+				h.keys[op.Key] = k
+			}
+			h.touches[i] = h.touches[i].with(k)
+			if op.Kind != record.Read {
+				h.writes[i] = h.writes[i].with(k)
+			}
+			if op.Kind == record.Append {
+				h.appended = h.appended.with(k)
+			}
+		}
+	}
+	h.unseen = make([][]record.Value, len(h.keys))
+	if opt.Coverage == record.CoveragePartial {
+		for i := range txns {
+			for _, op := range txns[i].Ops {
+				if op.Kind == record.Read && !h.writtenByOther(i, op.Key, op.Value) {
+					k := h.keys[op.Key]
+					h.unseen[k] = append(h.unseen[k], op.Value)
+				}
+			}
+		}
+	}
+	return h
+}
+
+// writtenByOther tells whether a transaction other than t, of whatever outcome,
+// writes that value to that key, be it overwritten at once.
+func (h *history) writtenByOther(t int, key string, v record.Value) bool {
+	for i := range h.txns {
+		if i == t {
+			continue
+		}
+		for _, op := range h.txns[i].Ops {
+			if op.Kind == record.Write && op.Key == key && op.Value == v {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// choices are the sets of transactions that may have taken effect: the
+// committed ones, with every subset of the unknown ones.
+func (h *history) choices() []set {
+	var committed set
+	var unknown []int
+	for i, t := range h.txns {
+		switch t.Status {
+		case record.Committed:
+			committed = committed.with(i)
+		case record.Unknown:
+			unknown = append(unknown, i)
+		}
+	}
+	var out []set
+	for pick := 0; pick < 1<<len(unknown); pick++ {
+		s := committed
+		for b, i := range unknown {
+			if pick&(1<<b) != 0 {
+				s = s.with(i)
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// before are, per transaction, those that must have committed before it starts:
+// by session order, and by real-time order if that is asked for.
+func (h *history) before(realTime bool) []set {
+	out := make([]set, len(h.txns))
+	for j, s := range h.txns {
+		for i, t := range h.txns {
+			if i == j || t.Status == record.Unknown {
+				continue // an unknown outcome may take effect at any later time
+			}
+			if h.opt.Sessions == record.SessionsKeep && t.Session == s.Session && i < j {
+				out[j] = out[j].with(i)
+			}
+			if realTime && t.HasTimes && s.HasTimes && t.End+h.opt.MaxSkew < s.Start {
+				out[j] = out[j].with(i)
+			}
+		}
+	}
+	return out
+}

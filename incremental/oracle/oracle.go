@@ -1,0 +1,120 @@
+package oracle
+
+import (
+	"fmt"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Options say what may be assumed of a history; the zero value is an unknown
+// initial state, complete coverage, sessions kept, and clocks that matter only
+// to sser and strong-si.
+type Options struct {
+	Initial  record.Initial
+	Coverage record.Coverage
+	Sessions record.Sessions
+	Clock    record.Clock
+	MaxSkew  int64 // nanoseconds
+}
+
+// FromHeader are the options that a history's header states; what it leaves
+// open is the zero value.
+func FromHeader(h record.Header) Options {
+	var o Options
+	if h.Initial != nil {
+		o.Initial = *h.Initial
+	}
+	if h.Coverage != nil {
+		o.Coverage = *h.Coverage
+	}
+	if h.Sessions != nil {
+		o.Sessions = *h.Sessions
+	}
+	if h.Clock != nil {
+		o.Clock = *h.Clock
+	}
+	if h.MaxSkew != nil {
+		o.MaxSkew = *h.MaxSkew
+	}
+	return o
+}
+
+// A judge searches one level for an execution that explains the history. The
+// events it returns are a witness where the level has one that the replay
+// checker understands, else nil.
+type judge func(h *history) ([]verdict.Event, bool)
+
+// judges has the levels that can be judged; new levels are added here.
+var judges = map[verdict.Level]judge{
+	verdict.SSER:     func(h *history) ([]verdict.Event, bool) { return h.serial(true) },
+	verdict.SER:      func(h *history) ([]verdict.Event, bool) { return h.serial(h.opt.Clock == record.ClockEnforce) },
+	verdict.StrongSI: func(h *history) ([]verdict.Event, bool) { return h.interleave(true, true) },
+	verdict.SI: func(h *history) ([]verdict.Event, bool) {
+		return h.interleave(true, h.opt.Clock == record.ClockEnforce)
+	},
+	verdict.PC: func(h *history) ([]verdict.Event, bool) { return h.interleave(false, false) },
+}
+
+// Levels lists the levels that the oracle judges, in the order of verdict.
+func Levels() []verdict.Level {
+	var out []verdict.Level
+	for _, l := range verdict.Levels() {
+		if judges[l] != nil {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// Supported tells why a history is beyond the oracle, or returns nil.
+func Supported(txns []record.Transaction, opt Options) error {
+	if len(txns) > 16 {
+		return fmt.Errorf("oracle: %d transactions are too many to try every order; use at most 16, better 6", len(txns))
+	}
+	for _, t := range txns {
+		for i, op := range t.Ops {
+			switch op.Kind {
+			case record.PredicateRead, record.PredicateWrite:
+				return fmt.Errorf("oracle: %s, operation %d: predicates are not judged", t.ID, i)
+			case record.Append:
+				if opt.Coverage == record.CoveragePartial {
+					return fmt.Errorf("oracle: %s, operation %d: lists are judged under complete coverage only", t.ID, i)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Check judges a history at every level of Levels. Transactions of one session
+// stand in session order. It panics on what is not Supported, as only tests
+// call it.
+func Check(txns []record.Transaction, opt Options) map[verdict.Level]bool {
+	out := make(map[verdict.Level]bool, len(judges))
+	for _, l := range Levels() {
+		_, out[l] = Explain(l, txns, opt)
+	}
+	return out
+}
+
+// Holds judges one level of Levels.
+func Holds(l verdict.Level, txns []record.Transaction, opt Options) bool {
+	_, ok := Explain(l, txns, opt)
+	return ok
+}
+
+// Explain judges one level of Levels and returns, if it holds, an execution
+// that shows so: for ser and sser each included transaction once, with Commit
+// set; for si, strong-si and pc its start and its commit; for the other levels
+// nil. Event.Txn indexes txns.
+func Explain(l verdict.Level, txns []record.Transaction, opt Options) ([]verdict.Event, bool) {
+	if err := Supported(txns, opt); err != nil {
+		panic(err)
+	}
+	j := judges[l]
+	if j == nil {
+		panic(fmt.Sprintf("oracle: level %v is not judged; use one of %v", l, Levels()))
+	}
+	return j(newHistory(txns, opt))
+}

@@ -1,0 +1,146 @@
+package oracle
+
+import "github.com/isowatch/isowatch/ingest/record"
+
+// origin says where the value that a key holds comes from.
+type origin uint8
+
+const (
+	// known: a seen transaction wrote it, or it is a stated initial value.
+	known origin = iota
+	// open: an initial value that nobody has read yet; the first read tells.
+	open
+	// foreign: an unstated initial value, or one of a transaction not seen.
+	foreign
+)
+
+// cell is what one key holds.
+type cell struct {
+	value record.Value
+	from  origin
+}
+
+// state is what the imaginary database holds, by key.
+type state []cell
+
+func (h *history) initial() state {
+	s := make(state, len(h.keys))
+	for k := range s {
+		switch {
+		case h.appended.has(k):
+			s[k] = cell{record.Null, known}
+		case h.opt.Initial == record.InitialAny:
+			s[k] = cell{record.Null, open}
+		case h.opt.Initial == record.InitialZero:
+			s[k] = cell{record.Int(0), known}
+		}
+	}
+	return s
+}
+
+func (s state) clone() state { return append(state(nil), s...) }
+
+// text identifies a state.
+func (s state) text(b []byte) []byte {
+	for _, c := range s {
+		b = append(b, '0'+byte(c.from))
+		b = c.value.AppendJSON(b)
+		b = append(b, ' ')
+	}
+	return b
+}
+
+// answers tells whether the database, holding s, would have answered each read
+// of transaction t as recorded. Reading an open cell settles it, in s.
+func (h *history) answers(t int, s state) bool {
+	own := make(state, len(s)) // what t itself made of the keys it wrote
+	var wrote set
+	for _, op := range h.txns[t].Ops {
+		k := h.keys[op.Key]
+		switch op.Kind {
+		case record.Write:
+			own[k] = cell{op.Value, known}
+			wrote = wrote.with(k)
+		case record.Append:
+			if !wrote.has(k) {
+				own[k] = s[k]
+			}
+			own[k] = cell{appended(own[k].value, op.Value), known}
+			wrote = wrote.with(k)
+		case record.Read:
+			if wrote.has(k) {
+				if h.normal(k, own[k].value) != h.normal(k, op.Value) {
+					return false
+				}
+				continue
+			}
+			if s[k].from != known && h.writtenByOther(t, op.Key, op.Value) {
+				return false
+			}
+			if s[k].from == open {
+				s[k] = cell{op.Value, foreign}
+			}
+			if h.normal(k, s[k].value) != h.normal(k, op.Value) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// commit makes transaction t's writes part of s. Only the last write of a key
+// remains.
+func (h *history) commit(t int, s state) {
+	for _, op := range h.txns[t].Ops {
+		k := h.keys[op.Key]
+		switch op.Kind {
+		case record.Write:
+			s[k] = cell{op.Value, known}
+		case record.Append:
+			s[k] = cell{appended(s[k].value, op.Value), known}
+		}
+	}
+}
+
+// normal makes the two ways of writing an empty list the same.
+func (h *history) normal(k int, v record.Value) record.Value {
+	if h.appended.has(k) && v.Kind == record.KindList && v.Text == "[]" {
+		return record.Null
+	}
+	return v
+}
+
+// appended is the list with one element more; what is no list counts as empty.
+func appended(list, element record.Value) record.Value {
+	text := []byte("[")
+	if list.Kind == record.KindList && list.Text != "[]" {
+		text = append(text[:0], list.Text[:len(list.Text)-1]...)
+		text = append(text, ',')
+	}
+	text = element.AppendJSON(text)
+	return record.Value{Kind: record.KindList, Text: string(append(text, ']'))}
+}
+
+// foreignCommits are the states that s may have become, itself included, by
+// commits of unseen transactions just before transaction t starts. Only keys
+// that t touches matter: what happens to another key may as well happen later.
+// The keys in busy have a running writer that such a commit would collide with.
+func (h *history) foreignCommits(t int, s state, busy set) []state {
+	out := []state{s}
+	for k := range s {
+		if !h.touches[t].has(k) || busy.has(k) {
+			continue
+		}
+		for _, base := range out { // those made so far; range sees no later ones
+			for _, v := range h.unseen[k] {
+				if base[k] == (cell{v, foreign}) {
+					continue
+				}
+				n := base.clone()
+				n[k] = cell{v, foreign}
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
