@@ -19,6 +19,7 @@
 //   - cc, ra, rc, g1: there is a choice of a writer for each read and a commit
 //     order as the axioms of Biswas and Enea (OOPSLA 2019) and Adya's G1 ask
 //     for; see axioms.go.
+//   - lin: sser without sessions, of transactions on one key each.
 //
 // # What is assumed of values nobody wrote
 //

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -45,7 +46,7 @@ func FromHeader(h record.Header) Options {
 // checker understands, else nil.
 type judge func(h *history) ([]verdict.Event, bool)
 
-// judges has the levels that can be judged; new levels are added here.
+// judges has every level.
 var judges = map[verdict.Level]judge{
 	verdict.SSER:     func(h *history) ([]verdict.Event, bool) { return h.serial(true) },
 	verdict.SER:      func(h *history) ([]verdict.Event, bool) { return h.serial(h.opt.Clock == record.ClockEnforce) },
@@ -54,13 +55,40 @@ var judges = map[verdict.Level]judge{
 		return h.interleave(true, h.opt.Clock == record.ClockEnforce)
 	},
 	verdict.PC: func(h *history) ([]verdict.Event, bool) { return h.interleave(false, false) },
+	verdict.CC: axioms(visibleByPath),
+	verdict.RA: axioms(visibleAtOnce),
+	verdict.RC: axioms(visibleByReads),
+	verdict.G1: axioms(visibleNever),
+	verdict.LIN: func(h *history) ([]verdict.Event, bool) {
+		alone := *h
+		alone.opt.Sessions = record.SessionsIgnore
+		return alone.serial(true)
+	},
 }
 
-// Levels lists the levels that the oracle judges, in the order of verdict.
-func Levels() []verdict.Level {
+// Levels lists the levels that the oracle judges a history at, in the order of
+// verdict: lin only if every transaction keeps to one key, and the levels that
+// are defined by axioms only if there are no lists.
+func Levels(txns []record.Transaction) []verdict.Level {
+	oneKey, lists := true, false
+	for _, t := range txns {
+		for _, op := range t.Ops {
+			oneKey = oneKey && op.Key == t.Ops[0].Key
+			lists = lists || op.Kind == record.Append
+		}
+	}
 	var out []verdict.Level
 	for _, l := range verdict.Levels() {
-		if judges[l] != nil {
+		switch l {
+		case verdict.LIN:
+			if oneKey {
+				out = append(out, l)
+			}
+		case verdict.CC, verdict.RA, verdict.RC, verdict.G1:
+			if !lists {
+				out = append(out, l)
+			}
+		default:
 			out = append(out, l)
 		}
 	}
@@ -92,7 +120,7 @@ func Supported(txns []record.Transaction, opt Options) error {
 // call it.
 func Check(txns []record.Transaction, opt Options) map[verdict.Level]bool {
 	out := make(map[verdict.Level]bool, len(judges))
-	for _, l := range Levels() {
+	for _, l := range Levels(txns) {
 		_, out[l] = Explain(l, txns, opt)
 	}
 	return out
@@ -106,15 +134,14 @@ func Holds(l verdict.Level, txns []record.Transaction, opt Options) bool {
 
 // Explain judges one level of Levels and returns, if it holds, an execution
 // that shows so: for ser and sser each included transaction once, with Commit
-// set; for si, strong-si and pc its start and its commit; for the other levels
+// set (and likewise for lin); for si, strong-si and pc its start and its commit; for the other levels
 // nil. Event.Txn indexes txns.
 func Explain(l verdict.Level, txns []record.Transaction, opt Options) ([]verdict.Event, bool) {
 	if err := Supported(txns, opt); err != nil {
 		panic(err)
 	}
-	j := judges[l]
-	if j == nil {
-		panic(fmt.Sprintf("oracle: level %v is not judged; use one of %v", l, Levels()))
+	if !slices.Contains(Levels(txns), l) {
+		panic(fmt.Sprintf("oracle: level %v is not judged for this history; use one of %v", l, Levels(txns)))
 	}
-	return j(newHistory(txns, opt))
+	return judges[l](newHistory(txns, opt))
 }
