@@ -1,0 +1,152 @@
+package config
+
+import (
+	"time"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Config is the configuration of `monitor run`. The `help` tags are the
+// descriptions of docs/configuration.md.
+type Config struct {
+	Source       Source          `yaml:"source"`
+	Levels       []verdict.Level `yaml:"levels" help:"What the database promises: any of si, strong-si, ser, sser. A breach of any of them is an alert."`
+	Clock        record.Clock    `yaml:"clock" help:"What recorded times are used for. prune: to cut work, never to change a verdict; enforce: real-time order is part of the level (si is read as strong-si, ser as sser); ignore: nothing."`
+	Coverage     record.Coverage `yaml:"coverage" help:"Whether the input holds every write since the initial state (complete) or there are writers that nobody recorded (partial). Under complete, a value that nobody wrote is an anomaly."`
+	UniqueValues bool            `yaml:"unique_values" help:"Under partial coverage: whether no unrecorded client writes a value that a recorded one wrote to the same key. Set it to false when values repeat across clients that are not all recorded."`
+	Window       Window          `yaml:"window"`
+	Solver       Solver          `yaml:"solver"`
+	Store        Store           `yaml:"store"`
+	Alerts       Alerts          `yaml:"alerts"`
+	HTTP         HTTP            `yaml:"http"`
+	Log          Log             `yaml:"log"`
+}
+
+// Source says where records come from: exactly one of its fields is set.
+type Source struct {
+	Kafka *Kafka `yaml:"kafka"`
+	File  *File  `yaml:"file"`
+	Stdin *Stdin `yaml:"stdin" help:"Records from standard input, until it ends: stdin: {}."`
+}
+
+// Kafka is a topic of transaction records.
+type Kafka struct {
+	Brokers []string `yaml:"brokers" help:"Addresses to start from, host:port; the rest of the cluster is found through them."`
+	Topic   string   `yaml:"topic" help:"The topic; it must exist and must not be compacted."`
+	Start   Start    `yaml:"start" help:"Where to begin in a partition of which the store knows no offset: earliest (which stored means too), latest, or a time such as 2026-01-31T12:00:00Z. A stored offset always goes first; to read a topic again, use another store.path."`
+	TLS     *TLS     `yaml:"tls"`
+	SASL    *SASL    `yaml:"sasl"`
+}
+
+// TLS turns on TLS towards the brokers, also when all its fields are empty.
+type TLS struct {
+	CA   string `yaml:"ca" help:"PEM file of the authorities to trust; empty: the system's."`
+	Cert string `yaml:"cert" help:"PEM file of the client's certificate, for brokers that ask for one; together with key."`
+	Key  string `yaml:"key" help:"PEM file of the client's private key."`
+}
+
+// SASL is how the monitor proves who it is to the brokers.
+type SASL struct {
+	Mechanism    string `yaml:"mechanism" help:"plain, scram-sha-256 or scram-sha-512."`
+	Username     string `yaml:"username" help:"The user."`
+	PasswordFile string `yaml:"password_file" help:"The file that holds the password; an end of line at its end is not part of it."`
+
+	// Password is the contents of PasswordFile, read by Load.
+	Password Secret `yaml:"-"`
+}
+
+// File is a file of transaction records, a JSON object per line.
+type File struct {
+	Path   string `yaml:"path" help:"The file."`
+	Follow bool   `yaml:"follow" help:"Go on when the file grows, is truncated or is replaced, as tail -F does."`
+}
+
+// Stdin is standard input; it has no settings.
+type Stdin struct{}
+
+// Window bounds how long the monitor waits for records and how many it keeps.
+type Window struct {
+	Lateness        time.Duration `yaml:"lateness" help:"How much later than its neighbours a record may arrive and still be put in order."`
+	MaxTransaction  time.Duration `yaml:"max_transaction" help:"No transaction lasts longer. A value that was read is waited for so long before its absence means something."`
+	MaxSkew         time.Duration `yaml:"max_skew" help:"The most that two clients' clocks differ."`
+	IdleAfter       time.Duration `yaml:"idle_after" help:"A partition or session that is silent for so long stops holding the others back."`
+	MaxTransactions int           `yaml:"max_transactions" help:"How many transactions are held at most, per history; what does not fit is forgotten, counted and reported."`
+	Retain          time.Duration `yaml:"retain" help:"How long records are kept on disk for evidence; 0 keeps none longer than they are needed."`
+}
+
+// Solver bounds the search behind verdicts.
+type Solver struct {
+	Every     time.Duration `yaml:"every" help:"How often open questions are decided. Alerts are late by so much at most; more often costs more."`
+	Conflicts int           `yaml:"conflicts" help:"How many dead ends the search may meet each time before it leaves a question undecided."`
+}
+
+// Store is where the monitor keeps what must survive it.
+type Store struct {
+	Path string `yaml:"path" help:"The folder of offsets, dead letters, alerts and deliveries; made if it does not exist. One monitor at a time."`
+}
+
+// Alerts says who is told, and how much.
+type Alerts struct {
+	Webhooks []Webhook `yaml:"webhooks"`
+	Values   Values    `yaml:"values" help:"What alerts show of the data: full, hash (equal values stay equal) or none."`
+}
+
+// Webhook is a receiver of alerts over HTTP.
+type Webhook struct {
+	URL        string `yaml:"url" help:"Where alerts are sent with POST."`
+	Format     string `yaml:"format" help:"generic: the alert as JSON, signed as Standard Webhooks has it if there is a secret."`
+	SecretFile string `yaml:"secret_file" help:"The file that holds the signing secret (whsec_…); empty: not signed."`
+
+	// Secret is the contents of SecretFile, read by Load.
+	Secret Secret `yaml:"-"`
+}
+
+// HTTP is the monitor's own server: /healthz, /readyz, /metrics.
+type HTTP struct {
+	Listen string `yaml:"listen" help:"host:port to listen on; empty: no server. It has no authentication: keep it on loopback or behind something that has."`
+}
+
+// Log says what the monitor writes to standard error.
+type Log struct {
+	Level  string `yaml:"level" help:"debug, info, warn or error."`
+	Format string `yaml:"format" help:"console: for people; json: an object per line."`
+}
+
+// Default returns the configuration that an empty file means. It has no source
+// and so does not validate.
+func Default() *Config {
+	return &Config{
+		Levels:       []verdict.Level{verdict.SI},
+		Clock:        record.ClockPrune,
+		Coverage:     record.CoveragePartial,
+		UniqueValues: true,
+		Window: Window{
+			Lateness:        2 * time.Second,
+			MaxTransaction:  60 * time.Second,
+			MaxSkew:         5 * time.Millisecond,
+			IdleAfter:       10 * time.Second,
+			MaxTransactions: 1_000_000,
+			Retain:          24 * time.Hour,
+		},
+		Solver: Solver{Every: 250 * time.Millisecond, Conflicts: 100_000},
+		Store:  Store{Path: "./isowatch-data"},
+		Alerts: Alerts{Values: ValuesFull},
+		HTTP:   HTTP{Listen: "127.0.0.1:8080"},
+		Log:    Log{Level: "info", Format: "console"},
+	}
+}
+
+// defaulter is implemented by optional parts that have defaults of their own,
+// which apply once the part is mentioned.
+type defaulter interface{ setDefaults() }
+
+func (k *Kafka) setDefaults()   { k.Start = Start{At: StartStored} }
+func (f *File) setDefaults()    { f.Follow = true }
+func (w *Webhook) setDefaults() { w.Format = "generic" }
+
+// Levels that this version decides.
+var supported = []verdict.Level{verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER}
+
+// SupportedLevels lists the levels that this version decides, weakest first.
+func SupportedLevels() []verdict.Level { return append([]verdict.Level(nil), supported...) }

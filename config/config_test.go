@@ -1,0 +1,388 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// write puts text in a file of a folder of its own and goes there, so that
+// messages name short paths.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+const minimal = "source: {stdin: {}}\n"
+
+// design is the example of the documentation, every key of it.
+const design = `
+source:
+  kafka:
+    brokers: [127.0.0.1:9092, "[::1]:9093"]
+    topic: transactions
+    start: 2026-01-31T12:00:00Z
+    tls: {ca: ca.pem, cert: c.pem, key: k.pem}
+    sasl: {mechanism: scram-sha-512, username: isowatch, password_file: pw}
+levels: [si, ser]
+clock: prune
+coverage: complete
+unique_values: false
+window: {lateness: 3s, max_transaction: 1m, max_skew: 5ms, idle_after: 10s, max_transactions: 1_000, retain: 24h}
+solver: {every: 100ms, conflicts: 7}
+store: {path: ./data}
+alerts: {webhooks: [{url: "https://u:p@example.org/hook", format: generic, secret_file: secret}], values: hash}
+http: {listen: ""}
+log: {level: debug, format: json}
+`
+
+func TestLoadReadsEveryKey(t *testing.T) {
+	file := write(t, "c.yaml", design)
+	for name, text := range map[string]string{"pw": "hunter2\n", "secret": "whsec_c2VjcmV0\r\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Load(Sources{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		Source: Source{Kafka: &Kafka{
+			Brokers: []string{"127.0.0.1:9092", "[::1]:9093"},
+			Topic:   "transactions",
+			Start:   Start{At: StartTime, Time: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)},
+			TLS:     &TLS{CA: "ca.pem", Cert: "c.pem", Key: "k.pem"},
+			SASL:    &SASL{Mechanism: "scram-sha-512", Username: "isowatch", PasswordFile: "pw", Password: "hunter2"},
+		}},
+		Levels:   []verdict.Level{verdict.SI, verdict.SER},
+		Clock:    record.ClockPrune,
+		Coverage: record.CoverageComplete,
+		Window: Window{Lateness: 3 * time.Second, MaxTransaction: time.Minute, MaxSkew: 5 * time.Millisecond,
+			IdleAfter: 10 * time.Second, MaxTransactions: 1000, Retain: 24 * time.Hour},
+		Solver: Solver{Every: 100 * time.Millisecond, Conflicts: 7},
+		Store:  Store{Path: "./data"},
+		Alerts: Alerts{Webhooks: []Webhook{{URL: "https://u:p@example.org/hook", Format: "generic",
+			SecretFile: "secret", Secret: "whsec_c2VjcmV0"}}, Values: ValuesHash},
+		Log: Log{Level: "debug", Format: "json"},
+	}
+	if diff := cmp.Diff(want, got.Config); diff != "" {
+		t.Errorf("loaded (-want +got):\n%s", diff)
+	}
+	if len(got.Warnings) > 0 {
+		t.Errorf("warnings: %q", got.Warnings)
+	}
+
+	// What is printed reads back as the same, and holds no secret.
+	text := string(got.YAML())
+	for _, secret := range []string{"hunter2", "c2VjcmV0", "u:p@"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%q is printed:\n%s", secret, text)
+		}
+	}
+	if err := os.WriteFile("again.yaml", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Load(Sources{File: "again.yaml"})
+	if err != nil {
+		t.Fatalf("%v\nin\n%s", err, text)
+	}
+	want.Alerts.Webhooks[0].URL = "https://u:xxxxx@example.org/hook"
+	if diff := cmp.Diff(want, again.Config); diff != "" {
+		t.Errorf("printed and loaded again (-want +got):\n%s\nin\n%s", diff, text)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	got, err := Load(Sources{File: write(t, "c.yaml", minimal)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Source.Stdin = &Stdin{}
+	if diff := cmp.Diff(want, got.Config); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEmptyKeyMeansEmptyPart(t *testing.T) {
+	got, err := Load(Sources{File: write(t, "c.yaml", "source:\n  stdin:\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Source.Stdin == nil {
+		t.Error("stdin: was not taken as stdin: {}")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"empty file", "", []string{"source: is missing: give one of source.kafka, source.file or source.stdin"}},
+		{"all together", `source:
+  kafka: {brokers: [here], topik: t}
+levels: [si, rc, serr, si]
+clock: strict
+window: {lateness: 2, max_skew: -1s, max_transactions: many}
+solver: [1]
+windows: {}
+http: {listen: 8080}
+`, []string{
+			`c.yaml:2:10: source.kafka.topic: is missing: name the topic`,
+			`c.yaml:2:21: source.kafka.brokers[0]: "here" wants a port, as in 127.0.0.1:9092`,
+			`c.yaml:2:28: source.kafka.topik: unknown key: did you mean topic?`,
+			`c.yaml:3:14: levels[1]: rc is not in this version, which has si, strong-si, ser or sser`,
+			`c.yaml:3:18: levels[2]: wants si, strong-si, ser or sser, not "serr"`,
+			`c.yaml:3:24: levels[3]: si is named twice`,
+			`c.yaml:4:8: clock: wants prune, enforce or ignore, not "strict"`,
+			`c.yaml:5:20: window.lateness: wants a duration with its unit, such as 250ms, 2s or 24h, not "2"`,
+			`c.yaml:5:33: window.max_skew: must be at least 0s, not -1s`,
+			`c.yaml:5:56: window.max_transactions: wants a whole number, not "many"`,
+			`c.yaml:6:9: solver: wants keys and values, not a list`,
+			`c.yaml:7:1: windows: unknown key: did you mean window?`,
+			`c.yaml:8:16: http.listen: "8080" wants a port, as in 127.0.0.1:9092`,
+		}},
+		{"not YAML", "levels: [si\nclock: x\n", []string{"c.yaml:1: not YAML: did not find expected ',' or ']'"}},
+		{"two documents", minimal + "---\n" + minimal, []string{"c.yaml:2:1: is a second document: one file is one configuration"}},
+		{"a key twice", minimal + "clock: prune\nclock: ignore\n", []string{"c.yaml:3:1: clock: is given twice, first on line 2"}},
+		{"two sources", "source: {stdin: {}, file: {path: x}}\n", []string{"c.yaml:1:9: source: has file and stdin: give only one"}},
+		{"no value", minimal + "clock:\n", []string{"c.yaml:2:7: clock: has no value: give one or remove the key"}},
+		{"scalar for a list", minimal + "levels: si\n", []string{`c.yaml:2:9: levels: wants a list, such as [a, b], not "si"`}},
+		{"list for a scalar", minimal + "log: {level: [info]}\n", []string{`c.yaml:2:14: log.level: wants text, not a list`}},
+		{"not a bool", minimal + "unique_values: maybe\n", []string{`c.yaml:2:16: unique_values: wants true or false, not "maybe"`}},
+		{"key in an empty part", "source: {stdin: {path: x}}\n", []string{"c.yaml:1:18: source.stdin.path: unknown key: there are none here"}},
+		{"no key comes near", minimal + "zzzzzzzzz: 1\n", []string{"c.yaml:2:1: zzzzzzzzz: unknown key: known are alerts, clock, coverage, http, levels, log, solver, source, store, unique_values, window"}},
+		{"real time without clocks", minimal + "clock: ignore\nlevels: [sser]\n", []string{
+			"c.yaml:3:10: levels[0]: sser holds real time, which clock: ignore takes away: choose another clock or a level without real time"}},
+		{"no level", minimal + "levels: []\n", []string{"c.yaml:2:9: levels: is empty: name what the database promises, as in [si]"}},
+		{"webhooks", minimal + "alerts: {webhooks: [{url: nowhere}, {url: 'http://x/', format: slack}, {secret_file: missing}]}\n", []string{
+			`c.yaml:2:27: alerts.webhooks[0].url: wants an address such as https://example.org/hook`,
+			`c.yaml:2:64: alerts.webhooks[1].format: "slack" is not in this version, which has generic`,
+			`c.yaml:2:72: alerts.webhooks[2].url: is missing`,
+			`c.yaml:2:86: alerts.webhooks[2].secret_file: can't read missing: no such file or directory`,
+		}},
+		{"sasl", "source: {kafka: {brokers: ['b:1'], topic: t, sasl: {mechanism: gssapi}, tls: {cert: x}}}\n", []string{
+			`c.yaml:1:52: source.kafka.sasl.username: is missing`,
+			`c.yaml:1:52: source.kafka.sasl.password_file: is missing: name the file that holds the password`,
+			`c.yaml:1:64: source.kafka.sasl.mechanism: wants plain, scram-sha-256 or scram-sha-512, not "gssapi"`,
+			`c.yaml:1:78: source.kafka.tls: has only one of cert and key: a client certificate needs both`,
+		}},
+		{"start", "source: {kafka: {brokers: ['b:1'], topic: 'a b', start: yesterday}}\n", []string{
+			`c.yaml:1:43: source.kafka.topic: "a b" is no name of a topic: at most 249 letters, digits, dots, underscores and hyphens`,
+			`c.yaml:1:57: source.kafka.start: wants stored, earliest, latest or a time such as 2026-01-31T12:00:00Z, not "yesterday"`,
+		}},
+		{"smallest values", minimal + "solver: {every: 0s, conflicts: 0}\nstore: {path: ''}\nwindow: {max_transactions: 0}\n", []string{
+			"c.yaml:2:17: solver.every: must be at least 1ms, not 0s",
+			"c.yaml:2:32: solver.conflicts: must be at least 1, not 0",
+			"c.yaml:3:15: store.path: is missing: name a folder",
+			"c.yaml:4:28: window.max_transactions: must be at least 1, not 0",
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Load(Sources{File: write(t, "c.yaml", tc.text)})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			// Within a line the order is that of discovery.
+			got := strings.Split(err.Error(), "\n")
+			less := cmp.Transformer("set", func(ss []string) map[string]int {
+				m := map[string]int{}
+				for _, s := range ss {
+					m[s]++
+				}
+				return m
+			})
+			if diff := cmp.Diff(tc.want, got, less); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			var one *Error
+			if !errors.As(err, &one) {
+				t.Error("no *Error inside")
+			}
+		})
+	}
+}
+
+func TestAliasesAreFollowed(t *testing.T) {
+	got, err := Load(Sources{File: write(t, "c.yaml", minimal+"window: {lateness: &d 7s, idle_after: *d}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Window.IdleAfter != 7*time.Second {
+		t.Errorf("idle_after is %v", got.Window.IdleAfter)
+	}
+}
+
+func TestEnvironmentAndFlagsOverride(t *testing.T) {
+	file := write(t, "c.yaml", "source: {kafka: {brokers: ['b:1'], topic: file}}\nlevels: [si]\nwindow: {max_skew: 1ms}\n")
+	got, err := Load(Sources{
+		File: file,
+		Env: []string{"PATH=/bin", "ISOWATCH_SOURCE_KAFKA_TOPIC=env", "ISOWATCH_WINDOW_MAX_SKEW=9ms",
+			"ISOWATCH_SOURCE_KAFKA_BROKERS=[c:2, d:3]", "ISOWATCH_LEVELS=si, ser", "ISOWATCH_SOLVER_CONFLICTS=12",
+			"ISOWATCH_ALERTS_WEBHOOKS=[{url: 'http://127.0.0.1:1/x'}]", "ISOWATCH_SERVICE_HOST=10.0.0.1"},
+		Overrides: []Override{{Flag: "--topic", Path: "source.kafka.topic", Value: "flag"}, {Flag: "--set", Path: "log.level", Value: "warn"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := got.Source.Kafka
+	if k.Topic != "flag" || got.Window.MaxSkew != 9*time.Millisecond || got.Log.Level != "warn" || got.Solver.Conflicts != 12 {
+		t.Errorf("got\n%s", got.YAML())
+	}
+	if diff := cmp.Diff([]string{"c:2", "d:3"}, k.Brokers); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]verdict.Level{verdict.SI, verdict.SER}, got.Levels); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]Webhook{{URL: "http://127.0.0.1:1/x", Format: "generic"}}, got.Alerts.Webhooks); diff != "" {
+		t.Error(diff)
+	}
+	want := []string{"environment variable ISOWATCH_SERVICE_HOST names no key of the configuration and is ignored"}
+	if diff := cmp.Diff(want, got.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOverrideErrorsNameTheirOrigin(t *testing.T) {
+	_, err := Load(Sources{
+		Env:       []string{"ISOWATCH_CLOCK=sometimes", "ISOWATCH_SOURCE_STDIN={}", "ISOWATCH_ALERTS_WEBHOOKS=[{"},
+		Overrides: []Override{{Flag: "--set", Path: "source.stdin.x", Value: "1"}, {Flag: "--set", Path: "levels.si", Value: "1"}},
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	got := strings.Split(err.Error(), "\n")
+	want := []string{
+		"ISOWATCH_ALERTS_WEBHOOKS: alerts.webhooks: not YAML: did not find expected node content",
+		`ISOWATCH_CLOCK: clock: wants prune, enforce or ignore, not "sometimes"`,
+		"--set: source.stdin.x: unknown key: there are none here",
+		"--set: levels.si: unknown key",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestUnreadableFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if _, err := Load(Sources{File: "none.yaml"}); err == nil || err.Error() != "none.yaml: no such file or directory" {
+		t.Errorf("got %v", err)
+	}
+	if err := os.WriteFile("big.yaml", make([]byte, bytesMax+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(Sources{File: "big.yaml"}); err == nil || !strings.Contains(err.Error(), "is larger than") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPlainPasswordWithoutTLSIsAWarning(t *testing.T) {
+	file := write(t, "c.yaml", "source: {kafka: {brokers: ['b:1'], topic: t, sasl: {mechanism: plain, username: u, password_file: pw}}}\n")
+	if err := os.WriteFile("pw", []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(Sources{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "readable by anyone") {
+		t.Errorf("warnings: %q", got.Warnings)
+	}
+}
+
+func TestValidateWithoutAFile(t *testing.T) {
+	c := Default()
+	c.Source.File = &File{}
+	err := c.Validate()
+	if err == nil || err.Error() != "source.file.path: is missing: name the file" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSecretsDoNotPrint(t *testing.T) {
+	if got := Secret("hunter2").String() + Secret("hunter2").GoString(); strings.Contains(got, "hunter2") {
+		t.Error(got)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	envs := map[string]string{}
+	for _, k := range Keys() {
+		if k.Help == "" {
+			t.Errorf("%s has no description", k.Path)
+		}
+		if k.Env == "" {
+			if !strings.Contains(k.Path, "[]") {
+				t.Errorf("%s has no environment variable", k.Path)
+			}
+			continue
+		}
+		if other, taken := envs[k.Env]; taken {
+			t.Errorf("%s and %s are both %s", other, k.Path, k.Env)
+		}
+		envs[k.Env] = k.Path
+	}
+}
+
+// TestDocumentationHasEveryKey keeps docs/configuration.md equal to the struct;
+// UPDATE=1 rewrites the table.
+func TestDocumentationHasEveryKey(t *testing.T) {
+	const begin, end = "<!-- keys: begin, written by the tests of config -->\n", "<!-- keys: end -->\n"
+	path := filepath.Join("..", "docs", "configuration.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok1 := strings.Cut(string(text), begin)
+	got, after, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has not the lines %q and %q", path, begin, end)
+	}
+	if got == Table() {
+		return
+	}
+	if os.Getenv("UPDATE") == "" {
+		t.Errorf("the table in %s is not that of the struct: run UPDATE=1 go test ./config\n%s", path, cmp.Diff(Table(), got))
+		return
+	}
+	if err := os.WriteFile(path, []byte(before+begin+Table()+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzLoad: no file, however odd, makes Load panic, and what it accepts prints
+// as something that it accepts again.
+func FuzzLoad(f *testing.F) {
+	f.Add(design)
+	f.Add(minimal)
+	f.Add("a: &a [*a]\n")
+	f.Add("source: &s {stdin: {}}\nwindow: *s\n<<: *s\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		d := &decoder{places: map[string]Place{}}
+		c := Default()
+		d.file("f.yaml", []byte(text), c)
+		if len(d.errs) > 0 || c.Validate() != nil {
+			return
+		}
+		again, d2 := Default(), &decoder{places: map[string]Place{}}
+		d2.file("again.yaml", c.YAML(), again)
+		if len(d2.errs) > 0 {
+			t.Fatalf("%v\nin\n%s", d2.errs, c.YAML())
+		}
+	})
+}

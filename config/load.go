@@ -1,0 +1,231 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// bytesMax bounds a configuration file and a secret file: both are written by
+// hand.
+const bytesMax = 1 << 20
+
+// envPrefix begins the name of every environment variable that is read.
+const envPrefix = "ISOWATCH_"
+
+// Override is a setting from the command line.
+type Override struct {
+	Flag  string // as it was written, for messages: "--topic" or "--set"
+	Path  string // source.kafka.topic
+	Value string // as in YAML, or comma-separated for a list
+}
+
+// Sources is all that a configuration is made of, weakest first.
+type Sources struct {
+	File      string   // path of the YAML file; empty: none
+	Env       []string // as os.Environ gives it
+	Overrides []Override
+}
+
+// Loaded is a configuration and what should be said about it.
+type Loaded struct {
+	*Config
+	// Warnings do not keep the monitor from running.
+	Warnings []string
+}
+
+// Load reads, merges and validates a configuration and the secrets it names.
+// The error is Errors unless a file can't be read at all.
+func Load(from Sources) (*Loaded, error) {
+	l := &Loaded{Config: Default()}
+	d := &decoder{places: map[string]Place{}}
+	if from.File != "" {
+		text, err := readFile(from.File)
+		if err != nil {
+			return nil, Errors{{Place: Place{Origin: from.File}, Msg: err.Error()}}
+		}
+		if d.file(from.File, text, l.Config); d.broken {
+			return nil, d.errs
+		}
+	}
+	l.Warnings = append(l.Warnings, d.env(from.Env, l.Config)...)
+	for _, o := range from.Overrides {
+		d.text(o.Flag, o.Path, o.Value, l.Config)
+	}
+	// What could not be decoded still has its default: validating only adds to
+	// the list, except where it would complain about the default itself.
+	failed := map[string]bool{}
+	for _, e := range d.errs {
+		failed[e.Path] = true
+	}
+	v := &validator{places: d.places, failed: failed}
+	v.validate(l.Config)
+	v.secrets(l.Config)
+	l.Warnings = append(l.Warnings, v.warnings...)
+	if errs := append(d.errs, v.errs...); len(errs) > 0 {
+		sort.SliceStable(errs, func(i, j int) bool {
+			a, b := errs[i].Place, errs[j].Place
+			return a.Origin == b.Origin && a.Line > 0 && b.Line > 0 && a.Line < b.Line
+		})
+		return nil, errs
+	}
+	return l, nil
+}
+
+// readFile reads a small file and puts the error in words that do not repeat
+// the path.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, bytesMax+1))
+	if err != nil {
+		return nil, cause(err)
+	}
+	if len(text) > bytesMax {
+		return nil, fmt.Errorf("is larger than %d bytes", bytesMax)
+	}
+	return text, nil
+}
+
+func cause(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// file decodes a YAML file of at most one document.
+func (d *decoder) file(name string, text []byte, c *Config) {
+	d.origin, d.lines = name, true
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return // an empty file: every default
+	case err != nil:
+		d.syntax(err)
+		return
+	}
+	if len(doc.Content) == 1 {
+		d.decode(doc.Content[0], reflect.ValueOf(c).Elem(), "")
+	}
+	if err := dec.Decode(&doc); err == nil {
+		d.errorf(&doc, "", "is a second document: one file is one configuration")
+	} else if !errors.Is(err, io.EOF) {
+		d.syntax(err)
+	}
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// syntax reports an error of the YAML parser, which knows the line only.
+func (d *decoder) syntax(err error) {
+	e := &Error{Place: Place{Origin: d.origin}, Msg: "not YAML: " + yamlLine.ReplaceAllString(err.Error(), "")}
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+		e.Place.Line, _ = strconv.Atoi(m[1])
+	}
+	d.errs, d.broken = append(d.errs, e), true
+}
+
+// env applies the environment and returns warnings about names that mean
+// nothing.
+func (d *decoder) env(environ []string, c *Config) (warnings []string) {
+	names := map[string]string{}
+	for _, k := range Keys() {
+		names[k.Env] = k.Path
+	}
+	environ = slices.Clone(environ)
+	slices.Sort(environ)
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, envPrefix) {
+			continue
+		}
+		path, ok := names[name]
+		if !ok {
+			warnings = append(warnings, fmt.Sprintf("environment variable %s names no key of the configuration and is ignored", name))
+			continue
+		}
+		d.text(name, path, value, c)
+	}
+	return warnings
+}
+
+// text decodes one value that was given outside a file for the key at path.
+func (d *decoder) text(origin, path, value string, c *Config) {
+	d.origin, d.lines = origin, false
+	v, rest := reflect.ValueOf(c).Elem(), path
+	for rest != "" {
+		var name string
+		name, rest, _ = strings.Cut(rest, ".")
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+				setDefaults(v)
+			}
+			v = v.Elem()
+		}
+		if v.Kind() != reflect.Struct {
+			d.errorf(nil, path, "unknown key")
+			return
+		}
+		fields := fieldsOf(v.Type())
+		i, ok := fields[name]
+		if !ok {
+			d.errorf(nil, path, "unknown key%s", suggest(name, fields))
+			return
+		}
+		v = v.Field(i)
+	}
+	n, err := parseText(value, v.Type())
+	if err != nil {
+		d.errorf(nil, path, "%s", err)
+		return
+	}
+	d.decode(n, v, path)
+}
+
+// parseText makes a tree of a value as a person writes it in a shell: text,
+// numbers and words are taken as they are, lists may be separated by commas,
+// and what is built of more is YAML in flow style.
+func parseText(value string, t reflect.Type) (*yaml.Node, error) {
+	isScalar := func(t reflect.Type) bool {
+		_, ok := scalars[t]
+		return ok || t.Kind() == reflect.String || t.Kind() == reflect.Bool || t.Kind() == reflect.Int
+	}
+	trimmed := strings.TrimSpace(value)
+	switch {
+	case isScalar(t):
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}, nil
+	case t.Kind() == reflect.Slice && isScalar(t.Elem()) && !strings.HasPrefix(trimmed, "["):
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, s := range strings.Split(trimmed, ",") {
+			if s = strings.TrimSpace(s); s != "" {
+				list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s})
+			}
+		}
+		return list, nil
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(value), &doc); err != nil {
+		return nil, errors.New("not YAML: " + yamlLine.ReplaceAllString(err.Error(), ""))
+	}
+	if len(doc.Content) != 1 {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}, nil
+	}
+	return doc.Content[0], nil
+}

@@ -1,0 +1,164 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Secret is text that must not be shown. It prints as [redacted].
+type Secret string
+
+// String hides the secret; convert to string to use it.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "[redacted]"
+}
+
+// GoString hides the secret from %#v.
+func (s Secret) GoString() string { return strconv.Quote(s.String()) }
+
+// StartAt is a kind of place in a topic.
+type StartAt uint8
+
+// The places where reading a topic may begin.
+const (
+	StartStored StartAt = iota // the stored offset, else the earliest
+	StartEarliest
+	StartLatest
+	StartTime
+)
+
+// Start is where to begin in a partition without a stored offset.
+type Start struct {
+	At   StartAt
+	Time time.Time // for StartTime
+}
+
+var startNames = [...]string{"stored", "earliest", "latest"}
+
+func (s Start) String() string {
+	if int(s.At) < len(startNames) {
+		return startNames[s.At]
+	}
+	return s.Time.Format(time.RFC3339Nano)
+}
+
+// ParseStart is the inverse of String.
+func ParseStart(s string) (Start, error) {
+	for i, n := range startNames {
+		if s == n {
+			return Start{At: StartAt(i)}, nil
+		}
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return Start{}, fmt.Errorf("wants stored, earliest, latest or a time such as 2026-01-31T12:00:00Z, not %q", s)
+	}
+	return Start{At: StartTime, Time: t}, nil
+}
+
+// Values says what alerts show of the data.
+type Values uint8
+
+// The possibilities of alerts.values.
+const (
+	ValuesFull Values = iota // as they are
+	ValuesHash               // a short hash: equal values stay equal
+	ValuesNone               // nothing
+)
+
+var valuesNames = [...]string{"full", "hash", "none"}
+
+func (v Values) String() string { return valuesNames[v] }
+
+// scalar is how a type is written in one YAML scalar.
+type scalar struct {
+	name  string // for the table of keys
+	parse func(string) (any, error)
+	print func(any) string
+}
+
+// enum makes a scalar of a type with a parser that only says yes or no.
+func enum[T fmt.Stringer](name string, parse func(string) (T, bool), of ...string) scalar {
+	return scalar{
+		name: name,
+		parse: func(s string) (any, error) {
+			v, ok := parse(s)
+			if !ok {
+				return nil, fmt.Errorf("wants %s, not %q", orList(of), s)
+			}
+			return v, nil
+		},
+		print: func(v any) string { return v.(T).String() },
+	}
+}
+
+// orList joins words as in "a, b or c".
+func orList(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+func levelNames(ls []verdict.Level) []string {
+	out := make([]string, len(ls))
+	for i, l := range ls {
+		out[i] = l.String()
+	}
+	return out
+}
+
+func parseValues(s string) (Values, bool) {
+	for i, n := range valuesNames {
+		if n == s {
+			return Values(i), true
+		}
+	}
+	return 0, false
+}
+
+// scalars are the types that have a written form of their own; strings, bools
+// and ints are handled by the decoder.
+var scalars = map[reflect.Type]scalar{
+	reflect.TypeFor[time.Duration](): {
+		name: "duration",
+		parse: func(s string) (any, error) {
+			d, err := time.ParseDuration(s)
+			if err != nil {
+				return nil, fmt.Errorf("wants a duration with its unit, such as 250ms, 2s or 24h, not %q", s)
+			}
+			return d, nil
+		},
+		print: func(v any) string { return printDuration(v.(time.Duration)) },
+	},
+	reflect.TypeFor[Start](): {
+		name:  "place",
+		parse: func(s string) (any, error) { return ParseStart(s) },
+		print: func(v any) string { return v.(Start).String() },
+	},
+	reflect.TypeFor[verdict.Level]():   enum("level", verdict.ParseLevel, levelNames(supported)...),
+	reflect.TypeFor[record.Clock]():    enum("word", record.ParseClock, "prune", "enforce", "ignore"),
+	reflect.TypeFor[record.Coverage](): enum("word", record.ParseCoverage, "partial", "complete"),
+	reflect.TypeFor[Values]():          enum("word", parseValues, "full", "hash", "none"),
+}
+
+// printDuration writes 24h0m0s as 24h.
+func printDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -1,0 +1,240 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Validate checks a configuration that was not loaded from anywhere, such as the
+// demo's. The error is Errors, with paths and without places.
+func (c *Config) Validate() error {
+	v := &validator{}
+	v.validate(c)
+	if len(v.errs) > 0 {
+		return v.errs
+	}
+	return nil
+}
+
+// validator checks what types can't say.
+type validator struct {
+	places   map[string]Place
+	failed   map[string]bool // keys that have an error already
+	errs     Errors
+	warnings []string
+}
+
+// place finds where a key, or the nearest part around it, was mentioned.
+func (v *validator) place(path string) Place {
+	for {
+		if p, ok := v.places[path]; ok {
+			return p
+		}
+		i := strings.LastIndexAny(path, ".[")
+		if i < 0 {
+			return v.places[""]
+		}
+		path = path[:i]
+	}
+}
+
+func (v *validator) errorf(path, format string, args ...any) {
+	if v.failed[path] {
+		return
+	}
+	v.errs = append(v.errs, &Error{Place: v.place(path), Path: path, Msg: fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) validate(c *Config) {
+	v.source(c)
+	v.levels(c)
+	w := c.Window
+	v.atLeast("window.lateness", w.Lateness, 0)
+	v.atLeast("window.max_transaction", w.MaxTransaction, time.Millisecond)
+	v.atLeast("window.max_skew", w.MaxSkew, 0)
+	v.atLeast("window.idle_after", w.IdleAfter, time.Millisecond)
+	v.atLeast("window.retain", w.Retain, 0)
+	if w.MaxTransactions < 1 {
+		v.errorf("window.max_transactions", "must be at least 1, not %d", w.MaxTransactions)
+	}
+	v.atLeast("solver.every", c.Solver.Every, time.Millisecond)
+	if c.Solver.Conflicts < 1 {
+		v.errorf("solver.conflicts", "must be at least 1, not %d", c.Solver.Conflicts)
+	}
+	if c.Store.Path == "" {
+		v.errorf("store.path", "is missing: name a folder")
+	}
+	v.webhooks(c)
+	if c.HTTP.Listen != "" {
+		if err := hostPort(c.HTTP.Listen); err != nil {
+			v.errorf("http.listen", "%v", err)
+		}
+	}
+	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	v.oneOf("log.format", c.Log.Format, "console", "json")
+}
+
+func (v *validator) source(c *Config) {
+	var given []string
+	if c.Source.Kafka != nil {
+		given = append(given, "kafka")
+	}
+	if c.Source.File != nil {
+		given = append(given, "file")
+	}
+	if c.Source.Stdin != nil {
+		given = append(given, "stdin")
+	}
+	switch len(given) {
+	case 0:
+		v.errorf("source", "is missing: give one of source.kafka, source.file or source.stdin")
+	case 1:
+	default:
+		v.errorf("source", "has %s: give only one", strings.Join(given, " and "))
+	}
+	if k := c.Source.Kafka; k != nil {
+		v.kafka(k)
+	}
+	if f := c.Source.File; f != nil && f.Path == "" {
+		v.errorf("source.file.path", "is missing: name the file")
+	}
+}
+
+func (v *validator) kafka(k *Kafka) {
+	if len(k.Brokers) == 0 {
+		v.errorf("source.kafka.brokers", "is missing: name at least one broker, as in [127.0.0.1:9092]")
+	}
+	for i, b := range k.Brokers {
+		if err := hostPort(b); err != nil {
+			v.errorf(fmt.Sprintf("source.kafka.brokers[%d]", i), "%v", err)
+		}
+	}
+	if k.Topic == "" {
+		v.errorf("source.kafka.topic", "is missing: name the topic")
+	} else if !legalTopic(k.Topic) {
+		v.errorf("source.kafka.topic", "%q is no name of a topic: at most 249 letters, digits, dots, underscores and hyphens", k.Topic)
+	}
+	if t := k.TLS; t != nil && (t.Cert == "") != (t.Key == "") {
+		v.errorf("source.kafka.tls", "has only one of cert and key: a client certificate needs both")
+	}
+	if s := k.SASL; s != nil {
+		v.oneOf("source.kafka.sasl.mechanism", s.Mechanism, "plain", "scram-sha-256", "scram-sha-512")
+		if s.Username == "" {
+			v.errorf("source.kafka.sasl.username", "is missing")
+		}
+		if s.PasswordFile == "" {
+			v.errorf("source.kafka.sasl.password_file", "is missing: name the file that holds the password")
+		}
+		if s.Mechanism == "plain" && k.TLS == nil {
+			v.warnings = append(v.warnings, "source.kafka.sasl.mechanism: plain without source.kafka.tls sends the password readable by anyone on the way")
+		}
+	}
+}
+
+// legalTopic is Kafka's own rule (org.apache.kafka.common.internals.Topic).
+func legalTopic(s string) bool {
+	if len(s) > 249 || s == "." || s == ".." {
+		return false
+	}
+	for _, c := range []byte(s) {
+		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (v *validator) levels(c *Config) {
+	if len(c.Levels) == 0 {
+		v.errorf("levels", "is empty: name what the database promises, as in [si]")
+	}
+	for i, l := range c.Levels {
+		path := fmt.Sprintf("levels[%d]", i)
+		switch {
+		case !slices.Contains(supported, l):
+			v.errorf(path, "%s is not in this version, which has %s", l, orList(levelNames(supported)))
+		case slices.Contains(c.Levels[:i], l):
+			v.errorf(path, "%s is named twice", l)
+		case c.Clock == record.ClockIgnore && (l == verdict.StrongSI || l == verdict.SSER):
+			v.errorf(path, "%s holds real time, which clock: ignore takes away: choose another clock or a level without real time", l)
+		}
+	}
+}
+
+func (v *validator) webhooks(c *Config) {
+	for i, w := range c.Alerts.Webhooks {
+		path := fmt.Sprintf("alerts.webhooks[%d]", i)
+		u, err := url.Parse(w.URL)
+		switch {
+		case w.URL == "":
+			v.errorf(path+".url", "is missing")
+		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+			v.errorf(path+".url", "wants an address such as https://example.org/hook")
+		}
+		if w.Format != "generic" {
+			v.errorf(path+".format", "%q is not in this version, which has generic", w.Format)
+		}
+	}
+}
+
+// secrets reads the files that hold secrets.
+func (v *validator) secrets(c *Config) {
+	read := func(path, file string, into *Secret) {
+		if file == "" {
+			return
+		}
+		text, err := readFile(file)
+		if err != nil {
+			v.errorf(path, "can't read %s: %v", file, err)
+			return
+		}
+		*into = Secret(strings.TrimRight(string(text), "\r\n"))
+		if *into == "" {
+			v.errorf(path, "%s is empty", file)
+		}
+	}
+	if k := c.Source.Kafka; k != nil && k.SASL != nil {
+		read("source.kafka.sasl.password_file", k.SASL.PasswordFile, &k.SASL.Password)
+	}
+	for i := range c.Alerts.Webhooks {
+		w := &c.Alerts.Webhooks[i]
+		read(fmt.Sprintf("alerts.webhooks[%d].secret_file", i), w.SecretFile, &w.Secret)
+	}
+}
+
+func (v *validator) atLeast(path string, d, least time.Duration) {
+	if d < least {
+		v.errorf(path, "must be at least %s, not %s", printDuration(least), printDuration(d))
+	}
+}
+
+func (v *validator) oneOf(path, s string, of ...string) {
+	if !slices.Contains(of, s) {
+		if s == "" {
+			v.errorf(path, "is missing: one of %s", orList(of))
+			return
+		}
+		v.errorf(path, "wants %s, not %q", orList(of), s)
+	}
+}
+
+// hostPort checks an address to dial or to listen on.
+func hostPort(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return fmt.Errorf("%q wants a port, as in 127.0.0.1:9092", s)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("%q has no port between 0 and 65535", s)
+	}
+	return nil
+}
