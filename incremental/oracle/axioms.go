@@ -30,7 +30,7 @@ type visibility func(a *assignment, from, to, op int) bool
 func visibleNever(*assignment, int, int, int) bool { return false }
 
 func visibleByReads(a *assignment, from, to, op int) bool {
-	for _, r := range a.reads {
+	for _, r := range a.chosen {
 		if r.txn == to && r.op < op && r.writer == from {
 			return true
 		}
@@ -55,6 +55,7 @@ type assignment struct {
 	h        *history
 	all      set
 	reads    []externalRead
+	chosen   []externalRead // those whose writer is chosen, for which the rest stands
 	start    []record.Value // the initial value of each key, if settled
 	settled  set
 	precedes [][]bool // session order and read-from
@@ -63,7 +64,7 @@ type assignment struct {
 
 func (a *assignment) initialNode() int        { return len(a.h.txns) }
 func (a *assignment) unseenNode(read int) int { return len(a.h.txns) + 1 + read }
-func (a *assignment) nodes() int              { return len(a.h.txns) + 1 + len(a.reads) }
+func (a *assignment) nodes() int              { return len(a.h.txns) + 1 + len(a.chosen) }
 
 // writes tells whether a node writes a key. What nobody reads of the unseen
 // ones is not there.
@@ -74,7 +75,7 @@ func (a *assignment) writes(node, key int) bool {
 	case node == a.initialNode():
 		return true
 	default:
-		r := a.reads[node-a.initialNode()-1]
+		r := a.chosen[node-a.initialNode()-1]
 		return r.writer == node && r.key == key
 	}
 }
@@ -123,8 +124,11 @@ func (a *assignment) collect() bool {
 
 // choose tries every writer for the reads from the i-th on.
 func (a *assignment) choose(i int, visible visibility) bool {
+	if !a.hasCommitOrder(a.reads[:i], visible) {
+		return false // more reads only ask for more
+	}
 	if i == len(a.reads) {
-		return a.hasCommitOrder(visible)
+		return true
 	}
 	r := &a.reads[i]
 	key := a.h.txns[r.txn].Ops[r.op].Key
@@ -181,8 +185,10 @@ func (h *history) lastWrite(t int, key string) (v record.Value, ok bool) {
 }
 
 // hasCommitOrder tells whether some total order keeps all that the axiom and
-// the level ask for, which is so exactly if these requirements have no cycle.
-func (a *assignment) hasCommitOrder(visible visibility) bool {
+// the level ask for, given the writers of some reads; which is so exactly if
+// these requirements have no cycle.
+func (a *assignment) hasCommitOrder(chosen []externalRead, visible visibility) bool {
+	a.chosen = chosen
 	n := a.nodes()
 	a.precedes = square(n)
 	before := a.h.before(false)
@@ -194,7 +200,7 @@ func (a *assignment) hasCommitOrder(visible visibility) bool {
 			}
 		}
 	}
-	for _, r := range a.reads {
+	for _, r := range a.chosen {
 		a.precedes[r.writer][r.txn] = true
 	}
 	a.reaches = closure(a.precedes)
@@ -206,7 +212,7 @@ func (a *assignment) hasCommitOrder(visible visibility) bool {
 			commits[a.initialNode()][i] = true
 		}
 	}
-	for _, r := range a.reads {
+	for _, r := range a.chosen {
 		for t2 := range n {
 			if t2 != r.writer && t2 != r.txn && a.writes(t2, r.key) && visible(a, t2, r.txn, r.op) {
 				commits[t2][r.writer] = true

@@ -1,0 +1,85 @@
+package oracle_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/oracle/tiny"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+var everything = tiny.Config{Txns: 6, Sessions: 4, Keys: 2, Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, Mutations: 3}
+
+func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
+	s := tiny.Random(rand.New(rand.NewPCG(seed, 7)), cfg)
+	return s, oracle.FromHeader(s.Header)
+}
+
+// The levels are defined in two ways that share nothing; that the implications
+// between them come out right on random histories is evidence for both.
+func TestLevelsImplyLevels(t *testing.T) {
+	only := map[verdict.Level]int{} // histories that l is a strongest level of
+	for seed := range uint64(20000) {
+		s, opt := random(seed, everything)
+		got := oracle.Check(s.Txns, opt)
+		var hold []verdict.Level
+		for _, l := range oracle.Levels(s.Txns) {
+			if !got[l] {
+				continue
+			}
+			hold = append(hold, l)
+			for m, holds := range got {
+				if l.Implies(m) && !holds {
+					t.Fatalf("seed %d: %v holds and %v doesn't:\n%s", seed, l, m, script.Format(s))
+				}
+			}
+		}
+		for _, l := range verdict.Maximal(hold) {
+			only[l]++
+		}
+	}
+	for _, l := range verdict.Levels() {
+		if only[l] < 3 {
+			t.Errorf("%v is the strongest level of %d histories: the sample tells nothing about it", l, only[l])
+		}
+	}
+}
+
+// Who sees less must believe more: what holds under complete coverage holds
+// under partial; what holds with real time holds without; dropping session
+// order breaks nothing.
+func TestAssumingLessBreaksNothing(t *testing.T) {
+	cfg := everything
+	cfg.Appends = false
+	for seed := range uint64(4000) {
+		s, opt := random(seed, cfg)
+		before := oracle.Check(s.Txns, opt)
+		for name, less := range map[string]func(*oracle.Options){
+			"partial coverage": func(o *oracle.Options) { o.Coverage = record.CoveragePartial },
+			"no sessions":      func(o *oracle.Options) { o.Sessions = record.SessionsIgnore },
+			"more skew":        func(o *oracle.Options) { o.MaxSkew += 3 },
+		} {
+			weaker := opt
+			less(&weaker)
+			for l, holds := range oracle.Check(s.Txns, weaker) {
+				if before[l] && !holds {
+					t.Fatalf("seed %d: %v holds, but not with %s:\n%s", seed, l, name, script.Format(s))
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkCheck judges five transactions at the four strong levels.
+func BenchmarkCheck(b *testing.B) {
+	for b.Loop() {
+		seed := uint64(b.N) % 1000
+		s, opt := random(seed, tiny.Config{Mutations: 2})
+		for _, l := range []verdict.Level{verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER} {
+			oracle.Holds(l, s.Txns, opt)
+		}
+	}
+}
