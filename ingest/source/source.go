@@ -17,14 +17,21 @@ type Message struct {
 	// Time is the broker's timestamp in Unix nanoseconds; 0 where there is
 	// none. It serves lateness and nothing else.
 	Time int64
+	// Oversize is 0 for a whole record. A record larger than the source's
+	// MessageMax is not kept: then Oversize is the size of its value in bytes,
+	// Value holds only the value's beginning, and the record is to be set aside
+	// as a dead letter.
+	Oversize int64
 }
 
 // Gap is a stretch of input that will never be seen.
 type Gap struct {
 	Source    string
 	Partition int
-	From, To  int64 // offsets [From, To) are missing
-	Why       string
+	// From, To: offsets [From, To) are missing. To == From when it is not known
+	// how many records are, as after a topic was created anew.
+	From, To int64
+	Why      string // for a person, naming the cause
 }
 
 // Batch is what one read of one partition returned, in offset order. Its
@@ -40,6 +47,27 @@ type Batch struct {
 	Lag int64
 }
 
+// StartupError says why an input can't be read at all, and what to do. Trying
+// again does not help until somebody has done it.
+type StartupError struct {
+	What string // what is wrong, naming the input
+	Do   string // what to do about it
+	Err  error  // the cause; may be nil
+}
+
+func (e *StartupError) Error() string {
+	s := e.What
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Do != "" {
+		s += "; " + e.Do
+	}
+	return s
+}
+
+func (e *StartupError) Unwrap() error { return e.Err }
+
 // Source hands out batches. Read blocks until there is one; it returns io.EOF
 // when the input has ended for good (a file that is not followed, standard
 // input, or Kafka with UntilEnd when every partition is read to where its end
@@ -47,9 +75,13 @@ type Batch struct {
 // no retry mends (*StartupError and the like). Transient failures are retried
 // inside, for ever, with back-off, and told to Options.OnRetry.
 // Read is called by one goroutine.
+//
+// Partitions may be called by any goroutine and may grow while the source is
+// read.
 type Source interface {
 	Read(ctx context.Context) (Batch, error)
-	// Partitions is the number of partitions, numbered from 0.
+	// Partitions is the number of partitions, numbered from 0. It includes
+	// those that this source was not asked to read.
 	Partitions() int
 	Close() error
 }
