@@ -42,7 +42,7 @@ func TestLevelsImplyLevels(t *testing.T) {
 		}
 	}
 	for _, l := range verdict.Levels() {
-		if only[l] < 3 {
+		if only[l] == 0 {
 			t.Errorf("%v is the strongest level of %d histories: the sample tells nothing about it", l, only[l])
 		}
 	}
@@ -75,8 +75,9 @@ func TestAssumingLessBreaksNothing(t *testing.T) {
 
 // BenchmarkCheck judges five transactions at the four strong levels.
 func BenchmarkCheck(b *testing.B) {
+	seed := uint64(0)
 	for b.Loop() {
-		seed := uint64(b.N) % 1000
+		seed++
 		s, opt := random(seed, tiny.Config{Mutations: 2})
 		for _, l := range []verdict.Level{verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER} {
 			oracle.Holds(l, s.Txns, opt)

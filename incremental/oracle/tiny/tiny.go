@@ -126,7 +126,7 @@ func (g *gen) draw() {
 	g.duplicates = g.cfg.Duplicates && g.coin()
 	g.lists = g.cfg.Appends && !g.partial && g.coin()
 	g.serializable, g.strong = g.rng.IntN(3) == 0, g.coin()
-	if g.causal = g.cfg.Mutations > 0 && g.rng.IntN(6) == 0; g.causal {
+	if g.causal = g.cfg.Mutations > 0 && g.rng.IntN(4) == 0; g.causal {
 		// A long fork needs room, and readers of several keys.
 		g.keys, g.sessions, g.txns = g.cfg.Keys, g.cfg.Sessions, g.cfg.Txns
 	}
