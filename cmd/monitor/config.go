@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/isowatch/isowatch/config"
+)
+
+func newConfig() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Work with the configuration of run",
+		Args:  cobra.NoArgs,
+	}
+	cmd.AddCommand(newConfigCheck())
+	return cmd
+}
+
+func newConfigCheck() *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Say what is wrong with a configuration, or print what it amounts to",
+		Long: `Reads a configuration as run does, with the environment's ISOWATCH_… variables,
+and prints the effective one: every key with its value, without secrets. What is
+wrong is reported all together, with file, line, column and key.
+
+Exit status: 0 usable, 2 not.`,
+		Example: "  monitor config check isowatch.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			l, err := config.Load(config.Sources{File: args[0], Env: os.Environ()})
+			if err != nil {
+				if !out.json() {
+					return unusable(err)
+				}
+				if err := printJSON(w, configReport{Errors: configProblems(err)}); err != nil {
+					return err
+				}
+				return silent(exitUnusable)
+			}
+			for _, warning := range l.Warnings {
+				fmt.Fprintf(cmd.ErrOrStderr(), "monitor: warning: %s\n", warning)
+			}
+			if !out.json() {
+				_, err := w.Write(l.YAML())
+				return err
+			}
+			var effective map[string]any
+			if err := yaml.Unmarshal(l.YAML(), &effective); err != nil {
+				return fmt.Errorf("can't happen, because it was just written: %w", err)
+			}
+			text, err := json.Marshal(effective)
+			if err != nil {
+				return fmt.Errorf("can't happen, because YAML's plain values have a JSON form: %w", err)
+			}
+			return printJSON(w, configReport{OK: true, Warnings: l.Warnings, Config: text})
+		},
+	}
+	out.flags(cmd)
+	return cmd
+}
+
+// configReport is the JSON of `config check`.
+type configReport struct {
+	OK       bool            `json:"ok"`
+	Errors   []configProblem `json:"errors,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
+	Config   json.RawMessage `json:"config,omitempty"`
+}
+
+type configProblem struct {
+	File    string `json:"file,omitempty"` // or the variable
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+}
+
+func configProblems(err error) []configProblem {
+	var all config.Errors
+	if !errors.As(err, &all) {
+		return []configProblem{{Message: err.Error()}}
+	}
+	out := make([]configProblem, len(all))
+	for i, e := range all {
+		out[i] = configProblem{File: e.Place.Origin, Line: e.Place.Line, Column: e.Place.Column, Field: e.Path, Message: e.Msg}
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+// Package report is what `monitor check`, and `run --until-end`, say about a
+// history: its JSON, its text, and the exit status that it means.
+//
+//	History            one per history, a line of JSON
+//	 ├─ Error          if it can't be read
+//	 └─ Result         one per level
+//	     ├─ Unknown    why it is undecided
+//	     ├─ Anomaly    with evidence that proves it by itself
+//	     └─ Stats
+//
+// The order of the fields is part of the format.
+package report
+
+import (
+	"encoding/json"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
+
+// History is the report on one history.
+type History struct {
+	File         string   `json:"file"`
+	Format       string   `json:"format"`
+	DB           string   `json:"db"`
+	Transactions int      `json:"transactions"`
+	Operations   int      `json:"operations"`
+	Sessions     int      `json:"sessions"`
+	Keys         int      `json:"keys"`
+	Strongest    []string `json:"strongest"` // of the levels that were asked for, the maximal ones that hold
+	Error        *Error   `json:"error"`     // why it can't be judged
+	Results      []Result `json:"results"`   // one per level, in the order asked
+}
+
+// Error says what is wrong with a history.
+type Error struct {
+	Line    int64  `json:"line"`  // 1-based; 0 where the format has no lines
+	Field   string `json:"field"` // empty when it is not about a field
+	Message string `json:"message"`
+}
+
+// Result is what is known of one level.
+type Result struct {
+	Level     string    `json:"level"`
+	Verdict   string    `json:"verdict"` // satisfied, violated, unknown or not-applicable
+	Seconds   float64   `json:"seconds"` // of all phases but decoding
+	Unknown   *Unknown  `json:"unknown"`
+	Anomalies []Anomaly `json:"anomalies"`
+	Notes     []string  `json:"notes,omitempty"` // what a reader should know of the verdict
+	Stats     Stats     `json:"stats"`
+}
+
+// Unknown says why a level is undecided.
+type Unknown struct {
+	Reason  string  `json:"reason"`  // timeout, memory, conflicts, not-checked or forgotten
+	Decided float64 `json:"decided"` // the share that was decided, 0 to 1
+	Count   int     `json:"count"`   // how many operations, transactions or constraints were not
+}
+
+// Anomaly is one violation with its proof.
+type Anomaly struct {
+	Name         string            `json:"name"`
+	Adya         string            `json:"adya"`
+	Level        string            `json:"level"`
+	Transactions []string          `json:"transactions"`
+	Cycle        []Edge            `json:"cycle"`
+	Explanation  string            `json:"explanation"`
+	History      []json.RawMessage `json:"history"` // records, header line first
+
+	// Drawing is how a person sees it in a terminal; not part of the JSON.
+	Drawing string `json:"-"`
+}
+
+// Edge is a dependency of a cycle.
+type Edge struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Type string `json:"type"`
+	Key  string `json:"key"`
+}
+
+// Stats count the work for one level.
+type Stats struct {
+	verdict.Stats
+	PeakBytes    uint64 `json:"peak_bytes"` // of the whole process so far
+	PhaseSeconds Phases `json:"phase_seconds"`
+}
+
+// Phases are seconds by phase. Decoding is shared by all levels.
+type Phases struct {
+	Decode    float64 `json:"decode"`
+	Construct float64 `json:"construct"`
+	Prune     float64 `json:"prune"`
+	Solve     float64 `json:"solve"`
+	Explain   float64 `json:"explain"`
+}
+
+// Conclude fills in Strongest.
+func (h *History) Conclude() {
+	var hold []verdict.Level
+	for _, r := range h.Results {
+		if l, ok := verdict.ParseLevel(r.Level); ok && r.Verdict == verdict.Satisfied.String() {
+			hold = append(hold, l)
+		}
+	}
+	h.Strongest = []string{}
+	for _, l := range verdict.Maximal(hold) {
+		h.Strongest = append(h.Strongest, l.String())
+	}
+}
+
+// The exit statuses of a report.
+const (
+	ExitSatisfied = 0
+	ExitViolated  = 1
+	ExitUnusable  = 2
+	ExitUndecided = 3
+)
+
+// Exit is the status that several histories mean together: a violation goes
+// before an unusable history, and that before an undecided one.
+func Exit(hs []History) int {
+	worst := ExitSatisfied
+	for i := range hs {
+		worst = Worse(worst, hs[i].Exit())
+	}
+	return worst
+}
+
+// Exit is the status that one history means.
+func (h *History) Exit() int {
+	status := ExitSatisfied
+	if h.Error != nil {
+		status = ExitUnusable
+	}
+	for _, r := range h.Results {
+		switch r.Verdict {
+		case verdict.Violated.String():
+			return ExitViolated
+		case verdict.Satisfied.String():
+		default:
+			status = Worse(status, ExitUndecided)
+		}
+	}
+	return status
+}
+
+// Worse returns the status that goes before the other.
+func Worse(a, b int) int {
+	for _, s := range []int{ExitViolated, ExitUnusable, ExitUndecided} {
+		if a == s || b == s {
+			return s
+		}
+	}
+	return ExitSatisfied
+}

@@ -1,0 +1,137 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
+
+func verdicts(vs ...string) History {
+	h := History{File: "h", DB: "default"}
+	for i, v := range vs {
+		h.Results = append(h.Results, Result{Level: []string{"si", "strong-si", "ser"}[i], Verdict: v})
+	}
+	return h
+}
+
+func TestExit(t *testing.T) {
+	broken := History{Error: &Error{Message: "x"}}
+	for _, tc := range []struct {
+		name string
+		hs   []History
+		want int
+	}{
+		{"none", nil, 0},
+		{"satisfied", []History{verdicts("satisfied", "satisfied")}, 0},
+		{"one level violated", []History{verdicts("satisfied", "violated")}, 1},
+		{"one level unknown", []History{verdicts("satisfied", "unknown")}, 3},
+		{"violated goes before unknown", []History{verdicts("unknown", "violated")}, 1},
+		{"violated goes before broken", []History{broken, verdicts("violated"), verdicts("unknown")}, 1},
+		{"broken goes before unknown", []History{verdicts("unknown"), broken}, 2},
+		{"unknown goes before satisfied", []History{verdicts("unknown"), verdicts("satisfied")}, 3},
+		{"not applicable is not satisfied", []History{verdicts("not-applicable")}, 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := Exit(tc.hs); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestStrongest(t *testing.T) {
+	for _, tc := range []struct {
+		h    History
+		want string
+	}{
+		{verdicts("satisfied", "violated", "violated"), "[si]"},
+		{verdicts("satisfied", "satisfied", "satisfied"), "[strong-si ser]"},
+		{verdicts("violated", "unknown", "violated"), "[]"},
+	} {
+		tc.h.Conclude()
+		if got := "[" + strings.Join(tc.h.Strongest, " ") + "]"; got != tc.want {
+			t.Errorf("%v: got %s, want %s", tc.h.Results, got, tc.want)
+		}
+	}
+}
+
+func full() History {
+	h := History{File: "h.jsonl", Format: "isowatch", DB: "orders", Transactions: 10000, Operations: 1, Sessions: 25, Keys: 9731,
+		Results: []Result{
+			{Level: "si", Verdict: "satisfied", Seconds: 0.25, Anomalies: []Anomaly{}, Notes: []string{"no times"}},
+			{Level: "strong-si", Verdict: "unknown", Unknown: &Unknown{Reason: "conflicts", Decided: 0.98, Count: 12}, Anomalies: []Anomaly{}},
+			{Level: "ser", Verdict: "violated", Anomalies: []Anomaly{{
+				Name: "write-skew", Adya: "G2-item", Level: "ser", Transactions: []string{"a"},
+				Cycle:       []Edge{{From: "a", To: "b", Type: "rw", Key: "x"}},
+				Explanation: "because", History: []json.RawMessage{json.RawMessage(`{"id":"a"}`)}, Drawing: "a ─rw─▶ b\n\nbecause\n",
+			}}, Stats: Stats{Stats: verdict.Stats{Constraints: 1200, Pruned: 1190, Residual: 10, Conflicts: 3}, PeakBytes: 9, PhaseSeconds: Phases{Decode: 0.5}}},
+		}}
+	h.Conclude()
+	return h
+}
+
+// TestJSON fixes the format, field order included.
+func TestJSON(t *testing.T) {
+	got, err := json.Marshal(full())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stats0 = `"stats":{"constraints":0,"pruned":0,"residual":0,"conflicts":0,"peak_bytes":0,"phase_seconds":{"decode":0,"construct":0,"prune":0,"solve":0,"explain":0}}`
+	want := `{"file":"h.jsonl","format":"isowatch","db":"orders","transactions":10000,"operations":1,"sessions":25,"keys":9731,` +
+		`"strongest":["si"],"error":null,"results":[` +
+		`{"level":"si","verdict":"satisfied","seconds":0.25,"unknown":null,"anomalies":[],"notes":["no times"],` + stats0 + `},` +
+		`{"level":"strong-si","verdict":"unknown","seconds":0,"unknown":{"reason":"conflicts","decided":0.98,"count":12},"anomalies":[],` + stats0 + `},` +
+		`{"level":"ser","verdict":"violated","seconds":0,"unknown":null,"anomalies":[{"name":"write-skew","adya":"G2-item","level":"ser","transactions":["a"],` +
+		`"cycle":[{"from":"a","to":"b","type":"rw","key":"x"}],"explanation":"because","history":[{"id":"a"}]}],` +
+		`"stats":{"constraints":1200,"pruned":1190,"residual":10,"conflicts":3,"peak_bytes":9,"phase_seconds":{"decode":0.5,"construct":0,"prune":0,"solve":0,"explain":0}}}]}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestText(t *testing.T) {
+	var b strings.Builder
+	w := Text{W: &b}
+	h := full()
+	broken := History{File: "b.jsonl", Error: &Error{Line: 3, Field: "ops[1]", Message: "unknown operation"}}
+	if err := w.History(&h); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.History(&broken); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Summary([]History{h, broken, verdicts("satisfied"), verdicts("unknown")}); err != nil {
+		t.Fatal(err)
+	}
+	want := `h.jsonl (orders): 10,000 transactions, 1 operation, 25 sessions, 9,731 keys
+  si        satisfied  0.250 s
+            no times
+  strong-si unknown    0.000 s  conflicts: 12 left open, 98% decided
+  ser       VIOLATED   0.000 s  1 anomaly
+
+    a ─rw─▶ b
+
+    because
+
+b.jsonl:3: can't be judged: ops[1]: unknown operation
+4 histories: 1 satisfied, 1 violated, 1 undecided, 1 can't be judged
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestColorOnlyWhenAsked(t *testing.T) {
+	var b strings.Builder
+	h := full()
+	if err := (Text{W: &b, Color: true}).History(&h); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), red+"VIOLATED ") {
+		t.Errorf("%q", b.String())
+	}
+}

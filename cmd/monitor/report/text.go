@@ -1,0 +1,126 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Text writes reports for people. The zero value writes without color.
+type Text struct {
+	W     io.Writer
+	Color bool
+}
+
+// ANSI colors of verdicts.
+const (
+	red    = "\x1b[1;31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	dim    = "\x1b[2m"
+	plain  = "\x1b[0m"
+)
+
+func (t Text) paint(color, s string) string {
+	if !t.Color {
+		return s
+	}
+	return color + s + plain
+}
+
+// History writes one report: a line about the history, a line per level, and
+// every anomaly as it was drawn.
+func (t Text) History(h *History) error {
+	var b strings.Builder
+	name := h.File
+	if h.DB != "" && h.DB != "default" {
+		name += " (" + h.DB + ")"
+	}
+	if h.Error != nil {
+		at := ""
+		if h.Error.Line > 0 {
+			at = fmt.Sprintf(":%d", h.Error.Line)
+		}
+		fmt.Fprintf(&b, "%s%s: %s %s\n", h.File, at, t.paint(red, "can't be judged:"), h.Error.text())
+	} else {
+		fmt.Fprintf(&b, "%s: %s, %s, %s, %s\n", name, count(h.Transactions, "transaction"), count(h.Operations, "operation"),
+			count(h.Sessions, "session"), count(h.Keys, "key"))
+	}
+	for i := range h.Results {
+		t.result(&b, &h.Results[i])
+	}
+	_, err := io.WriteString(t.W, b.String())
+	return err
+}
+
+func (e *Error) text() string {
+	if e.Field != "" {
+		return e.Field + ": " + e.Message
+	}
+	return e.Message
+}
+
+func (t Text) result(b *strings.Builder, r *Result) {
+	var said, more string
+	switch r.Verdict {
+	case "satisfied":
+		said = t.paint(green, "satisfied")
+	case "violated":
+		said, more = t.paint(red, "VIOLATED "), "  "+count(len(r.Anomalies), "anomaly")
+	case "unknown":
+		said = t.paint(yellow, "unknown  ")
+		if u := r.Unknown; u != nil {
+			more = fmt.Sprintf("  %s: %s left open, %.0f%% decided", u.Reason, humanize.Comma(int64(u.Count)), 100*u.Decided)
+		}
+	default:
+		said = r.Verdict
+	}
+	fmt.Fprintf(b, "  %-9s %s  %s%s\n", r.Level, said, t.paint(dim, fmt.Sprintf("%.3f s", r.Seconds)), more)
+	for _, n := range r.Notes {
+		fmt.Fprintf(b, "            %s\n", t.paint(dim, n))
+	}
+	for _, a := range r.Anomalies {
+		b.WriteByte('\n')
+		for line := range strings.Lines(a.Drawing) {
+			if line = strings.TrimRight(line, "\n"); line != "" {
+				line = "    " + line
+			}
+			b.WriteString(line + "\n")
+		}
+	}
+	if len(r.Anomalies) > 0 {
+		b.WriteByte('\n')
+	}
+}
+
+// Summary writes a line about several histories.
+func (t Text) Summary(hs []History) error {
+	var by [4]int
+	for i := range hs {
+		by[hs[i].Exit()]++
+	}
+	parts := []string{count(len(hs), "history") + ":"}
+	for _, p := range []struct {
+		status      int
+		color, name string
+	}{{ExitSatisfied, green, "satisfied"}, {ExitViolated, red, "violated"}, {ExitUndecided, yellow, "undecided"}, {ExitUnusable, red, "can't be judged"}} {
+		if n := by[p.status]; n > 0 {
+			parts = append(parts, t.paint(p.color, fmt.Sprintf("%s %s", humanize.Comma(int64(n)), p.name)))
+		}
+	}
+	_, err := fmt.Fprintf(t.W, "%s %s\n", parts[0], strings.Join(parts[1:], ", "))
+	return err
+}
+
+// count writes "1 key" or "2,000 keys".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if s, ok := strings.CutSuffix(what, "y"); ok && !strings.HasSuffix(what, "key") {
+		what = s + "ie"
+	}
+	return humanize.Comma(int64(n)) + " " + what + "s"
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// newRoot makes the whole command line.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "monitor",
+		Short: "Watch a database's isolation from outside",
+		Long: `Isowatch watches a production database from outside and tells you, with a proof,
+when it breaks the isolation level that it promises.
+
+Exit status: 0 satisfied or done, 1 a violation was found, 2 unusable input, flags
+or configuration, 3 undecided, 4 the environment failed.`,
+		Example: `  monitor demo                                 see it find real lost updates
+  monitor check --level si,ser history.jsonl   judge a recorded history
+  monitor run --config isowatch.yaml           watch a Kafka topic`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return unusablef("%w\nsee %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		newVersion(),
+		newConfig(),
+		newDeadLetters(),
+	)
+	return root
+}
+
+// output is the --output flag of commands that report.
+type output struct {
+	format string
+	quiet  bool
+}
+
+// flags adds --output and --quiet.
+func (o *output) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.format, "output", "text", "text, for people, or json")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress and nothing but the result")
+}
+
+// check refuses unknown formats.
+func (o *output) check() error {
+	if o.format != "text" && o.format != "json" {
+		return unusablef("--output: wants text or json, not %q", o.format)
+	}
+	return nil
+}
+
+func (o *output) json() bool { return o.format == "json" }
+
+// printJSON writes v on one line.
+func printJSON(w io.Writer, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("can't happen, because everything that is reported has a JSON form: %w", err)
+	}
+	if _, err := w.Write(append(b, '\n')); err != nil {
+		return environment(fmt.Errorf("write the result: %w", err))
+	}
+	return nil
+}
+
+// isTerminal tells whether a person looks at w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

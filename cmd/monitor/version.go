@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// build is what the binary knows of itself.
+type build struct {
+	Version  string `json:"version"`            // of the module, or (devel)
+	Revision string `json:"revision,omitempty"` // the commit
+	Time     string `json:"time,omitempty"`     // of the commit
+	Modified bool   `json:"modified"`           // built from changed files
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// buildInfo reads what the Go tool stamps into binaries.
+func buildInfo() build {
+	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+func newVersion() *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, the commit and what it was built with",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			b := buildInfo()
+			w := cmd.OutOrStdout()
+			if out.json() {
+				return printJSON(w, b)
+			}
+			fmt.Fprintf(w, "monitor %s\n", b.Version)
+			if b.Revision != "" {
+				changed := ""
+				if b.Modified {
+					changed = ", with changes"
+				}
+				fmt.Fprintf(w, "commit %s of %s%s\n", b.Revision, b.Time, changed)
+			}
+			fmt.Fprintf(w, "built with %s for %s\n", b.Go, b.Platform)
+			return nil
+		},
+	}
+	out.flags(cmd)
+	return cmd
+}
