@@ -1,0 +1,50 @@
+// Package name says what a violation is called, which levels it breaks and how
+// bad it is. The engine knows levels and cycles; people know lost updates and
+// write skews. This package is the dictionary between the two:
+//
+//	T1 ──wr(x)──▶ T2 ──rw(y)──▶ T1      fractured-read    G-single   ra and up
+//	T1 ──so─────▶ T2 ──rw(y)──▶ T1      session-guarantee-violation
+//	T1 ──ww(x)──▶ T2 ──rw(x)──▶ T1      lost-update       G-single   si and up
+//	T1 ──rw(x)──▶ T2 ──rw(y)──▶ T1      write-skew        G2-item    ser and up
+//
+// # Files
+//
+//   - name.go: Name, and Of, which makes one.
+//   - shape.go: what a cycle looks like, and the rules from shape to name.
+//   - strength.go: the weakest level that a cycle breaks.
+//   - phrase.go: levels in words, severity.
+//   - records.go: what the rules need to look up in the records.
+//
+// # The words
+//
+// Kebab-case names are the 14 anomalies of MTC (Table I of "Boosting End-to-End
+// Database Isolation Checking via Mini-Transactions") wherever one of them fits.
+// Not every cycle is one of them; the others get the name under which the
+// literature or Elle knows them:
+//
+//   - dirty-write: a cycle of write orders alone (G0).
+//   - circular-information-flow: nobody missed anything, and still each
+//     transaction comes before itself (G1c).
+//   - read-skew: one anti-dependency, in a cycle that is none of MTC's (G-single).
+//   - read-only-anomaly: Fekete, O'Neil and O'Neil's, where only a reader shows
+//     that the writers were not serial.
+//   - stale-read: something that had ended by the clock was missed.
+//   - real-time-violation: any other cycle that needs the clock.
+//   - snapshot-cycle, serialization-cycle: no better name; the first has no two
+//     adjacent anti-dependencies and so breaks snapshot isolation, the second
+//     has some and breaks serializability alone.
+//
+// Adya's phenomena carry Elle's suffixes: -process when the cycle needs session
+// order, -realtime when it needs the clock.
+//
+// # Non-obvious
+//
+//   - A version order that was inferred (verdict.ByOrder) may have been inferred
+//     by a rule of the level that was checked. A cycle may then look like a
+//     fractured read and still break no more than snapshot isolation. The
+//     weakest level therefore counts the reasons of the edges too, see
+//     strength.go.
+//   - A write order that is known because the later transaction read what it
+//     overwrote (verdict.ByOverwrite) is a read dependency as well, and names
+//     the cycle as one.
+package name

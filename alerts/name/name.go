@@ -1,0 +1,162 @@
+package name
+
+import (
+	"strings"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Lookup finds the record of a transaction; false when it is not kept. Names
+// do without records where they must, with less precision.
+type Lookup func(verdict.TxnID) (*record.Transaction, bool)
+
+// Name is what a violation is called and what it means for the levels that
+// were promised.
+type Name struct {
+	// Name is in kebab case and one of those that the package documentation
+	// lists.
+	Name string
+	// Adya is the phenomenon as Elle writes it: G0, G1a, G1b, G1c, G-single,
+	// G-nonadjacent, G2-item, with -process or -realtime; internal for a
+	// transaction that contradicts itself. Empty where there is none.
+	Adya string
+	// Weakest is the weakest level that the violation is known to break.
+	Weakest verdict.Level
+	// Breaks are the levels of those asked for that are broken, weakest first.
+	Breaks []verdict.Level
+	// ClockDependent: it is a violation only if the recorded times are right.
+	ClockDependent bool
+	Severity       Severity
+}
+
+// Asked is what the database promises, and what order the clocks prove.
+type Asked struct {
+	Levels []verdict.Level
+	// Clock: with record.ClockEnforce, si means strong-si and ser means sser.
+	Clock record.Clock
+}
+
+// Of names a violation. It never fails: what fits no better name has the
+// general one of its kind. Linear in the size of the violation.
+func Of(v verdict.Violation, lookup Lookup, asked Asked) Name {
+	k := kinds{v: v, lookup: lookup}.classify()
+	n := Name{Name: k.name, Adya: k.adya, ClockDependent: v.ClockDependent || k.realTime}
+	n.Weakest = weaker(k.weakest, v.Level)
+	n.Breaks = Breaks(n.Weakest, v.Level, asked)
+	n.Severity = severity(n)
+	return n
+}
+
+// Breaks lists the levels of asked that a violation of weakest breaks, weakest
+// first; at least proved, the level that the engine says is broken.
+func Breaks(weakest, proved verdict.Level, asked Asked) []verdict.Level {
+	var out []verdict.Level
+	for _, l := range verdict.Levels() { // from weak to strong
+		for _, a := range asked.Levels {
+			if a == l && (l == proved || effective(l, asked.Clock).Implies(weakest)) {
+				out = append(out, l)
+				break
+			}
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, proved)
+	}
+	return out
+}
+
+// effective is what a level means when the clocks are enforced.
+func effective(l verdict.Level, c record.Clock) verdict.Level {
+	if c != record.ClockEnforce {
+		return l
+	}
+	switch l {
+	case verdict.SI:
+		return verdict.StrongSI
+	case verdict.SER:
+		return verdict.SSER
+	}
+	return l
+}
+
+// kinds classifies one violation.
+type kinds struct {
+	v      verdict.Violation
+	lookup Lookup
+}
+
+// class is what classify found.
+type class struct {
+	name, adya string
+	weakest    verdict.Level
+	realTime   bool // an edge of the proof is by the clock
+}
+
+// intra are the kinds that are found in one read: no cycle to look at.
+// Levels: design, "Levels imply levels".
+var intra = map[verdict.Kind]class{
+	verdict.ThinAirRead:       {name: "thin-air-read", weakest: verdict.G1},
+	verdict.AbortedRead:       {name: "aborted-read", adya: "G1a", weakest: verdict.G1},
+	verdict.FutureRead:        {name: "future-read", adya: "internal", weakest: verdict.G1},
+	verdict.NotMyLastWrite:    {name: "not-my-last-write", adya: "internal", weakest: verdict.G1},
+	verdict.NotMyOwnWrite:     {name: "not-my-own-write", adya: "internal", weakest: verdict.G1},
+	verdict.IntermediateRead:  {name: "intermediate-read", adya: "G1b", weakest: verdict.G1},
+	verdict.NonRepeatableRead: {name: "non-repeatable-reads", adya: "internal", weakest: verdict.RA},
+	verdict.Divergence:        {name: "lost-update", adya: "G-single", weakest: verdict.SI},
+}
+
+func (k kinds) classify() class {
+	if c, ok := intra[k.v.Kind]; ok {
+		return c
+	}
+	if k.v.Kind == verdict.Unsatisfiable {
+		return k.cases()
+	}
+	return k.cycle(k.v.Cycle)
+}
+
+// cases names what no choice avoids. Every case is a cycle of its own, and a
+// level is broken if it forbids all of them: the strongest case decides, and
+// gives the name unless others that are as strong are called differently.
+func (k kinds) cases() class {
+	if len(k.v.Cases) == 0 {
+		return class{name: general(k.v.Level), weakest: k.v.Level}
+	}
+	var out class
+	process := false
+	for i, edges := range k.v.Cases {
+		c := k.cycle(edges)
+		process = process || strings.HasSuffix(c.adya, "-process")
+		if i == 0 {
+			out = c
+			continue
+		}
+		weakest := stronger(out.weakest, c.weakest)
+		switch {
+		case c.name == out.name || weakest == out.weakest && c.weakest != weakest:
+		case weakest == c.weakest && out.weakest != weakest:
+			out.name = c.name
+		default:
+			out.name = general(weakest)
+		}
+		out.weakest = weakest
+		out.realTime = out.realTime || c.realTime
+		if phenomenon(c.adya) > phenomenon(out.adya) {
+			out.adya = c.adya
+		}
+	}
+	out.adya = suffixed(phenomena[phenomenon(out.adya)], out.realTime, process)
+	return out
+}
+
+// general is the name of a cycle that has no better one.
+func general(l verdict.Level) string {
+	switch {
+	case l == verdict.StrongSI || l == verdict.SSER:
+		return "real-time-violation"
+	case l == verdict.SER || l == verdict.LIN:
+		return "serialization-cycle"
+	}
+	return "snapshot-cycle"
+}

@@ -1,0 +1,69 @@
+package name
+
+import (
+	"strings"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
+
+// Severity is how bad a violation is, in PagerDuty's words.
+type Severity string
+
+// The severities.
+const (
+	// Critical: data was lost, torn or invented. Snapshot isolation or a weaker
+	// level is broken.
+	Critical Severity = "critical"
+	// Error: only serializability is; whether data is wrong depends on what
+	// the application checks before it writes.
+	Error Severity = "error"
+	// Warning: it is a violation only if the recorded times are right.
+	Warning Severity = "warning"
+)
+
+func severity(n Name) Severity {
+	switch {
+	case n.ClockDependent:
+		return Warning
+	case verdict.SI.Implies(n.Weakest):
+		return Critical
+	}
+	return Error
+}
+
+var levelPhrases = map[verdict.Level]string{
+	verdict.RC:       "read committed",
+	verdict.RA:       "read atomic",
+	verdict.CC:       "causal consistency",
+	verdict.G1:       "Adya's read committed",
+	verdict.PC:       "prefix consistency",
+	verdict.SI:       "snapshot isolation",
+	verdict.StrongSI: "strong snapshot isolation",
+	verdict.SER:      "serializability",
+	verdict.SSER:     "strict serializability",
+	verdict.LIN:      "linearizability",
+}
+
+// Level is a level in words with its short name: "snapshot isolation (si)".
+func Level(l verdict.Level) string {
+	if p, ok := levelPhrases[l]; ok {
+		return p + " (" + l.String() + ")"
+	}
+	return l.String()
+}
+
+// Levels joins levels in words: "snapshot isolation (si) and serializability
+// (ser)".
+func Levels(ls []verdict.Level) string {
+	words := make([]string, len(ls))
+	for i, l := range ls {
+		words[i] = Level(l)
+	}
+	switch len(words) {
+	case 0:
+		return ""
+	case 1:
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}

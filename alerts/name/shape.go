@@ -1,0 +1,215 @@
+package name
+
+import (
+	"strings"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
+
+// shape counts what a cycle is made of. An anti-dependency is adjacent when
+// the edge before it, around the cycle, is one too; it is grounded when that
+// edge begins its reader's snapshot: session order, real-time order or a read.
+type shape struct {
+	edges              []verdict.Edge
+	so, rt, wr, ww, rw int
+	adjacent, grounded int // of the rw
+}
+
+// reads tells whether an edge says that To saw From: a read dependency, or a
+// write order that is known because To read what it overwrote.
+func reads(e verdict.Edge) bool {
+	return e.Type == verdict.WR || e.Type == verdict.WW && e.Why == verdict.ByOverwrite
+}
+
+func shapeOf(edges []verdict.Edge) shape {
+	s := shape{edges: edges}
+	for i, e := range edges {
+		before := edges[(i+len(edges)-1)%len(edges)]
+		switch e.Type {
+		case verdict.SO:
+			s.so++
+		case verdict.RT:
+			s.rt++
+		case verdict.WR:
+			s.wr++
+		case verdict.WW:
+			if reads(e) {
+				s.wr++
+			} else {
+				s.ww++
+			}
+		case verdict.RW:
+			s.rw++
+			switch {
+			case before.Type == verdict.RW:
+				s.adjacent++
+			case before.Type != verdict.WW || reads(before):
+				s.grounded++
+			}
+		}
+	}
+	return s
+}
+
+// cycle names a cycle of edges.
+func (k kinds) cycle(edges []verdict.Edge) class {
+	s := shapeOf(edges)
+	c := class{name: k.nameOf(s), realTime: clocked(edges, 0)}
+	c.adya = phenomenonOf(s, c.realTime)
+	c.weakest = k.strength(s, c.name, 0)
+	return c
+}
+
+func (k kinds) nameOf(s shape) string {
+	n := len(s.edges)
+	switch {
+	case n == 2 && s.rw > 0 && s.rt == 0 && k.loses(s):
+		return "lost-update"
+	case s.rt > 0 && s.rw == 1:
+		return "stale-read"
+	case s.rt > 0:
+		return "real-time-violation"
+	case s.rw == 0 && s.wr == 0 && s.so == 0:
+		return "dirty-write"
+	case s.rw == 0 && s.wr == 0:
+		return "session-guarantee-violation" // a session's own writes, in the wrong order
+	case s.rw == 0:
+		return "circular-information-flow"
+	case s.adjacent > 0:
+		return k.serializationName(s)
+	case s.rw == 1 && s.ww == 0:
+		return k.missed(s)
+	case s.rw == 1:
+		return "read-skew"
+	case s.ww == 0:
+		return "long-fork"
+	}
+	return "snapshot-cycle"
+}
+
+// missed names the cycles in which a transaction that saw, or follows in its
+// session, some effect of another does not see another effect.
+func (k kinds) missed(s shape) string {
+	switch {
+	case s.so == len(s.edges)-1:
+		return "session-guarantee-violation"
+	case len(s.edges) > 2:
+		return "causality-violation"
+	}
+	seen, missed := s.edges[0], s.edges[1]
+	if seen.Type == verdict.RW {
+		seen, missed = missed, seen
+	}
+	if k.backwards(seen, missed) {
+		return "non-monotonic-read"
+	}
+	return "fractured-read"
+}
+
+// backwards tells whether the reader read the new value first and then fell
+// behind it, which is what read committed forbids; with the old value first it
+// may have changed since.
+func (k kinds) backwards(seen, missed verdict.Edge) bool {
+	t, ok := k.record(seen.To)
+	if !ok {
+		return false
+	}
+	w, ok := k.record(seen.From)
+	if !ok {
+		return false
+	}
+	at := readOf(t, seen.Key, w)
+	if at < 0 {
+		return false
+	}
+	if seen.Key == missed.Key {
+		// One key read twice: the old value comes after.
+		return lastOtherRead(t, missed.Key, t.Ops[at].Value) > at
+	}
+	return firstRead(t, missed.Key) > at
+}
+
+// loses tells whether two transactions updated one key without either seeing
+// the other: one write order and one anti-dependency on that key, or two
+// anti-dependencies between transactions that write a common key.
+func (k kinds) loses(s shape) bool {
+	a, b := s.edges[0], s.edges[1]
+	switch {
+	case a.Type == verdict.RW && b.Type == verdict.RW:
+		return a.Key == b.Key || k.commonWrite(a.From, a.To)
+	case a.Type == verdict.WW && b.Type == verdict.RW, a.Type == verdict.RW && b.Type == verdict.WW:
+		return a.Key == b.Key
+	}
+	return false
+}
+
+// serializationName names cycles with adjacent anti-dependencies: no snapshot
+// is wrong, yet there is no serial order.
+func (k kinds) serializationName(s shape) string {
+	if len(s.edges) == 2 {
+		return "write-skew"
+	}
+	if len(s.edges) == 3 && s.rw == 2 && s.wr == 1 {
+		for _, e := range s.edges {
+			if t, ok := k.record(e.To); reads(e) && ok && readsOnly(t) {
+				return "read-only-anomaly"
+			}
+		}
+	}
+	return "serialization-cycle"
+}
+
+// phenomena are Adya's, as Elle orders them, from bad to less bad.
+var phenomena = []string{"G0", "G1c", "G-single", "G-nonadjacent", "G2-item"}
+
+// phenomenonOf is Adya's name of a cycle; realTime if its proof needs a clock
+// anywhere.
+func phenomenonOf(s shape, realTime bool) string {
+	var p string
+	switch {
+	case s.rw == 0 && s.wr == 0:
+		p = "G0"
+	case s.rw == 0:
+		p = "G1c"
+	case s.rw == 1:
+		p = "G-single"
+	case s.adjacent == 0:
+		p = "G-nonadjacent"
+	default:
+		p = "G2-item"
+	}
+	return suffixed(p, realTime, s.so > 0)
+}
+
+// suffixed is a phenomenon with Elle's suffix; the clock goes before the
+// session.
+func suffixed(p string, realTime, process bool) string {
+	switch {
+	case realTime:
+		return p + "-realtime"
+	case process:
+		return p + "-process"
+	}
+	return p
+}
+
+// phenomenon is the place of a phenomenon, suffix or not, in phenomena.
+func phenomenon(adya string) int {
+	base := strings.TrimSuffix(strings.TrimSuffix(adya, "-realtime"), "-process")
+	for i, p := range phenomena {
+		if p == base {
+			return i
+		}
+	}
+	return -1
+}
+
+// clocked tells whether an edge, or a reason of one, is by the clock.
+func clocked(edges []verdict.Edge, depth int) bool {
+	for _, e := range edges {
+		if e.Type == verdict.RT || e.Why == verdict.ByClock || depth < becauseDepth && clocked(e.Because, depth+1) {
+			return true
+		}
+	}
+	return false
+}

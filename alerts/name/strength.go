@@ -1,0 +1,99 @@
+package name
+
+import "github.com/isowatch/isowatch/incremental/verdict"
+
+// becauseDepth bounds how deep reasons of reasons are followed. Reasons may
+// share parts, so that following all of them could take exponential time; what
+// lies deeper is taken to need the level that the engine checked.
+const becauseDepth = 4
+
+// strength is the weakest level that a cycle contradicts: what its shape
+// contradicts, or more if the reason of an edge needs more. With commits and
+// starts as the ends of edges (design, section 3):
+//
+//   - so, wr: a cycle of these is one of information flow; g1 forbids it.
+//   - ww not implied by a read: part of the commit order, which rc and up have.
+//   - one rw, the rest so and wr: the reader misses what it must see. At rc
+//     only what it saw itself, earlier in the same transaction; at ra what the
+//     transactions it saw, or follows in its session, wrote; at cc what any
+//     transaction before it wrote.
+//   - rw always after so or wr: the commit order's prefix is torn: pc.
+//   - rw after ww: two writers of a key overlapped: si.
+//   - rw after rw: snapshots are fine, a serial order there is none: ser.
+//   - rt: the same, for the levels that keep real time.
+func (k kinds) strength(s shape, name string, depth int) verdict.Level {
+	l := shapeStrength(s, name)
+	for _, e := range s.edges {
+		l = stronger(l, k.reasonStrength(e, depth))
+	}
+	return l
+}
+
+func shapeStrength(s shape, name string) verdict.Level {
+	switch {
+	case s.rt > 0 && s.adjacent > 0:
+		return verdict.SSER
+	case s.rt > 0:
+		return verdict.StrongSI
+	case name == "lost-update":
+		return verdict.SI
+	case s.rw == 0 && s.ww == 0:
+		return verdict.G1
+	case s.rw == 0:
+		return verdict.RC
+	case s.adjacent > 0:
+		return verdict.SER
+	case s.grounded < s.rw:
+		return verdict.SI
+	case s.rw > 1 || s.ww > 0:
+		return verdict.PC
+	case name == "non-monotonic-read":
+		return verdict.RC
+	case name == "causality-violation":
+		return verdict.CC
+	}
+	return verdict.RA
+}
+
+// reasonStrength is the weakest level at which an edge is known.
+func (k kinds) reasonStrength(e verdict.Edge, depth int) verdict.Level {
+	switch {
+	case e.Why == verdict.ByClock:
+		return verdict.StrongSI
+	case e.Why != verdict.ByOrder:
+		// Session, value, overwriting and initial versions hold at every
+		// level, and a case is a case at every level.
+		return verdict.G1
+	case len(e.Because) == 0 || depth >= becauseDepth:
+		return k.v.Level
+	}
+	s := shapeOf(e.Because)
+	l := shapeStrength(s, k.nameOf(s))
+	for _, b := range e.Because {
+		if b.Type == verdict.WW && b.From == e.To && b.To == e.From {
+			continue // the opposite order itself, which was only supposed
+		}
+		l = stronger(l, k.reasonStrength(b, depth+1))
+	}
+	return l
+}
+
+// stronger is the weakest level that implies both.
+func stronger(a, b verdict.Level) verdict.Level {
+	switch {
+	case a.Implies(b):
+		return a
+	case b.Implies(a):
+		return b
+	}
+	return verdict.SSER
+}
+
+// weaker is the weaker of a and proved, and proved if neither implies the
+// other.
+func weaker(a, proved verdict.Level) verdict.Level {
+	if proved.Implies(a) {
+		return a
+	}
+	return proved
+}
