@@ -1,0 +1,260 @@
+package kafka
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
+
+	"github.com/isowatch/isowatch/ingest/source"
+)
+
+// Start says where to begin in a partition for which Options.Offsets has no
+// offset. The zero value begins at the earliest record that Kafka has.
+type Start struct {
+	kind startKind
+	at   time.Time
+}
+
+type startKind uint8
+
+const (
+	startEarliest startKind = iota
+	startLatest
+	startAt
+)
+
+var (
+	// Stored resumes at Options.Offsets and begins at the earliest record where
+	// there is none; it is what Earliest does, by its name in the configuration.
+	Stored = Start{}
+	// Earliest begins at the first record that Kafka still has.
+	Earliest = Start{}
+	// Latest begins with the first record that is decided after the start.
+	Latest = Start{kind: startLatest}
+)
+
+// At begins with the first record whose timestamp is t or later, or at the end
+// if there is none.
+func At(t time.Time) Start { return Start{kind: startAt, at: t} }
+
+// ParseStart reads "stored", "earliest", "latest" or an RFC 3339 timestamp.
+func ParseStart(s string) (Start, error) {
+	switch s {
+	case "", "stored":
+		return Stored, nil
+	case "earliest":
+		return Earliest, nil
+	case "latest":
+		return Latest, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return Start{}, fmt.Errorf("start %q: want stored, earliest, latest or a timestamp like 2006-01-02T15:04:05Z", s)
+	}
+	return At(t), nil
+}
+
+// TLS configures connections with TLS. The files are PEM.
+type TLS struct {
+	CA   string // authorities that sign brokers' certificates; empty: the system's
+	Cert string // client certificate, with its chain; empty for none
+	Key  string // its private key
+}
+
+// The SASL mechanisms.
+const (
+	Plain       = "plain"
+	ScramSHA256 = "scram-sha-256"
+	ScramSHA512 = "scram-sha-512"
+)
+
+// SASL configures authentication.
+type SASL struct {
+	Mechanism string // Plain, ScramSHA256 or ScramSHA512, in any case
+	Username  string
+	Password  string
+}
+
+// Defaults of Options.
+const (
+	MessageMaxDefault = 16 << 20
+	FetchMaxDefault   = 1 << 20
+	QueueMaxDefault   = 32 << 20
+	waitDefault       = 500 * time.Millisecond
+	refreshDefault    = 5 * time.Second
+	retryMinDefault   = 100 * time.Millisecond
+	retryMaxDefault   = 5 * time.Second
+)
+
+// Connection says how to reach a cluster.
+type Connection struct {
+	Brokers  []string // host:port of some brokers; the others are learned
+	TLS      *TLS     // nil: no TLS
+	SASL     *SASL    // nil: no authentication
+	ClientID string   // what the brokers log; default "isowatch"
+}
+
+// Options configure a Source. The zero value of every field but Brokers and
+// Topic is usable.
+type Options struct {
+	Connection
+	Topic string
+	// Partitions to read; nil reads all, also those that are added later.
+	Partitions []int
+	// Offsets are the next offset by partition, as they were stored. Partitions
+	// that are not in it begin at Start.
+	Offsets map[int]int64
+	Start   Start
+	// UntilEnd ends the source with io.EOF once every partition is read up to its
+	// last stable offset as of the start. What follows an open transaction is
+	// behind that offset, and so is the open transaction.
+	UntilEnd bool
+
+	// MessageMax is the size in bytes from which on a record is not delivered
+	// whole (source.Message.Oversize). Default 16 MiB.
+	MessageMax int
+	// FetchMax is how many bytes to ask a partition for at a time. Default 1 MiB.
+	// A first batch that is larger comes whole.
+	FetchMax int
+	// QueueMax bounds the bytes that wait to be read, over all partitions; at
+	// most 256 batches wait. Default 32 MiB. Beside it every partition holds at
+	// most one response in memory, of at most FetchMax + MessageMax bytes
+	// decoded (a response that decompresses to more is decoded in parts).
+	QueueMax int64
+	// Wait is how long a broker may hold back an empty answer. Default 500 ms.
+	Wait time.Duration
+	// Refresh is how often partitions and leaders are asked for, also without
+	// cause. Default 5 s.
+	Refresh time.Duration
+	// RetryMin and RetryMax bound the back-off after failures. Defaults 100 ms
+	// and 5 s.
+	RetryMin, RetryMax time.Duration
+
+	// OnRetry is told every failure that will be retried. OnWarning is told what
+	// is amiss and yet no reason to stop. Both may be nil; they are called by one
+	// goroutine at a time, but not always the same, and must not block.
+	OnRetry   func(error)
+	OnWarning func(string)
+}
+
+// orDefault sets *v if it is zero.
+func orDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// complete checks o and fills in the defaults.
+func (o *Options) complete() error {
+	orDefault(&o.ClientID, "isowatch")
+	orDefault(&o.MessageMax, MessageMaxDefault)
+	orDefault(&o.FetchMax, FetchMaxDefault)
+	orDefault(&o.QueueMax, QueueMaxDefault)
+	orDefault(&o.Wait, waitDefault)
+	orDefault(&o.Refresh, refreshDefault)
+	orDefault(&o.RetryMin, retryMinDefault)
+	orDefault(&o.RetryMax, retryMaxDefault)
+	if o.Topic == "" {
+		return &source.StartupError{What: "no Kafka topic is configured", Do: "set source.kafka.topic"}
+	}
+	for _, n := range []int64{int64(o.MessageMax), int64(o.FetchMax), o.QueueMax} {
+		if n < 1 || n > 1<<31-1 {
+			return &source.StartupError{What: fmt.Sprintf("a Kafka size limit of %d bytes", n), Do: "use 1 byte to 2 GiB"}
+		}
+	}
+	for _, p := range o.Partitions {
+		if p < 0 {
+			return &source.StartupError{What: fmt.Sprintf("partition %d of topic %q", p, o.Topic), Do: "partitions are numbered from 0"}
+		}
+	}
+	o.Partitions = slices.Clone(o.Partitions)
+	return o.Connection.check()
+}
+
+func (c *Connection) check() error {
+	if len(c.Brokers) == 0 {
+		return &source.StartupError{What: "no Kafka broker is configured", Do: "set source.kafka.brokers to host:port of at least one"}
+	}
+	for _, b := range c.Brokers {
+		if _, _, err := net.SplitHostPort(b); err != nil {
+			return &source.StartupError{What: fmt.Sprintf("Kafka broker %q", b), Do: "write it as host:port", Err: err}
+		}
+	}
+	return nil
+}
+
+func (c *Connection) mechanismName() string {
+	if c.SASL == nil {
+		return "none"
+	}
+	return strings.ToUpper(c.SASL.Mechanism)
+}
+
+// tlsConfig reads the TLS files.
+func (c *Connection) tlsConfig() (*tls.Config, error) {
+	if c.TLS == nil {
+		return nil, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.TLS.CA != "" {
+		pem, err := os.ReadFile(c.TLS.CA)
+		if err != nil {
+			return nil, &source.StartupError{What: "source.kafka.tls.ca", Do: "name a readable PEM file", Err: err}
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, &source.StartupError{What: "source.kafka.tls.ca: " + c.TLS.CA + " holds no certificate", Do: "name a PEM file with CERTIFICATE blocks"}
+		}
+	}
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		return nil, &source.StartupError{What: "source.kafka.tls has only one of cert and key", Do: "set both or neither"}
+	}
+	if c.TLS.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
+		if err != nil {
+			return nil, &source.StartupError{What: "source.kafka.tls.cert and .key", Do: "name a PEM certificate and the private key that belongs to it", Err: err}
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return cfg, nil
+}
+
+// mechanism makes the SASL mechanism.
+func (c *Connection) mechanism() (sasl.Mechanism, error) {
+	if c.SASL == nil {
+		return nil, nil
+	}
+	if c.SASL.Username == "" {
+		return nil, &source.StartupError{What: "source.kafka.sasl has no username", Do: "set source.kafka.sasl.username"}
+	}
+	var (
+		m   sasl.Mechanism
+		err error
+	)
+	switch strings.ToLower(c.SASL.Mechanism) {
+	case Plain:
+		m = plain.Mechanism{Username: c.SASL.Username, Password: c.SASL.Password}
+	case ScramSHA256:
+		m, err = scram.Mechanism(scram.SHA256, c.SASL.Username, c.SASL.Password)
+	case ScramSHA512:
+		m, err = scram.Mechanism(scram.SHA512, c.SASL.Username, c.SASL.Password)
+	default:
+		err = errors.New("unknown mechanism")
+	}
+	if err != nil {
+		return nil, &source.StartupError{What: fmt.Sprintf("source.kafka.sasl: mechanism %q", c.SASL.Mechanism),
+			Do: "use " + Plain + ", " + ScramSHA256 + " or " + ScramSHA512, Err: err}
+	}
+	return m, nil
+}

@@ -1,0 +1,206 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/cenkalti/backoff/v5"
+	kafkago "github.com/segmentio/kafka-go"
+
+	"github.com/isowatch/isowatch/ingest/source"
+)
+
+// badTries is how often a batch that can't be decoded is fetched again before
+// it is given up as a gap: the damage may have happened on the way.
+const badTries = 4
+
+// partition reads one partition. All fields belong to its goroutine.
+//
+// Invariant: every offset from where it began up to next is accounted for: it
+// was delivered, or hidden by read-committed, or lies in a reported gap.
+type partition struct {
+	s  *Source
+	n  int
+	id [16]byte // identity of the topic that next belongs to
+
+	next  int64
+	end   int64 // UntilEnd: where to stop; else the greatest offset
+	epoch int32 // leader epoch of the last batch, -1 for none
+
+	told     int64 // Next of the last batch
+	caughtUp bool  // whether the end was reached, as last told
+	bad      int   // consecutive tries of a batch that can't be decoded
+}
+
+// run fetches until ctx ends or end is reached.
+func (p *partition) run(ctx context.Context) {
+	retry := p.s.newRetry()
+	for ctx.Err() == nil && p.next < p.end {
+		err := p.step(ctx)
+		if err == nil {
+			retry.Reset()
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		p.s.retrying(fmt.Errorf("kafka topic %q partition %d at offset %d: %w", p.s.opts.Topic, p.n, p.next, err))
+		if sleep(ctx, retry.NextBackOff()) != nil {
+			return
+		}
+	}
+}
+
+// step makes one fetch and hands on what it returned. An error is transient.
+func (p *partition) step(ctx context.Context) error {
+	t := p.s.topology()
+	if t.id != p.id {
+		return p.recreated(ctx, t)
+	}
+	leader, err := t.leader(p.n)
+	if err != nil {
+		p.s.refresh()
+		return err
+	}
+	f, err := ask{
+		leader: leader, topic: p.s.opts.Topic, topicID: t.id, partition: int32(p.n),
+		next: p.next, end: p.end, lastEpoch: p.epoch,
+		wait: p.s.opts.Wait, bytesMax: int32(p.s.opts.FetchMax), limits: p.s.limits(),
+	}.send(ctx, p.s.conns.wire)
+	if err != nil {
+		p.s.refresh() // the leader may be gone
+		return err
+	}
+	switch {
+	case kafkago.Error(f.code) == kafkago.OffsetOutOfRange:
+		return p.outOfRange(ctx, t)
+	case f.code != 0:
+		if staleTopology(f.code) {
+			p.s.refresh()
+		}
+		return codeError(f.code)
+	case f.diverged:
+		return p.jump(ctx, f.divergedAt, f.divergedAt, f.divergedAt, "Kafka lost records that it had handed out (unclean leader election): "+
+			"the log goes on from there with others")
+	}
+	return p.deliver(ctx, f)
+}
+
+// deliver puts what was fetched into the queue.
+func (p *partition) deliver(ctx context.Context, f *fetched) error {
+	for _, b := range f.batches {
+		if err := p.put(ctx, b, f, f.bytes/len(f.batches)); err != nil {
+			return err
+		}
+	}
+	moved := f.next > p.next
+	if p.next = f.next; f.epoch >= 0 {
+		p.epoch = f.epoch
+	}
+	// That offsets passed hidden, or that the end was reached, is news as well.
+	caughtUp := p.reached(f, f.next)
+	if p.told != f.next || caughtUp && !p.caughtUp {
+		if err := p.put(ctx, source.Batch{Partition: p.n, Next: f.next}, f, 0); err != nil {
+			return err
+		}
+	}
+	p.caughtUp = caughtUp
+	if f.bad == nil || moved { // if moved, fetch again from where the damage is
+		p.bad = 0
+		return nil
+	}
+	if p.bad++; p.bad < badTries || f.skip <= p.next {
+		return f.bad
+	}
+	p.bad = 0
+	return p.jump(ctx, p.next, f.skip, f.skip, fmt.Sprintf("%s: %v", whyUndecoded, f.bad))
+}
+
+// reached tells whether nothing more can be read for now at offset next.
+func (p *partition) reached(f *fetched, next int64) bool {
+	end := f.stable
+	if end < 0 {
+		end = f.high
+	}
+	return next >= min(end, p.end)
+}
+
+// put queues one of f's batches.
+func (p *partition) put(ctx context.Context, b source.Batch, f *fetched, bytes int) error {
+	b.Lag = max(f.high-b.Next, 0)
+	b.CaughtUp = p.reached(f, b.Next)
+	p.told, p.caughtUp = b.Next, b.CaughtUp
+	return p.s.queue.put(ctx, b, bytes)
+}
+
+// jump reports the gap [from, to) and goes on at next.
+func (p *partition) jump(ctx context.Context, from, to, next int64, why string) error {
+	g := source.Gap{Source: p.s.opts.Topic, Partition: p.n, From: from, To: to, Why: why}
+	p.next, p.told, p.caughtUp, p.epoch = next, next, false, -1
+	return p.s.queue.put(ctx, source.Batch{Partition: p.n, Next: next, Gaps: []source.Gap{g}}, 0)
+}
+
+// outOfRange finds where to go on after the broker said that it does not have
+// the offset.
+func (p *partition) outOfRange(ctx context.Context, t *topology) error {
+	first, err := askOffset(ctx, p.s.conns.wire, t, p.s.opts.Topic, p.n, offsetEarliest)
+	if err != nil {
+		return err
+	}
+	last, err := askOffset(ctx, p.s.conns.wire, t, p.s.opts.Topic, p.n, offsetLatest)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.next < first:
+		return p.jump(ctx, p.next, first, first, "Kafka deleted the records before they were read (retention or DeleteRecords)")
+	case p.next <= last:
+		// In range after all: the log grew, or the broker could not judge the
+		// epoch. Ask again without.
+		p.epoch = -1
+		return errors.New("the broker finds the offset out of range and has it")
+	}
+	if p.s.opts.UntilEnd {
+		p.end = last
+	}
+	if p.s.resumed(p.n) == p.next {
+		// Offsets were stored, the log ends before them: what Kafka has now is
+		// another topic of the same name, or what was left of this one. What was
+		// read before comes again with the same ids; what was not is read.
+		return p.jump(ctx, p.next, p.next, first, "the log ends before the stored offset: "+
+			"the topic was created anew or lost its end; it is read from its beginning")
+	}
+	return p.jump(ctx, last, last, last, "Kafka lost records that it had handed out: the log ends before what was read; it is read on from its end")
+}
+
+// recreated begins anew in a topic that has the name of the old one.
+func (p *partition) recreated(ctx context.Context, t *topology) error {
+	first, err := askOffset(ctx, p.s.conns.wire, t, p.s.opts.Topic, p.n, offsetEarliest)
+	if err != nil {
+		p.s.refresh()
+		return err
+	}
+	p.id = t.id
+	if p.s.opts.UntilEnd {
+		p.end = first // the input as of the start is gone
+	}
+	return p.jump(ctx, p.next, p.next, first, "the topic was deleted and created anew; it is read from its beginning")
+}
+
+// newRetry makes the back-off of one loop.
+func (s *Source) newRetry() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = s.opts.RetryMin, s.opts.RetryMax
+	b.Multiplier = 2
+	return b
+}
+
+// forever is the end of a partition that is followed.
+const forever = math.MaxInt64
+
+// limits are what a response may hold.
+func (s *Source) limits() limits {
+	return limits{messageMax: s.opts.MessageMax, decodedMax: max(s.opts.FetchMax, s.opts.MessageMax)}
+}
