@@ -1,0 +1,94 @@
+package generate
+
+import (
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// weakestBroken is, for each anomaly, the weakest level that it breaks; it
+// breaks those that imply this one, and no others.
+var weakestBroken = map[string]verdict.Level{
+	"thin-air-read": verdict.G1, "aborted-read": verdict.G1, "future-read": verdict.G1, "not-my-last-write": verdict.G1,
+	"not-my-own-write": verdict.G1, "intermediate-read": verdict.G1, "non-monotonic-read": verdict.RC,
+	"non-repeatable-reads": verdict.RA, "session-guarantee-violation": verdict.RA, "fractured-read": verdict.RA,
+	"causality-violation": verdict.CC, "long-fork": verdict.PC, "lost-update": verdict.SI, "write-skew": verdict.SER,
+}
+
+// Planted into a tiny history that would hold every level, an anomaly breaks
+// exactly the levels it is known for, whatever the reader knows of the initial
+// state; and it is found again by who didn't see the beginning.
+func TestAnomaliesBreakExactlyTheirLevels(t *testing.T) {
+	if len(anomalies) != len(weakestBroken) {
+		t.Fatalf("%d anomalies", len(anomalies))
+	}
+	for _, name := range Anomalies() {
+		t.Run(name, func(t *testing.T) {
+			a := anomalyNamed(name)
+			for seed := range uint64(150) {
+				cfg := Config{Level: SSER, Seed: seed, Anomaly: name, Transactions: len(a.steps) + 2, Sessions: 4, Operations: 2, Keys: 2,
+					Initial: record.Initial(seed % 3)}
+				if seed%2 == 0 {
+					cfg.MaxSkew = 700_000
+				}
+				g, txns := history(t, cfg)
+				if p := g.Planted(); len(p) != 1 || p[0].Anomaly != name || len(p[0].Transactions) != len(a.steps) {
+					t.Fatalf("planted %v", p)
+				}
+				opt := oracle.FromHeader(g.Header())
+				for l, holds := range oracle.Check(txns, opt) {
+					if want := !l.Implies(weakestBroken[name]); l != verdict.LIN && holds != want {
+						t.Fatalf("seed %d: %v holds = %v, want %v:\n%s", seed, l, holds, want,
+							script.Format(script.Script{Header: g.Header(), Txns: txns}))
+					}
+				}
+				opt.Coverage = record.CoveragePartial
+				unseen := name == "thin-air-read" || name == "future-read" // may be of an unseen writer
+				weakest := weakestBroken[name]
+				if got := oracle.Holds(weakest, txns, opt); got != unseen {
+					t.Fatalf("seed %d: under partial coverage %v holds = %v:\n%s", seed, weakest, got,
+						script.Format(script.Script{Header: g.Header(), Txns: txns}))
+				}
+			}
+		})
+	}
+}
+
+// Every planting is an anomaly by itself, in the middle of a busy history.
+func TestPlantedInBusyHistories(t *testing.T) {
+	for _, level := range allLevels {
+		for _, name := range Anomalies() {
+			g, txns := history(t, Config{Level: level, Seed: 1, Anomaly: name, Planted: 5, Transactions: 400, Keys: 10})
+			where := map[string]int{}
+			for i, x := range txns {
+				where[x.ID] = i
+			}
+			if len(g.Planted()) != 5 {
+				t.Fatalf("%s: planted %d times", name, len(g.Planted()))
+			}
+			for _, p := range g.Planted() {
+				var alone []record.Transaction
+				for i, x := range txns {
+					for _, id := range p.Transactions {
+						if where[id] == i {
+							alone = append(alone, x)
+						}
+					}
+				}
+				opt := oracle.FromHeader(g.Header())
+				weakest := weakestBroken[name]
+				if oracle.Holds(weakest, alone, opt) {
+					t.Errorf("%s: %v holds:\n%s", name, weakest, script.Format(script.Script{Txns: alone}))
+				}
+				for _, l := range verdict.Levels() {
+					if l != verdict.LIN && !l.Implies(weakest) && !oracle.Holds(l, alone, opt) {
+						t.Errorf("%s: %v is broken:\n%s", name, l, script.Format(script.Script{Txns: alone}))
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Level is the isolation level that the simulated store gives.
+type Level uint8
+
+// The levels. Weaker ones need no store of their own: what is valid for SI is
+// valid for them.
+const (
+	SSER     Level = iota // serializable in real time
+	SER                   // serializable, with session order
+	StrongSI              // snapshots that are current at the start
+	SI                    // snapshots that may be older, but not than the session
+)
+
+var levelNames = [...]string{"sser", "ser", "strong-si", "si"}
+
+func (l Level) String() string { return levelNames[l] }
+
+// ParseLevel finds the store for a level by the name it has in verdicts; for
+// levels below si that is SI.
+func ParseLevel(s string) (Level, bool) {
+	if i := slices.Index(levelNames[:], s); i >= 0 {
+		return Level(i), true
+	}
+	return SI, slices.Contains([]string{"pc", "cc", "ra", "rc", "g1"}, s)
+}
+
+// Workload says what transactions do.
+type Workload uint8
+
+// The workloads, named as in the papers that use them.
+const (
+	General  Workload = iota // each operation reads or writes a random key
+	BlindW                   // each transaction only reads, or only writes (Cobra, Vbox)
+	Mini                     // at most two keys, each written only after it is read (MTC)
+	ReadOnly                 // nothing is ever written
+)
+
+var workloadNames = [...]string{"general", "blindw", "mini", "read-only"}
+
+func (w Workload) String() string { return workloadNames[w] }
+
+// Distribution says which keys are popular.
+type Distribution uint8
+
+// The distributions of keys.
+const (
+	Uniform Distribution = iota // all alike
+	Zipf                        // the n-th is chosen in proportion to 1/n^Exponent
+	Hotspot                     // four in five operations go to one key in five
+)
+
+var distributionNames = [...]string{"uniform", "zipf", "hotspot"}
+
+func (d Distribution) String() string { return distributionNames[d] }
+
+// ParseDistribution is the inverse of String.
+func ParseDistribution(s string) (Distribution, bool) {
+	i := slices.Index(distributionNames[:], s)
+	return Distribution(max(i, 0)), i >= 0
+}
+
+// Config says what history to make. Zero fields have the defaults that their
+// comments name.
+type Config struct {
+	DB    string // record.DefaultDB
+	Level Level
+	Seed  uint64
+
+	Transactions int // 10000, those of anomalies included
+	Sessions     int // 24
+	Operations   int // 8 per transaction; Mini has its own
+	Keys         int // 10000
+
+	Workload Workload
+	// ReadShare is the share of operations that read, for General, and of
+	// transactions that only read, for BlindW. Mini ignores it. NoReads
+	// makes it 0, as the zero value stands for one half.
+	ReadShare    float64
+	NoReads      bool
+	Distribution Distribution
+	Exponent     float64 // of Zipf; 0.99
+
+	AbortRate   float64 // share of transactions that abort, besides those that the store refuses
+	UnknownRate float64 // share of transactions whose outcome the client never learns
+	// Duplicates is the share of writes whose value is one of few
+	// (DuplicateValues, 100, chosen by Zipf with DuplicateExponent, 0.5; as
+	// VeriStrong has it). All others are new.
+	Duplicates        float64
+	DuplicateValues   int
+	DuplicateExponent float64
+
+	// Stale is the share of transactions that execute (ser) or take their
+	// snapshot (si) before they start. Never for the real-time levels. 0.02;
+	// NoStale makes it 0.
+	Stale   float64
+	NoStale bool
+
+	// NoTimes leaves start and end out of the records.
+	NoTimes bool
+	// MaxSkew bounds the difference of the sessions' clocks.
+	MaxSkew time.Duration
+	// Start is when the history begins, Unix nanoseconds; 1732160000e9.
+	Start int64
+	// Duration and Pause are the means of a transaction's duration (1 ms) and
+	// of a session's pause after it (0.2 ms).
+	Duration, Pause time.Duration
+
+	// Initial is the initial state as the header states it. With InitialAny
+	// keys are absent at first, but a reader is not told.
+	Initial record.Initial
+
+	// Anomaly is one of Anomalies, or empty. Planted is how often it is
+	// planted, spread over the history; 1.
+	Anomaly string
+	Planted int
+}
+
+// Preset sets the workload fields of c by a name used in the literature.
+func (c *Config) Preset(name string) error {
+	for _, p := range presets {
+		if p.name == name {
+			p.set(c)
+			return nil
+		}
+	}
+	return fmt.Errorf("workload %q: use one of %s", name, strings.Join(Presets(), ", "))
+}
+
+// Presets lists the names that Preset knows.
+func Presets() []string {
+	var out []string
+	for _, p := range presets {
+		out = append(out, p.name)
+	}
+	return out
+}
+
+func workload(w Workload, readShare float64) func(*Config) {
+	return func(c *Config) { c.Workload, c.ReadShare = w, readShare }
+}
+
+var presets = []struct {
+	name string
+	set  func(*Config)
+}{
+	{"general", workload(General, 0.5)},
+	{"rh", workload(General, 0.95)}, // PolySI, VeriStrong
+	{"bl", workload(General, 0.5)},  // VeriStrong; PolySI's GeneralRW
+	{"wh", workload(General, 0.3)},
+	{"hd", func(c *Config) { // VeriStrong: bl, with many duplicate values
+		c.Workload, c.ReadShare = General, 0.5
+		c.Duplicates, c.DuplicateExponent = 1, 1.5
+	}},
+	{"blindw-rw", workload(BlindW, 0.5)}, // Cobra
+	{"blindw-wr", workload(BlindW, 0.5)}, // Vbox's name for it
+	{"blindw-rh", workload(BlindW, 0.8)},
+	{"blindw-wh", workload(BlindW, 0.2)},
+	{"blindw-rr", workload(ReadOnly, 1)},
+	{"mini", workload(Mini, 0.5)},
+}
+
+// withDefaults fills in the zero fields and refuses what makes no sense.
+func (c Config) withDefaults() (Config, error) {
+	def := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	if c.DB == "" {
+		c.DB = record.DefaultDB
+	}
+	def(&c.Transactions, 10_000)
+	def(&c.Sessions, 24)
+	def(&c.Operations, 8)
+	def(&c.Keys, 10_000)
+	def(&c.DuplicateValues, 100)
+	def(&c.Planted, 1)
+	if c.ReadShare == 0 && !c.NoReads {
+		c.ReadShare = 0.5
+	}
+	if c.Exponent == 0 {
+		c.Exponent = 0.99
+	}
+	if c.DuplicateExponent == 0 {
+		c.DuplicateExponent = 0.5
+	}
+	if c.Stale == 0 {
+		c.Stale = 0.02
+	}
+	if c.NoStale || c.Level == SSER || c.Level == StrongSI {
+		c.Stale = 0
+	}
+	if c.Start == 0 {
+		c.Start = 1_732_160_000 * int64(time.Second)
+	}
+	if c.Duration == 0 {
+		c.Duration = time.Millisecond
+	}
+	if c.Pause == 0 {
+		c.Pause = 200 * time.Microsecond
+	}
+
+	for _, f := range []struct {
+		name       string
+		value, max int
+	}{
+		{"transactions", c.Transactions, 1<<31 - 1}, {"sessions", c.Sessions, 1 << 20}, {"operations", c.Operations, 1 << 20},
+		{"keys", c.Keys, 1 << 28}, {"duplicate values", c.DuplicateValues, 1 << 24}, {"planted anomalies", c.Planted, 1 << 30},
+	} {
+		if f.value < 1 || f.value > f.max {
+			return c, fmt.Errorf("%s: %d is out of range; use 1 to %d", f.name, f.value, f.max)
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{
+		{"read share", c.ReadShare}, {"abort rate", c.AbortRate}, {"unknown rate", c.UnknownRate}, {"duplicates", c.Duplicates}, {"stale", c.Stale},
+	} {
+		if !(f.value >= 0 && f.value <= 1) {
+			return c, fmt.Errorf("%s: %v is no share; use a number from 0 to 1", f.name, f.value)
+		}
+	}
+	for _, e := range []float64{c.Exponent, c.DuplicateExponent} {
+		if !(e > 0 && e <= 10) {
+			return c, fmt.Errorf("zipf exponent: %v is out of range; use a number above 0 and up to 10", e)
+		}
+	}
+	if c.MaxSkew < 0 || c.Duration < 0 || c.Pause < 0 {
+		return c, fmt.Errorf("skew, duration and pause can't be negative")
+	}
+	if limit := 24 * time.Hour; c.MaxSkew > limit || c.Duration > limit || c.Pause > limit {
+		return c, fmt.Errorf("skew, duration and pause: use at most %v", limit)
+	}
+	if int(c.Level) >= len(levelNames) || int(c.Workload) >= len(workloadNames) || int(c.Distribution) >= len(distributionNames) {
+		return c, fmt.Errorf("level, workload or distribution is none of this package's constants")
+	}
+	if c.Anomaly != "" {
+		a := anomalyNamed(c.Anomaly)
+		if a == nil {
+			return c, fmt.Errorf("anomaly %q: use one of %s", c.Anomaly, strings.Join(Anomalies(), ", "))
+		}
+		if n := a.sessions(); c.Sessions < n {
+			return c, fmt.Errorf("anomaly %s takes %d sessions, and there are %d; use more", c.Anomaly, n, c.Sessions)
+		}
+		if n := len(a.steps) * c.Planted; c.Transactions < n {
+			return c, fmt.Errorf("anomaly %s, planted %d times, takes %d transactions, and there are %d; use more", c.Anomaly, c.Planted, n, c.Transactions)
+		}
+	} else {
+		c.Planted = 0
+	}
+	return c, nil
+}

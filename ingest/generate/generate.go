@@ -1,0 +1,314 @@
+package generate
+
+import (
+	"iter"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Generator makes one history, once.
+type Generator struct {
+	cfg     Config
+	rng     *rand.Rand
+	initial record.Value
+
+	keys   []string
+	popul  *alias // the keys' popularity, for Zipf
+	common *alias // the common values' popularity, for Duplicates
+	store  []cell // by key
+	values int64  // the last value given out
+	now    int64  // the last instant
+	steps  int64  // counts reads and commits of the store
+
+	sessions []session
+	instants heap[instant] // at most one per session
+	base     int           // ordinary transactions still to be scheduled
+	done     heap[ended]   // ended, and waiting for whatever ends earlier
+	ended    int64         // counts them
+	ops      []record.Op   // where the next operations are cut from
+
+	plan planner
+
+	// trace, for tests, is told of the events of an execution that proves the
+	// history valid, by transaction id: its reads (of si alone) and its commit.
+	trace func(id string, commit bool)
+}
+
+// cell is what the store holds at a key.
+type cell struct {
+	value     int64 // 0 is the initial value
+	committed int64 // the step at which it was committed
+}
+
+// session is one client.
+type session struct {
+	name    string
+	seq     int64
+	skew    int64 // of its clock
+	running bool
+	txn     running
+	instant int64 // of its last step in the store
+	end     int64 // of its last or running transaction
+	script  []scripted
+}
+
+// running is a transaction between its scheduling and its commit.
+type running struct {
+	record     record.Transaction
+	keys       []int32 // of the operations; nil if scripted
+	commit     int64   // when it commits
+	snapshot   int64   // the step of its reads; -1 before
+	takes      bool    // whether its commit takes effect, unless refused
+	isScripted bool
+}
+
+// ended is a transaction to be written in the order of recorded ends.
+type ended struct {
+	record record.Transaction
+	end    int64
+	n      int64
+}
+
+func (a ended) less(b ended) bool { return a.end < b.end || a.end == b.end && a.n < b.n }
+
+// New prepares a history; its errors are those of an impossible Config. Time and
+// space are linear in the number of keys and sessions.
+func New(cfg Config) (*Generator, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	g := &Generator{
+		cfg:      cfg,
+		rng:      rand.New(rand.NewPCG(cfg.Seed, 0x150_3a7c4)),
+		keys:     make([]string, cfg.Keys),
+		store:    make([]cell, cfg.Keys),
+		sessions: make([]session, cfg.Sessions),
+	}
+	if cfg.Initial == record.InitialZero {
+		g.initial = record.Int(0)
+	}
+	for i := range g.keys {
+		g.keys[i] = keyName(i)
+	}
+	if cfg.Distribution == Zipf {
+		g.popul = newZipf(cfg.Keys, cfg.Exponent)
+	}
+	if cfg.Duplicates > 0 {
+		g.common = newZipf(cfg.DuplicateValues, cfg.DuplicateExponent)
+		g.values = int64(cfg.DuplicateValues) // the first are the common ones
+	}
+	for i := range g.sessions {
+		s := &g.sessions[i]
+		s.name = "s" + strconv.Itoa(i)
+		s.skew = g.within(int64(cfg.MaxSkew))
+		s.instant = cfg.Start
+		s.end = cfg.Start
+	}
+	g.plan = newPlanner(cfg)
+	g.base = cfg.Transactions - g.plan.transactions()
+	return g, nil
+}
+
+func keyName(i int) string { return "k" + strconv.Itoa(i) }
+
+// Header is what a reader must assume.
+func (g *Generator) Header() record.Header {
+	initial, sessions, coverage := g.cfg.Initial, record.SessionsKeep, record.CoverageComplete
+	h := record.Header{Initial: &initial, Sessions: &sessions, Coverage: &coverage}
+	if g.cfg.MaxSkew > 0 {
+		skew := int64(g.cfg.MaxSkew)
+		h.MaxSkew = &skew
+	}
+	return h
+}
+
+// Planting is an anomaly as it was planted.
+type Planting struct {
+	Anomaly      string
+	Transactions []string // ids, in the order of the script
+}
+
+// Planted lists the anomalies planted so far.
+func (g *Generator) Planted() []Planting { return g.plan.planted }
+
+// Transactions runs the simulation and yields its transactions in the order of
+// their recorded ends. It can be ranged over once; a second time it yields what
+// is left.
+func (g *Generator) Transactions() iter.Seq[record.Transaction] {
+	return func(yield func(record.Transaction) bool) {
+		for i := range g.sessions {
+			if !g.sessions[i].running {
+				g.schedule(i)
+			}
+		}
+		for {
+			g.plantIfDue()
+			if len(g.instants) == 0 {
+				break
+			}
+			now := g.instants.pop()
+			g.step(now)
+			// Whatever is still to end will do so later than now, and its
+			// clock is not behind.
+			for len(g.done) > 0 && g.done[0].end <= now.at {
+				if !yield(g.done.pop().record) {
+					return
+				}
+			}
+		}
+		for len(g.done) > 0 {
+			if !yield(g.done.pop().record) {
+				return
+			}
+		}
+	}
+}
+
+// within is a random number from 0 to n.
+func (g *Generator) within(n int64) int64 {
+	if n <= 0 {
+		return 0
+	}
+	return g.rng.Int64N(n + 1)
+}
+
+// chance is true with probability p.
+func (g *Generator) chance(p float64) bool { return p > 0 && g.rng.Float64() < p }
+
+// schedule gives session i its next transaction, if there is one.
+func (g *Generator) schedule(i int) {
+	s := &g.sessions[i]
+	if len(s.script) > 0 {
+		g.scheduleScripted(i)
+		return
+	}
+	if g.base == 0 {
+		return
+	}
+	g.base--
+	start := s.end + g.within(2*int64(g.cfg.Pause))
+	duration := int64(g.cfg.Duration)/2 + g.within(int64(g.cfg.Duration))
+	end := start + duration
+	t := &s.txn
+	*t = running{record: g.newRecord(s, start, end), keys: t.keys[:0], snapshot: -1, takes: true}
+	g.work(t)
+
+	stale := g.chance(g.cfg.Stale)
+	var first int64
+	switch g.cfg.Level {
+	case SI, StrongSI:
+		first = start + g.within(duration/4)
+		if stale {
+			first = s.instant + g.within(start-s.instant)
+		}
+		t.commit = end - g.within(duration/4)
+	default:
+		first = start + g.within(duration)
+		if stale {
+			first = s.instant + g.within(start-s.instant)
+		}
+		t.commit = first
+	}
+	switch {
+	case g.chance(g.cfg.AbortRate):
+		t.record.Status, t.takes = record.Aborted, false
+	case g.chance(g.cfg.UnknownRate):
+		t.record.Status, t.takes = record.Unknown, g.rng.IntN(2) == 0
+	}
+	s.end = end
+	s.running = true
+	g.instants.push(instant{first, int32(i)})
+}
+
+// newRecord begins the record of session s's next transaction.
+func (g *Generator) newRecord(s *session, start, end int64) record.Transaction {
+	t := record.Transaction{DB: g.cfg.DB, Session: s.name, Seq: s.seq, HasSeq: true, ID: s.name + "#" + strconv.FormatInt(s.seq, 10)}
+	s.seq++
+	if !g.cfg.NoTimes {
+		t.Start, t.End, t.HasTimes = start+s.skew, end+s.skew, true
+	}
+	return t
+}
+
+// step lets happen what happens at an instant.
+func (g *Generator) step(now instant) {
+	s := &g.sessions[now.session]
+	t := &s.txn
+	s.instant, g.now = now.at, now.at
+	g.steps++
+	if !t.isScripted {
+		if t.snapshot < 0 {
+			g.read(t)
+			if now.at < t.commit || g.cfg.Level == SI || g.cfg.Level == StrongSI {
+				g.note(t, false)
+				g.instants.push(instant{max(now.at, t.commit), now.session})
+				return
+			}
+		}
+		g.write(t)
+	}
+	if t.record.Status == record.Committed || t.takes {
+		g.note(t, true)
+	}
+	if t.isScripted {
+		g.plan.left--
+	}
+	g.done.push(ended{t.record, s.end + s.skew, g.ended})
+	g.ended++
+	s.running = false
+	g.schedule(int(now.session))
+}
+
+func (g *Generator) note(t *running, commit bool) {
+	if g.trace != nil {
+		g.trace(t.record.ID, commit)
+	}
+}
+
+// read fills in what transaction t reads, now.
+func (g *Generator) read(t *running) {
+	t.snapshot = g.steps
+	for i, k := range t.keys {
+		op := &t.record.Ops[i]
+		if op.Kind != record.Read {
+			continue
+		}
+		op.Value = g.initial
+		if v := g.store[k].value; v != 0 {
+			op.Value = record.Int(v)
+		}
+		for j := i - 1; j >= 0; j-- {
+			if t.keys[j] == k && t.record.Ops[j].Kind == record.Write {
+				op.Value = t.record.Ops[j].Value
+				break
+			}
+		}
+	}
+}
+
+// write makes transaction t's writes take effect, now, or refuses to, if
+// somebody committed another write of the same key since t's reads.
+func (g *Generator) write(t *running) {
+	for i, k := range t.keys {
+		if t.record.Ops[i].Kind == record.Write && g.store[k].committed > t.snapshot {
+			if t.takes { // an abort of its own, or an unknown outcome, stays what it is
+				t.takes = false
+				if t.record.Status == record.Committed {
+					t.record.Status = record.Aborted
+				}
+			}
+			return
+		}
+	}
+	if !t.takes {
+		return
+	}
+	for i, k := range t.keys {
+		if op := &t.record.Ops[i]; op.Kind == record.Write {
+			g.store[k] = cell{op.Value.Num, g.steps}
+		}
+	}
+}

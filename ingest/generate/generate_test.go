@@ -1,0 +1,374 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/isowatch/isowatch/incremental/certificate"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+var verdictLevel = map[Level]verdict.Level{SSER: verdict.SSER, SER: verdict.SER, StrongSI: verdict.StrongSI, SI: verdict.SI}
+
+var allLevels = []Level{SSER, SER, StrongSI, SI}
+
+func history(t testing.TB, cfg Config) (*Generator, []record.Transaction) {
+	t.Helper()
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, slices.Collect(g.Transactions())
+}
+
+// Tiny histories with much contention hold their level, by the oracle, and use
+// its freedom: some hold no stronger one.
+func TestTinyHistoriesHoldTheirLevel(t *testing.T) {
+	for _, level := range allLevels {
+		stronger := map[verdict.Level]int{}
+		const n = 1500
+		for seed := range uint64(n) {
+			cfg := Config{Level: level, Seed: seed, Transactions: 6, Sessions: 4, Operations: 3, Keys: 2, Stale: 0.4, Pause: time.Millisecond,
+				Initial: record.Initial(seed % 3)}
+			if seed%2 == 0 {
+				cfg.AbortRate, cfg.UnknownRate = 0.1, 0.1
+			}
+			if seed%5 == 0 {
+				cfg.MaxSkew = 400 * time.Microsecond
+			}
+			if seed%7 == 0 {
+				cfg.Workload = Mini
+			}
+			if seed%11 == 0 {
+				cfg.Duplicates, cfg.DuplicateValues = 0.5, 3
+			}
+			g, txns := history(t, cfg)
+			opt := oracle.FromHeader(g.Header())
+			if !oracle.Holds(verdictLevel[level], txns, opt) {
+				t.Fatalf("seed %d: not %v:\n%s", seed, level, script.Format(script.Script{Header: g.Header(), Txns: txns}))
+			}
+			for _, l := range verdictLevel {
+				if oracle.Holds(l, txns, opt) {
+					stronger[l]++
+				}
+			}
+		}
+		for _, l := range verdictLevel {
+			if implied := verdictLevel[level].Implies(l); !implied && n-stronger[l] < 15 {
+				t.Errorf("of %d histories of level %v all but %d are %v", n, level, n-stronger[l], l)
+			}
+		}
+	}
+}
+
+// Long histories hold their level: the store's own execution proves it.
+func TestLongHistoriesHoldTheirLevel(t *testing.T) {
+	for _, cfg := range []Config{
+		{Level: SSER, Keys: 50},
+		{Level: SER, Keys: 50, Distribution: Zipf},
+		{Level: StrongSI, Distribution: Hotspot, Keys: 500, AbortRate: 0.05},
+		{Level: SI, Keys: 200, Distribution: Zipf, Exponent: 1.5, MaxSkew: 5 * time.Millisecond, UnknownRate: 0.01},
+		{Level: SI, Workload: Mini, Keys: 300, Initial: record.InitialAny},
+		{Level: SER, Workload: BlindW, ReadShare: 0.8, Initial: record.InitialAbsent, NoTimes: true},
+		{Level: SSER, Duplicates: 1, DuplicateExponent: 1.5, Initial: record.InitialZero},
+		{Level: SI, Workload: ReadOnly, Operations: 2},
+	} {
+		t.Run(fmt.Sprintf("%v %v %v", cfg.Level, cfg.Workload, cfg.Distribution), func(t *testing.T) {
+			cfg.Transactions, cfg.Seed = 20_000, 5
+			g, err := New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			type event struct {
+				id     string
+				commit bool
+			}
+			var events []event
+			committed := map[string]bool{}
+			g.trace = func(id string, commit bool) {
+				events = append(events, event{id, commit})
+				committed[id] = committed[id] || commit
+			}
+			txns := slices.Collect(g.Transactions())
+			index := map[string]verdict.TxnID{}
+			aborted := 0
+			for i, x := range txns {
+				index[x.ID] = verdict.TxnID(i)
+				if x.Status == record.Aborted {
+					aborted++
+				}
+			}
+			var order []verdict.Event
+			for _, e := range events {
+				if committed[e.id] {
+					order = append(order, verdict.Event{Txn: index[e.id], Commit: e.commit})
+				}
+			}
+			opt := certificate.Options{Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew)}
+			if err := certificate.Replay(verdictLevel[cfg.Level], txns, order, opt); err != nil {
+				t.Fatal(err)
+			}
+			if len(txns) != cfg.Transactions || aborted == cfg.Transactions {
+				t.Errorf("%d transactions of %d, %d aborted", len(txns), cfg.Transactions, aborted)
+			}
+		})
+	}
+}
+
+// Records are well formed: in the order of ends, sessions going forward,
+// sequence numbers and ids without holes, transactions of the length asked for.
+func TestRecordsAreWellFormed(t *testing.T) {
+	for _, level := range allLevels {
+		g, txns := history(t, Config{Level: level, Transactions: 5000, Sessions: 7, MaxSkew: 3 * time.Millisecond, Anomaly: "long-fork", Planted: 9})
+		seq, end := map[string]int64{}, map[string]int64{}
+		planted := map[string]bool{}
+		for _, p := range g.Planted() {
+			for _, id := range p.Transactions {
+				planted[id] = true
+			}
+		}
+		if len(planted) != 9*5 {
+			t.Errorf("%d transactions planted", len(planted))
+		}
+		ids := map[string]bool{}
+		for i, x := range txns {
+			if i > 0 && x.End < txns[i-1].End {
+				t.Fatalf("%s ends before %s, which stands before it", x.ID, txns[i-1].ID)
+			}
+			if x.Start > x.End || x.Start < end[x.Session] {
+				t.Fatalf("%s runs from %d to %d, its session's previous one until %d", x.ID, x.Start, x.End, end[x.Session])
+			}
+			if x.Seq != seq[x.Session] || ids[x.ID] || x.DB != record.DefaultDB || !x.HasSeq || !x.HasTimes {
+				t.Fatalf("%+v", x)
+			}
+			if len(x.Ops) != 8 && !planted[x.ID] {
+				t.Fatalf("%s has %d operations", x.ID, len(x.Ops))
+			}
+			seq[x.Session]++
+			end[x.Session] = x.End
+			ids[x.ID] = true
+		}
+		if len(txns) != 5000 || len(seq) != 7 {
+			t.Errorf("%d transactions in %d sessions", len(txns), len(seq))
+		}
+		for id := range planted {
+			if !ids[id] {
+				t.Errorf("%s was planted and is not there", id)
+			}
+		}
+	}
+}
+
+func TestSameSeedSameHistory(t *testing.T) {
+	cfg := Config{Level: SI, Seed: 3, Transactions: 500, Keys: 20, AbortRate: 0.1, Duplicates: 0.3, Distribution: Zipf, Anomaly: "lost-update"}
+	_, a := history(t, cfg)
+	_, b := history(t, cfg)
+	if d := cmp.Diff(a, b); d != "" {
+		t.Error(d)
+	}
+	cfg.Seed = 4
+	_, c := history(t, cfg)
+	if cmp.Equal(a, c) {
+		t.Error("another seed gives the same history")
+	}
+}
+
+// A consumer may stop, and go on later.
+func TestStopping(t *testing.T) {
+	cfg := Config{Transactions: 300}
+	_, whole := history(t, cfg)
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []record.Transaction
+	for len(parts) < 300 {
+		for x := range g.Transactions() {
+			parts = append(parts, x)
+			if len(parts)%70 == 0 {
+				break
+			}
+		}
+	}
+	if d := cmp.Diff(whole, parts); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestMiniTransactions(t *testing.T) {
+	_, txns := history(t, Config{Workload: Mini, Transactions: 2000, Keys: 30})
+	shapes := map[string]bool{}
+	for _, x := range txns {
+		reads, writes := map[string]bool{}, 0
+		shape := ""
+		for _, op := range x.Ops {
+			shape += op.Kind.String()
+			if op.Kind == record.Read {
+				reads[op.Key] = true
+			} else {
+				writes++
+				if !reads[op.Key] {
+					t.Fatalf("%s writes %s without having read it", x.ID, op.Key)
+				}
+			}
+		}
+		if len(reads) > 2 || writes > 2 || len(x.Ops) > 4 {
+			t.Fatalf("%s is no mini-transaction: %v", x.ID, x.Ops)
+		}
+		shapes[shape] = true
+	}
+	if len(shapes) != 7 {
+		t.Errorf("shapes %v", shapes)
+	}
+}
+
+// Shares and distributions are what was asked for, within a few percent.
+func TestShares(t *testing.T) {
+	count := func(cfg Config) (reads, writes int, keys map[string]int, txns []record.Transaction) {
+		cfg.Transactions = 5000
+		_, txns = history(t, cfg)
+		keys = map[string]int{}
+		for _, x := range txns {
+			for _, op := range x.Ops {
+				keys[op.Key]++
+				if op.Kind == record.Read {
+					reads++
+				} else {
+					writes++
+				}
+			}
+		}
+		return reads, writes, keys, txns
+	}
+	var cfg Config
+	for name, want := range map[string]float64{"rh": 0.95, "bl": 0.5, "wh": 0.3, "blindw-rh": 0.8, "blindw-wr": 0.5, "blindw-wh": 0.2, "blindw-rr": 1} {
+		cfg = Config{}
+		if err := cfg.Preset(name); err != nil {
+			t.Fatal(err)
+		}
+		reads, writes, _, txns := count(cfg)
+		if got := float64(reads) / float64(reads+writes); got < want-0.03 || got > want+0.03 {
+			t.Errorf("%s: %.3f of the operations read, want %v", name, got, want)
+		}
+		if strings.HasPrefix(name, "blindw") {
+			for _, x := range txns {
+				for _, op := range x.Ops {
+					if op.Kind != x.Ops[0].Kind {
+						t.Fatalf("%s: %s both reads and writes", name, x.ID)
+					}
+				}
+			}
+		}
+	}
+	if err := cfg.Preset("nonsense"); err == nil {
+		t.Error("nonsense is a workload")
+	}
+
+	_, _, keys, _ := count(Config{Distribution: Zipf, Exponent: 1, Keys: 100})
+	// The harmonic number of 100 is 5.187.
+	if got := float64(keys["k0"]) / 40_000; got < 0.18 || got > 0.21 {
+		t.Errorf("zipf: the first key has %.3f of the operations, want 0.193", got)
+	}
+	if got := float64(keys["k9"]) / 40_000; got < 0.015 || got > 0.024 {
+		t.Errorf("zipf: the tenth key has %.4f of the operations, want 0.0193", got)
+	}
+	_, _, keys, _ = count(Config{Distribution: Hotspot, Keys: 10})
+	if got := float64(keys["k0"]+keys["k1"]) / 40_000; got < 0.77 || got > 0.83 {
+		t.Errorf("hotspot: two of ten keys have %.3f of the operations, want 0.8", got)
+	}
+	_, _, _, txns := count(Config{Duplicates: 0.5, Keys: 1, NoReads: true, AbortRate: 0.25, DuplicateValues: 10})
+	common, aborted := 0, 0
+	for _, x := range txns {
+		if x.Status == record.Aborted {
+			aborted++
+		}
+		for _, op := range x.Ops {
+			if op.Kind == record.Read {
+				t.Fatal("a read with NoReads")
+			}
+			if op.Value.Num <= 10 {
+				common++
+			}
+		}
+	}
+	if common < 19_000 || common > 21_000 || aborted < 1100 || aborted > 1400 {
+		t.Errorf("%d common values of 40000, want half; %d aborted of 5000, want a quarter", common, aborted)
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	for want, cfg := range map[string]Config{
+		"transactions: -1":       {Transactions: -1},
+		"keys":                   {Keys: 1 << 30},
+		"read share: 2":          {ReadShare: 2},
+		"zipf exponent":          {Exponent: -1},
+		"can't be negative":      {MaxSkew: -1},
+		"use at most":            {Pause: 100 * time.Hour},
+		"this package's":         {Level: 17},
+		`anomaly "stale": use`:   {Anomaly: "stale"},
+		"takes 4 sessions":       {Anomaly: "long-fork", Sessions: 3},
+		"takes 30 transactions,": {Anomaly: "lost-update", Planted: 10, Transactions: 29},
+	} {
+		_, err := New(cfg)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error %v, want %q in it", cfg, err, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, l := range allLevels {
+		if got, ok := ParseLevel(l.String()); !ok || got != l {
+			t.Errorf("level %v is parsed as %v, %v", l, got, ok)
+		}
+	}
+	if l, ok := ParseLevel("cc"); !ok || l != SI {
+		t.Errorf("cc is parsed as %v, %v", l, ok)
+	}
+	if _, ok := ParseLevel("best"); ok {
+		t.Error("best is a level")
+	}
+	for _, d := range []Distribution{Uniform, Zipf, Hotspot} {
+		if got, ok := ParseDistribution(d.String()); !ok || got != d {
+			t.Errorf("distribution %v is parsed as %v, %v", d, got, ok)
+		}
+	}
+	if _, ok := ParseDistribution("normal"); ok {
+		t.Error("normal is a distribution")
+	}
+}
+
+// BenchmarkGenerate makes transactions of 8 operations on 10,000 keys in 24
+// sessions, as the engine's benchmarks use them.
+func BenchmarkGenerate(b *testing.B) {
+	for _, cfg := range []Config{
+		{Level: SER, Workload: BlindW},
+		{Level: SI},
+		{Level: SSER, Distribution: Zipf, Keys: 1_000_000},
+		{Level: SI, Workload: Mini},
+	} {
+		b.Run(fmt.Sprintf("%v/%v/%v", cfg.Level, cfg.Workload, cfg.Distribution), func(b *testing.B) {
+			cfg.Transactions = 1<<31 - 1
+			g, err := New(cfg)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			n := 0
+			for range g.Transactions() {
+				if n++; n == b.N {
+					break
+				}
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "txn/s")
+		})
+	}
+}
