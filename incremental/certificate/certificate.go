@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 //
 // Time and space are linear in the size of the history.
 func Replay(level verdict.Level, txns []record.Transaction, order []verdict.Event, opt Options) error {
-	r := &replay{txns: txns, order: order, opt: opt, keys: map[string]*object{}}
+	r := &replay{txns: txns, order: order, opt: opt}
 	switch level {
 	case verdict.SER, verdict.SSER:
 		r.serial = true
@@ -80,16 +80,21 @@ type replay struct {
 	exclusive bool // writers of a key must not overlap
 
 	start, commit []int // by transaction, its events' places; -1 if it has none
-	keys          map[string]*object
-	writers       map[written]int // who writes a value to a key: a transaction, or several
+
+	keys     []int32 // of all operations, as indexes of objects
+	first    []int   // by transaction, the place of its first operation in keys
+	objects  []object
+	overlays []overlay // by object; empty between events
+	writers  map[written]int
 }
 
 // written is a value written to a key.
 type written struct {
-	key   string
+	key   int32
 	value record.Value
 }
 
+// several stands in writers for more than one transaction.
 const several = -1
 
 // place finds each transaction's events.

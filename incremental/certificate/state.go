@@ -26,13 +26,14 @@ type object struct {
 type origin uint8
 
 const (
-	known   origin = iota // written by a seen transaction, or a stated initial value
+	settled origin = iota // written by a seen transaction, or a stated initial value
 	open                  // an initial value that nobody has read yet
 	foreign               // an unstated initial value, or one of an unseen transaction
 )
 
-// overlay is what a transaction itself made of a key.
+// overlay is what the transaction that starts has itself made of a key.
 type overlay struct {
+	exists   bool
 	replaced bool         // a write: what the database holds doesn't matter
 	value    record.Value // what replaced it
 	list     []byte       // elements appended since
@@ -44,12 +45,10 @@ func (r *replay) reads() error {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	own := map[string]*overlay{}
 	for i, e := range r.order {
 		n := int(e.Txn)
 		if r.start[n] == i {
-			clear(own)
-			if err := r.begin(i, n, own); err != nil {
+			if err := r.begin(i, n); err != nil {
 				return err
 			}
 		}
@@ -62,27 +61,39 @@ func (r *replay) reads() error {
 	return nil
 }
 
-// prepare notes who writes what, and gives every key its initial state.
+// prepare numbers the keys, gives each its initial state, and notes who writes
+// what where that matters.
 func (r *replay) prepare() error {
+	numbers := map[string]int32{}
+	foreign := r.opt.Initial == record.InitialAny || r.opt.Coverage == record.CoveragePartial
 	r.writers = map[written]int{}
+	r.first = make([]int, len(r.txns))
 	for n := range r.txns {
 		t := &r.txns[n]
-		for j, op := range t.Ops {
-			o := r.keys[op.Key]
-			if o == nil {
-				o = &object{lastCommit: never, shown: never, writer: never}
+		r.first[n] = len(r.keys)
+		for j := range t.Ops {
+			op := &t.Ops[j]
+			k, known := numbers[op.Key]
+			if !known {
+				k = int32(len(numbers))
+				numbers[op.Key] = k
+				o := object{lastCommit: never, shown: never, writer: never}
 				switch r.opt.Initial {
 				case record.InitialAny:
 					o.from = open
 				case record.InitialZero:
 					o.value = record.Int(0)
 				}
-				r.keys[op.Key] = o
+				r.objects = append(r.objects, o)
 			}
+			r.keys = append(r.keys, k)
 			switch op.Kind {
 			case record.Read:
 			case record.Write:
-				w := written{op.Key, op.Value}
+				if !foreign {
+					continue
+				}
+				w := written{k, op.Value}
 				if before, ok := r.writers[w]; ok && before != n {
 					r.writers[w] = several
 				} else {
@@ -92,72 +103,74 @@ func (r *replay) prepare() error {
 				if r.opt.Coverage == record.CoveragePartial {
 					return &Error{-1, t.ID, j, "lists can be replayed under complete coverage only"}
 				}
-				o.isList, o.from, o.value = true, known, record.Null
+				o := &r.objects[k]
+				o.isList, o.from, o.value = true, settled, record.Null
 			default:
 				return &Error{-1, t.ID, j, fmt.Sprintf("operation %q can't be replayed", op.Kind)}
 			}
 		}
 	}
+	r.overlays = make([]overlay, len(r.objects))
 	return nil
 }
 
 // writtenByOther tells whether some other transaction than n, of whatever
 // outcome, writes that value to that key.
-func (r *replay) writtenByOther(n int, key string, v record.Value) bool {
+func (r *replay) writtenByOther(n int, key int32, v record.Value) bool {
 	w, ok := r.writers[written{key, v}]
 	return ok && w != n
 }
 
 // begin checks the reads of transaction n, which starts at event i.
-func (r *replay) begin(i, n int, own map[string]*overlay) error {
+func (r *replay) begin(i, n int) error {
 	t := &r.txns[n]
-	for j, op := range t.Ops {
-		o := r.keys[op.Key]
-		mine := own[op.Key]
-		if op.Kind != record.Read {
-			if mine == nil {
-				mine = &overlay{}
-				own[op.Key] = mine
-			}
-			if op.Kind == record.Write {
-				*mine = overlay{replaced: true, value: op.Value}
-			} else {
-				mine.list = appendElement(mine.list, op.Value)
-			}
+	keys := r.keys[r.first[n]:]
+	for j := range t.Ops {
+		op, o, mine := &t.Ops[j], &r.objects[keys[j]], &r.overlays[keys[j]]
+		switch op.Kind {
+		case record.Write:
+			*mine = overlay{exists: true, replaced: true, value: op.Value}
+			continue
+		case record.Append:
+			mine.exists = true
+			mine.list = appendElement(mine.list, op.Value)
 			continue
 		}
-		if mine != nil {
+		if mine.exists {
 			if has := o.with(mine); !has.is(op.Value) {
 				return &Error{i, t.ID, j, fmt.Sprintf("reads %v from %q, its own write left %v", op.Value, op.Key, has)}
 			}
 			continue
 		}
-		if o.from != known && r.writtenByOther(n, op.Key, op.Value) {
+		if o.from != settled && r.writtenByOther(n, keys[j], op.Value) {
 			return &Error{i, t.ID, j, fmt.Sprintf("reads %v from %q, whose writer has not committed yet", op.Value, op.Key)}
 		}
 		if o.from == open {
 			o.value, o.from = op.Value, foreign
 		}
 		if has := o.content(); !has.is(op.Value) {
-			if !r.unseenCommit(i, n, o, op) {
+			if !r.unseenCommit(i, n, keys[j], op.Value) {
 				return &Error{i, t.ID, j, fmt.Sprintf("reads %v from %q, which holds %v", op.Value, op.Key, has)}
 			}
 			o.value, o.isList, o.from = op.Value, false, foreign
 		}
 		o.shown = i
 	}
-	for _, op := range t.Ops {
-		if o := r.keys[op.Key]; op.Kind != record.Read {
-			o.writer = i
+	for j := range t.Ops {
+		if t.Ops[j].Kind != record.Read {
+			r.objects[keys[j]].writer = i
+			r.overlays[keys[j]] = overlay{}
 		}
 	}
 	return nil
 }
 
-// unseenCommit tells whether an unseen transaction may have put what op reads
-// at its key, between the last event that shows another value and event i.
-func (r *replay) unseenCommit(i, n int, o *object, op record.Op) bool {
-	if r.opt.Coverage != record.CoveragePartial || r.writtenByOther(n, op.Key, op.Value) {
+// unseenCommit tells whether an unseen transaction may have put a value at a key,
+// between the last event that shows another one and event i, at which
+// transaction n reads it.
+func (r *replay) unseenCommit(i, n int, key int32, v record.Value) bool {
+	o := &r.objects[key]
+	if r.opt.Coverage != record.CoveragePartial || r.writtenByOther(n, key, v) {
 		return false
 	}
 	if o.shown == i {
@@ -170,11 +183,12 @@ func (r *replay) unseenCommit(i, n int, o *object, op record.Op) bool {
 // database.
 func (r *replay) end(i, n int) error {
 	t := &r.txns[n]
-	for j, op := range t.Ops {
-		o := r.keys[op.Key]
+	keys := r.keys[r.first[n]:]
+	for j := range t.Ops {
+		op, o := &t.Ops[j], &r.objects[keys[j]]
 		switch op.Kind {
 		case record.Write:
-			o.value, o.list, o.from = op.Value, o.list[:0], known
+			o.value, o.list, o.from = op.Value, o.list[:0], settled
 			if op.Value.Kind == record.KindList && o.isList {
 				o.value = record.Null
 				o.list = append(o.list, op.Value.Text[1:len(op.Value.Text)-1]...)

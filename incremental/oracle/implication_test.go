@@ -22,7 +22,7 @@ func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
 // between them come out right on random histories is evidence for both.
 func TestLevelsImplyLevels(t *testing.T) {
 	only := map[verdict.Level]int{} // histories that l is a strongest level of
-	for seed := range uint64(20000) {
+	for seed := range uint64(12000) {
 		s, opt := random(seed, everything)
 		got := oracle.Check(s.Txns, opt)
 		var hold []verdict.Level
@@ -54,7 +54,7 @@ func TestLevelsImplyLevels(t *testing.T) {
 func TestAssumingLessBreaksNothing(t *testing.T) {
 	cfg := everything
 	cfg.Appends = false
-	for seed := range uint64(4000) {
+	for seed := range uint64(2500) {
 		s, opt := random(seed, cfg)
 		before := oracle.Check(s.Txns, opt)
 		for name, less := range map[string]func(*oracle.Options){
