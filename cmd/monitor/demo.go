@@ -1,0 +1,49 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isowatch/isowatch/cmd/monitor/demo"
+)
+
+func newDemo() *cobra.Command {
+	var (
+		o     demo.Options
+		quiet bool
+	)
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "See it at work: a real store, a real fault, an alert",
+		Long: `Starts, in this process, a Kafka broker, a Badger store with clients at work on
+it, the monitor and a webhook receiver. After some seconds the store is reopened with
+its conflict detection switched off, so that it really loses updates. Nothing has to be
+installed, nothing is left behind.
+
+Exit status: 0 if the fault was alerted and nothing was before it, else 1.`,
+		Example: "  monitor demo --duration 20s --evidence evidence.jsonl",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Duration < 0 {
+				return unusablef("--duration: must not be negative")
+			}
+			o.Out, o.Quiet = cmd.OutOrStdout(), quiet
+			o.Color = isTerminal(o.Out)
+			planned, err := demo.Run(cmd.Context(), o)
+			if err != nil {
+				return environment(err)
+			}
+			if !planned {
+				return silent(exitViolated)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().DurationVar(&o.Duration, "duration", 0, "how long it runs, such as 20s; 0: until Ctrl-C")
+	cmd.Flags().StringVar(&o.Evidence, "evidence", "", "`file` that the first alert's evidence is written to, for monitor check")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()), "of the clients' choices")
+	cmd.Flags().Lookup("seed").DefValue = "the time"
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "nothing but the alert and the outcome")
+	return cmd
+}

@@ -1,0 +1,120 @@
+// Package feed puts transaction records into a Kafka topic as a recorder would:
+// one message per record, keyed by session, so that a session stays in one
+// partition and in its order.
+package feed
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/source"
+)
+
+// Sender is where messages go: *kafka.Producer.
+type Sender interface {
+	Send(ctx context.Context, messages ...source.Message) error
+}
+
+// Message is the message of one record.
+func Message(t *record.Transaction) source.Message {
+	return source.Message{Key: []byte(t.Session), Value: codec.AppendJSON(nil, t)}
+}
+
+// Send sends records in their order and returns when the brokers have them.
+func Send(ctx context.Context, to Sender, txns []record.Transaction) error {
+	msgs := make([]source.Message, len(txns))
+	for i := range txns {
+		msgs[i] = Message(&txns[i])
+	}
+	return to.Send(ctx, msgs...)
+}
+
+// Pace says when records go out.
+type Pace struct {
+	// PerSecond spreads records evenly; 0: as fast as they are taken.
+	PerSecond float64
+	// Recorded sends each record when it ended, counted from the first.
+	Recorded bool
+}
+
+// due is when the n-th record goes out, counted from the start. first is the
+// end of the first record that has times.
+func (p Pace) due(n int, t *record.Transaction, first int64) time.Duration {
+	switch {
+	case p.PerSecond > 0:
+		return time.Duration(float64(n) / p.PerSecond * float64(time.Second))
+	case p.Recorded && t.HasTimes:
+		return time.Duration(t.End - first)
+	}
+	return 0
+}
+
+// batchMax bounds the records of one Send; what is due within together goes
+// together.
+const (
+	batchMax = 5000
+	together = 5 * time.Millisecond
+)
+
+// Replay sends the records of next, which returns io.EOF at the end, at a pace,
+// and tells sent how many went out each time. An error of next is returned after
+// what came before it has been sent.
+func Replay(ctx context.Context, to Sender, next func() (record.Transaction, error), pace Pace, sent func(int)) error {
+	var (
+		start = time.Now()
+		first int64
+		timed bool
+		batch []record.Transaction
+	)
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		if err := Send(ctx, to, batch); err != nil {
+			return err
+		}
+		sent(len(batch))
+		batch = batch[:0]
+		return nil
+	}
+	for n := 0; ; n++ {
+		t, err := next()
+		if errors.Is(err, io.EOF) {
+			return flush()
+		}
+		if err != nil {
+			return errors.Join(err, flush())
+		}
+		if t.HasTimes && !timed {
+			first, timed = t.End, true
+		}
+		if wait := pace.due(n, &t, first) - time.Since(start); wait > together {
+			if err := flush(); err != nil {
+				return err
+			}
+			if err := sleep(ctx, wait); err != nil {
+				return err
+			}
+		}
+		if batch = append(batch, t); len(batch) == batchMax {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,133 @@
+// Package judge runs the engine over a whole history that is in memory: what
+// `monitor check` does with a file, and what alerts do with their evidence to be
+// sure that it proves what they say.
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/certificate"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Assumptions are all that a judgement depends on beside the records.
+type Assumptions struct {
+	Initial  record.Initial
+	Sessions record.Sessions
+	Clock    record.Clock
+	Coverage record.Coverage
+	MaxSkew  int64 // nanoseconds
+}
+
+// Override replaces what the header states.
+func (a Assumptions) Override(h record.Header) Assumptions {
+	if h.Initial != nil {
+		a.Initial = *h.Initial
+	}
+	if h.Sessions != nil {
+		a.Sessions = *h.Sessions
+	}
+	if h.Clock != nil {
+		a.Clock = *h.Clock
+	}
+	if h.Coverage != nil {
+		a.Coverage = *h.Coverage
+	}
+	if h.MaxSkew != nil {
+		a.MaxSkew = *h.MaxSkew
+	}
+	return a
+}
+
+// Header states every assumption.
+func (a Assumptions) Header() record.Header {
+	return record.Header{Initial: &a.Initial, Sessions: &a.Sessions, Clock: &a.Clock, Coverage: &a.Coverage, MaxSkew: &a.MaxSkew}
+}
+
+// Supported lists the levels that the engine decides.
+func Supported() []verdict.Level {
+	return []verdict.Level{verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER}
+}
+
+// Levels applies the clock to what is asked: under enforce, si is read as
+// strong-si and ser as sser. A level that holds real time can't be asked with a
+// clock that is ignored, nor one that the engine does not have.
+func Levels(ask []verdict.Level, clock record.Clock) ([]verdict.Level, error) {
+	var out []verdict.Level
+	for _, l := range ask {
+		if !slices.Contains(Supported(), l) {
+			return nil, fmt.Errorf("level %s is not in this version, which has si, strong-si, ser and sser", l)
+		}
+		realTime := l == verdict.StrongSI || l == verdict.SSER
+		switch {
+		case clock == record.ClockIgnore && realTime:
+			return nil, fmt.Errorf("level %s holds real time, which the clock setting ignore takes away", l)
+		case clock == record.ClockEnforce && l == verdict.SI:
+			l = verdict.StrongSI
+		case clock == record.ClockEnforce && l == verdict.SER:
+			l = verdict.SSER
+		}
+		if !slices.Contains(out, l) {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+// Options are the engine's options for a whole history.
+func (a Assumptions) Options(levels []verdict.Level, anomaliesMax, conflicts int) incremental.Options {
+	return incremental.Options{
+		Levels:        levels,
+		Initial:       a.Initial,
+		Coverage:      a.Coverage,
+		Clock:         a.Clock,
+		Sessions:      a.Sessions,
+		MaxSkew:       a.MaxSkew,
+		Conflicts:     conflicts,
+		MaxViolations: anomaliesMax,
+	}
+}
+
+// Evidence judges a few records at one level, as `monitor check` would when it
+// reads them with that header in front.
+func Evidence(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+	a := Assumptions{}.Override(h)
+	levels, err := Levels([]verdict.Level{level}, a.Clock)
+	if err != nil {
+		return verdict.NotApplicable
+	}
+	e := incremental.New(a.Options(levels, 1, 0))
+	for i := range txns {
+		e.Step(&txns[i], 0)
+	}
+	for _, r := range e.Close() {
+		return r.Outcome
+	}
+	return verdict.Unknown
+}
+
+// Replay checks the proof of a satisfied verdict with the independent checker.
+// Verdicts of another kind, and those without a proof, are errors.
+func Replay(r verdict.Result, a Assumptions, txns []record.Transaction) error {
+	if r.Outcome != verdict.Satisfied {
+		return fmt.Errorf("level %s is %s: only what is satisfied has a proof to replay", r.Level, r.Outcome)
+	}
+	if len(r.Order) == 0 && included(txns) > 0 {
+		return fmt.Errorf("level %s is satisfied without a proof", r.Level)
+	}
+	return certificate.Replay(r.Level, txns, r.Order, certificate.Options{
+		Initial: a.Initial, Coverage: a.Coverage, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew,
+	})
+}
+
+func included(txns []record.Transaction) (n int) {
+	for i := range txns {
+		if txns[i].Status == record.Committed {
+			n++
+		}
+	}
+	return n
+}

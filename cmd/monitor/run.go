@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isowatch/isowatch/cmd/monitor/app"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/source"
+)
+
+func newRun() *cobra.Command {
+	var (
+		out      output
+		file     string
+		untilEnd bool
+		set      []string
+	)
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Watch a Kafka topic, a file or standard input",
+		Long: `Reads transaction records as they come, checks them against the levels that the
+database promises, and sends an alert with its evidence for every violation.
+
+An unreachable broker is waited for as long as it takes. SIGTERM and Ctrl-C end the
+monitor gracefully: what was read is judged, what was found is stored.
+
+Exit status: 0 after a graceful stop, whatever was alerted; with --until-end as check:
+0 satisfied, 1 violated, 3 undecided. 2 unusable configuration, missing topic or rights,
+compacted topic. 4 the environment failed.`,
+		Example: `  monitor run --config isowatch.yaml
+  monitor run --brokers 127.0.0.1:9092 --topic transactions --level si --set window.lateness=5s`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			overrides, err := overridesOf(cmd, set)
+			if err != nil {
+				return err
+			}
+			loaded, err := config.Load(config.Sources{File: file, Env: os.Environ(), Overrides: overrides})
+			if err != nil {
+				return unusable(err)
+			}
+			stderr := cmd.ErrOrStderr()
+			log, err := app.NewLogger(loaded.Log, stderr, isTerminal(stderr))
+			if err != nil {
+				return unusable(err)
+			}
+			for _, w := range loaded.Warnings {
+				log.Warn().Msg(w)
+			}
+			a, err := app.New(app.Options{Config: loaded.Config, Log: log, UntilEnd: untilEnd, Stdin: cmd.InOrStdin()})
+			if err != nil {
+				return runFailure(err)
+			}
+			if err := a.Run(cmd.Context()); err != nil {
+				return runFailure(err)
+			}
+			if !a.Ended() {
+				return nil
+			}
+			reports := a.Reports()
+			if err := printReports(cmd, out, reports); err != nil {
+				return err
+			}
+			return silent(report.Exit(reports))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&file, "config", "c", "", "YAML `file`; see docs/configuration.md")
+	f.BoolVar(&untilEnd, "until-end", false, "stop where the input ends now and answer like check")
+	f.StringArrayVar(&set, "set", nil, "override any `key=value` of the configuration; may be repeated")
+	for _, s := range shorthands {
+		f.String(s.flag, "", s.usage)
+	}
+	out.flags(cmd)
+	return cmd
+}
+
+// shorthands are flags for the commonest keys.
+var shorthands = []struct{ flag, path, usage string }{
+	{"brokers", "source.kafka.brokers", "source.kafka.brokers, comma-separated"},
+	{"topic", "source.kafka.topic", "source.kafka.topic"},
+	{"level", "levels", "levels, comma-separated"},
+	{"store", "store.path", "store.path"},
+	{"listen", "http.listen", "http.listen"},
+}
+
+// overridesOf collects what the flags set, --set last.
+func overridesOf(cmd *cobra.Command, set []string) ([]config.Override, error) {
+	var out []config.Override
+	for _, s := range shorthands {
+		if f := cmd.Flags().Lookup(s.flag); f.Changed {
+			out = append(out, config.Override{Flag: "--" + s.flag, Path: s.path, Value: f.Value.String()})
+		}
+	}
+	for _, kv := range set {
+		path, value, ok := strings.Cut(kv, "=")
+		if !ok {
+			return nil, unusablef("--set: wants key=value, as in window.lateness=5s, not %q", kv)
+		}
+		out = append(out, config.Override{Flag: "--set", Path: path, Value: value})
+	}
+	return slices.Clip(out), nil
+}
+
+// runFailure gives an error of the monitor its exit status: what a person has to
+// change is 2, what the machine did is 4.
+func runFailure(err error) error {
+	var startup *source.StartupError
+	if errors.As(err, &startup) || errors.As(err, new(config.Errors)) {
+		return unusable(err)
+	}
+	return environment(err)
+}
+
+// printReports writes reports as --output says.
+func printReports(cmd *cobra.Command, out output, reports []report.History) error {
+	w := cmd.OutOrStdout()
+	if out.json() {
+		for i := range reports {
+			if err := printJSON(w, &reports[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	text := report.Text{W: w, Color: isTerminal(w)}
+	for i := range reports {
+		if err := text.History(&reports[i]); err != nil {
+			return environment(err)
+		}
+	}
+	if len(reports) > 1 {
+		if err := text.Summary(reports); err != nil {
+			return environment(err)
+		}
+	}
+	return nil
+}
