@@ -22,6 +22,8 @@ type Options struct {
 	// MaxViolations bounds the violations reported per level with their
 	// evidence by Close; 0 means all.
 	MaxViolations int
+	// Proof: Close gives the order that proves a satisfied level (batch only).
+	Proof bool
 	// Online: edges are known as soon as they are proved and Tick reports as
 	// the stream goes. Otherwise all is done by Close, which is faster.
 	Online bool

@@ -230,8 +230,22 @@ type Violation struct {
 	// read with partial coverage (or complete for ThinAirRead), are violated.
 	// It contains Txns. Sorted.
 	Evidence []TxnID
+	// Exhibits say which operations of the evidence the proof needs, by
+	// transaction, in the order of Evidence. Records cut down to them are
+	// violated too, and every read left in them finds its writer among them
+	// unless it read the initial state or, with partial coverage, an unseen
+	// writer. Empty: all operations of all of Evidence.
+	Exhibits []Exhibit
 	// ClockDependent: the proof needs the recorded times.
 	ClockDependent bool
+}
+
+// Exhibit is the part of a transaction that a proof needs.
+type Exhibit struct {
+	Txn TxnID
+	// Reads are the keys whose reads before any own write to them are needed;
+	// Writes those whose writes are; All those of which every operation is.
+	Reads, Writes, All []string
 }
 
 // Result is what is known of one level.

@@ -1,0 +1,244 @@
+package constraint
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
+)
+
+// step is an edge on a path; id is its number in the graph, or none for edges
+// that are not stored: real time, and the edge a report begins with.
+type step struct {
+	graph.Edge
+	id uint32
+}
+
+// path finds a shortest path from src to dst among the edges older than limit.
+// It walks back from dst and only steps to nodes that src reaches, so that it
+// wastes no step (design 3: no path matrix). Real time enters as one edge from
+// the first transaction to end that src reaches. nil if there is none.
+func (p *Polygraph) path(src, dst node, limit uint32) []step {
+	if src == dst {
+		return []step{}
+	}
+	type came struct {
+		next node
+		by   step
+		free bool // the step from start to commit, which is no edge
+	}
+	via := map[node]came{}
+	queue := []node{dst}
+	seen := map[node]bool{dst: true}
+	unroll := func(n node) []step {
+		out := []step{}
+		for n != dst {
+			c := via[n]
+			if !c.free {
+				out = append(out, c.by)
+			}
+			n = c.next
+		}
+		return out
+	}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		reach := func(u node, c came) bool {
+			if seen[u] || !p.reach.Reaches(src, u) {
+				return false
+			}
+			seen[u] = true
+			via[u] = c
+			queue = append(queue, u)
+			return u == src
+		}
+		if p.parts == 2 && n%2 == 1 && reach(n-1, came{next: n, free: true}) {
+			return unroll(src)
+		}
+		for e := p.g.FirstIn(n); e != graph.None; e = p.g.NextIn(e) {
+			if e >= limit {
+				continue
+			}
+			if ed := p.g.Edge(e); reach(ed.From, came{next: n, by: step{ed, e}}) {
+				return unroll(src)
+			}
+		}
+		if p.banded == nil || p.parts == 2 && n%2 == 1 {
+			continue
+		}
+		s := p.SlotOf(n)
+		rt := func(from slot) step {
+			return step{graph.Edge{From: p.commit(from), To: n, Key: none, Type: verdict.RT, Why: verdict.ByClock, Assumed: true}, none}
+		}
+		if own := p.SlotOf(src); p.banded.Precedes(own, s) {
+			return append([]step{rt(own)}, unroll(n)...)
+		}
+		if m := p.banded.M(src); m < p.banded.L(s) && p.banded.Precedes(m, s) {
+			if head := p.path(src, p.commit(m), limit); head != nil {
+				return append(append(head, rt(m)), unroll(n)...)
+			}
+		}
+	}
+	return nil
+}
+
+// reportCycle reports the cycle that e would close.
+func (p *Polygraph) reportCycle(e graph.Edge) {
+	if !p.more() {
+		return
+	}
+	v := Violation{}
+	walk := append([]step{{e, none}}, p.path(e.To, e.From, none)...)
+	p.fill(&v, walk, nil)
+	p.found = append(p.found, v)
+}
+
+// reportClash reports the cycle of e, which holds because its opposite would
+// close a cycle itself.
+func (p *Polygraph) reportClash(e, opposite graph.Edge) {
+	if !p.more() {
+		return
+	}
+	v := Violation{}
+	walk := append([]step{{e, none}}, p.path(e.To, e.From, none)...)
+	var because []step
+	if opposite.From != none {
+		opposite.Why = verdict.ByCase
+		because = append([]step{{opposite, none}}, p.path(opposite.To, opposite.From, none)...)
+	}
+	p.fill(&v, walk, because)
+	p.found = append(p.found, v)
+}
+
+// more counts a violation and tells whether it is to be explained.
+func (p *Polygraph) more() bool {
+	p.Found++
+	return p.MaxFound == 0 || p.Found <= p.MaxFound
+}
+
+// explainedMax bounds the edges that a proof is followed through; past it the
+// whole history is the evidence.
+const explainedMax = 400
+
+// fill completes a violation from its cycle; because, if given, is why the
+// first edge holds.
+func (p *Polygraph) fill(v *Violation, walk, because []step) {
+	v.Cycle = edges(walk)
+	v.Because = map[int][]graph.Edge{}
+	todo := slices.Clone(walk[1:])
+	if because != nil {
+		v.Because[0] = edges(because)
+		v.Rest = append(v.Rest, v.Because[0]...)
+		todo = append(todo, because[1:]...)
+		p.spine(v, because[0].Edge)
+	}
+	if walk[0].Why == verdict.ByOrder || walk[0].Why == verdict.ByCase {
+		p.spine(v, walk[0].Edge)
+	}
+	for i, s := range walk {
+		v.Chosen = v.Chosen || s.id != none && s.Why == verdict.ByCase
+		if reason := p.reason(s.id); reason != nil && i > 0 {
+			v.Because[i] = edges(reason)
+		}
+	}
+	p.ground(v, todo)
+	for _, e := range v.Cycle {
+		v.Assumed = v.Assumed || e.Assumed || e.Type == verdict.RT
+	}
+	for _, e := range v.Rest {
+		v.Assumed = v.Assumed || e.Assumed || e.Type == verdict.RT
+	}
+}
+
+// ground follows forced edges down to facts, adding all it meets to v.Rest.
+func (p *Polygraph) ground(v *Violation, todo []step) {
+	done := map[uint32]bool{}
+	for len(todo) > 0 {
+		s := todo[0]
+		todo = todo[1:]
+		if s.id == none || done[s.id] {
+			continue
+		}
+		done[s.id] = true
+		v.Chosen = v.Chosen || s.Why == verdict.ByCase
+		if s.Why != verdict.ByOrder && s.Why != verdict.ByCase {
+			continue
+		}
+		p.spine(v, s.Edge)
+		reason := p.reason(s.id)
+		if reason == nil || len(v.Rest) > explainedMax {
+			v.Whole = true
+			continue
+		}
+		v.Rest = append(v.Rest, edges(reason)...)
+		todo = append(todo, reason[1:]...)
+	}
+}
+
+// reason is the cycle that the opposite of forced edge id would have closed
+// when it was forced; nil for edges that were not forced.
+func (p *Polygraph) reason(id uint32) []step {
+	if id == none {
+		return nil
+	}
+	i := sort.Search(len(p.forced), func(i int) bool { return p.forced[i].edge >= id })
+	if i == len(p.forced) || p.forced[i].edge != id {
+		return nil
+	}
+	o := p.forced[i].opposite
+	o.Why = verdict.ByCase
+	back := p.path(o.To, o.From, id)
+	if back == nil {
+		return nil
+	}
+	return append([]step{{o, none}}, back...)
+}
+
+// spine adds the read-froms that hold the two blocks of an order edge together.
+func (p *Polygraph) spine(v *Violation, e graph.Edge) {
+	for _, s := range [2]slot{p.SlotOf(e.From), p.SlotOf(e.To)} {
+		for _, w := range p.Writes(s) {
+			if p.tab.V[w].Key == e.Key {
+				p.wholeBlock(v, w)
+			}
+		}
+		for _, r := range p.Reads(s) {
+			if p.tab.V[r].Key == e.Key && p.tab.V[r].Kind == version.Written {
+				p.wholeBlock(v, r)
+			}
+		}
+	}
+}
+
+// wholeBlock adds the read-froms along the block that w lies in.
+func (p *Polygraph) wholeBlock(v *Violation, w vid) {
+	n := 0
+	add := func(from, to vid) {
+		a, b := &p.tab.V[from], &p.tab.V[to]
+		if a.Kind == version.Written {
+			v.Rest = append(v.Rest, graph.Edge{From: p.commit(a.Writer), To: p.start(b.Writer), Key: a.Key, Type: verdict.WR, Why: verdict.ByValue})
+		}
+	}
+	for x := w; p.tab.V[x].Prev != version.None && p.tab.V[p.tab.V[x].Prev].Kind == version.Written && n < explainedMax/4; n++ {
+		add(p.tab.V[x].Prev, x)
+		x = p.tab.V[x].Prev
+	}
+	for x := w; p.tab.V[x].Next != version.None && n < explainedMax/2; n++ {
+		add(x, p.tab.V[x].Next)
+		x = p.tab.V[x].Next
+	}
+	if n >= explainedMax/4 {
+		v.Whole = true
+	}
+}
+
+func edges(walk []step) []graph.Edge {
+	out := make([]graph.Edge, len(walk))
+	for i, s := range walk {
+		out[i] = s.Edge
+	}
+	return out
+}

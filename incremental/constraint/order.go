@@ -1,0 +1,365 @@
+package constraint
+
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
+)
+
+type relation uint8
+
+const (
+	undecided relation = iota
+	isBefore           // the first comes before the second
+	isAfter
+	givenUp // a violation was reported; the pair has no order
+)
+
+// closes looks for an edge of the order "block a before block b" that would
+// close a cycle. Cost: a reachability question per reader of a's tail.
+func (p *Polygraph) closes(a, b vid) (graph.Edge, bool) {
+	tail := p.tab.Tail(a)
+	tv := &p.tab.V[tail]
+	tw, hw := tv.Writer, p.tab.V[b].Writer
+	if p.reach.Reaches(p.start(hw), p.commit(tw)) {
+		return graph.Edge{From: p.commit(tw), To: p.start(hw), Key: tv.Key, Type: verdict.WW}, true
+	}
+	for _, r := range tv.Readers {
+		if r != hw && p.reach.Reaches(p.commit(hw), p.start(r)) && !p.isWithdrawn(r, tail) {
+			return graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW}, true
+		}
+	}
+	return graph.Edge{}, false
+}
+
+func (p *Polygraph) isWithdrawn(r slot, v vid) bool {
+	return len(p.withdrawn) > 0 && p.withdrawn[[2]uint32{r, v}]
+}
+
+// relate decides the order of the blocks that a and b head, if only one is
+// possible, and puts its edges in.
+func (p *Polygraph) relate(a, b vid) relation {
+	if len(p.given) > 0 && p.given[[2]vid{min(a, b), max(a, b)}] {
+		return givenUp
+	}
+	ab, noAB := p.closes(a, b)
+	ba, noBA := p.closes(b, a)
+	why := verdict.ByOrder
+	switch { // the block that overwrote the initial version is the first
+	case p.tab.First(a):
+		noBA, why, ba = true, verdict.ByInitial, graph.Edge{From: none}
+	case p.tab.First(b):
+		noAB, why, ab = true, verdict.ByInitial, graph.Edge{From: none}
+	}
+	switch {
+	case !noAB && !noBA:
+		return undecided
+	case noBA && !noAB:
+		p.order(a, b, why, ba)
+		return isBefore
+	case noAB && !noBA:
+		p.order(b, a, why, ab)
+		return isAfter
+	}
+	// Both orders close a cycle. The likelier one to mean something to a person
+	// is forced, by a plain version order or the initial version, and the edge
+	// that it cannot have is reported.
+	if ba.From == none || ab.From != none && ba.Type == verdict.WW {
+		p.clash(ab, ba, why)
+	} else {
+		p.clash(ba, ab, why)
+	}
+	p.given[[2]vid{min(a, b), max(a, b)}] = true
+	return givenUp
+}
+
+// clash reports an edge that must hold, as the opposite order is impossible,
+// and cannot.
+func (p *Polygraph) clash(e, opposite graph.Edge, why verdict.Why) {
+	e.Why = why
+	e.Assumed = p.cfg.RealTime
+	p.reportClash(e, opposite)
+}
+
+// order puts the edges of "a before b" in.
+func (p *Polygraph) order(a, b vid, why verdict.Why, opposite graph.Edge) {
+	assumed := p.cfg.RealTime && why != verdict.ByInitial
+	tail := p.tab.Tail(a)
+	tv := &p.tab.V[tail]
+	tw, hw := tv.Writer, p.tab.V[b].Writer
+	p.force(graph.Edge{From: p.commit(tw), To: p.start(hw), Key: tv.Key, Type: verdict.WW, Why: why, Assumed: assumed}, opposite)
+	for _, r := range tv.Readers {
+		if r != hw && !p.isWithdrawn(r, tail) {
+			p.force(graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW, Why: why, Assumed: assumed}, opposite)
+		}
+	}
+}
+
+// force adds an edge that is forced because the opposite edge closes a cycle.
+func (p *Polygraph) force(e, opposite graph.Edge) {
+	n := p.g.Len()
+	p.addEdge(e, false)
+	if p.g.Len() > n && opposite.From != none {
+		p.forced = append(p.forced, forced{uint32(n), opposite})
+	}
+}
+
+func (p *Polygraph) list(k keyID) *[]blockRef {
+	for int(k) >= len(p.keys) {
+		p.keys = append(p.keys, nil)
+	}
+	return &p.keys[k]
+}
+
+// Block takes in a new block of one version, w, whose writer has been added.
+func (p *Polygraph) Block(w version.ID) {
+	if p.bulk {
+		return
+	}
+	v := &p.tab.V[w]
+	list := p.list(v.Key)
+	if p.tab.First(w) {
+		p.first(w, list)
+		p.Propagate()
+		return
+	}
+	dom, any := true, false
+	at := len(*list)
+	for i := len(*list) - 1; i >= 0; i-- {
+		x := (*list)[i]
+		switch p.relate(x.head, w) {
+		case isBefore:
+			any = true
+			if x.dom {
+				i = 0 // all before x come before w too
+			}
+		case isAfter:
+			at, dom = i, true
+		case undecided:
+			p.constrain(x.head, w)
+			dom = false
+		case givenUp:
+			dom = false
+		}
+	}
+	if !any {
+		p.afterInitial(v.Key, v.Writer)
+	}
+	for i := at; i < len(*list); i++ {
+		(*list)[i].dom = false // not known to come after w
+	}
+	*list = slices.Insert(*list, at, blockRef{w, dom})
+	p.Propagate()
+}
+
+// afterInitial puts the anti-dependencies of the initial version's readers to a
+// writer that no known block precedes.
+func (p *Polygraph) afterInitial(k keyID, w slot) {
+	init := p.tab.InitialOf(k)
+	if init == version.None || p.tab.V[init].Next != version.None {
+		return
+	}
+	for _, r := range p.tab.V[init].Readers {
+		if r != w && !p.isWithdrawn(r, init) {
+			p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: k, Type: verdict.RW, Why: verdict.ByInitial}, false)
+		}
+	}
+}
+
+// first takes in the block that overwrote the initial version: before all.
+func (p *Polygraph) first(w vid, list *[]blockRef) {
+	for _, x := range *list {
+		if x.head != w {
+			p.relate(w, x.head)
+		}
+	}
+	*list = slices.Insert(*list, 0, blockRef{w, true})
+}
+
+// constrain makes a constraint of a pair that neither order decides.
+func (p *Polygraph) constrain(a, b vid) {
+	c := uint32(len(p.pairs))
+	p.pairs = append(p.pairs, pair{a: a, b: b, alive: true})
+	p.open++
+	p.Stats.Constraints++
+	for _, h := range [2]vid{a, b} {
+		p.pairsOf[h] = append(p.pairsOf[h], c)
+		p.watchTail(h, c)
+	}
+}
+
+// watchTail lets pair c be looked at again when something new reaches a node
+// that an edge of it leaves: then that edge may close a cycle.
+func (p *Polygraph) watchTail(head vid, c uint32) {
+	tv := &p.tab.V[p.tab.Tail(head)]
+	p.watchNode(p.commit(tv.Writer), c)
+	for _, r := range tv.Readers {
+		p.watchNode(p.start(r), c)
+	}
+}
+
+// Read takes in that r read v, which r has been made a reader of. Both r and
+// v's writer have been added.
+func (p *Polygraph) Read(r version.Slot, v version.ID) {
+	ver := &p.tab.V[v]
+	if ver.Kind == version.Written {
+		if !p.addEdge(graph.Edge{From: p.commit(ver.Writer), To: p.start(r), Key: ver.Key, Type: verdict.WR, Why: verdict.ByValue}, true) {
+			p.withdrawn[[2]uint32{r, v}] = true
+			return
+		}
+	}
+	if p.bulk {
+		return
+	}
+	switch {
+	case ver.Next != version.None:
+		p.overwritten(r, v)
+	case ver.Kind == version.Written:
+		p.readTail(r, v)
+	case ver.Kind == version.Initial:
+		for _, x := range *p.list(ver.Key) {
+			if w := p.tab.V[x.head].Writer; w != r {
+				p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByInitial}, false)
+			}
+		}
+	}
+	p.Propagate()
+}
+
+// overwritten puts the anti-dependency from a reader of v to v's immediate
+// successor.
+func (p *Polygraph) overwritten(r slot, v vid) {
+	ver := &p.tab.V[v]
+	w := p.tab.V[ver.Next].Writer
+	if w == r || p.isWithdrawn(r, v) {
+		return
+	}
+	p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByOverwrite}, true)
+}
+
+// readTail puts the anti-dependencies from a new reader of a block's tail to
+// the blocks known to follow, and wakes the pairs that are open.
+func (p *Polygraph) readTail(r slot, v vid) {
+	head := p.tab.Head(v)
+	for _, c := range p.pairsOf[head] {
+		p.watchNode(p.start(r), c)
+		p.wake(c)
+	}
+	p.others(head, func(x vid) relation { return p.relate(head, x) })
+}
+
+// others calls relate for the blocks of head's key that may come after it and
+// that it has no open pair with; relate returns how head stands to the other.
+func (p *Polygraph) others(head vid, relate func(x vid) relation) {
+	list := *p.list(p.tab.V[head].Key)
+	behind := false // list[i] lies behind head in the list
+	for i := len(list) - 1; i >= 0; i-- {
+		x := list[i]
+		if x.head == head {
+			if x.dom {
+				return // it comes after all the rest
+			}
+			behind = true
+			continue
+		}
+		if p.isOpen(head, x.head) {
+			continue
+		}
+		if relate(x.head) == isAfter && behind && x.dom {
+			return
+		}
+	}
+}
+
+func (p *Polygraph) isOpen(a, b vid) bool {
+	for _, c := range p.pairsOf[a] {
+		if p.pairs[c].alive && (p.pairs[c].a == b || p.pairs[c].b == b) {
+			return true
+		}
+	}
+	return false
+}
+
+// Overwrite takes in that w is the immediate successor of v, which the table
+// has joined, and that w's writer has read v. fresh: w is not a block yet.
+func (p *Polygraph) Overwrite(v, w version.ID, fresh bool) {
+	if p.bulk {
+		return
+	}
+	ver := &p.tab.V[v]
+	for _, q := range ver.Readers {
+		p.overwritten(q, v)
+	}
+	switch {
+	case ver.Kind != version.Written:
+		if fresh {
+			p.Block(w)
+		} else if p.tab.First(w) { // the block is there, and now it is the first
+			list := p.list(ver.Key)
+			if i := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == w }); i >= 0 {
+				*list = slices.Delete(*list, i, i+1)
+			}
+			p.drop(w)
+			p.first(w, list)
+		}
+	case fresh:
+		p.extend(p.tab.Head(w))
+	default:
+		p.merge(p.tab.Head(p.tab.Tail(w)), w)
+	}
+	p.Propagate()
+}
+
+// drop kills the pairs of a block and returns the blocks it was paired with.
+func (p *Polygraph) drop(head vid) []vid {
+	var with []vid
+	for _, c := range slices.Clone(p.pairsOf[head]) {
+		with = append(with, p.pairs[c].a^p.pairs[c].b^head)
+		p.kill(c)
+		p.Stats.Constraints--
+	}
+	return with
+}
+
+// extend takes in that the block's tail has moved on by one.
+func (p *Polygraph) extend(head vid) {
+	for _, c := range p.pairsOf[head] {
+		p.watchTail(head, c)
+		p.wake(c)
+	}
+	p.others(head, func(x vid) relation {
+		r := p.relate(head, x)
+		if r == undecided {
+			p.constrain(head, x)
+		}
+		return r
+	})
+}
+
+// merge takes in that the blocks of a and b, both in the list, have become one,
+// headed by a. All orders that either had are drawn again for the whole.
+func (p *Polygraph) merge(a, b vid) {
+	list := p.list(p.tab.V[a].Key)
+	p.drop(a)
+	p.drop(b)
+	if i := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == b }); i >= 0 {
+		*list = slices.Delete(*list, i, i+1)
+	}
+	for i := len(*list) - 1; i >= 0; i-- {
+		x := &(*list)[i]
+		if x.head == a {
+			continue
+		}
+		if p.relate(x.head, a) == undecided {
+			p.constrain(x.head, a)
+		}
+		x.dom = false
+	}
+	for i := range *list {
+		if (*list)[i].head == a {
+			(*list)[i].dom = false
+		}
+	}
+}

@@ -1,0 +1,316 @@
+// Package constraint keeps the polygraph of one level: the known graph, its
+// closure, and the pairs of version blocks whose order is not known yet.
+//
+//	           Add, Read, Block, Overwrite                 Solve
+//	engine ───────────────────────────────▶ known graph ◀─────────── open constraints
+//	                                           │  ▲                        ▲
+//	                             newly reachable│  │forced edges            │ what neither
+//	                                   pairs    ▼  │                        │ order closes
+//	                                         relate(A, B) ──────────────────┘
+//
+// For blocks A and B of one key either A comes before B, which puts the edges
+//
+//	WW  writer of A's tail      → writer of B's head
+//	RW  readers of A's tail     → writer of B's head
+//
+// into the graph, or B before A. relate looks whether one of the two would
+// close a cycle; then the other is forced, and its edges go in. If neither
+// would, the pair becomes a constraint, looked at again whenever something new
+// reaches one of the nodes that matter to it (pruning, Cobra's and Vbox's,
+// driven by newly reachable pairs instead of passes). What is left at the end
+// goes to the solver (solve.go).
+//
+// Non-obvious:
+//   - The graph never has a cycle: an edge that would close one is reported as
+//     a violation and left out, which is how the monitor goes on.
+//   - Only the last reader of each session is kept: an earlier one's
+//     anti-dependency follows by session order.
+//   - An edge that is implied (its ends are connected already) is not stored,
+//     unless it is a plain fact of the records, which explanations want.
+package constraint
+
+import (
+	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/reach"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
+)
+
+type (
+	node  = graph.Node
+	slot  = version.Slot
+	vid   = version.ID
+	keyID = version.Key
+)
+
+const none = graph.None
+
+// Config says which polygraph to build.
+type Config struct {
+	// Split: two nodes per transaction, for SI; otherwise one, for SER.
+	Split bool
+	// RealTime puts real-time order in the graph (the banded closure).
+	RealTime bool
+	// Bulk: edges are collected until Finish, which is faster when the whole
+	// history is there and has no times.
+	Bulk bool
+	Skew int64 // nanoseconds
+	// Sessions: transactions of a session are ordered.
+	Sessions bool
+	// Chains is how many sessions to expect; with more chains than half a bit
+	// per pair is worth, Bits is used. Slots is how many transactions to
+	// expect, if known.
+	Chains, Slots int
+}
+
+// Violation is a cycle or an unsatisfiable set of constraints, in nodes.
+type Violation struct {
+	// Cycle: the violation is this closed walk of edges.
+	Cycle []graph.Edge
+	// Cases: any choice of the open orders closes one of these cycles.
+	Cases [][]graph.Edge
+	// Rest are further edges the proof rests on: what forced the edges above.
+	Rest []graph.Edge
+	// Because explains forced edges of Cycle, by index.
+	Because map[int][]graph.Edge
+	// Assumed: the proof rests on times or on an order chosen earlier.
+	Assumed bool
+	// Chosen: the proof rests on an order that Choose put in.
+	Chosen bool
+	// Whole: Rest may not be all; only the whole history is known to suffice.
+	Whole bool
+}
+
+// open constraint: the blocks that a and b head, on one key.
+type pair struct {
+	a, b  vid
+	alive bool
+	dirty bool
+}
+
+// blockRef is a block in the list of its key.
+type blockRef struct {
+	head vid
+	// dom: the block is known to come after every block before it in the list;
+	// then whoever comes after it comes after those as well.
+	dom bool
+}
+
+// Polygraph is the polygraph of one level. The version table is shared between
+// levels and is changed by the engine before the polygraph is told.
+type Polygraph struct {
+	cfg   Config
+	parts uint32
+	tab   *version.Table
+
+	g      graph.Graph
+	reach  reach.Reach
+	banded *reach.Banded // set iff cfg.RealTime
+	chains *reach.Chains
+	bits   *reach.Bits
+	slots  int
+	bulk   bool
+
+	keys    [][]blockRef
+	pairs   []pair
+	open    int // pairs alive
+	pairsOf map[vid][]uint32
+	// watch lists: the pairs to look at again when something new reaches a node
+	firstWatch []uint32 // by node, into watches
+	watches    []watch
+	dirty      []uint32
+	given      map[[2]vid]bool    // pairs given up after a violation
+	withdrawn  map[[2]uint32]bool // (reader, version): reads given up after a violation
+	forced     []forced           // ascending by edge
+
+	found []Violation
+	// MaxFound bounds the violations that are explained; 0: no bound.
+	MaxFound int
+	Found    int
+	Stats    verdict.Stats
+	topo     []node // from Finish to Blocks
+	solved   solution
+	// Reads and Writes give a transaction's external reads and final writes;
+	// explanations ask.
+	Reads, Writes func(version.Slot) []version.ID
+}
+
+type watch struct{ pair, next uint32 }
+
+// forced remembers why an edge was forced: the edge of the opposite order that
+// would have closed a cycle.
+type forced struct {
+	edge     uint32
+	opposite graph.Edge
+}
+
+// New makes an empty polygraph over the table.
+func New(cfg Config, tab *version.Table) *Polygraph {
+	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime,
+		pairsOf: map[vid][]uint32{}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
+	if cfg.Split {
+		p.parts = 2
+	}
+	switch {
+	case cfg.RealTime:
+		p.banded = reach.NewBanded(&p.g, int(p.parts), cfg.Skew)
+		p.reach = p.banded
+	case !cfg.Sessions || cfg.Slots > 0 && cfg.Chains > cfg.Slots/32+64:
+		p.bits = reach.NewBits(&p.g, int(p.parts))
+		p.reach = p.bits
+	default:
+		p.chains = reach.NewChains(&p.g, int(p.parts), cfg.Chains)
+		p.reach = p.chains
+	}
+	return p
+}
+
+func (p *Polygraph) start(s slot) node  { return s * p.parts }
+func (p *Polygraph) commit(s slot) node { return s*p.parts + p.parts - 1 }
+
+// SlotOf is the transaction of a node.
+func (p *Polygraph) SlotOf(n graph.Node) version.Slot { return n / p.parts }
+
+// Bytes is the memory of the closure, for measurement.
+func (p *Polygraph) Bytes() int { return p.reach.Bytes() }
+
+// Open is the number of constraints that neither order decides.
+func (p *Polygraph) Open() int { return p.open }
+
+// Edges is the number of edges stored.
+func (p *Polygraph) Edges() int { return p.g.Len() }
+
+// Low is the least number of slots that precede any slot from s on by the
+// clock; 0 without clocks.
+func (p *Polygraph) Low(s version.Slot) version.Slot {
+	if p.banded == nil {
+		return 0
+	}
+	return p.banded.Low(s)
+}
+
+// Add appends the transaction of the next slot; prev is its predecessor in its
+// session, or version.None, and session numbers the session from 0.
+func (p *Polygraph) Add(session uint32, prev version.Slot, start, end int64, timed bool) {
+	s := slot(p.slots)
+	p.slots++
+	p.g.Grow(p.slots * int(p.parts))
+	for len(p.firstWatch) < p.g.Nodes() {
+		p.firstWatch = append(p.firstWatch, none)
+	}
+	switch {
+	case p.banded != nil:
+		p.banded.Add(start, end, timed)
+	case p.bits != nil:
+		p.bits.Add()
+	default:
+		p.chains.Add(session, p.bulk)
+	}
+	if p.cfg.Sessions && prev != version.None {
+		e := graph.Edge{From: p.commit(prev), To: p.start(s), Key: none, Type: verdict.SO, Why: verdict.BySession}
+		if p.chains != nil {
+			p.g.Add(e) // part of the chain
+		} else {
+			p.addEdge(e, true)
+		}
+	}
+}
+
+// addEdge puts an edge in the graph. An edge that is implied is stored only if
+// it is a fact; one that would close a cycle is reported. It tells whether the
+// order that the edge stands for holds now.
+func (p *Polygraph) addEdge(e graph.Edge, fact bool) bool {
+	if p.bulk {
+		p.g.Add(e)
+		return true
+	}
+	if p.reach.Reaches(e.To, e.From) {
+		p.reportCycle(e)
+		return false
+	}
+	if p.reach.Reaches(e.From, e.To) {
+		if fact {
+			p.g.Add(e)
+		}
+		return true
+	}
+	p.g.Add(e)
+	p.reach.Insert(e.From, e.To, p.changed)
+	return true
+}
+
+// changed wakes the pairs that watch n.
+func (p *Polygraph) changed(n node) {
+	for w := p.firstWatch[n]; w != none; w = p.watches[w].next {
+		p.wake(p.watches[w].pair)
+	}
+}
+
+func (p *Polygraph) wake(c uint32) {
+	if p.pairs[c].alive && !p.pairs[c].dirty {
+		p.pairs[c].dirty = true
+		p.dirty = append(p.dirty, c)
+	}
+}
+
+func (p *Polygraph) watchNode(n node, c uint32) {
+	p.watches = append(p.watches, watch{c, p.firstWatch[n]})
+	p.firstWatch[n] = uint32(len(p.watches) - 1)
+}
+
+// Propagate decides woken pairs until nothing follows.
+func (p *Polygraph) Propagate() {
+	for len(p.dirty) > 0 {
+		c := p.dirty[len(p.dirty)-1]
+		p.dirty = p.dirty[:len(p.dirty)-1]
+		pr := &p.pairs[c]
+		pr.dirty = false
+		if !pr.alive {
+			continue
+		}
+		if p.relate(pr.a, pr.b) != undecided {
+			p.kill(c)
+			p.Stats.Pruned++
+		}
+	}
+	if p.open == 0 && len(p.pairs) > 1024 {
+		p.forget()
+	}
+}
+
+// forget drops the bookkeeping of pairs when none is open.
+func (p *Polygraph) forget() {
+	p.pairs = p.pairs[:0]
+	p.watches = p.watches[:0]
+	for i := range p.firstWatch {
+		p.firstWatch[i] = none
+	}
+	clear(p.pairsOf)
+}
+
+func (p *Polygraph) kill(c uint32) {
+	pr := &p.pairs[c]
+	pr.alive = false
+	p.open--
+	for _, h := range [2]vid{pr.a, pr.b} {
+		l := p.pairsOf[h]
+		keep := l[:0]
+		for _, x := range l {
+			if x != c {
+				keep = append(keep, x)
+			}
+		}
+		if len(keep) == 0 {
+			delete(p.pairsOf, h)
+		} else {
+			p.pairsOf[h] = keep
+		}
+	}
+}
+
+// TakeFound returns the violations found since the last call.
+func (p *Polygraph) TakeFound() []Violation {
+	f := p.found
+	p.found = nil
+	return f
+}

@@ -1,0 +1,84 @@
+// Package graph keeps the known graph: every dependency that is proved, with
+// the reason it is known. Nodes are transactions (SER), or the start and the
+// commit of each (SI; design 3 "One graph for SER and SI"): with Parts == 2,
+// node 2t is the start of transaction t and 2t+1 its commit, and the edge from
+// start to commit is implicit.
+//
+// The graph does not know reachability; package reach does.
+package graph
+
+import "github.com/isowatch/isowatch/incremental/verdict"
+
+// Node is a node of the known graph.
+type Node = uint32
+
+// None is no node, or no edge.
+const None = ^uint32(0)
+
+// Edge is a dependency between nodes.
+type Edge struct {
+	From, To Node
+	Key      uint32 // the key's number; None for session order
+	Type     verdict.EdgeType
+	Why      verdict.Why
+	// Assumed: the edge does not follow from the records alone, but from times
+	// or from an order chosen by the solver. What rests on it is checked again
+	// before anybody is told.
+	Assumed bool
+}
+
+// Graph is an append-only multigraph with adjacency in both directions, kept
+// as linked lists in flat arrays: 32 bytes per edge, 8 per node. The number of
+// an edge is its age: an explanation of edge e only uses edges before e.
+type Graph struct {
+	edges    []Edge
+	nextOut  []uint32 // next edge with the same From
+	nextIn   []uint32 // next edge with the same To
+	firstOut []uint32 // by node
+	firstIn  []uint32
+}
+
+// Grow makes room for nodes 0 to n-1.
+func (g *Graph) Grow(n int) {
+	for len(g.firstOut) < n {
+		g.firstOut = append(g.firstOut, None)
+		g.firstIn = append(g.firstIn, None)
+	}
+}
+
+// Nodes is the number of nodes.
+func (g *Graph) Nodes() int { return len(g.firstOut) }
+
+// Len is the number of edges.
+func (g *Graph) Len() int { return len(g.edges) }
+
+// Edge returns edge number i.
+func (g *Graph) Edge(i uint32) Edge { return g.edges[i] }
+
+// Add appends an edge and returns its number.
+func (g *Graph) Add(e Edge) uint32 {
+	i := uint32(len(g.edges))
+	g.edges = append(g.edges, e)
+	g.nextOut = append(g.nextOut, g.firstOut[e.From])
+	g.nextIn = append(g.nextIn, g.firstIn[e.To])
+	g.firstOut[e.From] = i
+	g.firstIn[e.To] = i
+	return i
+}
+
+// HasOut tells whether any edge leaves n.
+func (g *Graph) HasOut(n Node) bool { return g.firstOut[n] != None }
+
+// FirstOut and NextOut walk the edges that leave n, youngest first:
+//
+//	for i := g.FirstOut(n); i != None; i = g.NextOut(i) { … g.Edge(i) … }
+func (g *Graph) FirstOut(n Node) uint32 { return g.firstOut[n] }
+
+// NextOut continues FirstOut.
+func (g *Graph) NextOut(i uint32) uint32 { return g.nextOut[i] }
+
+// FirstIn and NextIn walk the edges that enter n, youngest first.
+func (g *Graph) FirstIn(n Node) uint32 { return g.firstIn[n] }
+
+// NextIn continues FirstIn.
+func (g *Graph) NextIn(i uint32) uint32 { return g.nextIn[i] }

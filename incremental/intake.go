@@ -1,0 +1,297 @@
+package incremental
+
+import (
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// intake is what the engine keeps of the records: names as numbers, who wrote
+// which value, and per committed transaction its external reads and final
+// writes. What one transaction breaks by itself (INT, own writes) is found
+// here.
+type intake struct {
+	keyOf    map[string]version.Key
+	keys     []string
+	ints     map[intValue]cellID
+	others   map[otherValue]cellID
+	cells    []cell
+	sessions map[string]uint32
+
+	txns    []txn            // committed, in the order of Step: "index"
+	indexOf []uint32         // by TxnID: index, or none
+	cellIDs []cellID         // slab of reads and writes
+	key     []keyState       // by key: what the transaction at hand did to it
+	stamp   uint32           // the transaction at hand
+	touched []version.Key    // keys it touched, in order of first touch
+	perKey  []keyProps       // by key
+	skipped int              // operations not checked
+	total   int              // operations of committed transactions
+	unknown int              // transactions of unknown outcome
+	opaque  bool             // a predicate write may have written anything
+	untimed int              // committed transactions without trusted times
+	lastEnd map[uint32]int64 // by session: greatest end so far
+	lastTry map[uint32]int64 // by session: greatest start so far
+}
+
+const none = version.None
+
+// cellID numbers the pairs of key and value that occur.
+type cellID = uint32
+
+type intValue struct {
+	key version.Key
+	num int64
+}
+
+type otherValue struct {
+	key  version.Key
+	kind record.ValueKind
+	text string
+}
+
+// cell is a value of a key: who wrote it, and who waits for it.
+type cell struct {
+	key     version.Key
+	val     record.Value
+	final   uint32 // index of the committed transaction whose last write it is, or none
+	inter   uint32 // index of a committed transaction that overwrote it itself, or none
+	aborted verdict.TxnID
+	unknown verdict.TxnID // of unknown outcome
+	version version.ID    // once a reader or writer has been admitted
+	waiting []uint32      // indexes of readers, while the writer is awaited
+	dup     bool          // several writers: not decided by its value
+}
+
+// keyProps is what is known of a key as a whole.
+type keyProps struct {
+	appended bool
+	initial  cellID // the value it held at first, once known by a read
+}
+
+// keyState is what the transaction at hand did to a key.
+type keyState struct {
+	stamp   uint32
+	read    bool
+	wrote   bool
+	blind   bool // it holds what is not checked: appended to, or written by a predicate
+	val     record.Value
+	readID  cellID
+	writeID cellID
+	inters  []cellID // own overwritten values, rarely any
+}
+
+// txn is a committed transaction.
+type txn struct {
+	id         verdict.TxnID
+	session    uint32
+	start, end int64
+	arrival    int64
+	timed      bool
+	reads      span         // external reads, by cell
+	writes     span         // final writes, by cell
+	slot       version.Slot // once admitted
+}
+
+type span struct{ from, to uint32 }
+
+func newIntake() *intake {
+	return &intake{keyOf: map[string]version.Key{}, ints: map[intValue]cellID{}, others: map[otherValue]cellID{},
+		sessions: map[string]uint32{}, lastEnd: map[uint32]int64{}, lastTry: map[uint32]int64{}}
+}
+
+func (in *intake) keyNumber(name string) version.Key {
+	if k, ok := in.keyOf[name]; ok {
+		return k
+	}
+	k := version.Key(len(in.keys))
+	in.keyOf[name] = k
+	in.keys = append(in.keys, name)
+	in.key = append(in.key, keyState{})
+	in.perKey = append(in.perKey, keyProps{initial: none})
+	return k
+}
+
+func (in *intake) cellOf(k version.Key, v record.Value) cellID {
+	fresh := cellID(len(in.cells))
+	if v.Kind == record.KindInt {
+		at := intValue{k, v.Num}
+		if c, ok := in.ints[at]; ok {
+			return c
+		}
+		in.ints[at] = fresh
+	} else {
+		at := otherValue{k, v.Kind, v.Text}
+		if c, ok := in.others[at]; ok {
+			return c
+		}
+		in.others[at] = fresh
+	}
+	in.cells = append(in.cells, cell{key: k, val: v, final: none, inter: none,
+		aborted: verdict.NoTxn, unknown: verdict.NoTxn, version: none})
+	return fresh
+}
+
+func (in *intake) slab(s span) []cellID { return in.cellIDs[s.from:s.to] }
+
+// state returns what the transaction at hand did to k so far.
+func (in *intake) state(k version.Key) *keyState {
+	st := &in.key[k]
+	if st.stamp != in.stamp {
+		*st = keyState{stamp: in.stamp, inters: st.inters[:0], readID: none, writeID: none}
+		in.touched = append(in.touched, k)
+	}
+	return st
+}
+
+// take reads a record and returns the index of its transaction if it is
+// committed, else none, and what it breaks by itself.
+func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, report func(verdict.Violation)) uint32 {
+	in.stamp++
+	in.touched = in.touched[:0]
+	session, ok := in.sessions[t.Session]
+	if !ok {
+		session = uint32(len(in.sessions))
+		in.sessions[t.Session] = session
+	}
+	if t.Status != record.Committed {
+		in.takeOther(t, id)
+		in.indexOf = append(in.indexOf, none)
+		return none
+	}
+	in.total += len(t.Ops)
+	predicate := false // a predicate write came before in this transaction
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		switch op.Kind {
+		case record.PredicateRead:
+			in.skipped++
+			continue
+		case record.PredicateWrite:
+			in.skipped++
+			in.opaque, predicate = true, true
+			for _, k := range in.touched {
+				in.key[k].blind = true
+			}
+			continue
+		}
+		k := in.keyNumber(op.Key)
+		st := in.state(k)
+		st.blind = st.blind || predicate
+		switch op.Kind {
+		case record.Append:
+			in.skipped++
+			st.blind = true
+			in.perKey[k].appended = true
+		case record.Write:
+			c := in.cellOf(k, op.Value)
+			if st.wrote && st.writeID != c {
+				st.inters = append(st.inters, st.writeID)
+			}
+			st.wrote, st.val, st.writeID = true, op.Value, c
+			if !predicate {
+				st.blind = false
+			}
+		case record.Read:
+			in.takeRead(op, i, k, st, id, report)
+		}
+	}
+	return in.commit(t, id, session, arrival)
+}
+
+func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id verdict.TxnID, report func(verdict.Violation)) {
+	own := verdict.Violation{Txns: []verdict.TxnID{id}, Key: op.Key, Read: i, Evidence: []verdict.TxnID{id},
+		Exhibits: []verdict.Exhibit{{Txn: id, All: []string{op.Key}}}}
+	switch {
+	case st.blind:
+		in.skipped++
+	case st.wrote && st.val != op.Value:
+		own.Kind = verdict.NotMyOwnWrite
+		c := in.cellOf(k, op.Value)
+		for _, x := range st.inters {
+			if x == c {
+				own.Kind = verdict.NotMyLastWrite
+			}
+		}
+		report(own)
+	case st.wrote:
+	case st.read && st.val != op.Value:
+		own.Kind = verdict.NonRepeatableRead
+		report(own)
+	case !st.read:
+		st.read, st.val, st.readID = true, op.Value, in.cellOf(k, op.Value)
+	}
+}
+
+// takeOther notes what a transaction wrote that did not commit, or may not have.
+func (in *intake) takeOther(t *record.Transaction, id verdict.TxnID) {
+	if t.Status == record.Unknown {
+		in.unknown++
+	}
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		switch {
+		case op.Kind == record.PredicateWrite && t.Status == record.Unknown:
+			in.opaque = true
+		case op.Kind == record.Append && t.Status == record.Unknown:
+			in.perKey[in.keyNumber(op.Key)].appended = true
+		case op.Kind == record.Write:
+			c := &in.cells[in.cellOf(in.keyNumber(op.Key), op.Value)]
+			if t.Status == record.Aborted && c.aborted == verdict.NoTxn {
+				c.aborted = id
+			} else if t.Status == record.Unknown {
+				c.unknown = id
+			}
+		}
+	}
+}
+
+// commit stores the transaction whose operations have been taken.
+func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32, arrival int64) uint32 {
+	index := uint32(len(in.txns))
+	in.indexOf = append(in.indexOf, index)
+	x := txn{id: id, session: session, start: t.Start, end: t.End, arrival: arrival, timed: t.HasTimes, slot: none}
+	if x.timed {
+		// A clock that steps back within a session orders nothing.
+		if last, ok := in.lastEnd[session]; ok && (x.start < in.lastTry[session] || x.end < last) {
+			x.timed = false
+		} else {
+			in.lastEnd[session], in.lastTry[session] = x.end, x.start
+			x.arrival = x.end
+		}
+	}
+	if !x.timed {
+		in.untimed++
+		x.arrival = max(x.arrival, in.lastEnd[session])
+	}
+	x.reads.from = uint32(len(in.cellIDs))
+	for _, k := range in.touched {
+		if st := &in.key[k]; st.read {
+			in.cellIDs = append(in.cellIDs, st.readID)
+		}
+	}
+	x.reads.to = uint32(len(in.cellIDs))
+	x.writes.from = x.reads.to
+	for _, k := range in.touched {
+		st := &in.key[k]
+		if !st.wrote {
+			continue
+		}
+		for _, c := range st.inters {
+			if c != st.writeID && in.cells[c].inter == none {
+				in.cells[c].inter = index
+			}
+		}
+		c := &in.cells[st.writeID]
+		if c.final != none || c.unknown != verdict.NoTxn {
+			c.dup = true
+		}
+		if c.final == none {
+			c.final = index
+		}
+		in.cellIDs = append(in.cellIDs, st.writeID)
+	}
+	x.writes.to = uint32(len(in.cellIDs))
+	in.txns = append(in.txns, x)
+	return index
+}

@@ -1,0 +1,357 @@
+package reach
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"sort"
+	"unsafe"
+
+	"github.com/isowatch/isowatch/incremental/graph"
+)
+
+// Banded is the closure for histories with times: transactions are numbered by
+// slot in the order of their recorded end, and real time is part of the order:
+// u precedes v by the clock when end(u)+skew < start(v).
+//
+// What precedes v by the clock is then a prefix [0, l(v)) of the slots. Let
+//
+//	p(v) = max { l(x)    : x reaches v or x = v }
+//	m(u) = min { slot(x) : u reaches the commit of x, x's end is known }
+//
+// Then u reaches v by some path with a step of time in it iff m(u) < p(v), and
+// only the other pairs need a bit:
+//
+//	u reaches v  iff  m(u) < p(v)  or  bit(v, u).
+//
+// This is Vbox's compact closure (3.4, Italiano+) with the rows turned round:
+// it keeps what reaches a node where the paper keeps what a node reaches,
+// because streams add edges into new nodes, which nothing else can have seen
+// yet. Space is O(d·n) bits, d being the number of transactions that overlap.
+//
+//	slots   0 ........ p(v) ........... slot(v) ......
+//	        ^^^^^^^^^^ all reach v      row(v): one bit each, in sparse words
+//
+// Rows are sorted lists of non-zero words: a transaction that runs for minutes
+// costs a word in the rows it touches, not a row as wide as its life. Words
+// that fall below p(v) leave at the old end.
+//
+// A transaction without a known end (no times, or an unknown outcome) precedes
+// nothing by the clock; its m comes from what it reaches.
+//
+// Invariants: p and m are what their definitions say; row(v) holds every u with
+// m(u) >= p(v) that reaches v, v itself included, and possibly more that reach
+// v; the graph is acyclic.
+type Banded struct {
+	g     *graph.Graph
+	parts uint32
+	skew  int64
+
+	end  []int64  // by slot, monotone; see Add
+	l    []uint32 // by slot
+	p, m []uint32 // by node
+	row  [][]word // by node
+	// sufMinL[s] = min over slots t >= s of l(t): scans for what a slot can
+	// still reach stop by it.
+	sufMinL []uint32
+	maxL    uint32
+	open    []uint32 // slots without a known end
+
+	slab    []word // for fresh rows
+	bytes   int    // of rows
+	scratch []word
+}
+
+// word is 64 columns of a row; idx counts words.
+type word struct {
+	bits uint64
+	idx  uint32
+}
+
+const wordSize = int(unsafe.Sizeof(word{}))
+
+// NewBanded makes an empty closure over g. skew is in nanoseconds.
+func NewBanded(g *graph.Graph, parts int, skew int64) *Banded {
+	return &Banded{g: g, parts: uint32(parts), skew: skew}
+}
+
+// Add appends the next slot. A transaction that comes after one with a later
+// end (a late record) is taken to have ended with it, which orders less, never
+// more. Cost: a binary search, and a step per slot that overlaps.
+func (b *Banded) Add(start, end int64, known bool) {
+	slot := uint32(len(b.end))
+	last := int64(math.MinInt64)
+	if slot > 0 {
+		last = b.end[slot-1]
+	}
+	var l uint32
+	m := slot
+	if known {
+		l = uint32(sort.Search(int(slot), func(i int) bool { return !before(b.end[i], b.skew, start) }))
+		last = max(end, last)
+	} else {
+		m = math.MaxUint32
+		b.open = append(b.open, slot)
+	}
+	b.end = append(b.end, last)
+	b.l = append(b.l, l)
+	b.sufMinL = append(b.sufMinL, l)
+	for s := int(slot) - 1; s >= 0 && b.sufMinL[s] > l; s-- {
+		b.sufMinL[s] = l
+	}
+	b.maxL = max(b.maxL, l)
+	for k := range b.parts {
+		n := slot*b.parts + k
+		bit := uint64(1) << (n & 63)
+		if k == 1 {
+			bit |= bit >> 1 // the start reaches the commit; 2t is even, so they share a word
+		}
+		b.row = append(b.row, append(b.fresh(), word{bit, n >> 6}))
+		b.p = append(b.p, l)
+		b.m = append(b.m, m)
+	}
+}
+
+// before is end+skew < start, without overflow.
+func before(end, skew, start int64) bool {
+	return end <= math.MaxInt64-skew && end+skew < start
+}
+
+// fresh returns an empty row with room for a few words.
+func (b *Banded) fresh() []word {
+	const room = 3
+	if len(b.slab) < room {
+		b.slab = make([]word, room*1024)
+		b.bytes += len(b.slab) * wordSize
+	}
+	r := b.slab[:0:room]
+	b.slab = b.slab[room:]
+	return r
+}
+
+// Slots is the number of slots added.
+func (b *Banded) Slots() int { return len(b.end) }
+
+// Low is the least l of the slots from s on: what lies below it precedes them
+// all by the clock.
+func (b *Banded) Low(s uint32) uint32 {
+	if int(s) >= len(b.sufMinL) {
+		return b.maxL
+	}
+	return b.sufMinL[s]
+}
+
+// Reaches implements Reach: O(1) for usual rows, else O(log of the row's words).
+func (b *Banded) Reaches(u, v Node) bool {
+	return b.m[u] < b.p[v] || has(b.row[v], u)
+}
+
+// ByClock tells whether a path from u to v has a step of real time in it.
+func (b *Banded) ByClock(u, v Node) bool { return b.m[u] < b.p[v] }
+
+// Precedes tells whether slot s precedes slot t by the clock itself.
+func (b *Banded) Precedes(s, t uint32) bool {
+	return s < b.l[t] && b.known(s)
+}
+
+// L is the number of slots that precede slot t by the clock, if their ends are
+// known.
+func (b *Banded) L(t uint32) uint32 { return b.l[t] }
+
+// Untimed tells whether slot s has no known end.
+func (b *Banded) Untimed(s uint32) bool { return !b.known(s) }
+
+// M is the least slot with a known end that u reaches; math.MaxUint32 if none.
+func (b *Banded) M(u Node) uint32 { return b.m[u] }
+
+func (b *Banded) known(s uint32) bool {
+	_, open := slices.BinarySearch(b.open, s)
+	return !open
+}
+
+func has(r []word, n Node) bool {
+	idx, bit := n>>6, uint64(1)<<(n&63)
+	if len(r) > 8 {
+		i := sort.Search(len(r), func(i int) bool { return r[i].idx >= idx })
+		return i < len(r) && r[i].idx == idx && r[i].bits&bit != 0
+	}
+	for i := len(r) - 1; i >= 0; i-- {
+		if r[i].idx == idx {
+			return r[i].bits&bit != 0
+		}
+	}
+	return false
+}
+
+// Insert implements Reach. What v reaches takes over what reaches u. Where v is
+// new, with nothing behind it, that is v itself (and its commit): a union of a
+// few words. Otherwise the slots that overlap are scanned.
+func (b *Banded) Insert(u, v Node, changed func(Node)) {
+	slot := v / b.parts
+	top := b.top(u)
+	isStart := b.parts == 2 && v%2 == 0
+	if !b.g.HasOut(v) && b.maxL <= slot && (!isStart || !b.g.HasOut(v+1)) {
+		if b.take(v, u) {
+			changed(v)
+		}
+		if isStart && b.take(v+1, u) {
+			changed(v + 1)
+		}
+	} else {
+		// What v reaches is not among the slots below p(v), which reach v,
+		// unless it has no known end. Past the last slot that top can overlap,
+		// all that v reaches is reached from u by the prefix rule already.
+		from := b.p[v]
+		for _, s := range b.open {
+			if s < from {
+				b.visit(u, v, s, changed)
+			}
+		}
+		for s := from; s < uint32(len(b.end)) && b.sufMinL[s] <= top; s++ {
+			b.visit(u, v, s, changed)
+		}
+	}
+	b.lower(u, b.m[v])
+}
+
+// visit lets the nodes of slot s that v reaches take over what reaches u.
+func (b *Banded) visit(u, v Node, s uint32, changed func(Node)) {
+	for k := range b.parts {
+		if n := s*b.parts + k; b.Reaches(v, n) && b.take(n, u) {
+			changed(n)
+		}
+	}
+}
+
+// top is an upper bound of m over u and what reaches u beyond the prefix.
+func (b *Banded) top(u Node) uint32 {
+	if len(b.open) > 0 {
+		return math.MaxUint32
+	}
+	w := b.row[u][len(b.row[u])-1]
+	return (w.idx<<6 + 63 - uint32(bits.LeadingZeros64(w.bits))) / b.parts
+}
+
+// lower lets u and all that reaches it reach slot m. Nodes that reach u by the
+// prefix rule alone have a smaller m: m(w) < p(u) <= m(v), or v would reach u.
+func (b *Banded) lower(u Node, m uint32) {
+	if m >= b.top(u) && len(b.open) == 0 {
+		return
+	}
+	for _, w := range b.row[u] {
+		for x := w.bits; x != 0; x &= x - 1 {
+			n := w.idx<<6 + uint32(bits.TrailingZeros64(x))
+			b.m[n] = min(b.m[n], m)
+		}
+	}
+}
+
+// take makes n reached by u and by all that reaches u; it tells whether that
+// was news.
+func (b *Banded) take(n, u Node) bool {
+	grew := false
+	if b.p[u] > b.p[n] {
+		b.p[n] = b.p[u]
+		grew = true
+	}
+	from := uint32(0)
+	if len(b.open) == 0 {
+		// With all ends known m(w) <= slot(w), so the prefix covers these words.
+		from = (b.p[n] * b.parts) >> 6
+	}
+	dst, src := b.row[n], b.row[u]
+	for len(src) > 0 && src[0].idx < from {
+		src = src[1:]
+	}
+	i := 0
+	for k := range src { // usually the same words: neighbours in time
+		for i < len(dst) && dst[i].idx < src[k].idx {
+			i++
+		}
+		if i == len(dst) || dst[i].idx != src[k].idx {
+			b.merge(n, src, from)
+			return true
+		}
+		if src[k].bits&^dst[i].bits != 0 {
+			dst[i].bits |= src[k].bits
+			grew = true
+		}
+	}
+	return grew
+}
+
+// merge unites row n with src where src has words that the row lacks.
+func (b *Banded) merge(n Node, src []word, from uint32) {
+	dst := b.row[n]
+	for len(dst) > 0 && dst[0].idx < from {
+		dst = dst[1:]
+	}
+	out := b.scratch[:0]
+	for len(dst) > 0 && len(src) > 0 {
+		switch {
+		case dst[0].idx < src[0].idx:
+			out = append(out, dst[0])
+			dst = dst[1:]
+		case src[0].idx < dst[0].idx:
+			out = append(out, src[0])
+			src = src[1:]
+		default:
+			out = append(out, word{dst[0].bits | src[0].bits, dst[0].idx})
+			dst, src = dst[1:], src[1:]
+		}
+	}
+	out = append(append(out, dst...), src...)
+	b.scratch = out
+	if cap(b.row[n]) >= len(out) {
+		b.row[n] = append(b.row[n][:0], out...)
+		return
+	}
+	r := make([]word, len(out), len(out)+len(out)/2+1)
+	copy(r, out)
+	b.bytes += cap(r) * wordSize
+	b.row[n] = r
+}
+
+// Contract implements Reach: bits become edges, and time becomes a chain of
+// helpers, one for each distinct p, entered by u at the least p above m(u).
+func (b *Banded) Contract(nodes []Node) ([][2]uint32, int) {
+	ps := make([]uint32, 0, len(nodes))
+	for _, v := range nodes {
+		ps = append(ps, b.p[v])
+	}
+	sort.Slice(ps, func(i, j int) bool { return ps[i] < ps[j] })
+	k := 0
+	for i, p := range ps {
+		if i == 0 || p != ps[k-1] {
+			ps[k] = p
+			k++
+		}
+	}
+	ps = ps[:k]
+	var edges [][2]uint32
+	n := uint32(len(nodes))
+	for i := 1; i < len(ps); i++ {
+		edges = append(edges, [2]uint32{n + uint32(i) - 1, n + uint32(i)})
+	}
+	for i, v := range nodes {
+		at := sort.Search(len(ps), func(k int) bool { return ps[k] >= b.p[v] })
+		edges = append(edges, [2]uint32{n + uint32(at), uint32(i)})
+		if at := sort.Search(len(ps), func(k int) bool { return ps[k] > b.m[v] }); at < len(ps) {
+			edges = append(edges, [2]uint32{uint32(i), n + uint32(at)})
+		}
+		for _, w := range b.row[v] {
+			lo := sort.Search(len(nodes), func(k int) bool { return nodes[k] >= w.idx<<6 })
+			for k := lo; k < len(nodes) && nodes[k]>>6 == w.idx; k++ {
+				if k != i && w.bits&(1<<(nodes[k]&63)) != 0 && b.m[nodes[k]] >= b.p[v] {
+					edges = append(edges, [2]uint32{uint32(k), uint32(i)})
+				}
+			}
+		}
+	}
+	return edges, len(ps)
+}
+
+// Bytes implements Reach.
+func (b *Banded) Bytes() int {
+	return b.bytes + len(b.end)*16 + len(b.p)*8 + len(b.row)*24
+}
