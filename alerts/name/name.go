@@ -146,7 +146,9 @@ func (k kinds) cases() class {
 			out.adya = c.adya
 		}
 	}
-	out.adya = suffixed(phenomena[phenomenon(out.adya)], out.realTime, process)
+	if i := phenomenon(out.adya); i >= 0 {
+		out.adya = suffixed(phenomena[i], out.realTime, process)
+	}
 	return out
 }
 

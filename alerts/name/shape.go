@@ -53,6 +53,9 @@ func shapeOf(edges []verdict.Edge) shape {
 
 // cycle names a cycle of edges.
 func (k kinds) cycle(edges []verdict.Edge) class {
+	if len(edges) == 0 { // not told: nothing to go by but the level
+		return class{name: general(k.v.Level), weakest: k.v.Level}
+	}
 	s := shapeOf(edges)
 	c := class{name: k.nameOf(s), realTime: clocked(edges, 0)}
 	c.adya = phenomenonOf(s, c.realTime)

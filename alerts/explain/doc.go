@@ -1,0 +1,24 @@
+// Package explain puts a violation into words, for somebody who is woken by it:
+// one sentence that says what happened, then every step with its reason, then
+// why these steps can't all be true.
+//
+//	api-1#7 and api-3#42 both read acct:1 = 100 and both overwrote it, with 90
+//	and 80: one of the two updates is lost. That breaks snapshot isolation (si).
+//
+// # Files
+//
+//   - explain.go: Explain, which puts the parts together.
+//   - sentence.go: the one sentence, by name of the anomaly.
+//   - edge.go: an edge of a cycle with its reason.
+//   - facts.go: what the records say of a read or a write.
+//   - next.go: what to look at next, by name.
+//
+// # Non-obvious
+//
+//   - All that comes from the database passes through package text: it is cut
+//     to a bounded length and holds nothing that a terminal obeys.
+//   - Records may be missing. A sentence then says less, never something wrong.
+//   - Ordering words are chosen with care: "comes before" is an order in which
+//     the database must have taken the transactions; "had ended before" is a
+//     statement of clocks.
+package explain

@@ -1,0 +1,93 @@
+package explain
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
+
+// Edge is an edge of a violation with its reason, as a sentence without full
+// stop:
+//
+//	orders/api-3#42 read acct:1 = 100, which orders/api-1#7 wrote
+func Edge(v verdict.Violation, e verdict.Edge, lookup name.Lookup) string {
+	return teller{v: v, lookup: lookup}.edge(e)
+}
+
+func (t teller) edge(e verdict.Edge) string {
+	from, to := t.txn(e.From), t.txn(e.To)
+	switch e.Type {
+	case verdict.SO:
+		return t.sessionEdge(e, from, to)
+	case verdict.RT:
+		return t.clockEdge(e, from, to)
+	case verdict.WR:
+		f := t.readFrom(e.To, e.Key, e.From)
+		if w := t.written(e.From, e.Key); f.known && w.known && f.op.Value != w.op.Value {
+			return fmt.Sprintf("%s read %v, to which %s had %s", to, f, from, w.did())
+		}
+		return fmt.Sprintf("%s read %v, which %s wrote", to, f, from)
+	case verdict.WW:
+		return t.writeEdge(e, from, to)
+	default:
+		return t.antiEdge(e, from, to)
+	}
+}
+
+func (t teller) sessionEdge(e verdict.Edge, from, to string) string {
+	if r, ok := t.record(e.From); ok && r.Session != "" {
+		return fmt.Sprintf("%s came before %s in session %s", from, to, text.Name(r.Session))
+	}
+	return fmt.Sprintf("%s came before %s in their session", from, to)
+}
+
+func (t teller) clockEdge(e verdict.Edge, from, to string) string {
+	a, ok := t.record(e.From)
+	b, found := t.record(e.To)
+	if !ok || !found || !a.HasTimes || !b.HasTimes {
+		return fmt.Sprintf("%s had ended before %s started, by the clocks", from, to)
+	}
+	return fmt.Sprintf("%s had ended %v before %s started, by the clocks", from, time.Duration(b.Start-a.End), to)
+}
+
+func (t teller) writeEdge(e verdict.Edge, from, to string) string {
+	first, second := t.written(e.From, e.Key), t.written(e.To, e.Key)
+	switch e.Why {
+	case verdict.ByOverwrite:
+		return fmt.Sprintf("%s read %v, which %s wrote, and %s", to, t.readFrom(e.To, e.Key, e.From), from, second.did())
+	case verdict.ByInitial:
+		return fmt.Sprintf("%s left %s at its initial value before %s %s", from, text.Name(e.Key), to, second.did())
+	case verdict.ByCase:
+		return fmt.Sprintf("suppose that %s %s before %s %s", from, first.did(), to, second.did())
+	case verdict.BySession:
+		return fmt.Sprintf("%s %s, and later in the session %s %s", from, first.did(), to, second.did())
+	case verdict.ByClock:
+		return fmt.Sprintf("%s %s and had ended, by the clocks, before %s started and %s", from, first.did(), to, second.did())
+	}
+	s := fmt.Sprintf("%s %s before %s %s", from, first.did(), to, second.did())
+	if len(e.Because) == 0 {
+		return s + ", for the opposite order contradicts other reads"
+	}
+	return s
+}
+
+func (t teller) antiEdge(e verdict.Edge, from, to string) string {
+	old, new := t.readNotOf(e.From, e.Key, e.To), t.written(e.To, e.Key)
+	switch e.Why {
+	case verdict.ByInitial:
+		return fmt.Sprintf("%s read %v, as it was before anybody wrote it; %s %s", from, old, to, new.did())
+	case verdict.ByOverwrite:
+		return fmt.Sprintf("%s read %v, the version that %s %s", from, old, to, new.overwrote())
+	}
+	whose := ""
+	if w, ok := t.writer(old); ok {
+		whose = ", which " + t.txn(w) + " wrote"
+	}
+	if e.Why == verdict.ByCase {
+		return fmt.Sprintf("%s read %v%s; suppose that %s %s after that", from, old, whose, to, new.did())
+	}
+	return fmt.Sprintf("%s read %v%s; %s %s after that version", from, old, whose, to, new.did())
+}

@@ -1,0 +1,197 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
+
+// Explanation is a violation in words.
+type Explanation struct {
+	// Summary is one or two sentences on one line: what happened and what
+	// that breaks.
+	Summary string
+	// Text is the proof: lines ending in \n, indented by two spaces per level.
+	Text string
+}
+
+// Bounds of an explanation: steps that are told of one cycle, cases that are
+// told, and how deep reasons of reasons go. The cycle of an alert is complete
+// in any case; this is what a person reads.
+const (
+	stepsMax  = 40
+	casesMax  = 16
+	reasonMax = 2
+)
+
+// Explain puts a violation into words. The time is linear in the size of the
+// violation and of the records of its transactions, the length bounded.
+func Explain(v verdict.Violation, n name.Name, lookup name.Lookup) Explanation {
+	t := teller{v: v, n: n, lookup: lookup}
+	var out Explanation
+	out.Summary = t.sentence()
+	out.Summary += breaks(n.Breaks)
+	w := &writer{}
+	switch v.Kind {
+	case verdict.Cycle:
+		t.cycle(w, v.Cycle)
+	case verdict.Unsatisfiable:
+		t.cases(w)
+	case verdict.Divergence:
+		t.divergence(w)
+	default:
+		w.line(0, "%s", t.sentence())
+	}
+	w.line(0, "%s", rule(v, n))
+	out.Text = w.b.String()
+	return out
+}
+
+// breaks is the sentence about the levels: the first in words, the others by
+// their short names.
+func breaks(ls []verdict.Level) string {
+	if len(ls) == 0 {
+		return ""
+	}
+	s := " That breaks " + name.Level(ls[0])
+	if len(ls) > 1 {
+		short := make([]string, 0, len(ls)-1)
+		for _, l := range ls[1:] {
+			short = append(short, l.String())
+		}
+		s += ", and with it " + list(short)
+	}
+	return s + "."
+}
+
+// writer collects indented lines.
+type writer struct{ b strings.Builder }
+
+func (w *writer) line(depth int, format string, args ...any) {
+	w.b.WriteString(strings.Repeat("  ", depth))
+	fmt.Fprintf(&w.b, format, args...)
+	w.b.WriteByte('\n')
+}
+
+func (t teller) cycle(w *writer, c []verdict.Edge) {
+	w.line(0, "What was seen, and what follows:")
+	t.steps(w, 1, c, 0)
+	w.line(0, "Each step puts a transaction before the next, and the last step leads back to the first: %s would have to come before itself.", t.first(c))
+}
+
+func (t teller) first(c []verdict.Edge) string {
+	if len(c) == 0 {
+		return "one of them"
+	}
+	return t.txn(c[0].From)
+}
+
+// steps tells the edges of a cycle, with the reasons of those that were
+// inferred below them.
+func (t teller) steps(w *writer, depth int, c []verdict.Edge, reasons int) {
+	for i, e := range c {
+		if i == stepsMax {
+			w.line(depth, "… and %s.", count(len(c)-stepsMax, "more step", "more steps"))
+			return
+		}
+		w.line(depth, "%d. %s%s.", i+1, t.edge(e), t.order(e))
+		if e.Why == verdict.ByOrder && len(e.Because) > 0 {
+			if reasons == reasonMax {
+				w.line(depth+1, "The opposite order leads to a contradiction too.")
+				continue
+			}
+			w.line(depth+1, "For if it were the other way round:")
+			t.steps(w, depth+2, e.Because, reasons+1)
+			w.line(depth+1, "which leads back to %s: a contradiction.", t.first(e.Because))
+		}
+	}
+}
+
+// order says what an edge means for the order, where that isn't plain.
+func (t teller) order(e verdict.Edge) string {
+	if e.Type == verdict.RW {
+		return fmt.Sprintf("; so %s comes before %s", t.txn(e.From), t.txn(e.To))
+	}
+	return ""
+}
+
+func (t teller) cases(w *writer) {
+	if len(t.v.Cases) == 0 {
+		w.line(0, "%s", t.sentence())
+		return
+	}
+	for i, c := range t.v.Cases {
+		if i == casesMax {
+			w.line(0, "… and %s, each with a contradiction of its own.", count(len(t.v.Cases)-casesMax, "more possibility", "more possibilities"))
+			break
+		}
+		start := "Or else:"
+		switch {
+		case i == 0 && len(t.v.Cases) == 1:
+			start = "It can only be so:"
+		case i == 0:
+			start = "Either:"
+		}
+		w.line(0, "%s", start)
+		t.steps(w, 1, c, 0)
+		w.line(1, "so %s would have to come before itself: a contradiction.", t.first(c))
+	}
+	w.line(0, "There is no other possibility.")
+}
+
+func (t teller) divergence(w *writer) {
+	a, b, ok := name.Overwriters(t.v, t.lookup)
+	if !ok {
+		w.line(0, "%s", t.sentence())
+		return
+	}
+	key := t.v.Key
+	w.line(0, "What was seen:")
+	for i, pair := range [][2]verdict.TxnID{{a, b}, {b, a}} {
+		read := t.readNotOf(pair[0], key, pair[1])
+		whose := ""
+		if id, ok := t.writer(read); ok {
+			whose = ", which " + t.txn(id) + " wrote"
+		}
+		w.line(1, "%d. %s read %v%s, and %s.", i+1, t.txn(pair[0]), read, whose, t.written(pair[0], key).did())
+	}
+	w.line(0, "Whichever of the two came second should have seen the first one's write, or failed to commit. Neither did.")
+}
+
+// rule says why the levels that are broken do not allow it, and whether weaker
+// ones would.
+func rule(v verdict.Violation, n name.Name) string {
+	clock := ""
+	if n.ClockDependent {
+		clock = " The proof uses the recorded times: it holds if the clients' clocks differ by no more than the configured skew."
+	}
+	switch n.Weakest {
+	case verdict.G1:
+		return "No isolation level allows that." + clock
+	case verdict.RC:
+		if n.Name != "non-monotonic-read" {
+			return "From read committed upwards, all writes have one order, and sessions keep to it." + clock
+		}
+		return "Read committed lets a transaction see newer data as it goes on, never older." + clock
+	case verdict.RA:
+		if v.Kind == verdict.NonRepeatableRead {
+			return "From read atomic upwards, a key that is read twice has the same value both times." + clock
+		}
+		return "From read atomic upwards, a transaction sees all of another one or nothing, and what came before it in its session. Read committed would allow this." + clock
+	case verdict.CC:
+		return "From causal consistency upwards, who sees an effect sees its causes. Read atomic would allow this." + clock
+	case verdict.PC:
+		return "From prefix consistency upwards, all see transactions take effect in one order. Causal consistency would allow this." + clock
+	case verdict.SI:
+		return "Under snapshot isolation a transaction reads from one snapshot, and of two that write the same key at the same time only one may commit. Prefix consistency would allow this." + clock
+	case verdict.SER:
+		return "There is no serial order that explains what was read. Each transaction alone saw a proper snapshot: snapshot isolation would allow this." + clock
+	case verdict.StrongSI:
+		return "A snapshot is to hold all that had ended before its transaction started. Without real-time order this would be allowed." + clock
+	case verdict.SSER:
+		return "There is no serial order that explains what was read and keeps to real time." + clock
+	}
+	return name.Level(n.Weakest) + " forbids that." + clock
+}

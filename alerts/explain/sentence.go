@@ -1,0 +1,324 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// sentence says what happened, without the levels.
+func (t teller) sentence() string {
+	switch t.v.Kind {
+	case verdict.Cycle:
+		return t.cycleSentence()
+	case verdict.Unsatisfiable:
+		return t.casesSentence()
+	case verdict.Divergence:
+		if a, b, ok := name.Overwriters(t.v, t.lookup); ok {
+			return t.bothOverwrote(a, b, t.v.Key)
+		}
+	}
+	return t.readSentence()
+}
+
+// bothOverwrote is a lost update.
+func (t teller) bothOverwrote(a, b verdict.TxnID, key string) string {
+	read := t.readNotOf(a, key, b)
+	first, second := t.written(a, key), t.written(b, key)
+	with := ""
+	if first.known && second.known && first.op.Kind == record.Write && second.op.Kind == record.Write {
+		with = fmt.Sprintf(", with %s and %s, neither seeing the other", first.value(), second.value())
+	}
+	return fmt.Sprintf("%s and %s both read %v and both overwrote it%s: one of the two updates is lost.", t.txn(a), t.txn(b), read, with)
+}
+
+// readSentence is for what one read shows.
+func (t teller) readSentence() string {
+	if len(t.v.Txns) == 0 {
+		return "A read returned what it can't have."
+	}
+	reader := t.v.Txns[0]
+	who, read := t.txn(reader), fact{key: t.v.Key}
+	r, ok := t.record(reader)
+	if ok && t.v.Read >= 0 && t.v.Read < len(r.Ops) {
+		read.op, read.known = r.Ops[t.v.Read], true
+	}
+	writer := ""
+	if len(t.v.Txns) > 1 {
+		writer = t.txn(t.v.Txns[1])
+	}
+	switch t.v.Kind {
+	case verdict.ThinAirRead:
+		if writer != "" {
+			return fmt.Sprintf("%s read %v, which nobody wrote; it can't be the initial value either, as %s saw another one.", who, read, writer)
+		}
+		return fmt.Sprintf("%s read %v, a value that nobody ever wrote.", who, read)
+	case verdict.AbortedRead:
+		return fmt.Sprintf("%s read %v, which %s wrote; but that transaction was aborted.", who, read, orSomebody(writer))
+	case verdict.FutureRead:
+		return fmt.Sprintf("%s read %v before it wrote that value itself.", who, read)
+	case verdict.NotMyLastWrite:
+		return fmt.Sprintf("%s read %v, which it had already overwritten itself with %s.", who, read, t.lastOwn(r, ok).value())
+	case verdict.NotMyOwnWrite:
+		other := ""
+		if writer != "" {
+			other = ", which " + writer + " wrote"
+		}
+		return fmt.Sprintf("%s %s and then read %v%s.", who, t.lastOwn(r, ok).did(), read, other)
+	case verdict.IntermediateRead:
+		last := fact{key: t.v.Key}
+		if len(t.v.Txns) > 1 {
+			last = t.written(t.v.Txns[1], t.v.Key)
+		}
+		return fmt.Sprintf("%s read %v from the middle of %s, which itself overwrote that with %s.", who, read, orSomebody(writer), last.value())
+	case verdict.NonRepeatableRead:
+		before := t.readBefore(r, ok)
+		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s.", who, text.Name(t.v.Key), before.value(), read.value())
+	}
+	return fmt.Sprintf("%s read %v, which it can't have.", who, read)
+}
+
+func orSomebody(writer string) string {
+	if writer == "" {
+		return "another transaction"
+	}
+	return writer
+}
+
+// lastOwn is what the reader itself had last written to the key when it read.
+func (t teller) lastOwn(r *record.Transaction, ok bool) fact {
+	return t.lastBefore(r, ok, func(op record.Op) bool { return writes(op) })
+}
+
+// readBefore is what the reader had last read of the key before.
+func (t teller) readBefore(r *record.Transaction, ok bool) fact {
+	return t.lastBefore(r, ok, func(op record.Op) bool { return op.Kind == record.Read })
+}
+
+func (t teller) lastBefore(r *record.Transaction, ok bool, is func(record.Op) bool) fact {
+	f := fact{key: t.v.Key}
+	for i := 0; ok && i < t.v.Read && i < len(r.Ops); i++ {
+		if op := r.Ops[i]; op.Key == t.v.Key && is(op) {
+			f.op, f.known = op, true
+		}
+	}
+	return f
+}
+
+// cycleSentence has a sentence of its own for each common shape.
+func (t teller) cycleSentence() string {
+	c := t.v.Cycle
+	if len(c) == 2 {
+		seen, missed := c[0], c[1]
+		if seen.Type == verdict.RW {
+			seen, missed = missed, seen
+		}
+		if s, ok := t.pair(seen, missed); ok {
+			return s
+		}
+	}
+	switch t.n.Name {
+	case "causality-violation":
+		if i := firstMissed(c); i >= 0 {
+			return fmt.Sprintf("%s %s, although it depends on %s by way of %s.", t.txn(c[i].From), t.missed(c[i]), t.txn(c[i].To), t.between(c, i))
+		}
+	case "session-guarantee-violation":
+		if i := firstMissed(c); i >= 0 {
+			return fmt.Sprintf("%s %s, although %s came before it in the same session.", t.txn(c[i].From), t.missed(c[i]), t.txn(c[i].To))
+		}
+	case "read-only-anomaly":
+		if s, ok := t.readOnly(c); ok {
+			return s
+		}
+	case "stale-read", "read-skew":
+		if i := firstMissed(c); i >= 0 {
+			return fmt.Sprintf("%s %s, although %s comes before it.", t.txn(c[i].From), t.missed(c[i]), t.txn(c[i].To))
+		}
+	case "long-fork":
+		if s, ok := t.fork(c); ok {
+			return s
+		}
+	}
+	return t.around(c)
+}
+
+// pair is the sentence of a cycle of two transactions; seen is its edge that
+// is no anti-dependency, if it has one.
+func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
+	reader, writer := t.txn(missed.From), t.txn(missed.To)
+	switch t.n.Name {
+	case "lost-update":
+		if seen.Key == missed.Key {
+			a, b := missed.To, missed.From
+			if ra, rb := t.readNotOf(a, seen.Key, b), t.readNotOf(b, seen.Key, a); ra.known && rb.known && ra.op.Value == rb.op.Value {
+				return t.bothOverwrote(a, b, seen.Key), true
+			}
+			return fmt.Sprintf("%s %s and %s %s without having seen it: one of the two updates is lost.",
+				writer, t.written(a, seen.Key).did(), reader, t.written(b, seen.Key).did()), true
+		}
+		return fmt.Sprintf("%s and %s wrote the same key without either seeing the other: one of the two updates is lost.", reader, writer), true
+	case "circular-information-flow":
+		return t.circular(seen, missed)
+	case "fractured-read":
+		return fmt.Sprintf("%s saw only a part of %s: it read %v, which %s wrote, but %s.",
+			reader, writer, t.readFrom(seen.To, seen.Key, seen.From), writer, t.missed(missed)), true
+	case "non-monotonic-read":
+		return fmt.Sprintf("%s went back in time: it read %v, which %s wrote, and after that %s.",
+			reader, t.readFrom(seen.To, seen.Key, seen.From), writer, t.missed(missed)), true
+	case "write-skew":
+		return fmt.Sprintf("%s and %s each read what the other then overwrote: %s %s; %s %s.",
+			reader, writer, reader, t.missed(missed), writer, t.missed(seen)), true
+	case "stale-read":
+		if seen.Type == verdict.RT {
+			return fmt.Sprintf("%s %s, although %s.", reader, t.missed(missed), t.edge(seen)), true
+		}
+	}
+	return "", false
+}
+
+// circular is the sentence of two transactions that each depend on the other.
+func (t teller) circular(a, b verdict.Edge) (string, bool) {
+	if a.Type == verdict.SO {
+		a, b = b, a
+	}
+	switch {
+	case a.Type != verdict.WR:
+		return "", false
+	case b.Type == verdict.SO:
+		return fmt.Sprintf("%s, although that came only later in the same session.", t.edge(a)), true
+	case b.Type == verdict.WR:
+		return fmt.Sprintf("Two transactions saw each other's writes: %s; %s.", t.edge(a), t.edge(b)), true
+	}
+	return "", false
+}
+
+// readOnly is the sentence of Fekete's read-only anomaly.
+func (t teller) readOnly(c []verdict.Edge) (string, bool) {
+	for i, e := range c {
+		first, second := c[(i+1)%len(c)], c[(i+2)%len(c)]
+		if e.Type != verdict.RW && len(c) == 3 {
+			return fmt.Sprintf("%s, which only reads, saw %s and not %s; yet %s had to come first, as it missed %s.",
+				t.txn(e.To), t.of(e), t.of(first), t.txn(first.To), t.of(second)), true
+		}
+	}
+	return "", false
+}
+
+// missed is what an anti-dependency says of its reader: "read x = 0 and missed
+// that T1 wrote x = 1".
+func (t teller) missed(e verdict.Edge) string {
+	return fmt.Sprintf("read %v and missed that %s %s", t.readNotOf(e.From, e.Key, e.To), t.txn(e.To), t.written(e.To, e.Key).did())
+}
+
+// between names the transactions on the way from the end of edge i round to
+// its start.
+func (t teller) between(c []verdict.Edge, i int) string {
+	var names []string
+	for j := 1; j < len(c)-1; j++ {
+		if j > shownMax {
+			names = append(names, fmt.Sprintf("%d more", len(c)-2-shownMax))
+			break
+		}
+		names = append(names, t.txn(c[(i+j)%len(c)].To))
+	}
+	return list(names)
+}
+
+// firstMissed is the place of the first anti-dependency; -1 if there is none.
+func firstMissed(c []verdict.Edge) int {
+	for i, e := range c {
+		if e.Type == verdict.RW {
+			return i
+		}
+	}
+	return -1
+}
+
+// fork is the sentence of the four-transaction long fork.
+func (t teller) fork(c []verdict.Edge) (string, bool) {
+	i := firstMissed(c)
+	if len(c) != 4 || i < 0 {
+		return "", false
+	}
+	at := func(j int) verdict.Edge { return c[(i+j)%4] }
+	if at(1).Type != verdict.WR || at(2).Type != verdict.RW || at(3).Type != verdict.WR {
+		return "", false
+	}
+	return fmt.Sprintf("%s and %s saw two writes in opposite orders: %s saw %s and not %s; %s saw %s and not %s.",
+		t.txn(at(0).From), t.txn(at(2).From),
+		t.txn(at(0).From), t.of(at(3)), t.of(at(0)),
+		t.txn(at(2).From), t.of(at(1)), t.of(at(2))), true
+}
+
+// of names the write behind an edge: "x = 1 of T1".
+func (t teller) of(e verdict.Edge) string {
+	id := e.From
+	if e.Type == verdict.RW {
+		id = e.To
+	}
+	return fmt.Sprintf("%v of %s", t.written(id, e.Key), t.txn(id))
+}
+
+// shownMax bounds how many transactions a sentence names.
+const shownMax = 6
+
+// around is the sentence of any cycle.
+func (t teller) around(c []verdict.Edge) string {
+	if len(c) == 0 {
+		return "What was read contradicts itself."
+	}
+	names := make([]string, 0, shownMax+1)
+	for i, e := range c {
+		if i == shownMax {
+			names = append(names, fmt.Sprintf("… (%d more)", len(c)-shownMax))
+			break
+		}
+		names = append(names, t.txn(e.From))
+	}
+	return fmt.Sprintf("%d transactions would each have to come before the next, and the last before the first: %s → %s.",
+		len(c), strings.Join(names, " → "), t.txn(c[0].From))
+}
+
+// casesSentence is for what no choice of write orders explains.
+func (t teller) casesSentence() string {
+	seen := map[string]bool{}
+	var keys []string
+	for _, c := range t.v.Cases {
+		for _, e := range c {
+			if e.Key != "" && e.Why == verdict.ByCase && !seen[e.Key] {
+				seen[e.Key] = true
+				keys = append(keys, text.Name(e.Key))
+			}
+		}
+	}
+	if len(keys) > shownMax {
+		keys = append(keys[:shownMax], fmt.Sprintf("%d more", len(keys)-shownMax))
+	}
+	what := "the writes"
+	if len(t.v.Cases) == 0 {
+		return "There is no order of the writes that fits what was read."
+	}
+	if len(keys) > 0 {
+		what = "the writes of " + list(keys)
+	}
+	return fmt.Sprintf("There is no order of %s that fits what %s read: each of the %d possibilities contradicts itself.",
+		what, count(len(t.v.Txns), "transaction", "transactions"), len(t.v.Cases))
+}
+
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,131 @@
+// Package text makes strings that came from a database safe to show to a
+// person: in a terminal, a log line, a chat message. Keys, values, sessions and
+// ids are whatever clients wrote; they may hold control characters that move
+// the cursor, marks that turn the reading direction round, or megabytes.
+//
+// Everything here returns printable text on one line and of bounded length.
+// Markup is not its business: who writes HTML escapes it in addition.
+package text
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// The most that is shown of a value or a name, in runes.
+const (
+	ValueMax = 60
+	NameMax  = 80
+)
+
+// Value is a value as JSON, cut after ValueMax runes with the length said:
+// "aaaa…" (1048576 bytes).
+func Value(v record.Value) string {
+	text := v.Text
+	switch v.Kind {
+	case record.KindNull:
+		return "null"
+	case record.KindInt:
+		return strconv.FormatInt(v.Num, 10)
+	case record.KindString:
+		if s, cut := head(text, ValueMax); cut {
+			return quote(s+"…") + size(len(text))
+		}
+		return quote(text)
+	}
+	s, cut := head(text, ValueMax)
+	if cut {
+		s += "…"
+	}
+	s = Printable(s)
+	if cut {
+		s += size(len(text))
+	}
+	return s
+}
+
+// Name is a key, session or id: as it is when nobody could mistake it for
+// anything else, quoted otherwise; cut in its middle after NameMax runes, as
+// what tells ids apart often stands at their end.
+func Name(s string) string {
+	if start, cut := head(s, NameMax); cut {
+		start, _ = head(start, NameMax-NameMax/3)
+		s = start + "…" + tail(s, NameMax/3)
+	}
+	if plain(s) {
+		return s
+	}
+	return quote(s)
+}
+
+// Printable replaces what is not printable in s by escapes, and leaves the rest
+// as it is. It does not cut.
+func Printable(s string) string {
+	for _, r := range s {
+		if r == utf8.RuneError || !strconv.IsPrint(r) {
+			q := quote(s)
+			// Only the escapes of what can't be printed are wanted; quotes and
+			// backslashes were fine.
+			return unescape(q[1 : len(q)-1])
+		}
+	}
+	return s
+}
+
+// quote is strconv.Quote: printable Unicode stays, the rest is escaped,
+// invalid UTF-8 as \x.
+func quote(s string) string { return strconv.Quote(s) }
+
+// unescape takes back the escapes of quotes and backslashes.
+func unescape(s string) string {
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\\') {
+			i++
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}
+
+// plain tells whether a name needs no quotes: printable, without spaces and
+// quotes, not empty.
+func plain(s string) bool {
+	if s == "" {
+		return false
+	}
+	for _, r := range s {
+		if r == ' ' || r == '"' || r == utf8.RuneError || !strconv.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// head is the first n runes of s, and whether s has more. It looks at no more
+// than that.
+func head(s string, n int) (string, bool) {
+	at := 0
+	for range n {
+		if at == len(s) {
+			return s, false
+		}
+		_, size := utf8.DecodeRuneInString(s[at:])
+		at += size
+	}
+	return s[:at], at < len(s)
+}
+
+// tail is the last n runes of s.
+func tail(s string, n int) string {
+	at := len(s)
+	for range n {
+		_, size := utf8.DecodeLastRuneInString(s[:at])
+		at -= size
+	}
+	return s[at:]
+}
+
+func size(n int) string { return " (" + strconv.Itoa(n) + " bytes)" }
