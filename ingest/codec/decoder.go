@@ -1,0 +1,265 @@
+package codec
+
+import (
+	"strconv"
+
+	"github.com/isowatch/isowatch/ingest/codec/intern"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
+)
+
+const (
+	// SizeDefault is the largest record, in bytes, unless Options say otherwise.
+	SizeDefault = 8 << 20
+	// NamesDefault is how many names a Decoder remembers unless Options say
+	// otherwise.
+	NamesDefault = 1 << 14
+	// DepthMax is how deep lists and objects of a value may nest.
+	DepthMax = 64
+)
+
+// Options are what a Decoder may spend. The zero Options are the defaults.
+type Options struct {
+	SizeMax  int // bytes of one record; 0 means SizeDefault
+	NamesMax int // keys, sessions and databases remembered; 0 means NamesDefault
+	// Slabs cuts operations, ids and values from large blocks. It saves
+	// allocations, but a block lives as long as anything cut from it: set it
+	// where the records of an input are kept together, as a batch checker does.
+	Slabs bool
+}
+
+// Decoder decodes records, reusing what it can from one to the next. It is for
+// one goroutine. Records that it made do not share memory with the input.
+type Decoder struct {
+	opt   Options
+	names *intern.Table
+
+	b []byte // the record at hand
+	p int    // the next byte of it
+
+	// Scratch, overwritten by the next use.
+	ops       []record.Op
+	unescaped []byte   // the string scanned last, if it had escapes
+	canon     []byte   // the list or object at hand in canonical form
+	members   []member // of the objects being canonicalised, a stack
+	sorted    []byte
+	digits    []byte // of the number scanned last
+	id        []byte
+
+	opSlab intern.Slab[record.Op]
+	texts  intern.Text
+}
+
+// opsKept bounds the scratch that outlives a record.
+const opsKept = 4096
+
+// New makes a Decoder.
+func New(opt Options) *Decoder {
+	if opt.SizeMax <= 0 {
+		opt.SizeMax = SizeDefault
+	}
+	if opt.NamesMax <= 0 {
+		opt.NamesMax = NamesDefault
+	}
+	return &Decoder{opt: opt, names: intern.NewTable(opt.NamesMax)}
+}
+
+// Decode decodes a single record with the default Options. Decoding many is
+// faster with one Decoder.
+func Decode(b []byte, t *record.Transaction) error { return New(Options{}).Decode(b, t) }
+
+// Decode sets *t to the record in b. An error is a *reject.Error without a
+// position, and leaves *t zero.
+func (d *Decoder) Decode(b []byte, t *record.Transaction) error {
+	*t = record.Transaction{}
+	if len(b) > d.opt.SizeMax {
+		return reject.New(reject.TooLarge, "the record has %d bytes, more than the limit of %d", len(b), d.opt.SizeMax)
+	}
+	d.b, d.p = b, 0
+	err := d.transaction(t)
+	d.b = nil
+	if err != nil {
+		*t = record.Transaction{}
+		return err
+	}
+	return nil
+}
+
+// Fields of a record, as bits of those seen.
+const (
+	fieldDB = 1 << iota
+	fieldSession
+	fieldSeq
+	fieldID
+	fieldStart
+	fieldEnd
+	fieldStatus
+	fieldOps
+)
+
+const fieldNames = "db, session, seq, id, start, end, status and ops"
+
+func fieldOf(name []byte) uint {
+	switch string(name) {
+	case "db":
+		return fieldDB
+	case "session":
+		return fieldSession
+	case "seq":
+		return fieldSeq
+	case "id":
+		return fieldID
+	case "start":
+		return fieldStart
+	case "end":
+		return fieldEnd
+	case "status":
+		return fieldStatus
+	case "ops":
+		return fieldOps
+	}
+	return 0
+}
+
+// transaction parses all of d.b. The fields that are absent are set by finish.
+func (d *Decoder) transaction(t *record.Transaction) *reject.Error {
+	if err := d.open('{', "one JSON object"); err != nil {
+		return err
+	}
+	var seen, given uint // fields that occurred; of these, not null
+	for first := true; ; first = false {
+		name, more, err := d.member(first)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		f := fieldOf(name)
+		switch {
+		case f == 0 && string(name) == "history":
+			return reject.In("history", reject.MisplacedHeader, "a header is no record: it stands only on the first line of a file")
+		case f == 0:
+			return reject.In(string(name), reject.UnknownField, "no field is called %q: a record has %s", name, fieldNames)
+		case seen&f != 0:
+			return reject.In(string(name), reject.DuplicateField, "the field %q is there twice", name)
+		}
+		seen |= f
+		if err := d.colon(); err != nil {
+			return err
+		}
+		const optional = fieldDB | fieldSeq | fieldID | fieldStart | fieldEnd
+		if f&optional != 0 && d.null() {
+			continue
+		}
+		given |= f
+		if err := d.field(f, t); err != nil {
+			return err.Under(nameOf(f))
+		}
+	}
+	if err := d.end(); err != nil {
+		return err
+	}
+	return d.finish(t, given)
+}
+
+func nameOf(f uint) string {
+	switch f {
+	case fieldDB:
+		return "db"
+	case fieldSession:
+		return "session"
+	case fieldSeq:
+		return "seq"
+	case fieldID:
+		return "id"
+	case fieldStart:
+		return "start"
+	case fieldEnd:
+		return "end"
+	case fieldStatus:
+		return "status"
+	}
+	return "ops"
+}
+
+// field parses the value of one field.
+func (d *Decoder) field(f uint, t *record.Transaction) (err *reject.Error) {
+	switch f {
+	case fieldDB:
+		t.DB, err = d.name("the history")
+	case fieldSession:
+		t.Session, err = d.name("the session")
+	case fieldSeq:
+		t.HasSeq = true
+		t.Seq, err = d.integer()
+	case fieldID:
+		var raw []byte
+		if raw, err = d.nameBytes("the id"); err == nil {
+			t.ID = d.keep(raw)
+		}
+	case fieldStart:
+		t.Start, err = d.integer()
+	case fieldEnd:
+		t.End, err = d.integer()
+	case fieldStatus:
+		t.Status, err = d.status()
+	case fieldOps:
+		t.Ops, err = d.operations()
+	}
+	return err
+}
+
+// finish sets what is absent and checks what only the whole record tells.
+func (d *Decoder) finish(t *record.Transaction, given uint) *reject.Error {
+	const required = fieldSession | fieldStatus | fieldOps
+	if missing := required &^ given; missing != 0 {
+		name := nameOf(missing & -missing) // the first of them
+		return reject.In(name, reject.MissingField, "a record needs the field %q", name)
+	}
+	const times = fieldStart | fieldEnd
+	switch given & times {
+	case times:
+		t.HasTimes = true
+		if t.End < t.Start {
+			return reject.In("end", reject.TimeBackwards, "the transaction ends at %d, %d ns before its start at %d", t.End, t.Start-t.End, t.Start)
+		}
+	case fieldStart:
+		return reject.In("end", reject.OneTimeOnly, "there is a start and no end")
+	case fieldEnd:
+		return reject.In("start", reject.OneTimeOnly, "there is an end and no start")
+	}
+	if given&fieldDB == 0 {
+		t.DB = record.DefaultDB
+	}
+	if given&fieldID == 0 && t.HasSeq {
+		d.id = append(append(d.id[:0], t.Session...), '#')
+		d.id = strconv.AppendInt(d.id, t.Seq, 10)
+		t.ID = d.keep(d.id)
+	}
+	return nil
+}
+
+func (d *Decoder) status() (record.Status, *reject.Error) {
+	raw, err := d.wantString("the status")
+	if err != nil {
+		return 0, err
+	}
+	switch string(raw) {
+	case "committed":
+		return record.Committed, nil
+	case "aborted":
+		return record.Aborted, nil
+	case "unknown":
+		return record.Unknown, nil
+	}
+	return 0, reject.New(reject.UnknownStatus, "no status is called %s: want committed, aborted or unknown", quoted(raw))
+}
+
+// keep returns raw as a string that is not a recurring name.
+func (d *Decoder) keep(raw []byte) string {
+	if d.opt.Slabs {
+		return d.texts.String(raw)
+	}
+	return string(raw)
+}

@@ -1,0 +1,182 @@
+package codec
+
+import (
+	"time"
+
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
+)
+
+// A history file may open with a header line, which says what a reader must assume:
+//
+//	{"history":{"initial":"any|absent|zero","sessions":"keep|ignore","clock":"prune|enforce|ignore",
+//	            "max_skew":"5ms","coverage":"complete|partial"}}
+//
+// Every setting may be missing. max_skew is a duration with its unit, or an
+// integer of nanoseconds.
+
+// IsHeader tells whether the line is meant as a header: an object whose
+// first field is "history". The rest may be wrong; DecodeHeader says so.
+func IsHeader(line []byte) bool {
+	d := Decoder{b: line}
+	if d.open('{', "") != nil {
+		return false
+	}
+	name, more, err := d.member(true)
+	return err == nil && more && string(name) == "history"
+}
+
+// DecodeHeader decodes a header line. An error is a *reject.Error without a
+// position.
+func DecodeHeader(line []byte) (record.Header, error) {
+	if len(line) > SizeDefault {
+		return record.Header{}, reject.New(reject.TooLarge, "the header has %d bytes, more than the limit of %d", len(line), SizeDefault)
+	}
+	d := Decoder{b: line}
+	var h record.Header
+	if err := d.header(&h); err != nil {
+		return record.Header{}, err
+	}
+	return h, nil
+}
+
+func (d *Decoder) header(h *record.Header) *reject.Error {
+	if err := d.open('{', "one JSON object"); err != nil {
+		return err
+	}
+	seen := false
+	for ; ; seen = true {
+		name, more, err := d.member(!seen)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if string(name) != "history" {
+			return reject.In(string(name), reject.UnknownField, "no field is called %q: a header has nothing but history", name)
+		}
+		if seen {
+			return reject.In("history", reject.DuplicateField, "the field %q is there twice", name)
+		}
+		if err := d.colon(); err != nil {
+			return err
+		}
+		if err := d.settings(h); err != nil {
+			return err.Under("history")
+		}
+	}
+	if !seen {
+		return reject.In("history", reject.MissingField, "a header needs the field \"history\"")
+	}
+	return d.end()
+}
+
+func (d *Decoder) settings(h *record.Header) *reject.Error {
+	if err := d.open('{', "an object of settings"); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		name, more, err := d.member(first)
+		if err != nil || !more {
+			return err
+		}
+		setting := string(name)
+		if err := d.colon(); err != nil {
+			return err
+		}
+		twice := false
+		switch setting {
+		case "initial":
+			twice = h.Initial != nil
+			h.Initial, err = choice(d, record.ParseInitial, "any, absent or zero")
+		case "sessions":
+			twice = h.Sessions != nil
+			h.Sessions, err = choice(d, record.ParseSessions, "keep or ignore")
+		case "clock":
+			twice = h.Clock != nil
+			h.Clock, err = choice(d, record.ParseClock, "prune, enforce or ignore")
+		case "coverage":
+			twice = h.Coverage != nil
+			h.Coverage, err = choice(d, record.ParseCoverage, "complete or partial")
+		case "max_skew":
+			twice = h.MaxSkew != nil
+			h.MaxSkew, err = d.duration()
+		default:
+			return reject.In(setting, reject.UnknownField, "no setting is called %q: a header has initial, sessions, clock, max_skew and coverage", setting)
+		}
+		if err == nil && twice {
+			err = reject.New(reject.DuplicateField, "the setting is there twice")
+		}
+		if err != nil {
+			return err.Under(setting)
+		}
+	}
+}
+
+// choice takes one of a setting's values.
+func choice[T any](d *Decoder, parse func(string) (T, bool), want string) (*T, *reject.Error) {
+	if d.peek() != '"' {
+		return nil, d.mistyped("a string: " + want)
+	}
+	raw, err := d.str()
+	if err != nil {
+		return nil, err
+	}
+	v, ok := parse(string(raw))
+	if !ok {
+		return nil, reject.New(reject.UnknownSetting, "want %s, not %s", want, quoted(raw))
+	}
+	return &v, nil
+}
+
+func (d *Decoder) duration() (*int64, *reject.Error) {
+	if c := d.peek(); c == '-' || isDigit(c) {
+		n, err := d.integer()
+		return &n, err
+	}
+	if d.peek() != '"' {
+		return nil, d.mistyped(`a duration such as "5ms", or nanoseconds`)
+	}
+	raw, err := d.str()
+	if err != nil {
+		return nil, err
+	}
+	v, bad := time.ParseDuration(string(raw))
+	if bad != nil {
+		return nil, reject.New(reject.UnknownSetting, "want a duration with its unit, such as \"5ms\", not %s", quoted(raw))
+	}
+	if v < 0 {
+		return nil, reject.New(reject.Negative, "%s is negative", v)
+	}
+	n := int64(v)
+	return &n, nil
+}
+
+// AppendHeader appends h as a header line, without a line break. Decoding that
+// gives back h.
+func AppendHeader(b []byte, h *record.Header) []byte {
+	b = append(b, `{"history":{`...)
+	comma := ""
+	set := func(name, value string) {
+		b = append(append(append(append(b, comma...), '"'), name...), `":`...)
+		b = record.AppendJSONString(b, value)
+		comma = ","
+	}
+	if h.Initial != nil {
+		set("initial", h.Initial.String())
+	}
+	if h.Sessions != nil {
+		set("sessions", h.Sessions.String())
+	}
+	if h.Clock != nil {
+		set("clock", h.Clock.String())
+	}
+	if h.MaxSkew != nil {
+		set("max_skew", time.Duration(*h.MaxSkew).String())
+	}
+	if h.Coverage != nil {
+		set("coverage", h.Coverage.String())
+	}
+	return append(b, '}', '}')
+}
