@@ -1,0 +1,436 @@
+package order
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// txn makes a record with seq and times.
+func txn(session string, seq, start, end int64) *record.Transaction {
+	return &record.Transaction{DB: "d", Session: session, Seq: seq, HasSeq: true, ID: fmt.Sprintf("%s#%d", session, seq),
+		Start: start, End: end, HasTimes: true,
+		Ops: []record.Op{{Kind: record.Write, Key: "k", Value: record.Int(seq)}}}
+}
+
+func noSeq(t *record.Transaction) *record.Transaction {
+	t.Seq, t.HasSeq = 0, false
+	return t
+}
+
+func noTimes(t *record.Transaction) *record.Transaction {
+	t.Start, t.End, t.HasTimes = 0, 0, false
+	return t
+}
+
+func drain(o *Order) []Release {
+	var out []Release
+	for r, ok := o.Next(); ok; r, ok = o.Next() {
+		out = append(out, r)
+	}
+	return out
+}
+
+func ids(rs []Release) []string {
+	out := []string{}
+	for _, r := range rs {
+		out = append(out, r.Txn.ID)
+	}
+	return out
+}
+
+func wantIDs(t *testing.T, o *Order, want ...string) []Release {
+	t.Helper()
+	rs := drain(o)
+	if diff := cmp.Diff(append([]string{}, want...), ids(rs)); diff != "" {
+		t.Fatalf("released (-want +got):\n%s", diff)
+	}
+	return rs
+}
+
+func TestWatermarkIsTheLeastPartitionsEndMinusDelay(t *testing.T) {
+	o := New(Options{Partitions: []int{0, 1}, Lateness: 9, MaxSkew: 1})
+	o.Add(0, txn("a", 1, 0, 100), 0)
+	wantIDs(t, o)
+	if got := o.Watermark(); got != math.MinInt64 {
+		t.Fatalf("watermark %d before partition 1 was heard of", got)
+	}
+	o.Add(1, txn("b", 1, 0, 105), 0)
+	wantIDs(t, o)
+	if got := o.Watermark(); got != 90 {
+		t.Fatalf("watermark %d, want 90 = 100-9-1", got)
+	}
+	if p, ok := o.Holder(); !ok || p != 0 {
+		t.Fatalf("holder %d %v, want partition 0", p, ok)
+	}
+	o.Add(0, txn("a", 2, 100, 111), 0)
+	wantIDs(t, o)
+	if got := o.Watermark(); got != 95 {
+		t.Fatalf("watermark %d, want 95 = 105-10", got)
+	}
+	o.Add(1, txn("b", 2, 106, 111), 0)
+	wantIDs(t, o, "a#1")
+	o.Flush()
+	wantIDs(t, o, "b#1", "a#2", "b#2")
+	if got := o.Watermark(); got != 112 {
+		t.Fatalf("watermark %d after the end, want just after the last end", got)
+	}
+}
+
+func TestWhatEndsAtTheWatermarkWaits(t *testing.T) {
+	o := New(Options{Lateness: 10})
+	o.Add(0, txn("a", 1, 0, 90), 0)
+	o.Add(0, txn("b", 1, 0, 100), 0)
+	wantIDs(t, o) // 90 may still arrive
+	o.Add(0, txn("c", 1, 0, 101), 0)
+	wantIDs(t, o, "a#1")
+	if f := o.Add(0, txn("d", 1, 0, 91), 0); f != Taken {
+		t.Fatalf("an end at the watermark is %v", f)
+	}
+	if f := o.Add(0, txn("e", 1, 0, 90), 0); f != Late {
+		t.Fatalf("an end before the watermark is %v", f)
+	}
+}
+
+func TestTies(t *testing.T) {
+	o := New(Options{})
+	o.Add(0, txn("b", 1, 3, 10), 0)
+	o.Add(0, txn("c", 1, 2, 10), 0)
+	o.Add(1, txn("a", 1, 3, 10), 0)
+	o.Add(1, txn("d", 7, 1, 9), 0)
+	o.Add(1, txn("d", 8, 9, 10), 0)
+	o.Flush()
+	wantIDs(t, o, "d#7", "c#1", "a#1", "b#1", "d#8")
+}
+
+func TestCaughtUpPartitionHoldsNothingBack(t *testing.T) {
+	o := New(Options{Partitions: []int{0, 1}, Lateness: 10, IdleAfter: 1000})
+	o.Advance(5000)
+	o.Add(0, txn("a", 1, 0, 100), 0)
+	o.Add(0, txn("a", 2, 101, 120), 0)
+	wantIDs(t, o)
+	o.CaughtUp(1, 5001)
+	wantIDs(t, o, "a#1")
+	if got := o.Watermark(); got != 110 {
+		t.Fatalf("watermark %d, want 110", got)
+	}
+	// Silence: time passes by the caller's clock, but not beyond the greatest end.
+	o.CaughtUp(0, 5006)
+	o.CaughtUp(1, 5006)
+	wantIDs(t, o)
+	if got := o.Watermark(); got != 115 {
+		t.Fatalf("watermark %d after 5 of silence, want 115", got)
+	}
+	o.CaughtUp(0, 5500)
+	o.CaughtUp(1, 5500)
+	wantIDs(t, o, "a#2")
+	if got := o.Watermark(); got != 121 {
+		t.Fatalf("watermark %d after long silence, want just after the greatest end", got)
+	}
+}
+
+func TestStuckPartitionIsLeftBehind(t *testing.T) {
+	o := New(Options{Partitions: []int{0, 1}, Lateness: 10, IdleAfter: 100})
+	o.Advance(1000)
+	o.Add(0, txn("a", 1, 0, 50), 0)
+	o.Add(0, txn("a", 2, 50, 70), 0)
+	o.Advance(1100)
+	wantIDs(t, o)
+	o.Advance(1101) // partition 1 never spoke since 1000; partition 0 did before 1100
+	wantIDs(t, o, "a#1")
+	if p, ok := o.Holder(); !ok || p != 0 {
+		t.Fatalf("holder %d %v", p, ok)
+	}
+	if f := o.Add(1, txn("b", 1, 0, 55), 0); f != Late {
+		t.Fatalf("the stuck partition's record is %v", f)
+	}
+	rs := wantIDs(t, o, "b#1")
+	if r := rs[0]; !r.Late || !r.TimesDropped || r.Txn.HasTimes {
+		t.Fatalf("late release: %+v", r)
+	}
+	o.Advance(1300)
+	wantIDs(t, o)
+	o.Advance(1401) // now both are stuck
+	wantIDs(t, o, "a#2")
+	if _, ok := o.Holder(); ok {
+		t.Fatal("an idle partition holds the watermark")
+	}
+}
+
+func TestGap(t *testing.T) {
+	o := New(Options{Lateness: 10})
+	for _, x := range []*record.Transaction{txn("a", 5, 0, 10), txn("a", 8, 20, 30), txn("a", 7, 15, 20), txn("a", 12, 40, 50)} {
+		o.Add(0, x, 0)
+	}
+	o.Add(0, txn("z", 1, 0, 100), 0)
+	rs := wantIDs(t, o, "a#5", "a#7", "a#8", "a#12")
+	want := []*Gap{nil, {"a", 6, 6}, nil, {"a", 9, 11}}
+	for i, r := range rs {
+		if diff := cmp.Diff(want[i], r.Gap); diff != "" {
+			t.Errorf("%s: gap (-want +got):\n%s", r.Txn.ID, diff)
+		}
+	}
+	if c := o.Counts(); c.Gaps != 2 || c.Missing != 4 {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestRecordBehindItsSuccessorIsDetached(t *testing.T) {
+	o := New(Options{Lateness: 10})
+	o.Add(0, txn("a", 1, 0, 10), 0)
+	o.Add(0, txn("a", 3, 20, 30), 0)
+	o.Add(0, txn("z", 1, 0, 100), 0)
+	wantIDs(t, o, "a#1", "a#3")
+	late := txn("a", 2, 10, 20)
+	o.Add(0, late, 0)
+	r := wantIDs(t, o, "a#2")[0]
+	if !r.Detached || !r.Late || r.Txn.Session == "a" || r.Txn.HasSeq {
+		t.Fatalf("release %+v of %+v", r, r.Txn)
+	}
+	if late.Session != "a" || !late.HasTimes || !late.HasSeq {
+		t.Fatal("the caller's record was changed")
+	}
+	o.Add(0, txn("new", 9, 1, 2), 0) // what left of this session before is not known
+	if r := wantIDs(t, o, "new#9")[0]; !r.Detached {
+		t.Fatal("a late record of an unknown session is not detached")
+	}
+}
+
+func TestClockSteppingBackInASession(t *testing.T) {
+	for _, seq := range []bool{true, false} {
+		o := New(Options{Lateness: 10, MaxSkew: 2})
+		for _, x := range []*record.Transaction{
+			txn("a", 1, 90, 100),
+			txn("a", 2, 60, 70),   // ends before its predecessor
+			txn("a", 3, 97, 101),  // starts before it by more than the skew
+			txn("a", 4, 99, 102),  // 1 is within the skew of the last trusted end, 100
+			txn("b", 1, 100, 101), //
+			txn("z", 1, 0, 200),
+		} {
+			if !seq {
+				noSeq(x)
+			}
+			o.Add(0, x, 0)
+		}
+		rs := wantIDs(t, o, "a#1", "a#2", "a#3", "b#1", "a#4")
+		var dropped []string
+		for _, r := range rs {
+			if r.TimesDropped != (r.Txn.HasTimes == false) {
+				t.Errorf("%s: flag and record differ", r.Txn.ID)
+			}
+			if r.TimesDropped {
+				dropped = append(dropped, r.Txn.ID)
+			}
+		}
+		if !slices.Equal(dropped, []string{"a#2", "a#3"}) {
+			t.Errorf("seq %v: times dropped of %v", seq, dropped)
+		}
+	}
+}
+
+func TestClockAheadDoesNotDragTheWatermark(t *testing.T) {
+	o := New(Options{Lateness: 10, MaxAhead: 50})
+	o.Add(0, txn("a", 1, 900, 1000), 1001)
+	o.Add(0, txn("fast", 1, 4000, 5000), 1002)
+	if f := o.Add(0, txn("b", 1, 950, 1003), 1004); f != Taken {
+		t.Fatalf("the neighbour of a fast clock is %v", f)
+	}
+	o.Add(0, txn("c", 1, 1000, 1020), 1020)
+	rs := wantIDs(t, o, "a#1", "fast#1", "b#1")
+	if !rs[1].TimesDropped || o.Counts().Ahead != 1 {
+		t.Fatalf("%+v", rs[1])
+	}
+	// The caller's clock serves where it is earlier than the arrival.
+	o.Advance(1100)
+	o.Add(0, txn("fast", 2, 4000, 5000), 5000)
+	if o.Counts().Ahead != 2 {
+		t.Fatal("an end far ahead of the time of day was believed")
+	}
+}
+
+func TestDoubledInput(t *testing.T) {
+	o := New(Options{})
+	a := txn("a", 1, 0, 10)
+	same := txn("a", 1, 0, 10)
+	fates := []Fate{o.Add(0, a, 1), o.Add(1, same, 2)}
+	for i, change := range []func(*record.Transaction){
+		func(t *record.Transaction) { t.End++ },
+		func(t *record.Transaction) { t.HasTimes = false },
+		func(t *record.Transaction) { t.Seq++ },
+		func(t *record.Transaction) { t.Session = "b" },
+		func(t *record.Transaction) { t.Status = record.Aborted },
+		func(t *record.Transaction) { t.Ops = nil },
+		func(t *record.Transaction) { t.Ops[0].Key = "l" },
+		func(t *record.Transaction) { t.Ops[0].Kind = record.Read },
+		func(t *record.Transaction) { t.Ops[0].Value = record.String("1") },
+		func(t *record.Transaction) { t.Ops[0].Where = "x" },
+	} {
+		x := txn("a", 1, 0, 10)
+		change(x)
+		if f := o.Add(0, x, 0); f != Contradiction {
+			t.Errorf("change %d: %v", i, f)
+		}
+	}
+	if !slices.Equal(fates, []Fate{Taken, Duplicate}) {
+		t.Errorf("fates %v", fates)
+	}
+	o.Flush()
+	wantIDs(t, o, "a#1")
+}
+
+func TestMemoryKeepsAtLeastHalf(t *testing.T) {
+	const n = 1000
+	o := New(Options{MaxRemembered: n})
+	for i := range int64(5 * n) {
+		o.Add(0, txn("a", i, i, i+1), 0)
+		drain(o)
+		if i >= n/2-1 {
+			// The one n/2-1 before is among the last n/2.
+			if f := o.Add(0, txn("a", i-(n/2-1), i-(n/2-1), i-(n/2-1)+1), 0); f != Duplicate {
+				t.Fatalf("%d after %d: %v", i-(n/2-1), i, f)
+			}
+		}
+	}
+	if got := o.memory.cur.n + o.memory.old.n; got > n {
+		t.Fatalf("%d remembered", got)
+	}
+	if f := o.Add(0, txn("a", 0, 0, 2), 0); f == Contradiction || f == Duplicate {
+		t.Fatalf("what was seen %d records ago is remembered: %v", 5*n, f)
+	}
+}
+
+func TestRecordsWithoutTimes(t *testing.T) {
+	o := New(Options{Lateness: 10})
+	add := func(p int, s string, seq, arrival int64) Fate { return o.Add(p, noTimes(txn(s, seq, 0, 0)), arrival) }
+	add(1, "b", 1, 100)
+	add(1, "b", 2, 99) // the broker's clock went back; the session does not
+	add(0, "c", 1, 100)
+	add(0, "d", 1, 100)
+	add(0, "e", 1, 120)
+	add(1, "f", 1, 120)
+	rs := wantIDs(t, o, "c#1", "d#1", "b#1", "b#2")
+	for _, r := range rs {
+		if r.TimesDropped || r.Late {
+			t.Errorf("%s: %+v", r.Txn.ID, r)
+		}
+	}
+	if f := add(0, "g", 1, 109); f != Late {
+		t.Errorf("arrival before the watermark is %v", f)
+	}
+	o.Flush()
+	wantIDs(t, o, "g#1", "e#1", "f#1")
+}
+
+func TestRecordWithoutTimesAmongOthers(t *testing.T) {
+	o := New(Options{Lateness: 10})
+	o.Add(0, txn("a", 1, 0, 100), 7_000_000)
+	o.Add(0, noTimes(txn("b", 1, 0, 0)), 7_000_001)
+	o.Add(0, txn("c", 1, 0, 105), 7_000_002)
+	o.Flush()
+	wantIDs(t, o, "a#1", "b#1", "c#1")
+	if got := o.Watermark(); got != 106 {
+		t.Errorf("watermark %d: the arrival was taken for an end", got)
+	}
+	if f := o.Add(0, noTimes(txn("b", 2, 0, 0)), 7_000_003); f != Taken {
+		t.Errorf("a record without an end is %v", f)
+	}
+}
+
+func TestFull(t *testing.T) {
+	o := New(Options{Partitions: []int{0, 1}, MaxBuffered: 3})
+	for i := range int64(3) {
+		if o.Full() || !o.Wants(0) {
+			t.Fatalf("full at %d", i)
+		}
+		o.Add(0, txn("a", i, 10*i, 10*i+5), 0)
+	}
+	if !o.Full() || o.Wants(0) || !o.Wants(1) {
+		t.Fatalf("full %v, wants %v %v", o.Full(), o.Wants(0), o.Wants(1))
+	}
+	wantIDs(t, o)
+	// Added nevertheless: the first leaves early, and the watermark follows it.
+	o.Add(0, txn("a", 3, 30, 35), 0)
+	if got := o.Held(); got != 4 {
+		t.Errorf("held %d with one ready", got)
+	}
+	wantIDs(t, o, "a#0")
+	if got := o.Watermark(); got != 6 {
+		t.Errorf("watermark %d", got)
+	}
+	if f := o.Add(1, txn("b", 0, 0, 4), 0); f != Late {
+		t.Errorf("behind the forced watermark: %v", f)
+	}
+	if c := o.Counts(); c.Forced != 1 || c.Released != 1 {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestObserveLetsOtherHistoriesPass(t *testing.T) {
+	o := New(Options{Partitions: []int{0, 1}, Lateness: 10})
+	o.Add(0, txn("a", 1, 0, 100), 0)
+	o.Add(0, txn("a", 2, 100, 120), 0)
+	wantIDs(t, o)
+	o.Observe(1, 130)
+	wantIDs(t, o, "a#1")
+}
+
+func TestOverlong(t *testing.T) {
+	o := New(Options{MaxTransaction: 10})
+	o.Add(0, txn("a", 1, 0, 10), 0)
+	o.Add(0, txn("b", 1, 0, 11), 0)
+	o.Flush()
+	rs := wantIDs(t, o, "a#1", "b#1")
+	if rs[0].Overlong || !rs[1].Overlong {
+		t.Fatalf("%+v", rs)
+	}
+}
+
+func TestForgottenSessions(t *testing.T) {
+	o := New(Options{MaxTransaction: 100, Lateness: 10, MaxRemembered: 1 << 16})
+	for i := range int64(20 * sweepMin) {
+		o.Add(0, txn(fmt.Sprint("s", i), 1, i, i+1), 0)
+		drain(o)
+	}
+	if got := len(o.sessions); got > 4*sweepMin {
+		t.Fatalf("%d sessions are remembered", got)
+	}
+	if len(o.items) > 64 {
+		t.Fatalf("slab of %d items for a few that wait", len(o.items))
+	}
+}
+
+func TestSessionsAreBoundedWithoutAHorizon(t *testing.T) {
+	o := New(Options{MaxRemembered: 4 * sweepMin})
+	for i := range int64(40 * sweepMin) {
+		o.Add(0, txn(fmt.Sprint("s", i), 1, i, i+1), 0)
+		drain(o)
+	}
+	if got := len(o.sessions); got > 8*sweepMin {
+		t.Fatalf("%d sessions are remembered", got)
+	}
+}
+
+func TestExtremeTimes(t *testing.T) {
+	o := New(Options{Lateness: time.Hour, MaxSkew: time.Hour, MaxTransaction: time.Hour, IdleAfter: time.Hour})
+	extremes := []int64{math.MinInt64, math.MinInt64 + 1, -1, 0, 1, math.MaxInt64 - 1, math.MaxInt64}
+	n := int64(0)
+	for _, now := range extremes {
+		for _, end := range extremes {
+			n++
+			o.Add(int(n%3), &record.Transaction{Session: "s", ID: fmt.Sprint(n), Seq: end, HasSeq: true, HasTimes: n%2 == 0, Start: end, End: end}, end)
+			o.CaughtUp(0, now)
+			drain(o)
+		}
+	}
+	o.Flush()
+	drain(o)
+	if c := o.Counts(); c.Released != n || o.Held() != 0 {
+		t.Fatalf("%d of %d released: %+v", c.Released, n, c)
+	}
+}
