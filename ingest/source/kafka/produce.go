@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	kafkago "github.com/segmentio/kafka-go"
 
 	"github.com/isowatch/isowatch/ingest/source"
@@ -116,9 +118,9 @@ func createTopic(ctx context.Context, conns *connections, opts ProducerOptions) 
 func (p *Producer) Send(ctx context.Context, messages ...source.Message) error {
 	var batch []kafkago.Message
 	flush := func() error {
-		err := p.many.WriteMessages(ctx, batch...)
+		err := write(ctx, p.many, batch...)
 		batch = batch[:0]
-		return sendError(err)
+		return err
 	}
 	for _, m := range messages {
 		out := kafkago.Message{Key: m.Key, Value: m.Value}
@@ -135,25 +137,38 @@ func (p *Producer) Send(ctx context.Context, messages ...source.Message) error {
 		if err := flush(); err != nil { // what is before a large record stays before it
 			return err
 		}
-		if err := sendError(p.one.WriteMessages(ctx, out)); err != nil {
+		if err := write(ctx, p.one, out); err != nil {
 			return err
 		}
 	}
 	return flush()
 }
 
-// sendError is the first failure of a write.
-func sendError(err error) error {
-	var all kafkago.WriteErrors
-	if !errors.As(err, &all) {
-		return err
-	}
-	for _, e := range all {
-		if e != nil {
-			return fmt.Errorf("%d of %d records not written to Kafka: %w", all.Count(), len(all), e)
+// write writes records with one of the writers. kafka-go retries what it has
+// begun to write; what fails before, when it looks for the topic's partitions,
+// is retried here.
+func write(ctx context.Context, w *kafkago.Writer, messages ...kafkago.Message) error {
+	retry := backoff.NewExponentialBackOff()
+	retry.MaxInterval = w.WriteBackoffMax
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := w.WriteMessages(ctx, messages...)
+		var some kafkago.WriteErrors
+		var large kafkago.MessageTooLargeError
+		switch {
+		case errors.As(err, &some):
+			for _, e := range some {
+				if e != nil {
+					err = fmt.Errorf("%d of %d records not written to Kafka: %w", some.Count(), len(some), e)
+					break
+				}
+			}
+			return struct{}{}, backoff.Permanent(err)
+		case errors.As(err, &large), errors.Is(err, io.ErrClosedPipe), ctx.Err() != nil && err != nil:
+			return struct{}{}, backoff.Permanent(err)
 		}
-	}
-	return nil
+		return struct{}{}, err
+	}, backoff.WithBackOff(retry), backoff.WithMaxElapsedTime(time.Minute))
+	return err
 }
 
 // Close closes the connections.
