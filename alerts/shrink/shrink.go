@@ -1,0 +1,239 @@
+package shrink
+
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Judge checks a small history at one level: `monitor check`, as a function. It
+// must not keep what it is given.
+type Judge func(level verdict.Level, header record.Header, txns []record.Transaction) verdict.Outcome
+
+// Options bound the work and protect what the alert is about.
+type Options struct {
+	// Keep tells which transactions must stay, by their place, so that the
+	// evidence goes on to be of this anomaly and not of another one beside it.
+	// Their operations may go. nil: none.
+	Keep func(i int) bool
+	// KeepOp tells which operations must stay. nil: none.
+	KeepOp func(i, op int) bool
+	// Calls bounds how often the judge is asked; 0 means CallsDefault.
+	Calls int
+}
+
+// CallsDefault is the bound of Options.Calls: a second or so at a few
+// milliseconds per call.
+const CallsDefault = 256
+
+// Shrink returns the part of txns that it found necessary for violated to go on
+// being true, in the same order, and the number of calls it made. It presumes
+// that violated(txns) is true and changes nothing in txns.
+func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool, opt Options) ([]record.Transaction, int) {
+	if opt.Calls == 0 {
+		opt.Calls = CallsDefault
+	}
+	s := &shrinker{txns: txns, violated: violated, opt: opt}
+	s.gone = make([][]bool, len(txns))
+	for i := range txns {
+		s.gone[i] = make([]bool, len(txns[i].Ops))
+	}
+	s.dropped = make([]bool, len(txns))
+	s.index()
+
+	var whole, single []unit
+	for i := range txns {
+		keep := opt.Keep != nil && opt.Keep(i)
+		if !keep {
+			whole = append(whole, unit{txn: i, op: -1})
+		}
+		for j := range txns[i].Ops {
+			if opt.KeepOp == nil || !opt.KeepOp(i, j) {
+				single = append(single, unit{txn: i, op: j})
+			}
+		}
+	}
+	s.reduce(whole)
+	s.reduce(single)
+	out, _ := s.apply(nil)
+	return out, s.calls
+}
+
+// unit is what goes or stays: an operation, or with op -1 a transaction.
+type unit struct{ txn, op int }
+
+// shrinker is the state of one Shrink. Invariant: what is left after dropped
+// and gone is violated, and every read left has all its possible writers left.
+type shrinker struct {
+	txns     []record.Transaction
+	violated func([]record.Transaction) bool
+	opt      Options
+	calls    int
+
+	dropped []bool   // whole transactions
+	gone    [][]bool // operations
+
+	readers map[version][]unit // reads that returned a value
+	lists   map[string]bool    // keys that are appended to
+	keyed   map[string][]unit  // all reads of these keys
+	rows    bool               // there are predicate reads: no write may go alone
+}
+
+// version is a value of a key.
+type version struct {
+	key   string
+	value record.Value
+}
+
+func (s *shrinker) index() {
+	s.readers = map[version][]unit{}
+	s.lists = map[string]bool{}
+	s.keyed = map[string][]unit{}
+	for i := range s.txns {
+		for j, op := range s.txns[i].Ops {
+			u := unit{txn: i, op: j}
+			switch op.Kind {
+			case record.Read:
+				v := version{op.Key, op.Value}
+				s.readers[v] = append(s.readers[v], u)
+				s.keyed[op.Key] = append(s.keyed[op.Key], u)
+			case record.Append:
+				s.lists[op.Key] = true
+			case record.PredicateRead:
+				s.rows = true
+			}
+		}
+	}
+}
+
+// reduce drops as many of the units as it can: halves, quarters, … single ones,
+// and single ones again until none can go.
+func (s *shrinker) reduce(units []unit) {
+	for size := (len(units) + 1) / 2; size > 0; {
+		progress := false
+		for from := 0; from < len(units); {
+			if s.calls >= s.opt.Calls {
+				return
+			}
+			chunk := units[from:min(from+size, len(units))]
+			if s.try(chunk) {
+				units = slices.Delete(slices.Clone(units), from, from+len(chunk))
+				progress = true
+				continue
+			}
+			from += len(chunk)
+		}
+		switch {
+		case size > 1:
+			size = min(size/2, max(1, (len(units)+1)/2))
+		case !progress:
+			return
+		}
+	}
+}
+
+// try drops a chunk for good if the rest is still violated.
+func (s *shrinker) try(chunk []unit) bool {
+	rest, without := s.apply(chunk)
+	if rest == nil {
+		return false
+	}
+	s.calls++
+	if !s.violated(rest) {
+		return false
+	}
+	s.dropped, s.gone = without.dropped, without.gone
+	return true
+}
+
+// mask says what is left out.
+type mask struct {
+	dropped []bool
+	gone    [][]bool
+}
+
+// apply leaves out what is out already and the chunk, with all that must go
+// with it. It returns nil if that would take something that must stay, or
+// changes nothing.
+func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
+	m := mask{dropped: slices.Clone(s.dropped), gone: make([][]bool, len(s.gone))}
+	for i := range s.gone {
+		m.gone[i] = slices.Clone(s.gone[i])
+	}
+	changed := chunk == nil
+	for _, u := range chunk {
+		if u.op >= 0 {
+			if !m.gone[u.txn][u.op] {
+				changed = true
+				if !s.leaveOut(&m, u) {
+					return nil, m
+				}
+			}
+			continue
+		}
+		if m.dropped[u.txn] {
+			continue
+		}
+		m.dropped[u.txn], changed = true, true
+		for j := range m.gone[u.txn] {
+			if !m.gone[u.txn][j] && !s.leaveOut(&m, unit{u.txn, j}) {
+				return nil, m
+			}
+		}
+	}
+	if !changed {
+		return nil, m
+	}
+	var out []record.Transaction
+	for i := range s.txns {
+		if m.dropped[i] {
+			continue
+		}
+		t := s.txns[i]
+		t.Ops = nil
+		for j, op := range s.txns[i].Ops {
+			if !m.gone[i][j] {
+				t.Ops = append(t.Ops, op)
+			}
+		}
+		if len(t.Ops) == 0 && len(s.txns[i].Ops) > 0 && (s.opt.Keep == nil || !s.opt.Keep(i)) {
+			continue
+		}
+		out = append(out, t)
+	}
+	return out, m
+}
+
+// leaveOut takes an operation out of m, and every read that may have come from
+// it. It reports false if one of them must stay.
+func (s *shrinker) leaveOut(m *mask, u unit) bool {
+	if s.opt.KeepOp != nil && s.opt.KeepOp(u.txn, u.op) {
+		return false
+	}
+	m.gone[u.txn][u.op] = true
+	op := s.txns[u.txn].Ops[u.op]
+	var from []unit
+	switch op.Kind {
+	case record.Read, record.PredicateRead:
+		return true
+	case record.PredicateWrite:
+		return false // what it wrote is not known by itself
+	case record.Append:
+		from = s.keyed[op.Key]
+	default:
+		from = s.readers[version{op.Key, op.Value}]
+		if s.lists[op.Key] {
+			from = s.keyed[op.Key]
+		}
+	}
+	if s.rows {
+		return false
+	}
+	for _, r := range from {
+		if !m.gone[r.txn][r.op] && !s.leaveOut(m, r) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,173 @@
+package shrink_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/isowatch/isowatch/alerts/shrink"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/oracle/tiny"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+func parse(t *testing.T, text string) script.Script {
+	t.Helper()
+	s, err := script.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// broken judges by the oracle.
+func broken(s script.Script, l verdict.Level) func([]record.Transaction) bool {
+	return func(txns []record.Transaction) bool { return !oracle.Holds(l, txns, oracle.FromHeader(s.Header)) }
+}
+
+func TestShrink(t *testing.T) {
+	s := parse(t, `
+		s0 T0: w(x,0) w(z,3)
+		s1 T1: r(z,3) r(x,0) w(x,1) w(y,4)
+		s1 T5: r(y,4)
+		s2 T2: r(x,0) w(x,2) r(x,2)
+		s3 T3: r(x,2) w(y,7)
+		s3 T4: r(y,7)`)
+	got, calls := shrink.Shrink(s.Txns, broken(s, verdict.SI), shrink.Options{})
+	want := parse(t, `
+		s0 T0: w(x,0)
+		s1 T1: r(x,0) w(x,1)
+		s2 T2: r(x,0) w(x,2)`)
+	if d := cmp.Diff(want.Txns, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if calls == 0 || calls > 60 {
+		t.Errorf("%d calls", calls)
+	}
+	if len(s.Txns) != 6 || len(s.Txns[1].Ops) != 4 {
+		t.Error("the input was changed")
+	}
+}
+
+// Of two anomalies the one that is protected stays.
+func TestKeep(t *testing.T) {
+	s := parse(t, `
+		initial zero
+		s1 T1: r(x,0) w(x,1)
+		s2 T2: r(x,0) w(x,2)
+		s3 T3: r(y,0) w(y,1) w(v,1)
+		s4 T4: r(y,0) w(y,2) r(v,0)`)
+	got, _ := shrink.Shrink(s.Txns, broken(s, verdict.SI), shrink.Options{
+		Keep:   func(i int) bool { return i >= 2 },
+		KeepOp: func(i, j int) bool { return i >= 2 && s.Txns[i].Ops[j].Key == "y" },
+	})
+	want := parse(t, `
+		s3 T3: r(y,0) w(y,1)
+		s4 T4: r(y,0) w(y,2)`)
+	if d := cmp.Diff(want.Txns, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+func TestCallsAreBounded(t *testing.T) {
+	s := parse(t, "s0 T0: w(x,0)\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)\ns3 T3: r(x,2)\ns3 T4: w(y,7)")
+	asked := 0
+	_, calls := shrink.Shrink(s.Txns, func([]record.Transaction) bool { asked++; return true }, shrink.Options{Calls: 1})
+	if calls != 1 || asked != 1 {
+		t.Errorf("%d calls, %d counted", asked, calls)
+	}
+}
+
+// Whatever is left out, a proper history does not become a violation: at every
+// level, with whatever is assumed of values that nobody wrote. And every read
+// that is left has all its possible writers left.
+func TestNeverInvents(t *testing.T) {
+	n := uint64(2000)
+	if testing.Short() {
+		n = 200
+	}
+	for seed := range n {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		s := tiny.Random(rng, tiny.Config{Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, Mutations: 1})
+		if seed%3 == 0 {
+			initial := record.InitialAny
+			s.Header.Initial = &initial
+		}
+		opt := oracle.FromHeader(s.Header)
+		before := oracle.Check(s.Txns, opt)
+		shrink.Shrink(s.Txns, func(rest []record.Transaction) bool {
+			for l, ok := range before {
+				if !slices.Contains(oracle.Levels(rest), l) {
+					continue
+				}
+				if ok && !oracle.Holds(l, rest, opt) {
+					t.Fatalf("seed %d: %v holds in\n%sbut not in its part\n%s", seed, l, script.Format(s), script.Format(script.Script{Header: s.Header, Txns: rest}))
+				}
+			}
+			closed(t, s.Txns, rest)
+			return rng.IntN(3) == 0
+		}, shrink.Options{})
+	}
+}
+
+// closed checks that the writers of every read in rest are in rest.
+func closed(t *testing.T, all, rest []record.Transaction) {
+	t.Helper()
+	writes := func(txns []record.Transaction, key string, v record.Value) int {
+		n := 0
+		for i := range txns {
+			for _, op := range txns[i].Ops {
+				if op.Key == key && (op.Kind == record.Append || op.Kind == record.Write && op.Value == v) {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	for i := range rest {
+		for _, op := range rest[i].Ops {
+			if op.Kind == record.Read && writes(all, op.Key, op.Value) != writes(rest, op.Key, op.Value) {
+				t.Fatalf("%s reads %s = %v, and a writer of it is gone", rest[i].ID, op.Key, op.Value)
+			}
+		}
+	}
+}
+
+// With calls enough, nothing can go alone.
+func TestMinimal(t *testing.T) {
+	tried := 0
+	for seed := uint64(0); tried < 100; seed++ {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		s := tiny.Random(rng, tiny.Config{Duplicates: true, Aborted: true, Mutations: 3})
+		violated := broken(s, verdict.SI)
+		if !violated(s.Txns) {
+			continue
+		}
+		tried++
+		got, calls := shrink.Shrink(s.Txns, violated, shrink.Options{Calls: 1000})
+		if !violated(got) {
+			t.Fatalf("seed %d: no violation is left of\n%s", seed, script.Format(s))
+		}
+		if calls == 1000 {
+			t.Fatalf("seed %d: %d calls for five transactions", seed, calls)
+		}
+		again, _ := shrink.Shrink(got, violated, shrink.Options{Calls: 1000})
+		if d := cmp.Diff(got, again); d != "" {
+			t.Fatalf("seed %d: more could go: %s", seed, d)
+		}
+	}
+}
+
+func TestPredicatesStay(t *testing.T) {
+	txns := []record.Transaction{
+		{ID: "T1", Session: "s", Ops: []record.Op{{Kind: record.Write, Key: "t:1", Value: record.Int(1)}, {Kind: record.PredicateWrite, Key: "t", Where: "v == 1"}}},
+		{ID: "T2", Session: "s", Ops: []record.Op{{Kind: record.PredicateRead, Key: "t", Where: "v == 1"}, {Kind: record.Read, Key: "z"}}},
+	}
+	got, _ := shrink.Shrink(txns, func([]record.Transaction) bool { return true }, shrink.Options{})
+	if len(got) == 0 || len(got[0].Ops) != 2 {
+		t.Errorf("writes that a predicate may have seen went: %v", got)
+	}
+}
