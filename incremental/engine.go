@@ -205,17 +205,18 @@ func (e *Engine) settle() {
 
 func (e *Engine) enter(index uint32) {
 	t := &e.in.txns[index]
-	t.slot = e.main.add(t.session, t.start, t.end, t.timed)
+	like := slotOps{e.in.slab(t.reads), e.in.slab(t.writes)}
+	t.slot = e.main.add(t.session, t.start, t.end, t.timed, like)
 	e.slotTx = append(e.slotTx, index)
 	for _, s := range e.extra {
-		s.add(t.session, t.start, t.end, t.timed)
+		s.add(t.session, t.start, t.end, t.timed, like)
 	}
 }
 
 // write makes the version of a final write. Where several transactions wrote
 // the value, each has a version, but no reader can be told apart.
 func (e *Engine) write(index uint32, c cellID) {
-	t, cl := &e.in.txns[index], &e.in.cells[c]
+	t, cl := &e.in.txns[index], e.in.cells.At(c)
 	v := e.main.write(t.slot, cl.key)
 	for _, s := range e.extra {
 		s.write(t.slot, cl.key)
@@ -227,19 +228,16 @@ func (e *Engine) write(index uint32, c cellID) {
 
 // wake resolves the reads that waited for a value's writer.
 func (e *Engine) wake(c cellID) {
-	cl := &e.in.cells[c]
-	readers := cl.waiting
-	cl.waiting = nil
-	for _, r := range readers {
-		e.resolve(r, c)
+	if e.in.cells.At(c).waiting != none {
+		e.in.release(c, func(index uint32) { e.resolve(index, c) })
 	}
 }
 
 // resolve finds the version that a transaction's external read of a cell saw,
 // if that is decided, and tells the strands.
 func (e *Engine) resolve(index uint32, c cellID) {
-	cl := &e.in.cells[c]
-	if e.opt.Coverage == record.CoveragePartial && (cl.val.IsNull() || e.isInitialValue(cl.val)) {
+	cl := e.in.cells.At(c)
+	if e.opt.Coverage == record.CoveragePartial && (cl.about&isNull != 0 || e.holdsInitial(cl)) {
 		return // an unseen writer may have deleted it or put it back: says nothing
 	}
 	if cl.final != none && !e.ambiguous(c) {
@@ -249,7 +247,7 @@ func (e *Engine) resolve(index uint32, c cellID) {
 		case w.slot != none && cl.version != none:
 			e.read(index, cl.version)
 		default: // in batch: the writer has a later slot
-			cl.waiting = append(cl.waiting, index)
+			e.in.wait(c, index)
 		}
 		return
 	}
@@ -261,33 +259,41 @@ func (e *Engine) resolve(index uint32, c cellID) {
 		e.absent(index, c)
 		return
 	}
-	cl.waiting = append(cl.waiting, index)
+	e.in.wait(c, index)
 	e.waiting = append(e.waiting, waitingRead{index, c, e.deadline(index)})
 }
 
 // ambiguous: several transactions may have written the value, or the initial
 // state and one.
 func (e *Engine) ambiguous(c cellID) bool {
-	cl := &e.in.cells[c]
-	return cl.dup || cl.final != none && (cl.unknown != verdict.NoTxn || e.isInitialValue(cl.val) && e.opt.Coverage == record.CoverageComplete) ||
-		e.in.opaque || e.in.perKey[cl.key].appended && cl.val.Kind == record.KindList
+	cl := e.in.cells.At(c)
+	switch {
+	case cl.about&duplicate != 0, e.in.opaque:
+		return true
+	case cl.final != none && e.in.others(c).unknown != verdict.NoTxn:
+		return true
+	case cl.final != none && e.holdsInitial(cl) && e.opt.Coverage == record.CoverageComplete:
+		return true
+	}
+	return cl.about&(isList|isNull) != 0 && e.in.perKey[cl.key].appended
 }
 
-// isInitialValue tells whether every key is known to hold v at first.
-func (e *Engine) isInitialValue(v record.Value) bool {
+// holdsInitial tells whether every key is known to hold the cell's value at
+// first.
+func (e *Engine) holdsInitial(cl *cell) bool {
 	switch e.opt.Initial {
 	case record.InitialAbsent:
-		return v.IsNull()
+		return cl.about&isNull != 0
 	case record.InitialZero:
-		return v == record.Int(0)
+		return cl.about&isZero != 0
 	}
 	return false
 }
 
 // expected: no writer of the value need be waited for.
 func (e *Engine) expected(c cellID) bool {
-	cl := &e.in.cells[c]
-	return e.opt.Coverage == record.CoverageComplete && e.isInitialValue(cl.val)
+	cl := e.in.cells.At(c)
+	return e.opt.Coverage == record.CoverageComplete && e.holdsInitial(cl)
 }
 
 // deadline is the latest end that the record of a writer of what index read can
@@ -305,7 +311,7 @@ const maxTime = int64(^uint64(0) >> 1)
 // readOwnLater: the only transaction that wrote the value is the reader itself,
 // later. It can only have read the initial state.
 func (e *Engine) readOwnLater(index uint32, c cellID) {
-	cl := &e.in.cells[c]
+	cl := e.in.cells.At(c)
 	if e.opt.Coverage == record.CoveragePartial {
 		return // or an unseen writer's
 	}
@@ -322,19 +328,20 @@ func (e *Engine) readOwnLater(index uint32, c cellID) {
 
 // absent resolves a read of a value that no committed transaction wrote last.
 func (e *Engine) absent(index uint32, c cellID) {
-	cl := &e.in.cells[c]
+	cl := e.in.cells.At(c)
 	complete := e.opt.Coverage == record.CoverageComplete
+	o := e.in.others(c)
 	switch {
-	case cl.unknown != verdict.NoTxn:
+	case o.unknown != verdict.NoTxn:
 		e.readUnseen(index, c)
-	case complete && e.isInitialValue(cl.val):
+	case complete && e.holdsInitial(cl):
 		e.readInitial(index, cl.key)
-	case cl.inter == index:
+	case o.inter == index:
 		e.readOwnLater(index, c)
-	case cl.inter != none:
-		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns[cl.inter].id)
-	case cl.aborted != verdict.NoTxn:
-		e.readAnomaly(verdict.AbortedRead, index, c, cl.aborted)
+	case o.inter != none:
+		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns[o.inter].id)
+	case o.aborted != verdict.NoTxn:
+		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 	case !complete:
 		// An unseen writer, without any order; another read of the same value
 		// may have found another one's.
@@ -362,7 +369,7 @@ func (e *Engine) readInitial(index uint32, k version.Key) {
 }
 
 func (e *Engine) readUnseen(index uint32, c cellID) {
-	cl := &e.in.cells[c]
+	cl := e.in.cells.At(c)
 	if cl.version == none {
 		cl.version = e.source(cl.key, version.Unseen)
 		e.unseenOf[cl.version] = c
@@ -384,7 +391,7 @@ func (e *Engine) read(index uint32, v version.ID) {
 	slot := e.in.txns[index].slot
 	other, diverges := e.main.read(slot, v)
 	if diverges {
-		e.divergence(slot, e.main.tab.V[other].Writer, v)
+		e.divergence(slot, e.main.tab.At(other).Writer, v)
 		return
 	}
 	for _, s := range e.extra {
@@ -398,19 +405,7 @@ func (e *Engine) Tick(watermark int64) Output {
 	if !e.opt.Online || !e.opened {
 		return e.flush()
 	}
-	keep := e.waiting[:0]
-	for _, w := range e.waiting {
-		if !e.stillWaits(w) {
-			continue
-		}
-		if w.by >= watermark {
-			keep = append(keep, w)
-			continue
-		}
-		e.giveUp(w)
-	}
-	e.waiting = keep
-	e.settle()
+	e.giveUp(watermark)
 	low := version.Slot(len(e.slotTx))
 	for _, c := range e.checks {
 		e.solve(c)
@@ -423,23 +418,24 @@ func (e *Engine) Tick(watermark int64) Output {
 	return e.flush()
 }
 
+// giveUp resolves the reads whose writer can't come any more, which are nearly
+// in the order of their deadlines.
+func (e *Engine) giveUp(watermark int64) {
+	n := 0
+	for n < len(e.waiting) && (e.waiting[n].by < watermark || e.closed) {
+		if w := e.waiting[n]; e.in.unwait(w.cell, w.index) {
+			e.absent(w.index, w.cell)
+		}
+		n++
+	}
+	e.waiting = slices.Delete(e.waiting, 0, n)
+	e.settle()
+}
+
 func (e *Engine) flush() Output {
 	out := Output{Violations: e.out}
 	e.out = nil
 	return out
-}
-
-func (e *Engine) stillWaits(w waitingRead) bool {
-	return slices.Contains(e.in.cells[w.cell].waiting, w.index)
-}
-
-// giveUp resolves a read whose writer can't come any more.
-func (e *Engine) giveUp(w waitingRead) {
-	cl := &e.in.cells[w.cell]
-	if i := slices.Index(cl.waiting, w.index); i >= 0 {
-		cl.waiting = slices.Delete(cl.waiting, i, i+1)
-	}
-	e.absent(w.index, w.cell)
 }
 
 func (e *Engine) solve(c *check) {
@@ -478,13 +474,7 @@ func (e *Engine) closeOnline() {
 	if !e.opened {
 		e.open(false)
 	}
-	for _, w := range e.waiting {
-		if e.stillWaits(w) {
-			e.giveUp(w)
-		}
-	}
-	e.waiting = nil
-	e.settle()
+	e.giveUp(maxTime)
 	for _, c := range e.checks {
 		e.solve(c)
 	}

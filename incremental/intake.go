@@ -1,6 +1,7 @@
 package incremental
 
 import (
+	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -14,8 +15,11 @@ type intake struct {
 	keyOf    map[string]version.Key
 	keys     []string
 	ints     map[intValue]cellID
-	others   map[otherValue]cellID
-	cells    []cell
+	texts    map[otherValue]cellID
+	cells    paged.Vec[cell]
+	rare     map[cellID]otherWriters
+	waiters  []waiter
+	freed    uint32 // list of waiters to use again
 	sessions map[string]uint32
 
 	txns    []txn            // committed, in the order of Step: "index"
@@ -53,14 +57,35 @@ type otherValue struct {
 // cell is a value of a key: who wrote it, and who waits for it.
 type cell struct {
 	key     version.Key
-	val     record.Value
-	final   uint32 // index of the committed transaction whose last write it is, or none
+	final   uint32     // index of the committed transaction whose last write it is, or none
+	version version.ID // once a reader or writer has been admitted
+	waiting uint32     // the latest reader that waits for the writer, in intake.waiters
+	about   cellFlags
+}
+
+// cellFlags are what is to be known of a value itself, and of its writers.
+type cellFlags uint8
+
+const (
+	isNull cellFlags = 1 << iota
+	isZero
+	isList
+	duplicate // several transactions' last write: not decided by its value
+	hasOthers // intake.otherWriters has more
+)
+
+// otherWriters are the writers of a value whose write is not their transaction's
+// last to the key, or whose transaction did not commit, or may not have.
+type otherWriters struct {
 	inter   uint32 // index of a committed transaction that overwrote it itself, or none
 	aborted verdict.TxnID
 	unknown verdict.TxnID // of unknown outcome
-	version version.ID    // once a reader or writer has been admitted
-	waiting []uint32      // indexes of readers, while the writer is awaited
-	dup     bool          // several writers: not decided by its value
+}
+
+// waiter is a read whose writer is awaited, and the one before it.
+type waiter struct {
+	index uint32
+	next  uint32
 }
 
 // keyProps is what is known of a key as a whole.
@@ -96,7 +121,7 @@ type txn struct {
 type span struct{ from, to uint32 }
 
 func newIntake() *intake {
-	return &intake{keyOf: map[string]version.Key{}, ints: map[intValue]cellID{}, others: map[otherValue]cellID{},
+	return &intake{freed: none, rare: map[cellID]otherWriters{}, keyOf: map[string]version.Key{}, ints: map[intValue]cellID{}, texts: map[otherValue]cellID{},
 		sessions: map[string]uint32{}, lastEnd: map[uint32]int64{}, lastTry: map[uint32]int64{}}
 }
 
@@ -113,7 +138,7 @@ func (in *intake) keyNumber(name string) version.Key {
 }
 
 func (in *intake) cellOf(k version.Key, v record.Value) cellID {
-	fresh := cellID(len(in.cells))
+	fresh := cellID(in.cells.Len())
 	if v.Kind == record.KindInt {
 		at := intValue{k, v.Num}
 		if c, ok := in.ints[at]; ok {
@@ -122,14 +147,79 @@ func (in *intake) cellOf(k version.Key, v record.Value) cellID {
 		in.ints[at] = fresh
 	} else {
 		at := otherValue{k, v.Kind, v.Text}
-		if c, ok := in.others[at]; ok {
+		if c, ok := in.texts[at]; ok {
 			return c
 		}
-		in.others[at] = fresh
+		in.texts[at] = fresh
 	}
-	in.cells = append(in.cells, cell{key: k, val: v, final: none, inter: none,
-		aborted: verdict.NoTxn, unknown: verdict.NoTxn, version: none})
-	return fresh
+	var about cellFlags
+	switch {
+	case v.IsNull():
+		about = isNull
+	case v == record.Int(0):
+		about = isZero
+	case v.Kind == record.KindList:
+		about = isList
+	}
+	return in.cells.Push(cell{key: k, final: none, version: none, waiting: none, about: about})
+}
+
+// others are the writers of c that do not count as its writer.
+func (in *intake) others(c cellID) otherWriters {
+	if in.cells.At(c).about&hasOthers == 0 {
+		return otherWriters{none, verdict.NoTxn, verdict.NoTxn}
+	}
+	return in.rare[c]
+}
+
+func (in *intake) setOthers(c cellID, o otherWriters) {
+	in.cells.At(c).about |= hasOthers
+	in.rare[c] = o
+}
+
+// wait notes that a transaction's read of c waits for the writer.
+func (in *intake) wait(c cellID, index uint32) {
+	cl := in.cells.At(c)
+	w := waiter{index, cl.waiting}
+	if in.freed == none {
+		in.waiters = append(in.waiters, w)
+		cl.waiting = uint32(len(in.waiters) - 1)
+		return
+	}
+	at := in.freed
+	in.freed = in.waiters[at].next
+	in.waiters[at] = w
+	cl.waiting = at
+}
+
+// unwait takes a read off the list again; false if it does not wait any more.
+func (in *intake) unwait(c cellID, index uint32) bool {
+	for at := &in.cells.At(c).waiting; *at != none; at = &in.waiters[*at].next {
+		if w := *at; in.waiters[w].index == index {
+			*at = in.waiters[w].next
+			in.waiters[w].next = in.freed
+			in.freed = w
+			return true
+		}
+	}
+	return false
+}
+
+// release empties c's list of waiting reads and calls f with them, oldest first.
+func (in *intake) release(c cellID, f func(index uint32)) {
+	cl := in.cells.At(c)
+	var all []uint32
+	for at := cl.waiting; at != none; {
+		w := in.waiters[at]
+		all = append(all, w.index)
+		in.waiters[at].next = in.freed
+		in.freed = at
+		at = w.next
+	}
+	cl.waiting = none
+	for i := len(all) - 1; i >= 0; i-- {
+		f(all[i])
+	}
 }
 
 func (in *intake) slab(s span) []cellID { return in.cellIDs[s.from:s.to] }
@@ -233,15 +323,17 @@ func (in *intake) takeOther(t *record.Transaction, id verdict.TxnID) {
 		switch {
 		case op.Kind == record.PredicateWrite && t.Status == record.Unknown:
 			in.opaque = true
-		case op.Kind == record.Append && t.Status == record.Unknown:
+		case op.Kind == record.Append: // a list, whose empty state may read as null
 			in.perKey[in.keyNumber(op.Key)].appended = true
 		case op.Kind == record.Write:
-			c := &in.cells[in.cellOf(in.keyNumber(op.Key), op.Value)]
-			if t.Status == record.Aborted && c.aborted == verdict.NoTxn {
-				c.aborted = id
+			c := in.cellOf(in.keyNumber(op.Key), op.Value)
+			o := in.others(c)
+			if t.Status == record.Aborted && o.aborted == verdict.NoTxn {
+				o.aborted = id
 			} else if t.Status == record.Unknown {
-				c.unknown = id
+				o.unknown = id
 			}
+			in.setOthers(c, o)
 		}
 	}
 }
@@ -278,13 +370,14 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 			continue
 		}
 		for _, c := range st.inters {
-			if c != st.writeID && in.cells[c].inter == none {
-				in.cells[c].inter = index
+			if o := in.others(c); c != st.writeID && o.inter == none {
+				o.inter = index
+				in.setOthers(c, o)
 			}
 		}
-		c := &in.cells[st.writeID]
-		if c.final != none || c.unknown != verdict.NoTxn {
-			c.dup = true
+		c := in.cells.At(st.writeID)
+		if c.final != none {
+			c.about |= duplicate
 		}
 		if c.final == none {
 			c.final = index

@@ -15,7 +15,7 @@ import (
 // readAnomaly reports a read that no level allows.
 func (e *Engine) readAnomaly(kind verdict.Kind, index uint32, c cellID, writer verdict.TxnID) {
 	reader := e.in.txns[index].id
-	key := e.in.keys[e.in.cells[c].key]
+	key := e.in.keys[e.in.cells.At(c).key]
 	v := verdict.Violation{Kind: kind, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
 	if writer != verdict.NoTxn {
@@ -37,15 +37,15 @@ func (e *Engine) reportRead(v verdict.Violation) {
 // thinAir reports a read of a value that nobody wrote and that the key did not
 // hold at first: another reader saw it hold something else.
 func (e *Engine) thinAir(index uint32, c cellID) {
-	cl := &e.in.cells[c]
+	cl := e.in.cells.At(c)
 	key := e.in.keys[cl.key]
 	reader := e.in.txns[index].id
 	v := verdict.Violation{Kind: verdict.ThinAirRead, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
 	if init := e.main.tab.InitialOf(cl.key); init != none && !e.knownInitial() {
-		if rs := e.main.tab.V[init].Readers; len(rs) > 0 {
-			other := e.txnOf(rs[0])
-			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: other, Reads: []string{key}})
+		for r := range e.main.tab.Readers(init) {
+			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.txnOf(r), Reads: []string{key}})
+			break
 		}
 	}
 	e.reportRead(v)
@@ -58,7 +58,7 @@ func (e *Engine) txnOf(s version.Slot) verdict.TxnID { return e.in.txns[e.slotTx
 // divergence reports that slot and other read one version and both overwrote it
 // (MTC, Definition of DIVERGENCE): one of the updates is lost.
 func (e *Engine) divergence(slot, other version.Slot, v version.ID) {
-	key := e.in.keys[e.main.tab.V[v].Key]
+	key := e.in.keys[e.main.tab.At(v).Key]
 	a, b := e.txnOf(other), e.txnOf(slot)
 	viol := verdict.Violation{Kind: verdict.Divergence, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Cycle: []verdict.Edge{
@@ -67,8 +67,8 @@ func (e *Engine) divergence(slot, other version.Slot, v version.ID) {
 		}}
 	x := newExhibits(e)
 	for _, s := range [2]version.Slot{other, slot} {
-		x.write(s, e.main.tab.V[v].Key)
-		x.read(s, e.main.tab.V[v].Key)
+		x.write(s, e.main.tab.At(v).Key)
+		x.read(s, e.main.tab.At(v).Key)
 	}
 	x.source(v) // slot's own read was withdrawn
 	viol.Exhibits = x.list()
@@ -121,11 +121,11 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 
 // source keeps the write that made v.
 func (x *exhibits) source(v version.ID) {
-	switch ver := &x.e.main.tab.V[v]; ver.Kind {
+	switch ver := x.e.main.tab.At(v); ver.Kind {
 	case version.Written:
 		x.write(ver.Writer, ver.Key)
 	case version.Unseen:
-		if w := x.e.in.cells[x.e.unseenOf[v]].unknown; w != verdict.NoTxn {
+		if w := x.e.in.others(x.e.unseenOf[v]).unknown; w != verdict.NoTxn {
 			mark(x.others, w, ver.Key)
 		}
 	}
@@ -168,11 +168,11 @@ func (x *exhibits) fromInitial(s version.Slot, k version.Key) {
 	}
 	tab := &x.e.main.tab
 	for n := 0; v != none && n < 200; n++ {
-		ver := &tab.V[v]
+		ver := tab.At(v)
 		if ver.Kind != version.Written || ver.Prev == none {
 			return
 		}
-		if tab.V[ver.Prev].Kind == version.Initial {
+		if tab.At(ver.Prev).Kind == version.Initial {
 			x.read(ver.Writer, k)
 			return
 		}
@@ -217,17 +217,17 @@ func (x *exhibits) everything() {
 	tab := &x.e.main.tab
 	for _, s := range x.slots() {
 		for _, v := range x.e.main.ops[s].writes {
-			x.write(s, tab.V[v].Key)
+			x.write(s, tab.At(v).Key)
 		}
 		for _, v := range x.e.main.ops[s].reads {
-			x.read(s, tab.V[v].Key)
+			x.read(s, tab.At(v).Key)
 		}
 	}
 }
 
 func (e *Engine) readOf(s version.Slot, k version.Key) version.ID {
 	for _, v := range e.main.ops[s].reads {
-		if e.main.tab.V[v].Key == k {
+		if e.main.tab.At(v).Key == k {
 			return v
 		}
 	}
@@ -236,7 +236,7 @@ func (e *Engine) readOf(s version.Slot, k version.Key) version.ID {
 
 func (e *Engine) writeOf(s version.Slot, k version.Key) version.ID {
 	for _, v := range e.main.ops[s].writes {
-		if e.main.tab.V[v].Key == k {
+		if e.main.tab.At(v).Key == k {
 			return v
 		}
 	}
@@ -405,27 +405,27 @@ func (e *Engine) reread(slots []version.Slot, c *check, reads, writes func(versi
 			session = uint32(len(sessions))
 			sessions[t.session] = session
 		}
-		renamed[old] = s.add(session, t.start, t.end, t.timed)
+		renamed[old] = s.add(session, t.start, t.end, t.timed, e.main.ops[old])
 	}
 	tab := &e.main.tab
 	for _, old := range slots {
 		for _, v := range e.main.ops[old].writes {
-			if writes(old, tab.V[v].Key) {
-				versions[v] = s.write(renamed[old], tab.V[v].Key)
+			if writes(old, tab.At(v).Key) {
+				versions[v] = s.write(renamed[old], tab.At(v).Key)
 			}
 		}
 	}
 	for _, old := range slots {
 		for _, v := range e.main.ops[old].reads {
-			if !reads(old, tab.V[v].Key) {
+			if !reads(old, tab.At(v).Key) {
 				continue
 			}
 			n, ok := versions[v]
 			if !ok {
-				if tab.V[v].Kind == version.Written {
+				if tab.At(v).Kind == version.Written {
 					continue
 				}
-				n = s.source(tab.V[v].Key, tab.V[v].Kind)
+				n = s.source(tab.At(v).Key, tab.At(v).Kind)
 				versions[v] = n
 			}
 			if _, diverges := s.read(renamed[old], n); diverges {
@@ -466,13 +466,13 @@ func (e *Engine) retreat(c *check) {
 // a new strand for c's level as it is defined.
 func (e *Engine) copy(c *check) *strand {
 	s := newStrand([]constraint.Config{e.config(c.split, c.timed && !c.noTimes, true)})
-	for _, i := range e.slotTx {
+	for slot, i := range e.slotTx {
 		t := &e.in.txns[i]
-		s.add(t.session, t.start, t.end, t.timed)
+		s.add(t.session, t.start, t.end, t.timed, e.main.ops[slot])
 	}
 	tab := &e.main.tab
-	for v := range tab.V {
-		if ver := &tab.V[v]; ver.Kind == version.Written {
+	for v := range version.ID(tab.Len()) {
+		if ver := tab.At(v); ver.Kind == version.Written {
 			s.write(ver.Writer, ver.Key)
 		} else {
 			s.source(ver.Key, ver.Kind)

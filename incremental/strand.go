@@ -21,9 +21,10 @@ type strand struct {
 	session []uint32       // by slot
 	last    []version.Slot // by session: its latest transaction
 	fresh   []version.ID   // versions not yet given to the polygraphs
-	isFresh []bool         // by version
+	isFresh []bool         // by version: made by a write and not given yet
 
-	ops []slotOps // by slot
+	ops  []slotOps    // by slot
+	slab []version.ID // room for ops
 }
 
 // slotOps are a transaction's external reads and final writes, by version.
@@ -41,11 +42,12 @@ func newStrand(cfgs []constraint.Config) *strand {
 	return s
 }
 
-// add takes in the next transaction of a session.
-func (s *strand) add(session uint32, start, end int64, timed bool) version.Slot {
+// add takes in the next transaction of a session. like gives the numbers of its
+// reads and writes, to make room for.
+func (s *strand) add(session uint32, start, end int64, timed bool, like slotOps) version.Slot {
 	slot := version.Slot(len(s.session))
 	s.session = append(s.session, session)
-	s.ops = append(s.ops, slotOps{})
+	s.ops = append(s.ops, slotOps{s.room(len(like.reads)), s.room(len(like.writes))})
 	for int(session) >= len(s.last) {
 		s.last = append(s.last, version.None)
 	}
@@ -54,6 +56,16 @@ func (s *strand) add(session uint32, start, end int64, timed bool) version.Slot 
 	}
 	s.last[session] = slot
 	return slot
+}
+
+// room returns an empty slice with room for n.
+func (s *strand) room(n int) []version.ID {
+	if len(s.slab) < n {
+		s.slab = make([]version.ID, max(n, min(4096, 16+2*len(s.session)*n)))
+	}
+	r := s.slab[:0:n]
+	s.slab = s.slab[n:]
+	return r
 }
 
 // write makes the version that slot's last write to key gave it.
@@ -78,20 +90,20 @@ func (s *strand) source(key version.Key, kind version.Kind) version.ID {
 func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverges bool) {
 	w := version.ID(version.None)
 	for _, x := range s.ops[slot].writes {
-		if s.tab.V[x].Key == s.tab.V[v].Key {
+		if s.tab.At(x).Key == s.tab.At(v).Key {
 			w = x
 			break
 		}
 	}
-	if w != version.None && s.tab.V[v].Next != version.None && s.tab.V[v].Next != w {
-		return s.tab.V[v].Next, true
+	if w != version.None && s.tab.At(v).Next != version.None && s.tab.At(v).Next != w {
+		return s.tab.At(v).Next, true
 	}
 	s.ops[slot].reads = append(s.ops[slot].reads, v)
 	s.addReader(slot, v)
 	for _, p := range s.polys {
 		p.Read(slot, v)
 	}
-	if w == version.None || s.tab.V[v].Next == w {
+	if w == version.None || s.tab.At(v).Next == w {
 		return version.None, false
 	}
 	s.tab.Overwrite(v, w)
@@ -105,16 +117,11 @@ func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverg
 
 // addReader keeps, of each session, the last reader.
 func (s *strand) addReader(slot version.Slot, v version.ID) {
-	ver := &s.tab.V[v]
-	if !s.keepAllReaders {
-		for i, r := range ver.Readers {
-			if s.session[r] == s.session[slot] {
-				ver.Readers[i] = max(r, slot)
-				return
-			}
-		}
+	if s.keepAllReaders {
+		s.tab.AddReader(v, slot, nil)
+		return
 	}
-	ver.Readers = append(ver.Readers, slot)
+	s.tab.AddReader(v, slot, func(r version.Slot) bool { return s.session[r] == s.session[slot] })
 }
 
 // settle gives the polygraphs the blocks that the last transaction began.

@@ -15,13 +15,13 @@ func (p *Polygraph) Finish() {
 	if !p.bulk {
 		return
 	}
-	for v := range p.tab.V {
-		ver := &p.tab.V[v]
+	for v := range vid(p.tab.Len()) {
+		ver := p.tab.At(v)
 		if ver.Next == version.None {
 			continue
 		}
-		w := p.tab.V[ver.Next].Writer
-		for _, q := range ver.Readers {
+		w := p.tab.At(ver.Next).Writer
+		for q := range p.tab.Readers(v) {
 			if q != w {
 				p.g.Add(graph.Edge{From: p.start(q), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByOverwrite})
 			}
@@ -49,17 +49,17 @@ func (p *Polygraph) Blocks() {
 	}
 	p.topo = nil
 	var heads []vid
-	for v := range p.tab.V {
-		ver := &p.tab.V[v]
+	for v := range vid(p.tab.Len()) {
+		ver := p.tab.At(v)
 		if ver.Kind != version.Written {
 			continue
 		}
-		if ver.Prev == version.None || p.tab.V[ver.Prev].Kind != version.Written {
-			heads = append(heads, vid(v))
+		if ver.Prev == version.None || p.tab.At(ver.Prev).Kind != version.Written {
+			heads = append(heads, v)
 		}
 	}
 	slices.SortFunc(heads, func(a, b vid) int {
-		x, y := at[p.commit(p.tab.V[a].Writer)], at[p.commit(p.tab.V[b].Writer)]
+		x, y := at[p.commit(p.tab.At(a).Writer)], at[p.commit(p.tab.At(b).Writer)]
 		if x != y {
 			return int(x) - int(y)
 		}

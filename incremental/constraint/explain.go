@@ -201,12 +201,12 @@ func (p *Polygraph) reason(id uint32) []step {
 func (p *Polygraph) spine(v *Violation, e graph.Edge) {
 	for _, s := range [2]slot{p.SlotOf(e.From), p.SlotOf(e.To)} {
 		for _, w := range p.Writes(s) {
-			if p.tab.V[w].Key == e.Key {
+			if p.tab.At(w).Key == e.Key {
 				p.wholeBlock(v, w)
 			}
 		}
 		for _, r := range p.Reads(s) {
-			if p.tab.V[r].Key == e.Key && p.tab.V[r].Kind == version.Written {
+			if p.tab.At(r).Key == e.Key && p.tab.At(r).Kind == version.Written {
 				p.wholeBlock(v, r)
 			}
 		}
@@ -217,18 +217,18 @@ func (p *Polygraph) spine(v *Violation, e graph.Edge) {
 func (p *Polygraph) wholeBlock(v *Violation, w vid) {
 	n := 0
 	add := func(from, to vid) {
-		a, b := &p.tab.V[from], &p.tab.V[to]
+		a, b := p.tab.At(from), p.tab.At(to)
 		if a.Kind == version.Written {
 			v.Rest = append(v.Rest, graph.Edge{From: p.commit(a.Writer), To: p.start(b.Writer), Key: a.Key, Type: verdict.WR, Why: verdict.ByValue})
 		}
 	}
-	for x := w; p.tab.V[x].Prev != version.None && p.tab.V[p.tab.V[x].Prev].Kind == version.Written && n < explainedMax/4; n++ {
-		add(p.tab.V[x].Prev, x)
-		x = p.tab.V[x].Prev
+	for x := w; p.tab.At(x).Prev != version.None && p.tab.At(p.tab.At(x).Prev).Kind == version.Written && n < explainedMax/4; n++ {
+		add(p.tab.At(x).Prev, x)
+		x = p.tab.At(x).Prev
 	}
-	for x := w; p.tab.V[x].Next != version.None && n < explainedMax/2; n++ {
-		add(x, p.tab.V[x].Next)
-		x = p.tab.V[x].Next
+	for x := w; p.tab.At(x).Next != version.None && n < explainedMax/2; n++ {
+		add(x, p.tab.At(x).Next)
+		x = p.tab.At(x).Next
 	}
 	if n >= explainedMax/4 {
 		v.Whole = true

@@ -21,12 +21,12 @@ const (
 // close a cycle. Cost: a reachability question per reader of a's tail.
 func (p *Polygraph) closes(a, b vid) (graph.Edge, bool) {
 	tail := p.tab.Tail(a)
-	tv := &p.tab.V[tail]
-	tw, hw := tv.Writer, p.tab.V[b].Writer
+	tv := p.tab.At(tail)
+	tw, hw := tv.Writer, p.tab.At(b).Writer
 	if p.reach.Reaches(p.start(hw), p.commit(tw)) {
 		return graph.Edge{From: p.commit(tw), To: p.start(hw), Key: tv.Key, Type: verdict.WW}, true
 	}
-	for _, r := range tv.Readers {
+	for r := range p.tab.Readers(tail) {
 		if r != hw && p.reach.Reaches(p.commit(hw), p.start(r)) && !p.isWithdrawn(r, tail) {
 			return graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW}, true
 		}
@@ -87,10 +87,10 @@ func (p *Polygraph) clash(e, opposite graph.Edge, why verdict.Why) {
 func (p *Polygraph) order(a, b vid, why verdict.Why, opposite graph.Edge) {
 	assumed := p.cfg.RealTime && why != verdict.ByInitial
 	tail := p.tab.Tail(a)
-	tv := &p.tab.V[tail]
-	tw, hw := tv.Writer, p.tab.V[b].Writer
+	tv := p.tab.At(tail)
+	tw, hw := tv.Writer, p.tab.At(b).Writer
 	p.force(graph.Edge{From: p.commit(tw), To: p.start(hw), Key: tv.Key, Type: verdict.WW, Why: why, Assumed: assumed}, opposite)
-	for _, r := range tv.Readers {
+	for r := range p.tab.Readers(tail) {
 		if r != hw && !p.isWithdrawn(r, tail) {
 			p.force(graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW, Why: why, Assumed: assumed}, opposite)
 		}
@@ -118,7 +118,7 @@ func (p *Polygraph) Block(w version.ID) {
 	if p.bulk {
 		return
 	}
-	v := &p.tab.V[w]
+	v := p.tab.At(w)
 	list := p.list(v.Key)
 	if p.tab.First(w) {
 		p.first(w, list)
@@ -158,10 +158,10 @@ func (p *Polygraph) Block(w version.ID) {
 // writer that no known block precedes.
 func (p *Polygraph) afterInitial(k keyID, w slot) {
 	init := p.tab.InitialOf(k)
-	if init == version.None || p.tab.V[init].Next != version.None {
+	if init == version.None || p.tab.At(init).Next != version.None {
 		return
 	}
-	for _, r := range p.tab.V[init].Readers {
+	for r := range p.tab.Readers(init) {
 		if r != w && !p.isWithdrawn(r, init) {
 			p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: k, Type: verdict.RW, Why: verdict.ByInitial}, false)
 		}
@@ -193,9 +193,9 @@ func (p *Polygraph) constrain(a, b vid) {
 // watchTail lets pair c be looked at again when something new reaches a node
 // that an edge of it leaves: then that edge may close a cycle.
 func (p *Polygraph) watchTail(head vid, c uint32) {
-	tv := &p.tab.V[p.tab.Tail(head)]
-	p.watchNode(p.commit(tv.Writer), c)
-	for _, r := range tv.Readers {
+	tail := p.tab.Tail(head)
+	p.watchNode(p.commit(p.tab.At(tail).Writer), c)
+	for r := range p.tab.Readers(tail) {
 		p.watchNode(p.start(r), c)
 	}
 }
@@ -203,7 +203,7 @@ func (p *Polygraph) watchTail(head vid, c uint32) {
 // Read takes in that r read v, which r has been made a reader of. Both r and
 // v's writer have been added.
 func (p *Polygraph) Read(r version.Slot, v version.ID) {
-	ver := &p.tab.V[v]
+	ver := p.tab.At(v)
 	if ver.Kind == version.Written {
 		if !p.addEdge(graph.Edge{From: p.commit(ver.Writer), To: p.start(r), Key: ver.Key, Type: verdict.WR, Why: verdict.ByValue}, true) {
 			p.withdrawn[[2]uint32{r, v}] = true
@@ -220,7 +220,7 @@ func (p *Polygraph) Read(r version.Slot, v version.ID) {
 		p.readTail(r, v)
 	case ver.Kind == version.Initial:
 		for _, x := range *p.list(ver.Key) {
-			if w := p.tab.V[x.head].Writer; w != r {
+			if w := p.tab.At(x.head).Writer; w != r {
 				p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByInitial}, false)
 			}
 		}
@@ -231,8 +231,8 @@ func (p *Polygraph) Read(r version.Slot, v version.ID) {
 // overwritten puts the anti-dependency from a reader of v to v's immediate
 // successor.
 func (p *Polygraph) overwritten(r slot, v vid) {
-	ver := &p.tab.V[v]
-	w := p.tab.V[ver.Next].Writer
+	ver := p.tab.At(v)
+	w := p.tab.At(ver.Next).Writer
 	if w == r || p.isWithdrawn(r, v) {
 		return
 	}
@@ -253,7 +253,7 @@ func (p *Polygraph) readTail(r slot, v vid) {
 // others calls relate for the blocks of head's key that may come after it and
 // that it has no open pair with; relate returns how head stands to the other.
 func (p *Polygraph) others(head vid, relate func(x vid) relation) {
-	list := *p.list(p.tab.V[head].Key)
+	list := *p.list(p.tab.At(head).Key)
 	behind := false // list[i] lies behind head in the list
 	for i := len(list) - 1; i >= 0; i-- {
 		x := list[i]
@@ -288,8 +288,8 @@ func (p *Polygraph) Overwrite(v, w version.ID, fresh bool) {
 	if p.bulk {
 		return
 	}
-	ver := &p.tab.V[v]
-	for _, q := range ver.Readers {
+	ver := p.tab.At(v)
+	for q := range p.tab.Readers(v) {
 		p.overwritten(q, v)
 	}
 	switch {
@@ -341,7 +341,7 @@ func (p *Polygraph) extend(head vid) {
 // merge takes in that the blocks of a and b, both in the list, have become one,
 // headed by a. All orders that either had are drawn again for the whole.
 func (p *Polygraph) merge(a, b vid) {
-	list := p.list(p.tab.V[a].Key)
+	list := p.list(p.tab.At(a).Key)
 	p.drop(a)
 	p.drop(b)
 	if i := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == b }); i >= 0 {

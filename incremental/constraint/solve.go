@@ -70,7 +70,7 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 	return answer
 }
 
-func (p *Polygraph) writer(v vid) slot { return p.tab.V[v].Writer }
+func (p *Polygraph) writer(v vid) slot { return p.tab.At(v).Writer }
 
 // contracted is the solver's problem.
 type contracted struct {
@@ -98,10 +98,10 @@ func (c *contracted) at(n node) int32 { return c.place[c.index(n)] }
 // sides are the edges of "a before b".
 func (p *Polygraph) sides(a, b vid) []graph.Edge {
 	tail := p.tab.Tail(a)
-	tv := &p.tab.V[tail]
+	tv := p.tab.At(tail)
 	hw := p.writer(b)
 	out := []graph.Edge{{From: p.commit(tv.Writer), To: p.start(hw), Key: tv.Key, Type: verdict.WW, Why: verdict.ByCase}}
-	for _, r := range tv.Readers {
+	for r := range p.tab.Readers(tail) {
 		if r != hw && !p.isWithdrawn(r, tail) {
 			out = append(out, graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW, Why: verdict.ByCase})
 		}

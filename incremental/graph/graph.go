@@ -7,7 +7,10 @@
 // The graph does not know reachability; package reach does.
 package graph
 
-import "github.com/isowatch/isowatch/incremental/verdict"
+import (
+	"github.com/isowatch/isowatch/incremental/paged"
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
 
 // Node is a node of the known graph.
 type Node = uint32
@@ -28,14 +31,18 @@ type Edge struct {
 }
 
 // Graph is an append-only multigraph with adjacency in both directions, kept
-// as linked lists in flat arrays: 32 bytes per edge, 8 per node. The number of
+// as linked lists in arrays: 24 bytes per edge, 8 per node. The number of
 // an edge is its age: an explanation of edge e only uses edges before e.
 type Graph struct {
-	edges    []Edge
-	nextOut  []uint32 // next edge with the same From
-	nextIn   []uint32 // next edge with the same To
+	edges    paged.Vec[linked]
 	firstOut []uint32 // by node
 	firstIn  []uint32
+}
+
+// linked is an edge and the next ones with the same ends.
+type linked struct {
+	Edge
+	nextOut, nextIn uint32
 }
 
 // Grow makes room for nodes 0 to n-1.
@@ -50,17 +57,14 @@ func (g *Graph) Grow(n int) {
 func (g *Graph) Nodes() int { return len(g.firstOut) }
 
 // Len is the number of edges.
-func (g *Graph) Len() int { return len(g.edges) }
+func (g *Graph) Len() int { return g.edges.Len() }
 
 // Edge returns edge number i.
-func (g *Graph) Edge(i uint32) Edge { return g.edges[i] }
+func (g *Graph) Edge(i uint32) Edge { return g.edges.At(i).Edge }
 
 // Add appends an edge and returns its number.
 func (g *Graph) Add(e Edge) uint32 {
-	i := uint32(len(g.edges))
-	g.edges = append(g.edges, e)
-	g.nextOut = append(g.nextOut, g.firstOut[e.From])
-	g.nextIn = append(g.nextIn, g.firstIn[e.To])
+	i := g.edges.Push(linked{e, g.firstOut[e.From], g.firstIn[e.To]})
 	g.firstOut[e.From] = i
 	g.firstIn[e.To] = i
 	return i
@@ -75,10 +79,10 @@ func (g *Graph) HasOut(n Node) bool { return g.firstOut[n] != None }
 func (g *Graph) FirstOut(n Node) uint32 { return g.firstOut[n] }
 
 // NextOut continues FirstOut.
-func (g *Graph) NextOut(i uint32) uint32 { return g.nextOut[i] }
+func (g *Graph) NextOut(i uint32) uint32 { return g.edges.At(i).nextOut }
 
 // FirstIn and NextIn walk the edges that enter n, youngest first.
 func (g *Graph) FirstIn(n Node) uint32 { return g.firstIn[n] }
 
 // NextIn continues FirstIn.
-func (g *Graph) NextIn(i uint32) uint32 { return g.nextIn[i] }
+func (g *Graph) NextIn(i uint32) uint32 { return g.edges.At(i).nextIn }

@@ -50,15 +50,15 @@ type Banded struct {
 	end  []int64  // by slot, monotone; see Add
 	l    []uint32 // by slot
 	p, m []uint32 // by node
-	row  [][]word // by node
+	row  []row    // by node
 	// sufMinL[s] = min over slots t >= s of l(t): scans for what a slot can
 	// still reach stop by it.
 	sufMinL []uint32
 	maxL    uint32
 	open    []uint32 // slots without a known end
 
-	slab    []word // for fresh rows
-	bytes   int    // of rows
+	slab    [][]word // pages that rows lie in
+	bytes   int      // of rows
 	scratch []word
 }
 
@@ -67,6 +67,16 @@ type word struct {
 	bits uint64
 	idx  uint32
 }
+
+// row says where a row lies: without pointers, as there are many. page and off
+// are into Banded.slab.
+type row struct {
+	page, off uint32
+	n, room   uint32
+}
+
+// rowPage is the number of words of a page; a longer row has its own.
+const rowPage = 4096
 
 const wordSize = int(unsafe.Sizeof(word{}))
 
@@ -106,7 +116,10 @@ func (b *Banded) Add(start, end int64, known bool) {
 		if k == 1 {
 			bit |= bit >> 1 // the start reaches the commit; 2t is even, so they share a word
 		}
-		b.row = append(b.row, append(b.fresh(), word{bit, n >> 6}))
+		r := b.fresh(2)
+		r.n = 1
+		b.words(r)[0] = word{bit, n >> 6}
+		b.row = append(b.row, r)
 		b.p = append(b.p, l)
 		b.m = append(b.m, m)
 	}
@@ -117,17 +130,26 @@ func before(end, skew, start int64) bool {
 	return end <= math.MaxInt64-skew && end+skew < start
 }
 
-// fresh returns an empty row with room for a few words.
-func (b *Banded) fresh() []word {
-	const room = 3
-	if len(b.slab) < room {
-		b.slab = make([]word, room*1024)
-		b.bytes += len(b.slab) * wordSize
+// fresh finds room for a row of up to n words.
+func (b *Banded) fresh(n int) row {
+	last := len(b.slab) - 1
+	if last < 0 || cap(b.slab[last])-len(b.slab[last]) < n {
+		page := rowPage
+		if last < 0 {
+			page = 64 // most histories of tests are tiny
+		}
+		page = max(page, n)
+		b.slab = append(b.slab, make([]word, 0, page))
+		b.bytes += page * wordSize
+		last++
 	}
-	r := b.slab[:0:room]
-	b.slab = b.slab[room:]
-	return r
+	off := len(b.slab[last])
+	b.slab[last] = b.slab[last][:off+n]
+	return row{page: uint32(last), off: uint32(off), room: uint32(n)}
 }
+
+// words are the words of a row, to read and to change.
+func (b *Banded) words(r row) []word { return b.slab[r.page][r.off : r.off+r.n] }
 
 // Slots is the number of slots added.
 func (b *Banded) Slots() int { return len(b.end) }
@@ -143,7 +165,7 @@ func (b *Banded) Low(s uint32) uint32 {
 
 // Reaches implements Reach: O(1) for usual rows, else O(log of the row's words).
 func (b *Banded) Reaches(u, v Node) bool {
-	return b.m[u] < b.p[v] || has(b.row[v], u)
+	return b.m[u] < b.p[v] || has(b.words(b.row[v]), u)
 }
 
 // ByClock tells whether a path from u to v has a step of real time in it.
@@ -228,7 +250,8 @@ func (b *Banded) top(u Node) uint32 {
 	if len(b.open) > 0 {
 		return math.MaxUint32
 	}
-	w := b.row[u][len(b.row[u])-1]
+	r := b.words(b.row[u])
+	w := r[len(r)-1]
 	return (w.idx<<6 + 63 - uint32(bits.LeadingZeros64(w.bits))) / b.parts
 }
 
@@ -238,7 +261,7 @@ func (b *Banded) lower(u Node, m uint32) {
 	if m >= b.top(u) && len(b.open) == 0 {
 		return
 	}
-	for _, w := range b.row[u] {
+	for _, w := range b.words(b.row[u]) {
 		for x := w.bits; x != 0; x &= x - 1 {
 			n := w.idx<<6 + uint32(bits.TrailingZeros64(x))
 			b.m[n] = min(b.m[n], m)
@@ -259,7 +282,7 @@ func (b *Banded) take(n, u Node) bool {
 		// With all ends known m(w) <= slot(w), so the prefix covers these words.
 		from = (b.p[n] * b.parts) >> 6
 	}
-	dst, src := b.row[n], b.row[u]
+	dst, src := b.words(b.row[n]), b.words(b.row[u])
 	for len(src) > 0 && src[0].idx < from {
 		src = src[1:]
 	}
@@ -282,7 +305,7 @@ func (b *Banded) take(n, u Node) bool {
 
 // merge unites row n with src where src has words that the row lacks.
 func (b *Banded) merge(n Node, src []word, from uint32) {
-	dst := b.row[n]
+	dst := b.words(b.row[n])
 	for len(dst) > 0 && dst[0].idx < from {
 		dst = dst[1:]
 	}
@@ -302,13 +325,12 @@ func (b *Banded) merge(n Node, src []word, from uint32) {
 	}
 	out = append(append(out, dst...), src...)
 	b.scratch = out
-	if cap(b.row[n]) >= len(out) {
-		b.row[n] = append(b.row[n][:0], out...)
-		return
+	r := b.row[n]
+	if int(r.room) < len(out) {
+		r = b.fresh(len(out) + len(out)/2)
 	}
-	r := make([]word, len(out), len(out)+len(out)/2+1)
-	copy(r, out)
-	b.bytes += cap(r) * wordSize
+	r.n = uint32(len(out))
+	copy(b.words(r), out)
 	b.row[n] = r
 }
 
@@ -339,7 +361,7 @@ func (b *Banded) Contract(nodes []Node) ([][2]uint32, int) {
 		if at := sort.Search(len(ps), func(k int) bool { return ps[k] > b.m[v] }); at < len(ps) {
 			edges = append(edges, [2]uint32{uint32(i), n + uint32(at)})
 		}
-		for _, w := range b.row[v] {
+		for _, w := range b.words(b.row[v]) {
 			lo := sort.Search(len(nodes), func(k int) bool { return nodes[k] >= w.idx<<6 })
 			for k := lo; k < len(nodes) && nodes[k]>>6 == w.idx; k++ {
 				if k != i && w.bits&(1<<(nodes[k]&63)) != 0 && b.m[nodes[k]] >= b.p[v] {
@@ -353,5 +375,5 @@ func (b *Banded) Contract(nodes []Node) ([][2]uint32, int) {
 
 // Bytes implements Reach.
 func (b *Banded) Bytes() int {
-	return b.bytes + len(b.end)*16 + len(b.p)*8 + len(b.row)*24
+	return b.bytes + len(b.end)*16 + len(b.p)*8 + len(b.row)*16
 }

@@ -10,6 +10,12 @@
 //	     head      tail
 package version
 
+import (
+	"iter"
+
+	"github.com/isowatch/isowatch/incremental/paged"
+)
+
 // ID numbers versions; Key numbers keys; Slot numbers the committed
 // transactions of a history in the order the engine took them in.
 type (
@@ -40,29 +46,39 @@ type Version struct {
 	Writer Slot // None unless Written
 	Next   ID   // its immediate successor, or None
 	Prev   ID   // the version its writer read and overwrote, or None
-	Kind   Kind
-	// Readers are those that matter: of each session the last.
-	Readers []Slot
+	// tail, of a block's first version, is its last; head, of its last, its
+	// first. On others they are stale.
+	tail, head ID
+	readers    uint32 // the latest reader noted, in Table.readers
+	Kind       Kind
+}
+
+// reader is a reader of a version, and the one noted before it.
+type reader struct {
+	slot Slot
+	next uint32
 }
 
 // Table holds all versions of a history.
 //
-// Invariants: Next and Prev are inverse to each other; only Written and Initial
-// versions have a Prev or lie in blocks; head[tail[h]] == h.
+// Invariants: Next and Prev are inverse to each other; only Written versions
+// lie in blocks; Head(Tail(h)) == h.
 type Table struct {
-	V []Version
-	// tail[v] is the last version of the block that v heads; head[v] the first
-	// of the block that v ends. Other entries are stale.
-	tail, head []ID
-	initial    []ID // by key
+	v       paged.Vec[Version]
+	readers paged.Vec[reader]
+	initial []ID // by key
 }
+
+// At is a version; the pointer is good until the next New.
+func (t *Table) At(v ID) *Version { return t.v.At(v) }
+
+// Len is the number of versions.
+func (t *Table) Len() int { return t.v.Len() }
 
 // New adds a version.
 func (t *Table) New(key Key, kind Kind, writer Slot) ID {
-	id := ID(len(t.V))
-	t.V = append(t.V, Version{Key: key, Kind: kind, Writer: writer, Next: None, Prev: None})
-	t.tail = append(t.tail, id)
-	t.head = append(t.head, id)
+	id := ID(t.v.Len())
+	t.v.Push(Version{Key: key, Kind: kind, Writer: writer, Next: None, Prev: None, tail: id, head: id, readers: None})
 	if kind == Initial {
 		for int(key) >= len(t.initial) {
 			t.initial = append(t.initial, None)
@@ -81,30 +97,59 @@ func (t *Table) InitialOf(key Key) ID {
 }
 
 // Tail is the last version of the block that head begins.
-func (t *Table) Tail(head ID) ID { return t.tail[head] }
+func (t *Table) Tail(head ID) ID { return t.At(head).tail }
 
 // Head is the first version of the block that tail ends.
-func (t *Table) Head(tail ID) ID { return t.head[tail] }
+func (t *Table) Head(tail ID) ID { return t.At(tail).head }
 
 // Overwrite makes w the immediate successor of v. Unseen versions begin no
 // block: without an order of their own, their successor heads it. So does the
 // successor of the initial version, which is the first block of its key.
 func (t *Table) Overwrite(v, w ID) {
-	t.V[v].Next, t.V[w].Prev = w, v
-	if t.V[v].Kind != Written {
+	a, b := t.At(v), t.At(w)
+	a.Next, b.Prev = w, v
+	if a.Kind != Written {
 		return
 	}
-	h, l := t.head[v], t.tail[w]
-	t.tail[h], t.head[l] = l, h
+	h, l := a.head, b.tail
+	t.At(h).tail, t.At(l).head = l, h
 }
 
 // First tells whether the block that head begins is known to be the first of
 // its key: it overwrote the initial version.
 func (t *Table) First(head ID) bool {
-	p := t.V[head].Prev
-	return p != None && t.V[p].Kind == Initial
+	p := t.At(head).Prev
+	return p != None && t.At(p).Kind == Initial
 }
 
-// IsTail tells whether v ends a block that has an order: it is Written and
-// nothing is known to follow it at once.
-func (t *Table) IsTail(v ID) bool { return t.V[v].Kind == Written && t.V[v].Next == None }
+// AddReader notes a reader of v. replaces, if not nil, tells whether the new
+// reader makes an older one superfluous, as the last reader of a session does
+// the others; it then takes its place, unless the older one has the greater
+// slot.
+func (t *Table) AddReader(v ID, s Slot, replaces func(Slot) bool) {
+	ver := t.At(v)
+	if replaces != nil {
+		for r := ver.readers; r != None; {
+			x := t.readers.At(r)
+			if replaces(x.slot) {
+				x.slot = max(x.slot, s)
+				return
+			}
+			r = x.next
+		}
+	}
+	ver.readers = t.readers.Push(reader{s, ver.readers})
+}
+
+// Readers are the readers of v that matter, the latest noted first.
+func (t *Table) Readers(v ID) iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		for r := t.At(v).readers; r != None; {
+			x := t.readers.At(r)
+			if !yield(x.slot) {
+				return
+			}
+			r = x.next
+		}
+	}
+}
