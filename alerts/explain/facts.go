@@ -16,12 +16,7 @@ type teller struct {
 	lookup name.Lookup
 }
 
-func (t teller) record(id verdict.TxnID) (*record.Transaction, bool) {
-	if t.lookup == nil || id == verdict.NoTxn {
-		return nil, false
-	}
-	return t.lookup(id)
-}
+func (t teller) record(id verdict.TxnID) (*record.Transaction, bool) { return t.lookup.Find(id) }
 
 // txn is a transaction's id as shown.
 func (t teller) txn(id verdict.TxnID) string {

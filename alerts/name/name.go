@@ -11,6 +11,14 @@ import (
 // do without records where they must, with less precision.
 type Lookup func(verdict.TxnID) (*record.Transaction, bool)
 
+// Find is the lookup itself; a nil one, and verdict.NoTxn, have no records.
+func (l Lookup) Find(id verdict.TxnID) (*record.Transaction, bool) {
+	if l == nil || id == verdict.NoTxn {
+		return nil, false
+	}
+	return l(id)
+}
+
 // Name is what a violation is called and what it means for the levels that
 // were promised.
 type Name struct {

@@ -7,13 +7,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// record finds a transaction; a nil Lookup knows none.
-func (k kinds) record(id verdict.TxnID) (*record.Transaction, bool) {
-	if k.lookup == nil || id == verdict.NoTxn {
-		return nil, false
-	}
-	return k.lookup(id)
-}
+func (k kinds) record(id verdict.TxnID) (*record.Transaction, bool) { return k.lookup.Find(id) }
 
 // writes tells whether an operation writes its key.
 func writes(op record.Op) bool { return op.Kind == record.Write || op.Kind == record.Append }

@@ -1,0 +1,171 @@
+package alerts
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/isowatch/isowatch/alerts/explain"
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/shrink"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Version is the version of the JSON form.
+const Version = 1
+
+// State is where an alert is in its life.
+type State string
+
+// The states.
+const (
+	Fresh    State = "new"
+	Ongoing  State = "ongoing"
+	Resolved State = "resolved"
+)
+
+// Alert is what is stored and delivered; its JSON form is a contract.
+type Alert struct {
+	Version int    `json:"version"`
+	ID      string `json:"id"`
+	DB      string `json:"db"`
+	// Level is the weakest configured level that is broken, Breaks are all of
+	// them, weakest first.
+	Level  string   `json:"level"`
+	Breaks []string `json:"breaks"`
+	// Name and Adya are as package name has them.
+	Name           string        `json:"name"`
+	Adya           string        `json:"adya"`
+	ClockDependent bool          `json:"clock_dependent"`
+	Severity       name.Severity `json:"severity"`
+	State          State         `json:"state"`
+	// FirstSeen and LastSeen are when the monitor found it, Unix nanoseconds;
+	// Count is how often.
+	FirstSeen int64 `json:"first_seen"`
+	LastSeen  int64 `json:"last_seen"`
+	Count     int   `json:"count"`
+	// Summary is a sentence or two on one line, Explanation the proof in
+	// lines.
+	Summary     string `json:"summary"`
+	Explanation string `json:"explanation"`
+	// Transactions are the ids of those that take part, in the order of the
+	// cycle.
+	Transactions []string `json:"transactions"`
+	Cycle        []Edge   `json:"cycle"`
+	// Cases are, where no order of writes fits, the cycles that the choices
+	// run into; absent otherwise.
+	Cases [][]Edge `json:"cases,omitempty"`
+	// Evidence are records, the header line first, that `monitor check`
+	// judges violated at Level.
+	Evidence []json.RawMessage `json:"evidence"`
+	Links    map[string]string `json:"links"`
+}
+
+// Edge is one step of a cycle.
+type Edge struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Type string `json:"type"` // so, rt, wr, ww or rw
+	Key  string `json:"key"`  // empty for so and rt
+	Why  string `json:"why"`  // a sentence
+}
+
+// Context is what an alert is made in.
+type Context struct {
+	DB string
+	// Levels are those that the database promises.
+	Levels []verdict.Level
+	// What the engine assumed of the history.
+	Initial  record.Initial
+	Coverage record.Coverage
+	Clock    record.Clock
+	Sessions record.Sessions
+	MaxSkew  int64 // nanoseconds
+	// Lookup finds the records of the engine's transactions.
+	Lookup name.Lookup
+	// Judge proves the evidence. Without one it is neither proved nor made
+	// small.
+	Judge shrink.Judge
+	// JudgeCalls bounds how often Judge is asked for one alert; 0 means
+	// shrink.CallsDefault.
+	JudgeCalls int
+	Now        int64 // Unix nanoseconds
+	Links      map[string]string
+}
+
+// ErrUnproved is returned by New, beside a usable alert, when the evidence is
+// not a violation by itself. That is a bug of the monitor.
+var ErrUnproved = errors.New("the alert's evidence does not prove it; please report this with the alert")
+
+// New makes an alert of a violation. The alert is complete even if the error is
+// not nil; the error says that its evidence proves nothing (ErrUnproved) or that
+// records of it are no longer there.
+//
+// The work is that of at most JudgeCalls judgements of a few transactions.
+func New(v verdict.Violation, ctx Context) (Alert, error) {
+	n := name.Of(v, ctx.Lookup, name.Asked{Levels: ctx.Levels, Clock: ctx.Clock})
+	p, err := prove(v, &n, ctx)
+	e := explain.Explain(v, n, ctx.Lookup)
+	ids := identifier{lookup: ctx.Lookup}
+	a := Alert{
+		Version: Version, DB: ctx.DB, Level: n.Breaks[0].String(), Name: n.Name, Adya: n.Adya, ClockDependent: n.ClockDependent,
+		Severity: n.Severity, State: Fresh, FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1, Summary: e.Summary, Explanation: e.Text,
+		Transactions: []string{}, Evidence: p.lines(), Links: ctx.Links,
+	}
+	if a.Links == nil {
+		a.Links = map[string]string{}
+	}
+	for _, l := range n.Breaks {
+		a.Breaks = append(a.Breaks, l.String())
+	}
+	for _, id := range v.Txns {
+		a.Transactions = append(a.Transactions, ids.of(id))
+	}
+	a.Cycle = edges(v, v.Cycle, ids, ctx.Lookup)
+	for _, c := range v.Cases {
+		a.Cases = append(a.Cases, edges(v, c, ids, ctx.Lookup))
+	}
+	a.ID = ids.alert(ctx.DB, a.Level, a.Name, v)
+	return a, err
+}
+
+func edges(v verdict.Violation, c []verdict.Edge, ids identifier, lookup name.Lookup) []Edge {
+	out := make([]Edge, 0, len(c))
+	for _, e := range c {
+		out = append(out, Edge{From: ids.of(e.From), To: ids.of(e.To), Type: e.Type.String(), Key: e.Key, Why: explain.Edge(v, e, lookup)})
+	}
+	return out
+}
+
+// Again is the alert after the same anomaly was found once more.
+func (a Alert) Again(now int64) Alert {
+	a.Count++
+	a.LastSeen = max(a.LastSeen, now)
+	a.State = Ongoing
+	return a
+}
+
+// JSON is the alert's JSON form on one line, without markup escapes.
+func (a Alert) JSON() []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(a); err != nil {
+		panic(fmt.Sprintf("alert %s: %v; can't happen, because evidence is made by codec and the rest is plain", a.ID, err))
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// Parse reads the JSON form back, as from the store.
+func Parse(b []byte) (Alert, error) {
+	var a Alert
+	if err := json.Unmarshal(b, &a); err != nil {
+		return Alert{}, fmt.Errorf("alert: %w", err)
+	}
+	if a.Version != Version {
+		return Alert{}, fmt.Errorf("alert %s: version %d, this program reads %d; use the version of monitor that wrote it", a.ID, a.Version, Version)
+	}
+	return a, nil
+}

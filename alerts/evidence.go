@@ -1,0 +1,289 @@
+package alerts
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/shrink"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// proof is a history that stands alone.
+type proof struct {
+	header record.Header
+	txns   []record.Transaction
+}
+
+// lines are the proof's records as JSON, the header first.
+func (p proof) lines() []json.RawMessage {
+	out := []json.RawMessage{codec.AppendHeader(nil, &p.header)}
+	for i := range p.txns {
+		out = append(out, codec.AppendJSON(nil, &p.txns[i]))
+	}
+	return out
+}
+
+// prove finds the evidence of a violation: a small history that the judge calls
+// violated at the weakest level of n.Breaks. Where the judge agrees only to the
+// level that the engine proved, n.Breaks is corrected to it.
+func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
+	full, err := records(v, ctx.Lookup)
+	candidates := candidates(v, full, ctx)
+	if ctx.Judge == nil || err != nil {
+		return candidates[0], err
+	}
+	proved := name.Breaks(v.Level, v.Level, name.Asked{Levels: ctx.Levels, Clock: ctx.Clock})
+	for i, breaks := range [][]verdict.Level{n.Breaks, proved} {
+		level := breaks[0]
+		if i > 0 && level == n.Breaks[0] {
+			break // asked already
+		}
+		for _, p := range candidates {
+			if ctx.Judge(level, p.header, p.txns) != verdict.Violated {
+				continue
+			}
+			n.Breaks = breaks
+			violated := func(txns []record.Transaction) bool { return ctx.Judge(level, p.header, txns) == verdict.Violated }
+			p.txns, _ = shrink.Shrink(p.txns, violated, essentials(v, p.txns, ctx))
+			return p, nil
+		}
+	}
+	return candidates[len(candidates)-1], fmt.Errorf("%s at %v, %d transactions: %w", n.Name, n.Breaks[0], len(full), ErrUnproved)
+}
+
+// records are the records of the evidence, in the order in which the engine got
+// them, which keeps each session's order. Those that are no longer there are
+// left out, with an error.
+func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, error) {
+	ids := slices.Clone(v.Evidence)
+	if len(ids) == 0 {
+		ids = slices.Clone(v.Txns)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	var out []record.Transaction
+	var missing []verdict.TxnID
+	for _, id := range ids {
+		if r, ok := lookup.Find(id); ok {
+			out = append(out, *r)
+		} else if id != verdict.NoTxn {
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) > 0 {
+		return out, fmt.Errorf("alert: %d of %d records of its evidence are not kept (first: transaction %d); "+
+			"a larger window keeps them longer", len(missing), len(ids), missing[0])
+	}
+	return out, nil
+}
+
+// candidates are the histories to try as evidence, best first: cut down to what
+// the engine says is needed before everything; claiming partial coverage, which
+// assumes less, before complete. The last one is everything.
+func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []proof {
+	var out []proof
+	exhibited := exhibit(v, full, ctx.Lookup)
+	if v.Kind != verdict.ThinAirRead {
+		partial := header(v, ctx, record.CoveragePartial)
+		if exhibited != nil {
+			out = append(out, proof{partial, exhibited})
+		}
+		out = append(out, proof{partial, full})
+	}
+	if ctx.Coverage == record.CoverageComplete || v.Kind == verdict.ThinAirRead {
+		complete := header(v, ctx, record.CoverageComplete)
+		if exhibited != nil {
+			out = append(out, proof{complete, withoutSeq(exhibited)})
+		}
+		out = append(out, proof{complete, withoutSeq(closed(v, full, ctx))})
+	}
+	return out
+}
+
+// header states what a reader must assume.
+func header(v verdict.Violation, ctx Context, coverage record.Coverage) record.Header {
+	initial, sessions, clock := ctx.Initial, ctx.Sessions, ctx.Clock
+	if clock == record.ClockEnforce && !v.ClockDependent {
+		clock = record.ClockPrune // it holds without
+	}
+	h := record.Header{Initial: &initial, Sessions: &sessions, Clock: &clock, Coverage: &coverage}
+	if ctx.Clock != record.ClockIgnore {
+		skew := ctx.MaxSkew
+		h.MaxSkew = &skew
+	}
+	return h
+}
+
+// withoutSeq are the transactions without sequence numbers; see the package
+// documentation.
+func withoutSeq(txns []record.Transaction) []record.Transaction {
+	out := slices.Clone(txns)
+	for i := range out {
+		out[i].Seq, out[i].HasSeq = 0, false
+	}
+	return out
+}
+
+// exhibit cuts transactions down to the operations that the engine says are
+// needed; nil if it says nothing.
+func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup) []record.Transaction {
+	if len(v.Exhibits) == 0 {
+		return nil
+	}
+	wanted := map[string]verdict.Exhibit{}
+	for _, x := range v.Exhibits {
+		if r, ok := lookup.Find(x.Txn); ok {
+			wanted[r.ID] = x
+		}
+	}
+	out := slices.Clone(full)
+	for i := range out {
+		x, ok := wanted[out[i].ID]
+		if !ok {
+			continue
+		}
+		var ops []record.Op
+		written := map[string]bool{}
+		for _, op := range out[i].Ops {
+			if writes(op) {
+				written[op.Key] = true
+				if slices.Contains(x.Writes, op.Key) {
+					ops = append(ops, op)
+				}
+			} else if !written[op.Key] && slices.Contains(x.Reads, op.Key) {
+				ops = append(ops, op)
+			}
+		}
+		out[i].Ops = ops
+	}
+	return out
+}
+
+func writes(op record.Op) bool {
+	return op.Kind == record.Write || op.Kind == record.Append || op.Kind == record.PredicateWrite
+}
+
+// closed leaves out the reads whose writers are not among txns, so that complete
+// coverage may be claimed of the rest: what remains was read from one of txns,
+// from the reader itself, or from the initial state as the engine says.
+func closed(v verdict.Violation, txns []record.Transaction, ctx Context) []record.Transaction {
+	type version struct {
+		key   string
+		value record.Value
+	}
+	written := map[version]bool{}
+	lists := map[string]bool{}
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			switch op.Kind {
+			case record.Write:
+				written[version{op.Key, op.Value}] = true
+			case record.Append:
+				lists[op.Key] = true
+			}
+		}
+	}
+	initial := initialReads(v, ctx.Lookup)
+	known := func(t *record.Transaction, op record.Op) bool {
+		switch {
+		case op.Kind != record.Read || written[version{op.Key, op.Value}] || lists[op.Key] || initial[read{t.ID, op.Key}]:
+			return true
+		case ctx.Initial == record.InitialAbsent:
+			return op.Value.IsNull()
+		case ctx.Initial == record.InitialZero:
+			return op.Value == record.Int(0)
+		}
+		return false
+	}
+	out := slices.Clone(txns)
+	for i := range out {
+		var ops []record.Op
+		own := map[string]bool{}
+		for _, op := range out[i].Ops {
+			if own[op.Key] || known(&txns[i], op) {
+				ops = append(ops, op)
+			}
+			own[op.Key] = own[op.Key] || writes(op)
+		}
+		out[i].Ops = ops
+	}
+	return out
+}
+
+// read is all reads of a key in a transaction.
+type read struct{ txn, key string }
+
+// initialReads are the reads that the proof says returned the initial version,
+// and those that it is about.
+func initialReads(v verdict.Violation, lookup name.Lookup) map[read]bool {
+	out := map[read]bool{}
+	add := func(id verdict.TxnID, key string) {
+		if r, ok := lookup.Find(id); ok {
+			out[read{r.ID, key}] = true
+		}
+	}
+	for _, c := range append([][]verdict.Edge{v.Cycle}, v.Cases...) {
+		eachEdge(c, 0, func(e verdict.Edge) {
+			if e.Why == verdict.ByInitial && e.Type == verdict.RW {
+				add(e.From, e.Key)
+			}
+		})
+	}
+	if v.Read >= 0 {
+		for _, id := range v.Txns {
+			add(id, v.Key)
+		}
+	}
+	return out
+}
+
+// reasonDepth bounds how deep reasons of reasons are followed.
+const reasonDepth = 4
+
+// eachEdge visits the edges of a cycle and of its reasons.
+func eachEdge(c []verdict.Edge, depth int, f func(verdict.Edge)) {
+	for _, e := range c {
+		f(e)
+		if depth < reasonDepth {
+			eachEdge(e.Because, depth+1, f)
+		}
+	}
+}
+
+// essentials protect what the alert is about from being left out: the
+// transactions that take part and, of a cycle or a read, their operations in it.
+func essentials(v verdict.Violation, txns []record.Transaction, ctx Context) shrink.Options {
+	ids := identifier{lookup: ctx.Lookup}
+	part := map[string]bool{}
+	for _, id := range v.Txns {
+		part[ids.of(id)] = true
+	}
+	reads, written := map[read]bool{}, map[read]bool{}
+	for _, e := range v.Cycle {
+		from, to := read{ids.of(e.From), e.Key}, read{ids.of(e.To), e.Key}
+		switch e.Type {
+		case verdict.WR:
+			written[from], reads[to] = true, true
+		case verdict.WW:
+			written[from], written[to] = true, true
+		case verdict.RW:
+			reads[from], written[to] = true, true
+		}
+	}
+	if v.Read >= 0 && len(v.Txns) > 0 {
+		reads[read{ids.of(v.Txns[0]), v.Key}] = true
+	}
+	return shrink.Options{
+		Calls: ctx.JudgeCalls,
+		Keep:  func(i int) bool { return part[txns[i].ID] },
+		KeepOp: func(i, j int) bool {
+			op := txns[i].Ops[j]
+			at := read{txns[i].ID, op.Key}
+			return writes(op) && written[at] || !writes(op) && reads[at]
+		},
+	}
+}
