@@ -167,14 +167,14 @@ func (e *Engine) open(timed bool) {
 // prunable: times are worth using for a level that does not have them when
 // hardly any transaction lacks them.
 func (e *Engine) prunable() bool {
-	return e.in.untimed <= 16+len(e.in.txns)/1000
+	return e.in.untimed <= 16+e.in.txns.Len()/1000
 }
 
 func (e *Engine) config(split, realTime, bulk bool) constraint.Config {
 	c := constraint.Config{Split: split, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
 		Sessions: e.opt.Sessions == record.SessionsKeep, Chains: len(e.in.sessions)}
 	if bulk {
-		c.Slots = len(e.in.txns)
+		c.Slots = e.in.txns.Len()
 	}
 	return c
 }
@@ -182,7 +182,7 @@ func (e *Engine) config(split, realTime, bulk bool) constraint.Config {
 // admit gives a transaction to the strands, its predecessors in the order of
 // slots being there.
 func (e *Engine) admit(index uint32) {
-	t := &e.in.txns[index]
+	t := e.in.txns.At(index)
 	e.enter(index)
 	for _, c := range e.in.slab(t.writes) {
 		e.write(index, c)
@@ -204,7 +204,7 @@ func (e *Engine) settle() {
 }
 
 func (e *Engine) enter(index uint32) {
-	t := &e.in.txns[index]
+	t := e.in.txns.At(index)
 	like := slotOps{e.in.slab(t.reads), e.in.slab(t.writes)}
 	t.slot = e.main.add(t.session, t.start, t.end, t.timed, like)
 	e.slotTx = append(e.slotTx, index)
@@ -216,7 +216,7 @@ func (e *Engine) enter(index uint32) {
 // write makes the version of a final write. Where several transactions wrote
 // the value, each has a version, but no reader can be told apart.
 func (e *Engine) write(index uint32, c cellID) {
-	t, cl := &e.in.txns[index], e.in.cells.At(c)
+	t, cl := e.in.txns.At(index), e.in.cells.At(c)
 	v := e.main.write(t.slot, cl.key)
 	for _, s := range e.extra {
 		s.write(t.slot, cl.key)
@@ -241,7 +241,7 @@ func (e *Engine) resolve(index uint32, c cellID) {
 		return // an unseen writer may have deleted it or put it back: says nothing
 	}
 	if cl.final != none && !e.ambiguous(c) {
-		switch w := &e.in.txns[cl.final]; {
+		switch w := e.in.txns.At(cl.final); {
 		case cl.final == index:
 			e.readOwnLater(index, c)
 		case w.slot != none && cl.version != none:
@@ -299,7 +299,7 @@ func (e *Engine) expected(c cellID) bool {
 // deadline is the latest end that the record of a writer of what index read can
 // carry: the writer began before index ended.
 func (e *Engine) deadline(index uint32) int64 {
-	t := &e.in.txns[index]
+	t := e.in.txns.At(index)
 	if e.opt.MaxTransaction == 0 {
 		return maxTime
 	}
@@ -308,22 +308,32 @@ func (e *Engine) deadline(index uint32) int64 {
 
 const maxTime = int64(^uint64(0) >> 1)
 
-// readOwnLater: the only transaction that wrote the value is the reader itself,
-// later. It can only have read the initial state.
+// readOwnLater: the only transaction whose last write the value is, is the
+// reader itself, later. It can only have read the initial state, which is a
+// candidate for what no other transaction wrote in any way.
 func (e *Engine) readOwnLater(index uint32, c cellID) {
-	cl := e.in.cells.At(c)
-	if e.opt.Coverage == record.CoveragePartial {
-		return // or an unseen writer's
+	cl, o := e.in.cells.At(c), e.in.others(c)
+	switch {
+	case e.opt.Coverage == record.CoveragePartial: // or an unseen writer's
+	case o.inter != none && o.inter != index:
+		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.inter).id)
+	case o.aborted != verdict.NoTxn:
+		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
+	case e.opt.Initial == record.InitialAny && e.becomesInitial(c):
+		e.readInitial(index, cl.key)
+	default:
+		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 	}
-	if e.opt.Initial == record.InitialAny {
-		p := &e.in.perKey[cl.key]
-		if p.initial == none || p.initial == c {
-			p.initial = c
-			e.readInitial(index, cl.key)
-			return
-		}
+}
+
+// becomesInitial tells whether the value can be, or is, what its key held at
+// first, where that is not declared: one value per key.
+func (e *Engine) becomesInitial(c cellID) bool {
+	p := &e.in.perKey[e.in.cells.At(c).key]
+	if p.initial == none {
+		p.initial = c
 	}
-	e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
+	return p.initial == c
 }
 
 // absent resolves a read of a value that no committed transaction wrote last.
@@ -339,22 +349,14 @@ func (e *Engine) absent(index uint32, c cellID) {
 	case o.inter == index:
 		e.readOwnLater(index, c)
 	case o.inter != none:
-		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns[o.inter].id)
+		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.inter).id)
 	case o.aborted != verdict.NoTxn:
 		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 	case !complete:
 		// An unseen writer, without any order; another read of the same value
 		// may have found another one's.
-	case e.opt.Initial == record.InitialAny:
-		p := &e.in.perKey[cl.key]
-		if p.initial == none {
-			p.initial = c
-		}
-		if p.initial == c {
-			e.readInitial(index, cl.key)
-		} else {
-			e.thinAir(index, c)
-		}
+	case e.opt.Initial == record.InitialAny && e.becomesInitial(c):
+		e.readInitial(index, cl.key)
 	default:
 		e.thinAir(index, c)
 	}
@@ -388,7 +390,7 @@ func (e *Engine) source(k version.Key, kind version.Kind) version.ID {
 
 // read tells the strands of a resolved read.
 func (e *Engine) read(index uint32, v version.ID) {
-	slot := e.in.txns[index].slot
+	slot := e.in.txns.At(index).slot
 	other, diverges := e.main.read(slot, v)
 	if diverges {
 		e.divergence(slot, e.main.tab.At(other).Writer, v)
@@ -484,7 +486,7 @@ func (e *Engine) closeOnline() {
 // closeBatch admits everything: with times in the order of their end, as a
 // stream would come; without, in bulk.
 func (e *Engine) closeBatch() {
-	n := len(e.in.txns)
+	n := e.in.txns.Len()
 	timed := e.opt.Clock != record.ClockIgnore && n > e.in.untimed
 	e.open(timed)
 	realTime := false
@@ -496,7 +498,7 @@ func (e *Engine) closeBatch() {
 		order[i] = uint32(i)
 	}
 	if realTime {
-		slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(e.in.txns[a].arrival, e.in.txns[b].arrival) })
+		slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(e.in.txns.At(a).arrival, e.in.txns.At(b).arrival) })
 	}
 	if realTime && e.allRealTime() {
 		for _, i := range order {
@@ -507,12 +509,12 @@ func (e *Engine) closeBatch() {
 			e.enter(i)
 		}
 		for _, i := range order {
-			for _, c := range e.in.slab(e.in.txns[i].writes) {
+			for _, c := range e.in.slab(e.in.txns.At(i).writes) {
 				e.write(i, c)
 			}
 		}
 		for _, i := range order {
-			for _, c := range e.in.slab(e.in.txns[i].reads) {
+			for _, c := range e.in.slab(e.in.txns.At(i).reads) {
 				e.resolve(i, c)
 			}
 		}

@@ -12,17 +12,15 @@ import (
 // writes. What one transaction breaks by itself (INT, own writes) is found
 // here.
 type intake struct {
-	keyOf    map[string]version.Key
-	keys     []string
-	ints     map[intValue]cellID
-	texts    map[otherValue]cellID
-	cells    paged.Vec[cell]
+	keyOf map[string]version.Key
+	keys  []string
+	values
 	rare     map[cellID]otherWriters
 	waiters  []waiter
 	freed    uint32 // list of waiters to use again
 	sessions map[string]uint32
 
-	txns    []txn            // committed, in the order of Step: "index"
+	txns    paged.Vec[txn]   // committed, in the order of Step: "index"
 	indexOf []uint32         // by TxnID: index, or none
 	cellIDs []cellID         // slab of reads and writes
 	key     []keyState       // by key: what the transaction at hand did to it
@@ -43,19 +41,9 @@ const none = version.None
 // cellID numbers the pairs of key and value that occur.
 type cellID = uint32
 
-type intValue struct {
-	key version.Key
-	num int64
-}
-
-type otherValue struct {
-	key  version.Key
-	kind record.ValueKind
-	text string
-}
-
 // cell is a value of a key: who wrote it, and who waits for it.
 type cell struct {
+	num     int64 // the value, if it is an integer
 	key     version.Key
 	final   uint32     // index of the committed transaction whose last write it is, or none
 	version version.ID // once a reader or writer has been admitted
@@ -70,6 +58,7 @@ const (
 	isNull cellFlags = 1 << iota
 	isZero
 	isList
+	isText    // not an integer
 	duplicate // several transactions' last write: not decided by its value
 	hasOthers // intake.otherWriters has more
 )
@@ -121,7 +110,7 @@ type txn struct {
 type span struct{ from, to uint32 }
 
 func newIntake() *intake {
-	return &intake{freed: none, rare: map[cellID]otherWriters{}, keyOf: map[string]version.Key{}, ints: map[intValue]cellID{}, texts: map[otherValue]cellID{},
+	return &intake{freed: none, rare: map[cellID]otherWriters{}, keyOf: map[string]version.Key{},
 		sessions: map[string]uint32{}, lastEnd: map[uint32]int64{}, lastTry: map[uint32]int64{}}
 }
 
@@ -135,33 +124,6 @@ func (in *intake) keyNumber(name string) version.Key {
 	in.key = append(in.key, keyState{})
 	in.perKey = append(in.perKey, keyProps{initial: none})
 	return k
-}
-
-func (in *intake) cellOf(k version.Key, v record.Value) cellID {
-	fresh := cellID(in.cells.Len())
-	if v.Kind == record.KindInt {
-		at := intValue{k, v.Num}
-		if c, ok := in.ints[at]; ok {
-			return c
-		}
-		in.ints[at] = fresh
-	} else {
-		at := otherValue{k, v.Kind, v.Text}
-		if c, ok := in.texts[at]; ok {
-			return c
-		}
-		in.texts[at] = fresh
-	}
-	var about cellFlags
-	switch {
-	case v.IsNull():
-		about = isNull
-	case v == record.Int(0):
-		about = isZero
-	case v.Kind == record.KindList:
-		about = isList
-	}
-	return in.cells.Push(cell{key: k, final: none, version: none, waiting: none, about: about})
 }
 
 // others are the writers of c that do not count as its writer.
@@ -340,7 +302,7 @@ func (in *intake) takeOther(t *record.Transaction, id verdict.TxnID) {
 
 // commit stores the transaction whose operations have been taken.
 func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32, arrival int64) uint32 {
-	index := uint32(len(in.txns))
+	index := uint32(in.txns.Len())
 	in.indexOf = append(in.indexOf, index)
 	x := txn{id: id, session: session, start: t.Start, end: t.End, arrival: arrival, timed: t.HasTimes, slot: none}
 	if x.timed {
@@ -385,6 +347,6 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 		in.cellIDs = append(in.cellIDs, st.writeID)
 	}
 	x.writes.to = uint32(len(in.cellIDs))
-	in.txns = append(in.txns, x)
+	in.txns.Push(x)
 	return index
 }

@@ -14,7 +14,7 @@ import (
 
 // readAnomaly reports a read that no level allows.
 func (e *Engine) readAnomaly(kind verdict.Kind, index uint32, c cellID, writer verdict.TxnID) {
-	reader := e.in.txns[index].id
+	reader := e.in.txns.At(index).id
 	key := e.in.keys[e.in.cells.At(c).key]
 	v := verdict.Violation{Kind: kind, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
@@ -39,7 +39,7 @@ func (e *Engine) reportRead(v verdict.Violation) {
 func (e *Engine) thinAir(index uint32, c cellID) {
 	cl := e.in.cells.At(c)
 	key := e.in.keys[cl.key]
-	reader := e.in.txns[index].id
+	reader := e.in.txns.At(index).id
 	v := verdict.Violation{Kind: verdict.ThinAirRead, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
 	if init := e.main.tab.InitialOf(cl.key); init != none && !e.knownInitial() {
@@ -53,7 +53,7 @@ func (e *Engine) thinAir(index uint32, c cellID) {
 
 func (e *Engine) knownInitial() bool { return e.opt.Initial != 0 }
 
-func (e *Engine) txnOf(s version.Slot) verdict.TxnID { return e.in.txns[e.slotTx[s]].id }
+func (e *Engine) txnOf(s version.Slot) verdict.TxnID { return e.in.txns.At(e.slotTx[s]).id }
 
 // divergence reports that slot and other read one version and both overwrote it
 // (MTC, Definition of DIVERGENCE): one of the updates is lost.
@@ -300,8 +300,8 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 			v.Evidence = append(v.Evidence, ex.Txn)
 		}
 	} else {
-		for i := range e.in.txns {
-			v.Evidence = append(v.Evidence, e.in.txns[i].id)
+		for i := range uint32(e.in.txns.Len()) {
+			v.Evidence = append(v.Evidence, e.in.txns.At(i).id)
 		}
 	}
 	e.tell(c, v)
@@ -399,7 +399,7 @@ func (e *Engine) reread(slots []version.Slot, c *check, reads, writes func(versi
 	sessions := map[uint32]uint32{}
 	versions := map[version.ID]version.ID{}
 	for _, old := range slots {
-		t := &e.in.txns[e.slotTx[old]]
+		t := e.in.txns.At(e.slotTx[old])
 		session, ok := sessions[t.session]
 		if !ok {
 			session = uint32(len(sessions))
@@ -467,7 +467,7 @@ func (e *Engine) retreat(c *check) {
 func (e *Engine) copy(c *check) *strand {
 	s := newStrand([]constraint.Config{e.config(c.split, c.timed && !c.noTimes, true)})
 	for slot, i := range e.slotTx {
-		t := &e.in.txns[i]
+		t := e.in.txns.At(i)
 		s.add(t.session, t.start, t.end, t.timed, e.main.ops[slot])
 	}
 	tab := &e.main.tab
