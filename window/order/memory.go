@@ -19,16 +19,19 @@ type memory struct {
 	limit    int
 }
 
-// table is an open-addressed hash table, at most three quarters full.
+// table is an open-addressed hash table, at most three quarters full. A byte of
+// each hash stands apart from the slots, as nearly every search finds nothing:
+// it then touches a byte array that fits a cache, not the slots.
 type table struct {
-	slots []slot // a power of two of them, or none
+	tags  []uint8 // 0: free
+	slots []slot  // as many: a power of two, or none
 	n     int
 }
 
-type slot struct {
-	id      uint64 // 0: free
-	content uint64
-}
+type slot struct{ id, content uint64 }
+
+// tag is the byte of id; its other bits choose the place.
+func tag(id uint64) uint8 { return uint8(id>>56) | 1 }
 
 // see looks t up and remembers it if it is new. Records without an ID are
 // always new. O(size of t).
@@ -36,25 +39,23 @@ func (m *memory) see(t *record.Transaction) Fate {
 	if t.ID == "" {
 		return Taken
 	}
-	id := xxhash.Sum64String(t.ID)
-	if id == 0 {
-		id = 1
-	}
-	content := hash(t)
-	if old := m.old.find(id); old != nil && old.id == id {
-		return again(old.content == content)
-	}
+	id, content := xxhash.Sum64String(t.ID), hash(t)
 	if 4*(m.cur.n+1) > 3*len(m.cur.slots) {
 		m.cur.grow()
 	}
-	at := m.cur.find(id)
-	if at.id == id {
-		return again(at.content == content)
+	if len(m.old.slots) > 0 {
+		if i, found := m.old.find(id); found {
+			return again(m.old.slots[i].content == content)
+		}
 	}
-	*at = slot{id, content}
+	i, found := m.cur.find(id)
+	if found {
+		return again(m.cur.slots[i].content == content)
+	}
+	m.cur.tags[i], m.cur.slots[i] = tag(id), slot{id, content}
 	if m.cur.n++; m.cur.n >= m.limit {
 		m.cur, m.old = m.old, m.cur
-		clear(m.cur.slots)
+		clear(m.cur.tags)
 		m.cur.n = 0
 	}
 	return Taken
@@ -67,26 +68,29 @@ func again(same bool) Fate {
 	return Contradiction
 }
 
-// find returns the slot of id, or the free one where it belongs; nil if the
-// table has no slots.
-func (t *table) find(id uint64) *slot {
-	if len(t.slots) == 0 {
-		return nil
-	}
-	mask := uint64(len(t.slots) - 1)
-	for i := id & mask; ; i = (i + 1) & mask {
-		if s := &t.slots[i]; s.id == id || s.id == 0 {
-			return s
+// find returns the index of id, or that of the free slot where it belongs.
+func (t *table) find(id uint64) (i uint64, found bool) {
+	want, mask := tag(id), uint64(len(t.tags)-1)
+	for i = id & mask; ; i = (i + 1) & mask {
+		switch t.tags[i] {
+		case 0:
+			return i, false
+		case want:
+			if t.slots[i].id == id {
+				return i, true
+			}
 		}
 	}
 }
 
 func (t *table) grow() {
-	old := t.slots
-	t.slots = make([]slot, max(64, 2*len(old)))
-	for _, s := range old {
-		if s.id != 0 {
-			*t.find(s.id) = s
+	old := *t
+	n := max(64, 2*len(old.slots))
+	t.tags, t.slots = make([]uint8, n), make([]slot, n)
+	for i, s := range old.slots {
+		if old.tags[i] != 0 {
+			at, _ := t.find(s.id)
+			t.tags[at], t.slots[at] = old.tags[i], s
 		}
 	}
 }

@@ -31,12 +31,12 @@ type Options struct {
 	// MaxBuffered bounds the records that wait. 0: no bound.
 	MaxBuffered int
 	// MaxRemembered bounds the IDs remembered against doubled input: at least
-	// the last MaxRemembered/2 and at most MaxRemembered, 16 to 43 bytes each.
+	// the last MaxRemembered/2 and at most MaxRemembered, 17 to 46 bytes each.
 	// It bounds idle sessions as well. 0 means DefaultRemembered.
 	MaxRemembered int
 }
 
-// DefaultRemembered is MaxRemembered where none is given; up to 32 MiB.
+// DefaultRemembered is MaxRemembered where none is given; up to 34 MiB.
 const DefaultRemembered = 1 << 20
 
 // Fate is what Add did with a record; a closed set.

@@ -103,7 +103,8 @@ func (o *Order) Add(n int, t *record.Transaction, arrival int64) Fate {
 		return f
 	}
 
-	it := item{txn: t, arrival: arrival, nth: o.counts.Added, place: place, partition: int32(n), next: nil32}
+	it := item{txn: t, arrival: arrival, nth: o.counts.Added, start: t.Start, timeless: !t.HasTimes,
+		place: place, partition: int32(n), next: nil32}
 	it.ahead = t.HasTimes && o.aheadOf(t.End, arrival)
 	if it.ahead {
 		o.counts.Ahead++
@@ -153,7 +154,7 @@ func (o *Order) aheadOf(end, arrival int64) bool {
 func (o *Order) enqueue(it item) {
 	s := o.sessions[it.txn.Session]
 	if s == nil {
-		s = &session{name: strings.Clone(it.txn.Session), head: nil32, tail: nil32, heap: -1,
+		s = &session{name: strings.Clone(it.txn.Session), head: nil32, tail: nil32,
 			maxSeq: math.MinInt64, lastKey: none, lastEnd: none}
 		o.sweep()
 		o.sessions[s.name] = s
@@ -174,15 +175,8 @@ func (o *Order) enqueue(it item) {
 	}
 	o.held++
 	o.push(s, i)
-	switch {
-	case s.heap < 0:
-		o.heads = append(o.heads, o.makeHead(s))
-		o.raise(len(o.heads) - 1)
-	case o.first(s) == i:
-		at := int(s.heap)
-		o.heads[at] = o.makeHead(s)
-		o.raise(at)
-		o.sink(int(s.heap))
+	if o.first(s) == i {
+		o.put(s)
 	}
 }
 
@@ -199,7 +193,7 @@ func (o *Order) Next() (Release, bool) {
 		return r, true
 	}
 	o.settle()
-	if len(o.heads) == 0 || (o.heads[0].key >= o.watermark && !o.flushed) {
+	if !o.top() || (o.heads[0].key >= o.watermark && !o.flushed) {
 		return Release{}, false
 	}
 	o.counts.Released++
@@ -208,7 +202,7 @@ func (o *Order) Next() (Release, bool) {
 
 // force hands out records early until the buffer holds no more than it may.
 func (o *Order) force() {
-	for o.held > o.maxBuffered {
+	for o.held > o.maxBuffered && o.top() {
 		if o.heads[0].key >= o.watermark {
 			o.watermark = add(o.heads[0].key, 1)
 			o.counts.Forced++
@@ -217,10 +211,9 @@ func (o *Order) force() {
 	}
 }
 
-// pop takes the first head out.
+// pop takes the item of the first head out; the head must not be stale.
 func (o *Order) pop() Release {
-	h := o.heads[0]
-	s := h.s
+	s, key := o.heads[0].s, o.heads[0].key
 	i := o.first(s)
 	it := o.items[i]
 	o.shift(s)
@@ -228,20 +221,14 @@ func (o *Order) pop() Release {
 	o.free = i
 	o.held--
 
-	r := o.release(s, &it, h.key)
+	r := o.release(s, &it, key)
 
-	if o.first(s) != nil32 {
-		o.heads[0] = o.makeHead(s)
-		o.sink(0)
+	if o.first(s) == nil32 {
+		o.drop()
 		return r
 	}
-	s.heap = -1
-	last := len(o.heads) - 1
-	o.heads[0] = o.heads[last]
-	o.heads[last] = head{}
-	if o.heads = o.heads[:last]; last > 0 {
-		o.sink(0)
-	}
+	o.heads[0] = o.makeHead(s)
+	o.sink()
 	return r
 }
 
@@ -315,7 +302,7 @@ func (o *Order) sweep() {
 // forget drops sessions of which nothing waits and that left before t.
 func (o *Order) forget(t int64) {
 	for name, s := range o.sessions {
-		if s.heap < 0 && s.lastKey < t {
+		if o.first(s) == nil32 && s.lastKey < t {
 			delete(o.sessions, name)
 		}
 	}

@@ -8,18 +8,20 @@ import (
 // many short queues cost no memory of their own, and what a burst took is used
 // again.
 type item struct {
-	txn     *record.Transaction
-	arrival int64
-	key     int64 // its own time in the order: end, or what stands for it
+	key   int64 // its own time in the order: end, or what stands for it
+	start int64 // as in txn, which has long left the caches when it is compared
 	// seq and nth are its place in the session: records without seq follow
 	// the greatest seq that came before them.
 	seq       int64
 	nth       int64 // counts all Adds
-	place     int64
-	partition int32
 	next      int32 // in the session's queue or the free list; -1 ends
+	partition int32
+	timeless  bool
 	late      bool
 	ahead     bool
+	place     int64
+	txn       *record.Transaction
+	arrival   int64
 }
 
 const nil32 = int32(-1)
@@ -28,12 +30,11 @@ const nil32 = int32(-1)
 type session struct {
 	name string
 	// Items in session order. Nearly all arrive so and are put at the tail.
-	head, tail int32
+	head, tail       int32
+	tailSeq, tailNth int64
 	// strays is a binary heap of those that arrived before a predecessor's
 	// place was filled: O(log n) however they come.
 	strays []int32
-	// heap is the session's index in Order.heads, -1 while nothing waits.
-	heap int32
 	// maxSeq is the greatest seq that arrived.
 	maxSeq int64
 	// What was handed out last: its key; the greatest trusted end; its seq.
@@ -56,13 +57,14 @@ func (o *Order) before(a, b int32) bool {
 // push puts item i into its session's queue. O(1) in session order, otherwise
 // O(log n).
 func (o *Order) push(s *session, i int32) {
-	if s.tail == nil32 {
-		s.head, s.tail = i, i
-		return
-	}
-	if !o.before(i, s.tail) {
-		o.items[s.tail].next = i
-		s.tail = i
+	it := &o.items[i]
+	if s.tail == nil32 || it.seq > s.tailSeq || (it.seq == s.tailSeq && it.nth > s.tailNth) {
+		if s.tail == nil32 {
+			s.head = i
+		} else {
+			o.items[s.tail].next = i
+		}
+		s.tail, s.tailSeq, s.tailNth = i, it.seq, it.nth
 		return
 	}
 	s.strays = append(s.strays, i)
@@ -115,42 +117,73 @@ func (o *Order) shift(s *session) {
 	}
 }
 
-// head is the first item of a session among those of all sessions. Invariant:
-// each session with items has exactly one head, and key is the greater of the
-// item's key and what the session has released: keys never fall in a session.
+// head stands for the first item of a session among those of all sessions.
+//
+// Invariant: each session with items has a head for its first item, whose key is
+// the greater of the item's key and what the session has released: keys never
+// fall in a session. Heads whose item is not its session's first, because a stray
+// went before it or because it has left by an equal head, are stale and skipped:
+// that is cheaper than to know where in the heap each session stands.
 type head struct {
 	key int64
 	// timeless heads come after those with times and are ordered by where they
 	// were; the others by start, then session.
-	timeless bool
 	start    int64
+	nth      int64 // of the item; no other item has it
 	s        *session
+	place    int64
+	where    int32 // partition
+	timeless bool
+}
+
+// put enters a head for the first item of s. O(log sessions).
+func (o *Order) put(s *session) {
+	o.heads = append(o.heads, o.makeHead(s))
+	o.raise(len(o.heads) - 1)
 }
 
 func (o *Order) makeHead(s *session) head {
-	i := o.first(s)
-	it := &o.items[i]
-	h := head{key: it.key, s: s, timeless: !it.txn.HasTimes, start: it.txn.Start}
-	h.key = max(h.key, s.lastKey)
-	return h
+	it := &o.items[o.first(s)]
+	return head{key: max(it.key, s.lastKey), start: it.start, nth: it.nth, s: s,
+		place: it.place, where: it.partition, timeless: it.timeless}
+}
+
+// top makes sure that the first head is not stale; false if nothing waits.
+func (o *Order) top() bool {
+	for len(o.heads) > 0 {
+		h := &o.heads[0]
+		if i := o.first(h.s); i != nil32 && o.items[i].nth == h.nth {
+			return true
+		}
+		o.drop()
+	}
+	return false
+}
+
+// drop takes the first head out.
+func (o *Order) drop() {
+	last := len(o.heads) - 1
+	o.heads[0] = o.heads[last]
+	o.heads[last] = head{}
+	if o.heads = o.heads[:last]; last > 0 {
+		o.sink()
+	}
 }
 
 // less orders heads: by key, start and session, or by key, partition and place
-// for records without times. It is total, because a session has one head.
-func (o *Order) less(a, b *head) bool {
+// for records without times. It is total among those that are not stale.
+func less(a, b *head) bool {
 	switch {
 	case a.key != b.key:
 		return a.key < b.key
 	case a.timeless != b.timeless:
 		return b.timeless
-	case !a.timeless && a.start != b.start:
-		return a.start < b.start
+	case a.timeless && a.where != b.where:
+		return a.where < b.where
 	case a.timeless:
-		x, y := &o.items[o.first(a.s)], &o.items[o.first(b.s)]
-		if x.partition != y.partition {
-			return x.partition < y.partition
-		}
-		return x.place < y.place
+		return a.place < b.place
+	case a.start != b.start:
+		return a.start < b.start
 	}
 	return a.s.name < b.s.name
 }
@@ -160,35 +193,31 @@ func (o *Order) raise(i int) {
 	h := o.heads[i]
 	for i > 0 {
 		up := (i - 1) / 2
-		if !o.less(&h, &o.heads[up]) {
+		if !less(&h, &o.heads[up]) {
 			break
 		}
 		o.heads[i] = o.heads[up]
-		o.heads[i].s.heap = int32(i)
 		i = up
 	}
 	o.heads[i] = h
-	h.s.heap = int32(i)
 }
 
-// sink moves the head at index i of the heap down to its place.
-func (o *Order) sink(i int) {
-	h := o.heads[i]
+// sink moves the first head of the heap down to its place.
+func (o *Order) sink() {
+	i, h := 0, o.heads[0]
 	for {
 		down := 2*i + 1
 		if down >= len(o.heads) {
 			break
 		}
-		if down+1 < len(o.heads) && o.less(&o.heads[down+1], &o.heads[down]) {
+		if down+1 < len(o.heads) && less(&o.heads[down+1], &o.heads[down]) {
 			down++
 		}
-		if !o.less(&o.heads[down], &h) {
+		if !less(&o.heads[down], &h) {
 			break
 		}
 		o.heads[i] = o.heads[down]
-		o.heads[i].s.heap = int32(i)
 		i = down
 	}
 	o.heads[i] = h
-	h.s.heap = int32(i)
 }
