@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -145,8 +146,12 @@ func (k *Kafka) setDefaults()   { k.Start = Start{At: StartStored} }
 func (f *File) setDefaults()    { f.Follow = true }
 func (w *Webhook) setDefaults() { w.Format = "generic" }
 
-// Levels that this version decides.
-var supported = []verdict.Level{verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER}
-
-// SupportedLevels lists the levels that this version decides, weakest first.
-func SupportedLevels() []verdict.Level { return append([]verdict.Level(nil), supported...) }
+// supported are the levels that the engine has, weakest first.
+var supported = func() (out []verdict.Level) {
+	for _, l := range verdict.Levels() {
+		if incremental.Supported(l) {
+			out = append(out, l)
+		}
+	}
+	return out
+}()

@@ -31,9 +31,14 @@ or configuration, 3 undecided, 4 the environment failed.`,
 		return unusablef("%w\nsee %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		newVersion(),
-		newConfig(),
+		newDemo(),
+		newRun(),
+		newCheck(),
+		newGenerate(),
+		newReplay(),
 		newDeadLetters(),
+		newConfig(),
+		newVersion(),
 	)
 	return root
 }

@@ -47,9 +47,9 @@ func (a Assumptions) Header() record.Header {
 	return record.Header{Initial: &a.Initial, Sessions: &a.Sessions, Clock: &a.Clock, Coverage: &a.Coverage, MaxSkew: &a.MaxSkew}
 }
 
-// Supported lists the levels that the engine decides.
+// Supported lists the levels that the engine decides, weakest first.
 func Supported() []verdict.Level {
-	return []verdict.Level{verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER}
+	return slices.DeleteFunc(verdict.Levels(), func(l verdict.Level) bool { return !incremental.Supported(l) })
 }
 
 // Levels applies the clock to what is asked: under enforce, si is read as
@@ -58,7 +58,7 @@ func Supported() []verdict.Level {
 func Levels(ask []verdict.Level, clock record.Clock) ([]verdict.Level, error) {
 	var out []verdict.Level
 	for _, l := range ask {
-		if !slices.Contains(Supported(), l) {
+		if !incremental.Supported(l) {
 			return nil, fmt.Errorf("level %s is not in this version, which has si, strong-si, ser and sser", l)
 		}
 		realTime := l == verdict.StrongSI || l == verdict.SSER

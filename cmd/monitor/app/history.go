@@ -1,0 +1,193 @@
+package app
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/order"
+)
+
+// history is what the loop keeps of one `db`: its order, its engine and the
+// records that evidence may need.
+type history struct {
+	db     string
+	assume judge.Assumptions
+	levels []verdict.Level
+	config *config.Config
+
+	order  *order.Order
+	engine *incremental.Engine
+	// records[i] is the transaction that the engine calls i.
+	records []*record.Transaction
+
+	// adds counts the records given to the order, by partition, as it does.
+	adds map[int]int64
+	// open holds the tickets of records that the order holds; judged those that
+	// the engine has, in the order it got them; judged[:spent] are done with.
+	open   map[place]uint64
+	judged []judged
+	spent  int
+
+	totals  totals
+	counted order.Counts // what the metrics have of the order's counts
+}
+
+// place is where a record came from, as the order counts.
+type place struct {
+	partition int
+	nth       int64
+}
+
+// judged is a record that the engine has. It need not be read again once the
+// watermark is past until.
+type judged struct {
+	partition int
+	ticket    uint64
+	until     int64
+}
+
+// totals are counted for the report of --until-end only: the sets grow with the
+// stream.
+type totals struct {
+	transactions, operations int
+	sessions, keys           map[string]struct{}
+	seconds                  float64
+}
+
+func newHistory(db string, c *config.Config, coverage record.Coverage, partitions []int, aheadMax time.Duration, untilEnd bool) (*history, error) {
+	levels, err := judge.Levels(c.Levels, c.Clock)
+	if err != nil {
+		return nil, err
+	}
+	h := &history{
+		db:     db,
+		levels: levels,
+		config: c,
+		assume: judge.Assumptions{Clock: c.Clock, Coverage: coverage, MaxSkew: int64(c.Window.MaxSkew)},
+		order: order.New(order.Options{
+			Partitions:     partitions,
+			Lateness:       c.Window.Lateness,
+			MaxSkew:        c.Window.MaxSkew,
+			MaxTransaction: c.Window.MaxTransaction,
+			IdleAfter:      c.Window.IdleAfter,
+			MaxAhead:       aheadMax,
+			MaxBuffered:    c.Window.MaxTransactions,
+		}),
+		adds: map[int]int64{},
+		open: map[place]uint64{},
+	}
+	if untilEnd {
+		h.totals.sessions, h.totals.keys = map[string]struct{}{}, map[string]struct{}{}
+	}
+	h.restart()
+	return h, nil
+}
+
+// restart begins with an engine that knows nothing yet.
+func (h *history) restart() {
+	o := h.assume.Options(h.levels, 0, h.config.Solver.Conflicts)
+	o.Online = true
+	o.MaxTransaction = int64(h.config.Window.MaxTransaction)
+	h.engine = incremental.New(o)
+	h.records = nil
+}
+
+// add takes in a record. Unless it is taken, its ticket can be finished.
+func (h *history) add(partition int, ticket uint64, t *record.Transaction, arrival int64) order.Fate {
+	at := place{partition, h.adds[partition]}
+	h.adds[partition]++
+	fate := h.order.Add(partition, t, arrival)
+	if fate == order.Taken || fate == order.Late {
+		h.open[at] = ticket
+	}
+	return fate
+}
+
+// release gives the engine what the order hands out, and tells each record to
+// seen.
+func (h *history) release(seen func(order.Release)) {
+	horizon := int64(h.config.Window.MaxTransaction + h.config.Window.MaxSkew)
+	for {
+		r, ok := h.order.Next()
+		if !ok {
+			return
+		}
+		if id := h.engine.Step(r.Txn, r.Arrival); int(id) != len(h.records) {
+			panic(fmt.Sprintf("app: can't happen, because the engine counts from 0: transaction %d is called %d", len(h.records), id))
+		}
+		h.records = append(h.records, r.Txn)
+		from := place{r.Partition, r.Place}
+		h.judged = append(h.judged, judged{r.Partition, h.open[from], saturated(h.order.Watermark(), horizon)})
+		delete(h.open, from)
+		h.count(r.Txn)
+		seen(r)
+	}
+}
+
+func (h *history) count(t *record.Transaction) {
+	if h.totals.sessions == nil {
+		return
+	}
+	h.totals.transactions++
+	h.totals.operations += len(t.Ops)
+	h.totals.sessions[t.Session] = struct{}{}
+	for _, op := range t.Ops {
+		h.totals.keys[op.Key] = struct{}{}
+	}
+}
+
+// settle calls finish for each record that a restart need not read again.
+func (h *history) settle(finish func(partition int, ticket uint64)) {
+	w := h.order.Watermark()
+	for h.spent < len(h.judged) && h.judged[h.spent].until < w {
+		finish(h.judged[h.spent].partition, h.judged[h.spent].ticket)
+		h.spent++
+	}
+	if h.spent >= len(h.judged)-h.spent {
+		h.judged = append(h.judged[:0], h.judged[h.spent:]...)
+		h.spent = 0
+	}
+}
+
+// settleAll is settle at the end of the input: nothing has to be read again.
+func (h *history) settleAll(finish func(partition int, ticket uint64)) {
+	for _, j := range h.judged[h.spent:] {
+		finish(j.partition, j.ticket)
+	}
+	h.judged, h.spent = nil, 0
+}
+
+// lose says that a write of this history may have been missed. From now on
+// absence proves nothing: a complete coverage becomes partial, with an engine
+// that begins anew, for what the old one concludes from now on may be wrong. It
+// tells whether that was so.
+func (h *history) lose() bool {
+	if h.assume.Coverage == record.CoveragePartial {
+		return false
+	}
+	h.assume.Coverage = record.CoveragePartial
+	h.restart()
+	return true
+}
+
+// lookup finds the record of a transaction.
+func (h *history) lookup(id verdict.TxnID) (*record.Transaction, bool) {
+	if int(id) >= len(h.records) {
+		return nil, false
+	}
+	return h.records[id], true
+}
+
+// saturated is t + d, at most the greatest time there is.
+func saturated(t, d int64) int64 {
+	if s := t + d; s >= t {
+		return s
+	}
+	return math.MaxInt64
+}

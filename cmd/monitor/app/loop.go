@@ -1,0 +1,389 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
+	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/window/order"
+	"github.com/isowatch/isowatch/window/store"
+)
+
+// loop is the state of the one goroutine that owns orders and engines.
+type loop struct {
+	*App
+	partitions []int // that are read
+	// complete: every write since the initial state can still be said to be
+	// seen, as far as the input as a whole goes.
+	complete  bool
+	histories map[string]*history
+	order     []*history // by name: the order in which they are worked on
+	progress  map[int]*progress
+	seen      map[int]int64 // by partition, what was counted before this start
+
+	// What the next commit makes durable.
+	letters []store.DeadLetter
+	alerts  map[string]alerts.Alert // by id
+	moved   bool                    // some offset has
+
+	told map[string]bool // causes that were logged
+}
+
+// lettersMax is how many dead letters wait for a commit at most: their bytes
+// are held in memory.
+const lettersMax = 64
+
+// take works on one batch.
+func (l *loop) take(ctx context.Context, in input, now int64) error {
+	p := l.progress[in.partition]
+	if p == nil {
+		p = &progress{}
+		l.progress[in.partition] = p
+	}
+	l.metrics.bytes.Add(float64(in.bytes))
+	l.metrics.sourceLag.WithLabelValues(strconv.Itoa(in.partition)).Set(float64(in.lag))
+	for _, g := range in.gaps {
+		l.gap(g)
+	}
+	latest := int64(0)
+	for i := range in.items {
+		it := &in.items[i]
+		again := it.pos.Offset < l.seen[in.partition]
+		if !again {
+			l.metrics.records.Inc()
+		}
+		ticket := p.read(it.pos.Offset)
+		if it.rejected != nil {
+			p.finish(ticket)
+			l.reject(it.rejected, it.value, it.size, again, now)
+			l.lose(nil, "a record could not be used")
+		} else {
+			latest = max(latest, l.add(in.partition, ticket, it, again, now))
+		}
+		if len(l.letters) >= lettersMax {
+			if err := l.commit(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if len(l.order) > 1 {
+		for _, h := range l.order {
+			h.order.Observe(in.partition, latest)
+		}
+	}
+	if in.caughtUp {
+		for _, h := range l.order {
+			h.order.CaughtUp(in.partition, now)
+		}
+	}
+	p.advance(in.next)
+	l.moved = true
+	l.release()
+	return nil
+}
+
+// add gives a record to its history and returns the time that it reaches.
+func (l *loop) add(partition int, ticket uint64, it *item, again bool, now int64) int64 {
+	h, err := l.history(it.txn.DB)
+	if err != nil {
+		panic(fmt.Sprintf("app: can't happen, because New made the same checks: %v", err))
+	}
+	arrival := it.arrival
+	if arrival == 0 {
+		arrival = now
+	}
+	switch h.add(partition, ticket, &it.txn, arrival) {
+	case order.Duplicate:
+		l.progress[partition].finish(ticket)
+	case order.Contradiction:
+		l.progress[partition].finish(ticket)
+		e := reject.In("id", reject.DuplicateID, "another record has the id %q and other content", it.txn.ID).At(it.pos)
+		l.reject(e, l.encode(&it.txn), it.size, again, now)
+		l.lose(h, "two records have the same id")
+	}
+	if it.txn.HasTimes {
+		return min(it.txn.End, saturated(arrival, int64(l.aheadMax)))
+	}
+	return arrival
+}
+
+// history finds or makes the history of a db.
+func (l *loop) history(db string) (*history, error) {
+	if h := l.histories[db]; h != nil {
+		return h, nil
+	}
+	coverage := l.cfg.Coverage
+	if !l.complete {
+		coverage = record.CoveragePartial
+	}
+	h, err := newHistory(db, l.cfg, coverage, l.partitions, l.aheadMax, l.untilEnd)
+	if err != nil {
+		return nil, err
+	}
+	l.histories[db] = h
+	l.order = append(l.order, h)
+	slices.SortFunc(l.order, func(a, b *history) int { return strings.Compare(a.db, b.db) })
+	l.metrics.setComplete(h)
+	l.log.Info().Str("db", db).Strs("levels", levelNames(h.levels)).Stringer("coverage", coverage).Msg("watching")
+	return h, nil
+}
+
+// reject makes a dead letter, unless one was made before the last restart.
+func (l *loop) reject(e *reject.Error, value []byte, size int64, again bool, now int64) {
+	if again {
+		return
+	}
+	l.metrics.rejected.WithLabelValues(e.Reason.String()).Inc()
+	if l.once("reject " + e.Reason.String()) {
+		l.log.Warn().Str("reason", e.Reason.String()).Stringer("at", e.Pos).Str("field", e.Field).Str("detail", e.Detail).
+			Msg("record set aside; more of this reason are counted, and listed by monitor dead-letters")
+	}
+	detail := e.Detail
+	if e.Field != "" {
+		detail = "field " + e.Field + ": " + detail
+	}
+	l.letters = append(l.letters, store.DeadLetter{Pos: e.Pos, Reason: e.Reason.String(), Detail: detail, Time: now, Value: value, Size: int(size)})
+}
+
+// gap reports a hole in the input.
+func (l *loop) gap(g source.Gap) {
+	l.metrics.gaps.WithLabelValues(gapOffset).Inc()
+	l.metrics.missing.WithLabelValues(gapOffset).Add(float64(g.To - g.From))
+	l.log.Warn().Str("source", g.Source).Int("partition", g.Partition).Int64("from", g.From).Int64("to", g.To).Str("why", g.Why).
+		Msg("records are missing and will never be seen")
+	l.lose(nil, "records are missing")
+}
+
+// lose turns a complete coverage to partial, of one history or of all.
+func (l *loop) lose(h *history, why string) {
+	hit := l.order
+	if h != nil {
+		hit = []*history{h}
+	} else {
+		l.complete = false
+	}
+	for _, h := range hit {
+		if h.lose() {
+			l.metrics.setComplete(h)
+			l.log.Warn().Str("db", h.db).Str("why", why).Msg("coverage is partial from now on: what nobody is seen to have written may have been written by the missing")
+		}
+	}
+}
+
+// once tells whether a cause has not been told yet.
+func (l *loop) once(cause string) bool {
+	if l.told[cause] {
+		return false
+	}
+	l.told[cause] = true
+	return true
+}
+
+// release moves what is due from the orders to the engines.
+func (l *loop) release() {
+	for _, h := range l.order {
+		began := time.Now()
+		lost := ""
+		h.release(func(r order.Release) {
+			l.metrics.transactions.WithLabelValues(h.db, r.Txn.Status.String()).Inc()
+			if g := r.Gap; g != nil {
+				lost = "a session has a hole"
+				if l.once("gap " + h.db) {
+					l.log.Warn().Str("db", h.db).Str("session", g.Session).Int64("from", g.From).Int64("to", g.To).
+						Msg("a session's records are missing; more are counted")
+				}
+			}
+			if r.Late {
+				lost = "a record came late"
+				if l.once("late " + h.db) {
+					l.log.Warn().Str("db", h.db).Str("id", r.Txn.ID).
+						Msg("a record came later than window.lateness allows; more are counted")
+				}
+			}
+		})
+		if lost != "" {
+			l.lose(h, lost)
+		}
+		l.metrics.addOrder(h)
+		l.spend(h, workStep, began)
+	}
+}
+
+// The kinds of work in isowatch_engine_seconds.
+const (
+	workStep  = "step"
+	workSolve = "solve"
+	workAlert = "alert"
+)
+
+func (l *loop) spend(h *history, work string, began time.Time) {
+	took := time.Since(began).Seconds()
+	h.totals.seconds += took
+	l.metrics.phase.WithLabelValues(work).Observe(took)
+}
+
+// tick lets time pass: what is due is released, what is open decided, and all
+// that came of it made durable.
+func (l *loop) tick(ctx context.Context, now int64) error {
+	for _, h := range l.order {
+		h.order.Advance(now)
+	}
+	l.release()
+	for _, h := range l.order {
+		began := time.Now()
+		out := h.engine.Tick(h.order.Watermark())
+		l.spend(h, workSolve, began)
+		if err := l.raise(ctx, h, out.Violations, now); err != nil {
+			return err
+		}
+		h.settle(func(partition int, ticket uint64) { l.progress[partition].finish(ticket) })
+	}
+	return l.commit(ctx)
+}
+
+// end is the last tick: the input is over.
+func (l *loop) end(ctx context.Context, now int64) error {
+	for _, h := range l.order {
+		h.order.Flush()
+	}
+	l.release()
+	for _, h := range l.order {
+		began := time.Now()
+		out := h.engine.Tick(math.MaxInt64) // no record at all will come
+		l.spend(h, workSolve, began)
+		if err := l.raise(ctx, h, out.Violations, now); err != nil {
+			return err
+		}
+		began = time.Now()
+		results := h.engine.Close()
+		l.spend(h, workSolve, began)
+		l.reports = append(l.reports, l.report(h, results))
+		h.settleAll(func(partition int, ticket uint64) { l.progress[partition].finish(ticket) })
+	}
+	l.moved = true
+	return l.commit(ctx)
+}
+
+// anomaliesMax is how many anomalies a report of --until-end shows per level; all
+// of them are alerts.
+const anomaliesMax = 10
+
+// report is what --until-end says of a history.
+func (l *loop) report(h *history, results []verdict.Result) report.History {
+	out := report.History{File: l.name, Format: "isowatch", DB: h.db, Transactions: h.totals.transactions, Operations: h.totals.operations,
+		Sessions: len(h.totals.sessions), Keys: len(h.totals.keys), Results: []report.Result{}}
+	for _, v := range results {
+		v.Violations = v.Violations[:min(len(v.Violations), anomaliesMax)]
+		r := judge.Result(h.db, v, h.assume, h.lookup)
+		r.Seconds = h.totals.seconds
+		r.Stats.PeakBytes = judge.PeakBytes()
+		if h.assume.Coverage == record.CoveragePartial && l.cfg.Coverage == record.CoverageComplete {
+			r.Notes = append(r.Notes, "coverage was partial: records were missing, or the input was not read from its beginning")
+		}
+		out.Results = append(out.Results, r)
+	}
+	out.Conclude()
+	return out
+}
+
+// raise makes alerts of violations. One that was raised before, also before a
+// restart, is the same alert found once more.
+func (l *loop) raise(ctx context.Context, h *history, vs []verdict.Violation, now int64) error {
+	if len(vs) == 0 {
+		return nil
+	}
+	defer l.spend(h, workAlert, time.Now())
+	in := h.assume.Context(h.db, l.cfg.Levels, h.lookup)
+	in.Now = now
+	for _, v := range vs {
+		l.metrics.violations.WithLabelValues(h.db, v.Level.String()).Inc()
+		a, err := alerts.New(v, in)
+		if err != nil {
+			l.metrics.unproved.Inc()
+			l.log.Error().Err(err).Str("db", h.db).Str("id", a.ID).Msg("an alert's evidence is incomplete")
+		}
+		old, known, err := l.known(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		if known {
+			a = old.Again(now)
+		} else {
+			l.metrics.alerts.WithLabelValues(h.db, a.Name).Inc()
+			l.log.Warn().Str("db", h.db).Str("id", a.ID).Str("level", a.Level).Str("name", a.Name).Msg(a.Summary)
+		}
+		l.alerts[a.ID] = a
+	}
+	return nil
+}
+
+// known finds an alert that was raised before.
+func (l *loop) known(ctx context.Context, id string) (alerts.Alert, bool, error) {
+	if a, ok := l.alerts[id]; ok {
+		return a, true, nil
+	}
+	has, err := l.store.HasAlert(ctx, id)
+	if err != nil || !has {
+		return alerts.Alert{}, false, l.storeError(err)
+	}
+	var old alerts.Alert
+	found := false
+	err = l.store.Alerts(ctx, func(s store.Alert) bool {
+		if s.ID == id {
+			old, err = alerts.Parse(s.Body)
+			found = err == nil
+		}
+		return s.ID != id
+	})
+	return old, found, l.storeError(err)
+}
+
+// storeError says which store failed.
+func (l *loop) storeError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("store %s: %w", l.cfg.Store.Path, err)
+}
+
+// seenSuffix marks the store's source under which the seen offsets are kept.
+const seenSuffix = " seen"
+
+// commit makes durable what has come about.
+func (l *loop) commit(ctx context.Context) error {
+	if !l.moved && len(l.letters) == 0 && len(l.alerts) == 0 {
+		return nil
+	}
+	resume, seen := map[int]int64{}, map[int]int64{}
+	for n, p := range l.progress {
+		resume[n], seen[n] = p.resume(), max(p.next, l.seen[n])
+	}
+	c := store.Commit{
+		Offsets:     map[string]map[int]int64{l.name: resume, l.name + seenSuffix: seen},
+		DeadLetters: l.letters,
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.alerts)) {
+		c.Alerts = append(c.Alerts, store.Alert{ID: id, Body: l.alerts[id].JSON()})
+	}
+	if err := l.store.Commit(ctx, c); err != nil {
+		return l.storeError(err)
+	}
+	if len(c.Alerts) > 0 {
+		l.deliveries.wake()
+	}
+	l.letters, l.moved = nil, false
+	clear(l.alerts)
+	return nil
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isowatch/isowatch/cmd/monitor/feed"
+	"github.com/isowatch/isowatch/ingest/history"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/source/kafka"
+)
+
+func newReplay() *cobra.Command {
+	var (
+		brokers    []string
+		topic      string
+		partitions int
+		pace       feed.Pace
+		format     string
+		quiet      bool
+	)
+	command := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Send a history file into a Kafka topic",
+		Long: `Sends the records of a history to a Kafka topic, keyed by session, as a recorder
+would have. A topic that does not exist is created. FILE is in any format that check
+reads; - is standard input.
+
+What the file's header states is not sent: a topic has no header. Give the same to the
+configuration of run.`,
+		Example: "  monitor replay h.jsonl --brokers 127.0.0.1:9092 --topic transactions --rate 5000",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(brokers) == 0 || topic == "":
+				return unusablef("--brokers and --topic are needed")
+			case partitions < 1:
+				return unusablef("--partitions: must be at least 1")
+			case pace.PerSecond < 0:
+				return unusablef("--rate: must not be negative")
+			}
+			bar := newProgress(cmd.ErrOrStderr(), quiet)
+			defer bar.finish()
+			bar.phase("reading "+args[0], 0)
+			hs, err := history.Open(args[0], history.Options{Format: format})
+			if err != nil {
+				return unusable(err)
+			}
+			txns := inOrder(hs)
+			ctx := cmd.Context()
+			bar.phase("connecting to "+strings.Join(brokers, ", "), 0)
+			producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: kafka.Connection{Brokers: brokers}, Topic: topic,
+				Partitions: partitions, OnRetry: firstOnly(cmd.ErrOrStderr(), quiet)})
+			if err != nil {
+				return runFailure(err)
+			}
+			bar.phase("sending", int64(len(txns)))
+			sent := 0
+			err = feed.Replay(ctx, producer, from(txns), pace, func(n int) { sent += n; bar.add(int64(n)) })
+			err = errors.Join(err, producer.Close())
+			bar.finish()
+			if errors.Is(err, context.Canceled) {
+				return environment(fmt.Errorf("stopped after %d of %d records", sent, len(txns)))
+			}
+			if err != nil {
+				return runFailure(fmt.Errorf("after %d of %d records: %w", sent, len(txns), err))
+			}
+			if !quiet {
+				fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %d records sent to %s\n", sent, topic)
+			}
+			return nil
+		},
+	}
+	f := command.Flags()
+	f.StringSliceVar(&brokers, "brokers", nil, "host:port of brokers, comma-separated")
+	f.StringVar(&topic, "topic", "", "the topic")
+	f.IntVar(&partitions, "partitions", 4, "of the topic if it is created")
+	f.Float64Var(&pace.PerSecond, "rate", 0, "records per second; 0: as fast as the brokers take them")
+	f.BoolVar(&pace.Recorded, "pace", false, "at the pace of the records' own times")
+	f.StringVar(&format, "format", history.Auto, "format of the file, as check has it")
+	f.BoolVarP(&quiet, "quiet", "q", false, "no progress and no words")
+	command.MarkFlagsMutuallyExclusive("rate", "pace")
+	return command
+}
+
+// inOrder joins the histories of a file. One is sent as it stands; several are
+// merged by end, if all their records have times, as they would have been
+// recorded.
+func inOrder(hs []history.History) []record.Transaction {
+	if len(hs) == 1 {
+		return hs[0].Transactions
+	}
+	var out []record.Transaction
+	timed := true
+	for i := range hs {
+		for _, t := range hs[i].Transactions {
+			timed = timed && t.HasTimes
+		}
+		out = append(out, hs[i].Transactions...)
+	}
+	if timed {
+		slices.SortStableFunc(out, func(a, b record.Transaction) int { return cmp.Compare(a.End, b.End) })
+	}
+	return out
+}
+
+// from hands out transactions one by one.
+func from(txns []record.Transaction) func() (record.Transaction, error) {
+	i := 0
+	return func() (record.Transaction, error) {
+		if i == len(txns) {
+			return record.Transaction{}, io.EOF
+		}
+		i++
+		return txns[i-1], nil
+	}
+}
+
+// firstOnly tells the first failure to connect; the same ones follow.
+func firstOnly(w io.Writer, quiet bool) func(error) {
+	told := quiet
+	return func(err error) {
+		if !told {
+			told = true
+			fmt.Fprintf(w, "monitor: %v; trying again until it works\n", err)
+		}
+	}
+}
