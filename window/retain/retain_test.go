@@ -104,7 +104,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{0, 1, 'd', 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, block []byte) {
 		txns, err := decode(block, "d")
-		if err != nil {
+		if err != nil || len(txns) == 0 {
 			return
 		}
 		if len(txns) > len(block) {
@@ -115,7 +115,7 @@ func FuzzDecode(f *testing.F) {
 			e.add(&txns[i])
 		}
 		again, err := decode(e.buf, "d")
-		if err != nil || (len(txns) > 0 && !reflect.DeepEqual(txns, again)) {
+		if err != nil || !reflect.DeepEqual(txns, again) {
 			t.Fatalf("%+v read again as %+v, %v", txns, again, err)
 		}
 	})
