@@ -1,12 +1,16 @@
 package incremental_test
 
 import (
+	"cmp"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -57,5 +61,34 @@ func BenchmarkOnline(b *testing.B) {
 			}
 			b.ReportMetric(float64(len(h)*b.N)/b.Elapsed().Seconds(), "txn/s")
 		})
+	}
+}
+
+// PolySI's own histories of 10,000 transactions, without times; the corpus is
+// not part of a clone.
+func BenchmarkPolySI(b *testing.B) {
+	dir := cmp.Or(os.Getenv("ISOWATCH_CORPUS"), filepath.Join("..", "..", "shared", "corpus"))
+	for _, share := range []string{"0.3", "0.5", "0.95"} {
+		path := filepath.Join(dir, "polysi", "fig8_9_10-25_400_8_10000_"+share+"_uniform-hist-00000.bincode.gz")
+		if _, err := os.Stat(path); err != nil {
+			b.Skipf("no corpus: %v; set ISOWATCH_CORPUS", err)
+		}
+		hs, err := history.Open(path, history.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, level := range []verdict.Level{verdict.SI, verdict.SER} {
+			b.Run(share+"/"+level.String(), func(b *testing.B) {
+				for b.Loop() {
+					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: *hs[0].Header.Initial})
+					for i := range hs[0].Transactions {
+						e.Step(&hs[0].Transactions[i], 0)
+					}
+					if r := e.Close(); r[0].Outcome != verdict.Satisfied {
+						b.Fatal(r[0].Outcome)
+					}
+				}
+			})
+		}
 	}
 }

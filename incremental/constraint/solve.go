@@ -1,6 +1,7 @@
 package constraint
 
 import (
+	"cmp"
 	"container/heap"
 	"slices"
 
@@ -133,12 +134,20 @@ func (p *Polygraph) contract(alive []uint32) *contracted {
 		c.place[v] = int32(i)
 	}
 	// Variables in the order of time, so that decisions follow it.
-	ids := slices.Clone(alive)
-	first := func(id uint32) int32 {
-		pr := p.pairs[id]
-		return min(c.at(p.commit(p.writer(p.tab.Tail(pr.a)))), c.at(p.commit(p.writer(p.tab.Tail(pr.b)))))
+	type dated struct {
+		at int32
+		id uint32
 	}
-	slices.SortStableFunc(ids, func(x, y uint32) int { return int(first(x) - first(y)) })
+	byTime := make([]dated, len(alive))
+	for i, id := range alive {
+		pr := p.pairs[id]
+		byTime[i] = dated{min(c.at(p.commit(p.writer(p.tab.Tail(pr.a)))), c.at(p.commit(p.writer(p.tab.Tail(pr.b))))), id}
+	}
+	slices.SortFunc(byTime, func(x, y dated) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.id, y.id)) })
+	ids := make([]uint32, len(alive))
+	for i, d := range byTime {
+		ids[i] = d.id
+	}
 	c.ids = ids
 	c.theory = acyclic.New(order, fixed, 2*len(ids))
 	for v, id := range ids {
