@@ -24,6 +24,7 @@ import (
 type Broker struct {
 	java, libs, dir  string
 	port, controller int
+	secured          int      // port of the SASL listener
 	args             []string // further lines of server.properties
 
 	cmd *exec.Cmd
@@ -62,11 +63,11 @@ func prepare(ctx context.Context, dir string, settings []string) (*Broker, error
 	if b.libs, err = install(ctx); err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(2)
+	ports, err := freePorts(3)
 	if err != nil {
 		return nil, err
 	}
-	b.port, b.controller = ports[0], ports[1]
+	b.port, b.controller, b.secured = ports[0], ports[1], ports[2]
 	logging, err := files.ReadFile("log4j2.yaml")
 	if err != nil {
 		return nil, err
@@ -76,7 +77,9 @@ func prepare(ctx context.Context, dir string, settings []string) (*Broker, error
 		return nil, err
 	}
 	format := b.command(ctx, "kafka.tools.StorageTool", "format", "--standalone",
-		"--cluster-id", "aXNvd2F0Y2gtdGVzdC0wMQ", "--config", b.path("server.properties"))
+		"--cluster-id", "aXNvd2F0Y2gtdGVzdC0wMQ", "--config", b.path("server.properties"),
+		"--add-scram", "SCRAM-SHA-256=[name="+User+",password="+Password+"]",
+		"--add-scram", "SCRAM-SHA-512=[name="+User+",password="+Password+"]")
 	if out, err := format.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("formatting Kafka's storage: %w: %s", err, out)
 	}
@@ -92,8 +95,17 @@ func (b *Broker) properties() string {
 		"process.roles=broker,controller",
 		"node.id=1",
 		fmt.Sprintf("controller.quorum.bootstrap.servers=127.0.0.1:%d", b.controller),
-		fmt.Sprintf("listeners=PLAINTEXT://127.0.0.1:%d,CONTROLLER://127.0.0.1:%d", b.port, b.controller),
+		fmt.Sprintf("listeners=PLAINTEXT://127.0.0.1:%d,SECURED://127.0.0.1:%d,CONTROLLER://127.0.0.1:%d", b.port, b.secured, b.controller),
+		"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SECURED:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"inter.broker.listener.name=PLAINTEXT",
 		"controller.listener.names=CONTROLLER",
+		"sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+		"listener.name.secured.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required" +
+			" user_" + User + "=\"" + Password + "\" user_" + Stranger + "=\"" + Password + "\";",
+		"listener.name.secured.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;",
+		"listener.name.secured.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;",
+		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+		"super.users=User:ANONYMOUS;User:" + User,
 		"log.dirs=" + b.path("data"),
 		"auto.create.topics.enable=false",
 		"offsets.topic.replication.factor=1",
@@ -126,7 +138,21 @@ func (b *Broker) command(ctx context.Context, class string, args ...string) *exe
 	return cmd
 }
 
-// Addr is the broker's host:port. It stays the same over restarts.
+// The users of the secured listener. User, with PLAIN and SCRAM, may do
+// everything; Stranger, with PLAIN, nothing.
+const (
+	User     = "watcher"
+	Stranger = "stranger"
+	Password = "secret"
+)
+
+// SecuredAddr is the host:port of a listener that asks for SASL, without TLS.
+func (b *Broker) SecuredAddr() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.secured))
+}
+
+// Addr is the broker's host:port, where everybody may do everything. It stays
+// the same over restarts.
 func (b *Broker) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)) }
 
 // Restart starts the broker on its data directory and returns when it answers.

@@ -79,6 +79,22 @@ func tlsFault(err error, withTLS bool) (what, do string) {
 	return "", ""
 }
 
+// explain adds to a failure what its cause may be, where the error alone does
+// not say it: a broker that does not understand the first bytes hangs up.
+func (o *Options) explain(err error) error {
+	if !hungUp(err) {
+		return err
+	}
+	tls, sasl := "does not speak TLS", "refuses these SASL credentials"
+	if o.TLS == nil {
+		tls = "expects TLS (source.kafka.tls)"
+	}
+	if o.SASL == nil {
+		sasl = "expects SASL (source.kafka.sasl)"
+	}
+	return fmt.Errorf("%w (the broker does not answer; if it never does, its listener %s or %s)", err, tls, sasl)
+}
+
 // Error codes that kafka-go has no name for.
 const (
 	codeUnknownTopicID      = 100

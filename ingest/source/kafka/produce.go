@@ -58,7 +58,7 @@ func OpenProducer(ctx context.Context, opts ProducerOptions) (*Producer, error) 
 		return nil, err
 	}
 	// The same loop opens a source: it knows which errors are worth a retry.
-	s := &Source{opts: Options{Connection: opts.Connection, Topic: opts.Topic, OnRetry: opts.OnRetry}}
+	s := &Source{conns: conns, opts: Options{Connection: opts.Connection, Topic: opts.Topic, OnRetry: opts.OnRetry}}
 	if err := s.opts.complete(); err != nil {
 		conns.close()
 		return nil, err

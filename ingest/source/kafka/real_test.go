@@ -26,6 +26,7 @@ func TestRealKafka(t *testing.T) {
 	t.Run("deleted records", func(t *testing.T) { realDeleted(t, b) })
 	t.Run("topic created anew", func(t *testing.T) { realRecreated(t, b) })
 	t.Run("start-up errors", func(t *testing.T) { realStartup(t, b) })
+	t.Run("SASL, rights, TLS where none is", func(t *testing.T) { realSecured(t, b) })
 	t.Run("producer and a 50 MB message", func(t *testing.T) { realProducer(t, b) })
 }
 
@@ -288,6 +289,32 @@ func realStartup(t *testing.T, b *realkafka.Broker) {
 			t.Errorf("topic %s: got %v, want a start-up error saying %q", topic, err, says)
 		}
 	}
+}
+
+func realSecured(t *testing.T, b *realkafka.Broker) {
+	const topic = "secured"
+	b.CreateTopic(t, topic, 1, nil)
+	as := func(mechanism, user, password string) Options {
+		opts := realOptions(b, topic)
+		opts.Brokers = []string{b.SecuredAddr()}
+		opts.SASL = &SASL{Mechanism: mechanism, Username: user, Password: password}
+		return opts
+	}
+	for _, m := range []string{Plain, ScramSHA256, ScramSHA512} {
+		readEnd(t, as(m, realkafka.User, realkafka.Password), func(source.Batch) {})
+		refused(t, as(m, realkafka.User, "wrong"), "refuses the credentials")
+	}
+	refused(t, as(Plain, realkafka.Stranger, realkafka.Password), "no right to read it")
+	none := as(Plain, "", "")
+	none.SASL = nil
+	refused(t, none, "expects SASL", "SCRAM-SHA-512")
+	_, _, ca, _, _ := authority(t)
+	tls := realOptions(b, topic)
+	tls.TLS = &TLS{CA: ca}
+	refused(t, tls, "does not speak TLS")
+	open := realOptions(b, topic)
+	open.SASL = as(Plain, realkafka.User, realkafka.Password).SASL
+	refused(t, open, "does not expect SASL")
 }
 
 func realProducerOpen(t *testing.T, b *realkafka.Broker, topic string) *Producer {

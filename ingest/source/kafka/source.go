@@ -134,7 +134,12 @@ func retryStartup[T any](ctx context.Context, s *Source, f func() (T, error)) (T
 		if se := s.opts.startup(err); se != nil {
 			return none, se
 		}
-		s.retrying(fmt.Errorf("kafka topic %q: %w", s.opts.Topic, err))
+		if hungUp(err) {
+			if se := s.opts.probe(ctx, s.conns.wire); se != nil {
+				return none, se
+			}
+		}
+		s.retrying(fmt.Errorf("kafka topic %q: %w", s.opts.Topic, s.opts.explain(err)))
 		if err := sleep(ctx, retry.NextBackOff()); err != nil {
 			return none, err
 		}

@@ -1,0 +1,97 @@
+package kafka
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/isowatch/isowatch/ingest/source"
+)
+
+// hungUp tells whether the broker ended the connection without an answer, or
+// gave none, as it does when it does not understand the first bytes. It is also
+// what a broker looks like that is just going down.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// probe finds out why brokers hang up, by speaking to them in the ways that
+// are not configured. It returns nil where that tells nothing.
+func (o *Options) probe(ctx context.Context, w *wire) *source.StartupError {
+	for _, addr := range o.Brokers {
+		if se := o.probeBroker(ctx, w, addr); se != nil {
+			return se
+		}
+	}
+	return nil
+}
+
+func (o *Options) probeBroker(ctx context.Context, w *wire, addr string) *source.StartupError {
+	dial := func() net.Conn {
+		conn, err := dialer.DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return nil
+		}
+		_ = conn.SetDeadline(time.Now().Add(2 * time.Second)) // a connection without it is only slower to fail
+		return conn
+	}
+	conn := dial()
+	if conn == nil {
+		return nil
+	}
+	defer func() { conn.Close() }()
+	if o.TLS == nil {
+		// Only whether there is a handshake matters, nothing is sent over it.
+		if tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) == nil {
+			return &source.StartupError{What: "kafka " + addr + ": the listener expects TLS", Do: "set source.kafka.tls, or name the plaintext port"}
+		}
+	} else if _, err := probeFor[*kmsg.ApiVersionsResponse](w, conn, kmsg.NewPtrApiVersionsRequest(), 0); err == nil {
+		return &source.StartupError{What: "kafka " + addr + ": the listener does not speak TLS",
+			Do: "remove source.kafka.tls, or name the listener's TLS port in source.kafka.brokers"}
+	}
+	if o.SASL != nil || o.TLS != nil {
+		return nil
+	}
+	conn.Close()
+	if conn = dial(); conn == nil {
+		return nil
+	}
+	req := kmsg.NewPtrSASLHandshakeRequest()
+	req.Mechanism = "PLAIN"
+	if resp, err := probeFor[*kmsg.SASLHandshakeResponse](w, conn, req, 1); err == nil && kafkago.Error(resp.ErrorCode) != kafkago.IllegalSASLState {
+		do := "set source.kafka.sasl"
+		if len(resp.SupportedMechanisms) > 0 {
+			do += "; the broker offers " + strings.Join(resp.SupportedMechanisms, ", ")
+		}
+		return &source.StartupError{What: fmt.Sprintf("kafka %s: the listener expects SASL authentication", addr), Do: do}
+	}
+	return nil
+}
+
+// probeFor sends a request of a version on a connection that is not the
+// transport's.
+func probeFor[R kmsg.Response](w *wire, conn net.Conn, req kmsg.Request, version int16) (R, error) {
+	req.SetVersion(version)
+	resp := req.ResponseKind()
+	err := w.exchange(conn, req, responseMax, func(r *bufio.Reader, version int16) error {
+		b, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		resp.SetVersion(version)
+		return resp.ReadFrom(b)
+	})
+	return resp.(R), err
+}
