@@ -123,12 +123,24 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	for _, id := range v.Txns {
 		a.Transactions = append(a.Transactions, ids.of(id))
 	}
-	a.Cycle = edges(v, v.Cycle, ids, ctx.Lookup)
+	a.Cycle = edges(v, cycle(v, ctx.Lookup), ids, ctx.Lookup)
 	for _, c := range v.Cases {
 		a.Cases = append(a.Cases, edges(v, c, ids, ctx.Lookup))
 	}
 	a.ID = ids.alert(ctx.DB, a.Level, a.Name, v)
 	return a, err
+}
+
+// cycle is a violation's cycle. Two transactions that overwrote one version make
+// one as well: each read what the other overwrote.
+func cycle(v verdict.Violation, lookup name.Lookup) []verdict.Edge {
+	if a, b, ok := name.Overwriters(v, lookup); ok {
+		return []verdict.Edge{
+			{From: a, To: b, Type: verdict.RW, Key: v.Key, Why: verdict.ByOverwrite},
+			{From: b, To: a, Type: verdict.RW, Key: v.Key, Why: verdict.ByOverwrite},
+		}
+	}
+	return v.Cycle
 }
 
 func edges(v verdict.Violation, c []verdict.Edge, ids identifier, lookup name.Lookup) []Edge {

@@ -189,7 +189,7 @@ func rule(v verdict.Violation, n name.Name) string {
 	case verdict.SER:
 		return "There is no serial order that explains what was read. Each transaction alone saw a proper snapshot: snapshot isolation would allow this." + clock
 	case verdict.StrongSI:
-		return "A snapshot is to hold all that had ended before its transaction started. Without real-time order this would be allowed." + clock
+		return "What had ended before a transaction started is to come before it. Without real-time order this would be allowed." + clock
 	case verdict.SSER:
 		return "There is no serial order that explains what was read and keeps to real time." + clock
 	}

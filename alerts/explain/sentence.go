@@ -172,6 +172,13 @@ func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
 	case "write-skew":
 		return fmt.Sprintf("%s and %s each read what the other then overwrote: %s %s; %s %s.",
 			reader, writer, reader, t.missed(missed), writer, t.missed(seen)), true
+	case "real-time-violation":
+		if missed.Type == verdict.RT {
+			seen, missed = missed, seen
+		}
+		if seen.Type == verdict.RT && missed.Type != verdict.RT {
+			return fmt.Sprintf("%s, although %s.", t.edge(missed), t.edge(seen)), true
+		}
 	case "stale-read":
 		if seen.Type == verdict.RT {
 			return fmt.Sprintf("%s %s, although %s.", reader, t.missed(missed), t.edge(seen)), true

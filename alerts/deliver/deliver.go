@@ -1,0 +1,118 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/isowatch/isowatch/window/store"
+)
+
+// Receiver takes alerts. Implementations are called by one goroutine at a time.
+type Receiver interface {
+	// Notify hands over one alert, as JSON. It returns nil once the receiver
+	// has taken it. Otherwise recoverable tells whether another attempt may
+	// help, and retryAfter how long the receiver asked to be left alone; 0 if
+	// it did not say. The error holds no secrets.
+	Notify(ctx context.Context, body []byte, id string) (retryAfter time.Duration, recoverable bool, err error)
+}
+
+// Options are the times of a Dispatcher. Zero values mean the defaults.
+type Options struct {
+	// Observer is told of every attempt; nil: nobody is.
+	Observer Observer
+	// WaitMin and WaitMax bound the wait after a failure: it doubles from one
+	// to the other, with a random part of up to half of it.
+	WaitMin, WaitMax time.Duration
+	// Grace is how long an attempt in progress may go on after a stop.
+	Grace time.Duration
+}
+
+// The defaults.
+const (
+	WaitMinDefault = 500 * time.Millisecond
+	WaitMaxDefault = time.Minute
+	GraceDefault   = 5 * time.Second
+)
+
+// retryAfterMax bounds what a receiver may ask for.
+const retryAfterMax = time.Hour
+
+// Dispatcher delivers what the outbox holds, a lane per receiver, so that a slow
+// or dead one stops nobody else.
+type Dispatcher struct {
+	lanes   []*lane
+	stopped chan struct{} // closed when Run has returned
+}
+
+// New makes a dispatcher for receivers by the names under which the store keeps
+// their outboxes.
+func New(st store.Store, receivers map[string]Receiver, opt Options) *Dispatcher {
+	if opt.Observer == nil {
+		opt.Observer = ObserverFunc(func(Event) {})
+	}
+	if opt.WaitMin == 0 {
+		opt.WaitMin = WaitMinDefault
+	}
+	if opt.WaitMax == 0 {
+		opt.WaitMax = WaitMaxDefault
+	}
+	if opt.Grace == 0 {
+		opt.Grace = GraceDefault
+	}
+	d := &Dispatcher{stopped: make(chan struct{})}
+	names := make([]string, 0, len(receivers))
+	for name := range receivers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		d.lanes = append(d.lanes, newLane(name, st, receivers[name], opt))
+	}
+	return d
+}
+
+// Run delivers until ctx ends, and returns when all lanes have stopped: at most
+// Options.Grace later. It is called once.
+func (d *Dispatcher) Run(ctx context.Context) {
+	defer close(d.stopped)
+	var wg sync.WaitGroup
+	for _, l := range d.lanes {
+		wg.Go(func() { l.run(ctx) })
+	}
+	wg.Wait()
+}
+
+// Wake says that the outbox may hold something new. It never blocks and may be
+// called by any goroutine.
+func (d *Dispatcher) Wake() {
+	for _, l := range d.lanes {
+		l.awake()
+	}
+}
+
+// ErrStopped is returned by Flush when Run returned first.
+var ErrStopped = errors.New("delivery was stopped with alerts still to be delivered; they are in the store and are delivered at the next start")
+
+// Flush waits until the outbox of every receiver was seen empty: everything that
+// was in it at the call has been delivered or refused. With a receiver that is down this takes until ctx ends,
+// whose error it then returns.
+func (d *Dispatcher) Flush(ctx context.Context) error {
+	for _, l := range d.lanes {
+		done := l.flush()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.stopped:
+			select {
+			case <-done:
+			default:
+				return ErrStopped
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+// Package deliver brings alerts from the store's outbox to their receivers, at
+// least once each.
+//
+//	             ┌─▶ lane A: dedupe ─▶ notify, retry ─▶ record ─▶ webhook A
+//	outbox ──────┤
+//	(in store)   └─▶ lane B: dedupe ─▶ notify, retry ─▶ record ─▶ webhook B
+//
+// The engine's loop commits an alert to the store, which puts it into the outbox
+// of every receiver in the same step, and calls Wake. Whatever happens after
+// that is no longer its concern: it is never blocked.
+//
+// # Files
+//
+//   - deliver.go: Receiver, and the Dispatcher with its lanes.
+//   - lane.go: one receiver's goroutine, and the three stages.
+//   - queue.go: which alert is next.
+//   - event.go: what is told to logs and metrics.
+//   - webhook.go: the generic webhook; response.go: what its answers mean.
+//   - redact.go: addresses without what is secret in them.
+//
+// # What a receiver may rely on
+//
+//   - At least once. An alert is taken out of the outbox only after the receiver
+//     said yes. If the monitor dies in between it comes again, with the same id
+//     (header webhook-id, and id in the body).
+//   - Oldest first, but an alert that keeps failing lets others pass.
+//   - A receiver that is down is tried for ever, at growing intervals of at most
+//     a minute, give or take a random part; Retry-After is obeyed up to an hour.
+//   - An answer that says the alert itself is refused (4xx other than 408, 425
+//     and 429) ends its delivery to this receiver. It stays in the store.
+//
+// # Non-obvious
+//
+//   - A redirect to another host is refused, as the body and the signature are
+//     meant for one receiver; so is one that would turn the POST into a GET. It
+//     counts as an outage, not as a refusal: nothing was said about the alert.
+//   - The path of a webhook's URL often is its password. No error, event or log
+//     line has it; see redact.go. Errors of net/http hold the whole URL, and are
+//     therefore unwrapped.
+//   - When the monitor stops, an attempt in progress has a grace period to
+//     finish, and what it achieved is recorded.
+package deliver

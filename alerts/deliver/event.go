@@ -1,0 +1,39 @@
+package deliver
+
+import "time"
+
+// Outcome is what came of an attempt; a closed set, fit for a metric's label.
+type Outcome string
+
+// The outcomes.
+const (
+	// Delivered: the receiver took it, and that is recorded.
+	Delivered Outcome = "delivered"
+	// Retrying: the receiver could not be reached or said try again.
+	Retrying Outcome = "retrying"
+	// Refused: the receiver will never take this alert. It stays in the store.
+	Refused Outcome = "refused"
+	// StoreFailed: the outbox could not be read or written.
+	StoreFailed Outcome = "store-failed"
+)
+
+// Event tells of one attempt. It holds no secrets.
+type Event struct {
+	Receiver string
+	ID       string // of the alert; empty when the outbox could not be read
+	Outcome  Outcome
+	Attempt  int           // for this alert since the start, from 1
+	Took     time.Duration // the attempt
+	Wait     time.Duration // until the next attempt of this lane
+	Err      error         // nil if delivered
+}
+
+// Observer is told of attempts, for logs and metrics. It is called by several
+// goroutines and must not block.
+type Observer interface{ Observe(Event) }
+
+// ObserverFunc makes an Observer of a function.
+type ObserverFunc func(Event)
+
+// Observe calls f.
+func (f ObserverFunc) Observe(e Event) { f(e) }

@@ -1,0 +1,188 @@
+package deliver
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/isowatch/isowatch/window/store"
+)
+
+// lane delivers to one receiver. Everything but wake and flushes belongs to the
+// goroutine in run.
+type lane struct {
+	name     string
+	store    store.Store
+	receiver Receiver
+	opt      Options
+
+	wake chan struct{} // holds one: something may be new
+
+	mu      sync.Mutex
+	flushes []chan struct{} // closed once the outbox was seen empty
+
+	tries tries
+	// taken are alerts that need no further attempt, but are still in the
+	// outbox as the store failed; true if they were refused.
+	taken map[string]bool
+	wait  *backoff.ExponentialBackOff
+}
+
+func newLane(name string, st store.Store, r Receiver, opt Options) *lane {
+	w := backoff.NewExponentialBackOff()
+	w.InitialInterval, w.MaxInterval, w.Multiplier = opt.WaitMin, opt.WaitMax, 2
+	return &lane{name: name, store: st, receiver: r, opt: opt, wake: make(chan struct{}, 1),
+		tries: tries{}, taken: map[string]bool{}, wait: w}
+}
+
+func (l *lane) awake() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// flush returns a channel that is closed once the outbox was seen empty.
+func (l *lane) flush() <-chan struct{} {
+	done := make(chan struct{})
+	l.mu.Lock()
+	l.flushes = append(l.flushes, done)
+	l.mu.Unlock()
+	l.awake()
+	return done
+}
+
+// run delivers until ctx ends.
+func (l *lane) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		l.mu.Lock()
+		asked := len(l.flushes) // those who asked before the outbox is read
+		l.mu.Unlock()
+		batch, err := l.read(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			l.pause(ctx, Event{Outcome: StoreFailed, Err: err}, 0)
+		case len(batch) == 0:
+			l.flushed(asked)
+			select {
+			case <-l.wake:
+			case <-ctx.Done():
+			}
+		default:
+			l.work(ctx, batch)
+		}
+	}
+}
+
+// flushed answers the first n flushes.
+func (l *lane) flushed(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, done := range l.flushes[:n] {
+		close(done)
+	}
+	l.flushes = l.flushes[n:]
+}
+
+// read takes the beginning of the outbox.
+func (l *lane) read(ctx context.Context) ([]store.Alert, error) {
+	var batch []store.Alert
+	err := l.store.Undelivered(ctx, l.name, l.tries.collect(&batch))
+	if len(batch) == 0 && err == nil {
+		clear(l.tries)
+		clear(l.taken)
+	}
+	return batch, err
+}
+
+// work delivers a batch, until it is empty or an attempt fails: then the
+// outbox is read again after the wait, as it may hold something new.
+func (l *lane) work(ctx context.Context, batch []store.Alert) {
+	for len(batch) > 0 && ctx.Err() == nil {
+		i := l.tries.next(batch)
+		if !l.deliver(ctx, batch[i]) {
+			return
+		}
+		batch = append(batch[:i], batch[i+1:]...)
+	}
+}
+
+// deliver takes one alert through the stages: dedupe, notify, record. It reports
+// false after a failure, having waited.
+func (l *lane) deliver(stop context.Context, a store.Alert) bool {
+	ctx, cancel := withGrace(stop, l.opt.Grace)
+	defer cancel()
+	e := Event{ID: a.ID, Outcome: Delivered, Attempt: l.tries[a.ID] + 1}
+	refused, taken := l.taken[a.ID]
+	if !taken {
+		begin := time.Now()
+		after, recoverable, err := l.receiver.Notify(ctx, a.Body, a.ID)
+		e.Took, e.Err = time.Since(begin), err
+		if err != nil && recoverable {
+			if stop.Err() != nil {
+				return false
+			}
+			l.tries[a.ID]++
+			e.Outcome = Retrying
+			l.pause(stop, e, after)
+			return false
+		}
+		refused = err != nil
+		l.taken[a.ID] = refused
+	}
+	if refused {
+		e.Outcome = Refused
+	}
+	if err := l.store.Delivered(ctx, l.name, a.ID); err != nil {
+		l.tries[a.ID]++
+		e.Outcome, e.Err = StoreFailed, err
+		l.pause(stop, e, 0)
+		return false
+	}
+	delete(l.taken, a.ID)
+	delete(l.tries, a.ID)
+	l.wait.Reset()
+	l.tell(e)
+	return true
+}
+
+// pause tells of a failure and waits: as long as the receiver asked for, else
+// longer with every failure.
+func (l *lane) pause(ctx context.Context, e Event, after time.Duration) {
+	e.Wait = min(l.wait.NextBackOff(), l.opt.WaitMax)
+	if after > 0 {
+		e.Wait = max(e.Wait, min(after, retryAfterMax))
+	}
+	l.tell(e)
+	t := time.NewTimer(e.Wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+func (l *lane) tell(e Event) {
+	e.Receiver = l.name
+	l.opt.Observer.Observe(e)
+}
+
+// withGrace is a context that ends a while after its parent.
+func withGrace(parent context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() {
+		t := time.NewTimer(grace)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
