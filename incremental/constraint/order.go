@@ -180,10 +180,14 @@ func (p *Polygraph) first(w vid, list *[]blockRef) {
 
 // constrain makes a constraint of a pair that neither order decides.
 func (p *Polygraph) constrain(a, b vid) {
-	c := uint32(len(p.pairs))
-	p.pairs = append(p.pairs, pair{a: a, b: b, alive: true})
 	p.open++
 	p.Stats.Constraints++
+	p.addPair(a, b)
+}
+
+func (p *Polygraph) addPair(a, b vid) {
+	c := uint32(len(p.pairs))
+	p.pairs = append(p.pairs, pair{a: a, b: b, alive: true})
 	for _, h := range [2]vid{a, b} {
 		p.pairsOf[h] = append(p.pairsOf[h], c)
 		p.watchTail(h, c)

@@ -135,7 +135,8 @@ type Polygraph struct {
 	Reads, Writes func(version.Slot) []version.ID
 }
 
-type watch struct{ pair, next uint32 }
+// watch lets pair be looked at again when something new reaches node.
+type watch struct{ pair, node, next uint32 }
 
 // forced remembers why an edge was forced: the edge of the opposite order that
 // would have closed a cycle.
@@ -254,7 +255,7 @@ func (p *Polygraph) wake(c uint32) {
 }
 
 func (p *Polygraph) watchNode(n node, c uint32) {
-	p.watches = append(p.watches, watch{c, p.firstWatch[n]})
+	p.watches = append(p.watches, watch{c, n, p.firstWatch[n]})
 	p.firstWatch[n] = uint32(len(p.watches) - 1)
 }
 
@@ -273,19 +274,27 @@ func (p *Polygraph) Propagate() {
 			p.Stats.Pruned++
 		}
 	}
-	if p.open == 0 && len(p.pairs) > 1024 {
-		p.forget()
+	if len(p.pairs) > 1024 && p.open < len(p.pairs)/4 {
+		p.compact()
 	}
 }
 
-// forget drops the bookkeeping of pairs when none is open.
-func (p *Polygraph) forget() {
-	p.pairs = p.pairs[:0]
-	p.watches = p.watches[:0]
-	for i := range p.firstWatch {
-		p.firstWatch[i] = none
+// compact drops the bookkeeping of pairs that are decided: a stream decides as
+// many as it makes.
+func (p *Polygraph) compact() {
+	old := p.pairs
+	p.pairs = nil
+	for _, w := range p.watches {
+		p.firstWatch[w.node] = none
 	}
+	p.watches = p.watches[:0]
 	clear(p.pairsOf)
+	p.solved.valid = false
+	for _, pr := range old {
+		if pr.alive {
+			p.addPair(pr.a, pr.b)
+		}
+	}
 }
 
 func (p *Polygraph) kill(c uint32) {
