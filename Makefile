@@ -1,0 +1,58 @@
+# Habits, nothing more: every target is one or two commands of the Go tool that
+# may as well be typed. Tools are run at the versions named here, not installed.
+
+GO            ?= go
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# What may be set: make fuzz FUZZTIME=1m, make bench BENCH=Online, …
+FUZZTIME      ?= 10s
+BENCH         ?= .
+DURATION      ?= 30s
+HISTORIES     ?= 200000
+SEED          ?= 1
+# Packages with goroutines; the engine has none.
+CONCURRENT    := ./ingest/source/... ./window/... ./alerts/... ./cmd/monitor/...
+
+.PHONY: help
+help: ## Print this
+	@echo 'usage: make TARGET [NAME=VALUE]'
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build ./monitor
+	$(GO) build -o monitor ./cmd/monitor
+
+.PHONY: demo
+demo: ## Watch a real store lose updates, for DURATION (30s)
+	$(GO) run ./cmd/monitor demo --duration $(DURATION)
+
+.PHONY: test
+test: ## Run all tests; what needs Java or Maven is skipped where they are missing
+	$(GO) test ./...
+
+.PHONY: race
+race: ## Run the tests of the concurrent packages under the race detector (needs a C compiler)
+	$(GO) test -race $(CONCURRENT)
+
+.PHONY: bench
+bench: ## Run the benchmarks that match BENCH (all)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+.PHONY: lint
+lint: ## Run go vet and golangci-lint
+	$(GO) vet ./...
+	$(GO) run $(GOLANGCI_LINT) run
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (10s)
+	@$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } \
+	  $$1 == "ok" { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' | \
+	while read -r package target; do \
+	  echo "== $$package $$target"; \
+	  $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" || exit 1; \
+	done
+
+.PHONY: oracle
+oracle: ## Compare the engine with the brute-force judge on HISTORIES (200000) histories per way, from SEED (1) on
+	$(GO) test ./incremental -run TestAgreesWithOracle -v -histories $(HISTORIES) -seed $(SEED) -timeout 24h
