@@ -267,12 +267,17 @@ func (e *Engine) resolve(index uint32, c cellID) {
 // state and one.
 func (e *Engine) ambiguous(c cellID) bool {
 	cl := e.in.cells.At(c)
-	switch {
-	case cl.about&duplicate != 0, e.in.opaque:
-		return true
-	case cl.final != none && e.in.others(c).unknown != verdict.NoTxn:
-		return true
-	case cl.final != none && e.holdsInitial(cl) && e.opt.Coverage == record.CoverageComplete:
+	writers := 0
+	if cl.final != none {
+		writers++
+	}
+	if e.in.others(c).unknown != verdict.NoTxn {
+		writers++
+	}
+	if e.holdsInitial(cl) {
+		writers++
+	}
+	if writers > 1 || cl.about&duplicate != 0 || e.in.opaque {
 		return true
 	}
 	return cl.about&(isList|isNull) != 0 && e.in.perKey[cl.key].appended

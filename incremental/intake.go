@@ -293,6 +293,9 @@ func (in *intake) takeOther(t *record.Transaction, id verdict.TxnID) {
 			if t.Status == record.Aborted && o.aborted == verdict.NoTxn {
 				o.aborted = id
 			} else if t.Status == record.Unknown {
+				if o.unknown != verdict.NoTxn && o.unknown != id {
+					in.cells.At(c).about |= duplicate
+				}
 				o.unknown = id
 			}
 			in.setOthers(c, o)
