@@ -15,10 +15,11 @@ type builder struct {
 	slab  intern.Slab[record.Op]
 	texts intern.Text
 	keys  map[uint64]string
+	names map[uint64]string // of sessions
 	buf   []byte
 }
 
-func newBuilder() builder { return builder{keys: map[uint64]string{}} }
+func newBuilder() builder { return builder{keys: map[uint64]string{}, names: map[uint64]string{}} }
 
 // key names a key by its number, once.
 func (m *builder) key(n uint64) string {
@@ -41,7 +42,14 @@ func (m *builder) value(n uint64) record.Value {
 }
 
 // session names a session by its number: s3.
-func (m *builder) session(n uint64) string { return "s" + strconv.FormatUint(n, 10) }
+func (m *builder) session(n uint64) string {
+	s, ok := m.names[n]
+	if !ok {
+		s = "s" + strconv.FormatUint(n, 10)
+		m.names[n] = s
+	}
+	return s
+}
 
 // op adds an operation to the transaction at hand.
 func (m *builder) op(kind record.OpKind, key uint64, v record.Value) {

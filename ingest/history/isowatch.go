@@ -68,7 +68,7 @@ func readIsowatch(in *input) ([]History, error) {
 	})
 	for range workers {
 		running.Go(func() {
-			d := codec.New(codec.Options{SizeMax: in.opt.RecordMax, NamesMax: 1 << 20, Slabs: true})
+			d := codec.New(codec.Options{SizeMax: in.opt.RecordMax, NamesMax: 1 << 18, Slabs: true})
 			for c := range work {
 				c.done <- decode(in, d, c)
 				select {
@@ -177,7 +177,7 @@ func buffer(free <-chan []byte, size int) []byte {
 		}
 	default:
 	}
-	return make([]byte, size)
+	return make([]byte, size+chunkSize/8) // so that it suits the next one too
 }
 
 // decode decodes the lines of a chunk.

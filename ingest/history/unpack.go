@@ -138,13 +138,14 @@ type limited struct {
 	left int64
 }
 
-func (l *limited) Read(p []byte) (int, error) {
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
+func (l *limited) Read(p []byte) (n int, err error) {
+	if l.left >= 0 {
+		p = p[:min(int64(len(p)), l.left+1)] // one byte too many tells that there are more
+		n, err = l.r.Read(p)
+		l.left -= int64(n)
 	}
-	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return n + int(l.left), l.in.reject(reject.TooLarge, "the input has more than %d bytes when unpacked, the limit", l.in.opt.SizeMax)
+	if l.left < 0 {
+		return max(0, n-1), l.in.reject(reject.TooLarge, "the input has more than %d bytes when unpacked, the limit", l.in.opt.SizeMax)
 	}
 	return n, err
 }

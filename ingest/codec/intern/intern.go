@@ -16,25 +16,25 @@ const NameMax = 128
 const slotsMin = 256
 
 // Table gives equal byte strings one Go string. It holds a bounded number of
-// names: when it is full the one that was not used for longest, of two that
-// share a place, is forgotten, which costs a copy should it come again and
-// nothing else. The zero Table keeps nothing; use NewTable.
+// names: of two that share a place and a third the one not used for longest is
+// forgotten, which costs a copy should it come again and nothing else.
 //
 // Slots come in pairs; the first of a pair is the one used later. So a stream of
 // names used once can't drive out one that is in use.
 type Table struct {
 	seed    maphash.Seed
 	slots   []string // length a power of two
-	limit   int
-	entries int // slots in use
+	limit   int      // of len(slots)
+	entries int      // slots in use
+	evicted int      // names forgotten since slots last grew
 }
 
-// NewTable makes a table of at most limit names (rounded up to a power of two,
-// at least 256). It starts small and doubles while it is more than half full:
-// limit costs nothing until so many names have come.
+// NewTable makes a table for about limit names, of 16 bytes times four and the
+// name itself each. It starts small and doubles while it is more than half full
+// or forgets much: limit costs nothing until so many names have come.
 func NewTable(limit int) *Table {
 	size := slotsMin
-	for size < limit {
+	for size < 4*limit { // so that of limit names few share a pair with two others
 		size *= 2
 	}
 	return &Table{seed: maphash.MakeSeed(), slots: make([]string, slotsMin), limit: size}
@@ -59,7 +59,7 @@ func (t *Table) String(b []byte) string {
 	}
 	s := string(b)
 	t.place(i, s)
-	if t.entries > len(t.slots)/2 && len(t.slots) < t.limit {
+	if (t.entries > len(t.slots)/2 || t.evicted > len(t.slots)/8) && len(t.slots) < t.limit {
 		t.grow()
 	}
 	return s
@@ -67,8 +67,10 @@ func (t *Table) String(b []byte) string {
 
 // place puts s first in the pair at i, and forgets what was second.
 func (t *Table) place(i uint64, s string) {
-	if t.slots[i] == "" || t.slots[i+1] == "" {
+	if t.slots[i+1] == "" {
 		t.entries++
+	} else {
+		t.evicted++
 	}
 	t.slots[i], t.slots[i+1] = s, t.slots[i]
 }
@@ -76,7 +78,7 @@ func (t *Table) place(i uint64, s string) {
 func (t *Table) grow() {
 	old := t.slots
 	t.slots = make([]string, 2*len(old))
-	t.entries = 0
+	t.entries, t.evicted = 0, 0
 	for _, s := range old {
 		if s != "" {
 			t.place(maphash.String(t.seed, s)&uint64(len(t.slots)-2), s)
