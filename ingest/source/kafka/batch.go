@@ -110,7 +110,6 @@ func (d *decoder) finish() {
 
 func (d *decoder) flush() {
 	if len(d.cur.Messages) > 0 || len(d.cur.Gaps) > 0 {
-		d.cur.Partition = int(d.partition)
 		d.cur.Next = d.out.next
 		d.out.batches = append(d.out.batches, d.cur)
 	}

@@ -111,8 +111,8 @@ type Options struct {
 	Topic string
 	// Partitions to read; nil reads all, also those that are added later.
 	Partitions []int
-	// Offsets are the next offset by partition, as they were stored. Partitions
-	// that are not in it begin at Start.
+	// Offsets are what Batch.Store kept: the next offset by partition, and the
+	// topic's identity, which may be absent. Partitions without begin at Start.
 	Offsets map[int]int64
 	Start   Start
 	// UntilEnd ends the source with io.EOF once every partition is read up to its

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -25,6 +26,7 @@ type partition struct {
 	n  int
 	id [16]byte // identity of the topic that next belongs to
 
+	lost  *source.Gap // to be told first: the stored offset was of another topic
 	next  int64
 	end   int64 // UntilEnd: where to stop; else the greatest offset
 	epoch int32 // leader epoch of the last batch, -1 for none
@@ -37,6 +39,9 @@ type partition struct {
 // run fetches until ctx ends or end is reached.
 func (p *partition) run(ctx context.Context) {
 	retry := p.s.newRetry()
+	if p.lost != nil && p.s.queue.put(ctx, p.batch(source.Batch{Next: p.next, Gaps: []source.Gap{*p.lost}}), 0) != nil {
+		return
+	}
 	for ctx.Err() == nil && p.next < p.end {
 		err := p.step(ctx)
 		if err == nil {
@@ -102,7 +107,7 @@ func (p *partition) deliver(ctx context.Context, f *fetched) error {
 	// That offsets passed hidden, or that the end was reached, is news as well.
 	caughtUp := p.reached(f, f.next)
 	if p.told != f.next || caughtUp && !p.caughtUp {
-		if err := p.put(ctx, source.Batch{Partition: p.n, Next: f.next}, f, 0); err != nil {
+		if err := p.put(ctx, source.Batch{Next: f.next}, f, 0); err != nil {
 			return err
 		}
 	}
@@ -132,14 +137,23 @@ func (p *partition) put(ctx context.Context, b source.Batch, f *fetched, bytes i
 	b.Lag = max(f.high-b.Next, 0)
 	b.CaughtUp = p.reached(f, b.Next)
 	p.told, p.caughtUp = b.Next, b.CaughtUp
-	return p.s.queue.put(ctx, b, bytes)
+	return p.s.queue.put(ctx, p.batch(b), bytes)
 }
+
+// batch says of b what is true of all batches of the partition.
+func (p *partition) batch(b source.Batch) source.Batch {
+	b.Partition, b.Identity = p.n, identity(p.id)
+	return b
+}
+
+// identity is a topic's id, which is random, cut to what an offset can hold.
+func identity(id [16]byte) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }
 
 // jump reports the gap [from, to) and goes on at next.
 func (p *partition) jump(ctx context.Context, from, to, next int64, why string) error {
 	g := source.Gap{Source: p.s.opts.Topic, Partition: p.n, From: from, To: to, Why: why}
 	p.next, p.told, p.caughtUp, p.epoch = next, next, false, -1
-	return p.s.queue.put(ctx, source.Batch{Partition: p.n, Next: next, Gaps: []source.Gap{g}}, 0)
+	return p.s.queue.put(ctx, p.batch(source.Batch{Next: next, Gaps: []source.Gap{g}}), 0)
 }
 
 // outOfRange finds where to go on after the broker said that it does not have
@@ -175,6 +189,8 @@ func (p *partition) outOfRange(ctx context.Context, t *topology) error {
 	return p.jump(ctx, last, last, last, "Kafka lost records that it had handed out: the log ends before what was read; it is read on from its end")
 }
 
+const whyRecreated = "the topic was deleted and created anew; it is read from its beginning"
+
 // recreated begins anew in a topic that has the name of the old one.
 func (p *partition) recreated(ctx context.Context, t *topology) error {
 	first, err := askOffset(ctx, p.s.conns.wire, t, p.s.opts.Topic, p.n, offsetEarliest)
@@ -186,7 +202,7 @@ func (p *partition) recreated(ctx context.Context, t *topology) error {
 	if p.s.opts.UntilEnd {
 		p.end = first // the input as of the start is gone
 	}
-	return p.jump(ctx, p.next, p.next, first, "the topic was deleted and created anew; it is read from its beginning")
+	return p.jump(ctx, p.next, p.next, first, whyRecreated)
 }
 
 // newRetry makes the back-off of one loop.

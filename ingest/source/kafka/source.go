@@ -93,7 +93,16 @@ func (s *Source) begin(ctx context.Context, n int) (*partition, error) {
 	t := s.topology()
 	p := &partition{s: s, n: n, id: t.id, end: forever, epoch: -1, told: noOffset}
 	var err error
-	if p.next = s.resumed(n); p.next < 0 {
+	p.next = s.resumed(n)
+	if was := s.opts.Offsets[source.IdentityKey(n)]; p.next >= 0 && was != 0 && was != identity(t.id) {
+		g := source.Gap{Source: s.opts.Topic, Partition: n, From: p.next, To: p.next, Why: whyRecreated}
+		if p.next, err = askOffset(ctx, s.conns.wire, t, s.opts.Topic, n, offsetEarliest); err != nil {
+			s.reask(ctx)
+			return nil, err
+		}
+		p.lost = &g
+	}
+	if p.next < 0 {
 		if p.next, err = s.startOffset(ctx, t, n); err != nil {
 			s.reask(ctx)
 			return nil, err

@@ -230,6 +230,52 @@ func TestRecreatedTopicIsReadFromItsBeginning(t *testing.T) {
 	wantGaps(t, got, source.Gap{From: 2, To: 2})
 }
 
+// The stored identity tells a topic that was created anew while nobody looked,
+// also when the new one is longer.
+func TestTopicRecreatedBetweenRuns(t *testing.T) {
+	c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, topic))
+	cl := client(t, c)
+	produce(t, cl, 0, "old0")
+	produce(t, cl, 0, "old1")
+	opts := options(c)
+	opts.UntilEnd = true
+	opts.Offsets = map[int]int64{}
+	read := func() *taken {
+		s := open(t, opts)
+		defer s.Close()
+		var g taken
+		for {
+			b, err := s.Read(testContext(t))
+			if errors.Is(err, io.EOF) {
+				return &g
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.add(t, b)
+			b.Store(opts.Offsets)
+		}
+	}
+	want(t, read(), "0/0:old0", "0/1:old1")
+	if err := c.DeleteTopic(topic); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CreateTopic(topic, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	again := client(t, c)
+	for i := range 4 {
+		produce(t, again, 0, fmt.Sprint("new", i))
+	}
+	got := read()
+	want(t, got, "0/0:new0", "0/1:new1", "0/2:new2", "0/3:new3")
+	wantGaps(t, got, source.Gap{From: 2, To: 2})
+	produce(t, again, 0, "new4")
+	got = read()
+	want(t, got, "0/4:new4")
+	wantGaps(t, got)
+}
+
 func TestLeaderMovesAndFaults(t *testing.T) {
 	c := fake(t, kfake.NumBrokers(3), kfake.SeedTopics(3, topic))
 	cl := client(t, c)
