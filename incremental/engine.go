@@ -280,7 +280,7 @@ func (e *Engine) ambiguous(c cellID) bool {
 	if writers > 1 || cl.about&duplicate != 0 || e.in.opaque {
 		return true
 	}
-	return cl.about&(isList|isNull) != 0 && e.in.perKey[cl.key].appended
+	return e.in.perKey[cl.key].appended // lists are not checked yet
 }
 
 // holdsInitial tells whether every key is known to hold the cell's value at

@@ -57,7 +57,6 @@ type cellFlags uint8
 const (
 	isNull cellFlags = 1 << iota
 	isZero
-	isList
 	isText    // not an integer
 	duplicate // several transactions' last write: not decided by its value
 	hasOthers // intake.otherWriters has more

@@ -73,8 +73,6 @@ func (vs *values) push(k version.Key, v record.Value) cellID {
 		c.about = isZero
 	case v.Kind == record.KindNull:
 		c.about = isNull
-	case v.Kind == record.KindList:
-		c.about = isList
 	}
 	if v.Kind != record.KindInt {
 		c.about |= isText
