@@ -1,0 +1,211 @@
+package present
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/explain"
+	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Options say how an alert is drawn.
+type Options struct {
+	Color bool
+	// Width is where lines are wrapped, in columns; 0 means WidthDefault.
+	Width int
+	// ASCII draws with - | + > instead of lines and arrows of Unicode.
+	ASCII bool
+	// Brief leaves out the explanation, the records and what to look at next.
+	Brief bool
+	// Command is how to check the evidence again, with %s for the level; empty:
+	// it is not said.
+	Command string
+}
+
+// WidthDefault suits a terminal of usual width.
+const WidthDefault = 100
+
+// Bounds of what is drawn; the alert itself has everything.
+const (
+	edgesMax = 30 // of one cycle
+	casesMax = 8
+	txnsMax  = 30
+	opsMax   = 40 // of one transaction
+)
+
+// Text draws an alert. The only errors are those of w.
+func Text(w io.Writer, a alerts.Alert, opt Options) error {
+	if opt.Width == 0 {
+		opt.Width = WidthDefault
+	}
+	p := &printer{opt: opt, glyphs: unicodeGlyphs}
+	if opt.ASCII {
+		p.glyphs = asciiGlyphs
+	}
+	p.title(a)
+	p.picture(a)
+	if !opt.Brief {
+		p.records(a)
+		p.section("Why that can't be")
+		p.indented(a.Explanation)
+		p.section("What to look at next")
+		for _, s := range explain.Next(a.Name) {
+			p.wrap("  "+p.bullet+" ", "    ", s)
+		}
+	}
+	p.last(a)
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+func (p *printer) title(a alerts.Alert) {
+	facts := []string{p.style(severityStyle(a.Severity), p.cross+" "+text.Name(a.Name)), "breaks " + levels(a.Breaks)}
+	if a.Adya != "" {
+		facts = append(facts, text.Name(a.Adya))
+	}
+	if a.DB != "" && a.DB != record.DefaultDB {
+		facts = append(facts, "database "+text.Name(a.DB))
+	}
+	if a.ClockDependent {
+		facts = append(facts, "if the clocks are right")
+	}
+	first := facts[0] + " " + p.dot + " "
+	p.wrapStyled(first, width(p.cross+" "+text.Name(a.Name))+3, "  ", strings.Join(facts[1:], " "+p.dot+" "), 0)
+	p.line("")
+	p.wrap("  ", "  ", text.Printable(a.Summary))
+}
+
+// levels are the short names of those that are broken; the summary has words.
+func levels(ls []string) string {
+	out := make([]string, 0, len(ls))
+	for _, s := range ls {
+		out = append(out, text.Name(s))
+	}
+	return strings.Join(out, ", ")
+}
+
+func (p *printer) picture(a alerts.Alert) {
+	switch {
+	case len(a.Cycle) > 0:
+		p.section("The cycle")
+		p.cycle(a.Cycle)
+	case len(a.Cases) > 0:
+		p.section(fmt.Sprintf("%d possibilities, each a cycle", len(a.Cases)))
+		for i, c := range a.Cases {
+			if i == casesMax {
+				p.line("  %s", p.style(faint, fmt.Sprintf("%s %d more", p.dots, len(a.Cases)-casesMax)))
+				break
+			}
+			if i > 0 {
+				p.line("  or")
+			}
+			p.cycle(c)
+		}
+	}
+}
+
+// cycle draws the transactions below each other, and the way back at the left.
+func (p *printer) cycle(c []alerts.Edge) {
+	for i, e := range c {
+		lead := p.v
+		if i == 0 {
+			lead = p.start
+		}
+		if i == edgesMax {
+			p.line("  %s %s", p.v, p.style(faint, fmt.Sprintf("%s %d more steps", p.dots, len(c)-edgesMax)))
+			break
+		}
+		id := text.Name(e.From)
+		if e.From == "" {
+			id = "(a writer that was not recorded)"
+		}
+		p.line("  %s %s", pad(lead, 2), p.style(bold, id))
+		label := e.Type
+		if e.Key != "" {
+			label += " " + text.Name(e.Key)
+		}
+		head := fmt.Sprintf("  %s %s %s", pad(p.v, 2), p.v, p.style(typeStyle(e.Type), label))
+		if e.Why != "" {
+			p.wrapStyled(head+"  ", 6+width(label)+2, fmt.Sprintf("  %s %s ", pad(p.v, 2), p.v), text.Printable(e.Why), faint)
+		} else {
+			p.line("%s", head)
+		}
+		if i < len(c)-1 {
+			p.line("  %s %s", pad(p.v, 2), p.down)
+		}
+	}
+	p.line("  %s", p.end)
+}
+
+// records shows what the clients of the evidence saw.
+func (p *printer) records(a alerts.Alert) {
+	if len(a.Evidence) < 2 {
+		return
+	}
+	p.section("What the clients saw")
+	for i, line := range a.Evidence[1:] {
+		if i == txnsMax {
+			p.line("  %s", p.style(faint, fmt.Sprintf("%s %d more in the evidence", p.dots, len(a.Evidence)-1-txnsMax)))
+			return
+		}
+		var t record.Transaction
+		if err := codec.Decode(line, &t); err != nil {
+			p.line("  a record that can't be read: %s", text.Printable(err.Error()))
+			continue
+		}
+		facts := []string{p.style(bold, text.Name(t.ID)), "session " + text.Name(t.Session)}
+		if t.Status != record.Committed {
+			facts = append(facts, p.style(red, t.Status.String()))
+		}
+		if t.HasTimes {
+			facts = append(facts, times(t))
+		}
+		p.line("  %s", strings.Join(facts, "  "))
+		for j, op := range t.Ops {
+			if j == opsMax {
+				p.line("      %s", p.style(faint, fmt.Sprintf("%s %d more operations", p.dots, len(t.Ops)-opsMax)))
+				break
+			}
+			p.line("      %s", operation(op))
+		}
+	}
+}
+
+// times are when a transaction ran: to the microsecond, in UTC.
+func times(t record.Transaction) string {
+	return fmt.Sprintf("%s, %v", time.Unix(0, t.Start).UTC().Format("2006-01-02 15:04:05.000000"), time.Duration(t.End-t.Start))
+}
+
+func operation(op record.Op) string {
+	switch op.Kind {
+	case record.Read:
+		return "read    " + text.Name(op.Key) + " = " + text.Value(op.Value)
+	case record.Write:
+		if op.Value.IsNull() {
+			return "delete  " + text.Name(op.Key)
+		}
+		return "write   " + text.Name(op.Key) + " = " + text.Value(op.Value)
+	case record.Append:
+		return "append  " + text.Value(op.Value) + " to " + text.Name(op.Key)
+	case record.PredicateRead:
+		return "read    " + text.Name(op.Key) + " where " + text.Name(op.Where) + ": " + text.Value(op.Value)
+	}
+	return "write   " + text.Name(op.Key) + " where " + text.Name(op.Where) + ": " + text.Value(op.Value)
+}
+
+func (p *printer) last(a alerts.Alert) {
+	p.line("")
+	if p.opt.Command != "" {
+		p.line("  %s", p.style(faint, "check it again: "+fmt.Sprintf(p.opt.Command, text.Name(a.Level))))
+	}
+	count := ""
+	if a.Count > 1 {
+		count = fmt.Sprintf("  seen %d times", a.Count)
+	}
+	p.line("  %s", p.style(faint, "alert "+text.Name(a.ID)+count))
+}

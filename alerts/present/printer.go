@@ -1,0 +1,119 @@
+package present
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/rivo/uniseg"
+)
+
+// glyphs are what pictures are drawn with.
+type glyphs struct {
+	cross, dot, dots, bullet string
+	v, down                  string // the way on
+	start, end               string // the way back
+}
+
+var (
+	unicodeGlyphs = glyphs{cross: "✗", dot: "·", dots: "…", bullet: "•", v: "│", down: "▼", start: "┌▶", end: "└──┘"}
+	asciiGlyphs   = glyphs{cross: "x", dot: "-", dots: "...", bullet: "*", v: "|", down: "v", start: "+>", end: "+--+"}
+)
+
+// printer collects lines.
+type printer struct {
+	glyphs
+	opt Options
+	b   strings.Builder
+}
+
+func (p *printer) line(format string, args ...any) {
+	p.b.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	p.b.WriteByte('\n')
+}
+
+func (p *printer) section(title string) {
+	p.line("")
+	p.line("  %s", p.style(bold, title))
+}
+
+// indented writes lines that are indented themselves, wrapped.
+func (p *printer) indented(lines string) {
+	for line := range strings.Lines(lines) {
+		line = strings.TrimRight(line, "\n")
+		body := strings.TrimLeft(line, " ")
+		indent := strings.Repeat(" ", 2+len(line)-len(body))
+		p.wrap(indent, indent+"  ", text.Printable(body))
+	}
+}
+
+// wrap writes words after a first indent, and after the rest on later lines.
+func (p *printer) wrap(first, rest, words string) { p.wrapStyled(first, width(first), rest, words, 0) }
+
+// wrapStyled is wrap where first has n columns, styles not counted, and the
+// words have a style.
+func (p *printer) wrapStyled(first string, n int, rest, words string, s style) {
+	line, at := "", n
+	head := first
+	for _, word := range strings.Fields(words) {
+		w := width(word)
+		if line != "" && at+1+w > p.opt.Width {
+			p.line("%s%s", head, p.style(s, line))
+			head, line, at = rest, "", width(rest)
+		}
+		if line != "" {
+			line += " "
+			at++
+		}
+		line += word
+		at += w
+	}
+	p.line("%s%s", head, p.style(s, line))
+}
+
+// width is the number of columns that a terminal needs for s.
+func width(s string) int { return uniseg.StringWidth(s) }
+
+// pad fills s up to n columns.
+func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-width(s))) }
+
+// style is an SGR code of ECMA-48; 0 for none.
+type style int
+
+const (
+	bold    style = 1
+	faint   style = 2
+	red     style = 31
+	yellow  style = 33
+	blue    style = 34
+	magenta style = 35
+	cyan    style = 36
+)
+
+func (p *printer) style(s style, words string) string {
+	if !p.opt.Color || s == 0 || words == "" {
+		return words
+	}
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", s, words)
+}
+
+func severityStyle(s name.Severity) style {
+	if s == name.Critical {
+		return red
+	}
+	return yellow
+}
+
+// typeStyle tells the kinds of edges apart.
+func typeStyle(t string) style {
+	switch t {
+	case "rw":
+		return red
+	case "ww":
+		return magenta
+	case "wr":
+		return cyan
+	}
+	return blue
+}
