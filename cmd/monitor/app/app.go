@@ -2,21 +2,22 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"net/url"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/deliver"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
-	"github.com/isowatch/isowatch/ingest/source/file"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 	"github.com/isowatch/isowatch/window/store"
 )
@@ -29,6 +30,9 @@ type Options struct {
 	// UntilEnd ends Run where the input ends now; see Reports.
 	UntilEnd bool
 	Stdin    io.Reader
+	// Store replaces the one at Config.Store.Path; nil: none does. The App closes
+	// it.
+	Store store.Store
 }
 
 // App is one monitor. New makes it, Run runs it once.
@@ -47,6 +51,8 @@ type App struct {
 	ready   readiness
 	store   store.Store
 	server  *server // nil without http.listen
+
+	dispatcher *deliver.Dispatcher
 
 	reports []report.History
 	ended   bool
@@ -74,8 +80,10 @@ func New(o Options) (*App, error) {
 	}
 	a.ready.wait("source", "not opened yet")
 	var err error
-	if a.store, err = openStore(o.Config); err != nil {
-		return nil, err
+	if a.store = o.Store; a.store == nil {
+		if a.store, err = openStore(o.Config); err != nil {
+			return nil, err
+		}
 	}
 	if o.Config.HTTP.Listen != "" {
 		if a.server, err = serve(o.Config.HTTP.Listen, &a.ready, a.metrics); err != nil {
@@ -118,5 +126,163 @@ func (a *App) Close() error {
 // errors are failures of the environment.
 func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.Close()) }()
-	return a.run(ctx)
+
+	receivers, err := a.receivers()
+	if err != nil {
+		return err
+	}
+	a.dispatcher = deliver.New(a.store, receivers, deliver.Options{Observer: deliver.ObserverFunc(a.delivered)})
+	delivery, stopDelivery := context.WithCancel(context.Background())
+	var delivering sync.WaitGroup
+	delivering.Go(func() { a.dispatcher.Run(delivery) })
+	defer delivering.Wait()
+	defer stopDelivery()
+
+	l, err := a.newLoop(ctx)
+	if err != nil {
+		return err
+	}
+	a.ready.wait("source", "connecting")
+	src, err := a.open(ctx, l)
+	if err != nil {
+		return stopped(ctx, err)
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	l.expect(src.Partitions())
+
+	if err := l.run(ctx, src); err != nil {
+		return err
+	}
+	if !a.ended {
+		return nil
+	}
+	// What was found last is delivered before the answer is given, if the
+	// receivers are there; otherwise it waits in the store for the next start.
+	flush, cancel := context.WithTimeout(ctx, flushMax)
+	defer cancel()
+	if err := a.dispatcher.Flush(flush); err != nil {
+		a.log.Warn().Err(err).Msg("alerts are left to be delivered at the next start")
+	}
+	return nil
+}
+
+// flushMax is how long the end of the input waits for receivers.
+const flushMax = 30 * time.Second
+
+// stopped hides the error of a source that was given up because ctx ended.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// receivers makes the webhooks. Their names in the store are their addresses'
+// hashes, so that an outbox stays with its receiver when the list changes.
+func (a *App) receivers() (map[string]deliver.Receiver, error) {
+	out := map[string]deliver.Receiver{}
+	for i, w := range a.cfg.Alerts.Webhooks {
+		hook, err := deliver.NewWebhook(deliver.WebhookOptions{URL: w.URL, Secret: string(w.Secret)})
+		if err != nil {
+			return nil, config.Errors{{Path: fmt.Sprintf("alerts.webhooks[%d]", i), Msg: err.Error()}}
+		}
+		out[receiverName(w)] = hook
+	}
+	return out, nil
+}
+
+// receiverName is what the store and the metrics call a webhook: its host for
+// people, and a hash that tells addresses apart without showing what is secret
+// in them.
+func receiverName(w config.Webhook) string {
+	sum := sha256.Sum256([]byte(w.URL))
+	host := "webhook"
+	if u, err := url.Parse(w.URL); err == nil {
+		host = u.Host
+	}
+	return fmt.Sprintf("%s-%x", host, sum[:4])
+}
+
+// delivered counts and logs an attempt to deliver.
+func (a *App) delivered(e deliver.Event) {
+	a.metrics.deliveries.WithLabelValues(e.Receiver, string(e.Outcome)).Inc()
+	switch e.Outcome {
+	case deliver.Delivered:
+		a.log.Info().Str("receiver", e.Receiver).Str("id", e.ID).Int("attempt", e.Attempt).Msg("alert delivered")
+	case deliver.Retrying:
+		if e.Attempt == 1 {
+			a.log.Warn().Err(e.Err).Str("receiver", e.Receiver).Str("id", e.ID).Dur("wait", e.Wait).Msg("alert not delivered yet; it is tried again until it is")
+		}
+	default:
+		a.log.Error().Err(e.Err).Str("receiver", e.Receiver).Str("id", e.ID).Msg("alert not delivered")
+	}
+}
+
+// newLoop makes the loop with what the store remembers.
+func (a *App) newLoop(ctx context.Context) (*loop, error) {
+	l := &loop{App: a, histories: map[string]*history{}, progress: map[int]*progress{}, alerts: map[string]alerts.Alert{}, told: map[string]bool{}}
+	var err error
+	if l.resume, err = a.store.Offsets(ctx, a.name); err != nil {
+		return nil, l.storeError(err)
+	}
+	if l.seen, err = a.store.Offsets(ctx, a.name+seenSuffix); err != nil {
+		return nil, l.storeError(err)
+	}
+	k := a.cfg.Source.Kafka
+	l.complete = len(l.resume) == 0 && (k == nil || k.Start.At == config.StartStored || k.Start.At == config.StartEarliest)
+	switch {
+	case len(l.resume) > 0:
+		a.log.Info().Msg("going on where the last run stopped")
+		if a.cfg.Coverage == record.CoverageComplete {
+			a.log.Warn().Msg("coverage is partial: what was written before the last stop is not known any more")
+		}
+	case !l.complete && a.cfg.Coverage == record.CoverageComplete:
+		a.log.Warn().Msg("coverage is partial: the input is not read from its beginning")
+	}
+	return l, nil
+}
+
+// open opens the source, waiting for it as long as it takes.
+func (a *App) open(ctx context.Context, l *loop) (source.Source, error) {
+	switch src := a.cfg.Source; {
+	case src.Kafka != nil:
+		return kafka.Open(ctx, a.kafkaOptions(src.Kafka, l.resume))
+	case src.File != nil:
+		return openFile(src.File.Path, src.File.Follow && !a.untilEnd, l.resume[0], a.retrying)
+	default:
+		return openStdin(a.stdin)
+	}
+}
+
+func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options {
+	o := kafka.Options{
+		Connection: kafka.Connection{Brokers: k.Brokers},
+		Topic:      k.Topic,
+		Offsets:    resume,
+		UntilEnd:   a.untilEnd,
+		OnRetry:    a.retrying,
+		OnWarning:  func(what string) { a.log.Warn().Msg(what) },
+	}
+	switch k.Start.At {
+	case config.StartLatest:
+		o.Start = kafka.Latest
+	case config.StartTime:
+		o.Start = kafka.At(k.Start.Time)
+	}
+	if k.TLS != nil {
+		o.TLS = &kafka.TLS{CA: k.TLS.CA, Cert: k.TLS.Cert, Key: k.TLS.Key}
+	}
+	if k.SASL != nil {
+		o.SASL = &kafka.SASL{Mechanism: k.SASL.Mechanism, Username: k.SASL.Username, Password: string(k.SASL.Password)}
+	}
+	return o
+}
+
+// retrying tells of a failure of the source that is tried again: once until it
+// works, and in /readyz as long as it lasts.
+func (a *App) retrying(err error) {
+	a.metrics.retries.Inc()
+	if a.ready.wait("source", err.Error()) {
+		a.log.Warn().Err(err).Msg("the source fails; it is tried again until it works")
+	}
 }

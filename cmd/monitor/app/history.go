@@ -1,7 +1,6 @@
 package app
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/order"
+	"github.com/isowatch/isowatch/window/retain"
 )
 
 // history is what the loop keeps of one `db`: its order, its engine and the
@@ -23,8 +23,8 @@ type history struct {
 
 	order  *order.Order
 	engine *incremental.Engine
-	// records[i] is the transaction that the engine calls i.
-	records []*record.Transaction
+	// records are the transactions by the engine's numbers.
+	records *retain.Memory
 
 	// adds counts the records given to the order, by partition, as it does.
 	adds map[int]int64
@@ -33,6 +33,10 @@ type history struct {
 	open   map[place]uint64
 	judged []judged
 	spent  int
+
+	// oldest and newest bound the times that the stream has reached, Unix
+	// nanoseconds of the clients; they serve a metric.
+	oldest, newest int64
 
 	totals  totals
 	counted order.Counts // what the metrics have of the order's counts
@@ -85,17 +89,17 @@ func newHistory(db string, c *config.Config, coverage record.Coverage, partition
 	if untilEnd {
 		h.totals.sessions, h.totals.keys = map[string]struct{}{}, map[string]struct{}{}
 	}
-	h.restart()
-	return h, nil
+	return h, h.restart()
 }
 
 // restart begins with an engine that knows nothing yet.
-func (h *history) restart() {
+func (h *history) restart() (err error) {
 	o := h.assume.Options(h.levels, 0, h.config.Solver.Conflicts)
 	o.Online = true
 	o.MaxTransaction = int64(h.config.Window.MaxTransaction)
 	h.engine = incremental.New(o)
-	h.records = nil
+	h.records, err = retain.New(retain.Options{Retain: h.config.Window.MaxTransactions, DB: h.db})
+	return err
 }
 
 // add takes in a record. Unless it is taken, its ticket can be finished.
@@ -111,17 +115,16 @@ func (h *history) add(partition int, ticket uint64, t *record.Transaction, arriv
 
 // release gives the engine what the order hands out, and tells each record to
 // seen.
-func (h *history) release(seen func(order.Release)) {
+func (h *history) release(seen func(order.Release)) error {
 	horizon := int64(h.config.Window.MaxTransaction + h.config.Window.MaxSkew)
 	for {
 		r, ok := h.order.Next()
 		if !ok {
-			return
+			return nil
 		}
-		if id := h.engine.Step(r.Txn, r.Arrival); int(id) != len(h.records) {
-			panic(fmt.Sprintf("app: can't happen, because the engine counts from 0: transaction %d is called %d", len(h.records), id))
+		if err := h.records.Append(h.engine.Step(r.Txn, r.Arrival), r.Txn); err != nil {
+			return err
 		}
-		h.records = append(h.records, r.Txn)
 		from := place{r.Partition, r.Place}
 		h.judged = append(h.judged, judged{r.Partition, h.open[from], saturated(h.order.Watermark(), horizon)})
 		delete(h.open, from)
@@ -167,21 +170,12 @@ func (h *history) settleAll(finish func(partition int, ticket uint64)) {
 // absence proves nothing: a complete coverage becomes partial, with an engine
 // that begins anew, for what the old one concludes from now on may be wrong. It
 // tells whether that was so.
-func (h *history) lose() bool {
+func (h *history) lose() (bool, error) {
 	if h.assume.Coverage == record.CoveragePartial {
-		return false
+		return false, nil
 	}
 	h.assume.Coverage = record.CoveragePartial
-	h.restart()
-	return true
-}
-
-// lookup finds the record of a transaction.
-func (h *history) lookup(id verdict.TxnID) (*record.Transaction, bool) {
-	if int(id) >= len(h.records) {
-		return nil, false
-	}
-	return h.records[id], true
+	return true, h.restart()
 }
 
 // saturated is t + d, at most the greatest time there is.
@@ -190,4 +184,13 @@ func saturated(t, d int64) int64 {
 		return s
 	}
 	return math.MaxInt64
+}
+
+// levelNames are the levels that the history is held to.
+func (h *history) levelNames() []string {
+	out := make([]string, len(h.levels))
+	for i, l := range h.levels {
+		out[i] = l.String()
+	}
+	return out
 }

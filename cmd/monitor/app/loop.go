@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/ingest/source"
@@ -31,7 +34,9 @@ type loop struct {
 	histories map[string]*history
 	order     []*history // by name: the order in which they are worked on
 	progress  map[int]*progress
-	seen      map[int]int64 // by partition, what was counted before this start
+	// What the store remembers, by partition: where to read again, and what was
+	// counted before this start.
+	resume, seen map[int]int64
 
 	// What the next commit makes durable.
 	letters []store.DeadLetter
@@ -45,6 +50,69 @@ type loop struct {
 // are held in memory.
 const lettersMax = 64
 
+// expect says how many partitions there are.
+func (l *loop) expect(n int) {
+	for i := range n {
+		l.partitions = append(l.partitions, i)
+	}
+}
+
+// run works until the input ends or ctx does.
+func (l *loop) run(ctx context.Context, src source.Source) error {
+	r := &reader{source: src, decode: codec.New(codec.Options{}), out: make(chan input, inputsMax)}
+	reading, stopReading := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- r.run(reading) }()
+	// However this ends, the reader does too.
+	defer func() {
+		stopReading()
+		for range r.out {
+		}
+		<-ended
+	}()
+	// What is durable must not depend on ctx: a graceful stop commits.
+	durable := context.WithoutCancel(ctx)
+	tick := time.NewTicker(l.cfg.Solver.Every)
+	defer tick.Stop()
+	l.metrics.queueMax.WithLabelValues(queueInputs).Set(inputsMax)
+	for {
+		l.metrics.queue.WithLabelValues(queueInputs).Set(float64(len(r.out)))
+		select {
+		case in, ok := <-r.out:
+			if !ok {
+				err := <-ended
+				ended <- err
+				return l.over(durable, ctx, err)
+			}
+			if l.ready.ready("source") {
+				l.log.Info().Str("source", l.name).Int("partitions", len(l.partitions)).Msg("reading")
+			}
+			if err := l.take(durable, in, time.Now().UnixNano()); err != nil {
+				return err
+			}
+		case <-tick.C:
+			if err := l.tick(durable, time.Now().UnixNano()); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// over is what happens when there is no more input: it has ended, somebody asked
+// to stop, or reading failed for good.
+func (l *loop) over(durable, ctx context.Context, err error) error {
+	now := time.Now().UnixNano()
+	switch {
+	case errors.Is(err, io.EOF):
+		l.ended = true
+		return l.end(durable, now)
+	case ctx.Err() != nil:
+		l.log.Info().Msg("stopping")
+		return l.tick(durable, now)
+	}
+	return errors.Join(err, l.tick(durable, now))
+}
+
 // take works on one batch.
 func (l *loop) take(ctx context.Context, in input, now int64) error {
 	p := l.progress[in.partition]
@@ -55,7 +123,9 @@ func (l *loop) take(ctx context.Context, in input, now int64) error {
 	l.metrics.bytes.Add(float64(in.bytes))
 	l.metrics.sourceLag.WithLabelValues(strconv.Itoa(in.partition)).Set(float64(in.lag))
 	for _, g := range in.gaps {
-		l.gap(g)
+		if err := l.gap(g); err != nil {
+			return err
+		}
 	}
 	latest := int64(0)
 	for i := range in.items {
@@ -68,9 +138,15 @@ func (l *loop) take(ctx context.Context, in input, now int64) error {
 		if it.rejected != nil {
 			p.finish(ticket)
 			l.reject(it.rejected, it.value, it.size, again, now)
-			l.lose(nil, "a record could not be used")
+			if err := l.lose(nil, "a record could not be used"); err != nil {
+				return err
+			}
 		} else {
-			latest = max(latest, l.add(in.partition, ticket, it, again, now))
+			at, err := l.add(in.partition, ticket, it, again, now)
+			if err != nil {
+				return err
+			}
+			latest = max(latest, at)
 		}
 		if len(l.letters) >= lettersMax {
 			if err := l.commit(ctx); err != nil {
@@ -90,15 +166,14 @@ func (l *loop) take(ctx context.Context, in input, now int64) error {
 	}
 	p.advance(in.next)
 	l.moved = true
-	l.release()
-	return nil
+	return l.release()
 }
 
 // add gives a record to its history and returns the time that it reaches.
-func (l *loop) add(partition int, ticket uint64, it *item, again bool, now int64) int64 {
+func (l *loop) add(partition int, ticket uint64, it *item, again bool, now int64) (int64, error) {
 	h, err := l.history(it.txn.DB)
 	if err != nil {
-		panic(fmt.Sprintf("app: can't happen, because New made the same checks: %v", err))
+		return 0, err
 	}
 	arrival := it.arrival
 	if arrival == 0 {
@@ -110,13 +185,23 @@ func (l *loop) add(partition int, ticket uint64, it *item, again bool, now int64
 	case order.Contradiction:
 		l.progress[partition].finish(ticket)
 		e := reject.In("id", reject.DuplicateID, "another record has the id %q and other content", it.txn.ID).At(it.pos)
-		l.reject(e, l.encode(&it.txn), it.size, again, now)
-		l.lose(h, "two records have the same id")
+		l.reject(e, codec.AppendJSON(nil, &it.txn), it.size, again, now)
+		if err := l.lose(h, "two records have the same id"); err != nil {
+			return 0, err
+		}
 	}
+	at := arrival
 	if it.txn.HasTimes {
-		return min(it.txn.End, saturated(arrival, int64(l.aheadMax)))
+		at = it.txn.End
+		if l.aheadMax > 0 {
+			at = min(at, saturated(arrival, int64(l.aheadMax)))
+		}
 	}
-	return arrival
+	if h.newest == 0 {
+		h.oldest = at
+	}
+	h.newest = max(h.newest, at)
+	return at, nil
 }
 
 // history finds or makes the history of a db.
@@ -136,7 +221,7 @@ func (l *loop) history(db string) (*history, error) {
 	l.order = append(l.order, h)
 	slices.SortFunc(l.order, func(a, b *history) int { return strings.Compare(a.db, b.db) })
 	l.metrics.setComplete(h)
-	l.log.Info().Str("db", db).Strs("levels", levelNames(h.levels)).Stringer("coverage", coverage).Msg("watching")
+	l.log.Info().Str("db", db).Strs("levels", h.levelNames()).Stringer("coverage", coverage).Msg("watching")
 	return h, nil
 }
 
@@ -158,16 +243,16 @@ func (l *loop) reject(e *reject.Error, value []byte, size int64, again bool, now
 }
 
 // gap reports a hole in the input.
-func (l *loop) gap(g source.Gap) {
+func (l *loop) gap(g source.Gap) error {
 	l.metrics.gaps.WithLabelValues(gapOffset).Inc()
 	l.metrics.missing.WithLabelValues(gapOffset).Add(float64(g.To - g.From))
 	l.log.Warn().Str("source", g.Source).Int("partition", g.Partition).Int64("from", g.From).Int64("to", g.To).Str("why", g.Why).
 		Msg("records are missing and will never be seen")
-	l.lose(nil, "records are missing")
+	return l.lose(nil, "records are missing")
 }
 
 // lose turns a complete coverage to partial, of one history or of all.
-func (l *loop) lose(h *history, why string) {
+func (l *loop) lose(h *history, why string) error {
 	hit := l.order
 	if h != nil {
 		hit = []*history{h}
@@ -175,11 +260,16 @@ func (l *loop) lose(h *history, why string) {
 		l.complete = false
 	}
 	for _, h := range hit {
-		if h.lose() {
+		changed, err := h.lose()
+		if err != nil {
+			return err
+		}
+		if changed {
 			l.metrics.setComplete(h)
-			l.log.Warn().Str("db", h.db).Str("why", why).Msg("coverage is partial from now on: what nobody is seen to have written may have been written by the missing")
+			l.log.Warn().Str("db", h.db).Str("why", why).Msg("coverage is partial from now on: what nobody is seen to have written, the missing may have")
 		}
 	}
+	return nil
 }
 
 // once tells whether a cause has not been told yet.
@@ -192,11 +282,11 @@ func (l *loop) once(cause string) bool {
 }
 
 // release moves what is due from the orders to the engines.
-func (l *loop) release() {
+func (l *loop) release() error {
 	for _, h := range l.order {
 		began := time.Now()
 		lost := ""
-		h.release(func(r order.Release) {
+		err := h.release(func(r order.Release) {
 			l.metrics.transactions.WithLabelValues(h.db, r.Txn.Status.String()).Inc()
 			if g := r.Gap; g != nil {
 				lost = "a session has a hole"
@@ -213,12 +303,18 @@ func (l *loop) release() {
 				}
 			}
 		})
-		if lost != "" {
-			l.lose(h, lost)
+		if err != nil {
+			return err
 		}
 		l.metrics.addOrder(h)
 		l.spend(h, workStep, began)
+		if lost != "" {
+			if err := l.lose(h, lost); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
 
 // The kinds of work in isowatch_engine_seconds.
@@ -240,8 +336,12 @@ func (l *loop) tick(ctx context.Context, now int64) error {
 	for _, h := range l.order {
 		h.order.Advance(now)
 	}
-	l.release()
+	if err := l.release(); err != nil {
+		return err
+	}
+	lag := int64(0)
 	for _, h := range l.order {
+		lag = max(lag, h.newest-max(h.order.Watermark(), h.oldest))
 		began := time.Now()
 		out := h.engine.Tick(h.order.Watermark())
 		l.spend(h, workSolve, began)
@@ -250,6 +350,7 @@ func (l *loop) tick(ctx context.Context, now int64) error {
 		}
 		h.settle(func(partition int, ticket uint64) { l.progress[partition].finish(ticket) })
 	}
+	l.metrics.watermarkLag.Set(time.Duration(lag).Seconds())
 	return l.commit(ctx)
 }
 
@@ -258,7 +359,9 @@ func (l *loop) end(ctx context.Context, now int64) error {
 	for _, h := range l.order {
 		h.order.Flush()
 	}
-	l.release()
+	if err := l.release(); err != nil {
+		return err
+	}
 	for _, h := range l.order {
 		began := time.Now()
 		out := h.engine.Tick(math.MaxInt64) // no record at all will come
@@ -286,7 +389,7 @@ func (l *loop) report(h *history, results []verdict.Result) report.History {
 		Sessions: len(h.totals.sessions), Keys: len(h.totals.keys), Results: []report.Result{}}
 	for _, v := range results {
 		v.Violations = v.Violations[:min(len(v.Violations), anomaliesMax)]
-		r := judge.Result(h.db, v, h.assume, h.lookup)
+		r := judge.Result(h.db, v, h.assume, h.records.Get)
 		r.Seconds = h.totals.seconds
 		r.Stats.PeakBytes = judge.PeakBytes()
 		if h.assume.Coverage == record.CoveragePartial && l.cfg.Coverage == record.CoverageComplete {
@@ -305,7 +408,7 @@ func (l *loop) raise(ctx context.Context, h *history, vs []verdict.Violation, no
 		return nil
 	}
 	defer l.spend(h, workAlert, time.Now())
-	in := h.assume.Context(h.db, l.cfg.Levels, h.lookup)
+	in := h.assume.Context(h.db, l.cfg.Levels, h.records.Get)
 	in.Now = now
 	for _, v := range vs {
 		l.metrics.violations.WithLabelValues(h.db, v.Level.String()).Inc()
@@ -381,7 +484,7 @@ func (l *loop) commit(ctx context.Context) error {
 		return l.storeError(err)
 	}
 	if len(c.Alerts) > 0 {
-		l.deliveries.wake()
+		l.dispatcher.Wake()
 	}
 	l.letters, l.moved = nil, false
 	clear(l.alerts)

@@ -1,0 +1,121 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/isowatch/isowatch/window/store"
+)
+
+// memStore is a store in memory that outlives the App it is given to, as a disk
+// does, and whose commits can be made to fail.
+type memStore struct {
+	mu        sync.Mutex
+	offsets   map[string]map[int]int64
+	letters   []store.DeadLetter
+	alerts    map[string]store.Alert
+	outbox    map[string]map[string]bool // receiver → ids
+	receivers []string
+	commits   int
+	failAt    int // the number of the commit that fails; 0: none
+}
+
+var errDisk = errors.New("no space left on device")
+
+func newMemStore(receivers ...string) *memStore {
+	return &memStore{offsets: map[string]map[int]int64{}, alerts: map[string]store.Alert{}, outbox: map[string]map[string]bool{}, receivers: receivers}
+}
+
+func (s *memStore) Offsets(_ context.Context, source string) (map[int]int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.offsets[source]), nil
+}
+
+func (s *memStore) Commit(_ context.Context, c store.Commit) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.commits++; s.commits == s.failAt {
+		return errDisk
+	}
+	for source, next := range c.Offsets {
+		if s.offsets[source] == nil {
+			s.offsets[source] = map[int]int64{}
+		}
+		maps.Copy(s.offsets[source], next)
+	}
+	for _, d := range c.DeadLetters {
+		d.ID = uint64(len(s.letters) + 1)
+		s.letters = append(s.letters, d)
+	}
+	for _, a := range c.Alerts {
+		if _, old := s.alerts[a.ID]; !old {
+			for _, r := range s.receivers {
+				if s.outbox[r] == nil {
+					s.outbox[r] = map[string]bool{}
+				}
+				s.outbox[r][a.ID] = true
+			}
+		}
+		s.alerts[a.ID] = a
+	}
+	return nil
+}
+
+func (s *memStore) DeadLetters(_ context.Context, f func(store.DeadLetter) bool) error {
+	s.mu.Lock()
+	letters := slices.Clone(s.letters)
+	s.mu.Unlock()
+	for _, d := range letters {
+		if !f(d) {
+			break
+		}
+	}
+	return nil
+}
+
+func (s *memStore) Alerts(_ context.Context, f func(store.Alert) bool) error {
+	s.mu.Lock()
+	alerts := maps.Clone(s.alerts)
+	s.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(alerts)) {
+		if !f(alerts[id]) {
+			break
+		}
+	}
+	return nil
+}
+
+func (s *memStore) HasAlert(_ context.Context, id string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.alerts[id]
+	return ok, nil
+}
+
+func (s *memStore) Undelivered(_ context.Context, receiver string, f func(store.Alert) bool) error {
+	s.mu.Lock()
+	var out []store.Alert
+	for _, id := range slices.Sorted(maps.Keys(s.outbox[receiver])) {
+		out = append(out, s.alerts[id])
+	}
+	s.mu.Unlock()
+	for _, a := range out {
+		if !f(a) {
+			break
+		}
+	}
+	return nil
+}
+
+func (s *memStore) Delivered(_ context.Context, receiver, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.outbox[receiver], id)
+	return nil
+}
+
+func (s *memStore) Close() error { return nil }
