@@ -167,7 +167,7 @@ func (d *Decoder) canonicalObject(depth int) *reject.Error {
 		}
 		d.canon = append(d.canon, ':')
 		if err := d.canonical(depth + 1); err != nil {
-			return err.Under(string(d.nameIn(m)))
+			return err.Under(brief(d.nameIn(m)))
 		}
 		m.to = len(d.canon)
 		if inOrder && i > 0 && bytes.Compare(d.nameIn(d.members[len(d.members)-1]), d.nameIn(m)) >= 0 {
@@ -191,7 +191,7 @@ func (d *Decoder) arrange(base, start int, inOrder bool) *reject.Error {
 	for i, m := range fields {
 		if i > 0 {
 			if bytes.Equal(d.nameIn(fields[i-1]), d.nameIn(m)) {
-				return reject.In(string(d.nameIn(m)), reject.DuplicateField, "the object has this field twice")
+				return reject.In(brief(d.nameIn(m)), reject.DuplicateField, "the object has this field twice")
 			}
 			d.sorted = append(d.sorted, ',')
 		}

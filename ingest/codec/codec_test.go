@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -221,6 +222,46 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%.200s\ngot  %s\nwant %s", c.in, err, c.want)
 		case !cmp.Equal(txn, record.Transaction{}):
 			t.Errorf("%.200s\nleaves %+v", c.in, txn)
+		}
+	}
+}
+
+// Messages are logged and kept: they stay short whatever is wrong.
+func TestMessagesAreShort(t *testing.T) {
+	long := strings.Repeat("é", 100_000)
+	for _, in := range []string{
+		`{"` + long + `":1}`,
+		`{"status":"` + long + `"}`,
+		`{"seq":` + strings.Repeat("9", 100_000) + `}`,
+		`{"seq":1.` + strings.Repeat("9", 100_000) + `}`,
+		`{"ops":[["` + long + `","k",1]]}`,
+		`{"ops":[["r","k",{"` + long + `":1,"` + long + `":1}]]}`,
+		`{"ops":[["r","k",` + strings.Repeat(`{"`+long[:2000]+`":`, DepthMax) + `x`,
+		`{"ops":[["rp",{"` + long + `":1},{}]]}`,
+	} {
+		err := Decode([]byte(in), new(record.Transaction))
+		if e := reject.From(err); e == nil || len(err.Error()) > 5000 || !utf8.ValidString(err.Error()) {
+			t.Errorf("%.60s… gives a message of %d bytes", in, len(fmt.Sprint(err)))
+		}
+	}
+	header := `{"history":{"` + long + `":1}}`
+	if _, err := DecodeHeader([]byte(header)); err == nil || len(err.Error()) > 500 {
+		t.Errorf("%.60s… gives a long message, or none", header)
+	}
+}
+
+func TestEqual(t *testing.T) {
+	in := `{"db":"d","session":"s","seq":1,"id":"i","start":1,"end":2,"status":"committed","ops":[["w","k",{"b":1,"a":2}]]}`
+	a := mustDecode(t, in)
+	same := mustDecode(t, `{"ops":[["w","k",{"a":2.0,"b":1}]],"end":2,"start":1,"status":"committed","id":"i","seq":1,"session":"s","db":"d"}`)
+	if !Equal(&a, &same) {
+		t.Error("records that say the same are not equal")
+	}
+	for _, change := range [][2]string{{`"d"`, `"e"`}, {`"s"`, `"t"`}, {`"seq":1`, `"seq":2`}, {`"seq":1,`, ``}, {`"i"`, `"j"`}, {`"start":1`, `"start":0`},
+		{`"end":2`, `"end":3`}, {`"start":1,"end":2,`, ``}, {`committed`, `aborted`}, {`"w"`, `"r"`}, {`"k"`, `"l"`}, {`"b":1`, `"b":3`}, {`[["w","k",{"b":1,"a":2}]]`, `[]`}} {
+		b := mustDecode(t, strings.Replace(in, change[0], change[1], 1))
+		if Equal(&a, &b) {
+			t.Errorf("equal although %s became %s", change[0], change[1])
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (d *Decoder) transaction(t *record.Transaction) *reject.Error {
 		case f == 0 && string(name) == "history":
 			return reject.In("history", reject.MisplacedHeader, "a header is no record: it stands only on the first line of a file")
 		case f == 0:
-			return reject.In(string(name), reject.UnknownField, "no field is called %q: a record has %s", name, fieldNames)
+			return reject.In(brief(name), reject.UnknownField, "no field is called %s: a record has %s", quoted(name), fieldNames)
 		case seen&f != 0:
 			return reject.In(string(name), reject.DuplicateField, "the field %q is there twice", name)
 		}

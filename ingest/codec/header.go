@@ -54,7 +54,7 @@ func (d *Decoder) header(h *record.Header) *reject.Error {
 			break
 		}
 		if string(name) != "history" {
-			return reject.In(string(name), reject.UnknownField, "no field is called %q: a header has nothing but history", name)
+			return reject.In(brief(name), reject.UnknownField, "no field is called %s: a header has nothing but history", quoted(name))
 		}
 		if seen {
 			return reject.In("history", reject.DuplicateField, "the field %q is there twice", name)
@@ -103,7 +103,7 @@ func (d *Decoder) settings(h *record.Header) *reject.Error {
 			twice = h.MaxSkew != nil
 			h.MaxSkew, err = d.duration()
 		default:
-			return reject.In(setting, reject.UnknownField, "no setting is called %q: a header has initial, sessions, clock, max_skew and coverage", setting)
+			return reject.In(brief([]byte(setting)), reject.UnknownField, "no setting is called %s: a header has initial, sessions, clock, max_skew and coverage", quoted([]byte(setting)))
 		}
 		if err == nil && twice {
 			err = reject.New(reject.DuplicateField, "the setting is there twice")

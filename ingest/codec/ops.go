@@ -176,7 +176,7 @@ func (d *Decoder) predicate(op *record.Op) *reject.Error {
 		isTable, isWhere := string(name) == "table", string(name) == "where"
 		switch {
 		case !isTable && !isWhere:
-			return reject.In(string(name), reject.UnknownField, "no field is called %q: a predicate has table and where", name)
+			return reject.In(brief(name), reject.UnknownField, "no field is called %s: a predicate has table and where", quoted(name))
 		case isTable && table || isWhere && where:
 			return reject.In(string(name), reject.DuplicateField, "the field %q is there twice", name)
 		}

@@ -3,6 +3,8 @@ package codec
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -351,14 +353,14 @@ func (d *Decoder) short() (n int64, from int) {
 	return int64(u), from
 }
 
-// brief cuts what a message quotes.
+// brief cuts what a message quotes: records are large and messages are kept.
 func brief(b []byte) string {
 	const long = 40
 	if len(b) > long {
-		return fmt.Sprintf("%s… (%d bytes)", b[:long], len(b))
+		return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(string(b[:long]), ""), len(b))
 	}
 	return string(b)
 }
 
 // quoted is brief, in quotes.
-func quoted(b []byte) string { return fmt.Sprintf("%q", brief(b)) }
+func quoted(b []byte) string { return strconv.Quote(brief(b)) }

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
@@ -509,7 +510,7 @@ func TestLargeInput(t *testing.T) {
 		want := record.Transaction{DB: "default", Session: fmt.Sprintf("s%d", i%13), Seq: int64(i), HasSeq: true, ID: fmt.Sprintf("s%d#%d", i%13, i),
 			Ops: []record.Op{{Kind: record.Write, Key: fmt.Sprintf("k%d", i%97), Value: record.Int(int64(i))},
 				{Kind: record.Read, Key: fmt.Sprintf("k%d", i%89), Value: record.String(fmt.Sprintf("text %d", i))}}}
-		if !same(&x, &want) {
+		if !codec.Equal(&x, &want) {
 			t.Fatalf("transaction %d is %+v", i, x)
 		}
 	}
@@ -576,6 +577,11 @@ func TestOpenErrors(t *testing.T) {
 	}
 	if _, err := Open(t.TempDir(), Options{}); reject.From(err) == nil || reject.From(err).Reason != reject.ForeignBytes {
 		t.Errorf("a directory that is no history: %v", err)
+	}
+	twice := cobraDir(t, 0)
+	write(t, filepath.Join(twice, "T003.log"), nil)
+	if _, err := Open(twice, Options{}); reject.From(err) == nil || reject.From(err).Reason != reject.BadStructure {
+		t.Errorf("two logs with one number: %v", err)
 	}
 	if _, err := Open(cobraDir(t, 0), Options{SizeMax: 10}); reject.From(err) == nil || reject.From(err).Reason != reject.TooLarge {
 		t.Errorf("logs above the limit: %v", err)

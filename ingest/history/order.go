@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
@@ -70,8 +71,8 @@ func (l *lined) deduplicate(in *input) (dropped int, err error) {
 	for i := range l.txns {
 		t := &l.txns[i]
 		if p, known := places[t.ID]; known {
-			if !same(&l.txns[p], t) {
-				return 0, in.at(reject.In("id", reject.DuplicateID, "line %d has the id %q too, with other content", l.lines[p], t.ID), l.lines[i], 0)
+			if !codec.Equal(&l.txns[p], t) {
+				return 0, in.at(reject.In("id", reject.DuplicateID, "line %d has the id %.80q too, with other content", l.lines[p], t.ID), l.lines[i], 0)
 			}
 			continue
 		}
@@ -83,12 +84,6 @@ func (l *lined) deduplicate(in *input) (dropped int, err error) {
 	clear(l.txns[kept:])
 	l.txns, l.lines = l.txns[:kept], l.lines[:kept]
 	return dropped, nil
-}
-
-// same tells whether two records say the same.
-func same(a, b *record.Transaction) bool {
-	return a.ID == b.ID && a.DB == b.DB && a.Session == b.Session && a.HasSeq == b.HasSeq && a.Seq == b.Seq &&
-		a.HasTimes == b.HasTimes && a.Start == b.Start && a.End == b.End && a.Status == b.Status && slices.Equal(a.Ops, b.Ops)
 }
 
 // sortSessions puts each session's records in the order of their seqs, in the
@@ -129,7 +124,7 @@ func (l *lined) sortSession(in *input, places []int) error {
 		return nil
 	}
 	if without >= 0 {
-		return in.at(reject.In("seq", reject.SeqMixed, "the record of session %q has no seq, and the others are not in the order of theirs", l.txns[without].Session), l.lines[without], 0)
+		return in.at(reject.In("seq", reject.SeqMixed, "the record of session %.80q has no seq, and the others are not in the order of theirs", l.txns[without].Session), l.lines[without], 0)
 	}
 	sorted := slices.Clone(places)
 	slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(l.txns[a].Seq, l.txns[b].Seq) })
@@ -137,7 +132,7 @@ func (l *lined) sortSession(in *input, places []int) error {
 	lines := make([]int64, len(sorted))
 	for i, p := range sorted {
 		if txns[i], lines[i] = l.txns[p], l.lines[p]; i > 0 && txns[i].Seq == txns[i-1].Seq {
-			return in.at(reject.In("seq", reject.DuplicateSeq, "line %d has the seq %d of session %q too", lines[i-1], txns[i].Seq, txns[i].Session), lines[i], 0)
+			return in.at(reject.In("seq", reject.DuplicateSeq, "line %d has the seq %d of session %.80q too", lines[i-1], txns[i].Seq, txns[i].Session), lines[i], 0)
 		}
 	}
 	for i, p := range places {

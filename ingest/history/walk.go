@@ -138,16 +138,16 @@ func recogniseIn(in *input, r io.Reader, depth int) (string, error) {
 	}
 }
 
-// cobraLogs lists the logs in a directory by their numbers.
-func cobraLogs(dir string) (map[int]string, error) {
+// cobraLogs lists the names of the logs in a directory, sorted.
+func cobraLogs(dir string) ([]string, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	logs := map[int]string{}
+	var logs []string
 	for _, f := range files {
-		if n, ok := cobraLogName(f.Name()); ok && !f.IsDir() {
-			logs[n] = filepath.Join(dir, f.Name())
+		if _, ok := cobraLogName(f.Name()); ok && !f.IsDir() {
+			logs = append(logs, f.Name())
 		}
 	}
 	return logs, nil
@@ -164,7 +164,9 @@ func openDir(dir string, opt Options) ([]History, error) {
 	}
 	c := newCobra(dir)
 	left := opt.SizeMax
-	for n, name := range logs {
+	for _, log := range logs {
+		n, _ := cobraLogName(log)
+		name := filepath.Join(dir, log)
 		b, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
