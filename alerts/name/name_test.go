@@ -148,3 +148,13 @@ func TestLevelsInWords(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// The 14 anomalies of MTC, Table I, all have a case.
+func TestMTC(t *testing.T) {
+	for _, want := range strings.Fields(`thin-air-read aborted-read future-read not-my-last-write not-my-own-write intermediate-read
+		non-repeatable-reads session-guarantee-violation non-monotonic-read fractured-read causality-violation long-fork lost-update write-skew`) {
+		if !slices.ContainsFunc(alerttest.Cases, func(c alerttest.Case) bool { return c.Want.Name == want }) {
+			t.Errorf("no case is called %s", want)
+		}
+	}
+}

@@ -19,13 +19,17 @@ type Options struct {
 	Keep func(i int) bool
 	// KeepOp tells which operations must stay. nil: none.
 	KeepOp func(i, op int) bool
-	// Calls bounds how often the judge is asked; 0 means CallsDefault.
-	Calls int
+	// Calls bounds how often the judge is asked, Work how many transactions it
+	// is handed in all; 0 means the default.
+	Calls, Work int
 }
 
-// CallsDefault is the bound of Options.Calls: a second or so at a few
-// milliseconds per call.
-const CallsDefault = 256
+// The defaults: a second or so of an engine that takes a millisecond for a few
+// transactions and a second for a hundred thousand.
+const (
+	CallsDefault = 256
+	WorkDefault  = 200_000
+)
 
 // Shrink returns the part of txns that it found necessary for violated to go on
 // being true, in the same order, and the number of calls it made. It presumes
@@ -34,6 +38,9 @@ func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool,
 	if opt.Calls == 0 {
 		opt.Calls = CallsDefault
 	}
+	if opt.Work == 0 {
+		opt.Work = WorkDefault
+	}
 	s := &shrinker{txns: txns, violated: violated, opt: opt}
 	s.gone = make([][]bool, len(txns))
 	for i := range txns {
@@ -41,17 +48,20 @@ func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool,
 	}
 	s.dropped = make([]bool, len(txns))
 	s.index()
+	s.pin()
 
 	var whole, single []unit
 	for i := range txns {
 		keep := opt.Keep != nil && opt.Keep(i)
-		if !keep {
-			whole = append(whole, unit{txn: i, op: -1})
-		}
 		for j := range txns[i].Ops {
-			if opt.KeepOp == nil || !opt.KeepOp(i, j) {
+			if s.pinned[i][j] {
+				keep = true
+			} else {
 				single = append(single, unit{txn: i, op: j})
 			}
+		}
+		if !keep {
+			whole = append(whole, unit{txn: i, op: -1})
 		}
 	}
 	s.reduce(whole)
@@ -70,9 +80,11 @@ type shrinker struct {
 	violated func([]record.Transaction) bool
 	opt      Options
 	calls    int
+	work     int // transactions handed to violated
 
 	dropped []bool   // whole transactions
 	gone    [][]bool // operations
+	pinned  [][]bool // operations that must stay; they are never gone
 
 	readers map[version][]unit // reads that returned a value
 	lists   map[string]bool    // keys that are appended to
@@ -107,13 +119,40 @@ func (s *shrinker) index() {
 	}
 }
 
-// reduce drops as many of the units as it can: halves, quarters, … single ones,
-// and single ones again until none can go.
+// pin finds what must stay: the operations that are protected, the possible
+// writers of protected reads, and everything that a predicate may have seen.
+func (s *shrinker) pin() {
+	s.pinned = make([][]bool, len(s.txns))
+	versions, keys := map[version]bool{}, map[string]bool{}
+	for i := range s.txns {
+		s.pinned[i] = make([]bool, len(s.txns[i].Ops))
+		for j, op := range s.txns[i].Ops {
+			s.pinned[i][j] = s.opt.KeepOp != nil && s.opt.KeepOp(i, j)
+			if s.pinned[i][j] && op.Kind == record.Read {
+				versions[version{op.Key, op.Value}] = true
+				keys[op.Key] = keys[op.Key] || s.lists[op.Key]
+			}
+		}
+	}
+	for i := range s.txns {
+		for j, op := range s.txns[i].Ops {
+			switch op.Kind {
+			case record.Write, record.Append:
+				s.pinned[i][j] = s.pinned[i][j] || s.rows || keys[op.Key] || versions[version{op.Key, op.Value}]
+			case record.PredicateWrite:
+				s.pinned[i][j] = true // what it wrote is not known by itself
+			}
+		}
+	}
+}
+
+// reduce drops as many of the units as it can: all of them, halves, quarters, …
+// single ones, and single ones again until none can go.
 func (s *shrinker) reduce(units []unit) {
-	for size := (len(units) + 1) / 2; size > 0; {
+	for size := len(units); size > 0; {
 		progress := false
 		for from := 0; from < len(units); {
-			if s.calls >= s.opt.Calls {
+			if s.calls >= s.opt.Calls || s.work >= s.opt.Work {
 				return
 			}
 			chunk := units[from:min(from+size, len(units))]
@@ -140,6 +179,7 @@ func (s *shrinker) try(chunk []unit) bool {
 		return false
 	}
 	s.calls++
+	s.work += len(rest)
 	if !s.violated(rest) {
 		return false
 	}
@@ -154,8 +194,7 @@ type mask struct {
 }
 
 // apply leaves out what is out already and the chunk, with all that must go
-// with it. It returns nil if that would take something that must stay, or
-// changes nothing.
+// with it. It returns nil if that changes nothing.
 func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
 	m := mask{dropped: slices.Clone(s.dropped), gone: make([][]bool, len(s.gone))}
 	for i := range s.gone {
@@ -166,9 +205,7 @@ func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
 		if u.op >= 0 {
 			if !m.gone[u.txn][u.op] {
 				changed = true
-				if !s.leaveOut(&m, u) {
-					return nil, m
-				}
+				s.leaveOut(&m, u)
 			}
 			continue
 		}
@@ -177,8 +214,8 @@ func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
 		}
 		m.dropped[u.txn], changed = true, true
 		for j := range m.gone[u.txn] {
-			if !m.gone[u.txn][j] && !s.leaveOut(&m, unit{u.txn, j}) {
-				return nil, m
+			if !m.gone[u.txn][j] {
+				s.leaveOut(&m, unit{u.txn, j})
 			}
 		}
 	}
@@ -206,34 +243,19 @@ func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
 }
 
 // leaveOut takes an operation out of m, and every read that may have come from
-// it. It reports false if one of them must stay.
-func (s *shrinker) leaveOut(m *mask, u unit) bool {
-	if s.opt.KeepOp != nil && s.opt.KeepOp(u.txn, u.op) {
-		return false
-	}
+// it. None of these is pinned, as the operation is not.
+func (s *shrinker) leaveOut(m *mask, u unit) {
 	m.gone[u.txn][u.op] = true
 	op := s.txns[u.txn].Ops[u.op]
-	var from []unit
-	switch op.Kind {
-	case record.Read, record.PredicateRead:
-		return true
-	case record.PredicateWrite:
-		return false // what it wrote is not known by itself
-	case record.Append:
-		from = s.keyed[op.Key]
+	var readers []unit
+	switch {
+	case op.Kind == record.Read || op.Kind == record.PredicateRead:
+	case s.lists[op.Key]:
+		readers = s.keyed[op.Key]
 	default:
-		from = s.readers[version{op.Key, op.Value}]
-		if s.lists[op.Key] {
-			from = s.keyed[op.Key]
-		}
+		readers = s.readers[version{op.Key, op.Value}]
 	}
-	if s.rows {
-		return false
+	for _, r := range readers {
+		m.gone[r.txn][r.op] = true
 	}
-	for _, r := range from {
-		if !m.gone[r.txn][r.op] && !s.leaveOut(m, r) {
-			return false
-		}
-	}
-	return true
 }

@@ -171,3 +171,43 @@ func TestPredicatesStay(t *testing.T) {
 		t.Errorf("writes that a predicate may have seen went: %v", got)
 	}
 }
+
+// A needle in much hay is found in a few calls when the needle is protected,
+// and in some more when it is not.
+func TestLarge(t *testing.T) {
+	s := parse(t, "s0 T0: w(x,0)\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)")
+	var txns []record.Transaction
+	for i := range 3000 {
+		if i%1000 == 500 {
+			txns = append(txns, s.Txns[i/1000])
+		}
+		v := record.Int(int64(i))
+		txns = append(txns, record.Transaction{Session: "hay", ID: v.String(), Ops: []record.Op{
+			{Kind: record.Read, Key: "h", Value: record.Int(int64(i - 1))}, {Kind: record.Write, Key: "h", Value: v}}})
+	}
+	violated := func(rest []record.Transaction) bool {
+		reads := 0
+		for i := range rest {
+			for _, op := range rest[i].Ops {
+				if op.Key == "x" && op.Kind == record.Read && len(rest[i].Ops) > 1 {
+					reads++
+				}
+			}
+		}
+		return reads == 2
+	}
+	got, calls := shrink.Shrink(txns, violated, shrink.Options{Keep: func(i int) bool { return txns[i].Session == "s1" || txns[i].Session == "s2" },
+		KeepOp: func(i, j int) bool { return txns[i].Ops[j].Key == "x" }})
+	if d := cmp.Diff(s.Txns, got); d != "" || calls > 3 {
+		t.Errorf("%d calls, -want +got:\n%s", calls, d)
+	}
+	got, calls = shrink.Shrink(txns, violated, shrink.Options{})
+	if d := cmp.Diff(s.Txns, got); d != "" {
+		t.Errorf("unprotected, %d calls, -want +got:\n%s", calls, d)
+	}
+	work := 0
+	shrink.Shrink(txns, func(rest []record.Transaction) bool { work += len(rest); return violated(rest) }, shrink.Options{Work: 5000})
+	if work > 5000+len(txns) {
+		t.Errorf("the judge was handed %d transactions, no more than 5000 and one call were allowed", work)
+	}
+}
