@@ -1,6 +1,8 @@
 package incremental
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
@@ -26,6 +28,7 @@ type intake struct {
 	key     []keyState       // by key: what the transaction at hand did to it
 	stamp   uint32           // the transaction at hand
 	touched []version.Key    // keys it touched, in order of first touch
+	inters  []cellID         // what it wrote and overwrote itself
 	perKey  []keyProps       // by key
 	skipped int              // operations not checked
 	total   int              // operations of committed transactions
@@ -84,14 +87,10 @@ type keyProps struct {
 
 // keyState is what the transaction at hand did to a key.
 type keyState struct {
-	stamp   uint32
-	read    bool
-	wrote   bool
-	blind   bool // it holds what is not checked: appended to, or written by a predicate
-	val     record.Value
-	readID  cellID
-	writeID cellID
-	inters  []cellID // own overwritten values, rarely any
+	stamp uint32
+	read  cellID // what its first read found before any own write, or none
+	wrote cellID // its last write, or none
+	blind bool   // it holds what is not checked: appended to, or written by a predicate
 }
 
 // txn is a committed transaction.
@@ -189,7 +188,7 @@ func (in *intake) slab(s span) []cellID { return in.cellIDs[s.from:s.to] }
 func (in *intake) state(k version.Key) *keyState {
 	st := &in.key[k]
 	if st.stamp != in.stamp {
-		*st = keyState{stamp: in.stamp, inters: st.inters[:0], readID: none, writeID: none}
+		*st = keyState{stamp: in.stamp, read: none, wrote: none}
 		in.touched = append(in.touched, k)
 	}
 	return st
@@ -200,6 +199,7 @@ func (in *intake) state(k version.Key) *keyState {
 func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, report func(verdict.Violation)) uint32 {
 	in.stamp++
 	in.touched = in.touched[:0]
+	in.inters = in.inters[:0]
 	session, ok := in.sessions[t.Session]
 	if !ok {
 		session = uint32(len(in.sessions))
@@ -236,10 +236,10 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 			in.perKey[k].appended = true
 		case record.Write:
 			c := in.cellOf(k, op.Value)
-			if st.wrote && st.writeID != c {
-				st.inters = append(st.inters, st.writeID)
+			if st.wrote != none && st.wrote != c {
+				in.inters = append(in.inters, st.wrote)
 			}
-			st.wrote, st.val, st.writeID = true, op.Value, c
+			st.wrote = c
 			if !predicate {
 				st.blind = false
 			}
@@ -251,27 +251,29 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 }
 
 func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id verdict.TxnID, report func(verdict.Violation)) {
-	own := verdict.Violation{Txns: []verdict.TxnID{id}, Key: op.Key, Read: i, Evidence: []verdict.TxnID{id},
-		Exhibits: []verdict.Exhibit{{Txn: id, All: []string{op.Key}}}}
-	switch {
-	case st.blind:
+	if st.blind {
 		in.skipped++
-	case st.wrote && st.val != op.Value:
-		own.Kind = verdict.NotMyOwnWrite
-		c := in.cellOf(k, op.Value)
-		for _, x := range st.inters {
-			if x == c {
-				own.Kind = verdict.NotMyLastWrite
-			}
-		}
-		report(own)
-	case st.wrote:
-	case st.read && st.val != op.Value:
-		own.Kind = verdict.NonRepeatableRead
-		report(own)
-	case !st.read:
-		st.read, st.val, st.readID = true, op.Value, in.cellOf(k, op.Value)
+		return
 	}
+	c := in.cellOf(k, op.Value)
+	var kind verdict.Kind
+	switch {
+	case st.wrote == c:
+		return
+	case st.wrote != none && slices.Contains(in.inters, c):
+		kind = verdict.NotMyLastWrite
+	case st.wrote != none:
+		kind = verdict.NotMyOwnWrite
+	case st.read == none:
+		st.read = c
+		return
+	case st.read == c:
+		return
+	default:
+		kind = verdict.NonRepeatableRead
+	}
+	report(verdict.Violation{Kind: kind, Txns: []verdict.TxnID{id}, Key: op.Key, Read: i, Evidence: []verdict.TxnID{id},
+		Exhibits: []verdict.Exhibit{{Txn: id, All: []string{op.Key}}}})
 }
 
 // takeOther notes what a transaction wrote that did not commit, or may not have.
@@ -322,33 +324,33 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 	}
 	x.reads.from = uint32(len(in.cellIDs))
 	for _, k := range in.touched {
-		if st := &in.key[k]; st.read {
-			in.cellIDs = append(in.cellIDs, st.readID)
+		if st := &in.key[k]; st.read != none {
+			in.cellIDs = append(in.cellIDs, st.read)
 		}
 	}
 	x.reads.to = uint32(len(in.cellIDs))
 	x.writes.from = x.reads.to
 	for _, k := range in.touched {
 		st := &in.key[k]
-		if !st.wrote {
+		if st.wrote == none {
 			continue
 		}
-		for _, c := range st.inters {
-			if o := in.others(c); c != st.writeID && o.inter == none {
-				o.inter = index
-				in.setOthers(c, o)
-			}
-		}
-		c := in.cells.At(st.writeID)
+		c := in.cells.At(st.wrote)
 		if c.final != none {
 			c.about |= duplicate
 		}
 		if c.final == none {
 			c.final = index
 		}
-		in.cellIDs = append(in.cellIDs, st.writeID)
+		in.cellIDs = append(in.cellIDs, st.wrote)
 	}
 	x.writes.to = uint32(len(in.cellIDs))
+	for _, c := range in.inters {
+		if o := in.others(c); in.key[in.cells.At(c).key].wrote != c && o.inter == none {
+			o.inter = index
+			in.setOthers(c, o)
+		}
+	}
 	in.txns.Push(x)
 	return index
 }

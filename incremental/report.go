@@ -10,6 +10,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // readAnomaly reports a read that no level allows.
@@ -18,6 +19,9 @@ func (e *Engine) readAnomaly(kind verdict.Kind, index uint32, c cellID, writer v
 	key := e.in.keys[e.in.cells.At(c).key]
 	v := verdict.Violation{Kind: kind, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
+	if kind == verdict.FutureRead {
+		e.showInitial(&v, e.in.cells.At(c).key)
+	}
 	if writer != verdict.NoTxn {
 		v.Txns = append(v.Txns, writer)
 		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: writer, Writes: []string{key}})
@@ -42,16 +46,22 @@ func (e *Engine) thinAir(index uint32, c cellID) {
 	reader := e.in.txns.At(index).id
 	v := verdict.Violation{Kind: verdict.ThinAirRead, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
-	if init := e.main.tab.InitialOf(cl.key); init != none && !e.knownInitial() {
-		for r := range e.main.tab.Readers(init) {
-			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.txnOf(r), Reads: []string{key}})
-			break
-		}
-	}
+	e.showInitial(&v, cl.key)
 	e.reportRead(v)
 }
 
-func (e *Engine) knownInitial() bool { return e.opt.Initial != 0 }
+// showInitial adds a reader of the key's initial version, where no declaration
+// says what it held.
+func (e *Engine) showInitial(v *verdict.Violation, k version.Key) {
+	init := e.main.tab.InitialOf(k)
+	if init == none || e.opt.Initial != record.InitialAny {
+		return
+	}
+	for r := range e.main.tab.Readers(init) {
+		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.txnOf(r), Reads: []string{e.in.keys[k]}})
+		break
+	}
+}
 
 func (e *Engine) txnOf(s version.Slot) verdict.TxnID { return e.in.txns.At(e.slotTx[s]).id }
 
@@ -490,7 +500,7 @@ func (e *Engine) copy(c *check) *strand {
 // result is the verdict on one level.
 func (e *Engine) result(c *check) verdict.Result {
 	r := verdict.Result{Level: c.level, NoTimes: c.noTimes, RealTimeOnly: c.realTimeOnly, Stats: c.poly.Stats,
-		Partial: e.opt.Coverage != 0}
+		Partial: e.opt.Coverage == record.CoveragePartial}
 	r.Violations = append(r.Violations, e.shared...)
 	r.Violations = append(r.Violations, c.found...)
 	notChecked := e.in.skipped + e.in.unknown + e.blocked
