@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,9 +164,9 @@ func TestDeadReceiverStopsNobodyElse(t *testing.T) {
 func TestPoisonLetsOthersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newMemory([]string{"a"}, "poison", "1", "2", "3")
-		healed := false
+		var healed atomic.Bool
 		r := &answers{answer: func(_ int, id string) (time.Duration, bool, error) {
-			if id == "poison" && !healed {
+			if id == "poison" && !healed.Load() {
 				return 0, true, errDown
 			}
 			return 0, false, nil
@@ -177,7 +178,7 @@ func TestPoisonLetsOthersPass(t *testing.T) {
 		if d := cmp.Diff([]string{"poison"}, st.left("a")); d != "" {
 			t.Errorf("left, -want +got:\n%s", d)
 		}
-		healed = true
+		healed.Store(true)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if d := cmp.Diff([]string{}, st.left("a")); d != "" {

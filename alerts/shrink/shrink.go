@@ -42,11 +42,12 @@ func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool,
 		opt.Work = WorkDefault
 	}
 	s := &shrinker{txns: txns, violated: violated, opt: opt}
-	s.gone = make([][]bool, len(txns))
+	ops := 0
 	for i := range txns {
-		s.gone[i] = make([]bool, len(txns[i].Ops))
+		s.first = append(s.first, ops)
+		ops += len(txns[i].Ops)
 	}
-	s.dropped = make([]bool, len(txns))
+	s.mask = mask{dropped: make([]bool, len(txns)), gone: make([]bool, ops)}
 	s.index()
 	s.pin()
 
@@ -82,9 +83,9 @@ type shrinker struct {
 	calls    int
 	work     int // transactions handed to violated
 
-	dropped []bool   // whole transactions
-	gone    [][]bool // operations
-	pinned  [][]bool // operations that must stay; they are never gone
+	mask
+	first  []int    // by transaction, the place of its first operation in mask.gone
+	pinned [][]bool // operations that must stay; they are never gone
 
 	readers map[version][]unit // reads that returned a value
 	lists   map[string]bool    // keys that are appended to
@@ -183,44 +184,39 @@ func (s *shrinker) try(chunk []unit) bool {
 	if !s.violated(rest) {
 		return false
 	}
-	s.dropped, s.gone = without.dropped, without.gone
+	s.mask = without
 	return true
 }
 
 // mask says what is left out.
 type mask struct {
-	dropped []bool
-	gone    [][]bool
+	dropped []bool // by transaction
+	gone    []bool // by operation, see shrinker.first
+}
+
+// out tells whether a unit is left out already.
+func (s *shrinker) out(m *mask, u unit) bool {
+	return m.dropped[u.txn] || u.op >= 0 && m.gone[s.first[u.txn]+u.op]
 }
 
 // apply leaves out what is out already and the chunk, with all that must go
 // with it. It returns nil if that changes nothing.
 func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
-	m := mask{dropped: slices.Clone(s.dropped), gone: make([][]bool, len(s.gone))}
-	for i := range s.gone {
-		m.gone[i] = slices.Clone(s.gone[i])
+	if chunk != nil && !slices.ContainsFunc(chunk, func(u unit) bool { return !s.out(&s.mask, u) }) {
+		return nil, s.mask
 	}
-	changed := chunk == nil
+	m := mask{dropped: slices.Clone(s.dropped), gone: slices.Clone(s.gone)}
 	for _, u := range chunk {
-		if u.op >= 0 {
-			if !m.gone[u.txn][u.op] {
-				changed = true
-				s.leaveOut(&m, u)
-			}
-			continue
-		}
-		if m.dropped[u.txn] {
-			continue
-		}
-		m.dropped[u.txn], changed = true, true
-		for j := range m.gone[u.txn] {
-			if !m.gone[u.txn][j] {
+		switch {
+		case s.out(&m, u):
+		case u.op >= 0:
+			s.leaveOut(&m, u)
+		default:
+			m.dropped[u.txn] = true
+			for j := range s.txns[u.txn].Ops {
 				s.leaveOut(&m, unit{u.txn, j})
 			}
 		}
-	}
-	if !changed {
-		return nil, m
 	}
 	var out []record.Transaction
 	for i := range s.txns {
@@ -230,7 +226,7 @@ func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
 		t := s.txns[i]
 		t.Ops = nil
 		for j, op := range s.txns[i].Ops {
-			if !m.gone[i][j] {
+			if !m.gone[s.first[i]+j] {
 				t.Ops = append(t.Ops, op)
 			}
 		}
@@ -245,7 +241,7 @@ func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
 // leaveOut takes an operation out of m, and every read that may have come from
 // it. None of these is pinned, as the operation is not.
 func (s *shrinker) leaveOut(m *mask, u unit) {
-	m.gone[u.txn][u.op] = true
+	m.gone[s.first[u.txn]+u.op] = true
 	op := s.txns[u.txn].Ops[u.op]
 	var readers []unit
 	switch {
@@ -256,6 +252,6 @@ func (s *shrinker) leaveOut(m *mask, u unit) {
 		readers = s.readers[version{op.Key, op.Value}]
 	}
 	for _, r := range readers {
-		m.gone[r.txn][r.op] = true
+		m.gone[s.first[r.txn]+r.op] = true
 	}
 }
