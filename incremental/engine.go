@@ -31,14 +31,16 @@ type Engine struct {
 	extra  []*strand // re-readings without times that go on with the stream
 	slotTx []uint32  // by slot: index of the transaction
 
-	waiting  []waitingRead         // reads whose writer has not come, oldest first
-	blocked  int                   // reads that could not be decided
-	unseenOf map[version.ID]cellID // the values of unseen writers' versions
-	seen     map[string]bool       // violations told, once there are extra strands
-	out      []verdict.Violation   // found since the last Tick
-	lastLow  version.Slot          // first slot admitted since the last Tick
-	opened   bool
-	closed   bool
+	waiting    []waitingRead         // reads whose writer has not come, oldest first
+	unadmitted []uint32              // taken in before the history's kind was known
+	blocked    int                   // reads that could not be decided
+	unseenOf   map[version.ID]cellID // the values of unseen writers' versions
+	seen       map[string]bool       // violations told, once there are extra strands
+	out        []verdict.Violation   // found since the last Tick
+	lastLow    version.Slot          // first slot admitted since the last Tick
+	opened     bool
+	closedSet  bool // the read being decided has all its candidates
+	closed     bool
 }
 
 type waitingRead struct {
@@ -105,12 +107,28 @@ func (e *Engine) Step(t *record.Transaction, arrival int64) verdict.TxnID {
 		return id
 	}
 	if e.opt.Online {
-		if !e.opened {
-			e.open(e.opt.Clock != record.ClockIgnore && t.HasTimes)
-		}
-		e.admit(index)
+		e.stream(index)
 	}
 	return id
+}
+
+// stream admits a transaction online. The first ones wait for one with times,
+// which says how the history is to be kept, or for the first tick.
+func (e *Engine) stream(index uint32) {
+	e.unadmitted = append(e.unadmitted, index)
+	if e.opened || e.in.timed > 0 {
+		e.admitAll()
+	}
+}
+
+func (e *Engine) admitAll() {
+	if !e.opened {
+		e.open(e.opt.Clock != record.ClockIgnore && e.in.timed > 0)
+	}
+	for _, i := range e.unadmitted {
+		e.admit(i)
+	}
+	e.unadmitted = e.unadmitted[:0]
 }
 
 // report notes a violation of every level.
@@ -228,7 +246,10 @@ func (e *Engine) write(index uint32, c cellID) {
 
 // wake resolves the reads that waited for a value's writer.
 func (e *Engine) wake(c cellID) {
-	if e.in.cells.At(c).waiting != none {
+	if e.in.cells.At(c).about&duplicate != 0 {
+		e.opt.UniqueValues = false // so much for the assumption
+	}
+	if e.in.cells.At(c).waiting != none && (!e.opt.Online || e.opt.UniqueValues) {
 		e.in.release(c, func(index uint32) { e.resolve(index, c) })
 	}
 }
@@ -240,6 +261,16 @@ func (e *Engine) resolve(index uint32, c cellID) {
 	if e.opt.Coverage == record.CoveragePartial && (cl.about&isNull != 0 || e.holdsInitial(cl)) {
 		return // an unseen writer may have deleted it or put it back: says nothing
 	}
+	if e.opt.Online && !e.opt.UniqueValues && !e.closed {
+		e.wait(index, c) // for all candidates
+		return
+	}
+	e.decide(index, c)
+}
+
+// decide finds the version of a read of which all that will be known is known.
+func (e *Engine) decide(index uint32, c cellID) {
+	cl := e.in.cells.At(c)
 	if cl.final != none && !e.ambiguous(c) {
 		switch w := e.in.txns.At(cl.final); {
 		case cl.final == index:
@@ -251,14 +282,18 @@ func (e *Engine) resolve(index uint32, c cellID) {
 		}
 		return
 	}
-	if e.ambiguous(c) {
+	switch {
+	case e.ambiguous(c):
 		e.blocked++
-		return
-	}
-	if !e.opt.Online || e.closed || e.expected(c) {
+	case !e.opt.Online || e.closed || e.closedSet || e.opt.UniqueValues && e.expected(c):
 		e.absent(index, c)
-		return
+	default:
+		e.wait(index, c)
 	}
+}
+
+// wait keeps a read until its writer, or any other, can't come any more.
+func (e *Engine) wait(index uint32, c cellID) {
 	e.in.wait(c, index)
 	e.waiting = append(e.waiting, waitingRead{index, c, e.deadline(index)})
 }
@@ -308,7 +343,7 @@ func (e *Engine) deadline(index uint32) int64 {
 	if e.opt.MaxTransaction == 0 {
 		return maxTime
 	}
-	return t.arrival + e.opt.MaxTransaction + e.opt.MaxSkew
+	return t.order + e.opt.MaxTransaction + e.opt.MaxSkew
 }
 
 const maxTime = int64(^uint64(0) >> 1)
@@ -320,8 +355,8 @@ func (e *Engine) readOwnLater(index uint32, c cellID) {
 	cl, o := e.in.cells.At(c), e.in.others(c)
 	switch {
 	case e.opt.Coverage == record.CoveragePartial: // or an unseen writer's
-	case o.inter != none && o.inter != index:
-		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.inter).id)
+	case o.interOf(index) != none:
+		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
 	case o.aborted != verdict.NoTxn:
 		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 	case e.opt.Initial == record.InitialAny && e.becomesInitial(c):
@@ -409,10 +444,12 @@ func (e *Engine) read(index uint32, v version.ID) {
 // Tick says that no record ending before watermark will come. It closes what
 // waited for such records, and solves what is open.
 func (e *Engine) Tick(watermark int64) Output {
-	if !e.opt.Online || !e.opened {
+	if !e.opt.Online || !e.opened && len(e.unadmitted) == 0 {
 		return e.flush()
 	}
+	e.admitAll()
 	e.giveUp(watermark)
+	e.reconsider()
 	low := version.Slot(len(e.slotTx))
 	for _, c := range e.checks {
 		e.solve(c)
@@ -431,12 +468,28 @@ func (e *Engine) giveUp(watermark int64) {
 	n := 0
 	for n < len(e.waiting) && (e.waiting[n].by < watermark || e.closed) {
 		if w := e.waiting[n]; e.in.unwait(w.cell, w.index) {
-			e.absent(w.index, w.cell)
+			e.closedSet = true
+			e.decide(w.index, w.cell)
+			e.closedSet = false
 		}
 		n++
 	}
 	e.waiting = slices.Delete(e.waiting, 0, n)
 	e.settle()
+}
+
+// reconsider drops the use of times where too many transactions turn out to
+// have none, which would make the banded closure slow.
+func (e *Engine) reconsider() {
+	if e.prunable() {
+		return
+	}
+	for _, c := range e.checks {
+		if c.pruned {
+			e.retreat(c)
+			c.realTimeOnly = false
+		}
+	}
 }
 
 func (e *Engine) flush() Output {
@@ -478,9 +531,7 @@ func (e *Engine) Close() []verdict.Result {
 }
 
 func (e *Engine) closeOnline() {
-	if !e.opened {
-		e.open(false)
-	}
+	e.admitAll()
 	e.giveUp(maxTime)
 	for _, c := range e.checks {
 		e.solve(c)
@@ -492,7 +543,7 @@ func (e *Engine) closeOnline() {
 // stream would come; without, in bulk.
 func (e *Engine) closeBatch() {
 	n := e.in.txns.Len()
-	timed := e.opt.Clock != record.ClockIgnore && n > e.in.untimed
+	timed := e.opt.Clock != record.ClockIgnore && e.in.timed > 0
 	e.open(timed)
 	realTime := false
 	for _, c := range e.checks {
@@ -503,7 +554,7 @@ func (e *Engine) closeBatch() {
 		order[i] = uint32(i)
 	}
 	if realTime {
-		slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(e.in.txns.At(a).arrival, e.in.txns.At(b).arrival) })
+		slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(e.in.txns.At(a).order, e.in.txns.At(b).order) })
 	}
 	if realTime && e.allRealTime() {
 		for _, i := range order {

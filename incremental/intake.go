@@ -1,6 +1,7 @@
 package incremental
 
 import (
+	"math"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/paged"
@@ -22,21 +23,21 @@ type intake struct {
 	freed    uint32 // list of waiters to use again
 	sessions map[string]uint32
 
-	txns    paged.Vec[txn]   // committed, in the order of Step: "index"
-	indexOf []uint32         // by TxnID: index, or none
-	cellIDs []cellID         // slab of reads and writes
-	key     []keyState       // by key: what the transaction at hand did to it
-	stamp   uint32           // the transaction at hand
-	touched []version.Key    // keys it touched, in order of first touch
-	inters  []cellID         // what it wrote and overwrote itself
-	perKey  []keyProps       // by key
-	skipped int              // operations not checked
-	total   int              // operations of committed transactions
-	unknown int              // transactions of unknown outcome
-	opaque  bool             // a predicate write may have written anything
-	untimed int              // committed transactions without trusted times
-	lastEnd map[uint32]int64 // by session: greatest end so far
-	lastTry map[uint32]int64 // by session: greatest start so far
+	txns    paged.Vec[txn] // committed, in the order of Step: "index"
+	indexOf []uint32       // by TxnID: index, or none
+	cellIDs []cellID       // slab of reads and writes
+	key     []keyState     // by key: what the transaction at hand did to it
+	stamp   uint32         // the transaction at hand
+	touched []version.Key  // keys it touched, in order of first touch
+	inters  []cellID       // what it wrote and overwrote itself
+	perKey  []keyProps     // by key
+	skipped int            // operations not checked
+	total   int            // operations of committed transactions
+	unknown int            // transactions of unknown outcome
+	opaque  bool           // a predicate write may have written anything
+	timed   int            // committed transactions with trusted times
+	untimed int            // and those without
+	last    []sessionClock // by session
 }
 
 const none = version.None
@@ -68,7 +69,8 @@ const (
 // otherWriters are the writers of a value whose write is not their transaction's
 // last to the key, or whose transaction did not commit, or may not have.
 type otherWriters struct {
-	inter   uint32 // index of a committed transaction that overwrote it itself, or none
+	inter   uint32 // index of the first committed transaction that overwrote it itself, or none
+	inter2  uint32 // and of another one
 	aborted verdict.TxnID
 	unknown verdict.TxnID // of unknown outcome
 }
@@ -77,6 +79,13 @@ type otherWriters struct {
 type waiter struct {
 	index uint32
 	next  uint32
+}
+
+// sessionClock is how far a session has come.
+type sessionClock struct {
+	start, end int64 // the greatest so far of transactions with times
+	timed      bool  // there was one
+	order      int64 // the greatest txn.order
 }
 
 // keyProps is what is known of a key as a whole.
@@ -97,19 +106,21 @@ type keyState struct {
 type txn struct {
 	id         verdict.TxnID
 	session    uint32
-	start, end int64
-	arrival    int64
-	timed      bool
-	reads      span         // external reads, by cell
-	writes     span         // final writes, by cell
-	slot       version.Slot // once admitted
+	start, end int64 // nanoseconds, if timed
+	// order is when it ended, or, without times, when it arrived, and not before
+	// its predecessor in the session.
+	order  int64
+	timed  bool
+	reads  span         // external reads, by cell
+	writes span         // final writes, by cell
+	slot   version.Slot // once admitted
 }
 
 type span struct{ from, to uint32 }
 
 func newIntake() *intake {
 	return &intake{freed: none, rare: map[cellID]otherWriters{}, keyOf: map[string]version.Key{},
-		sessions: map[string]uint32{}, lastEnd: map[uint32]int64{}, lastTry: map[uint32]int64{}}
+		sessions: map[string]uint32{}}
 }
 
 func (in *intake) keyNumber(name string) version.Key {
@@ -124,10 +135,18 @@ func (in *intake) keyNumber(name string) version.Key {
 	return k
 }
 
+// interOf is a transaction other than index that overwrote c itself, or none.
+func (o otherWriters) interOf(index uint32) uint32 {
+	if o.inter == index {
+		return o.inter2
+	}
+	return o.inter
+}
+
 // others are the writers of c that do not count as its writer.
 func (in *intake) others(c cellID) otherWriters {
 	if in.cells.At(c).about&hasOthers == 0 {
-		return otherWriters{none, verdict.NoTxn, verdict.NoTxn}
+		return otherWriters{none, none, verdict.NoTxn, verdict.NoTxn}
 	}
 	return in.rare[c]
 }
@@ -204,6 +223,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 	if !ok {
 		session = uint32(len(in.sessions))
 		in.sessions[t.Session] = session
+		in.last = append(in.last, sessionClock{order: math.MinInt64})
 	}
 	if t.Status != record.Committed {
 		in.takeOther(t, id)
@@ -308,20 +328,24 @@ func (in *intake) takeOther(t *record.Transaction, id verdict.TxnID) {
 func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32, arrival int64) uint32 {
 	index := uint32(in.txns.Len())
 	in.indexOf = append(in.indexOf, index)
-	x := txn{id: id, session: session, start: t.Start, end: t.End, arrival: arrival, timed: t.HasTimes, slot: none}
+	x := txn{id: id, session: session, start: t.Start, end: t.End, order: arrival, timed: t.HasTimes, slot: none}
+	last := &in.last[session]
 	if x.timed {
 		// A clock that steps back within a session orders nothing.
-		if last, ok := in.lastEnd[session]; ok && (x.start < in.lastTry[session] || x.end < last) {
+		if last.timed && (x.start < last.start || x.end < last.end) {
 			x.timed = false
 		} else {
-			in.lastEnd[session], in.lastTry[session] = x.end, x.start
-			x.arrival = x.end
+			last.timed, last.start, last.end = true, x.start, x.end
+			x.order = x.end
 		}
 	}
-	if !x.timed {
+	if x.timed {
+		in.timed++
+	} else {
 		in.untimed++
-		x.arrival = max(x.arrival, in.lastEnd[session])
 	}
+	x.order = max(x.order, last.order)
+	last.order = x.order
 	x.reads.from = uint32(len(in.cellIDs))
 	for _, k := range in.touched {
 		if st := &in.key[k]; st.read != none {
@@ -346,10 +370,17 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 	}
 	x.writes.to = uint32(len(in.cellIDs))
 	for _, c := range in.inters {
-		if o := in.others(c); in.key[in.cells.At(c).key].wrote != c && o.inter == none {
-			o.inter = index
-			in.setOthers(c, o)
+		if in.key[in.cells.At(c).key].wrote == c {
+			continue
 		}
+		o := in.others(c)
+		switch {
+		case o.inter == none || o.inter == index:
+			o.inter = index
+		case o.inter2 == none:
+			o.inter2 = index
+		}
+		in.setOthers(c, o)
 	}
 	in.txns.Push(x)
 	return index

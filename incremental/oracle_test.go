@@ -48,6 +48,7 @@ var ways = []way{
 	}},
 	{name: "bits", cfg: timed, change: func(o *incremental.Options) { o.Sessions = record.SessionsIgnore }},
 	{name: "wild", cfg: wild, change: func(o *incremental.Options) {}},
+	{name: "online/wild", cfg: wild, online: true, change: func(o *incremental.Options) {}},
 	{name: "online/chains", cfg: plain, online: true, change: func(o *incremental.Options) {}},
 	{name: "online/banded", cfg: timed, online: true, change: func(o *incremental.Options) {}},
 	{name: "online/partial", cfg: tiny.Config{Aborted: true, Mutations: 2, Times: true, Partial: true}, online: true, change: func(o *incremental.Options) {}},
@@ -79,7 +80,7 @@ func compare(t *testing.T, w way, seed uint64, decided map[verdict.Outcome]int) 
 	s := tiny.Random(rand.New(rand.NewPCG(seed, 7)), w.cfg)
 	def := oracle.FromHeader(s.Header)
 	opt := incremental.Options{Levels: strong, Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions,
-		Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true, Online: w.online}
+		Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true, Online: w.online, UniqueValues: !w.cfg.Duplicates}
 	w.change(&opt)
 	def.Sessions, def.Clock = opt.Sessions, opt.Clock
 	for _, l := range opt.Levels {

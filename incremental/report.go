@@ -457,6 +457,7 @@ func (e *Engine) retreat(c *check) {
 	}
 	s := e.copy(c)
 	c.pruned, c.realTimeOnly = false, true
+	old := c.poly
 	if e.opt.Online {
 		e.extra = append(e.extra, s)
 	}
@@ -470,6 +471,12 @@ func (e *Engine) retreat(c *check) {
 		e.judge(c, &found[i])
 	}
 	c.realTimeOnly = c.count == 0
+	if !slices.ContainsFunc(e.checks, func(o *check) bool { return o.poly == old }) {
+		e.main.polys = slices.DeleteFunc(e.main.polys, func(p *constraint.Polygraph) bool { return p == old })
+		for _, x := range e.extra {
+			x.polys = slices.DeleteFunc(x.polys, func(p *constraint.Polygraph) bool { return p == old })
+		}
+	}
 }
 
 // copy feeds the whole history, with the same numbers of slots and versions, to
@@ -504,6 +511,9 @@ func (e *Engine) result(c *check) verdict.Result {
 	r.Violations = append(r.Violations, e.shared...)
 	r.Violations = append(r.Violations, c.found...)
 	notChecked := e.in.skipped + e.in.unknown + e.blocked
+	if c.noTimes {
+		notChecked += e.in.timed // their times came when the history was taken to have none
+	}
 	switch {
 	case len(r.Violations) > 0:
 		r.Outcome = verdict.Violated
