@@ -370,3 +370,36 @@ func check(t *testing.T, a ask, f *fetched) {
 		}
 	}
 }
+
+// One partition's response of 1 MB: three batches of 1,000 records of 300
+// bytes, read from memory.
+func BenchmarkDecode(b *testing.B) {
+	for _, codec := range []compress.Compression{compress.None, compress.Lz4, compress.Zstd} {
+		b.Run(codec.String(), func(b *testing.B) {
+			var set []byte
+			values := make([]string, 1000)
+			for i := range values {
+				values[i] = fmt.Sprintf("%0300d", i*i*7919)
+			}
+			for i := range int64(3) {
+				s := data(i*1000, values...)
+				s.codec = codec
+				set = append(set, s.bytes()...)
+			}
+			body := response(13, 0, 1<<40, nil, set)
+			r := bufio.NewReaderSize(nil, 64<<10)
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				r.Reset(bytes.NewReader(body))
+				f, err := asking(0).decode(r, 13)
+				if err != nil || f.next != 3000 {
+					b.Fatal(f.next, err)
+				}
+				n += 3000
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+}
