@@ -149,7 +149,9 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup)
 		var ops []record.Op
 		written := map[string]bool{}
 		for _, op := range out[i].Ops {
-			if writes(op) {
+			if slices.Contains(x.All, op.Key) {
+				ops = append(ops, op)
+			} else if writes(op) {
 				written[op.Key] = true
 				if slices.Contains(x.Writes, op.Key) {
 					ops = append(ops, op)
@@ -233,8 +235,13 @@ func initialReads(v verdict.Violation, lookup name.Lookup) map[read]bool {
 			}
 		})
 	}
-	if v.Read >= 0 {
+	if name.Read(v, lookup) >= 0 {
 		for _, id := range v.Txns {
+			add(id, v.Key)
+		}
+	}
+	if v.Kind == verdict.ThinAirRead { // and who saw the initial version instead
+		for _, id := range v.Evidence {
 			add(id, v.Key)
 		}
 	}
@@ -274,7 +281,7 @@ func essentials(v verdict.Violation, txns []record.Transaction, ctx Context) shr
 			reads[from], written[to] = true, true
 		}
 	}
-	if v.Read >= 0 && len(v.Txns) > 0 {
+	if name.Read(v, ctx.Lookup) >= 0 {
 		reads[read{ids.of(v.Txns[0]), v.Key}] = true
 	}
 	return shrink.Options{

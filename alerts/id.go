@@ -32,9 +32,9 @@ func (i identifier) of(id verdict.TxnID) string {
 // alert is the id of an alert: a hash of the database, the weakest configured
 // level that is broken, the name, and the canonical form. Every part is
 // preceded by its length, so that no two lists of parts have the same bytes.
-func (i identifier) alert(db, level, name string, v verdict.Violation) string {
+func (i identifier) alert(db, level, anomaly string, v verdict.Violation) string {
 	h := sha256.New()
-	for _, part := range append([]string{db, level, name}, i.canonical(v)...) {
+	for _, part := range append([]string{db, level, anomaly}, i.canonical(v)...) {
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
 		h.Write(n[:])
@@ -75,8 +75,9 @@ func (i identifier) canonical(v verdict.Violation) []string {
 	}
 	slices.Sort(ids[1:])
 	read := ""
-	if r, ok := i.lookup.Find(v.Txns[0]); ok && v.Read >= 0 && v.Read < len(r.Ops) {
-		read = r.Ops[v.Read].Value.String()
+	if at := name.Read(v, i.lookup); at >= 0 {
+		r, _ := i.lookup.Find(v.Txns[0])
+		read = r.Ops[at].Value.String()
 	}
 	return append([]string{ids[0], v.Key, read}, ids[1:]...)
 }

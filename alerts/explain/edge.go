@@ -14,7 +14,7 @@ import (
 //
 //	orders/api-3#42 read acct:1 = 100, which orders/api-1#7 wrote
 func Edge(v verdict.Violation, e verdict.Edge, lookup name.Lookup) string {
-	return teller{v: v, lookup: lookup}.edge(e)
+	return newTeller(v, name.Name{}, lookup).edge(e)
 }
 
 func (t teller) edge(e verdict.Edge) string {

@@ -29,7 +29,7 @@ const (
 // Explain puts a violation into words. The time is linear in the size of the
 // violation and of the records of its transactions, the length bounded.
 func Explain(v verdict.Violation, n name.Name, lookup name.Lookup) Explanation {
-	t := teller{v: v, n: n, lookup: lookup}
+	t := newTeller(v, n, lookup)
 	var out Explanation
 	out.Summary = t.sentence()
 	out.Summary += breaks(n.Breaks)

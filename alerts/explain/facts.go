@@ -14,6 +14,11 @@ type teller struct {
 	v      verdict.Violation
 	n      name.Name
 	lookup name.Lookup
+	read   int // the place of the read that it is about, or -1
+}
+
+func newTeller(v verdict.Violation, n name.Name, lookup name.Lookup) teller {
+	return teller{v: v, n: n, lookup: lookup, read: name.Read(v, lookup)}
 }
 
 func (t teller) record(id verdict.TxnID) (*record.Transaction, bool) { return t.lookup.Find(id) }

@@ -44,8 +44,8 @@ func (t teller) readSentence() string {
 	reader := t.v.Txns[0]
 	who, read := t.txn(reader), fact{key: t.v.Key}
 	r, ok := t.record(reader)
-	if ok && t.v.Read >= 0 && t.v.Read < len(r.Ops) {
-		read.op, read.known = r.Ops[t.v.Read], true
+	if ok && t.read >= 0 {
+		read.op, read.known = r.Ops[t.read], true
 	}
 	writer := ""
 	if len(t.v.Txns) > 1 {
@@ -53,8 +53,8 @@ func (t teller) readSentence() string {
 	}
 	switch t.v.Kind {
 	case verdict.ThinAirRead:
-		if writer != "" {
-			return fmt.Sprintf("%s read %v, which nobody wrote; it can't be the initial value either, as %s saw another one.", who, read, writer)
+		if id, other := t.initialReader(read); other.known {
+			return fmt.Sprintf("%s read %v, which nobody wrote; nor can it be the initial value, as %s read %v.", who, read, t.txn(id), other)
 		}
 		return fmt.Sprintf("%s read %v, a value that nobody ever wrote.", who, read)
 	case verdict.AbortedRead:
@@ -82,6 +82,20 @@ func (t teller) readSentence() string {
 	return fmt.Sprintf("%s read %v, which it can't have.", who, read)
 }
 
+// initialReader is another transaction of the evidence that read the key, and
+// what it read.
+func (t teller) initialReader(read fact) (verdict.TxnID, fact) {
+	for _, id := range t.v.Evidence {
+		if id == t.v.Txns[0] {
+			continue
+		}
+		if f := t.readNotOf(id, read.key, verdict.NoTxn); f.known && f.op.Value != read.op.Value {
+			return id, f
+		}
+	}
+	return 0, fact{}
+}
+
 func orSomebody(writer string) string {
 	if writer == "" {
 		return "another transaction"
@@ -101,7 +115,7 @@ func (t teller) readBefore(r *record.Transaction, ok bool) fact {
 
 func (t teller) lastBefore(r *record.Transaction, ok bool, is func(record.Op) bool) fact {
 	f := fact{key: t.v.Key}
-	for i := 0; ok && i < t.v.Read && i < len(r.Ops); i++ {
+	for i := 0; ok && i < t.read; i++ {
 		if op := r.Ops[i]; op.Key == t.v.Key && is(op) {
 			f.op, f.known = op, true
 		}

@@ -58,25 +58,96 @@ func (k kinds) commonWrite(a, b verdict.TxnID) bool {
 	})
 }
 
+// Read is the place, in the first transaction of a violation, of the read that
+// it is about: as the violation says, or found in the records. -1 when it is
+// about no read of one transaction, or there is no record.
+func Read(v verdict.Violation, lookup Lookup) int {
+	if len(v.Txns) == 0 || v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable {
+		return -1
+	}
+	t, ok := lookup.Find(v.Txns[0])
+	switch {
+	case !ok:
+		return -1
+	case v.Read >= 0 && v.Read < len(t.Ops):
+		return v.Read
+	}
+	offends := offending(v, lookup)
+	var own []record.Op // earlier writes of the key
+	first := -1         // the first read of it
+	for i, op := range t.Ops {
+		if op.Key != v.Key {
+			continue
+		}
+		if writes(op) {
+			own = append(own, op)
+			continue
+		}
+		if op.Kind != record.Read {
+			continue
+		}
+		if offends(i, op, own, first) {
+			return i
+		}
+		if first < 0 {
+			first = i
+		}
+	}
+	return -1
+}
+
+// offending tells of a read of the key in the first transaction whether it is the
+// one. It is given the transaction's own writes of the key before it, and the
+// place of its first read of the key.
+func offending(v verdict.Violation, lookup Lookup) func(i int, op record.Op, own []record.Op, first int) bool {
+	t, _ := lookup.Find(v.Txns[0])
+	wrote := func(ids []verdict.TxnID, op record.Op) bool {
+		return slices.ContainsFunc(ids, func(id verdict.TxnID) bool {
+			w, ok := lookup.Find(id)
+			return ok && id != v.Txns[0] && slices.ContainsFunc(w.Ops, func(o record.Op) bool { return writes(o) && o.Key == op.Key && o.Value == op.Value })
+		})
+	}
+	switch v.Kind {
+	case verdict.ThinAirRead:
+		return func(_ int, op record.Op, own []record.Op, _ int) bool { return len(own) == 0 && !wrote(v.Evidence, op) }
+	case verdict.AbortedRead, verdict.IntermediateRead:
+		return func(_ int, op record.Op, own []record.Op, _ int) bool { return len(own) == 0 && wrote(v.Txns[1:], op) }
+	case verdict.FutureRead:
+		return func(i int, op record.Op, own []record.Op, _ int) bool {
+			return len(own) == 0 && slices.ContainsFunc(t.Ops[i:], func(o record.Op) bool { return writes(o) && o.Key == op.Key && o.Value == op.Value })
+		}
+	case verdict.NotMyLastWrite, verdict.NotMyOwnWrite:
+		return func(_ int, op record.Op, own []record.Op, _ int) bool {
+			return len(own) > 0 && own[len(own)-1].Value != op.Value
+		}
+	case verdict.NonRepeatableRead:
+		return func(_ int, op record.Op, own []record.Op, first int) bool {
+			return len(own) == 0 && first >= 0 && t.Ops[first].Value != op.Value
+		}
+	}
+	return func(_ int, _ record.Op, own []record.Op, _ int) bool { return len(own) == 0 }
+}
+
 // Overwriters are the two transactions of a divergence that read one version
 // and both overwrote it; false when the violation is no such.
 func Overwriters(v verdict.Violation, lookup Lookup) (a, b verdict.TxnID, ok bool) {
 	if v.Kind != verdict.Divergence || len(v.Txns) < 2 {
 		return 0, 0, false
 	}
-	k := kinds{v: v, lookup: lookup}
-	first, found := k.record(v.Txns[0])
-	if found && v.Read >= 0 && v.Read < len(first.Ops) {
-		for _, id := range v.Txns[1:] {
-			t, ok := k.record(id)
-			if !ok {
-				continue
-			}
-			i := firstRead(t, v.Key)
-			if i >= 0 && t.Ops[i].Value == first.Ops[v.Read].Value &&
-				slices.ContainsFunc(t.Ops, func(op record.Op) bool { return writes(op) && op.Key == v.Key }) {
-				return v.Txns[0], id, true
-			}
+	at := Read(v, lookup)
+	if at < 0 {
+		return v.Txns[0], v.Txns[1], true
+	}
+	first, _ := lookup.Find(v.Txns[0])
+	for _, id := range v.Txns[1:] {
+		t, ok := lookup.Find(id)
+		if !ok {
+			continue
+		}
+		i := firstRead(t, v.Key)
+		if i >= 0 && t.Ops[i].Value == first.Ops[at].Value &&
+			slices.ContainsFunc(t.Ops, func(op record.Op) bool { return writes(op) && op.Key == v.Key }) {
+			return v.Txns[0], id, true
 		}
 	}
 	return v.Txns[0], v.Txns[1], true
