@@ -1,6 +1,3 @@
-// Package store keeps what must survive a crash: input offsets, dead letters,
-// raised alerts and the outbox of their deliveries. One Commit is one atomic
-// step. It knows neither alerts nor the engine: both are bytes here.
 package store
 
 import (

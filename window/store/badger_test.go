@@ -1,0 +1,318 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+	"pgregory.net/rapid"
+
+	"github.com/isowatch/isowatch/window/store"
+	"github.com/isowatch/isowatch/window/store/storetest"
+)
+
+func onDisk(t *testing.T) storetest.Place {
+	dir := t.TempDir()
+	return storetest.Place{Open: func(o store.Options) (store.Store, error) {
+		o.Path = dir
+		return asStore(store.Open(o))
+	}}
+}
+
+func inMemory(*testing.T) storetest.Place {
+	return storetest.Place{Volatile: true, Open: func(o store.Options) (store.Store, error) {
+		o.InMemory = true
+		return asStore(store.Open(o))
+	}}
+}
+
+// asStore keeps a nil *Badger from becoming a Store that is not nil.
+func asStore(s *store.Badger, err error) (store.Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func TestConformanceOnDisk(t *testing.T)   { storetest.Run(t, onDisk) }
+func TestConformanceInMemory(t *testing.T) { storetest.Run(t, inMemory) }
+
+// TestAgreesWithTwin does the same random steps to Badger, reopened now and
+// then, and to the twin in memory.
+func TestAgreesWithTwin(t *testing.T) {
+	ctx := context.Background()
+	sources, receivers := []string{"t", "u"}, []string{"web", "kafka"}
+	tries := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		tries++
+		opt := store.Options{Receivers: receivers[:rapid.IntRange(0, 2).Draw(rt, "receivers")],
+			MaxValue: 20, MaxDeadLetters: rapid.IntRange(1, 8).Draw(rt, "letters"), MaxDeadLetterBytes: 500}
+		twin, err := storetest.NewDisk().Open(opt)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		opt.Path = filepath.Join(t.TempDir(), fmt.Sprint(tries))
+		s, err := store.Open(opt)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer func() { s.Close() }()
+		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			id := fmt.Sprint(rapid.IntRange(0, 5).Draw(rt, "id"))
+			switch rapid.IntRange(0, 5).Draw(rt, "step") {
+			case 0:
+				if err := s.Close(); err != nil {
+					rt.Fatal(err)
+				}
+				if s, err = store.Open(opt); err != nil {
+					rt.Fatal(err)
+				}
+			case 1:
+				r := rapid.SampledFrom(receivers).Draw(rt, "receiver")
+				if err := errors.Join(s.Delivered(ctx, r, id), twin.Delivered(ctx, r, id)); err != nil {
+					rt.Fatal(err)
+				}
+			default:
+				c := store.Commit{Offsets: map[string]map[int]int64{
+					rapid.SampledFrom(sources).Draw(rt, "source"): {rapid.IntRange(0, 2).Draw(rt, "partition"): rapid.Int64Range(0, 9).Draw(rt, "offset")}}}
+				for range rapid.IntRange(0, 4).Draw(rt, "n") {
+					c.DeadLetters = append(c.DeadLetters, storetest.Letter(rapid.Int64Range(0, 9).Draw(rt, "at"),
+						strings.Repeat("x", rapid.IntRange(0, 40).Draw(rt, "size"))))
+				}
+				if rapid.Bool().Draw(rt, "alert") {
+					c.Alerts = []store.Alert{{ID: id, Body: []byte(rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "body"))}}
+				}
+				if err := errors.Join(s.Commit(ctx, c), twin.Commit(ctx, c)); err != nil {
+					rt.Fatal(err)
+				}
+			}
+			want, err1 := storetest.Read(twin, sources, receivers)
+			got, err2 := storetest.Read(s, sources, receivers)
+			if err := errors.Join(err1, err2); err != nil {
+				rt.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				rt.Fatalf("(-twin +badger)\n%s", diff)
+			}
+			st, err := s.Stats(ctx)
+			if err != nil || int(st.DeadLetters) != len(got.Letters) || int(st.Alerts) != len(got.Alerts) {
+				rt.Fatalf("stats %+v, %v", st, err)
+			}
+			if n := len(got.Letters); n > 0 && uint64(st.DeadLettersDropped) != got.Letters[0].ID {
+				rt.Fatalf("%d dropped, oldest is %d", st.DeadLettersDropped, got.Letters[0].ID)
+			}
+			sum := int64(0)
+			for _, l := range got.Letters {
+				sum += l.Stored()
+			}
+			if st.DeadLetterBytes != sum {
+				rt.Fatalf("%d bytes counted of %d", st.DeadLetterBytes, sum)
+			}
+		}
+	})
+}
+
+func TestLocked(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Open(store.Options{Path: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = store.Open(store.Options{Path: dir})
+	if !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) || !strings.Contains(err.Error(), "stop that one first") {
+		t.Fatalf("second open: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err = store.Open(store.Options{Path: dir})
+	if err != nil {
+		t.Fatalf("after closing: %v", err)
+	}
+	s.Close()
+}
+
+func TestUnusableDirectories(t *testing.T) {
+	raw := func(t *testing.T, set func(*badger.Txn) error) string {
+		dir := t.TempDir()
+		db, err := badger.Open(badger.DefaultOptions(dir).WithLogger(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(db.Update(set), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	damaged := t.TempDir()
+	s, err := store.Open(store.Options{Path: damaged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := os.WriteFile(filepath.Join(damaged, "MANIFEST"), []byte("nonsense, not a manifest"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, path, says string
+		is               error
+	}{
+		{"none", "", "store.path", nil},
+		{"a file", file, "set store.path", nil},
+		{"other files", filepath.Dir(file), "it holds file", store.ErrForeign},
+		{"another database", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("k"), []byte("v")) }), "another Badger database", store.ErrForeign},
+		{"newer", raw(t, func(txn *badger.Txn) error {
+			return txn.Set([]byte("mschema"), binary.BigEndian.AppendUint16(nil, 2))
+		}), "layout is version 2 and this program knows up to 1", store.ErrNewer},
+		{"damaged version", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("mschema"), []byte{1}) }), "damaged", nil},
+		{"no state", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("mschema"), []byte{0, 1}) }), "state", nil},
+		{"damaged", damaged, "move the directory away", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := store.Open(store.Options{Path: c.path})
+			if err == nil {
+				s.Close()
+				t.Fatal("opened")
+			}
+			if (c.is != nil && !errors.Is(err, c.is)) || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("%v", err)
+			}
+		})
+	}
+	if _, err := store.Open(store.Options{InMemory: true, MaxValue: store.LimitMaxValue + 1}); err == nil {
+		t.Error("MaxValue is not limited")
+	}
+	if _, err := store.Open(store.Options{InMemory: true, Receivers: []string{""}}); err == nil {
+		t.Error("a receiver has no name")
+	}
+}
+
+// TestKilledFirstStart: a directory in which a first start got no further than
+// its lock file is not somebody else's.
+func TestKilledFirstStart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "data")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "LOCK"), []byte("1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(store.Options{Path: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+}
+
+// TestMaintain replaces large bodies again and again: what they took is freed.
+func TestMaintain(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	open := func() *store.Badger {
+		s, err := store.Open(store.Options{Path: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	body := make([]byte, 1<<20)
+	for i := range 48 {
+		body[0] = byte(i)
+		if err := s.Commit(ctx, store.Commit{Alerts: []store.Alert{{ID: "a", Body: body}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil { // closing writes down what is out of date
+		t.Fatal(err)
+	}
+	s = open()
+	defer s.Close()
+	before := valueLogs(t, dir)
+	if err := s.Maintain(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if after := valueLogs(t, dir); after > before {
+		t.Errorf("%d value logs, %d before", after, before)
+	}
+	var got []byte
+	if err := s.Alerts(ctx, func(a store.Alert) bool { got = a.Body; return true }); err != nil || !bytes.Equal(got, body) {
+		t.Fatalf("the body is lost: %d bytes, %v", len(got), err)
+	}
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := s.Maintain(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("with an ended context: %v", err)
+	}
+}
+
+func valueLogs(t *testing.T, dir string) int {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(dir, "*.vlog"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(logs)
+}
+
+func TestInMemoryTakesNoBodyThatBadgerCannotKeep(t *testing.T) {
+	s, err := store.Open(store.Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.Commit(context.Background(), store.Commit{Alerts: []store.Alert{{ID: "a", Body: make([]byte, store.LimitBodyInMemory+1)}}})
+	if err == nil || !strings.Contains(err.Error(), "give the store a path") {
+		t.Fatal(err)
+	}
+}
+
+func TestLogger(t *testing.T) {
+	var b bytes.Buffer
+	s, err := store.Open(store.Options{InMemory: true, Logger: zerolog.New(&b)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if !strings.Contains(b.String(), `"message":"badger: `) || strings.Contains(b.String(), `"level":"info"`) {
+		t.Fatalf("log: %s", b.String())
+	}
+}
+
+// BenchmarkCommit commits what a batch of input typically causes: four offsets,
+// now and then an alert of 4 kB.
+func BenchmarkCommit(b *testing.B) {
+	for _, sync := range []bool{false, true} {
+		b.Run(fmt.Sprintf("sync=%v", sync), func(b *testing.B) {
+			s, err := store.Open(store.Options{Path: b.TempDir(), SyncWrites: sync, Receivers: []string{"web"}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			body := bytes.Repeat([]byte("x"), 4<<10)
+			for i := range b.N {
+				c := store.Commit{Offsets: map[string]map[int]int64{"t": {0: int64(i), 1: int64(i), 2: int64(i), 3: int64(i)}}}
+				if i%100 == 0 {
+					c.Alerts = []store.Alert{{ID: fmt.Sprint(i), Body: body}}
+				}
+				if err := s.Commit(context.Background(), c); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package store_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/isowatch/isowatch/window/store"
+	"github.com/isowatch/isowatch/window/store/storetest"
+)
+
+// crashDir, in the environment, makes the test binary the victim of TestKill.
+const crashDir = "ISOWATCH_TEST_CRASH_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		fmt.Fprintln(os.Stderr, victim(dir))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const perCommit = 20
+
+func crashOptions(dir string) store.Options {
+	return store.Options{Path: dir, Receivers: []string{"web"}, SyncWrites: strings.HasSuffix(dir, "true"), MaxDeadLetters: 1 << 30}
+}
+
+// victim commits from the stored offset on, and tells each offset that was
+// acknowledged, until it is killed.
+func victim(dir string) error {
+	ctx := context.Background()
+	s, err := store.Open(crashOptions(dir))
+	if err != nil {
+		return err
+	}
+	offsets, err := s.Offsets(ctx, "topic")
+	if err != nil {
+		return err
+	}
+	for n := offsets[0]; ; n++ {
+		c := store.Commit{Offsets: map[string]map[int]int64{"topic": {0: n + 1}}}
+		for i := range int64(perCommit) {
+			c.DeadLetters = append(c.DeadLetters, storetest.Letter(n*perCommit+i, strings.Repeat("v", 500)))
+			c.Alerts = append(c.Alerts, storetest.NewAlert(fmt.Sprintf("%08d", n*perCommit+i)))
+		}
+		if err := s.Commit(ctx, c); err != nil {
+			return err
+		}
+		if err := s.Delivered(ctx, "web", c.Alerts[0].ID); err != nil {
+			return err
+		}
+		fmt.Println(n + 1)
+	}
+}
+
+// TestKill kills a process that commits as fast as it can, several times over,
+// and looks at what is left each time: all that was acknowledged is there, and
+// nothing is torn: offsets, dead letters, alerts and outbox are those of the same
+// number of commits.
+func TestKill(t *testing.T) {
+	ctx := context.Background()
+	for _, sync := range []bool{false, true} {
+		t.Run(fmt.Sprintf("sync=%v", sync), func(t *testing.T) {
+			dir := fmt.Sprintf("%s/%v", t.TempDir(), sync)
+			r := rand.New(rand.NewPCG(1, 2))
+			for round := range 5 {
+				acked := killed(t, dir, 1+r.IntN(60))
+				s, err := store.Open(crashOptions(dir))
+				if err != nil {
+					t.Fatal(err)
+				}
+				d, err := storetest.Read(s, []string{"topic"}, []string{"web"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := d.Offsets["topic"][0]
+				if n < acked {
+					t.Fatalf("round %d: %d commits were acknowledged, %d are there", round, acked, n)
+				}
+				if int64(len(d.Letters)) != n*perCommit || int64(len(d.Alerts)) != n*perCommit {
+					t.Fatalf("round %d: %d commits of %d each, but %d dead letters and %d alerts", round, n, perCommit, len(d.Letters), len(d.Alerts))
+				}
+				for i, l := range d.Letters {
+					if l.Pos.Offset != int64(i) || l.ID != uint64(i) || len(l.Value) != 500 {
+						t.Fatalf("round %d: dead letter %d is %+v", round, i, l)
+					}
+				}
+				// The delivery of the last commit may be missing.
+				if open := n*perCommit - int64(len(d.Outbox["web"])); open < acked || open > n {
+					t.Fatalf("round %d: %d delivered, %d acknowledged of %d", round, open, acked, n)
+				}
+				if err := s.Delivered(ctx, "web", fmt.Sprintf("%08d", (n-1)*perCommit)); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// killed runs a victim until it has acknowledged so many commits more, kills it,
+// and returns the last offset that it acknowledged.
+func killed(t *testing.T, dir string, commits int) (acked int64) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), crashDir+"="+dir)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for n := 0; lines.Scan(); n++ {
+		if _, err := fmt.Sscan(lines.Text(), &acked); err != nil {
+			t.Errorf("victim says %q", lines.Text())
+		}
+		if n == commits {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err == nil || acked == 0 {
+		t.Fatalf("the victim was not killed: %v %s", err, stderr.String())
+	}
+	return acked
+}

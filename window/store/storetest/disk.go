@@ -1,0 +1,328 @@
+package storetest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/isowatch/isowatch/window/store"
+)
+
+// Fault is what happens at the planned write.
+type Fault uint8
+
+// The faults.
+const (
+	// Fail: the write returns ErrFault and changes nothing. The store lives on.
+	Fail Fault = iota
+	// DieBefore: the process dies before the write is durable.
+	DieBefore
+	// DieAfter: the process dies after the write is durable but before that is
+	// told.
+	DieAfter
+)
+
+var faultNames = [...]string{"fail", "die-before", "die-after"}
+
+func (f Fault) String() string { return faultNames[f] }
+
+// The errors of faults.
+var (
+	ErrFault = errors.New("storetest: planned failure")
+	// ErrDied is returned by all methods of a store whose process has died. Open
+	// the disk again.
+	ErrDied = errors.New("storetest: dead")
+)
+
+// Disk is what survives: stores opened on it see what earlier ones made durable.
+// Use one store at a time.
+type Disk struct {
+	// Split makes each dead letter, each alert and the offsets of a Commit
+	// a write of its own, in this order, as a Badger store does with commits that
+	// are too large for one transaction. Otherwise a Commit is one write.
+	Split bool
+
+	mu     sync.Mutex
+	kept   contents
+	writes int
+	at     int // the planned write, from 1; 0 for none
+	fault  Fault
+	fired  bool
+}
+
+// NewDisk makes an empty disk.
+func NewDisk() *Disk { return &Disk{} }
+
+// Plan makes the n-th write from now on, counted from 1, meet a fault.
+func (d *Disk) Plan(n int, f Fault) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.at, d.fault, d.fired = d.writes+n, f, false
+}
+
+// Fired tells whether the planned write was reached.
+func (d *Disk) Fired() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.fired
+}
+
+// Writes counts the writes so far.
+func (d *Disk) Writes() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.writes
+}
+
+// Open opens a store on the disk.
+func (d *Disk) Open(opt store.Options) (store.Store, error) {
+	opt = opt.WithDefaults()
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	return &memory{disk: d, opt: opt}, nil
+}
+
+// contents are what is durable. They are never changed, but replaced: a reader
+// keeps its snapshot.
+type contents struct {
+	offsets map[string]map[int]int64
+	letters []store.DeadLetter
+	same    [][16]byte // their identities
+	nextID  uint64
+	bytes   int64 // that the letters take
+
+	alerts []store.Alert       // in order of first commit
+	outbox map[string][]string // IDs by receiver, oldest first
+}
+
+func (c contents) clone() contents {
+	c.letters = slices.Clone(c.letters)
+	c.same = slices.Clone(c.same)
+	c.alerts = slices.Clone(c.alerts)
+	c.offsets = maps.Clone(c.offsets)
+	if c.offsets == nil {
+		c.offsets = make(map[string]map[int]int64)
+	}
+	for k, v := range c.offsets {
+		c.offsets[k] = maps.Clone(v)
+	}
+	c.outbox = maps.Clone(c.outbox)
+	if c.outbox == nil {
+		c.outbox = make(map[string][]string)
+	}
+	for k, v := range c.outbox {
+		c.outbox[k] = slices.Clone(v)
+	}
+	return c
+}
+
+// memory is one opening of a disk.
+type memory struct {
+	disk   *Disk
+	opt    store.Options
+	mu     sync.Mutex
+	dead   bool
+	closed bool
+}
+
+// read takes a snapshot.
+func (m *memory) read(ctx context.Context) (contents, error) {
+	if err := ctx.Err(); err != nil {
+		return contents{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return contents{}, store.ErrClosed
+	case m.dead:
+		return contents{}, ErrDied
+	}
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	return m.disk.kept, nil
+}
+
+// write makes changes durable, one write each, until one meets the fault.
+func (m *memory) write(changes ...func(*contents)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return store.ErrClosed
+	case m.dead:
+		return ErrDied
+	}
+	d := m.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	next := d.kept.clone()
+	defer func() { d.kept = next }()
+	for _, change := range changes {
+		d.writes++
+		hit := d.writes == d.at
+		d.fired = d.fired || hit
+		if hit && d.fault == Fail {
+			return ErrFault
+		}
+		if !hit || d.fault == DieAfter {
+			change(&next)
+		}
+		if hit {
+			m.dead = true
+			return ErrDied
+		}
+	}
+	return nil
+}
+
+func (m *memory) Commit(ctx context.Context, c store.Commit) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if _, err := m.read(ctx); err != nil {
+		return err
+	}
+	var changes []func(*contents)
+	for _, l := range c.DeadLetters {
+		l = l.Fit(m.opt.MaxValue)
+		l.Value = bytes.Clone(l.Value)
+		changes = append(changes, func(to *contents) { m.putLetter(to, l) })
+	}
+	for _, a := range c.Alerts {
+		a.Body = bytes.Clone(a.Body)
+		changes = append(changes, func(to *contents) { m.putAlert(to, a) })
+	}
+	changes = append(changes, func(to *contents) {
+		for source, parts := range c.Offsets {
+			if to.offsets[source] == nil {
+				to.offsets[source] = make(map[int]int64)
+			}
+			maps.Copy(to.offsets[source], parts)
+		}
+	})
+	if m.disk.Split {
+		return m.write(changes...)
+	}
+	return m.write(func(to *contents) {
+		for _, change := range changes {
+			change(to)
+		}
+	})
+}
+
+func (m *memory) putLetter(to *contents, l store.DeadLetter) {
+	id := l.Identity()
+	if slices.Contains(to.same, id) {
+		return
+	}
+	l.ID = to.nextID
+	to.nextID++
+	to.letters = append(to.letters, l)
+	to.same = append(to.same, id)
+	to.bytes += l.Stored()
+	for len(to.letters) > 1 && (len(to.letters) > m.opt.MaxDeadLetters || to.bytes > m.opt.MaxDeadLetterBytes) {
+		to.bytes -= to.letters[0].Stored()
+		to.letters, to.same = to.letters[1:], to.same[1:]
+	}
+}
+
+func (m *memory) putAlert(to *contents, a store.Alert) {
+	for i := range to.alerts {
+		if to.alerts[i].ID == a.ID {
+			to.alerts[i] = a
+			return
+		}
+	}
+	to.alerts = append(to.alerts, a)
+	for _, r := range slices.Compact(slices.Sorted(slices.Values(m.opt.Receivers))) {
+		to.outbox[r] = append(to.outbox[r], a.ID)
+	}
+}
+
+func (m *memory) Offsets(ctx context.Context, source string) (map[int]int64, error) {
+	c, err := m.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[int]int64)
+	maps.Copy(out, c.offsets[source])
+	return out, nil
+}
+
+func (m *memory) DeadLetters(ctx context.Context, f func(store.DeadLetter) bool) error {
+	c, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range c.letters {
+		l.Value = append([]byte{}, l.Value...)
+		if !f(l) {
+			break
+		}
+	}
+	return nil
+}
+
+func (m *memory) Alerts(ctx context.Context, f func(store.Alert) bool) error {
+	c, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	sorted := slices.SortedFunc(slices.Values(c.alerts), func(a, b store.Alert) int { return cmp.Compare(a.ID, b.ID) })
+	each(sorted, f)
+	return nil
+}
+
+func each(as []store.Alert, f func(store.Alert) bool) {
+	for _, a := range as {
+		a.Body = append([]byte{}, a.Body...)
+		if !f(a) {
+			return
+		}
+	}
+}
+
+func (m *memory) HasAlert(ctx context.Context, id string) (bool, error) {
+	c, err := m.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(c.alerts, func(a store.Alert) bool { return a.ID == id }), nil
+}
+
+func (m *memory) Undelivered(ctx context.Context, receiver string, f func(store.Alert) bool) error {
+	c, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	var left []store.Alert
+	for _, a := range c.alerts {
+		if slices.Contains(c.outbox[receiver], a.ID) {
+			left = append(left, a)
+		}
+	}
+	each(left, f)
+	return nil
+}
+
+func (m *memory) Delivered(ctx context.Context, receiver, id string) error {
+	if _, err := m.read(ctx); err != nil {
+		return err
+	}
+	return m.write(func(to *contents) {
+		to.outbox[receiver] = slices.DeleteFunc(to.outbox[receiver], func(x string) bool { return x == id })
+	})
+}
+
+func (m *memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return nil
+}
