@@ -46,7 +46,7 @@ func BenchmarkOnline(b *testing.B) {
 			h := blindW(b, level, n, 10_000)
 			b.ResetTimer()
 			for range b.N {
-				e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialZero, Online: true,
+				e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialZero, Online: true, UniqueValues: true,
 					MaxTransaction: int64(time.Minute)})
 				for i := range h {
 					e.Step(&h[i], 0)
