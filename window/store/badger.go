@@ -74,6 +74,7 @@ func tuned(opt Options) badger.Options {
 		WithNumLevelZeroTables(2).
 		WithNumLevelZeroTablesStall(4).
 		WithNumCompactors(2).
+		WithCompactL0OnClose(true). // tells Maintain what is out of date
 		WithBlockCacheSize(0). // blocks are read from the memory map
 		WithIndexCacheSize(4 << 20).
 		WithCompression(options.None).

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -51,6 +52,7 @@ func victim(dir string) error {
 			c.DeadLetters = append(c.DeadLetters, storetest.Letter(n*perCommit+i, strings.Repeat("v", 500)))
 			c.Alerts = append(c.Alerts, storetest.NewAlert(fmt.Sprintf("%08d", n*perCommit+i)))
 		}
+		c.Alerts[1].Body = bytes.Repeat([]byte{'b'}, 70<<10) // goes to the value log
 		if err := s.Commit(ctx, c); err != nil {
 			return err
 		}
@@ -91,6 +93,11 @@ func TestKill(t *testing.T) {
 				for i, l := range d.Letters {
 					if l.Pos.Offset != int64(i) || l.ID != uint64(i) || len(l.Value) != 500 {
 						t.Fatalf("round %d: dead letter %d is %+v", round, i, l)
+					}
+				}
+				for i, a := range d.Alerts {
+					if i%perCommit == 1 && (len(a.Body) != 70<<10 || bytes.Trim(a.Body, "b") != nil) {
+						t.Fatalf("round %d: alert %d has a body of %d bytes", round, i, len(a.Body))
 					}
 				}
 				// The delivery of the last commit may be missing.
