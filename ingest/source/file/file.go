@@ -127,7 +127,7 @@ func (s *Source) begin(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	h, err := readHead(f, offset)
+	h, err := readHead(f, max(offset, s.identity&identityLen))
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *Source) begin(f *os.File) error {
 	case info.Size() < offset:
 		s.lose(offset, fmt.Sprintf("the file has only %d bytes: it was truncated or replaced since it was read", info.Size()))
 		return nil
-	case s.identity != 0 && s.identity != h.identity(offset):
+	case s.identity != 0 && s.identity != h.identity(s.identity&identityLen):
 		s.lose(offset, "the file begins otherwise: it was replaced since it was read")
 		return nil
 	}

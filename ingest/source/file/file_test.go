@@ -259,6 +259,10 @@ func TestResumeInAnotherFile(t *testing.T) {
 		}
 		want(t, take(t, l.open(false, offsets), -1, nil), append([]string{"gap 10-10"}, lines...)...)
 	}
+	// An offset before the one that the identity was stored with is as good.
+	l.must(os.Remove(l.path))
+	l.create("aaaa\nbbbb\nffff\n")
+	want(t, take(t, l.open(false, map[int]int64{0: 5, source.IdentityKey(0): offsets[source.IdentityKey(0)]}), -1, nil), "5:bbbb", "10:ffff")
 	// The same file under another inode is the same file.
 	l.must(os.Remove(l.path))
 	l.create("aaaa\nbbbb\nffff\n")

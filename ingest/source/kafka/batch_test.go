@@ -393,7 +393,9 @@ func BenchmarkDecode(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				r.Reset(bytes.NewReader(body))
-				f, err := asking(0).decode(r, 13)
+				a := asking(0)
+				a.limits = limits{messageMax: MessageMaxDefault, decodedMax: MessageMaxDefault}
+				f, err := a.decode(r, 13)
 				if err != nil || f.next != 3000 {
 					b.Fatal(f.next, err)
 				}
