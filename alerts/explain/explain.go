@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
@@ -102,11 +103,21 @@ func (t teller) steps(w *writer, depth int, c []verdict.Edge, reasons int) {
 				w.line(depth+1, "The opposite order leads to a contradiction too.")
 				continue
 			}
-			w.line(depth+1, "For if it were the other way round:")
+			w.line(depth+1, "For if it were the other way round%s:", t.run(e))
 			t.steps(w, depth+2, e.Because, reasons+1)
 			w.line(depth+1, "which leads back to %s: a contradiction.", t.first(e.Because))
 		}
 	}
+}
+
+// run explains why the supposed order in the reason of an edge is not between the
+// versions of the edge itself, if so.
+func (t teller) run(e verdict.Edge) string {
+	s, ok := name.Supposed(e)
+	if !ok || s.From == e.To && (s.To == e.From || e.Type == verdict.RW) {
+		return ""
+	}
+	return fmt.Sprintf(" (updates of %s follow each other without a gap there, so the order of one is that of all)", text.Name(e.Key))
 }
 
 // order says what an edge means for the order, where that isn't plain.

@@ -60,7 +60,28 @@ func (k kinds) cycle(edges []verdict.Edge) class {
 	c := class{name: k.nameOf(s), realTime: clocked(edges, 0)}
 	c.adya = phenomenonOf(s, c.realTime)
 	c.weakest = k.strength(s, c.name, 0)
+	if s.rw == 0 && c.weakest != shapeStrength(s, c.name) {
+		// Nobody missed anything here, but an order of writes was inferred
+		// from what others missed, by rules that weaker levels do not have: it is
+		// not the anomaly that it looks like.
+		c.name = general(c.weakest)
+		c.adya = suffixed(k.missing(s, c.weakest), c.realTime, s.so > 0)
+	}
 	return c
+}
+
+// missing is the phenomenon behind the inferred orders of a cycle.
+func (k kinds) missing(s shape, weakest verdict.Level) string {
+	most := phenomenon("G-single")
+	if !verdict.SI.Implies(weakest) && weakest != verdict.StrongSI {
+		most = phenomenon("G2-item")
+	}
+	for _, e := range s.edges {
+		if len(e.Because) > 0 {
+			most = max(most, phenomenon(phenomenonOf(shapeOf(e.Because), false)))
+		}
+	}
+	return phenomena[most]
 }
 
 func (k kinds) nameOf(s shape) string {

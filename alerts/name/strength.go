@@ -69,13 +69,45 @@ func (k kinds) reasonStrength(e verdict.Edge, depth int) verdict.Level {
 	}
 	s := shapeOf(e.Because)
 	l := shapeStrength(s, k.nameOf(s))
+	opposite, found := Supposed(e)
+	if !found || !k.exactly(e, opposite) {
+		// The versions at the two ends of the supposed edge are not those of e,
+		// but of the same unbroken runs of updates. That nothing comes between
+		// two updates of a run is a rule of snapshot isolation.
+		l = stronger(l, verdict.SI)
+	}
 	for _, b := range e.Because {
-		if b.Type == verdict.WW && b.From == e.To && b.To == e.From {
-			continue // the opposite order itself, which was only supposed
+		if !found || b.From != opposite.From || b.To != opposite.To || b.Type != opposite.Type {
+			l = stronger(l, k.reasonStrength(b, depth+1))
 		}
-		l = stronger(l, k.reasonStrength(b, depth+1))
 	}
 	return l
+}
+
+// Supposed is the edge in the reason of an inferred edge that is the opposite
+// order, which was supposed and leads to a contradiction; false if the reason
+// has none.
+func Supposed(e verdict.Edge) (verdict.Edge, bool) {
+	for _, b := range e.Because {
+		if b.Type == verdict.WW && b.Key == e.Key && (b.Why == verdict.ByCase || b.From == e.To && b.To == e.From) {
+			return b, true
+		}
+	}
+	return verdict.Edge{}, false
+}
+
+// exactly tells whether a supposed order is between the very versions that e is
+// about.
+func (k kinds) exactly(e, supposed verdict.Edge) bool {
+	if supposed.From != e.To {
+		return false
+	}
+	if e.Type != verdict.RW {
+		return supposed.To == e.From
+	}
+	reader, ok := k.record(e.From)
+	writer, found := k.record(supposed.To)
+	return ok && found && readOf(reader, e.Key, writer) >= 0
 }
 
 // stronger is the weakest level that implies both.

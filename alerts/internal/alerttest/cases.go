@@ -157,6 +157,11 @@ var Cases = []Case{
 		Want: name.Name{Name: "read-skew", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
+		Title: "information flow by an inferred order", Kind: verdict.Cycle, Level: verdict.SI,
+		Cycle: "T1 ww(x,order: T2 ww(x,case) T3 wr(y) T4 rw(z) T2) T2 wr(v) T1",
+		Want:  name.Name{Name: "snapshot-cycle", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+	},
+	{
 		Title: "snapshot cycle", Kind: verdict.Cycle, Level: verdict.SI,
 		Cycle: "T1 ww(x,case) T2 rw(y) T3 wr(z) T4 rw(v) T1",
 		Want:  name.Name{Name: "snapshot-cycle", Adya: "G-nonadjacent", Weakest: verdict.SI, Severity: name.Critical},
