@@ -3,11 +3,11 @@
 // what the clients saw, what to look at next.
 //
 //	┌▶ api-1#7
-//	│   │ rw  acct:1   api-1#7 read acct:1 = 100, the version that …
-//	│   ▼
+//	│  │ rw acct:1  api-1#7 read acct:1 = 100, the version that api-3#42 overwrote with 80
+//	│  ▼
 //	│  api-3#42
-//	│   │ rw  acct:1   …
-//	└───┘
+//	│  │ rw acct:1  api-3#42 read acct:1 = 100, the version that api-1#7 overwrote with 90
+//	└──┘
 //
 // It reads nothing but the alert, so that one from the store of another monitor
 // looks the same. Whatever came from the database passes through package text.
