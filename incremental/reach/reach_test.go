@@ -1,0 +1,374 @@
+package reach
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
+
+// A world is a random history as a closure sees it, and its closure by brute
+// force.
+type world struct {
+	rng    *rand.Rand
+	parts  uint32
+	g      graph.Graph
+	r      Reach
+	n      uint32   // transactions
+	before [][]Node // by node, what implicit edges lead to it from
+	path   [][]bool // path[u][v]
+	add    func()   // appends a transaction to r; implicit edges go into before
+	banded *Banded
+}
+
+func (w *world) nodes() uint32 { return w.n * w.parts }
+
+// grow makes room for one more transaction.
+func (w *world) grow() {
+	w.n++
+	w.g.Grow(int(w.nodes()))
+	for range w.parts {
+		w.before = append(w.before, nil)
+	}
+	if w.parts == 2 {
+		w.before[w.nodes()-1] = []Node{w.nodes() - 2}
+	}
+	w.add()
+}
+
+// close computes the closure anew: a search from each node.
+func (w *world) close() [][]bool {
+	n := w.nodes()
+	next := make([][]Node, n)
+	for v := range n {
+		for _, u := range w.before[v] {
+			next[u] = append(next[u], v)
+		}
+		for e := w.g.FirstIn(v); e != graph.None; e = w.g.NextIn(e) {
+			next[w.g.Edge(e).From] = append(next[w.g.Edge(e).From], v)
+		}
+	}
+	path := make([][]bool, n)
+	for u := range n {
+		path[u] = make([]bool, n)
+		path[u][u] = true
+		todo := []Node{u}
+		for len(todo) > 0 {
+			x := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			for _, y := range next[x] {
+				if !path[u][y] {
+					path[u][y] = true
+					todo = append(todo, y)
+				}
+			}
+		}
+	}
+	return path
+}
+
+// check compares Reaches with the closure; told, if not nil, must name every
+// node that something new reaches since the last check.
+func (w *world) check(told map[Node]bool) error {
+	path := w.close()
+	for u := range w.nodes() {
+		for v := range w.nodes() {
+			if got := w.r.Reaches(u, v); got != path[u][v] {
+				return fmt.Errorf("Reaches(%d, %d) = %v", u, v, got)
+			}
+			if told != nil && path[u][v] && !w.path[u][v] && !told[v] {
+				return fmt.Errorf("%d reaches %d now, and nobody was told", u, v)
+			}
+		}
+	}
+	w.path = path
+	return nil
+}
+
+// contracts checks Contract on a random set of nodes.
+func (w *world) contracts() error {
+	var nodes []Node
+	for n := range w.nodes() {
+		if w.rng.IntN(3) > 0 {
+			nodes = append(nodes, n)
+		}
+	}
+	edges, extra := w.r.Contract(nodes)
+	n := len(nodes) + extra
+	path := make([][]bool, n)
+	for i := range path {
+		path[i] = make([]bool, n)
+		path[i][i] = true
+	}
+	for _, e := range edges {
+		if e[0] == e[1] {
+			return fmt.Errorf("Contract has a loop at %d", e[0])
+		}
+		path[e[0]][e[1]] = true
+	}
+	for k := range n {
+		for i := range n {
+			for j := range n {
+				path[i][j] = path[i][j] || path[i][k] && path[k][j]
+			}
+		}
+	}
+	for i := range n {
+		for j := range n {
+			if i != j && path[i][j] && path[j][i] {
+				return fmt.Errorf("Contract has a cycle through %d and %d of %v: %v, %d helpers", i, j, nodes, edges, extra)
+			}
+			if i < len(nodes) && j < len(nodes) && path[i][j] != w.path[nodes[i]][nodes[j]] {
+				return fmt.Errorf("Contract says %v of %d to %d; nodes %v, edges %v, %d helpers", path[i][j], nodes[i], nodes[j], nodes, edges, extra)
+			}
+		}
+	}
+	return nil
+}
+
+// edge draws an edge that would close no cycle, commit to start or the other
+// way round as dependencies run, or as it comes.
+func (w *world) edge() (u, v Node, ok bool) {
+	for range 20 {
+		u, v = w.rng.Uint32N(w.nodes()), w.rng.Uint32N(w.nodes())
+		if !w.path[v][u] {
+			return u, v, true
+		}
+	}
+	return 0, 0, false
+}
+
+// play adds transactions and edges in random order and checks after each.
+func (w *world) play(size uint32) error {
+	w.grow()
+	if err := w.check(nil); err != nil {
+		return err
+	}
+	for step := range 4 * size {
+		if w.n < size && w.rng.IntN(3) == 0 {
+			w.grow()
+			if err := w.check(nil); err != nil {
+				return fmt.Errorf("step %d, after Add: %w", step, err)
+			}
+			continue
+		}
+		u, v, ok := w.edge()
+		if !ok {
+			continue
+		}
+		w.g.Add(graph.Edge{From: u, To: v, Type: verdict.WR})
+		told := map[Node]bool{}
+		w.r.Insert(u, v, func(n Node) { told[n] = true })
+		if err := w.check(told); err != nil {
+			return fmt.Errorf("step %d, after Insert(%d, %d): %w", step, u, v, err)
+		}
+		if w.rng.IntN(4) == 0 {
+			if err := w.contracts(); err != nil {
+				return fmt.Errorf("step %d: %w", step, err)
+			}
+		}
+	}
+	return nil
+}
+
+// newBandedWorld has transactions of all lengths, late ones, and some without a
+// known end.
+func newBandedWorld(rng *rand.Rand) *world {
+	w := &world{rng: rng, parts: 1 + rng.Uint32N(2)}
+	skew := int64(rng.IntN(3)) * int64(rng.IntN(4))
+	open, long, late := rng.IntN(2)*rng.IntN(40), rng.IntN(30), rng.IntN(2)*rng.IntN(40)
+	w.banded = NewBanded(&w.g, int(w.parts), skew)
+	w.r = w.banded
+	clock := int64(rng.IntN(10))
+	var ends []int64 // as the closure takes them: never going back
+	var known []bool
+	w.add = func() {
+		clock += int64(rng.IntN(4))
+		end := clock
+		if rng.IntN(100) < late {
+			end -= int64(rng.IntN(10))
+		}
+		start := end - int64(rng.IntN(5))
+		if rng.IntN(100) < long {
+			start = end - int64(rng.IntN(60))
+		}
+		if rng.IntN(100) < open {
+			w.banded.Add(0, 0, false)
+			ends, known = append(ends, 0), append(known, false)
+			return
+		}
+		w.banded.Add(start, end, true)
+		for i := range ends {
+			if known[i] && ends[i]+skew < start {
+				from := uint32(i)*w.parts + w.parts - 1
+				to := (w.n - 1) * w.parts
+				w.before[to] = append(w.before[to], from)
+			}
+		}
+		for i := range ends {
+			if known[i] {
+				end = max(end, ends[i])
+			}
+		}
+		ends, known = append(ends, end), append(known, true)
+	}
+	return w
+}
+
+// newChainsWorld has transactions of a few sessions, more as they come.
+func newChainsWorld(rng *rand.Rand) *world {
+	w := &world{rng: rng, parts: 1 + rng.Uint32N(2)}
+	k := 1 + rng.IntN(5)
+	c := NewChains(&w.g, int(w.parts), rng.IntN(k+1))
+	w.r = c
+	last := map[uint32]uint32{}
+	used := uint32(0)
+	w.add = func() {
+		chain := min(rng.Uint32N(uint32(k)), used)
+		used = max(used, chain+1)
+		if p, ok := last[chain]; ok {
+			w.g.Add(graph.Edge{From: p*w.parts + w.parts - 1, To: (w.n - 1) * w.parts, Type: verdict.SO})
+		}
+		last[chain] = w.n - 1
+		c.Add(chain, false)
+	}
+	return w
+}
+
+func newBitsWorld(rng *rand.Rand) *world {
+	w := &world{rng: rng, parts: 1 + rng.Uint32N(2)}
+	b := NewBits(&w.g, int(w.parts))
+	w.r = b
+	w.add = b.Add
+	return w
+}
+
+// Every representation is the transitive closure after every step, tells of
+// every node that something new reaches, and contracts faithfully.
+func TestReachIsTheClosure(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		make func(*rand.Rand) *world
+	}{{"banded", newBandedWorld}, {"chains", newChainsWorld}, {"bits", newBitsWorld}} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(1500) {
+				rng := rand.New(rand.NewPCG(seed, 3))
+				if err := x.make(rng).play(2 + rng.Uint32N(10)); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+			}
+			for seed := range uint64(12) { // rows of several words
+				rng := rand.New(rand.NewPCG(seed, 4))
+				if err := x.make(rng).play(70 + rng.Uint32N(30)); err != nil {
+					t.Fatalf("large, seed %d: %v", seed, err)
+				}
+			}
+		})
+	}
+}
+
+// What was built at once is what was inserted edge by edge.
+func TestBuildIsInserts(t *testing.T) {
+	for seed := range uint64(1000) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		parts := 1 + rng.Uint32N(2)
+		n := 1 + rng.Uint32N(12)
+		k := 1 + rng.Uint32N(4)
+		w := &world{rng: rng, parts: parts, add: func() {}}
+		chains, bits := NewChains(&w.g, int(parts), int(k)), NewBits(&w.g, int(parts))
+		last := map[uint32]uint32{}
+		for t := range n {
+			w.grow()
+			chain := rng.Uint32N(min(k, t+1))
+			if p, ok := last[chain]; ok {
+				w.g.Add(graph.Edge{From: p*parts + parts - 1, To: t * parts, Type: verdict.SO})
+			}
+			last[chain] = t
+			chains.Add(chain, true)
+			bits.Add()
+		}
+		w.path = w.close()
+		for range 2 * n {
+			if u, v, ok := w.edge(); ok {
+				w.g.Add(graph.Edge{From: u, To: v, Type: verdict.WR})
+				w.path = w.close()
+			}
+		}
+		topo := make([]Node, w.nodes())
+		for i := range topo {
+			topo[i] = Node(i)
+		}
+		reached := func(v Node) (c int) {
+			for u := range w.nodes() {
+				if w.path[u][v] {
+					c++
+				}
+			}
+			return c
+		}
+		slices.SortFunc(topo, func(a, b Node) int { return reached(a) - reached(b) })
+		for _, b := range []Builder{chains, bits} {
+			b.Build(topo)
+			w.r = b
+			if err := w.check(nil); err != nil {
+				t.Fatalf("seed %d: %T after Build: %v", seed, b, err)
+			}
+			if err := w.contracts(); err != nil {
+				t.Fatalf("seed %d: %T: %v", seed, b, err)
+			}
+		}
+		// It goes on from there.
+		more := &world{rng: rng}
+		*more = *w
+		if u, v, ok := more.edge(); ok {
+			w.g.Add(graph.Edge{From: u, To: v, Type: verdict.WR})
+			for _, b := range []Builder{chains, bits} {
+				told := map[Node]bool{}
+				b.Insert(u, v, func(n Node) { told[n] = true })
+				again := *w
+				again.r = b
+				if err := again.check(told); err != nil {
+					t.Fatalf("seed %d: %T, Insert(%d, %d) after Build: %v", seed, b, u, v, err)
+				}
+			}
+		}
+	}
+}
+
+// Precedes, L, M and Low mean what they say.
+func TestBandedByClock(t *testing.T) {
+	var g graph.Graph
+	b := NewBanded(&g, 1, 5)
+	ends := []int64{10, 20, 20, 30}
+	starts := []int64{0, 15, 16, 26}
+	g.Grow(5)
+	for i := range ends {
+		b.Add(starts[i], ends[i], true)
+	}
+	b.Add(100, 0, false)
+	for s := range uint32(4) {
+		for v := range uint32(4) {
+			if got, want := b.Precedes(s, v), s < v && ends[s]+5 < starts[v]; got != want {
+				t.Errorf("Precedes(%d, %d) = %v", s, v, got)
+			}
+		}
+		if b.M(s) != s || b.Untimed(s) {
+			t.Errorf("slot %d: M %d, untimed %v", s, b.M(s), b.Untimed(s))
+		}
+	}
+	if !b.Untimed(4) || b.L(4) != 0 || b.Precedes(4, 3) || b.M(4) < 4 {
+		t.Errorf("a slot without times has L %d, M %d", b.L(4), b.M(4))
+	}
+	for i, want := range []uint32{0, 0, 0, 0, 0, 3} {
+		if got := b.Low(uint32(i)); got != want {
+			t.Errorf("Low(%d) = %d, want %d", i, got, want)
+		}
+	}
+	if b.Slots() != 5 || b.Bytes() <= 0 {
+		t.Errorf("%d slots in %d bytes", b.Slots(), b.Bytes())
+	}
+}
