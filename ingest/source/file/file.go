@@ -144,7 +144,8 @@ func (s *Source) begin(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	s.lines.start, s.head = offset, h
+	s.lines.start = offset
+	s.head.feed(h.b[:min(offset, int64(len(h.b)))])
 	_, err = f.Seek(offset, io.SeekStart)
 	return err
 }

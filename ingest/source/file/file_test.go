@@ -263,6 +263,13 @@ func TestResumeInAnotherFile(t *testing.T) {
 	l.must(os.Remove(l.path))
 	l.create("aaaa\nbbbb\nffff\n")
 	want(t, take(t, l.open(false, map[int]int64{0: 5, source.IdentityKey(0): offsets[source.IdentityKey(0)]}), -1, nil), "5:bbbb", "10:ffff")
+	again := map[int]int64{}
+	take(t, l.open(false, map[int]int64{0: 5, source.IdentityKey(0): offsets[source.IdentityKey(0)]}), -1, again)
+	whole := map[int]int64{}
+	take(t, l.open(false, nil), -1, whole)
+	if again[source.IdentityKey(0)] != whole[source.IdentityKey(0)] {
+		t.Error("the identity depends on where reading began")
+	}
 	// The same file under another inode is the same file.
 	l.must(os.Remove(l.path))
 	l.create("aaaa\nbbbb\nffff\n")
