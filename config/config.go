@@ -15,7 +15,7 @@ type Config struct {
 	Levels       []verdict.Level `yaml:"levels" help:"What the database promises: any of si, strong-si, ser, sser. A breach of any of them is an alert."`
 	Clock        record.Clock    `yaml:"clock" help:"What recorded times are used for. prune: to cut work, never to change a verdict; enforce: real-time order is part of the level (si is read as strong-si, ser as sser); ignore: nothing."`
 	Coverage     record.Coverage `yaml:"coverage" help:"Whether the input holds every write since the initial state (complete) or there are writers that nobody recorded (partial). Under complete, a value that nobody wrote is an anomaly."`
-	UniqueValues bool            `yaml:"unique_values" help:"Under partial coverage: whether no unrecorded client writes a value that a recorded one wrote to the same key. Set it to false when values repeat across clients that are not all recorded."`
+	UniqueValues bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key. Set it to false when values repeat: a read is then tied to its writer only once no other can have written it (window.max_transaction), and alerts are later by so much."`
 	Window       Window          `yaml:"window"`
 	Solver       Solver          `yaml:"solver"`
 	Store        Store           `yaml:"store"`

@@ -18,6 +18,7 @@ import (
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/ingest/source/file"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 	"github.com/isowatch/isowatch/window/store"
 )
@@ -41,8 +42,9 @@ type App struct {
 	log      zerolog.Logger
 	untilEnd bool
 	stdin    io.Reader
-	// name is what the store and positions call the input.
-	name string
+	// name is what positions and reports call the input, origin what the store
+	// does; empty for an input that can't be read again.
+	name, origin string
 	// aheadMax bounds how far a client's clock may be ahead of the broker's;
 	// 0: no bound.
 	aheadMax time.Duration
@@ -72,16 +74,16 @@ func New(o Options) (*App, error) {
 	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, metrics: newMetrics()}
 	switch src := o.Config.Source; {
 	case src.Kafka != nil:
-		a.name, a.aheadMax = src.Kafka.Topic, aheadMax
+		a.name, a.origin, a.aheadMax = src.Kafka.Topic, "kafka "+src.Kafka.Topic, aheadMax
 	case src.File != nil:
-		a.name = src.File.Path
+		a.name, a.origin = src.File.Path, "file "+src.File.Path
 	default:
-		a.name = "-"
+		a.name = file.Stdin
 	}
 	a.ready.wait("source", "not opened yet")
 	var err error
 	if a.store = o.Store; a.store == nil {
-		if a.store, err = openStore(o.Config); err != nil {
+		if a.store, err = a.openStore(); err != nil {
 			return nil, err
 		}
 	}
@@ -91,6 +93,19 @@ func New(o Options) (*App, error) {
 		}
 	}
 	return a, nil
+}
+
+// openStore opens the store with an outbox for each receiver.
+func (a *App) openStore() (store.Store, error) {
+	o := store.Options{Path: a.cfg.Store.Path, Logger: a.log.With().Str("part", "store").Logger().Level(zerolog.WarnLevel)}
+	for _, w := range a.cfg.Alerts.Webhooks {
+		o.Receivers = append(o.Receivers, receiverName(w))
+	}
+	st, err := store.Open(o)
+	if err != nil {
+		return nil, err // not st: a nil *Badger is no nil Store
+	}
+	return st, nil
 }
 
 // Addr is the address of the HTTP server, empty without one.
@@ -221,12 +236,8 @@ func (a *App) delivered(e deliver.Event) {
 // newLoop makes the loop with what the store remembers.
 func (a *App) newLoop(ctx context.Context) (*loop, error) {
 	l := &loop{App: a, histories: map[string]*history{}, progress: map[int]*progress{}, alerts: map[string]alerts.Alert{}, told: map[string]bool{}}
-	var err error
-	if l.resume, err = a.store.Offsets(ctx, a.name); err != nil {
-		return nil, l.storeError(err)
-	}
-	if l.seen, err = a.store.Offsets(ctx, a.name+seenSuffix); err != nil {
-		return nil, l.storeError(err)
+	if err := l.remember(ctx); err != nil {
+		return nil, err
 	}
 	k := a.cfg.Source.Kafka
 	l.complete = len(l.resume) == 0 && (k == nil || k.Start.At == config.StartStored || k.Start.At == config.StartEarliest)
@@ -248,9 +259,9 @@ func (a *App) open(ctx context.Context, l *loop) (source.Source, error) {
 	case src.Kafka != nil:
 		return kafka.Open(ctx, a.kafkaOptions(src.Kafka, l.resume))
 	case src.File != nil:
-		return openFile(src.File.Path, src.File.Follow && !a.untilEnd, l.resume[0], a.retrying)
+		return file.Open(file.Options{Path: src.File.Path, Follow: src.File.Follow && !a.untilEnd, Offsets: l.resume, OnRetry: a.retrying})
 	default:
-		return openStdin(a.stdin)
+		return file.NewStream(file.Stdin, a.stdin, 0), nil
 	}
 }
 

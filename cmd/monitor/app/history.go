@@ -97,6 +97,7 @@ func (h *history) restart() (err error) {
 	o := h.assume.Options(h.levels, 0, h.config.Solver.Conflicts)
 	o.Online = true
 	o.MaxTransaction = int64(h.config.Window.MaxTransaction)
+	o.UniqueValues = h.config.UniqueValues
 	h.engine = incremental.New(o)
 	h.records, err = retain.New(retain.Options{Retain: h.config.Window.MaxTransactions, DB: h.db})
 	return err

@@ -14,7 +14,9 @@ import (
 // input is a batch after decoding: what the reader hands to the loop.
 type input struct {
 	partition int
+	first     int64 // the offset of the first record, or next
 	next      int64
+	identity  int64 // of what next is an offset in
 	gaps      []source.Gap
 	items     []item
 	caughtUp  bool
@@ -66,7 +68,10 @@ func (r *reader) run(ctx context.Context) error {
 
 // batch decodes one batch.
 func (r *reader) batch(b source.Batch) input {
-	in := input{partition: b.Partition, next: b.Next, gaps: b.Gaps, caughtUp: b.CaughtUp, lag: b.Lag, items: make([]item, 0, len(b.Messages))}
+	in := input{partition: b.Partition, first: b.Next, next: b.Next, identity: b.Identity, gaps: b.Gaps, caughtUp: b.CaughtUp, lag: b.Lag, items: make([]item, 0, len(b.Messages))}
+	if len(b.Messages) > 0 {
+		in.first = b.Messages[0].Pos.Offset
+	}
 	for i := range b.Messages {
 		m := &b.Messages[i]
 		in.bytes += max(int64(len(m.Value)), m.Oversize)

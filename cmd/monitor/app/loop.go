@@ -115,11 +115,7 @@ func (l *loop) over(durable, ctx context.Context, err error) error {
 
 // take works on one batch.
 func (l *loop) take(ctx context.Context, in input, now int64) error {
-	p := l.progress[in.partition]
-	if p == nil {
-		p = &progress{}
-		l.progress[in.partition] = p
-	}
+	p := l.follow(&in)
 	l.metrics.bytes.Add(float64(in.bytes))
 	l.metrics.sourceLag.WithLabelValues(strconv.Itoa(in.partition)).Set(float64(in.lag))
 	for _, g := range in.gaps {
@@ -164,9 +160,36 @@ func (l *loop) take(ctx context.Context, in input, now int64) error {
 			h.order.CaughtUp(in.partition, now)
 		}
 	}
-	p.advance(in.next)
+	p.mark(mark{in.next, in.identity})
 	l.moved = true
 	return l.release()
+}
+
+// follow finds the progress of a batch's partition. One that begins before what
+// was read already is of another input under the same name.
+func (l *loop) follow(in *input) *progress {
+	p := l.progress[in.partition]
+	if p == nil {
+		p = &progress{}
+		l.progress[in.partition] = p
+		next, resumed := l.resume[in.partition]
+		switch {
+		case resumed && in.first >= next:
+			p.begin(mark{next, l.resume[source.IdentityKey(in.partition)]})
+		case resumed:
+			delete(l.seen, in.partition)
+		}
+	}
+	if p.started && in.first < p.next {
+		p.reset()
+		delete(l.seen, in.partition)
+	}
+	first := mark{in.first, in.identity}
+	if first.next == 0 {
+		first.identity = 0 // the beginning is the beginning of whatever is there
+	}
+	p.begin(first)
+	return p
 }
 
 // add gives a record to its history and returns the time that it reaches.
@@ -439,7 +462,7 @@ func (l *loop) known(ctx context.Context, id string) (alerts.Alert, bool, error)
 	}
 	has, err := l.store.HasAlert(ctx, id)
 	if err != nil || !has {
-		return alerts.Alert{}, false, l.storeError(err)
+		return alerts.Alert{}, false, err
 	}
 	var old alerts.Alert
 	found := false
@@ -450,38 +473,58 @@ func (l *loop) known(ctx context.Context, id string) (alerts.Alert, bool, error)
 		}
 		return s.ID != id
 	})
-	return old, found, l.storeError(err)
+	return old, found, err
 }
 
-// storeError says which store failed.
-func (l *loop) storeError(err error) error {
-	if err == nil {
+// The store keeps three offsets per partition, each under a source of its own:
+// where to resume, the identity of the input that this is an offset in, and what was
+// counted.
+const (
+	identitySuffix = " identity"
+	seenSuffix     = " seen"
+)
+
+// remember reads what the last run stored.
+func (l *loop) remember(ctx context.Context) error {
+	if l.origin == "" {
 		return nil
 	}
-	return fmt.Errorf("store %s: %w", l.cfg.Store.Path, err)
+	var err error
+	if l.resume, err = l.store.Offsets(ctx, l.origin); err != nil {
+		return err
+	}
+	identities, err := l.store.Offsets(ctx, l.origin+identitySuffix)
+	if err != nil {
+		return err
+	}
+	for n, id := range identities {
+		l.resume[source.IdentityKey(n)] = id
+	}
+	l.seen, err = l.store.Offsets(ctx, l.origin+seenSuffix)
+	return err
 }
-
-// seenSuffix marks the store's source under which the seen offsets are kept.
-const seenSuffix = " seen"
 
 // commit makes durable what has come about.
 func (l *loop) commit(ctx context.Context) error {
 	if !l.moved && len(l.letters) == 0 && len(l.alerts) == 0 {
 		return nil
 	}
-	resume, seen := map[int]int64{}, map[int]int64{}
-	for n, p := range l.progress {
-		resume[n], seen[n] = p.resume(), max(p.next, l.seen[n])
-	}
-	c := store.Commit{
-		Offsets:     map[string]map[int]int64{l.name: resume, l.name + seenSuffix: seen},
-		DeadLetters: l.letters,
+	c := store.Commit{DeadLetters: l.letters}
+	if l.origin != "" {
+		resume, identity, seen := map[int]int64{}, map[int]int64{}, map[int]int64{}
+		for n, p := range l.progress {
+			if m, ok := p.resume(); ok {
+				resume[n], identity[n] = m.next, m.identity
+			}
+			seen[n] = max(p.next, l.seen[n])
+		}
+		c.Offsets = map[string]map[int]int64{l.origin: resume, l.origin + identitySuffix: identity, l.origin + seenSuffix: seen}
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.alerts)) {
 		c.Alerts = append(c.Alerts, store.Alert{ID: id, Body: l.alerts[id].JSON()})
 	}
 	if err := l.store.Commit(ctx, c); err != nil {
-		return l.storeError(err)
+		return fmt.Errorf("store %s: %w", l.cfg.Store.Path, err)
 	}
 	if len(c.Alerts) > 0 {
 		l.dispatcher.Wake()

@@ -7,14 +7,25 @@ package app
 // those that were read and whose predecessors are not all finished, by
 // consecutive ticket numbers; it is as long as the window, not as the stream.
 //
-// Invariant: resume is the offset of the first unfinished record, or next if
-// there is none; it never falls.
+// A source can be resumed only where a batch of it ended, because the identity
+// of the input goes with that offset. So the ends of batches are kept as marks, and
+// resume is the last mark that everything before is finished of.
+//
+// Invariant: floor is the offset of the first unfinished record, or next if there
+// is none; it never falls but by reset.
 type progress struct {
 	base    uint64 // ticket of queue[head]
 	queue   []ticket
 	head    int   // queue[:head] is spent
 	next    int64 // offset after everything read
 	started bool  // next means something
+	marks   []mark
+}
+
+// mark is a place where a source can be resumed.
+type mark struct {
+	next     int64
+	identity int64
 }
 
 type ticket struct {
@@ -56,8 +67,42 @@ func (p *progress) finish(t uint64) {
 	}
 }
 
-// resume is where a restart must read again.
-func (p *progress) resume() int64 {
+// begin sets where reading began, if nothing was read yet.
+func (p *progress) begin(m mark) {
+	if !p.started {
+		p.next, p.started = m.next, true
+		p.marks = append(p.marks, m)
+	}
+}
+
+// mark notes the end of a batch.
+func (p *progress) mark(m mark) {
+	p.advance(m.next)
+	p.marks = append(p.marks, m)
+}
+
+// reset says that the input has been replaced: what comes now has offsets of its
+// own. Tickets that were given out may still be finished, to no effect.
+func (p *progress) reset() {
+	*p = progress{base: p.base + uint64(p.pending())}
+}
+
+// resume is where a restart can read again; false if there is no such place yet.
+// Marks that are passed are forgotten.
+func (p *progress) resume() (mark, bool) {
+	floor, n := p.floor(), 0
+	for n < len(p.marks) && p.marks[n].next <= floor {
+		n++
+	}
+	if n == 0 {
+		return mark{}, false
+	}
+	p.marks = append(p.marks[:0], p.marks[n-1:]...)
+	return p.marks[0], true
+}
+
+// floor is the offset before which everything is finished.
+func (p *progress) floor() int64 {
 	if p.pending() > 0 {
 		return p.queue[p.head].offset
 	}

@@ -1,18 +1,22 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -300,4 +304,33 @@ func (s *stage) conclude() (planned bool, err error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// show draws an alert and, if it is the first real one, keeps its evidence.
+func (s *stage) show(n notice) error {
+	a, err := alerts.Parse(n.body)
+	if err != nil {
+		return err
+	}
+	o := present.Options{Color: s.Color}
+	if s.Evidence != "" {
+		o.Command = "monitor check --level %s " + s.Evidence
+	}
+	fmt.Fprintln(s.Out)
+	if err := present.Text(s.Out, a, o); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.Out)
+	if s.Evidence == "" || s.reopened.IsZero() {
+		return nil
+	}
+	var text bytes.Buffer
+	for _, line := range a.Evidence {
+		text.Write(append(slices.Clone(line), '\n'))
+	}
+	if err := os.WriteFile(s.Evidence, text.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("save the evidence: %w", err)
+	}
+	s.say("the evidence is in " + s.Evidence)
+	return nil
 }

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,15 +18,6 @@ const secret = "whsec_aXNvd2F0Y2gtZGVtby1zZWNyZXQ="
 type notice struct {
 	at   time.Time
 	body []byte
-	alert
-}
-
-// alert is what the demo reads of an alert.
-type alert struct {
-	ID       string            `json:"id"`
-	Level    string            `json:"level"`
-	Name     string            `json:"name"`
-	Evidence []json.RawMessage `json:"evidence"`
 }
 
 // receiver is a webhook endpoint on a loopback port. It takes in what is signed
@@ -59,9 +49,6 @@ func startReceiver() (*receiver, error) {
 			err = hook.Verify(body, req.Header)
 		}
 		n := notice{at: time.Now(), body: body}
-		if err == nil {
-			err = json.Unmarshal(body, &n.alert)
-		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return

@@ -2,11 +2,13 @@ package judge
 
 import (
 	"fmt"
+	"io"
 	"runtime/metrics"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -146,7 +148,7 @@ func Anomaly(a alerts.Alert) report.Anomaly {
 	for i, e := range a.Cycle {
 		out.Cycle[i] = report.Edge{From: e.From, To: e.To, Type: e.Type, Key: e.Key}
 	}
-	out.Drawing = out.Explanation
+	out.Draw = func(w io.Writer, color bool) error { return present.Text(w, a, present.Options{Color: color}) }
 	return out
 }
 

@@ -13,6 +13,7 @@ package report
 
 import (
 	"encoding/json"
+	"io"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
@@ -66,8 +67,8 @@ type Anomaly struct {
 	Explanation  string            `json:"explanation"`
 	History      []json.RawMessage `json:"history"` // records, header line first
 
-	// Drawing is how a person sees it in a terminal; not part of the JSON.
-	Drawing string `json:"-"`
+	// Draw shows it to a person; not part of the JSON.
+	Draw func(w io.Writer, color bool) error `json:"-"`
 }
 
 // Edge is a dependency of a cycle.

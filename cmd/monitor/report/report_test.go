@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
@@ -67,7 +68,10 @@ func full() History {
 			{Level: "ser", Verdict: "violated", Anomalies: []Anomaly{{
 				Name: "write-skew", Adya: "G2-item", Level: "ser", Transactions: []string{"a"},
 				Cycle:       []Edge{{From: "a", To: "b", Type: "rw", Key: "x"}},
-				Explanation: "because", History: []json.RawMessage{json.RawMessage(`{"id":"a"}`)}, Drawing: "a ─rw─▶ b\n\nbecause\n",
+				Explanation: "because", History: []json.RawMessage{json.RawMessage(`{"id":"a"}`)}, Draw: func(w io.Writer, _ bool) error {
+					_, err := io.WriteString(w, "a ─rw─▶ b\n\nbecause\n")
+					return err
+				},
 			}}, Stats: Stats{Stats: verdict.Stats{Constraints: 1200, Pruned: 1190, Residual: 10, Conflicts: 3}, PeakBytes: 9, PhaseSeconds: Phases{Decode: 0.5}}},
 		}}
 	h.Conclude()
@@ -113,9 +117,9 @@ func TestText(t *testing.T) {
   strong-si unknown    0.000 s  conflicts: 12 left open, 98% decided
   ser       VIOLATED   0.000 s  1 anomaly
 
-    a ─rw─▶ b
+  a ─rw─▶ b
 
-    because
+  because
 
 b.jsonl:3: can't be judged: ops[1]: unknown operation
 4 histories: 1 satisfied, 1 violated, 1 undecided, 1 can't be judged

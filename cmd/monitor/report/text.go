@@ -49,7 +49,9 @@ func (t Text) History(h *History) error {
 			count(h.Sessions, "session"), count(h.Keys, "key"))
 	}
 	for i := range h.Results {
-		t.result(&b, &h.Results[i])
+		if err := t.result(&b, &h.Results[i]); err != nil {
+			return err
+		}
 	}
 	_, err := io.WriteString(t.W, b.String())
 	return err
@@ -62,7 +64,7 @@ func (e *Error) text() string {
 	return e.Message
 }
 
-func (t Text) result(b *strings.Builder, r *Result) {
+func (t Text) result(b *strings.Builder, r *Result) error {
 	var said, more string
 	switch r.Verdict {
 	case "satisfied":
@@ -83,16 +85,21 @@ func (t Text) result(b *strings.Builder, r *Result) {
 	}
 	for _, a := range r.Anomalies {
 		b.WriteByte('\n')
-		for line := range strings.Lines(a.Drawing) {
-			if line = strings.TrimRight(line, "\n"); line != "" {
-				line = "    " + line
+		var drawing strings.Builder
+		if err := a.Draw(&drawing, t.Color); err != nil {
+			return err
+		}
+		for line := range strings.Lines(drawing.String()) {
+			if line != "\n" {
+				b.WriteString("  ")
 			}
-			b.WriteString(line + "\n")
+			b.WriteString(line)
 		}
 	}
 	if len(r.Anomalies) > 0 {
 		b.WriteByte('\n')
 	}
+	return nil
 }
 
 // Summary writes a line about several histories.
