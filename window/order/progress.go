@@ -25,8 +25,8 @@ func (p *partition) bound(delay int64) int64 { return max(sub(p.greatest, delay)
 
 // partition finds or makes the state of partition n.
 func (o *Order) partition(n int) *partition {
-	if n < 0 {
-		panic(fmt.Sprintf("order: partition %d: can't happen, because partitions are numbered from 0", n))
+	if n < 0 || n >= 1<<(63-placeBits) {
+		panic(fmt.Sprintf("order: partition %d: can't happen, because partitions are numbered from 0 and few", n))
 	}
 	for n >= len(o.partitions) {
 		o.partitions = append(o.partitions, partition{greatest: none, caughtUp: none})

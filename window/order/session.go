@@ -126,15 +126,17 @@ func (o *Order) shift(s *session) {
 // that is cheaper than to know where in the heap each session stands.
 type head struct {
 	key int64
-	// timeless heads come after those with times and are ordered by where they
-	// were; the others by start, then session.
-	start    int64
-	nth      int64 // of the item; no other item has it
-	s        *session
-	place    int64
-	where    int32 // partition
-	timeless bool
+	// tie orders heads of one key: by start, then session. Those without times come
+	// after them and are ordered by where they were: it is partition and place.
+	tie int64
+	// tag is the item's nth, which no other has, doubled, plus 1 for one without
+	// times. Four words: a heap of many sessions is mostly moved about.
+	tag int64
+	s   *session
 }
+
+// placeBits of a tie are the place, those above the partition.
+const placeBits = 44
 
 // put enters a head for the first item of s. O(log sessions).
 func (o *Order) put(s *session) {
@@ -144,15 +146,19 @@ func (o *Order) put(s *session) {
 
 func (o *Order) makeHead(s *session) head {
 	it := &o.items[o.first(s)]
-	return head{key: max(it.key, s.lastKey), start: it.start, nth: it.nth, s: s,
-		place: it.place, where: it.partition, timeless: it.timeless}
+	h := head{key: max(it.key, s.lastKey), tie: it.start, tag: 2 * it.nth, s: s}
+	if it.timeless {
+		h.tie = int64(it.partition)<<placeBits | it.place
+		h.tag++
+	}
+	return h
 }
 
 // top makes sure that the first head is not stale; false if nothing waits.
 func (o *Order) top() bool {
 	for len(o.heads) > 0 {
 		h := &o.heads[0]
-		if i := o.first(h.s); i != nil32 && o.items[i].nth == h.nth {
+		if i := o.first(h.s); i != nil32 && o.items[i].nth == h.tag>>1 {
 			return true
 		}
 		o.drop()
@@ -170,20 +176,15 @@ func (o *Order) drop() {
 	}
 }
 
-// less orders heads: by key, start and session, or by key, partition and place
-// for records without times. It is total among those that are not stale.
+// less orders heads. It is total among those that are not stale.
 func less(a, b *head) bool {
 	switch {
 	case a.key != b.key:
 		return a.key < b.key
-	case a.timeless != b.timeless:
-		return b.timeless
-	case a.timeless && a.where != b.where:
-		return a.where < b.where
-	case a.timeless:
-		return a.place < b.place
-	case a.start != b.start:
-		return a.start < b.start
+	case (a.tag^b.tag)&1 != 0:
+		return b.tag&1 != 0
+	case a.tie != b.tie:
+		return a.tie < b.tie
 	}
 	return a.s.name < b.s.name
 }

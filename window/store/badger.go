@@ -54,8 +54,8 @@ func Open(opt Options) (*Badger, error) {
 	return s, nil
 }
 
-// tuned are options for a small footprint: Badger's defaults are a server's and
-// take 300 MB; these take some 20 MB beside the monitor.
+// tuned are options for a small footprint. Badger's defaults are a server's and
+// take 300 MB; these take 3 MB when idle and 60 MB at 60,000 commits a second.
 func tuned(opt Options) badger.Options {
 	path, memTable, inline := opt.Path, int64(4<<20), int64(64<<10)
 	if opt.InMemory {
