@@ -75,7 +75,7 @@ func tuned(opt Options) badger.Options {
 		WithNumLevelZeroTablesStall(4).
 		WithNumCompactors(2).
 		WithCompactL0OnClose(true). // tells Maintain what is out of date
-		WithBlockCacheSize(0). // blocks are read from the memory map
+		WithBlockCacheSize(0).      // blocks are read from the memory map
 		WithIndexCacheSize(4 << 20).
 		WithCompression(options.None).
 		WithValueThreshold(inline).
