@@ -596,3 +596,14 @@ func (e *Engine) allRealTime() bool {
 	}
 	return true
 }
+
+// ClosureBytes is the memory that reachability takes, for measurement.
+func (e *Engine) ClosureBytes() int {
+	n := 0
+	for _, s := range append([]*strand{e.main}, e.extra...) {
+		for _, p := range s.polys {
+			n += p.Bytes()
+		}
+	}
+	return n
+}
