@@ -87,7 +87,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 
 	// What is printed reads back as the same, and holds no secret.
 	text := string(got.YAML())
-	for _, secret := range []string{"hunter2", "c2VjcmV0", "u:p@"} {
+	for _, secret := range []string{"hunter2", "c2VjcmV0", "u:p@", "/hook"} {
 		if strings.Contains(text, secret) {
 			t.Errorf("%q is printed:\n%s", secret, text)
 		}
@@ -99,7 +99,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\nin\n%s", err, text)
 	}
-	want.Alerts.Webhooks[0].URL = "https://u:xxxxx@example.org/hook"
+	want.Alerts.Webhooks[0].URL = "https://example.org/…"
 	if diff := cmp.Diff(want, again.Config); diff != "" {
 		t.Errorf("printed and loaded again (-want +got):\n%s\nin\n%s", diff, text)
 	}
@@ -197,16 +197,7 @@ http: {listen: 8080}
 			if err == nil {
 				t.Fatal("no error")
 			}
-			// Within a line the order is that of discovery.
-			got := strings.Split(err.Error(), "\n")
-			less := cmp.Transformer("set", func(ss []string) map[string]int {
-				m := map[string]int{}
-				for _, s := range ss {
-					m[s]++
-				}
-				return m
-			})
-			if diff := cmp.Diff(tc.want, got, less); diff != "" {
+			if diff := cmp.Diff(tc.want, strings.Split(err.Error(), "\n")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			var one *Error

@@ -75,7 +75,7 @@ func Load(from Sources) (*Loaded, error) {
 	if errs := append(d.errs, v.errs...); len(errs) > 0 {
 		sort.SliceStable(errs, func(i, j int) bool {
 			a, b := errs[i].Place, errs[j].Place
-			return a.Origin == b.Origin && a.Line > 0 && b.Line > 0 && a.Line < b.Line
+			return a.Origin == b.Origin && a.Line > 0 && b.Line > 0 && (a.Line < b.Line || a.Line == b.Line && a.Column < b.Column)
 		})
 		return nil, errs
 	}

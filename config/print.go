@@ -10,9 +10,9 @@ import (
 )
 
 // YAML is the effective configuration: every key with its value, in the order
-// of the documentation, as a file that Load reads to the same effect. Secrets
-// are not in it (only the names of their files are), and passwords inside
-// addresses are replaced.
+// of the documentation, as a file that Load reads to the same effect, but for
+// the addresses of webhooks, of which only scheme and host are shown. Secrets are
+// not in it, only the names of their files.
 func (c *Config) YAML() []byte {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
@@ -73,10 +73,12 @@ func tree(v reflect.Value) *yaml.Node {
 
 func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }
 
-// redact hides the password of an address.
+// redact leaves of an address what tells where it goes: what stands before the
+// host and after it often is a secret.
 func redact(s string) string {
-	if u, err := url.Parse(s); err == nil {
-		return u.Redacted()
+	u, err := url.Parse(s)
+	if err != nil || u.User == nil && u.RawQuery == "" && (u.Path == "" || u.Path == "/") {
+		return s
 	}
-	return s
+	return u.Scheme + "://" + u.Host + "/…"
 }

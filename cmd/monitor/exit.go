@@ -58,7 +58,9 @@ func exitStatus(err error, stderr io.Writer) int {
 	errors.As(err, &f)
 	if f.err != nil {
 		for line := range strings.Lines(f.err.Error()) {
-			fmt.Fprintf(stderr, "monitor: %s\n", strings.TrimRight(line, "\n"))
+			if line = strings.TrimRight(line, "\n"); line != "" {
+				fmt.Fprintf(stderr, "monitor: %s\n", line)
+			}
 		}
 	}
 	return f.status

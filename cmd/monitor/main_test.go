@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,7 +22,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
 		UpdateScripts: updateScripts,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"status": status},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"status": status, "truncate": truncate},
 	})
 }
 
@@ -39,4 +43,19 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 		got = code
 	}
 	ts.Check(equalStatus(args[0], got))
+}
+
+// truncate writes the first half of a file, compressed, to another:
+//
+//	truncate whole half.gz
+func truncate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: truncate FILE HALF.gz")
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(strings.Repeat(ts.ReadFile(args[0]), 10)))
+	ts.Check(err)
+	ts.Check(w.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes()[:b.Len()/2], 0o644))
 }

@@ -91,8 +91,9 @@ func (b *Bank) Fund() (record.Transaction, error) {
 	})
 }
 
-// Transfer moves amount from one account to another, thinking for a while
-// between looking at the balances and changing them.
+// Transfer moves amount, or as much of it as there is, from one account to
+// another, thinking for a while between looking at the balances and changing
+// them.
 func (b *Bank) Transfer(from, to, amount int, think time.Duration) (record.Transaction, error) {
 	return b.transact(true, func(t *teller) error {
 		a, err := t.read(account(from))
@@ -104,6 +105,7 @@ func (b *Bank) Transfer(from, to, amount int, think time.Duration) (record.Trans
 			return err
 		}
 		time.Sleep(think)
+		amount := min(amount, max(a, 0))
 		if err := t.write(account(from), a-amount); err != nil {
 			return err
 		}

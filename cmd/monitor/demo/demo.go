@@ -139,34 +139,37 @@ func (s *stage) close() error {
 // play runs the parts to the end of the demonstration.
 func (s *stage) play(ctx context.Context) (planned bool, err error) {
 	s.introduce()
-	var parts sync.WaitGroup
 	failed := make(chan error, 3)
-	part := func(f func() error) {
-		parts.Go(func() {
+	part := func(g *sync.WaitGroup, f func() error) {
+		g.Go(func() {
 			if err := f(); err != nil {
 				failed <- err
 			}
 		})
 	}
-	// The monitor outlives the clients: what they did last is still judged.
-	monitorCtx, stopMonitor := context.WithCancel(context.WithoutCancel(ctx))
+	// In the order in which they stop: the clients, then the recorder once it has
+	// sent what they did, then the monitor once it has judged that.
+	var recording, monitoring sync.WaitGroup
+	unstopped := context.WithoutCancel(ctx)
+	monitorCtx, stopMonitor := context.WithCancel(unstopped)
 	loadCtx, stopLoad := context.WithCancel(ctx)
 	defer stopMonitor()
 	defer stopLoad()
-	part(func() error { return s.monitor.Run(monitorCtx) })
-	part(func() error { return s.recorder.run(monitorCtx) })
-	part(func() error {
+	part(&monitoring, func() error { return s.monitor.Run(monitorCtx) })
+	part(&recording, func() error { return s.recorder.run(unstopped) })
+	part(&recording, func() error {
 		defer close(s.recorder.queue)
 		return s.load.Run(loadCtx)
 	})
 
 	err = s.watch(loadCtx, failed)
 	stopLoad()
+	recording.Wait()
 	if err == nil && !s.reopened.IsZero() && s.first == nil {
 		err = s.await(ctx, failed)
 	}
 	stopMonitor()
-	parts.Wait()
+	monitoring.Wait()
 	close(failed)
 	for e := range failed {
 		err = errors.Join(err, e)
