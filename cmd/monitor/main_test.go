@@ -3,11 +3,16 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
 // TestMain lets scripts call the monitor as a command: the test binary runs as
@@ -22,7 +27,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
 		UpdateScripts: updateScripts,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"status": status, "truncate": truncate},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"status": status, "truncate": truncate, "broker": broker, "produce": produce},
 	})
 }
 
@@ -58,4 +63,34 @@ func truncate(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(w.Close())
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes()[:b.Len()/2], 0o644))
+}
+
+// broker starts a broker in this process for the rest of the script and puts its
+// address into $BROKER.
+func broker(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: broker")
+	}
+	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	ts.Check(err)
+	ts.Defer(c.Close)
+	ts.Setenv("BROKER", c.ListenAddrs()[0])
+}
+
+// produce sends messages to a topic, whatever they are:
+//
+//	produce TOPIC MESSAGE…
+func produce(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: produce TOPIC MESSAGE…")
+	}
+	p, err := kafka.OpenProducer(context.Background(), kafka.ProducerOptions{
+		Connection: kafka.Connection{Brokers: []string{ts.Getenv("BROKER")}}, Topic: args[0]})
+	ts.Check(err)
+	var msgs []source.Message
+	for _, m := range args[1:] {
+		msgs = append(msgs, source.Message{Key: []byte("k"), Value: []byte(m)})
+	}
+	ts.Check(p.Send(context.Background(), msgs...))
+	ts.Check(p.Close())
 }

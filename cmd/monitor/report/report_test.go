@@ -101,6 +101,9 @@ func TestText(t *testing.T) {
 	var b strings.Builder
 	w := Text{W: &b}
 	h := full()
+	again := h.Results[2]
+	again.Level = "sser"
+	h.Results = append(h.Results, again)
 	broken := History{File: "b.jsonl", Error: &Error{Line: 3, Field: "ops[1]", Message: "unknown operation"}}
 	if err := w.History(&h); err != nil {
 		t.Fatal(err)
@@ -121,6 +124,8 @@ func TestText(t *testing.T) {
 
   because
 
+  sser      VIOLATED   0.000 s  1 anomaly
+            write-skew of a, as drawn at ser
 b.jsonl:3: can't be judged: ops[1]: unknown operation
 4 histories: 1 satisfied, 1 violated, 1 undecided, 1 can't be judged
 `

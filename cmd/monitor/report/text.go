@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/isowatch/isowatch/alerts/text"
 )
 
 // Text writes reports for people. The zero value writes without color.
@@ -48,8 +50,9 @@ func (t Text) History(h *History) error {
 		fmt.Fprintf(&b, "%s: %s, %s, %s, %s\n", name, count(h.Transactions, "transaction"), count(h.Operations, "operation"),
 			count(h.Sessions, "session"), count(h.Keys, "key"))
 	}
+	shown := map[string]string{}
 	for i := range h.Results {
-		if err := t.result(&b, &h.Results[i]); err != nil {
+		if err := t.result(&b, &h.Results[i], shown); err != nil {
 			return err
 		}
 	}
@@ -64,7 +67,9 @@ func (e *Error) text() string {
 	return e.Message
 }
 
-func (t Text) result(b *strings.Builder, r *Result) error {
+// result writes one level. shown has the anomalies that were drawn, with their
+// levels: one that several levels do not allow is drawn once.
+func (t Text) result(b *strings.Builder, r *Result, shown map[string]string) error {
 	var said, more string
 	switch r.Verdict {
 	case "satisfied":
@@ -83,7 +88,14 @@ func (t Text) result(b *strings.Builder, r *Result) error {
 	for _, n := range r.Notes {
 		fmt.Fprintf(b, "            %s\n", t.paint(dim, n))
 	}
+	drawn := false
 	for _, a := range r.Anomalies {
+		same := a.Name + "\x00" + strings.Join(a.Transactions, "\x00")
+		if level, ok := shown[same]; ok {
+			fmt.Fprintf(b, "            %s of %s, as drawn at %s\n", a.Name, idList(a.Transactions), level)
+			continue
+		}
+		shown[same], drawn = r.Level, true
 		b.WriteByte('\n')
 		var drawing strings.Builder
 		if err := a.Draw(&drawing, t.Color); err != nil {
@@ -96,10 +108,19 @@ func (t Text) result(b *strings.Builder, r *Result) error {
 			b.WriteString(line)
 		}
 	}
-	if len(r.Anomalies) > 0 {
+	if drawn {
 		b.WriteByte('\n')
 	}
 	return nil
+}
+
+// idList joins transactions' ids, which come from outside.
+func idList(ids []string) string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = text.Name(id)
+	}
+	return strings.Join(out, ", ")
 }
 
 // Summary writes a line about several histories.
