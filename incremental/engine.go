@@ -58,11 +58,11 @@ type check struct {
 	strand *strand
 	pruned bool // times are used though the level does not have them
 
-	found        []verdict.Violation
-	count        int
-	realTimeOnly bool
-	noTimes      bool
-	budget       bool
+	found       []verdict.Violation
+	count       int
+	notRealTime bool // satisfied or not, no order that keeps to the clocks explains it
+	noTimes     bool
+	budget      bool
 }
 
 // New makes an engine for the levels ser, sser, si and strong-si; it panics on
@@ -397,6 +397,8 @@ func (e *Engine) absent(index uint32, c cellID) {
 		// may have found another one's.
 	case e.opt.Initial == record.InitialAny && e.becomesInitial(c):
 		e.readInitial(index, cl.key)
+	case cl.about&isNull != 0 && e.opt.Initial == record.InitialZero && !e.in.perKey[cl.key].written && e.opt.Online && !e.closed:
+		e.blocked++ // the key may turn out to be a list, which null says is empty
 	default:
 		e.thinAir(index, c)
 	}
@@ -487,7 +489,6 @@ func (e *Engine) reconsider() {
 	for _, c := range e.checks {
 		if c.pruned {
 			e.retreat(c)
-			c.realTimeOnly = false
 		}
 	}
 }

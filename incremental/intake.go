@@ -61,7 +61,6 @@ type cellFlags uint8
 const (
 	isNull cellFlags = 1 << iota
 	isZero
-	isText    // not an integer
 	duplicate // several transactions' last write: not decided by its value
 	hasOthers // intake.otherWriters has more
 )
@@ -91,6 +90,7 @@ type sessionClock struct {
 // keyProps is what is known of a key as a whole.
 type keyProps struct {
 	appended bool
+	written  bool   // by a plain write: the key is no list
 	initial  cellID // the value it held at first, once known by a read
 }
 
@@ -260,6 +260,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 				in.inters = append(in.inters, st.wrote)
 			}
 			st.wrote = c
+			in.perKey[k].written = true
 			if !predicate {
 				st.blind = false
 			}

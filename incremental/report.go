@@ -301,6 +301,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	}
 	if !proved && (f.Assumed && !c.timed || f.Chosen) {
 		e.retreat(c)
+		c.notRealTime = !f.Chosen // then times alone said violated
 		return
 	}
 	v := e.violation(c, f)
@@ -447,16 +448,16 @@ func (e *Engine) reread(slots []version.Slot, c *check, reads, writes func(versi
 	return s, false
 }
 
-// retreat reads the whole history again as the level is defined, because times
-// (or an order chosen along them) say violated and the proof's transactions
-// without them don't. From here on the level goes without.
+// retreat reads the whole history again as the level is defined. From here on
+// the level goes without times (or, if it has them, without orders chosen along
+// them).
 func (e *Engine) retreat(c *check) {
 	all := make([]version.Slot, len(e.slotTx))
 	for i := range all {
 		all[i] = version.Slot(i)
 	}
 	s := e.copy(c)
-	c.pruned, c.realTimeOnly = false, true
+	c.pruned = false
 	old := c.poly
 	if e.opt.Online {
 		e.extra = append(e.extra, s)
@@ -470,7 +471,6 @@ func (e *Engine) retreat(c *check) {
 	for i := range found {
 		e.judge(c, &found[i])
 	}
-	c.realTimeOnly = c.count == 0
 	if !slices.ContainsFunc(e.checks, func(o *check) bool { return o.poly == old }) {
 		e.main.polys = slices.DeleteFunc(e.main.polys, func(p *constraint.Polygraph) bool { return p == old })
 		for _, x := range e.extra {
@@ -506,7 +506,7 @@ func (e *Engine) copy(c *check) *strand {
 
 // result is the verdict on one level.
 func (e *Engine) result(c *check) verdict.Result {
-	r := verdict.Result{Level: c.level, NoTimes: c.noTimes, RealTimeOnly: c.realTimeOnly, Stats: c.poly.Stats,
+	r := verdict.Result{Level: c.level, NoTimes: c.noTimes, Stats: c.poly.Stats,
 		Partial: e.opt.Coverage == record.CoveragePartial}
 	r.Violations = append(r.Violations, e.shared...)
 	r.Violations = append(r.Violations, c.found...)
@@ -524,7 +524,7 @@ func (e *Engine) result(c *check) verdict.Result {
 		r.Outcome, r.Reason, r.Count = verdict.Unknown, verdict.NotChecked, notChecked
 		r.Decided = 1 - min(1, float64(notChecked)/float64(max(1, e.in.total)))
 	default:
-		r.Outcome = verdict.Satisfied
+		r.Outcome, r.RealTimeOnly = verdict.Satisfied, c.notRealTime
 		if e.opt.Proof && !e.opt.Online {
 			r.Order = c.poly.Order()
 			for i := range r.Order {

@@ -352,10 +352,12 @@ func (p *Polygraph) expand(c *contracted, cycle acyclic.Cycle, todo []step) ([]s
 	return walk, todo
 }
 
-// Choose makes the last solution's orders of pairs that lie wholly below slot
-// low part of the graph, as assumed edges: nothing new overlaps them, so hardly
-// anything can decide them otherwise, and what does is checked again from the
-// records. This keeps the open pairs of a stream few.
+// Choose makes the last solution's orders part of the graph, as assumed edges,
+// for pairs that nothing in real time can decide any more: both blocks have been
+// overwritten by a third one, and all three precede, by the clock, whatever ends
+// from slot low on, so that a read of theirs would be a stale one. This keeps
+// the open pairs of a stream few: what was never overwritten remains. What rests
+// on such an order is checked again from the records.
 func (p *Polygraph) Choose(low version.Slot) {
 	if !p.solved.valid || p.banded == nil {
 		return
@@ -363,27 +365,38 @@ func (p *Polygraph) Choose(low version.Slot) {
 	pairs, ab := p.solved.pairs, p.solved.ab
 	for i, c := range pairs {
 		pr := p.pairs[c]
-		if !pr.alive {
+		if !pr.alive || !p.buried(pr.a, pr.b, low) {
 			continue
 		}
 		a, b := pr.a, pr.b
 		if !ab[i] {
 			a, b = b, a
 		}
-		old := true
-		for _, e := range p.sides(a, b) {
-			old = old && p.SlotOf(e.From) < low && p.SlotOf(e.To) < low
-		}
-		for _, e := range p.sides(b, a) {
-			old = old && p.SlotOf(e.From) < low && p.SlotOf(e.To) < low
-		}
-		if old {
-			p.kill(c)
-			p.order(a, b, verdict.ByCase, graph.Edge{From: none})
-		}
+		p.kill(c)
+		p.order(a, b, verdict.ByCase, graph.Edge{From: none})
 	}
 	p.solved.valid = false
 	p.Propagate()
+}
+
+// buried tells whether a pair lies, with its readers and a block that follows
+// both, below slot low.
+func (p *Polygraph) buried(a, b vid, low slot) bool {
+	for _, side := range [2][]graph.Edge{p.sides(a, b), p.sides(b, a)} {
+		for _, e := range side {
+			if p.SlotOf(e.From) >= low || p.SlotOf(e.To) >= low {
+				return false
+			}
+		}
+	}
+	ends := [2]node{p.commit(p.writer(p.tab.Tail(a))), p.commit(p.writer(p.tab.Tail(b)))}
+	for _, x := range *p.list(p.tab.At(a).Key) {
+		w := p.writer(x.head)
+		if x.head != a && x.head != b && w < low && p.reach.Reaches(ends[0], p.start(w)) && p.reach.Reaches(ends[1], p.start(w)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Order is a proof that what was checked is satisfied: the transactions (or
