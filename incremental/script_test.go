@@ -1,0 +1,116 @@
+package incremental_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Histories to be read, with what the engine says about them. The command
+//
+//	check [levels=(si,ser)] [online] [stats]
+//
+// prints a line per level and the violations under it, each with its cycles;
+// online, it ticks after every transaction. Whatever is printed, the oracle has
+// to agree with it, and with all evidence. To renew: go test ./incremental -run
+// TestScripts -rewrite, and read the difference.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd != "check" {
+				d.Fatalf(t, "command %q: use check", d.Cmd)
+			}
+			s, err := script.Parse(d.Input)
+			if err != nil {
+				return err.Error() + "\n"
+			}
+			return checked(t, d, s)
+		})
+	})
+}
+
+func checked(t *testing.T, d *datadriven.TestData, s script.Script) string {
+	def := oracle.FromHeader(s.Header)
+	opt := incremental.Options{Levels: strong, Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions, Clock: def.Clock,
+		MaxSkew: def.MaxSkew, Online: d.HasArg("online"), UniqueValues: true}
+	if i := slices.IndexFunc(d.CmdArgs, func(a datadriven.CmdArg) bool { return a.Key == "levels" }); i >= 0 {
+		opt.Levels = nil
+		for _, name := range d.CmdArgs[i].Vals {
+			l, ok := verdict.ParseLevel(name)
+			if !ok {
+				d.Fatalf(t, "level %q", name)
+			}
+			opt.Levels = append(opt.Levels, l)
+		}
+	}
+	results, txns := run(s, opt)
+	want := definition(txns, opt)
+	var b strings.Builder
+	for _, r := range results {
+		if r.Outcome == verdict.Satisfied && !want[r.Level] || r.Outcome == verdict.Violated && want[r.Level] {
+			d.Fatalf(t, "%v: engine says %v, the definition %v", r.Level, r.Outcome, want[r.Level])
+		}
+		fmt.Fprintf(&b, "%v: %v", r.Level, r.Outcome)
+		if r.Outcome == verdict.Unknown {
+			fmt.Fprintf(&b, " (%v, %d)", r.Reason, r.Count)
+		}
+		if d.HasArg("stats") {
+			fmt.Fprintf(&b, ", constraints %d, pruned %d, residual %d, conflicts %d", r.Stats.Constraints, r.Stats.Pruned, r.Stats.Residual, r.Stats.Conflicts)
+		}
+		b.WriteByte('\n')
+		for _, v := range r.Violations {
+			if ok, why := proves(v, r.Level, txns, opt); !ok {
+				d.Fatalf(t, "%v: the evidence proves nothing:\n%s", r.Level, why)
+			}
+			describe(&b, v, txns)
+		}
+	}
+	return b.String()
+}
+
+func describe(b *strings.Builder, v verdict.Violation, txns []record.Transaction) {
+	fmt.Fprintf(b, "  %v", v.Kind)
+	if v.Key != "" {
+		fmt.Fprintf(b, " of %s", v.Key)
+	}
+	b.WriteByte(':')
+	if len(v.Cycle) == 0 && len(v.Cases) == 0 {
+		for _, id := range v.Txns {
+			b.WriteString(" " + txns[id].ID)
+		}
+	}
+	if len(v.Cycle) > 0 {
+		b.WriteString(" " + drawn(v.Cycle, txns))
+	}
+	b.WriteByte('\n')
+	for _, e := range v.Cycle {
+		if len(e.Because) > 0 {
+			fmt.Fprintf(b, "    %v(%s) by %v, or else %s\n", e.Type, e.Key, e.Why, drawn(e.Because, txns))
+		}
+	}
+	for _, c := range v.Cases {
+		fmt.Fprintf(b, "    case %s\n", drawn(c, txns))
+	}
+}
+
+// drawn is a cycle as in T1 -wr(x)-> T2 -rw(y)-> T1.
+func drawn(c []verdict.Edge, txns []record.Transaction) string {
+	var b strings.Builder
+	for _, e := range c {
+		name := e.Type.String()
+		if e.Key != "" {
+			name += "(" + e.Key + ")"
+		}
+		fmt.Fprintf(&b, "%s -%s-> ", txns[e.From].ID, name)
+	}
+	return b.String() + txns[c[0].From].ID
+}
