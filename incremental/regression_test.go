@@ -1,0 +1,174 @@
+package incremental_test
+
+import (
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// A regression is a history that the engine once judged wrongly.
+type regression struct {
+	name, text string
+	online     bool
+	arrival    []int64
+}
+
+var regressions = []regression{
+	// The arrival of a record without times may be later than the ends of its
+	// session's next ones.
+	{name: "batch: a record without times arrives late", arrival: []int64{1000, 0, 0}, text: `initial zero
+s1 T1: w(x,1)
+s1 T2: r(x,1) w(x,2) @10-20
+s2 T3: r(x,2) @15-25
+`},
+	{name: "batch: the same, violated", arrival: []int64{1000, 0, 0}, text: `initial zero
+s1 T1: r(x,2)
+s1 T2: w(x,2) @10-20
+s2 T3: r(y,0) @15-25
+`},
+	{name: "own later intermediate write hides another's", text: `initial any
+s1 T1: r(x,1) w(x,1) w(x,2)
+s2 T2: w(x,1) w(x,3)
+`},
+	{name: "two unknown writers of a value", text: `initial zero
+s1 U1 unknown: w(x,5)
+s2 U2 unknown: w(x,5)
+s3 T1: r(x,5) w(x,6)
+s4 T2: r(x,5) w(x,7)
+`},
+	{name: "unknown writer of the initial value", text: `initial zero
+s1 U1 unknown: w(x,0)
+s3 T1: r(x,0) w(x,6)
+s4 T2: r(x,0) w(x,7)
+`},
+	{name: "unknown writer, partial", text: `initial zero
+coverage partial
+s1 U1 unknown: w(x,5)
+s3 T1: r(x,5) w(x,6)
+s4 T2: r(x,5) w(x,7)
+`},
+	{name: "online: duplicate comes later", online: true, text: `initial zero
+s1 T1: w(x,5)
+s3 T3: r(x,5) w(x,6)
+s4 T4: r(x,5) w(x,7)
+s2 T2: w(x,5)
+`},
+	{name: "online: duplicate of the initial value comes later", online: true, text: `initial zero
+s1 T1: r(x,0) w(x,1)
+s3 T3: r(x,0) w(x,2)
+s2 T2: w(x,0)
+`},
+	{name: "online: unknown writer comes later", online: true, text: `initial zero
+s1 T1: w(x,5)
+s3 T3: r(x,5) w(x,6)
+s4 T4: r(x,5) w(x,7)
+s2 U unknown: w(x,5)
+`},
+	{name: "online: first committed record has no times", online: true, text: `initial zero
+s3 T3: r(z,0) w(x,3)
+s1 T2: r(y,0) w(y,2) r(x,0) r(z,0) @0-15
+s2 T4: r(z,0)
+s3 T5: r(z,0) r(y,0) r(x,3) @17-36
+`},
+}
+
+func TestRegressions(t *testing.T) {
+	for _, b := range regressions {
+		t.Run(b.name, func(t *testing.T) {
+			s, err := script.Parse(b.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			def := oracle.FromHeader(s.Header)
+			opt := incremental.Options{Levels: strong, Initial: def.Initial, Coverage: def.Coverage, Online: b.online}
+			want := oracle.Check(s.Txns, def)
+			e := incremental.New(opt)
+			for i := range s.Txns {
+				at := int64(i)
+				if b.arrival != nil {
+					at = b.arrival[i]
+				}
+				e.Step(&s.Txns[i], at)
+			}
+			for _, r := range e.Close() {
+				if r.Outcome == verdict.Satisfied && !want[r.Level] && def.Coverage == record.CoverageComplete || r.Outcome == verdict.Violated && want[r.Level] {
+					t.Errorf("%v: engine says %v (%d), the definition %v: %+v", r.Level, r.Outcome, r.Count, want[r.Level], r.Violations)
+				}
+			}
+		})
+	}
+}
+
+// An order that was chosen and that a later read contradicts is no reason to say
+// that real time is not kept.
+func TestChosenOrders(t *testing.T) {
+	cfg := loads[4]
+	cfg.Level, cfg.Seed = generate.SSER, 104
+	txns := produce(t, cfg)
+	e := incremental.New(incremental.Options{Levels: strong, Initial: cfg.Initial, Online: true, UniqueValues: true, MaxTransaction: longest(txns)})
+	for i := range txns {
+		e.Step(&txns[i], 0)
+		if i%97 == 96 {
+			e.Tick(txns[i].End)
+		}
+	}
+	for _, r := range e.Close() {
+		if r.RealTimeOnly {
+			t.Errorf("%v %v: said to be satisfied only without real time; the history keeps sser: %+v", r.Level, r.Outcome, r.Stats)
+		}
+	}
+	// a later read of a key written blindly by two who overlapped
+	s, _ := script.Parse(`initial absent
+s1 T1: w(y,1) @1-8
+s2 T2: w(y,2) @2-9
+s3 T3: r(y,1) @14-15
+s4 T4: r(z,null) @30-31
+`)
+	bad := 0
+	for _, reads := range []int64{1, 2} {
+		s.Txns[2].Ops[0].Value = record.Int(reads)
+		e = incremental.New(incremental.Options{Levels: strong, Initial: record.InitialAbsent, Online: true, UniqueValues: true})
+		for _, i := range []int{0, 1, 3, 2} { // the fourth, then the read: both end after all that was before
+			x := s.Txns[i]
+			if i == 2 {
+				x.Start, x.End = 40, 41
+			}
+			e.Step(&x, 0)
+			e.Tick(x.End)
+		}
+		for _, r := range e.Close() {
+			if r.RealTimeOnly {
+				bad++
+			}
+		}
+	}
+	if bad > 0 {
+		t.Errorf("%d wrong notes on a history of four transactions", bad)
+	}
+}
+
+// What is violated has no note of what it would satisfy.
+func TestNoteOnlyOnSatisfied(t *testing.T) {
+	s, _ := script.Parse(`initial zero
+s3 T1: r(z,0) r(y,0) r(x,0) @1-20
+s2 T2: r(y,0) w(x,3) w(y,4) r(x,3) @2-20
+s1 T3: w(y,1) w(z,2) r(y,1) r(y,4) @6-23
+s2 T5: r(z,0) r(y,4) r(x,3) @21-32
+s3 T4: w(z,5) r(z,5) r(y,0) @21-41
+`)
+	e := incremental.New(incremental.Options{Levels: strong, Initial: record.InitialZero, Online: true, UniqueValues: true})
+	for i := range s.Txns {
+		e.Step(&s.Txns[i], 0)
+		e.Tick(s.Txns[i].End)
+	}
+	for _, r := range e.Close() {
+		if r.RealTimeOnly && r.Outcome != verdict.Satisfied {
+			t.Errorf("%v: %v and RealTimeOnly", r.Level, r.Outcome)
+		}
+	}
+}
