@@ -73,7 +73,7 @@ type Window struct {
 	MaxSkew         time.Duration `yaml:"max_skew" help:"The most that two clients' clocks differ."`
 	IdleAfter       time.Duration `yaml:"idle_after" help:"A partition or session that is silent for so long stops holding the others back."`
 	MaxTransactions int           `yaml:"max_transactions" help:"How many transactions are held at most, per history; what does not fit is forgotten, counted and reported."`
-	Retain          time.Duration `yaml:"retain" help:"How long records are kept on disk for evidence; 0 keeps none longer than they are needed."`
+	Retain          time.Duration `yaml:"retain" help:"How long records are kept for evidence. In this version they are kept in memory, and max_transactions alone bounds them."`
 }
 
 // Solver bounds the search behind verdicts.
@@ -90,7 +90,7 @@ type Store struct {
 // Alerts says who is told, and how much.
 type Alerts struct {
 	Webhooks []Webhook `yaml:"webhooks"`
-	Values   Values    `yaml:"values" help:"What alerts show of the data: full, hash (equal values stay equal) or none."`
+	Values   Values    `yaml:"values" help:"What alerts show of the data: full. (hash, by which equal values stay equal, and none are not in this version.)"`
 }
 
 // Webhook is a receiver of alerts over HTTP.

@@ -43,7 +43,7 @@ unique_values: false
 window: {lateness: 3s, max_transaction: 1m, max_skew: 5ms, idle_after: 10s, max_transactions: 1_000, retain: 24h}
 solver: {every: 100ms, conflicts: 7}
 store: {path: ./data}
-alerts: {webhooks: [{url: "https://u:p@example.org/hook", format: generic, secret_file: secret}], values: hash}
+alerts: {webhooks: [{url: "https://u:p@example.org/hook", format: generic, secret_file: secret}], values: full}
 http: {listen: ""}
 log: {level: debug, format: json}
 `
@@ -75,7 +75,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		Solver: Solver{Every: 100 * time.Millisecond, Conflicts: 7},
 		Store:  Store{Path: "./data"},
 		Alerts: Alerts{Webhooks: []Webhook{{URL: "https://u:p@example.org/hook", Format: "generic",
-			SecretFile: "secret", Secret: "whsec_c2VjcmV0"}}, Values: ValuesHash},
+			SecretFile: "secret", Secret: "whsec_c2VjcmV0"}}, Values: ValuesFull},
 		Log: Log{Level: "debug", Format: "json"},
 	}
 	if diff := cmp.Diff(want, got.Config); diff != "" {
@@ -185,6 +185,7 @@ http: {listen: 8080}
 			`c.yaml:1:43: source.kafka.topic: "a b" is no name of a topic: at most 249 letters, digits, dots, underscores and hyphens`,
 			`c.yaml:1:57: source.kafka.start: wants stored, earliest, latest or a time such as 2026-01-31T12:00:00Z, not "yesterday"`,
 		}},
+		{"values", minimal + "alerts: {values: hash}\n", []string{"c.yaml:2:18: alerts.values: hash is not in this version, which has full"}},
 		{"smallest values", minimal + "solver: {every: 0s, conflicts: 0}\nstore: {path: ''}\nwindow: {max_transactions: 0}\n", []string{
 			"c.yaml:2:17: solver.every: must be at least 1ms, not 0s",
 			"c.yaml:2:32: solver.conflicts: must be at least 1, not 0",

@@ -73,6 +73,9 @@ func (v *validator) validate(c *Config) {
 		v.errorf("store.path", "is missing: name a folder")
 	}
 	v.webhooks(c)
+	if c.Alerts.Values != ValuesFull {
+		v.errorf("alerts.values", "%s is not in this version, which has full", c.Alerts.Values)
+	}
 	if c.HTTP.Listen != "" {
 		if err := hostPort(c.HTTP.Listen); err != nil {
 			v.errorf("http.listen", "%v", err)

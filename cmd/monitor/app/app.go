@@ -80,7 +80,7 @@ func New(o Options) (*App, error) {
 	default:
 		a.name = file.Stdin
 	}
-	a.ready.wait("source", "not opened yet")
+	a.ready.wait("input", "nothing has been read yet")
 	var err error
 	if a.store = o.Store; a.store == nil {
 		if a.store, err = a.openStore(); err != nil {
@@ -157,7 +157,6 @@ func (a *App) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.ready.wait("source", "connecting")
 	src, err := a.open(ctx, l)
 	if err != nil {
 		return stopped(ctx, err)
@@ -289,11 +288,13 @@ func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options 
 	return o
 }
 
-// retrying tells of a failure of the source that is tried again: once until it
-// works, and in /readyz as long as it lasts.
+// retrying tells of a failure of the source that is tried again: in the log the
+// first of an outage, in /readyz the latest as long as it lasts.
 func (a *App) retrying(err error) {
 	a.metrics.retries.Inc()
+	level := zerolog.DebugLevel
 	if a.ready.wait("source", err.Error()) {
-		a.log.Warn().Err(err).Msg("the source fails; it is tried again until it works")
+		level = zerolog.WarnLevel
 	}
+	a.log.WithLevel(level).Err(err).Msg("the source fails; it is tried again until it works")
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/window/store"
 )
 
 const testTopic = "transactions"
@@ -135,7 +136,7 @@ type running struct {
 }
 
 // start runs the monitor.
-func start(t *testing.T, c *config.Config, st *memStore, untilEnd bool) *running {
+func start(t *testing.T, c *config.Config, st store.Store, untilEnd bool) *running {
 	t.Helper()
 	r := &running{log: &syncBuffer{}, done: make(chan error, 1)}
 	var err error

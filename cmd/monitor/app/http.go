@@ -21,16 +21,16 @@ type readiness struct {
 	waits map[string]string // who waits → for what
 }
 
-// wait says what somebody waits for, and tells whether that is news.
+// wait says what somebody waits for, and tells whether they did not wait yet.
 func (r *readiness) wait(who, what string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.waits == nil {
 		r.waits = map[string]string{}
 	}
-	news := r.waits[who] != what
+	_, waited := r.waits[who]
 	r.waits[who] = what
-	return news
+	return !waited
 }
 
 // ready says that who does not wait any more, and tells whether it did.

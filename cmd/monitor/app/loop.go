@@ -84,8 +84,11 @@ func (l *loop) run(ctx context.Context, src source.Source) error {
 				ended <- err
 				return l.over(durable, ctx, err)
 			}
-			if l.ready.ready("source") {
+			if l.ready.ready("input") {
 				l.log.Info().Str("source", l.name).Int("partitions", len(l.partitions)).Msg("reading")
+			}
+			if l.ready.ready("source") {
+				l.log.Info().Str("source", l.name).Msg("the source works again")
 			}
 			if err := l.take(durable, in, time.Now().UnixNano()); err != nil {
 				return err

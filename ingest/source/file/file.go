@@ -63,6 +63,7 @@ type Source struct {
 
 	gap      *source.Gap // to be told with the next batch
 	told     int64       // Next of the last batch
+	resting  bool        // Read said that nothing more is there: it looks again after Poll
 	caughtUp bool        // as last told
 	failed   string      // the last failure that was told
 
@@ -175,9 +176,19 @@ func (s *Source) Read(ctx context.Context) (source.Batch, error) {
 		if err := ctx.Err(); err != nil {
 			return source.Batch{}, err
 		}
+		if s.resting { // that nothing more is there was said just now
+			s.resting = false
+			if err := s.wait(ctx); err != nil {
+				return source.Batch{}, err
+			}
+		}
 		b, ok, err := s.try()
-		if err != nil || ok {
+		if err != nil {
 			return b, err
+		}
+		if ok {
+			s.resting = len(b.Messages) == 0 && b.CaughtUp
+			return b, nil
 		}
 		if err := s.wait(ctx); err != nil {
 			return source.Batch{}, err
@@ -219,7 +230,7 @@ func (s *Source) try() (b source.Batch, ok bool, err error) {
 // batch makes a batch, unless there is nothing to tell.
 func (s *Source) batch(messages []source.Message) (source.Batch, bool) {
 	caughtUp := s.atEnd && !s.leaving
-	if len(messages) == 0 && s.gap == nil && s.lines.next() == s.told && caughtUp == s.caughtUp {
+	if len(messages) == 0 && s.gap == nil && s.lines.next() == s.told && !caughtUp && !s.caughtUp {
 		return source.Batch{}, false
 	}
 	b := source.Batch{Messages: messages, Next: s.lines.next(), CaughtUp: caughtUp}

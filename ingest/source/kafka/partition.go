@@ -104,9 +104,10 @@ func (p *partition) deliver(ctx context.Context, f *fetched) error {
 	if p.next = f.next; f.epoch >= 0 {
 		p.epoch = f.epoch
 	}
-	// That offsets passed hidden, or that the end was reached, is news as well.
+	// That offsets passed hidden is news as well, and that nothing more is there
+	// is told after every fetch: time passes for the reader by it.
 	caughtUp := p.reached(f, f.next)
-	if p.told != f.next || caughtUp && !p.caughtUp {
+	if p.told != f.next || caughtUp && len(f.batches) == 0 || caughtUp && !p.caughtUp {
 		if err := p.put(ctx, source.Batch{Next: f.next}, f, 0); err != nil {
 			return err
 		}
