@@ -277,7 +277,9 @@ func (e *Engine) decide(index uint32, c cellID) {
 			e.readOwnLater(index, c)
 		case w.slot != none && cl.version != none:
 			e.read(index, cl.version)
-		default: // in batch: the writer has a later slot
+		case e.opt.Online:
+			e.wait(index, c)
+		default: // the writer has a later slot and will wake it
 			e.in.wait(c, index)
 		}
 		return

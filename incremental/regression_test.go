@@ -172,3 +172,26 @@ s3 T4: w(z,5) r(z,5) r(y,0) @21-41
 		}
 	}
 }
+
+// Online, values not unique, no times, Close before any Tick: a read whose
+// writer is admitted after it was never decided.
+func TestCloseBeforeTick(t *testing.T) {
+	for _, text := range []string{
+		"initial any\ns1 T1: r(x,4) w(x,1)\ns1 T2: w(x,4)\n",
+		"initial zero\ns1 T1: r(x,4)\ns1 T2: w(x,4)\n",
+	} {
+		s, err := script.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := incremental.New(incremental.Options{Levels: strong, Initial: *s.Header.Initial, Online: true})
+		for i := range s.Txns {
+			e.Step(&s.Txns[i], int64(i))
+		}
+		for _, r := range e.Close() {
+			if r.Outcome != verdict.Violated {
+				t.Errorf("%v: %v of\n%s", r.Level, r.Outcome, text)
+			}
+		}
+	}
+}

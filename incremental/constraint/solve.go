@@ -41,7 +41,7 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 		return sat.Sat
 	}
 	p.solved = solution{}
-	p.Stats.Residual = len(alive)
+	p.Stats.Residual = max(p.Stats.Residual, len(alive))
 	if len(alive) == 0 {
 		p.solved = solution{valid: true, edges: p.g.Len()}
 		return sat.Sat

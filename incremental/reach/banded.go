@@ -258,7 +258,7 @@ func (b *Banded) top(u Node) uint32 {
 // lower lets u and all that reaches it reach slot m. Nodes that reach u by the
 // prefix rule alone have a smaller m: m(w) < p(u) <= m(v), or v would reach u.
 func (b *Banded) lower(u Node, m uint32) {
-	if m >= b.top(u) && len(b.open) == 0 {
+	if m >= b.top(u) {
 		return
 	}
 	for _, w := range b.words(b.row[u]) {
