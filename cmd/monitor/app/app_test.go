@@ -79,7 +79,7 @@ func testConfig(brokers []string) *config.Config {
 	c.Coverage = record.CoverageComplete
 	c.Window.Lateness = 50 * time.Millisecond
 	c.Window.MaxTransaction = time.Second
-	c.Window.IdleAfter = time.Second
+	c.Window.IdleAfter = time.Hour // no alert waits for it
 	c.Solver.Every = 10 * time.Millisecond
 	c.HTTP.Listen = ""
 	return c

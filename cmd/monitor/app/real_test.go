@@ -37,7 +37,6 @@ func TestRealKafka(t *testing.T) {
 	c := testConfig([]string{b.Addr()})
 	c.Window.Lateness = 500 * time.Millisecond
 	c.Window.MaxTransaction = 10 * time.Second
-	c.Window.IdleAfter = 30 * time.Second
 	c.Store.Path = t.TempDir()
 	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
 	r := start(t, c, nil, false)
