@@ -1,0 +1,144 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/ingest/history"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+func TestLevels(t *testing.T) {
+	for _, tc := range []struct {
+		ask   []verdict.Level
+		clock record.Clock
+		want  string
+	}{
+		{[]verdict.Level{verdict.SI, verdict.SER}, record.ClockPrune, "[si ser]"},
+		{[]verdict.Level{verdict.SI, verdict.SER}, record.ClockEnforce, "[strong-si sser]"},
+		{[]verdict.Level{verdict.SSER, verdict.SER, verdict.SER}, record.ClockEnforce, "[sser]"},
+		{[]verdict.Level{verdict.SI}, record.ClockIgnore, "[si]"},
+		{[]verdict.Level{verdict.StrongSI}, record.ClockIgnore, "level strong-si holds real time, which the clock setting ignore takes away"},
+		{[]verdict.Level{verdict.CC}, record.ClockPrune, "level cc is not in this version, which has si, strong-si, ser and sser"},
+	} {
+		ls, err := Levels(tc.ask, tc.clock)
+		got := fmt.Sprint(ls)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tc.want {
+			t.Errorf("%v with clock %v: got %s, want %s", tc.ask, tc.clock, got, tc.want)
+		}
+	}
+}
+
+func TestOverride(t *testing.T) {
+	zero, skew := record.InitialZero, int64(5)
+	a := Assumptions{Coverage: record.CoveragePartial}.Override(record.Header{Initial: &zero, MaxSkew: &skew})
+	if want := (Assumptions{Initial: zero, Coverage: record.CoveragePartial, MaxSkew: 5}); a != want {
+		t.Errorf("got %+v, want %+v", a, want)
+	}
+}
+
+// question makes a history and asks for levels.
+func question(t *testing.T, c generate.Config, levels ...verdict.Level) Question {
+	t.Helper()
+	g, err := generate.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := Question{DB: record.DefaultDB, Txns: slices.Collect(g.Transactions()), Levels: levels, Replay: true, Decoded: time.Second}
+	q.Assume = q.Assume.Override(g.Header())
+	return q
+}
+
+// TestCheckReplaysWhatItFindsSatisfied: the independent checker agrees, with
+// times and without, under every clock.
+func TestCheckReplaysWhatItFindsSatisfied(t *testing.T) {
+	for _, noTimes := range []bool{false, true} {
+		for _, clock := range []record.Clock{record.ClockPrune, record.ClockIgnore} {
+			q := question(t, generate.Config{Level: generate.SER, Transactions: 500, Keys: 60, Sessions: 6, Seed: 2, NoTimes: noTimes}, verdict.SI, verdict.SER)
+			q.Assume.Clock = clock
+			var h report.History
+			if err := Check(q, &h); err != nil {
+				t.Fatalf("no times %v, clock %v: %v", noTimes, clock, err)
+			}
+			if got := strings.Join(h.Strongest, " "); got != "ser" {
+				t.Errorf("no times %v, clock %v: strongest %q", noTimes, clock, got)
+			}
+			if h.Transactions != 500 || h.Sessions != 6 || h.Keys != 60 || h.Operations == 0 {
+				t.Errorf("sizes %+v", h)
+			}
+			if p := h.Results[0].Stats.PhaseSeconds; p.Decode != 1 {
+				t.Errorf("phases %+v", p)
+			}
+		}
+	}
+}
+
+// TestReplayRefusesAWrongProof: the check behind --replay can fail.
+func TestReplayRefusesAWrongProof(t *testing.T) {
+	txn := func(id string, ops ...record.Op) record.Transaction {
+		return record.Transaction{DB: "d", Session: id, ID: id, Ops: ops}
+	}
+	txns := []record.Transaction{
+		txn("w", record.Op{Kind: record.Write, Key: "x", Value: record.Int(1)}),
+		txn("r", record.Op{Kind: record.Read, Key: "x", Value: record.Int(1)}),
+	}
+	order := func(ids ...verdict.TxnID) (out []verdict.Event) {
+		for _, id := range ids {
+			out = append(out, verdict.Event{Txn: id, Commit: true})
+		}
+		return out
+	}
+	r := verdict.Result{Level: verdict.SER, Outcome: verdict.Satisfied, Order: order(0, 1)}
+	if err := Replay(r, Assumptions{Initial: record.InitialAbsent}, txns); err != nil {
+		t.Errorf("the right order: %v", err)
+	}
+	for name, wrong := range map[string][]verdict.Event{"reversed": order(1, 0), "short": order(0), "none": nil} {
+		r.Order = wrong
+		if Replay(r, Assumptions{Initial: record.InitialAbsent}, txns) == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if Replay(verdict.Result{Level: verdict.SER, Outcome: verdict.Unknown}, Assumptions{}, txns) == nil {
+		t.Error("an undecided verdict was replayed")
+	}
+}
+
+// TestEveryAnomalyHasEvidenceThatProvesIt: for each anomaly that can be planted,
+// what check reports as its history is violated when it is read again.
+func TestEveryAnomalyHasEvidenceThatProvesIt(t *testing.T) {
+	for _, name := range generate.Anomalies() {
+		t.Run(name, func(t *testing.T) {
+			q := question(t, generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4, Anomaly: name}, verdict.SER)
+			var h report.History
+			if err := Check(q, &h); err != nil {
+				t.Fatal(err)
+			}
+			r := h.Results[0]
+			if r.Verdict != "violated" || len(r.Anomalies) == 0 {
+				t.Fatalf("%s with %d anomalies", r.Verdict, len(r.Anomalies))
+			}
+			for _, a := range r.Anomalies {
+				var lines strings.Builder
+				for _, l := range a.History {
+					lines.Write(append(l, '\n'))
+				}
+				hs, err := history.Read("evidence", strings.NewReader(lines.String()), history.Options{})
+				if err != nil || len(hs) != 1 {
+					t.Fatalf("%d histories, %v in\n%s", len(hs), err, &lines)
+				}
+				if got := Evidence(verdict.SER, hs[0].Header, hs[0].Transactions); got != verdict.Violated {
+					t.Errorf("%s: the evidence is %s\n%s", a.Name, got, &lines)
+				}
+			}
+		})
+	}
+}
