@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -40,21 +41,20 @@ func (l *Load) Run(ctx context.Context) error {
 		return err
 	}
 	l.record(rec, "bank", 0)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var wg sync.WaitGroup
+	errs := make([]error, l.Clients)
 	for i := range l.Clients {
 		wg.Go(func() {
 			if err := l.client(ctx, i); err != nil {
-				cancel(fmt.Errorf("client %d: %w", i, err))
+				errs[i] = fmt.Errorf("client %d: %w", i, err)
+				cancel() // the others stop too
 			}
 		})
 	}
 	wg.Wait()
-	if err := context.Cause(ctx); err != nil && err != context.Canceled && err != context.DeadlineExceeded {
-		return err
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (l *Load) client(ctx context.Context, i int) error {
