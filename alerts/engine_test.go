@@ -19,7 +19,7 @@ import (
 // engine runs the engine over a history.
 func engine(h record.Header, txns []record.Transaction, levels ...verdict.Level) []verdict.Result {
 	o := oracle.FromHeader(h)
-	e := incremental.New(incremental.Options{Levels: levels, Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew})
+	e := incremental.New(incremental.Options{UnseenUnique: true, Levels: levels, Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew})
 	for i := range txns {
 		e.Step(&txns[i], 0)
 	}

@@ -314,6 +314,9 @@ func (e *Engine) ambiguous(c cellID) bool {
 	if e.holdsInitial(cl) {
 		writers++
 	}
+	if e.opt.Coverage == record.CoveragePartial && !e.opt.UnseenUnique {
+		writers++ // an unseen one
+	}
 	if writers > 1 || cl.about&duplicate != 0 || e.in.opaque {
 		return true
 	}

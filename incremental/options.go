@@ -17,11 +17,15 @@ type Options struct {
 	// was not written that long after a read ended will not be. 0: unbounded,
 	// candidates close at Close only.
 	MaxTransaction int64
-	// UniqueValues: no two transactions, seen or not, write the same value to a
-	// key, so that online a read is known to be its writer's as soon as that has
-	// come. Otherwise it waits until no other writer can come (MaxTransaction).
-	// The assumption is given up when the stream breaks it. Batch needs none.
+	// UniqueValues: no two recorded transactions write the same value to a key,
+	// so that online a read is known to be its writer's as soon as that has come.
+	// Otherwise it waits until no other writer can come (MaxTransaction). The
+	// assumption is given up when the stream breaks it. Batch needs none.
 	UniqueValues bool
+	// UnseenUnique: with partial coverage, no unseen transaction writes a value
+	// that a recorded one wrote to the same key. Without it an unseen writer is
+	// a candidate for every read, and none of them proves anything.
+	UnseenUnique bool
 	// Conflicts is the solver's budget per Tick or Close; 0 means the default.
 	Conflicts int
 	// MaxViolations bounds the violations reported per level with their

@@ -80,7 +80,7 @@ func compare(t *testing.T, w way, seed uint64, decided map[verdict.Outcome]int) 
 	s := tiny.Random(rand.New(rand.NewPCG(seed, 7)), w.cfg)
 	def := oracle.FromHeader(s.Header)
 	opt := incremental.Options{Levels: strong, Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions,
-		Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true, Online: w.online, UniqueValues: !w.cfg.Duplicates}
+		Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true, Online: w.online, UniqueValues: !w.cfg.Duplicates, UnseenUnique: true}
 	w.change(&opt)
 	def.Sessions, def.Clock = opt.Sessions, opt.Clock
 	for _, l := range opt.Levels {

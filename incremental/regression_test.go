@@ -195,3 +195,26 @@ func TestCloseBeforeTick(t *testing.T) {
 		}
 	}
 }
+
+// With partial coverage and values that are not unique, an unseen writer is a
+// candidate for every read: a lost update is none.
+func TestUnseenWriters(t *testing.T) {
+	s, err := script.Parse("initial zero\ncoverage partial\ns1 T1: w(x,1)\ns2 T2: r(x,1) w(x,2)\ns3 T3: r(x,1) w(x,3)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for unique, want := range map[bool]verdict.Outcome{true: verdict.Violated, false: verdict.Unknown} {
+		for _, online := range []bool{false, true} {
+			e := incremental.New(incremental.Options{Levels: strong, Initial: record.InitialZero, Coverage: record.CoveragePartial,
+				Online: online, UniqueValues: unique, UnseenUnique: unique})
+			for i := range s.Txns {
+				e.Step(&s.Txns[i], int64(i))
+			}
+			for _, r := range e.Close() {
+				if r.Outcome != want {
+					t.Errorf("%v, unique %v, online %v: %v, want %v", r.Level, unique, online, r.Outcome, want)
+				}
+			}
+		}
+	}
+}

@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 
 func checked(t *testing.T, d *datadriven.TestData, s script.Script) string {
 	def := oracle.FromHeader(s.Header)
-	opt := incremental.Options{Levels: strong, Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions, Clock: def.Clock,
+	opt := incremental.Options{UnseenUnique: true, Levels: strong, Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions, Clock: def.Clock,
 		MaxSkew: def.MaxSkew, Online: d.HasArg("online"), UniqueValues: true}
 	if i := slices.IndexFunc(d.CmdArgs, func(a datadriven.CmdArg) bool { return a.Key == "levels" }); i >= 0 {
 		opt.Levels = nil

@@ -88,7 +88,7 @@ func (s *strand) source(key version.Key, kind version.Kind) version.ID {
 // v at once; where another's does already, that is a divergence: the read is
 // withdrawn and the other's version returned.
 func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverges bool) {
-	w := version.ID(version.None)
+	w := version.None
 	for _, x := range s.ops[slot].writes {
 		if s.tab.At(x).Key == s.tab.At(v).Key {
 			w = x

@@ -61,7 +61,7 @@ func TestValidHistoriesAreSatisfied(t *testing.T) {
 				cfg := load
 				cfg.Level, cfg.Seed = from, uint64(100+i)
 				txns := produce(t, cfg)
-				opt := incremental.Options{Levels: implied(level), Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew), Proof: true}
+				opt := incremental.Options{Levels: implied(level), UnseenUnique: true, Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew), Proof: true}
 				for _, partial := range []record.Coverage{record.CoverageComplete, record.CoveragePartial} {
 					opt.Coverage = partial
 					checkValid(t, txns, opt)

@@ -152,7 +152,7 @@ func follow(t *testing.T, c course, seed uint64, told map[verdict.Outcome]int) {
 // stream draws an order of arrival and ticks.
 func (c *course) stream(rng *rand.Rand, s script.Script) stream {
 	def := oracle.FromHeader(s.Header)
-	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: strong, Initial: def.Initial, Coverage: def.Coverage,
+	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: strong, UnseenUnique: true, Initial: def.Initial, Coverage: def.Coverage,
 		Sessions: def.Sessions, Clock: def.Clock, MaxSkew: def.MaxSkew, Online: true, UniqueValues: !c.cfg.Duplicates && rng.IntN(2) == 0}}
 	type arriving struct {
 		txn record.Transaction

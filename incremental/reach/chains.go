@@ -26,7 +26,6 @@ type Chains struct {
 	place   []uint32 // by transaction: place in its chain, in transactions
 	members [][]uint32
 	vec     []uint32 // by node, k each
-	built   bool
 	queue   []Node
 }
 

@@ -69,24 +69,23 @@ const noReason = int32(-1)
 
 // Solver holds one problem.
 type Solver struct {
-	theory   Theory
-	clauses  []clause
-	watches  [][]int32 // by literal: clauses that watch it and look when it becomes false
-	value    []int8    // by variable: 0 open, 1 true, -1 false
-	phase    []bool
-	level    []int32
-	reason   []int32 // by variable: the clause that forced it, or noReason
-	trail    []Lit
-	limits   []int // trail length at each decision
-	head     int   // trail up to here is propagated through clauses
-	told     int   // trail up to here is asserted in the theory
-	heap     heap
-	bump     float64
-	seen     []bool
-	unsat    bool
-	last     []int32 // what the Unsat was derived from
-	Stats    Stats
-	minStack []Lit
+	theory  Theory
+	clauses []clause
+	watches [][]int32 // by literal: clauses that watch it and look when it becomes false
+	value   []int8    // by variable: 0 open, 1 true, -1 false
+	phase   []bool
+	level   []int32
+	reason  []int32 // by variable: the clause that forced it, or noReason
+	trail   []Lit
+	limits  []int // trail length at each decision
+	head    int   // trail up to here is propagated through clauses
+	told    int   // trail up to here is asserted in the theory
+	heap    heap
+	bump    float64
+	seen    []bool
+	unsat   bool
+	last    []int32 // what the Unsat was derived from
+	Stats   Stats
 }
 
 // Stats count the search.

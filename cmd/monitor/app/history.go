@@ -98,6 +98,7 @@ func (h *history) restart() (err error) {
 	o.Online = true
 	o.MaxTransaction = int64(h.config.Window.MaxTransaction)
 	o.UniqueValues = h.config.UniqueValues
+	o.UnseenUnique = h.config.UniqueValues
 	h.engine = incremental.New(o)
 	h.records, err = retain.New(retain.Options{Retain: h.config.Window.MaxTransactions, DB: h.db})
 	return err

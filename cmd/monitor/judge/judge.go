@@ -88,6 +88,7 @@ func (a Assumptions) Options(levels []verdict.Level, anomaliesMax, conflicts int
 		MaxSkew:       a.MaxSkew,
 		Conflicts:     conflicts,
 		MaxViolations: anomaliesMax,
+		UnseenUnique:  true, // what partial coverage means for a file; docs/soundness.md
 	}
 }
 

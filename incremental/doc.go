@@ -1,0 +1,53 @@
+// Package incremental is the engine: a pure state machine that takes
+// transactions and ticks in and gives verdicts out. It has no clock, goroutine,
+// logger or I/O; the same input gives the same output, byte for byte.
+//
+//	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI}, Online: true})
+//	id := e.Step(&txn, arrival)         // for each transaction, in the order of package window/order
+//	out := e.Tick(watermark)            // now and then: what was found
+//	results := e.Close()                // at the end: a verdict per level
+//
+// The batch checker is the same engine with Online unset: all is admitted, in
+// the order of time or in bulk, by Close.
+//
+//	            record.Transaction
+//	                    │ Step
+//	             ┌──────▼──────┐  INT, own writes
+//	             │   intake    │──────────────────────┐
+//	             └──────┬──────┘                      │
+//	   names as numbers │ reads and writes by cell    │
+//	             ┌──────▼──────┐  thin-air, aborted,  │
+//	             │   engine    │  intermediate, ...   │
+//	             │  (resolve)  │──────────────────────┤
+//	             └──────┬──────┘                      │
+//	     reads by       │ version                     ▼
+//	             ┌──────▼──────┐  divergence    verdict.Violation
+//	             │   strand    │──────────────────────▲
+//	             └──────┬──────┘                      │
+//	   one a level kind │ edges and blocks            │
+//	             ┌──────▼──────┐  cycles, unsat       │
+//	             │ constraint. ├───────────▶ report ──┘
+//	             │  Polygraph  │             checks again what rests on times,
+//	             └─────────────┘             and finds the evidence
+//
+//	file        what
+//	options.go  what is asked and assumed
+//	intake.go   records as numbers; values.go: the table of values
+//	engine.go   which version a read saw, and when that is certain
+//	strand.go   a history, or part of one, read into polygraphs
+//	report.go   violations, evidence, verdicts
+//
+// Sub-packages, each importing only those before it: paged, graph, reach,
+// version, sat, acyclic, constraint. Package verdict holds what is said; oracle
+// and certificate judge it independently.
+//
+// Non-obvious:
+//   - A cell is a pair of key and value; a version is what one transaction made
+//     of a key. Where several transactions wrote one value a cell has several
+//     versions, and no read of it is tied to any.
+//   - Transactions have three numbers: TxnID counts every Step, the index
+//     counts committed ones, the slot is the place in the order of admission.
+//   - Polygraphs may use times for levels that do not have them (Options.Clock).
+//     Edges that come from it are marked Assumed, and a proof that has one is
+//     checked again from the records before it is reported (report.go, judge).
+package incremental
