@@ -451,7 +451,7 @@ func (l *loop) raise(ctx context.Context, h *history, vs []verdict.Violation, no
 			a = old.Again(now)
 		} else {
 			l.metrics.alerts.WithLabelValues(h.db, a.Name).Inc()
-			l.log.Warn().Str("db", h.db).Str("id", a.ID).Str("level", a.Level).Str("name", a.Name).Msg(a.Summary)
+			l.log.Warn().Str("db", h.db).Str("id", a.ID).Strs("breaks", a.Breaks).Str("name", a.Name).Msg(a.Summary)
 		}
 		l.alerts[a.ID] = a
 	}
