@@ -90,20 +90,20 @@ func NewWebhook(opt WebhookOptions) (*Webhook, error) {
 // String is the address without its secrets.
 func (w *Webhook) String() string { return Redact(w.url.String()) }
 
-// errRedirect is why a redirect was not followed.
-type errRedirect struct{ why string }
+// redirectError is why a redirect was not followed.
+type redirectError struct{ why string }
 
-func (e errRedirect) Error() string { return e.why }
+func (e redirectError) Error() string { return e.why }
 
 // redirect allows what stays with the same receiver and keeps the POST.
 func (w *Webhook) redirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case origin(req.URL) != origin(w.url):
-		return errRedirect{"it redirects to " + Redact(req.URL.String()) + ", which is refused; configure that url if it is right"}
+		return redirectError{"it redirects to " + Redact(req.URL.String()) + ", which is refused; configure that url if it is right"}
 	case req.Method != http.MethodPost:
-		return errRedirect{"it redirects in a way that drops the alert (301, 302 or 303); configure the url that it redirects to"}
+		return redirectError{"it redirects in a way that drops the alert (301, 302 or 303); configure the url that it redirects to"}
 	case len(via) > redirectsMax:
-		return errRedirect{"it redirects again and again; configure the url that it means"}
+		return redirectError{"it redirects again and again; configure the url that it means"}
 	}
 	return nil
 }

@@ -197,9 +197,8 @@ var packed = []string{".gz", ".zst", ".tar", ".tgz"}
 // history is passed over, and named. A path that does not exist is listed: opening
 // it says what is wrong.
 func (c *checkFlags) files(cmd *cobra.Command, path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() || path == "-" {
-		return []string{path}, nil
+	if info, err := os.Stat(path); err != nil || !info.IsDir() || path == "-" {
+		return []string{path}, nil //nolint:nilerr // opening it says what is wrong
 	}
 	entries, err := history.Walk(path)
 	if reject.From(err) != nil {

@@ -110,7 +110,7 @@ func readPolysi(in *input) ([]History, error) {
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		return nil, in.at(reject.New(reject.TooLarge, "the line has more than %d bytes", polysiLineMax), number+1, offset)
-	case err != nil && err != io.EOF:
+	case err != nil && !errors.Is(err, io.EOF):
 		return nil, err
 	case len(p.txns) == 0:
 		return nil, in.reject(reject.EmptyInput, "there is no operation in the file")

@@ -115,7 +115,7 @@ type unpacked struct {
 
 func (u *unpacked) Read(p []byte) (int, error) {
 	n, err := u.r.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = u.explain(err)
 	}
 	return n, err
@@ -123,9 +123,9 @@ func (u *unpacked) Read(p []byte) (int, error) {
 
 func (u *unpacked) explain(err error) error {
 	switch {
-	case u.src.err != nil && u.src.err != io.EOF:
+	case u.src.err != nil && !errors.Is(u.src.err, io.EOF):
 		return u.src.err
-	case errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF:
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return u.in.reject(reject.Truncated, "the %s data ends in the middle", u.kind)
 	}
 	return u.in.reject(reject.BadCompression, "the %s data is damaged: %v", u.kind, err)
@@ -152,7 +152,7 @@ func (l *limited) Read(p []byte) (n int, err error) {
 
 // isReadError tells errors of reading from the end of the input.
 func isReadError(err error) bool {
-	return err != nil && err != io.EOF && !errors.Is(err, bufio.ErrBufferFull)
+	return err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull)
 }
 
 const tarMagicAt = 257
@@ -172,7 +172,7 @@ func readTar(in *input, depth int) ([]History, error) {
 	content := &tarContent{in, files}
 	for {
 		h, err := files.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -228,7 +228,7 @@ type tarContent struct {
 
 func (t *tarContent) Read(p []byte) (int, error) {
 	n, err := t.r.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = t.in.tarError(err)
 	}
 	return n, err

@@ -221,7 +221,7 @@ func TestClockSteppingBackInASession(t *testing.T) {
 		rs := wantIDs(t, o, "a#1", "a#2", "a#3", "b#1", "a#4")
 		var dropped []string
 		for _, r := range rs {
-			if r.TimesDropped != (r.Txn.HasTimes == false) {
+			if r.TimesDropped != !r.Txn.HasTimes {
 				t.Errorf("%s: flag and record differ", r.Txn.ID)
 			}
 			if r.TimesDropped {

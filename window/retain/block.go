@@ -22,7 +22,6 @@ const (
 // use in the block. 0 announces a new one.
 type dictionary struct {
 	number map[string]uint64
-	text   []string
 }
 
 // encoder builds a block.

@@ -68,7 +68,7 @@ func (l *loop) run(ctx context.Context, src source.Source) error {
 		stopReading()
 		for range r.out {
 		}
-		<-ended
+		_ = <-ended // told already
 	}()
 	// What is durable must not depend on ctx: a graceful stop commits.
 	durable := context.WithoutCancel(ctx)

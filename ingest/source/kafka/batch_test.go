@@ -39,9 +39,8 @@ func (s stored) bytes() []byte {
 		for { // the length's own size depends on it
 			if l := int32(len(r.AppendTo(nil)) - len(binary.AppendVarint(nil, int64(r.Length)))); l == r.Length {
 				break
-			} else {
-				r.Length = l
 			}
+			r.Length = int32(len(r.AppendTo(nil)) - len(binary.AppendVarint(nil, int64(r.Length))))
 		}
 		body = r.AppendTo(body)
 		n++
@@ -62,7 +61,7 @@ func (s stored) bytes() []byte {
 	if s.codec != compress.None {
 		var z bytes.Buffer
 		w := s.codec.Codec().NewWriter(&z)
-		w.Write(body)
+		_, _ = w.Write(body)
 		w.Close()
 		body = z.Bytes()
 		b.Attributes |= int16(s.codec)

@@ -81,7 +81,9 @@ func TestProducerKeepsSessionsInOrder(t *testing.T) {
 			n++
 			key := string(m.Key)
 			var v int
-			fmt.Sscan(string(m.Value), &v)
+			if _, err := fmt.Sscan(string(m.Value), &v); err != nil {
+				t.Fatalf("%q: %v", m.Value, err)
+			}
 			if v != next[key] {
 				t.Errorf("%s: %d, want %d", key, v, next[key])
 			}

@@ -363,7 +363,9 @@ func realProducer(t *testing.T, b *realkafka.Broker) {
 			}
 			n++
 			var v int
-			fmt.Sscan(string(m.Value), &v)
+			if _, err := fmt.Sscan(string(m.Value), &v); err != nil {
+				t.Fatalf("%q: %v", m.Value, err)
+			}
 			if v < last[key] || m.ContentType != "application/json" {
 				t.Errorf("%s: %d after %d, %q", key, v, last[key], m.ContentType)
 			}

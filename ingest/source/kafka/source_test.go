@@ -21,16 +21,18 @@ func TestAbortedAndMarkersAreHidden(t *testing.T) {
 	c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, topic))
 	plain := client(t, c)
 	a, b := client(t, c, kgo.TransactionalID("a")), client(t, c, kgo.TransactionalID("b"))
-	produce(t, plain, 0, "p0")                     // 0
-	txn(t, a, kgo.TryCommit, 0, "a1", "a2")        // 1 2, marker 3
-	txn(t, a, kgo.TryAbort, 0, "x1", "x2")         // 4 5, marker 6
-	txn(t, b, kgo.TryAbort, 0, "y1")               // 7, marker 8
-	begin(t, a, 0, "x3")                           // 9, of a transaction to be aborted
-	txn(t, b, kgo.TryCommit, 0, "b1")              // 10, marker 11: between
-	produce(t, plain, 0, "p1")                     // 12
-	produce(t, a, 0, "x4")                         // 13
-	a.EndTransaction(testContext(t), kgo.TryAbort) // marker 14
-	txn(t, a, kgo.TryCommit, 0, "a3")              // 15, marker 16: the same producer again
+	produce(t, plain, 0, "p0")                                             // 0
+	txn(t, a, kgo.TryCommit, 0, "a1", "a2")                                // 1 2, marker 3
+	txn(t, a, kgo.TryAbort, 0, "x1", "x2")                                 // 4 5, marker 6
+	txn(t, b, kgo.TryAbort, 0, "y1")                                       // 7, marker 8
+	begin(t, a, 0, "x3")                                                   // 9, of a transaction to be aborted
+	txn(t, b, kgo.TryCommit, 0, "b1")                                      // 10, marker 11: between
+	produce(t, plain, 0, "p1")                                             // 12
+	produce(t, a, 0, "x4")                                                 // 13
+	if err := a.EndTransaction(testContext(t), kgo.TryAbort); err != nil { // marker 14
+		t.Fatal(err)
+	}
+	txn(t, a, kgo.TryCommit, 0, "a3") // 15, marker 16: the same producer again
 
 	opts := options(c)
 	opts.UntilEnd = true
@@ -45,7 +47,9 @@ func TestAbortedAndMarkersAreHidden(t *testing.T) {
 		var rest []string
 		for _, v := range all {
 			var offset int64
-			fmt.Sscanf(v, "0/%d:", &offset)
+			if _, err := fmt.Sscanf(v, "0/%d:", &offset); err != nil {
+				t.Fatal(err)
+			}
 			if offset >= from {
 				rest = append(rest, v)
 			}

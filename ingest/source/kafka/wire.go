@@ -91,7 +91,7 @@ func (w *wire) highest(rw io.ReadWriter, broker int32, key int16) (int16, error)
 	if known == nil {
 		req := kmsg.NewPtrApiVersionsRequest() // version 0, which every broker speaks
 		resp := req.ResponseKind().(*kmsg.ApiVersionsResponse)
-		if err := w.exchange(rw, req, responseMax, func(r *bufio.Reader, version int16) error {
+		if err := w.exchange(rw, req, responseMax, func(r *bufio.Reader, _ int16) error {
 			b, err := io.ReadAll(r)
 			if err != nil {
 				return err
