@@ -59,6 +59,7 @@ func New(order []int32, fixed []Arc, lits int) *Theory {
 	for i, v := range order {
 		t.pos[v] = int32(i)
 	}
+	t.reserve(fixed)
 	for _, a := range fixed {
 		t.push(a, known)
 	}
@@ -73,6 +74,20 @@ func (t *Theory) Pos(n int32) int32 { return t.pos[n] }
 
 // Cycle returns an objection.
 func (t *Theory) Cycle(objection int) Cycle { return t.cycles[objection] }
+
+// reserve makes room for the fixed arcs in one piece.
+func (t *Theory) reserve(fixed []Arc) {
+	outs, ins := make([]int32, len(t.out)), make([]int32, len(t.in))
+	for _, a := range fixed {
+		outs[a.From]++
+		ins[a.To]++
+	}
+	room := make([]arc, 2*len(fixed))
+	for i := range t.out {
+		t.out[i], room = room[:0:outs[i]], room[outs[i]:]
+		t.in[i], room = room[:0:ins[i]], room[ins[i]:]
+	}
+}
 
 func (t *Theory) push(a Arc, l sat.Lit) {
 	t.out[a.From] = append(t.out[a.From], arc{a.To, l})

@@ -8,8 +8,8 @@ import (
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
-// Finish ends bulk loading: anti-dependencies of overwritten versions go in,
-// cycles of the known graph are reported and cut, and the closure is built in
+// Finish ends bulk loading: anti-dependencies of overwritten and of initial
+// versions go in, cycles of the known graph are reported and cut, and the closure is built in
 // one pass along a topological order, O(edges · chains). Blocks comes next.
 func (p *Polygraph) Finish() {
 	if !p.bulk {
@@ -24,6 +24,19 @@ func (p *Polygraph) Finish() {
 		for q := range p.tab.Readers(v) {
 			if q != w {
 				p.g.Add(graph.Edge{From: p.start(q), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByOverwrite})
+			}
+		}
+	}
+	p.heads = p.blockHeads()
+	for _, h := range p.heads { // the initial version precedes every block
+		head := p.tab.At(h)
+		init := p.tab.InitialOf(head.Key)
+		if init == version.None || p.tab.At(init).Next != version.None {
+			continue
+		}
+		for r := range p.tab.Readers(init) {
+			if r != head.Writer {
+				p.g.Add(graph.Edge{From: p.start(r), To: p.commit(head.Writer), Key: head.Key, Type: verdict.RW, Why: verdict.ByInitial})
 			}
 		}
 	}
@@ -47,17 +60,8 @@ func (p *Polygraph) Blocks() {
 	for i, n := range p.topo {
 		at[n] = uint32(i)
 	}
-	p.topo = nil
-	var heads []vid
-	for v := range vid(p.tab.Len()) {
-		ver := p.tab.At(v)
-		if ver.Kind != version.Written {
-			continue
-		}
-		if ver.Prev == version.None || p.tab.At(ver.Prev).Kind != version.Written {
-			heads = append(heads, v)
-		}
-	}
+	heads := p.heads
+	p.topo, p.heads = nil, nil
 	slices.SortFunc(heads, func(a, b vid) int {
 		x, y := at[p.commit(p.tab.At(a).Writer)], at[p.commit(p.tab.At(b).Writer)]
 		if x != y {
@@ -68,6 +72,18 @@ func (p *Polygraph) Blocks() {
 	for _, h := range heads {
 		p.Block(h)
 	}
+}
+
+// blockHeads lists the first versions of all blocks.
+func (p *Polygraph) blockHeads() []vid {
+	var heads []vid
+	for v := range vid(p.tab.Len()) {
+		ver := p.tab.At(v)
+		if ver.Kind == version.Written && (ver.Prev == version.None || p.tab.At(ver.Prev).Kind != version.Written) {
+			heads = append(heads, v)
+		}
+	}
+	return heads
 }
 
 // topological orders all nodes, oldest layer first. A cycle is reported and one

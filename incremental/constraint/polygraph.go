@@ -128,7 +128,8 @@ type Polygraph struct {
 	MaxFound int
 	Found    int
 	Stats    verdict.Stats
-	topo     []node // from Finish to Blocks
+	topo     []node // from Finish to Blocks, as are heads
+	heads    []vid
 	solved   solution
 	// Reads and Writes give a transaction's external reads and final writes;
 	// explanations ask.

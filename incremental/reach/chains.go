@@ -1,7 +1,6 @@
 package reach
 
 import (
-	"slices"
 	"sort"
 
 	"github.com/isowatch/isowatch/incremental/graph"
@@ -165,27 +164,45 @@ func (c *Chains) take(n, u Node) bool {
 }
 
 // Contract implements Reach: from each chain, the last of the nodes that
-// reaches v.
+// reaches v. Where the nodes are not few, the last one up to each place of each
+// chain is looked up in a table instead of searched for.
 func (c *Chains) Contract(nodes []Node) ([][2]uint32, int) {
-	byChain := make(map[uint32][]uint32) // indexes into nodes, by rank
-	var chains []uint32
+	byChain := make([][]uint32, len(c.members)) // indexes into nodes, by rank
 	for i, n := range nodes {
 		ch := c.chain[n/c.parts]
-		if byChain[ch] == nil {
-			chains = append(chains, ch)
-		}
 		byChain[ch] = append(byChain[ch], uint32(i))
 	}
-	slices.Sort(chains)
-	for _, l := range byChain {
+	var table [][]uint32 // by chain and rank: how many of byChain lie before
+	if 8*len(nodes) > len(c.chain) {
+		table = make([][]uint32, len(c.members))
+	}
+	for ch, l := range byChain {
 		sort.Slice(l, func(i, j int) bool { return c.rank(nodes[l[i]]) < c.rank(nodes[l[j]]) })
+		if table == nil || len(l) == 0 {
+			continue
+		}
+		t := make([]uint32, len(c.members[ch])*int(c.parts)+1)
+		for _, i := range l {
+			t[c.rank(nodes[i])+1]++
+		}
+		for r := 1; r < len(t); r++ {
+			t[r] += t[r-1]
+		}
+		table[ch] = t
 	}
 	var edges [][2]uint32
 	for i, v := range nodes {
 		vec := c.at(v)
-		for _, ch := range chains {
-			l := byChain[ch]
-			q := sort.Search(len(l), func(k int) bool { return c.rank(nodes[l[k]]) >= vec[ch] })
+		for ch, l := range byChain {
+			if len(l) == 0 {
+				continue
+			}
+			var q int
+			if table != nil {
+				q = int(table[ch][vec[ch]])
+			} else {
+				q = sort.Search(len(l), func(k int) bool { return c.rank(nodes[l[k]]) >= vec[ch] })
+			}
 			if q > 0 && l[q-1] == uint32(i) {
 				q-- // v itself
 			}
