@@ -283,7 +283,7 @@ func TestInMemoryTakesNoBodyThatBadgerCannotKeep(t *testing.T) {
 
 func TestLogger(t *testing.T) {
 	var b bytes.Buffer
-	s, err := store.Open(store.Options{InMemory: true, Logger: zerolog.New(&b)})
+	s, err := store.Open(store.Options{InMemory: true, Logger: zerolog.New(zerolog.SyncWriter(&b))})
 	if err != nil {
 		t.Fatal(err)
 	}
