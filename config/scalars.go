@@ -148,6 +148,7 @@ var scalars = map[reflect.Type]scalar{
 	reflect.TypeFor[verdict.Level]():   enum("level", verdict.ParseLevel, levelNames(supported)...),
 	reflect.TypeFor[record.Clock]():    enum("word", record.ParseClock, "prune", "enforce", "ignore"),
 	reflect.TypeFor[record.Coverage](): enum("word", record.ParseCoverage, "partial", "complete"),
+	reflect.TypeFor[record.Initial]():  enum("word", record.ParseInitial, "any", "absent", "zero"),
 	reflect.TypeFor[Values]():          enum("word", parseValues, "full", "hash", "none"),
 }
 

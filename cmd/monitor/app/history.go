@@ -73,7 +73,7 @@ func newHistory(db string, c *config.Config, coverage record.Coverage, partition
 		db:     db,
 		levels: levels,
 		config: c,
-		assume: judge.Assumptions{Clock: c.Clock, Coverage: coverage, MaxSkew: int64(c.Window.MaxSkew)},
+		assume: judge.Assumptions{Initial: c.Initial, Clock: c.Clock, Coverage: coverage, MaxSkew: int64(c.Window.MaxSkew)},
 		order: order.New(order.Options{
 			Partitions:     partitions,
 			Lateness:       c.Window.Lateness,
