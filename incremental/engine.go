@@ -257,9 +257,8 @@ func (e *Engine) wake(c cellID) {
 // resolve finds the version that a transaction's external read of a cell saw,
 // if that is decided, and tells the strands.
 func (e *Engine) resolve(index uint32, c cellID) {
-	cl := e.in.cells.At(c)
-	if e.opt.Coverage == record.CoveragePartial && (cl.about&isNull != 0 || e.holdsInitial(cl)) {
-		return // an unseen writer may have deleted it or put it back: says nothing
+	if e.saysNothing(c) {
+		return
 	}
 	if e.opt.Online && !e.opt.UniqueValues && !e.closed {
 		e.wait(index, c) // for all candidates
@@ -268,8 +267,18 @@ func (e *Engine) resolve(index uint32, c cellID) {
 	e.decide(index, c)
 }
 
+// saysNothing: with partial coverage an unseen writer may have deleted the key,
+// or put back what it held at first.
+func (e *Engine) saysNothing(c cellID) bool {
+	cl := e.in.cells.At(c)
+	return e.opt.Coverage == record.CoveragePartial && (cl.about&isNull != 0 || e.holdsInitial(cl))
+}
+
 // decide finds the version of a read of which all that will be known is known.
 func (e *Engine) decide(index uint32, c cellID) {
+	if e.saysNothing(c) {
+		return
+	}
 	cl := e.in.cells.At(c)
 	if cl.final != none && !e.ambiguous(c) {
 		switch w := e.in.txns.At(cl.final); {
@@ -518,6 +527,18 @@ func (e *Engine) solve(c *check) {
 			}
 		}
 	}
+}
+
+// Results are the verdicts so far, which more input and Close may make worse.
+func (e *Engine) Results() []verdict.Result {
+	if !e.opened {
+		return nil
+	}
+	out := make([]verdict.Result, len(e.checks))
+	for i, c := range e.checks {
+		out[i] = e.result(c)
+	}
+	return out
 }
 
 // Close says that the input has ended and gives the verdicts, one per level of

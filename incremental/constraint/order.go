@@ -308,8 +308,8 @@ func (p *Polygraph) Overwrite(v, w version.ID, fresh bool) {
 			p.drop(w)
 			p.first(w, list)
 		}
-	case fresh:
-		p.extend(p.tab.Head(w))
+	case fresh: // though others may have followed w already, where all was written first
+		p.extend(p.tab.Head(p.tab.Tail(w)))
 	default:
 		p.merge(p.tab.Head(p.tab.Tail(w)), w)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -37,6 +38,10 @@ type history struct {
 	// oldest and newest bound the times that the stream has reached, Unix
 	// nanoseconds of the clients; they serve a metric.
 	oldest, newest int64
+
+	// before are the verdicts of the engine before coverage was lost, for the
+	// report of --until-end.
+	before []report.Result
 
 	totals  totals
 	counted order.Counts // what the metrics have of the order's counts
@@ -170,11 +175,17 @@ func (h *history) settleAll(finish func(partition int, ticket uint64)) {
 
 // lose says that a write of this history may have been missed. From now on
 // absence proves nothing: a complete coverage becomes partial, with an engine
-// that begins anew, for what the old one concludes from now on may be wrong. It
-// tells whether that was so.
-func (h *history) lose() (bool, error) {
+// that begins anew, for what the old one concluded from absence may be wrong. Its
+// violations remain: carry is called with its verdicts, and what it found since
+// the last tick, while the records are still there.
+func (h *history) lose(carry func(found []verdict.Violation, results []verdict.Result) error) (bool, error) {
 	if h.assume.Coverage == record.CoveragePartial {
 		return false, nil
+	}
+	// Nothing is concluded from absence any more.
+	found := h.engine.Tick(math.MinInt64).Violations
+	if err := carry(found, h.engine.Results()); err != nil {
+		return false, err
 	}
 	h.assume.Coverage = record.CoveragePartial
 	return true, h.restart()

@@ -122,7 +122,7 @@ func (l *loop) take(ctx context.Context, in input, now int64) error {
 	l.metrics.bytes.Add(float64(in.bytes))
 	l.metrics.sourceLag.WithLabelValues(strconv.Itoa(in.partition)).Set(float64(in.lag))
 	for _, g := range in.gaps {
-		if err := l.gap(g); err != nil {
+		if err := l.gap(ctx, g, now); err != nil {
 			return err
 		}
 	}
@@ -137,11 +137,11 @@ func (l *loop) take(ctx context.Context, in input, now int64) error {
 		if it.rejected != nil {
 			p.finish(ticket)
 			l.reject(it.rejected, it.value, it.size, again, now)
-			if err := l.lose(nil, "a record could not be used"); err != nil {
+			if err := l.lose(ctx, nil, "a record could not be used", now); err != nil {
 				return err
 			}
 		} else {
-			at, err := l.add(in.partition, ticket, it, again, now)
+			at, err := l.add(ctx, in.partition, ticket, it, again, now)
 			if err != nil {
 				return err
 			}
@@ -165,7 +165,7 @@ func (l *loop) take(ctx context.Context, in input, now int64) error {
 	}
 	p.mark(mark{in.next, in.identity})
 	l.moved = true
-	return l.release()
+	return l.release(ctx, now)
 }
 
 // follow finds the progress of a batch's partition. One that begins before what
@@ -196,7 +196,7 @@ func (l *loop) follow(in *input) *progress {
 }
 
 // add gives a record to its history and returns the time that it reaches.
-func (l *loop) add(partition int, ticket uint64, it *item, again bool, now int64) (int64, error) {
+func (l *loop) add(ctx context.Context, partition int, ticket uint64, it *item, again bool, now int64) (int64, error) {
 	h, err := l.history(it.txn.DB)
 	if err != nil {
 		return 0, err
@@ -212,7 +212,7 @@ func (l *loop) add(partition int, ticket uint64, it *item, again bool, now int64
 		l.progress[partition].finish(ticket)
 		e := reject.In("id", reject.DuplicateID, "another record has the id %q and other content", it.txn.ID).At(it.pos)
 		l.reject(e, codec.AppendJSON(nil, &it.txn), it.size, again, now)
-		if err := l.lose(h, "two records have the same id"); err != nil {
+		if err := l.lose(ctx, h, "two records have the same id", now); err != nil {
 			return 0, err
 		}
 	}
@@ -269,16 +269,17 @@ func (l *loop) reject(e *reject.Error, value []byte, size int64, again bool, now
 }
 
 // gap reports a hole in the input.
-func (l *loop) gap(g source.Gap) error {
+func (l *loop) gap(ctx context.Context, g source.Gap, now int64) error {
 	l.metrics.gaps.WithLabelValues(gapOffset).Inc()
 	l.metrics.missing.WithLabelValues(gapOffset).Add(float64(g.To - g.From))
 	l.log.Warn().Str("source", g.Source).Int("partition", g.Partition).Int64("from", g.From).Int64("to", g.To).Str("why", g.Why).
 		Msg("records are missing and will never be seen")
-	return l.lose(nil, "records are missing")
+	return l.lose(ctx, nil, "records are missing", now)
 }
 
-// lose turns a complete coverage to partial, of one history or of all.
-func (l *loop) lose(h *history, why string) error {
+// lose turns a complete coverage to partial, of one history or of all. What was
+// found before remains.
+func (l *loop) lose(ctx context.Context, h *history, why string, now int64) error {
 	hit := l.order
 	if h != nil {
 		hit = []*history{h}
@@ -286,7 +287,12 @@ func (l *loop) lose(h *history, why string) error {
 		l.complete = false
 	}
 	for _, h := range hit {
-		changed, err := h.lose()
+		changed, err := h.lose(func(found []verdict.Violation, results []verdict.Result) error {
+			if l.untilEnd {
+				h.before = l.report(h, results).Results
+			}
+			return l.raise(ctx, h, found, now)
+		})
 		if err != nil {
 			return err
 		}
@@ -308,7 +314,7 @@ func (l *loop) once(cause string) bool {
 }
 
 // release moves what is due from the orders to the engines.
-func (l *loop) release() error {
+func (l *loop) release(ctx context.Context, now int64) error {
 	for _, h := range l.order {
 		began := time.Now()
 		lost := ""
@@ -335,7 +341,7 @@ func (l *loop) release() error {
 		l.metrics.addOrder(h)
 		l.spend(h, workStep, began)
 		if lost != "" {
-			if err := l.lose(h, lost); err != nil {
+			if err := l.lose(ctx, h, lost, now); err != nil {
 				return err
 			}
 		}
@@ -362,7 +368,7 @@ func (l *loop) tick(ctx context.Context, now int64) error {
 	for _, h := range l.order {
 		h.order.Advance(now)
 	}
-	if err := l.release(); err != nil {
+	if err := l.release(ctx, now); err != nil {
 		return err
 	}
 	lag := int64(0)
@@ -385,7 +391,7 @@ func (l *loop) end(ctx context.Context, now int64) error {
 	for _, h := range l.order {
 		h.order.Flush()
 	}
-	if err := l.release(); err != nil {
+	if err := l.release(ctx, now); err != nil {
 		return err
 	}
 	for _, h := range l.order {
@@ -422,6 +428,13 @@ func (l *loop) report(h *history, results []verdict.Result) report.History {
 			r.Notes = append(r.Notes, "coverage was partial: records were missing, or the input was not read from its beginning")
 		}
 		out.Results = append(out.Results, r)
+	}
+	for i, b := range h.before {
+		if r := &out.Results[i]; b.Verdict == verdict.Violated.String() {
+			r.Verdict, r.Unknown = b.Verdict, nil
+			r.Anomalies = append(slices.Clone(b.Anomalies), r.Anomalies...)
+			r.Anomalies = r.Anomalies[:min(len(r.Anomalies), anomaliesMax)]
+		}
 	}
 	out.Conclude()
 	return out
