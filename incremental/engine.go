@@ -162,8 +162,9 @@ func (e *Engine) open(timed bool) {
 	var kinds []constraint.Config
 	which := make([]int, len(e.checks))
 	for i, c := range e.checks {
-		c.noTimes = c.timed && !timed
-		k := kind{c.split, timed && (c.timed || e.opt.Clock != record.ClockIgnore && e.prunable())}
+		// Online, times may come later.
+		c.noTimes = c.timed && !timed && !e.opt.Online
+		k := kind{c.split, c.timed && !c.noTimes || !c.timed && timed && e.prunable()}
 		c.pruned = k.realTime && !c.timed
 		if _, ok := at[k]; !ok {
 			at[k] = len(kinds)

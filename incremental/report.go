@@ -506,14 +506,11 @@ func (e *Engine) copy(c *check) *strand {
 
 // result is the verdict on one level.
 func (e *Engine) result(c *check) verdict.Result {
-	r := verdict.Result{Level: c.level, NoTimes: c.noTimes, Stats: c.poly.Stats,
+	r := verdict.Result{Level: c.level, NoTimes: c.timed && e.in.timed == 0, Stats: c.poly.Stats,
 		Partial: e.opt.Coverage == record.CoveragePartial}
 	r.Violations = append(r.Violations, e.shared...)
 	r.Violations = append(r.Violations, c.found...)
 	notChecked := e.in.skipped + e.in.unknown + e.blocked
-	if c.noTimes {
-		notChecked += e.in.timed // their times came when the history was taken to have none
-	}
 	switch {
 	case len(r.Violations) > 0:
 		r.Outcome = verdict.Violated

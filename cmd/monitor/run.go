@@ -70,6 +70,9 @@ compacted topic. 4 the environment failed.`,
 			if err := printReports(cmd, out, reports); err != nil {
 				return err
 			}
+			if len(reports) == 0 && !a.Resumed() {
+				return unusable(errors.New("the input holds no transaction record that could be used: nothing was judged; monitor dead-letters lists what was set aside"))
+			}
 			return silent(report.Exit(reports))
 		},
 	}

@@ -103,6 +103,7 @@ type Counts struct {
 	Ahead          int64 // ended later than their arrival allows
 	Overlong       int64
 	Detached       int64
+	Skipped        int64 // partitions that the watermark passed while they were idle
 	Gaps           int64
 	Missing        int64 // records in these gaps
 	Forced         int64 // left early because the buffer was full

@@ -255,6 +255,11 @@ func (o *Order) release(s *session, it *item, key int64) Release {
 			o.counts.Missing = add(o.counts.Missing, sub(t.Seq-1, s.lastSeq))
 		}
 	}
+	if !t.HasSeq && s.released && (it.late || it.partition != s.partition) {
+		// Only the order within a partition says where it belongs.
+		r.Detached = true
+		o.counts.Detached++
+	}
 	if r.TimesDropped || r.Detached {
 		c := *t
 		c.HasTimes = c.HasTimes && !r.TimesDropped
@@ -268,7 +273,7 @@ func (o *Order) release(s *session, it *item, key int64) Release {
 	if r.Detached {
 		return r
 	}
-	s.released = true
+	s.released, s.partition = true, it.partition
 	if r.Txn.HasTimes {
 		s.lastEnd = max(s.lastEnd, t.End)
 	}

@@ -10,7 +10,9 @@ type partition struct {
 	known bool // it holds the watermark back
 	// heard: there was news since the time of day was last told.
 	heard bool
-	timed bool // a record with times was seen
+	// skipped: the watermark passed it while it was idle; see Counts.Skipped.
+	skipped bool
+	timed   bool // a record with times was seen
 	// greatest is the greatest end seen (without times: arrival), none before
 	// the first record. Only trusted times count.
 	greatest int64
@@ -117,7 +119,7 @@ func (o *Order) settle() {
 	for i := range o.partitions {
 		p := &o.partitions[i]
 		if !p.known || o.idle(p) {
-			continue
+			continue // skipped, see below
 		}
 		if b := p.bound(o.delay); b < o.least {
 			o.holder, o.least = i, b
@@ -128,6 +130,13 @@ func (o *Order) settle() {
 		o.least = limit
 	}
 	o.watermark = max(o.watermark, min(o.least, limit))
+	for i := range o.partitions {
+		p := &o.partitions[i]
+		if p.known && !p.skipped && o.idle(p) && p.bound(o.delay) < o.watermark {
+			p.skipped = true // what it still has may be missed
+			o.counts.Skipped++
+		}
+	}
 }
 
 // Watermark is the least end that may still arrive, in nanoseconds of the

@@ -39,10 +39,12 @@ type session struct {
 	maxSeq int64
 	// What was handed out last: its key; the greatest trusted end; its seq.
 	released bool
-	hasSeq   bool
-	lastKey  int64
-	lastEnd  int64
-	lastSeq  int64
+	// partition is where it came from.
+	partition int32
+	hasSeq    bool
+	lastKey   int64
+	lastEnd   int64
+	lastSeq   int64
 }
 
 // before tells whether item a precedes item b of the same session.

@@ -41,6 +41,7 @@ type App struct {
 	cfg      *config.Config
 	log      zerolog.Logger
 	untilEnd bool
+	resumed  bool
 	stdin    io.Reader
 	// name is what positions and reports call the input, origin what the store
 	// does; empty for an input that can't be read again.
@@ -121,6 +122,10 @@ func (a *App) Ended() bool { return a.ended }
 
 // Reports are the verdicts at the end of the input, a history each, by name.
 func (a *App) Reports() []report.History { return a.reports }
+
+// Resumed tells, after Run, whether the input was read from offsets that an
+// earlier run stored.
+func (a *App) Resumed() bool { return a.resumed }
 
 // Close gives up what New opened. Run does it too.
 func (a *App) Close() error {
@@ -239,6 +244,7 @@ func (a *App) newLoop(ctx context.Context) (*loop, error) {
 		return nil, err
 	}
 	k := a.cfg.Source.Kafka
+	a.resumed = len(l.resume) > 0
 	l.complete = len(l.resume) == 0 && (k == nil || k.Start.At == config.StartStored || k.Start.At == config.StartEarliest)
 	switch {
 	case len(l.resume) > 0:

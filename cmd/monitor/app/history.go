@@ -39,6 +39,9 @@ type history struct {
 	// nanoseconds of the clients; they serve a metric.
 	oldest, newest int64
 
+	// passed counts what the order did not wait for, as far as it is known.
+	passed int64
+
 	// before are the verdicts of the engine before coverage was lost, for the
 	// report of --until-end.
 	before []report.Result
@@ -174,10 +177,10 @@ func (h *history) settleAll(finish func(partition int, ticket uint64)) {
 }
 
 // lose says that a write of this history may have been missed. From now on
-// absence proves nothing: a complete coverage becomes partial, with an engine
-// that begins anew, for what the old one concluded from absence may be wrong. Its
-// violations remain: carry is called with its verdicts, and what it found since
-// the last tick, while the records are still there.
+// absence proves nothing: a complete coverage becomes partial, with a new engine
+// that reads the kept records again, for what the old one concluded from absence
+// may be wrong. The old one's violations remain: carry is called with its
+// verdicts, and what it found since the last tick.
 func (h *history) lose(carry func(found []verdict.Violation, results []verdict.Result) error) (bool, error) {
 	if h.assume.Coverage == record.CoveragePartial {
 		return false, nil
@@ -188,7 +191,18 @@ func (h *history) lose(carry func(found []verdict.Violation, results []verdict.R
 		return false, err
 	}
 	h.assume.Coverage = record.CoveragePartial
-	return true, h.restart()
+	old := h.records
+	if err := h.restart(); err != nil {
+		return false, err
+	}
+	for id := old.First(); id < old.Next(); id++ {
+		if t, ok := old.Get(id); ok {
+			if err := h.records.Append(h.engine.Step(t, t.End), t); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
 }
 
 // saturated is t + d, at most the greatest time there is.

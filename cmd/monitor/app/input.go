@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 
@@ -112,8 +114,21 @@ func (r *reader) message(m *source.Message, t *record.Transaction) error {
 	}
 	if t.ID == "" {
 		t.ID = positionID(m.Pos)
+		if t.HasTimes {
+			t.ID = contentID(t)
+		}
 	}
 	return nil
+}
+
+// contentID names a record that names itself neither by id nor by seq, but has
+// times: a session does one thing at a time, so that the same again is the same
+// record, delivered twice.
+func contentID(t *record.Transaction) string {
+	c := *t
+	c.ID = ""
+	sum := sha256.Sum256(codec.AppendJSON(nil, &c))
+	return t.Session + "~" + hex.EncodeToString(sum[:8])
 }
 
 // positionID names a record that names itself neither by id nor by seq. The same

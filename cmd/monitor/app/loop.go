@@ -68,7 +68,7 @@ func (l *loop) run(ctx context.Context, src source.Source) error {
 		stopReading()
 		for range r.out {
 		}
-		_ = <-ended // told already
+		<-ended //nolint:errcheck // told already
 	}()
 	// What is durable must not depend on ctx: a graceful stop commits.
 	durable := context.WithoutCancel(ctx)
@@ -219,8 +219,8 @@ func (l *loop) add(ctx context.Context, partition int, ticket uint64, it *item, 
 	at := arrival
 	if it.txn.HasTimes {
 		at = it.txn.End
-		if l.aheadMax > 0 {
-			at = min(at, saturated(arrival, int64(l.aheadMax)))
+		if l.aheadMax > 0 && at > saturated(arrival, int64(l.aheadMax)) {
+			at = arrival // a clock that far ahead says nothing
 		}
 	}
 	if h.newest == 0 {
@@ -375,6 +375,12 @@ func (l *loop) tick(ctx context.Context, now int64) error {
 	for _, h := range l.order {
 		lag = max(lag, h.newest-max(h.order.Watermark(), h.oldest))
 		began := time.Now()
+		if c := h.order.Counts(); c.Skipped+c.Forced > h.passed {
+			h.passed = c.Skipped + c.Forced
+			if err := l.lose(ctx, h, "a silent partition was not waited for", now); err != nil {
+				return err
+			}
+		}
 		out := h.engine.Tick(h.order.Watermark())
 		l.spend(h, workSolve, began)
 		if err := l.raise(ctx, h, out.Violations, now); err != nil {
@@ -432,8 +438,12 @@ func (l *loop) report(h *history, results []verdict.Result) report.History {
 	for i, b := range h.before {
 		if r := &out.Results[i]; b.Verdict == verdict.Violated.String() {
 			r.Verdict, r.Unknown = b.Verdict, nil
-			r.Anomalies = append(slices.Clone(b.Anomalies), r.Anomalies...)
-			r.Anomalies = r.Anomalies[:min(len(r.Anomalies), anomaliesMax)]
+			for _, x := range b.Anomalies {
+				again := func(y report.Anomaly) bool { return y.Name == x.Name && slices.Equal(y.Transactions, x.Transactions) }
+				if !slices.ContainsFunc(r.Anomalies, again) && len(r.Anomalies) < anomaliesMax {
+					r.Anomalies = append(r.Anomalies, x)
+				}
+			}
 		}
 	}
 	out.Conclude()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/isowatch/isowatch/alerts"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
@@ -18,6 +19,15 @@ const secret = "whsec_aXNvd2F0Y2gtZGVtby1zZWNyZXQ="
 type notice struct {
 	at   time.Time
 	body []byte
+}
+
+// name is the alert's name.
+func (n notice) name() string {
+	a, err := alerts.Parse(n.body)
+	if err != nil {
+		return ""
+	}
+	return a.Name
 }
 
 // receiver is a webhook endpoint on a loopback port. It takes in what is signed
