@@ -570,6 +570,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	h.srv.Close()
 	http.DefaultClient.CloseIdleConnections()
 	goleak.VerifyNone(t, ignore, goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read"),
+		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read.func1"), // the producer's, anew for each request
 		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).write"))
 }
 
