@@ -1,6 +1,7 @@
 # Habits, nothing more: every target is one or two commands of the Go tool that
 # may as well be typed. Tools are run at the versions named here, not installed.
 
+SHELL         := bash
 GO            ?= go
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
@@ -28,8 +29,8 @@ demo: ## Watch a real store lose updates, for DURATION (30s)
 	$(GO) run ./cmd/monitor demo --duration $(DURATION)
 
 .PHONY: test
-test: ## Run all tests; what needs Java or Maven is skipped where they are missing
-	$(GO) test ./...
+test: ## Run all tests, and list those that were skipped for want of Java, Maven or recorded histories
+	@set -o pipefail; $(GO) test -v ./... 2>&1 | grep -vE '^ *(=== |--- PASS|PASS$$)|no test files'
 
 .PHONY: race
 race: ## Run the tests of the concurrent packages under the race detector (needs a C compiler)

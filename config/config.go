@@ -16,7 +16,7 @@ type Config struct {
 	Clock        record.Clock    `yaml:"clock" help:"What recorded times are used for. prune: to cut work, never to change a verdict; enforce: real-time order is part of the level (si is read as strong-si, ser as sser); ignore: nothing."`
 	Coverage     record.Coverage `yaml:"coverage" help:"Whether the input holds every write since the initial state (complete) or there are writers that nobody recorded (partial). Under complete, a value that nobody wrote is an anomaly."`
 	Initial      record.Initial  `yaml:"initial" help:"What a key holds before anybody wrote it, under complete coverage: any (one value that is not known), absent (null) or zero. A declared value is judged at once, an unknown one only when nobody can have written it any more (window.max_transaction)."`
-	UniqueValues bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key. Set it to false when values repeat: a read is then tied to its writer only once no other can have written it (window.max_transaction), and alerts are later by so much."`
+	UniqueValues bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key. Set it to false when values repeat: a read is then tied to its writer only once no other can have written it (window.max_transaction), and alerts are later by so much. With partial coverage, false means that no read proves anything: any unrecorded client may have written what it found."`
 	Window       Window          `yaml:"window"`
 	Solver       Solver          `yaml:"solver"`
 	Store        Store           `yaml:"store"`

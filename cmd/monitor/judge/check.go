@@ -42,16 +42,40 @@ func Check(q Question, h *report.History) error {
 		q.Phase = func(string) {}
 	}
 	count(q.Txns, h)
+	var notes []string
+	if n := holes(q.Txns); n > 0 && q.Assume.Coverage == record.CoverageComplete {
+		// A hole is a gap in the capture, never an anomaly.
+		q.Assume.Coverage = record.CoveragePartial
+		notes = append(notes, fmt.Sprintf("coverage was partial: by their sessions' seq, %d transactions are missing", n))
+	}
 	h.Results = make([]report.Result, 0, len(q.Levels))
 	for _, l := range q.Levels {
 		r, err := q.level(l)
 		if err != nil {
 			return err
 		}
+		r.Notes = append(r.Notes, notes...)
 		h.Results = append(h.Results, r)
 	}
 	h.Conclude()
 	return nil
+}
+
+// holes counts the transactions that are missing inside sessions, by seq.
+func holes(txns []record.Transaction) int64 {
+	last := map[string]int64{}
+	n := int64(0)
+	for i := range txns {
+		t := &txns[i]
+		if !t.HasSeq {
+			continue
+		}
+		if seq, ok := last[t.Session]; ok && t.Seq > seq+1 {
+			n += t.Seq - seq - 1
+		}
+		last[t.Session] = t.Seq
+	}
+	return n
 }
 
 // level judges one level.
