@@ -358,7 +358,11 @@ func (e *Engine) deadline(index uint32) int64 {
 	if e.opt.MaxTransaction == 0 {
 		return maxTime
 	}
-	return t.order + e.opt.MaxTransaction + e.opt.MaxSkew
+	wait := e.opt.MaxTransaction + e.opt.MaxSkew
+	if t.order > maxTime-wait {
+		return maxTime
+	}
+	return t.order + wait
 }
 
 const maxTime = int64(^uint64(0) >> 1)

@@ -132,7 +132,10 @@ func (h *history) release(seen func(order.Release)) error {
 		if !ok {
 			return nil
 		}
-		if err := h.records.Append(h.engine.Step(r.Txn, r.Arrival), r.Txn); err != nil {
+		// What has no times is placed by the stream's time, not by the broker's:
+		// a replayed stream may be of last week.
+		at := saturated(h.order.Watermark(), int64(h.config.Window.Lateness+h.config.Window.MaxSkew))
+		if err := h.records.Append(h.engine.Step(r.Txn, at), r.Txn); err != nil {
 			return err
 		}
 		from := place{r.Partition, r.Place}
