@@ -218,3 +218,22 @@ func TestUnseenWriters(t *testing.T) {
 		}
 	}
 }
+
+// A tick before the first record with times leaves real time to those that come.
+func TestTimesAfterTheFirstTick(t *testing.T) {
+	s, err := script.Parse("initial zero\ns1 T1: r(z,0)\ns2 T2: w(x,1) @10-20\ns3 T3: r(x,0) @30-40\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SER, verdict.SSER}, Initial: record.InitialZero, Online: true, UniqueValues: true})
+	for i := range s.Txns {
+		e.Step(&s.Txns[i], 0)
+		e.Tick(s.Txns[i].End)
+	}
+	results := e.Close()
+	for i, want := range []verdict.Outcome{verdict.Satisfied, verdict.Violated} {
+		if r := results[i]; r.Outcome != want || r.NoTimes {
+			t.Errorf("%v: %v, no times %v; want %v", r.Level, r.Outcome, r.NoTimes, want)
+		}
+	}
+}
