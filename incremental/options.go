@@ -33,6 +33,11 @@ type Options struct {
 	MaxViolations int
 	// Proof: Close gives the order that proves a satisfied level (batch only).
 	Proof bool
+	// Stop, if set, is asked now and then during Close and Tick; once it returns
+	// another reason than NoReason, which ends the work early, what is undecided
+	// is unknown for that reason. What limits it watches (time, memory) is the
+	// caller's affair; without it the engine depends on its input alone.
+	Stop func() verdict.Reason
 	// Online: edges are known as soon as they are proved and Tick reports as
 	// the stream goes. Otherwise all is done by Close, which is faster.
 	Online bool

@@ -162,12 +162,17 @@ const (
 	ByInitial
 	// ByOrder: the opposite version order would close the cycle in Because.
 	ByOrder
-	// ByCase: one case of an order that is not known; the other case is
-	// another branch of the violation.
+	// ByCase: one case of an order, or of a read's writer, that is not known; the
+	// other cases are other branches of the violation.
 	ByCase
+	// ByElimination: several transactions may have written the value that was
+	// read, and all but From would close the cycles in Others.
+	ByElimination
+	// ByList: a list that was read shows the order of its elements.
+	ByList
 )
 
-var whyNames = [...]string{"session", "clock", "value", "overwrite", "initial", "order", "case"}
+var whyNames = [...]string{"session", "clock", "value", "overwrite", "initial", "order", "case", "elimination", "list"}
 
 func (w Why) String() string { return whyNames[w] }
 
@@ -180,6 +185,9 @@ type Edge struct {
 	// Because is, for ByOrder edges in an explanation, the cycle that the
 	// opposite version order would close; nil when it is not spelled out.
 	Because []Edge
+	// Others are, for ByElimination edges in an explanation, the cycles that the
+	// other candidate writers would close, one each; nil when not spelled out.
+	Others [][]Edge
 }
 
 // Kind is what kind of violation was found; a closed set.
@@ -189,7 +197,10 @@ type Kind uint8
 // INT, found in one transaction and its writer; Divergence is MTC's: two
 // transactions read one version and both overwrote it; Cycle is a cycle of
 // known edges; Unsatisfiable means that every choice of the remaining version
-// orders closes some cycle.
+// orders, and of the remaining reads' writers, closes some cycle.
+// IncompatibleOrder and DuplicateElements are Elle's: two reads of a list of
+// which neither is a prefix of the other, and a list that holds an element more
+// often than it was appended.
 const (
 	ThinAirRead Kind = iota
 	AbortedRead
@@ -201,10 +212,12 @@ const (
 	Divergence
 	Cycle
 	Unsatisfiable
+	IncompatibleOrder
+	DuplicateElements
 )
 
 var kindNames = [...]string{"thin-air-read", "aborted-read", "future-read", "not-my-last-write", "not-my-own-write",
-	"intermediate-read", "non-repeatable-reads", "divergence", "cycle", "unsatisfiable"}
+	"intermediate-read", "non-repeatable-reads", "divergence", "cycle", "unsatisfiable", "incompatible-order", "duplicate-elements"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -279,6 +292,7 @@ type Event struct {
 
 // Stats count the engine's work for one level.
 type Stats struct {
+	Choices     int `json:"choices"`     // reads with several possible writers
 	Constraints int `json:"constraints"` // undecided block pairs that were made
 	Pruned      int `json:"pruned"`      // of these, decided by reachability
 	Residual    int `json:"residual"`    // of these, left to completion and solver
