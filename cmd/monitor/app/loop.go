@@ -14,6 +14,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
@@ -429,7 +430,7 @@ func (l *loop) report(h *history, results []verdict.Result) report.History {
 		v.Violations = v.Violations[:min(len(v.Violations), anomaliesMax)]
 		r := judge.Result(h.db, v, h.assume, h.records.Get)
 		r.Seconds = h.totals.seconds
-		r.Stats.PeakBytes = judge.PeakBytes()
+		r.Stats.PeakBytes = limit.Peak()
 		if h.assume.Coverage == record.CoveragePartial && l.cfg.Coverage == record.CoverageComplete {
 			r.Notes = append(r.Notes, "coverage was partial: records were missing, or the input was not read from its beginning")
 		}

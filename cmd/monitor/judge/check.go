@@ -3,12 +3,12 @@ package judge
 import (
 	"fmt"
 	"io"
-	"runtime/metrics"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/present"
+	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -99,7 +99,7 @@ func (q *Question) level(l verdict.Level) (report.Result, error) {
 	phases.Explain = time.Since(explaining).Seconds()
 	r.Seconds = time.Since(began).Seconds()
 	r.Stats.PhaseSeconds = phases
-	r.Stats.PeakBytes = PeakBytes()
+	r.Stats.PeakBytes = limit.Peak()
 	if q.Replay && v.Outcome == verdict.Satisfied {
 		q.Phase("replaying the proof of " + l.String())
 		if err := Replay(v, q.Assume, q.Txns); err != nil {
@@ -189,15 +189,4 @@ func notes(v verdict.Result) []string {
 		out = append(out, "partial: see docs/soundness.md for what is assumed")
 	}
 	return out
-}
-
-// PeakBytes is the memory that the process has taken from the system, less what
-// it gave back: the greatest resident size where the system tells it.
-func PeakBytes() uint64 {
-	if n, ok := peakResident(); ok {
-		return n
-	}
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
-	metrics.Read(s)
-	return s[0].Value.Uint64()
 }

@@ -1,0 +1,206 @@
+// Package limit stops work that takes too long, or too much memory, in two steps:
+//
+//	         the limit           a twentieth later
+//	─────────────┼───────────────────────┼──────────▶ time, or memory
+//	  works      │ Stopped: it ends soon │ Expired: nobody waits for it any more
+//
+// Work that asks often whether it is stopped ends between the two and says what it
+// has found. Work that does not is left alone after the second, so that its answer is
+// in time whatever it does.
+//
+// Time is counted for each Run, memory for the whole process: the garbage collector
+// can't tell whose it is. So all that runs is stopped when the process takes too much,
+// and a Run tells whether it was Alone, for if not it may fit when it is tried again.
+package limit
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
+
+// Parts of the memory limit, in percent. The collector begins to work hard at the
+// first, so that what is stopped at the second holds that much and is not waiting to
+// be collected.
+const (
+	collectAt = 88
+	stopAt    = 95
+	expireAt  = 105
+)
+
+// grace is the part of the time limit that stopped work is waited for.
+const grace = 20 // 1/20
+
+// sampleEvery is how often memory is looked at. Memory can be filled at some
+// gigabytes a second, which is megabytes in that time.
+const sampleEvery = 2 * time.Millisecond
+
+// MemoryMin is the least memory limit that makes sense: the program itself takes
+// most of it.
+const MemoryMin = 32 << 20
+
+// Guard watches the memory of the process and makes Runs.
+type Guard struct {
+	memory uint64
+	quit   chan struct{}
+	gone   sync.WaitGroup
+	undo   func()
+
+	mu   sync.Mutex
+	runs map[*Run]struct{}
+}
+
+// New begins to watch; 0 bytes are no limit. Close must be called.
+func New(memory uint64) *Guard {
+	used, fixed := Used(), uint64(0)
+	if now, _, ok := resident(); ok && now > used {
+		fixed = now - used // code, which the runtime does not count
+	}
+	g := guard(memory, func() uint64 { return Used() + fixed })
+	if memory > 0 {
+		before := debug.SetMemoryLimit(int64(memory/100*collectAt - min(fixed, memory/2)))
+		g.undo = func() { debug.SetMemoryLimit(before) }
+	}
+	return g
+}
+
+// guard is New with a way to look at memory.
+func guard(memory uint64, used func() uint64) *Guard {
+	g := &Guard{memory: memory, quit: make(chan struct{}), undo: func() {}, runs: map[*Run]struct{}{}}
+	if memory > 0 {
+		g.gone.Go(func() { g.watch(used) })
+	}
+	return g
+}
+
+// Close ends watching.
+func (g *Guard) Close() {
+	close(g.quit)
+	g.gone.Wait()
+	g.undo()
+}
+
+func (g *Guard) watch(used func() uint64) {
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-g.quit:
+			return
+		case <-tick.C:
+		}
+		switch n := used(); {
+		case n >= g.memory/100*expireAt:
+			g.each(func(r *Run) { r.stop(verdict.Memory); r.expire() })
+		case n >= g.memory/100*stopAt:
+			g.each(func(r *Run) { r.stop(verdict.Memory) })
+		}
+	}
+}
+
+func (g *Guard) each(do func(*Run)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for r := range g.runs {
+		do(r)
+	}
+}
+
+// Begin makes a Run that may last for timeout; 0 is no limit. End must be called.
+func (g *Guard) Begin(timeout time.Duration) *Run {
+	r := &Run{g: g, expired: make(chan struct{})}
+	g.mu.Lock()
+	for other := range g.runs {
+		other.company.Store(true)
+		r.company.Store(true)
+	}
+	g.runs[r] = struct{}{}
+	g.mu.Unlock()
+	if timeout > 0 {
+		r.timers = []*time.Timer{
+			time.AfterFunc(timeout, func() { r.stop(verdict.Timeout) }),
+			time.AfterFunc(timeout+timeout/grace, func() { r.stop(verdict.Timeout); r.expire() }),
+		}
+	}
+	return r
+}
+
+// Run is a piece of work under the limits. Its methods may be called from any
+// goroutine.
+type Run struct {
+	g       *Guard
+	reason  atomic.Uint32
+	company atomic.Bool
+	once    sync.Once
+	expired chan struct{}
+	timers  []*time.Timer
+}
+
+// Stopped is the limit that was reached, which does not change any more, or
+// NoReason. It costs an atomic load.
+func (r *Run) Stopped() verdict.Reason { return verdict.Reason(r.reason.Load()) }
+
+// Expired is closed when the work should have ended.
+func (r *Run) Expired() <-chan struct{} { return r.expired }
+
+// Alone tells whether no other Run has been there since it began.
+func (r *Run) Alone() bool { return !r.company.Load() }
+
+// Err is nil, or a *Error if the Run is stopped.
+func (r *Run) Err() error {
+	if reason := r.Stopped(); reason != verdict.NoReason {
+		return &Error{reason}
+	}
+	return nil
+}
+
+// End says that the work is done, or given up, and that its memory is.
+func (r *Run) End() {
+	for _, t := range r.timers {
+		t.Stop()
+	}
+	r.g.mu.Lock()
+	delete(r.g.runs, r)
+	r.g.mu.Unlock()
+}
+
+func (r *Run) stop(why verdict.Reason) { r.reason.CompareAndSwap(0, uint32(why)) }
+
+func (r *Run) expire() { r.once.Do(func() { close(r.expired) }) }
+
+// Error says that work ended because of a limit.
+type Error struct{ Reason verdict.Reason }
+
+func (e *Error) Error() string { return fmt.Sprintf("stopped by the limit of %s", e.Reason) }
+
+// Reason is the limit that an error is about, or NoReason.
+func Reason(err error) verdict.Reason {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return verdict.NoReason
+}
+
+// Used is the memory that the runtime has taken from the system, less what it gave
+// back.
+func Used() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64() - s[1].Value.Uint64()
+}
+
+// Peak is the most memory that the process has had: its greatest resident size,
+// where the system tells it.
+func Peak() uint64 {
+	if _, peak, ok := resident(); ok {
+		return peak
+	}
+	return Used()
+}

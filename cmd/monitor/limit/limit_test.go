@@ -1,0 +1,136 @@
+package limit
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
+
+func expired(r *Run) bool {
+	select {
+	case <-r.Expired():
+		return true
+	default:
+		return false
+	}
+}
+
+// TestTimeout: stopped at the limit, given up a twentieth later, both in the
+// bubble's time.
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(0)
+		defer g.Close()
+		r, free := g.Begin(time.Second), g.Begin(0)
+		defer free.End()
+		for _, step := range []struct {
+			wait    time.Duration
+			reason  verdict.Reason
+			expired bool
+		}{
+			{999 * time.Millisecond, verdict.NoReason, false},
+			{time.Millisecond, verdict.Timeout, false},
+			{49 * time.Millisecond, verdict.Timeout, false},
+			{time.Millisecond, verdict.Timeout, true},
+		} {
+			time.Sleep(step.wait)
+			synctest.Wait()
+			if r.Stopped() != step.reason || expired(r) != step.expired {
+				t.Errorf("after %v more: %q, expired %v; want %q, %v", step.wait, r.Stopped(), expired(r), step.reason, step.expired)
+			}
+		}
+		if free.Stopped() != verdict.NoReason || expired(free) {
+			t.Error("a run without a limit was stopped")
+		}
+		var e *Error
+		if err := r.Err(); !errors.As(err, &e) || Reason(fmt.Errorf("read: %w", err)) != verdict.Timeout {
+			t.Errorf("error %v", err)
+		}
+		if err := free.Err(); err != nil || Reason(err) != verdict.NoReason {
+			t.Errorf("error %v", err)
+		}
+		r.End()
+	})
+}
+
+// TestEndInTime: what ended is not stopped afterwards.
+func TestEndInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(0)
+		defer g.Close()
+		r := g.Begin(time.Second)
+		r.End()
+		time.Sleep(time.Hour)
+		if r.Stopped() != verdict.NoReason {
+			t.Error(r.Stopped())
+		}
+	})
+}
+
+// TestMemory: everything that runs is stopped just below the limit, and given up
+// above it; the first reason stays.
+func TestMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var used atomic.Uint64
+		g := guard(1000, used.Load)
+		defer g.Close()
+		set := func(n uint64) {
+			used.Store(n)
+			time.Sleep(2 * sampleEvery)
+			synctest.Wait()
+		}
+		a := g.Begin(0)
+		if !a.Alone() {
+			t.Error("the only run is not alone")
+		}
+		set(949)
+		if a.Stopped() != verdict.NoReason {
+			t.Error("stopped below the limit")
+		}
+		set(950)
+		if a.Stopped() != verdict.Memory || expired(a) {
+			t.Errorf("%q, expired %v", a.Stopped(), expired(a))
+		}
+		set(100) // it was collected; what is stopped stays stopped
+		b := g.Begin(time.Millisecond)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if a.Alone() || b.Alone() {
+			t.Error("each had the other's company")
+		}
+		if a.Stopped() != verdict.Memory || b.Stopped() != verdict.Timeout {
+			t.Errorf("%q, %q", a.Stopped(), b.Stopped())
+		}
+		a.End()
+		b.End()
+		c := g.Begin(0)
+		if !c.Alone() {
+			t.Error("the others had ended")
+		}
+		set(1050)
+		if c.Stopped() != verdict.Memory || !expired(c) {
+			t.Errorf("%q, expired %v", c.Stopped(), expired(c))
+		}
+		if b.Stopped() != verdict.Timeout {
+			t.Error("an ended run was stopped")
+		}
+		c.End()
+	})
+}
+
+// TestUsed: what is kept is counted, and is part of the peak.
+func TestUsed(t *testing.T) {
+	const size = 64 << 20
+	kept := make([]byte, size)
+	for i := range kept {
+		kept[i] = 1
+	}
+	if used, peak := Used(), Peak(); used < size || peak < size {
+		t.Errorf("%d bytes used, %d at most, while %d are kept", used, peak, len(kept))
+	}
+}
