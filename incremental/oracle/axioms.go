@@ -157,7 +157,7 @@ func (a *assignment) choose(i int, visible visibility) bool {
 		}
 		a.settled &^= 1 << r.key
 	}
-	if a.h.opt.Coverage == record.CoveragePartial && !a.h.writtenByOther(r.txn, key, r.value) {
+	if a.h.opt.Coverage == record.CoveragePartial && a.h.mayBeUnseen(r.txn, key, r.value) {
 		// The writer that the previous read of this key had, or a new one.
 		for j := i; j >= 0; j-- {
 			if j != i && (a.reads[j].txn != r.txn || a.reads[j].key != r.key) {

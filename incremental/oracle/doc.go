@@ -31,8 +31,10 @@
 //
 // With partial coverage there may be any number of transactions that were not
 // seen, each writing one key, at any time. They write no value that a seen
-// transaction writes to that key. Under si an unseen writer, too, must not
-// commit while a seen writer of the same key is running.
+// transaction writes to that key, unless Options.UnseenDuplicates says so. Under
+// si an unseen writer, too, must not commit while a seen writer of the same key
+// is running. To a list that somebody appends to, unseen transactions append,
+// one element each, and do nothing else.
 //
 // # Outcomes
 //
@@ -45,8 +47,7 @@
 //
 // An append adds to the list that is there at commit; absent and [] are the
 // same list. A key that is appended to starts empty, whatever the initial
-// state. Lists are judged under complete coverage only, and predicates not at
-// all; see Supported.
+// state. Predicates are not judged; see Supported.
 //
 // # Cost
 //

@@ -1,6 +1,10 @@
 package oracle
 
-import "github.com/isowatch/isowatch/ingest/record"
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
 
 // A set of transactions or keys, by index.
 type set uint32
@@ -21,7 +25,14 @@ type history struct {
 	// unseen are, per key, the values that were read and that a transaction
 	// which was not seen may have written. Empty under complete coverage.
 	unseen [][]record.Value
+	// grown are, per list, what it may have become by appends of transactions
+	// that were not seen: the states before each such element of a list that was
+	// read, and after. Empty under complete coverage.
+	grown [][]growth
 }
+
+// growth is a list that becomes another one by an unseen append.
+type growth struct{ from, to record.Value }
 
 func newHistory(txns []record.Transaction, opt Options) *history {
 	h := &history{txns: txns, opt: opt, keys: map[string]int{}}
@@ -44,17 +55,52 @@ func newHistory(txns []record.Transaction, opt Options) *history {
 		}
 	}
 	h.unseen = make([][]record.Value, len(h.keys))
+	h.grown = make([][]growth, len(h.keys))
 	if opt.Coverage == record.CoveragePartial {
 		for i := range txns {
 			for _, op := range txns[i].Ops {
-				if op.Kind == record.Read && !h.writtenByOther(i, op.Key, op.Value) {
-					k := h.keys[op.Key]
+				k := h.keys[op.Key]
+				switch {
+				case op.Kind != record.Read:
+				case h.appended.has(k):
+					h.grow(k, op.Key, op.Value)
+				case h.mayBeUnseen(i, op.Key, op.Value) && !slices.Contains(h.unseen[k], op.Value):
 					h.unseen[k] = append(h.unseen[k], op.Value)
 				}
 			}
 		}
 	}
 	return h
+}
+
+// mayBeUnseen tells whether a transaction that was not seen may have written
+// what transaction t read.
+func (h *history) mayBeUnseen(t int, key string, v record.Value) bool {
+	return h.opt.UnseenDuplicates || !h.writtenByOther(t, key, v)
+}
+
+// grow notes which unseen appends a list that was read shows.
+func (h *history) grow(k int, key string, read record.Value) {
+	list := record.Null
+	for _, e := range elements(read) {
+		longer := appended(list, e)
+		g := growth{list, longer}
+		if (h.opt.UnseenDuplicates || !h.appendedBySomebody(key, e)) && !slices.Contains(h.grown[k], g) {
+			h.grown[k] = append(h.grown[k], g)
+		}
+		list = longer
+	}
+}
+
+// appendedBySomebody tells whether a transaction, of whatever outcome, appends
+// the element to the key.
+func (h *history) appendedBySomebody(key string, e record.Value) bool {
+	for _, t := range h.txns {
+		if slices.Contains(t.Ops, record.Op{Kind: record.Append, Key: key, Value: e}) {
+			return true
+		}
+	}
+	return false
 }
 
 // writtenByOther tells whether a transaction other than t, of whatever outcome,

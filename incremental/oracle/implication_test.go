@@ -52,10 +52,8 @@ func TestLevelsImplyLevels(t *testing.T) {
 // under partial; what holds with real time holds without; dropping session
 // order breaks nothing.
 func TestAssumingLessBreaksNothing(t *testing.T) {
-	cfg := everything
-	cfg.Appends = false
 	for seed := range uint64(2500) {
-		s, opt := random(seed, cfg)
+		s, opt := random(seed, everything)
 		before := oracle.Check(s.Txns, opt)
 		for name, less := range map[string]func(*oracle.Options){
 			"partial coverage": func(o *oracle.Options) { o.Coverage = record.CoveragePartial },

@@ -31,13 +31,18 @@ func (h *history) interleave(firstCommitterWins, realTime bool) ([]verdict.Event
 			for t := range h.txns {
 				switch {
 				case running.has(t):
-					now := s.clone()
-					h.commit(t, now)
-					order = append(order, verdict.Event{Txn: verdict.TxnID(t), Commit: true})
-					if run(started, committed.with(t), now) {
-						return true
+					// Between start and commit an unseen append may have made a list
+					// longer that t only adds to; where writers may not overlap it
+					// came before.
+					for _, now := range h.foreignAppends(t, s, firstCommitterWins) {
+						now = now.clone()
+						h.commit(t, now)
+						order = append(order, verdict.Event{Txn: verdict.TxnID(t), Commit: true})
+						if run(started, committed.with(t), now) {
+							return true
+						}
+						order = order[:len(order)-1]
 					}
-					order = order[:len(order)-1]
 				case all.has(t) && !started.has(t):
 					if before[t]&all&^committed != 0 {
 						continue // somebody must commit first

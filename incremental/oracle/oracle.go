@@ -17,6 +17,9 @@ type Options struct {
 	Sessions record.Sessions
 	Clock    record.Clock
 	MaxSkew  int64 // nanoseconds
+	// UnseenDuplicates: with partial coverage, an unseen transaction may write
+	// (or append) what a seen one writes to the same key, too.
+	UnseenDuplicates bool
 }
 
 // FromHeader are the options that a history's header states; what it leaves
@@ -96,7 +99,7 @@ func Levels(txns []record.Transaction) []verdict.Level {
 }
 
 // Supported tells why a history is beyond the oracle, or returns nil.
-func Supported(txns []record.Transaction, opt Options) error {
+func Supported(txns []record.Transaction) error {
 	if len(txns) > 16 {
 		return fmt.Errorf("oracle: %d transactions are too many to try every order; use at most 16, better 6", len(txns))
 	}
@@ -105,10 +108,6 @@ func Supported(txns []record.Transaction, opt Options) error {
 			switch op.Kind {
 			case record.PredicateRead, record.PredicateWrite:
 				return fmt.Errorf("oracle: %s, operation %d: predicates are not judged", t.ID, i)
-			case record.Append:
-				if opt.Coverage == record.CoveragePartial {
-					return fmt.Errorf("oracle: %s, operation %d: lists are judged under complete coverage only", t.ID, i)
-				}
 			}
 		}
 	}
@@ -137,7 +136,7 @@ func Holds(l verdict.Level, txns []record.Transaction, opt Options) bool {
 // set (and likewise for lin); for si, strong-si and pc its start and its commit; for the other levels
 // nil. Event.Txn indexes txns.
 func Explain(l verdict.Level, txns []record.Transaction, opt Options) ([]verdict.Event, bool) {
-	if err := Supported(txns, opt); err != nil {
+	if err := Supported(txns); err != nil {
 		panic(err)
 	}
 	if !slices.Contains(Levels(txns), l) {

@@ -1,6 +1,12 @@
 package oracle
 
-import "github.com/isowatch/isowatch/ingest/record"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
 
 // origin says where the value that a key holds comes from.
 type origin uint8
@@ -74,10 +80,13 @@ func (h *history) answers(t int, s state) bool {
 				}
 				continue
 			}
-			if s[k].from != known && h.writtenByOther(t, op.Key, op.Value) {
+			if s[k].from == foreign && !h.mayBeUnseen(t, op.Key, op.Value) {
 				return false
 			}
 			if s[k].from == open {
+				if h.writtenByOther(t, op.Key, op.Value) {
+					return false
+				}
 				s[k] = cell{op.Value, foreign}
 			}
 			if h.normal(k, s[k].value) != h.normal(k, op.Value) {
@@ -131,6 +140,10 @@ func (h *history) foreignCommits(t int, s state, busy set) []state {
 		if !h.touches[t].has(k) || busy.has(k) {
 			continue
 		}
+		if h.appended.has(k) {
+			out = h.longer(out, k)
+			continue
+		}
 		for _, base := range out { // those made so far; range sees no later ones
 			for _, v := range h.unseen[k] {
 				if base[k] == (cell{v, foreign}) {
@@ -143,4 +156,71 @@ func (h *history) foreignCommits(t int, s state, busy set) []state {
 		}
 	}
 	return out
+}
+
+// foreignAppends are the states that s may have become, itself included, by
+// unseen appends just before transaction t commits to the same lists.
+func (h *history) foreignAppends(t int, s state, firstCommitterWins bool) []state {
+	out := []state{s}
+	for k := range s {
+		if !firstCommitterWins && h.appended.has(k) && h.writes[t].has(k) {
+			out = h.longer(out, k)
+		}
+	}
+	return out
+}
+
+// longer adds to some states those in which unseen appends made list k longer.
+func (h *history) longer(states []state, k int) []state {
+	for i := 0; i < len(states); i++ { // states grows meanwhile: one append after the other
+		for _, g := range h.grown[k] {
+			if h.normal(k, states[i][k].value) == g.from {
+				n := states[i].clone()
+				n[k] = cell{g.to, known}
+				states = append(states, n)
+			}
+		}
+	}
+	return states
+}
+
+// elements are those of a list; what is no list has none.
+func elements(list record.Value) []record.Value {
+	if list.Kind != record.KindList {
+		return nil
+	}
+	var raw []json.RawMessage
+	if err := json.Unmarshal([]byte(list.Text), &raw); err != nil {
+		panic(fmt.Sprintf("oracle: list %s: %v", list.Text, err))
+	}
+	out := make([]record.Value, len(raw))
+	for i, text := range raw {
+		out[i] = element(text)
+	}
+	return out
+}
+
+func element(text json.RawMessage) record.Value {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		panic(fmt.Sprintf("oracle: element %s: %v", text, err))
+	}
+	switch v := v.(type) {
+	case nil:
+		return record.Null
+	case string:
+		return record.String(v)
+	case bool:
+		return record.Value{Kind: record.KindBool, Text: string(text)}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return record.Int(n)
+		}
+		return record.Value{Kind: record.KindNumber, Text: string(text)}
+	case []any:
+		return record.Value{Kind: record.KindList, Text: string(text)}
+	}
+	return record.Value{Kind: record.KindObject, Text: string(text)}
 }

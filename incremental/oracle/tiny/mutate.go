@@ -2,6 +2,7 @@ package tiny
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -11,6 +12,10 @@ import (
 // forward.
 func (g *gen) mutate() {
 	if len(g.out) == 0 {
+		return
+	}
+	if g.lists > 0 && g.coin() {
+		g.changeList()
 		return
 	}
 	switch g.rng.IntN(8) {
@@ -30,6 +35,10 @@ func (g *gen) mutate() {
 	case 7:
 		t := &g.out[g.rng.IntN(len(g.out))]
 		switch {
+		case g.cfg.Unknown && t.Status == record.Committed && g.coin():
+			t.Status = record.Unknown
+		case g.cfg.Unknown && t.Status == record.Unknown:
+			t.Status = record.Committed
 		case g.cfg.Aborted && t.Status == record.Committed:
 			t.Status = record.Aborted
 		case t.Status == record.Aborted:
@@ -78,6 +87,51 @@ func (g *gen) changeRead() {
 		values = []record.Value{record.Int(100)}
 	}
 	r.Value = values[g.rng.IntN(len(values))]
+}
+
+// changeList lets a read of a list miss its end or its beginning, have two
+// elements in the other order, or an element more: one twice, or of another
+// append to the key.
+func (g *gen) changeList() {
+	reads := slices.DeleteFunc(g.places(record.Read), func(p place) bool { return !g.isList(int(g.at(p).Key[0] - 'x')) })
+	if len(reads) == 0 {
+		return
+	}
+	r := g.at(reads[g.rng.IntN(len(reads))])
+	var list []string
+	if r.Value.Kind == record.KindList && r.Value.Text != "[]" {
+		list = strings.Split(r.Value.Text[1:len(r.Value.Text)-1], ",")
+	}
+	n := len(list)
+	switch choice := g.rng.IntN(6); {
+	case choice == 0 && n > 0:
+		list = list[:g.rng.IntN(n)]
+	case choice == 1 && n > 0:
+		list = list[1:]
+	case choice == 2 && n > 1:
+		i := g.rng.IntN(n - 1)
+		list[i], list[i+1] = list[i+1], list[i]
+	case choice == 3 && n > 0 && g.coin():
+		list = append(list, list[g.rng.IntN(n)])
+	default:
+		var others []string
+		for _, p := range g.places(record.Append) {
+			if op := g.at(p); op.Key == r.Key && !slices.Contains(list, op.Value.String()) {
+				others = append(others, op.Value.String())
+			}
+		}
+		if len(others) > 0 {
+			list = slices.Insert(list, n-g.rng.IntN(min(n, 1)+1), others[g.rng.IntN(len(others))])
+		}
+	}
+	switch {
+	case len(list) > 0:
+		r.Value = record.Value{Kind: record.KindList, Text: "[" + strings.Join(list, ",") + "]"}
+	case g.coin():
+		r.Value = record.Value{Kind: record.KindList, Text: "[]"}
+	default:
+		r.Value = record.Null
+	}
 }
 
 // swapInSession exchanges what two transactions of a session did.

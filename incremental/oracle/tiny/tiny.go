@@ -40,18 +40,30 @@ type Config struct {
 	// Times gives about half of the histories times, some with max_skew.
 	Times bool
 	// Duplicates lets about half of the histories write few different values,
-	// null among them, to each key; otherwise every write is of a new value.
+	// null and initial ones among them, to each key; otherwise every write is of
+	// a new value.
 	Duplicates bool
+	Values     int // how many different ones; 0 means 3
 	// Aborted lets some transactions abort; those that the store refuses to
 	// commit are left out otherwise.
 	Aborted bool
-	// Unknown lets some transactions have an unknown outcome.
+	// Unknown lets some transactions have an unknown outcome: some take effect,
+	// of these some later than the next transaction of their session.
 	Unknown bool
 	// Partial gives about half of the histories partial coverage.
 	Partial bool
-	// Appends makes the first key a list in about half of the histories that
-	// have complete coverage.
+	// Appends makes the first key a list in about half of the histories, and
+	// all keys in some of these. Elements are unique.
 	Appends bool
+	// Mixed lets some lists have repeated elements, and some be overwritten by a
+	// plain write.
+	Mixed bool
+	// Always gives every history what otherwise about half of them have:
+	// Duplicates, Appends and Partial.
+	Always bool
+	// Updates is the share, in percent, of writes that read their key just
+	// before.
+	Updates int
 	// Mutations is the most changes that are made to a valid history; their
 	// number is random.
 	Mutations int
@@ -65,6 +77,7 @@ func Random(rng Rand, cfg Config) script.Script {
 	cfg.Keys = cmp.Or(cfg.Keys, 3)
 	cfg.Sessions = cmp.Or(cfg.Sessions, 3)
 	cfg.Ops = cmp.Or(cfg.Ops, 4)
+	cfg.Values = cmp.Or(cfg.Values, 3)
 	g := &gen{rng: rng, cfg: cfg}
 	g.draw()
 	g.run()
@@ -82,15 +95,18 @@ type gen struct {
 	initial              record.Initial
 	start                []record.Value // the initial value of each key
 	partial, times       bool
-	duplicates, lists    bool
+	duplicates           bool
+	lists                int // so many keys are lists
 	serializable, strong bool
 	causal               bool // each session sees commits in its own order
+	careless             bool // nobody is refused
 	maxSkew              int64
 
-	values int64 // written so far, when each is new
-	clock  int64
-	log    []commit // what was committed, oldest first
-	out    []record.Transaction
+	values  int64 // written so far, when each is new
+	clock   int64
+	log     []commit  // what was committed, oldest first
+	pending []running // of unknown outcome, may still take effect
+	out     []record.Transaction
 }
 
 // commit is what one transaction made of the database.
@@ -115,20 +131,29 @@ type running struct {
 
 func (g *gen) coin() bool { return g.rng.IntN(2) == 0 }
 
+func (g *gen) half() bool { return g.cfg.Always || g.coin() }
+
+func (g *gen) isList(k int) bool { return k < g.lists }
+
 // draw decides what this history has.
 func (g *gen) draw() {
 	g.keys = 1 + g.rng.IntN(g.cfg.Keys)
 	// The better of two draws: little can go wrong in small histories.
 	g.sessions = 1 + max(g.rng.IntN(g.cfg.Sessions), g.rng.IntN(g.cfg.Sessions))
 	g.txns = 2 + max(g.rng.IntN(g.cfg.Txns-1), g.rng.IntN(g.cfg.Txns-1))
-	g.partial = g.cfg.Partial && g.coin()
+	g.partial = g.cfg.Partial && g.half()
 	g.times = g.cfg.Times && g.coin()
-	g.duplicates = g.cfg.Duplicates && g.coin()
-	g.lists = g.cfg.Appends && !g.partial && g.coin()
+	g.duplicates = g.cfg.Duplicates && g.half()
 	g.serializable, g.strong = g.rng.IntN(3) == 0, g.coin()
 	if g.causal = g.cfg.Mutations > 0 && g.rng.IntN(4) == 0; g.causal {
 		// A long fork needs room, and readers of several keys.
 		g.keys, g.sessions, g.txns = g.cfg.Keys, g.cfg.Sessions, g.cfg.Txns
+	}
+	g.careless = g.cfg.Mutations > 0 && g.rng.IntN(3) == 0
+	if g.cfg.Appends && g.half() {
+		if g.lists = 1; g.coin() {
+			g.lists = g.keys
+		}
 	}
 	if g.times && g.coin() {
 		g.maxSkew = int64(1 + g.rng.IntN(4))
@@ -139,7 +164,7 @@ func (g *gen) draw() {
 		if g.initial == record.InitialZero || g.initial == record.InitialAny && g.coin() {
 			g.start[k] = record.Int(0)
 		}
-		if g.lists && k == 0 {
+		if g.isList(k) {
 			g.start[k] = record.Null
 		}
 	}
@@ -148,7 +173,8 @@ func (g *gen) draw() {
 // run executes transactions, interleaved, on a multi-version store that gives
 // snapshot isolation, or serializability by refusing whoever read a version
 // that is not the latest any more. Where histories may be broken, some are made
-// by a store that is only causally consistent.
+// by a store that is only causally consistent, and some by one that lets updates
+// get lost.
 func (g *gen) run() {
 	sessions := make([]running, g.sessions)
 	for i := range sessions {
@@ -161,6 +187,7 @@ func (g *gen) run() {
 		g.clock += int64(g.rng.IntN(3))
 		i := g.rng.IntN(len(sessions))
 		r := &sessions[i]
+		g.takeLateEffect()
 		switch {
 		case r.txn == nil && begun < g.txns:
 			begun++
@@ -173,6 +200,21 @@ func (g *gen) run() {
 		default:
 			active--
 			g.end(r)
+		}
+	}
+	g.forgetUnusedLists()
+}
+
+// forgetUnusedLists: what nobody appends to is no list, and holds at first what
+// all keys do.
+func (g *gen) forgetUnusedLists() {
+	for k := range g.lists {
+		key := string(rune('x' + k))
+		appended := slices.ContainsFunc(g.places(record.Append), func(p place) bool { return g.at(p).Key == key })
+		for _, p := range g.places(record.Read) {
+			if op := g.at(p); !appended && op.Key == key && op.Value.IsNull() && g.initial == record.InitialZero {
+				op.Value = record.Int(0)
+			}
 		}
 	}
 }
@@ -214,63 +256,107 @@ func (g *gen) operation(r *running) {
 	if r.reader {
 		k = r.ops
 	}
-	op := record.Op{Key: string(rune('x' + k))}
-	switch {
-	case r.reader || g.coin():
-		op.Value = r.own[k]
-		r.read[k] = r.read[k] || !r.wrote[k]
-	case g.lists && k == 0:
-		op.Kind, op.Value = record.Append, g.value()
+	if r.reader || g.coin() {
+		g.read(r, k)
+		return
+	}
+	if g.rng.IntN(100) < g.cfg.Updates {
+		g.read(r, k)
+	}
+	op := record.Op{Kind: record.Write, Key: string(rune('x' + k)), Value: g.value(k)}
+	if g.isList(k) && !(g.cfg.Mixed && g.rng.IntN(12) == 0) {
+		op.Kind = record.Append
 		text := "["
 		if l := r.own[k].Text; l != "" {
 			text = l[:len(l)-1] + ","
 		}
 		r.own[k] = record.Value{Kind: record.KindList, Text: text + op.Value.String() + "]"}
-		r.wrote[k] = true
-	default:
-		op.Kind, op.Value = record.Write, g.value()
-		if g.duplicates && g.rng.IntN(6) == 0 {
-			op.Value = record.Null
-		}
+	} else {
 		r.own[k] = op.Value
-		r.wrote[k] = true
 	}
+	r.wrote[k] = true
 	r.txn.Ops = append(r.txn.Ops, op)
 }
 
-func (g *gen) value() record.Value {
-	if g.duplicates {
-		return record.Int(int64(1 + g.rng.IntN(3)))
+func (g *gen) read(r *running, k int) {
+	r.txn.Ops = append(r.txn.Ops, record.Op{Key: string(rune('x' + k)), Value: r.own[k]})
+	r.read[k] = r.read[k] || !r.wrote[k]
+}
+
+// value is one to be written to a key, or appended.
+func (g *gen) value(k int) record.Value {
+	again := g.duplicates
+	if g.isList(k) {
+		again = g.cfg.Mixed && g.rng.IntN(6) == 0
 	}
-	g.values++
-	return record.Int(g.values)
+	switch {
+	case !again:
+		g.values++
+		return record.Int(g.values)
+	case g.rng.IntN(6) == 0 && !g.isList(k):
+		return []record.Value{record.Null, record.Int(0)}[g.rng.IntN(2)]
+	}
+	return record.Int(int64(1 + g.rng.IntN(g.cfg.Values)))
 }
 
 func (g *gen) end(r *running) {
 	t := r.txn
 	r.txn = nil
 	t.End = g.clock + r.skew
-	for i, c := range g.log {
-		for k := range g.keys {
-			if r.visible&(1<<i) == 0 && c.wrote[k] && (r.wrote[k] || g.serializable && r.read[k]) {
-				t.Status = record.Aborted // somebody else was first
-			}
-		}
-	}
-	if g.cfg.Aborted && g.rng.IntN(8) == 0 {
+	unknown := g.cfg.Unknown && g.rng.IntN(4) == 0
+	switch {
+	case unknown && g.rng.IntN(3) == 0: // it may take effect later
+		late := *r
+		g.pending = append(g.pending, late)
+	case g.conflicts(r) || g.cfg.Aborted && g.rng.IntN(8) == 0:
 		t.Status = record.Aborted
+	default:
+		r.after = g.commit(r)
 	}
-	if t.Status == record.Committed {
-		r.after = r.visible | 1<<len(g.log)
-		g.log = append(g.log, commit{visible: r.after, values: r.own, wrote: r.wrote})
-	}
-	if g.cfg.Unknown && g.rng.IntN(6) == 0 {
+	if unknown {
 		t.Status = record.Unknown
 	}
 	if t.Status == record.Aborted && !g.cfg.Aborted {
 		return
 	}
 	g.out = append(g.out, *t)
+}
+
+// conflicts tells whether somebody whom r did not see was first to commit what
+// r wrote, or, if the store is serializable, read.
+func (g *gen) conflicts(r *running) bool {
+	if g.careless {
+		return false
+	}
+	for i, c := range g.log {
+		for k := range g.keys {
+			if r.visible&(1<<i) == 0 && c.wrote[k] && (r.wrote[k] || g.serializable && r.read[k]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// commit makes what r wrote part of the database and returns what its session
+// sees from then on.
+func (g *gen) commit(r *running) uint64 {
+	visible := r.visible | 1<<len(g.log)
+	g.log = append(g.log, commit{visible: visible, values: r.own, wrote: r.wrote})
+	return visible
+}
+
+// takeLateEffect commits, now and then, a transaction of which nobody learned
+// that it would.
+func (g *gen) takeLateEffect() {
+	if len(g.pending) == 0 || g.rng.IntN(6) > 0 {
+		return
+	}
+	r := &g.pending[0]
+	if !g.conflicts(r) {
+		g.commit(r)
+	}
+	g.pending = g.pending[1:]
 }
 
 // finish gives the history its header, its order of arrival, and the numbers in

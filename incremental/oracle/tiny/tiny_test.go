@@ -18,8 +18,8 @@ func draw(seed uint64, cfg tiny.Config) script.Script {
 // What the store executed is at least snapshot isolation.
 func TestUnmutatedIsValid(t *testing.T) {
 	kinds := map[verdict.Level]int{}
-	for seed := range uint64(3000) {
-		s := draw(seed, tiny.Config{Txns: 6, Times: true, Duplicates: seed%2 == 0, Aborted: true, Unknown: seed%3 == 0, Partial: seed%2 == 1})
+	for seed := range uint64(6000) {
+		s := draw(seed, tiny.Config{Txns: 6, Times: true, Appends: seed%5 == 0, Updates: 20, Duplicates: seed%2 == 0, Aborted: true, Unknown: seed%3 == 0, Partial: seed%2 == 1})
 		opt := oracle.FromHeader(s.Header)
 		// A duplicate of the initial value is no candidate when that is unknown.
 		if opt.Initial == record.InitialAny && seed%2 == 0 {
@@ -62,15 +62,23 @@ func TestDeterministic(t *testing.T) {
 }
 
 // Without Duplicates every written value is new, mutated or not, and sessions'
-// times go forward.
+// times go forward; without Mixed every element is, and what is appended to is
+// not written.
 func TestPromises(t *testing.T) {
 	for seed := range uint64(3000) {
-		s := draw(seed, tiny.Config{Times: true, Aborted: true, Mutations: 4})
-		written := map[record.Op]bool{}
+		s := draw(seed, tiny.Config{Times: true, Aborted: true, Unknown: true, Appends: true, Mutations: 4})
+		written, kind := map[record.Op]bool{}, map[string]record.OpKind{}
 		last := map[string]int64{}
 		for _, x := range s.Txns {
 			for _, op := range x.Ops {
-				if op.Kind == record.Write && written[op] {
+				if op.Kind == record.Read {
+					continue
+				}
+				if k, known := kind[op.Key]; known && k != op.Kind {
+					t.Fatalf("seed %d: %s is list and register:\n%s", seed, op.Key, script.Format(s))
+				}
+				kind[op.Key] = op.Kind
+				if written[op] {
 					t.Fatalf("seed %d: %v is written twice:\n%s", seed, op, script.Format(s))
 				}
 				written[op] = true
