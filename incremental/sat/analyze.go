@@ -2,58 +2,46 @@ package sat
 
 import "slices"
 
-// learn derives the first-UIP clause from the false clause id, jumps back and
+// mark is what the analysis notes at a variable.
+type mark uint8
+
+const (
+	inClause  mark = 1 << iota // in the learned clause, or resolved away, or false at level 0
+	redundant                  // not in the clause, which implies it
+	dropped                    // of the clause, by minimisation
+	explained                  // the clauses that imply it are noted
+	positive                   // of distinct
+	negative
+)
+
+// learn derives the first-UIP clause from the false clause r, jumps back and
 // asserts it. It returns false when the problem is unsatisfiable.
-func (s *Solver) learn(id int32) bool {
-	// A theory clause may be false below the current level.
+func (s *Solver) learn(r ref) bool {
+	// A clause of the theory may be false below the current level.
 	top := int32(0)
-	for _, l := range s.clauses[id].lits {
+	for _, l := range s.arena.lits(r) {
 		top = max(top, s.level[l.Var()])
 	}
 	s.jump(int(top))
 	if top == 0 {
-		s.fail(id)
+		s.fail(r)
 		return false
 	}
-	learnt := []Lit{0} // room for the asserting literal
-	from := []int32{id}
-	open := 0
-	at := len(s.trail)
-	var uip Lit
-	lits := s.clauses[id].lits
-	for {
-		for _, q := range lits {
-			v := q.Var()
-			if s.seen[v] || s.lit(q) > 0 {
-				continue
-			}
-			s.seen[v] = true
-			s.raise(v)
-			if s.level[v] == top {
-				open++
-			} else {
-				learnt = append(learnt, q) // level 0 too: proofs need it
-			}
-		}
-		for at--; !s.seen[s.trail[at].Var()]; at-- {
-		}
-		uip = s.trail[at]
-		open--
-		if open == 0 {
-			break
-		}
-		r := s.reason[uip.Var()]
-		s.seen[uip.Var()] = false
-		from = append(from, r)
-		lits = s.clauses[r].lits
+	s.from = s.from[:0]
+	learnt := s.resolve(r, top)
+	s.Stats.Literals += len(learnt)
+	learnt = s.minimise(learnt)
+	s.Stats.Kept += len(learnt)
+	s.Stats.Learned++
+	for _, l := range s.marked {
+		s.seen[l.Var()] = 0
 	}
-	learnt[0] = uip.Not()
-	marked := append([]Lit(nil), learnt...)
-	learnt, from = s.minimise(learnt, from)
-	for _, l := range marked {
-		s.seen[l.Var()] = false
-	}
+	s.marked = s.marked[:0]
 	s.bump /= 0.95
+	if s.opt.Learned != nil {
+		s.opt.Learned(learnt)
+	}
+	id := s.trace.derive(s.from)
 	back := int32(0)
 	for i := 1; i < len(learnt); i++ {
 		if lv := s.level[learnt[i].Var()]; lv > back {
@@ -61,85 +49,191 @@ func (s *Solver) learn(id int32) bool {
 			learnt[1], learnt[i] = learnt[i], learnt[1]
 		}
 	}
+	if len(learnt) == 1 {
+		s.jump(0)
+		s.assign(learnt[0], noRef)
+		s.unit[learnt[0].Var()] = id
+		return true
+	}
+	c := s.arena.alloc(learnt, id, flagLearned)
+	s.describe(c)
 	s.jump(int(back))
-	c := s.add(clause{lits: learnt, from: from, objection: -1})
+	s.attach(c)
+	s.learned = append(s.learned, c)
 	s.assign(learnt[0], c)
 	return true
 }
 
-// minimise drops literals that the others imply: those whose reason consists of
-// marked literals only. Literals false at level 0 are dropped that way too.
-func (s *Solver) minimise(learnt []Lit, from []int32) ([]Lit, []int32) {
-	out := learnt[:1]
-	for _, l := range learnt[1:] {
-		r := s.reason[l.Var()]
-		redundant := r != noReason
-		if redundant {
-			for _, q := range s.clauses[r].lits {
-				if q.Var() != l.Var() && !s.seen[q.Var()] {
-					redundant = false
-					break
-				}
+// resolve walks the trail back from the false clause r until one literal of
+// level top is left: the first unique implication point. It returns the clause,
+// that literal's opposite first, and leaves marks at the variables in marked.
+func (s *Solver) resolve(r ref, top int32) []Lit {
+	learnt := []Lit{0} // room for the asserting literal
+	s.open(r)
+	open := 0
+	at := len(s.trail)
+	for {
+		for _, q := range s.arena.lits(r) {
+			v := q.Var()
+			if s.seen[v] != 0 {
+				continue
+			}
+			s.seen[v] = inClause
+			s.marked = append(s.marked, q)
+			switch s.level[v] {
+			case 0:
+				s.from = append(s.from, s.unitOf(v))
+			case top:
+				s.raise(v)
+				open++
+			default:
+				s.raise(v)
+				learnt = append(learnt, q)
 			}
 		}
-		if redundant {
-			from = append(from, r)
-		} else {
-			out = append(out, l)
+		for at--; s.seen[s.trail[at].Var()] == 0; at-- {
 		}
+		uip := s.trail[at]
+		open--
+		if open == 0 {
+			learnt[0] = uip.Not()
+			return learnt
+		}
+		r = s.reasonOf(uip.Var())
+		s.open(r)
 	}
-	return out, from
 }
 
-// fail records what the conflict at level 0 in clause id rests on.
-func (s *Solver) fail(id int32) {
-	s.unsat = true
-	s.last = append(s.last, id)
-	done := make([]bool, len(s.value))
-	todo := []int32{id}
-	for len(todo) > 0 {
-		c := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, l := range s.clauses[c].lits {
-			v := l.Var()
-			if r := s.reason[v]; s.value[v] != 0 && r != noReason && r != c && !done[v] {
-				done[v] = true
-				s.last = append(s.last, r)
-				todo = append(todo, r)
-			}
+// open notes that a clause takes part in the analysis.
+func (s *Solver) open(r ref) {
+	s.from = append(s.from, s.arena.deriv(r))
+	if !s.arena.isLearned(r) {
+		return
+	}
+	*s.arena.used(r) = Lit(s.Stats.Conflicts)
+	if *s.arena.levels(r) > glue {
+		if n := s.countLevels(s.arena.lits(r)); n < *s.arena.levels(r) {
+			*s.arena.levels(r) = n
 		}
 	}
 }
+
+// describe fills in the tail of a learned clause.
+func (s *Solver) describe(r ref) {
+	*s.arena.levels(r) = s.countLevels(s.arena.lits(r))
+	*s.arena.used(r) = Lit(s.Stats.Conflicts)
+}
+
+// countLevels counts the decision levels in a clause.
+func (s *Solver) countLevels(c []Lit) Lit {
+	s.stamp++
+	if s.stamp == 0 {
+		clear(s.stamps)
+		s.stamp = 1
+	}
+	n := Lit(0)
+	for _, l := range c {
+		if lv := s.level[l.Var()]; s.stamps[lv] != s.stamp {
+			s.stamps[lv] = s.stamp
+			n++
+		}
+	}
+	return n
+}
+
+// unitOf is the derivation of the unit clause of a variable assigned at level 0:
+// it is made when first asked for.
+func (s *Solver) unitOf(v int) deriv {
+	if !s.trace.on {
+		return noDeriv
+	}
+	todo := []int{v}
+	for len(todo) > 0 {
+		v := todo[len(todo)-1]
+		if s.unit[v] != noDeriv {
+			todo = todo[:len(todo)-1]
+			continue
+		}
+		r := s.reasonOf(v)
+		ready := true
+		for _, q := range s.arena.lits(r) {
+			if q.Var() != v && s.unit[q.Var()] == noDeriv {
+				ready = false
+				todo = append(todo, q.Var())
+			}
+		}
+		if !ready {
+			continue
+		}
+		from := []deriv{s.arena.deriv(r)}
+		for _, q := range s.arena.lits(r) {
+			if q.Var() != v {
+				from = append(from, s.unit[q.Var()])
+			}
+		}
+		s.unit[v] = s.trace.derive(from)
+	}
+	return s.unit[v]
+}
+
+// fail records what the conflict at level 0 in clause r rests on.
+func (s *Solver) fail(r ref) {
+	s.unsat = true
+	s.last = append(s.last[:0], s.arena.deriv(r))
+	for _, l := range s.arena.lits(r) {
+		s.last = append(s.last, s.unitOf(l.Var()))
+	}
+}
+
+// failAssumption records why assumption p is false: which other assumptions,
+// and which clauses, imply that.
+func (s *Solver) failAssumption(p Lit) {
+	s.last = s.last[:0]
+	s.failed = append(s.failed, p)
+	s.seen[p.Var()] = inClause
+	for i := len(s.trail) - 1; i >= 0; i-- {
+		l := s.trail[i]
+		v := l.Var()
+		if s.seen[v] == 0 {
+			continue
+		}
+		s.seen[v] = 0
+		if s.level[v] == 0 {
+			s.last = append(s.last, s.unitOf(v))
+			continue
+		}
+		r := s.reasonOf(v)
+		if r == noRef {
+			s.failed = append(s.failed, l) // only assumptions have been decided
+			continue
+		}
+		s.last = append(s.last, s.arena.deriv(r))
+		for _, q := range s.arena.lits(r) {
+			if q.Var() != v {
+				s.seen[q.Var()] = inClause
+			}
+		}
+	}
+	slices.Sort(s.failed)
+	s.failed = slices.Compact(s.failed)
+}
+
+// Failed returns, after SolveAssuming said Unsat, assumptions that cannot all
+// hold, ascending; none if the problem is unsatisfiable without any.
+func (s *Solver) Failed() []Lit { return s.failed }
 
 // Objections returns, after Unsat, the numbers of the theory's objections that
 // the refutation uses, ascending.
-func (s *Solver) Objections() []int {
-	seen := make([]bool, len(s.clauses))
-	todo := append([]int32(nil), s.last...)
-	var out []int
-	for len(todo) > 0 {
-		id := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if seen[id] {
-			continue
-		}
-		seen[id] = true
-		c := &s.clauses[id]
-		if c.objection >= 0 {
-			out = append(out, c.objection)
-		}
-		todo = append(todo, c.from...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
+func (s *Solver) Objections() []int { return s.trace.leaves(s.last, objected) }
 
-// Learned calls f with every clause that was derived, in order, for checking
-// against an independent judge.
-func (s *Solver) Learned(f func(lits []Lit)) {
-	for i := range s.clauses {
-		if s.clauses[i].from != nil {
-			f(s.clauses[i].lits)
-		}
+// Given returns, after Unsat, the numbers of the AddClause calls that the
+// refutation uses, ascending.
+func (s *Solver) Given() []int { return s.trace.leaves(s.last, given) }
+
+// Bytes is the memory of clauses and derivations, for measurement.
+func (s *Solver) Bytes() (clauses, derivations int) {
+	for _, ws := range s.watches {
+		clauses += 8 * cap(ws)
 	}
+	return clauses + 4*cap(s.arena.words) + 24*len(s.watches), s.trace.bytes()
 }

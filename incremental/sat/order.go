@@ -24,6 +24,31 @@ func (h *heap) less(a, b int32) bool {
 	return a < b
 }
 
+// grow adds a variable.
+func (h *heap) grow() {
+	v := len(h.at)
+	h.activity = append(h.activity, 0)
+	h.at = append(h.at, -1)
+	h.push(v)
+}
+
+// remove takes v out.
+func (h *heap) remove(v int) {
+	i := h.at[v]
+	if i < 0 {
+		return
+	}
+	h.at[v] = -1
+	n := len(h.list) - 1
+	moved := h.list[n]
+	h.list = h.list[:n]
+	if int(i) < n {
+		h.list[i], h.at[moved] = moved, i
+		h.up(int(i))
+		h.down(int(h.at[moved]))
+	}
+}
+
 func (h *heap) push(v int) {
 	if h.at[v] >= 0 {
 		return
@@ -33,7 +58,8 @@ func (h *heap) push(v int) {
 	h.up(int(h.at[v]))
 }
 
-// pop takes out the first variable that has no value, or returns -1.
+// pop takes out the first variable that has no value (value is by literal), or
+// returns -1.
 func (h *heap) pop(value []int8) int {
 	for len(h.list) > 0 {
 		v := h.list[0]
@@ -45,7 +71,7 @@ func (h *heap) pop(value []int8) int {
 		if n > 0 {
 			h.down(0)
 		}
-		if value[v] == 0 {
+		if value[2*v] == 0 {
 			return int(v)
 		}
 	}

@@ -1,21 +1,37 @@
-// Package sat is a small CDCL(T) solver in the manner of MiniSat: two watched
-// literals, first-UIP learning with clause minimisation, activity-ordered
-// decisions, phase saving, Luby restarts; and a theory that is told of every
-// assignment and may object (the T). It knows nothing of transactions:
-// acyclicity is one theory (package acyclic), tests have another.
+// Package sat is a CDCL(T) solver: clauses over Boolean variables, and a theory
+// that is told of every assignment, may object to it, and may draw conclusions
+// of its own (the T). It knows nothing of transactions: acyclicity is one theory
+// (package acyclic), tests have another.
 //
-// Budgets are counted in conflicts, never in seconds, and nothing is random, so
-// that the same input gives the same answer. An Unsat answer names the theory's
-// objections that it rests on (Objections), from which the explanation is made.
-//
-//	decide → propagate (clauses, then theory) → conflict? → analyze → learn → jump back
+//	decide ──▶ propagate ──▶ all assigned: Sat
+//	  ▲        clauses, then   │ conflict
+//	  │        the theory      ▼
+//	  └──── jump back ◀── analyze: first UIP, minimise, learn ──▶ level 0: Unsat
 //
 //	file            what
-//	sat.go          types, assignments, the search loop
+//	sat.go          types, the problem: variables, clauses, lemmas
+//	search.go       the loop: assumptions, decisions, restarts, budgets
 //	propagate.go    watched literals, the theory
-//	analyze.go      first UIP, minimisation, what an Unsat rests on
+//	analyze.go      first UIP, what an Unsat rests on
+//	minimise.go     shorter learned clauses
+//	arena.go        where clauses live; their deletion
+//	trace.go        derivations, kept when the clauses are gone
 //	order.go        the decision heap
+//
+// Non-obvious:
+//   - Nothing is random and nothing looks at a clock: budgets are counted in
+//     conflicts, so that the same input gives the same answer. Stop alone lets a
+//     caller bring in something else.
+//   - Clauses lie in one piece of memory and are named by their place, which
+//     changes when it is compacted. Derivations are named by numbers that outlive
+//     the clauses.
+//   - A literal's place on the trail is the theory's count of what it was told
+//     before, so a lazy reason is asked for by that number.
+//   - Literals that are false at level 0 are never part of a learned clause; the
+//     derivation names the unit clauses instead.
 package sat
+
+import "fmt"
 
 // Lit is a literal: variable v positively is 2v, negatively 2v+1.
 type Lit int32
@@ -39,13 +55,34 @@ func (l Lit) Positive() bool { return l&1 == 0 }
 type Theory interface {
 	// Assert takes in that l is true. If that cannot be together with what was
 	// asserted before, it takes in nothing and returns asserted literals, l
-	// among them, that cannot all hold, and a number for this objection.
+	// among them, that cannot all hold, and a number for this objection. The
+	// solver copies them.
 	Assert(l Lit) (conflict []Lit, objection int)
 	// Undo takes back the last n asserted literals.
 	Undo(n int)
 }
 
-// Answer is what Solve found; Budget means that its conflicts ended first.
+// Propagator is a theory that draws conclusions.
+type Propagator interface {
+	Theory
+	// Implied returns literals that must hold because of what is asserted, the
+	// last Assert included. It may leave out some, and may name literals that
+	// are assigned.
+	Implied() []Lit
+	// Reason returns literals among the first before asserted that, together,
+	// imply l, and the number of this objection (to l being false). The solver
+	// asks only when a conflict involves l.
+	Reason(l Lit, before int) (because []Lit, objection int)
+}
+
+// Guide is a theory with an opinion on what to try first.
+type Guide interface {
+	// Prefer returns 1 for true, -1 for false, 0 for no opinion.
+	Prefer(v int) int8
+}
+
+// Answer is what Solve found; Budget means that its conflicts ended first, or
+// that Stop did.
 type Answer uint8
 
 // The answers.
@@ -57,178 +94,278 @@ const (
 
 func (a Answer) String() string { return [...]string{"budget", "sat", "unsat"}[a] }
 
-type clause struct {
-	lits []Lit
-	// from are the numbers of the clauses that this one was derived from;
-	// objection is the theory's number, or -1. Given clauses have neither.
-	from      []int32
-	objection int
-}
+// Minimisation of learned clauses.
+type Minimisation uint8
 
-const noReason = int32(-1)
+// How far learned clauses are shortened.
+const (
+	Recursive Minimisation = iota // a literal that the others imply goes (Sörensson and Biere)
+	Local                         // only if it does so by one reason
+	None
+)
+
+// Options say how to search. The zero value is what measured best; the rest is
+// there for comparison.
+type Options struct {
+	// Minimise learned clauses.
+	Minimise Minimisation
+	// Silent leaves out the theory's conclusions: it only objects.
+	Silent bool
+	// Unguided leaves the theory's preferences aside: a variable's first value
+	// is the one of SetPhase. Without Guide in the theory it means nothing.
+	Unguided bool
+	// KeepAll deletes no learned clause.
+	KeepAll bool
+	// Untraced keeps no derivations: Objections and Given return nil.
+	Untraced bool
+	// Learned, if set, is called with every clause that is derived, in order, to
+	// be checked by an independent judge. The slice is only lent.
+	Learned func(lits []Lit)
+	// Stop, if set, is asked every few thousand steps (decisions, conflicts,
+	// literals told to the theory) whether to end the search, which then answers
+	// Budget.
+	Stop func() bool
+}
 
 // Solver holds one problem.
 type Solver struct {
-	theory  Theory
-	clauses []clause
-	watches [][]int32 // by literal: clauses that watch it and look when it becomes false
-	value   []int8    // by variable: 0 open, 1 true, -1 false
-	phase   []bool
+	opt        Options
+	theory     Theory
+	propagator Propagator
+	guide      Guide
+
+	arena   arena
+	learned []ref     // learned clauses, ascending by place
+	lazy    []ref     // reasons that the theory gave; unwatched
+	watches [][]watch // by literal: clauses to look at when it becomes false
+
+	value   []int8 // by literal: 0 open, 1 true, -1 false
 	level   []int32
-	reason  []int32 // by variable: the clause that forced it, or noReason
-	trail   []Lit
-	limits  []int // trail length at each decision
-	head    int   // trail up to here is propagated through clauses
-	told    int   // trail up to here is asserted in the theory
-	heap    heap
-	bump    float64
-	seen    []bool
-	unsat   bool
-	last    []int32 // what the Unsat was derived from
-	Stats   Stats
+	reason  []ref    // by variable: what forced it
+	unit    []deriv  // by variable: the derivation of its unit clause, if known
+	role    []role   // by variable
+	phase   []bool   // by variable
+	seen    []mark   // by variable: scratch of the analysis
+	trail   []Lit    //
+	limits  []int    // trail length at each decision
+	head    int      // trail up to here is propagated through clauses
+	told    int      // trail up to here is asserted in the theory
+	heap    heap     //
+	bump    float64  //
+	last    []deriv  // what the Unsat was derived from
+	stamps  []uint32 // by level: scratch for counting levels
+	stamp   uint32   //
+	marked  []Lit    // scratch: literals whose seen mark is to be cleared
+	todo    []Lit    // scratch of the minimisation
+	from    []deriv  // scratch: what the clause being learned is derived from
+	auxNext int      // no auxiliary variable to be decided below this is open
+	trace   trace
+
+	given       int // calls of AddClause
+	unsat       bool
+	assumptions []Lit
+	failed      []Lit
+	sinceAsked  int  // steps since Stop was asked
+	stopped     bool // Stop said so
+	untilReduce int  // conflicts
+	reductions  int
+	Stats       Stats
 }
 
+// role says how a variable is decided.
+type role uint8
+
+const (
+	ordinary role = iota
+	// auxiliary variables are never decided: open means false.
+	auxiliary
+	// lastly are auxiliary variables that are decided after all others.
+	lastly
+)
+
 // Stats count the search.
-type Stats struct{ Decisions, Propagations, Conflicts, Restarts int }
+type Stats struct {
+	Decisions, Propagations, Conflicts, Restarts int
+	// Objections are the theory's; Inferred are literals that it implied and
+	// Reasons how many of these it had to explain.
+	Objections, Inferred, Reasons int
+	// Learned clauses, their literals before and after minimisation, and how
+	// many were deleted again.
+	Learned, Literals, Kept, Deleted int
+}
 
 // New makes a problem of n variables under the theory, which may be nil.
 // Decisions follow variable numbers until conflicts teach better, and phases
 // are true at first.
-func New(n int, theory Theory) *Solver {
-	s := &Solver{theory: theory, watches: make([][]int32, 2*n), value: make([]int8, n), phase: make([]bool, n),
-		level: make([]int32, n), reason: make([]int32, n), seen: make([]bool, n), bump: 1}
+func New(n int, theory Theory) *Solver { return NewWith(n, theory, Options{}) }
+
+// NewWith is New with options.
+func NewWith(n int, theory Theory, opt Options) *Solver {
+	s := &Solver{opt: opt, theory: theory, bump: 1, untilReduce: reduceFirst}
+	if p, ok := theory.(Propagator); ok && !opt.Silent {
+		s.propagator = p
+	}
+	if g, ok := theory.(Guide); ok && !opt.Unguided {
+		s.guide = g
+	}
+	s.trace.init(!opt.Untraced)
+	s.watches = make([][]watch, 2*n)
+	s.value = make([]int8, 2*n)
+	s.phase = make([]bool, n)
+	s.level = make([]int32, n)
+	s.reason = make([]ref, n)
+	s.unit = make([]deriv, n)
+	s.role = make([]role, n)
+	s.seen = make([]mark, n)
+	s.stamps = make([]uint32, n+1)
+	s.trail = make([]Lit, 0, n)
 	s.heap.init(n)
 	for v := range n {
 		s.phase[v] = true
-		s.reason[v] = noReason
+		s.reason[v] = noRef
 	}
 	return s
+}
+
+// Vars is the number of variables.
+func (s *Solver) Vars() int { return len(s.phase) }
+
+// NewVar adds a variable and returns its number; also between solves.
+func (s *Solver) NewVar() int {
+	v := len(s.phase)
+	s.watches = append(s.watches, nil, nil)
+	s.value = append(s.value, 0, 0)
+	s.phase = append(s.phase, true)
+	s.level = append(s.level, 0)
+	s.reason = append(s.reason, noRef)
+	s.unit = append(s.unit, noDeriv)
+	s.role = append(s.role, ordinary)
+	s.seen = append(s.seen, 0)
+	s.stamps = append(s.stamps, 0)
+	s.heap.grow()
+	return v
 }
 
 // SetPhase says which value to try first.
 func (s *Solver) SetPhase(v int, phase bool) { s.phase[v] = phase }
 
-// AddClause adds a disjunction, before Solve.
+// SetAux makes v auxiliary: its being false costs nothing and it is never
+// decided. After Sat it is true only if it was forced. The caller promises that
+// the theory has no objection to Neg(v) (it stands for no arc); clauses with two
+// or more auxiliary variables positively are allowed: these are then decided,
+// after all others, false first. v must not be in a clause yet.
+func (s *Solver) SetAux(v int) {
+	s.role[v] = auxiliary
+	s.phase[v] = false
+	s.heap.remove(v)
+}
+
+// AddClause adds a disjunction, before Solve or between two. It takes back the
+// assignment of the last Solve. Clauses are numbered by calls, from 0 (Given).
 func (s *Solver) AddClause(lits ...Lit) {
-	s.add(clause{lits: append([]Lit(nil), lits...), objection: -1})
+	id := s.trace.leaf(given, s.given)
+	s.given++
+	s.enter(lits, id)
+}
+
+// AddLemma adds a clause that follows from the theory alone, by the objection
+// to all its literals being false.
+func (s *Solver) AddLemma(objection int, lits ...Lit) {
+	s.enter(lits, s.trace.leaf(objected, objection))
+}
+
+// enter adds a clause at level 0, with the derivation id.
+func (s *Solver) enter(lits []Lit, id deriv) {
+	s.jump(0)
+	if s.unsat {
+		return
+	}
+	c, tautology := s.distinct(lits)
+	if tautology {
+		return
+	}
+	s.wakeAux(c)
+	// Literals that are not false go first: they are watched.
+	open := 0
+	for i, l := range c {
+		if s.value[l] >= 0 {
+			c[i], c[open] = c[open], c[i]
+			open++
+		}
+	}
+	switch {
+	case len(c) == 1 && open == 1:
+		if s.value[c[0]] == 0 {
+			s.assign(c[0], noRef)
+			s.unit[c[0].Var()] = id
+		}
+		return
+	case open == 0:
+		s.unsat = true
+		s.last = append(s.last[:0], id)
+		for _, l := range c {
+			s.last = append(s.last, s.unitOf(l.Var()))
+		}
+		return
+	}
+	r := s.arena.alloc(c, id, 0)
+	s.attach(r)
+	if open == 1 && s.value[c[0]] == 0 {
+		s.assign(c[0], r)
+	}
+}
+
+// distinct copies a clause without repetitions; a tautology is one with a
+// literal and its opposite.
+func (s *Solver) distinct(lits []Lit) (c []Lit, tautology bool) {
+	c = s.todo[:0]
+	for _, l := range lits {
+		if l < 0 || l.Var() >= len(s.phase) {
+			panic(fmt.Sprintf("sat: a clause names literal %d of a problem of %d variables", l, len(s.phase)))
+		}
+		m := positive << (l & 1)
+		tautology = tautology || s.seen[l.Var()]&(positive|negative) == (positive|negative)&^m
+		if s.seen[l.Var()]&m == 0 {
+			s.seen[l.Var()] |= m
+			c = append(c, l)
+		}
+	}
+	for _, l := range c {
+		s.seen[l.Var()] = 0
+	}
+	s.todo = c[:0]
+	return c, tautology
+}
+
+// wakeAux lets auxiliary variables be decided if the clause has two of them
+// positively: then nothing forces either.
+func (s *Solver) wakeAux(c []Lit) {
+	n := 0
+	for _, l := range c {
+		if l.Positive() && s.role[l.Var()] != ordinary {
+			n++
+		}
+	}
+	if n < 2 {
+		return
+	}
+	for _, l := range c {
+		if l.Positive() && s.role[l.Var()] == auxiliary {
+			s.role[l.Var()] = lastly
+			s.auxNext = 0
+		}
+	}
+}
+
+// Release takes everything back from the theory, so that what literals mean to
+// it can be added to. The next Solve tells it again.
+func (s *Solver) Release() {
+	s.jump(0)
+	if s.told > 0 {
+		s.theory.Undo(s.told)
+		s.told = 0
+	}
 }
 
 // Value is v's value after Sat.
-func (s *Solver) Value(v int) bool { return s.value[v] > 0 }
-
-func (s *Solver) lit(l Lit) int8 {
-	if l.Positive() {
-		return s.value[l.Var()]
-	}
-	return -s.value[l.Var()]
-}
-
-// add stores a clause and watches its first two literals. An empty one makes
-// the problem unsatisfiable; a unit is put on the trail at level 0 by Solve.
-func (s *Solver) add(c clause) int32 {
-	id := int32(len(s.clauses))
-	s.clauses = append(s.clauses, c)
-	switch len(c.lits) {
-	case 0:
-		s.unsat, s.last = true, append(s.last, id)
-	case 1:
-	default:
-		s.watches[c.lits[0]] = append(s.watches[c.lits[0]], id)
-		s.watches[c.lits[1]] = append(s.watches[c.lits[1]], id)
-	}
-	return id
-}
-
-// assign puts l on the trail.
-func (s *Solver) assign(l Lit, reason int32) {
-	v := l.Var()
-	s.value[v] = 1
-	if !l.Positive() {
-		s.value[v] = -1
-	}
-	s.level[v] = int32(len(s.limits))
-	s.reason[v] = reason
-	s.trail = append(s.trail, l)
-}
-
-// jump goes back to level n.
-func (s *Solver) jump(n int) {
-	if len(s.limits) <= n {
-		return
-	}
-	to := s.limits[n]
-	if s.told > to {
-		s.theory.Undo(s.told - to)
-		s.told = to
-	}
-	for i := len(s.trail) - 1; i >= to; i-- {
-		v := s.trail[i].Var()
-		s.phase[v] = s.trail[i].Positive()
-		s.value[v] = 0
-		s.heap.push(v)
-	}
-	s.trail = s.trail[:to]
-	s.limits = s.limits[:n]
-	s.head = min(s.head, to)
-}
-
-// Solve searches until an answer is found or budget conflicts have been met.
-// After Sat the assignment stays on the theory.
-func (s *Solver) Solve(budget int) Answer {
-	if s.unsat {
-		return Unsat
-	}
-	s.jump(0)
-	for id, c := range s.clauses {
-		if len(c.lits) == 1 && s.lit(c.lits[0]) == 0 {
-			s.assign(c.lits[0], int32(id))
-		} else if len(c.lits) == 1 && s.lit(c.lits[0]) < 0 {
-			s.fail(int32(id))
-			return Unsat
-		}
-	}
-	sinceRestart := 0
-	for {
-		if id := s.propagate(); id >= 0 {
-			s.Stats.Conflicts++
-			budget--
-			sinceRestart++
-			if !s.learn(id) {
-				return Unsat
-			}
-			if budget <= 0 {
-				return Budget
-			}
-			continue
-		}
-		if sinceRestart >= 64*luby(s.Stats.Restarts+1) {
-			sinceRestart = 0
-			s.Stats.Restarts++
-			s.jump(0)
-			continue
-		}
-		v := s.heap.pop(s.value)
-		if v < 0 {
-			return Sat
-		}
-		s.Stats.Decisions++
-		s.limits = append(s.limits, len(s.trail))
-		if s.phase[v] {
-			s.assign(Pos(v), noReason)
-		} else {
-			s.assign(Neg(v), noReason)
-		}
-	}
-}
-
-// luby is the i-th term (from 1) of 1 1 2 1 1 2 4 …
-func luby(i int) int {
-	for k := 1; ; k++ {
-		if i == 1<<k-1 {
-			return 1 << (k - 1)
-		}
-		if i < 1<<k-1 {
-			return luby(i - (1<<(k-1) - 1))
-		}
-	}
-}
+func (s *Solver) Value(v int) bool { return s.value[Pos(v)] > 0 }

@@ -52,13 +52,17 @@ type problem struct {
 }
 
 func (p *problem) solver() (*Solver, *atMost) {
+	return p.solverWith(Options{})
+}
+
+func (p *problem) solverWith(opt Options) (*Solver, *atMost) {
 	var th *atMost
 	var s *Solver
 	if p.bounded != nil {
 		th = &atMost{k: p.k, lits: p.bounded}
-		s = New(p.vars, th)
+		s = NewWith(p.vars, th, opt)
 	} else {
-		s = New(p.vars, nil)
+		s = NewWith(p.vars, nil, opt)
 	}
 	for _, c := range p.clauses {
 		s.AddClause(c...)
@@ -119,7 +123,8 @@ func (p *problem) threeSAT(rng *rand.Rand, n int) {
 // check solves p and compares with brute force: the answer, the model, that
 // learned clauses follow, and that the objections suffice.
 func (p *problem) check() (Answer, error) {
-	s, th := p.solver()
+	var learned [][]Lit
+	s, th := p.solverWith(Options{Learned: func(c []Lit) { learned = append(learned, slices.Clone(c)) }})
 	answer := s.Solve(1 << 30)
 	models := p.models()
 	if (answer == Sat) != (len(models) > 0) || answer == Budget {
@@ -140,17 +145,20 @@ func (p *problem) check() (Answer, error) {
 		}
 	}
 	var wrong error
-	s.Learned(func(c []Lit) {
+	for _, c := range learned {
 		for _, m := range models {
 			if !holds(c, m) {
 				wrong = fmt.Errorf("learned %v, which model %b has not", c, m)
 			}
 		}
-	})
+	}
 	if wrong != nil || answer != Unsat {
 		return answer, wrong
 	}
-	rest := problem{vars: p.vars, clauses: slices.Clone(p.clauses)}
+	rest := problem{vars: p.vars}
+	for _, g := range s.Given() {
+		rest.clauses = append(rest.clauses, p.clauses[g])
+	}
 	for _, o := range s.Objections() {
 		var c []Lit
 		for _, l := range th.objected[o] {
@@ -159,7 +167,7 @@ func (p *problem) check() (Answer, error) {
 		rest.clauses = append(rest.clauses, c)
 	}
 	if m := rest.models(); len(m) > 0 {
-		return answer, fmt.Errorf("objections %v allow %b", s.Objections(), m[0])
+		return answer, fmt.Errorf("clauses %v and objections %v allow %b", s.Given(), s.Objections(), m[0])
 	}
 	return answer, nil
 }
@@ -305,9 +313,8 @@ func TestDeterministic(t *testing.T) {
 		p := &problem{vars: 40}
 		p.threeSAT(rng, 170)
 		run := func() (a Answer, stats Stats, learned [][]Lit, model []bool) {
-			s, _ := p.solver()
+			s, _ := p.solverWith(Options{Learned: func(c []Lit) { learned = append(learned, slices.Clone(c)) }})
 			a = s.Solve(1 << 20)
-			s.Learned(func(c []Lit) { learned = append(learned, slices.Clone(c)) })
 			for v := range p.vars {
 				model = append(model, s.Value(v))
 			}

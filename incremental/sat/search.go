@@ -1,0 +1,142 @@
+package sat
+
+// restartUnit is the number of conflicts that the sequence of restarts counts in.
+const restartUnit = 64
+
+// Solve searches until an answer is found or budget conflicts have been met.
+// After Sat the assignment stays on the theory; what was learned stays for the
+// next call.
+func (s *Solver) Solve(budget int) Answer { return s.SolveAssuming(nil, budget) }
+
+// SolveAssuming is Solve under the assumption that some literals hold. Unsat
+// then means that they cannot all hold; Failed says which.
+func (s *Solver) SolveAssuming(assumptions []Lit, budget int) Answer {
+	s.failed = s.failed[:0]
+	s.stopped = false
+	if s.unsat {
+		return Unsat
+	}
+	s.jump(0)
+	s.assumptions = append(s.assumptions[:0], assumptions...)
+	for len(s.stamps) <= len(s.phase)+len(assumptions) {
+		s.stamps = append(s.stamps, 0)
+	}
+	sinceRestart := 0
+	for {
+		if r := s.propagate(); r != noRef {
+			s.Stats.Conflicts++
+			budget--
+			sinceRestart++
+			s.untilReduce--
+			if !s.learn(r) {
+				return Unsat
+			}
+			if budget <= 0 {
+				return Budget
+			}
+			continue
+		}
+		if s.stopped || s.opt.Stop != nil && s.askStop() {
+			return Budget
+		}
+		if sinceRestart >= restartUnit*luby(s.Stats.Restarts+1) {
+			sinceRestart = 0
+			s.Stats.Restarts++
+			s.jump(len(s.assumptions))
+			continue
+		}
+		if s.untilReduce <= 0 {
+			s.reduce()
+		}
+		l, ok := s.next()
+		if !ok {
+			return Unsat
+		}
+		if l < 0 {
+			return Sat
+		}
+		s.Stats.Decisions++
+		s.limits = append(s.limits, len(s.trail))
+		s.assign(l, noRef)
+	}
+}
+
+// next is the literal to decide, or -1 if all that matters is assigned; false
+// if an assumption has failed.
+func (s *Solver) next() (Lit, bool) {
+	for len(s.limits) < len(s.assumptions) {
+		l := s.assumptions[len(s.limits)]
+		switch {
+		case s.value[l] == 0:
+			return l, true
+		case s.value[l] < 0:
+			s.failAssumption(l)
+			return 0, false
+		}
+		s.limits = append(s.limits, len(s.trail)) // holds already
+	}
+	v := s.heap.pop(s.value)
+	if v < 0 {
+		return s.nextAux(), true
+	}
+	phase := s.phase[v]
+	if s.guide != nil {
+		if p := s.guide.Prefer(v); p != 0 {
+			phase = p > 0
+		}
+	}
+	if phase {
+		return Pos(v), true
+	}
+	return Neg(v), true
+}
+
+// nextAux is the first open auxiliary variable that has to be decided, false.
+func (s *Solver) nextAux() Lit {
+	for ; s.auxNext < len(s.role); s.auxNext++ {
+		if s.role[s.auxNext] == lastly && s.value[Pos(s.auxNext)] == 0 {
+			return Neg(s.auxNext)
+		}
+	}
+	return -1
+}
+
+// jump goes back to level n.
+func (s *Solver) jump(n int) {
+	if len(s.limits) <= n {
+		return
+	}
+	to := s.limits[n]
+	if s.told > to {
+		s.theory.Undo(s.told - to)
+		s.told = to
+	}
+	for i := len(s.trail) - 1; i >= to; i-- {
+		l := s.trail[i]
+		v := l.Var()
+		s.value[l], s.value[l^1] = 0, 0
+		switch s.role[v] {
+		case ordinary:
+			s.phase[v] = l.Positive()
+			s.heap.push(v)
+		case lastly:
+			s.auxNext = min(s.auxNext, v)
+		}
+	}
+	s.trail = s.trail[:to]
+	s.limits = s.limits[:n]
+	s.head = min(s.head, to)
+}
+
+// luby is the i-th term (from 1) of 1 1 2 1 1 2 4 … (Luby, Sinclair and
+// Zuckerman).
+func luby(i int) int {
+	for k := 1; ; k++ {
+		if i == 1<<k-1 {
+			return 1 << (k - 1)
+		}
+		if i < 1<<k-1 {
+			return luby(i - (1<<(k-1) - 1))
+		}
+	}
+}
