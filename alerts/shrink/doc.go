@@ -9,13 +9,27 @@
 //
 // # What may be left out
 //
-// Leaving out a read only takes a constraint away, so what is a violation
-// without it is one with it. Leaving out a write is another matter: a read of it
-// would then seem to be of the initial version, of another writer of the same
-// value, or of nobody, and a proper history may become a violation. So a write
-// goes only when no remaining read may have come from it; with a write go all
-// reads that returned its value. What is left is therefore always part of the
-// truth, whatever the judge assumes of values that nobody wrote.
+// Evidence has to be honest: if what is left is a violation, the whole must be
+// one, whatever the judge would say of it. So nothing is left out that could
+// turn a proper history into a violation; docs/soundness.md, "Why evidence never
+// invents a violation", has the argument.
+//
+//   - A read may go: that only takes a constraint away.
+//   - A write goes with all reads that returned its value, of whichever writer.
+//     A read that stayed would seem to be of the initial version, of another
+//     writer of the same value, or of nobody.
+//   - An append goes with all reads of lists that hold its element. With partial
+//     coverage (Options.Unseen) these lists may stay as they are: the element
+//     then belongs to a transaction that was not recorded. But only if nobody
+//     else appends it; and all that the transaction appends to that list goes with it, and
+//     what it read of the list after that.
+//   - The last append to a key goes with all reads of it: without one, nobody
+//     knows that the key holds a list.
+//   - Where a key is both written and appended to, any write goes with all reads of
+//     the key; where there are predicate reads no write goes.
+//
+// What is left is therefore always part of the truth, whatever the judge
+// assumes of values that nobody wrote.
 //
 // # Cost
 //

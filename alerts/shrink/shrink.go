@@ -19,6 +19,10 @@ type Options struct {
 	Keep func(i int) bool
 	// KeepOp tells which operations must stay. nil: none.
 	KeepOp func(i, op int) bool
+	// Unseen: the judge takes what nobody wrote for the work of a transaction
+	// that was not recorded (partial coverage). An element of a list may then
+	// lose its appender while the lists that hold it stay.
+	Unseen bool
 	// Calls bounds how often the judge is asked, Work how many transactions it
 	// is handed in all; 0 means the default.
 	Calls, Work int
@@ -48,7 +52,7 @@ func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool,
 		ops += len(txns[i].Ops)
 	}
 	s.mask = mask{dropped: make([]bool, len(txns)), gone: make([]bool, ops)}
-	s.index()
+	s.cells = index(txns)
 	s.pin()
 
 	var whole, single []unit
@@ -75,7 +79,7 @@ func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool,
 type unit struct{ txn, op int }
 
 // shrinker is the state of one Shrink. Invariant: what is left after dropped
-// and gone is violated, and every read left has all its possible writers left.
+// and gone is violated, is implied by txns, and has every pinned operation.
 type shrinker struct {
 	txns     []record.Transaction
 	violated func([]record.Transaction) bool
@@ -86,65 +90,44 @@ type shrinker struct {
 	mask
 	first  []int    // by transaction, the place of its first operation in mask.gone
 	pinned [][]bool // operations that must stay; they are never gone
-
-	readers map[version][]unit // reads that returned a value
-	lists   map[string]bool    // keys that are appended to
-	keyed   map[string][]unit  // all reads of these keys
-	rows    bool               // there are predicate reads: no write may go alone
+	cells
 }
 
-// version is a value of a key.
-type version struct {
-	key   string
-	value record.Value
-}
-
-func (s *shrinker) index() {
-	s.readers = map[version][]unit{}
-	s.lists = map[string]bool{}
-	s.keyed = map[string][]unit{}
-	for i := range s.txns {
-		for j, op := range s.txns[i].Ops {
-			u := unit{txn: i, op: j}
-			switch op.Kind {
-			case record.Read:
-				v := version{op.Key, op.Value}
-				s.readers[v] = append(s.readers[v], u)
-				s.keyed[op.Key] = append(s.keyed[op.Key], u)
-			case record.Append:
-				s.lists[op.Key] = true
-			case record.PredicateRead:
-				s.rows = true
-			}
-		}
-	}
-}
-
-// pin finds what must stay: the operations that are protected, the possible
-// writers of protected reads, and everything that a predicate may have seen.
+// pin finds what must stay: the operations that are protected, all that with
+// them must stay, and everything that a predicate may have seen. It need not
+// find all of it, as apply refuses to leave out a protected operation; what it
+// finds is not tried in vain.
 func (s *shrinker) pin() {
 	s.pinned = make([][]bool, len(s.txns))
-	versions, keys := map[version]bool{}, map[string]bool{}
 	for i := range s.txns {
 		s.pinned[i] = make([]bool, len(s.txns[i].Ops))
 		for j, op := range s.txns[i].Ops {
-			s.pinned[i][j] = s.opt.KeepOp != nil && s.opt.KeepOp(i, j)
-			if s.pinned[i][j] && op.Kind == record.Read {
-				versions[version{op.Key, op.Value}] = true
-				keys[op.Key] = keys[op.Key] || s.lists[op.Key]
-			}
+			// What a predicate wrote is not known by itself.
+			s.pinned[i][j] = s.opt.KeepOp != nil && s.opt.KeepOp(i, j) ||
+				op.Kind == record.PredicateWrite || s.rows && (op.Kind == record.Write || op.Kind == record.Append)
 		}
 	}
+	var writes []unit
 	for i := range s.txns {
-		for j, op := range s.txns[i].Ops {
-			switch op.Kind {
-			case record.Write, record.Append:
-				s.pinned[i][j] = s.pinned[i][j] || s.rows || keys[op.Key] || versions[version{op.Key, op.Value}]
-			case record.PredicateWrite:
-				s.pinned[i][j] = true // what it wrote is not known by itself
+		for j := range s.txns[i].Ops {
+			if u := (unit{i, j}); s.writesAt(u) {
+				s.pinned[i][j] = s.pinned[i][j] || slices.ContainsFunc(s.dependents(u), s.isPinned)
+				writes = append(writes, u)
 			}
 		}
 	}
+	for _, u := range writes {
+		if s.unseen(u) && slices.ContainsFunc(s.group(u), s.isPinned) {
+			s.pinned[u.txn][u.op] = true
+		}
+	}
+}
+
+func (s *shrinker) isPinned(u unit) bool { return s.pinned[u.txn][u.op] }
+
+func (s *shrinker) writesAt(u unit) bool {
+	k := s.txns[u.txn].Ops[u.op].Kind
+	return k == record.Write || k == record.Append
 }
 
 // reduce drops as many of the units as it can: all of them, halves, quarters, …
@@ -200,7 +183,7 @@ func (s *shrinker) out(m *mask, u unit) bool {
 }
 
 // apply leaves out what is out already and the chunk, with all that must go
-// with it. It returns nil if that changes nothing.
+// with it. It returns nil if that changes nothing, or takes what is pinned.
 func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
 	if chunk != nil && !slices.ContainsFunc(chunk, func(u unit) bool { return !s.out(&s.mask, u) }) {
 		return nil, s.mask
@@ -218,19 +201,19 @@ func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
 			}
 		}
 	}
+	s.emptied(&m)
 	var out []record.Transaction
 	for i := range s.txns {
-		if m.dropped[i] {
-			continue
-		}
 		t := s.txns[i]
 		t.Ops = nil
 		for j, op := range s.txns[i].Ops {
-			if !m.gone[s.first[i]+j] {
+			if !m.dropped[i] && !m.gone[s.first[i]+j] {
 				t.Ops = append(t.Ops, op)
+			} else if s.pinned[i][j] {
+				return nil, s.mask
 			}
 		}
-		if len(t.Ops) == 0 && len(s.txns[i].Ops) > 0 && (s.opt.Keep == nil || !s.opt.Keep(i)) {
+		if m.dropped[i] || len(t.Ops) == 0 && len(s.txns[i].Ops) > 0 && (s.opt.Keep == nil || !s.opt.Keep(i)) {
 			continue
 		}
 		out = append(out, t)
@@ -238,20 +221,40 @@ func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
 	return out, m
 }
 
-// leaveOut takes an operation out of m, and every read that may have come from
-// it. None of these is pinned, as the operation is not.
+// leaveOut takes an operation out of m, with all that must go with it.
 func (s *shrinker) leaveOut(m *mask, u unit) {
-	m.gone[s.first[u.txn]+u.op] = true
-	op := s.txns[u.txn].Ops[u.op]
-	var readers []unit
-	switch {
-	case op.Kind == record.Read || op.Kind == record.PredicateRead:
-	case s.lists[op.Key]:
-		readers = s.keyed[op.Key]
-	default:
-		readers = s.readers[version{op.Key, op.Value}]
+	if m.gone[s.first[u.txn]+u.op] {
+		return
 	}
-	for _, r := range readers {
-		m.gone[s.first[r.txn]+r.op] = true
+	s.drop(m, u)
+	if !s.writesAt(u) {
+		return
+	}
+	for _, r := range s.dependents(u) {
+		s.drop(m, r)
+	}
+	if !s.unseen(u) {
+		return
+	}
+	for _, o := range s.group(u) {
+		s.drop(m, o)
+		for _, r := range s.dependents(o) {
+			s.drop(m, r)
+		}
+	}
+}
+
+func (s *shrinker) drop(m *mask, u unit) { m.gone[s.first[u.txn]+u.op] = true }
+
+// emptied takes the reads of a list out of m when nothing is left that appends
+// to it: without, nobody knows that the key holds a list.
+func (s *shrinker) emptied(m *mask) {
+	for key, l := range s.lists {
+		if !l.pure || slices.ContainsFunc(l.appends, func(u unit) bool { return !s.out(m, u) }) {
+			continue
+		}
+		for _, r := range s.keyed[key] {
+			s.drop(m, r)
+		}
 	}
 }

@@ -1,0 +1,146 @@
+package shrink
+
+import (
+	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// cells say who wrote and who read which value of which key.
+type cells struct {
+	readers map[cell][]unit      // reads that returned a value
+	keyed   map[string][]unit    // all reads of the keys in lists
+	lists   map[string]*appended // keys that are appended to
+	holders map[element][]unit   // reads of pure lists that hold an element
+	makers  map[element]int      // operations that append it, whatever their outcome
+	rows    bool                 // there are predicate reads: no write may go alone
+}
+
+// cell is a value of a key.
+type cell struct {
+	key   string
+	value record.Value
+}
+
+// element is an element of a list, as text.
+type element struct{ key, text string }
+
+// appended is a key that somebody appends to. It is pure if nobody writes it in
+// another way and all that was read of it are lists; of any other one it is not
+// known which write shows in which read.
+type appended struct {
+	pure    bool
+	appends []unit
+}
+
+func index(txns []record.Transaction) cells {
+	c := cells{readers: map[cell][]unit{}, keyed: map[string][]unit{}, lists: map[string]*appended{},
+		holders: map[element][]unit{}, makers: map[element]int{}}
+	for i := range txns {
+		for j, op := range txns[i].Ops {
+			switch op.Kind {
+			case record.Append:
+				if c.lists[op.Key] == nil {
+					c.lists[op.Key] = &appended{pure: true}
+				}
+				l := c.lists[op.Key]
+				l.appends = append(l.appends, unit{i, j})
+				c.makers[element{op.Key, op.Value.String()}]++
+			case record.PredicateRead:
+				c.rows = true
+			}
+		}
+	}
+	for i := range txns {
+		for j, op := range txns[i].Ops {
+			l := c.lists[op.Key]
+			switch {
+			case op.Kind == record.Write && l != nil:
+				l.pure = false
+			case op.Kind == record.Read && l != nil:
+				c.keyed[op.Key] = append(c.keyed[op.Key], unit{i, j})
+				c.hold(op, unit{i, j}, l)
+			case op.Kind == record.Read:
+				v := cell{op.Key, op.Value}
+				c.readers[v] = append(c.readers[v], unit{i, j})
+			}
+		}
+	}
+	return c
+}
+
+// hold notes what a read of a list holds of what somebody here appended.
+func (c *cells) hold(op record.Op, u unit, l *appended) {
+	es, ok := list.Elements(op.Value)
+	if !ok {
+		l.pure = false
+	}
+	for _, text := range es {
+		e := element{op.Key, text}
+		if c.makers[e] == 0 {
+			continue
+		}
+		if h := c.holders[e]; len(h) == 0 || h[len(h)-1] != u {
+			c.holders[e] = append(h, u)
+		}
+	}
+}
+
+// unseen tells whether an append may be left out as if a transaction that was
+// not recorded had made it: the judge allows for these, the list has no other
+// writes, and nothing else appends the element, as what somebody recorded wrote
+// nobody else is taken to have.
+func (s *shrinker) unseen(u unit) bool {
+	op := s.txns[u.txn].Ops[u.op]
+	return s.opt.Unseen && op.Kind == record.Append && s.lists[op.Key].pure && s.makers[element{op.Key, op.Value.String()}] == 1
+}
+
+// dependents are the reads that must go with a write: all that returned its
+// value or hold its element, or, where the element goes on to be seen, those of
+// the transaction itself, which saw it before anybody else could.
+func (s *shrinker) dependents(u unit) []unit {
+	op := s.txns[u.txn].Ops[u.op]
+	l := s.lists[op.Key]
+	switch {
+	case l == nil:
+		return s.readers[cell{op.Key, op.Value}]
+	case !l.pure:
+		return s.keyed[op.Key]
+	case s.unseen(u):
+		return s.ownReads(u)
+	}
+	return s.holders[element{op.Key, op.Value.String()}]
+}
+
+// ownReads are the reads of a list after an append to it in the same
+// transaction, up to the next append, which has its own.
+func (s *shrinker) ownReads(u unit) []unit {
+	key := s.txns[u.txn].Ops[u.op].Key
+	var out []unit
+	for j, o := range s.txns[u.txn].Ops[u.op+1:] {
+		switch {
+		case o.Key != key:
+		case o.Kind == record.Append:
+			return out
+		case o.Kind == record.Read:
+			out = append(out, unit{u.txn, u.op + 1 + j})
+		}
+	}
+	return out
+}
+
+// group are the appends that must go with an append to the same list whose
+// element goes on to be seen: what a transaction appends comes into the list in
+// one piece, and no other transaction can put the missing part in its midst.
+func (s *shrinker) group(u unit) []unit {
+	t := &s.txns[u.txn]
+	if t.Status == record.Aborted {
+		return nil // none of it comes into the list
+	}
+	var out []unit
+	for j, o := range t.Ops {
+		if j != u.op && o.Kind == record.Append && o.Key == t.Ops[u.op].Key {
+			out = append(out, unit{u.txn, j})
+		}
+	}
+	return out
+}

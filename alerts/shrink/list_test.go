@@ -1,0 +1,157 @@
+package shrink_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/isowatch/isowatch/alerts/internal/alerttest"
+	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/alerts/shrink"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// What is left of lists, with partial coverage (unseen) and without.
+func TestShrinkLists(t *testing.T) {
+	for _, c := range []struct {
+		title, history string
+		unseen         bool
+		want           string
+	}{
+		{"an element loses its appender, its lists stay", `
+			s1 A: append(l,1)
+			s2 B: append(l,2)
+			s3 C: r(l,[1,2])
+			s4 D: r(l,[2,1])`, true, `
+			s2 B: append(l,2)
+			s3 C: r(l,[1,2])
+			s4 D: r(l,[2,1])`},
+		{"with complete coverage it may not", `
+			s1 A: append(l,1)
+			s2 B: append(l,2) append(l,3)
+			s3 C: r(l,[1,2,3])
+			s4 D: r(l,[2,3,1])`, false, `
+			s1 A: append(l,1)
+			s2 B: append(l,2) append(l,3)
+			s3 C: r(l,[1,2,3])
+			s4 D: r(l,[2,3,1])`},
+		{"a list that does not hold the element stays", `
+			s1 A: append(l,1) append(m,1)
+			s2 B: r(l,[1]) r(m,null)
+			s3 C: append(l,2)
+			s4 D: r(l,[1,2])`, false, `
+			s1 A: append(l,1) append(m,1)
+			s2 B: r(l,[1]) r(m,null)`},
+		{"what a transaction appends goes as a whole", `
+			s1 A: append(l,1) append(l,2) w(y,1)
+			s2 B: r(l,[1,2]) r(y,1)
+			s2 C: r(l,[1])`, true, `
+			s1 A: append(l,1) append(l,2)
+			s2 C: r(l,[1])`},
+		{"both appenders of an element stay with a list that holds it", `
+			s1 A: append(l,1)
+			s2 B: append(l,1)
+			s3 C: r(l,[1]) r(l,[1,1])`, true, `
+			s1 A: append(l,1)
+			s2 B: append(l,1)
+			s3 C: r(l,[1]) r(l,[1,1])`},
+		{"a transaction's own list goes with its append", `
+			s1 A: append(l,1) r(l,[1]) append(m,1)
+			s2 B: r(m,[1]) r(m,null)`, true, `
+			s1 A: append(m,1)
+			s2 B: r(m,[1]) r(m,null)`},
+		{"a key that is written too is left as it is", `
+			s1 A: append(l,1)
+			s2 B: w(l,[7])
+			s3 C: r(l,[7,1]) r(l,[1])`, true, `
+			s1 A: append(l,1)
+			s2 B: w(l,[7])
+			s3 C: r(l,[7,1]) r(l,[1])`},
+	} {
+		s := parse(t, "initial absent\n"+c.history)
+		opt := oracle.FromHeader(s.Header)
+		got, _ := shrink.Shrink(s.Txns, func(txns []record.Transaction) bool {
+			if c.unseen {
+				txns = alerttest.WithUnseenAppenders(txns)
+			}
+			return !oracle.Holds(verdict.SI, txns, opt)
+		}, shrink.Options{Unseen: c.unseen})
+		want := parse(t, "initial absent\n"+c.want)
+		if d := cmp.Diff(script.Format(withoutSeq(want)), script.Format(withoutSeq(script.Script{Header: s.Header, Txns: got}))); d != "" {
+			t.Errorf("%s: -want +got:\n%s", c.title, d)
+		}
+	}
+}
+
+func withoutSeq(s script.Script) script.Script {
+	s.Txns = slices.Clone(s.Txns)
+	for i := range s.Txns {
+		s.Txns[i].Seq, s.Txns[i].HasSeq = 0, false
+	}
+	return s
+}
+
+// A reader of a list of a thousand elements does not need the thousand
+// transactions that appended them, when what it is about is protected; and
+// finding that takes few calls.
+func TestLongLists(t *testing.T) {
+	var txns []record.Transaction
+	var elements []string
+	for i := range 1000 {
+		elements = append(elements, fmt.Sprint(i))
+		ops := []record.Op{
+			{Kind: record.Append, Key: "l", Value: record.Int(int64(i))},
+			{Kind: record.Append, Key: "m", Value: record.Int(int64(i))}}
+		if i%25 == 0 {
+			ops = append(ops, record.Op{Kind: record.Read, Key: "l", Value: listOf(elements)})
+		}
+		txns = append(txns, record.Transaction{Session: "a", ID: fmt.Sprintf("A%d", i), Ops: ops})
+	}
+	swapped := slices.Clone(elements)
+	swapped[700], swapped[701] = swapped[701], swapped[700]
+	for i, es := range [][]string{elements, swapped} {
+		txns = append(txns, record.Transaction{Session: "r", ID: fmt.Sprintf("R%d", i), Ops: []record.Op{{Kind: record.Read, Key: "l", Value: listOf(es)}}})
+	}
+	violated := func(rest []record.Transaction) bool { // two readers disagree, and it is a list
+		var lists [][]string
+		appends := false
+		for i := range rest {
+			for _, op := range rest[i].Ops {
+				appends = appends || op.Kind == record.Append && op.Key == "l"
+				if es, ok := list.Elements(op.Value); ok && op.Key == "l" {
+					lists = append(lists, es)
+				}
+			}
+		}
+		for _, a := range lists {
+			for _, b := range lists {
+				if appends && list.Common(a, b) < min(len(a), len(b)) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for _, keep := range []bool{true, false} {
+		opt := shrink.Options{Unseen: true}
+		if keep {
+			opt.KeepOp = func(i, j int) bool { return i >= 1000 || i == 700 && txns[i].Ops[j].Kind == record.Append && txns[i].Ops[j].Key == "l" }
+		}
+		got, calls := shrink.Shrink(txns, violated, opt)
+		if len(got) > 3 || calls > 60 {
+			t.Errorf("protected %v: %d transactions are left after %d calls", keep, len(got), calls)
+		}
+		if keep && calls > 3 {
+			t.Errorf("%d calls, where everything that is not protected can go at once", calls)
+		}
+	}
+}
+
+func listOf(es []string) record.Value {
+	return record.Value{Kind: record.KindList, Text: "[" + strings.Join(es, ",") + "]"}
+}
