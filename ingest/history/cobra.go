@@ -163,7 +163,7 @@ func (c *cobra) parse(in *input, number int, b []byte, extra int) ([]record.Tran
 			commit(record.Committed)
 		case kind == 'W':
 			c.op(record.Write, word(1), c.value(word(0)))
-		case word(0) == cobraInit || word(0) == cobraNull:
+		case word(0) == cobraInit || word(0) == cobraNull || word(1) == cobraInit || word(1) == cobraNull:
 			c.op(record.Read, word(2), record.Null)
 		case word(1) == cobraDelete || word(1) == cobraMissing:
 			return nil, bad(reject.Unsupported, "the read of key %d returned the mark %#x for a deleted or missing key", word(2), word(1))

@@ -20,8 +20,14 @@ type format struct {
 
 // formats in the order of recognition. The names are part of the command line.
 var formats = []format{
+	{"dbcop-json", looksDbcopJSON, readDbcopJSON},
 	{"isowatch", looksIsowatch, readIsowatch},
 	{"polysi-text", looksPolysi, readPolysi},
+	{"awdit-test", looksAwdit, readAwdit},
+	{"dbcop-hist", looksHist, readHist},
+	{"dbcop-yaml", looksDbcopYAML, readDbcopYAML},
+	{"timekiller-kv-json", looksTimekillerKV, readTimekillerKV},
+	{"timekiller-list-json", looksTimekillerList, readTimekillerList},
 	{"cobra-logs", looksCobra, readCobraLog},
 	{"dbcop-bincode", looksDbcop, readDbcop},
 }

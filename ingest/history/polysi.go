@@ -28,8 +28,15 @@ func looksPolysi(head []byte) bool {
 // polysiOp is one line.
 type polysiOp struct {
 	kind         record.OpKind
-	key, value   int64
+	key, value   polysiNumber
 	session, txn int64
+}
+
+// polysiNumber is a key or a value: 64 bits with a sign, or without one, as Plume
+// has them and hashes need them.
+type polysiNumber struct {
+	n        uint64 // the magnitude
+	negative bool
 }
 
 func parsePolysi(line []byte) (op polysiOp, err *reject.Error) {
@@ -44,22 +51,33 @@ func parsePolysi(line []byte) (op polysiOp, err *reject.Error) {
 	if !closed {
 		return op, reject.New(reject.Truncated, "the line has no closing bracket")
 	}
-	for i, f := range []struct {
-		name string
-		into *int64
-	}{{"key", &op.key}, {"value", &op.value}, {"session", &op.session}, {"txn", &op.txn}} {
+	for i, f := range [...]struct {
+		name  string
+		into  *int64
+		large *polysiNumber
+	}{{"key", nil, &op.key}, {"value", nil, &op.value}, {"session", &op.session, nil}, {"txn", &op.txn, nil}} {
 		text, tail, more := bytes.Cut(rest, []byte(","))
 		if more != (i < 3) {
 			return op, reject.New(reject.WrongLength, "an operation has four numbers: key, value, session, txn")
 		}
 		n, bad := strconv.ParseInt(string(text), 10, 64)
+		if f.large != nil {
+			if bad == nil && n < 0 {
+				*f.large = polysiNumber{-uint64(n), true}
+			} else {
+				f.large.n, bad = strconv.ParseUint(string(text), 10, 64)
+			}
+		}
 		switch {
 		case errors.Is(bad, strconv.ErrRange):
 			return op, reject.In(f.name, reject.OutOfRange, "%s does not fit 64 bits", text)
 		case bad != nil:
 			return op, reject.In(f.name, reject.WrongType, "want an integer, not %.40q", text)
 		}
-		*f.into, rest = n, tail
+		if f.into != nil {
+			*f.into = n
+		}
+		rest = tail
 	}
 	switch {
 	case op.txn < polysiAborted:
@@ -135,8 +153,11 @@ func (p *polysi) add(op polysiOp) *reject.Error {
 	} else if was := p.txns[place].Session; was != p.sessionName(op.session) {
 		return reject.In("session", reject.BadStructure, "transaction %d is of session %s already, not of session %d", op.txn, was[1:], op.session)
 	}
-	key := p.signedKey(op.key)
-	p.flat = append(p.flat, record.Op{Kind: op.kind, Key: key, Value: record.Int(op.value)})
+	v := record.Int(-int64(op.value.n))
+	if !op.value.negative {
+		v = p.value(op.value.n)
+	}
+	p.flat = append(p.flat, record.Op{Kind: op.kind, Key: p.signedKey(op.key), Value: v})
 	p.in = append(p.in, int32(place))
 	return nil
 }
@@ -176,9 +197,9 @@ func (p *polysi) distribute() {
 func (p *polysi) sessionName(n int64) string { return p.session(uint64(n)) }
 
 // signedKey is key for numbers that may be negative.
-func (p *polysi) signedKey(n int64) string {
-	if n >= 0 {
-		return p.key(uint64(n))
+func (p *polysi) signedKey(n polysiNumber) string {
+	if n.negative {
+		return "-" + strconv.FormatUint(n.n, 10)
 	}
-	return strconv.FormatInt(n, 10)
+	return p.key(n.n)
 }

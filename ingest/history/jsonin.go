@@ -1,0 +1,255 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/isowatch/isowatch/ingest/reject"
+)
+
+// jsonInput reads one large JSON value piece by piece and knows the line of
+// each piece. Memory is that of the piece at hand.
+type jsonInput struct {
+	*json.Decoder
+	in    *input
+	read  int64   // bytes that the decoder has been given
+	line  int64   // of the byte at from
+	from  int64   // up to here lines are counted
+	ahead []int64 // offsets of the line breaks from there on
+	err   error   // how reading ended, if not with the input
+}
+
+func newJSON(in *input) (*jsonInput, error) {
+	j := &jsonInput{in: in, line: 1}
+	mark, err := in.r.Peek(len(byteOrderMark))
+	if isReadError(err) {
+		return nil, err
+	}
+	if bytes.Equal(mark, byteOrderMark) {
+		if _, err := in.r.Discard(len(mark)); err != nil {
+			return nil, err
+		}
+	}
+	j.Decoder = json.NewDecoder(j)
+	j.UseNumber()
+	return j, nil
+}
+
+// Read is for the decoder.
+func (j *jsonInput) Read(p []byte) (int, error) {
+	n, err := j.in.r.Read(p)
+	for i, c := range p[:n] {
+		if c == '\n' {
+			j.ahead = append(j.ahead, j.read+int64(i))
+		}
+	}
+	j.read += int64(n)
+	if isReadError(err) {
+		j.err = err
+	}
+	return n, err
+}
+
+// lineAt is the line of the byte at offset, which must not go back.
+func (j *jsonInput) lineAt(offset int64) int64 {
+	passed := 0
+	for passed < len(j.ahead) && j.ahead[passed] < offset {
+		passed++
+	}
+	j.line += int64(passed)
+	j.ahead = append(j.ahead[:0], j.ahead[passed:]...)
+	return j.line
+}
+
+// refuse puts an error at the piece that has just been taken.
+func (j *jsonInput) refuse(e *reject.Error) error {
+	at := j.InputOffset()
+	return j.in.at(e, j.lineAt(at), at)
+}
+
+// explain gives an error of the decoder its reason and place.
+func (j *jsonInput) explain(err error, field string) error {
+	var syntax *json.SyntaxError
+	var typed *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case j.err != nil: // the environment's, or one that has its reason
+		return j.err
+	case reject.From(err) != nil:
+		return err
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return j.in.at(reject.In(field, reject.Truncated, "the JSON ends in the middle"), j.lineAt(j.read), j.read)
+	case errors.As(err, &syntax):
+		// Offset counts from the beginning of the input, 1-based.
+		return j.in.at(reject.In(field, reject.BadJSON, "this is no JSON: %v", err), j.lineAt(syntax.Offset-1), syntax.Offset-1)
+	case errors.As(err, &typed):
+		if typed.Field != "" {
+			field = strings.TrimPrefix(field+"."+typed.Field, ".")
+		}
+		return j.refuse(reject.In(field, reject.WrongType, "a JSON %s does not belong here", typed.Value))
+	}
+	return j.refuse(reject.In(field, reject.BadJSON, "this is no JSON of this format: %v", err))
+}
+
+// open takes the token '[' or '{'.
+func (j *jsonInput) open(want json.Delim, what string) error {
+	t, err := j.Token()
+	if err != nil {
+		return j.explain(err, what)
+	}
+	if t != want {
+		return j.refuse(reject.In(what, reject.WrongType, "want %v, not %s", want, describe(t)))
+	}
+	return nil
+}
+
+// end takes the token that closes, and with last nothing may follow it.
+func (j *jsonInput) end(last bool) error {
+	if _, err := j.Token(); err != nil {
+		return j.explain(err, "")
+	}
+	if !last {
+		return nil
+	}
+	if _, err := j.Token(); !errors.Is(err, io.EOF) {
+		if err != nil && j.err != nil {
+			return j.err
+		}
+		return j.refuse(reject.New(reject.BadStructure, "something follows the end of the history"))
+	}
+	if j.err != nil {
+		return j.err
+	}
+	return nil
+}
+
+// describe names a token for messages.
+func describe(t json.Token) string {
+	switch t := t.(type) {
+	case json.Delim:
+		return t.String()
+	case string:
+		return fmt.Sprintf("the string %.40q", t)
+	case json.Number:
+		return fmt.Sprintf("the number %.40s", t)
+	case nil:
+		return "null"
+	}
+	return fmt.Sprint(t)
+}
+
+// shape says, of the first bytes of a JSON value, which brackets open it, and
+// the names of the fields of the first object in it, as far as they can be seen.
+func shape(head []byte) (brackets string, fields []string) {
+	head = bytes.TrimPrefix(head, byteOrderMark)
+	if first := bytes.TrimLeft(head, " \t\r\n"); len(first) == 0 || first[0] != '[' && first[0] != '{' {
+		return "", nil
+	}
+	d := json.NewDecoder(bytes.NewReader(head))
+	d.UseNumber()
+	for len(brackets) < 4 {
+		t, err := d.Token()
+		delim, ok := t.(json.Delim)
+		if err != nil || !ok {
+			return brackets, nil
+		}
+		brackets += delim.String()
+		if delim != '[' {
+			break
+		}
+	}
+	if !strings.HasSuffix(brackets, "{") {
+		return brackets, nil
+	}
+	depth, name := 1, true
+	for depth > 0 {
+		t, err := d.Token()
+		if err != nil {
+			break
+		}
+		switch t := t.(type) {
+		case json.Delim:
+			if t == '{' || t == '[' {
+				depth++
+			} else {
+				depth--
+			}
+			name = depth == 1
+		case string:
+			if depth == 1 && name {
+				fields = append(fields, t)
+				name = false
+				continue
+			}
+			name = depth == 1
+		default:
+			name = depth == 1
+		}
+	}
+	return brackets, fields
+}
+
+// integer takes a JSON number, or a string of one, that fits an int64.
+func integer(field string, raw json.RawMessage) (int64, *reject.Error) {
+	text := strings.TrimSpace(string(raw))
+	if s, err := unquoted(raw); err == nil {
+		text = s
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return 0, reject.In(field, reject.MissingField, "want an integer, and it is not there")
+	case errors.Is(err, strconv.ErrRange):
+		return 0, reject.In(field, reject.OutOfRange, "%.40s does not fit 64 bits", text)
+	case err != nil:
+		return 0, reject.In(field, reject.WrongType, "want an integer, not %.40s", raw)
+	}
+	return n, nil
+}
+
+// number takes a JSON number that fits 64 bits without a sign.
+func number(field string, raw json.RawMessage) (uint64, *reject.Error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return 0, reject.In(field, reject.MissingField, "want an unsigned integer, and it is not there")
+	}
+	return unsigned(field, raw)
+}
+
+// name takes a JSON string or number as a name.
+func name(field string, raw json.RawMessage) (string, *reject.Error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", reject.In(field, reject.MissingField, "want a name or number, and it is not there")
+	}
+	text := string(raw)
+	if raw[0] == '"' {
+		s, err := unquoted(raw)
+		if err != nil {
+			return "", reject.In(field, reject.WrongType, "want a name or number, not %.40s", raw)
+		}
+		text = s
+	} else if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+		if _, err := strconv.ParseUint(text, 10, 64); err != nil {
+			return "", reject.In(field, reject.WrongType, "want a name or an integer, not %.40s", raw)
+		}
+	}
+	if text == "" {
+		return "", reject.In(field, reject.EmptyName, "the name is empty")
+	}
+	return text, nil
+}
+
+func unquoted(raw json.RawMessage) (s string, err error) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", errNoString
+	}
+	err = json.Unmarshal(raw, &s)
+	return s, err
+}
+
+var errNoString = errors.New("no string")

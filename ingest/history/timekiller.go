@@ -1,0 +1,377 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
+)
+
+// TimeKiller's JSON: one array, in no order of time but in session order per sid, of
+//
+//	{"tid":7,"sid":3,"sts":{"p":17,"l":0},"cts":{"p":18,"l":2},"ops":[{"t":"w","k":1,"v":5}]}
+//
+// All are committed. There are two formats, alike but for their operations: keys
+// and values (w, r), and lists (a, r). Where the first bytes do not tell which it
+// is, because they hold nothing but reads of what nobody wrote, all of it does.
+//
+// # The clock
+//
+// sts and cts are the database's own timestamps, of a hybrid clock: p, then l. They
+// order everything, so they become numbers by their rank, which fit an int64
+// whatever p and l are. A snapshot at sts has in it what committed at cts <= sts: at
+// equal timestamps the commit comes first. So the order of events is that of
+// (p, l, commit before start), and dense ranks of those are Start and End. Then
+// End(A) < Start(B), strictly, says exactly that A's commit stands before B's
+// snapshot, also at equal timestamps, and may be claimed as order in time: it is the
+// order that the database itself says it had. A commit at its own start (sts = cts, a
+// read-only transaction) can't stand before that start, as no transaction ends before it
+// begins: it takes the rank of the start, and so precedes nothing that starts at
+// that timestamp. That claims less than the tool would, never more: two such
+// transactions at one timestamp would each precede the other.
+//
+// # The initial state
+//
+// What an unwritten key holds is an option of the tool and not in the file: null, unless it
+// says 0. A read of null is one of the initial state under either reading of the file. If
+// there is none, and 0 is read from a key to which nobody writes 0, then 0 is what unwritten
+// keys hold: else that read would be out of thin air in a history that never saw an
+// unwritten key. If both are read, null is the initial state and the 0 is thin air.
+
+const (
+	timekillerKV   = "timekiller-kv-json"
+	timekillerList = "timekiller-list-json"
+)
+
+// timekillerShape tells which of the two an input is, "" if it is neither.
+func timekillerShape(head []byte) string {
+	brackets, fields := shape(head)
+	if brackets != "[{" {
+		return ""
+	}
+	known := 0
+	for _, f := range []string{"tid", "sid", "sts", "cts", "ops"} {
+		if slices.Contains(fields, f) {
+			known++
+		}
+	}
+	switch {
+	case known == 0 || known == 1 && len(head) < headMax || slices.Contains(fields, "type"):
+		return ""
+	case timekillerLists(head):
+		return timekillerList
+	}
+	return timekillerKV
+}
+
+// timekillerLists looks for an append or a list among operations that may end in the middle.
+func timekillerLists(head []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(head, byteOrderMark)))
+	d.UseNumber()
+	field := ""
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return false
+		}
+		s, isString := t.(string)
+		switch {
+		case field == "v" && t == json.Delim('['):
+			return true
+		case field == "t" && isString:
+			switch strings.ToLower(s) {
+			case "a", "append":
+				return true
+			case "w", "write":
+				return false
+			}
+		}
+		if field = ""; isString {
+			field = s // or a value; then what follows is no operation's t or v
+		}
+	}
+}
+
+func looksTimekillerKV(head []byte) bool   { return timekillerShape(head) == timekillerKV }
+func looksTimekillerList(head []byte) bool { return timekillerShape(head) == timekillerList }
+
+// clock is a hybrid timestamp.
+type clock struct{ p, l int64 }
+
+type clockJSON struct{ P, L json.RawMessage }
+
+type timekillerTxn struct {
+	Tid, Sid json.RawMessage
+	Sts, Cts *clockJSON
+	Ops      []timekillerOp
+}
+
+type timekillerOp struct {
+	T    string
+	K, V json.RawMessage
+}
+
+type timekiller struct {
+	builder
+	*jsonInput
+	format string // "" as long as it is open which it is
+	txns   []record.Transaction
+	clocks [][2]clock // of txns: start, commit
+	ids    map[string]bool
+	keyOf  map[int64]string
+	sids   map[string]string
+	seqs   map[string]int // how many transactions a session has
+}
+
+func readTimekillerKV(in *input) ([]History, error)   { return readTimekiller(in, timekillerKV) }
+func readTimekillerList(in *input) ([]History, error) { return readTimekiller(in, timekillerList) }
+
+func readTimekiller(in *input, format string) ([]History, error) {
+	j, err := newJSON(in)
+	if err != nil {
+		return nil, err
+	}
+	k := &timekiller{builder: newBuilder(), jsonInput: j, format: format, ids: map[string]bool{},
+		keyOf: map[int64]string{}, sids: map[string]string{}, seqs: map[string]int{}}
+	if in.opt.Format == Auto && format == timekillerKV {
+		k.format = "" // the head had no list in it; what follows may
+	}
+	if err := k.open('[', ""); err != nil {
+		return nil, err
+	}
+	for k.More() {
+		var t timekillerTxn
+		if err := k.Decode(&t); err != nil {
+			return nil, k.explain(err, fmt.Sprintf("[%d]", len(k.txns)))
+		}
+		if err := k.transaction(&t); err != nil {
+			return nil, k.refuse(err.UnderIndex(len(k.txns)))
+		}
+		k.lineAt(k.InputOffset()) // so that no more line breaks are kept than needed
+	}
+	if err := k.end(true); err != nil {
+		return nil, err
+	}
+	if len(k.txns) == 0 {
+		return nil, in.reject(reject.EmptyInput, "the history has no transaction in it")
+	}
+	k.rank()
+	if k.format == "" {
+		k.format = format
+	}
+	return []History{k.made(in.name, k.format, timekillerInitial(k.txns), k.txns)}, nil
+}
+
+// transaction takes in one element of the array.
+func (k *timekiller) transaction(t *timekillerTxn) *reject.Error {
+	id, err := name("tid", t.Tid)
+	if err != nil {
+		return err
+	}
+	if k.ids[id] {
+		return reject.In("tid", reject.DuplicateID, "another transaction has the tid %.80q too", id)
+	}
+	sid, err := name("sid", t.Sid)
+	if err != nil {
+		return err
+	}
+	session, known := k.sids[sid]
+	if !known {
+		session, k.sids[sid] = sid, sid
+	}
+	start, err := t.Sts.clock()
+	if err != nil {
+		return err.Under("sts")
+	}
+	commit, err := t.Cts.clock()
+	if err != nil {
+		return err.Under("cts")
+	}
+	if start.compare(commit) > 0 {
+		return reject.In("cts", reject.TimeBackwards, "transaction %.80s commits before it starts", id)
+	}
+	k.ops = k.ops[:0]
+	for i := range t.Ops {
+		if err := k.operation(&t.Ops[i]); err != nil {
+			return err.UnderIndex(i).Under("ops")
+		}
+	}
+	k.ids[id] = true
+	k.seqs[session]++
+	txn := k.builder.transaction(session, k.seqs[session], record.Committed)
+	txn.ID, txn.HasTimes = id, true
+	k.txns = append(k.txns, txn)
+	k.clocks = append(k.clocks, [2]clock{start, commit})
+	return nil
+}
+
+func (c *clockJSON) clock() (out clock, err *reject.Error) {
+	if c == nil {
+		return out, reject.New(reject.MissingField, `want a timestamp such as {"p":17,"l":0}`)
+	}
+	if out.p, err = integer("p", c.P); err != nil {
+		return out, err
+	}
+	if len(c.L) > 0 && string(c.L) != "null" {
+		out.l, err = integer("l", c.L)
+	}
+	return out, err
+}
+
+func (c clock) compare(d clock) int { return cmp.Or(cmp.Compare(c.p, d.p), cmp.Compare(c.l, d.l)) }
+
+// settle makes the format what an operation says it is.
+func (k *timekiller) settle(format, what string) *reject.Error {
+	if k.format == "" {
+		k.format = format
+	}
+	if k.format != format {
+		return reject.New(reject.BadStructure, "%s does not belong into %s: the history is of %s", what, k.format, format)
+	}
+	return nil
+}
+
+func (k *timekiller) operation(o *timekillerOp) *reject.Error {
+	n, err := integer("k", o.K)
+	if err != nil {
+		return err
+	}
+	key, known := k.keyOf[n]
+	if !known {
+		key = fmt.Sprint(n)
+		k.keyOf[n] = key
+	}
+	op := record.Op{Kind: record.Read, Key: key}
+	isNull := len(o.V) == 0 || string(o.V) == "null"
+	switch strings.ToLower(o.T) {
+	case "r", "read":
+		switch {
+		case isNull:
+		case o.V[0] == '[':
+			if err := k.settle(timekillerList, "a read of a list"); err != nil {
+				return err.Under("v")
+			}
+			if op.Value, err = k.list(o.V); err != nil {
+				return err
+			}
+		default:
+			if err := k.settle(timekillerKV, "a read of a single value"); err != nil {
+				return err.Under("v")
+			}
+			if op.Value, err = single(o.V); err != nil {
+				return err
+			}
+		}
+	case "w", "write":
+		op.Kind = record.Write
+		if err := k.settle(timekillerKV, "a write"); err != nil {
+			return err.Under("t")
+		}
+		if !isNull { // null: a delete
+			op.Value, err = single(o.V)
+		}
+	case "a", "append":
+		op.Kind = record.Append
+		if err := k.settle(timekillerList, "an append"); err != nil {
+			return err.Under("t")
+		}
+		op.Value, err = single(o.V)
+	default:
+		return reject.In("t", reject.UnknownOp, "want w, r, write or read, and for lists a, r, append or read, not %.40q", o.T)
+	}
+	if err == nil {
+		k.ops = append(k.ops, op)
+	}
+	return err
+}
+
+func single(raw json.RawMessage) (record.Value, *reject.Error) {
+	n, err := integer("v", raw)
+	return record.Int(n), err
+}
+
+// list takes the elements of a list; of none it makes null, as an empty list is
+// what an unwritten key holds.
+func (k *timekiller) list(raw json.RawMessage) (record.Value, *reject.Error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return record.Null, reject.In("v", reject.WrongType, "want a list of integers")
+	}
+	if len(items) == 0 {
+		return record.Null, nil
+	}
+	text := []byte{'['}
+	for i, item := range items {
+		n, err := integer(fmt.Sprintf("v[%d]", i), item)
+		if err != nil {
+			return record.Null, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = record.Int(n).AppendJSON(text)
+	}
+	return record.Value{Kind: record.KindList, Text: k.texts.String(append(text, ']'))}, nil
+}
+
+// event is a timestamp of a kind: of commits, then of starts.
+type event struct {
+	clock
+	start bool
+}
+
+func (e event) compare(f event) int {
+	if c := e.clock.compare(f.clock); c != 0 || e.start == f.start {
+		return c
+	}
+	if e.start {
+		return 1
+	}
+	return -1
+}
+
+// rank makes Start and End of the timestamps; see above.
+func (k *timekiller) rank() {
+	events := make([]event, 0, 2*len(k.txns))
+	for _, c := range k.clocks {
+		events = append(events, event{c[0], true}, event{c[1], c[0] == c[1]})
+	}
+	slices.SortFunc(events, event.compare)
+	events = slices.Compact(events)
+	for i := range k.txns {
+		start, _ := slices.BinarySearchFunc(events, event{k.clocks[i][0], true}, event.compare)
+		end, _ := slices.BinarySearchFunc(events, event{k.clocks[i][1], k.clocks[i][0] == k.clocks[i][1]}, event.compare)
+		k.txns[i].Start, k.txns[i].End = int64(start)+1, int64(end)+1
+	}
+}
+
+// timekillerInitial finds what unwritten keys hold; see above.
+func timekillerInitial(txns []record.Transaction) record.Initial {
+	zero := record.Int(0)
+	written := map[string]bool{} // keys that somebody writes 0 to
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			if op.Kind == record.Write && op.Value == zero {
+				written[op.Key] = true
+			}
+		}
+	}
+	initial := record.InitialAbsent
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			switch {
+			case op.Kind != record.Read:
+			case op.Value.IsNull():
+				return record.InitialAbsent
+			case op.Value == zero && !written[op.Key]:
+				initial = record.InitialZero
+			}
+		}
+	}
+	return initial
+}
