@@ -6,10 +6,25 @@
 // 2006). An edge that agrees with the order costs nothing; another one reorders
 // the nodes between its ends. Edges go in last-in-first-out, and taking one
 // away leaves every order valid.
+//
+//	file          what
+//	acyclic.go    nodes, arcs, literals; Assert and Undo
+//	order.go      the topological order
+//	explain.go    cycles: the shortest, kept compactly, drawn on demand
+//	infer.go      conclusions: arcs that would close a cycle, what to try first
+//	width.go      cycles of at most two chosen arcs, found beforehand
+//
+// Non-obvious:
+//   - An arc of a literal is one record for ever. Asserting it links it into the
+//     lists of its two nodes, undoing unlinks it; nothing is allocated.
+//   - The order is valid for everything asserted, so also for any part of it: a
+//     path between two nodes lies between their places, whenever its arcs came.
+//   - Fixed arcs cost nothing in an objection, asserted ones do: shortest means
+//     fewest asserted arcs.
 package acyclic
 
 import (
-	"slices"
+	"fmt"
 
 	"github.com/isowatch/isowatch/incremental/sat"
 )
@@ -17,100 +32,186 @@ import (
 // known marks arcs that hold whatever is assigned.
 const known = sat.Lit(-1)
 
-type arc struct {
-	node int32
-	lit  sat.Lit
-}
+// none ends a list of arcs.
+const none = int32(-1)
 
 // Arc is a directed edge.
 type Arc struct{ From, To int32 }
 
 // Cycle is one objection: a closed walk of arcs, each with its literal, or -1
-// for arcs of the fixed graph.
+// for arcs of the fixed graph. The first arc has a literal.
 type Cycle struct {
 	Arcs []Arc
 	Lits []sat.Lit
 }
 
-// Theory implements sat.Theory.
-type Theory struct {
-	out, in [][]arc
-	pos     []int32 // by node
-	means   [][]Arc // by literal
-	stack   []sat.Lit
-	cycles  []Cycle
+// link is an arc that a literal stands for, or a fixed one that came after New.
+type link struct {
+	Arc
+	lit     sat.Lit
+	prev    int32 // arc of the same literal
+	next    int32 // arc of the same literal
+	nextOut int32 // asserted before from the same node, while asserted
+	nextIn  int32 // asserted before to the same node, while asserted
+	sibling int32 // any arc of a literal from the same node
+}
 
+// Theory implements sat.Theory, sat.Propagator and sat.Guide.
+type Theory struct {
+	// The fixed graph of New: the arcs out of n are outTo[outAt[n]:outAt[n+1]].
+	outAt, outTo []int32
+	inAt, inFrom []int32
+	links        []link
+	out, in      []int32 // by node: the last link asserted
+	may          []int32 // by node: the last link of any literal from there
+	pos          []int32 // by node
+	first, last  []int32 // by literal: its links
+	stack        []sat.Lit
+	place        []int32 // by literal, while asserted: index in stack
+
+	// Objections: the links of cycle o are cycles[ends[o-1]:ends[o]], in order;
+	// fixed paths lie between.
+	cycles []int32
+	ends   []int
+
+	// Scratch.
 	mark   []uint32
 	stamp  uint32
 	parent []int32
-	by     []sat.Lit
+	via    []int32 // link from parent, or none for a fixed arc
 	fwd    []int32
 	bwd    []int32
 	places []int32
+	level  []int32
+
+	infers  bool
+	implied []sat.Lit
 }
 
 // New makes a theory over nodes 0 to len(order)-1, with the fixed arcs, which
 // order is a topological order of; lits is the number of literals (twice that
 // of variables).
 func New(order []int32, fixed []Arc, lits int) *Theory {
-	n := len(order)
-	t := &Theory{out: make([][]arc, n), in: make([][]arc, n), pos: make([]int32, n), means: make([][]Arc, lits),
-		mark: make([]uint32, n), parent: make([]int32, n), by: make([]sat.Lit, n)}
+	t := &Theory{outAt: []int32{0}, inAt: []int32{0}}
+	t.grow(len(order))
 	for i, v := range order {
 		t.pos[v] = int32(i)
 	}
-	t.reserve(fixed)
-	for _, a := range fixed {
-		t.push(a, known)
-	}
+	t.fix(fixed)
+	t.room(lits)
 	return t
 }
 
-// Means adds arcs to what l stands for; before solving.
-func (t *Theory) Means(l sat.Lit, arcs ...Arc) { t.means[l] = append(t.means[l], arcs...) }
+func (t *Theory) grow(n int) {
+	for len(t.pos) < n {
+		t.pos = append(t.pos, int32(len(t.pos)))
+		t.out, t.in, t.may = append(t.out, none), append(t.in, none), append(t.may, none)
+		t.outAt = append(t.outAt, t.outAt[len(t.outAt)-1])
+		t.inAt = append(t.inAt, t.inAt[len(t.inAt)-1])
+		t.mark, t.parent, t.via = append(t.mark, 0), append(t.parent, none), append(t.via, none)
+	}
+}
+
+func (t *Theory) room(lits int) {
+	for len(t.first) < lits {
+		t.first, t.last, t.place = append(t.first, none), append(t.last, none), append(t.place, none)
+	}
+}
+
+// fix lays out the fixed graph.
+func (t *Theory) fix(fixed []Arc) {
+	for _, a := range fixed {
+		t.outAt[a.From+1]++
+		t.inAt[a.To+1]++
+	}
+	for i := 1; i < len(t.outAt); i++ {
+		t.outAt[i] += t.outAt[i-1]
+		t.inAt[i] += t.inAt[i-1]
+	}
+	t.outTo, t.inFrom = make([]int32, len(fixed)), make([]int32, len(fixed))
+	outs, ins := append([]int32(nil), t.outAt...), append([]int32(nil), t.inAt...)
+	for _, a := range fixed {
+		t.outTo[outs[a.From]] = a.To
+		outs[a.From]++
+		t.inFrom[ins[a.To]] = a.From
+		ins[a.To]++
+	}
+}
+
+// Nodes is the number of nodes.
+func (t *Theory) Nodes() int { return len(t.pos) }
+
+// Grow makes nodes up to n-1, last in the order; also between solves.
+func (t *Theory) Grow(n int) { t.grow(n) }
+
+// Means adds arcs to what l stands for; while l is not asserted (see
+// sat.Solver.Release).
+func (t *Theory) Means(l sat.Lit, arcs ...Arc) {
+	t.room(int(l|1) + 1)
+	if t.place[l] != none {
+		panic(fmt.Sprintf("acyclic: an arc is added to literal %d, which is asserted", l))
+	}
+	for _, a := range arcs {
+		i := t.link(a, l)
+		t.links[i].prev, t.links[i].sibling = t.last[l], t.may[a.From]
+		t.may[a.From] = i
+		if t.last[l] == none {
+			t.first[l] = i
+		} else {
+			t.links[t.last[l]].next = i
+		}
+		t.last[l] = i
+	}
+}
+
+func (t *Theory) link(a Arc, l sat.Lit) int32 {
+	t.links = append(t.links, link{Arc: a, lit: l, prev: none, next: none, nextOut: none, nextIn: none, sibling: none})
+	return int32(len(t.links) - 1)
+}
+
+// Fix adds an arc to the fixed graph, when nothing is asserted (see
+// sat.Solver.Release). It returns false, and adds nothing, if the fixed graph
+// would have a cycle.
+func (t *Theory) Fix(a Arc) bool {
+	if len(t.stack) > 0 {
+		panic(fmt.Sprintf("acyclic: arc %v is fixed while %d literals are asserted", a, len(t.stack)))
+	}
+	if !t.order(a) {
+		return false
+	}
+	t.push(t.link(a, known))
+	return true
+}
 
 // Pos is the node's place in the current order.
 func (t *Theory) Pos(n int32) int32 { return t.pos[n] }
 
-// Cycle returns an objection.
-func (t *Theory) Cycle(objection int) Cycle { return t.cycles[objection] }
-
-// reserve makes room for the fixed arcs in one piece.
-func (t *Theory) reserve(fixed []Arc) {
-	outs, ins := make([]int32, len(t.out)), make([]int32, len(t.in))
-	for _, a := range fixed {
-		outs[a.From]++
-		ins[a.To]++
-	}
-	room := make([]arc, 2*len(fixed))
-	for i := range t.out {
-		t.out[i], room = room[:0:outs[i]], room[outs[i]:]
-		t.in[i], room = room[:0:ins[i]], room[ins[i]:]
-	}
+func (t *Theory) push(i int32) {
+	k := &t.links[i]
+	k.nextOut, t.out[k.From] = t.out[k.From], i
+	k.nextIn, t.in[k.To] = t.in[k.To], i
 }
 
-func (t *Theory) push(a Arc, l sat.Lit) {
-	t.out[a.From] = append(t.out[a.From], arc{a.To, l})
-	t.in[a.To] = append(t.in[a.To], arc{a.From, l})
-}
-
-func (t *Theory) pop(a Arc) {
-	t.out[a.From] = t.out[a.From][:len(t.out[a.From])-1]
-	t.in[a.To] = t.in[a.To][:len(t.in[a.To])-1]
+func (t *Theory) pop(i int32) {
+	k := &t.links[i]
+	t.out[k.From], t.in[k.To] = k.nextOut, k.nextIn
 }
 
 // Assert implements sat.Theory.
 func (t *Theory) Assert(l sat.Lit) ([]sat.Lit, int) {
-	for i, a := range t.means[l] {
-		if t.order(a) {
-			t.push(a, l)
+	t.place[l] = int32(len(t.stack))
+	t.implied = t.implied[:0]
+	for i := t.first[l]; i != none; i = t.links[i].next {
+		if t.order(t.links[i].Arc) {
+			t.push(i)
 			continue
 		}
-		conflict, objection := t.object(a, l)
-		for k := i - 1; k >= 0; k-- {
-			t.pop(t.means[l][k])
+		conflict, objection := t.object(i, len(t.stack)+1)
+		for k := t.links[i].prev; k != none; k = t.links[k].prev {
+			t.pop(k)
 		}
-		return conflict, objection
+		t.place[l] = none
+		return append(conflict, l), objection
 	}
 	t.stack = append(t.stack, l)
 	return nil, 0
@@ -121,84 +222,9 @@ func (t *Theory) Undo(n int) {
 	for ; n > 0; n-- {
 		l := t.stack[len(t.stack)-1]
 		t.stack = t.stack[:len(t.stack)-1]
-		for k := len(t.means[l]) - 1; k >= 0; k-- {
-			t.pop(t.means[l][k])
+		t.place[l] = none
+		for i := t.last[l]; i != none; i = t.links[i].prev {
+			t.pop(i)
 		}
 	}
-}
-
-// order makes the order agree with the new arc a; false if a closes a cycle, in
-// which case parent leads from a.From back to a.To.
-func (t *Theory) order(a Arc) bool {
-	x, y := a.From, a.To
-	if x == y {
-		return false
-	}
-	lo, hi := t.pos[y], t.pos[x]
-	if hi < lo {
-		return true
-	}
-	t.stamp++
-	t.mark[y] = t.stamp
-	t.fwd = append(t.fwd[:0], y)
-	for i := 0; i < len(t.fwd); i++ {
-		n := t.fwd[i]
-		for _, o := range t.out[n] {
-			if t.mark[o.node] == t.stamp || t.pos[o.node] > hi {
-				continue
-			}
-			t.mark[o.node] = t.stamp
-			t.parent[o.node], t.by[o.node] = n, o.lit
-			if o.node == x {
-				return false
-			}
-			t.fwd = append(t.fwd, o.node)
-		}
-	}
-	t.stamp++
-	t.mark[x] = t.stamp
-	t.bwd = append(t.bwd[:0], x)
-	for i := 0; i < len(t.bwd); i++ {
-		for _, o := range t.in[t.bwd[i]] {
-			if t.mark[o.node] != t.stamp && t.pos[o.node] >= lo {
-				t.mark[o.node] = t.stamp
-				t.bwd = append(t.bwd, o.node)
-			}
-		}
-	}
-	byPos := func(a, b int32) int { return int(t.pos[a]) - int(t.pos[b]) }
-	slices.SortFunc(t.fwd, byPos)
-	slices.SortFunc(t.bwd, byPos)
-	t.places = t.places[:0]
-	for _, n := range t.bwd {
-		t.places = append(t.places, t.pos[n])
-	}
-	for _, n := range t.fwd {
-		t.places = append(t.places, t.pos[n])
-	}
-	slices.Sort(t.places)
-	for i, n := range t.bwd {
-		t.pos[n] = t.places[i]
-	}
-	for i, n := range t.fwd {
-		t.pos[n] = t.places[len(t.bwd)+i]
-	}
-	return true
-}
-
-// object reads off the cycle that a, standing for l, would close.
-func (t *Theory) object(a Arc, l sat.Lit) ([]sat.Lit, int) {
-	c := Cycle{Arcs: []Arc{a}, Lits: []sat.Lit{l}}
-	conflict := []sat.Lit{l}
-	for n := a.From; n != a.To; n = t.parent[n] {
-		c.Arcs = append(c.Arcs, Arc{t.parent[n], n})
-		c.Lits = append(c.Lits, t.by[n])
-		if t.by[n] != known && !slices.Contains(conflict, t.by[n]) {
-			conflict = append(conflict, t.by[n])
-		}
-	}
-	slices.Reverse(c.Arcs[1:])
-	slices.Reverse(c.Lits[1:])
-	t.cycles = append(t.cycles, c)
-	return conflict, len(t.cycles) - 1
 }
