@@ -1,23 +1,21 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime/debug"
+	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
-	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/ingest/reject"
 )
 
 // checkFlags are the flags of check.
@@ -33,6 +31,9 @@ type checkFlags struct {
 	anomalies int
 	conflicts int
 	replay    bool
+	timeout   time.Duration
+	memory    size
+	jobs      int
 
 	ask    []verdict.Level
 	header record.Header // of what the flags state
@@ -49,10 +50,20 @@ are unpacked. What a file's header line states holds unless a flag says otherwis
 
 Formats: ` + strings.Join(history.Formats(), ", ") + `.
 
+Several files are judged side by side and reported in the order of their paths, a line
+each. Check one by itself to be shown what is wrong with it; --output json tells all
+of every one.
+
+Limits: --timeout is for each file, reading included; --memory-limit is for all of the
+process. What is not decided when one is reached is unknown, with the reason timeout or
+memory; violations found by then are reported. A file that had too little memory
+beside others is judged again by itself.
+
 Exit status: 0 satisfied, 1 violated, 2 a history can't be read, 3 undecided; over
 several histories 1 goes before 2, 2 before 3.`,
 		Example: `  monitor check --level si,ser history.jsonl
   monitor check --level all --output json histories/ | jq .strongest
+  monitor check --timeout 10s --memory-limit 2GiB --jobs 4 histories/
   monitor generate --anomaly long-fork | monitor check -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
@@ -73,6 +84,9 @@ several histories 1 goes before 2, 2 before 3.`,
 	f.IntVar(&c.anomalies, "anomalies", 10, "how many anomalies are reported per level, with evidence; 0: all")
 	f.IntVar(&c.conflicts, "conflicts", 0, "dead ends that the search may meet before a level is undecided; 0: 100000")
 	f.BoolVar(&c.replay, "replay", false, "replay the proof of every satisfied verdict with an independent checker")
+	f.DurationVar(&c.timeout, "timeout", 0, "how long a file may take; 0: as long as it needs")
+	f.Var(&c.memory, "memory-limit", "how much memory the process may take, such as 500MiB or 2GB; 0: as much as it needs")
+	f.IntVar(&c.jobs, "jobs", 0, "how many files are judged at the same time; 0: as many as there are cores")
 	c.out.flags(cmd)
 	return cmd
 }
@@ -96,8 +110,17 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 	if len(c.ask) == 0 {
 		return unusablef("--level: name at least one")
 	}
-	if c.anomalies < 0 || c.conflicts < 0 || c.skew < 0 {
-		return unusablef("--anomalies, --conflicts and --max-skew must not be negative")
+	if c.anomalies < 0 || c.conflicts < 0 || c.skew < 0 || c.timeout < 0 || c.jobs < 0 {
+		return unusablef("--anomalies, --conflicts, --max-skew, --timeout and --jobs must not be negative")
+	}
+	if c.jobs == 0 {
+		c.jobs = runtime.GOMAXPROCS(0)
+	}
+	if c.memory > 0 && c.memory < limit.MemoryMin {
+		return unusablef("--memory-limit: %s is less than the monitor itself needs, which is %s", &c.memory, humanize.IBytes(limit.MemoryMin))
+	}
+	if formats := append([]string{history.Auto}, history.Formats()...); !slices.Contains(formats, c.format) {
+		return unusablef("--format: no format is called %q: want %s", c.format, strings.Join(formats, ", "))
 	}
 	changed := cmd.Flags().Changed
 	if err := state(&c.header.Sessions, changed("sessions"), "sessions", c.sessions, record.ParseSessions, "keep or ignore"); err != nil {
@@ -148,169 +171,23 @@ func names(ls []verdict.Level) []string {
 	return out
 }
 
-// gcPercent lets the heap grow to this much more than what lives before it is
-// collected. A history stays in memory from its decoding to the verdict, so that
-// collecting often finds little.
-const gcPercent = 200
+// size is a flag of bytes: a number, with a unit if it likes.
+type size uint64
 
-// run judges every path and ends with the status of all together.
-func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	bar := newProgress(cmd.ErrOrStderr(), c.out.quiet)
-	defer bar.finish()
-	status, several := report.ExitSatisfied, []report.History{}
-	for _, path := range paths {
-		files, err := c.files(cmd, path)
-		if err != nil {
-			return err
-		}
-		for _, file := range files {
-			if err := cmd.Context().Err(); err != nil {
-				return environment(fmt.Errorf("stopped: %w", context.Cause(cmd.Context())))
-			}
-			hs, err := c.file(file, bar)
-			if err != nil {
-				return err
-			}
-			if err := c.print(cmd, hs); err != nil {
-				return err
-			}
-			for i := range hs {
-				status = report.Worse(status, hs[i].Exit())
-				several = append(several, outline(hs[i]))
-			}
-		}
+func (s *size) Set(text string) error {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n > math.MaxInt64 {
+		return fmt.Errorf("wants a size such as 500MiB or 2GB")
 	}
-	if len(several) > 1 && !c.out.json() {
-		if err := (report.Text{W: cmd.OutOrStdout(), Color: isTerminal(cmd.OutOrStdout())}).Summary(several); err != nil {
-			return environment(err)
-		}
-	}
-	return silent(status)
-}
-
-// packed are the endings of files that are histories if anything: when their
-// packing is damaged they can't be recognised, and must not be passed over.
-var packed = []string{".gz", ".zst", ".tar", ".tgz"}
-
-// files lists what to judge under a path. In a directory, what looks like no
-// history is passed over, and named. A path that does not exist is listed: opening
-// it says what is wrong.
-func (c *checkFlags) files(cmd *cobra.Command, path string) ([]string, error) {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() || path == "-" {
-		return []string{path}, nil //nolint:nilerr // opening it says what is wrong
-	}
-	entries, err := history.Walk(path)
-	if reject.From(err) != nil {
-		return nil, unusable(err)
-	}
-	if err != nil {
-		return nil, environment(err)
-	}
-	var files, passed []string
-	for _, e := range entries {
-		if e.Format == "" && !slices.Contains(packed, filepath.Ext(e.Path)) {
-			passed = append(passed, e.Path)
-			continue
-		}
-		files = append(files, e.Path)
-	}
-	if len(files) == 0 {
-		return nil, unusablef("%s: holds no history in a format that is known: %s", path, strings.Join(history.Formats(), ", "))
-	}
-	if len(passed) > 0 && !c.out.quiet {
-		fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s: %d files passed over, as they look like no history: %s\n", path, len(passed), shortList(passed))
-	}
-	return files, nil
-}
-
-// shortList joins the first few of many.
-func shortList(all []string) string {
-	const few = 5
-	if len(all) <= few {
-		return strings.Join(all, ", ")
-	}
-	return strings.Join(all[:few], ", ") + ", …"
-}
-
-// outline is what the summary needs of a report.
-func outline(h report.History) report.History {
-	for i := range h.Results {
-		h.Results[i].Anomalies = nil
-	}
-	return h
-}
-
-// file judges the histories in one file. What is wrong with the file is a report;
-// an error is the monitor's own or the environment's.
-func (c *checkFlags) file(file string, bar *progress) ([]report.History, error) {
-	bar.phase("reading "+file, 0)
-	began := time.Now()
-	hs, err := history.Open(file, history.Options{Format: c.format})
-	if err != nil {
-		return []report.History{unreadable(file, err)}, nil
-	}
-	decoded := time.Since(began)
-	out := make([]report.History, len(hs))
-	for i := range hs {
-		h := &hs[i]
-		out[i] = report.History{File: h.File, Format: h.Format, DB: h.DB, Strongest: []string{}, Results: []report.Result{}}
-		assume := judge.Assumptions{}.Override(h.Header).Override(c.header)
-		levels, err := judge.Levels(c.ask, assume.Clock)
-		if err != nil {
-			out[i].Error = &report.Error{Message: err.Error()}
-			continue
-		}
-		q := judge.Question{DB: h.DB, Txns: h.Transactions, Levels: levels, Assume: assume, Decoded: decoded,
-			AnomaliesMax: c.anomalies, Conflicts: c.conflicts, Replay: c.replay,
-			Phase: func(what string) { bar.phase(what, 0) }}
-		if err := judge.Check(q, &out[i]); err != nil {
-			return nil, environment(fmt.Errorf("%s: %w", file, err))
-		}
-		hs[i] = history.History{} // its memory is free for the next
-	}
-	return out, nil
-}
-
-// unreadable reports a file that can't be judged.
-func unreadable(file string, err error) report.History {
-	h := report.History{File: file, DB: record.DefaultDB, Strongest: []string{}, Results: []report.Result{}, Error: &report.Error{Message: err.Error()}}
-	if e := reject.From(err); e != nil {
-		if e.Pos.Source != "" {
-			h.File = e.Pos.Source
-		}
-		bare := *e
-		bare.Pos, bare.Field = record.Position{}, ""
-		h.Error = &report.Error{Line: e.Pos.Line, Field: e.Field, Message: bare.Error()}
-	}
-	return h
-}
-
-// print writes the reports of one file.
-func (c *checkFlags) print(cmd *cobra.Command, hs []report.History) error {
-	w := cmd.OutOrStdout()
-	for i := range hs {
-		var err error
-		if c.out.json() {
-			err = printJSON(w, &hs[i])
-		} else if err = (report.Text{W: w, Color: isTerminal(w)}).History(&hs[i]); err != nil {
-			err = environment(err)
-		}
-		if err != nil {
-			return err
-		}
-		// Scripts read the text; a person who looks at standard error sees why.
-		if e := hs[i].Error; e != nil && c.out.json() && !c.out.quiet {
-			at := hs[i].File
-			if e.Line > 0 {
-				at += fmt.Sprintf(":%d", e.Line)
-			}
-			field := ""
-			if e.Field != "" {
-				field = "field " + e.Field + ": "
-			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s: %s%s\n", at, field, e.Message)
-		}
-	}
+	*s = size(n)
 	return nil
 }
+
+func (s *size) String() string {
+	if *s == 0 {
+		return "0"
+	}
+	return humanize.IBytes(uint64(*s))
+}
+
+func (s *size) Type() string { return "size" }

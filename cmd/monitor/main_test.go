@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,7 +28,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
 		UpdateScripts: updateScripts,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"status": status, "truncate": truncate, "broker": broker, "produce": produce},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "truncate": truncate, "broker": broker, "produce": produce,
+			"endless": endless, "timeless": timeless},
 	})
 }
 
@@ -93,4 +95,46 @@ func produce(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(p.Send(context.Background(), msgs...))
 	ts.Check(p.Close())
+}
+
+// endless makes a file from which the lines come again and again until the script
+// ends; without any nothing comes, and no end either:
+//
+//	endless FILE [LINE…]
+func endless(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: endless FILE [LINE…]")
+	}
+	name := ts.MkAbs(args[0])
+	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+		ts.Fatalf("%v", err)
+	}
+	pipe, err := fifo(name)
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(pipe.Close()) })
+	lines := []byte(strings.Repeat(strings.Join(args[1:], "\n")+"\n", 1000))
+	go func() {
+		for len(args) > 1 {
+			if _, err := pipe.Write(lines); err != nil {
+				return // closed
+			}
+		}
+	}()
+}
+
+// seconds are what may differ from run to run.
+var seconds = regexp.MustCompile(`("(?:seconds|decode|construct|prune|solve|explain|peak_bytes)":)[0-9.e+-]+|[0-9.]+ s$`)
+
+// timeless copies a file, or stdout, without what may differ from run to run:
+//
+//	timeless FROM TO
+func timeless(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: timeless FROM TO")
+	}
+	var out strings.Builder
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		out.WriteString(seconds.ReplaceAllString(strings.TrimSuffix(line, "\n"), "${1}0") + "\n")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(out.String()), 0o644))
 }

@@ -136,13 +136,15 @@ func printReports(cmd *cobra.Command, out output, reports []report.History) erro
 		return nil
 	}
 	text := report.Text{W: w, Color: isTerminal(w)}
+	var all report.Tally
 	for i := range reports {
+		all.Add(&reports[i])
 		if err := text.History(&reports[i]); err != nil {
 			return environment(err)
 		}
 	}
-	if len(reports) > 1 {
-		if err := text.Summary(reports); err != nil {
+	if all.Histories > 1 {
+		if err := text.Summary(&all); err != nil {
 			return environment(err)
 		}
 	}

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -28,19 +29,31 @@ type Question struct {
 	// Replay checks the proof of every satisfied verdict; one that fails is an
 	// error of Check.
 	Replay bool
+	// Proved gets every satisfied verdict with the order that proves it; may be
+	// nil. What it answers is an error of Check.
+	Proved func(verdict.Result) error
+	// Stop is asked often while it works; another answer than NoReason ends the
+	// work, and what is undecided then is unknown for that reason. It must be
+	// cheap, and go on answering the same. May be nil.
+	Stop func() verdict.Reason
 	// Phase is told what is being done; may be nil.
 	Phase func(string)
+	// Known is told what is known so far, whenever that is more: of use to who
+	// can't wait until Check returns. May be nil.
+	Known func(report.History)
 }
 
+// stopEvery is how many transactions an engine takes between two looks at Stop.
+const stopEvery = 1 << 10
+
 // Check judges a history at each level and fills in h, which has its names
-// already. An error means that a proof did not hold: a bug in the monitor.
+// already. An error means that a proof did not hold, which is a bug in the monitor,
+// or is one of Proved.
 //
 // Each level has an engine of its own: levels share little, and so their times and
 // their memory are their own.
 func Check(q Question, h *report.History) error {
-	if q.Phase == nil {
-		q.Phase = func(string) {}
-	}
+	q.fillIn()
 	count(q.Txns, h)
 	var notes []string
 	if n := holes(q.Txns); n > 0 && q.Assume.Coverage == record.CoverageComplete {
@@ -49,16 +62,58 @@ func Check(q Question, h *report.History) error {
 		notes = append(notes, fmt.Sprintf("coverage was partial: by their sessions' seq, %d transactions are missing", n))
 	}
 	h.Results = make([]report.Result, 0, len(q.Levels))
+	tell := func(more ...report.Result) {
+		known := *h
+		known.Results = append(slices.Clone(h.Results), more...)
+		q.Known(known)
+	}
+	tell()
 	for _, l := range q.Levels {
-		r, err := q.level(l)
+		r, err := q.level(l, func(r report.Result) {
+			r.Notes = append(slices.Clone(r.Notes), notes...)
+			tell(r)
+		})
 		if err != nil {
 			return err
 		}
 		r.Notes = append(r.Notes, notes...)
 		h.Results = append(h.Results, r)
+		tell()
 	}
+	h.Infer()
 	h.Conclude()
 	return nil
+}
+
+func (q *Question) fillIn() {
+	if q.Phase == nil {
+		q.Phase = func(string) {}
+	}
+	if q.Stop == nil {
+		q.Stop = func() verdict.Reason { return verdict.NoReason }
+	}
+	if q.Known == nil {
+		q.Known = func(report.History) {}
+	}
+}
+
+// GiveUp completes the report on a history whose work was ended from outside: what
+// is not decided yet is unknown.
+func GiveUp(h *report.History, levels []verdict.Level, why verdict.Reason) {
+	for _, l := range levels {
+		decided := func(r report.Result) bool { return r.Level == l.String() }
+		if !slices.ContainsFunc(h.Results, decided) {
+			h.Results = append(h.Results, undecided(l, why, h.Transactions))
+		}
+	}
+	h.Infer()
+	h.Conclude()
+}
+
+// undecided is the report on a level of which nothing is known.
+func undecided(l verdict.Level, why verdict.Reason, transactions int) report.Result {
+	return report.Result{Level: l.String(), Verdict: verdict.Unknown.String(), Anomalies: []report.Anomaly{},
+		Unknown: &report.Unknown{Reason: why.String(), Count: transactions}}
 }
 
 // holes counts the transactions that are missing inside sessions, by seq.
@@ -78,15 +133,25 @@ func holes(txns []record.Transaction) int64 {
 	return n
 }
 
-// level judges one level.
-func (q *Question) level(l verdict.Level) (report.Result, error) {
+// level judges one level. violated is told that it is, before what explains it is
+// worked out.
+func (q *Question) level(l verdict.Level, violated func(report.Result)) (report.Result, error) {
 	phases := report.Phases{Decode: q.Decoded.Seconds()}
 	q.Phase("judging " + l.String())
 	began := time.Now()
 	o := q.Assume.Options([]verdict.Level{l}, q.AnomaliesMax, q.Conflicts)
-	o.Proof = q.Replay
+	o.Proof = q.Replay || q.Proved != nil
+	o.Stop = q.Stop
 	e := incremental.New(o)
 	for i := range q.Txns {
+		if i%stopEvery == 0 {
+			if why := q.Stop(); why != verdict.NoReason {
+				// An engine that has not seen all writers must not be asked.
+				r := undecided(l, why, len(q.Txns))
+				r.Seconds = time.Since(began).Seconds()
+				return r, nil
+			}
+		}
 		e.Step(&q.Txns[i], 0)
 	}
 	phases.Construct = time.Since(began).Seconds()
@@ -94,19 +159,35 @@ func (q *Question) level(l verdict.Level) (report.Result, error) {
 	v := e.Close()[0]
 	phases.Solve = time.Since(solving).Seconds()
 
+	if v.Outcome == verdict.Violated {
+		q.Phase("explaining what breaks " + l.String())
+		violated(report.Result{Level: l.String(), Verdict: v.Outcome.String(), Seconds: time.Since(began).Seconds(), Anomalies: []report.Anomaly{},
+			Notes: append(notes(v), fmt.Sprintf("%d anomalies are not shown: the limit was reached before they were explained", len(v.Violations)))})
+	}
 	explaining := time.Now()
-	r := Result(q.DB, v, q.Assume, lookup(q.Txns))
+	r := q.explained(v, lookup(q.Txns))
 	phases.Explain = time.Since(explaining).Seconds()
 	r.Seconds = time.Since(began).Seconds()
 	r.Stats.PhaseSeconds = phases
 	r.Stats.PeakBytes = limit.Peak()
-	if q.Replay && v.Outcome == verdict.Satisfied {
-		q.Phase("replaying the proof of " + l.String())
+	return r, q.prove(v)
+}
+
+// prove does what was asked with the proof of a satisfied verdict.
+func (q *Question) prove(v verdict.Result) error {
+	if v.Outcome != verdict.Satisfied {
+		return nil
+	}
+	if q.Replay {
+		q.Phase("replaying the proof of " + v.Level.String())
 		if err := Replay(v, q.Assume, q.Txns); err != nil {
-			return r, fmt.Errorf("level %s was found satisfied, but its proof does not hold: %w", l, err)
+			return fmt.Errorf("level %s was found satisfied, but its proof does not hold: %w", v.Level, err)
 		}
 	}
-	return r, nil
+	if q.Proved != nil {
+		return q.Proved(v)
+	}
+	return nil
 }
 
 // count fills in the size of the history.
@@ -135,22 +216,43 @@ func lookup(txns []record.Transaction) name.Lookup {
 
 // Result is the report on one level of the history db. Times are the caller's.
 func Result(db string, v verdict.Result, a Assumptions, find name.Lookup) report.Result {
+	q := Question{DB: db, Assume: a}
+	q.fillIn()
+	return q.explained(v, find)
+}
+
+// explained is the report on a level, with the anomalies made into alerts.
+func (q *Question) explained(v verdict.Result, find name.Lookup) report.Result {
 	r := report.Result{Level: v.Level.String(), Verdict: v.Outcome.String(), Anomalies: []report.Anomaly{}, Notes: notes(v)}
 	r.Stats.Stats = v.Stats
 	if v.Outcome == verdict.Unknown {
 		r.Unknown = &report.Unknown{Reason: v.Reason.String(), Decided: v.Decided, Count: v.Count}
 	}
-	ctx := a.Context(db, []verdict.Level{v.Level}, find)
-	unproved := 0
+	ctx := q.Assume.Context(q.DB, []verdict.Level{v.Level}, find)
+	ctx.Judge = func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+		return evidence(level, h, txns, q.Stop)
+	}
+	unproved, hurried := 0, 0
 	for _, violation := range v.Violations {
 		alert, err := alerts.New(violation, ctx)
-		if err != nil {
+		a := Anomaly(alert)
+		switch {
+		case err != nil && q.Stop() != verdict.NoReason:
+			hurried++
+			a.Level = v.Level.String() // a weaker one was not tried
+		case err != nil:
 			unproved++
 		}
-		r.Anomalies = append(r.Anomalies, Anomaly(alert))
+		r.Anomalies = append(r.Anomalies, a)
 	}
 	if unproved > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("the evidence of %d anomalies does not prove them by itself; please report this with the history", unproved))
+	}
+	if hurried > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("the evidence of %d anomalies was neither made small nor judged again, as the limit was reached", hurried))
+	}
+	if why := q.Stop(); why != verdict.NoReason && v.Outcome == verdict.Violated {
+		r.Notes = append(r.Notes, "there may be more: the limit of "+why.String()+" was reached")
 	}
 	return r
 }

@@ -95,13 +95,24 @@ func (a Assumptions) Options(levels []verdict.Level, anomaliesMax, conflicts int
 // Evidence judges a few records at one level, as `monitor check` would when it
 // reads them with that header in front.
 func Evidence(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+	return evidence(level, h, txns, nil)
+}
+
+// evidence is Evidence that ends early: what is then not known to be violated is
+// unknown.
+func evidence(level verdict.Level, h record.Header, txns []record.Transaction, stop func() verdict.Reason) verdict.Outcome {
 	a := Assumptions{}.Override(h)
 	levels, err := Levels([]verdict.Level{level}, a.Clock)
 	if err != nil {
 		return verdict.NotApplicable
 	}
-	e := incremental.New(a.Options(levels, 1, 0))
+	o := a.Options(levels, 1, 0)
+	o.Stop = stop
+	e := incremental.New(o)
 	for i := range txns {
+		if stop != nil && i%stopEvery == 0 && stop() != verdict.NoReason {
+			return verdict.Unknown
+		}
 		e.Step(&txns[i], 0)
 	}
 	for _, r := range e.Close() {

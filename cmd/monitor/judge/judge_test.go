@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -140,5 +141,103 @@ func TestEveryAnomalyHasEvidenceThatProvesIt(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStop: whenever it is stopped, what is said is true: a valid history is never
+// violated, a broken one never satisfied, and what is unknown says why. The later, the
+// more is decided.
+func TestStop(t *testing.T) {
+	for _, anomaly := range []string{"", "lost-update"} {
+		q := question(t, generate.Config{Level: generate.SER, Transactions: 3000, Keys: 60, Sessions: 6, Seed: 2, Anomaly: anomaly}, verdict.SI, verdict.SER)
+		q.Replay = false
+		asked := 0
+		q.Stop = func() verdict.Reason { asked++; return verdict.NoReason }
+		var whole report.History
+		if err := Check(q, &whole); err != nil {
+			t.Fatal(err)
+		}
+		total := asked
+		if total < 2*3000/stopEvery {
+			t.Fatalf("asked %d times whether to stop", total)
+		}
+		decided := 0
+		for n := 0; n <= total; n += max(1, total/16) {
+			asked = 0
+			q.Stop = func() verdict.Reason {
+				if asked++; asked > n {
+					return verdict.Memory
+				}
+				return verdict.NoReason
+			}
+			var h report.History
+			if err := Check(q, &h); err != nil {
+				t.Fatal(err)
+			}
+			now := 0
+			for i, r := range h.Results {
+				switch {
+				case r.Verdict == "unknown" && r.Unknown.Reason == "memory" && r.Unknown.Decided >= 0 && r.Unknown.Decided < 1 && r.Unknown.Count > 0:
+				case r.Verdict == whole.Results[i].Verdict && r.Unknown == nil && (r.Verdict == "violated") == (len(r.Anomalies) > 0):
+					now++
+				default:
+					t.Fatalf("%q stopped after %d of %d: %s is %s, %+v", anomaly, n, total, r.Level, r.Verdict, r.Unknown)
+				}
+			}
+			if now < decided {
+				t.Errorf("%q stopped after %d of %d: %d levels decided, %d before", anomaly, n, total, now, decided)
+			}
+			decided = now
+		}
+		if decided != 2 {
+			t.Errorf("%q: %d levels decided in the end", anomaly, decided)
+		}
+	}
+}
+
+// TestKnown: who can't wait is told the sizes, that a level is violated before that
+// is explained, and each result.
+func TestKnown(t *testing.T) {
+	q := question(t, generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4, Anomaly: "write-skew"}, verdict.SI, verdict.SER)
+	var got []string
+	q.Known = func(h report.History) {
+		GiveUp(&h, q.Levels, verdict.Timeout)
+		line := fmt.Sprint(h.Transactions)
+		for _, r := range h.Results {
+			line += fmt.Sprintf(" %s %s %d", r.Level, r.Verdict, len(r.Anomalies))
+		}
+		got = append(got, line)
+	}
+	var h report.History
+	if err := Check(q, &h); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"200 si unknown 0 ser unknown 0",
+		"200 si satisfied 0 ser unknown 0",
+		"200 si satisfied 0 ser violated 0",
+		"200 si satisfied 0 ser violated 1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestProved: the proofs of all that is satisfied are handed on, and what is said of
+// them is heard.
+func TestProved(t *testing.T) {
+	q := question(t, generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4, Anomaly: "write-skew"}, verdict.SI, verdict.SER)
+	var got []verdict.Level
+	full := errors.New("the disk is full")
+	q.Replay, q.Proved = false, func(r verdict.Result) error {
+		got = append(got, r.Level)
+		if err := Replay(r, q.Assume, q.Txns); err != nil {
+			t.Error(err)
+		}
+		return full
+	}
+	var h report.History
+	if err := Check(q, &h); !errors.Is(err, full) || !slices.Equal(got, []verdict.Level{verdict.SI}) {
+		t.Errorf("proofs of %v, error %v", got, err)
 	}
 }

@@ -97,9 +97,9 @@ func (g *Guard) watch(used func() uint64) {
 		}
 		switch n := used(); {
 		case n >= g.memory/100*expireAt:
-			g.each(func(r *Run) { r.stop(verdict.Memory); r.expire() })
+			g.each(func(r *Run) { r.Stop(verdict.Memory); r.expire() })
 		case n >= g.memory/100*stopAt:
-			g.each(func(r *Run) { r.stop(verdict.Memory) })
+			g.each(func(r *Run) { r.Stop(verdict.Memory) })
 		}
 	}
 }
@@ -124,8 +124,8 @@ func (g *Guard) Begin(timeout time.Duration) *Run {
 	g.mu.Unlock()
 	if timeout > 0 {
 		r.timers = []*time.Timer{
-			time.AfterFunc(timeout, func() { r.stop(verdict.Timeout) }),
-			time.AfterFunc(timeout+timeout/grace, func() { r.stop(verdict.Timeout); r.expire() }),
+			time.AfterFunc(timeout, func() { r.Stop(verdict.Timeout) }),
+			time.AfterFunc(timeout+timeout/grace, func() { r.Stop(verdict.Timeout); r.expire() }),
 		}
 	}
 	return r
@@ -170,7 +170,8 @@ func (r *Run) End() {
 	r.g.mu.Unlock()
 }
 
-func (r *Run) stop(why verdict.Reason) { r.reason.CompareAndSwap(0, uint32(why)) }
+// Stop stops it for a reason of the caller's, unless it is stopped already.
+func (r *Run) Stop(why verdict.Reason) { r.reason.CompareAndSwap(0, uint32(why)) }
 
 func (r *Run) expire() { r.once.Do(func() { close(r.expired) }) }
 

@@ -13,6 +13,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -30,6 +31,10 @@ type History struct {
 	Strongest    []string `json:"strongest"` // of the levels that were asked for, the maximal ones that hold
 	Error        *Error   `json:"error"`     // why it can't be judged
 	Results      []Result `json:"results"`   // one per level, in the order asked
+
+	// Unread: a limit was reached before its end was read, so that its sizes are
+	// not known.
+	Unread bool `json:"-"`
 }
 
 // Error says what is wrong with a history.
@@ -48,6 +53,8 @@ type Result struct {
 	Anomalies []Anomaly `json:"anomalies"`
 	Notes     []string  `json:"notes,omitempty"` // what a reader should know of the verdict
 	Stats     Stats     `json:"stats"`
+
+	inferred bool // by Infer
 }
 
 // Unknown says why a level is undecided.
@@ -93,6 +100,36 @@ type Phases struct {
 	Prune     float64 `json:"prune"`
 	Solve     float64 `json:"solve"`
 	Explain   float64 `json:"explain"`
+}
+
+// Infer decides what is undecided and follows from another level's verdict: what
+// breaks a level breaks those that imply it, what satisfies one satisfies those that
+// it implies.
+func (h *History) Infer() {
+	for i := range h.Results {
+		r := &h.Results[i]
+		l, ok := verdict.ParseLevel(r.Level)
+		if !ok || r.Verdict != verdict.Unknown.String() {
+			continue
+		}
+		for j := range h.Results {
+			from := &h.Results[j]
+			m, ok := verdict.ParseLevel(from.Level)
+			if !ok || from.inferred {
+				continue
+			}
+			switch {
+			case from.Verdict == verdict.Violated.String() && l.Implies(m):
+				r.Anomalies = from.Anomalies
+			case from.Verdict == verdict.Satisfied.String() && m.Implies(l):
+			default:
+				continue
+			}
+			r.Notes = append(r.Notes, fmt.Sprintf("follows from %s; by itself it was not decided: %s", from.Level, r.Unknown.Reason))
+			r.Verdict, r.Unknown, r.inferred = from.Verdict, nil, true
+			break
+		}
+	}
 }
 
 // Conclude fills in Strongest.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,7 +73,7 @@ func full() History {
 					_, err := io.WriteString(w, "a ─rw─▶ b\n\nbecause\n")
 					return err
 				},
-			}}, Stats: Stats{Stats: verdict.Stats{Constraints: 1200, Pruned: 1190, Residual: 10, Conflicts: 3}, PeakBytes: 9, PhaseSeconds: Phases{Decode: 0.5}}},
+			}}, Stats: Stats{Stats: verdict.Stats{Choices: 12, Constraints: 1200, Pruned: 1190, Residual: 10, Conflicts: 3}, PeakBytes: 9, PhaseSeconds: Phases{Decode: 0.5}}},
 		}}
 	h.Conclude()
 	return h
@@ -84,14 +85,14 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const stats0 = `"stats":{"constraints":0,"pruned":0,"residual":0,"conflicts":0,"peak_bytes":0,"phase_seconds":{"decode":0,"construct":0,"prune":0,"solve":0,"explain":0}}`
+	const stats0 = `"stats":{"choices":0,"constraints":0,"pruned":0,"residual":0,"conflicts":0,"peak_bytes":0,"phase_seconds":{"decode":0,"construct":0,"prune":0,"solve":0,"explain":0}}`
 	want := `{"file":"h.jsonl","format":"isowatch","db":"orders","transactions":10000,"operations":1,"sessions":25,"keys":9731,` +
 		`"strongest":["si"],"error":null,"results":[` +
 		`{"level":"si","verdict":"satisfied","seconds":0.25,"unknown":null,"anomalies":[],"notes":["no times"],` + stats0 + `},` +
 		`{"level":"strong-si","verdict":"unknown","seconds":0,"unknown":{"reason":"conflicts","decided":0.98,"count":12},"anomalies":[],` + stats0 + `},` +
 		`{"level":"ser","verdict":"violated","seconds":0,"unknown":null,"anomalies":[{"name":"write-skew","adya":"G2-item","level":"ser","transactions":["a"],` +
 		`"cycle":[{"from":"a","to":"b","type":"rw","key":"x"}],"explanation":"because","history":[{"id":"a"}]}],` +
-		`"stats":{"constraints":1200,"pruned":1190,"residual":10,"conflicts":3,"peak_bytes":9,"phase_seconds":{"decode":0.5,"construct":0,"prune":0,"solve":0,"explain":0}}}]}`
+		`"stats":{"choices":12,"constraints":1200,"pruned":1190,"residual":10,"conflicts":3,"peak_bytes":9,"phase_seconds":{"decode":0.5,"construct":0,"prune":0,"solve":0,"explain":0}}}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -104,6 +105,8 @@ func TestText(t *testing.T) {
 	again := h.Results[2]
 	again.Level = "sser"
 	h.Results = append(h.Results, again)
+	unread := History{File: "big.jsonl", Unread: true, Results: []Result{{Level: "si", Verdict: "unknown", Unknown: &Unknown{Reason: "timeout"},
+		Notes: []string{"the history was not read to its end"}}}}
 	broken := History{File: "b.jsonl", Error: &Error{Line: 3, Field: "ops[1]", Message: "unknown operation"}}
 	if err := w.History(&h); err != nil {
 		t.Fatal(err)
@@ -111,7 +114,7 @@ func TestText(t *testing.T) {
 	if err := w.History(&broken); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Summary([]History{h, broken, verdicts("satisfied"), verdicts("unknown")}); err != nil {
+	if err := w.History(&unread); err != nil {
 		t.Fatal(err)
 	}
 	want := `h.jsonl (orders): 10,000 transactions, 1 operation, 25 sessions, 9,731 keys
@@ -119,15 +122,19 @@ func TestText(t *testing.T) {
             no times
   strong-si unknown    0.000 s  conflicts: 12 left open, 98% decided
   ser       VIOLATED   0.000 s  1 anomaly
+            12 reads with several possible writers, 10 orders of writes left to search, 3 dead ends met
 
   a ─rw─▶ b
 
   because
 
   sser      VIOLATED   0.000 s  1 anomaly
+            12 reads with several possible writers, 10 orders of writes left to search, 3 dead ends met
             write-skew of a, as drawn at ser
 b.jsonl:3: can't be judged: ops[1]: unknown operation
-4 histories: 1 satisfied, 1 violated, 1 undecided, 1 can't be judged
+big.jsonl: not read to its end
+  si        unknown    0.000 s  timeout: 0 left open, 0% decided
+            the history was not read to its end
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -142,5 +149,81 @@ func TestColorOnlyWhenAsked(t *testing.T) {
 	}
 	if !strings.Contains(b.String(), red+"VIOLATED ") {
 		t.Errorf("%q", b.String())
+	}
+}
+
+// TestLines: several histories, a line each, and what they come to.
+func TestLines(t *testing.T) {
+	var b strings.Builder
+	w := Text{W: &b}
+	h := full()
+	h.Results[2].Anomalies = append(h.Results[2].Anomalies, Anomaly{Name: "lost-update"}, Anomaly{Name: "write-skew"})
+	broken := History{File: "b.jsonl", Error: &Error{Line: 3, Field: "ops[1]", Message: "unknown operation"}}
+	plain := verdicts("satisfied", "not-applicable")
+	unexplained := verdicts("violated")
+	all := Tally{}
+	for _, h := range []History{h, broken, plain, unexplained} {
+		all.Add(&h)
+		if err := w.Line(&h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Summary(&all); err != nil {
+		t.Fatal(err)
+	}
+	all.Took = 1500 * time.Millisecond
+	if err := w.Summary(&all); err != nil {
+		t.Fatal(err)
+	}
+	want := `h.jsonl (orders): si satisfied, strong-si unknown (conflicts, 98% decided), ser VIOLATED (2 write-skew, lost-update)  0.250 s
+b.jsonl:3: can't be judged: ops[1]: unknown operation
+h: si satisfied, strong-si not-applicable  0.000 s
+h: si VIOLATED  0.000 s
+4 histories: si 2 satisfied, 1 violated; strong-si 1 unknown, 1 not-applicable; ser 1 violated; 1 can't be judged
+4 histories: si 2 satisfied, 1 violated; strong-si 1 unknown, 1 not-applicable; ser 1 violated; 1 can't be judged; 1.500 s
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if all.Exit() != ExitViolated {
+		t.Errorf("exit %d", all.Exit())
+	}
+}
+
+// TestInfer: levels imply levels, one step from what was decided itself.
+func TestInfer(t *testing.T) {
+	for _, tc := range []struct{ levels, want string }{
+		{"si unknown, ser satisfied", "si satisfied, ser satisfied"},
+		{"si violated, ser unknown", "si violated, ser violated"},
+		{"si unknown, ser violated", "si unknown, ser violated"},
+		{"si satisfied, ser unknown", "si satisfied, ser unknown"},
+		{"ser unknown, strong-si satisfied", "ser unknown, strong-si satisfied"},
+		{"si unknown, strong-si unknown, ser unknown, sser satisfied", "si satisfied, strong-si satisfied, ser satisfied, sser satisfied"},
+		{"sser unknown, strong-si violated, ser satisfied", "sser violated, strong-si violated, ser satisfied"},
+		{"si not-applicable, sser satisfied", "si not-applicable, sser satisfied"},
+	} {
+		var h History
+		for _, l := range strings.Split(tc.levels, ", ") {
+			level, v, _ := strings.Cut(l, " ")
+			r := Result{Level: level, Verdict: v, Anomalies: []Anomaly{}}
+			switch v {
+			case "unknown":
+				r.Unknown = &Unknown{Reason: "timeout"}
+			case "violated":
+				r.Anomalies = append(r.Anomalies, Anomaly{Name: "lost-update"})
+			}
+			h.Results = append(h.Results, r)
+		}
+		h.Infer()
+		var got []string
+		for _, r := range h.Results {
+			got = append(got, r.Level+" "+r.Verdict)
+			if (r.Unknown != nil) != (r.Verdict == "unknown") || (len(r.Anomalies) > 0) != (r.Verdict == "violated") {
+				t.Errorf("%s: %+v", tc.levels, r)
+			}
+		}
+		if strings.Join(got, ", ") != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.levels, got, tc.want)
+		}
 	}
 }

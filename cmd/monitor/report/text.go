@@ -36,17 +36,13 @@ func (t Text) paint(color, s string) string {
 // every anomaly as it was drawn.
 func (t Text) History(h *History) error {
 	var b strings.Builder
-	name := h.File
-	if h.DB != "" && h.DB != "default" {
-		name += " (" + h.DB + ")"
-	}
-	if h.Error != nil {
-		at := ""
-		if h.Error.Line > 0 {
-			at = fmt.Sprintf(":%d", h.Error.Line)
-		}
-		fmt.Fprintf(&b, "%s%s: %s %s\n", h.File, at, t.paint(red, "can't be judged:"), h.Error.text())
-	} else {
+	name := h.name()
+	switch {
+	case h.Error != nil:
+		b.WriteString(t.broken(h) + "\n")
+	case h.Unread:
+		fmt.Fprintf(&b, "%s: not read to its end\n", name)
+	default:
 		fmt.Fprintf(&b, "%s: %s, %s, %s, %s\n", name, count(h.Transactions, "transaction"), count(h.Operations, "operation"),
 			count(h.Sessions, "session"), count(h.Keys, "key"))
 	}
@@ -58,6 +54,23 @@ func (t Text) History(h *History) error {
 	}
 	_, err := io.WriteString(t.W, b.String())
 	return err
+}
+
+// name is the file, and the database if it is not the only one.
+func (h *History) name() string {
+	if h.DB != "" && h.DB != "default" {
+		return h.File + " (" + h.DB + ")"
+	}
+	return h.File
+}
+
+// broken says why a history can't be judged.
+func (t Text) broken(h *History) string {
+	at := h.File
+	if h.Error.Line > 0 {
+		at += fmt.Sprintf(":%d", h.Error.Line)
+	}
+	return at + ": " + t.paint(red, "can't be judged:") + " " + h.Error.text()
 }
 
 func (e *Error) text() string {
@@ -85,6 +98,9 @@ func (t Text) result(b *strings.Builder, r *Result, shown map[string]string) err
 		said = r.Verdict
 	}
 	fmt.Fprintf(b, "  %-9s %s  %s%s\n", r.Level, said, t.paint(dim, fmt.Sprintf("%.3f s", r.Seconds)), more)
+	if w := r.Stats.work(); w != "" {
+		fmt.Fprintf(b, "            %s\n", t.paint(dim, w))
+	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(b, "            %s\n", t.paint(dim, n))
 	}
@@ -114,6 +130,21 @@ func (t Text) result(b *strings.Builder, r *Result, shown map[string]string) err
 	return nil
 }
 
+// work says what was hard in a level, if anything was.
+func (s *Stats) work() string {
+	var parts []string
+	if s.Choices > 0 {
+		parts = append(parts, count(s.Choices, "read")+" with several possible writers")
+	}
+	if s.Residual > 0 {
+		parts = append(parts, count(s.Residual, "order")+" of writes left to search")
+	}
+	if s.Conflicts > 0 {
+		parts = append(parts, count(s.Conflicts, "dead end")+" met")
+	}
+	return strings.Join(parts, ", ")
+}
+
 // idList joins transactions' ids, which come from outside.
 func idList(ids []string) string {
 	out := make([]string, len(ids))
@@ -121,25 +152,6 @@ func idList(ids []string) string {
 		out[i] = text.Name(id)
 	}
 	return strings.Join(out, ", ")
-}
-
-// Summary writes a line about several histories.
-func (t Text) Summary(hs []History) error {
-	var by [4]int
-	for i := range hs {
-		by[hs[i].Exit()]++
-	}
-	parts := []string{count(len(hs), "history") + ":"}
-	for _, p := range []struct {
-		status      int
-		color, name string
-	}{{ExitSatisfied, green, "satisfied"}, {ExitViolated, red, "violated"}, {ExitUndecided, yellow, "undecided"}, {ExitUnusable, red, "can't be judged"}} {
-		if n := by[p.status]; n > 0 {
-			parts = append(parts, t.paint(p.color, fmt.Sprintf("%s %s", humanize.Comma(int64(n)), p.name)))
-		}
-	}
-	_, err := fmt.Fprintf(t.W, "%s %s\n", parts[0], strings.Join(parts[1:], ", "))
-	return err
 }
 
 // count writes "1 key" or "2,000 keys".
