@@ -2,8 +2,6 @@ package incremental_test
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -15,16 +13,6 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
-
-// A stream is a history as it may come in: in some order, with ticks that are
-// true of it.
-type stream struct {
-	txns []record.Transaction // in the order of arrival, each session's in order
-	end  []int64              // when each truly ended, whether its record says so or not
-	tick []int64              // the watermark told after each; 0: none
-	late bool                 // some records come after ones that ended later
-	opt  incremental.Options
-}
 
 // A course is one way in which a history's records reach an online engine.
 type course struct {
@@ -45,10 +33,6 @@ type course struct {
 
 var blind = tiny.Config{Txns: 6, Keys: 2, Sessions: 6, Ops: 3, Mutations: 1, Times: true}
 
-// A key that is found to be a list only after its first reads were decided is
-// no matter of clocks: no lists.
-var wildUnlisted = tiny.Config{Aborted: true, Mutations: 2, Times: true, Partial: true, Duplicates: true, Unknown: true}
-
 var courses = []course{
 	{name: "in order, ticks rarely", cfg: timed, tick: 3},
 	{name: "in order, bounded", cfg: timed, tick: 1, bounded: true},
@@ -63,13 +47,11 @@ var courses = []course{
 	{name: "stepped, late", cfg: blind, tick: 2, stepped: 30, lateness: 4},
 	{name: "sessions ignored", cfg: timed, tick: 2, bounded: true, change: func(o *incremental.Options) { o.Sessions = record.SessionsIgnore }},
 	{name: "sessions ignored, late", cfg: blind, tick: 2, lateness: 5, change: func(o *incremental.Options) { o.Sessions = record.SessionsIgnore }},
-	{name: "partial", cfg: tiny.Config{Aborted: true, Mutations: 2, Times: true, Partial: true}, tick: 1, lateness: 4, bounded: true},
+	{name: "partial", cfg: partial, tick: 1, lateness: 4, bounded: true},
 	{name: "clock ignored", cfg: timed, tick: 2, lateness: 4, change: func(o *incremental.Options) {
 		o.Clock = record.ClockIgnore
 		o.Levels = []verdict.Level{verdict.SI, verdict.SER}
 	}},
-	{name: "wild", cfg: wildUnlisted, tick: 1, lateness: 4, bounded: true},
-	{name: "wild, mixed", cfg: wildUnlisted, tick: 2, untimed: 30},
 	{name: "one violation", cfg: timed, tick: 2, change: func(o *incremental.Options) { o.MaxViolations = 1 }},
 }
 
@@ -77,83 +59,32 @@ var courses = []course{
 // definitions, and no tick ever tells what is not so.
 func TestCoursesAgreeWithOracle(t *testing.T) {
 	for _, c := range courses {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			told := map[verdict.Outcome]int{}
-			for i := range *histories {
-				seed := *seedFrom + uint64(i)
-				follow(t, c, seed, told)
-				if t.Failed() {
-					return
-				}
-			}
-			t.Logf("verdicts: %v", told)
-			if told[verdict.Satisfied] == 0 || told[verdict.Violated] == 0 {
-				t.Errorf("the sample tells little: %v", told)
-			}
-		})
+		for _, k := range kinds {
+			t.Run(c.name+"/"+k.name, func(t *testing.T) {
+				t.Parallel()
+				cfg := c.cfg
+				k.set(&cfg)
+				compare(t, func(seed uint64) (stream, bool) { return c.draw(seed, cfg) })
+			})
+		}
 	}
 }
 
-func follow(t *testing.T, c course, seed uint64, told map[verdict.Outcome]int) {
+// draw makes a history with times and lets it come in.
+func (c *course) draw(seed uint64, cfg tiny.Config) (stream, bool) {
 	rng := rand.New(rand.NewPCG(seed, 11))
-	s := tiny.Random(rng, c.cfg)
+	s := tiny.Random(rng, cfg)
 	if len(s.Txns) == 0 || !s.Txns[0].HasTimes {
-		return
+		return stream{}, false
 	}
-	st := c.stream(rng, s)
-	want := definition(st.txns, st.opt)
-	say := func(format string, args ...any) {
-		t.Errorf("%s: seed %d: %s\nticks %v, max_transaction %d, unique values %v, in this order:\n%s", c.name, seed, fmt.Sprintf(format, args...), st.tick,
-			st.opt.MaxTransaction, st.opt.UniqueValues, script.Format(script.Script{Header: s.Header, Txns: st.txns}))
-	}
-	e := incremental.New(st.opt)
-	var ticked []verdict.Violation
-	for i := range st.txns {
-		e.Step(&st.txns[i], st.end[i])
-		if st.tick[i] != 0 {
-			ticked = append(ticked, e.Tick(st.tick[i]).Violations...)
-		}
-	}
-	for _, v := range ticked {
-		if want[v.Level] {
-			say("a tick says %v broken: %+v", v.Level, v)
-			return
-		}
-	}
-	for _, r := range e.Close() {
-		told[r.Outcome]++
-		missed := r.Outcome == verdict.Satisfied && !want[r.Level] && st.opt.Coverage == record.CoverageComplete &&
-			!(st.late && (r.Level == verdict.SSER || r.Level == verdict.StrongSI))
-		undecided := r.Outcome == verdict.Unknown && !c.cfg.Duplicates && !(r.NoTimes && c.untimed > 0)
-		switch {
-		case missed, undecided, r.Outcome == verdict.Violated && want[r.Level]:
-			say("%v: engine says %v (%v, %d), the definition %v: %+v", r.Level, r.Outcome, r.Reason, r.Count, want[r.Level], r.Violations)
-			return
-		}
-		timely, ok := map[verdict.Level]verdict.Level{verdict.SER: verdict.SSER, verdict.SI: verdict.StrongSI}[r.Level]
-		if holds, known := want[timely]; r.RealTimeOnly && (!ok || r.Outcome != verdict.Satisfied || known && holds) {
-			say("%v: %v, with a note that real time is not kept; %v holds: %v", r.Level, r.Outcome, timely, holds)
-			return
-		}
-		for _, v := range r.Violations {
-			if want[v.Level] {
-				say("%v is said broken by %+v", v.Level, v)
-				return
-			}
-			if ok, why := proves(v, r.Level, st.txns, st.opt); !ok {
-				say("the evidence of %v %v at %v proves nothing:\n%s%+v", v.Level, v.Kind, r.Level, why, v)
-				return
-			}
-		}
-	}
+	return c.stream(rng, s, cfg), true
 }
 
 // stream draws an order of arrival and ticks.
-func (c *course) stream(rng *rand.Rand, s script.Script) stream {
+func (c *course) stream(rng *rand.Rand, s script.Script, cfg tiny.Config) stream {
 	def := oracle.FromHeader(s.Header)
 	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: strong, UnseenUnique: true, Initial: def.Initial, Coverage: def.Coverage,
-		Sessions: def.Sessions, Clock: def.Clock, MaxSkew: def.MaxSkew, Online: true, UniqueValues: !c.cfg.Duplicates && rng.IntN(2) == 0}}
+		Sessions: def.Sessions, Clock: def.Clock, MaxSkew: def.MaxSkew, Online: true, UniqueValues: !cfg.Duplicates && !cfg.Mixed && rng.IntN(2) == 0}}
 	type arriving struct {
 		txn record.Transaction
 		at  int64
@@ -177,6 +108,7 @@ func (c *course) stream(rng *rand.Rand, s script.Script) stream {
 	least := int64(1 << 40) // the least end still to come
 	st.tick = make([]int64, len(st.txns))
 	for i := len(in) - 1; i >= 0; i-- {
+		st.tick[i] = noTick
 		if rng.IntN(c.tick) == 0 {
 			st.tick[i] = least - rng.Int64N(3)
 		}
@@ -195,13 +127,6 @@ func (c *course) stream(rng *rand.Rand, s script.Script) stream {
 		if rng.IntN(100) < c.stepped {
 			x.Start -= rng.Int64N(6)
 			x.End = x.Start + rng.Int64N(x.End-x.Start+1)
-		}
-	}
-	latest := int64(math.MinInt64)
-	for _, x := range trusted(st.txns) {
-		if x.HasTimes {
-			st.late = st.late || x.End < latest
-			latest = max(latest, x.End)
 		}
 	}
 	if c.change != nil {
@@ -229,75 +154,4 @@ func possible(txns []record.Transaction, skew int64) bool {
 		}
 	}
 	return true
-}
-
-// definition asks the oracle, telling it of no times that the engine can't trust:
-// those of a clock that stepped back within its session.
-func definition(txns []record.Transaction, opt incremental.Options) map[verdict.Level]bool {
-	want := map[verdict.Level]bool{}
-	txns = trusted(txns)
-	for _, l := range opt.Levels {
-		want[l] = oracle.Holds(l, txns, oracle.Options{Initial: opt.Initial, Coverage: opt.Coverage, Sessions: opt.Sessions,
-			Clock: opt.Clock, MaxSkew: opt.MaxSkew})
-	}
-	return want
-}
-
-func trusted(txns []record.Transaction) []record.Transaction {
-	txns = slices.Clone(txns)
-	start, end := map[string]int64{}, map[string]int64{}
-	for i := range txns {
-		x := &txns[i]
-		if x.Status != record.Committed || !x.HasTimes {
-			continue
-		}
-		if before, ok := end[x.Session]; ok && (x.Start < start[x.Session] || x.End < before) {
-			x.HasTimes = false
-			continue
-		}
-		start[x.Session], end[x.Session] = x.Start, x.End
-	}
-	return txns
-}
-
-// proves tells whether the oracle calls the evidence of v violated by itself,
-// and cut down to its exhibits.
-func proves(v verdict.Violation, level verdict.Level, txns []record.Transaction, opt incremental.Options) (bool, string) {
-	txns = trusted(txns)
-	def := oracle.Options{Initial: opt.Initial, Coverage: opt.Coverage, Sessions: opt.Sessions, Clock: opt.Clock, MaxSkew: opt.MaxSkew}
-	var cut []record.Transaction
-	for i, id := range v.Evidence {
-		x := txns[id]
-		if len(v.Exhibits) > 0 {
-			x.Ops = exhibited(x.Ops, v.Exhibits[i])
-		}
-		cut = append(cut, x)
-	}
-	for _, id := range v.Txns {
-		if !slices.Contains(v.Evidence, id) {
-			return false, fmt.Sprintf("transaction %d takes part and is no evidence\n", id)
-		}
-	}
-	if !slices.IsSorted(v.Evidence) {
-		return false, "evidence is not sorted\n"
-	}
-	if oracle.Holds(level, cut, def) {
-		return false, script.Format(script.Script{Txns: cut})
-	}
-	return true, ""
-}
-
-// exhibited are the operations that an exhibit names.
-func exhibited(ops []record.Op, x verdict.Exhibit) []record.Op {
-	var out []record.Op
-	wrote := map[string]bool{}
-	for _, op := range ops {
-		isRead := op.Kind == record.Read
-		if slices.Contains(x.All, op.Key) || isRead && !wrote[op.Key] && slices.Contains(x.Reads, op.Key) ||
-			!isRead && slices.Contains(x.Writes, op.Key) {
-			out = append(out, op)
-		}
-		wrote[op.Key] = wrote[op.Key] || !isRead
-	}
-	return out
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-var everything = tiny.Config{Txns: 6, Sessions: 4, Keys: 2, Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, Mutations: 3}
+var everything = tiny.Config{Txns: 6, Sessions: 4, Keys: 2, Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, PartialLists: true, Mutations: 3}
 
 func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
 	s := tiny.Random(rand.New(rand.NewPCG(seed, 7)), cfg)

@@ -1,9 +1,9 @@
 package oracle
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -202,7 +202,7 @@ func elements(list record.Value) []record.Value {
 
 func element(text json.RawMessage) record.Value {
 	var v any
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
 		panic(fmt.Sprintf("oracle: element %s: %v", text, err))

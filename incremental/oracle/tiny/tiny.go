@@ -52,9 +52,11 @@ type Config struct {
 	Unknown bool
 	// Partial gives about half of the histories partial coverage.
 	Partial bool
-	// Appends makes the first key a list in about half of the histories, and
-	// all keys in some of these. Elements are unique.
+	// Appends makes the first key a list in about half of the histories that
+	// have complete coverage, and all keys in some of these. Elements are unique.
 	Appends bool
+	// PartialLists lets histories of partial coverage have lists as well.
+	PartialLists bool
 	// Mixed lets some lists have repeated elements, and some be overwritten by a
 	// plain write.
 	Mixed bool
@@ -150,7 +152,7 @@ func (g *gen) draw() {
 		g.keys, g.sessions, g.txns = g.cfg.Keys, g.cfg.Sessions, g.cfg.Txns
 	}
 	g.careless = g.cfg.Mutations > 0 && g.rng.IntN(3) == 0
-	if g.cfg.Appends && g.half() {
+	if g.cfg.Appends && (!g.partial || g.cfg.PartialLists) && g.half() {
 		if g.lists = 1; g.coin() {
 			g.lists = g.keys
 		}

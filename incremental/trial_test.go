@@ -1,0 +1,503 @@
+package incremental_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/certificate"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// A stream is a history as it may come in: in some order, online with ticks that
+// are true of it.
+type stream struct {
+	txns []record.Transaction // in the order of arrival, each session's in order
+	end  []int64              // when each truly ended, whether its record says so or not
+	tick []int64              // the watermark told after each; noTick: none
+	opt  incremental.Options
+}
+
+const noTick = math.MinInt64
+
+// mustDecide lists what a history may have in it and has to be decided all the
+// same; without it, unknown is an answer. What is not listed here ("mixed": a
+// key that is list and register, an element appended twice; "unseen": writers
+// not seen that may repeat any value; "untold": a key read as null that, online,
+// may turn out to be a list, or to start at zero) need never be decided.
+var mustDecide = map[string]bool{"duplicates": false, "unknown": false, "lists": false}
+
+// A complaint is a disagreement between the engine and the definitions, or
+// between the engine and itself.
+type complaint struct {
+	class string // of one class as long as the same goes wrong at the same level
+	says  string
+}
+
+// tally counts verdicts, and those that are unknown by what the history has in it.
+type tally struct {
+	outcomes  map[verdict.Outcome]int
+	undecided map[string]int
+}
+
+func newTally() tally { return tally{map[verdict.Outcome]int{}, map[string]int{}} }
+
+func (st *stream) String() string {
+	h := record.Header{Initial: &st.opt.Initial, Coverage: &st.opt.Coverage, Sessions: &st.opt.Sessions, Clock: &st.opt.Clock, MaxSkew: &st.opt.MaxSkew}
+	s := script.Format(script.Script{Header: h, Txns: st.txns})
+	if !st.opt.Online {
+		return s
+	}
+	var ticks []string
+	for _, at := range st.tick {
+		if at == noTick {
+			ticks = append(ticks, "-")
+		} else {
+			ticks = append(ticks, fmt.Sprint(at))
+		}
+	}
+	return s + fmt.Sprintf("# online, in this order; ticks after each: %s; true ends %v; max_transaction %d, unique values %v, unseen unique %v, at most %d violations\n",
+		strings.Join(ticks, " "), st.end, st.opt.MaxTransaction, st.opt.UniqueValues, st.opt.UnseenUnique, st.opt.MaxViolations)
+}
+
+// feed is all that the engine says about a stream.
+func (st *stream) feed(opt incremental.Options) (ticked []verdict.Violation, results []verdict.Result) {
+	e := incremental.New(opt)
+	for i := range st.txns {
+		e.Step(&st.txns[i], st.end[i])
+		if opt.Online && st.tick[i] != noTick {
+			ticked = append(ticked, e.Tick(st.tick[i]).Violations...)
+		}
+	}
+	return ticked, e.Close()
+}
+
+// late tells whether some records come after ones that ended later, by clocks
+// that can be trusted.
+func (st *stream) late() bool {
+	latest := int64(math.MinInt64)
+	for _, x := range trusted(st.txns) {
+		if x.HasTimes {
+			if x.End < latest {
+				return true
+			}
+			latest = max(latest, x.End)
+		}
+	}
+	return false
+}
+
+func (st *stream) untimed() bool {
+	return slices.ContainsFunc(st.txns, func(x record.Transaction) bool { return !x.HasTimes })
+}
+
+// examine feeds a stream to engines and returns what is wrong with what they
+// say, or nil.
+func (st *stream) examine(told tally) (found *complaint) {
+	defer func() {
+		if r := recover(); r != nil {
+			found = &complaint{"panic", fmt.Sprintf("the engine panics: %v", r)}
+		}
+	}()
+	want := definition(st.txns, st.opt)
+	ticked, results := st.feed(st.opt)
+	for _, v := range ticked {
+		if want[v.Level] {
+			return &complaint{fmt.Sprintf("a tick invents %v", v.Level), fmt.Sprintf("a tick says %v broken: %+v", v.Level, v)}
+		}
+	}
+	least := want
+	if st.opt.Coverage == record.CoveragePartial {
+		least = seenAlone(st.txns, st.opt)
+	}
+	for _, r := range results {
+		told.outcomes[r.Outcome]++
+		if c := st.verdict(r, want, least, told); c != nil {
+			return c
+		}
+		for _, v := range ticked {
+			if v.Level == r.Level && r.Outcome != verdict.Violated {
+				return &complaint{fmt.Sprintf("taken back %v", r.Level), fmt.Sprintf("%v: %v at the end, but a tick told %+v", r.Level, r.Outcome, v)}
+			}
+		}
+		if c := st.proofs(r, want); c != nil {
+			return c
+		}
+	}
+	return st.alone(results)
+}
+
+// verdict compares a verdict with the definition.
+func (st *stream) verdict(r verdict.Result, want, least map[verdict.Level]bool, told tally) *complaint {
+	say := func(class string) *complaint {
+		return &complaint{fmt.Sprintf("%s %v", class, r.Level), fmt.Sprintf("%v: the engine says %v (%v, %d), the definition says that it holds: %v; what was seen alone: %v; kinds %v\n%+v",
+			r.Level, r.Outcome, r.Reason, r.Count, want[r.Level], least[r.Level], kindsOf(st.txns, st.opt), r.Violations)}
+	}
+	timed := r.Level == verdict.SSER || r.Level == verdict.StrongSI
+	switch {
+	case r.Outcome == verdict.Violated && want[r.Level]:
+		return say("invented")
+	case r.Outcome == verdict.Satisfied && !least[r.Level] && !(timed && st.opt.Online && st.late()):
+		return say("missed")
+	case r.Outcome == verdict.Unknown:
+		kinds := kindsOf(st.txns, st.opt)
+		must := !(r.NoTimes && st.untimed())
+		for _, k := range kinds {
+			must = must && mustDecide[k]
+		}
+		if must {
+			return say("undecided")
+		}
+		told.undecided[strings.Join(kinds, "+")]++
+	}
+	timely, ok := map[verdict.Level]verdict.Level{verdict.SER: verdict.SSER, verdict.SI: verdict.StrongSI}[r.Level]
+	if holds, known := want[timely]; r.RealTimeOnly && (!ok || r.Outcome != verdict.Satisfied || known && holds) {
+		return say("a wrong note at")
+	}
+	return nil
+}
+
+// proofs has everything proved that a result says.
+func (st *stream) proofs(r verdict.Result, want map[verdict.Level]bool) *complaint {
+	for _, v := range r.Violations {
+		if want[v.Level] {
+			return &complaint{fmt.Sprintf("invented below %v", r.Level), fmt.Sprintf("%v is said broken by %+v", v.Level, v)}
+		}
+		if ok, why := proves(v, r.Level, st.txns, st.opt); !ok {
+			return &complaint{fmt.Sprintf("evidence %v", r.Level), fmt.Sprintf("the evidence of %v %v at %v proves nothing:\n%s%+v", v.Level, v.Kind, r.Level, why, v)}
+		}
+	}
+	if r.Outcome != verdict.Satisfied || st.opt.Online || !st.opt.Proof || st.opt.Coverage == record.CoveragePartial {
+		return nil
+	}
+	err := certificate.Replay(r.Level, st.txns, r.Order, certificate.Options{Initial: st.opt.Initial, Coverage: st.opt.Coverage,
+		Sessions: st.opt.Sessions, Clock: st.opt.Clock, MaxSkew: st.opt.MaxSkew})
+	if err != nil {
+		return &complaint{fmt.Sprintf("proof %v", r.Level), fmt.Sprintf("%v: the proof fails: %v\n%v", r.Level, err, r.Order)}
+	}
+	return nil
+}
+
+// alone asks an engine for each level by itself: it says the same.
+func (st *stream) alone(together []verdict.Result) *complaint {
+	if len(together) == 1 {
+		return nil
+	}
+	for _, r := range together {
+		opt := st.opt
+		opt.Levels = []verdict.Level{r.Level}
+		if _, own := st.feed(opt); own[0].Outcome != r.Outcome {
+			return &complaint{fmt.Sprintf("alone %v", r.Level), fmt.Sprintf("%v: %v alone, %v together with %v", r.Level, own[0].Outcome, r.Outcome, st.opt.Levels)}
+		}
+	}
+	return nil
+}
+
+// definition asks the oracle, telling it of no times that the engine can't trust:
+// those of a clock that stepped back within its session.
+func definition(txns []record.Transaction, opt incremental.Options) map[verdict.Level]bool {
+	return holding(trusted(txns), opt.Levels, defined(opt))
+}
+
+// holding are the levels that hold; those that a level implies are not asked
+// for, as the oracle's own tests do that.
+func holding(txns []record.Transaction, levels []verdict.Level, def oracle.Options) map[verdict.Level]bool {
+	holds := map[verdict.Level]bool{}
+	known := map[verdict.Level]bool{}
+	for _, l := range []verdict.Level{verdict.SSER, verdict.SI, verdict.SER, verdict.StrongSI} {
+		if !known[l] {
+			known[l], holds[l] = true, oracle.Holds(l, txns, def)
+		}
+		for _, m := range verdict.Levels() {
+			if holds[l] && l.Implies(m) || !holds[l] && m.Implies(l) {
+				known[m], holds[m] = true, holds[l]
+			}
+		}
+	}
+	out := map[verdict.Level]bool{}
+	for _, l := range levels {
+		out[l] = holds[l]
+	}
+	return out
+}
+
+// defined are the oracle's options for those of an engine.
+func defined(opt incremental.Options) oracle.Options {
+	return oracle.Options{Initial: opt.Initial, Coverage: opt.Coverage, Sessions: opt.Sessions, Clock: opt.Clock, MaxSkew: opt.MaxSkew,
+		UnseenDuplicates: !opt.UnseenUnique}
+}
+
+func trusted(txns []record.Transaction) []record.Transaction {
+	txns = slices.Clone(txns)
+	start, end := map[string]int64{}, map[string]int64{}
+	for i := range txns {
+		x := &txns[i]
+		if x.Status != record.Committed || !x.HasTimes {
+			continue
+		}
+		if before, ok := end[x.Session]; ok && (x.Start < start[x.Session] || x.End < before) {
+			x.HasTimes = false
+			continue
+		}
+		start[x.Session], end[x.Session] = x.Start, x.End
+	}
+	return txns
+}
+
+// seenAlone are the levels that hold under partial coverage when reads that an
+// unseen writer may have answered count for nothing, as they are promised to
+// prove nothing. What is broken then has to be found.
+func seenAlone(txns []record.Transaction, opt incremental.Options) map[verdict.Level]bool {
+	var cut []record.Transaction
+	for _, x := range trusted(txns) {
+		if x.Status == record.Committed && !repeats(x.Ops) {
+			return map[verdict.Level]bool{}
+		}
+		x.Ops = slices.Clone(x.Ops)
+		wrote := map[string]bool{}
+		x.Ops = slices.DeleteFunc(x.Ops, func(op record.Op) bool {
+			wrote[op.Key] = wrote[op.Key] || op.Kind == record.Write
+			return op.Kind == record.Read && !wrote[op.Key] && (!opt.UnseenUnique || maybeUnseen(txns, x.ID, op, opt))
+		})
+		cut = append(cut, x)
+	}
+	def := defined(opt)
+	def.Coverage = record.CoverageComplete
+	return holding(cut, opt.Levels, def)
+}
+
+// repeats tells whether a transaction reads a key twice the same before writing
+// it, and its own write after.
+func repeats(ops []record.Op) bool {
+	held := map[string]record.Value{}
+	for _, op := range ops {
+		v, known := held[op.Key]
+		if op.Kind == record.Read && known && v != op.Value {
+			return false
+		}
+		held[op.Key] = op.Value
+		if op.Kind == record.Append {
+			delete(held, op.Key)
+		}
+	}
+	return true
+}
+
+// maybeUnseen tells whether a transaction's read shows what somebody who was not
+// seen may have done. What the reader alone writes, later, is among it.
+func maybeUnseen(txns []record.Transaction, id string, read record.Op, opt incremental.Options) bool {
+	v := read.Value
+	switch {
+	case v.IsNull(), opt.Initial == record.InitialZero && v == record.Int(0):
+		return true
+	case v.Kind == record.KindList && isList(txns, read.Key):
+		inner := v.Text[1 : len(v.Text)-1]
+		for _, e := range strings.Split(inner, ",") {
+			if !slices.ContainsFunc(txns, func(x record.Transaction) bool {
+				return slices.ContainsFunc(x.Ops, func(op record.Op) bool {
+					return op.Key == read.Key && op.Kind == record.Append && op.Value.String() == e
+				})
+			}) {
+				return true
+			}
+		}
+		return false
+	}
+	write := record.Op{Kind: record.Write, Key: read.Key, Value: v}
+	seen, own := false, false
+	for _, x := range txns {
+		if slices.Contains(x.Ops, write) {
+			seen, own = true, own || x.ID == id
+		}
+	}
+	return !seen || own
+}
+
+func isList(txns []record.Transaction, key string) bool {
+	return slices.ContainsFunc(txns, func(x record.Transaction) bool {
+		return slices.ContainsFunc(x.Ops, func(op record.Op) bool { return op.Key == key && op.Kind == record.Append })
+	})
+}
+
+// kindsOf tells what a history has in it that makes it harder to judge: see
+// mustDecide. In a fixed order.
+func kindsOf(txns []record.Transaction, opt incremental.Options) []string {
+	var out []string
+	note := func(kind string, is bool) {
+		if is && !slices.Contains(out, kind) {
+			out = append(out, kind)
+		}
+	}
+	writers, appends, kind := map[record.Op]int{}, map[record.Op]int{}, map[string]record.OpKind{}
+	for _, x := range txns {
+		last := map[string]record.Op{}
+		for _, op := range x.Ops {
+			if op.Kind == record.Read {
+				continue
+			}
+			if k, known := kind[op.Key]; known && k != op.Kind {
+				note("mixed", true)
+			}
+			kind[op.Key] = op.Kind
+			last[op.Key] = op
+			if op.Kind == record.Append {
+				appends[op]++
+				note("mixed", appends[op] > 1)
+			}
+		}
+		for _, op := range last {
+			if x.Status != record.Aborted {
+				writers[record.Op{Key: op.Key, Value: op.Value}]++
+			}
+		}
+	}
+	for _, x := range txns {
+		note("unknown", x.Status == record.Unknown)
+		wrote := map[string]bool{}
+		for _, op := range x.Ops {
+			if wrote[op.Key] = wrote[op.Key] || op.Kind == record.Write; op.Kind != record.Read || wrote[op.Key] {
+				continue
+			}
+			list := kind[op.Key] == record.Append
+			note("mixed", list && !op.Value.IsNull() && op.Value.Kind != record.KindList)
+			n := writers[op]
+			if opt.Initial == record.InitialAbsent && op.Value.IsNull() || opt.Initial == record.InitialZero && op.Value == record.Int(0) {
+				n++
+			}
+			note("duplicates", !list && n > 1)
+			_, written := kind[op.Key]
+			note("untold", opt.Online && !written && opt.Initial == record.InitialZero && op.Value.IsNull())
+		}
+	}
+	for _, k := range kind {
+		note("lists", k == record.Append)
+	}
+	note("unseen", opt.Coverage == record.CoveragePartial && !opt.UnseenUnique)
+	slices.Sort(out)
+	return out
+}
+
+// cutDown are the records of a violation's evidence, only what its exhibits name.
+func cutDown(v verdict.Violation, txns []record.Transaction) []record.Transaction {
+	txns = trusted(txns)
+	var cut []record.Transaction
+	for i, id := range v.Evidence {
+		x := txns[id]
+		if len(v.Exhibits) > 0 {
+			x.Ops = exhibited(x.Ops, v.Exhibits[i])
+		}
+		cut = append(cut, x)
+	}
+	return cut
+}
+
+// proves tells whether the oracle, and the engine, call the evidence of v
+// violated by itself, cut down to its exhibits.
+func proves(v verdict.Violation, level verdict.Level, txns []record.Transaction, opt incremental.Options) (bool, string) {
+	for _, id := range v.Txns {
+		if !slices.Contains(v.Evidence, id) {
+			return false, fmt.Sprintf("transaction %d takes part and is no evidence\n", id)
+		}
+	}
+	if !slices.IsSorted(v.Evidence) {
+		return false, "evidence is not sorted\n"
+	}
+	cut := cutDown(v, txns)
+	text := script.Format(script.Script{Txns: cut})
+	if oracle.Holds(level, cut, defined(opt)) {
+		return false, "the definition says that it holds of\n" + text
+	}
+	opt.Online, opt.Proof, opt.MaxViolations, opt.MaxTransaction, opt.Levels = false, false, 0, 0, []verdict.Level{level}
+	again := stream{txns: cut, end: make([]int64, len(cut)), opt: opt}
+	if _, r := again.feed(opt); r[0].Outcome != verdict.Violated {
+		return false, fmt.Sprintf("the engine says %v of\n%s", r[0].Outcome, text)
+	}
+	return true, ""
+}
+
+// exhibited are the operations that an exhibit names.
+func exhibited(ops []record.Op, x verdict.Exhibit) []record.Op {
+	var out []record.Op
+	wrote := map[string]bool{}
+	for _, op := range ops {
+		isRead := op.Kind == record.Read
+		if slices.Contains(x.All, op.Key) || isRead && !wrote[op.Key] && slices.Contains(x.Reads, op.Key) ||
+			!isRead && slices.Contains(x.Writes, op.Key) {
+			out = append(out, op)
+		}
+		wrote[op.Key] = wrote[op.Key] || !isRead
+	}
+	return out
+}
+
+// shrunk is a smaller stream of which the same is wrong: without transactions,
+// operations, ticks and times that do not matter.
+func (st stream) shrunk(class string) (stream, *complaint) {
+	wrong := func(s *stream) *complaint {
+		if c := s.examine(newTally()); c != nil && c.class == class {
+			return c
+		}
+		return nil
+	}
+	last := wrong(&st)
+	for again := last != nil; again; {
+		again = false
+		for _, smaller := range st.smaller() {
+			if c := wrong(&smaller); c != nil {
+				st, last, again = smaller, c, true
+				break
+			}
+		}
+	}
+	return st, last
+}
+
+// smaller are the streams with one thing less.
+func (st *stream) smaller() []stream {
+	var out []stream
+	for i := range st.txns {
+		s := st.clone()
+		s.txns = slices.Delete(s.txns, i, i+1)
+		s.end = slices.Delete(s.end, i, i+1)
+		if s.tick != nil {
+			s.tick = slices.Delete(s.tick, i, i+1)
+		}
+		out = append(out, s)
+	}
+	for i := range st.txns {
+		for j := range st.txns[i].Ops {
+			s := st.clone()
+			s.txns[i].Ops = slices.Delete(slices.Clone(s.txns[i].Ops), j, j+1)
+			out = append(out, s)
+		}
+	}
+	for i := range st.txns {
+		if st.tick != nil && st.tick[i] != noTick {
+			s := st.clone()
+			s.tick[i] = noTick
+			out = append(out, s)
+		}
+		if st.txns[i].HasTimes {
+			s := st.clone()
+			s.txns[i].HasTimes, s.txns[i].Start, s.txns[i].End = false, 0, 0
+			out = append(out, s)
+		}
+	}
+	if st.opt.MaxSkew != 0 {
+		s := st.clone()
+		s.opt.MaxSkew = 0
+		out = append(out, s)
+	}
+	return out
+}
+
+func (st *stream) clone() stream {
+	s := *st
+	s.txns, s.end, s.tick = slices.Clone(s.txns), slices.Clone(s.end), slices.Clone(s.tick)
+	return s
+}
