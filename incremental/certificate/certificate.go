@@ -2,7 +2,9 @@ package certificate
 
 import (
 	"fmt"
-	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -18,44 +20,128 @@ type Options struct {
 	MaxSkew int64 // nanoseconds
 }
 
-// Error says where a certificate fails.
+// Error says where a certificate fails, and at what.
 type Error struct {
-	Event int    // its place in the order, from 0; -1 if the fault is not at an event
-	Txn   string // the transaction's id; empty if the fault is of no single one
-	Op    int    // the operation in the transaction, from 0; -1 if of none
-	What  string
+	Level    verdict.Level // meaningful if HasLevel
+	HasLevel bool
+	Line     int    // the step's line in the certificate's file, from 1; 0 if it has none
+	Event    int    // its place in the order, from 0; -1 if the fault is not at an event
+	Txn      string // the transaction's id, or what it is called without one; empty if the fault is of no single one
+	Op       int    // the operation in the transaction, from 0; -1 if of none
+	What     string // the fault, in words
+	// Expected is the value, as JSON text, that the replay has where the history
+	// has Found, if the fault is a difference of values.
+	Expected, Found string
 }
 
 func (e *Error) Error() string {
-	s := "certificate"
-	if e.Event >= 0 {
-		s += fmt.Sprintf(": event %d", e.Event)
+	var b strings.Builder
+	b.WriteString("certificate")
+	if e.HasLevel {
+		fmt.Fprintf(&b, " of %v", e.Level)
+	}
+	switch {
+	case e.Line > 0:
+		fmt.Fprintf(&b, ", line %d", e.Line)
+	case e.Event >= 0:
+		fmt.Fprintf(&b, ": event %d", e.Event)
 	}
 	if e.Txn != "" {
-		s += ": " + e.Txn
+		b.WriteString(": " + e.Txn)
 	}
 	if e.Op >= 0 {
-		s += fmt.Sprintf(", operation %d", e.Op)
+		fmt.Fprintf(&b, ", operation %d", e.Op)
 	}
-	return s + ": " + e.What
+	b.WriteString(": " + e.What)
+	return b.String()
 }
 
-// Replay checks that order proves that txns satisfy level, which is one of pc,
-// si, strong-si, ser and sser. Events name transactions by their index in txns,
-// in which each session's stand in session order. An order that proves it
-// returns nil, any other an *Error.
+// fault is an Error that is at no event.
+func fault(format string, args ...any) *Error {
+	return &Error{Event: -1, Op: -1, What: fmt.Sprintf(format, args...)}
+}
+
+// brief cuts a text that may be long, such as a list, for a message.
+func brief(s string) string {
+	const most = 200
+	if len(s) <= most {
+		return s
+	}
+	n := most
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s… (%d bytes)", s[:n], len(s))
+}
+
+// Kind is what kind of order proves a level; a closed set.
+type Kind uint8
+
+// The kinds.
+const (
+	// NoOrder: the level can't be proved by an order.
+	NoOrder Kind = iota
+	// Serial is an order of transactions, each of which runs by itself.
+	Serial
+	// Events is an order of starts and commits.
+	Events
+	// Commits is an order of commits, to be held against axioms.
+	Commits
+)
+
+var kindNames = [...]string{"none", "serial", "events", "commits"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// KindOf tells what kind of order proves a level.
+func KindOf(l verdict.Level) Kind {
+	switch l {
+	case verdict.SER, verdict.SSER, verdict.LIN:
+		return Serial
+	case verdict.PC, verdict.SI, verdict.StrongSI:
+		return Events
+	case verdict.G1, verdict.RC, verdict.RA, verdict.CC:
+		return Commits
+	}
+	return NoOrder
+}
+
+// Replay checks that order proves that txns satisfy level. Events name
+// transactions by their index in txns, in which each session's stand in session
+// order; an order of transactions or of commits has a commit event for each. An
+// order that proves it returns nil, any other an *Error.
 //
-// Time and space are linear in the size of the history.
+// Time and space are linear in the size of the history, but for cc, which takes
+// a time that grows with the number of sessions, and rc and ra, which take
+// O(n^1.5) at worst.
 func Replay(level verdict.Level, txns []record.Transaction, order []verdict.Event, opt Options) error {
-	r := &replay{txns: txns, order: order, opt: opt}
+	if err := newReplay(level, txns, order, opt).run(level); err != nil {
+		return err
+	}
+	return nil
+}
+
+func newReplay(level verdict.Level, txns []record.Transaction, order []verdict.Event, opt Options) *replay {
+	return &replay{txns: txns, order: order, opt: opt, serial: KindOf(level) != Events}
+}
+
+func (r *replay) run(level verdict.Level) *Error {
+	timed := false
 	switch level {
-	case verdict.SER, verdict.SSER:
-		r.serial = true
-	case verdict.SI, verdict.StrongSI:
-		r.exclusive = true
-	case verdict.PC:
-	default:
-		return &Error{-1, "", -1, fmt.Sprintf("level %v has no order to replay; use pc, si, strong-si, ser or sser", level)}
+	case verdict.SER, verdict.SI:
+		timed = r.opt.Clock == record.ClockEnforce
+	case verdict.SSER, verdict.StrongSI:
+		timed = true
+	case verdict.LIN:
+		timed = true
+		r.opt.Sessions = record.SessionsIgnore
+		if err := r.oneKeyEach(); err != nil {
+			return err
+		}
+	}
+	r.exclusive = level == verdict.SI || level == verdict.StrongSI
+	if KindOf(level) == NoOrder {
+		return fault("level %v has no order to replay", level)
 	}
 	if err := r.place(); err != nil {
 		return err
@@ -63,15 +149,21 @@ func Replay(level verdict.Level, txns []record.Transaction, order []verdict.Even
 	if err := r.sessions(); err != nil {
 		return err
 	}
-	enforced := opt.Clock == record.ClockEnforce && level != verdict.PC
-	if enforced || level == verdict.SSER || level == verdict.StrongSI {
+	if timed {
 		if err := r.realTime(); err != nil {
 			return err
 		}
 	}
-	return r.reads()
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	if KindOf(level) == Commits {
+		return r.commits(level)
+	}
+	return r.walk()
 }
 
+// replay is one order held against one history.
 type replay struct {
 	txns      []record.Transaction
 	order     []verdict.Event
@@ -79,102 +171,108 @@ type replay struct {
 	serial    bool // one event per transaction, start and commit at once
 	exclusive bool // writers of a key must not overlap
 
-	start, commit []int // by transaction, its events' places; -1 if it has none
+	start, commit []int32 // by transaction, its events' places; none if it has none
 
 	keys     []int32 // of all operations, as indexes of objects
 	first    []int   // by transaction, the place of its first operation in keys
 	objects  []object
 	overlays []overlay // by object; empty between events
-	writers  map[written]int
+	appended map[element]struct{}
+	claims   map[written]*claim
 }
 
-// written is a value written to a key.
-type written struct {
-	key   int32
-	value record.Value
+// none stands for no place, and for no transaction.
+const none = -1
+
+// fail is an Error at an event.
+func (r *replay) fail(event int32, txn, op int, format string, args ...any) *Error {
+	return &Error{Event: int(event), Txn: r.who(txn), Op: op, What: fmt.Sprintf(format, args...)}
 }
 
-// several stands in writers for more than one transaction.
-const several = -1
+// who names a transaction in a message.
+func (r *replay) who(n int) string {
+	t := &r.txns[n]
+	if t.ID != "" {
+		return t.ID
+	}
+	place := 0
+	for m := range n {
+		if r.txns[m].Session == t.Session {
+			place++
+		}
+	}
+	return fmt.Sprintf("transaction %d of session %q", place, t.Session)
+}
 
 // place finds each transaction's events.
-func (r *replay) place() error {
-	r.start, r.commit = make([]int, len(r.txns)), make([]int, len(r.txns))
-	for i := range r.txns {
-		r.start[i], r.commit[i] = -1, -1
-	}
+func (r *replay) place() *Error {
+	r.start = slices.Repeat([]int32{none}, len(r.txns))
+	r.commit = slices.Repeat([]int32{none}, len(r.txns))
 	for i, e := range r.order {
 		if int64(e.Txn) >= int64(len(r.txns)) {
-			return &Error{i, "", -1, fmt.Sprintf("transaction %d of %d", e.Txn, len(r.txns))}
+			err := fault("transaction %d of %d", e.Txn, len(r.txns))
+			err.Event = i
+			return err
 		}
-		t := &r.txns[e.Txn]
+		n, at := int(e.Txn), int32(i)
 		switch {
-		case t.Status == record.Aborted:
-			return &Error{i, t.ID, -1, "is aborted, and can't be part of an order"}
+		case r.txns[n].Status == record.Aborted:
+			return r.fail(at, n, -1, "is aborted, and can't be part of an order")
 		case r.serial && !e.Commit:
-			return &Error{i, t.ID, -1, "a serial order has no starts"}
-		case e.Commit && r.commit[e.Txn] >= 0:
-			return &Error{i, t.ID, -1, "commits a second time"}
-		case !e.Commit && r.start[e.Txn] >= 0:
-			return &Error{i, t.ID, -1, "starts a second time"}
-		case !r.serial && e.Commit && r.start[e.Txn] < 0:
-			return &Error{i, t.ID, -1, "commits before it starts"}
+			return r.fail(at, n, -1, "starts, and a serial order, or one of commits, has no starts")
+		case e.Commit && r.commit[n] >= 0:
+			return r.fail(at, n, -1, "commits a second time")
+		case !e.Commit && r.start[n] >= 0:
+			return r.fail(at, n, -1, "starts a second time")
+		case !r.serial && e.Commit && r.start[n] < 0:
+			return r.fail(at, n, -1, "commits before it starts")
 		}
 		if e.Commit {
-			r.commit[e.Txn] = i
+			r.commit[n] = at
 		}
 		if !e.Commit || r.serial {
-			r.start[e.Txn] = i
+			r.start[n] = at
 		}
 	}
-	for i := range r.txns {
-		if r.commit[i] < 0 && (r.txns[i].Status == record.Committed || r.start[i] >= 0) {
-			return &Error{-1, r.txns[i].ID, -1, "never commits in this order"}
+	for n := range r.txns {
+		if r.commit[n] < 0 && (r.txns[n].Status == record.Committed || r.start[n] >= 0) {
+			return r.fail(none, n, -1, "never commits in this order")
 		}
 	}
 	return nil
 }
 
 // sessions checks that session order is kept.
-func (r *replay) sessions() error {
+func (r *replay) sessions() *Error {
 	if r.opt.Sessions == record.SessionsIgnore {
 		return nil
 	}
 	last := map[string]int{} // per session, the transaction that commits last of those before
-	for i := range r.txns {
-		t := &r.txns[i]
-		if r.commit[i] < 0 {
+	for n := range r.txns {
+		t := &r.txns[n]
+		if r.commit[n] < 0 {
 			continue
 		}
 		p, ok := last[t.Session]
-		if ok && r.start[i] < r.commit[p] {
-			return &Error{r.start[i], t.ID, -1, fmt.Sprintf("starts before %s commits, its predecessor in session %s", r.txns[p].ID, t.Session)}
+		if ok && r.start[n] < r.commit[p] {
+			return r.fail(r.start[n], n, -1, "starts before %s commits, its predecessor in session %q", r.who(p), t.Session)
 		}
-		if t.Status != record.Unknown && (!ok || r.commit[p] < r.commit[i]) {
-			last[t.Session] = i
-		}
-	}
-	return nil
-}
-
-// realTime checks that real-time order is kept: walking back, it knows who of
-// those that commit later ended first.
-func (r *replay) realTime() error {
-	first, end := -1, int64(math.MaxInt64)
-	for i := len(r.order) - 1; i >= 0; i-- {
-		n := int(r.order[i].Txn)
-		t := &r.txns[n]
-		if r.start[n] == i && t.HasTimes && first >= 0 && endsBefore(end, t.Start, r.opt.MaxSkew) {
-			return &Error{i, t.ID, -1, fmt.Sprintf("starts before %s commits, which ended at %d, before the start at %d", r.txns[first].ID, end, t.Start)}
-		}
-		if r.commit[n] == i && t.HasTimes && t.Status != record.Unknown && t.End < end {
-			first, end = n, t.End
+		if t.Status != record.Unknown && (!ok || r.commit[p] < r.commit[n]) {
+			last[t.Session] = n
 		}
 	}
 	return nil
 }
 
-// endsBefore tells whether end + skew < start, without overflow.
-func endsBefore(end, start, skew int64) bool {
-	return end <= math.MaxInt64-skew && end+skew < start
+// oneKeyEach checks that each transaction keeps to one key, as lin is about
+// single objects.
+func (r *replay) oneKeyEach() *Error {
+	for n := range r.txns {
+		for j := range r.txns[n].Ops {
+			if ops := r.txns[n].Ops; ops[j].Key != ops[0].Key {
+				return r.fail(none, n, j, "uses %q beside %q: lin is of transactions on one key each", ops[j].Key, ops[0].Key)
+			}
+		}
+	}
+	return nil
 }

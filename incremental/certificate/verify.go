@@ -1,0 +1,134 @@
+package certificate
+
+import (
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Verify checks that a certificate is of this history, was made under what opt
+// says, and proves each of its levels. The transactions of a session stand in
+// session order. An error is an *Error.
+func Verify(c *Certificate, txns []record.Transaction, opt Options) error {
+	if err := c.matches(txns, opt); err != nil {
+		return err
+	}
+	find := finder(txns)
+	for i := range c.Proofs {
+		if err := c.Proofs[i].verify(find, txns, c.Assumed); err != nil {
+			err.Level, err.HasLevel = c.Proofs[i].Level, true
+			return err
+		}
+	}
+	return nil
+}
+
+// matches checks that the certificate speaks of this history.
+func (c *Certificate) matches(txns []record.Transaction, opt Options) *Error {
+	for _, f := range []struct {
+		what      string
+		has, want string
+	}{
+		{"initial", c.Assumed.Initial.String(), opt.Initial.String()},
+		{"sessions", c.Assumed.Sessions.String(), opt.Sessions.String()},
+		{"clock", c.Assumed.Clock.String(), opt.Clock.String()},
+		{"coverage", c.Assumed.Coverage.String(), opt.Coverage.String()},
+	} {
+		if f.has != f.want {
+			err := fault("assumes %s %s, and the history is to be read with %s: make a new certificate, or say %s %s", f.what, f.has, f.want, f.what, f.has)
+			err.Expected, err.Found = f.want, f.has
+			return err
+		}
+	}
+	if c.Assumed.MaxSkew != opt.MaxSkew {
+		return fault("assumes a skew of at most %d ns, and the history is to be read with %d ns", c.Assumed.MaxSkew, opt.MaxSkew)
+	}
+	has := Describe(txns)
+	for _, f := range []struct {
+		what      string
+		has, want int
+	}{
+		{"transactions", has.Transactions, c.Records.Transactions},
+		{"sessions", has.Sessions, c.Records.Sessions},
+		{"operations", has.Operations, c.Records.Operations},
+	} {
+		if f.has != f.want {
+			return fault("is of a history of %d %s, and this one has %d: it is another history's", f.want, f.what, f.has)
+		}
+	}
+	if has.SHA256 != c.Records.SHA256 {
+		err := fault("is of records with SHA-256 %s, and these have %s: the history was changed, or it is another one's", c.Records.SHA256, has.SHA256)
+		err.Expected, err.Found = has.SHA256, c.Records.SHA256
+		return err
+	}
+	return nil
+}
+
+// verify finds the transactions of the steps and replays them.
+func (p *Proof) verify(find func(Name) (int, string), txns []record.Transaction, opt Options) *Error {
+	kind := KindOf(p.Level)
+	order := make([]verdict.Event, 0, len(p.Steps))
+	stepOf := make([]int32, 0, len(p.Steps)) // by event
+	for i, s := range p.Steps {
+		n, why := find(s.Txn)
+		if why != "" {
+			return &Error{Event: len(order), Op: -1, Line: p.lineOf(i), What: why}
+		}
+		id := verdict.TxnID(n)
+		if kind == Events && s.Start {
+			order, stepOf = append(order, verdict.Event{Txn: id}), append(stepOf, int32(i))
+		}
+		if kind != Events || s.Commit {
+			order, stepOf = append(order, verdict.Event{Txn: id, Commit: true}), append(stepOf, int32(i))
+		}
+	}
+	r := newReplay(p.Level, txns, order, opt)
+	err := r.run(p.Level)
+	if err != nil && err.Event >= 0 {
+		err.Line = p.lineOf(int(stepOf[err.Event]))
+	}
+	return err
+}
+
+// lineOf is the line of a step, or 0 if the proof was not read from a file.
+func (p *Proof) lineOf(step int) int {
+	if p.Line == 0 {
+		return 0
+	}
+	return p.Line + 1 + step
+}
+
+// finder returns what finds a transaction by its name, or says why it can't.
+func finder(txns []record.Transaction) func(Name) (int, string) {
+	const several = -2
+	byID := make(map[string]int, len(txns))
+	for n := range txns {
+		if _, ok := byID[txns[n].ID]; ok {
+			byID[txns[n].ID] = several
+		} else {
+			byID[txns[n].ID] = n
+		}
+	}
+	var bySession map[string][]int
+	return func(name Name) (int, string) {
+		if name.ID != "" {
+			switch n, ok := byID[name.ID]; {
+			case !ok:
+				return 0, "names " + brief(name.ID) + ", which the history does not have"
+			case n == several:
+				return 0, "names " + brief(name.ID) + ", of which the history has several: name it by place and session"
+			default:
+				return n, ""
+			}
+		}
+		if bySession == nil {
+			bySession = map[string][]int{}
+			for n := range txns {
+				bySession[txns[n].Session] = append(bySession[txns[n].Session], n)
+			}
+		}
+		if in := bySession[name.Session]; name.Place >= 0 && name.Place < len(in) {
+			return in[name.Place], ""
+		}
+		return 0, fault("names transaction %d of session %q, which has %d", name.Place, brief(name.Session), len(bySession[name.Session])).What
+	}
+}
