@@ -21,18 +21,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew; read the difference")
 
-// judge is the oracle.
-func judge(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-	if oracle.Holds(l, txns, oracle.FromHeader(h)) {
-		return verdict.Satisfied
-	}
-	return verdict.Violated
-}
-
 func context(s script.Script, levels ...verdict.Level) alerts.Context {
 	opt := oracle.FromHeader(s.Header)
 	return alerts.Context{DB: "orders", Levels: levels, Initial: opt.Initial, Coverage: opt.Coverage, Clock: opt.Clock, Sessions: opt.Sessions,
-		MaxSkew: opt.MaxSkew, Lookup: alerttest.Lookup(s.Txns), Judge: judge, Now: 1732160000123456789}
+		MaxSkew: opt.MaxSkew, Lookup: alerttest.Lookup(s.Txns), Judge: alerttest.Judge, Now: 1732160000123456789}
 }
 
 // recheck reads the evidence as `monitor check` would and has the oracle judge
@@ -53,7 +45,7 @@ func recheck(t *testing.T, a alerts.Alert) []record.Transaction {
 	if !ok {
 		t.Fatalf("level %q", a.Level)
 	}
-	if judge(l, h, txns) != verdict.Violated {
+	if alerttest.Judge(l, h, txns) != verdict.Violated {
 		t.Errorf("the evidence is no violation of %v:\n%s", l, script.Format(script.Script{Header: h, Txns: txns}))
 	}
 	return txns
@@ -167,7 +159,7 @@ func TestExhibits(t *testing.T) {
 		if first == nil {
 			first = slices.Clone(txns)
 		}
-		return judge(l, h, txns)
+		return alerttest.Judge(l, h, txns)
 	}
 	a, err := alerts.New(v, ctx)
 	if err != nil {
@@ -223,7 +215,7 @@ func TestLevelOfTheEngine(t *testing.T) {
 		if l == verdict.RA {
 			return verdict.Unknown
 		}
-		return judge(l, h, txns)
+		return alerttest.Judge(l, h, txns)
 	}
 	a, err := alerts.New(v, ctx)
 	if err != nil {

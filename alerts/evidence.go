@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/isowatch/isowatch/alerts/internal/list"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/shrink"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -48,7 +49,9 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 			}
 			n.Breaks = breaks
 			violated := func(txns []record.Transaction) bool { return ctx.Judge(level, p.header, txns) == verdict.Violated }
-			p.txns, _ = shrink.Shrink(p.txns, violated, essentials(v, p.txns, ctx))
+			opt := essentials(v, p.txns, ctx)
+			opt.Unseen = *p.header.Coverage == record.CoveragePartial
+			p.txns, _ = shrink.Shrink(p.txns, violated, opt)
 			return p, nil
 		}
 	}
@@ -83,23 +86,26 @@ func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, err
 
 // candidates are the histories to try as evidence, best first: cut down to what
 // the engine says is needed before everything; claiming partial coverage, which
-// assumes less, before complete. The last one is everything.
+// assumes less, before complete. The last one has every write. All of them are
+// implied by what was recorded; see docs/soundness.md, "Why evidence never
+// invents a violation".
 func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []proof {
 	var out []proof
-	exhibited := exhibit(v, full, ctx.Lookup)
+	exhibited := exhibit(v, full, ctx.Lookup, false)
+	full = exhibit(v, full, ctx.Lookup, true)
 	if v.Kind != verdict.ThinAirRead {
 		partial := header(v, ctx, record.CoveragePartial)
-		if exhibited != nil {
+		if len(v.Exhibits) > 0 {
 			out = append(out, proof{partial, exhibited})
 		}
 		out = append(out, proof{partial, full})
 	}
 	if ctx.Coverage == record.CoverageComplete || v.Kind == verdict.ThinAirRead {
 		complete := header(v, ctx, record.CoverageComplete)
-		if exhibited != nil {
-			out = append(out, proof{complete, withoutSeq(exhibited)})
+		if len(v.Exhibits) > 0 {
+			out = append(out, proof{complete, withoutSeq(closed(v, exhibited, ctx, true))})
 		}
-		out = append(out, proof{complete, withoutSeq(closed(v, full, ctx))})
+		out = append(out, proof{complete, withoutSeq(closed(v, full, ctx, len(v.Exhibits) > 0))})
 	}
 	return out
 }
@@ -129,10 +135,13 @@ func withoutSeq(txns []record.Transaction) []record.Transaction {
 }
 
 // exhibit cuts transactions down to the operations that the engine says are
-// needed; nil if it says nothing.
-func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup) []record.Transaction {
+// needed, or to its reads and every write. If the engine says nothing, which
+// stands for everything, it is everything. The engine knows all writers of what
+// the reads that it exhibits returned; of any other read, somebody outside the
+// evidence may have written the same, and so it goes.
+func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup, everyWrite bool) []record.Transaction {
 	if len(v.Exhibits) == 0 {
-		return nil
+		return full
 	}
 	wanted := map[string]verdict.Exhibit{}
 	for _, x := range v.Exhibits {
@@ -140,27 +149,30 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup)
 			wanted[r.ID] = x
 		}
 	}
-	out := slices.Clone(full)
-	for i := range out {
-		x, ok := wanted[out[i].ID]
-		if !ok {
-			continue
-		}
-		var ops []record.Op
+	keep := make([][]bool, len(full))
+	for i := range full {
+		x := wanted[full[i].ID]
+		keep[i] = make([]bool, len(full[i].Ops))
 		written := map[string]bool{}
-		for _, op := range out[i].Ops {
-			if slices.Contains(x.All, op.Key) {
-				ops = append(ops, op)
-			} else if writes(op) {
+		for j, op := range full[i].Ops {
+			switch all := slices.Contains(x.All, op.Key); {
+			case writes(op):
 				written[op.Key] = true
-				if slices.Contains(x.Writes, op.Key) {
-					ops = append(ops, op)
-				}
-			} else if !written[op.Key] && slices.Contains(x.Reads, op.Key) {
-				ops = append(ops, op)
+				keep[i][j] = all || everyWrite || slices.Contains(x.Writes, op.Key)
+			default:
+				keep[i][j] = all || !written[op.Key] && slices.Contains(x.Reads, op.Key)
 			}
 		}
-		out[i].Ops = ops
+	}
+	complete(full, keep)
+	out := slices.Clone(full)
+	for i := range out {
+		out[i].Ops = nil
+		for j, op := range full[i].Ops {
+			if keep[i][j] {
+				out[i].Ops = append(out[i].Ops, op)
+			}
+		}
 	}
 	return out
 }
@@ -171,28 +183,20 @@ func writes(op record.Op) bool {
 
 // closed leaves out the reads whose writers are not among txns, so that complete
 // coverage may be claimed of the rest: what remains was read from one of txns,
-// from the reader itself, or from the initial state as the engine says.
-func closed(v verdict.Violation, txns []record.Transaction, ctx Context) []record.Transaction {
-	type version struct {
-		key   string
-		value record.Value
-	}
-	written := map[version]bool{}
-	lists := map[string]bool{}
-	for i := range txns {
-		for _, op := range txns[i].Ops {
-			switch op.Kind {
-			case record.Write:
-				written[version{op.Key, op.Value}] = true
-			case record.Append:
-				lists[op.Key] = true
-			}
-		}
-	}
+// from the reader itself, or from the initial state as the engine says. Where
+// the engine's exhibits vouch for the reads, only lists are looked at: to know
+// the order of two elements the engine need not exhibit the appenders of all.
+func closed(v verdict.Violation, txns []record.Transaction, ctx Context, vouched bool) []record.Transaction {
+	w := writersOf(txns)
 	initial := initialReads(v, ctx.Lookup)
 	known := func(t *record.Transaction, op record.Op) bool {
 		switch {
-		case op.Kind != record.Read || written[version{op.Key, op.Value}] || lists[op.Key] || initial[read{t.ID, op.Key}]:
+		case op.Kind != record.Read || initial[read{t.ID, op.Key}] && (w.appends[op.Key] == 0 || v.Kind == verdict.ThinAirRead):
+			return true
+		case w.appends[op.Key] > 0:
+			es, _ := list.Elements(op.Value)
+			return !slices.ContainsFunc(es, func(e string) bool { return w.elements[element{op.Key, e}] == 0 })
+		case vouched || w.values[version{op.Key, op.Value}]:
 			return true
 		case ctx.Initial == record.InitialAbsent:
 			return op.Value.IsNull()
@@ -206,7 +210,7 @@ func closed(v verdict.Violation, txns []record.Transaction, ctx Context) []recor
 		var ops []record.Op
 		own := map[string]bool{}
 		for _, op := range out[i].Ops {
-			if own[op.Key] || known(&txns[i], op) {
+			if own[op.Key] && w.appends[op.Key] == 0 || known(&txns[i], op) {
 				ops = append(ops, op)
 			}
 			own[op.Key] = own[op.Key] || writes(op)
@@ -257,6 +261,9 @@ func eachEdge(c []verdict.Edge, depth int, f func(verdict.Edge)) {
 		f(e)
 		if depth < reasonDepth {
 			eachEdge(e.Because, depth+1, f)
+			for _, o := range e.Others {
+				eachEdge(o, depth+1, f)
+			}
 		}
 	}
 }

@@ -140,7 +140,9 @@ func TestLongLists(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		opt := shrink.Options{Unseen: true}
 		if keep {
-			opt.KeepOp = func(i, j int) bool { return i >= 1000 || i == 700 && txns[i].Ops[j].Kind == record.Append && txns[i].Ops[j].Key == "l" }
+			opt.KeepOp = func(i, j int) bool {
+				return i >= 1000 || i == 700 && txns[i].Ops[j].Kind == record.Append && txns[i].Ops[j].Key == "l"
+			}
 		}
 		got, calls := shrink.Shrink(txns, violated, opt)
 		if len(got) > 3 || calls > 60 {

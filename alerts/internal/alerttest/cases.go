@@ -14,7 +14,8 @@ import (
 
 // Case is a violation by hand. Its cycle is written as in "T1 wr(x) T2 rw(y)
 // T1"; a reason other than the usual one follows the key, and the reason's
-// cycle that: "ww(x,order: T2 ww(x) T1 rt T2)".
+// cycle that: "ww(x,order: T2 ww(x) T1 rt T2)"; the cycles of an elimination
+// have semicolons between them.
 type Case struct {
 	Title   string
 	History string // in the notation of package script; may be empty

@@ -103,13 +103,25 @@ func (p Parser) parse(text string) ([]verdict.Edge, error) {
 			e.Why = verdict.ByOrder
 		case "case":
 			e.Why = verdict.ByCase
+		case "list":
+			e.Why = verdict.ByList
+		case "elimination":
+			e.Why = verdict.ByElimination
 		default:
 			return nil, fmt.Errorf("%q: no reason %q", text, why)
 		}
-		if because != "" {
-			var err error
-			if e.Because, err = p.parse(because); err != nil {
+		for i, text := range strings.Split(because, "; ") {
+			c, err := p.parse(text)
+			switch {
+			case err != nil:
 				return nil, err
+			case len(c) == 0:
+			case e.Why == verdict.ByElimination:
+				e.Others = append(e.Others, c)
+			case i > 0:
+				return nil, fmt.Errorf("%q: only an elimination has several cycles", text)
+			default:
+				e.Because = c
 			}
 		}
 		out = append(out, e)

@@ -5,9 +5,65 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 )
+
+// Judge is the oracle as a judge of evidence. It knows nothing of lists under
+// partial coverage; there, what an unseen writer may have written is left out
+// or, in lists, written out, and what is a violation nevertheless is one.
+// Histories that are too large for it are Unknown.
+func Judge(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+	opt := oracle.FromHeader(h)
+	if opt.Coverage == record.CoveragePartial && slices.ContainsFunc(txns, appends) {
+		txns = WithUnseenAppenders(withoutUnseenReads(txns))
+		opt.Coverage = record.CoverageComplete
+	}
+	switch {
+	case len(txns) > judgedMax || !slices.Contains(oracle.Levels(txns), l):
+		return verdict.Unknown
+	case oracle.Holds(l, txns, opt):
+		return verdict.Satisfied
+	}
+	return verdict.Violated
+}
+
+// judgedMax keeps the oracle within milliseconds.
+const judgedMax = 8
+
+func appends(t record.Transaction) bool {
+	return slices.ContainsFunc(t.Ops, func(op record.Op) bool { return op.Kind == record.Append })
+}
+
+// withoutUnseenReads leaves out the reads of keys that are no lists whose value
+// no other transaction wrote.
+func withoutUnseenReads(txns []record.Transaction) []record.Transaction {
+	lists := map[string]bool{}
+	writers := map[record.Op][]int{}
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			lists[op.Key] = lists[op.Key] || op.Kind == record.Append
+			if op.Kind == record.Write {
+				writers[op] = append(writers[op], i)
+			}
+		}
+	}
+	out := slices.Clone(txns)
+	for i := range out {
+		own := map[string]bool{}
+		out[i].Ops = nil
+		for _, op := range txns[i].Ops {
+			own[op.Key] = own[op.Key] || op.Kind == record.Write
+			write := record.Op{Kind: record.Write, Key: op.Key, Value: op.Value}
+			if op.Kind != record.Read || lists[op.Key] || own[op.Key] || slices.ContainsFunc(writers[write], func(w int) bool { return w != i }) {
+				out[i].Ops = append(out[i].Ops, op)
+			}
+		}
+	}
+	return out
+}
 
 // WithUnseenAppenders writes out, for a judge that knows complete coverage
 // alone, what partial coverage means for lists: for each element that was read

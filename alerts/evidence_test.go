@@ -1,0 +1,476 @@
+package alerts_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/internal/alerttest"
+	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/oracle/tiny"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// ambiguous draws a history with duplicate values, unknown outcomes and lists.
+func ambiguous(seed uint64, mutations int) (script.Script, *rand.Rand) {
+	rng := rand.New(rand.NewPCG(seed, 4))
+	s := tiny.Random(rng, tiny.Config{Times: true, Duplicates: true, Aborted: true, Unknown: true, Appends: true,
+		Partial: seed%2 == 0, Keys: 1 + int(seed%3), Mutations: mutations})
+	if seed%5 == 0 {
+		initial := record.InitialAny
+		s.Header.Initial = &initial
+	}
+	if mutations > 0 {
+		mutateLists(rng, s.Txns)
+	}
+	return s, rng
+}
+
+// mutateLists changes what is read of a list now and then.
+func mutateLists(rng *rand.Rand, txns []record.Transaction) {
+	for i := range txns {
+		for j := range txns[i].Ops {
+			op := &txns[i].Ops[j]
+			es, _ := list.Elements(op.Value)
+			if op.Kind != record.Read || len(es) == 0 || rng.IntN(4) > 0 {
+				continue
+			}
+			a, b := rng.IntN(len(es)), rng.IntN(len(es))
+			switch rng.IntN(3) {
+			case 0:
+				es[a], es[b] = es[b], es[a]
+			case 1:
+				es = es[:a]
+			case 2:
+				es = slices.Insert(es, a, es[b])
+			}
+			text := "["
+			for n, e := range es {
+				if n > 0 {
+					text += ","
+				}
+				text += e
+			}
+			op.Value = record.Value{Kind: record.KindList, Text: text + "]"}
+		}
+	}
+}
+
+// exhibits are operations at random, and with them what the engine promises to
+// have in the evidence: of a read that is needed all that may have written it,
+// whatever their outcome; of a list all appenders of elements that several
+// appended, and somebody who shows that it is one. Whether the writes of these
+// are exhibited too is left to chance.
+func exhibits(rng *rand.Rand, txns []record.Transaction) (ids []verdict.TxnID, out []verdict.Exhibit) {
+	type version struct {
+		key   string
+		value record.Value
+	}
+	type element struct{ key, text string }
+	reads, writes := make([]map[string]bool, len(txns)), make([]map[string]bool, len(txns))
+	appenders := map[element]int{}
+	lists := map[string]bool{}
+	for i := range txns {
+		reads[i], writes[i] = map[string]bool{}, map[string]bool{}
+		for _, op := range txns[i].Ops {
+			if op.Kind == record.Append {
+				appenders[element{op.Key, op.Value.String()}]++
+				lists[op.Key] = true
+			}
+			if op.Kind == record.Read && rng.IntN(3) > 0 {
+				reads[i][op.Key] = true
+			} else if op.Kind != record.Read && rng.IntN(2) == 0 {
+				writes[i][op.Key] = true
+			}
+		}
+	}
+	needed, elements, bare := map[version]bool{}, map[element]bool{}, map[string]bool{}
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			if op.Kind == record.Read && reads[i][op.Key] {
+				needed[version{op.Key, op.Value}] = true
+				bare[op.Key] = lists[op.Key]
+				es, _ := list.Elements(op.Value)
+				for _, e := range es {
+					elements[element{op.Key, e}] = true
+				}
+			}
+		}
+	}
+	member := make([]bool, len(txns))
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			e := element{op.Key, op.Value.String()}
+			if op.Kind == record.Write && needed[version{op.Key, op.Value}] ||
+				op.Kind == record.Append && (elements[e] && appenders[e] > 1 || bare[op.Key]) {
+				member[i] = true
+				bare[op.Key] = false
+				if rng.IntN(2) == 0 {
+					writes[i][op.Key] = true
+				}
+			}
+		}
+	}
+	names := func(m map[string]bool) []string {
+		var out []string
+		for k := range m {
+			out = append(out, k)
+		}
+		slices.Sort(out)
+		return out
+	}
+	for i := range txns {
+		if member[i] || len(reads[i])+len(writes[i]) > 0 {
+			ids = append(ids, verdict.TxnID(i))
+			out = append(out, verdict.Exhibit{Txn: verdict.TxnID(i), Reads: names(reads[i]), Writes: names(writes[i])})
+		}
+	}
+	return ids, out
+}
+
+var strong = []verdict.Level{verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER}
+
+// Of a proper history no evidence of a violation can be made, whatever part of
+// it a mistaken engine takes for one: all that the judge is asked about is
+// proper too.
+func TestNoEvidenceOfWhatDidNotHappen(t *testing.T) {
+	n := uint64(4000)
+	if testing.Short() {
+		n = 400
+	}
+	asked := 0
+	for seed := range n {
+		s, rng := ambiguous(seed, int(seed%2))
+		opt := oracle.FromHeader(s.Header)
+		level := strong[rng.IntN(len(strong))]
+		if len(s.Txns) == 0 || !oracle.Holds(level, s.Txns, opt) {
+			continue
+		}
+		v := verdict.Violation{Kind: []verdict.Kind{verdict.Unsatisfiable, verdict.IncompatibleOrder, verdict.Divergence}[rng.IntN(3)], Level: level, Read: -1}
+		v.Evidence, v.Exhibits = exhibits(rng, s.Txns)
+		if len(v.Evidence) == 0 {
+			continue
+		}
+		v.Txns, v.Key = v.Evidence[:1], "x"
+		ctx := context(s, level)
+		ctx.Judge = func(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+			asked++
+			if alerttest.Judge(l, h, txns) == verdict.Violated {
+				t.Fatalf("seed %d: %v holds in\n%sbut not in its part\n%s\n%+v", seed, l, script.Format(s), script.Format(script.Script{Header: h, Txns: txns}), v.Exhibits)
+			}
+			if rng.IntN(2) == 0 {
+				return verdict.Violated // and it goes on shrinking
+			}
+			return verdict.Satisfied
+		}
+		_, _ = alerts.New(v, ctx) // the judge's answers are random
+	}
+	if asked < int(n)*2 {
+		t.Errorf("the judge was asked %d times only", asked)
+	}
+}
+
+// What breaks a level has evidence: records that the oracle condemns by
+// themselves, each a part of what was recorded.
+func TestEvidenceOfAmbiguousHistories(t *testing.T) {
+	n := uint64(3000)
+	if testing.Short() {
+		n = 300
+	}
+	proved, kinds := 0, map[string]int{}
+	for seed := range n {
+		s, rng := ambiguous(seed, 3)
+		level := strong[rng.IntN(len(strong))]
+		if alerttest.Judge(level, s.Header, s.Txns) != verdict.Violated {
+			continue
+		}
+		v := verdict.Violation{Kind: verdict.Unsatisfiable, Level: level, Read: -1, ClockDependent: level == verdict.StrongSI || level == verdict.SSER}
+		for i := range s.Txns {
+			id := verdict.TxnID(i)
+			var keys []string
+			for _, op := range s.Txns[i].Ops {
+				keys = append(keys, op.Key)
+			}
+			v.Evidence = append(v.Evidence, id)
+			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: id, All: keys})
+		}
+		if id, key, ok := thinAir(s.Txns); ok {
+			v.Kind, v.Txns, v.Key = verdict.ThinAirRead, []verdict.TxnID{id}, key
+		}
+		a, err := alerts.New(v, context(s, level))
+		if err != nil {
+			t.Fatalf("seed %d, %v: %v\n%s", seed, level, err, script.Format(s))
+		}
+		proved++
+		part(t, s.Txns, recheck(t, a))
+		for _, c := range contents(s.Txns) {
+			kinds[c]++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d:\n%s", seed, script.Format(s))
+		}
+	}
+	for _, c := range []string{"duplicates", "unknown", "lists"} {
+		if kinds[c] < int(n)/60 {
+			t.Errorf("of %d violations only %d had %s", proved, kinds[c], c)
+		}
+	}
+	t.Log(proved, kinds)
+}
+
+// thinAir finds a read of a list with an element that nobody appended.
+func thinAir(txns []record.Transaction) (verdict.TxnID, string, bool) {
+	appended := map[record.Op]bool{}
+	lists := map[string]bool{}
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			if op.Kind == record.Append {
+				appended[record.Op{Key: op.Key, Where: op.Value.String()}] = true
+				lists[op.Key] = true
+			}
+		}
+	}
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			es, _ := list.Elements(op.Value)
+			if op.Kind == record.Read && lists[op.Key] && txns[i].Status == record.Committed &&
+				slices.ContainsFunc(es, func(e string) bool { return !appended[record.Op{Key: op.Key, Where: e}] }) {
+				return verdict.TxnID(i), op.Key, true
+			}
+		}
+	}
+	return 0, "", false
+}
+
+func contents(txns []record.Transaction) []string {
+	var out []string
+	seen := map[record.Op]bool{}
+	has := map[string]bool{}
+	for i := range txns {
+		has["unknown"] = has["unknown"] || txns[i].Status == record.Unknown
+		for _, op := range txns[i].Ops {
+			has["lists"] = has["lists"] || op.Kind == record.Append
+			has["duplicates"] = has["duplicates"] || op.Kind != record.Read && seen[op]
+			seen[op] = true
+		}
+	}
+	for c, ok := range has {
+		if ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// part checks that rest is an honest part of all: every transaction one of all,
+// in the same order, with the same outcome, times and session, its operations
+// some of that one's in the same order.
+func part(t *testing.T, all, rest []record.Transaction) {
+	t.Helper()
+	at := 0
+	for _, r := range rest {
+		for at < len(all) && all[at].ID != r.ID {
+			at++
+		}
+		if at == len(all) {
+			t.Errorf("%s is not of the history, or not in its place", r.ID)
+			return
+		}
+		o := all[at]
+		if r.Status != o.Status || r.Session != o.Session || r.HasTimes != o.HasTimes || r.Start != o.Start || r.End != o.End {
+			t.Errorf("%s is not what it was", r.ID)
+		}
+		next := 0
+		for _, op := range r.Ops {
+			i := slices.Index(o.Ops[next:], op)
+			if i < 0 {
+				t.Errorf("%s did not do %v %s %v there", r.ID, op.Kind, op.Key, op.Value)
+				break
+			}
+			next += i + 1
+		}
+	}
+}
+
+// A transaction that may have written what was read is part of the evidence,
+// and so is the cycle that it would close.
+func TestEveryCandidateWriterStays(t *testing.T) {
+	s, err := script.Parse(`
+		initial zero
+		s1 T1: w(x,1)
+		s2 T2: w(x,1) w(y,1)
+		s3 T3: r(x,1) r(y,0)
+		s3 T4: r(x,0) w(z,5)
+		s4 T5: r(z,5)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SI, Read: -1, Txns: []verdict.TxnID{0, 2, 3}, Evidence: []verdict.TxnID{0, 1, 2, 3}}
+	p := alerttest.NewParser(s.Txns)
+	v.Cycle = p.Cycle(t, "T1 wr(x,elimination: T2 wr(x,case) T3 rw(y,initial) T2) T3 so T4 rw(x,initial) T1")
+	a, err := alerts.New(v, context(s, verdict.SI))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, txn := range recheck(t, a) {
+		ids = append(ids, txn.ID)
+	}
+	if !slices.Equal(ids, []string{"T1", "T2", "T3", "T4"}) {
+		t.Errorf("evidence %v; without T2's write, nobody else can have written what T3 read", ids)
+	}
+}
+
+// A read that the engine does not exhibit may be of a writer that is not in the
+// evidence, though somebody in it wrote the same.
+func TestReadsThatAreNotExhibitedGo(t *testing.T) {
+	s, err := script.Parse(`
+		s0 T0: w(x,0)
+		s9 T9: w(y,3)
+		s1 T1: r(x,0) w(x,1) w(y,3)
+		s2 T2: r(y,3) r(x,0) w(x,2)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := []string{"x"}
+	v := verdict.Violation{Kind: verdict.Divergence, Level: verdict.SI, Key: "x", Read: 0, Txns: []verdict.TxnID{2, 3}, Evidence: []verdict.TxnID{0, 2, 3},
+		Exhibits: []verdict.Exhibit{{Txn: 0, Writes: x}, {Txn: 2, Reads: x, Writes: x}, {Txn: 3, Reads: x, Writes: x}}}
+	ctx := context(s, verdict.SI)
+	ctx.Judge = func(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+		for i := range txns {
+			if slices.ContainsFunc(txns[i].Ops, func(op record.Op) bool { return op.Kind == record.Read && op.Key == "y" }) {
+				t.Errorf("the judge is told that %s read y = 3, and not that T9 may have written it", txns[i].ID)
+			}
+		}
+		return verdict.Unknown
+	}
+	_, _ = alerts.New(v, ctx)
+}
+
+// Two readers that saw a list of a thousand elements in different orders are
+// the evidence, with somebody who shows that it is a list; not its thousand
+// appenders. The same for a duplicate, and for an update that a reader missed.
+func TestEvidenceOfLongListsIsSmall(t *testing.T) {
+	const length = 1000
+	var txns []record.Transaction
+	var whole []string
+	add := func(session string, ops ...record.Op) verdict.TxnID {
+		id := verdict.TxnID(len(txns))
+		txns = append(txns, record.Transaction{DB: record.DefaultDB, Session: session, ID: fmt.Sprintf("T%d", id), Ops: ops})
+		return id
+	}
+	read := func(es []string) record.Op {
+		text := "["
+		for i, e := range es {
+			if i > 0 {
+				text += ","
+			}
+			text += e
+		}
+		return record.Op{Kind: record.Read, Key: "l", Value: record.Value{Kind: record.KindList, Text: text + "]"}}
+	}
+	for i := range length {
+		v := record.Int(int64(i))
+		add("a", record.Op{Kind: record.Append, Key: "l", Value: v}, record.Op{Kind: record.Append, Key: "other", Value: v})
+		whole = append(whole, v.String())
+	}
+	swapped := slices.Clone(whole)
+	swapped[700], swapped[701] = swapped[701], swapped[700]
+	doubled := slices.Insert(slices.Clone(whole), 900, whole[3])
+	good, bad, twice, short := add("r1", read(whole)), add("r2", read(swapped)), add("r3", read(doubled)), add("a", read(whole[:500]))
+
+	initial, complete := record.InitialAbsent, record.CoverageComplete
+	s := script.Script{Header: record.Header{Initial: &initial, Coverage: &complete}, Txns: txns}
+	for _, c := range []struct {
+		kind  verdict.Kind
+		txns  []verdict.TxnID
+		cycle []verdict.Edge
+		is    func([]record.Transaction) bool // stands for the engine, as the oracle can't
+		most  int
+	}{
+		{verdict.IncompatibleOrder, []verdict.TxnID{good, bad}, nil, alerttest.Disagree, 3},
+		{verdict.DuplicateElements, []verdict.TxnID{twice}, nil, alerttest.Doubled, 2},
+		{verdict.Cycle, []verdict.TxnID{500, short}, []verdict.Edge{
+			{From: 500, To: short, Type: verdict.SO, Why: verdict.BySession},
+			{From: short, To: 500, Type: verdict.RW, Key: "l", Why: verdict.ByList}}, alerttest.Missed, 2},
+	} {
+		v := verdict.Violation{Kind: c.kind, Level: verdict.SI, Key: "l", Read: 0, Txns: c.txns, Cycle: c.cycle}
+		for i := range txns {
+			v.Evidence = append(v.Evidence, verdict.TxnID(i))
+		}
+		ctx := context(s, verdict.SI)
+		calls := 0
+		ctx.Judge = func(_ verdict.Level, _ record.Header, rest []record.Transaction) verdict.Outcome {
+			calls++
+			if c.is(rest) {
+				return verdict.Violated
+			}
+			return verdict.Satisfied
+		}
+		a, err := alerts.New(v, ctx)
+		if err != nil {
+			t.Fatalf("%v: %v", c.kind, err)
+		}
+		if n := len(a.Evidence) - 1; n > c.most {
+			t.Errorf("%v: %d transactions of evidence where %d do", c.kind, n, c.most)
+		}
+		if calls > 40 {
+			t.Errorf("%v: the judge was asked %d times", c.kind, calls)
+		}
+		if len(a.Explanation)+len(a.Summary) > 4000 {
+			t.Errorf("%v: %d bytes of explanation:\n%s", c.kind, len(a.Explanation), a.Explanation)
+		}
+		h, err := codec.DecodeHeader(a.Evidence[0])
+		if err != nil || *h.Coverage != record.CoveragePartial {
+			t.Errorf("%v: coverage %v (%v), where not all appenders are shown", c.kind, h.Coverage, err)
+		}
+	}
+}
+
+// Complete coverage is not claimed of a list whose appenders are not all shown,
+// and those who are not needed are not shown to the judge to begin with.
+func TestListsAndCoverage(t *testing.T) {
+	s, err := script.Parse(`
+		initial absent
+		s0 T0: append(l,1)
+		s1 T1 aborted: append(l,2)
+		s2 T2: r(l,[3,1,2])
+		s3 T3: append(l,3)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := []string{"l"}
+	v := verdict.Violation{Kind: verdict.AbortedRead, Level: verdict.SI, Key: "l", Read: 0, Txns: []verdict.TxnID{2, 1}, Evidence: []verdict.TxnID{1, 2, 3},
+		Exhibits: []verdict.Exhibit{{Txn: 1, Writes: l}, {Txn: 2, All: l}, {Txn: 3}}}
+	ctx := context(s, verdict.SI)
+	asked := map[record.Coverage]int{}
+	ctx.Judge = func(_ verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+		reads, appends := 0, 0
+		for i := range txns {
+			for _, op := range txns[i].Ops {
+				if op.Kind == record.Read {
+					reads++
+				} else {
+					appends++
+				}
+			}
+		}
+		if asked[*h.Coverage] == 0 && appends != 1 {
+			t.Errorf("%v: %d appends are shown, and 1 is exhibited", *h.Coverage, appends)
+		}
+		if asked[*h.Coverage]++; (reads == 1) != (*h.Coverage == record.CoveragePartial) {
+			t.Errorf("%v: %d lists are shown, which T0 appended to, who is not", *h.Coverage, reads)
+		}
+		return verdict.Unknown
+	}
+	_, _ = alerts.New(v, ctx)
+	if asked[record.CoveragePartial] != 2 || asked[record.CoverageComplete] != 2 {
+		t.Errorf("asked %v times", asked)
+	}
+}
