@@ -21,19 +21,28 @@ import (
 //
 // prints a line per level and the violations under it, each with its cycles;
 // online, it ticks after every transaction. Whatever is printed, the oracle has
-// to agree with it, and with all evidence. To renew: go test ./incremental -run
+// to agree with it, and with all evidence. The command
+//
+//	judge
+//
+// prints which levels hold and which are broken by the definitions, and asks
+// engines, batch and online, whether they say the same (or that they don't know
+// where they need not; see mustDecide). To renew: go test ./incremental -run
 // TestScripts -rewrite, and read the difference.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			if d.Cmd != "check" {
-				d.Fatalf(t, "command %q: use check", d.Cmd)
-			}
 			s, err := script.Parse(d.Input)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err.Error() + "\n"
+			case d.Cmd == "check":
+				return checked(t, d, s)
+			case d.Cmd == "judge":
+				return judged(t, d, s)
 			}
-			return checked(t, d, s)
+			d.Fatalf(t, "command %q: use check or judge", d.Cmd)
+			return ""
 		})
 	})
 }
@@ -75,6 +84,68 @@ func checked(t *testing.T, d *datadriven.TestData, s script.Script) string {
 		}
 	}
 	return b.String()
+}
+
+// judged asks the definitions, and engines in every order of arrival that has
+// each session in its order, as far as there are few.
+func judged(t *testing.T, d *datadriven.TestData, s script.Script) string {
+	def := oracle.FromHeader(s.Header)
+	st := stream{txns: s.Txns, opt: incremental.Options{UnseenUnique: true, Levels: strong, Initial: def.Initial, Coverage: def.Coverage,
+		Sessions: def.Sessions, Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true}}
+	want := definition(st.txns, st.opt)
+	arrivals(s.Txns, 30, func(txns []record.Transaction) {
+		now := st
+		now.txns = txns
+		for i := range txns {
+			now.end = append(now.end, int64(i))
+			now.tick = append(now.tick, noTick)
+		}
+		for _, online := range []bool{false, true} {
+			now.opt.Online = online
+			if c := now.examine(newTally()); c != nil {
+				t.Errorf("%s: %s: %s\n%v", d.Pos, c.class, c.says, &now)
+				return // one complaint is enough for an order
+			}
+		}
+	})
+	var b strings.Builder
+	for _, holds := range []bool{true, false} {
+		line := map[bool]string{true: "holds:", false: "broken:"}[holds]
+		any := false
+		for _, l := range strong {
+			if want[l] == holds {
+				line, any = line+" "+l.String(), true
+			}
+		}
+		if any {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// arrivals calls f with the orders in which transactions may arrive, at most n.
+func arrivals(txns []record.Transaction, n int, f func([]record.Transaction)) {
+	var order []record.Transaction
+	taken := make([]bool, len(txns))
+	var next func()
+	next = func() {
+		if len(order) == len(txns) && n > 0 {
+			n--
+			f(slices.Clone(order))
+		}
+		first := map[string]bool{}
+		for i, x := range txns {
+			if taken[i] || first[x.Session] || n == 0 {
+				continue
+			}
+			first[x.Session], taken[i] = true, true
+			order = append(order, x)
+			next()
+			order, taken[i] = order[:len(order)-1], false
+		}
+	}
+	next()
 }
 
 func describe(b *strings.Builder, v verdict.Violation, txns []record.Transaction) {
