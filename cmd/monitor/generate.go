@@ -5,29 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// generateFlags are flags of generate that are not fields of generate.Config.
+// generateFlags are the flags of generate. Those of config override what the
+// workload brings, if they are given.
 type generateFlags struct {
-	level, workload, initial string
-	readShare, zipf, stale   float64
-	times, noTimes, quiet    bool
+	config                         generate.Config
+	hard                           generate.HardConfig
+	level, workload, initial, dist string
+	readShare, keyZipf, stale      float64
+	times, noTimes, quiet          bool
+}
+
+// hardWorkload is the workload that no store executes.
+const hardWorkload = "hard"
+
+// made is a history that is ready to be written.
+type made struct {
+	header record.Header
+	txns   iter.Seq[record.Transaction]
+	count  int
 }
 
 func newGenerate() *cobra.Command {
-	var (
-		c generate.Config
-		g generateFlags
-	)
+	var g generateFlags
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Make a history, valid at a level or with an anomaly in it",
@@ -37,40 +50,64 @@ bytes. A history is valid at --level by construction; --anomaly plants one of
 
   ` + strings.Join(wrap(generate.Anomalies(), 76), "\n  ") + `
 
-on keys that nothing else uses.`,
+or, of lists alone,
+
+  ` + strings.Join(wrap(generate.ListAnomalies(), 76), "\n  ") + `
+
+on keys that nothing else uses. Workloads:
+
+  general    operations on registers, each reading or writing a random one
+  rh bl wh   VeriStrong's: 95%, 50%, 30% reads, half of the keys with duplicate
+  hd         values; hd is bl with fewer different ones; 20 sessions, 10,000
+             transactions of 20 operations, 5,000 keys
+  large      PolySI's: 1,000,000 transactions of 15 operations, a billion keys
+  blindw-…   Cobra's and Vbox's: transactions only read or only write; rw, wr: half
+             of them read, rh: 80%, wh: 20%, rr: all
+  mini       MTC's mini-transactions: what is written was read before
+  append     Elle's: lists, read and appended to, up to four operations, ten lists
+             at a time
+  mix        all of these, on registers and lists
+  hard       a random 3-SAT formula of --variables as a history: valid at si and at
+             ser exactly if it can be satisfied, which is not known. Only --level si
+             or ser, --seed, --clauses, --db and --quiet go with it`,
 		Example: `  monitor generate --level ser --transactions 100000 --seed 7 > h.jsonl
-  monitor generate --level si --anomaly lost-update | monitor check -`,
+  monitor generate --level si --duplicates 0.5 --zipf 1.5 | monitor check --level si -
+  monitor generate --level si --anomaly lost-update | monitor check -
+  monitor generate --workload hard --variables 300 | monitor check --level ser -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := g.apply(cmd, &c); err != nil {
-				return err
-			}
-			gen, err := generate.New(c)
+			m, err := g.make(cmd)
 			if err != nil {
-				return unusable(err)
+				return err
 			}
 			bar := newProgress(cmd.ErrOrStderr(), g.quiet || isTerminal(cmd.OutOrStdout()))
 			defer bar.finish()
-			bar.phase("generating", int64(c.Transactions))
-			return writeHistory(cmd.OutOrStdout(), gen, bar)
+			bar.phase("generating", int64(m.count))
+			return writeHistory(cmd.OutOrStdout(), m, bar)
 		},
 	}
-	f := cmd.Flags()
+	c, f := &g.config, cmd.Flags()
 	f.StringVar(&g.level, "level", "si", "the `level` at which the history is valid; weaker ones than si give one that is valid at si")
 	f.StringVar(&c.Anomaly, "anomaly", "", "plant the anomaly of that `name`")
 	f.IntVar(&c.Planted, "planted", 1, "how often")
+	f.StringVar(&g.workload, "workload", "general", "one of "+strings.Join(append(generate.Presets(), hardWorkload), ", "))
 	f.IntVar(&c.Transactions, "transactions", 10_000, "how many, those of anomalies included")
 	f.IntVar(&c.Sessions, "sessions", 24, "how many clients")
-	f.IntVar(&c.Operations, "ops", 8, "operations of a transaction; the workload mini has its own")
-	f.IntVar(&c.Keys, "keys", 10_000, "how many keys")
-	f.StringVar(&g.workload, "workload", "general", "one of "+strings.Join(generate.Presets(), ", "))
-	f.Float64Var(&g.readShare, "read-share", 0.5, "share of operations that read, in blindw of transactions, 0 to 1; the default is the workload's")
-	f.Float64Var(&g.zipf, "zipf", 0, "popularity of keys: the n-th in proportion to 1/n^`exponent`; 0: all alike")
-	f.Float64Var(&c.Duplicates, "duplicates", 0, "share of writes whose value is one of a few, 0 to 1")
+	f.IntVar(&c.Operations, "ops", 8, "operations of a transaction, in append at most; the workload mini has its own")
+	f.IntVar(&c.Keys, "keys", 10_000, "how many keys; in append, how many lists at a time")
+	f.IntVar(&c.ListAppends, "list-appends", 32, "elements that a list gets before another takes its place")
+	f.Float64Var(&g.readShare, "read-share", 0.5, "share of operations that read, in blindw of transactions, 0 to 1")
+	f.StringVar(&g.dist, "distribution", "uniform", "popularity of keys: uniform, zipf, or hotspot (80% of the operations on 20% of the keys)")
+	f.Float64Var(&g.keyZipf, "key-zipf", 0.99, "popularity of keys: the n-th in proportion to 1/n^`exponent`; means --distribution zipf")
+	f.Float64Var(&c.Duplicates, "duplicates", 0, "share of keys whose written values are each one of a few, 0 to 1")
+	f.Float64Var(&c.DuplicateExponent, "zipf", 0.5, "popularity of these values: the n-th in proportion to 1/n^`exponent`")
+	f.IntVar(&c.DuplicateValues, "duplicate-values", 100, "how many of them there are")
 	f.Float64Var(&c.AbortRate, "abort-rate", 0, "share of transactions that abort, 0 to 1")
 	f.Float64Var(&c.UnknownRate, "unknown-rate", 0, "share of transactions whose outcome is not known, 0 to 1")
 	f.Float64Var(&g.stale, "stale", 0.02, "share of transactions that see an older state than the newest, 0 to 1; never at sser and strong-si")
 	f.StringVar(&g.initial, "initial", "any", "what the header says of the initial state: any, absent or zero")
+	f.IntVar(&g.hard.Variables, "variables", 100, "variables of the formula, for the workload hard")
+	f.Float64Var(&g.hard.Ratio, "clauses", 4.26, "clauses per variable, for the workload hard; 4.26 is hardest")
 	f.Uint64Var(&c.Seed, "seed", 0, "of all choices; without it a new one each time")
 	f.BoolVar(&g.times, "times", true, "records have start and end")
 	f.BoolVar(&g.noTimes, "no-times", false, "they have not")
@@ -78,48 +115,151 @@ on keys that nothing else uses.`,
 	f.StringVar(&c.DB, "db", record.DefaultDB, "the name of the history")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "no progress, and no word of the seed")
 	f.Lookup("seed").DefValue = "a new one"
+	for _, name := range []string{"transactions", "sessions", "ops", "keys", "read-share", "duplicates", "zipf"} {
+		f.Lookup(name).DefValue += ", or the workload's"
+	}
 	cmd.MarkFlagsMutuallyExclusive("times", "no-times")
 	return cmd
 }
 
-// apply puts the flags into c.
-func (g *generateFlags) apply(cmd *cobra.Command, c *generate.Config) error {
-	var ok bool
-	if c.Level, ok = generate.ParseLevel(g.level); !ok {
-		return unusablef("--level: no level that can be generated is called %q", g.level)
+// make prepares the history that the flags ask for.
+func (g *generateFlags) make(cmd *cobra.Command) (made, error) {
+	if err := g.positive(cmd); err != nil {
+		return made{}, err
 	}
-	if err := c.Preset(g.workload); err != nil {
-		return unusablef("--%w", err)
+	seed := g.config.Seed
+	if !cmd.Flags().Changed("seed") {
+		seed = rand.Uint64()
 	}
-	if c.Initial, ok = record.ParseInitial(g.initial); !ok {
-		return unusablef("--initial: wants any, absent or zero, not %q", g.initial)
+	m, err := g.prepare(cmd, seed)
+	if err == nil && !cmd.Flags().Changed("seed") && !g.quiet {
+		fmt.Fprintf(cmd.ErrOrStderr(), "monitor: --seed %d makes the same again\n", seed)
 	}
-	changed := cmd.Flags().Changed
-	if changed("read-share") {
-		c.ReadShare, c.NoReads = g.readShare, g.readShare == 0
+	return m, err
+}
+
+func (g *generateFlags) prepare(cmd *cobra.Command, seed uint64) (made, error) {
+	if g.workload == hardWorkload {
+		if err := g.onlyHard(cmd); err != nil {
+			return made{}, err
+		}
+		g.hard.Seed, g.hard.DB = seed, g.config.DB
+		h, err := generate.NewHard(g.hard)
+		if err != nil {
+			return made{}, unusable(err)
+		}
+		return made{h.Header(), h.Transactions(), h.Len()}, nil
 	}
-	if changed("zipf") && g.zipf != 0 {
-		c.Distribution, c.Exponent = generate.Zipf, g.zipf
+	for _, name := range []string{"variables", "clauses"} {
+		if cmd.Flags().Changed(name) {
+			return made{}, unusablef("--%s: is for --workload hard alone", name)
+		}
 	}
-	c.Stale, c.NoStale = g.stale, g.stale == 0
-	c.NoTimes = g.noTimes || !g.times
-	if !changed("seed") {
-		c.Seed = rand.Uint64()
-		if !g.quiet {
-			fmt.Fprintf(cmd.ErrOrStderr(), "monitor: --seed %d makes the same again\n", c.Seed)
+	c, err := g.apply(cmd)
+	if err != nil {
+		return made{}, err
+	}
+	c.Seed = seed
+	gen, err := generate.New(c)
+	if err != nil {
+		return made{}, unusable(err)
+	}
+	return made{gen.Header(), gen.Transactions(), gen.Len()}, nil
+}
+
+// positive refuses zeros, which would stand for defaults further down.
+func (g *generateFlags) positive(cmd *cobra.Command) error {
+	for _, f := range []struct {
+		name string
+		zero bool
+	}{
+		{"transactions", g.config.Transactions == 0}, {"sessions", g.config.Sessions == 0}, {"ops", g.config.Operations == 0},
+		{"keys", g.config.Keys == 0}, {"planted", g.config.Planted == 0}, {"list-appends", g.config.ListAppends == 0},
+		{"duplicate-values", g.config.DuplicateValues == 0}, {"zipf", g.config.DuplicateExponent == 0}, {"key-zipf", g.keyZipf == 0},
+		{"variables", g.hard.Variables == 0}, {"clauses", g.hard.Ratio == 0},
+	} {
+		if f.zero && cmd.Flags().Changed(f.name) {
+			return unusablef("--%s: must be above 0", f.name)
 		}
 	}
 	return nil
 }
 
+// onlyHard refuses flags that the workload hard has no use for.
+func (g *generateFlags) onlyHard(cmd *cobra.Command) error {
+	var wrong []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"workload", "level", "variables", "clauses", "seed", "db", "quiet"}, f.Name) {
+			wrong = append(wrong, "--"+f.Name)
+		}
+	})
+	if len(wrong) > 0 {
+		return unusablef("--workload hard: has no use for %s", strings.Join(wrong, ", "))
+	}
+	if g.level != "si" && g.level != "ser" {
+		return unusablef("--workload hard: is about the levels si and ser alike, not %s", g.level)
+	}
+	return nil
+}
+
+// apply is what the workload brings, overridden by the flags that were given.
+func (g *generateFlags) apply(cmd *cobra.Command) (generate.Config, error) {
+	var c generate.Config
+	if err := c.Preset(g.workload); err != nil {
+		return c, unusablef("--workload %q: use one of %s", g.workload, strings.Join(append(generate.Presets(), hardWorkload), ", "))
+	}
+	changed := cmd.Flags().Changed
+	given := &g.config
+	for name, set := range map[string]func(){
+		"transactions":     func() { c.Transactions = given.Transactions },
+		"sessions":         func() { c.Sessions = given.Sessions },
+		"ops":              func() { c.Operations = given.Operations },
+		"keys":             func() { c.Keys = given.Keys },
+		"read-share":       func() { c.ReadShare, c.NoReads = g.readShare, g.readShare == 0 },
+		"duplicates":       func() { c.Duplicates = given.Duplicates },
+		"zipf":             func() { c.DuplicateExponent = given.DuplicateExponent },
+		"duplicate-values": func() { c.DuplicateValues = given.DuplicateValues },
+		"key-zipf":         func() { c.Exponent = g.keyZipf },
+	} {
+		if changed(name) {
+			set()
+		}
+	}
+	c.DB, c.Anomaly, c.Planted, c.ListAppends = given.DB, given.Anomaly, given.Planted, given.ListAppends
+	c.AbortRate, c.UnknownRate, c.MaxSkew = given.AbortRate, given.UnknownRate, given.MaxSkew
+	c.Stale, c.NoStale = g.stale, g.stale == 0
+	c.NoTimes = g.noTimes || !g.times
+	var ok bool
+	if c.Level, ok = generate.ParseLevel(g.level); !ok {
+		return c, unusablef("--level: no level that can be generated is called %q", g.level)
+	}
+	if c.Initial, ok = record.ParseInitial(g.initial); !ok {
+		return c, unusablef("--initial: wants any, absent or zero, not %q", g.initial)
+	}
+	if c.Distribution, ok = generate.ParseDistribution(g.dist); !ok {
+		return c, unusablef("--distribution: wants uniform, zipf or hotspot, not %q", g.dist)
+	}
+	if changed("key-zipf") {
+		if changed("distribution") && c.Distribution != generate.Zipf {
+			return c, unusablef("--key-zipf: goes with --distribution zipf, not %s", g.dist)
+		}
+		c.Distribution = generate.Zipf
+	}
+	for _, name := range []string{"zipf", "duplicate-values"} {
+		if changed(name) && c.Duplicates == 0 {
+			return c, unusablef("--%s: is about duplicate values: give --duplicates as well; for the popularity of keys there is --key-zipf", name)
+		}
+	}
+	return c, nil
+}
+
 // writeHistory writes a generated history. A reader that has seen enough and
 // closes the pipe is no error.
-func writeHistory(out io.Writer, gen *generate.Generator, bar *progress) error {
+func writeHistory(out io.Writer, m made, bar *progress) error {
 	w := bufio.NewWriterSize(out, 1<<16)
-	h := gen.Header()
-	line := append(codec.AppendHeader(nil, &h), '\n')
+	line := append(codec.AppendHeader(nil, &m.header), '\n')
 	_, err := w.Write(line)
-	for t := range gen.Transactions() {
+	for t := range m.txns {
 		if err != nil {
 			break
 		}

@@ -2,12 +2,14 @@ package generate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// anomaly is a script for one of the 14 anomalies of MTC's Table I.
+// anomaly is a script for one of the 14 anomalies of MTC's Table I, or of those
+// that only lists have.
 type anomaly struct {
 	name  string
 	steps []step
@@ -25,7 +27,8 @@ type step struct {
 	stage  int
 	status record.Status
 	// ops are r(key,value) and w(key,value). Keys are fresh for each planting.
-	// The value init is the initial one; other names are new values.
+	// The value init is the initial one; other names are new values. Of lists,
+	// a(key,value) appends an element and r(key,[value,…]) reads them.
 	ops string
 }
 
@@ -103,20 +106,42 @@ var anomalies = []anomaly{
 		{'b', 1, 0, "r(x,x0) r(y,y0) w(y,y1)"}}},
 }
 
+// listAnomalies are those that Elle finds in lists alone. Both break every level.
+var listAnomalies = []anomaly{
+	{"incompatible-order", []step{
+		{'a', 0, 0, "r(x,init) a(x,x0)"},
+		{'a', 1, 0, "a(x,x1)"},
+		{'b', 1, 0, "a(x,x2)"},
+		{'c', 1, 0, "r(x,[x0,x1,x2])"},
+		{'d', 1, 0, "r(x,[x0,x2,x1])"}}},
+	{"duplicate-elements", []step{
+		{'a', 0, 0, "r(x,init) a(x,x0)"},
+		{'b', 1, 0, "r(x,[x0]) a(x,x1)"},
+		{'c', 1, 0, "r(x,[x0,x1,x1])"}}},
+}
+
 // Anomalies lists the names of the anomalies that can be planted, from those
-// that break every level to those that break only the strongest.
-func Anomalies() []string {
+// that break every level to those that break only the strongest. With the workload
+// Append they are planted as anomalies of lists.
+func Anomalies() []string { return anomalyNames(anomalies) }
+
+// ListAnomalies lists the names of those that only lists have.
+func ListAnomalies() []string { return anomalyNames(listAnomalies) }
+
+func anomalyNames(as []anomaly) []string {
 	var out []string
-	for _, a := range anomalies {
+	for _, a := range as {
 		out = append(out, a.name)
 	}
 	return out
 }
 
 func anomalyNamed(name string) *anomaly {
-	for i := range anomalies {
-		if anomalies[i].name == name {
-			return &anomalies[i]
+	for _, as := range [][]anomaly{anomalies, listAnomalies} {
+		for i := range as {
+			if as[i].name == name {
+				return &as[i]
+			}
 		}
 	}
 	return nil
@@ -131,27 +156,115 @@ func (a *anomaly) sessions() int {
 	return n
 }
 
-// instantiate turns the scripts' names into keys and values. key and value are
-// asked for new ones.
-func (a *anomaly) instantiate(initial record.Value, key func() string, value func() record.Value) [][]record.Op {
-	keys := map[string]string{}
-	values := map[string]record.Value{"init": initial}
-	out := make([][]record.Op, len(a.steps))
+// action is an operation of a script, in the script's words.
+type action struct {
+	kind   record.OpKind
+	key    string
+	values []string // elements, if list; else one
+	list   bool
+}
+
+// parse splits up the operations of a step.
+func (s step) parse() ([]action, error) {
+	var out []action
+	for _, text := range strings.Fields(s.ops) {
+		kind, rest, ok1 := strings.Cut(strings.TrimSuffix(text, ")"), "(")
+		key, values, ok2 := strings.Cut(rest, ",")
+		if kind == "a" {
+			kind = "append"
+		}
+		op, ok3 := record.ParseOpKind(kind)
+		if !ok1 || !ok2 || !ok3 {
+			return nil, fmt.Errorf("%q is no operation", text)
+		}
+		inner, list := strings.CutPrefix(values, "[")
+		out = append(out, action{op, key, strings.Split(strings.TrimSuffix(inner, "]"), ","), list})
+	}
+	return out, nil
+}
+
+// actions are the parsed steps.
+func (a *anomaly) actions() [][]action {
+	out := make([][]action, len(a.steps))
 	for i, s := range a.steps {
-		for _, text := range strings.Fields(s.ops) {
-			kind, rest, ok1 := strings.Cut(strings.TrimSuffix(text, ")"), "(")
-			k, v, ok2 := strings.Cut(rest, ",")
-			op, ok3 := record.ParseOpKind(kind)
-			if !ok1 || !ok2 || !ok3 {
-				panic(fmt.Sprintf("generate: can't happen, because the scripts are constant: %s has %q", a.name, text))
+		as, err := s.parse()
+		if err != nil {
+			panic(fmt.Sprintf("generate: can't happen, because the scripts are constant: %s: %v", a.name, err))
+		}
+		out[i] = as
+	}
+	return out
+}
+
+// asLists makes a script about registers one about lists: every write appends
+// its value to the version that its transaction read or wrote last, or else to the
+// one written last before; every read of a value reads the list that ends with it.
+func asLists(steps [][]action) [][]action {
+	versions := map[string][]string{} // by value: the list that ends with it
+	latest := map[string]string{}     // by key
+	for _, as := range steps {
+		own := map[string]string{} // the version this transaction has of a key
+		for _, a := range as {
+			v := a.values[0]
+			if a.kind == record.Read {
+				if versions[v] != nil {
+					own[a.key] = v
+				}
+				continue
 			}
-			if _, ok := keys[k]; !ok {
-				keys[k] = key()
+			before, ok := own[a.key]
+			if !ok {
+				before = latest[a.key]
 			}
-			if _, ok := values[v]; !ok {
-				values[v] = value()
+			versions[v] = append(slices.Clone(versions[before]), v)
+			own[a.key], latest[a.key] = v, v
+		}
+	}
+	for _, as := range steps {
+		for i := range as {
+			a := &as[i]
+			switch v := a.values[0]; {
+			case a.kind == record.Write:
+				a.kind = record.Append
+			case a.kind == record.Read && versions[v] != nil:
+				a.values, a.list = versions[v], true
+			case a.kind == record.Read && v != initValue:
+				a.list = true // an element that nobody appended
 			}
-			out[i] = append(out[i], record.Op{Kind: op, Key: keys[k], Value: values[v]})
+		}
+	}
+	return steps
+}
+
+// initValue is what scripts call a key's initial value.
+const initValue = "init"
+
+// instantiate turns a script's names into keys and values. Key and value are
+// asked for new ones.
+func instantiate(steps [][]action, initial record.Value, key func() string, value func() record.Value) [][]record.Op {
+	keys := map[string]string{}
+	values := map[string]record.Value{initValue: initial}
+	named := func(v string) record.Value {
+		if _, ok := values[v]; !ok {
+			values[v] = value()
+		}
+		return values[v]
+	}
+	out := make([][]record.Op, len(steps))
+	for i, as := range steps {
+		for _, a := range as {
+			if _, ok := keys[a.key]; !ok {
+				keys[a.key] = key()
+			}
+			v := record.Null
+			if a.list {
+				for _, e := range a.values {
+					v = extended(v, named(e))
+				}
+			} else {
+				v = named(a.values[0])
+			}
+			out[i] = append(out[i], record.Op{Kind: a.kind, Key: keys[a.key], Value: v})
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/oracle"
@@ -16,14 +17,15 @@ var weakestBroken = map[string]verdict.Level{
 	"not-my-own-write": verdict.G1, "intermediate-read": verdict.G1, "non-monotonic-read": verdict.RC,
 	"non-repeatable-reads": verdict.RA, "session-guarantee-violation": verdict.RA, "fractured-read": verdict.RA,
 	"causality-violation": verdict.CC, "long-fork": verdict.PC, "lost-update": verdict.SI, "write-skew": verdict.SER,
+	"incompatible-order": verdict.G1, "duplicate-elements": verdict.G1,
 }
 
 // Planted into a tiny history that would hold every level, an anomaly breaks
 // exactly the levels it is known for, whatever the reader knows of the initial
 // state; and it is found again by who didn't see the beginning.
 func TestAnomaliesBreakExactlyTheirLevels(t *testing.T) {
-	if len(anomalies) != len(weakestBroken) {
-		t.Fatalf("%d anomalies", len(anomalies))
+	if len(anomalies)+len(listAnomalies) != len(weakestBroken) {
+		t.Fatalf("%d anomalies, %d of lists", len(anomalies), len(listAnomalies))
 	}
 	for _, name := range Anomalies() {
 		t.Run(name, func(t *testing.T) {
@@ -57,11 +59,54 @@ func TestAnomaliesBreakExactlyTheirLevels(t *testing.T) {
 	}
 }
 
+// The same of lists, at the levels that the oracle judges them at, whether the
+// other transactions use lists or registers with duplicate values.
+func TestListAnomaliesBreakExactlyTheirLevels(t *testing.T) {
+	for _, name := range slices.Concat(Anomalies(), ListAnomalies()) {
+		t.Run(name, func(t *testing.T) {
+			a := anomalyNamed(name)
+			for seed := range uint64(60) {
+				cfg := Config{Level: SSER, Seed: seed, Anomaly: name, Transactions: len(a.steps) + 2, Sessions: 4, Operations: 2, Keys: 2,
+					Initial: record.Initial(seed % 2), Workload: Append}
+				if seed%3 == 0 && slices.Contains(ListAnomalies(), name) {
+					cfg.Workload, cfg.Duplicates, cfg.DuplicateValues = General, 1, 2
+				}
+				g, txns := history(t, cfg)
+				lists := false
+				for _, id := range g.Planted()[0].Transactions {
+					for _, x := range txns {
+						for _, op := range x.Ops {
+							lists = lists || x.ID == id && (op.Kind == record.Append || op.Value.Kind == record.KindList)
+							if x.ID == id && op.Kind == record.Write {
+								t.Fatalf("%s writes a register: %v", id, op)
+							}
+						}
+					}
+				}
+				judged := oracle.Check(txns, oracle.FromHeader(g.Header()))
+				if len(judged) < 5 || !lists {
+					t.Fatalf("judged at %d levels; lists: %v", len(judged), lists)
+				}
+				for l, holds := range judged {
+					if want := !l.Implies(weakestBroken[name]); l != verdict.LIN && holds != want {
+						t.Fatalf("seed %d: %v holds = %v, want %v:\n%s", seed, l, holds, want,
+							script.Format(script.Script{Header: g.Header(), Txns: txns}))
+					}
+				}
+			}
+		})
+	}
+}
+
 // Every planting is an anomaly by itself, in the middle of a busy history.
 func TestPlantedInBusyHistories(t *testing.T) {
 	for _, level := range allLevels {
-		for _, name := range Anomalies() {
-			g, txns := history(t, Config{Level: level, Seed: 1, Anomaly: name, Planted: 5, Transactions: 400, Keys: 10})
+		for i, name := range slices.Concat(Anomalies(), ListAnomalies()) {
+			cfg := Config{Level: level, Seed: 1, Anomaly: name, Planted: 5, Transactions: 400, Keys: 10, Duplicates: 0.5, UnknownRate: 0.05}
+			if i%2 == 0 {
+				cfg.Workload = Mix
+			}
+			g, txns := history(t, cfg)
 			where := map[string]int{}
 			for i, x := range txns {
 				where[x.ID] = i
@@ -80,10 +125,13 @@ func TestPlantedInBusyHistories(t *testing.T) {
 				}
 				opt := oracle.FromHeader(g.Header())
 				weakest := weakestBroken[name]
+				if judged := oracle.Levels(alone); !slices.Contains(judged, weakest) {
+					weakest = verdict.PC // the weakest that lists are judged at
+				}
 				if oracle.Holds(weakest, alone, opt) {
 					t.Errorf("%s: %v holds:\n%s", name, weakest, script.Format(script.Script{Txns: alone}))
 				}
-				for _, l := range verdict.Levels() {
+				for _, l := range oracle.Levels(alone) {
 					if l != verdict.LIN && !l.Implies(weakest) && !oracle.Holds(l, alone, opt) {
 						t.Errorf("%s: %v is broken:\n%s", name, l, script.Format(script.Script{Txns: alone}))
 					}

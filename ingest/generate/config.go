@@ -43,9 +43,11 @@ const (
 	BlindW                   // each transaction only reads, or only writes (Cobra, Vbox)
 	Mini                     // at most two keys, each written only after it is read (MTC)
 	ReadOnly                 // nothing is ever written
+	Append                   // reads of lists and appends to them (Elle)
+	Mix                      // registers and lists: transactions of the other workloads, and some that use both
 )
 
-var workloadNames = [...]string{"general", "blindw", "mini", "read-only"}
+var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix"}
 
 func (w Workload) String() string { return workloadNames[w] }
 
@@ -78,8 +80,11 @@ type Config struct {
 
 	Transactions int // 10000, those of anomalies included
 	Sessions     int // 24
-	Operations   int // 8 per transaction; Mini has its own
-	Keys         int // 10000
+	Operations   int // 8 per transaction, with Append at most; Mini has its own
+	// Keys is how many keys there are, 10000; with Append, how many lists at a
+	// time. Beyond 4 million they are not tabled, and memory depends on how many of them
+	// are written instead.
+	Keys int
 
 	Workload Workload
 	// ReadShare is the share of operations that read, for General, and of
@@ -92,12 +97,16 @@ type Config struct {
 
 	AbortRate   float64 // share of transactions that abort, besides those that the store refuses
 	UnknownRate float64 // share of transactions whose outcome the client never learns
-	// Duplicates is the share of writes whose value is one of few
+	// Duplicates is the share of keys whose written values are each one of few
 	// (DuplicateValues, 100, chosen by Zipf with DuplicateExponent, 0.5; as
-	// VeriStrong has it). All others are new.
+	// VeriStrong 7.1 has it). All others get new values only, and elements of
+	// lists are always new.
 	Duplicates        float64
 	DuplicateValues   int
 	DuplicateExponent float64
+	// ListAppends is how many elements a list of Append or Mix is given, 32:
+	// then it is retired and another takes its place, as in Elle's workloads.
+	ListAppends int
 
 	// Stale is the share of transactions that execute (ser) or take their
 	// snapshot (si) before they start. Never for the real-time levels. 0.02;
@@ -116,16 +125,18 @@ type Config struct {
 	Duration, Pause time.Duration
 
 	// Initial is the initial state as the header states it. With InitialAny
-	// keys are absent at first, but a reader is not told.
+	// keys are absent at first, but a reader is not told. Lists can't be zero.
 	Initial record.Initial
 
-	// Anomaly is one of Anomalies, or empty. Planted is how often it is
+	// Anomaly is one of Anomalies or ListAnomalies, or empty. With Append it is
+	// played with lists. Planted is how often it is
 	// planted, spread over the history; 1.
 	Anomaly string
 	Planted int
 }
 
-// Preset sets the workload fields of c by a name used in the literature.
+// Preset sets the fields of c that make a workload of the literature, by the name
+// that it has there; some come with sizes.
 func (c *Config) Preset(name string) error {
 	for _, p := range presets {
 		if p.name == name {
@@ -149,24 +160,40 @@ func workload(w Workload, readShare float64) func(*Config) {
 	return func(c *Config) { c.Workload, c.ReadShare = w, readShare }
 }
 
+// veriStrong is a workload of VeriStrong 7.1: half of the keys have duplicate
+// values.
+func veriStrong(readShare, exponent float64) func(*Config) {
+	return func(c *Config) {
+		c.Workload, c.ReadShare = General, readShare
+		c.Transactions, c.Sessions, c.Operations, c.Keys = 10_000, 20, 20, 5000
+		c.Duplicates, c.DuplicateExponent = 0.5, exponent
+	}
+}
+
 var presets = []struct {
 	name string
 	set  func(*Config)
 }{
 	{"general", workload(General, 0.5)},
-	{"rh", workload(General, 0.95)}, // PolySI, VeriStrong
-	{"bl", workload(General, 0.5)},  // VeriStrong; PolySI's GeneralRW
-	{"wh", workload(General, 0.3)},
-	{"hd", func(c *Config) { // VeriStrong: bl, with many duplicate values
-		c.Workload, c.ReadShare = General, 0.5
-		c.Duplicates, c.DuplicateExponent = 1, 1.5
-	}},
+	{"rh", veriStrong(0.95, 0.5)},
+	{"bl", veriStrong(0.5, 0.5)},
+	{"wh", veriStrong(0.3, 0.5)},
+	{"hd", veriStrong(0.5, 1.5)},
 	{"blindw-rw", workload(BlindW, 0.5)}, // Cobra
 	{"blindw-wr", workload(BlindW, 0.5)}, // Vbox's name for it
 	{"blindw-rh", workload(BlindW, 0.8)},
 	{"blindw-wh", workload(BlindW, 0.2)},
 	{"blindw-rr", workload(ReadOnly, 1)},
 	{"mini", workload(Mini, 0.5)},
+	{"append", func(c *Config) { // Elle, as its generator of histories has it
+		c.Workload, c.ReadShare = Append, 0.5
+		c.Operations, c.Keys = 4, 10
+	}},
+	{"mix", workload(Mix, 0.5)},
+	{"large", func(c *Config) { // PolySI 5.1.1, its short transactions
+		c.Workload, c.ReadShare = General, 0.5
+		c.Transactions, c.Sessions, c.Operations, c.Keys = 1_000_000, 20, 15, 1_000_000_000
+	}},
 }
 
 // withDefaults fills in the zero fields and refuses what makes no sense.
@@ -184,6 +211,7 @@ func (c Config) withDefaults() (Config, error) {
 	def(&c.Operations, 8)
 	def(&c.Keys, 10_000)
 	def(&c.DuplicateValues, 100)
+	def(&c.ListAppends, 32)
 	def(&c.Planted, 1)
 	if c.ReadShare == 0 && !c.NoReads {
 		c.ReadShare = 0.5
@@ -215,7 +243,7 @@ func (c Config) withDefaults() (Config, error) {
 		value, max int
 	}{
 		{"transactions", c.Transactions, 1<<31 - 1}, {"sessions", c.Sessions, 1 << 20}, {"operations", c.Operations, 1 << 20},
-		{"keys", c.Keys, 1 << 28}, {"duplicate values", c.DuplicateValues, 1 << 24}, {"planted anomalies", c.Planted, 1 << 30},
+		{"keys", c.Keys, 1 << 40}, {"duplicate values", c.DuplicateValues, 1 << 24}, {"appends of a list", c.ListAppends, 1 << 20}, {"planted anomalies", c.Planted, 1 << 30},
 	} {
 		if f.value < 1 || f.value > f.max {
 			return c, fmt.Errorf("%s: %d is out of range; use 1 to %d", f.name, f.value, f.max)
@@ -245,10 +273,19 @@ func (c Config) withDefaults() (Config, error) {
 	if int(c.Level) >= len(levelNames) || int(c.Workload) >= len(workloadNames) || int(c.Distribution) >= len(distributionNames) {
 		return c, fmt.Errorf("level, workload or distribution is none of this package's constants")
 	}
+	if lists := c.Workload == Append || c.Workload == Mix; lists && c.Initial == record.InitialZero {
+		return c, fmt.Errorf("initial: a list is never zero; use any or absent with workload %v", c.Workload)
+	}
+	if c.Workload == Append && c.Duplicates > 0 {
+		return c, fmt.Errorf("duplicates: elements of lists are always new; use 0 with workload append")
+	}
+	if slices.Contains(ListAnomalies(), c.Anomaly) && c.Initial == record.InitialZero {
+		return c, fmt.Errorf("initial: a list is never zero; use any or absent with anomaly %s", c.Anomaly)
+	}
 	if c.Anomaly != "" {
 		a := anomalyNamed(c.Anomaly)
 		if a == nil {
-			return c, fmt.Errorf("anomaly %q: use one of %s", c.Anomaly, strings.Join(Anomalies(), ", "))
+			return c, fmt.Errorf("anomaly %q: use one of %s", c.Anomaly, strings.Join(slices.Concat(Anomalies(), ListAnomalies()), ", "))
 		}
 		if n := a.sessions(); c.Sessions < n {
 			return c, fmt.Errorf("anomaly %s takes %d sessions, and there are %d; use more", c.Anomaly, n, c.Sessions)

@@ -1,7 +1,8 @@
 // Package generate makes histories as a database's clients would see them:
 // valid at a chosen isolation level by construction, seeded, as long as one
-// wants, in memory that depends on the number of sessions and keys alone; with
-// anomalies planted, if asked for.
+// wants, in memory that depends on the number of sessions and keys alone (of keys
+// beyond 4 million, on how many of them are written); with anomalies planted, if
+// asked for.
 //
 //	g, err := generate.New(generate.Config{Level: generate.SI, Transactions: 1_000_000, Seed: 7})
 //	…
@@ -34,6 +35,13 @@
 // Instants have nothing to do with the order of ends, in which records are
 // written: as in life, a read may end before its writer does.
 //
+// # Lists
+//
+// With the workloads Append and Mix keys may be lists, to which transactions append
+// elements that are unique in the list. A list gets so many (Config.ListAppends);
+// then a new one takes its place, as otherwise reads would grow without end. The
+// generator forgets a retired list with the last transaction that uses it.
+//
 // # Anomalies
 //
 // An anomaly is a handful of scripted transactions on keys that nobody else
@@ -41,5 +49,10 @@
 // times as the real thing would have; see anomaly.go for the scripts. Each first
 // writes the versions that it plays with, so that it is found even by who
 // knows nothing of the initial state, and breaks exactly the levels that it is
-// known for.
+// known for. With Append the same scripts are played with lists.
+//
+// # Hard histories
+//
+// Hard is of another kind: no store executes it, it is a formula of propositional
+// logic in the form of a history, and whether it is valid is not known.
 package generate

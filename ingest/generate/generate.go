@@ -14,13 +14,13 @@ type Generator struct {
 	rng     *rand.Rand
 	initial record.Value
 
-	keys   []string
-	popul  *alias // the keys' popularity, for Zipf
-	common *alias // the common values' popularity, for Duplicates
-	store  []cell // by key
-	values int64  // the last value given out
-	now    int64  // the last instant
-	steps  int64  // counts reads and commits of the store
+	store  registers
+	lists  lists
+	popul  sampler // the keys' popularity, for Zipf
+	common sampler // the common values' popularity, for Duplicates
+	values int64   // the last value given out
+	now    int64   // the last instant
+	steps  int64   // counts reads and commits of the store
 
 	sessions []session
 	instants heap[instant] // at most one per session
@@ -34,12 +34,6 @@ type Generator struct {
 	// trace, for tests, is told of the events of an execution that proves the
 	// history valid, by transaction id: its reads (of si alone) and its commit.
 	trace func(id string, commit bool)
-}
-
-// cell is what the store holds at a key.
-type cell struct {
-	value     int64 // 0 is the initial value
-	committed int64 // the step at which it was committed
 }
 
 // session is one client.
@@ -57,10 +51,10 @@ type session struct {
 // running is a transaction between its scheduling and its commit.
 type running struct {
 	record     record.Transaction
-	keys       []int32 // of the operations; nil if scripted
-	commit     int64   // when it commits
-	snapshot   int64   // the step of its reads; -1 before
-	takes      bool    // whether its commit takes effect, unless refused
+	keys       []ref // of the operations; nil if scripted
+	commit     int64 // when it commits
+	snapshot   int64 // the step of its reads; -1 before
+	takes      bool  // whether its commit takes effect, unless refused
 	isScripted bool
 }
 
@@ -74,7 +68,7 @@ type ended struct {
 func (a ended) less(b ended) bool { return a.end < b.end || a.end == b.end && a.n < b.n }
 
 // New prepares a history; its errors are those of an impossible Config. Time and
-// space are linear in the number of keys and sessions.
+// space are linear in the number of sessions and of keys, up to 4 million of them.
 func New(cfg Config) (*Generator, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -83,15 +77,18 @@ func New(cfg Config) (*Generator, error) {
 	g := &Generator{
 		cfg:      cfg,
 		rng:      rand.New(rand.NewPCG(cfg.Seed, 0x150_3a7c4)),
-		keys:     make([]string, cfg.Keys),
-		store:    make([]cell, cfg.Keys),
 		sessions: make([]session, cfg.Sessions),
 	}
 	if cfg.Initial == record.InitialZero {
 		g.initial = record.Int(0)
 	}
-	for i := range g.keys {
-		g.keys[i] = keyName(i)
+	switch cfg.Workload {
+	case Append:
+		g.lists = newLists(cfg.Keys)
+	case Mix:
+		g.store, g.lists = newRegisters(cfg.Keys), newLists(max(1, cfg.Keys/mixLists))
+	default:
+		g.store = newRegisters(cfg.Keys)
 	}
 	if cfg.Distribution == Zipf {
 		g.popul = newZipf(cfg.Keys, cfg.Exponent)
@@ -112,7 +109,8 @@ func New(cfg Config) (*Generator, error) {
 	return g, nil
 }
 
-func keyName(i int) string { return "k" + strconv.Itoa(i) }
+// Len is how many transactions the whole history has.
+func (g *Generator) Len() int { return g.cfg.Transactions }
 
 // Header is what a reader must assume.
 func (g *Generator) Header() record.Header {
@@ -249,6 +247,11 @@ func (g *Generator) step(now instant) {
 			}
 		}
 		g.write(t)
+		for _, k := range t.keys {
+			if k < 0 {
+				g.lists.release(k)
+			}
+		}
 	}
 	if t.record.Status == record.Committed || t.takes {
 		g.note(t, true)
@@ -276,24 +279,45 @@ func (g *Generator) read(t *running) {
 		if op.Kind != record.Read {
 			continue
 		}
-		op.Value = g.initial
-		if v := g.store[k].value; v != 0 {
-			op.Value = record.Int(v)
-		}
-		for j := i - 1; j >= 0; j-- {
-			if t.keys[j] == k && t.record.Ops[j].Kind == record.Write {
-				op.Value = t.record.Ops[j].Value
-				break
+		op.Value = g.holds(k)
+		for j := range i {
+			if t.keys[j] != k {
+				continue
+			}
+			switch own := &t.record.Ops[j]; own.Kind {
+			case record.Write:
+				op.Value = own.Value
+			case record.Append:
+				op.Value = extended(op.Value, own.Value)
 			}
 		}
 	}
+}
+
+// holds is what the store holds at a key.
+func (g *Generator) holds(k ref) record.Value {
+	if k < 0 {
+		return g.lists.all[k].value
+	}
+	if v := g.store.get(k).value; v != 0 {
+		return record.Int(v)
+	}
+	return g.initial
+}
+
+// committed is the step at which a key was committed last.
+func (g *Generator) committed(k ref) int64 {
+	if k < 0 {
+		return g.lists.all[k].committed
+	}
+	return g.store.get(k).committed
 }
 
 // write makes transaction t's writes take effect, now, or refuses to, if
 // somebody committed another write of the same key since t's reads.
 func (g *Generator) write(t *running) {
 	for i, k := range t.keys {
-		if t.record.Ops[i].Kind == record.Write && g.store[k].committed > t.snapshot {
+		if t.record.Ops[i].Kind != record.Read && g.committed(k) > t.snapshot {
 			if t.takes { // an abort of its own, or an unknown outcome, stays what it is
 				t.takes = false
 				if t.record.Status == record.Committed {
@@ -307,8 +331,12 @@ func (g *Generator) write(t *running) {
 		return
 	}
 	for i, k := range t.keys {
-		if op := &t.record.Ops[i]; op.Kind == record.Write {
-			g.store[k] = cell{op.Value.Num, g.steps}
+		switch op := &t.record.Ops[i]; op.Kind {
+		case record.Write:
+			g.store.set(k, cell{op.Value.Num, g.steps})
+		case record.Append:
+			l := g.lists.all[k]
+			l.value, l.committed = extended(l.value, op.Value), g.steps
 		}
 	}
 }

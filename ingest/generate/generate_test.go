@@ -46,8 +46,14 @@ func TestTinyHistoriesHoldTheirLevel(t *testing.T) {
 			if seed%7 == 0 {
 				cfg.Workload = Mini
 			}
-			if seed%11 == 0 {
-				cfg.Duplicates, cfg.DuplicateValues = 0.5, 3
+			if seed%3 == 0 {
+				cfg.Duplicates, cfg.DuplicateValues = 0.5*float64(1+seed%2), 3
+			}
+			if kind := seed % 7; (kind == 1 || kind == 2) && cfg.Initial != record.InitialZero {
+				cfg.Workload, cfg.ListAppends = Append+Workload(kind-1), 3
+				if cfg.Workload == Append {
+					cfg.Duplicates = 0
+				}
 			}
 			g, txns := history(t, cfg)
 			opt := oracle.FromHeader(g.Header())
@@ -79,6 +85,11 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 		{Level: SER, Workload: BlindW, ReadShare: 0.8, Initial: record.InitialAbsent, NoTimes: true},
 		{Level: SSER, Duplicates: 1, DuplicateExponent: 1.5, Initial: record.InitialZero},
 		{Level: SI, Workload: ReadOnly, Operations: 2},
+		{Level: SI, Workload: Append, Keys: 10, Operations: 4, UnknownRate: 0.02, AbortRate: 0.05},
+		{Level: SER, Workload: Append, Keys: 3, ListAppends: 1},
+		{Level: SSER, Workload: Mix, Keys: 100, Duplicates: 0.5, UnknownRate: 0.01},
+		{Level: StrongSI, Workload: Mix, Keys: 1000, Distribution: Zipf, Duplicates: 0.3, Initial: record.InitialAbsent, Operations: 2},
+		{Level: SI, Keys: 1 << 33, Distribution: Zipf, Operations: 4},
 	} {
 		t.Run(fmt.Sprintf("%v %v %v", cfg.Level, cfg.Workload, cfg.Distribution), func(t *testing.T) {
 			cfg.Transactions, cfg.Seed = 20_000, 5
@@ -283,8 +294,9 @@ func TestShares(t *testing.T) {
 	if got := float64(keys["k0"]+keys["k1"]) / 40_000; got < 0.77 || got > 0.83 {
 		t.Errorf("hotspot: two of ten keys have %.3f of the operations, want 0.8", got)
 	}
-	_, _, _, txns := count(Config{Duplicates: 0.5, Keys: 1, NoReads: true, AbortRate: 0.25, DuplicateValues: 10})
-	common, aborted := 0, 0
+	_, _, _, txns := count(Config{Duplicates: 0.5, Keys: 20, NoReads: true, AbortRate: 0.25, DuplicateValues: 10, DuplicateExponent: 1})
+	common, aborted, first := 0, 0, 0
+	kinds := map[string]map[bool]bool{} // by key: its values are common, are not
 	for _, x := range txns {
 		if x.Status == record.Aborted {
 			aborted++
@@ -296,17 +308,43 @@ func TestShares(t *testing.T) {
 			if op.Value.Num <= 10 {
 				common++
 			}
+			if op.Value.Num == 1 {
+				first++
+			}
+			if kinds[op.Key] == nil {
+				kinds[op.Key] = map[bool]bool{}
+			}
+			kinds[op.Key][op.Value.Num <= 10] = true
 		}
 	}
 	if common < 19_000 || common > 21_000 || aborted < 1100 || aborted > 1400 {
 		t.Errorf("%d common values of 40000, want half; %d aborted of 5000, want a quarter", common, aborted)
+	}
+	// The harmonic number of 10 is 2.929.
+	if got := float64(first) / float64(common); got < 0.32 || got > 0.36 {
+		t.Errorf("the most common value has %.3f of the common ones, want 0.341", got)
+	}
+	duplicate := 0
+	for key, k := range kinds {
+		if len(k) != 1 {
+			t.Errorf("key %s has both common and new values", key)
+		}
+		if k[true] {
+			duplicate++
+		}
+	}
+	if duplicate != 10 || !kinds["k1"][true] || !kinds["k18"][false] {
+		t.Errorf("%d keys of 20 have common values, want every other one", duplicate)
 	}
 }
 
 func TestConfigErrors(t *testing.T) {
 	for want, cfg := range map[string]Config{
 		"transactions: -1":       {Transactions: -1},
-		"keys":                   {Keys: 1 << 30},
+		"keys":                   {Keys: 1 << 41},
+		"initial: a list":        {Workload: Mix, Initial: record.InitialZero},
+		"is never zero":          {Anomaly: "incompatible-order", Initial: record.InitialZero},
+		"always new":             {Workload: Append, Duplicates: 0.1},
 		"read share: 2":          {ReadShare: 2},
 		"zipf exponent":          {Exponent: -1},
 		"can't be negative":      {MaxSkew: -1},
@@ -320,6 +358,68 @@ func TestConfigErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q in it", cfg, err, want)
 		}
+	}
+}
+
+// Lists are as Elle's workload makes them: each gets so many elements, 1, 2, …,
+// and then no more; so many are in use at a time; a read returns what was
+// committed, a prefix of 1, 2, … but for what aborted.
+func TestLists(t *testing.T) {
+	const appends, active = 5, 4
+	_, txns := history(t, Config{Level: SSER, Workload: Append, Transactions: 3000, Operations: 4, Keys: active, ListAppends: appends, AbortRate: 0.1})
+	elements, first, last := map[string]int64{}, map[string]int{}, map[string]int{}
+	lengths, read := map[int]bool{}, 0
+	for i, x := range txns {
+		lengths[len(x.Ops)] = true
+		for _, op := range x.Ops {
+			if _, ok := first[op.Key]; !ok {
+				first[op.Key] = i
+			}
+			last[op.Key] = i
+			switch {
+			case op.Kind == record.Append:
+				elements[op.Key]++
+				if n := op.Value.Num; n < 1 || n > appends {
+					t.Fatalf("%s is given element %d", op.Key, n)
+				}
+			case op.Kind != record.Read || op.Value.Kind != record.KindList && !op.Value.IsNull():
+				t.Fatalf("%s: %v", x.ID, op)
+			case !op.Value.IsNull():
+				read++
+			}
+		}
+	}
+	if len(lengths) != 4 || read < 1000 {
+		t.Errorf("%d lengths of transactions, %d lists read", len(lengths), read)
+	}
+	short := 0
+	for key, n := range elements {
+		if n > appends {
+			t.Errorf("%s was given %d elements", key, n)
+		}
+		if n < appends {
+			short++
+		}
+	}
+	if short > active {
+		t.Errorf("%d lists of %d were retired early", short, len(elements))
+	}
+	for key := range first {
+		// A transaction may be written long after it took its list.
+		if last[key]-first[key] > 200 {
+			t.Errorf("%s is in use from transaction %d to %d", key, first[key], last[key])
+		}
+	}
+}
+
+// The generator forgets the lists that nobody can use any more.
+func TestListsAreForgotten(t *testing.T) {
+	g, txns := history(t, Config{Level: SI, Workload: Mix, Keys: 300, Transactions: 5000, ListAppends: 2, AbortRate: 0.1, UnknownRate: 0.1})
+	if g.lists.made < 1000 || len(txns) != 5000 {
+		t.Errorf("%d lists made in %d transactions", g.lists.made, len(txns))
+	}
+	if len(g.lists.all) != len(g.lists.active) {
+		t.Errorf("%d lists are kept, %d of them in use", len(g.lists.all), len(g.lists.active))
 	}
 }
 
@@ -346,15 +446,18 @@ func TestNames(t *testing.T) {
 }
 
 // BenchmarkGenerate makes transactions of 8 operations on 10,000 keys in 24
-// sessions, as the engine's benchmarks use them.
+// sessions, as the engine's benchmarks use them; then a billion keys, and lists.
 func BenchmarkGenerate(b *testing.B) {
 	for _, cfg := range []Config{
 		{Level: SER, Workload: BlindW},
 		{Level: SI},
 		{Level: SSER, Distribution: Zipf, Keys: 1_000_000},
 		{Level: SI, Workload: Mini},
+		{Level: SI, Operations: 15, Sessions: 20, Keys: 1_000_000_000},
+		{Level: SI, Operations: 15, Sessions: 20, Keys: 1_000_000_000, Distribution: Zipf},
+		{Level: SER, Workload: Append, Operations: 4, Keys: 10},
 	} {
-		b.Run(fmt.Sprintf("%v/%v/%v", cfg.Level, cfg.Workload, cfg.Distribution), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%v/%v/%v/%d", cfg.Level, cfg.Workload, cfg.Distribution, cfg.Keys), func(b *testing.B) {
 			cfg.Transactions = 1<<31 - 1
 			g, err := New(cfg)
 			if err != nil {

@@ -1,6 +1,10 @@
 package generate
 
-import "github.com/isowatch/isowatch/ingest/record"
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
 
 // planner knows which anomalies are to be planted when. One is planted at a
 // time.
@@ -65,7 +69,14 @@ func (g *Generator) plantIfDue() {
 	p.planted = append(p.planted, Planting{p.anomaly.name, make([]string, len(p.anomaly.steps))})
 	p.left = len(p.anomaly.steps)
 	span := max(int64(g.cfg.Duration), 16)
-	for n, ops := range p.anomaly.instantiate(g.initial, key, value) {
+	steps, initial := p.anomaly.actions(), g.initial
+	if lists := slices.Contains(ListAnomalies(), p.anomaly.name); lists || g.cfg.Workload == Append {
+		if !lists {
+			steps = asLists(steps)
+		}
+		initial = record.Null
+	}
+	for n, ops := range instantiate(steps, initial, key, value) {
 		s := p.anomaly.steps[n]
 		// A stage takes one span and a half. Starts fall into its first
 		// quarter of the span, ends into the last.

@@ -1,57 +1,127 @@
 package generate
 
-import "github.com/isowatch/isowatch/ingest/record"
+import (
+	"math"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
 
 // opsChunk is how many operations are allocated at once.
 const opsChunk = 4096
+
+// mixLists is how many registers Mix has for each list.
+const mixLists = 100
 
 // work decides what transaction t does: its operations, with the values that it
 // writes. What it reads is filled in when it does.
 func (g *Generator) work(t *running) {
 	n := g.cfg.Operations
-	if g.cfg.Workload == Mini {
-		n = 4
-	}
-	if cap(g.ops)-len(g.ops) < n {
+	if cap(g.ops)-len(g.ops) < max(n, miniMax) {
 		g.ops = make([]record.Op, 0, max(opsChunk, n))
 	}
 	from := len(g.ops)
-	add := func(kind record.OpKind, key int) {
-		op := record.Op{Kind: kind, Key: g.keys[key]}
-		if kind == record.Write {
-			op.Value = g.value()
-		}
-		g.ops = append(g.ops, op)
-		t.keys = append(t.keys, int32(key))
-	}
 	switch g.cfg.Workload {
 	case General:
+		g.general(t, n)
+	case BlindW:
+		g.blind(t, n)
+	case ReadOnly:
 		for range n {
-			kind := record.Write
-			if g.chance(g.cfg.ReadShare) {
-				kind = record.Read
-			}
-			add(kind, g.key())
-		}
-	case BlindW, ReadOnly:
-		kind := record.Write
-		if g.cfg.Workload == ReadOnly || g.chance(g.cfg.ReadShare) {
-			kind = record.Read
-		}
-		for range n {
-			add(kind, g.key())
+			g.add(t, record.Read, g.key())
 		}
 	case Mini:
-		g.mini(add)
+		g.mini(t)
+	case Append:
+		g.appends(t, 1+g.rng.IntN(n))
+	case Mix:
+		g.mix(t, n)
 	}
 	// Capacity ends with the transaction: an append by a reader of the record
 	// must not run into the next one.
 	t.record.Ops = g.ops[from:len(g.ops):len(g.ops)]
 }
 
+// add adds an operation on a register.
+func (g *Generator) add(t *running, kind record.OpKind, key int) {
+	op := record.Op{Kind: kind, Key: g.store.name(ref(key))}
+	if kind == record.Write {
+		op.Value = g.value(key)
+	}
+	g.ops = append(g.ops, op)
+	t.keys = append(t.keys, ref(key))
+}
+
+// addList adds an operation on a list.
+func (g *Generator) addList(t *running, kind record.OpKind) {
+	slot := 0
+	if g.cfg.Workload == Append {
+		slot = g.key()
+	} else {
+		slot = g.rng.IntN(len(g.lists.active))
+	}
+	k, name, element := g.lists.use(slot, kind == record.Append, g.cfg.ListAppends)
+	g.ops = append(g.ops, record.Op{Kind: kind, Key: name, Value: element})
+	t.keys = append(t.keys, k)
+}
+
+// kind is Read with the probability that was asked for, else the other.
+func (g *Generator) kind(other record.OpKind) record.OpKind {
+	if g.chance(g.cfg.ReadShare) {
+		return record.Read
+	}
+	return other
+}
+
+func (g *Generator) general(t *running, n int) {
+	for range n {
+		kind := g.kind(record.Write)
+		g.add(t, kind, g.key())
+	}
+}
+
+func (g *Generator) blind(t *running, n int) {
+	kind := g.kind(record.Write)
+	for range n {
+		g.add(t, kind, g.key())
+	}
+}
+
+func (g *Generator) appends(t *running, n int) {
+	for range n {
+		g.addList(t, g.kind(record.Append))
+	}
+}
+
+// mix adds a transaction of another workload, or one that uses registers and
+// lists.
+func (g *Generator) mix(t *running, n int) {
+	switch g.rng.IntN(5) {
+	case 0:
+		g.general(t, n)
+	case 1:
+		g.blind(t, n)
+	case 2:
+		g.mini(t)
+	case 3:
+		g.appends(t, n)
+	case 4:
+		for range n {
+			if g.rng.IntN(2) == 0 {
+				g.addList(t, g.kind(record.Append))
+				continue
+			}
+			g.general(t, 1)
+		}
+	}
+}
+
+// miniMax is how many operations a mini-transaction has at most.
+const miniMax = 4
+
 // mini adds one of the shapes of a mini-transaction: one or two reads, and
 // writes only of what was read before.
-func (g *Generator) mini(add func(record.OpKind, int)) {
+func (g *Generator) mini(t *running) {
+	add := func(kind record.OpKind, key int) { g.add(t, kind, key) }
 	x := g.key()
 	y := g.key()
 	for range 8 { // look for another key, but not for ever: there may be one only
@@ -90,7 +160,7 @@ func (g *Generator) mini(add func(record.OpKind, int)) {
 
 // key draws a key.
 func (g *Generator) key() int {
-	n := len(g.keys)
+	n := g.cfg.Keys
 	switch g.cfg.Distribution {
 	case Zipf:
 		return g.popul.draw(g.rng)
@@ -105,9 +175,11 @@ func (g *Generator) key() int {
 	}
 }
 
-// value draws a value to be written: a new one, or one of the common ones.
-func (g *Generator) value() record.Value {
-	if g.chance(g.cfg.Duplicates) {
+// value draws a value to be written to a register: a new one, or one of the common
+// ones if the register is one that has duplicates. Those are spread evenly, so that
+// popular keys have their share.
+func (g *Generator) value(key int) record.Value {
+	if d := g.cfg.Duplicates; d > 0 && math.Floor(float64(key+1)*d) > math.Floor(float64(key)*d) {
 		return record.Int(int64(1 + g.common.draw(g.rng)))
 	}
 	g.values++
