@@ -51,6 +51,7 @@ func (i identifier) alert(db, level, anomaly string, v verdict.Violation) string
 //     cycle;
 //   - a read: the reader, the key, what it read, and then the other
 //     transactions in order;
+//   - two lists that contradict each other: the key, and their readers in order;
 //   - no possible order: the ids in order.
 func (i identifier) canonical(v verdict.Violation) []string {
 	switch v.Kind {
@@ -72,6 +73,10 @@ func (i identifier) canonical(v verdict.Violation) []string {
 	if v.Kind == verdict.Unsatisfiable || len(ids) == 0 {
 		slices.Sort(ids)
 		return ids
+	}
+	if v.Kind == verdict.IncompatibleOrder {
+		slices.Sort(ids)
+		return append([]string{v.Key}, ids...)
 	}
 	slices.Sort(ids[1:])
 	read := ""

@@ -30,6 +30,10 @@
 //     that the writers were not serial.
 //   - stale-read: something that had ended by the clock was missed.
 //   - real-time-violation: any other cycle that needs the clock.
+//   - incompatible-order: two reads of a list of which neither is a prefix of the
+//     other (Elle; implies G1a).
+//   - duplicate-elements: a list that holds an element more often than it was
+//     appended (Elle).
 //   - snapshot-cycle, serialization-cycle: no better name; the first has no two
 //     adjacent anti-dependencies and so breaks snapshot isolation, the second
 //     has some and breaks serializability alone.
@@ -44,6 +48,8 @@
 //     fractured read and still break no more than snapshot isolation. The
 //     weakest level therefore counts the reasons of the edges too, see
 //     strength.go.
+//   - The same holds for a read whose writer was found by elimination: what rules
+//     the others out may be a rule of the level that was checked.
 //   - A write order that is known because the later transaction read what it
 //     overwrote (verdict.ByOverwrite) is a read dependency as well, and names
 //     the cycle as one.

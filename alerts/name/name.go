@@ -112,6 +112,10 @@ var intra = map[verdict.Kind]class{
 	verdict.IntermediateRead:  {name: "intermediate-read", adya: "G1b", weakest: verdict.G1},
 	verdict.NonRepeatableRead: {name: "non-repeatable-reads", adya: "internal", weakest: verdict.RA},
 	verdict.Divergence:        {name: "lost-update", adya: "G-single", weakest: verdict.SI},
+	// Elle's two of lists. Of two orders that contradict each other one was never
+	// there, so that somebody read what was not committed; Adya has no lists.
+	verdict.IncompatibleOrder: {name: "incompatible-order", adya: "G1a", weakest: verdict.G1},
+	verdict.DuplicateElements: {name: "duplicate-elements", weakest: verdict.G1},
 }
 
 func (k kinds) classify() class {

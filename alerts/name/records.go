@@ -3,6 +3,7 @@ package name
 import (
 	"slices"
 
+	"github.com/isowatch/isowatch/alerts/internal/list"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -12,14 +13,27 @@ func (k kinds) record(id verdict.TxnID) (*record.Transaction, bool) { return k.l
 // writes tells whether an operation writes its key.
 func writes(op record.Op) bool { return op.Kind == record.Write || op.Kind == record.Append }
 
-// readOf is the index of t's first read of key that returned what w wrote; -1
-// if there is none.
+// shows tells whether a read shows a write: it returned its value, or a list
+// that holds the element that it appended.
+func shows(read, write record.Op) bool {
+	switch {
+	case read.Kind != record.Read || read.Key != write.Key:
+		return false
+	case write.Kind == record.Append:
+		return list.Place(read.Value, write.Value) >= 0
+	}
+	return write.Kind == record.Write && read.Value == write.Value
+}
+
+// Shows tells whether a read shows a write of a transaction.
+func Shows(read record.Op, w *record.Transaction) bool {
+	return slices.ContainsFunc(w.Ops, func(o record.Op) bool { return shows(read, o) })
+}
+
+// readOf is the index of t's first read of key that shows what w wrote; -1 if
+// there is none.
 func readOf(t *record.Transaction, key string, w *record.Transaction) int {
-	return slices.IndexFunc(t.Ops, func(op record.Op) bool {
-		return op.Kind == record.Read && op.Key == key && slices.ContainsFunc(w.Ops, func(o record.Op) bool {
-			return o.Kind == record.Write && o.Key == key && o.Value == op.Value
-		})
-	})
+	return slices.IndexFunc(t.Ops, func(op record.Op) bool { return op.Key == key && Shows(op, w) })
 }
 
 // firstRead is the index of t's first read of key; -1 if there is none.
@@ -27,11 +41,11 @@ func firstRead(t *record.Transaction, key string) int {
 	return slices.IndexFunc(t.Ops, func(op record.Op) bool { return op.Kind == record.Read && op.Key == key })
 }
 
-// lastOtherRead is the index of t's last read of key that returned something
-// other than v; -1 if there is none.
-func lastOtherRead(t *record.Transaction, key string, v record.Value) int {
+// lastOtherRead is the index of t's last read of key that shows nothing of what
+// w wrote; -1 if there is none.
+func lastOtherRead(t *record.Transaction, key string, w *record.Transaction) int {
 	for i, op := range slices.Backward(t.Ops) {
-		if op.Kind == record.Read && op.Key == key && op.Value != v {
+		if op.Kind == record.Read && op.Key == key && !Shows(op, w) {
 			return i
 		}
 	}
@@ -104,28 +118,81 @@ func offending(v verdict.Violation, lookup Lookup) func(i int, op record.Op, own
 	wrote := func(ids []verdict.TxnID, op record.Op) bool {
 		return slices.ContainsFunc(ids, func(id verdict.TxnID) bool {
 			w, ok := lookup.Find(id)
-			return ok && id != v.Txns[0] && slices.ContainsFunc(w.Ops, func(o record.Op) bool { return writes(o) && o.Key == op.Key && o.Value == op.Value })
+			return ok && id != v.Txns[0] && Shows(op, w)
 		})
 	}
 	switch v.Kind {
 	case verdict.ThinAirRead:
-		return func(_ int, op record.Op, own []record.Op, _ int) bool { return len(own) == 0 && !wrote(v.Evidence, op) }
+		return func(_ int, op record.Op, own []record.Op, _ int) bool {
+			if es, ok := list.Elements(op.Value); ok && len(es) > 0 && lists(v, lookup) {
+				return len(nobodys(v, lookup, es)) > 0
+			}
+			return len(own) == 0 && !wrote(v.Evidence, op)
+		}
 	case verdict.AbortedRead, verdict.IntermediateRead:
 		return func(_ int, op record.Op, own []record.Op, _ int) bool { return len(own) == 0 && wrote(v.Txns[1:], op) }
 	case verdict.FutureRead:
 		return func(i int, op record.Op, own []record.Op, _ int) bool {
-			return len(own) == 0 && slices.ContainsFunc(t.Ops[i:], func(o record.Op) bool { return writes(o) && o.Key == op.Key && o.Value == op.Value })
+			return len(own) == 0 && slices.ContainsFunc(t.Ops[i:], func(o record.Op) bool { return shows(op, o) })
 		}
 	case verdict.NotMyLastWrite, verdict.NotMyOwnWrite:
 		return func(_ int, op record.Op, own []record.Op, _ int) bool {
-			return len(own) > 0 && own[len(own)-1].Value != op.Value
+			if len(own) == 0 {
+				return false
+			}
+			last := own[len(own)-1]
+			if last.Kind == record.Append {
+				es, _ := list.Elements(op.Value)
+				return len(es) == 0 || es[len(es)-1] != last.Value.String()
+			}
+			return last.Value != op.Value
 		}
 	case verdict.NonRepeatableRead:
 		return func(_ int, op record.Op, own []record.Op, first int) bool {
 			return len(own) == 0 && first >= 0 && t.Ops[first].Value != op.Value
 		}
+	case verdict.DuplicateElements:
+		return func(_ int, op record.Op, _ []record.Op, _ int) bool {
+			es, _ := list.Elements(op.Value)
+			_, times := list.Repeated(es)
+			return times > 0
+		}
 	}
 	return func(_ int, _ record.Op, own []record.Op, _ int) bool { return len(own) == 0 }
+}
+
+// lists tells whether somebody in the evidence appends to the violation's key.
+func lists(v verdict.Violation, lookup Lookup) bool {
+	return slices.ContainsFunc(v.Evidence, func(id verdict.TxnID) bool {
+		w, ok := lookup.Find(id)
+		return ok && slices.ContainsFunc(w.Ops, func(o record.Op) bool { return o.Kind == record.Append && o.Key == v.Key })
+	})
+}
+
+// nobodys are the elements, of a list of the violation's key, that nobody in the
+// evidence appends.
+func nobodys(v verdict.Violation, lookup Lookup, es []string) []string {
+	appended := map[string]bool{}
+	for _, id := range v.Evidence {
+		if w, ok := lookup.Find(id); ok {
+			for _, o := range w.Ops {
+				if o.Kind == record.Append && o.Key == v.Key {
+					appended[o.Value.String()] = true
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(es), func(e string) bool { return appended[e] })
+}
+
+// Foreign are the elements of a list of the violation's key that nobody in the
+// evidence appends, and whether the key is a list at all.
+func Foreign(v verdict.Violation, lookup Lookup, value record.Value) ([]string, bool) {
+	es, ok := list.Elements(value)
+	if !ok || !lists(v, lookup) {
+		return nil, false
+	}
+	return nobodys(v, lookup, es), true
 }
 
 // Overwriters are the two transactions of a divergence that read one version

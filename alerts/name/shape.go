@@ -1,6 +1,7 @@
 package name
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -77,8 +78,8 @@ func (k kinds) missing(s shape, weakest verdict.Level) string {
 		most = phenomenon("G2-item")
 	}
 	for _, e := range s.edges {
-		if len(e.Because) > 0 {
-			most = max(most, phenomenon(phenomenonOf(shapeOf(e.Because), false)))
+		for _, c := range reasons(e) {
+			most = max(most, phenomenon(phenomenonOf(shapeOf(c), false)))
 		}
 	}
 	return phenomena[most]
@@ -148,7 +149,7 @@ func (k kinds) backwards(seen, missed verdict.Edge) bool {
 	}
 	if seen.Key == missed.Key {
 		// One key read twice: the old value comes after.
-		return lastOtherRead(t, missed.Key, t.Ops[at].Value) > at
+		return lastOtherRead(t, missed.Key, w) > at
 	}
 	return firstRead(t, missed.Key) > at
 }
@@ -228,10 +229,21 @@ func phenomenon(adya string) int {
 	return -1
 }
 
+// reasons are the cycles that the reason of an edge consists of.
+func reasons(e verdict.Edge) [][]verdict.Edge {
+	if len(e.Because) == 0 {
+		return e.Others
+	}
+	return append([][]verdict.Edge{e.Because}, e.Others...)
+}
+
 // clocked tells whether an edge, or a reason of one, is by the clock.
 func clocked(edges []verdict.Edge, depth int) bool {
 	for _, e := range edges {
-		if e.Type == verdict.RT || e.Why == verdict.ByClock || depth < becauseDepth && clocked(e.Because, depth+1) {
+		if e.Type == verdict.RT || e.Why == verdict.ByClock {
+			return true
+		}
+		if depth < becauseDepth && slices.ContainsFunc(reasons(e), func(c []verdict.Edge) bool { return clocked(c, depth+1) }) {
 			return true
 		}
 	}

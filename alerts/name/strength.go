@@ -60,9 +60,11 @@ func (k kinds) reasonStrength(e verdict.Edge, depth int) verdict.Level {
 	switch {
 	case e.Why == verdict.ByClock:
 		return verdict.StrongSI
+	case e.Why == verdict.ByElimination:
+		return k.eliminationStrength(e, depth)
 	case e.Why != verdict.ByOrder:
-		// Session, value, overwriting and initial versions hold at every
-		// level, and a case is a case at every level.
+		// Session, value, overwriting, initial versions and the order of a list
+		// hold at every level, and a case is a case at every level.
 		return verdict.G1
 	case len(e.Because) == 0 || depth >= becauseDepth:
 		return k.v.Level
@@ -78,6 +80,23 @@ func (k kinds) reasonStrength(e verdict.Edge, depth int) verdict.Level {
 	}
 	for _, b := range e.Because {
 		if !found || b.From != opposite.From || b.To != opposite.To || b.Type != opposite.Type {
+			l = stronger(l, k.reasonStrength(b, depth+1))
+		}
+	}
+	return l
+}
+
+// eliminationStrength is the weakest level at which all other writers of what
+// was read are ruled out.
+func (k kinds) eliminationStrength(e verdict.Edge, depth int) verdict.Level {
+	if len(e.Others) == 0 || depth >= becauseDepth {
+		return k.v.Level
+	}
+	l := verdict.G1
+	for _, c := range e.Others {
+		s := shapeOf(c)
+		l = stronger(l, shapeStrength(s, k.nameOf(s)))
+		for _, b := range c {
 			l = stronger(l, k.reasonStrength(b, depth+1))
 		}
 	}
