@@ -11,6 +11,7 @@ import (
 // that the axioms speak of.
 type commitOrder struct {
 	*replay
+	repeat    bool // a key read twice has to give the same
 	reads     []resolved
 	firstRead []int32 // by transaction, and one more: its part of reads
 	writes    []int32 // keys
@@ -34,7 +35,7 @@ type resolved struct {
 // commits before t1. Sessions, and that writers commit before who reads from
 // them, have to be in the order as well; g1 asks for no more than that.
 func (r *replay) commits(level verdict.Level) *Error {
-	c := &commitOrder{replay: r, met: slices.Repeat([]int32{none}, len(r.txns))}
+	c := &commitOrder{replay: r, repeat: level == verdict.RA || level == verdict.CC, met: slices.Repeat([]int32{none}, len(r.txns))}
 	if err := c.resolve(); err != nil {
 		return r.contradicted(err)
 	}
@@ -134,7 +135,10 @@ func (c *commitOrder) resolveTxn(i int32, n int, writers map[written][]int32) (o
 			if mine.value != op.Value {
 				return nil, c.differs(i, n, j, content{value: mine.value}, "reads %s from %q, its own write left %s")
 			}
+		case c.repeat && mine.read && mine.seen != op.Value:
+			return nil, c.differs(i, n, j, content{value: mine.seen}, "reads %s from %q, after %s before")
 		default:
+			mine.read, mine.seen = true, op.Value
 			w, says, err := c.writer(i, n, j, k, writers)
 			if err != nil {
 				return nil, err

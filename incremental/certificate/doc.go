@@ -1,12 +1,21 @@
-// Package certificate replays the proof of a satisfied verdict: an order of the
+// Package certificate checks the proof of a satisfied verdict: an order of the
 // transactions, or of their starts and commits, that explains everything the
 // clients saw. It is the reason why a "satisfied" need not be believed: it
-// shares nothing with the engine that found the order, and is small enough to be
-// read in one sitting.
+// shares nothing with the engine that found the order but the types of records
+// and verdicts, and is small enough to be read in one sitting.
+//
+//	c := certificate.New(txns, opt)             // of this history, so assumed
+//	err := c.Add(verdict.SER, order, txns)      // for each level
+//	err = certificate.Write(w, c)
+//
+//	c, err := certificate.Read(r)
+//	err = certificate.Verify(c, txns, opt)      // nil, or an *Error that says where it fails
+//
+// The file is described in docs/certificates.md.
 //
 // # What is replayed
 //
-// For ser and sser the certificate is a serial order:
+// For ser, sser and lin the certificate is a serial order:
 //
 //	T1 T3 T2
 //
@@ -23,20 +32,45 @@
 //     for the real-time levels after the commits of whatever had ended before
 //     it started by more than the clocks' skew; unknown ones precede nothing;
 //   - each read returns the transaction's own last write of the key, or else
-//     what was committed at its start;
+//     what was committed at its start, and a key read twice the same twice;
 //   - for si and strong-si, nobody committed a write of a key between the start
 //     and the commit of another transaction that writes it.
 //
+// It compares values, not writers: where several transactions wrote a value it
+// is the same to it which of them was read.
+//
+// For cc, ra, rc and g1 the certificate is an order of commits that contains
+// session order and read-from, and is held against the axioms; see commits.go.
+// There a read's writer matters: the order proves something if one transaction
+// alone, of those that commit before the reader, wrote the value.
+//
 // # What nobody is known to have written
 //
-// With an unknown initial state, the first read of a key that nobody wrote
-// before it in the order settles its initial value, unless another transaction
-// writes that value somewhere. With partial coverage such a value may come
-// from an unseen transaction at any time; but under si the unseen commit must
-// find a moment in which no seen writer of the key is running, after the last
-// event that shows another value. With R a reader of 7, which nobody is seen to write:
+// With complete coverage and an unknown initial state, the first read of a key
+// that nobody wrote before it in the order settles its initial value, unless
+// another transaction writes that value somewhere.
 //
-//	commit W1(x)   start R: r(x, 7)                 fine: between the two
-//	start W1(x)    start R: r(x, 7)   commit W1(x)  fine: before W1
-//	start W1: r(x, 5) w(x, 6)   start R: r(x, 7)    refused: W1 saw 5 and runs
+// With partial coverage a value that no other recorded transaction writes may
+// come from an unseen one, which has no place in the order: such a read is
+// compared with nothing but its transaction's other reads of the key. The same
+// goes for null, the empty list, the declared initial value (somebody may have
+// deleted the key, or put it back), and a list whose last element nobody is
+// recorded to have appended. In other lists, elements that nobody is recorded
+// to have appended are passed over. A certificate then says no more than what
+// it checked: that the reads of recorded values are explained.
+//
+//	file            what
+//	certificate.go  Replay, and what does not depend on values
+//	clock.go        real-time order
+//	walk.go         the imaginary database: serial orders, and starts and commits
+//	object.go       what it holds at a key; lists
+//	claim.go        what nobody is to have written
+//	commits.go      the axioms of g1, rc and ra; causal.go: of cc
+//	file.go, parse.go, digest.go, verify.go  the file, and that it is of a history
+//
+// # Cost
+//
+// One pass in linear time and space for serial orders and orders of starts and
+// commits. g1 is linear, rc and ra take O(n^1.5) time at worst, cc O(n·k) for k
+// sessions, all in linear space.
 package certificate

@@ -153,19 +153,24 @@ func cutElement[T string | []byte](list T) (first, rest T) {
 	return list, list[len(list):]
 }
 
-// shows tells whether a list that was read is the one that is held but for
-// elements that nobody is recorded to have appended.
+// shows tells whether a list that was read may be the one that is held, when
+// there are appends that nobody recorded: their elements are passed over, and if
+// the last is one, it may have been read at any time.
 func shows(read string, held []byte, recorded func(element string) bool) bool {
+	known := true
 	for len(read) > 0 {
 		var e string
 		e, read = cutElement(read)
-		if next, rest := cutElement(held); len(held) > 0 && string(next) == e {
-			held = rest
-		} else if recorded(e) {
+		next, rest := cutElement(held)
+		known = recorded(e)
+		switch {
+		case len(held) > 0 && string(next) == e:
+			held, known = rest, true
+		case known:
 			return false
 		}
 	}
-	return len(held) == 0
+	return !known || len(held) == 0
 }
 
 // cutOwn takes the elements that a transaction appended itself off the end of a

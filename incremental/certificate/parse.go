@@ -229,7 +229,7 @@ func (r *Reader) proof(name string) (Proof, error) {
 	case s.Steps == nil || *s.Steps < 0 || *s.Steps > math.MaxInt32:
 		return Proof{}, r.fail("steps", "want the number of lines that follow")
 	}
-	p := Proof{Level: level, Line: r.line}
+	p := Proof{Level: level, Line: r.line, Steps: []Step{}}
 	for i := range *s.Steps { // what is promised takes no memory before it comes
 		line, err := r.inside(fmt.Sprintf("step %d of %d of level %s", i+1, *s.Steps, name))
 		if err != nil {

@@ -1,0 +1,370 @@
+package certificate_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/certificate"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/oracle/tiny"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write testdata anew; read the diff")
+
+func parse(t *testing.T, text string) (script.Script, certificate.Options) {
+	t.Helper()
+	s, err := script.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, options(oracle.FromHeader(s.Header))
+}
+
+func write(t *testing.T, c *certificate.Certificate) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := certificate.Write(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// events reads "+A B": the start of A, and the commit of B. "?" is nobody.
+func events(txns []record.Transaction, text string) []verdict.Event {
+	var order []verdict.Event
+	for _, e := range strings.Fields(text) {
+		id, starts := strings.CutPrefix(e, "+")
+		event := verdict.Event{Txn: verdict.NoTxn, Commit: !starts}
+		for i := range txns {
+			if txns[i].ID == id {
+				event.Txn = verdict.TxnID(i)
+			}
+		}
+		order = append(order, event)
+	}
+	return order
+}
+
+// prove makes a certificate of "level: order" lines.
+func prove(t *testing.T, txns []record.Transaction, opt certificate.Options, proofs ...string) *certificate.Certificate {
+	t.Helper()
+	c := certificate.New(txns, opt)
+	for _, p := range proofs {
+		name, order, _ := strings.Cut(p, ":")
+		l, ok := verdict.ParseLevel(name)
+		if !ok {
+			t.Fatalf("no level %q", name)
+		}
+		if err := c.Add(l, events(txns, order), txns); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+const skew = `initial zero
+s1 A: r(x,0) r(y,0) w(x,1)
+s2 B: r(x,0) r(y,0) w(y,1)
+s2 C: r(x,1) r(y,1)
+s3 D unknown: w(x,7)
+s3 E aborted: w(x,8)`
+
+// The file of a write skew, to be read. It proves si and what is weaker.
+func TestGoldenFile(t *testing.T) {
+	s, opt := parse(t, skew)
+	s.Txns[3].ID = "" // and is named by its place
+	c := certificate.New(s.Txns, opt)
+	for _, l := range []verdict.Level{verdict.SI, verdict.CC} {
+		order := []verdict.Event{{Txn: 0}, {Txn: 1}, {Txn: 0, Commit: true}, {Txn: 1, Commit: true}, {Txn: 2}, {Txn: 2, Commit: true}, {Txn: 3}, {Txn: 3, Commit: true}}
+		if certificate.KindOf(l) == certificate.Commits {
+			order = slices.DeleteFunc(order, func(e verdict.Event) bool { return !e.Commit })
+		}
+		if err := c.Add(l, order, s.Txns); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, file := write(t, c), filepath.Join("testdata", "write-skew.certificate")
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	again, err := certificate.Read(bytes.NewReader(want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := certificate.Verify(again, s.Txns, opt); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is written is read as it was, and verifies; every level, random histories.
+func TestWrittenAndRead(t *testing.T) {
+	cfg := tiny.Config{Txns: 5, Times: true, Aborted: true, Unknown: true, Partial: true, Appends: true, Mutations: 1}
+	proved := map[verdict.Level]int{}
+	for seed := range uint64(400) {
+		s, o := random(seed, cfg)
+		if seed%3 == 0 {
+			forget(s.Txns, seed)
+		}
+		opt := options(o)
+		c := certificate.New(s.Txns, opt)
+		for _, l := range slices.Concat(levels, weak) {
+			if order := proofOf(l, s.Txns, opt); order != nil {
+				proved[l]++
+				if err := c.Add(l, order, s.Txns); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := certificate.Verify(c, s.Txns, opt); err != nil {
+			t.Fatalf("seed %d: before it is written: %v", seed, err)
+		}
+		text := write(t, c)
+		again, err := certificate.Read(strings.NewReader(text))
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, text)
+		}
+		if err := certificate.Verify(again, s.Txns, opt); err != nil {
+			t.Fatalf("seed %d: %v\n%s%s", seed, err, text, script.Format(s))
+		}
+		for i := range again.Proofs {
+			again.Proofs[i].Line = 0
+		}
+		if !reflect.DeepEqual(c, again) || write(t, again) != text {
+			t.Fatalf("seed %d: %+v was read as %+v", seed, c, again)
+		}
+	}
+	for _, l := range slices.Concat(levels, weak) {
+		if proved[l] < 20 {
+			t.Errorf("%v: only %d proofs", l, proved[l])
+		}
+	}
+}
+
+// forget takes the ids of some transactions away, or gives them another's.
+func forget(txns []record.Transaction, seed uint64) {
+	for n := range txns {
+		switch (seed/3 + uint64(n)) % 4 {
+		case 0:
+			txns[n].ID = ""
+		case 1:
+			txns[n].ID = "@ twice"
+		case 2:
+			txns[n].ID = "start \"x\"\n\u00a0é" + txns[n].ID
+		}
+	}
+}
+
+// proofOf finds an order that is accepted, by trying, or nil.
+func proofOf(l verdict.Level, txns []record.Transaction, opt certificate.Options) (found []verdict.Event) {
+	anyOrder(txns, certificate.KindOf(l) != certificate.Events, func(order []verdict.Event) bool {
+		if certificate.Replay(l, txns, order, opt) != nil {
+			return false
+		}
+		found = append([]verdict.Event{}, order...)
+		return true
+	})
+	return found
+}
+
+// A certificate of several histories, one after the other.
+func TestSeveralInAFile(t *testing.T) {
+	var file string
+	var all []script.Script
+	for _, text := range []string{"s1 A: w(x,1)", "initial zero\ns1 B: r(x,0)\ns1 C: r(x,0)"} {
+		s, opt := parse(t, text)
+		order := make([]string, len(s.Txns))
+		for i := range s.Txns {
+			order[i] = s.Txns[i].ID
+		}
+		file += write(t, prove(t, s.Txns, opt, "ser:"+strings.Join(order, " ")))
+		all = append(all, s)
+	}
+	r := certificate.NewReader(strings.NewReader(file))
+	for i, s := range all {
+		c, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := certificate.Verify(c, s.Txns, options(oracle.FromHeader(s.Header))); err != nil {
+			t.Errorf("history %d: %v", i, err)
+		}
+	}
+	if _, err := certificate.Read(strings.NewReader(file)); err == nil || !strings.Contains(err.Error(), "line 4: a second certificate begins") {
+		t.Errorf("read as one: %v", err)
+	}
+}
+
+// A fault is told with the line that has it, the operation, and both values.
+func TestVerifyErrors(t *testing.T) {
+	for _, c := range []struct {
+		name, history, proof string
+		spoil                func(lines []string) // 0 is the first line of the file
+		want                 string
+	}{
+		{"stale read", "initial zero\ns1 A: w(x,1)\ns2 B: w(y,1) r(x,1)", "ser:A B", swap(2, 3),
+			`certificate of ser, line 3: B, operation 1: reads 1 from "x", which holds 0`},
+		{"starts moved", skew, "si:+A +B A B +C C", swap(2, 5),
+			`certificate of si, line 3: B: commits before it starts`},
+		{"snapshot too old", skew, "si:+A +B A B +C C", swap(4, 6),
+			`certificate of si, line 5: C: starts before B commits, its predecessor in session "s2"`},
+		{"left out", "s1 A: w(x,1)\ns2 B: w(y,1)", "ser:A B", func(l []string) { l[1], l[3] = strings.Replace(l[1], "2", "1", 1), "" },
+			`certificate of ser: B: never commits in this order`},
+		{"stranger", "s1 A: w(x,1)", "ser:A", func(l []string) { l[2] = "Z" }, `certificate of ser, line 3: names Z, which the history does not have`},
+		{"no such place", "s1 A: w(x,1)", "ser:A", func(l []string) { l[2] = "@1 s1" }, `line 3: names transaction 1 of session "s1", which has 1`},
+		{"another's", "s1 A: w(x,1)", "ser:A", func(l []string) { l[0] = strings.Replace(l[0], `"transactions":1`, `"transactions":2`, 1) },
+			`certificate: is of a history of 2 transactions, and this one has 1: it is another history's`},
+		{"changed", "s1 A: w(x,1)", "ser:A", func(l []string) {
+			l[0] = l[0][:strings.Index(l[0], "sha256")+9] + strings.Repeat("0", 64) + l[0][strings.Index(l[0], `"},"levels"`):]
+		}, `the history was changed, or it is another one's`},
+		{"assumes more", "s1 A: w(x,1)", "ser:A", func(l []string) { l[0] = strings.Replace(l[0], `"complete"`, `"partial"`, 1) },
+			`certificate: assumes coverage partial, and the history is to be read with complete: make a new certificate, or say coverage partial`},
+		{"axiom", "initial zero\ns1 A: w(x,1) w(y,1)\ns2 B: w(x,2)\ns3 C: r(y,1) r(x,2)", "rc:A B C", swap(2, 3),
+			`certificate of rc, line 5: C, operation 1: reads 2 from "x", as B wrote it; but A, which it read from before, wrote the key too and commits later`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, opt := parse(t, c.history)
+			text := write(t, prove(t, s.Txns, opt, c.proof))
+			if cert, err := certificate.Read(strings.NewReader(text)); err != nil || certificate.Verify(cert, s.Txns, opt) != nil {
+				t.Fatalf("does not hold before it is spoilt: %v, %v", err, certificate.Verify(cert, s.Txns, opt))
+			}
+			lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+			c.spoil(lines)
+			text = strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
+			cert, err := certificate.Read(strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = certificate.Verify(cert, s.Txns, opt)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error\n\t%v\nwant\n\t%s", err, c.want)
+			}
+		})
+	}
+}
+
+func swap(i, j int) func([]string) {
+	return func(lines []string) { lines[i], lines[j] = lines[j], lines[i] }
+}
+
+func TestErrorHasBothValues(t *testing.T) {
+	s, opt := parse(t, "initial zero\ns1 A: w(x,1)\ns2 B: r(x,0)")
+	err := certificate.Replay(verdict.SER, s.Txns, events(s.Txns, "A B"), opt)
+	var e *certificate.Error
+	if !errors.As(err, &e) || e.Event != 1 || e.Txn != "B" || e.Op != 0 || e.Expected != "1" || e.Found != "0" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Another order of the lines, or another line: a random change of a good
+// certificate is refused at the changed lines or after, or proves the level all
+// the same.
+func TestChangedCertificates(t *testing.T) {
+	cfg := tiny.Config{Txns: 5, Keys: 2, Duplicates: true, Appends: true, Unknown: true}
+	refused, kept := 0, 0
+	for seed := range uint64(600) {
+		s, o := random(seed, cfg)
+		for _, l := range levels {
+			order, ok := oracle.Explain(l, s.Txns, o)
+			if !ok || len(order) < 3 {
+				continue
+			}
+			i, j := int(seed)%len(order), int(seed/7)%len(order)
+			changed := slices.Clone(order)
+			changed[i], changed[j] = changed[j], changed[i]
+			if i == j {
+				changed = slices.Delete(changed, i, i+1)
+			}
+			err := certificate.Replay(l, s.Txns, changed, options(o))
+			var e *certificate.Error
+			switch {
+			case err == nil && i == j && s.Txns[order[i].Txn].Status == record.Committed:
+				t.Fatalf("seed %d, %v: an order without an event of %s is accepted", seed, l, s.Txns[order[i].Txn].ID)
+			case err == nil:
+				kept++
+			case !errors.As(err, &e) || e.Event >= 0 && e.Event < min(i, j):
+				t.Fatalf("seed %d, %v: %d and %d changed, and the error is %v", seed, l, i, j, err)
+			default:
+				refused++
+			}
+		}
+	}
+	if refused < 300 || kept < 100 {
+		t.Errorf("%d refused and %d kept", refused, kept)
+	}
+}
+
+// The digest is that of the lines that the codec writes, sessions by name; how
+// they are interleaved does not matter, and every field does.
+func TestDigest(t *testing.T) {
+	for seed := range uint64(200) {
+		s, _ := random(seed, tiny.Config{Times: true, Duplicates: true, Aborted: true, Unknown: true, Appends: true})
+		txns := s.Txns
+		txns[0].Ops = append(txns[0].Ops, record.Op{Kind: record.PredicateRead, Key: "t", Where: "v > \"1\"", Value: record.Value{Kind: record.KindObject, Text: `{"t:1":{"v":2}}`}})
+		slices.SortStableFunc(txns, func(a, b record.Transaction) int { return strings.Compare(a.Session, b.Session) })
+		var lines []byte
+		for i := range txns {
+			lines = append(codec.AppendJSON(lines, &txns[i]), '\n')
+		}
+		sum := sha256.Sum256(lines)
+		got := certificate.Describe(txns)
+		if got.SHA256 != hex.EncodeToString(sum[:]) {
+			t.Fatalf("seed %d: another digest than of\n%s", seed, lines)
+		}
+		mixed := slices.Clone(txns)
+		slices.SortStableFunc(mixed, func(a, b record.Transaction) int { return int(a.Seq - b.Seq) })
+		if certificate.Describe(mixed) != got {
+			t.Fatalf("seed %d: the order of sessions matters", seed)
+		}
+		mixed[0].Status = (mixed[0].Status + 1) % 3
+		if certificate.Describe(mixed).SHA256 == got.SHA256 {
+			t.Fatalf("seed %d: the status does not matter", seed)
+		}
+	}
+}
+
+// What checks the engine's proofs is built of nothing of the engine.
+func TestSharesNothingWithTheEngine(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files, error %v", len(files), err)
+	}
+	const module = "github.com/isowatch/isowatch/"
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			if p := strings.Trim(i.Path.Value, `"`); strings.HasPrefix(p, module) && p != module+"incremental/verdict" && p != module+"ingest/record" {
+				t.Errorf("%s imports %s", name, p)
+			}
+		}
+	}
+}
