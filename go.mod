@@ -28,6 +28,7 @@ require (
 	golang.org/x/sync v0.23.0
 	golang.org/x/term v0.44.0
 	pgregory.net/rapid v1.3.0
+	olympos.io/encoding/edn v0.0.0-20201019073823-d3554ca0b0a3
 )
 
 require (
@@ -57,5 +58,4 @@ require (
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/tools v0.49.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
-	olympos.io/encoding/edn v0.0.0-20201019073823-d3554ca0b0a3 // indirect
 )

@@ -71,11 +71,14 @@ func TestCorpus(t *testing.T) {
 			}
 			continue
 		}
-		if format != m.Format {
+		if format != m.Format && m.Txns > 0 { // one log of the corpus is empty
 			t.Errorf("%s is %s, and recognised as %q", m.File, m.Format, format)
 			continue
 		}
 		tested[m.Format]++
+		if isOperations(m.Format) { // see TestOperationsOfCorpus
+			continue
+		}
 		hs, err := Open(file, Options{})
 		if err != nil || len(hs) != 1 {
 			t.Errorf("%d histories, %v", len(hs), err)

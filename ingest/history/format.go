@@ -29,6 +29,10 @@ var formats = []format{
 	{"timekiller-kv-json", looksTimekillerKV, readTimekillerKV},
 	{"timekiller-list-json", looksTimekillerList, readTimekillerList},
 	{"cobra-logs", looksCobra, readCobraLog},
+	{porcupineLog, looksEtcdLog, readEtcdLog},
+	{porcupineKV, looksPorcupineKV, readPorcupineKV},
+	{jepsenEDN, looksJepsenEDN, readJepsenEDN},
+	{jepsenJSON, looksJepsenJSON, readJepsenJSON},
 	{"dbcop-bincode", looksDbcop, readDbcop},
 }
 

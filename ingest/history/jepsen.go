@@ -1,0 +1,355 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
+)
+
+// Jepsen's histories: a map for each invocation and completion of an operation, in
+// the order in which Jepsen saw them, as EDN or JSON (whose keywords are strings):
+//
+//	{:process 3, :type :invoke, :f :txn, :value [[:r :x nil] [:append :y 1]]}
+//	{:process 3, :type :ok,     :f :txn, :value [[:r :x [4]] [:append :y 1]]}
+//
+// forms → an event each (here) → pairs of invocation and completion, which are the
+// transactions (jepsen_pair.go) → records, by the workload (jepsen_workload.go).
+
+const (
+	jepsenEDN  = "jepsen-edn"
+	jepsenJSON = "jepsen-json"
+)
+
+// looksJepsenEDN recognises the map of an operation, alone, in a list, or tagged.
+func looksJepsenEDN(head []byte) bool {
+	text, ok := firstEDNMap(head)
+	return ok && bytes.Contains(text, []byte(":type"))
+}
+
+// firstEDNMap is head from its first map on, if that is what it begins with but
+// for comments, an opened list and a tag.
+func firstEDNMap(head []byte) ([]byte, bool) {
+	head = bytes.TrimPrefix(head, byteOrderMark)
+	for {
+		head = bytes.TrimLeft(head, " \t\r\n,")
+		if !bytes.HasPrefix(head, []byte(";")) {
+			break
+		}
+		_, head, _ = bytes.Cut(head, newline)
+	}
+	if len(head) > 0 && (head[0] == '[' || head[0] == '(') {
+		return firstInList(head[1:])
+	}
+	return pastTag(head)
+}
+
+// firstInList is the first map behind the bracket of a list.
+func firstInList(head []byte) ([]byte, bool) {
+	for {
+		head = bytes.TrimLeft(head, " \t\r\n,")
+		if !bytes.HasPrefix(head, []byte(";")) {
+			return pastTag(head)
+		}
+		_, head, _ = bytes.Cut(head, newline)
+	}
+}
+
+func pastTag(head []byte) ([]byte, bool) {
+	if len(head) > 1 && head[0] == '#' && head[1] != '{' && head[1] != '_' {
+		brace := bytes.IndexAny(head, "{([\"")
+		if brace < 0 {
+			return nil, false
+		}
+		head = head[brace:]
+	}
+	return head, len(head) > 0 && head[0] == '{'
+}
+
+// looksJepsenJSON recognises an object with a type of an operation's.
+func looksJepsenJSON(head []byte) bool {
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
+	if bytes.HasPrefix(head, []byte("[")) {
+		head = bytes.TrimLeft(head[1:], " \t\r\n")
+	}
+	if !bytes.HasPrefix(head, []byte("{")) {
+		return false
+	}
+	_, after, found := bytes.Cut(head, []byte(`"type"`))
+	after, colon := bytes.CutPrefix(bytes.TrimLeft(after, " \t\r\n"), []byte(":"))
+	after = bytes.TrimLeft(after, " \t\r\n")
+	for _, kind := range eventKinds {
+		if found && colon && (bytes.HasPrefix(after, []byte(`"`+kind)) || bytes.HasPrefix(after, []byte(`":`+kind))) {
+			return true
+		}
+	}
+	return false
+}
+
+// eventKind is an event's :type.
+type eventKind uint8
+
+const (
+	typeInvoke eventKind = iota
+	typeOK
+	typeFail
+	typeInfo
+)
+
+var eventKinds = [...]string{"invoke", "ok", "fail", "info"}
+
+// jepsenEvent is one form: an invocation, or a completion.
+type jepsenEvent struct {
+	kind     eventKind
+	session  string // of its process; "" if it names none
+	skip     bool   // it is of no client: the nemesis
+	f        string
+	key      string // Porcupine's :key
+	hasValue bool
+	body
+	line   int64
+	offset int64
+}
+
+// body is what an event says was done: micro-operations, or else a value.
+type body struct {
+	isTxn  bool
+	micros []micro
+	value  any
+}
+
+// micro is a micro-operation: [:r k v], [:w k v] or [:append k v].
+type micro struct {
+	kind  record.OpKind
+	key   string
+	value record.Value // Null also for an empty list
+}
+
+func readJepsenEDN(in *input) ([]History, error)  { return readJepsen(in, jepsenEDN) }
+func readJepsenJSON(in *input) ([]History, error) { return readJepsen(in, jepsenJSON) }
+
+func readJepsen(in *input, format string) ([]History, error) {
+	events, err := readEvents(in, format == jepsenJSON)
+	if err != nil {
+		return nil, err
+	}
+	h, err := pairEvents(events).history(in, format)
+	if err != nil {
+		return nil, err
+	}
+	return []History{h}, nil
+}
+
+// eventsAtOnce is how many forms are handed out for decoding together.
+const eventsAtOnce = 4096
+
+// readEvents reads all events in order. Decoding a form is a hundred times the
+// work of cutting it out, and is done on all cores.
+func readEvents(in *input, isJSON bool) ([]jepsenEvent, error) {
+	s := newForms(in, in.r, isJSON)
+	var events []jepsenEvent
+	var at []form
+	for {
+		at = at[:0]
+		var err error
+		for size := 0; len(at) < eventsAtOnce && size < chunkSize; {
+			var f form
+			if f, err = s.next(); err != nil {
+				break
+			}
+			at = append(at, f)
+			size += len(f.text)
+		}
+		more, bad := decodeEvents(in, at, isJSON)
+		switch {
+		case bad != nil:
+			return nil, bad
+		case errors.Is(err, io.EOF):
+			return append(events, more...), nil
+		case err != nil:
+			return nil, err
+		}
+		events = append(events, more...)
+	}
+}
+
+// decodeEvents decodes forms; an error is that of the first one refused.
+func decodeEvents(in *input, at []form, isJSON bool) ([]jepsenEvent, error) {
+	events := make([]jepsenEvent, len(at))
+	workers := min(runtime.GOMAXPROCS(0), 8)
+	refused := make([]error, workers)
+	var running sync.WaitGroup
+	for w := range workers {
+		running.Go(func() {
+			from, to := len(at)*w/workers, len(at)*(w+1)/workers
+			for i := from; i < to; i++ {
+				e, err := newEvent(at[i].text, isJSON)
+				if err != nil {
+					refused[w] = in.at(err, at[i].line, at[i].offset)
+					return
+				}
+				e.line, e.offset = at[i].line, at[i].offset
+				events[i] = e
+			}
+		})
+	}
+	running.Wait()
+	for _, err := range refused {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return events, nil
+}
+
+func newEvent(text []byte, isJSON bool) (jepsenEvent, *reject.Error) {
+	decode := decodeEDN
+	if isJSON {
+		decode = decodeJSON
+	}
+	v, err := decode(text)
+	if err != nil {
+		return jepsenEvent{}, err
+	}
+	m := untagged(v)
+	if _, isMap := entriesCount(m); !isMap {
+		return jepsenEvent{}, reject.New(reject.WrongType, "want the map of an operation, {:type :invoke, …}, not %.60s", appendText(nil, m))
+	}
+	var e jepsenEvent
+	process, _ := fieldOf(m, "process")
+	if e.session, e.skip, err = sessionOf(untagged(process)); err != nil || e.skip {
+		return e, err
+	}
+	if e.kind, err = kindOf(m); err != nil {
+		return e, err
+	}
+	if f, present := fieldOf(m, "f"); present && f != nil {
+		name, isWord := wordOf(untagged(f))
+		if !isWord {
+			return e, reject.In(":f", reject.WrongType, "want a keyword, not %.60s", appendText(nil, f))
+		}
+		e.f = strings.TrimPrefix(name, ":")
+	}
+	if k, present := fieldOf(m, "key"); present {
+		e.key, _ = k.(string)
+	}
+	v, e.hasValue = fieldOf(m, "value")
+	e.body, err = newBody(e.f, v)
+	return e, err
+}
+
+// entriesCount is the size of a map; false if v is none.
+func entriesCount(v any) (int, bool) {
+	switch m := v.(type) {
+	case map[any]any:
+		return len(m), true
+	case map[string]any:
+		return len(m), true
+	}
+	return 0, false
+}
+
+// sessionOf names the session of a process: p3. The nemesis is no client.
+func sessionOf(process any) (name string, skip bool, err *reject.Error) {
+	if process == nil {
+		return "", false, nil
+	}
+	if n, isNumber := numberOf(process); isNumber && n.Kind == record.KindInt {
+		return "p" + strconv.FormatInt(n.Num, 10), false, nil
+	}
+	if w, isWord := wordOf(process); isWord && strings.TrimPrefix(w, ":") == "nemesis" {
+		return "", true, nil
+	}
+	return "", false, reject.In(":process", reject.WrongType, "want an integer or :nemesis, not %.60s", appendText(nil, process))
+}
+
+func kindOf(m any) (eventKind, *reject.Error) {
+	t, present := fieldOf(m, "type")
+	if !present {
+		return 0, reject.In(":type", reject.MissingField, "an operation needs a :type: :invoke, :ok, :fail or :info")
+	}
+	w, _ := wordOf(untagged(t))
+	w = strings.TrimPrefix(w, ":")
+	for k, name := range eventKinds {
+		if w == name {
+			return eventKind(k), nil
+		}
+	}
+	return 0, reject.In(":type", reject.UnknownStatus, "want :invoke, :ok, :fail or :info, not %.60s", appendText(nil, t))
+}
+
+// newBody takes micro-operations apart, of :f :txn or where a list can be nothing
+// else, as with long-fork's :read [[:r k v] …].
+func newBody(f string, v any) (body, *reject.Error) {
+	v = untagged(v)
+	list, isList := v.([]any)
+	isTxn := f == "txn"
+	if !isTxn && isList && len(list) > 0 {
+		isTxn = true
+		for _, e := range list {
+			isTxn = isTxn && isMicro(e)
+		}
+	}
+	if !isTxn {
+		return body{value: v}, nil
+	}
+	if v != nil && !isList {
+		return body{}, reject.In(":value", reject.WrongType, "want a vector of micro-operations, [[:r k v] …], not %.60s", appendText(nil, v))
+	}
+	b := body{isTxn: true, micros: make([]micro, len(list))}
+	for i, e := range list {
+		var err *reject.Error
+		if b.micros[i], err = newMicro(e); err != nil {
+			return b, err.UnderIndex(i).Under(":value")
+		}
+	}
+	return b, nil
+}
+
+var microKinds = map[string]record.OpKind{
+	"r": record.Read, "read": record.Read,
+	"w": record.Write, "write": record.Write,
+	"append": record.Append,
+}
+
+func isMicro(v any) bool {
+	list, isList := untagged(v).([]any)
+	if !isList || len(list) != 3 {
+		return false
+	}
+	w, isWord := wordOf(list[0])
+	_, known := microKinds[strings.TrimPrefix(w, ":")]
+	return isWord && known
+}
+
+func newMicro(v any) (micro, *reject.Error) {
+	list, isList := untagged(v).([]any)
+	if !isList || len(list) == 0 {
+		return micro{}, reject.New(reject.WrongType, "want a micro-operation, [:r k v], [:w k v] or [:append k v], not %.60s", appendText(nil, v))
+	}
+	w, _ := wordOf(untagged(list[0]))
+	kind, known := microKinds[strings.TrimPrefix(w, ":")]
+	if !known {
+		return micro{}, reject.New(reject.UnknownOp, "no record can say what the micro-operation %.60s does: want [:r k v], [:w k v] or [:append k v]", appendText(nil, v))
+	}
+	if len(list) == 2 && kind == record.Read {
+		list = append(list[:2:2], nil)
+	}
+	if len(list) != 3 {
+		return micro{}, reject.New(reject.WrongLength, "a micro-operation has three elements, not %d: %.60s", len(list), appendText(nil, v))
+	}
+	m := micro{kind: kind, key: nameOf(list[1]), value: valueOf(untagged(list[2]))}
+	if kind == record.Read && m.value.Kind == record.KindList && m.value.Text == "[]" {
+		m.value = record.Null // an empty list is one that nobody has appended to
+	}
+	if kind == record.Append && m.value.IsNull() {
+		return m, reject.New(reject.WrongType, "nil is appended, which a list that is read could not show")
+	}
+	return m, nil
+}
