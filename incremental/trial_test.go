@@ -172,7 +172,8 @@ func (st *stream) proofs(r verdict.Result, want map[verdict.Level]bool) *complai
 			return &complaint{fmt.Sprintf("evidence %v", r.Level), fmt.Sprintf("the evidence of %v %v at %v proves nothing:\n%s%+v", v.Level, v.Kind, r.Level, why, v)}
 		}
 	}
-	if r.Outcome != verdict.Satisfied || st.opt.Online || !st.opt.Proof || st.opt.Coverage == record.CoveragePartial {
+	nothingUnique := st.opt.Coverage == record.CoveragePartial && !st.opt.UnseenUnique // a proof would claim nothing
+	if r.Outcome != verdict.Satisfied || st.opt.Online || !st.opt.Proof || nothingUnique {
 		return nil
 	}
 	err := certificate.Replay(r.Level, st.txns, r.Order, certificate.Options{Initial: st.opt.Initial, Coverage: st.opt.Coverage,
@@ -260,9 +261,13 @@ func seenAlone(txns []record.Transaction, opt incremental.Options) map[verdict.L
 		}
 		x.Ops = slices.Clone(x.Ops)
 		wrote := map[string]bool{}
+		added := map[string]string{}
 		x.Ops = slices.DeleteFunc(x.Ops, func(op record.Op) bool {
 			wrote[op.Key] = wrote[op.Key] || op.Kind == record.Write
-			return op.Kind == record.Read && !wrote[op.Key] && (!opt.UnseenUnique || maybeUnseen(txns, x.ID, op, opt))
+			if op.Kind == record.Append {
+				added[op.Key] += "," + op.Value.String()
+			}
+			return op.Kind == record.Read && !wrote[op.Key] && (!opt.UnseenUnique || maybeUnseen(txns, x.ID, op, added[op.Key], opt))
 		})
 		cut = append(cut, x)
 	}
@@ -289,14 +294,18 @@ func repeats(ops []record.Op) bool {
 }
 
 // maybeUnseen tells whether a transaction's read shows what somebody who was not
-// seen may have done. What the reader alone writes, later, is among it.
-func maybeUnseen(txns []record.Transaction, id string, read record.Op, opt incremental.Options) bool {
+// seen may have done. What the reader alone writes, later, is among it, and a
+// list of nothing but what the reader added: somebody may have emptied it.
+func maybeUnseen(txns []record.Transaction, id string, read record.Op, added string, opt incremental.Options) bool {
 	v := read.Value
 	switch {
 	case v.IsNull(), opt.Initial == record.InitialZero && v == record.Int(0):
 		return true
 	case v.Kind == record.KindList && isList(txns, read.Key):
 		inner := v.Text[1 : len(v.Text)-1]
+		if inner == strings.TrimPrefix(added, ",") {
+			return true
+		}
 		for _, e := range strings.Split(inner, ",") {
 			if !slices.ContainsFunc(txns, func(x record.Transaction) bool {
 				return slices.ContainsFunc(x.Ops, func(op record.Op) bool {
@@ -370,8 +379,7 @@ func kindsOf(txns []record.Transaction, opt incremental.Options) []string {
 				n++
 			}
 			note("duplicates", !list && n > 1)
-			_, written := kind[op.Key]
-			note("untold", opt.Online && !written && opt.Initial == record.InitialZero && op.Value.IsNull())
+			note("untold", opt.Online && kind[op.Key] != record.Write && opt.Initial == record.InitialZero && op.Value.IsNull())
 		}
 	}
 	for _, k := range kind {
