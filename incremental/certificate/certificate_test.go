@@ -1,7 +1,6 @@
 package certificate_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
