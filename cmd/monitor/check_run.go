@@ -32,7 +32,7 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	b := &batch{flags: c, files: files, guard: limit.New(uint64(c.memory)), bar: newProgress(cmd.ErrOrStderr(), c.out.quiet)}
+	b := &batch{flags: c, files: files, guard: limit.New(uint64(c.memory)), open: open, bar: newProgress(cmd.ErrOrStderr(), c.out.quiet)}
 	defer b.guard.Close()
 	defer b.bar.finish()
 	if b.several() {
@@ -147,6 +147,7 @@ type batch struct {
 	files []string
 	guard *limit.Guard
 	bar   *progress
+	open  func(file, format string, stop func() error, bar *progress) ([]history.History, error)
 	// turn is held for reading by what runs beside others, and for writing by
 	// what needs all the memory there is.
 	turn sync.RWMutex
@@ -221,12 +222,17 @@ type told struct {
 }
 
 func (b *batch) sit(ctx context.Context, file string) *sitting {
+	return b.begin(ctx, file, (*sitting).work)
+}
+
+// begin starts a sitting that does that work.
+func (b *batch) begin(ctx context.Context, file string, work func(*sitting) answer) *sitting {
 	s := &sitting{b: b, ctx: ctx, file: file, run: b.guard.Begin(b.flags.timeout), done: make(chan answer, 1), gone: make(chan struct{})}
 	go func() {
 		defer close(s.gone)
 		defer s.run.End()
 		defer context.AfterFunc(ctx, func() { s.run.Stop(verdict.Timeout) })() // nobody sees the reason
-		s.done <- s.work()
+		s.done <- work(s)
 		if s.run.Stopped() == verdict.Memory {
 			debug.FreeOSMemory() // for those that come next
 		}
@@ -285,7 +291,7 @@ func (s *sitting) work() answer {
 		bar = nil
 	}
 	began := time.Now()
-	hs, err := open(s.file, s.b.flags.format, s.run.Err, bar)
+	hs, err := s.b.open(s.file, s.b.flags.format, s.run.Err, bar)
 	if stopped(err) {
 		return answer{histories: []report.History{s.unread(s.run.Stopped())}}
 	}

@@ -29,7 +29,7 @@ import (
 // first, so that what is stopped at the second holds that much and is not waiting to
 // be collected.
 const (
-	collectAt = 88
+	collectAt = 90
 	stopAt    = 95
 	expireAt  = 105
 )
@@ -62,7 +62,7 @@ func New(memory uint64) *Guard {
 	if now, _, ok := resident(); ok && now > used {
 		fixed = now - used // code, which the runtime does not count
 	}
-	g := guard(memory, func() uint64 { return Used() + fixed })
+	g := Watch(memory, func() uint64 { return Used() + fixed })
 	if memory > 0 {
 		before := debug.SetMemoryLimit(int64(memory/100*collectAt - min(fixed, memory/2)))
 		g.undo = func() { debug.SetMemoryLimit(before) }
@@ -70,8 +70,8 @@ func New(memory uint64) *Guard {
 	return g
 }
 
-// guard is New with a way to look at memory.
-func guard(memory uint64, used func() uint64) *Guard {
+// Watch is New with another way to look at memory; the collector is left alone.
+func Watch(memory uint64, used func() uint64) *Guard {
 	g := &Guard{memory: memory, quit: make(chan struct{}), undo: func() {}, runs: map[*Run]struct{}{}}
 	if memory > 0 {
 		g.gone.Go(func() { g.watch(used) })

@@ -77,7 +77,7 @@ func TestEndInTime(t *testing.T) {
 func TestMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var used atomic.Uint64
-		g := guard(1000, used.Load)
+		g := Watch(1000, used.Load)
 		defer g.Close()
 		set := func(n uint64) {
 			used.Store(n)
