@@ -54,3 +54,6 @@ func (t *Theory) against(l sat.Lit) bool {
 	}
 	return false
 }
+
+// Infer turns conclusions on.
+func (t *Theory) Infer(on bool) { t.infers = on }

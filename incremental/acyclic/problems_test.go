@@ -1,6 +1,8 @@
 package acyclic
 
 import (
+	"cmp"
+	"container/heap"
 	"math/rand/v2"
 	"slices"
 
@@ -50,7 +52,9 @@ func (p *task) edge(a Arc) int {
 
 func (p *task) clause(lits ...sat.Lit) { p.clauses = append(p.clauses, lits) }
 
-// sort makes order a topological order of the fixed arcs.
+// sort makes order a topological order of the fixed arcs: of nodes that are
+// ready, the one with the earliest time goes first, and a node's time is its
+// number, give or take some.
 func (p *task) sort() *task {
 	in := make([]int, p.n)
 	out := make([][]int32, p.n)
@@ -58,23 +62,57 @@ func (p *task) sort() *task {
 		in[a.To]++
 		out[a.From] = append(out[a.From], a.To)
 	}
-	p.order = p.order[:0]
+	at := make([]int, p.n) // the ready, by time
+	r := &queue{}
+	for v := range at {
+		at[v] = v + p.rng.IntN(20)
+	}
 	for v := range p.n {
 		if in[v] == 0 {
-			p.order = append(p.order, v)
+			heap.Push(r, dated{at[v], v})
 		}
 	}
-	for i := 0; i < len(p.order); i++ {
-		for _, v := range out[p.order[i]] {
+	p.order = p.order[:0]
+	for r.Len() > 0 {
+		u := heap.Pop(r).(dated).node
+		p.order = append(p.order, u)
+		for _, v := range out[u] {
 			if in[v]--; in[v] == 0 {
-				p.order = append(p.order, v)
+				heap.Push(r, dated{at[v], v})
 			}
 		}
 	}
 	if len(p.order) != int(p.n) {
 		panic("the fixed arcs have a cycle")
 	}
+	// First values as the checker gives them: what agrees with this order.
+	place := make([]int, p.n)
+	for i, v := range p.order {
+		place[v] = i
+	}
+	for v := range p.phase {
+		if yes := p.means[sat.Pos(v)]; len(yes) > 0 && len(p.means[sat.Neg(v)]) > 0 {
+			p.phase[v] = place[yes[0].From] < place[yes[0].To]
+		}
+	}
 	return p
+}
+
+type dated struct {
+	at   int
+	node int32
+}
+
+type queue []dated
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return cmp.Or(q[i].at-q[j].at, int(q[i].node-q[j].node)) < 0 }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)        { *q = append(*q, x.(dated)) }
+func (q *queue) Pop() any {
+	x := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return x
 }
 
 // serial is a history of n transactions in sessions, taken from a serial
@@ -96,8 +134,12 @@ func serial(n, pairs, wrong int, seed uint64) *task {
 			}
 		}
 	}
-	for range pairs {
-		a := p.rng.Int32N(int32(n) - 40)
+	first := make([]int32, pairs)
+	for i := range first {
+		first[i] = p.rng.Int32N(int32(n) - 40)
+	}
+	slices.Sort(first) // decided in the order of time
+	for _, a := range first {
 		b := a + 1 + p.rng.Int32N(8)
 		yes, no := []Arc{{a, b}}, []Arc{{b, a}}
 		for range p.rng.IntN(3) { // readers of the earlier version

@@ -1,19 +1,28 @@
 package sat
 
-// heap orders open variables by activity, then by number. Container/heap would
-// need the activity behind an interface call per comparison.
+// heap orders open variables by activity, then by number. Those that no
+// conflict has touched, most of them in an easy problem, are not in it but found
+// by counting up. Container/heap would need the activity behind an interface
+// call per comparison.
 type heap struct {
 	activity []float64
 	list     []int32
-	at       []int32 // place in list, or -1
+	at       []int32 // place in list, or one of the following
+	fresh    int     // no untouched variable below this is open
 }
+
+const (
+	notIn = -1
+	// untouched variables have no activity; never are those that are never taken.
+	untouched = -2
+	never     = -3
+)
 
 func (h *heap) init(n int) {
 	h.activity = make([]float64, n)
-	h.list = make([]int32, n)
 	h.at = make([]int32, n)
 	for i := range n {
-		h.list[i], h.at[i] = int32(i), int32(i)
+		h.at[i] = untouched
 	}
 }
 
@@ -26,56 +35,51 @@ func (h *heap) less(a, b int32) bool {
 
 // grow adds a variable.
 func (h *heap) grow() {
-	v := len(h.at)
 	h.activity = append(h.activity, 0)
-	h.at = append(h.at, -1)
-	h.push(v)
+	h.at = append(h.at, untouched)
 }
 
-// remove takes v out.
-func (h *heap) remove(v int) {
-	i := h.at[v]
-	if i < 0 {
-		return
-	}
-	h.at[v] = -1
-	n := len(h.list) - 1
-	moved := h.list[n]
-	h.list = h.list[:n]
-	if int(i) < n {
-		h.list[i], h.at[moved] = moved, i
-		h.up(int(i))
-		h.down(int(h.at[moved]))
-	}
-}
+// exclude takes v, untouched, out for ever.
+func (h *heap) exclude(v int) { h.at[v] = never }
 
+// push takes in that v has become open.
 func (h *heap) push(v int) {
-	if h.at[v] >= 0 {
-		return
+	switch {
+	case h.at[v] == untouched:
+		h.fresh = min(h.fresh, v)
+	case h.at[v] == notIn:
+		h.at[v] = int32(len(h.list))
+		h.list = append(h.list, int32(v))
+		h.up(int(h.at[v]))
 	}
-	h.at[v] = int32(len(h.list))
-	h.list = append(h.list, int32(v))
-	h.up(int(h.at[v]))
 }
 
-// pop takes out the first variable that has no value (value is by literal), or
-// returns -1.
-func (h *heap) pop(value []int8) int {
+// peek is the first variable that has no value (value is by literal), or -1.
+func (h *heap) peek(value []int8) int {
 	for len(h.list) > 0 {
 		v := h.list[0]
-		n := len(h.list) - 1
-		h.list[0] = h.list[n]
-		h.at[h.list[0]] = 0
-		h.list = h.list[:n]
-		h.at[v] = -1
-		if n > 0 {
-			h.down(0)
-		}
 		if value[2*v] == 0 {
 			return int(v)
 		}
+		h.shift()
+	}
+	for ; h.fresh < len(h.at); h.fresh++ {
+		if h.at[h.fresh] == untouched && value[2*h.fresh] == 0 {
+			return h.fresh
+		}
 	}
 	return -1
+}
+
+// shift takes the first of the list out; it comes back when it loses its value.
+func (h *heap) shift() {
+	n := len(h.list) - 1
+	h.at[h.list[0]] = notIn
+	h.list[0] = h.list[n]
+	h.list = h.list[:n]
+	if n > 0 {
+		h.down(0)
+	}
 }
 
 func (h *heap) up(i int) {
@@ -124,7 +128,10 @@ func (s *Solver) raise(v int) {
 		}
 		s.bump *= 1e-100
 	}
-	if h.at[v] >= 0 {
+	switch {
+	case h.at[v] >= 0:
 		h.up(int(h.at[v]))
+	case h.at[v] == untouched:
+		h.at[v] = notIn // it has a value now, as it is part of a conflict
 	}
 }

@@ -257,7 +257,7 @@ func (s *Solver) SetPhase(v int, phase bool) { s.phase[v] = phase }
 func (s *Solver) SetAux(v int) {
 	s.role[v] = auxiliary
 	s.phase[v] = false
-	s.heap.remove(v)
+	s.heap.exclude(v)
 }
 
 // AddClause adds a disjunction, before Solve or between two. It takes back the

@@ -21,7 +21,7 @@ func (s *Solver) SolveAssuming(assumptions []Lit, budget int) Answer {
 	for len(s.stamps) <= len(s.phase)+len(assumptions) {
 		s.stamps = append(s.stamps, 0)
 	}
-	sinceRestart := 0
+	sinceRestart, restartAfter := 0, restartUnit*luby(s.Stats.Restarts+1)
 	for {
 		if r := s.propagate(); r != noRef {
 			s.Stats.Conflicts++
@@ -39,10 +39,11 @@ func (s *Solver) SolveAssuming(assumptions []Lit, budget int) Answer {
 		if s.stopped || s.opt.Stop != nil && s.askStop() {
 			return Budget
 		}
-		if sinceRestart >= restartUnit*luby(s.Stats.Restarts+1) {
+		if sinceRestart >= restartAfter {
 			sinceRestart = 0
 			s.Stats.Restarts++
-			s.jump(len(s.assumptions))
+			restartAfter = restartUnit * luby(s.Stats.Restarts+1)
+			s.jump(s.reusable())
 			continue
 		}
 		if s.untilReduce <= 0 {
@@ -61,6 +62,18 @@ func (s *Solver) SolveAssuming(assumptions []Lit, budget int) Answer {
 	}
 }
 
+// reusable is the level up to which a restart would decide the same again: the
+// decisions there come before all open variables (van der Tak, Ramos and Heule).
+func (s *Solver) reusable() int {
+	v := s.heap.peek(s.value)
+	for i := len(s.assumptions); i < len(s.limits); i++ {
+		if d := s.trail[s.limits[i]].Var(); v >= 0 && (s.role[d] != ordinary || s.heap.less(int32(v), int32(d))) {
+			return i
+		}
+	}
+	return len(s.limits)
+}
+
 // next is the literal to decide, or -1 if all that matters is assigned; false
 // if an assumption has failed.
 func (s *Solver) next() (Lit, bool) {
@@ -75,7 +88,7 @@ func (s *Solver) next() (Lit, bool) {
 		}
 		s.limits = append(s.limits, len(s.trail)) // holds already
 	}
-	v := s.heap.pop(s.value)
+	v := s.heap.peek(s.value)
 	if v < 0 {
 		return s.nextAux(), true
 	}
