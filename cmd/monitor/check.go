@@ -13,6 +13,7 @@ import (
 
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/limit"
+	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -35,8 +36,12 @@ type checkFlags struct {
 	memory    size
 	jobs      int
 
+	certificate string // file to write
+	verify      string // file to replay
+
 	ask    []verdict.Level
-	header record.Header // of what the flags state
+	header record.Header              // of what the flags state
+	proofs []*certificate.Certificate // in verify
 }
 
 func newCheck() *cobra.Command {
@@ -59,12 +64,15 @@ process. What is not decided when one is reached is unknown, with the reason tim
 memory; violations found by then are reported. A file that had too little memory
 beside others is judged again by itself.
 
+` + certificateHelp + `
+
 Exit status: 0 satisfied, 1 violated, 2 a history can't be read, 3 undecided; over
 several histories 1 goes before 2, 2 before 3.`,
 		Example: `  monitor check --level si,ser history.jsonl
   monitor check --level all --output json histories/ | jq .strongest
   monitor check --timeout 10s --memory-limit 2GiB --jobs 4 histories/
-  monitor generate --anomaly long-fork | monitor check -`,
+  monitor generate --anomaly long-fork | monitor check -
+  monitor check --certificate h.cert h.jsonl && monitor check --verify h.cert h.jsonl`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if err := c.parse(cmd); err != nil {
@@ -84,6 +92,8 @@ several histories 1 goes before 2, 2 before 3.`,
 	f.IntVar(&c.anomalies, "anomalies", 10, "how many anomalies are reported per level, with evidence; 0: all")
 	f.IntVar(&c.conflicts, "conflicts", 0, "dead ends that the search may meet before a level is undecided; 0: 100000")
 	f.BoolVar(&c.replay, "replay", false, "replay the proof of every satisfied verdict with an independent checker")
+	f.StringVar(&c.certificate, "certificate", "", "write the proofs of what is satisfied to this file")
+	f.StringVar(&c.verify, "verify", "", "instead of judging, replay the proofs in this file")
 	f.DurationVar(&c.timeout, "timeout", 0, "how long a file may take; 0: as long as it needs")
 	f.Var(&c.memory, "memory-limit", "how much memory the process may take, such as 500MiB or 2GB; 0: as much as it needs")
 	f.IntVar(&c.jobs, "jobs", 0, "how many files are judged at the same time; 0: as many as there are cores")
@@ -147,7 +157,7 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 	if _, err := judge.Levels(c.ask, clock); err != nil {
 		return unusablef("--level: %w", err)
 	}
-	return nil
+	return c.parseCertificates(cmd)
 }
 
 // state sets a field of a header from a flag that was given.

@@ -14,6 +14,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -38,21 +39,46 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 	if b.several() {
 		b.bar.phase("judging histories", int64(len(files)))
 	}
+	var proofs *certificates
+	if c.certificate != "" {
+		if proofs, err = createCertificates(c.certificate); err != nil {
+			return err
+		}
+		defer proofs.discard()
+	}
 	var all report.Tally
+	status := exitOK
 	err = sideBySide(cmd.Context(), len(files), c.jobs, b.judge, func(a answer) error {
 		if a.err != nil {
 			return a.err
 		}
+		if b.several() {
+			b.bar.add(1)
+		}
+		if c.verify != "" {
+			a = c.ofCertificates(a)
+			for i := range a.verified {
+				status = report.Worse(status, a.verified[i].Exit())
+			}
+			return c.printVerified(cmd, a.verified)
+		}
 		for i := range a.histories {
 			all.Add(&a.histories[i])
 		}
-		if b.several() {
-			b.bar.add(1)
+		if proofs != nil {
+			if err := proofs.write(a.proofs); err != nil {
+				return err
+			}
 		}
 		return c.print(cmd, a.histories, b.several())
 	})
 	if err != nil {
 		return err
+	}
+	if proofs != nil {
+		if err := proofs.finish(); err != nil {
+			return err
+		}
 	}
 	if all.Histories > 1 && !c.out.json() {
 		all.Took = time.Since(began)
@@ -60,7 +86,7 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 			return environment(err)
 		}
 	}
-	return silent(all.Exit())
+	return silent(report.Worse(status, all.Exit()))
 }
 
 // print writes the reports of one file: each on a line if there are several files.
@@ -160,7 +186,17 @@ func (b *batch) several() bool { return len(b.files) > 1 }
 // environment's.
 type answer struct {
 	histories []report.History
+	proofs    []*certificate.Certificate // of the histories that were judged, if asked for
+	verified  []report.Verification      // instead of being judged
 	err       error
+}
+
+// add adds a history and, if there is one, its certificate.
+func (a *answer) add(h report.History, proofs *certificate.Certificate) {
+	a.histories = append(a.histories, h)
+	if proofs != nil {
+		a.proofs = append(a.proofs, proofs)
+	}
 }
 
 // starved tells whether anything is undecided for lack of memory.
@@ -218,7 +254,8 @@ type sitting struct {
 // told is what is known of one history so far.
 type told struct {
 	report report.History
-	levels []verdict.Level // that are asked
+	levels []verdict.Level          // that are asked
+	proofs *certificate.Certificate // if asked for
 }
 
 func (b *batch) sit(ctx context.Context, file string) *sitting {
@@ -260,12 +297,12 @@ func (s *sitting) answer() answer {
 	if len(s.known) == 0 {
 		return answer{histories: []report.History{s.unread(s.run.Stopped())}}
 	}
-	var out []report.History
+	var a answer
 	for _, k := range s.known {
 		judge.GiveUp(&k.report, k.levels, s.run.Stopped())
-		out = append(out, k.report)
+		a.add(k.report, k.proofs)
 	}
-	return answer{histories: out}
+	return a
 }
 
 // tell notes what is known of the i-th history.
@@ -274,6 +311,15 @@ func (s *sitting) tell(i int, h report.History) {
 	defer s.mu.Unlock()
 	if !s.left {
 		s.known[i].report = h
+	}
+}
+
+// tellProofs notes the proofs of the i-th history by now.
+func (s *sitting) tellProofs(i int, c certificate.Certificate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.left {
+		s.known[i].proofs = &c
 	}
 }
 
@@ -298,12 +344,15 @@ func (s *sitting) work() answer {
 	if err != nil {
 		return answer{histories: []report.History{unreadable(s.file, err)}}
 	}
+	if s.b.flags.verify != "" {
+		return s.verified(hs)
+	}
 	return s.judge(hs, time.Since(began))
 }
 
 // unread reports a file that was not read to its end.
 func (s *sitting) unread(why verdict.Reason) report.History {
-	h := report.History{File: s.file, DB: record.DefaultDB, Unread: true}
+	h := report.History{File: s.file, DB: record.DefaultDB, Limit: why.String()}
 	levels, err := judge.Levels(s.b.flags.ask, s.b.flags.assume(record.Header{}).Clock)
 	if err != nil {
 		return unreadable(s.file, err)
@@ -335,16 +384,18 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 	a := answer{}
 	for i := range hs {
 		h := known[i].report
+		var proofs *certificate.Certificate
 		if h.Error == nil {
+			proofs = s.certificate(i, hs[i].Transactions, assume[i])
 			q := judge.Question{DB: hs[i].DB, Txns: hs[i].Transactions, Levels: known[i].levels, Assume: assume[i], Decoded: decoded,
 				AnomaliesMax: s.b.flags.anomalies, Conflicts: s.b.flags.conflicts, Replay: s.b.flags.replay,
-				Stop: s.run.Stopped, Phase: s.phase, Known: func(h report.History) { s.tell(i, h) }}
+				Proved: s.prover(i, proofs, hs[i].Transactions), Stop: s.run.Stopped, Phase: s.phase, Known: func(h report.History) { s.tell(i, h) }}
 			if err := judge.Check(q, &h); err != nil {
 				return answer{err: environment(fmt.Errorf("%s: %w", s.file, err))}
 			}
 		}
 		s.tell(i, h)
-		a.histories = append(a.histories, h)
+		a.add(h, proofs)
 		hs[i] = history.History{} // its memory is free for the next
 	}
 	return a

@@ -154,7 +154,7 @@ func TestLeftAlone(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	h := a.histories[0]
-	if !h.Unread || len(h.Results) != 2 || h.Results[1].Verdict != "unknown" || h.Results[1].Unknown.Reason != "memory" || h.Exit() != exitUndecided {
+	if h.Limit != "memory" || len(h.Results) != 2 || h.Results[1].Verdict != "unknown" || h.Results[1].Unknown.Reason != "memory" || h.Exit() != exitUndecided {
 		t.Errorf("%+v", h)
 	}
 	close(block)
@@ -182,7 +182,7 @@ func TestLeftAlone(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	h = a.histories[0]
-	if h.Unread || h.Transactions != 1 || h.Results[0].Verdict != "satisfied" || h.Results[1].Verdict != "unknown" {
+	if h.Limit != "" || h.Transactions != 1 || h.Results[0].Verdict != "satisfied" || h.Results[1].Verdict != "unknown" {
 		t.Errorf("%+v", h)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata",
 		UpdateScripts: updateScripts,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "truncate": truncate, "broker": broker, "produce": produce,
-			"endless": endless, "timeless": timeless},
+			"endless": endless, "timeless": timeless, "swap": swap, "head": head},
 	})
 }
 
@@ -137,4 +138,31 @@ func timeless(ts *testscript.TestScript, neg bool, args []string) {
 		out.WriteString(seconds.ReplaceAllString(strings.TrimSuffix(line, "\n"), "${1}0") + "\n")
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(out.String()), 0o644))
+}
+
+// swap exchanges two lines of a file, counted from 1:
+//
+//	swap FILE 3 4
+func swap(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: swap FILE LINE LINE")
+	}
+	lines := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
+	i, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	j, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	lines[i-1], lines[j-1] = lines[j-1], lines[i-1]
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o644))
+}
+
+// head copies the first line of a file:
+//
+//	head FROM TO
+func head(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: head FROM TO")
+	}
+	line, _, _ := strings.Cut(ts.ReadFile(args[0]), "\n")
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(line+"\n"), 0o644))
 }

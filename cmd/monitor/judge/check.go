@@ -41,6 +41,8 @@ type Question struct {
 	// Known is told what is known so far, whenever that is more: of use to who
 	// can't wait until Check returns. May be nil.
 	Known func(report.History)
+
+	proved []verdict.Result // what Proved was given
 }
 
 // stopEvery is how many transactions an engine takes between two looks at Stop.
@@ -56,11 +58,11 @@ func Check(q Question, h *report.History) error {
 	q.fillIn()
 	count(q.Txns, h)
 	var notes []string
-	if n := holes(q.Txns); n > 0 && q.Assume.Coverage == record.CoverageComplete {
-		// A hole is a gap in the capture, never an anomaly.
-		q.Assume.Coverage = record.CoveragePartial
-		notes = append(notes, fmt.Sprintf("coverage was partial: by their sessions' seq, %d transactions are missing", n))
+	assume, missing := q.Assume.Of(q.Txns)
+	if assume != q.Assume {
+		notes = append(notes, fmt.Sprintf("coverage was partial: by their sessions' seq, %d transactions are missing", missing))
 	}
+	q.Assume = assume
 	h.Results = make([]report.Result, 0, len(q.Levels))
 	tell := func(more ...report.Result) {
 		known := *h
@@ -82,7 +84,7 @@ func Check(q Question, h *report.History) error {
 	}
 	h.Infer()
 	h.Conclude()
-	return nil
+	return q.proveInferred(h)
 }
 
 func (q *Question) fillIn() {
@@ -114,23 +116,6 @@ func GiveUp(h *report.History, levels []verdict.Level, why verdict.Reason) {
 func undecided(l verdict.Level, why verdict.Reason, transactions int) report.Result {
 	return report.Result{Level: l.String(), Verdict: verdict.Unknown.String(), Anomalies: []report.Anomaly{},
 		Unknown: &report.Unknown{Reason: why.String(), Count: transactions}}
-}
-
-// holes counts the transactions that are missing inside sessions, by seq.
-func holes(txns []record.Transaction) int64 {
-	last := map[string]int64{}
-	n := int64(0)
-	for i := range txns {
-		t := &txns[i]
-		if !t.HasSeq {
-			continue
-		}
-		if seq, ok := last[t.Session]; ok && t.Seq > seq+1 {
-			n += t.Seq - seq - 1
-		}
-		last[t.Session] = t.Seq
-	}
-	return n
 }
 
 // level judges one level. violated is told that it is, before what explains it is
@@ -184,8 +169,30 @@ func (q *Question) prove(v verdict.Result) error {
 			return fmt.Errorf("level %s was found satisfied, but its proof does not hold: %w", v.Level, err)
 		}
 	}
-	if q.Proved != nil {
-		return q.Proved(v)
+	if q.Proved == nil {
+		return nil
+	}
+	q.proved = append(q.proved, v)
+	return q.Proved(v)
+}
+
+// proveInferred hands on the proofs of levels that are satisfied because others are.
+func (q *Question) proveInferred(h *report.History) error {
+	own := slices.Clone(q.proved)
+	for i, l := range q.Levels {
+		if h.Results[i].Verdict != verdict.Satisfied.String() || slices.ContainsFunc(own, func(v verdict.Result) bool { return v.Level == l }) {
+			continue
+		}
+		for _, v := range own {
+			if v.Level.Implies(l) {
+				from := v.Level
+				v.Level, v.Order = l, weaken(v.Order, from, l)
+				if err := q.prove(v); err != nil {
+					return err
+				}
+				break
+			}
+		}
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental"
-	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -119,27 +118,4 @@ func evidence(level verdict.Level, h record.Header, txns []record.Transaction, s
 		return r.Outcome
 	}
 	return verdict.Unknown
-}
-
-// Replay checks the proof of a satisfied verdict with the independent checker.
-// Verdicts of another kind, and those without a proof, are errors.
-func Replay(r verdict.Result, a Assumptions, txns []record.Transaction) error {
-	if r.Outcome != verdict.Satisfied {
-		return fmt.Errorf("level %s is %s: only what is satisfied has a proof to replay", r.Level, r.Outcome)
-	}
-	if len(r.Order) == 0 && included(txns) > 0 {
-		return fmt.Errorf("level %s is satisfied without a proof", r.Level)
-	}
-	return certificate.Replay(r.Level, txns, r.Order, certificate.Options{
-		Initial: a.Initial, Coverage: a.Coverage, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew,
-	})
-}
-
-func included(txns []record.Transaction) (n int) {
-	for i := range txns {
-		if txns[i].Status == record.Committed {
-			n++
-		}
-	}
-	return n
 }

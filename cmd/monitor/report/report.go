@@ -32,9 +32,9 @@ type History struct {
 	Error        *Error   `json:"error"`     // why it can't be judged
 	Results      []Result `json:"results"`   // one per level, in the order asked
 
-	// Unread: a limit was reached before its end was read, so that its sizes are
-	// not known.
-	Unread bool `json:"-"`
+	// Limit is the one that was reached before the end was read, so that the sizes
+	// are not known; empty otherwise.
+	Limit string `json:"-"`
 }
 
 // Error says what is wrong with a history.

@@ -105,7 +105,7 @@ func TestText(t *testing.T) {
 	again := h.Results[2]
 	again.Level = "sser"
 	h.Results = append(h.Results, again)
-	unread := History{File: "big.jsonl", Unread: true, Results: []Result{{Level: "si", Verdict: "unknown", Unknown: &Unknown{Reason: "timeout"},
+	unread := History{File: "big.jsonl", Limit: "timeout", Results: []Result{{Level: "si", Verdict: "unknown", Unknown: &Unknown{Reason: "timeout"},
 		Notes: []string{"the history was not read to its end"}}}}
 	broken := History{File: "b.jsonl", Error: &Error{Line: 3, Field: "ops[1]", Message: "unknown operation"}}
 	if err := w.History(&h); err != nil {

@@ -40,7 +40,7 @@ func (t Text) History(h *History) error {
 	switch {
 	case h.Error != nil:
 		b.WriteString(t.broken(h) + "\n")
-	case h.Unread:
+	case h.Limit != "":
 		fmt.Fprintf(&b, "%s: not read to its end\n", name)
 	default:
 		fmt.Fprintf(&b, "%s: %s, %s, %s, %s\n", name, count(h.Transactions, "transaction"), count(h.Operations, "operation"),

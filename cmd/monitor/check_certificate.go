@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/spf13/cobra"
+
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental/certificate"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/history"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// certificates is a file that certificates are written to, one after the other. It
+// gets its name when it is complete: there is never half a one.
+type certificates struct {
+	name string
+	file *os.File
+	pack io.WriteCloser // between the certificates and the file
+}
+
+// createCertificates makes the file; one that is called .gz or .zst is packed.
+func createCertificates(name string) (*certificates, error) {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return nil, environment(fmt.Errorf("--certificate: %w", err))
+	}
+	c := &certificates{name: name, file: f}
+	switch filepath.Ext(name) {
+	case ".gz":
+		c.pack = gzip.NewWriter(f)
+	case ".zst":
+		if c.pack, err = zstd.NewWriter(f, zstd.WithEncoderConcurrency(1)); err != nil {
+			c.discard()
+			return nil, environment(fmt.Errorf("--certificate: %w", err))
+		}
+	default:
+		c.pack = plain{bufio.NewWriter(f)}
+	}
+	return c, nil
+}
+
+// plain is a buffer that is flushed in the end.
+type plain struct{ *bufio.Writer }
+
+func (p plain) Close() error { return p.Flush() }
+
+// write adds certificates.
+func (c *certificates) write(all []*certificate.Certificate) error {
+	for _, one := range all {
+		if err := certificate.Write(c.pack, one); err != nil {
+			return environment(fmt.Errorf("%s: %w", c.name, err))
+		}
+	}
+	return nil
+}
+
+// finish gives the file its name.
+func (c *certificates) finish() error {
+	err := errors.Join(c.pack.Close(), c.file.Chmod(0o644), c.file.Close())
+	if err == nil {
+		err = os.Rename(c.file.Name(), c.name)
+	}
+	if err != nil {
+		return environment(fmt.Errorf("%s: %w", c.name, err))
+	}
+	c.file = nil
+	return nil
+}
+
+// discard takes an unfinished file away.
+func (c *certificates) discard() {
+	if c == nil || c.file == nil {
+		return
+	}
+	_ = c.file.Close() // it is not wanted any more
+	_ = os.Remove(c.file.Name())
+}
+
+// readCertificates reads a file of certificates, packed or not.
+func readCertificates(name string) ([]*certificate.Certificate, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, unusablef("--verify: %w", err)
+	}
+	defer f.Close()
+	r, closer, err := unpacked(bufio.NewReader(f))
+	if err != nil {
+		return nil, unusablef("--verify: %s: %w", name, err)
+	}
+	defer closer()
+	var out []*certificate.Certificate
+	for in := certificate.NewReader(io.LimitReader(r, history.SizeDefault)); ; {
+		c, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, unusablef("--verify: %s: %w", name, err)
+		}
+		out = append(out, c)
+	}
+	if len(out) == 0 {
+		return nil, unusablef("--verify: %s: the file is empty; write it with check --certificate", name)
+	}
+	return out, nil
+}
+
+// unpacked takes off the compression that the first bytes tell of.
+func unpacked(r *bufio.Reader) (io.Reader, func(), error) {
+	magic, err := r.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte("\x1f\x8b")):
+		z, err := gzip.NewReader(r)
+		return z, func() {}, err
+	case bytes.HasPrefix(magic, []byte("\x28\xb5\x2f\xfd")):
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, nil, err
+		}
+		return z, z.Close, nil
+	}
+	return r, func() {}, nil
+}
+
+// parseCertificates looks at the two flags.
+func (c *checkFlags) parseCertificates(cmd *cobra.Command) error {
+	switch {
+	case c.verify == "":
+		return nil
+	case c.certificate != "" || c.replay:
+		return unusablef("--verify: judges nothing, so there is nothing for --certificate and --replay")
+	}
+	if !cmd.Flags().Changed("level") {
+		c.ask = nil // whatever the certificate proves
+	}
+	var err error
+	c.proofs, err = readCertificates(c.verify)
+	return err
+}
+
+// certificate begins the certificate of the i-th history, if one is asked for.
+func (s *sitting) certificate(i int, txns []record.Transaction, assume judge.Assumptions) *certificate.Certificate {
+	if s.b.flags.certificate == "" {
+		return nil
+	}
+	s.phase("digesting the records")
+	assume, _ = assume.Of(txns)
+	c := certificate.New(txns, assume.Certificate())
+	s.tellProofs(i, *c)
+	return c
+}
+
+// prover adds the proofs of what is satisfied to a certificate.
+func (s *sitting) prover(i int, c *certificate.Certificate, txns []record.Transaction) func(verdict.Result) error {
+	if c == nil {
+		return nil
+	}
+	return func(r verdict.Result) error {
+		err := c.Add(r.Level, r.Order, txns)
+		s.tellProofs(i, *c)
+		return err
+	}
+}
+
+// verified replays the certificates of the histories that were read.
+func (s *sitting) verified(hs []history.History) answer {
+	var a answer
+	for i := range hs {
+		h := &hs[i]
+		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: len(h.Transactions), Certificate: s.b.flags.verify, Proofs: []report.Proof{}}
+		s.phase("verifying")
+		assume, _ := s.b.flags.assume(h.Header).Of(h.Transactions)
+		want, err := judge.Levels(s.b.flags.ask, assume.Clock)
+		c := chosen(s.b.flags.proofs, h.Transactions, assume)
+		switch {
+		case err != nil:
+			v.Error = &report.Error{Message: err.Error()}
+		case c == nil:
+			v.Error = &report.Error{Message: fmt.Sprintf("none of the %d certificates in %s is of this history", len(s.b.flags.proofs), s.b.flags.verify)}
+		default:
+			v.Proofs = append(v.Proofs, judge.Verify(c, h.Transactions, assume, want)...)
+		}
+		a.verified = append(a.verified, v)
+	}
+	return a
+}
+
+// chosen is the certificate that is of these records, if there are several; best one
+// that assumes the same.
+func chosen(all []*certificate.Certificate, txns []record.Transaction, assume judge.Assumptions) *certificate.Certificate {
+	if len(all) == 1 {
+		return all[0]
+	}
+	records := certificate.Describe(txns)
+	same := slices.DeleteFunc(slices.Clone(all), func(c *certificate.Certificate) bool { return c.Records != records })
+	for _, c := range same {
+		if c.Assumed == assume.Certificate() {
+			return c
+		}
+	}
+	if len(same) == 0 {
+		return nil
+	}
+	return same[0]
+}
+
+// ofCertificates turns reports on files that could not be read, or not in time, into
+// ones on their certificates.
+func (c *checkFlags) ofCertificates(a answer) answer {
+	for _, h := range a.histories {
+		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: h.Transactions, Certificate: c.verify, Error: h.Error, Proofs: []report.Proof{}}
+		if h.Error == nil {
+			v.Unknown = &report.Unknown{Reason: h.Limit}
+		}
+		a.verified = append(a.verified, v)
+	}
+	return a
+}
+
+// printVerified writes what was found of certificates.
+func (c *checkFlags) printVerified(cmd *cobra.Command, all []report.Verification) error {
+	w := cmd.OutOrStdout()
+	for i := range all {
+		var err error
+		if c.out.json() {
+			err = printJSON(w, &all[i])
+		} else {
+			err = report.Text{W: w, Color: isTerminal(w)}.Verification(&all[i])
+		}
+		if err != nil {
+			return environment(err)
+		}
+	}
+	return nil
+}
+
+// certificateHelp is the part of check's help on certificates.
+var certificateHelp = strings.TrimSpace(`
+Certificates: --certificate writes the orders of transactions that prove each satisfied
+level, one certificate per history that could be read, packed if FILE ends in .gz or
+.zst. --verify replays them against the histories, which takes neither the engine nor
+trust in it: 0 if every proof holds, 1 if one fails, 2 if there is none. The flags that
+say what is assumed (--initial, --sessions, --coverage, --clock, --max-skew) have to be
+the same for both.
+`)

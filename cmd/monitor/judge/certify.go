@@ -1,0 +1,130 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental/certificate"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Certificate is what package certificate calls the assumptions.
+func (a Assumptions) Certificate() certificate.Options {
+	return certificate.Options{Initial: a.Initial, Coverage: a.Coverage, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew}
+}
+
+// Of corrects the assumptions by what the history shows: where transactions are
+// missing inside sessions, by seq, coverage is partial. A hole is a gap in the
+// capture, never an anomaly. missing is how many there are.
+func (a Assumptions) Of(txns []record.Transaction) (corrected Assumptions, missing int64) {
+	if missing = holes(txns); missing > 0 && a.Coverage == record.CoverageComplete {
+		a.Coverage = record.CoveragePartial
+	}
+	return a, missing
+}
+
+// holes counts the transactions that are missing inside sessions, by seq.
+func holes(txns []record.Transaction) int64 {
+	last := map[string]int64{}
+	n := int64(0)
+	for i := range txns {
+		t := &txns[i]
+		if !t.HasSeq {
+			continue
+		}
+		if seq, ok := last[t.Session]; ok && t.Seq > seq+1 {
+			n += t.Seq - seq - 1
+		}
+		last[t.Session] = t.Seq
+	}
+	return n
+}
+
+// Replay checks the proof of a satisfied verdict with the independent checker.
+// Verdicts of another kind, and those without a proof, are errors.
+func Replay(r verdict.Result, a Assumptions, txns []record.Transaction) error {
+	if r.Outcome != verdict.Satisfied {
+		return fmt.Errorf("level %s is %s: only what is satisfied has a proof to replay", r.Level, r.Outcome)
+	}
+	if len(r.Order) == 0 && included(txns) > 0 {
+		return fmt.Errorf("level %s is satisfied without a proof", r.Level)
+	}
+	return certificate.Replay(r.Level, txns, r.Order, a.Certificate())
+}
+
+func included(txns []record.Transaction) (n int) {
+	for i := range txns {
+		if txns[i].Status == record.Committed {
+			n++
+		}
+	}
+	return n
+}
+
+// weaken turns the order that proves a level into one of a level that it implies.
+func weaken(order []verdict.Event, from, to verdict.Level) []verdict.Event {
+	if certificate.KindOf(from) == certificate.KindOf(to) {
+		return order
+	}
+	var out []verdict.Event
+	for _, e := range order {
+		switch {
+		case certificate.KindOf(to) == certificate.Events: // from a serial order
+			out = append(out, verdict.Event{Txn: e.Txn}, e)
+		case e.Commit:
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Verify replays every proof of a certificate against the history that it is to be
+// of. A certificate that says of itself that it is of another one, or was made under
+// other assumptions, is refuted at every level. want are levels that have to be
+// proved; one that the certificate has no proof of is missing.
+func Verify(c *certificate.Certificate, txns []record.Transaction, a Assumptions, want []verdict.Level) []report.Proof {
+	a, _ = a.Of(txns)
+	var out []report.Proof
+	for rest := c.Proofs; len(rest) > 0; {
+		err := certificate.Verify(&certificate.Certificate{Assumed: c.Assumed, Records: c.Records, Proofs: rest}, txns, a.Certificate())
+		fails, at := fault(err, rest)
+		for _, p := range rest[:at] {
+			out = append(out, report.Proof{Level: p.Level.String(), Verdict: report.Verified})
+		}
+		rest = rest[at:]
+		if fails == nil {
+			continue
+		}
+		n := len(rest)
+		if fails.HasLevel {
+			n = 1
+		}
+		for _, p := range rest[:n] {
+			out = append(out, report.Refute(p.Level, fails))
+		}
+		rest = rest[n:]
+	}
+	proved := c.Levels()
+	for _, l := range want {
+		if !slices.Contains(proved, l) {
+			out = append(out, report.Proof{Level: l.String(), Verdict: report.Missing, Message: "the certificate has no proof of it"})
+		}
+	}
+	return out
+}
+
+// fault is the error of Verify, and how many proofs before it hold.
+func fault(err error, proofs []certificate.Proof) (*certificate.Error, int) {
+	if err == nil {
+		return nil, len(proofs)
+	}
+	var e *certificate.Error
+	if !errors.As(err, &e) {
+		panic(fmt.Sprintf("%v; can't happen, because certificate.Verify fails with its own errors", err))
+	}
+	at := slices.IndexFunc(proofs, func(p certificate.Proof) bool { return e.HasLevel && p.Level == e.Level })
+	return e, max(at, 0)
+}
