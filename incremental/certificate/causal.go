@@ -111,8 +111,8 @@ func (c *commitOrder) causalPass(ch *chains, from int32) *Error {
 			}
 		}
 		if i := ch.of[m] - from; i >= 0 && i < chainsAtOnce {
-			for _, k := range c.writesOf(m) {
-				noteWrite(&writes[k], i, m)
+			for _, w := range c.writesOf(m) {
+				noteWrite(&writes[w.key], i, m)
 			}
 		}
 	}

@@ -11,14 +11,17 @@ import (
 // that the axioms speak of.
 type commitOrder struct {
 	*replay
-	repeat    bool // a key read twice has to give the same
-	reads     []resolved
-	firstRead []int32 // by transaction, and one more: its part of reads
-	writes    []int32 // keys
-	firstKey  []int32 // by transaction, and one more: the keys it wrote, its part of writes
-	has       map[uint64]struct{}
+	repeat bool // a key read twice has to give the same
 
-	latest []int32 // by key: a transaction, meaningful if stamp is the one at hand
+	reads   []resolved
+	readsAt []span // by transaction
+	writes  []finalWrite
+	wroteAt []span // by transaction
+	ints    map[integer]int32
+	others  map[written]int32 // as ints, for values that are no integers
+
+	has    map[uint64]struct{} // transaction and key; see wroteKey
+	latest []int32             // by key: a transaction, meaningful if stamp is the one at hand
 	stamp  []int32
 	met    []int32 // by transaction: the last that met it
 }
@@ -29,13 +32,28 @@ type resolved struct {
 	op, key, writer int32
 }
 
+// finalWrite is a transaction's last write of a key. before is the one of the
+// same value that committed before, or none.
+type finalWrite struct {
+	key, txn, before int32
+}
+
+// integer is a written integer. Most values are, and it is less to hash.
+type integer struct {
+	key int32
+	num int64
+}
+
+type span struct{ from, to int }
+
 // commits checks an order of commits against the axioms of Biswas and Enea ("On
 // the Complexity of Checking Transactional Consistency", OOPSLA 2019): whenever
 // t3 reads a key from t1 and another writer t2 of it is visible to that read, t2
 // commits before t1. Sessions, and that writers commit before who reads from
 // them, have to be in the order as well; g1 asks for no more than that.
 func (r *replay) commits(level verdict.Level) *Error {
-	c := &commitOrder{replay: r, repeat: level == verdict.RA || level == verdict.CC, met: slices.Repeat([]int32{none}, len(r.txns))}
+	c := &commitOrder{replay: r, repeat: level == verdict.RA || level == verdict.CC, met: slices.Repeat([]int32{none}, len(r.txns)),
+		readsAt: make([]span, len(r.txns)), wroteAt: make([]span, len(r.txns)), ints: map[integer]int32{}, others: map[written]int32{}}
 	if err := c.resolve(); err != nil {
 		return r.contradicted(err)
 	}
@@ -60,23 +78,15 @@ func (c *commitOrder) resolve() *Error {
 	if err := c.noLists(); err != nil {
 		return err
 	}
-	writers := c.finalWrites()
-	c.firstRead = make([]int32, len(c.txns)+1)
-	perTxn := make([][]resolved, len(c.txns))
 	for i, e := range c.order {
 		n := int(e.Txn)
-		reads, err := c.resolveTxn(int32(i), n, writers)
-		if err != nil {
+		c.readsAt[n].from = len(c.reads)
+		if err := c.resolveTxn(int32(i), n); err != nil {
 			return err
 		}
-		perTxn[n] = reads
+		c.readsAt[n].to = len(c.reads)
+		c.noteWrites(n)
 	}
-	for n, reads := range perTxn {
-		c.firstRead[n] = int32(len(c.reads))
-		c.reads = append(c.reads, reads...)
-		perTxn[n] = nil
-	}
-	c.firstRead[len(c.txns)] = int32(len(c.reads))
 	return nil
 }
 
@@ -92,38 +102,49 @@ func (c *commitOrder) noLists() *Error {
 	return nil
 }
 
-// finalWrites are the last writes of each transaction in the order, and who made
-// them, in the order of commits.
-func (c *commitOrder) finalWrites() map[written][]int32 {
-	out := map[written][]int32{}
-	c.firstKey = make([]int32, len(c.txns)+1)
-	perTxn := make([][]int32, len(c.txns))
-	for _, e := range c.order {
-		n := int(e.Txn)
-		keys := c.keys[c.first[n] : c.first[n]+len(c.txns[n].Ops)]
-		for j := len(keys) - 1; j >= 0; j-- {
-			if mine := &c.overlays[keys[j]]; c.txns[n].Ops[j].Kind == record.Write && !mine.wrote {
-				mine.wrote = true
-				w := written{keys[j], c.txns[n].Ops[j].Value}
-				out[w] = append(out[w], int32(n))
-				perTxn[n] = append(perTxn[n], keys[j])
-			}
+// noteWrites notes a transaction's last writes.
+func (c *commitOrder) noteWrites(n int) {
+	keys := c.keys[c.first[n] : c.first[n]+len(c.txns[n].Ops)]
+	c.wroteAt[n].from = len(c.writes)
+	for j := len(keys) - 1; j >= 0; j-- {
+		mine, op := &c.overlays[keys[j]], &c.txns[n].Ops[j]
+		if op.Kind != record.Write || mine.wrote {
+			continue
 		}
-		for _, k := range keys {
-			c.overlays[k] = overlay{}
+		mine.wrote = true
+		w := finalWrite{keys[j], int32(n), c.lastWrite(keys[j], op.Value)}
+		if op.Value.Kind == record.KindInt {
+			c.ints[integer{keys[j], op.Value.Num}] = int32(len(c.writes))
+		} else {
+			c.others[written{keys[j], op.Value}] = int32(len(c.writes))
 		}
+		c.writes = append(c.writes, w)
 	}
-	for n, keys := range perTxn {
-		c.firstKey[n] = int32(len(c.writes))
-		c.writes = append(c.writes, keys...)
+	c.wroteAt[n].to = len(c.writes)
+	for _, k := range keys {
+		c.overlays[k] = overlay{}
 	}
-	c.firstKey[len(c.txns)] = int32(len(c.writes))
-	return out
+}
+
+// lastWrite is the write of a value that committed last so far, as an index of
+// writes, or none.
+func (c *commitOrder) lastWrite(key int32, v record.Value) int32 {
+	var at int32
+	var ok bool
+	if v.Kind == record.KindInt {
+		at, ok = c.ints[integer{key, v.Num}]
+	} else {
+		at, ok = c.others[written{key, v}]
+	}
+	if !ok {
+		return none
+	}
+	return at
 }
 
 // resolveTxn finds the writers of a transaction's reads, and checks those of its
 // own writes.
-func (c *commitOrder) resolveTxn(i int32, n int, writers map[written][]int32) (out []resolved, err *Error) {
+func (c *commitOrder) resolveTxn(i int32, n int) *Error {
 	t := &c.txns[n]
 	keys := c.keys[c.first[n] : c.first[n]+len(t.Ops)]
 	for j, k := range keys {
@@ -133,59 +154,58 @@ func (c *commitOrder) resolveTxn(i int32, n int, writers map[written][]int32) (o
 			mine.wrote, mine.value = true, op.Value
 		case mine.wrote:
 			if mine.value != op.Value {
-				return nil, c.differs(i, n, j, content{value: mine.value}, "reads %s from %q, its own write left %s")
+				return c.differs(i, n, j, content{value: mine.value}, "reads %s from %q, its own write left %s")
 			}
 		case c.repeat && mine.read && mine.seen != op.Value:
-			return nil, c.differs(i, n, j, content{value: mine.seen}, "reads %s from %q, after %s before")
+			return c.differs(i, n, j, content{value: mine.seen}, "reads %s from %q, after %s before")
 		default:
 			mine.read, mine.seen = true, op.Value
-			w, says, err := c.writer(i, n, j, k, writers)
+			w, says, err := c.writer(i, n, j, k)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if says {
-				out = append(out, resolved{int32(j), k, w})
+				c.reads = append(c.reads, resolved{int32(j), k, w})
 			}
 		}
 	}
 	for _, k := range keys {
 		c.overlays[k] = overlay{}
 	}
-	return out, nil
+	return nil
 }
 
 // writer is who wrote what operation j of transaction n read. It may be nobody
 // who has a place in the order, and then the read says nothing.
-func (c *commitOrder) writer(i int32, n, j int, key int32, writers map[written][]int32) (w int32, says bool, err *Error) {
+func (c *commitOrder) writer(i int32, n, j int, key int32) (w int32, says bool, err *Error) {
 	v, o := c.txns[n].Ops[j].Value, &c.objects[key]
 	partial := c.opt.Coverage == record.CoveragePartial
 	if partial && c.saysNothing(o, v) {
 		return none, false, nil
 	}
-	stated := c.opt.Initial != record.InitialAny && !partial && o.value == v
-	all := writers[written{key, v}]
-	w = none
-	for _, m := range all {
+	stated := c.opt.Initial != record.InitialAny
+	if at := c.lastWrite(key, v); at != none {
+		w, before := c.writes[at].txn, c.writes[at].before
 		switch {
-		case int(m) == n || c.commit[m] > i:
-		case w != none || stated:
-			return none, false, c.ambiguous(i, n, j, w, m)
-		default:
-			w = m
+		case before != none:
+			return none, false, c.ambiguous(i, n, j, c.writes[before].txn, w)
+		case stated && !partial && o.value == v:
+			return none, false, c.ambiguous(i, n, j, none, w)
 		}
+		return w, true, nil
 	}
 	switch {
-	case w != none || stated:
-		return w, true, nil
-	case c.opt.Initial != record.InitialAny && !partial:
-		return none, false, c.nobody(i, n, j, key, all)
+	case stated && !partial && o.value == v:
+		return none, true, nil
+	case stated && !partial:
+		return none, false, c.nobody(i, n, j, key)
 	case partial:
 		c.presume(i, n, j, key, v, "")
 		return none, false, nil
 	case o.from == open:
 		o.value, o.from = v, foreign
 	case o.value != v:
-		return none, false, c.differs(i, n, j, content{value: o.value}, "reads %s from %q, which nobody wrote before, and which held %s at first")
+		return none, false, c.nobody(i, n, j, key)
 	}
 	c.presume(i, n, j, key, v, "")
 	return none, true, nil
@@ -202,19 +222,24 @@ func (c *commitOrder) ambiguous(i int32, n, j int, w, m int32) *Error {
 }
 
 // nobody is the Error of a read that no transaction before it in the order wrote
-// last, nor is the value the stated initial one.
-func (c *commitOrder) nobody(i int32, n, j int, key int32, later []int32) *Error {
-	for _, m := range later {
-		if int(m) != n {
-			op := &c.txns[n].Ops[j]
-			return c.fail(i, n, j, "reads %s from %q, whose writer %s has not committed yet", brief(op.Value.String()), op.Key, c.who(int(m)))
+// last, nor is the value the initial one.
+func (c *commitOrder) nobody(i int32, n, j int, key int32) *Error {
+	op := &c.txns[n].Ops[j]
+	for m := range c.txns {
+		if m != n && c.commit[m] > i && slices.Contains(c.txns[m].Ops, record.Op{Kind: record.Write, Key: op.Key, Value: op.Value}) {
+			return c.fail(i, n, j, "reads %s from %q, whose writer %s has not committed yet", brief(op.Value.String()), op.Key, c.who(m))
 		}
 	}
 	return c.differs(i, n, j, content{value: c.objects[key].value}, "reads %s from %q, which nobody wrote before, and which held %s at first")
 }
 
-func (c *commitOrder) readsOf(n int32) []resolved { return c.reads[c.firstRead[n]:c.firstRead[n+1]] }
-func (c *commitOrder) writesOf(n int32) []int32   { return c.writes[c.firstKey[n]:c.firstKey[n+1]] }
+func (c *commitOrder) readsOf(n int32) []resolved {
+	return c.reads[c.readsAt[n].from:c.readsAt[n].to]
+}
+
+func (c *commitOrder) writesOf(n int32) []finalWrite {
+	return c.writes[c.wroteAt[n].from:c.wroteAt[n].to]
+}
 
 // placeOf is a writer's place in the order; that of the initial state is before
 // all.
@@ -230,8 +255,8 @@ func (c *commitOrder) wroteKey(n, key int32) bool {
 	if c.has == nil {
 		c.has = map[uint64]struct{}{}
 		for m := range c.txns {
-			for _, k := range c.writesOf(int32(m)) {
-				c.has[uint64(m)<<32|uint64(k)] = struct{}{}
+			for _, w := range c.writesOf(int32(m)) {
+				c.has[uint64(m)<<32|uint64(w.key)] = struct{}{}
 			}
 		}
 	}
@@ -280,6 +305,9 @@ func (c *commitOrder) axiom(n int32, rd resolved, t2 int32, why string) *Error {
 		brief(op.Value.String()), op.Key, from, c.who(int(t2)), why)
 }
 
+// fewWrites are never worth looking up one by one.
+const fewWrites = 32
+
 // monotonic checks rc: visible is what the transaction had read from by then.
 // For each writer it costs the lesser of its writes and the reads to come
 // (AWDIT, 3.1).
@@ -294,9 +322,9 @@ func (c *commitOrder) monotonic() *Error {
 			if !c.meet(n, rd.writer) {
 				continue
 			}
-			if w := c.writesOf(rd.writer); len(w) <= len(reads)-q {
-				for _, k := range w {
-					see(k, rd.writer)
+			if w := c.writesOf(rd.writer); len(w) <= max(fewWrites, len(reads)-q) {
+				for _, own := range w {
+					see(own.key, rd.writer)
 				}
 				continue
 			}
@@ -321,9 +349,9 @@ func (c *commitOrder) atomic() *Error {
 			if !c.meet(n, rd.writer) {
 				continue
 			}
-			if w := c.writesOf(rd.writer); len(w) <= len(reads) {
-				for _, k := range w {
-					see(k, rd.writer)
+			if w := c.writesOf(rd.writer); len(w) <= max(fewWrites, len(reads)) {
+				for _, own := range w {
+					see(own.key, rd.writer)
 				}
 				continue
 			}
@@ -362,8 +390,8 @@ func (c *commitOrder) sessionReads() *Error {
 			if c.txns[n].Status == record.Unknown {
 				continue // it precedes nothing
 			}
-			for _, k := range c.writesOf(n) {
-				see(k, n)
+			for _, w := range c.writesOf(n) {
+				see(w.key, n)
 			}
 		}
 	}
