@@ -27,8 +27,8 @@ require (
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/sync v0.23.0
 	golang.org/x/term v0.44.0
-	pgregory.net/rapid v1.3.0
 	olympos.io/encoding/edn v0.0.0-20201019073823-d3554ca0b0a3
+	pgregory.net/rapid v1.3.0
 )
 
 require (

@@ -352,7 +352,7 @@ func (s *forms) char() error {
 		return err
 	}
 	word := append([]byte{'\\'}, name...)
-	if string(name) == "backspace" || len(name) > 1 && name[0] == 'o' {
+	if string(name) == "backspace" || name[0] == ',' || len(name) > 1 && name[0] == 'o' {
 		word = tagged(charTag, name)
 	}
 	if err := s.put(word...); err != nil {

@@ -166,7 +166,11 @@ func entries(v any) ([]pair, bool) {
 		}
 	case map[string]any:
 		for k, e := range m {
-			out = append(out, pair{k, e})
+			var key any = k
+			if k != "" && !isOddNumber([]byte(k)) && isDecimal(strings.TrimPrefix(k, "-")) {
+				key = json.Number(k) // JSON has no other way to write it here
+			}
+			out = append(out, pair{key, e})
 		}
 	default:
 		return nil, false
