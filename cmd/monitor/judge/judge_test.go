@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/history"
@@ -239,5 +240,91 @@ func TestProved(t *testing.T) {
 	var h report.History
 	if err := Check(q, &h); !errors.Is(err, full) || !slices.Equal(got, []verdict.Level{verdict.SI}) {
 		t.Errorf("proofs of %v, error %v", got, err)
+	}
+}
+
+// TestVerify: each proof by itself; what is said of the history as a whole goes for
+// all; levels that are wanted have to be there.
+func TestVerify(t *testing.T) {
+	q := question(t, generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4}, verdict.SI, verdict.SER)
+	c := certificate.New(q.Txns, q.Assume.Certificate())
+	q.Proved = func(r verdict.Result) error { return c.Add(r.Level, r.Order, q.Txns) }
+	if err := Check(q, &report.History{}); err != nil {
+		t.Fatal(err)
+	}
+	say := func(ps []report.Proof) string {
+		var out []string
+		for _, p := range ps {
+			out = append(out, p.Level+" "+p.Verdict)
+		}
+		return strings.Join(out, ", ")
+	}
+	verify := func(want string, a Assumptions, levels ...verdict.Level) {
+		t.Helper()
+		if got := say(Verify(c, q.Txns, a, levels)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	verify("si verified, ser verified", q.Assume)
+	verify("si verified, ser verified, sser missing", q.Assume, verdict.SER, verdict.SSER)
+	other := q.Assume
+	other.Sessions = record.SessionsIgnore
+	verify("si refuted, ser refuted", other)
+	for i := range c.Proofs {
+		steps := c.Proofs[i].Steps
+		c.Proofs[i].Steps = steps[:len(steps)-1]
+		verify([]string{"si refuted, ser verified", "si verified, ser refuted"}[i], q.Assume)
+		c.Proofs[i].Steps = steps
+	}
+	c.Records.Operations++
+	verify("si refuted, ser refuted", q.Assume)
+}
+
+// TestWeaken: the order that proves a level, as one of a weaker level, proves that.
+func TestWeaken(t *testing.T) {
+	q := question(t, generate.Config{Level: generate.SSER, Transactions: 300, Keys: 40, Sessions: 6, Seed: 4}, verdict.SSER)
+	q.Proved = func(r verdict.Result) error {
+		for _, to := range []verdict.Level{verdict.SSER, verdict.SER, verdict.StrongSI, verdict.SI, verdict.PC, verdict.CC, verdict.RC} {
+			w := r
+			w.Level, w.Order = to, weaken(r.Order, r.Level, to)
+			if err := Replay(w, q.Assume, q.Txns); err != nil {
+				t.Errorf("as %s: %v", to, err)
+			}
+			if to.Implies(verdict.CC) && certificate.KindOf(to) == certificate.Events {
+				w.Level, w.Order = verdict.CC, weaken(w.Order, to, verdict.CC)
+				if err := Replay(w, q.Assume, q.Txns); err != nil {
+					t.Errorf("as %s and then cc: %v", to, err)
+				}
+			}
+		}
+		return nil
+	}
+	var h report.History
+	if err := Check(q, &h); err != nil || h.Results[0].Verdict != "satisfied" {
+		t.Errorf("%v, %+v", err, h.Results)
+	}
+}
+
+// TestProofsOfWhatFollows: a level that is undecided by itself, but follows from
+// another, has a proof too.
+func TestProofsOfWhatFollows(t *testing.T) {
+	q := question(t, generate.Config{Level: generate.SER, Transactions: 200, Keys: 40, Sessions: 6, Seed: 4}, verdict.SER, verdict.SI)
+	var got []verdict.Level
+	q.Stop = func() verdict.Reason {
+		if len(got) > 0 {
+			return verdict.Timeout
+		}
+		return verdict.NoReason
+	}
+	q.Proved = func(r verdict.Result) error {
+		got = append(got, r.Level)
+		return Replay(r, q.Assume, q.Txns)
+	}
+	var h report.History
+	if err := Check(q, &h); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, []verdict.Level{verdict.SER, verdict.SI}) || h.Results[1].Verdict != "satisfied" || len(h.Results[1].Notes) == 0 {
+		t.Errorf("proofs of %v; %+v", got, h.Results[1])
 	}
 }

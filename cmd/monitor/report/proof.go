@@ -84,7 +84,13 @@ func (t Text) Verification(v *Verification) error {
 	case len(v.Proofs) == 0:
 		fmt.Fprintf(&b, "%s: %s: no level\n", h.name(), t.paint(red, v.Certificate+" proves nothing of it"))
 	default:
-		fmt.Fprintf(&b, "%s: %s, %s in %s\n", h.name(), count(v.Transactions, "transaction"), count(len(v.Proofs), "proof"), v.Certificate)
+		proofs := 0
+		for i := range v.Proofs {
+			if v.Proofs[i].Verdict != Missing {
+				proofs++
+			}
+		}
+		fmt.Fprintf(&b, "%s: %s, %s in %s\n", h.name(), count(v.Transactions, "transaction"), count(proofs, "proof"), v.Certificate)
 	}
 	for i := range v.Proofs {
 		p := &v.Proofs[i]

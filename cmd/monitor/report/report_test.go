@@ -227,3 +227,45 @@ func TestInfer(t *testing.T) {
 		}
 	}
 }
+
+// TestVerification: what is said of certificates, and what it means.
+func TestVerification(t *testing.T) {
+	var b strings.Builder
+	w := Text{W: &b}
+	op := 2
+	for _, tc := range []struct {
+		v    Verification
+		exit int
+	}{
+		{Verification{File: "h", DB: "default", Transactions: 2, Proofs: []Proof{{Level: "si", Verdict: Verified}}}, 0},
+		{Verification{File: "h", DB: "a", Transactions: 1, Proofs: []Proof{{Level: "si", Verdict: Verified},
+			{Level: "ser", Verdict: Refuted, Line: 7, Transaction: "a#1", Operation: &op, Message: "reads 1"}, {Level: "sser", Verdict: Missing, Message: "no proof"}}}, 1},
+		{Verification{File: "h", Proofs: []Proof{{Level: "sser", Verdict: Missing, Message: "no proof"}}}, 2},
+		{Verification{File: "h"}, 2},
+		{Verification{File: "h", Error: &Error{Line: 3, Message: "no record"}}, 2},
+		{Verification{File: "h", Unknown: &Unknown{Reason: "timeout"}}, 3},
+	} {
+		tc.v.Certificate = "c"
+		if got := tc.v.Exit(); got != tc.exit {
+			t.Errorf("%+v: exit %d, want %d", tc.v, got, tc.exit)
+		}
+		if err := w.Verification(&tc.v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `h: 2 transactions, 1 proof in c
+  si        verified
+h (a): 1 transaction, 2 proofs in c
+  si        verified
+  ser       REFUTED   line 7: a#1, operation 2: reads 1
+  sser      missing   no proof
+h: 0 transactions, 0 proofs in c
+  sser      missing   no proof
+h: c proves nothing of it: no level
+h:3: can't be judged: no record
+h: unknown: timeout
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
