@@ -89,6 +89,9 @@ func TestEngineNames(t *testing.T) {
 		}
 		s, _ := c.Load(t)
 		for _, r := range engine(s.Header, s.Txns, c.Level) {
+			if r.Reason == verdict.NotChecked {
+				continue // as long as the engine says that it does not check what is there
+			}
 			var got []string
 			for _, v := range r.Violations {
 				ctx := context(s, c.Level)

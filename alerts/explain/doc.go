@@ -10,6 +10,9 @@
 //   - explain.go: Explain, which puts the parts together.
 //   - sentence.go: the one sentence, by name of the anomaly.
 //   - edge.go: an edge of a cycle with its reason.
+//   - lists.go: what lists that were read show of the order of their elements.
+//   - writers.go: reads that several may have written, outcomes never learned.
+//   - tree.go: either this or that, where no choice works.
 //   - facts.go: what the records say of a read or a write.
 //   - next.go: what to look at next, by name.
 //
@@ -18,6 +21,9 @@
 //   - All that comes from the database passes through package text: it is cut
 //     to a bounded length and holds nothing that a terminal obeys.
 //   - Records may be missing. A sentence then says less, never something wrong.
+//   - "There is no other possibility" is said of a tree of questions only if the
+//     records show that every answer is there: all writers of a value, both
+//     orders of two writes.
 //   - Ordering words are chosen with care: "comes before" is an order in which
 //     the database must have taken the transactions; "had ended before" is a
 //     statement of clocks.

@@ -25,16 +25,32 @@ func (t teller) edge(e verdict.Edge) string {
 	case verdict.RT:
 		return t.clockEdge(e, from, to)
 	case verdict.WR:
-		f := t.readFrom(e.To, e.Key, e.From)
-		if w := t.written(e.From, e.Key); f.known && w.known && f.op.Value != w.op.Value {
-			return fmt.Sprintf("%s read %v, to which %s had %s", to, f, from, w.did())
-		}
-		return fmt.Sprintf("%s read %v, which %s wrote", to, f, from)
+		return t.readEdge(e, from, to)
 	case verdict.WW:
 		return t.writeEdge(e, from, to)
 	default:
 		return t.antiEdge(e, from, to)
 	}
+}
+
+func (t teller) readEdge(e verdict.Edge, from, to string) string {
+	f := t.readFrom(e.To, e.Key, e.From)
+	switch e.Why {
+	case verdict.ByCase:
+		return fmt.Sprintf("suppose that the %v that %s read was %s's", f, to, from)
+	case verdict.ByElimination:
+		return t.eliminated(e, from, to)
+	}
+	return fmt.Sprintf("%s read %s", to, t.saw(e))
+}
+
+// saw is what the reader of a read dependency saw: "x = 5, which T1 wrote".
+func (t teller) saw(e verdict.Edge) string {
+	f := t.readFrom(e.To, e.Key, e.From)
+	if s, ok := t.listSaw(f, e.From); ok {
+		return s
+	}
+	return fmt.Sprintf("%v, which %s wrote", f, t.txn(e.From))
 }
 
 func (t teller) sessionEdge(e verdict.Edge, from, to string) string {
@@ -64,6 +80,11 @@ func (t teller) writeEdge(e verdict.Edge, from, to string) string {
 		return fmt.Sprintf("suppose that %s %s before %s %s", from, first.did(), to, second.did())
 	case verdict.BySession:
 		return fmt.Sprintf("%s %s, and later in the session %s %s", from, first.did(), to, second.did())
+	case verdict.ByList:
+		if s, ok := t.listOrder(e, from, to); ok {
+			return s
+		}
+		return fmt.Sprintf("%s %s before %s %s, as a read of the list shows", from, first.did(), to, second.did())
 	case verdict.ByClock:
 		return fmt.Sprintf("%s %s and had ended, by the clocks, before %s started and %s", from, first.did(), to, second.did())
 	}
@@ -79,13 +100,14 @@ func (t teller) antiEdge(e verdict.Edge, from, to string) string {
 	switch e.Why {
 	case verdict.ByInitial:
 		return fmt.Sprintf("%s read %v, as it was before anybody wrote it; %s %s", from, old, to, new.did())
+	case verdict.ByList:
+		if s, ok := t.listMissed(e, from, to); ok {
+			return s
+		}
 	case verdict.ByOverwrite:
 		return fmt.Sprintf("%s read %v, the version that %s %s", from, old, to, new.overwrote())
 	}
-	whose := ""
-	if w, ok := t.writer(old); ok {
-		whose = ", which " + t.txn(w) + " wrote"
-	}
+	whose := t.whose(old)
 	if e.Why == verdict.ByCase {
 		return fmt.Sprintf("%s read %v%s; suppose that %s %s after that", from, old, whose, to, new.did())
 	}

@@ -42,8 +42,11 @@ func Explain(v verdict.Violation, n name.Name, lookup name.Lookup) Explanation {
 		t.cases(w)
 	case verdict.Divergence:
 		t.divergence(w)
+	case verdict.IncompatibleOrder:
+		t.incompatibleSteps(w)
 	default:
 		w.line(0, "%s", t.sentence())
+		t.outcomesOf(w, v.Txns, nil)
 	}
 	w.line(0, "%s", rule(v, n))
 	out.Text = w.b.String()
@@ -62,7 +65,7 @@ func breaks(ls []verdict.Level) string {
 		for _, l := range ls[1:] {
 			short = append(short, l.String())
 		}
-		s += ", and with it " + list(short)
+		s += ", and with it " + enumerate(short)
 	}
 	return s + "."
 }
@@ -79,6 +82,7 @@ func (w *writer) line(depth int, format string, args ...any) {
 func (t teller) cycle(w *writer, c []verdict.Edge) {
 	w.line(0, "What was seen, and what follows:")
 	t.steps(w, 1, c, 0)
+	t.outcomes(w, c)
 	w.line(0, "Each step puts a transaction before the next, and the last step leads back to the first: %s would have to come before itself.", t.first(c))
 }
 
@@ -98,14 +102,17 @@ func (t teller) steps(w *writer, depth int, c []verdict.Edge, reasons int) {
 			return
 		}
 		w.line(depth, "%d. %s%s.", i+1, t.edge(e), t.order(e))
-		if e.Why == verdict.ByOrder && len(e.Because) > 0 {
-			if reasons == reasonMax {
-				w.line(depth+1, "The opposite order leads to a contradiction too.")
-				continue
-			}
+		switch {
+		case e.Why == verdict.ByOrder && len(e.Because) > 0 && reasons == reasonMax:
+			w.line(depth+1, "The opposite order leads to a contradiction too.")
+		case e.Why == verdict.ByOrder && len(e.Because) > 0:
 			w.line(depth+1, "For if it were the other way round%s:", t.run(e))
 			t.steps(w, depth+2, e.Because, reasons+1)
 			w.line(depth+1, "which leads back to %s: a contradiction.", t.first(e.Because))
+		case e.Why == verdict.ByElimination && len(e.Others) > 0 && reasons == reasonMax:
+			w.line(depth+1, "Each other writer leads to a contradiction too.")
+		case e.Why == verdict.ByElimination && len(e.Others) > 0:
+			t.elimination(w, depth+1, e, reasons)
 		}
 	}
 }
@@ -131,6 +138,12 @@ func (t teller) order(e verdict.Edge) string {
 func (t teller) cases(w *writer) {
 	if len(t.v.Cases) == 0 {
 		w.line(0, "%s", t.sentence())
+		return
+	}
+	t.outcomes(w, t.v.Cases...)
+	if n, ok := t.tree(); ok {
+		t.branches(w, 0, n)
+		w.line(0, "There is no other possibility.")
 		return
 	}
 	for i, c := range t.v.Cases {
@@ -162,12 +175,9 @@ func (t teller) divergence(w *writer) {
 	w.line(0, "What was seen:")
 	for i, pair := range [][2]verdict.TxnID{{a, b}, {b, a}} {
 		read := t.readNotOf(pair[0], key, pair[1])
-		whose := ""
-		if id, ok := t.writer(read); ok {
-			whose = ", which " + t.txn(id) + " wrote"
-		}
-		w.line(1, "%d. %s read %v%s, and %s.", i+1, t.txn(pair[0]), read, whose, t.written(pair[0], key).did())
+		w.line(1, "%d. %s read %v%s, and %s.", i+1, t.txn(pair[0]), read, t.whose(read), t.written(pair[0], key).did())
 	}
+	t.outcomesOf(w, []verdict.TxnID{a, b}, nil)
 	w.line(0, "Whichever of the two came second should have seen the first one's write, or failed to commit. Neither did.")
 }
 

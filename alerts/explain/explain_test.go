@@ -53,7 +53,7 @@ func TestEdges(t *testing.T) {
 	}
 	lookup := alerttest.Lookup(s.Txns)
 	for typ := verdict.SO; typ <= verdict.RW; typ++ {
-		for why := verdict.BySession; why <= verdict.ByCase; why++ {
+		for why := verdict.BySession; why <= verdict.ByList; why++ {
 			e := verdict.Edge{From: 0, To: 1, Type: typ, Key: "x", Why: why}
 			with := explain.Edge(verdict.Violation{Evidence: []verdict.TxnID{0, 1}}, e, lookup)
 			if !strings.Contains(with, "A") || !strings.Contains(with, "B") {
@@ -85,7 +85,7 @@ func TestLists(t *testing.T) {
 		e    verdict.Edge
 		want string
 	}{
-		{verdict.Edge{From: 0, To: 1, Type: verdict.WR, Key: "l", Why: verdict.ByValue}, "B read l = [3,17], to which A had appended 17 to l"},
+		{verdict.Edge{From: 0, To: 1, Type: verdict.WR, Key: "l", Why: verdict.ByValue}, "B read l = [3, 17], with the 17 that A appended"},
 		{verdict.Edge{From: 0, To: 1, Type: verdict.WW, Key: "l", Why: verdict.ByCase}, "suppose that A appended 17 to l before B appended 4 to l"},
 		{verdict.Edge{From: 1, To: 2, Type: verdict.WW, Key: "m", Why: verdict.ByCase}, "suppose that B wrote m before C deleted m"},
 	} {

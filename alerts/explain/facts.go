@@ -2,7 +2,9 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/isowatch/isowatch/alerts/internal/list"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -15,10 +17,14 @@ type teller struct {
 	n      name.Name
 	lookup name.Lookup
 	read   int // the place of the read that it is about, or -1
+	// runs are the orders that are asked for in a tree which stand for those of
+	// later updates too.
+	runs   map[question]bool
+	finals *finals // once somebody asks
 }
 
 func newTeller(v verdict.Violation, n name.Name, lookup name.Lookup) teller {
-	return teller{v: v, n: n, lookup: lookup, read: name.Read(v, lookup)}
+	return teller{v: v, n: n, lookup: lookup, read: name.Read(v, lookup), runs: map[question]bool{}, finals: &finals{}}
 }
 
 func (t teller) record(id verdict.TxnID) (*record.Transaction, bool) { return t.lookup.Find(id) }
@@ -45,6 +51,9 @@ type fact struct {
 func (f fact) String() string {
 	if !f.known {
 		return text.Name(f.key)
+	}
+	if es, ok := list.Elements(f.op.Value); ok && f.op.Kind == record.Read && len(es) > 0 {
+		return text.Name(f.key) + " = " + text.List(es, len(es)-1)
 	}
 	return text.Name(f.key) + " = " + text.Value(f.op.Value)
 }
@@ -107,12 +116,8 @@ func (t teller) readFrom(id verdict.TxnID, key string, writer verdict.TxnID) fac
 	if !ok || !found {
 		return t.readNotOf(id, key, writer)
 	}
-	lists := false
-	for _, op := range w.Ops {
-		lists = lists || op.Kind == record.Append && op.Key == key
-	}
 	for _, op := range r.Ops {
-		if op.Kind == record.Read && op.Key == key && (lists || wrote(w, op)) {
+		if op.Key == key && name.Shows(op, w) {
 			return fact{key: key, op: op, known: true}
 		}
 	}
@@ -132,7 +137,7 @@ func (t teller) readNotOf(id verdict.TxnID, key string, writer verdict.TxnID) fa
 		if op.Key == key && writes(op) {
 			break
 		}
-		if op.Kind == record.Read && op.Key == key && !(found && wrote(w, op)) {
+		if op.Kind == record.Read && op.Key == key && !(found && name.Shows(op, w)) {
 			f.op, f.known = op, true
 		}
 	}
@@ -140,29 +145,42 @@ func (t teller) readNotOf(id verdict.TxnID, key string, writer verdict.TxnID) fa
 }
 
 // writer finds, among the transactions of the violation, who wrote what a read
-// returned.
+// returned; false where several may have. Of a list it is who appended its last
+// element.
 func (t teller) writer(f fact) (verdict.TxnID, bool) {
 	if !f.known {
 		return 0, false
 	}
-	for _, ids := range [][]verdict.TxnID{t.v.Txns, t.v.Evidence} {
-		for _, id := range ids {
-			if w, ok := t.record(id); ok && wrote(w, f.op) {
-				return id, true
-			}
+	var found []verdict.TxnID
+	es, isList := list.Elements(f.op.Value)
+	for _, id := range slices.Concat(t.v.Txns, t.v.Evidence) {
+		w, ok := t.record(id)
+		if !ok || slices.Contains(found, id) {
+			continue
+		}
+		if slices.ContainsFunc(w.Ops, func(op record.Op) bool {
+			return op.Key == f.key && (op.Kind == record.Write && op.Value == f.op.Value ||
+				op.Kind == record.Append && isList && len(es) > 0 && op.Value.String() == es[len(es)-1])
+		}) {
+			found = append(found, id)
 		}
 	}
-	return 0, false
+	if len(found) != 1 {
+		return 0, false
+	}
+	return found[0], true
+}
+
+// whose says who wrote what a read returned, if that is known.
+func (t teller) whose(f fact) string {
+	id, ok := t.writer(f)
+	if !ok {
+		return ""
+	}
+	if len(t.appendsOf(id, f.key)) > 0 {
+		return ", to which " + t.txn(id) + " appended last"
+	}
+	return ", which " + t.txn(id) + " wrote"
 }
 
 func writes(op record.Op) bool { return op.Kind == record.Write || op.Kind == record.Append }
-
-// wrote tells whether a transaction writes exactly what a read returned.
-func wrote(w *record.Transaction, read record.Op) bool {
-	for _, op := range w.Ops {
-		if op.Kind == record.Write && op.Key == read.Key && op.Value == read.Value {
-			return true
-		}
-	}
-	return false
-}

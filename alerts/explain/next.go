@@ -72,6 +72,14 @@ var next = map[string][]string{
 		"Check the isolation level of the reader: read committed does this.",
 		"Look for overlapping writers that were both let through.",
 	},
+	"incompatible-order": {
+		"Look for a failover, or a split into two leaders, that took back or moved elements that were already read.",
+		"Check the isolation level of the readers: read uncommitted does this, when a writer is rolled back.",
+	},
+	"duplicate-elements": {
+		"Look for a statement or a commit that was sent twice: a driver or a proxy that retries after a timeout.",
+		"Check that elements are unique across restarts of the clients.",
+	},
 	"stale-read": {
 		"Look for reads from a replica that lags, or a leader that was deposed and did not know it.",
 		"Check the clocks of the two clients: is their difference within max_skew?",

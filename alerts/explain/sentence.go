@@ -21,6 +21,8 @@ func (t teller) sentence() string {
 		if a, b, ok := name.Overwriters(t.v, t.lookup); ok {
 			return t.bothOverwrote(a, b, t.v.Key)
 		}
+	case verdict.IncompatibleOrder:
+		return t.incompatibleSentence()
 	}
 	return t.readSentence()
 }
@@ -32,6 +34,9 @@ func (t teller) bothOverwrote(a, b verdict.TxnID, key string) string {
 	with := ""
 	if first.known && second.known && first.op.Kind == record.Write && second.op.Kind == record.Write {
 		with = fmt.Sprintf(", with %s and %s, neither seeing the other", first.value(), second.value())
+	}
+	if second.op.Kind == record.Append {
+		return fmt.Sprintf("%s and %s both read %v and both appended to it, neither seeing the other: one of the two updates is lost.", t.txn(a), t.txn(b), read)
 	}
 	return fmt.Sprintf("%s and %s both read %v and both overwrote it%s: one of the two updates is lost.", t.txn(a), t.txn(b), read, with)
 }
@@ -51,8 +56,16 @@ func (t teller) readSentence() string {
 	if len(t.v.Txns) > 1 {
 		writer = t.txn(t.v.Txns[1])
 	}
+	if s, ok := t.listAnomaly(who, read); ok {
+		return s
+	}
 	switch t.v.Kind {
+	case verdict.DuplicateElements:
+		return t.duplicateSentence(read)
 	case verdict.ThinAirRead:
+		if s, ok := t.foreignSentence(who, read); ok {
+			return s
+		}
 		if id, other := t.initialReader(read); other.known {
 			return fmt.Sprintf("%s read %v, which nobody wrote; nor can it be the initial value, as %s read %v.", who, read, t.txn(id), other)
 		}
@@ -178,11 +191,11 @@ func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
 	case "circular-information-flow":
 		return t.circular(seen, missed)
 	case "fractured-read":
-		return fmt.Sprintf("%s saw only a part of %s: it read %v, which %s wrote, but %s.",
-			reader, writer, t.readFrom(seen.To, seen.Key, seen.From), writer, t.missed(missed)), true
+		return fmt.Sprintf("%s saw only a part of %s: it read %s, but %s.",
+			reader, writer, t.saw(seen), t.missed(missed)), true
 	case "non-monotonic-read":
-		return fmt.Sprintf("%s went back in time: it read %v, which %s wrote, and after that %s.",
-			reader, t.readFrom(seen.To, seen.Key, seen.From), writer, t.missed(missed)), true
+		return fmt.Sprintf("%s went back in time: it read %s, and after that %s.",
+			reader, t.saw(seen), t.missed(missed)), true
 	case "write-skew":
 		return fmt.Sprintf("%s and %s each read what the other then overwrote: %s %s; %s %s.",
 			reader, writer, reader, t.missed(missed), writer, t.missed(seen)), true
@@ -246,7 +259,7 @@ func (t teller) between(c []verdict.Edge, i int) string {
 		}
 		names = append(names, t.txn(c[(i+j)%len(c)].To))
 	}
-	return list(names)
+	return enumerate(names)
 }
 
 // firstMissed is the place of the first anti-dependency; -1 if there is none.
@@ -304,37 +317,57 @@ func (t teller) around(c []verdict.Edge) string {
 		len(c), strings.Join(names, " → "), t.txn(c[0].From))
 }
 
-// casesSentence is for what no choice of write orders explains.
+// casesSentence is for what no choice of write orders, and of writers of what
+// was read, explains.
 func (t teller) casesSentence() string {
 	seen := map[string]bool{}
-	var keys []string
+	var keys, reads []string
+	add := func(words *[]string, word string) {
+		if !seen[word] {
+			seen[word] = true
+			*words = append(*words, word)
+		}
+	}
 	for _, c := range t.v.Cases {
 		for _, e := range c {
-			if e.Key != "" && e.Why == verdict.ByCase && !seen[e.Key] {
-				seen[e.Key] = true
-				keys = append(keys, text.Name(e.Key))
+			switch {
+			case e.Why != verdict.ByCase || e.Key == "":
+			case e.Type == verdict.WR:
+				add(&reads, fmt.Sprintf("the %v that %s read", t.readFrom(e.To, e.Key, e.From), t.txn(e.To)))
+			default:
+				add(&keys, text.Name(e.Key))
 			}
 		}
 	}
-	if len(keys) > shownMax {
-		keys = append(keys[:shownMax], fmt.Sprintf("%d more", len(keys)-shownMax))
+	most := func(words []string) []string {
+		if len(words) > shownMax {
+			return append(words[:shownMax:shownMax], fmt.Sprintf("%d more", len(words)-shownMax))
+		}
+		return words
 	}
 	what := "the writes"
-	if len(t.v.Cases) == 0 {
+	switch {
+	case len(t.v.Cases) == 0:
 		return "There is no order of the writes that fits what was read."
+	case len(reads) > 0 && len(keys) == 0:
+		return fmt.Sprintf("Nobody can have written %s: whoever it is taken to be, what was read contradicts itself.", enumerate(most(reads)))
+	case len(reads) > 0:
+		return fmt.Sprintf("There is no order of the writes of %s, and nobody who can have written %s, that fits what %s read: every possibility contradicts itself.",
+			enumerate(most(keys)), enumerate(most(reads)), count(len(t.v.Txns), "transaction", "transactions"))
+	case len(keys) > 0:
+		what = "the writes of " + enumerate(most(keys))
 	}
-	if len(keys) > 0 {
-		what = "the writes of " + list(keys)
-	}
-	return fmt.Sprintf("There is no order of %s that fits what %s read: each of the %d possibilities contradicts itself.",
-		what, count(len(t.v.Txns), "transaction", "transactions"), len(t.v.Cases))
+	return fmt.Sprintf("There is no order of %s that fits what %s read: every possibility contradicts itself.",
+		what, count(len(t.v.Txns), "transaction", "transactions"))
 }
 
-func list(words []string) string {
+func enumerate(words []string) string { return join(words, "and") }
+
+func join(words []string, last string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
 }
 
 func count(n int, one, many string) string {

@@ -95,7 +95,7 @@ func (p *printer) picture(a alerts.Alert) {
 		p.section("The cycle")
 		p.cycle(a.Cycle)
 	case len(a.Cases) > 0:
-		p.section(fmt.Sprintf("%d possibilities, each a cycle", len(a.Cases)))
+		p.section(fmt.Sprintf("Every possibility runs into one of these %d cycles", len(a.Cases)))
 		for i, c := range a.Cases {
 			if i == casesMax {
 				p.line("  %s", p.style(faint, fmt.Sprintf("%s %d more", p.dots, len(a.Cases)-casesMax)))

@@ -228,6 +228,105 @@ var Cases = []Case{
 		Want: name.Name{Name: "snapshot-cycle", Adya: "G1c-process", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
+		Title: "incompatible order", History: "initial absent\ns1 T1: append(x,1)\ns2 T2: append(x,2)\ns3 T3: r(x,[1,2])\ns4 T4: r(x,[2,1])",
+		Kind: verdict.IncompatibleOrder, Level: verdict.SI, Txns: "T3 T4", Key: "x", Read: 0,
+		Want: name.Name{Name: "incompatible-order", Adya: "G1a", Weakest: verdict.G1, Severity: name.Critical},
+	},
+	{
+		Title: "duplicate elements", History: "initial absent\ns1 T1: append(x,1)\ns2 T2: append(x,2)\ns3 T3: r(x,[1,2,1])",
+		Kind: verdict.DuplicateElements, Level: verdict.SI, Txns: "T3", Key: "x", Read: 0,
+		Want: name.Name{Name: "duplicate-elements", Weakest: verdict.G1, Severity: name.Critical},
+	},
+	{
+		Title: "an element out of thin air", History: "initial absent\ns1 T1: append(x,1)\ns2 T2: r(x,[1,7])",
+		Kind: verdict.ThinAirRead, Level: verdict.SI, Txns: "T2", Key: "x", Read: 0,
+		Want: name.Name{Name: "thin-air-read", Weakest: verdict.G1, Severity: name.Critical},
+	},
+	{
+		Title: "an aborted element", History: "initial absent\ns1 T1 aborted: append(x,1)\ns2 T2: append(x,2)\ns3 T3: r(x,[1,2])",
+		Kind: verdict.AbortedRead, Level: verdict.SI, Txns: "T3 T1", Key: "x", Read: 0,
+		Want: name.Name{Name: "aborted-read", Adya: "G1a", Weakest: verdict.G1, Severity: name.Critical},
+	},
+	{
+		Title: "half of what was appended", History: "initial absent\ns1 T1: append(x,1) append(x,2)\ns2 T2: r(x,[1])",
+		Kind: verdict.IntermediateRead, Level: verdict.SI, Txns: "T2 T1", Key: "x", Read: 0,
+		Want: name.Name{Name: "intermediate-read", Adya: "G1b", Weakest: verdict.G1, Severity: name.Critical},
+	},
+	{
+		Title: "own element missing", History: "initial absent\ns1 T1: append(x,1) r(x,null)",
+		Kind: verdict.NotMyOwnWrite, Level: verdict.SI, Txns: "T1", Key: "x", Read: 1,
+		Want: name.Name{Name: "not-my-own-write", Adya: "internal", Weakest: verdict.G1, Severity: name.Critical},
+	},
+	{
+		Title: "an element before it was appended", History: "initial absent\ns1 T1: r(x,[1]) append(x,1)",
+		Kind: verdict.FutureRead, Level: verdict.SI, Txns: "T1", Key: "x", Read: 0,
+		Want: name.Name{Name: "future-read", Adya: "internal", Weakest: verdict.G1, Severity: name.Critical},
+	},
+	{
+		Title: "a lost append", History: "initial absent\ns1 T0: append(x,5)\ns1 T1: r(x,[5]) append(x,1)\ns2 T2: r(x,[5]) append(x,2)",
+		Kind: verdict.Divergence, Level: verdict.SI, Txns: "T1 T2", Key: "x", Read: 0,
+		Want: name.Name{Name: "lost-update", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+	},
+	{
+		Title: "lists that went back in time", History: "initial absent\ns1 T1: append(x,1) append(y,1)\ns2 T2: r(x,[1]) r(y,null)",
+		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(x,list) T2 rw(y,list) T1",
+		Want: name.Name{Name: "non-monotonic-read", Adya: "G-single", Weakest: verdict.RC, Severity: name.Critical},
+	},
+	{
+		Title: "a list that grew between two reads", History: "initial absent\ns1 T1: append(x,1)\ns2 T2: append(x,2)\ns3 T3: r(x,[1]) r(x,[1,2])",
+		Kind: verdict.NonRepeatableRead, Level: verdict.SI, Txns: "T3", Key: "x", Read: 1,
+		Want: name.Name{Name: "non-repeatable-reads", Adya: "internal", Weakest: verdict.RA, Severity: name.Critical},
+	},
+	{
+		Title: "two lists in opposite orders", History: "initial absent\ns1 T1: append(x,1) append(y,1)\ns2 T2: append(x,2) append(y,2)\ns3 T3: r(x,[1,2])\ns4 T4: r(y,[2,1])",
+		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 ww(x,list) T2 ww(y,list) T1",
+		Want: name.Name{Name: "dirty-write", Adya: "G0", Weakest: verdict.RC, Severity: name.Critical},
+	},
+	{
+		Title:   "skew of lists",
+		History: "initial absent\ns1 T1: r(x,null) r(y,null) append(x,1)\ns2 T2: r(x,null) r(y,null) append(y,1)",
+		Kind:    verdict.Cycle, Level: verdict.SER, Cycle: "T1 rw(y,list) T2 rw(x,list) T1",
+		Want: name.Name{Name: "write-skew", Adya: "G2-item", Weakest: verdict.SER, Severity: name.Error},
+	},
+	{
+		Title: "a writer found by elimination", History: "initial zero\ns1 T1: w(x,1)\ns2 T2: w(x,1) w(y,1)\ns3 T3: r(x,1) r(y,0)\ns3 T4: r(x,0)",
+		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(x,elimination: T2 wr(x,case) T3 rw(y,initial) T2) T3 so T4 rw(x,initial) T1",
+		Want: name.Name{Name: "causality-violation", Adya: "G-single-process", Weakest: verdict.CC, Severity: name.Critical},
+	},
+	{
+		Title: "an elimination that is not told", Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(x,elimination) T2 rw(y) T1",
+		Want: name.Name{Name: "fractured-read", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+	},
+	{
+		Title: "a writer of unknown outcome", History: "initial zero\ns1 T1 unknown: w(x,1) w(y,1)\ns2 T2: r(x,1) r(y,0)",
+		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(x) T2 rw(y,initial) T1",
+		Want: name.Name{Name: "non-monotonic-read", Adya: "G-single", Weakest: verdict.RC, Severity: name.Critical},
+	},
+	{
+		Title:   "an unknown outcome that another reader shows",
+		History: "initial zero\ns1 T1 unknown: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)\ns3 T3: r(x,1)",
+		Kind:    verdict.Divergence, Level: verdict.SI, Txns: "T1 T2", Key: "x", Read: 0,
+		Want: name.Name{Name: "lost-update", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+	},
+	{
+		Title: "no writer can be the one", Kind: verdict.Unsatisfiable, Level: verdict.SI,
+		History: "initial zero\ns1 T1: w(x,1) w(y,1)\ns2 T2: w(x,1) w(z,1)\ns3 T3: r(x,1) r(y,0) r(z,0)",
+		Cases:   []string{"T1 wr(x,case) T3 rw(y,initial) T1", "T2 wr(x,case) T3 rw(z,initial) T2"},
+		Want:    name.Name{Name: "non-monotonic-read", Adya: "G-single", Weakest: verdict.RC, Severity: name.Critical},
+	},
+	{
+		Title: "no writer and no order", Kind: verdict.Unsatisfiable, Level: verdict.SI,
+		History: "initial zero\ns1 T1: w(x,1) w(y,1)\ns2 T2: w(x,1) w(z,1)\ns3 T3: r(x,1) r(y,0) r(z,4)\ns4 T4: w(z,4)\ns4 T5: r(z,1)",
+		Cases:   []string{"T1 wr(x,case) T3 rw(y,initial) T1", "T2 wr(x,case) T3 rw(z,case) T2", "T4 so T5 rw(z,case) T4"},
+		Want:    name.Name{Name: "session-guarantee-violation", Adya: "G-single-process", Weakest: verdict.RA, Severity: name.Critical},
+	},
+	{
+		Title: "no writer can be the one, nor one of unknown outcome", Kind: verdict.Unsatisfiable, Level: verdict.SI,
+		History: "initial zero\ns1 T1 unknown: w(x,1) w(y,1)\ns2 T2: w(x,1) w(z,1)\ns3 T3: r(x,1) r(y,0) r(z,0)",
+		Cases:   []string{"T1 wr(x,case) T3 rw(y,initial) T1", "T2 wr(x,case) T3 rw(z,initial) T2"},
+		Want:    name.Name{Name: "non-monotonic-read", Adya: "G-single", Weakest: verdict.RC, Severity: name.Critical},
+	},
+	{
 		Title: "no cases told", Kind: verdict.Unsatisfiable, Level: verdict.SER,
 		Want: name.Name{Name: "serialization-cycle", Weakest: verdict.SER, Severity: name.Error},
 	},

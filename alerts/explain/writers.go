@@ -1,0 +1,179 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Reads whose writer is not plain from the value: several transactions wrote
+// it, or one whose outcome was never learned.
+
+// names joins the ids of transactions; no more than shownMax of them.
+func (t teller) names(ids []verdict.TxnID, and string) string {
+	var words []string
+	for i, id := range ids {
+		if i == shownMax {
+			words = append(words, fmt.Sprintf("%d more", len(ids)-shownMax))
+			break
+		}
+		words = append(words, t.txn(id))
+	}
+	return join(words, and)
+}
+
+// supposed is the edge of a cycle that supposes the writer of a read; false if
+// there is none.
+func supposed(c []verdict.Edge, reader verdict.TxnID, key string) (verdict.Edge, bool) {
+	for _, e := range c {
+		if e.Type == verdict.WR && e.To == reader && e.Key == key {
+			return e, true
+		}
+	}
+	return verdict.Edge{}, false
+}
+
+// eliminated tells of a read whose other possible writers are ruled out.
+func (t teller) eliminated(e verdict.Edge, from, to string) string {
+	ids := []verdict.TxnID{e.From}
+	for _, c := range e.Others {
+		if s, ok := supposed(c, e.To, e.Key); ok && !slices.Contains(ids, s.From) {
+			ids = append(ids, s.From)
+		}
+	}
+	slices.Sort(ids)
+	f := t.readFrom(e.To, e.Key, e.From)
+	if len(ids) < 2 {
+		return fmt.Sprintf("%s read %v, which several transactions wrote, but only %s can have been the one", to, f, from)
+	}
+	return fmt.Sprintf("%s read %v, which %s may have written; only %s can have been the one", to, f, t.names(ids, "or"), from)
+}
+
+// elimination tells why the other writers of a read are ruled out, one by one.
+func (t teller) elimination(w *writer, depth int, e verdict.Edge, reasons int) {
+	for i, c := range e.Others {
+		if i == casesMax {
+			w.line(depth, "… and %s, each ruled out in the same way.", count(len(e.Others)-casesMax, "more writer", "more writers"))
+			break
+		}
+		who := "another writer"
+		if s, ok := supposed(c, e.To, e.Key); ok {
+			who = t.txn(s.From)
+		}
+		w.line(depth, "If it were %s:", who)
+		t.steps(w, depth+1, c, reasons+1)
+		w.line(depth, "which leads back to %s: a contradiction.", t.first(c))
+	}
+	w.line(depth, "So it was %s.", t.txn(e.From))
+}
+
+// outcomes tells, of the transactions of some cycles whose outcome was never
+// learned, how it is known that they took effect.
+func (t teller) outcomes(w *writer, cycles ...[]verdict.Edge) {
+	var ids []verdict.TxnID
+	for _, c := range cycles {
+		for _, e := range c {
+			ids = append(ids, e.From, e.To)
+		}
+	}
+	t.outcomesOf(w, ids, cycles)
+}
+
+func (t teller) outcomesOf(w *writer, ids []verdict.TxnID, cycles [][]verdict.Edge) {
+	told := map[verdict.TxnID]bool{}
+	for _, id := range ids {
+		r, ok := t.record(id)
+		if !ok || r.Status != record.Unknown || told[id] {
+			continue
+		}
+		if told[id] = true; len(told) > shownMax {
+			w.line(0, "There are more whose outcome was never learned.")
+			return
+		}
+		w.line(0, "%s", t.outcome(id, cycles))
+	}
+}
+
+func (t teller) outcome(id verdict.TxnID, cycles [][]verdict.Edge) string {
+	who := t.txn(id)
+	for _, c := range cycles {
+		for _, e := range c {
+			if e.Type == verdict.WR && e.From == id && e.Why != verdict.ByCase {
+				return fmt.Sprintf("The outcome of %s was never learned, but %s read its write of %s, so it took effect.", who, t.txn(e.To), text.Name(e.Key))
+			}
+		}
+	}
+	if reader, key, ok := t.onlyWriter(id); ok {
+		return fmt.Sprintf("The outcome of %s was never learned, but %s read its write of %s, so it took effect.", who, t.txn(reader), text.Name(key))
+	}
+	return fmt.Sprintf("The outcome of %s was never learned; it took effect if somebody read its write.", who)
+}
+
+// onlyWriter finds a read, in the evidence, of something that nobody else there
+// wrote.
+func (t teller) onlyWriter(id verdict.TxnID) (verdict.TxnID, string, bool) {
+	w, _ := t.record(id)
+	for _, other := range t.v.Evidence {
+		r, ok := t.record(other)
+		if !ok || other == id || r.Status != record.Committed {
+			continue
+		}
+		for _, op := range r.Ops {
+			if name.Shows(op, w) && slices.Equal(t.writersOf(op, other), []verdict.TxnID{id}) {
+				return other, op.Key, true
+			}
+		}
+	}
+	return 0, "", false
+}
+
+// writersOf are the transactions of the violation, other than the reader, that
+// a read may be of, sorted: those whose last write of the key it returned, or
+// who appended the last element of the list, and who may have committed.
+func (t teller) writersOf(read record.Op, reader verdict.TxnID) []verdict.TxnID {
+	t.finals.once.Do(t.index)
+	ids := t.finals.values[record.Op{Key: read.Key, Value: read.Value}]
+	if es, ok := list.Elements(read.Value); ok && len(es) > 0 {
+		ids = slices.Concat(ids, t.finals.elements[record.Op{Key: read.Key, Where: es[len(es)-1]}])
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id verdict.TxnID) bool { return id == reader })
+}
+
+// finals are the transactions of the violation by what they wrote last to a key,
+// and by the elements that they appended, as text in Where.
+type finals struct {
+	once             sync.Once
+	values, elements map[record.Op][]verdict.TxnID
+}
+
+func (t teller) index() {
+	t.finals.values, t.finals.elements = map[record.Op][]verdict.TxnID{}, map[record.Op][]verdict.TxnID{}
+	ids := slices.Concat(t.v.Evidence, t.v.Txns)
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		r, ok := t.record(id)
+		if !ok || r.Status == record.Aborted {
+			continue
+		}
+		last := map[string]record.Value{}
+		for _, op := range r.Ops {
+			switch op.Kind {
+			case record.Write:
+				last[op.Key] = op.Value
+			case record.Append:
+				at := record.Op{Key: op.Key, Where: op.Value.String()}
+				t.finals.elements[at] = append(t.finals.elements[at], id)
+			}
+		}
+		for key, value := range last {
+			at := record.Op{Key: key, Value: value}
+			t.finals.values[at] = append(t.finals.values[at], id)
+		}
+	}
+}
