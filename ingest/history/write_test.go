@@ -1,0 +1,333 @@
+package history
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
+)
+
+// essence draws what verdicts depend on: sessions, outcomes, and which value of
+// which key an operation has, whatever keys, values and sessions are called.
+// "i" is what a key held first, as whole says, of which h is all or a part.
+func essence(h, whole *History) string {
+	appends := slices.ContainsFunc(whole.Transactions, func(t record.Transaction) bool {
+		return slices.ContainsFunc(t.Ops, func(op record.Op) bool { return op.Kind == record.Append })
+	})
+	// Without appends a list is a value like any other.
+	w := &writer{h: whole, spec: spec{lists: appends, scalars: true}}
+	if err := w.planInitial(); err != nil {
+		panic(err)
+	}
+	order, sessions := sessionOrder(h)
+	keys, values := map[string]int{}, map[version]int{}
+	name := func(key string, v record.Value) string {
+		if _, known := values[version{key, v}]; !known {
+			values[version{key, v}] = len(values)
+		}
+		return fmt.Sprint("v", values[version{key, v}])
+	}
+	var b strings.Builder
+	for _, s := range order {
+		b.WriteString("--\n")
+		for _, i := range sessions[s] {
+			t := &h.Transactions[i]
+			fmt.Fprint(&b, t.Status)
+			for _, op := range t.Ops {
+				if _, known := keys[op.Key]; !known {
+					keys[op.Key] = len(keys)
+				}
+				items, err := w.items(0, 0, op)
+				fmt.Fprintf(&b, " %s(k%d", op.Kind, keys[op.Key])
+				switch {
+				case w.isInitial(op.Key, op.Value) && op.Kind != record.Append:
+					b.WriteString(",i")
+				case err != nil:
+					panic(err)
+				default:
+					for _, v := range items {
+						b.WriteString("," + name(op.Key, v))
+					}
+				}
+				b.WriteString(")")
+			}
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// sessionOrder lists sessions by their numbers, if all have one, else as they appear,
+// and the places of their transactions.
+func sessionOrder(h *History) (order []string, sessions map[string][]int) {
+	sessions = map[string][]int{}
+	numeric := true
+	for i, t := range h.Transactions {
+		name := t.Session
+		if h.Header.Sessions != nil && *h.Header.Sessions == record.SessionsIgnore {
+			name = fmt.Sprint("s", i)
+		}
+		if _, known := sessions[name]; !known {
+			order = append(order, name)
+			_, err := strconv.Atoi(strings.TrimLeft(name, "sp"))
+			numeric = numeric && err == nil
+		}
+		sessions[name] = append(sessions[name], i)
+	}
+	if numeric {
+		sort.SliceStable(order, func(a, b int) bool {
+			x, _ := strconv.Atoi(strings.TrimLeft(order[a], "sp"))
+			y, _ := strconv.Atoi(strings.TrimLeft(order[b], "sp"))
+			return x < y
+		})
+	}
+	return order, sessions
+}
+
+// before draws which transactions ended before which began, in the order of sessions.
+func before(h *History) string {
+	var all []*record.Transaction
+	order, sessions := sessionOrder(h)
+	for _, s := range order {
+		for _, i := range sessions[s] {
+			all = append(all, &h.Transactions[i])
+		}
+	}
+	skew := int64(0)
+	if h.Header.MaxSkew != nil {
+		skew = *h.Header.MaxSkew
+	}
+	var b strings.Builder
+	for i, x := range all {
+		for j, y := range all {
+			if x.Session != y.Session && x.Status != record.Unknown && x.End+skew < y.Start {
+				fmt.Fprint(&b, i, "<", j, " ")
+			}
+		}
+	}
+	return b.String()
+}
+
+func rewrite(t testing.TB, h *History, opt WriteOptions) (*History, []string, error) {
+	t.Helper()
+	var b, again bytes.Buffer
+	notes, err := Write(&b, h, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := Write(&again, h, opt); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
+		t.Fatalf("written twice, it is not the same: %v", err)
+	}
+	for _, format := range []string{Auto, opt.Format} {
+		hs, err := Read("h", bytes.NewReader(b.Bytes()), Options{Format: format})
+		if err != nil || len(hs) != 1 || hs[0].Format != opt.Format {
+			t.Fatalf("what was written as %s can't be read: %v\n%.2000s", opt.Format, err, b.Bytes())
+		}
+		checkInvariants(t, hs[0])
+		if format == opt.Format {
+			return &hs[0], notes, nil
+		}
+	}
+	panic("can't happen, because the last format is that one")
+}
+
+// randomHistory makes a small history of random reads and writes: what it says
+// need not be possible.
+func randomHistory(r *rand.Rand) *History {
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	initial := record.Initial(r.IntN(3))
+	h := &History{DB: record.DefaultDB, Format: isowatchFormat, Header: record.Header{Initial: &initial}}
+	if r.IntN(4) == 0 {
+		ignore := record.SessionsIgnore
+		h.Header.Sessions = &ignore
+	}
+	if r.IntN(4) == 0 {
+		skew := int64(r.IntN(3))
+		h.Header.MaxSkew = &skew
+	}
+	lists, timed, spread := r.IntN(3) == 0, r.IntN(2) == 0, 1+r.IntN(30)
+	aborts, unknowns := r.IntN(3) == 0, r.IntN(3) == 0
+	sessionStyle, keyStyle, valueStyle := pick("s%d", "api/%d", "%d", "p%d"), pick("%d", "k%d", ":k%d", "\"%d", "é %d\n"), r.IntN(4)
+	next := 0
+	value := func(fresh bool) record.Value {
+		n := next
+		if fresh {
+			next++
+		} else {
+			n = r.IntN(next + 2)
+		}
+		switch valueStyle {
+		case 0:
+			return record.Int(int64(n) + 1)
+		case 1:
+			return record.Int(int64(r.IntN(4)) - 1)
+		case 2:
+			return record.String(fmt.Sprintf(pick(":v%d", "v%d", "%d", "\"%d\""), n))
+		}
+		if n%5 == 4 {
+			return record.Null
+		}
+		return record.Value{Kind: record.KindNumber, Text: fmt.Sprint(uint64(1)<<63 + uint64(n))}
+	}
+	clocks := map[string]int64{}
+	seqs := map[string]int64{}
+	for i := range 1 + r.IntN(12) {
+		s := fmt.Sprintf(sessionStyle, 1+r.IntN(4))
+		seqs[s]++
+		t := record.Transaction{DB: h.DB, Session: s, Seq: seqs[s], HasSeq: true, ID: fmt.Sprintf("t%d", 3*i+1)}
+		if timed {
+			t.HasTimes = true
+			t.Start = clocks[s] + int64(r.IntN(spread))
+			t.End = t.Start + int64(r.IntN(spread))
+			clocks[s] = t.End + int64(r.IntN(2))
+		}
+		if aborts && r.IntN(4) == 0 {
+			t.Status = record.Aborted
+		}
+		if unknowns && r.IntN(5) == 0 {
+			t.Status = record.Unknown
+		}
+		for range 1 + r.IntN(4) {
+			key := fmt.Sprintf(keyStyle, r.IntN(3))
+			op := record.Op{Key: key, Kind: record.OpKind(r.IntN(2))}
+			switch {
+			case lists && op.Kind == record.Write:
+				op.Kind, op.Value = record.Append, record.Int(int64(i))
+			case lists && r.IntN(2) == 0:
+				op.Value = record.Value{Kind: record.KindList, Text: fmt.Sprintf("[%d,%d]", r.IntN(12), r.IntN(12))}
+			case lists:
+			case op.Kind == record.Read && r.IntN(3) == 0 && initial == record.InitialZero:
+				op.Value = record.Int(0)
+			case op.Kind == record.Read && r.IntN(3) == 0:
+			default:
+				op.Value = value(op.Kind == record.Write)
+			}
+			t.Ops = append(t.Ops, op)
+		}
+		h.Transactions = append(h.Transactions, t)
+	}
+	return h
+}
+
+// without removes what a format leaves out, as its notes say.
+func without(h *History, opt WriteOptions) *History {
+	out := *h
+	out.Transactions = nil
+	for _, t := range h.Transactions {
+		if t.Status == record.Aborted && opt.DropAborted && !specs[opt.Format].aborted {
+			continue
+		}
+		if opt.Format == polysiFormat && t.Status == record.Aborted {
+			t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op record.Op) bool { return op.Kind == record.Read })
+			if len(t.Ops) == 0 {
+				continue
+			}
+		}
+		if strings.HasPrefix(opt.Format, "jepsen") && t.Status != record.Committed {
+			t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op record.Op) bool {
+				w := &writer{h: h, spec: spec{lists: true, scalars: true}}
+				_ = w.planInitial()
+				return op.Kind == record.Read && w.isInitial(op.Key, op.Value)
+			})
+		}
+		out.Transactions = append(out.Transactions, t)
+	}
+	return &out
+}
+
+// Written in any format and read again, a history is what it was, or it is
+// refused with a reason and a place.
+func TestWriteRandom(t *testing.T) {
+	const rounds = 500
+	written, refused := map[string]int{}, map[string]int{}
+	for seed := range uint64(rounds) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		h := randomHistory(r)
+		for _, format := range WrittenFormats() {
+			opt := WriteOptions{Format: format, DropAborted: r.IntN(2) == 0, DropTimes: r.IntN(8) == 0}
+			got, notes, err := rewrite(t, h, opt)
+			if err != nil {
+				if e := reject.From(err); e == nil || e.Reason != reject.Unsupported && e.Reason != reject.EmptyInput || e.Detail == "" {
+					t.Fatalf("seed %d, %s: %v", seed, format, err)
+				}
+				refused[format]++
+				continue
+			}
+			written[format]++
+			want := without(h, opt)
+			merged := format == polysiFormat && slices.ContainsFunc(h.Transactions, func(t record.Transaction) bool { return t.Status == record.Aborted })
+			if diff := cmp.Diff(essence(want, h), essence(got, got)); diff != "" && !merged {
+				t.Fatalf("seed %d, %s: %v\n%s\n%s\n%s", seed, format, notes, draw(*h), draw(*got), diff)
+			}
+			timed := specs[format].times != timesNone && h.Transactions[0].HasTimes && !opt.DropTimes
+			if timed && h.Header.Sessions == nil {
+				if diff := cmp.Diff(before(want), before(got)); diff != "" {
+					t.Fatalf("seed %d, %s: %v\n%s\n%s\n%s", seed, format, notes, draw(*h), draw(*got), diff)
+				}
+			}
+		}
+	}
+	for _, format := range WrittenFormats() {
+		t.Logf("%-20s %d written, %d refused", format, written[format], refused[format])
+		if written[format] < rounds/20 {
+			t.Errorf("%s: only %d were written", format, written[format])
+		}
+	}
+}
+
+// Every file of the corpus, written in its own format, is what it was.
+func TestWriteCorpus(t *testing.T) {
+	dir := corpus(t)
+	tested := map[string]int{}
+	for _, m := range manifest(t, dir) {
+		if _, ok := specs[m.Format]; !ok || m.Format == isowatchFormat && m.Txns > 20_000 || find(m.Format) == nil {
+			continue
+		}
+		hs, err := Open(filepath.Join(dir, m.File), Options{})
+		if e := reject.From(err); e != nil && e.Reason == reject.Unsupported {
+			continue // no record can say it
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &hs[0]
+		var b bytes.Buffer
+		if _, err := Write(&b, h, WriteOptions{Format: m.Format}); err != nil {
+			t.Errorf("%s: %v", m.File, err)
+			continue
+		}
+		again, err := Read(m.File, &b, Options{})
+		if err != nil || len(again) != 1 || again[0].Format != m.Format {
+			t.Errorf("%s: what was written can't be read: %v", m.File, err)
+			continue
+		}
+		got := &again[0]
+		checkInvariants(t, *got)
+		tested[m.Format]++
+		if strings.HasPrefix(m.Format, "jepsen") || strings.HasPrefix(m.Format, "porcupine") {
+			if diff := cmp.Diff(essence(without(h, WriteOptions{Format: m.Format}), h), essence(got, got)); diff != "" {
+				t.Errorf("%s: %.3000s", m.File, diff)
+			}
+			if len(h.Transactions) < 500 && h.Header.Sessions == nil && before(h) != before(got) {
+				t.Errorf("%s: other order in time", m.File)
+			}
+			continue
+		}
+		if !slices.EqualFunc(h.Transactions, got.Transactions, func(a, b record.Transaction) bool { return codec.Equal(&a, &b) }) ||
+			!bytes.Equal(codec.AppendHeader(nil, &h.Header), codec.AppendHeader(nil, &got.Header)) || h.DB != got.DB {
+			t.Errorf("%s: %.3000s", m.File, cmp.Diff(draw(*h), draw(*got)))
+		}
+	}
+	t.Log(tested)
+}

@@ -1,0 +1,180 @@
+package history
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Writers of formats that are lines of text.
+
+func init() {
+	register(polysiFormat, spec{write: writePolysi, aborted: true, scalars: true,
+		numbers: true, valueMax: math.MaxInt64, initial: initialCode, overwrites: true})
+	register(awditFormat, spec{write: writeAwdit, scalars: true,
+		numbers: true, valueMax: math.MaxUint64, initial: initialNone})
+	register(histFormat, spec{write: writeHist, aborted: true, scalars: true,
+		numbers: true, valueMax: math.MaxUint64, initial: initialMark})
+}
+
+// writePolysi writes r(KEY,VALUE,SESSION,TXN) or w(…). Of an aborted transaction
+// the format keeps only the writes, under -1.
+func writePolysi(w *writer) error {
+	keys := w.numberedKeys(math.MaxInt64)
+	sessions := w.numbered(math.MaxInt64)
+	number := w.transactionNumbers()
+	lost, empty := 0, 0
+	for t := range w.txns {
+		txn := &w.txns[t]
+		aborted := txn.Status == record.Aborted
+		written := 0
+		for _, op := range txn.Ops {
+			if aborted && op.Kind == record.Read {
+				lost++
+				continue
+			}
+			n, _ := w.number(op)
+			b := append(w.buf[:0], op.Kind.String()...)
+			b = strconv.AppendUint(append(b, '('), keys[op.Key], 10)
+			b = strconv.AppendUint(append(b, ','), n, 10)
+			b = strconv.AppendUint(append(b, ','), sessions[w.session[t]], 10)
+			b = append(b, ',')
+			if aborted {
+				b = append(b, "-1"...)
+			} else {
+				b = strconv.AppendUint(b, number(t), 10)
+			}
+			w.line(append(b, ')'))
+			written++
+		}
+		if written == 0 {
+			empty++
+		}
+	}
+	if lost > 0 {
+		w.note("%d reads of aborted transactions are left out", lost)
+	}
+	w.noteEmpty(empty)
+	return nil
+}
+
+func (w *writer) noteEmpty(n int) {
+	if n > 0 {
+		w.note("%d transactions are left out, as nothing of them is to be written", n)
+	}
+}
+
+// transactionNumbers gives transactions the numbers in their ids, t8, if all have
+// one, else their places, from 1.
+func (w *writer) transactionNumbers() func(t int) uint64 {
+	numbers := make([]uint64, len(w.txns))
+	taken := make(map[uint64]bool, len(w.txns))
+	for t := range w.txns {
+		id, ok := w.txns[t].ID, w.txns[t].Status == record.Aborted
+		if !ok && len(id) > 1 && id[0] == 't' {
+			numbers[t], ok = canonical(id[1:])
+			ok = ok && numbers[t] <= math.MaxInt64 && !taken[numbers[t]]
+			taken[numbers[t]] = true
+		}
+		if !ok {
+			return func(t int) uint64 { return uint64(t) + 1 }
+		}
+	}
+	return func(t int) uint64 { return numbers[t] }
+}
+
+// writeAwdit writes a line per operation, and lines of = and - between.
+func writeAwdit(w *writer) error {
+	keys := w.numberedKeys(math.MaxUint64)
+	empty, began := 0, false
+	for _, s := range w.positions(false) {
+		separator := "====="
+		for _, t := range s.txns {
+			ops := w.txns[t].Ops
+			if len(ops) == 0 {
+				empty++
+				continue
+			}
+			if began {
+				w.line(append(w.buf[:0], separator...))
+			}
+			separator, began = "-----", true
+			for _, op := range ops {
+				n, _ := w.number(op)
+				b := append(w.buf[:0], op.Kind.String()...)
+				b = strconv.AppendUint(append(b, ' '), keys[op.Key], 10)
+				w.line(strconv.AppendUint(append(b, ' '), n, 10))
+			}
+		}
+	}
+	w.noteEmpty(empty)
+	return nil
+}
+
+var histName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// writeHist writes a line per transaction, and --- between sessions.
+func writeHist(w *writer) error {
+	names := w.histNames()
+	empty := 0
+	for i, s := range w.positions(true) {
+		if i > 0 {
+			w.line(append(w.buf[:0], "---"...))
+		}
+		for _, t := range s.txns {
+			txn := &w.txns[t]
+			if len(txn.Ops) == 0 {
+				empty++
+				continue
+			}
+			b := append(w.buf[:0], '[')
+			for j, op := range txn.Ops {
+				if j > 0 {
+					b = append(b, ' ')
+				}
+				b = append(b, names[op.Key]...)
+				n, initial := w.number(op)
+				switch {
+				case op.Kind == record.Write:
+					b = strconv.AppendUint(append(b, ":="...), n, 10)
+				case initial:
+					b = append(b, "==?"...)
+				default:
+					b = strconv.AppendUint(append(b, "=="...), n, 10)
+				}
+			}
+			b = append(b, ']')
+			if txn.Status == record.Aborted {
+				b = append(b, '!')
+			}
+			w.line(b)
+		}
+	}
+	w.noteEmpty(empty)
+	return nil
+}
+
+// histNames gives every key a name that the text allows: its own if all are such,
+// else k and a number.
+func (w *writer) histNames() map[string]string {
+	names := map[string]string{}
+	own := true
+	for t := range w.txns {
+		for _, op := range w.txns[t].Ops {
+			if _, known := names[op.Key]; !known {
+				own = own && histName.MatchString(op.Key)
+				names[op.Key] = op.Key
+			}
+		}
+	}
+	if own {
+		return names
+	}
+	for key, n := range w.numberedKeys(math.MaxUint64) {
+		names[key] = "k" + strconv.FormatUint(n, 10)
+	}
+	w.note("keys have names of k and a number")
+	return names
+}
