@@ -9,7 +9,7 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME      ?= 10s
 BENCH         ?= .
 DURATION      ?= 30s
-HISTORIES ?= 20000
+HISTORIES     ?= 20000
 SEED          ?= 1
 # Packages with goroutines; the engine has none.
 CONCURRENT    := ./ingest/source/... ./window/... ./alerts/... ./cmd/monitor/...

@@ -207,12 +207,16 @@ func (g *gen) run() {
 	g.forgetUnusedLists()
 }
 
+func (g *gen) isAppended(key string) bool {
+	return slices.ContainsFunc(g.places(record.Append), func(p place) bool { return g.at(p).Key == key })
+}
+
 // forgetUnusedLists: what nobody appends to is no list, and holds at first what
 // all keys do.
 func (g *gen) forgetUnusedLists() {
 	for k := range g.lists {
 		key := string(rune('x' + k))
-		appended := slices.ContainsFunc(g.places(record.Append), func(p place) bool { return g.at(p).Key == key })
+		appended := g.isAppended(key)
 		for _, p := range g.places(record.Read) {
 			if op := g.at(p); !appended && op.Key == key && op.Value.IsNull() && g.initial == record.InitialZero {
 				op.Value = record.Int(0)
@@ -379,6 +383,11 @@ func (g *gen) finish() script.Script {
 	for i := range g.out { // let sessions overtake each other
 		if i > 0 && g.out[i-1].Session != g.out[i].Session && g.rng.IntN(4) == 0 {
 			g.out[i-1], g.out[i] = g.out[i], g.out[i-1]
+		}
+	}
+	for _, p := range g.places(record.Read) {
+		if op := g.at(p); op.Value.Kind == record.KindList && op.Value.Text == "[]" && !g.isAppended(op.Key) {
+			op.Value = record.Null // what nobody appends to is no empty list
 		}
 	}
 	next := map[string]int64{}
