@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isowatch/isowatch/cmd/monitor/bench"
+)
+
+// benchFlags are the flags of bench.
+type benchFlags struct {
+	out   output
+	suite string
+	only  []string
+	list  bool
+	opt   bench.Options
+}
+
+func newBench() *cobra.Command {
+	var b benchFlags
+	var suites []string
+	for _, s := range bench.Suites() {
+		suites = append(suites, s.Name)
+	}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure time and memory beside the papers' figures",
+		Long: `Judges the histories of a suite, each in a process of its own, and prints time
+and memory beside the target and the figure of a paper. Histories are generated into
+the directory for temporary files (up to 1 GB) and removed; those that were recorded
+are looked up in --corpus, and skipped if they are not there.
+
+Exit status: 0 measured, whatever the figures are; 4 something could not be measured.`,
+		Example: `  monitor bench --suite strong
+  monitor bench --suite strong --only veristrong,blindw-10k --runs 5
+  monitor bench --suite strong --list`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			suite, err := b.parse()
+			if err != nil {
+				return err
+			}
+			if b.list {
+				return b.names(cmd, suite)
+			}
+			return b.run(cmd, suite)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&b.suite, "suite", suites[0], "what to measure: "+strings.Join(suites, ", "))
+	f.StringSliceVar(&b.only, "only", nil, "only these rows, comma-separated: a `name`, or its beginning up to a hyphen")
+	f.BoolVar(&b.list, "list", false, "list the names of the rows and measure nothing")
+	f.StringVar(&b.opt.Corpus, "corpus", "", "`directory` of recorded histories")
+	f.IntVar(&b.opt.Runs, "runs", 3, "how often each history is judged; the median counts")
+	f.Float64Var(&b.opt.Scale, "scale", 1, "make histories smaller by this factor, and take fewer of the recorded ones; for trying it out")
+	f.DurationVar(&b.opt.Timeout, "timeout", 10*time.Minute, "how long one run may take")
+	b.out.flags(cmd)
+	return cmd
+}
+
+// parse finds the suite and refuses flags that make no sense.
+func (b *benchFlags) parse() (bench.Suite, error) {
+	if err := b.out.check(); err != nil {
+		return bench.Suite{}, err
+	}
+	suite, ok := bench.Named(b.suite)
+	if !ok {
+		return suite, unusablef("--suite: there is none called %q; see --help", b.suite)
+	}
+	if b.opt.Runs < 1 {
+		return suite, unusablef("--runs: must be at least 1, not %d", b.opt.Runs)
+	}
+	if !(b.opt.Scale > 0) || math.IsInf(b.opt.Scale, 0) || b.opt.Scale > 1 {
+		return suite, unusablef("--scale: wants a number above 0 and up to 1, not %v", b.opt.Scale)
+	}
+	if b.opt.Timeout <= 0 {
+		return suite, unusablef("--timeout: must be above 0, not %v", b.opt.Timeout)
+	}
+	suite, err := suite.Select(b.only)
+	if err != nil {
+		return suite, unusablef("--only: %w", err)
+	}
+	return suite, nil
+}
+
+// names prints what the suite has.
+func (b *benchFlags) names(cmd *cobra.Command, suite bench.Suite) error {
+	names := suite.Names()
+	if b.out.json() {
+		return printJSON(cmd.OutOrStdout(), names)
+	}
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(names, "\n")); err != nil {
+		return environment(err)
+	}
+	return nil
+}
+
+// run measures and prints.
+func (b *benchFlags) run(cmd *cobra.Command, suite bench.Suite) error {
+	bar := newProgress(cmd.ErrOrStderr(), b.out.quiet)
+	b.opt.Progress = func(label string) { bar.phase(label, 0) }
+	r, err := bench.Run(cmd.Context(), suite, b.opt)
+	bar.finish()
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return environment(errors.New("stopped before all was measured"))
+		}
+		return environment(err)
+	}
+	w := cmd.OutOrStdout()
+	if b.out.json() {
+		err = printJSON(w, r)
+	} else if err = r.Text(w); err != nil {
+		err = environment(fmt.Errorf("write the result: %w", err))
+	}
+	if err == nil && r.Failed() > 0 {
+		err = environment(fmt.Errorf("%d rows could not be measured; the table says why", r.Failed()))
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Suite is a table of measurements.
+type Suite struct {
+	Name    string
+	About   string
+	Rows    []Row
+	Studies []Study
+}
+
+// Suites lists all suites.
+func Suites() []Suite { return []Suite{strong()} }
+
+// Named finds a suite.
+func Named(name string) (Suite, bool) {
+	for _, s := range Suites() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Suite{}, false
+}
+
+// Row is one piece of work at one level.
+type Row struct {
+	Name   string // for --only
+	Work   string // what is done, for people
+	Level  string
+	Target Target
+	Peer   Peer
+	// Expect is the verdict that every history must get; empty: any.
+	Expect  string
+	Measure func(ctx context.Context, e *Env) (Measured, error)
+}
+
+// Target is what is to be reached; a zero field is none.
+type Target struct {
+	Seconds float64 `json:"seconds,omitempty"`
+	MB      float64 `json:"mb,omitempty"` // 10^6 bytes
+	Growth  float64 `json:"growth,omitempty"`
+}
+
+// Peer is what a paper states for the same work, on its authors' machine.
+type Peer struct {
+	Figure string `json:"figure"` // empty: it states none
+	Source string `json:"source"`
+}
+
+// Measured is what a row found.
+type Measured struct {
+	Histories int `json:"histories"`
+	Runs      int `json:"runs"` // of each history
+	// Seconds are the median of the runs; of several histories the worst one's,
+	// or their average if the row says so.
+	Seconds float64 `json:"seconds"`
+	// PeakBytes is the greatest resident size of any run.
+	PeakBytes uint64 `json:"peak_bytes"`
+	// Growth is by how much more the time has grown than the history.
+	Growth float64 `json:"growth,omitempty"`
+	// Verdicts counts histories by verdict.
+	Verdicts map[string]int `json:"verdicts,omitempty"`
+	// How repeats one of the runs.
+	How string `json:"how,omitempty"`
+}
+
+// Status says how a row ended; a closed set.
+type Status string
+
+// The statuses.
+const (
+	OK        Status = "ok"        // within the target
+	Over      Status = "over"      // not within it
+	Unrated   Status = "measured"  // nothing to compare with: no target, or another size
+	Wrong     Status = "wrong"     // another verdict than expected
+	Undecided Status = "undecided" // some history got no verdict
+	TimedOut  Status = "timeout"   // stopped, as it took too long
+	Skipped   Status = "skipped"   // its recordings are not there
+	Failed    Status = "failed"    // the measurement itself did not work
+)
+
+// Result is a row and what came of it. The order of the fields is part of the
+// format.
+type Result struct {
+	Name     string    `json:"name"`
+	Work     string    `json:"work"`
+	Level    string    `json:"level"`
+	Status   Status    `json:"status"`
+	Why      string    `json:"why,omitempty"` // unless ok, over or measured
+	Measured *Measured `json:"measured,omitempty"`
+	Target   Target    `json:"target"`
+	Peer     Peer      `json:"peer"`
+}
+
+// skip is the error of a row whose recordings are not there.
+type skip struct{ why string }
+
+func (s *skip) Error() string { return s.why }
+
+func skipf(format string, args ...any) error { return &skip{fmt.Sprintf(format, args...)} }
+
+// timedOut is the error of a run that was stopped.
+type timedOut struct{ after time.Duration }
+
+func (t *timedOut) Error() string { return fmt.Sprintf("stopped after %v", t.after) }
+
+// Select keeps the rows and studies that are asked for: each of only is a name, or
+// the beginning of several up to a "-". Empty: all. The error names what there is.
+func (s Suite) Select(only []string) (Suite, error) {
+	if len(only) == 0 {
+		return s, nil
+	}
+	used := make([]bool, len(only))
+	wanted := func(name string) bool {
+		found := false
+		for i, o := range only {
+			if name == o || strings.HasPrefix(name, o+"-") {
+				used[i], found = true, true
+			}
+		}
+		return found
+	}
+	var rows []Row
+	for _, r := range s.Rows {
+		if wanted(r.Name) {
+			rows = append(rows, r)
+		}
+	}
+	var studies []Study
+	for _, st := range s.Studies {
+		if wanted(st.Name) {
+			studies = append(studies, st)
+		}
+	}
+	if i := slices.Index(used, false); i >= 0 {
+		return s, fmt.Errorf("suite %s has nothing that is called %q: there is %s", s.Name, only[i], strings.Join(s.Names(), ", "))
+	}
+	s.Rows, s.Studies = rows, studies
+	return s, nil
+}
+
+// Names lists the rows and studies.
+func (s Suite) Names() []string {
+	var out []string
+	for _, r := range s.Rows {
+		out = append(out, r.Name)
+	}
+	for _, st := range s.Studies {
+		out = append(out, st.Name)
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Text writes the report for people.
+func (r *Report) Text(w io.Writer) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s: %s\n", r.Suite, r.About)
+	fmt.Fprintf(&b, "%d cores, %s/%s, %s; median of %d runs", r.Machine.CPUs, r.Machine.OS, r.Machine.Arch, r.Machine.Go, r.Runs)
+	if r.Scale != 1 {
+		fmt.Fprintf(&b, "; at %v of the size, which no target is for", r.Scale)
+	}
+	b.WriteString("\n")
+	rows(&b, r.Rows)
+	studies(&b, r.Ablations)
+	remarks(&b, r)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func table(b *bytes.Buffer) *tabwriter.Writer { return tabwriter.NewWriter(b, 0, 0, 2, ' ', 0) }
+
+// line writes cells; tabwriter's errors are those of the buffer, which has none.
+func line(t *tabwriter.Writer, cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) }
+
+func rows(b *bytes.Buffer, rs []Result) {
+	if len(rs) == 0 {
+		return
+	}
+	b.WriteString("\n")
+	t := table(b)
+	line(t, "name", "work", "level", "seconds", "target", "peak MB", "target", "status", "verdicts", "paper")
+	for _, r := range rs {
+		seconds, targetSeconds, peak, targetPeak, verdicts := "-", limit(r.Target.Seconds, seconds3), "-", limit(r.Target.MB, whole), "-"
+		if r.Target.Growth > 0 {
+			targetSeconds = "×" + strconv.FormatFloat(r.Target.Growth, 'f', 2, 64)
+		}
+		if m := r.Measured; m != nil {
+			seconds, peak, verdicts = seconds3(m.Seconds), whole(float64(m.PeakBytes)/1e6), count(m.Verdicts)
+			if r.Target.Growth > 0 {
+				seconds = "×" + strconv.FormatFloat(m.Growth, 'f', 2, 64)
+			}
+		}
+		line(t, r.Name, r.Work, r.Level, seconds, targetSeconds, peak, targetPeak, string(r.Status), verdicts, r.Peer.text())
+	}
+	t.Flush()
+}
+
+func studies(b *bytes.Buffer, as []Ablation) {
+	if len(as) == 0 {
+		return
+	}
+	b.WriteString("\n")
+	t := table(b)
+	line(t, "study", "work", "level", "variant", "verdict", "seconds", "choices", "constraints", "pruned", "residual", "conflicts", "paper")
+	for _, a := range as {
+		n := strconv.Itoa
+		line(t, a.Study, a.Work, a.Level, dash(a.Variant), dash(a.Verdict), seconds3(a.Seconds), n(a.Choices), n(a.Constraints), n(a.Pruned), n(a.Residual),
+			n(a.Conflicts), a.Peer.text())
+	}
+	t.Flush()
+}
+
+// remarks says why there are no figures, once for each reason.
+func remarks(b *bytes.Buffer, r *Report) {
+	var order []string
+	names := map[string][]string{}
+	add := func(name string, status, why string) {
+		if why == "" {
+			return
+		}
+		why = status + ": " + why
+		if names[why] == nil {
+			order = append(order, why)
+		}
+		names[why] = append(names[why], name)
+	}
+	for _, row := range r.Rows {
+		add(row.Name, string(row.Status), row.Why)
+	}
+	for _, a := range r.Ablations {
+		add(strings.TrimSpace(a.Study+" "+a.Variant), "unknown", a.Why)
+	}
+	if len(order) > 0 {
+		b.WriteString("\n")
+	}
+	for _, why := range order {
+		fmt.Fprintf(b, "%s: %s\n", strings.Join(names[why], ", "), why)
+	}
+}
+
+func seconds3(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
+func whole(x float64) string    { return strconv.FormatFloat(x, 'f', 0, 64) }
+
+func limit(x float64, format func(float64) string) string {
+	if x == 0 {
+		return "-"
+	}
+	return "≤ " + format(x)
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// count is "3 satisfied, 1 unknown"; of a single history just the verdict.
+func count(verdicts map[string]int) string {
+	var parts []string
+	for _, v := range slices.Sorted(maps.Keys(verdicts)) {
+		if verdicts[v] == 1 && len(verdicts) == 1 {
+			return v
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", verdicts[v], v))
+	}
+	return dash(strings.Join(parts, ", "))
+}
+
+func (p Peer) text() string {
+	if p.Figure == "" {
+		return dash(p.Source)
+	}
+	return p.Figure + " (" + p.Source + ")"
+}
