@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/constraint"
@@ -27,20 +28,45 @@ type Engine struct {
 	shared []verdict.Violation // break every level of the engine
 	nShare int
 	checks []*check
-	main   *strand   // its polygraphs are those of checks[i].poly
-	extra  []*strand // re-readings without times that go on with the stream
-	slotTx []uint32  // by slot: index of the transaction
+	// strands are readings of the history, all with the same slots and versions.
+	// The first serves for look-ups. While no read has several candidates and no
+	// time misled, it is the only one and has the polygraphs of all levels;
+	// afterwards each level kind has its own.
+	strands []*strand
+	main    *strand
+	slotTx  []uint32 // by slot: index of the transaction
 
-	waiting    []waitingRead         // reads whose writer has not come, oldest first
-	unadmitted []uint32              // taken in before the history's kind was known
-	blocked    int                   // reads that could not be decided
-	unseenOf   map[version.ID]cellID // the values of unseen writers' versions
-	seen       map[string]bool       // violations told, once there are extra strands
-	out        []verdict.Violation   // found since the last Tick
-	lastLow    version.Slot          // first slot admitted since the last Tick
+	waiting    []waitingRead // reads whose writer has not come, oldest first
+	unadmitted []uint32      // taken in before the history's kind was known
+	deferred   []pendingRead // batch: reads that wait until all candidates are admitted
+	blocked    int           // reads that could not be decided
+	lists      map[version.Key]*listKey
+	vouchers   map[uint32]voucher       // by transaction of unknown outcome that took effect
+	claims     map[version.Key][]uint32 // uncertain transactions that read the initial value
+	seen       map[string]bool          // violations told, once there are extra strands
+	out        []verdict.Violation      // found since the last Tick
+	lastLow    version.Slot             // first slot admitted since the last Tick
 	opened     bool
-	closedSet  bool // the read being decided has all its candidates
-	closed     bool
+	// ambiguities: some reads have several candidates, or transactions of unknown
+	// outcome may have been read from. Then strands have one polygraph each.
+	ambiguities bool
+	stopped     verdict.Reason // the work was ended early
+	offChain    int            // transactions of unknown outcome that were admitted, or will be
+	closedSet   bool           // the read being decided has all its candidates
+	closed      bool
+}
+
+// voucher is a read by which a transaction of unknown outcome is known to have
+// taken effect: reader's of key.
+type voucher struct {
+	reader uint32
+	key    version.Key
+}
+
+// pendingRead is a read with several candidates of a transaction of the batch.
+type pendingRead struct {
+	index uint32
+	cell  cellID
 }
 
 type waitingRead struct {
@@ -71,7 +97,8 @@ func New(opt Options) *Engine {
 	if opt.Conflicts == 0 {
 		opt.Conflicts = defaultConflicts
 	}
-	e := &Engine{opt: opt, in: newIntake(), unseenOf: map[version.ID]cellID{}, seen: map[string]bool{}}
+	e := &Engine{opt: opt, in: newIntake(), lists: map[version.Key]*listKey{},
+		vouchers: map[uint32]voucher{}, claims: map[version.Key][]uint32{}, seen: map[string]bool{}}
 	for _, l := range opt.Levels {
 		c := &check{level: l}
 		switch l {
@@ -133,6 +160,7 @@ func (e *Engine) admitAll() {
 
 // report notes a violation of every level.
 func (e *Engine) report(v verdict.Violation) {
+	e.vouch(&v)
 	e.nShare++
 	v.Level = e.weakest()
 	if e.opt.MaxViolations == 0 || len(e.shared) < e.opt.MaxViolations || e.opt.Online {
@@ -172,15 +200,47 @@ func (e *Engine) open(timed bool) {
 		}
 		which[i] = at[k]
 	}
-	e.main = newStrand(kinds)
-	for i, c := range e.checks {
-		c.poly, c.strand = e.main.polys[which[i]], e.main
-	}
-	if !e.opt.Online && e.opt.MaxViolations > 0 {
-		for _, p := range e.main.polys {
-			p.MaxFound = e.opt.MaxViolations
+	if e.ambiguities {
+		for _, k := range kinds {
+			e.strands = append(e.strands, e.newStrand(k))
+		}
+		for i, c := range e.checks {
+			c.strand = e.strands[which[i]]
+			c.poly = c.strand.polys[0]
+		}
+	} else {
+		e.strands = []*strand{e.newStrand(kinds...)}
+		for i, c := range e.checks {
+			c.strand = e.strands[0]
+			c.poly = c.strand.polys[which[i]]
 		}
 	}
+	e.main = e.strands[0]
+	if !e.opt.Online && e.opt.MaxViolations > 0 {
+		for _, c := range e.checks {
+			c.poly.MaxFound = e.opt.MaxViolations
+		}
+	}
+}
+
+func (e *Engine) newStrand(cfgs ...constraint.Config) *strand {
+	s := newStrand(cfgs)
+	s.candidates = func(slot version.Slot, k version.Key) []version.ID {
+		index := e.slotTx[slot]
+		return e.candidates(index, e.readCell(index, k))
+	}
+	for _, p := range s.polys {
+		p.Stop = e.halted
+	}
+	return s
+}
+
+// halted asks Options.Stop whether to end early, and remembers why.
+func (e *Engine) halted() bool {
+	if e.stopped == verdict.NoReason && e.opt.Stop != nil {
+		e.stopped = e.opt.Stop()
+	}
+	return e.stopped != verdict.NoReason
 }
 
 // prunable: times are worth using for a level that does not have them when
@@ -191,275 +251,11 @@ func (e *Engine) prunable() bool {
 
 func (e *Engine) config(split, realTime, bulk bool) constraint.Config {
 	c := constraint.Config{Split: split, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
-		Sessions: e.opt.Sessions == record.SessionsKeep, Chains: len(e.in.sessions)}
+		Sessions: e.opt.Sessions == record.SessionsKeep, Chains: len(e.in.sessions) + e.offChain}
 	if bulk {
 		c.Slots = e.in.txns.Len()
 	}
 	return c
-}
-
-// admit gives a transaction to the strands, its predecessors in the order of
-// slots being there.
-func (e *Engine) admit(index uint32) {
-	t := e.in.txns.At(index)
-	e.enter(index)
-	for _, c := range e.in.slab(t.writes) {
-		e.write(index, c)
-	}
-	for _, c := range e.in.slab(t.reads) {
-		e.resolve(index, c)
-	}
-	e.settle()
-	for _, c := range e.in.slab(t.writes) {
-		e.wake(c)
-	}
-}
-
-func (e *Engine) settle() {
-	e.main.settle()
-	for _, s := range e.extra {
-		s.settle()
-	}
-}
-
-func (e *Engine) enter(index uint32) {
-	t := e.in.txns.At(index)
-	like := slotOps{e.in.slab(t.reads), e.in.slab(t.writes)}
-	t.slot = e.main.add(t.session, t.start, t.end, t.timed, like)
-	e.slotTx = append(e.slotTx, index)
-	for _, s := range e.extra {
-		s.add(t.session, t.start, t.end, t.timed, like)
-	}
-}
-
-// write makes the version of a final write. Where several transactions wrote
-// the value, each has a version, but no reader can be told apart.
-func (e *Engine) write(index uint32, c cellID) {
-	t, cl := e.in.txns.At(index), e.in.cells.At(c)
-	v := e.main.write(t.slot, cl.key)
-	for _, s := range e.extra {
-		s.write(t.slot, cl.key)
-	}
-	if cl.final == index {
-		cl.version = v
-	}
-}
-
-// wake resolves the reads that waited for a value's writer.
-func (e *Engine) wake(c cellID) {
-	if e.in.cells.At(c).about&duplicate != 0 {
-		e.opt.UniqueValues = false // so much for the assumption
-	}
-	if e.in.cells.At(c).waiting != none && (!e.opt.Online || e.opt.UniqueValues) {
-		e.in.release(c, func(index uint32) { e.resolve(index, c) })
-	}
-}
-
-// resolve finds the version that a transaction's external read of a cell saw,
-// if that is decided, and tells the strands.
-func (e *Engine) resolve(index uint32, c cellID) {
-	if e.saysNothing(c) {
-		return
-	}
-	if e.opt.Online && !e.opt.UniqueValues && !e.closed {
-		e.wait(index, c) // for all candidates
-		return
-	}
-	e.decide(index, c)
-}
-
-// saysNothing: with partial coverage an unseen writer may have deleted the key,
-// or put back what it held at first.
-func (e *Engine) saysNothing(c cellID) bool {
-	cl := e.in.cells.At(c)
-	return e.opt.Coverage == record.CoveragePartial && (cl.about&isNull != 0 || e.holdsInitial(cl))
-}
-
-// decide finds the version of a read of which all that will be known is known.
-func (e *Engine) decide(index uint32, c cellID) {
-	if e.saysNothing(c) {
-		return
-	}
-	cl := e.in.cells.At(c)
-	if cl.final != none && !e.ambiguous(c) {
-		switch w := e.in.txns.At(cl.final); {
-		case cl.final == index:
-			e.readOwnLater(index, c)
-		case w.slot != none && cl.version != none:
-			e.read(index, cl.version)
-		case e.opt.Online:
-			e.wait(index, c)
-		default: // the writer has a later slot and will wake it
-			e.in.wait(c, index)
-		}
-		return
-	}
-	switch {
-	case e.ambiguous(c):
-		e.blocked++
-	case !e.opt.Online || e.closed || e.closedSet || e.opt.UniqueValues && e.expected(c):
-		e.absent(index, c)
-	default:
-		e.wait(index, c)
-	}
-}
-
-// wait keeps a read until its writer, or any other, can't come any more.
-func (e *Engine) wait(index uint32, c cellID) {
-	e.in.wait(c, index)
-	e.waiting = append(e.waiting, waitingRead{index, c, e.deadline(index)})
-}
-
-// ambiguous: several transactions may have written the value, or the initial
-// state and one.
-func (e *Engine) ambiguous(c cellID) bool {
-	cl := e.in.cells.At(c)
-	writers := 0
-	if cl.final != none {
-		writers++
-	}
-	if e.in.others(c).unknown != verdict.NoTxn {
-		writers++
-	}
-	if e.holdsInitial(cl) {
-		writers++
-	}
-	if e.opt.Coverage == record.CoveragePartial && !e.opt.UnseenUnique {
-		writers++ // an unseen one
-	}
-	if writers > 1 || cl.about&duplicate != 0 || e.in.opaque {
-		return true
-	}
-	return e.in.perKey[cl.key].appended // lists are not checked yet
-}
-
-// holdsInitial tells whether every key is known to hold the cell's value at
-// first.
-func (e *Engine) holdsInitial(cl *cell) bool {
-	switch e.opt.Initial {
-	case record.InitialAbsent:
-		return cl.about&isNull != 0
-	case record.InitialZero:
-		return cl.about&isZero != 0
-	}
-	return false
-}
-
-// expected: no writer of the value need be waited for.
-func (e *Engine) expected(c cellID) bool {
-	cl := e.in.cells.At(c)
-	return e.opt.Coverage == record.CoverageComplete && e.holdsInitial(cl)
-}
-
-// deadline is the latest end that the record of a writer of what index read can
-// carry: the writer began before index ended.
-func (e *Engine) deadline(index uint32) int64 {
-	t := e.in.txns.At(index)
-	if e.opt.MaxTransaction == 0 {
-		return maxTime
-	}
-	wait := e.opt.MaxTransaction + e.opt.MaxSkew
-	if t.order > maxTime-wait {
-		return maxTime
-	}
-	return t.order + wait
-}
-
-const maxTime = int64(^uint64(0) >> 1)
-
-// readOwnLater: the only transaction whose last write the value is, is the
-// reader itself, later. It can only have read the initial state, which is a
-// candidate for what no other transaction wrote in any way.
-func (e *Engine) readOwnLater(index uint32, c cellID) {
-	cl, o := e.in.cells.At(c), e.in.others(c)
-	switch {
-	case e.opt.Coverage == record.CoveragePartial: // or an unseen writer's
-	case o.interOf(index) != none:
-		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
-	case o.aborted != verdict.NoTxn:
-		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
-	case e.opt.Initial == record.InitialAny && e.becomesInitial(c):
-		e.readInitial(index, cl.key)
-	default:
-		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
-	}
-}
-
-// becomesInitial tells whether the value can be, or is, what its key held at
-// first, where that is not declared: one value per key.
-func (e *Engine) becomesInitial(c cellID) bool {
-	p := &e.in.perKey[e.in.cells.At(c).key]
-	if p.initial == none {
-		p.initial = c
-	}
-	return p.initial == c
-}
-
-// absent resolves a read of a value that no committed transaction wrote last.
-func (e *Engine) absent(index uint32, c cellID) {
-	cl := e.in.cells.At(c)
-	complete := e.opt.Coverage == record.CoverageComplete
-	o := e.in.others(c)
-	switch {
-	case o.unknown != verdict.NoTxn:
-		e.readUnseen(index, c)
-	case complete && e.holdsInitial(cl):
-		e.readInitial(index, cl.key)
-	case o.inter == index:
-		e.readOwnLater(index, c)
-	case o.inter != none:
-		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.inter).id)
-	case o.aborted != verdict.NoTxn:
-		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
-	case !complete:
-		// An unseen writer, without any order; another read of the same value
-		// may have found another one's.
-	case e.opt.Initial == record.InitialAny && e.becomesInitial(c):
-		e.readInitial(index, cl.key)
-	case cl.about&isNull != 0 && e.opt.Initial == record.InitialZero && !e.in.perKey[cl.key].written && e.opt.Online && !e.closed:
-		e.blocked++ // the key may turn out to be a list, which null says is empty
-	default:
-		e.thinAir(index, c)
-	}
-}
-
-func (e *Engine) readInitial(index uint32, k version.Key) {
-	v := e.main.tab.InitialOf(k)
-	if v == none {
-		v = e.source(k, version.Initial)
-	}
-	e.read(index, v)
-}
-
-func (e *Engine) readUnseen(index uint32, c cellID) {
-	cl := e.in.cells.At(c)
-	if cl.version == none {
-		cl.version = e.source(cl.key, version.Unseen)
-		e.unseenOf[cl.version] = c
-	}
-	e.read(index, cl.version)
-}
-
-// source makes a version without a writer in every strand; versions have the
-// same numbers in all.
-func (e *Engine) source(k version.Key, kind version.Kind) version.ID {
-	for _, s := range e.extra {
-		s.source(k, kind)
-	}
-	return e.main.source(k, kind)
-}
-
-// read tells the strands of a resolved read.
-func (e *Engine) read(index uint32, v version.ID) {
-	slot := e.in.txns.At(index).slot
-	other, diverges := e.main.read(slot, v)
-	if diverges {
-		e.divergence(slot, e.main.tab.At(other).Writer, v)
-		return
-	}
-	for _, s := range e.extra {
-		s.read(slot, v)
-	}
 }
 
 // Tick says that no record ending before watermark will come. It closes what
@@ -490,7 +286,7 @@ func (e *Engine) giveUp(watermark int64) {
 	for n < len(e.waiting) && (e.waiting[n].by < watermark || e.closed) {
 		if w := e.waiting[n]; e.in.unwait(w.cell, w.index) {
 			e.closedSet = true
-			e.decide(w.index, w.cell)
+			e.decide(w.index, e.readCell(w.index, e.in.cells.At(w.cell).key))
 			e.closedSet = false
 		}
 		n++
@@ -549,7 +345,7 @@ func (e *Engine) Results() []verdict.Result {
 // Close says that the input has ended and gives the verdicts, one per level of
 // Options in that order. Violations that a Tick reported are in them too.
 func (e *Engine) Close() []verdict.Result {
-	e.closed = true
+	e.in.judgeSuspects()
 	if e.opt.Online {
 		e.closeOnline()
 	} else {
@@ -564,6 +360,7 @@ func (e *Engine) Close() []verdict.Result {
 
 func (e *Engine) closeOnline() {
 	e.admitAll()
+	e.closed = true
 	e.giveUp(maxTime)
 	for _, c := range e.checks {
 		e.solve(c)
@@ -574,40 +371,15 @@ func (e *Engine) closeOnline() {
 // closeBatch admits everything: with times in the order of their end, as a
 // stream would come; without, in bulk.
 func (e *Engine) closeBatch() {
-	n := e.in.txns.Len()
+	e.closed = true
+	e.findAmbiguities()
 	timed := e.opt.Clock != record.ClockIgnore && e.in.timed > 0
 	e.open(timed)
-	realTime := false
-	for _, c := range e.checks {
-		realTime = realTime || c.pruned || c.timed && !c.noTimes
-	}
-	order := make([]uint32, n)
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	if realTime {
-		slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(e.in.txns.At(a).order, e.in.txns.At(b).order) })
-	}
-	if realTime && e.allRealTime() {
-		for _, i := range order {
-			e.admit(i)
-		}
+	order := e.batchOrder()
+	if e.realTime() && e.allRealTime() {
+		e.admitByTime(order)
 	} else {
-		for _, i := range order {
-			e.enter(i)
-		}
-		for _, i := range order {
-			for _, c := range e.in.slab(e.in.txns.At(i).writes) {
-				e.write(i, c)
-			}
-		}
-		for _, i := range order {
-			for _, c := range e.in.slab(e.in.txns.At(i).reads) {
-				e.resolve(i, c)
-			}
-		}
-		e.main.settle()
-		e.main.finish(e.nShare > 0)
+		e.admitInBulk(order)
 	}
 	if e.nShare == 0 {
 		for _, c := range e.checks {
@@ -617,6 +389,171 @@ func (e *Engine) closeBatch() {
 		}
 	}
 	e.collect()
+}
+
+// realTime: some polygraph uses times.
+func (e *Engine) realTime() bool {
+	for _, c := range e.checks {
+		if c.pruned || c.timed && !c.noTimes {
+			return true
+		}
+	}
+	return false
+}
+
+// batchOrder is the order in which transactions get their slots.
+func (e *Engine) batchOrder() []uint32 {
+	order := make([]uint32, 0, e.in.txns.Len())
+	for i := range uint32(e.in.txns.Len()) {
+		if t := e.in.txns.At(i); !t.open || t.doubt != unread {
+			order = append(order, i)
+		}
+	}
+	if e.realTime() {
+		slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(e.in.txns.At(a).order, e.in.txns.At(b).order) })
+	}
+	return order
+}
+
+// findAmbiguities finds, in batch, the reads with several possible writers and
+// the transactions of unknown outcome that are in the history or may be: the
+// least fixpoint from the committed ones (design 3).
+func (e *Engine) findAmbiguities() {
+	var todo []uint32
+	promote := func(w uint32, to doubt, by voucher) {
+		if x := e.in.txns.At(w); x.open && x.doubt < to {
+			if to == tookEffect {
+				e.vouchers[w] = by
+			}
+			if x.doubt == unread {
+				e.offChain++
+			}
+			x.doubt = to
+			todo = append(todo, w)
+		}
+	}
+	if e.in.opaque || e.opt.Coverage == record.CoveragePartial && !e.opt.UnseenUnique {
+		return // no read proves anything
+	}
+	for i := range uint32(e.in.txns.Len()) {
+		if !e.in.txns.At(i).open {
+			e.readFroms(i, tookEffect, promote)
+		}
+	}
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		e.readFroms(i, e.in.txns.At(i).doubt, promote)
+	}
+	for i := range uint32(e.in.txns.Len()) {
+		e.ambiguities = e.ambiguities || e.in.txns.At(i).doubt == uncertain
+	}
+}
+
+// readFroms tells promote of the transactions of unknown outcome that index, which
+// is in the history as far as sure says, read from or may have.
+func (e *Engine) readFroms(index uint32, sure doubt, promote func(w uint32, to doubt, by voucher)) {
+	for _, c := range e.in.slab(e.in.txns.At(index).reads) {
+		by := voucher{index, e.in.cells.At(c).key}
+		if e.in.cells.At(c).about&isList != 0 && e.in.perKey[e.in.cells.At(c).key].isListKey() {
+			for _, el := range e.in.elementsOf(c).elements {
+				if w := e.in.cells.At(el).final; w != none {
+					promote(w, sure, by)
+				}
+			}
+			continue
+		}
+		w, several := e.onlyWriter(index, c)
+		switch {
+		case several:
+			e.ambiguities = true
+			e.in.writersOf(c, func(w uint32) bool {
+				if w != index {
+					promote(w, uncertain, by)
+				}
+				return true
+			})
+		case w != none:
+			promote(w, sure, by)
+		}
+	}
+}
+
+// admitInBulk gives everything to the strands at once, those that are surely in
+// the history first.
+func (e *Engine) admitInBulk(order []uint32) {
+	for _, i := range order {
+		e.enter(i)
+	}
+	for _, i := range order {
+		for _, c := range e.in.slab(e.in.txns.At(i).writes) {
+			e.write(i, c)
+		}
+	}
+	for _, i := range order {
+		if e.in.txns.At(i).doubt != uncertain {
+			e.resolveAll(i)
+		}
+	}
+	e.resolveDeferred(order)
+	e.settle()
+	for _, s := range e.strands {
+		s.finish(e.nShare > 0)
+	}
+}
+
+// resolveDeferred resolves what waited for all candidates to be admitted: reads
+// with several, and those of uncertain transactions.
+func (e *Engine) resolveDeferred(order []uint32) {
+	e.closedSet = true
+	deferred := e.deferred
+	e.deferred = nil
+	for _, r := range deferred {
+		e.decide(r.index, r.cell)
+	}
+	for _, i := range order {
+		if e.in.txns.At(i).doubt == uncertain {
+			e.resolveAll(i)
+		}
+	}
+	e.closedSet = false
+}
+
+// admitByTime gives one transaction after the other to the strands. A read with
+// several candidates waits until all have been admitted that began before its
+// transaction ended; later ones follow it by the clock.
+func (e *Engine) admitByTime(order []uint32) {
+	earliest := make([]int64, len(order)+1) // by place: the least start from there on
+	earliest[len(order)] = maxTime
+	for i := len(order) - 1; i >= 0; i-- {
+		earliest[i] = earliest[i+1]
+		if t := e.in.txns.At(order[i]); !t.timed {
+			earliest[i] = math.MinInt64
+		} else {
+			earliest[i] = min(earliest[i], t.start)
+		}
+	}
+	e.closedSet = true
+	for n, i := range order {
+		if e.halted() {
+			return
+		}
+		e.closedSet = false
+		e.admit(i)
+		e.closedSet = true
+		for len(e.deferred) > 0 && e.precededBy(e.deferred[0].index, earliest[n+1]) {
+			r := e.deferred[0]
+			e.deferred = e.deferred[1:]
+			e.decide(r.index, r.cell)
+		}
+	}
+	e.resolveDeferred(order)
+}
+
+// precededBy: whatever begins at start or later follows index by the clock.
+func (e *Engine) precededBy(index uint32, start int64) bool {
+	t := e.in.txns.At(index)
+	return t.timed && !t.open && t.end < start && start-t.end > e.opt.MaxSkew
 }
 
 // allRealTime: every polygraph of the main strand has real time.
@@ -632,7 +569,7 @@ func (e *Engine) allRealTime() bool {
 // ClosureBytes is the memory that reachability takes, for measurement.
 func (e *Engine) ClosureBytes() int {
 	n := 0
-	for _, s := range append([]*strand{e.main}, e.extra...) {
+	for _, s := range e.strands {
 		for _, p := range s.polys {
 			n += p.Bytes()
 		}

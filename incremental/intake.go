@@ -23,21 +23,25 @@ type intake struct {
 	freed    uint32 // list of waiters to use again
 	sessions map[string]uint32
 
-	txns    paged.Vec[txn] // committed, in the order of Step: "index"
-	indexOf []uint32       // by TxnID: index, or none
-	cellIDs []cellID       // slab of reads and writes
-	key     []keyState     // by key: what the transaction at hand did to it
-	stamp   uint32         // the transaction at hand
-	touched []version.Key  // keys it touched, in order of first touch
-	inters  []cellID       // what it wrote and overwrote itself
-	perKey  []keyProps     // by key
-	skipped int            // operations not checked
-	total   int            // operations of committed transactions
-	unknown int            // transactions of unknown outcome
-	opaque  bool           // a predicate write may have written anything
-	timed   int            // committed transactions with trusted times
-	untimed int            // and those without
-	last    []sessionClock // by session
+	txns     paged.Vec[txn] // committed, in the order of Step: "index"
+	indexOf  []uint32       // by TxnID: index, or none
+	cellIDs  []cellID       // slab of reads and writes
+	key      []keyState     // by key: what the transaction at hand did to it
+	stamp    uint32         // the transaction at hand
+	touched  []version.Key  // keys it touched, in order of first touch
+	inters   []cellID       // what it wrote and overwrote itself
+	perKey   []keyProps     // by key
+	skipped  int            // operations not checked
+	total    int            // operations of committed transactions
+	opaque   bool           // a predicate write may have written anything
+	apps     []ownAppend    // what the transaction at hand appended
+	refs     []writerRef    // further writers of values
+	suspects []suspect
+	faults   map[uint32][]verdict.Violation // what transactions of unknown outcome break by themselves, if they took effect
+	lists    map[cellID]*list               // the values that are lists
+	timed    int                            // committed transactions with trusted times
+	untimed  int                            // and those without
+	last     []sessionClock                 // by session
 }
 
 const none = version.None
@@ -47,11 +51,13 @@ type cellID = uint32
 
 // cell is a value of a key: who wrote it, and who waits for it.
 type cell struct {
-	num     int64 // the value, if it is an integer
-	key     version.Key
-	final   uint32     // index of the committed transaction whose last write it is, or none
-	version version.ID // once a reader or writer has been admitted
-	waiting uint32     // the latest reader that waits for the writer, in intake.waiters
+	num   int64 // the value, if it is an integer
+	key   version.Key
+	final uint32 // index of the first transaction, committed or of unknown outcome, whose last write it is, or none
+	more  uint32 // further ones, the latest first, in intake.refs
+	// version is what final's write made of the key, once admitted.
+	version version.ID
+	waiting uint32 // the latest reader that waits for the writer, in intake.waiters
 	about   cellFlags
 }
 
@@ -61,17 +67,27 @@ type cellFlags uint8
 const (
 	isNull cellFlags = 1 << iota
 	isZero
-	duplicate // several transactions' last write: not decided by its value
 	hasOthers // intake.otherWriters has more
+	isList
+	isEmpty // the list without elements
 )
 
 // otherWriters are the writers of a value whose write is not their transaction's
-// last to the key, or whose transaction did not commit, or may not have.
+// last to the key, or whose transaction did not commit.
 type otherWriters struct {
-	inter   uint32 // index of the first committed transaction that overwrote it itself, or none
+	inter   uint32 // index of the first transaction that overwrote it itself, or none
 	inter2  uint32 // and of another one
 	aborted verdict.TxnID
-	unknown verdict.TxnID // of unknown outcome
+}
+
+// writerRef is a writer of a value, and the one before it.
+type writerRef struct{ index, next uint32 }
+
+// ownAppend is an element that the transaction at hand appended.
+type ownAppend struct {
+	key     version.Key
+	cell    cellID // of the element
+	element record.Value
 }
 
 // waiter is a read whose writer is awaited, and the one before it.
@@ -82,27 +98,34 @@ type waiter struct {
 
 // sessionClock is how far a session has come.
 type sessionClock struct {
-	start, end int64 // the greatest so far of transactions with times
-	timed      bool  // there was one
-	order      int64 // the greatest txn.order
+	start, end int64  // the greatest so far of transactions with times
+	timed      bool   // there was one
+	order      int64  // the greatest txn.order
+	index      uint32 // the last committed transaction, or none
 }
 
 // keyProps is what is known of a key as a whole.
 type keyProps struct {
 	appended bool
-	written  bool   // by a plain write: the key is no list
-	initial  cellID // the value it held at first, once known by a read
+	appender verdict.TxnID // the first to append to it, whatever came of it
+	written  bool          // by a plain write
+	mixed    bool          // its lists can't be checked: an element was appended more than once, say
+	initial  cellID        // the value it held at first, once known by a read
 }
+
+// isListKey: its values are lists, by what is known so far.
+func (p *keyProps) isListKey() bool { return p.appended && !p.written && !p.mixed }
 
 // keyState is what the transaction at hand did to a key.
 type keyState struct {
 	stamp uint32
 	read  cellID // what its first read found before any own write, or none
 	wrote cellID // its last write, or none
-	blind bool   // it holds what is not checked: appended to, or written by a predicate
+	apps  uint32 // how many elements it appended
+	blind bool   // it holds what is not checked: written by a predicate, or a list mixed with plain writes
 }
 
-// txn is a committed transaction.
+// txn is a transaction that is committed or of unknown outcome.
 type txn struct {
 	id         verdict.TxnID
 	session    uint32
@@ -110,11 +133,23 @@ type txn struct {
 	// order is when it ended, or, without times, when it arrived, and not before
 	// its predecessor in the session.
 	order  int64
+	prev   uint32 // index of the committed transaction before it in its session, or none
 	timed  bool
+	open   bool         // its outcome is unknown
+	doubt  doubt        // if open: whether it took effect
 	reads  span         // external reads, by cell
-	writes span         // final writes, by cell
+	writes span         // final writes, by cell; of lists the elements appended, in order
 	slot   version.Slot // once admitted
 }
+
+// doubt is what is known of a transaction of unknown outcome.
+type doubt uint8
+
+const (
+	unread    doubt = iota // nobody can have read from it
+	uncertain              // somebody may have
+	tookEffect
+)
 
 type span struct{ from, to uint32 }
 
@@ -143,10 +178,39 @@ func (o otherWriters) interOf(index uint32) uint32 {
 	return o.inter
 }
 
+// writersOf calls f with the transactions whose last write the value is, in the
+// order of Step, until it returns false.
+func (in *intake) writersOf(c cellID, f func(index uint32) bool) {
+	cl := in.cells.At(c)
+	if cl.final == none || !f(cl.final) || cl.more == none {
+		return
+	}
+	var all []uint32
+	for at := cl.more; at != none; at = in.refs[at].next {
+		all = append(all, in.refs[at].index)
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		if !f(all[i]) {
+			return
+		}
+	}
+}
+
+// wrote notes that the value is the last write of index.
+func (in *intake) wrote(c cellID, index uint32) {
+	cl := in.cells.At(c)
+	if cl.final == none {
+		cl.final = index
+		return
+	}
+	in.refs = append(in.refs, writerRef{index, cl.more})
+	cl.more = uint32(len(in.refs) - 1)
+}
+
 // others are the writers of c that do not count as its writer.
 func (in *intake) others(c cellID) otherWriters {
 	if in.cells.At(c).about&hasOthers == 0 {
-		return otherWriters{none, none, verdict.NoTxn, verdict.NoTxn}
+		return otherWriters{none, none, verdict.NoTxn}
 	}
 	return in.rare[c]
 }
@@ -213,22 +277,32 @@ func (in *intake) state(k version.Key) *keyState {
 	return st
 }
 
-// take reads a record and returns the index of its transaction if it is
-// committed, else none, and what it breaks by itself.
+// take reads a record and returns the index of its transaction, or none if it
+// was aborted, and what it breaks by itself.
 func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, report func(verdict.Violation)) uint32 {
 	in.stamp++
 	in.touched = in.touched[:0]
 	in.inters = in.inters[:0]
+	in.apps = in.apps[:0]
 	session, ok := in.sessions[t.Session]
 	if !ok {
 		session = uint32(len(in.sessions))
 		in.sessions[t.Session] = session
-		in.last = append(in.last, sessionClock{order: math.MinInt64})
+		in.last = append(in.last, sessionClock{order: math.MinInt64, index: none})
 	}
-	if t.Status != record.Committed {
-		in.takeOther(t, id)
+	if t.Status == record.Aborted {
+		in.takeAborted(t, id)
 		in.indexOf = append(in.indexOf, none)
 		return none
+	}
+	if t.Status == record.Unknown {
+		index := uint32(in.txns.Len())
+		report = func(v verdict.Violation) {
+			if in.faults == nil {
+				in.faults = map[uint32][]verdict.Violation{}
+			}
+			in.faults[index] = append(in.faults[index], v)
+		}
 	}
 	in.total += len(t.Ops)
 	predicate := false // a predicate write came before in this transaction
@@ -251,9 +325,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 		st.blind = st.blind || predicate
 		switch op.Kind {
 		case record.Append:
-			in.skipped++
-			st.blind = true
-			in.perKey[k].appended = true
+			in.takeAppend(k, st, op.Value, id)
 		case record.Write:
 			c := in.cellOf(k, op.Value)
 			if st.wrote != none && st.wrote != c {
@@ -262,7 +334,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 			st.wrote = c
 			in.perKey[k].written = true
 			if !predicate {
-				st.blind = false
+				st.blind = st.apps > 0
 			}
 		case record.Read:
 			in.takeRead(op, i, k, st, id, report)
@@ -271,13 +343,40 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 	return in.commit(t, id, session, arrival)
 }
 
+func (in *intake) takeAppend(k version.Key, st *keyState, element record.Value, id verdict.TxnID) {
+	in.appendedTo(k, id)
+	c := in.cellOf(k, element)
+	in.apps = append(in.apps, ownAppend{k, c, element})
+	st.apps++
+	if st.wrote != none {
+		st.blind = true
+	}
+}
+
+func (in *intake) appendedTo(k version.Key, id verdict.TxnID) {
+	if p := &in.perKey[k]; !p.appended {
+		p.appended, p.appender = true, id
+	}
+}
+
 func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id verdict.TxnID, report func(verdict.Violation)) {
 	if st.blind {
 		in.skipped++
 		return
 	}
-	c := in.cellOf(k, op.Value)
 	var kind verdict.Kind
+	value := op.Value
+	if st.apps > 0 {
+		var ok bool
+		if value, ok = in.withoutOwn(k, value, st); !ok {
+			report(in.internal(verdict.NotMyOwnWrite, op, i, id))
+			return
+		}
+	}
+	c := in.cellOf(k, value)
+	if value.Kind == record.KindList {
+		in.noteList(c, value)
+	}
 	switch {
 	case st.wrote == c:
 		return
@@ -288,38 +387,59 @@ func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id
 	case st.read == none:
 		st.read = c
 		return
-	case st.read == c:
+	case st.read == c || in.sameList(k, st, c):
 		return
 	default:
 		kind = verdict.NonRepeatableRead
 	}
-	report(verdict.Violation{Kind: kind, Txns: []verdict.TxnID{id}, Key: op.Key, Read: i, Evidence: []verdict.TxnID{id},
-		Exhibits: []verdict.Exhibit{{Txn: id, All: []string{op.Key}}}})
+	v := in.internal(kind, op, i, id)
+	if kind == verdict.NonRepeatableRead && in.isNothing(c) && in.isNothing(st.read) {
+		in.suspects = append(in.suspects, suspect{k, v, report})
+		return
+	}
+	report(v)
 }
 
-// takeOther notes what a transaction wrote that did not commit, or may not have.
-func (in *intake) takeOther(t *record.Transaction, id verdict.TxnID) {
-	if t.Status == record.Unknown {
-		in.unknown++
+// suspect is a violation unless the key turns out to hold lists: a read of null
+// and one of the empty list.
+type suspect struct {
+	key    version.Key
+	v      verdict.Violation
+	report func(verdict.Violation)
+}
+
+// judgeSuspects reports them, when all has been taken.
+func (in *intake) judgeSuspects() {
+	for _, s := range in.suspects {
+		if !in.perKey[s.key].appended {
+			s.report(s.v)
+		}
 	}
+	in.suspects = nil
+}
+
+// internal is a violation within one transaction.
+func (in *intake) internal(kind verdict.Kind, op *record.Op, i int, id verdict.TxnID) verdict.Violation {
+	return verdict.Violation{Kind: kind, Txns: []verdict.TxnID{id}, Key: op.Key, Read: i, Evidence: []verdict.TxnID{id},
+		Exhibits: []verdict.Exhibit{{Txn: id, All: []string{op.Key}}}}
+}
+
+// takeAborted notes what a transaction wrote that did not commit.
+func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID) {
 	for i := range t.Ops {
 		op := &t.Ops[i]
-		switch {
-		case op.Kind == record.PredicateWrite && t.Status == record.Unknown:
-			in.opaque = true
-		case op.Kind == record.Append: // a list, whose empty state may read as null
-			in.perKey[in.keyNumber(op.Key)].appended = true
-		case op.Kind == record.Write:
-			c := in.cellOf(in.keyNumber(op.Key), op.Value)
-			o := in.others(c)
-			if t.Status == record.Aborted && o.aborted == verdict.NoTxn {
-				o.aborted = id
-			} else if t.Status == record.Unknown {
-				if o.unknown != verdict.NoTxn && o.unknown != id {
-					in.cells.At(c).about |= duplicate
-				}
-				o.unknown = id
-			}
+		if op.Kind != record.Append && op.Kind != record.Write {
+			continue
+		}
+		k := in.keyNumber(op.Key)
+		if op.Kind == record.Append {
+			in.appendedTo(k, id)
+		} else {
+			in.perKey[k].written = true
+		}
+		c := in.cellOf(k, op.Value)
+		if o := in.others(c); o.aborted == verdict.NoTxn {
+			o.aborted = id
 			in.setOthers(c, o)
 		}
 	}
@@ -329,24 +449,9 @@ func (in *intake) takeOther(t *record.Transaction, id verdict.TxnID) {
 func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32, arrival int64) uint32 {
 	index := uint32(in.txns.Len())
 	in.indexOf = append(in.indexOf, index)
-	x := txn{id: id, session: session, start: t.Start, end: t.End, order: arrival, timed: t.HasTimes, slot: none}
-	last := &in.last[session]
-	if x.timed {
-		// A clock that steps back within a session orders nothing.
-		if last.timed && (x.start < last.start || x.end < last.end) {
-			x.timed = false
-		} else {
-			last.timed, last.start, last.end = true, x.start, x.end
-			x.order = x.end
-		}
-	}
-	if x.timed {
-		in.timed++
-	} else {
-		in.untimed++
-	}
-	x.order = max(x.order, last.order)
-	last.order = x.order
+	x := txn{id: id, session: session, start: t.Start, end: t.End, order: arrival, timed: t.HasTimes, slot: none,
+		open: t.Status == record.Unknown}
+	in.date(&x, index)
 	x.reads.from = uint32(len(in.cellIDs))
 	for _, k := range in.touched {
 		if st := &in.key[k]; st.read != none {
@@ -356,18 +461,17 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 	x.reads.to = uint32(len(in.cellIDs))
 	x.writes.from = x.reads.to
 	for _, k := range in.touched {
-		st := &in.key[k]
-		if st.wrote == none {
-			continue
+		if st := &in.key[k]; st.wrote != none {
+			in.wrote(st.wrote, index)
+			in.cellIDs = append(in.cellIDs, st.wrote)
 		}
-		c := in.cells.At(st.wrote)
-		if c.final != none {
-			c.about |= duplicate
+	}
+	for _, a := range in.apps {
+		if cl := in.cells.At(a.cell); cl.final != none {
+			in.perKey[a.key].mixed = true // the element does not name its transaction
 		}
-		if c.final == none {
-			c.final = index
-		}
-		in.cellIDs = append(in.cellIDs, st.wrote)
+		in.wrote(a.cell, index)
+		in.cellIDs = append(in.cellIDs, a.cell)
 	}
 	x.writes.to = uint32(len(in.cellIDs))
 	for _, c := range in.inters {
@@ -385,4 +489,31 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 	}
 	in.txns.Push(x)
 	return index
+}
+
+// date gives a transaction its place in time and in its session.
+func (in *intake) date(x *txn, index uint32) {
+	last := &in.last[x.session]
+	x.prev = last.index
+	if x.timed {
+		// A clock that steps back within a session orders nothing.
+		switch {
+		case last.timed && (x.start < last.start || x.end < last.end && !x.open):
+			x.timed = false
+		case x.open: // its end is not known
+			x.order = x.end
+		default:
+			last.timed, last.start, last.end = true, x.start, x.end
+			x.order = x.end
+		}
+	}
+	if x.timed {
+		in.timed++
+	} else {
+		in.untimed++
+	}
+	x.order = max(x.order, last.order)
+	if !x.open {
+		last.order, last.index = x.order, index
+	}
 }

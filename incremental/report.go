@@ -15,6 +15,10 @@ import (
 
 // readAnomaly reports a read that no level allows.
 func (e *Engine) readAnomaly(kind verdict.Kind, index uint32, c cellID, writer verdict.TxnID) {
+	if e.in.txns.At(index).doubt == uncertain {
+		e.impossible(index)
+		return
+	}
 	reader := e.in.txns.At(index).id
 	key := e.in.keys[e.in.cells.At(c).key]
 	v := verdict.Violation{Kind: kind, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
@@ -32,20 +36,63 @@ func (e *Engine) readAnomaly(kind verdict.Kind, index uint32, c cellID, writer v
 // reportRead sorts the exhibits of a violation and reports it.
 func (e *Engine) reportRead(v verdict.Violation) {
 	slices.SortFunc(v.Exhibits, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
-	for _, x := range v.Exhibits {
+	e.report(v)
+}
+
+// vouch adds to the exhibits, for each transaction of unknown outcome among
+// them, the read by which it is known to have taken effect, and sets the
+// evidence.
+func (e *Engine) vouch(v *verdict.Violation) {
+	for i := 0; i < len(v.Exhibits); i++ {
+		id := int(v.Exhibits[i].Txn)
+		if id >= len(e.in.indexOf) || e.in.indexOf[id] == none { // at hand, or aborted
+			continue
+		}
+		index := e.in.indexOf[id]
+		by, ok := e.vouchers[index]
+		if !ok {
+			continue
+		}
+		key := e.in.keys[by.key]
+		v.Exhibits[i].Writes = append(v.Exhibits[i].Writes, key)
+		reader := e.in.txns.At(by.reader).id
+		at := slices.IndexFunc(v.Exhibits, func(x verdict.Exhibit) bool { return x.Txn == reader })
+		if at < 0 {
+			at = len(v.Exhibits)
+			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: reader})
+		}
+		v.Exhibits[at].All = append(v.Exhibits[at].All, key)
+	}
+	slices.SortFunc(v.Exhibits, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
+	v.Evidence = v.Evidence[:0]
+	for i := range v.Exhibits {
+		x := &v.Exhibits[i]
+		for _, keys := range [3]*[]string{&x.Reads, &x.Writes, &x.All} {
+			slices.Sort(*keys)
+			*keys = slices.Compact(*keys)
+		}
 		v.Evidence = append(v.Evidence, x.Txn)
 	}
-	e.report(v)
 }
 
 // thinAir reports a read of a value that nobody wrote and that the key did not
 // hold at first: another reader saw it hold something else.
 func (e *Engine) thinAir(index uint32, c cellID) {
+	if e.in.txns.At(index).doubt == uncertain {
+		e.impossible(index)
+		return
+	}
 	cl := e.in.cells.At(c)
 	key := e.in.keys[cl.key]
 	reader := e.in.txns.At(index).id
 	v := verdict.Violation{Kind: verdict.ThinAirRead, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
+	if e.in.perKey[cl.key].isListKey() { // the read may follow an own append
+		v.Exhibits[0] = verdict.Exhibit{Txn: reader, All: []string{key}}
+		if a := e.in.perKey[cl.key].appender; a != reader {
+			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: a, Writes: []string{key}})
+		}
+	}
 	e.showInitial(&v, cl.key)
 	e.reportRead(v)
 }
@@ -75,30 +122,26 @@ func (e *Engine) divergence(slot, other version.Slot, v version.ID) {
 			{From: a, To: b, Type: verdict.WW, Key: key, Why: verdict.ByCase},
 			{From: b, To: a, Type: verdict.RW, Key: key, Why: verdict.ByOverwrite},
 		}}
-	x := newExhibits(e)
+	x := newExhibits(e, e.main)
 	for _, s := range [2]version.Slot{other, slot} {
 		x.write(s, e.main.tab.At(v).Key)
 		x.read(s, e.main.tab.At(v).Key)
 	}
 	x.source(v) // slot's own read was withdrawn
 	viol.Exhibits = x.list()
-	for _, ex := range viol.Exhibits {
-		viol.Evidence = append(viol.Evidence, ex.Txn)
-	}
 	e.report(viol)
 }
 
-// exhibits collect the operations that a proof needs.
+// exhibits collect the operations that a proof needs, of what strand s says.
 type exhibits struct {
 	e      *Engine
+	s      *strand
 	reads  map[version.Slot]map[version.Key]bool
 	writes map[version.Slot]map[version.Key]bool
-	others map[verdict.TxnID]map[version.Key]bool // transactions of unknown outcome
 }
 
-func newExhibits(e *Engine) *exhibits {
-	return &exhibits{e: e, reads: map[version.Slot]map[version.Key]bool{}, writes: map[version.Slot]map[version.Key]bool{},
-		others: map[verdict.TxnID]map[version.Key]bool{}}
+func newExhibits(e *Engine, s *strand) *exhibits {
+	return &exhibits{e: e, s: s, reads: map[version.Slot]map[version.Key]bool{}, writes: map[version.Slot]map[version.Key]bool{}}
 }
 
 func mark[K comparable](m map[K]map[version.Key]bool, s K, k version.Key) bool {
@@ -112,38 +155,85 @@ func mark[K comparable](m map[K]map[version.Key]bool, s K, k version.Key) bool {
 	return true
 }
 
-// member makes a transaction part of the evidence, with no operation.
+// member makes a transaction part of the evidence, with no operation. One of
+// unknown outcome is in the history because somebody read from it.
 func (x *exhibits) member(s version.Slot) {
-	if x.reads[s] == nil {
-		x.reads[s] = map[version.Key]bool{}
+	if x.reads[s] != nil {
+		return
+	}
+	x.reads[s] = map[version.Key]bool{}
+	index := x.e.slotTx[s]
+	if !x.e.in.txns.At(index).open {
+		return
+	}
+	if by, ok := x.e.vouchers[index]; ok {
+		x.write(s, by.key)
+		if r := x.e.in.txns.At(by.reader).slot; r != none { // else it is added later; see vouch
+			x.read(r, by.key)
+		}
+		return
+	}
+	for _, w := range x.s.ops[s].writes {
+		for r := range x.s.tab.Readers(w) {
+			x.read(r, x.s.tab.At(w).Key)
+			return
+		}
 	}
 }
 
-// read keeps s's read of k, and what it read from.
+// read keeps s's read of k, and all who may have written what it read.
 func (x *exhibits) read(s version.Slot, k version.Key) {
+	x.member(s)
 	if !mark(x.reads, s, k) {
 		return
 	}
-	if v := x.e.readOf(s, k); v != none {
-		x.source(v)
+	index := x.e.slotTx[s]
+	c := x.e.readCell(index, k)
+	if c == none {
+		return
 	}
+	if x.e.in.perKey[k].isListKey() {
+		for _, v := range x.s.ops[s].reads {
+			if x.s.tab.At(v).Key == k {
+				x.source(v)
+			}
+		}
+		return
+	}
+	x.e.in.writersOf(c, func(w uint32) bool {
+		if t := x.e.in.txns.At(w); t.slot != none && w != index {
+			x.write(t.slot, k)
+		}
+		return true
+	})
+}
+
+// all keeps s's read and writes of k.
+func (x *exhibits) all(s version.Slot, k version.Key) {
+	x.read(s, k)
+	x.write(s, k)
 }
 
 // source keeps the write that made v.
 func (x *exhibits) source(v version.ID) {
-	switch ver := x.e.main.tab.At(v); ver.Kind {
-	case version.Written:
+	if ver := x.s.tab.At(v); ver.Kind == version.Written {
 		x.write(ver.Writer, ver.Key)
-	case version.Unseen:
-		if w := x.e.in.others(x.e.unseenOf[v]).unknown; w != verdict.NoTxn {
-			mark(x.others, w, ver.Key)
-		}
 	}
 }
 
 func (x *exhibits) write(s version.Slot, k version.Key) {
 	x.member(s)
-	mark(x.writes, s, k)
+	if x.s.writeOf(s, k) != none {
+		mark(x.writes, s, k)
+	}
+}
+
+// showOrder keeps the longest list of k that was read, which shows the order of
+// its elements.
+func (x *exhibits) showOrder(k version.Key) {
+	if lk := x.e.lists[k]; lk != nil && lk.reader != none {
+		x.read(x.e.in.txns.At(lk.reader).slot, k)
+	}
 }
 
 // edge keeps what makes the edge known.
@@ -151,6 +241,9 @@ func (x *exhibits) edge(ed graph.Edge, p *constraint.Polygraph) {
 	from, to := p.SlotOf(ed.From), p.SlotOf(ed.To)
 	x.member(from)
 	x.member(to)
+	if ed.Key != none && ed.Type != verdict.WR {
+		x.showOrder(ed.Key)
+	}
 	switch ed.Type {
 	case verdict.WR:
 		x.write(from, ed.Key)
@@ -172,11 +265,11 @@ func (x *exhibits) edge(ed graph.Edge, p *constraint.Polygraph) {
 // fromInitial keeps the read of the initial version by which the block that
 // holds s's version of k is known to be the first.
 func (x *exhibits) fromInitial(s version.Slot, k version.Key) {
-	v := x.e.writeOf(s, k)
+	v := x.s.writeOf(s, k)
 	if v == none {
-		v = x.e.readOf(s, k)
+		v = x.s.readOf(s, k)
 	}
-	tab := &x.e.main.tab
+	tab := &x.s.tab
 	for n := 0; v != none && n < 200; n++ {
 		ver := tab.At(v)
 		if ver.Kind != version.Written || ver.Prev == none {
@@ -202,10 +295,14 @@ func (x *exhibits) list() []verdict.Exhibit {
 	}
 	var out []verdict.Exhibit
 	for s := range x.reads {
-		out = append(out, verdict.Exhibit{Txn: x.e.txnOf(s), Reads: names(x.reads[s]), Writes: names(x.writes[s])})
-	}
-	for id, ks := range x.others {
-		out = append(out, verdict.Exhibit{Txn: id, Writes: names(ks)})
+		ex := verdict.Exhibit{Txn: x.e.txnOf(s), Reads: names(x.reads[s]), Writes: names(x.writes[s])}
+		for k := range x.reads[s] {
+			if x.e.in.perKey[k].isListKey() && x.s.writeOf(s, k) != none {
+				ex.All = append(ex.All, x.e.in.keys[k]) // its read may follow its own append
+			}
+		}
+		slices.Sort(ex.All)
+		out = append(out, ex)
 	}
 	slices.SortFunc(out, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
 	return out
@@ -224,29 +321,21 @@ func (x *exhibits) slots() []version.Slot {
 // everything makes every read and write of the members an exhibit, and the
 // writers of what they read members.
 func (x *exhibits) everything() {
-	tab := &x.e.main.tab
+	tab := &x.s.tab
 	for _, s := range x.slots() {
-		for _, v := range x.e.main.ops[s].writes {
+		for _, v := range x.s.ops[s].writes {
 			x.write(s, tab.At(v).Key)
 		}
-		for _, v := range x.e.main.ops[s].reads {
-			x.read(s, tab.At(v).Key)
+		for _, c := range x.e.in.slab(x.e.in.txns.At(x.e.slotTx[s]).reads) {
+			x.read(s, x.e.in.cells.At(c).key)
 		}
 	}
 }
 
-func (e *Engine) readOf(s version.Slot, k version.Key) version.ID {
-	for _, v := range e.main.ops[s].reads {
-		if e.main.tab.At(v).Key == k {
-			return v
-		}
-	}
-	return none
-}
-
-func (e *Engine) writeOf(s version.Slot, k version.Key) version.ID {
-	for _, v := range e.main.ops[s].writes {
-		if e.main.tab.At(v).Key == k {
+// readOf is the version of k that slot read, as far as it is known, or none.
+func (s *strand) readOf(slot version.Slot, k version.Key) version.ID {
+	for _, v := range s.readsOf(slot) {
+		if s.tab.At(v).Key == k {
 			return v
 		}
 	}
@@ -288,16 +377,21 @@ func (e *Engine) collect() {
 // that was chosen, only counts if the records without them say so too; if the
 // transactions of the proof don't, the whole history is read again.
 func (e *Engine) judge(c *check, f *constraint.Violation) {
-	x := newExhibits(e)
+	x := newExhibits(e, c.strand)
 	for _, list := range append([][]graph.Edge{f.Cycle, f.Rest}, f.Cases...) {
 		for _, ed := range list {
 			x.edge(ed, c.poly)
 		}
 	}
-	proved := e.violated(c, x)
-	if !proved {
-		x.everything()
-		proved = e.violated(c, x)
+	for _, r := range f.Reads {
+		x.read(r.Reader, r.Key)
+	}
+	proved := !f.Whole && e.violated(c, x)
+	for range 2 { // the members, then those that they read from
+		if !proved {
+			x.everything()
+			proved = e.violated(c, x)
+		}
 	}
 	if !proved && (f.Assumed && !c.timed || f.Chosen) {
 		e.retreat(c)
@@ -385,9 +479,7 @@ func (e *Engine) edges(p *constraint.Polygraph, walk []graph.Edge, because map[i
 
 // violated checks the exhibits by themselves at c's level.
 func (e *Engine) violated(c *check, x *exhibits) bool {
-	slots := x.slots()
-	s, diverges := e.reread(slots, c, func(s version.Slot, k version.Key) bool { return x.reads[s][k] },
-		func(s version.Slot, k version.Key) bool { return x.writes[s][k] })
+	s, diverges := e.reread(c, x)
 	if diverges {
 		return true
 	}
@@ -399,36 +491,45 @@ func (e *Engine) violated(c *check, x *exhibits) bool {
 	return p.Solve(e.opt.Conflicts) == sat.Unsat
 }
 
-// reread feeds some of the history, cut down to some of its reads and writes,
-// to a new strand for c's level as it is defined: with times only if they are
-// part of it. Reads whose writer is left out are left out too.
-func (e *Engine) reread(slots []version.Slot, c *check, reads, writes func(version.Slot, version.Key) bool) (*strand, bool) {
+// reread feeds the exhibits to a new strand for c's level as it is defined: with
+// times only if they are part of it. Reads of which not all possible writers are
+// kept are left out.
+func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
+	slots := x.slots()
 	cfg := e.config(c.split, c.timed && !c.noTimes, true)
 	cfg.Slots = len(slots)
 	s := newStrand([]constraint.Config{cfg})
 	renamed := make(map[version.Slot]version.Slot, len(slots))
+	old := slots
 	sessions := map[uint32]uint32{}
-	versions := map[version.ID]version.ID{}
-	for _, old := range slots {
-		t := e.in.txns.At(e.slotTx[old])
-		session, ok := sessions[t.session]
-		if !ok {
-			session = uint32(len(sessions))
-			sessions[t.session] = session
+	for _, o := range slots {
+		t := e.in.txns.At(e.slotTx[o])
+		if _, ok := sessions[t.session]; !ok {
+			sessions[t.session] = uint32(len(sessions))
 		}
-		renamed[old] = s.add(session, t.start, t.end, t.timed, e.main.ops[old])
+		f := e.txnFor(t)
+		f.session = sessions[t.session]
+		if t.open {
+			f.prev = e.renamedPrev(t, renamed)
+		}
+		renamed[o] = s.add(f, x.s.ops[o])
 	}
-	tab := &e.main.tab
-	for _, old := range slots {
-		for _, v := range e.main.ops[old].writes {
-			if writes(old, tab.At(v).Key) {
-				versions[v] = s.write(renamed[old], tab.At(v).Key)
+	versions := map[version.ID]version.ID{}
+	tab := &x.s.tab
+	for _, o := range slots {
+		for _, v := range x.s.ops[o].writes {
+			if x.writes[o][tab.At(v).Key] {
+				versions[v] = s.write(renamed[o], tab.At(v).Key)
 			}
 		}
 	}
-	for _, old := range slots {
-		for _, v := range e.main.ops[old].reads {
-			if !reads(old, tab.At(v).Key) {
+	s.candidates = func(slot version.Slot, k version.Key) []version.ID {
+		cands, _ := e.renamedCandidates(s, x, versions, old[slot], k)
+		return cands
+	}
+	for _, o := range slots {
+		for _, v := range x.s.ops[o].reads {
+			if !x.reads[o][tab.At(v).Key] {
 				continue
 			}
 			n, ok := versions[v]
@@ -439,29 +540,88 @@ func (e *Engine) reread(slots []version.Slot, c *check, reads, writes func(versi
 				n = s.source(tab.At(v).Key, tab.At(v).Kind)
 				versions[v] = n
 			}
-			if _, diverges := s.read(renamed[old], n); diverges {
+			if _, diverges := s.read(renamed[o], n); diverges {
 				return s, true
 			}
+		}
+	}
+	for old, v := range versions {
+		if tab.At(old).Listed && x.showsOrder(tab.At(old).Key) {
+			s.listed(v)
+		}
+	}
+	for _, l := range x.s.lists {
+		prev, ok := versions[l.prev]
+		v, ok2 := versions[l.v]
+		if ok && ok2 && x.showsOrder(tab.At(l.v).Key) {
+			if _, _, clash := s.follow(prev, v, l.direct); clash {
+				return s, true
+			}
+		}
+	}
+	for _, ch := range x.s.choices {
+		if !x.reads[ch.slot][ch.key] {
+			continue
+		}
+		if cands, all := e.renamedCandidates(s, x, versions, ch.slot, ch.key); all {
+			s.choose(renamed[ch.slot], ch.key, cands, ch.guarded && e.in.txns.At(e.slotTx[ch.slot]).doubt == uncertain)
 		}
 	}
 	s.settle()
 	return s, false
 }
 
+// renamedPrev is the last kept transaction before t, of unknown outcome, in its
+// session.
+func (e *Engine) renamedPrev(t *txn, renamed map[version.Slot]version.Slot) version.Slot {
+	for i := t.prev; i != none; i = e.in.txns.At(i).prev {
+		if s, ok := renamed[e.in.txns.At(i).slot]; ok {
+			return s
+		}
+	}
+	return none
+}
+
+// showsOrder: the longest list of k is kept.
+func (x *exhibits) showsOrder(k version.Key) bool {
+	lk := x.e.lists[k]
+	return lk != nil && lk.reader != none && x.reads[x.e.in.txns.At(lk.reader).slot][k]
+}
+
+// renamedCandidates are the candidates of a read in a strand that holds the
+// exhibits; all tells whether every candidate is among them.
+func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.ID]version.ID, slot version.Slot, k version.Key) (out []version.ID, all bool) {
+	all = true
+	for _, v := range x.s.candidates(slot, k) {
+		n, ok := versions[v]
+		if !ok && x.s.tab.At(v).Kind == version.Initial {
+			n, ok = s.source(k, version.Initial), true
+			versions[v] = n
+		}
+		if !ok {
+			all = false
+			continue
+		}
+		out = append(out, n)
+	}
+	written := out
+	if len(out) > 0 && s.tab.At(out[0]).Kind == version.Initial {
+		written = out[1:]
+	}
+	slices.SortFunc(written, func(a, b version.ID) int {
+		return constraint.CompareLines(s.polys[0], s.tab.At(a).Writer, s.tab.At(b).Writer)
+	})
+	return out, all
+}
+
 // retreat reads the whole history again as the level is defined. From here on
 // the level goes without times (or, if it has them, without orders chosen along
 // them).
 func (e *Engine) retreat(c *check) {
-	all := make([]version.Slot, len(e.slotTx))
-	for i := range all {
-		all[i] = version.Slot(i)
-	}
-	s := e.copy(c)
-	c.pruned = false
 	old := c.poly
-	if e.opt.Online {
-		e.extra = append(e.extra, s)
-	}
+	s := e.copy(e.config(c.split, c.timed && !c.noTimes, true))
+	c.pruned = false
+	e.strands = append(e.strands, s)
 	c.poly, c.strand = s.polys[0], s
 	c.poly.MaxFound = e.opt.MaxViolations
 	s.finish(false)
@@ -471,21 +631,21 @@ func (e *Engine) retreat(c *check) {
 	for i := range found {
 		e.judge(c, &found[i])
 	}
-	if !slices.ContainsFunc(e.checks, func(o *check) bool { return o.poly == old }) {
-		e.main.polys = slices.DeleteFunc(e.main.polys, func(p *constraint.Polygraph) bool { return p == old })
-		for _, x := range e.extra {
-			x.polys = slices.DeleteFunc(x.polys, func(p *constraint.Polygraph) bool { return p == old })
-		}
+	if slices.ContainsFunc(e.checks, func(o *check) bool { return o.poly == old }) {
+		return
 	}
+	for _, x := range e.strands {
+		x.polys = slices.DeleteFunc(x.polys, func(p *constraint.Polygraph) bool { return p == old })
+	}
+	e.strands = slices.DeleteFunc(e.strands, func(x *strand) bool { return x != e.main && len(x.polys) == 0 })
 }
 
 // copy feeds the whole history, with the same numbers of slots and versions, to
-// a new strand for c's level as it is defined.
-func (e *Engine) copy(c *check) *strand {
-	s := newStrand([]constraint.Config{e.config(c.split, c.timed && !c.noTimes, true)})
+// a new strand.
+func (e *Engine) copy(cfg constraint.Config) *strand {
+	s := e.newStrand(cfg)
 	for slot, i := range e.slotTx {
-		t := e.in.txns.At(i)
-		s.add(t.session, t.start, t.end, t.timed, e.main.ops[slot])
+		s.add(e.txnFor(e.in.txns.At(i)), e.main.ops[slot])
 	}
 	tab := &e.main.tab
 	for v := range version.ID(tab.Len()) {
@@ -500,6 +660,17 @@ func (e *Engine) copy(c *check) *strand {
 			s.read(version.Slot(slot), v)
 		}
 	}
+	for v := range version.ID(tab.Len()) {
+		if tab.At(v).Listed {
+			s.listed(v)
+		}
+	}
+	for _, l := range e.main.lists {
+		s.follow(l.prev, l.v, l.direct)
+	}
+	for _, ch := range e.main.choices {
+		s.choose(ch.slot, ch.key, s.candidates(ch.slot, ch.key), ch.guarded)
+	}
 	s.settle()
 	return s
 }
@@ -510,13 +681,16 @@ func (e *Engine) result(c *check) verdict.Result {
 		Partial: e.opt.Coverage == record.CoveragePartial}
 	r.Violations = append(r.Violations, e.shared...)
 	r.Violations = append(r.Violations, c.found...)
-	notChecked := e.in.skipped + e.in.unknown + e.blocked
+	notChecked := e.in.skipped + e.blocked
 	switch {
 	case len(r.Violations) > 0:
 		r.Outcome = verdict.Violated
+	case e.stopped != verdict.NoReason:
+		r.Outcome, r.Reason, r.Count = verdict.Unknown, e.stopped, c.poly.Undecided()
+		r.Decided = 1 - float64(r.Count)/float64(max(1, c.poly.Stats.Constraints+c.poly.Stats.Choices))
 	case c.budget:
-		r.Outcome, r.Reason, r.Count = verdict.Unknown, verdict.Conflicts, c.poly.Open()
-		r.Decided = 1 - float64(r.Count)/float64(max(1, c.poly.Stats.Constraints))
+		r.Outcome, r.Reason, r.Count = verdict.Unknown, verdict.Conflicts, c.poly.Undecided()
+		r.Decided = 1 - float64(r.Count)/float64(max(1, c.poly.Stats.Constraints+c.poly.Stats.Choices))
 	case notChecked > 0:
 		r.Outcome, r.Reason, r.Count = verdict.Unknown, verdict.NotChecked, notChecked
 		r.Decided = 1 - min(1, float64(notChecked)/float64(max(1, e.in.total)))

@@ -1,15 +1,18 @@
 package incremental
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/incremental/constraint"
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
 // strand is one reading of a history: its versions, and a polygraph for each
-// kind of graph that is asked of it. The engine's main strand holds the whole
-// history; others re-read it, or a part of it, without times.
+// kind of graph that is asked of it; only one if some read has several
+// candidates, as polygraphs may decide differently. The engine's main strand
+// holds the whole history; others re-read it, or a part of it, without times.
 //
-//	add → write* → read* → settle        for each transaction, in slot order
+//	add → write* → read*, choose*, follow* → settle        for each transaction, in slot order
 //
 // In bulk: add for all, write for all, read for all, then finish.
 type strand struct {
@@ -18,50 +21,114 @@ type strand struct {
 	// keepAllReaders: sessions are not ordered, so no reader stands for another
 	keepAllReaders bool
 
-	session []uint32       // by slot
-	last    []version.Slot // by session: its latest transaction
-	fresh   []version.ID   // versions not yet given to the polygraphs
-	isFresh []bool         // by version: made by a write and not given yet
+	last    []version.Slot // by session: the latest transaction on its chain
+	chainOf []uint32       // by session
+	chains  uint32
+	session []uint32     // by slot
+	fresh   []version.ID // versions not yet given to the polygraphs
+	isFresh []bool       // by version: made by a write and not given yet
 
-	ops  []slotOps    // by slot
-	slab []version.ID // room for ops
+	ops     []slotOps    // by slot
+	slab    []version.ID // room for ops
+	choices []ambiguous
+	lists   []succession
+	// candidates are all that an ambiguous read can be of.
+	candidates func(version.Slot, version.Key) []version.ID
 }
 
 // slotOps are a transaction's external reads and final writes, by version.
-type slotOps struct{ reads, writes []version.ID }
+// decided are ambiguous reads that a polygraph decided.
+type slotOps struct{ reads, writes, decided []version.ID }
+
+// strandTxn is what a strand is told of a transaction.
+type strandTxn struct {
+	session    uint32
+	start, end int64
+	timed      bool
+	prev       version.Slot // its predecessor, or none
+	open       bool         // its outcome is unknown: it precedes nothing in its session
+	uncertain  bool         // it is not known whether it is in the history
+}
+
+// ambiguous is a read of several candidates.
+type ambiguous struct {
+	slot    version.Slot
+	key     version.Key
+	guarded bool
+}
+
+// succession: v follows prev, as a list shows; direct: at once.
+type succession struct {
+	prev, v version.ID
+	direct  bool
+}
 
 func newStrand(cfgs []constraint.Config) *strand {
 	s := &strand{}
 	for _, c := range cfgs {
 		p := constraint.New(c, &s.tab)
-		p.Reads = func(x version.Slot) []version.ID { return s.ops[x].reads }
+		p.Reads = s.readsOf
 		p.Writes = func(x version.Slot) []version.ID { return s.ops[x].writes }
+		p.OnRead = func(x version.Slot, v version.ID) {
+			s.ops[x].decided = append(s.ops[x].decided, v)
+			s.addReader(x, v)
+		}
+		p.AllCandidates = func(x version.Slot, k version.Key) []version.ID { return s.candidates(x, k) }
+		p.TakeFresh = func(v version.ID) bool {
+			fresh := s.isFresh[v]
+			s.isFresh[v] = false
+			return fresh
+		}
 		s.polys = append(s.polys, p)
 		s.keepAllReaders = !c.Sessions
 	}
 	return s
 }
 
-// add takes in the next transaction of a session. like gives the numbers of its
-// reads and writes, to make room for.
-func (s *strand) add(session uint32, start, end int64, timed bool, like slotOps) version.Slot {
-	slot := version.Slot(len(s.session))
-	s.session = append(s.session, session)
-	s.ops = append(s.ops, slotOps{s.room(len(like.reads)), s.room(len(like.writes))})
-	for int(session) >= len(s.last) {
-		s.last = append(s.last, version.None)
+func (s *strand) readsOf(x version.Slot) []version.ID {
+	o := &s.ops[x]
+	if len(o.decided) == 0 {
+		return o.reads
+	}
+	return slices.Concat(o.reads, o.decided)
+}
+
+// add takes in the next transaction. like gives the numbers of its reads and
+// writes, to make room for.
+func (s *strand) add(t strandTxn, like slotOps) version.Slot {
+	slot := version.Slot(len(s.ops))
+	s.ops = append(s.ops, slotOps{reads: s.room(len(like.reads)), writes: s.room(len(like.writes))})
+	s.session = append(s.session, t.session)
+	x := constraint.Txn{Prev: t.prev, Start: t.start, End: t.end, Timed: t.timed, Open: t.open, OnChain: !t.open}
+	if t.open {
+		x.Chain = s.chains
+		s.chains++
+		s.session[slot] = ^slot // stands for no other reader
+	} else {
+		for int(t.session) >= len(s.last) {
+			s.last = append(s.last, version.None)
+			s.chainOf = append(s.chainOf, version.None)
+		}
+		if s.chainOf[t.session] == version.None {
+			s.chainOf[t.session] = s.chains
+			s.chains++
+		}
+		x.Chain, x.Prev = s.chainOf[t.session], s.last[t.session]
+		s.last[t.session] = slot
 	}
 	for _, p := range s.polys {
-		p.Add(session, s.last[session], start, end, timed)
+		p.Add(x)
+		if t.uncertain {
+			p.Uncertain(slot)
+		}
 	}
-	s.last[session] = slot
 	return slot
 }
 
 // room returns an empty slice with room for n.
 func (s *strand) room(n int) []version.ID {
 	if len(s.slab) < n {
-		s.slab = make([]version.ID, max(n, min(4096, 16+2*len(s.session)*n)))
+		s.slab = make([]version.ID, max(n, min(4096, 16+2*len(s.ops)*n)))
 	}
 	r := s.slab[:0:n]
 	s.slab = s.slab[n:]
@@ -74,7 +141,20 @@ func (s *strand) write(slot version.Slot, key version.Key) version.ID {
 	s.isFresh = append(s.isFresh, true)
 	s.fresh = append(s.fresh, v)
 	s.ops[slot].writes = append(s.ops[slot].writes, v)
+	for _, p := range s.polys {
+		p.Wrote(v)
+	}
 	return v
+}
+
+// writeOf is the version that slot made of key, or none.
+func (s *strand) writeOf(slot version.Slot, key version.Key) version.ID {
+	for _, x := range s.ops[slot].writes {
+		if s.tab.At(x).Key == key {
+			return x
+		}
+	}
+	return version.None
 }
 
 // source makes a version without a writer that was seen.
@@ -88,31 +168,104 @@ func (s *strand) source(key version.Key, kind version.Kind) version.ID {
 // v at once; where another's does already, that is a divergence: the read is
 // withdrawn and the other's version returned.
 func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverges bool) {
-	w := version.None
-	for _, x := range s.ops[slot].writes {
-		if s.tab.At(x).Key == s.tab.At(v).Key {
-			w = x
-			break
+	w := s.writeOf(slot, s.tab.At(v).Key)
+	next := s.tab.At(v).Next
+	if w != version.None && next != version.None && next != w {
+		if !s.decidedToFollow(v, next) {
+			return next, true
 		}
+		// A polygraph took v for what another transaction read that overwrote it,
+		// and will find that both can't be.
+		s.ops[slot].reads = append(s.ops[slot].reads, v)
+		s.addReader(slot, v)
+		s.polys[0].Read(slot, v)
+		return version.None, false
 	}
-	if w != version.None && s.tab.At(v).Next != version.None && s.tab.At(v).Next != w {
-		return s.tab.At(v).Next, true
+	if w != version.None && s.tab.At(w).Prev != version.None && s.tab.At(w).Prev != v {
+		return s.tab.At(w).Prev, true // a list says that it follows another version
 	}
 	s.ops[slot].reads = append(s.ops[slot].reads, v)
 	s.addReader(slot, v)
 	for _, p := range s.polys {
 		p.Read(slot, v)
 	}
-	if w == version.None || s.tab.At(v).Next == w {
-		return version.None, false
+	if w != version.None && s.tab.At(v).Next != w {
+		s.overwrite(v, w)
 	}
+	return version.None, false
+}
+
+// decidedToFollow: next follows v only because a polygraph decided that its
+// writer, which may have read several versions, read v.
+func (s *strand) decidedToFollow(v, next version.ID) bool {
+	return slices.Contains(s.ops[s.tab.At(next).Writer].decided, v)
+}
+
+func (s *strand) overwrite(v, w version.ID) {
 	s.tab.Overwrite(v, w)
 	fresh := s.isFresh[w]
 	s.isFresh[w] = false
 	for _, p := range s.polys {
 		p.Overwrite(v, w, fresh)
 	}
-	return version.None, false
+}
+
+// follow takes in that v follows prev, as a list shows; direct: at once. Where
+// that contradicts what one of the two writers read, late is that one's version
+// and first the version that it missed.
+func (s *strand) follow(prev, v version.ID, direct bool) (late, first version.ID, clash bool) {
+	a, b := s.tab.At(prev), s.tab.At(v)
+	if direct && a.Next != version.None && a.Next != v {
+		return a.Next, v, true
+	}
+	if direct && b.Prev != version.None && b.Prev != prev {
+		return v, prev, true
+	}
+	s.lists = append(s.lists, succession{prev, v, direct})
+	if a.Kind == version.Written {
+		for _, p := range s.polys {
+			p.Follow(prev, v)
+		}
+	}
+	if direct && a.Next != v {
+		s.overwrite(prev, v)
+	}
+	return version.None, version.None, false
+}
+
+// listed takes in that v is among the versions that a list shows: those of its
+// key that are not come later.
+func (s *strand) listed(v version.ID) {
+	if s.tab.At(v).Listed {
+		return
+	}
+	s.tab.At(v).Listed = true
+	for _, p := range s.polys {
+		p.Listed(v)
+	}
+}
+
+// choose takes in that slot read one of cands, versions of key by line and
+// slot, and no other. It leaves the strand one polygraph.
+func (s *strand) choose(slot version.Slot, key version.Key, cands []version.ID, guarded bool) {
+	s.choices = append(s.choices, ambiguous{slot, key, guarded})
+	for _, p := range s.polys {
+		p.Ambiguous(slot, key, cands, guarded)
+	}
+}
+
+// include: slot, of unknown outcome, took effect.
+func (s *strand) include(slot version.Slot) {
+	for _, p := range s.polys {
+		p.Include(slot)
+	}
+}
+
+// impossible: slot, of unknown outcome, can't have taken effect.
+func (s *strand) impossible(slot version.Slot) {
+	for _, p := range s.polys {
+		p.Impossible(slot)
+	}
 }
 
 // addReader keeps, of each session, the last reader.

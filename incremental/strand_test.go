@@ -11,9 +11,9 @@ import (
 // read-modify-writes whose slots are not in its order is still one block.
 func TestChainOutOfSlotOrder(t *testing.T) {
 	s := newStrand([]constraint.Config{{RealTime: true, Sessions: true}})
-	one := slotOps{make([]version.ID, 1), make([]version.ID, 1)}
+	one := slotOps{reads: make([]version.ID, 1), writes: make([]version.ID, 1)}
 	for i := range uint32(3) { // all overlap; the chain is 0, 2, 1
-		s.add(i, 0, int64(10+i), true, one)
+		s.add(strandTxn{session: i, end: int64(10 + i), timed: true, prev: none}, one)
 	}
 	var w [3]version.ID
 	for slot := range uint32(3) {
@@ -28,7 +28,7 @@ func TestChainOutOfSlotOrder(t *testing.T) {
 	s.settle()
 	p := s.polys[0]
 	p.Propagate()
-	if p.Found != 0 || p.Open() != 0 {
-		t.Errorf("%d violations, %d open pairs in one chain: %+v", p.Found, p.Open(), p.TakeFound())
+	if p.Found != 0 || p.Undecided() != 0 {
+		t.Errorf("%d violations, %d open pairs in one chain: %+v", p.Found, p.Undecided(), p.TakeFound())
 	}
 }

@@ -72,12 +72,14 @@ func (vs *values) cellOf(k version.Key, v record.Value) cellID {
 }
 
 func (vs *values) push(k version.Key, v record.Value) cellID {
-	c := cell{key: k, num: v.Num, final: none, version: none, waiting: none}
+	c := cell{key: k, num: v.Num, final: none, more: none, version: none, waiting: none}
 	switch {
 	case v.Kind == record.KindInt && v.Num == 0:
 		c.about = isZero
 	case v.Kind == record.KindNull:
 		c.about = isNull
+	case v.Kind == record.KindList && v.Text == "[]":
+		c.about = isEmpty
 	}
 	return vs.cells.Push(c)
 }

@@ -40,14 +40,22 @@ func (p *Polygraph) Finish() {
 			}
 		}
 	}
-	topo := p.topological()
-	p.bulk = false
-	if p.chains != nil {
-		p.chains.Build(topo)
-	} else {
-		p.bits.Build(topo)
+	p.build()
+	p.rounds()
+	if len(p.choices) > 0 {
+		p.heads = p.blockHeads()
 	}
-	p.topo = topo
+	p.bulk = false
+}
+
+// build makes the closure of the graph as it is. Cycles are reported and cut.
+func (p *Polygraph) build() {
+	p.topo = p.topological()
+	if p.chains != nil {
+		p.chains.Build(p.topo)
+	} else {
+		p.bits.Build(p.topo)
+	}
 }
 
 // Blocks takes in all blocks of a bulk load, those that begin early first. It
@@ -70,8 +78,20 @@ func (p *Polygraph) Blocks() {
 		return int(a) - int(b)
 	})
 	for _, h := range heads {
+		if p.halted() {
+			return
+		}
 		p.Block(h)
 	}
+	p.settleChoices()
+}
+
+// settleChoices looks at all open choices once, after which they watch.
+func (p *Polygraph) settleChoices() {
+	for ci := range p.choices {
+		p.wakeChoice(uint32(ci))
+	}
+	p.Propagate()
 }
 
 // blockHeads lists the first versions of all blocks.

@@ -113,6 +113,14 @@ func (p *Polygraph) reportClash(e, opposite graph.Edge) {
 	p.found = append(p.found, v)
 }
 
+// contradiction reports that blocks a and b each have to come before the other,
+// as the initial version and a list say.
+func (p *Polygraph) contradiction(a, b vid) {
+	if p.more() {
+		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Rest: append(p.sides(a, b), p.sides(b, a)...)})
+	}
+}
+
 // more counts a violation and tells whether it is to be explained.
 func (p *Polygraph) more() bool {
 	p.Found++
@@ -145,11 +153,17 @@ func (p *Polygraph) fill(v *Violation, walk, because []step) {
 		}
 	}
 	p.ground(v, todo)
-	for _, e := range v.Cycle {
-		v.Assumed = v.Assumed || e.Assumed || e.Type == verdict.RT
-	}
-	for _, e := range v.Rest {
-		v.Assumed = v.Assumed || e.Assumed || e.Type == verdict.RT
+	p.markAssumed(v)
+}
+
+// markAssumed says whether the proof rests on times or a chosen order. Blocks
+// may do so once a candidate was taken with the help of times.
+func (p *Polygraph) markAssumed(v *Violation) {
+	v.Assumed = v.Assumed || p.byElimination && p.cfg.RealTime
+	for _, list := range append([][]graph.Edge{v.Cycle, v.Rest}, v.Cases...) {
+		for _, e := range list {
+			v.Assumed = v.Assumed || e.Assumed || e.Type == verdict.RT
+		}
 	}
 }
 
@@ -164,6 +178,17 @@ func (p *Polygraph) ground(v *Violation, todo []step) {
 		}
 		done[s.id] = true
 		v.Chosen = v.Chosen || s.Why == verdict.ByCase
+		if s.Why == verdict.ByElimination {
+			more, ok := p.eliminated(s.Edge, s.id)
+			v.Whole = v.Whole || !ok || len(v.Rest) > explainedMax
+			if !v.Whole {
+				for _, cycle := range more {
+					v.Rest = append(v.Rest, edges(cycle)...)
+					todo = append(todo, cycle[1:]...)
+				}
+			}
+			continue
+		}
 		if s.Why != verdict.ByOrder && s.Why != verdict.ByCase {
 			continue
 		}
@@ -233,6 +258,86 @@ func (p *Polygraph) wholeBlock(v *Violation, w vid) {
 	if n >= explainedMax/4 {
 		v.Whole = true
 	}
+}
+
+// eliminated are, for the read-from edge e that was left when all other
+// candidates had fallen, the cycles that those would have closed among the edges
+// older than limit; false if not all can be shown.
+func (p *Polygraph) eliminated(e graph.Edge, limit uint32) ([][]step, bool) {
+	ci, ok := p.choiceOf[[2]uint32{p.SlotOf(e.To), e.Key}]
+	if !ok {
+		return nil, false
+	}
+	var out [][]step
+	for _, v := range p.AllCandidates(p.choices[ci].reader, e.Key) {
+		if ver := p.tab.At(v); ver.Kind == version.Written && p.commit(ver.Writer) == e.From {
+			continue
+		}
+		cycle := p.wouldClose(v, p.choices[ci].reader, limit)
+		if cycle == nil {
+			return out, false
+		}
+		out = append(out, cycle...)
+	}
+	return out, true
+}
+
+// wouldClose shows why reader can't have read v: a cycle that begins with the
+// dependency which that would make; where that is an anti-dependency on a later
+// writer, also why that writer comes later. nil if it can't be shown with the
+// edges older than limit.
+func (p *Polygraph) wouldClose(v vid, reader slot, limit uint32) [][]step {
+	key := p.tab.At(v).Key
+	if p.tab.At(v).Kind == version.Written {
+		w := p.writer(v)
+		if back := p.path(p.start(reader), p.commit(w), limit); back != nil {
+			e := graph.Edge{From: p.commit(w), To: p.start(reader), Key: key, Type: verdict.WR, Why: verdict.ByCase}
+			return [][]step{append([]step{{e, none}}, back...)}
+		}
+	}
+	for _, x := range p.behind(key, reader, nil) {
+		back := p.path(p.commit(x), p.start(reader), limit)
+		if back == nil {
+			continue
+		}
+		cycle := append([]step{{p.antiDependency(reader, x, key), none}}, back...)
+		if p.tab.At(v).Kind != version.Written {
+			return [][]step{cycle}
+		}
+		if w := p.writer(v); x != w {
+			if later := p.path(p.start(w), p.commit(x), limit); later != nil {
+				opposite := graph.Edge{From: p.commit(x), To: p.start(w), Key: key, Type: verdict.WW, Why: verdict.ByCase}
+				return [][]step{cycle, append([]step{{opposite, none}}, later...)}
+			}
+		}
+	}
+	return nil
+}
+
+// explainNoCandidate reports that nothing can have written what was read: each
+// candidate would close a cycle.
+func (p *Polygraph) explainNoCandidate(c *choice) {
+	v := Violation{Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime, Reads: []Read{{c.reader, c.key}}}
+	var todo []step
+	for _, cand := range p.AllCandidates(c.reader, c.key) {
+		cycles := p.wouldClose(cand, c.reader, none)
+		if cycles == nil {
+			v.Whole = true
+			continue
+		}
+		v.Cases = append(v.Cases, edges(cycles[0]))
+		for _, cy := range cycles {
+			v.Rest = append(v.Rest, edges(cy)...)
+			todo = append(todo, cy[1:]...)
+			p.spine(&v, cy[0].Edge)
+		}
+	}
+	if len(v.Cases) == 1 {
+		v.Cycle, v.Cases = v.Cases[0], nil
+	}
+	p.ground(&v, todo)
+	p.markAssumed(&v)
+	p.found = append(p.found, v)
 }
 
 func edges(walk []step) []graph.Edge {

@@ -47,11 +47,11 @@ func (p *Polygraph) relate(a, b vid) relation {
 	ab, noAB := p.closes(a, b)
 	ba, noBA := p.closes(b, a)
 	why := verdict.ByOrder
-	switch { // the block that overwrote the initial version is the first
-	case p.tab.First(a):
-		noBA, why, ba = true, verdict.ByInitial, graph.Edge{From: none}
-	case p.tab.First(b):
-		noAB, why, ab = true, verdict.ByInitial, graph.Edge{From: none}
+	if w, ok := p.comesFirst(a, b); ok {
+		noBA, why, ba = true, w, graph.Edge{From: none}
+	}
+	if w, ok := p.comesFirst(b, a); ok {
+		noAB, why, ab = true, w, graph.Edge{From: none}
 	}
 	switch {
 	case !noAB && !noBA:
@@ -66,13 +66,27 @@ func (p *Polygraph) relate(a, b vid) relation {
 	// Both orders close a cycle. The likelier one to mean something to a person
 	// is forced, by a plain version order or the initial version, and the edge
 	// that it cannot have is reported.
-	if ba.From == none || ab.From != none && ba.Type == verdict.WW {
+	if ab.From == none && ba.From == none {
+		p.contradiction(a, b)
+	} else if ba.From == none || ab.From != none && ba.Type == verdict.WW {
 		p.clash(ab, ba, why)
 	} else {
 		p.clash(ba, ab, why)
 	}
 	p.given[[2]vid{min(a, b), max(a, b)}] = true
 	return givenUp
+}
+
+// comesFirst: block a comes before b whatever the graph says, as it overwrote
+// the initial version, or as a list shows it that does not show b.
+func (p *Polygraph) comesFirst(a, b vid) (verdict.Why, bool) {
+	switch {
+	case p.tab.First(a):
+		return verdict.ByInitial, true
+	case p.tab.At(a).Listed && !p.tab.At(b).Listed:
+		return verdict.ByList, true
+	}
+	return 0, false
 }
 
 // clash reports an edge that must hold, as the opposite order is impossible,
@@ -85,7 +99,7 @@ func (p *Polygraph) clash(e, opposite graph.Edge, why verdict.Why) {
 
 // order puts the edges of "a before b" in.
 func (p *Polygraph) order(a, b vid, why verdict.Why, opposite graph.Edge) {
-	assumed := p.cfg.RealTime && why != verdict.ByInitial
+	assumed := p.cfg.RealTime && why != verdict.ByInitial && why != verdict.ByList
 	tail := p.tab.Tail(a)
 	tv := p.tab.At(tail)
 	tw, hw := tv.Writer, p.tab.At(b).Writer
@@ -206,10 +220,14 @@ func (p *Polygraph) watchTail(head vid, c uint32) {
 
 // Read takes in that r read v, which r has been made a reader of. Both r and
 // v's writer have been added.
-func (p *Polygraph) Read(r version.Slot, v version.ID) {
+func (p *Polygraph) Read(r version.Slot, v version.ID) { p.readAs(r, v, verdict.ByValue) }
+
+func (p *Polygraph) readAs(r slot, v vid, why verdict.Why) {
 	ver := p.tab.At(v)
 	if ver.Kind == version.Written {
-		if !p.addEdge(graph.Edge{From: p.commit(ver.Writer), To: p.start(r), Key: ver.Key, Type: verdict.WR, Why: verdict.ByValue}, true) {
+		e := graph.Edge{From: p.commit(ver.Writer), To: p.start(r), Key: ver.Key, Type: verdict.WR, Why: why}
+		e.Assumed = why == verdict.ByElimination && p.cfg.RealTime
+		if !p.addEdge(e, true) {
 			p.withdrawn[[2]uint32{r, v}] = true
 			return
 		}
@@ -226,6 +244,35 @@ func (p *Polygraph) Read(r version.Slot, v version.ID) {
 		for _, x := range *p.list(ver.Key) {
 			if w := p.tab.At(x.head).Writer; w != r {
 				p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByInitial}, false)
+			}
+		}
+	}
+	p.Propagate()
+}
+
+// Follow takes in that v follows prev, not necessarily at once, because a list
+// shows it. Both have been written by transactions that were added.
+func (p *Polygraph) Follow(prev, v version.ID) {
+	a, b := p.tab.At(prev), p.tab.At(v)
+	p.addEdge(graph.Edge{From: p.commit(a.Writer), To: p.start(b.Writer), Key: a.Key, Type: verdict.WW, Why: verdict.ByList}, true)
+	if !p.bulk {
+		p.Propagate()
+	}
+}
+
+// Listed takes in that v is now marked Listed in the table.
+func (p *Polygraph) Listed(v version.ID) {
+	if p.bulk || p.tab.At(v).Prev != version.None && p.tab.At(p.tab.At(v).Prev).Kind == version.Written {
+		return // inside a block, whose head says it
+	}
+	for _, c := range p.pairsOf[v] {
+		p.wake(c)
+	}
+	list := *p.list(p.tab.At(v).Key)
+	if slices.ContainsFunc(list, func(x blockRef) bool { return x.head == v }) {
+		for _, x := range list {
+			if x.head != v && !p.isOpen(v, x.head) {
+				p.relate(v, x.head)
 			}
 		}
 	}

@@ -71,6 +71,8 @@ type Violation struct {
 	Cases [][]graph.Edge
 	// Rest are further edges the proof rests on: what forced the edges above.
 	Rest []graph.Edge
+	// Reads are ambiguous reads that the proof needs, with all candidates.
+	Reads []Read
 	// Because explains forced edges of Cycle, by index.
 	Because map[int][]graph.Edge
 	// Assumed: the proof rests on times or on an order chosen earlier.
@@ -79,6 +81,12 @@ type Violation struct {
 	Chosen bool
 	// Whole: Rest may not be all; only the whole history is known to suffice.
 	Whole bool
+}
+
+// Read names a read.
+type Read struct {
+	Reader version.Slot
+	Key    version.Key
 }
 
 // open constraint: the blocks that a and b head, on one key.
@@ -116,12 +124,26 @@ type Polygraph struct {
 	open    int // pairs alive
 	pairsOf map[vid][]uint32
 	// watch lists: the pairs to look at again when something new reaches a node
-	firstWatch []uint32 // by node, into watches
-	watches    []watch
-	dirty      []uint32
-	given      map[[2]vid]bool    // pairs given up after a violation
-	withdrawn  map[[2]uint32]bool // (reader, version): reads given up after a violation
-	forced     []forced           // ascending by edge
+	firstWatch    []uint32 // by node, into watches
+	watches       []watch
+	dirty         []uint32
+	choices       []choice
+	openChoices   int
+	choiceOf      map[[2]uint32]uint32 // by reader and key
+	dirtyChoices  []uint32
+	maybe         map[slot]maybe    // transactions of unknown outcome; in, where missing
+	guardedBy     map[slot][]uint32 // the choices of uncertain transactions
+	lines         []uint32          // by slot: the total order it lies on
+	nextLine      uint32            // lines from here down are those of single transactions
+	byLine        [][]writersOnLine // by key, if tracked: its writers
+	tracked       []bool
+	scratch       []slot
+	hopeless      []uint32 // choices without a candidate, to be explained
+	byElimination bool     // a candidate was taken: blocks may rest on it
+
+	given     map[[2]vid]bool    // pairs given up after a violation
+	withdrawn map[[2]uint32]bool // (reader, version): reads given up after a violation
+	forced    []forced           // ascending by edge
 
 	found []Violation
 	// MaxFound bounds the violations that are explained; 0: no bound.
@@ -131,13 +153,27 @@ type Polygraph struct {
 	topo     []node // from Finish to Blocks, as are heads
 	heads    []vid
 	solved   solution
-	// Reads and Writes give a transaction's external reads and final writes;
-	// explanations ask.
+	// Reads and Writes give a transaction's external reads and final writes.
 	Reads, Writes func(version.Slot) []version.ID
+	// AllCandidates are the versions that reader may have read of key before any
+	// was excluded.
+	AllCandidates func(reader version.Slot, key version.Key) []version.ID
+	// TakeFresh tells whether a version is not in the list of blocks yet, and is
+	// to be put there by who asks.
+	TakeFresh func(version.ID) bool
+	// OnRead is told of each ambiguous read that has been decided, before its
+	// dependencies go in; it makes the reader one of v's in the table.
+	OnRead func(reader version.Slot, v version.ID)
+	// Stop, if set, is asked now and then whether to end the work early; what is
+	// open then stays so.
+	Stop    func() bool
+	stopped bool
+	steps   int
 }
 
-// watch lets pair be looked at again when something new reaches node.
-type watch struct{ pair, node, next uint32 }
+// watch lets item, a pair or a choice, be looked at again when something new
+// reaches node.
+type watch struct{ item, node, next uint32 }
 
 // forced remembers why an edge was forced: the edge of the opposite order that
 // would have closed a cycle.
@@ -149,7 +185,7 @@ type forced struct {
 // New makes an empty polygraph over the table.
 func New(cfg Config, tab *version.Table) *Polygraph {
 	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime,
-		pairsOf: map[vid][]uint32{}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
+		nextLine: none, pairsOf: map[vid][]uint32{}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
 	if cfg.Split {
 		p.parts = 2
 	}
@@ -176,9 +212,6 @@ func (p *Polygraph) SlotOf(n graph.Node) version.Slot { return n / p.parts }
 // Bytes is the memory of the closure, for measurement.
 func (p *Polygraph) Bytes() int { return p.reach.Bytes() }
 
-// Open is the number of constraints that neither order decides.
-func (p *Polygraph) Open() int { return p.open }
-
 // Edges is the number of edges stored.
 func (p *Polygraph) Edges() int { return p.g.Len() }
 
@@ -191,31 +224,54 @@ func (p *Polygraph) Low(s version.Slot) version.Slot {
 	return p.banded.Low(s)
 }
 
-// Add appends the transaction of the next slot; prev is its predecessor in its
-// session, or version.None, and session numbers the session from 0.
-func (p *Polygraph) Add(session uint32, prev version.Slot, start, end int64, timed bool) {
+// Txn is what the polygraph is told of a transaction.
+type Txn struct {
+	Chain      uint32 // the chain it lies on: its session, if it is ordered by it
+	Prev       slot   // its predecessor in its session, or version.None
+	OnChain    bool   // Prev is the chain's last, or there is none
+	Start, End int64  // nanoseconds, if timed
+	Timed      bool
+	Open       bool // its outcome is unknown: it may have taken effect after End
+}
+
+// Add appends the transaction of the next slot.
+func (p *Polygraph) Add(t Txn) {
 	s := slot(p.slots)
 	p.slots++
 	p.g.Grow(p.slots * int(p.parts))
 	for len(p.firstWatch) < p.g.Nodes() {
 		p.firstWatch = append(p.firstWatch, none)
 	}
+	line := t.Chain
+	if !p.cfg.Sessions || !t.OnChain {
+		p.nextLine--
+		line = p.nextLine
+	}
+	p.lines = append(p.lines, line)
 	switch {
 	case p.banded != nil:
-		p.banded.Add(start, end, timed)
+		p.banded.Add(t.Start, t.End, t.Timed, t.Timed && !t.Open)
 	case p.bits != nil:
 		p.bits.Add()
 	default:
-		p.chains.Add(session, p.bulk)
+		p.chains.Add(t.Chain, p.bulk)
 	}
-	if p.cfg.Sessions && prev != version.None {
-		e := graph.Edge{From: p.commit(prev), To: p.start(s), Key: none, Type: verdict.SO, Why: verdict.BySession}
-		if p.chains != nil {
+	if p.cfg.Sessions && t.Prev != version.None {
+		e := graph.Edge{From: p.commit(t.Prev), To: p.start(s), Key: none, Type: verdict.SO, Why: verdict.BySession}
+		if p.chains != nil && t.OnChain {
 			p.g.Add(e) // part of the chain
 		} else {
 			p.addEdge(e, true)
 		}
 	}
+}
+
+// halted asks Stop, now and then.
+func (p *Polygraph) halted() bool {
+	if p.steps++; p.Stop != nil && !p.stopped && p.steps&63 == 0 {
+		p.stopped = p.Stop()
+	}
+	return p.stopped
 }
 
 // addEdge puts an edge in the graph. An edge that is implied is stored only if
@@ -244,7 +300,11 @@ func (p *Polygraph) addEdge(e graph.Edge, fact bool) bool {
 // changed wakes the pairs that watch n.
 func (p *Polygraph) changed(n node) {
 	for w := p.firstWatch[n]; w != none; w = p.watches[w].next {
-		p.wake(p.watches[w].pair)
+		if item := p.watches[w].item; item&itemChoice != 0 {
+			p.wakeChoice(item &^ itemChoice)
+		} else {
+			p.wake(item)
+		}
 	}
 }
 
@@ -260,9 +320,18 @@ func (p *Polygraph) watchNode(n node, c uint32) {
 	p.firstWatch[n] = uint32(len(p.watches) - 1)
 }
 
-// Propagate decides woken pairs until nothing follows.
+// Propagate decides woken pairs and choices until nothing follows.
 func (p *Polygraph) Propagate() {
-	for len(p.dirty) > 0 {
+	for len(p.dirty)+len(p.dirtyChoices) > 0 && !p.halted() {
+		if len(p.dirty) == 0 {
+			ci := p.dirtyChoices[len(p.dirtyChoices)-1]
+			p.dirtyChoices = p.dirtyChoices[:len(p.dirtyChoices)-1]
+			p.choices[ci].dirty = false
+			if p.choices[ci].state == choiceOpen {
+				p.settleChoice(ci)
+			}
+			continue
+		}
 		c := p.dirty[len(p.dirty)-1]
 		p.dirty = p.dirty[:len(p.dirty)-1]
 		pr := &p.pairs[c]
@@ -296,6 +365,12 @@ func (p *Polygraph) compact() {
 			p.addPair(pr.a, pr.b)
 		}
 	}
+	for ci := range p.choices { // the numbers of choices stay
+		c := &p.choices[ci]
+		for _, n := range c.watched {
+			p.watchNode(n, uint32(ci)|itemChoice)
+		}
+	}
 }
 
 func (p *Polygraph) kill(c uint32) {
@@ -320,6 +395,10 @@ func (p *Polygraph) kill(c uint32) {
 
 // TakeFound returns the violations found since the last call.
 func (p *Polygraph) TakeFound() []Violation {
+	for _, ci := range p.hopeless {
+		p.explainNoCandidate(&p.choices[ci])
+	}
+	p.hopeless = nil
 	f := p.found
 	p.found = nil
 	return f

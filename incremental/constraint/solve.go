@@ -1,8 +1,6 @@
 package constraint
 
 import (
-	"cmp"
-	"container/heap"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/acyclic"
@@ -12,89 +10,93 @@ import (
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
-// solution is a choice for every open pair that leaves the graph acyclic.
+// solution is a choice for all that is open that leaves the graph acyclic.
 type solution struct {
-	pairs  []uint32
-	ab     []bool // a before b
-	edges  int    // of the graph when it was found, to see whether it is stale
-	valid  bool
-	budget bool // the last search ran out of conflicts
+	pairs []uint32
+	ab    []bool // a before b
+	// read is the version that was read, by choice; edgesOfChoices what follows.
+	read           map[uint32]vid
+	edgesOfChoices []graph.Edge
+	openChoices    int
+	edges          int // of the graph when it was found, to see whether it is stale
+	valid          bool
 }
 
-// Solve decides whether the open pairs can all be ordered without a cycle,
-// within a budget of conflicts.
+// Solve decides whether the open pairs and choices can all be decided without
+// a cycle, within a budget of conflicts.
 //
 // The search is complete along the order first, search last (design 3): the
 // graph is contracted to the nodes that open pairs name, ordered topologically,
-// and every pair is first given the order that agrees; only where that closes a
-// cycle does the solver learn and search. Unsat reports a violation and gives
-// the pairs that it rests on up.
+// and every pair is first given the order that agrees, every read the last
+// version before it; only where that closes a cycle does the solver learn and
+// search. Unsat reports a violation and gives up what it rests on.
 func (p *Polygraph) Solve(budget int) sat.Answer {
 	p.Propagate()
-	var alive []uint32
-	for c := range p.pairs {
-		if p.pairs[c].alive {
-			alive = append(alive, uint32(c))
-		}
+	if p.halted() {
+		return sat.Budget
 	}
-	if p.solved.valid && p.solved.edges == p.g.Len() && slices.Equal(alive, p.solved.pairs) {
+	pairs, choices := p.undecided()
+	if p.solved.valid && p.solved.edges == p.g.Len() && p.solved.openChoices == len(choices) && slices.Equal(pairs, p.solved.pairs) {
 		return sat.Sat
 	}
 	p.solved = solution{}
-	p.Stats.Residual = max(p.Stats.Residual, len(alive))
-	if len(alive) == 0 {
+	p.Stats.Residual = max(p.Stats.Residual, len(pairs)+len(choices))
+	if len(pairs)+len(choices) == 0 {
 		p.solved = solution{valid: true, edges: p.g.Len()}
 		return sat.Sat
 	}
-	c := p.contract(alive)
-	solver := sat.New(len(c.pairs), c.theory)
-	for v, pr := range c.pairs {
-		solver.SetPhase(v, c.at(p.commit(p.writer(p.tab.Tail(pr.a)))) < c.at(p.commit(p.writer(p.tab.Tail(pr.b)))))
-	}
+	q := p.contract(pairs, choices)
+	solver := q.solver()
 	answer := solver.Solve(budget)
 	p.Stats.Conflicts += solver.Stats.Conflicts
 	switch answer {
 	case sat.Sat:
-		p.solved = solution{valid: true, edges: p.g.Len(), pairs: alive, ab: make([]bool, len(alive))}
-		place := make(map[uint32]int, len(alive))
-		for i, id := range alive {
-			place[id] = i
-		}
-		for v, id := range c.ids {
-			p.solved.ab[place[id]] = solver.Value(v)
-		}
+		p.keep(q, solver, pairs)
 	case sat.Unsat:
-		p.reportUnsat(c, solver)
-	case sat.Budget:
-		p.solved.budget = true
+		p.reportUnsat(q, solver)
 	}
 	return answer
 }
 
+// undecided lists what is open.
+func (p *Polygraph) undecided() (pairs, choices []uint32) {
+	for c := range p.pairs {
+		if p.pairs[c].alive {
+			pairs = append(pairs, uint32(c))
+		}
+	}
+	for c := range p.choices {
+		if p.choices[c].state == choiceOpen {
+			choices = append(choices, uint32(c))
+		}
+	}
+	return pairs, choices
+}
+
+// keep stores the solver's solution.
+func (p *Polygraph) keep(q *problem, solver *sat.Solver, pairs []uint32) {
+	p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, ab: make([]bool, len(pairs)), read: map[uint32]vid{}}
+	place := make(map[uint32]int, len(pairs))
+	for i, id := range pairs {
+		place[id] = i
+	}
+	_, choices := p.undecided()
+	p.solved.openChoices = len(choices)
+	for i, v := range q.vars {
+		switch on := solver.Value(i); {
+		case v.kind == pairVar:
+			p.solved.ab[place[v.id]] = on
+		case !on:
+		case v.kind == candVar:
+			p.solved.read[v.id] = v.v
+			fallthrough
+		case v.kind == followsVar:
+			p.solved.edgesOfChoices = append(p.solved.edgesOfChoices, q.means[sat.Pos(i)]...)
+		}
+	}
+}
+
 func (p *Polygraph) writer(v vid) slot { return p.tab.At(v).Writer }
-
-// contracted is the solver's problem.
-type contracted struct {
-	nodes  []node // the real ones; helpers have larger indexes
-	ids    []uint32
-	pairs  []pair // by variable
-	theory *acyclic.Theory
-	place  []int32 // by index: place in the initial order
-	edge   map[arcOf]graph.Edge
-}
-
-// arcOf names an arc of a literal.
-type arcOf struct {
-	lit sat.Lit
-	arc acyclic.Arc
-}
-
-func (c *contracted) index(n node) int32 {
-	i, _ := slices.BinarySearch(c.nodes, n)
-	return int32(i)
-}
-
-func (c *contracted) at(n node) int32 { return c.place[c.index(n)] }
 
 // sides are the edges of "a before b".
 func (p *Polygraph) sides(a, b vid) []graph.Edge {
@@ -110,231 +112,123 @@ func (p *Polygraph) sides(a, b vid) []graph.Edge {
 	return out
 }
 
-func (p *Polygraph) contract(alive []uint32) *contracted {
-	c := &contracted{edge: map[arcOf]graph.Edge{}}
-	for _, id := range alive {
-		pr := p.pairs[id]
-		for _, side := range [2][]graph.Edge{p.sides(pr.a, pr.b), p.sides(pr.b, pr.a)} {
-			for _, e := range side {
-				c.nodes = append(c.nodes, e.From, e.To)
-			}
-		}
-	}
-	slices.Sort(c.nodes)
-	c.nodes = slices.Compact(c.nodes)
-	raw, extra := p.reach.Contract(c.nodes)
-	fixed := make([]acyclic.Arc, 0, len(raw)+len(c.nodes)/2)
-	for _, e := range raw {
-		fixed = append(fixed, acyclic.Arc{From: int32(e[0]), To: int32(e[1])})
-	}
-	n := len(c.nodes) + extra
-	order := topological(n, fixed, p.priorities(c.nodes, extra))
-	c.place = make([]int32, n)
-	for i, v := range order {
-		c.place[v] = int32(i)
-	}
-	// Variables in the order of time, so that decisions follow it.
-	type dated struct {
-		at int32
-		id uint32
-	}
-	byTime := make([]dated, len(alive))
-	for i, id := range alive {
-		pr := p.pairs[id]
-		byTime[i] = dated{min(c.at(p.commit(p.writer(p.tab.Tail(pr.a)))), c.at(p.commit(p.writer(p.tab.Tail(pr.b))))), id}
-	}
-	slices.SortFunc(byTime, func(x, y dated) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.id, y.id)) })
-	ids := make([]uint32, len(alive))
-	for i, d := range byTime {
-		ids[i] = d.id
-	}
-	c.ids = ids
-	c.theory = acyclic.New(order, fixed, 2*len(ids))
-	for v, id := range ids {
-		pr := p.pairs[id]
-		c.pairs = append(c.pairs, pr)
-		for _, e := range p.sides(pr.a, pr.b) {
-			c.means(sat.Pos(v), e)
-		}
-		for _, e := range p.sides(pr.b, pr.a) {
-			c.means(sat.Neg(v), e)
-		}
-	}
-	return c
-}
+// coreMax bounds the constraints of which a refutation is made minimal; a
+// larger one is reported as it is.
+const coreMax = 60
 
-func (c *contracted) means(l sat.Lit, e graph.Edge) {
-	a := acyclic.Arc{From: c.index(e.From), To: c.index(e.To)}
-	c.theory.Means(l, a)
-	if _, ok := c.edge[arcOf{l, a}]; !ok {
-		c.edge[arcOf{l, a}] = e
-	}
-}
-
-// priorities say which of several ready nodes comes first: the one that was
-// taken in first, as streams come in the order of time; in bulk, where the
-// input may be sorted by session, the one in the earlier layer of the graph.
-func (p *Polygraph) priorities(nodes []node, extra int) []int32 {
-	prio := make([]int32, len(nodes)+extra)
-	if p.cfg.Bulk && p.banded == nil {
-		at := make([]int32, p.g.Nodes())
-		for i, n := range p.layers() {
-			at[n] = int32(i)
+// reportUnsat reports that every choice closes a cycle, with the cycles that a
+// refutation uses, and gives up the constraints in them. The refutation is made
+// minimal first: without any one of its constraints the rest can be satisfied.
+func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
+	pairs, choices := q.core(solver)
+	for i := 0; len(pairs)+len(choices) <= coreMax && i < len(pairs)+len(choices); {
+		var lessPairs, lessChoices []uint32
+		if i < len(pairs) {
+			lessPairs, lessChoices = slices.Delete(slices.Clone(pairs), i, i+1), choices
+		} else {
+			k := i - len(pairs)
+			lessPairs, lessChoices = pairs, slices.Delete(slices.Clone(choices), k, k+1)
 		}
-		for i, n := range nodes {
-			prio[i] = at[n]
+		less := p.contract(lessPairs, lessChoices)
+		s := less.solver()
+		if s.Solve(coreBudget) != sat.Unsat {
+			i++ // needed, or too hard to say
+			continue
 		}
-		return prio
+		q, solver, pairs, choices = less, s, lessPairs, lessChoices
+		// What the smaller refutation does not use goes as well; those found to
+		// be needed stay, so the count of them holds.
+		usedPairs, usedChoices := q.core(solver)
+		i -= missing(pairs, usedPairs, i)
+		pairs, choices = usedPairs, usedChoices
 	}
-	for i, n := range nodes {
-		prio[i] = int32(n)
-	}
-	for i := len(nodes); i < len(prio); i++ {
-		prio[i] = -1 // time itself waits for nobody
-	}
-	return prio
-}
-
-// layers is a topological order of the whole graph, first come first served.
-func (p *Polygraph) layers() []node {
-	n := p.g.Nodes()
-	in := make([]int32, n)
-	for i := range p.g.Len() {
-		in[p.g.Edge(uint32(i)).To]++
-	}
-	out := make([]node, 0, n)
-	for i := range n {
-		if p.parts == 2 && i%2 == 1 {
-			in[i]++
-		}
-		if in[i] == 0 {
-			out = append(out, node(i))
-		}
-	}
-	for at := 0; at < len(out); at++ {
-		u := out[at]
-		if p.parts == 2 && u%2 == 0 {
-			if in[u+1]--; in[u+1] == 0 {
-				out = append(out, u+1)
-			}
-		}
-		for e := p.g.FirstOut(u); e != graph.None; e = p.g.NextOut(e) {
-			v := p.g.Edge(e).To
-			if in[v]--; in[v] == 0 {
-				out = append(out, v)
-			}
-		}
-	}
-	return out
-}
-
-// ready is a heap of nodes by priority, then number.
-type ready struct {
-	list []int32
-	prio []int32
-}
-
-func (r *ready) Len() int { return len(r.list) }
-func (r *ready) Less(i, j int) bool {
-	a, b := r.list[i], r.list[j]
-	if r.prio[a] != r.prio[b] {
-		return r.prio[a] < r.prio[b]
-	}
-	return a < b
-}
-func (r *ready) Swap(i, j int) { r.list[i], r.list[j] = r.list[j], r.list[i] }
-func (r *ready) Push(x any)    { r.list = append(r.list, x.(int32)) }
-func (r *ready) Pop() any {
-	v := r.list[len(r.list)-1]
-	r.list = r.list[:len(r.list)-1]
-	return v
-}
-
-// topological orders nodes 0 to n-1, by priority where arcs leave a choice.
-func topological(n int, arcs []acyclic.Arc, prio []int32) []int32 {
-	in := make([]int32, n)
-	first := make([]int32, n+1)
-	for _, a := range arcs {
-		in[a.To]++
-		first[a.From+1]++
-	}
-	for i := range n {
-		first[i+1] += first[i]
-	}
-	to := make([]int32, len(arcs))
-	fill := slices.Clone(first)
-	for _, a := range arcs {
-		to[fill[a.From]] = a.To
-		fill[a.From]++
-	}
-	r := &ready{prio: prio}
-	for i := range n {
-		if in[i] == 0 {
-			r.list = append(r.list, int32(i))
-		}
-	}
-	heap.Init(r)
-	out := make([]int32, 0, n)
-	for r.Len() > 0 {
-		u := heap.Pop(r).(int32)
-		out = append(out, u)
-		for _, v := range to[first[u]:first[u+1]] {
-			if in[v]--; in[v] == 0 {
-				heap.Push(r, v)
-			}
-		}
-	}
-	return out
-}
-
-// reportUnsat reports that every choice closes a cycle, with the cycles that
-// the refutation uses, and gives up the pairs in them.
-func (p *Polygraph) reportUnsat(c *contracted, solver *sat.Solver) {
-	v := Violation{Because: map[int][]graph.Edge{}}
-	explain := p.more()
-	var todo []step
-	for _, o := range solver.Objections() {
-		cycle := c.theory.Cycle(o)
-		for _, l := range cycle.Lits {
-			if l >= 0 {
-				pr := c.pairs[l.Var()]
-				p.given[[2]vid{min(pr.a, pr.b), max(pr.a, pr.b)}] = true
-			}
-		}
-		if explain {
-			var walk []step
-			walk, todo = p.expand(c, cycle, todo)
-			v.Cases = append(v.Cases, edges(walk))
-			for _, s := range walk {
-				if s.Why == verdict.ByCase && s.id == none {
-					p.spine(&v, s.Edge)
-				}
-				v.Assumed = v.Assumed || s.Assumed || s.Type == verdict.RT
-			}
-		}
-	}
-	for i, pr := range p.pairs {
-		if pr.alive && p.given[[2]vid{min(pr.a, pr.b), max(pr.a, pr.b)}] {
-			p.kill(uint32(i))
-		}
-	}
-	if !explain {
+	p.giveUp(pairs, choices)
+	if !p.more() {
 		return
 	}
-	p.ground(&v, todo)
-	for _, e := range v.Rest {
-		v.Assumed = v.Assumed || e.Assumed || e.Type == verdict.RT
+	v := Violation{Because: map[int][]graph.Edge{}}
+	var todo []step
+	for _, o := range solver.Objections() {
+		var walk []step
+		walk, todo = p.expand(q, q.theory.Cycle(o), todo)
+		v.Cases = append(v.Cases, edges(walk))
+		for _, s := range walk {
+			if s.Why == verdict.ByCase && s.id == none {
+				p.spine(&v, s.Edge)
+			}
+			v.Assumed = v.Assumed || s.Assumed || s.Type == verdict.RT
+		}
 	}
+	for _, ci := range choices {
+		v.Reads = append(v.Reads, Read{p.choices[ci].reader, p.choices[ci].key})
+	}
+	p.ground(&v, todo)
+	p.markAssumed(&v)
 	p.found = append(p.found, v)
+}
+
+// coreBudget is the conflicts that making a refutation smaller may cost, each
+// time.
+const coreBudget = 5000
+
+// missing counts the elements of all[:n] that are not in some; both ascend.
+func missing(all, some []uint32, n int) int {
+	m := 0
+	for _, x := range all[:min(n, len(all))] {
+		if _, ok := slices.BinarySearch(some, x); !ok {
+			m++
+		}
+	}
+	return m
+}
+
+// core lists the pairs and choices that the solver's refutation rests on,
+// ascending.
+func (q *problem) core(solver *sat.Solver) (pairs, choices []uint32) {
+	use := func(l sat.Lit) {
+		switch v := q.vars[l.Var()]; v.kind {
+		case pairVar:
+			pairs = append(pairs, v.id)
+		case candVar, followsVar:
+			choices = append(choices, v.id)
+		}
+	}
+	for _, o := range solver.Objections() {
+		for _, l := range q.theory.Cycle(o).Lits {
+			if l >= 0 {
+				use(l)
+			}
+		}
+	}
+	for _, g := range solver.Given() {
+		for _, l := range q.clause[g] {
+			use(l)
+		}
+	}
+	slices.Sort(pairs)
+	slices.Sort(choices)
+	return slices.Compact(pairs), slices.Compact(choices)
+}
+
+// giveUp takes constraints out that were reported to have no solution.
+func (p *Polygraph) giveUp(pairs, choices []uint32) {
+	for _, id := range pairs {
+		pr := p.pairs[id]
+		p.given[[2]vid{min(pr.a, pr.b), max(pr.a, pr.b)}] = true
+		p.kill(id)
+	}
+	for _, ci := range choices {
+		p.endChoice(&p.choices[ci], choiceGone)
+	}
 }
 
 // expand turns a cycle of the contracted graph into one of the known graph:
 // runs of fixed arcs become paths.
-func (p *Polygraph) expand(c *contracted, cycle acyclic.Cycle, todo []step) ([]step, []step) {
+func (p *Polygraph) expand(q *problem, cycle acyclic.Cycle, todo []step) ([]step, []step) {
 	var walk []step
 	for i := 0; i < len(cycle.Arcs); {
 		if l := cycle.Lits[i]; l >= 0 {
-			walk = append(walk, step{c.edge[arcOf{l, cycle.Arcs[i]}], none})
+			walk = append(walk, step{q.edge[arcOf{l, cycle.Arcs[i]}], none})
 			i++
 			continue
 		}
@@ -345,7 +239,7 @@ func (p *Polygraph) expand(c *contracted, cycle acyclic.Cycle, todo []step) ([]s
 		// arcs[0] stands for a literal, so a run ends before the list does or
 		// at the beginning of the cycle
 		to := cycle.Arcs[i%len(cycle.Arcs)].From
-		run := p.path(c.nodes[from], c.nodes[to], none)
+		run := p.path(q.nodes[from], q.nodes[to], none)
 		walk = append(walk, run...)
 		todo = append(todo, run...)
 	}
@@ -397,91 +291,4 @@ func (p *Polygraph) buried(a, b vid, low slot) bool {
 		}
 	}
 	return false
-}
-
-// Order is a proof that what was checked is satisfied: the transactions (or
-// their starts and commits) in an order that keeps every edge and the chosen
-// order of every pair. nil without a solution.
-func (p *Polygraph) Order() []verdict.Event {
-	if !p.solved.valid {
-		return nil
-	}
-	n := p.g.Nodes()
-	in := make([]int32, n)
-	chosen := map[node][]node{}
-	for i, c := range p.solved.pairs {
-		a, b := p.pairs[c].a, p.pairs[c].b
-		if !p.solved.ab[i] {
-			a, b = b, a
-		}
-		for _, e := range p.sides(a, b) {
-			chosen[e.From] = append(chosen[e.From], e.To)
-			in[e.To]++
-		}
-	}
-	for i := range p.g.Len() {
-		in[p.g.Edge(uint32(i)).To]++
-	}
-	waits := map[uint32][]node{} // by the length of the prefix of slots waited for
-	for s := range slot(p.slots) {
-		if p.parts == 2 {
-			in[p.commit(s)]++
-		}
-		if p.banded != nil && p.banded.L(s) > 0 {
-			in[p.start(s)]++
-			waits[p.banded.L(s)] = append(waits[p.banded.L(s)], p.start(s))
-		}
-	}
-	r := &ready{prio: make([]int32, n)}
-	for i := range n {
-		if p.banded != nil {
-			r.prio[i] = int32(i)
-		}
-		if in[i] == 0 {
-			r.list = append(r.list, int32(i))
-		}
-	}
-	heap.Init(r)
-	lower := func(v node) {
-		if in[v]--; in[v] == 0 {
-			heap.Push(r, int32(v))
-		}
-	}
-	committed := make([]bool, p.slots)
-	prefix := uint32(0)
-	pass := func() {
-		for int(prefix) < p.slots && (committed[prefix] || p.banded.Untimed(prefix)) {
-			prefix++
-			for _, v := range waits[prefix] {
-				lower(v)
-			}
-		}
-	}
-	if p.banded != nil {
-		pass()
-	}
-	out := make([]verdict.Event, 0, n)
-	for r.Len() > 0 {
-		u := node(heap.Pop(r).(int32))
-		s := p.SlotOf(u)
-		isCommit := u == p.commit(s)
-		out = append(out, verdict.Event{Txn: verdict.TxnID(s), Commit: isCommit})
-		if !isCommit {
-			lower(u + 1)
-		}
-		for e := p.g.FirstOut(u); e != graph.None; e = p.g.NextOut(e) {
-			lower(p.g.Edge(e).To)
-		}
-		for _, v := range chosen[u] {
-			lower(v)
-		}
-		if isCommit && p.banded != nil {
-			committed[s] = true
-			pass()
-		}
-	}
-	if len(out) != n {
-		panic("constraint: a solved polygraph has a cycle, which can't happen, because the theory keeps it acyclic")
-	}
-	return out
 }

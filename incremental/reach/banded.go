@@ -87,8 +87,9 @@ func NewBanded(g *graph.Graph, parts int, skew int64) *Banded {
 
 // Add appends the next slot. A transaction that comes after one with a later
 // end (a late record) is taken to have ended with it, which orders less, never
-// more. Cost: a binary search, and a step per slot that overlaps.
-func (b *Banded) Add(start, end int64, known bool) {
+// more. timed: start is known; known: end is, too, and not only as when its
+// client gave up. Cost: a binary search, and a step per slot that overlaps.
+func (b *Banded) Add(start, end int64, timed, known bool) {
 	slot := uint32(len(b.end))
 	last := int64(math.MinInt64)
 	if slot > 0 {
@@ -96,8 +97,10 @@ func (b *Banded) Add(start, end int64, known bool) {
 	}
 	var l uint32
 	m := slot
-	if known {
+	if timed {
 		l = uint32(sort.Search(int(slot), func(i int) bool { return !before(b.end[i], b.skew, start) }))
+	}
+	if known {
 		last = max(end, last)
 	} else {
 		m = math.MaxUint32

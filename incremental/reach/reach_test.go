@@ -196,11 +196,11 @@ func newBandedWorld(rng *rand.Rand) *world {
 			start = end - int64(rng.IntN(60))
 		}
 		if rng.IntN(100) < open {
-			w.banded.Add(0, 0, false)
+			w.banded.Add(0, 0, false, false)
 			ends, known = append(ends, 0), append(known, false)
 			return
 		}
-		w.banded.Add(start, end, true)
+		w.banded.Add(start, end, true, true)
 		for i := range ends {
 			if known[i] && ends[i]+skew < start {
 				from := uint32(i)*w.parts + w.parts - 1
@@ -347,9 +347,9 @@ func TestBandedByClock(t *testing.T) {
 	starts := []int64{0, 15, 16, 26}
 	g.Grow(5)
 	for i := range ends {
-		b.Add(starts[i], ends[i], true)
+		b.Add(starts[i], ends[i], true, true)
 	}
-	b.Add(100, 0, false)
+	b.Add(100, 0, false, false)
 	for s := range uint32(4) {
 		for v := range uint32(4) {
 			if got, want := b.Precedes(s, v), s < v && ends[s]+5 < starts[v]; got != want {

@@ -293,6 +293,7 @@ type Event struct {
 // Stats count the engine's work for one level.
 type Stats struct {
 	Choices     int `json:"choices"`     // reads with several possible writers
+	Eliminated  int `json:"eliminated"`  // of these, decided by reachability
 	Constraints int `json:"constraints"` // undecided block pairs that were made
 	Pruned      int `json:"pruned"`      // of these, decided by reachability
 	Residual    int `json:"residual"`    // of these, left to completion and solver

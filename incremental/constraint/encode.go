@@ -1,0 +1,322 @@
+package constraint
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/acyclic"
+	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/sat"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
+)
+
+// problem is what is open, as the solver sees it: the graph contracted to the
+// nodes that open pairs and choices name, and variables whose truth stands for
+// edges.
+//
+//	pair a,b       true: a before b; false: b before a
+//	candidate r,v  true: r read v. Reads-from, and the anti-dependencies to what
+//	               is known to follow v
+//	in U           true: U, of unknown outcome, is in the history
+//	follows r,b    true: what r read comes before block b, so that r
+//	               anti-depends on b's first writer
+//
+// and clauses tie them:
+//
+//	a read has a candidate          (¬in U ∨) c1 ∨ c2 ∨ …
+//	reading from U makes it be      ¬c ∨ in U
+//	r read the last version of a,   ¬c ∨ ¬(a before b) ∨ follows r,b
+//	and a is before b
+type problem struct {
+	p      *Polygraph
+	nodes  []node
+	at     map[node]int32 // index of a node
+	vars   []variable
+	pairOf map[[2]vid]int // variable of an open pair, by its blocks
+	in     map[slot]int   // variable
+	after  map[[2]uint32]int
+	means  [][]graph.Edge // by literal
+	clause [][]sat.Lit
+	place  []int32
+	theory *acyclic.Theory
+	edge   map[arcOf]graph.Edge
+}
+
+type varKind uint8
+
+const (
+	pairVar varKind = iota
+	candVar
+	inVar
+	followsVar
+)
+
+type variable struct {
+	kind varKind
+	// id is the number of the pair, or of the choice whose candidate v is, or
+	// whose reader follows.
+	id    uint32
+	v     vid
+	time  int32 // decided in this order
+	phase bool
+}
+
+// arcOf names an arc of a literal.
+type arcOf struct {
+	lit sat.Lit
+	arc acyclic.Arc
+}
+
+func (q *problem) newVar(v variable) int {
+	q.vars = append(q.vars, v)
+	q.means = append(q.means, nil, nil)
+	return len(q.vars) - 1
+}
+
+// contract states the problem of the given pairs and choices.
+func (p *Polygraph) contract(pairs, choices []uint32) *problem {
+	q := &problem{p: p, pairOf: make(map[[2]vid]int, len(pairs)), in: map[slot]int{}, after: map[[2]uint32]int{}}
+	for _, id := range pairs {
+		pr := p.pairs[id]
+		v := q.newVar(variable{kind: pairVar, id: id})
+		q.pairOf[[2]vid{pr.a, pr.b}] = v
+		q.means[sat.Pos(v)] = p.sides(pr.a, pr.b)
+		q.means[sat.Neg(v)] = p.sides(pr.b, pr.a)
+	}
+	for _, ci := range choices {
+		q.choice(ci)
+	}
+	q.contractGraph()
+	return q
+}
+
+// choice adds a read's candidates.
+func (q *problem) choice(ci uint32) {
+	p := q.p
+	c := &p.choices[ci]
+	var some []sat.Lit
+	if c.guarded {
+		some = append(some, sat.Neg(q.inHistory(c.reader)))
+	}
+	for _, v := range c.cands {
+		x := q.newVar(variable{kind: candVar, id: ci, v: v})
+		some = append(some, sat.Pos(x))
+		if ver := p.tab.At(v); ver.Kind == version.Written {
+			q.mean(sat.Pos(x), graph.Edge{From: p.commit(ver.Writer), To: p.start(c.reader), Key: c.key, Type: verdict.WR, Why: verdict.ByCase})
+			if p.maybe[ver.Writer] == mayBeIn {
+				q.clause = append(q.clause, []sat.Lit{sat.Neg(x), sat.Pos(q.inHistory(ver.Writer))})
+			}
+		}
+		q.overwriters(ci, x, v)
+	}
+	q.clause = append(q.clause, some)
+}
+
+func (q *problem) mean(l sat.Lit, e graph.Edge) { q.means[l] = append(q.means[l], e) }
+
+func (q *problem) inHistory(s slot) int {
+	x, ok := q.in[s]
+	if !ok {
+		x = q.newVar(variable{kind: inVar, id: s})
+		q.in[s] = x
+	}
+	return x
+}
+
+// overwriters adds the anti-dependencies of choice ci's reader if it read v, x
+// being the variable of that.
+func (q *problem) overwriters(ci uint32, x int, v vid) {
+	p := q.p
+	c := &p.choices[ci]
+	start := p.start(c.reader)
+	ver := p.tab.At(v)
+	if ver.Next != version.None {
+		if n := p.writer(ver.Next); n != c.reader {
+			q.mean(sat.Pos(x), p.antiDependency(c.reader, n, c.key))
+		}
+		return
+	}
+	a := version.None // the block that v ends
+	if ver.Kind == version.Written {
+		a = p.tab.Head(v)
+	}
+	for _, b := range *p.list(c.key) {
+		w := p.writer(b.head)
+		if b.head == a || w == c.reader || p.reach.Reaches(start, p.commit(w)) {
+			continue // nothing follows, or it does anyway
+		}
+		var before []sat.Lit // empty: v is known to come before b
+		if a != version.None && !p.tab.First(a) {
+			if y, ok := q.pairOf[[2]vid{a, b.head}]; ok {
+				before = []sat.Lit{sat.Neg(y)}
+			} else if y, ok := q.pairOf[[2]vid{b.head, a}]; ok {
+				before = []sat.Lit{sat.Pos(y)}
+			} else if p.tab.First(b.head) || !p.reach.Reaches(p.start(ver.Writer), p.commit(w)) {
+				continue // b comes before a, or the pair was given up
+			}
+		}
+		switch {
+		case p.reach.Reaches(p.commit(w), start):
+			q.clause = append(q.clause, append([]sat.Lit{sat.Neg(x)}, before...))
+		case before == nil:
+			q.mean(sat.Pos(x), p.antiDependency(c.reader, w, c.key))
+		default:
+			z := q.follows(ci, w)
+			q.clause = append(q.clause, append([]sat.Lit{sat.Neg(x), sat.Pos(z)}, before...))
+		}
+	}
+}
+
+func (q *problem) follows(ci uint32, w slot) int {
+	c := &q.p.choices[ci]
+	z, ok := q.after[[2]uint32{ci, w}]
+	if !ok {
+		z = q.newVar(variable{kind: followsVar, id: ci})
+		q.after[[2]uint32{ci, w}] = z
+		q.mean(sat.Pos(z), q.p.antiDependency(c.reader, w, c.key))
+	}
+	return z
+}
+
+func (q *problem) index(n node) int32 {
+	i, _ := slices.BinarySearch(q.nodes, n)
+	return int32(i)
+}
+
+func (q *problem) placeOf(n node) int32 { return q.place[q.index(n)] }
+
+// contractGraph makes the contracted graph, an order of it, and the theory.
+func (q *problem) contractGraph() {
+	p := q.p
+	for _, es := range q.means {
+		for _, e := range es {
+			q.nodes = append(q.nodes, e.From, e.To)
+		}
+	}
+	for _, v := range q.vars {
+		if v.kind == candVar {
+			q.nodes = append(q.nodes, p.start(p.choices[v.id].reader))
+		}
+	}
+	slices.Sort(q.nodes)
+	q.nodes = slices.Compact(q.nodes)
+	raw, extra := p.reach.Contract(q.nodes)
+	fixed := make([]acyclic.Arc, 0, len(raw)+len(q.nodes)/2)
+	for _, e := range raw {
+		fixed = append(fixed, acyclic.Arc{From: int32(e[0]), To: int32(e[1])})
+	}
+	n := len(q.nodes) + extra
+	order := topological(n, fixed, p.priorities(q.nodes, extra))
+	q.place = make([]int32, n)
+	for i, v := range order {
+		q.place[v] = int32(i)
+	}
+	q.schedule()
+	q.theory = acyclic.New(order, fixed, 2*len(q.vars))
+	q.edge = make(map[arcOf]graph.Edge)
+	for l, es := range q.means {
+		for _, e := range es {
+			a := acyclic.Arc{From: q.index(e.From), To: q.index(e.To)}
+			q.theory.Means(sat.Lit(l), a)
+			if _, ok := q.edge[arcOf{sat.Lit(l), a}]; !ok {
+				q.edge[arcOf{sat.Lit(l), a}] = e
+			}
+		}
+	}
+}
+
+// schedule numbers the variables in the order in which they are to be decided,
+// that of time, and gives each the value that agrees with the order of the
+// contracted graph: a pair its order there, a read the last version before it.
+func (q *problem) schedule() {
+	p := q.p
+	best := map[uint32]int{} // by choice: the variable of its likeliest candidate
+	for i := range q.vars {
+		v := &q.vars[i]
+		switch v.kind {
+		case pairVar:
+			pr := p.pairs[v.id]
+			a := q.placeOf(p.commit(p.writer(p.tab.Tail(pr.a))))
+			b := q.placeOf(p.commit(p.writer(p.tab.Tail(pr.b))))
+			v.time, v.phase = 2*min(a, b), a < b
+		case candVar:
+			c := &p.choices[v.id]
+			v.time = 2*q.placeOf(p.start(c.reader)) + 1
+			if b, ok := best[v.id]; !ok || q.likelier(c, v.v, q.vars[b].v) {
+				best[v.id] = i
+			}
+		default:
+			v.time = 1 << 30
+		}
+	}
+	for _, i := range best {
+		q.vars[i].phase = true
+		q.vars[i].time-- // before its rivals
+	}
+	order := make([]int, len(q.vars))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(q.vars[x].time, q.vars[y].time) })
+	q.renumber(order)
+}
+
+// likelier tells whether v is likelier than u to be what c's reader read: the
+// later one before it; if none is before it, the earlier.
+func (q *problem) likelier(c *choice, v, u vid) bool {
+	p := q.p
+	at := q.placeOf(p.start(c.reader))
+	when := func(v vid) int32 {
+		if p.tab.At(v).Kind != version.Written {
+			return -1
+		}
+		return q.placeOf(p.commit(p.writer(v)))
+	}
+	a, b := when(v), when(u)
+	if (a < at) != (b < at) {
+		return a < at
+	}
+	if a < at {
+		return a > b
+	}
+	return a < b
+}
+
+// renumber gives variable order[i] the number i.
+func (q *problem) renumber(order []int) {
+	to := make([]int, len(order))
+	vars := make([]variable, len(order))
+	means := make([][]graph.Edge, 2*len(order))
+	for i, old := range order {
+		to[old] = i
+		vars[i] = q.vars[old]
+		means[sat.Pos(i)], means[sat.Neg(i)] = q.means[sat.Pos(old)], q.means[sat.Neg(old)]
+	}
+	q.vars, q.means = vars, means
+	for _, c := range q.clause {
+		for k, l := range c {
+			n := sat.Pos(to[l.Var()])
+			if !l.Positive() {
+				n = n.Not()
+			}
+			c[k] = n
+		}
+	}
+	q.pairOf, q.in, q.after = nil, nil, nil // their numbers are the old ones
+}
+
+// solver makes the solver of the problem.
+func (q *problem) solver() *sat.Solver {
+	s := sat.NewWith(len(q.vars), q.theory, sat.Options{Stop: q.p.Stop})
+	for i, v := range q.vars {
+		s.SetPhase(i, v.phase)
+		if v.kind == followsVar || v.kind == inVar {
+			s.SetAux(i)
+		}
+	}
+	for _, c := range q.clause {
+		s.AddClause(c...)
+	}
+	return s
+}

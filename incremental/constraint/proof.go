@@ -1,0 +1,128 @@
+package constraint
+
+import (
+	"container/heap"
+
+	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
+)
+
+// Order is a proof that what was checked is satisfied: the transactions (or
+// their starts and commits) in an order that keeps every edge and the chosen
+// order of every pair. nil without a solution.
+func (p *Polygraph) Order() []verdict.Event {
+	if !p.solved.valid {
+		return nil
+	}
+	n := p.g.Nodes()
+	in := make([]int32, n)
+	chosen := map[node][]node{}
+	for _, e := range p.chosenEdges() {
+		chosen[e.From] = append(chosen[e.From], e.To)
+		in[e.To]++
+	}
+	for i := range p.g.Len() {
+		in[p.g.Edge(uint32(i)).To]++
+	}
+	waits := map[uint32][]node{} // by the length of the prefix of slots waited for
+	for s := range slot(p.slots) {
+		if p.parts == 2 {
+			in[p.commit(s)]++
+		}
+		if p.banded != nil && p.banded.L(s) > 0 {
+			in[p.start(s)]++
+			waits[p.banded.L(s)] = append(waits[p.banded.L(s)], p.start(s))
+		}
+	}
+	r := &ready{prio: make([]int32, n)}
+	for i := range n {
+		if p.banded != nil {
+			r.prio[i] = int32(i)
+		}
+		if in[i] == 0 {
+			r.list = append(r.list, int32(i))
+		}
+	}
+	heap.Init(r)
+	lower := func(v node) {
+		if in[v]--; in[v] == 0 {
+			heap.Push(r, int32(v))
+		}
+	}
+	committed := make([]bool, p.slots)
+	prefix := uint32(0)
+	pass := func() {
+		for int(prefix) < p.slots && (committed[prefix] || p.banded.Untimed(prefix)) {
+			prefix++
+			for _, v := range waits[prefix] {
+				lower(v)
+			}
+		}
+	}
+	if p.banded != nil {
+		pass()
+	}
+	out := make([]verdict.Event, 0, n)
+	left := p.leftOut()
+	reached := 0
+	for r.Len() > 0 {
+		u := node(heap.Pop(r).(int32))
+		s := p.SlotOf(u)
+		isCommit := u == p.commit(s)
+		if reached++; !left[s] {
+			out = append(out, verdict.Event{Txn: verdict.TxnID(s), Commit: isCommit})
+		}
+		if !isCommit {
+			lower(u + 1)
+		}
+		for e := p.g.FirstOut(u); e != graph.None; e = p.g.NextOut(e) {
+			lower(p.g.Edge(e).To)
+		}
+		for _, v := range chosen[u] {
+			lower(v)
+		}
+		if isCommit && p.banded != nil {
+			committed[s] = true
+			pass()
+		}
+	}
+	if reached != n {
+		panic("constraint: a solved polygraph has a cycle, which can't happen, because the theory keeps it acyclic")
+	}
+	return out
+}
+
+// chosenEdges are the dependencies that the last solution adds to the graph.
+func (p *Polygraph) chosenEdges() []graph.Edge {
+	out := p.solved.edgesOfChoices
+	for i, c := range p.solved.pairs {
+		a, b := p.pairs[c].a, p.pairs[c].b
+		if !p.solved.ab[i] {
+			a, b = b, a
+		}
+		out = append(out, p.sides(a, b)...)
+	}
+	return out
+}
+
+// leftOut are the uncertain transactions that nobody in the history read from
+// in the last solution: they never took effect.
+func (p *Polygraph) leftOut() map[slot]bool {
+	left := map[slot]bool{}
+	for s, m := range p.maybe {
+		if m != isIn {
+			left[s] = true
+		}
+	}
+	for changed := true; changed; { // the least fixpoint, from those that are in
+		changed = false
+		for ci, v := range p.solved.read {
+			if p.tab.At(v).Kind == version.Written && left[p.writer(v)] && !left[p.choices[ci].reader] {
+				delete(left, p.writer(v))
+				changed = true
+			}
+		}
+	}
+	return left
+}

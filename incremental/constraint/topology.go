@@ -1,0 +1,125 @@
+package constraint
+
+import (
+	"container/heap"
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/acyclic"
+	"github.com/isowatch/isowatch/incremental/graph"
+)
+
+// priorities say which of several ready nodes comes first: the one that was
+// taken in first, as streams come in the order of time; in bulk, where the
+// input may be sorted by session, the one in the earlier layer of the graph.
+func (p *Polygraph) priorities(nodes []node, extra int) []int32 {
+	prio := make([]int32, len(nodes)+extra)
+	if p.cfg.Bulk && p.banded == nil {
+		at := make([]int32, p.g.Nodes())
+		for i, n := range p.layers() {
+			at[n] = int32(i)
+		}
+		for i, n := range nodes {
+			prio[i] = at[n]
+		}
+		return prio
+	}
+	for i, n := range nodes {
+		prio[i] = int32(n)
+	}
+	for i := len(nodes); i < len(prio); i++ {
+		prio[i] = -1 // time itself waits for nobody
+	}
+	return prio
+}
+
+// layers is a topological order of the whole graph, first come first served.
+func (p *Polygraph) layers() []node {
+	n := p.g.Nodes()
+	in := make([]int32, n)
+	for i := range p.g.Len() {
+		in[p.g.Edge(uint32(i)).To]++
+	}
+	out := make([]node, 0, n)
+	for i := range n {
+		if p.parts == 2 && i%2 == 1 {
+			in[i]++
+		}
+		if in[i] == 0 {
+			out = append(out, node(i))
+		}
+	}
+	for at := 0; at < len(out); at++ {
+		u := out[at]
+		if p.parts == 2 && u%2 == 0 {
+			if in[u+1]--; in[u+1] == 0 {
+				out = append(out, u+1)
+			}
+		}
+		for e := p.g.FirstOut(u); e != graph.None; e = p.g.NextOut(e) {
+			v := p.g.Edge(e).To
+			if in[v]--; in[v] == 0 {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// ready is a heap of nodes by priority, then number.
+type ready struct {
+	list []int32
+	prio []int32
+}
+
+func (r *ready) Len() int { return len(r.list) }
+func (r *ready) Less(i, j int) bool {
+	a, b := r.list[i], r.list[j]
+	if r.prio[a] != r.prio[b] {
+		return r.prio[a] < r.prio[b]
+	}
+	return a < b
+}
+func (r *ready) Swap(i, j int) { r.list[i], r.list[j] = r.list[j], r.list[i] }
+func (r *ready) Push(x any)    { r.list = append(r.list, x.(int32)) }
+func (r *ready) Pop() any {
+	v := r.list[len(r.list)-1]
+	r.list = r.list[:len(r.list)-1]
+	return v
+}
+
+// topological orders nodes 0 to n-1, by priority where arcs leave a choice.
+func topological(n int, arcs []acyclic.Arc, prio []int32) []int32 {
+	in := make([]int32, n)
+	first := make([]int32, n+1)
+	for _, a := range arcs {
+		in[a.To]++
+		first[a.From+1]++
+	}
+	for i := range n {
+		first[i+1] += first[i]
+	}
+	to := make([]int32, len(arcs))
+	fill := slices.Clone(first)
+	for _, a := range arcs {
+		to[fill[a.From]] = a.To
+		fill[a.From]++
+	}
+	r := &ready{prio: prio}
+	for i := range n {
+		if in[i] == 0 {
+			r.list = append(r.list, int32(i))
+		}
+	}
+	heap.Init(r)
+	out := make([]int32, 0, n)
+	for r.Len() > 0 {
+		u := heap.Pop(r).(int32)
+		out = append(out, u)
+		for _, v := range to[first[u]:first[u+1]] {
+			if in[v]--; in[v] == 0 {
+				heap.Push(r, v)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,334 @@
+package incremental
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Lists (design 3, "List appends give the version order of what was read"; Elle).
+//
+// A key that is appended to, and never written otherwise, holds a list that only
+// grows. All lists read of it are prefixes of the longest; that gives the order
+// of the versions up to there, each the immediate successor of the one before.
+// An element that was appended and is not in the longest list came later.
+//
+//	longest read  [a b c d]      T1 appended a b, T2 c, T3 d, T4 e
+//	versions      initial → T1 → T2 → T3        T4 some time after T3
+//
+// An element names its transaction, so no read of a list is ambiguous; keys for
+// which that does not hold, or that are written as a whole too, are not checked.
+
+// list is a value that is a list.
+type list struct {
+	text     string
+	elements []cellID // once needed
+	parsed   bool
+	twice    cellID // an element that occurs twice, a recorded one if there is, or none
+}
+
+// listKey is what is known of a key that holds lists.
+type listKey struct {
+	longest []cellID // elements
+	reader  uint32   // index of a transaction that read it
+	cell    cellID   // what it read
+}
+
+func (in *intake) noteList(c cellID, v record.Value) {
+	cl := in.cells.At(c)
+	if cl.about&isList != 0 {
+		return
+	}
+	cl.about |= isList
+	if in.lists == nil {
+		in.lists = map[cellID]*list{}
+	}
+	in.lists[c] = &list{text: v.Text, twice: none}
+}
+
+// isNothing: the value is what a list is before anything was appended.
+func (in *intake) isNothing(c cellID) bool { return in.cells.At(c).about&(isNull|isEmpty) != 0 }
+
+// sameList: what the transaction at hand found at k, as a list, is what its first
+// read found. Nothing, and what is no list at all once it has been appended to,
+// count as the empty list.
+func (in *intake) sameList(k version.Key, st *keyState, c cellID) bool {
+	if !in.isNothing(c) {
+		return false
+	}
+	return in.perKey[k].appended && in.isNothing(st.read) || st.apps > 0 && in.cells.At(st.read).about&isList == 0
+}
+
+// withoutOwn is the list that a transaction found, given what it read after
+// appending to it itself; false if its own elements aren't the last.
+func (in *intake) withoutOwn(k version.Key, v record.Value, st *keyState) (record.Value, bool) {
+	if v.Kind != record.KindList {
+		return v, false
+	}
+	var own []byte
+	for _, a := range in.apps {
+		if a.key == k {
+			own = append(own, ',')
+			own = a.element.AppendJSON(own)
+		}
+	}
+	switch {
+	case v.Text == "["+string(own[1:])+"]":
+		return record.Value{Kind: record.KindList, Text: "[]"}, true
+	case strings.HasSuffix(v.Text, string(own)+"]"):
+		return record.Value{Kind: record.KindList, Text: v.Text[:len(v.Text)-len(own)-1] + "]"}, true
+	}
+	return v, false
+}
+
+// elementsOf are the elements of a list, as cells of its key.
+func (in *intake) elementsOf(c cellID) *list {
+	l := in.lists[c]
+	if l.parsed {
+		return l
+	}
+	l.parsed = true
+	k := in.cells.At(c).key
+	seen := map[cellID]bool{}
+	for _, v := range (record.Value{Kind: record.KindList, Text: l.text}).Elements() {
+		e := in.cellOf(k, v)
+		if seen[e] && (l.twice == none || in.cells.At(l.twice).final == none) {
+			l.twice = e
+		}
+		seen[e] = true
+		l.elements = append(l.elements, e)
+	}
+	return l
+}
+
+// decideList finds the version that an external read of a list saw, and what
+// the list says about the order of versions.
+func (e *Engine) decideList(index uint32, c cellID) {
+	k := e.in.cells.At(c).key
+	t := e.in.txns.At(index)
+	if e.in.isNothing(c) {
+		e.readInitial(index, k)
+		return
+	}
+	if e.in.cells.At(c).about&isList == 0 { // a list key never holds anything else
+		e.readElse(index, c)
+		return
+	}
+	if e.opt.Online && !e.opt.UniqueValues && !e.closedSet && !e.closed {
+		e.wait(index, c)
+		return
+	}
+	if t.doubt == uncertain {
+		e.blocked++ // what it shows would hold only if it took effect
+		return
+	}
+	l := e.in.elementsOf(c)
+	if l.twice != none {
+		if w := e.in.cells.At(l.twice).final; w != none {
+			e.readAnomaly(verdict.DuplicateElements, index, c, e.in.txns.At(w).id)
+			return
+		}
+		if e.opt.Coverage == record.CoveragePartial {
+			return // two unseen transactions may have appended it
+		}
+	}
+	if !e.appendersKnown(index, c, l) {
+		return
+	}
+	lk := e.listOf(k)
+	n := min(len(l.elements), len(lk.longest))
+	if !slices.Equal(l.elements[:n], lk.longest[:n]) {
+		e.incompatible(index, lk.reader, k)
+		return
+	}
+	if !e.wellFormed(index, c, l) {
+		return
+	}
+	if len(l.elements) > len(lk.longest) {
+		lk.longest, lk.reader, lk.cell = l.elements, index, c
+		e.extendList(k, lk, n)
+	}
+	if w := e.in.cells.At(l.elements[len(l.elements)-1]).final; w != none && w != index {
+		e.read(index, e.versionBy(w, k))
+	}
+}
+
+// readElse is a read of something that a list key can't hold, unless it turns
+// out to be written by other means too.
+func (e *Engine) readElse(index uint32, c cellID) {
+	switch {
+	case e.opt.Coverage == record.CoveragePartial:
+	case e.opt.Online && !e.closedSet && !e.closed:
+		e.wait(index, c)
+	default:
+		e.thinAir(index, c)
+	}
+}
+
+func (e *Engine) listOf(k version.Key) *listKey {
+	lk := e.lists[k]
+	if lk == nil {
+		lk = &listKey{reader: none, cell: none}
+		e.lists[k] = lk
+	}
+	return lk
+}
+
+// appendersKnown tells whether the transactions that appended the elements
+// have been admitted; if not, the read waits for one, or is an anomaly.
+func (e *Engine) appendersKnown(index uint32, c cellID, l *list) bool {
+	complete := e.opt.Coverage == record.CoverageComplete
+	k := e.in.cells.At(c).key
+	for _, el := range l.elements {
+		cl := e.in.cells.At(el)
+		switch {
+		case cl.final == index:
+			e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
+			return false
+		case cl.final != none:
+			e.tookEffect(cl.final, index, k)
+			if e.in.txns.At(cl.final).slot == none || cl.version == none {
+				e.in.wait(el, index)
+				return false
+			}
+		case e.in.others(el).aborted != verdict.NoTxn:
+			e.readAnomaly(verdict.AbortedRead, index, c, e.in.others(el).aborted)
+			return false
+		case e.opt.Online && !e.closed && !e.closedSet:
+			e.wait(index, el)
+			return false
+		case complete:
+			e.thinAir(index, c)
+			return false
+		}
+	}
+	return true
+}
+
+// wellFormed checks that each transaction's elements stand together, whole and
+// in order.
+func (e *Engine) wellFormed(index uint32, c cellID, l *list) bool {
+	for i := 0; i < len(l.elements); {
+		w := e.in.cells.At(l.elements[i]).final
+		if w == none {
+			i++
+			continue
+		}
+		own := e.appendsOf(w, e.in.cells.At(c).key)
+		m := 0
+		for m < len(own) && i+m < len(l.elements) && l.elements[i+m] == own[m] {
+			m++
+		}
+		switch {
+		case m == len(own):
+		case m == 0:
+			e.incompatible(index, w, e.in.cells.At(c).key)
+			return false
+		default:
+			e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(w).id)
+			return false
+		}
+		i += m
+	}
+	return true
+}
+
+// appendsOf are the elements that a transaction appended to k, in order.
+func (e *Engine) appendsOf(index uint32, k version.Key) []cellID {
+	all := e.in.slab(e.in.txns.At(index).writes)
+	from := slices.IndexFunc(all, func(c cellID) bool { return e.in.cells.At(c).key == k })
+	var out []cellID
+	for _, c := range all[from:] {
+		if e.in.cells.At(c).key == k {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// versionBy is what index made of k.
+func (e *Engine) versionBy(index uint32, k version.Key) version.ID {
+	return e.main.writeOf(e.in.txns.At(index).slot, k)
+}
+
+// extendList puts the versions of the longest list in order, from element n on.
+func (e *Engine) extendList(k version.Key, lk *listKey, n int) {
+	prev, direct := version.ID(none), true
+	if n == 0 {
+		prev = e.initialVersion(k)
+	} else {
+		for i := n - 1; i >= 0 && prev == none; i-- {
+			if w := e.in.cells.At(lk.longest[i]).final; w != none {
+				prev = e.versionBy(w, k)
+			} else {
+				direct = false
+			}
+		}
+	}
+	for _, el := range lk.longest[n:] {
+		w := e.in.cells.At(el).final
+		if w == none { // of an unseen transaction
+			direct = false
+			continue
+		}
+		v := e.versionBy(w, k)
+		if v == prev {
+			continue
+		}
+		if prev != none {
+			e.follow(prev, v, direct)
+		}
+		prev, direct = v, true
+	}
+	for _, el := range lk.longest[n:] {
+		if w := e.in.cells.At(el).final; w != none {
+			for _, s := range e.strands {
+				s.listed(e.versionBy(w, k))
+			}
+		}
+	}
+}
+
+// follow tells the strands that v follows prev in a list; direct: at once.
+func (e *Engine) follow(prev, v version.ID, direct bool) {
+	for i, s := range e.strands {
+		if late, first, clash := s.follow(prev, v, direct); clash && i == 0 {
+			e.missed(s.tab.At(late).Writer, first)
+		}
+	}
+}
+
+// missed reports that slot late, which wrote the key of first too, did not see
+// first in what it read, though a list shows that first is before its own.
+func (e *Engine) missed(late version.Slot, first version.ID) {
+	k, w := e.main.tab.At(first).Key, e.main.tab.At(first).Writer
+	key := e.in.keys[k]
+	a, b := e.txnOf(late), e.txnOf(w)
+	viol := verdict.Violation{Kind: verdict.Cycle, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
+		Cycle: []verdict.Edge{
+			{From: a, To: b, Type: verdict.RW, Key: key, Why: verdict.ByList},
+			{From: b, To: a, Type: verdict.WW, Key: key, Why: verdict.ByList},
+		}}
+	x := newExhibits(e, e.main)
+	x.all(late, k)
+	x.write(w, k)
+	x.all(e.in.txns.At(e.listOf(k).reader).slot, k)
+	viol.Exhibits = x.list()
+	e.report(viol)
+}
+
+// incompatible reports two transactions whose lists of k can't both be prefixes
+// of one, or whose elements stand in an order that one of them did not append.
+func (e *Engine) incompatible(index, other uint32, k version.Key) {
+	a, b := e.in.txns.At(index).id, e.in.txns.At(other).id
+	key := e.in.keys[k]
+	v := verdict.Violation{Kind: verdict.IncompatibleOrder, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
+		Exhibits: []verdict.Exhibit{{Txn: a, All: []string{key}}, {Txn: b, All: []string{key}}}}
+	if c := e.in.perKey[k].appender; c != a && c != b { // it is a list
+		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: c, Writes: []string{key}})
+	}
+	e.reportRead(v)
+}

@@ -1,0 +1,521 @@
+package incremental
+
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/constraint"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// admit gives a transaction to the strands, its predecessors in the order of
+// slots being there. One of unknown outcome waits until somebody may have read
+// from it.
+func (e *Engine) admit(index uint32) {
+	t := e.in.txns.At(index)
+	if t.slot != none || t.open && t.doubt == unread {
+		if t.open && e.opt.Online {
+			e.wakeReaders(index)
+		}
+		return
+	}
+	e.enter(index)
+	for _, c := range e.in.slab(t.writes) {
+		e.write(index, c)
+	}
+	if e.opt.Online || t.doubt != uncertain { // in batch those come last
+		e.resolveAll(index)
+	}
+	e.settle()
+	e.wakeReaders(index)
+}
+
+// wakeReaders resolves the reads that waited for what index wrote.
+func (e *Engine) wakeReaders(index uint32) {
+	for _, c := range e.in.slab(e.in.txns.At(index).writes) {
+		e.wake(c)
+	}
+}
+
+// resolveAll resolves a transaction's reads.
+func (e *Engine) resolveAll(index uint32) {
+	t := e.in.txns.At(index)
+	if t.open {
+		e.judgeFaults(index)
+	}
+	for _, c := range e.in.slab(t.reads) {
+		e.resolve(index, c)
+	}
+}
+
+// judgeFaults says what a transaction of unknown outcome breaks by itself.
+func (e *Engine) judgeFaults(index uint32) {
+	faults := e.in.faults[index]
+	if len(faults) == 0 {
+		return
+	}
+	if e.in.txns.At(index).doubt == uncertain {
+		e.impossible(index)
+		return
+	}
+	for _, v := range faults {
+		e.report(v)
+	}
+	delete(e.in.faults, index)
+}
+
+// impossible: an uncertain transaction can't have taken effect.
+func (e *Engine) impossible(index uint32) {
+	for _, s := range e.strands {
+		s.impossible(e.in.txns.At(index).slot)
+	}
+}
+
+func (e *Engine) settle() {
+	for _, s := range e.strands {
+		s.settle()
+	}
+}
+
+// enter gives a transaction its slot.
+func (e *Engine) enter(index uint32) {
+	t := e.in.txns.At(index)
+	like := slotOps{reads: e.in.slab(t.reads), writes: e.in.slab(t.writes)}
+	for i, s := range e.strands {
+		slot := s.add(e.txnFor(t), like)
+		if i == 0 {
+			t.slot = slot
+			e.slotTx = append(e.slotTx, index)
+		}
+	}
+}
+
+// txnFor is what strands are told of a transaction.
+func (e *Engine) txnFor(t *txn) strandTxn {
+	x := strandTxn{session: t.session, start: t.start, end: t.end, timed: t.timed, open: t.open,
+		uncertain: t.doubt == uncertain, prev: none}
+	if t.prev != none {
+		x.prev = e.in.txns.At(t.prev).slot
+	}
+	return x
+}
+
+// write makes the version of a final write; the elements that a transaction
+// appended to a list are one.
+func (e *Engine) write(index uint32, c cellID) {
+	t, cl := e.in.txns.At(index), e.in.cells.At(c)
+	v := e.main.writeOf(t.slot, cl.key)
+	if v == none {
+		for i, s := range e.strands {
+			w := s.write(t.slot, cl.key)
+			if i == 0 {
+				v = w
+			}
+		}
+	}
+	if cl.final == index {
+		cl.version = v
+	}
+}
+
+// readCell is what a transaction's external read of k found, or none.
+func (e *Engine) readCell(index uint32, k version.Key) cellID {
+	for _, c := range e.in.slab(e.in.txns.At(index).reads) {
+		if e.in.cells.At(c).key == k {
+			return c
+		}
+	}
+	return none
+}
+
+// wake resolves the reads that waited for a value's writer.
+func (e *Engine) wake(c cellID) {
+	cl := e.in.cells.At(c)
+	if cl.more != none {
+		e.opt.UniqueValues = false // so much for the assumption
+	}
+	if cl.waiting != none && (!e.opt.Online || e.opt.UniqueValues) {
+		e.in.release(c, func(index uint32) { e.resolve(index, e.readCell(index, cl.key)) })
+	}
+}
+
+// resolve finds the version that a transaction's external read of a cell saw,
+// if that is decided, and tells the strands.
+func (e *Engine) resolve(index uint32, c cellID) {
+	if e.saysNothing(c) {
+		return
+	}
+	if e.opt.Online && !e.opt.UniqueValues && !e.closed {
+		e.wait(index, c) // for all candidates
+		return
+	}
+	e.decide(index, c)
+}
+
+// saysNothing: with partial coverage an unseen writer may have deleted the key,
+// or put back what it held at first.
+func (e *Engine) saysNothing(c cellID) bool {
+	cl := e.in.cells.At(c)
+	if e.in.perKey[cl.key].isListKey() { // which is only ever appended to
+		return false
+	}
+	return e.opt.Coverage == record.CoveragePartial && (cl.about&isNull != 0 || e.holdsInitial(cl))
+}
+
+// decide finds the version of a read of which all that will be known is known,
+// or its candidates.
+func (e *Engine) decide(index uint32, c cellID) {
+	cl := e.in.cells.At(c)
+	key := &e.in.perKey[cl.key]
+	switch {
+	case e.saysNothing(c):
+		return
+	case e.opt.Coverage == record.CoveragePartial && !e.opt.UnseenUnique:
+		if cl.about&(hasOthers|isList) != 0 || cl.final != none {
+			e.blocked++ // an unseen transaction may have written it as well
+		}
+		return
+	case e.in.opaque || key.appended && !key.isListKey():
+		e.blocked++ // who wrote it can't be known by what is kept of the records
+		return
+	case key.isListKey():
+		e.decideList(index, c)
+		return
+	}
+	w, several := e.onlyWriter(index, c)
+	switch {
+	case several && e.opt.Online && !e.closed && !e.closedSet:
+		e.opt.UniqueValues = false // so much for the assumption
+		e.wait(index, c)
+	case several:
+		e.decideAmong(index, c)
+	case w != none:
+		e.readFrom(index, w, c)
+	case cl.final == index && !e.holdsInitial(cl):
+		e.readOwnLater(index, c)
+	case !e.opt.Online || e.closed || e.closedSet || e.opt.UniqueValues && e.expected(c):
+		e.absent(index, c)
+	default:
+		e.wait(index, c)
+	}
+}
+
+// onlyWriter is the only transaction other than index that the value can be
+// from, or none; several tells that there is more than one possibility, the
+// initial state counted.
+func (e *Engine) onlyWriter(index uint32, c cellID) (w uint32, several bool) {
+	w = none
+	n := 0
+	e.in.writersOf(c, func(x uint32) bool {
+		if x != index {
+			w = x
+			n++
+		}
+		return n < 2
+	})
+	if n > 0 && e.holdsInitial(e.in.cells.At(c)) {
+		n++
+	}
+	return w, n > 1
+}
+
+// readFrom takes in that index read what w, and no other, can have written.
+func (e *Engine) readFrom(index, w uint32, c cellID) {
+	t := e.in.txns.At(index)
+	if t.doubt == uncertain {
+		e.decideAmong(index, c)
+		return
+	}
+	e.tookEffect(w, index, e.in.cells.At(c).key)
+	switch x := e.in.txns.At(w); {
+	case x.slot != none && e.in.cells.At(c).final == w && e.in.cells.At(c).version != none:
+		e.read(index, e.in.cells.At(c).version)
+	case x.slot != none && e.main.writeOf(x.slot, e.in.cells.At(c).key) != none:
+		e.read(index, e.main.writeOf(x.slot, e.in.cells.At(c).key))
+	case e.opt.Online:
+		e.wait(index, c)
+	default: // the writer has a later slot and will wake it
+		e.in.wait(c, index)
+	}
+}
+
+// tookEffect: reader, which is in the history, read key from w, so w is in the
+// history, whatever its client knows.
+func (e *Engine) tookEffect(w, reader uint32, key version.Key) {
+	x := e.in.txns.At(w)
+	if !x.open {
+		return
+	}
+	if _, ok := e.vouchers[w]; !ok {
+		e.vouchers[w] = voucher{reader, key}
+	}
+	if x.doubt == tookEffect {
+		return
+	}
+	before := x.doubt
+	x.doubt = tookEffect
+	if before == uncertain {
+		for _, s := range e.strands {
+			s.include(x.slot)
+		}
+		e.judgeFaults(w)
+	} else if e.opt.Online {
+		e.admit(w)
+	}
+}
+
+// mayHaveTakenEffect: somebody may have read from w.
+func (e *Engine) mayHaveTakenEffect(w uint32) {
+	if x := e.in.txns.At(w); x.open && x.doubt == unread {
+		x.doubt = uncertain
+		if e.opt.Online {
+			e.admit(w)
+		}
+	}
+}
+
+// decideAmong tells the strands of a read with several candidates, or of an
+// uncertain transaction's.
+func (e *Engine) decideAmong(index uint32, c cellID) {
+	if !e.opt.Online && !e.closedSet {
+		e.deferred = append(e.deferred, pendingRead{index, c})
+		return
+	}
+	e.in.writersOf(c, func(w uint32) bool {
+		if w != index {
+			e.mayHaveTakenEffect(w)
+		}
+		return true
+	})
+	e.choose(index, c, e.candidates(index, c))
+}
+
+// choose tells the strands of a read's candidates.
+func (e *Engine) choose(index uint32, c cellID, cands []version.ID) {
+	e.separate()
+	t := e.in.txns.At(index)
+	for _, s := range e.strands {
+		s.choose(t.slot, e.in.cells.At(c).key, cands, t.doubt == uncertain)
+	}
+}
+
+// candidates are the versions that a read of c by index can be of: those of the
+// value's admitted writers, by line and slot, and the initial one before them.
+func (e *Engine) candidates(index uint32, c cellID) []version.ID {
+	var out []version.ID
+	cl := e.in.cells.At(c)
+	if w, _ := e.onlyWriter(index, c); w == none {
+		if v := e.main.tab.InitialOf(cl.key); v != none {
+			out = append(out, v)
+		}
+		return out
+	}
+	if e.holdsInitial(cl) && e.opt.Coverage == record.CoverageComplete {
+		out = append(out, e.initialVersion(cl.key))
+	}
+	n := len(out)
+	e.in.writersOf(c, func(w uint32) bool {
+		if x := e.in.txns.At(w); w != index && x.slot != none {
+			if v := e.main.writeOf(x.slot, cl.key); v != none {
+				out = append(out, v)
+			}
+		}
+		return true
+	})
+	e.byLine(out[n:])
+	return out
+}
+
+// byLine sorts versions by the total order that their writers lie on, then slot.
+func (e *Engine) byLine(vs []version.ID) {
+	slices.SortFunc(vs, func(a, b version.ID) int {
+		x, y := e.main.tab.At(a).Writer, e.main.tab.At(b).Writer
+		return constraint.CompareLines(e.main.polys[0], x, y)
+	})
+}
+
+// separate gives each polygraph a strand of its own, as levels may find
+// different writers for the same read.
+func (e *Engine) separate() {
+	if e.ambiguities {
+		return
+	}
+	e.ambiguities = true
+	for len(e.main.polys) > 1 {
+		p := e.main.polys[len(e.main.polys)-1]
+		e.main.polys = e.main.polys[:len(e.main.polys)-1]
+		s := e.copy(p.Config())
+		s.finish(false)
+		s.polys[0].MaxFound = p.MaxFound
+		for _, c := range e.checks {
+			if c.poly == p {
+				c.poly, c.strand = s.polys[0], s
+			}
+		}
+		e.strands = append(e.strands, s)
+	}
+}
+
+// wait keeps a read until somebody writes c, or nobody can any more. c is what
+// was read, or an element of it.
+func (e *Engine) wait(index uint32, c cellID) {
+	e.in.wait(c, index)
+	e.waiting = append(e.waiting, waitingRead{index, c, e.deadline(index)})
+}
+
+// holdsInitial tells whether every key is known to hold the cell's value at
+// first.
+func (e *Engine) holdsInitial(cl *cell) bool {
+	switch e.opt.Initial {
+	case record.InitialAbsent:
+		return cl.about&isNull != 0
+	case record.InitialZero:
+		return cl.about&isZero != 0
+	}
+	return false
+}
+
+// expected: no writer of the value need be waited for.
+func (e *Engine) expected(c cellID) bool {
+	cl := e.in.cells.At(c)
+	return e.opt.Coverage == record.CoverageComplete && e.holdsInitial(cl)
+}
+
+// deadline is the latest end that the record of a writer of what index read can
+// carry: the writer began before index ended.
+func (e *Engine) deadline(index uint32) int64 {
+	t := e.in.txns.At(index)
+	if e.opt.MaxTransaction == 0 {
+		return maxTime
+	}
+	wait := e.opt.MaxTransaction + e.opt.MaxSkew
+	if t.order > maxTime-wait {
+		return maxTime
+	}
+	return t.order + wait
+}
+
+const maxTime = int64(^uint64(0) >> 1)
+
+// readOwnLater: the only transaction whose last write the value is, is the
+// reader itself, later. It can only have read the initial state, which is a
+// candidate for what no other transaction wrote in any way.
+func (e *Engine) readOwnLater(index uint32, c cellID) {
+	cl, o := e.in.cells.At(c), e.in.others(c)
+	switch {
+	case o.interOf(index) != none:
+		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
+	case o.aborted != verdict.NoTxn:
+		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
+	case e.opt.Coverage == record.CoveragePartial: // or the state before all that was recorded
+	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
+		e.readInitial(index, cl.key)
+	default:
+		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
+	}
+}
+
+// becomesInitial tells whether the value can be, or is, what its key held at
+// first, where that is not declared: one value per key. What only a
+// transaction read that may not have taken effect gives way to what another
+// read.
+func (e *Engine) becomesInitial(index uint32, c cellID) bool {
+	k := e.in.cells.At(c).key
+	p := &e.in.perKey[k]
+	unsure := e.in.txns.At(index).doubt == uncertain
+	same := p.initial == c || p.initial != none && p.appended && e.in.isNothing(c) && e.in.isNothing(p.initial)
+	switch {
+	case p.initial == none || same:
+		if unsure && (p.initial == none || len(e.claims[k]) > 0) {
+			e.claims[k] = append(e.claims[k], index)
+		} else if !unsure {
+			delete(e.claims, k)
+		}
+		if p.initial == none {
+			p.initial = c
+		}
+		return true
+	case len(e.claims[k]) == 0:
+		return false
+	case unsure: // two that may not have taken effect contradict each other
+		e.blocked++
+		return true
+	}
+	for _, other := range e.claims[k] {
+		if e.in.txns.At(other).doubt == tookEffect {
+			return false
+		}
+	}
+	for _, other := range e.claims[k] {
+		e.impossible(other)
+	}
+	delete(e.claims, k)
+	p.initial = c
+	return true
+}
+
+// absent resolves a read of a value that no other transaction wrote last.
+func (e *Engine) absent(index uint32, c cellID) {
+	cl := e.in.cells.At(c)
+	complete := e.opt.Coverage == record.CoverageComplete
+	o := e.in.others(c)
+	switch {
+	case complete && e.holdsInitial(cl):
+		e.readInitial(index, cl.key)
+	case o.inter == index:
+		e.readOwnLater(index, c)
+	case o.inter != none:
+		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.inter).id)
+	case o.aborted != verdict.NoTxn:
+		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
+	case !complete:
+		// An unseen writer, without any order; another read of the same value
+		// may have found another one's.
+	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
+		e.readInitial(index, cl.key)
+	case cl.about&isNull != 0 && e.opt.Initial == record.InitialZero && !e.in.perKey[cl.key].written && e.opt.Online && !e.closed:
+		e.blocked++ // the key may turn out to be a list, which null says is empty
+	default:
+		e.thinAir(index, c)
+	}
+}
+
+// initialVersion is the key's initial version, made when it is first needed.
+func (e *Engine) initialVersion(k version.Key) version.ID {
+	if v := e.main.tab.InitialOf(k); v != none {
+		return v
+	}
+	v := version.ID(none)
+	for i, s := range e.strands { // versions have the same numbers in all
+		w := s.source(k, version.Initial)
+		if i == 0 {
+			v = w
+		}
+	}
+	return v
+}
+
+func (e *Engine) readInitial(index uint32, k version.Key) {
+	v := e.initialVersion(k)
+	if e.in.txns.At(index).doubt == uncertain {
+		e.choose(index, e.readCell(index, k), []version.ID{v})
+		return
+	}
+	e.read(index, v)
+}
+
+// read tells the strands of a resolved read.
+func (e *Engine) read(index uint32, v version.ID) {
+	slot := e.in.txns.At(index).slot
+	for i, s := range e.strands {
+		other, diverges := s.read(slot, v)
+		switch {
+		case !diverges || i > 0:
+		case s.readOf(s.tab.At(other).Writer, s.tab.At(v).Key) != v: // a list shows it
+			e.missed(slot, other)
+		default:
+			e.divergence(slot, s.tab.At(other).Writer, v)
+		}
+	}
+}
