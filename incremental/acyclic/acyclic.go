@@ -92,7 +92,7 @@ type Theory struct {
 // order is a topological order of; lits is the number of literals (twice that
 // of variables).
 func New(order []int32, fixed []Arc, lits int) *Theory {
-	t := &Theory{outAt: []int32{0}, inAt: []int32{0}}
+	t := &Theory{outAt: []int32{0}, inAt: []int32{0}, infers: true}
 	t.grow(len(order))
 	for i, v := range order {
 		t.pos[v] = int32(i)

@@ -17,7 +17,7 @@ func (t *Theory) order(a Arc) bool {
 		return false
 	}
 	t.backward(x, t.pos[y])
-	if t.infers {
+	if t.infers && len(t.ends) > 0 { // easy problems, without a conflict, need none
 		t.infer()
 	}
 	t.reorder()

@@ -75,7 +75,8 @@ type Propagator interface {
 	Reason(l Lit, before int) (because []Lit, objection int)
 }
 
-// Guide is a theory with an opinion on what to try first.
+// Guide is a theory with an opinion on what to try first. It is asked for
+// variables that have no activity yet; the others keep their last value.
 type Guide interface {
 	// Prefer returns 1 for true, -1 for false, 0 for no opinion.
 	Prefer(v int) int8
@@ -109,8 +110,6 @@ const (
 type Options struct {
 	// Minimise learned clauses.
 	Minimise Minimisation
-	// Silent leaves out the theory's conclusions: it only objects.
-	Silent bool
 	// Unguided leaves the theory's preferences aside: a variable's first value
 	// is the one of SetPhase. Without Guide in the theory it means nothing.
 	Unguided bool
@@ -202,7 +201,7 @@ func New(n int, theory Theory) *Solver { return NewWith(n, theory, Options{}) }
 // NewWith is New with options.
 func NewWith(n int, theory Theory, opt Options) *Solver {
 	s := &Solver{opt: opt, theory: theory, bump: 1, untilReduce: reduceFirst}
-	if p, ok := theory.(Propagator); ok && !opt.Silent {
+	if p, ok := theory.(Propagator); ok {
 		s.propagator = p
 	}
 	if g, ok := theory.(Guide); ok && !opt.Unguided {

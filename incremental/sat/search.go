@@ -93,7 +93,7 @@ func (s *Solver) next() (Lit, bool) {
 		return s.nextAux(), true
 	}
 	phase := s.phase[v]
-	if s.guide != nil {
+	if s.guide != nil && s.heap.at[v] == untouched {
 		if p := s.guide.Prefer(v); p != 0 {
 			phase = p > 0
 		}
