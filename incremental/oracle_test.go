@@ -29,6 +29,7 @@ type way struct {
 	cfg    tiny.Config
 	change func(*incremental.Options)
 	online bool
+	quiet  bool // no ticks
 }
 
 var plain = tiny.Config{Aborted: true, Mutations: 2}
@@ -75,6 +76,8 @@ var ways = []way{
 	{name: "bits", cfg: timed, change: func(o *incremental.Options) { o.Sessions = record.SessionsIgnore }},
 	{name: "one violation", cfg: timed, change: func(o *incremental.Options) { o.MaxViolations = 1 }},
 	{name: "online, chains", cfg: plain, online: true, change: unchanged},
+	{name: "online, chains, no ticks", cfg: plain, online: true, quiet: true, change: unchanged},
+	{name: "online, banded, no ticks", cfg: timed, online: true, quiet: true, change: unchanged},
 	{name: "online, banded", cfg: timed, online: true, change: unchanged},
 	{name: "online, partial", cfg: partial, online: true, change: unchanged},
 }
@@ -137,6 +140,9 @@ func (w *way) draw(seed uint64, cfg tiny.Config) stream {
 	for i := range st.txns {
 		st.end = append(st.end, int64(i))
 		st.tick = append(st.tick, st.txns[i].End)
+		if w.quiet {
+			st.tick[i] = noTick
+		}
 	}
 	return st
 }
