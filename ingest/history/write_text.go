@@ -54,7 +54,7 @@ func writePolysi(w *writer) error {
 		}
 	}
 	if lost > 0 {
-		w.note("%d reads of aborted transactions are left out", lost)
+		w.note("%d reads of aborted transactions are left out, and those of a session that follow each other become one", lost)
 	}
 	w.noteEmpty(empty)
 	return nil
