@@ -86,7 +86,7 @@ func TestStatus(t *testing.T) {
 		{"undecided, any verdict", Measured{Verdicts: map[string]int{"unknown": 1}}, nil, "", target, 1, Undecided},
 		{"both", Measured{Verdicts: map[string]int{"violated": 1, "unknown": 1}}, nil, satisfied, target, 1, Wrong},
 		{"skipped", Measured{}, fmt.Errorf("row: %w", skipf("not there")), "", target, 1, Skipped},
-		{"late", Measured{}, fmt.Errorf("row: %w", &timedOut{time.Second}), "", target, 1, TimedOut},
+		{"late", Measured{}, fmt.Errorf("row: %w", &lateError{time.Second}), "", target, 1, TimedOut},
 		{"failed", Measured{}, errors.New("no such file"), "", target, 1, Failed},
 	} {
 		row := Row{Expect: tc.expect, Target: tc.target, Measure: func(context.Context, *Env) (Measured, error) { return tc.m, tc.err }}
@@ -140,7 +140,7 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("at %v: %q, %v", scale, got, err)
 		}
 	}
-	var skipped *skip
+	var skipped *skipError
 	if _, err := find(1, recording{glob: "g-*", from: "somewhere"}); !errors.As(err, &skipped) || !strings.Contains(err.Error(), "g-*, from somewhere") {
 		t.Error(err)
 	}

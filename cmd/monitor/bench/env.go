@@ -126,7 +126,7 @@ type checked struct {
 
 // check runs `monitor check` once.
 func (e *Env) check(ctx context.Context, args ...string) (checked, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, e.opt.Timeout, &timedOut{e.opt.Timeout})
+	ctx, cancel := context.WithTimeoutCause(ctx, e.opt.Timeout, &lateError{e.opt.Timeout})
 	defer cancel()
 	args = append([]string{"check", "--output", "json", "--quiet"}, args...)
 	var out, said bytes.Buffer

@@ -79,8 +79,8 @@ func (r *Report) Failed() int {
 func (row *Row) run(ctx context.Context, e *Env) Result {
 	r := Result{Name: row.Name, Work: row.Work, Level: row.Level, Target: row.Target, Peer: row.Peer}
 	m, err := row.Measure(ctx, e)
-	var skipped *skip
-	var late *timedOut
+	var skipped *skipError
+	var late *lateError
 	switch {
 	case errors.As(err, &skipped):
 		r.Status, r.Why = Skipped, err.Error()

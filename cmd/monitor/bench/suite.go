@@ -99,17 +99,17 @@ type Result struct {
 	Peer     Peer      `json:"peer"`
 }
 
-// skip is the error of a row whose recordings are not there.
-type skip struct{ why string }
+// skipError is the error of a row whose recordings are not there.
+type skipError struct{ why string }
 
-func (s *skip) Error() string { return s.why }
+func (s *skipError) Error() string { return s.why }
 
-func skipf(format string, args ...any) error { return &skip{fmt.Sprintf(format, args...)} }
+func skipf(format string, args ...any) error { return &skipError{fmt.Sprintf(format, args...)} }
 
-// timedOut is the error of a run that was stopped.
-type timedOut struct{ after time.Duration }
+// lateError is the error of a run that was stopped.
+type lateError struct{ after time.Duration }
 
-func (t *timedOut) Error() string { return fmt.Sprintf("stopped after %v", t.after) }
+func (l *lateError) Error() string { return fmt.Sprintf("stopped after %v", l.after) }
 
 // Select keeps the rows and studies that are asked for: each of only is a name, or
 // the beginning of several up to a "-". Empty: all. The error names what there is.
