@@ -199,6 +199,9 @@ func (t *Theory) pop(i int32) {
 
 // Assert implements sat.Theory.
 func (t *Theory) Assert(l sat.Lit) ([]sat.Lit, int) {
+	if int(l) >= len(t.first) { // a variable that came later, and stands for nothing
+		t.room(int(l|1) + 1)
+	}
 	t.place[l] = int32(len(t.stack))
 	t.implied = t.implied[:0]
 	for i := t.first[l]; i != none; i = t.links[i].next {

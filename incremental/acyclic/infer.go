@@ -47,6 +47,9 @@ func (t *Theory) Prefer(v int) int8 {
 
 // against tells whether an arc of l runs against the order.
 func (t *Theory) against(l sat.Lit) bool {
+	if int(l) >= len(t.first) {
+		return false
+	}
 	for i := t.first[l]; i != none; i = t.links[i].next {
 		if t.pos[t.links[i].From] >= t.pos[t.links[i].To] {
 			return true
