@@ -233,7 +233,7 @@ func initialReads(v verdict.Violation, lookup name.Lookup) map[read]bool {
 		}
 	}
 	for _, c := range append([][]verdict.Edge{v.Cycle}, v.Cases...) {
-		eachEdge(c, 0, func(e verdict.Edge) {
+		eachEdge(c, func(e verdict.Edge) {
 			if e.Why == verdict.ByInitial && e.Type == verdict.RW {
 				add(e.From, e.Key)
 			}
@@ -252,20 +252,30 @@ func initialReads(v verdict.Violation, lookup name.Lookup) map[read]bool {
 	return out
 }
 
-// reasonDepth bounds how deep reasons of reasons are followed.
-const reasonDepth = 4
+// reasonDepth bounds how deep reasons of reasons are followed, reasonsMax how
+// many of their edges: they may share parts.
+const (
+	reasonDepth = 4
+	reasonsMax  = 50_000
+)
 
 // eachEdge visits the edges of a cycle and of its reasons.
-func eachEdge(c []verdict.Edge, depth int, f func(verdict.Edge)) {
-	for _, e := range c {
-		f(e)
-		if depth < reasonDepth {
-			eachEdge(e.Because, depth+1, f)
+func eachEdge(c []verdict.Edge, f func(verdict.Edge)) {
+	left := reasonsMax
+	var visit func(c []verdict.Edge, depth int)
+	visit = func(c []verdict.Edge, depth int) {
+		for _, e := range c {
+			f(e)
+			if left--; depth == reasonDepth || left < 0 {
+				continue
+			}
+			visit(e.Because, depth+1)
 			for _, o := range e.Others {
-				eachEdge(o, depth+1, f)
+				visit(o, depth+1)
 			}
 		}
 	}
+	visit(c, 0)
 }
 
 // essentials protect what the alert is about from being left out: the

@@ -19,12 +19,13 @@ type Explanation struct {
 }
 
 // Bounds of an explanation: steps that are told of one cycle, cases that are
-// told, and how deep reasons of reasons go. The cycle of an alert is complete
+// told, how deep reasons of reasons go, and lines in all. The cycle of an alert is complete
 // in any case; this is what a person reads.
 const (
 	stepsMax  = 40
 	casesMax  = 16
 	reasonMax = 2
+	linesMax  = 500
 )
 
 // Explain puts a violation into words. The time is linear in the size of the
@@ -71,13 +72,29 @@ func breaks(ls []verdict.Level) string {
 }
 
 // writer collects indented lines.
-type writer struct{ b strings.Builder }
+// Of what is told below the first level it leaves out what comes after linesMax
+// lines, and says so.
+type writer struct {
+	b     strings.Builder
+	lines int
+	cut   bool
+}
 
 func (w *writer) line(depth int, format string, args ...any) {
+	if w.lines++; depth > 0 && w.lines > linesMax {
+		if !w.cut {
+			w.cut = true
+			w.b.WriteString("… and more; the cycles are in the alert.\n")
+		}
+		return
+	}
 	w.b.WriteString(strings.Repeat("  ", depth))
 	fmt.Fprintf(&w.b, format, args...)
 	w.b.WriteByte('\n')
 }
+
+// full tells whether no more will be told; to go on would be in vain.
+func (w *writer) full() bool { return w.cut }
 
 func (t teller) cycle(w *writer, c []verdict.Edge) {
 	w.line(0, "What was seen, and what follows:")
@@ -97,6 +114,9 @@ func (t teller) first(c []verdict.Edge) string {
 // inferred below them.
 func (t teller) steps(w *writer, depth int, c []verdict.Edge, reasons int) {
 	for i, e := range c {
+		if w.full() {
+			return
+		}
 		if i == stepsMax {
 			w.line(depth, "… and %s.", count(len(c)-stepsMax, "more step", "more steps"))
 			return

@@ -128,3 +128,21 @@ func TestLongLists(t *testing.T) {
 		t.Errorf("%s, want %s", edge, want)
 	}
 }
+
+// A read with hundreds of possible writers, each ruled out by a read with as many,
+// does not fill the screen.
+func TestManyEliminationsAreCut(t *testing.T) {
+	e := verdict.Edge{From: 0, To: 1, Type: verdict.WR, Key: "x", Why: verdict.ByCase}
+	for range 16 {
+		others := make([][]verdict.Edge, 300)
+		for i := range others {
+			others[i] = []verdict.Edge{e, {From: 1, To: 0, Type: verdict.SO}, e, e, e}
+		}
+		e = verdict.Edge{From: 0, To: 1, Type: verdict.WR, Key: "x", Why: verdict.ByElimination, Others: others}
+	}
+	v := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SI, Cycle: []verdict.Edge{e, {From: 1, To: 0, Type: verdict.SO}}}
+	text := explain.Explain(v, name.Name{}, nil).Text
+	if lines := strings.Count(text, "\n"); lines > 520 || !strings.Contains(text, "… and more") || !strings.Contains(text, "would have to come before itself") {
+		t.Errorf("%d lines, ending in\n%s", lines, text[max(0, len(text)-500):])
+	}
+}

@@ -58,6 +58,9 @@ func (t teller) eliminated(e verdict.Edge, from, to string) string {
 // elimination tells why the other writers of a read are ruled out, one by one.
 func (t teller) elimination(w *writer, depth int, e verdict.Edge, reasons int) {
 	for i, c := range e.Others {
+		if w.full() {
+			return
+		}
 		if i == casesMax {
 			w.line(depth, "… and %s, each ruled out in the same way.", count(len(e.Others)-casesMax, "more writer", "more writers"))
 			break

@@ -48,7 +48,7 @@ type Asked struct {
 // Of names a violation. It never fails: what fits no better name has the
 // general one of its kind. Linear in the size of the violation.
 func Of(v verdict.Violation, lookup Lookup, asked Asked) Name {
-	k := kinds{v: v, lookup: lookup}.classify()
+	k := newKinds(v, lookup).classify()
 	n := Name{Name: k.name, Adya: k.adya, ClockDependent: v.ClockDependent || k.realTime}
 	n.Weakest = weaker(k.weakest, v.Level)
 	n.Breaks = Breaks(n.Weakest, v.Level, asked)
@@ -92,6 +92,13 @@ func effective(l verdict.Level, c record.Clock) verdict.Level {
 type kinds struct {
 	v      verdict.Violation
 	lookup Lookup
+	// How many more edges of reasons may be looked at for levels, and for clocks.
+	levels, clocks *int
+}
+
+func newKinds(v verdict.Violation, lookup Lookup) kinds {
+	levels, clocks := reasonsMax, reasonsMax
+	return kinds{v: v, lookup: lookup, levels: &levels, clocks: &clocks}
 }
 
 // class is what classify found.

@@ -121,6 +121,24 @@ func TestDeepReasons(t *testing.T) {
 	}
 }
 
+// The same for the cycles that rule out other writers, of which there may be
+// hundreds at every depth.
+func TestManyEliminations(t *testing.T) {
+	e := verdict.Edge{From: 0, To: 1, Type: verdict.WR, Key: "x", Why: verdict.ByCase}
+	for range 16 {
+		c := []verdict.Edge{e, {From: 1, To: 0, Type: verdict.SO}}
+		others := make([][]verdict.Edge, 300)
+		for i := range others {
+			others[i] = c
+		}
+		e = verdict.Edge{From: 0, To: 1, Type: verdict.WR, Key: "x", Why: verdict.ByElimination, Others: others}
+	}
+	v := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SER, Cycle: []verdict.Edge{e, {From: 1, To: 0, Type: verdict.SO}}}
+	if got := name.Of(v, nil, name.Asked{}); got.Weakest != verdict.SER {
+		t.Errorf("weakest %v, want ser, as not all reasons were looked at", got.Weakest)
+	}
+}
+
 func TestOverwriters(t *testing.T) {
 	s, err := script.Parse("s1 T0: w(x,0)\ns1 T1: r(y,0) r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)")
 	if err != nil {

@@ -58,7 +58,7 @@ func (k kinds) cycle(edges []verdict.Edge) class {
 		return class{name: general(k.v.Level), weakest: k.v.Level}
 	}
 	s := shapeOf(edges)
-	c := class{name: k.nameOf(s), realTime: clocked(edges, 0)}
+	c := class{name: k.nameOf(s), realTime: k.clocked(edges, 0)}
 	c.adya = phenomenonOf(s, c.realTime)
 	c.weakest = k.strength(s, c.name, 0)
 	if s.rw == 0 && c.weakest != shapeStrength(s, c.name) {
@@ -238,12 +238,15 @@ func reasons(e verdict.Edge) [][]verdict.Edge {
 }
 
 // clocked tells whether an edge, or a reason of one, is by the clock.
-func clocked(edges []verdict.Edge, depth int) bool {
+func (k kinds) clocked(edges []verdict.Edge, depth int) bool {
 	for _, e := range edges {
 		if e.Type == verdict.RT || e.Why == verdict.ByClock {
 			return true
 		}
-		if depth < becauseDepth && slices.ContainsFunc(reasons(e), func(c []verdict.Edge) bool { return clocked(c, depth+1) }) {
+		if *k.clocks--; depth >= becauseDepth || *k.clocks < 0 {
+			continue
+		}
+		if slices.ContainsFunc(reasons(e), func(c []verdict.Edge) bool { return k.clocked(c, depth+1) }) {
 			return true
 		}
 	}

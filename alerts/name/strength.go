@@ -2,10 +2,14 @@ package name
 
 import "github.com/isowatch/isowatch/incremental/verdict"
 
-// becauseDepth bounds how deep reasons of reasons are followed. Reasons may
-// share parts, so that following all of them could take exponential time; what
-// lies deeper is taken to need the level that the engine checked.
-const becauseDepth = 4
+// becauseDepth bounds how deep reasons of reasons are followed, reasonsMax how
+// many of their edges. Reasons may share parts, so that following all of them
+// could take exponential time; what lies deeper is taken to need the level that
+// the engine checked.
+const (
+	becauseDepth = 4
+	reasonsMax   = 50_000
+)
 
 // strength is the weakest level that a cycle contradicts: what its shape
 // contradicts, or more if the reason of an edge needs more. With commits and
@@ -57,7 +61,10 @@ func shapeStrength(s shape, name string) verdict.Level {
 
 // reasonStrength is the weakest level at which an edge is known.
 func (k kinds) reasonStrength(e verdict.Edge, depth int) verdict.Level {
+	*k.levels--
 	switch {
+	case *k.levels < 0:
+		return k.v.Level
 	case e.Why == verdict.ByClock:
 		return verdict.StrongSI
 	case e.Why == verdict.ByElimination:
