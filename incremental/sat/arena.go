@@ -108,7 +108,7 @@ func (s *Solver) locked(r ref) bool {
 // most levels, of them those not used for longest.
 func (s *Solver) reduce() {
 	s.reductions++
-	s.untilReduce = reduceFirst + reduceMore*s.reductions
+	s.untilReduce = s.opt.ReduceFirst + reduceMore*s.reductions
 	keepLazy := s.lazy[:0]
 	for _, r := range s.lazy {
 		if s.locked(r) {
@@ -175,7 +175,7 @@ func (s *Solver) compact() {
 		}
 	}
 	s.arena = to
-	if s.trace.worth() {
+	if s.trace.worth(s.opt.ReduceFirst) {
 		s.forget()
 	}
 }

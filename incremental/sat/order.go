@@ -118,15 +118,15 @@ func (h *heap) down(i int) {
 	h.at[v] = int32(i)
 }
 
-// slowStart is how many conflicts pass before activities count. Until then
-// variables are decided by number, which callers give in the order of time:
-// conflicts are then local, and so are the jumps back. A problem of 60,000
-// variables and 6,000 conflicts took a quarter of the time by it.
-const slowStart = 1000
+// steady is Options.Steady by default. Callers number variables in the order of
+// time: as long as they are decided so, conflicts are local, and so are the jumps
+// back. A problem of 60,000 variables and 6,000 conflicts took a quarter of the
+// time by it, and hard ones lose a thousand conflicts at most.
+const steady = 1000
 
 // raise makes v matter more.
 func (s *Solver) raise(v int) {
-	if s.Stats.Conflicts < slowStart {
+	if s.Stats.Conflicts < s.opt.Steady {
 		return
 	}
 	h := &s.heap

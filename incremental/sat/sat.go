@@ -113,6 +113,12 @@ type Options struct {
 	// Unguided leaves the theory's preferences aside: a variable's first value
 	// is the one of SetPhase. Without Guide in the theory it means nothing.
 	Unguided bool
+	// Steady is how many conflicts pass before activities count: until then
+	// variables are decided by number. 0: 1000; negative: none.
+	Steady int
+	// ReduceFirst is how many conflicts pass before learned clauses are first
+	// deleted. 0: 2000.
+	ReduceFirst int
 	// KeepAll deletes no learned clause.
 	KeepAll bool
 	// Untraced keeps no derivations: Objections and Given return nil.
@@ -200,7 +206,13 @@ func New(n int, theory Theory) *Solver { return NewWith(n, theory, Options{}) }
 
 // NewWith is New with options.
 func NewWith(n int, theory Theory, opt Options) *Solver {
-	s := &Solver{opt: opt, theory: theory, bump: 1, untilReduce: reduceFirst}
+	if opt.Steady == 0 {
+		opt.Steady = steady
+	}
+	if opt.ReduceFirst <= 0 {
+		opt.ReduceFirst = reduceFirst
+	}
+	s := &Solver{opt: opt, theory: theory, bump: 1, untilReduce: opt.ReduceFirst}
 	if p, ok := theory.(Propagator); ok {
 		s.propagator = p
 	}

@@ -88,9 +88,9 @@ func (t *trace) leaves(from []deriv, kind leafKind) []int {
 	return slices.Compact(out)
 }
 
-// worth tells whether so much has come since the last time that forgetting may
-// pay.
-func (t *trace) worth() bool { return t.on && len(t.words) > 1<<16 && len(t.words) > 2*t.kept }
+// worth tells whether so much has come since the last time, at some words for
+// each of conflicts, that forgetting may pay.
+func (t *trace) worth(conflicts int) bool { return t.on && len(t.words) > 2*t.kept+32*conflicts }
 
 // begin, keep, end and renamed forget all derivations but the kept ones and
 // what they rest on.
