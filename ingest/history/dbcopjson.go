@@ -171,7 +171,7 @@ func (d *dbcopJSON) event(e *dbcopJSONEvent) *reject.Error {
 	if (e.Read == nil) == (e.Write == nil) {
 		return reject.New(reject.BadStructure, "an event is either a Read or a Write")
 	}
-	key, err := name("variable", access.Variable)
+	key, err := jsonName("variable", access.Variable)
 	if err != nil {
 		return err.Under(field)
 	}
@@ -182,7 +182,7 @@ func (d *dbcopJSON) event(e *dbcopJSONEvent) *reject.Error {
 	}
 	v := record.Null
 	if isNull := len(access.Version) == 0 || string(access.Version) == "null"; !isNull || kind == record.Write {
-		n, err := number("version", access.Version)
+		n, err := jsonNumber("version", access.Version)
 		if err != nil {
 			return err.Under(field)
 		}

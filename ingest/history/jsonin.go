@@ -195,8 +195,8 @@ func shape(head []byte) (brackets string, fields []string) {
 	return brackets, fields
 }
 
-// integer takes a JSON number, or a string of one, that fits an int64.
-func integer(field string, raw json.RawMessage) (int64, *reject.Error) {
+// jsonInteger takes a JSON number, or a string of one, that fits an int64.
+func jsonInteger(field string, raw json.RawMessage) (int64, *reject.Error) {
 	text := strings.TrimSpace(string(raw))
 	if s, err := unquoted(raw); err == nil {
 		text = s
@@ -213,16 +213,16 @@ func integer(field string, raw json.RawMessage) (int64, *reject.Error) {
 	return n, nil
 }
 
-// number takes a JSON number that fits 64 bits without a sign.
-func number(field string, raw json.RawMessage) (uint64, *reject.Error) {
+// jsonNumber takes a JSON number that fits 64 bits without a sign.
+func jsonNumber(field string, raw json.RawMessage) (uint64, *reject.Error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return 0, reject.In(field, reject.MissingField, "want an unsigned integer, and it is not there")
 	}
 	return unsigned(field, raw)
 }
 
-// name takes a JSON string or number as a name.
-func name(field string, raw json.RawMessage) (string, *reject.Error) {
+// jsonName takes a JSON string or number as a name.
+func jsonName(field string, raw json.RawMessage) (string, *reject.Error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "", reject.In(field, reject.MissingField, "want a name or number, and it is not there")
 	}

@@ -169,14 +169,14 @@ func readTimekiller(in *input, format string) ([]History, error) {
 
 // transaction takes in one element of the array.
 func (k *timekiller) transaction(t *timekillerTxn) *reject.Error {
-	id, err := name("tid", t.Tid)
+	id, err := jsonName("tid", t.Tid)
 	if err != nil {
 		return err
 	}
 	if k.ids[id] {
 		return reject.In("tid", reject.DuplicateID, "another transaction has the tid %.80q too", id)
 	}
-	sid, err := name("sid", t.Sid)
+	sid, err := jsonName("sid", t.Sid)
 	if err != nil {
 		return err
 	}
@@ -214,11 +214,11 @@ func (c *clockJSON) clock() (out clock, err *reject.Error) {
 	if c == nil {
 		return out, reject.New(reject.MissingField, `want a timestamp such as {"p":17,"l":0}`)
 	}
-	if out.p, err = integer("p", c.P); err != nil {
+	if out.p, err = jsonInteger("p", c.P); err != nil {
 		return out, err
 	}
 	if len(c.L) > 0 && string(c.L) != "null" {
-		out.l, err = integer("l", c.L)
+		out.l, err = jsonInteger("l", c.L)
 	}
 	return out, err
 }
@@ -237,7 +237,7 @@ func (k *timekiller) settle(format, what string) *reject.Error {
 }
 
 func (k *timekiller) operation(o *timekillerOp) *reject.Error {
-	n, err := integer("k", o.K)
+	n, err := jsonInteger("k", o.K)
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (k *timekiller) operation(o *timekillerOp) *reject.Error {
 }
 
 func single(raw json.RawMessage) (record.Value, *reject.Error) {
-	n, err := integer("v", raw)
+	n, err := jsonInteger("v", raw)
 	return record.Int(n), err
 }
 
@@ -307,7 +307,7 @@ func (k *timekiller) list(raw json.RawMessage) (record.Value, *reject.Error) {
 	}
 	text := []byte{'['}
 	for i, item := range items {
-		n, err := integer(fmt.Sprintf("v[%d]", i), item)
+		n, err := jsonInteger(fmt.Sprintf("v[%d]", i), item)
 		if err != nil {
 			return record.Null, err
 		}
@@ -319,13 +319,13 @@ func (k *timekiller) list(raw json.RawMessage) (record.Value, *reject.Error) {
 	return record.Value{Kind: record.KindList, Text: k.texts.String(append(text, ']'))}, nil
 }
 
-// event is a timestamp of a kind: of commits, then of starts.
-type event struct {
+// instant is a timestamp of a kind: of commits, then of starts.
+type instant struct {
 	clock
 	start bool
 }
 
-func (e event) compare(f event) int {
+func (e instant) compare(f instant) int {
 	if c := e.clock.compare(f.clock); c != 0 || e.start == f.start {
 		return c
 	}
@@ -337,15 +337,15 @@ func (e event) compare(f event) int {
 
 // rank makes Start and End of the timestamps; see above.
 func (k *timekiller) rank() {
-	events := make([]event, 0, 2*len(k.txns))
+	events := make([]instant, 0, 2*len(k.txns))
 	for _, c := range k.clocks {
-		events = append(events, event{c[0], true}, event{c[1], c[0] == c[1]})
+		events = append(events, instant{c[0], true}, instant{c[1], c[0] == c[1]})
 	}
-	slices.SortFunc(events, event.compare)
+	slices.SortFunc(events, instant.compare)
 	events = slices.Compact(events)
 	for i := range k.txns {
-		start, _ := slices.BinarySearchFunc(events, event{k.clocks[i][0], true}, event.compare)
-		end, _ := slices.BinarySearchFunc(events, event{k.clocks[i][1], k.clocks[i][0] == k.clocks[i][1]}, event.compare)
+		start, _ := slices.BinarySearchFunc(events, instant{k.clocks[i][0], true}, instant.compare)
+		end, _ := slices.BinarySearchFunc(events, instant{k.clocks[i][1], k.clocks[i][0] == k.clocks[i][1]}, instant.compare)
 		k.txns[i].Start, k.txns[i].End = int64(start)+1, int64(end)+1
 	}
 }
