@@ -248,6 +248,10 @@ func TestErrors(t *testing.T) {
 		{"not in the order", "s1 A: r(x,1)\ns2 B unknown: w(x,1)", "A", verdict.SER, `A, operation 0: reads 1 from "x", whose writer B is not part of the order`},
 		{"lost element", "coverage partial\ns1 A: append(l,1)\ns2 B: append(l,2)\ns3 C: r(l,[9,2])", "A B C", verdict.SER, `C, operation 0: reads [9,2] from "l", which holds [1,2] apart from`},
 		{"own element", "coverage partial\ns1 A: append(l,1) r(l,[1,2])", "A", verdict.SER, `A, operation 1: reads [1,2] from "l", which should end with its own [1]`},
+		{"own elements, twice", "coverage partial\ns1 A: append(l,1) r(l,[9,1]) r(l,[8,1])", "A", verdict.SER, `A, operation 2: reads [8,1] from "l", its own write left [9,1]`},
+		{"old list", "coverage partial\ns1 A: append(l,1)\ns2 B: append(l,2)\ns3 C: r(l,[9,1])", "A B C", verdict.SER, `C, operation 0: reads [9,1] from "l", which holds [1,2] apart from`},
+		{"first of two", "s1 A: r(x,1) r(y,1)\ns2 B: w(y,1) w(x,1)", "A B", verdict.SER, `A, operation 0: reads 1 from "x", whose writer B has not committed yet`},
+		{"unknown, after the clock", "s1 A: w(x,1) @10-20\ns1 B unknown: w(x,2) @15-18\ns2 C: w(y,1) @1-12", "A B C", verdict.SSER, `event 1: B: starts before C commits, which ended at 12`},
 		{"list", "s1 A: append(l,1)\ns2 B: r(l,[1,2])", "A B", verdict.SER, `reads [1,2] from "l", which holds [1]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -260,6 +264,65 @@ func TestErrors(t *testing.T) {
 				t.Errorf("error %v, want %q in it", err, c.want)
 			}
 		})
+	}
+}
+
+// What may look wrong at first sight, and is not.
+func TestAccepted(t *testing.T) {
+	for _, c := range []struct {
+		name, text, order string
+		level             verdict.Level
+	}{
+		{"nothing", "", "", verdict.SI},
+		{"any of several writers", "s1 A: w(x,1)\ns2 B: w(x,2)\ns3 C: w(x,1)\ns4 D: r(x,1)", "A B C D", verdict.SER},
+		{"unknown, left out", "s1 A unknown: w(x,1)\ns1 B: r(x,null)", "B", verdict.SER},
+		{"unknown, later than its session", "initial zero\ns1 A unknown: w(x,1)\ns1 B: r(x,0)", "B A", verdict.SER},
+		{"unknown, later than its session, ra", "initial zero\ns1 A unknown: w(x,1)\ns1 B: r(x,0)", "B A", verdict.RA},
+		{"unknown, later than its end", "s1 A unknown: w(x,1) @1-2\ns2 B: w(x,2) @8-9", "B A", verdict.SSER},
+		{"a clock that stepped back", "s1 A: w(x,1) @10-20\ns1 B: w(x,2) @1-25\ns2 C: w(y,1) @30-40", "A C B", verdict.SSER},
+		{"own value later", "s1 A: r(x,1) w(x,1)", "A", verdict.SER},
+		{"own value later, ra", "s1 A: r(x,1) w(x,1)", "A", verdict.RA},
+		{"an unseen list", "coverage partial\ns1 A: append(l,1)\ns2 B: r(l,[9])", "A B", verdict.SER},
+		{"unseen elements", "coverage partial\ns1 A: append(l,1)\ns2 B: append(l,2) r(l,[3,1,8,2])", "A B", verdict.SER},
+		{"empty and absent", "s1 A: append(l,1)\ns2 B: r(l,[]) r(l,null)", "B A", verdict.SER},
+		{"a list replaced", "s1 A: append(l,1)\ns2 B: w(l,[4]) append(l,5) r(l,[4,5])\ns3 C: r(l,[4,5])", "A B C", verdict.SER},
+		{"an unseen write between", "coverage partial\ns1 A: w(x,1)\ns2 B: r(x,7)\ns3 C: r(x,1)", "A B C", verdict.SER},
+		{"deleted by somebody", "coverage partial\ns1 A: w(x,1)\ns2 B: r(x,null)", "A B", verdict.SI},
+		{"other reads differ", "s1 A: w(x,1)\ns2 B: w(x,2)\ns3 C: r(x,1) r(x,2)", "A B C", verdict.RC},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, opt := parse(t, c.text)
+			order := events(s.Txns, c.order)
+			if certificate.KindOf(c.level) == certificate.Events {
+				order = apart(order)
+			}
+			if err := certificate.Replay(c.level, s.Txns, order, opt); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Elements may have commas and brackets in them.
+func TestElementsWithCommas(t *testing.T) {
+	list := func(text string) record.Value { return record.Value{Kind: record.KindList, Text: text} }
+	odd := record.String(`a,]\"`)
+	opt := certificate.Options{Coverage: record.CoveragePartial}
+	for text, want := range map[string]bool{
+		`[[3,"]"],1,{"x,":[]},"a,]\\\""]`: true,
+		`[1,"a,]\\\""]`:                   true,
+		`["a,]\\\"",1]`:                   false,
+		`[[1],"a,]\\\""]`:                 false,
+	} {
+		txns := []record.Transaction{
+			{ID: "A", Ops: []record.Op{{Kind: record.Append, Key: "l", Value: record.Int(1)}}},
+			{ID: "B", Ops: []record.Op{{Kind: record.Append, Key: "l", Value: odd}}},
+			{ID: "C", Ops: []record.Op{{Key: "l", Value: list(text)}}},
+		}
+		err := certificate.Replay(verdict.SER, txns, []verdict.Event{{Txn: 0, Commit: true}, {Txn: 1, Commit: true}, {Txn: 2, Commit: true}}, opt)
+		if (err == nil) != want {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 

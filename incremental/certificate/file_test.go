@@ -178,6 +178,43 @@ func forget(txns []record.Transaction, seed uint64) {
 	}
 }
 
+// A transaction that shares its id is named by its place; ids that look like
+// something else are quoted.
+func TestNames(t *testing.T) {
+	txns := []record.Transaction{{ID: "x", Session: "s"}, {ID: "x", Session: "s 2"}, {ID: "start", Session: "s"}, {ID: "commit x", Session: "s"}, {ID: "@0", Session: "s"}}
+	c := certificate.New(txns, certificate.Options{})
+	var order []verdict.Event
+	for n := range txns {
+		order = append(order, verdict.Event{Txn: verdict.TxnID(n), Commit: true})
+	}
+	if err := c.Add(verdict.SER, order, txns); err != nil {
+		t.Fatal(err)
+	}
+	text := write(t, c)
+	if _, steps, _ := strings.Cut(text, `"steps":5}`+"\n"); steps != "@0 s\n@0 \"s 2\"\nstart\n\"commit x\"\n\"@0\"\n" {
+		t.Errorf("steps:\n%s", steps)
+	}
+	again, err := certificate.Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := certificate.Verify(again, txns, certificate.Options{}); err != nil {
+		t.Error(err)
+	}
+	again.Proofs[0].Steps[1].Txn = certificate.Name{ID: "x"}
+	err = certificate.Verify(again, txns, certificate.Options{})
+	if err == nil || !strings.Contains(err.Error(), "line 4: names x, of which the history has several: name it by place and session") {
+		t.Errorf("error %v", err)
+	}
+	for _, bad := range []string{"\xff", strings.Repeat("x", 8<<20+1)} {
+		txns[0].ID = bad
+		c = certificate.New(txns, certificate.Options{})
+		if err := errors.Join(c.Add(verdict.SER, order, txns), certificate.Write(&bytes.Buffer{}, c)); err == nil {
+			t.Errorf("a name of %d bytes that can't be read again is written", len(bad))
+		}
+	}
+}
+
 // proofOf finds an order that is accepted, by trying, or nil.
 func proofOf(l verdict.Level, txns []record.Transaction, opt certificate.Options) (found []verdict.Event) {
 	anyOrder(txns, certificate.KindOf(l) != certificate.Events, func(order []verdict.Event) bool {
