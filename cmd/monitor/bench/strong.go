@@ -31,7 +31,7 @@ func strong() Suite {
 
 // hardVariables is the size of a formula that a search with all its means decides in
 // seconds.
-const hardVariables = 20
+const hardVariables = 40
 
 const (
 	satisfied = "satisfied"
