@@ -5,7 +5,7 @@
 //
 //	path ─▶ unpack ─▶ recognise ─▶ a format's reader ─▶ []History
 //	        gzip        by content    isowatch.go, dbcop.go,
-//	        zstd, tar                 polysi.go, cobra.go
+//	        zstd, tar                 polysi.go, cobra.go, …
 //
 // A History is ready for an engine: its transactions have ids that are unique
 // in it, and those of one session stand in session order. Its Header holds what the
@@ -29,6 +29,13 @@
 //   - cobra-logs: a value is the write id that Cobra gave it, and unwritten keys are
 //     absent. Timestamps of logs that have them are not used: Cobra does not say
 //     by which clock they were taken.
+//   - jepsen-edn, jepsen-json: a process is a session; an invocation and its completion are a
+//     transaction, whose times are their places in the file, as the order of lines is the
+//     clock. Completions without invocations have no times. Unwritten keys are absent.
+//     What operations other than :txn become is said in jepsen_workload.go; those that no
+//     record can say are refused. Names of keys are EDN, strings without quotes.
+//   - porcupine-etcd-log, porcupine-kv-edn: likewise; porcupine.go says what a failed
+//     cas becomes, porcupine_strings.go what appending to a string.
 //
 // To add a format, write its reader in a file of its own and add a line to the
 // table in format.go; a line of text is best found by its first bytes.

@@ -3,6 +3,7 @@ package history
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 
@@ -113,7 +114,7 @@ func (s *forms) next() (form, error) {
 		}
 		c, err := s.get()
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return f, s.atEnd()
 		case err != nil:
 			return f, err
@@ -264,7 +265,7 @@ func (s *forms) str(regex bool) error {
 // body takes a byte that has to come.
 func (s *forms) body() (byte, error) {
 	c, err := s.get()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return 0, s.fail(reject.Truncated, "the input ends in the middle of an operation")
 	}
 	return c, err
@@ -277,7 +278,7 @@ func (s *forms) comment() error {
 		switch {
 		case c == '\n' && len(s.text) > 0:
 			return s.put(c)
-		case c == '\n' || err == io.EOF:
+		case c == '\n' || errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err

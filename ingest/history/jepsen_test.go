@@ -112,6 +112,9 @@ p0#2 [p0 2] committed r(7,"…x 1 1 y") 7..8
 p0#3 [p0 3] committed r(8,null) 9..10
 p0#4 [p0 4] committed r(7,"nowhere") 11..12
 p0#5 [p0 5] committed r(7,"\\!x 1 1 y") 13..14
+p0#6 [p0 6] committed w(9,"\\…b") 15..16
+p0#7 [p0 7] committed w(9,"…b") 17..18
+p0#8 [p0 8] committed r(9,"\\…b") 19..20
 `},
 	} {
 		t.Run(c.file, func(t *testing.T) {
@@ -245,3 +248,18 @@ func FuzzJepsenEDN(f *testing.F)    { fuzz(f, jepsenEDN, testdata(f, jepsenEDN).
 func FuzzJepsenJSON(f *testing.F)   { fuzz(f, jepsenJSON, testdata(f, jepsenJSON)...) }
 func FuzzPorcupineLog(f *testing.F) { fuzz(f, porcupineLog, testdata(f, porcupineLog)...) }
 func FuzzPorcupineKV(f *testing.F)  { fuzz(f, porcupineKV, testdata(f, porcupineKV)...) }
+
+// Encodings that are larger than what they encode are bounded.
+func TestEncodingsAreBounded(t *testing.T) {
+	var set, log strings.Builder
+	for i := range 2100 {
+		fmt.Fprintf(&set, "{:type :ok, :process 0, :f :add, :value %d}\n{:type :ok, :process 1, :f :read, :value #{}}\n", i)
+		fmt.Fprintf(&log, "INFO  jepsen.util - 0\t:fail\t:cas\t[%d 1]\nINFO  jepsen.util - 1\t:ok\t:write\t1\n", i)
+	}
+	for format, text := range map[string]string{jepsenEDN: set.String(), porcupineLog: log.String()} {
+		_, err := Read("h", strings.NewReader(text), Options{Format: format})
+		if e := reject.From(err); e == nil || e.Reason != reject.TooLarge {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}

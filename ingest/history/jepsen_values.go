@@ -1,8 +1,10 @@
 package history
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -29,6 +31,10 @@ var ednTags = sync.OnceValue(func() *edn.TagMap {
 	return tags
 })
 
+// ednReaders are buffers to decode from: the library makes one per decoder
+// otherwise, of ten times the size of an operation.
+var ednReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
+
 // decodeEDN decodes a form that was cut by forms, and so is of bounded depth.
 func decodeEDN(text []byte) (v any, err *reject.Error) {
 	// The library panics on what it did not foresee. Its state is its own, so
@@ -38,13 +44,19 @@ func decodeEDN(text []byte) (v any, err *reject.Error) {
 			v, err = nil, reject.New(reject.BadStructure, "the operation is not EDN: %.200v", p)
 		}
 	}()
-	d := edn.NewDecoder(bytes.NewReader(text))
+	r := ednReaders.Get().(*bufio.Reader)
+	defer ednReaders.Put(r)
+	r.Reset(bytes.NewReader(text))
+	d := edn.NewDecoder(r) // reads from r itself, as that is a bufio.Reader
 	d.UseTagMap(ednTags())
 	if bad := d.Decode(&v); bad != nil {
 		return nil, reject.New(reject.BadStructure, "the operation is not EDN: %.200v", bad)
 	}
+	if strings.IndexByte(")]}", text[len(text)-1]) >= 0 {
+		return v, nil // nothing can follow: forms cuts behind the last bracket
+	}
 	var more any
-	if bad := d.Decode(&more); bad != io.EOF {
+	if bad := d.Decode(&more); !errors.Is(bad, io.EOF) {
 		return nil, reject.New(reject.BadStructure, "the operation is not EDN: something follows it")
 	}
 	return v, nil

@@ -1,8 +1,6 @@
 package history
 
 import (
-	"math"
-
 	"github.com/isowatch/isowatch/ingest/codec/intern"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -50,7 +48,7 @@ const (
 	heldValue   = "held"
 
 	// encodedMax bounds the operations of encodings that are larger than their input.
-	encodedMax = 1 << 24
+	encodedMax = 1 << 22
 )
 
 // workload tells by its operations what a history is of.
@@ -191,9 +189,6 @@ func (e *encoder) mention(a *attempt) {
 
 // encode adds what a did to the transaction at hand.
 func (e *encoder) encode(a *attempt) error {
-	if e.made > encodedMax && e.made > 64*int(min(a.offset, math.MaxInt32)) {
-		return a.bad(e.in, reject.TooLarge, "what the operations so far say takes more than %d reads and writes", encodedMax)
-	}
 	if a.isTxn {
 		for _, m := range a.micros {
 			if m.kind == record.Read && m.value.IsNull() && !a.says() {

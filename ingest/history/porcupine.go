@@ -132,7 +132,7 @@ func decodeWord(in *input, text []byte) (any, *reject.Error) {
 	s.single = true
 	f, err := s.next()
 	if err == nil {
-		if _, err = s.next(); err == io.EOF {
+		if _, err = s.next(); errors.Is(err, io.EOF) {
 			return decodeEDN(f.text)
 		}
 	}
@@ -182,9 +182,9 @@ func (e *encoder) prepareRefusals(list []attempt) error {
 			seen[c] = true
 			e.refused[registerKey] = append(e.refused[registerKey], old)
 		}
-		if len(seen)*writes > encodedMax {
-			return a.bad(e.in, reject.TooLarge, "the failed cas compare with so many values that their encoding takes more than %d writes", encodedMax)
-		}
+	}
+	if len(seen)*writes > encodedMax {
+		return e.in.reject(reject.TooLarge, "the %d values that failed cas compared with and the %d other operations take more than %d writes", len(seen), writes, encodedMax)
 	}
 	return nil
 }
