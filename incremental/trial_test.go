@@ -256,7 +256,7 @@ func trusted(txns []record.Transaction) []record.Transaction {
 func seenAlone(txns []record.Transaction, opt incremental.Options) map[verdict.Level]bool {
 	var cut []record.Transaction
 	for _, x := range trusted(txns) {
-		if x.Status == record.Committed && !repeats(x.Ops) {
+		if x.Status == record.Committed && !repeats(txns, x.Ops) {
 			return map[verdict.Level]bool{}
 		}
 		x.Ops = slices.Clone(x.Ops)
@@ -278,9 +278,12 @@ func seenAlone(txns []record.Transaction, opt incremental.Options) map[verdict.L
 
 // repeats tells whether a transaction reads a key twice the same before writing
 // it, and its own write after.
-func repeats(ops []record.Op) bool {
+func repeats(txns []record.Transaction, ops []record.Op) bool {
 	held := map[string]record.Value{}
 	for _, op := range ops {
+		if op.Value.Kind == record.KindList && op.Value.Text == "[]" && isList(txns, op.Key) {
+			op.Value = record.Null
+		}
 		v, known := held[op.Key]
 		if op.Kind == record.Read && known && v != op.Value {
 			return false
