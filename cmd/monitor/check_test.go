@@ -97,7 +97,7 @@ func small(file string) ([]history.History, error) {
 // TestAgainAlone: what had too little memory beside others is judged again by itself.
 func TestAgainAlone(t *testing.T) {
 	var used atomic.Uint64
-	guard := limit.Watch(1000, used.Load)
+	guard := limit.Watch(1000, func() limit.Memory { return limit.Memory{Taken: used.Load()} })
 	defer guard.Close()
 	var first sync.WaitGroup // the first openings
 	first.Add(2)
@@ -114,7 +114,7 @@ func TestAgainAlone(t *testing.T) {
 		}
 		first.Done()
 		first.Wait()
-		used.Store(960)
+		used.Store(980)
 		for stop() == nil {
 			runtime.Gosched()
 		}
@@ -139,7 +139,7 @@ func TestAgainAlone(t *testing.T) {
 // what is known by then.
 func TestLeftAlone(t *testing.T) {
 	var used atomic.Uint64
-	guard := limit.Watch(1000, used.Load)
+	guard := limit.Watch(1000, func() limit.Memory { return limit.Memory{Taken: used.Load()} })
 	defer guard.Close()
 	block := make(chan struct{})
 	b := &batch{flags: &checkFlags{ask: []verdict.Level{verdict.SI, verdict.SER}}, files: []string{"a"}, guard: guard}

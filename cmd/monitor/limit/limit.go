@@ -25,12 +25,14 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
-// Parts of the memory limit, in percent. The collector begins to work hard at the
-// first, so that what is stopped at the second holds that much and is not waiting to
-// be collected.
+// Parts of the memory limit, in percent. The collector keeps the process below
+// collectAt for as long as it can. If what is in use needs more than liveAt, it has so
+// little room left that it does nothing but collect, over and over: work is stopped
+// then, or when the process reaches stopAt in spite of it.
 const (
-	collectAt = 90
-	stopAt    = 95
+	liveAt    = 84
+	collectAt = 92
+	stopAt    = 97
 	expireAt  = 105
 )
 
@@ -62,7 +64,10 @@ func New(memory uint64) *Guard {
 	if now, _, ok := resident(); ok && now > used {
 		fixed = now - used // code, which the runtime does not count
 	}
-	g := Watch(memory, func() uint64 { return Used() + fixed })
+	g := Watch(memory, func() Memory {
+		m := read()
+		return Memory{Taken: m.Taken + fixed, Live: m.Live + fixed}
+	})
 	if memory > 0 {
 		before := debug.SetMemoryLimit(int64(memory/100*collectAt - min(fixed, memory/2)))
 		g.undo = func() { debug.SetMemoryLimit(before) }
@@ -71,7 +76,7 @@ func New(memory uint64) *Guard {
 }
 
 // Watch is New with another way to look at memory; the collector is left alone.
-func Watch(memory uint64, used func() uint64) *Guard {
+func Watch(memory uint64, used func() Memory) *Guard {
 	g := &Guard{memory: memory, quit: make(chan struct{}), undo: func() {}, runs: map[*Run]struct{}{}}
 	if memory > 0 {
 		g.gone.Go(func() { g.watch(used) })
@@ -86,7 +91,7 @@ func (g *Guard) Close() {
 	g.undo()
 }
 
-func (g *Guard) watch(used func() uint64) {
+func (g *Guard) watch(used func() Memory) {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
 	for {
@@ -95,10 +100,10 @@ func (g *Guard) watch(used func() uint64) {
 			return
 		case <-tick.C:
 		}
-		switch n := used(); {
-		case n >= g.memory/100*expireAt:
+		switch m := used(); {
+		case m.Taken >= g.memory/100*expireAt:
 			g.each(func(r *Run) { r.Stop(verdict.Memory); r.expire() })
-		case n >= g.memory/100*stopAt:
+		case m.Taken >= g.memory/100*stopAt || m.Live >= g.memory/100*liveAt:
 			g.each(func(r *Run) { r.Stop(verdict.Memory) })
 		}
 	}
@@ -189,13 +194,32 @@ func Reason(err error) verdict.Reason {
 	return verdict.NoReason
 }
 
+// Memory is what the process has, in bytes.
+type Memory struct {
+	Taken uint64 // from the system, less what was given back
+	Live  uint64 // what the last collection left, and what is never collected
+}
+
+// read is the memory that the runtime counts.
+func read() Memory {
+	const total, released, objects, unused, free, live = 0, 1, 2, 3, 4, 5
+	s := [...]metrics.Sample{
+		total:    {Name: "/memory/classes/total:bytes"},
+		released: {Name: "/memory/classes/heap/released:bytes"},
+		objects:  {Name: "/memory/classes/heap/objects:bytes"},
+		unused:   {Name: "/memory/classes/heap/unused:bytes"},
+		free:     {Name: "/memory/classes/heap/free:bytes"},
+		live:     {Name: "/gc/heap/live:bytes"},
+	}
+	metrics.Read(s[:])
+	at := func(i int) uint64 { return s[i].Value.Uint64() }
+	taken := at(total) - at(released)
+	return Memory{Taken: taken, Live: taken - at(objects) - at(unused) - at(free) + at(live)}
+}
+
 // Used is the memory that the runtime has taken from the system, less what it gave
 // back.
-func Used() uint64 {
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(s)
-	return s[0].Value.Uint64() - s[1].Value.Uint64()
-}
+func Used() uint64 { return read().Taken }
 
 // Peak is the most memory that the process has had: its greatest resident size,
 // where the system tells it.

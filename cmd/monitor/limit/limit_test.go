@@ -3,6 +3,7 @@ package limit
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -76,8 +77,8 @@ func TestEndInTime(t *testing.T) {
 // above it; the first reason stays.
 func TestMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var used atomic.Uint64
-		g := Watch(1000, used.Load)
+		var used, live atomic.Uint64
+		g := Watch(1000, func() Memory { return Memory{Taken: used.Load(), Live: live.Load()} })
 		defer g.Close()
 		set := func(n uint64) {
 			used.Store(n)
@@ -88,11 +89,11 @@ func TestMemory(t *testing.T) {
 		if !a.Alone() {
 			t.Error("the only run is not alone")
 		}
-		set(949)
+		set(969)
 		if a.Stopped() != verdict.NoReason {
 			t.Error("stopped below the limit")
 		}
-		set(950)
+		set(970)
 		if a.Stopped() != verdict.Memory || expired(a) {
 			t.Errorf("%q, expired %v", a.Stopped(), expired(a))
 		}
@@ -112,6 +113,19 @@ func TestMemory(t *testing.T) {
 		if !c.Alone() {
 			t.Error("the others had ended")
 		}
+		live.Store(839)
+		set(0)
+		d := g.Begin(0)
+		set(900) // with as little left as it can hold without collecting all the time
+		if d.Stopped() != verdict.NoReason {
+			t.Error("stopped though it has room")
+		}
+		live.Store(840)
+		set(900)
+		if d.Stopped() != verdict.Memory || expired(d) {
+			t.Errorf("%q, expired %v", d.Stopped(), expired(d))
+		}
+		d.End()
 		set(1050)
 		if c.Stopped() != verdict.Memory || !expired(c) {
 			t.Errorf("%q, expired %v", c.Stopped(), expired(c))
@@ -132,5 +146,21 @@ func TestUsed(t *testing.T) {
 	}
 	if used, peak := Used(), Peak(); used < size || peak < size {
 		t.Errorf("%d bytes used, %d at most, while %d are kept", used, peak, len(kept))
+	}
+}
+
+// TestRead: what was dropped is not live once it was collected.
+func TestRead(t *testing.T) {
+	const size = 64 << 20
+	kept := make([]byte, size)
+	runtime.GC()
+	with := read()
+	runtime.KeepAlive(kept)
+	if with.Live < size || with.Live > with.Taken {
+		t.Errorf("%+v while %d bytes are kept", with, size)
+	}
+	runtime.GC()
+	if without := read(); without.Live+size/2 > with.Live {
+		t.Errorf("live %d, %d before %d were dropped", without.Live, with.Live, size)
 	}
 }
