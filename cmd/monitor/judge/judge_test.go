@@ -163,7 +163,9 @@ func TestStop(t *testing.T) {
 			t.Fatalf("asked %d times whether to stop", total)
 		}
 		decided := 0
-		for n := 0; n <= total; n += max(1, total/16) {
+		const parts = 16
+		for part := range parts + 1 {
+			n := total * part / parts
 			asked = 0
 			q.Stop = func() verdict.Reason {
 				if asked++; asked > n {
