@@ -154,6 +154,9 @@ func serial(n, pairs, wrong int, seed uint64) *task {
 		if wrong > 0 && p.rng.IntN(pairs) < wrong {
 			yes = append(yes, Arc{b + 1 + p.rng.Int32N(30), a})
 		}
+		if p.rng.IntN(2) == 0 {
+			yes, no = no, yes
+		}
 		p.choice(yes, no, true)
 	}
 	return p.sort()

@@ -1,0 +1,99 @@
+package acyclic
+
+import (
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/sat"
+)
+
+// classes are the problems of the benchmarks, each with some seeds.
+var classes = []struct {
+	name  string
+	seeds int
+	make  func(seed uint64) *task
+}{
+	// Histories from a serial schedule: hardly a conflict, what counts is the
+	// cost of going through.
+	{"serial", 2, func(seed uint64) *task { return serial(20000, 20000, 0, seed) }},
+	// Twelve open pairs for each transaction.
+	{"dense", 1, func(seed uint64) *task { return serial(5000, 60000, 0, seed) }},
+	// The same with orders that can't be: refuted after some conflicts.
+	{"broken", 5, func(seed uint64) *task { return serial(5000, 20000, 40, seed) }},
+	// Polygraphs near the threshold between solvable and not.
+	{"random", 10, func(seed uint64) *task { return random(60, 110, seed) }},
+	{"random-large", 5, func(seed uint64) *task { return random(100, 160, seed) }},
+	// 3-SAT by MTC's reduction, at 4.26 clauses for a variable.
+	{"3sat", 5, func(seed uint64) *task { return threeSAT(80, 341, seed) }},
+	// Seven versions for eight readers.
+	{"crowd", 1, func(uint64) *task { return crowd(7) }},
+	// Reads of values that several transactions wrote, solvable and not.
+	{"duplicates", 2, func(seed uint64) *task { return duplicates(3000, 1500, 10, 0, seed) }},
+	{"stale", 5, func(seed uint64) *task { return duplicates(300, 100, 10, 0.2, seed) }},
+}
+
+// ablations switch off one thing each, or switch one on that is off.
+var ablations = []struct {
+	name  string
+	opt   sat.Options
+	set   func(p *task)
+	infer bool
+	max   int // narrow cycles to find first
+}{
+	{name: "default", infer: true},
+	{name: "no-conclusions"},
+	{name: "phase-polarity", infer: true, opt: sat.Options{Unguided: true}},
+	{name: "true-polarity", infer: true, opt: sat.Options{Unguided: true}, set: func(p *task) {
+		for v := range p.phase {
+			p.phase[v] = true
+		}
+	}},
+	{name: "no-steady-start", infer: true, opt: sat.Options{Steady: -1}},
+	{name: "two-width", infer: true, max: 100000},
+	{name: "no-minimisation", infer: true, opt: sat.Options{Minimise: sat.None}},
+	{name: "no-deletion", infer: true, opt: sat.Options{KeepAll: true}},
+	{name: "auxiliaries-decided", infer: true, set: func(p *task) { p.aux = nil }},
+	{name: "untraced", infer: true, opt: sat.Options{Untraced: true}},
+}
+
+// BenchmarkSolve searches each class, at most 20,000 conflicts a problem, with
+// each ablation; making the theory and the solver is part of it.
+func BenchmarkSolve(b *testing.B) {
+	for _, c := range classes {
+		for _, a := range ablations {
+			b.Run(c.name+"/"+a.name, func(b *testing.B) {
+				var tasks []*task
+				for seed := range c.seeds {
+					p := c.make(uint64(seed))
+					if a.set != nil {
+						a.set(p)
+					}
+					tasks = append(tasks, p)
+				}
+				conflicts, ended, traced := 0, 0, 0
+				for b.Loop() {
+					conflicts, ended, traced = 0, 0, 0
+					for _, p := range tasks {
+						th := p.theory()
+						th.Infer(a.infer)
+						s := sat.NewWith(len(p.phase), th, a.opt)
+						p.state(s)
+						if a.max > 0 {
+							for _, m := range th.Narrow(a.max, 50*a.max) {
+								s.AddLemma(m.Objection, m.Lits...)
+							}
+						}
+						if s.Solve(20000) == sat.Budget {
+							ended++
+						}
+						conflicts += s.Stats.Conflicts
+						_, n := s.Bytes()
+						traced += n
+					}
+				}
+				b.ReportMetric(float64(conflicts), "conflicts")
+				b.ReportMetric(float64(ended), "undecided")
+				b.ReportMetric(float64(traced)/1024, "trace-KiB")
+			})
+		}
+	}
+}
