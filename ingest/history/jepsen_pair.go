@@ -21,6 +21,8 @@ type attempt struct {
 	// refused is set where the operation completed with the answer that its
 	// condition did not hold (Porcupine's failed cas).
 	refused bool
+	// void is set where it says nothing, as another attempt says it.
+	void bool
 }
 
 // attempts are a history's operations in order of invocation.
@@ -40,6 +42,7 @@ type attempts struct {
 // operation by itself.
 func pairEvents(events []jepsenEvent) attempts {
 	var all attempts
+	var strays strays
 	behind := int64(len(events)) + 1
 	open := map[string]int{}    // the operation that is running, by session
 	freed := map[string]int64{} // the place where the last one ended
@@ -50,7 +53,7 @@ func pairEvents(events []jepsenEvent) attempts {
 		}
 		place := int64(i) + 1
 		if e.session == "" {
-			e.session, all.anonymous = "process", true
+			e.session, all.anonymous = nobody, true
 		}
 		if e.kind == typeInvoke {
 			all.timed = true
@@ -60,18 +63,66 @@ func pairEvents(events []jepsenEvent) attempts {
 		}
 		at, running := open[e.session]
 		if !running {
-			a := attempt{jepsenEvent: *e, start: freed[e.session]}
-			if all.anonymous { // it may have begun long before
-				a.start = 0
-			}
 			at = len(all.list)
-			all.list = append(all.list, a)
+			all.list = append(all.list, attempt{jepsenEvent: *e, start: freed[e.session]})
+		}
+		if a := &all.list[at]; e.session == nobody && (!running || e.hasValue && a.shape() != e.shape()) {
+			a.start, a.body = 0, e.body // it may have begun long before
+			strays.add(e.shape())
 		}
 		delete(open, e.session)
 		freed[e.session] = place
 		all.list[at].complete(e, place)
 	}
+	strays.claim(all.list, behind)
 	return all
+}
+
+// nobody is the session of operations that name no process.
+const nobody = "process"
+
+// strays are completions of nobody's that do not fit the invocation before them,
+// or have none, by their shapes, and how many: theirs is another one, which
+// has stayed without completion.
+type strays map[string]int
+
+func (s *strays) add(shape string) {
+	if *s == nil {
+		*s = strays{}
+	}
+	(*s)[shape]++
+}
+
+// claim finds the invocations that belong to strays. They say nothing more, or what
+// was done once would be done twice.
+func (s strays) claim(list []attempt, behind int64) {
+	for i := range list {
+		a := &list[i]
+		if len(s) == 0 || a.session != nobody || a.end != behind {
+			continue
+		}
+		if shape := a.shape(); s[shape] > 0 {
+			s[shape]--
+			a.void = true
+		}
+	}
+}
+
+// shape is what an invocation has in common with its completion: all but what is read.
+func (e *jepsenEvent) shape() string {
+	b := append([]byte(e.f), ' ')
+	switch {
+	case e.isTxn:
+		for _, m := range e.micros {
+			b = record.AppendJSONString(append(b, byte('0'+m.kind)), m.key)
+			if m.kind != record.Read {
+				b = m.value.AppendJSON(b)
+			}
+		}
+	case e.f != "read" && e.f != "get":
+		b = appendText(b, e.value)
+	}
+	return string(b)
 }
 
 func (a *attempt) complete(e *jepsenEvent, place int64) {

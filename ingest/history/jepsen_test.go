@@ -64,6 +64,14 @@ process#1 [process 1] committed w(3,1) 1..2
 process#2 [process 2] committed r(3,1) r(4,null) 3..4
 process#3 [process 3] committed r(3,null) r(4,null) 0..5
 `},
+		{"jepsen-edn/nobody.edn", `
+jepsen-edn default initial=absent max_skew=0 sessions=ignore
+process#1 [process 1] unknown 1..8
+process#2 [process 2] committed append(:x,1) r(:y,null) 0..3
+process#3 [process 3] committed append(:y,1) 0..4
+process#4 [process 4] unknown append(:x,2) 5..8
+process#5 [process 5] committed append(:x,3) 6..7
+`},
 		{"jepsen-edn/set.edn", `
 jepsen-edn default initial=absent max_skew=0
 p0#1 [p0 1] committed w(set/1,true) 1..2

@@ -189,6 +189,9 @@ func (e *encoder) mention(a *attempt) {
 
 // encode adds what a did to the transaction at hand.
 func (e *encoder) encode(a *attempt) error {
+	if a.void {
+		return nil
+	}
 	if a.isTxn {
 		for _, m := range a.micros {
 			if m.kind == record.Read && m.value.IsNull() && !a.says() {
