@@ -115,7 +115,7 @@ func KindOf(l verdict.Level) Kind {
 // a time that grows with the number of sessions, and rc and ra, which take
 // O(n^1.5) at worst.
 func Replay(level verdict.Level, txns []record.Transaction, order []verdict.Event, opt Options) error {
-	if err := newReplay(level, txns, order, opt).run(level); err != nil {
+	if err := newReplay(level, txns, order, opt).run(level); err != nil { //nolint:revive // a nil *Error is no nil error
 		return err
 	}
 	return nil
