@@ -132,14 +132,15 @@ type txn struct {
 	start, end int64 // nanoseconds, if timed
 	// order is when it ended, or, without times, when it arrived, and not before
 	// its predecessor in the session.
-	order  int64
-	prev   uint32 // index of the committed transaction before it in its session, or none
-	timed  bool
-	open   bool         // its outcome is unknown
-	doubt  doubt        // if open: whether it took effect
-	reads  span         // external reads, by cell
-	writes span         // final writes, by cell; of lists the elements appended, in order
-	slot   version.Slot // once admitted
+	order   int64
+	prev    uint32 // index of the committed transaction before it in its session, or none
+	timed   bool
+	open    bool         // its outcome is unknown
+	arrived bool         // if open, online: its turn to be admitted has come
+	doubt   doubt        // if open: whether it took effect
+	reads   span         // external reads, by cell
+	writes  span         // final writes, by cell; of lists the elements appended, in order
+	slot    version.Slot // once admitted
 }
 
 // doubt is what is known of a transaction of unknown outcome.

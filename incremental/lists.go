@@ -121,10 +121,6 @@ func (e *Engine) decideList(index uint32, c cellID) {
 		e.wait(index, c)
 		return
 	}
-	if t.doubt == uncertain {
-		e.blocked++ // what it shows would hold only if it took effect
-		return
-	}
 	l := e.in.elementsOf(c)
 	if l.twice != none {
 		if w := e.in.cells.At(l.twice).final; w != none {
@@ -147,13 +143,27 @@ func (e *Engine) decideList(index uint32, c cellID) {
 	if !e.wellFormed(index, c, l) {
 		return
 	}
+	if t.doubt == uncertain {
+		e.decideUncertainList(index, c, len(l.elements) <= len(lk.longest))
+		return
+	}
 	if len(l.elements) > len(lk.longest) {
 		lk.longest, lk.reader, lk.cell = l.elements, index, c
 		e.extendList(k, lk, n)
 	}
-	if w := e.in.cells.At(l.elements[len(l.elements)-1]).final; w != none && w != index {
-		e.read(index, e.versionBy(w, k))
+	e.read(index, e.lastRecorded(l.elements, k))
+}
+
+// decideUncertainList is the end of decideList for a transaction that may not
+// have taken effect. What it shows beyond what others read, the order of
+// versions, would hold only if it did; that is not checked.
+func (e *Engine) decideUncertainList(index uint32, c cellID, known bool) {
+	if !known {
+		e.blocked++
+		return
 	}
+	k := e.in.cells.At(c).key
+	e.choose(index, c, []version.ID{e.lastRecorded(e.in.elementsOf(c).elements, k)})
 }
 
 // readElse is a read of something that a list key can't hold, unless it turns
@@ -189,7 +199,15 @@ func (e *Engine) appendersKnown(index uint32, c cellID, l *list) bool {
 			e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 			return false
 		case cl.final != none:
-			e.tookEffect(cl.final, index, k)
+			if !e.arrived(cl.final) {
+				e.in.wait(el, index)
+				return false
+			}
+			if e.in.txns.At(index).doubt == uncertain {
+				e.mayHaveTakenEffect(cl.final)
+			} else {
+				e.tookEffect(cl.final, index, k)
+			}
 			if e.in.txns.At(cl.final).slot == none || cl.version == none {
 				e.in.wait(el, index)
 				return false
@@ -255,50 +273,37 @@ func (e *Engine) versionBy(index uint32, k version.Key) version.ID {
 }
 
 // extendList puts the versions of the longest list in order, from element n on.
+// What unseen transactions appended between them does not matter: between two
+// recorded versions that follow each other in a list there is no third.
 func (e *Engine) extendList(k version.Key, lk *listKey, n int) {
-	prev, direct := version.ID(none), true
-	if n == 0 {
-		prev = e.initialVersion(k)
-	} else {
-		for i := n - 1; i >= 0 && prev == none; i-- {
-			if w := e.in.cells.At(lk.longest[i]).final; w != none {
-				prev = e.versionBy(w, k)
-			} else {
-				direct = false
-			}
-		}
-	}
+	prev := e.lastRecorded(lk.longest[:n], k)
 	for _, el := range lk.longest[n:] {
 		w := e.in.cells.At(el).final
-		if w == none { // of an unseen transaction
-			direct = false
+		if w == none {
 			continue
 		}
 		v := e.versionBy(w, k)
 		if v == prev {
 			continue
 		}
-		if prev != none {
-			e.follow(prev, v, direct)
-		}
-		prev, direct = v, true
-	}
-	for _, el := range lk.longest[n:] {
-		if w := e.in.cells.At(el).final; w != none {
-			for _, s := range e.strands {
-				s.listed(e.versionBy(w, k))
+		for i, s := range e.strands {
+			if late, first, clash := s.follow(prev, v); clash && i == 0 {
+				e.missed(s.tab.At(late).Writer, first)
 			}
 		}
+		prev = v
 	}
 }
 
-// follow tells the strands that v follows prev in a list; direct: at once.
-func (e *Engine) follow(prev, v version.ID, direct bool) {
-	for i, s := range e.strands {
-		if late, first, clash := s.follow(prev, v, direct); clash && i == 0 {
-			e.missed(s.tab.At(late).Writer, first)
+// lastRecorded is the version of k that a list of elements shows, as far as
+// recorded transactions made it.
+func (e *Engine) lastRecorded(elements []cellID, k version.Key) version.ID {
+	for i := len(elements) - 1; i >= 0; i-- {
+		if w := e.in.cells.At(elements[i]).final; w != none {
+			return e.versionBy(w, k)
 		}
 	}
+	return e.initialVersion(k)
 }
 
 // missed reports that slot late, which wrote the key of first too, did not see
@@ -323,6 +328,10 @@ func (e *Engine) missed(late version.Slot, first version.ID) {
 // incompatible reports two transactions whose lists of k can't both be prefixes
 // of one, or whose elements stand in an order that one of them did not append.
 func (e *Engine) incompatible(index, other uint32, k version.Key) {
+	if e.in.txns.At(index).doubt == uncertain {
+		e.impossible(index)
+		return
+	}
 	a, b := e.in.txns.At(index).id, e.in.txns.At(other).id
 	key := e.in.keys[k]
 	v := verdict.Violation{Kind: verdict.IncompatibleOrder, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,

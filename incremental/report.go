@@ -63,7 +63,7 @@ func (e *Engine) vouch(v *verdict.Violation) {
 		}
 		v.Exhibits[at].All = append(v.Exhibits[at].All, key)
 	}
-	slices.SortFunc(v.Exhibits, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
+	v.Exhibits = merged(v.Exhibits)
 	v.Evidence = v.Evidence[:0]
 	for i := range v.Exhibits {
 		x := &v.Exhibits[i]
@@ -73,6 +73,22 @@ func (e *Engine) vouch(v *verdict.Violation) {
 		}
 		v.Evidence = append(v.Evidence, x.Txn)
 	}
+}
+
+// merged are the exhibits, one a transaction, sorted.
+func merged(xs []verdict.Exhibit) []verdict.Exhibit {
+	slices.SortStableFunc(xs, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
+	out := xs[:0]
+	for _, x := range xs {
+		if n := len(out); n > 0 && out[n-1].Txn == x.Txn {
+			out[n-1].Reads = append(out[n-1].Reads, x.Reads...)
+			out[n-1].Writes = append(out[n-1].Writes, x.Writes...)
+			out[n-1].All = append(out[n-1].All, x.All...)
+			continue
+		}
+		out = append(out, x)
+	}
+	return out
 }
 
 // thinAir reports a read of a value that nobody wrote and that the key did not
@@ -545,16 +561,20 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 			}
 		}
 	}
-	for old, v := range versions {
-		if tab.At(old).Listed && x.showsOrder(tab.At(old).Key) {
-			s.listed(v)
-		}
-	}
+	last := map[version.Key]version.ID{} // the last kept version of what a list shows
 	for _, l := range x.s.lists {
-		prev, ok := versions[l.prev]
-		v, ok2 := versions[l.v]
-		if ok && ok2 && x.showsOrder(tab.At(l.v).Key) {
-			if _, _, clash := s.follow(prev, v, l.direct); clash {
+		k := tab.At(l.v).Key
+		if !x.showsOrder(k) {
+			continue
+		}
+		if n, ok := versions[l.prev]; ok {
+			last[k] = n
+		} else if tab.At(l.prev).Kind == version.Initial {
+			last[k] = s.source(k, version.Initial)
+			versions[l.prev] = last[k]
+		}
+		if v, ok := versions[l.v]; ok {
+			if _, _, clash := s.follow(last[k], v); clash {
 				return s, true
 			}
 		}
@@ -660,16 +680,14 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 			s.read(version.Slot(slot), v)
 		}
 	}
-	for v := range version.ID(tab.Len()) {
-		if tab.At(v).Listed {
-			s.listed(v)
-		}
-	}
 	for _, l := range e.main.lists {
-		s.follow(l.prev, l.v, l.direct)
+		s.follow(l.prev, l.v)
 	}
 	for _, ch := range e.main.choices {
 		s.choose(ch.slot, ch.key, s.candidates(ch.slot, ch.key), ch.guarded)
+	}
+	for _, slot := range e.main.ruledOut {
+		s.impossible(slot)
 	}
 	s.settle()
 	return s

@@ -14,10 +14,12 @@ import (
 // from it.
 func (e *Engine) admit(index uint32) {
 	t := e.in.txns.At(index)
-	if t.slot != none || t.open && t.doubt == unread {
-		if t.open && e.opt.Online {
-			e.wakeReaders(index)
-		}
+	if t.slot != none {
+		return
+	}
+	if t.open && e.opt.Online && !t.arrived {
+		t.arrived = true
+		e.wakeReaders(index)
 		return
 	}
 	e.enter(index)
@@ -227,6 +229,10 @@ func (e *Engine) readFrom(index, w uint32, c cellID) {
 		e.decideAmong(index, c)
 		return
 	}
+	if !e.arrived(w) {
+		e.wait(index, c)
+		return
+	}
 	e.tookEffect(w, index, e.in.cells.At(c).key)
 	switch x := e.in.txns.At(w); {
 	case x.slot != none && e.in.cells.At(c).final == w && e.in.cells.At(c).version != none:
@@ -238,6 +244,13 @@ func (e *Engine) readFrom(index, w uint32, c cellID) {
 	default: // the writer has a later slot and will wake it
 		e.in.wait(c, index)
 	}
+}
+
+// arrived: it is w's turn, or past it, to be admitted. Online its predecessors
+// have been.
+func (e *Engine) arrived(w uint32) bool {
+	x := e.in.txns.At(w)
+	return !x.open || x.arrived || !e.opt.Online
 }
 
 // tookEffect: reader, which is in the history, read key from w, so w is in the

@@ -32,6 +32,8 @@ type strand struct {
 	slab    []version.ID // room for ops
 	choices []ambiguous
 	lists   []succession
+	// ruledOut are transactions that can't have taken effect.
+	ruledOut []version.Slot
 	// candidates are all that an ambiguous read can be of.
 	candidates func(version.Slot, version.Key) []version.ID
 }
@@ -57,11 +59,8 @@ type ambiguous struct {
 	guarded bool
 }
 
-// succession: v follows prev, as a list shows; direct: at once.
-type succession struct {
-	prev, v version.ID
-	direct  bool
-}
+// succession: v follows prev at once, as a list shows.
+type succession struct{ prev, v version.ID }
 
 func newStrand(cfgs []constraint.Config) *strand {
 	s := &strand{}
@@ -210,39 +209,28 @@ func (s *strand) overwrite(v, w version.ID) {
 	}
 }
 
-// follow takes in that v follows prev, as a list shows; direct: at once. Where
-// that contradicts what one of the two writers read, late is that one's version
-// and first the version that it missed.
-func (s *strand) follow(prev, v version.ID, direct bool) (late, first version.ID, clash bool) {
+// follow takes in that v, of the versions that were written by recorded
+// transactions, is the next after prev, as a list shows. Where that contradicts
+// what one of the two writers read, late is that one's version and first the
+// version that it missed.
+func (s *strand) follow(prev, v version.ID) (late, first version.ID, clash bool) {
 	a, b := s.tab.At(prev), s.tab.At(v)
-	if direct && a.Next != version.None && a.Next != v {
+	if a.Next != version.None && a.Next != v {
 		return a.Next, v, true
 	}
-	if direct && b.Prev != version.None && b.Prev != prev {
+	if b.Prev != version.None && b.Prev != prev {
 		return v, prev, true
 	}
-	s.lists = append(s.lists, succession{prev, v, direct})
+	s.lists = append(s.lists, succession{prev, v})
 	if a.Kind == version.Written {
 		for _, p := range s.polys {
 			p.Follow(prev, v)
 		}
 	}
-	if direct && a.Next != v {
+	if a.Next != v {
 		s.overwrite(prev, v)
 	}
 	return version.None, version.None, false
-}
-
-// listed takes in that v is among the versions that a list shows: those of its
-// key that are not come later.
-func (s *strand) listed(v version.ID) {
-	if s.tab.At(v).Listed {
-		return
-	}
-	s.tab.At(v).Listed = true
-	for _, p := range s.polys {
-		p.Listed(v)
-	}
 }
 
 // choose takes in that slot read one of cands, versions of key by line and
@@ -263,6 +251,7 @@ func (s *strand) include(slot version.Slot) {
 
 // impossible: slot, of unknown outcome, can't have taken effect.
 func (s *strand) impossible(slot version.Slot) {
+	s.ruledOut = append(s.ruledOut, slot)
 	for _, p := range s.polys {
 		p.Impossible(slot)
 	}

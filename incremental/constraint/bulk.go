@@ -131,7 +131,8 @@ func (p *Polygraph) topological() []node {
 			topo = append(topo, v)
 		}
 	}
-	next := 0
+	var search *cycleSearch
+	next, cycles := 0, 0
 	for at := 0; ; {
 		for ; at < len(topo); at++ {
 			u := topo[at]
@@ -149,13 +150,34 @@ func (p *Polygraph) topological() []node {
 		}
 		if cut == nil {
 			cut = map[uint32]bool{}
+			search = &cycleSearch{via: make([]cameBy, n), seen: make([]uint32, n)}
 		}
 		for in[next] <= 0 {
 			next++
 		}
-		e := p.cutCycle(node(next), in, cut)
-		cut[e] = true
-		lower(p.g.Edge(e).To)
+		if cycles < cyclesCut && p.more() {
+			cycles++
+			e := p.cutCycle(node(next), in, cut, search)
+			cut[e] = true
+			lower(p.g.Edge(e).To)
+			continue
+		}
+		// Enough is reported. All that holds up one node is left out: the first of
+		// a session that waits.
+		v := node(next)
+		for {
+			u, waits := p.waitsInSession(v, in, cut)
+			if !waits {
+				break
+			}
+			v = u
+		}
+		for e := p.g.FirstIn(v); e != graph.None; e = p.g.NextIn(e) {
+			if ed := p.g.Edge(e); !cut[e] && ed.Type != verdict.SO && in[ed.From] > 0 {
+				cut[e] = true
+				lower(v)
+			}
+		}
 	}
 	if cut != nil {
 		old := p.g
@@ -170,20 +192,34 @@ func (p *Polygraph) topological() []node {
 	return topo
 }
 
+// cyclesCut bounds the cycles of the known graph that are found one by one.
+const cyclesCut = 64
+
+// waitsInSession is the predecessor of v by session order, or its start, if
+// that still waits.
+func (p *Polygraph) waitsInSession(v node, in []int32, cut map[uint32]bool) (node, bool) {
+	if p.parts == 2 && v%2 == 1 && in[v-1] > 0 {
+		return v - 1, true
+	}
+	for e := p.g.FirstIn(v); e != graph.None; e = p.g.NextIn(e) {
+		if ed := p.g.Edge(e); ed.Type == verdict.SO && in[ed.From] > 0 && !cut[e] {
+			return ed.From, true
+		}
+	}
+	return 0, false
+}
+
 // cutCycle finds a cycle behind n among the nodes that still wait (in > 0),
 // reports a shortest one through it, and returns the edge of it to leave out:
 // a read's, not a session's.
-func (p *Polygraph) cutCycle(n node, in []int32, cut map[uint32]bool) uint32 {
-	seen := map[node]bool{}
-	for !seen[n] {
-		seen[n] = true
+func (p *Polygraph) cutCycle(n node, in []int32, cut map[uint32]bool, search *cycleSearch) uint32 {
+	search.stamp++
+	for search.seen[n] != search.stamp {
+		search.seen[n] = search.stamp
 		n = p.waitsFor(n, in, cut)
 	}
-	walk := p.shortest(n, in, cut)
-	if p.more() {
-		v := Violation{Cycle: edges(walk), Because: map[int][]graph.Edge{}}
-		p.found = append(p.found, v)
-	}
+	walk := p.shortest(n, in, cut, search)
+	p.found = append(p.found, Violation{Cycle: edges(walk), Because: map[int][]graph.Edge{}})
 	best := walk[0]
 	for _, s := range walk {
 		if rank(s.Type) > rank(best.Type) {
@@ -217,48 +253,58 @@ func (p *Polygraph) waitsFor(n node, in []int32, cut map[uint32]bool) node {
 	panic("constraint: a node waits for nothing, which can't happen, because its count of predecessors is above zero")
 }
 
+// cycleSearch is room for the search of cycles, by node; what is marked with
+// stamp is of the search at hand.
+type cycleSearch struct {
+	via   []cameBy
+	seen  []uint32
+	queue []node
+	stamp uint32
+}
+
+// cameBy is the step from a node on the way to where a search began.
+type cameBy struct {
+	next node
+	edge uint32 // or none, for the step from start to commit
+}
+
 // shortest is a shortest cycle through n among the nodes that wait.
-func (p *Polygraph) shortest(n node, in []int32, cut map[uint32]bool) []step {
-	type came struct {
-		next node
-		by   step
-		free bool
-	}
-	via := map[node]came{}
-	queue := []node{n}
-	for len(queue) > 0 {
-		v := queue[0]
-		queue = queue[1:]
-		back := func(u node, c came) bool {
-			if in[u] <= 0 {
+func (p *Polygraph) shortest(n node, in []int32, cut map[uint32]bool, search *cycleSearch) []step {
+	search.stamp++
+	search.queue = append(search.queue[:0], n)
+	for at := 0; at < len(search.queue); at++ {
+		v := search.queue[at]
+		back := func(u node, c cameBy) bool {
+			if in[u] <= 0 || search.seen[u] == search.stamp {
 				return false
 			}
-			if _, ok := via[u]; ok {
-				return false
-			}
-			via[u] = c
-			queue = append(queue, u)
+			search.seen[u], search.via[u] = search.stamp, c
+			search.queue = append(search.queue, u)
 			return u == n
 		}
-		found := p.parts == 2 && v%2 == 1 && back(v-1, came{next: v, free: true})
+		found := p.parts == 2 && v%2 == 1 && back(v-1, cameBy{v, none})
 		for e := p.g.FirstIn(v); e != graph.None && !found; e = p.g.NextIn(e) {
 			if !cut[e] {
-				ed := p.g.Edge(e)
-				found = back(ed.From, came{next: v, by: step{ed, e}})
+				found = back(p.g.Edge(e).From, cameBy{v, e})
 			}
 		}
 		if found {
-			var walk []step
-			for u := n; ; {
-				c := via[u]
-				if !c.free {
-					walk = append(walk, c.by)
-				}
-				if u = c.next; u == n {
-					return walk
-				}
-			}
+			return p.unroll(n, search)
 		}
 	}
 	panic("constraint: no cycle through a node found on one, which can't happen, because its predecessors wait")
+}
+
+// unroll reads the cycle through n off.
+func (p *Polygraph) unroll(n node, search *cycleSearch) []step {
+	var walk []step
+	for u := n; ; {
+		c := search.via[u]
+		if c.edge != none {
+			walk = append(walk, step{p.g.Edge(c.edge), c.edge})
+		}
+		if u = c.next; u == n {
+			return walk
+		}
+	}
 }

@@ -71,8 +71,15 @@ func (p *Polygraph) Uncertain(s version.Slot) {
 // Impossible declares that slot, which is uncertain, breaks something by itself
 // and so can't be in the history.
 func (p *Polygraph) Impossible(s version.Slot) {
-	if p.maybe[s] == mayBeIn {
+	m, uncertain := p.maybe[s]
+	switch {
+	case uncertain && m == mayBeIn:
 		p.ruleOut(s)
+		if !p.bulk {
+			p.Propagate()
+		}
+	case uncertain && m == isIn && p.more(): // yet somebody can have read from nobody else
+		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime})
 	}
 }
 

@@ -113,14 +113,6 @@ func (p *Polygraph) reportClash(e, opposite graph.Edge) {
 	p.found = append(p.found, v)
 }
 
-// contradiction reports that blocks a and b each have to come before the other,
-// as the initial version and a list say.
-func (p *Polygraph) contradiction(a, b vid) {
-	if p.more() {
-		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Rest: append(p.sides(a, b), p.sides(b, a)...)})
-	}
-}
-
 // more counts a violation and tells whether it is to be explained.
 func (p *Polygraph) more() bool {
 	p.Found++

@@ -47,11 +47,11 @@ func (p *Polygraph) relate(a, b vid) relation {
 	ab, noAB := p.closes(a, b)
 	ba, noBA := p.closes(b, a)
 	why := verdict.ByOrder
-	if w, ok := p.comesFirst(a, b); ok {
-		noBA, why, ba = true, w, graph.Edge{From: none}
-	}
-	if w, ok := p.comesFirst(b, a); ok {
-		noAB, why, ab = true, w, graph.Edge{From: none}
+	switch { // the block that overwrote the initial version is the first
+	case p.tab.First(a):
+		noBA, why, ba = true, verdict.ByInitial, graph.Edge{From: none}
+	case p.tab.First(b):
+		noAB, why, ab = true, verdict.ByInitial, graph.Edge{From: none}
 	}
 	switch {
 	case !noAB && !noBA:
@@ -66,27 +66,13 @@ func (p *Polygraph) relate(a, b vid) relation {
 	// Both orders close a cycle. The likelier one to mean something to a person
 	// is forced, by a plain version order or the initial version, and the edge
 	// that it cannot have is reported.
-	if ab.From == none && ba.From == none {
-		p.contradiction(a, b)
-	} else if ba.From == none || ab.From != none && ba.Type == verdict.WW {
+	if ba.From == none || ab.From != none && ba.Type == verdict.WW {
 		p.clash(ab, ba, why)
 	} else {
 		p.clash(ba, ab, why)
 	}
 	p.given[[2]vid{min(a, b), max(a, b)}] = true
 	return givenUp
-}
-
-// comesFirst: block a comes before b whatever the graph says, as it overwrote
-// the initial version, or as a list shows it that does not show b.
-func (p *Polygraph) comesFirst(a, b vid) (verdict.Why, bool) {
-	switch {
-	case p.tab.First(a):
-		return verdict.ByInitial, true
-	case p.tab.At(a).Listed && !p.tab.At(b).Listed:
-		return verdict.ByList, true
-	}
-	return 0, false
 }
 
 // clash reports an edge that must hold, as the opposite order is impossible,
@@ -99,7 +85,7 @@ func (p *Polygraph) clash(e, opposite graph.Edge, why verdict.Why) {
 
 // order puts the edges of "a before b" in.
 func (p *Polygraph) order(a, b vid, why verdict.Why, opposite graph.Edge) {
-	assumed := p.cfg.RealTime && why != verdict.ByInitial && why != verdict.ByList
+	assumed := p.cfg.RealTime && why != verdict.ByInitial
 	tail := p.tab.Tail(a)
 	tv := p.tab.At(tail)
 	tw, hw := tv.Writer, p.tab.At(b).Writer
@@ -250,33 +236,14 @@ func (p *Polygraph) readAs(r slot, v vid, why verdict.Why) {
 	p.Propagate()
 }
 
-// Follow takes in that v follows prev, not necessarily at once, because a list
-// shows it. Both have been written by transactions that were added.
+// Follow takes in that v follows prev because a list shows it. Both have been
+// written by transactions that were added.
 func (p *Polygraph) Follow(prev, v version.ID) {
 	a, b := p.tab.At(prev), p.tab.At(v)
 	p.addEdge(graph.Edge{From: p.commit(a.Writer), To: p.start(b.Writer), Key: a.Key, Type: verdict.WW, Why: verdict.ByList}, true)
 	if !p.bulk {
 		p.Propagate()
 	}
-}
-
-// Listed takes in that v is now marked Listed in the table.
-func (p *Polygraph) Listed(v version.ID) {
-	if p.bulk || p.tab.At(v).Prev != version.None && p.tab.At(p.tab.At(v).Prev).Kind == version.Written {
-		return // inside a block, whose head says it
-	}
-	for _, c := range p.pairsOf[v] {
-		p.wake(c)
-	}
-	list := *p.list(p.tab.At(v).Key)
-	if slices.ContainsFunc(list, func(x blockRef) bool { return x.head == v }) {
-		for _, x := range list {
-			if x.head != v && !p.isOpen(v, x.head) {
-				p.relate(v, x.head)
-			}
-		}
-	}
-	p.Propagate()
 }
 
 // overwritten puts the anti-dependency from a reader of v to v's immediate

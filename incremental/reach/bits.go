@@ -39,6 +39,10 @@ func (b *Bits) Add() {
 
 // Build implements Builder.
 func (b *Bits) Build(topo []Node) {
+	for v, r := range b.row {
+		r.ClearAll()
+		r.Set(uint(v))
+	}
 	for _, v := range topo {
 		if b.parts == 2 && v%2 == 1 {
 			b.row[v].InPlaceUnion(b.row[v-1])

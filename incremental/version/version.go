@@ -51,9 +51,6 @@ type Version struct {
 	tail, head ID
 	readers    uint32 // the latest reader noted, in Table.readers
 	Kind       Kind
-	// Listed: a list that was read shows the version; those that it doesn't show
-	// come later.
-	Listed bool
 }
 
 // reader is a reader of a version, and the one noted before it.
