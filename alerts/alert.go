@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/isowatch/isowatch/alerts/explain"
 	"github.com/isowatch/isowatch/alerts/name"
@@ -121,7 +122,9 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 		a.Breaks = append(a.Breaks, l.String())
 	}
 	for _, id := range v.Txns {
-		a.Transactions = append(a.Transactions, ids.of(id))
+		if of := ids.of(id); !slices.Contains(a.Transactions, of) {
+			a.Transactions = append(a.Transactions, of)
+		}
 	}
 	a.Cycle = edges(v, cycle(v, ctx.Lookup), ids, ctx.Lookup)
 	for _, c := range v.Cases {

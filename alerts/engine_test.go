@@ -80,6 +80,47 @@ func TestEngineAndOracleAgree(t *testing.T) {
 	t.Log(names)
 }
 
+// The same with duplicate values, unknown outcomes and lists: what the engine
+// exhibits is enough for evidence that it condemns, the oracle condemns, and
+// that is a part of the history, all of whose possible writers it has.
+func TestEngineEvidenceOfAmbiguousHistories(t *testing.T) {
+	n := uint64(2000)
+	if testing.Short() {
+		n = 300
+	}
+	names, whys := map[string]int{}, map[verdict.Why]int{}
+	for seed := range n {
+		s, rng := ambiguous(seed, 3)
+		level := strong[rng.IntN(len(strong))]
+		for _, r := range engine(s.Header, s.Txns, level) {
+			for _, v := range r.Violations {
+				ctx := context(s, level)
+				ctx.Judge = engineJudge
+				a, err := alerts.New(v, ctx)
+				if err != nil {
+					t.Fatalf("seed %d, %v: %v\n%s\n%+v", seed, level, err, script.Format(s), v)
+				}
+				names[a.Name]++
+				for _, e := range slices.Concat(append(v.Cases, v.Cycle)...) {
+					whys[e.Why]++
+				}
+				rest := recheck(t, a)
+				part(t, s.Txns, rest)
+				candidates(t, s.Txns, rest, a)
+				if t.Failed() {
+					t.Fatalf("seed %d, %v:\n%s\n%s\n%+v", seed, level, script.Format(s), a.JSON(), v)
+				}
+			}
+		}
+	}
+	for _, name := range []string{"incompatible-order", "duplicate-elements", "thin-air-read", "intermediate-read", "lost-update", "session-guarantee-violation"} {
+		if names[name] == 0 && !testing.Short() {
+			t.Errorf("no %s was found: %v", name, names)
+		}
+	}
+	t.Log(names, whys)
+}
+
 // The engine finds in each case by hand an anomaly of the name that the case has,
 // unless an order was inferred there: then there are several ways to see it.
 func TestEngineNames(t *testing.T) {

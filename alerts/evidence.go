@@ -145,22 +145,33 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 	}
 	wanted := map[string]verdict.Exhibit{}
 	for _, x := range v.Exhibits {
-		if r, ok := lookup.Find(x.Txn); ok {
-			wanted[r.ID] = x
+		if r, ok := lookup.Find(x.Txn); ok { // who reads its own write may be there twice
+			w := wanted[r.ID]
+			wanted[r.ID] = verdict.Exhibit{Reads: slices.Concat(w.Reads, x.Reads), Writes: slices.Concat(w.Writes, x.Writes), All: slices.Concat(w.All, x.All)}
 		}
 	}
+	reader, offending, offends := offender(v, lookup)
+	// From read atomic up a key has one value in a transaction; if it read another
+	// one as well that is a violation of its own, whose writers are not exhibited here.
+	repeatable := v.Level.Implies(verdict.SI)
 	keep := make([][]bool, len(full))
 	for i := range full {
 		x := wanted[full[i].ID]
 		keep[i] = make([]bool, len(full[i].Ops))
 		written := map[string]bool{}
+		first := map[string]record.Value{}
 		for j, op := range full[i].Ops {
 			switch all := slices.Contains(x.All, op.Key); {
 			case writes(op):
 				written[op.Key] = true
 				keep[i][j] = all || everyWrite || slices.Contains(x.Writes, op.Key)
-			default:
-				keep[i][j] = all || !written[op.Key] && slices.Contains(x.Reads, op.Key)
+			case all:
+				keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending
+			case !written[op.Key] && slices.Contains(x.Reads, op.Key):
+				if _, ok := first[op.Key]; !ok {
+					first[op.Key] = op.Value
+				}
+				keep[i][j] = !repeatable || op.Value == first[op.Key]
 			}
 		}
 	}
@@ -175,6 +186,22 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 		}
 	}
 	return out
+}
+
+// offender is who read, and what, where a violation is about one read and not
+// about how it agrees with others of the same transaction.
+func offender(v verdict.Violation, lookup name.Lookup) (id string, value record.Value, ok bool) {
+	switch v.Kind {
+	case verdict.ThinAirRead, verdict.AbortedRead, verdict.IntermediateRead, verdict.FutureRead, verdict.IncompatibleOrder, verdict.DuplicateElements:
+	default:
+		return "", record.Null, false
+	}
+	at := name.Read(v, lookup)
+	if at < 0 {
+		return "", record.Null, false
+	}
+	r, _ := lookup.Find(v.Txns[0])
+	return r.ID, r.Ops[at].Value, true
 }
 
 func writes(op record.Op) bool {
@@ -299,7 +326,11 @@ func essentials(v verdict.Violation, txns []record.Transaction, ctx Context) shr
 		}
 	}
 	if name.Read(v, ctx.Lookup) >= 0 {
-		reads[read{ids.of(v.Txns[0]), v.Key}] = true
+		for i, id := range v.Txns {
+			at := read{ids.of(id), v.Key}
+			written[at] = true // an intermediate write is none without the last one
+			reads[at] = reads[at] || i == 0 || v.Kind == verdict.IncompatibleOrder || v.Kind == verdict.Divergence
+		}
 	}
 	return shrink.Options{
 		Calls: ctx.JudgeCalls,

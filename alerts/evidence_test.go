@@ -208,7 +208,9 @@ func TestEvidenceOfAmbiguousHistories(t *testing.T) {
 			t.Fatalf("seed %d, %v: %v\n%s", seed, level, err, script.Format(s))
 		}
 		proved++
-		part(t, s.Txns, recheck(t, a))
+		rest := recheck(t, a)
+		part(t, s.Txns, rest)
+		candidates(t, s.Txns, rest, a)
 		for _, c := range contents(s.Txns) {
 			kinds[c]++
 		}
@@ -296,6 +298,64 @@ func part(t *testing.T, all, rest []record.Transaction) {
 			next += i + 1
 		}
 	}
+}
+
+// candidates checks that the evidence has all transactions that may be the source
+// of a read in it: that wrote the value last, or appended the element of the
+// list, and committed or may have. With partial coverage it may have none
+// instead, and then nobody who wrote it otherwise either. What a transaction read
+// of its own write is no matter of others.
+func candidates(t *testing.T, all, rest []record.Transaction, a alerts.Alert) {
+	t.Helper()
+	h, err := codec.DecodeHeader(a.Evidence[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(reader, read string, kind record.OpKind, key, text string) {
+		was, _ := sources(all, reader, kind, key, text)
+		is, others := sources(rest, reader, kind, key, text)
+		none := *h.Coverage == record.CoveragePartial && is == 0 && others == 0
+		if is != was && !none {
+			t.Errorf("%s, and %d transactions may be the source of %s; %d of them are in the evidence, and %d others who wrote it", read, was, text, is, others)
+		}
+	}
+	for i := range rest {
+		own := map[string]bool{}
+		for _, op := range rest[i].Ops {
+			if own[op.Key] = own[op.Key] || op.Kind != record.Read; own[op.Key] {
+				continue
+			}
+			read := fmt.Sprintf("%s read %s = %v", rest[i].ID, op.Key, op.Value)
+			check(rest[i].ID, read, record.Write, op.Key, op.Value.String())
+			es, _ := list.Elements(op.Value)
+			for _, e := range es {
+				check(rest[i].ID, read, record.Append, op.Key, e)
+			}
+		}
+	}
+}
+
+// sources counts the transactions other than the reader that a read may be of,
+// and the others that wrote what it returned.
+func sources(txns []record.Transaction, reader string, kind record.OpKind, key, text string) (n, others int) {
+	for i := range txns {
+		wrote, last := false, false
+		for _, op := range txns[i].Ops {
+			if op.Key == key && op.Kind == kind {
+				is := op.Value.String() == text
+				wrote = wrote || is
+				last = is || kind == record.Append && last
+			}
+		}
+		switch {
+		case txns[i].ID == reader:
+		case last && txns[i].Status != record.Aborted:
+			n++
+		case wrote:
+			others++
+		}
+	}
+	return n, others
 }
 
 // A transaction that may have written what was read is part of the evidence,

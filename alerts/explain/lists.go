@@ -247,6 +247,9 @@ func (t teller) foreignSentence(who string, read fact) (string, bool) {
 		return "", false
 	}
 	es, _ := list.Elements(read.op.Value)
+	if len(foreign) > 1 { // not all appenders need be in the evidence
+		return fmt.Sprintf("%s read %s = %s, in which there is something that nobody ever appended.", who, text.Name(t.v.Key), text.List(es, len(es)-1)), true
+	}
 	return fmt.Sprintf("%s read %s = %s, with %s, which nobody ever appended.", who, text.Name(t.v.Key),
 		text.List(es, slices.Index(es, foreign[0])), text.Element(foreign[0])), true
 }

@@ -128,19 +128,27 @@ func (s *shrinker) ownReads(u unit) []unit {
 	return out
 }
 
-// group are the appends that must go with an append to the same list whose
-// element goes on to be seen: what a transaction appends comes into the list in
-// one piece, and no other transaction can put the missing part in its midst.
+// group are the other writes of its transaction to the same key that must go
+// with a write. With an append whose element goes on to be seen all of them: what
+// a transaction appends comes into the list in one piece, and no other
+// transaction can put the missing part in its midst. With a last write the
+// earlier ones: none of these was ever there for others to read, nor is to look as if
+// it had been.
 func (s *shrinker) group(u unit) []unit {
 	t := &s.txns[u.txn]
 	if t.Status == record.Aborted {
-		return nil // none of it comes into the list
+		return nil // none of it was
 	}
+	unseen := s.unseen(u)
 	var out []unit
 	for j, o := range t.Ops {
-		if j != u.op && o.Kind == record.Append && o.Key == t.Ops[u.op].Key {
-			out = append(out, unit{u.txn, j})
+		if j == u.op || o.Key != t.Ops[u.op].Key || !s.writesAt(unit{u.txn, j}) {
+			continue
 		}
+		if j > u.op && !unseen {
+			return nil // not the last one
+		}
+		out = append(out, unit{u.txn, j})
 	}
 	return out
 }

@@ -18,6 +18,7 @@
 //   - A write goes with all reads that returned its value, of whichever writer.
 //     A read that stayed would seem to be of the initial version, of another
 //     writer of the same value, or of nobody.
+//   - A transaction's last write of a key goes with its earlier ones.
 //   - An append goes with all reads of lists that hold its element. With partial
 //     coverage (Options.Unseen) these lists may stay as they are: the element
 //     then belongs to a transaction that was not recorded. But only if nobody

@@ -117,7 +117,7 @@ func (s *shrinker) pin() {
 		}
 	}
 	for _, u := range writes {
-		if s.unseen(u) && slices.ContainsFunc(s.group(u), s.isPinned) {
+		if slices.ContainsFunc(s.group(u), s.isPinned) {
 			s.pinned[u.txn][u.op] = true
 		}
 	}
@@ -232,9 +232,6 @@ func (s *shrinker) leaveOut(m *mask, u unit) {
 	}
 	for _, r := range s.dependents(u) {
 		s.drop(m, r)
-	}
-	if !s.unseen(u) {
-		return
 	}
 	for _, o := range s.group(u) {
 		s.drop(m, o)

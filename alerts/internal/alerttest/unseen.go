@@ -33,12 +33,16 @@ func Judge(l verdict.Level, h record.Header, txns []record.Transaction) verdict.
 // judgedMax keeps the oracle within milliseconds.
 const judgedMax = 8
 
+// TooLarge tells whether a history, with what is written out for it, is more than
+// Judge takes on.
+func TooLarge(txns []record.Transaction) bool { return len(WithUnseenAppenders(txns)) > judgedMax }
+
 func appends(t record.Transaction) bool {
 	return slices.ContainsFunc(t.Ops, func(op record.Op) bool { return op.Kind == record.Append })
 }
 
 // withoutUnseenReads leaves out the reads of keys that are no lists whose value
-// no other transaction wrote.
+// no other transaction wrote, unless the same transaction read another one too.
 func withoutUnseenReads(txns []record.Transaction) []record.Transaction {
 	lists := map[string]bool{}
 	writers := map[record.Op][]int{}
@@ -52,12 +56,21 @@ func withoutUnseenReads(txns []record.Transaction) []record.Transaction {
 	}
 	out := slices.Clone(txns)
 	for i := range out {
-		own := map[string]bool{}
+		own, first, differs := map[string]bool{}, map[string]record.Value{}, map[string]bool{}
+		for _, op := range txns[i].Ops {
+			if v, ok := first[op.Key]; ok && op.Kind == record.Read && !own[op.Key] && v != op.Value {
+				differs[op.Key] = true
+			} else if !ok && op.Kind == record.Read {
+				first[op.Key] = op.Value
+			}
+			own[op.Key] = own[op.Key] || op.Kind == record.Write
+		}
+		clear(own)
 		out[i].Ops = nil
 		for _, op := range txns[i].Ops {
 			own[op.Key] = own[op.Key] || op.Kind == record.Write
 			write := record.Op{Kind: record.Write, Key: op.Key, Value: op.Value}
-			if op.Kind != record.Read || lists[op.Key] || own[op.Key] || slices.ContainsFunc(writers[write], func(w int) bool { return w != i }) {
+			if op.Kind != record.Read || lists[op.Key] || own[op.Key] || differs[op.Key] || slices.ContainsFunc(writers[write], func(w int) bool { return w != i }) {
 				out[i].Ops = append(out[i].Ops, op)
 			}
 		}
