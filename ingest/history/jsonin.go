@@ -18,9 +18,8 @@ type jsonInput struct {
 	*json.Decoder
 	in    *input
 	read  int64   // bytes that the decoder has been given
-	line  int64   // of the byte at from
-	from  int64   // up to here lines are counted
-	ahead []int64 // offsets of the line breaks from there on
+	line  int64   // up to which line breaks are counted
+	ahead []int64 // offsets of the line breaks behind that
 	err   error   // how reading ended, if not with the input
 }
 

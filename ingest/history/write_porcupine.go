@@ -92,6 +92,9 @@ func (e *etcdWriter) register() error {
 	}
 	for t := range e.w.txns {
 		for i, op := range e.w.txns[t].Ops {
+			if op.Value.Kind == record.KindList {
+				return e.w.cannot(t, i, "the value %.40s is a list, which would be taken for a key and its value", op.Value)
+			}
 			if op.Key == e.key {
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
 )
 
 // Writers of formats that are lines of text.
@@ -56,14 +57,18 @@ func writePolysi(w *writer) error {
 	if lost > 0 {
 		w.note("%d reads of aborted transactions are left out, and those of a session that follow each other become one", lost)
 	}
-	w.noteEmpty(empty)
-	return nil
+	return w.noteEmpty(empty)
 }
 
-func (w *writer) noteEmpty(n int) {
+// noteEmpty tells that n transactions were left out, which must not be all.
+func (w *writer) noteEmpty(n int) error {
+	if n == len(w.txns) {
+		return reject.New(reject.EmptyInput, "nothing of the history is to be written in %s", w.opt.Format).At(whole(w.h.File))
+	}
 	if n > 0 {
 		w.note("%d transactions are left out, as nothing of them is to be written", n)
 	}
+	return nil
 }
 
 // transactionNumbers gives transactions the numbers in their ids, t8, if all have
@@ -109,8 +114,7 @@ func writeAwdit(w *writer) error {
 			}
 		}
 	}
-	w.noteEmpty(empty)
-	return nil
+	return w.noteEmpty(empty)
 }
 
 var histName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -152,8 +156,7 @@ func writeHist(w *writer) error {
 			w.line(b)
 		}
 	}
-	w.noteEmpty(empty)
-	return nil
+	return w.noteEmpty(empty)
 }
 
 // histNames gives every key a name that the text allows: its own if all are such,
