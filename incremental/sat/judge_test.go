@@ -3,6 +3,7 @@ package sat
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/crillab/gophersat/solver"
@@ -106,6 +107,14 @@ func TestTraceIsOptionalAndForgets(t *testing.T) {
 	}
 	if s.trace.kept == 0 {
 		t.Errorf("after %d conflicts no derivation has been forgotten", s.Stats.Conflicts)
+	}
+	never, _ := p.solverWith(Options{ReduceFirst: 100})
+	never.trace.kept = 1 << 40 // so much that it is never worth it
+	if never.Solve(1<<30) != Unsat || !slices.Equal(never.Given(), s.Given()) {
+		t.Errorf("the core is %v, and without forgetting %v", s.Given(), never.Given())
+	}
+	if err := p.againstOther(s, Unsat); err != nil {
+		t.Error(err)
 	}
 }
 
