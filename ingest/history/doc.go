@@ -36,7 +36,21 @@
 //     record can say are refused. Names of keys are EDN, strings without quotes.
 //   - porcupine-etcd-log, porcupine-kv-edn: likewise; porcupine.go says what a failed
 //     cas becomes, porcupine_strings.go what appending to a string.
+//   - awdit-test: there is no initial state, so unwritten keys are absent, which no read can
+//     say: what was read and not written is out of thin air.
+//   - dbcop-hist, dbcop-json: ==? and null are reads of unwritten keys, which are absent. So is
+//     version 0, unless a committed transaction writes it.
+//   - dbcop-yaml: as dbcop-bincode.
+//   - timekiller-kv-json, timekiller-list-json: times are the ranks of the database's own
+//     timestamps; timekiller.go says what they order, and what unwritten keys hold.
+//
+// # Writing
+//
+// Write is the way back (write.go: what a format can say; write_values.go: what
+// values become; a file per family of formats), for conversion: verdicts stay, and
+// what can't be said is refused with the transaction and operation that it is.
 //
 // To add a format, write its reader in a file of its own and add a line to the
-// table in format.go; a line of text is best found by its first bytes.
+// table in format.go; a line of text is best found by its first bytes. Its writer
+// registers itself.
 package history

@@ -351,3 +351,37 @@ func TestWriteCorpus(t *testing.T) {
 	}
 	t.Log(tested)
 }
+
+// Whatever a record says, what is written can be read.
+func FuzzWrite(f *testing.F) {
+	for _, b := range testdata(f, "isowatch") {
+		f.Add(b)
+	}
+	for seed := range uint64(20) {
+		var b bytes.Buffer
+		if _, err := Write(&b, randomHistory(rand.New(rand.NewPCG(seed, 9))), WriteOptions{Format: isowatchFormat}); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		hs, err := Read("h", bytes.NewReader(in), Options{Format: isowatchFormat, SizeMax: 1 << 16, RecordMax: 1 << 14})
+		if err != nil {
+			return
+		}
+		for _, format := range WrittenFormats() {
+			var b bytes.Buffer
+			if _, err := Write(&b, &hs[0], WriteOptions{Format: format}); err != nil {
+				if reject.From(err) == nil {
+					t.Fatalf("%s: an error without reason: %v", format, err)
+				}
+				continue
+			}
+			again, err := Read("h", bytes.NewReader(b.Bytes()), Options{Format: format})
+			if err != nil || len(again) != 1 {
+				t.Fatalf("%s can't be read: %v\n%s", format, err, b.Bytes())
+			}
+			checkInvariants(t, again[0])
+		}
+	})
+}
