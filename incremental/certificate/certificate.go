@@ -115,10 +115,11 @@ func KindOf(l verdict.Level) Kind {
 // a time that grows with the number of sessions, and rc and ra, which take
 // O(n^1.5) at worst.
 func Replay(level verdict.Level, txns []record.Transaction, order []verdict.Event, opt Options) error {
-	if err := newReplay(level, txns, order, opt).run(level); err != nil { //nolint:revive // a nil *Error is no nil error
-		return err
+	err := newReplay(level, txns, order, opt).run(level)
+	if err == nil {
+		return nil // not err, which is a pointer
 	}
-	return nil
+	return err
 }
 
 func newReplay(level verdict.Level, txns []record.Transaction, order []verdict.Event, opt Options) *replay {

@@ -124,7 +124,7 @@ func TestGoldenFile(t *testing.T) {
 func TestWrittenAndRead(t *testing.T) {
 	cfg := tiny.Config{Txns: 5, Times: true, Aborted: true, Unknown: true, Partial: true, Appends: true, Mutations: 1}
 	proved := map[verdict.Level]int{}
-	for seed := range uint64(400) {
+	for seed := range uint64(150) {
 		s, o := random(seed, cfg)
 		if seed%3 == 0 {
 			forget(s.Txns, seed)
