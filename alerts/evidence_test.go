@@ -535,3 +535,27 @@ func TestListsAndCoverage(t *testing.T) {
 		t.Errorf("asked %v times", asked)
 	}
 }
+
+// Of a read anomaly the evidence has the read that it is about, and not what
+// else the transaction read of the key, which somebody may have written who is
+// not there.
+func TestOneReadOfAnAnomaly(t *testing.T) {
+	s, err := script.Parse("initial zero\ns1 T1: w(x,3) w(x,2)\ns2 T2: w(x,2)\ns3 T3: r(x,3) r(x,2)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := []string{"x"}
+	v := verdict.Violation{Kind: verdict.IntermediateRead, Level: verdict.SI, Key: "x", Read: 0, Txns: []verdict.TxnID{2, 0}, Evidence: []verdict.TxnID{0, 2},
+		Exhibits: []verdict.Exhibit{{Txn: 0, Writes: x}, {Txn: 2, All: x}}}
+	a, err := alerts.New(v, context(s, verdict.SI))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := script.Parse("s1 T1: w(x,3) w(x,2)\ns3 T3: r(x,3)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := recheck(t, a); script.Format(want) != script.Format(script.Script{Txns: got}) {
+		t.Errorf("evidence\n%swant\n%s", script.Format(script.Script{Txns: got}), script.Format(want))
+	}
+}
