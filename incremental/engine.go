@@ -40,12 +40,13 @@ type Engine struct {
 	unadmitted []uint32      // taken in before the history's kind was known
 	deferred   []pendingRead // batch: reads that wait until all candidates are admitted
 	blocked    int           // reads that could not be decided
+	doubtful   []uint32      // of these, by transactions that may not have taken effect
 	lists      map[version.Key]*listKey
-	vouchers   map[uint32]voucher       // by transaction of unknown outcome that took effect
-	claims     map[version.Key][]uint32 // uncertain transactions that read the initial value
-	seen       map[string]bool          // violations told, once there are extra strands
-	out        []verdict.Violation      // found since the last Tick
-	lastLow    version.Slot             // first slot admitted since the last Tick
+	vouchers   map[uint32]voucher            // by transaction of unknown outcome that took effect
+	claims     map[version.Key][]pendingRead // uncertain transactions that read the initial value
+	seen       map[string]bool               // violations told, once there are extra strands
+	out        []verdict.Violation           // found since the last Tick
+	lastLow    version.Slot                  // first slot admitted since the last Tick
 	opened     bool
 	// ambiguities: some reads have several candidates, or transactions of unknown
 	// outcome may have been read from. Then strands have one polygraph each.
@@ -63,7 +64,7 @@ type voucher struct {
 	key    version.Key
 }
 
-// pendingRead is a read with several candidates of a transaction of the batch.
+// pendingRead is a read of a transaction.
 type pendingRead struct {
 	index uint32
 	cell  cellID
@@ -98,7 +99,7 @@ func New(opt Options) *Engine {
 		opt.Conflicts = defaultConflicts
 	}
 	e := &Engine{opt: opt, in: newIntake(), lists: map[version.Key]*listKey{},
-		vouchers: map[uint32]voucher{}, claims: map[version.Key][]uint32{}, seen: map[string]bool{}}
+		vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
 	for _, l := range opt.Levels {
 		c := &check{level: l}
 		switch l {
@@ -362,6 +363,7 @@ func (e *Engine) closeOnline() {
 	e.admitAll()
 	e.closed = true
 	e.giveUp(maxTime)
+	e.judgeLists()
 	for _, c := range e.checks {
 		e.solve(c)
 	}
@@ -381,7 +383,7 @@ func (e *Engine) closeBatch() {
 	} else {
 		e.admitInBulk(order)
 	}
-	if e.nShare == 0 {
+	if e.nShare == 0 && e.stopped == verdict.NoReason {
 		for _, c := range e.checks {
 			if c.poly.Found == 0 {
 				e.solve(c)
@@ -482,20 +484,32 @@ func (e *Engine) readFroms(index uint32, sure doubt, promote func(w uint32, to d
 // admitInBulk gives everything to the strands at once, those that are surely in
 // the history first.
 func (e *Engine) admitInBulk(order []uint32) {
-	for _, i := range order {
+	for n, i := range order {
+		if n&1023 == 0 && e.halted() {
+			return
+		}
 		e.enter(i)
 	}
-	for _, i := range order {
+	for n, i := range order {
+		if n&1023 == 0 && e.halted() {
+			return
+		}
 		for _, c := range e.in.slab(e.in.txns.At(i).writes) {
 			e.write(i, c)
 		}
 	}
-	for _, i := range order {
+	for n, i := range order {
+		if n&1023 == 0 && e.halted() {
+			return
+		}
 		if e.in.txns.At(i).doubt != uncertain {
 			e.resolveAll(i)
 		}
 	}
 	e.resolveDeferred(order)
+	if e.halted() {
+		return
+	}
 	e.settle()
 	for _, s := range e.strands {
 		s.finish(e.nShare > 0)
@@ -535,7 +549,7 @@ func (e *Engine) admitByTime(order []uint32) {
 	}
 	e.closedSet = true
 	for n, i := range order {
-		if e.halted() {
+		if n&255 == 0 && e.halted() {
 			return
 		}
 		e.closedSet = false

@@ -27,7 +27,7 @@ type list struct {
 	text     string
 	elements []cellID // once needed
 	parsed   bool
-	twice    cellID // an element that occurs twice, a recorded one if there is, or none
+	twice    []cellID // elements that occur twice
 }
 
 // listKey is what is known of a key that holds lists.
@@ -46,7 +46,7 @@ func (in *intake) noteList(c cellID, v record.Value) {
 	if in.lists == nil {
 		in.lists = map[cellID]*list{}
 	}
-	in.lists[c] = &list{text: v.Text, twice: none}
+	in.lists[c] = &list{text: v.Text}
 }
 
 // isNothing: the value is what a list is before anything was appended.
@@ -95,8 +95,8 @@ func (in *intake) elementsOf(c cellID) *list {
 	seen := map[cellID]bool{}
 	for _, v := range (record.Value{Kind: record.KindList, Text: l.text}).Elements() {
 		e := in.cellOf(k, v)
-		if seen[e] && (l.twice == none || in.cells.At(l.twice).final == none) {
-			l.twice = e
+		if seen[e] {
+			l.twice = append(l.twice, e)
 		}
 		seen[e] = true
 		l.elements = append(l.elements, e)
@@ -122,14 +122,8 @@ func (e *Engine) decideList(index uint32, c cellID) {
 		return
 	}
 	l := e.in.elementsOf(c)
-	if l.twice != none {
-		if w := e.in.cells.At(l.twice).final; w != none {
-			e.readAnomaly(verdict.DuplicateElements, index, c, e.in.txns.At(w).id)
-			return
-		}
-		if e.opt.Coverage == record.CoveragePartial {
-			return // two unseen transactions may have appended it
-		}
+	if len(l.twice) > 0 && e.decideTwice(index, c, l) {
+		return
 	}
 	if !e.appendersKnown(index, c, l) {
 		return
@@ -154,12 +148,52 @@ func (e *Engine) decideList(index uint32, c cellID) {
 	e.read(index, e.lastRecorded(l.elements, k))
 }
 
+// decideTwice decides a list that has elements twice: an anomaly if one of them
+// was appended by a recorded transaction; unseen ones may have appended the same.
+// It tells whether the read is dealt with, or waits.
+func (e *Engine) decideTwice(index uint32, c cellID, l *list) bool {
+	for _, el := range l.twice {
+		if w := e.in.cells.At(el).final; w != none {
+			e.readAnomaly(verdict.DuplicateElements, index, c, e.in.txns.At(w).id)
+			return true
+		}
+	}
+	if e.opt.Coverage == record.CoverageComplete {
+		return false // nobody appended it at all
+	}
+	if e.opt.Online && !e.closed && !e.closedSet {
+		e.wait(index, l.twice[0])
+	}
+	return true
+}
+
+// judgeLists reports the reads, taken for ones of initial values, of keys that
+// turned out to hold lists, at the end of a stream.
+func (e *Engine) judgeLists() {
+	if e.opt.Coverage == record.CoveragePartial || e.opt.Initial != record.InitialAny {
+		return
+	}
+	for k := range e.in.perKey {
+		p := &e.in.perKey[k]
+		if !p.isListKey() || p.initial == none || e.in.isNothing(p.initial) {
+			continue
+		}
+		for r := range e.main.tab.Readers(e.initialVersion(version.Key(k))) {
+			if c := e.readCell(e.slotTx[r], version.Key(k)); c == p.initial {
+				e.thinAir(e.slotTx[r], c)
+			}
+		}
+	}
+}
+
 // decideUncertainList is the end of decideList for a transaction that may not
 // have taken effect. What it shows beyond what others read, the order of
-// versions, would hold only if it did; that is not checked.
+// versions, would hold only if it did; that is not checked, and counts as such
+// unless the history turns out to do without the transaction.
 func (e *Engine) decideUncertainList(index uint32, c cellID, known bool) {
 	if !known {
 		e.blocked++
+		e.doubtful = append(e.doubtful, index)
 		return
 	}
 	k := e.in.cells.At(c).key

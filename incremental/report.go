@@ -105,8 +105,13 @@ func (e *Engine) thinAir(index uint32, c cellID) {
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
 	if e.in.perKey[cl.key].isListKey() { // the read may follow an own append
 		v.Exhibits[0] = verdict.Exhibit{Txn: reader, All: []string{key}}
-		if a := e.in.perKey[cl.key].appender; a != reader {
-			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: a, Writes: []string{key}})
+		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.perKey[cl.key].appender, Writes: []string{key}})
+		if cl.about&isList != 0 { // the other elements are not thin air
+			for _, el := range e.in.elementsOf(c).elements {
+				if w := e.in.cells.At(el).final; w != none {
+					v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(w).id, Writes: []string{key}})
+				}
+			}
 		}
 	}
 	e.showInitial(&v, cl.key)
@@ -154,6 +159,10 @@ type exhibits struct {
 	s      *strand
 	reads  map[version.Slot]map[version.Key]bool
 	writes map[version.Slot]map[version.Key]bool
+	lists  []cellID // that were read
+	// initial: an initial version other than an empty list was read, so that the
+	// evidence has to be complete.
+	initial bool
 }
 
 func newExhibits(e *Engine, s *strand) *exhibits {
@@ -209,6 +218,7 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 		return
 	}
 	if x.e.in.perKey[k].isListKey() {
+		x.lists = append(x.lists, c)
 		for _, v := range x.s.ops[s].reads {
 			if x.s.tab.At(v).Key == k {
 				x.source(v)
@@ -216,12 +226,34 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 		}
 		return
 	}
+	if w, _ := x.e.onlyWriter(index, c); w == none || x.e.holdsInitial(x.e.in.cells.At(c)) {
+		x.initial = true
+	}
 	x.e.in.writersOf(c, func(w uint32) bool {
 		if t := x.e.in.txns.At(w); t.slot != none && w != index {
 			x.write(t.slot, k)
 		}
 		return true
 	})
+}
+
+// complete keeps, where the evidence has to be complete, the writers of all
+// elements of the lists that are kept.
+func (x *exhibits) complete() {
+	if !x.initial || x.e.opt.Coverage == record.CoveragePartial {
+		return
+	}
+	for i := 0; i < len(x.lists); i++ { // grows
+		c := x.lists[i]
+		if x.e.in.cells.At(c).about&isList == 0 {
+			continue
+		}
+		for _, el := range x.e.in.elementsOf(c).elements {
+			if w := x.e.in.cells.At(el).final; w != none && x.e.in.txns.At(w).slot != none {
+				x.write(x.e.in.txns.At(w).slot, x.e.in.cells.At(c).key)
+			}
+		}
+	}
 }
 
 // all keeps s's read and writes of k.
@@ -320,7 +352,28 @@ func (x *exhibits) list() []verdict.Exhibit {
 		slices.Sort(ex.All)
 		out = append(out, ex)
 	}
-	slices.SortFunc(out, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
+	out = append(out, x.appenders()...)
+	return merged(out)
+}
+
+// appenders are, for the keys of which lists are kept but no append, one that
+// shows that they hold lists.
+func (x *exhibits) appenders() []verdict.Exhibit {
+	appended := map[version.Key]bool{}
+	for _, ks := range x.writes {
+		for k := range ks {
+			appended[k] = true
+		}
+	}
+	var out []verdict.Exhibit
+	for _, ks := range x.reads {
+		for k := range ks {
+			if p := &x.e.in.perKey[k]; p.isListKey() && !appended[k] {
+				appended[k] = true
+				out = append(out, verdict.Exhibit{Txn: p.appender, Writes: []string{x.e.in.keys[k]}})
+			}
+		}
+	}
 	return out
 }
 
@@ -416,13 +469,14 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	}
 	v := e.violation(c, f)
 	if proved {
+		x.complete()
 		v.Exhibits = x.list()
 		for _, ex := range v.Exhibits {
 			v.Evidence = append(v.Evidence, ex.Txn)
 		}
 	} else {
-		for i := range uint32(e.in.txns.Len()) {
-			v.Evidence = append(v.Evidence, e.in.txns.At(i).id)
+		for id := range e.in.indexOf {
+			v.Evidence = append(v.Evidence, verdict.TxnID(id))
 		}
 	}
 	e.tell(c, v)
@@ -628,9 +682,7 @@ func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.
 	if len(out) > 0 && s.tab.At(out[0]).Kind == version.Initial {
 		written = out[1:]
 	}
-	slices.SortFunc(written, func(a, b version.ID) int {
-		return constraint.CompareLines(s.polys[0], s.tab.At(a).Writer, s.tab.At(b).Writer)
-	})
+	s.byLine(written)
 	return out, all
 }
 
@@ -686,11 +738,34 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 	for _, ch := range e.main.choices {
 		s.choose(ch.slot, ch.key, s.candidates(ch.slot, ch.key), ch.guarded)
 	}
+	for _, x := range e.main.exclusive {
+		s.exclude(x[0], x[1])
+	}
 	for _, slot := range e.main.ruledOut {
 		s.impossible(slot)
 	}
 	s.settle()
 	return s
+}
+
+// doesWithout tells, at the end, whether the history satisfies c's level if
+// those uncertain transactions did not take effect of which a read was not
+// checked; then c is judged by that.
+func (e *Engine) doesWithout(c *check) bool {
+	if !e.closed {
+		return false
+	}
+	s := e.copy(e.config(c.split, c.timed && !c.noTimes, true))
+	for _, index := range e.doubtful {
+		s.impossible(e.in.txns.At(index).slot)
+	}
+	s.finish(false)
+	p := s.polys[0]
+	if p.Found > 0 || p.Solve(e.opt.Conflicts) != sat.Sat || p.Found > 0 {
+		return false
+	}
+	c.poly, c.strand, c.notRealTime = p, s, false
+	return true
 }
 
 // result is the verdict on one level.
@@ -704,12 +779,12 @@ func (e *Engine) result(c *check) verdict.Result {
 	case len(r.Violations) > 0:
 		r.Outcome = verdict.Violated
 	case e.stopped != verdict.NoReason:
-		r.Outcome, r.Reason, r.Count = verdict.Unknown, e.stopped, c.poly.Undecided()
-		r.Decided = 1 - float64(r.Count)/float64(max(1, c.poly.Stats.Constraints+c.poly.Stats.Choices))
+		r.Outcome, r.Reason = verdict.Unknown, e.stopped
+		r.Count, r.Decided = c.poly.Undecided(), c.poly.Decided()
 	case c.budget:
-		r.Outcome, r.Reason, r.Count = verdict.Unknown, verdict.Conflicts, c.poly.Undecided()
-		r.Decided = 1 - float64(r.Count)/float64(max(1, c.poly.Stats.Constraints+c.poly.Stats.Choices))
-	case notChecked > 0:
+		r.Outcome, r.Reason = verdict.Unknown, verdict.Conflicts
+		r.Count, r.Decided = c.poly.Undecided(), c.poly.Decided()
+	case notChecked > 0 && !(notChecked == len(e.doubtful) && e.doesWithout(c)):
 		r.Outcome, r.Reason, r.Count = verdict.Unknown, verdict.NotChecked, notChecked
 		r.Decided = 1 - min(1, float64(notChecked)/float64(max(1, e.in.total)))
 	default:

@@ -3,7 +3,6 @@ package incremental
 import (
 	"slices"
 
-	"github.com/isowatch/isowatch/incremental/constraint"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -272,6 +271,7 @@ func (e *Engine) tookEffect(w, reader uint32, key version.Key) {
 		for _, s := range e.strands {
 			s.include(x.slot)
 		}
+		e.settleClaims(w)
 		e.judgeFaults(w)
 	} else if e.opt.Online {
 		e.admit(w)
@@ -336,16 +336,8 @@ func (e *Engine) candidates(index uint32, c cellID) []version.ID {
 		}
 		return true
 	})
-	e.byLine(out[n:])
+	e.main.byLine(out[n:])
 	return out
-}
-
-// byLine sorts versions by the total order that their writers lie on, then slot.
-func (e *Engine) byLine(vs []version.ID) {
-	slices.SortFunc(vs, func(a, b version.ID) int {
-		x, y := e.main.tab.At(a).Writer, e.main.tab.At(b).Writer
-		return constraint.CompareLines(e.main.polys[0], x, y)
-	})
 }
 
 // separate gives each polygraph a strand of its own, as levels may find
@@ -430,42 +422,55 @@ func (e *Engine) readOwnLater(index uint32, c cellID) {
 }
 
 // becomesInitial tells whether the value can be, or is, what its key held at
-// first, where that is not declared: one value per key. What only a
-// transaction read that may not have taken effect gives way to what another
-// read.
+// first, where that is not declared: one value per key. Of transactions that may
+// not have taken effect and read different values at most one did, and none if
+// somebody surely read another one.
 func (e *Engine) becomesInitial(index uint32, c cellID) bool {
 	k := e.in.cells.At(c).key
 	p := &e.in.perKey[k]
-	unsure := e.in.txns.At(index).doubt == uncertain
-	same := p.initial == c || p.initial != none && p.appended && e.in.isNothing(c) && e.in.isNothing(p.initial)
-	switch {
-	case p.initial == none || same:
-		if unsure && (p.initial == none || len(e.claims[k]) > 0) {
-			e.claims[k] = append(e.claims[k], index)
-		} else if !unsure {
-			delete(e.claims, k)
-		}
-		if p.initial == none {
-			p.initial = c
-		}
-		return true
-	case len(e.claims[k]) == 0:
-		return false
-	case unsure: // two that may not have taken effect contradict each other
-		e.blocked++
+	if p.initial != none {
+		return e.sameInitial(p.initial, c)
+	}
+	t := e.in.txns.At(index)
+	if t.doubt != uncertain {
+		e.settleInitial(k, c)
 		return true
 	}
-	for _, other := range e.claims[k] {
-		if e.in.txns.At(other).doubt == tookEffect {
-			return false
+	for _, o := range e.claims[k] {
+		if other := e.in.txns.At(o.index); !e.sameInitial(o.cell, c) {
+			for _, s := range e.strands {
+				s.exclude(t.slot, other.slot)
+			}
 		}
 	}
-	for _, other := range e.claims[k] {
-		e.impossible(other)
+	e.claims[k] = append(e.claims[k], pendingRead{index, c})
+	return true
+}
+
+// settleInitial: the key held c at first.
+func (e *Engine) settleInitial(k version.Key, c cellID) {
+	e.in.perKey[k].initial = c
+	for _, o := range e.claims[k] {
+		if !e.sameInitial(o.cell, c) {
+			e.impossible(o.index)
+		}
 	}
 	delete(e.claims, k)
-	p.initial = c
-	return true
+}
+
+// settleClaims: index, which read initial values, is in the history.
+func (e *Engine) settleClaims(index uint32) {
+	for _, c := range e.in.slab(e.in.txns.At(index).reads) {
+		k := e.in.cells.At(c).key
+		if slices.Contains(e.claims[k], pendingRead{index, c}) {
+			e.settleInitial(k, c)
+		}
+	}
+}
+
+// sameInitial: a and b are the same, or both the empty list.
+func (e *Engine) sameInitial(a, b cellID) bool {
+	return a == b || e.in.perKey[e.in.cells.At(a).key].appended && e.in.isNothing(a) && e.in.isNothing(b)
 }
 
 // absent resolves a read of a value that no other transaction wrote last.

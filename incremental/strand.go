@@ -1,6 +1,7 @@
 package incremental
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/constraint"
@@ -25,6 +26,7 @@ type strand struct {
 	chainOf []uint32       // by session
 	chains  uint32
 	session []uint32     // by slot
+	line    []uint32     // by slot: the total order it lies on, be it alone
 	fresh   []version.ID // versions not yet given to the polygraphs
 	isFresh []bool       // by version: made by a write and not given yet
 
@@ -34,6 +36,8 @@ type strand struct {
 	lists   []succession
 	// ruledOut are transactions that can't have taken effect.
 	ruledOut []version.Slot
+	// exclusive are pairs of which one at most took effect.
+	exclusive [][2]version.Slot
 	// candidates are all that an ambiguous read can be of.
 	candidates func(version.Slot, version.Key) []version.ID
 }
@@ -115,6 +119,11 @@ func (s *strand) add(t strandTxn, like slotOps) version.Slot {
 		x.Chain, x.Prev = s.chainOf[t.session], s.last[t.session]
 		s.last[t.session] = slot
 	}
+	x.Line = x.Chain
+	if s.keepAllReaders || t.open {
+		x.Line = ^slot
+	}
+	s.line = append(s.line, x.Line)
 	for _, p := range s.polys {
 		p.Add(x)
 		if t.uncertain {
@@ -122,6 +131,14 @@ func (s *strand) add(t strandTxn, like slotOps) version.Slot {
 		}
 	}
 	return slot
+}
+
+// byLine sorts versions by the total order that their writers lie on, then slot.
+func (s *strand) byLine(vs []version.ID) {
+	slices.SortFunc(vs, func(a, b version.ID) int {
+		x, y := s.tab.At(a).Writer, s.tab.At(b).Writer
+		return cmp.Or(cmp.Compare(s.line[x], s.line[y]), cmp.Compare(x, y))
+	})
 }
 
 // room returns an empty slice with room for n.
@@ -246,6 +263,14 @@ func (s *strand) choose(slot version.Slot, key version.Key, cands []version.ID, 
 func (s *strand) include(slot version.Slot) {
 	for _, p := range s.polys {
 		p.Include(slot)
+	}
+}
+
+// exclude: of a and b, of unknown outcome, one at most took effect.
+func (s *strand) exclude(a, b version.Slot) {
+	s.exclusive = append(s.exclusive, [2]version.Slot{a, b})
+	for _, p := range s.polys {
+		p.Exclude(a, b)
 	}
 }
 

@@ -30,7 +30,7 @@ const noTick = math.MinInt64
 // key that is list and register, an element appended twice; "unseen": writers
 // not seen that may repeat any value; "untold": a key read as null that, online,
 // may turn out to be a list, or to start at zero) need never be decided.
-var mustDecide = map[string]bool{"duplicates": false, "unknown": false, "lists": false}
+var mustDecide = map[string]bool{"duplicates": true, "unknown": true, "lists": true}
 
 // A complaint is a disagreement between the engine and the definitions, or
 // between the engine and itself.
@@ -230,7 +230,7 @@ func holding(txns []record.Transaction, levels []verdict.Level, def oracle.Optio
 // defined are the oracle's options for those of an engine.
 func defined(opt incremental.Options) oracle.Options {
 	return oracle.Options{Initial: opt.Initial, Coverage: opt.Coverage, Sessions: opt.Sessions, Clock: opt.Clock, MaxSkew: opt.MaxSkew,
-		UnseenDuplicates: !opt.UnseenUnique}
+		UnseenDuplicates: !opt.UnseenUnique && opt.Coverage == record.CoveragePartial}
 }
 
 func trusted(txns []record.Transaction) []record.Transaction {

@@ -77,8 +77,9 @@ func (p *Polygraph) Blocks() {
 		}
 		return int(a) - int(b)
 	})
-	for _, h := range heads {
+	for i, h := range heads {
 		if p.halted() {
+			p.left = len(heads) - i
 			return
 		}
 		p.Block(h)

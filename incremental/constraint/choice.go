@@ -1,7 +1,6 @@
 package constraint
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 
@@ -116,12 +115,30 @@ func (p *Polygraph) Ambiguous(reader version.Slot, key version.Key, cands []vers
 
 // Undecided is the number of constraints that reachability does not decide: the
 // pairs without an order and the reads without a version.
-func (p *Polygraph) Undecided() int { return p.open + p.openChoices }
+// Where a bulk load was stopped, the blocks that were not looked at count too.
+func (p *Polygraph) Undecided() int { return p.open + p.openChoices + p.left }
 
-// CompareLines compares transactions by the total order that they lie on, then
-// by slot: the order in which Ambiguous wants candidates.
-func CompareLines(p *Polygraph, a, b version.Slot) int {
-	return cmp.Or(cmp.Compare(p.lines[a], p.lines[b]), cmp.Compare(a, b))
+// Decided is the share of what had to be decided that reachability decided.
+func (p *Polygraph) Decided() float64 {
+	if p.bulk { // stopped before anything was
+		return 0
+	}
+	all := p.Stats.Constraints + p.Stats.Choices + p.left
+	return 1 - float64(p.Undecided())/float64(max(1, all))
+}
+
+// Exclude declares that not both s and t, which are uncertain, took effect.
+func (p *Polygraph) Exclude(s, t version.Slot) {
+	if p.exclusive == nil {
+		p.exclusive = map[slot][]slot{}
+	}
+	p.exclusive[s] = append(p.exclusive[s], t)
+	p.exclusive[t] = append(p.exclusive[t], s)
+	for _, x := range [2][2]slot{{s, t}, {t, s}} {
+		if p.maybe[x[0]] == isIn {
+			p.Impossible(x[1])
+		}
+	}
 }
 
 // Include: s, which is uncertain, took effect.
@@ -459,6 +476,9 @@ func (p *Polygraph) include(s slot) {
 		return
 	}
 	p.maybe[s] = isIn
+	for _, t := range p.exclusive[s] {
+		p.Impossible(t)
+	}
 	for _, ci := range p.guardedBy[s] {
 		c := &p.choices[ci]
 		if c.state == choiceOpen {

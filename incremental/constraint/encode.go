@@ -26,6 +26,8 @@ import (
 //
 //	a read has a candidate          (¬in U ∨) c1 ∨ c2 ∨ …
 //	reading from U makes it be      ¬c ∨ in U
+//	what two of unknown outcome     ¬in U ∨ ¬in V
+//	read can't both be
 //	r read the last version of a,   ¬c ∨ ¬(a before b) ∨ follows r,b
 //	and a is before b
 type problem struct {
@@ -87,6 +89,7 @@ func (p *Polygraph) contract(pairs, choices []uint32) *problem {
 	for _, ci := range choices {
 		q.choice(ci)
 	}
+	q.exclusions()
 	q.contractGraph()
 	return q
 }
@@ -111,6 +114,22 @@ func (q *problem) choice(ci uint32) {
 		q.overwriters(ci, x, v)
 	}
 	q.clause = append(q.clause, some)
+}
+
+// exclusions adds that of some transactions at most one is in the history.
+func (q *problem) exclusions() {
+	var in []slot
+	for s := range q.in {
+		in = append(in, s)
+	}
+	slices.Sort(in)
+	for _, s := range in {
+		for _, t := range q.p.exclusive[s] {
+			if x, ok := q.in[t]; ok && s < t {
+				q.clause = append(q.clause, []sat.Lit{sat.Neg(q.in[s]), sat.Neg(x)})
+			}
+		}
+	}
 }
 
 func (q *problem) mean(l sat.Lit, e graph.Edge) { q.means[l] = append(q.means[l], e) }
@@ -156,15 +175,12 @@ func (q *problem) overwriters(ci uint32, x int, v vid) {
 				continue // b comes before a, or the pair was given up
 			}
 		}
-		switch {
-		case p.reach.Reaches(p.commit(w), start):
-			q.clause = append(q.clause, append([]sat.Lit{sat.Neg(x)}, before...))
-		case before == nil:
+		if before == nil {
 			q.mean(sat.Pos(x), p.antiDependency(c.reader, w, c.key))
-		default:
-			z := q.follows(ci, w)
-			q.clause = append(q.clause, append([]sat.Lit{sat.Neg(x), sat.Pos(z)}, before...))
+			continue
 		}
+		z := q.follows(ci, w)
+		q.clause = append(q.clause, append([]sat.Lit{sat.Neg(x), sat.Pos(z)}, before...))
 	}
 }
 

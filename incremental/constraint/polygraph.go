@@ -133,12 +133,13 @@ type Polygraph struct {
 	dirtyChoices  []uint32
 	maybe         map[slot]maybe    // transactions of unknown outcome; in, where missing
 	guardedBy     map[slot][]uint32 // the choices of uncertain transactions
+	exclusive     map[slot][]slot   // uncertain transactions of which one at most took effect
 	lines         []uint32          // by slot: the total order it lies on
-	nextLine      uint32            // lines from here down are those of single transactions
 	byLine        [][]writersOnLine // by key, if tracked: its writers
 	tracked       []bool
 	scratch       []slot
 	hopeless      []uint32 // choices without a candidate, to be explained
+	left          int      // blocks that a bulk load had not looked at when it was stopped
 	byElimination bool     // a candidate was taken: blocks may rest on it
 
 	given     map[[2]vid]bool    // pairs given up after a violation
@@ -185,7 +186,7 @@ type forced struct {
 // New makes an empty polygraph over the table.
 func New(cfg Config, tab *version.Table) *Polygraph {
 	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime,
-		nextLine: none, pairsOf: map[vid][]uint32{}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
+		pairsOf: map[vid][]uint32{}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
 	if cfg.Split {
 		p.parts = 2
 	}
@@ -227,6 +228,7 @@ func (p *Polygraph) Low(s version.Slot) version.Slot {
 // Txn is what the polygraph is told of a transaction.
 type Txn struct {
 	Chain      uint32 // the chain it lies on: its session, if it is ordered by it
+	Line       uint32 // numbers the total orders that transactions lie on, be it alone
 	Prev       slot   // its predecessor in its session, or version.None
 	OnChain    bool   // Prev is the chain's last, or there is none
 	Start, End int64  // nanoseconds, if timed
@@ -242,12 +244,7 @@ func (p *Polygraph) Add(t Txn) {
 	for len(p.firstWatch) < p.g.Nodes() {
 		p.firstWatch = append(p.firstWatch, none)
 	}
-	line := t.Chain
-	if !p.cfg.Sessions || !t.OnChain {
-		p.nextLine--
-		line = p.nextLine
-	}
-	p.lines = append(p.lines, line)
+	p.lines = append(p.lines, t.Line)
 	switch {
 	case p.banded != nil:
 		p.banded.Add(t.Start, t.End, t.Timed, t.Timed && !t.Open)

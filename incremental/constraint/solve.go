@@ -146,7 +146,9 @@ func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
 	if !p.more() {
 		return
 	}
-	v := Violation{Because: map[int][]graph.Edge{}}
+	// What candidates a choice has left, and what is known to follow them, comes
+	// from the closure.
+	v := Violation{Because: map[int][]graph.Edge{}, Assumed: len(choices) > 0 && p.cfg.RealTime}
 	var todo []step
 	for _, o := range solver.Objections() {
 		var walk []step
