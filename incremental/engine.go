@@ -437,6 +437,10 @@ func (e *Engine) findAmbiguities() {
 	if e.in.opaque || e.opt.Coverage == record.CoveragePartial && !e.opt.UnseenUnique {
 		return // no read proves anything
 	}
+	if e.in.open == 0 && len(e.in.refs) == 0 && !(e.opt.Initial == record.InitialAbsent && e.in.wroteNull) &&
+		!(e.opt.Initial == record.InitialZero && e.in.wroteZero) {
+		return // nothing to be found
+	}
 	for i := range uint32(e.in.txns.Len()) {
 		if !e.in.txns.At(i).open {
 			e.readFroms(i, tookEffect, promote)
@@ -456,8 +460,11 @@ func (e *Engine) findAmbiguities() {
 // is in the history as far as sure says, read from or may have.
 func (e *Engine) readFroms(index uint32, sure doubt, promote func(w uint32, to doubt, by voucher)) {
 	for _, c := range e.in.slab(e.in.txns.At(index).reads) {
+		if e.saysNothing(c) {
+			continue
+		}
 		by := voucher{index, e.in.cells.At(c).key}
-		if e.in.cells.At(c).about&isList != 0 && e.in.perKey[e.in.cells.At(c).key].isListKey() {
+		if e.in.cells.At(c).about&isList != 0 && e.in.perKey.At(e.in.cells.At(c).key).isListKey() {
 			for _, el := range e.in.elementsOf(c).elements {
 				if w := e.in.cells.At(el).final; w != none {
 					promote(w, sure, by)

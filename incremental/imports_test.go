@@ -35,6 +35,7 @@ var pure = map[string]bool{
 	"unsafe":                            true, // sizes of types
 	module + "ingest/record":            true,
 	"github.com/bits-and-blooms/bitset": true,
+	"github.com/cespare/xxhash/v2":      true,
 }
 
 // onPaper lists what package certificate may import beside: it writes proofs

@@ -15,33 +15,33 @@ import (
 // writes. What one transaction breaks by itself (INT, own writes) is found
 // here.
 type intake struct {
-	keyOf map[string]version.Key
-	keys  []string
+	keys names
 	values
 	rare     map[cellID]otherWriters
 	waiters  []waiter
 	freed    uint32 // list of waiters to use again
 	sessions map[string]uint32
 
-	txns     paged.Vec[txn] // committed, in the order of Step: "index"
-	indexOf  []uint32       // by TxnID: index, or none
-	cellIDs  []cellID       // slab of reads and writes
-	key      []keyState     // by key: what the transaction at hand did to it
-	stamp    uint32         // the transaction at hand
-	touched  []version.Key  // keys it touched, in order of first touch
-	inters   []cellID       // what it wrote and overwrote itself
-	perKey   []keyProps     // by key
-	skipped  int            // operations not checked
-	total    int            // operations of committed transactions
-	opaque   bool           // a predicate write may have written anything
-	apps     []ownAppend    // what the transaction at hand appended
-	refs     []writerRef    // further writers of values
-	suspects []suspect
-	faults   map[uint32][]verdict.Violation // what transactions of unknown outcome break by themselves, if they took effect
-	lists    map[cellID]*list               // the values that are lists
-	timed    int                            // committed transactions with trusted times
-	untimed  int                            // and those without
-	last     []sessionClock                 // by session
+	txns                 paged.Vec[txn]      // committed, in the order of Step: "index"
+	indexOf              []uint32            // by TxnID: index, or none
+	cellIDs              []cellID            // slab of reads and writes
+	touched              []keyState          // what the transaction at hand did to keys, in order of first touch
+	touchedAt            map[version.Key]int // of many: where in touched
+	inters               []cellID            // what it wrote and overwrote itself
+	perKey               paged.Vec[keyProps] // by key
+	skipped              int                 // operations not checked
+	total                int                 // operations of committed transactions
+	opaque               bool                // a predicate write may have written anything
+	apps                 []ownAppend         // what the transaction at hand appended
+	refs                 []writerRef         // further writers of values
+	suspects             []suspect
+	open                 int                            // transactions of unknown outcome
+	wroteNull, wroteZero bool                           // as a last write
+	faults               map[uint32][]verdict.Violation // what transactions of unknown outcome break by themselves, if they took effect
+	lists                map[cellID]*list               // the values that are lists
+	timed                int                            // committed transactions with trusted times
+	untimed              int                            // and those without
+	last                 []sessionClock                 // by session
 }
 
 const none = version.None
@@ -109,6 +109,8 @@ type keyProps struct {
 	appended bool
 	appender verdict.TxnID // the first to append to it, whatever came of it
 	written  bool          // by a plain write
+	met      bool          // a transaction touched it
+	shared   bool          // and another one
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
 	initial  cellID        // the value it held at first, once known by a read
 }
@@ -118,7 +120,7 @@ func (p *keyProps) isListKey() bool { return p.appended && !p.written && !p.mixe
 
 // keyState is what the transaction at hand did to a key.
 type keyState struct {
-	stamp uint32
+	key   version.Key
 	read  cellID // what its first read found before any own write, or none
 	wrote cellID // its last write, or none
 	apps  uint32 // how many elements it appended
@@ -155,21 +157,19 @@ const (
 type span struct{ from, to uint32 }
 
 func newIntake() *intake {
-	return &intake{freed: none, rare: map[cellID]otherWriters{}, keyOf: map[string]version.Key{},
+	return &intake{freed: none, rare: map[cellID]otherWriters{}, touchedAt: map[version.Key]int{},
 		sessions: map[string]uint32{}}
 }
 
 func (in *intake) keyNumber(name string) version.Key {
-	if k, ok := in.keyOf[name]; ok {
-		return k
+	k, fresh := in.keys.number(name)
+	if fresh {
+		in.perKey.Push(keyProps{initial: none})
 	}
-	k := version.Key(len(in.keys))
-	in.keyOf[name] = k
-	in.keys = append(in.keys, name)
-	in.key = append(in.key, keyState{})
-	in.perKey = append(in.perKey, keyProps{initial: none})
 	return k
 }
+
+func (in *intake) nameOf(k version.Key) string { return *in.keys.list.At(k) }
 
 // interOf is a transaction other than index that overwrote c itself, or none.
 func (o otherWriters) interOf(index uint32) uint32 {
@@ -268,21 +268,55 @@ func (in *intake) release(c cellID, f func(index uint32)) {
 
 func (in *intake) slab(s span) []cellID { return in.cellIDs[s.from:s.to] }
 
-// state returns what the transaction at hand did to k so far.
-func (in *intake) state(k version.Key) *keyState {
-	st := &in.key[k]
-	if st.stamp != in.stamp {
-		*st = keyState{stamp: in.stamp, read: none, wrote: none}
-		in.touched = append(in.touched, k)
+// fewKeys is how many keys of a transaction are looked through one by one.
+const fewKeys = 24
+
+// find returns what the transaction at hand did to k so far, or nil.
+func (in *intake) find(k version.Key) *keyState {
+	if len(in.touched) <= fewKeys {
+		for i := range in.touched {
+			if in.touched[i].key == k {
+				return &in.touched[i]
+			}
+		}
+		return nil
 	}
-	return st
+	if len(in.touchedAt) == 0 {
+		for i := range in.touched {
+			in.touchedAt[in.touched[i].key] = i
+		}
+	}
+	if i, ok := in.touchedAt[k]; ok {
+		return &in.touched[i]
+	}
+	return nil
+}
+
+// state is find, for a key that is touched now. The pointer is good until the
+// next call.
+func (in *intake) state(k version.Key) *keyState {
+	if st := in.find(k); st != nil {
+		return st
+	}
+	in.meet(k)
+	in.touched = append(in.touched, keyState{key: k, read: none, wrote: none})
+	if len(in.touchedAt) > 0 {
+		in.touchedAt[k] = len(in.touched) - 1
+	}
+	return &in.touched[len(in.touched)-1]
+}
+
+// meet notes that one more transaction touches k.
+func (in *intake) meet(k version.Key) {
+	p := in.perKey.At(k)
+	p.shared, p.met = p.met, true
 }
 
 // take reads a record and returns the index of its transaction, or none if it
 // was aborted, and what it breaks by itself.
 func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, report func(verdict.Violation)) uint32 {
-	in.stamp++
 	in.touched = in.touched[:0]
+	clear(in.touchedAt)
 	in.inters = in.inters[:0]
 	in.apps = in.apps[:0]
 	session, ok := in.sessions[t.Session]
@@ -316,8 +350,8 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 		case record.PredicateWrite:
 			in.skipped++
 			in.opaque, predicate = true, true
-			for _, k := range in.touched {
-				in.key[k].blind = true
+			for i := range in.touched {
+				in.touched[i].blind = true
 			}
 			continue
 		}
@@ -333,7 +367,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 				in.inters = append(in.inters, st.wrote)
 			}
 			st.wrote = c
-			in.perKey[k].written = true
+			in.perKey.At(k).written = true
 			if !predicate {
 				st.blind = st.apps > 0
 			}
@@ -355,7 +389,7 @@ func (in *intake) takeAppend(k version.Key, st *keyState, element record.Value, 
 }
 
 func (in *intake) appendedTo(k version.Key, id verdict.TxnID) {
-	if p := &in.perKey[k]; !p.appended {
+	if p := in.perKey.At(k); !p.appended {
 		p.appended, p.appender = true, id
 	}
 }
@@ -412,7 +446,7 @@ type suspect struct {
 // judgeSuspects reports them, when all has been taken.
 func (in *intake) judgeSuspects() {
 	for _, s := range in.suspects {
-		if !in.perKey[s.key].appended {
+		if !in.perKey.At(s.key).appended {
 			s.report(s.v)
 		}
 	}
@@ -433,10 +467,11 @@ func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID) {
 			continue
 		}
 		k := in.keyNumber(op.Key)
+		in.meet(k)
 		if op.Kind == record.Append {
 			in.appendedTo(k, id)
 		} else {
-			in.perKey[k].written = true
+			in.perKey.At(k).written = true
 		}
 		c := in.cellOf(k, op.Value)
 		if o := in.others(c); o.aborted == verdict.NoTxn {
@@ -452,31 +487,37 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 	in.indexOf = append(in.indexOf, index)
 	x := txn{id: id, session: session, start: t.Start, end: t.End, order: arrival, timed: t.HasTimes, slot: none,
 		open: t.Status == record.Unknown}
+	if x.open {
+		in.open++
+	}
 	in.date(&x, index)
 	x.reads.from = uint32(len(in.cellIDs))
-	for _, k := range in.touched {
-		if st := &in.key[k]; st.read != none {
+	for i := range in.touched {
+		if st := &in.touched[i]; st.read != none {
 			in.cellIDs = append(in.cellIDs, st.read)
 		}
 	}
 	x.reads.to = uint32(len(in.cellIDs))
 	x.writes.from = x.reads.to
-	for _, k := range in.touched {
-		if st := &in.key[k]; st.wrote != none {
+	for i := range in.touched {
+		if st := &in.touched[i]; st.wrote != none {
 			in.wrote(st.wrote, index)
+			about := in.cells.At(st.wrote).about
+			in.wroteNull = in.wroteNull || about&isNull != 0
+			in.wroteZero = in.wroteZero || about&isZero != 0
 			in.cellIDs = append(in.cellIDs, st.wrote)
 		}
 	}
 	for _, a := range in.apps {
 		if cl := in.cells.At(a.cell); cl.final != none {
-			in.perKey[a.key].mixed = true // the element does not name its transaction
+			in.perKey.At(a.key).mixed = true // the element does not name its transaction
 		}
 		in.wrote(a.cell, index)
 		in.cellIDs = append(in.cellIDs, a.cell)
 	}
 	x.writes.to = uint32(len(in.cellIDs))
 	for _, c := range in.inters {
-		if in.key[in.cells.At(c).key].wrote == c {
+		if in.find(in.cells.At(c).key).wrote == c {
 			continue
 		}
 		o := in.others(c)

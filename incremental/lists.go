@@ -59,7 +59,7 @@ func (in *intake) sameList(k version.Key, st *keyState, c cellID) bool {
 	if !in.isNothing(c) {
 		return false
 	}
-	return in.perKey[k].appended && in.isNothing(st.read) || st.apps > 0 && in.cells.At(st.read).about&isList == 0
+	return in.perKey.At(k).appended && in.isNothing(st.read) || st.apps > 0 && in.cells.At(st.read).about&isList == 0
 }
 
 // withoutOwn is the list that a transaction found, given what it read after
@@ -173,13 +173,13 @@ func (e *Engine) judgeLists() {
 	if e.opt.Coverage == record.CoveragePartial || e.opt.Initial != record.InitialAny {
 		return
 	}
-	for k := range e.in.perKey {
-		p := &e.in.perKey[k]
+	for k := range version.Key(e.in.perKey.Len()) {
+		p := e.in.perKey.At(k)
 		if !p.isListKey() || p.initial == none || e.in.isNothing(p.initial) {
 			continue
 		}
-		for r := range e.main.tab.Readers(e.initialVersion(version.Key(k))) {
-			if c := e.readCell(e.slotTx[r], version.Key(k)); c == p.initial {
+		for r := range e.main.tab.Readers(e.initialVersion(k)) {
+			if c := e.readCell(e.slotTx[r], k); c == p.initial {
 				e.thinAir(e.slotTx[r], c)
 			}
 		}
@@ -344,7 +344,7 @@ func (e *Engine) lastRecorded(elements []cellID, k version.Key) version.ID {
 // first in what it read, though a list shows that first is before its own.
 func (e *Engine) missed(late version.Slot, first version.ID) {
 	k, w := e.main.tab.At(first).Key, e.main.tab.At(first).Writer
-	key := e.in.keys[k]
+	key := e.in.nameOf(k)
 	a, b := e.txnOf(late), e.txnOf(w)
 	viol := verdict.Violation{Kind: verdict.Cycle, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Cycle: []verdict.Edge{
@@ -367,10 +367,10 @@ func (e *Engine) incompatible(index, other uint32, k version.Key) {
 		return
 	}
 	a, b := e.in.txns.At(index).id, e.in.txns.At(other).id
-	key := e.in.keys[k]
+	key := e.in.nameOf(k)
 	v := verdict.Violation{Kind: verdict.IncompatibleOrder, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: a, All: []string{key}}, {Txn: b, All: []string{key}}}}
-	if c := e.in.perKey[k].appender; c != a && c != b { // it is a list
+	if c := e.in.perKey.At(k).appender; c != a && c != b { // it is a list
 		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: c, Writes: []string{key}})
 	}
 	e.reportRead(v)

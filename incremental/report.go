@@ -20,7 +20,7 @@ func (e *Engine) readAnomaly(kind verdict.Kind, index uint32, c cellID, writer v
 		return
 	}
 	reader := e.in.txns.At(index).id
-	key := e.in.keys[e.in.cells.At(c).key]
+	key := e.in.nameOf(e.in.cells.At(c).key)
 	v := verdict.Violation{Kind: kind, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
 	if kind == verdict.FutureRead {
@@ -53,7 +53,7 @@ func (e *Engine) vouch(v *verdict.Violation) {
 		if !ok {
 			continue
 		}
-		key := e.in.keys[by.key]
+		key := e.in.nameOf(by.key)
 		v.Exhibits[i].Writes = append(v.Exhibits[i].Writes, key)
 		reader := e.in.txns.At(by.reader).id
 		at := slices.IndexFunc(v.Exhibits, func(x verdict.Exhibit) bool { return x.Txn == reader })
@@ -99,13 +99,13 @@ func (e *Engine) thinAir(index uint32, c cellID) {
 		return
 	}
 	cl := e.in.cells.At(c)
-	key := e.in.keys[cl.key]
+	key := e.in.nameOf(cl.key)
 	reader := e.in.txns.At(index).id
 	v := verdict.Violation{Kind: verdict.ThinAirRead, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
-	if e.in.perKey[cl.key].isListKey() { // the read may follow an own append
+	if e.in.perKey.At(cl.key).isListKey() { // the read may follow an own append
 		v.Exhibits[0] = verdict.Exhibit{Txn: reader, All: []string{key}}
-		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.perKey[cl.key].appender, Writes: []string{key}})
+		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.perKey.At(cl.key).appender, Writes: []string{key}})
 		if cl.about&isList != 0 { // the other elements are not thin air
 			for _, el := range e.in.elementsOf(c).elements {
 				if w := e.in.cells.At(el).final; w != none {
@@ -126,7 +126,7 @@ func (e *Engine) showInitial(v *verdict.Violation, k version.Key) {
 		return
 	}
 	for r := range e.main.tab.Readers(init) {
-		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.txnOf(r), Reads: []string{e.in.keys[k]}})
+		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.txnOf(r), Reads: []string{e.in.nameOf(k)}})
 		break
 	}
 }
@@ -136,7 +136,7 @@ func (e *Engine) txnOf(s version.Slot) verdict.TxnID { return e.in.txns.At(e.slo
 // divergence reports that slot and other read one version and both overwrote it
 // (MTC, Definition of DIVERGENCE): one of the updates is lost.
 func (e *Engine) divergence(slot, other version.Slot, v version.ID) {
-	key := e.in.keys[e.main.tab.At(v).Key]
+	key := e.in.nameOf(e.main.tab.At(v).Key)
 	a, b := e.txnOf(other), e.txnOf(slot)
 	viol := verdict.Violation{Kind: verdict.Divergence, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Cycle: []verdict.Edge{
@@ -217,7 +217,7 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 	if c == none {
 		return
 	}
-	if x.e.in.perKey[k].isListKey() {
+	if x.e.in.perKey.At(k).isListKey() {
 		x.lists = append(x.lists, c)
 		for _, v := range x.s.ops[s].reads {
 			if x.s.tab.At(v).Key == k {
@@ -336,7 +336,7 @@ func (x *exhibits) list() []verdict.Exhibit {
 	names := func(m map[version.Key]bool) []string {
 		var out []string
 		for k := range m {
-			out = append(out, x.e.in.keys[k])
+			out = append(out, x.e.in.nameOf(k))
 		}
 		slices.Sort(out)
 		return out
@@ -345,8 +345,8 @@ func (x *exhibits) list() []verdict.Exhibit {
 	for s := range x.reads {
 		ex := verdict.Exhibit{Txn: x.e.txnOf(s), Reads: names(x.reads[s]), Writes: names(x.writes[s])}
 		for k := range x.reads[s] {
-			if x.e.in.perKey[k].isListKey() && x.s.writeOf(s, k) != none {
-				ex.All = append(ex.All, x.e.in.keys[k]) // its read may follow its own append
+			if x.e.in.perKey.At(k).isListKey() && x.s.writeOf(s, k) != none {
+				ex.All = append(ex.All, x.e.in.nameOf(k)) // its read may follow its own append
 			}
 		}
 		slices.Sort(ex.All)
@@ -368,9 +368,9 @@ func (x *exhibits) appenders() []verdict.Exhibit {
 	var out []verdict.Exhibit
 	for _, ks := range x.reads {
 		for k := range ks {
-			if p := &x.e.in.perKey[k]; p.isListKey() && !appended[k] {
+			if p := x.e.in.perKey.At(k); p.isListKey() && !appended[k] {
 				appended[k] = true
-				out = append(out, verdict.Exhibit{Txn: p.appender, Writes: []string{x.e.in.keys[k]}})
+				out = append(out, verdict.Exhibit{Txn: p.appender, Writes: []string{x.e.in.nameOf(k)}})
 			}
 		}
 	}
@@ -529,7 +529,7 @@ func (e *Engine) edges(p *constraint.Polygraph, walk []graph.Edge, because map[i
 	for i, ed := range walk {
 		v := verdict.Edge{From: e.txnOf(p.SlotOf(ed.From)), To: e.txnOf(p.SlotOf(ed.To)), Type: ed.Type, Why: ed.Why}
 		if ed.Key != none {
-			v.Key = e.in.keys[ed.Key]
+			v.Key = e.in.nameOf(ed.Key)
 		}
 		if b := because[i]; b != nil {
 			v.Because = e.edges(p, b, nil)

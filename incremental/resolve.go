@@ -106,6 +106,9 @@ func (e *Engine) txnFor(t *txn) strandTxn {
 // appended to a list are one.
 func (e *Engine) write(index uint32, c cellID) {
 	t, cl := e.in.txns.At(index), e.in.cells.At(c)
+	if e.alone(cl.key) {
+		return
+	}
 	v := e.main.writeOf(t.slot, cl.key)
 	if v == none {
 		for i, s := range e.strands {
@@ -119,6 +122,10 @@ func (e *Engine) write(index uint32, c cellID) {
 		cl.version = v
 	}
 }
+
+// alone: no other transaction touches the key, so that its versions order
+// nothing.
+func (e *Engine) alone(k version.Key) bool { return !e.opt.Online && !e.in.perKey.At(k).shared }
 
 // readCell is what a transaction's external read of k found, or none.
 func (e *Engine) readCell(index uint32, k version.Key) cellID {
@@ -158,7 +165,7 @@ func (e *Engine) resolve(index uint32, c cellID) {
 // or put back what it held at first.
 func (e *Engine) saysNothing(c cellID) bool {
 	cl := e.in.cells.At(c)
-	if e.in.perKey[cl.key].isListKey() { // which is only ever appended to
+	if e.in.perKey.At(cl.key).isListKey() { // which is only ever appended to
 		return false
 	}
 	return e.opt.Coverage == record.CoveragePartial && (cl.about&isNull != 0 || e.holdsInitial(cl))
@@ -168,7 +175,7 @@ func (e *Engine) saysNothing(c cellID) bool {
 // or its candidates.
 func (e *Engine) decide(index uint32, c cellID) {
 	cl := e.in.cells.At(c)
-	key := &e.in.perKey[cl.key]
+	key := e.in.perKey.At(cl.key)
 	switch {
 	case e.saysNothing(c):
 		return
@@ -318,6 +325,12 @@ func (e *Engine) choose(index uint32, c cellID, cands []version.ID) {
 func (e *Engine) candidates(index uint32, c cellID) []version.ID {
 	var out []version.ID
 	cl := e.in.cells.At(c)
+	if e.in.perKey.At(cl.key).isListKey() {
+		if cl.about&isList != 0 {
+			return append(out, e.lastRecorded(e.in.elementsOf(c).elements, cl.key))
+		}
+		return append(out, e.initialVersion(cl.key))
+	}
 	if w, _ := e.onlyWriter(index, c); w == none {
 		if v := e.main.tab.InitialOf(cl.key); v != none {
 			out = append(out, v)
@@ -427,7 +440,7 @@ func (e *Engine) readOwnLater(index uint32, c cellID) {
 // somebody surely read another one.
 func (e *Engine) becomesInitial(index uint32, c cellID) bool {
 	k := e.in.cells.At(c).key
-	p := &e.in.perKey[k]
+	p := e.in.perKey.At(k)
 	if p.initial != none {
 		return e.sameInitial(p.initial, c)
 	}
@@ -449,7 +462,7 @@ func (e *Engine) becomesInitial(index uint32, c cellID) bool {
 
 // settleInitial: the key held c at first.
 func (e *Engine) settleInitial(k version.Key, c cellID) {
-	e.in.perKey[k].initial = c
+	e.in.perKey.At(k).initial = c
 	for _, o := range e.claims[k] {
 		if !e.sameInitial(o.cell, c) {
 			e.impossible(o.index)
@@ -470,7 +483,7 @@ func (e *Engine) settleClaims(index uint32) {
 
 // sameInitial: a and b are the same, or both the empty list.
 func (e *Engine) sameInitial(a, b cellID) bool {
-	return a == b || e.in.perKey[e.in.cells.At(a).key].appended && e.in.isNothing(a) && e.in.isNothing(b)
+	return a == b || e.in.perKey.At(e.in.cells.At(a).key).appended && e.in.isNothing(a) && e.in.isNothing(b)
 }
 
 // absent resolves a read of a value that no other transaction wrote last.
@@ -492,7 +505,7 @@ func (e *Engine) absent(index uint32, c cellID) {
 		// may have found another one's.
 	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
 		e.readInitial(index, cl.key)
-	case cl.about&isNull != 0 && e.opt.Initial == record.InitialZero && !e.in.perKey[cl.key].written && e.opt.Online && !e.closed:
+	case cl.about&isNull != 0 && e.opt.Initial == record.InitialZero && !e.in.perKey.At(cl.key).written && e.opt.Online && !e.closed:
 		e.blocked++ // the key may turn out to be a list, which null says is empty
 	default:
 		e.thinAir(index, c)
@@ -515,6 +528,9 @@ func (e *Engine) initialVersion(k version.Key) version.ID {
 }
 
 func (e *Engine) readInitial(index uint32, k version.Key) {
+	if e.alone(k) {
+		return
+	}
 	v := e.initialVersion(k)
 	if e.in.txns.At(index).doubt == uncertain {
 		e.choose(index, e.readCell(index, k), []version.ID{v})

@@ -13,7 +13,8 @@ import (
 // table of cell numbers, whose keys are the cells themselves: 8 bytes a slot
 // where a map from (key, integer) would take some 28. The hash beside the number
 // spares a look at the cell, which is not in the cache, for all but the right
-// one. The rest goes into a map.
+// one. So does null, as what keys hold that nobody wrote. The rest goes into a
+// map.
 //
 // Invariant: slots has a power of two of entries, at most 3/4 of them taken;
 // probing from the hash of an integer cell finds it before a free slot.
@@ -37,7 +38,7 @@ func hash(k version.Key, n int64) uint32 {
 
 // cellOf numbers a value of a key; new ones get the next number.
 func (vs *values) cellOf(k version.Key, v record.Value) cellID {
-	if v.Kind != record.KindInt {
+	if v.Kind != record.KindInt && v.Kind != record.KindNull {
 		at := text{k, v.Kind, v.Text}
 		c, ok := vs.texts[at]
 		if !ok {
@@ -52,7 +53,11 @@ func (vs *values) cellOf(k version.Key, v record.Value) cellID {
 	if 4*vs.ints >= 3*len(vs.slots) {
 		vs.grow()
 	}
-	h := hash(k, v.Num)
+	num, kind := v.Num, cellFlags(0)
+	if v.Kind == record.KindNull {
+		num, kind = 0, isNull
+	}
+	h := hash(k, num) ^ uint32(kind)
 	mask := uint32(len(vs.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		s := vs.slots[i]
@@ -65,7 +70,7 @@ func (vs *values) cellOf(k version.Key, v record.Value) cellID {
 		if uint32(s>>32) != h {
 			continue
 		}
-		if c := vs.cells.At(uint32(s) - 1); c.num == v.Num && c.key == k {
+		if c := vs.cells.At(uint32(s) - 1); c.num == num && c.key == k && c.about&isNull == kind {
 			return uint32(s) - 1
 		}
 	}
@@ -88,15 +93,5 @@ func (vs *values) push(k version.Key, v record.Value) cellID {
 func (vs *values) grow() {
 	old := vs.slots
 	vs.slots = make([]uint64, max(16, 2*len(old)))
-	mask := uint32(len(vs.slots) - 1)
-	for _, s := range old {
-		if s == 0 {
-			continue
-		}
-		i := uint32(s>>32) & mask
-		for vs.slots[i] != 0 {
-			i = (i + 1) & mask
-		}
-		vs.slots[i] = s
-	}
+	rehash(old, vs.slots)
 }

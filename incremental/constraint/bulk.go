@@ -41,6 +41,7 @@ func (p *Polygraph) Finish() {
 		}
 	}
 	p.build()
+	p.survey()
 	p.rounds()
 	if len(p.choices) > 0 {
 		p.heads = p.blockHeads()
@@ -51,11 +52,99 @@ func (p *Polygraph) Finish() {
 // build makes the closure of the graph as it is. Cycles are reported and cut.
 func (p *Polygraph) build() {
 	p.topo = p.topological()
+	p.close()
+}
+
+// close makes the closure, given a topological order.
+func (p *Polygraph) close() {
 	if p.chains != nil {
 		p.chains.Build(p.topo)
 	} else {
 		p.bits.Build(p.topo)
 	}
+}
+
+// surveyed is how many blocks of its key a block is compared with in a survey.
+const surveyed = 32
+
+// survey puts the orders of blocks that the closure decides in the graph and
+// builds the closure anew, before Blocks looks at all pairs: most of the edges
+// that those would insert one by one are then implied. Each block is compared
+// with the ones just before it in topological order, as far as its place among
+// them is clear. If what follows is a cycle all is taken back; Blocks will find
+// it and know why.
+func (p *Polygraph) survey() {
+	if p.Found > 0 || p.halted() {
+		return
+	}
+	edges, reasons := p.g.Len(), len(p.forced)
+	p.sortByTime(p.heads)
+	last := make([]uint32, p.keyBound()) // by key: its last block so far, from 1
+	prev := make([]uint32, len(p.heads)) // by block: the one before of its key, from 1
+	dom := make([]bool, len(p.heads))    // by block: it comes after all before it
+	for n, h := range p.heads {
+		k := p.tab.At(h).Key
+		prev[n], last[k] = last[k], uint32(n+1)
+		latest := prev[n] > 0
+		for i, left := prev[n], surveyed; i > 0 && left > 0; i, left = prev[i-1], left-1 {
+			if p.foresee(p.heads[i-1], h) != isBefore {
+				latest = false
+			} else if dom[i-1] {
+				break
+			}
+		}
+		dom[n] = latest
+	}
+	topo := p.layers()
+	if len(topo) < p.g.Nodes() {
+		p.g.Truncate(edges)
+		p.forced = p.forced[:reasons]
+		return
+	}
+	p.topo = topo
+	p.close()
+}
+
+// keyBound is above the numbers of all keys that have blocks.
+func (p *Polygraph) keyBound() int {
+	n := 0
+	for _, h := range p.heads {
+		n = max(n, int(p.tab.At(h).Key)+1)
+	}
+	return n
+}
+
+// foresee puts the edges of the order of two blocks in the graph, if the closure
+// decides it, but not in the closure.
+func (p *Polygraph) foresee(a, b vid) relation {
+	ab, noAB := p.closes(a, b)
+	ba, noBA := p.closes(b, a)
+	first := p.tab.First(a) || p.tab.First(b)
+	switch {
+	case first || noAB == noBA:
+		return undecided
+	case noBA:
+		p.order(a, b, verdict.ByOrder, ba)
+		return isBefore
+	}
+	p.order(b, a, verdict.ByOrder, ab)
+	return isAfter
+}
+
+// sortByTime sorts blocks by the place of their first writer in the topological
+// order.
+func (p *Polygraph) sortByTime(heads []vid) {
+	at := make([]uint32, p.g.Nodes())
+	for i, n := range p.topo {
+		at[n] = uint32(i)
+	}
+	slices.SortFunc(heads, func(a, b vid) int {
+		x, y := at[p.commit(p.tab.At(a).Writer)], at[p.commit(p.tab.At(b).Writer)]
+		if x != y {
+			return int(x) - int(y)
+		}
+		return int(a) - int(b)
+	})
 }
 
 // Blocks takes in all blocks of a bulk load, those that begin early first. It
@@ -64,19 +153,13 @@ func (p *Polygraph) Blocks() {
 	if p.topo == nil {
 		return
 	}
-	at := make([]uint32, p.g.Nodes())
-	for i, n := range p.topo {
-		at[n] = uint32(i)
-	}
 	heads := p.heads
+	p.sortByTime(heads)
+	p.places = make([]int32, p.g.Nodes())
+	for i, n := range p.topo {
+		p.places[n] = int32(i)
+	}
 	p.topo, p.heads = nil, nil
-	slices.SortFunc(heads, func(a, b vid) int {
-		x, y := at[p.commit(p.tab.At(a).Writer)], at[p.commit(p.tab.At(b).Writer)]
-		if x != y {
-			return int(x) - int(y)
-		}
-		return int(a) - int(b)
-	})
 	for i, h := range heads {
 		if p.halted() {
 			p.left = len(heads) - i

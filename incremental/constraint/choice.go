@@ -77,8 +77,8 @@ func (p *Polygraph) Impossible(s version.Slot) {
 		if !p.bulk {
 			p.Propagate()
 		}
-	case uncertain && m == isIn && p.more(): // yet somebody can have read from nobody else
-		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime})
+	case uncertain && m == isIn:
+		p.impossibleIn()
 	}
 }
 
@@ -94,6 +94,7 @@ func (p *Polygraph) Ambiguous(reader version.Slot, key version.Key, cands []vers
 	ci := uint32(len(p.choices))
 	p.choices = append(p.choices, choice{reader: reader, key: key, guarded: guarded, cands: cands})
 	p.openChoices++
+	p.solved.valid = false
 	p.Stats.Choices++
 	if p.choiceOf == nil {
 		p.choiceOf = map[[2]uint32]uint32{}
@@ -134,6 +135,7 @@ func (p *Polygraph) Exclude(s, t version.Slot) {
 	}
 	p.exclusive[s] = append(p.exclusive[s], t)
 	p.exclusive[t] = append(p.exclusive[t], s)
+	p.solved.valid = false
 	for _, x := range [2][2]slot{{s, t}, {t, s}} {
 		if p.maybe[x[0]] == isIn {
 			p.Impossible(x[1])
@@ -429,12 +431,16 @@ func (p *Polygraph) takeCandidate(ci uint32) {
 	p.endChoice(c, choiceTaken)
 	p.Stats.Eliminated++
 	p.byElimination = true
+	why := verdict.ByElimination
+	if len(p.AllCandidates(reader, key)) == 1 {
+		why = verdict.ByValue // its transaction was in doubt, not its writer
+	}
 	if ver := p.tab.At(v); ver.Kind == version.Written {
 		p.include(ver.Writer)
 	}
 	w := p.writes(reader, key)
 	p.OnRead(reader, v)
-	p.readAs(reader, v, verdict.ByElimination)
+	p.readAs(reader, v, why)
 	if w == version.None || p.tab.At(v).Next != version.None || p.tab.At(w).Prev != version.None {
 		if p.bulk {
 			p.bulkRead(reader, v)
@@ -472,13 +478,16 @@ func (p *Polygraph) bulkRead(reader slot, v vid) {
 // include: somebody in the history read from s, so it took effect, and its own
 // reads bind.
 func (p *Polygraph) include(s slot) {
-	if p.maybe[s] != mayBeIn {
+	m, uncertain := p.maybe[s]
+	if !uncertain || m == isIn {
+		return
+	}
+	p.solved.valid = false
+	if m == isOut {
+		p.impossibleIn()
 		return
 	}
 	p.maybe[s] = isIn
-	for _, t := range p.exclusive[s] {
-		p.Impossible(t)
-	}
 	for _, ci := range p.guardedBy[s] {
 		c := &p.choices[ci]
 		if c.state == choiceOpen {
@@ -486,11 +495,23 @@ func (p *Polygraph) include(s slot) {
 			p.wakeChoice(ci)
 		}
 	}
+	for _, t := range p.exclusive[s] {
+		p.Impossible(t)
+	}
+}
+
+// impossibleIn reports that a transaction took effect, as somebody can have read
+// from nobody else, that can't have.
+func (p *Polygraph) impossibleIn() {
+	if p.more() {
+		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime})
+	}
 }
 
 // ruleOut: s can't be in the history, and nobody read from it.
 func (p *Polygraph) ruleOut(s slot) {
 	p.maybe[s] = isOut
+	p.solved.valid = false
 	for _, ci := range p.guardedBy[s] {
 		p.endChoice(&p.choices[ci], choiceGone)
 	}

@@ -100,17 +100,30 @@ func (p *Polygraph) order(a, b vid, why verdict.Why, opposite graph.Edge) {
 // force adds an edge that is forced because the opposite edge closes a cycle.
 func (p *Polygraph) force(e, opposite graph.Edge) {
 	n := p.g.Len()
-	p.addEdge(e, false)
+	if !p.bulk {
+		p.addEdge(e, false)
+	} else if !p.reach.Reaches(e.From, e.To) {
+		p.g.Add(e)
+	}
 	if p.g.Len() > n && opposite.From != none {
 		p.forced = append(p.forced, forced{uint32(n), opposite})
 	}
 }
 
+// list is the blocks of a key, good until the list of another key is made. The
+// keys that have blocks may be few among those that occur.
 func (p *Polygraph) list(k keyID) *[]blockRef {
-	for int(k) >= len(p.keys) {
-		p.keys = append(p.keys, nil)
+	for int(k) >= len(p.listAt) {
+		p.listAt = append(p.listAt, 0)
 	}
-	return &p.keys[k]
+	if p.listAt[k] == 0 {
+		if p.lists == nil {
+			p.lists = make([][]blockRef, 1)
+		}
+		p.listAt[k] = uint32(len(p.lists))
+		p.lists = append(p.lists, nil)
+	}
+	return &p.lists[p.listAt[k]]
 }
 
 // Block takes in a new block of one version, w, whose writer has been added.
@@ -212,7 +225,7 @@ func (p *Polygraph) readAs(r slot, v vid, why verdict.Why) {
 	ver := p.tab.At(v)
 	if ver.Kind == version.Written {
 		e := graph.Edge{From: p.commit(ver.Writer), To: p.start(r), Key: ver.Key, Type: verdict.WR, Why: why}
-		e.Assumed = why == verdict.ByElimination && p.cfg.RealTime
+		e.Assumed = p.byElimination && p.cfg.RealTime
 		if !p.addEdge(e, true) {
 			p.withdrawn[[2]uint32{r, v}] = true
 			return

@@ -119,7 +119,8 @@ type Polygraph struct {
 	slots  int
 	bulk   bool
 
-	keys    [][]blockRef
+	lists   [][]blockRef // the blocks of a key, from 1; 0 is none
+	listAt  []uint32     // by key: which of lists
 	pairs   []pair
 	open    int // pairs alive
 	pairsOf map[vid][]uint32
@@ -151,7 +152,8 @@ type Polygraph struct {
 	MaxFound int
 	Found    int
 	Stats    verdict.Stats
-	topo     []node // from Finish to Blocks, as are heads
+	topo     []node  // from Finish to Blocks, as are heads
+	places   []int32 // by node: its place in topo, after a bulk load
 	heads    []vid
 	solved   solution
 	// Reads and Writes give a transaction's external reads and final writes.

@@ -13,13 +13,9 @@ import (
 // input may be sorted by session, the one in the earlier layer of the graph.
 func (p *Polygraph) priorities(nodes []node, extra int) []int32 {
 	prio := make([]int32, len(nodes)+extra)
-	if p.cfg.Bulk && p.banded == nil {
-		at := make([]int32, p.g.Nodes())
-		for i, n := range p.layers() {
-			at[n] = int32(i)
-		}
+	if len(p.places) == p.g.Nodes() {
 		for i, n := range nodes {
-			prio[i] = at[n]
+			prio[i] = p.places[n]
 		}
 		return prio
 	}

@@ -70,6 +70,16 @@ func (g *Graph) Add(e Edge) uint32 {
 	return i
 }
 
+// Truncate takes away all edges but the first n.
+func (g *Graph) Truncate(n int) {
+	for i := g.edges.Len(); i > n; i-- {
+		e := g.edges.At(uint32(i - 1))
+		g.firstOut[e.From] = e.nextOut // the youngest leads its lists
+		g.firstIn[e.To] = e.nextIn
+	}
+	g.edges.Truncate(n)
+}
+
 // HasOut tells whether any edge leaves n.
 func (g *Graph) HasOut(n Node) bool { return g.firstOut[n] != None }
 

@@ -1,0 +1,61 @@
+package incremental
+
+import (
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/isowatch/isowatch/incremental/paged"
+	"github.com/isowatch/isowatch/incremental/version"
+)
+
+// names numbers strings, in the order in which they come. A Go map would hold
+// the string a second time: with millions of keys that are touched once or twice
+// this table, which holds its hash and its number, takes a third of it.
+//
+// Invariant: slots has a power of two of entries, at most 3/4 of them taken;
+// probing from a name's hash finds it before a free slot.
+type names struct {
+	slots []uint64 // hash<<32 | number + 1; 0 is free
+	list  paged.Vec[string]
+}
+
+// number is the name's number, and whether it is new.
+func (t *names) number(name string) (version.Key, bool) {
+	if 4*t.list.Len() >= 3*len(t.slots) {
+		t.grow()
+	}
+	h := uint32(xxhash.Sum64String(name) >> 32)
+	mask := uint32(len(t.slots) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		s := t.slots[i]
+		if s == 0 {
+			k := t.list.Push(name)
+			t.slots[i] = uint64(h)<<32 | uint64(k+1)
+			return k, true
+		}
+		if uint32(s>>32) == h && *t.list.At(uint32(s) - 1) == name {
+			return uint32(s) - 1, false
+		}
+	}
+}
+
+// grow doubles the table.
+func (t *names) grow() {
+	old := t.slots
+	t.slots = make([]uint64, max(16, 2*len(old)))
+	rehash(old, t.slots)
+}
+
+// rehash puts the entries of one table of hash<<32 | number into a larger one.
+func rehash(old, slots []uint64) {
+	mask := uint32(len(slots) - 1)
+	for _, s := range old {
+		if s == 0 {
+			continue
+		}
+		i := uint32(s>>32) & mask
+		for slots[i] != 0 {
+			i = (i + 1) & mask
+		}
+		slots[i] = s
+	}
+}
