@@ -1,0 +1,282 @@
+package constraint
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/sat"
+)
+
+var (
+	plans    = flag.Int("plans", 1500, "random plans for each setting")
+	planFrom = flag.Uint64("planfrom", 0, "seed of the first random plan")
+)
+
+// randomPlan draws a plan of a few transactions: executed one after the other in
+// a hidden order, so that it can mostly be satisfied, with false candidates
+// beside the true ones, and some reads altogether false.
+func randomPlan(rng *rand.Rand, timed bool) *plan {
+	pl := &plan{}
+	n, keys, sessions := 3+rng.IntN(5), 1+rng.IntN(3), 2+rng.IntN(4)
+	for k := range keys {
+		pl.key(string(rune('x' + k)))
+	}
+	wrong, maybe := rng.IntN(20), rng.IntN(3)*15
+	last := make([]int, keys)
+	for k := range last {
+		last[k] = initially
+	}
+	for i := range n { // in the hidden order
+		x := planTxn{name: fmt.Sprintf("T%d", i), session: string(rune('a' + rng.IntN(sessions))), timed: timed,
+			start: int64(10*i - rng.IntN(25)), end: int64(10*i + rng.IntN(25)), maybe: rng.IntN(100) < maybe}
+		tookEffect := !x.maybe || rng.IntN(2) == 0
+		for k := range keys {
+			if rng.IntN(2) == 0 {
+				r := planRead{key: keyID(k), from: []int{last[k]}}
+				if rng.IntN(100) < wrong || !tookEffect {
+					r.from = []int{initially}
+				}
+				x.reads = append(x.reads, r)
+			}
+			if rng.IntN(5) < 2 {
+				x.writes = append(x.writes, keyID(k))
+				if tookEffect {
+					last[k] = i
+				}
+			}
+		}
+		pl.txns = append(pl.txns, x)
+	}
+	pl.addCandidates(rng)
+	pl.shuffle(rng, timed)
+	for s, x := range pl.txns {
+		if !x.maybe {
+			continue
+		}
+		for t, y := range pl.txns[:s] {
+			if y.maybe && rng.IntN(3) == 0 {
+				pl.facts = append(pl.facts, fact{excludes, s, t})
+			}
+		}
+		switch rng.IntN(8) {
+		case 0:
+			pl.facts = append(pl.facts, fact{includes, s, s})
+		case 1:
+			pl.facts = append(pl.facts, fact{impossible, s, s})
+		}
+	}
+	return pl
+}
+
+// addCandidates gives some reads further writers of the key to choose from.
+func (pl *plan) addCandidates(rng *rand.Rand) {
+	for i := range pl.txns {
+		for r := range pl.txns[i].reads {
+			rd := &pl.txns[i].reads[r]
+			if rng.IntN(2) == 0 {
+				continue
+			}
+			for j, y := range pl.txns {
+				if j != i && slices.Contains(y.writes, rd.key) && !slices.Contains(rd.from, j) && rng.IntN(2) == 0 {
+					rd.from = append(rd.from, j)
+				}
+			}
+			if rng.IntN(6) == 0 && !slices.Contains(rd.from, initially) {
+				rd.from = append(rd.from, initially)
+			}
+			if rng.IntN(10) == 0 && len(rd.from) > 1 { // the truth is not among them
+				rd.from = rd.from[1:]
+			}
+		}
+	}
+}
+
+// shuffle puts the transactions in another order of slots: that of their ends, or
+// one that keeps the order of sessions.
+func (pl *plan) shuffle(rng *rand.Rand, timed bool) {
+	order := make([]int, 0, len(pl.txns))
+	if timed {
+		for i := range pl.txns {
+			order = append(order, i)
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return int(pl.txns[a].end - pl.txns[b].end) })
+	} else {
+		bySession := map[string][]int{}
+		var all []string
+		for i, x := range pl.txns {
+			bySession[x.session] = append(bySession[x.session], i)
+			all = append(all, x.session)
+		}
+		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		for _, s := range all {
+			order = append(order, bySession[s][0])
+			bySession[s] = bySession[s][1:]
+		}
+	}
+	at := make([]int, len(order))
+	txns := make([]planTxn, len(order))
+	for i, old := range order {
+		at[old] = i
+		txns[i] = pl.txns[old]
+	}
+	pl.txns = txns
+	for _, x := range pl.txns {
+		for _, rd := range x.reads {
+			for i, w := range rd.from {
+				if w != initially {
+					rd.from[i] = at[w]
+				}
+			}
+		}
+	}
+}
+
+// shrink drops transactions, reads, writes and candidates while fails holds.
+func (pl *plan) shrink(fails func(*plan) bool) *plan {
+	for again := true; again; {
+		again = false
+		for _, small := range pl.smaller() {
+			if fails(small) {
+				pl, again = small, true
+				break
+			}
+		}
+	}
+	return pl
+}
+
+func (pl *plan) clone() *plan {
+	c := &plan{keys: pl.keys, facts: slices.Clone(pl.facts), txns: slices.Clone(pl.txns)}
+	for i := range c.txns {
+		x := &c.txns[i]
+		x.writes, x.reads = slices.Clone(x.writes), slices.Clone(x.reads)
+		for r := range x.reads {
+			x.reads[r].from = slices.Clone(x.reads[r].from)
+		}
+	}
+	return c
+}
+
+func (pl *plan) smaller() []*plan {
+	var out []*plan
+	change := func(f func(c *plan)) {
+		c := pl.clone()
+		f(c)
+		out = append(out, c)
+	}
+	for i := range pl.facts {
+		change(func(c *plan) { c.facts = slices.Delete(c.facts, i, i+1) })
+	}
+	for i := range pl.txns {
+		if pl.txns[i].maybe {
+			change(func(c *plan) {
+				c.txns[i].maybe = false
+				c.facts = slices.DeleteFunc(c.facts, func(f fact) bool { return f.s == i || f.t == i })
+			})
+		}
+		for r := range pl.txns[i].reads {
+			change(func(c *plan) { c.txns[i].reads = slices.Delete(c.txns[i].reads, r, r+1) })
+			for k := range pl.txns[i].reads[r].from {
+				if len(pl.txns[i].reads[r].from) > 1 {
+					change(func(c *plan) { c.txns[i].reads[r].from = slices.Delete(c.txns[i].reads[r].from, k, k+1) })
+				}
+			}
+		}
+		for w, k := range pl.txns[i].writes {
+			if !pl.isRead(i, k) {
+				change(func(c *plan) { c.txns[i].writes = slices.Delete(c.txns[i].writes, w, w+1) })
+			}
+		}
+		if len(pl.txns[i].reads)+len(pl.txns[i].writes) == 0 && len(pl.facts) == 0 {
+			change(func(c *plan) { c.remove(i) })
+		}
+	}
+	return out
+}
+
+func (pl *plan) isRead(i int, k keyID) bool {
+	return slices.ContainsFunc(pl.txns, func(x planTxn) bool {
+		return slices.ContainsFunc(x.reads, func(rd planRead) bool { return rd.key == k && slices.Contains(rd.from, i) })
+	})
+}
+
+func (pl *plan) remove(i int) {
+	pl.txns = slices.Delete(pl.txns, i, i+1)
+	for _, x := range pl.txns {
+		for _, rd := range x.reads {
+			for k, w := range rd.from {
+				if w > i {
+					rd.from[k]--
+				}
+			}
+		}
+	}
+}
+
+// disagrees feeds a plan in an order that seed gives, and says what is wrong with
+// the answer.
+func disagrees(pl *plan, cfg Config, seed uint64, between bool) (says string) {
+	defer func() {
+		if e := recover(); e != nil {
+			says = fmt.Sprintf("panic: %v", e)
+		}
+	}()
+	want := pl.satisfiable(cfg)
+	r := newRig(pl, cfg)
+	broke := false
+	if between {
+		r.each = func() { broke = broke || r.p.Found > 0 || r.p.Solve(1<<20) == sat.Unsat }
+	}
+	r.feed(rand.New(rand.NewPCG(seed, 3)))
+	got := r.answer()
+	if broke {
+		got = sat.Unsat
+	}
+	if (got == sat.Sat) != want {
+		return fmt.Sprintf("%v, but that it can be satisfied is %v", got, want)
+	}
+	if got != sat.Sat {
+		return ""
+	}
+	all := append(r.p.allEdges(), r.p.chosenEdges()...)
+	if !isAcyclic(r.p.g.Nodes(), r.p.parts, all) {
+		return "the chosen edges close a cycle"
+	}
+	order := r.p.Order()
+	if err := pl.replay(order, cfg); err != nil {
+		return fmt.Sprintf("the order is wrong: %v: %v", err, order)
+	}
+	return ""
+}
+
+// Solve's answer is that of trying everything, and the order that it gives
+// executes: on all closures, in bulk and as it comes, with Solve at the end and
+// after every step.
+func TestSolveAgainstBruteForce(t *testing.T) {
+	each(t, func(t *testing.T, cfg Config) {
+		t.Parallel()
+		answers := map[bool]int{}
+		solved := 0
+		for i := range *plans {
+			seed := *planFrom + uint64(i)
+			rng := rand.New(rand.NewPCG(seed, 1))
+			pl := randomPlan(rng, cfg.RealTime)
+			between := seed%2 == 1
+			if says := disagrees(pl, cfg, seed, between); says != "" {
+				small := pl.shrink(func(c *plan) bool { return disagrees(c, cfg, seed, between) != "" })
+				t.Fatalf("seed %d, Solve between %v: %s\n%v", seed, between, disagrees(small, cfg, seed, between), small)
+			}
+			answers[pl.satisfiable(cfg)]++
+			if r := feed(pl, cfg); !r.diverged && r.p.Found == 0 && r.p.Undecided() > 0 {
+				solved++
+			}
+		}
+		t.Logf("satisfiable or not: %v; left to the solver: %d", answers, solved)
+		if answers[true] < 100 || answers[false] < 100 || solved < 50 {
+			t.Errorf("the sample tells little: %v, %d left to the solver", answers, solved)
+		}
+	})
+}
