@@ -24,7 +24,7 @@
 //	             ┌──────▼──────┐  divergence    verdict.Violation
 //	             │   strand    │──────────────────────▲
 //	             └──────┬──────┘                      │
-//	   one a level kind │ edges and blocks            │
+//	   one a level kind │ edges, blocks, choices      │
 //	             ┌──────▼──────┐  cycles, unsat       │
 //	             │ constraint. ├───────────▶ report ──┘
 //	             │  Polygraph  │             checks again what rests on times,
@@ -32,8 +32,10 @@
 //
 //	file        what
 //	options.go  what is asked and assumed
-//	intake.go   records as numbers; values.go: the table of values
-//	engine.go   which version a read saw, and when that is certain
+//	intake.go   records as numbers; names.go and values.go: their tables
+//	engine.go   when transactions are admitted: as they come, by time, in bulk
+//	resolve.go  which version a read saw, or may have, and when that is certain
+//	lists.go    the same for lists, and the order of versions that they show
 //	strand.go   a history, or part of one, read into polygraphs
 //	report.go   violations, evidence, verdicts
 //
@@ -44,7 +46,12 @@
 // Non-obvious:
 //   - A cell is a pair of key and value; a version is what one transaction made
 //     of a key. Where several transactions wrote one value a cell has several
-//     versions, and no read of it is tied to any.
+//     versions; a read of it is a choice among them, made when all are known.
+//   - A transaction of unknown outcome gets a slot when somebody may have read
+//     from it, not before. It is the last of nothing: no chain, no later
+//     transaction of its session, no clock goes through it.
+//   - As soon as a read is ambiguous each polygraph has a strand of its own,
+//     because they may decide differently; until then they share one.
 //   - Transactions have three numbers: TxnID counts every Step, the index
 //     counts committed ones, the slot is the place in the order of admission.
 //   - Polygraphs may use times for levels that do not have them (Options.Clock).

@@ -1,5 +1,6 @@
 // Package constraint keeps the polygraph of one level: the known graph, its
-// closure, and the pairs of version blocks whose order is not known yet.
+// closure, the pairs of version blocks whose order is not known yet, and the
+// reads of which it is not known which of several versions they saw.
 //
 //	           Add, Read, Block, Overwrite                 Solve
 //	engine ───────────────────────────────▶ known graph ◀─────────── open constraints
@@ -19,6 +20,23 @@
 // reaches one of the nodes that matter to it (pruning, Cobra's and Vbox's,
 // driven by newly reachable pairs instead of passes). What is left at the end
 // goes to the solver (solve.go).
+//
+// A read with several possible versions is a choice (choice.go), which is
+// looked at again in the same way: a version that would close a cycle falls, and
+// the last one left was read. Where a transaction's outcome is unknown, it is in
+// the history only if somebody in it read from it; till then its own choices are
+// guarded.
+//
+//	file          what
+//	polygraph.go  transactions, edges, what is woken by what
+//	order.go      the order of blocks
+//	choice.go     reads of several versions, transactions of unknown outcome
+//	bulk.go       a whole history at once: rounds, a survey, then all blocks
+//	encode.go     what is open, as variables and clauses
+//	solve.go      solving it; what an Unsat rests on
+//	topology.go   an order of the contracted graph, to search along
+//	explain.go    cycles and why their edges hold
+//	proof.go      an order of transactions that proves a solution
 //
 // Non-obvious:
 //   - The graph never has a cycle: an edge that would close one is reported as
@@ -54,6 +72,9 @@ type Config struct {
 	// Bulk: edges are collected until Finish, which is faster when the whole
 	// history is there and has no times.
 	Bulk bool
+	// Last: nothing follows the bulk load, so that once the known graph has a
+	// cycle the rest need not be looked at where that is dear.
+	Last bool
 	Skew int64 // nanoseconds
 	// Sessions: transactions of a session are ordered.
 	Sessions bool
