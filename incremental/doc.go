@@ -48,8 +48,8 @@
 //     of a key. Where several transactions wrote one value a cell has several
 //     versions; a read of it is a choice among them, made when all are known.
 //   - A transaction of unknown outcome gets a slot when somebody may have read
-//     from it, not before. It is the last of nothing: no chain, no later
-//     transaction of its session, no clock goes through it.
+//     from it, not before. It lies on no chain, and nothing follows it by
+//     session or by the clock.
 //   - As soon as a read is ambiguous each polygraph has a strand of its own,
 //     because they may decide differently; until then they share one.
 //   - Transactions have three numbers: TxnID counts every Step, the index
