@@ -186,7 +186,10 @@ func settings() []setting {
 		{"chains, bulk", Config{Sessions: true, Bulk: true}},
 		{"bits", Config{Sessions: true, Chains: 1000, Slots: 1}},
 		{"bits, bulk", Config{Sessions: true, Chains: 1000, Slots: 1, Bulk: true}},
+		{"chains, all in bulk", Config{Sessions: true, Bulk: true, Last: true}},
+		{"bits, all in bulk", Config{Sessions: true, Chains: 1000, Slots: 1, Bulk: true, Last: true}},
 		{"banded", Config{Sessions: true, RealTime: true}},
+		{"banded, a batch", Config{Sessions: true, RealTime: true, Last: true, Bulk: true}},
 	}
 	var out []setting
 	for _, s := range base {
@@ -219,6 +222,8 @@ type rig struct {
 	diverged bool
 	// each, if set, is called after every event.
 	each func()
+	// lend, if set, gives the slice of candidates to be told instead of this one.
+	lend func([]version.ID) []version.ID
 }
 
 // want is a read that waits for its writers.
@@ -275,9 +280,9 @@ func (r *rig) feed(rng *rand.Rand) {
 		for _, rd := range r.pl.txns[i].reads {
 			r.waiting = append(r.waiting, want{i, rd})
 		}
-		r.serve(i, rng)
+		r.serve(i, rng, func(w want) bool { return w.reader == i })
 		r.settle()
-		r.serve(i, rng)
+		r.serve(i, rng, nil)
 		for k := 0; k < len(facts) && rng != nil; {
 			if f := facts[k]; max(f.s, f.t) > i || rng.IntN(3) > 0 {
 				k++
@@ -287,7 +292,7 @@ func (r *rig) feed(rng *rand.Rand) {
 			}
 		}
 	}
-	r.serve(len(r.pl.txns), nil)
+	r.serve(len(r.pl.txns), nil, nil)
 	r.settle()
 	for _, f := range facts {
 		r.tell(f)
@@ -315,7 +320,7 @@ func (r *rig) feedBulk(rng *rand.Rand, facts []fact) {
 	slices.SortStableFunc(r.waiting, func(a, b want) int { // plain ones first
 		return cmp.Compare(min(2, len(a.read.from)), min(2, len(b.read.from)))
 	})
-	r.serve(len(r.pl.txns), nil)
+	r.serve(len(r.pl.txns), nil, nil)
 	for _, f := range facts {
 		r.tell(f)
 	}
@@ -324,13 +329,13 @@ func (r *rig) feedBulk(rng *rand.Rand, facts []fact) {
 	r.p.Blocks()
 }
 
-// serve takes in the waiting reads whose writers are there; with rng some of
-// the ambiguous ones only later.
-func (r *rig) serve(upTo int, rng *rand.Rand) {
+// serve takes in the waiting reads whose writers are there, those that are asked
+// for; with rng some of the ambiguous ones only later.
+func (r *rig) serve(upTo int, rng *rand.Rand, only func(want) bool) {
 	for k := 0; k < len(r.waiting); {
 		w := r.waiting[k]
 		late := slices.ContainsFunc(w.read.from, func(x int) bool { return x > upTo })
-		if late || rng != nil && len(w.read.from) > 1 && rng.IntN(2) == 0 {
+		if late || only != nil && !only(w) || rng != nil && len(w.read.from) > 1 && rng.IntN(2) == 0 {
 			k++
 			continue
 		}
@@ -443,6 +448,9 @@ func (r *rig) read(w want) {
 	s := slot(w.reader)
 	cands := r.versions(w.read)
 	if len(cands) > 1 || r.pl.txns[s].maybe {
+		if r.lend != nil {
+			cands = r.lend(cands)
+		}
 		r.p.Ambiguous(s, w.read.key, cands, r.pl.txns[s].maybe)
 		r.did()
 		return
