@@ -40,6 +40,7 @@ type Engine struct {
 	unadmitted []uint32      // taken in before the history's kind was known
 	deferred   []pendingRead // batch: reads that wait until all candidates are admitted
 	blocked    int           // reads that could not be decided
+	atClose    []pendingRead // reads that only the end of the input decides
 	doubtful   []uint32      // of these, by transactions that may not have taken effect
 	lists      map[version.Key]*listKey
 	vouchers   map[uint32]voucher            // by transaction of unknown outcome that took effect
@@ -253,6 +254,7 @@ func (e *Engine) prunable() bool {
 func (e *Engine) config(split, realTime, bulk bool) constraint.Config {
 	c := constraint.Config{Split: split, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
 		Sessions: e.opt.Sessions == record.SessionsKeep, Chains: len(e.in.sessions) + e.offChain}
+	c.Last = !e.opt.Online
 	if bulk {
 		c.Slots = e.in.txns.Len()
 	}
@@ -363,6 +365,11 @@ func (e *Engine) closeOnline() {
 	e.admitAll()
 	e.closed = true
 	e.giveUp(maxTime)
+	for _, r := range e.atClose {
+		e.decide(r.index, r.cell)
+	}
+	e.atClose = nil
+	e.settle()
 	e.judgeLists()
 	for _, c := range e.checks {
 		e.solve(c)

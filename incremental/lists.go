@@ -157,6 +157,10 @@ func (e *Engine) decideTwice(index uint32, c cellID, l *list) bool {
 			e.readAnomaly(verdict.DuplicateElements, index, c, e.in.txns.At(w).id)
 			return true
 		}
+		if o := e.in.others(el); o.aborted != verdict.NoTxn {
+			e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
+			return true
+		}
 	}
 	if e.opt.Coverage == record.CoverageComplete {
 		return false // nobody appended it at all

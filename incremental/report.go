@@ -232,9 +232,24 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 	x.e.in.writersOf(c, func(w uint32) bool {
 		if t := x.e.in.txns.At(w); t.slot != none && w != index {
 			x.write(t.slot, k)
+			if t.doubt == uncertain {
+				x.whole(w)
+			}
 		}
 		return true
 	})
+}
+
+// whole keeps all of a transaction that may not have taken effect, as any read
+// of it may be why it did not.
+func (x *exhibits) whole(index uint32) {
+	t := x.e.in.txns.At(index)
+	for _, c := range x.e.in.slab(t.reads) {
+		x.read(t.slot, x.e.in.cells.At(c).key)
+	}
+	for _, c := range x.e.in.slab(t.writes) {
+		x.write(t.slot, x.e.in.cells.At(c).key)
+	}
 }
 
 // complete keeps, where the evidence has to be complete, the writers of all
@@ -349,7 +364,12 @@ func (x *exhibits) list() []verdict.Exhibit {
 				ex.All = append(ex.All, x.e.in.nameOf(k)) // its read may follow its own append
 			}
 		}
+		if x.e.in.txns.At(x.e.slotTx[s]).doubt == uncertain {
+			ex.All = append(ex.All, ex.Reads...)
+			ex.All = append(ex.All, ex.Writes...)
+		}
 		slices.Sort(ex.All)
+		ex.All = slices.Compact(ex.All)
 		out = append(out, ex)
 	}
 	out = append(out, x.appenders()...)
@@ -446,6 +466,10 @@ func (e *Engine) collect() {
 // that was chosen, only counts if the records without them say so too; if the
 // transactions of the proof don't, the whole history is read again.
 func (e *Engine) judge(c *check, f *constraint.Violation) {
+	f.Cycle, f.Because = collapse(c.poly, f.Cycle, f.Because)
+	for i := range f.Cases {
+		f.Cases[i], _ = collapse(c.poly, f.Cases[i], nil)
+	}
 	x := newExhibits(e, c.strand)
 	for _, list := range append([][]graph.Edge{f.Cycle, f.Rest}, f.Cases...) {
 		for _, ed := range list {
@@ -480,6 +504,24 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		}
 	}
 	e.tell(c, v)
+}
+
+// collapse makes one step of a run of version orders that one list shows.
+func collapse(p *constraint.Polygraph, walk []graph.Edge, because map[int][]graph.Edge) ([]graph.Edge, map[int][]graph.Edge) {
+	var out []graph.Edge
+	kept := map[int][]graph.Edge{}
+	for i, ed := range walk {
+		if n := len(out); n > 0 && ed.Why == verdict.ByList && ed.Type == verdict.WW && out[n-1].Why == verdict.ByList &&
+			out[n-1].Type == verdict.WW && out[n-1].Key == ed.Key && p.SlotOf(out[n-1].To) == p.SlotOf(ed.From) {
+			out[n-1].To = ed.To
+			continue
+		}
+		if b := because[i]; b != nil {
+			kept[len(out)] = b
+		}
+		out = append(out, ed)
+	}
+	return out, kept
 }
 
 // tell records a violation of c's level, once.
@@ -774,7 +816,7 @@ func (e *Engine) result(c *check) verdict.Result {
 		Partial: e.opt.Coverage == record.CoveragePartial}
 	r.Violations = append(r.Violations, e.shared...)
 	r.Violations = append(r.Violations, c.found...)
-	notChecked := e.in.skipped + e.blocked
+	notChecked := e.in.skipped + e.blocked + len(e.atClose)
 	switch {
 	case len(r.Violations) > 0:
 		r.Outcome = verdict.Violated

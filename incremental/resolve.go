@@ -463,6 +463,9 @@ func (e *Engine) becomesInitial(index uint32, c cellID) bool {
 // settleInitial: the key held c at first.
 func (e *Engine) settleInitial(k version.Key, c cellID) {
 	e.in.perKey.At(k).initial = c
+	if len(e.claims) == 0 {
+		return
+	}
 	for _, o := range e.claims[k] {
 		if !e.sameInitial(o.cell, c) {
 			e.impossible(o.index)
@@ -506,7 +509,7 @@ func (e *Engine) absent(index uint32, c cellID) {
 	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
 		e.readInitial(index, cl.key)
 	case cl.about&isNull != 0 && e.opt.Initial == record.InitialZero && !e.in.perKey.At(cl.key).written && e.opt.Online && !e.closed:
-		e.blocked++ // the key may turn out to be a list, which null says is empty
+		e.atClose = append(e.atClose, pendingRead{index, c}) // the key may turn out to be a list, which null says is empty
 	default:
 		e.thinAir(index, c)
 	}

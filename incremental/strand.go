@@ -205,7 +205,9 @@ func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverg
 	for _, p := range s.polys {
 		p.Read(slot, v)
 	}
-	if w != version.None && s.tab.At(v).Next != w {
+	// Taking the read in may have made a polygraph decide another one, of a
+	// transaction that overwrote v as well; then it finds that both can't be.
+	if w != version.None && s.tab.At(v).Next == version.None {
 		s.overwrite(v, w)
 	}
 	return version.None, false

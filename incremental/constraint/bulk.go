@@ -40,7 +40,12 @@ func (p *Polygraph) Finish() {
 			}
 		}
 	}
-	p.build()
+	p.topo = p.topological()
+	if p.Found > 0 && p.cfg.Last && p.bits != nil && p.g.Nodes() > dearBits {
+		p.topo, p.heads, p.bulk = nil, nil, false
+		return
+	}
+	p.close()
 	p.survey()
 	p.rounds()
 	if len(p.choices) > 0 {
@@ -48,6 +53,9 @@ func (p *Polygraph) Finish() {
 	}
 	p.bulk = false
 }
+
+// dearBits is how many nodes make a matrix of bits dear.
+const dearBits = 1 << 14
 
 // build makes the closure of the graph as it is. Cycles are reported and cut.
 func (p *Polygraph) build() {
@@ -134,17 +142,19 @@ func (p *Polygraph) foresee(a, b vid) relation {
 // sortByTime sorts blocks by the place of their first writer in the topological
 // order.
 func (p *Polygraph) sortByTime(heads []vid) {
-	at := make([]uint32, p.g.Nodes())
-	for i, n := range p.topo {
-		at[n] = uint32(i)
+	first := make([]uint32, p.g.Nodes()) // by node: how many blocks begin there, then before it
+	for _, h := range heads {
+		first[p.commit(p.writer(h))]++
 	}
-	slices.SortFunc(heads, func(a, b vid) int {
-		x, y := at[p.commit(p.tab.At(a).Writer)], at[p.commit(p.tab.At(b).Writer)]
-		if x != y {
-			return int(x) - int(y)
-		}
-		return int(a) - int(b)
-	})
+	n := uint32(0)
+	for _, v := range p.topo {
+		first[v], n = n, n+first[v]
+	}
+	for _, h := range slices.Clone(heads) { // by number where places are the same
+		v := p.commit(p.writer(h))
+		heads[first[v]] = h
+		first[v]++
+	}
 }
 
 // Blocks takes in all blocks of a bulk load, those that begin early first. It

@@ -174,7 +174,7 @@ func (p *Polygraph) trackWriters(k keyID) {
 	}
 }
 
-// Wrote takes in a new version, in the order of slots.
+// Wrote takes in a new version, or one that it may have been told of.
 func (p *Polygraph) Wrote(v version.ID) {
 	if k := p.tab.At(v).Key; int(k) < len(p.tracked) && p.tracked[k] {
 		p.trackWriter(v)
@@ -541,6 +541,9 @@ func (p *Polygraph) resolveRound() int {
 				n++
 			}
 		}
+	}
+	for _, ci := range p.dirtyChoices { // the next round, or settleChoices, looks at all
+		p.choices[ci].dirty = false
 	}
 	p.dirtyChoices = p.dirtyChoices[:0]
 	return n

@@ -42,7 +42,6 @@ type problem struct {
 	clause [][]sat.Lit
 	place  []int32
 	theory *acyclic.Theory
-	edge   map[arcOf]graph.Edge
 }
 
 type varKind uint8
@@ -62,12 +61,6 @@ type variable struct {
 	v     vid
 	time  int32 // decided in this order
 	phase bool
-}
-
-// arcOf names an arc of a literal.
-type arcOf struct {
-	lit sat.Lit
-	arc acyclic.Arc
 }
 
 func (q *problem) newVar(v variable) int {
@@ -230,16 +223,17 @@ func (q *problem) contractGraph() {
 	}
 	q.schedule()
 	q.theory = acyclic.New(order, fixed, 2*len(q.vars))
-	q.edge = make(map[arcOf]graph.Edge)
 	for l, es := range q.means {
 		for _, e := range es {
-			a := acyclic.Arc{From: q.index(e.From), To: q.index(e.To)}
-			q.theory.Means(sat.Lit(l), a)
-			if _, ok := q.edge[arcOf{sat.Lit(l), a}]; !ok {
-				q.edge[arcOf{sat.Lit(l), a}] = e
-			}
+			q.theory.Means(sat.Lit(l), acyclic.Arc{From: q.index(e.From), To: q.index(e.To)})
 		}
 	}
+}
+
+// edge is the edge that literal l stands for by arc a.
+func (q *problem) edge(l sat.Lit, a acyclic.Arc) graph.Edge {
+	i := slices.IndexFunc(q.means[l], func(e graph.Edge) bool { return q.index(e.From) == a.From && q.index(e.To) == a.To })
+	return q.means[l][i]
 }
 
 // schedule numbers the variables in the order in which they are to be decided,

@@ -230,7 +230,7 @@ func (p *Polygraph) expand(q *problem, cycle acyclic.Cycle, todo []step) ([]step
 	var walk []step
 	for i := 0; i < len(cycle.Arcs); {
 		if l := cycle.Lits[i]; l >= 0 {
-			walk = append(walk, step{q.edge[arcOf{l, cycle.Arcs[i]}], none})
+			walk = append(walk, step{q.edge(l, cycle.Arcs[i]), none})
 			i++
 			continue
 		}

@@ -80,7 +80,12 @@ func (c *Chains) rank(n Node) uint32 { return c.place[n/c.parts]*c.parts + n%c.p
 // Build implements Builder.
 func (c *Chains) Build(topo []Node) {
 	c.k = max(len(c.members), 1)
-	c.vec = make([]uint32, len(c.chain)*int(c.parts)*c.k)
+	if n := len(c.chain) * int(c.parts) * c.k; n <= cap(c.vec) {
+		c.vec = c.vec[:n]
+		clear(c.vec)
+	} else {
+		c.vec = make([]uint32, n)
+	}
 	for _, n := range topo {
 		v := c.at(n)
 		if p, ok := c.prev(n); ok {
@@ -165,7 +170,8 @@ func (c *Chains) take(n, u Node) bool {
 
 // Contract implements Reach: from each chain, the last of the nodes that
 // reaches v. Where the nodes are not few, the last one up to each place of each
-// chain is looked up in a table instead of searched for.
+// chain is looked up in a table instead of searched for. What reaches the node
+// before v in its chain as well needs no edge to v.
 func (c *Chains) Contract(nodes []Node) ([][2]uint32, int) {
 	byChain := make([][]uint32, len(c.members)) // indexes into nodes, by rank
 	for i, n := range nodes {
@@ -190,24 +196,29 @@ func (c *Chains) Contract(nodes []Node) ([][2]uint32, int) {
 		}
 		table[ch] = t
 	}
-	var edges [][2]uint32
-	for i, v := range nodes {
-		vec := c.at(v)
-		for ch, l := range byChain {
-			if len(l) == 0 {
-				continue
+	edges := make([][2]uint32, 0, 4*len(nodes))
+	known := make([]int, len(byChain)) // by chain: how many reach the node before
+	for own, vs := range byChain {
+		clear(known)
+		for n, i := range vs {
+			vec := c.at(nodes[i])
+			if n > 0 {
+				edges = append(edges, [2]uint32{vs[n-1], i})
 			}
-			var q int
-			if table != nil {
-				q = int(table[ch][vec[ch]])
-			} else {
-				q = sort.Search(len(l), func(k int) bool { return c.rank(nodes[l[k]]) >= vec[ch] })
-			}
-			if q > 0 && l[q-1] == uint32(i) {
-				q-- // v itself
-			}
-			if q > 0 {
-				edges = append(edges, [2]uint32{l[q-1], uint32(i)})
+			for ch, l := range byChain {
+				if ch == own || len(l) == 0 {
+					continue
+				}
+				var q int
+				if table != nil {
+					q = int(table[ch][vec[ch]])
+				} else {
+					q = sort.Search(len(l), func(k int) bool { return c.rank(nodes[l[k]]) >= vec[ch] })
+				}
+				if q > known[ch] {
+					known[ch] = q
+					edges = append(edges, [2]uint32{l[q-1], i})
+				}
 			}
 		}
 	}

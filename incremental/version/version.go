@@ -141,6 +141,9 @@ func (t *Table) AddReader(v ID, s Slot, replaces func(Slot) bool) {
 	ver.readers = t.readers.Push(reader{s, ver.readers})
 }
 
+// HasReaders tells whether anybody is known to have read v.
+func (t *Table) HasReaders(v ID) bool { return t.At(v).readers != None }
+
 // Readers are the readers of v that matter, the latest noted first.
 func (t *Table) Readers(v ID) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
