@@ -15,28 +15,39 @@ var (
 	planFrom = flag.Uint64("planfrom", 0, "seed of the first random plan")
 )
 
-// randomPlan draws a plan of a few transactions: executed one after the other in
-// a hidden order, so that it can mostly be satisfied, with false candidates
-// beside the true ones, and some reads altogether false.
+// A shape says what random plans are like.
+type shape struct {
+	txns, keys, sessions int
+	wrong                int // percent of reads that are altogether false
+	maybe                int // percent of transactions of unknown outcome
+	timed                bool
+}
+
+// randomPlan draws a plan of a few transactions, small enough to try everything.
 func randomPlan(rng *rand.Rand, timed bool) *plan {
+	return drawPlan(rng, shape{3 + rng.IntN(5), 1 + rng.IntN(3), 2 + rng.IntN(4), rng.IntN(20), rng.IntN(3) * 15, timed})
+}
+
+// drawPlan draws a plan: executed one after the other in a hidden order, so that
+// it can mostly be satisfied, with false candidates beside the true ones, and
+// some reads altogether false.
+func drawPlan(rng *rand.Rand, like shape) *plan {
 	pl := &plan{}
-	n, keys, sessions := 3+rng.IntN(5), 1+rng.IntN(3), 2+rng.IntN(4)
-	for k := range keys {
+	for k := range like.keys {
 		pl.key(string(rune('x' + k)))
 	}
-	wrong, maybe := rng.IntN(20), rng.IntN(3)*15
-	last := make([]int, keys)
+	last := make([]int, like.keys)
 	for k := range last {
 		last[k] = initially
 	}
-	for i := range n { // in the hidden order
-		x := planTxn{name: fmt.Sprintf("T%d", i), session: string(rune('a' + rng.IntN(sessions))), timed: timed,
-			start: int64(10*i - rng.IntN(25)), end: int64(10*i + rng.IntN(25)), maybe: rng.IntN(100) < maybe}
+	for i := range like.txns { // in the hidden order
+		x := planTxn{name: fmt.Sprintf("T%d", i), session: string(rune('a' + rng.IntN(like.sessions))), timed: like.timed,
+			start: int64(10*i - rng.IntN(25)), end: int64(10*i + rng.IntN(25)), maybe: rng.IntN(100) < like.maybe}
 		tookEffect := !x.maybe || rng.IntN(2) == 0
-		for k := range keys {
+		for k := range like.keys {
 			if rng.IntN(2) == 0 {
 				r := planRead{key: keyID(k), from: []int{last[k]}}
-				if rng.IntN(100) < wrong || !tookEffect {
+				if rng.IntN(100) < like.wrong || !tookEffect {
 					r.from = []int{initially}
 				}
 				x.reads = append(x.reads, r)
@@ -51,7 +62,7 @@ func randomPlan(rng *rand.Rand, timed bool) *plan {
 		pl.txns = append(pl.txns, x)
 	}
 	pl.addCandidates(rng)
-	pl.shuffle(rng, timed)
+	pl.shuffle(rng, like.timed)
 	for s, x := range pl.txns {
 		if !x.maybe {
 			continue
