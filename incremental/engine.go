@@ -254,7 +254,7 @@ func (e *Engine) prunable() bool {
 func (e *Engine) config(split, realTime, bulk bool) constraint.Config {
 	c := constraint.Config{Split: split, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
 		Sessions: e.opt.Sessions == record.SessionsKeep, Chains: len(e.in.sessions) + e.offChain}
-	c.Last = !e.opt.Online
+	c.Last, c.Ablate = !e.opt.Online, e.opt.Ablate
 	if bulk {
 		c.Slots = e.in.txns.Len()
 	}

@@ -1,6 +1,7 @@
 package incremental
 
 import (
+	"github.com/isowatch/isowatch/incremental/constraint"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	// is unknown for that reason. What limits it watches (time, memory) is the
 	// caller's affair; without it the engine depends on its input alone.
 	Stop func() verdict.Reason
+	// Ablate switches parts of the method off, for benchmarks.
+	Ablate constraint.Ablate
 	// Online: edges are known as soon as they are proved and Tick reports as
 	// the stream goes. Otherwise all is done by Close, which is faster.
 	Online bool

@@ -670,7 +670,10 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 			versions[l.prev] = last[k]
 		}
 		if v, ok := versions[l.v]; ok {
-			if _, _, clash := s.follow(last[k], v); clash {
+			before, ok := last[k]
+			if !ok { // what came before it is not kept
+				last[k] = v
+			} else if _, _, clash := s.follow(before, v); clash {
 				return s, true
 			}
 		}

@@ -82,7 +82,7 @@ const surveyed = 32
 // them is clear. If what follows is a cycle all is taken back; Blocks will find
 // it and know why.
 func (p *Polygraph) survey() {
-	if p.Found > 0 || p.halted() {
+	if p.Found > 0 || p.halted() || p.cfg.Ablate.NoPruning {
 		return
 	}
 	edges, reasons := p.g.Len(), len(p.forced)

@@ -371,6 +371,9 @@ func (p *Polygraph) wakeChoice(ci uint32) {
 // settleChoice narrows a choice, and takes what remains alone.
 func (p *Polygraph) settleChoice(ci uint32) {
 	c := &p.choices[ci]
+	if p.cfg.Ablate.NoPruning {
+		return
+	}
 	p.narrow(c)
 	if p.decide(ci) {
 		return
@@ -553,7 +556,7 @@ func (p *Polygraph) resolveRound() int {
 // anew each time, which is much cheaper than inserting the edges one by one.
 func (p *Polygraph) rounds() {
 	p.trackAll()
-	for p.openChoices > 0 {
+	for p.openChoices > 0 && !p.cfg.Ablate.NoPruning {
 		n := p.resolveRound()
 		if n == 0 {
 			return

@@ -210,11 +210,7 @@ func (q *problem) contractGraph() {
 	}
 	slices.Sort(q.nodes)
 	q.nodes = slices.Compact(q.nodes)
-	raw, extra := p.reach.Contract(q.nodes)
-	fixed := make([]acyclic.Arc, 0, len(raw)+len(q.nodes)/2)
-	for _, e := range raw {
-		fixed = append(fixed, acyclic.Arc{From: int32(e[0]), To: int32(e[1])})
-	}
+	fixed, extra := q.fixed()
 	n := len(q.nodes) + extra
 	order := topological(n, fixed, p.priorities(q.nodes, extra))
 	q.place = make([]int32, n)
@@ -228,6 +224,41 @@ func (q *problem) contractGraph() {
 			q.theory.Means(sat.Lit(l), acyclic.Arc{From: q.index(e.From), To: q.index(e.To)})
 		}
 	}
+}
+
+// fixed is the known graph between the problem's nodes: its closure, contracted
+// to them.
+func (q *problem) fixed() (arcs []acyclic.Arc, extra int) {
+	p := q.p
+	if p.cfg.Ablate.NoContraction && p.banded == nil {
+		return q.whole(), 0
+	}
+	raw, extra := p.reach.Contract(q.nodes)
+	arcs = make([]acyclic.Arc, 0, len(raw))
+	for _, e := range raw {
+		arcs = append(arcs, acyclic.Arc{From: int32(e[0]), To: int32(e[1])})
+	}
+	return arcs, extra
+}
+
+// whole is the known graph as it is (Ablate.NoContraction).
+func (q *problem) whole() []acyclic.Arc {
+	p := q.p
+	q.nodes = q.nodes[:0]
+	for n := range node(p.g.Nodes()) {
+		q.nodes = append(q.nodes, n)
+	}
+	var arcs []acyclic.Arc
+	for i := range p.g.Len() {
+		e := p.g.Edge(uint32(i))
+		arcs = append(arcs, acyclic.Arc{From: int32(e.From), To: int32(e.To)})
+	}
+	if p.parts == 2 {
+		for n := int32(0); int(n) < p.g.Nodes(); n += 2 {
+			arcs = append(arcs, acyclic.Arc{From: n, To: n + 1})
+		}
+	}
+	return arcs
 }
 
 // edge is the edge that literal l stands for by arc a.
@@ -316,11 +347,22 @@ func (q *problem) renumber(order []int) {
 	q.pairOf, q.in, q.after = nil, nil, nil // their numbers are the old ones
 }
 
-// solver makes the solver of the problem.
-func (q *problem) solver() *sat.Solver {
-	s := sat.NewWith(len(q.vars), q.theory, sat.Options{Stop: q.p.Stop})
+// twoWidth bounds the clauses of cycles of two choices, and the looks at a pair
+// of arcs that finding them may cost (Ablate.TwoWidth).
+const twoWidth, twoWidthSteps = 20_000, 2_000_000
+
+// solver makes the solver of the problem. learned, if not nil, is told of derived
+// clauses.
+func (q *problem) solver(learned func([]sat.Lit)) *sat.Solver {
+	off := q.p.cfg.Ablate
+	s := sat.NewWith(len(q.vars), q.theory, sat.Options{Stop: q.p.Stop, Learned: learned, Unguided: off.NoPolarity})
+	if off.TwoWidth {
+		for _, l := range q.theory.Narrow(twoWidth, twoWidthSteps) {
+			s.AddLemma(l.Objection, l.Lits...)
+		}
+	}
 	for i, v := range q.vars {
-		s.SetPhase(i, v.phase)
+		s.SetPhase(i, v.phase || off.NoPolarity)
 		if v.kind == followsVar || v.kind == inVar {
 			s.SetAux(i)
 		}

@@ -143,6 +143,11 @@ func (p *Polygraph) Block(w version.ID) {
 	at := len(*list)
 	for i := len(*list) - 1; i >= 0; i-- {
 		x := (*list)[i]
+		if p.cfg.Ablate.NoPruning && !p.tab.First(x.head) {
+			p.constrain(x.head, w)
+			dom = false
+			continue
+		}
 		switch p.relate(x.head, w) {
 		case isBefore:
 			any = true

@@ -82,6 +82,15 @@ type Config struct {
 	// per pair is worth, Bits is used. Slots is how many transactions to
 	// expect, if known.
 	Chains, Slots int
+	Ablate        Ablate
+}
+
+// Ablate switches parts of the method off, to measure what they are worth.
+type Ablate struct {
+	NoPruning     bool // every pair of blocks and every candidate goes to the solver
+	NoContraction bool // the solver gets the whole known graph
+	NoPolarity    bool // the solver's first values do not follow the order of the graph
+	TwoWidth      bool // cycles of two choices are looked for beforehand (switched on)
 }
 
 // Violation is a cycle or an unsatisfiable set of constraints, in nodes.
@@ -161,8 +170,9 @@ type Polygraph struct {
 	tracked       []bool
 	scratch       []slot
 	hopeless      []uint32 // choices without a candidate, to be explained
-	left          int      // blocks that a bulk load had not looked at when it was stopped
-	byElimination bool     // a candidate was taken: blocks may rest on it
+	memory        memory
+	left          int  // blocks that a bulk load had not looked at when it was stopped
+	byElimination bool // a candidate was taken: blocks may rest on it
 
 	given     map[[2]vid]bool    // pairs given up after a violation
 	withdrawn map[[2]uint32]bool // (reader, version): reads given up after a violation
@@ -356,7 +366,7 @@ func (p *Polygraph) Propagate() {
 		p.dirty = p.dirty[:len(p.dirty)-1]
 		pr := &p.pairs[c]
 		pr.dirty = false
-		if !pr.alive {
+		if !pr.alive || p.cfg.Ablate.NoPruning {
 			continue
 		}
 		if p.relate(pr.a, pr.b) != undecided {

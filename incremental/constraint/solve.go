@@ -46,12 +46,26 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 		return sat.Sat
 	}
 	q := p.contract(pairs, choices)
-	solver := q.solver()
+	p.memory.learned = nil
+	solver := q.solver(p.memory.note)
+	if !p.cfg.Last {
+		p.memory.recall(q, solver)
+	}
 	answer := solver.Solve(budget)
 	p.Stats.Conflicts += solver.Stats.Conflicts
+	if answer == sat.Unsat && len(p.memory.lemmas) > 0 { // they may rest on what was given up
+		p.memory = memory{}
+		q = p.contract(pairs, choices)
+		solver = q.solver(nil)
+		answer = solver.Solve(budget)
+		p.Stats.Conflicts += solver.Stats.Conflicts
+	}
 	switch answer {
 	case sat.Sat:
 		p.keep(q, solver, pairs)
+		if !p.cfg.Last {
+			p.memory.remember(q, solver)
+		}
 	case sat.Unsat:
 		p.reportUnsat(q, solver)
 	}
@@ -130,7 +144,7 @@ func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
 			lessPairs, lessChoices = pairs, slices.Delete(slices.Clone(choices), k, k+1)
 		}
 		less := p.contract(lessPairs, lessChoices)
-		s := less.solver()
+		s := less.solver(nil)
 		if s.Solve(coreBudget) != sat.Unsat {
 			i++ // needed, or too hard to say
 			continue

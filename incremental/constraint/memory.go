@@ -1,0 +1,132 @@
+package constraint
+
+import "github.com/isowatch/isowatch/incremental/sat"
+
+// memory is what the solver learned that serves the next time, when a stream
+// has brought a little more: what it chose, which is tried first, and short
+// clauses that it derived. What they were derived from stays, unless it was
+// given up after a violation; so a refutation that uses one is found again
+// without them before it is told.
+type memory struct {
+	before  map[[2]vid]bool // by the blocks of a pair: whether the first came first
+	read    map[uint32]vid  // by choice
+	lemmas  [][]remembered
+	learned [][]sat.Lit // of the search at hand
+}
+
+// remembered names a literal beyond the numbers of one problem.
+type remembered struct {
+	kind varKind
+	id   [2]uint32 // the blocks of a pair; a choice and its candidate; a slot
+	pos  bool
+}
+
+const (
+	lemmaLength = 4
+	lemmasMax   = 2000
+)
+
+// note keeps a derived clause, if it is short.
+func (m *memory) note(lits []sat.Lit) {
+	if len(lits) <= lemmaLength && len(m.learned) < lemmasMax {
+		m.learned = append(m.learned, append([]sat.Lit(nil), lits...))
+	}
+}
+
+// name is a variable's name beyond the problem; false for auxiliary ones.
+func (q *problem) name(i int) (remembered, bool) {
+	v := q.vars[i]
+	switch v.kind {
+	case pairVar:
+		pr := q.p.pairs[v.id]
+		return remembered{kind: pairVar, id: [2]uint32{pr.a, pr.b}}, true
+	case candVar:
+		return remembered{kind: candVar, id: [2]uint32{v.id, v.v}}, true
+	case inVar:
+		return remembered{kind: inVar, id: [2]uint32{v.id, 0}}, true
+	}
+	return remembered{}, false
+}
+
+// remember keeps what a search that succeeded chose and derived.
+func (m *memory) remember(q *problem, solver *sat.Solver) {
+	m.before, m.read = map[[2]vid]bool{}, map[uint32]vid{}
+	for i, v := range q.vars {
+		switch on := solver.Value(i); {
+		case v.kind == pairVar:
+			m.before[[2]vid{q.p.pairs[v.id].a, q.p.pairs[v.id].b}] = on
+		case v.kind == candVar && on:
+			m.read[v.id] = v.v
+		}
+	}
+	m.lemmas = append(m.lemmas, m.named(q)...)
+	if n := len(m.lemmas) - lemmasMax; n > 0 {
+		m.lemmas = m.lemmas[n:]
+	}
+	m.learned = nil
+}
+
+// named are the clauses of the search at hand without auxiliary variables.
+func (m *memory) named(q *problem) [][]remembered {
+	var out [][]remembered
+next:
+	for _, lits := range m.learned {
+		var c []remembered
+		for _, l := range lits {
+			n, ok := q.name(l.Var())
+			if !ok {
+				continue next
+			}
+			n.pos = l.Positive()
+			c = append(c, n)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// recall tells the solver what is remembered of the problem's variables.
+func (m *memory) recall(q *problem, s *sat.Solver) {
+	if len(m.before) == 0 && len(m.read) == 0 {
+		return
+	}
+	at := make(map[remembered]int, len(q.vars))
+	for i, v := range q.vars {
+		n, ok := q.name(i)
+		if !ok {
+			continue
+		}
+		at[n] = i
+		switch v.kind {
+		case pairVar:
+			if on, ok := m.before[n.id]; ok {
+				s.SetPhase(i, on)
+			}
+		case candVar:
+			if r, ok := m.read[v.id]; ok {
+				s.SetPhase(i, r == v.v)
+			}
+		}
+	}
+	kept := m.lemmas[:0]
+next:
+	for _, c := range m.lemmas {
+		var lits []sat.Lit
+		for _, n := range c {
+			pos := n.pos
+			n.pos = false
+			i, ok := at[n]
+			if !ok {
+				continue next // decided since, or gone
+			}
+			if pos {
+				lits = append(lits, sat.Pos(i))
+			} else {
+				lits = append(lits, sat.Neg(i))
+			}
+		}
+		s.AddClause(lits...)
+		kept = append(kept, c)
+	}
+	m.lemmas = kept
+}
