@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 
+	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
@@ -187,5 +188,9 @@ func ablations() []Study {
 func variants(peer Peer) []Variant {
 	return []Variant{
 		{Name: "everything", Peer: peer},
+		{Name: "without pruning", Set: func(o *incremental.Options) { o.Ablate.NoPruning = true }},
+		{Name: "without contraction", Set: func(o *incremental.Options) { o.Ablate.NoContraction = true }},
+		{Name: "without polarity", Set: func(o *incremental.Options) { o.Ablate.NoPolarity = true }},
+		{Name: "with 2-width clauses", Set: func(o *incremental.Options) { o.Ablate.TwoWidth = true }},
 	}
 }
