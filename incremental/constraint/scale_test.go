@@ -1,0 +1,109 @@
+package constraint
+
+import (
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/sat"
+	"github.com/isowatch/isowatch/incremental/version"
+)
+
+// hot is a load of writers of one key, from the sessions in turn.
+type hot struct {
+	writers, sessions int
+	overlap           int // with times: how many run at once
+	ties              int // a tie with another session at every so manieth writer; 0: never
+}
+
+func (h hot) load(cfg Config) *Polygraph {
+	tab := &version.Table{}
+	p := New(cfg, tab)
+	var reads, writes [][]version.ID
+	p.Reads = func(s slot) []version.ID { return reads[s] }
+	p.Writes = func(s slot) []version.ID { return writes[s] }
+	last := make([]slot, h.sessions)
+	for i := range last {
+		last[i] = version.None
+	}
+	ties := make([]version.ID, 0, h.writers) // by writer: its version of its own key
+	add := func(i, session int) slot {
+		s := slot(len(writes))
+		reads, writes = append(reads, nil), append(writes, nil)
+		p.Add(Txn{Chain: uint32(session), Line: uint32(session), Prev: last[session], OnChain: true, Timed: h.overlap > 0,
+			Start: int64(10 * i), End: int64(10*i + 10*h.overlap)})
+		last[session] = s
+		return s
+	}
+	write := func(s slot, k keyID) version.ID {
+		v := tab.New(k, version.Written, s)
+		writes[s] = append(writes[s], v)
+		p.Wrote(v)
+		return v
+	}
+	var blocks []version.ID
+	for i := range h.writers {
+		s := add(i, i%h.sessions)
+		v := write(s, 0)
+		own := write(s, keyID(i+1))
+		ties = append(ties, own)
+		if h.ties > 0 && i%h.ties == 0 && i > 0 {
+			reads[s] = append(reads[s], ties[i-1])
+			tab.AddReader(ties[i-1], s, nil)
+			p.Read(s, ties[i-1])
+		}
+		blocks = append(blocks, v, own)
+		if !cfg.Bulk {
+			p.Block(v)
+			p.Block(own)
+		}
+	}
+	if cfg.Bulk {
+		p.Finish()
+		p.Blocks()
+	}
+	return p
+}
+
+// A hot key makes few constraints where sessions see of each other, or clocks do:
+// one for each two writers that are concurrent and that somebody may have read.
+func TestHotKeyMakesFewPairs(t *testing.T) {
+	const n = 10_000
+	for _, c := range []struct {
+		name  string
+		hot   hot
+		cfg   Config
+		pairs int // at most
+	}{
+		{"chains", hot{writers: n, sessions: 20, ties: 1}, Config{Sessions: true, Chains: 20}, 0},
+		{"chains, si", hot{writers: n, sessions: 20, ties: 1}, Config{Sessions: true, Chains: 20, Split: true}, 0},
+		{"chains, bulk", hot{writers: n, sessions: 20, ties: 1}, Config{Sessions: true, Chains: 20, Bulk: true}, 0},
+		{"chains, bulk, unread", hot{writers: n / 4, sessions: 20}, Config{Sessions: true, Chains: 20, Bulk: true, Last: true}, 0},
+		{"banded, a tie each", hot{writers: n, sessions: 20, overlap: 20, ties: 1}, Config{Sessions: true, RealTime: true}, 0},
+		{"banded", hot{writers: n / 4, sessions: 20, overlap: 5}, Config{Sessions: true, RealTime: true}, 5 * n / 4},
+		{"banded, si", hot{writers: n / 4, sessions: 20, overlap: 5}, Config{Sessions: true, RealTime: true, Split: true}, 5 * n / 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := c.hot.load(c.cfg)
+			if p.Found > 0 {
+				t.Fatalf("%d violations", p.Found)
+			}
+			if len(p.pairs) > c.pairs || p.Stats.Constraints > c.pairs || len(p.watches) > 4*c.pairs {
+				t.Errorf("%d pairs, %d constraints and %d watches for %d writers", len(p.pairs), p.Stats.Constraints, len(p.watches), c.hot.writers)
+			}
+			if p.Solve(1000) != sat.Sat {
+				t.Error("not satisfied")
+			}
+		})
+	}
+}
+
+// Constraints grow with the number of writers, not with its square, where
+// sessions now and then see of each other.
+func TestPairsGrowLinearly(t *testing.T) {
+	for _, cfg := range []Config{{Sessions: true, Chains: 20}, {Sessions: true, Chains: 20, Bulk: true}} {
+		few := hot{writers: 1500, sessions: 20, ties: 3}.load(cfg)
+		many := hot{writers: 3000, sessions: 20, ties: 3}.load(cfg)
+		if len(few.pairs) == 0 || len(many.pairs) > 5*len(few.pairs)/2 {
+			t.Errorf("bulk %v: %d pairs of 1500 writers, %d of 3000", cfg.Bulk, len(few.pairs), len(many.pairs))
+		}
+	}
+}
