@@ -58,6 +58,13 @@ var decisions = []struct {
 		V v r(x)=T w(x) r(y)=M
 		M m r(p)=U w(y)
 		`, want: `U < T`},
+	{name: "case I, late, at the commit alone of a tail that has moved on", plan: `
+		T t w(x)
+		U u w(x) w(p)
+		V v r(x)=T w(x) w(z)
+		Q q r(z)=- r(y)=M
+		M m r(p)=U w(y)
+		`, want: `U < T`},
 	{name: "case III, late, at a reader of a tail that has moved on", plan: `
 		T t w(x)
 		U u w(x) w(p)
