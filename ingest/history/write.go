@@ -170,8 +170,9 @@ type writer struct {
 	session  []int         // of each of txns, its place in sessions
 	sessions []sessionPart // in order of appearance
 
-	first map[string]record.Value // what keys held before anybody wrote them, where the header does not say
-	codes map[record.Value]uint64 // of values that had to be numbered; nil: they are as they were
+	lists  map[string]bool         // keys that somebody appends to
+	counts []bool                  // of txns, whether what it read says anything
+	codes  map[record.Value]uint64 // of values that had to be numbered; nil: they are as they were
 }
 
 // sessionPart is a session: its name and its transactions.
@@ -205,7 +206,7 @@ func newWriter(h *History, s spec, opt WriteOptions) (*writer, error) {
 	if opt.Format == isowatchFormat {
 		return w, nil
 	}
-	for _, step := range []func() error{w.planOps, w.planStatus, w.planTimes, w.planSessions, w.planInitial, w.planValues} {
+	for _, step := range []func() error{w.planOps, w.planInitial, w.planStatus, w.planTimes, w.planSessions, w.planValues} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -229,13 +230,13 @@ func (w *writer) planStatus() error {
 	if dropped == 0 {
 		return nil
 	}
-	kept := make([]record.Transaction, 0, len(w.txns)-dropped)
+	kept, counts := make([]record.Transaction, 0, len(w.txns)-dropped), make([]bool, 0, len(w.txns)-dropped)
 	for i := range w.txns {
 		if w.txns[i].Status != record.Aborted {
-			kept = append(kept, w.txns[i])
+			kept, counts = append(kept, w.txns[i]), append(counts, w.counts[i])
 		}
 	}
-	w.txns = kept
+	w.txns, w.counts = kept, counts
 	w.note("%d aborted transactions are left out; what they wrote is a value that nobody wrote, where it was read", dropped)
 	if len(kept) == 0 {
 		return reject.New(reject.EmptyInput, "no transaction is left to be written").At(whole(w.h.File))
@@ -292,7 +293,15 @@ func (w *writer) planTimes() error {
 		return w.cannot(t, -1, "it has times, and the history's header makes them part of its levels; they may be left out (--drop times)")
 	case w.spec.times == timesNone && with > 0 && !w.opt.DropTimes:
 		w.note("times are left out: sser and strong-si are no more than ser and si for it")
-	case w.spec.times != timesNone && with > 0 && w.h.Header.MaxSkew != nil && *w.h.Header.MaxSkew > 0:
+	}
+	if w.spec.times == timesNone || with == 0 {
+		return nil
+	}
+	if c := w.h.Header.Clock; c != nil && *c != record.ClockPrune {
+		w.note("the header's clock: %s is left out, as the format has no word for it: %s", *c, either(enforced,
+			"its si and ser are strong-si and sser here", "strong-si and sser hold the history to its times here"))
+	}
+	if w.h.Header.MaxSkew != nil && *w.h.Header.MaxSkew > 0 {
 		w.skew = *w.h.Header.MaxSkew
 		w.note("ends are later by max_skew, as the format has no word for it: what it orders stays the same")
 	}
@@ -309,6 +318,9 @@ func (w *writer) planSessions() error {
 	w.own = w.h.Header.Sessions != nil && *w.h.Header.Sessions == record.SessionsIgnore
 	if w.own {
 		w.note("every transaction is a session of its own, as session order is to be ignored and the format's readers keep it")
+		if err := w.planSteps(); err != nil {
+			return err
+		}
 	}
 	places := map[string]int{}
 	w.session = make([]int, len(w.txns))
@@ -322,6 +334,28 @@ func (w *writer) planSessions() error {
 		}
 		w.session[t] = place
 		w.sessions[place].txns = append(w.sessions[place].txns, t)
+	}
+	return nil
+}
+
+// planSteps refuses times that count for nothing, as the clock of their session
+// stepped back, where they would count, as they are of a session of their own.
+func (w *writer) planSteps() error {
+	type clock struct{ start, end int64 }
+	last := map[string]clock{}
+	for t := range w.txns {
+		txn := &w.txns[t]
+		if w.spec.times == timesNone || !txn.HasTimes || txn.Status == record.Aborted {
+			continue
+		}
+		before, known := last[txn.Session]
+		switch {
+		case known && (txn.Start < before.start || txn.End < before.end && txn.Status == record.Committed):
+			return w.cannot(t, -1, "the clock of its session stepped back, so that its times count for nothing, and as a session of its own they would count%s",
+				either(w.spec.times == timesMaybe, "; times may be left out (--drop times)", ""))
+		case txn.Status == record.Committed:
+			last[txn.Session] = clock{txn.Start, txn.End}
+		}
 	}
 	return nil
 }

@@ -123,6 +123,9 @@ func (w *writer) arrangeTick(ms []moment) error {
 var completions = map[record.Status]string{record.Committed: "ok", record.Aborted: "fail", record.Unknown: "info"}
 
 func writeJepsen(w *writer) error {
+	if err := w.planNil(); err != nil {
+		return err
+	}
 	ms, err := w.moments()
 	if err != nil {
 		return err

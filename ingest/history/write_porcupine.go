@@ -100,7 +100,7 @@ func (e *etcdWriter) register() error {
 			}
 			text, ok := strings.CutPrefix(op.Key, e.key+" = ")
 			v, isValue := e.comparedWith(text)
-			if !ok || !isValue || op.Key != comparison(e.key, v) {
+			if !ok || !isValue || op.Key != comparison(e.key, v) || e.w.initial() != record.InitialAbsent {
 				return e.w.cannot(t, i, "the format has one register, %.80q, and this is key %.80q", e.key, op.Key)
 			}
 			if !slices.Contains(e.compares, v) {

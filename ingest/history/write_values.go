@@ -2,114 +2,15 @@ package history
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/ingest/reject"
 )
 
 // Values on their way out. A format has one way to say that a key was read before
 // anybody wrote it, the history may have another, or none (initial any). So first
 // it is found out which reads are of the initial state; then whether the other
 // values fit; if one does not, all are numbered.
-
-// version is a value at a key.
-type version struct {
-	key   string
-	value record.Value
-}
-
-// planInitial finds what keys held first where the header does not say: the
-// value, if there is one, that was read and that nobody else wrote. The first
-// such, if there are several: the others are out of thin air then, whichever is
-// taken.
-func (w *writer) planInitial() error {
-	partial := w.h.Header.Coverage != nil && *w.h.Header.Coverage == record.CoveragePartial
-	known := w.h.Header.Initial != nil && *w.h.Header.Initial != record.InitialAny
-	if known && !partial {
-		return nil
-	}
-	const several = -1
-	writers := map[version]int{}
-	txns := w.h.Transactions // those left out have written too
-	for t := range txns {
-		for _, op := range txns[t].Ops {
-			if op.Kind != record.Write && op.Kind != record.Append {
-				continue
-			}
-			v := version{op.Key, op.Value}
-			if by, ok := writers[v]; !ok {
-				writers[v] = t
-			} else if by != t {
-				writers[v] = several
-			}
-		}
-	}
-	if !known {
-		w.first = map[string]record.Value{}
-	}
-	// What an aborted transaction read binds nobody, and what one of unknown outcome
-	// did only if it took effect.
-	for _, status := range []record.Status{record.Committed, record.Unknown, record.Aborted} {
-		for t := range txns {
-			if txns[t].Status != status {
-				continue
-			}
-			mine := map[version]bool{}
-			for i, op := range txns[t].Ops {
-				v := version{op.Key, op.Value}
-				if op.Kind != record.Read {
-					mine[v] = true
-					continue
-				}
-				if by, ok := writers[v]; ok && by != t || mine[v] || isItems(op.Value) {
-					continue
-				}
-				if partial && status == record.Committed {
-					e := reject.In(fmt.Sprintf("ops[%d] of transaction %.80q", i, txns[t].ID), reject.Unsupported,
-						"%s can't express it: it reads what nobody in the history wrote, which is none of its violations, as the header says that writes are missing (coverage: partial)", w.opt.Format)
-					return e.At(whole(w.h.File))
-				}
-				if _, taken := w.first[op.Key]; !taken && !known {
-					w.first[op.Key] = op.Value
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// isItems tells a list with elements, which others may have appended.
-func isItems(v record.Value) bool { return v.Kind == record.KindList && v.Text != "[]" }
-
-// isInitial tells whether v is what key holds before anybody writes it.
-func (w *writer) isInitial(key string, v record.Value) bool {
-	if v.Kind == record.KindList && v.Text == "[]" && w.spec.lists {
-		v = record.Null // an empty list is no list
-	}
-	initial := record.InitialAny
-	if w.h.Header.Initial != nil {
-		initial = *w.h.Header.Initial
-	}
-	switch initial {
-	case record.InitialZero:
-		return v == record.Int(0)
-	case record.InitialAbsent:
-		return v.IsNull()
-	}
-	first, ok := w.first[key]
-	if ok && first.Kind == record.KindList {
-		first = record.Null
-	}
-	return ok && v == first
-}
-
-// isInitialOp tells whether op reads or writes what its key holds before anybody
-// writes it. An appended element is none of that.
-func (w *writer) isInitialOp(op record.Op) bool {
-	return op.Kind != record.Append && w.isInitial(op.Key, op.Value)
-}
 
 // planValues checks what values say, and numbers them if need be.
 func (w *writer) planValues() error {
@@ -138,6 +39,9 @@ func (w *writer) planValues() error {
 					w.note("what keys held before anybody wrote them is written as 0: here %.40s", op.Value)
 				}
 				continue
+			}
+			if w.spec.lists && op.Kind == record.Read && isNothing(op.Value) {
+				return w.cannot(t, i, "it reads %s, which is not what key %.80q held at first, as an empty list and nil are there", op.Value, op.Key)
 			}
 			items, err := w.items(t, i, op)
 			if err != nil {

@@ -1,0 +1,224 @@
+package history
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/oracle/tiny"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
+)
+
+// verdicts are what the engine says of a history, with and without real time, as
+// `check` asks it.
+func verdicts(h *History) map[verdict.Level]verdict.Outcome {
+	opt := incremental.Options{UnseenUnique: true, MaxViolations: 1,
+		Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.StrongSI, verdict.SSER}}
+	if v := h.Header.Initial; v != nil {
+		opt.Initial = *v
+	}
+	if v := h.Header.Sessions; v != nil {
+		opt.Sessions = *v
+	}
+	if v := h.Header.MaxSkew; v != nil {
+		opt.MaxSkew = *v
+	}
+	if v := h.Header.Coverage; v != nil {
+		opt.Coverage = *v
+	}
+	last := map[string]int64{}
+	for i := range h.Transactions {
+		t := &h.Transactions[i]
+		if seq, ok := last[t.Session]; ok && t.HasSeq && t.Seq > seq+1 {
+			opt.Coverage = record.CoveragePartial // a hole in the capture
+		}
+		last[t.Session] = t.Seq
+	}
+	e := incremental.New(opt)
+	for i := range h.Transactions {
+		e.Step(&h.Transactions[i], 0)
+	}
+	out := map[verdict.Level]verdict.Outcome{}
+	for _, r := range e.Close() {
+		out[r.Level] = r.Outcome
+	}
+	return out
+}
+
+// scenario draws a tiny history of everything that convert may meet.
+func scenario(r *rand.Rand) *History {
+	cfg := tiny.Config{Txns: 4, Keys: 2, Ops: 3, Times: true, Duplicates: true, Values: 2, Aborted: true, Unknown: true,
+		Mutations: 2, Updates: 40, Appends: r.IntN(3) == 0, Mixed: true, Partial: r.IntN(4) == 0, PartialLists: true}
+	if r.IntN(4) == 0 {
+		cfg.Ops, cfg.Keys = 1, 1 // operations, not transactions
+	}
+	s := tiny.Random(r, cfg)
+	h := &History{DB: record.DefaultDB, Format: isowatchFormat, Header: s.Header, Transactions: s.Txns}
+	if r.IntN(4) == 0 {
+		ignore := record.SessionsIgnore
+		h.Header.Sessions = &ignore
+	}
+	if r.IntN(2) == 0 {
+		initial := record.InitialAny
+		h.Header.Initial = &initial
+	}
+	if r.IntN(12) == 0 && len(h.Transactions) > 2 {
+		i := r.IntN(len(h.Transactions))
+		h.Transactions = slices.Delete(h.Transactions, i, i+1) // may leave a hole in seq
+	}
+	list := func(text string) record.Value { return record.Value{Kind: record.KindList, Text: text} }
+	odd := []record.Value{record.Null, record.Int(0), record.Int(1), record.Int(2), record.Int(7), list("[]"), list("[1]"), list("[1,2]"), record.String("v")}
+	for range r.IntN(4) {
+		t := &h.Transactions[r.IntN(len(h.Transactions))]
+		if len(t.Ops) == 0 {
+			continue
+		}
+		op := &t.Ops[r.IntN(len(t.Ops))]
+		switch v := odd[r.IntN(len(odd))]; {
+		case op.Kind == record.Append && (v.IsNull() || v.Kind == record.KindList):
+		case r.IntN(4) == 0:
+			for i := range h.Transactions { // one value for another, everywhere
+				for j := range h.Transactions[i].Ops {
+					if o := &h.Transactions[i].Ops[j]; o != op && o.Key == op.Key && o.Value == op.Value && o.Kind != record.Append {
+						o.Value = v
+					}
+				}
+			}
+			if op.Kind != record.Append {
+				op.Value = v
+			}
+		default:
+			op.Value = v
+		}
+	}
+	return h
+}
+
+// simplify makes every transaction what a log of single operations can say.
+func simplify(r *rand.Rand, h *History) {
+	for i := range h.Transactions {
+		t := &h.Transactions[i]
+		for j := range t.Ops {
+			t.Ops[j].Key = "x"
+		}
+		if len(t.Ops) >= 2 && t.Ops[0].Kind == record.Read && t.Ops[1].Kind == record.Write && r.IntN(2) == 0 {
+			t.Ops = t.Ops[:2]
+		} else {
+			t.Ops = t.Ops[:min(1, len(t.Ops))]
+		}
+	}
+	h.Transactions = slices.DeleteFunc(h.Transactions, func(t record.Transaction) bool { return len(t.Ops) == 0 })
+}
+
+// changed says which verdict is another one in a format, "" if none is, and
+// whether the format can say the history at all.
+func changed(t testing.TB, h *History, opt WriteOptions) (what string, written bool) {
+	t.Helper()
+	var b bytes.Buffer
+	notes, err := Write(&b, h, opt)
+	if err != nil {
+		if reject.From(err) == nil {
+			t.Fatal(err)
+		}
+		return "", false
+	}
+	hs, err := Read("h", bytes.NewReader(b.Bytes()), Options{Format: opt.Format})
+	if err != nil {
+		return fmt.Sprintf("it can't be read: %v\n%s", err, b.Bytes()), true
+	}
+	timed := !opt.DropTimes && !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "times are left out") })
+	before, after := verdicts(h), verdicts(&hs[0])
+	for _, level := range []verdict.Level{verdict.SI, verdict.SER, verdict.StrongSI, verdict.SSER} {
+		if before[level] != after[level] && (timed || level == verdict.SI || level == verdict.SER) {
+			return fmt.Sprintf("%v: %v, and %v as\n%s%v", level, before[level], after[level], b.Bytes(), notes), true
+		}
+	}
+	return "", true
+}
+
+// shrunk is as small a part of h as still has what of it.
+func shrunk(h *History, still func(h *History) bool) *History {
+	for {
+		smaller := (*History)(nil)
+		try := func(change func(txns []record.Transaction) []record.Transaction) {
+			if smaller != nil {
+				return
+			}
+			next := *h
+			next.Transactions = slices.Clone(h.Transactions)
+			for i := range next.Transactions {
+				next.Transactions[i].Ops = slices.Clone(next.Transactions[i].Ops)
+			}
+			if next.Transactions = change(next.Transactions); len(next.Transactions) > 0 && still(&next) {
+				smaller = &next
+			}
+		}
+		for i := range h.Transactions {
+			try(func(txns []record.Transaction) []record.Transaction { return slices.Delete(txns, i, i+1) })
+			for j := range h.Transactions[i].Ops {
+				try(func(txns []record.Transaction) []record.Transaction {
+					txns[i].Ops = slices.Delete(txns[i].Ops, j, j+1)
+					return txns
+				})
+			}
+		}
+		if smaller == nil {
+			return h
+		}
+		h = smaller
+	}
+}
+
+// Whatever is converted is judged as before, at every level, unless a note says
+// that times are gone.
+func TestWriteKeepsVerdicts(t *testing.T) {
+	rounds := uint64(2000)
+	if testing.Short() {
+		rounds = 500
+	}
+	written, kinds := map[string]int{}, map[verdict.Outcome]int{}
+	for seed := range rounds {
+		r := rand.New(rand.NewPCG(seed, 21))
+		h := scenario(r)
+		if r.IntN(4) == 0 {
+			if simplify(r, h); len(h.Transactions) == 0 {
+				continue
+			}
+		}
+		for _, format := range WrittenFormats() {
+			opt := WriteOptions{Format: format, DropAborted: r.IntN(2) == 0, DropTimes: r.IntN(6) == 0}
+			what, ok := changed(t, h, opt)
+			if ok {
+				written[format]++
+				kinds[verdicts(h)[verdict.SI]]++
+			}
+			if what == "" {
+				continue
+			}
+			least := shrunk(h, func(h *History) bool {
+				what, _ := changed(t, h, opt)
+				return what != ""
+			})
+			what, _ = changed(t, least, opt)
+			t.Errorf("seed %d, %+v: the verdict changes\n%s%s", seed, opt, script.Format(script.Script{Header: least.Header, Txns: least.Transactions}), what)
+		}
+	}
+	t.Log(written, kinds)
+	for _, format := range WrittenFormats() {
+		if written[format] < int(rounds)/100 {
+			t.Errorf("%s: only %d were written", format, written[format])
+		}
+	}
+	for _, o := range []verdict.Outcome{verdict.Satisfied, verdict.Violated} {
+		if kinds[o] < int(rounds)/2 {
+			t.Errorf("only %d histories written are %v", kinds[o], o)
+		}
+	}
+}
