@@ -212,6 +212,15 @@ var decisions = []struct {
 		`, want: `U x =T
 		R x =V
 		U < V`},
+	{name: "the same, of which it is not known what it read", plan: `
+		T u w(x)
+		V v w(x)
+		S s w(x)
+		U? u r(x)=S|V w(x) w(z)
+		Q q r(z)=U w(p)
+		R r r(p)=Q r(x)=T|V
+		`, want: `R x =V
+		T < V`},
 }
 
 func TestDecisions(t *testing.T) {
