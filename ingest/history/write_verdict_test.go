@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/oracle/script"
@@ -131,16 +132,24 @@ func changed(t testing.TB, h *History, opt WriteOptions) (what string, written b
 	}
 	hs, err := Read("h", bytes.NewReader(b.Bytes()), Options{Format: opt.Format})
 	if err != nil {
-		return fmt.Sprintf("it can't be read: %v\n%s", err, b.Bytes()), true
+		return fmt.Sprintf("it can't be read: %v\n%s", err, text(b.Bytes())), true
 	}
 	timed := !opt.DropTimes && !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "times are left out") })
 	before, after := verdicts(h), verdicts(&hs[0])
 	for _, level := range []verdict.Level{verdict.SI, verdict.SER, verdict.StrongSI, verdict.SSER} {
 		if before[level] != after[level] && (timed || level == verdict.SI || level == verdict.SER) {
-			return fmt.Sprintf("%v: %v, and %v as\n%s%v", level, before[level], after[level], b.Bytes(), notes), true
+			return fmt.Sprintf("%v: %v, and %v as\n%s%v", level, before[level], after[level], text(b.Bytes()), notes), true
 		}
 	}
 	return "", true
+}
+
+// text is what was written, if a person can read it.
+func text(b []byte) string {
+	if !utf8.Valid(b) {
+		return fmt.Sprintf("%x\n", b)
+	}
+	return string(b)
 }
 
 // shrunk is as small a part of h as still has what of it.
@@ -183,6 +192,8 @@ func TestWriteKeepsVerdicts(t *testing.T) {
 	if testing.Short() {
 		rounds = 500
 	}
+	const enough = 5 // to look at
+	complaints := 0
 	written, kinds := map[string]int{}, map[verdict.Outcome]int{}
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(seed, 21))
@@ -208,6 +219,9 @@ func TestWriteKeepsVerdicts(t *testing.T) {
 			})
 			what, _ = changed(t, least, opt)
 			t.Errorf("seed %d, %+v: the verdict changes\n%s%s", seed, opt, script.Format(script.Script{Header: least.Header, Txns: least.Transactions}), what)
+			if complaints++; complaints == enough {
+				t.FailNow()
+			}
 		}
 	}
 	t.Log(written, kinds)
@@ -220,5 +234,104 @@ func TestWriteKeepsVerdicts(t *testing.T) {
 		if kinds[o] < int(rounds)/2 {
 			t.Errorf("only %d histories written are %v", kinds[o], o)
 		}
+	}
+}
+
+// What formats would judge differently: whether each can say it, and, if it can't,
+// where the refusal points.
+func TestWriteInitial(t *testing.T) {
+	jepsen := []string{jepsenEDN, jepsenJSON}
+	numbers := []string{polysiFormat, dbcopFormat, dbcopYAMLFormat, dbcopJSONFormat, histFormat}
+	for _, c := range []struct {
+		name, history string
+		formats       []string
+		refused       string // "" if it is written
+	}{
+		{"an empty list of no list is a value", "initial any\ns1 T1: r(x,[])", slices.Concat(jepsen, numbers, []string{cobraFormat, porcupineKV}), ""},
+		{"a list of no list is a value", "initial any\ns1 T1: r(x,[1,2])\ns2 T2: r(x,[1,2]) w(x,1)", slices.Concat(jepsen, numbers), ""},
+		{"an empty list is none of absent keys", "initial absent\ns1 T1: r(x,[])", numbers, ""},
+		{"nor is it nil", "initial absent\ns1 T1: r(x,[])", jepsen, "ops[0] of transaction \"T1\""},
+		{"an empty list of a list", "initial zero\ns1 T1: r(x,[])\ns2 T2: append(x,1)", jepsen, ""},
+		{"zero is none of a list", "initial zero\ns1 T1: r(x,0)\ns2 T2: append(x,1)", jepsen, ""},
+		{"two values of one key", "initial any\ns1 T1: r(x,5)\ns2 T2: r(x,6)", slices.Concat(jepsen, numbers), ""},
+		{"one of two is nil", "initial any\ns1 T1: r(x,5)\ns2 T2: r(x,null)", jepsen, "ops[0] of transaction \"T2\""},
+		{"read from one that read it first", "initial any\nsessions ignore\ns1 T1: r(x,1)\ns2 T2 aborted: r(x,1) w(x,2) w(x,1)", slices.Concat(jepsen, numbers), ""},
+		{"the reader alone wrote it", "initial any\ns1 T1: r(x,1) w(y,3)\ns2 T2: r(x,1) w(x,1) r(y,3)\ns3 T3: r(x,1) w(x,2)", slices.Concat(jepsen, numbers, []string{cobraFormat}), ""},
+		{"nil of an unknown outcome", "initial any\ns1 T1 unknown: r(x,7) w(x,2)\ns2 T2: w(x,1) w(x,0)\ns3 T3: r(x,2)", jepsen, "ops[0] of transaction \"T1\""},
+		{"nil of one that nobody read from", "initial any\ns1 T1 unknown: r(x,7) w(x,2)\ns2 T2: w(x,1) w(x,0)\ns3 T3: r(x,0)", jepsen, ""},
+		{"two unknown outcomes", "initial any\ns1 T1: r(y,1)\ns1 T2 unknown: r(x,7) w(y,1)\ns2 T3 unknown: r(x,8) w(y,1)", []string{cobraFormat, jepsenEDN}, "ops[0] of transaction \"T3\""},
+		{"nil for null and for an empty list", "initial absent\ns1 T1: w(x,null) r(x,[])\ns2 T2: append(x,1)", jepsen, "ops[1] of transaction \"T1\""},
+		{"a comparison of no log", "initial zero\ns1 T1: w(x,1)\ns1 T2: r(x;5,null)", []string{porcupineLog}, "ops[0] of transaction \"T2\""},
+		{"an unseen writer of null", "initial absent\ncoverage partial\ns1 T1: w(x,1)\ns1 T2: r(x,null)\ns2 T3: w(x,null)", slices.Concat(jepsen, numbers), "ops[0] of transaction \"T2\""},
+		{"an unseen writer", "initial any\ncoverage partial\ns1 T1: w(x,1)\ns1 T2: r(x,2) w(x,2)", numbers, "ops[0] of transaction \"T2\""},
+		{"an element of a list that is not one", "initial any\ncoverage partial\ns1 T1 aborted: append(x,1)\ns2 T2: r(x,1)", jepsen, "ops[0] of transaction \"T2\""},
+	} {
+		s, err := script.Parse(c.history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range s.Txns {
+			for j := range s.Txns[i].Ops {
+				op := &s.Txns[i].Ops[j] // the notation has no blanks in keys
+				op.Key = strings.ReplaceAll(op.Key, ";", " = ")
+			}
+		}
+		h := &History{DB: record.DefaultDB, Format: isowatchFormat, Header: s.Header, Transactions: s.Txns}
+		for _, format := range c.formats {
+			opt := WriteOptions{Format: format, DropAborted: true}
+			_, err := Write(&bytes.Buffer{}, h, opt)
+			if e := reject.From(err); err != nil && (e == nil || e.Field != c.refused && "of transaction "+c.refused != e.Field) || (err == nil) != (c.refused == "") {
+				t.Errorf("%s, %s: want it refused at %q: %v", c.name, format, c.refused, err)
+			}
+			if what, _ := changed(t, h, opt); what != "" {
+				t.Errorf("%s, %s: the verdict changes: %s", c.name, format, what)
+			}
+		}
+	}
+}
+
+// A hole in seq is a gap in the capture, and times of a clock that stepped back
+// count for nothing: neither can be said elsewhere.
+func TestWriteGaps(t *testing.T) {
+	in := func(lines ...string) *History {
+		hs, err := Read("h", strings.NewReader(strings.Join(lines, "\n")), Options{Format: isowatchFormat})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &hs[0]
+	}
+	for _, c := range []struct {
+		h       *History
+		opt     WriteOptions
+		refused string
+	}{
+		{in(`{"session":"a","seq":1,"id":"t1","status":"committed","ops":[["w","x",1]]}`,
+			`{"session":"a","seq":3,"id":"t3","status":"committed","ops":[["r","x",2]]}`), WriteOptions{Format: polysiFormat}, `ops[0] of transaction "t3"`},
+		{in(`{"session":"a","seq":1,"id":"t1","status":"committed","ops":[["w","x",1]]}`,
+			`{"session":"a","seq":3,"id":"t3","status":"committed","ops":[["r","x",1]]}`), WriteOptions{Format: polysiFormat}, ""},
+		{in(`{"history":{"sessions":"ignore"}}`, `{"session":"a","seq":1,"id":"t1","start":5,"end":9,"status":"committed","ops":[["w","x",1]]}`,
+			`{"session":"a","seq":2,"id":"t2","start":1,"end":2,"status":"committed","ops":[["r","x",1]]}`), WriteOptions{Format: jepsenEDN}, `of transaction "t2"`},
+		{in(`{"history":{"sessions":"ignore"}}`, `{"session":"a","seq":1,"id":"t1","start":5,"end":9,"status":"committed","ops":[["w","x",1]]}`,
+			`{"session":"a","seq":2,"id":"t2","start":1,"end":2,"status":"committed","ops":[["r","x",1]]}`), WriteOptions{Format: jepsenEDN, DropTimes: true}, ""},
+	} {
+		_, err := Write(&bytes.Buffer{}, c.h, c.opt)
+		if e := reject.From(err); (err == nil) != (c.refused == "") || err != nil && e.Field != c.refused {
+			t.Errorf("%+v: want it refused at %q: %v", c.opt, c.refused, err)
+		}
+		if what, _ := changed(t, c.h, c.opt); what != "" {
+			t.Errorf("%+v: the verdict changes: %s", c.opt, what)
+		}
+	}
+}
+
+// A clock that makes times part of all levels is told of.
+func TestWriteClock(t *testing.T) {
+	h := randomHistory(rand.New(rand.NewPCG(1, 1)))
+	h.Transactions = []record.Transaction{{DB: h.DB, Session: "a", ID: "t1", Start: 1, End: 2, HasTimes: true}}
+	enforce := record.ClockEnforce
+	h.Header = record.Header{Clock: &enforce}
+	notes, err := Write(&bytes.Buffer{}, h, WriteOptions{Format: jepsenEDN})
+	if want := "clock: enforce is left out"; err != nil || !strings.Contains(strings.Join(notes, "\n"), want) {
+		t.Errorf("want a note %q: %v, %v", want, notes, err)
 	}
 }
