@@ -71,6 +71,53 @@ func TestChoicesInARow(t *testing.T) {
 	})
 }
 
+// What the closure decides of orders is in the graph before blocks are looked at
+// one by one, unless it can't all be: then that is left to those who can say why.
+func TestSurvey(t *testing.T) {
+	finish := func(text string, cfg Config) *rig {
+		r := newRig(parse(text), cfg)
+		for i := range r.pl.txns {
+			r.add(i)
+			r.write(i)
+		}
+		for i := range r.pl.txns {
+			for _, rd := range r.pl.txns[i].reads {
+				r.read(want{i, rd})
+			}
+		}
+		r.settle()
+		r.p.Finish()
+		return r
+	}
+	for _, s := range bulkSettings() {
+		r := finish("T t w(x)\nU u w(x) w(y)\nS s r(x)=T r(y)=U\nA a w(z)\nB a w(z)\nC c w(z)\nD d w(z) w(p)\nE d r(z)=B r(p)=D", s.cfg)
+		for _, o := range [][2]string{{"U", "T"}, {"A", "B"}, {"D", "B"}} {
+			if !r.follows(o[0], o[1]) {
+				t.Errorf("%s: %s is not before %s", s.name, o[0], o[1])
+			}
+		}
+		if r.follows("C", "A") || r.follows("A", "C") {
+			t.Errorf("%s: what nothing decides is", s.name)
+		}
+		edges := r.p.g.Len()
+		if r.p.Blocks(); r.p.g.Len() != edges || r.p.Found > 0 {
+			t.Errorf("%s: %d edges follow a survey", s.name, r.p.g.Len()-edges)
+		}
+
+		// U before T by S, and P before Q by R, which together close a cycle.
+		r = finish("T t w(x) w(a)\nU u w(x) w(y) r(b)=Q\nS s r(x)=T r(y)=U\nQ q w(v) w(b)\nP p w(v) w(w) r(a)=T\nR r r(v)=Q r(w)=P", s.cfg)
+		edges = r.p.g.Len()
+		if len(r.p.forced) > 0 || r.p.Found > 0 {
+			t.Errorf("%s: %d orders are kept that can't be", s.name, len(r.p.forced))
+		}
+		r.p.Blocks()
+		found := r.p.TakeFound()
+		if len(found) != 1 || isCycle(r.p, found[0].Cycle, 2) != nil {
+			t.Errorf("%s: %d violations: %+v", s.name, len(found), found)
+		}
+	}
+}
+
 // knotted is a bulk polygraph of sessions whose reads were drawn at random, so
 // that its known graph has very many cycles.
 func knotted(rng *rand.Rand, cfg Config, sessions, length, reads int) *rig {

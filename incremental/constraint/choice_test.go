@@ -113,12 +113,12 @@ var decisions = []struct {
 		R r r(x)=T|V r(y)=M
 		M m r(p)=U w(y)
 		`, want: `R x =V`},
-	{name: "case III, late, between the two writers", plan: `
-		T t w(x) w(p) w(v)
+	{name: "case III, late, between the two writers alone", plan: `
+		T t w(x) w(p)
+		V v w(x)
+		R r r(x)=T|V r(y)=U r(v)=M
 		U u w(x) r(q)=M w(y)
-		V w w(x)
-		R r r(x)=T|V r(y)=U r(v)=T
-		M m r(p)=T w(q)
+		M m r(p)=T w(q) w(v)
 		`, want: `R x =V`},
 	{name: "a writer that comes to be between", plan: `
 		T t w(x) w(p)
