@@ -106,7 +106,6 @@ func TestSurvey(t *testing.T) {
 
 		// U before T by S, and P before Q by R, which together close a cycle.
 		r = finish("T t w(x) w(a)\nU u w(x) w(y) r(b)=Q\nS s r(x)=T r(y)=U\nQ q w(v) w(b)\nP p w(v) w(w) r(a)=T\nR r r(v)=Q r(w)=P", s.cfg)
-		edges = r.p.g.Len()
 		if len(r.p.forced) > 0 || r.p.Found > 0 {
 			t.Errorf("%s: %d orders are kept that can't be", s.name, len(r.p.forced))
 		}

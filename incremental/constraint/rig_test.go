@@ -209,7 +209,6 @@ type rig struct {
 	tab     version.Table
 	reads   [][]version.ID // by slot
 	writes  [][]version.ID
-	session []string
 	lines   []uint32
 	isFresh []bool
 	fresh   []version.ID

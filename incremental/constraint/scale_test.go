@@ -39,7 +39,6 @@ func (h hot) load(cfg Config) *Polygraph {
 		p.Wrote(v)
 		return v
 	}
-	var blocks []version.ID
 	for i := range h.writers {
 		s := add(i, i%h.sessions)
 		v := write(s, 0)
@@ -50,7 +49,6 @@ func (h hot) load(cfg Config) *Polygraph {
 			tab.AddReader(ties[i-1], s, nil)
 			p.Read(s, ties[i-1])
 		}
-		blocks = append(blocks, v, own)
 		if !cfg.Bulk {
 			p.Block(v)
 			p.Block(own)
