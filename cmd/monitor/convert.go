@@ -33,8 +33,8 @@ func newConvert() *cobra.Command {
 		Long: `Reads a history in any format that check reads and writes it in another. Keys,
 values, sessions and ids that the new format has no word for are numbered, one to
 one, so that every verdict stays; standard error says what was numbered or left out.
-What the format can't express at all is refused, with the transaction and the
-operation that it is.
+What the format can't express at all, or what would be judged differently there, is
+refused, with the transaction and the operation that it is.
 
 The output is compressed if its name ends in .gz or .zst. Cobra's logs are a
 directory, or a tar if the name ends in .tar, .tar.gz, .tgz or .tar.zst, or -.

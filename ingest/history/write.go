@@ -76,9 +76,11 @@ func WrittenFormats() []string {
 // say are numbered, one to one, so that every verdict stays. The notes say what was
 // numbered or left out.
 //
-// What the format can't express is a *reject.Error that names the transaction and
-// the operation; other errors are w's. Memory is a few words per transaction and per
-// distinct key and value; output is written as it is made. Cobra's logs are
+// What the format can't express, or what would be judged differently there, is a
+// *reject.Error that names the transaction and the operation; other errors are
+// out's. Memory is a few words per transaction and per distinct key and value, and,
+// where the header does not say what keys held first, the operations of transactions
+// that read it; output is written as it is made. Cobra's logs are
 // written as a tar; for a directory, see WriteDir.
 func Write(out io.Writer, h *History, opt WriteOptions) (notes []string, err error) {
 	s, ok := specs[opt.Format]
