@@ -286,7 +286,7 @@ func TestSolveAgainstBruteForce(t *testing.T) {
 			}
 		}
 		t.Logf("satisfiable or not: %v; left to the solver: %d", answers, solved)
-		if answers[true] < 100 || answers[false] < 100 || solved < 50 {
+		if answers[true] < *plans/15 || answers[false] < *plans/15 || solved < *plans/30 {
 			t.Errorf("the sample tells little: %v, %d left to the solver", answers, solved)
 		}
 	})
