@@ -44,6 +44,7 @@ type Engine struct {
 	doubtful   []uint32      // of these, by transactions that may not have taken effect
 	lists      map[version.Key]*listKey
 	vouchers   map[uint32]voucher            // by transaction of unknown outcome that took effect
+	suspended  map[uint32][]func()           // what uncertain transactions broke, if they took effect
 	claims     map[version.Key][]pendingRead // uncertain transactions that read the initial value
 	seen       map[string]bool               // violations told, once there are extra strands
 	out        []verdict.Violation           // found since the last Tick
@@ -100,7 +101,7 @@ func New(opt Options) *Engine {
 		opt.Conflicts = defaultConflicts
 	}
 	e := &Engine{opt: opt, in: newIntake(), lists: map[version.Key]*listKey{},
-		vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
+		suspended: map[uint32][]func(){}, vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
 	for _, l := range opt.Levels {
 		c := &check{level: l}
 		switch l {
@@ -254,7 +255,7 @@ func (e *Engine) prunable() bool {
 func (e *Engine) config(split, realTime, bulk bool) constraint.Config {
 	c := constraint.Config{Split: split, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
 		Sessions: e.opt.Sessions == record.SessionsKeep, Chains: len(e.in.sessions) + e.offChain}
-	c.Last, c.Ablate = !e.opt.Online, e.opt.Ablate
+	c.Last, c.Ablate, c.PairsMax = !e.opt.Online, e.opt.Ablate, e.opt.PairsMax
 	if bulk {
 		c.Slots = e.in.txns.Len()
 	}

@@ -367,7 +367,7 @@ func (e *Engine) missed(late version.Slot, first version.ID) {
 // of one, or whose elements stand in an order that one of them did not append.
 func (e *Engine) incompatible(index, other uint32, k version.Key) {
 	if e.in.txns.At(index).doubt == uncertain {
-		e.impossible(index)
+		e.suspend(index, func() { e.incompatible(index, other, k) })
 		return
 	}
 	a, b := e.in.txns.At(index).id, e.in.txns.At(other).id

@@ -39,6 +39,10 @@ type Options struct {
 	// is unknown for that reason. What limits it watches (time, memory) is the
 	// caller's affair; without it the engine depends on its input alone.
 	Stop func() verdict.Reason
+	// PairsMax bounds the pairs of versions of which the order is searched for;
+	// where there are more, a history is satisfied if it can be run straight
+	// through, and else undecided. 0: a default of some millions.
+	PairsMax int
 	// Ablate switches parts of the method off, for benchmarks.
 	Ablate constraint.Ablate
 	// Online: edges are known as soon as they are proved and Tick reports as

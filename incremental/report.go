@@ -16,7 +16,7 @@ import (
 // readAnomaly reports a read that no level allows.
 func (e *Engine) readAnomaly(kind verdict.Kind, index uint32, c cellID, writer verdict.TxnID) {
 	if e.in.txns.At(index).doubt == uncertain {
-		e.impossible(index)
+		e.suspend(index, func() { e.readAnomaly(kind, index, c, writer) })
 		return
 	}
 	reader := e.in.txns.At(index).id
@@ -95,7 +95,7 @@ func merged(xs []verdict.Exhibit) []verdict.Exhibit {
 // hold at first: another reader saw it hold something else.
 func (e *Engine) thinAir(index uint32, c cellID) {
 	if e.in.txns.At(index).doubt == uncertain {
-		e.impossible(index)
+		e.suspend(index, func() { e.thinAir(index, c) })
 		return
 	}
 	cl := e.in.cells.At(c)

@@ -66,6 +66,13 @@ func (e *Engine) judgeFaults(index uint32) {
 	delete(e.in.faults, index)
 }
 
+// suspend: index, which is uncertain, can't have taken effect, or it is as report
+// says.
+func (e *Engine) suspend(index uint32, report func()) {
+	e.suspended[index] = append(e.suspended[index], report)
+	e.impossible(index)
+}
+
 // impossible: an uncertain transaction can't have taken effect.
 func (e *Engine) impossible(index uint32) {
 	for _, s := range e.strands {
@@ -280,6 +287,10 @@ func (e *Engine) tookEffect(w, reader uint32, key version.Key) {
 		}
 		e.settleClaims(w)
 		e.judgeFaults(w)
+		for _, report := range e.suspended[w] {
+			report()
+		}
+		delete(e.suspended, w)
 	} else if e.opt.Online {
 		e.admit(w)
 	}

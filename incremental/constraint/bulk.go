@@ -323,15 +323,17 @@ func (p *Polygraph) cutCycle(n node, in []int32, cut map[uint32]bool, search *cy
 	return best.id
 }
 
-// rank prefers anti-dependencies to read-froms to session order.
+// rank prefers anti-dependencies to read-froms to version orders.
 func rank(t verdict.EdgeType) int {
 	switch t {
 	case verdict.RW:
-		return 2
+		return 3
 	case verdict.WR:
+		return 2
+	case verdict.WW: // by a list
 		return 1
 	}
-	return 0
+	return 0 // session order is never left out: chains rely on it
 }
 
 // waitsFor returns a predecessor of n that still waits itself.

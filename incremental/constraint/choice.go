@@ -117,7 +117,7 @@ func (p *Polygraph) Ambiguous(reader version.Slot, key version.Key, cands []vers
 // Undecided is the number of constraints that reachability does not decide: the
 // pairs without an order and the reads without a version.
 // Where a bulk load was stopped, the blocks that were not looked at count too.
-func (p *Polygraph) Undecided() int { return p.open + p.openChoices + p.left }
+func (p *Polygraph) Undecided() int { return p.open + p.implicit + p.openChoices + p.left }
 
 // Decided is the share of what had to be decided that reachability decided.
 func (p *Polygraph) Decided() float64 {

@@ -71,6 +71,9 @@ func (p *Polygraph) path(src, dst node, limit uint32) []step {
 		}
 		s := p.SlotOf(n)
 		rt := func(from slot) step {
+			if p.lines[from] == p.lines[s] { // their session orders them as well
+				return step{graph.Edge{From: p.commit(from), To: n, Key: none, Type: verdict.SO, Why: verdict.BySession}, none}
+			}
 			return step{graph.Edge{From: p.commit(from), To: n, Key: none, Type: verdict.RT, Why: verdict.ByClock, Assumed: true}, none}
 		}
 		if own := p.SlotOf(src); p.banded.Precedes(own, s) {

@@ -139,39 +139,37 @@ func (p *Polygraph) Block(w version.ID) {
 		p.Propagate()
 		return
 	}
-	dom, any := true, false
-	at := len(*list)
-	for i := len(*list) - 1; i >= 0; i-- {
+	any := false
+	at, low := len(*list), len(*list) // low: of those seen, the first that is not before w
+	for i, known := len(*list)-1, 0; i >= known; i-- {
 		x := (*list)[i]
 		if p.cfg.Ablate.NoPruning && !p.tab.First(x.head) {
 			p.constrain(x.head, w)
-			dom = false
+			low = i
 			continue
 		}
 		switch p.relate(x.head, w) {
 		case isBefore:
 			any = true
-			if x.dom {
-				i = 0 // all before x come before w too
-			}
+			known = max(known, x.low) // those before x come before w too
+			continue
 		case isAfter:
-			at, dom = i, true
+			at = i
 		case undecided:
 			if !p.harmless(x.head, w) {
 				p.constrain(x.head, w)
 			}
-			dom = false
 		case givenUp:
-			dom = false
 		}
+		low = i
 	}
 	if !any {
 		p.afterInitial(v.Key, v.Writer)
 	}
 	for i := at; i < len(*list); i++ {
-		(*list)[i].dom = false // not known to come after w
+		(*list)[i].low = min((*list)[i].low, at) // not known to come after w
 	}
-	*list = slices.Insert(*list, at, blockRef{w, dom})
+	*list = slices.Insert(*list, at, blockRef{w, low})
 	p.Propagate()
 }
 
@@ -205,18 +203,27 @@ func (p *Polygraph) afterInitial(k keyID, w slot) {
 
 // first takes in the block that overwrote the initial version: before all.
 func (p *Polygraph) first(w vid, list *[]blockRef) {
-	for _, x := range *list {
+	for i := range *list {
+		x := &(*list)[i]
 		if x.head != w {
-			p.relate(w, x.head)
+			if p.relate(w, x.head) == isBefore {
+				x.low++
+			} else {
+				x.low = 0
+			}
 		}
 	}
-	*list = slices.Insert(*list, 0, blockRef{w, true})
+	*list = slices.Insert(*list, 0, blockRef{w, 0})
 }
 
 // constrain makes a constraint of a pair that neither order decides.
 func (p *Polygraph) constrain(a, b vid) {
-	p.open++
 	p.Stats.Constraints++
+	if p.tooMany() {
+		p.implicit++
+		return
+	}
+	p.open++
 	p.addPair(a, b)
 }
 
@@ -307,21 +314,18 @@ func (p *Polygraph) readTail(r slot, v vid) {
 // that it has no open pair with; relate returns how head stands to the other.
 func (p *Polygraph) others(head vid, relate func(x vid) relation) {
 	list := *p.list(p.tab.At(head).Key)
-	behind := false // list[i] lies behind head in the list
-	for i := len(list) - 1; i >= 0; i-- {
+	known := 0 // head comes after the first so many
+	for i := len(list) - 1; i >= known; i-- {
 		x := list[i]
 		if x.head == head {
-			if x.dom {
-				return // it comes after all the rest
-			}
-			behind = true
+			known = max(known, x.low)
 			continue
 		}
 		if p.isOpen(head, x.head) {
 			continue
 		}
-		if relate(x.head) == isAfter && behind && x.dom {
-			return
+		if relate(x.head) == isAfter {
+			known = max(known, x.low)
 		}
 	}
 }
@@ -353,7 +357,7 @@ func (p *Polygraph) Overwrite(v, w version.ID, fresh bool) {
 		} else if p.tab.First(w) { // the block is there, and now it is the first
 			list := p.list(ver.Key)
 			if i := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == w }); i >= 0 {
-				*list = slices.Delete(*list, i, i+1)
+				remove(list, i)
 			}
 			p.drop(w)
 			p.first(w, list)
@@ -399,21 +403,28 @@ func (p *Polygraph) merge(a, b vid) {
 	p.drop(a)
 	p.drop(b)
 	if i := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == b }); i >= 0 {
-		*list = slices.Delete(*list, i, i+1)
+		remove(list, i)
 	}
+	at := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == a })
 	for i := len(*list) - 1; i >= 0; i-- {
 		x := &(*list)[i]
-		if x.head == a {
+		if i == at {
+			x.low = 0
 			continue
 		}
 		if p.relate(x.head, a) == undecided {
 			p.constrain(x.head, a)
 		}
-		x.dom = false
+		x.low = min(x.low, at)
 	}
-	for i := range *list {
-		if (*list)[i].head == a {
-			(*list)[i].dom = false
+}
+
+// remove takes a block out of the list of its key.
+func remove(list *[]blockRef, i int) {
+	*list = slices.Delete(*list, i, i+1)
+	for k := range *list {
+		if x := &(*list)[k]; x.low > i {
+			x.low--
 		}
 	}
 }

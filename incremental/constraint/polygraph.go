@@ -82,7 +82,9 @@ type Config struct {
 	// per pair is worth, Bits is used. Slots is how many transactions to
 	// expect, if known.
 	Chains, Slots int
-	Ablate        Ablate
+	// PairsMax bounds the pairs of blocks that are made; see run.go. 0: pairsMax.
+	PairsMax int
+	Ablate   Ablate
 }
 
 // Ablate switches parts of the method off, to measure what they are worth.
@@ -129,9 +131,9 @@ type pair struct {
 // blockRef is a block in the list of its key.
 type blockRef struct {
 	head vid
-	// dom: the block is known to come after every block before it in the list;
-	// then whoever comes after it comes after those as well.
-	dom bool
+	// low: the block is known to come after the first low blocks of the list; then
+	// whoever comes after it comes after those as well.
+	low int
 }
 
 // Polygraph is the polygraph of one level. The version table is shared between
@@ -171,6 +173,7 @@ type Polygraph struct {
 	scratch       []slot
 	hopeless      []uint32 // choices without a candidate, to be explained
 	memory        memory
+	implicit      int  // pairs that were not made, as there are too many
 	left          int  // blocks that a bulk load had not looked at when it was stopped
 	byElimination bool // a candidate was taken: blocks may rest on it
 
@@ -216,12 +219,20 @@ type forced struct {
 	opposite graph.Edge
 }
 
+// tooMany: no more pairs are made; the history is complete and will be run.
+func (p *Polygraph) tooMany() bool {
+	return p.cfg.Last && p.places != nil && len(p.pairs) >= p.cfg.PairsMax
+}
+
 // New makes an empty polygraph over the table.
 func New(cfg Config, tab *version.Table) *Polygraph {
 	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime,
 		pairsOf: map[vid][]uint32{}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
 	if cfg.Split {
 		p.parts = 2
+	}
+	if cfg.PairsMax == 0 {
+		p.cfg.PairsMax = pairsMax
 	}
 	switch {
 	case cfg.RealTime:

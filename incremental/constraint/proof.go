@@ -15,6 +15,9 @@ func (p *Polygraph) Order() []verdict.Event {
 	if !p.solved.valid {
 		return nil
 	}
+	if p.solved.order != nil {
+		return p.solved.order
+	}
 	n := p.g.Nodes()
 	in := make([]int32, n)
 	chosen := map[node][]node{}
@@ -95,6 +98,9 @@ func (p *Polygraph) Order() []verdict.Event {
 
 // chosenEdges are the dependencies that the last solution adds to the graph.
 func (p *Polygraph) chosenEdges() []graph.Edge {
+	if p.solved.order != nil {
+		return nil // it is the proof itself
+	}
 	out := p.solved.edgesOfChoices
 	for i, c := range p.solved.pairs {
 		a, b := p.pairs[c].a, p.pairs[c].b

@@ -18,7 +18,8 @@ type solution struct {
 	read           map[uint32]vid
 	edgesOfChoices []graph.Edge
 	openChoices    int
-	edges          int // of the graph when it was found, to see whether it is stale
+	order          []verdict.Event // instead of all that, where the history was run
+	edges          int             // of the graph when it was found, to see whether it is stale
 	valid          bool
 }
 
@@ -40,6 +41,15 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 		return sat.Sat
 	}
 	p.solved = solution{}
+	if p.implicit > 0 {
+		p.Stats.Residual = len(pairs) + len(choices) + p.implicit
+		order, ok := p.runThrough()
+		if !ok {
+			return sat.Budget
+		}
+		p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, openChoices: len(choices), order: order}
+		return sat.Sat
+	}
 	p.Stats.Residual = max(p.Stats.Residual, len(pairs)+len(choices))
 	if len(pairs)+len(choices) == 0 {
 		p.solved = solution{valid: true, edges: p.g.Len()}
