@@ -403,7 +403,7 @@ func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id
 	value := op.Value
 	if st.apps > 0 {
 		var ok bool
-		if value, ok = in.withoutOwn(k, value, st); !ok {
+		if value, ok = in.withoutOwn(k, value); !ok {
 			report(in.internal(verdict.NotMyOwnWrite, op, i, id))
 			return
 		}

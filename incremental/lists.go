@@ -64,7 +64,7 @@ func (in *intake) sameList(k version.Key, st *keyState, c cellID) bool {
 
 // withoutOwn is the list that a transaction found, given what it read after
 // appending to it itself; false if its own elements aren't the last.
-func (in *intake) withoutOwn(k version.Key, v record.Value, st *keyState) (record.Value, bool) {
+func (in *intake) withoutOwn(k version.Key, v record.Value) (record.Value, bool) {
 	if v.Kind != record.KindList {
 		return v, false
 	}

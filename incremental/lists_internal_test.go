@@ -49,7 +49,7 @@ func TestWithoutOwn(t *testing.T) {
 			in.apps = append(in.apps, ownAppend{k, in.cellOf(k, v), v})
 		}
 		in.apps = append(in.apps, ownAppend{other, 0, one})
-		got, ok := in.withoutOwn(k, listOf(c.found), &keyState{apps: uint32(len(c.own))})
+		got, ok := in.withoutOwn(k, listOf(c.found))
 		if ok != c.ok || ok && got != listOf(c.want) {
 			t.Errorf("%s without %v is %s, %v", c.found, c.own, got.Text, ok)
 		}

@@ -531,7 +531,7 @@ func (e *Engine) initialVersion(k version.Key) version.ID {
 	if v := e.main.tab.InitialOf(k); v != none {
 		return v
 	}
-	v := version.ID(none)
+	v := none
 	for i, s := range e.strands { // versions have the same numbers in all
 		w := s.source(k, version.Initial)
 		if i == 0 {

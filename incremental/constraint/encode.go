@@ -31,9 +31,9 @@ import (
 //	r read the last version of a,   ¬c ∨ ¬(a before b) ∨ follows r,b
 //	and a is before b
 type problem struct {
-	p      *Polygraph
-	nodes  []node
-	at     map[node]int32 // index of a node
+	p     *Polygraph
+	nodes []node
+
 	vars   []variable
 	pairOf map[[2]vid]int // variable of an open pair, by its blocks
 	in     map[slot]int   // variable

@@ -27,6 +27,9 @@ import (
 // pairsMax is how many pairs of blocks are made, where Config does not say.
 const pairsMax = 1_000_000
 
+// stepsPerNode bounds the steps of a run.
+const stepsPerNode = 100
+
 // run is the state of the attempt.
 type run struct {
 	p      *Polygraph
@@ -41,7 +44,9 @@ type run struct {
 	either  map[keyID][]node   // parked until the key holds something else
 	woken   map[node]keyID     // writers let go on for the sake of a key
 	choices map[slot][]*choice // undecided reads
-	out     []verdict.Event
+	// parkedAt is the key that the last step parked a writer at, or none.
+	parkedAt keyID
+	out      []verdict.Event
 }
 
 // runThrough tries to run the history.
@@ -81,7 +86,10 @@ func (p *Polygraph) runThrough() ([]verdict.Event, bool) {
 		}
 	}
 	done := 0
-	for r.ready.Len() > 0 && !p.halted() {
+	// A step either happens or parks a node. Nodes are let go on by one that
+	// happened or that was parked elsewhere, so the bound is never met by a run
+	// that gets anywhere; it makes the end certain.
+	for left := stepsPerNode * (n + 1); r.ready.Len() > 0 && left > 0 && !p.halted(); left-- {
 		if v := node(heap.Pop(r.ready).(int32)); r.step(v) {
 			done++
 		}
@@ -93,11 +101,14 @@ func (p *Polygraph) runThrough() ([]verdict.Event, bool) {
 func (r *run) step(v node) bool {
 	p := r.p
 	s := p.SlotOf(v)
+	r.parkedAt = none
 	starts, commits := v == p.start(s), v == p.commit(s)
 	if starts && !r.canStart(v, s) || commits && !r.canCommit(v, s) {
-		if k, ok := r.woken[v]; ok { // it waits for something else now: the next one's turn
+		if k, ok := r.woken[v]; ok {
 			delete(r.woken, v)
-			r.wakeWriter(k)
+			if r.parkedAt != k { // it waits for something else now: the next one's turn
+				r.wakeWriter(k)
+			}
 		}
 		return false
 	}
@@ -213,6 +224,7 @@ func (r *run) park(v node, k keyID) {
 		r.writers[k] = l
 	}
 	heap.Push(l, int32(v))
+	r.parkedAt = k
 }
 
 // wakeWriter lets the first of those that wait to write k try again.

@@ -23,6 +23,10 @@ type solution struct {
 	valid          bool
 }
 
+// runFirst is how many open pairs and choices make it worth trying to run the
+// history before they are stated for the solver.
+const runFirst = 2000
+
 // Solve decides whether the open pairs and choices can all be decided without
 // a cycle, within a budget of conflicts.
 //
@@ -41,14 +45,15 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 		return sat.Sat
 	}
 	p.solved = solution{}
-	if p.implicit > 0 {
+	if p.implicit > 0 || p.places != nil && p.cfg.Last && len(pairs)+len(choices) > runFirst {
 		p.Stats.Residual = len(pairs) + len(choices) + p.implicit
-		order, ok := p.runThrough()
-		if !ok {
+		if order, ok := p.runThrough(); ok {
+			p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, openChoices: len(choices), order: order}
+			return sat.Sat
+		}
+		if p.implicit > 0 {
 			return sat.Budget
 		}
-		p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, openChoices: len(choices), order: order}
-		return sat.Sat
 	}
 	p.Stats.Residual = max(p.Stats.Residual, len(pairs)+len(choices))
 	if len(pairs)+len(choices) == 0 {
@@ -159,7 +164,7 @@ func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
 			i++ // needed, or too hard to say
 			continue
 		}
-		q, solver, pairs, choices = less, s, lessPairs, lessChoices
+		q, solver, pairs = less, s, lessPairs
 		// What the smaller refutation does not use goes as well; those found to
 		// be needed stay, so the count of them holds.
 		usedPairs, usedChoices := q.core(solver)
