@@ -116,7 +116,10 @@ func (e *Engine) write(index uint32, c cellID) {
 	if e.alone(cl.key) {
 		return
 	}
-	v := e.main.writeOf(t.slot, cl.key)
+	v := version.None
+	if e.in.perKey.At(cl.key).appended {
+		v = e.main.writeOf(t.slot, cl.key) // of an element before
+	}
 	if v == none {
 		for i, s := range e.strands {
 			w := s.write(t.slot, cl.key)
@@ -354,7 +357,11 @@ func (e *Engine) candidates(index uint32, c cellID) []version.ID {
 	n := len(out)
 	e.in.writersOf(c, func(w uint32) bool {
 		if x := e.in.txns.At(w); w != index && x.slot != none {
-			if v := e.main.writeOf(x.slot, cl.key); v != none {
+			v := cl.version
+			if cl.final != w || v == none {
+				v = e.main.writeOf(x.slot, cl.key)
+			}
+			if v != none {
 				out = append(out, v)
 			}
 		}

@@ -23,7 +23,7 @@ import (
 // gcPercent lets the heap grow to this much more than what lives before it is
 // collected. A history stays in memory from its decoding to the verdict, so that
 // collecting often finds little.
-const gcPercent = 40
+const gcPercent = 50
 
 // run judges every path and ends with the status of all together.
 func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
