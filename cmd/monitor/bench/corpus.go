@@ -27,7 +27,9 @@ type expectation struct {
 	Format  string            `json:"format"`
 	Expect  map[string]string `json:"expect"`
 	Implied map[string]string `json:"implied"`
-	Defs    string            `json:"defs"` // "adya": session order is not part of the level
+	// Disputed says why the expectation is doubtful, if it is.
+	Disputed string `json:"disputed"`
+	Defs     string `json:"defs"` // "adya": session order is not part of the level
 }
 
 // notHistories are formats of the corpus that are transcripts for people.
@@ -84,7 +86,7 @@ func (e *Env) find(r recording) ([]string, error) {
 		if x.Defs == "adya" || slices.Contains(notHistories, x.Format) {
 			continue
 		}
-		if x.Expect[r.violated] == "violation" || x.Implied[r.violated] == "violation" {
+		if x.Disputed == "" && (x.Expect[r.violated] == "violation" || x.Implied[r.violated] == "violation") {
 			files = append(files, filepath.Join(e.opt.Corpus, filepath.FromSlash(x.File)))
 		}
 	}
