@@ -39,7 +39,7 @@ func looksAwdit(head []byte) bool {
 
 func readAwdit(in *input) ([]History, error) {
 	a := awdit{builder: newBuilder()}
-	err := in.lines(func(line []byte) *reject.Error {
+	err := in.lines(in.opt.RecordMax, func(line []byte) *reject.Error {
 		for len(line) > 0 {
 			// A separator may follow an operation on its line.
 			at := bytes.IndexAny(line, "=-")
@@ -129,10 +129,10 @@ func unsigned(field string, text []byte) (uint64, *reject.Error) {
 }
 
 // lines hands out the lines of a text that are not blank, without the blanks
-// around them, and puts the errors that take returns at their lines.
-func (in *input) lines(take func(line []byte) *reject.Error) error {
+// around them, and puts the errors that take returns at their lines. A line has
+// at most longest bytes.
+func (in *input) lines(longest int, take func(line []byte) *reject.Error) error {
 	lines := bufio.NewScanner(in.r)
-	longest := in.opt.RecordMax
 	lines.Buffer(make([]byte, min(longest, readBuffer)), longest)
 	number, offset := int64(0), int64(0)
 	for lines.Scan() {

@@ -55,7 +55,7 @@ func readHist(in *input) ([]History, error) {
 	names := map[string]string{}
 	var txns []record.Transaction
 	session, seq := uint64(0), 0
-	err := in.lines(func(line []byte) *reject.Error {
+	err := in.lines(in.opt.RecordMax, func(line []byte) *reject.Error {
 		if isDashes(line) {
 			session, seq = session+1, 0
 			return nil

@@ -1,10 +1,8 @@
 package history
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
-	"io"
 	"strconv"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -103,32 +101,15 @@ type polysi struct {
 
 func readPolysi(in *input) ([]History, error) {
 	p := polysi{builder: newBuilder(), of: map[int64]int{}, seqs: map[int64]int{}, aborted: map[int64]int{}}
-	lines := bufio.NewScanner(in.r)
-	lines.Buffer(make([]byte, polysiLineMax), polysiLineMax)
-	number, offset := int64(0), int64(0)
-	for lines.Scan() {
-		number++
-		line := lines.Bytes()
-		at := offset
-		offset += int64(len(line)) + 1
-		if number == 1 {
-			line = bytes.TrimPrefix(line, byteOrderMark)
-		}
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
+	err := in.lines(polysiLineMax, func(line []byte) *reject.Error {
 		op, err := parsePolysi(line)
-		if err == nil {
-			err = p.add(op)
-		}
 		if err != nil {
-			return nil, in.at(err, number, at)
+			return err
 		}
-	}
-	switch err := lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return nil, in.at(reject.New(reject.TooLarge, "the line has more than %d bytes", polysiLineMax), number+1, offset)
-	case err != nil && !errors.Is(err, io.EOF):
+		return p.add(op)
+	})
+	switch {
+	case err != nil:
 		return nil, err
 	case len(p.txns) == 0:
 		return nil, in.reject(reject.EmptyInput, "there is no operation in the file")
