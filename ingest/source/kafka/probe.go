@@ -39,19 +39,31 @@ func (o *Options) probe(ctx context.Context, w *wire) *source.StartupError {
 }
 
 func (o *Options) probeBroker(ctx context.Context, w *wire, addr string) *source.StartupError {
-	dial := func() net.Conn {
-		conn, err := dialer.DialContext(ctx, "tcp", addr)
-		if err != nil {
-			return nil
-		}
-		_ = conn.SetDeadline(time.Now().Add(2 * time.Second)) // a connection without it is only slower to fail
-		return conn
+	if se := o.probeTLS(ctx, w, addr); se != nil || o.SASL != nil || o.TLS != nil {
+		return se
 	}
-	conn := dial()
-	if conn == nil {
+	return o.probeSASL(ctx, w, addr)
+}
+
+// probeDial opens a connection that no request outlives for long. It may fail
+// at any of the probes: a broker that hangs up is often one that is going down.
+func probeDial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Now().Add(2 * time.Second)) // a connection without it is only slower to fail
+	return conn, nil
+}
+
+// probeTLS finds out whether the listener and the configuration disagree about
+// TLS.
+func (o *Options) probeTLS(ctx context.Context, w *wire, addr string) *source.StartupError {
+	conn, err := probeDial(ctx, addr)
+	if err != nil {
 		return nil
 	}
-	defer func() { conn.Close() }()
+	defer conn.Close()
 	if o.TLS == nil {
 		// Only whether there is a handshake matters, nothing is sent over it.
 		if tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) == nil {
@@ -61,13 +73,17 @@ func (o *Options) probeBroker(ctx context.Context, w *wire, addr string) *source
 		return &source.StartupError{What: "kafka " + addr + ": the listener does not speak TLS",
 			Do: "remove source.kafka.tls, or name the listener's TLS port in source.kafka.brokers"}
 	}
-	if o.SASL != nil || o.TLS != nil {
+	return nil
+}
+
+// probeSASL finds out whether the listener expects an authentication that is
+// not configured.
+func (o *Options) probeSASL(ctx context.Context, w *wire, addr string) *source.StartupError {
+	conn, err := probeDial(ctx, addr)
+	if err != nil {
 		return nil
 	}
-	conn.Close()
-	if conn = dial(); conn == nil {
-		return nil
-	}
+	defer conn.Close()
 	req := kmsg.NewPtrSASLHandshakeRequest()
 	req.Mechanism = "PLAIN"
 	if resp, err := probeFor[*kmsg.SASLHandshakeResponse](w, conn, req, 1); err == nil && kafkago.Error(resp.ErrorCode) != kafkago.IllegalSASLState {

@@ -317,3 +317,27 @@ func TestTransientStartupFaultsAreRetried(t *testing.T) {
 		want(t, drain(t, open(t, opts)), "0/0:a")
 	}
 }
+
+// A broker that goes down between the two connections of a probe: the second is
+// refused, and there is nothing to close.
+func TestProbeOfABrokerThatGoesDown(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		l.Close()
+		conn.Close()
+	}()
+	o := Options{Brokers: []string{l.Addr().String()}}
+	if se := o.probe(testContext(t), &wire{}); se != nil {
+		t.Errorf("said %v, but nothing is known", se)
+	}
+	<-done
+}
