@@ -276,15 +276,16 @@ type Result struct {
 	NoTimes bool
 	// Partial: complete only under the assumptions named in docs/soundness.md.
 	Partial bool
-	// Order is the proof of a satisfied verdict in batch: for SER and SSER the
-	// included transactions in serial order; for SI and StrongSI, start and
-	// commit events.
+	// Order is the proof of a satisfied verdict in batch: for SER, SSER and LIN
+	// the included transactions in serial order; for PC, SI and StrongSI, start
+	// and commit events; for G1, RC, RA and CC the commit order.
 	Order []Event
 	Stats Stats
 }
 
-// Event is one step of a satisfied verdict's proof. For SER every transaction
-// occurs once with Commit set; for SI once without (its start) and once with.
+// Event is one step of a satisfied verdict's proof. For SER and the weak levels
+// every transaction occurs once with Commit set; for SI and PC once without (its
+// start) and once with.
 type Event struct {
 	Txn    TxnID
 	Commit bool
@@ -298,4 +299,41 @@ type Stats struct {
 	Pruned      int `json:"pruned"`      // of these, decided by reachability
 	Residual    int `json:"residual"`    // of these, left to completion and solver
 	Conflicts   int `json:"conflicts"`   // of the solver
+	Inferred    int `json:"inferred"`    // commit orders that a weak level's axiom asked for
+}
+
+// Guarantee is one of the four session guarantees (Terry et al., "Session
+// Guarantees for Weakly Consistent Replicated Data", 1994), as axioms on the
+// commit order like those of the weak levels: if t3 reads x from t1, another
+// writer t2 of x commits before t1 whenever
+type Guarantee uint8
+
+// The session guarantees. Causal consistency is all of them and their closure.
+const (
+	ReadYourWrites    Guarantee = iota // t2 precedes t3 in its session
+	MonotonicReads                     // a predecessor of t3 in its session read from t2
+	MonotonicWrites                    // t3 reads from a transaction that t2 precedes in its session
+	WritesFollowReads                  // t3 reads from a transaction that itself, or a predecessor in its session, read from t2
+	numGuarantees
+)
+
+var guaranteeNames = [...]string{"read-your-writes", "monotonic-reads", "monotonic-writes", "writes-follow-reads"}
+
+func (g Guarantee) String() string { return guaranteeNames[g] }
+
+// Guarantees lists the session guarantees.
+func Guarantees() []Guarantee {
+	out := make([]Guarantee, numGuarantees)
+	for i := range out {
+		out[i] = Guarantee(i)
+	}
+	return out
+}
+
+// GuaranteeResult is what is known of a session guarantee. Violations has one
+// witness where it is violated.
+type GuaranteeResult struct {
+	Guarantee  Guarantee
+	Outcome    Outcome
+	Violations []Violation
 }
