@@ -335,7 +335,7 @@ func TestProbeOfABrokerThatGoesDown(t *testing.T) {
 		l.Close()
 		conn.Close()
 	}()
-	o := Options{Brokers: []string{l.Addr().String()}}
+	o := Options{Connection: Connection{Brokers: []string{l.Addr().String()}}}
 	if se := o.probe(testContext(t), &wire{}); se != nil {
 		t.Errorf("said %v, but nothing is known", se)
 	}
