@@ -58,10 +58,10 @@ var judges = map[verdict.Level]judge{
 		return h.interleave(true, h.opt.Clock == record.ClockEnforce)
 	},
 	verdict.PC: func(h *history) ([]verdict.Event, bool) { return h.interleave(false, false) },
-	verdict.CC: axioms(visibleByPath),
-	verdict.RA: axioms(visibleAtOnce),
-	verdict.RC: axioms(visibleByReads),
-	verdict.G1: axioms(visibleNever),
+	verdict.CC: axioms(axiom{visible: visibleByPath}),
+	verdict.RA: axioms(axiom{visible: visibleAtOnce}),
+	verdict.RC: axioms(axiom{visible: visibleByReads}),
+	verdict.G1: axioms(axiom{visible: visibleNever, anyListOrder: true}),
 	verdict.LIN: func(h *history) ([]verdict.Event, bool) {
 		alone := *h
 		alone.opt.Sessions = record.SessionsIgnore
@@ -70,32 +70,15 @@ var judges = map[verdict.Level]judge{
 }
 
 // Levels lists the levels that the oracle judges a history at, in the order of
-// verdict: lin only if every transaction keeps to one key, and the levels that
-// are defined by axioms only if there are no lists.
+// verdict: all of them, but lin only if every transaction keeps to one key.
 func Levels(txns []record.Transaction) []verdict.Level {
-	oneKey, lists := true, false
+	oneKey := true
 	for _, t := range txns {
 		for _, op := range t.Ops {
 			oneKey = oneKey && op.Key == t.Ops[0].Key
-			lists = lists || op.Kind == record.Append
 		}
 	}
-	var out []verdict.Level
-	for _, l := range verdict.Levels() {
-		switch l {
-		case verdict.LIN:
-			if oneKey {
-				out = append(out, l)
-			}
-		case verdict.CC, verdict.RA, verdict.RC, verdict.G1:
-			if !lists {
-				out = append(out, l)
-			}
-		default:
-			out = append(out, l)
-		}
-	}
-	return out
+	return slices.DeleteFunc(verdict.Levels(), func(l verdict.Level) bool { return l == verdict.LIN && !oneKey })
 }
 
 // Supported tells why a history is beyond the oracle, or returns nil.
@@ -143,4 +126,13 @@ func Explain(l verdict.Level, txns []record.Transaction, opt Options) ([]verdict
 		panic(fmt.Sprintf("oracle: level %v is not judged for this history; use one of %v", l, Levels(txns)))
 	}
 	return judges[l](newHistory(txns, opt))
+}
+
+// HoldsGuarantee judges one of the session guarantees: there is a commit order
+// as its axiom asks for. It panics on what is not Supported.
+func HoldsGuarantee(g verdict.Guarantee, txns []record.Transaction, opt Options) bool {
+	if err := Supported(txns); err != nil {
+		panic(err)
+	}
+	return newHistory(txns, opt).axiomatic(guarantees[g])
 }
