@@ -16,9 +16,14 @@ import (
 //	add → write* → read*, choose*, follow* → settle        for each transaction, in slot order
 //
 // In bulk: add for all, write for all, read for all, then finish.
+//
+// A strand without polygraphs is the table of versions, and nothing else.
 type strand struct {
 	tab   version.Table
 	polys []*constraint.Polygraph
+	// loose: a transaction that read a version and overwrote it need not have done
+	// so at once, as at prefix consistency. Its polygraphs agree on that.
+	loose bool
 	// keepAllReaders: sessions are not ordered, so no reader stands for another
 	keepAllReaders bool
 
@@ -30,10 +35,15 @@ type strand struct {
 	fresh   []version.ID // versions not yet given to the polygraphs
 	isFresh []bool       // by version: made by a write and not given yet
 
-	ops     []slotOps    // by slot
-	slab    []version.ID // room for ops
+	ops     []slotOps                     // by slot
+	decided map[version.Slot][]version.ID // ambiguous reads that a polygraph decided
+	slab    []version.ID                  // room for ops
 	choices []ambiguous
 	lists   []succession
+	// refused are the reads and the successions that diverged or clashed, which a
+	// loose strand takes in.
+	refused      []readOf
+	refusedLists []succession
 	// ruledOut are transactions that can't have taken effect.
 	ruledOut []version.Slot
 	// exclusive are pairs of which one at most took effect.
@@ -43,8 +53,13 @@ type strand struct {
 }
 
 // slotOps are a transaction's external reads and final writes, by version.
-// decided are ambiguous reads that a polygraph decided.
-type slotOps struct{ reads, writes, decided []version.ID }
+type slotOps struct{ reads, writes []version.ID }
+
+// readOf is slot's read of v.
+type readOf struct {
+	slot version.Slot
+	v    version.ID
+}
 
 // strandTxn is what a strand is told of a transaction.
 type strandTxn struct {
@@ -67,13 +82,19 @@ type ambiguous struct {
 type succession struct{ prev, v version.ID }
 
 func newStrand(cfgs []constraint.Config) *strand {
-	s := &strand{}
+	s := &strand{loose: len(cfgs) == 0 || cfgs[0].Prefix}
 	for _, c := range cfgs {
+		if c.Prefix != s.loose {
+			panic("incremental: a strand of prefix consistency and of another level, which can't happen, because open makes one for each")
+		}
 		p := constraint.New(c, &s.tab)
 		p.Reads = s.readsOf
 		p.Writes = func(x version.Slot) []version.ID { return s.ops[x].writes }
 		p.OnRead = func(x version.Slot, v version.ID) {
-			s.ops[x].decided = append(s.ops[x].decided, v)
+			if s.decided == nil {
+				s.decided = map[version.Slot][]version.ID{}
+			}
+			s.decided[x] = append(s.decided[x], v)
 			s.addReader(x, v)
 		}
 		p.AllCandidates = func(x version.Slot, k version.Key) []version.ID { return s.candidates(x, k) }
@@ -89,11 +110,14 @@ func newStrand(cfgs []constraint.Config) *strand {
 }
 
 func (s *strand) readsOf(x version.Slot) []version.ID {
-	o := &s.ops[x]
-	if len(o.decided) == 0 {
-		return o.reads
+	if len(s.decided) == 0 {
+		return s.ops[x].reads
 	}
-	return slices.Concat(o.reads, o.decided)
+	decided := s.decided[x]
+	if len(decided) == 0 {
+		return s.ops[x].reads
+	}
+	return slices.Concat(s.ops[x].reads, decided)
 }
 
 // add takes in the next transaction. like gives the numbers of its reads and
@@ -154,8 +178,10 @@ func (s *strand) room(n int) []version.ID {
 // write makes the version that slot's last write to key gave it.
 func (s *strand) write(slot version.Slot, key version.Key) version.ID {
 	v := s.tab.New(key, version.Written, slot)
-	s.isFresh = append(s.isFresh, true)
-	s.fresh = append(s.fresh, v)
+	if len(s.polys) > 0 {
+		s.isFresh = append(s.isFresh, true)
+		s.fresh = append(s.fresh, v)
+	}
 	s.ops[slot].writes = append(s.ops[slot].writes, v)
 	for _, p := range s.polys {
 		p.Wrote(v)
@@ -176,35 +202,37 @@ func (s *strand) writeOf(slot version.Slot, key version.Key) version.ID {
 // source makes a version without a writer that was seen.
 func (s *strand) source(key version.Key, kind version.Kind) version.ID {
 	v := s.tab.New(key, kind, version.None)
-	s.isFresh = append(s.isFresh, false)
+	if len(s.polys) > 0 {
+		s.isFresh = append(s.isFresh, false)
+	}
 	return v
 }
 
 // read takes in that slot read v. If slot also wrote the key, its write follows
-// v at once; where another's does already, that is a divergence: the read is
-// withdrawn and the other's version returned.
+// v at once, unless the strand is loose; where another's does already, that is a
+// divergence: the read is withdrawn and the other's version returned.
 func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverges bool) {
+	if s.loose {
+		s.takeRead(slot, v, s.polys)
+		return version.None, false
+	}
 	w := s.writeOf(slot, s.tab.At(v).Key)
 	next := s.tab.At(v).Next
 	if w != version.None && next != version.None && next != w {
 		if !s.decidedToFollow(v, next) {
+			s.refused = append(s.refused, readOf{slot, v})
 			return next, true
 		}
 		// A polygraph took v for what another transaction read that overwrote it,
 		// and will find that both can't be.
-		s.ops[slot].reads = append(s.ops[slot].reads, v)
-		s.addReader(slot, v)
-		s.polys[0].Read(slot, v)
+		s.takeRead(slot, v, s.polys[:1])
 		return version.None, false
 	}
 	if w != version.None && s.tab.At(w).Prev != version.None && s.tab.At(w).Prev != v {
+		s.refused = append(s.refused, readOf{slot, v})
 		return s.tab.At(w).Prev, true // a list says that it follows another version
 	}
-	s.ops[slot].reads = append(s.ops[slot].reads, v)
-	s.addReader(slot, v)
-	for _, p := range s.polys {
-		p.Read(slot, v)
-	}
+	s.takeRead(slot, v, s.polys)
 	// Taking the read in may have made a polygraph decide another one, of a
 	// transaction that overwrote v as well; then it finds that both can't be.
 	if w != version.None && s.tab.At(v).Next == version.None {
@@ -213,14 +241,26 @@ func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverg
 	return version.None, false
 }
 
+// takeRead takes a read in and tells polys.
+func (s *strand) takeRead(slot version.Slot, v version.ID, polys []*constraint.Polygraph) {
+	s.ops[slot].reads = append(s.ops[slot].reads, v)
+	s.addReader(slot, v)
+	for _, p := range polys {
+		p.Read(slot, v)
+	}
+}
+
 // decidedToFollow: next follows v only because a polygraph decided that its
 // writer, which may have read several versions, read v.
 func (s *strand) decidedToFollow(v, next version.ID) bool {
-	return slices.Contains(s.ops[s.tab.At(next).Writer].decided, v)
+	return slices.Contains(s.decided[s.tab.At(next).Writer], v)
 }
 
 func (s *strand) overwrite(v, w version.ID) {
 	s.tab.Overwrite(v, w)
+	if len(s.polys) == 0 {
+		return
+	}
 	fresh := s.isFresh[w]
 	s.isFresh[w] = false
 	for _, p := range s.polys {
@@ -234,11 +274,15 @@ func (s *strand) overwrite(v, w version.ID) {
 // version that it missed.
 func (s *strand) follow(prev, v version.ID) (late, first version.ID, clash bool) {
 	a, b := s.tab.At(prev), s.tab.At(v)
+	late = version.None
 	if a.Next != version.None && a.Next != v {
-		return a.Next, v, true
+		late, first = a.Next, v
+	} else if b.Prev != version.None && b.Prev != prev {
+		late, first = v, prev
 	}
-	if b.Prev != version.None && b.Prev != prev {
-		return v, prev, true
+	if late != version.None {
+		s.refusedLists = append(s.refusedLists, succession{prev, v})
+		return late, first, true
 	}
 	s.lists = append(s.lists, succession{prev, v})
 	if a.Kind == version.Written {
@@ -284,8 +328,13 @@ func (s *strand) impossible(slot version.Slot) {
 	}
 }
 
-// addReader keeps, of each session, the last reader.
+// addReader keeps, of each session, the last reader; one altogether, if there is no
+// polygraph to ask for them.
 func (s *strand) addReader(slot version.Slot, v version.ID) {
+	if len(s.polys) == 0 {
+		s.tab.AddReader(v, slot, func(version.Slot) bool { return true })
+		return
+	}
 	if s.keepAllReaders {
 		s.tab.AddReader(v, slot, nil)
 		return
@@ -304,6 +353,43 @@ func (s *strand) settle() {
 		}
 	}
 	s.fresh = s.fresh[:0]
+}
+
+// retell tells s, which holds nothing yet, all that old was told, with the same
+// numbers of slots and versions; like gives the transactions of the slots. What
+// diverged or clashed there, s takes in if it is loose.
+func (s *strand) retell(old *strand, like func(version.Slot) strandTxn) {
+	for slot := range old.ops {
+		s.add(like(version.Slot(slot)), old.ops[slot])
+	}
+	for v := range version.ID(old.tab.Len()) {
+		if ver := old.tab.At(v); ver.Kind == version.Written {
+			s.write(ver.Writer, ver.Key)
+		} else {
+			s.source(ver.Key, ver.Kind)
+		}
+	}
+	for slot := range old.ops {
+		for _, v := range old.ops[slot].reads {
+			s.read(version.Slot(slot), v)
+		}
+	}
+	for _, r := range old.refused {
+		s.read(r.slot, r.v)
+	}
+	for _, l := range slices.Concat(old.lists, old.refusedLists) {
+		s.follow(l.prev, l.v)
+	}
+	for _, ch := range old.choices {
+		s.choose(ch.slot, ch.key, s.candidates(ch.slot, ch.key), ch.guarded)
+	}
+	for _, x := range old.exclusive {
+		s.exclude(x[0], x[1])
+	}
+	for _, slot := range old.ruledOut {
+		s.impossible(slot)
+	}
+	s.settle()
 }
 
 // finish ends a bulk load.

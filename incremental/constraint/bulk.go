@@ -3,6 +3,8 @@ package constraint
 import (
 	"slices"
 
+	"github.com/bits-and-blooms/bitset"
+
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
@@ -28,7 +30,11 @@ func (p *Polygraph) Finish() {
 		}
 	}
 	p.heads = p.blockHeads()
+	follows := p.updatesInBulk()
 	for _, h := range p.heads { // the initial version precedes every block
+		if follows.Test(uint(h)) {
+			continue // by another
+		}
 		head := p.tab.At(h)
 		init := p.tab.InitialOf(head.Key)
 		if init == version.None || p.tab.At(init).Next != version.None {
@@ -52,6 +58,53 @@ func (p *Polygraph) Finish() {
 		p.heads = p.blockHeads()
 	}
 	p.bulk = false
+}
+
+// updatesInBulk puts in, at prefix consistency, the anti-dependencies to those
+// who read a version and overwrote it, as far as these are few. It returns the
+// versions that are known to follow another one so. Linear in reads and writes,
+// and in the edges.
+func (p *Polygraph) updatesInBulk() *bitset.BitSet {
+	follows := &bitset.BitSet{}
+	if !p.cfg.Prefix {
+		return follows
+	}
+	own := map[keyID]vid{} // what a transaction wrote
+	times := map[vid]int{} // how often a version was overwritten, if more than once
+	once := &bitset.BitSet{}
+	for s := range slot(p.slots) {
+		reads, writes := p.Reads(s), p.Writes(s)
+		if len(reads) == 0 || len(writes) == 0 {
+			continue
+		}
+		clear(own)
+		for _, w := range writes {
+			own[p.tab.At(w).Key] = w
+		}
+		for _, v := range reads {
+			ver := p.tab.At(v)
+			w, updates := own[ver.Key]
+			if !updates {
+				continue
+			}
+			if ver.Kind == version.Written {
+				follows.Set(uint(w))
+			}
+			if once.Test(uint(v)) {
+				times[v]++
+			}
+			once.Set(uint(v))
+			if ver.Next != version.None || times[v] >= surveyed {
+				continue // by the former; relate will see to the rest
+			}
+			for q := range p.tab.Readers(v) {
+				if q != s {
+					p.g.Add(graph.Edge{From: p.start(q), To: p.commit(s), Key: ver.Key, Type: verdict.RW, Why: verdict.ByOverwrite})
+				}
+			}
+		}
+	}
+	return follows
 }
 
 // dearBits is how many nodes make a matrix of bits dear.

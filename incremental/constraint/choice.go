@@ -262,7 +262,7 @@ func (p *Polygraph) excluded(v vid, reader slot, behind []slot) (graph.Edge, boo
 		if p.reach.Reaches(start, p.commit(w)) {
 			return graph.Edge{From: p.commit(w), To: start, Key: ver.Key, Type: verdict.WR, Why: verdict.ByCase}, true
 		}
-		first := p.start(w)
+		first := p.writing(w)
 		for _, x := range behind {
 			if x != w && p.reach.Reaches(first, p.commit(x)) {
 				return p.antiDependency(reader, x, ver.Key), true
@@ -270,7 +270,7 @@ func (p *Polygraph) excluded(v vid, reader slot, behind []slot) (graph.Edge, boo
 		}
 	}
 	// If reader overwrote v, nobody else did.
-	if ver.Next != version.None {
+	if ver.Next != version.None && !p.cfg.Prefix {
 		if n := p.tab.At(ver.Next).Writer; n != reader && p.writes(reader, ver.Key) != version.None {
 			return p.antiDependency(reader, n, ver.Key), true
 		}
@@ -441,7 +441,10 @@ func (p *Polygraph) takeCandidate(ci uint32) {
 	if ver := p.tab.At(v); ver.Kind == version.Written {
 		p.include(ver.Writer)
 	}
-	w := p.writes(reader, key)
+	w := version.None // its version that follows v at once
+	if !p.cfg.Prefix {
+		w = p.writes(reader, key)
+	}
 	p.OnRead(reader, v)
 	p.readAs(reader, v, why)
 	if w == version.None || p.tab.At(v).Next != version.None || p.tab.At(w).Prev != version.None {

@@ -19,7 +19,9 @@ import (
 // the node that the news reaches.
 var decisions = []struct {
 	name, plan, want string
-	open             int // pairs and choices that stay open
+	open             int    // pairs and choices that stay open
+	pc               string // want at prefix consistency, if it is another
+	openPC           int    // open there
 }{
 	{name: "case I: the order that closes a cycle of version order falls", plan: `
 		S s w(x) w(y)
@@ -64,7 +66,7 @@ var decisions = []struct {
 		V v r(x)=T w(x) w(z)
 		Q q r(z)=- r(y)=M
 		M m r(p)=U w(y)
-		`, want: `U < T`},
+		`, want: `U < T`, pc: `U < V`, openPC: 1},
 	{name: "case III, late, at a reader of a tail that has moved on", plan: `
 		T t w(x)
 		U u w(x) w(p)
@@ -72,7 +74,8 @@ var decisions = []struct {
 		S s r(x)=V r(y)=M
 		M m r(p)=U w(y)
 		`, want: `U < T
-		U < V`},
+		U < V`, pc: `U < V
+		T < V`, openPC: 1},
 	{name: "blocks that become one", plan: `
 		A a w(x) w(p)
 		B b r(x)=C w(x)
@@ -150,7 +153,7 @@ var decisions = []struct {
 		V v r(x)=T w(x)
 		U u w(x)
 		R r r(x)=T|U w(x)
-		`, want: `R x =U`, open: 1},
+		`, want: `R x =U`, open: 1, pc: `R x T|U`, openPC: 6},
 	{name: "what was taken decides the next", plan: `
 		T t w(x) w(y)
 		R r r(x)=T|U
@@ -232,9 +235,13 @@ func TestDecisions(t *testing.T) {
 				if r.p.Found > 0 {
 					t.Fatalf("violations: %+v", r.p.TakeFound())
 				}
-				r.check(t, d.want)
-				if n := r.p.Undecided(); n > d.open || n < d.open && !cfg.Last { // at the last, some need no order
-					t.Errorf("%d pairs and choices are open, not %d", n, d.open)
+				want, open := d.want, d.open
+				if cfg.Prefix && d.pc != "" {
+					want, open = d.pc, d.openPC
+				}
+				r.check(t, want)
+				if n := r.p.Undecided(); n > open || n < open && !cfg.Last { // at the last, some need no order
+					t.Errorf("%d pairs and choices are open, not %d", n, open)
 				}
 				if got := r.p.Solve(1 << 20); (got == sat.Sat) != pl.satisfiable(cfg) {
 					t.Errorf("%v, but that it can be satisfied is %v", got, pl.satisfiable(cfg))

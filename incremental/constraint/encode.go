@@ -164,7 +164,7 @@ func (q *problem) overwriters(ci uint32, x int, v vid) {
 				before = []sat.Lit{sat.Neg(y)}
 			} else if y, ok := q.pairOf[[2]vid{b.head, a}]; ok {
 				before = []sat.Lit{sat.Pos(y)}
-			} else if p.tab.First(b.head) || !p.reach.Reaches(p.start(ver.Writer), p.commit(w)) {
+			} else if p.tab.First(b.head) || !p.reach.Reaches(p.writing(ver.Writer), p.commit(w)) {
 				continue // b comes before a, or the pair was given up
 			}
 		}

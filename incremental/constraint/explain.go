@@ -300,8 +300,8 @@ func (p *Polygraph) wouldClose(v vid, reader slot, limit uint32) [][]step {
 			return [][]step{cycle}
 		}
 		if w := p.writer(v); x != w {
-			if later := p.path(p.start(w), p.commit(x), limit); later != nil {
-				opposite := graph.Edge{From: p.commit(x), To: p.start(w), Key: key, Type: verdict.WW, Why: verdict.ByCase}
+			if later := p.path(p.writing(w), p.commit(x), limit); later != nil {
+				opposite := graph.Edge{From: p.commit(x), To: p.writing(w), Key: key, Type: verdict.WW, Why: verdict.ByCase}
 				return [][]step{cycle, append([]step{{opposite, none}}, later...)}
 			}
 		}

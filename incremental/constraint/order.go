@@ -23,8 +23,8 @@ func (p *Polygraph) closes(a, b vid) (graph.Edge, bool) {
 	tail := p.tab.Tail(a)
 	tv := p.tab.At(tail)
 	tw, hw := tv.Writer, p.tab.At(b).Writer
-	if p.reach.Reaches(p.start(hw), p.commit(tw)) {
-		return graph.Edge{From: p.commit(tw), To: p.start(hw), Key: tv.Key, Type: verdict.WW}, true
+	if p.reach.Reaches(p.writing(hw), p.commit(tw)) {
+		return graph.Edge{From: p.commit(tw), To: p.writing(hw), Key: tv.Key, Type: verdict.WW}, true
 	}
 	for r := range p.tab.Readers(tail) {
 		if r != hw && p.reach.Reaches(p.commit(hw), p.start(r)) && !p.isWithdrawn(r, tail) {
@@ -66,20 +66,24 @@ func (p *Polygraph) relate(a, b vid) relation {
 	// Both orders close a cycle. The likelier one to mean something to a person
 	// is forced, by a plain version order or the initial version, and the edge
 	// that it cannot have is reported.
-	if ba.From == none || ab.From != none && ba.Type == verdict.WW {
-		p.clash(ab, ba, why)
-	} else {
-		p.clash(ba, ab, why)
+	switch {
+	case ba.From == none || ab.From != none && ba.Type == verdict.WW:
+		p.clash(ab, ba, p.tab.Tail(a), why)
+	default:
+		p.clash(ba, ab, p.tab.Tail(b), why)
 	}
 	p.given[[2]vid{min(a, b), max(a, b)}] = true
 	return givenUp
 }
 
 // clash reports an edge that must hold, as the opposite order is impossible,
-// and cannot.
-func (p *Polygraph) clash(e, opposite graph.Edge, why verdict.Why) {
+// and cannot; it comes from v.
+func (p *Polygraph) clash(e, opposite graph.Edge, v vid, why verdict.Why) {
 	e.Why = why
 	e.Assumed = p.cfg.RealTime
+	if e.Type == verdict.RW && p.updates(p.SlotOf(e.To), v) {
+		e.Why, e.Assumed, opposite = verdict.ByOverwrite, false, graph.Edge{From: none}
+	}
 	p.reportClash(e, opposite)
 }
 
@@ -89,12 +93,30 @@ func (p *Polygraph) order(a, b vid, why verdict.Why, opposite graph.Edge) {
 	tail := p.tab.Tail(a)
 	tv := p.tab.At(tail)
 	tw, hw := tv.Writer, p.tab.At(b).Writer
-	p.force(graph.Edge{From: p.commit(tw), To: p.start(hw), Key: tv.Key, Type: verdict.WW, Why: why, Assumed: assumed}, opposite)
+	p.force(graph.Edge{From: p.commit(tw), To: p.writing(hw), Key: tv.Key, Type: verdict.WW, Why: why, Assumed: assumed}, opposite)
+	if p.updates(hw, tail) { // a fact of the records
+		why, assumed, opposite = verdict.ByOverwrite, false, graph.Edge{From: none}
+	}
 	for r := range p.tab.Readers(tail) {
 		if r != hw && !p.isWithdrawn(r, tail) {
 			p.force(graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW, Why: why, Assumed: assumed}, opposite)
 		}
 	}
+}
+
+// updates tells, where that makes no block of the two, whether s read v and wrote
+// its key. A later transaction of its session that read v as well may hide it,
+// which is a violation.
+func (p *Polygraph) updates(s slot, v vid) bool {
+	if !p.cfg.Prefix {
+		return false
+	}
+	for r := range p.tab.Readers(v) {
+		if r == s {
+			return !p.isWithdrawn(s, v)
+		}
+	}
+	return false
 }
 
 // force adds an edge that is forced because the opposite edge closes a cycle.
@@ -174,11 +196,12 @@ func (p *Polygraph) Block(w version.ID) {
 }
 
 // harmless tells, of blocks that neither order decides, whether it can't matter
-// which comes first: under serializability two versions that nobody reads, nor
-// can be found to have read, agree with any order of their writers. Only where
-// all reads are there already, in a bulk load.
+// which comes first: where versions are ordered as transactions or commits are,
+// at all levels but snapshot isolation, two that nobody reads, nor can be found to
+// have read, agree with any order of their writers. Only where all reads are there
+// already, in a bulk load.
 func (p *Polygraph) harmless(a, b vid) bool {
-	if !p.cfg.Last || p.places == nil || p.parts > 1 || p.tab.Tail(a) != a || p.tab.Tail(b) != b {
+	if !p.cfg.Last || p.places == nil || p.parts > 1 && !p.cfg.Prefix || p.tab.Tail(a) != a || p.tab.Tail(b) != b {
 		return false
 	}
 	if k := p.tab.At(a).Key; int(k) < len(p.tracked) && p.tracked[k] {
@@ -282,7 +305,7 @@ func (p *Polygraph) readAs(r slot, v vid, why verdict.Why) {
 // written by transactions that were added.
 func (p *Polygraph) Follow(prev, v version.ID) {
 	a, b := p.tab.At(prev), p.tab.At(v)
-	p.addEdge(graph.Edge{From: p.commit(a.Writer), To: p.start(b.Writer), Key: a.Key, Type: verdict.WW, Why: verdict.ByList}, true)
+	p.addEdge(graph.Edge{From: p.commit(a.Writer), To: p.writing(b.Writer), Key: a.Key, Type: verdict.WW, Why: verdict.ByList}, true)
 	if !p.bulk {
 		p.Propagate()
 	}
@@ -312,19 +335,25 @@ func (p *Polygraph) readTail(r slot, v vid) {
 
 // others calls relate for the blocks of head's key that may come after it and
 // that it has no open pair with; relate returns how head stands to the other.
+// What comes after one that comes after head is passed over.
 func (p *Polygraph) others(head vid, relate func(x vid) relation) {
 	list := *p.list(p.tab.At(head).Key)
-	known := 0 // head comes after the first so many
-	for i := len(list) - 1; i >= known; i-- {
+	place := len(list) - 1
+	for place >= 0 && list[place].head != head {
+		place--
+	}
+	for i, after := place+1, len(list); i < len(list); i++ {
 		x := list[i]
-		if x.head == head {
-			known = max(known, x.low)
-			continue
+		if x.low <= after && !p.isOpen(head, x.head) && relate(x.head) == isBefore {
+			after = min(after, i)
 		}
-		if p.isOpen(head, x.head) {
-			continue
-		}
-		if relate(x.head) == isAfter {
+	}
+	known := 0 // head comes after the first so many
+	if place >= 0 {
+		known = list[place].low
+	}
+	for i := place - 1; i >= known; i-- {
+		if x := list[i]; !p.isOpen(head, x.head) && relate(x.head) == isAfter {
 			known = max(known, x.low)
 		}
 	}
@@ -340,7 +369,8 @@ func (p *Polygraph) isOpen(a, b vid) bool {
 }
 
 // Overwrite takes in that w is the immediate successor of v, which the table
-// has joined, and that w's writer has read v. fresh: w is not a block yet.
+// has joined: w's writer has read v, or a list shows it and Follow was told. fresh:
+// w is not a block yet.
 func (p *Polygraph) Overwrite(v, w version.ID, fresh bool) {
 	if p.bulk {
 		return
@@ -415,7 +445,9 @@ func (p *Polygraph) merge(a, b vid) {
 		if p.relate(x.head, a) == undecided {
 			p.constrain(x.head, a)
 		}
-		x.low = min(x.low, at)
+		if at >= 0 { // else a is fresh, and put in the list later
+			x.low = min(x.low, at)
+		}
 	}
 }
 

@@ -21,6 +21,11 @@
 // driven by newly reachable pairs instead of passes). What is left at the end
 // goes to the solver (solve.go).
 //
+// At prefix consistency (Config.Prefix) a version need not be seen by who
+// overwrites it: WW leads to the commit of the next writer, not to its start, and
+// a read-modify-write follows what it read, but not at once. So a block is one
+// version, or the versions that a list shows one after the other.
+//
 // A read with several possible versions is a choice (choice.go), which is
 // looked at again in the same way: a version that would close a cycle falls, and
 // the last one left was read. Where a transaction's outcome is unknown, it is in
@@ -67,6 +72,8 @@ const none = graph.None
 type Config struct {
 	// Split: two nodes per transaction, for SI; otherwise one, for SER.
 	Split bool
+	// Prefix: WW leads from commit to commit, for prefix consistency; with Split.
+	Prefix bool
 	// RealTime puts real-time order in the graph (the banded closure).
 	RealTime bool
 	// Bulk: edges are collected until Finish, which is faster when the whole
@@ -250,6 +257,15 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 
 func (p *Polygraph) start(s slot) node  { return s * p.parts }
 func (p *Polygraph) commit(s slot) node { return s*p.parts + p.parts - 1 }
+
+// writing is the node of s that version orders lead to: where it must know the
+// version before its own, which is at its start, or only follow it.
+func (p *Polygraph) writing(s slot) node {
+	if p.cfg.Prefix {
+		return p.commit(s)
+	}
+	return p.start(s)
+}
 
 // SlotOf is the transaction of a node.
 func (p *Polygraph) SlotOf(n graph.Node) version.Slot { return n / p.parts }

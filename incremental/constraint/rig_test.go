@@ -178,8 +178,8 @@ type setting struct {
 	cfg  Config
 }
 
-// settings are all closures, in bulk and transaction by transaction, at SER and
-// at SI.
+// settings are all closures, in bulk and transaction by transaction, at SER, at
+// SI and at PC.
 func settings() []setting {
 	base := []setting{
 		{"chains", Config{Sessions: true}},
@@ -193,11 +193,13 @@ func settings() []setting {
 	}
 	var out []setting
 	for _, s := range base {
-		si := s
+		si, pc := s, s
 		s.name += ", ser"
 		si.name += ", si"
 		si.cfg.Split = true
-		out = append(out, s, si)
+		pc.name += ", pc"
+		pc.cfg.Split, pc.cfg.Prefix = true, true
+		out = append(out, s, si, pc)
 	}
 	return out
 }
@@ -460,6 +462,9 @@ func (r *rig) read(w want) {
 		r.did()
 	}
 	own, next := r.writeOf(s, w.read.key), r.tab.At(v).Next
+	if r.p.cfg.Prefix {
+		own = version.None
+	}
 	if own != version.None && next != version.None && next != own && r.plainly(r.tab.At(next).Writer, w.read.key) {
 		r.diverged = true
 		return
@@ -533,9 +538,10 @@ func (r *rig) nameOf(v version.ID) string {
 	return r.pl.txns[r.tab.At(v).Writer].name
 }
 
-// follows tells whether the second transaction is known to come after the first.
+// follows tells whether what the second transaction writes is known to come after
+// what the first does.
 func (r *rig) follows(a, b string) bool {
-	return r.p.reach.Reaches(r.p.commit(slot(r.pl.txn(a))), r.p.start(slot(r.pl.txn(b))))
+	return r.p.reach.Reaches(r.p.commit(slot(r.pl.txn(a))), r.p.writing(slot(r.pl.txn(b))))
 }
 
 // isAcyclic orders edges between n nodes, and the steps from start to commit.
@@ -721,8 +727,11 @@ func (b *brute) permute(k int, rest []int, prev int, c closure) bool {
 	}
 	for n, w := range rest {
 		d, ok := c, true
-		if prev != initially {
-			d, ok = d.with(b.commit(prev), b.start(w))
+		if to := b.start(w); prev != initially {
+			if b.cfg.Prefix {
+				to = b.commit(w)
+			}
+			d, ok = d.with(b.commit(prev), to)
 		}
 		for i, x := range b.pl.txns {
 			for r, rd := range x.reads {
@@ -740,7 +749,7 @@ func (b *brute) permute(k int, rest []int, prev int, c closure) bool {
 
 // replay checks an order by executing it: every read returns what was written
 // last before its transaction (its start), no two overlapping ones write the
-// same key at SI, and sessions, clocks and facts are kept.
+// same key at SI (but not at PC), and sessions, clocks and facts are kept.
 func (pl *plan) replay(order []verdict.Event, cfg Config) error {
 	started, committed := map[int]int{}, map[int]int{}
 	last := make([]int, len(pl.keys))
@@ -769,7 +778,7 @@ func (pl *plan) replay(order []verdict.Event, cfg Config) error {
 		}
 		committed[i] = at + 1
 		for _, k := range x.writes {
-			if w := last[k]; w != initially && committed[w]-1 > started[i] {
+			if w := last[k]; w != initially && !cfg.Prefix && committed[w]-1 > started[i] {
 				return fmt.Errorf("%s and %s overlap and both write %s", x.name, pl.txns[w].name, pl.keys[k])
 			}
 			last[k] = i

@@ -14,8 +14,8 @@ import (
 // of the history as a whole: can it be run? run lets transactions start and
 // commit one after the other, along the known graph,
 //
-//	a start     when all that it reads is what the keys hold, and, if starts are
-//	            apart from commits, nobody else is about to write its keys
+//	a start     when all that it reads is what the keys hold, and, at snapshot
+//	            isolation, nobody else is about to write its keys
 //	a commit    when all who read what it overwrites have started, and nothing
 //	            else is known to overwrite that first
 //
@@ -164,7 +164,7 @@ func (r *run) canStart(v node, s slot) bool {
 			return false
 		}
 	}
-	if p.parts == 2 {
+	if r.exclusive() {
 		for _, w := range p.Writes(s) {
 			k := p.tab.At(w).Key
 			if _, busy := r.busy[k]; busy || r.doomed(w, k) {
@@ -175,6 +175,9 @@ func (r *run) canStart(v node, s slot) bool {
 	}
 	return true
 }
+
+// exclusive: transactions that write the same key can't overlap.
+func (r *run) exclusive() bool { return r.p.parts == 2 && !r.p.cfg.Prefix }
 
 // doomed: w can't be the next version of k, as another one is known to be.
 func (r *run) doomed(w vid, k keyID) bool {
@@ -250,7 +253,7 @@ func (r *run) started(s slot) {
 			r.wakeWriter(p.tab.At(x).Key)
 		}
 	}
-	if p.parts == 2 {
+	if r.exclusive() {
 		for _, w := range p.Writes(s) {
 			r.busy[p.tab.At(w).Key] = s
 		}

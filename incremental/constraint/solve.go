@@ -132,7 +132,7 @@ func (p *Polygraph) sides(a, b vid) []graph.Edge {
 	tail := p.tab.Tail(a)
 	tv := p.tab.At(tail)
 	hw := p.writer(b)
-	out := []graph.Edge{{From: p.commit(tv.Writer), To: p.start(hw), Key: tv.Key, Type: verdict.WW, Why: verdict.ByCase}}
+	out := []graph.Edge{{From: p.commit(tv.Writer), To: p.writing(hw), Key: tv.Key, Type: verdict.WW, Why: verdict.ByCase}}
 	for r := range p.tab.Readers(tail) {
 		if r != hw && !p.isWithdrawn(r, tail) {
 			out = append(out, graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW, Why: verdict.ByCase})
@@ -317,7 +317,7 @@ func (p *Polygraph) buried(a, b vid, low slot) bool {
 	ends := [2]node{p.commit(p.writer(p.tab.Tail(a))), p.commit(p.writer(p.tab.Tail(b)))}
 	for _, x := range *p.list(p.tab.At(a).Key) {
 		w := p.writer(x.head)
-		if x.head != a && x.head != b && w < low && p.reach.Reaches(ends[0], p.start(w)) && p.reach.Reaches(ends[1], p.start(w)) {
+		if x.head != a && x.head != b && w < low && p.reach.Reaches(ends[0], p.writing(w)) && p.reach.Reaches(ends[1], p.writing(w)) {
 			return true
 		}
 	}
