@@ -15,16 +15,19 @@ import (
 // an order of the versions of every key and a version for each read such that
 // the dependencies have no forbidden cycle. The two share nothing.
 func TestExecutionsAgreeWithDependencies(t *testing.T) {
-	levels := []verdict.Level{verdict.PC, verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER}
 	for name, cfg := range map[string]tiny.Config{
 		"duplicates": {Txns: 5, Keys: 2, Times: true, Aborted: true, Duplicates: true, Values: 2, Always: true, Updates: 40, Mutations: 3},
 		"unknown":    {Txns: 5, Keys: 2, Times: true, Aborted: true, Unknown: true, Always: true, Updates: 50, Mutations: 5},
 		"lists":      {Txns: 5, Keys: 2, Times: true, Aborted: true, Appends: true, Always: true, Mutations: 2},
 		"everything": {Txns: 5, Keys: 2, Times: true, Aborted: true, Duplicates: true, Unknown: true, Appends: true, Mixed: true, Mutations: 3},
+		"one key":    {Txns: 5, Keys: 2, Times: true, Aborted: true, Duplicates: true, Unknown: true, Appends: true, OneKey: 100, Mutations: 3, Weak: 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hold, broken := 0, 0
+			hold, broken, levels := 0, 0, []verdict.Level{verdict.PC, verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER}
+			if cfg.OneKey > 0 {
+				levels = append(levels, verdict.LIN)
+			}
 			for seed := range uint64(2000) {
 				s, opt := random(seed, cfg)
 				if seed%5 == 0 {
@@ -88,7 +91,7 @@ type dependencies struct {
 func (g *dependencies) start(i int) int { return 2 * i }
 
 func (g *dependencies) commit(i int) int {
-	if g.level == verdict.SER || g.level == verdict.SSER {
+	if g.level == verdict.SER || g.level == verdict.SSER || g.level == verdict.LIN {
 		return 2 * i
 	}
 	return 2*i + 1
@@ -108,8 +111,8 @@ func (g *dependencies) orders() {
 		}
 		for _, j := range g.in {
 			a, b := &g.txns[i], &g.txns[j]
-			session := i < j && a.Session == b.Session && g.opt.Sessions == record.SessionsKeep
-			clock := (g.level == verdict.SSER || g.level == verdict.StrongSI) && a.HasTimes && b.HasTimes && a.End+g.opt.MaxSkew < b.Start
+			session := i < j && a.Session == b.Session && g.opt.Sessions == record.SessionsKeep && g.level != verdict.LIN
+			clock := (g.level == verdict.SSER || g.level == verdict.StrongSI || g.level == verdict.LIN) && a.HasTimes && b.HasTimes && a.End+g.opt.MaxSkew < b.Start
 			if i != j && (session || clock) {
 				g.edge(g.commit(i), g.start(j))
 			}

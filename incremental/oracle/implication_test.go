@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/oracle"
@@ -11,7 +12,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-var everything = tiny.Config{Txns: 6, Sessions: 4, Keys: 2, Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, PartialLists: true, Mutations: 3}
+var everything = tiny.Config{Txns: 6, Sessions: 4, Keys: 2, Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, PartialLists: true, Mutations: 3, Weak: 25, OneKey: 10}
 
 func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
 	s := tiny.Random(rand.New(rand.NewPCG(seed, 7)), cfg)
@@ -21,7 +22,8 @@ func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
 // The levels are defined in two ways that share nothing; that the implications
 // between them come out right on random histories is evidence for both.
 func TestLevelsImplyLevels(t *testing.T) {
-	only := map[verdict.Level]int{} // histories that l is a strongest level of
+	only := map[verdict.Level]int{}  // histories that l is a strongest level of
+	lists := map[verdict.Level]int{} // of these, with lists
 	for seed := range uint64(12000) {
 		s, opt := random(seed, everything)
 		got := oracle.Check(s.Txns, opt)
@@ -39,13 +41,68 @@ func TestLevelsImplyLevels(t *testing.T) {
 		}
 		for _, l := range verdict.Maximal(hold) {
 			only[l]++
+			if usesLists(s.Txns) {
+				lists[l]++
+			}
 		}
 	}
 	for _, l := range verdict.Levels() {
-		if only[l] == 0 {
-			t.Errorf("%v is the strongest level of %d histories: the sample tells nothing about it", l, only[l])
+		if only[l] < 5 || lists[l] < 2 {
+			t.Errorf("%v is the strongest level of %d histories, %d with lists: the sample tells little about it", l, only[l], lists[l])
 		}
 	}
+}
+
+// Causal consistency is every session guarantee, and each of them a commit
+// order; read atomic sees at least what its session wrote. No guarantee implies
+// another.
+func TestLevelsImplyGuarantees(t *testing.T) {
+	only := map[verdict.Guarantee]int{} // histories that break it alone
+	lists := 0
+	for seed := range uint64(6000) {
+		s, opt := random(seed, everything)
+		hold := map[verdict.Guarantee]bool{}
+		count := 0
+		for _, g := range verdict.Guarantees() {
+			hold[g] = oracle.HoldsGuarantee(g, s.Txns, opt)
+			if hold[g] {
+				count++
+			}
+		}
+		check := func(l verdict.Level, implies bool, m any) {
+			if !implies {
+				t.Fatalf("seed %d: %v holds: %v; this does not: %v:\n%s", seed, l, oracle.Holds(l, s.Txns, opt), m, script.Format(s))
+			}
+		}
+		cc, ra, g1 := oracle.Holds(verdict.CC, s.Txns, opt), oracle.Holds(verdict.RA, s.Txns, opt), oracle.Holds(verdict.G1, s.Txns, opt)
+		check(verdict.CC, !cc || count == len(hold), hold)
+		check(verdict.RA, !ra || hold[verdict.ReadYourWrites], hold)
+		check(verdict.G1, g1 || count == 0, hold)
+		if count == len(hold)-1 {
+			for g, holds := range hold {
+				if !holds {
+					only[g]++
+				}
+			}
+			if usesLists(s.Txns) {
+				lists++
+			}
+		}
+	}
+	for _, g := range verdict.Guarantees() {
+		if only[g] < 2 {
+			t.Errorf("%v is the one broken guarantee of %d histories: the sample tells little about it", g, only[g])
+		}
+	}
+	if lists < 5 {
+		t.Errorf("%d histories with lists break one guarantee", lists)
+	}
+}
+
+func usesLists(txns []record.Transaction) bool {
+	return slices.ContainsFunc(txns, func(x record.Transaction) bool {
+		return slices.ContainsFunc(x.Ops, func(op record.Op) bool { return op.Kind == record.Append })
+	})
 }
 
 // Who sees less must believe more: what holds under complete coverage holds

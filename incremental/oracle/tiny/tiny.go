@@ -66,6 +66,14 @@ type Config struct {
 	// Updates is the share, in percent, of writes that read their key just
 	// before.
 	Updates int
+	// Weak is the share, in percent, of histories that are made by stores which
+	// give less than snapshots: reads that see what has been committed meanwhile,
+	// or any version at all, in sessions that may forget; transactions mostly read,
+	// some key several times.
+	Weak int
+	// OneKey is the share, in percent, of histories in which every transaction
+	// keeps to one key.
+	OneKey int
 	// Mutations is the most changes that are made to a valid history; their
 	// number is random.
 	Mutations int
@@ -89,6 +97,17 @@ func Random(rng Rand, cfg Config) script.Script {
 	return g.finish()
 }
 
+// store is what a weak store gives.
+type store uint8
+
+const (
+	snapshots store = iota // it is not weak
+	committed              // each read sees what it saw before, and some commits more
+	forgetful              // the same, but a session's next transaction may see less
+	atomic                 // transactions see some of the commits, whole
+	anything               // each read is of any version
+)
+
 type gen struct {
 	rng Rand
 	cfg Config
@@ -101,6 +120,8 @@ type gen struct {
 	lists                int // so many keys are lists
 	serializable, strong bool
 	causal               bool // each session sees commits in its own order
+	weak                 store
+	oneKey               bool
 	careless             bool // nobody is refused
 	maxSkew              int64
 
@@ -129,6 +150,7 @@ type running struct {
 	read    []bool         // keys, before it wrote them
 	after   uint64         // the commits that the session's next transaction sees at least
 	skew    int64          // of the session's clock
+	only    int            // one more than the key it keeps to, or 0
 }
 
 func (g *gen) coin() bool { return g.rng.IntN(2) == 0 }
@@ -152,6 +174,12 @@ func (g *gen) draw() {
 		g.keys, g.sessions, g.txns = g.cfg.Keys, g.cfg.Sessions, g.cfg.Txns
 	}
 	g.careless = g.cfg.Mutations > 0 && g.rng.IntN(3) == 0
+	if g.cfg.Weak > 0 && g.rng.IntN(100) < g.cfg.Weak {
+		g.weak = committed + store(g.rng.IntN(4))
+		g.careless, g.causal, g.sessions = true, false, g.cfg.Sessions
+		g.keys, g.txns = max(g.keys, min(2, g.cfg.Keys)), max(g.txns, g.cfg.Txns-1)
+	}
+	g.oneKey = g.cfg.OneKey > 0 && g.rng.IntN(100) < g.cfg.OneKey
 	if g.cfg.Appends && (!g.partial || g.cfg.PartialLists) && g.half() {
 		if g.lists = 1; g.coin() {
 			g.lists = g.keys
@@ -232,7 +260,14 @@ func (g *gen) begin(r *running, session, id string) {
 		r.ops = g.keys
 	}
 	r.visible = r.after
+	if g.oneKey {
+		r.only = 1 + g.rng.IntN(g.keys)
+	}
 	switch {
+	case g.weak == forgetful || g.weak == atomic:
+		r.visible = g.someCommits(0)
+	case g.weak != snapshots:
+		r.visible = g.someCommits(r.visible)
 	case g.causal:
 		for _, c := range g.log {
 			if g.coin() {
@@ -246,15 +281,35 @@ func (g *gen) begin(r *running, session, id string) {
 		r.visible = 1<<(oldest+g.rng.IntN(len(g.log)-oldest+1)) - 1
 	}
 	r.own = slices.Clone(g.start)
-	for i, c := range g.log {
-		for k, wrote := range c.wrote {
-			if wrote && r.visible&(1<<i) != 0 {
+	r.wrote = make([]bool, g.keys)
+	r.read = make([]bool, g.keys)
+	g.look(r)
+}
+
+// look lets a transaction see the latest visible version of every key that it
+// has not written.
+func (g *gen) look(r *running) {
+	for k := range g.keys {
+		if r.wrote[k] {
+			continue
+		}
+		r.own[k] = g.start[k]
+		for i, c := range g.log {
+			if c.wrote[k] && r.visible&(1<<i) != 0 {
 				r.own[k] = c.values[k]
 			}
 		}
 	}
-	r.wrote = make([]bool, g.keys)
-	r.read = make([]bool, g.keys)
+}
+
+// someCommits are these and some others of the commits.
+func (g *gen) someCommits(visible uint64) uint64 {
+	for i := range g.log {
+		if g.coin() {
+			visible |= 1 << i
+		}
+	}
+	return visible
 }
 
 func (g *gen) operation(r *running) {
@@ -262,7 +317,18 @@ func (g *gen) operation(r *running) {
 	if r.reader {
 		k = r.ops
 	}
-	if r.reader || g.coin() {
+	if r.only > 0 {
+		k = r.only - 1
+	}
+	switch {
+	case g.weak == committed || g.weak == forgetful:
+		r.visible = g.someCommits(r.visible)
+		g.look(r)
+	case g.weak == anything:
+		r.visible = g.someCommits(0)
+		g.look(r)
+	}
+	if r.reader || g.coin() || g.weak != snapshots && g.coin() {
 		g.read(r, k)
 		return
 	}
