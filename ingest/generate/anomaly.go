@@ -156,6 +156,19 @@ func (a *anomaly) sessions() int {
 	return n
 }
 
+// keys is how many keys the transaction with the most of them has.
+func (a *anomaly) keys() int {
+	most := 0
+	for _, as := range a.actions() {
+		keys := map[string]bool{}
+		for _, x := range as {
+			keys[x.key] = true
+		}
+		most = max(most, len(keys))
+	}
+	return most
+}
+
 // action is an operation of a script, in the script's words.
 type action struct {
 	kind   record.OpKind

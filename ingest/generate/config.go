@@ -12,42 +12,61 @@ import (
 // Level is the isolation level that the simulated store gives.
 type Level uint8
 
-// The levels. Weaker ones need no store of their own: what is valid for SI is
-// valid for them.
+// The levels, each with a store that uses the freedom it leaves. Lists at a level
+// below SI are stored at SI, as only there what a transaction reads of its own
+// appends is where the list will have them.
 const (
 	SSER     Level = iota // serializable in real time
 	SER                   // serializable, with session order
 	StrongSI              // snapshots that are current at the start
 	SI                    // snapshots that may be older, but not than the session
+	PC                    // such snapshots, and nobody is refused
+	CC                    // replicas that exchange what they have, causes with effects
+	RA                    // versions that go together, in a transaction and with its session
+	RC                    // a read is no older than what its transaction has seen
+	G1                    // any committed version
+	LIN                   // one key a transaction, serializable in real time
 )
 
-var levelNames = [...]string{"sser", "ser", "strong-si", "si"}
+var levelNames = [...]string{"sser", "ser", "strong-si", "si", "pc", "cc", "ra", "rc", "g1", "lin"}
 
 func (l Level) String() string { return levelNames[l] }
 
-// ParseLevel finds the store for a level by the name it has in verdicts; for
-// levels below si that is SI.
+// ParseLevel finds a level by the name it has in verdicts.
 func ParseLevel(s string) (Level, bool) {
-	if i := slices.Index(levelNames[:], s); i >= 0 {
-		return Level(i), true
-	}
-	return SI, slices.Contains([]string{"pc", "cc", "ra", "rc", "g1"}, s)
+	i := slices.Index(levelNames[:], s)
+	return Level(max(i, 0)), i >= 0
 }
+
+// atOnce tells whether a transaction reads and writes at one instant.
+func (l Level) atOnce() bool { return l == SSER || l == SER || l == LIN }
+
+// refuses tells whether a transaction can't overwrite what was committed since
+// its reads.
+func (l Level) refuses() bool { return l <= SI }
+
+// chooses tells whether a read may return one of several versions.
+func (l Level) chooses() bool { return l == CC || l == RA || l == RC || l == G1 }
+
+// realTime tells whether transactions take effect between their start and end.
+func (l Level) realTime() bool { return l == SSER || l == StrongSI || l == LIN }
 
 // Workload says what transactions do.
 type Workload uint8
 
 // The workloads, named as in the papers that use them.
 const (
-	General  Workload = iota // each operation reads or writes a random key
-	BlindW                   // each transaction only reads, or only writes (Cobra, Vbox)
-	Mini                     // at most two keys, each written only after it is read (MTC)
-	ReadOnly                 // nothing is ever written
-	Append                   // reads of lists and appends to them (Elle)
-	Mix                      // registers and lists: transactions of the other workloads, and some that use both
+	General     Workload = iota // each operation reads or writes a random key
+	BlindW                      // each transaction only reads, or only writes (Cobra, Vbox)
+	Mini                        // at most two keys, each written only after it is read (MTC)
+	ReadOnly                    // nothing is ever written
+	Append                      // reads of lists and appends to them (Elle)
+	Mix                         // registers and lists: transactions of the other workloads, and some that use both
+	Lightweight                 // a key is read and written, at once: compare and set (MTC)
+	CTwitter                    // users tweet, follow each other and look at tweets (Cobra)
 )
 
-var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix"}
+var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix", "lwt", "c-twitter"}
 
 func (w Workload) String() string { return workloadNames[w] }
 
@@ -80,16 +99,16 @@ type Config struct {
 
 	Transactions int // 10000, those of anomalies included
 	Sessions     int // 24
-	Operations   int // 8 per transaction, with Append at most; Mini has its own
+	Operations   int // 8 per transaction, with Append at most; Mini, Lightweight and CTwitter have their own
 	// Keys is how many keys there are, 10000; with Append, how many lists at a
-	// time. Beyond 4 million they are not tabled, and memory depends on how many of them
-	// are written instead.
+	// time; with CTwitter, how many users. Beyond 4 million they are not tabled, and memory
+	// depends on how many of them are written instead.
 	Keys int
 
 	Workload Workload
 	// ReadShare is the share of operations that read, for General, and of
-	// transactions that only read, for BlindW. Mini ignores it. NoReads
-	// makes it 0, as the zero value stands for one half.
+	// transactions that only read, for BlindW and Lightweight. Mini and CTwitter
+	// ignore it. NoReads makes it 0, as the zero value stands for one half.
 	ReadShare    float64
 	NoReads      bool
 	Distribution Distribution
@@ -109,8 +128,9 @@ type Config struct {
 	ListAppends int
 
 	// Stale is the share of transactions that execute (ser) or take their
-	// snapshot (si) before they start. Never for the real-time levels. 0.02;
-	// NoStale makes it 0.
+	// snapshot (si, pc) before they start, read any of the latest versions that the level
+	// allows (ra, rc, g1), or whose replica hears nothing new before they read (cc). Never
+	// for the real-time levels. 0.02; NoStale makes it 0.
 	Stale   float64
 	NoStale bool
 
@@ -190,6 +210,10 @@ var presets = []struct {
 		c.Operations, c.Keys = 4, 10
 	}},
 	{"mix", workload(Mix, 0.5)},
+	{"lwt", func(c *Config) { c.Workload, c.NoReads = Lightweight, true }},
+	{"c-twitter", func(c *Config) { // Cobra 6, as AWDIT 5.4 uses it
+		c.Workload, c.Sessions, c.Keys = CTwitter, 50, 5000
+	}},
 	{"large", func(c *Config) { // PolySI 5.1.1, its short transactions
 		c.Workload, c.ReadShare = General, 0.5
 		c.Transactions, c.Sessions, c.Operations, c.Keys = 1_000_000, 20, 15, 1_000_000_000
@@ -225,7 +249,14 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Stale == 0 {
 		c.Stale = 0.02
 	}
-	if c.NoStale || c.Level == SSER || c.Level == StrongSI {
+	if int(c.Level) >= len(levelNames) || int(c.Workload) >= len(workloadNames) || int(c.Distribution) >= len(distributionNames) {
+		return c, fmt.Errorf("level, workload or distribution is none of this package's constants")
+	}
+	lists := c.Workload == Append || c.Workload == Mix
+	if lists && !c.Level.refuses() && c.Level != LIN {
+		c.Level = SI
+	}
+	if c.NoStale || c.Level.realTime() {
 		c.Stale = 0
 	}
 	if c.Start == 0 {
@@ -270,10 +301,16 @@ func (c Config) withDefaults() (Config, error) {
 	if limit := 24 * time.Hour; c.MaxSkew > limit || c.Duration > limit || c.Pause > limit {
 		return c, fmt.Errorf("skew, duration and pause: use at most %v", limit)
 	}
-	if int(c.Level) >= len(levelNames) || int(c.Workload) >= len(workloadNames) || int(c.Distribution) >= len(distributionNames) {
-		return c, fmt.Errorf("level, workload or distribution is none of this package's constants")
+	if c.Level == LIN && (lists || c.Workload == CTwitter) {
+		return c, fmt.Errorf("lin is about transactions of one key, and those of workload %v have several; use general, blindw, mini, read-only or lwt", c.Workload)
 	}
-	if lists := c.Workload == Append || c.Workload == Mix; lists && c.Initial == record.InitialZero {
+	if c.Workload == CTwitter && c.Duplicates > 0 {
+		return c, fmt.Errorf("duplicates: a tweet's number is its own; use 0 with workload c-twitter")
+	}
+	if c.Workload == CTwitter && c.Keys > usersMax {
+		return c, fmt.Errorf("users: %d are too many; use at most %d", c.Keys, usersMax)
+	}
+	if lists && c.Initial == record.InitialZero {
 		return c, fmt.Errorf("initial: a list is never zero; use any or absent with workload %v", c.Workload)
 	}
 	if c.Workload == Append && c.Duplicates > 0 {
@@ -286,6 +323,9 @@ func (c Config) withDefaults() (Config, error) {
 		a := anomalyNamed(c.Anomaly)
 		if a == nil {
 			return c, fmt.Errorf("anomaly %q: use one of %s", c.Anomaly, strings.Join(slices.Concat(Anomalies(), ListAnomalies()), ", "))
+		}
+		if c.Level == LIN && a.keys() > 1 {
+			return c, fmt.Errorf("lin is about transactions of one key, and those of anomaly %s have several", c.Anomaly)
 		}
 		if n := a.sessions(); c.Sessions < n {
 			return c, fmt.Errorf("anomaly %s takes %d sessions, and there are %d; use more", c.Anomaly, n, c.Sessions)

@@ -14,8 +14,12 @@ type Generator struct {
 	rng     *rand.Rand
 	initial record.Value
 
-	store  registers
-	lists  lists
+	store   registers
+	lists   lists
+	choice  choice  // of versions, for levels that choose
+	twitter twitter // for CTwitter
+	only    int     // the key of the transaction in work, for LIN
+
 	popul  sampler // the keys' popularity, for Zipf
 	common sampler // the common values' popularity, for Duplicates
 	values int64   // the last value given out
@@ -55,6 +59,8 @@ type running struct {
 	commit     int64 // when it commits
 	snapshot   int64 // the step of its reads; -1 before
 	takes      bool  // whether its commit takes effect, unless refused
+	stale      bool  // whether it may see what is not the newest
+	deed       deed  // what it does at C-Twitter
 	isScripted bool
 }
 
@@ -85,12 +91,19 @@ func New(cfg Config) (*Generator, error) {
 	switch cfg.Workload {
 	case Append:
 		g.lists = newLists(cfg.Keys)
+	case CTwitter:
+		g.twitter = newTwitter(cfg.Keys)
+		g.store = registers{names: g.twitter.names(), cells: make([]cell, 2*cfg.Keys)}
 	case Mix:
 		g.store, g.lists = newRegisters(cfg.Keys), newLists(max(1, cfg.Keys/mixLists))
 	default:
 		g.store = newRegisters(cfg.Keys)
 	}
-	if cfg.Distribution == Zipf {
+	if cfg.Level.chooses() {
+		g.choice = newChoice(cfg.Level, cfg.Sessions, len(g.store.cells))
+		g.store.cells = nil
+	}
+	if cfg.Distribution == Zipf && cfg.Workload != CTwitter {
 		g.popul = newZipf(cfg.Keys, cfg.Exponent)
 	}
 	if cfg.Duplicates > 0 {
@@ -194,21 +207,18 @@ func (g *Generator) schedule(i int) {
 	*t = running{record: g.newRecord(s, start, end), keys: t.keys[:0], snapshot: -1, takes: true}
 	g.work(t)
 
-	stale := g.chance(g.cfg.Stale)
-	var first int64
-	switch g.cfg.Level {
-	case SI, StrongSI:
-		first = start + g.within(duration/4)
-		if stale {
-			first = s.instant + g.within(start-s.instant)
-		}
+	t.stale = g.chance(g.cfg.Stale)
+	span := duration / 4
+	if g.cfg.Level.atOnce() {
+		span = duration
+	}
+	first := start + g.within(span)
+	if t.stale && !g.cfg.Level.chooses() {
+		first = s.instant + g.within(start-s.instant)
+	}
+	t.commit = first
+	if !g.cfg.Level.atOnce() {
 		t.commit = end - g.within(duration/4)
-	default:
-		first = start + g.within(duration)
-		if stale {
-			first = s.instant + g.within(start-s.instant)
-		}
-		t.commit = first
 	}
 	switch {
 	case g.chance(g.cfg.AbortRate):
@@ -239,19 +249,21 @@ func (g *Generator) step(now instant) {
 	g.steps++
 	if !t.isScripted {
 		if t.snapshot < 0 {
-			g.read(t)
-			if now.at < t.commit || g.cfg.Level == SI || g.cfg.Level == StrongSI {
+			g.read(t, int(now.session))
+			if !g.cfg.Level.atOnce() {
 				g.note(t, false)
 				g.instants.push(instant{max(now.at, t.commit), now.session})
 				return
 			}
 		}
-		g.write(t)
+		g.write(t, int(now.session))
 		for _, k := range t.keys {
-			if k < 0 {
+			if k < 0 && k != unread {
 				g.lists.release(k)
 			}
 		}
+	} else if g.cfg.Level == CC {
+		g.choice.catchUp(int(now.session), g.steps) // it may have read, from another session, what nobody's replica knows of
 	}
 	if t.record.Status == record.Committed || t.takes {
 		g.note(t, true)
@@ -271,15 +283,43 @@ func (g *Generator) note(t *running, commit bool) {
 	}
 }
 
-// read fills in what transaction t reads, now.
-func (g *Generator) read(t *running) {
+// read fills in what transaction t of a session reads, now.
+func (g *Generator) read(t *running, session int) {
 	t.snapshot = g.steps
+	if !g.cfg.Level.chooses() {
+		g.readAll(t)
+		return
+	}
+	g.choice.begin(session, t.stale, g.rng, g.steps)
+	if !g.readAll(t) {
+		// What was chosen does not go with any version of the next key. The
+		// newest versions of all keys always go together.
+		g.choice.beginNewest(session, g.steps)
+		g.readAll(t)
+	}
+}
+
+// readAll does the reads one after the other. It returns false if one of them has
+// no version to return.
+func (g *Generator) readAll(t *running) bool {
+	if t.deed.looks() {
+		return g.look(t)
+	}
 	for i, k := range t.keys {
 		op := &t.record.Ops[i]
 		if op.Kind != record.Read {
 			continue
 		}
-		op.Value = g.holds(k)
+		own := false
+		for j := range i {
+			own = own || t.keys[j] == k && t.record.Ops[j].Kind == record.Write
+		}
+		if !own {
+			var ok bool
+			if op.Value, ok = g.holds(k); !ok {
+				return false
+			}
+		}
 		for j := range i {
 			if t.keys[j] != k {
 				continue
@@ -292,17 +332,26 @@ func (g *Generator) read(t *running) {
 			}
 		}
 	}
+	return true
 }
 
-// holds is what the store holds at a key.
-func (g *Generator) holds(k ref) record.Value {
+// holds is what the store holds at a key, for the transaction that reads; false if
+// it has nothing that goes with what it was asked before.
+func (g *Generator) holds(k ref) (record.Value, bool) {
 	if k < 0 {
-		return g.lists.all[k].value
+		return g.lists.all[k].value, true
 	}
-	if v := g.store.get(k).value; v != 0 {
-		return record.Int(v)
+	var v int64
+	ok := true
+	if g.cfg.Level.chooses() {
+		v, ok = g.choice.read(k, g.rng)
+	} else {
+		v = g.store.get(k).value
 	}
-	return g.initial
+	if v != 0 {
+		return record.Int(v), ok
+	}
+	return g.initial, ok
 }
 
 // committed is the step at which a key was committed last.
@@ -313,30 +362,44 @@ func (g *Generator) committed(k ref) int64 {
 	return g.store.get(k).committed
 }
 
-// write makes transaction t's writes take effect, now, or refuses to, if
-// somebody committed another write of the same key since t's reads.
-func (g *Generator) write(t *running) {
-	for i, k := range t.keys {
-		if t.record.Ops[i].Kind != record.Read && g.committed(k) > t.snapshot {
-			if t.takes { // an abort of its own, or an unknown outcome, stays what it is
-				t.takes = false
-				if t.record.Status == record.Committed {
-					t.record.Status = record.Aborted
-				}
+// write makes transaction t's writes take effect, now, or refuses to, at levels that
+// do, if somebody committed another write of the same key since t's reads.
+func (g *Generator) write(t *running, session int) {
+	if g.cfg.Level.refuses() && g.conflicts(t) {
+		if t.takes { // an abort of its own, or an unknown outcome, stays what it is
+			t.takes = false
+			if t.record.Status == record.Committed {
+				t.record.Status = record.Aborted
 			}
-			return
 		}
+		return
 	}
 	if !t.takes {
 		return
 	}
 	for i, k := range t.keys {
-		switch op := &t.record.Ops[i]; op.Kind {
-		case record.Write:
-			g.store.set(k, cell{op.Value.Num, g.steps})
-		case record.Append:
+		op := &t.record.Ops[i]
+		switch {
+		case k == unread:
+		case op.Kind == record.Append:
 			l := g.lists.all[k]
 			l.value, l.committed = extended(l.value, op.Value), g.steps
+		case op.Kind != record.Write:
+		case g.cfg.Level.chooses():
+			g.choice.write(k, version{op.Value.Num, g.steps, int32(session)})
+		default:
+			g.store.set(k, cell{op.Value.Num, g.steps})
 		}
 	}
+	g.twitter.happen(t.deed)
+}
+
+// conflicts tells whether somebody committed a write of what t writes since t's reads.
+func (g *Generator) conflicts(t *running) bool {
+	for i, k := range t.keys {
+		if k != unread && t.record.Ops[i].Kind != record.Read && g.committed(k) > t.snapshot {
+			return true
+		}
+	}
+	return false
 }

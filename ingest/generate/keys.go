@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -10,6 +11,9 @@ import (
 // ref names a key inside the generator: a register by its number, from 0, a list
 // by the complement of its number, below 0.
 type ref = int64
+
+// unread is a register that nobody ever reads: it needs no place in the store.
+const unread ref = math.MinInt64
 
 // cell is what the store holds at a register.
 type cell struct {
@@ -48,7 +52,11 @@ func (r *registers) name(k ref) string {
 		return r.names[k]
 	}
 	var digits [24]byte
-	name := strconv.AppendInt(append(digits[:0], keyPrefix), k, 10)
+	return r.cut(strconv.AppendInt(append(digits[:0], keyPrefix), k, 10))
+}
+
+// cut makes a string of a name, of which many share one allocation.
+func (r *registers) cut(name []byte) string {
 	if r.text.Cap()-r.text.Len() < len(name) {
 		r.text = strings.Builder{}
 		r.text.Grow(textChunk)

@@ -16,10 +16,11 @@ const mixLists = 100
 // writes. What it reads is filled in when it does.
 func (g *Generator) work(t *running) {
 	n := g.cfg.Operations
-	if cap(g.ops)-len(g.ops) < max(n, miniMax) {
-		g.ops = make([]record.Op, 0, max(opsChunk, n))
-	}
+	g.room(max(n, miniMax))
 	from := len(g.ops)
+	if g.cfg.Level == LIN {
+		g.only = g.drawKey()
+	}
 	switch g.cfg.Workload {
 	case General:
 		g.general(t, n)
@@ -35,10 +36,21 @@ func (g *Generator) work(t *running) {
 		g.appends(t, 1+g.rng.IntN(n))
 	case Mix:
 		g.mix(t, n)
+	case Lightweight:
+		g.lightweight(t)
+	case CTwitter:
+		g.tweeting(t)
 	}
 	// Capacity ends with the transaction: an append by a reader of the record
 	// must not run into the next one.
 	t.record.Ops = g.ops[from:len(g.ops):len(g.ops)]
+}
+
+// room makes sure that the next n operations have a place.
+func (g *Generator) room(n int) {
+	if cap(g.ops)-len(g.ops) < n {
+		g.ops = make([]record.Op, 0, max(opsChunk, n))
+	}
 }
 
 // add adds an operation on a register.
@@ -124,7 +136,7 @@ func (g *Generator) mini(t *running) {
 	add := func(kind record.OpKind, key int) { g.add(t, kind, key) }
 	x := g.key()
 	y := g.key()
-	for range 8 { // look for another key, but not for ever: there may be one only
+	for i := 0; i < 8 && g.cfg.Level != LIN; i++ { // look for another key, but not for ever: there may be one only
 		if y != x {
 			break
 		}
@@ -158,8 +170,26 @@ func (g *Generator) mini(t *running) {
 	}
 }
 
-// key draws a key.
+// lightweight adds a compare-and-set that succeeded, or one that did not, which only
+// reads.
+func (g *Generator) lightweight(t *running) {
+	x := g.key()
+	kind := g.kind(record.Write)
+	g.add(t, record.Read, x)
+	if kind == record.Write {
+		g.add(t, record.Write, x)
+	}
+}
+
+// key draws a key, or gives the one that the transaction has to keep to.
 func (g *Generator) key() int {
+	if g.cfg.Level == LIN {
+		return g.only
+	}
+	return g.drawKey()
+}
+
+func (g *Generator) drawKey() int {
 	n := g.cfg.Keys
 	switch g.cfg.Distribution {
 	case Zipf:
