@@ -36,9 +36,10 @@ type Alert struct {
 	// them, weakest first.
 	Level  string   `json:"level"`
 	Breaks []string `json:"breaks"`
-	// Name and Adya are as package name has them.
+	// Name, Adya and Guarantee are as package name has them.
 	Name           string        `json:"name"`
 	Adya           string        `json:"adya"`
+	Guarantee      string        `json:"guarantee,omitempty"`
 	ClockDependent bool          `json:"clock_dependent"`
 	Severity       name.Severity `json:"severity"`
 	State          State         `json:"state"`
@@ -84,6 +85,9 @@ type Context struct {
 	Clock    record.Clock
 	Sessions record.Sessions
 	MaxSkew  int64 // nanoseconds
+	// OneKey: no transaction of the history touches several keys, so that lin can
+	// be asked of it; see name.Asked.
+	OneKey bool
 	// Lookup finds the records of the engine's transactions.
 	Lookup name.Lookup
 	// Judge proves the evidence. Without one it is neither proved nor made
@@ -96,6 +100,10 @@ type Context struct {
 	Links      map[string]string
 }
 
+func (c Context) asked() name.Asked {
+	return name.Asked{Levels: c.Levels, Clock: c.Clock, OneKey: c.OneKey}
+}
+
 // ErrUnproved is returned by New, beside a usable alert, when the evidence is
 // not a violation by itself. That is a bug of the monitor.
 var ErrUnproved = errors.New("the alert's evidence does not prove it; please report this with the alert")
@@ -106,12 +114,12 @@ var ErrUnproved = errors.New("the alert's evidence does not prove it; please rep
 //
 // The work is that of at most JudgeCalls judgements of a few transactions.
 func New(v verdict.Violation, ctx Context) (Alert, error) {
-	n := name.Of(v, ctx.Lookup, name.Asked{Levels: ctx.Levels, Clock: ctx.Clock})
+	n := name.Of(v, ctx.Lookup, ctx.asked())
 	p, err := prove(v, &n, ctx)
 	e := explain.Explain(v, n, ctx.Lookup)
 	ids := identifier{lookup: ctx.Lookup}
 	a := Alert{
-		Version: Version, DB: ctx.DB, Level: n.Breaks[0].String(), Name: n.Name, Adya: n.Adya, ClockDependent: n.ClockDependent,
+		Version: Version, DB: ctx.DB, Level: n.Breaks[0].String(), Name: n.Name, Adya: n.Adya, Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
 		Severity: n.Severity, State: Fresh, FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1, Summary: e.Summary, Explanation: e.Text,
 		Transactions: []string{}, Evidence: p.lines(), Links: ctx.Links,
 	}
@@ -130,7 +138,7 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	for _, c := range v.Cases {
 		a.Cases = append(a.Cases, edges(v, c, ids, ctx.Lookup))
 	}
-	a.ID = ids.alert(ctx.DB, a.Level, a.Name, v)
+	a.ID = ids.alert(ctx.DB, a.Level, n, v)
 	return a, err
 }
 

@@ -29,30 +29,31 @@ func (p proof) lines() []json.RawMessage {
 }
 
 // prove finds the evidence of a violation: a small history that the judge calls
-// violated at the weakest level of n.Breaks. Where the judge agrees only to the
-// level that the engine proved, n.Breaks is corrected to it.
+// violated at the weakest level of n.Breaks. Where the judge agrees only to a
+// stronger one, at most to the level that the engine proved, n is corrected to it.
 func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 	full, err := records(v, ctx.Lookup)
 	candidates := candidates(v, full, ctx)
 	if ctx.Judge == nil || err != nil {
 		return candidates[0], err
 	}
-	proved := name.Breaks(v.Level, v.Level, name.Asked{Levels: ctx.Levels, Clock: ctx.Clock})
-	for i, breaks := range [][]verdict.Level{n.Breaks, proved} {
-		level := breaks[0]
-		if i > 0 && level == n.Breaks[0] {
-			break // asked already
-		}
+	last := name.Breaks(v.Level, v.Level, ctx.asked())[0]
+	for i, level := range n.Breaks {
 		for _, p := range candidates {
 			if ctx.Judge(level, p.header, p.txns) != verdict.Violated {
 				continue
 			}
-			n.Breaks = breaks
+			if i > 0 {
+				n.Fall(level, ctx.asked())
+			}
 			violated := func(txns []record.Transaction) bool { return ctx.Judge(level, p.header, txns) == verdict.Violated }
 			opt := essentials(v, p.txns, ctx)
 			opt.Unseen = *p.header.Coverage == record.CoveragePartial
 			p.txns, _ = shrink.Shrink(p.txns, violated, opt)
 			return p, nil
+		}
+		if level == last {
+			break
 		}
 	}
 	return candidates[len(candidates)-1], fmt.Errorf("%s at %v, %d transactions: %w", n.Name, n.Breaks[0], len(full), ErrUnproved)
@@ -151,9 +152,10 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 		}
 	}
 	reader, offending, offends := offender(v, lookup)
-	// From read atomic up a key has one value in a transaction; if it read another
-	// one as well that is a violation of its own, whose writers are not exhibited here.
-	repeatable := v.Level.Implies(verdict.SI)
+	// From read atomic up, and where each transaction is one moment, a key has one
+	// value in a transaction; if it read another one as well that is a violation of its
+	// own, whose writers are not exhibited here. Below, it may well have: see strangers.
+	repeatable := v.Level.Implies(verdict.RA) || v.Level == verdict.LIN
 	keep := make([][]bool, len(full))
 	for i := range full {
 		x := wanted[full[i].ID]
@@ -175,6 +177,9 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 			}
 		}
 	}
+	if !repeatable {
+		strangers(v, full, keep, lookup)
+	}
 	complete(full, keep)
 	out := slices.Clone(full)
 	for i := range out {
@@ -186,6 +191,39 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 		}
 	}
 	return out
+}
+
+// strangers leaves out, where a transaction read a key several times and got
+// several values, those that nobody of the evidence wrote: they are of
+// transactions that the proof does without. Where it is the initial version that
+// the proof is about, a single value of this kind is that.
+func strangers(v verdict.Violation, full []record.Transaction, keep [][]bool, lookup name.Lookup) {
+	w := writersOf(full)
+	initial := initialReads(v, lookup)
+	for i := range full {
+		values, unknown := map[string]map[record.Value]bool{}, map[string]map[record.Value]bool{}
+		each := func(f func(j int, op record.Op)) {
+			for j, op := range full[i].Ops {
+				if keep[i][j] && op.Kind == record.Read && w.appends[op.Key] == 0 {
+					f(j, op)
+				}
+			}
+		}
+		each(func(_ int, op record.Op) {
+			if values[op.Key] == nil {
+				values[op.Key], unknown[op.Key] = map[record.Value]bool{}, map[record.Value]bool{}
+			}
+			values[op.Key][op.Value] = true
+			if !w.values[version{op.Key, op.Value}] {
+				unknown[op.Key][op.Value] = true
+			}
+		})
+		each(func(j int, op record.Op) {
+			if len(values[op.Key]) > 1 && unknown[op.Key][op.Value] {
+				keep[i][j] = initial[read{full[i].ID, op.Key}] && len(unknown[op.Key]) == 1
+			}
+		})
+	}
 }
 
 // offender is who read, and what, where a violation is about one read and not
@@ -313,32 +351,77 @@ func essentials(v verdict.Violation, txns []record.Transaction, ctx Context) shr
 	for _, id := range v.Txns {
 		part[ids.of(id)] = true
 	}
-	reads, written := map[read]bool{}, map[read]bool{}
+	at := map[string]int{}
+	for i := range txns {
+		at[txns[i].ID] = i
+	}
+	// What is needed: an operation, by the place of its transaction.
+	type op struct{ txn, op int }
+	reads := map[op]bool{}
+	written := map[read]bool{}
+	all := map[read]bool{} // reads of which every one is
+	needs := func(e verdict.Edge, shows bool, writer verdict.TxnID) {
+		i, ok := at[ids.of(e.To)]
+		if !shows {
+			i, ok = at[ids.of(e.From)]
+		}
+		if w, found := ctx.Lookup.Find(writer); ok && found {
+			if j := theRead(&txns[i], e.Key, w, shows); j >= 0 {
+				reads[op{i, j}] = true
+			}
+		}
+	}
 	for _, e := range v.Cycle {
 		from, to := read{ids.of(e.From), e.Key}, read{ids.of(e.To), e.Key}
 		switch e.Type {
 		case verdict.WR:
-			written[from], reads[to] = true, true
+			written[from] = true
+			needs(e, true, e.From)
 		case verdict.WW:
 			written[from], written[to] = true, true
 		case verdict.RW:
-			reads[from], written[to] = true, true
+			written[to] = true
+			needs(e, false, e.To)
 		}
 	}
 	if name.Read(v, ctx.Lookup) >= 0 {
 		for i, id := range v.Txns {
-			at := read{ids.of(id), v.Key}
-			written[at] = true // an intermediate write is none without the last one
-			reads[at] = reads[at] || i == 0 || v.Kind == verdict.IncompatibleOrder || v.Kind == verdict.Divergence
+			r := read{ids.of(id), v.Key}
+			written[r] = true // an intermediate write is none without the last one
+			all[r] = i == 0 || v.Kind == verdict.IncompatibleOrder || v.Kind == verdict.Divergence
 		}
 	}
 	return shrink.Options{
 		Calls: ctx.JudgeCalls,
 		Keep:  func(i int) bool { return part[txns[i].ID] },
 		KeepOp: func(i, j int) bool {
-			op := txns[i].Ops[j]
-			at := read{txns[i].ID, op.Key}
-			return writes(op) && written[at] || !writes(op) && reads[at]
+			o := txns[i].Ops[j]
+			r := read{txns[i].ID, o.Key}
+			if writes(o) {
+				return written[r]
+			}
+			return all[r] || reads[op{i, j}]
 		},
 	}
+}
+
+// theRead is the place of the read of key by which t shows that it saw what w
+// wrote, or that it did not: of those that did the first and of the others the
+// last, as read committed forbids to see less later on, not earlier. Reads
+// after an own write say nothing of others. -1 if there is none.
+func theRead(t *record.Transaction, key string, w *record.Transaction, shows bool) int {
+	found := -1
+	for j, op := range t.Ops {
+		switch {
+		case op.Key != key:
+		case writes(op):
+			return found
+		case op.Kind != record.Read || name.Shows(op, w) != shows:
+		case shows:
+			return j
+		default:
+			found = j
+		}
+	}
+	return found
 }

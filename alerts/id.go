@@ -32,9 +32,9 @@ func (i identifier) of(id verdict.TxnID) string {
 // alert is the id of an alert: a hash of the database, the weakest configured
 // level that is broken, the name, and the canonical form. Every part is
 // preceded by its length, so that no two lists of parts have the same bytes.
-func (i identifier) alert(db, level, anomaly string, v verdict.Violation) string {
+func (i identifier) alert(db, level string, n name.Name, v verdict.Violation) string {
 	h := sha256.New()
-	for _, part := range append([]string{db, level, anomaly}, i.canonical(v)...) {
+	for _, part := range append([]string{db, level, n.Name}, i.canonical(v, n)...) {
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
 		h.Write(n[:])
@@ -46,16 +46,25 @@ func (i identifier) alert(db, level, anomaly string, v verdict.Violation) string
 // canonical is what makes an anomaly this one and not another, whatever the
 // engine met first:
 //
-//   - a cycle: the ids around it, starting so that the list is the least;
+//   - a cycle: the ids around it, starting so that the list is the least; if it
+//     is woven of several missed writes, the ids of all of these in order;
 //   - a divergence: its two overwriters in order, which is what they are as a
 //     cycle;
 //   - a read: the reader, the key, what it read, and then the other
 //     transactions in order;
 //   - two lists that contradict each other: the key, and their readers in order;
 //   - no possible order: the ids in order.
-func (i identifier) canonical(v verdict.Violation) []string {
+func (i identifier) canonical(v verdict.Violation, n name.Name) []string {
 	switch v.Kind {
 	case verdict.Cycle:
+		if txns, ok := name.Woven(v, n); ok {
+			ids := make([]string, len(txns))
+			for j, t := range txns {
+				ids[j] = i.of(t)
+			}
+			slices.Sort(ids)
+			return ids
+		}
 		ids := make([]string, len(v.Cycle))
 		for j, e := range v.Cycle {
 			ids[j] = i.of(e.From)

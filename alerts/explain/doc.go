@@ -9,6 +9,7 @@
 //
 //   - explain.go: Explain, which puts the parts together.
 //   - sentence.go: the one sentence, by name of the anomaly.
+//   - missed.go: writes that were visible and missed, below prefix consistency.
 //   - edge.go: an edge of a cycle with its reason.
 //   - lists.go: what lists that were read show of the order of their elements.
 //   - writers.go: reads that several may have written, outcomes never learned.

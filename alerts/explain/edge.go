@@ -14,7 +14,11 @@ import (
 //
 //	orders/api-3#42 read acct:1 = 100, which orders/api-1#7 wrote
 func Edge(v verdict.Violation, e verdict.Edge, lookup name.Lookup) string {
-	return newTeller(v, name.Name{}, lookup).edge(e)
+	t := newTeller(v, name.Name{}, lookup)
+	if s, ok := t.premise(e); ok {
+		return t.edge(e) + ": " + s
+	}
+	return t.edge(e)
 }
 
 func (t teller) edge(e verdict.Edge) string {

@@ -49,6 +49,7 @@ func Explain(v verdict.Violation, n name.Name, lookup name.Lookup) Explanation {
 		w.line(0, "%s", t.sentence())
 		t.outcomesOf(w, v.Txns, nil)
 	}
+	t.guarantee(w)
 	w.line(0, "%s", rule(v, n))
 	out.Text = w.b.String()
 	return out
@@ -97,6 +98,10 @@ func (w *writer) line(depth int, format string, args ...any) {
 func (w *writer) full() bool { return w.cut }
 
 func (t teller) cycle(w *writer, c []verdict.Edge) {
+	if m, ok := t.missedWrite(c); ok {
+		t.missedSteps(w, m)
+		return
+	}
 	w.line(0, "What was seen, and what follows:")
 	t.steps(w, 1, c, 0)
 	t.outcomes(w, c)
@@ -113,6 +118,12 @@ func (t teller) first(c []verdict.Edge) string {
 // steps tells the edges of a cycle, with the reasons of those that were
 // inferred below them.
 func (t teller) steps(w *writer, depth int, c []verdict.Edge, reasons int) {
+	t.stepsTo(w, depth, c, reasons, true)
+}
+
+// stepsTo is steps; orders says whether what an edge means for the order of its
+// transactions is told too.
+func (t teller) stepsTo(w *writer, depth int, c []verdict.Edge, reasons int, orders bool) {
 	for i, e := range c {
 		if w.full() {
 			return
@@ -121,7 +132,14 @@ func (t teller) steps(w *writer, depth int, c []verdict.Edge, reasons int) {
 			w.line(depth, "… and %s.", count(len(c)-stepsMax, "more step", "more steps"))
 			return
 		}
-		w.line(depth, "%d. %s%s.", i+1, t.edge(e), t.order(e))
+		when, order := "", ""
+		switch {
+		case orders:
+			order = t.order(e)
+		case e.Type == verdict.RW && t.n.Name == "non-monotonic-read":
+			when = "after that, "
+		}
+		w.line(depth, "%d. %s%s%s.", i+1, when, t.edge(e), order)
 		switch {
 		case e.Why == verdict.ByOrder && len(e.Because) > 0 && reasons == reasonMax:
 			w.line(depth+1, "The opposite order leads to a contradiction too.")
@@ -140,8 +158,7 @@ func (t teller) steps(w *writer, depth int, c []verdict.Edge, reasons int) {
 // run explains why the supposed order in the reason of an edge is not between the
 // versions of the edge itself, if so.
 func (t teller) run(e verdict.Edge) string {
-	s, ok := name.Supposed(e)
-	if !ok || s.From == e.To && (s.To == e.From || e.Type == verdict.RW) {
+	if !t.hasRuns() || name.Exactly(e, t.lookup) {
 		return ""
 	}
 	return fmt.Sprintf(" (updates of %s follow each other without a gap there, so the order of one is that of all)", text.Name(e.Key))
@@ -208,6 +225,9 @@ func rule(v verdict.Violation, n name.Name) string {
 	if n.ClockDependent {
 		clock = " The proof uses the recorded times: it holds if the clients' clocks differ by no more than the configured skew."
 	}
+	if len(n.Breaks) > 0 && n.Breaks[0] == verdict.LIN && n.Weakest != verdict.G1 {
+		return "Under linearizability each transaction takes effect at one moment between its start and its end, and sees what was there then." + clock
+	}
 	switch n.Weakest {
 	case verdict.G1:
 		return "No isolation level allows that." + clock
@@ -224,7 +244,7 @@ func rule(v verdict.Violation, n name.Name) string {
 	case verdict.CC:
 		return "From causal consistency upwards, who sees an effect sees its causes. Read atomic would allow this." + clock
 	case verdict.PC:
-		return "From prefix consistency upwards, all see transactions take effect in one order. Causal consistency would allow this." + clock
+		return "From prefix consistency upwards, everybody sees the transactions up to some point of one common order, and none after it. Causal consistency would allow this." + clock
 	case verdict.SI:
 		return "Under snapshot isolation a transaction reads from one snapshot, and of two that write the same key at the same time only one may commit. Prefix consistency would allow this." + clock
 	case verdict.SER:

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/internal/alerttest"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/incremental/oracle"
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -27,6 +29,10 @@ func TestGolden(t *testing.T) {
 	for _, c := range alerttest.Cases {
 		s, v := c.Load(t)
 		lookup := alerttest.Lookup(s.Txns)
+		asked := asked
+		if !c.Level.Implies(verdict.SI) { // ask for all levels that apply
+			asked.Levels, asked.OneKey = verdict.Levels(), slices.Contains(oracle.Levels(s.Txns), verdict.LIN)
+		}
 		e := explain.Explain(v, name.Of(v, lookup, asked), lookup)
 		fmt.Fprintf(&b, "== %s\n%s\n--\n%s\n", c.Title, e.Summary, e.Text)
 	}

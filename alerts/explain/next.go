@@ -42,6 +42,7 @@ var next = map[string][]string{
 	},
 	"session-guarantee-violation": {
 		"Look for reads that go to a replica that lags, or a pool that changes nodes within a session.",
+		"Check that what is recorded as one session is one to the database: one connection, or one causal token that is handed on.",
 	},
 	"non-monotonic-read": {
 		"Look for reads of one transaction that were answered by different replicas.",
@@ -52,6 +53,23 @@ var next = map[string][]string{
 	},
 	"causality-violation": {
 		"Look for replicas that apply transactions in different orders, or a reader that moved to a replica that lags.",
+		"Look at whether the clients pass on what they have seen (a causal token, an after-cluster time) when they change nodes.",
+	},
+	"commit-order-cycle": {
+		"Look for two nodes that accept writes of the same keys and settle which one wins in different ways.",
+		"Check that all of these transactions' sessions ran at the isolation level that is promised.",
+	},
+	"prefix-violation": {
+		"Look for replicas or shards that make transactions visible in different orders.",
+		"Look at how a snapshot is chosen: by one clock or log for all shards, or by each shard for itself?",
+	},
+	"snapshot-cycle": {
+		"Check which isolation level the sessions of these transactions really ran at; drivers and pools have defaults of their own.",
+		"Look for overlapping writers that were both let through, or a snapshot that was taken at different times on different shards.",
+	},
+	"serialization-cycle": {
+		"If the database promises serializability, check that all of these sessions asked for it: one that did not is enough.",
+		"If the promise is snapshot isolation, leave ser out of levels, and guard the invariant by locking what is read (SELECT … FOR UPDATE).",
 	},
 	"long-fork": {
 		"Look for replicas or shards that make transactions visible in different orders.",

@@ -139,6 +139,9 @@ func (t teller) lastBefore(r *record.Transaction, ok bool, is func(record.Op) bo
 // cycleSentence has a sentence of its own for each common shape.
 func (t teller) cycleSentence() string {
 	c := t.v.Cycle
+	if s, ok := t.contradiction(c); ok {
+		return s
+	}
 	if len(c) == 2 {
 		seen, missed := c[0], c[1]
 		if seen.Type == verdict.RW {

@@ -203,10 +203,14 @@ func (t teller) before(key string, first, second verdict.TxnID) (answer, bool) {
 // runMax bounds how far a run of updates is followed.
 const runMax = 100
 
+// hasRuns tells whether the level has the rule that updates follow each other
+// without a gap.
+func (t teller) hasRuns() bool { return t.v.Level.Implies(verdict.SI) || t.v.Level == verdict.LIN }
+
 // runOf is the transaction with which the run of updates of key that id is part
 // of begins.
 func (t teller) runOf(key string, id verdict.TxnID) verdict.TxnID {
-	if !t.v.Level.Implies(verdict.SI) {
+	if !t.hasRuns() {
 		return id
 	}
 	for range runMax {

@@ -2,8 +2,11 @@
 // bad it is. The engine knows levels and cycles; people know lost updates and
 // write skews. This package is the dictionary between the two:
 //
+//	T1 ──wr(x)──▶ T2 ──wr(y)──▶ T1      circular-information-flow    G1c   g1 and up
+//	T1 ──wr(x)──▶ T2 ──rw(y)──▶ T1      non-monotonic-read           G-single   rc and up, if x was read first
 //	T1 ──wr(x)──▶ T2 ──rw(y)──▶ T1      fractured-read    G-single   ra and up
-//	T1 ──so─────▶ T2 ──rw(y)──▶ T1      session-guarantee-violation
+//	T1 ──so─────▶ T2 ──rw(y)──▶ T1      session-guarantee-violation  G-single-process   ra and up
+//	T1 ─ … so, wr … ▶ T2 ──rw(y)──▶ T1  causality-violation          G-single   cc and up
 //	T1 ──ww(x)──▶ T2 ──rw(x)──▶ T1      lost-update       G-single   si and up
 //	T1 ──rw(x)──▶ T2 ──rw(y)──▶ T1      write-skew        G2-item    ser and up
 //
@@ -11,6 +14,8 @@
 //
 //   - name.go: Name, and Of, which makes one.
 //   - shape.go: what a cycle looks like, and the rules from shape to name.
+//   - missed.go: cycles that rc, ra and cc forbid, and session guarantees.
+//   - levels.go: what is broken besides, weakest first.
 //   - strength.go: the weakest level that a cycle breaks.
 //   - phrase.go: levels in words, severity.
 //   - records.go: what the rules need to look up in the records.
@@ -34,15 +39,32 @@
 //     other (Elle; implies G1a).
 //   - duplicate-elements: a list that holds an element more often than it was
 //     appended (Elle).
-//   - snapshot-cycle, serialization-cycle: no better name; the first has no two
-//     adjacent anti-dependencies and so breaks snapshot isolation, the second
-//     has some and breaks serializability alone.
+//   - commit-order-cycle, prefix-violation, snapshot-cycle, serialization-cycle: no
+//     better name. The first is made of missed writes of several kinds, which no
+//     order of commits explains (rc, ra or cc); of the others the last has two
+//     adjacent anti-dependencies and breaks serializability alone, the one before
+//     breaks snapshot isolation, and the second prefix consistency too.
+//
+// Where what was missed is one of the four session guarantees (Terry et al., 1994),
+// a name says which. Read your writes is part of read atomic, the others of
+// causal consistency:
+//
+//	so          read-your-writes        wr so       monotonic-reads
+//	so wr       monotonic-writes        wr [so] wr  writes-follow-reads
 //
 // Adya's phenomena carry Elle's suffixes: -process when the cycle needs session
 // order, -realtime when it needs the clock.
 //
 // # Non-obvious
 //
+//   - The weak levels' engine tells an order of writes that an axiom asks for as
+//     an inferred edge, and as the reason what somebody would have missed
+//     otherwise; where one of these is enough for a cycle, it tells the missed
+//     write itself. Snapshot isolation's tells the latter always. Both have the
+//     same name: that of the missed writes which the strongest level is needed for.
+//   - Linearizability stands apart: it is strict serializability without sessions, of
+//     histories whose transactions have one key each. Weakest is therefore never
+//     lin, and whether lin is among the broken levels is found out by itself.
 //   - A version order that was inferred (verdict.ByOrder) may have been inferred
 //     by a rule of the level that was checked. A cycle may then look like a
 //     fractured read and still break no more than snapshot isolation. The

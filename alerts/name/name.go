@@ -29,7 +29,11 @@ type Name struct {
 	// G-nonadjacent, G2-item, with -process or -realtime; internal for a
 	// transaction that contradicts itself. Empty where there is none.
 	Adya string
-	// Weakest is the weakest level that the violation is known to break.
+	// Guarantee is the session guarantee that is broken, as in read-your-writes;
+	// empty where it is none of the four.
+	Guarantee string
+	// Weakest is the weakest level that the violation is known to break. It is
+	// never lin, which stands apart: what breaks lin breaks sser too.
 	Weakest verdict.Level
 	// Breaks are the levels of those asked for that are broken, weakest first.
 	Breaks []verdict.Level
@@ -43,49 +47,22 @@ type Asked struct {
 	Levels []verdict.Level
 	// Clock: with record.ClockEnforce, si means strong-si and ser means sser.
 	Clock record.Clock
+	// OneKey: no transaction of the history touches several keys, so that lin is
+	// a question that can be asked of it. Without, lin is said to be broken only
+	// where the engine says so.
+	OneKey bool
 }
 
 // Of names a violation. It never fails: what fits no better name has the
 // general one of its kind. Linear in the size of the violation.
 func Of(v verdict.Violation, lookup Lookup, asked Asked) Name {
-	k := newKinds(v, lookup).classify()
-	n := Name{Name: k.name, Adya: k.adya, ClockDependent: v.ClockDependent || k.realTime}
-	n.Weakest = weaker(k.weakest, v.Level)
-	n.Breaks = Breaks(n.Weakest, v.Level, asked)
+	k := newKinds(v, lookup)
+	c := k.classify()
+	n := Name{Name: c.name, Adya: c.adya, Guarantee: c.guarantee, ClockDependent: v.ClockDependent || c.realTime}
+	n.Weakest = weaker(c.weakest, v.Level)
+	n.Breaks = breaks(n.Weakest, v.Level, asked.OneKey && k.linearizable(), asked)
 	n.Severity = severity(n)
 	return n
-}
-
-// Breaks lists the levels of asked that a violation of weakest breaks, weakest
-// first; at least proved, the level that the engine says is broken.
-func Breaks(weakest, proved verdict.Level, asked Asked) []verdict.Level {
-	var out []verdict.Level
-	for _, l := range verdict.Levels() { // from weak to strong
-		for _, a := range asked.Levels {
-			if a == l && (l == proved || effective(l, asked.Clock).Implies(weakest)) {
-				out = append(out, l)
-				break
-			}
-		}
-	}
-	if len(out) == 0 {
-		out = append(out, proved)
-	}
-	return out
-}
-
-// effective is what a level means when the clocks are enforced.
-func effective(l verdict.Level, c record.Clock) verdict.Level {
-	if c != record.ClockEnforce {
-		return l
-	}
-	switch l {
-	case verdict.SI:
-		return verdict.StrongSI
-	case verdict.SER:
-		return verdict.SSER
-	}
-	return l
 }
 
 // kinds classifies one violation.
@@ -103,9 +80,9 @@ func newKinds(v verdict.Violation, lookup Lookup) kinds {
 
 // class is what classify found.
 type class struct {
-	name, adya string
-	weakest    verdict.Level
-	realTime   bool // an edge of the proof is by the clock
+	name, adya, guarantee string
+	weakest               verdict.Level
+	realTime              bool // an edge of the proof is by the clock
 }
 
 // intra are the kinds that are found in one read: no cycle to look at.
@@ -151,6 +128,9 @@ func (k kinds) cases() class {
 			out = c
 			continue
 		}
+		if c.guarantee != out.guarantee {
+			out.guarantee = "" // now of this one, now of that
+		}
 		weakest := stronger(out.weakest, c.weakest)
 		switch {
 		case c.name == out.name || weakest == out.weakest && c.weakest != weakest:
@@ -173,11 +153,15 @@ func (k kinds) cases() class {
 
 // general is the name of a cycle that has no better one.
 func general(l verdict.Level) string {
-	switch {
-	case l == verdict.StrongSI || l == verdict.SSER:
+	switch l {
+	case verdict.StrongSI, verdict.SSER:
 		return "real-time-violation"
-	case l == verdict.SER || l == verdict.LIN:
+	case verdict.SER, verdict.LIN:
 		return "serialization-cycle"
+	case verdict.SI:
+		return "snapshot-cycle"
+	case verdict.PC:
+		return "prefix-violation"
 	}
-	return "snapshot-cycle"
+	return "commit-order-cycle"
 }

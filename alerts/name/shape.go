@@ -61,12 +61,25 @@ func (k kinds) cycle(edges []verdict.Edge) class {
 	c := class{name: k.nameOf(s), realTime: k.clocked(edges, 0)}
 	c.adya = phenomenonOf(s, c.realTime)
 	c.weakest = k.strength(s, c.name, 0)
-	if s.rw == 0 && c.weakest != shapeStrength(s, c.name) {
+	misses := missedName(c.name) && s.rw > 0
+	if misses {
+		c.guarantee = guaranteeOf(s)
+	}
+	inferred := c.weakest != shapeStrength(s, c.name)
+	switch {
+	case misses && verdict.CC.Implies(c.weakest):
+		c.name, c.guarantee = k.most(edges)
+	case s.rw == 0 && (inferred || len(parts(edges, false)) > 0):
 		// Nobody missed anything here, but an order of writes was inferred
 		// from what others missed, by rules that weaker levels do not have: it is
 		// not the anomaly that it looks like.
 		c.name = general(c.weakest)
+		if verdict.CC.Implies(c.weakest) {
+			c.name, c.guarantee = k.most(edges)
+		}
 		c.adya = suffixed(k.missing(s, c.weakest), c.realTime, s.so > 0)
+	case c.name == "prefix-violation" && inferred:
+		c.name = general(c.weakest)
 	}
 	return c
 }
@@ -108,27 +121,10 @@ func (k kinds) nameOf(s shape) string {
 		return "read-skew"
 	case s.ww == 0:
 		return "long-fork"
+	case s.grounded == s.rw:
+		return "prefix-violation"
 	}
 	return "snapshot-cycle"
-}
-
-// missed names the cycles in which a transaction that saw, or follows in its
-// session, some effect of another does not see another effect.
-func (k kinds) missed(s shape) string {
-	switch {
-	case s.so == len(s.edges)-1:
-		return "session-guarantee-violation"
-	case len(s.edges) > 2:
-		return "causality-violation"
-	}
-	seen, missed := s.edges[0], s.edges[1]
-	if seen.Type == verdict.RW {
-		seen, missed = missed, seen
-	}
-	if k.backwards(seen, missed) {
-		return "non-monotonic-read"
-	}
-	return "fractured-read"
 }
 
 // backwards tells whether the reader read the new value first and then fell
@@ -163,7 +159,7 @@ func (k kinds) loses(s shape) bool {
 	case a.Type == verdict.RW && b.Type == verdict.RW:
 		return a.Key == b.Key || k.commonWrite(a.From, a.To)
 	case a.Type == verdict.WW && b.Type == verdict.RW, a.Type == verdict.RW && b.Type == verdict.WW:
-		return a.Key == b.Key
+		return a.Key == b.Key && !reads(a) && !reads(b) // who read what it overwrote has seen it
 	}
 	return false
 }

@@ -33,6 +33,9 @@ func (k kinds) strength(s shape, name string, depth int) verdict.Level {
 	return l
 }
 
+// checked is the level that the engine checked.
+func (k kinds) checked() verdict.Level { return sequential(k.v.Level) }
+
 func shapeStrength(s shape, name string) verdict.Level {
 	switch {
 	case s.rt > 0 && s.adjacent > 0:
@@ -64,7 +67,7 @@ func (k kinds) reasonStrength(e verdict.Edge, depth int) verdict.Level {
 	*k.levels--
 	switch {
 	case *k.levels < 0:
-		return k.v.Level
+		return k.checked()
 	case e.Why == verdict.ByClock:
 		return verdict.StrongSI
 	case e.Why == verdict.ByElimination:
@@ -74,12 +77,12 @@ func (k kinds) reasonStrength(e verdict.Edge, depth int) verdict.Level {
 		// hold at every level, and a case is a case at every level.
 		return verdict.G1
 	case len(e.Because) == 0 || depth >= becauseDepth:
-		return k.v.Level
+		return k.checked()
 	}
 	s := shapeOf(e.Because)
 	l := shapeStrength(s, k.nameOf(s))
 	opposite, found := Supposed(e)
-	if !found || !k.exactly(e, opposite) {
+	if snapshots(k.v.Level) && (!found || !k.exactly(e, opposite)) {
 		// The versions at the two ends of the supposed edge are not those of e,
 		// but of the same unbroken runs of updates. That nothing comes between
 		// two updates of a run is a rule of snapshot isolation.
@@ -97,7 +100,7 @@ func (k kinds) reasonStrength(e verdict.Edge, depth int) verdict.Level {
 // was read are ruled out.
 func (k kinds) eliminationStrength(e verdict.Edge, depth int) verdict.Level {
 	if len(e.Others) == 0 || depth >= becauseDepth {
-		return k.v.Level
+		return k.checked()
 	}
 	l := verdict.G1
 	for _, c := range e.Others {
@@ -111,47 +114,43 @@ func (k kinds) eliminationStrength(e verdict.Edge, depth int) verdict.Level {
 }
 
 // Supposed is the edge in the reason of an inferred edge that is the opposite
-// order, which was supposed and leads to a contradiction; false if the reason
-// has none.
+// order, which was supposed and leads to a contradiction: the order of two
+// writes, or that a reader of the one missed the other. False if the reason has
+// none.
 func Supposed(e verdict.Edge) (verdict.Edge, bool) {
 	for _, b := range e.Because {
 		if b.Type == verdict.WW && b.Key == e.Key && (b.Why == verdict.ByCase || b.From == e.To && b.To == e.From) {
 			return b, true
 		}
 	}
+	for _, b := range e.Because {
+		if b.Type == verdict.RW && b.Key == e.Key && b.Why == verdict.ByCase {
+			return b, true
+		}
+	}
 	return verdict.Edge{}, false
+}
+
+// Exactly tells whether the order that is supposed in the reason of an inferred
+// edge is between the very versions that the edge is about; true if there is none.
+func Exactly(e verdict.Edge, lookup Lookup) bool {
+	s, ok := Supposed(e)
+	return !ok || kinds{lookup: lookup}.exactly(e, s)
 }
 
 // exactly tells whether a supposed order is between the very versions that e is
 // about.
 func (k kinds) exactly(e, supposed verdict.Edge) bool {
-	if supposed.From != e.To {
-		return false
-	}
+	return k.startsAt(supposed, e.To) && k.startsAt(e, supposed.To)
+}
+
+// startsAt tells whether the first of the two versions that an edge is about is
+// that of a transaction: what From wrote or, of an anti-dependency, what it read.
+func (k kinds) startsAt(e verdict.Edge, writer verdict.TxnID) bool {
 	if e.Type != verdict.RW {
-		return supposed.To == e.From
+		return e.From == writer
 	}
 	reader, ok := k.record(e.From)
-	writer, found := k.record(supposed.To)
-	return ok && found && readOf(reader, e.Key, writer) >= 0
-}
-
-// stronger is the weakest level that implies both.
-func stronger(a, b verdict.Level) verdict.Level {
-	switch {
-	case a.Implies(b):
-		return a
-	case b.Implies(a):
-		return b
-	}
-	return verdict.SSER
-}
-
-// weaker is the weaker of a and proved, and proved if neither implies the
-// other.
-func weaker(a, proved verdict.Level) verdict.Level {
-	if proved.Implies(a) {
-		return a
-	}
-	return proved
+	w, found := k.record(writer)
+	return ok && found && readOf(reader, e.Key, w) >= 0
 }

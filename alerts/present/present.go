@@ -68,6 +68,9 @@ func (p *printer) title(a alerts.Alert) {
 	if a.Adya != "" {
 		facts = append(facts, text.Name(a.Adya))
 	}
+	if a.Guarantee != "" {
+		facts = append(facts, "session guarantee "+text.Name(a.Guarantee))
+	}
 	if a.DB != "" && a.DB != record.DefaultDB {
 		facts = append(facts, "database "+text.Name(a.DB))
 	}

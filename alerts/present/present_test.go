@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/internal/alerttest"
 	"github.com/isowatch/isowatch/alerts/present"
+	"github.com/isowatch/isowatch/incremental/oracle"
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -26,6 +28,9 @@ const command = "monitor check --level %s evidence.jsonl"
 func alert(t *testing.T, s script.Script, v verdict.Violation) alerts.Alert {
 	t.Helper()
 	ctx := alerts.Context{DB: "orders", Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER}, Lookup: alerttest.Lookup(s.Txns), Now: 1}
+	if !v.Level.Implies(verdict.SI) { // all that apply
+		ctx.Levels, ctx.OneKey = verdict.Levels(), slices.Contains(oracle.Levels(s.Txns), verdict.LIN)
+	}
 	if s.Header.Initial != nil {
 		ctx.Initial = *s.Header.Initial
 	}
@@ -71,7 +76,7 @@ func TestGolden(t *testing.T) {
 		t.Run(c.Title, func(t *testing.T) {
 			s, v := c.Load(t)
 			got := draw(t, alert(t, s, v), present.Options{Command: command})
-			golden(t, strings.NewReplacer(" ", "-", ",", "").Replace(c.Title), got)
+			golden(t, strings.NewReplacer(" ", "-", ",", "", ":", "", "'", "").Replace(c.Title), got)
 			for i, line := range strings.Split(got, "\n") {
 				if n := len([]rune(line)); n > present.WidthDefault {
 					t.Errorf("line %d has %d columns", i+1, n)
@@ -120,7 +125,7 @@ func TestHostile(t *testing.T) {
 	}
 	v := verdict.Violation{Kind: verdict.Divergence, Level: verdict.SI, Key: evil, Read: 0, Txns: []verdict.TxnID{0, 1}, Evidence: []verdict.TxnID{0, 1}}
 	a := alert(t, script.Script{Txns: txns}, v)
-	a.DB, a.Name, a.Adya, a.Breaks = evil, evil, evil, []string{evil}
+	a.DB, a.Name, a.Adya, a.Guarantee, a.Breaks = evil, evil, evil, evil, []string{evil}
 	got := draw(t, a, present.Options{})
 	for _, r := range got {
 		if r != '\n' && !strconv.IsPrint(r) {

@@ -30,8 +30,11 @@ type Case struct {
 	Want name.Name
 }
 
-// Cases has every name that there is.
-var Cases = []Case{
+// Cases has every name that there is: what strong levels find, and what weak ones
+// do and linearizability.
+var Cases = slices.Concat(strong, weak)
+
+var strong = []Case{
 	{
 		Title: "thin air", History: "initial zero\ns1 T1: r(x,7)",
 		Kind: verdict.ThinAirRead, Level: verdict.SI, Txns: "T1", Key: "x", Read: 0,
@@ -75,12 +78,12 @@ var Cases = []Case{
 	{
 		Title: "session guarantee", History: "initial zero\ns1 T1: w(x,1)\ns1 T2: r(x,0)",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 so T2 rw(x,initial) T1",
-		Want: name.Name{Name: "session-guarantee-violation", Adya: "G-single-process", Weakest: verdict.RA, Severity: name.Critical},
+		Want: name.Name{Name: "session-guarantee-violation", Adya: "G-single-process", Guarantee: "read-your-writes", Weakest: verdict.RA, Severity: name.Critical},
 	},
 	{
 		Title: "session guarantee, a transaction between", History: "initial zero\ns1 T1: w(x,1)\ns1 T3: w(y,1)\ns1 T2: r(x,0)",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 so T3 so T2 rw(x,initial) T1",
-		Want: name.Name{Name: "session-guarantee-violation", Adya: "G-single-process", Weakest: verdict.RA, Severity: name.Critical},
+		Want: name.Name{Name: "session-guarantee-violation", Adya: "G-single-process", Guarantee: "read-your-writes", Weakest: verdict.RA, Severity: name.Critical},
 	},
 	{
 		Title: "non-monotonic", History: "initial zero\ns1 T1: w(x,1) w(y,1)\ns2 T2: r(x,1) r(y,0)",
@@ -105,12 +108,12 @@ var Cases = []Case{
 	{
 		Title: "causality", History: "initial zero\ns1 T1: w(post,1)\ns2 T2: r(post,1) w(reply,1)\ns3 T3: r(reply,1) r(post,0)",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(post) T2 wr(reply) T3 rw(post,initial) T1",
-		Want: name.Name{Name: "causality-violation", Adya: "G-single", Weakest: verdict.CC, Severity: name.Critical},
+		Want: name.Name{Name: "causality-violation", Adya: "G-single", Guarantee: "writes-follow-reads", Weakest: verdict.CC, Severity: name.Critical},
 	},
 	{
 		Title: "causality in a session", History: "initial zero\ns1 T1: w(x,1)\ns2 T2: r(x,1)\ns2 T3: r(x,0)",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(x) T2 so T3 rw(x,initial) T1",
-		Want: name.Name{Name: "causality-violation", Adya: "G-single-process", Weakest: verdict.CC, Severity: name.Critical},
+		Want: name.Name{Name: "causality-violation", Adya: "G-single-process", Guarantee: "monotonic-reads", Weakest: verdict.CC, Severity: name.Critical},
 	},
 	{
 		Title: "long fork", History: "initial zero\ns1 T1: w(x,1)\ns2 T2: w(y,1)\ns3 T3: r(x,1) r(y,0)\ns4 T4: r(x,0) r(y,1)",

@@ -31,7 +31,7 @@ func Judge(l verdict.Level, h record.Header, txns []record.Transaction) verdict.
 }
 
 // judgedMax keeps the oracle within milliseconds.
-const judgedMax = 8
+const judgedMax = 9
 
 // TooLarge tells whether a history, with what is written out for it, is more than
 // Judge takes on.
