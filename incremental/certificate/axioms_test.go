@@ -19,10 +19,20 @@ type executed struct {
 }
 
 // execute makes one in which most reads are of what was written last, and some
-// of what was written before.
-func execute(seed uint64) executed {
+// of what was written before. With values other than 0 only so many are written,
+// that of the initial state among them.
+func execute(seed uint64, values int) executed {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	x := executed{opt: certificate.Options{Initial: record.InitialZero, Sessions: record.Sessions(seed % 2)}}
+	value := func(w int) record.Value {
+		switch {
+		case w < 0:
+			return record.Int(0)
+		case values > 0:
+			return record.Int(int64(w % values))
+		}
+		return record.Int(int64(w + 1))
+	}
 	written := map[string][]int{} // by key: who wrote it, in order
 	keys := 3 + rng.IntN(8)
 	for n := range 12 + rng.IntN(40) {
@@ -36,7 +46,7 @@ func execute(seed uint64) executed {
 			}
 			if rng.IntN(3) == 0 {
 				own[key] = true
-				t.Ops, from = append(t.Ops, record.Op{Kind: record.Write, Key: key, Value: record.Int(int64(n + 1))}), append(from, -1)
+				t.Ops, from = append(t.Ops, record.Op{Kind: record.Write, Key: key, Value: value(n)}), append(from, -1)
 				continue
 			}
 			w := -1
@@ -46,7 +56,7 @@ func execute(seed uint64) executed {
 					w = all[rng.IntN(len(all))]
 				}
 			}
-			t.Ops, from = append(t.Ops, record.Op{Key: key, Value: record.Int(int64(w + 1))}), append(from, w)
+			t.Ops, from = append(t.Ops, record.Op{Key: key, Value: value(w)}), append(from, w)
 		}
 		if rng.IntN(8) == 0 { // more writes than are ever looked through
 			for k := range 50 {
@@ -56,7 +66,7 @@ func execute(seed uint64) executed {
 				}
 				if !own[key] {
 					own[key] = true
-					t.Ops, from = append(t.Ops, record.Op{Kind: record.Write, Key: key, Value: record.Int(int64(n + 1))}), append(from, -1)
+					t.Ops, from = append(t.Ops, record.Op{Kind: record.Write, Key: key, Value: value(n)}), append(from, -1)
 				}
 			}
 		}
@@ -129,7 +139,7 @@ func writesKey(t record.Transaction, key string) bool {
 func TestAxiomsWordForWord(t *testing.T) {
 	kept, broken := map[verdict.Level]int{}, map[verdict.Level]int{}
 	for seed := range uint64(1000) {
-		x := execute(seed)
+		x := execute(seed, 0)
 		order := make([]verdict.Event, len(x.txns))
 		for i := range order {
 			order[i] = verdict.Event{Txn: verdict.TxnID(i), Commit: true}
@@ -150,5 +160,56 @@ func TestAxiomsWordForWord(t *testing.T) {
 		if kept[l] < 50 || broken[l] < 50 {
 			t.Errorf("%v: %d hold and %d do not", l, kept[l], broken[l])
 		}
+	}
+}
+
+// Where values are written again and again, the writers that were read from are
+// judged as the axioms say, and if they keep them some are found without help.
+func TestAxiomsWithWritersNamed(t *testing.T) {
+	kept, broken, searched := map[verdict.Level]int{}, map[verdict.Level]int{}, 0
+	for seed := range uint64(1000) {
+		x := execute(seed, 2+int(seed%5))
+		order := make([]verdict.Event, len(x.txns))
+		var choices []certificate.Choice
+		for i := range order {
+			order[i] = verdict.Event{Txn: verdict.TxnID(i), Commit: true}
+			for j, w := range x.writers[i] {
+				if x.txns[i].Ops[j].Kind != record.Read {
+					continue
+				}
+				choice := certificate.Choice{Txn: verdict.TxnID(i), Op: j, Writer: verdict.NoTxn}
+				if w >= 0 {
+					choice.Writer = verdict.TxnID(w)
+				}
+				choices = append(choices, choice)
+			}
+		}
+		for _, l := range []verdict.Level{verdict.RC, verdict.RA, verdict.CC} {
+			want := x.holds(l)
+			if err := certificate.ReplayChosen(l, x.txns, order, choices, x.opt); (err == nil) != want {
+				t.Fatalf("seed %d, %v: %v, and the axiom holds = %v", seed, l, err, want)
+			}
+			if !want {
+				broken[l]++
+				continue
+			}
+			kept[l]++
+			found, err := certificate.Choose(l, x.txns, order, x.opt)
+			if err != nil {
+				t.Fatalf("seed %d, %v: no writers are found: %v", seed, l, err)
+			}
+			searched += len(found)
+			if err := certificate.ReplayChosen(l, x.txns, order, found, x.opt); err != nil {
+				t.Fatalf("seed %d, %v: the writers that are found: %v", seed, l, err)
+			}
+		}
+	}
+	for _, l := range []verdict.Level{verdict.RC, verdict.RA, verdict.CC} {
+		if kept[l] < 50 || broken[l] < 50 {
+			t.Errorf("%v: %d hold and %d do not", l, kept[l], broken[l])
+		}
+	}
+	if searched < 5000 {
+		t.Errorf("only %d writers were looked for", searched)
 	}
 }

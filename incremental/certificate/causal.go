@@ -54,8 +54,9 @@ func (c *commitOrder) cover() *chains {
 	}
 	for _, e := range c.order {
 		m := int32(e.Txn)
+		c.forget()
 		for _, rd := range c.readsOf(m) {
-			if c.meet(m, rd.writer) {
+			if c.meet(rd.writer) {
 				ch.before[m] = append(ch.before[m], rd.writer)
 			}
 		}

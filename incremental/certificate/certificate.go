@@ -32,6 +32,8 @@ type Error struct {
 	// Expected is the value, as JSON text, that the replay has where the history
 	// has Found, if the fault is a difference of values.
 	Expected, Found string
+
+	unnamed bool // the fault is that a read has several possible writers
 }
 
 func (e *Error) Error() string {
@@ -111,13 +113,33 @@ func KindOf(l verdict.Level) Kind {
 // order; an order of transactions or of commits has a commit event for each. An
 // order that proves it returns nil, any other an *Error.
 //
+// Where an order of commits leaves open whom a read read from it looks for
+// writers with Choose.
+//
 // Time and space are linear in the size of the history, but for cc, which takes
 // a time that grows with the number of sessions, and rc and ra, which take
 // O(n^1.5) at worst.
 func Replay(level verdict.Level, txns []record.Transaction, order []verdict.Event, opt Options) error {
-	err := newReplay(level, txns, order, opt).run(level)
+	err := newReplay(level, txns, order, opt).run(level, nil)
 	if err == nil {
 		return nil // not err, which is a pointer
+	}
+	if !err.unnamed {
+		return err
+	}
+	choices, none := Choose(level, txns, order, opt)
+	if none != nil {
+		return none
+	}
+	return ReplayChosen(level, txns, order, choices, opt)
+}
+
+// ReplayChosen is Replay with the writers of all reads that the order leaves
+// open; without one of these it is an error.
+func ReplayChosen(level verdict.Level, txns []record.Transaction, order []verdict.Event, choices []Choice, opt Options) error {
+	err := newReplay(level, txns, order, opt).run(level, choices)
+	if err == nil {
+		return nil
 	}
 	return err
 }
@@ -126,7 +148,21 @@ func newReplay(level verdict.Level, txns []record.Transaction, order []verdict.E
 	return &replay{txns: txns, order: order, opt: opt, serial: KindOf(level) != Events}
 }
 
-func (r *replay) run(level verdict.Level) *Error {
+func (r *replay) run(level verdict.Level, choices []Choice) *Error {
+	if err := r.frame(level); err != nil {
+		return err
+	}
+	if KindOf(level) == Commits {
+		return r.commits(level, choices)
+	}
+	if len(choices) > 0 {
+		return fault("names writers, of which an order of kind %s has no need", KindOf(level))
+	}
+	return r.walk()
+}
+
+// frame checks all that does not depend on values, and prepares for the rest.
+func (r *replay) frame(level verdict.Level) *Error {
 	timed := false
 	switch level {
 	case verdict.SER, verdict.SI:
@@ -155,13 +191,7 @@ func (r *replay) run(level verdict.Level) *Error {
 			return err
 		}
 	}
-	if err := r.prepare(); err != nil {
-		return err
-	}
-	if KindOf(level) == Commits {
-		return r.commits(level)
-	}
-	return r.walk()
+	return r.prepare()
 }
 
 // replay is one order held against one history.

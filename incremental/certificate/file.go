@@ -2,9 +2,11 @@ package certificate
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -35,7 +37,16 @@ type Records struct {
 type Proof struct {
 	Level verdict.Level
 	Steps []Step
-	Line  int // of the file, at which the section begins; 0 if it was not read from one
+	Reads []Source // in the order of their steps; only in orders of commits
+	Line  int      // of the file, at which the section begins; 0 if it was not read from one
+}
+
+// Source says whom a read is from of which the order leaves that open.
+type Source struct {
+	Step    int // of the reader, from 0
+	Op      int // the operation in the transaction, from 0
+	Writer  Name
+	Initial bool // it is from the initial state; Writer is empty
 }
 
 // Step is one line of an order.
@@ -61,10 +72,20 @@ func New(txns []record.Transaction, opt Options) *Certificate {
 	return &Certificate{Assumed: opt, Records: Describe(txns)}
 }
 
-// Add adds the proof of a level: an order as Replay takes it, which is not
-// checked here beyond naming transactions that are there. The transactions
-// are those that New was given.
+// Add adds the proof of a level: an order as Replay takes it. The transactions
+// are those that New was given. Where an order of commits leaves open whom a
+// read is from it finds that out with Choose, whose error it returns; beyond
+// that, and naming transactions that are there, nothing is checked.
 func (c *Certificate) Add(level verdict.Level, order []verdict.Event, txns []record.Transaction) error {
+	choices, err := Choose(level, txns, order, c.Assumed)
+	if err != nil {
+		return err
+	}
+	return c.AddChosen(level, order, choices, txns)
+}
+
+// AddChosen is Add with the writers of all reads that the order leaves open.
+func (c *Certificate) AddChosen(level verdict.Level, order []verdict.Event, choices []Choice, txns []record.Transaction) error {
 	kind := KindOf(level)
 	if kind == NoOrder {
 		return fault("level %v has no order to prove it", level)
@@ -84,7 +105,34 @@ func (c *Certificate) Add(level verdict.Level, order []verdict.Event, txns []rec
 		}
 		p.Steps = append(p.Steps, Step{Txn: names(int(e.Txn)), Start: kind != Events || !e.Commit, Commit: e.Commit})
 	}
+	if err := p.choose(choices, order, names, len(txns)); err != nil {
+		return err
+	}
 	c.Proofs = append(c.Proofs, p)
+	return nil
+}
+
+// choose adds the writers of reads.
+func (p *Proof) choose(choices []Choice, order []verdict.Event, names func(int) Name, txns int) error {
+	if len(choices) == 0 {
+		return nil
+	}
+	stepOf := make(map[verdict.TxnID]int, len(order))
+	for i, e := range order {
+		stepOf[e.Txn] = i
+	}
+	for _, ch := range choices {
+		step, ok := stepOf[ch.Txn]
+		if !ok || KindOf(p.Level) != Commits || ch.Writer != verdict.NoTxn && int64(ch.Writer) >= int64(txns) {
+			return fault("transaction %d reads from transaction %d, of %d, in an order of kind %s", ch.Txn, ch.Writer, txns, KindOf(p.Level))
+		}
+		rd := Source{Step: step, Op: ch.Op, Initial: ch.Writer == verdict.NoTxn}
+		if !rd.Initial {
+			rd.Writer = names(int(ch.Writer))
+		}
+		p.Reads = append(p.Reads, rd)
+	}
+	slices.SortFunc(p.Reads, func(a, b Source) int { return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Op, b.Op)) })
 	return nil
 }
 
@@ -126,6 +174,7 @@ type section struct {
 	Level string `json:"level"`
 	Kind  string `json:"kind"`
 	Steps *int   `json:"steps"`
+	Reads int    `json:"reads,omitempty"`
 }
 
 const description = "orders of the transactions of a history that show that it satisfies the levels: replay each against an empty database, and compare what was read"
@@ -145,23 +194,43 @@ func Write(w io.Writer, c *Certificate) error {
 	if err := writeJSON(out, h); err != nil {
 		return err
 	}
-	var line []byte
-	for _, p := range c.Proofs {
+	for i := range c.Proofs {
+		p := &c.Proofs[i]
 		n := len(p.Steps)
-		if err := writeJSON(out, section{p.Level.String(), KindOf(p.Level).String(), &n}); err != nil {
+		if err := writeJSON(out, section{p.Level.String(), KindOf(p.Level).String(), &n, len(p.Reads)}); err != nil {
 			return err
 		}
-		for i, s := range p.Steps {
-			var err error
-			if line, err = s.append(line[:0]); err != nil {
-				return fmt.Errorf("certificate of %v, step %d: %w", p.Level, i, err)
-			}
-			if _, err := out.Write(append(line, '\n')); err != nil {
-				return err
-			}
+		if err := p.write(out); err != nil {
+			return fmt.Errorf("certificate of %v, %w", p.Level, err)
 		}
 	}
 	return out.Flush()
+}
+
+// write writes the lines of a section.
+func (p *Proof) write(out *bufio.Writer) error {
+	var line []byte
+	next := 0 // of p.Reads
+	for i, s := range p.Steps {
+		var err error
+		if line, err = s.append(line[:0]); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+		line = append(line, '\n')
+		for ; next < len(p.Reads) && p.Reads[next].Step == i; next++ {
+			if line, err = p.Reads[next].append(line); err != nil {
+				return fmt.Errorf("step %d: %w", i, err)
+			}
+			line = append(line, '\n')
+		}
+		if _, err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	if next < len(p.Reads) {
+		return fmt.Errorf("read %d: it stands in no order of steps, or there is no step %d", next, p.Reads[next].Step)
+	}
+	return nil
 }
 
 func writeJSON(out *bufio.Writer, v any) error {
@@ -183,11 +252,24 @@ func (s Step) append(b []byte) ([]byte, error) {
 	case !s.Start:
 		b = append(b, "commit "...)
 	}
-	if s.Txn.ID != "" {
-		return appendName(b, s.Txn.ID)
+	return s.Txn.append(b)
+}
+
+// append appends the line of a read: without a name it is from the initial state.
+func (rd Source) append(b []byte) ([]byte, error) {
+	b = strconv.AppendInt(append(b, "read "...), int64(rd.Op), 10)
+	if rd.Initial {
+		return b, nil
 	}
-	b = strconv.AppendInt(append(b, '@'), int64(s.Txn.Place), 10)
-	return appendName(append(b, ' '), s.Txn.Session)
+	return rd.Writer.append(append(b, ' '))
+}
+
+func (n Name) append(b []byte) ([]byte, error) {
+	if n.ID != "" {
+		return appendName(b, n.ID)
+	}
+	b = strconv.AppendInt(append(b, '@'), int64(n.Place), 10)
+	return appendName(append(b, ' '), n.Session)
 }
 
 // appendName appends a name as it is if that can't be taken for anything else,

@@ -84,6 +84,35 @@ s2 C: r(x,1) r(y,1)
 s3 D unknown: w(x,7)
 s3 E aborted: w(x,8)`
 
+const twice = `initial zero
+s1 A: w(x,1)
+s2 B: w(x,1) w(y,1)
+s3 C: r(y,0) r(x,1)`
+
+// The file of a value that was written twice names the writer that was read.
+func TestNamedInTheFile(t *testing.T) {
+	s, opt := parse(t, twice)
+	text := write(t, prove(t, s.Txns, opt, "rc:B A C", "cc:A B C"))
+	if _, lines, _ := strings.Cut(text, "\n"); lines != `{"level":"rc","kind":"commits","steps":3,"reads":1}
+B
+A
+C
+read 1 A
+{"level":"cc","kind":"commits","steps":3,"reads":1}
+A
+B
+C
+read 1 A
+` {
+		t.Errorf("the file is\n%s", text)
+	}
+	for _, choices := range [][]certificate.Choice{{{Txn: 7}}, {{Txn: 2, Op: 1, Writer: 9}}} {
+		if err := certificate.New(s.Txns, opt).AddChosen(verdict.RC, events(s.Txns, "A B C"), choices, s.Txns); err == nil {
+			t.Errorf("%v are added", choices)
+		}
+	}
+}
+
 // The file of a write skew, to be read. It proves si and what is weaker.
 func TestGoldenFile(t *testing.T) {
 	s, opt := parse(t, skew)
@@ -122,9 +151,10 @@ func TestGoldenFile(t *testing.T) {
 
 // What is written is read as it was, and verifies; every level, random histories.
 func TestWrittenAndRead(t *testing.T) {
-	cfg := tiny.Config{Txns: 5, Times: true, Aborted: true, Unknown: true, Partial: true, Appends: true, Mutations: 1}
-	proved := map[verdict.Level]int{}
+	cfg := tiny.Config{Txns: 5, Times: true, Aborted: true, Unknown: true, Partial: true, Appends: true, Values: 1, Mutations: 1}
+	proved, named := map[verdict.Level]int{}, 0
 	for seed := range uint64(150) {
+		cfg.Duplicates = seed%2 == 0
 		s, o := random(seed, cfg)
 		if seed%3 == 0 {
 			forget(s.Txns, seed)
@@ -142,6 +172,9 @@ func TestWrittenAndRead(t *testing.T) {
 		if err := certificate.Verify(c, s.Txns, opt); err != nil {
 			t.Fatalf("seed %d: before it is written: %v", seed, err)
 		}
+		for _, p := range c.Proofs {
+			named += len(p.Reads)
+		}
 		text := write(t, c)
 		again, err := certificate.Read(strings.NewReader(text))
 		if err != nil {
@@ -156,6 +189,9 @@ func TestWrittenAndRead(t *testing.T) {
 		if !reflect.DeepEqual(c, again) || write(t, again) != text {
 			t.Fatalf("seed %d: %+v was read as %+v", seed, c, again)
 		}
+	}
+	if named < 5 {
+		t.Errorf("only %d writers are named", named)
 	}
 	for _, l := range slices.Concat(levels, weak) {
 		if proved[l] < 20 {
@@ -281,6 +317,13 @@ func TestVerifyErrors(t *testing.T) {
 			`certificate: assumes coverage partial, and the history is to be read with complete: make a new certificate, or say coverage partial`},
 		{"axiom", "initial zero\ns1 A: w(x,1) w(y,1)\ns2 B: w(x,2)\ns3 C: r(y,1) r(x,2)", "rc:A B C", swap(2, 3),
 			`certificate of rc, line 5: C, operation 1: reads 2 from "x", as B wrote it; but A, which it read from before, wrote the key too and commits later`},
+		{"no writer named", twice, "ra:A B C", func(l []string) { l[1] = strings.Replace(l[1], `,"reads":1`, "", 1); l[5] = "" },
+			`certificate of ra, line 5: C, operation 1: reads 1 from "x", which A and B both hold: an order of commits does not say whose it is, so the certificate has to`},
+		{"another writer named", twice, "ra:A B C", func(l []string) { l[5] = "read 1 C" },
+			`certificate of ra, line 5: C, operation 1: reads 1 from "x", as C wrote it; but that does not commit before`},
+		{"a stranger named", twice, "ra:A B C", func(l []string) { l[5] = "read 1 Z" }, `certificate of ra, line 5, operation 1: names Z, which the history does not have`},
+		{"a stranger after a writer", twice + "\ns5 D: r(y,0)", "ra:A B C D", func(l []string) { l[6] = "Z" }, `certificate of ra, line 7: names Z,`},
+		{"an axiom after a writer", twice + "\ns5 D: w(z,1)\ns5 E: r(z,1)", "ra:A B C D E", swap(6, 7), `certificate of ra, line 7: E: starts before D commits, its predecessor in session "s5"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, opt := parse(t, c.history)

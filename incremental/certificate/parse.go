@@ -227,13 +227,26 @@ func (r *Reader) proof(name string) (Proof, error) {
 	case s.Kind != kind.String():
 		return Proof{}, r.fail("kind", "want %q for level %s, not %q", kind, name, s.Kind)
 	case s.Steps == nil || *s.Steps < 0 || *s.Steps > math.MaxInt32:
-		return Proof{}, r.fail("steps", "want the number of lines that follow")
+		return Proof{}, r.fail("steps", "want the number of transactions, starts and commits that follow")
+	case s.Reads < 0 || s.Reads > math.MaxInt32 || s.Reads > 0 && kind != Commits:
+		return Proof{}, r.fail("reads", "want the number of reads that follow, in orders of kind %s only", Commits)
 	}
 	p := Proof{Level: level, Line: r.line, Steps: []Step{}}
-	for i := range *s.Steps { // what is promised takes no memory before it comes
-		line, err := r.inside(fmt.Sprintf("step %d of %d of level %s", i+1, *s.Steps, name))
+	for i := range *s.Steps + s.Reads { // what is promised takes no memory before it comes
+		line, err := r.inside(fmt.Sprintf("line %d of %d of level %s", i+1, *s.Steps+s.Reads, name))
 		if err != nil {
 			return Proof{}, err
+		}
+		if after, ok := strings.CutPrefix(string(line), "read "); ok && len(p.Reads) < s.Reads {
+			rd, err := r.read(line, after, len(p.Steps)-1)
+			if err != nil {
+				return Proof{}, err
+			}
+			p.Reads = append(p.Reads, rd)
+			continue
+		}
+		if len(p.Steps) == *s.Steps {
+			return Proof{}, r.fail("", "want \"read\", an operation and a name, as there are %d steps already, not %s", *s.Steps, quote(line))
 		}
 		step, err := r.step(line, kind)
 		if err != nil {
@@ -242,6 +255,26 @@ func (r *Reader) proof(name string) (Proof, error) {
 		p.Steps = append(p.Steps, step)
 	}
 	return p, nil
+}
+
+// read reads a line that says whom a read of the step before is from.
+func (r *Reader) read(line []byte, rest string, step int) (Source, error) {
+	if !utf8.Valid(line) {
+		return Source{}, r.fail("", "the line is not UTF-8")
+	}
+	if step < 0 {
+		return Source{}, r.fail("", "the line says whom a transaction reads from, and none is named yet")
+	}
+	op, name, from := strings.Cut(rest, " ")
+	n, err := strconv.Atoi(op)
+	if err != nil || n < 0 || strconv.Itoa(n) != op {
+		return Source{}, r.fail("", "want read OPERATION NAME, with an operation from 0, not %s", quote(line))
+	}
+	rd := Source{Step: step, Op: n, Initial: !from}
+	if from {
+		rd.Writer, err = r.txn(line, name)
+	}
+	return rd, err
 }
 
 // inside is next where the file must not end.
@@ -269,18 +302,24 @@ func (r *Reader) step(line []byte, kind Kind) (Step, error) {
 		return Step{}, r.fail("", "want a transaction's name: starts and commits are not told apart in an order of kind %s", kind)
 	}
 	var err error
-	if after, ok := strings.CutPrefix(rest, "@"); ok {
+	s.Txn, err = r.txn(line, rest)
+	return s, err
+}
+
+// txn reads what names a transaction, in a line.
+func (r *Reader) txn(line []byte, text string) (n Name, err error) {
+	if after, ok := strings.CutPrefix(text, "@"); ok {
 		place, session, ok := strings.Cut(after, " ")
-		if s.Txn.Place, err = strconv.Atoi(place); !ok || err != nil || s.Txn.Place < 0 || strconv.Itoa(s.Txn.Place) != place {
-			return Step{}, r.fail("", "want @PLACE SESSION, with a place from 0, not %s", quote(line))
+		if n.Place, err = strconv.Atoi(place); !ok || err != nil || n.Place < 0 || strconv.Itoa(n.Place) != place {
+			return Name{}, r.fail("", "want @PLACE SESSION, with a place from 0, not %s", quote(line))
 		}
-		s.Txn.Session, err = r.name(session)
-		return s, err
+		n.Session, err = r.name(session)
+		return n, err
 	}
-	if s.Txn.ID, err = r.name(rest); err == nil && s.Txn.ID == "" {
+	if n.ID, err = r.name(text); err == nil && n.ID == "" {
 		err = r.fail("", "the name is empty: name the transaction by place and session")
 	}
-	return s, err
+	return n, err
 }
 
 // name reads a name, bare or as a JSON string.

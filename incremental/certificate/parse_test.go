@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +59,7 @@ func TestParseErrors(t *testing.T) {
 		{`0000"`, `000F"`, `line 1: records.sha256: want 64 hexadecimal digits in lower case`},
 		{`"level":"si"`, `"level":"pc"`, `line 2: level: want "si", which the first line names next, not "pc"`},
 		{`"events"`, `"serial"`, `line 2: kind: want "events" for level si, not "serial"`},
-		{`"steps":3`, `"steps":-3`, `line 2: steps: want the number of lines that follow`},
+		{`"steps":3`, `"steps":-3`, `line 2: steps: want the number of transactions, starts and commits that follow`},
 		{`"steps":3`, `"steps":2`, `line 5: want a JSON object, not "commit A"`},
 		{`"steps":3`, `"steps":4`, `line 6: want a name, in quotes if it has spaces`},
 		{"\nstart A", "\nstart  A", `line 3: want a name, in quotes if it has spaces or begins with one of " @ {, not " A"`},
@@ -69,7 +70,7 @@ func TestParseErrors(t *testing.T) {
 		{"\nA\n", "\nstart A\n", `line 7: want a transaction's name: starts and commits are not told apart in an order of kind serial`},
 		{`@1 "s 1"`, `@01 s`, `line 8: want @PLACE SESSION, with a place from 0, not "@01 s"`},
 		{`@1 "s 1"`, `@1`, `line 8: want @PLACE SESSION`},
-		{"@1 \"s 1\"\n", ``, `line 8: the file ends before step 2 of 2 of level ser`},
+		{"@1 \"s 1\"\n", ``, `line 8: the file ends before line 2 of 2 of level ser`},
 		{"@1 \"s 1\"\n", `C`, `line 8: the line has no end: the file was cut off`},
 		{"@1 \"s 1\"\n", "C\nD\n", `line 9: want a JSON object, not "D"`},
 	} {
@@ -79,6 +80,57 @@ func TestParseErrors(t *testing.T) {
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), "certificate, "+c.want) {
 			t.Errorf("%.20q for %.20q: error %v, want %s", c.new, c.old, err, c.want)
 		}
+	}
+}
+
+const withReads = `{"certificate":1,"description":"","assumes":{"initial":"any","sessions":"keep","clock":"prune","coverage":"complete","max_skew":0},"records":{"transactions":2,"sessions":1,"operations":2,"sha256":"0000000000000000000000000000000000000000000000000000000000000000"},"levels":["rc"]}
+{"level":"rc","kind":"commits","steps":3,"reads":3}
+A
+read
+read 0 A
+read 12 @1 "s 1"
+read 0
+C
+`
+
+// Reads follow the reader's step; "read" alone is a name.
+func TestParseReads(t *testing.T) {
+	text := withReads
+	c, err := certificate.Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []certificate.Source{{Step: 1, Op: 0, Writer: certificate.Name{ID: "A"}}, {Step: 1, Op: 12, Writer: certificate.Name{Session: "s 1", Place: 1}}, {Step: 1, Initial: true}}
+	if p := c.Proofs[0]; len(p.Steps) != 3 || p.Steps[1].Txn.ID != "read" || !slices.Equal(p.Reads, want) {
+		t.Errorf("%+v", p)
+	}
+	_, lines, _ := strings.Cut(text, "\n")
+	if again := write(t, c); !strings.HasSuffix(again, "\n"+lines) {
+		t.Errorf("written again:\n%s", again)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{`"reads":3`, `"reads":2`, `line 7: want a name, in quotes if it has spaces or begins with one of " @ {, not "read 0"`},
+		{`"reads":3`, `"reads":4`, `line 9: the file ends before line 7 of 7 of level rc`},
+		{`"steps":3`, `"steps":2`, `line 8: want a JSON object, not "C"`},
+		{`"steps":3,"reads":3`, `"steps":2,"reads":4`, `line 8: want "read", an operation and a name, as there are 2 steps already, not "C"`},
+		{`"reads":3`, `"reads":-1`, `line 2: reads: want the number of reads that follow`},
+		{`"reads":3`, `"reads":null`, `line 5: want a name`},
+		{"\nA\n", "\nread 0 B\nA\n", `line 3: the line says whom a transaction reads from, and none is named yet`},
+		{"read 0 A", "read 00 A", `line 5: want read OPERATION NAME, with an operation from 0, not "read 00 A"`},
+		{"read 0 A", "read x", `line 5: want read OPERATION NAME`},
+		{"read 0 A", "read -1 A", `line 5: want read OPERATION NAME`},
+		{"read 0 A", "read 0 ", `line 5: want a name, in quotes if it has spaces`},
+		{"read 0 A", `read 0 ""`, `line 5: the name is empty`},
+		{"read 0 A", "read 0 \xff", `line 5: the line is not UTF-8`},
+	} {
+		_, err := certificate.Read(strings.NewReader(strings.Replace(withReads, c.old, c.new, 1)))
+		if err == nil || !strings.Contains(err.Error(), "certificate, "+c.want) {
+			t.Errorf("%q for %q: error %v, want %s", c.new, c.old, err, c.want)
+		}
+	}
+	_, err = certificate.Read(strings.NewReader(strings.Replace(good, `"steps":3`, `"steps":3,"reads":1`, 1)))
+	if err == nil || !strings.Contains(err.Error(), "line 2: reads: want the number of reads that follow, in orders of kind commits only") {
+		t.Errorf("reads among starts and commits: %v", err)
 	}
 }
 
@@ -123,6 +175,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(golden)
+	f.Add([]byte(withReads))
 	f.Add([]byte(strings.ReplaceAll(good, "A", `"A \u00e9\ud800"`)))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		c, err := certificate.Read(strings.NewReader(string(in)))

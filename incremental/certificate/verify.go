@@ -81,12 +81,36 @@ func (p *Proof) verify(find func(Name) (int, string), txns []record.Transaction,
 			order, stepOf = append(order, verdict.Event{Txn: id, Commit: true}), append(stepOf, int32(i))
 		}
 	}
-	r := newReplay(p.Level, txns, order, opt)
-	err := r.run(p.Level)
+	choices, err := p.choices(find, order)
+	if err != nil {
+		return err
+	}
+	err = newReplay(p.Level, txns, order, opt).run(p.Level, choices)
 	if err != nil && err.Event >= 0 {
 		err.Line = p.lineOf(int(stepOf[err.Event]))
 	}
 	return err
+}
+
+// choices finds the transactions that reads are from. Each step is one event of
+// order, as only orders of commits have such reads.
+func (p *Proof) choices(find func(Name) (int, string), order []verdict.Event) ([]Choice, *Error) {
+	var out []Choice
+	for i, rd := range p.Reads {
+		if rd.Step < 0 || rd.Step >= len(p.Steps) || KindOf(p.Level) != Commits {
+			return nil, fault("read %d is of step %d of %d, in an order of kind %s", i, rd.Step, len(p.Steps), KindOf(p.Level))
+		}
+		ch := Choice{Txn: order[rd.Step].Txn, Op: rd.Op, Writer: verdict.NoTxn}
+		if !rd.Initial {
+			n, why := find(rd.Writer)
+			if why != "" {
+				return nil, &Error{Event: rd.Step, Op: rd.Op, Line: p.lineOf(rd.Step), What: why}
+			}
+			ch.Writer = verdict.TxnID(n)
+		}
+		out = append(out, ch)
+	}
+	return out, nil
 }
 
 // lineOf is the line of a step, or 0 if the proof was not read from a file.
@@ -94,7 +118,13 @@ func (p *Proof) lineOf(step int) int {
 	if p.Line == 0 {
 		return 0
 	}
-	return p.Line + 1 + step
+	line := p.Line + 1 + step
+	for _, rd := range p.Reads {
+		if rd.Step < step {
+			line++
+		}
+	}
+	return line
 }
 
 // finder returns what finds a transaction by its name, or says why it can't.
