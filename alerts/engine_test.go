@@ -91,7 +91,7 @@ func TestEngineEvidenceOfAmbiguousHistories(t *testing.T) {
 	names, whys := map[string]int{}, map[verdict.Why]int{}
 	for seed := range n {
 		s, rng := ambiguous(seed, 3)
-		level := strong[rng.IntN(len(strong))]
+		level := oneOf(rng, s.Txns)
 		for _, r := range engine(s.Header, s.Txns, level) {
 			for _, v := range r.Violations {
 				ctx := context(s, level)

@@ -173,12 +173,15 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 				if _, ok := first[op.Key]; !ok {
 					first[op.Key] = op.Value
 				}
-				keep[i][j] = !repeatable || op.Value == first[op.Key]
+				keep[i][j] = op.Value == first[op.Key]
+				if !repeatable { // it may be any of them
+					keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending
+				}
 			}
 		}
 	}
 	if !repeatable {
-		strangers(v, full, keep, lookup)
+		strangers(v, full, wanted, keep, lookup)
 	}
 	complete(full, keep)
 	out := slices.Clone(full)
@@ -194,17 +197,18 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 }
 
 // strangers leaves out, where a transaction read a key several times and got
-// several values, those that nobody of the evidence wrote: they are of
-// transactions that the proof does without. Where it is the initial version that
-// the proof is about, a single value of this kind is that.
-func strangers(v verdict.Violation, full []record.Transaction, keep [][]bool, lookup name.Lookup) {
+// several values, those that nobody of the evidence wrote, unless every operation
+// on the key is wanted: they are of transactions that the proof does without. Where
+// it is the initial version that the proof is about, a single value of this kind is
+// that.
+func strangers(v verdict.Violation, full []record.Transaction, wanted map[string]verdict.Exhibit, keep [][]bool, lookup name.Lookup) {
 	w := writersOf(full)
 	initial := initialReads(v, lookup)
 	for i := range full {
 		values, unknown := map[string]map[record.Value]bool{}, map[string]map[record.Value]bool{}
 		each := func(f func(j int, op record.Op)) {
 			for j, op := range full[i].Ops {
-				if keep[i][j] && op.Kind == record.Read && w.appends[op.Key] == 0 {
+				if keep[i][j] && op.Kind == record.Read && w.appends[op.Key] == 0 && !slices.Contains(wanted[full[i].ID].All, op.Key) {
 					f(j, op)
 				}
 			}
