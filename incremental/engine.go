@@ -23,15 +23,22 @@ const defaultConflicts = 100_000
 // waits for its writer until none can come any more; in batch all is admitted by
 // Close, when every writer is known.
 type Engine struct {
-	opt    Options
-	in     *intake
-	shared []verdict.Violation // break every level of the engine
-	nShare int
-	checks []*check
+	opt Options
+	in  *intake
+	// shared are read anomalies and divergences: what breaks every level that is,
+	// or implies, the one they are noted with.
+	shared  []verdict.Violation
+	nShared [verdict.SSER + 1]int // by that level
+	checks  []*check              // levels that want a polygraph
+	weak    *weakChecks           // those that don't, or nil
+	results []func() verdict.Result
+	// plain: no polygraph is asked for, so that versions are made of lists only.
+	plain bool
 	// strands are readings of the history, all with the same slots and versions.
-	// The first serves for look-ups. While no read has several candidates and no
-	// time misled, it is the only one and has the polygraphs of all levels;
-	// afterwards each level kind has its own.
+	// The first serves for look-ups; where pc is asked for it is that one's. While
+	// no read has several candidates and no time misled, levels that agree on what
+	// a read says of versions, and on sessions, share one; afterwards each level
+	// kind has its own.
 	strands []*strand
 	main    *strand
 	slotTx  []uint32 // by slot: index of the transaction
@@ -56,6 +63,7 @@ type Engine struct {
 	stopped     verdict.Reason // the work was ended early
 	offChain    int            // transactions of unknown outcome that were admitted, or will be
 	closedSet   bool           // the read being decided has all its candidates
+	repeatsDue  bool           // lists that were read again are being decided
 	closed      bool
 }
 
@@ -82,6 +90,8 @@ type waitingRead struct {
 type check struct {
 	level  verdict.Level
 	split  bool
+	prefix bool // pc
+	single bool // lin: without session order, and of single keys only
 	timed  bool // real time is part of the level
 	poly   *constraint.Polygraph
 	strand *strand
@@ -94,36 +104,50 @@ type check struct {
 	budget      bool
 }
 
-// New makes an engine for the levels ser, sser, si and strong-si; it panics on
-// others, which the caller must have refused.
+// New makes an engine for levels, which are not empty.
 func New(opt Options) *Engine {
 	if opt.Conflicts == 0 {
 		opt.Conflicts = defaultConflicts
 	}
 	e := &Engine{opt: opt, in: newIntake(), lists: map[version.Key]*listKey{},
 		suspended: map[uint32][]func(){}, vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
+	var weaker []verdict.Level
 	for _, l := range opt.Levels {
 		c := &check{level: l}
 		switch l {
-		case verdict.SER:
+		case verdict.G1, verdict.RC, verdict.RA, verdict.CC:
+			weaker = append(weaker, l)
+			e.results = append(e.results, func() verdict.Result { return e.weakResult(l) })
+			continue
 		case verdict.SSER:
 			c.timed = true
 		case verdict.SI:
 			c.split = true
 		case verdict.StrongSI:
 			c.split, c.timed = true, true
-		default:
-			panic("incremental: level " + l.String() + " is not checked by this engine")
+		case verdict.PC:
+			c.split, c.prefix = true, true
+		case verdict.LIN:
+			c.timed, c.single = true, true
 		}
 		e.checks = append(e.checks, c)
+		e.results = append(e.results, func() verdict.Result { return e.result(c) })
 	}
+	if len(weaker) > 0 {
+		e.weak = newWeakChecks(opt.Sessions == record.SessionsKeep, weaker)
+		e.in.ordered = weaker[0] == verdict.RC || slices.Contains(weaker, verdict.RC) || slices.Contains(weaker, verdict.G1)
+	}
+	e.plain = len(e.checks) == 0
 	return e
 }
 
 // Supported tells whether New takes the level.
-func Supported(l verdict.Level) bool {
-	return l == verdict.SER || l == verdict.SSER || l == verdict.SI || l == verdict.StrongSI
-}
+func Supported(l verdict.Level) bool { return l <= verdict.LIN }
+
+// Mini tells whether the history so far consists of mini-transactions: one or two
+// reads, at most two writes, each of a key that was read before, and no value
+// written twice to a key (MTC, Definition 9).
+func (e *Engine) Mini() bool { return e.in.large == 0 && len(e.in.refs) == 0 }
 
 // Step takes in one transaction. The record is not kept: whoever calls keeps
 // it under the returned number (0, 1, 2, … in the order of Step) for as long as
@@ -161,62 +185,119 @@ func (e *Engine) admitAll() {
 	e.unadmitted = e.unadmitted[:0]
 }
 
-// report notes a violation of every level.
+// report notes a violation of the level that it carries, and of all that imply
+// that.
 func (e *Engine) report(v verdict.Violation) {
+	base := v.Level
+	if !slices.ContainsFunc(e.opt.Levels, func(l verdict.Level) bool { return breaks(l, base) }) {
+		return
+	}
 	e.vouch(&v)
-	e.nShare++
-	v.Level = e.weakest()
-	if e.opt.MaxViolations == 0 || len(e.shared) < e.opt.MaxViolations || e.opt.Online {
+	e.nShared[base]++
+	if e.opt.MaxViolations == 0 || e.nShared[base] <= e.opt.MaxViolations || e.opt.Online {
 		e.shared = append(e.shared, v)
 	}
 	if e.opt.Online {
+		v.Level = e.weakestBrokenBy(base)
 		e.out = append(e.out, v)
 	}
 }
 
-// weakest is the weakest level asked for.
-func (e *Engine) weakest() verdict.Level {
-	w := e.checks[0].level
-	for _, c := range e.checks[1:] {
-		if w.Implies(c.level) {
-			w = c.level
+// breaks tells whether what is no history of base is none of l. Those of lin are,
+// key by key, histories of all levels but for session order.
+func breaks(l, base verdict.Level) bool { return l == verdict.LIN || l.Implies(base) }
+
+// weakestBrokenBy is the weakest level asked for of those that what breaks base
+// breaks.
+func (e *Engine) weakestBrokenBy(base verdict.Level) verdict.Level {
+	w := verdict.LIN
+	for _, l := range e.opt.Levels {
+		if breaks(l, base) && (w == verdict.LIN || w.Implies(l)) {
+			w = l
 		}
 	}
 	return w
 }
 
-// open makes the main strand. timed: the history has times to use.
+// sharedOf are the reported violations that break l, and whether there are any,
+// as not all are kept.
+func (e *Engine) sharedOf(l verdict.Level) (out []verdict.Violation, violated bool) {
+	for base, n := range e.nShared {
+		violated = violated || n > 0 && breaks(l, verdict.Level(base))
+	}
+	for _, v := range e.shared {
+		if breaks(l, v.Level) && (e.opt.MaxViolations == 0 || len(out) < e.opt.MaxViolations || e.opt.Online) {
+			v.Level = e.weakestBrokenBy(v.Level)
+			out = append(out, v)
+		}
+	}
+	return out, violated
+}
+
+// strandKind is what a strand is for: the levels of one share what a read says of
+// versions, and whether sessions are ordered. In the order of strands.
+type strandKind uint8
+
+const (
+	prefixStrand strandKind = iota
+	strictStrand
+	singleStrand
+	strandKinds
+)
+
+func (c *check) strandKind() strandKind {
+	switch {
+	case c.prefix:
+		return prefixStrand
+	case c.single:
+		return singleStrand
+	}
+	return strictStrand
+}
+
+// open makes the strands. timed: the history has times to use.
 func (e *Engine) open(timed bool) {
 	e.opened = true
-	type kind struct{ split, realTime bool }
-	at := map[kind]int{}
-	var kinds []constraint.Config
-	which := make([]int, len(e.checks))
+	if e.in.several && !e.opt.Online {
+		e.dropSingle()
+	}
+	var cfgs [strandKinds][]constraint.Config
+	which := make([]int, len(e.checks)) // place in cfgs of the kind
 	for i, c := range e.checks {
 		// Online, times may come later.
 		c.noTimes = c.timed && !timed && !e.opt.Online
-		k := kind{c.split, c.timed && !c.noTimes || !c.timed && timed && e.prunable()}
-		c.pruned = k.realTime && !c.timed
-		if _, ok := at[k]; !ok {
-			at[k] = len(kinds)
-			kinds = append(kinds, e.config(k.split, k.realTime, !e.opt.Online))
+		realTime := c.timed && !c.noTimes || !c.timed && timed && e.prunable()
+		c.pruned = realTime && !c.timed
+		cfg := e.config(c, realTime, !e.opt.Online)
+		k := c.strandKind()
+		if which[i] = slices.Index(cfgs[k], cfg); which[i] < 0 {
+			which[i] = len(cfgs[k])
+			cfgs[k] = append(cfgs[k], cfg)
 		}
-		which[i] = at[k]
 	}
-	if e.ambiguities {
-		for _, k := range kinds {
-			e.strands = append(e.strands, e.newStrand(k))
+	for k := range cfgs {
+		var made []*strand
+		if len(cfgs[k]) > 0 && !e.ambiguities {
+			made = append(made, e.newStrand(cfgs[k]...))
+		}
+		for _, cfg := range cfgs[k] {
+			if e.ambiguities {
+				made = append(made, e.newStrand(cfg))
+			}
 		}
 		for i, c := range e.checks {
-			c.strand = e.strands[which[i]]
-			c.poly = c.strand.polys[0]
+			switch {
+			case c.strandKind() != strandKind(k):
+			case e.ambiguities:
+				c.strand, c.poly = made[which[i]], made[which[i]].polys[0]
+			default:
+				c.strand, c.poly = made[0], made[0].polys[which[i]]
+			}
 		}
-	} else {
-		e.strands = []*strand{e.newStrand(kinds...)}
-		for i, c := range e.checks {
-			c.strand = e.strands[0]
-			c.poly = c.strand.polys[which[i]]
-		}
+		e.strands = append(e.strands, made...)
+	}
+	if len(e.strands) == 0 {
+		e.strands = append(e.strands, e.newStrand())
 	}
 	e.main = e.strands[0]
 	if !e.opt.Online && e.opt.MaxViolations > 0 {
@@ -224,6 +305,23 @@ func (e *Engine) open(timed bool) {
 			c.poly.MaxFound = e.opt.MaxViolations
 		}
 	}
+}
+
+// dropSingle gives up lin: a transaction has several keys.
+func (e *Engine) dropSingle() {
+	e.checks = slices.DeleteFunc(e.checks, func(c *check) bool { return c.single })
+	e.plain = len(e.checks) == 0
+}
+
+// strict is the first strand in which a read-modify-write follows at once what it
+// read, or nil.
+func (e *Engine) strict() *strand {
+	for _, s := range e.strands {
+		if !s.loose {
+			return s
+		}
+	}
+	return nil
 }
 
 func (e *Engine) newStrand(cfgs ...constraint.Config) *strand {
@@ -252,9 +350,9 @@ func (e *Engine) prunable() bool {
 	return e.in.untimed <= 16+e.in.txns.Len()/1000
 }
 
-func (e *Engine) config(split, realTime, bulk bool) constraint.Config {
-	c := constraint.Config{Split: split, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
-		Sessions: e.opt.Sessions == record.SessionsKeep, Chains: len(e.in.sessions) + e.offChain}
+func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
+	c := constraint.Config{Split: k.split, Prefix: k.prefix, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
+		Sessions: e.opt.Sessions == record.SessionsKeep && !k.single, Chains: len(e.in.sessions) + e.offChain}
 	c.Last, c.Ablate, c.PairsMax = !e.opt.Online, e.opt.Ablate, e.opt.PairsMax
 	if bulk {
 		c.Slots = e.in.txns.Len()
@@ -271,12 +369,18 @@ func (e *Engine) Tick(watermark int64) Output {
 	e.admitAll()
 	e.giveUp(watermark)
 	e.reconsider()
+	e.tickWeak(false)
 	low := version.Slot(len(e.slotTx))
 	for _, c := range e.checks {
 		e.solve(c)
 	}
-	for _, p := range e.main.polys {
-		p.Choose(p.Low(e.lastLow))
+	for i, s := range e.strands {
+		if i > 0 && e.ambiguities {
+			break
+		}
+		for _, p := range s.polys {
+			p.Choose(p.Low(e.lastLow))
+		}
 	}
 	e.collect()
 	e.lastLow = low
@@ -290,7 +394,7 @@ func (e *Engine) giveUp(watermark int64) {
 	for n < len(e.waiting) && (e.waiting[n].by < watermark || e.closed) {
 		if w := e.waiting[n]; e.in.unwait(w.cell, w.index) {
 			e.closedSet = true
-			e.decide(w.index, e.readCell(w.index, e.in.cells.At(w.cell).key))
+			e.decide(w.index, e.waitedFor(w.index, w.cell))
 			e.closedSet = false
 		}
 		n++
@@ -339,9 +443,13 @@ func (e *Engine) Results() []verdict.Result {
 	if !e.opened {
 		return nil
 	}
-	out := make([]verdict.Result, len(e.checks))
-	for i, c := range e.checks {
-		out[i] = e.result(c)
+	return e.allResults()
+}
+
+func (e *Engine) allResults() []verdict.Result {
+	out := make([]verdict.Result, len(e.results))
+	for i, result := range e.results {
+		out[i] = result()
 	}
 	return out
 }
@@ -355,11 +463,7 @@ func (e *Engine) Close() []verdict.Result {
 	} else {
 		e.closeBatch()
 	}
-	out := make([]verdict.Result, len(e.checks))
-	for i, c := range e.checks {
-		out[i] = e.result(c)
-	}
-	return out
+	return e.allResults()
 }
 
 func (e *Engine) closeOnline() {
@@ -372,6 +476,8 @@ func (e *Engine) closeOnline() {
 	e.atClose = nil
 	e.settle()
 	e.judgeLists()
+	e.judgeRepeats()
+	e.tickWeak(true)
 	for _, c := range e.checks {
 		e.solve(c)
 	}
@@ -391,11 +497,11 @@ func (e *Engine) closeBatch() {
 	} else {
 		e.admitInBulk(order)
 	}
-	if e.nShare == 0 && e.stopped == verdict.NoReason {
-		for _, c := range e.checks {
-			if c.poly.Found == 0 {
-				e.solve(c)
-			}
+	e.judgeRepeats()
+	e.tickWeak(true)
+	for _, c := range e.checks {
+		if _, violated := e.sharedOf(c.level); !violated && e.stopped == verdict.NoReason && c.poly.Found == 0 {
+			e.solve(c)
 		}
 	}
 	e.collect()
@@ -467,7 +573,7 @@ func (e *Engine) findAmbiguities() {
 // readFroms tells promote of the transactions of unknown outcome that index, which
 // is in the history as far as sure says, read from or may have.
 func (e *Engine) readFroms(index uint32, sure doubt, promote func(w uint32, to doubt, by voucher)) {
-	for _, c := range e.in.slab(e.in.txns.At(index).reads) {
+	for _, c := range e.in.external(index) {
 		if e.saysNothing(c) {
 			continue
 		}
@@ -527,7 +633,7 @@ func (e *Engine) admitInBulk(order []uint32) {
 	}
 	e.settle()
 	for _, s := range e.strands {
-		s.finish(e.nShare > 0)
+		s.finish(len(e.shared) > 0)
 	}
 }
 

@@ -39,6 +39,12 @@ type intake struct {
 	wroteNull, wroteZero bool                           // as a last write
 	faults               map[uint32][]verdict.Violation // what transactions of unknown outcome break by themselves, if they took effect
 	lists                map[cellID]*list               // the values that are lists
+	ordered              bool                           // the program order of reads is wanted where it is more than the order of keys
+	sequence             []cellID                       // of the transaction at hand: what it read from others, in program order
+	repeats              bool                           // sequence is not just the first read of each key, in the order of touching them
+	sequences            map[uint32][]cellID            // of transactions for which it is not
+	large                int                            // transactions that are no mini-transactions
+	several              bool                           // a transaction has several keys
 	timed                int                            // committed transactions with trusted times
 	untimed              int                            // and those without
 	last                 []sessionClock                 // by session
@@ -112,6 +118,7 @@ type keyProps struct {
 	met      bool          // a transaction touched it
 	shared   bool          // and another one
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
+	reader   uint32        // index of a transaction that read the initial version, or none
 	initial  cellID        // the value it held at first, once known by a read
 }
 
@@ -164,7 +171,7 @@ func newIntake() *intake {
 func (in *intake) keyNumber(name string) version.Key {
 	k, fresh := in.keys.number(name)
 	if fresh {
-		in.perKey.Push(keyProps{initial: none})
+		in.perKey.Push(keyProps{initial: none, reader: none})
 	}
 	return k
 }
@@ -266,6 +273,14 @@ func (in *intake) release(c cellID, f func(index uint32)) {
 	}
 }
 
+// external is what a transaction read from others, in program order.
+func (in *intake) external(index uint32) []cellID {
+	if s, ok := in.sequences[index]; ok {
+		return s
+	}
+	return in.slab(in.txns.At(index).reads)
+}
+
 func (in *intake) slab(s span) []cellID { return in.cellIDs[s.from:s.to] }
 
 // fewKeys is how many keys of a transaction are looked through one by one.
@@ -319,12 +334,14 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 	clear(in.touchedAt)
 	in.inters = in.inters[:0]
 	in.apps = in.apps[:0]
+	in.sequence, in.repeats = in.sequence[:0], false
 	session, ok := in.sessions[t.Session]
 	if !ok {
 		session = uint32(len(in.sessions))
 		in.sessions[t.Session] = session
 		in.last = append(in.last, sessionClock{order: math.MinInt64, index: none})
 	}
+	in.several = in.several || severalKeys(t.Ops)
 	if t.Status == record.Aborted {
 		in.takeAborted(t, id)
 		in.indexOf = append(in.indexOf, none)
@@ -412,6 +429,10 @@ func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id
 	if value.Kind == record.KindList {
 		in.noteList(c, value)
 	}
+	if in.ordered && st.wrote == none {
+		in.sequence = append(in.sequence, c)
+		in.repeats = in.repeats || st.read != none || st.apps > 0
+	}
 	switch {
 	case st.wrote == c:
 		return
@@ -422,7 +443,12 @@ func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id
 	case st.read == none:
 		st.read = c
 		return
-	case st.read == c || in.sameList(k, st, c):
+	case st.read == c:
+		return
+	case in.sameList(k, st, c):
+		if in.ordered {
+			in.sequence[len(in.sequence)-1] = st.read
+		}
 		return
 	default:
 		kind = verdict.NonRepeatableRead
@@ -433,6 +459,18 @@ func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id
 		return
 	}
 	report(v)
+}
+
+// weakestBroken is the weakest level that a read anomaly breaks: Read Consistency
+// is part of all of them, that a key read twice gives the same is part of ra.
+func weakestBroken(kind verdict.Kind) verdict.Level {
+	switch kind {
+	case verdict.NonRepeatableRead:
+		return verdict.RA
+	case verdict.Divergence:
+		return verdict.SI
+	}
+	return verdict.G1
 }
 
 // suspect is a violation unless the key turns out to hold lists: a read of null
@@ -455,7 +493,7 @@ func (in *intake) judgeSuspects() {
 
 // internal is a violation within one transaction.
 func (in *intake) internal(kind verdict.Kind, op *record.Op, i int, id verdict.TxnID) verdict.Violation {
-	return verdict.Violation{Kind: kind, Txns: []verdict.TxnID{id}, Key: op.Key, Read: i, Evidence: []verdict.TxnID{id},
+	return verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{id}, Key: op.Key, Read: i, Evidence: []verdict.TxnID{id},
 		Exhibits: []verdict.Exhibit{{Txn: id, All: []string{op.Key}}}}
 }
 
@@ -529,8 +567,51 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 		}
 		in.setOthers(c, o)
 	}
+	if in.repeats {
+		if in.sequences == nil {
+			in.sequences = map[uint32][]cellID{}
+		}
+		in.sequences[index] = slices.Clone(in.sequence)
+	}
+	if !in.mini(t) {
+		in.large++
+	}
 	in.txns.Push(x)
 	return index
+}
+
+// severalKeys tells whether operations are on different keys. Predicates are on
+// any.
+func severalKeys(ops []record.Op) bool {
+	for i := range ops {
+		if ops[i].Key != ops[0].Key || ops[i].Kind == record.PredicateRead || ops[i].Kind == record.PredicateWrite {
+			return true
+		}
+	}
+	return false
+}
+
+// mini tells whether the transaction at hand is a mini-transaction: one or two
+// reads, two writes at most, and what it wrote it had read before (MTC,
+// Definition 8).
+func (in *intake) mini(t *record.Transaction) bool {
+	reads, writes := 0, 0
+	for i := range t.Ops {
+		switch t.Ops[i].Kind {
+		case record.Read:
+			reads++
+		case record.Write:
+			writes++
+		default:
+			return false
+		}
+	}
+	for i := range in.touched {
+		if in.touched[i].wrote != none && in.touched[i].read == none {
+			return false
+		}
+	}
+	return reads >= 1 && reads <= 2 && writes <= 2
 }
 
 // date gives a transaction its place in time and in its session.

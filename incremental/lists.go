@@ -110,7 +110,7 @@ func (e *Engine) decideList(index uint32, c cellID) {
 	k := e.in.cells.At(c).key
 	t := e.in.txns.At(index)
 	if e.in.isNothing(c) {
-		e.readInitial(index, k)
+		e.readInitial(index, c)
 		return
 	}
 	if e.in.cells.At(c).about&isList == 0 { // a list key never holds anything else
@@ -119,6 +119,10 @@ func (e *Engine) decideList(index uint32, c cellID) {
 	}
 	if e.opt.Online && !e.opt.UniqueValues && !e.closedSet && !e.closed {
 		e.wait(index, c)
+		return
+	}
+	if e.in.sequences != nil && !e.repeatsDue && e.readCell(index, k) != c {
+		e.weak.repeats = append(e.weak.repeats, pendingRead{index, c})
 		return
 	}
 	l := e.in.elementsOf(c)
@@ -145,7 +149,10 @@ func (e *Engine) decideList(index uint32, c cellID) {
 		lk.longest, lk.reader, lk.cell = l.elements, index, c
 		e.extendList(k, lk, n)
 	}
-	e.read(index, e.lastRecorded(l.elements, k))
+	e.read(index, c, e.lastRecorded(l.elements, k))
+	if e.weak != nil {
+		e.showWeak(index, c, l)
+	}
 }
 
 // decideTwice decides a list that has elements twice: an anomaly if one of them
@@ -180,6 +187,10 @@ func (e *Engine) judgeLists() {
 	for k := range version.Key(e.in.perKey.Len()) {
 		p := e.in.perKey.At(k)
 		if !p.isListKey() || p.initial == none || e.in.isNothing(p.initial) {
+			continue
+		}
+		if e.plain { // no others are kept
+			e.thinAir(p.reader, p.initial)
 			continue
 		}
 		for r := range e.main.tab.Readers(e.initialVersion(k)) {
@@ -324,10 +335,14 @@ func (e *Engine) extendList(k version.Key, lk *listKey, n int) {
 		if v == prev {
 			continue
 		}
-		for i, s := range e.strands {
-			if late, first, clash := s.follow(prev, v); clash && i == 0 {
+		strict := e.strict()
+		for _, s := range e.strands {
+			if late, first, clash := s.follow(prev, v); clash && s == strict {
 				e.missed(s.tab.At(late).Writer, first)
 			}
+		}
+		if e.weak != nil {
+			e.weak.ListOrder(k, e.listWriter(prev), e.in.txns.At(w).slot)
 		}
 		prev = v
 	}
@@ -350,7 +365,7 @@ func (e *Engine) missed(late version.Slot, first version.ID) {
 	k, w := e.main.tab.At(first).Key, e.main.tab.At(first).Writer
 	key := e.in.nameOf(k)
 	a, b := e.txnOf(late), e.txnOf(w)
-	viol := verdict.Violation{Kind: verdict.Cycle, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
+	viol := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SI, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Cycle: []verdict.Edge{
 			{From: a, To: b, Type: verdict.RW, Key: key, Why: verdict.ByList},
 			{From: b, To: a, Type: verdict.WW, Key: key, Why: verdict.ByList},
@@ -372,7 +387,7 @@ func (e *Engine) incompatible(index, other uint32, k version.Key) {
 	}
 	a, b := e.in.txns.At(index).id, e.in.txns.At(other).id
 	key := e.in.nameOf(k)
-	v := verdict.Violation{Kind: verdict.IncompatibleOrder, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
+	v := verdict.Violation{Kind: verdict.IncompatibleOrder, Level: verdict.G1, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: a, All: []string{key}}, {Txn: b, All: []string{key}}}}
 	if c := e.in.perKey.At(k).appender; c != a && c != b { // it is a list
 		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: c, Writes: []string{key}})

@@ -21,7 +21,7 @@ func (e *Engine) readAnomaly(kind verdict.Kind, index uint32, c cellID, writer v
 	}
 	reader := e.in.txns.At(index).id
 	key := e.in.nameOf(e.in.cells.At(c).key)
-	v := verdict.Violation{Kind: kind, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
+	v := verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
 	if kind == verdict.FutureRead {
 		e.showInitial(&v, e.in.cells.At(c).key)
@@ -101,7 +101,7 @@ func (e *Engine) thinAir(index uint32, c cellID) {
 	cl := e.in.cells.At(c)
 	key := e.in.nameOf(cl.key)
 	reader := e.in.txns.At(index).id
-	v := verdict.Violation{Kind: verdict.ThinAirRead, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
+	v := verdict.Violation{Kind: verdict.ThinAirRead, Level: verdict.G1, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
 	if e.in.perKey.At(cl.key).isListKey() { // the read may follow an own append
 		v.Exhibits[0] = verdict.Exhibit{Txn: reader, All: []string{key}}
@@ -121,13 +121,8 @@ func (e *Engine) thinAir(index uint32, c cellID) {
 // showInitial adds a reader of the key's initial version, where no declaration
 // says what it held.
 func (e *Engine) showInitial(v *verdict.Violation, k version.Key) {
-	init := e.main.tab.InitialOf(k)
-	if init == none || e.opt.Initial != record.InitialAny {
-		return
-	}
-	for r := range e.main.tab.Readers(init) {
-		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.txnOf(r), Reads: []string{e.in.nameOf(k)}})
-		break
+	if r := e.in.perKey.At(k).reader; r != none && e.opt.Initial == record.InitialAny {
+		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(r).id, Reads: []string{e.in.nameOf(k)}})
 	}
 }
 
@@ -138,7 +133,7 @@ func (e *Engine) txnOf(s version.Slot) verdict.TxnID { return e.in.txns.At(e.slo
 func (e *Engine) divergence(slot, other version.Slot, v version.ID) {
 	key := e.in.nameOf(e.main.tab.At(v).Key)
 	a, b := e.txnOf(other), e.txnOf(slot)
-	viol := verdict.Violation{Kind: verdict.Divergence, Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
+	viol := verdict.Violation{Kind: verdict.Divergence, Level: weakestBroken(verdict.Divergence), Txns: []verdict.TxnID{a, b}, Key: key, Read: -1,
 		Cycle: []verdict.Edge{
 			{From: a, To: b, Type: verdict.WW, Key: key, Why: verdict.ByCase},
 			{From: b, To: a, Type: verdict.RW, Key: key, Why: verdict.ByOverwrite},
@@ -532,7 +527,7 @@ func (e *Engine) tell(c *check, v verdict.Violation) {
 	}
 	e.seen[name] = true
 	c.found = append(c.found, v)
-	if e.opt.Online {
+	if e.opt.Online && !e.toldWeaker(c.level, v) {
 		e.out = append(e.out, v)
 	}
 }
@@ -608,7 +603,7 @@ func (e *Engine) violated(c *check, x *exhibits) bool {
 // kept are left out.
 func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 	slots := x.slots()
-	cfg := e.config(c.split, c.timed && !c.noTimes, true)
+	cfg := e.config(c, c.timed && !c.noTimes, true)
 	cfg.Slots = len(slots)
 	s := newStrand([]constraint.Config{cfg})
 	renamed := make(map[version.Slot]version.Slot, len(slots))
@@ -736,7 +731,7 @@ func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.
 // them).
 func (e *Engine) retreat(c *check) {
 	old := c.poly
-	s := e.copy(e.config(c.split, c.timed && !c.noTimes, true))
+	s := e.copy(e.config(c, c.timed && !c.noTimes, true))
 	c.pruned = false
 	e.strands = append(e.strands, s)
 	c.poly, c.strand = s.polys[0], s
@@ -800,7 +795,7 @@ func (e *Engine) doesWithout(c *check) bool {
 	if !e.closed {
 		return false
 	}
-	s := e.copy(e.config(c.split, c.timed && !c.noTimes, true))
+	s := e.copy(e.config(c, c.timed && !c.noTimes, true))
 	for _, index := range e.doubtful {
 		s.impossible(e.in.txns.At(index).slot)
 	}
@@ -815,13 +810,16 @@ func (e *Engine) doesWithout(c *check) bool {
 
 // result is the verdict on one level.
 func (e *Engine) result(c *check) verdict.Result {
+	if c.single && e.in.several {
+		return verdict.Result{Level: c.level, Outcome: verdict.NotApplicable}
+	}
 	r := verdict.Result{Level: c.level, NoTimes: c.timed && e.in.timed == 0, Stats: c.poly.Stats,
 		Partial: e.opt.Coverage == record.CoveragePartial}
-	r.Violations = append(r.Violations, e.shared...)
-	r.Violations = append(r.Violations, c.found...)
+	shared, violated := e.sharedOf(c.level)
+	r.Violations = append(shared, c.found...)
 	notChecked := e.in.skipped + e.blocked + len(e.atClose)
 	switch {
-	case len(r.Violations) > 0:
+	case violated || len(c.found) > 0:
 		r.Outcome = verdict.Violated
 	case e.stopped != verdict.NoReason:
 		r.Outcome, r.Reason = verdict.Unknown, e.stopped

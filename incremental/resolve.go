@@ -5,6 +5,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/incremental/weak"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -48,6 +49,7 @@ func (e *Engine) resolveAll(index uint32) {
 	for _, c := range e.in.slab(t.reads) {
 		e.resolve(index, c)
 	}
+	e.resolveRepeats(index)
 }
 
 // judgeFaults says what a transaction of unknown outcome breaks by itself.
@@ -57,7 +59,13 @@ func (e *Engine) judgeFaults(index uint32) {
 		return
 	}
 	if e.in.txns.At(index).doubt == uncertain {
-		e.impossible(index)
+		least := verdict.LIN
+		for _, v := range faults {
+			if least == verdict.LIN || least.Implies(v.Level) {
+				least = v.Level
+			}
+		}
+		e.impossible(index, least)
 		return
 	}
 	for _, v := range faults {
@@ -70,11 +78,15 @@ func (e *Engine) judgeFaults(index uint32) {
 // says.
 func (e *Engine) suspend(index uint32, report func()) {
 	e.suspended[index] = append(e.suspended[index], report)
-	e.impossible(index)
+	e.impossible(index, verdict.G1)
 }
 
-// impossible: an uncertain transaction can't have taken effect.
-func (e *Engine) impossible(index uint32) {
+// impossible: an uncertain transaction can't have taken effect, by what breaks
+// base. That of all levels with a polygraph is at least ra.
+func (e *Engine) impossible(index uint32, base verdict.Level) {
+	if e.weak != nil {
+		e.weak.ruleOut(index, base)
+	}
 	for _, s := range e.strands {
 		s.impossible(e.in.txns.At(index).slot)
 	}
@@ -90,12 +102,18 @@ func (e *Engine) settle() {
 func (e *Engine) enter(index uint32) {
 	t := e.in.txns.At(index)
 	like := slotOps{reads: e.in.slab(t.reads), writes: e.in.slab(t.writes)}
+	if e.plain {
+		like = slotOps{}
+	}
 	for i, s := range e.strands {
 		slot := s.add(e.txnFor(t), like)
 		if i == 0 {
 			t.slot = slot
 			e.slotTx = append(e.slotTx, index)
 		}
+	}
+	if e.weak != nil {
+		e.enterWeak(t, index)
 	}
 }
 
@@ -113,7 +131,7 @@ func (e *Engine) txnFor(t *txn) strandTxn {
 // appended to a list are one.
 func (e *Engine) write(index uint32, c cellID) {
 	t, cl := e.in.txns.At(index), e.in.cells.At(c)
-	if e.alone(cl.key) {
+	if e.alone(cl.key) || e.plain && !e.in.perKey.At(cl.key).appended {
 		return
 	}
 	v := version.None
@@ -154,8 +172,22 @@ func (e *Engine) wake(c cellID) {
 		e.opt.UniqueValues = false // so much for the assumption
 	}
 	if cl.waiting != none && (!e.opt.Online || e.opt.UniqueValues) {
-		e.in.release(c, func(index uint32) { e.resolve(index, e.readCell(index, cl.key)) })
+		e.in.release(c, func(index uint32) { e.resolve(index, e.waitedFor(index, c)) })
 	}
+}
+
+// waitedFor is index's read that waited for c: of c itself, or of a list with
+// that element.
+func (e *Engine) waitedFor(index uint32, c cellID) cellID {
+	for _, r := range e.in.slab(e.in.txns.At(index).reads) {
+		if r == c {
+			return c
+		}
+	}
+	if slices.Contains(e.in.sequences[index], c) {
+		return c
+	}
+	return e.readCell(index, e.in.cells.At(c).key)
 }
 
 // resolve finds the version that a transaction's external read of a cell saw,
@@ -251,10 +283,12 @@ func (e *Engine) readFrom(index, w uint32, c cellID) {
 	}
 	e.tookEffect(w, index, e.in.cells.At(c).key)
 	switch x := e.in.txns.At(w); {
+	case x.slot != none && e.plain:
+		e.readWeak(index, c, x.slot)
 	case x.slot != none && e.in.cells.At(c).final == w && e.in.cells.At(c).version != none:
-		e.read(index, e.in.cells.At(c).version)
+		e.read(index, c, e.in.cells.At(c).version)
 	case x.slot != none && e.main.writeOf(x.slot, e.in.cells.At(c).key) != none:
-		e.read(index, e.main.writeOf(x.slot, e.in.cells.At(c).key))
+		e.read(index, c, e.main.writeOf(x.slot, e.in.cells.At(c).key))
 	case e.opt.Online:
 		e.wait(index, c)
 	default: // the writer has a later slot and will wake it
@@ -322,11 +356,21 @@ func (e *Engine) decideAmong(index uint32, c cellID) {
 		}
 		return true
 	})
+	if e.plain {
+		e.choose(index, c, nil)
+		return
+	}
 	e.choose(index, c, e.candidates(index, c))
 }
 
 // choose tells the strands of a read's candidates.
 func (e *Engine) choose(index uint32, c cellID, cands []version.ID) {
+	if e.weak != nil {
+		e.weak.choices = append(e.weak.choices, pendingRead{index, c})
+	}
+	if e.readCell(index, e.in.cells.At(c).key) != c {
+		return // polygraphs know of a key's first read only
+	}
 	e.separate()
 	t := e.in.txns.At(index)
 	for _, s := range e.strands {
@@ -378,18 +422,20 @@ func (e *Engine) separate() {
 		return
 	}
 	e.ambiguities = true
-	for len(e.main.polys) > 1 {
-		p := e.main.polys[len(e.main.polys)-1]
-		e.main.polys = e.main.polys[:len(e.main.polys)-1]
-		s := e.copy(p.Config())
-		s.finish(false)
-		s.polys[0].MaxFound = p.MaxFound
-		for _, c := range e.checks {
-			if c.poly == p {
-				c.poly, c.strand = s.polys[0], s
+	for _, several := range e.strands {
+		for len(several.polys) > 1 {
+			p := several.polys[len(several.polys)-1]
+			several.polys = several.polys[:len(several.polys)-1]
+			s := e.copy(p.Config())
+			s.finish(false)
+			s.polys[0].MaxFound = p.MaxFound
+			for _, c := range e.checks {
+				if c.poly == p {
+					c.poly, c.strand = s.polys[0], s
+				}
 			}
+			e.strands = append(e.strands, s)
 		}
-		e.strands = append(e.strands, s)
 	}
 }
 
@@ -438,7 +484,7 @@ const maxTime = int64(^uint64(0) >> 1)
 // reader itself, later. It can only have read the initial state, which is a
 // candidate for what no other transaction wrote in any way.
 func (e *Engine) readOwnLater(index uint32, c cellID) {
-	cl, o := e.in.cells.At(c), e.in.others(c)
+	o := e.in.others(c)
 	switch {
 	case o.interOf(index) != none:
 		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
@@ -446,7 +492,7 @@ func (e *Engine) readOwnLater(index uint32, c cellID) {
 		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 	case e.opt.Coverage == record.CoveragePartial: // or the state before all that was recorded
 	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
-		e.readInitial(index, cl.key)
+		e.readInitial(index, c)
 	default:
 		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 	}
@@ -472,6 +518,9 @@ func (e *Engine) becomesInitial(index uint32, c cellID) bool {
 			for _, s := range e.strands {
 				s.exclude(t.slot, other.slot)
 			}
+			if e.weak != nil {
+				e.weak.exclusive = append(e.weak.exclusive, [2]uint32{index, o.index})
+			}
 		}
 	}
 	e.claims[k] = append(e.claims[k], pendingRead{index, c})
@@ -486,7 +535,7 @@ func (e *Engine) settleInitial(k version.Key, c cellID) {
 	}
 	for _, o := range e.claims[k] {
 		if !e.sameInitial(o.cell, c) {
-			e.impossible(o.index)
+			e.impossible(o.index, verdict.G1)
 		}
 	}
 	delete(e.claims, k)
@@ -514,7 +563,7 @@ func (e *Engine) absent(index uint32, c cellID) {
 	o := e.in.others(c)
 	switch {
 	case complete && e.holdsInitial(cl):
-		e.readInitial(index, cl.key)
+		e.readInitial(index, c)
 	case o.inter == index:
 		e.readOwnLater(index, c)
 	case o.inter != none:
@@ -525,7 +574,7 @@ func (e *Engine) absent(index uint32, c cellID) {
 		// An unseen writer, without any order; another read of the same value
 		// may have found another one's.
 	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
-		e.readInitial(index, cl.key)
+		e.readInitial(index, c)
 	case cl.about&isNull != 0 && e.opt.Initial == record.InitialZero && !e.in.perKey.At(cl.key).written && e.opt.Online && !e.closed:
 		e.atClose = append(e.atClose, pendingRead{index, c}) // the key may turn out to be a list, which null says is empty
 	default:
@@ -548,29 +597,60 @@ func (e *Engine) initialVersion(k version.Key) version.ID {
 	return v
 }
 
-func (e *Engine) readInitial(index uint32, k version.Key) {
+func (e *Engine) readInitial(index uint32, c cellID) {
+	k := e.in.cells.At(c).key
+	if p := e.in.perKey.At(k); p.reader == none {
+		p.reader = index
+	}
 	if e.alone(k) {
+		return
+	}
+	if e.plain && !e.in.perKey.At(k).isListKey() {
+		if e.in.txns.At(index).doubt == uncertain {
+			e.choose(index, c, nil)
+			return
+		}
+		e.readWeak(index, c, weak.Initial)
 		return
 	}
 	v := e.initialVersion(k)
 	if e.in.txns.At(index).doubt == uncertain {
-		e.choose(index, e.readCell(index, k), []version.ID{v})
+		e.choose(index, c, []version.ID{v})
 		return
 	}
-	e.read(index, v)
+	e.read(index, c, v)
 }
 
-// read tells the strands of a resolved read.
-func (e *Engine) read(index uint32, v version.ID) {
+// read tells the strands of a resolved read. Of those in which that can diverge,
+// the first says so.
+func (e *Engine) read(index uint32, c cellID, v version.ID) {
+	if e.weak != nil {
+		e.readWeak(index, c, e.writerOf(v))
+	}
+	if e.in.sequences != nil && e.readCell(index, e.in.cells.At(c).key) != c {
+		return // polygraphs know of a key's first read only
+	}
 	slot := e.in.txns.At(index).slot
-	for i, s := range e.strands {
+	first := e.strict()
+	for _, s := range e.strands {
 		other, diverges := s.read(slot, v)
 		switch {
-		case !diverges || i > 0:
+		case !diverges || s != first:
 		case s.readOf(s.tab.At(other).Writer, s.tab.At(v).Key) != v: // a list shows it
 			e.missed(slot, other)
 		default:
 			e.divergence(slot, s.tab.At(other).Writer, v)
 		}
 	}
+}
+
+// writerOf is the slot that made a version, as the weak levels' checker has it.
+func (e *Engine) writerOf(v version.ID) version.Slot {
+	switch x := e.main.tab.At(v); x.Kind {
+	case version.Written:
+		return x.Writer
+	case version.Initial:
+		return weak.Initial
+	}
+	return weak.Unseen
 }

@@ -1,0 +1,523 @@
+package weak
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/version"
+)
+
+// advance works off, in the order of the base, what lies at place from or later
+// and is new, or of which what it reads, or what precedes it, has changed.
+func (c *Checker) advance(from uint32) {
+	changed := map[Txn]bool{}
+	for _, w := range c.late {
+		changed[w.to] = true
+	}
+	for _, t := range c.cuts {
+		changed[t] = true
+	}
+	c.late, c.cuts = c.late[:0], c.cuts[:0]
+	if from == none {
+		return
+	}
+	if c.last && c.rows && len(c.chains) >= recycled && c.placed == 0 {
+		c.countUses()
+	}
+	moved := map[Txn]bool{} // their clocks have changed
+	for _, t := range c.base.at[from:] {
+		n := c.nodes.At(t)
+		fresh := t >= c.placed
+		if !fresh && len(changed) == 0 {
+			continue
+		}
+		again := !fresh && (changed[t] || c.rows && len(moved) > 0 && c.follows(t, moved))
+		if !fresh && !again {
+			continue
+		}
+		if c.rows {
+			c.setClock(t, n, again, moved)
+		}
+		for _, g := range c.graphs[1:] {
+			c.infer(g, t, n)
+		}
+		if fresh {
+			c.index(t, n)
+		}
+		c.served(t, n)
+	}
+	c.clocks.uses = nil
+	for _, o := range c.orders {
+		for _, g := range c.graphs[1:] {
+			c.add(g, o.prev, o.next, none, o.key)
+		}
+	}
+	c.orders = c.orders[:0]
+}
+
+// follows tells whether one of t's direct predecessors is in m.
+func (c *Checker) follows(t Txn, m map[Txn]bool) bool {
+	c.scratch = c.preds(t, c.scratch[:0])
+	for _, p := range c.scratch {
+		if m[p] {
+			return true
+		}
+	}
+	return false
+}
+
+// setClock gives t its vector clock, and notes in moved if it had another one.
+func (c *Checker) setClock(t Txn, n *node, again bool, moved map[Txn]bool) {
+	old := n.row
+	c.scratch = c.clock(t, c.scratch)
+	if !again {
+		return
+	}
+	var was, is []uint32
+	if old != none {
+		was = c.clocks.rows[old]
+	}
+	if n.row != none {
+		is = c.clocks.rows[n.row]
+	}
+	if !slices.Equal(was, is) {
+		moved[t] = true
+	}
+	c.clocks.release(old)
+}
+
+// countUses counts who needs each transaction's row: its successor in the
+// session, its readers, and itself.
+func (c *Checker) countUses() {
+	c.clocks.uses = make([]uint32, c.nodes.Len())
+	for t := range uint32(c.nodes.Len()) {
+		c.clocks.uses[t]++
+		c.scratch = c.preds(t, c.scratch[:0])
+		for _, p := range c.scratch {
+			c.clocks.uses[p]++
+		}
+	}
+}
+
+// served drops the rows of those that nobody will need any more.
+func (c *Checker) served(t Txn, n *node) {
+	uses := c.clocks.uses
+	if uses == nil {
+		return
+	}
+	c.scratch = append(c.preds(t, c.scratch[:0]), t)
+	for _, p := range c.scratch {
+		if uses[p]--; uses[p] == 0 {
+			x := c.nodes.At(p)
+			c.clocks.release(x.row)
+			c.clocks.release(x.cov)
+			x.row, x.cov = none, none
+		}
+	}
+}
+
+// index notes what t wrote, for later readers' inferences.
+func (c *Checker) index(t Txn, n *node) {
+	if n.chain == none {
+		return
+	}
+	for _, k := range c.writes.at(n.writes) {
+		for uint32(c.heads.Len()) <= k {
+			c.heads.Push(nil)
+		}
+		hs := c.heads.At(k)
+		i := slices.IndexFunc(*hs, func(h head) bool { return h.chain == n.chain })
+		if i < 0 {
+			*hs = append(*hs, head{n.chain, none})
+			i = len(*hs) - 1
+		}
+		h := &(*hs)[i]
+		h.last = c.entries.Push(entry{t, n.pos, h.last})
+	}
+}
+
+// latest is the last write in h's chain before pos, or nil.
+func (c *Checker) latest(h head, pos uint32) *entry {
+	for e := h.last; e != none; {
+		x := c.entries.At(e)
+		if x.pos < pos {
+			return x
+		}
+		e = x.prev
+	}
+	return nil
+}
+
+// headOf is a chain's writes to k.
+func (c *Checker) headOf(k version.Key, chain uint32) (head, bool) {
+	if k < uint32(c.heads.Len()) {
+		for _, h := range *c.heads.At(k) {
+			if h.chain == chain {
+				return h, true
+			}
+		}
+	}
+	return head{}, false
+}
+
+// infer adds the edges that the axiom asks for on account of what t read.
+func (c *Checker) infer(g *graph, t Txn, n *node) {
+	switch g.level {
+	case RC:
+		if n.reads.n > 1 || n.extra != none {
+			c.inferCommitted(g, t, n)
+		}
+	case RA:
+		c.inferAtomic(g, t, n)
+	case CC:
+		c.inferCausal(g, t, n)
+	}
+}
+
+// fewKeys is how many keys are looked through one by one.
+const fewKeys = 12
+
+// inferCommitted is AWDIT's Algorithm 1 for one transaction: who was read from
+// comes, of the writers of a key that is read later, before the one whose write
+// that read found.
+func (c *Checker) inferCommitted(g *graph, t Txn, n *node) {
+	reads := c.reads.at(n.reads)
+	if len(reads) > fewKeys || n.extra != none {
+		c.inferCommittedMany(g, t, n)
+		return
+	}
+	for i, r := range reads {
+		if r.from >= Initial || readBefore(reads[:i], r.from) {
+			continue
+		}
+		for _, k := range c.writes.at(c.nodes.At(r.from).writes) {
+			for _, later := range reads[i+1:] {
+				if later.key == k && later.from != r.from {
+					c.must(g, r.from, later.from, t, k)
+				}
+			}
+		}
+	}
+}
+
+func readBefore(reads []read, from Txn) bool {
+	for _, r := range reads {
+		if r.from == from {
+			return true
+		}
+	}
+	return false
+}
+
+// stamps maps keys to what the transaction at hand did with them.
+type stamps struct {
+	by   []uint32 // by key: the use it is of
+	now  uint32
+	a, b []Txn // by key
+}
+
+// begin forgets all.
+func (s *stamps) begin(keys int) {
+	if len(s.by) < keys {
+		n := keys + keys/4
+		s.by, s.a, s.b, s.now = make([]uint32, n), make([]Txn, n), make([]Txn, n), 0
+	}
+	s.now++
+	if s.now == 0 {
+		clear(s.by)
+		s.now = 1
+	}
+}
+
+func (s *stamps) has(k version.Key) bool { return int(k) < len(s.by) && s.by[k] == s.now }
+
+func (s *stamps) set(k version.Key, a, b Txn) { s.by[k], s.a[k], s.b[k] = s.now, a, b }
+
+// inferCommittedMany is inferCommitted for many reads: backwards over them, with
+// the two earliest different writers of each key read below (AWDIT, Algorithm
+// 1), and over the smaller of what the writer wrote and what is read below.
+func (c *Checker) inferCommittedMany(g *graph, t Txn, n *node) {
+	reads := c.reads.at(n.reads)
+	first := map[Txn]uint32{}
+	var froms [][]Txn // by read
+	for i, r := range reads {
+		froms = append(froms, nil)
+		if r.from < Initial {
+			if _, ok := first[r.from]; !ok {
+				first[r.from] = uint32(i)
+			}
+			froms[i] = append(froms[i], r.from)
+		}
+	}
+	for at := n.extra; at != none; at = c.extra[at].next {
+		x := c.extra[at]
+		if x.from >= Initial {
+			continue
+		}
+		if f, ok := first[x.from]; !ok || x.at < f {
+			first[x.from] = x.at
+		}
+		froms[x.at] = append(froms[x.at], x.from)
+	}
+	top := version.Key(0)
+	for _, r := range reads {
+		top = max(top, r.key)
+	}
+	s := &c.stamp
+	s.begin(int(top) + 1)
+	var below []version.Key
+	for i := len(reads) - 1; i >= 0; i-- {
+		for _, f := range froms[i] {
+			if first[f] == uint32(i) {
+				first[f] = none // a list may show it twice
+				c.meet(g, f, t, below)
+			}
+		}
+		k, from := reads[i].key, reads[i].from
+		switch {
+		case from == Unseen:
+		case !s.has(k):
+			s.set(k, from, none)
+			below = append(below, k)
+		case s.a[k] != from:
+			s.set(k, from, s.a[k])
+		}
+	}
+}
+
+// meet infers for the keys that f wrote and t reads below.
+func (c *Checker) meet(g *graph, f, t Txn, below []version.Key) {
+	s := &c.stamp
+	one := func(k version.Key) {
+		to := s.a[k]
+		if to == f {
+			to = s.b[k]
+		}
+		if to != none {
+			c.must(g, f, to, t, k)
+		}
+	}
+	ws := c.writes.at(c.nodes.At(f).writes)
+	if len(ws) <= len(below) || len(ws) <= fewKeys {
+		for _, k := range ws {
+			if s.has(k) {
+				one(k)
+			}
+		}
+		return
+	}
+	wrote := c.writeSet(f)
+	for _, k := range below {
+		if _, ok := slices.BinarySearch(wrote, k); ok {
+			one(k)
+		}
+	}
+}
+
+// writeSet are the keys that f, which wrote many, wrote, sorted.
+func (c *Checker) writeSet(f Txn) []version.Key {
+	if ks, ok := c.large[f]; ok {
+		return ks
+	}
+	ks := slices.Clone(c.writes.at(c.nodes.At(f).writes))
+	slices.Sort(ks)
+	if c.large == nil {
+		c.large = map[Txn][]version.Key{}
+	}
+	c.large[f] = ks
+	return ks
+}
+
+// inferAtomic is AWDIT's Algorithm 2 for one transaction: the last writer of a
+// key before it in its session, and whom it reads from, come before the one
+// whose write of that key it read.
+func (c *Checker) inferAtomic(g *graph, t Txn, n *node) {
+	reads := c.reads.at(n.reads)
+	if n.prev != none {
+		p := c.nodes.At(n.prev)
+		for i, r := range reads {
+			if r.from == Unseen || repeated(reads, i) {
+				continue
+			}
+			h, ok := c.headOf(r.key, p.chain)
+			if !ok {
+				continue
+			}
+			if e := c.latest(h, p.pos+1); e != nil && e.txn != r.from {
+				c.must(g, e.txn, r.from, t, r.key)
+			}
+		}
+	}
+	if len(reads) > fewKeys || n.extra != none {
+		c.inferAtomicMany(g, t, n)
+		return
+	}
+	for i, r := range reads {
+		if r.from >= Initial || readBefore(reads[:i], r.from) {
+			continue
+		}
+		for _, k := range c.writes.at(c.nodes.At(r.from).writes) {
+			for j, other := range reads {
+				if other.key == k && !repeated(reads, j) {
+					if other.from != r.from {
+						c.must(g, r.from, other.from, t, k)
+					}
+					break
+				}
+			}
+		}
+	}
+}
+
+// repeated: the i-th read is not the first of its key; ra wants both to find
+// the same, which is judged elsewhere.
+func repeated(reads []read, i int) bool {
+	for _, r := range reads[:min(i, fewKeys)] {
+		if r.key == reads[i].key {
+			return true
+		}
+	}
+	return false
+}
+
+// inferAtomicMany is the second half of inferAtomic for many reads.
+func (c *Checker) inferAtomicMany(g *graph, t Txn, n *node) {
+	reads := c.reads.at(n.reads)
+	top := version.Key(0)
+	for _, r := range reads {
+		top = max(top, r.key)
+	}
+	s := &c.stamp
+	s.begin(int(top) + 1)
+	var keys []version.Key
+	for _, r := range reads {
+		if !s.has(r.key) {
+			s.set(r.key, r.from, none)
+			if r.from != Unseen {
+				keys = append(keys, r.key)
+			}
+		}
+	}
+	seen := map[Txn]bool{}
+	for _, f := range c.sources(n, nil) {
+		if !seen[f] {
+			seen[f] = true
+			c.meet(g, f, t, keys)
+		}
+	}
+}
+
+// inferCausal is AWDIT's Algorithm 3 for one transaction: of each chain, the last
+// writer of a key that precedes it comes before the one whose write it read.
+// What precedes that one already needs no edge.
+func (c *Checker) inferCausal(g *graph, t Txn, n *node) {
+	reads := c.reads.at(n.reads)
+	for i, r := range reads {
+		if r.from == Unseen || r.key >= uint32(c.heads.Len()) || repeated(reads, i) {
+			continue
+		}
+		c.visible = c.visible[:0]
+		for _, h := range *c.heads.At(r.key) {
+			before := c.clocks.get(n.row, h.chain)
+			if h.chain == n.chain {
+				before = n.pos
+			}
+			if before == 0 {
+				continue
+			}
+			e := c.latest(h, before)
+			if e == nil || e.txn == r.from || e.txn == t {
+				continue
+			}
+			if r.from != Initial && c.covered(h.chain, e.pos, r.from) {
+				continue
+			}
+			c.visible = append(c.visible, *e)
+		}
+		if len(c.visible) == 0 {
+			continue
+		}
+		// The latest first: what precedes it need not be said.
+		slices.SortFunc(c.visible, func(a, b entry) int { return cmp.Compare(c.base.pos[b.txn], c.base.pos[a.txn]) })
+		for _, e := range c.visible {
+			if r.from == Initial {
+				c.must(g, e.txn, Initial, t, r.key)
+				break
+			}
+			if ch := c.nodes.At(e.txn).chain; !c.covered(ch, e.pos, r.from) {
+				c.must(g, e.txn, r.from, t, r.key)
+				c.cover(e.txn, r.from)
+			}
+		}
+	}
+}
+
+// covered tells whether the pos-th of a chain is known to commit before t.
+func (c *Checker) covered(chain, pos uint32, t Txn) bool {
+	n := c.nodes.At(t)
+	if n.chain == chain {
+		return pos < n.pos
+	}
+	row := n.cov
+	if row == none {
+		row = n.row
+	}
+	return c.clocks.get(row, chain) > pos
+}
+
+// cover notes that a, and what is known to commit before it, commits before b.
+func (c *Checker) cover(a, b Txn) {
+	x, y := c.nodes.At(a), c.nodes.At(b)
+	k := &c.clocks
+	if y.cov == none || len(k.rows[y.cov]) < len(c.chains) {
+		old := y.cov
+		from := old
+		if from == none {
+			from = y.row
+		}
+		y.cov = k.fresh(len(c.chains), from)
+		k.release(old)
+	}
+	if x.cov != none {
+		k.join(y.cov, x.cov)
+	} else {
+		k.join(y.cov, x.row)
+	}
+	r := k.rows[y.cov]
+	r[x.chain] = max(r[x.chain], x.pos+1)
+}
+
+// must: t2 commits before t1, as t3 reads k from t1 and t2's is visible to it.
+func (c *Checker) must(g *graph, t2, t1, t3 Txn, k version.Key) {
+	switch {
+	case t1 == Unseen || t2 == t3:
+		return
+	case t1 == Initial:
+		c.stale(g, t2, t3, k)
+		return
+	}
+	c.add(g, t2, t1, t3, k)
+	if m := c.ranks[k]; m != nil { // a list that t3 read shows t1 as the last, and t2 before it or not at all
+		a, read := m[t1]
+		if b, shown := m[t2]; read && (!shown || b > a) {
+			c.add(g, t1, t2, none, k)
+		}
+	}
+}
+
+// add puts in an edge.
+func (c *Checker) add(g *graph, from, to, by Txn, k version.Key) {
+	x, y := c.nodes.At(from), c.nodes.At(to)
+	if x.chain == y.chain && x.chain != none && x.pos < y.pos {
+		return
+	}
+	if h := g.head[to]; h != none && g.edges[h].from == from {
+		return
+	}
+	g.edges = append(g.edges, edge{from, by, k, g.head[to]})
+	g.head[to] = uint32(len(g.edges) - 1)
+	c.Inferred++
+	if g.pos[from] > g.pos[to] {
+		g.back = append(g.back, wrEdge{from, to})
+	}
+}

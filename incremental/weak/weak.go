@@ -1,0 +1,338 @@
+// Package weak checks the weak isolation levels: read committed (rc), read
+// atomic (ra), causal consistency (cc), and Adya's reading of read committed
+// (g1), by the algorithms of AWDIT (Møldrup and Pavlogiannis, PLDI 2025),
+// for a history that grows.
+//
+// A level asks for a commit order: a total order of the transactions that keeps
+// session order and read-from (so ∪ wr, the base), and in which
+//
+//	whenever t3 reads x from t1, and another writer t2 of x is visible to
+//	that read, then t2 comes before t1.
+//
+//	      x          t2 ──visible──▶ t3          rc: t3 read from t2 before it read x
+//	t1 ──wr──▶ t3     │                          ra: t2 → t3 in so ∪ wr
+//	                  ▼                          cc: a path of so ∪ wr from t2 to t3
+//	   t2 ──▶ t1  writes x                       g1: never
+//
+// Such a t2 → t1 is an inferred edge. The package infers a minimal set of them
+// (AWDIT, Definition 3.1); the level holds exactly if base and inferred edges
+// have no cycle (Lemma 3.2).
+//
+// Transactions are taken in by Add, what they read by Read, and Tick does the
+// work for all that came since the last one: it places the transactions in a
+// topological order of the base, infers edges, and mends the order of each
+// level where an edge runs against it. Only a stretch that such an edge spans is
+// looked at again. A history that is known as a whole is one Tick.
+package weak
+
+import (
+	"github.com/isowatch/isowatch/incremental/paged"
+	"github.com/isowatch/isowatch/incremental/version"
+)
+
+// Txn numbers transactions in the order of Add.
+type Txn = uint32
+
+const none = ^uint32(0)
+
+// What a read can have found that no recorded transaction wrote.
+const (
+	// Unseen: nothing is known of the writer, or not yet.
+	Unseen = none
+	// Initial: the state before all transactions.
+	Initial = none - 1
+)
+
+// Level is a weak level.
+type Level uint8
+
+// The levels, each of which implies those before it.
+const (
+	G1 Level = iota
+	RC
+	RA
+	CC
+	numLevels
+)
+
+// Checker holds a history and, for each level that was asked for, an order of
+// its transactions in which all edges known so far run forward.
+type Checker struct {
+	sessions bool
+	rows     bool // vector clocks are wanted
+	last     bool // no more will come, so that rows can go when they have served
+
+	nodes  paged.Vec[node]
+	reads  slab[read]
+	writes slab[version.Key]
+	extra  []source                       // further writers of what was read, linked from nodes
+	ranks  map[version.Key]map[Txn]uint32 // of lists: place in the order that reads show
+	shown  []listed                       // orders that lists show
+	orders []listed                       // of these, since the last Tick
+	placed uint32                         // how many nodes were placed by former Ticks
+
+	base   *graph
+	graphs []*graph // base and those of rc, ra, cc, as far as asked for
+	late   []wrEdge // read-froms that came after their reader was placed
+
+	sessionChain []uint32 // by session
+	chains       []chain
+	loose        []uint32 // chains that are no sessions
+	clocks       clocks
+	heads        paged.Vec[[]head] // by key
+	entries      paged.Vec[entry]
+
+	cuts     []Txn // lost a read-from to a cycle since the last Tick
+	scratch  []Txn
+	stamp    stamps
+	visible  []entry
+	large    map[Txn][]version.Key // sorted writes of transactions with many
+	marks    marks
+	out      []Violation
+	Inferred int // edges inferred so far, all levels
+	// Witnesses is how many cycles are reported of one that tangles many
+	// transactions; 1 unless set.
+	Witnesses int
+}
+
+// node is a transaction.
+type node struct {
+	chain, pos uint32 // the total order it lies on, and where; chain is none before it is placed, or without rows
+	prev       uint32 // its predecessor in the session, or none
+	row, cov   uint32 // in clocks, or none
+	reads      span
+	writes     span
+	extra      uint32 // in Checker.extra, or none
+	open       bool   // it precedes nothing in its session
+}
+
+// read is an external read, by program order.
+type read struct {
+	key  version.Key
+	from Txn // or Unseen or Initial
+}
+
+// source is a further transaction that a read shows something of.
+type source struct {
+	from Txn
+	at   uint32 // index of the read
+	next uint32
+}
+
+type wrEdge struct{ from, to Txn }
+
+type listed struct {
+	prev, next Txn
+	key        version.Key
+}
+
+// chain is a total order of transactions within so ∪ wr: a session, or a run of
+// others of which each precedes the next.
+type chain struct {
+	tail   Txn
+	length uint32
+	loose  bool // no session's
+}
+
+// head is the latest write of a chain to a key.
+type head struct{ chain, last uint32 }
+
+// entry is a write of a chain to a key, and the one before it.
+type entry struct{ txn, pos, prev uint32 }
+
+// New makes a checker for levels; without sessions, session order counts for
+// nothing.
+func New(sessions bool, levels ...Level) *Checker {
+	c := &Checker{sessions: sessions, Witnesses: 1}
+	c.base = &graph{level: G1}
+	c.graphs = append(c.graphs, c.base)
+	for _, l := range levels {
+		if l == G1 {
+			continue
+		}
+		c.graphs = append(c.graphs, &graph{level: l})
+		c.rows = c.rows || l == CC
+	}
+	return c
+}
+
+// Len is the number of transactions.
+func (c *Checker) Len() int { return c.nodes.Len() }
+
+// Add takes in a transaction of a session: the keys of its external reads, in
+// program order, with as many repetitions as there were, and the keys that it
+// wrote. prev is its predecessor in the session or none. An open one, of unknown
+// outcome, follows prev, but precedes nothing in its session. Transactions of a
+// session that are not open come in session order.
+func (c *Checker) Add(session, prev uint32, open bool, reads, writes []version.Key) Txn {
+	n := node{chain: none, prev: none, row: none, cov: none, extra: none, open: open}
+	t := Txn(c.nodes.Len())
+	if c.sessions {
+		n.prev = prev
+		if !open {
+			for int(session) >= len(c.sessionChain) {
+				c.sessionChain = append(c.sessionChain, none)
+			}
+			if c.sessionChain[session] == none {
+				c.sessionChain[session] = uint32(len(c.chains))
+				c.chains = append(c.chains, chain{tail: none})
+			}
+			n.chain = c.sessionChain[session]
+			c.join(&n, t)
+		}
+	}
+	n.reads = c.reads.room(len(reads))
+	for i, r := range c.reads.at(n.reads) {
+		_ = r
+		c.reads.at(n.reads)[i] = read{reads[i], Unseen}
+	}
+	n.writes = c.writes.room(len(writes))
+	copy(c.writes.at(n.writes), writes)
+	c.nodes.Push(n)
+	return t
+}
+
+// join makes t the last of its chain.
+func (c *Checker) join(n *node, t Txn) {
+	ch := &c.chains[n.chain]
+	n.pos, ch.tail = ch.length, t
+	ch.length++
+}
+
+// Read says what t's i-th external read found: what from wrote, or Initial. A
+// read that is not told of is Unseen.
+func (c *Checker) Read(t Txn, i int, from Txn) {
+	c.reads.at(c.nodes.At(t).reads)[i].from = from
+	c.resolved(t, from)
+}
+
+// Shows says that t's i-th read, of a list, shows what from wrote as well.
+func (c *Checker) Shows(t Txn, i int, from Txn) {
+	n := c.nodes.At(t)
+	c.extra = append(c.extra, source{from, uint32(i), n.extra})
+	n.extra = uint32(len(c.extra) - 1)
+	c.resolved(t, from)
+}
+
+func (c *Checker) resolved(t, from Txn) {
+	if t < c.placed {
+		c.late = append(c.late, wrEdge{from, t})
+	}
+}
+
+// ListOrder says that a list of the key shows next's elements right after
+// prev's, which is none for the first.
+func (c *Checker) ListOrder(key version.Key, prev, next Txn) {
+	if c.ranks == nil {
+		c.ranks = map[version.Key]map[Txn]uint32{}
+	}
+	m := c.ranks[key]
+	if m == nil {
+		m = map[Txn]uint32{}
+		c.ranks[key] = m
+	}
+	m[next] = uint32(len(m))
+	if prev != none {
+		c.orders = append(c.orders, listed{prev, next, key})
+		c.shown = append(c.shown, listed{prev, next, key})
+	}
+}
+
+// Tick works off what came since the last one, and returns the violations that
+// are new. last says that nothing more will come.
+func (c *Checker) Tick(last bool) []Violation {
+	c.last = last
+	from := c.place()
+	from = min(from, c.mendBase())
+	if len(c.graphs) > 1 {
+		c.advance(from)
+	}
+	for _, g := range c.graphs[1:] {
+		c.mend(g)
+	}
+	c.placed = uint32(c.nodes.Len())
+	out := c.out
+	c.out = nil
+	return out
+}
+
+// sources appends the transactions that t reads from.
+func (c *Checker) sources(n *node, to []Txn) []Txn {
+	for _, r := range c.reads.at(n.reads) {
+		if r.from < Initial {
+			to = append(to, r.from)
+		}
+	}
+	for at := n.extra; at != none; at = c.extra[at].next {
+		if f := c.extra[at].from; f < Initial {
+			to = append(to, f)
+		}
+	}
+	return to
+}
+
+// preds appends the direct predecessors of t in the base.
+func (c *Checker) preds(t Txn, to []Txn) []Txn {
+	n := c.nodes.At(t)
+	if n.prev != none {
+		to = append(to, n.prev)
+	}
+	return c.sources(n, to)
+}
+
+// writesKey tells whether t wrote k.
+func (c *Checker) writesKey(t Txn, k version.Key) bool {
+	for _, w := range c.writes.at(c.nodes.At(t).writes) {
+		if w == k {
+			return true
+		}
+	}
+	return false
+}
+
+// ReadsFrom tells whether t reads k, as far as was told, from a writer that on
+// accepts.
+func (c *Checker) ReadsFrom(t Txn, k version.Key, on func(from Txn) bool) bool {
+	n := c.nodes.At(t)
+	reads := c.reads.at(n.reads)
+	for _, r := range reads {
+		if r.key == k && r.from != Unseen && on(r.from) {
+			return true
+		}
+	}
+	for at := n.extra; at != none; at = c.extra[at].next {
+		if x := c.extra[at]; reads[x.at].key == k && on(x.from) {
+			return true
+		}
+	}
+	return false
+}
+
+// Without is a checker for one level with the same history, none of which has
+// been worked off: more can be told of its reads.
+func (c *Checker) Without(l Level) *Checker {
+	out := New(c.sessions, l)
+	for t := range Txn(c.nodes.Len()) {
+		n := *c.nodes.At(t)
+		n.row, n.cov = none, none
+		if n.chain != none && c.chains[n.chain].loose {
+			n.chain, n.pos = none, 0
+		}
+		m := n
+		m.reads = out.reads.room(int(n.reads.n))
+		copy(out.reads.at(m.reads), c.reads.at(n.reads))
+		m.writes = out.writes.room(int(n.writes.n))
+		copy(out.writes.at(m.writes), c.writes.at(n.writes))
+		out.nodes.Push(m)
+	}
+	out.extra = append(out.extra, c.extra...)
+	out.ranks = c.ranks
+	out.orders = append(out.orders, c.shown...)
+	out.chains = append(out.chains, c.chains...)
+	for i := range out.chains {
+		if out.chains[i].loose {
+			out.chains[i] = chain{tail: none, loose: true} // numbers stay the same
+		}
+	}
+	return out
+}

@@ -1,0 +1,273 @@
+package weak
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/version"
+)
+
+// Kind is the kind of an edge of a witness.
+type Kind uint8
+
+// The kinds of edges.
+const (
+	SO       Kind = iota // session order
+	WR                   // read-from
+	Inferred             // asked for by the axiom, on account of what By read
+	Listed               // a list shows To's elements after From's
+	Anti                 // From read the initial version, To wrote a later one
+)
+
+// Edge is one step of a witness. Key is meaningless for SO.
+type Edge struct {
+	From, To Txn
+	Kind     Kind
+	Key      version.Key
+	By       Txn // of Inferred: the reader t3
+}
+
+// Violation is a cycle that breaks a level, and those that imply it.
+type Violation struct {
+	Level Level
+	Cycle []Edge
+}
+
+// stale: t3 read k's initial version, though t2, which wrote it, is visible.
+func (c *Checker) stale(g *graph, t2, t3 Txn, k version.Key) {
+	way := c.Path(g.level, t2, t3)
+	if way == nil {
+		return // t2 was visible by a read-from that was cut
+	}
+	c.out = append(c.out, Violation{g.level, append(way, Edge{From: t3, To: t2, Kind: Anti, Key: k})})
+}
+
+// Path is how t2 is visible to t3 at a level, as steps of session order and
+// read-from: a shortest way for cc, one step for the others. nil if it is not.
+func (c *Checker) Path(l Level, t2, t3 Txn) []Edge {
+	if e, ok := c.step(t2, t3); ok {
+		return []Edge{e}
+	}
+	if l == RA && c.precedesInSession(t2, t3) {
+		return []Edge{{From: t2, To: t3, Kind: SO}}
+	}
+	if l != CC {
+		return nil
+	}
+	lo := c.base.pos[t2]
+	came := map[Txn]Txn{t3: none}
+	queue := []Txn{t3}
+	for len(queue) > 0 {
+		t := queue[0]
+		queue = queue[1:]
+		if t == t2 {
+			break
+		}
+		for _, p := range c.preds(t, nil) {
+			if _, seen := came[p]; !seen && c.base.pos[p] >= lo {
+				came[p] = t
+				queue = append(queue, p)
+			}
+		}
+	}
+	if _, ok := came[t2]; !ok {
+		return nil
+	}
+	var out []Edge
+	for t := t2; t != t3; t = came[t] {
+		e, _ := c.step(t, came[t])
+		if n := len(out); n > 0 && e.Kind == SO && out[n-1].Kind == SO {
+			out[n-1].To = e.To
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// step is the base's edge from a to b: a read-from rather than session order.
+func (c *Checker) step(a, b Txn) (Edge, bool) {
+	n := c.nodes.At(b)
+	reads := c.reads.at(n.reads)
+	for _, r := range reads {
+		if r.from == a {
+			return Edge{From: a, To: b, Kind: WR, Key: r.key}, true
+		}
+	}
+	for at := n.extra; at != none; at = c.extra[at].next {
+		if x := c.extra[at]; x.from == a {
+			return Edge{From: a, To: b, Kind: WR, Key: reads[x.at].key}, true
+		}
+	}
+	return Edge{From: a, To: b, Kind: SO}, n.prev == a
+}
+
+// precedesInSession tells whether a comes before b in their session.
+func (c *Checker) precedesInSession(a, b Txn) bool {
+	x, y := c.nodes.At(a), c.nodes.At(b)
+	if y.prev == none || x.open || x.chain == none {
+		return false
+	}
+	p := c.nodes.At(y.prev)
+	return p.chain == x.chain && x.pos <= p.pos
+}
+
+// Bounds of the search for a witness: edges tried, transactions visited.
+const (
+	triesMax  = 256
+	visitsMax = 1 << 20
+)
+
+// witness reports, of a strongly connected component, a cycle with the fewest
+// inferred edges (AWDIT 3.4), of those with the fewest steps; or several, each
+// through another edge, if so many are wanted. Where the component is so large
+// that not all edges can be tried, the best of those tried.
+func (c *Checker) witness(g *graph, comp []Txn, in map[Txn]bool) {
+	members := slices.Clone(comp)
+	slices.SortFunc(members, func(a, b Txn) int { return cmp.Compare(g.pos[a], g.pos[b]) })
+	var best [][]Txn
+	var costs []int
+	budget := visitsMax
+	tries := 0
+	for _, v := range members {
+		for _, u := range c.within(g, v, 0, nil) {
+			if !in[u] || g.pos[u] < g.pos[v] || tries >= triesMax || budget <= 0 {
+				continue // every cycle has an edge against the order
+			}
+			tries++
+			way, cost := c.around(g, u, v, in, &budget)
+			if way == nil {
+				continue
+			}
+			best, costs = append(best, way), append(costs, cost)
+			for i := len(best) - 1; i > 0 && costs[i] < costs[i-1]; i-- {
+				best[i], best[i-1], costs[i], costs[i-1] = best[i-1], best[i], costs[i-1], costs[i]
+			}
+			if len(best) > c.Witnesses {
+				best, costs = best[:c.Witnesses], costs[:c.Witnesses]
+			}
+		}
+	}
+	for _, way := range best {
+		c.out = append(c.out, Violation{g.level, c.edgesOf(g, way)})
+	}
+}
+
+// inferredCost is what an inferred edge costs more than one of the base.
+const inferredCost = 1 << 16
+
+// around is the cheapest way from v to u, and its cost with the edge u → v. It is
+// searched backwards from u, cheapest first.
+func (c *Checker) around(g *graph, u, v Txn, in map[Txn]bool, budget *int) ([]Txn, int) {
+	type state struct {
+		cost int
+		next Txn
+	}
+	best := map[Txn]state{u: {0, none}}
+	done := map[Txn]bool{}
+	levels := [][]Txn{{u}} // by number of inferred edges
+	for k := 0; k < len(levels); k++ {
+		queue := levels[k]
+		for i := 0; i < len(queue); i++ {
+			t := queue[i]
+			if done[t] || best[t].cost/inferredCost != k {
+				continue
+			}
+			done[t] = true
+			*budget--
+			if t == v {
+				var way []Txn
+				for x := v; x != none; x = best[x].next {
+					way = append(way, x)
+				}
+				return way, best[v].cost + c.edgeCost(g, u, v)
+			}
+			if *budget <= 0 {
+				return nil, 0
+			}
+			relax := func(p Txn, cost int) {
+				if !in[p] || done[p] {
+					return
+				}
+				if s, ok := best[p]; ok && s.cost <= best[t].cost+cost {
+					return
+				}
+				best[p] = state{best[t].cost + cost, t}
+				if cost == 1 {
+					queue = append(queue, p)
+					return
+				}
+				if len(levels) == k+1 {
+					levels = append(levels, nil)
+				}
+				levels[k+1] = append(levels[k+1], p)
+			}
+			for _, p := range c.preds(t, nil) {
+				relax(p, 1)
+			}
+			if g.head != nil {
+				for e := g.head[t]; e != none; e = g.edges[e].next {
+					if f := g.edges[e].from; f != none {
+						relax(f, inferredCost)
+					}
+				}
+			}
+		}
+	}
+	return nil, 0
+}
+
+// edgeCost is the cost of the edge from u to v.
+func (c *Checker) edgeCost(g *graph, u, v Txn) int {
+	if slices.Contains(c.preds(v, nil), u) {
+		return 1
+	}
+	return inferredCost
+}
+
+// edgesOf names the edges of a closed walk, steps along a session as one.
+func (c *Checker) edgesOf(g *graph, way []Txn) []Edge {
+	var out []Edge
+	for i, a := range way {
+		b := way[(i+1)%len(way)]
+		e, ok := c.step(a, b)
+		if !ok {
+			e = c.inferred(g, a, b)
+		}
+		if n := len(out); n > 0 && e.Kind == SO && out[n-1].Kind == SO {
+			out[n-1].To = b
+			continue
+		}
+		out = append(out, e)
+	}
+	if n := len(out); n > 2 && out[0].Kind == SO && out[n-1].Kind == SO {
+		out[0].From = out[n-1].From
+		out = out[:n-1]
+	}
+	return out
+}
+
+// inferred is the inferred edge from a to b, the first one there was.
+func (c *Checker) inferred(g *graph, a, b Txn) Edge {
+	out := Edge{From: a, To: b, Kind: Listed}
+	for e := g.head[b]; e != none; e = g.edges[e].next {
+		if x := g.edges[e]; x.from == a {
+			out.Key, out.By, out.Kind = x.key, x.by, Inferred
+			if x.by == none {
+				out.Kind = Listed
+			}
+		}
+	}
+	return out
+}
+
+// Order is a commit order that satisfies a level without violations, after the
+// last Tick.
+func (c *Checker) Order(l Level) []Txn {
+	for _, g := range c.graphs {
+		if g.level == l {
+			return slices.Clone(g.at)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,321 @@
+package incremental
+
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/sat"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/incremental/weak"
+)
+
+// Reads with several possible writers, at the weak levels. The solver proposes
+// writers, the level's checker judges the history with them, and each cycle it
+// finds is a clause: not all of the choices that the cycle rests on. That goes on
+// until a proposal holds, or none is left. Every proposal costs a pass over the
+// history, so that the work is bounded; beyond that the level is undecided.
+
+// choiceWork bounds the transactions that proposals are judged with, all
+// together.
+const choiceWork = 30_000_000
+
+// choiceCycles is how many cycles are taken of one proposal's tangle.
+const choiceCycles = 16
+
+// candidate is a possible writer of a read: a slot, or the initial state. Of a
+// list it is the last writer, and shows are the others.
+type candidate struct {
+	from  version.Slot
+	shows []version.Slot
+	v     int // the solver's variable
+}
+
+// weakChoice is a read that is to be decided.
+type weakChoice struct {
+	index uint32
+	cell  cellID
+	slot  version.Slot
+	reads []int // which of the transaction's
+	cands []candidate
+}
+
+// chooser searches writers for one level.
+type chooser struct {
+	e       *Engine
+	check   *weakCheck
+	solver  *sat.Solver
+	choices []weakChoice
+	of      map[version.Slot][]int // choices by reader
+	in      map[uint32]int         // by uncertain transaction: the variable that it took effect
+	cycles  []verdict.Violation
+}
+
+// decideChoices decides a level of a history that has choices, at its end.
+func (e *Engine) decideChoices(c *weakCheck) {
+	if _, violated := e.sharedOf(c.level); violated || len(c.found) > 0 {
+		return
+	}
+	ch := &chooser{e: e, check: c, solver: sat.New(0, nil), of: map[version.Slot][]int{}, in: map[uint32]int{}}
+	c.outcome = verdict.Unknown
+	if e.blocked > 0 || e.in.skipped > 0 {
+		return // a candidate may be missing
+	}
+	ch.collect()
+	conflicts := e.opt.Conflicts
+	for work := 0; work < choiceWork; work += e.weak.Len() + 1 {
+		if e.halted() {
+			return
+		}
+		before := ch.solver.Stats.Conflicts
+		answer := ch.solver.Solve(conflicts)
+		conflicts -= int(ch.solver.Stats.Conflicts - before)
+		switch {
+		case answer == sat.Unsat:
+			c.outcome = verdict.Violated
+			e.tellWeak(c, ch.violation())
+			return
+		case answer == sat.Budget || conflicts <= 0:
+			return
+		case ch.holds():
+			return
+		}
+	}
+}
+
+// collect states the choices to the solver.
+func (ch *chooser) collect() {
+	e := ch.e
+	for _, r := range e.weak.choices {
+		w := weakChoice{index: r.index, cell: r.cell, slot: e.in.txns.At(r.index).slot}
+		for i, c := range e.in.external(r.index) {
+			if c == r.cell {
+				w.reads = append(w.reads, i)
+			}
+		}
+		w.cands = e.weakCandidates(r.index, r.cell)
+		ch.of[w.slot] = append(ch.of[w.slot], len(ch.choices))
+		ch.choices = append(ch.choices, w)
+	}
+	for i := range ch.choices {
+		ch.state(&ch.choices[i])
+	}
+	for _, x := range e.weak.exclusive {
+		ch.solver.AddClause(sat.Neg(ch.inclusion(x[0])), sat.Neg(ch.inclusion(x[1])))
+	}
+	var out []uint32
+	for index, base := range e.weak.ruledOut {
+		if breaks(ch.check.level, base) {
+			out = append(out, index)
+		}
+	}
+	slices.Sort(out)
+	for _, index := range out {
+		ch.solver.AddClause(sat.Neg(ch.inclusion(index)))
+	}
+}
+
+// inclusion is the variable that an uncertain transaction took effect. One that
+// has become certain since is fixed.
+func (ch *chooser) inclusion(index uint32) int {
+	v, ok := ch.in[index]
+	if !ok {
+		v = ch.solver.NewVar()
+		ch.solver.SetPhase(v, false)
+		ch.in[index] = v
+		if ch.e.in.txns.At(index).doubt == tookEffect {
+			ch.solver.AddClause(sat.Pos(v))
+		}
+	}
+	return v
+}
+
+// state adds a choice: one of the candidates, if the reader took effect; and who
+// is read from took effect. What comes last before the reader is tried first.
+func (ch *chooser) state(w *weakChoice) {
+	e := ch.e
+	var clause []sat.Lit
+	if e.in.txns.At(w.index).open {
+		clause = append(clause, sat.Neg(ch.inclusion(w.index)))
+	}
+	likely := -1
+	for i := range w.cands {
+		c := &w.cands[i]
+		c.v = ch.solver.NewVar()
+		ch.solver.SetPhase(c.v, false)
+		clause = append(clause, sat.Pos(c.v))
+		if c.from != weak.Initial && c.from < w.slot {
+			likely = i
+		}
+	}
+	if len(w.cands) > 0 {
+		ch.solver.SetPhase(w.cands[max(likely, 0)].v, true)
+	}
+	ch.solver.AddClause(clause...)
+	for _, c := range w.cands {
+		for _, from := range append([]version.Slot{c.from}, c.shows...) {
+			if from < weak.Initial && e.in.txns.At(e.slotTx[from]).open {
+				ch.solver.AddClause(sat.Neg(c.v), sat.Pos(ch.inclusion(e.slotTx[from])))
+			}
+		}
+	}
+}
+
+// weakCandidates are the possible writers of a read, by slot, the initial state
+// first.
+func (e *Engine) weakCandidates(index uint32, c cellID) []candidate {
+	cl := e.in.cells.At(c)
+	if e.in.perKey.At(cl.key).isListKey() {
+		if cl.about&isList == 0 || e.in.isNothing(c) {
+			return []candidate{{from: weak.Initial}}
+		}
+		from := e.shownBy(e.in.elementsOf(c))
+		if len(from) == 0 {
+			return []candidate{{from: weak.Unseen}}
+		}
+		return []candidate{{from: from[len(from)-1], shows: from[:len(from)-1]}}
+	}
+	var out []candidate
+	w, _ := e.onlyWriter(index, c)
+	if w == none || e.holdsInitial(cl) && !e.partial() {
+		out = append(out, candidate{from: weak.Initial})
+	}
+	n := len(out)
+	e.in.writersOf(c, func(w uint32) bool {
+		if x := e.in.txns.At(w); w != index && x.slot != none {
+			out = append(out, candidate{from: x.slot})
+		}
+		return true
+	})
+	slices.SortFunc(out[n:], func(a, b candidate) int { return int(a.from) - int(b.from) })
+	return out
+}
+
+// chosen is the candidate that the solver proposes, or nil if the reader is not
+// in the history.
+func (ch *chooser) chosen(w *weakChoice) *candidate {
+	if v, ok := ch.in[w.index]; ok && !ch.solver.Value(v) {
+		return nil
+	}
+	for i := range w.cands {
+		if ch.solver.Value(w.cands[i].v) {
+			return &w.cands[i]
+		}
+	}
+	return nil
+}
+
+// holds judges the proposal; if it fails, its cycles become clauses.
+func (ch *chooser) holds() bool {
+	e := ch.e
+	trial := e.weak.Without(ch.check.name)
+	trial.Witnesses = choiceCycles
+	proposal := make([]*candidate, len(ch.choices))
+	for i := range ch.choices {
+		w := &ch.choices[i]
+		c := ch.chosen(w)
+		if proposal[i] = c; c == nil {
+			continue
+		}
+		for _, r := range w.reads {
+			trial.Read(w.slot, r, c.from)
+			for _, s := range c.shows {
+				trial.Shows(w.slot, r, s)
+			}
+		}
+	}
+	found := trial.Tick(true)
+	if len(found) == 0 {
+		ch.check.outcome = verdict.Satisfied
+		ch.check.order = trial.Order(ch.check.name)
+		ch.check.excluded = ch.excluded()
+		return true
+	}
+	for _, v := range found {
+		var clause []sat.Lit
+		for _, i := range ch.reasons(trial, v, proposal) {
+			clause = append(clause, sat.Neg(proposal[i].v))
+		}
+		ch.solver.AddClause(clause...)
+		ch.cycles = append(ch.cycles, e.weakViolation(trial, v, ch.check.level))
+	}
+	return false
+}
+
+// excluded are the uncertain transactions that the proposal leaves out.
+func (ch *chooser) excluded() map[uint32]bool {
+	out := map[uint32]bool{}
+	for index, v := range ch.in {
+		if !ch.solver.Value(v) {
+			out[index] = true
+		}
+	}
+	return out
+}
+
+// reasons are the choices that a cycle rests on.
+func (ch *chooser) reasons(trial *weak.Checker, v weak.Violation, proposal []*candidate) []int {
+	var out []int
+	var edge func(ed weak.Edge)
+	because := func(reader version.Slot, on func(from version.Slot) bool, k version.Key) {
+		var found []int
+		for _, i := range ch.of[reader] {
+			c := proposal[i]
+			if c == nil || ch.e.in.cells.At(ch.choices[i].cell).key != k {
+				continue
+			}
+			if on(c.from) || slices.ContainsFunc(c.shows, on) {
+				found = append(found, i)
+			}
+		}
+		if len(found) > 0 && !ch.e.weak.ReadsFrom(reader, k, on) {
+			out = append(out, found...)
+		}
+	}
+	edge = func(ed weak.Edge) {
+		switch ed.Kind {
+		case weak.WR:
+			because(ed.To, func(from version.Slot) bool { return from == ed.From }, ed.Key)
+		case weak.Anti:
+			because(ed.From, func(from version.Slot) bool { return from == weak.Initial }, ed.Key)
+		case weak.Inferred:
+			because(ed.By, func(from version.Slot) bool { return from == ed.To }, ed.Key)
+			for _, p := range trial.Path(v.Level, ed.From, ed.By) {
+				edge(p)
+			}
+		case weak.Listed:
+			for i := range ch.choices { // whatever list showed it
+				if proposal[i] != nil && ch.e.in.cells.At(ch.choices[i].cell).key == ed.Key {
+					out = append(out, i)
+				}
+			}
+		}
+	}
+	for _, ed := range v.Cycle {
+		edge(ed)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// violation is the proof that no proposal holds: the cycles that they run into.
+func (ch *chooser) violation() verdict.Violation {
+	e := ch.e
+	v := verdict.Violation{Kind: verdict.Unsatisfiable, Level: ch.check.level, Read: -1}
+	for _, x := range ch.cycles {
+		v.Cases = append(v.Cases, x.Cycle)
+		for _, t := range x.Txns {
+			if !slices.Contains(v.Txns, t) {
+				v.Txns = append(v.Txns, t)
+			}
+		}
+		v.Exhibits = append(v.Exhibits, x.Exhibits...)
+	}
+	all := weakExhibits{e: e, parts: map[version.Slot]*verdict.Exhibit{}}
+	for _, w := range ch.choices {
+		if t := e.in.txns.At(w.index); slices.Contains(v.Txns, t.id) || t.open {
+			all.read(w.slot, e.in.cells.At(w.cell).key)
+		}
+	}
+	v.Exhibits = merged(append(v.Exhibits, all.list()...))
+	return v
+}

@@ -1,0 +1,264 @@
+package incremental
+
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/incremental/weak"
+)
+
+// weakChecks are the levels that want no polygraph: g1, rc, ra and cc. Their
+// checker has the engine's slots for transactions.
+type weakChecks struct {
+	*weak.Checker
+	sessions bool
+	levels   []*weakCheck // weakest first
+	// choices are reads with several possible writers, and those of transactions
+	// that may not have taken effect.
+	choices   []pendingRead
+	exclusive [][2]uint32
+	ruledOut  map[uint32]verdict.Level // transactions that can't have taken effect, by what breaks the level
+	repeats   []pendingRead            // lists that a transaction read again
+	keys      []version.Key            // scratch
+	told      map[string]verdict.Level // by the transactions of a cycle: the weakest level it was told of
+}
+
+type weakCheck struct {
+	level verdict.Level
+	name  weak.Level
+	found []verdict.Violation
+	count int
+	order []version.Slot // that satisfies the level, if the choices have been made
+	// outcome of a history with choices, once decided; excluded are the uncertain
+	// transactions that are not in the order.
+	outcome  verdict.Outcome
+	excluded map[uint32]bool
+}
+
+var weakNames = map[verdict.Level]weak.Level{verdict.G1: weak.G1, verdict.RC: weak.RC, verdict.RA: weak.RA, verdict.CC: weak.CC}
+
+func newWeakChecks(sessions bool, levels []verdict.Level) *weakChecks {
+	w := &weakChecks{sessions: sessions, ruledOut: map[uint32]verdict.Level{}, told: map[string]verdict.Level{}}
+	var names []weak.Level
+	for l, name := range weakNames {
+		if slices.Contains(levels, l) {
+			names = append(names, name)
+			w.levels = append(w.levels, &weakCheck{level: l, name: name})
+		}
+	}
+	slices.Sort(names)
+	slices.SortFunc(w.levels, func(a, b *weakCheck) int { return int(a.name) - int(b.name) })
+	w.Checker = weak.New(sessions, names...)
+	return w
+}
+
+// ruleOut notes that an uncertain transaction can't have taken effect at base and
+// the levels that imply it.
+func (w *weakChecks) ruleOut(index uint32, base verdict.Level) {
+	if was, ok := w.ruledOut[index]; !ok || was.Implies(base) {
+		w.ruledOut[index] = base
+	}
+}
+
+// enterWeak gives a transaction to the checker, under its slot.
+func (e *Engine) enterWeak(t *txn, index uint32) {
+	w := e.weak
+	w.keys = w.keys[:0]
+	for _, c := range e.in.external(index) {
+		w.keys = append(w.keys, e.in.cells.At(c).key)
+	}
+	n := len(w.keys)
+	for _, c := range e.in.slab(t.writes) {
+		if k := e.in.cells.At(c).key; len(w.keys) == n || w.keys[len(w.keys)-1] != k {
+			w.keys = append(w.keys, k)
+		}
+	}
+	prev := none
+	if t.prev != none {
+		prev = e.in.txns.At(t.prev).slot
+	}
+	w.Add(t.session, prev, t.open, w.keys[:n], w.keys[n:])
+}
+
+// readWeak tells the checker of a resolved read.
+func (e *Engine) readWeak(index uint32, c cellID, from version.Slot) {
+	slot := e.in.txns.At(index).slot
+	for i, r := range e.in.external(index) {
+		if r == c {
+			e.weak.Read(slot, i, from)
+		}
+	}
+}
+
+// showWeak tells the checker of the transactions whose elements a list shows,
+// but for the last, which readWeak has told of.
+func (e *Engine) showWeak(index uint32, c cellID, l *list) {
+	slot := e.in.txns.At(index).slot
+	from := e.shownBy(l)
+	for i, r := range e.in.external(index) {
+		for n := 0; r == c && n < len(from)-1; n++ {
+			e.weak.Shows(slot, i, from[n])
+		}
+	}
+}
+
+// shownBy are the recorded transactions whose elements a list shows, in order.
+func (e *Engine) shownBy(l *list) []version.Slot {
+	var out []version.Slot
+	for _, el := range l.elements {
+		if w := e.in.cells.At(el).final; w != none {
+			if s := e.in.txns.At(w).slot; s != none && (len(out) == 0 || out[len(out)-1] != s) {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// listWriter is the slot that made a version of a list, or none.
+func (e *Engine) listWriter(v version.ID) version.Slot {
+	if x := e.main.tab.At(v); x.Kind == version.Written {
+		return x.Writer
+	}
+	return none
+}
+
+// resolveRepeats resolves what a transaction read again, and found changed.
+func (e *Engine) resolveRepeats(index uint32) {
+	seq, ok := e.in.sequences[index]
+	if !ok {
+		return
+	}
+	first := e.in.slab(e.in.txns.At(index).reads)
+	for i, c := range seq {
+		if !slices.Contains(first, c) && !slices.Contains(seq[:i], c) {
+			e.resolve(index, c)
+		}
+	}
+}
+
+// judgeRepeats decides, at the end, the lists that were read again.
+func (e *Engine) judgeRepeats() {
+	if e.weak == nil {
+		return
+	}
+	e.repeatsDue, e.closedSet = true, true
+	for _, r := range e.weak.repeats {
+		e.decide(r.index, r.cell)
+	}
+	e.repeatsDue, e.closedSet = false, false
+	e.weak.repeats = nil
+}
+
+// tickWeak works off what came since the last call.
+func (e *Engine) tickWeak(last bool) {
+	if e.weak == nil || last && e.halted() {
+		return
+	}
+	for _, v := range e.weak.Tick(last && !e.opt.Online) {
+		c := e.weak.check(v.Level)
+		if c == nil { // a cycle of the base, and g1 was not asked for
+			c = e.weak.levels[0]
+		}
+		if c.count++; e.opt.MaxViolations == 0 || len(c.found) < e.opt.MaxViolations || e.opt.Online {
+			e.tellWeak(c, e.weakViolation(e.weak.Checker, v, c.level))
+		}
+	}
+	if last && len(e.weak.choices) > 0 {
+		for _, c := range e.weak.levels {
+			e.decideChoices(c)
+		}
+	}
+}
+
+// check is the one of a level, or nil.
+func (w *weakChecks) check(l weak.Level) *weakCheck {
+	for _, c := range w.levels {
+		if c.name == l {
+			return c
+		}
+	}
+	return nil
+}
+
+// tellWeak records a violation, and tells of it unless a weaker level had it.
+func (e *Engine) tellWeak(c *weakCheck, v verdict.Violation) {
+	e.vouch(&v)
+	c.found = append(c.found, v)
+	if e.opt.Online && !e.toldWeaker(c.level, v) {
+		e.out = append(e.out, v)
+	}
+}
+
+// toldWeaker tells whether a cycle of the same transactions has been told of at a
+// level that l implies.
+func (e *Engine) toldWeaker(l verdict.Level, v verdict.Violation) bool {
+	if e.weak == nil || v.Kind != verdict.Cycle {
+		return false
+	}
+	name := canonical(v)
+	was, ok := e.weak.told[name]
+	if ok && was != l && l.Implies(was) {
+		return true
+	}
+	if !ok || was.Implies(l) {
+		e.weak.told[name] = l
+	}
+	return false
+}
+
+// weakResult is the verdict on a weak level.
+func (e *Engine) weakResult(l verdict.Level) verdict.Result {
+	c := e.weak.check(weakNames[l])
+	r := verdict.Result{Level: l, Partial: e.partial(), Stats: verdict.Stats{Choices: len(e.weak.choices), Inferred: e.weak.Inferred}}
+	shared, violated := e.sharedOf(l)
+	r.Violations = append(shared, c.found...)
+	for _, weaker := range e.weak.levels {
+		if weaker.level != l && l.Implies(weaker.level) && len(weaker.found) > 0 {
+			r.Violations = append(r.Violations, weaker.found...)
+			violated = true
+		}
+	}
+	if e.opt.MaxViolations > 0 && !e.opt.Online && len(r.Violations) > e.opt.MaxViolations {
+		r.Violations = r.Violations[:e.opt.MaxViolations]
+	}
+	open := 0
+	if c.outcome == verdict.Unknown || !e.closed {
+		open = len(e.weak.choices)
+	}
+	notChecked := e.in.skipped + e.blocked + len(e.atClose)
+	switch {
+	case violated || len(c.found) > 0 || c.outcome == verdict.Violated:
+		r.Outcome = verdict.Violated
+	case e.stopped != verdict.NoReason:
+		r.Outcome, r.Reason = verdict.Unknown, e.stopped
+	case notChecked > 0 || open > 0:
+		r.Outcome, r.Reason, r.Count = verdict.Unknown, verdict.NotChecked, notChecked+open
+		if notChecked == 0 {
+			r.Reason = verdict.Conflicts
+		}
+		r.Decided = 1 - min(1, float64(r.Count)/float64(max(1, e.in.total)))
+	default:
+		r.Outcome = verdict.Satisfied
+		if e.opt.Proof && !e.opt.Online {
+			r.Order = e.commitOrder(c)
+		}
+	}
+	return r
+}
+
+// commitOrder is the order that satisfies a level.
+func (e *Engine) commitOrder(c *weakCheck) []verdict.Event {
+	order := c.order
+	if order == nil {
+		order = e.weak.Order(c.name)
+	}
+	var out []verdict.Event
+	for _, s := range order {
+		if i := e.slotTx[s]; e.in.txns.At(i).doubt != uncertain || !c.excluded[i] {
+			out = append(out, verdict.Event{Txn: e.txnOf(s), Commit: true})
+		}
+	}
+	return out
+}
