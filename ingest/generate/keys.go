@@ -29,12 +29,26 @@ const tableMax = 1 << 22
 type registers struct {
 	names []string
 	cells []cell
-	few   map[int64]cell  // in place of both
-	text  strings.Builder // where the next names are cut from, if few is used
+	few   map[int64]cell // in place of both
+	text  chunk
 }
+
+// chunk is where names are cut from, of which many share one allocation.
+type chunk struct{ text strings.Builder }
 
 // textChunk is how many bytes are allocated for names at once.
 const textChunk = 1 << 12
+
+// cut makes a string of a name.
+func (c *chunk) cut(name []byte) string {
+	if c.text.Cap()-c.text.Len() < len(name) {
+		c.text = strings.Builder{}
+		c.text.Grow(max(textChunk, len(name)))
+	}
+	from := c.text.Len()
+	c.text.Write(name)
+	return c.text.String()[from:]
+}
 
 func newRegisters(n int) registers {
 	if n > tableMax {
@@ -52,18 +66,7 @@ func (r *registers) name(k ref) string {
 		return r.names[k]
 	}
 	var digits [24]byte
-	return r.cut(strconv.AppendInt(append(digits[:0], keyPrefix), k, 10))
-}
-
-// cut makes a string of a name, of which many share one allocation.
-func (r *registers) cut(name []byte) string {
-	if r.text.Cap()-r.text.Len() < len(name) {
-		r.text = strings.Builder{}
-		r.text.Grow(textChunk)
-	}
-	from := r.text.Len()
-	r.text.Write(name)
-	return r.text.String()[from:]
+	return r.text.cut(strconv.AppendInt(append(digits[:0], keyPrefix), k, 10))
 }
 
 func (r *registers) get(k ref) cell {

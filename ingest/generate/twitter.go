@@ -209,11 +209,11 @@ func (g *Generator) fresh() int64 {
 
 func (g *Generator) tweetName(number int64) string {
 	var b [32]byte
-	return g.store.cut(strconv.AppendInt(append(b[:0], "tweet:"...), number, 10))
+	return g.store.text.cut(strconv.AppendInt(append(b[:0], "tweet:"...), number, 10))
 }
 
 func (g *Generator) pairName(prefix string, a, b int32) string {
 	var buf [40]byte
 	name := strconv.AppendInt(append(buf[:0], prefix...), int64(a), 10)
-	return g.store.cut(strconv.AppendInt(append(name, ':'), int64(b), 10))
+	return g.store.text.cut(strconv.AppendInt(append(name, ':'), int64(b), 10))
 }
