@@ -147,7 +147,7 @@ func Supported(l verdict.Level) bool { return l <= verdict.LIN }
 // Mini tells whether the history so far consists of mini-transactions: one or two
 // reads, at most two writes, each of a key that was read before, and no value
 // written twice to a key (MTC, Definition 9).
-func (e *Engine) Mini() bool { return e.in.large == 0 && len(e.in.refs) == 0 }
+func (e *Engine) Mini() bool { return e.in.large == 0 && !e.in.again }
 
 // Step takes in one transaction. The record is not kept: whoever calls keeps
 // it under the returned number (0, 1, 2, … in the order of Step) for as long as

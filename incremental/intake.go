@@ -44,6 +44,7 @@ type intake struct {
 	repeats              bool                           // sequence is not just the first read of each key, in the order of touching them
 	sequences            map[uint32][]cellID            // of transactions for which it is not
 	large                int                            // transactions that are no mini-transactions
+	again                bool                           // a value was written to a key a second time
 	several              bool                           // a transaction has several keys
 	timed                int                            // committed transactions with trusted times
 	untimed              int                            // and those without
@@ -207,6 +208,7 @@ func (in *intake) writersOf(c cellID, f func(index uint32) bool) {
 // wrote notes that the value is the last write of index.
 func (in *intake) wrote(c cellID, index uint32) {
 	cl := in.cells.At(c)
+	in.again = in.again || cl.final != none || in.others(c).inter != none
 	if cl.final == none {
 		cl.final = index
 		return
@@ -383,6 +385,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 			if st.wrote != none && st.wrote != c {
 				in.inters = append(in.inters, st.wrote)
 			}
+			in.again = in.again || st.wrote == c
 			st.wrote = c
 			in.perKey.At(k).written = true
 			if !predicate {
@@ -559,6 +562,7 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 			continue
 		}
 		o := in.others(c)
+		in.again = in.again || o.inter != none || in.cells.At(c).final != none
 		switch {
 		case o.inter == none || o.inter == index:
 			o.inter = index

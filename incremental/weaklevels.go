@@ -262,3 +262,56 @@ func (e *Engine) commitOrder(c *weakCheck) []verdict.Event {
 	}
 	return out
 }
+
+// Guarantees judges the four session guarantees, after Close, of a history that
+// was checked at cc or another weak level; otherwise it returns nil. What causal
+// consistency holds of, they hold of.
+func (e *Engine) Guarantees() []verdict.GuaranteeResult {
+	if e.weak == nil || !e.closed {
+		return nil
+	}
+	var out []verdict.GuaranteeResult
+	base, broken := e.sharedOf(verdict.G1)
+	for _, c := range e.weak.levels {
+		for _, v := range c.found {
+			broken = broken || onlyBase(v)
+		}
+	}
+	for _, g := range verdict.Guarantees() {
+		r := verdict.GuaranteeResult{Guarantee: g, Outcome: verdict.Satisfied}
+		switch {
+		case broken: // reads that no order explains
+			r.Outcome, r.Violations = verdict.Violated, base
+		case e.stopped != verdict.NoReason || e.in.skipped+e.blocked+len(e.atClose)+len(e.weak.choices) > 0:
+			r.Outcome = verdict.Unknown
+		default:
+			e.judgeGuarantee(&r)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// onlyBase: the cycle is of session order and read-from alone.
+func onlyBase(v verdict.Violation) bool {
+	for _, ed := range v.Cycle {
+		if ed.Type != verdict.SO && ed.Type != verdict.WR {
+			return false
+		}
+	}
+	return v.Kind == verdict.Cycle
+}
+
+func (e *Engine) judgeGuarantee(r *verdict.GuaranteeResult) {
+	found, decided := e.weak.Judge(weak.Guarantee(r.Guarantee))
+	switch {
+	case !decided:
+		r.Outcome = verdict.Unknown
+	case len(found) > 0:
+		r.Outcome = verdict.Violated
+		found[0].Level = weak.CC // by which paths are looked for
+		v := e.weakViolation(e.weak.Checker, found[0], verdict.CC)
+		e.vouch(&v)
+		r.Violations = append(r.Violations, v)
+	}
+}

@@ -1,0 +1,209 @@
+package weak
+
+import "github.com/isowatch/isowatch/incremental/version"
+
+// Guarantee is one of the four session guarantees.
+type Guarantee uint8
+
+// The guarantees: what t2 is visible to t3 by.
+const (
+	ReadYourWrites    Guarantee = iota // so
+	MonotonicReads                     // wr so
+	MonotonicWrites                    // so wr
+	WritesFollowReads                  // wr so? wr
+	numGuarantees
+)
+
+// guaranteeWork bounds the pairs looked at for one guarantee: that writes follow
+// reads has no small saturated relation.
+const guaranteeWork = 50_000_000
+
+// Judge checks a guarantee of the whole history, which has been worked off and
+// has no cycle in the base: the axiom of the levels, with that visibility. It
+// returns a cycle per tangle of transactions, as Tick does; decided is false
+// where that would be too much work. Without sessions all hold but that writes
+// follow reads, of which reading and writing in one transaction remains.
+//
+// Linear but for writes-follow-reads, which looks, for every read, at all that
+// the writer's session had read of the key.
+func (c *Checker) Judge(which Guarantee) (found []Violation, decided bool) {
+	j := &guaranteeJudge{c: c, which: which, g: &graph{level: G1}, seen: map[place]*history{}}
+	j.g.pos = append(j.g.pos, c.base.pos...)
+	j.g.at = append(j.g.at, c.base.at...)
+	j.g.head = make([]uint32, len(j.g.pos))
+	for i := range j.g.head {
+		j.g.head[i] = none
+	}
+	kept := c.out
+	c.out = nil
+	for _, t := range c.base.at {
+		if j.transaction(t); j.work > guaranteeWork {
+			c.out = kept
+			return nil, false
+		}
+	}
+	for _, o := range c.shown {
+		c.add(j.g, o.prev, o.next, none, o.key)
+	}
+	c.mend(j.g)
+	found = c.out
+	c.out = kept
+	return append(j.stale, found...), true
+}
+
+// guaranteeJudge goes over the history once, in the order of the base.
+type guaranteeJudge struct {
+	c     *Checker
+	which Guarantee
+	g     *graph
+	seen  map[place]*history
+	stale []Violation
+	work  int
+}
+
+// place is a session and a key.
+type place struct {
+	chain uint32
+	key   version.Key
+}
+
+// history is what a session wrote to, or read from others of, a key: positions
+// ascend.
+type history struct {
+	txns []Txn
+	pos  []uint32
+	// judged is how many of them a later read has been compared with.
+	judged int
+}
+
+func (j *guaranteeJudge) note(chain uint32, pos uint32, k version.Key, t Txn) {
+	h := j.seen[place{chain, k}]
+	if h == nil {
+		h = &history{}
+		j.seen[place{chain, k}] = h
+	}
+	if n := len(h.txns); n > 0 && h.txns[n-1] == t {
+		return
+	}
+	h.txns, h.pos = append(h.txns, t), append(h.pos, pos)
+}
+
+// session is the chain of t's session, and how many transactions of it precede
+// t; false if there is none.
+func (j *guaranteeJudge) session(t Txn) (chain, before uint32, ok bool) {
+	c := j.c
+	n := c.nodes.At(t)
+	if !n.open && n.chain != none && c.sessions {
+		return n.chain, n.pos, true
+	}
+	if n.prev == none {
+		return none, 0, false
+	}
+	p := c.nodes.At(n.prev)
+	return p.chain, p.pos + 1, true
+}
+
+// transaction infers on account of what t read, then notes what t wrote or read.
+func (j *guaranteeJudge) transaction(t Txn) {
+	c := j.c
+	n := c.nodes.At(t)
+	chain, before, inSession := j.session(t)
+	reads := c.reads.at(n.reads)
+	switch j.which {
+	case ReadYourWrites, MonotonicReads:
+		for _, r := range reads {
+			if inSession && r.from != Unseen {
+				j.against(chain, before, r, t, true)
+			}
+		}
+		for _, r := range reads {
+			if h := j.seen[place{chain, r.key}]; h != nil && inSession && r.from != Unseen && !n.open {
+				h.judged = len(h.txns)
+			}
+		}
+	case MonotonicWrites, WritesFollowReads:
+		c.scratch = c.sources(n, c.scratch[:0])
+		for _, w := range c.scratch {
+			if ch, pos, ok := j.session(w); ok {
+				if j.which == WritesFollowReads {
+					pos++ // what w read itself counts
+				}
+				for _, r := range reads {
+					if r.from != Unseen {
+						j.against(ch, pos, r, t, false)
+					}
+				}
+			} else if j.which == WritesFollowReads {
+				j.alone(w, reads, t)
+			}
+		}
+	}
+	if n.open || !inSession {
+		return
+	}
+	switch j.which {
+	case ReadYourWrites, MonotonicWrites:
+		for _, k := range c.writes.at(n.writes) {
+			j.note(chain, n.pos, k, t)
+		}
+	case MonotonicReads, WritesFollowReads:
+		for _, f := range c.sources(n, nil) {
+			for _, k := range c.writes.at(c.nodes.At(f).writes) {
+				j.note(chain, n.pos, k, f)
+			}
+		}
+	}
+}
+
+// against infers that what the session has of the key, before a place in it,
+// comes before what t read. For t's own session what was compared with an earlier
+// read precedes what that one found, which is noted itself.
+func (j *guaranteeJudge) against(chain, before uint32, r read, t Txn, own bool) {
+	h := j.seen[place{chain, r.key}]
+	if h == nil {
+		return
+	}
+	n := len(h.txns)
+	for n > 0 && h.pos[n-1] >= before {
+		n--
+	}
+	from := 0
+	switch {
+	case j.which == ReadYourWrites || j.which == MonotonicWrites:
+		from = max(0, n-1) // earlier ones precede the last in the session
+	case own:
+		from = max(0, min(h.judged, n)-1)
+	}
+	for _, t2 := range h.txns[from:n] {
+		j.must(t2, r, t)
+	}
+	j.work += n - from
+}
+
+// alone is against for a transaction w without a session: what it read itself.
+func (j *guaranteeJudge) alone(w Txn, reads []read, t Txn) {
+	c := j.c
+	for _, f := range c.sources(c.nodes.At(w), nil) {
+		for _, r := range reads {
+			if c.writesKey(f, r.key) {
+				j.must(f, r, t)
+			}
+		}
+	}
+}
+
+// must: t2 comes before whom t read r from.
+func (j *guaranteeJudge) must(t2 Txn, r read, t Txn) {
+	c := j.c
+	if t2 == r.from || t2 == t || r.from == Unseen {
+		return
+	}
+	if r.from == Initial {
+		if way := c.Path(CC, t2, t); way != nil {
+			j.stale = append(j.stale, Violation{CC, append(way, Edge{From: t, To: t2, Kind: Anti, Key: r.key})})
+		}
+		return
+	}
+	c.add(j.g, t2, r.from, t, r.key)
+	c.contradicts(j.g, t2, r.from, r.key)
+}
