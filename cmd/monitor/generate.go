@@ -24,13 +24,20 @@ import (
 type generateFlags struct {
 	config                         generate.Config
 	hard                           generate.HardConfig
+	triangle                       generate.TriangleConfig
+	graph                          string
 	level, workload, initial, dist string
 	readShare, keyZipf, stale      float64
 	times, noTimes, quiet          bool
 }
 
-// hardWorkload is the workload that no store executes.
+// hardWorkload is a workload that no store executes, as generate.Constructions are.
 const hardWorkload = "hard"
+
+// allWorkloads are the names that --workload knows.
+func allWorkloads() []string {
+	return slices.Concat(generate.Presets(), []string{hardWorkload}, generate.Constructions())
+}
 
 // made is a history that is ready to be written.
 type made struct {
@@ -64,16 +71,25 @@ on keys that nothing else uses. Workloads:
   blindw-…   Cobra's and Vbox's: transactions only read or only write; rw, wr: half
              of them read, rh: 80%, wh: 20%, rr: all
   mini       MTC's mini-transactions: what is written was read before
+  lwt        MTC's lightweight transactions: compare and set of one key
+  c-twitter  Cobra's, as AWDIT uses it: --keys users tweet, follow each other and look
+             at tweets; 50 sessions, some 7.6 operations a transaction
   append     Elle's: lists, read and appended to, up to four operations, ten lists
              at a time
   mix        all of these, on registers and lists
   hard       a random 3-SAT formula of --variables as a history: valid at si and at
              ser exactly if it can be satisfied, which is not known. Only --level si
-             or ser, --seed, --clauses, --db and --quiet go with it`,
+             or ser, --seed, --clauses, --db and --quiet go with it
+  triangle   AWDIT's lower bounds: a graph of --variables nodes as a history, valid
+  …-ra …-rc  exactly if it has no triangle: at cc, ra and rc, with a session for
+             each transaction; at ra, with two sessions; at rc, with one. Only
+             --density, --graph, --seed, --level, --db and --quiet go with it`,
 		Example: `  monitor generate --level ser --transactions 100000 --seed 7 > h.jsonl
   monitor generate --level si --duplicates 0.5 --zipf 1.5 | monitor check --level si -
   monitor generate --level si --anomaly lost-update | monitor check -
-  monitor generate --workload hard --variables 300 | monitor check --level ser -`,
+  monitor generate --level cc --workload c-twitter --transactions 1000000 > h.jsonl
+  monitor generate --workload hard --variables 300 | monitor check --level ser -
+  monitor generate --workload triangle --variables 500 | monitor check --level cc -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := g.make(cmd)
@@ -87,27 +103,29 @@ on keys that nothing else uses. Workloads:
 		},
 	}
 	c, f := &g.config, cmd.Flags()
-	f.StringVar(&g.level, "level", "si", "the `level` at which the history is valid; weaker ones than si give one that is valid at si")
+	f.StringVar(&g.level, "level", "si", "the `level` at which the history is valid, and as a rule at no stronger one: sser, ser, strong-si, si, pc, cc, ra, rc, g1 or lin; with lists nothing weaker than si")
 	f.StringVar(&c.Anomaly, "anomaly", "", "plant the anomaly of that `name`")
 	f.IntVar(&c.Planted, "planted", 1, "how often")
-	f.StringVar(&g.workload, "workload", "general", "one of "+strings.Join(append(generate.Presets(), hardWorkload), ", "))
+	f.StringVar(&g.workload, "workload", "general", "one of "+strings.Join(allWorkloads(), ", "))
 	f.IntVar(&c.Transactions, "transactions", 10_000, "how many, those of anomalies included")
 	f.IntVar(&c.Sessions, "sessions", 24, "how many clients")
-	f.IntVar(&c.Operations, "ops", 8, "operations of a transaction, in append at most; the workload mini has its own")
-	f.IntVar(&c.Keys, "keys", 10_000, "how many keys; in append, how many lists at a time")
+	f.IntVar(&c.Operations, "ops", 8, "operations of a transaction, in append at most; the workloads mini, lwt and c-twitter have their own")
+	f.IntVar(&c.Keys, "keys", 10_000, "how many keys; in append, how many lists at a time; in c-twitter, how many users")
 	f.IntVar(&c.ListAppends, "list-appends", 32, "elements that a list gets before another takes its place")
-	f.Float64Var(&g.readShare, "read-share", 0.5, "share of operations that read, in blindw of transactions, 0 to 1")
-	f.StringVar(&g.dist, "distribution", "uniform", "popularity of keys: uniform, zipf, or hotspot (80% of the operations on 20% of the keys)")
+	f.Float64Var(&g.readShare, "read-share", 0.5, "share of operations that read, in blindw and lwt of transactions, 0 to 1")
+	f.StringVar(&g.dist, "distribution", "uniform", "popularity of keys: uniform, zipf, or hotspot (80% of the operations on 20% of the keys); c-twitter has its own")
 	f.Float64Var(&g.keyZipf, "key-zipf", 0.99, "popularity of keys: the n-th in proportion to 1/n^`exponent`; means --distribution zipf")
 	f.Float64Var(&c.Duplicates, "duplicates", 0, "share of keys whose written values are each one of a few, 0 to 1")
 	f.Float64Var(&c.DuplicateExponent, "zipf", 0.5, "popularity of these values: the n-th in proportion to 1/n^`exponent`")
 	f.IntVar(&c.DuplicateValues, "duplicate-values", 100, "how many of them there are")
 	f.Float64Var(&c.AbortRate, "abort-rate", 0, "share of transactions that abort, 0 to 1")
 	f.Float64Var(&c.UnknownRate, "unknown-rate", 0, "share of transactions whose outcome is not known, 0 to 1")
-	f.Float64Var(&g.stale, "stale", 0.02, "share of transactions that see an older state than the newest, 0 to 1; never at sser and strong-si")
+	f.Float64Var(&g.stale, "stale", 0.02, "share of transactions that see an older state than the newest, 0 to 1; never at sser, strong-si and lin")
 	f.StringVar(&g.initial, "initial", "any", "what the header says of the initial state: any, absent or zero")
-	f.IntVar(&g.hard.Variables, "variables", 100, "variables of the formula, for the workload hard")
+	f.IntVar(&g.hard.Variables, "variables", 100, "variables of the formula, for the workload hard; nodes of the graph, for triangle…")
 	f.Float64Var(&g.hard.Ratio, "clauses", 4.26, "clauses per variable, for the workload hard; 4.26 is hardest")
+	f.Float64Var(&g.triangle.Density, "density", 0.5, "share of the possible edges that the graph has, for triangle…")
+	f.StringVar(&g.graph, "graph", "bipartite", "bipartite: a graph without triangles; random: any")
 	f.Uint64Var(&c.Seed, "seed", 0, "of all choices; without it a new one each time")
 	f.BoolVar(&g.times, "times", true, "records have start and end")
 	f.BoolVar(&g.noTimes, "no-times", false, "they have not")
@@ -140,20 +158,17 @@ func (g *generateFlags) make(cmd *cobra.Command) (made, error) {
 
 func (g *generateFlags) prepare(cmd *cobra.Command, seed uint64) (made, error) {
 	if g.workload == hardWorkload {
-		if err := g.onlyHard(cmd); err != nil {
-			return made{}, err
-		}
-		g.hard.Seed, g.hard.DB = seed, g.config.DB
-		h, err := generate.NewHard(g.hard)
-		if err != nil {
-			return made{}, unusable(err)
-		}
-		return made{h.Header(), h.Transactions(), h.Len()}, nil
+		return g.prepareHard(cmd, seed)
 	}
-	for _, name := range []string{"variables", "clauses"} {
-		if cmd.Flags().Changed(name) {
-			return made{}, unusablef("--%s: is for --workload hard alone", name)
-		}
+	if c, ok := generate.ParseConstruction(g.workload); ok {
+		g.triangle.Construction = c
+		return g.prepareTriangle(cmd, seed)
+	}
+	if f := firstChanged(cmd, "variables", "clauses"); f != "" {
+		return made{}, unusablef("--%s: is for --workload hard alone", f)
+	}
+	if f := firstChanged(cmd, "density", "graph"); f != "" {
+		return made{}, unusablef("--%s: is for --workload %s alone", f, strings.Join(generate.Constructions(), ", "))
 	}
 	c, err := g.apply(cmd)
 	if err != nil {
@@ -167,6 +182,48 @@ func (g *generateFlags) prepare(cmd *cobra.Command, seed uint64) (made, error) {
 	return made{gen.Header(), gen.Transactions(), gen.Len()}, nil
 }
 
+// firstChanged is the first of some flags that was given, if any.
+func firstChanged(cmd *cobra.Command, names ...string) string {
+	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
+		return names[i]
+	}
+	return ""
+}
+
+func (g *generateFlags) prepareHard(cmd *cobra.Command, seed uint64) (made, error) {
+	if err := g.only(cmd, "clauses"); err != nil {
+		return made{}, err
+	}
+	if cmd.Flags().Changed("level") && g.level != "si" && g.level != "ser" {
+		return made{}, unusablef("--workload hard: is about the levels si and ser alike, not %s", g.level)
+	}
+	g.hard.Seed, g.hard.DB = seed, g.config.DB
+	h, err := generate.NewHard(g.hard)
+	if err != nil {
+		return made{}, unusable(err)
+	}
+	return made{h.Header(), h.Transactions(), h.Len()}, nil
+}
+
+func (g *generateFlags) prepareTriangle(cmd *cobra.Command, seed uint64) (made, error) {
+	if err := g.only(cmd, "density", "graph"); err != nil {
+		return made{}, err
+	}
+	c := &g.triangle
+	if ls := c.Construction.Levels(); cmd.Flags().Changed("level") && !slices.Contains(ls, g.level) {
+		return made{}, unusablef("--workload %s: is about the levels %s, not %s", g.workload, strings.Join(ls, ", "), g.level)
+	}
+	if g.graph != "bipartite" && g.graph != "random" {
+		return made{}, unusablef("--graph: wants bipartite or random, not %q", g.graph)
+	}
+	c.Seed, c.DB, c.Nodes, c.Random = seed, g.config.DB, g.hard.Variables, g.graph == "random"
+	t, err := generate.NewTriangle(*c)
+	if err != nil {
+		return made{}, unusable(err)
+	}
+	return made{t.Header(), t.Transactions(), t.Len()}, nil
+}
+
 // positive refuses zeros, which would stand for defaults further down.
 func (g *generateFlags) positive(cmd *cobra.Command) error {
 	for _, f := range []struct {
@@ -176,7 +233,7 @@ func (g *generateFlags) positive(cmd *cobra.Command) error {
 		{"transactions", g.config.Transactions == 0}, {"sessions", g.config.Sessions == 0}, {"ops", g.config.Operations == 0},
 		{"keys", g.config.Keys == 0}, {"planted", g.config.Planted == 0}, {"list-appends", g.config.ListAppends == 0},
 		{"duplicate-values", g.config.DuplicateValues == 0}, {"zipf", g.config.DuplicateExponent == 0}, {"key-zipf", g.keyZipf == 0},
-		{"variables", g.hard.Variables == 0}, {"clauses", g.hard.Ratio == 0},
+		{"variables", g.hard.Variables == 0}, {"clauses", g.hard.Ratio == 0}, {"density", g.triangle.Density == 0},
 	} {
 		if f.zero && cmd.Flags().Changed(f.name) {
 			return unusablef("--%s: must be above 0", f.name)
@@ -185,19 +242,17 @@ func (g *generateFlags) positive(cmd *cobra.Command) error {
 	return nil
 }
 
-// onlyHard refuses flags that the workload hard has no use for.
-func (g *generateFlags) onlyHard(cmd *cobra.Command) error {
+// only refuses flags that a workload without a store has no use for.
+func (g *generateFlags) only(cmd *cobra.Command, own ...string) error {
+	useful := append([]string{"workload", "level", "variables", "seed", "db", "quiet"}, own...)
 	var wrong []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"workload", "level", "variables", "clauses", "seed", "db", "quiet"}, f.Name) {
+		if !slices.Contains(useful, f.Name) {
 			wrong = append(wrong, "--"+f.Name)
 		}
 	})
 	if len(wrong) > 0 {
-		return unusablef("--workload hard: has no use for %s", strings.Join(wrong, ", "))
-	}
-	if g.level != "si" && g.level != "ser" {
-		return unusablef("--workload hard: is about the levels si and ser alike, not %s", g.level)
+		return unusablef("--workload %s: has no use for %s", g.workload, strings.Join(wrong, ", "))
 	}
 	return nil
 }
@@ -206,7 +261,7 @@ func (g *generateFlags) onlyHard(cmd *cobra.Command) error {
 func (g *generateFlags) apply(cmd *cobra.Command) (generate.Config, error) {
 	var c generate.Config
 	if err := c.Preset(g.workload); err != nil {
-		return c, unusablef("--workload %q: use one of %s", g.workload, strings.Join(append(generate.Presets(), hardWorkload), ", "))
+		return c, unusablef("--workload %q: use one of %s", g.workload, strings.Join(allWorkloads(), ", "))
 	}
 	changed := cmd.Flags().Changed
 	given := &g.config
@@ -231,7 +286,7 @@ func (g *generateFlags) apply(cmd *cobra.Command) (generate.Config, error) {
 	c.NoTimes = g.noTimes || !g.times
 	var ok bool
 	if c.Level, ok = generate.ParseLevel(g.level); !ok {
-		return c, unusablef("--level: no level that can be generated is called %q", g.level)
+		return c, unusablef("--level: no level that can be generated is called %q; use sser, ser, strong-si, si, pc, cc, ra, rc, g1 or lin", g.level)
 	}
 	if c.Initial, ok = record.ParseInitial(g.initial); !ok {
 		return c, unusablef("--initial: wants any, absent or zero, not %q", g.initial)

@@ -212,7 +212,7 @@ var presets = []struct {
 	{"mix", workload(Mix, 0.5)},
 	{"lwt", func(c *Config) { c.Workload, c.NoReads = Lightweight, true }},
 	{"c-twitter", func(c *Config) { // Cobra 6, as AWDIT 5.4 uses it
-		c.Workload, c.Sessions, c.Keys = CTwitter, 50, 5000
+		c.Workload, c.Sessions, c.Keys = CTwitter, 50, 4400
 	}},
 	{"large", func(c *Config) { // PolySI 5.1.1, its short transactions
 		c.Workload, c.ReadShare = General, 0.5
