@@ -41,8 +41,13 @@
 //
 // For cc, ra, rc and g1 the certificate is an order of commits that contains
 // session order and read-from, and is held against the axioms; see commits.go.
-// There a read's writer matters: the order proves something if one transaction
-// alone, of those that commit before the reader, wrote the value.
+// There a read's writer matters. Of those that commit before the reader only one
+// may have written the value, or the certificate names the one that was read
+// (Choice). A list is read from all who appended what it shows, and the order has
+// to be theirs.
+//
+// Verify looks for nothing. Choose, which finds the writers to be named, is on the
+// side of those who make certificates, and need not be believed.
 //
 // # What nobody is known to have written
 //
@@ -66,6 +71,8 @@
 //	object.go       what it holds at a key; lists
 //	claim.go        what nobody is to have written
 //	commits.go      the axioms of g1, rc and ra; causal.go: of cc
+//	writers.go      whom each read is from; versions.go: of lists
+//	choose.go       makers only: finding the writers to be named
 //	file.go, parse.go, digest.go, verify.go  the file, and that it is of a history
 //
 // # Cost
