@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
 )
 
 // blindW is a thousand records of 8 reads or 8 writes over 10,000 keys, from 24
@@ -45,8 +46,17 @@ func benchDecode(b *testing.B, records [][]byte, decode func([]byte, *record.Tra
 // One record of 8 operations, as the stream decodes it.
 func BenchmarkDecode(b *testing.B) { benchDecode(b, blindW(), New(Options{}).Decode) }
 
-// The same with slabs, as the batch checker decodes it.
-func BenchmarkDecodeSlabs(b *testing.B) { benchDecode(b, blindW(), New(Options{Slabs: true}).Decode) }
+// The same, packed, as the batch checker decodes it.
+func BenchmarkPack(b *testing.B) {
+	d := New(Options{})
+	var c packed.Chunk
+	benchDecode(b, blindW(), func(r []byte, _ *record.Transaction) error {
+		if c.Len() == 2000 {
+			c.Seal()
+		}
+		return d.Pack(r, &c)
+	})
+}
 
 // The peer: what the standard library needs for the same bytes without any of the checks.
 func BenchmarkDecodeStandardLibrary(b *testing.B) {

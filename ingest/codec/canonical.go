@@ -37,7 +37,7 @@ func (d *Decoder) value() (record.Value, *reject.Error) {
 		if err != nil {
 			return record.Value{}, err
 		}
-		return record.String(d.keep(raw)), nil
+		return record.String(string(raw)), nil
 	case c == 'n':
 		return record.Null, d.literal("null")
 	case c == 't':
@@ -58,7 +58,7 @@ func (d *Decoder) composite(kind record.ValueKind) (record.Value, *reject.Error)
 	if err := d.canonical(1); err != nil {
 		return record.Value{}, err
 	}
-	return record.Value{Kind: kind, Text: d.keep(d.canon)}, nil
+	return record.Value{Kind: kind, Text: string(d.canon)}, nil
 }
 
 // member is a field of an object in d.canon: "NAME":VALUE is

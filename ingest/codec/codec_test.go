@@ -303,7 +303,7 @@ func TestNumbersAllocateByTheirText(t *testing.T) {
 
 // A record stays what it is when the decoder goes on and its input is overwritten.
 func TestRecordsAreIndependent(t *testing.T) {
-	for _, opt := range []Options{{}, {Slabs: true}, {NamesMax: 1}} {
+	for _, opt := range []Options{{}, {NamesMax: 1}} {
 		d := New(opt)
 		buf := make([]byte, 0, 1024)
 		var got, want []record.Transaction

@@ -22,10 +22,6 @@ const (
 type Options struct {
 	SizeMax  int // bytes of one record; 0 means SizeDefault
 	NamesMax int // keys, sessions and databases remembered; 0 means NamesDefault
-	// Slabs cuts operations, ids and values from large blocks. It saves
-	// allocations, but a block lives as long as anything cut from it: set it
-	// where the records of an input are kept together, as a batch checker does.
-	Slabs bool
 }
 
 // Decoder decodes records, reusing what it can from one to the next. It is for
@@ -45,9 +41,8 @@ type Decoder struct {
 	sorted    []byte
 	digits    []byte // of the number scanned last
 	id        []byte
-
-	opSlab intern.Slab[record.Op]
-	texts  intern.Text
+	whole     record.Transaction // of Pack
+	borrow    bool               // operations are returned in scratch
 }
 
 // opsKept bounds the scratch that outlives a record.
@@ -196,7 +191,7 @@ func (d *Decoder) field(f uint, t *record.Transaction) (err *reject.Error) {
 	case fieldID:
 		var raw []byte
 		if raw, err = d.nameBytes("the id"); err == nil {
-			t.ID = d.keep(raw)
+			t.ID = string(raw)
 		}
 	case fieldStart:
 		t.Start, err = d.integer()
@@ -235,7 +230,7 @@ func (d *Decoder) finish(t *record.Transaction, given uint) *reject.Error {
 	if given&fieldID == 0 && t.HasSeq {
 		d.id = append(append(d.id[:0], t.Session...), '#')
 		d.id = strconv.AppendInt(d.id, t.Seq, 10)
-		t.ID = d.keep(d.id)
+		t.ID = string(d.id)
 	}
 	return nil
 }
@@ -254,12 +249,4 @@ func (d *Decoder) status() (record.Status, *reject.Error) {
 		return record.Unknown, nil
 	}
 	return 0, reject.New(reject.UnknownStatus, "no status is called %s: want committed, aborted or unknown", quoted(raw))
-}
-
-// keep returns raw as a string that is not a recurring name.
-func (d *Decoder) keep(raw []byte) string {
-	if d.opt.Slabs {
-		return d.texts.String(raw)
-	}
-	return string(raw)
 }

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
 
@@ -36,7 +38,7 @@ func FuzzDecode(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
 	}
-	shared := New(Options{Slabs: true, NamesMax: 1})
+	shared := New(Options{NamesMax: 1})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		before := slices.Clone(in)
 		var got record.Transaction
@@ -73,6 +75,102 @@ func FuzzDecode(f *testing.F) {
 		}
 		if b := AppendJSON(nil, &back); !bytes.Equal(b, text) {
 			t.Fatalf("written as %s, then as %s", text, b)
+		}
+	})
+}
+
+// Pack does to each line what Decode and Add do: the same errors, the same
+// records. The lines share a chunk, so that what one leaves behind would show in
+// another.
+func FuzzPack(f *testing.F) {
+	f.Add([]byte(strings.Join(seeds, "\n")))
+	var all []byte
+	for _, s := range packSeeds {
+		f.Add([]byte(s))
+		all = append(append(all, s...), '\n')
+	}
+	f.Add(all)
+	f.Fuzz(func(t *testing.T, in []byte) { comparePack(t, bytes.Split(in, []byte("\n"))) })
+}
+
+// packSeeds are records as AppendJSON writes them, and nearly.
+var packSeeds = func() (out []string) {
+	const whole = `{"db":"d","session":"s","seq":1,"id":"s#1","start":3,"end":7,"status":"committed","ops":[["r","k",1],["w","a longer key:17",12345678],["r","k",null],["append","l",-5],["r","l",[3,17]],["w","k2",99999999999]]}`
+	out = append(out, whole)
+	for _, change := range [][2]string{
+		{`"db":"d",`, ``}, {`"db":"d",`, `"db":null,`}, {`"db":"d"`, `"db":""`}, {`"db":"d"`, `"db":"\u0064"`}, {`"db":"d"`, `"db":"é"`},
+		{`"seq":1,`, ``}, {`"seq":1,`, `"seq":-1,`}, {`"seq":1,`, `"seq":-0,`}, {`"seq":1,`, `"seq":01,`}, {`"seq":1,`, `"seq":1.0,`}, {`"seq":1,`, `"seq":9223372036854775808,`},
+		{`"id":"s#1",`, ``}, {`"s#1"`, `"s#01"`}, {`"s#1"`, `"s1"`}, {`"s#1"`, `"S#1"`}, {`"s#1"`, `"s#2"`}, {`"s#1"`, `"#1"`}, {`"s#1"`, `""`},
+		{`"start":3,"end":7,`, ``}, {`"end":7`, `"end":2`}, {`"end":7,`, ``}, {`"start":3,`, ``}, {`"start":3`, `"start":1732160000123456789`}, {`"end":7`, `"end":1732160000123456789`},
+		{`committed`, `aborted`}, {`committed`, `unknown`}, {`committed`, `lost`},
+		{`1],`, `1],,`}, {`,1]`, `,1 ]`}, {`,1]`, `, 1]`}, {`,1]`, `,01]`}, {`,1]`, `,0]`}, {`,1]`, `,1,1]`}, {`,1]`, `,]`}, {`,1]`, `]`}, {`,1]`, `,1e3]`}, {`,1]`, `,-9223372036854775808]`},
+		{`"k",1`, `"",1`}, {`"k",1`, `"\"",1`}, {`"k",1`, "\"\x00\",1"}, {`"k",1`, "\"\xff\",1"}, {`"k",1`, "\"k\x7f\",1"}, {`"k",1`, `"12345678",1`}, {`"k",1`, `"1234567\\",1`},
+		{`null]`, `nul]`}, {`null]`, `nulll]`}, {`["r","k"`, `["q","k"`}, {`["r","k"`, `[ "r","k"`}, {`["r","k"`, `["rp","k"`},
+		{`"ops":[`, `"ops":[]`}, {`]}`, `]} `}, {`]}`, `],"ops":[]}`}, {`]}`, `]`}, {`]}`, ``}, {`]}`, `]}}`}, {`{"db"`, ` {"db"`},
+	} {
+		out = append(out, strings.Replace(whole, change[0], change[1], 1))
+	}
+	return append(out, whole, `{"session":"s","status":"committed","ops":[]}`)
+}()
+
+// The seeds of FuzzPack, each alone, as a table.
+func TestPackAgreesWithDecode(t *testing.T) {
+	for _, s := range packSeeds {
+		comparePack(t, [][]byte{[]byte(s)})
+	}
+}
+
+func comparePack(t *testing.T, lines [][]byte) {
+	t.Helper()
+	var chunk packed.Chunk
+	var want []record.Transaction
+	d := New(Options{NamesMax: 1})
+	for _, line := range lines {
+		var one record.Transaction
+		wantErr := Decode(line, &one)
+		err := d.Pack(line, &chunk)
+		if !cmp.Equal(reject.From(err), reject.From(wantErr)) {
+			t.Fatalf("%s: Pack says %v, Decode %v", line, err, wantErr)
+		}
+		if err == nil {
+			want = append(want, one)
+		}
+	}
+	var b packed.Builder
+	b.Append(chunk.Seal())
+	got := b.Records()
+	if all := got.Transactions(); len(want) > 0 && !cmp.Equal(all, want) {
+		t.Fatal(cmp.Diff(want, all))
+	}
+	if sum := packed.Of(want).Summary(); got.Summary() != sum {
+		t.Fatalf("packed %+v, then summed up as %+v", got.Summary(), sum)
+	}
+}
+
+// Eight bytes at a time see what one byte at a time does.
+func FuzzWord(f *testing.F) {
+	f.Add([]byte("12345678"))
+	f.Add([]byte(`1 "]\x7f\x80\x1f`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if len(in) < 8 {
+			return
+		}
+		w := binary.LittleEndian.Uint64(in)
+		plain, number := 0, 0
+		for plain < 8 && plainByte[in[plain]] {
+			plain++
+		}
+		for number < 8 && isDigit(in[number]) {
+			number++
+		}
+		if plainBytes(w) != plain || leadingDigits(w) != number {
+			t.Fatalf("%q: %d plain bytes and %d digits, not %d and %d", in[:8], plainBytes(w), leadingDigits(w), plain, number)
+		}
+		if number == 0 {
+			return
+		}
+		if want, err := strconv.ParseUint(string(in[:number]), 10, 64); err != nil || eightDigits(w<<(64-8*number)) != want {
+			t.Fatalf("%q is %d: %v", in[:number], eightDigits(w<<(64-8*number)), err)
 		}
 	})
 }

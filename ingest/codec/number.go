@@ -35,7 +35,7 @@ func (d *Decoder) number() (record.Value, *reject.Error) {
 		return record.Int(n), nil
 	}
 	var room [64]byte
-	return record.Value{Kind: record.KindNumber, Text: d.keep(appendNumber(room[:0], negative, d.digits, point))}, nil
+	return record.Value{Kind: record.KindNumber, Text: string(appendNumber(room[:0], negative, d.digits, point))}, nil
 }
 
 // decompose takes the number at d.p and leaves its D in d.digits.

@@ -39,12 +39,10 @@ func (d *Decoder) operations() ([]record.Op, *reject.Error) {
 	if cap(ops) <= opsKept {
 		d.ops = ops
 	}
-	var out []record.Op
-	if d.opt.Slabs {
-		out = d.opSlab.Take(len(ops))
-	} else {
-		out = make([]record.Op, len(ops))
+	if d.borrow {
+		return ops, nil
 	}
+	out := make([]record.Op, len(ops))
 	copy(out, ops)
 	return out, nil
 }

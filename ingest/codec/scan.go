@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"strconv"
@@ -331,6 +332,14 @@ func (d *Decoder) short() (n int64, from int) {
 	}
 	digits := p
 	var u uint64
+	for len(b)-p >= 8 {
+		w := binary.LittleEndian.Uint64(b[p:])
+		if leadingDigits(w) < 8 {
+			break
+		}
+		u = u*100_000_000 + eightDigits(w)
+		p += 8
+	}
 	for p < len(b) {
 		c := b[p] - '0'
 		if c > 9 {

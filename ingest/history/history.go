@@ -7,6 +7,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
 
@@ -19,10 +20,12 @@ type History struct {
 	// be judged.
 	Header record.Header
 	// Transactions stand as they stood in the input, but those of one session
-	// in session order. No two have the same ID.
+	// in session order. No two have the same ID. None if Options.Packed.
 	Transactions []record.Transaction
-	Duplicates   int // records dropped because they had come before
-	FailedOps    int // operations left out because they had no effect
+	// Records are the transactions, packed, if Options.Packed; else nil.
+	Records    *packed.Records
+	Duplicates int // records dropped because they had come before
+	FailedOps  int // operations left out because they had no effect
 }
 
 // Auto is the format that is recognised by content.
@@ -37,6 +40,25 @@ type Options struct {
 	Format    string // one of Formats, or Auto, which "" means too
 	SizeMax   int64  // bytes of an input, unpacked; 0 means SizeDefault
 	RecordMax int    // bytes of one line; 0 means codec.SizeDefault
+	// Packed asks for History.Records instead of Transactions, which takes a
+	// seventh of the memory.
+	Packed bool
+}
+
+// deliver gives the histories the form that is asked for.
+func (o Options) deliver(hs []History, err error) ([]History, error) {
+	for i := range hs {
+		h := &hs[i]
+		switch {
+		case o.Packed && h.Records == nil:
+			h.Records = packed.Of(h.Transactions)
+			h.Transactions = nil
+		case !o.Packed && h.Records != nil:
+			h.Transactions = h.Records.Transactions()
+			h.Records = nil
+		}
+	}
+	return hs, err
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -71,7 +93,7 @@ func Open(path string, opt Options) ([]History, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return openDir(path, opt)
+		return opt.deliver(openDir(path, opt))
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -87,7 +109,7 @@ func Read(name string, r io.Reader, opt Options) ([]History, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readUnpacked(&input{name: name, opt: opt}, r, 0)
+	return opt.deliver(readUnpacked(&input{name: name, opt: opt}, r, 0))
 }
 
 // input is what a format's reader reads.

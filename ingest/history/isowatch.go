@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
 
@@ -48,10 +50,10 @@ type chunk struct {
 
 // batch is what a chunk says.
 type batch struct {
-	txns   []record.Transaction
-	lines  []int64 // of txns
-	header *record.Header
-	err    error
+	records *packed.Block
+	lines   []int64 // of the records
+	header  *record.Header
+	err     error
 }
 
 func readIsowatch(in *input) ([]History, error) {
@@ -68,9 +70,10 @@ func readIsowatch(in *input) ([]History, error) {
 	})
 	for range workers {
 		running.Go(func() {
-			d := codec.New(codec.Options{SizeMax: in.opt.RecordMax, NamesMax: 1 << 18, Slabs: true})
+			d := codec.New(codec.Options{SizeMax: in.opt.RecordMax})
+			var records packed.Chunk
 			for c := range work {
-				c.done <- decode(in, d, c)
+				c.done <- decode(in, d, c, &records)
 				select {
 				case free <- c.data:
 				default:
@@ -78,7 +81,7 @@ func readIsowatch(in *input) ([]History, error) {
 			}
 		})
 	}
-	var batches []batch
+	var all read
 	var err error
 	for done := range order {
 		if err != nil {
@@ -87,14 +90,15 @@ func readIsowatch(in *input) ([]History, error) {
 		b := <-done
 		if err = b.err; err != nil {
 			close(quit)
+			continue
 		}
-		batches = append(batches, b)
+		all.add(b)
 	}
 	running.Wait()
 	if err != nil {
 		return nil, err
 	}
-	return assemble(in, batches)
+	return all.histories(in)
 }
 
 // cut reads all lines and hands them out in chunks.
@@ -180,8 +184,10 @@ func buffer(free <-chan []byte, size int) []byte {
 	return make([]byte, size+chunkSize/8) // so that it suits the next one too
 }
 
-// decode decodes the lines of a chunk.
-func decode(in *input, d *codec.Decoder, c chunk) (b batch) {
+// decode decodes the lines of a chunk into records, which is empty before and
+// after.
+func decode(in *input, d *codec.Decoder, c chunk, records *packed.Chunk) (b batch) {
+	defer func() { b.records = records.Seal() }()
 	first := c.first
 	data := c.data
 	line, offset := c.line, c.offset
@@ -212,14 +218,11 @@ func decode(in *input, d *codec.Decoder, c chunk) (b batch) {
 				continue
 			}
 		}
-		if len(b.txns) == cap(b.txns) { // by the size of lines so far
-			more := 1 + len(data)/max(64, int(offset-c.offset)/(len(b.txns)+1))
-			grown := make([]record.Transaction, len(b.txns), len(b.txns)+more+more/16)
-			copy(grown, b.txns)
-			b.txns = grown
+		if len(b.lines) == cap(b.lines) { // by the size of lines so far
+			more := 1 + len(data)/max(64, int(offset-c.offset)/(len(b.lines)+1))
+			b.lines = slices.Grow(b.lines, more+more/16)
 		}
-		b.txns = b.txns[:len(b.txns)+1]
-		if err := d.Decode(text, &b.txns[len(b.txns)-1]); err != nil {
+		if err := d.Pack(text, records); err != nil {
 			e := reject.From(err)
 			if e != nil && e.Reason == reject.BadJSON && c.last && !closed {
 				e.Reason = reject.Truncated
@@ -241,46 +244,53 @@ func (in *input) located(err error, line, offset int64) error {
 	return err
 }
 
-// assemble joins what the chunks said and makes a history per database, in the
-// order of their first records.
-func assemble(in *input, batches []batch) ([]History, error) {
-	total := 0
-	var header record.Header
-	for i := range batches {
-		total += len(batches[i].txns)
-		if h := batches[i].header; h != nil {
-			header = *h
-		}
+// read is what has been read.
+type read struct {
+	records packed.Builder
+	lines   []int64
+	header  record.Header
+}
+
+func (r *read) add(b batch) {
+	r.records.Append(b.records)
+	r.lines = append(r.lines, b.lines...)
+	if b.header != nil {
+		r.header = *b.header
 	}
-	if total == 0 {
+}
+
+// histories makes a history per database, in the order of their first records.
+// The usual file, whose ids are SESSION#SEQ and whose sessions are in order, needs
+// no more than what reading it has shown.
+func (r *read) histories(in *input) ([]History, error) {
+	records := r.records.Records()
+	if records.Len() == 0 {
 		return nil, in.reject(reject.EmptyInput, "there is no transaction in the file")
 	}
+	if records.Summary().Regular {
+		return []History{{File: in.name, Format: isowatchFormat, DB: records.At(0).DB, Header: r.header, Records: records}}, nil
+	}
+	txns := records.Transactions()
 	places, sizes := map[string]int{}, []int{} // of the databases
-	place := func(db string) int {
-		p, known := places[db]
+	for i := range txns {
+		p, known := places[txns[i].DB]
 		if !known {
 			p = len(sizes)
-			places[db] = p
+			places[txns[i].DB] = p
 			sizes = append(sizes, 0)
 		}
-		return p
+		sizes[p]++
 	}
-	for i := range batches {
-		for j := range batches[i].txns {
-			sizes[place(batches[i].txns[j].DB)]++
+	parts := []lined{{txns, r.lines}}
+	if len(sizes) > 1 {
+		parts = make([]lined, len(sizes))
+		for p, n := range sizes {
+			parts[p] = lined{make([]record.Transaction, 0, n), make([]int64, 0, n)}
 		}
-	}
-	parts := make([]lined, len(sizes))
-	for p, n := range sizes {
-		parts[p] = lined{make([]record.Transaction, 0, n), make([]int64, 0, n)}
-	}
-	for i := range batches {
-		for j := range batches[i].txns {
-			part := &parts[place(batches[i].txns[j].DB)]
-			part.txns = append(part.txns, batches[i].txns[j])
-			part.lines = append(part.lines, batches[i].lines[j])
+		for i := range txns {
+			part := &parts[places[txns[i].DB]]
+			part.txns, part.lines = append(part.txns, txns[i]), append(part.lines, r.lines[i])
 		}
-		batches[i] = batch{} // so that it is not kept until the end
 	}
 	out := make([]History, len(parts))
 	for i := range parts {
@@ -289,7 +299,7 @@ func assemble(in *input, batches []batch) ([]History, error) {
 			return nil, err
 		}
 		txns := parts[i].txns
-		out[i] = History{File: in.name, Format: isowatchFormat, DB: txns[0].DB, Header: header, Transactions: txns, Duplicates: duplicates}
+		out[i] = History{File: in.name, Format: isowatchFormat, DB: txns[0].DB, Header: r.header, Transactions: txns, Duplicates: duplicates}
 	}
 	return out, nil
 }
