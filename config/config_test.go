@@ -135,7 +135,7 @@ func TestErrors(t *testing.T) {
 		{"empty file", "", []string{"source: is missing: give one of source.kafka, source.file or source.stdin"}},
 		{"all together", `source:
   kafka: {brokers: [here], topik: t}
-levels: [si, rc, serr, si]
+levels: [si, serr, rc, si]
 clock: strict
 window: {lateness: 2, max_skew: -1s, max_transactions: many}
 solver: [1]
@@ -145,8 +145,7 @@ http: {listen: 8080}
 			`c.yaml:2:10: source.kafka.topic: is missing: name the topic`,
 			`c.yaml:2:21: source.kafka.brokers[0]: "here" wants a port, as in 127.0.0.1:9092`,
 			`c.yaml:2:28: source.kafka.topik: unknown key: did you mean topic?`,
-			`c.yaml:3:14: levels[1]: rc is not in this version, which has si, strong-si, ser or sser`,
-			`c.yaml:3:18: levels[2]: wants si, strong-si, ser or sser, not "serr"`,
+			`c.yaml:3:14: levels[1]: wants rc, ra, cc, g1, pc, si, strong-si, ser, sser or lin, not "serr"`,
 			`c.yaml:3:24: levels[3]: si is named twice`,
 			`c.yaml:4:8: clock: wants prune, enforce or ignore, not "strict"`,
 			`c.yaml:5:20: window.lateness: wants a duration with its unit, such as 250ms, 2s or 24h, not "2"`,
@@ -168,6 +167,8 @@ http: {listen: 8080}
 		{"no key comes near", minimal + "zzzzzzzzz: 1\n", []string{"c.yaml:2:1: zzzzzzzzz: unknown key: known are alerts, clock, coverage, http, initial, levels, log, solver, source, store, unique_values, window"}},
 		{"real time without clocks", minimal + "clock: ignore\nlevels: [sser]\n", []string{
 			"c.yaml:3:10: levels[0]: sser holds real time, which clock: ignore takes away: choose another clock or a level without real time"}},
+		{"linearizability without clocks", minimal + "clock: ignore\nlevels: [rc, lin]\n", []string{
+			"c.yaml:3:14: levels[1]: lin holds real time, which clock: ignore takes away: choose another clock or a level without real time"}},
 		{"no level", minimal + "levels: []\n", []string{"c.yaml:2:9: levels: is empty: name what the database promises, as in [si]"}},
 		{"webhooks", minimal + "alerts: {webhooks: [{url: nowhere}, {url: 'http://x/', format: slack}, {secret_file: missing}]}\n", []string{
 			`c.yaml:2:27: alerts.webhooks[0].url: wants an address such as https://example.org/hook`,

@@ -145,7 +145,7 @@ var scalars = map[reflect.Type]scalar{
 		parse: func(s string) (any, error) { return ParseStart(s) },
 		print: func(v any) string { return v.(Start).String() },
 	},
-	reflect.TypeFor[verdict.Level]():   enum("level", verdict.ParseLevel, levelNames(supported)...),
+	reflect.TypeFor[verdict.Level]():   enum("level", verdict.ParseLevel, levelNames(verdict.Levels())...),
 	reflect.TypeFor[record.Clock]():    enum("word", record.ParseClock, "prune", "enforce", "ignore"),
 	reflect.TypeFor[record.Coverage](): enum("word", record.ParseCoverage, "partial", "complete"),
 	reflect.TypeFor[record.Initial]():  enum("word", record.ParseInitial, "any", "absent", "zero"),

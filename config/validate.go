@@ -160,16 +160,19 @@ func (v *validator) levels(c *Config) {
 	if len(c.Levels) == 0 {
 		v.errorf("levels", "is empty: name what the database promises, as in [si]")
 	}
+	var named []verdict.Level
 	for i, l := range c.Levels {
 		path := fmt.Sprintf("levels[%d]", i)
+		if v.failed[path] {
+			continue // it is no level
+		}
 		switch {
-		case !slices.Contains(supported, l):
-			v.errorf(path, "%s is not in this version, which has %s", l, orList(levelNames(supported)))
-		case slices.Contains(c.Levels[:i], l):
+		case slices.Contains(named, l):
 			v.errorf(path, "%s is named twice", l)
-		case c.Clock == record.ClockIgnore && (l == verdict.StrongSI || l == verdict.SSER):
+		case c.Clock == record.ClockIgnore && (l == verdict.StrongSI || l == verdict.SSER || l == verdict.LIN):
 			v.errorf(path, "%s holds real time, which clock: ignore takes away: choose another clock or a level without real time", l)
 		}
+		named = append(named, l)
 	}
 }
 

@@ -40,6 +40,7 @@ type checkFlags struct {
 	verify      string // file to replay
 
 	ask    []verdict.Level
+	all    bool                       // every level, whatever ask has
 	header record.Header              // of what the flags state
 	proofs []*certificate.Certificate // in verify
 }
@@ -54,6 +55,12 @@ PATH is a file, a directory of histories, or - for standard input; gzip, zstd an
 are unpacked. What a file's header line states holds unless a flag says otherwise.
 
 Formats: ` + strings.Join(history.Formats(), ", ") + `.
+
+Levels: --level all judges a history at every level and names the strongest that hold
+(serializability and strong snapshot isolation are both below strict serializability,
+and neither above the other), for each that fails the anomaly that breaks it and the
+weakest level which that breaks, and the session guarantees. docs/levels.md says what
+the levels are.
 
 Several files are judged side by side and reported in the order of their paths, a line
 each. Check one by itself to be shown what is wrong with it; --output json tells all
@@ -82,7 +89,7 @@ several histories 1 goes before 2, 2 before 3.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&c.levels, "level", []string{"si", "ser"}, "levels to judge, comma-separated: "+strings.Join(names(judge.Supported()), ", ")+", or all of them: all")
+	f.StringSliceVar(&c.levels, "level", []string{"si", "ser"}, "levels to judge, comma-separated: "+strings.Join(names(verdict.Levels()), ", ")+", or all of them: all")
 	f.StringVar(&c.format, "format", history.Auto, "format of the files: auto, "+strings.Join(history.Formats(), ", "))
 	f.StringVar(&c.sessions, "sessions", "keep", "keep: session order is part of every level; ignore: it is not")
 	f.StringVar(&c.initial, "initial", "any", "what an unwritten key holds: any (one value that nobody knows), absent or zero")
@@ -108,16 +115,16 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 	}
 	for _, s := range c.levels {
 		if s == "all" {
-			c.ask = append(c.ask, judge.Supported()...)
+			c.all = true
 			continue
 		}
 		l, ok := verdict.ParseLevel(s)
 		if !ok {
-			return unusablef("--level: no level is called %q: want %s, or all", s, strings.Join(names(judge.Supported()), ", "))
+			return unusablef("--level: no level is called %q: want %s, or all", s, strings.Join(names(verdict.Levels()), ", "))
 		}
 		c.ask = append(c.ask, l)
 	}
-	if len(c.ask) == 0 {
+	if len(c.ask) == 0 && !c.all {
 		return unusablef("--level: name at least one")
 	}
 	if c.anomalies < 0 || c.conflicts < 0 || c.skew < 0 || c.timeout < 0 || c.jobs < 0 {
@@ -154,10 +161,18 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 	if c.header.Clock != nil {
 		clock = *c.header.Clock
 	}
-	if _, err := judge.Levels(c.ask, clock); err != nil {
+	if _, err := c.asked(clock); err != nil {
 		return unusablef("--level: %w", err)
 	}
 	return c.parseCertificates(cmd)
+}
+
+// asked are the levels that are asked of a history with that clock.
+func (c *checkFlags) asked(clock record.Clock) ([]verdict.Level, error) {
+	if c.all {
+		return judge.AllLevels(clock), nil
+	}
+	return judge.Levels(c.ask, clock)
 }
 
 // state sets a field of a header from a flag that was given.

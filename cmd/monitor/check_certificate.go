@@ -146,8 +146,8 @@ func (c *checkFlags) parseCertificates(cmd *cobra.Command) error {
 	case c.certificate != "" || c.replay:
 		return unusablef("--verify: judges nothing, so there is nothing for --certificate and --replay")
 	}
-	if !cmd.Flags().Changed("level") {
-		c.ask = nil // whatever the certificate proves
+	if c.all || !cmd.Flags().Changed("level") {
+		c.ask, c.all = nil, false // whatever the certificate proves
 	}
 	var err error
 	c.proofs, err = readCertificates(c.verify)
@@ -186,7 +186,7 @@ func (s *sitting) verified(hs []history.History) answer {
 		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: len(h.Transactions), Certificate: s.b.flags.verify, Proofs: []report.Proof{}}
 		s.phase("verifying")
 		assume, _ := s.b.flags.assume(h.Header).Of(h.Transactions)
-		want, err := judge.Levels(s.b.flags.ask, assume.Clock)
+		want, err := s.b.flags.asked(assume.Clock)
 		c := chosen(s.b.flags.proofs, h.Transactions, assume)
 		switch {
 		case err != nil:

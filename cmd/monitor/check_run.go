@@ -352,8 +352,8 @@ func (s *sitting) work() answer {
 
 // unread reports a file that was not read to its end.
 func (s *sitting) unread(why verdict.Reason) report.History {
-	h := report.History{File: s.file, DB: record.DefaultDB, Limit: why.String()}
-	levels, err := judge.Levels(s.b.flags.ask, s.b.flags.assume(record.Header{}).Clock)
+	h := report.History{File: s.file, DB: record.DefaultDB, Limit: why.String(), All: s.b.flags.all}
+	levels, err := s.b.flags.asked(s.b.flags.assume(record.Header{}).Clock)
 	if err != nil {
 		return unreadable(s.file, err)
 	}
@@ -371,10 +371,10 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 	for i := range hs {
 		k := &known[i]
 		k.report = report.History{File: hs[i].File, Format: hs[i].Format, DB: hs[i].DB, Transactions: len(hs[i].Transactions),
-			Strongest: []string{}, Results: []report.Result{}}
+			Strongest: []string{}, Results: []report.Result{}, All: s.b.flags.all}
 		assume[i] = s.b.flags.assume(hs[i].Header)
 		var err error
-		if k.levels, err = judge.Levels(s.b.flags.ask, assume[i].Clock); err != nil {
+		if k.levels, err = s.b.flags.asked(assume[i].Clock); err != nil {
 			k.report.Error = &report.Error{Message: err.Error()}
 		}
 	}
@@ -387,7 +387,7 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 		var proofs *certificate.Certificate
 		if h.Error == nil {
 			proofs = s.certificate(i, hs[i].Transactions, assume[i])
-			q := judge.Question{DB: hs[i].DB, Txns: hs[i].Transactions, Levels: known[i].levels, Assume: assume[i], Decoded: decoded,
+			q := judge.Question{DB: hs[i].DB, Txns: hs[i].Transactions, Levels: known[i].levels, All: s.b.flags.all, Assume: assume[i], Decoded: decoded,
 				AnomaliesMax: s.b.flags.anomalies, Conflicts: s.b.flags.conflicts, Replay: s.b.flags.replay,
 				Proved: s.prover(i, proofs, hs[i].Transactions), Stop: s.run.Stopped, Phase: s.phase, Known: func(h report.History) { s.tell(i, h) }}
 			if err := judge.Check(q, &h); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
@@ -426,9 +427,7 @@ const anomaliesMax = 10
 func (l *loop) report(h *history, results []verdict.Result) report.History {
 	out := report.History{File: l.name, Format: "isowatch", DB: h.db, Transactions: h.totals.transactions, Operations: h.totals.operations,
 		Sessions: len(h.totals.sessions), Keys: len(h.totals.keys), Results: []report.Result{}}
-	for _, v := range results {
-		v.Violations = v.Violations[:min(len(v.Violations), anomaliesMax)]
-		r := judge.Result(h.db, v, h.assume, h.records.Get)
+	for _, r := range judge.Results(h.db, results, h.assume, h.records.Get, anomaliesMax) {
 		r.Seconds = h.totals.seconds
 		r.Stats.PeakBytes = limit.Peak()
 		if h.assume.Coverage == record.CoveragePartial && l.cfg.Coverage == record.CoverageComplete {
@@ -447,12 +446,13 @@ func (l *loop) report(h *history, results []verdict.Result) report.History {
 			}
 		}
 	}
-	out.Conclude()
+	out.Mini = h.engine.Mini()
+	out.Conclude(anomaliesMax)
 	return out
 }
 
-// raise makes alerts of violations. One that was raised before, also before a
-// restart, is the same alert found once more.
+// raise makes alerts of violations, one for all levels that an anomaly breaks. One that
+// was raised before, also before a restart, is the same alert found once more.
 func (l *loop) raise(ctx context.Context, h *history, vs []verdict.Violation, now int64) error {
 	if len(vs) == 0 {
 		return nil
@@ -462,7 +462,12 @@ func (l *loop) raise(ctx context.Context, h *history, vs []verdict.Violation, no
 	in.Now = now
 	for _, v := range vs {
 		l.metrics.violations.WithLabelValues(h.db, v.Level.String()).Inc()
+		same := judge.Same(v, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
+		if h.covered(same, v.Level) {
+			continue
+		}
 		a, err := alerts.New(v, in)
+		h.cover(same, v.Level, a)
 		if err != nil {
 			l.metrics.unproved.Inc()
 			l.log.Error().Err(err).Str("db", h.db).Str("id", a.ID).Msg("an alert's evidence is incomplete")

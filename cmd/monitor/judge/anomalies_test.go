@@ -41,8 +41,8 @@ func outcome(holds, judged bool) verdict.Outcome {
 func TestAnomaliesByTheEngine(t *testing.T) {
 	for _, c := range anomalies.Load(t, "../../../testdata/anomalies") {
 		t.Run(c.Name, func(t *testing.T) {
-			asked := [][]verdict.Level{Supported()}
-			for _, l := range Supported() {
+			asked := [][]verdict.Level{verdict.Levels()}
+			for _, l := range verdict.Levels() {
 				asked = append(asked, []verdict.Level{l})
 			}
 			for _, levels := range asked {

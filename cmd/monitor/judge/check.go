@@ -2,13 +2,11 @@ package judge
 
 import (
 	"fmt"
-	"io"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
-	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental"
@@ -18,9 +16,12 @@ import (
 
 // Question is a history and what is asked of it.
 type Question struct {
-	DB      string
-	Txns    []record.Transaction // each session's in session order
-	Levels  []verdict.Level      // as Levels gave them
+	DB     string
+	Txns   []record.Transaction // each session's in session order
+	Levels []verdict.Level      // as Levels or AllLevels gave them
+	// All: every level is asked, to learn which hold; the session guarantees are
+	// reported too, and levels that do not apply leave nothing undecided.
+	All     bool
 	Assume  Assumptions
 	Decoded time.Duration // spent on decoding, for the report
 
@@ -42,7 +43,8 @@ type Question struct {
 	// can't wait until Check returns. May be nil.
 	Known func(report.History)
 
-	proved []verdict.Result // what Proved was given
+	proved    []verdict.Result // what Proved was given
+	explainer *explainer
 }
 
 // stopEvery is how many transactions an engine takes between two looks at Stop.
@@ -52,39 +54,75 @@ const stopEvery = 1 << 10
 // already. An error means that a proof did not hold, which is a bug in the monitor,
 // or is one of Proved.
 //
-// Each level has an engine of its own: levels share little, and so their times and
-// their memory are their own.
+// The levels that are defined by axioms on the commit order share an engine, as what
+// they need is the same: who read from whom. Each other level has an engine of its own:
+// they share little, and so their times and their memory are their own.
 func Check(q Question, h *report.History) error {
+	began := time.Now()
 	q.fillIn()
 	count(q.Txns, h)
+	h.All = q.All
 	var notes []string
 	assume, missing := q.Assume.Of(q.Txns)
 	if assume != q.Assume {
 		notes = append(notes, fmt.Sprintf("coverage was partial: by their sessions' seq, %d transactions are missing", missing))
 	}
 	q.Assume = assume
-	h.Results = make([]report.Result, 0, len(q.Levels))
-	tell := func(more ...report.Result) {
-		known := *h
-		known.Results = append(slices.Clone(h.Results), more...)
-		q.Known(known)
+	q.explainer = newExplainer(&q, lookup(q.Txns))
+	known := map[verdict.Level]report.Result{}
+	fill := func() {
+		h.Took = q.Decoded + time.Since(began)
+		h.Results = make([]report.Result, 0, len(q.Levels))
+		for _, l := range q.Levels { // in the order asked
+			if r, ok := known[l]; ok {
+				h.Results = append(h.Results, r)
+			}
+		}
 	}
-	tell()
-	for _, l := range q.Levels {
-		r, err := q.level(l, func(r report.Result) {
-			r.Notes = append(slices.Clone(r.Notes), notes...)
-			tell(r)
-		})
-		if err != nil {
+	tell := func(r report.Result, l verdict.Level) {
+		r.Notes = append(slices.Clone(r.Notes), notes...)
+		known[l] = r
+		fill()
+		q.Known(*h)
+	}
+	fill()
+	q.Known(*h)
+	for _, levels := range q.rounds() {
+		if err := q.round(levels, h, tell); err != nil {
 			return err
 		}
-		r.Notes = append(r.Notes, notes...)
-		h.Results = append(h.Results, r)
-		tell()
 	}
-	h.Infer()
-	h.Conclude()
+	fill()
+	h.Conclude(q.AnomaliesMax)
 	return q.proveInferred(h)
+}
+
+// rounds are the levels by the engines that judge them, in their order.
+func (q *Question) rounds() [][]verdict.Level {
+	var out [][]verdict.Level
+	var last []verdict.Level
+	weak := -1 // the round of the levels that are defined by axioms
+	for _, l := range q.Levels {
+		switch {
+		case q.Assume.beyond(l):
+			out = append(out, []verdict.Level{l})
+		case verdict.CC.Implies(l):
+			if weak < 0 {
+				weak = len(out)
+				out = append(out, nil)
+			}
+			out[weak] = append(out[weak], l)
+		case l == verdict.PC && q.All:
+			// The hardest question of all, which the others may answer.
+			last = append(last, l)
+		default:
+			out = append(out, []verdict.Level{l})
+		}
+	}
+	if len(last) > 0 {
+		out = append(out, last)
+	}
+	return out
 }
 
 func (q *Question) fillIn() {
@@ -108,8 +146,13 @@ func GiveUp(h *report.History, levels []verdict.Level, why verdict.Reason) {
 			h.Results = append(h.Results, undecided(l, why, h.Transactions))
 		}
 	}
-	h.Infer()
-	h.Conclude()
+	slices.SortStableFunc(h.Results, func(a, b report.Result) int { return place(levels, a) - place(levels, b) })
+	h.Conclude(0)
+}
+
+// place is where a result stands in the order of the levels.
+func place(levels []verdict.Level, r report.Result) int {
+	return slices.IndexFunc(levels, func(l verdict.Level) bool { return l.String() == r.Level })
 }
 
 // undecided is the report on a level of which nothing is known.
@@ -118,13 +161,18 @@ func undecided(l verdict.Level, why verdict.Reason, transactions int) report.Res
 		Unknown: &report.Unknown{Reason: why.String(), Count: transactions}}
 }
 
-// level judges one level. violated is told that it is, before what explains it is
-// worked out.
-func (q *Question) level(l verdict.Level, violated func(report.Result)) (report.Result, error) {
+// round judges levels with one engine and tells each result. Those that are violated
+// are told twice: before what explains it is worked out, and after.
+func (q *Question) round(levels []verdict.Level, h *report.History, tell func(report.Result, verdict.Level)) error {
+	if l := levels[0]; q.Assume.beyond(l) {
+		tell(report.Result{Level: l.String(), Verdict: verdict.NotApplicable.String(), Anomalies: []report.Anomaly{},
+			Notes: []string{"it holds real time, which the clock setting ignore takes away"}}, l)
+		return nil
+	}
 	phases := report.Phases{Decode: q.Decoded.Seconds()}
-	q.Phase("judging " + l.String())
+	q.Phase("judging " + names(levels))
 	began := time.Now()
-	o := q.Assume.Options([]verdict.Level{l}, q.AnomaliesMax, q.Conflicts)
+	o := q.Assume.Options(levels, q.AnomaliesMax, q.Conflicts)
 	o.Proof = q.Replay || q.Proved != nil
 	o.Stop = q.Stop
 	e := incremental.New(o)
@@ -132,30 +180,57 @@ func (q *Question) level(l verdict.Level, violated func(report.Result)) (report.
 		if i%stopEvery == 0 {
 			if why := q.Stop(); why != verdict.NoReason {
 				// An engine that has not seen all writers must not be asked.
-				r := undecided(l, why, len(q.Txns))
-				r.Seconds = time.Since(began).Seconds()
-				return r, nil
+				for _, l := range levels {
+					r := undecided(l, why, len(q.Txns))
+					r.Seconds = time.Since(began).Seconds()
+					tell(r, l)
+				}
+				return nil
 			}
 		}
 		e.Step(&q.Txns[i], 0)
 	}
 	phases.Construct = time.Since(began).Seconds()
 	solving := time.Now()
-	v := e.Close()[0]
+	results := e.Close()
 	phases.Solve = time.Since(solving).Seconds()
+	judged := time.Since(began)
+	h.Mini = e.Mini()
 
-	if v.Outcome == verdict.Violated {
-		q.Phase("explaining what breaks " + l.String())
-		violated(report.Result{Level: l.String(), Verdict: v.Outcome.String(), Seconds: time.Since(began).Seconds(), Anomalies: []report.Anomaly{},
-			Notes: append(notes(v), fmt.Sprintf("%d anomalies are not shown: the limit was reached before they were explained", len(v.Violations)))})
+	for _, v := range results {
+		if v.Outcome == verdict.Violated {
+			tell(report.Result{Level: v.Level.String(), Verdict: v.Outcome.String(), Seconds: judged.Seconds(), Anomalies: []report.Anomaly{},
+				Notes: append(notes(v), fmt.Sprintf("%d anomalies are not shown: the limit was reached before they were explained", len(v.Violations)))}, v.Level)
+		}
 	}
-	explaining := time.Now()
-	r := q.explained(v, lookup(q.Txns))
-	phases.Explain = time.Since(explaining).Seconds()
-	r.Seconds = time.Since(began).Seconds()
-	r.Stats.PhaseSeconds = phases
-	r.Stats.PeakBytes = limit.Peak()
-	return r, q.prove(v)
+	for _, v := range results {
+		if v.Outcome == verdict.Violated {
+			q.Phase("explaining what breaks " + v.Level.String())
+		}
+		explaining := time.Now()
+		r := q.explainer.result(v)
+		took := time.Since(explaining)
+		r.Seconds = (judged + took).Seconds()
+		r.Stats.PhaseSeconds = phases
+		r.Stats.PhaseSeconds.Explain = took.Seconds()
+		r.Stats.PeakBytes = limit.Peak()
+		tell(r, v.Level)
+		if err := q.prove(v); err != nil {
+			return err
+		}
+	}
+	if q.All && slices.Contains(levels, verdict.CC) {
+		h.Guarantees = q.explainer.guarantees(e.Guarantees())
+	}
+	return nil
+}
+
+func names(levels []verdict.Level) string {
+	out := make([]string, len(levels))
+	for i, l := range levels {
+		out[i] = l.String()
+	}
+	return strings.Join(out, ", ")
 }
 
 // prove does what was asked with the proof of a satisfied verdict.
@@ -219,83 +294,4 @@ func lookup(txns []record.Transaction) name.Lookup {
 		}
 		return &txns[id], true
 	}
-}
-
-// Result is the report on one level of the history db. Times are the caller's.
-func Result(db string, v verdict.Result, a Assumptions, find name.Lookup) report.Result {
-	q := Question{DB: db, Assume: a}
-	q.fillIn()
-	return q.explained(v, find)
-}
-
-// explained is the report on a level, with the anomalies made into alerts.
-func (q *Question) explained(v verdict.Result, find name.Lookup) report.Result {
-	r := report.Result{Level: v.Level.String(), Verdict: v.Outcome.String(), Anomalies: []report.Anomaly{}, Notes: notes(v)}
-	r.Stats.Stats = v.Stats
-	if v.Outcome == verdict.Unknown {
-		r.Unknown = &report.Unknown{Reason: v.Reason.String(), Decided: v.Decided, Count: v.Count}
-	}
-	ctx := q.Assume.Context(q.DB, []verdict.Level{v.Level}, find)
-	ctx.Judge = func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-		return evidence(level, h, txns, q.Stop)
-	}
-	unproved, hurried := 0, 0
-	for _, violation := range v.Violations {
-		alert, err := alerts.New(violation, ctx)
-		a := Anomaly(alert)
-		switch {
-		case err != nil && q.Stop() != verdict.NoReason:
-			hurried++
-			a.Level = v.Level.String() // a weaker one was not tried
-		case err != nil:
-			unproved++
-		}
-		r.Anomalies = append(r.Anomalies, a)
-	}
-	if unproved > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("the evidence of %d anomalies does not prove them by itself; please report this with the history", unproved))
-	}
-	if hurried > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("the evidence of %d anomalies was neither made small nor judged again, as the limit was reached", hurried))
-	}
-	if why := q.Stop(); why != verdict.NoReason && v.Outcome == verdict.Violated {
-		r.Notes = append(r.Notes, "there may be more: the limit of "+why.String()+" was reached")
-	}
-	return r
-}
-
-// Context is what alerts are made in when the history is judged under these
-// assumptions.
-func (a Assumptions) Context(db string, levels []verdict.Level, find name.Lookup) alerts.Context {
-	return alerts.Context{
-		DB: db, Levels: levels,
-		Initial: a.Initial, Coverage: a.Coverage, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew,
-		Lookup: find, Judge: Evidence,
-	}
-}
-
-// Anomaly is an alert as reports show it.
-func Anomaly(a alerts.Alert) report.Anomaly {
-	out := report.Anomaly{Name: a.Name, Adya: a.Adya, Level: a.Level, Transactions: a.Transactions,
-		Cycle: make([]report.Edge, len(a.Cycle)), Explanation: a.Summary + "\n" + a.Explanation, History: a.Evidence}
-	for i, e := range a.Cycle {
-		out.Cycle[i] = report.Edge{From: e.From, To: e.To, Type: e.Type, Key: e.Key}
-	}
-	out.Draw = func(w io.Writer, color bool) error { return present.Text(w, a, present.Options{Color: color}) }
-	return out
-}
-
-// notes are what a reader should know beside the verdict.
-func notes(v verdict.Result) []string {
-	var out []string
-	if v.RealTimeOnly && v.Outcome == verdict.Satisfied {
-		out = append(out, "real-time only: an order that also keeps to the clocks does not exist")
-	}
-	if v.NoTimes {
-		out = append(out, "the records have no times: real-time order is empty")
-	}
-	if v.Partial {
-		out = append(out, "partial: see docs/soundness.md for what is assumed")
-	}
-	return out
 }

@@ -46,24 +46,27 @@ func (a Assumptions) Header() record.Header {
 	return record.Header{Initial: &a.Initial, Sessions: &a.Sessions, Clock: &a.Clock, Coverage: &a.Coverage, MaxSkew: &a.MaxSkew}
 }
 
-// Supported lists the levels that the engine decides, weakest first.
-func Supported() []verdict.Level {
-	return slices.DeleteFunc(verdict.Levels(), func(l verdict.Level) bool { return !incremental.Supported(l) })
-}
-
 // Levels applies the clock to what is asked: under enforce, si is read as
 // strong-si and ser as sser. A level that holds real time can't be asked with a
-// clock that is ignored, nor one that the engine does not have.
+// clock that is ignored.
 func Levels(ask []verdict.Level, clock record.Clock) ([]verdict.Level, error) {
+	for _, l := range ask {
+		if (Assumptions{Clock: clock}).beyond(l) {
+			return nil, fmt.Errorf("level %s holds real time, which the clock setting ignore takes away", l)
+		}
+	}
+	return read(ask, clock), nil
+}
+
+// AllLevels are all levels, as the clock has them read. Those that hold real time are
+// among them also where clocks are ignored: Check reports that they do not apply.
+func AllLevels(clock record.Clock) []verdict.Level { return read(verdict.Levels(), clock) }
+
+// read is what the levels asked mean under a clock, each once.
+func read(ask []verdict.Level, clock record.Clock) []verdict.Level {
 	var out []verdict.Level
 	for _, l := range ask {
-		if !incremental.Supported(l) {
-			return nil, fmt.Errorf("level %s is not in this version, which has si, strong-si, ser and sser", l)
-		}
-		realTime := l == verdict.StrongSI || l == verdict.SSER
 		switch {
-		case clock == record.ClockIgnore && realTime:
-			return nil, fmt.Errorf("level %s holds real time, which the clock setting ignore takes away", l)
 		case clock == record.ClockEnforce && l == verdict.SI:
 			l = verdict.StrongSI
 		case clock == record.ClockEnforce && l == verdict.SER:
@@ -73,7 +76,12 @@ func Levels(ask []verdict.Level, clock record.Clock) ([]verdict.Level, error) {
 			out = append(out, l)
 		}
 	}
-	return out, nil
+	return out
+}
+
+// beyond tells whether a level holds real time while clocks are ignored.
+func (a Assumptions) beyond(l verdict.Level) bool {
+	return a.Clock == record.ClockIgnore && (l == verdict.StrongSI || l == verdict.SSER || l == verdict.LIN)
 }
 
 // Options are the engine's options for a whole history.

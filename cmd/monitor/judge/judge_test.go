@@ -27,7 +27,8 @@ func TestLevels(t *testing.T) {
 		{[]verdict.Level{verdict.SSER, verdict.SER, verdict.SER}, record.ClockEnforce, "[sser]"},
 		{[]verdict.Level{verdict.SI}, record.ClockIgnore, "[si]"},
 		{[]verdict.Level{verdict.StrongSI}, record.ClockIgnore, "level strong-si holds real time, which the clock setting ignore takes away"},
-		{[]verdict.Level{verdict.CC}, record.ClockPrune, "level cc is not in this version, which has si, strong-si, ser and sser"},
+		{[]verdict.Level{verdict.SI, verdict.LIN}, record.ClockIgnore, "level lin holds real time, which the clock setting ignore takes away"},
+		{[]verdict.Level{verdict.LIN, verdict.CC}, record.ClockEnforce, "[lin cc]"},
 	} {
 		ls, err := Levels(tc.ask, tc.clock)
 		got := fmt.Sprint(ls)

@@ -16,38 +16,63 @@ func (t Text) Line(h *History) error {
 		_, err := fmt.Fprintln(t.W, t.broken(h))
 		return err
 	}
-	seconds := 0.0
-	levels := make([]string, len(h.Results))
-	for i := range h.Results {
-		seconds += h.Results[i].Seconds
-		levels[i] = t.level(&h.Results[i])
-	}
-	if len(h.Results) > 0 {
-		seconds += h.Results[0].Stats.PhaseSeconds.Decode
-	}
-	_, err := fmt.Fprintf(t.W, "%s: %s  %s\n", h.name(), strings.Join(levels, ", "), t.paint(dim, fmt.Sprintf("%.3f s", seconds)))
+	_, err := fmt.Fprintf(t.W, "%s: %s  %s\n", h.name(), t.levels(h), t.paint(dim, fmt.Sprintf("%.3f s", h.Took.Seconds())))
 	return err
 }
 
-// level is one level in a line.
+// levels are the levels in a line: each with what is known of it, or, if all were asked
+// for, the strongest that hold, and then the others by what is known of them.
+func (t Text) levels(h *History) string {
+	if !h.All {
+		out := make([]string, len(h.Results))
+		for i := range h.Results {
+			out[i] = h.Results[i].Level + " " + t.level(&h.Results[i])
+		}
+		return strings.Join(out, ", ")
+	}
+	hold := "none"
+	if len(h.Strongest) > 0 {
+		hold = strings.Join(h.Strongest, " ")
+	}
+	out := []string{"strongest " + t.paint(green, hold)}
+	of := map[string][]string{}
+	var order []string
+	for i := range h.Results {
+		r := &h.Results[i]
+		if r.Verdict == verdict.Satisfied.String() || r.Verdict == verdict.NotApplicable.String() {
+			continue
+		}
+		said := t.level(r)
+		if of[said] == nil {
+			order = append(order, said)
+		}
+		of[said] = append(of[said], r.Level)
+	}
+	for _, said := range order {
+		out = append(out, strings.Join(of[said], " ")+" "+said)
+	}
+	return strings.Join(out, "; ")
+}
+
+// level is what is known of a level, in a line.
 func (t Text) level(r *Result) string {
 	switch r.Verdict {
 	case verdict.Satisfied.String():
-		return r.Level + " " + t.paint(green, r.Verdict)
+		return t.paint(green, r.Verdict)
 	case verdict.Violated.String():
-		s := r.Level + " " + t.paint(red, "VIOLATED")
+		s := t.paint(red, "VIOLATED")
 		if found := r.names(); found != "" {
 			s += " (" + found + ")"
 		}
 		return s
 	case verdict.Unknown.String():
-		s := r.Level + " " + t.paint(yellow, r.Verdict)
+		s := t.paint(yellow, r.Verdict)
 		if u := r.Unknown; u != nil {
 			s += fmt.Sprintf(" (%s, %.0f%% decided)", u.Reason, 100*u.Decided)
 		}
 		return s
 	}
-	return r.Level + " " + r.Verdict
+	return r.Verdict
 }
 
 // names are the kinds of anomalies in a level, each once, in the order in which

@@ -3,10 +3,11 @@
 //
 //	History            one per history, a line of JSON
 //	 ├─ Error          if it can't be read
-//	 └─ Result         one per level
-//	     ├─ Unknown    why it is undecided
-//	     ├─ Anomaly    with evidence that proves it by itself
-//	     └─ Stats
+//	 ├─ Result         one per level
+//	 │   ├─ Unknown    why it is undecided
+//	 │   ├─ Anomaly    with evidence that proves it by itself
+//	 │   └─ Stats
+//	 └─ Guarantee      one per session guarantee, if all levels were asked for
 //
 // The order of the fields is part of the format.
 package report
@@ -15,26 +16,43 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
 // History is the report on one history.
 type History struct {
-	File         string   `json:"file"`
-	Format       string   `json:"format"`
-	DB           string   `json:"db"`
-	Transactions int      `json:"transactions"`
-	Operations   int      `json:"operations"`
-	Sessions     int      `json:"sessions"`
-	Keys         int      `json:"keys"`
-	Strongest    []string `json:"strongest"` // of the levels that were asked for, the maximal ones that hold
-	Error        *Error   `json:"error"`     // why it can't be judged
-	Results      []Result `json:"results"`   // one per level, in the order asked
+	File         string `json:"file"`
+	Format       string `json:"format"`
+	DB           string `json:"db"`
+	Transactions int    `json:"transactions"`
+	Operations   int    `json:"operations"`
+	Sessions     int    `json:"sessions"`
+	Keys         int    `json:"keys"`
+	// Mini: every transaction is a mini-transaction (MTC, Definitions 8 and 9).
+	Mini      bool     `json:"mini_transactions,omitempty"`
+	Strongest []string `json:"strongest"` // of the levels that were asked for, the maximal ones that hold
+	Error     *Error   `json:"error"`     // why it can't be judged
+	Results   []Result `json:"results"`   // one per level, in the order asked
+	// Guarantees are the session guarantees, if all levels were asked for.
+	Guarantees []Guarantee `json:"guarantees,omitempty"`
 
 	// Limit is the one that was reached before the end was read, so that the sizes
 	// are not known; empty otherwise.
 	Limit string `json:"-"`
+	// All: every level was asked for, to learn which hold. One that does not apply
+	// then leaves nothing undecided.
+	All bool `json:"-"`
+	// Took is the time of everything, reading included.
+	Took time.Duration `json:"-"`
+}
+
+// Guarantee is what is known of a session guarantee.
+type Guarantee struct {
+	Guarantee string    `json:"guarantee"` // read-your-writes, …
+	Verdict   string    `json:"verdict"`
+	Anomalies []Anomaly `json:"anomalies"` // one, if it is violated
 }
 
 // Error says what is wrong with a history.
@@ -48,13 +66,13 @@ type Error struct {
 type Result struct {
 	Level     string    `json:"level"`
 	Verdict   string    `json:"verdict"` // satisfied, violated, unknown or not-applicable
-	Seconds   float64   `json:"seconds"` // of all phases but decoding
+	Seconds   float64   `json:"seconds"` // of all phases but decoding; levels that were judged together share all but explaining
 	Unknown   *Unknown  `json:"unknown"`
 	Anomalies []Anomaly `json:"anomalies"`
 	Notes     []string  `json:"notes,omitempty"` // what a reader should know of the verdict
 	Stats     Stats     `json:"stats"`
 
-	inferred bool // by Infer
+	inferred bool // by infer
 }
 
 // Unknown says why a level is undecided.
@@ -66,14 +84,19 @@ type Unknown struct {
 
 // Anomaly is one violation with its proof.
 type Anomaly struct {
-	Name         string            `json:"name"`
-	Adya         string            `json:"adya"`
+	Name string `json:"name"`
+	Adya string `json:"adya"`
+	// Level is the weakest of the levels asked for that it is proved to break: the
+	// history is violated at that level.
 	Level        string            `json:"level"`
 	Transactions []string          `json:"transactions"`
 	Cycle        []Edge            `json:"cycle"`
 	Explanation  string            `json:"explanation"`
 	History      []json.RawMessage `json:"history"` // records, header line first
 
+	// Same is equal for an anomaly that several levels do not allow; not part of the
+	// JSON.
+	Same string `json:"-"`
 	// Draw shows it to a person; not part of the JSON.
 	Draw func(w io.Writer, color bool) error `json:"-"`
 }
@@ -102,10 +125,10 @@ type Phases struct {
 	Explain   float64 `json:"explain"`
 }
 
-// Infer decides what is undecided and follows from another level's verdict: what
+// infer decides what is undecided and follows from another level's verdict: what
 // breaks a level breaks those that imply it, what satisfies one satisfies those that
 // it implies.
-func (h *History) Infer() {
+func (h *History) infer() {
 	for i := range h.Results {
 		r := &h.Results[i]
 		l, ok := verdict.ParseLevel(r.Level)
@@ -132,8 +155,11 @@ func (h *History) Infer() {
 	}
 }
 
-// Conclude fills in Strongest.
-func (h *History) Conclude() {
+// Conclude fills in what follows from all results together: what is undecided by
+// itself, the order of the anomalies, and Strongest.
+func (h *History) Conclude(anomaliesMax int) {
+	h.infer()
+	h.weakestFirst(anomaliesMax)
 	var hold []verdict.Level
 	for _, r := range h.Results {
 		if l, ok := verdict.ParseLevel(r.Level); ok && r.Verdict == verdict.Satisfied.String() {
@@ -175,6 +201,10 @@ func (h *History) Exit() int {
 		case verdict.Violated.String():
 			return ExitViolated
 		case verdict.Satisfied.String():
+		case verdict.NotApplicable.String():
+			if !h.All {
+				status = Worse(status, ExitUndecided)
+			}
 		default:
 			status = Worse(status, ExitUndecided)
 		}

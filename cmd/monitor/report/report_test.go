@@ -15,8 +15,17 @@ import (
 func verdicts(vs ...string) History {
 	h := History{File: "h", DB: "default"}
 	for i, v := range vs {
-		h.Results = append(h.Results, Result{Level: []string{"si", "strong-si", "ser"}[i], Verdict: v})
+		r := Result{Level: []string{"si", "strong-si", "ser"}[i], Verdict: v}
+		if v == "unknown" {
+			r.Unknown = &Unknown{Reason: "timeout"}
+		}
+		h.Results = append(h.Results, r)
 	}
+	return h
+}
+
+func all(h History) History {
+	h.All = true
 	return h
 }
 
@@ -36,6 +45,8 @@ func TestExit(t *testing.T) {
 		{"broken goes before unknown", []History{verdicts("unknown"), broken}, 2},
 		{"unknown goes before satisfied", []History{verdicts("unknown"), verdicts("satisfied")}, 3},
 		{"not applicable is not satisfied", []History{verdicts("not-applicable")}, 3},
+		{"not applicable is nothing to decide when all are asked", []History{all(verdicts("satisfied", "not-applicable"))}, 0},
+		{"unknown is undecided when all are asked", []History{all(verdicts("satisfied", "unknown"))}, 3},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := Exit(tc.hs); got != tc.want {
@@ -54,7 +65,7 @@ func TestStrongest(t *testing.T) {
 		{verdicts("satisfied", "satisfied", "satisfied"), "[strong-si ser]"},
 		{verdicts("violated", "unknown", "violated"), "[]"},
 	} {
-		tc.h.Conclude()
+		tc.h.Conclude(0)
 		if got := "[" + strings.Join(tc.h.Strongest, " ") + "]"; got != tc.want {
 			t.Errorf("%v: got %s, want %s", tc.h.Results, got, tc.want)
 		}
@@ -67,7 +78,7 @@ func full() History {
 			{Level: "si", Verdict: "satisfied", Seconds: 0.25, Anomalies: []Anomaly{}, Notes: []string{"no times"}},
 			{Level: "strong-si", Verdict: "unknown", Unknown: &Unknown{Reason: "conflicts", Decided: 0.98, Count: 12}, Anomalies: []Anomaly{}},
 			{Level: "ser", Verdict: "violated", Anomalies: []Anomaly{{
-				Name: "write-skew", Adya: "G2-item", Level: "ser", Transactions: []string{"a"},
+				Name: "write-skew", Adya: "G2-item", Level: "ser", Transactions: []string{"a"}, Same: "write-skew of a",
 				Cycle:       []Edge{{From: "a", To: "b", Type: "rw", Key: "x"}},
 				Explanation: "because", History: []json.RawMessage{json.RawMessage(`{"id":"a"}`)}, Draw: func(w io.Writer, _ bool) error {
 					_, err := io.WriteString(w, "a ─rw─▶ b\n\nbecause\n")
@@ -75,7 +86,7 @@ func full() History {
 				},
 			}}, Stats: Stats{Stats: verdict.Stats{Choices: 12, Constraints: 1200, Pruned: 1190, Residual: 10, Conflicts: 3}, PeakBytes: 9, PhaseSeconds: Phases{Decode: 0.5}}},
 		}}
-	h.Conclude()
+	h.Conclude(0)
 	return h
 }
 
@@ -130,16 +141,15 @@ func TestText(t *testing.T) {
   si        satisfied  0.250 s
             no times
   strong-si unknown    0.000 s  conflicts: 12 left open, 98% decided
-  ser       VIOLATED   0.000 s  1 anomaly
+  ser       VIOLATED   0.000 s  1 anomaly: write-skew
+            12 reads with several possible writers, 10 orders of writes left to search, 3 dead ends met
+  sser      VIOLATED   0.000 s  1 anomaly: write-skew
             12 reads with several possible writers, 10 orders of writes left to search, 3 dead ends met
 
   a ─rw─▶ b
 
   because
 
-  sser      VIOLATED   0.000 s  1 anomaly
-            12 reads with several possible writers, 10 orders of writes left to search, 3 dead ends met
-            write-skew of a, as drawn at ser
 b.jsonl:3: can't be judged: ops[1]: unknown operation
 big.jsonl: not read to its end
   si        unknown    0.000 s  timeout: 0 left open, 0% decided
@@ -166,6 +176,7 @@ func TestLines(t *testing.T) {
 	var b strings.Builder
 	w := Text{W: &b}
 	h := full()
+	h.Took = 750 * time.Millisecond
 	h.Results[2].Anomalies = append(h.Results[2].Anomalies, Anomaly{Name: "lost-update"}, Anomaly{Name: "write-skew"})
 	broken := History{File: "b.jsonl", Error: &Error{Line: 3, Field: "ops[1]", Message: "unknown operation"}}
 	plain := verdicts("satisfied", "not-applicable")
@@ -184,7 +195,7 @@ func TestLines(t *testing.T) {
 	if err := w.Summary(&all); err != nil {
 		t.Fatal(err)
 	}
-	want := `h.jsonl (orders): si satisfied, strong-si unknown (conflicts, 98% decided), ser VIOLATED (2 write-skew, lost-update)  0.250 s
+	want := `h.jsonl (orders): si satisfied, strong-si unknown (conflicts, 98% decided), ser VIOLATED (2 write-skew, lost-update)  0.750 s
 b.jsonl:3: can't be judged: ops[1]: unknown operation
 h: si satisfied, strong-si not-applicable  0.000 s
 h: si VIOLATED  0.000 s
@@ -223,7 +234,7 @@ func TestInfer(t *testing.T) {
 			}
 			h.Results = append(h.Results, r)
 		}
-		h.Infer()
+		h.infer()
 		var got []string
 		for _, r := range h.Results {
 			got = append(got, r.Level+" "+r.Verdict)
@@ -233,6 +244,115 @@ func TestInfer(t *testing.T) {
 		}
 		if strings.Join(got, ", ") != tc.want {
 			t.Errorf("%s: got %s, want %s", tc.levels, got, tc.want)
+		}
+	}
+}
+
+// drawn is an anomaly that breaks a level and what that implies.
+func drawn(name, level string, ids ...string) Anomaly {
+	return Anomaly{Name: name, Level: level, Transactions: ids, Same: name + strings.Join(ids, " "), Draw: func(w io.Writer, _ bool) error {
+		_, err := io.WriteString(w, name+" of "+strings.Join(ids, ", ")+"\n")
+		return err
+	}}
+}
+
+// survey is the report on a history of which all levels were asked.
+func survey() History {
+	h := History{File: "h.jsonl", DB: "default", Transactions: 4, Operations: 8, Sessions: 4, Keys: 2, All: true, Mini: true, Took: 1500 * time.Millisecond}
+	for _, l := range verdict.Levels() {
+		r := Result{Level: l.String(), Verdict: "satisfied", Anomalies: []Anomaly{}}
+		switch {
+		case l == verdict.LIN:
+			r.Verdict, r.Notes = "not-applicable", []string{"a transaction has several keys"}
+		case l == verdict.PC:
+			r.Verdict, r.Unknown = "unknown", &Unknown{Reason: "conflicts", Decided: 0.5, Count: 1200}
+		case l.Implies(verdict.SI):
+			r.Verdict, r.Notes = "violated", []string{"partial"}
+		}
+		switch l {
+		case verdict.SI:
+			r.Anomalies = []Anomaly{drawn("lost-update", "si", "T1", "T2")}
+		case verdict.StrongSI:
+			r.Anomalies = []Anomaly{drawn("stale-read", "strong-si", "T1", "T3")}
+		case verdict.SER:
+			r.Anomalies = []Anomaly{drawn("write-skew", "ser", "T3", "T4"), drawn("lost-update", "si", "T1", "T2"), drawn("lost-update", "si", "T1", "T2")}
+		case verdict.SSER:
+			r.Anomalies = []Anomaly{drawn("write-skew", "ser", "T3", "T4")}
+		}
+		h.Results = append(h.Results, r)
+	}
+	h.Guarantees = []Guarantee{{Guarantee: "read-your-writes", Verdict: "satisfied"}, {Guarantee: "monotonic-reads", Verdict: "violated",
+		Anomalies: []Anomaly{drawn("causality-violation", "cc", "T1", "T2")}}, {Guarantee: "monotonic-writes", Verdict: "unknown"}, {Guarantee: "writes-follow-reads", Verdict: "satisfied"}}
+	return h
+}
+
+// TestLattice: all levels in a table, the strongest first, and each anomaly once.
+func TestLattice(t *testing.T) {
+	var b strings.Builder
+	w := Text{W: &b}
+	h := survey()
+	h.Conclude(0)
+	if err := w.History(&h); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Line(&h); err != nil {
+		t.Fatal(err)
+	}
+	want := `h.jsonl: 4 transactions, 8 operations, 4 sessions, 2 keys; mini-transactions
+  sser       strict serializability     VIOLATED   by lost-update and 1 more
+  ser        serializability            VIOLATED   by lost-update and 1 more
+  strong-si  strong snapshot isolation  VIOLATED   by lost-update and 1 more
+  si         snapshot isolation         VIOLATED   by lost-update
+  pc         prefix consistency         unknown    conflicts: 1,200 left open, 50% decided
+  cc         causal consistency         satisfied  strongest
+  ra         read atomic                satisfied
+  rc         read committed             satisfied
+  g1         Adya's read committed      satisfied
+  lin        linearizability            not-applicable
+  session guarantees: read-your-writes, writes-follow-reads hold; monotonic-reads VIOLATED (causality-violation of T1, T2); monotonic-writes unknown
+  judged in 1.500 s
+  sser, ser, strong-si, si: partial
+  lin: a transaction has several keys
+
+  lost-update of T1, T2
+
+  stale-read of T1, T3
+
+  write-skew of T3, T4
+
+h.jsonl: strongest cc; pc unknown (conflicts, 50% decided); si VIOLATED (lost-update); strong-si VIOLATED (lost-update, stale-read); ser sser VIOLATED (lost-update, write-skew)  1.500 s
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for i := range h.Guarantees {
+		h.Guarantees[i].Verdict = "satisfied"
+	}
+	if got, want := w.guarantees(h.Guarantees), "all hold (read-your-writes, monotonic-reads, monotonic-writes, writes-follow-reads)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestWeakestFirst: a level lists first what breaks the weakest level that it implies,
+// whatever its own search met; the limit cuts what comes last.
+func TestWeakestFirst(t *testing.T) {
+	for _, tc := range []struct {
+		limit int
+		want  string
+	}{
+		{0, "si: lost-update | strong-si: lost-update, stale-read | ser: lost-update, write-skew | sser: lost-update, write-skew"},
+		{1, "si: lost-update | strong-si: lost-update | ser: lost-update | sser: lost-update"},
+	} {
+		h := survey()
+		h.Conclude(tc.limit)
+		var got []string
+		for _, r := range h.Results {
+			if r.Verdict == "violated" {
+				got = append(got, r.Level+": "+r.names())
+			}
+		}
+		if strings.Join(got, " | ") != tc.want {
+			t.Errorf("limit %d: got %s, want %s", tc.limit, strings.Join(got, " | "), tc.want)
 		}
 	}
 }

@@ -3,11 +3,14 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
 // Text writes reports for people. The zero value writes without color.
@@ -32,8 +35,8 @@ func (t Text) paint(color, s string) string {
 	return color + s + plain
 }
 
-// History writes one report: a line about the history, a line per level, and
-// every anomaly as it was drawn.
+// History writes one report: a line about the history, a line per level, and then
+// every anomaly as it was drawn, once, however many levels do not allow it.
 func (t Text) History(h *History) error {
 	var b strings.Builder
 	name := h.name()
@@ -43,14 +46,22 @@ func (t Text) History(h *History) error {
 	case h.Limit != "":
 		fmt.Fprintf(&b, "%s: not read to its end\n", name)
 	default:
-		fmt.Fprintf(&b, "%s: %s, %s, %s, %s\n", name, count(h.Transactions, "transaction"), count(h.Operations, "operation"),
+		fmt.Fprintf(&b, "%s: %s, %s, %s, %s", name, count(h.Transactions, "transaction"), count(h.Operations, "operation"),
 			count(h.Sessions, "session"), count(h.Keys, "key"))
-	}
-	shown := map[string]string{}
-	for i := range h.Results {
-		if err := t.result(&b, &h.Results[i], shown); err != nil {
-			return err
+		if h.Mini {
+			b.WriteString("; mini-transactions")
 		}
+		b.WriteByte('\n')
+	}
+	if h.All {
+		t.lattice(&b, h)
+	} else {
+		for i := range h.Results {
+			t.result(&b, &h.Results[i])
+		}
+	}
+	if err := t.anomalies(&b, h); err != nil {
+		return err
 	}
 	_, err := io.WriteString(t.W, b.String())
 	return err
@@ -80,23 +91,9 @@ func (e *Error) text() string {
 	return e.Message
 }
 
-// result writes one level. shown has the anomalies that were drawn, with their
-// levels: one that several levels do not allow is drawn once.
-func (t Text) result(b *strings.Builder, r *Result, shown map[string]string) error {
-	var said, more string
-	switch r.Verdict {
-	case "satisfied":
-		said = t.paint(green, "satisfied")
-	case "violated":
-		said, more = t.paint(red, "VIOLATED "), "  "+count(len(r.Anomalies), "anomaly")
-	case "unknown":
-		said = t.paint(yellow, "unknown  ")
-		if u := r.Unknown; u != nil {
-			more = fmt.Sprintf("  %s: %s left open, %.0f%% decided", u.Reason, humanize.Comma(int64(u.Count)), 100*u.Decided)
-		}
-	default:
-		said = r.Verdict
-	}
+// result writes one level.
+func (t Text) result(b *strings.Builder, r *Result) {
+	said, more := t.verdict(r)
 	fmt.Fprintf(b, "  %-9s %s  %s%s\n", r.Level, said, t.paint(dim, fmt.Sprintf("%.3f s", r.Seconds)), more)
 	if w := r.Stats.work(); w != "" {
 		fmt.Fprintf(b, "            %s\n", t.paint(dim, w))
@@ -104,14 +101,127 @@ func (t Text) result(b *strings.Builder, r *Result, shown map[string]string) err
 	for _, n := range r.Notes {
 		fmt.Fprintf(b, "            %s\n", t.paint(dim, n))
 	}
-	drawn := false
-	for _, a := range r.Anomalies {
-		same := a.Name + "\x00" + strings.Join(a.Transactions, "\x00")
-		if level, ok := shown[same]; ok {
-			fmt.Fprintf(b, "            %s of %s, as drawn at %s\n", a.Name, idList(a.Transactions), level)
-			continue
+}
+
+// verdict is what is known of a level, and why.
+func (t Text) verdict(r *Result) (said, more string) {
+	switch r.Verdict {
+	case verdict.Satisfied.String():
+		said = t.paint(green, "satisfied")
+	case verdict.Violated.String():
+		said, more = t.paint(red, "VIOLATED "), "  "+count(len(r.Anomalies), "anomaly")
+		if found := r.names(); found != "" {
+			more += ": " + found
 		}
-		shown[same], drawn = r.Level, true
+	case verdict.Unknown.String():
+		said = t.paint(yellow, "unknown  ")
+		if u := r.Unknown; u != nil {
+			more = fmt.Sprintf("  %s: %s left open, %.0f%% decided", u.Reason, humanize.Comma(int64(u.Count)), 100*u.Decided)
+		}
+	default:
+		said = r.Verdict
+	}
+	return said, more
+}
+
+// lattice writes a line per level, the strongest first, with what breaks it, and what
+// is known beside: notes, each once, and the session guarantees.
+func (t Text) lattice(b *strings.Builder, h *History) {
+	results := h.lattice()
+	for _, r := range results {
+		said, more := t.verdict(r)
+		words := ""
+		if l, ok := verdict.ParseLevel(r.Level); ok {
+			words = strings.TrimSuffix(name.Level(l), " ("+r.Level+")")
+		}
+		switch {
+		case r.Verdict == verdict.Violated.String() && len(r.Anomalies) > 0:
+			more = "  by " + r.Anomalies[0].Name
+			if n := len(r.Anomalies) - 1; n > 0 {
+				more += fmt.Sprintf(" and %d more", n)
+			}
+		case slices.Contains(h.Strongest, r.Level):
+			more = "  strongest"
+		}
+		fmt.Fprintf(b, "  %-9s  %-25s  %s%s\n", r.Level, words, said, more)
+	}
+	if len(h.Guarantees) > 0 {
+		b.WriteString("  session guarantees: " + t.guarantees(h.Guarantees) + "\n")
+	}
+	if h.Took > 0 {
+		fmt.Fprintf(b, "  %s\n", t.paint(dim, fmt.Sprintf("judged in %.3f s", h.Took.Seconds())))
+	}
+	for _, n := range gather(results) {
+		fmt.Fprintf(b, "  %s\n", t.paint(dim, n))
+	}
+}
+
+// guarantees are the session guarantees in a line: those that hold first.
+func (t Text) guarantees(all []Guarantee) string {
+	var hold, not []string
+	for i := range all {
+		g := &all[i]
+		switch g.Verdict {
+		case verdict.Satisfied.String():
+			hold = append(hold, g.Guarantee)
+		case verdict.Violated.String():
+			said := g.Guarantee + " " + t.paint(red, "VIOLATED")
+			for _, a := range g.Anomalies {
+				said += fmt.Sprintf(" (%s of %s)", a.Name, idList(a.Transactions))
+			}
+			not = append(not, said)
+		default:
+			not = append(not, g.Guarantee+" "+g.Verdict)
+		}
+	}
+	switch {
+	case len(not) == 0:
+		return "all hold (" + strings.Join(hold, ", ") + ")"
+	case len(hold) > 0:
+		not = append([]string{strings.Join(hold, ", ") + " hold"}, not...)
+	}
+	return strings.Join(not, "; ")
+}
+
+// gather are the notes of levels, each once with the levels that it is of.
+func gather(results []*Result) []string {
+	of := map[string][]string{}
+	var order []string
+	for _, r := range results {
+		all := r.Notes
+		if w := r.Stats.work(); w != "" {
+			all = append([]string{w}, all...)
+		}
+		for _, n := range all {
+			if of[n] == nil {
+				order = append(order, n)
+			}
+			of[n] = append(of[n], r.Level)
+		}
+	}
+	out := make([]string, len(order))
+	for i, n := range order {
+		out[i] = strings.Join(of[n], ", ") + ": " + n
+		if len(of[n]) == len(results) {
+			out[i] = n
+		}
+	}
+	return out
+}
+
+// anomalies draws what breaks the levels, the weakest level's first.
+func (t Text) anomalies(b *strings.Builder, h *History) error {
+	var all []*Anomaly
+	for i := range h.Results {
+		for j := range h.Results[i].Anomalies {
+			a := &h.Results[i].Anomalies[j]
+			if !slices.ContainsFunc(all, func(o *Anomaly) bool { return o.Same == a.Same }) {
+				all = append(all, a)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Anomaly) int { return height(a.Level) - height(b.Level) })
+	for _, a := range all {
 		b.WriteByte('\n')
 		var drawing strings.Builder
 		if err := a.Draw(&drawing, t.Color); err != nil {
@@ -124,7 +234,7 @@ func (t Text) result(b *strings.Builder, r *Result, shown map[string]string) err
 			b.WriteString(line)
 		}
 	}
-	if drawn {
+	if len(all) > 0 {
 		b.WriteByte('\n')
 	}
 	return nil

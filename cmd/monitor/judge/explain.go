@@ -1,0 +1,170 @@
+package judge
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/present"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Results are the reports on the levels of the history db, which were judged together;
+// of each level, at most so many anomalies (0: all). Times are the caller's.
+func Results(db string, vs []verdict.Result, a Assumptions, find name.Lookup, anomaliesMax int) []report.Result {
+	q := Question{DB: db, Assume: a}
+	for _, v := range vs {
+		q.Levels = append(q.Levels, v.Level)
+	}
+	q.fillIn()
+	x := newExplainer(&q, find)
+	out := make([]report.Result, 0, len(vs))
+	for _, v := range vs {
+		if anomaliesMax > 0 {
+			v.Violations = v.Violations[:min(len(v.Violations), anomaliesMax)]
+		}
+		out = append(out, x.result(v))
+	}
+	return out
+}
+
+// explainer makes reports of results. What several levels do not allow is explained
+// once.
+type explainer struct {
+	q    *Question
+	find name.Lookup
+	told map[string]explained
+}
+
+// explained is a violation as reports show it, and whether its evidence is not proved.
+type explained struct {
+	level   verdict.Level // the weakest asked for that it breaks
+	anomaly report.Anomaly
+	err     error
+}
+
+func newExplainer(q *Question, find name.Lookup) *explainer {
+	return &explainer{q: q, find: find, told: map[string]explained{}}
+}
+
+// result is the report on a level, with the anomalies made into alerts.
+func (x *explainer) result(v verdict.Result) report.Result {
+	q := x.q
+	r := report.Result{Level: v.Level.String(), Verdict: v.Outcome.String(), Anomalies: []report.Anomaly{}, Notes: notes(v)}
+	r.Stats.Stats = v.Stats
+	if v.Outcome == verdict.Unknown {
+		r.Unknown = &report.Unknown{Reason: v.Reason.String(), Decided: v.Decided, Count: v.Count}
+	}
+	unproved, hurried := 0, 0
+	for _, violation := range v.Violations {
+		e := x.explain(violation, v.Level)
+		switch {
+		case e.err != nil && q.Stop() != verdict.NoReason:
+			hurried++
+			e.anomaly.Level = v.Level.String() // a weaker one was not tried
+		case e.err != nil:
+			unproved++
+		}
+		r.Anomalies = append(r.Anomalies, e.anomaly)
+	}
+	if unproved > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("the evidence of %d anomalies does not prove them by itself; please report this with the history", unproved))
+	}
+	if hurried > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("the evidence of %d anomalies was neither made small nor judged again, as the limit was reached", hurried))
+	}
+	if why := q.Stop(); why != verdict.NoReason && v.Outcome == verdict.Violated {
+		r.Notes = append(r.Notes, "there may be more: the limit of "+why.String()+" was reached")
+	}
+	return r
+}
+
+// explain makes an anomaly of a violation of a level, unless that was done for a level
+// that this one implies.
+func (x *explainer) explain(v verdict.Violation, level verdict.Level) explained {
+	key := Same(v, name.Asked{Levels: x.q.Levels, Clock: x.q.Assume.Clock}, x.find)
+	if e, ok := x.told[key]; ok && e.err == nil && level.Implies(e.level) {
+		return e
+	}
+	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
+	ctx.Judge = func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+		return evidence(level, h, txns, x.q.Stop)
+	}
+	alert, err := alerts.New(v, ctx)
+	e := explained{anomaly: Anomaly(alert), err: err}
+	e.anomaly.Same = key
+	e.level, _ = verdict.ParseLevel(alert.Level)
+	x.told[key] = e
+	return e
+}
+
+// Same is equal for violations that are one anomaly, whatever level they were found at:
+// what it is called and the transactions that make it up, whatever the order; of a
+// read, also which.
+func Same(v verdict.Violation, asked name.Asked, find name.Lookup) string {
+	ids, read := slices.Clone(v.Txns), ""
+	switch v.Kind {
+	case verdict.Cycle, verdict.Unsatisfiable:
+	case verdict.Divergence:
+		if a, b, ok := name.Overwriters(v, find); ok {
+			ids = []verdict.TxnID{a, b}
+		}
+	default:
+		read = fmt.Sprintf(" %d %q", v.Read, v.Key)
+	}
+	slices.Sort(ids)
+	return name.Of(v, find, asked).Name + fmt.Sprint(slices.Compact(ids)) + read
+}
+
+// guarantees are the reports on the session guarantees.
+func (x *explainer) guarantees(all []verdict.GuaranteeResult) []report.Guarantee {
+	out := make([]report.Guarantee, 0, len(all))
+	for _, g := range all {
+		r := report.Guarantee{Guarantee: g.Guarantee.String(), Verdict: g.Outcome.String(), Anomalies: []report.Anomaly{}}
+		for _, v := range g.Violations {
+			r.Anomalies = append(r.Anomalies, x.explain(v, v.Level).anomaly)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// Context is what alerts are made in when the history is judged under these
+// assumptions.
+func (a Assumptions) Context(db string, levels []verdict.Level, find name.Lookup) alerts.Context {
+	return alerts.Context{
+		DB: db, Levels: levels,
+		Initial: a.Initial, Coverage: a.Coverage, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew,
+		Lookup: find, Judge: Evidence,
+	}
+}
+
+// Anomaly is an alert as reports show it.
+func Anomaly(a alerts.Alert) report.Anomaly {
+	out := report.Anomaly{Name: a.Name, Adya: a.Adya, Level: a.Level, Transactions: a.Transactions,
+		Cycle: make([]report.Edge, len(a.Cycle)), Explanation: a.Summary + "\n" + a.Explanation, History: a.Evidence}
+	for i, e := range a.Cycle {
+		out.Cycle[i] = report.Edge{From: e.From, To: e.To, Type: e.Type, Key: e.Key}
+	}
+	out.Draw = func(w io.Writer, color bool) error { return present.Text(w, a, present.Options{Color: color}) }
+	return out
+}
+
+// notes are what a reader should know beside the verdict.
+func notes(v verdict.Result) []string {
+	var out []string
+	if v.RealTimeOnly && v.Outcome == verdict.Satisfied {
+		out = append(out, "real-time only: an order that also keeps to the clocks does not exist")
+	}
+	if v.NoTimes {
+		out = append(out, "the records have no times: real-time order is empty")
+	}
+	if v.Partial {
+		out = append(out, "partial: see docs/soundness.md for what is assumed")
+	}
+	return out
+}
