@@ -32,6 +32,9 @@ type Error struct {
 	// Expected is the value, as JSON text, that the replay has where the history
 	// has Found, if the fault is a difference of values.
 	Expected, Found string
+	// GaveUp: nothing was found to be wrong, but Choose gave up looking for the
+	// writers of reads that the order leaves open.
+	GaveUp bool
 
 	unnamed bool // the fault is that a read has several possible writers
 }

@@ -1,6 +1,8 @@
 package certificate_test
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -239,6 +241,12 @@ func TestErrors(t *testing.T) {
 		{"weak: list", "s1 A: append(x,1)\ns2 B: append(x,2)\ns3 C: r(x,[2])", "A B C", verdict.CC, `C, operation 0: reads [2] from "x", which those who commit before made [1,2], one after the other`},
 		{"weak: intermediate list", "s1 A: append(x,1) append(x,2)\ns3 C: r(x,[1])", "A C", verdict.G1, `C, operation 0: reads [1] from "x", which those who commit before made [1,2]`},
 		{"weak: own element", "s1 A: append(x,1) r(x,[2])", "A", verdict.RC, `A, operation 1: reads [2] from "x", which should end with its own [1]`},
+		{"weak: who appended first", "initial zero\ns1 A: append(l,1) w(y,1)\ns2 B: append(l,2)\ns3 C: r(l,[1,2]) r(y,0)", "A B C", verdict.RC, `C, operation 1: reads 0 from "y", at first; but A, which it read from before`},
+		{"weak: who appended first, for another", "initial zero\ns1 A: append(l,1) w(y,1)\ns2 B: append(l,2)\ns3 C: r(l,[1,2]) w(z,1)\ns4 D: r(z,1) r(y,0)", "A B C D", verdict.CC, `D, operation 1: reads 0 from "y", at first; but A, which happened before it`},
+		{"weak: who appended, and then somebody unseen", "coverage partial\ns0 Z: w(y,5)\ns1 A: append(l,1) w(y,1)\ns2 C: r(l,[8,1,9]) r(y,5)", "Z A C", verdict.RC, `C, operation 1: reads 5 from "y", as Z wrote it; but A, which it read from before`},
+		{"weak: who appended, somebody unseen between", "coverage partial\ns0 Z: w(y,5)\ns1 A: append(l,1) w(y,1)\ns2 B: append(l,2)\ns3 C: r(l,[1,8,2]) r(y,5)", "Z A B C", verdict.RC, `C, operation 1: reads 5 from "y", as Z wrote it; but A, which it read from before`},
+		{"weak: not what was appended first", "coverage partial\ns1 A: append(l,1)\ns2 B: append(l,2)\ns3 C: r(l,[2,9])", "A B C", verdict.RC, `C, operation 0: reads [2,9] from "l", which those who commit before made [1,2]`},
+		{"weak: half an element", "coverage partial\ns1 A: append(l,1)\ns1 B: append(l,23)\ns2 E: append(l,2)\ns3 C: r(l,[1,2,9])", "A B E C", verdict.RC, `C, operation 0: reads [1,2,9] from "l", which those who commit before made [1,23,2]`},
 		{"weak: list replaced", "s1 A: append(x,1)\ns2 B: w(x,[])", "A B", verdict.CC, `B, operation 0: writes "x", which somebody appends to: an order of commits can't be checked for that`},
 		{"weak: old list", "s1 A: append(x,1)\ns1 B: r(x,[])", "A B", verdict.RA, `B, operation 0: reads [] from "x", at first; but A, before it in its session, wrote the key too and commits later`},
 		{"weak: no writer will do", "initial zero\ns1 A: w(x,1) w(y,1)\ns2 B: w(x,1) w(y,1)\ns3 C: r(x,1) r(y,0)", "A B C", verdict.RC, `C, operation 1: reads 0 from "y", at first; but B, which it read from before, wrote the key too and commits later`},
@@ -316,6 +324,79 @@ func TestNamedWriters(t *testing.T) {
 	s, opt := parse(t, "s1 A: w(x,1)")
 	if err := certificate.ReplayChosen(verdict.SER, s.Txns, events(s.Txns, "A"), good, opt); err == nil || !strings.Contains(err.Error(), "an order of kind serial") {
 		t.Errorf("a serial order with writers: %v", err)
+	}
+}
+
+// Where finding the writers would take too much it is given up, which is told
+// apart from an order that proves nothing.
+func TestGivesUp(t *testing.T) {
+	var e *certificate.Error
+	// Each of many transactions is a chain by itself.
+	many := []record.Transaction{{ID: "R", Ops: []record.Op{{Key: "x", Value: record.Int(1)}}}}
+	for n := range 9000 {
+		many = append(many, record.Transaction{ID: fmt.Sprint(n), Ops: []record.Op{{Kind: record.Write, Key: "x", Value: record.Int(1)}}})
+	}
+	order := []verdict.Event{}
+	for n := range many {
+		order = append(order, verdict.Event{Txn: verdict.TxnID((n + 1) % len(many)), Commit: true})
+	}
+	opt := certificate.Options{Sessions: record.SessionsIgnore}
+	if err := certificate.Replay(verdict.CC, many, order, opt); !errors.As(err, &e) || !e.GaveUp || !strings.Contains(err.Error(), "R, operation 0: the history is too large") {
+		t.Errorf("many chains: %v", err)
+	}
+	if err := certificate.Replay(verdict.RA, many, order, opt); err != nil {
+		t.Errorf("ra has no need of chains: %v", err)
+	}
+}
+
+// Among many reads of which it does not matter whom they are from, the one that
+// matters is found: the first, of which only the second writer suits the last.
+func TestGoesBackToWhatMatters(t *testing.T) {
+	const history = `initial zero
+a A: w(a,1)
+b B: w(z,1)
+c C: w(z,1)
+d D: w(a,1) w(z,2)`
+	for _, together := range []bool{true, false} {
+		s, opt := parse(t, history)
+		reads := []record.Op{{Key: "a", Value: record.Int(1)}}
+		for k := range 40 {
+			key := fmt.Sprint("k", k)
+			for _, w := range []string{"V", "W"} {
+				s.Txns = append(s.Txns, record.Transaction{ID: w + key, Session: w, Ops: []record.Op{{Kind: record.Write, Key: key, Value: record.Int(1)}}})
+			}
+			reads = append(reads, record.Op{Key: key, Value: record.Int(1)})
+		}
+		reads = append(reads, record.Op{Key: "z", Value: record.Int(1)})
+		weak := []verdict.Level{verdict.RC, verdict.RA, verdict.CC}
+		if together {
+			s.Txns = append(s.Txns, record.Transaction{ID: "R", Session: "r", Ops: reads})
+		} else {
+			weak = []verdict.Level{verdict.CC}
+			for i := range reads {
+				session := fmt.Sprint("r", i)
+				if i == 0 || i == len(reads)-1 {
+					session = "r"
+				}
+				s.Txns = append(s.Txns, record.Transaction{ID: fmt.Sprint("R", i), Session: session, Ops: reads[i : i+1]})
+			}
+		}
+		var order []verdict.Event
+		for n := range s.Txns {
+			order = append(order, verdict.Event{Txn: verdict.TxnID(n), Commit: true})
+		}
+		for _, l := range weak {
+			if err := certificate.Replay(l, s.Txns, order, opt); err != nil {
+				t.Errorf("%v, in one transaction = %v: %v", l, together, err)
+			}
+			s.Txns[0].Ops[0].Value = record.Int(2) // and with that only D suits a
+			err := certificate.Replay(l, s.Txns, order, opt)
+			var e *certificate.Error
+			if !errors.As(err, &e) || e.GaveUp {
+				t.Errorf("%v, in one transaction = %v: it does not hold, and is %v", l, together, err)
+			}
+			s.Txns[0].Ops[0].Value = record.Int(1)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package certificate
 
 import (
+	"math/bits"
+
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -26,6 +28,9 @@ type ambiguity struct {
 	next  int32 // the next to try, as an index of writes
 	floor int32 // who is visible without it: nobody that commits before will do
 	phase phase
+	// blame has the ambiguities before, by their places, but for which a writer
+	// that was ruled out might have done.
+	blame []uint64
 }
 
 // phase is which of the possible writers are tried.
@@ -128,19 +133,68 @@ func (s *search) run() *Error {
 		switch {
 		case s.steps <= 0:
 			return s.gaveUp(k, "so many values were written several times that it was given up to find out whom each read of them read from")
-		case k == 0 || s.level != verdict.CC && s.open[k-1].txn != s.open[k].txn:
+		case !s.back(&k):
 			return s.fault // there is one: of each writer that was tried, or ruled out
 		}
-		k--
 	}
 	return nil
+}
+
+// back goes back from an ambiguity of which no writer will do to the last that is
+// to blame for one of them (Prosser, "Hybrid Algorithms for the Constraint
+// Satisfaction Problem", 1993); false if there is none.
+func (s *search) back(k *int) bool {
+	blame := s.open[*k].blame
+	last := len(blame) - 1
+	for last >= 0 && blame[last] == 0 {
+		last--
+	}
+	if last < 0 {
+		return false
+	}
+	to := last*64 + bits.Len64(blame[last]) - 1
+	for ; *k > to; *k-- {
+		s.reads[s.open[*k].read].writer = undecided
+	}
+	for i, set := range blame[:last+1] {
+		if i == last {
+			set &^= 1 << (to % 64)
+		}
+		s.open[to].blameAll(i, set)
+	}
+	return true
+}
+
+func (a *ambiguity) blameAll(i int, set uint64) {
+	for len(a.blame) <= i {
+		a.blame = append(a.blame, 0)
+	}
+	a.blame[i] |= set
+}
+
+// accuse blames those that have part in the axiom that is broken while k is the
+// last that is decided: at cc whoever is in the past, else those that chose its
+// two writers.
+func (s *search) accuse(k int) {
+	b := s.broken
+	s.steps -= k / 64
+	for i := k - 1; i >= 0; i-- {
+		o := &s.open[i]
+		if s.causal == nil && o.txn != b.reader {
+			return // and so are those before
+		}
+		rd := s.reads[o.read]
+		if s.causal != nil && (o.txn == b.reader || s.causal.has(b.reader, o.txn)) || s.causal == nil && (rd.writer == b.visible || rd == b.read) {
+			s.open[k].blameAll(i/64, 1<<(i%64))
+		}
+	}
 }
 
 // gaveUp is the Error of what may be true.
 func (s *search) gaveUp(k int, why string) *Error {
 	a := &s.open[k]
 	err := s.fail(s.commit[a.txn], int(a.txn), int(s.reads[a.read].op), "%s", why)
-	err.unnamed = true
+	err.GaveUp = true
 	return err
 }
 
@@ -148,6 +202,7 @@ func (s *search) gaveUp(k int, why string) *Error {
 func (s *search) enter(k int) *Error {
 	a := &s.open[k]
 	a.next, a.phase, a.floor = a.last, elsewhere, none
+	clear(a.blame)
 	switch s.level {
 	case verdict.RA:
 		if t2, ok := s.floors[a.read]; ok {
@@ -178,7 +233,7 @@ func (s *search) assign(k int) bool {
 		until = s.commit[s.open[k+1].txn]
 	}
 	for s.steps > 0 {
-		w, ok := s.candidate(a)
+		w, ok := s.candidate(k)
 		if !ok {
 			return false
 		}
@@ -186,6 +241,7 @@ func (s *search) assign(k int) bool {
 		if s.fits(a.txn, until) {
 			return true
 		}
+		s.accuse(k)
 		if s.causal != nil {
 			s.causal.done = s.commit[a.txn]
 			s.reads[a.read].writer = undecided
@@ -196,17 +252,14 @@ func (s *search) assign(k int) bool {
 }
 
 // candidate is the next possible writer of an ambiguity.
-func (s *search) candidate(a *ambiguity) (int32, bool) {
+func (s *search) candidate(k int) (int32, bool) {
+	a := &s.open[k]
 	for ; a.phase < atFirst; a.phase, a.next = a.phase+1, a.last {
 		for a.next != none {
 			w := s.writes[a.next]
 			s.steps--
 			if a.floor != none && s.commit[w.txn] < s.commit[a.floor] {
-				if s.fault == nil {
-					rd := s.reads[a.read]
-					rd.writer = w.txn
-					s.fault = s.axiom(a.txn, rd, a.floor, "which is visible to it")
-				}
+				s.tooOld(k, w.txn)
 				break // and so do the rest
 			}
 			a.next = w.before
@@ -220,8 +273,25 @@ func (s *search) candidate(a *ambiguity) (int32, bool) {
 		if a.initial && a.floor == none {
 			return none, true
 		}
+		if a.initial {
+			s.tooOld(k, none)
+		}
 	}
 	return 0, false
+}
+
+// tooOld rules out a writer that commits before the one that is visible anyway.
+func (s *search) tooOld(k int, w int32) {
+	a := &s.open[k]
+	rd := s.reads[a.read]
+	rd.writer = w
+	err := s.axiom(a.txn, rd, a.floor, "which is visible to it")
+	if s.fault == nil {
+		s.fault = err
+	}
+	if s.causal != nil { // else it is for the session alone
+		s.accuse(k)
+	}
 }
 
 // fits tells whether no axiom is broken by transaction n, and at cc by those

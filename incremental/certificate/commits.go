@@ -28,6 +28,15 @@ type commitOrder struct {
 	stamp  []int32
 	met    []int32 // by transaction: the last round that met it
 	round  int32
+
+	broken breach // the axiom that was broken last
+}
+
+// breach is that visible, a writer of the key of read, does not commit before
+// whom reader read from.
+type breach struct {
+	reader, visible int32
+	read            resolved
 }
 
 // place is an operation.
@@ -136,6 +145,7 @@ func (c *commitOrder) axiom(n int32, rd resolved, t2 int32, why string) *Error {
 	if rd.part || rd.writer == undecided || t2 == none || t2 == rd.writer || c.commit[t2] < c.placeOf(rd.writer) {
 		return nil
 	}
+	c.broken = breach{n, t2, rd}
 	op, from := &c.txns[n].Ops[rd.op], "at first"
 	if rd.writer != none {
 		from = "as " + c.who(int(rd.writer)) + " wrote it"
