@@ -10,7 +10,7 @@ import (
 
 // Options say what may be assumed of a history; the zero value is an unknown
 // initial state, complete coverage, sessions kept, and clocks that matter only
-// to sser and strong-si.
+// to sser, strong-si and lin.
 type Options struct {
 	Initial  record.Initial
 	Coverage record.Coverage
@@ -112,6 +112,24 @@ func Check(txns []record.Transaction, opt Options) map[verdict.Level]bool {
 func Holds(l verdict.Level, txns []record.Transaction, opt Options) bool {
 	_, ok := Explain(l, txns, opt)
 	return ok
+}
+
+// HoldsInTime judges pc, si and ser with real-time order added: whether some
+// execution explains the history that also keeps to the clocks.
+func HoldsInTime(l verdict.Level, txns []record.Transaction, opt Options) bool {
+	if err := Supported(txns); err != nil {
+		panic(err)
+	}
+	h, holds := newHistory(txns, opt), false
+	switch l {
+	case verdict.PC, verdict.SI:
+		_, holds = h.interleave(l == verdict.SI, true)
+	case verdict.SER:
+		_, holds = h.serial(true)
+	default:
+		panic(fmt.Sprintf("oracle: level %v has no counterpart in real time", l))
+	}
+	return holds
 }
 
 // Explain judges one level of Levels and returns, if it holds, an execution

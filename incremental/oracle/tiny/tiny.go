@@ -69,7 +69,8 @@ type Config struct {
 	// Weak is the share, in percent, of histories that are made by stores which
 	// give less than snapshots: reads that see what has been committed meanwhile,
 	// or any version at all, in sessions that may forget; transactions mostly read,
-	// some key several times.
+	// some key several times. Into a third of these histories one is planted that
+	// breaks a level.
 	Weak int
 	// OneKey is the share, in percent, of histories in which every transaction
 	// keeps to one key.
@@ -91,6 +92,9 @@ func Random(rng Rand, cfg Config) script.Script {
 	g := &gen{rng: rng, cfg: cfg}
 	g.draw()
 	g.run()
+	if g.planted {
+		g.plant()
+	}
 	for range rng.IntN(cfg.Mutations + 1) {
 		g.mutate()
 	}
@@ -104,8 +108,10 @@ const (
 	snapshots store = iota // it is not weak
 	committed              // each read sees what it saw before, and some commits more
 	forgetful              // the same, but a session's next transaction may see less
-	atomic                 // transactions see some of the commits, whole
+	atomic                 // transactions see their session's commits, and some others, whole
+	forked                 // transactions see some commits with all that those saw
 	anything               // each read is of any version
+	stores
 )
 
 type gen struct {
@@ -121,7 +127,7 @@ type gen struct {
 	serializable, strong bool
 	causal               bool // each session sees commits in its own order
 	weak                 store
-	oneKey               bool
+	oneKey, planted      bool
 	careless             bool // nobody is refused
 	maxSkew              int64
 
@@ -148,6 +154,7 @@ type running struct {
 	own     []record.Value // what it sees, with its own writes
 	wrote   []bool         // keys
 	read    []bool         // keys, before it wrote them
+	mine    uint64         // the session's commits
 	after   uint64         // the commits that the session's next transaction sees at least
 	skew    int64          // of the session's clock
 	only    int            // one more than the key it keeps to, or 0
@@ -174,22 +181,26 @@ func (g *gen) draw() {
 		g.keys, g.sessions, g.txns = g.cfg.Keys, g.cfg.Sessions, g.cfg.Txns
 	}
 	g.careless = g.cfg.Mutations > 0 && g.rng.IntN(3) == 0
-	if g.cfg.Weak > 0 && g.rng.IntN(100) < g.cfg.Weak {
-		g.weak = committed + store(g.rng.IntN(4))
-		g.careless, g.causal, g.sessions = true, false, g.cfg.Sessions
-		g.keys, g.txns = max(g.keys, min(2, g.cfg.Keys)), max(g.txns, g.cfg.Txns-1)
-	}
 	g.oneKey = g.cfg.OneKey > 0 && g.rng.IntN(100) < g.cfg.OneKey
+	if g.cfg.Weak > 0 && g.rng.IntN(100) < g.cfg.Weak {
+		g.weak = committed + store(g.rng.IntN(int(stores-committed)))
+		g.careless, g.causal, g.sessions = true, g.weak == forked, g.cfg.Sessions
+		g.keys, g.txns = max(g.keys, min(2, g.cfg.Keys)), max(g.txns, g.cfg.Txns-1)
+		if g.planted = !g.oneKey && g.rng.IntN(3) == 0; g.planted {
+			g.weak, g.causal = snapshots, false
+			g.keys, g.txns = 1+g.rng.IntN(2), max(2, g.cfg.Txns-4)
+		}
+	}
 	if g.cfg.Appends && (!g.partial || g.cfg.PartialLists) && g.half() {
 		if g.lists = 1; g.coin() {
-			g.lists = g.keys
+			g.lists = g.keys + plantKeys
 		}
 	}
 	if g.times && g.coin() {
 		g.maxSkew = int64(1 + g.rng.IntN(4))
 	}
 	g.initial = record.Initial(g.rng.IntN(3))
-	g.start = make([]record.Value, g.keys)
+	g.start = make([]record.Value, g.keys+plantKeys)
 	for k := range g.start {
 		if g.initial == record.InitialZero || g.initial == record.InitialAny && g.coin() {
 			g.start[k] = record.Int(0)
@@ -256,7 +267,7 @@ func (g *gen) forgetUnusedLists() {
 func (g *gen) begin(r *running, session, id string) {
 	r.txn = &record.Transaction{DB: record.DefaultDB, Session: session, ID: id, Start: g.clock + r.skew}
 	r.ops = 1 + g.rng.IntN(g.cfg.Ops)
-	if r.reader = g.causal && g.coin(); r.reader {
+	if r.reader = (g.causal || g.weak == atomic) && g.coin(); r.reader {
 		r.ops = g.keys
 	}
 	r.visible = r.after
@@ -264,9 +275,11 @@ func (g *gen) begin(r *running, session, id string) {
 		r.only = 1 + g.rng.IntN(g.keys)
 	}
 	switch {
-	case g.weak == forgetful || g.weak == atomic:
+	case g.weak == atomic:
+		r.visible = g.someCommits(r.mine)
+	case g.weak == forgetful:
 		r.visible = g.someCommits(0)
-	case g.weak != snapshots:
+	case g.weak != snapshots && !g.causal:
 		r.visible = g.someCommits(r.visible)
 	case g.causal:
 		for _, c := range g.log {
@@ -383,6 +396,7 @@ func (g *gen) end(r *running) {
 	case g.conflicts(r) || g.cfg.Aborted && g.rng.IntN(8) == 0:
 		t.Status = record.Aborted
 	default:
+		r.mine |= 1 << len(g.log)
 		r.after = g.commit(r)
 	}
 	if unknown {

@@ -44,7 +44,7 @@ func TestUnmutatedIsValid(t *testing.T) {
 }
 
 func TestDeterministic(t *testing.T) {
-	cfg := tiny.Config{Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, Mutations: 3}
+	cfg := tiny.Config{Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, Mutations: 3, Weak: 40, OneKey: 10}
 	different := map[string]bool{}
 	for seed := range uint64(200) {
 		a, b := script.Format(draw(seed, cfg)), script.Format(draw(seed, cfg))
@@ -66,7 +66,7 @@ func TestDeterministic(t *testing.T) {
 // not written.
 func TestPromises(t *testing.T) {
 	for seed := range uint64(3000) {
-		s := draw(seed, tiny.Config{Times: true, Aborted: true, Unknown: true, Appends: true, Mutations: 4})
+		s := draw(seed, tiny.Config{Times: true, Aborted: true, Unknown: true, Appends: true, Mutations: 4, Weak: 40, OneKey: 10})
 		written, kind := map[record.Op]bool{}, map[string]record.OpKind{}
 		last := map[string]int64{}
 		for _, x := range s.Txns {
