@@ -3,6 +3,7 @@ package packed
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"math"
 	"math/bits"
 	"strings"
 )
@@ -131,6 +132,21 @@ const (
 	ofKey = 1 << iota
 	ofSession
 )
+
+// likely is the number of the first name found that has the hash h, or none.
+func (t *names) likely(h uint32) uint32 {
+	if len(t.slots) == 0 {
+		return none
+	}
+	mask := uint32(len(t.slots) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		if s := t.slots[i]; s == 0 || uint32(s>>32) == h {
+			return uint32(s) - 1
+		}
+	}
+}
+
+const none = math.MaxUint32
 
 // number is the number of the name, whose hash is h.
 func (t *names) number(name string, h uint32) uint32 {

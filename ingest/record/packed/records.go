@@ -68,10 +68,18 @@ func (b *Builder) Append(in *Block) {
 	out := in.block
 	out.first = b.summary.Records
 	out.names = make([]uint32, len(in.names))
+	// The table is far larger than any cache. In a loop of its own this look at it
+	// waits for many names at once.
+	for i := range in.names {
+		out.names[i] = b.names.likely(in.names[i].hash)
+	}
 	from := 0
 	for i := range in.names {
 		e := &in.names[i]
-		n := b.names.number(in.text[from:e.end], e.hash)
+		n, name := out.names[i], in.text[from:e.end]
+		if n == none || b.names.list[n] != name {
+			n = b.names.number(name, e.hash)
+		}
 		from = e.end
 		if e.isKey && b.names.kinds[n]&ofKey == 0 {
 			b.names.kinds[n] |= ofKey
