@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -33,12 +36,14 @@ func newBench() *cobra.Command {
 		Short: "Measure time and memory beside the papers' figures",
 		Long: `Judges the histories of a suite, each in a process of its own, and prints time
 and memory beside the target and the figure of a paper. Histories are generated into
-the directory for temporary files (up to 1 GB) and removed; those that were recorded
-are looked up in --corpus, and skipped if they are not there.
+the directory for temporary files (up to 4 GB) and removed; those that were recorded
+are looked up in --corpus, and skipped if they are not there. AWDIT's program, if there
+is one, judges the histories that its paper has figures for, right after.
 
 Exit status: 0 measured, whatever the figures are; 4 something could not be measured.`,
 		Example: `  monitor bench --suite strong
   monitor bench --suite strong --only veristrong,blindw-10k --runs 5
+  monitor bench --suite weak --only c-twitter --peer ./awdit
   monitor bench --suite strong --list`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,6 +65,7 @@ Exit status: 0 measured, whatever the figures are; 4 something could not be meas
 	f.IntVar(&b.opt.Runs, "runs", 3, "how often each history is judged; the median counts")
 	f.Float64Var(&b.opt.Scale, "scale", 1, "make histories smaller by this factor, and take fewer of the recorded ones; for trying it out")
 	f.DurationVar(&b.opt.Timeout, "timeout", 10*time.Minute, "how long one run may take")
+	f.StringVar(&b.opt.Peer, "peer", "", "AWDIT's `program`, to be run beside ours (default: awdit in PATH, if it is there)")
 	b.out.flags(cmd)
 	return cmd
 }
@@ -82,11 +88,27 @@ func (b *benchFlags) parse() (bench.Suite, error) {
 	if b.opt.Timeout <= 0 {
 		return suite, unusablef("--timeout: must be above 0, not %v", b.opt.Timeout)
 	}
+	if err := b.findPeer(); err != nil {
+		return suite, err
+	}
 	suite, err := suite.Select(b.only)
 	if err != nil {
 		return suite, unusablef("--only: %w", err)
 	}
 	return suite, nil
+}
+
+// findPeer looks for AWDIT's program, which need not be there unless it was asked for.
+func (b *benchFlags) findPeer() error {
+	path, err := exec.LookPath(cmp.Or(b.opt.Peer, "awdit"))
+	switch {
+	case err == nil:
+		b.opt.Peer, err = filepath.Abs(path)
+		return err
+	case b.opt.Peer != "":
+		return unusablef("--peer: %w", err)
+	}
+	return nil
 }
 
 // names prints what the suite has.

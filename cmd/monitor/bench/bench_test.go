@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,7 @@ func TestSuites(t *testing.T) {
 			seen[name] = true
 		}
 		for _, r := range s.Rows {
-			if r.Work == "" || r.Measure == nil || r.Peer.Figure != "" && r.Peer.Source == "" || !strings.HasSuffix(r.Name, "-"+r.Level) {
+			if r.Work == "" || r.Measure == nil || r.Peer.Figure != "" && r.Peer.Source == "" || !strings.HasSuffix(r.Name, "-"+r.Level) && !strings.Contains(r.Level, ",") {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -76,6 +77,11 @@ func TestStatus(t *testing.T) {
 		{"slow", Measured{Seconds: 1.01}, nil, "", target, 1, Over},
 		{"big", Measured{PeakBytes: 10_000_001}, nil, "", target, 1, Over},
 		{"growing", Measured{Growth: 1.21}, nil, "", target, 1, Over},
+		{"a power above", Measured{Exponent: 1.6}, nil, "", Target{Exponent: 1.5}, 1, Over},
+		{"a power within", Measured{Exponent: 1.5, Seconds: 9}, nil, "", Target{Exponent: 1.5}, 1, OK},
+		{"too much of the sum", Measured{Share: 0.61}, nil, "", Target{Share: 0.6}, 1, Over},
+		{"too few a second", Measured{PerSecond: 99}, nil, "", Target{PerSecond: 100}, 1, Over},
+		{"enough a second", Measured{PerSecond: 100}, nil, "", Target{PerSecond: 100}, 1, OK},
 		{"no target", Measured{Seconds: 9}, nil, "", Target{}, 1, Unrated},
 		{"another size", Measured{Seconds: 9}, nil, "", target, 0.5, Unrated},
 		{"right", Measured{Verdicts: map[string]int{"satisfied": 3}}, nil, satisfied, target, 1, OK},
@@ -100,6 +106,33 @@ func TestStatus(t *testing.T) {
 		if got := (&Report{Rows: []Result{r}}).Failed(); got == 1 != (tc.want == Failed) {
 			t.Errorf("%s: %d failed", tc.name, got)
 		}
+	}
+}
+
+// An exponent is that of the power law.
+func TestSlope(t *testing.T) {
+	for _, e := range []float64{0, 0.5, 1, 1.5, 2} {
+		var xs, ys []float64
+		for _, x := range []float64{100, 1000, 2500, 1e6} {
+			xs, ys = append(xs, x), append(ys, 0.003*math.Pow(x, e))
+		}
+		if got, err := slope(xs, ys); err != nil || math.Abs(got-e) > 1e-9 {
+			t.Errorf("the exponent of %v is %v, %v", e, got, err)
+		}
+	}
+	if _, err := slope([]float64{5, 5}, []float64{1, 2}); err == nil {
+		t.Error("histories of one size show growth")
+	}
+}
+
+// Histories to fit a power to double, and keep the share of transactions and keys.
+func TestSeveral(t *testing.T) {
+	var got []string
+	for _, s := range several(Spec{Transactions: 80, Keys: 16}, 3) {
+		got = append(got, fmt.Sprint(s.Transactions, " ", s.Keys))
+	}
+	if d := cmp.Diff([]string{"20 4", "40 8", "80 16"}, got); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -7,9 +7,11 @@
 //	        └─ Study  one history under several variants of the engine
 //
 // A row runs `monitor check` as a process of its own, so that time is what a person
-// waits for and memory is what the system gave, reading the file included. Only the
-// studies run the engine in this process, for they need options that no command has; they
-// come last, so that what they take from the system is not counted for others.
+// waits for and memory is what the system gave, reading the file included. The online rows,
+// which measure the engine alone, and the studies, which need options that no command has, run the engine
+// in this process; they come last, so that what they take from the system is not counted for others.
+//
+// Where a row's peer can be run, it is run on the same history after ours (Options.Peer).
 //
 // Histories are made by `monitor generate` when a row first asks for them, into a
 // directory that goes away with the run, or are looked up in a corpus of recorded ones. A row whose

@@ -24,6 +24,7 @@ type Options struct {
 	Runs    int           // of each history
 	Scale   float64       // of the sizes; 1 is what targets are for
 	Timeout time.Duration // of each run
+	Peer    string        // AWDIT's program; empty: none
 	// Command starts the monitor: a program and what it is called by. Empty: the
 	// running program.
 	Command, Name string
@@ -192,6 +193,7 @@ func (e *Env) Check(ctx context.Context, file, level string, flags ...string) (M
 		seconds = append(seconds, c.seconds)
 		m.PeakBytes = max(m.PeakBytes, c.peak)
 		m.Verdicts = verdicts(c.histories)
+		m.operations = operations(c.histories)
 	}
 	m.Seconds = median(seconds)
 	e.measured[key] = m
@@ -210,6 +212,15 @@ func verdicts(hs []report.History) map[string]int {
 		}
 	}
 	return out
+}
+
+// operations counts those of all histories.
+func operations(hs []report.History) int {
+	n := 0
+	for _, h := range hs {
+		n += h.Operations
+	}
+	return n
 }
 
 func median(xs []float64) float64 {

@@ -109,8 +109,15 @@ func (row *Row) compare(m *Measured, scale float64) (Status, string) {
 	if scale != 1 || t == (Target{}) {
 		return Unrated, ""
 	}
-	if t.Seconds > 0 && m.Seconds > t.Seconds || t.MB > 0 && float64(m.PeakBytes) > t.MB*1e6 || t.Growth > 0 && m.Growth > t.Growth {
+	if t.missed(m) {
 		return Over, ""
 	}
 	return OK, ""
+}
+
+// missed tells whether any of the figures is not within the target.
+func (t Target) missed(m *Measured) bool {
+	above := func(target, figure float64) bool { return target > 0 && figure > target }
+	return above(t.Seconds, m.Seconds) || above(t.MB, float64(m.PeakBytes)/1e6) || above(t.Growth, m.Growth) ||
+		above(t.Exponent, m.Exponent) || above(t.Share, m.Share) || m.PerSecond < t.PerSecond
 }

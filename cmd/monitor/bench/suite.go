@@ -17,7 +17,7 @@ type Suite struct {
 }
 
 // Suites lists all suites.
-func Suites() []Suite { return []Suite{strong()} }
+func Suites() []Suite { return []Suite{strong(), weak()} }
 
 // Named finds a suite.
 func Named(name string) (Suite, bool) {
@@ -46,6 +46,12 @@ type Target struct {
 	Seconds float64 `json:"seconds,omitempty"`
 	MB      float64 `json:"mb,omitempty"` // 10^6 bytes
 	Growth  float64 `json:"growth,omitempty"`
+	// Exponent is that of time as a power of the size.
+	Exponent float64 `json:"exponent,omitempty"`
+	// Share is that of the sum of several measurements.
+	Share float64 `json:"share,omitempty"`
+	// PerSecond is how many transactions of each second there should be at least.
+	PerSecond float64 `json:"per_second,omitempty"`
 }
 
 // Peer is what a paper states for the same work, on its authors' machine.
@@ -65,10 +71,20 @@ type Measured struct {
 	PeakBytes uint64 `json:"peak_bytes"`
 	// Growth is by how much more the time has grown than the history.
 	Growth float64 `json:"growth,omitempty"`
+	// Exponent is of the power of the size that the time grows with.
+	Exponent float64 `json:"exponent,omitempty"`
+	// Share is the time of several levels at once, of the sum of each alone.
+	Share float64 `json:"share,omitempty"`
+	// PerSecond is how many transactions of a second there were.
+	PerSecond float64 `json:"per_second,omitempty"`
 	// Verdicts counts histories by verdict.
 	Verdicts map[string]int `json:"verdicts,omitempty"`
 	// How repeats one of the runs.
 	How string `json:"how,omitempty"`
+	// Peer is what another checker did on the same history, if there is one.
+	Peer *PeerRun `json:"peer,omitempty"`
+
+	operations int // of the history
 }
 
 // Status says how a row ended; a closed set.

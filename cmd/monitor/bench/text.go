@@ -38,21 +38,69 @@ func rows(b *bytes.Buffer, rs []Result) {
 	}
 	b.WriteString("\n")
 	t := table(b)
-	line(t, "name", "work", "level", "seconds", "target", "peak MB", "target", "status", "verdicts", "paper")
+	head := []string{"name", "work", "level", "time", "target", "peak MB", "target", "status", "verdicts", "paper"}
+	beside := slices.ContainsFunc(rs, func(r Result) bool { return r.Measured != nil && r.Measured.Peer != nil })
+	if beside {
+		head = append(head, "side by side")
+	}
+	line(t, head...)
 	for _, r := range rs {
-		seconds, targetSeconds, peak, targetPeak, verdicts := "-", limit(r.Target.Seconds, seconds3), "-", limit(r.Target.MB, whole), "-"
-		if r.Target.Growth > 0 {
-			targetSeconds = "×" + strconv.FormatFloat(r.Target.Growth, 'f', 2, 64)
-		}
+		figure, peak, verdicts, other := "-", "-", "-", "-"
 		if m := r.Measured; m != nil {
-			seconds, peak, verdicts = seconds3(m.Seconds), whole(float64(m.PeakBytes)/1e6), count(m.Verdicts)
-			if r.Target.Growth > 0 {
-				seconds = "×" + strconv.FormatFloat(m.Growth, 'f', 2, 64)
+			figure, verdicts, other = m.figure(r.Target), count(m.Verdicts), m.Peer.text()
+			if m.PeakBytes > 0 {
+				peak = whole(float64(m.PeakBytes) / 1e6)
 			}
 		}
-		line(t, r.Name, r.Work, r.Level, seconds, targetSeconds, peak, targetPeak, string(r.Status), verdicts, r.Peer.text())
+		cells := []string{r.Name, r.Work, r.Level, figure, r.Target.text(), peak, limit(r.Target.MB, whole), string(r.Status), verdicts, r.Peer.text()}
+		if beside {
+			cells = append(cells, other)
+		}
+		line(t, cells...)
 	}
 	t.Flush()
+}
+
+// figure is the one of the figures that the target is about, else the seconds.
+func (m *Measured) figure(t Target) string {
+	switch {
+	case t.Growth > 0:
+		return times(m.Growth)
+	case t.Exponent > 0:
+		return power(m.Exponent)
+	case t.Share > 0:
+		return percent(m.Share)
+	case t.PerSecond > 0:
+		return rate(m.PerSecond)
+	}
+	return seconds3(m.Seconds)
+}
+
+func (t Target) text() string {
+	switch {
+	case t.Growth > 0:
+		return times(t.Growth)
+	case t.Exponent > 0:
+		return limit(t.Exponent, power)
+	case t.Share > 0:
+		return limit(t.Share, percent)
+	case t.PerSecond > 0:
+		return "≥ " + rate(t.PerSecond)
+	}
+	return limit(t.Seconds, seconds3)
+}
+
+func times(x float64) string   { return "×" + strconv.FormatFloat(x, 'f', 2, 64) }
+func power(x float64) string   { return "n^" + strconv.FormatFloat(x, 'f', 2, 64) }
+func percent(x float64) string { return whole(100*x) + "% of the sum" }
+func rate(x float64) string    { return whole(x) + "/s" }
+
+// text is what the other checker took.
+func (p *PeerRun) text() string {
+	if p == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s %s s, %s MB, exit %d", p.Program, seconds3(p.Seconds), whole(float64(p.PeakBytes)/1e6), p.Status)
 }
 
 func studies(b *bytes.Buffer, as []Ablation) {
