@@ -5,6 +5,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental"
@@ -18,10 +19,34 @@ import (
 var (
 	histories = flag.Int("histories", 400, "random histories for each way of checking and each kind of history")
 	seedFrom  = flag.Uint64("seed", 1, "the first seed")
-	failures  = flag.Int("failures", 1, "disagreements to show for each way and kind")
+	failures  = flag.Int("failures", 1, "kinds of disagreement to show for each way and kind of history")
 )
 
 var strong = []verdict.Level{verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER}
+
+// levelSets are what may be asked of one engine at once; each history is given to
+// an engine for one of them, and to one for each level of it alone.
+var levelSets = [][]verdict.Level{
+	verdict.Levels(),
+	{verdict.RC, verdict.RA, verdict.CC, verdict.SI, verdict.SER, verdict.SSER},
+	verdict.Levels(),
+	{verdict.G1, verdict.RC, verdict.RA, verdict.CC},
+	strong,
+	verdict.Levels(),
+	{verdict.PC, verdict.SI, verdict.CC},
+	{verdict.LIN, verdict.G1, verdict.PC, verdict.SER},
+}
+
+// levelsFor are those of levelSets that a seed has.
+func levelsFor(seed uint64) []verdict.Level { return levelSets[seed%uint64(len(levelSets))] }
+
+// ignoreClock leaves real time out, and the levels that ask for it.
+func ignoreClock(o *incremental.Options) {
+	o.Clock = record.ClockIgnore
+	o.Levels = slices.DeleteFunc(slices.Clone(o.Levels), func(l verdict.Level) bool {
+		return l == verdict.SSER || l == verdict.StrongSI || l == verdict.LIN
+	})
+}
 
 // A way is one way through the engine; all must agree with the oracle.
 type way struct {
@@ -32,10 +57,10 @@ type way struct {
 	quiet  bool // no ticks
 }
 
-var plain = tiny.Config{Aborted: true, Mutations: 2}
-var timed = tiny.Config{Aborted: true, Mutations: 2, Times: true}
-var partial = tiny.Config{Aborted: true, Mutations: 2, Times: true, Partial: true, PartialLists: true}
-var wild = tiny.Config{Aborted: true, Mutations: 2, Times: true, Partial: true, Duplicates: true, Unknown: true, Appends: true, PartialLists: true, Mixed: true}
+var plain = tiny.Config{Aborted: true, Mutations: 2, Weak: 40, OneKey: 12}
+var timed = tiny.Config{Aborted: true, Mutations: 2, Times: true, Weak: 30, OneKey: 12}
+var partial = tiny.Config{Aborted: true, Mutations: 2, Times: true, Partial: true, PartialLists: true, Weak: 40}
+var wild = tiny.Config{Aborted: true, Mutations: 2, Times: true, Weak: 30, OneKey: 10, Partial: true, Duplicates: true, Unknown: true, Appends: true, PartialLists: true, Mixed: true}
 var many = tiny.Config{Txns: 6, Keys: 2, Sessions: 6, Ops: 3, Mutations: 1}
 
 // A kind is what histories have in them; every way is tried with every kind.
@@ -55,6 +80,11 @@ var kinds = []kind{
 	{"duplicates, unknown", func(c *tiny.Config) {
 		c.Keys, c.Duplicates, c.Values, c.Always, c.Unknown, c.Updates, c.Mutations = 2, true, 2, true, true, 50, 4
 	}},
+	{"weak", func(c *tiny.Config) { c.Txns, c.Ops, c.Mutations, c.Weak, c.OneKey = 6, 5, 1, 100, 0 }},
+	{"weak, duplicates", func(c *tiny.Config) {
+		c.Keys, c.Ops, c.Duplicates, c.Values, c.Always, c.Mutations, c.Weak, c.OneKey = 2, 5, true, 2, true, 1, 100, 0
+	}},
+	{"one key", func(c *tiny.Config) { c.OneKey, c.Unknown = 100, true }},
 	{"all", func(c *tiny.Config) {
 		c.Duplicates, c.Values, c.Unknown, c.Appends, c.Mixed, c.Updates, c.Mutations = true, 2, true, true, true, 30, 3
 	}},
@@ -69,10 +99,7 @@ var ways = []way{
 	{name: "banded, ser", cfg: timed, change: func(o *incremental.Options) { o.Levels = []verdict.Level{verdict.SER} }},
 	{name: "partial", cfg: partial, change: unchanged},
 	{name: "partial, nothing unique", cfg: partial, change: func(o *incremental.Options) { o.UnseenUnique = false }},
-	{name: "clock ignored", cfg: timed, change: func(o *incremental.Options) {
-		o.Clock = record.ClockIgnore
-		o.Levels = []verdict.Level{verdict.SI, verdict.SER}
-	}},
+	{name: "clock ignored", cfg: timed, change: ignoreClock},
 	{name: "bits", cfg: timed, change: func(o *incremental.Options) { o.Sessions = record.SessionsIgnore }},
 	{name: "one violation", cfg: timed, change: func(o *incremental.Options) { o.MaxViolations = 1 }},
 	{name: "online, chains", cfg: plain, online: true, change: unchanged},
@@ -87,6 +114,7 @@ var ways = []way{
 // every satisfied verdict of the batch way has a proof that replays, and every
 // violation evidence that proves it.
 func TestAgreesWithOracle(t *testing.T) {
+	sum := summed(t)
 	for _, w := range ways {
 		for _, k := range kinds {
 			t.Run(w.name+"/"+k.name, func(t *testing.T) {
@@ -94,35 +122,48 @@ func TestAgreesWithOracle(t *testing.T) {
 				cfg := w.cfg
 				k.set(&cfg)
 				cfg.Mixed = cfg.Mixed && !w.online // who has not seen the append can't know that it is a list
-				compare(t, func(seed uint64) (stream, bool) { return w.draw(seed, cfg), true })
+				compare(t, sum, func(seed uint64) (stream, bool) { return w.draw(seed, cfg), true })
 			})
 		}
 	}
 }
 
+// summed is a tally for the subtests of a test, which is logged in the end.
+func summed(t *testing.T) func(*tally) {
+	var mu sync.Mutex
+	sum := newTally()
+	t.Cleanup(func() { t.Logf("%v", sum) })
+	return func(part *tally) {
+		mu.Lock()
+		defer mu.Unlock()
+		sum.add(part)
+	}
+}
+
 // compare examines the streams that draw makes, and shows what is wrong, small.
-func compare(t *testing.T, draw func(seed uint64) (stream, bool)) {
-	told, shown := newTally(), 0
+func compare(t *testing.T, sum func(*tally), draw func(seed uint64) (stream, bool)) {
+	told, shown := newTally(), map[string]bool{} // classes
 	for i := range *histories {
 		seed := *seedFrom + uint64(i)
 		st, ok := draw(seed)
-		if !ok {
+		if !ok || len(st.opt.Levels) == 0 {
 			continue
 		}
-		if c := st.examine(told); c != nil {
+		if c := st.examine(told); c != nil && !shown[c.class] {
+			shown[c.class] = true
 			small, again := st.shrunk(c.class)
 			if again == nil {
 				again = c // it went away: not the same twice
 			}
-			t.Errorf("seed %d: %s: %s\n%v", seed, again.class, again.says, &small)
-			if shown++; shown >= *failures {
+			t.Errorf("seed %d, levels %v: %s: %s\n%v", seed, small.opt.Levels, again.class, again.says, &small)
+			if len(shown) >= *failures {
 				return
 			}
 		}
 	}
-	t.Logf("verdicts: %v; unknown: %v", told.outcomes, told.undecided)
-	if told.outcomes[verdict.Satisfied]+told.outcomes[verdict.Unknown] == 0 || told.outcomes[verdict.Violated] == 0 {
-		t.Errorf("the sample tells little: %v", told.outcomes)
+	sum(told)
+	if told.of(verdict.Satisfied)+told.of(verdict.Unknown) == 0 || told.of(verdict.Violated) == 0 {
+		t.Errorf("the sample tells little: %v", told)
 	}
 }
 
@@ -131,7 +172,7 @@ func compare(t *testing.T, draw func(seed uint64) (stream, bool)) {
 func (w *way) draw(seed uint64, cfg tiny.Config) stream {
 	s := tiny.Random(rand.New(rand.NewPCG(seed, 7)), cfg)
 	def := oracle.FromHeader(s.Header)
-	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: strong, Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions,
+	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: levelsFor(seed), Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions,
 		Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true, Online: w.online, UniqueValues: !cfg.Duplicates && !cfg.Mixed, UnseenUnique: true}}
 	w.change(&st.opt)
 	if w.online && len(st.txns) > 0 && st.txns[0].HasTimes {

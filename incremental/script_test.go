@@ -19,14 +19,14 @@ import (
 //
 //	check [levels=(si,ser)] [online] [stats]
 //
-// prints a line per level and the violations under it, each with its cycles;
+// where levels may be all, and are the strong ones if not given, prints a line per level and the violations under it, each with its cycles;
 // online, it ticks after every transaction. Whatever is printed, the oracle has
 // to agree with it, and with all evidence. The command
 //
-//	judge
+//	judge [levels=(cc,ra)]
 //
-// prints which levels hold and which are broken by the definitions, and asks
-// engines, batch and online, whether they say the same (or that they don't know
+// prints which of the levels hold and which are broken by the definitions, and
+// asks engines, batch and online, whether they say the same of all levels (or that they don't know
 // where they need not; see mustDecide). To renew: go test ./incremental -run
 // TestScripts -rewrite, and read the difference.
 func TestScripts(t *testing.T) {
@@ -51,22 +51,13 @@ func checked(t *testing.T, d *datadriven.TestData, s script.Script) string {
 	def := oracle.FromHeader(s.Header)
 	opt := incremental.Options{UnseenUnique: true, Levels: strong, Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions, Clock: def.Clock,
 		MaxSkew: def.MaxSkew, Online: d.HasArg("online"), UniqueValues: true}
-	if i := slices.IndexFunc(d.CmdArgs, func(a datadriven.CmdArg) bool { return a.Key == "levels" }); i >= 0 {
-		opt.Levels = nil
-		for _, name := range d.CmdArgs[i].Vals {
-			l, ok := verdict.ParseLevel(name)
-			if !ok {
-				d.Fatalf(t, "level %q", name)
-			}
-			opt.Levels = append(opt.Levels, l)
-		}
-	}
+	opt.Levels = levelsOf(t, d, strong)
 	results, txns := run(s, opt)
 	want := definition(txns, opt)
 	var b strings.Builder
 	for _, r := range results {
-		if r.Outcome == verdict.Satisfied && !want[r.Level] || r.Outcome == verdict.Violated && want[r.Level] {
-			d.Fatalf(t, "%v: engine says %v, the definition %v", r.Level, r.Outcome, want[r.Level])
+		if r.Outcome == verdict.Satisfied && !want.holds(r.Level) || r.Outcome == verdict.Violated && want.holds(r.Level) {
+			d.Fatalf(t, "%v: engine says %v, the definition %v", r.Level, r.Outcome, want.holds(r.Level))
 		}
 		fmt.Fprintf(&b, "%v: %v", r.Level, r.Outcome)
 		if r.Outcome == verdict.Unknown {
@@ -86,11 +77,31 @@ func checked(t *testing.T, d *datadriven.TestData, s script.Script) string {
 	return b.String()
 }
 
+// levelsOf are the levels that a command names, or these.
+func levelsOf(t *testing.T, d *datadriven.TestData, otherwise []verdict.Level) []verdict.Level {
+	i := slices.IndexFunc(d.CmdArgs, func(a datadriven.CmdArg) bool { return a.Key == "levels" })
+	if i < 0 {
+		return otherwise
+	}
+	var out []verdict.Level
+	for _, name := range d.CmdArgs[i].Vals {
+		l, ok := verdict.ParseLevel(name)
+		if name == "all" {
+			return verdict.Levels()
+		}
+		if !ok {
+			d.Fatalf(t, "level %q", name)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
 // judged asks the definitions, and engines in every order of arrival that has
 // each session in its order, as far as there are few.
 func judged(t *testing.T, d *datadriven.TestData, s script.Script) string {
 	def := oracle.FromHeader(s.Header)
-	st := stream{txns: s.Txns, opt: incremental.Options{UnseenUnique: true, Levels: strong, Initial: def.Initial, Coverage: def.Coverage,
+	st := stream{txns: s.Txns, opt: incremental.Options{UnseenUnique: true, Levels: verdict.Levels(), Initial: def.Initial, Coverage: def.Coverage,
 		Sessions: def.Sessions, Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true}}
 	want := definition(st.txns, st.opt)
 	arrivals(s.Txns, 30, func(txns []record.Transaction) {
@@ -112,8 +123,8 @@ func judged(t *testing.T, d *datadriven.TestData, s script.Script) string {
 	for _, holds := range []bool{true, false} {
 		line := map[bool]string{true: "holds:", false: "broken:"}[holds]
 		any := false
-		for _, l := range strong {
-			if want[l] == holds {
+		for _, l := range levelsOf(t, d, strong) {
+			if want.applies(l) && want.holds(l) == holds {
 				line, any = line+" "+l.String(), true
 			}
 		}

@@ -3,6 +3,7 @@ package incremental_test
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -29,8 +30,18 @@ const noTick = math.MinInt64
 // same; without it, unknown is an answer. What is not listed here ("mixed": a
 // key that is list and register, an element appended twice; "unseen": writers
 // not seen that may repeat any value; "untold": a key read as null that, online,
-// may turn out to be a list, or to start at zero) need never be decided.
+// may turn out to be a list, or to start at zero) need never be decided. Online,
+// the weak levels need not be where a read has several possible writers.
 var mustDecide = map[string]bool{"duplicates": true, "unknown": true, "lists": true}
+
+func isWeak(l verdict.Level) bool { return verdict.CC.Implies(l) }
+
+// mustBeDecided tells whether a level of a history of some kinds has to be.
+func (st *stream) mustBeDecided(l verdict.Level, kinds []string) bool {
+	return !slices.ContainsFunc(kinds, func(k string) bool {
+		return !mustDecide[k] || k == "duplicates" && st.opt.Online && isWeak(l)
+	})
+}
 
 // A complaint is a disagreement between the engine and the definitions, or
 // between the engine and itself.
@@ -39,13 +50,56 @@ type complaint struct {
 	says  string
 }
 
-// tally counts verdicts, and those that are unknown by what the history has in it.
+// tally counts verdicts by level, and those that are unknown by what the history
+// has in it.
 type tally struct {
-	outcomes  map[verdict.Outcome]int
-	undecided map[string]int
+	outcomes   map[verdict.Level]*[4]int // by outcome
+	undecided  map[string]int
+	guarantees int
 }
 
-func newTally() tally { return tally{map[verdict.Outcome]int{}, map[string]int{}} }
+func newTally() *tally {
+	return &tally{outcomes: map[verdict.Level]*[4]int{}, undecided: map[string]int{}}
+}
+
+func (t *tally) count(l verdict.Level, o verdict.Outcome) {
+	if t.outcomes[l] == nil {
+		t.outcomes[l] = &[4]int{}
+	}
+	t.outcomes[l][o]++
+}
+
+func (t *tally) add(other *tally) {
+	for l, n := range other.outcomes {
+		for o, n := range n {
+			for range n {
+				t.count(l, verdict.Outcome(o))
+			}
+		}
+	}
+	for kinds, n := range other.undecided {
+		t.undecided[kinds] += n
+	}
+	t.guarantees += other.guarantees
+}
+
+func (t *tally) of(o verdict.Outcome) (sum int) {
+	for _, n := range t.outcomes {
+		sum += n[o]
+	}
+	return sum
+}
+
+func (t *tally) String() string {
+	var b strings.Builder
+	for _, l := range verdict.Levels() {
+		if n := t.outcomes[l]; n != nil {
+			fmt.Fprintf(&b, "%v: %d satisfied, %d violated, %d unknown, %d not applicable; ", l, n[0], n[1], n[2], n[3])
+		}
+	}
+	fmt.Fprintf(&b, "guarantees: %d; unknown: %v", t.guarantees, t.undecided)
+	return b.String()
+}
 
 func (st *stream) String() string {
 	h := record.Header{Initial: &st.opt.Initial, Coverage: &st.opt.Coverage, Sessions: &st.opt.Sessions, Clock: &st.opt.Clock, MaxSkew: &st.opt.MaxSkew}
@@ -65,16 +119,24 @@ func (st *stream) String() string {
 		strings.Join(ticks, " "), st.end, st.opt.MaxTransaction, st.opt.UniqueValues, st.opt.UnseenUnique, st.opt.MaxViolations)
 }
 
-// feed is all that the engine says about a stream.
-func (st *stream) feed(opt incremental.Options) (ticked []verdict.Violation, results []verdict.Result) {
+// A spoken is all that the engine says about a stream.
+type spoken struct {
+	ticked     []verdict.Violation
+	results    []verdict.Result
+	guarantees []verdict.GuaranteeResult
+	mini       bool
+}
+
+func (st *stream) feed(opt incremental.Options) (told spoken) {
 	e := incremental.New(opt)
 	for i := range st.txns {
 		e.Step(&st.txns[i], st.end[i])
 		if opt.Online && st.tick[i] != noTick {
-			ticked = append(ticked, e.Tick(st.tick[i]).Violations...)
+			told.ticked = append(told.ticked, e.Tick(st.tick[i]).Violations...)
 		}
 	}
-	return ticked, e.Close()
+	told.results, told.mini, told.guarantees = e.Close(), e.Mini(), e.Guarantees()
+	return told
 }
 
 // late tells whether some records come after ones that ended later, by clocks
@@ -98,16 +160,16 @@ func (st *stream) untimed() bool {
 
 // examine feeds a stream to engines and returns what is wrong with what they
 // say, or nil.
-func (st *stream) examine(told tally) (found *complaint) {
+func (st *stream) examine(told *tally) (found *complaint) {
 	defer func() {
 		if r := recover(); r != nil {
-			found = &complaint{"panic", fmt.Sprintf("the engine panics: %v", r)}
+			found = &complaint{"panic", fmt.Sprintf("the engine panics: %v\n%s", r, debug.Stack())}
 		}
 	}()
 	want := definition(st.txns, st.opt)
-	ticked, results := st.feed(st.opt)
-	for _, v := range ticked {
-		if want[v.Level] {
+	said := st.feed(st.opt)
+	for _, v := range said.ticked {
+		if want.holds(v.Level) {
 			return &complaint{fmt.Sprintf("a tick invents %v", v.Level), fmt.Sprintf("a tick says %v broken: %+v", v.Level, v)}
 		}
 	}
@@ -115,12 +177,18 @@ func (st *stream) examine(told tally) (found *complaint) {
 	if st.opt.Coverage == record.CoveragePartial {
 		least = seenAlone(st.txns, st.opt)
 	}
-	for _, r := range results {
-		told.outcomes[r.Outcome]++
+	for _, r := range said.results {
+		told.count(r.Level, r.Outcome)
+		if !want.applies(r.Level) || r.Outcome == verdict.NotApplicable {
+			if want.applies(r.Level) || r.Outcome != verdict.NotApplicable {
+				return &complaint{fmt.Sprintf("applicable %v", r.Level), fmt.Sprintf("%v: %v, but that it applies is %v", r.Level, r.Outcome, want.applies(r.Level))}
+			}
+			continue
+		}
 		if c := st.verdict(r, want, least, told); c != nil {
 			return c
 		}
-		for _, v := range ticked {
+		for _, v := range said.ticked {
 			if v.Level == r.Level && r.Outcome != verdict.Violated {
 				return &complaint{fmt.Sprintf("taken back %v", r.Level), fmt.Sprintf("%v: %v at the end, but a tick told %+v", r.Level, r.Outcome, v)}
 			}
@@ -129,43 +197,109 @@ func (st *stream) examine(told tally) (found *complaint) {
 			return c
 		}
 	}
-	return st.alone(results)
+	if mini := isMini(st.txns); said.mini != mini {
+		return &complaint{"mini", fmt.Sprintf("mini-transactions only: %v, but the engine says %v", mini, said.mini)}
+	}
+	if c := st.guaranteed(said.guarantees, told); c != nil {
+		return c
+	}
+	return st.alone(said.results)
+}
+
+// guaranteed compares what the engine says of session guarantees: in batch, and
+// where every read has one possible writer, it knows them.
+func (st *stream) guaranteed(said []verdict.GuaranteeResult, told *tally) *complaint {
+	kinds := kindsOf(st.txns, st.opt)
+	if len(said) == 0 || st.opt.Online || st.opt.Coverage == record.CoveragePartial {
+		return nil
+	}
+	for _, r := range said {
+		told.guarantees++
+		holds := oracle.HoldsGuarantee(r.Guarantee, trusted(st.txns), defined(st.opt))
+		say := func(class string) *complaint {
+			return &complaint{fmt.Sprintf("%s %v", class, r.Guarantee), fmt.Sprintf("%v: the engine says %v, the definition says that it holds: %v; kinds %v\n%+v",
+				r.Guarantee, r.Outcome, holds, kinds, r.Violations)}
+		}
+		switch {
+		case r.Outcome == verdict.Violated && holds:
+			return say("invented")
+		case r.Outcome == verdict.Satisfied && !holds:
+			return say("missed")
+		case r.Outcome != verdict.Satisfied && r.Outcome != verdict.Violated && !slices.ContainsFunc(kinds, func(k string) bool { return k != "lists" && k != "unknown" }):
+			return say("undecided")
+		}
+		for _, v := range r.Violations {
+			if oracle.HoldsGuarantee(r.Guarantee, cutDown(v, st.txns), defined(st.opt)) {
+				return &complaint{fmt.Sprintf("evidence %v", r.Guarantee), fmt.Sprintf("the evidence of %v proves nothing: %+v", r.Guarantee, v)}
+			}
+		}
+	}
+	return nil
+}
+
+// isMini tells whether all transactions are mini-transactions (MTC, Definition
+// 8) and write each value once (Definition 9): one or two reads, at most two
+// writes, each after a read of its key.
+func isMini(txns []record.Transaction) bool {
+	wrote := map[record.Op]bool{}
+	for _, x := range txns {
+		if x.Status == record.Aborted {
+			continue
+		}
+		reads, writes, read := 0, 0, map[string]bool{}
+		for _, op := range x.Ops {
+			switch op.Kind {
+			case record.Read:
+				reads, read[op.Key] = reads+1, true
+			case record.Write:
+				if !read[op.Key] || wrote[op] {
+					return false
+				}
+				writes++
+				wrote[op] = true
+			default:
+				return false
+			}
+		}
+		if reads < 1 || reads > 2 || writes > 2 {
+			return false
+		}
+	}
+	return true
 }
 
 // verdict compares a verdict with the definition.
-func (st *stream) verdict(r verdict.Result, want, least map[verdict.Level]bool, told tally) *complaint {
+func (st *stream) verdict(r verdict.Result, want, least *truth, told *tally) *complaint {
 	say := func(class string) *complaint {
 		return &complaint{fmt.Sprintf("%s %v", class, r.Level), fmt.Sprintf("%v: the engine says %v (%v, %d), the definition says that it holds: %v; what was seen alone: %v; kinds %v\n%+v",
-			r.Level, r.Outcome, r.Reason, r.Count, want[r.Level], least[r.Level], kindsOf(st.txns, st.opt), r.Violations)}
+			r.Level, r.Outcome, r.Reason, r.Count, want.holds(r.Level), least.holds(r.Level), kindsOf(st.txns, st.opt), r.Violations)}
 	}
-	timed := r.Level == verdict.SSER || r.Level == verdict.StrongSI
+	timed := r.Level == verdict.SSER || r.Level == verdict.StrongSI || r.Level == verdict.LIN
 	switch {
-	case r.Outcome == verdict.Violated && want[r.Level]:
+	case r.Outcome == verdict.Violated && want.holds(r.Level):
 		return say("invented")
-	case r.Outcome == verdict.Satisfied && !least[r.Level] && !(timed && st.opt.Online && st.late()):
+	case r.Outcome == verdict.Satisfied && !least.holds(r.Level) && !(timed && st.opt.Online && st.late()):
 		return say("missed")
 	case r.Outcome == verdict.Unknown:
 		kinds := kindsOf(st.txns, st.opt)
-		must := !(r.NoTimes && st.untimed())
-		for _, k := range kinds {
-			must = must && mustDecide[k]
-		}
-		if must {
+		if !(r.NoTimes && st.untimed()) && st.mustBeDecided(r.Level, kinds) {
 			return say("undecided")
 		}
 		told.undecided[strings.Join(kinds, "+")]++
 	}
-	timely, ok := map[verdict.Level]verdict.Level{verdict.SER: verdict.SSER, verdict.SI: verdict.StrongSI}[r.Level]
-	if holds, known := want[timely]; r.RealTimeOnly && (!ok || r.Outcome != verdict.Satisfied || known && holds) {
+	if r.RealTimeOnly && (timed || isWeak(r.Level) || r.Outcome != verdict.Satisfied || oracle.HoldsInTime(r.Level, trusted(st.txns), defined(st.opt))) {
 		return say("a wrong note at")
 	}
 	return nil
 }
 
 // proofs has everything proved that a result says.
-func (st *stream) proofs(r verdict.Result, want map[verdict.Level]bool) *complaint {
+func (st *stream) proofs(r verdict.Result, want *truth) *complaint {
 	for _, v := range r.Violations {
-		if want[v.Level] {
+		if !breaks(r.Level, v.Level) {
+			return &complaint{fmt.Sprintf("unrelated at %v", r.Level), fmt.Sprintf("%v is not broken by what breaks %v: %+v", r.Level, v.Level, v)}
+		}
+		if want.holds(v.Level) {
 			return &complaint{fmt.Sprintf("invented below %v", r.Level), fmt.Sprintf("%v is said broken by %+v", v.Level, v)}
 		}
 		if ok, why := proves(v, r.Level, st.txns, st.opt); !ok {
@@ -173,7 +307,9 @@ func (st *stream) proofs(r verdict.Result, want map[verdict.Level]bool) *complai
 		}
 	}
 	nothingUnique := st.opt.Coverage == record.CoveragePartial && !st.opt.UnseenUnique // a proof would claim nothing
-	if r.Outcome != verdict.Satisfied || st.opt.Online || !st.opt.Proof || nothingUnique {
+	// A weak level's commit order can't tell of keys that are list and register.
+	nothingToSay := isWeak(r.Level) && slices.Contains(kindsOf(st.txns, st.opt), "mixed")
+	if r.Outcome != verdict.Satisfied || st.opt.Online || !st.opt.Proof || nothingUnique || nothingToSay {
 		return nil
 	}
 	err := certificate.Replay(r.Level, st.txns, r.Order, certificate.Options{Initial: st.opt.Initial, Coverage: st.opt.Coverage,
@@ -192,39 +328,60 @@ func (st *stream) alone(together []verdict.Result) *complaint {
 	for _, r := range together {
 		opt := st.opt
 		opt.Levels = []verdict.Level{r.Level}
-		if _, own := st.feed(opt); own[0].Outcome != r.Outcome {
-			return &complaint{fmt.Sprintf("alone %v", r.Level), fmt.Sprintf("%v: %v alone, %v together with %v", r.Level, own[0].Outcome, r.Outcome, st.opt.Levels)}
+		if own := st.feed(opt).results[0]; own.Outcome != r.Outcome {
+			return &complaint{fmt.Sprintf("alone %v", r.Level), fmt.Sprintf("%v: %v alone, %v together with %v", r.Level, own.Outcome, r.Outcome, st.opt.Levels)}
 		}
 	}
 	return nil
 }
 
-// definition asks the oracle, telling it of no times that the engine can't trust:
-// those of a clock that stepped back within its session.
-func definition(txns []record.Transaction, opt incremental.Options) map[verdict.Level]bool {
-	return holding(trusted(txns), opt.Levels, defined(opt))
+// breaks tells whether what is not m is not l either. A history of single keys
+// that is lin satisfies, key by key, whatever does not ask for session order; a
+// violation that needs none breaks it.
+func breaks(l, m verdict.Level) bool { return l == verdict.LIN || l.Implies(m) }
+
+// truth is what the definitions say of a history; levels are asked for when they
+// are needed, and not if another one tells, as the oracle's own tests do that.
+type truth struct {
+	txns   []record.Transaction
+	def    oracle.Options
+	known  map[verdict.Level]bool
+	broken func(verdict.Level) bool // known otherwise
 }
 
-// holding are the levels that hold; those that a level implies are not asked
-// for, as the oracle's own tests do that.
-func holding(txns []record.Transaction, levels []verdict.Level, def oracle.Options) map[verdict.Level]bool {
-	holds := map[verdict.Level]bool{}
-	known := map[verdict.Level]bool{}
-	for _, l := range []verdict.Level{verdict.SSER, verdict.SI, verdict.SER, verdict.StrongSI} {
-		if !known[l] {
-			known[l], holds[l] = true, oracle.Holds(l, txns, def)
+func (t *truth) applies(l verdict.Level) bool { return slices.Contains(oracle.Levels(t.txns), l) }
+
+func (t *truth) holds(l verdict.Level) bool {
+	if t.broken != nil && t.broken(l) {
+		return false
+	}
+	if _, ok := t.known[l]; !ok && t.applies(l) {
+		if l.Implies(verdict.G1) { // which tells most?
+			t.ask(verdict.SI)
+			t.ask(verdict.RC)
+			t.ask(verdict.SSER)
 		}
-		for _, m := range verdict.Levels() {
-			if holds[l] && l.Implies(m) || !holds[l] && m.Implies(l) {
-				known[m], holds[m] = true, holds[l]
-			}
+		t.ask(l)
+	}
+	return t.known[l]
+}
+
+func (t *truth) ask(l verdict.Level) {
+	if _, ok := t.known[l]; ok {
+		return
+	}
+	holds := oracle.Holds(l, t.txns, t.def)
+	for _, m := range verdict.Levels() {
+		if holds && l.Implies(m) || !holds && m.Implies(l) {
+			t.known[m] = holds
 		}
 	}
-	out := map[verdict.Level]bool{}
-	for _, l := range levels {
-		out[l] = holds[l]
-	}
-	return out
+}
+
+// definition asks the oracle, telling it of no times that the engine can't trust:
+// those of a clock that stepped back within its session.
+func definition(txns []record.Transaction, opt incremental.Options) *truth {
+	return &truth{txns: trusted(txns), def: defined(opt), known: map[verdict.Level]bool{}}
 }
 
 // defined are the oracle's options for those of an engine.
@@ -253,11 +410,13 @@ func trusted(txns []record.Transaction) []record.Transaction {
 // seenAlone are the levels that hold under partial coverage when reads that an
 // unseen writer may have answered count for nothing, as they are promised to
 // prove nothing. What is broken then has to be found.
-func seenAlone(txns []record.Transaction, opt incremental.Options) map[verdict.Level]bool {
+func seenAlone(txns []record.Transaction, opt incremental.Options) *truth {
 	var cut []record.Transaction
+	own, same := true, true
 	for _, x := range trusted(txns) {
-		if x.Status == record.Committed && !repeats(txns, x.Ops) {
-			return map[verdict.Level]bool{}
+		if x.Status == record.Committed {
+			readsOwn, repeats := repeats(txns, x.Ops)
+			own, same = own && readsOwn, same && repeats
 		}
 		x.Ops = slices.Clone(x.Ops)
 		wrote := map[string]bool{}
@@ -273,27 +432,34 @@ func seenAlone(txns []record.Transaction, opt incremental.Options) map[verdict.L
 	}
 	def := defined(opt)
 	def.Coverage = record.CoverageComplete
-	return holding(cut, opt.Levels, def)
+	return &truth{txns: cut, def: def, known: map[verdict.Level]bool{}, broken: func(l verdict.Level) bool {
+		return !own || !same && breaks(l, verdict.RA)
+	}}
 }
 
-// repeats tells whether a transaction reads a key twice the same before writing
-// it, and its own write after.
-func repeats(txns []record.Transaction, ops []record.Op) bool {
-	held := map[string]record.Value{}
+// repeats tells whether a transaction reads its own write of a key after it, and
+// whether it reads a key twice the same.
+func repeats(txns []record.Transaction, ops []record.Op) (own, same bool) {
+	held, wrote := map[string]record.Value{}, map[string]bool{}
+	own, same = true, true
 	for _, op := range ops {
 		if op.Value.Kind == record.KindList && op.Value.Text == "[]" && isList(txns, op.Key) {
 			op.Value = record.Null
 		}
 		v, known := held[op.Key]
-		if op.Kind == record.Read && known && v != op.Value {
-			return false
+		switch differs := known && v != op.Value; {
+		case op.Kind == record.Read && differs && wrote[op.Key]:
+			own = false
+		case op.Kind == record.Read && differs:
+			same = false
 		}
 		held[op.Key] = op.Value
+		wrote[op.Key] = wrote[op.Key] || op.Kind == record.Write
 		if op.Kind == record.Append {
 			delete(held, op.Key)
 		}
 	}
-	return true
+	return own, same
 }
 
 // maybeUnseen tells whether a transaction's read shows what somebody who was not
@@ -420,13 +586,15 @@ func proves(v verdict.Violation, level verdict.Level, txns []record.Transaction,
 	}
 	cut := cutDown(v, txns)
 	text := script.Format(script.Script{Txns: cut})
-	if oracle.Holds(level, cut, defined(opt)) {
-		return false, "the definition says that it holds of\n" + text
+	for _, l := range []verdict.Level{v.Level, level} {
+		if oracle.Holds(l, cut, defined(opt)) {
+			return false, fmt.Sprintf("the definition says that %v holds of\n%s", l, text)
+		}
 	}
 	opt.Online, opt.Proof, opt.MaxViolations, opt.MaxTransaction, opt.Levels = false, false, 0, 0, []verdict.Level{level}
 	again := stream{txns: cut, end: make([]int64, len(cut)), opt: opt}
-	if _, r := again.feed(opt); r[0].Outcome != verdict.Violated {
-		return false, fmt.Sprintf("the engine says %v of\n%s", r[0].Outcome, text)
+	if r := again.feed(opt).results[0]; r.Outcome != verdict.Violated {
+		return false, fmt.Sprintf("the engine says %v of\n%s", r.Outcome, text)
 	}
 	return true, ""
 }

@@ -13,7 +13,8 @@ import (
 )
 
 var simulated = map[generate.Level]verdict.Level{generate.SSER: verdict.SSER, generate.SER: verdict.SER,
-	generate.StrongSI: verdict.StrongSI, generate.SI: verdict.SI}
+	generate.StrongSI: verdict.StrongSI, generate.SI: verdict.SI, generate.PC: verdict.PC, generate.CC: verdict.CC,
+	generate.RA: verdict.RA, generate.RC: verdict.RC, generate.G1: verdict.G1, generate.LIN: verdict.LIN}
 
 // A load is a workload of the generator's, with times.
 var loads = []generate.Config{
@@ -43,7 +44,7 @@ func produce(t *testing.T, cfg generate.Config) []record.Transaction {
 // implied are the levels of the engine's that a history of a level satisfies.
 func implied(l verdict.Level) []verdict.Level {
 	var out []verdict.Level
-	for _, m := range strong {
+	for _, m := range verdict.Levels() {
 		if l.Implies(m) {
 			out = append(out, m)
 		}
