@@ -114,6 +114,7 @@ var ErrUnproved = errors.New("the alert's evidence does not prove it; please rep
 //
 // The work is that of at most JudgeCalls judgements of a few transactions.
 func New(v verdict.Violation, ctx Context) (Alert, error) {
+	v = name.Plain(v, ctx.Lookup)
 	n := name.Of(v, ctx.Lookup, ctx.asked())
 	p, err := prove(v, &n, ctx)
 	e := explain.Explain(v, n, ctx.Lookup)

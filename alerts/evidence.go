@@ -152,10 +152,10 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 		}
 	}
 	reader, offending, offends := offender(v, lookup)
-	// From read atomic up, and where each transaction is one moment, a key has one
-	// value in a transaction; if it read another one as well that is a violation of its
-	// own, whose writers are not exhibited here. Below, it may well have: see strangers.
-	repeatable := v.Level.Implies(verdict.RA) || v.Level == verdict.LIN
+	// Where transactions see snapshots, or are one moment each, a key has one value in
+	// a transaction; if it read another one as well that is a violation of its own, whose
+	// writers are not exhibited here. Below, all its reads are: see strangers.
+	repeatable := v.Level.Implies(verdict.PC) || v.Level == verdict.LIN
 	keep := make([][]bool, len(full))
 	for i := range full {
 		x := wanted[full[i].ID]
@@ -168,19 +168,19 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 				written[op.Key] = true
 				keep[i][j] = all || everyWrite || slices.Contains(x.Writes, op.Key)
 			case all:
-				keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending
+				keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending || vouches(op, reader, full)
 			case !written[op.Key] && slices.Contains(x.Reads, op.Key):
 				if _, ok := first[op.Key]; !ok {
 					first[op.Key] = op.Value
 				}
 				keep[i][j] = op.Value == first[op.Key]
-				if !repeatable { // it may be any of them
-					keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending
+				if !repeatable { // it may be any of them, and of thin air and the initial version both
+					keep[i][j] = !offends || v.Kind == verdict.ThinAirRead || full[i].ID != reader || op.Key != v.Key || op.Value == offending
 				}
 			}
 		}
 	}
-	if !repeatable {
+	if !repeatable && (v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable) {
 		strangers(v, full, wanted, keep, lookup)
 	}
 	complete(full, keep)
@@ -199,35 +199,41 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 // strangers leaves out, where a transaction read a key several times and got
 // several values, those that nobody of the evidence wrote, unless every operation
 // on the key is wanted: they are of transactions that the proof does without. Where
-// it is the initial version that the proof is about, a single value of this kind is
-// that.
+// it is the initial version that the proof is about, the first of them is that.
 func strangers(v verdict.Violation, full []record.Transaction, wanted map[string]verdict.Exhibit, keep [][]bool, lookup name.Lookup) {
 	w := writersOf(full)
 	initial := initialReads(v, lookup)
 	for i := range full {
-		values, unknown := map[string]map[record.Value]bool{}, map[string]map[record.Value]bool{}
-		each := func(f func(j int, op record.Op)) {
-			for j, op := range full[i].Ops {
-				if keep[i][j] && op.Kind == record.Read && w.appends[op.Key] == 0 && !slices.Contains(wanted[full[i].ID].All, op.Key) {
-					f(j, op)
+		first, several := map[string]record.Value{}, map[string]bool{}
+		for j, op := range full[i].Ops {
+			if keep[i][j] && op.Kind == record.Read {
+				if was, ok := first[op.Key]; ok && was != op.Value {
+					several[op.Key] = true
+				} else if !ok {
+					first[op.Key] = op.Value
 				}
 			}
 		}
-		each(func(_ int, op record.Op) {
-			if values[op.Key] == nil {
-				values[op.Key], unknown[op.Key] = map[record.Value]bool{}, map[record.Value]bool{}
+		start := map[string]record.Value{}
+		for j, op := range full[i].Ops {
+			if !keep[i][j] || op.Kind != record.Read || !several[op.Key] || w.appends[op.Key] > 0 || w.values[version{op.Key, op.Value}] ||
+				slices.Contains(wanted[full[i].ID].All, op.Key) {
+				continue
 			}
-			values[op.Key][op.Value] = true
-			if !w.values[version{op.Key, op.Value}] {
-				unknown[op.Key][op.Value] = true
+			if _, ok := start[op.Key]; !ok {
+				start[op.Key] = op.Value
 			}
-		})
-		each(func(j int, op record.Op) {
-			if len(values[op.Key]) > 1 && unknown[op.Key][op.Value] {
-				keep[i][j] = initial[read{full[i].ID, op.Key}] && len(unknown[op.Key]) == 1
-			}
-		})
+			keep[i][j] = initial[read{full[i].ID, op.Key}] && op.Value == start[op.Key]
+		}
 	}
+}
+
+// vouches tells whether a read shows that a transaction of unknown outcome took
+// effect.
+func vouches(op record.Op, reader string, txns []record.Transaction) bool {
+	return slices.ContainsFunc(txns, func(t record.Transaction) bool {
+		return t.Status == record.Unknown && t.ID != reader && name.Shows(op, &t)
+	})
 }
 
 // offender is who read, and what, where a violation is about one read and not
@@ -239,7 +245,7 @@ func offender(v verdict.Violation, lookup name.Lookup) (id string, value record.
 		return "", record.Null, false
 	}
 	at := name.Read(v, lookup)
-	if at < 0 {
+	if at < 0 || v.Kind == verdict.IncompatibleOrder && len(v.Txns) > 1 && v.Txns[0] == v.Txns[1] {
 		return "", record.Null, false
 	}
 	r, _ := lookup.Find(v.Txns[0])

@@ -52,9 +52,14 @@ func (i identifier) alert(db, level string, n name.Name, v verdict.Violation) st
 //     cycle;
 //   - a read: the reader, the key, what it read, and then the other
 //     transactions in order;
+//   - a key read twice, as a cycle or not: the reader, the key, and the first other
+//     value that it read;
 //   - two lists that contradict each other: the key, and their readers in order;
 //   - no possible order: the ids in order.
 func (i identifier) canonical(v verdict.Violation, n name.Name) []string {
+	if reader, key, value, ok := name.Repeated(v, n, i.lookup); ok {
+		return []string{i.of(reader), key, value.String()}
+	}
 	switch v.Kind {
 	case verdict.Cycle:
 		if txns, ok := name.Woven(v, n); ok {

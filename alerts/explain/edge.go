@@ -103,6 +103,10 @@ func (t teller) antiEdge(e verdict.Edge, from, to string) string {
 	old, new := t.readNotOf(e.From, e.Key, e.To), t.written(e.To, e.Key)
 	switch e.Why {
 	case verdict.ByInitial:
+		if w, ok := name.Updater(t.v, e, t.lookup); ok && t.hasRuns() {
+			return fmt.Sprintf("%s read %v, which %s wrote on top of the initial version; %s %s after that, for nothing comes between an update and what it read",
+				from, old, t.txn(w), to, new.did())
+		}
 		return fmt.Sprintf("%s read %v, as it was before anybody wrote it; %s %s", from, old, to, new.did())
 	case verdict.ByList:
 		if s, ok := t.listMissed(e, from, to); ok {

@@ -237,7 +237,7 @@ func rule(v verdict.Violation, n name.Name) string {
 		}
 		return "Read committed lets a transaction see newer data as it goes on, never older." + clock
 	case verdict.RA:
-		if v.Kind == verdict.NonRepeatableRead {
+		if n.Name == "non-repeatable-reads" {
 			return "From read atomic upwards, a key that is read twice has the same value both times." + clock
 		}
 		return "From read atomic upwards, a transaction sees all of another one or nothing, and what came before it in its session. Read committed would allow this." + clock

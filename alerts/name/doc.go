@@ -15,6 +15,7 @@
 //   - name.go: Name, and Of, which makes one.
 //   - shape.go: what a cycle looks like, and the rules from shape to name.
 //   - missed.go: cycles that rc, ra and cc forbid, and session guarantees.
+//   - plain.go: a violation in the terms that all levels share.
 //   - levels.go: what is broken besides, weakest first.
 //   - strength.go: the weakest level that a cycle breaks.
 //   - phrase.go: levels in words, severity.
@@ -30,7 +31,8 @@
 //   - dirty-write: a cycle of write orders alone (G0).
 //   - circular-information-flow: nobody missed anything, and still each
 //     transaction comes before itself (G1c).
-//   - read-skew: one anti-dependency, in a cycle that is none of MTC's (G-single).
+//   - read-skew: one anti-dependency, in a cycle that is none of MTC's or needs an
+//     order of writes that only prefix consistency or more has (G-single).
 //   - read-only-anomaly: Fekete, O'Neil and O'Neil's, where only a reader shows
 //     that the writers were not serial.
 //   - stale-read: something that had ended by the clock was missed.
@@ -67,9 +69,9 @@
 //     lin, and whether lin is among the broken levels is found out by itself.
 //   - A version order that was inferred (verdict.ByOrder) may have been inferred
 //     by a rule of the level that was checked. A cycle may then look like a
-//     fractured read and still break no more than snapshot isolation. The
-//     weakest level therefore counts the reasons of the edges too, see
-//     strength.go.
+//     fractured read and still break no more than snapshot isolation: it is called
+//     read-skew. The weakest level therefore counts the reasons of the edges too,
+//     see strength.go.
 //   - The same holds for a read whose writer was found by elimination: what rules
 //     the others out may be a rule of the level that was checked.
 //   - A write order that is known because the later transaction read what it

@@ -24,8 +24,11 @@ func (k kinds) missed(s shape) string {
 	if seen.Type == verdict.RW {
 		seen, missed = missed, seen
 	}
-	if k.backwards(seen, missed) {
+	switch {
+	case k.backwards(seen, missed):
 		return "non-monotonic-read"
+	case seen.Key == missed.Key && seen.Key != "":
+		return "non-repeatable-reads" // first the old value, then the new
 	}
 	return "fractured-read"
 }
@@ -33,7 +36,7 @@ func (k kinds) missed(s shape) string {
 // missedName tells whether a name is one of a missed write.
 func missedName(name string) bool {
 	switch name {
-	case "session-guarantee-violation", "causality-violation", "non-monotonic-read", "fractured-read":
+	case "session-guarantee-violation", "causality-violation", "non-monotonic-read", "non-repeatable-reads", "fractured-read":
 		return true
 	}
 	return false
@@ -67,17 +70,17 @@ func guaranteeOf(s shape) string {
 	return ""
 }
 
-// parts are the missed writes that a cycle is made of: the cycle itself if it is
-// one, and those from which its orders were inferred or, if eliminated is set,
-// other writers of what was read ruled out. Reasons may share parts; no more than
-// reasonsMax edges are looked at.
-func parts(c []verdict.Edge, eliminated bool) [][]verdict.Edge {
-	var out [][]verdict.Edge
+// parts are the cycles that a cycle is made of in which something was missed: the
+// cycle itself, if it is one, those from which its orders were inferred and, if
+// eliminated is set, those that rule other writers of what was read out. Reasons
+// may share parts; no more than reasonsMax edges are looked at.
+func parts(c []verdict.Edge, eliminated bool) []shape {
+	var out []shape
 	left := reasonsMax
 	var visit func(c []verdict.Edge, depth int)
 	visit = func(c []verdict.Edge, depth int) {
-		if s := shapeOf(c); s.rw == 1 && s.ww == 0 && s.rt == 0 {
-			out = append(out, c)
+		if s := shapeOf(c); s.rw > 0 {
+			out = append(out, s)
 		}
 		for _, e := range c {
 			if left--; left < 0 || depth >= becauseDepth {
@@ -97,21 +100,28 @@ func parts(c []verdict.Edge, eliminated bool) [][]verdict.Edge {
 	return out
 }
 
-// most is the name of a cycle that is made of missed writes, and the session
-// guarantee if all of these break the same: that of those which only the
-// strongest level forbids, if they are all called alike.
+// misses tells whether a cycle is one missed write.
+func (s shape) misses() bool { return s.rw == 1 && s.ww == 0 && s.rt == 0 }
+
+// most is the name of a cycle that is made of several, and the session guarantee
+// if all of these break the same: that of those which only the strongest level
+// forbids, if they are all called alike.
 func (k kinds) most(c []verdict.Edge) (name, guarantee string) {
 	level := verdict.G1
-	for i, part := range parts(c, true) {
-		s := shapeOf(part)
-		n := k.missed(s)
-		l, g := shapeStrength(s, n), guaranteeOf(s)
-		switch {
+	for i, s := range parts(c, true) {
+		n := k.nameOf(s)
+		l, g := shapeStrength(s, n), ""
+		if s.misses() {
+			g = guaranteeOf(s)
+		}
+		switch both := stronger(l, level); {
 		case i == 0:
 			name, guarantee, level = n, g, l
 			continue
-		case l != level && l.Implies(level):
-			name, level = n, l
+		case both != level:
+			if name, level = n, both; both != l {
+				name = general(both)
+			}
 		case l == level && n != name:
 			name = general(level)
 		}
@@ -132,13 +142,13 @@ func Woven(v verdict.Violation, n Name) ([]verdict.TxnID, bool) {
 	if v.Kind != verdict.Cycle || !verdict.CC.Implies(n.Weakest) || n.Weakest == verdict.G1 {
 		return nil, false
 	}
-	missed := parts(v.Cycle, false)
+	missed := slices.DeleteFunc(parts(v.Cycle, false), func(s shape) bool { return !s.misses() })
 	if len(missed) < 2 {
 		return nil, false
 	}
 	var out []verdict.TxnID
-	for _, c := range append(missed, v.Cycle) {
-		for _, e := range c {
+	for _, s := range append(missed, shapeOf(v.Cycle)) {
+		for _, e := range s.edges {
 			out = append(out, e.From)
 		}
 	}

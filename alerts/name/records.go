@@ -129,7 +129,18 @@ func offending(v verdict.Violation, lookup Lookup) func(i int, op record.Op, own
 			}
 			return len(own) == 0 && !wrote(v.Evidence, op)
 		}
-	case verdict.AbortedRead, verdict.IntermediateRead:
+	case verdict.IntermediateRead:
+		half := func(op record.Op) bool {
+			return slices.ContainsFunc(v.Txns[1:], func(id verdict.TxnID) bool {
+				w, ok := lookup.Find(id)
+				return ok && id != v.Txns[0] && Shows(op, w) && !finished(op, w)
+			})
+		}
+		some := slices.ContainsFunc(t.Ops, func(op record.Op) bool { return op.Key == v.Key && half(op) })
+		return func(_ int, op record.Op, own []record.Op, _ int) bool {
+			return len(own) == 0 && (half(op) || !some && wrote(v.Txns[1:], op))
+		}
+	case verdict.AbortedRead:
 		return func(_ int, op record.Op, own []record.Op, _ int) bool { return len(own) == 0 && wrote(v.Txns[1:], op) }
 	case verdict.FutureRead:
 		return func(i int, op record.Op, own []record.Op, _ int) bool {
@@ -151,6 +162,11 @@ func offending(v verdict.Violation, lookup Lookup) func(i int, op record.Op, own
 		return func(_ int, op record.Op, own []record.Op, first int) bool {
 			return len(own) == 0 && first >= 0 && t.Ops[first].Value != op.Value
 		}
+	case verdict.IncompatibleOrder:
+		return func(_ int, op record.Op, _ []record.Op, _ int) bool {
+			es, _ := list.Elements(op.Value)
+			return slices.ContainsFunc(v.Txns[1:], func(id verdict.TxnID) bool { return disagrees(es, v.Key, id, lookup) })
+		}
 	case verdict.DuplicateElements:
 		return func(_ int, op record.Op, _ []record.Op, _ int) bool {
 			es, _ := list.Elements(op.Value)
@@ -159,6 +175,33 @@ func offending(v verdict.Violation, lookup Lookup) func(i int, op record.Op, own
 		}
 	}
 	return func(_ int, _ record.Op, own []record.Op, _ int) bool { return len(own) == 0 }
+}
+
+// finished tells whether a read shows the key as a transaction left it: its last
+// write, or all that it appended.
+func finished(read record.Op, w *record.Transaction) bool {
+	done := true
+	for _, o := range w.Ops {
+		if o.Key != read.Key || !writes(o) {
+			continue
+		}
+		if o.Kind == record.Append {
+			done = done && shows(read, o)
+		} else {
+			done = shows(read, o)
+		}
+	}
+	return done
+}
+
+// disagrees tells whether a transaction read a list of key of which neither it nor
+// es is a prefix of the other.
+func disagrees(es []string, key string, id verdict.TxnID, lookup Lookup) bool {
+	t, ok := lookup.Find(id)
+	return ok && slices.ContainsFunc(t.Ops, func(op record.Op) bool {
+		other, isList := list.Elements(op.Value)
+		return op.Kind == record.Read && op.Key == key && isList && list.Common(es, other) < min(len(es), len(other))
+	})
 }
 
 // lists tells whether somebody in the evidence appends to the violation's key.
@@ -183,6 +226,32 @@ func nobodys(v verdict.Violation, lookup Lookup, es []string) []string {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(es), func(e string) bool { return appended[e] })
+}
+
+// Repeated is, of a violation that is called non-repeatable reads, the reader, the
+// key, and what it read of it that differs from its first read; false of any other.
+func Repeated(v verdict.Violation, n Name, lookup Lookup) (reader verdict.TxnID, key string, value record.Value, ok bool) {
+	switch {
+	case v.Kind == verdict.NonRepeatableRead && len(v.Txns) > 0:
+		reader, key = v.Txns[0], v.Key
+	case v.Kind == verdict.Cycle && n.Name == intra[verdict.NonRepeatableRead].name:
+		at := slices.IndexFunc(v.Cycle, func(e verdict.Edge) bool { return e.Type == verdict.RW })
+		reader, key = v.Cycle[at].From, v.Cycle[at].Key
+	default:
+		return 0, "", record.Null, false
+	}
+	t, found := lookup.Find(reader)
+	if !found {
+		return 0, "", record.Null, false
+	}
+	first := firstRead(t, key)
+	at := slices.IndexFunc(t.Ops, func(op record.Op) bool {
+		return op.Kind == record.Read && op.Key == key && op.Value != t.Ops[first].Value
+	})
+	if at < 0 {
+		return 0, "", record.Null, false
+	}
+	return reader, key, t.Ops[at].Value, true
 }
 
 // Foreign are the elements of a list of the violation's key that nobody in the

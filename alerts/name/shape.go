@@ -67,8 +67,14 @@ func (k kinds) cycle(edges []verdict.Edge) class {
 	}
 	inferred := c.weakest != shapeStrength(s, c.name)
 	switch {
-	case misses && verdict.CC.Implies(c.weakest):
+	case misses:
 		c.name, c.guarantee = k.most(edges)
+		switch {
+		case missedName(c.name) && !verdict.CC.Implies(c.weakest):
+			c.name, c.guarantee = "read-skew", "" // an order that weak levels do not have is behind it
+		case c.name == "non-repeatable-reads":
+			c.adya = intra[verdict.NonRepeatableRead].adya
+		}
 	case s.rw == 0 && (inferred || len(parts(edges, false)) > 0):
 		// Nobody missed anything here, but an order of writes was inferred
 		// from what others missed, by rules that weaker levels do not have: it is

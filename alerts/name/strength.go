@@ -1,6 +1,11 @@
 package name
 
-import "github.com/isowatch/isowatch/incremental/verdict"
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
 
 // becauseDepth bounds how deep reasons of reasons are followed, reasonsMax how
 // many of their edges. Reasons may share parts, so that following all of them
@@ -72,6 +77,10 @@ func (k kinds) reasonStrength(e verdict.Edge, depth int) verdict.Level {
 		return verdict.StrongSI
 	case e.Why == verdict.ByElimination:
 		return k.eliminationStrength(e, depth)
+	case e.Why == verdict.ByInitial && snapshots(k.v.Level) && !k.initial(e):
+		// The version is not the initial one, but of the unbroken run of updates
+		// that begins with it: a rule of snapshot isolation.
+		return verdict.SI
 	case e.Why != verdict.ByOrder:
 		// Session, value, overwriting, initial versions and the order of a list
 		// hold at every level, and a case is a case at every level.
@@ -94,6 +103,54 @@ func (k kinds) reasonStrength(e verdict.Edge, depth int) verdict.Level {
 		}
 	}
 	return l
+}
+
+// initial tells whether an edge by the initial version is about that version
+// itself, which its reader read.
+func (k kinds) initial(e verdict.Edge) bool {
+	t, ok := k.record(e.From)
+	return e.Type == verdict.RW && (!ok || len(k.updaters(t, e.Key)) == 0)
+}
+
+// updaters are the transactions of the violation that read a key and then wrote
+// what t read of it first.
+func (k kinds) updaters(t *record.Transaction, key string) []verdict.TxnID {
+	at := firstRead(t, key)
+	if at < 0 {
+		return nil
+	}
+	var out []verdict.TxnID
+	for _, id := range slices.Concat(k.v.Txns, k.v.Evidence) {
+		w, ok := k.record(id)
+		if !ok || w.ID == t.ID || !slices.Contains(w.Ops, record.Op{Kind: record.Write, Key: key, Value: t.Ops[at].Value}) {
+			continue
+		}
+		if updates(w, key) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// updates tells whether t read a key and then wrote it.
+func updates(t *record.Transaction, key string) bool {
+	at := firstRead(t, key)
+	return at >= 0 && at < slices.IndexFunc(t.Ops, func(op record.Op) bool { return writes(op) && op.Key == key })
+}
+
+// Updater is the transaction of a violation that wrote, having read the key
+// before, what the reader of an edge by the initial version read; false if
+// the reader read the initial version itself.
+func Updater(v verdict.Violation, e verdict.Edge, lookup Lookup) (verdict.TxnID, bool) {
+	t, ok := lookup.Find(e.From)
+	if !ok {
+		return 0, false
+	}
+	us := kinds{v: v, lookup: lookup}.updaters(t, e.Key)
+	if len(us) == 0 {
+		return 0, false
+	}
+	return us[0], true
 }
 
 // eliminationStrength is the weakest level at which all other writers of what

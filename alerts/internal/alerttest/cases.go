@@ -298,7 +298,7 @@ var strong = []Case{
 	},
 	{
 		Title: "an elimination that is not told", Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 wr(x,elimination) T2 rw(y) T1",
-		Want: name.Name{Name: "fractured-read", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "read-skew", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
 		Title: "a writer of unknown outcome", History: "initial zero\ns1 T1 unknown: w(x,1) w(y,1)\ns2 T2: r(x,1) r(y,0)",

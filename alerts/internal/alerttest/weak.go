@@ -42,6 +42,11 @@ var weak = []Case{
 		Want: name.Name{Name: "non-repeatable-reads", Adya: "internal", Weakest: verdict.RA, Severity: name.Critical},
 	},
 	{
+		Title: "ra: one key, first the old value and then the new", History: "s0 T0: w(x,0)\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) r(x,1)",
+		Kind: verdict.Cycle, Level: verdict.RA, Cycle: "T1 wr(x) T2 rw(x,order: T0 wr(x) T1 ww(x,case) T0) T1",
+		Want: name.Name{Name: "non-repeatable-reads", Adya: "internal", Weakest: verdict.RA, Severity: name.Critical},
+	},
+	{
 		Title: "ra: fractured by a session's order", History: "s1 T1: w(x,1)\ns1 T2: w(x,2) w(y,2)\ns2 T3: r(x,1) r(y,2)",
 		Kind: verdict.Cycle, Level: verdict.RA, Cycle: "T2 wr(y) T3 rw(x,order: T1 so T2 ww(x,case) T1) T2",
 		Want: name.Name{Name: "fractured-read", Adya: "G-single", Weakest: verdict.RA, Severity: name.Critical},
