@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,6 +66,115 @@ func BenchmarkOnline(b *testing.B) {
 			// n×n bits, half of them, would be n/16 bytes for each transaction
 			b.ReportMetric(float64(closure)/float64(len(h)), "closure-B/txn")
 			b.ReportMetric(float64(len(h)*b.N)/b.Elapsed().Seconds(), "txn/s")
+		})
+	}
+}
+
+// cTwitter is Cobra's workload as AWDIT uses it: 50 sessions, about 7.6 operations a
+// transaction.
+func cTwitter(tb testing.TB, level generate.Level, txns int) []record.Transaction {
+	cfg := generate.Config{Level: level, Transactions: txns}
+	if err := cfg.Preset("c-twitter"); err != nil {
+		tb.Fatal(err)
+	}
+	cfg.Keys = max(txns/240, 10)
+	g, err := generate.New(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return slices.Collect(g.Transactions())
+}
+
+// weakSpecs are the levels that take no search, each with histories of its own and, but for lin,
+// with what a serializable database gives.
+func weakSpecs(b *testing.B, run func(b *testing.B, level verdict.Level, h []record.Transaction)) {
+	const n = 200_000
+	for _, own := range []generate.Level{generate.G1, generate.RC, generate.RA, generate.CC} {
+		level, _ := verdict.ParseLevel(own.String())
+		for _, base := range []generate.Level{generate.SER, own} {
+			b.Run(level.String()+"/"+base.String(), func(b *testing.B) { run(b, level, cTwitter(b, base, n)) })
+		}
+	}
+	b.Run("lin/lin", func(b *testing.B) {
+		g, err := generate.New(generate.Config{Level: generate.LIN, Workload: generate.Lightweight, NoReads: true, Transactions: n})
+		if err != nil {
+			b.Fatal(err)
+		}
+		run(b, verdict.LIN, slices.Collect(g.Transactions()))
+	})
+}
+
+// The engine alone on a stream at the weak levels, a tick every 25,000 transactions.
+func BenchmarkWeakOnline(b *testing.B) {
+	weakSpecs(b, func(b *testing.B, level verdict.Level, h []record.Transaction) {
+		if !incremental.Supported(level) {
+			b.Skipf("%v is not judged", level)
+		}
+		b.ReportAllocs()
+		b.ResetTimer()
+		for range b.N {
+			e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Online: true, UniqueValues: true, MaxTransaction: int64(time.Minute)})
+			for i := range h {
+				e.Step(&h[i], 0)
+				if i%25_000 == 24_999 {
+					e.Tick(h[i].End)
+				}
+			}
+			if r := e.Close(); r[0].Outcome != verdict.Satisfied {
+				b.Fatalf("%v, %v", r[0].Outcome, r[0].Reason)
+			}
+		}
+		b.ReportMetric(float64(len(h)*b.N)/b.Elapsed().Seconds(), "txn/s")
+	})
+}
+
+// The same histories in batch.
+func BenchmarkWeakBatch(b *testing.B) {
+	weakSpecs(b, func(b *testing.B, level verdict.Level, h []record.Transaction) {
+		if !incremental.Supported(level) {
+			b.Skipf("%v is not judged", level)
+		}
+		b.ReportAllocs()
+		b.ResetTimer()
+		for range b.N {
+			e := incremental.New(incremental.Options{Levels: []verdict.Level{level}})
+			for i := range h {
+				e.Step(&h[i], 0)
+			}
+			if r := e.Close(); r[0].Outcome != verdict.Satisfied {
+				b.Fatalf("%v, %v", r[0].Outcome, r[0].Reason)
+			}
+		}
+		b.ReportMetric(float64(len(h)*b.N)/b.Elapsed().Seconds(), "txn/s")
+	})
+}
+
+// Many levels of one stream at once, as a database is promised them: the known graph, what was read
+// from whom and the versions are shared.
+func BenchmarkManyLevels(b *testing.B) {
+	levels := []verdict.Level{verdict.RC, verdict.RA, verdict.CC, verdict.SI, verdict.SER, verdict.SSER}
+	h := cTwitter(b, generate.SSER, 50_000)
+	sets := [][]verdict.Level{levels}
+	for _, l := range levels {
+		sets = append(sets, []verdict.Level{l})
+	}
+	for _, set := range sets {
+		name := set[0].String()
+		if len(set) > 1 {
+			name = "all"
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				e := incremental.New(incremental.Options{Levels: set})
+				for i := range h {
+					e.Step(&h[i], 0)
+				}
+				for _, r := range e.Close() {
+					if r.Outcome != verdict.Satisfied {
+						b.Fatalf("%v: %v, %v", r.Level, r.Outcome, r.Reason)
+					}
+				}
+			}
 		})
 	}
 }
