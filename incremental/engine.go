@@ -135,7 +135,7 @@ func New(opt Options) *Engine {
 	}
 	if len(weaker) > 0 {
 		e.weak = newWeakChecks(opt.Sessions == record.SessionsKeep, weaker)
-		e.in.ordered = weaker[0] == verdict.RC || slices.Contains(weaker, verdict.RC) || slices.Contains(weaker, verdict.G1)
+		e.in.ordered = true
 	}
 	e.plain = len(e.checks) == 0
 	return e

@@ -342,7 +342,7 @@ func (e *Engine) extendList(k version.Key, lk *listKey, n int) {
 			}
 		}
 		if e.weak != nil {
-			e.weak.ListOrder(k, e.listWriter(prev), e.in.txns.At(w).slot)
+			e.weak.ListOrder(k, e.in.txns.At(w).slot)
 		}
 		prev = v
 	}

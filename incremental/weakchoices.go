@@ -312,8 +312,12 @@ func (ch *chooser) violation() verdict.Violation {
 	}
 	all := weakExhibits{e: e, parts: map[version.Slot]*verdict.Exhibit{}}
 	for _, w := range ch.choices {
-		if t := e.in.txns.At(w.index); slices.Contains(v.Txns, t.id) || t.open {
+		t := e.in.txns.At(w.index)
+		if slices.Contains(v.Txns, t.id) || t.open {
 			all.read(w.slot, e.in.cells.At(w.cell).key)
+		}
+		if t.doubt == uncertain {
+			all.all(w.index, t)
 		}
 	}
 	v.Exhibits = merged(append(v.Exhibits, all.list()...))

@@ -38,6 +38,11 @@ type weakCheck struct {
 
 var weakNames = map[verdict.Level]weak.Level{verdict.G1: weak.G1, verdict.RC: weak.RC, verdict.RA: weak.RA, verdict.CC: weak.CC}
 
+var guaranteeNames = map[verdict.Guarantee]weak.Level{
+	verdict.ReadYourWrites: weak.ReadYourWrites, verdict.MonotonicReads: weak.MonotonicReads,
+	verdict.MonotonicWrites: weak.MonotonicWrites, verdict.WritesFollowReads: weak.WritesFollowReads,
+}
+
 func newWeakChecks(sessions bool, levels []verdict.Level) *weakChecks {
 	w := &weakChecks{sessions: sessions, ruledOut: map[uint32]verdict.Level{}, told: map[string]verdict.Level{}}
 	var names []weak.Level
@@ -78,11 +83,22 @@ func (e *Engine) enterWeak(t *txn, index uint32) {
 	if t.prev != none {
 		prev = e.in.txns.At(t.prev).slot
 	}
-	w.Add(t.session, prev, t.open, w.keys[:n], w.keys[n:])
+	slot := w.Add(t.session, prev, t.open, w.keys[:n], w.keys[n:])
+	if t.doubt == uncertain {
+		return
+	}
+	for _, k := range w.keys[n:] {
+		if e.in.perKey.At(k).appended {
+			w.Appended(k, slot)
+		}
+	}
 }
 
 // readWeak tells the checker of a resolved read.
 func (e *Engine) readWeak(index uint32, c cellID, from version.Slot) {
+	if e.weak == nil { // and no polygraph either
+		return
+	}
 	slot := e.in.txns.At(index).slot
 	for i, r := range e.in.external(index) {
 		if r == c {
@@ -114,14 +130,6 @@ func (e *Engine) shownBy(l *list) []version.Slot {
 		}
 	}
 	return out
-}
-
-// listWriter is the slot that made a version of a list, or none.
-func (e *Engine) listWriter(v version.ID) version.Slot {
-	if x := e.main.tab.At(v); x.Kind == version.Written {
-		return x.Writer
-	}
-	return none
 }
 
 // resolveRepeats resolves what a transaction read again, and found changed.
@@ -303,13 +311,12 @@ func onlyBase(v verdict.Violation) bool {
 }
 
 func (e *Engine) judgeGuarantee(r *verdict.GuaranteeResult) {
-	found, decided := e.weak.Judge(weak.Guarantee(r.Guarantee))
+	found, decided := e.weak.Judge(guaranteeNames[r.Guarantee])
 	switch {
 	case !decided:
 		r.Outcome = verdict.Unknown
 	case len(found) > 0:
 		r.Outcome = verdict.Violated
-		found[0].Level = weak.CC // by which paths are looked for
 		v := e.weakViolation(e.weak.Checker, found[0], verdict.CC)
 		e.vouch(&v)
 		r.Violations = append(r.Violations, v)

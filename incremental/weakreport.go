@@ -83,6 +83,8 @@ type weakExhibits struct {
 	e     *Engine
 	parts map[version.Slot]*verdict.Exhibit
 	lists map[version.Key]bool
+	whole map[uint32]bool   // uncertain transactions of which all is kept
+	other []verdict.Exhibit // of transactions without a slot
 }
 
 func (x *weakExhibits) of(s version.Slot) *verdict.Exhibit {
@@ -146,11 +148,43 @@ func (x *weakExhibits) read(s version.Slot, k version.Key) {
 			continue
 		}
 		x.e.in.writersOf(c, func(w uint32) bool {
-			if slot := x.e.in.txns.At(w).slot; slot != none && w != index {
-				x.write(slot, k)
+			if t := x.e.in.txns.At(w); t.slot != none && w != index {
+				x.write(t.slot, k)
+				if t.doubt == uncertain {
+					x.all(w, t)
+				}
 			}
 			return true
 		})
+	}
+}
+
+// all keeps all of a transaction that may not have taken effect, as any read of
+// it may be why it did not, and what that read should not have found.
+func (x *weakExhibits) all(index uint32, t *txn) {
+	if x.whole[index] {
+		return
+	}
+	if x.whole == nil {
+		x.whole = map[uint32]bool{}
+	}
+	x.whole[index] = true
+	p := x.of(t.slot)
+	for _, c := range slices.Concat(x.e.in.external(index), x.e.in.slab(t.writes)) {
+		p.All = append(p.All, x.e.in.nameOf(x.e.in.cells.At(c).key))
+	}
+	for _, c := range x.e.in.external(index) {
+		k := x.e.in.cells.At(c).key
+		x.read(t.slot, k)
+		if o := x.e.in.others(c); o.aborted != verdict.NoTxn {
+			x.other = append(x.other, verdict.Exhibit{Txn: o.aborted, Writes: []string{x.e.in.nameOf(k)}})
+		} else if w := o.interOf(index); w != none && x.e.in.txns.At(w).slot != none {
+			x.write(x.e.in.txns.At(w).slot, k)
+		}
+		if r := x.e.in.perKey.At(k).reader; r != none && x.e.in.txns.At(r).slot != none && r != index {
+			y := x.of(x.e.in.txns.At(r).slot)
+			y.Reads = append(y.Reads, x.e.in.nameOf(k))
+		}
 	}
 }
 
@@ -187,6 +221,7 @@ func (x *weakExhibits) list() []verdict.Exhibit {
 	for _, p := range x.parts {
 		out = append(out, *p)
 	}
+	out = append(out, x.other...)
 	for k := range x.lists {
 		out = append(out, verdict.Exhibit{Txn: x.e.in.perKey.At(k).appender, Writes: []string{x.e.in.nameOf(k)}})
 	}

@@ -2,18 +2,6 @@ package weak
 
 import "github.com/isowatch/isowatch/incremental/version"
 
-// Guarantee is one of the four session guarantees.
-type Guarantee uint8
-
-// The guarantees: what t2 is visible to t3 by.
-const (
-	ReadYourWrites    Guarantee = iota // so
-	MonotonicReads                     // wr so
-	MonotonicWrites                    // so wr
-	WritesFollowReads                  // wr so? wr
-	numGuarantees
-)
-
 // guaranteeWork bounds the pairs looked at for one guarantee: that writes follow
 // reads has no small saturated relation.
 const guaranteeWork = 50_000_000
@@ -26,8 +14,8 @@ const guaranteeWork = 50_000_000
 //
 // Linear but for writes-follow-reads, which looks, for every read, at all that
 // the writer's session had read of the key.
-func (c *Checker) Judge(which Guarantee) (found []Violation, decided bool) {
-	j := &guaranteeJudge{c: c, which: which, g: &graph{level: G1}, seen: map[place]*history{}}
+func (c *Checker) Judge(which Level) (found []Violation, decided bool) {
+	j := &guaranteeJudge{c: c, which: which, g: &graph{level: which}, seen: map[place]*history{}}
 	j.g.pos = append(j.g.pos, c.base.pos...)
 	j.g.at = append(j.g.at, c.base.at...)
 	j.g.head = make([]uint32, len(j.g.pos))
@@ -54,7 +42,7 @@ func (c *Checker) Judge(which Guarantee) (found []Violation, decided bool) {
 // guaranteeJudge goes over the history once, in the order of the base.
 type guaranteeJudge struct {
 	c     *Checker
-	which Guarantee
+	which Level
 	g     *graph
 	seen  map[place]*history
 	stale []Violation
@@ -199,11 +187,44 @@ func (j *guaranteeJudge) must(t2 Txn, r read, t Txn) {
 		return
 	}
 	if r.from == Initial {
-		if way := c.Path(CC, t2, t); way != nil {
-			j.stale = append(j.stale, Violation{CC, append(way, Edge{From: t, To: t2, Kind: Anti, Key: r.key})})
+		if way := c.Path(j.which, t2, t); way != nil {
+			j.stale = append(j.stale, Violation{j.which, append(way, Edge{From: t, To: t2, Kind: Anti, Key: r.key})})
 		}
 		return
 	}
 	c.add(j.g, t2, r.from, t, r.key)
 	c.contradicts(j.g, t2, r.from, r.key)
+}
+
+// guaranteed is how t2 is visible to t3 by a guarantee, or nil.
+func (c *Checker) guaranteed(g Level, t2, t3 Txn) []Edge {
+	if g == ReadYourWrites || g == MonotonicReads {
+		return c.alongSession(g == MonotonicReads, t2, t3)
+	}
+	for _, w := range c.sources(c.nodes.At(t3), nil) {
+		way := c.alongSession(g == WritesFollowReads, t2, w)
+		if e, ok := c.readStep(t2, w); way == nil && ok && g == WritesFollowReads {
+			way = []Edge{e}
+		}
+		if way != nil {
+			last, _ := c.readStep(w, t3)
+			return append(way, last)
+		}
+	}
+	return nil
+}
+
+// alongSession is the way from t2, or, reads, from who reads from it, along a
+// session to t, or nil.
+func (c *Checker) alongSession(reads bool, t2, t Txn) []Edge {
+	for p := c.nodes.At(t).prev; p != none; p = c.nodes.At(p).prev {
+		so := Edge{From: p, To: t, Kind: SO}
+		if !reads && p == t2 {
+			return []Edge{so}
+		}
+		if e, ok := c.readStep(t2, p); ok && reads {
+			return []Edge{e, so}
+		}
+	}
+	return nil
 }

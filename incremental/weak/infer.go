@@ -503,9 +503,9 @@ func (c *Checker) must(g *graph, t2, t1, t3 Txn, k version.Key) {
 // contradicts adds the order that a list shows, where t1 is the last that the
 // reader saw of it: of a t2 that it does not show, or later, after t1.
 func (c *Checker) contradicts(g *graph, t2, t1 Txn, k version.Key) {
-	if m := c.ranks[k]; m != nil {
-		a, read := m[t1]
-		if b, shown := m[t2]; read && (!shown || b > a) {
+	if l := c.lists[k]; l != nil {
+		a, read := l.rank[t1]
+		if b, shown := l.rank[t2]; read && (!shown || b > a) {
 			c.add(g, t1, t2, none, k)
 		}
 	}

@@ -26,6 +26,8 @@
 package weak
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/version"
 )
@@ -43,16 +45,21 @@ const (
 	Initial = none - 1
 )
 
-// Level is a weak level.
+// Level is a weak level, or a session guarantee: which writers are visible to a
+// read.
 type Level uint8
 
-// The levels, each of which implies those before it.
+// The levels, each of which implies those before it, and the session guarantees,
+// which CC implies.
 const (
 	G1 Level = iota
 	RC
 	RA
 	CC
-	numLevels
+	ReadYourWrites    // t2 so t3
+	MonotonicReads    // t2 wr so t3
+	MonotonicWrites   // t2 so wr t3
+	WritesFollowReads // t2 wr so? wr t3
 )
 
 // Checker holds a history and, for each level that was asked for, an order of
@@ -65,11 +72,12 @@ type Checker struct {
 	nodes  paged.Vec[node]
 	reads  slab[read]
 	writes slab[version.Key]
-	extra  []source                       // further writers of what was read, linked from nodes
-	ranks  map[version.Key]map[Txn]uint32 // of lists: place in the order that reads show
-	shown  []listed                       // orders that lists show
-	orders []listed                       // of these, since the last Tick
-	placed uint32                         // how many nodes were placed by former Ticks
+	extra  []source // further writers of what was read, linked from nodes
+	lists  map[version.Key]*list
+	grown  []version.Key // lists of which more is known since the last Tick
+	shown  []listed      // orders that lists show
+	orders []listed      // of these, since the last Tick
+	placed uint32        // how many nodes were placed by former Ticks
 
 	base   *graph
 	graphs []*graph // base and those of rc, ra, cc, as far as asked for
@@ -220,28 +228,72 @@ func (c *Checker) resolved(t, from Txn) {
 	}
 }
 
-// ListOrder says that a list of the key shows next's elements right after
-// prev's, which is none for the first.
-func (c *Checker) ListOrder(key version.Key, prev, next Txn) {
-	if c.ranks == nil {
-		c.ranks = map[version.Key]map[Txn]uint32{}
+// list is what is known of a key that holds lists.
+type list struct {
+	rank map[Txn]uint32 // place in the order that reads show
+	last Txn            // in that order, or none
+	rest []Txn          // who appended, and is not shown
+	due  bool           // in Checker.grown
+}
+
+func (c *Checker) listOf(k version.Key) *list {
+	if c.lists == nil {
+		c.lists = map[version.Key]*list{}
 	}
-	m := c.ranks[key]
-	if m == nil {
-		m = map[Txn]uint32{}
-		c.ranks[key] = m
+	l := c.lists[k]
+	if l == nil {
+		l = &list{rank: map[Txn]uint32{}, last: none}
+		c.lists[k] = l
 	}
-	m[next] = uint32(len(m))
-	if prev != none {
-		c.orders = append(c.orders, listed{prev, next, key})
-		c.shown = append(c.shown, listed{prev, next, key})
+	if !l.due {
+		l.due = true
+		c.grown = append(c.grown, k)
 	}
+	return l
+}
+
+// Appended says that t's write of k was to append to a list.
+func (c *Checker) Appended(k version.Key, t Txn) {
+	l := c.listOf(k)
+	l.rest = append(l.rest, t)
+}
+
+// ListOrder says that a list of the key shows next's elements right after those
+// of the last that this was told of.
+func (c *Checker) ListOrder(key version.Key, next Txn) {
+	l := c.listOf(key)
+	if l.last != none {
+		c.orders = append(c.orders, listed{l.last, next, key})
+		c.shown = append(c.shown, listed{l.last, next, key})
+	}
+	l.rank[next] = uint32(len(l.rank))
+	l.last = next
+}
+
+// tail orders who appended to a list, and is not in the longest that was read,
+// after those that are.
+func (c *Checker) tail() {
+	slices.Sort(c.grown)
+	for _, k := range c.grown {
+		l := c.lists[k]
+		l.due = false
+		if l.last == none {
+			continue
+		}
+		l.rest = slices.DeleteFunc(l.rest, func(t Txn) bool { _, shown := l.rank[t]; return shown })
+		for _, t := range l.rest {
+			c.orders = append(c.orders, listed{l.last, t, k})
+			c.shown = append(c.shown, listed{l.last, t, k})
+		}
+	}
+	c.grown = c.grown[:0]
 }
 
 // Tick works off what came since the last one, and returns the violations that
 // are new. last says that nothing more will come.
 func (c *Checker) Tick(last bool) []Violation {
 	c.last = last
+	c.tail()
 	from := c.place()
 	from = min(from, c.mendBase())
 	if len(c.graphs) > 1 {
@@ -326,7 +378,7 @@ func (c *Checker) Without(l Level) *Checker {
 		out.nodes.Push(m)
 	}
 	out.extra = append(out.extra, c.extra...)
-	out.ranks = c.ranks
+	out.lists = c.lists
 	out.orders = append(out.orders, c.shown...)
 	out.chains = append(out.chains, c.chains...)
 	for i := range out.chains {

@@ -45,6 +45,9 @@ func (c *Checker) stale(g *graph, t2, t3 Txn, k version.Key) {
 // Path is how t2 is visible to t3 at a level, as steps of session order and
 // read-from: a shortest way for cc, one step for the others. nil if it is not.
 func (c *Checker) Path(l Level, t2, t3 Txn) []Edge {
+	if l > CC {
+		return c.guaranteed(l, t2, t3)
+	}
 	if e, ok := c.step(t2, t3); ok {
 		return []Edge{e}
 	}
@@ -87,6 +90,14 @@ func (c *Checker) Path(l Level, t2, t3 Txn) []Edge {
 
 // step is the base's edge from a to b: a read-from rather than session order.
 func (c *Checker) step(a, b Txn) (Edge, bool) {
+	if e, ok := c.readStep(a, b); ok {
+		return e, true
+	}
+	return Edge{From: a, To: b, Kind: SO}, c.nodes.At(b).prev == a
+}
+
+// readStep is the read-from from a to b.
+func (c *Checker) readStep(a, b Txn) (Edge, bool) {
 	n := c.nodes.At(b)
 	reads := c.reads.at(n.reads)
 	for _, r := range reads {
@@ -99,7 +110,7 @@ func (c *Checker) step(a, b Txn) (Edge, bool) {
 			return Edge{From: a, To: b, Kind: WR, Key: reads[x.at].key}, true
 		}
 	}
-	return Edge{From: a, To: b, Kind: SO}, n.prev == a
+	return Edge{}, false
 }
 
 // precedesInSession tells whether a comes before b in their session.
