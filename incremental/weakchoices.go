@@ -88,13 +88,18 @@ func (ch *chooser) collect() {
 	for _, r := range e.weak.choices {
 		w := weakChoice{index: r.index, cell: r.cell, slot: e.in.txns.At(r.index).slot}
 		for i, c := range e.in.external(r.index) {
-			if c == r.cell {
-				w.reads = append(w.reads, i)
+			if c != r.cell {
+				continue
+			}
+			w.reads = append(w.reads, i)
+			if ch.check.name <= weak.RC { // read again, the value may be another writer's
+				ch.add(w)
+				w.reads = nil
 			}
 		}
-		w.cands = e.weakCandidates(r.index, r.cell)
-		ch.of[w.slot] = append(ch.of[w.slot], len(ch.choices))
-		ch.choices = append(ch.choices, w)
+		if len(w.reads) > 0 {
+			ch.add(w)
+		}
 	}
 	for i := range ch.choices {
 		ch.state(&ch.choices[i])
@@ -112,6 +117,12 @@ func (ch *chooser) collect() {
 	for _, index := range out {
 		ch.solver.AddClause(sat.Neg(ch.inclusion(index)))
 	}
+}
+
+func (ch *chooser) add(w weakChoice) {
+	w.cands = ch.e.weakCandidates(w.index, w.cell)
+	ch.of[w.slot] = append(ch.of[w.slot], len(ch.choices))
+	ch.choices = append(ch.choices, w)
 }
 
 // inclusion is the variable that an uncertain transaction took effect. One that
