@@ -183,18 +183,20 @@ func (s *sitting) verified(hs []history.History) answer {
 	var a answer
 	for i := range hs {
 		h := &hs[i]
-		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: len(h.Transactions), Certificate: s.b.flags.verify, Proofs: []report.Proof{}}
+		txns := h.Records.Transactions()
+		h.Records = nil // its memory is free
+		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: len(txns), Certificate: s.b.flags.verify, Proofs: []report.Proof{}}
 		s.phase("verifying")
-		assume, _ := s.b.flags.assume(h.Header).Of(h.Transactions)
+		assume, _ := s.b.flags.assume(h.Header).Of(txns)
 		want, err := s.b.flags.asked(assume.Clock)
-		c := chosen(s.b.flags.proofs, h.Transactions, assume)
+		c := chosen(s.b.flags.proofs, txns, assume)
 		switch {
 		case err != nil:
 			v.Error = &report.Error{Message: err.Error()}
 		case c == nil:
 			v.Error = &report.Error{Message: fmt.Sprintf("none of the %d certificates in %s is of this history", len(s.b.flags.proofs), s.b.flags.verify)}
 		default:
-			v.Proofs = append(v.Proofs, judge.Verify(c, h.Transactions, assume, want)...)
+			v.Proofs = append(v.Proofs, judge.Verify(c, txns, assume, want)...)
 		}
 		a.verified = append(a.verified, v)
 	}

@@ -79,10 +79,10 @@ func shortList(all []string) string {
 	return strings.Join(all[:few], ", ") + ", …"
 }
 
-// open reads the histories in a file. It ends soon after stop says so, with that
+// open reads the histories in a file, packed. It ends soon after stop says so, with that
 // error; of a directory that is one history, not before it was read.
 func open(file, format string, stop func() error, bar *progress) ([]history.History, error) {
-	opt := history.Options{Format: format}
+	opt := history.Options{Format: format, Packed: true}
 	bar.phase("reading "+file, 0)
 	if file == stdin {
 		return history.Read(file, &stoppable{os.Stdin, stop, bar}, opt)

@@ -370,7 +370,7 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 	assume := make([]judge.Assumptions, len(hs))
 	for i := range hs {
 		k := &known[i]
-		k.report = report.History{File: hs[i].File, Format: hs[i].Format, DB: hs[i].DB, Transactions: len(hs[i].Transactions),
+		k.report = report.History{File: hs[i].File, Format: hs[i].Format, DB: hs[i].DB, Transactions: hs[i].Records.Len(),
 			Strongest: []string{}, Results: []report.Result{}, All: s.b.flags.all}
 		assume[i] = s.b.flags.assume(hs[i].Header)
 		var err error
@@ -386,10 +386,14 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 		h := known[i].report
 		var proofs *certificate.Certificate
 		if h.Error == nil {
-			proofs = s.certificate(i, hs[i].Transactions, assume[i])
-			q := judge.Question{DB: hs[i].DB, Txns: hs[i].Transactions, Levels: known[i].levels, All: s.b.flags.all, Assume: assume[i], Decoded: decoded,
+			var txns []record.Transaction // only proofs are replayed and written from these
+			if s.b.flags.replay || s.b.flags.certificate != "" {
+				txns = hs[i].Records.Transactions()
+			}
+			proofs = s.certificate(i, txns, assume[i])
+			q := judge.Question{DB: hs[i].DB, Records: hs[i].Records, Txns: txns, Levels: known[i].levels, All: s.b.flags.all, Assume: assume[i], Decoded: decoded,
 				AnomaliesMax: s.b.flags.anomalies, Conflicts: s.b.flags.conflicts, Replay: s.b.flags.replay,
-				Proved: s.prover(i, proofs, hs[i].Transactions), Stop: s.run.Stopped, Phase: s.phase, Known: func(h report.History) { s.tell(i, h) }}
+				Proved: s.prover(i, proofs, txns), Stop: s.run.Stopped, Phase: s.phase, Known: func(h report.History) { s.tell(i, h) }}
 			if err := judge.Check(q, &h); err != nil {
 				return answer{err: environment(fmt.Errorf("%s: %w", s.file, err))}
 			}

@@ -91,7 +91,7 @@ func TestSideBySideEnds(t *testing.T) {
 
 // small is a history that is read at once.
 func small(file string) ([]history.History, error) {
-	return history.Read(file, strings.NewReader(`{"session":"a","status":"committed","ops":[["w","x",1]]}`), history.Options{})
+	return history.Read(file, strings.NewReader(`{"session":"a","status":"committed","ops":[["w","x",1]]}`), history.Options{Packed: true})
 }
 
 // TestAgainAlone: what had too little memory beside others is judged again by itself.

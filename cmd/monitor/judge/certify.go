@@ -20,10 +20,16 @@ func (a Assumptions) Certificate() certificate.Options {
 // missing inside sessions, by seq, coverage is partial. A hole is a gap in the
 // capture, never an anomaly. missing is how many there are.
 func (a Assumptions) Of(txns []record.Transaction) (corrected Assumptions, missing int64) {
-	if missing = holes(txns); missing > 0 && a.Coverage == record.CoverageComplete {
+	missing = holes(txns)
+	return a.without(missing), missing
+}
+
+// without is what can be assumed where so many transactions are missing.
+func (a Assumptions) without(missing int64) Assumptions {
+	if missing > 0 && a.Coverage == record.CoverageComplete {
 		a.Coverage = record.CoveragePartial
 	}
-	return a, missing
+	return a
 }
 
 // holes counts the transactions that are missing inside sessions, by seq.

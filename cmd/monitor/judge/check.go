@@ -12,13 +12,17 @@ import (
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
 )
 
 // Question is a history and what is asked of it.
 type Question struct {
-	DB     string
-	Txns   []record.Transaction // each session's in session order
-	Levels []verdict.Level      // as Levels or AllLevels gave them
+	DB string
+	// Records are the transactions, each session's in session order. Txns are the
+	// same, which only Replay needs; Records are made of them if they are nil.
+	Records *packed.Records
+	Txns    []record.Transaction
+	Levels  []verdict.Level // as Levels or AllLevels gave them
 	// All: every level is asked, to learn which hold; the session guarantees are
 	// reported too, and levels that do not apply leave nothing undecided.
 	All     bool
@@ -60,15 +64,16 @@ const stopEvery = 1 << 10
 func Check(q Question, h *report.History) error {
 	began := time.Now()
 	q.fillIn()
-	count(q.Txns, h)
+	count(q.Records, h)
 	h.All = q.All
 	var notes []string
-	assume, missing := q.Assume.Of(q.Txns)
+	missing := q.Records.Summary().Missing
+	assume := q.Assume.without(missing)
 	if assume != q.Assume {
 		notes = append(notes, fmt.Sprintf("coverage was partial: by their sessions' seq, %d transactions are missing", missing))
 	}
 	q.Assume = assume
-	q.explainer = newExplainer(&q, lookup(q.Txns))
+	q.explainer = newExplainer(&q, lookup(q.Records))
 	known := map[verdict.Level]report.Result{}
 	fill := func() {
 		h.Took = q.Decoded + time.Since(began)
@@ -135,6 +140,9 @@ func (q *Question) fillIn() {
 	if q.Known == nil {
 		q.Known = func(report.History) {}
 	}
+	if q.Records == nil {
+		q.Records = packed.Of(q.Txns)
+	}
 }
 
 // GiveUp completes the report on a history whose work was ended from outside: what
@@ -176,19 +184,19 @@ func (q *Question) round(levels []verdict.Level, h *report.History, tell func(re
 	o.Proof = q.Replay || q.Proved != nil
 	o.Stop = q.Stop
 	e := incremental.New(o)
-	for i := range q.Txns {
+	for i, t := range q.Records.All() {
 		if i%stopEvery == 0 {
 			if why := q.Stop(); why != verdict.NoReason {
 				// An engine that has not seen all writers must not be asked.
 				for _, l := range levels {
-					r := undecided(l, why, len(q.Txns))
+					r := undecided(l, why, q.Records.Len())
 					r.Seconds = time.Since(began).Seconds()
 					tell(r, l)
 				}
 				return nil
 			}
 		}
-		e.Step(&q.Txns[i], 0)
+		e.Step(t, 0)
 	}
 	phases.Construct = time.Since(began).Seconds()
 	solving := time.Now()
@@ -273,25 +281,30 @@ func (q *Question) proveInferred(h *report.History) error {
 }
 
 // count fills in the size of the history.
-func count(txns []record.Transaction, h *report.History) {
-	sessions, keys := map[string]struct{}{}, map[string]struct{}{}
-	h.Transactions, h.Operations = len(txns), 0
-	for i := range txns {
-		t := &txns[i]
-		h.Operations += len(t.Ops)
-		sessions[t.Session] = struct{}{}
-		for j := range t.Ops {
-			keys[t.Ops[j].Key] = struct{}{}
-		}
-	}
-	h.Sessions, h.Keys = len(sessions), len(keys)
+func count(records *packed.Records, h *report.History) {
+	s := records.Summary()
+	h.Transactions, h.Operations, h.Sessions, h.Keys = s.Records, s.Operations, s.Sessions, s.Keys
 }
 
-func lookup(txns []record.Transaction) name.Lookup {
+// recent is how many of the records that were looked up are kept unpacked: what
+// explains an anomaly looks at the same few again and again.
+const recent = 1 << 8
+
+func lookup(records *packed.Records) name.Lookup {
+	kept := map[verdict.TxnID]*record.Transaction{}
 	return func(id verdict.TxnID) (*record.Transaction, bool) {
-		if int(id) >= len(txns) {
+		if int64(id) >= int64(records.Len()) {
 			return nil, false
 		}
-		return &txns[id], true
+		t, ok := kept[id]
+		if !ok {
+			if len(kept) >= recent {
+				clear(kept)
+			}
+			unpacked := records.At(int(id))
+			t = &unpacked
+			kept[id] = t
+		}
+		return t, true
 	}
 }

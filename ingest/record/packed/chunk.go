@@ -41,14 +41,24 @@ const wide = math.MaxUint16
 // a time whatever their size.
 const padding = 8
 
-// stride is how many records At may have to pass over, less one.
-const stride = 32
+// A mark stands before a record when there are markRecords since the last one, or
+// they have markBytes: so At has to pass over few, and never over large ones.
+const (
+	markRecords = 32
+	markBytes   = 1 << 10
+)
+
+// mark is where At can begin to read.
+type mark struct {
+	record int // within the block
+	at     int // in the data
+}
 
 // Chunk packs consecutive records of one history, or of several. The zero Chunk
 // is empty and ready. It is for one goroutine.
 type Chunk struct {
 	data  []byte
-	marks []int // where every stride-th record begins
+	marks []mark
 	heads []head
 	names dictionary
 	ops   int
@@ -100,8 +110,8 @@ func (c *Chunk) begin(h *Head, idle bool) {
 	c.begun.data, c.begun.marks, c.begun.ops = len(c.data), len(c.marks), c.ops
 	c.begun.lastInt, c.begun.lastStart = c.lastInt, c.lastStart
 	c.fresh = c.fresh[:0]
-	if len(c.heads)%stride == 0 {
-		c.marks = append(c.marks, len(c.data))
+	if n := len(c.marks); n == 0 || len(c.heads)-c.marks[n-1].record >= markRecords || len(c.data)-c.marks[n-1].at >= markBytes {
+		c.marks = append(c.marks, mark{len(c.heads), len(c.data)})
 		c.lastInt, c.lastStart = 0, 0
 	}
 	flags := byte(h.Status) & 3

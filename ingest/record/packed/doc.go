@@ -37,7 +37,7 @@
 // foretold, which took half of the time. A name is its number within the
 // block; a table per block gives the number within the history. A text is its length and its bytes: the strings of records that are
 // taken out are parts of the block, which is a string itself. What differences
-// refer to begins anew every 32 records, where At can begin to read.
+// refer to begins anew every 32 records, or every KiB, where At can begin to read.
 //
 // Nothing is lost: what is taken out is == to what was put in, operation by
 // operation, if its values are in the codec's canonical form.

@@ -12,7 +12,7 @@ import (
 // data alive.
 type block struct {
 	data  string
-	marks []int    // where every stride-th record begins
+	marks []mark
 	names []uint32 // within the history, by the number within the block
 	first int      // the number of the first record
 }
@@ -156,18 +156,20 @@ func (r *Records) Bytes() int64 {
 	}
 	for i := range r.blocks {
 		b := &r.blocks[i]
-		n += int64(len(b.data) + 8*len(b.marks) + 4*len(b.names))
+		n += int64(len(b.data) + 16*len(b.marks) + 4*len(b.names))
 	}
 	return n
 }
 
 // At takes out the i-th record. Nothing of it is shared with another call but
-// strings. O(log blocks), and at most 31 records are passed over.
+// strings. O(log of all, size of the record), and a few records are passed over.
 func (r *Records) At(i int) record.Transaction {
 	at := sort.Search(len(r.blocks), func(n int) bool { return r.blocks[n].first > i }) - 1
 	b := &r.blocks[at]
-	u := unpacker{names: r.names, block: b, p: b.marks[(i-b.first)/stride]}
-	for range (i - b.first) % stride {
+	i -= b.first
+	m := b.marks[sort.Search(len(b.marks), func(n int) bool { return b.marks[n].record > i })-1]
+	u := unpacker{names: r.names, block: b, p: m.at}
+	for range i - m.record {
 		u.next()
 	}
 	u.ops = nil // those passed over used it
@@ -189,9 +191,11 @@ func (r *Records) All() iter.Seq2[int, *record.Transaction] {
 		i := 0
 		for n := range r.blocks {
 			u.block, u.p = &r.blocks[n], 0
-			for at := 0; u.p < len(u.block.data)-padding; at++ {
-				if at%stride == 0 {
+			marks := u.block.marks
+			for u.p < len(u.block.data)-padding {
+				if len(marks) > 0 && marks[0].at == u.p {
 					u.lastInt, u.lastStart = 0, 0
+					marks = marks[1:]
 				}
 				u.next()
 				u.identify()
