@@ -10,7 +10,9 @@ import (
 type commitOrder struct {
 	*replay
 	repeat bool // a key read twice has to give the same
-	search bool // reads with several possible writers are left undecided
+	// anyVersions: the versions of a list need not be in the order of commits.
+	anyVersions bool
+	search      bool // reads with several possible writers are left undecided
 
 	chosen map[place]int32 // the writers that the certificate names
 	taken  int             // so many of them were of use
@@ -22,7 +24,8 @@ type commitOrder struct {
 	ints    map[integer]int32
 	others  map[written]int32 // as ints, for values that are no integers
 	lists   map[int32]*listVersions
-	open    []ambiguity // reads that are undecided
+	mixed   map[int32]bool // keys that are both appended to and written
+	open    []ambiguity    // reads that are undecided
 
 	latest []int32 // by key: a transaction, meaningful if stamp is this round's
 	stamp  []int32
@@ -87,7 +90,7 @@ func (r *replay) commits(level verdict.Level, choices []Choice) *Error {
 
 func newCommitOrder(r *replay, level verdict.Level) *commitOrder {
 	return &commitOrder{
-		replay: r, repeat: level == verdict.RA || level == verdict.CC,
+		replay: r, repeat: level == verdict.RA || level == verdict.CC, anyVersions: level == verdict.G1,
 		readsAt: make([]span, len(r.txns)), wroteAt: make([]span, len(r.txns)),
 		ints: map[integer]int32{}, others: map[written]int32{}, lists: map[int32]*listVersions{},
 		latest: make([]int32, len(r.objects)), stamp: make([]int32, len(r.objects)), met: make([]int32, len(r.txns)),

@@ -2,6 +2,8 @@ package certificate_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -21,6 +23,9 @@ type judge struct {
 	txns  []record.Transaction
 	order []int // of commits
 	opt   certificate.Options
+	// versions are, by list, who made its versions one after the other; without
+	// them it is the order of commits.
+	versions map[string][]int
 }
 
 // sources are whom a read may be from: one of them, or, for a list, all. Of a
@@ -93,15 +98,19 @@ func (j judge) reads() ([]sources, bool) {
 		for i, op := range t.Ops {
 			list := isList(j.txns, op.Key)
 			if op.Kind != record.Read {
-				if list && op.Kind == record.Write {
-					return nil, false
-				}
 				continue
 			}
 			s := sources{txn: n, op: i, key: op.Key}
 			says := op.Value.String()
 			ok := true
 			switch own, wrote := lastWrite(record.Transaction{Ops: t.Ops[:i]}, op.Key); {
+			case list && wrote:
+				if leftBy(t.Ops[:i], op.Key) != plainly(op.Value) {
+					return nil, false
+				}
+				continue
+			case list && j.mixed(op.Key):
+				return nil, false
 			case list:
 				var rest []string
 				if rest, ok = j.list(&s, op); ok && (op.Value.Kind == record.KindList || op.Value.IsNull()) {
@@ -130,6 +139,50 @@ func (j judge) reads() ([]sources, bool) {
 		}
 	}
 	return out, true
+}
+
+// leftBy is what some operations left of a key that they wrote and then perhaps
+// appended to.
+func leftBy(ops []record.Op, key string) string {
+	v := record.Null
+	var list []string
+	for _, op := range ops {
+		switch {
+		case op.Key != key:
+		case op.Kind == record.Write:
+			v, list = op.Value, listOf(op.Value)
+		case op.Kind == record.Append:
+			v, list = record.Null, append(list, op.Value.String())
+		}
+	}
+	if v.Kind != record.KindList && !v.IsNull() {
+		return v.String()
+	}
+	return fmt.Sprint(list)
+}
+
+func plainly(v record.Value) string {
+	if v.Kind != record.KindList && !v.IsNull() {
+		return v.String()
+	}
+	return fmt.Sprint(listOf(v))
+}
+
+// mixed: a transaction in the order writes what is a list.
+func (j judge) mixed(key string) bool {
+	return slices.ContainsFunc(j.order, func(n int) bool {
+		return slices.ContainsFunc(j.txns[n].Ops, func(op record.Op) bool { return op.Kind == record.Write && op.Key == key })
+	})
+}
+
+// appenders are those of a key, as they commit.
+func (j judge) appenders(key string) (out []int) {
+	for _, n := range j.order {
+		if len(elementsBy(j.txns[n], key, len(j.txns[n].Ops))) > 0 {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // value finds the sources of a read of what is no list.
@@ -186,14 +239,19 @@ func (j judge) list(s *sources, op record.Op) ([]string, bool) {
 	}
 	s.possible = []int{initial}
 	var held []string
-	for _, w := range j.order[:j.at(s.txn)] {
+	versions, ok := j.versions[op.Key]
+	if !ok {
+		versions = j.appenders(op.Key)
+	}
+	for _, w := range versions {
 		if len(held) >= len(shown) {
 			break
 		}
-		if more := elementsBy(j.txns[w], op.Key, len(j.txns[w].Ops)); len(more) > 0 {
-			held = append(held, more...)
-			s.parts, s.possible = append(s.parts, w), []int{w}
+		if j.at(w) >= j.at(s.txn) {
+			return nil, false
 		}
+		held = append(held, elementsBy(j.txns[w], op.Key, len(j.txns[w].Ops))...)
+		s.parts, s.possible = append(s.parts, w), []int{w}
 	}
 	if !last {
 		s.possible = nil // it was read some time after
@@ -261,6 +319,10 @@ func (j judge) holds(reads []sources, writer []int) bool {
 // accepts tells whether the order proves the level with these writers of the
 // reads that have several possible.
 func (j judge) accepts(choices []certificate.Choice) bool {
+	return j.someVersions(func(j judge) bool { return j.acceptsNamed(choices) })
+}
+
+func (j judge) acceptsNamed(choices []certificate.Choice) bool {
 	reads, ok := j.reads()
 	if !ok {
 		return false
@@ -289,8 +351,61 @@ func (j judge) accepts(choices []certificate.Choice) bool {
 
 // provable tells whether it does with some writers.
 func (j judge) provable() bool {
-	reads, ok := j.reads()
-	return ok && j.some(reads, make([]int, 0, len(reads)))
+	return j.someVersions(func(j judge) bool {
+		reads, ok := j.reads()
+		return ok && j.some(reads, make([]int, 0, len(reads)))
+	})
+}
+
+// someVersions tells whether something holds with some order of the versions of
+// each list: that of commits, or for g1 any if elements tell whose they are.
+func (j judge) someVersions(holds func(judge) bool) bool {
+	if j.level != verdict.G1 {
+		return holds(j)
+	}
+	keys := map[string]bool{}
+	for _, n := range j.order {
+		for _, op := range j.txns[n].Ops {
+			if op.Kind == record.Append {
+				keys[op.Key] = true
+			}
+		}
+	}
+	j.versions = map[string][]int{}
+	return j.permute(slices.Sorted(maps.Keys(keys)), holds)
+}
+
+func (j judge) permute(keys []string, holds func(judge) bool) bool {
+	if len(keys) == 0 {
+		return holds(j)
+	}
+	writers := j.appenders(keys[0])
+	seen := map[string]bool{}
+	for _, n := range writers {
+		for _, e := range elementsBy(j.txns[n], keys[0], len(j.txns[n].Ops)) {
+			if seen[e] {
+				delete(j.versions, keys[0])
+				return j.permute(keys[1:], holds)
+			}
+			seen[e] = true
+		}
+	}
+	var try func(n int) bool
+	try = func(n int) bool {
+		if n == len(writers) {
+			j.versions[keys[0]] = slices.Clone(writers)
+			return j.permute(keys[1:], holds)
+		}
+		for i := n; i < len(writers); i++ {
+			writers[n], writers[i] = writers[i], writers[n]
+			if try(n + 1) {
+				return true
+			}
+			writers[n], writers[i] = writers[i], writers[n]
+		}
+		return false
+	}
+	return try(0)
 }
 
 func (j judge) some(reads []sources, writer []int) bool {
@@ -363,7 +478,7 @@ func TestOrdersOfCommitsByTheLetter(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 17))
 		for _, order := range commitOrders(rng, s.Txns, 8) {
 			for _, l := range weak {
-				j, n := judge{l, s.Txns, order, options(o)}, counts[l]
+				j, n := judge{level: l, txns: s.Txns, order: order, opt: options(o)}, counts[l]
 				want := j.provable()
 				err := certificate.Replay(l, s.Txns, commitEvents(order), options(o))
 				if (err == nil) != want {
