@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", 400, "random histories for each way of checking and each kind of history")
+	histories = flag.Int("histories", 120, "random histories for each way of checking and each kind of history")
 	seedFrom  = flag.Uint64("seed", 1, "the first seed")
 	failures  = flag.Int("failures", 1, "kinds of disagreement to show for each way and kind of history")
 )
