@@ -2,7 +2,6 @@ package app
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -44,9 +43,10 @@ type history struct {
 	// passed counts what the order did not wait for, as far as it is known.
 	passed int64
 
-	// alerted says of each anomaly that this engine found which levels it was found
-	// at, and which one its alert is about.
-	alerted map[string]alerted
+	// alerted has the anomalies that this engine found and that there are alerts for,
+	// each with the weakest level that its alert says is broken; and the alerts' ids.
+	alerted map[string]verdict.Level
+	ids     map[string]bool
 
 	// before are the verdicts of the engine before coverage was lost, for the
 	// report of --until-end.
@@ -68,12 +68,6 @@ type judged struct {
 	partition int
 	ticket    uint64
 	until     int64
-}
-
-// alerted is an anomaly that there is an alert for.
-type alerted struct {
-	at    []verdict.Level // it was found at
-	alert verdict.Level   // the weakest level that the alert says is broken
 }
 
 // totals are counted for the report of --until-end only: the sets grow with the
@@ -119,7 +113,7 @@ func (h *history) restart() (err error) {
 	o.MaxTransaction = int64(h.config.Window.MaxTransaction)
 	o.UniqueValues = h.config.UniqueValues
 	o.UnseenUnique = h.config.UniqueValues
-	h.engine, h.alerted = incremental.New(o), map[string]alerted{}
+	h.engine, h.alerted, h.ids = incremental.New(o), map[string]verdict.Level{}, map[string]bool{}
 	h.records, err = retain.New(retain.Options{Retain: h.config.Window.MaxTransactions, DB: h.db})
 	return err
 }
@@ -220,27 +214,20 @@ func (h *history) lose(carry func(found []verdict.Violation, results []verdict.R
 	return true, nil
 }
 
-// covered tells whether an anomaly has an alert already that covers the level at which it
-// is found now, for the first time: what breaks a level breaks those that imply it, each
-// of which may find it for itself.
+// covered tells whether an anomaly has an alert already that says that it breaks this
+// level: what breaks a level breaks those that imply it, each of which may find it for
+// itself.
 func (h *history) covered(same string, at verdict.Level) bool {
-	known, ok := h.alerted[same]
-	if !ok || !at.Implies(known.alert) || slices.Contains(known.at, at) {
-		return false
-	}
-	known.at = append(known.at, at)
-	h.alerted[same] = known
-	return true
+	level, ok := h.alerted[same]
+	return ok && at.Implies(level)
 }
 
-// cover notes the alert that was made of an anomaly.
-func (h *history) cover(same string, at verdict.Level, a alerts.Alert) {
-	known := h.alerted[same]
-	if !slices.Contains(known.at, at) {
-		known.at = append(known.at, at)
-	}
-	known.alert, _ = verdict.ParseLevel(a.Level)
-	h.alerted[same] = known
+// cover notes the alert that was made of an anomaly; false if there is that alert already.
+func (h *history) cover(same string, a alerts.Alert) bool {
+	h.alerted[same], _ = verdict.ParseLevel(a.Level)
+	again := h.ids[a.ID]
+	h.ids[a.ID] = true
+	return !again
 }
 
 // saturated is t + d, at most the greatest time there is.

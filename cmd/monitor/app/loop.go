@@ -467,10 +467,12 @@ func (l *loop) raise(ctx context.Context, h *history, vs []verdict.Violation, no
 			continue
 		}
 		a, err := alerts.New(v, in)
-		h.cover(same, v.Level, a)
 		if err != nil {
 			l.metrics.unproved.Inc()
 			l.log.Error().Err(err).Str("db", h.db).Str("id", a.ID).Msg("an alert's evidence is incomplete")
+		}
+		if !h.cover(same, a) {
+			continue
 		}
 		old, known, err := l.known(ctx, a.ID)
 		if err != nil {

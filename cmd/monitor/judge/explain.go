@@ -38,6 +38,7 @@ type explainer struct {
 	q    *Question
 	find name.Lookup
 	told map[string]explained
+	ids  map[string]string // by alert: what identifies its anomaly
 }
 
 // explained is a violation as reports show it, and whether its evidence is not proved.
@@ -48,7 +49,7 @@ type explained struct {
 }
 
 func newExplainer(q *Question, find name.Lookup) *explainer {
-	return &explainer{q: q, find: find, told: map[string]explained{}}
+	return &explainer{q: q, find: find, told: map[string]explained{}, ids: map[string]string{}}
 }
 
 // result is the report on a level, with the anomalies made into alerts.
@@ -96,7 +97,10 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level) explained 
 	}
 	alert, err := alerts.New(v, ctx)
 	e := explained{anomaly: Anomaly(alert), err: err}
-	e.anomaly.Same = key
+	if _, ok := x.ids[alert.ID]; !ok {
+		x.ids[alert.ID] = key
+	}
+	e.anomaly.Same = x.ids[alert.ID]
 	e.level, _ = verdict.ParseLevel(alert.Level)
 	x.told[key] = e
 	return e
@@ -106,18 +110,25 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level) explained 
 // what it is called and the transactions that make it up, whatever the order; of a
 // read, also which.
 func Same(v verdict.Violation, asked name.Asked, find name.Lookup) string {
-	ids, read := slices.Clone(v.Txns), ""
+	txns, read := v.Txns, ""
 	switch v.Kind {
 	case verdict.Cycle, verdict.Unsatisfiable:
 	case verdict.Divergence:
 		if a, b, ok := name.Overwriters(v, find); ok {
-			ids = []verdict.TxnID{a, b}
+			txns = []verdict.TxnID{a, b}
 		}
 	default:
 		read = fmt.Sprintf(" %d %q", v.Read, v.Key)
 	}
+	ids := make([]string, len(txns))
+	for i, id := range txns {
+		ids[i] = fmt.Sprintf("#%d", id)
+		if r, ok := find.Find(id); ok {
+			ids[i] = r.ID
+		}
+	}
 	slices.Sort(ids)
-	return name.Of(v, find, asked).Name + fmt.Sprint(slices.Compact(ids)) + read
+	return fmt.Sprintf("%s %q%s", name.Of(v, find, asked).Name, slices.Compact(ids), read)
 }
 
 // guarantees are the reports on the session guarantees.

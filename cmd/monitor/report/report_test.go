@@ -328,7 +328,7 @@ h.jsonl: strongest cc; pc unknown (conflicts, 50% decided); si VIOLATED (lost-up
 	for i := range h.Guarantees {
 		h.Guarantees[i].Verdict = "satisfied"
 	}
-	if got, want := w.guarantees(h.Guarantees), "all hold (read-your-writes, monotonic-reads, monotonic-writes, writes-follow-reads)"; got != want {
+	if got, want := w.guarantees(h.Guarantees), "all hold: read-your-writes, monotonic-reads, monotonic-writes, writes-follow-reads"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -156,31 +156,38 @@ func (t Text) lattice(b *strings.Builder, h *History) {
 	}
 }
 
-// guarantees are the session guarantees in a line: those that hold first.
+// guarantees are the session guarantees in a line, by what is known of them: what holds
+// first.
 func (t Text) guarantees(all []Guarantee) string {
-	var hold, not []string
+	of := map[string][]string{}
+	order := []string{"hold"}
 	for i := range all {
 		g := &all[i]
+		said := g.Verdict
 		switch g.Verdict {
 		case verdict.Satisfied.String():
-			hold = append(hold, g.Guarantee)
+			said = "hold"
 		case verdict.Violated.String():
-			said := g.Guarantee + " " + t.paint(red, "VIOLATED")
+			said = t.paint(red, "VIOLATED")
 			for _, a := range g.Anomalies {
 				said += fmt.Sprintf(" (%s of %s)", a.Name, idList(a.Transactions))
 			}
-			not = append(not, said)
-		default:
-			not = append(not, g.Guarantee+" "+g.Verdict)
+		}
+		if !slices.Contains(order, said) {
+			order = append(order, said)
+		}
+		of[said] = append(of[said], g.Guarantee)
+	}
+	var parts []string
+	for _, said := range order {
+		switch names := of[said]; {
+		case len(names) == len(all):
+			parts = append(parts, "all "+said+": "+strings.Join(names, ", "))
+		case len(names) > 0:
+			parts = append(parts, strings.Join(names, ", ")+" "+said)
 		}
 	}
-	switch {
-	case len(not) == 0:
-		return "all hold (" + strings.Join(hold, ", ") + ")"
-	case len(hold) > 0:
-		not = append([]string{strings.Join(hold, ", ") + " hold"}, not...)
-	}
-	return strings.Join(not, "; ")
+	return strings.Join(parts, "; ")
 }
 
 // gather are the notes of levels, each once with the levels that it is of.

@@ -21,6 +21,17 @@ type Case struct {
 	Levels map[verdict.Level]verdict.Outcome
 }
 
+// Weakest is the weakest level that it breaks.
+func (c Case) Weakest() verdict.Level {
+	out := verdict.SSER // which every anomaly breaks
+	for l, o := range c.Levels {
+		if o == verdict.Violated && out.Implies(l) {
+			out = l
+		}
+	}
+	return out
+}
+
 // count is how many there are: MTC, Table I.
 const count = 14
 
