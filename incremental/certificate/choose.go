@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"fmt"
 	"math/bits"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -91,6 +92,7 @@ type search struct {
 	level verdict.Level
 	steps int // left
 
+	places map[int32]int   // by read, its place in open
 	floors map[int32]int32 // for ra: by read, who of its session wrote the key last
 	causal *pasts          // for cc
 	fault  *Error          // the first, in the words of the axiom that was broken
@@ -105,6 +107,10 @@ type pasts struct {
 }
 
 func (s *search) run() *Error {
+	s.places = make(map[int32]int, len(s.open))
+	for i, a := range s.open {
+		s.places[a.read] = i
+	}
 	switch s.level {
 	case verdict.RA:
 		s.floors = map[int32]int32{}
@@ -173,18 +179,69 @@ func (a *ambiguity) blameAll(i int, set uint64) {
 }
 
 // accuse blames those that have part in the axiom that is broken while k is the
-// last that is decided: at cc whoever is in the past, else those that chose its
-// two writers.
+// last that is decided: who chose the read's writer, and those through whom the
+// other writer is visible.
 func (s *search) accuse(k int) {
 	b := s.broken
-	s.steps -= k / 64
-	for i := k - 1; i >= 0; i-- {
-		o := &s.open[i]
-		if s.causal == nil && o.txn != b.reader {
-			return // and so are those before
+	if s.causal != nil {
+		s.accuseReads(k, b.reader, func(rd resolved) bool { return rd == b.read })
+		s.accusePath(k, b.reader, b.visible)
+		return
+	}
+	s.accuseReads(k, b.reader, func(rd resolved) bool { return rd == b.read || rd.writer == b.visible })
+}
+
+// accuseReads blames those of a transaction's reads that are guilty.
+func (s *search) accuseReads(k int, n int32, guilty func(resolved) bool) {
+	for at := s.readsAt[n].from; at < s.readsAt[n].to; at++ {
+		if i, ok := s.places[int32(at)]; ok && i < k && guilty(s.reads[at]) {
+			s.open[k].blameAll(i/64, 1<<(i%64))
 		}
-		rd := s.reads[o.read]
-		if s.causal != nil && (o.txn == b.reader || s.causal.has(b.reader, o.txn)) || s.causal == nil && (rd.writer == b.visible || rd == b.read) {
+	}
+}
+
+// step is how a search along a path came to a transaction: from another, by the
+// ambiguity at a place, or by what is known (none).
+type step struct{ from, by int32 }
+
+// accusePath blames those that make a path from t2 to n, on one that has as few as
+// there can be.
+func (s *search) accusePath(k int, n, t2 int32) {
+	came := map[int32]step{n: {n, none}}
+	for level := []int32{n}; len(level) > 0; { // of as many
+		var next []step // and to whom
+		var to []int32
+		for len(level) > 0 {
+			m := level[len(level)-1]
+			level = level[:len(level)-1]
+			s.steps--
+			for _, p := range s.causal.before[m] {
+				if _, ok := came[p]; !ok && (p == t2 || s.causal.has(p, t2)) {
+					came[p] = step{m, none}
+					level = append(level, p)
+				}
+			}
+			for at := s.readsAt[m].from; at < s.readsAt[m].to; at++ {
+				if i, ok := s.places[int32(at)]; ok && s.reads[at].writer >= 0 {
+					next, to = append(next, step{m, int32(i)}), append(to, s.reads[at].writer)
+				}
+			}
+		}
+		if _, ok := came[t2]; ok {
+			break
+		}
+		for i, p := range to {
+			if _, ok := came[p]; !ok && (p == t2 || s.causal.has(p, t2)) {
+				came[p] = next[i]
+				level = append(level, p)
+			}
+		}
+	}
+	if _, ok := came[t2]; !ok {
+		panic(fmt.Sprintf("certificate: transaction %d is in the past of %d, and no path leads there; can't happen, because pasts are made of these edges", t2, n))
+	}
+	for m := t2; m != n; m = came[m].from {
+		if i := int(came[m].by); i >= 0 && i < k {
 			s.open[k].blameAll(i/64, 1<<(i%64))
 		}
 	}
