@@ -37,8 +37,14 @@ var levelSets = [][]verdict.Level{
 	{verdict.LIN, verdict.G1, verdict.PC, verdict.SER},
 }
 
-// levelsFor are those of levelSets that a seed has.
-func levelsFor(seed uint64) []verdict.Level { return levelSets[seed%uint64(len(levelSets))] }
+// levelsFor are those of levelSets that a seed has; with lin, where that applies.
+func levelsFor(seed uint64, txns []record.Transaction) []verdict.Level {
+	out := levelSets[seed%uint64(len(levelSets))]
+	if lin := verdict.LIN; slices.Contains(oracle.Levels(txns), lin) && !slices.Contains(out, lin) {
+		return append(slices.Clone(out), lin)
+	}
+	return out
+}
 
 // ignoreClock leaves real time out, and the levels that ask for it.
 func ignoreClock(o *incremental.Options) {
@@ -114,8 +120,12 @@ var ways = []way{
 // every satisfied verdict of the batch way has a proof that replays, and every
 // violation evidence that proves it.
 func TestAgreesWithOracle(t *testing.T) {
-	sum := summed(t)
+	batch, online := summed(t, "batch"), summed(t, "online")
 	for _, w := range ways {
+		sum := batch
+		if w.online {
+			sum = online
+		}
 		for _, k := range kinds {
 			t.Run(w.name+"/"+k.name, func(t *testing.T) {
 				t.Parallel()
@@ -128,11 +138,11 @@ func TestAgreesWithOracle(t *testing.T) {
 	}
 }
 
-// summed is a tally for the subtests of a test, which is logged in the end.
-func summed(t *testing.T) func(*tally) {
+// summed is a tally for subtests, which is logged in the end.
+func summed(t *testing.T, name string) func(*tally) {
 	var mu sync.Mutex
 	sum := newTally()
-	t.Cleanup(func() { t.Logf("%v", sum) })
+	t.Cleanup(func() { t.Logf("%s: %v", name, sum) })
 	return func(part *tally) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -172,7 +182,7 @@ func compare(t *testing.T, sum func(*tally), draw func(seed uint64) (stream, boo
 func (w *way) draw(seed uint64, cfg tiny.Config) stream {
 	s := tiny.Random(rand.New(rand.NewPCG(seed, 7)), cfg)
 	def := oracle.FromHeader(s.Header)
-	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: levelsFor(seed), Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions,
+	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: levelsFor(seed, s.Txns), Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions,
 		Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true, Online: w.online, UniqueValues: !cfg.Duplicates && !cfg.Mixed, UnseenUnique: true}}
 	w.change(&st.opt)
 	if w.online && len(st.txns) > 0 && st.txns[0].HasTimes {

@@ -57,7 +57,7 @@ var courses = []course{
 // However a history comes in, the stream's verdicts are those of the
 // definitions, and no tick ever tells what is not so.
 func TestCoursesAgreeWithOracle(t *testing.T) {
-	sum := summed(t)
+	sum := summed(t, "online")
 	for _, c := range courses {
 		for _, k := range kinds {
 			t.Run(c.name+"/"+k.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func (c *course) draw(seed uint64, cfg tiny.Config) (stream, bool) {
 	if len(s.Txns) == 0 || !s.Txns[0].HasTimes {
 		return stream{}, false
 	}
-	st := c.stream(rng, s, cfg, levelsFor(seed))
+	st := c.stream(rng, s, cfg, levelsFor(seed, s.Txns))
 	return st, true
 }
 
