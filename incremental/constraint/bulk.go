@@ -33,7 +33,7 @@ func (p *Polygraph) Finish() {
 	follows := p.updatesInBulk()
 	for _, h := range p.heads { // the initial version precedes every block
 		if follows.Test(uint(h)) {
-			continue // by another
+			continue
 		}
 		head := p.tab.At(h)
 		init := p.tab.InitialOf(head.Key)
@@ -62,8 +62,8 @@ func (p *Polygraph) Finish() {
 
 // updatesInBulk puts in, at prefix consistency, the anti-dependencies to those
 // who read a version and overwrote it, as far as these are few. It returns the
-// versions that are known to follow another one so. Linear in reads and writes,
-// and in the edges.
+// versions that the readers of the initial one are known to come before by that.
+// Linear in reads and writes, and in the edges.
 func (p *Polygraph) updatesInBulk() *bitset.BitSet {
 	follows := &bitset.BitSet{}
 	if !p.cfg.Prefix {
@@ -97,6 +97,7 @@ func (p *Polygraph) updatesInBulk() *bitset.BitSet {
 			if ver.Next != version.None || times[v] >= surveyed {
 				continue // by the former; relate will see to the rest
 			}
+			follows.Set(uint(w))
 			for q := range p.tab.Readers(v) {
 				if q != s {
 					p.g.Add(graph.Edge{From: p.start(q), To: p.commit(s), Key: ver.Key, Type: verdict.RW, Why: verdict.ByOverwrite})
@@ -306,6 +307,7 @@ func (p *Polygraph) topological() []node {
 			cycles++
 			e := p.cutCycle(node(next), in, cut, search)
 			cut[e] = true
+			p.withdraw(p.g.Edge(e))
 			lower(p.g.Edge(e).To)
 			continue
 		}
@@ -322,6 +324,7 @@ func (p *Polygraph) topological() []node {
 		for e := p.g.FirstIn(v); e != graph.None; e = p.g.NextIn(e) {
 			if ed := p.g.Edge(e); !cut[e] && ed.Type != verdict.SO && in[ed.From] > 0 {
 				cut[e] = true
+				p.withdraw(ed)
 				lower(v)
 			}
 		}
@@ -337,6 +340,20 @@ func (p *Polygraph) topological() []node {
 		}
 	}
 	return topo
+}
+
+// withdraw gives up the read that a left out anti-dependency comes from, where
+// the orders of blocks would bring it again.
+func (p *Polygraph) withdraw(e graph.Edge) {
+	if !p.cfg.Prefix || e.Type != verdict.RW {
+		return
+	}
+	r := p.SlotOf(e.From)
+	for _, v := range p.Reads(r) {
+		if p.tab.At(v).Key == e.Key {
+			p.withdrawn[[2]uint32{r, v}] = true
+		}
+	}
 }
 
 // cyclesCut bounds the cycles of the known graph that are found one by one.

@@ -61,6 +61,7 @@ func drawPlan(rng *rand.Rand, like shape) *plan {
 		}
 		pl.txns = append(pl.txns, x)
 	}
+	pl.addLists(rng)
 	pl.addCandidates(rng)
 	pl.shuffle(rng, like.timed)
 	for s, x := range pl.txns {
@@ -82,12 +83,43 @@ func drawPlan(rng *rand.Rand, like shape) *plan {
 	return pl
 }
 
-// addCandidates gives some reads further writers of the key to choose from.
+// addLists makes some keys lists, and shows an order of some of their versions,
+// mostly the hidden one.
+func (pl *plan) addLists(rng *rand.Rand) {
+	for k := range pl.keys {
+		if rng.IntN(4) > 0 {
+			continue
+		}
+		l := planList{key: keyID(k)}
+		for i, x := range pl.txns {
+			if !x.maybe && slices.Contains(x.writes, l.key) {
+				l.from = append(l.from, i)
+			}
+		}
+		if rng.IntN(2) == 0 {
+			l.from = append([]int{initially}, l.from...)
+		} else if len(l.from) > 0 {
+			l.from = l.from[rng.IntN(len(l.from)):]
+		}
+		if n := len(l.from); n > 2 && rng.IntN(4) == 0 {
+			l.from[n-1], l.from[n-2] = l.from[n-2], l.from[n-1]
+		}
+		if len(l.from) > 1 {
+			pl.lists = append(pl.lists, l)
+		}
+	}
+}
+
+func (pl *plan) isList(k keyID) bool {
+	return slices.ContainsFunc(pl.lists, func(l planList) bool { return l.key == k })
+}
+
+// addCandidates gives some reads of no lists further writers of the key to choose from.
 func (pl *plan) addCandidates(rng *rand.Rand) {
 	for i := range pl.txns {
 		for r := range pl.txns[i].reads {
 			rd := &pl.txns[i].reads[r]
-			if rng.IntN(2) == 0 {
+			if rng.IntN(2) == 0 || pl.isList(rd.key) {
 				continue
 			}
 			for j, y := range pl.txns {
@@ -134,14 +166,20 @@ func (pl *plan) shuffle(rng *rand.Rand, timed bool) {
 		txns[i] = pl.txns[old]
 	}
 	pl.txns = txns
-	for _, x := range pl.txns {
-		for _, rd := range x.reads {
-			for i, w := range rd.from {
-				if w != initially {
-					rd.from[i] = at[w]
-				}
+	move := func(from []int) {
+		for i, w := range from {
+			if w != initially {
+				from[i] = at[w]
 			}
 		}
+	}
+	for _, x := range pl.txns {
+		for _, rd := range x.reads {
+			move(rd.from)
+		}
+	}
+	for _, l := range pl.lists {
+		move(l.from)
 	}
 }
 
@@ -160,7 +198,7 @@ func (pl *plan) shrink(fails func(*plan) bool) *plan {
 }
 
 func (pl *plan) clone() *plan {
-	c := &plan{keys: pl.keys, facts: slices.Clone(pl.facts), txns: slices.Clone(pl.txns)}
+	c := &plan{keys: pl.keys, facts: slices.Clone(pl.facts), txns: slices.Clone(pl.txns), lists: slices.Clone(pl.lists)}
 	for i := range c.txns {
 		x := &c.txns[i]
 		x.writes, x.reads = slices.Clone(x.writes), slices.Clone(x.reads)
@@ -177,6 +215,13 @@ func (pl *plan) smaller() []*plan {
 		c := pl.clone()
 		f(c)
 		out = append(out, c)
+	}
+	for i := range pl.lists {
+		change(func(c *plan) { c.lists = slices.Delete(c.lists, i, i+1) })
+		if n := len(pl.lists[i].from); n > 2 {
+			change(func(c *plan) { c.lists[i].from = slices.Clone(c.lists[i].from[1:]) })
+			change(func(c *plan) { c.lists[i].from = slices.Clone(c.lists[i].from[:n-1]) })
+		}
 	}
 	for i := range pl.facts {
 		change(func(c *plan) { c.facts = slices.Delete(c.facts, i, i+1) })
@@ -201,7 +246,7 @@ func (pl *plan) smaller() []*plan {
 				change(func(c *plan) { c.txns[i].writes = slices.Delete(c.txns[i].writes, w, w+1) })
 			}
 		}
-		if len(pl.txns[i].reads)+len(pl.txns[i].writes) == 0 && len(pl.facts) == 0 {
+		if len(pl.txns[i].reads)+len(pl.txns[i].writes) == 0 && len(pl.facts)+len(pl.lists) == 0 {
 			change(func(c *plan) { c.remove(i) })
 		}
 	}
@@ -209,6 +254,9 @@ func (pl *plan) smaller() []*plan {
 }
 
 func (pl *plan) isRead(i int, k keyID) bool {
+	if pl.isList(k) {
+		return true
+	}
 	return slices.ContainsFunc(pl.txns, func(x planTxn) bool {
 		return slices.ContainsFunc(x.reads, func(rd planRead) bool { return rd.key == k && slices.Contains(rd.from, i) })
 	})

@@ -22,9 +22,11 @@ import (
 //	T2 b r(x)=T1 w(y)         b read T1's x
 //	T3 c r(x)=T1|T4|-         c read one of T1's x, T4's x, the initial x
 //	T4? d @3-5 w(x)           of unknown outcome, from time 3 to time 5
+//	list x - T1 T3            a list shows these versions of x, one after the other
 type plan struct {
 	txns  []planTxn
 	facts []fact
+	lists []planList
 	keys  []string
 }
 
@@ -44,6 +46,27 @@ type planRead struct {
 }
 
 const initially = -1
+
+type planList struct {
+	key  keyID
+	from []int // transactions; initially first, or not
+}
+
+// allows tells whether the version of k by w may come at once after that by prev.
+func (pl *plan) allows(k keyID, prev, w int) bool {
+	for _, l := range pl.lists {
+		if l.key != k {
+			continue
+		}
+		if i := slices.Index(l.from, w); i > 0 && l.from[i-1] != prev {
+			return false
+		}
+		if i := slices.Index(l.from, prev); i >= 0 && i+1 < len(l.from) && l.from[i+1] != w {
+			return false
+		}
+	}
+	return true
+}
 
 // A fact is one about transactions of unknown outcome.
 type fact struct {
@@ -87,7 +110,7 @@ func parse(text string) *plan {
 			continue
 		}
 		lines = append(lines, f)
-		if k := factKind(f[0]); k != excludes && k != includes && k != impossible {
+		if k := factKind(f[0]); k != excludes && k != includes && k != impossible && k != "list" {
 			name, maybe := strings.CutSuffix(f[0], "?")
 			pl.txns = append(pl.txns, planTxn{name: name, maybe: maybe, session: f[1]})
 		}
@@ -99,6 +122,16 @@ func parse(text string) *plan {
 			pl.facts = append(pl.facts, fact{k, pl.txn(f[1]), pl.txn(f[2])})
 		case includes, impossible:
 			pl.facts = append(pl.facts, fact{k, pl.txn(f[1]), 0})
+		case "list":
+			l := planList{key: pl.key(f[1])}
+			for _, n := range f[2:] {
+				if n == "-" {
+					l.from = append(l.from, initially)
+				} else {
+					l.from = append(l.from, pl.txn(n))
+				}
+			}
+			pl.lists = append(pl.lists, l)
 		default:
 			pl.parseTxn(&pl.txns[at], f[2:])
 			at++
@@ -155,6 +188,13 @@ func (pl *plan) String() string {
 		}
 		b.WriteByte('\n')
 	}
+	for _, l := range pl.lists {
+		b.WriteString("list " + pl.keys[l.key])
+		for _, w := range l.from {
+			b.WriteString(" " + pl.nameOf(w))
+		}
+		b.WriteByte('\n')
+	}
 	for _, f := range pl.facts {
 		fmt.Fprintf(&b, "%s %s", f.kind, pl.txns[f.s].name)
 		if f.kind == excludes {
@@ -206,18 +246,19 @@ func settings() []setting {
 
 // rig feeds a plan to a polygraph as the engine would.
 type rig struct {
-	pl      *plan
-	p       *Polygraph
-	tab     version.Table
-	reads   [][]version.ID // by slot
-	writes  [][]version.ID
-	lines   []uint32
-	isFresh []bool
-	fresh   []version.ID
-	last    map[string]slot
-	chains  map[string]uint32
-	nChains uint32
-	waiting []want
+	pl       *plan
+	p        *Polygraph
+	tab      version.Table
+	reads    [][]version.ID // by slot
+	writes   [][]version.ID
+	lines    []uint32
+	isFresh  []bool
+	fresh    []version.ID
+	last     map[string]slot
+	chains   map[string]uint32
+	nChains  uint32
+	waiting  []want
+	unlisted []planList // not told yet
 	// diverged: two transactions read the same version and both overwrote it,
 	// which the engine reports, not the polygraph.
 	diverged bool
@@ -268,6 +309,7 @@ func feed(pl *plan, cfg Config) *rig {
 // feed tells all of the plan. rng, if given, mixes facts in and delays reads.
 func (r *rig) feed(rng *rand.Rand) {
 	facts := slices.Clone(r.pl.facts)
+	r.unlisted = slices.Clone(r.pl.lists)
 	if rng != nil {
 		rng.Shuffle(len(facts), func(i, j int) { facts[i], facts[j] = facts[j], facts[i] })
 	}
@@ -284,6 +326,7 @@ func (r *rig) feed(rng *rand.Rand) {
 		r.serve(i, rng, func(w want) bool { return w.reader == i })
 		r.settle()
 		r.serve(i, rng, nil)
+		r.tellLists(i, rng)
 		for k := 0; k < len(facts) && rng != nil; {
 			if f := facts[k]; max(f.s, f.t) > i || rng.IntN(3) > 0 {
 				k++
@@ -295,9 +338,42 @@ func (r *rig) feed(rng *rand.Rand) {
 	}
 	r.serve(len(r.pl.txns), nil, nil)
 	r.settle()
+	r.tellLists(len(r.pl.txns), nil)
 	for _, f := range facts {
 		r.tell(f)
 	}
+}
+
+// tellLists tells of the lists whose transactions are there, as far as these are;
+// with rng some of it only later.
+func (r *rig) tellLists(upTo int, rng *rand.Rand) {
+	for i := range r.unlisted {
+		l := &r.unlisted[i]
+		for len(l.from) > 1 && max(l.from[0], l.from[1]) <= upTo && (rng == nil || rng.IntN(2) == 0) {
+			r.follow(l.key, l.from[0], l.from[1])
+			l.from = l.from[1:]
+		}
+	}
+}
+
+// follow is that k's version by w comes at once after the one by prev.
+func (r *rig) follow(k keyID, prev, w int) {
+	a, b := r.versions(planRead{k, []int{prev}})[0], r.writeOf(slot(w), k)
+	next := r.tab.At(a).Next
+	if next != version.None && next != b || r.tab.At(b).Prev != version.None && r.tab.At(b).Prev != a {
+		r.diverged = true
+		return
+	}
+	if prev != initially {
+		r.p.Follow(a, b)
+	}
+	if next != b {
+		r.tab.Overwrite(a, b)
+		was := r.isFresh[b]
+		r.isFresh[b] = false
+		r.p.Overwrite(a, b, was)
+	}
+	r.did()
 }
 
 func (r *rig) feedBulk(rng *rand.Rand, facts []fact) {
@@ -322,6 +398,7 @@ func (r *rig) feedBulk(rng *rand.Rand, facts []fact) {
 		return cmp.Compare(min(2, len(a.read.from)), min(2, len(b.read.from)))
 	})
 	r.serve(len(r.pl.txns), nil, nil)
+	r.tellLists(len(r.pl.txns), nil)
 	for _, f := range facts {
 		r.tell(f)
 	}
@@ -469,6 +546,10 @@ func (r *rig) read(w want) {
 		r.diverged = true
 		return
 	}
+	if own != version.None && r.tab.At(own).Prev != version.None && r.tab.At(own).Prev != v {
+		r.diverged = true // a list shows that another one is before its own
+		return
+	}
 	r.reads[s] = append(r.reads[s], v)
 	r.addReader(v, s)
 	r.p.Read(s, v)
@@ -483,6 +564,9 @@ func (r *rig) read(w want) {
 
 // plainly: s read k from the one transaction that it can be from.
 func (r *rig) plainly(s slot, k keyID) bool {
+	if r.pl.isList(k) {
+		return true // or a list shows it
+	}
 	return !r.pl.txns[s].maybe && slices.ContainsFunc(r.pl.txns[s].reads, func(rd planRead) bool { return rd.key == k && len(rd.from) == 1 })
 }
 
@@ -726,6 +810,9 @@ func (b *brute) permute(k int, rest []int, prev int, c closure) bool {
 		return b.decideOrder(k+1, c)
 	}
 	for n, w := range rest {
+		if !b.pl.allows(keyID(k), prev, w) {
+			continue
+		}
 		d, ok := c, true
 		if to := b.start(w); prev != initially {
 			if b.cfg.Prefix {
@@ -780,6 +867,9 @@ func (pl *plan) replay(order []verdict.Event, cfg Config) error {
 		for _, k := range x.writes {
 			if w := last[k]; w != initially && !cfg.Prefix && committed[w]-1 > started[i] {
 				return fmt.Errorf("%s and %s overlap and both write %s", x.name, pl.txns[w].name, pl.keys[k])
+			}
+			if !pl.allows(k, last[k], i) {
+				return fmt.Errorf("a list has no place for %s after %s", x.name, pl.nameOf(last[k]))
 			}
 			last[k] = i
 		}

@@ -1,7 +1,9 @@
 package constraint
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/sat"
@@ -10,22 +12,22 @@ import (
 // Where no pair is made, what can be run is satisfied, and its order is right;
 // what gets stuck is undecided; neither is ever violated without cause.
 func TestRunAgainstBruteForce(t *testing.T) {
-	ran := 0
-	for _, split := range []bool{false, true} {
-		cfg := Config{Sessions: true, Bulk: true, Last: true, PairsMax: 1, Split: split}
+	for _, level := range []Config{{}, {Split: true}, {Split: true, Prefix: true}} {
+		ran := 0
+		cfg := Config{Sessions: true, Bulk: true, Last: true, PairsMax: 1, Split: level.Split, Prefix: level.Prefix}
 		for seed := range uint64(*plans) {
 			pl := randomPlan(rand.New(rand.NewPCG(seed, 1)), false)
 			if says := disagrees(pl, cfg, seed, false); says != "" {
 				small := pl.shrink(func(c *plan) bool { return disagrees(c, cfg, seed, false) != "" })
-				t.Fatalf("split %v, seed %d: %s\n%v", split, seed, disagrees(small, cfg, seed, false), small)
+				t.Fatalf("split %v, prefix %v, seed %d: %s\n%v", cfg.Split, cfg.Prefix, seed, disagrees(small, cfg, seed, false), small)
 			}
 			if r := feed(pl, cfg); !r.diverged && r.p.Found == 0 && r.p.implicit > 0 && r.p.Solve(1) == sat.Sat {
 				ran++
 			}
 		}
-	}
-	if ran < *plans/50 {
-		t.Errorf("%d histories of %d were run: that tells little", ran, 2**plans)
+		if ran < *plans/100 {
+			t.Errorf("split %v, prefix %v: %d histories of %d were run: that tells little", cfg.Split, cfg.Prefix, ran, *plans)
+		}
 	}
 }
 
@@ -42,5 +44,27 @@ func TestHotKeyIsRun(t *testing.T) {
 	}
 	if got := len(p.Order()); got != 2*n {
 		t.Errorf("%d events in the order", got)
+	}
+}
+
+// At prefix consistency all of these may have read the same version of the key.
+func TestLostUpdatesAreRun(t *testing.T) {
+	const n = 600
+	var b strings.Builder
+	b.WriteString("Z z w(x)\n")
+	for i := range n {
+		fmt.Fprintf(&b, "T%d s%d r(x)=Z w(x)\nR%d r%d r(x)=T%d\n", i, i, i, i, i)
+	}
+	pl := parse(b.String())
+	cfg := Config{Sessions: true, Bulk: true, Last: true, Split: true, Prefix: true, PairsMax: 1000}
+	r := feed(pl, cfg)
+	if len(r.p.pairs) > 1000 || r.p.implicit < n*n/3 {
+		t.Errorf("%d pairs made, %d not", len(r.p.pairs), r.p.implicit)
+	}
+	if got := r.answer(); got != sat.Sat {
+		t.Fatalf("%v", got)
+	}
+	if err := pl.replay(r.p.Order(), cfg); err != nil {
+		t.Error(err)
 	}
 }

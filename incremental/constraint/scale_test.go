@@ -10,8 +10,9 @@ import (
 // hot is a load of writers of one key, from the sessions in turn.
 type hot struct {
 	writers, sessions int
-	overlap           int // with times: how many run at once
-	ties              int // a tie with another session at every so manieth writer; 0: never
+	overlap           int  // with times: how many run at once
+	ties              int  // a tie with another session at every so manieth writer; 0: never
+	updates           bool // each has read the key's version before its own
 }
 
 func (h hot) load(cfg Config) *Polygraph {
@@ -24,6 +25,7 @@ func (h hot) load(cfg Config) *Polygraph {
 	for i := range last {
 		last[i] = version.None
 	}
+	latest := version.None
 	ties := make([]version.ID, 0, h.writers) // by writer: its version of its own key
 	add := func(i, session int) slot {
 		s := slot(len(writes))
@@ -49,6 +51,12 @@ func (h hot) load(cfg Config) *Polygraph {
 			tab.AddReader(ties[i-1], s, nil)
 			p.Read(s, ties[i-1])
 		}
+		if h.updates && latest != version.None {
+			reads[s] = append(reads[s], latest)
+			tab.AddReader(latest, s, nil)
+			p.Read(s, latest)
+		}
+		latest = v
 		if !cfg.Bulk {
 			p.Block(v)
 			p.Block(own)
@@ -75,8 +83,14 @@ func TestHotKeyMakesFewPairs(t *testing.T) {
 		{"chains, si", hot{writers: n, sessions: 20, ties: 1}, Config{Sessions: true, Chains: 20, Split: true}, 0},
 		{"chains, bulk", hot{writers: n, sessions: 20, ties: 1}, Config{Sessions: true, Chains: 20, Bulk: true}, 0},
 		{"chains, bulk, unread", hot{writers: n / 4, sessions: 20}, Config{Sessions: true, Chains: 20, Bulk: true, Last: true}, 0},
+		{"chains, pc", hot{writers: n, sessions: 20, ties: 1}, Config{Sessions: true, Chains: 20, Split: true, Prefix: true}, 0},
+		{"chains, pc, updates", hot{writers: n, sessions: 20, updates: true}, Config{Sessions: true, Chains: 20, Split: true, Prefix: true}, 0},
+		{"chains, pc, updates in bulk", hot{writers: n, sessions: 20, updates: true}, Config{Sessions: true, Chains: 20, Split: true, Prefix: true, Bulk: true}, 0},
+		{"chains, pc, unread in bulk", hot{writers: n / 4, sessions: 20}, Config{Sessions: true, Chains: 20, Split: true, Prefix: true, Bulk: true, Last: true}, 0},
 		{"banded, a tie each", hot{writers: n, sessions: 20, overlap: 20, ties: 1}, Config{Sessions: true, RealTime: true}, 0},
 		{"banded", hot{writers: n / 4, sessions: 20, overlap: 5}, Config{Sessions: true, RealTime: true}, 5 * n / 4},
+		{"banded, pc", hot{writers: n / 4, sessions: 20, overlap: 5}, Config{Sessions: true, RealTime: true, Split: true, Prefix: true}, 5 * n / 4},
+		{"banded, pc, updates", hot{writers: n, sessions: 20, overlap: 1, updates: true}, Config{Sessions: true, RealTime: true, Split: true, Prefix: true}, 0},
 		{"banded, si", hot{writers: n / 4, sessions: 20, overlap: 5}, Config{Sessions: true, RealTime: true, Split: true}, 5 * n / 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {

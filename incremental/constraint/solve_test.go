@@ -383,8 +383,8 @@ func TestRestIsSatisfied(t *testing.T) {
 // everything to come gets the order of the last solution, marked as chosen. What
 // rests on it says so.
 func TestChoose(t *testing.T) {
-	for _, split := range []bool{false, true} {
-		cfg := Config{Sessions: true, RealTime: true, Split: split}
+	for level, cfg := range map[string]Config{"ser": {}, "si": {Split: true}, "pc": {Split: true, Prefix: true}} {
+		cfg.Sessions, cfg.RealTime = true, true
 		buried := `
 			A a @0-10 w(x) r(y)=M
 			B b @0-11 w(x) w(p)
@@ -410,41 +410,41 @@ func TestChoose(t *testing.T) {
 		upTo(4)
 		r.p.Choose(4)
 		if r.p.Undecided() != 1 {
-			t.Fatalf("split %v: %d open before a solution", split, r.p.Undecided())
+			t.Fatalf("%s: %d open before a solution", level, r.p.Undecided())
 		}
 		if r.p.Solve(1000) != sat.Sat {
 			t.Fatal("not satisfied")
 		}
 		first := r.p.solved.ab[0]
 		if r.p.Choose(2); r.p.Undecided() != 1 {
-			t.Errorf("split %v: an order was chosen though the block after both may still be read", split)
+			t.Errorf("%s: an order was chosen though the block after both may still be read", level)
 		}
 		r.p.Solve(1000)
 		if r.p.Choose(3); r.p.Undecided() != 0 || r.p.Solve(1000) != sat.Sat {
-			t.Fatalf("split %v: %d open after Choose", split, r.p.Undecided())
+			t.Fatalf("%s: %d open after Choose", level, r.p.Undecided())
 		}
 		if first != r.follows("A", "B") || first == r.follows("B", "A") {
-			t.Errorf("split %v: the order chosen is not the solution's", split)
+			t.Errorf("%s: the order chosen is not the solution's", level)
 		}
 		if upTo(5); !first {
-			t.Fatalf("split %v: the solution has B before A, with which M agrees", split)
+			t.Fatalf("%s: the solution has B before A, with which M agrees", level)
 		}
 		found := r.p.TakeFound()
 		if len(found) != 1 || !found[0].Chosen || !found[0].Assumed {
-			t.Errorf("split %v: %+v rests on a chosen order", split, found)
+			t.Errorf("%s: %+v rests on a chosen order", level, found)
 		}
 
 		alone := feed(parse(strings.Replace(buried, " r(y)=M", "", 1)+"\nE e @40-50 w(q)"), cfg)
 		alone.p.Solve(1000)
 		alone.p.Choose(4)
 		if alone.p.Undecided() != 0 {
-			t.Errorf("split %v: %d open with a block after both", split, alone.p.Undecided())
+			t.Errorf("%s: %d open with a block after both", level, alone.p.Undecided())
 		}
 		last := feed(parse("A a @0-10 w(x)\nB b @0-11 w(x)\nE e @40-50 w(q)"), cfg)
 		last.p.Solve(1000)
 		last.p.Choose(3)
 		if last.p.Undecided() != 1 {
-			t.Errorf("split %v: %d open though either may be the last of the key", split, last.p.Undecided())
+			t.Errorf("%s: %d open though either may be the last of the key", level, last.p.Undecided())
 		}
 	}
 }

@@ -239,10 +239,11 @@ func (b *Banded) Insert(u, v Node, changed func(Node)) {
 	b.lower(u, b.m[v])
 }
 
-// visit lets the nodes of slot s that v reaches take over what reaches u.
+// visit lets the nodes of slot s that v reaches take over what reaches u, unless u
+// reached them before.
 func (b *Banded) visit(u, v Node, s uint32, changed func(Node)) {
 	for k := range b.parts {
-		if n := s*b.parts + k; b.Reaches(v, n) && b.take(n, u) {
+		if n := s*b.parts + k; b.Reaches(v, n) && !b.Reaches(u, n) && b.take(n, u) {
 			changed(n)
 		}
 	}

@@ -58,33 +58,30 @@ func (b *Bits) Build(topo []Node) {
 // Reaches implements Reach in O(1).
 func (b *Bits) Reaches(u, v Node) bool { return b.row[v].Test(uint(u)) }
 
-// Insert implements Reach: what changes is passed on until nothing does.
+// Insert implements Reach: what reaches u is passed on to v and what v reaches.
+// Whatever u reached before has it already, and so has all beyond.
 func (b *Bits) Insert(u, v Node, changed func(Node)) {
-	if b.row[v].Test(uint(u)) {
-		return
-	}
-	b.queue = append(b.queue[:0], v)
-	b.row[v].InPlaceUnion(b.row[u])
-	changed(v)
+	b.queue = b.queue[:0]
+	b.pass(u, v, changed)
 	for len(b.queue) > 0 {
 		n := b.queue[len(b.queue)-1]
 		b.queue = b.queue[:len(b.queue)-1]
 		if b.parts == 2 && n%2 == 0 {
-			b.pass(n, n+1, changed)
+			b.pass(u, n+1, changed)
 		}
 		for e := b.g.FirstOut(n); e != graph.None; e = b.g.NextOut(e) {
-			b.pass(n, b.g.Edge(e).To, changed)
+			b.pass(u, b.g.Edge(e).To, changed)
 		}
 	}
 }
 
-func (b *Bits) pass(n, s Node, changed func(Node)) {
-	before := b.row[s].Count()
-	b.row[s].InPlaceUnion(b.row[n])
-	if b.row[s].Count() != before {
-		changed(s)
-		b.queue = append(b.queue, s)
+func (b *Bits) pass(u, s Node, changed func(Node)) {
+	if b.row[s].Test(uint(u)) {
+		return
 	}
+	b.row[s].InPlaceUnion(b.row[u])
+	changed(s)
+	b.queue = append(b.queue, s)
 }
 
 // Contract implements Reach: of the nodes that reach v, those that reach v not

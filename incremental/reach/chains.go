@@ -133,39 +133,33 @@ func (c *Chains) Reaches(u, v Node) bool {
 	return c.rank(u) < c.at(v)[c.chain[u/c.parts]]
 }
 
-// Insert implements Reach: what changes is passed on until nothing does.
+// Insert implements Reach: what reaches u is passed on to v and what v reaches.
+// Whatever u reached before has it already, and so has all beyond.
 func (c *Chains) Insert(u, v Node, changed func(Node)) {
-	if !c.take(v, u) {
-		return
-	}
-	changed(v)
-	c.queue = append(c.queue[:0], v)
+	c.queue = c.queue[:0]
+	c.pass(u, v, changed)
 	for len(c.queue) > 0 {
 		n := c.queue[len(c.queue)-1]
 		c.queue = c.queue[:len(c.queue)-1]
-		if s, ok := c.next(n); ok && c.take(s, n) {
-			changed(s)
-			c.queue = append(c.queue, s)
+		if s, ok := c.next(n); ok {
+			c.pass(u, s, changed)
 		}
 		for e := c.g.FirstOut(n); e != graph.None; e = c.g.NextOut(e) {
-			if s := c.g.Edge(e).To; c.take(s, n) {
-				changed(s)
-				c.queue = append(c.queue, s)
-			}
+			c.pass(u, c.g.Edge(e).To, changed)
 		}
 	}
 }
 
-func (c *Chains) take(n, u Node) bool {
-	src, dst := c.at(u), c.at(n)
-	grew := false
-	for i, x := range src {
-		if x > dst[i] {
-			dst[i] = x
-			grew = true
-		}
+func (c *Chains) pass(u, s Node, changed func(Node)) {
+	if c.Reaches(u, s) {
+		return
 	}
-	return grew
+	dst := c.at(s)
+	for i, x := range c.at(u) {
+		dst[i] = max(dst[i], x)
+	}
+	changed(s)
+	c.queue = append(c.queue, s)
 }
 
 // Contract implements Reach: from each chain, the last of the nodes that
