@@ -47,3 +47,114 @@ func TestReadDecidesAnother(t *testing.T) {
 		}
 	}
 }
+
+// strandOf makes a strand and gives it writes of key 0 by that many transactions,
+// each of a session of its own.
+func strandOf(cfgs []constraint.Config, writers uint32) (*strand, []version.ID) {
+	s := newStrand(cfgs)
+	var out []version.ID
+	for i := range writers {
+		x := s.add(strandTxn{session: i, prev: none}, slotOps{reads: make([]version.ID, 1), writes: make([]version.ID, 1)})
+		out = append(out, s.write(x, 0))
+	}
+	return s, out
+}
+
+// violated finishes a strand of one polygraph.
+func (s *strand) violated() bool {
+	s.settle()
+	s.finish(false)
+	return s.polys[0].Found > 0 || s.polys[0].Solve(1000) == sat.Unsat
+}
+
+var (
+	pcConfig = constraint.Config{Sessions: true, Split: true, Prefix: true, Bulk: true}
+	siConfig = constraint.Config{Sessions: true, Split: true, Bulk: true}
+)
+
+// In a loose strand nothing diverges and no list clashes with what its appenders
+// read; numbers of versions are those of a strict one. Told again of what a strict
+// one refused, it takes it in; told again of what it took in, a strict one refuses
+// it.
+func TestLooseStrand(t *testing.T) {
+	tell := func(s *strand, w []version.ID) (refused int) {
+		for _, reader := range []version.Slot{1, 2} { // both overwrite what 0 wrote
+			if _, diverges := s.read(reader, w[0]); diverges {
+				refused++
+			}
+		}
+		if _, diverges := s.read(4, w[3]); diverges {
+			refused++
+		}
+		if _, _, clash := s.follow(w[3], w[5]); clash { // 4 overwrote it, too
+			refused++
+		}
+		return refused
+	}
+	for _, c := range []struct {
+		name    string
+		cfgs    []constraint.Config
+		refused int
+	}{
+		{"loose", []constraint.Config{pcConfig}, 0},
+		{"table", nil, 0},
+		{"strict", []constraint.Config{siConfig}, 2},
+	} {
+		s, w := strandOf(c.cfgs, 6)
+		if n := tell(s, w); n != c.refused {
+			t.Errorf("%s: %d are refused, not %d", c.name, n, c.refused)
+		}
+		if len(s.polys) > 0 && s.violated() {
+			t.Errorf("%s: what was not refused is a violation", c.name)
+		}
+		for _, again := range []struct {
+			cfg      constraint.Config
+			refused  int
+			readers  int // of the first version
+			follower version.ID
+		}{{pcConfig, 0, 2, w[5]}, {siConfig, 2, 1, w[4]}} {
+			n := newStrand([]constraint.Config{again.cfg})
+			n.retell(s, func(x version.Slot) strandTxn { return strandTxn{session: x, prev: none} })
+			if got := len(n.refused) + len(n.refusedLists); got != again.refused {
+				t.Errorf("%s, told again, prefix %v: %d are refused, not %d", c.name, again.cfg.Prefix, got, again.refused)
+			}
+			readers := 0
+			for range n.tab.Readers(w[0]) {
+				readers++
+			}
+			if readers != again.readers || n.tab.At(w[3]).Next != again.follower {
+				t.Errorf("%s, told again, prefix %v: %d read version %d, and %d follows %d", c.name, again.cfg.Prefix, readers, w[0], n.tab.At(w[3]).Next, w[3])
+			}
+			if n.violated() {
+				t.Errorf("%s, told again, prefix %v: violated", c.name, again.cfg.Prefix)
+			}
+		}
+	}
+}
+
+// A strand without polygraphs keeps versions, who read them and how lists order
+// them, and nothing that only polygraphs ask for.
+func TestTableStrand(t *testing.T) {
+	s, w := strandOf(nil, 3)
+	init := s.source(0, version.Initial)
+	for _, r := range []version.Slot{0, 1, 2} {
+		s.read(r, init)
+	}
+	s.follow(init, w[0])
+	s.follow(w[0], w[2])
+	s.settle()
+	s.finish(false)
+	readers := 0
+	for r := range s.tab.Readers(init) {
+		readers++
+		if r != 2 {
+			t.Errorf("slot %d is kept as the reader", r)
+		}
+	}
+	if readers != 1 || len(s.fresh)+len(s.isFresh) > 0 {
+		t.Errorf("%d readers, %d fresh versions are kept", readers, len(s.fresh)+len(s.isFresh))
+	}
+	if s.tab.At(init).Next != w[0] || s.tab.At(w[0]).Next != w[2] || s.writeOf(1, 0) != w[1] || s.readOf(1, 0) != init {
+		t.Error("the table is wrong")
+	}
+}
