@@ -22,7 +22,8 @@ type strand struct {
 	tab   version.Table
 	polys []*constraint.Polygraph
 	// loose: a transaction that read a version and overwrote it need not have done
-	// so at once, as at prefix consistency. Its polygraphs agree on that.
+	// so at once, as at prefix consistency, so that no read is withdrawn and what a
+	// loose strand was told can be told any other. Its polygraphs agree on that.
 	loose bool
 	// keepAllReaders: sessions are not ordered, so no reader stands for another
 	keepAllReaders bool
@@ -40,10 +41,6 @@ type strand struct {
 	slab    []version.ID                  // room for ops
 	choices []ambiguous
 	lists   []succession
-	// refused are the reads and the successions that diverged or clashed, which a
-	// loose strand takes in.
-	refused      []readOf
-	refusedLists []succession
 	// ruledOut are transactions that can't have taken effect.
 	ruledOut []version.Slot
 	// exclusive are pairs of which one at most took effect.
@@ -54,12 +51,6 @@ type strand struct {
 
 // slotOps are a transaction's external reads and final writes, by version.
 type slotOps struct{ reads, writes []version.ID }
-
-// readOf is slot's read of v.
-type readOf struct {
-	slot version.Slot
-	v    version.ID
-}
 
 // strandTxn is what a strand is told of a transaction.
 type strandTxn struct {
@@ -220,7 +211,6 @@ func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverg
 	next := s.tab.At(v).Next
 	if w != version.None && next != version.None && next != w {
 		if !s.decidedToFollow(v, next) {
-			s.refused = append(s.refused, readOf{slot, v})
 			return next, true
 		}
 		// A polygraph took v for what another transaction read that overwrote it,
@@ -229,7 +219,6 @@ func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverg
 		return version.None, false
 	}
 	if w != version.None && s.tab.At(w).Prev != version.None && s.tab.At(w).Prev != v {
-		s.refused = append(s.refused, readOf{slot, v})
 		return s.tab.At(w).Prev, true // a list says that it follows another version
 	}
 	s.takeRead(slot, v, s.polys)
@@ -274,15 +263,11 @@ func (s *strand) overwrite(v, w version.ID) {
 // version that it missed.
 func (s *strand) follow(prev, v version.ID) (late, first version.ID, clash bool) {
 	a, b := s.tab.At(prev), s.tab.At(v)
-	late = version.None
 	if a.Next != version.None && a.Next != v {
-		late, first = a.Next, v
-	} else if b.Prev != version.None && b.Prev != prev {
-		late, first = v, prev
+		return a.Next, v, true
 	}
-	if late != version.None {
-		s.refusedLists = append(s.refusedLists, succession{prev, v})
-		return late, first, true
+	if b.Prev != version.None && b.Prev != prev {
+		return v, prev, true
 	}
 	s.lists = append(s.lists, succession{prev, v})
 	if a.Kind == version.Written {
@@ -353,43 +338,6 @@ func (s *strand) settle() {
 		}
 	}
 	s.fresh = s.fresh[:0]
-}
-
-// retell tells s, which holds nothing yet, all that old was told, with the same
-// numbers of slots and versions; like gives the transactions of the slots. What
-// diverged or clashed there, s takes in if it is loose.
-func (s *strand) retell(old *strand, like func(version.Slot) strandTxn) {
-	for slot := range old.ops {
-		s.add(like(version.Slot(slot)), old.ops[slot])
-	}
-	for v := range version.ID(old.tab.Len()) {
-		if ver := old.tab.At(v); ver.Kind == version.Written {
-			s.write(ver.Writer, ver.Key)
-		} else {
-			s.source(ver.Key, ver.Kind)
-		}
-	}
-	for slot := range old.ops {
-		for _, v := range old.ops[slot].reads {
-			s.read(version.Slot(slot), v)
-		}
-	}
-	for _, r := range old.refused {
-		s.read(r.slot, r.v)
-	}
-	for _, l := range slices.Concat(old.lists, old.refusedLists) {
-		s.follow(l.prev, l.v)
-	}
-	for _, ch := range old.choices {
-		s.choose(ch.slot, ch.key, s.candidates(ch.slot, ch.key), ch.guarded)
-	}
-	for _, x := range old.exclusive {
-		s.exclude(x[0], x[1])
-	}
-	for _, slot := range old.ruledOut {
-		s.impossible(slot)
-	}
-	s.settle()
 }
 
 // finish ends a bulk load.
