@@ -1,8 +1,6 @@
 package codec
 
 import (
-	"unicode/utf8"
-
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
@@ -67,9 +65,7 @@ func (d *Decoder) plain(op *record.Op) bool {
 	}
 	p += before
 	from := p
-	for p < len(b) && plainByte[b[p]] {
-		p++
-	}
+	p = plainEnd(b, p)
 	if p == from || len(b)-p < behind || b[p] != '"' || b[p+1] != ',' {
 		return false
 	}
@@ -84,14 +80,6 @@ func (d *Decoder) plain(op *record.Op) bool {
 	op.Key, op.Value, op.Where = d.names.String(key), record.Int(n), ""
 	return true
 }
-
-// plainByte are the bytes that stand for themselves in a string.
-var plainByte = func() (set [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		set[c] = c != '"' && c != '\\'
-	}
-	return set
-}()
 
 // operation takes one operation; all of *op is overwritten.
 func (d *Decoder) operation(op *record.Op) *reject.Error {

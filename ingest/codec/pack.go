@@ -56,10 +56,7 @@ func (d *Decoder) word(w string) bool {
 // plainString takes a string, from behind the quotes that open it to behind those
 // that close it, if it is not empty, in ASCII and without escapes.
 func (d *Decoder) plainString() ([]byte, bool) {
-	b, p := d.b, d.p
-	for p < len(b) && plainByte[b[p]] {
-		p++
-	}
+	b, p := d.b, plainEnd(d.b, d.p)
 	if p == d.p || p == len(b) || b[p] != '"' {
 		return nil, false
 	}
@@ -180,15 +177,7 @@ func (d *Decoder) packPlain(c *packed.Chunk) bool {
 	}
 	p += before
 	from := p
-	for ; len(b)-p >= 8; p += 8 {
-		if n := plainBytes(binary.LittleEndian.Uint64(b[p:])); n < 8 {
-			p += n
-			break
-		}
-	}
-	for p < len(b) && plainByte[b[p]] { // near the end of the record
-		p++
-	}
+	p = plainEnd(b, p)
 	if p == from || len(b)-p < behind || b[p] != '"' || b[p+1] != ',' {
 		return false
 	}

@@ -1,6 +1,10 @@
 package codec
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
 
 // Eight bytes of a record at a time, as a number whose least significant byte
 // is the first. A byte that is looked for gets its highest bit set in a mask; bytes
@@ -36,4 +40,25 @@ func eightDigits(w uint64) uint64 {
 	w = w * (10<<8 + 1) >> 8 & 0x00ff00ff00ff00ff    // pairs
 	w = w * (100<<16 + 1) >> 16 & 0x0000ffff0000ffff // fours
 	return w * (10_000<<32 + 1) >> 32
+}
+
+// plainByte are the bytes that stand for themselves in a string.
+var plainByte = func() (set [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		set[c] = c != '"' && c != '\\'
+	}
+	return set
+}()
+
+// plainEnd is where the plain bytes end that stand at p.
+func plainEnd(b []byte, p int) int {
+	for ; len(b)-p >= 8; p += 8 {
+		if n := plainBytes(binary.LittleEndian.Uint64(b[p:])); n < 8 {
+			return p + n
+		}
+	}
+	for p < len(b) && plainByte[b[p]] {
+		p++
+	}
+	return p
 }

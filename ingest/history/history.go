@@ -41,7 +41,7 @@ type Options struct {
 	SizeMax   int64  // bytes of an input, unpacked; 0 means SizeDefault
 	RecordMax int    // bytes of one line; 0 means codec.SizeDefault
 	// Packed asks for History.Records instead of Transactions, which takes a
-	// seventh of the memory.
+	// seventh of the memory and half of the time.
 	Packed bool
 }
 
@@ -51,8 +51,12 @@ func (o Options) deliver(hs []History, err error) ([]History, error) {
 		h := &hs[i]
 		switch {
 		case o.Packed && h.Records == nil:
-			h.Records = packed.Of(h.Transactions)
-			h.Transactions = nil
+			var b packed.Builder
+			for j := range h.Transactions {
+				b.Add(&h.Transactions[j])
+				h.Transactions[j] = record.Transaction{} // its memory is free
+			}
+			h.Records, h.Transactions = b.Records(), nil
 		case !o.Packed && h.Records != nil:
 			h.Transactions = h.Records.Transactions()
 			h.Records = nil

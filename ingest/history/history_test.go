@@ -529,6 +529,50 @@ func TestLargeInput(t *testing.T) {
 	}
 }
 
+// expanded are packed histories in the other form.
+func expanded(t *testing.T, hs []History) []History {
+	t.Helper()
+	for i := range hs {
+		if hs[i].Records == nil || hs[i].Transactions != nil {
+			t.Fatal("not packed as asked for")
+		}
+		hs[i].Transactions, hs[i].Records = hs[i].Records.Transactions(), nil
+	}
+	return hs
+}
+
+// Packed or not, a history is the same, in every format and however irregular.
+func TestPackedIsTheSame(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*", "*"))
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	regular := 0
+	for _, file := range files {
+		want, err := Open(file, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		packed, err := Open(file, Options{Packed: true})
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		for _, h := range packed {
+			if h.Records.Summary().Regular {
+				regular++
+			}
+		}
+		if got := expanded(t, packed); !cmp.Equal(got, want) {
+			t.Errorf("%s: %s", file, cmp.Diff(want, got))
+		}
+	}
+	if regular == 0 || regular == len(files) {
+		t.Errorf("%d of %d histories are regular: no test of both ways", regular, len(files))
+	}
+}
+
 func TestWalk(t *testing.T) {
 	root := t.TempDir()
 	line := []byte(`{"session":"a","seq":1,"status":"committed","ops":[]}`)
