@@ -226,6 +226,39 @@ func TestLevelOfTheEngine(t *testing.T) {
 	}
 }
 
+// An alert is told in the terms that weak levels share; see name.Plain.
+func TestAlertsArePlain(t *testing.T) {
+	s, err := script.Parse("initial zero\ns1 T1: w(x,1)\ns1 T2: r(x,0) w(x,2)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SI, Read: -1, Txns: []verdict.TxnID{1, 0}, Evidence: []verdict.TxnID{0, 1},
+		Cycle: alerttest.NewParser(s.Txns).Cycle(t, "T2 ww(x,initial) T1 so T2")}
+	a, err := alerts.New(v, context(s, verdict.RC, verdict.RA, verdict.SI))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Name != "session-guarantee-violation" || a.Level != "ra" || a.Cycle[0].Type != "rw" {
+		t.Errorf("%s at %s: %+v", a.Name, a.Level, a.Cycle)
+	}
+}
+
+// It is not asked for more than the engine proved: that would say nothing.
+func TestLevelsTried(t *testing.T) {
+	s, v := alerttest.Cases[7].Load(t)
+	v.Level = verdict.SER
+	ctx := context(s, verdict.SSER, verdict.SER, verdict.RA, verdict.SI)
+	var tried []verdict.Level
+	ctx.Judge = func(l verdict.Level, _ record.Header, _ []record.Transaction) verdict.Outcome {
+		tried = append(tried, l)
+		return verdict.Unknown
+	}
+	_, err := alerts.New(v, ctx)
+	if d := cmp.Diff([]verdict.Level{verdict.SI, verdict.SER}, slices.Compact(tried)); d != "" || !errors.Is(err, alerts.ErrUnproved) {
+		t.Errorf("%v, tried -want +got:\n%s", err, d)
+	}
+}
+
 // The id is that of the anomaly: not of the engine's numbers, nor of where the
 // cycle was entered, nor of the level at which it was met.
 func TestID(t *testing.T) {

@@ -41,7 +41,7 @@ func TestEngineAndOracleAgree(t *testing.T) {
 	names := map[string]int{}
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		s := tiny.Random(rng, tiny.Config{Txns: 6, Times: true, Aborted: true, Partial: true, Mutations: 3})
+		s := tiny.Random(rng, tiny.Config{Txns: 6, Times: true, Aborted: true, Partial: true, Keys: int(seed % 4), Mutations: 3})
 		if seed%4 == 0 {
 			initial := record.InitialAny
 			s.Header.Initial = &initial
@@ -80,6 +80,50 @@ func TestEngineAndOracleAgree(t *testing.T) {
 		}
 	}
 	t.Log(names)
+}
+
+// A session guarantee that the engine says is broken becomes an alert that says
+// which, and the oracle agrees.
+func TestGuarantees(t *testing.T) {
+	n := uint64(1500)
+	if testing.Short() {
+		n = 300
+	}
+	found := map[string]int{}
+	for seed := range n {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		s := tiny.Random(rng, tiny.Config{Txns: 6, Mutations: 3})
+		o := oracle.FromHeader(s.Header)
+		e := incremental.New(incremental.Options{UnseenUnique: true, Levels: []verdict.Level{verdict.CC}, Initial: o.Initial, Coverage: o.Coverage, Sessions: o.Sessions})
+		for i := range s.Txns {
+			e.Step(&s.Txns[i], 0)
+		}
+		e.Close()
+		for _, g := range e.Guarantees() {
+			for _, v := range g.Violations {
+				if v.Kind != verdict.Cycle || !slices.ContainsFunc(v.Cycle, func(e verdict.Edge) bool { return e.Type == verdict.RW || e.Why == verdict.ByOrder }) {
+					continue // a read anomaly, or information flow: no guarantee survives these
+				}
+				ctx := context(s, verdict.CC)
+				ctx.Judge = engineJudge
+				a, err := alerts.New(v, ctx)
+				if err != nil {
+					t.Fatalf("seed %d: %v\n%s%+v", seed, err, script.Format(s), v)
+				}
+				recheck(t, a)
+				if a.Guarantee != g.Guarantee.String() || oracle.HoldsGuarantee(g.Guarantee, s.Txns, o) {
+					t.Errorf("seed %d: %v is called %s, %q\n%s%s", seed, g.Guarantee, a.Name, a.Guarantee, script.Format(s), a.Explanation)
+				}
+				found[a.Guarantee]++
+			}
+		}
+	}
+	t.Log(found)
+	for _, g := range verdict.Guarantees() {
+		if found[g.String()] == 0 && !testing.Short() {
+			t.Errorf("%v was never found broken", g)
+		}
+	}
 }
 
 // The same with duplicate values, unknown outcomes and lists: what the engine

@@ -168,7 +168,8 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 				written[op.Key] = true
 				keep[i][j] = all || everyWrite || slices.Contains(x.Writes, op.Key)
 			case all:
-				keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending || vouches(op, reader, full)
+				keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending || vouches(op, reader, full) ||
+					slices.Contains(x.Reads, op.Key) // it shows the initial version too
 			case !written[op.Key] && slices.Contains(x.Reads, op.Key):
 				if _, ok := first[op.Key]; !ok {
 					first[op.Key] = op.Value

@@ -563,3 +563,57 @@ func TestOneReadOfAnAnomaly(t *testing.T) {
 		t.Errorf("evidence\n%swant\n%s", script.Format(script.Script{Txns: got}), script.Format(want))
 	}
 }
+
+// Below read atomic a transaction may read a key as often as it likes. Of what it
+// got, the evidence has what the proof is about: not what others wrote who are not
+// there. Where that is the initial version, it stays though nobody wrote it.
+func TestReadsOfStrangers(t *testing.T) {
+	for _, c := range []struct{ history, cycle, want string }{
+		{`
+			s9 T9: w(x,9)
+			s0 T0: w(x,0)
+			s0 T1: w(x,1) w(y,1)
+			s2 T2: r(x,9) r(y,1) r(x,9) r(x,0) r(x,9) r(x,0)`,
+			"T1 wr(y) T2 rw(x,order: T0 so T1 ww(x,case) T0) T1", `
+			s0 T0: w(x,0)
+			s0 T1: w(x,1) w(y,1)
+			s2 T2: r(y,1) r(x,0)`},
+		{`
+			initial any
+			s9 T9: w(x,9)
+			s0 T0: w(x,5)
+			s0 T1: w(x,1) w(y,1)
+			s2 T2: r(x,5) r(y,1) r(x,0)`,
+			"T1 wr(y) T2 rw(x,initial) T1", `
+			s0 T1: w(x,1) w(y,1)
+			s2 T2: r(y,1) r(x,0)`},
+	} {
+		s, err := script.Parse(c.history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := verdict.Violation{Kind: verdict.Cycle, Level: verdict.RC, Read: -1, Txns: []verdict.TxnID{2, 3}, Evidence: []verdict.TxnID{1, 2, 3},
+			Cycle: alerttest.NewParser(s.Txns).Cycle(t, c.cycle), Exhibits: []verdict.Exhibit{
+				{Txn: 1, Writes: []string{"x"}}, {Txn: 2, Writes: []string{"x", "y"}}, {Txn: 3, Reads: []string{"x", "y"}}}}
+		ctx := context(s, verdict.RC)
+		ctx.Judge = func(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+			for _, op := range txns[len(txns)-1].Ops {
+				if op.Value == record.Int(9) {
+					t.Errorf("the judge is shown a read of x = 9, and not T9, who wrote it")
+				}
+			}
+			return alerttest.Judge(l, h, txns)
+		}
+		a, err := alerts.New(v, ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := script.Parse(c.want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := recheck(t, a); script.Format(want) != script.Format(script.Script{Txns: got}) {
+			t.Errorf("evidence\n%swant\n%s", script.Format(script.Script{Txns: got}), script.Format(want))
+		}
+	}
+}

@@ -50,7 +50,7 @@ func Explain(v verdict.Violation, n name.Name, lookup name.Lookup) Explanation {
 		t.outcomesOf(w, v.Txns, nil)
 	}
 	t.guarantee(w)
-	w.line(0, "%s", rule(v, n))
+	w.line(0, "%s", rule(n))
 	out.Text = w.b.String()
 	return out
 }
@@ -220,7 +220,7 @@ func (t teller) divergence(w *writer) {
 
 // rule says why the levels that are broken do not allow it, and whether weaker
 // ones would.
-func rule(v verdict.Violation, n name.Name) string {
+func rule(n name.Name) string {
 	clock := ""
 	if n.ClockDependent {
 		clock = " The proof uses the recorded times: it holds if the clients' clocks differ by no more than the configured skew."

@@ -107,6 +107,7 @@ func TestNamesWithoutRecords(t *testing.T) {
 		"T1 rt T2 ww(y,case) T1":           "real-time-violation",
 		"T1 rt T2 rw(x) T3 rw(y) T1":       "real-time-violation",
 		"T1 wr(x) T2 wr(y) T3 so T4 so T1": "circular-information-flow",
+		"T1 ww(x,overwrite) T2 rw(x) T1":   "non-repeatable-reads", // T2 saw what it overwrote
 	} {
 		v := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SER, Cycle: p.Cycle(t, text)}
 		if got := name.Of(v, nil, name.Asked{}); got.Name != want {
@@ -181,5 +182,45 @@ func TestMTC(t *testing.T) {
 		if !slices.ContainsFunc(alerttest.Cases, func(c alerttest.Case) bool { return c.Want.Name == want }) {
 			t.Errorf("no case is called %s", want)
 		}
+	}
+}
+
+// Snapshot isolation's rule of unbroken runs of updates, which makes cycles of a
+// run that begins with the initial version: where somebody in the cycle read that
+// version itself, it is told without the rule, as weak levels tell it.
+func TestPlain(t *testing.T) {
+	for _, c := range []struct{ title, history, cycle, want, name string }{
+		{"an update of the initial version is an anti-dependency too", "initial zero\ns1 T1: w(x,1)\ns1 T2: r(x,0) w(x,2)",
+			"T2 ww(x,initial) T1 so T2", "T2 rw(x,initial) T1 so T2", "session-guarantee-violation"},
+		{"a later update", "initial zero\ns1 T1: w(x,1)\ns1 T2: r(x,3) w(x,2)\ns2 T3: r(x,0) w(x,3)",
+			"T2 ww(x,initial) T1 so T2", "T2 ww(x,initial) T1 so T2", "snapshot-cycle"},
+		{"none beside another anti-dependency", "initial zero\ns1 T1: w(x,1) r(y,0)\ns2 T2: r(x,0) w(x,2) w(y,1)",
+			"T2 ww(x,initial) T1 rw(y,initial) T2", "T2 ww(x,initial) T1 rw(y,initial) T2", "read-skew"},
+		{"a reader of the initial version missed all that follow",
+			"initial zero\ns1 T1: r(x,1)\ns1 T4: r(x,0)\ns2 T3: w(x,1)\ns3 T2: r(x,0) w(x,2)",
+			"T2 ww(x,initial) T3 wr(x) T1 so T4 rw(x) T2", "T4 rw(x,initial) T3 wr(x) T1 so T4", "causality-violation"},
+		{"a reader of the first update did not", "initial zero\ns1 T1: r(x,1)\ns1 T4: r(x,2)\ns2 T3: w(x,1)\ns3 T2: r(x,0) w(x,2)\ns4 T5: r(x,2) w(x,5)",
+			"T5 ww(x,initial) T3 wr(x) T1 so T4 rw(x) T5", "T5 ww(x,initial) T3 wr(x) T1 so T4 rw(x) T5", "read-skew"},
+		{"a version on top of the initial one is not that", "initial absent\ns1 T2: r(z,null) w(z,4)\ns2 T1: w(x,1) w(z,3)\ns3 T4: r(x,1) r(z,4)",
+			"T4 rw(z,initial) T1 wr(x) T4", "T4 rw(z,initial) T1 wr(x) T4", "read-skew"},
+	} {
+		s, err := script.Parse(c.history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, lookup := alerttest.NewParser(s.Txns), alerttest.Lookup(s.Txns)
+		v := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SI, Read: -1, Cycle: p.Cycle(t, c.cycle)}
+		for i := range s.Txns {
+			v.Evidence = append(v.Evidence, verdict.TxnID(i))
+		}
+		got := name.Plain(v, lookup)
+		if d := cmp.Diff(p.Cycle(t, c.want), got.Cycle); d != "" {
+			t.Errorf("%s: -want +got:\n%s", c.title, d)
+		}
+		n := name.Of(got, lookup, name.Asked{Levels: verdict.Levels()})
+		if n.Name != c.name {
+			t.Errorf("%s: %s, want %s", c.title, n.Name, c.name)
+		}
+		confirm(t, s, n, n.Breaks)
 	}
 }
