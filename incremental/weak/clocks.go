@@ -28,6 +28,14 @@ func (k *clocks) get(row, chain uint32) uint32 {
 	return 0
 }
 
+// row is the row of that number, which may be none.
+func (k *clocks) row(id uint32) []uint32 {
+	if id == none {
+		return nil
+	}
+	return k.rows[id]
+}
+
 // fresh is a row of n zeros, with what another one has.
 func (k *clocks) fresh(n int, like uint32) uint32 {
 	var r []uint32

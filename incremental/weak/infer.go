@@ -128,36 +128,38 @@ func (c *Checker) index(t Txn, n *node) {
 		hs := c.heads.At(k)
 		i := slices.IndexFunc(*hs, func(h head) bool { return h.chain == n.chain })
 		if i < 0 {
-			*hs = append(*hs, head{n.chain, none})
-			i = len(*hs) - 1
+			*hs = append(*hs, head{n.chain, entry{t, n.pos, none}})
+			continue
 		}
 		h := &(*hs)[i]
-		h.last = c.entries.Push(entry{t, n.pos, h.last})
+		h.entry = entry{t, n.pos, c.entries.Push(h.entry)}
 	}
 }
 
-// latest is the last write in h's chain before pos, or nil.
-func (c *Checker) latest(h head, pos uint32) *entry {
-	for e := h.last; e != none; {
-		x := c.entries.At(e)
-		if x.pos < pos {
-			return x
+// latest is the last write in h's chain before pos; its txn is none if there is
+// none.
+func (c *Checker) latest(h *head, pos uint32) entry {
+	e := h.entry
+	for e.pos >= pos {
+		if e.prev == none {
+			return entry{txn: none}
 		}
-		e = x.prev
+		e = *c.entries.At(e.prev)
 	}
-	return nil
+	return e
 }
 
 // headOf is a chain's writes to k.
-func (c *Checker) headOf(k version.Key, chain uint32) (head, bool) {
+func (c *Checker) headOf(k version.Key, chain uint32) *head {
 	if k < uint32(c.heads.Len()) {
-		for _, h := range *c.heads.At(k) {
-			if h.chain == chain {
-				return h, true
+		hs := *c.heads.At(k)
+		for i := range hs {
+			if hs[i].chain == chain {
+				return &hs[i]
 			}
 		}
 	}
-	return head{}, false
+	return nil
 }
 
 // infer adds the edges that the axiom asks for on account of what t read.
@@ -339,12 +341,10 @@ func (c *Checker) inferAtomic(g *graph, t Txn, n *node) {
 			if r.from == Unseen || repeated(reads, i) {
 				continue
 			}
-			h, ok := c.headOf(r.key, p.chain)
-			if !ok {
-				continue
-			}
-			if e := c.latest(h, p.pos+1); e != nil && e.txn != r.from {
-				c.must(g, e.txn, r.from, t, r.key)
+			if h := c.headOf(r.key, p.chain); h != nil {
+				if e := c.latest(h, p.pos+1); e.txn != none && e.txn != r.from {
+					c.must(g, e.txn, r.from, t, r.key)
+				}
 			}
 		}
 	}
@@ -416,29 +416,14 @@ func (c *Checker) inferCausal(g *graph, t Txn, n *node) {
 		if r.from == Unseen || r.key >= uint32(c.heads.Len()) || repeated(reads, i) {
 			continue
 		}
-		c.visible = c.visible[:0]
-		for _, h := range *c.heads.At(r.key) {
-			before := c.clocks.get(n.row, h.chain)
-			if h.chain == n.chain {
-				before = n.pos
-			}
-			if before == 0 {
-				continue
-			}
-			e := c.latest(h, before)
-			if e == nil || e.txn == r.from || e.txn == t {
-				continue
-			}
-			if r.from != Initial && c.covered(h.chain, e.pos, r.from) {
-				continue
-			}
-			c.visible = append(c.visible, *e)
-		}
+		c.seeWriters(t, n, r)
 		if len(c.visible) == 0 {
 			continue
 		}
 		// The latest first: what precedes it need not be said.
-		slices.SortFunc(c.visible, func(a, b entry) int { return cmp.Compare(c.base.pos[b.txn], c.base.pos[a.txn]) })
+		if len(c.visible) > 1 {
+			slices.SortFunc(c.visible, func(a, b entry) int { return cmp.Compare(c.base.pos[b.txn], c.base.pos[a.txn]) })
+		}
 		for _, e := range c.visible {
 			if r.from == Initial {
 				c.must(g, e.txn, Initial, t, r.key)
@@ -449,6 +434,48 @@ func (c *Checker) inferCausal(g *graph, t Txn, n *node) {
 				c.cover(e.txn, r.from)
 			}
 		}
+	}
+}
+
+// seeWriters collects, of each chain, the last writer of what r read that precedes
+// t, unless it is known to precede the one whose write r found.
+func (c *Checker) seeWriters(t Txn, n *node, r read) {
+	c.visible = c.visible[:0]
+	own, known := c.clocks.row(n.row), []uint32(nil)
+	chain1, pos1 := none, uint32(0)
+	if r.from != Initial {
+		w := c.nodes.At(r.from)
+		chain1, pos1 = w.chain, w.pos
+		if w.cov != none {
+			known = c.clocks.row(w.cov)
+		} else {
+			known = c.clocks.row(w.row)
+		}
+	}
+	hs := *c.heads.At(r.key)
+	for i := range hs {
+		h := &hs[i]
+		ch := h.chain
+		switch {
+		case ch == chain1:
+			if h.pos <= pos1 {
+				continue
+			}
+		case int(ch) < len(known) && h.pos < known[ch]:
+			continue
+		}
+		before := n.pos
+		if ch != n.chain {
+			if int(ch) >= len(own) {
+				continue
+			}
+			before = own[ch]
+		}
+		e := c.latest(h, before)
+		if e.txn == none || e.txn == r.from || e.txn == t || r.from != Initial && c.covered(ch, e.pos, r.from) {
+			continue
+		}
+		c.visible = append(c.visible, e)
 	}
 }
 

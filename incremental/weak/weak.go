@@ -143,9 +143,13 @@ type chain struct {
 }
 
 // head is the latest write of a chain to a key.
-type head struct{ chain, last uint32 }
+type head struct {
+	chain uint32
+	entry
+}
 
-// entry is a write of a chain to a key, and the one before it.
+// entry is a write of a chain to a key, and the one before it, in
+// Checker.entries.
 type entry struct{ txn, pos, prev uint32 }
 
 // New makes a checker for levels; without sessions, session order counts for
