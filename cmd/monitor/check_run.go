@@ -384,22 +384,23 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 	a := answer{}
 	for i := range hs {
 		h := known[i].report
-		var proofs *certificate.Certificate
+		proofs := &prover{s: s, i: i}
 		if h.Error == nil {
 			var txns []record.Transaction // only proofs are replayed and written from these
 			if s.b.flags.replay || s.b.flags.certificate != "" {
 				txns = hs[i].Records.Transactions()
 			}
-			proofs = s.certificate(i, txns, assume[i])
+			proofs.txns, proofs.to = txns, s.certificate(i, txns, assume[i])
 			q := judge.Question{DB: hs[i].DB, Records: hs[i].Records, Txns: txns, Levels: known[i].levels, All: s.b.flags.all, Assume: assume[i], Decoded: decoded,
 				AnomaliesMax: s.b.flags.anomalies, Conflicts: s.b.flags.conflicts, Replay: s.b.flags.replay,
-				Proved: s.prover(i, proofs, txns), Stop: s.run.Stopped, Phase: s.phase, Known: func(h report.History) { s.tell(i, h) }}
+				Proved: proofs.proved(), Stop: s.run.Stopped, Phase: s.phase, Known: func(h report.History) { s.tell(i, h) }}
 			if err := judge.Check(q, &h); err != nil {
 				return answer{err: environment(fmt.Errorf("%s: %w", s.file, err))}
 			}
+			proofs.note(&h)
 		}
 		s.tell(i, h)
-		a.add(h, proofs)
+		a.add(h, proofs.to)
 		hs[i] = history.History{} // its memory is free for the next
 	}
 	return a
