@@ -44,7 +44,7 @@
 // There a read's writer matters. Of those that commit before the reader only one
 // may have written the value, or the certificate names the one that was read
 // (Choice). A list is read from all who appended what it shows, and the order has
-// to be theirs.
+// to be theirs, but at g1.
 //
 // Verify looks for nothing. Choose, which finds the writers to be named, is on the
 // side of those who make certificates, and need not be believed.

@@ -102,7 +102,7 @@ func (j judge) reads() ([]sources, bool) {
 			}
 			s := sources{txn: n, op: i, key: op.Key}
 			says := op.Value.String()
-			ok := true
+			var ok bool
 			switch own, wrote := lastWrite(record.Transaction{Ops: t.Ops[:i]}, op.Key); {
 			case list && wrote:
 				if leftBy(t.Ops[:i], op.Key) != plainly(op.Value) {
