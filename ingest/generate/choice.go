@@ -152,7 +152,7 @@ func (c *choice) read(k ref, rng *rand.Rand) (int64, bool) {
 	case c.level == CC:
 		i = c.had(vs)
 	case c.any:
-		i = c.anyOf(k, vs, rng)
+		i = c.anyOf(vs, rng)
 	}
 	if i < 0 {
 		return 0, false
@@ -178,7 +178,7 @@ func (c *choice) had(vs []version) int {
 
 // anyOf draws one of the versions that are not older than what is visible; -1 if none
 // of them goes with the earlier reads.
-func (c *choice) anyOf(k ref, vs []version, rng *rand.Rand) int {
+func (c *choice) anyOf(vs []version, rng *rand.Rand) int {
 	from := len(vs) - 1
 	for from > 0 && !c.visible(vs[from]) {
 		from--

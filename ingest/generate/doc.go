@@ -32,6 +32,9 @@
 // (Config.Stale) executes, or takes its snapshot, before it starts, yet after
 // its session's previous one: as from a replica that lags.
 //
+// At pc nobody is refused; at lin a transaction keeps to one key. The levels below choose
+// among several versions of a register: see choice.go.
+//
 // Instants have nothing to do with the order of ends, in which records are
 // written: as in life, a read may end before its writer does.
 //
@@ -54,5 +57,6 @@
 // # Hard histories
 //
 // Hard is of another kind: no store executes it, it is a formula of propositional
-// logic in the form of a history, and whether it is valid is not known.
+// logic in the form of a history, and whether it is valid is not known. Triangle is a graph
+// as a history, valid if it has no triangle; a lower bound for checkers of weak levels.
 package generate
