@@ -168,7 +168,7 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 				written[op.Key] = true
 				keep[i][j] = all || everyWrite || slices.Contains(x.Writes, op.Key)
 			case all:
-				keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending || vouches(op, reader, full) ||
+				keep[i][j] = !offends || full[i].ID != reader || op.Key != v.Key || op.Value == offending || vouches(op, reader, offending, full) ||
 					slices.Contains(x.Reads, op.Key) // it shows the initial version too
 			case !written[op.Key] && slices.Contains(x.Reads, op.Key):
 				if _, ok := first[op.Key]; !ok {
@@ -230,10 +230,12 @@ func strangers(v verdict.Violation, full []record.Transaction, wanted map[string
 }
 
 // vouches tells whether a read shows that a transaction of unknown outcome took
-// effect.
-func vouches(op record.Op, reader string, txns []record.Transaction) bool {
+// effect, where the offending one of the same key does not.
+func vouches(op record.Op, reader string, offending record.Value, txns []record.Transaction) bool {
+	other := op
+	other.Value = offending
 	return slices.ContainsFunc(txns, func(t record.Transaction) bool {
-		return t.Status == record.Unknown && t.ID != reader && name.Shows(op, &t)
+		return t.Status == record.Unknown && t.ID != reader && name.Shows(op, &t) && !name.Shows(other, &t)
 	})
 }
 

@@ -125,8 +125,12 @@ func TestHostileAndHuge(t *testing.T) {
 
 func TestNext(t *testing.T) {
 	for _, c := range append(alerttest.Cases, alerttest.Case{Want: name.Name{Name: "unheard-of"}}) {
-		if len(explain.Next(c.Want.Name)) == 0 {
+		next := explain.Next(c.Want.Name)
+		if len(next) == 0 {
 			t.Errorf("%s: nothing to look at", c.Want.Name)
+		}
+		if general := explain.Next(""); c.Title != "" && slices.Equal(next, general) {
+			t.Errorf("%s: nothing of its own to look at", c.Want.Name)
 		}
 	}
 }

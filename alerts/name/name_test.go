@@ -224,3 +224,35 @@ func TestPlain(t *testing.T) {
 		confirm(t, s, n, n.Breaks)
 	}
 }
+
+// Which of several reads of a key a violation is about, where the engine does not
+// say.
+func TestReadOfSeveral(t *testing.T) {
+	for _, c := range []struct {
+		kind    verdict.Kind
+		history string // the first transaction is the reader, the others are the rest
+		want    int
+	}{
+		{verdict.IntermediateRead, "s1 A: r(x,2) r(x,1)\ns2 B: w(x,1) w(x,2)", 1},
+		{verdict.IntermediateRead, "s1 A: r(x,[1,2]) r(x,[1])\ns2 B: append(x,1) append(x,2)", 1},
+		{verdict.IntermediateRead, "s1 A: r(x,9) r(x,2)\ns2 B: w(x,1) w(x,2)", 1}, // none is of its middle; at least of B
+		{verdict.AbortedRead, "s1 A: r(x,9) r(x,1)\ns2 B aborted: w(x,1)", 1},
+		{verdict.IncompatibleOrder, "s1 A: r(x,[1]) r(x,[2,1])\ns2 B: r(x,[1,2])", 1},
+		{verdict.IncompatibleOrder, "s1 A: append(x,1) r(x,[1]) r(x,[3,1])\ns2 B: r(x,[2,1])", 2}, // the first saw nothing of others
+		{verdict.IncompatibleOrder, "s1 A: r(x,[3,2,3]) r(x,[2,3])\ns2 B: r(x,[1])", 1},
+		{verdict.IncompatibleOrder, "s1 A: r(x,[3,2,3])\ns2 B: r(x,[1])", 0},
+		{verdict.DuplicateElements, "s1 A: r(x,[1]) r(x,[1,2,1])", 1},
+	} {
+		s, err := script.Parse(c.history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := verdict.Violation{Kind: c.kind, Key: "x", Read: -1}
+		for i := range s.Txns {
+			v.Txns, v.Evidence = append(v.Txns, verdict.TxnID(i)), append(v.Evidence, verdict.TxnID(i))
+		}
+		if got := name.Read(v, alerttest.Lookup(s.Txns)); got != c.want {
+			t.Errorf("%v: %d, want %d\n%s", c.kind, got, c.want, c.history)
+		}
+	}
+}

@@ -163,15 +163,15 @@ func offending(v verdict.Violation, lookup Lookup) func(i int, op record.Op, own
 			return len(own) == 0 && first >= 0 && t.Ops[first].Value != op.Value
 		}
 	case verdict.IncompatibleOrder:
-		return func(_ int, op record.Op, _ []record.Op, _ int) bool {
-			es, _ := list.Elements(op.Value)
-			return slices.ContainsFunc(v.Txns[1:], func(id verdict.TxnID) bool { return disagrees(es, v.Key, id, lookup) })
+		clashes := func(i int, clear bool) bool {
+			return slices.ContainsFunc(v.Txns[1:], func(id verdict.TxnID) bool { return disagrees(t, i, v.Key, id, clear, lookup) })
 		}
+		some := slices.ContainsFunc(places(t, v.Key), func(i int) bool { return clashes(i, true) })
+		return func(i int, _ record.Op, _ []record.Op, _ int) bool { return clashes(i, some) }
 	case verdict.DuplicateElements:
 		return func(_ int, op record.Op, _ []record.Op, _ int) bool {
 			es, _ := list.Elements(op.Value)
-			_, times := list.Repeated(es)
-			return times > 0
+			return twice(es)
 		}
 	}
 	return func(_ int, _ record.Op, own []record.Op, _ int) bool { return len(own) == 0 }
@@ -194,14 +194,56 @@ func finished(read record.Op, w *record.Transaction) bool {
 	return done
 }
 
-// disagrees tells whether a transaction read a list of key of which neither it nor
-// es is a prefix of the other.
-func disagrees(es []string, key string, id verdict.TxnID, lookup Lookup) bool {
-	t, ok := lookup.Find(id)
-	return ok && slices.ContainsFunc(t.Ops, func(op record.Op) bool {
-		other, isList := list.Elements(op.Value)
-		return op.Kind == record.Read && op.Key == key && isList && list.Common(es, other) < min(len(es), len(other))
+// disagrees tells whether a transaction read a list of key such that neither it
+// nor what t read at place i begins with the other. With clear set only lists that
+// hold nothing twice count, and of these what others appended: what a transaction
+// itself appends comes, to it, right after what it saw.
+func disagrees(t *record.Transaction, i int, key string, id verdict.TxnID, clear bool, lookup Lookup) bool {
+	w, ok := lookup.Find(id)
+	if !ok {
+		return false
+	}
+	es := elements(t, i, clear)
+	return slices.ContainsFunc(places(w, key), func(j int) bool {
+		other := elements(w, j, clear)
+		return !(clear && (twice(es) || twice(other))) && list.Common(es, other) < min(len(es), len(other))
 	})
+}
+
+// twice tells whether a list holds an element more than once.
+func twice(es []string) bool {
+	_, times := list.Repeated(es)
+	return times > 0
+}
+
+// places are where t reads a key.
+func places(t *record.Transaction, key string) []int {
+	var out []int
+	for i, op := range t.Ops {
+		if op.Kind == record.Read && op.Key == key {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// elements are those of the list that t read at place i, with others set without
+// those at its end that t had appended itself by then.
+func elements(t *record.Transaction, i int, others bool) []string {
+	es, _ := list.Elements(t.Ops[i].Value)
+	if !others {
+		return es
+	}
+	var own []string
+	for _, op := range t.Ops[:i] {
+		if op.Kind == record.Append && op.Key == t.Ops[i].Key {
+			own = append(own, op.Value.String())
+		}
+	}
+	if n := len(es) - len(own); n >= 0 && slices.Equal(es[n:], own) {
+		es = es[:n]
+	}
+	return es
 }
 
 // lists tells whether somebody in the evidence appends to the violation's key.
