@@ -227,10 +227,25 @@ func (q *Question) round(levels []verdict.Level, h *report.History, tell func(re
 			return err
 		}
 	}
-	if q.All && slices.Contains(levels, verdict.CC) {
-		h.Guarantees = q.explainer.guarantees(e.Guarantees())
+	for _, v := range results {
+		switch {
+		case !q.All || v.Level != verdict.CC:
+		case v.Outcome == verdict.Satisfied:
+			h.Guarantees = q.explainer.guarantees(implied())
+		default:
+			q.Phase("judging the session guarantees")
+			h.Guarantees = q.explainer.guarantees(e.Guarantees())
+		}
 	}
 	return nil
+}
+
+// implied are the session guarantees of a causally consistent history: all hold.
+func implied() (out []verdict.GuaranteeResult) {
+	for _, g := range verdict.Guarantees() {
+		out = append(out, verdict.GuaranteeResult{Guarantee: g, Outcome: verdict.Satisfied})
+	}
+	return out
 }
 
 func names(levels []verdict.Level) string {

@@ -168,6 +168,9 @@ func Anomaly(a alerts.Alert) report.Anomaly {
 // notes are what a reader should know beside the verdict.
 func notes(v verdict.Result) []string {
 	var out []string
+	if v.Outcome == verdict.NotApplicable {
+		out = append(out, "it is about transactions of one key each, and one here has several")
+	}
 	if v.RealTimeOnly && v.Outcome == verdict.Satisfied {
 		out = append(out, "real-time only: an order that also keeps to the clocks does not exist")
 	}

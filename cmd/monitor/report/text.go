@@ -190,11 +190,16 @@ func (t Text) guarantees(all []Guarantee) string {
 	return strings.Join(parts, "; ")
 }
 
-// gather are the notes of levels, each once with the levels that it is of.
+// gather are the notes of levels, each once with the levels that it is of, unless that is
+// every one that applies.
 func gather(results []*Result) []string {
 	of := map[string][]string{}
 	var order []string
+	apply := 0
 	for _, r := range results {
+		if r.Verdict != verdict.NotApplicable.String() {
+			apply++
+		}
 		all := r.Notes
 		if w := r.Stats.work(); w != "" {
 			all = append([]string{w}, all...)
@@ -209,7 +214,7 @@ func gather(results []*Result) []string {
 	out := make([]string, len(order))
 	for i, n := range order {
 		out[i] = strings.Join(of[n], ", ") + ": " + n
-		if len(of[n]) == len(results) {
+		if len(of[n]) == apply {
 			out[i] = n
 		}
 	}
