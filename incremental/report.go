@@ -23,6 +23,7 @@ func (e *Engine) readAnomaly(kind verdict.Kind, index uint32, c cellID, writer v
 	key := e.in.nameOf(e.in.cells.At(c).key)
 	v := verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
 		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
+	e.showOtherReads(&v, index, c)
 	if kind == verdict.FutureRead {
 		e.showInitial(&v, e.in.cells.At(c).key)
 	}
@@ -114,8 +115,27 @@ func (e *Engine) thinAir(index uint32, c cellID) {
 			}
 		}
 	}
+	e.showOtherReads(&v, index, c)
 	e.showInitial(&v, cl.key)
 	e.reportRead(v)
+}
+
+// showOtherReads adds the writers of what index read of the key of c elsewhere, so
+// that these reads are no anomalies of the evidence.
+func (e *Engine) showOtherReads(v *verdict.Violation, index uint32, c cellID) {
+	if _, ok := e.in.sequences[index]; !ok {
+		return
+	}
+	k := e.in.cells.At(c).key
+	for _, other := range e.in.external(index) {
+		if other == c || e.in.cells.At(other).key != k {
+			continue
+		}
+		e.in.writersOf(other, func(w uint32) bool {
+			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(w).id, Writes: []string{e.in.nameOf(k)}})
+			return true
+		})
+	}
 }
 
 // showInitial adds a reader of the key's initial version, where no declaration

@@ -57,10 +57,13 @@ func (e *Engine) decideChoices(c *weakCheck) {
 	}
 	ch := &chooser{e: e, check: c, solver: sat.New(0, nil), of: map[version.Slot][]int{}, in: map[uint32]int{}}
 	c.outcome = verdict.Unknown
-	if e.blocked > 0 || e.in.skipped > 0 {
+	if n := e.blocked + e.in.skipped + len(e.atClose); n > len(e.doubtful) {
 		return // a candidate may be missing
 	}
 	ch.collect()
+	for _, index := range e.doubtful { // does the history do without them?
+		ch.solver.AddClause(sat.Neg(ch.inclusion(index)))
+	}
 	conflicts := e.opt.Conflicts
 	for work := 0; work < choiceWork; work += e.weak.Len() + 1 {
 		if e.halted() {
@@ -70,6 +73,8 @@ func (e *Engine) decideChoices(c *weakCheck) {
 		answer := ch.solver.Solve(conflicts)
 		conflicts -= int(ch.solver.Stats.Conflicts - before)
 		switch {
+		case answer == sat.Unsat && len(e.doubtful) > 0:
+			return
 		case answer == sat.Unsat:
 			c.outcome = verdict.Violated
 			e.tellWeak(c, ch.violation())

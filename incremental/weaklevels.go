@@ -32,7 +32,7 @@ type weakCheck struct {
 	order []version.Slot // that satisfies the level, if the choices have been made
 	// outcome of a history with choices, once decided; excluded are the uncertain
 	// transactions that are not in the order.
-	outcome  verdict.Outcome
+	outcome  verdict.Outcome // zero without choices
 	excluded map[uint32]bool
 }
 
@@ -173,7 +173,7 @@ func (e *Engine) tickWeak(last bool) {
 			e.tellWeak(c, e.weakViolation(e.weak.Checker, v, c.level))
 		}
 	}
-	if last && len(e.weak.choices) > 0 {
+	if last && len(e.weak.choices)+len(e.doubtful) > 0 {
 		for _, c := range e.weak.levels {
 			e.decideChoices(c)
 		}
@@ -221,23 +221,33 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	c := e.weak.check(weakNames[l])
 	r := verdict.Result{Level: l, Partial: e.partial(), Stats: verdict.Stats{Choices: len(e.weak.choices), Inferred: e.weak.Inferred}}
 	shared, violated := e.sharedOf(l)
-	r.Violations = append(shared, c.found...)
-	for _, weaker := range e.weak.levels {
-		if weaker.level != l && l.Implies(weaker.level) && len(weaker.found) > 0 {
-			r.Violations = append(r.Violations, weaker.found...)
+	r.Violations = shared
+	told := map[string]bool{}
+	for _, weaker := range e.weak.levels { // weakest first
+		if !l.Implies(weaker.level) {
+			continue
+		}
+		for _, v := range weaker.found {
+			name := canonical(v)
+			if v.Kind != verdict.Cycle || !told[name] {
+				r.Violations = append(r.Violations, v)
+			}
+			told[name] = true
 			violated = true
 		}
 	}
 	if e.opt.MaxViolations > 0 && !e.opt.Online && len(r.Violations) > e.opt.MaxViolations {
 		r.Violations = r.Violations[:e.opt.MaxViolations]
 	}
-	open := 0
-	if c.outcome == verdict.Unknown || !e.closed {
-		open = len(e.weak.choices)
-	}
-	notChecked := e.in.skipped + e.blocked + len(e.atClose)
+	open, notChecked := 0, e.in.skipped+e.blocked+len(e.atClose)
 	switch {
-	case violated || len(c.found) > 0 || c.outcome == verdict.Violated:
+	case c.outcome == verdict.Unknown || !e.closed:
+		open = len(e.weak.choices)
+	case c.outcome == verdict.Satisfied && len(e.doubtful) > 0:
+		notChecked = 0
+	}
+	switch {
+	case violated || c.outcome == verdict.Violated:
 		r.Outcome = verdict.Violated
 	case e.stopped != verdict.NoReason:
 		r.Outcome, r.Reason = verdict.Unknown, e.stopped

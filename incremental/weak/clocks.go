@@ -111,8 +111,8 @@ func (c *Checker) clock(t Txn, scratch []Txn) []Txn {
 	scratch = c.sources(n, scratch[:0])
 	for _, w := range scratch {
 		x := c.nodes.At(w)
-		if x.chain == n.chain || k.get(row, x.chain) > x.pos {
-			continue
+		if x.chain == n.chain && !c.chains[x.chain].loose || k.get(row, x.chain) > x.pos {
+			continue // it came with the predecessor in the session
 		}
 		row, own = c.extend(row, own, w), true
 	}
