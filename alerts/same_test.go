@@ -61,7 +61,7 @@ func TestWeakAndStrongAgree(t *testing.T) {
 			all, same = all+c.all, same+c.same
 		}
 		t.Logf("%v: %v", weak, found)
-		if all < 15 && !testing.Short() || same*10 < all*7 {
+		if all < 15 && !testing.Short() || all >= 10 && same*10 < all*7 { // too few tell nothing
 			t.Errorf("%v: of %d violations %d are the same to snapshot isolation", weak, all, same)
 		}
 	}
