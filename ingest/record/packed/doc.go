@@ -4,8 +4,8 @@
 //
 // A record.Transaction takes 112 bytes and 72 for each operation, most of it
 // pointers that the garbage collector has to follow. Packed, an operation of the
-// usual kind takes 7 to 12 bytes without a pointer (TestSize), and is put away
-// and taken out again in some 10 ns (BenchmarkAll).
+// usual kind takes 8 to 12 bytes without a pointer (TestSize), and is taken out
+// again in some 15 ns (BenchmarkAll).
 //
 //	one goroutine each                        one goroutine
 //	┌──────────────┐ Seal  ┌───────────────┐ Append  ┌─────────┐ Records ┌─────────┐
@@ -34,7 +34,7 @@
 //
 // Varints are as encoding/binary has them, signed numbers zigzag. Operations have
 // none: sizes that stand in front, and not in each byte, make no branch that can't be
-// foretold, which took half of the time. A name is its number within the
+// foretold. A name is its number within the
 // block; a table per block gives the number within the history. A text is its length and its bytes: the strings of records that are
 // taken out are parts of the block, which is a string itself. What differences
 // refer to begins anew every 32 records, or every KiB, where At can begin to read.

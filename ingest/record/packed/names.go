@@ -20,7 +20,7 @@ func hashOf(name []byte, word uint64) uint32 {
 	if len(name) > 8 {
 		return uint32(maphash.Bytes(seed, name) >> 32)
 	}
-	high, low := bits.Mul64(word^mix[0], uint64(len(name))^mix[1])
+	high, low := bits.Mul64(word^mix[0], mix[1]|1)
 	return uint32(high ^ low)
 }
 

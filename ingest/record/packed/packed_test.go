@@ -266,7 +266,7 @@ func BenchmarkAll(b *testing.B) {
 	r := Of(typical(10_000))
 	b.ReportAllocs()
 	for b.Loop() {
-		for range r.All() { //nolint:revive // it is the loop that is measured
+		for range r.All() {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(r.Summary().Operations), "ns/operation")
