@@ -123,6 +123,13 @@ var decisions = []struct {
 		U u w(x) r(q)=M w(y)
 		M m r(p)=T w(q) w(v)
 		`, want: `R x =V`},
+	{name: "a writer that began before the one between committed", plan: `
+		T t r(p)=- w(x)
+		U u w(x) w(p)
+		V v w(x)
+		R r r(x)=T|V r(p)=U
+		`, want: `R x =V
+		T < U`, pc: `R x T|V`, openPC: 4},
 	{name: "a writer that comes to be between", plan: `
 		T t w(x) w(p)
 		V v w(x)

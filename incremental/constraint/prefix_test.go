@@ -118,3 +118,27 @@ func TestUpdateIsWhy(t *testing.T) {
 		})
 	}
 }
+
+// Why a candidate falls is shown by closed walks: T's version comes before U's
+// because U read what T wrote, not because T began before U committed.
+func TestWhyCandidatesFall(t *testing.T) {
+	pl := parse(`
+		T t r(p)=- w(x) w(a)
+		U u r(a)=T w(x) w(p)
+		V v w(x)
+		R r r(x)=T|V r(p)=U`)
+	each(t, func(t *testing.T, cfg Config) {
+		r := feed(pl, cfg)
+		r.check(t, "R x =V")
+		fallen := r.writeOf(slot(pl.txn("T")), pl.key("x"))
+		cycles := r.p.wouldClose(fallen, slot(pl.txn("R")), none)
+		if len(cycles) != 2 {
+			t.Fatalf("%d cycles", len(cycles))
+		}
+		for _, c := range cycles {
+			if err := isCycle(r.p, edges(c), 2); err != nil {
+				t.Errorf("%v: %+v", err, c)
+			}
+		}
+	})
+}
