@@ -43,6 +43,8 @@ type intake struct {
 	sequence             []cellID                       // of the transaction at hand: what it read from others, in program order
 	repeats              bool                           // sequence is not just the first read of each key, in the order of touching them
 	sequences            map[uint32][]cellID            // of transactions for which it is not
+	places               []int                          // of sequence: which operations
+	placesOf             map[uint32][]int               // of sequences
 	large                int                            // transactions that are no mini-transactions
 	again                bool                           // a value was written to a key a second time
 	several              bool                           // a transaction has several keys
@@ -283,6 +285,15 @@ func (in *intake) external(index uint32) []cellID {
 	return in.slab(in.txns.At(index).reads)
 }
 
+// place is the index of the operation by which a transaction read c, where that
+// is kept because the key was read several times; else -1.
+func (in *intake) place(index uint32, c cellID) int {
+	if i := slices.Index(in.sequences[index], c); i >= 0 {
+		return in.placesOf[index][i]
+	}
+	return -1
+}
+
 func (in *intake) slab(s span) []cellID { return in.cellIDs[s.from:s.to] }
 
 // fewKeys is how many keys of a transaction are looked through one by one.
@@ -336,7 +347,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 	clear(in.touchedAt)
 	in.inters = in.inters[:0]
 	in.apps = in.apps[:0]
-	in.sequence, in.repeats = in.sequence[:0], false
+	in.sequence, in.places, in.repeats = in.sequence[:0], in.places[:0], false
 	session, ok := in.sessions[t.Session]
 	if !ok {
 		session = uint32(len(in.sessions))
@@ -433,7 +444,7 @@ func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id
 		in.noteList(c, value)
 	}
 	if in.ordered && st.wrote == none {
-		in.sequence = append(in.sequence, c)
+		in.sequence, in.places = append(in.sequence, c), append(in.places, i)
 		in.repeats = in.repeats || st.read != none || st.apps > 0
 	}
 	switch {
@@ -573,9 +584,9 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 	}
 	if in.repeats {
 		if in.sequences == nil {
-			in.sequences = map[uint32][]cellID{}
+			in.sequences, in.placesOf = map[uint32][]cellID{}, map[uint32][]int{}
 		}
-		in.sequences[index] = slices.Clone(in.sequence)
+		in.sequences[index], in.placesOf[index] = slices.Clone(in.sequence), slices.Clone(in.places)
 	}
 	if !in.mini(t) {
 		in.large++

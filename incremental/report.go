@@ -21,7 +21,7 @@ func (e *Engine) readAnomaly(kind verdict.Kind, index uint32, c cellID, writer v
 	}
 	reader := e.in.txns.At(index).id
 	key := e.in.nameOf(e.in.cells.At(c).key)
-	v := verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
+	v := verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{reader}, Key: key, Read: e.in.place(index, c),
 		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
 	e.showOtherReads(&v, index, c)
 	if kind == verdict.FutureRead {
@@ -102,7 +102,7 @@ func (e *Engine) thinAir(index uint32, c cellID) {
 	cl := e.in.cells.At(c)
 	key := e.in.nameOf(cl.key)
 	reader := e.in.txns.At(index).id
-	v := verdict.Violation{Kind: verdict.ThinAirRead, Level: verdict.G1, Txns: []verdict.TxnID{reader}, Key: key, Read: -1,
+	v := verdict.Violation{Kind: verdict.ThinAirRead, Level: verdict.G1, Txns: []verdict.TxnID{reader}, Key: key, Read: e.in.place(index, c),
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
 	if e.in.perKey.At(cl.key).isListKey() { // the read may follow an own append
 		v.Exhibits[0] = verdict.Exhibit{Txn: reader, All: []string{key}}

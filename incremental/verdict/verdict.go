@@ -231,7 +231,8 @@ type Violation struct {
 	// anomalies, in the order of the cycle for cycles.
 	Txns []TxnID
 	// Key and Read locate a read anomaly or a divergence: the operation at
-	// index Read of Txns[0] is the offending read. Read is -1 otherwise.
+	// index Read of Txns[0] is the offending read. Read is -1 if there is none, or
+	// if it is the transaction's first read of Key.
 	Key  string
 	Read int
 	// Cycle closes: Cycle[i].To == Cycle[i+1].From, around. Empty for read
