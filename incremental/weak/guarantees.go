@@ -121,8 +121,9 @@ func (j *guaranteeJudge) transaction(t Txn) {
 						j.against(ch, pos, r, t, false)
 					}
 				}
-			} else if j.which == WritesFollowReads {
-				j.alone(w, reads, t)
+			}
+			if w := c.nodes.At(w); j.which == WritesFollowReads && (w.open || !c.sessions) {
+				j.alone(w, reads, t) // the session does not have what it read
 			}
 		}
 	}
@@ -168,10 +169,11 @@ func (j *guaranteeJudge) against(chain, before uint32, r read, t Txn, own bool) 
 	j.work += n - from
 }
 
-// alone is against for a transaction w without a session: what it read itself.
-func (j *guaranteeJudge) alone(w Txn, reads []read, t Txn) {
+// alone is against for a transaction w that is in no session, as far as others
+// see: what it read itself.
+func (j *guaranteeJudge) alone(w *node, reads []read, t Txn) {
 	c := j.c
-	for _, f := range c.sources(c.nodes.At(w), nil) {
+	for _, f := range c.sources(w, nil) {
 		for _, r := range reads {
 			if c.writesKey(f, r.key) {
 				j.must(f, r, t)
