@@ -15,7 +15,9 @@ import (
 // writes. What one transaction breaks by itself (INT, own writes) is found
 // here.
 type intake struct {
-	keys names
+	keys     names
+	numbers  []uint32      // the caller's, of the operations' keys of the transaction at hand, or nil
+	byNumber []version.Key // key by the caller's number, or none
 	values
 	rare     map[cellID]otherWriters
 	waiters  []waiter
@@ -175,6 +177,23 @@ func (in *intake) keyNumber(name string) version.Key {
 	k, fresh := in.keys.number(name)
 	if fresh {
 		in.perKey.Push(keyProps{initial: none, reader: none})
+	}
+	return k
+}
+
+// keyOf is the number of the i-th operation's key.
+func (in *intake) keyOf(i int, name string) version.Key {
+	if in.numbers == nil {
+		return in.keyNumber(name)
+	}
+	n := in.numbers[i]
+	for uint32(len(in.byNumber)) <= n {
+		in.byNumber = append(in.byNumber, none)
+	}
+	k := in.byNumber[n]
+	if k == none {
+		k = in.keyNumber(name)
+		in.byNumber[n] = k
 	}
 	return k
 }
@@ -385,7 +404,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 			}
 			continue
 		}
-		k := in.keyNumber(op.Key)
+		k := in.keyOf(i, op.Key)
 		st := in.state(k)
 		st.blind = st.blind || predicate
 		switch op.Kind {
@@ -518,7 +537,7 @@ func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID) {
 		if op.Kind != record.Append && op.Kind != record.Write {
 			continue
 		}
-		k := in.keyNumber(op.Key)
+		k := in.keyOf(i, op.Key)
 		in.meet(k)
 		if op.Kind == record.Append {
 			in.appendedTo(k, id)

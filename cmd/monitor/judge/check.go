@@ -184,8 +184,9 @@ func (q *Question) round(levels []verdict.Level, h *report.History, tell func(re
 	o.Proof = q.Replay || q.Proved != nil
 	o.Stop = q.Stop
 	e := incremental.New(o)
-	for i, t := range q.Records.All() {
-		if i%stopEvery == 0 {
+	i := 0
+	for t, keys := range q.Records.Numbered() {
+		if i++; i%stopEvery == 1 {
 			if why := q.Stop(); why != verdict.NoReason {
 				// An engine that has not seen all writers must not be asked.
 				for _, l := range levels {
@@ -196,7 +197,7 @@ func (q *Question) round(levels []verdict.Level, h *report.History, tell func(re
 				return nil
 			}
 		}
-		e.Step(t, 0)
+		e.StepNumbered(t, 0, keys)
 	}
 	phases.Construct = time.Since(began).Seconds()
 	solving := time.Now()

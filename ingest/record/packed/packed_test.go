@@ -279,3 +279,38 @@ func BenchmarkAt(b *testing.B) {
 		r.At(i * 7919 % r.Len())
 	}
 }
+
+// What is taken out with numbers is what is taken out without, but for the ID, and
+// a number stands for one key.
+func TestNumbered(t *testing.T) {
+	txns := typical(2000)
+	r := Of(txns)
+	names := map[uint32]string{}
+	numbers := map[string]uint32{}
+	i := 0
+	for x, keys := range r.Numbered() {
+		want := txns[i]
+		i++
+		if x.Session != want.Session || len(x.Ops) != len(want.Ops) || len(keys) != len(want.Ops) {
+			t.Fatalf("record %d: got %+v with keys %v, want %+v", i, x, keys, want)
+		}
+		for j, op := range x.Ops {
+			if op != want.Ops[j] {
+				t.Fatalf("record %d, operation %d: got %+v, want %+v", i, j, op, want.Ops[j])
+			}
+			if int(keys[j]) >= r.Names() {
+				t.Fatalf("number %d of %d names", keys[j], r.Names())
+			}
+			if n, ok := names[keys[j]]; ok && n != op.Key {
+				t.Fatalf("%d stands for %q and %q", keys[j], n, op.Key)
+			}
+			if n, ok := numbers[op.Key]; ok && n != keys[j] {
+				t.Fatalf("%q has the numbers %d and %d", op.Key, n, keys[j])
+			}
+			names[keys[j]], numbers[op.Key] = op.Key, keys[j]
+		}
+	}
+	if i != len(txns) || len(numbers) < 10 {
+		t.Fatalf("%d records of %d, %d keys", i, len(txns), len(numbers))
+	}
+}

@@ -208,6 +208,32 @@ func (r *Records) All() iter.Seq2[int, *record.Transaction] {
 	}
 }
 
+// Numbered takes out one record after the other as All does, but without making
+// IDs, and with the numbers of its operations' keys: equal ones for equal keys,
+// and less than Names. Both are overwritten by the next record.
+func (r *Records) Numbered() iter.Seq2[*record.Transaction, []uint32] {
+	return func(yield func(*record.Transaction, []uint32) bool) {
+		u := unpacker{names: r.names, numbered: true}
+		for n := range r.blocks {
+			u.block, u.p = &r.blocks[n], 0
+			marks := u.block.marks
+			for u.p < len(u.block.data)-padding {
+				if len(marks) > 0 && marks[0].at == u.p {
+					u.lastInt, u.lastStart = 0, 0
+					marks = marks[1:]
+				}
+				u.next()
+				if !yield(&u.t, u.keys) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Names is how many names the records have, of keys and others.
+func (r *Records) Names() int { return len(r.names) }
+
 // Transactions takes out all of them.
 func (r *Records) Transactions() []record.Transaction {
 	out := make([]record.Transaction, 0, r.Len())
@@ -237,6 +263,8 @@ type unpacker struct {
 	seqID              bool // the ID of t is SESSION#SEQ, and not yet made
 	lastInt, lastStart int64
 	ids                strings.Builder // that IDs are cut from
+	numbered           bool            // keys are wanted
+	keys               []uint32        // numbers of the operations' keys
 }
 
 // idsBlock is how many bytes IDs are cut from at once.
@@ -272,6 +300,7 @@ func (u *unpacker) next() {
 // operations reads those of the record.
 func (u *unpacker) operations() {
 	data, names, ops := u.block.data, u.block.names, u.ops[:0]
+	u.keys = u.keys[:0]
 	for {
 		first := data[u.p]
 		u.p++
@@ -290,6 +319,9 @@ func (u *unpacker) operations() {
 			u.p += 4
 		}
 		*op = record.Op{Key: u.names[names[k]]}
+		if u.numbered {
+			u.keys = append(u.keys, names[k])
+		}
 		if first&flagInt != 0 {
 			op.Kind = record.OpKind(first >> intShift & 7)
 			size := int(first & (1<<intShift - 1))
