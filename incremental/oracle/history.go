@@ -7,7 +7,7 @@ import (
 )
 
 // A set of transactions or keys, by index.
-type set uint32
+type set uint64
 
 func (s set) has(i int) bool { return s&(1<<i) != 0 }
 func (s set) with(i int) set { return s | 1<<i }

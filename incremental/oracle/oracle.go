@@ -86,8 +86,12 @@ func Supported(txns []record.Transaction) error {
 	if len(txns) > 16 {
 		return fmt.Errorf("oracle: %d transactions are too many to try every order; use at most 16, better 6", len(txns))
 	}
+	keys := map[string]bool{}
 	for _, t := range txns {
 		for i, op := range t.Ops {
+			if keys[op.Key] = true; len(keys) > 64 {
+				return fmt.Errorf("oracle: %s, operation %d: more than 64 keys; leave out those that do not matter", t.ID, i)
+			}
 			switch op.Kind {
 			case record.PredicateRead, record.PredicateWrite:
 				return fmt.Errorf("oracle: %s, operation %d: predicates are not judged", t.ID, i)
