@@ -34,7 +34,7 @@ var levelSets = [][]verdict.Level{
 	strong,
 	verdict.Levels(),
 	{verdict.PC, verdict.SI, verdict.CC},
-	{verdict.LIN, verdict.G1, verdict.PC, verdict.SER},
+	{verdict.LIN, verdict.G1, verdict.PC, verdict.StrongSI, verdict.SER},
 }
 
 // levelsFor are those of levelSets that a seed has; with lin, where that applies.
@@ -63,8 +63,8 @@ type way struct {
 	quiet  bool // no ticks
 }
 
-var plain = tiny.Config{Aborted: true, Mutations: 2, Weak: 40, OneKey: 12}
-var timed = tiny.Config{Aborted: true, Mutations: 2, Times: true, Weak: 30, OneKey: 12}
+var plain = tiny.Config{Aborted: true, Mutations: 2, Weak: 40, OneKey: 20}
+var timed = tiny.Config{Aborted: true, Mutations: 2, Times: true, Weak: 30, OneKey: 20}
 var partial = tiny.Config{Aborted: true, Mutations: 2, Times: true, Partial: true, PartialLists: true, Weak: 40}
 var wild = tiny.Config{Aborted: true, Mutations: 2, Times: true, Weak: 30, OneKey: 10, Partial: true, Duplicates: true, Unknown: true, Appends: true, PartialLists: true, Mixed: true}
 var many = tiny.Config{Txns: 6, Keys: 2, Sessions: 6, Ops: 3, Mutations: 1}
