@@ -18,7 +18,7 @@
 //   - pc: the same without the rule about overlapping writers.
 //   - cc, ra, rc, g1: there is a choice of a writer for each read and a commit
 //     order as the axioms of Biswas and Enea (OOPSLA 2019) and Adya's G1 ask
-//     for; see axioms.go.
+//     for; see axioms.go. So are the session guarantees (HoldsGuarantee).
 //   - lin: sser without sessions, of transactions on one key each.
 //
 // # What is assumed of values nobody wrote
@@ -47,11 +47,13 @@
 //
 // An append adds to the list that is there at commit; absent and [] are the
 // same list. A key that is appended to starts empty, whatever the initial
-// state. Predicates are not judged; see Supported.
+// state. For the weak levels its versions come in the order of commit, and who
+// reads one reads from the writers of all its elements. Predicates are not
+// judged; see Supported.
 //
 // # Cost
 //
-// Exponential: meant for at most six transactions or so. A search remembers
+// Exponential: meant for at most six transactions or so, of at most 64 keys. A search remembers
 // the database states from which it failed, which keeps five transactions well
 // under a millisecond.
 package oracle
