@@ -296,8 +296,8 @@ func (st *stream) verdict(r verdict.Result, want, least *truth, told *tally) *co
 // proofs has everything proved that a result says.
 func (st *stream) proofs(r verdict.Result, want *truth) *complaint {
 	for _, v := range r.Violations {
-		if !breaks(r.Level, v.Level) {
-			return &complaint{fmt.Sprintf("unrelated at %v", r.Level), fmt.Sprintf("%v is not broken by what breaks %v: %+v", r.Level, v.Level, v)}
+		if !slices.Contains(st.opt.Levels, v.Level) {
+			return &complaint{fmt.Sprintf("not asked at %v", r.Level), fmt.Sprintf("%v was not asked for: %+v", v.Level, v)}
 		}
 		if want.holds(v.Level) {
 			return &complaint{fmt.Sprintf("invented below %v", r.Level), fmt.Sprintf("%v is said broken by %+v", v.Level, v)}
