@@ -111,6 +111,7 @@ func New(opt Options) *Engine {
 	}
 	e := &Engine{opt: opt, in: newIntake(), lists: map[version.Key]*listKey{},
 		suspended: map[uint32][]func(){}, vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
+	e.in.expect(opt.Expect)
 	var weaker []verdict.Level
 	for _, l := range opt.Levels {
 		c := &check{level: l}

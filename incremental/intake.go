@@ -125,6 +125,11 @@ type keyProps struct {
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
 	reader   uint32        // index of a transaction that read the initial version, or none
 	initial  cellID        // the value it held at first, once known by a read
+	// recent is the value written last by order of Step, if it is an integer, and
+	// null the cell of null: most reads find one of them, which spares the look-up.
+	recent    cellID
+	null      cellID
+	recentNum int64
 }
 
 // isListKey: its values are lists, by what is known so far.
@@ -168,6 +173,13 @@ const (
 
 type span struct{ from, to uint32 }
 
+// expect makes room.
+func (in *intake) expect(x Expect) {
+	in.indexOf = make([]uint32, 0, x.Transactions)
+	in.cellIDs = make([]cellID, 0, x.Operations)
+	in.byNumber = make([]version.Key, 0, x.Names)
+}
+
 func newIntake() *intake {
 	return &intake{freed: none, rare: map[cellID]otherWriters{}, touchedAt: map[version.Key]int{},
 		sessions: map[string]uint32{}}
@@ -176,7 +188,7 @@ func newIntake() *intake {
 func (in *intake) keyNumber(name string) version.Key {
 	k, fresh := in.keys.number(name)
 	if fresh {
-		in.perKey.Push(keyProps{initial: none, reader: none})
+		in.perKey.Push(keyProps{initial: none, reader: none, recent: none, null: none})
 	}
 	return k
 }
@@ -412,12 +424,15 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 			in.takeAppend(k, st, op.Value, id)
 		case record.Write:
 			c := in.cellOf(k, op.Value)
+			p := in.perKey.At(k)
+			if p.written = true; op.Value.Kind == record.KindInt {
+				p.recent, p.recentNum = c, op.Value.Num
+			}
 			if st.wrote != none && st.wrote != c {
 				in.inters = append(in.inters, st.wrote)
 			}
 			in.again = in.again || st.wrote == c
 			st.wrote = c
-			in.perKey.At(k).written = true
 			if !predicate {
 				st.blind = st.apps > 0
 			}
@@ -458,7 +473,7 @@ func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id
 			return
 		}
 	}
-	c := in.cellOf(k, value)
+	c := in.readCellOf(k, value)
 	if value.Kind == record.KindList {
 		in.noteList(c, value)
 	}
@@ -504,6 +519,23 @@ func weakestBroken(kind verdict.Kind) verdict.Level {
 		return verdict.SI
 	}
 	return verdict.G1
+}
+
+// readCellOf is cellOf for a value that was read.
+func (in *intake) readCellOf(k version.Key, v record.Value) cellID {
+	p := in.perKey.At(k)
+	switch v.Kind {
+	case record.KindInt:
+		if p.recent != none && p.recentNum == v.Num {
+			return p.recent
+		}
+	case record.KindNull:
+		if p.null == none {
+			p.null = in.cellOf(k, v)
+		}
+		return p.null
+	}
+	return in.cellOf(k, v)
 }
 
 // suspect is a violation unless the key turns out to hold lists: a read of null

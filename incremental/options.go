@@ -43,12 +43,18 @@ type Options struct {
 	// where there are more, a history is satisfied if it can be run straight
 	// through, and else undecided. 0: a default of some millions.
 	PairsMax int
+	// Expect is how much will come, where that is known, to make room for it.
+	Expect Expect
 	// Ablate switches parts of the method off, for benchmarks.
 	Ablate constraint.Ablate
 	// Online: edges are known as soon as they are proved and Tick reports as
 	// the stream goes. Otherwise all is done by Close, which is faster.
 	Online bool
 }
+
+// Expect says how many transactions, operations, and names of StepNumbered there
+// will be.
+type Expect struct{ Transactions, Operations, Names int }
 
 // Output is what a Tick found, in an order that depends on the input alone.
 type Output struct {

@@ -206,11 +206,14 @@ func (e *Engine) resolve(index uint32, c cellID) {
 // saysNothing: with partial coverage an unseen writer may have deleted the key,
 // or put back what it held at first.
 func (e *Engine) saysNothing(c cellID) bool {
+	if e.opt.Coverage != record.CoveragePartial {
+		return false
+	}
 	cl := e.in.cells.At(c)
 	if e.in.perKey.At(cl.key).isListKey() { // which is only ever appended to
 		return false
 	}
-	return e.opt.Coverage == record.CoveragePartial && (cl.about&isNull != 0 || e.holdsInitial(cl))
+	return cl.about&isNull != 0 || e.holdsInitial(cl)
 }
 
 // decide finds the version of a read of which all that will be known is known,

@@ -118,7 +118,7 @@ func (c *Checker) served(t Txn, n *node) {
 
 // index notes what t wrote, for later readers' inferences.
 func (c *Checker) index(t Txn, n *node) {
-	if n.chain == none {
+	if n.chain == none || !c.indexes {
 		return
 	}
 	for _, k := range c.writes.at(n.writes) {
@@ -240,42 +240,15 @@ func (s *stamps) set(k version.Key, a, b Txn) { s.by[k], s.a[k], s.b[k] = s.now,
 // 1), and over the smaller of what the writer wrote and what is read below.
 func (c *Checker) inferCommittedMany(g *graph, t Txn, n *node) {
 	reads := c.reads.at(n.reads)
-	first := map[Txn]uint32{}
-	var froms [][]Txn // by read
-	for i, r := range reads {
-		froms = append(froms, nil)
-		if r.from < Initial {
-			if _, ok := first[r.from]; !ok {
-				first[r.from] = uint32(i)
-			}
-			froms[i] = append(froms[i], r.from)
-		}
-	}
-	for at := n.extra; at != none; at = c.extra[at].next {
-		x := c.extra[at]
-		if x.from >= Initial {
-			continue
-		}
-		if f, ok := first[x.from]; !ok || x.at < f {
-			first[x.from] = x.at
-		}
-		froms[x.at] = append(froms[x.at], x.from)
-	}
-	top := version.Key(0)
-	for _, r := range reads {
-		top = max(top, r.key)
-	}
-	s := &c.stamp
-	s.begin(int(top) + 1)
-	var below []version.Key
+	order := c.firstReads(n, reads)
+	c.begin(reads)
+	below := c.below[:0]
 	for i := len(reads) - 1; i >= 0; i-- {
-		for _, f := range froms[i] {
-			if first[f] == uint32(i) {
-				first[f] = none // a list may show it twice
-				c.meet(g, f, t, below)
-			}
+		for ; len(order) > 0 && int(order[len(order)-1].at) == i; order = order[:len(order)-1] {
+			c.meet(g, order[len(order)-1].from, t, below)
 		}
 		k, from := reads[i].key, reads[i].from
+		s := &c.stamp
 		switch {
 		case from == Unseen:
 		case !s.has(k):
@@ -285,6 +258,56 @@ func (c *Checker) inferCommittedMany(g *graph, t Txn, n *node) {
 			s.set(k, from, s.a[k])
 		}
 	}
+	c.below = below
+}
+
+// someReads is how many reads are compared with each other.
+const someReads = 64
+
+// firstReads are whom n reads from, each with the first read that shows so, in
+// the order of reads.
+func (c *Checker) firstReads(n *node, reads []read) []source {
+	out := c.firsts[:0]
+	if n.extra == none && len(reads) <= someReads {
+		for i, r := range reads {
+			if r.from < Initial && !readBefore(reads[:i], r.from) {
+				out = append(out, source{from: r.from, at: uint32(i)})
+			}
+		}
+		c.firsts = out
+		return out
+	}
+	for i, r := range reads {
+		if r.from < Initial {
+			out = append(out, source{from: r.from, at: uint32(i)})
+		}
+	}
+	out = append(out, c.showsOf(n)...)
+	slices.SortFunc(out, func(a, b source) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.at, b.at)) })
+	out = slices.CompactFunc(out, func(a, b source) bool { return a.from == b.from })
+	slices.SortFunc(out, func(a, b source) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.from, b.from)) })
+	c.firsts = out
+	return out
+}
+
+// showsOf are the further writers that n's reads of lists show.
+func (c *Checker) showsOf(n *node) []source {
+	var out []source
+	for at := n.extra; at != none; at = c.extra[at].next {
+		if c.extra[at].from < Initial {
+			out = append(out, c.extra[at])
+		}
+	}
+	return out
+}
+
+// begin prepares the stamps for the keys of reads.
+func (c *Checker) begin(reads []read) {
+	top := version.Key(0)
+	for _, r := range reads {
+		top = max(top, r.key)
+	}
+	c.stamp.begin(int(top) + 1)
 }
 
 // meet infers for the keys that f wrote and t reads below.
@@ -383,13 +406,8 @@ func repeated(reads []read, i int) bool {
 // inferAtomicMany is the second half of inferAtomic for many reads.
 func (c *Checker) inferAtomicMany(g *graph, t Txn, n *node) {
 	reads := c.reads.at(n.reads)
-	top := version.Key(0)
-	for _, r := range reads {
-		top = max(top, r.key)
-	}
-	s := &c.stamp
-	s.begin(int(top) + 1)
-	var keys []version.Key
+	c.begin(reads)
+	s, keys := &c.stamp, c.below[:0]
 	for _, r := range reads {
 		if !s.has(r.key) {
 			s.set(r.key, r.from, none)
@@ -398,12 +416,9 @@ func (c *Checker) inferAtomicMany(g *graph, t Txn, n *node) {
 			}
 		}
 	}
-	seen := map[Txn]bool{}
-	for _, f := range c.sources(n, nil) {
-		if !seen[f] {
-			seen[f] = true
-			c.meet(g, f, t, keys)
-		}
+	c.below = keys
+	for _, x := range c.firstReads(n, reads) {
+		c.meet(g, x.from, t, keys)
 	}
 }
 

@@ -67,6 +67,7 @@ const (
 type Checker struct {
 	sessions bool
 	rows     bool // vector clocks are wanted
+	indexes  bool // and who wrote what, by chain
 	last     bool // no more will come, so that rows can go when they have served
 
 	nodes  paged.Vec[node]
@@ -94,6 +95,8 @@ type Checker struct {
 	scratch  []Txn
 	stamp    stamps
 	visible  []entry
+	below    []version.Key
+	firsts   []source
 	large    map[Txn][]version.Key // sorted writes of transactions with many
 	marks    marks
 	out      []Violation
@@ -164,6 +167,7 @@ func New(sessions bool, levels ...Level) *Checker {
 		}
 		c.graphs = append(c.graphs, &graph{level: l})
 		c.rows = c.rows || l == CC
+		c.indexes = c.indexes || l == CC || l == RA && sessions
 	}
 	return c
 }

@@ -183,6 +183,8 @@ func (q *Question) round(levels []verdict.Level, h *report.History, tell func(re
 	o := q.Assume.Options(levels, q.AnomaliesMax, q.Conflicts)
 	o.Proof = q.Replay || q.Proved != nil
 	o.Stop = q.Stop
+	s := q.Records.Summary()
+	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations, Names: q.Records.Names()}
 	e := incremental.New(o)
 	i := 0
 	for t, keys := range q.Records.Numbered() {
