@@ -1,6 +1,7 @@
 package incremental
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/sat"
@@ -28,6 +29,18 @@ type candidate struct {
 	from  version.Slot
 	shows []version.Slot
 	v     int // the solver's variable
+}
+
+// precedes is 2 for a writer before the reader, 1 for the initial state, and 0
+// for a later one.
+func (c candidate) precedes(reader version.Slot) int {
+	switch {
+	case c.from == weak.Initial:
+		return 1
+	case c.from < reader:
+		return 2
+	}
+	return 0
 }
 
 // weakChoice is a read that is to be decided.
@@ -146,25 +159,27 @@ func (ch *chooser) inclusion(index uint32) int {
 }
 
 // state adds a choice: one of the candidates, if the reader took effect; and who
-// is read from took effect. What comes last before the reader is tried first.
+// is read from took effect. The solver is free to make several true; the first of
+// them counts. They are in the order in which they are likely: who comes last
+// before the reader first, who comes after it last.
 func (ch *chooser) state(w *weakChoice) {
 	e := ch.e
 	var clause []sat.Lit
 	if e.in.txns.At(w.index).open {
 		clause = append(clause, sat.Neg(ch.inclusion(w.index)))
 	}
-	likely := -1
+	slices.SortStableFunc(w.cands, func(a, b candidate) int {
+		if before, other := a.precedes(w.slot), b.precedes(w.slot); before != other {
+			return cmp.Compare(other, before)
+		} else if before == 0 {
+			return cmp.Compare(a.from, b.from)
+		}
+		return cmp.Compare(b.from, a.from)
+	})
 	for i := range w.cands {
 		c := &w.cands[i]
 		c.v = ch.solver.NewVar()
-		ch.solver.SetPhase(c.v, false)
 		clause = append(clause, sat.Pos(c.v))
-		if c.from != weak.Initial && c.from < w.slot {
-			likely = i
-		}
-	}
-	if len(w.cands) > 0 {
-		ch.solver.SetPhase(w.cands[max(likely, 0)].v, true)
 	}
 	ch.solver.AddClause(clause...)
 	for _, c := range w.cands {
