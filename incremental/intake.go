@@ -49,7 +49,7 @@ type intake struct {
 	placesOf             map[uint32][]int               // of sequences
 	large                int                            // transactions that are no mini-transactions
 	again                bool                           // a value was written to a key a second time
-	several              bool                           // a transaction has several keys
+	several              bool                           // a transaction has several objects
 	timed                int                            // committed transactions with trusted times
 	untimed              int                            // and those without
 	last                 []sessionClock                 // by session
@@ -385,7 +385,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 		in.sessions[t.Session] = session
 		in.last = append(in.last, sessionClock{order: math.MinInt64, index: none})
 	}
-	in.several = in.several || severalKeys(t.Ops)
+	in.several = in.several || severalObjects(t.Ops)
 	if t.Status == record.Aborted {
 		in.takeAborted(t, id)
 		in.indexOf = append(in.indexOf, none)
@@ -646,11 +646,11 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 	return index
 }
 
-// severalKeys tells whether operations are on different keys. Predicates are on
-// any.
-func severalKeys(ops []record.Op) bool {
+// severalObjects tells whether operations are on different objects. Predicates are
+// on any.
+func severalObjects(ops []record.Op) bool {
 	for i := range ops {
-		if ops[i].Key != ops[0].Key || ops[i].Kind == record.PredicateRead || ops[i].Kind == record.PredicateWrite {
+		if ops[i].Key != ops[0].Key && record.Object(ops[i].Key) != record.Object(ops[0].Key) || ops[i].Kind == record.PredicateRead || ops[i].Kind == record.PredicateWrite {
 			return true
 		}
 	}

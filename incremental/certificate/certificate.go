@@ -175,7 +175,7 @@ func (r *replay) frame(level verdict.Level) *Error {
 	case verdict.LIN:
 		timed = true
 		r.opt.Sessions = record.SessionsIgnore
-		if err := r.oneKeyEach(); err != nil {
+		if err := r.oneObjectEach(); err != nil {
 			return err
 		}
 	}
@@ -298,13 +298,13 @@ func (r *replay) sessions() *Error {
 	return nil
 }
 
-// oneKeyEach checks that each transaction keeps to one key, as lin is about
-// single objects.
-func (r *replay) oneKeyEach() *Error {
+// oneObjectEach checks that each transaction keeps to one object, as lin is
+// about.
+func (r *replay) oneObjectEach() *Error {
 	for n := range r.txns {
 		for j := range r.txns[n].Ops {
-			if ops := r.txns[n].Ops; ops[j].Key != ops[0].Key {
-				return r.fail(none, n, j, "uses %q beside %q: lin is of transactions on one key each", ops[j].Key, ops[0].Key)
+			if ops := r.txns[n].Ops; record.Object(ops[j].Key) != record.Object(ops[0].Key) {
+				return r.fail(none, n, j, "uses %q beside %q: lin is of transactions on one object each", ops[j].Key, ops[0].Key)
 			}
 		}
 	}

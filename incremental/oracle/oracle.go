@@ -70,12 +70,12 @@ var judges = map[verdict.Level]judge{
 }
 
 // Levels lists the levels that the oracle judges a history at, in the order of
-// verdict: all of them, but lin only if every transaction keeps to one key.
+// verdict: all of them, but lin only if every transaction keeps to one object.
 func Levels(txns []record.Transaction) []verdict.Level {
 	oneKey := true
 	for _, t := range txns {
 		for _, op := range t.Ops {
-			oneKey = oneKey && op.Key == t.Ops[0].Key
+			oneKey = oneKey && record.Object(op.Key) == record.Object(t.Ops[0].Key)
 		}
 	}
 	return slices.DeleteFunc(verdict.Levels(), func(l verdict.Level) bool { return l == verdict.LIN && !oneKey })

@@ -151,7 +151,8 @@ func (all *attempts) etcdOutcomes() {
 	}
 }
 
-// comparison names the register that says whether key holds v.
+// comparison names the register that says whether key holds v: a part of the same
+// object, by record.Object.
 func comparison(key string, v record.Value) string { return key + " = " + v.String() }
 
 // compared is what the register comparison(key, old) holds while key holds old,

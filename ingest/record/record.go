@@ -13,7 +13,10 @@
 //	              {Kind: Write, Key: "acct:1", Value: Int(90)}}}
 package record
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // DefaultDB is the history a record belongs to when it names none.
 const DefaultDB = "default"
@@ -236,4 +239,12 @@ func (p Position) String() string {
 		return fmt.Sprintf("%s:%d", p.Source, p.Line)
 	}
 	return p.Source
+}
+
+// Object is the object that a key is part of, of which lin speaks: what comes
+// before the first " = " of it. A register that says whether another one holds a
+// value, as failed compare-and-sets are recorded, is named after that one.
+func Object(key string) string {
+	object, _, _ := strings.Cut(key, " = ")
+	return object
 }

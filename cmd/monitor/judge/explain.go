@@ -169,7 +169,7 @@ func Anomaly(a alerts.Alert) report.Anomaly {
 func notes(v verdict.Result) []string {
 	var out []string
 	if v.Outcome == verdict.NotApplicable {
-		out = append(out, "it is about transactions of one key each, and one here has several")
+		out = append(out, "it is about transactions of one object each, and one here has several")
 	}
 	if v.RealTimeOnly && v.Outcome == verdict.Satisfied {
 		out = append(out, "real-time only: an order that also keeps to the clocks does not exist")
