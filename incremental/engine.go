@@ -150,6 +150,10 @@ func Supported(l verdict.Level) bool { return l <= verdict.LIN }
 // written twice to a key (MTC, Definition 9).
 func (e *Engine) Mini() bool { return e.in.large == 0 && !e.in.again }
 
+// SingleObjects: every transaction so far keeps to one object (record.Object),
+// which lin is about.
+func (e *Engine) SingleObjects() bool { return !e.in.several }
+
 // Step takes in one transaction. The record is not kept: whoever calls keeps
 // it under the returned number (0, 1, 2, … in the order of Step) for as long as
 // evidence may be asked for. Records of a session come in session order; online

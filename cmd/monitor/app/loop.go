@@ -459,7 +459,7 @@ func (l *loop) raise(ctx context.Context, h *history, vs []verdict.Violation, no
 	}
 	defer l.spend(h, workAlert, time.Now())
 	in := h.assume.Context(h.db, l.cfg.Levels, h.records.Get)
-	in.Now = now
+	in.Now, in.OneKey = now, h.engine.SingleObjects()
 	for _, v := range vs {
 		l.metrics.violations.WithLabelValues(h.db, v.Level.String()).Inc()
 		same := judge.Same(v, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)

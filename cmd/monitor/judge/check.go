@@ -206,7 +206,7 @@ func (q *Question) round(levels []verdict.Level, h *report.History, tell func(re
 	results := e.Close()
 	phases.Solve = time.Since(solving).Seconds()
 	judged := time.Since(began)
-	h.Mini = e.Mini()
+	h.Mini, q.explainer.single = e.Mini(), e.SingleObjects()
 
 	for _, v := range results {
 		if v.Outcome == verdict.Violated {

@@ -37,8 +37,10 @@ func Results(db string, vs []verdict.Result, a Assumptions, find name.Lookup, an
 type explainer struct {
 	q    *Question
 	find name.Lookup
-	told map[string]explained
-	ids  map[string]string // by alert: what identifies its anomaly
+	// single: no transaction has several objects.
+	single bool
+	told   map[string]explained
+	ids    map[string]string // by alert: what identifies its anomaly
 }
 
 // explained is a violation as reports show it, and whether its evidence is not proved.
@@ -95,6 +97,7 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level) explained 
 	ctx.Judge = func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
 		return evidence(level, h, txns, x.q.Stop)
 	}
+	ctx.OneKey = x.single
 	alert, err := alerts.New(v, ctx)
 	e := explained{anomaly: Anomaly(alert), err: err}
 	if _, ok := x.ids[alert.ID]; !ok {
