@@ -1,6 +1,9 @@
 package weak
 
-import "github.com/isowatch/isowatch/incremental/version"
+import (
+	"github.com/isowatch/isowatch/incremental/paged"
+	"github.com/isowatch/isowatch/incremental/version"
+)
 
 // guaranteeWork bounds the pairs looked at for one guarantee: that writes follow
 // reads has no small saturated relation.
@@ -15,7 +18,7 @@ const guaranteeWork = 50_000_000
 // Linear but for writes-follow-reads, which looks, for every read, at all that
 // the writer's session had read of the key.
 func (c *Checker) Judge(which Level) (found []Violation, decided bool) {
-	j := &guaranteeJudge{c: c, which: which, g: &graph{level: which}, seen: map[place]*history{}}
+	j := &guaranteeJudge{c: c, which: which, g: &graph{level: which}}
 	j.g.pos = append(j.g.pos, c.base.pos...)
 	j.g.at = append(j.g.at, c.base.at...)
 	j.g.head = make([]uint32, len(j.g.pos))
@@ -44,15 +47,15 @@ type guaranteeJudge struct {
 	c     *Checker
 	which Level
 	g     *graph
-	seen  map[place]*history
+	seen  paged.Vec[[]seenBy] // by key
 	stale []Violation
 	work  int
 }
 
-// place is a session and a key.
-type place struct {
+// seenBy is a session, and what it has of a key.
+type seenBy struct {
 	chain uint32
-	key   version.Key
+	*history
 }
 
 // history is what a session wrote to, or read from others of, a key: positions
@@ -64,11 +67,27 @@ type history struct {
 	judged int
 }
 
+// of is what a session has of a key, or nil.
+func (j *guaranteeJudge) of(chain uint32, k version.Key) *history {
+	if k < uint32(j.seen.Len()) {
+		for _, s := range *j.seen.At(k) {
+			if s.chain == chain {
+				return s.history
+			}
+		}
+	}
+	return nil
+}
+
 func (j *guaranteeJudge) note(chain uint32, pos uint32, k version.Key, t Txn) {
-	h := j.seen[place{chain, k}]
+	for uint32(j.seen.Len()) <= k {
+		j.seen.Push(nil)
+	}
+	h := j.of(chain, k)
 	if h == nil {
 		h = &history{}
-		j.seen[place{chain, k}] = h
+		at := j.seen.At(k)
+		*at = append(*at, seenBy{chain, h})
 	}
 	if n := len(h.txns); n > 0 && h.txns[n-1] == t {
 		return
@@ -105,13 +124,12 @@ func (j *guaranteeJudge) transaction(t Txn) {
 			}
 		}
 		for _, r := range reads {
-			if h := j.seen[place{chain, r.key}]; h != nil && inSession && r.from != Unseen && !n.open {
+			if h := j.of(chain, r.key); h != nil && inSession && r.from != Unseen && !n.open {
 				h.judged = len(h.txns)
 			}
 		}
 	case MonotonicWrites, WritesFollowReads:
-		c.scratch = c.sources(n, c.scratch[:0])
-		for _, w := range c.scratch {
+		for _, w := range c.sources(n, nil) {
 			if ch, pos, ok := j.session(w); ok {
 				if j.which == WritesFollowReads {
 					pos++ // what w read itself counts
@@ -148,7 +166,7 @@ func (j *guaranteeJudge) transaction(t Txn) {
 // comes before what t read. For t's own session what was compared with an earlier
 // read precedes what that one found, which is noted itself.
 func (j *guaranteeJudge) against(chain, before uint32, r read, t Txn, own bool) {
-	h := j.seen[place{chain, r.key}]
+	h := j.of(chain, r.key)
 	if h == nil {
 		return
 	}
