@@ -226,11 +226,11 @@ func (e *Engine) decide(index uint32, c cellID) {
 		return
 	case e.opt.Coverage == record.CoveragePartial && !e.opt.UnseenUnique:
 		if cl.about&(hasOthers|isList) != 0 || cl.final != none {
-			e.blocked++ // an unseen transaction may have written it as well
+			e.block(index, c) // an unseen transaction may have written it as well
 		}
 		return
 	case e.in.opaque || key.appended && !key.isListKey():
-		e.blocked++ // who wrote it can't be known by what is kept of the records
+		e.block(index, c) // who wrote it can't be known by what is kept of the records
 		return
 	case key.isListKey():
 		e.decideList(index, c)
@@ -252,6 +252,16 @@ func (e *Engine) decide(index uint32, c cellID) {
 	default:
 		e.wait(index, c)
 	}
+}
+
+// block counts a read that can't be decided. One that only the weak levels know
+// of, as its key was read before, leaves the others decided.
+func (e *Engine) block(index uint32, c cellID) {
+	if e.in.sequences != nil && e.readCell(index, e.in.cells.At(c).key) != c {
+		e.weak.blocked++
+		return
+	}
+	e.blocked++
 }
 
 // onlyWriter is the only transaction other than index that the value can be
@@ -578,7 +588,7 @@ func (e *Engine) absent(index uint32, c cellID) {
 		// may have found another one's.
 	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
 		e.readInitial(index, c)
-	case cl.about&isNull != 0 && e.opt.Initial == record.InitialZero && !e.in.perKey.At(cl.key).written && e.opt.Online && !e.closed:
+	case (cl.about&isNull != 0 && e.opt.Initial == record.InitialZero || cl.about&isEmpty != 0) && !e.in.perKey.At(cl.key).written && e.opt.Online && !e.closed:
 		e.atClose = append(e.atClose, pendingRead{index, c}) // the key may turn out to be a list, which null says is empty
 	default:
 		e.thinAir(index, c)

@@ -70,7 +70,7 @@ func (e *Engine) decideChoices(c *weakCheck) {
 	}
 	ch := &chooser{e: e, check: c, solver: sat.New(0, nil), of: map[version.Slot][]int{}, in: map[uint32]int{}}
 	c.outcome = verdict.Unknown
-	if n := e.blocked + e.in.skipped + len(e.atClose); n > len(e.doubtful) {
+	if n := e.blocked + e.weak.blocked + e.in.skipped + len(e.atClose); n > len(e.doubtful) {
 		return // a candidate may be missing
 	}
 	ch.collect()
@@ -84,7 +84,7 @@ func (e *Engine) decideChoices(c *weakCheck) {
 		}
 		before := ch.solver.Stats.Conflicts
 		answer := ch.solver.Solve(conflicts)
-		conflicts -= int(ch.solver.Stats.Conflicts - before)
+		conflicts -= ch.solver.Stats.Conflicts - before
 		switch {
 		case answer == sat.Unsat && len(e.doubtful) > 0:
 			return
@@ -328,6 +328,11 @@ func (ch *chooser) reasons(trial *weak.Checker, v weak.Violation, proposal []*ca
 	return slices.Compact(out)
 }
 
+// mayNotBe: the candidate may not have taken effect.
+func (e *Engine) mayNotBe(c candidate) bool {
+	return c.from < weak.Initial && e.in.txns.At(e.slotTx[c.from]).doubt == uncertain
+}
+
 // violation is the proof that no proposal holds: the cycles that they run into.
 func (ch *chooser) violation() verdict.Violation {
 	e := ch.e
@@ -344,7 +349,7 @@ func (ch *chooser) violation() verdict.Violation {
 	all := weakExhibits{e: e, parts: map[version.Slot]*verdict.Exhibit{}}
 	for _, w := range ch.choices {
 		t := e.in.txns.At(w.index)
-		if slices.Contains(v.Txns, t.id) || t.open {
+		if slices.Contains(v.Txns, t.id) || t.open || slices.ContainsFunc(w.cands, e.mayNotBe) {
 			all.read(w.slot, e.in.cells.At(w.cell).key)
 		}
 		if t.doubt == uncertain {

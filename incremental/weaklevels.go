@@ -19,6 +19,7 @@ type weakChecks struct {
 	choices   []pendingRead
 	exclusive [][2]uint32
 	ruledOut  map[uint32]verdict.Level // transactions that can't have taken effect, by what breaks the level
+	blocked   int                      // reads that could not be decided, of keys read before
 	repeats   []pendingRead            // lists that a transaction read again
 	keys      []version.Key            // scratch
 	told      map[string]verdict.Level // by the transactions of a cycle: the weakest level it was told of
@@ -239,7 +240,7 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	if e.opt.MaxViolations > 0 && !e.opt.Online && len(r.Violations) > e.opt.MaxViolations {
 		r.Violations = r.Violations[:e.opt.MaxViolations]
 	}
-	open, notChecked := 0, e.in.skipped+e.blocked+len(e.atClose)
+	open, notChecked := 0, e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)
 	switch {
 	case c.outcome == verdict.Unknown || !e.closed:
 		open = len(e.weak.choices)
@@ -300,7 +301,7 @@ func (e *Engine) Guarantees() []verdict.GuaranteeResult {
 		switch {
 		case broken: // reads that no order explains
 			r.Outcome, r.Violations = verdict.Violated, base
-		case e.stopped != verdict.NoReason || e.in.skipped+e.blocked+len(e.atClose)+len(e.weak.choices) > 0:
+		case e.stopped != verdict.NoReason || e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.choices) > 0:
 			r.Outcome = verdict.Unknown
 		default:
 			e.judgeGuarantee(&r)

@@ -91,16 +91,17 @@ type Checker struct {
 	heads        paged.Vec[[]head] // by key
 	entries      paged.Vec[entry]
 
-	cuts     []Txn // lost a read-from to a cycle since the last Tick
-	scratch  []Txn
-	stamp    stamps
-	visible  []entry
-	below    []version.Key
-	firsts   []source
-	large    map[Txn][]version.Key // sorted writes of transactions with many
-	marks    marks
-	out      []Violation
-	Inferred int // edges inferred so far, all levels
+	cuts      []Txn // lost a read-from to a cycle since the last Tick
+	scratch   []Txn
+	stamp     stamps
+	visible   []entry
+	below     []version.Key
+	firsts    []source
+	large     map[Txn][]version.Key // sorted writes of transactions with many
+	marks     marks
+	out       []Violation
+	staleTold int // in this Tick
+	Inferred  int // edges inferred so far, all levels
 	// Witnesses is how many cycles are reported of one that tangles many
 	// transactions; 1 unless set.
 	Witnesses int
@@ -300,7 +301,7 @@ func (c *Checker) tail() {
 // Tick works off what came since the last one, and returns the violations that
 // are new. last says that nothing more will come.
 func (c *Checker) Tick(last bool) []Violation {
-	c.last = last
+	c.last, c.staleTold = last, 0
 	c.tail()
 	from := c.place()
 	from = min(from, c.mendBase())

@@ -35,10 +35,14 @@ type Violation struct {
 
 // stale: t3 read k's initial version, though t2, which wrote it, is visible.
 func (c *Checker) stale(g *graph, t2, t3 Txn, k version.Key) {
+	if c.staleTold >= staleMax {
+		return
+	}
 	way := c.Path(g.level, t2, t3)
 	if way == nil {
 		return // t2 was visible by a read-from that was cut
 	}
+	c.staleTold++
 	c.out = append(c.out, Violation{g.level, append(way, Edge{From: t3, To: t2, Kind: Anti, Key: k})})
 }
 
@@ -123,10 +127,12 @@ func (c *Checker) precedesInSession(a, b Txn) bool {
 	return p.chain == x.chain && x.pos <= p.pos
 }
 
-// Bounds of the search for a witness: edges tried, transactions visited.
+// Bounds of the search for a witness: edges tried, transactions visited; and how
+// many stale reads of initial versions one Tick tells of.
 const (
 	triesMax  = 256
-	visitsMax = 1 << 20
+	visitsMax = 1 << 17
+	staleMax  = 1000
 )
 
 // witness reports, of a strongly connected component, a cycle with the fewest
@@ -136,32 +142,72 @@ const (
 func (c *Checker) witness(g *graph, comp []Txn, in map[Txn]bool) {
 	members := slices.Clone(comp)
 	slices.SortFunc(members, func(a, b Txn) int { return cmp.Compare(g.pos[a], g.pos[b]) })
-	var best [][]Txn
-	var costs []int
-	budget := visitsMax
-	tries := 0
+	against := c.against(g, members, in)
+	best := c.pairs(g, against)
+	if len(best) < c.Witnesses {
+		best = append(best, c.cycles(g, against, in)...)
+	}
+	for _, way := range best[:min(len(best), c.Witnesses)] {
+		c.out = append(c.out, Violation{g.level, c.edgesOf(g, way)})
+	}
+}
+
+// against are the edges against g's order between members of a component; every
+// cycle has one.
+func (c *Checker) against(g *graph, members []Txn, in map[Txn]bool) []wrEdge {
+	var out []wrEdge
 	for _, v := range members {
-		for _, u := range c.within(g, v, 0, nil) {
-			if !in[u] || g.pos[u] < g.pos[v] || tries >= triesMax || budget <= 0 {
-				continue // every cycle has an edge against the order
-			}
-			tries++
-			way, cost := c.around(g, u, v, in, &budget)
-			if way == nil {
-				continue
-			}
-			best, costs = append(best, way), append(costs, cost)
-			for i := len(best) - 1; i > 0 && costs[i] < costs[i-1]; i-- {
-				best[i], best[i-1], costs[i], costs[i-1] = best[i-1], best[i], costs[i-1], costs[i]
-			}
-			if len(best) > c.Witnesses {
-				best, costs = best[:c.Witnesses], costs[:c.Witnesses]
+		c.scratch = c.within(g, v, 0, c.scratch[:0])
+		for _, u := range c.scratch {
+			if in[u] && g.pos[u] > g.pos[v] {
+				out = append(out, wrEdge{u, v})
 			}
 		}
 	}
-	for _, way := range best {
-		c.out = append(c.out, Violation{g.level, c.edgesOf(g, way)})
+	return out
+}
+
+// pairs are cycles of two transactions, an inferred edge and one of the base,
+// which there are none shorter than; as many as are wanted.
+func (c *Checker) pairs(g *graph, against []wrEdge) [][]Txn {
+	var out [][]Txn
+	for _, e := range against {
+		if len(out) == c.Witnesses {
+			break
+		}
+		if _, ok := c.step(e.to, e.from); ok {
+			out = append(out, []Txn{e.to, e.from})
+		}
 	}
+	return out
+}
+
+// cycles are the cheapest cycles, no pairs, through edges against the order,
+// cheapest first.
+func (c *Checker) cycles(g *graph, against []wrEdge, in map[Txn]bool) [][]Txn {
+	type found struct {
+		way  []Txn
+		cost int
+	}
+	var out []found
+	budget := visitsMax
+	for _, e := range against[:min(len(against), triesMax)] {
+		if budget <= 0 {
+			break
+		}
+		if _, pair := c.step(e.to, e.from); pair {
+			continue
+		}
+		if way, cost := c.around(g, e.from, e.to, in, &budget); way != nil {
+			out = append(out, found{way, cost})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b found) int { return cmp.Compare(a.cost, b.cost) })
+	var ways [][]Txn
+	for _, f := range out {
+		ways = append(ways, f.way)
+	}
+	return ways
 }
 
 // inferredCost is what an inferred edge costs more than one of the base.
