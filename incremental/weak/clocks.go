@@ -85,16 +85,6 @@ func (k *clocks) release(row uint32) {
 	}
 }
 
-// before tells whether a precedes b in the base, both worked off. A transaction
-// does not precede itself.
-func (c *Checker) before(a, b Txn) bool {
-	x, y := c.nodes.At(a), c.nodes.At(b)
-	if x.chain == y.chain {
-		return x.pos < y.pos
-	}
-	return c.clocks.get(y.row, x.chain) > x.pos
-}
-
 // clock gives t, whose predecessors have theirs, its vector clock, and if it is
 // on no session's chain, its chain.
 func (c *Checker) clock(t Txn, scratch []Txn) []Txn {

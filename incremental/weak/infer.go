@@ -44,7 +44,7 @@ func (c *Checker) advance(from uint32) {
 		if fresh {
 			c.index(t, n)
 		}
-		c.served(t, n)
+		c.served(t)
 	}
 	c.clocks.uses = nil
 	for _, o := range c.orders {
@@ -100,7 +100,7 @@ func (c *Checker) countUses() {
 }
 
 // served drops the rows of those that nobody will need any more.
-func (c *Checker) served(t Txn, n *node) {
+func (c *Checker) served(t Txn) {
 	uses := c.clocks.uses
 	if uses == nil {
 		return

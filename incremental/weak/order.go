@@ -94,7 +94,6 @@ func (c *Checker) placeAfterPreds(t Txn, s *search) {
 type search struct {
 	frames []frame
 	stack  []Txn
-	num    map[Txn]*visit
 	open   []Txn // of components not complete
 	sorted []Txn
 }
@@ -103,11 +102,6 @@ type frame struct {
 	t    Txn
 	next int // where in stack its predecessors begin
 	low  uint32
-}
-
-type visit struct {
-	num  uint32
-	done bool
 }
 
 // enter begins with t.

@@ -143,7 +143,7 @@ func (c *Checker) witness(g *graph, comp []Txn, in map[Txn]bool) {
 	members := slices.Clone(comp)
 	slices.SortFunc(members, func(a, b Txn) int { return cmp.Compare(g.pos[a], g.pos[b]) })
 	against := c.against(g, members, in)
-	best := c.pairs(g, against)
+	best := c.pairs(against)
 	if len(best) < c.Witnesses {
 		best = append(best, c.cycles(g, against, in)...)
 	}
@@ -169,7 +169,7 @@ func (c *Checker) against(g *graph, members []Txn, in map[Txn]bool) []wrEdge {
 
 // pairs are cycles of two transactions, an inferred edge and one of the base,
 // which there are none shorter than; as many as are wanted.
-func (c *Checker) pairs(g *graph, against []wrEdge) [][]Txn {
+func (c *Checker) pairs(against []wrEdge) [][]Txn {
 	var out [][]Txn
 	for _, e := range against {
 		if len(out) == c.Witnesses {
@@ -237,7 +237,7 @@ func (c *Checker) around(g *graph, u, v Txn, in map[Txn]bool, budget *int) ([]Tx
 				for x := v; x != none; x = best[x].next {
 					way = append(way, x)
 				}
-				return way, best[v].cost + c.edgeCost(g, u, v)
+				return way, best[v].cost + c.edgeCost(u, v)
 			}
 			if *budget <= 0 {
 				return nil, 0
@@ -275,7 +275,7 @@ func (c *Checker) around(g *graph, u, v Txn, in map[Txn]bool, budget *int) ([]Tx
 }
 
 // edgeCost is the cost of the edge from u to v.
-func (c *Checker) edgeCost(g *graph, u, v Txn) int {
+func (c *Checker) edgeCost(u, v Txn) int {
 	if slices.Contains(c.preds(v, nil), u) {
 		return 1
 	}
