@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -312,5 +313,22 @@ func TestNumbered(t *testing.T) {
 	}
 	if i != len(txns) || len(numbers) < 10 {
 		t.Fatalf("%d records of %d, %d keys", i, len(txns), len(numbers))
+	}
+}
+
+// The goroutine that works ahead ends with the loop, however that ends.
+func TestNumberedEndsEarly(t *testing.T) {
+	r := Of(typical(20_000))
+	defer goleak.VerifyNone(t)
+	for stop := range 3 {
+		i := 0
+		for range r.Numbered() {
+			if i++; i > stop*9000 {
+				break
+			}
+		}
+	}
+	for range r.Numbered() {
+		return
 	}
 }

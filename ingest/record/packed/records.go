@@ -4,6 +4,7 @@ import (
 	"iter"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -210,24 +211,76 @@ func (r *Records) All() iter.Seq2[int, *record.Transaction] {
 
 // Numbered takes out one record after the other as All does, but without making
 // IDs, and with the numbers of its operations' keys: equal ones for equal keys,
-// and less than Names. Both are overwritten by the next record.
+// and less than Names. Both are good until the next record. A goroutine takes the
+// records of the next block out meanwhile; it ends with the loop.
 func (r *Records) Numbered() iter.Seq2[*record.Transaction, []uint32] {
 	return func(yield func(*record.Transaction, []uint32) bool) {
-		u := unpacker{names: r.names, numbered: true}
-		for n := range r.blocks {
-			u.block, u.p = &r.blocks[n], 0
-			marks := u.block.marks
-			for u.p < len(u.block.data)-padding {
-				if len(marks) > 0 && marks[0].at == u.p {
-					u.lastInt, u.lastStart = 0, 0
-					marks = marks[1:]
-				}
-				u.next()
-				if !yield(&u.t, u.keys) {
+		full, free, done := make(chan *unpacked, 1), make(chan *unpacked, 2), make(chan struct{})
+		var ahead sync.WaitGroup
+		defer ahead.Wait()
+		defer close(done)
+		ahead.Go(func() { r.unpackAhead(full, free, done) })
+		free <- &unpacked{}
+		free <- &unpacked{}
+		for u := range full {
+			from := 0
+			for i := range u.txns {
+				t := &u.txns[i]
+				if !yield(t, u.keys[from:from+len(t.Ops)]) {
 					return
 				}
+				from += len(t.Ops)
 			}
+			free <- u
 		}
+	}
+}
+
+// unpacked is a block's records, without IDs.
+type unpacked struct {
+	txns []record.Transaction
+	ops  []record.Op
+	keys []uint32
+}
+
+// unpackAhead takes out block after block, into what is free, until done.
+func (r *Records) unpackAhead(full chan<- *unpacked, free <-chan *unpacked, done <-chan struct{}) {
+	defer close(full)
+	for n := range r.blocks {
+		select {
+		case u := <-free:
+			r.unpack(n, u)
+			select {
+			case full <- u:
+			case <-done:
+				return
+			}
+		case <-done:
+			return
+		}
+	}
+}
+
+// unpack takes out a block.
+func (r *Records) unpack(n int, to *unpacked) {
+	to.txns, to.ops, to.keys = to.txns[:0], to.ops[:0], to.keys[:0]
+	u := unpacker{names: r.names, block: &r.blocks[n], numbered: true}
+	marks := u.block.marks
+	for u.p < len(u.block.data)-padding {
+		if len(marks) > 0 && marks[0].at == u.p {
+			u.lastInt, u.lastStart = 0, 0
+			marks = marks[1:]
+		}
+		u.next()
+		to.txns = append(to.txns, u.t)
+		to.ops = append(to.ops, u.ops...)
+		to.keys = append(to.keys, u.keys...)
+	}
+	from := 0
+	for i := range to.txns { // ops does not move any more
+		t := &to.txns[i]
+		t.Ops = to.ops[from : from+len(t.Ops) : from+len(t.Ops)]
+		from += len(t.Ops)
 	}
 }
 
