@@ -8,6 +8,9 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # What may be set: make fuzz FUZZTIME=1m, make bench BENCH=Online, …
 FUZZTIME      ?= 10s
 BENCH         ?= .
+SUITE         ?= weak
+ONLY          ?=
+CORPUS        ?=
 DURATION      ?= 30s
 HISTORIES     ?= 20000
 SEED          ?= 1
@@ -39,6 +42,10 @@ race: ## Run the tests of the concurrent packages under the race detector (needs
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (all)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+.PHONY: measure
+measure: ## Measure time and memory beside the papers' figures: SUITE (weak, or strong), ONLY those rows, recorded histories in CORPUS
+	$(GO) run ./cmd/monitor bench --suite $(SUITE) $(if $(ONLY),--only $(ONLY)) $(if $(CORPUS),--corpus $(CORPUS))
 
 .PHONY: lint
 lint: ## Run go vet and golangci-lint
