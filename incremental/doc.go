@@ -38,9 +38,12 @@
 //	lists.go    the same for lists, and the order of versions that they show
 //	strand.go   a history, or part of one, read into polygraphs
 //	report.go   violations, evidence, verdicts
+//	weaklevels.go, weakchoices.go, weakreport.go
+//	            g1, rc, ra, cc: the engine tells package weak's checker of each
+//	            transaction and each read beside, or without, the strands
 //
 // Sub-packages, each importing only those before it: paged, graph, reach,
-// version, sat, acyclic, constraint. Package verdict holds what is said; oracle
+// version, weak, sat, acyclic, constraint. Package verdict holds what is said; oracle
 // and certificate judge it independently.
 //
 // Non-obvious:

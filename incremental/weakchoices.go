@@ -20,6 +20,10 @@ import (
 // together.
 const choiceWork = 30_000_000
 
+// witnessCost is what looking at a transaction in the search for cycles costs,
+// where judging it costs one.
+const witnessCost = 4
+
 // choiceCycles is how many cycles are taken of one proposal's tangle.
 const choiceCycles = 16
 
@@ -61,6 +65,7 @@ type chooser struct {
 	of      map[version.Slot][]int // choices by reader
 	in      map[uint32]int         // by uncertain transaction: the variable that it took effect
 	cycles  []verdict.Violation
+	work    int
 }
 
 // decideChoices decides a level of a history that has choices, at its end.
@@ -78,7 +83,7 @@ func (e *Engine) decideChoices(c *weakCheck) {
 		ch.solver.AddClause(sat.Neg(ch.inclusion(index)))
 	}
 	conflicts := e.opt.Conflicts
-	for work := 0; work < choiceWork; work += e.weak.Len() + 1 {
+	for ch.work < choiceWork {
 		if e.halted() {
 			return
 		}
@@ -255,6 +260,7 @@ func (ch *chooser) holds() bool {
 		}
 	}
 	found := trial.Tick(true)
+	ch.work += e.weak.Len() + 1 + witnessCost*trial.Visited
 	if len(found) == 0 {
 		ch.check.outcome = verdict.Satisfied
 		ch.check.order = trial.Order(ch.check.name)

@@ -128,23 +128,39 @@ func (c *Checker) index(t Txn, n *node) {
 		hs := c.heads.At(k)
 		i := slices.IndexFunc(*hs, func(h head) bool { return h.chain == n.chain })
 		if i < 0 {
-			*hs = append(*hs, head{n.chain, entry{t, n.pos, none}})
+			*hs = append(*hs, head{n.chain, entry{t, n.pos, none, none, 0}})
 			continue
 		}
 		h := &(*hs)[i]
-		h.entry = entry{t, n.pos, c.entries.Push(h.entry)}
+		h.entry = c.after(h.entry, t, n.pos)
 	}
 }
 
+// after puts the latest write away behind a new one.
+func (c *Checker) after(old entry, t Txn, pos uint32) entry {
+	at := c.entries.Push(old)
+	e := entry{txn: t, pos: pos, prev: at, jump: at, depth: old.depth + 1}
+	if old.jump != none {
+		if j := c.entries.At(old.jump); j.jump != none && old.depth-j.depth == j.depth-c.entries.At(j.jump).depth {
+			e.jump = j.jump
+		}
+	}
+	return e
+}
+
 // latest is the last write in h's chain before pos; its txn is none if there is
-// none.
+// none. O(log) of the writes passed over.
 func (c *Checker) latest(h *head, pos uint32) entry {
 	e := h.entry
 	for e.pos >= pos {
 		if e.prev == none {
 			return entry{txn: none}
 		}
-		e = *c.entries.At(e.prev)
+		if j := c.entries.At(e.jump); j.pos >= pos {
+			e = *j
+		} else {
+			e = *c.entries.At(e.prev)
+		}
 	}
 	return e
 }

@@ -101,7 +101,9 @@ type Checker struct {
 	marks     marks
 	out       []Violation
 	staleTold int // in this Tick
-	Inferred  int // edges inferred so far, all levels
+	// Visited counts the transactions that searches for witnesses looked at.
+	Visited  int
+	Inferred int // edges inferred so far, all levels
 	// Witnesses is how many cycles are reported of one that tangles many
 	// transactions; 1 unless set.
 	Witnesses int
@@ -152,9 +154,10 @@ type head struct {
 	entry
 }
 
-// entry is a write of a chain to a key, and the one before it, in
-// Checker.entries.
-type entry struct{ txn, pos, prev uint32 }
+// entry is a write of a chain to a key. prev is the one before it and jump one
+// further back, in Checker.entries; with the number of those before it, as in a
+// skew-binary list, that makes a search logarithmic.
+type entry struct{ txn, pos, prev, jump, depth uint32 }
 
 // New makes a checker for levels; without sessions, session order counts for
 // nothing.

@@ -232,6 +232,7 @@ func (c *Checker) around(g *graph, u, v Txn, in map[Txn]bool, budget *int) ([]Tx
 			}
 			done[t] = true
 			*budget--
+			c.Visited++
 			if t == v {
 				var way []Txn
 				for x := v; x != none; x = best[x].next {
