@@ -335,6 +335,9 @@ func (e *Engine) tookEffect(w, reader uint32, key version.Key) {
 		for _, s := range e.strands {
 			s.include(x.slot)
 		}
+		if e.weak != nil {
+			e.appendedTo(x, func(k version.Key) { e.weak.Appended(k, x.slot) })
+		}
 		e.settleClaims(w)
 		e.judgeFaults(w)
 		for _, report := range e.suspended[w] {

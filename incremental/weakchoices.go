@@ -259,6 +259,10 @@ func (ch *chooser) holds() bool {
 			}
 		}
 	}
+	for _, index := range ch.included() {
+		t := e.in.txns.At(index)
+		e.appendedTo(t, func(k version.Key) { trial.AppendsLast(k, t.slot) })
+	}
 	found := trial.Tick(true)
 	ch.work += e.weak.Len() + 1 + witnessCost*trial.Visited
 	if len(found) == 0 {
@@ -276,6 +280,18 @@ func (ch *chooser) holds() bool {
 		ch.cycles = append(ch.cycles, e.weakViolation(trial, v, ch.check.level))
 	}
 	return false
+}
+
+// included are the uncertain transactions that the proposal has.
+func (ch *chooser) included() []uint32 {
+	var out []uint32
+	for index, v := range ch.in {
+		if ch.solver.Value(v) && ch.e.in.txns.At(index).doubt == uncertain {
+			out = append(out, index)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // excluded are the uncertain transactions that the proposal leaves out.

@@ -85,12 +85,18 @@ func (e *Engine) enterWeak(t *txn, index uint32) {
 		prev = e.in.txns.At(t.prev).slot
 	}
 	slot := w.Add(t.session, prev, t.open, w.keys[:n], w.keys[n:])
-	if t.doubt == uncertain {
-		return
+	if t.doubt != uncertain {
+		e.appendedTo(t, func(k version.Key) { w.Appended(k, slot) })
 	}
-	for _, k := range w.keys[n:] {
-		if e.in.perKey.At(k).appended {
-			w.Appended(k, slot)
+}
+
+// appendedTo calls f with the keys that a transaction appended to.
+func (e *Engine) appendedTo(t *txn, f func(version.Key)) {
+	last := none
+	for _, c := range e.in.slab(t.writes) {
+		if k := e.in.cells.At(c).key; k != last && e.in.perKey.At(k).appended {
+			f(k)
+			last = k
 		}
 	}
 }

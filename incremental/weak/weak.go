@@ -270,6 +270,18 @@ func (c *Checker) Appended(k version.Key, t Txn) {
 	l.rest = append(l.rest, t)
 }
 
+// AppendsLast says, of a t that Appended was not told of, that it appended to k,
+// and that no list that was read shows so.
+func (c *Checker) AppendsLast(k version.Key, t Txn) {
+	l := c.lists[k]
+	if l == nil || l.last == none {
+		return
+	}
+	if _, shown := l.rank[t]; !shown {
+		c.orders = append(c.orders, listed{l.last, t, k})
+	}
+}
+
 // ListOrder says that a list of the key shows next's elements right after those
 // of the last that this was told of.
 func (c *Checker) ListOrder(key version.Key, next Txn) {
