@@ -1,8 +1,6 @@
 package incremental
 
 import (
-	"math/bits"
-
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -31,9 +29,12 @@ type text struct {
 	text string
 }
 
+// hash spreads consecutive values of one key, and one value of consecutive keys,
+// over all slots.
 func hash(k version.Key, n int64) uint32 {
-	hi, lo := bits.Mul64(uint64(n)^0x9e3779b97f4a7c15, uint64(k)*0xff51afd7ed558ccd|1)
-	return uint32((hi ^ lo) >> 16)
+	h := (uint64(n) ^ 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd
+	h = (h ^ h>>32 ^ uint64(k)*0xd6e8feb86659fd93) * 0xc4ceb9fe1a85ec53
+	return uint32(h >> 32)
 }
 
 // cellOf numbers a value of a key; new ones get the next number.
