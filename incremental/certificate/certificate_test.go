@@ -260,7 +260,7 @@ func TestErrors(t *testing.T) {
 		{"weak: overwritten in its session", "s1 A: w(x,1)\ns2 B: w(x,1)\ns3 C: w(x,2)\ns3 D: r(x,1)", "A B C D", verdict.RA, `D, operation 0: reads 1 from "x", as B wrote it; but C, which is visible to it, wrote the key too and commits later`},
 		{"session guarantee", "initial zero\ns1 A: w(x,1)\ns1 B: r(x,0)", "A B", verdict.RA, `B, operation 0: reads 0 from "x", at first; but A, before it in its session, wrote the key too and commits later`},
 		{"causality", "initial zero\ns1 A: w(x,1)\ns2 B: r(x,1) w(y,1)\ns3 C: r(y,1) r(x,0)", "A B C", verdict.CC, `C, operation 1: reads 0 from "x", at first; but A, which happened before it`},
-		{"two keys", "s1 A: r(x,1) r(y,1)", "A", verdict.LIN, `A, operation 1: uses "y" beside "x": lin is of transactions on one key each`},
+		{"two keys", "s1 A: r(x,1) r(y,1)", "A", verdict.LIN, `A, operation 1: uses "y" beside "x": lin is of transactions on one object each`},
 		{"twice otherwise", "coverage partial\ns1 A: r(x,1) r(x,2)", "A", verdict.SER, `A, operation 1: reads 2 from "x", after 1 before`},
 		{"aborted writer", "s1 A: r(x,1)\ns2 B aborted: w(x,1)", "A", verdict.SER, `A, operation 0: reads 1 from "x", whose writer B aborted`},
 		{"intermediate", "s1 A: w(x,1) w(x,2)\ns2 B: r(x,1)", "B A", verdict.SER, `B, operation 0: reads 1 from "x", whose writer A has not committed yet`},
