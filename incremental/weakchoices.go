@@ -244,7 +244,7 @@ func (ch *chooser) chosen(w *weakChoice) *candidate {
 func (ch *chooser) holds() bool {
 	e := ch.e
 	trial := e.weak.Without(ch.check.name)
-	trial.Witnesses = choiceCycles
+	trial.Witnesses, trial.Stop = choiceCycles, e.weak.Stop
 	proposal := make([]*candidate, len(ch.choices))
 	for i := range ch.choices {
 		w := &ch.choices[i]
@@ -265,6 +265,9 @@ func (ch *chooser) holds() bool {
 	}
 	found := trial.Tick(true)
 	ch.work += e.weak.Len() + 1 + witnessCost*trial.Visited
+	if e.stopped != verdict.NoReason {
+		return false
+	}
 	if len(found) == 0 {
 		ch.check.outcome = verdict.Satisfied
 		ch.check.order = trial.Order(ch.check.name)

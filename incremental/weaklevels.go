@@ -171,6 +171,9 @@ func (e *Engine) tickWeak(last bool) {
 	if e.weak == nil || last && e.halted() {
 		return
 	}
+	if e.opt.Stop != nil {
+		e.weak.Stop = e.halted
+	}
 	for _, v := range e.weak.Tick(last && !e.opt.Online) {
 		c := e.weak.check(v.Level)
 		if c == nil { // a cycle of the base, and g1 was not asked for

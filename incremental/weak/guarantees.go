@@ -207,6 +207,9 @@ func (j *guaranteeJudge) must(t2 Txn, r read, t Txn) {
 		return
 	}
 	if r.from == Initial {
+		if len(j.stale) > 0 {
+			return // one is told
+		}
 		if way := c.Path(j.which, t2, t); way != nil {
 			j.stale = append(j.stale, Violation{j.which, append(way, Edge{From: t, To: t2, Kind: Anti, Key: r.key})})
 		}

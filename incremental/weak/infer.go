@@ -25,7 +25,10 @@ func (c *Checker) advance(from uint32) {
 		c.countUses()
 	}
 	moved := map[Txn]bool{} // their clocks have changed
-	for _, t := range c.base.at[from:] {
+	for i, t := range c.base.at[from:] {
+		if i&1023 == 0 && c.halted() {
+			break
+		}
 		n := c.nodes.At(t)
 		fresh := t >= c.placed
 		if !fresh && len(changed) == 0 {
@@ -126,14 +129,36 @@ func (c *Checker) index(t Txn, n *node) {
 			c.heads.Push(nil)
 		}
 		hs := c.heads.At(k)
-		i := slices.IndexFunc(*hs, func(h head) bool { return h.chain == n.chain })
-		if i < 0 {
-			*hs = append(*hs, head{n.chain, entry{t, n.pos, none, none, 0}})
+		if h := c.headOf(k, n.chain); h != nil {
+			h.entry = c.after(h.entry, t, n.pos)
 			continue
 		}
-		h := &(*hs)[i]
-		h.entry = c.after(h.entry, t, n.pos)
+		*hs = append(*hs, head{n.chain, entry{t, n.pos, none, none, 0}})
+		if len(*hs) > someHeads {
+			c.noteHead(k, *hs)
+		}
 	}
+}
+
+// someHeads is how many chains that wrote a key are looked through one by one.
+const someHeads = 48
+
+// noteHead notes where the last of a key's heads is, or, when they become too
+// many to look through, where all are.
+func (c *Checker) noteHead(k version.Key, hs []head) {
+	at := c.headAt[k]
+	if at == nil {
+		at = make(map[uint32]uint32, 2*someHeads)
+		if c.headAt == nil {
+			c.headAt = map[version.Key]map[uint32]uint32{}
+		}
+		c.headAt[k] = at
+		for i := range hs {
+			at[hs[i].chain] = uint32(i)
+		}
+		return
+	}
+	at[hs[len(hs)-1].chain] = uint32(len(hs) - 1)
 }
 
 // after puts the latest write away behind a new one.
@@ -167,12 +192,19 @@ func (c *Checker) latest(h *head, pos uint32) entry {
 
 // headOf is a chain's writes to k.
 func (c *Checker) headOf(k version.Key, chain uint32) *head {
-	if k < uint32(c.heads.Len()) {
-		hs := *c.heads.At(k)
-		for i := range hs {
-			if hs[i].chain == chain {
-				return &hs[i]
-			}
+	if k >= uint32(c.heads.Len()) {
+		return nil
+	}
+	hs := *c.heads.At(k)
+	if len(hs) > someHeads {
+		if i, ok := c.headAt[k][chain]; ok {
+			return &hs[i]
+		}
+		return nil
+	}
+	for i := range hs {
+		if hs[i].chain == chain {
+			return &hs[i]
 		}
 	}
 	return nil
@@ -208,11 +240,9 @@ func (c *Checker) inferCommitted(g *graph, t Txn, n *node) {
 		if r.from >= Initial || readBefore(reads[:i], r.from) {
 			continue
 		}
-		for _, k := range c.writes.at(c.nodes.At(r.from).writes) {
-			for _, later := range reads[i+1:] {
-				if later.key == k && later.from != r.from {
-					c.must(g, r.from, later.from, t, k)
-				}
+		for _, later := range reads[i+1:] {
+			if later.from != r.from && c.writesKey(r.from, later.key) {
+				c.must(g, r.from, later.from, t, later.key)
 			}
 		}
 	}
@@ -395,14 +425,9 @@ func (c *Checker) inferAtomic(g *graph, t Txn, n *node) {
 		if r.from >= Initial || readBefore(reads[:i], r.from) {
 			continue
 		}
-		for _, k := range c.writes.at(c.nodes.At(r.from).writes) {
-			for j, other := range reads {
-				if other.key == k && !repeated(reads, j) {
-					if other.from != r.from {
-						c.must(g, r.from, other.from, t, k)
-					}
-					break
-				}
+		for j, other := range reads {
+			if other.from != r.from && !repeated(reads, j) && c.writesKey(r.from, other.key) {
+				c.must(g, r.from, other.from, t, other.key)
 			}
 		}
 	}

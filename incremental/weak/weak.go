@@ -88,7 +88,8 @@ type Checker struct {
 	chains       []chain
 	loose        []uint32 // chains that are no sessions
 	clocks       clocks
-	heads        paged.Vec[[]head] // by key
+	heads        paged.Vec[[]head]                 // by key
+	headAt       map[version.Key]map[uint32]uint32 // place in heads by chain, of keys with many
 	entries      paged.Vec[entry]
 
 	cuts      []Txn // lost a read-from to a cycle since the last Tick
@@ -104,6 +105,9 @@ type Checker struct {
 	// Visited counts the transactions that searches for witnesses looked at.
 	Visited  int
 	Inferred int // edges inferred so far, all levels
+	// Stop, if set, is asked now and then during a Tick, which ends early, with
+	// what was found, once it says so. Nothing may be asked of the checker then.
+	Stop func() bool
 	// Witnesses is how many cycles are reported of one that tangles many
 	// transactions; 1 unless set.
 	Witnesses int
@@ -324,13 +328,17 @@ func (c *Checker) Tick(last bool) []Violation {
 		c.advance(from)
 	}
 	for _, g := range c.graphs[1:] {
-		c.mend(g)
+		if !c.halted() {
+			c.mend(g)
+		}
 	}
 	c.placed = uint32(c.nodes.Len())
 	out := c.out
 	c.out = nil
 	return out
 }
+
+func (c *Checker) halted() bool { return c.Stop != nil && c.Stop() }
 
 // sources appends the transactions that t reads from.
 func (c *Checker) sources(n *node, to []Txn) []Txn {
@@ -356,9 +364,18 @@ func (c *Checker) preds(t Txn, to []Txn) []Txn {
 	return c.sources(n, to)
 }
 
+// someWrites is how many keys that a transaction wrote are looked through one by
+// one.
+const someWrites = 24
+
 // writesKey tells whether t wrote k.
 func (c *Checker) writesKey(t Txn, k version.Key) bool {
-	for _, w := range c.writes.at(c.nodes.At(t).writes) {
+	ws := c.writes.at(c.nodes.At(t).writes)
+	if len(ws) > someWrites {
+		_, ok := slices.BinarySearch(c.writeSet(t), k)
+		return ok
+	}
+	for _, w := range ws {
 		if w == k {
 			return true
 		}

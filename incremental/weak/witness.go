@@ -192,7 +192,7 @@ func (c *Checker) cycles(g *graph, against []wrEdge, in map[Txn]bool) [][]Txn {
 	var out []found
 	budget := visitsMax
 	for _, e := range against[:min(len(against), triesMax)] {
-		if budget <= 0 {
+		if budget <= 0 || c.halted() {
 			break
 		}
 		if _, pair := c.step(e.to, e.from); pair {
