@@ -8,6 +8,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/internal/alerttest"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/oracle"
 	"github.com/isowatch/isowatch/incremental/oracle/script"
@@ -192,6 +193,37 @@ func TestEngineNames(t *testing.T) {
 			}
 			if !slices.Contains(got, c.Want.Name) {
 				t.Errorf("%s at %v: %v, want %s", c.Title, c.Level, got, c.Want.Name)
+			}
+		}
+	}
+}
+
+// Each read of a key read twice is missed by somebody, so that the cycle has no
+// anti-dependency: it is in the reasons of its edges.
+func TestRepeatedReadsInReasons(t *testing.T) {
+	s, err := script.Parse(`initial any
+s0 T1: r(x,3) r(x,5)
+s0 T2: r(y,2) r(x,5)
+s2 T3: w(y,2) w(x,3)
+s3 T4: w(x,5)
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range []verdict.Level{verdict.RA, verdict.CC} {
+		vs := engine(s.Header, s.Txns, level)[0].Violations
+		if len(vs) == 0 {
+			t.Fatalf("%v holds", level)
+		}
+		for _, v := range vs {
+			ctx := context(s, level)
+			ctx.Judge = engineJudge
+			a, err := alerts.New(v, ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reader, key, _, ok := name.Repeated(v, name.Name{Name: a.Name}, ctx.Lookup); ok && key != "x" {
+				t.Errorf("%v: %d reads %s twice", level, reader, key)
 			}
 		}
 	}

@@ -202,7 +202,7 @@ func (e *Engine) admitAll() {
 // that.
 func (e *Engine) report(v verdict.Violation) {
 	base := v.Level
-	if !slices.ContainsFunc(e.opt.Levels, func(l verdict.Level) bool { return breaks(l, base) }) {
+	if !slices.ContainsFunc(e.opt.Levels, func(l verdict.Level) bool { return breaks(l, base) && e.applies(l) }) {
 		return
 	}
 	e.vouch(&v)
@@ -220,12 +220,15 @@ func (e *Engine) report(v verdict.Violation) {
 // key by key, histories of all levels but for session order.
 func breaks(l, base verdict.Level) bool { return l == verdict.LIN || l.Implies(base) }
 
+// applies: lin is not about transactions of several objects.
+func (e *Engine) applies(l verdict.Level) bool { return l != verdict.LIN || !e.in.several }
+
 // weakestBrokenBy is the weakest level asked for of those that what breaks base
 // breaks.
 func (e *Engine) weakestBrokenBy(base verdict.Level) verdict.Level {
 	w := verdict.LIN
 	for _, l := range e.opt.Levels {
-		if breaks(l, base) && (w == verdict.LIN || w.Implies(l)) {
+		if breaks(l, base) && e.applies(l) && (w == verdict.LIN || w.Implies(l)) {
 			w = l
 		}
 	}

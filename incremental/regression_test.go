@@ -237,3 +237,30 @@ func TestTimesAfterTheFirstTick(t *testing.T) {
 		}
 	}
 }
+
+// lin is not about transactions of several keys, so nothing is said of it online
+// either, whatever else is broken.
+func TestNoLinOfSeveralKeys(t *testing.T) {
+	s, err := script.Parse(`initial absent
+s1 T1: w(x,3) r(y,null)
+s2 T2: w(y,2) r(x,null)
+s3 T3: r(x,3) w(x,4)
+s4 T4: r(x,3) w(x,5)
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.RC, verdict.LIN}, Initial: record.InitialAbsent,
+		Online: true, UniqueValues: true, UnseenUnique: true})
+	for i := range s.Txns {
+		e.Step(&s.Txns[i], int64(i))
+	}
+	if vs := e.Tick(100).Violations; len(vs) > 0 {
+		t.Errorf("told %+v", vs)
+	}
+	for _, r := range e.Close() {
+		if want := map[verdict.Level]verdict.Outcome{verdict.RC: verdict.Satisfied, verdict.LIN: verdict.NotApplicable}[r.Level]; r.Outcome != want {
+			t.Errorf("%v: %v, want %v", r.Level, r.Outcome, want)
+		}
+	}
+}

@@ -481,6 +481,9 @@ func (e *Engine) collect() {
 // that was chosen, only counts if the records without them say so too; if the
 // transactions of the proof don't, the whole history is read again.
 func (e *Engine) judge(c *check, f *constraint.Violation) {
+	if !e.applies(c.level) {
+		return
+	}
 	f.Cycle, f.Because = collapse(c.poly, f.Cycle, f.Because)
 	for i := range f.Cases {
 		f.Cases[i], _ = collapse(c.poly, f.Cases[i], nil)

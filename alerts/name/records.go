@@ -278,6 +278,9 @@ func Repeated(v verdict.Violation, n Name, lookup Lookup) (reader verdict.TxnID,
 		reader, key = v.Txns[0], v.Key
 	case v.Kind == verdict.Cycle && n.Name == intra[verdict.NonRepeatableRead].name:
 		at := slices.IndexFunc(v.Cycle, func(e verdict.Edge) bool { return e.Type == verdict.RW })
+		if at < 0 { // it shows in the reasons of its edges
+			return 0, "", record.Null, false
+		}
 		reader, key = v.Cycle[at].From, v.Cycle[at].Key
 	default:
 		return 0, "", record.Null, false

@@ -131,7 +131,7 @@ func (j *guaranteeJudge) transaction(t Txn) {
 	case MonotonicWrites, WritesFollowReads:
 		for _, w := range c.sources(n, nil) {
 			if ch, pos, ok := j.session(w); ok {
-				if j.which == WritesFollowReads {
+				if j.which == WritesFollowReads && !c.nodes.At(w).open {
 					pos++ // what w read itself counts
 				}
 				for _, r := range reads {

@@ -147,6 +147,9 @@ func (c *Checker) witness(g *graph, comp []Txn, in map[Txn]bool) {
 	if len(best) < c.Witnesses {
 		best = append(best, c.cycles(g, against, in)...)
 	}
+	if len(best) == 0 { // the search is bounded, what is reported must not be
+		best = append(best, c.anyCycle(g, members[0], in))
+	}
 	for _, way := range best[:min(len(best), c.Witnesses)] {
 		c.out = append(c.out, Violation{g.level, c.edgesOf(g, way)})
 	}
@@ -210,8 +213,27 @@ func (c *Checker) cycles(g *graph, against []wrEdge, in map[Txn]bool) [][]Txn {
 	return ways
 }
 
-// inferredCost is what an inferred edge costs more than one of the base.
-const inferredCost = 1 << 16
+// anyCycle is a cycle in a component, found by walking from predecessor to
+// predecessor.
+func (c *Checker) anyCycle(g *graph, t Txn, in map[Txn]bool) []Txn {
+	at := map[Txn]int{}
+	var walk []Txn
+	for {
+		if i, ok := at[t]; ok {
+			walk = walk[i:]
+			slices.Reverse(walk)
+			return walk
+		}
+		at[t] = len(walk)
+		walk = append(walk, t)
+		c.scratch = c.within(g, t, 0, c.scratch[:0])
+		t = c.scratch[slices.IndexFunc(c.scratch, func(p Txn) bool { return in[p] })]
+	}
+}
+
+// inferredCost is what an inferred edge costs more than one of the base, of which
+// a cycle has less.
+const inferredCost = 1 << 33
 
 // around is the cheapest way from v to u, and its cost with the edge u → v. It is
 // searched backwards from u, cheapest first.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/isowatch/isowatch/incremental/version"
 )
 
 // TestWitnesses checks every edge of every cycle with the axioms, and that of
@@ -241,4 +243,27 @@ func fewestIn(base relation, inferred map[wrEdge]bool, reach relation, least Txn
 		}
 	}
 	return best
+}
+
+// A cycle is told however long it is, also where searching for a shortest one was
+// given up.
+func TestLongCycles(t *testing.T) {
+	for _, n := range []int{2, 3, 1000, 1<<16 + 1, visitsMax + 1000} {
+		c := New(true, RC)
+		for i := range n {
+			c.Add(uint32(i), none, false, []version.Key{version.Key((i + n - 1) % n)}, []version.Key{version.Key(i)})
+		}
+		for i := range n {
+			c.Read(Txn(i), 0, Txn((i+n-1)%n))
+		}
+		found := c.Tick(true)
+		if len(found) != 1 || found[0].Level != G1 || len(found[0].Cycle) != n {
+			t.Fatalf("a cycle of %d transactions: %d found", n, len(found))
+		}
+		for i, e := range found[0].Cycle {
+			if e.Kind != WR || e.To != found[0].Cycle[(i+1)%n].From || e.To != (e.From+1)%Txn(n) {
+				t.Fatalf("a cycle of %d transactions: step %d is %+v", n, i, e)
+			}
+		}
+	}
 }
