@@ -172,7 +172,7 @@ func TestEngineEvidenceOfAmbiguousHistories(t *testing.T) {
 // unless a strong level inferred an order there: then there are several ways to see it.
 func TestEngineNames(t *testing.T) {
 	for _, c := range alerttest.Cases {
-		if c.History == "" || !incremental.Supported(c.Level) || c.Level.Implies(verdict.SI) && (strings.Contains(c.Cycle, "order") || len(c.Cases) > 0) {
+		if c.History == "" || c.Level.Implies(verdict.SI) && (strings.Contains(c.Cycle, "order") || len(c.Cases) > 0) {
 			continue
 		}
 		s, _ := c.Load(t)

@@ -107,9 +107,6 @@ func weakSpecs(b *testing.B, run func(b *testing.B, level verdict.Level, h []rec
 // The engine alone on a stream at the weak levels, a tick every 25,000 transactions.
 func BenchmarkWeakOnline(b *testing.B) {
 	weakSpecs(b, func(b *testing.B, level verdict.Level, h []record.Transaction) {
-		if !incremental.Supported(level) {
-			b.Skipf("%v is not judged", level)
-		}
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range b.N {
@@ -131,9 +128,6 @@ func BenchmarkWeakOnline(b *testing.B) {
 // The same histories in batch.
 func BenchmarkWeakBatch(b *testing.B) {
 	weakSpecs(b, func(b *testing.B, level verdict.Level, h []record.Transaction) {
-		if !incremental.Supported(level) {
-			b.Skipf("%v is not judged", level)
-		}
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range b.N {

@@ -91,7 +91,7 @@ type check struct {
 	level  verdict.Level
 	split  bool
 	prefix bool // pc
-	single bool // lin: without session order, and of single keys only
+	single bool // lin: without session order, and of single objects only
 	timed  bool // real time is part of the level
 	poly   *constraint.Polygraph
 	strand *strand
@@ -141,9 +141,6 @@ func New(opt Options) *Engine {
 	e.plain = len(e.checks) == 0
 	return e
 }
-
-// Supported tells whether New takes the level.
-func Supported(l verdict.Level) bool { return l <= verdict.LIN }
 
 // Mini tells whether the history so far consists of mini-transactions: one or two
 // reads, at most two writes, each of a key that was read before, and no value
@@ -323,7 +320,7 @@ func (e *Engine) open(timed bool) {
 	}
 }
 
-// dropSingle gives up lin: a transaction has several keys.
+// dropSingle gives up lin: a transaction has several objects.
 func (e *Engine) dropSingle() {
 	e.checks = slices.DeleteFunc(e.checks, func(c *check) bool { return c.single })
 	e.plain = len(e.checks) == 0

@@ -12,8 +12,7 @@ import (
 // checker has the engine's slots for transactions.
 type weakChecks struct {
 	*weak.Checker
-	sessions bool
-	levels   []*weakCheck // weakest first
+	levels []*weakCheck // weakest first
 	// choices are reads with several possible writers, and those of transactions
 	// that may not have taken effect.
 	choices   []pendingRead
@@ -45,7 +44,7 @@ var guaranteeNames = map[verdict.Guarantee]weak.Level{
 }
 
 func newWeakChecks(sessions bool, levels []verdict.Level) *weakChecks {
-	w := &weakChecks{sessions: sessions, ruledOut: map[uint32]verdict.Level{}, told: map[string]verdict.Level{}}
+	w := &weakChecks{ruledOut: map[uint32]verdict.Level{}, told: map[string]verdict.Level{}}
 	var names []weak.Level
 	for l, name := range weakNames {
 		if slices.Contains(levels, l) {

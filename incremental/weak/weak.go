@@ -206,9 +206,9 @@ func (c *Checker) Add(session, prev uint32, open bool, reads, writes []version.K
 		}
 	}
 	n.reads = c.reads.room(len(reads))
-	for i, r := range c.reads.at(n.reads) {
-		_ = r
-		c.reads.at(n.reads)[i] = read{reads[i], Unseen}
+	kept := c.reads.at(n.reads)
+	for i, k := range reads {
+		kept[i] = read{k, Unseen}
 	}
 	n.writes = c.writes.room(len(writes))
 	copy(c.writes.at(n.writes), writes)
