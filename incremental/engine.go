@@ -167,11 +167,11 @@ func (e *Engine) StepNumbered(t *record.Transaction, arrival int64, keys []uint3
 	id := verdict.TxnID(len(e.in.indexOf))
 	e.in.numbers = keys
 	index := e.in.take(t, id, arrival, e.report)
-	if index == none {
-		return id
-	}
-	if e.opt.Online {
+	if index != none && e.opt.Online {
 		e.stream(index)
+	}
+	if len(e.in.stirred) > 0 {
+		e.wakeStirred()
 	}
 	return id
 }
@@ -183,6 +183,18 @@ func (e *Engine) stream(index uint32) {
 	if e.opened || e.in.timed > 0 {
 		e.admitAll()
 	}
+}
+
+// wakeStirred looks again at reads of which it is known now that what they found
+// was aborted, or overwritten by its own transaction.
+func (e *Engine) wakeStirred() {
+	for _, c := range e.in.stirred {
+		if e.in.cells.At(c).waiting != none && e.opt.Online && e.opened && e.opt.UniqueValues {
+			e.in.release(c, func(index uint32) { e.resolve(index, e.waitedFor(index, c)) })
+		}
+	}
+	e.in.stirred = e.in.stirred[:0]
+	e.settle()
 }
 
 func (e *Engine) admitAll() {

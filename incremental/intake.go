@@ -49,6 +49,8 @@ type intake struct {
 	placesOf             map[uint32][]int               // of sequences
 	large                int                            // transactions that are no mini-transactions
 	again                bool                           // a value was written to a key a second time
+	retried              bool                           // a value of an aborted transaction was written by another one
+	stirred              []cellID                       // values awaited by readers that an aborted transaction wrote, or one that overwrote them
 	several              bool                           // a transaction has several objects
 	timed                int                            // committed transactions with trusted times
 	untimed              int                            // and those without
@@ -123,6 +125,7 @@ type keyProps struct {
 	met      bool          // a transaction touched it
 	shared   bool          // and another one
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
+	lossy    bool          // somebody unseen may have written it
 	reader   uint32        // index of a transaction that read the initial version, or none
 	initial  cellID        // the value it held at first, once known by a read
 	// recent is the value written last by order of Step, if it is an integer, and
@@ -242,6 +245,7 @@ func (in *intake) writersOf(c cellID, f func(index uint32) bool) {
 func (in *intake) wrote(c cellID, index uint32) {
 	cl := in.cells.At(c)
 	in.again = in.again || cl.final != none || in.others(c).inter != none
+	in.retried = in.retried || in.others(c).aborted != verdict.NoTxn
 	if cl.final == none {
 		cl.final = index
 		return
@@ -577,10 +581,13 @@ func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID) {
 			in.perKey.At(k).written = true
 		}
 		c := in.cellOf(k, op.Value)
-		if o := in.others(c); o.aborted == verdict.NoTxn {
+		o := in.others(c)
+		in.retried = in.retried || in.cells.At(c).final != none || o.aborted != verdict.NoTxn && o.aborted != id
+		if o.aborted == verdict.NoTxn {
 			o.aborted = id
 			in.setOthers(c, o)
 		}
+		in.stir(c)
 	}
 }
 
@@ -632,6 +639,7 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 			o.inter2 = index
 		}
 		in.setOthers(c, o)
+		in.stir(c)
 	}
 	if in.repeats {
 		if in.sequences == nil {
@@ -644,6 +652,13 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 	}
 	in.txns.Push(x)
 	return index
+}
+
+// stir notes that more is known of who wrote c, if anybody waits for that.
+func (in *intake) stir(c cellID) {
+	if in.cells.At(c).waiting != none {
+		in.stirred = append(in.stirred, c)
+	}
 }
 
 // severalObjects tells whether operations are on different objects. Predicates are

@@ -169,7 +169,7 @@ func (e *Engine) decideTwice(index uint32, c cellID, l *list) bool {
 			return true
 		}
 	}
-	if e.opt.Coverage == record.CoverageComplete {
+	if !e.lossy(e.in.cells.At(c).key) {
 		return false // nobody appended it at all
 	}
 	if e.opt.Online && !e.closed && !e.closedSet {
@@ -181,12 +181,12 @@ func (e *Engine) decideTwice(index uint32, c cellID, l *list) bool {
 // judgeLists reports the reads, taken for ones of initial values, of keys that
 // turned out to hold lists, at the end of a stream.
 func (e *Engine) judgeLists() {
-	if e.opt.Coverage == record.CoveragePartial || e.opt.Initial != record.InitialAny {
+	if e.opt.Initial != record.InitialAny {
 		return
 	}
 	for k := range version.Key(e.in.perKey.Len()) {
 		p := e.in.perKey.At(k)
-		if !p.isListKey() || p.initial == none || e.in.isNothing(p.initial) {
+		if e.lossy(k) || !p.isListKey() || p.initial == none || e.in.isNothing(p.initial) {
 			continue
 		}
 		if e.plain { // no others are kept
@@ -219,7 +219,7 @@ func (e *Engine) decideUncertainList(index uint32, c cellID, known bool) {
 // out to be written by other means too.
 func (e *Engine) readElse(index uint32, c cellID) {
 	switch {
-	case e.opt.Coverage == record.CoveragePartial:
+	case e.lossy(e.in.cells.At(c).key):
 	case e.opt.Online && !e.closedSet && !e.closed:
 		e.wait(index, c)
 	default:
@@ -239,8 +239,8 @@ func (e *Engine) listOf(k version.Key) *listKey {
 // appendersKnown tells whether the transactions that appended the elements
 // have been admitted; if not, the read waits for one, or is an anomaly.
 func (e *Engine) appendersKnown(index uint32, c cellID, l *list) bool {
-	complete := e.opt.Coverage == record.CoverageComplete
 	k := e.in.cells.At(c).key
+	complete := !e.lossy(k)
 	for _, el := range l.elements {
 		cl := e.in.cells.At(el)
 		switch {

@@ -206,10 +206,10 @@ func (e *Engine) resolve(index uint32, c cellID) {
 // saysNothing: with partial coverage an unseen writer may have deleted the key,
 // or put back what it held at first.
 func (e *Engine) saysNothing(c cellID) bool {
-	if e.opt.Coverage != record.CoveragePartial {
+	cl := e.in.cells.At(c)
+	if !e.lossy(cl.key) {
 		return false
 	}
-	cl := e.in.cells.At(c)
 	if e.in.perKey.At(cl.key).isListKey() { // which is only ever appended to
 		return false
 	}
@@ -224,7 +224,7 @@ func (e *Engine) decide(index uint32, c cellID) {
 	switch {
 	case e.saysNothing(c):
 		return
-	case e.opt.Coverage == record.CoveragePartial && !e.opt.UnseenUnique:
+	case !e.opt.UnseenUnique && e.lossy(cl.key):
 		if cl.about&(hasOthers|isList) != 0 || cl.final != none {
 			e.block(index, c) // an unseen transaction may have written it as well
 		}
@@ -247,7 +247,7 @@ func (e *Engine) decide(index uint32, c cellID) {
 		e.readFrom(index, w, c)
 	case cl.final == index && !e.holdsInitial(cl):
 		e.readOwnLater(index, c)
-	case !e.opt.Online || e.closed || e.closedSet || e.opt.UniqueValues && e.expected(c):
+	case !e.opt.Online || e.closed || e.closedSet || e.opt.UniqueValues && (e.expected(c) || e.exposed(index, c)):
 		e.absent(index, c)
 	default:
 		e.wait(index, c)
@@ -411,7 +411,7 @@ func (e *Engine) candidates(index uint32, c cellID) []version.ID {
 		}
 		return out
 	}
-	if e.holdsInitial(cl) && e.opt.Coverage == record.CoverageComplete {
+	if e.holdsInitial(cl) && !e.lossy(cl.key) {
 		out = append(out, e.initialVersion(cl.key))
 	}
 	n := len(out)
@@ -477,7 +477,13 @@ func (e *Engine) holdsInitial(cl *cell) bool {
 // expected: no writer of the value need be waited for.
 func (e *Engine) expected(c cellID) bool {
 	cl := e.in.cells.At(c)
-	return e.opt.Coverage == record.CoverageComplete && e.holdsInitial(cl)
+	return e.holdsInitial(cl) && !e.lossy(cl.key)
+}
+
+// exposed: the only writer of the value, as values are unique, did not commit it.
+func (e *Engine) exposed(index uint32, c cellID) bool {
+	o := e.in.others(c)
+	return o.interOf(index) != none || o.aborted != verdict.NoTxn && !e.Retried()
 }
 
 // deadline is the latest end that the record of a writer of what index read can
@@ -506,7 +512,7 @@ func (e *Engine) readOwnLater(index uint32, c cellID) {
 		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
 	case o.aborted != verdict.NoTxn:
 		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
-	case e.opt.Coverage == record.CoveragePartial: // or the state before all that was recorded
+	case e.lossy(e.in.cells.At(c).key): // or the state before all that was recorded
 	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
 		e.readInitial(index, c)
 	default:
@@ -575,7 +581,7 @@ func (e *Engine) sameInitial(a, b cellID) bool {
 // absent resolves a read of a value that no other transaction wrote last.
 func (e *Engine) absent(index uint32, c cellID) {
 	cl := e.in.cells.At(c)
-	complete := e.opt.Coverage == record.CoverageComplete
+	complete := !e.lossy(cl.key)
 	o := e.in.others(c)
 	switch {
 	case complete && e.holdsInitial(cl):

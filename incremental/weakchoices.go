@@ -212,7 +212,7 @@ func (e *Engine) weakCandidates(index uint32, c cellID) []candidate {
 	}
 	var out []candidate
 	w, _ := e.onlyWriter(index, c)
-	if w == none || e.holdsInitial(cl) && !e.partial() {
+	if w == none || e.holdsInitial(cl) && !e.lossy(cl.key) {
 		out = append(out, candidate{from: weak.Initial})
 	}
 	n := len(out)
