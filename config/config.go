@@ -16,9 +16,11 @@ type Config struct {
 	Coverage     record.Coverage `yaml:"coverage" help:"Whether the input holds every write since the initial state (complete) or there are writers that nobody recorded (partial). Under complete, a value that nobody wrote is an anomaly."`
 	Initial      record.Initial  `yaml:"initial" help:"What a key holds before anybody wrote it, under complete coverage: any (one value that is not known), absent (null) or zero. A declared value is judged at once, an unknown one only when nobody can have written it any more (window.max_transaction)."`
 	UniqueValues bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key. Set it to false when values repeat: a read is then tied to its writer only once no other can have written it (window.max_transaction), and alerts are later by so much. With partial coverage, false means that no read proves anything: any unrecorded client may have written what it found."`
+	Overload     Overload        `yaml:"overload" help:"What happens when the records of a history come faster than they can be judged for so long that its queue is full. block: reading pauses, and the lag grows; nothing is left out. sample-sessions: whole sessions of that history are left out and counted until it has caught up, so that alerts stay timely; anomalies among what is left out are missed, and what it wrote belongs to an unseen writer."`
 	Window       Window          `yaml:"window"`
 	Solver       Solver          `yaml:"solver"`
 	Store        Store           `yaml:"store"`
+	Memory       Bytes           `yaml:"memory" help:"How much memory the monitor aims at, its limit for Go's garbage collector: it collects more often when it comes near, and a limit that the histories do not fit is raised, with a warning. 0, or GOMEMLIMIT in the environment: no limit is set."`
 	Alerts       Alerts          `yaml:"alerts"`
 	HTTP         HTTP            `yaml:"http"`
 	Log          Log             `yaml:"log"`
@@ -72,8 +74,10 @@ type Window struct {
 	MaxTransaction  time.Duration `yaml:"max_transaction" help:"No transaction lasts longer. A value that was read is waited for so long before its absence means something."`
 	MaxSkew         time.Duration `yaml:"max_skew" help:"The most that two clients' clocks differ."`
 	IdleAfter       time.Duration `yaml:"idle_after" help:"A partition or session that is silent for so long stops holding the others back."`
-	MaxTransactions int           `yaml:"max_transactions" help:"How many transactions are held at most, per history; what does not fit is forgotten, counted and reported."`
-	Retain          time.Duration `yaml:"retain" help:"How long records are kept for evidence. In this version they are kept in memory, and max_transactions alone bounds them."`
+	MaxTransactions int           `yaml:"max_transactions" help:"How many transactions are held at most, per history, also where nothing says what may be forgotten; then the oldest are forgotten all the same, counted and reported."`
+	Segment         int           `yaml:"segment" help:"How many transactions are judged together, per history. Once so many have been taken and a cut is possible, what lies before it is forgotten but for what a later transaction may still read. Larger segments need more memory and a longer restart; an anomaly that spans more than a segment may be missed."`
+	Overlap         int           `yaml:"overlap" help:"How many transactions of a segment are judged again with the next one, so that what lies across the cut is found. At most half a segment."`
+	Retain          time.Duration `yaml:"retain" help:"How long records stay on disk, for evidence; what the window needs stays however old it is, and store.max_bytes goes first. 0: only what the window needs."`
 }
 
 // Solver bounds the search behind verdicts.
@@ -84,7 +88,9 @@ type Solver struct {
 
 // Store is where the monitor keeps what must survive it.
 type Store struct {
-	Path string `yaml:"path" help:"The folder of offsets, dead letters, alerts and deliveries; made if it does not exist. One monitor at a time."`
+	Path     string `yaml:"path" help:"The folder of records, checkpoints, offsets, dead letters, alerts and deliveries; made if it does not exist. One monitor at a time."`
+	MaxBytes Bytes  `yaml:"max_bytes" help:"How large the store may grow. Records kept for evidence go first, the oldest before the others; what a restart needs stays."`
+	Sync     bool   `yaml:"sync" help:"Whether what is stored survives the loss of power, at about a millisecond a commit. Without it, what is stored survives the death of the process, and after a loss of power the last seconds are read again."`
 }
 
 // Alerts says who is told, and how much.
@@ -129,10 +135,13 @@ func Default() *Config {
 			MaxSkew:         5 * time.Millisecond,
 			IdleAfter:       10 * time.Second,
 			MaxTransactions: 1_000_000,
+			Segment:         131_072,
+			Overlap:         16_384,
 			Retain:          24 * time.Hour,
 		},
 		Solver: Solver{Every: 250 * time.Millisecond, Conflicts: 100_000},
-		Store:  Store{Path: "./isowatch-data"},
+		Store:  Store{Path: "./isowatch-data", MaxBytes: 10 << 30},
+		Memory: 300 << 20,
 		Alerts: Alerts{Values: ValuesFull},
 		HTTP:   HTTP{Listen: "127.0.0.1:8080"},
 		Log:    Log{Level: "info", Format: "console"},

@@ -40,9 +40,11 @@ levels: [si, ser]
 clock: prune
 coverage: complete
 unique_values: false
-window: {lateness: 3s, max_transaction: 1m, max_skew: 5ms, idle_after: 10s, max_transactions: 1_000, retain: 24h}
+overload: sample-sessions
+window: {lateness: 3s, max_transaction: 1m, max_skew: 5ms, idle_after: 10s, max_transactions: 1_000, segment: 500, overlap: 50, retain: 24h}
 solver: {every: 100ms, conflicts: 7}
-store: {path: ./data}
+store: {path: ./data, max_bytes: 2 GB, sync: true}
+memory: 1GiB
 alerts: {webhooks: [{url: "https://u:p@example.org/hook", format: generic, secret_file: secret}], values: full}
 http: {listen: ""}
 log: {level: debug, format: json}
@@ -70,10 +72,12 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		Levels:   []verdict.Level{verdict.SI, verdict.SER},
 		Clock:    record.ClockPrune,
 		Coverage: record.CoverageComplete,
+		Overload: OverloadSample,
 		Window: Window{Lateness: 3 * time.Second, MaxTransaction: time.Minute, MaxSkew: 5 * time.Millisecond,
-			IdleAfter: 10 * time.Second, MaxTransactions: 1000, Retain: 24 * time.Hour},
+			IdleAfter: 10 * time.Second, MaxTransactions: 1000, Segment: 500, Overlap: 50, Retain: 24 * time.Hour},
 		Solver: Solver{Every: 100 * time.Millisecond, Conflicts: 7},
-		Store:  Store{Path: "./data"},
+		Store:  Store{Path: "./data", MaxBytes: 2e9, Sync: true},
+		Memory: 1 << 30,
 		Alerts: Alerts{Webhooks: []Webhook{{URL: "https://u:p@example.org/hook", Format: "generic",
 			SecretFile: "secret", Secret: "whsec_c2VjcmV0"}}, Values: ValuesFull},
 		Log: Log{Level: "debug", Format: "json"},
@@ -164,7 +168,7 @@ http: {listen: 8080}
 		{"list for a scalar", minimal + "log: {level: [info]}\n", []string{`c.yaml:2:14: log.level: wants text, not a list`}},
 		{"not a bool", minimal + "unique_values: maybe\n", []string{`c.yaml:2:16: unique_values: wants true or false, not "maybe"`}},
 		{"key in an empty part", "source: {stdin: {path: x}}\n", []string{"c.yaml:1:18: source.stdin.path: unknown key: there are none here"}},
-		{"no key comes near", minimal + "zzzzzzzzz: 1\n", []string{"c.yaml:2:1: zzzzzzzzz: unknown key: known are alerts, clock, coverage, http, initial, levels, log, solver, source, store, unique_values, window"}},
+		{"no key comes near", minimal + "zzzzzzzzz: 1\n", []string{"c.yaml:2:1: zzzzzzzzz: unknown key: known are alerts, clock, coverage, http, initial, levels, log, memory, overload, solver, source, store, unique_values, window"}},
 		{"real time without clocks", minimal + "clock: ignore\nlevels: [sser]\n", []string{
 			"c.yaml:3:10: levels[0]: sser holds real time, which clock: ignore takes away: choose another clock or a level without real time"}},
 		{"linearizability without clocks", minimal + "clock: ignore\nlevels: [rc, lin]\n", []string{
@@ -187,6 +191,16 @@ http: {listen: 8080}
 			`c.yaml:1:57: source.kafka.start: wants stored, earliest, latest or a time such as 2026-01-31T12:00:00Z, not "yesterday"`,
 		}},
 		{"values", minimal + "alerts: {values: hash}\n", []string{"c.yaml:2:18: alerts.values: hash is not in this version, which has full"}},
+		{"overload", minimal + "overload: drop\n", []string{`c.yaml:2:11: overload: wants block or sample-sessions, not "drop"`}},
+		{"amounts", minimal + "memory: 3 apples\nstore: {max_bytes: 1MB}\n", []string{
+			`c.yaml:2:9: memory: wants an amount such as 300MiB or 10GB, not "3 apples"`,
+			`c.yaml:3:20: store.max_bytes: must be at least 64MiB, not 1MB: what a restart needs has to fit`,
+		}},
+		{"a list for an amount", minimal + "memory: [1]\n", []string{`c.yaml:2:9: memory: wants an amount, not a list`}},
+		{"little memory", minimal + "memory: 1MiB\n", []string{`c.yaml:2:9: memory: must be 0 or at least 64MiB, not 1MiB`}},
+		{"segments", minimal + "window: {segment: 1000, overlap: 501}\n", []string{
+			`c.yaml:2:34: window.overlap: must be at least 0 and at most half of window.segment, 500, not 501`}},
+		{"small segments", minimal + "window: {segment: 15}\n", []string{`c.yaml:2:19: window.segment: must be at least 16, not 15`}},
 		{"smallest values", minimal + "solver: {every: 0s, conflicts: 0}\nstore: {path: ''}\nwindow: {max_transactions: 0}\n", []string{
 			"c.yaml:2:17: solver.every: must be at least 1ms, not 0s",
 			"c.yaml:2:32: solver.conflicts: must be at least 1, not 0",
@@ -378,4 +392,36 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("%v\nin\n%s", d2.errs, c.YAML())
 		}
 	})
+}
+
+func TestBytes(t *testing.T) {
+	for _, tc := range []struct {
+		text, print string
+		want        Bytes
+	}{
+		{"0", "0", 0},
+		{"1", "1", 1},
+		{"17B", "17", 17},
+		{"1_000", "1kB", 1000},
+		{"300MiB", "300MiB", 300 << 20},
+		{"1024 KiB", "1MiB", 1 << 20},
+		{"10GB", "10GB", 10e9},
+		{"1500MB", "1500MB", 1500e6},
+		{"2TiB", "2TiB", 2 << 40},
+		{"-1", "", -1}, {"1.5GB", "", -1}, {"GB", "", -1}, {"", "", -1}, {"1 XB", "", -1}, {"9223372036854775807kB", "", -1},
+	} {
+		got, err := ParseBytes(tc.text)
+		if tc.want < 0 {
+			if err == nil {
+				t.Errorf("%q is read as %d", tc.text, got)
+			}
+			continue
+		}
+		if err != nil || got != tc.want || got.String() != tc.print {
+			t.Errorf("%q: %d, printed %s, %v; want %d, %s", tc.text, got, got, err, tc.want, tc.print)
+		}
+		if again, err := ParseBytes(got.String()); err != nil || again != got {
+			t.Errorf("%q is printed as %s, which is read as %d, %v", tc.text, got, again, err)
+		}
+	}
 }

@@ -175,6 +175,8 @@ func article(want string) string {
 	switch want {
 	case "duration", "place", "level", "word":
 		return "a " + want
+	case "amount":
+		return "an " + want
 	}
 	return want
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -79,6 +80,82 @@ var valuesNames = [...]string{"full", "hash", "none"}
 
 func (v Values) String() string { return valuesNames[v] }
 
+// Overload says what is done about input that is too much.
+type Overload uint8
+
+// The possibilities of overload.
+const (
+	OverloadBlock  Overload = iota // reading pauses
+	OverloadSample                 // whole sessions are left out
+)
+
+var overloadNames = [...]string{"block", "sample-sessions"}
+
+func (o Overload) String() string { return overloadNames[o] }
+
+func parseOverload(s string) (Overload, bool) {
+	for i, n := range overloadNames {
+		if n == s {
+			return Overload(i), true
+		}
+	}
+	return 0, false
+}
+
+// Bytes is an amount of memory or of disk.
+type Bytes int64
+
+// byteUnits are the units of Bytes, the largest binary ones first: String takes
+// the first that leaves no rest.
+var byteUnits = []struct {
+	name string
+	size int64
+}{
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
+}
+
+// String writes the amount with the unit that needs no fraction: 300MiB, 10GB.
+func (b Bytes) String() string {
+	for _, u := range byteUnits {
+		if b != 0 && int64(b)%u.size == 0 && u.size > 1 {
+			return strconv.FormatInt(int64(b)/u.size, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(b), 10)
+}
+
+// ParseBytes is the inverse of String. A number without a unit is of bytes.
+func ParseBytes(s string) (Bytes, error) {
+	for _, u := range byteUnits {
+		digits, ok := strings.CutSuffix(s, u.name)
+		if !ok {
+			continue
+		}
+		if n, ok := wholeBytes(digits, u.size); ok {
+			return n, nil
+		}
+		return 0, errBytes(s)
+	}
+	if n, ok := wholeBytes(s, 1); ok {
+		return n, nil
+	}
+	return 0, errBytes(s)
+}
+
+// wholeBytes is digits times size, false if that is no amount.
+func wholeBytes(digits string, size int64) (Bytes, bool) {
+	n, err := strconv.ParseInt(strings.ReplaceAll(strings.TrimSpace(digits), "_", ""), 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/size {
+		return 0, false
+	}
+	return Bytes(n * size), true
+}
+
+func errBytes(s string) error {
+	return fmt.Errorf("wants an amount such as 300MiB or 10GB, not %q", s)
+}
+
 // scalar is how a type is written in one YAML scalar.
 type scalar struct {
 	name  string // for the table of keys
@@ -140,6 +217,11 @@ var scalars = map[reflect.Type]scalar{
 		},
 		print: func(v any) string { return printDuration(v.(time.Duration)) },
 	},
+	reflect.TypeFor[Bytes](): {
+		name:  "amount",
+		parse: func(s string) (any, error) { return ParseBytes(s) },
+		print: func(v any) string { return v.(Bytes).String() },
+	},
 	reflect.TypeFor[Start](): {
 		name:  "place",
 		parse: func(s string) (any, error) { return ParseStart(s) },
@@ -150,6 +232,7 @@ var scalars = map[reflect.Type]scalar{
 	reflect.TypeFor[record.Coverage](): enum("word", record.ParseCoverage, "partial", "complete"),
 	reflect.TypeFor[record.Initial]():  enum("word", record.ParseInitial, "any", "absent", "zero"),
 	reflect.TypeFor[Values]():          enum("word", parseValues, "full", "hash", "none"),
+	reflect.TypeFor[Overload]():        enum("word", parseOverload, "block", "sample-sessions"),
 }
 
 // printDuration writes 24h0m0s as 24h.

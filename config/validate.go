@@ -65,12 +65,19 @@ func (v *validator) validate(c *Config) {
 	if w.MaxTransactions < 1 {
 		v.errorf("window.max_transactions", "must be at least 1, not %d", w.MaxTransactions)
 	}
+	v.segments(w)
 	v.atLeast("solver.every", c.Solver.Every, time.Millisecond)
 	if c.Solver.Conflicts < 1 {
 		v.errorf("solver.conflicts", "must be at least 1, not %d", c.Solver.Conflicts)
 	}
 	if c.Store.Path == "" {
 		v.errorf("store.path", "is missing: name a folder")
+	}
+	if c.Store.MaxBytes < StoreBytesMin {
+		v.errorf("store.max_bytes", "must be at least %s, not %s: what a restart needs has to fit", StoreBytesMin, c.Store.MaxBytes)
+	}
+	if m := c.Memory; m != 0 && m < MemoryMin {
+		v.errorf("memory", "must be 0 or at least %s, not %s", MemoryMin, m)
 	}
 	v.webhooks(c)
 	if c.Alerts.Values != ValuesFull {
@@ -83,6 +90,23 @@ func (v *validator) validate(c *Config) {
 	}
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "console", "json")
+}
+
+// The least amounts.
+const (
+	StoreBytesMin Bytes = 64 << 20
+	MemoryMin     Bytes = 64 << 20
+	segmentMin          = 16
+)
+
+func (v *validator) segments(w Window) {
+	if w.Segment < segmentMin {
+		v.errorf("window.segment", "must be at least %d, not %d", segmentMin, w.Segment)
+		return
+	}
+	if w.Overlap < 0 || w.Overlap > w.Segment/2 {
+		v.errorf("window.overlap", "must be at least 0 and at most half of window.segment, %d, not %d", w.Segment/2, w.Overlap)
+	}
 }
 
 func (v *validator) source(c *Config) {
