@@ -105,8 +105,7 @@ func parseOverload(s string) (Overload, bool) {
 // Bytes is an amount of memory or of disk.
 type Bytes int64
 
-// byteUnits are the units of Bytes, the largest binary ones first: String takes
-// the first that leaves no rest.
+// byteUnits are the units of Bytes. B comes last, as the others end in it.
 var byteUnits = []struct {
 	name string
 	size int64
@@ -115,14 +114,16 @@ var byteUnits = []struct {
 	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
 }
 
-// String writes the amount with the unit that needs no fraction: 300MiB, 10GB.
+// String writes the amount in the unit in which it is a whole number of the
+// fewest digits: 300MiB, 10GB.
 func (b Bytes) String() string {
+	out, digits := strconv.FormatInt(int64(b), 10), math.MaxInt
 	for _, u := range byteUnits {
-		if b != 0 && int64(b)%u.size == 0 && u.size > 1 {
-			return strconv.FormatInt(int64(b)/u.size, 10) + u.name
+		if n := strconv.FormatInt(int64(b)/u.size, 10); b != 0 && int64(b)%u.size == 0 && u.size > 1 && len(n) < digits {
+			out, digits = n+u.name, len(n)
 		}
 	}
-	return strconv.FormatInt(int64(b), 10)
+	return out
 }
 
 // ParseBytes is the inverse of String. A number without a unit is of bytes.
