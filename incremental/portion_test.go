@@ -1,0 +1,184 @@
+package incremental_test
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// A portion is what one engine gets of a history: some of its records, some of
+// them reduced to a part of their operations, and what it is told to be missing.
+type portion struct {
+	stream
+	of    []int    // for each record its place in the whole history
+	lossy []string // keys of which a write is missing, where coverage is complete
+	open  bool     // the engine is dropped after its last tick, not closed
+}
+
+// feed gives the portion to an engine.
+func (p *portion) feed() (told spoken) {
+	e := incremental.New(p.opt)
+	for _, k := range p.lossy {
+		e.Lose(k)
+	}
+	for i := range p.txns {
+		e.Step(&p.txns[i], p.end[i])
+		if p.tick[i] != noTick {
+			told.ticked = append(told.ticked, e.Tick(p.tick[i]).Violations...)
+		}
+	}
+	if !p.open {
+		told.results = e.Close()
+	}
+	return told
+}
+
+func (p *portion) String() string {
+	s := p.stream.String()
+	if p.opt.Coverage == record.CoverageComplete {
+		s += fmt.Sprintf("# lossy keys: %s\n", strings.Join(p.lossy, " "))
+	}
+	return s
+}
+
+// judge feeds the portion to an engine and returns what is wrong with what it
+// says, or nil: it accuses the whole history of nothing that this has not done,
+// and everything that it says is proved by records that it got. broken are the
+// levels that it called violated.
+func (p *portion) judge(whole *truth) (broken []verdict.Level, found *complaint) {
+	defer func() {
+		if r := recover(); r != nil {
+			found = &complaint{"panic", fmt.Sprintf("the engine panics: %v\n%s", r, debug.Stack())}
+		}
+	}()
+	said := p.feed()
+	note := func(l verdict.Level) {
+		if !slices.Contains(broken, l) {
+			broken = append(broken, l)
+		}
+	}
+	accuse := func(v verdict.Violation, l verdict.Level) *complaint {
+		note(l)
+		if whole.applies(l) && whole.holds(l) {
+			return &complaint{fmt.Sprintf("a false alarm at %v", l), fmt.Sprintf("%v holds of the whole; said of a part: %+v", l, v)}
+		}
+		if ok, why := p.proves(v, l); !ok {
+			return &complaint{fmt.Sprintf("evidence %v", l), fmt.Sprintf("the evidence of %v %v at %v proves nothing:\n%s%+v", v.Level, v.Kind, l, why, v)}
+		}
+		return nil
+	}
+	for _, v := range said.ticked {
+		if c := accuse(v, v.Level); c != nil {
+			return broken, c
+		}
+	}
+	for _, r := range said.results {
+		if r.Outcome != verdict.Violated {
+			continue
+		}
+		note(r.Level)
+		if whole.applies(r.Level) && whole.holds(r.Level) {
+			return broken, &complaint{fmt.Sprintf("a false alarm at %v", r.Level), fmt.Sprintf("%v holds of the whole; a part is said to be violated: %+v", r.Level, r.Violations)}
+		}
+		for _, v := range r.Violations {
+			if c := accuse(v, r.Level); c != nil {
+				return broken, c
+			}
+		}
+	}
+	return broken, nil
+}
+
+// proves tells whether the evidence of v stands by itself. With partial coverage
+// that is as for any history. With complete coverage of some keys either it does
+// so with partial coverage of all; or with complete coverage, without the reads of
+// lossy keys that somebody unseen may have answered.
+func (p *portion) proves(v verdict.Violation, level verdict.Level) (bool, string) {
+	if p.opt.Coverage == record.CoveragePartial || len(p.lossy) == 0 {
+		return proves(v, level, p.txns, p.opt)
+	}
+	part := p.opt
+	part.Coverage = record.CoveragePartial
+	if ok, _ := proves(v, level, p.txns, part); ok {
+		return true, ""
+	}
+	txns := slices.Clone(p.txns)
+	cut := cutDown(v, p.txns)
+	for i := range txns {
+		txns[i].Ops = slices.Clone(txns[i].Ops)
+		wrote := map[string]bool{}
+		txns[i].Ops = slices.DeleteFunc(txns[i].Ops, func(op record.Op) bool {
+			wrote[op.Key] = wrote[op.Key] || op.Kind == record.Write
+			if op.Kind != record.Read || wrote[op.Key] || !slices.Contains(p.lossy, op.Key) {
+				return false
+			}
+			if op.Key == v.Key && (v.Kind == verdict.NonRepeatableRead || v.Kind == verdict.NotMyOwnWrite) {
+				return false // whoever wrote them, they differ
+			}
+			empty := op.Value.IsNull() && isList(cut, op.Key) // which an unseen append does not make it
+			return !empty && maybeUnseen(cut, txns[i].ID, op, "", part)
+		})
+	}
+	return proves(v, level, txns, p.opt)
+}
+
+// within are those of levels that the oracle judges a history at.
+func within(levels []verdict.Level, txns []record.Transaction) []verdict.Level {
+	return slices.DeleteFunc(slices.Clone(levels), func(l verdict.Level) bool { return !slices.Contains(oracle.Levels(txns), l) })
+}
+
+// repeatsUnseen tells whether a write that is not fed has the key and value of one that is.
+func repeatsUnseen(whole, fed []record.Transaction) bool {
+	count := func(txns []record.Transaction) map[record.Op]int {
+		n := map[record.Op]int{}
+		for _, x := range txns {
+			for _, op := range x.Ops {
+				if op.Kind != record.Read {
+					n[op]++
+				}
+			}
+		}
+		return n
+	}
+	all, some := count(whole), count(fed)
+	for op, n := range some {
+		if all[op] > n {
+			return true
+		}
+	}
+	return false
+}
+
+// unique tells whether no key is written the same value twice, or its initial one.
+func unique(txns []record.Transaction, initial record.Initial) bool {
+	seen := map[record.Op]bool{}
+	for _, x := range txns {
+		for _, op := range x.Ops {
+			if op.Kind == record.Read {
+				continue
+			}
+			if seen[op] || op.Value.IsNull() || initial == record.InitialZero && op.Value == record.Int(0) {
+				return false
+			}
+			seen[op] = true
+		}
+	}
+	return true
+}
+
+// writtenKeys are the keys of a transaction's writes and appends.
+func writtenKeys(ops []record.Op) []string {
+	var out []string
+	for _, op := range ops {
+		if op.Kind != record.Read && !slices.Contains(out, op.Key) {
+			out = append(out, op.Key)
+		}
+	}
+	return out
+}
