@@ -25,6 +25,7 @@ const (
 	None Reason = iota
 
 	BadJSON
+	BadProtobuf
 	InvalidUTF8
 	TooDeep
 	TooLarge
@@ -38,6 +39,7 @@ const (
 	WrongLength
 	UnknownOp
 	UnknownStatus
+	UnknownEvent
 	UnknownSetting
 	OneTimeOnly
 	TimeBackwards
@@ -46,6 +48,8 @@ const (
 	DuplicateSeq
 	SeqMixed
 	MisplacedHeader
+	NotOpen
+	Contradiction
 
 	ContentType
 	EmptyInput
@@ -63,19 +67,21 @@ var table = [numReasons]struct{ label, meaning, remedy string }{
 	None: {"none", "nothing is wrong", "nothing"},
 
 	BadJSON:        {"bad-json", "the bytes are not one JSON object, or something follows it", "write one complete JSON object per message or line"},
+	BadProtobuf:    {"bad-protobuf", "the bytes are not one message of the schema", "send one isowatch.v1.Message per Kafka message, without a prefix of a schema registry"},
 	InvalidUTF8:    {"invalid-utf8", "a string is not UTF-8, or escapes half of a surrogate pair", "encode binary keys and values, for instance in base64 or hexadecimal"},
 	TooDeep:        {"too-deep", "a value nests too many lists or objects", "flatten the value, or record a hash of it"},
 	TooLarge:       {"too-large", "the record or the input is larger than its limit", "split the transaction, record hashes of large values, or raise the limit"},
 	UnknownField:   {"unknown-field", "an object has a field that the format does not know", "correct the field's spelling or leave it out"},
 	DuplicateField: {"duplicate-field", "an object has the same field twice", "write each field once"},
 	MissingField:   {"missing-field", "a field that every record needs is not there", "add the field"},
-	WrongType:      {"wrong-type", "a field holds another JSON type than the format says", "write the type that the message names"},
+	WrongType:      {"wrong-type", "a field holds another type than the format says", "write the type that the message names"},
 	OutOfRange:     {"out-of-range", "a number does not fit its field", "write integers that fit 64 bits, times in nanoseconds"},
 	Negative:       {"negative", "a sequence number, time or duration is negative", "count from zero; write times since 1970 or since the start of the run"},
 	EmptyName:      {"empty-name", "a session, key, table, id or history has the empty string for a name", "name it; leave out optional fields that are not known"},
 	WrongLength:    {"wrong-length", "an operation does not have exactly three elements", "write [\"r\", key, value], also when the value is null"},
 	UnknownOp:      {"unknown-op", "an operation is of a kind that the format does not know", "use r, w, append, rp or wp"},
 	UnknownStatus:  {"unknown-status", "the status is none of those the format knows", "use committed, aborted or unknown"},
+	UnknownEvent:   {"unknown-event", "an event is of a kind that the format does not know", "use begin, op, commit, abort or unknown"},
 	UnknownSetting: {"unknown-setting", "a header's setting has a value that does not exist", "use one of the values that the message names"},
 	OneTimeOnly:    {"one-time-only", "a record has a start without an end, or the other way round", "write both times or neither"},
 	TimeBackwards:  {"time-backwards", "a transaction ends before it starts", "take both times from the same clock, start before begin and end after the commit's answer"},
@@ -84,8 +90,10 @@ var table = [numReasons]struct{ label, meaning, remedy string }{
 	DuplicateSeq:    {"duplicate-seq", "two records of a session have the same sequence number", "count every transaction of a session once, aborted ones too"},
 	SeqMixed:        {"seq-mixed", "some records of a session have sequence numbers, some not, and the lines are not in their order", "number all transactions of a session or none"},
 	MisplacedHeader: {"misplaced-header", "a header stands behind the first line", "give each history a file of its own, header first"},
+	NotOpen:         {"not-open", "an event belongs to a transaction of which no begin has come, in its partition", "send begin first, and key all events of a session by it, so that they share a partition"},
+	Contradiction:   {"contradiction", "an event says something else than an earlier one of the same transaction", "give every transaction of a session a name of its own, and every operation its number"},
 
-	ContentType:    {"content-type", "a message's content-type is not known", "produce application/json, or leave the Kafka header out"},
+	ContentType:    {"content-type", "a message's content-type is not known", "produce application/json or application/x-protobuf, or leave the Kafka header out"},
 	EmptyInput:     {"empty-input", "there is not one transaction", "check the path and that the recorder wrote something"},
 	ForeignBytes:   {"foreign-bytes", "the bytes are of no known format", "name the format if it was not recognised; convert the file otherwise"},
 	Truncated:      {"truncated", "the input ends in the middle", "copy the file again; a recorder that was killed may have left its last record unfinished"},
