@@ -42,6 +42,10 @@ type Engine struct {
 	strands []*strand
 	main    *strand
 	slotTx  []uint32 // by slot: index of the transaction
+	// seeds is how many slots the seeds took, once Seeded was called; first the first
+	// slot after them with times, once there is a base, else none.
+	seeds uint32
+	first version.Slot
 
 	waiting    []waitingRead // reads whose writer has not come, oldest first
 	unadmitted []uint32      // taken in before the history's kind was known
@@ -109,7 +113,7 @@ func New(opt Options) *Engine {
 	if opt.Conflicts == 0 {
 		opt.Conflicts = defaultConflicts
 	}
-	e := &Engine{opt: opt, in: newIntake(), lists: map[version.Key]*listKey{},
+	e := &Engine{opt: opt, in: newIntake(), seeds: none, first: none, lists: map[version.Key]*listKey{},
 		suspended: map[uint32][]func(){}, vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
 	e.in.expect(opt.Expect)
 	var weaker []verdict.Level
@@ -431,7 +435,7 @@ func (e *Engine) giveUp(watermark int64) {
 // reconsider drops the use of times where too many transactions turn out to
 // have none, which would make the banded closure slow.
 func (e *Engine) reconsider() {
-	if e.prunable() {
+	if e.prunable() || e.first != none {
 		return
 	}
 	for _, c := range e.checks {

@@ -24,9 +24,146 @@ import (
 // cycle through what is gone.
 
 // Lose says that a write to the key may be missing from the input: from now on
-// nothing is concluded from the absence of one, as with partial coverage. It is
-// to be called before the first Step that touches the key.
-func (e *Engine) Lose(key string) { e.in.perKey.At(e.in.keyNumber(key)).lossy = true }
+// nothing is concluded from the absence of one, as with partial coverage. mixed: of
+// its writes some were appends to a list and some were not. It is to be called
+// before the first Step that touches the key.
+func (e *Engine) Lose(key string, mixed bool) {
+	p := e.in.perKey.At(e.in.keyNumber(key))
+	p.lossy = true
+	p.mixed = p.mixed || mixed
+}
+
+// Seeded says that the stubs are all taken: what comes from here on has ended at
+// the end of the last one or later.
+func (e *Engine) Seeded() {
+	if e.opt.Online {
+		e.admitAll()
+		e.seeds = uint32(len(e.slotTx))
+	}
+}
+
+// Base takes in a stub that was not among those before Seeded: there may be too
+// many of them, so that a key's are taken when the key is first touched. It
+// precedes what the first transaction after Seeded precedes by the clock; what
+// preceded it, and its session, are forgotten. Where times are not used that would
+// be no order at all, and Base takes nothing and returns false.
+func (e *Engine) Base(t *record.Transaction) (verdict.TxnID, bool) {
+	e.admitAll()
+	if e.first == none {
+		e.first = e.firstTimed()
+	}
+	switch {
+	case e.seeds == none || !e.allRealTime():
+		return verdict.NoTxn, false
+	case e.first == none: // nothing has come since
+		return e.Step(t, t.End), true
+	}
+	e.in.base = true
+	id := e.Step(t, t.End)
+	e.in.base = false
+	return id, true
+}
+
+// firstTimed is the first slot after the seeds that has a known end, or none.
+func (e *Engine) firstTimed() version.Slot {
+	for s := e.seeds; s < uint32(len(e.slotTx)); s++ {
+		if t := e.in.txns.At(e.slotTx[s]); t.timed && !t.open {
+			return s
+		}
+	}
+	return none
+}
+
+// Frontier are the transactions among the first n, by Step, that wrote what a
+// later one may still read, and the keys of that: of each key the last writers,
+// where it is not proved which is the last. In the order of Step. A writer is
+// later than another if it read what that wrote, follows it in its session, or
+// began after it ended, by the clocks. At most perKey are kept of a key. The second
+// result is how many writers that were not known to be overwritten are not among
+// them. O(writes).
+func (e *Engine) Frontier(n verdict.TxnID, perKey int) (out []verdict.Exhibit, dropped int) {
+	f := frontier{e: e, last: make([]uint32, e.in.perKey.Len()), perKey: perKey}
+	for k := range f.last {
+		f.last[k] = none
+	}
+	for i := e.in.before(n); i > 0; i-- {
+		if x := f.take(i - 1); x.Writes != nil {
+			out = append(out, x)
+		}
+	}
+	slices.Reverse(out)
+	return out, f.dropped
+}
+
+// before is how many transactions that are not aborted are among the first n.
+func (in *intake) before(n verdict.TxnID) uint32 {
+	for i := min(int(n), len(in.indexOf)); i > 0; i-- {
+		if x := in.indexOf[i-1]; x != none {
+			return x + 1
+		}
+	}
+	return 0
+}
+
+// frontier collects last writers, from the latest transaction to the first.
+type frontier struct {
+	e       *Engine
+	last    []uint32 // by key: the writer kept last, in kept
+	kept    []kept
+	perKey  int
+	dropped int
+}
+
+// kept is a transaction that wrote a key, and the one kept before.
+type kept struct{ index, prev uint32 }
+
+// take keeps a transaction for the keys that nobody kept is known to have
+// overwritten.
+func (f *frontier) take(index uint32) (out verdict.Exhibit) {
+	in := f.e.in
+	t := in.txns.At(index)
+	key := none
+	for _, c := range in.slab(t.writes) {
+		k := in.cells.At(c).key
+		if k == key { // the elements that it appended to a list
+			continue
+		}
+		key = k
+		n, over := 0, false
+		for at := f.last[k]; at != none && !over; at = f.kept[at].prev {
+			n++
+			over = f.overwrote(f.kept[at].index, index, k)
+		}
+		switch {
+		case over:
+		case n >= f.perKey:
+			f.dropped++
+		default:
+			f.kept = append(f.kept, kept{index, f.last[k]})
+			f.last[k] = uint32(len(f.kept) - 1)
+			out.Writes = append(out.Writes, in.nameOf(k))
+		}
+	}
+	out.Txn = t.id
+	return out
+}
+
+// overwrote tells whether what old wrote to k is known to be before what late
+// wrote.
+func (f *frontier) overwrote(late, old uint32, k version.Key) bool {
+	in := f.e.in
+	l, o := in.txns.At(late), in.txns.At(old)
+	switch {
+	case l.open: // it may not have taken effect, or do so later
+		return false
+	case l.timed && o.timed && !o.open && l.start > o.end && l.start-o.end > f.e.opt.MaxSkew:
+		return true
+	case l.session == o.session && !o.open && !l.base && !o.base && f.e.opt.Sessions == record.SessionsKeep:
+		return true
+	}
+	c := f.e.readCell(late, k)
+	return c != none && in.cells.At(c).final == old && in.cells.At(c).more == none
+}
 
 // lossy: somebody who was not seen may have written the key.
 func (e *Engine) lossy(k version.Key) bool {

@@ -17,6 +17,7 @@ import (
 type intake struct {
 	keys     names
 	numbers  []uint32      // the caller's, of the operations' keys of the transaction at hand, or nil
+	base     bool          // the transaction at hand is one of Engine.Base
 	byNumber []version.Key // key by the caller's number, or none
 	values
 	rare     map[cellID]otherWriters
@@ -159,6 +160,7 @@ type txn struct {
 	timed   bool
 	open    bool         // its outcome is unknown
 	arrived bool         // if open, online: its turn to be admitted has come
+	base    bool         // of the time before all others; see Engine.Base
 	doubt   doubt        // if open: whether it took effect
 	reads   span         // external reads, by cell
 	writes  span         // final writes, by cell; of lists the elements appended, in order
@@ -697,6 +699,10 @@ func (in *intake) mini(t *record.Transaction) bool {
 
 // date gives a transaction its place in time and in its session.
 func (in *intake) date(x *txn, index uint32) {
+	if x.base = in.base; x.base {
+		x.prev, x.order = none, math.MinInt64
+		return
+	}
 	last := &in.last[x.session]
 	x.prev = last.index
 	if x.timed {

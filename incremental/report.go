@@ -1,6 +1,7 @@
 package incremental
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -505,7 +506,9 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		}
 	}
 	if !proved && (f.Assumed && !c.timed || f.Chosen) {
-		e.retreat(c)
+		if e.first == none { // else what it would be read again from is not all
+			e.retreat(c)
+		}
 		c.notRealTime = !f.Chosen // then times alone said violated
 		return
 	}
@@ -625,7 +628,7 @@ func (e *Engine) violated(c *check, x *exhibits) bool {
 // times only if they are part of it. Reads of which not all possible writers are
 // kept are left out.
 func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
-	slots := x.slots()
+	slots := e.basesFirst(x.slots())
 	cfg := e.config(c, c.timed && !c.noTimes, true)
 	cfg.Slots = len(slots)
 	s := newStrand([]constraint.Config{cfg})
@@ -639,6 +642,9 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 		}
 		f := e.txnFor(t)
 		f.session = sessions[t.session]
+		if t.base {
+			f.base, f.timed = false, t.timed && !t.open
+		}
 		if t.open {
 			f.prev = e.renamedPrev(t, renamed)
 		}
@@ -706,6 +712,26 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 	}
 	s.settle()
 	return s, false
+}
+
+// basesFirst puts the transactions of Engine.Base where their times are.
+func (e *Engine) basesFirst(slots []version.Slot) []version.Slot {
+	if e.first != none {
+		at := func(s version.Slot) *txn { return e.in.txns.At(e.slotTx[s]) }
+		slices.SortStableFunc(slots, func(a, b version.Slot) int {
+			x, y := at(a), at(b)
+			switch {
+			case x.base && y.base:
+				return cmp.Compare(x.end, y.end)
+			case x.base:
+				return -1
+			case y.base:
+				return 1
+			}
+			return 0
+		})
+	}
+	return slots
 }
 
 // renamedPrev is the last kept transaction before t, of unknown outcome, in its

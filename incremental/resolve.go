@@ -121,6 +121,12 @@ func (e *Engine) enter(index uint32) {
 func (e *Engine) txnFor(t *txn) strandTxn {
 	x := strandTxn{session: t.session, start: t.start, end: t.end, timed: t.timed, open: t.open,
 		uncertain: t.doubt == uncertain, prev: none}
+	if t.base {
+		x.base, x.first, x.timed = true, none, false
+		if t.timed && t.end <= e.in.txns.At(e.slotTx[e.first]).end {
+			x.first = e.first
+		}
+	}
 	if t.prev != none {
 		x.prev = e.in.txns.At(t.prev).slot
 	}

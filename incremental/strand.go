@@ -59,6 +59,8 @@ type strandTxn struct {
 	timed      bool
 	prev       version.Slot // its predecessor, or none
 	open       bool         // its outcome is unknown: it precedes nothing in its session
+	base       bool         // it is of the time before all others, and follows nothing
+	first      version.Slot // of a base: the first of the others, or none if its end is not known
 	uncertain  bool         // it is not known whether it is in the history
 }
 
@@ -117,8 +119,8 @@ func (s *strand) add(t strandTxn, like slotOps) version.Slot {
 	slot := version.Slot(len(s.ops))
 	s.ops = append(s.ops, slotOps{reads: s.room(len(like.reads)), writes: s.room(len(like.writes))})
 	s.session = append(s.session, t.session)
-	x := constraint.Txn{Prev: t.prev, Start: t.start, End: t.end, Timed: t.timed, Open: t.open, OnChain: !t.open}
-	if t.open {
+	x := constraint.Txn{Prev: t.prev, Start: t.start, End: t.end, Timed: t.timed, Open: t.open, OnChain: !t.open, Base: t.base, First: t.first}
+	if t.open || t.base {
 		x.Chain = s.chains
 		s.chains++
 		s.session[slot] = ^slot // stands for no other reader
@@ -135,7 +137,7 @@ func (s *strand) add(t strandTxn, like slotOps) version.Slot {
 		s.last[t.session] = slot
 	}
 	x.Line = x.Chain
-	if s.keepAllReaders || t.open {
+	if s.keepAllReaders || t.open || t.base {
 		x.Line = ^slot
 	}
 	s.line = append(s.line, x.Line)

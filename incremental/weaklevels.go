@@ -83,7 +83,7 @@ func (e *Engine) enterWeak(t *txn, index uint32) {
 	if t.prev != none {
 		prev = e.in.txns.At(t.prev).slot
 	}
-	slot := w.Add(t.session, prev, t.open, w.keys[:n], w.keys[n:])
+	slot := w.Add(t.session, prev, t.open || t.base, w.keys[:n], w.keys[n:])
 	if t.doubt != uncertain {
 		e.appendedTo(t, func(k version.Key) { w.Appended(k, slot) })
 	}

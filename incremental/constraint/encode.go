@@ -76,8 +76,12 @@ func (p *Polygraph) contract(pairs, choices []uint32) *problem {
 		pr := p.pairs[id]
 		v := q.newVar(variable{kind: pairVar, id: id})
 		q.pairOf[[2]vid{pr.a, pr.b}] = v
-		q.means[sat.Pos(v)] = p.sides(pr.a, pr.b)
-		q.means[sat.Neg(v)] = p.sides(pr.b, pr.a)
+		for _, e := range p.sides(pr.a, pr.b) {
+			q.mean(sat.Pos(v), e)
+		}
+		for _, e := range p.sides(pr.b, pr.a) {
+			q.mean(sat.Neg(v), e)
+		}
 	}
 	for _, ci := range choices {
 		q.choice(ci)
@@ -125,7 +129,11 @@ func (q *problem) exclusions() {
 	}
 }
 
-func (q *problem) mean(l sat.Lit, e graph.Edge) { q.means[l] = append(q.means[l], e) }
+func (q *problem) mean(l sat.Lit, e graph.Edge) {
+	if !q.p.forgotten(e) {
+		q.means[l] = append(q.means[l], e)
+	}
+}
 
 func (q *problem) inHistory(s slot) int {
 	x, ok := q.in[s]

@@ -294,6 +294,11 @@ type Txn struct {
 	Start, End int64  // nanoseconds, if timed
 	Timed      bool
 	Open       bool // its outcome is unknown: it may have taken effect after End
+	// Base: it ended before the first transaction that is not one, and comes late.
+	// It precedes, with real time, what that one precedes by the clock; what would
+	// precede it is forgotten. With RealTime only.
+	Base  bool
+	First slot // of Base: that first transaction, or version.None if the base has no known end
 }
 
 // Add appends the transaction of the next slot.
@@ -306,6 +311,9 @@ func (p *Polygraph) Add(t Txn) {
 	}
 	p.lines = append(p.lines, t.Line)
 	switch {
+	case t.Base:
+		p.banded.AddBase(t.First)
+		return
 	case p.banded != nil:
 		p.banded.Add(t.Start, t.End, t.Timed, t.Timed && !t.Open)
 	case p.bits != nil:
@@ -335,6 +343,9 @@ func (p *Polygraph) halted() bool {
 // it is a fact; one that would close a cycle is reported. It tells whether the
 // order that the edge stands for holds now.
 func (p *Polygraph) addEdge(e graph.Edge, fact bool) bool {
+	if p.forgotten(e) {
+		return true
+	}
 	if p.bulk {
 		p.g.Add(e)
 		return true
@@ -352,6 +363,11 @@ func (p *Polygraph) addEdge(e graph.Edge, fact bool) bool {
 	p.g.Add(e)
 	p.reach.Insert(e.From, e.To, p.changed)
 	return true
+}
+
+// forgotten: the edge leads to what nothing is known to precede.
+func (p *Polygraph) forgotten(e graph.Edge) bool {
+	return p.banded != nil && p.banded.IsBase(p.SlotOf(e.To))
 }
 
 // changed wakes the pairs that watch n.

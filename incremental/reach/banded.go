@@ -7,6 +7,8 @@ import (
 	"sort"
 	"unsafe"
 
+	"github.com/bits-and-blooms/bitset"
+
 	"github.com/isowatch/isowatch/incremental/graph"
 )
 
@@ -56,6 +58,8 @@ type Banded struct {
 	sufMinL []uint32
 	maxL    uint32
 	open    []uint32 // slots without a known end
+	bases   bitset.BitSet
+	first   uint32 // of the bases; see AddBase
 
 	slab    [][]word // pages that rows lie in
 	bytes   int      // of rows
@@ -89,7 +93,9 @@ func NewBanded(g *graph.Graph, parts int, skew int64) *Banded {
 // end (a late record) is taken to have ended with it, which orders less, never
 // more. timed: start is known; known: end is, too, and not only as when its
 // client gave up. Cost: a binary search, and a step per slot that overlaps.
-func (b *Banded) Add(start, end int64, timed, known bool) {
+func (b *Banded) Add(start, end int64, timed, known bool) { b.add(start, end, timed, known, false) }
+
+func (b *Banded) add(start, end int64, timed, known, base bool) {
 	slot := uint32(len(b.end))
 	last := int64(math.MinInt64)
 	if slot > 0 {
@@ -109,7 +115,7 @@ func (b *Banded) Add(start, end int64, timed, known bool) {
 	b.end = append(b.end, last)
 	b.l = append(b.l, l)
 	b.sufMinL = append(b.sufMinL, l)
-	for s := int(slot) - 1; s >= 0 && b.sufMinL[s] > l; s-- {
+	for s := int(slot) - 1; !base && s >= 0 && b.sufMinL[s] > l; s-- {
 		b.sufMinL[s] = l
 	}
 	b.maxL = max(b.maxL, l)
@@ -127,6 +133,27 @@ func (b *Banded) Add(start, end int64, timed, known bool) {
 		b.m = append(b.m, m)
 	}
 }
+
+// AddBase appends a transaction that ended before slot first did, or at the same
+// time, but comes late: it precedes by the clock what that one precedes. No edge
+// may lead to it. With None for first its end is not known. O(1).
+func (b *Banded) AddBase(first uint32) {
+	slot := uint32(len(b.end))
+	last := int64(math.MinInt64)
+	if slot > 0 {
+		last = b.end[slot-1]
+	}
+	b.add(last, last, false, true, true)        // with no start: nothing precedes it
+	b.l[slot], b.sufMinL[slot] = b.maxL, b.maxL // no scan need go on for it
+	b.bases.Set(uint(slot))
+	b.first = first
+	for n := slot * b.parts; n < (slot+1)*b.parts; n++ {
+		b.m[n] = first
+	}
+}
+
+// IsBase tells whether slot s was added by AddBase.
+func (b *Banded) IsBase(s uint32) bool { return b.bases.Test(uint(s)) }
 
 // before is end+skew < start, without overflow.
 func before(end, skew, start int64) bool {
@@ -176,6 +203,9 @@ func (b *Banded) ByClock(u, v Node) bool { return b.m[u] < b.p[v] }
 
 // Precedes tells whether slot s precedes slot t by the clock itself.
 func (b *Banded) Precedes(s, t uint32) bool {
+	if b.bases.Test(uint(s)) {
+		return b.first < b.l[t]
+	}
 	return s < b.l[t] && b.known(s)
 }
 
