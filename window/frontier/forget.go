@@ -1,0 +1,273 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// touched is what a transaction did, by key, in the order in which it first
+// touched them.
+type touched struct {
+	keys []touch
+	at   map[string]int // once there are many
+	next []int32        // by operation: the next one that counts on its key, or -1
+	head []byte         // the packed writer
+	raw  []byte         // the packed version
+}
+
+// touch is what a transaction did to one key.
+type touch struct {
+	key         string
+	read        record.Value // by its first operation, if that is a read
+	first, last int32        // operations that count: the last write and the appends since; -1: none
+	hasRead     bool
+	written     bool
+	appended    bool
+	overwritten bool // a write of its own
+}
+
+// fewKeys is how many keys of a transaction are looked through one by one.
+const fewKeys = 24
+
+func (s *touched) find(key string) *touch {
+	if len(s.keys) <= fewKeys {
+		for i := range s.keys {
+			if s.keys[i].key == key {
+				return &s.keys[i]
+			}
+		}
+	} else {
+		if len(s.at) == 0 {
+			if s.at == nil {
+				s.at = map[string]int{}
+			}
+			for i := range s.keys {
+				s.at[s.keys[i].key] = i
+			}
+		}
+		if i, ok := s.at[key]; ok {
+			return &s.keys[i]
+		}
+		s.at[key] = len(s.keys)
+	}
+	s.keys = append(s.keys, touch{key: key, first: -1, last: -1})
+	return &s.keys[len(s.keys)-1]
+}
+
+// take reads a transaction's operations and tells whether there is a predicate
+// write among them.
+func (s *touched) take(ops []record.Op) (predicate bool) {
+	clear(s.keys)
+	s.keys = s.keys[:0]
+	clear(s.at)
+	s.next = s.next[:0]
+	for i := range ops {
+		o := &ops[i]
+		s.next = append(s.next, -1)
+		switch o.Kind {
+		case record.PredicateRead:
+		case record.PredicateWrite:
+			predicate = true
+		case record.Read:
+			if k := s.find(o.Key); !k.hasRead && k.first < 0 {
+				k.read, k.hasRead = o.Value, true
+			}
+		case record.Write:
+			k := s.find(o.Key)
+			k.overwritten = k.overwritten || k.first >= 0
+			k.written = true
+			k.first, k.last = int32(i), int32(i)
+		case record.Append:
+			k := s.find(o.Key)
+			k.appended = true
+			if k.first < 0 {
+				k.first = int32(i)
+			} else {
+				s.next[k.last] = int32(i)
+			}
+			k.last = int32(i)
+		}
+	}
+	return predicate
+}
+
+// Forget folds a transaction that leaves the window. Transactions have to come in
+// the order of release, as they were released: with the session they were given,
+// and without times that were dropped. Arrival stands in for the end of one
+// without times. Nothing of t is kept.
+//
+// Cost: O(operations + versions of the keys written).
+func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
+	f.folded++
+	s := &f.touched
+	if s.take(t.Ops) {
+		f.opaque = true
+	}
+	s.head = s.head[:0]
+	for i := range s.keys {
+		if k := &s.keys[i]; k.first >= 0 {
+			f.forget(t, arrival, k)
+		}
+	}
+	if !f.opt.Spilling {
+		f.evict()
+	}
+}
+
+// forget folds what a transaction did to a key.
+func (f *Frontier) forget(t *record.Transaction, arrival int64, k *touch) {
+	var st State
+	if k.written {
+		st |= Written
+	}
+	if k.appended {
+		st |= Appended
+	}
+	if k.overwritten {
+		st |= Lossy
+		f.stats.Unreadable++
+	}
+	var n newcomer
+	if t.Status == record.Aborted {
+		st |= Lossy
+		f.stats.Unreadable++
+	} else {
+		n = newcomer{key: k, raw: f.pack(t, arrival, k), op: &t.Ops[k.last]}
+		n.v, _ = parse(n.raw)
+	}
+	slot, ok := f.table.find(k.key)
+	if !ok {
+		switch {
+		case f.gone:
+			st |= below
+		case f.lost:
+			st |= Lossy
+		}
+		f.buf = appendHead(f.buf[:0], st, k.key)
+		if n.raw != nil {
+			f.buf = appendVersion(f.buf, 0, n.raw)
+			f.versions++
+		}
+		f.change(f.table.insert(k.key, f.buf))
+		return
+	}
+	f.change(slot)
+	f.table.touch(slot)
+	e := f.table.at(slot)
+	f.add(f.table.body(e), st, n)
+	f.table.set(e, f.buf)
+}
+
+// pack packs the version that t makes of a key.
+func (f *Frontier) pack(t *record.Transaction, arrival int64, k *touch) []byte {
+	s := &f.touched
+	if len(s.head) == 0 {
+		s.head = packWriter(s.head, t, f.folded, arrival)
+	}
+	count := uint64(0)
+	for i := k.first; i >= 0; i = s.next[i] {
+		count++
+	}
+	s.raw = append(s.raw[:0], s.head...)
+	s.raw = binary.AppendUvarint(s.raw, count)
+	for i := k.first; i >= 0; i = s.next[i] {
+		s.raw = packOp(s.raw, &t.Ops[i])
+	}
+	return s.raw
+}
+
+// newcomer is a version to be added. Without raw there is none.
+type newcomer struct {
+	v   version
+	raw []byte
+	key *touch     // what its transaction did; nil if that is not known any more
+	op  *record.Op // its last write
+}
+
+// add puts into buf a body with another version and more state.
+func (f *Frontier) add(body []byte, st State, n newcomer) {
+	st |= State(body[0])
+	kept, superseded := f.kept[:0], 0
+	late := false // the newcomer is superseded itself
+	for r := versionsOf(body); len(r.b) > 0; {
+		raw := r.bytes()
+		if n.raw == nil {
+			kept = append(kept, raw)
+			continue
+		}
+		v, _ := parse(raw)
+		if n.op != nil {
+			if o := v.last(); o.is(n.op.Value) && o.append == (n.op.Kind == record.Append) {
+				st |= Repeated
+			}
+		}
+		late = late || f.byClock(&n.v, &v)
+		if f.supersedes(n, &v) {
+			superseded++
+			continue
+		}
+		kept = append(kept, raw)
+	}
+	switch {
+	case n.raw == nil:
+	case late:
+		superseded++
+	default:
+		kept = append(kept, n.raw)
+	}
+	dropped := max(0, len(kept)-f.opt.MaxPerKey)
+	f.stats.Superseded += uint64(superseded)
+	f.stats.Dropped += uint64(dropped)
+	if superseded+dropped > 0 {
+		st |= Lossy
+	}
+	f.buf = appendHead(f.buf[:0], st, keyOf(body))
+	for _, raw := range kept[dropped:] {
+		f.buf = appendVersion(f.buf, 0, raw)
+	}
+	f.versions += int(f.buf[1]) - int(body[1])
+	f.kept = kept
+}
+
+// supersedes tells whether the newcomer is proved to come after v.
+func (f *Frontier) supersedes(n newcomer, v *version) bool {
+	if !n.v.committed() {
+		return false
+	}
+	if n.key != nil && n.key.hasRead && shows(n.key.read, v) {
+		return true
+	}
+	return v.committed() && string(v.session) == string(n.v.session) || f.byClock(v, &n.v)
+}
+
+// byClock tells whether a is before b in real time.
+func (f *Frontier) byClock(a, b *version) bool {
+	return a.committed() && b.committed() && a.timed() && b.timed() && a.end <= math.MaxInt64-f.opt.MaxSkew && a.end+f.opt.MaxSkew < b.start
+}
+
+// shows tells whether who read the value saw the version: it is what the version
+// left, or a list with the last element that it appended.
+func shows(read record.Value, v *version) bool {
+	o := v.last()
+	if !o.append {
+		return o.is(read)
+	}
+	for _, x := range read.Elements() {
+		if o.is(x) {
+			return true
+		}
+	}
+	return false
+}
+
+// change notes that what is known of a key changes.
+func (f *Frontier) change(slot uint32) {
+	e := f.table.at(slot)
+	e.flags &^= flagOnDisk | flagLeaving | flagLeft
+	if e.flags&flagChanged == 0 {
+		e.flags |= flagChanged
+		f.changed = append(f.changed, slot)
+	}
+}

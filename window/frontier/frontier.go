@@ -1,0 +1,191 @@
+package frontier
+
+import (
+	"hash/maphash"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Options of a Frontier.
+type Options struct {
+	// DB is the history's name, for stubs.
+	DB string
+	// MaxSkew bounds the difference of any two clocks, in nanoseconds.
+	MaxSkew int64
+	// MaxPerKey bounds the versions of a key; of more the oldest is dropped. 0
+	// means 8, at most 200.
+	MaxPerKey int
+	// MaxKeys and MaxBytes (of keys and versions) bound what stays in memory.
+	// 0 means no bound. With Spilling the bounds are exceeded by what changes
+	// between two checkpoints.
+	MaxKeys  int
+	MaxBytes int64
+	// Spilling says that Spill is called and what it gives is kept. Otherwise
+	// what does not fit in memory is forgotten, and every key that is not in
+	// memory is Lossy from then on.
+	Spilling bool
+}
+
+// perKeyDefault is MaxPerKey where it is not given, perKeyMost what a version
+// count of one byte leaves room for.
+const (
+	perKeyDefault = 8
+	perKeyMost    = 200
+)
+
+func (o Options) withDefaults() Options {
+	if o.MaxPerKey <= 0 {
+		o.MaxPerKey = perKeyDefault
+	}
+	o.MaxPerKey = min(o.MaxPerKey, perKeyMost)
+	return o
+}
+
+// State is what is known of a key besides its versions.
+type State uint8
+
+// The bits of a State.
+const (
+	// Lossy: a write of the key was forgotten, so that its versions are not
+	// complete.
+	Lossy State = 1 << iota
+	// Written and Appended: the key was written, appended to, by whatever
+	// transaction. One with both is no list, even if only appends are left.
+	Written
+	Appended
+	// Repeated: two of its versions had the same value at some time.
+	Repeated
+
+	// below: the disk may have older versions of the key. It is part of what is
+	// packed, and never seen outside.
+	below State = 1 << 7
+
+	stateMask = Lossy | Written | Appended | Repeated
+)
+
+// Stub is a forgotten transaction as far as it may still be read: its ID,
+// session, place, times and status are those of its record, its operations the
+// last write, or the appends, to each of some keys.
+type Stub struct {
+	Txn record.Transaction
+	// Number is its place among all that was forgotten.
+	Number uint64
+	// Arrival is what Forget was told: what a record without times has for its
+	// end.
+	Arrival int64
+}
+
+// Stats count since the frontier was made, restarts included, but for what is
+// said to be of the present.
+type Stats struct {
+	Keys     int   // present: in memory
+	Versions int   // present: in memory
+	Bytes    int64 // present: of keys and versions in memory, as packed
+	Leaving  int   // present: keys in memory that a durable checkpoint will let go
+
+	Forgotten  uint64 // transactions
+	Superseded uint64 // versions that were proved older than another
+	Dropped    uint64 // versions of keys that had more than MaxPerKey
+	Unreadable uint64 // writes that aborted or that their transaction overwrote itself
+	Evicted    uint64 // keys forgotten because they did not fit in memory (without Spilling)
+	Spilled    uint64 // keys that went to disk
+	Read       uint64 // keys that were read back
+}
+
+// Frontier is the frontier of one history. It is for one goroutine.
+type Frontier struct {
+	opt      Options
+	table    table
+	folded   uint64 // transactions forgotten; the last one's number
+	versions int
+	// gone: keys may be on disk. lost: keys that are not in memory, nor on disk
+	// if any may be there, are Lossy. opaque: a forgotten predicate write may
+	// have written anything.
+	gone, lost, opaque bool
+	stats              Stats
+
+	part    uint32   // of the last checkpoint; 0 before the first
+	floor   uint32   // the first part that is still needed
+	durable uint32   // the last part known to be durable
+	round   uint32   // the part that began the round
+	cursor  uint32   // the slot at which the round goes on
+	whole   bool     // the next part holds everything
+	changed []uint32 // slots with flagChanged, in the order in which they changed
+	leaving []uint32 // slots with flagLeaving, or that had it
+	left    []departure
+	evicted []string // keys that parts have and memory has not, without Spilling
+
+	touched touched
+	kept    [][]byte // of add
+	buf     []byte   // a body that is being made
+}
+
+// departure is a key that a part says is gone.
+type departure struct {
+	slot, part uint32
+}
+
+// New makes an empty frontier.
+func New(opt Options) *Frontier {
+	return &Frontier{opt: opt.withDefaults(), table: newTable(), round: 1, floor: 1}
+}
+
+// Stats returns the counts.
+func (f *Frontier) Stats() Stats {
+	s := f.stats
+	s.Keys, s.Versions, s.Bytes = f.table.count, f.versions, f.table.bytes
+	s.Leaving = len(f.leaving) + len(f.left)
+	s.Forgotten = f.folded
+	return s
+}
+
+// Memory estimates the bytes that the frontier takes.
+func (f *Frontier) Memory() int64 {
+	return f.table.memory() + int64(cap(f.changed)+cap(f.leaving))*4 + int64(cap(f.left))*16 + int64(cap(f.buf))
+}
+
+// Opaque tells whether a predicate write was forgotten, which may have written
+// any row: no value is known to be its writer's alone.
+func (f *Frontier) Opaque() bool { return f.opaque }
+
+// Loses says that what is on disk is not complete any more, because retention
+// took something away: from now on a key that is found nowhere is Lossy.
+func (f *Frontier) Loses() { f.lost = true }
+
+// State tells what is known of a key besides its versions. If Needs names the
+// key that has to be answered first; until then the answer is Lossy.
+func (f *Frontier) State(key string) State {
+	slot, ok := f.table.find(key)
+	if !ok {
+		if f.lost || f.gone || f.opaque {
+			return Lossy
+		}
+		return 0
+	}
+	e := f.table.at(slot)
+	head := State(f.table.body(e)[0])
+	if head&below != 0 || f.opaque {
+		head |= Lossy
+	}
+	return head & stateMask
+}
+
+// Needs appends to dst those keys that may be on disk and have to be answered
+// before Stubs and State know of them.
+func (f *Frontier) Needs(dst []string, keys ...string) []string {
+	if !f.gone {
+		return dst
+	}
+	for _, key := range keys {
+		slot, ok := f.table.find(key)
+		if !ok || State(f.table.body(f.table.at(slot))[0])&below != 0 {
+			dst = append(dst, key)
+		}
+	}
+	return dst
+}
+
+// hashSeed makes hashes of keys. Nothing that can be observed depends on it.
+var hashSeed = maphash.MakeSeed()
+
+func hashOf(key string) uint32 { return uint32(maphash.String(hashSeed, key)) }

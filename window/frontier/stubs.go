@@ -1,0 +1,104 @@
+package frontier
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// place is where a version lies, while stubs are put together.
+type place struct {
+	number uint64
+	key    string
+	raw    []byte
+}
+
+// Stubs are what is left of the writers of some keys, each with its writes of
+// those keys, in the order of Number. Where Needs names one of the keys it has
+// to be answered first.
+//
+// A stub that is given to an engine after a later record of its session must go
+// there as a session of its own, since the engine takes the order of a session
+// from the order in which it gets its transactions. To give one transaction in
+// several stubs, as the keys are met, is sound: they are put at the same place.
+//
+// Cost: O(v log v) for v versions.
+func (f *Frontier) Stubs(keys ...string) []Stub {
+	var places []place
+	for _, key := range keys {
+		if slot, ok := f.table.find(key); ok {
+			places = appendPlaces(places, f.table.body(f.table.at(slot)))
+		}
+	}
+	return f.stubsOf(places)
+}
+
+// All is Stubs of all keys, if these are in memory and at most max; else it
+// answers false.
+func (f *Frontier) All(max int) ([]Stub, bool) {
+	if f.gone || f.table.count > max {
+		return nil, false
+	}
+	places := make([]place, 0, f.versions)
+	for slot := range f.table.slots {
+		if e := f.table.at(slot); e.flags&flagLive != 0 {
+			places = appendPlaces(places, f.table.body(e))
+		}
+	}
+	return f.stubsOf(places), true
+}
+
+func appendPlaces(places []place, body []byte) []place {
+	if body[1] == 0 {
+		return places
+	}
+	key := string(keyOf(body))
+	for r := versionsOf(body); len(r.b) > 0; {
+		raw := r.bytes()
+		v, _ := parse(raw)
+		places = append(places, place{v.number, key, raw})
+	}
+	return places
+}
+
+// stubsOf puts the versions of each transaction together.
+func (f *Frontier) stubsOf(places []place) []Stub {
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.key, b.key))
+	})
+	var out []Stub
+	for i := range places {
+		p := &places[i]
+		if i > 0 && places[i-1].number == p.number && places[i-1].key == p.key {
+			continue // asked for twice
+		}
+		v, _ := parse(p.raw)
+		if len(out) == 0 || out[len(out)-1].Number != p.number {
+			out = append(out, f.stubOf(&v))
+		}
+		t := &out[len(out)-1].Txn
+		ops := reader{v.ops, true}
+		for range v.count {
+			o := ops.op()
+			t.Ops = append(t.Ops, o.record(p.key))
+		}
+	}
+	return out
+}
+
+// stubOf is a version's transaction, still without operations.
+func (f *Frontier) stubOf(v *version) Stub {
+	t := record.Transaction{DB: f.opt.DB, Session: string(v.session), Seq: v.seq, HasSeq: v.flags&versionSeq != 0, HasTimes: v.timed()}
+	if t.HasTimes {
+		t.Start, t.End = v.start, v.end
+	}
+	if !v.committed() {
+		t.Status = record.Unknown
+	}
+	if t.ID = string(v.id); v.flags&versionID == 0 {
+		t.ID = t.Session + "#" + strconv.FormatInt(v.seq, 10)
+	}
+	return Stub{Txn: t, Number: v.number, Arrival: v.end}
+}

@@ -1,0 +1,193 @@
+package frontier
+
+// The flags of an entry in memory.
+const (
+	flagChanged = 1 << iota // since the last part: it is on the list of changed ones
+	flagOnDisk              // the disk has the same, no part has it
+	flagLeaving             // given by Spill and not changed since
+	flagLeft                // a part says that it is gone, which is not durable yet
+	flagLive                // the slot is in use
+	flagListed              // the part being made has it among what changed
+)
+
+const noSlot = ^uint32(0)
+
+// entry is a key in memory: where its body lies and its place in the order of
+// writing. 28 bytes.
+type entry struct {
+	hash       uint32
+	block      uint32 // of the arena's class
+	prev, next uint32 // written before and after it; next also links free slots
+	saved      uint32 // the first part since which all parts together hold it; 0: none
+	class      uint8
+	flags      uint8
+}
+
+// entriesPerPage makes the table grow without copying entries.
+const (
+	entryShift     = 10
+	entriesPerPage = 1 << entryShift
+)
+
+// table finds entries by key: open addressing with linear probing, at most
+// three quarters full; deletion moves back what followed, so there are no
+// tombstones.
+type table struct {
+	index  []uint32 // slot+1, or 0
+	pages  []*[entriesPerPage]entry
+	slots  uint32 // in use or free
+	free   uint32 // list of free ones
+	count  int
+	bytes  int64 // of bodies
+	oldest uint32
+	newest uint32
+	arena  arena
+}
+
+func newTable() table {
+	return table{index: make([]uint32, 64), free: noSlot, oldest: noSlot, newest: noSlot}
+}
+
+func (t *table) memory() int64 {
+	return int64(len(t.index))*4 + int64(len(t.pages))*entriesPerPage*24 + t.arena.memory()
+}
+
+func (t *table) at(slot uint32) *entry {
+	return &t.pages[slot>>entryShift][slot&(entriesPerPage-1)]
+}
+
+func (t *table) body(e *entry) []byte { return t.arena.at(e.class, e.block) }
+
+// find returns the slot of a key.
+func (t *table) find(key string) (uint32, bool) {
+	h := hashOf(key)
+	mask := uint32(len(t.index) - 1)
+	for i := h & mask; t.index[i] != 0; i = (i + 1) & mask {
+		slot := t.index[i] - 1
+		if e := t.at(slot); e.hash == h && string(keyOf(t.body(e))) == key {
+			return slot, true
+		}
+	}
+	return noSlot, false
+}
+
+// insert adds a key, which must not be there, with its body, as the one written
+// last.
+func (t *table) insert(key string, body []byte) uint32 {
+	if 4*(t.count+1) > 3*len(t.index) {
+		t.grow()
+	}
+	slot := t.free
+	if slot == noSlot {
+		if slot = t.slots; slot>>entryShift == uint32(len(t.pages)) {
+			t.pages = append(t.pages, new([entriesPerPage]entry))
+		}
+		t.slots++
+	} else {
+		t.free = t.at(slot).next
+	}
+	e := t.at(slot)
+	*e = entry{hash: hashOf(key), flags: flagLive}
+	e.class, e.block = t.arena.put(body)
+	t.link(slot)
+	t.place(slot, e.hash)
+	t.count++
+	t.bytes += int64(len(body))
+	return slot
+}
+
+func (t *table) place(slot, hash uint32) {
+	mask := uint32(len(t.index) - 1)
+	i := hash & mask
+	for t.index[i] != 0 {
+		i = (i + 1) & mask
+	}
+	t.index[i] = slot + 1
+}
+
+func (t *table) grow() {
+	old := t.index
+	t.index = make([]uint32, 2*len(old))
+	for _, s := range old {
+		if s != 0 {
+			t.place(s-1, t.at(s-1).hash)
+		}
+	}
+}
+
+// set gives an entry another body.
+func (t *table) set(e *entry, body []byte) {
+	t.bytes += int64(len(body)) - int64(len(t.body(e)))
+	e.class, e.block = t.arena.replace(e.class, e.block, body)
+}
+
+// remove takes an entry out.
+func (t *table) remove(slot uint32) {
+	e := t.at(slot)
+	t.bytes -= int64(len(t.body(e)))
+	t.arena.free(e.class, e.block)
+	t.unlink(slot)
+	mask := uint32(len(t.index) - 1)
+	i := e.hash & mask
+	for t.index[i] != slot+1 {
+		i = (i + 1) & mask
+	}
+	// What follows moves back to where probing from its own place finds it.
+	for j := (i + 1) & mask; t.index[j] != 0; j = (j + 1) & mask {
+		home := t.at(t.index[j]-1).hash & mask
+		if (j-home)&mask >= (j-i)&mask {
+			t.index[i] = t.index[j]
+			i = j
+		}
+	}
+	t.index[i] = 0
+	*e = entry{next: t.free}
+	t.free = slot
+	t.count--
+}
+
+// link makes a slot the one written last.
+func (t *table) link(slot uint32) {
+	e := t.at(slot)
+	e.prev, e.next = t.newest, noSlot
+	if t.newest == noSlot {
+		t.oldest = slot
+	} else {
+		t.at(t.newest).next = slot
+	}
+	t.newest = slot
+}
+
+// linkOldest makes a slot the one written first.
+func (t *table) linkOldest(slot uint32) {
+	e := t.at(slot)
+	e.prev, e.next = noSlot, t.oldest
+	if t.oldest == noSlot {
+		t.newest = slot
+	} else {
+		t.at(t.oldest).prev = slot
+	}
+	t.oldest = slot
+}
+
+func (t *table) unlink(slot uint32) {
+	e := t.at(slot)
+	if e.prev == noSlot {
+		t.oldest = e.next
+	} else {
+		t.at(e.prev).next = e.next
+	}
+	if e.next == noSlot {
+		t.newest = e.prev
+	} else {
+		t.at(e.next).prev = e.prev
+	}
+}
+
+// touch makes a slot the one written last.
+func (t *table) touch(slot uint32) {
+	if t.newest != slot {
+		t.unlink(slot)
+		t.link(slot)
+	}
+}
