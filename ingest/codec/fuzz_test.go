@@ -137,7 +137,7 @@ func comparePack(t *testing.T, lines [][]byte) {
 		}
 	}
 	var b packed.Builder
-	b.Append(chunk.Seal())
+	b.Append(chunk.Part())
 	got := b.Records()
 	if all := got.Transactions(); len(want) > 0 && !cmp.Equal(all, want) {
 		t.Fatal(cmp.Diff(want, all))

@@ -50,7 +50,7 @@ type chunk struct {
 
 // batch is what a chunk says.
 type batch struct {
-	records *packed.Block
+	records *packed.Part
 	lines   []int64 // of the records
 	header  *record.Header
 	err     error
@@ -187,7 +187,7 @@ func buffer(free <-chan []byte, size int) []byte {
 // decode decodes the lines of a chunk into records, which is empty before and
 // after.
 func decode(in *input, d *codec.Decoder, c chunk, records *packed.Chunk) (b batch) {
-	defer func() { b.records = records.Seal() }()
+	defer func() { b.records = records.Part() }()
 	first := c.first
 	data := c.data
 	line, offset := c.line, c.offset

@@ -1,5 +1,13 @@
 package record
 
+import (
+	"encoding/hex"
+	"math/bits"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+)
+
 // Head is what must be known of a record to put it in order: all but its
 // operations. A record that waits is kept packed, and its head beside it.
 type Head struct {
@@ -9,10 +17,103 @@ type Head struct {
 	Start   int64 // Unix nanoseconds of the client; meaningful if HasTimes
 	End     int64
 	// ID and Content are hashes: of the record's ID, and of all that it says.
-	// Records of equal ID and Content are the same record delivered twice.
+	// Records of equal ID and Content are the same record delivered twice. The ID's
+	// is 0 if it is empty. The same record has the same hashes everywhere and always.
 	ID, Content uint64
 	Ops         int // how many operations it has
 	Status      Status
 	HasSeq      bool
 	HasTimes    bool
+}
+
+// HeadOf is the head of t. O(size of t).
+func HeadOf(t *Transaction) Head {
+	h := Head{DB: t.DB, Session: t.Session, Seq: t.Seq, Start: t.Start, End: t.End, Ops: len(t.Ops), Status: t.Status, HasSeq: t.HasSeq, HasTimes: t.HasTimes}
+	h.ID = IDHash(t.ID)
+	d := NewDigest(&h, Hash(t.Session))
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		d = d.Op(op, Hash(op.Key))
+	}
+	h.Content = uint64(d)
+	return h
+}
+
+// Hash is the hash of a text that a Digest is made of.
+func Hash(s string) uint64 { return xxhash.Sum64String(s) }
+
+// IDHash is the hash of an ID: 0 if that is empty, and else not.
+func IDHash(id string) uint64 {
+	if id == "" {
+		return 0
+	}
+	return max(xxhash.Sum64String(id), 1)
+}
+
+// IDHashBytes is IDHash.
+func IDHashBytes(id []byte) uint64 {
+	if len(id) == 0 {
+		return 0
+	}
+	return max(xxhash.Sum64(id), 1)
+}
+
+// Digest is the hash of all that a record says but its DB and ID, of its
+// operations so far. Hashes of names are handed in, as who packs records has each
+// name once.
+type Digest uint64
+
+// NewDigest begins the digest of the record with the head h, whose session has
+// the hash session. Of h, ID and Content need not be set.
+func NewDigest(h *Head, session uint64) Digest {
+	d := mix(uint64(h.Ops), session)
+	flags := uint64(h.Status) << 2
+	if h.HasSeq {
+		d = mix(d, uint64(h.Seq))
+		flags |= 1
+	}
+	if h.HasTimes {
+		d = mix(mix(d, uint64(h.Start)), uint64(h.End))
+		flags |= 2
+	}
+	return Digest(mix(d, flags))
+}
+
+// Op goes on with an operation, whose key has the hash key.
+func (d Digest) Op(op *Op, key uint64) Digest {
+	h := mix(uint64(d), key)
+	h = mix(h^uint64(op.Kind)<<8^uint64(op.Value.Kind), uint64(op.Value.Num))
+	if op.Value.Text != "" {
+		h = mix(h, Hash(op.Value.Text))
+	}
+	if op.Where != "" {
+		h = mix(h, Hash(op.Where))
+	}
+	return Digest(h)
+}
+
+// mix folds v into h by a 128-bit product with odd constants, which spreads
+// every bit of both.
+func mix(h, v uint64) uint64 {
+	hi, lo := bits.Mul64(h^0x9e3779b97f4a7c15, v^0xd1b54a32d192ed03)
+	return hi ^ lo
+}
+
+// AppendContentID appends the ID of a record that names itself neither by id nor
+// by seq, but has times: SESSION~HASH. A session does one thing at a time, so that
+// the same again is the same record, delivered twice.
+func AppendContentID(b []byte, session string, content uint64) []byte {
+	var raw [8]byte
+	for i := range raw {
+		raw[i] = byte(content >> (56 - 8*i))
+	}
+	return hex.AppendEncode(append(append(b, session...), '~'), raw[:])
+}
+
+// AppendPositionID appends the ID of a record that has not even times:
+// SOURCE/PARTITION@OFFSET. The same record read again has the same ID.
+func AppendPositionID(b []byte, p Position) []byte {
+	b = append(append(b, p.Source...), '/')
+	b = append(strconv.AppendInt(b, int64(p.Partition), 10), '@')
+	return strconv.AppendInt(b, p.Offset, 10)
 }

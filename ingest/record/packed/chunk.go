@@ -12,26 +12,28 @@ import (
 
 // The flags of a record. The low two bits are the status.
 const (
-	flagSeq   = 1 << 2
-	flagTimes = 1 << 3
-	flagID    = 1 << 4 // the ID is spelled out
-	flagIdle  = 1 << 5 // Seq, Start and End are spelled out though not meaningful
-	flagDB    = 1 << 6 // a DB other than the block's
+	flagStatus  = 3
+	flagSeq     = 1 << 2
+	flagTimes   = 1 << 3
+	flagID      = 1 << 4 // the ID is spelled out
+	flagIdle    = 1 << 5 // Seq, Start and End are spelled out though not meaningful
+	flagDB      = 1 << 6 // a DB other than the block's
+	flagContent = 1 << 7 // the ID is made from the content, see Chunk.NameByContent
 )
+
+// manyOps in place of the number of operations says that it follows in four bytes.
+const manyOps = math.MaxUint8
 
 // The byte that opens an operation is its kind, the kind of its value, and whether
 // it has a predicate:
 //
 //	0 w vvv kkk     w: a predicate follows the value
 //	1 kkk nnnn      an integer of n bytes, without predicate
-//
-// opsEnd is none such.
 const (
 	valueShift = 3
 	flagWhere  = 1 << 6
 	flagInt    = 1 << 7
 	intShift   = 4
-	opsEnd     = 1<<7 - 1
 )
 
 // wide opens a name's number that does not fit two bytes.
@@ -41,34 +43,29 @@ const wide = math.MaxUint16
 // a time whatever their size.
 const padding = 8
 
-// A mark stands before a record when there are markRecords since the last one, or
-// they have markBytes: so At has to pass over few, and never over large ones.
-const (
-	markRecords = 32
-	markBytes   = 1 << 10
-)
-
-// mark is where At can begin to read.
-type mark struct {
-	record int // within the block
-	at     int // in the data
-}
+// base is what differences refer to: the first start and the first integer of the
+// chunk. So every record can be read without those before it.
+type base struct{ start, num int64 }
 
 // Chunk packs consecutive records of one history, or of several. The zero Chunk
-// is empty and ready. It is for one goroutine.
+// is empty and ready. It is for one goroutine, and for at most 4 GiB.
 type Chunk struct {
 	data  []byte
-	marks []mark
+	at    []uint32 // where each record begins
 	heads []head
 	names dictionary
 	ops   int
 
-	lastStart, lastInt int64 // what differences refer to
+	base     base
+	hasStart bool // base.start is set
+	hasInt   bool
+	lastInt  int64
 
 	// How things stood when the record at hand began, for Undo.
 	begun struct {
-		data, marks, ops   int
-		lastStart, lastInt int64
+		data, ops        int
+		hasStart, hasInt bool
+		id               int // where its ID stands, if spelled out
 	}
 	fresh   []uint32 // the names that it was the first to use as keys
 	scratch []byte
@@ -76,11 +73,12 @@ type Chunk struct {
 
 // head is what joining needs to know of a record.
 type head struct {
-	session uint32 // within the block
+	session uint32 // within the chunk
 	seq     int64
 	hasSeq  bool
-	// regular: it has a seq, its ID is SESSION#SEQ, and its DB is the block's.
-	regular bool
+	// regular: it has a seq, its ID is SESSION#SEQ, and its DB is the chunk's.
+	regular   bool
+	anonymous bool // its ID is empty
 }
 
 // Head is a record without its operations, as Begin takes it.
@@ -107,14 +105,12 @@ func (c *Chunk) Begin(h *Head) { c.begin(h, false) }
 
 // begin also spells out what is not meaningful if it is idle.
 func (c *Chunk) begin(h *Head, idle bool) {
-	c.begun.data, c.begun.marks, c.begun.ops = len(c.data), len(c.marks), c.ops
-	c.begun.lastInt, c.begun.lastStart = c.lastInt, c.lastStart
+	c.begun.data, c.begun.ops = len(c.data), c.ops
+	c.begun.hasStart, c.begun.hasInt = c.hasStart, c.hasInt
 	c.fresh = c.fresh[:0]
-	if n := len(c.marks); n == 0 || len(c.heads)-c.marks[n-1].record >= markRecords || len(c.data)-c.marks[n-1].at >= markBytes {
-		c.marks = append(c.marks, mark{len(c.heads), len(c.data)})
-		c.lastInt, c.lastStart = 0, 0
-	}
-	flags := byte(h.Status) & 3
+	c.at = append(c.at, uint32(len(c.data)))
+	c.lastInt = c.base.num
+	flags := byte(h.Status) & flagStatus
 	if h.HasSeq {
 		flags |= flagSeq
 	}
@@ -128,11 +124,11 @@ func (c *Chunk) begin(h *Head, idle bool) {
 		flags |= flagIdle
 	}
 	db := c.names.number(h.DB)
-	if db != 0 { // the block's is the first name of all
+	if db != 0 { // the chunk's is the first name of all
 		flags |= flagDB
 	}
 	session := c.names.number(h.Session)
-	b := append(c.data, flags)
+	b := append(c.data, flags, 0) // the number of operations: End sets it
 	if flags&flagDB != 0 {
 		b = binary.AppendUvarint(b, uint64(db))
 	}
@@ -141,15 +137,19 @@ func (c *Chunk) begin(h *Head, idle bool) {
 		b = binary.AppendVarint(b, h.Seq)
 	}
 	if flags&flagID != 0 {
+		c.begun.id = len(b)
 		b = appendText(b, h.ID)
 	}
 	if flags&(flagTimes|flagIdle) != 0 {
-		b = binary.AppendVarint(b, h.Start-c.lastStart)
+		if !c.hasStart {
+			c.hasStart, c.base.start = true, h.Start
+		}
+		b = binary.AppendVarint(b, h.Start-c.base.start)
 		b = binary.AppendVarint(b, h.End-h.Start)
-		c.lastStart = h.Start
 	}
 	c.data = b
-	c.heads = append(c.heads, head{session: session, seq: h.Seq, hasSeq: h.HasSeq, regular: h.HasSeq && h.SeqID && db == 0})
+	c.heads = append(c.heads, head{session: session, seq: h.Seq, hasSeq: h.HasSeq,
+		regular: h.HasSeq && h.SeqID && db == 0, anonymous: !h.SeqID && len(h.ID) == 0})
 }
 
 func appendText[T string | []byte](b []byte, text T) []byte {
@@ -179,11 +179,21 @@ func (c *Chunk) open(first byte, k uint32) []byte {
 	return binary.LittleEndian.AppendUint32(append(b, first, 0xff, 0xff), k)
 }
 
+// difference is n as it is kept: minus the integer before it in its record, or
+// minus the chunk's first.
+func (c *Chunk) difference(n int64) int64 {
+	if !c.hasInt {
+		c.hasInt, c.base.num, c.lastInt = true, n, n
+	}
+	d := n - c.lastInt
+	c.lastInt = n
+	return d
+}
+
 // Int adds an operation with an integer and without a predicate. O(len(key)).
 func (c *Chunk) Int(kind record.OpKind, key []byte, n int64) {
 	c.ops++
-	d := n - c.lastInt
-	c.lastInt = n
+	d := c.difference(n)
 	zigzag := uint64(d<<1) ^ uint64(d>>63)
 	size := (bits.Len64(zigzag) + 7) / 8
 	b := c.open(flagInt|byte(kind)<<intShift|byte(size), c.key(key))
@@ -221,8 +231,7 @@ func (c *Chunk) Op(op *record.Op) {
 	switch op.Value.Kind {
 	case record.KindNull:
 	case record.KindInt:
-		b = binary.AppendVarint(b, op.Value.Num-c.lastInt)
-		c.lastInt = op.Value.Num
+		b = binary.AppendVarint(b, c.difference(op.Value.Num))
 	default:
 		b = appendText(b, op.Value.Text)
 	}
@@ -233,17 +242,57 @@ func (c *Chunk) Op(op *record.Op) {
 }
 
 // End ends the record that has begun.
-func (c *Chunk) End() { c.data = append(c.data, opsEnd) }
+func (c *Chunk) End() {
+	n, at := c.ops-c.begun.ops, c.begun.data+1
+	if n < manyOps {
+		c.data[at] = byte(n)
+		return
+	}
+	c.data[at] = manyOps
+	var long [4]byte
+	binary.LittleEndian.PutUint32(long[:], uint32(n))
+	c.data = slices.Insert(c.data, at+1, long[:]...)
+	c.begun.id += len(long)
+}
 
-// Undo takes back the record that has begun.
+// Undo takes back the record that has begun, also when it has ended. It can be
+// called once.
 func (c *Chunk) Undo() {
 	for _, k := range c.fresh {
 		c.names.entries[k].isKey = false
 	}
 	c.data = c.data[:c.begun.data]
-	c.marks = c.marks[:c.begun.marks]
+	c.at = c.at[:len(c.at)-1]
 	c.heads = c.heads[:len(c.heads)-1]
-	c.ops, c.lastInt, c.lastStart = c.begun.ops, c.begun.lastInt, c.begun.lastStart
+	c.ops, c.hasStart, c.hasInt = c.begun.ops, c.begun.hasStart, c.begun.hasInt
+}
+
+// Anonymous tells whether the record that ended last has the empty ID.
+func (c *Chunk) Anonymous() bool {
+	n := len(c.heads)
+	return n > 0 && c.heads[n-1].anonymous
+}
+
+// Timed tells whether the record that ended last has times.
+func (c *Chunk) Timed() bool {
+	n := len(c.at)
+	return n > 0 && c.data[c.at[n-1]]&flagTimes != 0
+}
+
+// Name gives the record that ended last, which is anonymous, an ID.
+func (c *Chunk) Name(id []byte) {
+	c.heads[len(c.heads)-1].anonymous = len(id) == 0
+	c.scratch = appendText(c.scratch[:0], id)
+	c.data = slices.Replace(c.data, c.begun.id, c.begun.id+1, c.scratch...)
+}
+
+// NameByContent gives the record that ended last, which is anonymous, an ID that
+// follows from all that it says (record.ContentID). It takes no memory.
+func (c *Chunk) NameByContent() {
+	c.heads[len(c.heads)-1].anonymous = false
+	flags := &c.data[c.begun.data]
+	*flags = *flags&^flagID | flagContent
+	c.data = slices.Delete(c.data, c.begun.id, c.begun.id+1)
 }
 
 // Add adds a record. O(size of t); the record is not kept.
@@ -267,21 +316,51 @@ func sequenceID(b []byte, session string, seq int64) []byte {
 	return strconv.AppendInt(append(append(b, session...), '#'), seq, 10)
 }
 
-// Seal makes the records into a block and empties the chunk.
-func (c *Chunk) Seal() *Block {
-	c.data = append(c.data, make([]byte, padding)...)
-	b := &Block{
-		block: block{data: string(c.data), marks: slices.Clone(c.marks)},
-		heads: c.heads, ops: c.ops, names: c.names.entries, text: string(c.names.text),
-	}
-	c.data, c.marks, c.ops = c.data[:0], c.marks[:0], 0
-	c.heads = make([]head, 0, len(b.heads)+len(b.heads)/8)
+// text is the records as a string, with padding.
+func (c *Chunk) text() string {
+	var zeros [padding]byte
+	c.data = append(c.data, zeros[:]...)
+	return string(c.data)
+}
+
+// reset empties the chunk.
+func (c *Chunk) reset() {
+	c.data, c.at, c.heads, c.ops = c.data[:0], c.at[:0], c.heads[:0], 0
+	c.base, c.hasStart, c.hasInt = base{}, false, false
 	c.names.reset()
+}
+
+// Seal makes the records into a block and empties the chunk. O(size).
+func (c *Chunk) Seal() *Block {
+	b := &Block{data: c.text(), at: slices.Clone(c.at), base: c.base, ops: c.ops,
+		text: string(c.names.text), ends: make([]uint32, len(c.names.entries))}
+	for i := range c.names.entries {
+		b.ends[i] = uint32(c.names.entries[i].end)
+	}
+	c.reset()
 	return b
 }
 
-// Block are sealed records, to be appended to a Builder once.
-type Block struct {
+// Part is Seal for records that a Builder is to join with others.
+func (c *Chunk) Part() *Part {
+	p := &Part{
+		block: block{data: c.text(), base: c.base}, heads: c.heads, ops: c.ops,
+		names: c.names.entries, text: string(c.names.text),
+	}
+	for i, at := range c.at {
+		if n := len(p.marks); n == 0 || i-p.marks[n-1].record >= markRecords || int(at)-p.marks[n-1].at >= markBytes {
+			p.marks = append(p.marks, mark{i, int(at)})
+		}
+	}
+	// They belong to the part now.
+	c.heads = make([]head, 0, len(p.heads)+len(p.heads)/8)
+	c.names.entries = make([]entry, 0, len(p.names)+len(p.names)/8)
+	c.reset()
+	return p
+}
+
+// Part are sealed records, to be appended to a Builder once.
+type Part struct {
 	block
 	heads []head
 	ops   int
@@ -290,4 +369,4 @@ type Block struct {
 }
 
 // Len is how many records there are.
-func (b *Block) Len() int { return len(b.heads) }
+func (p *Part) Len() int { return len(p.heads) }

@@ -97,9 +97,9 @@ func (d *dictionary) number(name []byte) uint32 {
 	}
 }
 
-// reset forgets all names; the entries belong to a block now.
+// reset forgets all names.
 func (d *dictionary) reset() {
-	d.entries = make([]entry, 0, len(d.entries)+len(d.entries)/8)
+	d.entries = d.entries[:0]
 	clear(d.slots)
 	d.text = d.text[:0]
 }

@@ -82,7 +82,7 @@ func pack(t *rapid.T, txns []record.Transaction) *Records {
 				c.Undo()
 			}
 		}
-		b.Append(c.Seal())
+		b.Append(c.Part())
 	}
 	return b.Records()
 }
@@ -185,7 +185,7 @@ func TestRegular(t *testing.T) {
 				chunk.Add(&rest[0])
 				rest = rest[1:]
 			}
-			b.Append(chunk.Seal())
+			b.Append(chunk.Part())
 		}
 		if got := b.Records().Summary().Regular; got != c.want {
 			t.Errorf("%s: regular is %v", c.name, got)
@@ -201,14 +201,19 @@ func TestMissingIsBounded(t *testing.T) {
 	}
 }
 
-// Records with very many names, or a very long one, take the wide forms.
-func TestWide(t *testing.T) {
-	var want record.Transaction
-	want.Session, want.DB = "s", strings.Repeat("d", 300)
+// wideRecord has very many names, and a very long one.
+func wideRecord() record.Transaction {
+	x := record.Transaction{Session: "s", DB: strings.Repeat("d", 300)}
 	for i := range 70_000 {
-		want.Ops = append(want.Ops, record.Op{Kind: record.Write, Key: fmt.Sprint("k", i), Value: record.Int(int64(i) << 40)})
+		x.Ops = append(x.Ops, record.Op{Kind: record.Write, Key: fmt.Sprint("k", i), Value: record.Int(int64(i) << 40)})
 	}
-	want.Ops = append(want.Ops, record.Op{Kind: record.Append, Key: strings.Repeat("k", 1<<17), Value: record.String(strings.Repeat("v", 1<<17))})
+	x.Ops = append(x.Ops, record.Op{Kind: record.Append, Key: strings.Repeat("k", 1<<17), Value: record.String(strings.Repeat("v", 1<<17))})
+	return x
+}
+
+// Such records take the wide forms.
+func TestWide(t *testing.T) {
+	want := wideRecord()
 	r := Of([]record.Transaction{want, want})
 	for i := range 2 {
 		if got := r.At(i); !cmp.Equal(got, want) {

@@ -3,7 +3,6 @@ package packed
 import (
 	"iter"
 	"sort"
-	"strings"
 	"sync"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -13,9 +12,34 @@ import (
 // data alive.
 type block struct {
 	data  string
+	base  base
 	marks []mark
 	names []uint32 // within the history, by the number within the block
 	first int      // the number of the first record
+}
+
+// A mark stands before a record when there are markRecords since the last one, or
+// they have markBytes: so At has to pass over few, and never over large ones.
+const (
+	markRecords = 32
+	markBytes   = 1 << 10
+)
+
+// mark is where At can begin to read.
+type mark struct {
+	record int // within the block
+	at     int // in the data
+}
+
+// unpacker reads the block.
+func (b *block) unpacker() unpacker { return unpacker{data: b.data, base: b.base} }
+
+// resolve gives the record that u has read its names.
+func (r *Records) resolve(u *unpacker, b *block) {
+	u.t.DB, u.t.Session = r.names[b.names[u.h.db]], r.names[b.names[u.h.session]]
+	for i, k := range u.keys {
+		u.ops[i].Key = r.names[b.names[k]]
+	}
 }
 
 // Records are packed records, numbered from 0. Reading them is safe for
@@ -56,13 +80,13 @@ const blockSize = 128 << 10
 // Add adds a record after all that were added or appended before.
 func (b *Builder) Add(t *record.Transaction) {
 	if b.open.Add(t); b.open.Size() >= blockSize {
-		b.Append(b.open.Seal())
+		b.Append(b.open.Part())
 	}
 }
 
 // Append joins a block. O(names + records) of it. Append nothing between one Add and
 // Records.
-func (b *Builder) Append(in *Block) {
+func (b *Builder) Append(in *Part) {
 	if len(in.heads) == 0 {
 		return
 	}
@@ -126,7 +150,7 @@ func (b *Builder) follow(heads []head, names []uint32) {
 // Records are all that was added and appended; the Builder is empty again.
 func (b *Builder) Records() *Records {
 	if b.open.Len() > 0 {
-		b.Append(b.open.Seal())
+		b.Append(b.open.Part())
 	}
 	b.summary.Regular = !b.notOrder
 	out := &Records{names: b.names.list, blocks: b.blocks, summary: b.summary}
@@ -169,15 +193,15 @@ func (r *Records) At(i int) record.Transaction {
 	b := &r.blocks[at]
 	i -= b.first
 	m := b.marks[sort.Search(len(b.marks), func(n int) bool { return b.marks[n].record > i })-1]
-	u := unpacker{names: r.names, block: b, p: m.at}
+	u := b.unpacker()
+	u.p = m.at
 	for range i - m.record {
 		u.next()
 	}
 	u.ops = nil // those passed over used it
 	u.next()
-	if u.seqID {
-		u.t.ID = string(sequenceID(nil, u.t.Session, u.t.Seq))
-	}
+	r.resolve(&u, b)
+	u.identify()
 	if len(u.t.Ops) == 0 {
 		u.t.Ops = nil
 	}
@@ -188,17 +212,14 @@ func (r *Records) At(i int) record.Transaction {
 // overwritten by the next one; its strings are not.
 func (r *Records) All() iter.Seq2[int, *record.Transaction] {
 	return func(yield func(int, *record.Transaction) bool) {
-		u := unpacker{names: r.names}
+		var u unpacker
 		i := 0
 		for n := range r.blocks {
-			u.block, u.p = &r.blocks[n], 0
-			marks := u.block.marks
-			for u.p < len(u.block.data)-padding {
-				if len(marks) > 0 && marks[0].at == u.p {
-					u.lastInt, u.lastStart = 0, 0
-					marks = marks[1:]
-				}
+			b := &r.blocks[n]
+			u.data, u.base, u.p = b.data, b.base, 0
+			for u.p < len(b.data)-padding {
 				u.next()
+				r.resolve(&u, b)
 				u.identify()
 				if !yield(i, &u.t) {
 					return
@@ -264,17 +285,16 @@ func (r *Records) unpackAhead(full chan<- *unpacked, free <-chan *unpacked, done
 // unpack takes out a block.
 func (r *Records) unpack(n int, to *unpacked) {
 	to.txns, to.ops, to.keys = to.txns[:0], to.ops[:0], to.keys[:0]
-	u := unpacker{names: r.names, block: &r.blocks[n], numbered: true}
-	marks := u.block.marks
-	for u.p < len(u.block.data)-padding {
-		if len(marks) > 0 && marks[0].at == u.p {
-			u.lastInt, u.lastStart = 0, 0
-			marks = marks[1:]
-		}
+	b := &r.blocks[n]
+	u := b.unpacker()
+	for u.p < len(b.data)-padding {
 		u.next()
+		r.resolve(&u, b)
 		to.txns = append(to.txns, u.t)
 		to.ops = append(to.ops, u.ops...)
-		to.keys = append(to.keys, u.keys...)
+		for _, k := range u.keys {
+			to.keys = append(to.keys, b.names[k])
+		}
 	}
 	from := 0
 	for i := range to.txns { // ops does not move any more
@@ -303,159 +323,4 @@ func (r *Records) Transactions() []record.Transaction {
 		last.Ops = ops[from:len(ops):len(ops)]
 	}
 	return out
-}
-
-// unpacker reads a block from p on.
-type unpacker struct {
-	names []string
-	block *block
-	p     int
-
-	t                  record.Transaction
-	ops                []record.Op
-	seqID              bool // the ID of t is SESSION#SEQ, and not yet made
-	lastInt, lastStart int64
-	ids                strings.Builder // that IDs are cut from
-	numbered           bool            // keys are wanted
-	keys               []uint32        // numbers of the operations' keys
-}
-
-// idsBlock is how many bytes IDs are cut from at once.
-const idsBlock = 4 << 10
-
-// next reads a record but its ID, if that has to be made.
-func (u *unpacker) next() {
-	t := &u.t
-	flags := u.block.data[u.p]
-	u.p++
-	*t = record.Transaction{Status: record.Status(flags & 3), HasSeq: flags&flagSeq != 0, HasTimes: flags&flagTimes != 0}
-	db := uint64(0)
-	if flags&flagDB != 0 {
-		db = u.uint()
-	}
-	t.DB = u.name(db)
-	t.Session = u.name(u.uint())
-	if flags&(flagSeq|flagIdle) != 0 {
-		t.Seq = u.int()
-	}
-	u.seqID = flags&flagID == 0
-	if !u.seqID {
-		t.ID = u.text()
-	}
-	if flags&(flagTimes|flagIdle) != 0 {
-		t.Start = u.lastStart + u.int()
-		t.End = t.Start + u.int()
-		u.lastStart = t.Start
-	}
-	u.operations()
-}
-
-// operations reads those of the record.
-func (u *unpacker) operations() {
-	data, names, ops := u.block.data, u.block.names, u.ops[:0]
-	u.keys = u.keys[:0]
-	for {
-		first := data[u.p]
-		u.p++
-		if first == opsEnd {
-			break
-		}
-		if len(ops) == cap(ops) {
-			ops = append(ops, record.Op{})
-		} else {
-			ops = ops[:len(ops)+1]
-		}
-		op := &ops[len(ops)-1]
-		k := uint32(data[u.p]) | uint32(data[u.p+1])<<8
-		if u.p += 2; k == wide {
-			k = uint32(load(data, u.p))
-			u.p += 4
-		}
-		*op = record.Op{Key: u.names[names[k]]}
-		if u.numbered {
-			u.keys = append(u.keys, names[k])
-		}
-		if first&flagInt != 0 {
-			op.Kind = record.OpKind(first >> intShift & 7)
-			size := int(first & (1<<intShift - 1))
-			u.lastInt += unzigzag(load(data, u.p) & (1<<(8*size) - 1))
-			u.p += size
-			op.Value = record.Value{Kind: record.KindInt, Num: u.lastInt}
-			continue
-		}
-		op.Kind = record.OpKind(first & 7)
-		op.Value.Kind = record.ValueKind(first >> valueShift & 7)
-		switch op.Value.Kind {
-		case record.KindNull:
-		case record.KindInt:
-			u.lastInt += u.int()
-			op.Value.Num = u.lastInt
-		default:
-			op.Value.Text = u.text()
-		}
-		if first&flagWhere != 0 {
-			op.Where = u.text()
-		}
-	}
-	u.ops, u.t.Ops = ops, ops
-}
-
-// identify makes the ID of the record if it is SESSION#SEQ, cut from a block of
-// many.
-func (u *unpacker) identify() {
-	if !u.seqID {
-		return
-	}
-	var room [64]byte
-	id := sequenceID(room[:0], u.t.Session, u.t.Seq)
-	if u.ids.Cap()-u.ids.Len() < len(id) {
-		u.ids = strings.Builder{}
-		u.ids.Grow(max(idsBlock, len(id)))
-	}
-	// A Builder never rewrites what it holds, and within its capacity never moves it.
-	from := u.ids.Len()
-	u.ids.Write(id)
-	u.t.ID = u.ids.String()[from:]
-}
-
-func (u *unpacker) name(n uint64) string { return u.names[u.block.names[n]] }
-
-// uint reads an unsigned varint.
-func (u *unpacker) uint() uint64 {
-	data, p := u.block.data, u.p
-	if c := data[p]; c < 0x80 {
-		u.p = p + 1
-		return uint64(c)
-	}
-	var n uint64
-	for shift := uint(0); ; shift += 7 {
-		c := data[p]
-		p++
-		n |= uint64(c&0x7f) << shift
-		if c < 0x80 {
-			u.p = p
-			return n
-		}
-	}
-}
-
-// int reads a signed one.
-func (u *unpacker) int() int64 {
-	return unzigzag(u.uint())
-}
-
-func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
-
-// load are the 8 bytes at p, the least significant first.
-func load(data string, p int) uint64 {
-	s := data[p : p+8]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-// text reads a text, which is a part of the block.
-func (u *unpacker) text() string {
-	n := int(u.uint())
-	u.p += n
-	return u.block.data[u.p-n : u.p]
 }

@@ -1,0 +1,69 @@
+package decode
+
+import (
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/ingest/reject"
+	"github.com/isowatch/isowatch/ingest/source"
+)
+
+// Batch is a source.Batch after decoding, or a part of one. It does not change
+// once it was handed out.
+type Batch struct {
+	Partition int
+	// First is the offset of the first message, or Next if there is none. Next is
+	// where to resume after this batch, and Identity tells of what input these are
+	// offsets (source.Batch.Identity).
+	First, Next, Identity int64
+	// Resume is where to read again after a restart, so that nothing is missing: Next,
+	// unless messages before it are parts of transactions that are not complete yet.
+	Resume   int64
+	Gaps     []source.Gap // found before the first message
+	CaughtUp bool         // nothing more was there to read
+	Lag      int64        // how many messages are known to be behind Next
+	Bytes    int64        // of the messages
+
+	// Block are the records, in the order of the messages that they came from, or
+	// that completed them; never nil.
+	Block *packed.Block
+	// Of each record in Block: its hashes, the offset of its message, and the broker's
+	// time, in Unix nanoseconds, 0 where there is none.
+	Sums              []packed.Sum
+	Offsets, Arrivals []int64
+	// DBs are the histories that the records belong to, in order of occurrence.
+	DBs []string
+
+	// Rejected are the messages that are no records; Unmarshal leaves it nil. Lost
+	// is how many there are.
+	Rejected []Rejected
+	Lost     int
+}
+
+// Rejected is a message that is no record: a dead letter.
+type Rejected struct {
+	Err   *reject.Error // with its position
+	Value []byte        // its bytes, or only the beginning of them
+	Size  int64         // in bytes, before anything was cut off
+}
+
+// Len is how many records there are.
+func (b *Batch) Len() int { return b.Block.Len() }
+
+// Head is the head of the i-th record. Its strings are parts of the block and
+// keep it in memory. O(1).
+func (b *Batch) Head(i int) record.Head {
+	h := b.Block.Head(i)
+	h.ID, h.Content = b.Sums[i].ID, b.Sums[i].Content
+	return h
+}
+
+// Store puts what has to be kept of b into offsets, as source.Batch.Store does.
+func (b *Batch) Store(offsets map[int]int64) {
+	offsets[b.Partition] = b.Next
+	offsets[source.IdentityKey(b.Partition)] = b.Identity
+}
+
+// complete sets what follows from the block.
+func (b *Batch) complete() {
+	b.Sums, b.DBs = b.Block.Sums(), b.Block.DBs()
+}

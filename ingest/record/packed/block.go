@@ -1,0 +1,183 @@
+package packed
+
+import (
+	"strings"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Block are sealed records, numbered from 0, of which each can be taken out
+// without those before it. It does not change; reading it is safe for concurrent
+// use, with a Reader for each goroutine.
+type Block struct {
+	data string   // with padding
+	at   []uint32 // where each record begins
+	base base
+	ops  int
+	text string   // of the names, one after the other
+	ends []uint32 // of each name in the text
+}
+
+// Len is how many records there are.
+func (b *Block) Len() int { return len(b.at) }
+
+// Ops is how many operations they have altogether.
+func (b *Block) Ops() int { return b.ops }
+
+// Names is how many names the block has, of keys and others. Reader.Keys are
+// less.
+func (b *Block) Names() int { return len(b.ends) }
+
+// Bytes is about how much memory the block takes.
+func (b *Block) Bytes() int64 {
+	const own = 128
+	return int64(own + len(b.data) + len(b.text) + 4*(len(b.at)+len(b.ends)))
+}
+
+// name is the n-th name. It is a part of the block.
+func (b *Block) name(n uint32) string {
+	from := uint32(0)
+	if n > 0 {
+		from = b.ends[n-1]
+	}
+	return b.text[from:b.ends[n]]
+}
+
+// Head is the head of the i-th record, without the hashes ID and Content, which
+// Sums makes. Its strings are parts of the block and keep it in memory. O(1).
+func (b *Block) Head(i int) record.Head {
+	u := unpacker{data: b.data, base: b.base, p: int(b.at[i])}
+	u.head()
+	return b.headOf(&u.h)
+}
+
+func (b *Block) headOf(n *numbers) record.Head {
+	return record.Head{DB: b.name(uint32(n.db)), Session: b.name(uint32(n.session)), Seq: n.seq, Start: n.start, End: n.end, Ops: n.ops,
+		Status: record.Status(n.flags & flagStatus), HasSeq: n.flags&flagSeq != 0, HasTimes: n.flags&flagTimes != 0}
+}
+
+// DBs are the histories that the records belong to, in the order of first
+// occurrence: nearly always one. O(records). The strings are parts of the block.
+func (b *Block) DBs() []string {
+	var out []string
+	var seen map[uint64]bool
+	u := unpacker{data: b.data, base: b.base}
+	last := uint64(0)
+	for i := range b.at {
+		db := uint64(0)
+		if b.data[b.at[i]]&flagDB != 0 {
+			u.p = int(b.at[i])
+			u.head()
+			db = u.h.db
+		}
+		if i > 0 && db == last || seen[db] {
+			continue
+		}
+		if seen == nil {
+			seen = map[uint64]bool{}
+		}
+		seen[db], last = true, db
+		out = append(out, b.name(uint32(db)))
+	}
+	return out
+}
+
+// Sum are the hashes of a record as record.Head has them.
+type Sum struct{ ID, Content uint64 }
+
+// Sums are the hashes of all records. A name is hashed once, so that it is much
+// cheaper than record.HeadOf of each. O(size).
+func (b *Block) Sums() []Sum {
+	hashes := make([]uint64, len(b.ends))
+	from := uint32(0)
+	for i, end := range b.ends {
+		hashes[i] = record.Hash(b.text[from:end])
+		from = end
+	}
+	out := make([]Sum, len(b.at))
+	u := unpacker{data: b.data, base: b.base}
+	var id []byte
+	for i := range out {
+		u.next()
+		h := b.headOf(&u.h)
+		d := record.NewDigest(&h, hashes[u.h.session])
+		for j := range u.ops {
+			d = d.Op(&u.ops[j], hashes[u.keys[j]])
+		}
+		out[i].Content = uint64(d)
+		switch {
+		case u.h.flags&flagContent != 0:
+			id = record.AppendContentID(id[:0], h.Session, uint64(d))
+		case u.h.flags&flagID != 0:
+			id = append(id[:0], u.h.id...)
+		default:
+			id = sequenceID(id[:0], h.Session, h.Seq)
+		}
+		out[i].ID = record.IDHashBytes(id)
+	}
+	return out
+}
+
+// Reader takes records out of blocks, of any in turn, and reuses its memory. The
+// zero Reader is ready. It is for one goroutine.
+type Reader struct {
+	// SkipID leaves IDs empty that would have to be made.
+	SkipID bool
+	// Keys are the numbers within the block of the keys of the operations of the
+	// record taken out last: equal ones for equal keys, less than Block.Names. Good
+	// until the next.
+	Keys []uint32
+
+	u unpacker
+}
+
+// At takes out the i-th record. It and its operations are good until r is used
+// again; its strings for ever, but they are parts of the block and keep all of it
+// in memory: who keeps one for long copies it. O(size of the record), amortised
+// no allocation.
+func (b *Block) At(i int, r *Reader) *record.Transaction {
+	u := &r.u
+	u.data, u.base, u.p = b.data, b.base, int(b.at[i])
+	u.next()
+	u.t.DB, u.t.Session = b.name(uint32(u.h.db)), b.name(uint32(u.h.session))
+	for j, k := range u.keys {
+		u.ops[j].Key = b.name(k)
+	}
+	if !r.SkipID {
+		u.identify()
+	}
+	r.Keys = u.keys
+	return &u.t
+}
+
+// Copy takes out the i-th record, which shares nothing with the block. Its strings
+// share memory with each other. O(size of the record).
+func (b *Block) Copy(i int) record.Transaction {
+	var r Reader
+	t := *b.At(i, &r)
+	size := len(t.DB) + len(t.Session) + len(t.ID)
+	for j := range t.Ops {
+		op := &t.Ops[j]
+		size += len(op.Key) + len(op.Value.Text) + len(op.Where)
+	}
+	var all strings.Builder
+	all.Grow(size)
+	own := func(s *string) {
+		from := all.Len()
+		all.WriteString(*s)
+		*s = all.String()[from:] // within its capacity a Builder never moves what it holds
+	}
+	own(&t.DB)
+	own(&t.Session)
+	own(&t.ID)
+	for j := range t.Ops {
+		op := &t.Ops[j]
+		own(&op.Key)
+		own(&op.Value.Text)
+		own(&op.Where)
+	}
+	if len(t.Ops) == 0 {
+		t.Ops = nil
+	}
+	return t
+}
