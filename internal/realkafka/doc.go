@@ -8,11 +8,8 @@
 //	b.Kill()        // SIGKILL: nothing is flushed
 //	b.Restart(t)    // the same data directory and port
 //
-// The broker's jars are fetched once with Maven, as the user's Maven is set up,
-// into the user's cache directory (ISOWATCH_KAFKA_DIR names another). Nothing
-// is installed elsewhere. Where Java 17 or Maven is missing, or the jars can't be
-// fetched, the test is skipped and says what to install; where the environment
-// variable CI is set it fails instead.
+// Package node has what it does. Where it can't run the broker the test is skipped
+// and says what to install; where the environment variable CI is set it fails instead.
 //
 // A broker takes about four seconds to start and 400 MB of memory. Tests
 // of a package should share one, with a topic each.

@@ -1,4 +1,4 @@
-package realkafka
+package node
 
 import (
 	"context"
