@@ -49,8 +49,8 @@ func (p *portion) String() string {
 
 // judge feeds the portion to an engine and returns what is wrong with what it
 // says, or nil: it accuses the whole history of nothing that this has not done,
-// and everything that it says is proved by records that it got. broken are the
-// levels that it called violated.
+// everything that it says is proved by records that it got, and what these prove
+// by themselves it finds. broken are the levels that it called violated.
 func (p *portion) judge(whole *truth) (broken []verdict.Level, found *complaint) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -92,7 +92,25 @@ func (p *portion) judge(whole *truth) (broken []verdict.Level, found *complaint)
 			}
 		}
 	}
-	return broken, nil
+	return broken, p.missed(broken, said.results)
+}
+
+// missed tells whether the engine, at the end of its portion, calls a level
+// satisfied that the portion breaks by itself.
+func (p *portion) missed(broken []verdict.Level, results []verdict.Result) *complaint {
+	least := seenAlone(p.txns, p.opt, p.isLossy)
+	for _, r := range results {
+		timed := r.Level == verdict.SSER || r.Level == verdict.StrongSI || r.Level == verdict.LIN
+		if r.Outcome == verdict.Satisfied && least.applies(r.Level) && !least.holds(r.Level) && !(timed && p.late()) {
+			return &complaint{fmt.Sprintf("missed %v", r.Level), fmt.Sprintf("%v is satisfied, and what is there breaks it without anything unseen; broken are %v", r.Level, broken)}
+		}
+	}
+	return nil
+}
+
+// isLossy tells whether somebody who was not seen may have written the key.
+func (p *portion) isLossy(key string) bool {
+	return p.opt.Coverage == record.CoveragePartial || slices.Contains(p.lossy, key)
 }
 
 // proves tells whether the evidence of v stands by itself. With partial coverage
@@ -111,21 +129,42 @@ func (p *portion) proves(v verdict.Violation, level verdict.Level) (bool, string
 	txns := slices.Clone(p.txns)
 	cut := cutDown(v, p.txns)
 	for i := range txns {
-		txns[i].Ops = slices.Clone(txns[i].Ops)
+		var ops []record.Op
 		wrote := map[string]bool{}
-		txns[i].Ops = slices.DeleteFunc(txns[i].Ops, func(op record.Op) bool {
+		for _, op := range txns[i].Ops {
 			wrote[op.Key] = wrote[op.Key] || op.Kind == record.Write
-			if op.Kind != record.Read || wrote[op.Key] || !slices.Contains(p.lossy, op.Key) {
-				return false
+			switch {
+			case op.Kind != record.Read || wrote[op.Key] || !slices.Contains(p.lossy, op.Key):
+			case op.Key == v.Key && (v.Kind == verdict.NonRepeatableRead || v.Kind == verdict.NotMyOwnWrite): // whoever wrote them, they differ
+			case isList(cut, op.Key) && p.opt.UnseenUnique:
+				op.Value = withoutUnseen(cut, op)
+			case maybeUnseen(cut, txns[i].ID, op, "", part):
+				continue
 			}
-			if op.Key == v.Key && (v.Kind == verdict.NonRepeatableRead || v.Kind == verdict.NotMyOwnWrite) {
-				return false // whoever wrote them, they differ
-			}
-			empty := op.Value.IsNull() && isList(cut, op.Key) // which an unseen append does not make it
-			return !empty && maybeUnseen(cut, txns[i].ID, op, "", part)
-		})
+			ops = append(ops, op)
+		}
+		txns[i].Ops = ops
 	}
 	return proves(v, level, txns, p.opt)
+}
+
+// withoutUnseen is the list that was read less the elements that nobody of txns
+// appended: what they say of the others stays as it is.
+func withoutUnseen(txns []record.Transaction, read record.Op) record.Value {
+	var out []string
+	for _, e := range strings.Split(strings.Trim(read.Value.Text, "[]"), ",") {
+		if slices.ContainsFunc(txns, func(x record.Transaction) bool {
+			return slices.ContainsFunc(x.Ops, func(op record.Op) bool {
+				return op.Kind == record.Append && op.Key == read.Key && op.Value.String() == e
+			})
+		}) {
+			out = append(out, e)
+		}
+	}
+	if len(out) == 0 {
+		return record.Null
+	}
+	return record.Value{Kind: record.KindList, Text: "[" + strings.Join(out, ",") + "]"}
 }
 
 // within are those of levels that the oracle judges a history at.

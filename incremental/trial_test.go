@@ -175,7 +175,7 @@ func (st *stream) examine(told *tally) (found *complaint) {
 	}
 	least := want
 	if st.opt.Coverage == record.CoveragePartial {
-		least = seenAlone(st.txns, st.opt)
+		least = seenAlone(st.txns, st.opt, func(string) bool { return true })
 	}
 	for _, r := range said.results {
 		told.count(r.Level, r.Outcome)
@@ -408,9 +408,9 @@ func trusted(txns []record.Transaction) []record.Transaction {
 }
 
 // seenAlone are the levels that hold under partial coverage when reads that an
-// unseen writer may have answered count for nothing, as they are promised to
-// prove nothing. What is broken then has to be found.
-func seenAlone(txns []record.Transaction, opt incremental.Options) *truth {
+// unseen writer may have answered, of keys that are lossy, count for nothing, as
+// they are promised to prove nothing. What is broken then has to be found.
+func seenAlone(txns []record.Transaction, opt incremental.Options, lossy func(key string) bool) *truth {
 	var cut []record.Transaction
 	own, same := true, true
 	for _, x := range trusted(txns) {
@@ -426,7 +426,7 @@ func seenAlone(txns []record.Transaction, opt incremental.Options) *truth {
 			if op.Kind == record.Append {
 				added[op.Key] += "," + op.Value.String()
 			}
-			return op.Kind == record.Read && !wrote[op.Key] && (!opt.UnseenUnique || maybeUnseen(txns, x.ID, op, added[op.Key], opt))
+			return op.Kind == record.Read && !wrote[op.Key] && lossy(op.Key) && (!opt.UnseenUnique || maybeUnseen(txns, x.ID, op, added[op.Key], opt))
 		})
 		cut = append(cut, x)
 	}
