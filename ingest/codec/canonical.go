@@ -10,14 +10,21 @@ import (
 
 // ParseValue returns the value that the JSON text b says, and nothing else.
 func ParseValue(b []byte) (record.Value, error) {
-	if len(b) > SizeDefault {
-		return record.Value{}, reject.New(reject.TooLarge, "the value has %d bytes, more than the limit of %d", len(b), SizeDefault)
+	d := Decoder{opt: Options{SizeMax: SizeDefault}}
+	return d.Value(b)
+}
+
+// Value is ParseValue within the Decoder's limit, reusing its scratch.
+func (d *Decoder) Value(b []byte) (record.Value, error) {
+	if len(b) > d.opt.SizeMax {
+		return record.Value{}, reject.New(reject.TooLarge, "the value has %d bytes, more than the limit of %d", len(b), d.opt.SizeMax)
 	}
-	d := Decoder{b: b}
+	d.b, d.p = b, 0
 	v, err := d.value()
 	if err == nil {
 		err = d.end()
 	}
+	d.b = nil
 	if err != nil {
 		return record.Value{}, err
 	}

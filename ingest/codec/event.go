@@ -1,0 +1,251 @@
+package codec
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/isowatch/isowatch/ingest/assemble"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/ingest/reject"
+)
+
+// An event is one JSON object per message or line. Its fields may stand in any order:
+//
+//	{"event":"begin","session":S,"txn":T,"db":…,"seq":…,"id":…,"start":…}
+//	{"event":"op","session":S,"txn":T,"n":0,"op":["r",KEY,VALUE]}
+//	{"event":"commit","session":S,"txn":T,"count":1,"end":…}      or abort, or unknown
+//
+// Db, seq, id and the times are what they are in a record, and as there may be null or
+// missing; the others are needed, and not allowed in an event of another kind.
+
+// Fields of an event, as bits of those seen.
+const (
+	eventEvent = 1 << iota
+	eventSession
+	eventTxn
+	eventDB
+	eventSeq
+	eventID
+	eventStart
+	eventN
+	eventOp
+	eventCount
+	eventEnd
+)
+
+var eventFields = map[string]uint{"event": eventEvent, "session": eventSession, "txn": eventTxn, "db": eventDB, "seq": eventSeq, "id": eventID,
+	"start": eventStart, "n": eventN, "op": eventOp, "count": eventCount, "end": eventEnd}
+
+// eventOrder are the same in the order of their bits.
+var eventOrder = [...]string{"event", "session", "txn", "db", "seq", "id", "start", "n", "op", "count", "end"}
+
+// What the kinds of events need, and what they may have.
+var (
+	eventNeeds = [...]uint{assemble.Begin: eventEvent | eventSession | eventTxn,
+		assemble.Step: eventEvent | eventSession | eventTxn | eventN | eventOp,
+		assemble.End:  eventEvent | eventSession | eventTxn | eventCount}
+	eventMays = [...]uint{assemble.Begin: eventDB | eventSeq | eventID | eventStart, assemble.Step: 0, assemble.End: eventEnd}
+)
+
+// Message decodes a message that is a record or an event. A record is added to c as Pack does,
+// or nothing if there is an error; an event is put into *e.
+func (d *Decoder) Message(b []byte, c *packed.Chunk, e *assemble.Event) (isEvent bool, err error) {
+	const likely = `{"event"`
+	if len(b) > len(likely) && string(b[:len(likely)]) == likely {
+		return true, d.Event(b, e)
+	}
+	err = d.Pack(b, c)
+	// The fields of records and events that have the same names hold the same, so that an
+	// event is told by the first field that no record has.
+	if bad := reject.From(err); bad == nil || bad.Reason != reject.UnknownField || !eventOnly(bad.Field) {
+		return false, err
+	}
+	asEvent := d.Event(b, e)
+	if bad := reject.From(asEvent); bad != nil && bad.Reason == reject.MissingField && bad.Field == "event" {
+		return false, err // it is a record with a field too many
+	}
+	return true, asEvent
+}
+
+func eventOnly(field string) bool {
+	return eventFields[field]&(eventEvent|eventTxn|eventN|eventOp|eventCount) != 0
+}
+
+// Event sets *e to the event in b. An error is a *reject.Error without a position, and
+// leaves *e zero.
+func (d *Decoder) Event(b []byte, e *assemble.Event) error {
+	*e = assemble.Event{}
+	if len(b) > d.opt.SizeMax {
+		return reject.New(reject.TooLarge, "the event has %d bytes, more than the limit of %d", len(b), d.opt.SizeMax)
+	}
+	d.b, d.p = b, 0
+	err := d.event(e)
+	d.b = nil
+	if err != nil {
+		*e = assemble.Event{}
+		return err
+	}
+	return nil
+}
+
+func (d *Decoder) event(e *assemble.Event) *reject.Error {
+	if err := d.open('{', "one JSON object"); err != nil {
+		return err
+	}
+	var seen, given uint
+	for first := true; ; first = false {
+		name, more, err := d.member(first)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		f := eventFields[string(name)]
+		switch {
+		case f == 0:
+			return reject.In(brief(name), reject.UnknownField, "no field is called %s: an event has %s", quoted(name), strings.Join(eventOrder[:], ", "))
+		case seen&f != 0:
+			return reject.In(string(name), reject.DuplicateField, "the field %q is there twice", name)
+		}
+		seen |= f
+		if err := d.colon(); err != nil {
+			return err
+		}
+		const optional = eventDB | eventSeq | eventID | eventStart | eventEnd
+		if f&optional != 0 && d.null() {
+			continue
+		}
+		given |= f
+		if err := d.eventField(f, e); err != nil {
+			return err.Under(eventName(f))
+		}
+	}
+	if err := d.end(); err != nil {
+		return err
+	}
+	return finishEvent(e, given)
+}
+
+// eventName is the name of the least of the fields.
+func eventName(set uint) string {
+	for i, name := range eventOrder {
+		if set&(1<<i) != 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+func finishEvent(e *assemble.Event, given uint) *reject.Error {
+	if given&eventEvent == 0 {
+		return reject.In("event", reject.MissingField, `an event needs the field "event"`)
+	}
+	if missing := eventNeeds[e.Kind] &^ given; missing != 0 {
+		name := eventName(missing)
+		return reject.In(name, reject.MissingField, "an event of this kind needs the field %q", name)
+	}
+	if other := given &^ (eventNeeds[e.Kind] | eventMays[e.Kind]); other != 0 {
+		name := eventName(other)
+		return reject.In(name, reject.UnknownField, "an event of this kind has no field %q", name)
+	}
+	if e.Kind == assemble.Begin && e.DB == "" {
+		e.DB = record.DefaultDB
+	}
+	return nil
+}
+
+func (d *Decoder) eventField(f uint, e *assemble.Event) (err *reject.Error) {
+	switch f {
+	case eventEvent:
+		e.Kind, e.Status, err = d.eventKind()
+	case eventSession:
+		e.Session, err = d.name("the session")
+	case eventTxn:
+		e.Txn, err = d.name("the transaction")
+	case eventDB:
+		e.DB, err = d.name("the history")
+	case eventSeq:
+		e.HasSeq = true
+		e.Seq, err = d.integer()
+	case eventID:
+		var raw []byte
+		raw, err = d.nameBytes("the id")
+		e.ID = string(raw)
+	case eventStart, eventEnd:
+		e.HasTime = true
+		e.Time, err = d.integer()
+	case eventN:
+		e.N, err = d.count(assemble.OpsLimit - 1)
+	case eventCount:
+		e.N, err = d.count(assemble.OpsLimit)
+	case eventOp:
+		err = d.operation(&e.Op)
+	}
+	return err
+}
+
+func (d *Decoder) count(most int64) (uint32, *reject.Error) {
+	n, err := d.integer()
+	if err == nil && n > most {
+		err = reject.New(reject.OutOfRange, "%d is more than %d", n, most)
+	}
+	return uint32(n), err
+}
+
+func (d *Decoder) eventKind() (assemble.Kind, record.Status, *reject.Error) {
+	raw, err := d.wantString("the kind of the event")
+	if err != nil {
+		return 0, 0, err
+	}
+	switch string(raw) {
+	case "begin":
+		return assemble.Begin, 0, nil
+	case "op":
+		return assemble.Step, 0, nil
+	case "commit":
+		return assemble.End, record.Committed, nil
+	case "abort":
+		return assemble.End, record.Aborted, nil
+	case "unknown":
+		return assemble.End, record.Unknown, nil
+	}
+	return 0, 0, reject.New(reject.UnknownEvent, "no event is called %s: want begin, op, commit, abort or unknown", quoted(raw))
+}
+
+// AppendEvent appends e as one line of JSON, without a line break. Decoding that
+// gives back e, provided that what its kind does not have is zero.
+func AppendEvent(b []byte, e *assemble.Event) []byte {
+	kind := e.Kind.String()
+	if e.Kind == assemble.End {
+		kind = [...]string{record.Committed: "commit", record.Aborted: "abort", record.Unknown: "unknown"}[e.Status]
+	}
+	b = append(append(append(b, `{"event":"`...), kind...), `","session":`...)
+	b = record.AppendJSONString(b, e.Session)
+	b = record.AppendJSONString(append(b, `,"txn":`...), e.Txn)
+	switch e.Kind {
+	case assemble.Begin:
+		if e.DB != "" {
+			b = record.AppendJSONString(append(b, `,"db":`...), e.DB)
+		}
+		if e.HasSeq {
+			b = strconv.AppendInt(append(b, `,"seq":`...), e.Seq, 10)
+		}
+		if e.ID != "" {
+			b = record.AppendJSONString(append(b, `,"id":`...), e.ID)
+		}
+		if e.HasTime {
+			b = strconv.AppendInt(append(b, `,"start":`...), e.Time, 10)
+		}
+	case assemble.Step:
+		b = strconv.AppendUint(append(b, `,"n":`...), uint64(e.N), 10)
+		b = appendOp(append(b, `,"op":`...), &e.Op)
+	case assemble.End:
+		b = strconv.AppendUint(append(b, `,"count":`...), uint64(e.N), 10)
+		if e.HasTime {
+			b = strconv.AppendInt(append(b, `,"end":`...), e.Time, 10)
+		}
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,25 @@
+// Package protobuf turns the bytes of messages in Isowatch's protobuf form into
+// records and events, and back. The schema is isowatch.proto beside this file: it is the
+// contract with producers, and what each field means is said there.
+//
+//	Message ─┬─ transaction: a whole record ─▶ packed.Chunk, or record.Transaction
+//	         └─ begin, step, end: an event  ─▶ assemble.Event
+//
+// It is the codec package's twin: the same records, the same strictness, the same
+// reasons (a *reject.Error whose Field is named as in the schema, as ops[2].read). So what general
+// decoders of protobuf do, to keep unknown fields and to take the last of two, is not
+// done here: both are refused, since they could hide a mistake. What the encoding itself leaves open is
+// accepted as the specification says: fields in any order, numbers in more bytes than
+// they need, lists packed or not, enums cut to 32 bits.
+//
+// # Cost
+//
+// By hand over the bytes with google.golang.org/protobuf/encoding/protowire for what is
+// not of the common form. A transaction is gone over twice: for what stands beside
+// its operations, passing over each by its length, and for the operations. An operation that is a
+// key and then an integer or null, as every encoder writes it, makes no value and no string when
+// it is packed (BenchmarkPack).
+//
+// Files: decoder.go messages and transactions, ops.go operations and values, events.go, cursor.go
+// fields, encode.go.
+package protobuf

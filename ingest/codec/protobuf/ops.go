@@ -1,0 +1,298 @@
+package protobuf
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/ingest/reject"
+)
+
+// Numbers of an Operation's fields, and of those in it.
+const (
+	opRead, opWrite, opAppend, opPredicateRead, opPredicateWrite = 1, 2, 3, 4, 5
+
+	opInteger, opText, opNull, opBoolean, opNumber, opIntegers, opJSON = 6, 7, 8, 9, 10, 11, 12
+
+	predicateTable, predicateWhere = 1, 2
+	integersValues                 = 1
+
+	opOn    = 1<<opRead | 1<<opWrite | 1<<opAppend | 1<<opPredicateRead | 1<<opPredicateWrite
+	opValue = 1<<opInteger | 1<<opText | 1<<opNull | 1<<opBoolean | 1<<opNumber | 1<<opIntegers | 1<<opJSON
+)
+
+var (
+	operationSchema = &schema{"Operation", []string{"", "read", "write", "append", "predicate_read", "predicate_write",
+		"integer", "text", "null", "boolean", "number", "integers", "json"}}
+	operationWire = [...]uint64{opRead: bytesType, opWrite: bytesType, opAppend: bytesType, opPredicateRead: bytesType, opPredicateWrite: bytesType,
+		opInteger: varintType, opText: bytesType, opNull: varintType, opBoolean: varintType, opNumber: fixed64, opIntegers: bytesType, opJSON: bytesType}
+	predicateSchema = &schema{"Predicate", []string{"", "table", "where"}}
+	integersSchema  = &schema{"Integers", []string{"", "values"}}
+
+	kindOf = [...]record.OpKind{opRead: record.Read, opWrite: record.Write, opAppend: record.Append,
+		opPredicateRead: record.PredicateRead, opPredicateWrite: record.PredicateWrite}
+)
+
+// next moves on to the next operation of a transaction whose fields are known to be
+// well-formed; more is false behind the last.
+func (c *cursor) next() (body cursor, more bool) {
+	for c.p < len(c.b) {
+		tag, _ := c.tag()
+		switch {
+		case tag == txnOps<<3|bytesType:
+			body, _ = c.message()
+			return body, true
+		case tag&7 == bytesType:
+			_, _ = c.bytes()
+		case tag&7 == fixed64:
+			c.p += 8
+		default:
+			_, _ = c.varint()
+		}
+	}
+	return cursor{}, false
+}
+
+// packOperations adds the operations that stand from c.p on.
+func (d *Decoder) packOperations(c *cursor, out *packed.Chunk) *reject.Error {
+	for i := 0; ; i++ {
+		body, more := c.next()
+		if !more {
+			return nil
+		}
+		if packPlain(body.b, out) {
+			continue
+		}
+		var op record.Op
+		if err := d.operation(body, &op); err != nil {
+			return err.UnderIndex(i).Under("ops")
+		}
+		out.Op(&op)
+	}
+}
+
+// packPlain takes an operation of the commonest form: a key and then an integer or
+// null. It takes nothing otherwise.
+func packPlain(b []byte, out *packed.Chunk) bool {
+	if len(b) < 5 || b[1] >= 0x80 {
+		return false
+	}
+	on, end := b[0], 2+int(b[1])
+	if on != opRead<<3|byte(bytesType) && on != opWrite<<3|byte(bytesType) && on != opAppend<<3|byte(bytesType) || end == 2 || len(b)-end < 2 {
+		return false
+	}
+	key := b[2:end]
+	if !utf8.Valid(key) {
+		return false
+	}
+	kind := kindOf[on>>3]
+	switch b[end] {
+	case opInteger<<3 | byte(varintType):
+		var v uint64
+		shift := 0
+		for p := end + 1; p < len(b); p++ {
+			c := b[p]
+			if c < 0x80 {
+				if p != len(b)-1 {
+					return false
+				}
+				out.Int(kind, key, protowire.DecodeZigZag(v|uint64(c)<<shift))
+				return true
+			}
+			v |= uint64(c&0x7f) << shift
+			if shift += 7; shift > 56 { // the general way knows what fits
+				return false
+			}
+		}
+	case opNull<<3 | byte(varintType):
+		if len(b) == end+2 && b[end+1] == 0 {
+			out.Null(kind, key)
+			return true
+		}
+	}
+	return false
+}
+
+// operationMin is how many bytes an operation has at least in its transaction: tag
+// and length, a key of one byte and an integer or null.
+const operationMin = 7
+
+// operations appends the operations that stand from c.p on.
+func (d *Decoder) operations(c *cursor, ops []record.Op) ([]record.Op, *reject.Error) {
+	for {
+		body, more := c.next()
+		if !more {
+			return ops, nil
+		}
+		ops = append(ops, record.Op{})
+		if err := d.operation(body, &ops[len(ops)-1]); err != nil {
+			return nil, err.UnderIndex(len(ops) - 1).Under("ops")
+		}
+	}
+}
+
+// operation sets *op, which is zero, to an operation.
+func (d *Decoder) operation(c cursor, op *record.Op) *reject.Error {
+	var set uint
+	for c.more() {
+		tag, err := c.tag()
+		if err != nil {
+			return err
+		}
+		number := uint(tag >> 3)
+		if tag>>3 >= uint64(len(operationWire)) || operationWire[number] != tag&7 {
+			return operationSchema.unknown(tag)
+		}
+		oneof := uint(opValue)
+		if number <= opPredicateWrite {
+			oneof = opOn
+		}
+		if err := operationSchema.seen(&set, number, oneof); err != nil {
+			return err
+		}
+		if number <= opPredicateWrite {
+			err = d.target(&c, number, op)
+		} else {
+			op.Value, err = d.value(&c, number)
+		}
+		if err != nil {
+			return err.Under(operationSchema.fields[number])
+		}
+	}
+	switch {
+	case set&opOn == 0:
+		return reject.New(reject.MissingField, "an operation needs one of the fields read, write, append, predicate_read and predicate_write")
+	case set&opValue == 0:
+		return reject.New(reject.MissingField, "an operation needs a value: null says that there was none")
+	case op.Where != "" && op.Value.Kind != record.KindObject:
+		return reject.New(reject.WrongType, "the value of a predicate's operation is an object, in field json")
+	}
+	return nil
+}
+
+// target takes what an operation was on.
+func (d *Decoder) target(c *cursor, number uint, op *record.Op) *reject.Error {
+	op.Kind = kindOf[number]
+	if number < opPredicateRead {
+		key, err := c.name("the key")
+		if err == nil {
+			op.Key = d.names.String(key)
+		}
+		return err
+	}
+	in, err := c.message()
+	if err != nil {
+		return err
+	}
+	var set uint
+	for in.more() {
+		tag, err := in.tag()
+		if err != nil {
+			return err
+		}
+		number := uint(tag >> 3)
+		if tag>>3 > predicateWhere || tag&7 != bytesType {
+			return predicateSchema.unknown(tag)
+		}
+		if err := predicateSchema.seen(&set, number, 0); err != nil {
+			return err
+		}
+		what, to := "the table", &op.Key
+		if number == predicateWhere {
+			what, to = "the predicate", &op.Where
+		}
+		name, err := in.name(what)
+		if err != nil {
+			return err.Under(predicateSchema.fields[number])
+		}
+		*to = d.names.String(name)
+	}
+	for number := uint(predicateTable); number <= predicateWhere; number++ {
+		if set&(1<<number) == 0 {
+			return predicateSchema.missing(number)
+		}
+	}
+	return nil
+}
+
+// value takes a value of the kind that the field's number says.
+func (d *Decoder) value(c *cursor, number uint) (record.Value, *reject.Error) {
+	switch number {
+	case opInteger:
+		v, err := c.varint()
+		return record.Int(protowire.DecodeZigZag(v)), err
+	case opText:
+		text, err := c.text()
+		return record.String(string(text)), err
+	case opNull:
+		v, err := c.varint()
+		if err == nil && int32(v) != 0 {
+			err = reject.New(reject.OutOfRange, "null is 0, not %d", int32(v))
+		}
+		return record.Null, err
+	case opBoolean:
+		v, err := c.varint()
+		return record.Value{Kind: record.KindBool, Text: strconv.FormatBool(v != 0)}, err
+	case opNumber:
+		f, err := c.float()
+		if err != nil {
+			return record.Value{}, err
+		}
+		d.text = strconv.AppendFloat(d.text[:0], f, 'g', -1, 64)
+		return d.json(d.text)
+	case opIntegers:
+		return d.integers(c)
+	}
+	text, err := c.text()
+	if err != nil {
+		return record.Value{}, err
+	}
+	return d.json(text)
+}
+
+func (d *Decoder) json(text []byte) (record.Value, *reject.Error) {
+	v, err := d.values.Value(text)
+	return v, reject.From(err)
+}
+
+// integers takes a list of them, in canonical JSON text.
+func (d *Decoder) integers(c *cursor) (record.Value, *reject.Error) {
+	in, err := c.message()
+	if err != nil {
+		return record.Value{}, err
+	}
+	b := append(d.text[:0], '[')
+	add := func(c *cursor) *reject.Error {
+		v, err := c.varint()
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, protowire.DecodeZigZag(v), 10)
+		return err
+	}
+	for in.more() {
+		tag, err := in.tag()
+		if err != nil {
+			return record.Value{}, err
+		}
+		switch tag {
+		case integersValues<<3 | varintType:
+			err = add(&in)
+		case integersValues<<3 | bytesType:
+			var run cursor
+			for run, err = in.message(); err == nil && run.more(); {
+				err = add(&run)
+			}
+		default:
+			err = integersSchema.unknown(tag)
+		}
+		if err != nil {
+			return record.Value{}, err
+		}
+	}
+	d.text = append(b, ']')
+	return record.Value{Kind: record.KindList, Text: string(d.text)}, nil
+}
