@@ -5,23 +5,38 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	badger "github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
 	"github.com/rs/zerolog"
 )
 
-// Badger is a Store in a Badger database.
+// Badger is a Store in a Badger database and files beside it.
 type Badger struct {
-	opt Options
-	db  *badger.DB
+	opt     Options
+	files   files
+	journal *journal
 
-	// write is held by whoever changes the database: conflict detection is off.
+	// largeBytes is what large values take.
+	largeBytes atomic.Int64
+
+	// write is held by whoever changes the store: conflict detection is off. It
+	// guards what follows.
 	write sync.Mutex
+	// broken: Badger failed in a commit, so that nobody knows what holds. The next
+	// writer opens it again.
+	broken bool
+
+	// gate is held to read by whoever uses db, and to write by who replaces it,
+	// with TryLock only: callbacks of readers may enter again.
+	gate sync.RWMutex
+	db   *badger.DB
 
 	// life guards closed; users are calls under way.
 	life   sync.Mutex
@@ -32,54 +47,85 @@ type Badger struct {
 var _ Store = (*Badger)(nil)
 
 // Open opens the store at opt.Path or makes a new one there. Close it.
-// Errors wrap ErrLocked, ErrNewer or ErrForeign where that is the reason.
+// Errors wrap ErrLocked, ErrNewer, ErrOlder, ErrForeign, ErrDamaged or ErrFull
+// where that is the reason. What a crash left is repaired; O(the size of the
+// database and of the last file of the journal).
 func Open(opt Options) (*Badger, error) {
 	opt = opt.WithDefaults()
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	if !opt.InMemory {
+	s := &Badger{opt: opt}
+	if opt.InMemory {
+		s.files = newMemFiles()
+	} else {
 		if err := prepare(opt.Path); err != nil {
 			return nil, err
 		}
+		s.files = &osFiles{dir: opt.Path}
 	}
-	db, err := badger.Open(tuned(opt))
-	if err != nil {
-		return nil, explainOpen(opt.Path, err)
+	if opt.wrap != nil {
+		s.files = opt.wrap(s.files)
 	}
-	s := &Badger{opt: opt, db: db}
-	if err := s.load(); err != nil {
-		return nil, errors.Join(err, db.Close())
+	s.journal = &journal{files: s.files, indexes: make(map[uint64][]spot)}
+	if err := s.start(); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
+// start opens the database and repairs what a crash left.
+func (s *Badger) start() error {
+	if err := s.room(0); err != nil {
+		return fmt.Errorf("store %s can't be opened: %w", s.opt.Path, err)
+	}
+	if !s.opt.InMemory {
+		if err := examine(s.opt.Path); err != nil {
+			return explainOpen(s.opt.Path, err)
+		}
+	}
+	db, err := badger.Open(tuned(s.opt))
+	if err != nil {
+		return explainOpen(s.opt.Path, err)
+	}
+	s.db = db
+	if err := s.load(); err != nil {
+		s.db = nil
+		if errors.Is(err, ErrDamaged) {
+			err = explainOpen(s.opt.Path, err)
+		} else {
+			err = fmt.Errorf("store %s: %w", s.opt.Path, full(err))
+		}
+		return errors.Join(err, db.Close())
+	}
+	return nil
+}
+
 // tuned are options for a small footprint. Badger's defaults are a server's and
 // take 300 MB; these take 3 MB when idle and 60 MB at 60,000 commits a second.
+// Nothing reaches Badger's value log: large values have files of their own.
 func tuned(opt Options) badger.Options {
-	path, memTable, inline := opt.Path, int64(4<<20), int64(64<<10)
+	path := opt.Path
 	if opt.InMemory {
-		// There is no value log: values are inline, of at most 1 MiB, and the
-		// largest must fit a transaction, which is 15% of a memtable.
-		path, memTable, inline = "", 16<<20, 1<<20
+		path = ""
 	}
 	return badger.DefaultOptions(path).
 		WithInMemory(opt.InMemory).
 		WithSyncWrites(opt.SyncWrites).
 		WithLogger(logger{opt.Logger}).
-		WithMemTableSize(memTable).
+		WithMemTableSize(4 << 20).
 		WithNumMemtables(2).
 		WithBaseTableSize(2 << 20).
 		WithBaseLevelSize(8 << 20).
 		WithNumLevelZeroTables(2).
 		WithNumLevelZeroTablesStall(4).
 		WithNumCompactors(2).
-		WithCompactL0OnClose(true). // tells Maintain what is out of date
-		WithBlockCacheSize(0).      // blocks are read from the memory map
+		WithBlockCacheSize(0). // blocks are read from the memory map
 		WithIndexCacheSize(4 << 20).
 		WithCompression(options.None).
-		WithValueThreshold(inline).
-		WithValueLogFileSize(16 << 20).
+		WithChecksumVerificationMode(options.OnBlockRead).
+		WithValueThreshold(256 << 10).
+		WithValueLogFileSize(1 << 20).
 		WithMetricsEnabled(false).
 		WithDetectConflicts(false)
 }
@@ -90,8 +136,13 @@ func prepare(path string) error {
 		return errors.New("store: no path is given; set store.path")
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return fmt.Errorf("store %s: %w; set store.path to a directory that can be written to", path, err)
+		return fmt.Errorf("store %s: %w; set store.path to a directory that can be written to", path, full(err))
 	}
+	return ours(path)
+}
+
+// ours tells whether a directory is a store, or empty.
+func ours(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return fmt.Errorf("store %s: %w; set store.path to a directory that can be read", path, err)
@@ -104,31 +155,57 @@ func prepare(path string) error {
 		if n := e.Name(); n == "lost+found" || n == "LOCK" || strings.HasPrefix(n, "MANIFEST") {
 			continue
 		}
+		if n := e.Name(); n == journalDir || n == largeDir || strings.HasSuffix(n, ".sst") || strings.HasSuffix(n, ".mem") {
+			return fmt.Errorf("store %s: %w", path, &Damage{Kind: "database", Key: "the list of its files", File: badger.ManifestFilename, Why: "the file is missing"})
+		}
 		return fmt.Errorf("store %s: %w, it holds %s; set store.path to a directory of its own", path, ErrForeign, e.Name())
 	}
 	return nil
 }
 
+// holder says which process has a store open, for messages.
+func holder(path string) string {
+	if pid, err := os.ReadFile(filepath.Join(path, "LOCK")); err == nil && len(pid) > 0 && len(pid) < 32 {
+		return " (process " + strings.TrimSpace(string(pid)) + ")"
+	}
+	return ""
+}
+
 // explainOpen says what to do about a failure to open.
 func explainOpen(path string, err error) error {
 	// Badger wraps the cause as text.
-	if strings.Contains(err.Error(), "Cannot acquire directory lock") {
-		who := ""
-		if pid, err := os.ReadFile(filepath.Join(path, "LOCK")); err == nil {
-			who = " (process " + strings.TrimSpace(string(pid)) + ")"
-		}
-		return fmt.Errorf("store %s: %w%s: a store has one user at a time, readers included; stop that one first, or set another store.path", path, ErrLocked, who)
+	switch {
+	case strings.Contains(err.Error(), "Cannot acquire directory lock"):
+		return fmt.Errorf("store %s: %w%s: a store has one user at a time, readers included; stop that one first, or set another store.path", path, ErrLocked, holder(path))
+	case errors.Is(full(err), ErrFull):
+		return fmt.Errorf("store %s can't be opened: %w", path, full(err))
+	case errors.Is(err, ErrDamaged):
+		return fmt.Errorf("store %s: %w; --rebuild sets it aside and begins anew, from where source.kafka.start says", path, err)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("store %s can't be opened: %w; set store.path to a directory that can be written to", path, err)
 	}
-	return fmt.Errorf("store %s can't be opened: %w; if it is damaged, move the directory away: "+
-		"the monitor then starts anew, from where source.kafka.start says", path, err)
+	return fmt.Errorf("store %s can't be opened: %w: %w; --rebuild sets it aside and begins anew, from where source.kafka.start says", path, ErrDamaged, err)
 }
 
-// load checks the version, or writes it into a new database.
+// load checks the version, or writes it into a new database, and makes the files
+// what the database says.
 func (s *Badger) load() error {
-	name := s.opt.Path
+	if err := s.version(); err != nil {
+		return err
+	}
+	if err := s.loadJournal(); err != nil {
+		return err
+	}
+	if err := s.loadLarge(); err != nil {
+		return err
+	}
+	return s.loadSpill()
+}
+
+func (s *Badger) version() error {
 	version := 0
 	err := s.db.View(func(txn *badger.Txn) error {
-		b, err := get(txn, keySchema)
+		item, err := txn.Get(keySchema)
 		if errors.Is(err, badger.ErrKeyNotFound) {
 			it := txn.NewIterator(badger.IteratorOptions{})
 			defer it.Close()
@@ -140,8 +217,15 @@ func (s *Badger) load() error {
 		if err != nil {
 			return err
 		}
-		if len(b) != 2 {
-			return fmt.Errorf("its version is %w; move the directory away to start anew", errDamaged)
+		b, err := item.ValueCopy(nil)
+		if err != nil {
+			return err
+		}
+		if len(b) == 2 && binary.BigEndian.Uint16(b) == 1 {
+			return fmt.Errorf("%w: its layout is version 1, and this program reads version %d; --rebuild sets it aside and begins anew, from where source.kafka.start says (alerts found again have the ids they had)", ErrOlder, schema)
+		}
+		if b, _, err = unseal(keySchema, b); err != nil || len(b) != 2 {
+			return &Damage{Kind: "schema", Key: "the version of the layout", Why: "its checksum is wrong"}
 		}
 		if version = int(binary.BigEndian.Uint16(b)); version > schema {
 			return fmt.Errorf("%w: its layout is version %d and this program knows up to %d; use the newer program, or another store.path", ErrNewer, version, schema)
@@ -151,16 +235,71 @@ func (s *Badger) load() error {
 	})
 	if err == nil && version == 0 {
 		err = s.db.Update(func(txn *badger.Txn) error {
-			return errors.Join(txn.Set(keySchema, binary.BigEndian.AppendUint16(nil, schema)), txn.Set(keyState, new(state).encode()))
+			return errors.Join(
+				txn.Set(keySchema, seal(keySchema, binary.BigEndian.AppendUint16(nil, schema), kindInline)),
+				txn.Set(keyState, seal(keyState, new(state).encode(), kindInline)))
 		})
 	}
+	return full(err)
+}
+
+// loadJournal reads the segments and takes away what was never committed.
+func (s *Badger) loadJournal() error {
+	var segments []segment
+	err := s.db.View(func(txn *badger.Txn) error {
+		prefix := []byte{prefixSegment}
+		return scan(context.Background(), txn, prefix, prefix, func(key, raw []byte) (bool, error) {
+			value, _, err := unseal(key, raw)
+			var g segment
+			if err == nil {
+				g, err = decodeSegment(key, value)
+			}
+			if err == nil && len(segments) > 0 && g.first <= segments[len(segments)-1].last {
+				err = errDamaged
+			}
+			if err != nil {
+				return false, damaged(key, "its checksum is wrong")
+			}
+			segments = append(segments, g)
+			return true, nil
+		})
+	})
 	if err != nil {
-		return fmt.Errorf("store %s: %w", name, err)
+		return err
 	}
+	sizes, err := s.files.list(journalDir)
+	if err != nil {
+		return err
+	}
+	for i, g := range segments {
+		name := filepath.Base(g.file())
+		size, ok := sizes[name]
+		delete(sizes, name)
+		switch {
+		case !ok:
+			return missing(g)
+		case size < g.end:
+			return &Damage{Kind: "journal", Key: fmt.Sprintf("an entry up to %d", g.last), File: g.file(), Offset: size, Why: "the file is shorter than what was committed"}
+		case size > g.end && i == len(segments)-1:
+			if err := s.files.truncate(g.file(), g.end); err != nil {
+				return err
+			}
+		}
+	}
+	for name := range sizes {
+		if err := s.files.remove(journalDir + "/" + name); err != nil {
+			return err
+		}
+	}
+	s.journal.mu.Lock()
+	defer s.journal.mu.Unlock()
+	s.journal.segments = segments
+	clear(s.journal.indexes)
+	s.journal.recent = nil
 	return nil
 }
 
-// enter counts a call; it fails after Close. The call ends with s.users.Done.
+// enter counts a call; it fails after Close. The call ends with s.leave.
 func (s *Badger) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -171,11 +310,22 @@ func (s *Badger) enter(ctx context.Context) error {
 		return ErrClosed
 	}
 	s.users.Add(1)
+	s.gate.RLock()
+	if s.db == nil {
+		s.leave()
+		return errors.New("store: its database failed; it is opened again with the next commit")
+	}
 	return nil
 }
 
+func (s *Badger) leave() {
+	s.gate.RUnlock()
+	s.users.Done()
+}
+
 // Close waits for calls under way and closes the database. It must not be
-// called from within a callback. Closing again does nothing.
+// called from within a callback. Closing again does nothing. On a disk without
+// any room the database is left as a kill would leave it, and Close says ErrFull.
 func (s *Badger) Close() error {
 	s.life.Lock()
 	again := s.closed
@@ -185,50 +335,84 @@ func (s *Badger) Close() error {
 	if again {
 		return nil
 	}
-	if err := s.db.Close(); err != nil {
+	err := s.files.close()
+	// Badger writes a table when it closes, through a memory map.
+	if free, ok := s.free(); ok && free < closeRoom && !s.opt.InMemory {
+		return errors.Join(err, fmt.Errorf("store %s: closing: %w: what was committed is kept, and the next start looks after it", s.opt.Path, ErrFull))
+	}
+	if s.db == nil {
+		return err
+	}
+	if err := errors.Join(err, s.db.Close()); err != nil {
 		return fmt.Errorf("store %s: closing: %w", s.opt.Path, err)
 	}
 	return nil
 }
 
-// Maintain frees what deleted values take in the value log. It takes as long as
-// there is to rewrite; call it every few minutes.
-func (s *Badger) Maintain(ctx context.Context) error {
-	if s.opt.InMemory {
+// revive opens the database again after it failed. The caller holds write, and
+// has not entered.
+func (s *Badger) revive() error {
+	if !s.broken || s.opt.InMemory {
 		return nil
 	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.room(0); err != nil {
 		return err
 	}
-	defer s.users.Done()
-	for {
-		err := s.db.RunValueLogGC(0.5)
-		switch {
-		case errors.Is(err, badger.ErrNoRewrite), errors.Is(err, badger.ErrRejected):
-			return nil
-		case err != nil:
-			return fmt.Errorf("store %s: freeing space: %w", s.opt.Path, err)
-		case ctx.Err() != nil:
-			return ctx.Err()
+	if !s.gate.TryLock() {
+		return errors.New("the database failed and is in use; it is opened again when nobody reads")
+	}
+	defer s.gate.Unlock()
+	if s.db != nil {
+		if err := s.db.Close(); err != nil {
+			s.opt.Logger.Warn().Err(err).Msg("the store's database failed; it is opened again")
 		}
 	}
+	s.db = nil
+	if err := s.start(); err != nil {
+		return err
+	}
+	s.broken = false
+	return nil
 }
 
-// Stats are what a person wants to know of a store.
-type Stats struct {
-	DeadLetters        int64
-	DeadLetterBytes    int64
-	DeadLettersDropped int64 // since the store was made
-	Alerts             int64 // since the store was made
-	DiskBytes          int64 // as Badger last counted, which is once a minute
+// Room that is needed to open and to close.
+const closeRoom = 24 << 20
+
+// room says ErrFull when so many bytes more would leave less than Reserve.
+func (s *Badger) room(bytes int64) error {
+	free, ok := s.free()
+	if !ok || free-bytes >= s.opt.Reserve {
+		return nil
+	}
+	return fmt.Errorf("%w: %d MiB are left where the store is, and %d MiB are kept in reserve; free some, or lower store.max_bytes", ErrFull, free>>20, s.opt.Reserve>>20)
 }
 
-// Stats counts. O(1).
+func (s *Badger) free() (int64, bool) {
+	if s.opt.InMemory {
+		return 0, false
+	}
+	free, ok := available(s.opt.Path)
+	return int64(min(free, math.MaxInt64)), ok
+}
+
+// Maintain frees what is not needed any more: entries of the journal that are
+// too old or too many.
+func (s *Badger) Maintain(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.commit(ctx, Commit{}, true); err != nil {
+		return fmt.Errorf("store %s: freeing space: %w", s.opt.Path, err)
+	}
+	return nil
+}
+
+// Stats counts. O(files of the journal).
 func (s *Badger) Stats(ctx context.Context) (Stats, error) {
 	if err := s.enter(ctx); err != nil {
 		return Stats{}, err
 	}
-	defer s.users.Done()
+	defer s.leave()
 	var st state
 	err := s.db.View(func(txn *badger.Txn) (err error) {
 		st, err = readState(txn)
@@ -238,13 +422,29 @@ func (s *Badger) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, fmt.Errorf("store %s: %w", s.opt.Path, err)
 	}
 	lsm, vlog := s.db.Size()
-	return Stats{
+	large := s.largeBytes.Load()
+	out := Stats{
 		DeadLetters:        int64(st.letterNext - st.letterOldest),
 		DeadLetterBytes:    int64(st.letterBytes),
 		DeadLettersDropped: int64(st.letterDrops),
 		Alerts:             int64(st.alertNext),
-		DiskBytes:          lsm + vlog,
-	}, nil
+		JournalDrop:        st.drop,
+		LargeBytes:         large,
+		DiskBytes:          lsm + vlog + large,
+	}
+	for i, g := range s.journal.snapshot() {
+		if i == 0 {
+			out.JournalFirst = g.first
+		}
+		out.JournalLast = g.last
+		out.JournalEntries += int64(g.count)
+		out.JournalBytes += g.end
+		if g.last >= st.drop {
+			out.JournalNeeded += g.end
+		}
+	}
+	out.DiskBytes += out.JournalBytes
+	return out, nil
 }
 
 // logger passes Badger's log on. Its Info is about its own inner life.
@@ -260,21 +460,19 @@ func line(f string, a []any) string { return "badger: " + strings.TrimSpace(fmt.
 // readState reads the state as txn sees it.
 func readState(txn *badger.Txn) (state, error) {
 	var st state
-	b, err := get(txn, keyState)
-	if err == nil {
-		err = st.decode(b)
-	}
+	item, err := txn.Get(keyState)
 	if err != nil {
-		err = fmt.Errorf("state: %w", err)
+		return st, &Damage{Kind: "state", Key: "the counters", Why: err.Error()}
 	}
-	return st, err
-}
-
-// get copies the value of a key.
-func get(txn *badger.Txn, key []byte) ([]byte, error) {
-	item, err := txn.Get(key)
+	err = item.Value(func(raw []byte) error {
+		b, _, err := unseal(keyState, raw)
+		if err == nil {
+			err = st.decode(b)
+		}
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return st, &Damage{Kind: "state", Key: "the counters", Why: "their checksum is wrong"}
 	}
-	return item.ValueCopy(nil)
+	return st, nil
 }

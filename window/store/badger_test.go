@@ -175,12 +175,15 @@ func TestUnusableDirectories(t *testing.T) {
 		{"a file", file, "set store.path", nil},
 		{"other files", filepath.Dir(file), "it holds file", store.ErrForeign},
 		{"another database", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("k"), []byte("v")) }), "another Badger database", store.ErrForeign},
+		{"older", raw(t, func(txn *badger.Txn) error {
+			return txn.Set([]byte("mschema"), binary.BigEndian.AppendUint16(nil, 1))
+		}), "layout is version 1, and this program reads version 2; --rebuild", store.ErrOlder},
 		{"newer", raw(t, func(txn *badger.Txn) error {
-			return txn.Set([]byte("mschema"), binary.BigEndian.AppendUint16(nil, 2))
-		}), "layout is version 2 and this program knows up to 1", store.ErrNewer},
-		{"damaged version", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("mschema"), []byte{1}) }), "damaged", nil},
-		{"no state", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("mschema"), []byte{0, 1}) }), "state", nil},
-		{"damaged", damaged, "move the directory away", nil},
+			return txn.Set([]byte("mschema"), store.Sealed("mschema", []byte{0, 3}))
+		}), "layout is version 3 and this program knows up to 2", store.ErrNewer},
+		{"damaged version", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("mschema"), []byte{1}) }), "schema: the version of the layout is damaged", store.ErrDamaged},
+		{"no state", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("mschema"), store.Sealed("mschema", []byte{0, 2})) }), "state", store.ErrDamaged},
+		{"damaged", damaged, "--rebuild", store.ErrDamaged},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := store.Open(store.Options{Path: c.path})
@@ -218,67 +221,64 @@ func TestKilledFirstStart(t *testing.T) {
 	s.Close()
 }
 
-// TestMaintain replaces large bodies again and again: what they took is freed.
-func TestMaintain(t *testing.T) {
+// TestLargeValues replaces large bodies again and again: what they took is freed
+// at once, and stays freed after a restart.
+func TestLargeValues(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
-	open := func() *store.Badger {
-		s, err := store.Open(store.Options{Path: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+	s, err := store.Open(store.Options{Path: dir})
+	if err != nil {
+		t.Fatal(err)
 	}
-	s := open()
-	body := make([]byte, 1<<20)
-	for i := range 48 {
+	defer func() { s.Close() }()
+	body := make([]byte, 3<<20)
+	for i := range 20 {
 		body[0] = byte(i)
-		if err := s.Commit(ctx, store.Commit{Alerts: []store.Alert{{ID: "a", Body: body}}}); err != nil {
+		c := store.Commit{Alerts: []store.Alert{{ID: "a", Body: body}}, Checkpoints: map[string][]byte{"db": body[:i<<17]}}
+		if err := s.Commit(ctx, c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil { // closing compacts, which tells what is out of date
+	if n := len(names(t, dir, "large/*")); n != 2 {
+		t.Errorf("%d files for an alert and a checkpoint", n)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "large", "00000000000003e7"), []byte("left by a crash"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = open()
-	defer s.Close()
-	before := valueLogs(t, dir)
-	if err := s.Maintain(ctx); err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if after := valueLogs(t, dir); before < 4 || after > 2 {
-		t.Errorf("%d value logs of 16 MiB for one body of 1 MiB, %d before", after, before)
+	if s, err = store.Open(store.Options{Path: dir}); err != nil {
+		t.Fatal(err)
 	}
-	var got []byte
-	if err := s.Alerts(ctx, func(a store.Alert) bool { got = a.Body; return true }); err != nil || !bytes.Equal(got, body) {
-		t.Fatalf("the body is lost: %d bytes, %v", len(got), err)
+	if n := len(names(t, dir, "large/*")); n != 2 {
+		t.Errorf("%d files for an alert and a checkpoint after a restart", n)
 	}
-	over, cancel := context.WithCancel(ctx)
-	cancel()
-	if err := s.Maintain(over); !errors.Is(err, context.Canceled) {
-		t.Errorf("with an ended context: %v", err)
+	a, ok, err := s.Alert(ctx, "a")
+	if err != nil || !ok || !bytes.Equal(a.Body, body) {
+		t.Fatalf("the body is lost: %d bytes, %v", len(a.Body), err)
+	}
+	st, err := s.Stats(ctx)
+	if want := int64(8 + len(body) + 19<<17); err != nil || st.LargeBytes != want {
+		t.Errorf("%d bytes counted of %d, %v", st.LargeBytes, want, err)
+	}
+	for _, c := range []map[string][]byte{{"db": []byte("small")}, {"db": nil}} {
+		if err := s.Commit(ctx, store.Commit{Checkpoints: c}); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(names(t, dir, "large/*")); n != 1 {
+			t.Errorf("%d files for an alert", n)
+		}
 	}
 }
 
-func valueLogs(t *testing.T, dir string) int {
+func names(t *testing.T, dir, pattern string) []string {
 	t.Helper()
-	logs, err := filepath.Glob(filepath.Join(dir, "*.vlog"))
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(logs)
-}
-
-func TestInMemoryTakesNoBodyThatBadgerCannotKeep(t *testing.T) {
-	s, err := store.Open(store.Options{InMemory: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	err = s.Commit(context.Background(), store.Commit{Alerts: []store.Alert{{ID: "a", Body: make([]byte, store.LimitBodyInMemory+1)}}})
-	if err == nil || !strings.Contains(err.Error(), "give the store a path") {
-		t.Fatal(err)
-	}
+	return found
 }
 
 func TestLogger(t *testing.T) {

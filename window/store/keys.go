@@ -1,9 +1,13 @@
 package store
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// schema is the version of the key layout in doc.go.
-const schema = 1
+	"github.com/cespare/xxhash/v2"
+)
+
+// schema is the version of the layout in doc.go.
+const schema = 2
 
 var (
 	keySchema = []byte("mschema")
@@ -11,11 +15,19 @@ var (
 )
 
 const (
-	prefixOffset = 'o'
-	prefixLetter = 'd'
-	prefixIndex  = 'i'
-	prefixAlert  = 'a'
-	prefixOutbox = 'x'
+	prefixMeta       = 'm'
+	prefixOffset     = 'o'
+	prefixLetter     = 'd'
+	prefixIndex      = 'i'
+	prefixAlert      = 'a'
+	prefixOutbox     = 'x'
+	prefixSegment    = 's'
+	prefixLarge      = 'b'
+	prefixCheckpoint = 'c'
+	prefixGeneration = 'g'
+	prefixForget     = 'z'
+	prefixSpill      = 'f'
+	prefixUndo       = 'u'
 )
 
 func offsetPrefix(source string) []byte { return appendName([]byte{prefixOffset}, source) }
@@ -36,6 +48,30 @@ func outboxKey(receiver string, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(outboxPrefix(receiver), number)
 }
 
+func segmentKey(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{prefixSegment}, id) }
+
+func largeKey(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{prefixLarge}, id) }
+
+func checkpointKey(db string) []byte { return append([]byte{prefixCheckpoint}, db...) }
+
+func generationKey(db string) []byte { return append([]byte{prefixGeneration}, db...) }
+
+func forgetKey(db string) []byte { return append([]byte{prefixForget}, db...) }
+
+func spillPrefix(db string) []byte { return appendName([]byte{prefixSpill}, db) }
+
+func spillKey(db, key string) []byte { return append(spillPrefix(db), key...) }
+
+func undoPrefix(db string) []byte { return appendName([]byte{prefixUndo}, db) }
+
+func undoGeneration(db string, generation uint64) []byte {
+	return binary.BigEndian.AppendUint64(undoPrefix(db), generation)
+}
+
+func undoKey(db string, generation uint64, key string) []byte {
+	return append(undoGeneration(db, generation), key...)
+}
+
 // state is what every transaction that changes it writes along.
 //
 // Invariant: the dead letters kept are exactly those with oldest <= ID < next.
@@ -45,10 +81,14 @@ type state struct {
 	letterBytes  uint64 // of their stored values
 	letterDrops  uint64
 	alertNext    uint64
+	offsetCount  uint64 // offsets stored
+	segmentNext  uint64 // id of the next file of the journal
+	largeNext    uint64 // id of the next file of a large value
+	drop         uint64 // journal entries below are evidence only
 }
 
-func (s *state) fields() [5]*uint64 {
-	return [5]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext}
+func (s *state) fields() [9]*uint64 {
+	return [9]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext, &s.offsetCount, &s.segmentNext, &s.largeNext, &s.drop}
 }
 
 func (s *state) encode() []byte {
@@ -78,4 +118,60 @@ func readU64(b []byte) (uint64, error) {
 		return 0, errDamaged
 	}
 	return binary.BigEndian.Uint64(b), nil
+}
+
+// How a value is kept, its last byte but the checksum.
+const (
+	kindInline = 'v' // the value precedes
+	kindLarge  = 'l' // a reference precedes: the value has a file of its own
+)
+
+// sealed is what seal adds to a value.
+const sealed = 1 + 8
+
+// seal appends to value its kind and a checksum of key, value and kind: a byte
+// that flipped, or a value under another's key, is recognised.
+func seal(key, value []byte, kind byte) []byte {
+	out := make([]byte, 0, len(value)+sealed)
+	out = append(append(out, value...), kind)
+	return binary.BigEndian.AppendUint64(out, checksum(key, out))
+}
+
+// unseal is the inverse; its result shares memory with b.
+func unseal(key, b []byte) (value []byte, kind byte, err error) {
+	n := len(b) - sealed
+	if n < 0 || binary.BigEndian.Uint64(b[n+1:]) != checksum(key, b[:n+1]) || (b[n] != kindInline && b[n] != kindLarge) {
+		return nil, 0, errDamaged
+	}
+	return b[:n:n], b[n], nil
+}
+
+// checksum is of parts as if they were one.
+func checksum(parts ...[]byte) uint64 {
+	var d xxhash.Digest
+	d.Reset()
+	for _, p := range parts {
+		d.Write(p)
+	}
+	return d.Sum64()
+}
+
+// reference says where a large value is.
+type reference struct {
+	id   uint64
+	size uint64
+	sum  uint64
+}
+
+func (r reference) encode() []byte {
+	b := binary.BigEndian.AppendUint64(nil, r.id)
+	b = binary.BigEndian.AppendUint64(b, r.size)
+	return binary.BigEndian.AppendUint64(b, r.sum)
+}
+
+func decodeReference(b []byte) (reference, error) {
+	if len(b) != 24 {
+		return reference{}, errDamaged
+	}
+	return reference{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])}, nil
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"strings"
 )
 
@@ -64,8 +63,6 @@ func encodeLetter(b []byte, id identity, l DeadLetter) []byte {
 	return append(append(b, kafka), l.Value...)
 }
 
-var errDamaged = errors.New("damaged")
-
 // decodeLetter is the inverse of encodeLetter but for l.ID. It copies b.
 func decodeLetter(b []byte) (id identity, l DeadLetter, err error) {
 	if len(b) < len(id) {
@@ -104,3 +101,12 @@ func (l DeadLetter) Identity() [16]byte { return identify(l) }
 // Stored is the size of l as a store keeps it, which MaxDeadLetterBytes bounds in
 // sum. l is Fit.
 func (l DeadLetter) Stored() int64 { return int64(len(encodeLetter(nil, identity{}, l))) }
+
+// nameSize reads the length of a name and where it begins.
+func nameSize(b []byte) (n, begin int, err error) {
+	length, size := binary.Uvarint(b)
+	if size <= 0 || length > uint64(len(b)-size) {
+		return 0, 0, errDamaged
+	}
+	return int(length), size, nil
+}

@@ -1,8 +1,8 @@
 package store
 
 import (
-	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rs/zerolog"
 )
@@ -18,6 +18,19 @@ type Options struct {
 	InMemory bool
 	// SyncWrites makes a Commit survive the loss of power.
 	SyncWrites bool
+	// Retain is for how long entries of the journal that no checkpoint needs are
+	// kept. 0 means for as long as MaxBytes allows.
+	Retain time.Duration
+	// MaxBytes bounds what the store takes, in bytes: entries of the journal that
+	// no checkpoint needs go, oldest first, until the rest fits. 0 means
+	// DefaultMaxBytes. What is needed is kept even beyond.
+	MaxBytes int64
+	// Reserve is what must be free on the disk, in bytes, for a Commit to be tried:
+	// Badger writes through memory maps, and a map that the disk has no room for
+	// ends the process. 0 means DefaultReserve.
+	Reserve int64
+	// Now is the clock that Retain is measured by. nil means time.Now.
+	Now func() time.Time
 	// MaxValue cuts the bytes kept of a dead letter. 0 means DefaultMaxValue.
 	MaxValue int
 	// MaxDeadLetters and MaxDeadLetterBytes bound the dead letters kept: beyond
@@ -27,6 +40,10 @@ type Options struct {
 	MaxDeadLetterBytes int64
 	// Logger takes what Badger logs. The zero Logger discards.
 	Logger zerolog.Logger
+
+	// For tests: wrap stands before the files, and fault before a transaction.
+	wrap  func(files) files
+	fault func() error
 }
 
 // The defaults and limits.
@@ -34,14 +51,20 @@ const (
 	DefaultMaxValue           = 64 << 10
 	DefaultMaxDeadLetters     = 10_000
 	DefaultMaxDeadLetterBytes = 64 << 20
+	DefaultMaxBytes           = 10 << 30
+	DefaultReserve            = 64 << 20
 
 	// LimitMaxValue bounds MaxValue.
 	LimitMaxValue = 960 << 10
-	// LimitBody bounds an alert's body, LimitBodyInMemory that in a store which
-	// is InMemory: Badger has no value log there.
-	LimitBody         = 8 << 20
-	LimitBodyInMemory = 1<<20 - 64
-	// LimitName bounds the names of sources and receivers and the IDs of alerts.
+	// LimitBody bounds an alert's body.
+	LimitBody = 8 << 20
+	// LimitEntry bounds the data of an entry of the journal, LimitCheckpoint a
+	// checkpoint, LimitSpill a key and its value that are spilled.
+	LimitEntry      = 256 << 20
+	LimitCheckpoint = 1 << 30
+	LimitSpill      = 64 << 10
+	// LimitName bounds the names of sources, receivers and histories and the IDs of
+	// alerts.
 	LimitName = 1 << 10
 	// detailMax cuts the reason and the detail of a dead letter.
 	detailMax = 4 << 10
@@ -57,6 +80,15 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.MaxDeadLetterBytes <= 0 {
 		o.MaxDeadLetterBytes = DefaultMaxDeadLetterBytes
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = DefaultMaxBytes
+	}
+	if o.Reserve <= 0 {
+		o.Reserve = DefaultReserve
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	return o
 }
@@ -95,6 +127,35 @@ func (c Commit) Validate() error {
 			return fmt.Errorf("store: alert %s has a body of %d bytes; at most %d can be kept", a.ID, len(a.Body), LimitBody)
 		}
 	}
+	for i, e := range c.Journal {
+		if i > 0 && e.Number <= c.Journal[i-1].Number {
+			return fmt.Errorf("store: journal entry %d follows %d in one commit; numbers ascend", e.Number, c.Journal[i-1].Number)
+		}
+		if len(e.Data) > LimitEntry {
+			return fmt.Errorf("store: journal entry %d has %d bytes; at most %d can be kept", e.Number, len(e.Data), LimitEntry)
+		}
+	}
+	for db, data := range c.Checkpoints {
+		if err := checkName("history", db); err != nil {
+			return err
+		}
+		if len(data) > LimitCheckpoint {
+			return fmt.Errorf("store: the checkpoint of %q has %d bytes; at most %d can be kept", db, len(data), LimitCheckpoint)
+		}
+	}
+	return nil
+}
+
+// ValidateSpill tells what no store takes. Such a Spill does nothing.
+func ValidateSpill(db string, pairs []KV) error {
+	if err := checkName("history", db); err != nil {
+		return err
+	}
+	for _, kv := range pairs {
+		if len(kv.Key)+len(kv.Value) > LimitSpill {
+			return fmt.Errorf("store: a pair of %d bytes is spilled for %q; at most %d can be kept", len(kv.Key)+len(kv.Value), db, LimitSpill)
+		}
+	}
 	return nil
 }
 
@@ -104,16 +165,3 @@ func checkName(what, name string) error {
 	}
 	return nil
 }
-
-// The reasons for which a store can't be used; a closed set, wrapped in errors
-// that say what to do.
-var (
-	// ErrLocked: another process has it open.
-	ErrLocked = errors.New("in use by another process")
-	// ErrNewer: a newer version wrote it.
-	ErrNewer = errors.New("written by a newer version")
-	// ErrForeign: the directory holds something else.
-	ErrForeign = errors.New("not an Isowatch store")
-	// ErrClosed: Close was called.
-	ErrClosed = errors.New("store: closed")
-)

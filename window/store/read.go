@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	badger "github.com/dgraph-io/badger/v4"
 )
@@ -14,7 +15,7 @@ func (s *Badger) view(ctx context.Context, what string, f func(*badger.Txn) erro
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer s.users.Done()
+	defer s.leave()
 	if err := s.db.View(f); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -25,8 +26,8 @@ func (s *Badger) view(ctx context.Context, what string, f func(*badger.Txn) erro
 }
 
 // scan calls f with each key under prefix, from the key from on, and a copy of
-// its value, until f returns false.
-func scan(ctx context.Context, txn *badger.Txn, prefix, from []byte, f func(key, value []byte) (bool, error)) error {
+// what is stored under it, until f returns false.
+func scan(ctx context.Context, txn *badger.Txn, prefix, from []byte, f func(key, raw []byte) (bool, error)) error {
 	opt := badger.DefaultIteratorOptions
 	opt.Prefix = prefix
 	opt.PrefetchSize = 16
@@ -36,15 +37,28 @@ func scan(ctx context.Context, txn *badger.Txn, prefix, from []byte, f func(key,
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		value, err := it.Item().ValueCopy(nil)
+		raw, err := it.Item().ValueCopy(nil)
 		if err != nil {
 			return err
 		}
-		if more, err := f(it.Item().Key(), value); err != nil || !more {
+		if more, err := f(it.Item().Key(), raw); err != nil || !more {
 			return err
 		}
 	}
 	return nil
+}
+
+// get returns the value of a key, or badger.ErrKeyNotFound.
+func (s *Badger) get(txn *badger.Txn, key []byte) ([]byte, error) {
+	item, err := txn.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := item.ValueCopy(nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.value(key, raw)
 }
 
 // Offsets returns the stored next offsets of a source by partition.
@@ -52,10 +66,14 @@ func (s *Badger) Offsets(ctx context.Context, source string) (map[int]int64, err
 	out := make(map[int]int64)
 	prefix := offsetPrefix(source)
 	err := s.view(ctx, "offsets of "+source, func(txn *badger.Txn) error {
-		return scan(ctx, txn, prefix, prefix, func(key, value []byte) (bool, error) {
+		return scan(ctx, txn, prefix, prefix, func(key, raw []byte) (bool, error) {
+			value, err := s.value(key, raw)
+			if err != nil {
+				return false, err
+			}
 			n, err := readU64(value)
 			if err != nil || len(key) != len(prefix)+4 {
-				return false, errDamaged
+				return false, damaged(key, "it is cut")
 			}
 			out[int(binary.BigEndian.Uint32(key[len(prefix):]))] = int64(n)
 			return true, nil
@@ -76,18 +94,33 @@ func (s *Badger) DeadLetters(ctx context.Context, f func(DeadLetter) bool) error
 		if err != nil {
 			return err
 		}
-		return scan(ctx, txn, []byte{prefixLetter}, letterKey(st.letterOldest), func(key, value []byte) (bool, error) {
-			id, err := readU64(key[1:])
+		next := st.letterOldest
+		stopped := false
+		err = scan(ctx, txn, []byte{prefixLetter}, letterKey(st.letterOldest), func(key, raw []byte) (bool, error) {
+			if id, err := readU64(key[1:]); err != nil || id != next {
+				return false, damaged(letterKey(next), "it is missing")
+			}
+			value, err := s.value(key, raw)
+			if errors.Is(err, errGone) {
+				next++
+				return true, nil
+			}
 			if err != nil {
 				return false, err
 			}
 			_, l, err := decodeLetter(value)
 			if err != nil {
-				return false, fmt.Errorf("dead letter %d: %w", id, err)
+				return false, damaged(key, "it can't be decoded")
 			}
-			l.ID = id
-			return f(l), nil
+			l.ID = next
+			next++
+			stopped = !f(l)
+			return !stopped, nil
 		})
+		if err == nil && !stopped && next != st.letterNext {
+			return damaged(letterKey(next), "it is missing")
+		}
+		return err
 	})
 }
 
@@ -95,14 +128,62 @@ func (s *Badger) DeadLetters(ctx context.Context, f func(DeadLetter) bool) error
 // The same holds for f as with DeadLetters.
 func (s *Badger) Alerts(ctx context.Context, f func(Alert) bool) error {
 	return s.view(ctx, "alerts", func(txn *badger.Txn) error {
+		st, err := readState(txn)
+		if err != nil {
+			return err
+		}
+		n, stopped := uint64(0), false
 		prefix := []byte{prefixAlert}
-		return scan(ctx, txn, prefix, prefix, func(key, value []byte) (bool, error) {
-			if len(value) < 8 {
-				return false, fmt.Errorf("alert %s: %w", key[1:], errDamaged)
+		err = scan(ctx, txn, prefix, prefix, func(key, raw []byte) (bool, error) {
+			a, err := s.alert(key, raw)
+			if err != nil {
+				return false, err
 			}
-			return f(Alert{ID: string(key[1:]), Body: value[8:]}), nil
+			n++
+			stopped = !f(a)
+			return !stopped, nil
 		})
+		if err == nil && !stopped && n != st.alertNext {
+			return &Damage{Kind: "alerts", Key: fmt.Sprintf("%d of %d", st.alertNext-n, st.alertNext), Why: "they are missing"}
+		}
+		return err
 	})
+}
+
+// alert decodes what is stored under an alert's key.
+func (s *Badger) alert(key, raw []byte) (Alert, error) {
+	value, err := s.value(key, raw)
+	if err != nil {
+		return Alert{}, err
+	}
+	if len(value) < 8 {
+		return Alert{}, damaged(key, "it is cut")
+	}
+	return Alert{ID: string(key[1:]), Body: value[8:]}, nil
+}
+
+// Alert returns the alert of that ID, and whether there is one.
+func (s *Badger) Alert(ctx context.Context, id string) (Alert, bool, error) {
+	var a Alert
+	found := false
+	err := s.view(ctx, "alert "+id, func(txn *badger.Txn) error {
+		key := alertKey(id)
+		item, err := txn.Get(key)
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		raw, err := item.ValueCopy(nil)
+		if err != nil {
+			return err
+		}
+		a, err = s.alert(key, raw)
+		found = err == nil
+		return err
+	})
+	return a, found, err
 }
 
 // HasAlert tells whether an alert of that ID was ever committed.
@@ -125,16 +206,103 @@ func (s *Badger) HasAlert(ctx context.Context, id string) (bool, error) {
 func (s *Badger) Undelivered(ctx context.Context, receiver string, f func(Alert) bool) error {
 	return s.view(ctx, "outbox of "+receiver, func(txn *badger.Txn) error {
 		prefix := outboxPrefix(receiver)
-		return scan(ctx, txn, prefix, prefix, func(_, value []byte) (bool, error) {
-			id := string(value)
-			b, err := get(txn, alertKey(id))
-			if err == nil && len(b) < 8 {
-				err = errDamaged
+		return scan(ctx, txn, prefix, prefix, func(key, raw []byte) (bool, error) {
+			id, err := s.value(key, raw)
+			if err != nil {
+				return false, err
+			}
+			item, err := txn.Get(alertKey(string(id)))
+			if errors.Is(err, badger.ErrKeyNotFound) {
+				return false, damaged(alertKey(string(id)), "it is to be delivered, and missing")
 			}
 			if err != nil {
-				return false, fmt.Errorf("alert %s: %w", id, err)
+				return false, err
 			}
-			return f(Alert{ID: id, Body: b[8:]}), nil
+			body, err := item.ValueCopy(nil)
+			if err != nil {
+				return false, err
+			}
+			a, err := s.alert(item.KeyCopy(nil), body)
+			if err != nil {
+				return false, err
+			}
+			return f(a), nil
 		})
 	})
+}
+
+// Journal calls f for each stored entry with Number >= from, in ascending order,
+// until f returns false. The same holds for f as with DeadLetters.
+func (s *Badger) Journal(ctx context.Context, from uint64, f func(Entry) bool) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	err := s.journal.each(from, func(e Entry) (bool, error) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		return f(e), nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("store %s: %w", s.opt.Path, err)
+	}
+	return err
+}
+
+// Entry returns one entry, and whether it is there. O(log entries), but for the
+// first one of a file, of which the headers are read.
+func (s *Badger) Entry(ctx context.Context, number uint64) (Entry, bool, error) {
+	if err := s.enter(ctx); err != nil {
+		return Entry{}, false, err
+	}
+	defer s.leave()
+	var found Entry
+	ok := false
+	for _, g := range s.journal.snapshot() {
+		if number < g.first || number > g.last {
+			continue
+		}
+		var buf []byte
+		_, err := s.journal.segment(g, number, &buf, func(e Entry) (bool, error) {
+			if e.Number == number {
+				found, ok = e, true
+			}
+			return false, nil
+		})
+		if err != nil {
+			return Entry{}, false, fmt.Errorf("store %s: %w", s.opt.Path, err)
+		}
+	}
+	return found, ok, nil
+}
+
+// Checkpoint returns the last committed checkpoint of a history, and whether
+// there is one.
+func (s *Badger) Checkpoint(ctx context.Context, db string) ([]byte, bool, error) {
+	var out []byte
+	found := false
+	err := s.view(ctx, "checkpoint of "+db, func(txn *badger.Txn) (err error) {
+		out, err = s.get(txn, checkpointKey(db))
+		if errors.Is(err, badger.ErrKeyNotFound) || errors.Is(err, errGone) {
+			return nil
+		}
+		found = err == nil
+		return err
+	})
+	return out, found, err
+}
+
+// Checkpoints returns the names of the histories that have one, sorted.
+func (s *Badger) Checkpoints(ctx context.Context) ([]string, error) {
+	var out []string
+	err := s.view(ctx, "checkpoints", func(txn *badger.Txn) error {
+		prefix := []byte{prefixCheckpoint}
+		return scan(ctx, txn, prefix, prefix, func(key, _ []byte) (bool, error) {
+			out = append(out, string(key[1:]))
+			return true, nil
+		})
+	})
+	slices.Sort(out)
+	return out, err
 }

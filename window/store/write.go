@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	badger "github.com/dgraph-io/badger/v4"
 )
@@ -17,55 +19,129 @@ func (s *Badger) Commit(ctx context.Context, c Commit) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	if s.opt.InMemory {
-		for _, a := range c.Alerts {
-			if len(a.Body) > LimitBodyInMemory {
-				return fmt.Errorf("store: alert %s has a body of %d bytes; at most %d can be kept in memory, so give the store a path", a.ID, len(a.Body), LimitBodyInMemory)
-			}
+	if err := s.commit(ctx, c, false); err != nil {
+		if errors.Is(err, ErrClosed) || errors.Is(err, ctx.Err()) {
+			return err
 		}
+		return fmt.Errorf("store %s: commit: %w", s.opt.Path, full(err))
+	}
+	return nil
+}
+
+// commit does what c says, and with tidy also looks for what may go.
+func (s *Badger) commit(ctx context.Context, c Commit, tidy bool) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := s.revive(); err != nil {
+		return err
 	}
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer s.users.Done()
-	s.write.Lock()
-	defer s.write.Unlock()
-	w, err := s.writer()
-	if err == nil {
-		defer w.discard()
-		err = w.commit(c)
+	defer s.leave()
+	if !tidy { // which frees space
+		if err := s.room(c.size()); err != nil {
+			return err
+		}
 	}
+	for db := range c.Checkpoints {
+		if err := s.finishForgetting(db); err != nil {
+			return err
+		}
+	}
+	w, err := s.writer()
 	if err != nil {
-		return fmt.Errorf("store %s: commit: %w", s.opt.Path, err)
+		return err
+	}
+	defer w.discard()
+	if err := w.commit(c, tidy); err != nil {
+		w.abandon()
+		return err
+	}
+	// It is committed: what is left is done again by Open if it fails.
+	if err := s.forgetSpilled(c); err != nil {
+		s.opt.Logger.Warn().Err(err).Msg("what a history spilled before can't be removed; the next start tries again")
 	}
 	return nil
+}
+
+// size is about what c takes on disk.
+func (c Commit) size() int64 {
+	n := int64(0)
+	for _, e := range c.Journal {
+		n += int64(len(e.Data)) + frameHeader
+	}
+	for _, data := range c.Checkpoints {
+		n += int64(len(data))
+	}
+	for _, a := range c.Alerts {
+		n += int64(len(a.Body))
+	}
+	for _, l := range c.DeadLetters {
+		n += int64(len(l.Value))
+	}
+	return n
 }
 
 // Delivered takes an alert out of that receiver's outbox. One that is not in it
 // changes nothing.
 func (s *Badger) Delivered(ctx context.Context, receiver, id string) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := s.revive(); err != nil {
+		return err
+	}
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer s.users.Done()
-	s.write.Lock()
-	defer s.write.Unlock()
-	err := s.db.Update(func(txn *badger.Txn) error {
-		b, err := get(txn, alertKey(id))
+	defer s.leave()
+	err := s.room(0)
+	if err == nil {
+		err = s.delivered(receiver, id)
+	}
+	if err != nil {
+		return fmt.Errorf("store %s: alert %s delivered to %s: %w", s.opt.Path, id, receiver, full(err))
+	}
+	return nil
+}
+
+func (s *Badger) delivered(receiver, id string) error {
+	txn := s.db.NewTransaction(true)
+	defer txn.Discard()
+	b, err := s.get(txn, alertKey(id))
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	number, err := readU64(b)
+	if err != nil {
+		return damaged(alertKey(id), "it is cut")
+	}
+	key := outboxKey(receiver, number)
+	if _, err := txn.Get(key); err != nil {
 		if errors.Is(err, badger.ErrKeyNotFound) {
 			return nil
 		}
-		if err != nil {
+		return err
+	}
+	if err := txn.Delete(key); err != nil {
+		return err
+	}
+	return s.apply(txn)
+}
+
+// apply commits a transaction. The caller holds write.
+func (s *Badger) apply(txn *badger.Txn) error {
+	if s.opt.fault != nil {
+		if err := s.opt.fault(); err != nil {
 			return err
 		}
-		number, err := readU64(b)
-		if err != nil {
-			return err
-		}
-		return txn.Delete(outboxKey(receiver, number))
-	})
-	if err != nil {
-		return fmt.Errorf("store %s: alert %s delivered to %s: %w", s.opt.Path, id, receiver, err)
+	}
+	if err := txn.Commit(); err != nil {
+		s.broken = true // nobody knows what holds
+		return err
 	}
 	return nil
 }
@@ -82,6 +158,12 @@ type writer struct {
 	size          int64
 	// What a transaction may hold.
 	countMax, sizeMax int64
+
+	// files were written by this transaction; they are removed if it fails. gone
+	// are those that nothing refers to when it is committed.
+	files []reference
+	gone  []reference
+	plan  *plan // of the journal, nil if it does not change
 }
 
 func (s *Badger) writer() (*writer, error) {
@@ -96,8 +178,8 @@ func (s *Badger) writer() (*writer, error) {
 // Badger counts the entry that ends a transaction, and we add the state.
 const (
 	reservedCount = 4
-	reservedSize  = 256
-	// overheadMax is more than what Badger adds to the size of an entry.
+	reservedSize  = 512
+	// overheadMax is more than what Badger and seal add to the size of an entry.
 	overheadMax = 64
 )
 
@@ -113,14 +195,70 @@ func (w *writer) begin() error {
 // discard gives up what is not committed.
 func (w *writer) discard() { w.txn.Discard() }
 
+// abandon removes the files of a transaction that failed. Where that fails too,
+// the next Open does it.
+func (w *writer) abandon() {
+	if w.s.broken {
+		return // perhaps it holds
+	}
+	for _, r := range w.files {
+		_ = w.s.files.remove(largeFile(r.id)) //nolint:errcheck // see above
+	}
+}
+
 // end commits what there is.
 func (w *writer) end() error {
 	if w.state != w.before {
-		if err := w.txn.Set(keyState, w.state.encode()); err != nil {
+		if err := w.txn.Set(keyState, seal(keyState, w.state.encode(), kindInline)); err != nil {
 			return err
 		}
 	}
-	return w.txn.Commit()
+	if w.s.opt.SyncWrites {
+		for _, r := range w.files {
+			if err := w.s.files.sync(largeFile(r.id)); err != nil {
+				return err
+			}
+		}
+		if w.plan != nil {
+			for _, g := range w.plan.segments {
+				if len(w.plan.spots[g.id]) > 0 {
+					if err := w.s.files.sync(g.file()); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	if err := w.s.apply(w.txn); err != nil {
+		return err
+	}
+	for _, r := range w.files {
+		w.s.largeBytes.Add(int64(r.size))
+	}
+	w.files = nil
+	w.clear()
+	return nil
+}
+
+// clear removes the files that nothing refers to any more. What fails is done by
+// the next Open.
+func (w *writer) clear() {
+	if w.plan != nil {
+		w.s.journal.set(w.plan.segments, w.plan.spots)
+		for _, g := range w.plan.dropped {
+			if err := w.s.files.remove(g.file()); err != nil {
+				w.s.opt.Logger.Warn().Err(err).Str("file", g.file()).Msg("a file of the journal that is not needed any more can't be removed; the next start tries again")
+			}
+		}
+		w.plan = nil
+	}
+	for _, r := range w.gone {
+		w.s.largeBytes.Add(-int64(r.size))
+		if err := w.s.files.remove(largeFile(r.id)); err != nil {
+			w.s.opt.Logger.Warn().Err(err).Str("file", largeFile(r.id)).Msg("a file that is not needed any more can't be removed; the next start tries again")
+		}
+	}
+	w.gone = nil
 }
 
 // room makes sure that a group of so many entries and bytes fits.
@@ -141,15 +279,70 @@ func (w *writer) room(count int, size int) error {
 	return nil
 }
 
-// stored is what a value adds to a transaction: large ones go to the value log.
-func (w *writer) stored(value []byte) int {
-	if !w.s.opt.InMemory && int64(len(value)) >= w.s.db.Opts().ValueThreshold {
-		return 0
+// stored is what a value adds to a transaction: large ones are elsewhere.
+func (w *writer) stored(value int) int {
+	if value > inlineMax {
+		return 128
 	}
-	return len(value)
+	return value
 }
 
-func (w *writer) commit(c Commit) error {
+// set stores a value, in a file of its own if it is large, and lets go of the one
+// that was there. It takes up to three entries.
+func (w *writer) set(key, value []byte, old []byte) error {
+	if err := w.release(key, old); err != nil {
+		return err
+	}
+	if len(value) <= inlineMax {
+		return w.txn.Set(key, seal(key, value, kindInline))
+	}
+	r := reference{id: w.state.largeNext, size: uint64(len(value)), sum: checksum(value)}
+	w.state.largeNext++
+	w.files = append(w.files, r)
+	for at := 0; at < len(value); at += chunk {
+		if err := w.s.files.write(largeFile(r.id), int64(at), value[at:min(at+chunk, len(value))]); err != nil {
+			return err
+		}
+	}
+	owner := largeKey(r.id)
+	return errors.Join(
+		w.txn.Set(owner, seal(owner, key, kindInline)),
+		w.txn.Set(key, seal(key, r.encode(), kindLarge)))
+}
+
+// raw is what is stored under a key, nil if nothing is.
+func (w *writer) raw(key []byte) ([]byte, error) {
+	item, err := w.txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return item.ValueCopy(nil)
+}
+
+// release lets go of the file of what was stored under a key, if it has one.
+func (w *writer) release(key, raw []byte) error {
+	if raw == nil {
+		return nil
+	}
+	b, kind, err := unseal(key, raw)
+	if err != nil {
+		return damaged(key, "its checksum is wrong")
+	}
+	if kind == kindInline {
+		return nil
+	}
+	r, err := decodeReference(b)
+	if err != nil {
+		return damaged(key, "its reference is cut")
+	}
+	w.gone = append(w.gone, r)
+	return w.txn.Delete(largeKey(r.id))
+}
+
+func (w *writer) commit(c Commit, tidy bool) error {
 	for _, l := range c.DeadLetters {
 		if err := w.letter(l.Fit(w.s.opt.MaxValue)); err != nil {
 			return err
@@ -160,7 +353,7 @@ func (w *writer) commit(c Commit) error {
 			return err
 		}
 	}
-	return w.offsets(c.Offsets)
+	return w.last(c, tidy)
 }
 
 // letter adds a dead letter that is not there yet, and drops old ones.
@@ -168,14 +361,14 @@ func (w *writer) letter(l DeadLetter) error {
 	id := identify(l)
 	value := encodeLetter(nil, id, l)
 	// Room first: it may begin another transaction.
-	if err := w.room(2, w.stored(value)+64); err != nil {
+	if err := w.room(3, w.stored(len(value))+64); err != nil {
 		return err
 	}
 	if _, err := w.txn.Get(indexKey(id)); err == nil || !errors.Is(err, badger.ErrKeyNotFound) {
 		return err
 	}
 	number := w.state.letterNext
-	if err := errors.Join(w.txn.Set(letterKey(number), value), w.txn.Set(indexKey(id), u64(number))); err != nil {
+	if err := errors.Join(w.set(letterKey(number), value, nil), w.set(indexKey(id), u64(number), nil)); err != nil {
 		return err
 	}
 	w.state.letterNext++
@@ -192,77 +385,200 @@ func (w *writer) letter(l DeadLetter) error {
 }
 
 func (w *writer) dropOldest() error {
-	if err := w.room(2, 64); err != nil {
+	if err := w.room(3, 96); err != nil {
 		return err
 	}
 	key := letterKey(w.state.letterOldest)
-	value, err := get(w.txn, key)
+	raw, err := w.raw(key)
 	if err != nil {
-		return fmt.Errorf("oldest dead letter %d: %w", w.state.letterOldest, err)
+		return err
+	}
+	if raw == nil {
+		return damaged(key, "it is missing")
+	}
+	value, err := w.s.value(key, raw)
+	if err != nil {
+		return err
 	}
 	id, _, err := decodeLetter(value)
 	if err != nil {
-		return fmt.Errorf("oldest dead letter %d: %w", w.state.letterOldest, err)
+		return damaged(key, "it can't be decoded")
 	}
 	w.state.letterOldest++
 	w.state.letterBytes -= uint64(len(value))
 	w.state.letterDrops++
-	return errors.Join(w.txn.Delete(key), w.txn.Delete(indexKey(id)))
+	return errors.Join(w.release(key, raw), w.txn.Delete(key), w.txn.Delete(indexKey(id)))
 }
 
 // alert adds an alert and its outbox entries, or replaces the body.
 func (w *writer) alert(a Alert) error {
-	size := w.stored(a.Body) + len(a.ID) + 16
+	size := w.stored(len(a.Body)+8) + len(a.ID) + 16
 	for _, r := range w.s.opt.Receivers {
 		size += len(r) + len(a.ID) + 24
 	}
-	if err := w.room(1+len(w.s.opt.Receivers), size); err != nil {
+	if err := w.room(3+len(w.s.opt.Receivers), size); err != nil {
 		return err
 	}
 	key := alertKey(a.ID)
-	old, err := get(w.txn, key)
-	switch {
-	case err == nil:
+	raw, err := w.raw(key)
+	if err != nil {
+		return err
+	}
+	if raw != nil {
+		old, err := w.s.value(key, raw)
+		if err != nil {
+			return err
+		}
 		number, err := readU64(old)
 		if err != nil {
-			return fmt.Errorf("alert %s: %w", a.ID, err)
+			return damaged(key, "it is cut")
 		}
 		if bytes.Equal(old[8:], a.Body) {
 			return nil
 		}
-		return w.txn.Set(key, append(u64(number), a.Body...))
-	case !errors.Is(err, badger.ErrKeyNotFound):
-		return err
+		return w.set(key, append(u64(number), a.Body...), raw)
 	}
 	number := w.state.alertNext
 	w.state.alertNext++
-	if err := w.txn.Set(key, append(u64(number), a.Body...)); err != nil {
+	if err := w.set(key, append(u64(number), a.Body...), nil); err != nil {
 		return err
 	}
 	for _, r := range w.s.opt.Receivers {
-		if err := w.txn.Set(outboxKey(r, number), []byte(a.ID)); err != nil {
+		if err := w.set(outboxKey(r, number), []byte(a.ID), nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// offsets puts all offsets into the last transaction and commits it.
-func (w *writer) offsets(offsets map[string]map[int]int64) error {
+// last puts what must hold together into one transaction and commits it: offsets,
+// journal and checkpoints.
+func (w *writer) last(c Commit, tidy bool) error {
 	count, size := 0, 0
-	for source, parts := range offsets {
+	for source, parts := range c.Offsets {
 		count += len(parts)
 		size += len(parts) * (len(source) + 24)
 	}
+	for db, data := range c.Checkpoints {
+		count += 6
+		size += w.stored(len(data)) + 6*len(db) + 128
+	}
+	plan, err := w.journal(c, tidy)
+	if err != nil {
+		return err
+	}
+	count += len(plan.changed) + len(plan.dropped)
+	size += 72 * (len(plan.changed) + len(plan.dropped))
 	if err := w.room(count, size); err != nil {
 		return err
 	}
-	for _, source := range slices.Sorted(maps.Keys(offsets)) {
-		for partition, next := range offsets[source] {
-			if err := w.txn.Set(offsetKey(source, partition), u64(uint64(next))); err != nil {
+	if err := w.offsets(c.Offsets); err != nil {
+		return err
+	}
+	for _, db := range slices.Sorted(maps.Keys(c.Checkpoints)) {
+		if err := w.checkpoint(db, c.Checkpoints[db]); err != nil {
+			return err
+		}
+	}
+	// The state was read anew if room began another transaction.
+	w.state.drop = max(w.state.drop, c.Drop)
+	for _, g := range plan.segments {
+		w.state.segmentNext = max(w.state.segmentNext, g.id+1)
+		if plan.changed[g.id] {
+			if err := w.set(segmentKey(g.id), g.encode(), nil); err != nil {
 				return err
 			}
 		}
 	}
+	for _, g := range plan.dropped {
+		if err := w.txn.Delete(segmentKey(g.id)); err != nil {
+			return err
+		}
+	}
+	if w.count == reservedCount && w.state == w.before {
+		return nil // nothing to do
+	}
+	w.plan = plan
 	return w.end()
+}
+
+func (w *writer) offsets(offsets map[string]map[int]int64) error {
+	for _, source := range slices.Sorted(maps.Keys(offsets)) {
+		for partition, next := range offsets[source] {
+			key := offsetKey(source, partition)
+			if _, err := w.txn.Get(key); errors.Is(err, badger.ErrKeyNotFound) {
+				w.state.offsetCount++
+			} else if err != nil {
+				return err
+			}
+			if err := w.set(key, u64(uint64(next)), nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Files of the journal are at most so large, and at least so many if the store is
+// bounded tightly: what is forgotten goes in whole files.
+const (
+	segmentMax   = 64 << 20
+	segmentMin   = 64 << 10
+	segmentParts = 16
+)
+
+// journal writes the entries of c and plans what is forgotten.
+func (w *writer) journal(c Commit, tidy bool) (*plan, error) {
+	s := w.s
+	p := s.journal.plan()
+	now := s.opt.Now()
+	id, begun := w.state.segmentNext, tidy
+	sizeMax := min(segmentMax, max(segmentMin, s.opt.MaxBytes/segmentParts))
+	for i, e := range c.Journal {
+		begin := len(p.segments) == 0
+		if !begin {
+			g := p.segments[len(p.segments)-1]
+			if i == 0 && e.Number <= g.last {
+				if err := p.cut(e.Number); err != nil {
+					return nil, err
+				}
+				begin = true
+			}
+			begin = begin || g.end+frameHeader+int64(len(e.Data)) > sizeMax ||
+				(s.opt.Retain > 0 && e.Time-g.oldest > int64(s.opt.Retain/segmentParts))
+		}
+		if err := p.add(e, begin, id); err != nil {
+			return nil, err
+		}
+		if begin {
+			id, begun = id+1, true
+		}
+	}
+	if begun {
+		before := time.Unix(0, math.MinInt64)
+		if s.opt.Retain > 0 {
+			before = now.Add(-s.opt.Retain)
+		}
+		lsm, vlog := s.db.Size()
+		p.expire(max(w.state.drop, c.Drop), before, s.opt.MaxBytes-lsm-vlog-s.largeBytes.Load())
+	}
+	return p, nil
+}
+
+// checkpoint replaces the checkpoint of a history, or deletes it.
+func (w *writer) checkpoint(db string, data []byte) error {
+	key, generation := checkpointKey(db), generationKey(db)
+	raw, err := w.raw(key)
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		forget := forgetKey(db)
+		return errors.Join(w.release(key, raw), w.txn.Delete(key), w.txn.Delete(generation), w.set(forget, nil, nil))
+	}
+	n, err := w.s.generation(w.txn, db)
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.set(key, data, raw), w.set(generation, u64(n+1), nil))
 }

@@ -13,6 +13,8 @@ import (
 // memStore is a store in memory that outlives the App it is given to, as a disk
 // does, and whose commits can be made to fail.
 type memStore struct {
+	store.Store // what is not used here
+
 	mu        sync.Mutex
 	offsets   map[string]map[int]int64
 	letters   []store.DeadLetter

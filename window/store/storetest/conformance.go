@@ -269,7 +269,7 @@ func Run(t *testing.T, newPlace func(*testing.T) Place) {
 	t.Run("large alerts", func(t *testing.T) {
 		p := newPlace(t)
 		s := open(t, p, opt)
-		sizes := []int{60 << 10, 70 << 10, store.LimitBodyInMemory}
+		sizes := []int{60 << 10, 70 << 10, store.LimitBody}
 		if !p.Volatile {
 			sizes = append(sizes, 1<<20, store.LimitBody)
 		}

@@ -84,6 +84,13 @@ func (d *Disk) Open(opt store.Options) (store.Store, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.kept = d.kept.clone()
+	d.kept.spilled = make(map[string]map[string][]byte)
+	for db, kept := range d.kept.checked {
+		d.kept.spilled[db] = maps.Clone(kept)
+	}
 	return &memory{disk: d, opt: opt}, nil
 }
 
@@ -98,6 +105,12 @@ type contents struct {
 
 	alerts []store.Alert       // in order of first commit
 	outbox map[string][]string // IDs by receiver, oldest first
+
+	journal     []store.Entry
+	drop        uint64
+	checkpoints map[string][]byte
+	// What each history has spilled: now, and when its checkpoint was taken.
+	spilled, checked map[string]map[string][]byte
 }
 
 func (c contents) clone() contents {
@@ -111,6 +124,12 @@ func (c contents) clone() contents {
 	for k, v := range c.offsets {
 		c.offsets[k] = maps.Clone(v)
 	}
+	c.journal = slices.Clone(c.journal)
+	c.checkpoints = maps.Clone(c.checkpoints)
+	if c.checkpoints == nil {
+		c.checkpoints = make(map[string][]byte)
+	}
+	c.spilled, c.checked = cloneSpilled(c.spilled), cloneSpilled(c.checked)
 	c.outbox = maps.Clone(c.outbox)
 	if c.outbox == nil {
 		c.outbox = make(map[string][]string)
@@ -119,6 +138,14 @@ func (c contents) clone() contents {
 		c.outbox[k] = slices.Clone(v)
 	}
 	return c
+}
+
+func cloneSpilled(from map[string]map[string][]byte) map[string]map[string][]byte {
+	out := make(map[string]map[string][]byte, len(from))
+	for db, pairs := range from {
+		out[db] = maps.Clone(pairs)
+	}
+	return out
 }
 
 // memory is one opening of a disk.
@@ -198,12 +225,34 @@ func (m *memory) Commit(ctx context.Context, c store.Commit) error {
 		a.Body = bytes.Clone(a.Body)
 		changes = append(changes, func(to *contents) { m.putAlert(to, a) })
 	}
+	entries := slices.Clone(c.Journal)
+	for i := range entries {
+		entries[i].Data = bytes.Clone(entries[i].Data)
+	}
+	checkpoints := maps.Clone(c.Checkpoints)
+	for db, data := range checkpoints {
+		checkpoints[db] = bytes.Clone(data)
+	}
 	changes = append(changes, func(to *contents) {
 		for source, parts := range c.Offsets {
 			if to.offsets[source] == nil {
 				to.offsets[source] = make(map[int]int64)
 			}
 			maps.Copy(to.offsets[source], parts)
+		}
+		to.drop = max(to.drop, c.Drop)
+		for _, e := range entries {
+			to.journal = append(slices.DeleteFunc(to.journal, func(old store.Entry) bool { return old.Number >= e.Number }), e)
+		}
+		for db, data := range checkpoints {
+			if data == nil {
+				delete(to.checkpoints, db)
+				delete(to.spilled, db)
+				delete(to.checked, db)
+				continue
+			}
+			to.checkpoints[db] = data
+			to.checked[db] = maps.Clone(to.spilled[db])
 		}
 	})
 	if m.disk.Split {
@@ -286,6 +335,136 @@ func each(as []store.Alert, f func(store.Alert) bool) {
 			return
 		}
 	}
+}
+
+func (m *memory) Alert(ctx context.Context, id string) (store.Alert, bool, error) {
+	c, err := m.read(ctx)
+	if err != nil {
+		return store.Alert{}, false, err
+	}
+	for _, a := range c.alerts {
+		if a.ID == id {
+			a.Body = append([]byte{}, a.Body...)
+			return a, true, nil
+		}
+	}
+	return store.Alert{}, false, nil
+}
+
+func (m *memory) Journal(ctx context.Context, from uint64, f func(store.Entry) bool) error {
+	c, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range c.journal {
+		if e.Number < from {
+			continue
+		}
+		e.Data = append([]byte{}, e.Data...)
+		if !f(e) {
+			break
+		}
+	}
+	return nil
+}
+
+func (m *memory) Entry(ctx context.Context, number uint64) (store.Entry, bool, error) {
+	c, err := m.read(ctx)
+	if err != nil {
+		return store.Entry{}, false, err
+	}
+	for _, e := range c.journal {
+		if e.Number == number {
+			e.Data = append([]byte{}, e.Data...)
+			return e, true, nil
+		}
+	}
+	return store.Entry{}, false, nil
+}
+
+func (m *memory) Checkpoint(ctx context.Context, db string) ([]byte, bool, error) {
+	c, err := m.read(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	data, ok := c.checkpoints[db]
+	if !ok {
+		return nil, false, nil
+	}
+	return append([]byte{}, data...), true, nil
+}
+
+func (m *memory) Checkpoints(ctx context.Context) ([]string, error) {
+	c, err := m.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(c.checkpoints)), nil
+}
+
+func (m *memory) Spill(ctx context.Context, db string, pairs []store.KV) error {
+	if err := store.ValidateSpill(db, pairs); err != nil {
+		return err
+	}
+	if _, err := m.read(ctx); err != nil {
+		return err
+	}
+	pairs = slices.Clone(pairs)
+	for i := range pairs {
+		pairs[i].Value = bytes.Clone(pairs[i].Value)
+	}
+	return m.write(func(to *contents) {
+		if to.spilled[db] == nil {
+			to.spilled[db] = make(map[string][]byte)
+		}
+		for _, kv := range pairs {
+			if kv.Value == nil {
+				delete(to.spilled[db], kv.Key)
+			} else {
+				to.spilled[db][kv.Key] = kv.Value
+			}
+		}
+	})
+}
+
+func (m *memory) Spilled(ctx context.Context, db string, keys []string) ([][]byte, error) {
+	c, err := m.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]byte, len(keys))
+	for i, k := range keys {
+		if v, ok := c.spilled[db][k]; ok {
+			out[i] = append([]byte{}, v...)
+		}
+	}
+	return out, nil
+}
+
+// Maintain does nothing: what is kept as evidence is kept for ever.
+func (m *memory) Maintain(ctx context.Context) error {
+	_, err := m.read(ctx)
+	return err
+}
+
+func (m *memory) Stats(ctx context.Context) (store.Stats, error) {
+	c, err := m.read(ctx)
+	if err != nil {
+		return store.Stats{}, err
+	}
+	st := store.Stats{DeadLetters: int64(len(c.letters)), DeadLetterBytes: c.bytes, DeadLettersDropped: int64(c.nextID) - int64(len(c.letters)),
+		Alerts: int64(len(c.alerts)), JournalEntries: int64(len(c.journal)), JournalDrop: c.drop}
+	for i, e := range c.journal {
+		if i == 0 {
+			st.JournalFirst = e.Number
+		}
+		st.JournalLast = e.Number
+		st.JournalBytes += int64(len(e.Data))
+		if e.Number >= c.drop {
+			st.JournalNeeded += int64(len(e.Data))
+		}
+	}
+	return st, nil
 }
 
 func (m *memory) HasAlert(ctx context.Context, id string) (bool, error) {

@@ -1,0 +1,62 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+// Damage names a record of a store whose bytes are not those that were written.
+// It is ErrDamaged.
+type Damage struct {
+	Kind   string // of record: journal, checkpoint, alert, dead letter, …
+	Key    string // which one
+	File   string // in which file, relative to the store; empty if it is not known
+	Offset int64  // where in it, if there is a file
+	Why    string
+}
+
+func (d *Damage) Error() string {
+	where := ""
+	if d.File != "" {
+		where = fmt.Sprintf(" in %s at byte %d", d.File, d.Offset)
+	}
+	return fmt.Sprintf("%s: %s%s is %s: %s", d.Kind, d.Key, where, ErrDamaged, d.Why)
+}
+
+// Is makes every Damage ErrDamaged.
+func (d *Damage) Is(target error) bool { return target == ErrDamaged }
+
+// The reasons for which a store can't be used; a closed set, wrapped in errors
+// that say what to do.
+var (
+	// ErrLocked: another process has it open.
+	ErrLocked = errors.New("in use by another process")
+	// ErrNewer: a newer version wrote it.
+	ErrNewer = errors.New("written by a newer version")
+	// ErrOlder: an older version wrote it, whose layout is not read any more.
+	ErrOlder = errors.New("written by an older version")
+	// ErrForeign: the directory holds something else.
+	ErrForeign = errors.New("not an Isowatch store")
+	// ErrDamaged: bytes are not those that were written. errors.As with *Damage
+	// tells which.
+	ErrDamaged = errors.New("damaged")
+	// ErrFull: the disk has no room for what is to be written.
+	ErrFull = errors.New("no room on the disk")
+	// ErrClosed: Close was called.
+	ErrClosed = errors.New("store: closed")
+)
+
+// errDamaged is what decoders say; whoever knows the record makes a Damage of it.
+var errDamaged = errors.New("damaged")
+
+// full makes an error of a full disk ErrFull.
+func full(err error) error {
+	if err == nil || errors.Is(err, ErrFull) {
+		return err
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
+}

@@ -1,0 +1,407 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+)
+
+// The journal is a row of files, written at their ends and deleted whole, so that
+// neither writing nor forgetting ever moves what is kept. A file is
+//
+//	8 bytes   "isowjrn2"
+//	frames    u32 length of data, u64 number, i64 time, u32 of checksum of these,
+//	          u64 checksum of header and data, data
+//
+// What of it counts says the database: key s has a segment for each file, and
+// bytes beyond its end were never committed.
+const (
+	journalDir   = "journal"
+	journalMagic = "isowjrn2"
+	frameHeader  = 4 + 8 + 8 + 4 + 8
+)
+
+// segment says what is committed of a file of the journal.
+type segment struct {
+	id     uint64
+	first  uint64 // numbers of the entries
+	last   uint64
+	count  uint64
+	end    int64 // of the file
+	oldest int64 // times of the entries
+	newest int64
+}
+
+func segmentFile(id uint64) string { return fmt.Sprintf("%s/%016x.log", journalDir, id) }
+
+func (g segment) file() string { return segmentFile(g.id) }
+
+func (g segment) encode() []byte {
+	var b []byte
+	for _, n := range [...]uint64{g.first, g.last, g.count, uint64(g.end), uint64(g.oldest), uint64(g.newest)} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	return b
+}
+
+func decodeSegment(key, b []byte) (segment, error) {
+	if len(key) != 9 || len(b) != 48 {
+		return segment{}, errDamaged
+	}
+	n := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
+	g := segment{id: binary.BigEndian.Uint64(key[1:]), first: n(0), last: n(1), count: n(2), end: int64(n(3)), oldest: int64(n(4)), newest: int64(n(5))}
+	if g.first > g.last || g.count == 0 || g.end < int64(len(journalMagic)+frameHeader) {
+		return segment{}, errDamaged
+	}
+	return g, nil
+}
+
+// header makes what precedes the data of an entry.
+func (e Entry) header() []byte {
+	b := make([]byte, 0, frameHeader)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(e.Data)))
+	b = binary.BigEndian.AppendUint64(b, e.Number)
+	b = binary.BigEndian.AppendUint64(b, uint64(e.Time))
+	b = binary.BigEndian.AppendUint32(b, uint32(checksum(b)))
+	return binary.BigEndian.AppendUint64(b, checksum(b, e.Data))
+}
+
+// frame is a header that was read.
+type frame struct {
+	size   int
+	number uint64
+	time   int64
+	sum    uint64
+}
+
+func decodeFrame(b []byte) (frame, error) {
+	if binary.BigEndian.Uint32(b[20:]) != uint32(checksum(b[:20])) {
+		return frame{}, errDamaged
+	}
+	f := frame{size: int(binary.BigEndian.Uint32(b)), number: binary.BigEndian.Uint64(b[4:]), time: int64(binary.BigEndian.Uint64(b[12:])), sum: binary.BigEndian.Uint64(b[24:])}
+	if f.size > LimitEntry {
+		return frame{}, errDamaged
+	}
+	return f, nil
+}
+
+// spot is where an entry begins.
+type spot struct {
+	number uint64
+	at     int64
+}
+
+// journal is what the database says of the journal, in memory. Segments are in
+// order of id and of their numbers.
+type journal struct {
+	files files
+
+	mu       sync.Mutex
+	segments []segment
+	// indexes are the spots of a few segments: those looked at last, the one
+	// that is written to among them.
+	indexes map[uint64][]spot
+	recent  []uint64
+}
+
+// indexMax bounds how many segments have an index in memory.
+const indexMax = 4
+
+func (j *journal) snapshot() []segment {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.segments)
+}
+
+// lives tells whether a segment is still there.
+func (j *journal) lives(id uint64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.ContainsFunc(j.segments, func(g segment) bool { return g.id == id })
+}
+
+// set replaces the segments; spots are those of entries that came with it.
+func (j *journal) set(segments []segment, spots map[uint64][]spot) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	old := make(map[uint64]segment, len(j.segments))
+	for _, g := range j.segments {
+		old[g.id] = g
+	}
+	j.segments = segments
+	live := make(map[uint64]bool, len(segments))
+	for _, g := range segments {
+		live[g.id] = true
+		have, ok := j.indexes[g.id]
+		if before, was := old[g.id]; (ok || !was) && before.last <= g.last {
+			j.keep(g.id, append(have, spots[g.id]...))
+		} else if ok {
+			j.forget(g.id)
+		}
+	}
+	for id := range j.indexes {
+		if !live[id] {
+			j.forget(id)
+		}
+	}
+}
+
+// keep remembers an index. The caller holds mu, as with forget.
+func (j *journal) keep(id uint64, index []spot) {
+	j.forget(id)
+	j.indexes[id] = index
+	j.recent = append(j.recent, id)
+	if len(j.recent) > indexMax {
+		j.forget(j.recent[0])
+	}
+}
+
+func (j *journal) forget(id uint64) {
+	delete(j.indexes, id)
+	j.recent = slices.DeleteFunc(j.recent, func(x uint64) bool { return x == id })
+}
+
+// index returns the spots of a segment: from memory, or from the headers of its
+// file, one small read each.
+func (j *journal) index(f file, g segment) ([]spot, error) {
+	j.mu.Lock()
+	have, ok := j.indexes[g.id]
+	j.mu.Unlock()
+	if ok && uint64(len(have)) >= g.count {
+		return have[:g.count:g.count], nil
+	}
+	index := make([]spot, 0, min(g.count, 1<<16))
+	err := walk(f, g, func(at int64, h frame) (bool, error) {
+		index = append(index, spot{h.number, at})
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	// Only if no commit has changed the segment meanwhile.
+	if slices.Contains(j.segments, g) {
+		j.keep(g.id, index)
+	}
+	return index, nil
+}
+
+// walk calls do with each frame of a segment and where it begins, until do
+// returns false. It holds the file to what the database says of it.
+func walk(f file, g segment, do func(at int64, h frame) (bool, error)) error {
+	damaged := func(at int64, after uint64, why string) error {
+		return &Damage{Kind: "journal", Key: fmt.Sprintf("the entry after number %d", after), File: g.file(), Offset: at, Why: why}
+	}
+	buf := make([]byte, frameHeader)
+	magic := buf[:len(journalMagic)]
+	if _, err := f.ReadAt(magic, 0); err != nil || string(magic) != journalMagic {
+		return &Damage{Kind: "journal", Key: fmt.Sprintf("the file of entries %d to %d", g.first, g.last), File: g.file(), Why: "its beginning is not that of a journal"}
+	}
+	at, last, count := int64(len(journalMagic)), uint64(0), uint64(0)
+	for at < g.end {
+		if at+frameHeader > g.end {
+			return damaged(at, last, "it is cut")
+		}
+		if _, err := f.ReadAt(buf, at); err != nil {
+			return damaged(at, last, "it is cut: the file is shorter than what was committed")
+		}
+		h, err := decodeFrame(buf)
+		if err != nil {
+			return damaged(at, last, "the checksum of its header is wrong")
+		}
+		if (count > 0 && h.number <= last) || at+frameHeader+int64(h.size) > g.end {
+			return damaged(at, last, "its header does not fit its place")
+		}
+		if f.Size() < at+frameHeader+int64(h.size) {
+			return damaged(at, last, "it is cut: the file is shorter than what was committed")
+		}
+		count, last = count+1, h.number
+		if more, err := do(at, h); err != nil || !more {
+			return err
+		}
+		at += frameHeader + int64(h.size)
+	}
+	if count != g.count || last != g.last {
+		return damaged(at, last, fmt.Sprintf("the file has %d entries up to number %d, committed were %d up to %d", count, last, g.count, g.last))
+	}
+	return nil
+}
+
+// read reads the entry at a spot into buf, which it grows.
+func readEntry(f file, g segment, s spot, buf []byte) (Entry, []byte, error) {
+	damaged := func(why string) error {
+		return &Damage{Kind: "journal", Key: fmt.Sprintf("entry %d", s.number), File: g.file(), Offset: s.at, Why: why}
+	}
+	buf = slices.Grow(buf[:0], frameHeader)[:frameHeader]
+	if _, err := f.ReadAt(buf, s.at); err != nil {
+		return Entry{}, buf, damaged(err.Error())
+	}
+	h, err := decodeFrame(buf)
+	if err != nil || h.number != s.number {
+		return Entry{}, buf, damaged("its header is damaged")
+	}
+	if s.at+frameHeader+int64(h.size) > f.Size() {
+		return Entry{}, buf, damaged("it is cut: the file is shorter than what was committed")
+	}
+	buf = slices.Grow(buf, h.size)[:frameHeader+h.size]
+	data := buf[frameHeader:]
+	if _, err := f.ReadAt(data, s.at+frameHeader); err != nil {
+		return Entry{}, buf, damaged(err.Error())
+	}
+	if h.sum != checksum(buf[:24], data) {
+		return Entry{}, buf, damaged("its checksum is wrong")
+	}
+	return Entry{Number: h.number, Time: h.time, Data: data}, buf, nil
+}
+
+// each calls f with the entries from a number on, until f returns false.
+func (j *journal) each(from uint64, f func(Entry) (bool, error)) error {
+	var buf []byte
+	for _, g := range j.snapshot() {
+		if g.last < from {
+			continue
+		}
+		more, err := j.segment(g, from, &buf, f)
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// segment is each for one of them. One that was dropped meanwhile is passed over.
+func (j *journal) segment(g segment, from uint64, buf *[]byte, f func(Entry) (bool, error)) (more bool, err error) {
+	in, err := j.files.open(g.file())
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			if !j.lives(g.id) {
+				return true, nil
+			}
+			return false, missing(g)
+		}
+		return false, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	index, err := j.index(in, g)
+	if err != nil {
+		return false, err
+	}
+	begin := sort.Search(len(index), func(i int) bool { return index[i].number >= from })
+	for _, s := range index[begin:] {
+		var e Entry
+		if e, *buf, err = readEntry(in, g, s, *buf); err != nil {
+			return false, err
+		}
+		if more, err := f(e); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func missing(g segment) error {
+	return &Damage{Kind: "journal", Key: fmt.Sprintf("entries %d to %d", g.first, g.last), File: g.file(), Why: "the file is missing"}
+}
+
+// plan is a change of the journal that is prepared but not committed.
+type plan struct {
+	j        *journal
+	segments []segment
+	spots    map[uint64][]spot
+	changed  map[uint64]bool // written in this plan
+	dropped  []segment
+}
+
+func (j *journal) plan() *plan {
+	return &plan{j: j, segments: j.snapshot(), spots: make(map[uint64][]spot), changed: make(map[uint64]bool)}
+}
+
+// cut takes the entries with numbers from n on out of the journal.
+func (p *plan) cut(n uint64) error {
+	for len(p.segments) > 0 {
+		i := len(p.segments) - 1
+		g := p.segments[i]
+		if g.last < n {
+			return nil
+		}
+		if g.first >= n {
+			p.drop(i)
+			continue
+		}
+		in, err := p.j.files.open(g.file())
+		if err != nil {
+			return err
+		}
+		was := g
+		err = walk(in, was, func(at int64, h frame) (bool, error) {
+			if h.number >= n {
+				g.end = at
+				return false, nil
+			}
+			if g.last, g.newest = h.number, max(h.time, was.oldest); at == int64(len(journalMagic)) {
+				g.count, g.newest = 0, h.time
+			}
+			g.count++
+			return true, nil
+		})
+		if err := errors.Join(err, in.Close()); err != nil {
+			return err
+		}
+		p.segments[i] = g
+		p.changed[g.id] = true
+	}
+	return nil
+}
+
+func (p *plan) drop(i int) {
+	p.dropped = append(p.dropped, p.segments[i])
+	delete(p.changed, p.segments[i].id)
+	delete(p.spots, p.segments[i].id)
+	p.segments = slices.Delete(p.segments, i, i+1)
+}
+
+// add writes an entry behind the others; begin says that it opens a file, of that
+// id.
+func (p *plan) add(e Entry, begin bool, id uint64) error {
+	var parts [3][]byte
+	if begin {
+		p.segments = append(p.segments, segment{id: id, first: e.Number, oldest: e.Time, newest: e.Time})
+		parts[0] = []byte(journalMagic)
+	}
+	g := &p.segments[len(p.segments)-1]
+	parts[1], parts[2] = e.header(), e.Data
+	if err := p.j.files.write(g.file(), g.end, parts[:]...); err != nil {
+		return err
+	}
+	at := g.end + int64(len(parts[0]))
+	p.spots[g.id] = append(p.spots[g.id], spot{e.Number, at})
+	p.changed[g.id] = true
+	g.end = at + int64(frameHeader+len(e.Data))
+	g.last = e.Number
+	g.count++
+	g.oldest, g.newest = min(g.oldest, e.Time), max(g.newest, e.Time)
+	return nil
+}
+
+// expire drops the oldest files of which no checkpoint needs an entry: those
+// older than the time before, and as many as it takes to keep to budget bytes.
+func (p *plan) expire(drop uint64, before time.Time, budget int64) {
+	total := int64(0)
+	for _, g := range p.segments {
+		total += g.end
+	}
+	for len(p.segments) > 1 && p.segments[0].last < drop {
+		g := p.segments[0]
+		if g.newest >= before.UnixNano() && total <= budget {
+			return
+		}
+		total -= g.end
+		p.drop(0)
+	}
+}

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	badger "github.com/dgraph-io/badger/v4"
+)
+
+// Large values have a file each, which is written before the transaction that
+// refers to it and removed after the one that ends the reference. So they change
+// as atomically as the others, whatever their size, and leave no garbage.
+const (
+	largeDir = "large"
+	// inlineMax is what a value may have to be kept in the database.
+	inlineMax = 64<<10 + 16<<10
+	// chunk is what is written at once.
+	chunk = 1 << 20
+)
+
+func largeFile(id uint64) string { return fmt.Sprintf("%s/%016x", largeDir, id) }
+
+// describe names the record of a key, for messages.
+func describe(key []byte) (kind, name string) {
+	if len(key) == 0 {
+		return "record", "without a key"
+	}
+	rest := key[1:]
+	number := func() string {
+		if len(rest) < 8 {
+			return fmt.Sprintf("%q", rest)
+		}
+		return fmt.Sprint(binary.BigEndian.Uint64(rest[len(rest)-8:]))
+	}
+	named := func() (string, []byte) {
+		n, size := binary.Uvarint(rest)
+		if size <= 0 || n > uint64(len(rest)-size) {
+			return fmt.Sprintf("%q", rest), nil
+		}
+		return fmt.Sprintf("%q", rest[size:size+int(n)]), rest[size+int(n):]
+	}
+	switch key[0] {
+	case prefixMeta:
+		return string(rest), "of the store"
+	case prefixOffset:
+		source, partition := named()
+		if len(partition) != 4 {
+			return "offset", fmt.Sprintf("%q", rest)
+		}
+		return "offset", fmt.Sprintf("of %s, partition %d", source, binary.BigEndian.Uint32(partition))
+	case prefixLetter:
+		return "dead letter", number()
+	case prefixIndex:
+		return "dead letter's index", fmt.Sprintf("%x", rest)
+	case prefixAlert:
+		return "alert", string(rest)
+	case prefixOutbox:
+		receiver, _ := named()
+		return "outbox", fmt.Sprintf("of %s, delivery %s", receiver, number())
+	case prefixSegment:
+		return "journal", "what is committed of " + segmentFile(binary.BigEndian.Uint64(append(rest[:len(rest):len(rest)], make([]byte, 8)...)))
+	case prefixLarge:
+		return "large value", number()
+	case prefixCheckpoint:
+		return "checkpoint", fmt.Sprintf("of history %q", rest)
+	case prefixGeneration:
+		return "checkpoint's number", fmt.Sprintf("of history %q", rest)
+	case prefixForget:
+		return "forgotten history", fmt.Sprintf("%q", rest)
+	case prefixSpill:
+		db, k := named()
+		return "spilled value", fmt.Sprintf("%q of history %s", k, db)
+	case prefixUndo:
+		db, k := named()
+		return "spilled value's predecessor", fmt.Sprintf("%q of history %s", k[min(8, len(k)):], db)
+	}
+	return "record", fmt.Sprintf("%q", key)
+}
+
+func damaged(key []byte, why string) *Damage {
+	kind, name := describe(key)
+	return &Damage{Kind: kind, Key: name, Why: why}
+}
+
+// errGone: a large value was replaced while it was read.
+var errGone = errors.New("replaced meanwhile")
+
+// readLarge reads what a reference says.
+func readLarge(from files, key []byte, r reference) (_ []byte, err error) {
+	damage := func(why string) error {
+		d := damaged(key, why)
+		d.File = largeFile(r.id)
+		return d
+	}
+	f, err := from.open(largeFile(r.id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errGone
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if uint64(f.Size()) < r.size {
+		return nil, damage(fmt.Sprintf("the file has %d bytes of %d", f.Size(), r.size))
+	}
+	b := make([]byte, r.size)
+	if _, err := f.ReadAt(b, 0); err != nil && r.size > 0 {
+		return nil, damage(err.Error())
+	}
+	if checksum(b) != r.sum {
+		return nil, damage("its checksum is wrong")
+	}
+	return b, nil
+}
+
+// value gives the value of a key from what is stored under it. The result shares
+// memory with raw.
+func (s *Badger) value(key, raw []byte) ([]byte, error) {
+	b, kind, err := unseal(key, raw)
+	if err != nil {
+		return nil, damaged(key, "its checksum is wrong")
+	}
+	if kind == kindInline {
+		return b, nil
+	}
+	r, err := decodeReference(b)
+	if err != nil {
+		return nil, damaged(key, "its reference is cut")
+	}
+	out, err := readLarge(s.files, key, r)
+	if !errors.Is(err, errGone) {
+		return out, err
+	}
+	return s.successor(key, r)
+}
+
+// successor reads a value whose file is gone. A reader sees the database as it
+// was when it began, and the value may have been replaced meanwhile: then the new
+// one is given.
+func (s *Badger) successor(key []byte, gone reference) ([]byte, error) {
+	for {
+		var raw []byte
+		err := s.db.View(func(txn *badger.Txn) error {
+			item, err := txn.Get(key)
+			if err == nil {
+				raw, err = item.ValueCopy(nil)
+			}
+			return err
+		})
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			return nil, errGone
+		}
+		if err != nil {
+			return nil, err
+		}
+		b, kind, err := unseal(key, raw)
+		if err != nil {
+			return nil, damaged(key, "its checksum is wrong")
+		}
+		if kind == kindInline {
+			return b, nil
+		}
+		r, err := decodeReference(b)
+		if err != nil {
+			return nil, damaged(key, "its reference is cut")
+		}
+		if r == gone {
+			d := damaged(key, "its file is missing")
+			d.File = largeFile(r.id)
+			return nil, d
+		}
+		out, err := readLarge(s.files, key, r)
+		if !errors.Is(err, errGone) {
+			return out, err
+		}
+		gone = r
+	}
+}
+
+// loadLarge removes files that nothing refers to, and counts the others.
+func (s *Badger) loadLarge() error {
+	sizes, err := s.files.list(largeDir)
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	err = s.db.View(func(txn *badger.Txn) error {
+		prefix := []byte{prefixLarge}
+		return scan(context.Background(), txn, prefix, prefix, func(key, raw []byte) (bool, error) {
+			owner, _, err := unseal(key, raw)
+			if err != nil || len(key) != 9 {
+				return false, damaged(key, "its checksum is wrong")
+			}
+			id := binary.BigEndian.Uint64(key[1:])
+			name := largeFile(id)[len(largeDir)+1:]
+			size, ok := sizes[name]
+			if !ok {
+				d := damaged(owner, "its file is missing")
+				d.File = largeFile(id)
+				return false, d
+			}
+			total += size
+			delete(sizes, name)
+			return true, nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for name := range sizes {
+		if err := s.files.remove(largeDir + "/" + name); err != nil {
+			return err
+		}
+	}
+	s.largeBytes.Store(total)
+	return nil
+}

@@ -1,0 +1,342 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	badger "github.com/dgraph-io/badger/v4"
+)
+
+// What is spilled is changed in place. The first change of a key after a
+// checkpoint puts what the checkpoint knew into an undo record of the generation,
+// which is the number of checkpoints so far. Open puts back what the records of
+// the present generation say; those of earlier ones are not needed.
+
+// What an undo record says.
+const (
+	undoAbsent = 0
+	undoValue  = 1 // and the value follows
+)
+
+// generation is the number of checkpoints of a history so far.
+func (s *Badger) generation(txn *badger.Txn, db string) (uint64, error) {
+	key := generationKey(db)
+	b, err := s.get(txn, key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := readU64(b)
+	if err != nil {
+		return 0, damaged(key, "it is cut")
+	}
+	return n, nil
+}
+
+// Spill stores pairs for a history, outside of any Commit.
+func (s *Badger) Spill(ctx context.Context, db string, pairs []KV) error {
+	if err := ValidateSpill(db, pairs); err != nil {
+		return err
+	}
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := s.revive(); err != nil {
+		return err
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	size := int64(0)
+	for _, kv := range pairs {
+		size += 2 * int64(len(kv.Key)+len(kv.Value))
+	}
+	err := s.room(size)
+	if err == nil {
+		err = s.spill(db, pairs)
+	}
+	if err != nil {
+		return fmt.Errorf("store %s: spill of %s: %w", s.opt.Path, db, full(err))
+	}
+	return nil
+}
+
+func (s *Badger) spill(db string, pairs []KV) error {
+	if err := s.finishForgetting(db); err != nil {
+		return err
+	}
+	w, err := s.writer()
+	if err != nil {
+		return err
+	}
+	defer w.discard()
+	generation, err := s.generation(w.txn, db)
+	if err != nil {
+		return err
+	}
+	for _, kv := range pairs {
+		key, undo := spillKey(db, kv.Key), undoKey(db, generation, kv.Key)
+		// What is there already is not smaller than LimitSpill allows.
+		old, err := w.raw(key)
+		if err != nil {
+			return err
+		}
+		if err := w.room(2, 2*len(key)+len(old)+len(kv.Value)+32); err != nil {
+			return err
+		}
+		if _, err := w.txn.Get(undo); errors.Is(err, badger.ErrKeyNotFound) {
+			value := []byte{undoAbsent}
+			if old != nil {
+				value = append([]byte{undoValue}, old...)
+			}
+			if err := w.txn.Set(undo, seal(undo, value, kindInline)); err != nil {
+				return err
+			}
+		} else if err != nil {
+			return err
+		}
+		if kv.Value == nil {
+			err = w.txn.Delete(key)
+		} else {
+			err = w.txn.Set(key, seal(key, kv.Value, kindInline))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.end()
+}
+
+// Spilled returns the values of keys, in their order, nil for one that has none.
+func (s *Badger) Spilled(ctx context.Context, db string, keys []string) ([][]byte, error) {
+	out := make([][]byte, len(keys))
+	err := s.view(ctx, "what "+db+" has spilled", func(txn *badger.Txn) error {
+		for i, k := range keys {
+			b, err := s.get(txn, spillKey(db, k))
+			if errors.Is(err, badger.ErrKeyNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			out[i] = b
+			if b == nil {
+				out[i] = []byte{}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// forgetSpilled drops what c made useless: the undo records of the generation
+// that its checkpoints end, and all of histories that it deletes. The caller
+// holds write. After a crash in between Open does it.
+func (s *Badger) forgetSpilled(c Commit) error {
+	for db, data := range c.Checkpoints {
+		if data == nil {
+			if err := s.forgetHistory(db); err != nil {
+				return err
+			}
+			continue
+		}
+		n := uint64(0)
+		err := s.db.View(func(txn *badger.Txn) (err error) {
+			n, err = s.generation(txn, db)
+			return err
+		})
+		if err == nil {
+			err = s.deleteAll(undoGeneration(db, n-1))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishForgetting ends what an earlier Commit could not: a history that begins
+// anew must not find what another of its name has left.
+func (s *Badger) finishForgetting(db string) error {
+	marked := false
+	err := s.db.View(func(txn *badger.Txn) error {
+		_, err := txn.Get(forgetKey(db))
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			return nil
+		}
+		marked = err == nil
+		return err
+	})
+	if err != nil || !marked {
+		return err
+	}
+	return s.forgetHistory(db)
+}
+
+// forgetHistory drops all that a deleted history has spilled, and the mark that
+// says so last.
+func (s *Badger) forgetHistory(db string) error {
+	if err := s.deleteAll(undoPrefix(db)); err != nil {
+		return err
+	}
+	if err := s.deleteAll(spillPrefix(db)); err != nil {
+		return err
+	}
+	txn := s.db.NewTransaction(true)
+	defer txn.Discard()
+	if err := txn.Delete(forgetKey(db)); err != nil {
+		return err
+	}
+	return s.apply(txn)
+}
+
+// deleteAll deletes the keys under a prefix, some at a time.
+func (s *Badger) deleteAll(prefix []byte) error {
+	const batch = 1000
+	for {
+		var keys [][]byte
+		err := s.db.View(func(txn *badger.Txn) error {
+			opt := badger.IteratorOptions{Prefix: prefix}
+			it := txn.NewIterator(opt)
+			defer it.Close()
+			for it.Seek(prefix); it.Valid() && len(keys) < batch; it.Next() {
+				keys = append(keys, it.Item().KeyCopy(nil))
+			}
+			return nil
+		})
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		if err := s.update(len(keys), func(txn *badger.Txn, i int) error { return txn.Delete(keys[i]) }); err != nil {
+			return err
+		}
+	}
+}
+
+// update does n steps in as many transactions as it takes.
+func (s *Badger) update(n int, step func(txn *badger.Txn, i int) error) error {
+	txn := s.db.NewTransaction(true)
+	defer func() { txn.Discard() }()
+	for i := range n {
+		err := step(txn, i)
+		if errors.Is(err, badger.ErrTxnTooBig) {
+			if err := s.apply(txn); err != nil {
+				return err
+			}
+			txn = s.db.NewTransaction(true)
+			err = step(txn, i)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.apply(txn)
+}
+
+// loadSpill takes back what was spilled after the last checkpoint of each history,
+// and ends what a crash interrupted.
+func (s *Badger) loadSpill() error {
+	var forgotten []string
+	undone := make(map[string]bool)
+	err := s.db.View(func(txn *badger.Txn) error {
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefixForget}})
+		for it.Rewind(); it.Valid(); it.Next() {
+			forgotten = append(forgotten, string(it.Item().Key()[1:]))
+		}
+		it.Close()
+		it = txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefixUndo}})
+		defer it.Close()
+		for it.Rewind(); it.Valid(); {
+			key := it.Item().Key()
+			db, _, err := cutName(key[1:])
+			if err != nil {
+				return damaged(key, "its name is cut")
+			}
+			undone[db] = true
+			// On to the next history.
+			it.Seek(append(undoPrefix(db), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, db := range forgotten {
+		if err := s.forgetHistory(db); err != nil {
+			return err
+		}
+		delete(undone, db)
+	}
+	for db := range undone {
+		if err := s.takeBack(db); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeBack puts back what the last checkpoint of a history knew. Doing it again
+// does no harm: the records go last.
+func (s *Badger) takeBack(db string) error {
+	n := uint64(0)
+	err := s.db.View(func(txn *badger.Txn) (err error) {
+		n, err = s.generation(txn, db)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	prefix := undoGeneration(db, n)
+	from := prefix
+	for from != nil {
+		var keys, values [][]byte
+		next := []byte(nil)
+		err := s.db.View(func(txn *badger.Txn) error {
+			return scan(context.Background(), txn, prefix, from, func(key, raw []byte) (bool, error) {
+				if len(keys) == 1000 {
+					next = append([]byte{}, key...)
+					return false, nil
+				}
+				value, err := s.value(key, raw)
+				if err != nil {
+					return false, err
+				}
+				if len(value) == 0 || (value[0] == undoAbsent) != (len(value) == 1) {
+					return false, damaged(key, "it can't be decoded")
+				}
+				keys = append(keys, spillKey(db, string(key[len(prefix):])))
+				values = append(values, value[1:])
+				return true, nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+		err = s.update(len(keys), func(txn *badger.Txn, i int) error {
+			if len(values[i]) == 0 {
+				return txn.Delete(keys[i])
+			}
+			return txn.Set(keys[i], values[i])
+		})
+		if err != nil {
+			return err
+		}
+		from = next
+	}
+	return s.deleteAll(undoPrefix(db))
+}
+
+// cutName reads what appendName wrote, and what follows it.
+func cutName(b []byte) (name string, rest []byte, err error) {
+	n, size, err := nameSize(b)
+	if err != nil {
+		return "", nil, err
+	}
+	return string(b[size : size+n]), b[size+n:], nil
+}
