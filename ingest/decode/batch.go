@@ -37,6 +37,20 @@ type Batch struct {
 	// is how many there are.
 	Rejected []Rejected
 	Lost     int
+
+	// Losses are transactions told in events that can't be put together. State is what
+	// Assemble needs after a restart that reads from Resume on; Unmarshal leaves it nil.
+	Losses []Loss
+	State  []byte
+}
+
+// Loss is a transaction of which events are missing.
+type Loss struct {
+	DB      string // empty if it is not known: any
+	Session string
+	Txn     string // its name in its session
+	Offset  int64  // of the event that told
+	Why     string // for a person
 }
 
 // Rejected is a message that is no record: a dead letter.

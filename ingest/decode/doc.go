@@ -1,3 +1,40 @@
 // Package decode turns a source's messages into batches of packed records, in
-// parallel and yet in the source's order.
+// parallel and yet in the source's order, and batches into bytes for the journal.
+//
+//	source.Source           Workers goroutines            whoever calls Read
+//	┌────────┐ batch ┌─────┐ part  ┌────────────────┐      ┌───────────────┐
+//	│ Read   │──────▶│split│──┬───▶│ Pack, seal,    │─done─▶ in order,     │──▶ *Batch
+//	└────────┘       └─────┘  │    │ hash           │      │ events joined │
+//	                          │    └────────────────┘      └───────────────┘
+//	                          └───────── queue of parts ─────────▲
+//
+// One goroutine reads the source and cuts large batches into parts of at most
+// RecordsMax messages. A part goes into a queue, which keeps the order, and to the workers;
+// Read takes the first of the queue and waits until it is done. So what comes out does
+// not depend on how many workers there are or who was faster: a part's packing knows nothing of
+// other parts.
+//
+// What waits is bounded in parts and in bytes, from when the source has handed it out
+// until Read hands it on. Beyond that the source is not read, and has bounds of
+// its own.
+//
+// # Content types
+//
+// How a message's bytes become a record depends on its content type: Options.Formats has
+// a function for each. A new one packs into a packed.Chunk, adds nothing when it returns an
+// error, and keeps nothing of the bytes.
+//
+// A message may also be an event, a part of a record (begin, an operation, commit).
+// Then its function returns ErrEvent, and Read gives it to the Assembler, which sees a
+// partition's events in their order and knows what came before. Batch.Resume says from where
+// on they would have to be read again.
+//
+// # Names of records
+//
+// A record that names itself neither by id nor by seq gets an ID here: from what it says if
+// it has times (record.AppendContentID), from its position otherwise
+// (record.AppendPositionID). Both are the same when it is read again.
+//
+// Files: stage.go the goroutines, work.go what a worker does, assemble.go events, batch.go what comes
+// out, marshal.go its bytes.
 package decode

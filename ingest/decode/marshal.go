@@ -25,6 +25,7 @@ import (
 //	flags               a byte: caught up
 //	lag, bytes, lost    uvarints
 //	gaps                uvarint; of each: source, partition, from, to - from, why
+//	losses              uvarint; of each: db, session, transaction, offset, why
 //	records             uvarint; of each: offset, difference from the one before
 //	                    then of each: arrival, likewise
 //	block               packed.Block.Marshal
@@ -87,6 +88,12 @@ func (b *Batch) Marshal(dst []byte) []byte {
 		c = appendText(c, g.Source)
 		c = binary.AppendVarint(binary.AppendVarint(binary.AppendVarint(c, int64(g.Partition)), g.From), g.To-g.From)
 		c = appendText(c, g.Why)
+	}
+	c = binary.AppendUvarint(c, uint64(len(b.Losses)))
+	for i := range b.Losses {
+		l := &b.Losses[i]
+		c = appendText(appendText(appendText(c, l.DB), l.Session), l.Txn)
+		c = appendText(binary.AppendVarint(c, l.Offset), l.Why)
 	}
 	c = binary.AppendUvarint(c, uint64(b.Block.Len()))
 	c = appendDifferences(appendDifferences(c, b.Offsets), b.Arrivals)
@@ -179,6 +186,9 @@ func (r *reader) batch() *Batch {
 		g.To = g.From + r.varint()
 		g.Why = r.text(r.count())
 		b.Gaps = append(b.Gaps, g)
+	}
+	for n := r.count(); n > 0 && !r.bad; n-- {
+		b.Losses = append(b.Losses, Loss{DB: r.text(r.count()), Session: r.text(r.count()), Txn: r.text(r.count()), Offset: r.varint(), Why: r.text(r.count())})
 	}
 	records := r.count()
 	b.Offsets = r.differences(records)

@@ -1,0 +1,274 @@
+package decode
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/isowatch/isowatch/ingest/assemble"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/ingest/source"
+)
+
+// Defaults of Options.
+const (
+	RecordsMaxDefault = 4096
+	BytesMaxDefault   = 1 << 20
+	QueueMaxDefault   = 16
+	WaitingMaxDefault = 16 << 20
+)
+
+// ContentTypeJSON is the content type of messages that name none.
+const ContentTypeJSON = "application/json"
+
+// Options say how to decode. The zero Options are usable.
+type Options struct {
+	// Workers is how many goroutines decode; default as many as there are
+	// processors.
+	Workers int
+	// RecordsMax and BytesMax bound a batch: it has at most so many messages, and
+	// ends with the one that reaches so many bytes. Defaults 4096, 1 MiB.
+	RecordsMax int
+	BytesMax   int64
+	// QueueMax is how many batches wait to be decoded or read at most, default 16,
+	// and WaitingMax how many bytes they have in memory, default 16 MiB. A larger
+	// batch waits alone.
+	QueueMax   int
+	WaitingMax int64
+	// Formats decode messages, by content type. Every worker makes its own. Default:
+	// JSON for ContentTypeJSON.
+	Formats map[string]func() Format
+	// Assemble makes the assembler of a partition. Nil: events are dead letters.
+	Assemble Assemble
+
+	// What was stored before a restart, both by partition; absent ones are new. Offsets are
+	// the source's, where it begins to read. Messages before Seen were handed out: they
+	// are passed over, but for events, which assemblers need again.
+	Offsets, Seen map[int]int64
+}
+
+// Format decodes the messages of one content type. It keeps nothing of b.
+type Format interface {
+	// Message adds the record in b to c; or, if b is an event, a part of a record, says so
+	// and sets *e to it. An error is a *reject.Error without position, and then nothing is
+	// added.
+	Message(b []byte, c *packed.Chunk, e *assemble.Event) (event bool, err error)
+}
+
+// JSON decodes records as codec knows them.
+func JSON() Format { return jsonFormat{codec.New(codec.Options{})} }
+
+type jsonFormat struct{ *codec.Decoder }
+
+func (f jsonFormat) Message(b []byte, c *packed.Chunk, _ *assemble.Event) (bool, error) {
+	return false, f.Pack(b, c)
+}
+
+// ErrClosed is what Read returns after Close.
+var ErrClosed = errors.New("the decoder is closed")
+
+// Stage decodes what a source hands out.
+type Stage struct {
+	opts  Options
+	queue chan *job // in the source's order
+	work  chan *job
+	room  *semaphore.Weighted
+
+	waiting atomic.Int64 // bytes
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	// Of the goroutine that calls Read.
+	first *job // of the queue, if it was taken and is not done
+	err   error
+	join  joiner
+}
+
+// job is a part of a batch on its way.
+type job struct {
+	in     source.Batch
+	seen   int64 // messages before it were handed out before
+	anew   bool  // what came before in the partition was another input
+	weight int64
+	done   chan struct{} // closed when a worker has set what follows
+
+	out    *Batch
+	events []event
+	latest int64 // of the messages' times
+	err    error // of the source: there is no batch
+}
+
+// New starts to read and decode src, which it does not close. The Stage is to be
+// closed before src.
+func New(src source.Source, opts Options) *Stage {
+	opts.complete()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Stage{opts: opts, cancel: cancel, queue: make(chan *job, opts.QueueMax), work: make(chan *job),
+		room: semaphore.NewWeighted(opts.WaitingMax), join: newJoiner(&opts)}
+	s.running.Go(func() { s.read(ctx, src) })
+	for range opts.Workers {
+		s.running.Go(func() {
+			w := newWorker(opts.Formats)
+			for j := range s.work {
+				w.decode(j)
+				close(j.done)
+			}
+		})
+	}
+	return s
+}
+
+func (o *Options) complete() {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.RecordsMax <= 0 {
+		o.RecordsMax = RecordsMaxDefault
+	}
+	if o.BytesMax <= 0 {
+		o.BytesMax = BytesMaxDefault
+	}
+	if o.QueueMax <= 0 {
+		o.QueueMax = QueueMaxDefault
+	}
+	if o.WaitingMax <= 0 {
+		o.WaitingMax = WaitingMaxDefault
+	}
+	if o.Formats == nil {
+		o.Formats = map[string]func() Format{ContentTypeJSON: JSON}
+	}
+}
+
+// read reads the source until it ends or ctx does.
+func (s *Stage) read(ctx context.Context, src source.Source) {
+	defer close(s.work)
+	defer close(s.queue)
+	seen := newPlaces(&s.opts)
+	for {
+		b, err := src.Read(ctx)
+		if err != nil {
+			j := &job{err: err, done: make(chan struct{})}
+			close(j.done)
+			s.put(ctx, j)
+			return
+		}
+		before, anew := seen.follow(&b)
+		for more := true; more; anew = false {
+			j := &job{done: make(chan struct{}), seen: before, anew: anew}
+			j.in, j.weight, more = s.opts.cut(&b)
+			if s.put(ctx, j) != nil {
+				return
+			}
+			s.work <- j
+		}
+	}
+}
+
+// put waits for room and puts j in line.
+func (s *Stage) put(ctx context.Context, j *job) error {
+	j.weight = min(j.weight, s.opts.WaitingMax)
+	if err := s.room.Acquire(ctx, j.weight); err != nil {
+		return err
+	}
+	s.waiting.Add(j.weight)
+	select {
+	case s.queue <- j:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// recordOverhead is about what a message takes in memory beside its bytes, before
+// and after it is decoded.
+const recordOverhead = 256
+
+// cut takes the first part of b off it, and tells whether more is left.
+func (o *Options) cut(b *source.Batch) (part source.Batch, weight int64, more bool) {
+	bytes, n := int64(0), 0
+	for n < len(b.Messages) && n < o.RecordsMax && bytes < o.BytesMax {
+		m := &b.Messages[n]
+		bytes += int64(len(m.Key) + len(m.Value))
+		n++
+	}
+	weight = bytes + int64(n+1)*recordOverhead
+	part = *b
+	if n == len(b.Messages) {
+		return part, weight, false
+	}
+	part.Messages, b.Messages = b.Messages[:n:n], b.Messages[n:]
+	part.Next = b.Messages[0].Pos.Offset
+	part.Lag += int64(len(b.Messages))
+	part.CaughtUp = false
+	b.Gaps = nil // told with the first part
+	return part, weight, true
+}
+
+// Read returns the next batch, decoded. Its errors are the source's, io.EOF at the
+// end of the input among them, after all that was read before; then it goes on
+// to return the same. It is also over when ctx is. Read is called by one goroutine.
+func (s *Stage) Read(ctx context.Context) (*Batch, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	for {
+		b, err := s.next(ctx)
+		if err != nil || b != nil {
+			return b, err
+		}
+	}
+}
+
+// next is Read; its batch is nil if it has nothing that is not known.
+func (s *Stage) next(ctx context.Context) (*Batch, error) {
+	if s.first == nil {
+		select {
+		case j, ok := <-s.queue:
+			if !ok {
+				s.err = ErrClosed
+				return nil, s.err
+			}
+			s.first = j
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	select {
+	case <-s.first.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	j := s.first
+	s.first = nil
+	if j.err != nil {
+		s.err = j.err
+		return nil, s.err
+	}
+	s.err = s.join.finish(j)
+	s.room.Release(j.weight)
+	s.waiting.Add(-j.weight)
+	if s.err != nil || j.out.Next < j.seen && j.out.Len() == 0 {
+		return nil, s.err
+	}
+	return j.out, nil
+}
+
+// Waiting is how many batches wait to be decoded or read, and how many bytes they
+// take. Any goroutine may call it.
+func (s *Stage) Waiting() (batches int, bytes int64) { return len(s.queue), s.waiting.Load() }
+
+// Capacity is what Waiting reaches at most.
+func (s *Stage) Capacity() (batches int, bytes int64) { return s.opts.QueueMax, s.opts.WaitingMax }
+
+// Close ends reading and decoding, and waits for the goroutines. What waited is
+// dropped. It is not to be called during Read.
+func (s *Stage) Close() {
+	s.cancel()
+	s.running.Wait()
+	s.err = ErrClosed
+}

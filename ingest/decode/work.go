@@ -1,0 +1,138 @@
+package decode
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"mime"
+	"slices"
+	"strings"
+
+	"github.com/isowatch/isowatch/ingest/assemble"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/ingest/reject"
+	"github.com/isowatch/isowatch/ingest/source"
+)
+
+// worker decodes parts, one at a time.
+type worker struct {
+	formats map[string]Format
+	chunk   packed.Chunk
+	event   assemble.Event
+	id      []byte
+}
+
+func newWorker(formats map[string]func() Format) *worker {
+	w := &worker{formats: map[string]Format{}}
+	for contentType, open := range formats {
+		w.formats[contentType] = open()
+	}
+	if f, ok := w.formats[ContentTypeJSON]; ok {
+		w.formats[""] = f
+	}
+	return w
+}
+
+// decode sets what is to be set of j.
+func (w *worker) decode(j *job) {
+	in := &j.in
+	b := &Batch{Partition: in.Partition, First: in.Next, Next: in.Next, Resume: in.Next, Identity: in.Identity,
+		Gaps: in.Gaps, CaughtUp: in.CaughtUp, Lag: in.Lag}
+	j.out = b
+	if n := len(in.Messages); n > 0 {
+		b.First = max(in.Messages[0].Pos.Offset, j.seen)
+		b.Offsets, b.Arrivals = make([]int64, 0, n), make([]int64, 0, n)
+	}
+	for i := range in.Messages {
+		m := &in.Messages[i]
+		if m.Pos.Line == 1 && !m.Pos.Kafka && codec.IsHeader(m.Value) {
+			continue // what it says, the configuration says
+		}
+		j.latest = max(j.latest, m.Time)
+		w.message(j, m)
+	}
+	b.Block = w.chunk.Seal()
+	b.complete()
+	j.in.Messages = nil
+}
+
+// message decodes m.
+func (w *worker) message(j *job, m *source.Message) {
+	b, again := j.out, m.Pos.Offset < j.seen
+	if !again {
+		b.Bytes += sizeOf(m)
+	}
+	isEvent, err := w.pack(m)
+	switch {
+	case isEvent:
+		j.events = append(j.events, event{pos: m.Pos, time: m.Time, value: w.event, bytes: bytes.Clone(m.Value)})
+	case again && err == nil:
+		w.chunk.Undo()
+	case again:
+	case err == nil:
+		if w.chunk.Anonymous() {
+			w.id = name(&w.chunk, m.Pos, w.id)
+		}
+		b.Offsets, b.Arrivals = append(b.Offsets, m.Pos.Offset), append(b.Arrivals, m.Time)
+	default:
+		b.reject(m, err)
+	}
+}
+
+// sizeOf is how large a message is, or was before it was cut off.
+func sizeOf(m *source.Message) int64 { return max(int64(len(m.Value)), m.Oversize) }
+
+// pack adds the record in m, or sets w.event.
+func (w *worker) pack(m *source.Message) (isEvent bool, err error) {
+	f, ok := w.formats[m.ContentType]
+	if !ok {
+		if f, ok = w.formats[mediaType(m.ContentType)]; !ok {
+			return false, reject.New(reject.ContentType, "content-type is %.80q; %s is understood", m.ContentType, w.understood())
+		}
+	}
+	if m.Oversize > 0 {
+		return false, reject.New(reject.TooLarge, "the record has %d bytes", m.Oversize)
+	}
+	return f.Message(m.Value, &w.chunk, &w.event)
+}
+
+// mediaType is a content type without its parameters, in lower case; "-" if it is
+// none.
+func mediaType(contentType string) string {
+	t, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return "-"
+	}
+	return t
+}
+
+// understood lists the content types.
+func (w *worker) understood() string {
+	types := slices.DeleteFunc(slices.Sorted(maps.Keys(w.formats)), func(t string) bool { return t == "" })
+	return strings.Join(types, " or ")
+}
+
+// name gives the record that was added to c last, and has no ID, one that it gets
+// again whenever it is read. It returns scratch to be handed in again.
+func name(c *packed.Chunk, pos record.Position, scratch []byte) []byte {
+	if c.Timed() {
+		c.NameByContent()
+		return scratch
+	}
+	scratch = record.AppendPositionID(scratch[:0], pos)
+	c.Name(scratch)
+	return scratch
+}
+
+// reject makes m a dead letter.
+func (b *Batch) reject(m *source.Message, err error) {
+	e := reject.From(err)
+	if e == nil {
+		panic(fmt.Sprintf("decode: can't happen, because formats have no other errors: %T at %v: %v", err, m.Pos, err))
+	}
+	e.Pos = m.Pos
+	b.Rejected = append(b.Rejected, Rejected{Err: e, Value: bytes.Clone(m.Value), Size: sizeOf(m)})
+	b.Lost++
+}
