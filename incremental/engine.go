@@ -116,6 +116,7 @@ func New(opt Options) *Engine {
 	e := &Engine{opt: opt, in: newIntake(), seeds: none, first: none, lists: map[version.Key]*listKey{},
 		suspended: map[uint32][]func(){}, vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
 	e.in.expect(opt.Expect)
+	e.in.own, e.in.keys.own = opt.Online, opt.Online // records of streams come in large blocks
 	var weaker []verdict.Level
 	for _, l := range opt.Levels {
 		c := &check{level: l}
@@ -444,6 +445,9 @@ func (e *Engine) reconsider() {
 		}
 	}
 }
+
+// Found are the violations found since the last Tick, by Close say.
+func (e *Engine) Found() Output { return e.flush() }
 
 func (e *Engine) flush() Output {
 	out := Output{Violations: e.out}

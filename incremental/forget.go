@@ -170,6 +170,23 @@ func (e *Engine) lossy(k version.Key) bool {
 	return e.opt.Coverage == record.CoveragePartial || e.in.perKey.At(k).lossy
 }
 
+// Complete tells whether what a violation rests on is known completely: no write
+// to the keys of its exhibits can be missing, so that they prove it as a history
+// with complete coverage.
+func (e *Engine) Complete(v verdict.Violation) bool {
+	if e.partial() || len(v.Exhibits) == 0 {
+		return !e.partial()
+	}
+	for _, x := range v.Exhibits {
+		for _, keys := range [3][]string{x.Reads, x.Writes, x.All} {
+			if slices.ContainsFunc(keys, func(key string) bool { return e.lossy(e.in.keyNumber(key)) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Waiting are the reads whose writer has not come, by transaction, in the order
 // of Step, and for each the keys. An engine that goes on in place of this one
 // needs them to find what those reads prove.

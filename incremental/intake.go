@@ -3,6 +3,7 @@ package incremental
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -388,7 +389,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 	session, ok := in.sessions[t.Session]
 	if !ok {
 		session = uint32(len(in.sessions))
-		in.sessions[t.Session] = session
+		in.sessions[strings.Clone(t.Session)] = session
 		in.last = append(in.last, sessionClock{order: math.MinInt64, index: none})
 	}
 	in.several = in.several || severalObjects(t.Ops)

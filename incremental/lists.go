@@ -46,7 +46,11 @@ func (in *intake) noteList(c cellID, v record.Value) {
 	if in.lists == nil {
 		in.lists = map[cellID]*list{}
 	}
-	in.lists[c] = &list{text: v.Text}
+	l := &list{text: v.Text}
+	if in.own {
+		l.text = strings.Clone(l.text)
+	}
+	in.lists[c] = l
 }
 
 // isNothing: the value is what a list is before anything was appended.

@@ -1,6 +1,8 @@
 package incremental
 
 import (
+	"strings"
+
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/isowatch/isowatch/incremental/paged"
@@ -16,6 +18,7 @@ import (
 type names struct {
 	slots []uint64 // hash<<32 | number + 1; 0 is free
 	list  paged.Vec[string]
+	own   bool // copies are kept, as a name may be a part of something large
 }
 
 // number is the name's number, and whether it is new.
@@ -28,6 +31,9 @@ func (t *names) number(name string) (version.Key, bool) {
 	for i := h & mask; ; i = (i + 1) & mask {
 		s := t.slots[i]
 		if s == 0 {
+			if t.own {
+				name = strings.Clone(name)
+			}
 			k := t.list.Push(name)
 			t.slots[i] = uint64(h)<<32 | uint64(k+1)
 			return k, true

@@ -25,7 +25,7 @@ type portion struct {
 func (p *portion) feed() (told spoken) {
 	e := incremental.New(p.opt)
 	for _, k := range p.lossy {
-		e.Lose(k)
+		e.Lose(k, false)
 	}
 	for i := range p.txns {
 		e.Step(&p.txns[i], p.end[i])

@@ -1,6 +1,8 @@
 package incremental
 
 import (
+	"strings"
+
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -21,6 +23,7 @@ type values struct {
 	slots []uint64 // hash<<32 | cell number + 1; 0 is free
 	ints  int      // slots taken
 	texts map[text]cellID
+	own   bool // as names.own
 }
 
 type text struct {
@@ -47,6 +50,9 @@ func (vs *values) cellOf(k version.Key, v record.Value) cellID {
 				vs.texts = map[text]cellID{}
 			}
 			c = vs.push(k, v)
+			if vs.own {
+				at.text = strings.Clone(at.text)
+			}
 			vs.texts[at] = c
 		}
 		return c
