@@ -42,17 +42,20 @@ func New(opt codec.Options) *Decoder {
 const (
 	messageTransaction, messageBegin, messageStep, messageEnd = 1, 2, 3, 4
 
-	txnSession, txnSeq, txnStart, txnEnd, txnStatus, txnOps, txnDB, txnID = 1, 2, 3, 4, 5, 6, 7, 8
+	txnSession, txnSeq, txnStart, txnEnd, txnStatus, txnDB, txnID, txnOps = 1, 2, 3, 4, 5, 6, 7, 8
 )
 
 var (
 	messageSchema     = &schema{"Message", []string{"", "transaction", "begin", "step", "end"}}
-	transactionSchema = &schema{"Transaction", []string{"", "session", "seq", "start", "end", "status", "ops", "db", "id"}}
+	transactionSchema = &schema{"Transaction", []string{"", "session", "seq", "start", "end", "status", "db", "id", "ops"}}
 )
 
 // Message decodes a message. A whole record is added to c, or nothing if there is an
 // error; an event is put into *e. Errors are *reject.Errors without a position.
 func (d *Decoder) Message(b []byte, c *packed.Chunk, e *assemble.Event) (isEvent bool, err error) {
+	if d.packCanonical(b, c) {
+		return false, nil
+	}
 	kind, body, bad := d.open(b)
 	if bad != nil {
 		return false, bad
@@ -72,6 +75,9 @@ func (d *Decoder) Message(b []byte, c *packed.Chunk, e *assemble.Event) (isEvent
 // Pack adds the record in b to c. It does what Decode and c.Add would, with the same
 // errors, without making a record.Transaction. An event is refused.
 func (d *Decoder) Pack(b []byte, c *packed.Chunk) error {
+	if d.packCanonical(b, c) {
+		return nil
+	}
 	body, err := d.record(b)
 	if err == nil {
 		err = d.pack(body, c)
@@ -136,25 +142,6 @@ func (d *Decoder) open(b []byte) (kind int, body cursor, err *reject.Error) {
 		return 0, body, messageSchema.unknown(again)
 	}
 	return int(tag >> 3), body, nil
-}
-
-// pack adds the transaction to out.
-func (d *Decoder) pack(c cursor, out *packed.Chunk) *reject.Error {
-	var h packed.Head
-	_, from, err := d.head(&c, &h)
-	if err != nil {
-		return err
-	}
-	out.Begin(&h)
-	if from >= 0 {
-		c.p = from
-		if err := d.packOperations(&c, out); err != nil {
-			out.Undo()
-			return err
-		}
-	}
-	out.End()
-	return nil
 }
 
 // transaction is pack, to a record.

@@ -14,12 +14,12 @@
 //
 // # Cost
 //
-// By hand over the bytes with google.golang.org/protobuf/encoding/protowire for what is
-// not of the common form. A transaction is gone over twice: for what stands beside
-// its operations, passing over each by its length, and for the operations. An operation that is a
-// key and then an integer or null, as every encoder writes it, makes no value and no string when
-// it is packed (BenchmarkPack).
+// By hand, in one pass over the bytes, for transactions whose fields stand in the order of their
+// numbers, as encoders write them, and whose operations are a key and then an integer or null:
+// these make no value and no string when they are packed (BenchmarkPack). All others
+// are gone over twice: for what stands beside the operations, passing over each
+// by its length, and for the operations. That way also says what is wrong.
 //
-// Files: decoder.go messages and transactions, ops.go operations and values, events.go, cursor.go
+// Files: decoder.go messages and transactions, ops.go operations and values, events.go, pack.go, cursor.go
 // fields, encode.go.
 package protobuf

@@ -24,14 +24,14 @@ func Append(b []byte, t *record.Transaction) []byte {
 		b = fixed(b, txnEnd, t.End)
 	}
 	b = varint(b, txnStatus, statusNumber(t.Status))
-	for i := range t.Ops {
-		b = operation(b, txnOps, &t.Ops[i])
-	}
 	if t.DB != "" && t.DB != record.DefaultDB {
 		b = text(b, txnDB, t.DB)
 	}
 	if t.ID != "" && !(t.HasSeq && isSequenceID(t)) {
 		b = text(b, txnID, t.ID)
+	}
+	for i := range t.Ops {
+		b = operation(b, txnOps, &t.Ops[i])
 	}
 	return closed(b, message)
 }

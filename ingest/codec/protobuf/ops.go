@@ -2,12 +2,10 @@ package protobuf
 
 import (
 	"strconv"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
 
@@ -54,66 +52,6 @@ func (c *cursor) next() (body cursor, more bool) {
 		}
 	}
 	return cursor{}, false
-}
-
-// packOperations adds the operations that stand from c.p on.
-func (d *Decoder) packOperations(c *cursor, out *packed.Chunk) *reject.Error {
-	for i := 0; ; i++ {
-		body, more := c.next()
-		if !more {
-			return nil
-		}
-		if packPlain(body.b, out) {
-			continue
-		}
-		var op record.Op
-		if err := d.operation(body, &op); err != nil {
-			return err.UnderIndex(i).Under("ops")
-		}
-		out.Op(&op)
-	}
-}
-
-// packPlain takes an operation of the commonest form: a key and then an integer or
-// null. It takes nothing otherwise.
-func packPlain(b []byte, out *packed.Chunk) bool {
-	if len(b) < 5 || b[1] >= 0x80 {
-		return false
-	}
-	on, end := b[0], 2+int(b[1])
-	if on != opRead<<3|byte(bytesType) && on != opWrite<<3|byte(bytesType) && on != opAppend<<3|byte(bytesType) || end == 2 || len(b)-end < 2 {
-		return false
-	}
-	key := b[2:end]
-	if !utf8.Valid(key) {
-		return false
-	}
-	kind := kindOf[on>>3]
-	switch b[end] {
-	case opInteger<<3 | byte(varintType):
-		var v uint64
-		shift := 0
-		for p := end + 1; p < len(b); p++ {
-			c := b[p]
-			if c < 0x80 {
-				if p != len(b)-1 {
-					return false
-				}
-				out.Int(kind, key, protowire.DecodeZigZag(v|uint64(c)<<shift))
-				return true
-			}
-			v |= uint64(c&0x7f) << shift
-			if shift += 7; shift > 56 { // the general way knows what fits
-				return false
-			}
-		}
-	case opNull<<3 | byte(varintType):
-		if len(b) == end+2 && b[end+1] == 0 {
-			out.Null(kind, key)
-			return true
-		}
-	}
-	return false
 }
 
 // operationMin is how many bytes an operation has at least in its transaction: tag

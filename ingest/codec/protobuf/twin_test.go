@@ -292,7 +292,7 @@ func TestFieldNumbers(t *testing.T) {
 		got.WriteByte('\n')
 	}
 	const want = `Message 1:transaction 2:begin 3:step 4:end
-Transaction 1:session 2:seq 3:start 4:end 5:status 6:ops 7:db 8:id
+Transaction 1:session 2:seq 3:start 4:end 5:status 6:db 7:id 8:ops
 Operation 1:read 2:write 3:append 4:predicate_read 5:predicate_write 6:integer 7:text 8:null 9:boolean 10:number 11:integers 12:json
 Predicate 1:table 2:where
 Integers 1:values
