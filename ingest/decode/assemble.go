@@ -46,7 +46,6 @@ type Assemble func(partition int, seen int64) (Assembler, error)
 // joiner puts assembled records among the others.
 type joiner struct {
 	assemble   Assemble
-	seen       map[int]int64
 	partitions map[int]Assembler
 	latest     int64 // of the times of all messages
 
@@ -56,7 +55,7 @@ type joiner struct {
 }
 
 func newJoiner(o *Options) joiner {
-	return joiner{assemble: o.Assemble, seen: o.Seen, partitions: map[int]Assembler{}}
+	return joiner{assemble: o.Assemble, partitions: map[int]Assembler{}, all: packed.Chunk{Summing: true}}
 }
 
 // finish completes j.out. An error is Assemble's.
@@ -125,8 +124,7 @@ func (x *joiner) events(j *job, a Assembler) {
 	take("", now)
 	if made {
 		ordinary(math.MaxInt64)
-		b.Block = x.all.Seal()
-		b.complete()
+		b.seal(&x.all)
 	}
 }
 

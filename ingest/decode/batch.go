@@ -77,7 +77,9 @@ func (b *Batch) Store(offsets map[int]int64) {
 	offsets[source.IdentityKey(b.Partition)] = b.Identity
 }
 
-// complete sets what follows from the block.
-func (b *Batch) complete() {
-	b.Sums, b.DBs = b.Block.Sums(), b.Block.DBs()
+// seal takes the records out of c.
+func (b *Batch) seal(c *packed.Chunk) {
+	b.Sums = c.Sums()
+	b.Block = c.Seal()
+	b.DBs = b.Block.DBs()
 }

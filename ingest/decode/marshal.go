@@ -162,7 +162,7 @@ func unmarshalBody(body []byte) (*Batch, error) {
 	if len(b.Offsets) != b.Block.Len() {
 		return nil, damaged("%d offsets of %d records", len(b.Offsets), b.Block.Len())
 	}
-	b.complete()
+	b.Sums, b.DBs = b.Block.Sums(), b.Block.DBs()
 	return b, nil
 }
 

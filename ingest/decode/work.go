@@ -26,6 +26,7 @@ type worker struct {
 
 func newWorker(formats map[string]func() Format) *worker {
 	w := &worker{formats: map[string]Format{}}
+	w.chunk.Summing = true
 	for contentType, open := range formats {
 		w.formats[contentType] = open()
 	}
@@ -53,8 +54,7 @@ func (w *worker) decode(j *job) {
 		j.latest = max(j.latest, m.Time)
 		w.message(j, m)
 	}
-	b.Block = w.chunk.Seal()
-	b.complete()
+	b.seal(&w.chunk)
 	j.in.Messages = nil
 }
 

@@ -35,12 +35,15 @@ func HeadOf(t *Transaction) Head {
 		op := &t.Ops[i]
 		d = d.Op(op, Hash(op.Key))
 	}
-	h.Content = uint64(d)
+	h.Content = d.Sum(len(t.Ops))
 	return h
 }
 
 // Hash is the hash of a text that a Digest is made of.
 func Hash(s string) uint64 { return xxhash.Sum64String(s) }
+
+// HashBytes is Hash.
+func HashBytes(s []byte) uint64 { return xxhash.Sum64(s) }
 
 // IDHash is the hash of an ID: 0 if that is empty, and else not.
 func IDHash(id string) uint64 {
@@ -58,16 +61,16 @@ func IDHashBytes(id []byte) uint64 {
 	return max(xxhash.Sum64(id), 1)
 }
 
-// Digest is the hash of all that a record says but its DB and ID, of its
-// operations so far. Hashes of names are handed in, as who packs records has each
-// name once.
+// Digest is the hash of what a record says, as far as it has been told: of all but
+// its DB and ID in the end. Hashes of names are handed in, as who packs records may
+// have them.
 type Digest uint64
 
 // NewDigest begins the digest of the record with the head h, whose session has
-// the hash session. Of h, ID and Content need not be set.
+// the hash session. Of h, only Seq, Start, End and Status and what says whether they
+// mean something are looked at.
 func NewDigest(h *Head, session uint64) Digest {
-	d := mix(uint64(h.Ops), session)
-	flags := uint64(h.Status) << 2
+	d, flags := session, uint64(h.Status)<<2
 	if h.HasSeq {
 		d = mix(d, uint64(h.Seq))
 		flags |= 1
@@ -81,16 +84,29 @@ func NewDigest(h *Head, session uint64) Digest {
 
 // Op goes on with an operation, whose key has the hash key.
 func (d Digest) Op(op *Op, key uint64) Digest {
-	h := mix(uint64(d), key)
-	h = mix(h^uint64(op.Kind)<<8^uint64(op.Value.Kind), uint64(op.Value.Num))
+	d = d.value(op.Kind, op.Value.Kind, key, op.Value.Num)
 	if op.Value.Text != "" {
-		h = mix(h, Hash(op.Value.Text))
+		d = Digest(mix(uint64(d), Hash(op.Value.Text)))
 	}
 	if op.Where != "" {
-		h = mix(h, Hash(op.Where))
+		d = Digest(mix(uint64(d), Hash(op.Where)))
 	}
-	return Digest(h)
+	return d
 }
+
+// Int is Op for an integer, without a predicate.
+func (d Digest) Int(kind OpKind, key uint64, n int64) Digest { return d.value(kind, KindInt, key, n) }
+
+// Null is Op for null, likewise.
+func (d Digest) Null(kind OpKind, key uint64) Digest { return d.value(kind, KindNull, key, 0) }
+
+func (d Digest) value(kind OpKind, value ValueKind, key uint64, n int64) Digest {
+	h := mix(uint64(d), key)
+	return Digest(mix(h^uint64(kind)<<8^uint64(value), uint64(n)))
+}
+
+// Sum ends the digest, of so many operations.
+func (d Digest) Sum(ops int) uint64 { return mix(uint64(d), uint64(ops)) }
 
 // mix folds v into h by a 128-bit product with odd constants, which spreads
 // every bit of both.
@@ -102,7 +118,7 @@ func mix(h, v uint64) uint64 {
 // AppendContentID appends the ID of a record that names itself neither by id nor
 // by seq, but has times: SESSION~HASH. A session does one thing at a time, so that
 // the same again is the same record, delivered twice.
-func AppendContentID(b []byte, session string, content uint64) []byte {
+func AppendContentID[T string | []byte](b []byte, session T, content uint64) []byte {
 	var raw [8]byte
 	for i := range raw {
 		raw[i] = byte(content >> (56 - 8*i))

@@ -85,8 +85,8 @@ func (b *Block) DBs() []string {
 // Sum are the hashes of a record as record.Head has them.
 type Sum struct{ ID, Content uint64 }
 
-// Sums are the hashes of all records. A name is hashed once, so that it is much
-// cheaper than record.HeadOf of each. O(size).
+// Sums are the hashes of all records, as Chunk.Sums has them. A name is hashed
+// once, so that it is cheaper than record.HeadOf of each. O(size).
 func (b *Block) Sums() []Sum {
 	hashes := make([]uint64, len(b.ends))
 	from := uint32(0)
@@ -104,10 +104,10 @@ func (b *Block) Sums() []Sum {
 		for j := range u.ops {
 			d = d.Op(&u.ops[j], hashes[u.keys[j]])
 		}
-		out[i].Content = uint64(d)
+		out[i].Content = d.Sum(len(u.ops))
 		switch {
 		case u.h.flags&flagContent != 0:
-			id = record.AppendContentID(id[:0], h.Session, uint64(d))
+			id = record.AppendContentID(id[:0], h.Session, out[i].Content)
 		case u.h.flags&flagID != 0:
 			id = append(id[:0], u.h.id...)
 		default:

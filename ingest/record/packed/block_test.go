@@ -16,7 +16,7 @@ import (
 // seal packs the records into one block. Some are named in other ways first, as
 // who finds them without a name does; it returns what they then are.
 func seal(t *rapid.T, txns []record.Transaction) (*Block, []record.Transaction) {
-	var c Chunk
+	c := Chunk{Summing: true}
 	want := slices.Clone(txns)
 	for i := range want {
 		x := &want[i]
@@ -47,7 +47,12 @@ func seal(t *rapid.T, txns []record.Transaction) (*Block, []record.Transaction) 
 			c.Undo()
 		}
 	}
-	return c.Seal(), want
+	sums := c.Sums()
+	b := c.Seal()
+	if again := b.Sums(); !slices.Equal(sums, again) {
+		t.Fatalf("hashes while packing\n%v, afterwards\n%v", sums, again)
+	}
+	return b, want
 }
 
 func sameBlock(t *rapid.T, b *Block, want []record.Transaction) {

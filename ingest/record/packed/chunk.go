@@ -50,6 +50,10 @@ type base struct{ start, num int64 }
 // Chunk packs consecutive records of one history, or of several. The zero Chunk
 // is empty and ready. It is for one goroutine, and for at most 4 GiB.
 type Chunk struct {
+	// Summing: records are hashed as they are added, for Sums. It is set before the
+	// first.
+	Summing bool
+
 	data  []byte
 	at    []uint32 // where each record begins
 	heads []head
@@ -68,7 +72,10 @@ type Chunk struct {
 		id               int // where its ID stands, if spelled out
 	}
 	fresh   []uint32 // the names that it was the first to use as keys
+	sums    []Sum
+	digest  record.Digest // of the record at hand
 	scratch []byte
+	id      []byte // scratch
 }
 
 // head is what joining needs to know of a record.
@@ -148,8 +155,23 @@ func (c *Chunk) begin(h *Head, idle bool) {
 		b = binary.AppendVarint(b, h.End-h.Start)
 	}
 	c.data = b
+	if c.Summing {
+		c.sum(h)
+	}
 	c.heads = append(c.heads, head{session: session, seq: h.Seq, hasSeq: h.HasSeq,
 		regular: h.HasSeq && h.SeqID && db == 0, anonymous: !h.SeqID && len(h.ID) == 0})
+}
+
+// sum begins to hash a record, and hashes its ID.
+func (c *Chunk) sum(h *Head) {
+	r := record.Head{Seq: h.Seq, Start: h.Start, End: h.End, HasSeq: h.HasSeq, HasTimes: h.HasTimes, Status: h.Status}
+	c.digest = record.NewDigest(&r, record.HashBytes(h.Session))
+	id := h.ID
+	if h.SeqID {
+		id = sequenceID(c.id[:0], h.Session, h.Seq)
+		c.id = id
+	}
+	c.sums = append(c.sums, Sum{ID: record.IDHashBytes(id)})
 }
 
 func appendText[T string | []byte](b []byte, text T) []byte {
@@ -159,8 +181,8 @@ func appendText[T string | []byte](b []byte, text T) []byte {
 // key is the number of a name that is used as a key.
 func (c *Chunk) key(name []byte) uint32 {
 	k := c.names.number(name)
-	if e := &c.names.entries[k]; !e.isKey {
-		e.isKey = true
+	if !c.names.isKey[k] {
+		c.names.isKey[k] = true
 		c.fresh = append(c.fresh, k)
 	}
 	return k
@@ -193,6 +215,9 @@ func (c *Chunk) difference(n int64) int64 {
 // Int adds an operation with an integer and without a predicate. O(len(key)).
 func (c *Chunk) Int(kind record.OpKind, key []byte, n int64) {
 	c.ops++
+	if c.Summing {
+		c.digest = c.digest.Int(kind, record.HashBytes(key), n)
+	}
 	d := c.difference(n)
 	zigzag := uint64(d<<1) ^ uint64(d>>63)
 	size := (bits.Len64(zigzag) + 7) / 8
@@ -206,6 +231,9 @@ func (c *Chunk) Int(kind record.OpKind, key []byte, n int64) {
 // Null is Int with null.
 func (c *Chunk) Null(kind record.OpKind, key []byte) {
 	c.ops++
+	if c.Summing {
+		c.digest = c.digest.Null(kind, record.HashBytes(key))
+	}
 	c.data = c.open(byte(kind)|byte(record.KindNull)<<valueShift, c.key(key))
 }
 
@@ -223,6 +251,9 @@ func (c *Chunk) Op(op *record.Op) {
 		}
 	}
 	c.ops++
+	if c.Summing {
+		c.digest = c.digest.Op(op, record.HashBytes(c.scratch))
+	}
 	first := byte(op.Kind) | byte(op.Value.Kind)<<valueShift
 	if op.Where != "" {
 		first |= flagWhere
@@ -244,6 +275,9 @@ func (c *Chunk) Op(op *record.Op) {
 // End ends the record that has begun.
 func (c *Chunk) End() {
 	n, at := c.ops-c.begun.ops, c.begun.data+1
+	if c.Summing {
+		c.sums[len(c.sums)-1].Content = c.digest.Sum(n)
+	}
 	if n < manyOps {
 		c.data[at] = byte(n)
 		return
@@ -259,11 +293,14 @@ func (c *Chunk) End() {
 // called once.
 func (c *Chunk) Undo() {
 	for _, k := range c.fresh {
-		c.names.entries[k].isKey = false
+		c.names.isKey[k] = false
 	}
 	c.data = c.data[:c.begun.data]
 	c.at = c.at[:len(c.at)-1]
 	c.heads = c.heads[:len(c.heads)-1]
+	if c.Summing {
+		c.sums = c.sums[:len(c.sums)-1]
+	}
 	c.ops, c.hasStart, c.hasInt = c.begun.ops, c.begun.hasStart, c.begun.hasInt
 }
 
@@ -282,14 +319,23 @@ func (c *Chunk) Timed() bool {
 // Name gives the record that ended last, which is anonymous, an ID.
 func (c *Chunk) Name(id []byte) {
 	c.heads[len(c.heads)-1].anonymous = len(id) == 0
+	if c.Summing {
+		c.sums[len(c.sums)-1].ID = record.IDHashBytes(id)
+	}
 	c.scratch = appendText(c.scratch[:0], id)
 	c.data = slices.Replace(c.data, c.begun.id, c.begun.id+1, c.scratch...)
 }
 
 // NameByContent gives the record that ended last, which is anonymous, an ID that
-// follows from all that it says (record.ContentID). It takes no memory.
+// follows from all that it says (record.AppendContentID). It takes no memory.
 func (c *Chunk) NameByContent() {
-	c.heads[len(c.heads)-1].anonymous = false
+	last := &c.heads[len(c.heads)-1]
+	last.anonymous = false
+	if c.Summing {
+		sum := &c.sums[len(c.sums)-1]
+		c.id = record.AppendContentID(c.id[:0], c.names.name(last.session), sum.Content)
+		sum.ID = record.IDHashBytes(c.id)
+	}
 	flags := &c.data[c.begun.data]
 	*flags = *flags&^flagID | flagContent
 	c.data = slices.Delete(c.data, c.begun.id, c.begun.id+1)
@@ -312,9 +358,12 @@ func (c *Chunk) Add(t *record.Transaction) {
 }
 
 // sequenceID is the ID that most recorders give.
-func sequenceID(b []byte, session string, seq int64) []byte {
+func sequenceID[T string | []byte](b []byte, session T, seq int64) []byte {
 	return strconv.AppendInt(append(append(b, session...), '#'), seq, 10)
 }
+
+// Sums are the hashes of the records so far, if Summing is set.
+func (c *Chunk) Sums() []Sum { return slices.Clone(c.sums) }
 
 // text is the records as a string, with padding.
 func (c *Chunk) text() string {
@@ -325,7 +374,7 @@ func (c *Chunk) text() string {
 
 // reset empties the chunk.
 func (c *Chunk) reset() {
-	c.data, c.at, c.heads, c.ops = c.data[:0], c.at[:0], c.heads[:0], 0
+	c.data, c.at, c.heads, c.sums, c.ops = c.data[:0], c.at[:0], c.heads[:0], c.sums[:0], 0
 	c.base, c.hasStart, c.hasInt = base{}, false, false
 	c.names.reset()
 }
@@ -333,28 +382,20 @@ func (c *Chunk) reset() {
 // Seal makes the records into a block and empties the chunk. O(size).
 func (c *Chunk) Seal() *Block {
 	b := &Block{data: c.text(), at: slices.Clone(c.at), base: c.base, ops: c.ops,
-		text: string(c.names.text), ends: make([]uint32, len(c.names.entries))}
-	for i := range c.names.entries {
-		b.ends[i] = uint32(c.names.entries[i].end)
-	}
+		text: string(c.names.text), ends: slices.Clone(c.names.ends)}
 	c.reset()
 	return b
 }
 
 // Part is Seal for records that a Builder is to join with others.
 func (c *Chunk) Part() *Part {
-	p := &Part{
-		block: block{data: c.text(), base: c.base}, heads: c.heads, ops: c.ops,
-		names: c.names.entries, text: string(c.names.text),
-	}
+	p := &Part{block: block{data: c.text(), base: c.base}, heads: slices.Clone(c.heads), ops: c.ops,
+		text: string(c.names.text), ends: slices.Clone(c.names.ends), hashes: slices.Clone(c.names.hashes), isKey: slices.Clone(c.names.isKey)}
 	for i, at := range c.at {
 		if n := len(p.marks); n == 0 || i-p.marks[n-1].record >= markRecords || int(at)-p.marks[n-1].at >= markBytes {
 			p.marks = append(p.marks, mark{i, int(at)})
 		}
 	}
-	// They belong to the part now.
-	c.heads = make([]head, 0, len(p.heads)+len(p.heads)/8)
-	c.names.entries = make([]entry, 0, len(p.names)+len(p.names)/8)
 	c.reset()
 	return p
 }
@@ -364,8 +405,11 @@ type Part struct {
 	block
 	heads []head
 	ops   int
-	names []entry
-	text  string // of the names, one after the other
+	// Of the names:
+	text   string // one after the other
+	ends   []uint32
+	hashes []uint32
+	isKey  []bool
 }
 
 // Len is how many records there are.

@@ -40,31 +40,32 @@ func wordOf(name []byte) uint64 {
 	return w
 }
 
-// A table of names is a power of two of slots, hash<<32 | number + 1 and 0 if
-// free, at most half of them taken. Probing from a name's hash finds it before a
-// free slot. The hash beside the number spares a look at nearly all wrong names.
-
-// dictionary numbers the names of a chunk.
+// dictionary numbers the names of a chunk. Most names are found by a look at one
+// slot, which is all that is touched of memory that no cache holds.
 type dictionary struct {
-	slots   []uint64
-	entries []entry
-	text    []byte // of all names, one after the other
+	slots  []slot // a power of two, at most two thirds taken
+	text   []byte // of all names, one after the other
+	ends   []uint32
+	hashes []uint32
+	isKey  []bool // an operation is on it
 }
 
-// entry is a name of a chunk.
-type entry struct {
-	word  uint64 // its first bytes: all there is to compare of most
-	end   int    // in the text
-	hash  uint32
-	isKey bool // an operation is on it
+// slot is a name, or free.
+type slot struct {
+	word uint64 // its first bytes: all that there is of most
+	tag  uint32 // a part of the hash, and the length, with which it begins
+	next uint32 // number + 1; 0: free
 }
+
+// tagOf is the tag of a name of n bytes with the hash h.
+func tagOf(h uint32, n int) uint32 { return h&^0xff | uint32(min(n, 0xff)) }
 
 func (d *dictionary) name(n uint32) []byte {
-	from := 0
+	from := uint32(0)
 	if n > 0 {
-		from = d.entries[n-1].end
+		from = d.ends[n-1]
 	}
-	return d.text[from:d.entries[n].end]
+	return d.text[from:d.ends[n]]
 }
 
 // number is the number of the name. It looks at 8 bytes of its capacity, so these
@@ -72,37 +73,59 @@ func (d *dictionary) name(n uint32) []byte {
 func (d *dictionary) number(name []byte) uint32 {
 	word := wordOf(name)
 	h := hashOf(name, word)
-	if 2*len(d.entries) >= len(d.slots) {
-		d.slots = grow(d.slots)
+	tag := tagOf(h, len(name))
+	if 3*len(d.ends) >= 2*len(d.slots) {
+		d.grow()
 	}
 	mask := uint32(len(d.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
-		s := d.slots[i]
-		if s == 0 {
-			d.slots[i] = uint64(h)<<32 | uint64(len(d.entries)+1)
+		s := &d.slots[i]
+		if s.word == word && s.tag == tag && s.next != 0 &&
+			(len(name) <= 8 || string(d.name(s.next-1)) == string(name)) {
+			return s.next - 1
+		}
+		if s.next == 0 {
 			d.text = append(d.text, name...)
-			d.entries = append(d.entries, entry{word: word, end: len(d.text), hash: h})
-			return uint32(len(d.entries) - 1)
-		}
-		if uint32(s>>32) != h {
-			continue
-		}
-		n := uint32(s) - 1
-		if d.entries[n].word != word {
-			continue
-		}
-		if same := d.name(n); len(same) == len(name) && (len(name) <= 8 || string(same) == string(name)) {
-			return n
+			d.ends = append(d.ends, uint32(len(d.text)))
+			d.hashes = append(d.hashes, h)
+			d.isKey = append(d.isKey, false)
+			*s = slot{word: word, tag: tag, next: uint32(len(d.ends))}
+			return uint32(len(d.ends) - 1)
 		}
 	}
 }
 
-// reset forgets all names.
-func (d *dictionary) reset() {
-	d.entries = d.entries[:0]
-	clear(d.slots)
-	d.text = d.text[:0]
+// grow doubles the table.
+func (d *dictionary) grow() {
+	old := d.slots
+	d.slots = make([]slot, max(64, 2*len(old)))
+	mask := uint32(len(d.slots) - 1)
+	for _, s := range old {
+		if s.next == 0 {
+			continue
+		}
+		i := d.hashes[s.next-1] & mask
+		for d.slots[i].next != 0 {
+			i = (i + 1) & mask
+		}
+		d.slots[i] = s
+	}
 }
+
+// reset forgets all names. A table that one chunk in a thousand needs is not
+// kept for the others.
+func (d *dictionary) reset() {
+	const few = 16
+	if len(d.slots) > 1<<12 && few*len(d.ends) < len(d.slots) {
+		d.slots = nil
+	}
+	clear(d.slots)
+	d.text, d.ends, d.hashes, d.isKey = d.text[:0], d.ends[:0], d.hashes[:0], d.isKey[:0]
+}
+
+// The table of a history's names is a power of two of slots, hash<<32 | number + 1
+// and 0 if free, at most half of them taken. Probing from a name's hash finds it
+// before a free slot. The hash beside the number spares a look at nearly all wrong names.
 
 // grow doubles a table.
 func grow(old []uint64) []uint64 {

@@ -92,21 +92,20 @@ func (b *Builder) Append(in *Part) {
 	}
 	out := in.block
 	out.first = b.summary.Records
-	out.names = make([]uint32, len(in.names))
+	out.names = make([]uint32, len(in.ends))
 	// The table is far larger than any cache. In a loop of its own this look at it
 	// waits for many names at once.
-	for i := range in.names {
-		out.names[i] = b.names.likely(in.names[i].hash)
+	for i, h := range in.hashes {
+		out.names[i] = b.names.likely(h)
 	}
-	from := 0
-	for i := range in.names {
-		e := &in.names[i]
-		n, name := out.names[i], in.text[from:e.end]
+	from := uint32(0)
+	for i, end := range in.ends {
+		n, name := out.names[i], in.text[from:end]
 		if n == none || b.names.list[n] != name {
-			n = b.names.number(name, e.hash)
+			n = b.names.number(name, in.hashes[i])
 		}
-		from = e.end
-		if e.isKey && b.names.kinds[n]&ofKey == 0 {
+		from = end
+		if in.isKey[i] && b.names.kinds[n]&ofKey == 0 {
 			b.names.kinds[n] |= ofKey
 			b.summary.Keys++
 		}
