@@ -115,6 +115,17 @@ func mix(h, v uint64) uint64 {
 	return hi ^ lo
 }
 
+// SequenceID is the ID of a record that names itself by its place in its session
+// alone: SESSION#SEQ.
+func SequenceID(session string, seq int64) string {
+	return string(AppendSequenceID(make([]byte, 0, len(session)+21), session, seq))
+}
+
+// AppendSequenceID appends SequenceID.
+func AppendSequenceID[T string | []byte](b []byte, session T, seq int64) []byte {
+	return strconv.AppendInt(append(append(b, session...), '#'), seq, 10)
+}
+
 // AppendContentID appends the ID of a record that names itself neither by id nor
 // by seq, but has times: SESSION~HASH. A session does one thing at a time, so that
 // the same again is the same record, delivered twice.

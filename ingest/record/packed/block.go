@@ -111,7 +111,7 @@ func (b *Block) Sums() []Sum {
 		case u.h.flags&flagID != 0:
 			id = append(id[:0], u.h.id...)
 		default:
-			id = sequenceID(id[:0], h.Session, h.Seq)
+			id = record.AppendSequenceID(id[:0], h.Session, h.Seq)
 		}
 		out[i].ID = record.IDHashBytes(id)
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -168,7 +167,7 @@ func (c *Chunk) sum(h *Head) {
 	c.digest = record.NewDigest(&r, record.HashBytes(h.Session))
 	id := h.ID
 	if h.SeqID {
-		id = sequenceID(c.id[:0], h.Session, h.Seq)
+		id = record.AppendSequenceID(c.id[:0], h.Session, h.Seq)
 		c.id = id
 	}
 	c.sums = append(c.sums, Sum{ID: record.IDHashBytes(id)})
@@ -344,7 +343,7 @@ func (c *Chunk) NameByContent() {
 // Add adds a record. O(size of t); the record is not kept.
 func (c *Chunk) Add(t *record.Transaction) {
 	h := Head{Seq: t.Seq, Start: t.Start, End: t.End, HasSeq: t.HasSeq, HasTimes: t.HasTimes, Status: t.Status}
-	b := sequenceID(c.scratch[:0], t.Session, t.Seq)
+	b := record.AppendSequenceID(c.scratch[:0], t.Session, t.Seq)
 	h.SeqID = t.HasSeq && string(b) == t.ID
 	session, id := len(t.Session), len(b)
 	b = append(append(b, t.ID...), t.DB...)
@@ -355,11 +354,6 @@ func (c *Chunk) Add(t *record.Transaction) {
 		c.Op(&t.Ops[i])
 	}
 	c.End()
-}
-
-// sequenceID is the ID that most recorders give.
-func sequenceID[T string | []byte](b []byte, session T, seq int64) []byte {
-	return strconv.AppendInt(append(append(b, session...), '#'), seq, 10)
 }
 
 // Sums are the hashes of the records so far, if Summing is set.

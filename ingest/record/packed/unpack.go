@@ -121,7 +121,7 @@ func (u *unpacker) identify() {
 		head := record.HeadOf(&u.t)
 		id = record.AppendContentID(id, u.t.Session, head.Content)
 	case u.h.flags&flagID == 0:
-		id = sequenceID(id, u.t.Session, u.t.Seq)
+		id = record.AppendSequenceID(id, u.t.Session, u.t.Seq)
 	default:
 		return
 	}
