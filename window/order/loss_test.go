@@ -1,11 +1,10 @@
-package order_test
+package order
 
 import (
 	"testing"
 	"time"
 
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/window/order"
 )
 
 func timed(session, id string, end int64) *record.Transaction {
@@ -15,7 +14,7 @@ func timed(session, id string, end int64) *record.Transaction {
 // Without seq only the order within a partition is session order: a record of
 // the session from another partition is handed out apart.
 func TestSessionThatMovesIsDetached(t *testing.T) {
-	o := order.New(order.Options{Partitions: []int{0, 1}, Lateness: time.Nanosecond})
+	o := newRig(Options{Partitions: []int{0, 1}, Lateness: time.Nanosecond})
 	o.Add(0, timed("s", "a", 10), 10)
 	o.Add(1, timed("s", "b", 20), 20)
 	o.Add(0, timed("s", "c", 30), 30)
@@ -35,7 +34,7 @@ func TestSessionThatMovesIsDetached(t *testing.T) {
 // A partition that is passed over because it is silent, without having been
 // read to its end, is counted: what it still has may be missed.
 func TestIdlePartitionPassedOverIsCounted(t *testing.T) {
-	o := order.New(order.Options{Partitions: []int{0, 1}, Lateness: time.Nanosecond, IdleAfter: 100 * time.Nanosecond})
+	o := newRig(Options{Partitions: []int{0, 1}, Lateness: time.Nanosecond, IdleAfter: 100 * time.Nanosecond})
 	o.Advance(0)
 	o.Add(0, timed("a", "a1", 10), 10)
 	o.Add(1, timed("b", "b1", 10), 10)

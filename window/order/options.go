@@ -18,8 +18,8 @@ type Options struct {
 	// MaxSkew bounds the difference of any two clients' clocks at one instant.
 	MaxSkew time.Duration
 	// MaxTransaction bounds a transaction's length. Longer ones are flagged
-	// Overlong; a session is remembered for so long behind the watermark. 0: no
-	// bound, and then sessions are forgotten only for MaxRemembered.
+	// Overlong. Also, a record without times is not sent again later than this
+	// after its session was forgotten. 0: no bound.
 	MaxTransaction time.Duration
 	// IdleAfter: see the package documentation. 0: stuck partitions hold the
 	// watermark for ever.
@@ -28,16 +28,28 @@ type Options struct {
 	// of the time of day, whichever is earlier. 0: no bound, as for histories
 	// with times of their own.
 	MaxAhead time.Duration
-	// MaxBuffered bounds the records that wait. 0: no bound.
+	// MaxBuffered bounds the records that wait, 56 bytes each. What one call
+	// after another adds before Next is called comes on top. 0: no bound.
 	MaxBuffered int
 	// MaxRemembered bounds the IDs remembered against doubled input: at least
-	// the last MaxRemembered/2 and at most MaxRemembered, 17 to 46 bytes each.
-	// It bounds idle sessions as well. 0 means DefaultRemembered.
+	// the last MaxRemembered/2 and at most MaxRemembered, 17 to 46 bytes each. 0
+	// means DefaultRemembered.
 	MaxRemembered int
+	// MaxSessions bounds the sessions remembered besides those of which
+	// records wait, some 250 bytes each: of those that released nothing while
+	// MaxSessions/2 others did it is forgotten where they were. 0 means
+	// DefaultSessions.
+	MaxSessions int
+	// Every is the distance of ticks in the records' time; see Release.Tick. 0:
+	// no ticks.
+	Every time.Duration
 }
 
-// DefaultRemembered is MaxRemembered where none is given; up to 34 MiB.
-const DefaultRemembered = 1 << 20
+// DefaultRemembered is MaxRemembered where none is given; up to 9 MB.
+const DefaultRemembered = 1 << 18
+
+// DefaultSessions is MaxSessions where none is given; up to 16 MB.
+const DefaultSessions = 1 << 16
 
 // Fate is what Add did with a record; a closed set.
 type Fate uint8
@@ -46,43 +58,81 @@ type Fate uint8
 const (
 	// Taken: it will come out of Next.
 	Taken Fate = iota
-	// Late: it ended before the watermark. It will come out of Next at once.
+	// Late: it came later than Lateness allows. It will come out of Next.
 	Late
-	// Duplicate: the same record, by ID and content, came before; dropped.
+	// Duplicate: the same record, by ID and content, came before; dropped. No
+	// loss.
 	Duplicate
 	// Contradiction: another record of that ID came before; not taken, a dead
-	// letter.
+	// letter. A loss.
 	Contradiction
+	// Stale: it may be one that came before and is no longer remembered. Dropped,
+	// for twice the same write would be a false alarm. A loss.
+	Stale
+	// LeftOut: its session is not in the sample. A loss.
+	LeftOut
 )
 
-var fateNames = [...]string{"taken", "late", "duplicate", "contradiction"}
+var fateNames = [...]string{"taken", "late", "duplicate", "contradiction", "stale", "left-out"}
 
 func (f Fate) String() string { return fateNames[f] }
 
+// Loses tells whether something is missing from the history now: what this
+// record wrote was written by nobody who is seen.
+func (f Fate) Loses() bool { return f >= Contradiction }
+
+// Taken tells whether the record will come out of Next.
+func (f Fate) Taken() bool { return f <= Late }
+
 // Release is a record in its place in the order.
 type Release struct {
-	// Txn is the record that was added, or a changed copy of it when
-	// TimesDropped or Detached.
-	Txn     *record.Transaction
-	Arrival int64 // as it was added
-	// Partition and Place, which counts the Adds of the partition from 0
-	// whatever their fate, say where it came from.
+	// Ref is what the record was added under.
+	Ref uint64
+	// Key is its place: its end, or what stands for it, in nanoseconds of the
+	// records' clocks. Keys never fall, but for what is Late and for records that left
+	// early because the buffer was full.
+	Key int64
+	// Partition says where it came from.
 	Partition int
-	Place     int64
+	// Session is the session to use: the record's, or one of its own when
+	// Detached. It is no part of the caller's bytes.
+	Session string
+	// TickAt, if Tick, is the time to tell the engine before this record: all
+	// that ended before it has been handed out.
+	TickAt int64
+	Tick   bool
 	// Gap is the hole in the session's sequence just before this record; nil
-	// for none.
+	// for none. A loss.
 	Gap *Gap
-	// Late: it ended before a watermark that was given out earlier.
+	// Forgotten: what left before of the session, if anything, is forgotten
+	// (MaxSessions), so there may be a hole before this record. A loss.
+	Forgotten bool
+	// Late: it came later than Lateness allows. What was concluded before from
+	// the absence of what it wrote may not hold: a loss.
 	Late bool
-	// TimesDropped: it has times that must not be used; HasTimes is false, Start
-	// and End are as recorded.
+	// TimesDropped: it has times that must not be used. No loss.
 	TimesDropped bool
 	// Detached: successors in its session were handed out before it, or may
-	// have been. Txn stands in a session of its own, without seq.
+	// have been. It stands in a session of its own, without seq. No loss by
+	// itself.
 	Detached bool
 	// Overlong: it lasted longer than MaxTransaction, so that what was
-	// concluded from absence may not hold for what it wrote.
+	// concluded from absence may not hold for what it wrote. A loss.
 	Overlong bool
+}
+
+// Loses tells whether records are missing around this one, or what was concluded
+// from their absence may be wrong.
+func (r *Release) Loses() bool { return r.Gap != nil || r.Forgotten || r.Late || r.Overlong }
+
+// Apply changes the record to what the engine may know of it.
+func (r *Release) Apply(t *record.Transaction) {
+	if r.TimesDropped {
+		t.HasTimes = false
+	}
+	if r.Detached {
+		t.Session, t.HasSeq = r.Session, false
+	}
 }
 
 // Gap is a hole in the capture of a session: the records From to To, both
@@ -90,19 +140,26 @@ type Release struct {
 type Gap struct {
 	Session  string
 	From, To int64
+	// Sampled: the session was left out of the sample for a while.
+	Sampled bool
 }
 
-// Counts are totals since New.
+// Counts are totals since New; Restore goes on with those of the snapshot.
 type Counts struct {
 	Added          int64 // calls of Add
 	Released       int64 // records that Next gave out
 	Duplicates     int64
 	Contradictions int64
+	Stale          int64
+	LeftOut        int64
 	Late           int64
-	TimesDropped   int64 // Late ones and those Ahead are among them
+	TimesDropped   int64 // Late, Ahead and SteppedBack ones are among them
 	Ahead          int64 // ended later than their arrival allows
+	SteppedBack    int64 // ended so long before their session's previous one that they would be Late
 	Overlong       int64
 	Detached       int64
+	Forgotten      int64 // releases that are so flagged
+	Sessions       int64 // sessions forgotten
 	Skipped        int64 // partitions that the watermark passed while they were idle
 	Gaps           int64
 	Missing        int64 // records in these gaps

@@ -17,7 +17,8 @@ type Order struct {
 	idleAfter      int64
 	maxAhead       int64
 	maxBuffered    int
-	maxRemembered  int
+	maxSessions    int
+	every          int64
 
 	// Progress; progress.go.
 	partitions []partition
@@ -32,107 +33,173 @@ type Order struct {
 	// dirty: the watermark may be behind what the partitions allow.
 	dirty     bool
 	watermark int64
-	holder    int   // the partition with the least bound; -1 for none
-	least     int64 // that bound
+	// quiet is what the watermark would be if silence proved something about
+	// times that the stream has not reached.
+	quiet int64
+	// blocked is the key of a record that the watermark has passed and that
+	// still waits for a hole to be filled.
+	blocked int64
+	holder  int   // the partition with the least bound; -1 for none
+	least   int64 // that bound
 
-	// What waits; session.go.
+	// What waits; session.go, heap.go.
 	sessions map[string]*session
-	sweepAt  int    // size of sessions at which forgotten ones are looked for
-	heads    []head // a binary heap by less
+	heads    []head // a heap by less
 	items    []item
 	free     int32 // list of unused items
 	held     int   // items in use
 
-	// ready are records that left early; out of them readyFrom are gone.
-	ready     []Release
-	readyFrom int
+	// What is forgotten; forget.go.
+	generation uint32
+	fresh      int // sessions that released in this generation
+	forgot     forgotten
 
+	// What came before; again.go.
 	memory memory
+	bare   memory // records with neither seq nor times
+
+	level  uint8 // of the sample; sample.go
+	ticks  ticks // tick.go
 	counts Counts
 }
 
 // New makes an Order.
 func New(opt Options) *Order {
-	if opt.MaxRemembered <= 0 {
-		opt.MaxRemembered = DefaultRemembered
-	}
-	o := &Order{
-		delay:          add(int64(opt.Lateness), int64(opt.MaxSkew)),
-		skew:           int64(opt.MaxSkew),
-		maxTransaction: int64(opt.MaxTransaction),
-		idleAfter:      int64(opt.IdleAfter),
-		maxAhead:       int64(opt.MaxAhead),
-		maxBuffered:    opt.MaxBuffered,
-		maxRemembered:  opt.MaxRemembered,
-		greatest:       none,
-		watermark:      none,
-		holder:         -1,
-		sessions:       make(map[string]*session),
-		sweepAt:        sweepMin,
-		free:           nil32,
-		memory:         memory{limit: max(1, opt.MaxRemembered/2)},
-	}
+	o := blank(opt)
 	for _, n := range opt.Partitions {
 		o.Expect(n)
 	}
 	return o
 }
 
+// blank is an Order that expects no partition.
+func blank(opt Options) *Order {
+	if opt.MaxRemembered <= 0 {
+		opt.MaxRemembered = DefaultRemembered
+	}
+	if opt.MaxSessions <= 0 {
+		opt.MaxSessions = DefaultSessions
+	}
+	return &Order{
+		delay:          add(int64(opt.Lateness), int64(opt.MaxSkew)),
+		skew:           int64(opt.MaxSkew),
+		maxTransaction: int64(opt.MaxTransaction),
+		idleAfter:      int64(opt.IdleAfter),
+		maxAhead:       int64(opt.MaxAhead),
+		maxBuffered:    opt.MaxBuffered,
+		maxSessions:    opt.MaxSessions,
+		every:          int64(opt.Every),
+		greatest:       none,
+		watermark:      none,
+		quiet:          none,
+		blocked:        math.MaxInt64,
+		holder:         -1,
+		sessions:       make(map[string]*session),
+		free:           nil32,
+		generation:     1,
+		forgot:         nothingForgotten,
+		memory:         memory{limit: max(1, opt.MaxRemembered/2)},
+		bare:           memory{limit: max(1, min(opt.MaxRemembered, bareMax)/2)},
+		ticks:          ticks{last: none},
+	}
+}
+
 // Counts are the totals so far.
 func (o *Order) Counts() Counts { return o.counts }
 
 // Held is the number of records that wait.
-func (o *Order) Held() int { return o.held + len(o.ready) - o.readyFrom }
+func (o *Order) Held() int { return o.held }
+
+// Refs calls f with the Ref of each record that waits, in no order. O(most that
+// ever waited).
+func (o *Order) Refs(f func(ref uint64)) {
+	for i := range o.items {
+		if o.items[i].flags&isUsed != 0 {
+			f(o.items[i].ref)
+		}
+	}
+}
 
 // Add takes in the next record of a partition, in the order of the partition.
-// arrival is the broker's timestamp in nanoseconds, for input without one the
-// time of day when it was read, or 0 if neither is known. The record must not be
-// changed afterwards. O(log sessions), besides O(size of t) for the fingerprint.
-func (o *Order) Add(n int, t *record.Transaction, arrival int64) Fate {
+// ref names the record in Release; it must be greater than those added before. h is
+// not kept. arrival is the broker's timestamp in nanoseconds, for input without
+// one the time of day when it was read, or 0 if neither is known. O(log sessions).
+func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 	p := o.partition(n)
-	place := p.place
-	p.place++
 	p.heard = true
 	o.counts.Added++
-	switch f := o.memory.see(t); f {
-	case Duplicate:
-		o.counts.Duplicates++
-		return f
-	case Contradiction:
-		o.counts.Contradictions++
-		return f
+	s := o.sessions[h.Session]
+	if o.level > 0 && !Kept(h.Session, o.level) {
+		o.leaveOut(p, s, h, arrival)
+		return LeftOut
 	}
-
-	it := item{txn: t, arrival: arrival, nth: o.counts.Added, start: t.Start, timeless: !t.HasTimes,
-		place: place, partition: int32(n), next: nil32}
-	it.ahead = t.HasTimes && o.aheadOf(t.End, arrival)
-	if it.ahead {
-		o.counts.Ahead++
+	slot, fate := o.again(p, n, s, h, arrival)
+	if fate != Taken {
+		return fate
 	}
-	own := true // key is the record's own time, so it can be late
-	switch {
-	case t.HasTimes && !it.ahead:
-		it.key = t.End
-		p.timed = true
-		o.reached(p, it.key)
-	case p.timed || o.aheadOf(arrival, 0):
-		it.key = p.greatest
-		own = false
-	default:
-		it.key = arrival
-		o.reached(p, it.key)
-	}
-	fate := Taken
-	if own && it.key < o.watermark {
-		it.late = true
+	it := o.place(p, n, s, h, arrival)
+	it.ref = ref
+	if it.flags&isLate != 0 {
 		fate = Late
 		o.counts.Late++
 	}
-	o.enqueue(it)
-	if o.maxBuffered > 0 && o.held > o.maxBuffered {
-		o.force()
-	}
+	o.remember(h, slot)
+	o.enqueue(s, h, it)
 	return fate
+}
+
+// place finds where in the order a record belongs, and moves the time of its
+// partition. Nothing but the partition's and the session's own records decides,
+// as long as they keep to Lateness.
+func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival int64) item {
+	it := item{start: h.Start, id: h.ID, partition: int32(n), next: nil32, flags: isUsed}
+	if h.HasSeq {
+		it.flags |= hasSeq
+	}
+	own := true // key is the record's own time, so it can be late
+	trusted := h.HasTimes && !o.aheadOf(h.End, arrival)
+	limit := sub(p.greatest, o.delay) // as it was before this record
+	switch {
+	case trusted:
+		p.timed = true
+		it.key = h.End
+		if h.End < limit && s.follows(n, h) {
+			// Its session's previous record came in time and ended later: not the
+			// record is late, its clock was set back.
+			o.counts.SteppedBack++
+			it.flags |= isVague
+			it.key, own = o.pass(p, arrival), false
+		}
+		o.reached(p, h.End, arrival)
+	case p.timed || o.aheadOf(arrival, 0):
+		it.key, own = o.pass(p, arrival), false
+	default:
+		it.key = arrival
+		o.reached(p, arrival, arrival)
+	}
+	if h.HasTimes {
+		it.flags |= hasTimes
+		if !trusted {
+			o.counts.Ahead++
+			it.flags |= isVague | isAhead
+		}
+		if o.maxTransaction > 0 && sub(h.End, h.Start) > o.maxTransaction {
+			it.flags |= isOverlong
+		}
+	}
+	if own && it.key < limit {
+		// The partition itself shows that it is late, in every interleaving; so
+		// it gets its place by the partition's time.
+		it.flags |= isLate
+		it.key = limit
+	}
+	if it.key < o.watermark {
+		it.flags |= isDue
+		if own {
+			it.flags |= isLate
+		}
+	}
+	return it
 }
 
 // aheadOf tells whether an end is too far ahead of when its record came.
@@ -151,20 +218,11 @@ func (o *Order) aheadOf(end, arrival int64) bool {
 }
 
 // enqueue puts it into its session and the session into the heap.
-func (o *Order) enqueue(it item) {
-	s := o.sessions[it.txn.Session]
+func (o *Order) enqueue(s *session, h *record.Head, it item) {
 	if s == nil {
-		s = &session{name: strings.Clone(it.txn.Session), head: nil32, tail: nil32,
-			maxSeq: math.MinInt64, lastKey: none, lastEnd: none}
-		o.sweep()
-		o.sessions[s.name] = s
+		s = o.begin(strings.Clone(h.Session), it.partition)
 	}
-	if it.txn.HasSeq {
-		s.maxSeq = max(s.maxSeq, it.txn.Seq)
-		it.seq = it.txn.Seq
-	} else {
-		it.seq = s.maxSeq
-	}
+	s.arrive(h, &it)
 	i := o.free
 	if i == nil32 {
 		i = int32(len(o.items))
@@ -183,32 +241,49 @@ func (o *Order) enqueue(it item) {
 // Next hands out the next record in order, false if none is due: the others end
 // at the watermark or later. O(log sessions).
 func (o *Order) Next() (Release, bool) {
-	if o.readyFrom < len(o.ready) {
-		r := o.ready[o.readyFrom]
-		o.ready[o.readyFrom] = Release{}
-		if o.readyFrom++; o.readyFrom == len(o.ready) {
-			o.ready, o.readyFrom = o.ready[:0], 0
-		}
-		o.counts.Released++
-		return r, true
-	}
 	o.settle()
-	if !o.top() || (o.heads[0].key >= o.watermark && !o.flushed) {
+	if !o.top() {
 		return Release{}, false
 	}
+	if h := &o.heads[0]; !o.due(h) {
+		if o.maxBuffered <= 0 || o.held <= o.maxBuffered {
+			o.blocked = math.MaxInt64
+			if h.key < o.watermark {
+				o.blocked = h.key
+			}
+			return Release{}, false
+		}
+		o.watermark = max(o.watermark, add(h.key, 1))
+		o.counts.Forced++
+	}
+	o.blocked = math.MaxInt64
 	o.counts.Released++
 	return o.pop(), true
 }
 
-// force hands out records early until the buffer holds no more than it may.
-func (o *Order) force() {
-	for o.held > o.maxBuffered && o.top() {
-		if o.heads[0].key >= o.watermark {
-			o.watermark = add(o.heads[0].key, 1)
-			o.counts.Forced++
-		}
-		o.ready = append(o.ready, o.pop())
+// due tells whether the first head may leave. One that stands behind a hole in
+// its session waits a little longer: what fills the hole ended before it, by a
+// clock that may since have been set back by MaxSkew; where no times are to be
+// trusted, it arrives within the whole delay.
+func (o *Order) due(h *head) bool {
+	if o.flushed {
+		return true
 	}
+	if h.key >= o.watermark {
+		return false
+	}
+	it := &o.items[o.first(h.s)]
+	if it.flags&(hasSeq|isDue) != hasSeq || (h.s.hasSeq && it.seq <= add(h.s.lastSeq, 1)) {
+		return true
+	}
+	wait := o.skew
+	if it.flags&(hasTimes|isVague) != hasTimes {
+		if !h.s.hasSeq && it.seq <= 1 {
+			return true // as good as certainly its first
+		}
+		wait = o.delay
+	}
+	return add(h.key, wait) < max(o.watermark, o.quiet)
 }
 
 // pop takes the item of the first head out; the head must not be stale.
@@ -221,7 +296,8 @@ func (o *Order) pop() Release {
 	o.free = i
 	o.held--
 
-	r := o.release(s, &it, key)
+	var r Release
+	o.release(&r, s, &it, key)
 
 	if o.first(s) == nil32 {
 		o.drop()
@@ -232,83 +308,62 @@ func (o *Order) pop() Release {
 	return r
 }
 
-// release makes the Release of it, which leaves session s under key.
-func (o *Order) release(s *session, it *item, key int64) Release {
-	t := it.txn
-	r := Release{Txn: t, Arrival: it.arrival, Partition: int(it.partition), Place: it.place, Late: it.late}
-	if t.HasTimes && o.maxTransaction > 0 && sub(t.End, t.Start) > o.maxTransaction {
+// release fills in the Release of it, which leaves session s under key.
+func (o *Order) release(r *Release, s *session, it *item, key int64) {
+	r.Ref, r.Key, r.Partition, r.Session = it.ref, key, int(it.partition), s.name
+	r.Late = it.flags&isLate != 0
+	r.TickAt, r.Tick = o.ticks.before(key, o.every)
+	o.touch(s)
+	if it.flags&isOverlong != 0 {
 		r.Overlong = true
 		o.counts.Overlong++
 	}
-	if t.HasTimes && (it.late || it.ahead || t.End < key || add(t.Start, o.skew) < s.lastEnd) {
+	timed := it.flags&hasTimes != 0
+	if timed && (it.flags&(isLate|isVague) != 0 || it.key < key || add(it.start, o.skew) < s.lastEnd) {
 		r.TimesDropped = true
 		o.counts.TimesDropped++
 	}
-	if t.HasSeq {
-		switch {
-		case s.hasSeq && t.Seq <= s.lastSeq, !s.released && it.late:
-			r.Detached = true
-			o.counts.Detached++
-		case s.hasSeq && t.Seq > s.lastSeq+1:
-			r.Gap = &Gap{Session: s.name, From: s.lastSeq + 1, To: t.Seq - 1}
-			o.counts.Gaps++
-			o.counts.Missing = add(o.counts.Missing, sub(t.Seq-1, s.lastSeq))
-		}
-	}
-	if !t.HasSeq && s.released && (it.late || it.partition != s.partition) {
-		// Only the order within a partition says where it belongs.
-		r.Detached = true
-		o.counts.Detached++
-	}
-	if r.TimesDropped || r.Detached {
-		c := *t
-		c.HasTimes = c.HasTimes && !r.TimesDropped
-		if r.Detached {
-			c.Session = fmt.Sprintf("%s detached %d@%d", c.Session, it.partition, it.place)
-			c.HasSeq = false
-		}
-		r.Txn = &c
+	if it.flags&hasSeq != 0 {
+		o.sequence(r, s, it)
+	} else if s.released && (r.Late || it.partition != s.lastPartition) {
+		r.Detached = true // only the order within a partition says where it belongs
 	}
 	s.lastKey = max(s.lastKey, key)
 	if r.Detached {
-		return r
-	}
-	s.released, s.partition = true, it.partition
-	if r.Txn.HasTimes {
-		s.lastEnd = max(s.lastEnd, t.End)
-	}
-	if t.HasSeq {
-		s.hasSeq, s.lastSeq = true, t.Seq
-	}
-	return r
-}
-
-// sweepMin sessions are kept without a look at what may be forgotten.
-const sweepMin = 1024
-
-// sweep forgets sessions of which nothing waits and to which nothing can
-// belong any more: their last record left longer than MaxTransaction and the
-// delay behind the watermark. If there are still too many, those that the
-// watermark has passed go too. A record of a forgotten session that comes late
-// is Detached, as what left before it is not known. Amortised O(1).
-func (o *Order) sweep() {
-	if len(o.sessions) < o.sweepAt {
+		o.counts.Detached++
+		r.Session = detachedName(s.name, it)
 		return
 	}
-	if o.maxTransaction > 0 {
-		o.forget(sub(sub(o.watermark, o.maxTransaction), o.delay))
+	s.released, s.lastPartition = true, it.partition
+	if timed && !r.TimesDropped {
+		s.lastEnd = max(s.lastEnd, it.key)
 	}
-	if len(o.sessions) > o.maxRemembered/2 {
-		o.forget(o.watermark)
+	if it.flags&hasSeq != 0 {
+		s.hasSeq, s.lastSeq = true, it.seq
 	}
-	o.sweepAt = max(sweepMin, 2*len(o.sessions))
 }
 
-// forget drops sessions of which nothing waits and that left before t.
-func (o *Order) forget(t int64) {
-	for name, s := range o.sessions {
-		if o.first(s) == nil32 && s.lastKey < t {
-			delete(o.sessions, name)
-		}
+// sequence finds out what a record's seq tells.
+func (o *Order) sequence(r *Release, s *session, it *item) {
+	switch {
+	case s.hasSeq && it.seq <= s.lastSeq, !s.released && r.Late && o.forgot.any:
+		r.Detached = true
+	case s.hasSeq && it.seq > s.lastSeq+1:
+		r.Gap = &Gap{Session: s.name, From: s.lastSeq + 1, To: it.seq - 1, Sampled: s.leftOut}
+		o.counts.Gaps++
+		o.counts.Missing = add(o.counts.Missing, sub(it.seq-1, s.lastSeq))
+		s.leftOut = false
+	case !s.hasSeq && o.forgot.any && it.seq > add(o.forgot.low, 1):
+		r.Forgotten = true
+		o.counts.Forgotten++
 	}
+}
+
+// detachedName is a session's name that no other record has, the same for
+// everybody who reads the stream.
+func detachedName(session string, it *item) string {
+	if it.id == 0 {
+		return fmt.Sprintf("%s detached %d", session, it.ref)
+	}
+	return fmt.Sprintf("%s detached %016x", session, it.id)
 }

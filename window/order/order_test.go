@@ -29,15 +29,15 @@ func noTimes(t *record.Transaction) *record.Transaction {
 	return t
 }
 
-func drain(o *Order) []Release {
-	var out []Release
+func drain(o *rig) []out {
+	var rs []out
 	for r, ok := o.Next(); ok; r, ok = o.Next() {
-		out = append(out, r)
+		rs = append(rs, r)
 	}
-	return out
+	return rs
 }
 
-func ids(rs []Release) []string {
+func ids(rs []out) []string {
 	out := []string{}
 	for _, r := range rs {
 		out = append(out, r.Txn.ID)
@@ -45,7 +45,7 @@ func ids(rs []Release) []string {
 	return out
 }
 
-func wantIDs(t *testing.T, o *Order, want ...string) []Release {
+func wantIDs(t *testing.T, o *rig, want ...string) []out {
 	t.Helper()
 	rs := drain(o)
 	if diff := cmp.Diff(append([]string{}, want...), ids(rs)); diff != "" {
@@ -55,13 +55,13 @@ func wantIDs(t *testing.T, o *Order, want ...string) []Release {
 }
 
 func TestWatermarkIsTheLeastPartitionsEndMinusDelay(t *testing.T) {
-	o := New(Options{Partitions: []int{0, 1}, Lateness: 9, MaxSkew: 1})
-	o.Add(0, txn("a", 1, 0, 100), 0)
+	o := newRig(Options{Partitions: []int{0, 1}, Lateness: 9, MaxSkew: 1})
+	o.Add(0, noSeq(txn("a", 1, 0, 100)), 0)
 	wantIDs(t, o)
 	if got := o.Watermark(); got != math.MinInt64 {
 		t.Fatalf("watermark %d before partition 1 was heard of", got)
 	}
-	o.Add(1, txn("b", 1, 0, 105), 0)
+	o.Add(1, noSeq(txn("b", 1, 0, 105)), 0)
 	wantIDs(t, o)
 	if got := o.Watermark(); got != 90 {
 		t.Fatalf("watermark %d, want 90 = 100-9-1", got)
@@ -69,12 +69,12 @@ func TestWatermarkIsTheLeastPartitionsEndMinusDelay(t *testing.T) {
 	if p, ok := o.Holder(); !ok || p != 0 {
 		t.Fatalf("holder %d %v, want partition 0", p, ok)
 	}
-	o.Add(0, txn("a", 2, 100, 111), 0)
+	o.Add(0, noSeq(txn("a", 2, 100, 111)), 0)
 	wantIDs(t, o)
 	if got := o.Watermark(); got != 95 {
 		t.Fatalf("watermark %d, want 95 = 105-10", got)
 	}
-	o.Add(1, txn("b", 2, 106, 111), 0)
+	o.Add(1, noSeq(txn("b", 2, 106, 111)), 0)
 	wantIDs(t, o, "a#1")
 	o.Flush()
 	wantIDs(t, o, "b#1", "a#2", "b#2")
@@ -84,7 +84,7 @@ func TestWatermarkIsTheLeastPartitionsEndMinusDelay(t *testing.T) {
 }
 
 func TestWhatEndsAtTheWatermarkWaits(t *testing.T) {
-	o := New(Options{Lateness: 10})
+	o := newRig(Options{Lateness: 10})
 	o.Add(0, txn("a", 1, 0, 90), 0)
 	o.Add(0, txn("b", 1, 0, 100), 0)
 	wantIDs(t, o) // 90 may still arrive
@@ -99,7 +99,7 @@ func TestWhatEndsAtTheWatermarkWaits(t *testing.T) {
 }
 
 func TestTies(t *testing.T) {
-	o := New(Options{})
+	o := newRig(Options{})
 	o.Add(0, txn("b", 1, 3, 10), 0)
 	o.Add(0, txn("c", 1, 2, 10), 0)
 	o.Add(1, txn("a", 1, 3, 10), 0)
@@ -110,7 +110,7 @@ func TestTies(t *testing.T) {
 }
 
 func TestCaughtUpPartitionHoldsNothingBack(t *testing.T) {
-	o := New(Options{Partitions: []int{0, 1}, Lateness: 10, IdleAfter: 1000})
+	o := newRig(Options{Partitions: []int{0, 1}, Lateness: 10, IdleAfter: 1000})
 	o.Advance(5000)
 	o.Add(0, txn("a", 1, 0, 100), 0)
 	o.Add(0, txn("a", 2, 101, 120), 0)
@@ -136,7 +136,7 @@ func TestCaughtUpPartitionHoldsNothingBack(t *testing.T) {
 }
 
 func TestStuckPartitionIsLeftBehind(t *testing.T) {
-	o := New(Options{Partitions: []int{0, 1}, Lateness: 10, IdleAfter: 100})
+	o := newRig(Options{Partitions: []int{0, 1}, Lateness: 10, IdleAfter: 100})
 	o.Advance(1000)
 	o.Add(0, txn("a", 1, 0, 50), 0)
 	o.Add(0, txn("a", 2, 50, 70), 0)
@@ -164,13 +164,13 @@ func TestStuckPartitionIsLeftBehind(t *testing.T) {
 }
 
 func TestGap(t *testing.T) {
-	o := New(Options{Lateness: 10})
+	o := newRig(Options{Lateness: 10})
 	for _, x := range []*record.Transaction{txn("a", 5, 0, 10), txn("a", 8, 20, 30), txn("a", 7, 15, 20), txn("a", 12, 40, 50)} {
 		o.Add(0, x, 0)
 	}
 	o.Add(0, txn("z", 1, 0, 100), 0)
 	rs := wantIDs(t, o, "a#5", "a#7", "a#8", "a#12")
-	want := []*Gap{nil, {"a", 6, 6}, nil, {"a", 9, 11}}
+	want := []*Gap{nil, {Session: "a", From: 6, To: 6}, nil, {Session: "a", From: 9, To: 11}}
 	for i, r := range rs {
 		if diff := cmp.Diff(want[i], r.Gap); diff != "" {
 			t.Errorf("%s: gap (-want +got):\n%s", r.Txn.ID, diff)
@@ -182,13 +182,17 @@ func TestGap(t *testing.T) {
 }
 
 func TestRecordBehindItsSuccessorIsDetached(t *testing.T) {
-	o := New(Options{Lateness: 10})
+	o := newRig(Options{Lateness: 10})
 	o.Add(0, txn("a", 1, 0, 10), 0)
 	o.Add(0, txn("a", 3, 20, 30), 0)
 	o.Add(0, txn("z", 1, 0, 100), 0)
 	wantIDs(t, o, "a#1", "a#3")
 	late := txn("a", 2, 10, 20)
-	o.Add(0, late, 0)
+	if f := o.Add(0, late, 0); f != Late {
+		t.Fatalf("it is %v", f)
+	}
+	wantIDs(t, o) // its place is the partition's bound
+	o.Add(0, txn("z", 2, 100, 101), 0)
 	r := wantIDs(t, o, "a#2")[0]
 	if !r.Detached || !r.Late || r.Txn.Session == "a" || r.Txn.HasSeq {
 		t.Fatalf("release %+v of %+v", r, r.Txn)
@@ -196,15 +200,14 @@ func TestRecordBehindItsSuccessorIsDetached(t *testing.T) {
 	if late.Session != "a" || !late.HasTimes || !late.HasSeq {
 		t.Fatal("the caller's record was changed")
 	}
-	o.Add(0, txn("new", 9, 1, 2), 0) // what left of this session before is not known
-	if r := wantIDs(t, o, "new#9")[0]; !r.Detached {
-		t.Fatal("a late record of an unknown session is not detached")
+	if r.Session != r.Txn.Session || !r.Loses() {
+		t.Fatalf("release %+v of %+v", r, r.Txn)
 	}
 }
 
 func TestClockSteppingBackInASession(t *testing.T) {
 	for _, seq := range []bool{true, false} {
-		o := New(Options{Lateness: 10, MaxSkew: 2})
+		o := newRig(Options{Lateness: 10, MaxSkew: 2})
 		for _, x := range []*record.Transaction{
 			txn("a", 1, 90, 100),
 			txn("a", 2, 60, 70),   // ends before its predecessor
@@ -235,7 +238,7 @@ func TestClockSteppingBackInASession(t *testing.T) {
 }
 
 func TestClockAheadDoesNotDragTheWatermark(t *testing.T) {
-	o := New(Options{Lateness: 10, MaxAhead: 50})
+	o := newRig(Options{Lateness: 10, MaxAhead: 50})
 	o.Add(0, txn("a", 1, 900, 1000), 1001)
 	o.Add(0, txn("fast", 1, 4000, 5000), 1002)
 	if f := o.Add(0, txn("b", 1, 950, 1003), 1004); f != Taken {
@@ -255,7 +258,7 @@ func TestClockAheadDoesNotDragTheWatermark(t *testing.T) {
 }
 
 func TestDoubledInput(t *testing.T) {
-	o := New(Options{})
+	o := newRig(Options{})
 	a := txn("a", 1, 0, 10)
 	same := txn("a", 1, 0, 10)
 	fates := []Fate{o.Add(0, a, 1), o.Add(1, same, 2)}
@@ -286,7 +289,7 @@ func TestDoubledInput(t *testing.T) {
 
 func TestMemoryKeepsAtLeastHalf(t *testing.T) {
 	const n = 1000
-	o := New(Options{MaxRemembered: n})
+	o := newRig(Options{MaxRemembered: n})
 	for i := range int64(5 * n) {
 		o.Add(0, txn("a", i, i, i+1), 0)
 		drain(o)
@@ -306,7 +309,7 @@ func TestMemoryKeepsAtLeastHalf(t *testing.T) {
 }
 
 func TestRecordsWithoutTimes(t *testing.T) {
-	o := New(Options{Lateness: 10})
+	o := newRig(Options{Lateness: 10})
 	add := func(p int, s string, seq, arrival int64) Fate { return o.Add(p, noTimes(txn(s, seq, 0, 0)), arrival) }
 	add(1, "b", 1, 100)
 	add(1, "b", 2, 99) // the broker's clock went back; the session does not
@@ -328,7 +331,7 @@ func TestRecordsWithoutTimes(t *testing.T) {
 }
 
 func TestRecordWithoutTimesAmongOthers(t *testing.T) {
-	o := New(Options{Lateness: 10})
+	o := newRig(Options{Lateness: 10})
 	o.Add(0, txn("a", 1, 0, 100), 7_000_000)
 	o.Add(0, noTimes(txn("b", 1, 0, 0)), 7_000_001)
 	o.Add(0, txn("c", 1, 0, 105), 7_000_002)
@@ -343,7 +346,7 @@ func TestRecordWithoutTimesAmongOthers(t *testing.T) {
 }
 
 func TestFull(t *testing.T) {
-	o := New(Options{Partitions: []int{0, 1}, MaxBuffered: 3})
+	o := newRig(Options{Partitions: []int{0, 1}, MaxBuffered: 3})
 	for i := range int64(3) {
 		if o.Full() || !o.Wants(0) {
 			t.Fatalf("full at %d", i)
@@ -372,7 +375,7 @@ func TestFull(t *testing.T) {
 }
 
 func TestObserveLetsOtherHistoriesPass(t *testing.T) {
-	o := New(Options{Partitions: []int{0, 1}, Lateness: 10})
+	o := newRig(Options{Partitions: []int{0, 1}, Lateness: 10})
 	o.Add(0, txn("a", 1, 0, 100), 0)
 	o.Add(0, txn("a", 2, 100, 120), 0)
 	wantIDs(t, o)
@@ -381,7 +384,7 @@ func TestObserveLetsOtherHistoriesPass(t *testing.T) {
 }
 
 func TestOverlong(t *testing.T) {
-	o := New(Options{MaxTransaction: 10})
+	o := newRig(Options{MaxTransaction: 10})
 	o.Add(0, txn("a", 1, 0, 10), 0)
 	o.Add(0, txn("b", 1, 0, 11), 0)
 	o.Flush()
@@ -391,33 +394,37 @@ func TestOverlong(t *testing.T) {
 	}
 }
 
+// Sessions that come and go cost memory up to MaxSessions, and records are taken
+// all the same.
 func TestForgottenSessions(t *testing.T) {
-	o := New(Options{MaxTransaction: 100, Lateness: 10, MaxRemembered: 1 << 16})
-	for i := range int64(20 * sweepMin) {
-		o.Add(0, txn(fmt.Sprint("s", i), 1, i, i+1), 0)
-		drain(o)
-	}
-	if got := len(o.sessions); got > 4*sweepMin {
-		t.Fatalf("%d sessions are remembered", got)
-	}
-	if len(o.items) > 64 {
-		t.Fatalf("slab of %d items for a few that wait", len(o.items))
-	}
-}
-
-func TestSessionsAreBoundedWithoutAHorizon(t *testing.T) {
-	o := New(Options{MaxRemembered: 4 * sweepMin})
-	for i := range int64(40 * sweepMin) {
-		o.Add(0, txn(fmt.Sprint("s", i), 1, i, i+1), 0)
-		drain(o)
-	}
-	if got := len(o.sessions); got > 8*sweepMin {
-		t.Fatalf("%d sessions are remembered", got)
+	const n = 256
+	for _, times := range []bool{true, false} {
+		o := newRig(Options{MaxTransaction: 100, Lateness: 10, MaxSessions: n})
+		for i := range int64(100 * n) {
+			x := txn(fmt.Sprint("s", i), 1, 1000*i, 1000*i+1)
+			if !times {
+				noTimes(x)
+			}
+			if f := o.Add(0, x, 1000*i+1); f != Taken {
+				t.Fatalf("times %v: the first of session %d is %v", times, i, f)
+			}
+			for _, r := range drain(o) {
+				if r.Forgotten || r.Detached || r.Gap != nil {
+					t.Fatalf("times %v: %+v", times, r.Release)
+				}
+			}
+		}
+		if got := len(o.sessions); got > n+2 {
+			t.Fatalf("%d sessions are remembered", got)
+		}
+		if len(o.items) > 64 {
+			t.Fatalf("slab of %d items for a few that wait", len(o.items))
+		}
 	}
 }
 
 func TestExtremeTimes(t *testing.T) {
-	o := New(Options{Lateness: time.Hour, MaxSkew: time.Hour, MaxTransaction: time.Hour, IdleAfter: time.Hour})
+	o := newRig(Options{Lateness: time.Hour, MaxSkew: time.Hour, MaxTransaction: time.Hour, IdleAfter: time.Hour})
 	extremes := []int64{math.MinInt64, math.MinInt64 + 1, -1, 0, 1, math.MaxInt64 - 1, math.MaxInt64}
 	n := int64(0)
 	for _, now := range extremes {
@@ -430,7 +437,7 @@ func TestExtremeTimes(t *testing.T) {
 	}
 	o.Flush()
 	drain(o)
-	if c := o.Counts(); c.Released != n || o.Held() != 0 {
+	if c := o.Counts(); c.Released+c.Stale != n || o.Held() != 0 || c.Released < int64(len(extremes)) {
 		t.Fatalf("%d of %d released: %+v", c.Released, n, c)
 	}
 }

@@ -13,25 +13,40 @@ type partition struct {
 	// skipped: the watermark passed it while it was idle; see Counts.Skipped.
 	skipped bool
 	timed   bool // a record with times was seen
-	// greatest is the greatest end seen (without times: arrival), none before
-	// the first record. Only trusted times count.
+	// greatest is the time of the partition: the greatest end seen, plus what
+	// has passed since by the arrivals of records without times; none before the
+	// first record. Only trusted times count.
 	greatest int64
-	// caughtUp is the bound that the latest CaughtUp proved.
+	anchor   int64 // when what greatest comes from arrived
+	observed int64 // the greatest end of other histories
+	// caughtUp is the bound that the latest CaughtUp proved, caughtAt its time of
+	// day.
 	caughtUp int64
+	caughtAt int64
 	active   int64 // time of day of the latest news; meaningful if not heard
-	place    int64 // Adds so far
+	// gone and goneNext are what greatest was when the older and the newer
+	// of the remembered generations of IDs began; see Order.gone.
+	gone, goneNext int64
 }
 
 // bound is the least end that may still arrive in the partition.
-func (p *partition) bound(delay int64) int64 { return max(sub(p.greatest, delay), p.caughtUp) }
+func (p *partition) bound(delay int64) int64 {
+	return max(sub(max(p.greatest, p.observed), delay), p.caughtUp)
+}
+
+// unheard is a partition of which nothing is known.
+var unheard = partition{greatest: none, observed: none, caughtUp: none, caughtAt: none, gone: none, goneNext: none}
+
+// partitionMax bounds the number of a partition.
+const partitionMax = 1<<20 - 1
 
 // partition finds or makes the state of partition n.
 func (o *Order) partition(n int) *partition {
-	if n < 0 || n >= 1<<(63-placeBits) {
+	if n < 0 || n > partitionMax {
 		panic(fmt.Sprintf("order: partition %d: can't happen, because partitions are numbered from 0 and few", n))
 	}
 	for n >= len(o.partitions) {
-		o.partitions = append(o.partitions, partition{greatest: none, caughtUp: none})
+		o.partitions = append(o.partitions, unheard)
 	}
 	p := &o.partitions[n]
 	if !p.known {
@@ -48,11 +63,16 @@ func (o *Order) Expect(n int) { o.partition(n) }
 // Observe says that a record of another history, which ended (without times:
 // arrived) at t, was read from partition n, so that this history's share of a
 // common topic need not keep all histories waiting. Only for histories of the
-// same clocks. O(1).
+// same clocks. It moves the watermark and nothing else: where this history's
+// records belong does not depend on it. O(1).
 func (o *Order) Observe(n int, t int64) {
 	p := o.partition(n)
 	p.heard = true
-	o.reached(p, t)
+	if t > p.observed {
+		p.observed = t
+		o.dirty = true
+	}
+	o.stream(t)
 }
 
 // CaughtUp says that partition n had no more to read just now, at the time of
@@ -61,14 +81,14 @@ func (o *Order) Observe(n int, t int64) {
 func (o *Order) CaughtUp(n int, now int64) {
 	p := o.partition(n)
 	o.Advance(now)
-	p.heard, p.active = false, o.now
+	p.heard, p.active, p.caughtAt = false, o.now, o.now
+	o.dirty = true
 	if o.greatest == none {
 		return
 	}
 	b := sub(add(o.greatest, sub(o.now, o.reachedAt)), o.delay)
 	if b = min(b, add(o.greatest, 1)); b > p.caughtUp {
 		p.caughtUp = b
-		o.dirty = true
 	}
 }
 
@@ -91,16 +111,47 @@ func (o *Order) Advance(now int64) {
 	o.dirty = true
 }
 
-// reached notes that the stream has reached t in partition p.
-func (o *Order) reached(p *partition, t int64) {
+// reached notes that the stream has reached t in partition p, with a record that
+// arrived at arrival.
+func (o *Order) reached(p *partition, t, arrival int64) {
 	if t > p.greatest {
-		p.greatest = t
+		p.greatest, p.anchor = t, arrival
 		o.dirty = true
 	}
+	o.stream(t)
+}
+
+// stream notes that some partition has reached t.
+func (o *Order) stream(t int64) {
 	if t > o.greatest {
 		o.greatest, o.moved = t, true
 		o.dirty = true
 	}
+}
+
+// clock is the time of partition p when a record arrived that has no time of its
+// own to trust: what has passed since its greatest end, by the broker's clock. So a
+// partition in which no record has one goes on. ok tells whether the arrival
+// serves for it.
+func (o *Order) clock(p *partition, arrival int64) (at int64, ok bool) {
+	switch {
+	case arrival <= 0 || o.aheadOf(arrival, 0):
+		return p.greatest, false
+	case p.greatest == none:
+		return arrival, true
+	case p.anchor <= 0 || arrival <= p.anchor:
+		return p.greatest, false
+	}
+	return add(p.greatest, sub(arrival, p.anchor)), true
+}
+
+// pass moves partition p to the time at which the record arrived.
+func (o *Order) pass(p *partition, arrival int64) int64 {
+	at, ok := o.clock(p, arrival)
+	if ok {
+		o.reached(p, at, arrival)
+	}
+	return at
 }
 
 // idle tells whether p has been silent for too long to be waited for.
@@ -115,19 +166,24 @@ func (o *Order) settle() {
 		return
 	}
 	o.dirty = false
-	o.holder, o.least = -1, math.MaxInt64
+	o.holder, o.least, o.quiet = -1, math.MaxInt64, math.MaxInt64
 	for i := range o.partitions {
 		p := &o.partitions[i]
 		if !p.known || o.idle(p) {
 			continue // skipped, see below
 		}
-		if b := p.bound(o.delay); b < o.least {
+		b := p.bound(o.delay)
+		if b < o.least {
 			o.holder, o.least = i, b
 		}
+		if !o.moved && p.caughtAt != none && p.caughtAt >= o.reachedAt {
+			b = max(b, sub(add(o.greatest, sub(p.caughtAt, o.reachedAt)), o.delay))
+		}
+		o.quiet = min(o.quiet, b)
 	}
 	limit := add(o.greatest, 1)
 	if o.flushed {
-		o.least = limit
+		o.least, o.quiet = limit, math.MaxInt64
 	}
 	o.watermark = max(o.watermark, min(o.least, limit))
 	for i := range o.partitions {
@@ -142,7 +198,7 @@ func (o *Order) settle() {
 // Watermark is the least end that may still arrive, in nanoseconds of the
 // records' clocks; math.MinInt64 before anything is known. All that ended
 // before it has been handed out once Next has returned false. O(1).
-func (o *Order) Watermark() int64 { return o.watermark }
+func (o *Order) Watermark() int64 { return min(o.watermark, o.blocked) }
 
 // Holder is the partition that holds the watermark back; false if none does,
 // because all are idle or there are none.
@@ -153,6 +209,12 @@ func (o *Order) Holder() (partition int, ok bool) {
 
 // Full tells whether MaxBuffered records wait.
 func (o *Order) Full() bool { return o.maxBuffered > 0 && o.held >= o.maxBuffered }
+
+// Missed counts what makes all conclusions from absence doubtful, whatever the
+// key: the watermark passed a silent partition, or records left early because the
+// buffer was full. A caller compares it with what it was before it hands on a release
+// or a tick. O(1).
+func (o *Order) Missed() int64 { return o.counts.Skipped + o.counts.Forced }
 
 // Wants tells whether partition n should be read on: always, unless the buffer
 // is full and others lag behind n. O(1).

@@ -114,7 +114,7 @@ func newChecker(t *rapid.T) *checker {
 	return &checker{t: t, lastEnd: none, lastSeq: map[string]int64{}, lastPlace: map[string]int64{}}
 }
 
-func (c *checker) drain(o *Order) {
+func (c *checker) drain(o *rig) {
 	for r, ok := o.Next(); ok; r, ok = o.Next() {
 		x := r.Txn
 		if x.HasTimes {
@@ -132,10 +132,10 @@ func (c *checker) drain(o *Order) {
 			}
 			c.lastSeq[x.Session] = x.Seq
 		} else {
-			if last, ok := c.lastPlace[x.Session]; ok && r.Place <= last {
-				c.t.Fatalf("session %s: place %d after %d", x.Session, r.Place, last)
+			if last, ok := c.lastPlace[x.Session]; ok && int64(r.Ref) <= last {
+				c.t.Fatalf("session %s: ref %d after %d", x.Session, r.Ref, last)
 			}
-			c.lastPlace[x.Session] = r.Place
+			c.lastPlace[x.Session] = int64(r.Ref)
 		}
 		c.got = append(c.got, x)
 	}
@@ -163,7 +163,7 @@ func TestAnyInterleaving(t *testing.T) {
 		for p := range w.logs {
 			w.opt.Partitions = append(w.opt.Partitions, p)
 		}
-		o := New(w.opt)
+		o := newRig(w.opt)
 		c := newChecker(t)
 		next := make([]int, len(w.logs))
 		for left := len(w.sorted); left > 0; {
@@ -205,7 +205,7 @@ func TestLive(t *testing.T) {
 			w.opt.Partitions = append(w.opt.Partitions, p)
 		}
 		w.opt.IdleAfter = 1_000_000
-		o := New(w.opt)
+		o := newRig(w.opt)
 		c := newChecker(t)
 		next := make([]int, len(w.logs))
 		const offset = 1_000_000_000 // the caller's clock has nothing to do with the clients'
@@ -249,13 +249,14 @@ func TestLive(t *testing.T) {
 // what the checker asks is kept.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o := New(Options{
+		o := newRig(Options{
 			Lateness: simLateness, MaxSkew: simSkew, IdleAfter: 30, MaxTransaction: 40,
 			MaxAhead:    [...]time.Duration{0, 100}[rapid.IntRange(0, 1).Draw(t, "ahead")],
 			MaxBuffered: rapid.IntRange(0, 8).Draw(t, "buffer"),
 		})
 		c := newChecker(t)
 		seen := map[string]bool{}
+		came := map[string]bool{}
 		now := int64(1000)
 		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
 			now += rapid.Int64Range(0, 20).Draw(t, "passes")
@@ -274,16 +275,23 @@ func TestNothingIsLost(t *testing.T) {
 					noTimes(x)
 				}
 				f := o.Add(p, x, now)
-				seen[x.ID] = true
+				place := fmt.Sprintf("%s#%d", x.Session, x.Seq)
+				switch {
+				case f.Taken():
+					seen[x.ID] = true
+				case f != Stale || !came[place]:
+					t.Fatalf("%s, which is new, is %v", place, f)
+				}
+				came[place] = true
 				if f == Late && !x.HasTimes && o.partitions[p].timed {
 					t.Fatalf("a record without an end is late")
 				}
 			}
 			if rapid.Bool().Draw(t, "drain") {
 				c.drain(o)
-			}
-			if m := o.maxBuffered; m > 0 && o.held > m {
-				t.Fatalf("%d are held of at most %d", o.held, m)
+				if m := o.maxBuffered; m > 0 && o.held > m {
+					t.Fatalf("%d are held of at most %d", o.held, m)
+				}
 			}
 		}
 		o.Flush()

@@ -28,11 +28,11 @@ type history struct {
 	// records are the transactions by the engine's numbers.
 	records *retain.Memory
 
-	// adds counts the records given to the order, by partition, as it does.
-	adds map[int]int64
-	// open holds the tickets of records that the order holds; judged those that
+	// adds counts the records given to the order.
+	adds uint64
+	// open holds the records that the order holds, by their number; judged those that
 	// the engine has, in the order it got them; judged[:spent] are done with.
-	open   map[place]uint64
+	open   map[uint64]open
 	judged []judged
 	spent  int
 
@@ -56,10 +56,10 @@ type history struct {
 	counted order.Counts // what the metrics have of the order's counts
 }
 
-// place is where a record came from, as the order counts.
-type place struct {
-	partition int
-	nth       int64
+// open is a record that the order holds.
+type open struct {
+	txn    *record.Transaction
+	ticket uint64
 }
 
 // judged is a record that the engine has. It need not be read again once the
@@ -97,8 +97,7 @@ func newHistory(db string, c *config.Config, coverage record.Coverage, partition
 			MaxAhead:       aheadMax,
 			MaxBuffered:    c.Window.MaxTransactions,
 		}),
-		adds: map[int]int64{},
-		open: map[place]uint64{},
+		open: map[uint64]open{},
 	}
 	if untilEnd {
 		h.totals.sessions, h.totals.keys = map[string]struct{}{}, map[string]struct{}{}
@@ -120,18 +119,18 @@ func (h *history) restart() (err error) {
 
 // add takes in a record. Unless it is taken, its ticket can be finished.
 func (h *history) add(partition int, ticket uint64, t *record.Transaction, arrival int64) order.Fate {
-	at := place{partition, h.adds[partition]}
-	h.adds[partition]++
-	fate := h.order.Add(partition, t, arrival)
-	if fate == order.Taken || fate == order.Late {
-		h.open[at] = ticket
+	h.adds++
+	head := record.HeadOf(t)
+	fate := h.order.Add(partition, &head, h.adds, arrival)
+	if fate.Taken() {
+		h.open[h.adds] = open{t, ticket}
 	}
 	return fate
 }
 
 // release gives the engine what the order hands out, and tells each record to
 // seen.
-func (h *history) release(seen func(order.Release)) error {
+func (h *history) release(seen func(*order.Release, *record.Transaction)) error {
 	horizon := int64(h.config.Window.MaxTransaction + h.config.Window.MaxSkew)
 	for {
 		r, ok := h.order.Next()
@@ -141,14 +140,15 @@ func (h *history) release(seen func(order.Release)) error {
 		// What has no times is placed by the stream's time, not by the broker's:
 		// a replayed stream may be of last week.
 		at := saturated(h.order.Watermark(), int64(h.config.Window.Lateness+h.config.Window.MaxSkew))
-		if err := h.records.Append(h.engine.Step(r.Txn, at), r.Txn); err != nil {
+		from := h.open[r.Ref]
+		delete(h.open, r.Ref)
+		r.Apply(from.txn)
+		if err := h.records.Append(h.engine.Step(from.txn, at), from.txn); err != nil {
 			return err
 		}
-		from := place{r.Partition, r.Place}
-		h.judged = append(h.judged, judged{r.Partition, h.open[from], saturated(h.order.Watermark(), horizon)})
-		delete(h.open, from)
-		h.count(r.Txn)
-		seen(r)
+		h.judged = append(h.judged, judged{r.Partition, from.ticket, saturated(h.order.Watermark(), horizon)})
+		h.count(from.txn)
+		seen(&r, from.txn)
 	}
 }
 

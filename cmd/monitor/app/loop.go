@@ -210,6 +210,15 @@ func (l *loop) add(ctx context.Context, partition int, ticket uint64, it *item, 
 	switch h.add(partition, ticket, &it.txn, arrival) {
 	case order.Duplicate:
 		l.progress[partition].finish(ticket)
+	case order.Stale:
+		l.progress[partition].finish(ticket)
+		if l.once("stale " + h.db) {
+			l.log.Warn().Str("db", h.db).Str("id", it.txn.ID).
+				Msg("a record may be one that came long before, and is left out; more are counted")
+		}
+		if err := l.lose(ctx, h, "a record was left out", now); err != nil {
+			return 0, err
+		}
 	case order.Contradiction:
 		l.progress[partition].finish(ticket)
 		e := reject.In("id", reject.DuplicateID, "another record has the id %q and other content", it.txn.ID).At(it.pos)
@@ -320,8 +329,8 @@ func (l *loop) release(ctx context.Context, now int64) error {
 	for _, h := range l.order {
 		began := time.Now()
 		lost := ""
-		err := h.release(func(r order.Release) {
-			l.metrics.transactions.WithLabelValues(h.db, r.Txn.Status.String()).Inc()
+		err := h.release(func(r *order.Release, t *record.Transaction) {
+			l.metrics.transactions.WithLabelValues(h.db, t.Status.String()).Inc()
 			if g := r.Gap; g != nil {
 				lost = "a session has a hole"
 				if l.once("gap " + h.db) {
@@ -332,7 +341,7 @@ func (l *loop) release(ctx context.Context, now int64) error {
 			if r.Late {
 				lost = "a record came late"
 				if l.once("late " + h.db) {
-					l.log.Warn().Str("db", h.db).Str("id", r.Txn.ID).
+					l.log.Warn().Str("db", h.db).Str("id", t.ID).
 						Msg("a record came later than window.lateness allows; more are counted")
 				}
 			}

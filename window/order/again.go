@@ -1,0 +1,162 @@
+package order
+
+import (
+	"math"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// bareMax bounds MaxRemembered for records with neither seq nor times. Their IDs
+// are in snapshots.
+const bareMax = 1 << 16
+
+// again tells whether a record is new: then where its ID belongs in the memory,
+// and Taken. A record that is not found among the remembered IDs may still be one
+// that came long ago; isNew must have a proof that it is not.
+//
+// The remembered IDs only tell what kind of not new a record is, but for two
+// cases: records that wait, whose IDs a restored Order has again, and bare ones. So
+// a snapshot need not have the IDs: what is taken is the same with and without.
+func (o *Order) again(p *partition, n int, s *session, h *record.Head, arrival int64) (slot uint64, f Fate) {
+	m := o.remembers(h)
+	if h.ID != 0 {
+		slot, f = m.find(h.ID, h.Content)
+	}
+	switch {
+	case f == Duplicate:
+		o.counts.Duplicates++
+	case f == Contradiction:
+		o.counts.Contradictions++
+	case m == &o.bare:
+	case !o.isNew(p, n, s, h, arrival):
+		o.counts.Stale++
+		f = Stale
+	}
+	return slot, f
+}
+
+// remembers is the memory for records such as h.
+func (o *Order) remembers(h *record.Head) *memory {
+	if h.HasSeq || h.HasTimes {
+		return &o.memory
+	}
+	return &o.bare
+}
+
+// remember notes the ID of a new record, whose place again found.
+func (o *Order) remember(h *record.Head, slot uint64) {
+	if h.ID == 0 {
+		return
+	}
+	if m := o.remembers(h); m.note(h.ID, h.Content, slot) && m == &o.memory {
+		for i := range o.partitions {
+			p := &o.partitions[i]
+			p.gone, p.goneNext = p.goneNext, p.greatest
+		}
+	}
+}
+
+// isNew tells whether it is proved that h, which is not among the remembered,
+// never came before. It is, whenever times and seqs are what they should be and the
+// record is not Late.
+func (o *Order) isNew(p *partition, n int, s *session, h *record.Head, arrival int64) bool {
+	switch {
+	case s == nil:
+		return o.isNewSession(p, h, arrival)
+	case h.HasSeq && s.isNew(h.Seq) && (h.Seq > s.floor.seq || o.beyond(&s.floor, p, h, arrival)):
+		return true
+	case !h.HasTimes || h.End <= s.aheadEnd || h.End <= s.floor.end:
+		return false
+	case !h.HasSeq && h.End > s.maxEnd:
+		return true
+	}
+	// What has left ended before the watermark; what waits is remembered,
+	// unless it came before what was forgotten.
+	return h.ID != 0 && h.End >= o.watermark && h.End > o.gone(p, n, s)
+}
+
+// isNewSession is isNew for a record of a session that is not known: it is new
+// unless it can be one of a forgotten session.
+func (o *Order) isNewSession(p *partition, h *record.Head, arrival int64) bool {
+	return !o.forgot.any || (h.HasSeq && h.Seq > o.forgot.seq) || o.beyond(&o.forgot.reach, p, h, arrival)
+}
+
+// beyond tells whether h's time is behind all that f covers.
+func (o *Order) beyond(f *reach, p *partition, h *record.Head, arrival int64) bool {
+	if h.HasTimes {
+		return h.End > f.end
+	}
+	// The one assumption: without times, nothing comes again so long after.
+	at, _ := o.clock(p, arrival)
+	return sub(at, add(o.delay, o.maxTransaction)) > f.key
+}
+
+// gone is the greatest end of a record of the partitions where s may have been
+// that waits perhaps and is no longer remembered.
+func (o *Order) gone(p *partition, n int, s *session) int64 {
+	if !s.moved && int(s.partition) == n {
+		return p.gone
+	}
+	g := int64(none)
+	for i := range o.partitions {
+		g = max(g, o.partitions[i].gone)
+	}
+	return g
+}
+
+// windowBits is how many of a session's latest seqs are remembered one by one.
+const windowBits = 64
+
+// isNew tells whether no record of this seq came, as far as is known.
+func (s *session) isNew(seq int64) bool {
+	if seq > s.maxSeq {
+		return true
+	}
+	behind := uint64(s.maxSeq) - uint64(seq)
+	return behind < windowBits && s.window>>behind&1 == 0
+}
+
+// arrived notes that a record of this seq came.
+func (s *session) arrived(seq int64) {
+	if seq <= s.maxSeq {
+		if behind := uint64(s.maxSeq) - uint64(seq); behind < windowBits {
+			s.window |= 1 << behind
+		}
+		return
+	}
+	// Seqs before the first one to come are new, unless the session may have been
+	// forgotten: isNew asks for more then, by its floor.
+	s.window = s.window<<min(uint64(seq)-uint64(s.maxSeq), windowBits) | 1
+	s.maxSeq = seq
+}
+
+// arrive notes what h, which has its place as it, says about its session.
+func (s *session) arrive(h *record.Head, it *item) {
+	if s.partition != it.partition {
+		s.moved = true
+	}
+	if h.HasSeq {
+		it.seq = h.Seq
+		s.arrived(h.Seq)
+	} else {
+		it.seq = s.maxSeq
+	}
+	switch {
+	case it.flags&isAhead != 0:
+		s.aheadEnd = max(s.aheadEnd, h.End)
+	case it.flags&hasTimes != 0:
+		s.maxEnd = max(s.maxEnd, h.End)
+	}
+}
+
+// follows tells whether h comes after its session's greatest end so far by
+// session order, and yet ended before it.
+func (s *session) follows(n int, h *record.Head) bool {
+	if s == nil || h.End >= s.maxEnd {
+		return false
+	}
+	if h.HasSeq {
+		return s.maxSeq != math.MinInt64 && h.Seq > s.maxSeq
+	}
+	return !s.moved && int(s.partition) == n
+}

@@ -1,0 +1,39 @@
+package order
+
+import "github.com/isowatch/isowatch/ingest/record"
+
+// rig is an Order together with the records that it knows by their heads only,
+// as its caller has them.
+type rig struct {
+	*Order
+	txns []*record.Transaction
+}
+
+// out is a release and the record as the engine would get it: the added one, or
+// a changed copy.
+type out struct {
+	Release
+	Txn *record.Transaction
+}
+
+func newRig(opt Options) *rig { return &rig{Order: New(opt)} }
+
+func (g *rig) Add(p int, t *record.Transaction, arrival int64) Fate {
+	h := record.HeadOf(t)
+	g.txns = append(g.txns, t)
+	return g.Order.Add(p, &h, uint64(len(g.txns)-1), arrival)
+}
+
+func (g *rig) Next() (out, bool) {
+	r, ok := g.Order.Next()
+	if !ok {
+		return out{}, false
+	}
+	t := g.txns[r.Ref]
+	if r.TimesDropped || r.Detached {
+		c := *t
+		r.Apply(&c)
+		t = &c
+	}
+	return out{r, t}, true
+}

@@ -1,0 +1,58 @@
+package order
+
+import "math"
+
+// ticks is the schedule by which the engine is told the time. The records' time
+// is cut into slots of Every; a slot in which records were released ends with one
+// tick, which says that all up to the last of them is out. So a tick is between the
+// same two releases, and says the same, whatever the batches, the interleaving and
+// the time of day.
+type ticks struct {
+	last    int64 // greatest key released
+	pending bool  // released since the latest tick
+}
+
+// before notes that a record is released under key, and tells whether a tick
+// must go before it.
+func (t *ticks) before(key, every int64) (at int64, due bool) {
+	if every <= 0 {
+		return 0, false
+	}
+	if t.pending && key > t.last && floor(key, every) != floor(t.last, every) {
+		at, due = add(t.last, 1), true
+	}
+	t.last, t.pending = max(t.last, key), true
+	return at, due
+}
+
+// Tick tells whether a tick is due although no record after it has been released:
+// nothing more can come in this slot, for the watermark has passed it, or the stream
+// has been silent for long enough. It is to be called when Next has returned false,
+// and the tick to be made if it says so. O(1).
+func (o *Order) Tick() (at int64, due bool) {
+	if o.every <= 0 || !o.ticks.pending {
+		return 0, false
+	}
+	o.settle()
+	end := add(floor(o.ticks.last, o.every), o.every)
+	if max(o.watermark, o.quiet) < end && !o.flushed {
+		return 0, false
+	}
+	if o.top() && o.heads[0].key < end {
+		return 0, false
+	}
+	o.ticks.pending = false
+	return add(o.ticks.last, 1), true
+}
+
+// floor is the greatest multiple of every that is not greater than t.
+func floor(t, every int64) int64 {
+	r := t % every
+	if r < 0 {
+		r += every
+	}
+	if t < math.MinInt64+r {
+		return math.MinInt64
+	}
+	return t - r
+}
