@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
@@ -70,7 +71,28 @@ func must[T any](coder T, err error) T {
 // Marshal appends the batch to dst, compressed and with a checksum. Of Rejected
 // it keeps only how many there are. The same batch gives the same bytes.
 func (b *Batch) Marshal(dst []byte) []byte {
-	c := binary.AppendVarint(nil, int64(b.Partition))
+	buffer := contents.Get().(*[]byte)
+	c := b.appendContent((*buffer)[:0])
+	from := len(dst)
+	dst = append(dst, version, 0, 0, 0, 0, 0, 0, 0, 0)
+	dst = compressor.EncodeAll(c, binary.AppendUvarint(dst, uint64(len(c))))
+	sum := dst[from+checksumAt:]
+	binary.LittleEndian.PutUint64(sum, xxhash.Sum64(sum[checksumSize:]))
+	if *buffer = c; cap(c) <= contentKept {
+		contents.Put(buffer)
+	}
+	return dst
+}
+
+// contents are buffers for what is to be compressed.
+var contents = sync.Pool{New: func() any { return new([]byte) }}
+
+// contentKept bounds the buffers that are kept.
+const contentKept = 4 << 20
+
+// appendContent appends what is to be compressed.
+func (b *Batch) appendContent(c []byte) []byte {
+	c = binary.AppendVarint(c, int64(b.Partition))
 	c = binary.AppendVarint(c, b.First)
 	c = binary.AppendVarint(c, b.Next-b.First)
 	c = binary.AppendVarint(c, b.Identity)
@@ -97,14 +119,7 @@ func (b *Batch) Marshal(dst []byte) []byte {
 	}
 	c = binary.AppendUvarint(c, uint64(b.Block.Len()))
 	c = appendDifferences(appendDifferences(c, b.Offsets), b.Arrivals)
-	c = b.Block.Marshal(c)
-
-	from := len(dst)
-	dst = append(dst, version, 0, 0, 0, 0, 0, 0, 0, 0)
-	dst = compressor.EncodeAll(c, binary.AppendUvarint(dst, uint64(len(c))))
-	sum := dst[from+checksumAt:]
-	binary.LittleEndian.PutUint64(sum, xxhash.Sum64(sum[checksumSize:]))
-	return dst
+	return b.Block.Marshal(c)
 }
 
 func appendText(b []byte, s string) []byte {

@@ -68,6 +68,8 @@ type decoder struct {
 	cur     source.Batch // being filled
 	arena   arena
 	full    bool // decodedMax or end was reached
+	// contentType is that of the last record which had one: most have the same.
+	contentType string
 }
 
 func newDecoder(a ask, out *fetched, aborted []abortedTxn) *decoder {
@@ -280,7 +282,10 @@ func (d *decoder) record(h header, r *bufio.Reader) (m source.Message, offsetDel
 	for n := c.varint(); n > 0 && !c.bad; n-- {
 		key, value := c.bytes(), c.bytes()
 		if strings.EqualFold(string(key), headerTypeKey) {
-			m.ContentType = string(value)
+			if m.ContentType = d.contentType; m.ContentType != string(value) {
+				m.ContentType = string(value)
+				d.contentType = m.ContentType
+			}
 		}
 	}
 	if c.bad {

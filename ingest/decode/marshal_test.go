@@ -1,0 +1,106 @@
+package decode
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/isowatch/isowatch/ingest/source"
+)
+
+// sample are batches that have everything that one can have.
+func sample(t testing.TB) []*Batch {
+	all := source.Batch{Partition: 3, Messages: append(at(3, 100, 104), messages(blindW(20))...), Next: 120, Identity: -5, Lag: 7, CaughtUp: true,
+		Gaps: []source.Gap{{Source: "topic", Partition: 3, From: 90, To: 100, Why: "deleted"}}}
+	for i := range all.Messages {
+		all.Messages[i].Pos.Offset = 100 + int64(i)
+	}
+	all.Messages[5].Value = []byte("no record")
+	out := readAll(t, &list{batches: []source.Batch{all, {Next: math.MaxInt64, Identity: math.MinInt64}}, end: io.EOF}, Options{})
+	out[0].Resume = 64
+	out[0].Losses = []Loss{{DB: "d", Session: "s", Txn: "t", Offset: 102, Why: "no end"}, {Why: "nothing is known"}}
+	return out
+}
+
+// Any change of a byte is noticed, and any that the checksum does not cover because it
+// was made anew does no harm.
+func TestDamagedBatches(t *testing.T) {
+	for _, b := range sample(t) {
+		good := b.Marshal(nil)
+		again, err := Unmarshal(good)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Resume != b.Resume || !slices.Equal(again.Losses, b.Losses) || !slices.Equal(again.Gaps, b.Gaps) || again.Lost != b.Lost {
+			t.Errorf("%+v became %+v", b, again)
+		}
+		for n := range good {
+			if _, err := Unmarshal(good[:n]); !errors.Is(err, ErrDamaged) {
+				t.Fatalf("the first %d bytes: %v", n, err)
+			}
+			bad := slices.Clone(good)
+			bad[n] ^= 0x10
+			if _, err := Unmarshal(bad); !errors.Is(err, ErrDamaged) {
+				t.Fatalf("byte %d changed: %v", n, err)
+			}
+			if n > checksumAt+checksumSize {
+				check(t, bad[checksumAt+checksumSize:])
+			}
+		}
+	}
+}
+
+// check reads a body, with a checksum that is right, and all that it gives.
+func check(t testing.TB, body []byte) {
+	b := make([]byte, 0, len(body)+16)
+	b = append(b, version)
+	b = binary.LittleEndian.AppendUint64(b, xxhash.Sum64(body))
+	out, err := Unmarshal(append(b, body...))
+	if err != nil {
+		if !errors.Is(err, ErrDamaged) {
+			t.Fatalf("not an ErrDamaged: %v", err)
+		}
+		return
+	}
+	for i := range out.Len() {
+		out.Block.Copy(i)
+		out.Head(i)
+	}
+	second, err := Unmarshal(out.Marshal(nil))
+	if err != nil || second.Len() != out.Len() || second.Next != out.Next {
+		t.Fatalf("what can be read can't be read again: %v", err)
+	}
+}
+
+// A size that is not true costs no memory.
+func TestSizeIsChecked(t *testing.T) {
+	for _, size := range []uint64{0, 1, 1 << 29, 1 << 31, math.MaxUint64} {
+		good := sample(t)[0].Marshal(nil)[checksumAt+checksumSize:]
+		_, n := binary.Uvarint(good)
+		if _, err := unmarshalBody(append(binary.AppendUvarint(nil, size), good[n:]...)); !errors.Is(err, ErrDamaged) {
+			t.Errorf("a size of %d: %v", size, err)
+		}
+	}
+}
+
+// FuzzUnmarshal begins behind the checksum, and FuzzContent behind the compression.
+func FuzzUnmarshal(f *testing.F) {
+	for _, b := range sample(f) {
+		f.Add(b.Marshal(nil)[checksumAt+checksumSize:])
+	}
+	f.Fuzz(func(t *testing.T, body []byte) { check(t, body) })
+}
+
+func FuzzContent(f *testing.F) {
+	for _, b := range sample(f) {
+		f.Add(b.appendContent(nil))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		check(t, compressor.EncodeAll(content, binary.AppendUvarint(nil, uint64(len(content)))))
+	})
+}
