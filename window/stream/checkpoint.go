@@ -1,0 +1,389 @@
+package stream
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/decode"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/window/frontier"
+	"github.com/isowatch/isowatch/window/order"
+	"github.com/isowatch/isowatch/window/segment"
+)
+
+// A checkpoint is
+//
+//	magic                 4 bytes
+//	CRC-32C of the rest   4 bytes
+//	sections              each its length as a varint, and its bytes:
+//	    header            JSON
+//	    order, cutter, frontier    as these packages have it
+//	    seeds             a packed block
+//	    fed               their number; for each the difference of its ref from the one before, that of its time, and its flags
+//
+// It holds no records but the seeds: the others are named by their entry.
+
+var checkpointMagic = []byte("iws1")
+
+// The sections.
+const (
+	sectionHeader = iota
+	sectionOrder
+	sectionCutter
+	sectionFrontier
+	sectionSeeds
+	sectionFed
+	sections
+)
+
+// ErrConfig: a checkpoint was made with another configuration, so that what the
+// engine would find is not what it found.
+var ErrConfig = errors.New("stream: the checkpoint was made with another configuration")
+
+var errCheckpoint = errors.New("stream: the checkpoint is damaged")
+
+// header is the part of a checkpoint that is small.
+type header struct {
+	Config   string // what has to be the same
+	Next     uint64
+	Missed   int64
+	Pending  *order.Release `json:",omitempty"`
+	Sessions []sessionOf    `json:",omitempty"` // of records with one of their own
+
+	Complete, Unique, Retried, Listed, Lazy bool
+	BornUnique, BornRetried                 bool
+	Due                                     due
+	Number                                  uint64
+	Overlap                                 int // of fed, without bases
+	Ticks                                   []tickAfter
+	Newest                                  int64
+	Stats                                   Stats
+	Past                                    []pastResult `json:",omitempty"`
+}
+
+type sessionOf struct {
+	Ref  ref
+	Name []byte // it need not be UTF-8
+}
+
+// tickAfter is a tick after so many of fed, without bases.
+type tickAfter struct {
+	After     int
+	Watermark int64
+}
+
+type pastResult struct {
+	Outcome verdict.Outcome
+	Reason  verdict.Reason
+	Count   int
+}
+
+// identity is what of a Config decides what is found.
+func (c Config) identity() string {
+	c.Order.Partitions = nil // the input may get more
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic("stream: a Config can be marshalled: " + err.Error())
+	}
+	return string(b)
+}
+
+// Checkpoint is all that the History knows, records apart. What was found has to be
+// taken before, by Found.
+func (h *History) Checkpoint() []byte {
+	s := h.segs
+	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Pending: h.pending,
+		Complete: s.complete, Unique: s.unique, Retried: s.retried, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornRetried: s.born.retried,
+		Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats}
+	for r, name := range h.held.sessions {
+		hd.Sessions = append(hd.Sessions, sessionOf{r, []byte(name)})
+	}
+	slices.SortFunc(hd.Sessions, func(a, b sessionOf) int { return int(int64(a.Ref) - int64(b.Ref)) })
+	for _, r := range s.past {
+		hd.Past = append(hd.Past, pastResult{r.Outcome, r.Reason, r.Count})
+	}
+	own, n, t := make([]fed, 0, len(s.fed)), 0, 0
+	for i, f := range s.fed {
+		for ; t < len(s.ticks) && s.ticks[t].after <= i; t++ {
+			hd.Ticks = append(hd.Ticks, tickAfter{n, s.ticks[t].watermark})
+		}
+		if i == s.begun {
+			hd.Overlap = n
+		}
+		if f.flags&base == 0 {
+			own = append(own, f)
+			n++
+		}
+	}
+	for ; t < len(s.ticks); t++ {
+		hd.Ticks = append(hd.Ticks, tickAfter{n, s.ticks[t].watermark})
+	}
+	if s.begun == len(s.fed) {
+		hd.Overlap = n
+	}
+	head, err := json.Marshal(hd)
+	if err != nil {
+		panic("stream: a header can be marshalled: " + err.Error())
+	}
+	out := append(slices.Clone(checkpointMagic), 0, 0, 0, 0)
+	for i := range sections {
+		var b []byte
+		switch i {
+		case sectionHeader:
+			b = head
+		case sectionOrder:
+			b = h.order.Snapshot(nil)
+		case sectionCutter:
+			b = s.cutter.Snapshot(nil)
+		case sectionFrontier:
+			b = s.snapshotFrontier()
+		case sectionSeeds:
+			b = marshalSeeds(s.seeds)
+		case sectionFed:
+			b = marshalFed(own)
+		}
+		out = binary.AppendUvarint(out, uint64(len(b)))
+		out = append(out, b...)
+	}
+	binary.LittleEndian.PutUint32(out[4:], crc32.Checksum(out[8:], crc32.MakeTable(crc32.Castagnoli)))
+	return out
+}
+
+// snapshotFrontier is the whole frontier. It changes when a segment ends only.
+func (s *segments) snapshotFrontier() []byte {
+	if s.frontierAt != s.number+1 {
+		s.front.Whole()
+		s.frontierBytes = s.front.Checkpoint(s.frontierBytes[:0])
+		s.frontierAt = s.number + 1
+	}
+	return s.frontierBytes
+}
+
+func marshalSeeds(seeds []record.Transaction) []byte {
+	if len(seeds) == 0 {
+		return nil
+	}
+	var c packed.Chunk
+	for i := range seeds {
+		c.Add(&seeds[i])
+	}
+	return c.Seal().Marshal(nil)
+}
+
+func marshalFed(all []fed) []byte {
+	out := binary.AppendUvarint(nil, uint64(len(all)))
+	var last fed
+	for _, f := range all {
+		out = binary.AppendVarint(out, int64(f.ref-last.ref))
+		out = binary.AppendVarint(out, f.at-last.at)
+		out = append(out, byte(f.flags))
+		last = f
+	}
+	return out
+}
+
+func unmarshalFed(b []byte) ([]fed, error) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)/3) {
+		return nil, errCheckpoint
+	}
+	b = b[size:]
+	out := make([]fed, n)
+	var last fed
+	for i := range out {
+		r, size := binary.Varint(b)
+		if size <= 0 {
+			return nil, errCheckpoint
+		}
+		b = b[size:]
+		at, size := binary.Varint(b)
+		if size <= 0 || len(b) == size {
+			return nil, errCheckpoint
+		}
+		last = fed{last.ref + ref(r), last.at + at, fedFlags(b[size])}
+		if last.flags&^(timesDropped|detached) != 0 {
+			return nil, errCheckpoint
+		}
+		b = b[size+1:]
+		out[i] = last
+	}
+	if len(b) > 0 {
+		return nil, errCheckpoint
+	}
+	return out, nil
+}
+
+// split takes a checkpoint apart.
+func split(b []byte) (out [sections][]byte, err error) {
+	if len(b) < 8 || string(b[:4]) != string(checkpointMagic) || crc32.Checksum(b[8:], crc32.MakeTable(crc32.Castagnoli)) != binary.LittleEndian.Uint32(b[4:]) {
+		return out, errCheckpoint
+	}
+	b = b[8:]
+	for i := range out {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			return out, errCheckpoint
+		}
+		out[i], b = b[size:size+int(n)], b[size+int(n):]
+	}
+	if len(b) > 0 {
+		return out, errCheckpoint
+	}
+	return out, nil
+}
+
+// Restore makes the History that gave the checkpoint. load gives the batch of an
+// entry again, or an error if it is not there any more. The error wraps ErrConfig
+// if cfg would find something else. O(the segment): its records are judged again.
+func Restore(cfg Config, checkpoint []byte, load func(entry uint64) (*decode.Batch, error)) (*History, error) {
+	h := newHistory(cfg.WithDefaults())
+	parts, err := split(checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	var hd header
+	if err := json.Unmarshal(parts[sectionHeader], &hd); err != nil {
+		return nil, fmt.Errorf("%w: %w", errCheckpoint, err)
+	}
+	if hd.Config != h.cfg.identity() {
+		return nil, ErrConfig
+	}
+	h.next, h.missed, h.pending = hd.Next, hd.Missed, hd.Pending
+	l := loader{load: load, batches: map[uint64]*decode.Batch{}}
+	if h.order, err = order.Restore(h.cfg.Order, parts[sectionOrder], l.head); err != nil {
+		return nil, err
+	}
+	fed, err := unmarshalFed(parts[sectionFed])
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range hd.Sessions {
+		h.held.sessions[x.Ref] = string(x.Name)
+	}
+	if err := h.reload(fed, &l); err != nil {
+		return nil, err
+	}
+	if h.segs, err = restoreSegments(h.cfg, &h.held, &hd, parts); err != nil {
+		return nil, err
+	}
+	return h, h.segs.replay(fed, &hd)
+}
+
+// loader remembers what it has loaded.
+type loader struct {
+	load    func(entry uint64) (*decode.Batch, error)
+	batches map[uint64]*decode.Batch
+}
+
+// batch is the one that holds the record of a ref.
+func (l *loader) batch(r ref) (*decode.Batch, error) {
+	b := l.batches[r.entry()]
+	if b == nil {
+		var err error
+		if b, err = l.load(r.entry()); err != nil {
+			return nil, fmt.Errorf("stream: entry %d, which the checkpoint needs: %w", r.entry(), err)
+		}
+		l.batches[r.entry()] = b
+	}
+	if r.index() >= b.Len() {
+		return nil, fmt.Errorf("%w: it names record %d of entry %d, which has %d", errCheckpoint, r.index(), r.entry(), b.Len())
+	}
+	return b, nil
+}
+
+func (l *loader) head(r uint64) (record.Head, error) {
+	b, err := l.batch(ref(r))
+	if err != nil {
+		return record.Head{}, err
+	}
+	return b.Head(ref(r).index()), nil
+}
+
+// reload takes in the blocks that are referred to.
+func (h *History) reload(fed []fed, l *loader) error {
+	var refs []ref
+	h.order.Refs(func(r uint64) { refs = append(refs, ref(r)) })
+	for _, f := range fed {
+		refs = append(refs, f.ref)
+	}
+	if h.pending != nil {
+		refs = append(refs, ref(h.pending.Ref))
+	}
+	slices.Sort(refs)
+	for i, r := range refs {
+		if i == 0 {
+			h.held.oldest = r.entry()
+		}
+		b, err := l.batch(r)
+		if err != nil {
+			return err
+		}
+		if h.held.blocks[r.entry()] == nil {
+			h.held.blocks[r.entry()] = &block{Block: b.Block}
+		}
+		h.held.keep(r)
+	}
+	return nil
+}
+
+// restoreSegments makes segments without an engine.
+func restoreSegments(cfg Config, src source, hd *header, parts [sections][]byte) (*segments, error) {
+	s := &segments{cfg: cfg, source: src, complete: hd.Complete, unique: hd.BornUnique, retried: hd.BornRetried, listed: hd.Listed, lazy: hd.Lazy,
+		number: hd.Number, newest: hd.Newest}
+	var err error
+	if s.cutter, err = segment.Restore(cfg.cutter(), parts[sectionCutter]); err != nil {
+		return nil, err
+	}
+	if s.front, err = frontier.Restore(cfg.frontier(), parts[sectionFrontier]); err != nil {
+		return nil, err
+	}
+	if b := parts[sectionSeeds]; len(b) > 0 {
+		block, err := packed.Unmarshal(b)
+		if err != nil {
+			return nil, err
+		}
+		for i := range block.Len() {
+			s.seeds = append(s.seeds, block.Copy(i))
+		}
+	}
+	for i, r := range hd.Past {
+		if i < len(cfg.Levels) {
+			s.past = append(s.past, verdict.Result{Level: cfg.Levels[i], Outcome: r.Outcome, Reason: r.Reason, Count: r.Count})
+		}
+	}
+	return s, nil
+}
+
+// replay lets the engine judge again what it had.
+func (s *segments) replay(all []fed, hd *header) error {
+	if hd.Overlap > len(all) {
+		return errCheckpoint
+	}
+	s.begin(s.seeds, all[:hd.Overlap])
+	ticks := hd.Ticks
+	for i := hd.Overlap; ; i++ {
+		for ; len(ticks) > 0 && ticks[0].After <= i; ticks = ticks[1:] {
+			s.solve(ticks[0].Watermark)
+		}
+		if i == len(all) {
+			break
+		}
+		t, err := s.source.record(all[i].ref, all[i].flags)
+		if err != nil {
+			return err
+		}
+		s.feed(t, all[i])
+	}
+	if len(ticks) > 0 {
+		return errCheckpoint
+	}
+	s.found, s.due, s.stats = nil, hd.Due, hd.Stats
+	s.complete, s.unique, s.retried, s.listed = hd.Complete, hd.Unique, hd.Retried, hd.Listed
+	return nil
+}

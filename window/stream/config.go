@@ -1,0 +1,85 @@
+package stream
+
+import (
+	"slices"
+	"time"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/frontier"
+	"github.com/isowatch/isowatch/window/order"
+	"github.com/isowatch/isowatch/window/segment"
+)
+
+// Config says what is asked of a History and what it may assume.
+type Config struct {
+	DB     string // which records of an entry are its
+	Levels []verdict.Level
+
+	Initial  record.Initial
+	Coverage record.Coverage
+	Clock    record.Clock
+	Sessions record.Sessions
+	// MaxSkew bounds the difference of any two clocks, MaxTransaction the length of
+	// a transaction.
+	MaxSkew, MaxTransaction time.Duration
+	// UniqueValues: no two transactions write the same value to the same key.
+	UniqueValues bool
+	// Conflicts is the solver's budget for each tick; 0 means the engine's default.
+	Conflicts int
+	// Every is how much time of the records lies between ticks; 0 means
+	// DefaultEvery.
+	Every time.Duration
+
+	// Segment is how many records an engine takes, besides the overlap, before the
+	// next one takes over; Overlap how many the two have in common at least, and half
+	// of what they have at most. 0 means the defaults.
+	Segment, Overlap int
+	// MaxSeeds bounds the keys with which an engine is begun; of a larger frontier
+	// a key's versions are looked up when the key is first touched. 0 means the
+	// default.
+	MaxSeeds int
+	// MaxKeys bounds the keys of which the last versions are remembered. 0: no
+	// bound.
+	MaxKeys int
+
+	// Order are the options of the order; what is in this Config already is taken
+	// from here.
+	Order order.Options
+}
+
+// The defaults.
+const (
+	DefaultEvery    = 250 * time.Millisecond
+	DefaultSegment  = 131_072
+	DefaultOverlap  = 8_192
+	DefaultMaxSeeds = 32_768
+)
+
+// WithDefaults fills in what is 0.
+func (c Config) WithDefaults() Config {
+	if c.Every <= 0 {
+		c.Every = DefaultEvery
+	}
+	if c.Segment <= 0 {
+		c.Segment = DefaultSegment
+	}
+	if c.Overlap <= 0 {
+		c.Overlap = DefaultOverlap
+	}
+	if c.MaxSeeds <= 0 {
+		c.MaxSeeds = DefaultMaxSeeds
+	}
+	c.Order.MaxSkew, c.Order.MaxTransaction, c.Order.Every = c.MaxSkew, c.MaxTransaction, c.Every
+	return c
+}
+
+func (c Config) frontier() frontier.Options {
+	return frontier.Options{MaxSkew: int64(c.MaxSkew), MaxPerKey: perKey, MaxKeys: c.MaxKeys}
+}
+
+func (c Config) cutter() segment.Options {
+	realTime := !slices.ContainsFunc(c.Levels, func(l verdict.Level) bool { return l != verdict.SSER && l != verdict.StrongSI })
+	return segment.Options{RealTime: realTime, NoClock: c.Clock == record.ClockIgnore, MaxSkew: int64(c.MaxSkew), IdleAfter: int64(c.Order.IdleAfter),
+		MinOverlap: uint64(c.Overlap), MaxOverlap: 2 * uint64(c.Overlap)}
+}

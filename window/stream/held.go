@@ -1,0 +1,90 @@
+package stream
+
+import (
+	"fmt"
+
+	"github.com/isowatch/isowatch/ingest/decode"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
+)
+
+// held are the records that wait in the order or that the engine has, in the
+// blocks in which they came.
+type held struct {
+	blocks map[uint64]*block // by number of the entry
+	oldest uint64            // no block has a smaller number
+	reader packed.Reader
+	// sessions are those of records that were given a session of their own.
+	sessions map[ref]string
+}
+
+type block struct {
+	*packed.Block
+	used int // records that are still referred to
+}
+
+// add makes room for an entry's records, none of which is referred to yet.
+func (h *held) add(entry uint64, b *decode.Batch) {
+	if len(h.blocks) == 0 {
+		h.oldest = entry
+	}
+	h.blocks[entry] = &block{Block: b.Block}
+}
+
+// keep notes that a record is referred to.
+func (h *held) keep(r ref) { h.blocks[r.entry()].used++ }
+
+// drop notes that a record is not referred to any more.
+func (h *held) drop(r ref) {
+	b := h.blocks[r.entry()]
+	if b.used--; b.used == 0 {
+		delete(h.blocks, r.entry())
+	}
+	delete(h.sessions, r)
+}
+
+// trim drops an entry none of whose records is referred to.
+func (h *held) trim(entry uint64) {
+	if h.blocks[entry].used == 0 {
+		delete(h.blocks, entry)
+	}
+}
+
+// floor is the least entry that is referred to, or next if there is none.
+// Amortised O(1).
+func (h *held) floor(next uint64) uint64 {
+	for h.oldest < next && h.blocks[h.oldest] == nil {
+		h.oldest++
+	}
+	return min(h.oldest, next)
+}
+
+func (h *held) record(r ref, f fedFlags) (*record.Transaction, error) {
+	b := h.blocks[r.entry()]
+	if b == nil || r.index() >= b.Len() {
+		return nil, fmt.Errorf("entry %d has no record %d", r.entry(), r.index())
+	}
+	t := b.At(r.index(), &h.reader)
+	h.apply(t, r, f)
+	return t, nil
+}
+
+func (h *held) own(r ref, f fedFlags) (record.Transaction, error) {
+	b := h.blocks[r.entry()]
+	if b == nil || r.index() >= b.Len() {
+		return record.Transaction{}, fmt.Errorf("entry %d has no record %d", r.entry(), r.index())
+	}
+	t := b.Copy(r.index())
+	h.apply(&t, r, f)
+	return t, nil
+}
+
+// apply makes of a record what was released.
+func (h *held) apply(t *record.Transaction, r ref, f fedFlags) {
+	if f&timesDropped != 0 {
+		t.HasTimes = false
+	}
+	if f&detached != 0 {
+		t.Session, t.HasSeq = h.sessions[r], false
+	}
+}

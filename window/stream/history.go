@@ -1,0 +1,374 @@
+package stream
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/decode"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/order"
+)
+
+// Entry is a batch in its place in the input. It does not change.
+type Entry struct {
+	// Number is greater than that of the entry before.
+	Number uint64
+	// Time is the time of day at which it was taken in, in Unix nanoseconds; it
+	// serves to measure silence.
+	Time int64
+	// Partitions is how many the source has: from 0 to Partitions-1.
+	Partitions int
+	// Sample: only one session in 2^Sample is taken, from this entry on
+	// (order.Kept).
+	Sample uint8
+	Batch  *decode.Batch // nil: only time passes
+}
+
+// Violation is what an engine found.
+type Violation struct {
+	verdict.Violation
+	// Coverage with which its evidence proves it.
+	Coverage record.Coverage
+}
+
+// Contradiction is a record whose ID another record has.
+type Contradiction struct {
+	Partition int
+	Offset    int64
+	Record    record.Transaction
+}
+
+// Loss is something that is missing from the input, or may be.
+type Loss struct {
+	Why LossWhy
+	// Session and the records From to To of it, where that is known.
+	Session  string
+	From, To int64
+	ID       string // of the record concerned, if any
+}
+
+// LossWhy is a cause of loss; a closed set.
+type LossWhy uint8
+
+// The causes.
+const (
+	LostRecords   LossWhy = iota // a hole in the offsets of a partition
+	LostReject                   // a record that could not be used
+	LostEvents                   // parts of a transaction
+	LostConflict                 // two records have the same ID
+	LostStale                    // a record that may be one delivered twice
+	LostSample                   // sessions were left out
+	LostGap                      // a hole in the seq of a session
+	LostLate                     // a record came later than it may
+	LostSession                  // a session was forgotten, as there are too many
+	LostOverlong                 // a transaction lasted longer than it may
+	LostPartition                // a silent partition was not waited for, or records left early
+	lossWhys
+)
+
+var lossNames = [...]string{"records-missing", "unusable-record", "incomplete-transaction", "same-id", "stale-record", "sampling", "session-gap",
+	"late-record", "session-forgotten", "overlong-transaction", "not-waited-for"}
+
+func (w LossWhy) String() string { return lossNames[w] }
+
+// LossWhys are all causes.
+func LossWhys() []LossWhy {
+	out := make([]LossWhy, lossWhys)
+	for i := range out {
+		out[i] = LossWhy(i)
+	}
+	return out
+}
+
+// Stats are totals since New, restarts included.
+type Stats struct {
+	Transactions, Operations uint64 // that were released
+	Segments                 uint64 // that have ended
+	// Forgotten are the transactions that no engine has any more. Dropped are the
+	// versions among them, Unawaited the reads, that might have mattered and for
+	// which there was no room; Undecided the orders of versions and the readers'
+	// choices that were open when their segment ended.
+	Forgotten, Dropped, Unawaited, Undecided uint64
+	Losses                                   [lossWhys]uint64 // by LossWhy
+	Cuts                                     [4]uint64        // between segments, by segment.Kind
+}
+
+// ref names a record: its entry's number, and its index in the block.
+type ref uint64
+
+// refBits are for the index: a batch has at most so many records.
+const refBits = 16
+
+func newRef(entry uint64, i int) ref { return ref(entry<<refBits | uint64(i)) }
+
+func (r ref) entry() uint64 { return uint64(r) >> refBits }
+func (r ref) index() int    { return int(r & (1<<refBits - 1)) }
+
+// noTime is before all times.
+const noTime = math.MinInt64
+
+// History is one history of a stream. It is for one goroutine.
+type History struct {
+	cfg   Config
+	order *order.Order
+	segs  *segments
+	held  held
+	// next is one more than the number of the last entry; 0 before the first.
+	next   uint64
+	missed int64 // what the order did not wait for, as far as that was noted as a loss
+
+	pending     *order.Release // handed out by the order, and next to be released
+	contradicts []Contradiction
+	losses      []Loss
+}
+
+// lossesMax bounds the losses kept for Losses; the rest are only counted.
+const lossesMax = 64
+
+// New makes a History that knows nothing yet.
+func New(cfg Config) *History {
+	h := newHistory(cfg.WithDefaults())
+	h.order = order.New(h.cfg.Order)
+	h.segs = newSegments(h.cfg, &h.held)
+	return h
+}
+
+func newHistory(cfg Config) *History {
+	return &History{cfg: cfg, held: held{blocks: map[uint64]*block{}, sessions: map[ref]string{}}}
+}
+
+// Take takes in the next entry: its records of this history go to the order. What
+// is due then is worked off by Run. Every entry has to be given to every history,
+// as it tells all of them how far the input has come.
+func (h *History) Take(e *Entry) {
+	h.next = e.Number + 1
+	for n := range e.Partitions {
+		h.order.Expect(n)
+	}
+	h.order.Sample(e.Sample)
+	if b := e.Batch; b != nil {
+		h.takeBatch(e, b)
+	}
+	h.order.Advance(e.Time)
+	if n := h.order.Missed(); n > h.missed {
+		h.missed = n
+		h.lose(Loss{Why: LostPartition})
+	}
+}
+
+func (h *History) takeBatch(e *Entry, b *decode.Batch) {
+	if len(b.Gaps) > 0 {
+		h.lose(Loss{Why: LostRecords, From: b.Gaps[0].From, To: b.Gaps[len(b.Gaps)-1].To})
+	}
+	if b.Lost > 0 {
+		h.lose(Loss{Why: LostReject})
+	}
+	other := int64(noTime)
+	if n := b.Len(); n > 0 {
+		h.held.add(e.Number, b)
+		for i := range n {
+			other = max(other, h.add(e, i))
+		}
+		h.held.trim(e.Number)
+	}
+	if other != noTime {
+		h.order.Observe(b.Partition, other)
+	}
+	if b.CaughtUp {
+		h.order.CaughtUp(b.Partition, e.Time)
+	}
+}
+
+// add gives record i of an entry to the order; of one of another history it
+// returns the time that it reaches.
+func (h *History) add(e *Entry, i int) int64 {
+	b := e.Batch
+	head := b.Head(i)
+	arrival := b.Arrivals[i]
+	if arrival == 0 {
+		arrival = e.Time
+	}
+	if head.DB != h.cfg.DB {
+		if head.HasTimes {
+			return head.End
+		}
+		return arrival
+	}
+	r := newRef(e.Number, i)
+	switch h.order.Add(b.Partition, &head, uint64(r), arrival) {
+	case order.Taken, order.Late:
+		h.held.keep(r)
+	case order.Contradiction:
+		t := b.Block.Copy(i)
+		h.contradicts = append(h.contradicts, Contradiction{b.Partition, b.Offsets[i], t})
+		h.lose(Loss{Why: LostConflict, Session: t.Session, ID: t.ID})
+	case order.Stale:
+		h.lose(Loss{Why: LostStale, Session: head.Session, From: head.Seq, To: head.Seq})
+	case order.LeftOut:
+		h.lose(Loss{Why: LostSample, Session: head.Session})
+	}
+	return noTime
+}
+
+// lose notes that a write of this history may have been missed.
+func (h *History) lose(l Loss) {
+	h.segs.stats.Losses[l.Why]++
+	if len(h.losses) < lossesMax {
+		h.losses = append(h.losses, l)
+	}
+	h.segs.loseAll()
+}
+
+// Run works off what is due, at most so many records; it tells whether there may be
+// more. It returns early where the engine changes and something was found: then
+// Found has to be called.
+func (h *History) Run(records int) bool {
+	for n := 0; n < records; {
+		switch {
+		case h.segs.due != noChange && len(h.segs.found) > 0:
+			return true
+		case h.segs.due != noChange:
+			h.segs.change()
+		case h.pending == nil:
+			r, ok := h.order.Next()
+			if ok {
+				h.pending = &r
+				continue
+			}
+			at, due := h.order.Tick()
+			if !due {
+				return false
+			}
+			h.segs.tick(at)
+		case h.pending.Tick:
+			h.pending.Tick = false
+			h.segs.tick(h.pending.TickAt)
+		default:
+			h.release(h.pending)
+			h.pending = nil
+			n++
+		}
+	}
+	return true
+}
+
+// release gives a record to the engine.
+func (h *History) release(r *order.Release) {
+	f := fed{ref: ref(r.Ref), at: r.Key}
+	if r.TimesDropped {
+		f.flags |= timesDropped
+	}
+	if r.Detached {
+		f.flags |= detached
+		h.held.sessions[f.ref] = r.Session
+	}
+	t, err := h.held.record(f.ref, f.flags)
+	if err != nil {
+		panic(fmt.Sprintf("stream: %v: can't happen, because blocks are held until their records have left", err))
+	}
+	h.segs.step(t, f)
+	if r.Loses() {
+		h.loseAround(r, t)
+	}
+}
+
+// loseAround notes what a release says to be missing.
+func (h *History) loseAround(r *order.Release, t *record.Transaction) {
+	if g := r.Gap; g != nil {
+		why := LostGap
+		if g.Sampled {
+			why = LostSample
+		}
+		h.lose(Loss{Why: why, Session: g.Session, From: g.From, To: g.To})
+	}
+	for _, x := range [...]struct {
+		is  bool
+		why LossWhy
+	}{{r.Forgotten, LostSession}, {r.Late, LostLate}, {r.Overlong, LostOverlong}} {
+		if x.is {
+			h.lose(Loss{Why: x.why, Session: t.Session, ID: strings.Clone(t.ID)})
+		}
+	}
+}
+
+// Found are the violations found since the last call. They have to be taken, and
+// their records looked up, before the next Run.
+func (h *History) Found() []Violation {
+	out := h.segs.found
+	h.segs.found = nil
+	return out
+}
+
+// Lookup is the record of a transaction that a violation of the last Found names.
+func (h *History) Lookup(id verdict.TxnID) (*record.Transaction, bool) {
+	t, ok := h.segs.record(id)
+	return &t, ok
+}
+
+// SingleObjects tells whether every transaction of the segment keeps to one
+// object; see incremental.Engine.
+func (h *History) SingleObjects() bool { return h.segs.engine.SingleObjects() }
+
+// Complete tells whether every write since the initial state is still taken to be
+// in the input.
+func (h *History) Complete() bool { return h.segs.complete }
+
+// Contradictions are the records, since the last call, that have the ID of
+// another one: dead letters.
+func (h *History) Contradictions() []Contradiction {
+	out := h.contradicts
+	h.contradicts = nil
+	return out
+}
+
+// Losses are what was found missing since the last call: of many only the first.
+func (h *History) Losses() []Loss {
+	out := h.losses
+	h.losses = nil
+	return out
+}
+
+// Next is one more than the number of the last entry; 0 before the first.
+func (h *History) Next() uint64 { return h.next }
+
+// Floor is the least number of an entry of which a record is still referred to,
+// or Next.
+func (h *History) Floor() uint64 { return h.held.floor(h.next) }
+
+// Waiting is how many records wait in the order.
+func (h *History) Waiting() int { return h.order.Held() }
+
+// Watermark is the least end that may still arrive.
+func (h *History) Watermark() int64 { return h.order.Watermark() }
+
+// OrderCounts are what the order has counted.
+func (h *History) OrderCounts() order.Counts { return h.order.Counts() }
+
+// Stats are the totals.
+func (h *History) Stats() Stats { return h.segs.stats }
+
+// Mini tells whether the transactions of the segment are mini-transactions; see
+// incremental.Engine.
+func (h *History) Mini() bool { return h.segs.engine.Mini() }
+
+// Newest is the greatest time that a released record has; math.MinInt64 before the
+// first.
+func (h *History) Newest() int64 { return h.segs.newest }
+
+// Close, after Flush, gives the verdicts, one per level of
+// Config in that order, after which only Found and Lookup may be called. Of
+// violations of earlier segments, results say no more than that there are some. A
+// history that went through several segments is never satisfied, as what lies
+// across their borders was not seen whole.
+func (h *History) Close() []verdict.Result {
+	h.segs.solve(math.MaxInt64)
+	results := h.segs.engine.Close()
+	h.segs.tell(h.segs.engine.Found().Violations)
+	return h.segs.results(results)
+}
+
+// Flush says that no further entry will come: what still waits is due. Run has to
+// be called until it returns false, and then Close.
+func (h *History) Flush() { h.order.Flush() }

@@ -1,0 +1,487 @@
+package stream
+
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/frontier"
+	"github.com/isowatch/isowatch/window/segment"
+)
+
+// segments runs one engine after the other over the released records.
+//
+// An engine never forgets, so each has one segment of the stream:
+//
+//	     ┌────────── segment n ──────────┐
+//	─────┤ seeds │ overlap │ new records ├─────▶
+//	     └───────┼─────────┼─────────────┘
+//	                       ┌───────┬─────────┬─────────────┐
+//	                       │ seeds │ overlap │ new records │   segment n+1
+//	                       └───────┴─────────┴─────────────┘
+//
+// The seeds are what the frontier holds of all that came before the overlap, and
+// reads from there that still wait for their writer. The overlap is fed to both
+// engines, so that what happens around the border is seen whole by one of them.
+//
+// Invariant: the engine's transaction i is seeds[i], for i < len(seeds), else what
+// fed[i-len(seeds)] says; state is a function of the sequence of calls alone.
+type segments struct {
+	cfg    Config
+	source source
+
+	engine *incremental.Engine
+	front  *frontier.Frontier
+	// complete: every write since the initial state is in the input, so far.
+	complete bool
+	// unique and retried: see incremental.Options. They are given up for good.
+	unique, retried bool
+	listed          bool // some record appended to a list, or read one
+	lazy            bool // the frontier is too large to be seeded whole
+
+	number uint64 // of the segment, from 0
+	seeds  []record.Transaction
+	bases  []record.Transaction // stubs that were taken when their key was first touched
+	fed    []fed
+	ticks  []tick
+	begun  int                 // len(fed) when the segment's own records began
+	met    map[string]struct{} // keys that the engine was told of, where that matters
+	fresh  []string            // scratch
+	// born is what unique and retried were when the engine was made.
+	born struct{ unique, retried bool }
+	// due is what has to be done before the next step, once what was found has been
+	// taken: it names transactions of the present engine.
+	due due
+
+	cutter *segment.Cutter
+	// frontierBytes are front's checkpoint when frontierAt-1 was number.
+	frontierBytes []byte
+	frontierAt    uint64
+
+	found  []Violation
+	newest int64
+	past   []verdict.Result // of the segments before
+	stats  Stats
+}
+
+// fed is a record that the engine has.
+type fed struct {
+	ref   ref
+	at    int64 // its place in the order: its end, or what stands for that
+	flags fedFlags
+}
+
+// due is a change of engines.
+type due uint8
+
+const (
+	noChange due = iota
+	// nextSegment: the segment is long enough.
+	nextSegment
+	// partial: any key may have lost a write.
+	partial
+)
+
+type fedFlags uint8
+
+const (
+	timesDropped fedFlags = 1 << iota
+	detached
+	base // not from the order: ref is an index of bases
+)
+
+// tick is a Tick of the engine: after how many of fed, and with what watermark.
+type tick struct {
+	after     int
+	watermark int64
+}
+
+// source gives records back.
+type source interface {
+	// record is the record of a ref as it was released. It is good until the next
+	// call.
+	record(r ref, f fedFlags) (*record.Transaction, error)
+	// own is record, to keep.
+	own(r ref, f fedFlags) (record.Transaction, error)
+	// drop says that a record will not be asked for any more.
+	drop(r ref)
+}
+
+// perKey is how many versions of a key the frontier keeps at most.
+const perKey = 8
+
+func newSegments(cfg Config, src source) *segments {
+	s := &segments{cfg: cfg, source: src, complete: cfg.Coverage == record.CoverageComplete, unique: cfg.UniqueValues, front: frontier.New(cfg.frontier()),
+		cutter: segment.New(cfg.cutter()), newest: noTime}
+	s.open()
+	return s
+}
+
+// open makes an engine.
+func (s *segments) open() {
+	s.born.unique, s.born.retried = s.unique, s.retried
+	s.engine = s.newEngine()
+	s.met = map[string]struct{}{}
+}
+
+func (s *segments) newEngine() *incremental.Engine {
+	coverage := record.CoveragePartial
+	if s.complete {
+		coverage = record.CoverageComplete
+	}
+	return incremental.New(incremental.Options{Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
+		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
+		UniqueValues: s.unique, UnseenUnique: s.unique, Retried: s.retried, Conflicts: s.cfg.Conflicts, Online: true})
+}
+
+// step gives the engine the next released record.
+func (s *segments) step(t *record.Transaction, f fed) {
+	s.newest = max(s.newest, f.at)
+	s.cutter.Add(s.stats.Transactions, t, f.at)
+	s.feed(t, f)
+	s.stats.Transactions++
+	s.stats.Operations += uint64(len(t.Ops))
+}
+
+func (s *segments) feed(t *record.Transaction, f fed) {
+	s.meet(t)
+	s.engine.Step(t, f.at)
+	s.fed = append(s.fed, f)
+}
+
+// meet tells the engine, before it is given t, what the frontier knows of its
+// keys.
+func (s *segments) meet(t *record.Transaction) {
+	s.listed = s.listed || lists(t)
+	if s.number == 0 || !s.complete && !s.listed && !s.lazy {
+		return
+	}
+	s.fresh = s.fresh[:0]
+	for i := range t.Ops {
+		key := t.Ops[i].Key
+		if _, ok := s.met[key]; ok || key == "" {
+			continue
+		}
+		s.met[key] = struct{}{}
+		s.lose(key)
+		s.fresh = append(s.fresh, key)
+	}
+	if !s.lazy || len(s.fresh) == 0 {
+		return
+	}
+	for _, stub := range s.front.Stubs(s.fresh...) {
+		// What may take effect at any time has no place before all others, nor has
+		// what has no times.
+		if t := &stub.Txn; t.Status == record.Committed && t.HasTimes {
+			if _, ok := s.engine.Base(t); ok {
+				s.fed = append(s.fed, fed{ref: ref(len(s.bases)), at: stub.Arrival, flags: base})
+				s.bases = append(s.bases, *t)
+				continue
+			}
+		}
+		for i := range stub.Txn.Ops { // a write that is left out
+			s.engine.Lose(stub.Txn.Ops[i].Key, false)
+		}
+	}
+}
+
+// lose tells the engine of what is forgotten of a key.
+func (s *segments) lose(key string) {
+	const both = frontier.Written | frontier.Appended
+	if st := s.front.State(key); st&frontier.Lossy != 0 || st&both == both || st&frontier.Repeated != 0 {
+		s.engine.Lose(key, st&both == both || st&frontier.Repeated != 0)
+	}
+}
+
+func lists(t *record.Transaction) bool {
+	for i := range t.Ops {
+		if t.Ops[i].Kind == record.Append || t.Ops[i].Value.Kind == record.KindList {
+			return true
+		}
+	}
+	return false
+}
+
+// tick lets the engine decide what is open, and ends the segment when it is long
+// enough. watermark: no record that ended before it will come.
+func (s *segments) tick(watermark int64) {
+	s.solve(watermark)
+	if len(s.fed)-s.begun >= s.cfg.Segment {
+		s.due = max(s.due, nextSegment)
+	}
+}
+
+// change does what is due.
+func (s *segments) change() {
+	d := s.due
+	s.due = noChange
+	switch d {
+	case nextSegment:
+		s.rotate()
+	case partial:
+		s.restart()
+	}
+}
+
+func (s *segments) solve(watermark int64) {
+	out := s.engine.Tick(watermark)
+	s.ticks = append(s.ticks, tick{len(s.fed), watermark})
+	s.tell(out.Violations)
+	s.unique = s.unique && s.engine.Unique()
+	s.retried = s.engine.Retried()
+}
+
+// tell passes on what the engine found, but for what only concerns the overlap:
+// the engine before had that.
+func (s *segments) tell(vs []verdict.Violation) {
+	old := verdict.TxnID(len(s.seeds) + s.begun)
+	for _, v := range vs {
+		ordered := v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable || v.Kind == verdict.Divergence
+		if s.number > 0 && ordered && !slices.ContainsFunc(v.Evidence, func(t verdict.TxnID) bool { return t >= old }) {
+			continue
+		}
+		coverage := record.CoveragePartial
+		if s.complete && s.engine.Complete(v) {
+			coverage = record.CoverageComplete
+		}
+		s.found = append(s.found, Violation{v, coverage})
+	}
+}
+
+// record is the engine's transaction, to keep.
+func (s *segments) record(id verdict.TxnID) (record.Transaction, bool) {
+	i := int(id)
+	if i < len(s.seeds) {
+		return s.seeds[i], true
+	}
+	if i -= len(s.seeds); i >= len(s.fed) {
+		return record.Transaction{}, false
+	}
+	f := s.fed[i]
+	if f.flags&base != 0 {
+		return s.bases[f.ref], true
+	}
+	t, err := s.source.own(f.ref, f.flags)
+	return t, err == nil
+}
+
+// rotate ends the segment and begins the next one.
+func (s *segments) rotate() {
+	from := s.overlap()
+	results := s.engine.Results()
+	for _, r := range results {
+		s.stats.Undecided += uint64(r.Count)
+	}
+	s.count(results)
+	s.forget(from)
+	seeds := s.nextSeeds(from)
+	overlap := slices.DeleteFunc(slices.Clone(s.fed[from:]), func(f fed) bool { return f.flags&base != 0 })
+	for _, f := range s.fed[:from] {
+		if f.flags&base == 0 {
+			s.source.drop(f.ref)
+		}
+	}
+	s.number++
+	s.stats.Segments++
+	s.begin(seeds, overlap)
+}
+
+// overlap is the first of fed that the next engine is given once more.
+func (s *segments) overlap() int {
+	cut := s.cutter.Cut()
+	s.stats.Cuts[cut.Kind]++
+	from := len(s.fed)
+	for n := s.stats.Transactions - cut.From; n > 0 && from > 0; {
+		if from--; s.fed[from].flags&base == 0 {
+			n--
+		}
+	}
+	return from
+}
+
+// forget folds what lies before fed[from] into the frontier.
+func (s *segments) forget(from int) {
+	if s.complete || s.listed {
+		// Which keys have lost a write has to be known, so all is folded.
+		for _, f := range s.fed[:from] {
+			if f.flags&base != 0 {
+				continue
+			}
+			if t, err := s.source.record(f.ref, f.flags); err == nil {
+				s.front.Forget(t, f.at)
+			}
+		}
+		s.stats.Forgotten += uint64(from)
+		return
+	}
+	last, dropped := s.engine.Frontier(verdict.TxnID(len(s.seeds)+from), perKey)
+	for _, x := range last {
+		i := int(x.Txn) - len(s.seeds)
+		if i < 0 || s.fed[i].flags&base != 0 {
+			continue // it is there
+		}
+		if t, err := s.source.record(s.fed[i].ref, s.fed[i].flags); err == nil {
+			stub := *t
+			stub.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op record.Op) bool { return !slices.Contains(x.Writes, op.Key) })
+			s.front.Forget(&stub, s.fed[i].at)
+		}
+	}
+	s.stats.Forgotten += uint64(from)
+	s.stats.Dropped += uint64(dropped)
+}
+
+// nextSeeds are the frontier, if it is small, and the reads before fed[from] whose
+// writer may still come.
+func (s *segments) nextSeeds(from int) []record.Transaction {
+	stubs, whole := s.front.All(s.cfg.MaxSeeds)
+	s.lazy = !whole
+	seeds := make([]record.Transaction, 0, len(stubs))
+	at := make(map[string]int, len(stubs))
+	for i := range stubs {
+		at[stubs[i].Txn.ID] = i
+		seeds = append(seeds, stubs[i].Txn)
+	}
+	waiting := s.engine.Waiting()
+	waiting = slices.DeleteFunc(waiting, func(x verdict.Exhibit) bool { return int(x.Txn) >= len(s.seeds)+from })
+	if n := len(waiting) - s.cfg.Overlap/4; n > 0 {
+		s.stats.Unawaited += uint64(n)
+		waiting = waiting[n:]
+	}
+	for _, x := range waiting {
+		t, ok := s.record(x.Txn)
+		if !ok {
+			continue
+		}
+		reads := readsOf(t.Ops, x.Reads)
+		if i, ok := at[t.ID]; ok {
+			seeds[i].Ops = append(reads, seeds[i].Ops...)
+			continue
+		}
+		t.Ops = reads
+		t.Session, t.HasSeq = waitingSession+t.ID, false // what it follows there is forgotten
+		seeds = append(seeds, t)
+	}
+	return seeds
+}
+
+// waitingSession begins the name of the session of a seed that stands for reads
+// which wait for their writer, and that has no place in its own session.
+const waitingSession = "\x00waiting\x00"
+
+// readsOf are the first reads of keys.
+func readsOf(ops []record.Op, keys []string) []record.Op {
+	var out []record.Op
+	for _, key := range keys {
+		if i := slices.IndexFunc(ops, func(op record.Op) bool { return op.Kind == record.Read && op.Key == key }); i >= 0 {
+			out = append(out, ops[i])
+		}
+	}
+	return out
+}
+
+// begin makes the engine of a segment.
+func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
+	s.open()
+	s.seeds, s.bases, s.fed, s.ticks = seeds, nil, nil, nil
+	for i := range seeds {
+		s.seed(&seeds[i])
+	}
+	s.engine.Seeded()
+	for _, f := range overlap {
+		if t, err := s.source.record(f.ref, f.flags); err == nil {
+			s.feed(t, f)
+		}
+	}
+	s.begun = len(s.fed)
+}
+
+func (s *segments) seed(t *record.Transaction) {
+	for i := range t.Ops {
+		key := t.Ops[i].Key
+		if _, ok := s.met[key]; !ok {
+			s.met[key] = struct{}{}
+			s.lose(key)
+		}
+	}
+	s.engine.Step(t, t.End)
+}
+
+// loseAll says that any key may have lost a write: from now on coverage is
+// partial.
+func (s *segments) loseAll() {
+	if s.complete {
+		s.solve(noTime) // nothing is concluded from absence any more
+		s.complete = false
+		s.due = partial
+	}
+}
+
+// restart begins the segment again with partial coverage, as what the engine
+// concluded from absence may be wrong. What it found stands.
+func (s *segments) restart() {
+	s.count(s.engine.Results())
+	own, again := 0, make([]fed, 0, len(s.fed))
+	for i, f := range s.fed {
+		if f.flags&base != 0 {
+			continue
+		}
+		if i < s.begun {
+			own++
+		}
+		again = append(again, f)
+	}
+	s.begin(s.seeds, again[:own])
+	for _, f := range again[own:] {
+		if t, err := s.source.record(f.ref, f.flags); err == nil {
+			s.feed(t, f)
+		}
+	}
+}
+
+// count keeps the verdicts of an engine that ends.
+func (s *segments) count(results []verdict.Result) {
+	if s.past == nil {
+		s.past = make([]verdict.Result, len(s.cfg.Levels))
+		for i, l := range s.cfg.Levels {
+			s.past[i] = verdict.Result{Level: l, Outcome: verdict.Satisfied}
+		}
+	}
+	for i, r := range results {
+		s.past[i] = joined(s.past[i], r)
+	}
+}
+
+// joined is the verdict on a history of two parts: worse than either, and no
+// better than unknown, as what lies across the border was not seen whole.
+func joined(a, b verdict.Result) verdict.Result {
+	switch {
+	case a.Outcome == verdict.Violated:
+		return a
+	case b.Outcome == verdict.Violated, b.Outcome == verdict.NotApplicable:
+		b.Violations = nil
+		return b
+	case a.Outcome == verdict.NotApplicable:
+		return a
+	case b.Outcome == verdict.Unknown:
+		return b
+	}
+	return a
+}
+
+// results are the verdicts at the end, given those of the last engine.
+func (s *segments) results(last []verdict.Result) []verdict.Result {
+	if s.past == nil {
+		return last
+	}
+	out := make([]verdict.Result, len(last))
+	for i, r := range last {
+		violations := r.Violations
+		out[i] = joined(s.past[i], r)
+		out[i].Violations = violations
+		if out[i].Outcome == verdict.Satisfied && s.number > 0 {
+			out[i].Outcome, out[i].Reason, out[i].Count, out[i].Order = verdict.Unknown, verdict.Forgotten, int(s.stats.Forgotten), nil
+		}
+	}
+	return out
+}
