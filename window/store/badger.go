@@ -152,7 +152,7 @@ func ours(path string) error {
 	}
 	for _, e := range entries {
 		// A mount point's own, and what a first start that was killed leaves.
-		if n := e.Name(); n == "lost+found" || n == "LOCK" || strings.HasPrefix(n, "MANIFEST") {
+		if n := e.Name(); passedOver(n) || n == "LOCK" || strings.HasPrefix(n, "MANIFEST") {
 			continue
 		}
 		if n := e.Name(); n == journalDir || n == largeDir || strings.HasSuffix(n, ".sst") || strings.HasSuffix(n, ".mem") {
@@ -173,18 +173,20 @@ func holder(path string) string {
 
 // explainOpen says what to do about a failure to open.
 func explainOpen(path string, err error) error {
-	// Badger wraps the cause as text.
 	switch {
-	case strings.Contains(err.Error(), "Cannot acquire directory lock"):
+	// Badger wraps the cause as text.
+	case errors.Is(err, ErrLocked), strings.Contains(err.Error(), "Cannot acquire directory lock"):
 		return fmt.Errorf("store %s: %w%s: a store has one user at a time, readers included; stop that one first, or set another store.path", path, ErrLocked, holder(path))
 	case errors.Is(full(err), ErrFull):
 		return fmt.Errorf("store %s can't be opened: %w", path, full(err))
 	case errors.Is(err, ErrDamaged):
 		return fmt.Errorf("store %s: %w; --rebuild sets it aside and begins anew, from where source.kafka.start says", path, err)
+	case errors.Is(err, ErrForeign):
+		return fmt.Errorf("store %s: %w", path, err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("store %s can't be opened: %w; set store.path to a directory that can be written to", path, err)
 	}
-	return fmt.Errorf("store %s can't be opened: %w: %w; --rebuild sets it aside and begins anew, from where source.kafka.start says", path, ErrDamaged, err)
+	return fmt.Errorf("store %s can't be opened: %w; if nothing else helps, --rebuild sets it aside and begins anew, from where source.kafka.start says", path, err)
 }
 
 // load checks the version, or writes it into a new database, and makes the files

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
@@ -143,9 +144,9 @@ func TestLocked(t *testing.T) {
 }
 
 func TestUnusableDirectories(t *testing.T) {
-	raw := func(t *testing.T, set func(*badger.Txn) error) string {
+	raw := func(t *testing.T, set func(*badger.Txn) error, compression ...options.CompressionType) string {
 		dir := t.TempDir()
-		db, err := badger.Open(badger.DefaultOptions(dir).WithLogger(nil))
+		db, err := badger.Open(badger.DefaultOptions(dir).WithLogger(nil).WithCompression(append(compression, options.None)[0]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,6 +176,7 @@ func TestUnusableDirectories(t *testing.T) {
 		{"a file", file, "set store.path", nil},
 		{"other files", filepath.Dir(file), "it holds file", store.ErrForeign},
 		{"another database", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("k"), []byte("v")) }), "another Badger database", store.ErrForeign},
+		{"another database, compressed", raw(t, func(txn *badger.Txn) error { return txn.Set([]byte("k"), []byte("v")) }, options.Snappy), "another Badger database", store.ErrForeign},
 		{"older", raw(t, func(txn *badger.Txn) error {
 			return txn.Set([]byte("mschema"), binary.BigEndian.AppendUint16(nil, 1))
 		}), "layout is version 1, and this program reads version 2; --rebuild", store.ErrOlder},

@@ -24,6 +24,8 @@ const (
 	journalDir   = "journal"
 	journalMagic = "isowjrn2"
 	frameHeader  = 4 + 8 + 8 + 4 + 8
+
+	cutShort = "it is cut: the file is shorter than what was committed"
 )
 
 // segment says what is committed of a file of the journal.
@@ -209,7 +211,7 @@ func walk(f file, g segment, do func(at int64, h frame) (bool, error)) error {
 			return damaged(at, last, "it is cut")
 		}
 		if _, err := f.ReadAt(buf, at); err != nil {
-			return damaged(at, last, "it is cut: the file is shorter than what was committed")
+			return damaged(at, last, cutShort)
 		}
 		h, err := decodeFrame(buf)
 		if err != nil {
@@ -219,7 +221,7 @@ func walk(f file, g segment, do func(at int64, h frame) (bool, error)) error {
 			return damaged(at, last, "its header does not fit its place")
 		}
 		if f.Size() < at+frameHeader+int64(h.size) {
-			return damaged(at, last, "it is cut: the file is shorter than what was committed")
+			return damaged(at, last, cutShort)
 		}
 		count, last = count+1, h.number
 		if more, err := do(at, h); err != nil || !more {
@@ -247,7 +249,7 @@ func readEntry(f file, g segment, s spot, buf []byte) (Entry, []byte, error) {
 		return Entry{}, buf, damaged("its header is damaged")
 	}
 	if s.at+frameHeader+int64(h.size) > f.Size() {
-		return Entry{}, buf, damaged("it is cut: the file is shorter than what was committed")
+		return Entry{}, buf, damaged(cutShort)
 	}
 	buf = slices.Grow(buf, h.size)[:frameHeader+h.size]
 	data := buf[frameHeader:]
@@ -305,7 +307,7 @@ func (j *journal) segment(g segment, from uint64, buf *[]byte, f func(Entry) (bo
 	return true, nil
 }
 
-func missing(g segment) error {
+func missing(g segment) *Damage {
 	return &Damage{Kind: "journal", Key: fmt.Sprintf("entries %d to %d", g.first, g.last), File: g.file(), Why: "the file is missing"}
 }
 

@@ -19,7 +19,7 @@ type Options struct {
 	// SyncWrites makes a Commit survive the loss of power.
 	SyncWrites bool
 	// Retain is for how long entries of the journal that no checkpoint needs are
-	// kept. 0 means for as long as MaxBytes allows.
+	// kept, by their Time. 0 means that they go as soon as a file of them can.
 	Retain time.Duration
 	// MaxBytes bounds what the store takes, in bytes: entries of the journal that
 	// no checkpoint needs go, oldest first, until the rest fits. 0 means

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"time"
 
 	badger "github.com/dgraph-io/badger/v4"
 )
@@ -531,7 +529,6 @@ const (
 func (w *writer) journal(c Commit, tidy bool) (*plan, error) {
 	s := w.s
 	p := s.journal.plan()
-	now := s.opt.Now()
 	id, begun := w.state.segmentNext, tidy
 	sizeMax := min(segmentMax, max(segmentMin, s.opt.MaxBytes/segmentParts))
 	for i, e := range c.Journal {
@@ -555,12 +552,8 @@ func (w *writer) journal(c Commit, tidy bool) (*plan, error) {
 		}
 	}
 	if begun {
-		before := time.Unix(0, math.MinInt64)
-		if s.opt.Retain > 0 {
-			before = now.Add(-s.opt.Retain)
-		}
 		lsm, vlog := s.db.Size()
-		p.expire(max(w.state.drop, c.Drop), before, s.opt.MaxBytes-lsm-vlog-s.largeBytes.Load())
+		p.expire(max(w.state.drop, c.Drop), s.opt.Now().Add(-s.opt.Retain), s.opt.MaxBytes-lsm-vlog-s.largeBytes.Load())
 	}
 	return p, nil
 }

@@ -1,0 +1,508 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	badger "github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/fb"
+	"github.com/dgraph-io/badger/v4/options"
+	"github.com/dgraph-io/badger/v4/pb"
+	"github.com/dgraph-io/badger/v4/y"
+	"google.golang.org/protobuf/proto"
+)
+
+// Badger's files are read here without Badger. It passes over a table with a wrong
+// checksum, takes whatever follows a damaged entry of a write-ahead log for a torn
+// end, and stops reading a table in silence where a block is damaged: each loses
+// what was committed without a word. So its files are looked at before it opens
+// them, and Verify reads nothing but files, which also suits a copy that was made
+// while the store was in use.
+
+// rawRecord is one version of a record as Badger's files have it.
+type rawRecord struct {
+	key     []byte
+	version uint64
+	deleted bool
+	value   []byte // sealed
+	file    string
+	offset  int64
+}
+
+const (
+	memExt   = ".mem"
+	tableExt = ".sst"
+	vlogExt  = ".vlog"
+
+	walHeader = 20
+	// The bits of an entry's meta byte.
+	bitDelete = 1 << 0
+	bitTxn    = 1 << 6
+	bitFin    = 1 << 7
+	sector    = 512
+)
+
+// internal tells Badger's own keys from ours.
+func internal(key []byte) bool { return len(key) > 0 && key[0] == '!' }
+
+// splitVersion takes the version from the end of a key.
+func splitVersion(key []byte) (user []byte, version uint64, ok bool) {
+	n := len(key) - 8
+	if n <= 0 {
+		return nil, 0, false
+	}
+	return key[:n], ^binary.BigEndian.Uint64(key[n:]), true
+}
+
+// walEntry is an entry of a write-ahead log:
+//
+//	u8 meta, u8 user meta, varint length of key, of value, expiry, key, value, u32 CRC-32C of these
+type walEntry struct {
+	meta    byte
+	key     []byte
+	value   []byte
+	size    int // of all of it
+	version uint64
+}
+
+// readWALEntry reads an entry at the beginning of b, if there is one.
+func readWALEntry(b []byte) (e walEntry, ok bool) {
+	if len(b) < 6 {
+		return e, false
+	}
+	e.meta = b[0]
+	at := 2
+	var sizes [3]uint64
+	for i := range sizes {
+		n, size := binary.Uvarint(b[at:])
+		if size <= 0 {
+			return e, false
+		}
+		sizes[i] = n
+		at += size
+	}
+	if sizes[0] <= 8 || sizes[0] > 1<<16 || sizes[1] > 1<<20 || sizes[0]+sizes[1]+4 > uint64(len(b)-at) {
+		return e, false
+	}
+	mid, end := at+int(sizes[0]), at+int(sizes[0]+sizes[1])
+	if crc32.Checksum(b[:end], y.CastagnoliCrcTable) != binary.BigEndian.Uint32(b[end:]) {
+		return e, false
+	}
+	e.key, e.value, e.size = b[at:mid], b[mid:end], end+4
+	var user []byte
+	user, e.version, ok = splitVersion(e.key)
+	e.key = user
+	return e, ok
+}
+
+// readWAL calls each with the records of a write-ahead log that were committed.
+// An end that was torn is passed over; damage before the end is told.
+func readWAL(dir, name string, each func(rawRecord)) (*Damage, error) {
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	damage := func(at int, after, why string) *Damage {
+		return &Damage{Kind: "write-ahead log", Key: after, File: name, Offset: int64(at), Why: why}
+	}
+	if len(b) < walHeader {
+		return nil, nil // made, and nothing written yet
+	}
+	if binary.BigEndian.Uint64(b) != 0 {
+		return damage(0, "its header", "it names an encryption key"), nil
+	}
+	at := walHeader
+	var pending []rawRecord
+	var pendingVersion uint64
+	last := "its first record"
+	for {
+		e, ok := readWALEntry(b[at:])
+		if !ok {
+			break
+		}
+		if e.meta&bitFin != 0 {
+			version, err := strconv.ParseUint(string(e.value), 10, 64)
+			if err != nil || len(pending) == 0 || version != pendingVersion {
+				return damage(at, last, "a transaction ends that did not begin"), nil
+			}
+			for _, r := range pending {
+				each(r)
+			}
+			kind, key := describe(pending[len(pending)-1].key)
+			last = "the record after " + kind + ": " + key
+			pending = nil
+			at += e.size
+			continue
+		}
+		if e.meta&bitTxn == 0 || (len(pending) > 0 && e.version != pendingVersion) {
+			return damage(at, last, "a transaction has no end"), nil
+		}
+		pendingVersion = e.version
+		pending = append(pending, rawRecord{key: e.key, version: e.version, deleted: e.meta&bitDelete != 0, value: e.value, file: name, offset: int64(at)})
+		at += e.size
+	}
+	if why := torn(b, at, pendingVersion, len(pending) > 0); why != "" {
+		return damage(at, last, why), nil
+	}
+	return nil, nil
+}
+
+// torn tells why what follows the last good entry, at a place, is not just the
+// end of a transaction that was being written; "" if it may be.
+func torn(b []byte, at int, version uint64, pending bool) string {
+	var next int
+	versions := 0
+	for q := at; q < len(b); {
+		e, ok := walEntry{}, false
+		// Most of the file is zeros, behind the end.
+		if q > at && b[q] != 0 {
+			e, ok = readWALEntry(b[q:])
+		}
+		if !ok {
+			q++
+			continue
+		}
+		if next == 0 {
+			next = q
+		}
+		if !pending || e.version != version {
+			versions++
+			pending, version = true, e.version
+		}
+		q += e.size
+	}
+	if next == 0 {
+		return ""
+	}
+	// Several transactions follow, or a part of one without the hole that lost
+	// pages leave.
+	if versions > 1 || (versions == 1 && b[at] != 0 && !hole(b[at:next])) || (versions == 0 && b[at] != 0 && !hole(b[at:next])) {
+		return "the checksum of an entry is wrong, and good ones follow"
+	}
+	return ""
+}
+
+// hole tells whether a sector of b is empty.
+func hole(b []byte) bool {
+	zeros := 0
+	for _, x := range b {
+		if x != 0 {
+			zeros = 0
+			continue
+		}
+		if zeros++; zeros == sector {
+			return true
+		}
+	}
+	return false
+}
+
+// readTable calls each with the records of a table. It goes on behind a damaged
+// block, and tells all damage.
+func readTable(dir, name string, each func(rawRecord)) ([]*Damage, error) {
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	whole := func(why string) []*Damage {
+		return []*Damage{{Kind: "table", Key: "all records of the file", File: name, Why: why}}
+	}
+	// The end is: index, its length, its checksum, the length of that.
+	index, sum, ok := cutEnd(b)
+	if !ok {
+		return whole("its end is damaged"), nil
+	}
+	size, ok := endU32(index)
+	if !ok || size > len(index)-4 {
+		return whole("its end is damaged"), nil
+	}
+	index = index[len(index)-4-size : len(index)-4]
+	if !sumFits(index, sum) {
+		return whole("the checksum of its index is wrong"), nil
+	}
+	blocks, err := blocksOf(index)
+	if err != nil {
+		return whole(err.Error()), nil
+	}
+	var found []*Damage
+	for i, at := range blocks {
+		if err := readBlock(b, at, name, each); err != nil {
+			to := "the end"
+			if i+1 < len(blocks) {
+				to = quoteKey(blocks[i+1].first)
+			}
+			found = append(found, &Damage{Kind: "table", Key: fmt.Sprintf("the records from %s up to %s", quoteKey(at.first), to), File: name, Offset: int64(at.begin), Why: err.Error()})
+		}
+	}
+	return found, nil
+}
+
+func quoteKey(key []byte) string {
+	user, _, ok := splitVersion(key)
+	if !ok {
+		return "?"
+	}
+	if internal(user) {
+		return "the beginning"
+	}
+	kind, name := describe(user)
+	return kind + " " + name
+}
+
+// endU32 reads the number at the end of b.
+func endU32(b []byte) (int, bool) {
+	if len(b) < 4 {
+		return 0, false
+	}
+	n := binary.BigEndian.Uint32(b[len(b)-4:])
+	return int(n), n < 1<<31
+}
+
+// cutEnd takes a checksum and its length off the end of b.
+func cutEnd(b []byte) (rest, sum []byte, ok bool) {
+	n, ok := endU32(b)
+	if !ok || n > len(b)-4 {
+		return nil, nil, false
+	}
+	return b[:len(b)-4-n], b[len(b)-4-n : len(b)-4], true
+}
+
+func sumFits(data, sum []byte) bool {
+	var c pb.Checksum
+	return proto.Unmarshal(sum, &c) == nil && y.VerifyChecksum(data, &c) == nil
+}
+
+// block is where a block of a table lies.
+type block struct {
+	begin, size int
+	first       []byte // its first key
+}
+
+// blocksOf reads an index, whose checksum fits.
+func blocksOf(index []byte) (blocks []block, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("its index can't be read")
+		}
+	}()
+	t := fb.GetRootAsTableIndex(index, 0)
+	for i := range t.OffsetsLength() {
+		var o fb.BlockOffset
+		if !t.Offsets(&o, i) {
+			return nil, errors.New("its index can't be read")
+		}
+		blocks = append(blocks, block{begin: int(o.Offset()), size: int(o.Len()), first: o.KeyBytes()})
+	}
+	return blocks, nil
+}
+
+// readBlock calls each with the records of a block:
+//
+//	entries, u32 begin of each (native), u32 how many, checksum of these, u32 its length
+//
+// and an entry is u16 bytes shared with the first key, u16 others (native), these, u8 meta,
+// u8 user meta, varint expiry, value.
+func readBlock(b []byte, at block, name string, each func(rawRecord)) error {
+	if at.begin < 0 || at.size < 0 || at.begin > len(b) || at.size > len(b)-at.begin {
+		return errors.New("it lies outside of the file")
+	}
+	data, sum, ok := cutEnd(b[at.begin : at.begin+at.size])
+	if !ok || !sumFits(data, sum) {
+		return errors.New("their checksum is wrong")
+	}
+	n, ok := endU32(data)
+	if !ok || n > (len(data)-4)/4 {
+		return errors.New("their number does not fit")
+	}
+	entries := data[:len(data)-4-4*n]
+	begin := func(i int) int {
+		if i == n {
+			return len(entries)
+		}
+		return int(binary.NativeEndian.Uint32(data[len(entries)+4*i:]))
+	}
+	var base []byte
+	for i := range n {
+		from, to := begin(i), begin(i+1)
+		if from < 0 || from+4 > to || to > len(entries) {
+			return errors.New("an entry lies outside of its block")
+		}
+		e := entries[from:to]
+		shared, other := int(binary.NativeEndian.Uint16(e)), int(binary.NativeEndian.Uint16(e[2:]))
+		if shared > len(base) || other > len(e)-4 {
+			return errors.New("a key lies outside of its block")
+		}
+		key := slices.Concat(base[:shared], e[4:4+other])
+		if i == 0 {
+			base = key
+		}
+		user, version, ok := splitVersion(key)
+		value := e[4+other:]
+		if !ok || len(value) < 3 {
+			return errors.New("an entry is cut")
+		}
+		_, size := binary.Uvarint(value[2:])
+		if size <= 0 {
+			return errors.New("an entry is cut")
+		}
+		each(rawRecord{key: user, version: version, deleted: value[0]&bitDelete != 0, value: value[2+size:], file: name, offset: int64(at.begin + from)})
+	}
+	return nil
+}
+
+// layout is which files make a database.
+type layout struct {
+	tables []string // that the manifest names and that are there
+	// others are tables that it does not name: Badger removes them.
+	others  []string
+	missing []uint64
+	newer   bool // others or the missing show that the manifest is older than they
+	logs    []string
+	vlogs   []string
+}
+
+// readLayout reads the manifest and the names of the files.
+func readLayout(dir string) (layout, error) {
+	var l layout
+	f, err := os.Open(filepath.Join(dir, badger.ManifestFilename))
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil // a first start that was killed, or none yet
+	}
+	if err != nil {
+		return l, err
+	}
+	manifest, _, err := badger.ReplayManifestFile(f, 0, badger.DefaultOptions(dir).WithLogger(nil))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return l, &Damage{Kind: "database", Key: "the list of its tables", File: badger.ManifestFilename, Why: err.Error()}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return l, err
+	}
+	there := make(map[uint64]bool)
+	newest := uint64(0)
+	for id, t := range manifest.Tables {
+		newest = max(newest, id)
+		if t.Compression != options.None || t.KeyID != 0 {
+			return l, fmt.Errorf("%w, but another Badger database; set store.path to a directory of its own", ErrForeign)
+		}
+	}
+	for _, e := range entries {
+		switch ext := filepath.Ext(e.Name()); ext {
+		case memExt:
+			l.logs = append(l.logs, e.Name())
+		case vlogExt:
+			l.vlogs = append(l.vlogs, e.Name())
+		case tableExt:
+			id, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), ext), 10, 64)
+			if err != nil {
+				continue
+			}
+			if _, ok := manifest.Tables[id]; ok {
+				there[id] = true
+				l.tables = append(l.tables, e.Name())
+			} else {
+				l.others = append(l.others, e.Name())
+				l.newer = l.newer || id > newest
+			}
+		}
+	}
+	for id := range manifest.Tables {
+		if !there[id] {
+			l.missing = append(l.missing, id)
+		}
+	}
+	slices.Sort(l.missing)
+	return l, nil
+}
+
+// examineMax bounds how much of the tables is read before a database is opened.
+const examineMax = 1 << 30
+
+// examine looks at the files of a database before Badger opens them.
+func examine(dir string) error {
+	unlock, err := lock(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	l, err := readLayout(dir)
+	if err != nil {
+		return err
+	}
+	if len(l.missing) > 0 {
+		return missingTable(l.missing[0])
+	}
+	if err := removeEmpty(dir, append(l.vlogs, l.logs...)); err != nil {
+		return err
+	}
+	none := func(rawRecord) {}
+	for _, name := range l.logs {
+		d, err := readWAL(dir, name, none)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if d != nil {
+			return d
+		}
+	}
+	left := int64(examineMax)
+	for _, name := range l.tables {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if left -= info.Size(); left < 0 {
+			break
+		}
+		ds, err := readTable(dir, name, none)
+		if err != nil {
+			return err
+		}
+		if len(ds) > 0 {
+			return ds[0]
+		}
+	}
+	return nil
+}
+
+// removeEmpty removes logs without any byte, which Badger leaves if it is killed
+// between making and extending one, and then refuses to open.
+func removeEmpty(dir string, names []string) error {
+	for _, name := range names {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err == nil && info.Size() == 0 {
+			err = os.Remove(filepath.Join(dir, name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func missingTable(id uint64) *Damage {
+	return &Damage{Kind: "table", Key: "all records of the file", File: fmt.Sprintf("%06d%s", id, tableExt), Why: "the file is missing"}
+}
+
+// emptyLog looks at a value log, in which the store keeps nothing.
+func emptyLog(dir, name string) (*Damage, error) {
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range b {
+		if x != 0 && (i < 8 || i >= walHeader) {
+			return &Damage{Kind: "value log", Key: "which is empty", File: name, Offset: int64(i), Why: "there is something in it"}, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,428 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Report is what Verify found.
+type Report struct {
+	// Damaged are records whose bytes are not those that were written, or that are
+	// missing, in order of file and place.
+	Damaged []*Damage
+	// Notes are what is usual in a copy that was made while the store was in use.
+	Notes   []string
+	Records int64 // looked at, all versions of each
+	Entries int64 // of the journal
+	Bytes   int64 // read
+}
+
+// damagedMax bounds how many damaged records a Report names.
+const damagedMax = 1000
+
+// Verify reads all of the store at path, or of a copy, and holds every record to
+// its checksum and to those that refer to it. It changes nothing. A store that is
+// in use is ErrLocked; a copy made with cp meanwhile is not: what is torn at the
+// end of its files, or was replaced while it was made, is noted. An error means
+// that the store could not be read, not that it is damaged.
+func Verify(path string) (Report, error) {
+	if info, err := os.Stat(path); err != nil {
+		return Report{}, fmt.Errorf("store %s: %w", path, err)
+	} else if !info.IsDir() {
+		return Report{}, fmt.Errorf("store %s: %w, but a file", path, ErrForeign)
+	}
+	unlock, err := lock(path)
+	if errors.Is(err, ErrLocked) {
+		return Report{}, fmt.Errorf("store %s: %w%s: copy the directory and verify the copy (cp -r is enough), or stop that one first", path, ErrLocked, holder(path))
+	}
+	if err != nil {
+		return Report{}, fmt.Errorf("store %s: %w", path, err)
+	}
+	defer unlock()
+	v := &verifier{path: path, files: &osFiles{dir: path}, records: make(map[string]rawRecord)}
+	if _, err := os.Stat(filepath.Join(path, "LOCK")); err == nil {
+		v.unclean = true
+	}
+	if err := v.run(); err != nil {
+		return Report{}, fmt.Errorf("store %s: %w", path, err)
+	}
+	slices.SortStableFunc(v.report.Damaged, func(a, b *Damage) int {
+		if a.File != b.File {
+			if a.File < b.File {
+				return -1
+			}
+			return 1
+		}
+		return int(a.Offset - b.Offset)
+	})
+	return v.report, nil
+}
+
+type verifier struct {
+	path   string
+	files  files
+	report Report
+	// unclean: the store was not closed, so it was in use or was killed.
+	unclean bool
+	// torn: some of its files are newer than others.
+	torn bool
+	// records are the newest versions, without those that were spilled.
+	records map[string]rawRecord
+	state   state
+}
+
+func (v *verifier) damage(d *Damage) {
+	if len(v.report.Damaged) < damagedMax {
+		v.report.Damaged = append(v.report.Damaged, d)
+	}
+}
+
+func (v *verifier) note(format string, args ...any) {
+	v.report.Notes = append(v.report.Notes, fmt.Sprintf(format, args...))
+}
+
+func (v *verifier) run() error {
+	if err := ours(v.path); err != nil {
+		var d *Damage
+		if errors.As(err, &d) {
+			v.damage(d)
+			return nil
+		}
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(v.path, "MANIFEST")); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: the directory is empty", ErrForeign)
+	}
+	if err := v.database(); err != nil {
+		return err
+	}
+	if len(v.report.Damaged) > 0 && len(v.records) == 0 {
+		return nil
+	}
+	ok, err := v.meta()
+	if err != nil || !ok {
+		return err
+	}
+	if err := v.large(); err != nil {
+		return err
+	}
+	if err := v.entries(); err != nil {
+		return err
+	}
+	v.references()
+	return nil
+}
+
+// database reads Badger's files.
+func (v *verifier) database() error {
+	l, err := readLayout(v.path)
+	var d *Damage
+	if errors.As(err, &d) {
+		v.damage(d)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tables := l.tables
+	if v.torn = l.newer; v.torn {
+		// The manifest was copied before tables were merged: what it lacks is in
+		// those that it does not know.
+		tables = append(tables, l.others...)
+		v.note("the copy was made while tables were merged: references between records were not compared")
+	} else {
+		for _, id := range l.missing {
+			v.damage(missingTable(id))
+		}
+	}
+	for _, name := range l.vlogs {
+		d, err := emptyLog(v.path, name)
+		if err != nil {
+			return err
+		}
+		if d != nil {
+			v.damage(d)
+		}
+	}
+	for _, name := range tables {
+		ds, err := readTable(v.path, name, v.record)
+		if err != nil {
+			return err
+		}
+		for _, d := range ds {
+			v.damage(d)
+		}
+		v.sized(name)
+	}
+	slices.Sort(l.logs)
+	for _, name := range l.logs {
+		d, err := readWAL(v.path, name, v.record)
+		if err != nil {
+			return err
+		}
+		if d != nil {
+			v.damage(d)
+		}
+		v.sized(name)
+	}
+	return nil
+}
+
+func (v *verifier) sized(name string) {
+	if info, err := os.Stat(filepath.Join(v.path, name)); err == nil {
+		v.report.Bytes += info.Size()
+	}
+}
+
+// record holds a record to its checksum.
+func (v *verifier) record(r rawRecord) {
+	if internal(r.key) {
+		return
+	}
+	v.report.Records++
+	if !r.deleted {
+		// The first version of the layout had no checksums; meta tells.
+		if _, _, err := unseal(r.key, r.value); err != nil && string(r.key) != string(keySchema) {
+			d := damaged(r.key, "its checksum is wrong")
+			d.File, d.Offset = r.file, r.offset
+			v.damage(d)
+			return
+		}
+	}
+	switch r.key[0] {
+	case prefixSpill, prefixUndo:
+		return // there may be very many
+	}
+	if old, ok := v.records[string(r.key)]; ok && old.version > r.version {
+		return
+	}
+	r.key = slices.Clone(r.key)
+	if len(r.value) > 64 && r.key[0] != prefixOutbox && r.key[0] != prefixSegment && r.key[0] != prefixMeta && r.key[0] != prefixLarge {
+		r.value = nil // inline, and looked at
+	} else {
+		r.value = slices.Clone(r.value)
+	}
+	v.records[string(r.key)] = r
+}
+
+// live calls f with the newest version of each record under a prefix that is not
+// deleted, in order of key.
+func (v *verifier) live(prefix byte, f func(r rawRecord)) {
+	for _, k := range slices.Sorted(maps.Keys(v.records)) {
+		if r := v.records[k]; k[0] == prefix && !r.deleted {
+			f(r)
+		}
+	}
+}
+
+func (v *verifier) has(key []byte) bool {
+	r, ok := v.records[string(key)]
+	return ok && !r.deleted
+}
+
+// at is a Damage at a record.
+func (v *verifier) at(r rawRecord, why string) {
+	d := damaged(r.key, why)
+	d.File, d.Offset = r.file, r.offset
+	v.damage(d)
+}
+
+// meta reads version and counters. Without them nothing else can be compared.
+func (v *verifier) meta() (bool, error) {
+	r, ok := v.records[string(keySchema)]
+	if !ok {
+		if len(v.report.Damaged) > 0 {
+			return false, nil
+		}
+		if len(v.records) == 0 && v.unclean {
+			v.note("nothing was committed yet")
+			return false, nil
+		}
+		if len(v.records) > 0 {
+			return false, fmt.Errorf("%w, but another Badger database", ErrForeign)
+		}
+		v.damage(&Damage{Kind: "schema", Key: "the version of the layout", Why: "it is missing"})
+		return false, nil
+	}
+	if len(r.value) == 2 && binary.BigEndian.Uint16(r.value) == 1 {
+		return false, fmt.Errorf("%w: its layout is version 1, which has no checksums", ErrOlder)
+	}
+	b, _, err := unseal(r.key, r.value)
+	if err != nil || len(b) != 2 {
+		v.at(r, "its checksum is wrong")
+		return false, nil
+	}
+	if n := int(binary.BigEndian.Uint16(b)); n > schema {
+		return false, fmt.Errorf("%w: its layout is version %d and this program knows up to %d", ErrNewer, n, schema)
+	}
+	r, ok = v.records[string(keyState)]
+	if !ok {
+		v.damage(&Damage{Kind: "state", Key: "the counters", Why: "they are missing"})
+		return false, nil
+	}
+	if b, _, err = unseal(r.key, r.value); err == nil {
+		err = v.state.decode(b)
+	}
+	if err != nil {
+		v.at(r, "they can't be decoded")
+		return false, nil
+	}
+	return true, nil
+}
+
+// large reads the files of large values.
+func (v *verifier) large() error {
+	sizes, err := v.files.list(largeDir)
+	if err != nil {
+		return err
+	}
+	newer := false
+	for name := range sizes {
+		var id uint64
+		if n, err := fmt.Sscanf(name, "%016x", &id); n == 1 && err == nil && id >= v.state.largeNext {
+			newer = true
+		}
+	}
+	for _, prefix := range []byte{prefixAlert, prefixCheckpoint, prefixLetter} {
+		v.live(prefix, func(r rawRecord) {
+			b, kind, err2 := unseal(r.key, r.value)
+			if err != nil || err2 != nil || kind != kindLarge {
+				return
+			}
+			ref, err2 := decodeReference(b)
+			if err2 != nil {
+				v.at(r, "its reference is cut")
+				return
+			}
+			_, err2 = readLarge(v.files, r.key, ref)
+			var d *Damage
+			switch {
+			case errors.Is(err2, errGone) && newer && v.unclean:
+				kind, name := describe(r.key)
+				v.note("%s %s was replaced while the copy was made", kind, name)
+			case errors.Is(err2, errGone):
+				d := damaged(r.key, "its file is missing")
+				d.File = largeFile(ref.id)
+				v.damage(d)
+			case errors.As(err2, &d):
+				v.damage(d)
+			case err2 != nil:
+				err = err2
+			default:
+				v.report.Bytes += int64(ref.size)
+			}
+		})
+	}
+	return err
+}
+
+// entries reads the journal.
+func (v *verifier) entries() error {
+	sizes, err := v.files.list(journalDir)
+	if err != nil {
+		return err
+	}
+	var segments []segment
+	v.live(prefixSegment, func(r rawRecord) {
+		b, _, err := unseal(r.key, r.value)
+		var g segment
+		if err == nil {
+			g, err = decodeSegment(r.key, b)
+		}
+		if err != nil {
+			v.at(r, "it can't be decoded")
+			return
+		}
+		segments = append(segments, g)
+	})
+	for i, g := range segments {
+		size, ok := sizes[filepath.Base(g.file())]
+		last := i == len(segments)-1
+		switch {
+		case !ok && v.unclean && (g.last < v.state.drop || last):
+			v.note("%s is not in the copy: it was dropped, or begun, while the copy was made", g.file())
+			continue
+		case !ok:
+			v.damage(missing(g))
+			continue
+		}
+		if err := v.segment(g, size, last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// segment reads a file of the journal.
+func (v *verifier) segment(g segment, size int64, last bool) (err error) {
+	f, err := v.files.open(g.file())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	v.report.Bytes += size
+	short := size < g.end && last && v.unclean
+	var buf []byte
+	err = walk(f, g, func(at int64, h frame) (bool, error) {
+		v.report.Entries++
+		_, b, err := readEntry(f, g, spot{h.number, at}, buf)
+		buf = b
+		var d *Damage
+		if errors.As(err, &d) {
+			v.damage(d)
+			return true, nil
+		}
+		return true, err
+	})
+	var d *Damage
+	if errors.As(err, &d) {
+		if short && (d.Offset+frameHeader > size || d.Why == cutShort) {
+			v.note("%s ends before what was committed: the copy was made while it was written", g.file())
+			return nil
+		}
+		v.damage(d)
+		return nil
+	}
+	return err
+}
+
+// references holds records to those that they refer to.
+func (v *verifier) references() {
+	if v.torn || len(v.report.Damaged) > 0 {
+		return // one loss would be told many times
+	}
+	v.live(prefixOutbox, func(r rawRecord) {
+		id, _, err := unseal(r.key, r.value)
+		if err != nil || !v.has(alertKey(string(id))) {
+			v.at(r, fmt.Sprintf("its alert %q is missing", id))
+		}
+	})
+	for id := v.state.letterOldest; id < v.state.letterNext; id++ {
+		if !v.has(letterKey(id)) {
+			v.damage(damaged(letterKey(id), "it is missing"))
+		}
+	}
+	count := func(prefix byte) (n uint64) {
+		v.live(prefix, func(rawRecord) { n++ })
+		return n
+	}
+	for _, c := range []struct {
+		kind string
+		want uint64
+		have uint64
+	}{
+		{"alerts", v.state.alertNext, count(prefixAlert)},
+		{"offsets", v.state.offsetCount, count(prefixOffset)},
+		{"dead letters", v.state.letterNext - v.state.letterOldest, count(prefixLetter)},
+	} {
+		if c.want != c.have {
+			v.damage(&Damage{Kind: c.kind, Key: fmt.Sprintf("all %d", c.want), Why: fmt.Sprintf("there are %d", c.have)})
+		}
+	}
+}
