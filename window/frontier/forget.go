@@ -134,8 +134,8 @@ func (f *Frontier) forget(t *record.Transaction, arrival int64, k *touch) {
 		st |= Lossy
 		f.stats.Unreadable++
 	} else {
-		n = newcomer{key: k, raw: f.pack(t, arrival, k), op: &t.Ops[k.last]}
-		n.v, _ = parse(n.raw)
+		n = newcomerOf(f.pack(t, arrival, k))
+		n.key = k
 	}
 	slot, ok := f.table.find(k.key)
 	if !ok {
@@ -182,8 +182,13 @@ func (f *Frontier) pack(t *record.Transaction, arrival int64, k *touch) []byte {
 type newcomer struct {
 	v   version
 	raw []byte
-	key *touch     // what its transaction did; nil if that is not known any more
-	op  *record.Op // its last write
+	key *touch // what its transaction did; nil if that is not known any more
+	op  op     // its last write
+}
+
+func newcomerOf(raw []byte) newcomer {
+	v, _ := parse(raw)
+	return newcomer{v: v, raw: raw, op: v.last()}
 }
 
 // add puts into buf a body with another version and more state.
@@ -198,10 +203,8 @@ func (f *Frontier) add(body []byte, st State, n newcomer) {
 			continue
 		}
 		v, _ := parse(raw)
-		if n.op != nil {
-			if o := v.last(); o.is(n.op.Value) && o.append == (n.op.Kind == record.Append) {
-				st |= Repeated
-			}
+		if o := v.last(); o.append == n.op.append && o.kind == n.op.kind && o.num == n.op.num && string(o.text) == string(n.op.text) {
+			st |= Repeated
 		}
 		late = late || f.byClock(&n.v, &v)
 		if f.supersedes(n, &v) {

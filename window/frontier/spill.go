@@ -130,6 +130,7 @@ func (f *Frontier) Answer(key string, value []byte) error {
 	}
 	f.change(slot)
 	e := f.table.at(slot)
+	e.saved = 0 // the parts so far have it as something to be put upon what is on disk
 	f.beneath(f.table.body(e), st, value)
 	f.table.set(e, f.buf)
 	return nil
@@ -148,10 +149,7 @@ func (f *Frontier) beneath(body []byte, st State, disk []byte) {
 	all := append([]byte(nil), disk...)
 	all[0] |= byte(st)
 	for r := versionsOf(own); len(r.b) > 0; {
-		raw := r.bytes()
-		v, _ := parse(raw)
-		n := newcomer{v: v, raw: raw}
-		f.add(all, st, n)
+		f.add(all, st, newcomerOf(r.bytes()))
 		all = append(all[:0], f.buf...)
 	}
 	f.buf = append(f.buf[:0], all...)

@@ -1,0 +1,424 @@
+package frontier
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// model is a frontier by definition: all transactions by number, and per key the
+// numbers of those that are left.
+type model struct {
+	opt   Options
+	txns  []record.Transaction // by number-1
+	at    []int64
+	left  map[string][]uint64
+	state map[string]State
+}
+
+func newModel(opt Options) *model {
+	return &model{opt: opt, left: map[string][]uint64{}, state: map[string]State{}}
+}
+
+// final are the operations that a transaction's version of a key consists of.
+func final(t *record.Transaction, key string) (out []record.Op) {
+	for _, o := range t.Ops {
+		if o.Key != key || o.Kind != record.Write && o.Kind != record.Append {
+			continue
+		}
+		if o.Kind == record.Write {
+			out = nil
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+func keysWritten(t *record.Transaction) (out []string) {
+	for _, o := range t.Ops {
+		if (o.Kind == record.Write || o.Kind == record.Append) && !slices.Contains(out, o.Key) {
+			out = append(out, o.Key)
+		}
+	}
+	return out
+}
+
+// saw tells whether t read, before it wrote the key, what old left there.
+func saw(t, old *record.Transaction, key string) bool {
+	for _, o := range t.Ops {
+		if o.Key != key {
+			continue
+		}
+		if o.Kind != record.Read {
+			return false
+		}
+		was := final(old, key)
+		last := was[len(was)-1]
+		return last.Kind == record.Write && o.Value == last.Value || last.Kind == record.Append && slices.Contains(o.Value.Elements(), last.Value)
+	}
+	return false
+}
+
+func (m *model) before(a, b *record.Transaction) bool {
+	return a.Status == record.Committed && b.Status == record.Committed && a.HasTimes && b.HasTimes && a.End+m.opt.MaxSkew < b.Start
+}
+
+func (m *model) forget(t record.Transaction, arrival int64) {
+	t.Ops = slices.Clone(t.Ops)
+	m.txns, m.at = append(m.txns, t), append(m.at, arrival)
+	for _, key := range keysWritten(&t) {
+		m.forgetKey(&t, key)
+	}
+}
+
+func (m *model) forgetKey(t *record.Transaction, key string) {
+	st := m.state[key]
+	writes := 0
+	for i, o := range t.Ops {
+		switch {
+		case o.Key != key:
+		case o.Kind == record.Write:
+			st |= Written
+			if writes > 0 {
+				st |= Lossy
+			}
+			writes++
+		case o.Kind == record.Append:
+			st |= Appended
+			writes++
+		}
+		_ = i
+	}
+	defer func() { m.state[key] = st }()
+	if t.Status == record.Aborted {
+		st |= Lossy
+		return
+	}
+	own := final(t, key)
+	superseded := false
+	var left []uint64
+	for _, n := range m.left[key] {
+		old := &m.txns[n-1]
+		if was := final(old, key); was[len(was)-1] == own[len(own)-1] {
+			st |= Repeated
+		}
+		superseded = superseded || m.before(t, old)
+		if t.Status == record.Committed && (saw(t, old, key) || old.Status == record.Committed && (old.Session == t.Session || m.before(old, t))) {
+			st |= Lossy
+			continue
+		}
+		left = append(left, n)
+	}
+	if superseded {
+		st |= Lossy
+	} else {
+		left = append(left, uint64(len(m.txns)))
+	}
+	if over := len(left) - m.opt.MaxPerKey; over > 0 {
+		st |= Lossy
+		left = left[over:]
+	}
+	m.left[key] = left
+}
+
+func (m *model) stubs(keys ...string) (out []Stub) {
+	slices.Sort(keys)
+	by := map[uint64]*Stub{}
+	for _, key := range slices.Compact(keys) {
+		for _, n := range m.left[key] {
+			t := m.txns[n-1]
+			if by[n] == nil {
+				s := Stub{Number: n, Arrival: m.at[n-1], Txn: t}
+				if s.Txn.Ops = nil; t.HasTimes {
+					s.Arrival = t.End
+				} else {
+					s.Txn.Start, s.Txn.End = 0, 0
+				}
+				by[n] = &s
+			}
+			by[n].Txn.Ops = append(by[n].Txn.Ops, final(&t, key)...)
+		}
+	}
+	for _, s := range by {
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(a, b Stub) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}
+
+func (m *model) keys() (out []string) {
+	for k := range m.state {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// drawn makes transactions of all kinds, with values of all kinds.
+type drawn struct {
+	rng  *rand.Rand
+	keys int
+	now  int64
+	seqs [5]int64
+	last map[string]record.Value
+}
+
+func (d *drawn) value() record.Value {
+	switch d.rng.IntN(8) {
+	case 0:
+		return record.Null
+	case 1:
+		return record.Value{Kind: record.KindObject, Text: fmt.Sprintf(`{"a":%d}`, d.rng.IntN(1000))}
+	case 2:
+		return record.String(string(bytes.Repeat([]byte("long \x00"), d.rng.IntN(700))))
+	case 3:
+		return record.Int(int64(d.rng.Uint64()))
+	}
+	return record.Int(int64(d.rng.IntN(100000)))
+}
+
+func (d *drawn) txn() record.Transaction {
+	s := d.rng.IntN(len(d.seqs))
+	d.seqs[s]++
+	d.now += int64(d.rng.IntN(20))
+	t := record.Transaction{DB: "orders", Session: fmt.Sprintf("s%d", s), Status: []record.Status{record.Committed, record.Committed, record.Committed, record.Aborted, record.Unknown}[d.rng.IntN(5)]}
+	if t.HasSeq = d.rng.IntN(4) > 0; t.HasSeq {
+		t.Seq = d.seqs[s]
+	}
+	if t.ID = fmt.Sprintf("%s#%d", t.Session, d.seqs[s]); d.rng.IntN(5) == 0 {
+		t.ID = fmt.Sprintf("%s/%d", t.Session, d.now)
+	}
+	if t.HasTimes = d.rng.IntN(4) > 0; t.HasTimes {
+		t.Start, t.End = d.now-int64(d.rng.IntN(60)), d.now
+	}
+	for range 1 + d.rng.IntN(6) {
+		o := record.Op{Kind: record.OpKind(d.rng.IntN(3)), Key: fmt.Sprintf("key %d", d.rng.IntN(d.keys)), Value: d.value()}
+		if last := d.last[o.Key]; o.Kind == record.Read && d.rng.IntN(2) == 0 {
+			if o.Value = last; d.rng.IntN(2) == 0 {
+				o.Value = record.Value{Kind: record.KindList, Text: "[1," + last.String() + "]"}
+			}
+		} else if o.Kind != record.Read {
+			d.last[o.Key] = o.Value
+		}
+		t.Ops = append(t.Ops, o)
+	}
+	return t
+}
+
+func same(t *testing.T, say string, got, want []Stub) {
+	t.Helper()
+	if d := gocmp.Diff(want, got); d != "" {
+		t.Fatalf("%s: want -, got +:\n%s", say, d)
+	}
+}
+
+// A frontier is its model, whatever is written, kept in memory, on disk or in
+// checkpoints, and restored at any time.
+func TestFrontierIsItsModel(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		opt := Options{DB: "orders", MaxSkew: int64(rng.IntN(10)), MaxPerKey: 1 + rng.IntN(4)}
+		if seed%2 == 1 {
+			opt.Spilling, opt.MaxKeys = true, 1+rng.IntN(20)
+		}
+		careless := seed%4 == 3
+		if careless {
+			opt.MaxPerKey = perKeyMost
+		}
+		w := world{careless: careless, t: t, seed: seed, rng: rng, opt: opt, m: newModel(opt), f: New(opt), disk: map[string][]byte{}}
+		w.live(400)
+	}
+}
+
+// world is a frontier with all that belongs to it: a store that loses what was
+// not committed when it crashes.
+type world struct {
+	t    *testing.T
+	seed uint64
+	rng  *rand.Rand
+	opt  Options
+	m    *model
+	f    *Frontier
+	disk map[string][]byte // what Spill gave
+
+	parts    [][]byte // durable ones, from first on
+	first    uint64
+	txns     []record.Transaction // since the last durable part
+	restarts int
+	// careless: writes are forgotten of keys that may be on disk before that is
+	// answered. What they read is not known any more then, and more is kept.
+	careless bool
+}
+
+func (w *world) live(steps int) {
+	d := drawn{rng: w.rng, keys: 1 + w.rng.IntN(60), last: map[string]record.Value{}}
+	for range steps {
+		x := d.txn()
+		w.txns = append(w.txns, x)
+		w.m.forget(x, int64(len(w.m.txns)+1))
+		w.forget(&x, int64(len(w.m.txns)))
+		switch w.rng.IntN(12) {
+		case 0:
+			w.checkpoint()
+		case 1:
+			w.crash()
+		case 2:
+			w.ask()
+		case 3:
+			w.f.Whole()
+		}
+	}
+	w.ask()
+	if w.opt.Spilling && (w.f.Stats().Spilled == 0 || w.f.Stats().Read == 0) && d.keys > 2*w.opt.MaxKeys {
+		w.t.Errorf("seed %d: nothing was spilled, or nothing read: %+v", w.seed, w.f.Stats())
+	}
+	if w.restarts == 0 {
+		w.t.Errorf("seed %d: no restart", w.seed)
+	}
+}
+
+// checkpoint spills and makes a part durable, or fails to.
+func (w *world) checkpoint() {
+	kvs, ask := w.f.Spill(1 + w.rng.IntN(30))
+	for _, kv := range kvs {
+		w.disk[kv.Key] = kv.Value
+	}
+	for _, key := range ask {
+		w.answer(key)
+	}
+	part := w.f.Checkpoint(nil)
+	if w.rng.IntN(6) == 0 { // the disk is full: the part is lost
+		w.f.Whole()
+		return
+	}
+	if len(w.parts) == 0 {
+		w.first = w.f.Part()
+	}
+	if w.f.Part() != w.first+uint64(len(w.parts)) { // after a lost one
+		w.first, w.parts = w.f.Part(), nil
+	}
+	w.parts = append(w.parts, part)
+	if n := int(w.f.Floor()) - int(w.first); n > 0 {
+		w.parts, w.first = w.parts[n:], w.f.Floor()
+	}
+	w.f.Durable(w.f.Part())
+	w.txns = w.txns[:0]
+}
+
+// crash restores the last durable checkpoint and repeats what came after.
+func (w *world) crash() {
+	w.restarts++
+	if len(w.parts) == 0 {
+		w.f = New(w.opt)
+	} else {
+		var err error
+		if w.f, err = Restore(w.opt, w.parts...); err != nil {
+			w.t.Fatalf("seed %d: %v", w.seed, err)
+		}
+	}
+	from := len(w.m.txns) - len(w.txns)
+	for i := range w.txns {
+		w.forget(&w.txns[i], int64(from+i+1))
+	}
+}
+
+func (w *world) forget(x *record.Transaction, arrival int64) {
+	if !w.careless {
+		for _, key := range w.f.Needs(nil, keysWritten(x)...) {
+			w.answer(key)
+		}
+	}
+	w.f.Forget(x, arrival)
+}
+
+// around tells that at least what the model has of a key is there, and nothing
+// that was not written.
+func (w *world) around(key string) {
+	got := map[uint64][]record.Op{}
+	for _, s := range w.f.Stubs(key) {
+		got[s.Number] = s.Txn.Ops
+		if d := gocmp.Diff(final(&w.m.txns[s.Number-1], key), s.Txn.Ops); d != "" {
+			w.t.Fatalf("seed %d: transaction %d did not write %q so: %s", w.seed, s.Number, key, d)
+		}
+	}
+	for _, n := range w.m.left[key] {
+		if got[n] == nil {
+			w.t.Fatalf("seed %d: transaction %d's write of %q is missing", w.seed, n, key)
+		}
+	}
+	st, want := w.f.State(key), w.m.state[key]
+	all := 0
+	for i := range w.m.txns {
+		all += len(final(&w.m.txns[i], key))
+	}
+	kept := 0
+	for _, ops := range got {
+		kept += len(ops)
+	}
+	if (st^want)&(Written|Appended) != 0 || st&Lossy == 0 && kept < all {
+		w.t.Fatalf("seed %d: state of %q: %v, want %v; %d of %d writes are kept", w.seed, key, st, want, kept, all)
+	}
+}
+
+func (w *world) answer(key string) {
+	if err := w.f.Answer(key, w.disk[key]); err != nil {
+		w.t.Fatalf("seed %d: %v", w.seed, err)
+	}
+}
+
+// ask compares what is said of some keys, and of all.
+func (w *world) ask() {
+	if got := w.f.Stats(); got.Forgotten != uint64(len(w.m.txns)) {
+		w.t.Fatalf("seed %d: %d transactions forgotten, %d counted", w.seed, len(w.m.txns), got.Forgotten)
+	}
+	var some []string
+	for _, key := range append(w.m.keys(), "never written") {
+		if w.rng.IntN(2) == 0 {
+			some = append(some, key)
+		}
+	}
+	for _, key := range w.f.Needs(nil, some...) {
+		if w.f.State(key)&Lossy == 0 {
+			w.t.Fatalf("seed %d: key %q is taken for known before it is answered", w.seed, key)
+		}
+		w.answer(key)
+	}
+	if more := w.f.Needs(nil, some...); len(more) > 0 {
+		w.t.Fatalf("seed %d: %v are still needed", w.seed, more)
+	}
+	if w.careless {
+		for _, key := range some {
+			w.around(key)
+		}
+		return
+	}
+	for _, key := range some {
+		if got, want := w.f.State(key), w.m.state[key]; got != want {
+			w.t.Fatalf("seed %d: state of %q: %v, want %v", w.seed, key, got, want)
+		}
+	}
+	same(w.t, fmt.Sprintf("seed %d: stubs of %v", w.seed, some), w.f.Stubs(append(some, some...)...), w.m.stubs(some...))
+	if all, ok := w.f.All(1000); ok {
+		same(w.t, fmt.Sprintf("seed %d: all stubs", w.seed), all, w.m.stubs(w.m.keys()...))
+	} else if !w.opt.Spilling {
+		w.t.Fatalf("seed %d: not all keys are in memory", w.seed)
+	}
+	versions := 0
+	var bytes int64
+	for slot := range w.f.table.slots {
+		if e := w.f.table.at(slot); e.flags&flagLive != 0 {
+			versions += int(w.f.table.body(e)[1])
+			bytes += int64(len(w.f.table.body(e)))
+		}
+	}
+	if s := w.f.Stats(); s.Versions != versions || s.Bytes != bytes {
+		w.t.Fatalf("seed %d: %+v, but there are %d versions and %d bytes", w.seed, s, versions, bytes)
+	}
+}
