@@ -181,6 +181,18 @@ func (e *Engine) StepNumbered(t *record.Transaction, arrival int64, keys []uint3
 	return id
 }
 
+// StepKeys is Step where the keys of the operations have been looked up by Key.
+func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []uint32) verdict.TxnID {
+	e.in.known = keys
+	id := e.StepNumbered(t, arrival, nil)
+	e.in.known = nil
+	return id
+}
+
+// Key is the engine's number of a key, for StepKeys. Who takes records out of
+// blocks with tables of names looks up a name once and not at each operation.
+func (e *Engine) Key(name string) uint32 { return e.in.keyNumber(name) }
+
 // stream admits a transaction online. The first ones wait for one with times,
 // which says how the history is to be kept, or for the first tick.
 func (e *Engine) stream(index uint32) {

@@ -19,6 +19,7 @@ type intake struct {
 	keys     names
 	numbers  []uint32      // the caller's, of the operations' keys of the transaction at hand, or nil
 	base     bool          // the transaction at hand is one of Engine.Base
+	known    []uint32      // or numbers that Engine.Key gave
 	byNumber []version.Key // key by the caller's number, or none
 	values
 	rare     map[cellID]otherWriters
@@ -201,6 +202,9 @@ func (in *intake) keyNumber(name string) version.Key {
 
 // keyOf is the number of the i-th operation's key.
 func (in *intake) keyOf(i int, name string) version.Key {
+	if in.known != nil {
+		return in.known[i]
+	}
 	if in.numbers == nil {
 		return in.keyNumber(name)
 	}

@@ -80,6 +80,10 @@ func (c Config) frontier() frontier.Options {
 
 func (c Config) cutter() segment.Options {
 	realTime := !slices.ContainsFunc(c.Levels, func(l verdict.Level) bool { return l != verdict.SSER && l != verdict.StrongSI })
-	return segment.Options{RealTime: realTime, NoClock: c.Clock == record.ClockIgnore, MaxSkew: int64(c.MaxSkew), IdleAfter: int64(c.Order.IdleAfter),
+	snapshotKeys := 0
+	if c.Clock != record.ClockIgnore {
+		snapshotKeys = -1 // clocks serve as well, and cost less
+	}
+	return segment.Options{RealTime: realTime, SnapshotKeys: snapshotKeys, NoClock: c.Clock == record.ClockIgnore, MaxSkew: int64(c.MaxSkew), IdleAfter: int64(c.Order.IdleAfter),
 		MinOverlap: uint64(c.Overlap), MaxOverlap: 2 * uint64(c.Overlap)}
 }

@@ -3,6 +3,7 @@ package stream
 import (
 	"fmt"
 
+	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
@@ -11,9 +12,10 @@ import (
 // held are the records that wait in the order or that the engine has, in the
 // blocks in which they came.
 type held struct {
-	blocks map[uint64]*block // by number of the entry
-	oldest uint64            // no block has a smaller number
-	reader packed.Reader
+	blocks  map[uint64]*block // by number of the entry
+	oldest  uint64            // no block has a smaller number
+	reader  packed.Reader
+	numbers []uint32 // scratch
 	// sessions are those of records that were given a session of their own.
 	sessions map[ref]string
 }
@@ -21,6 +23,9 @@ type held struct {
 type block struct {
 	*packed.Block
 	used int // records that are still referred to
+	// keys are an engine's numbers of the block's names, plus 1; 0: not looked up.
+	keys   []uint32
+	keysOf uint64 // which engine's: segments.opened
 }
 
 // add makes room for an entry's records, none of which is referred to yet.
@@ -67,6 +72,29 @@ func (h *held) record(r ref, f fedFlags) (*record.Transaction, error) {
 	t := b.At(r.index(), &h.reader)
 	h.apply(t, r, f)
 	return t, nil
+}
+
+// keys are the engine's numbers of the keys of the record taken out last, which is
+// that of r. Good until the next.
+func (h *held) keys(r ref, e *incremental.Engine, opened uint64) []uint32 {
+	b := h.blocks[r.entry()]
+	if b.keysOf != opened {
+		if b.keys == nil {
+			b.keys = make([]uint32, b.Names())
+		}
+		clear(b.keys)
+		b.keysOf = opened
+	}
+	h.numbers = h.numbers[:0]
+	for _, local := range h.reader.Keys {
+		n := b.keys[local]
+		if n == 0 {
+			n = e.Key(b.Name(local)) + 1
+			b.keys[local] = n
+		}
+		h.numbers = append(h.numbers, n-1)
+	}
+	return h.numbers
 }
 
 func (h *held) own(r ref, f fedFlags) (record.Transaction, error) {

@@ -32,6 +32,7 @@ type segments struct {
 	source source
 
 	engine *incremental.Engine
+	opened uint64 // engines so far
 	front  *frontier.Frontier
 	// complete: every write since the initial state is in the input, so far.
 	complete bool
@@ -102,6 +103,9 @@ type source interface {
 	// record is the record of a ref as it was released. It is good until the next
 	// call.
 	record(r ref, f fedFlags) (*record.Transaction, error)
+	// keys are the engine's numbers of the keys of the operations of the record that
+	// was asked for last, which is that of r; opened tells engines apart.
+	keys(r ref, e *incremental.Engine, opened uint64) []uint32
 	// own is record, to keep.
 	own(r ref, f fedFlags) (record.Transaction, error)
 	// drop says that a record will not be asked for any more.
@@ -120,6 +124,7 @@ func newSegments(cfg Config, src source) *segments {
 
 // open makes an engine.
 func (s *segments) open() {
+	s.opened++
 	s.born.unique, s.born.retried = s.unique, s.retried
 	s.engine = s.newEngine()
 	s.met = map[string]struct{}{}
@@ -146,7 +151,7 @@ func (s *segments) step(t *record.Transaction, f fed) {
 
 func (s *segments) feed(t *record.Transaction, f fed) {
 	s.meet(t)
-	s.engine.Step(t, f.at)
+	s.engine.StepKeys(t, f.at, s.source.keys(f.ref, s.engine, s.opened))
 	s.fed = append(s.fed, f)
 }
 

@@ -34,6 +34,9 @@ func (b *Block) Bytes() int64 {
 	return int64(own + len(b.data) + len(b.text) + 4*(len(b.at)+len(b.ends)))
 }
 
+// Name is the name that has a number, less than Names. It is a part of the block.
+func (b *Block) Name(n uint32) string { return b.name(n) }
+
 // name is the n-th name. It is a part of the block.
 func (b *Block) name(n uint32) string {
 	from := uint32(0)
