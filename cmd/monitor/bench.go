@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isowatch/isowatch/cmd/monitor/bench"
+	"github.com/isowatch/isowatch/internal/rig"
 )
 
 // benchFlags are the flags of bench.
@@ -40,13 +41,21 @@ the directory for temporary files (up to 4 GB) and removed; those that were reco
 are looked up in --corpus, and skipped if they are not there. AWDIT's program, if there
 is one, judges the histories that its paper has figures for, right after.
 
+The suite stream starts the brokers that the monitor reads from: Apache Kafka (Java and
+Maven are needed, else its rows are skipped) and kfake. A topic of 3 million takes 1 GB
+of disk, or of kfake's memory.
+
 Exit status: 0 measured, whatever the figures are; 4 something could not be measured.`,
 		Example: `  monitor bench --suite strong
   monitor bench --suite strong --only veristrong,blindw-10k --runs 5
   monitor bench --suite weak --only c-twitter --peer ./awdit
+  monitor bench --suite stream --only kafka-10k --transactions 10000000 --set window.max_skew=1ms
   monitor bench --suite strong --list`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if b.suite == "stream" && !cmd.Flags().Changed("runs") {
+				b.opt.Runs = 1 // a run takes half a minute
+			}
 			suite, err := b.parse()
 			if err != nil {
 				return err
@@ -62,12 +71,30 @@ Exit status: 0 measured, whatever the figures are; 4 something could not be meas
 	f.StringSliceVar(&b.only, "only", nil, "only these rows, comma-separated: a `name`, or its beginning up to a hyphen")
 	f.BoolVar(&b.list, "list", false, "list the names of the rows and measure nothing")
 	f.StringVar(&b.opt.Corpus, "corpus", "", "`directory` of recorded histories")
-	f.IntVar(&b.opt.Runs, "runs", 3, "how often each history is judged; the median counts")
+	f.IntVar(&b.opt.Runs, "runs", 3, "how often each history is judged; the median counts (default of the suite stream: 1)")
 	f.Float64Var(&b.opt.Scale, "scale", 1, "make histories smaller by this factor, and take fewer of the recorded ones; for trying it out")
 	f.DurationVar(&b.opt.Timeout, "timeout", 10*time.Minute, "how long one run may take")
 	f.StringVar(&b.opt.Peer, "peer", "", "AWDIT's `program`, to be run beside ours (default: awdit in PATH, if it is there)")
+	f.Int64Var(&b.opt.Transactions, "transactions", bench.TransactionsDefault, "how many each topic of the suite stream has")
+	f.StringVar(&b.opt.Encoding, "encoding", bench.EncodingDefault, "the `form` of the records in the topics of the suite stream: "+bench.EncodingList())
+	f.StringArrayVar(&b.opt.Set, "set", nil, "`key=value` of the configuration that the suite stream runs the monitor with; may be repeated")
 	b.out.flags(cmd)
+	cmd.AddCommand(newBenchBroker())
 	return cmd
+}
+
+// newBenchBroker is a broker in a process of its own, for the suite stream.
+func newBenchBroker() *cobra.Command {
+	return &cobra.Command{
+		Use: "broker", Hidden: true, Args: cobra.NoArgs,
+		Short: "Run kfake until standard input ends",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := rig.ServeFake(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
+				return environment(err)
+			}
+			return nil
+		},
+	}
 }
 
 // parse finds the suite and refuses flags that make no sense.
@@ -84,6 +111,17 @@ func (b *benchFlags) parse() (bench.Suite, error) {
 	}
 	if !(b.opt.Scale > 0) || math.IsInf(b.opt.Scale, 0) || b.opt.Scale > 1 {
 		return suite, unusablef("--scale: wants a number above 0 and up to 1, not %v", b.opt.Scale)
+	}
+	if b.opt.Transactions < 1 {
+		return suite, unusablef("--transactions: must be at least 1, not %d", b.opt.Transactions)
+	}
+	if _, err := rig.EncodingNamed(b.opt.Encoding); err != nil {
+		return suite, unusablef("--encoding: %w", err)
+	}
+	for _, kv := range b.opt.Set {
+		if !strings.Contains(kv, "=") {
+			return suite, unusablef("--set: wants key=value, as in window.lateness=5s, not %q", kv)
+		}
 	}
 	if b.opt.Timeout <= 0 {
 		return suite, unusablef("--timeout: must be above 0, not %v", b.opt.Timeout)

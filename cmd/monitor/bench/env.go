@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/internal/rig"
 )
 
 // Options say how to measure.
@@ -28,6 +30,11 @@ type Options struct {
 	// Command starts the monitor: a program and what it is called by. Empty: the
 	// running program.
 	Command, Name string
+	// Transactions is how many each topic of the suite stream has, before Scale; Encoding the form of their records,
+	// and Set what is configured otherwise than by default, key=value.
+	Transactions int64
+	Encoding     string
+	Set          []string
 	// Progress is told what is being done; may be nil.
 	Progress func(label string)
 }
@@ -38,6 +45,12 @@ type Env struct {
 	dir      string // of generated histories
 	made     map[string]string
 	measured map[string]Measured
+
+	// Of the suite stream.
+	encoding rig.Encoding
+	brokers  map[string]rig.Broker // by kind, once they are started
+	topics   map[string]topic      // that are filled
+	stores   int                   // names given out
 }
 
 // newEnv prepares a directory. Close must be called.
@@ -52,14 +65,34 @@ func newEnv(opt Options) (*Env, error) {
 	if opt.Progress == nil {
 		opt.Progress = func(string) {}
 	}
+	if opt.Transactions == 0 {
+		opt.Transactions = TransactionsDefault
+	}
+	encoding, err := rig.EncodingNamed(cmp.Or(opt.Encoding, EncodingDefault))
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "isowatch-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for histories: %w", err)
 	}
-	return &Env{opt: opt, dir: dir, made: map[string]string{}, measured: map[string]Measured{}}, nil
+	return &Env{opt: opt, dir: dir, made: map[string]string{}, measured: map[string]Measured{}, encoding: encoding,
+		brokers: map[string]rig.Broker{}, topics: map[string]topic{}}, nil
 }
 
-func (e *Env) close() error { return os.RemoveAll(e.dir) }
+// What Options leave open.
+const (
+	TransactionsDefault = 3_000_000
+	EncodingDefault     = "json"
+)
+
+func (e *Env) close() error {
+	var errs []error
+	for _, b := range e.brokers {
+		errs = append(errs, b.Close())
+	}
+	return errors.Join(append(errs, os.RemoveAll(e.dir))...)
+}
 
 // command is a run of the monitor. What a program is called by decides what it
 // does when it is a test.

@@ -102,6 +102,9 @@ func (row *Row) compare(m *Measured, scale float64) (Status, string) {
 			return Wrong, fmt.Sprintf("all must be %s", row.Expect)
 		}
 	}
+	if why := m.Stream.wrong(); why != "" {
+		return Wrong, why
+	}
 	if m.Verdicts[undecided] > 0 {
 		return Undecided, "what was measured is not the whole work"
 	}
@@ -117,7 +120,15 @@ func (row *Row) compare(m *Measured, scale float64) (Status, string) {
 
 // missed tells whether any of the figures is not within the target.
 func (t Target) missed(m *Measured) bool {
+	latency, s := 0.0, m.Stream
+	if s == nil {
+		s = &Streamed{}
+	}
+	if s.Latency != nil {
+		latency = s.Latency.P99
+	}
 	above := func(target, figure float64) bool { return target > 0 && figure > target }
 	return above(t.Seconds, m.Seconds) || above(t.MB, float64(m.PeakBytes)/1e6) || above(t.Growth, m.Growth) ||
-		above(t.Exponent, m.Exponent) || above(t.Share, m.Share) || m.PerSecond < t.PerSecond
+		above(t.Exponent, m.Exponent) || above(t.Share, m.Share) || above(t.Latency, latency) ||
+		above(t.Flat, s.Memory.growth()) || above(t.Even, s.CPU.growth()) || m.PerSecond < t.PerSecond
 }

@@ -17,7 +17,7 @@ type Suite struct {
 }
 
 // Suites lists all suites.
-func Suites() []Suite { return []Suite{strong(), weak()} }
+func Suites() []Suite { return []Suite{strong(), weak(), streams()} }
 
 // Named finds a suite.
 func Named(name string) (Suite, bool) {
@@ -52,6 +52,12 @@ type Target struct {
 	Share float64 `json:"share,omitempty"`
 	// PerSecond is how many transactions of each second there should be at least.
 	PerSecond float64 `json:"per_second,omitempty"`
+	// Flat is how much more memory, and Even how much more work for each transaction, the last
+	// tenth of a stream may take than the second: 1.05 is 5% more.
+	Flat float64 `json:"flat,omitempty"`
+	Even float64 `json:"even,omitempty"`
+	// Latency is the seconds within which 99% of the alerts have to be there.
+	Latency float64 `json:"latency,omitempty"`
 }
 
 // Peer is what a paper states for the same work, on its authors' machine.
@@ -79,6 +85,8 @@ type Measured struct {
 	PerSecond float64 `json:"per_second,omitempty"`
 	// Verdicts counts histories by verdict.
 	Verdicts map[string]int `json:"verdicts,omitempty"`
+	// Stream is what there is to say of a stream.
+	Stream *Streamed `json:"stream,omitempty"`
 	// How repeats one of the runs.
 	How string `json:"how,omitempty"`
 	// Peer is what another checker did on the same history, if there is one.

@@ -21,6 +21,7 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	b.WriteString("\n")
 	rows(&b, r.Rows)
+	streamed(&b, r.Rows)
 	studies(&b, r.Ablations)
 	remarks(&b, r)
 	_, err := w.Write(b.Bytes())
@@ -70,8 +71,10 @@ func (m *Measured) figure(t Target) string {
 		return power(m.Exponent)
 	case t.Share > 0:
 		return percent(m.Share)
-	case t.PerSecond > 0:
+	case t.PerSecond > 0 || m.PerSecond > 0:
 		return rate(m.PerSecond)
+	case m.Stream != nil && m.Stream.Latency != nil:
+		return "p99 " + seconds3(m.Stream.Latency.P99)
 	}
 	return seconds3(m.Seconds)
 }
@@ -86,6 +89,8 @@ func (t Target) text() string {
 		return limit(t.Share, percent)
 	case t.PerSecond > 0:
 		return "≥ " + rate(t.PerSecond)
+	case t.Latency > 0:
+		return limit(t.Latency, seconds3)
 	}
 	return limit(t.Seconds, seconds3)
 }
