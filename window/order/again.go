@@ -14,9 +14,9 @@ const bareMax = 1 << 16
 // and Taken. A record that is not found among the remembered IDs may still be one
 // that came long ago; isNew must have a proof that it is not.
 //
-// The remembered IDs only tell what kind of not new a record is, but for two
-// cases: records that wait, whose IDs a restored Order has again, and bare ones. So
-// a snapshot need not have the IDs: what is taken is the same with and without.
+// The remembered IDs only tell Duplicate from Stale, but for two cases: records that
+// wait, whose IDs a restored Order has again, and bare ones. So what is taken is the
+// same without them, and a snapshot need not have them.
 func (o *Order) again(p *partition, n int, s *session, h *record.Head, arrival int64) (slot uint64, f Fate) {
 	m := o.remembers(h)
 	if h.ID != 0 {
@@ -44,11 +44,11 @@ func (o *Order) remembers(h *record.Head) *memory {
 }
 
 // remember notes the ID of a new record, whose place again found.
-func (o *Order) remember(h *record.Head, slot uint64) {
+func (o *Order) remember(h *record.Head, ref, slot uint64) {
 	if h.ID == 0 {
 		return
 	}
-	if m := o.remembers(h); m.note(h.ID, h.Content, slot) && m == &o.memory {
+	if m := o.remembers(h); m.note(h.ID, h.Content, ref, slot) && m == &o.memory {
 		for i := range o.partitions {
 			p := &o.partitions[i]
 			p.gone, p.goneNext = p.goneNext, p.greatest
@@ -70,9 +70,10 @@ func (o *Order) isNew(p *partition, n int, s *session, h *record.Head, arrival i
 	case !h.HasSeq && h.End > s.maxEnd:
 		return true
 	}
-	// What has left ended before the watermark; what waits is remembered,
-	// unless it came before what was forgotten.
-	return h.ID != 0 && h.End >= o.watermark && h.End > o.gone(p, n, s)
+	// What has left ended before the watermark; what waits is remembered, unless it
+	// came before what was forgotten. The partition's own bound, which is no less
+	// but for what CaughtUp tells, makes it the same in every interleaving.
+	return h.ID != 0 && h.End >= max(o.watermark, sub(p.greatest, o.delay)) && h.End > o.gone(p, n, s)
 }
 
 // isNewSession is isNew for a record of a session that is not known: it is new
@@ -136,10 +137,10 @@ func (s *session) arrive(h *record.Head, it *item) {
 		s.moved = true
 	}
 	if h.HasSeq {
-		it.seq = h.Seq
 		s.arrived(h.Seq)
-	} else {
-		it.seq = s.maxSeq
+	}
+	if it.seq = s.maxSeq; it.flags&(hasSeq|isDetached) == hasSeq {
+		it.seq = h.Seq
 	}
 	switch {
 	case it.flags&isAhead != 0:
@@ -149,14 +150,8 @@ func (s *session) arrive(h *record.Head, it *item) {
 	}
 }
 
-// follows tells whether h comes after its session's greatest end so far by
-// session order, and yet ended before it.
-func (s *session) follows(n int, h *record.Head) bool {
-	if s == nil || h.End >= s.maxEnd {
-		return false
-	}
-	if h.HasSeq {
-		return s.maxSeq != math.MinInt64 && h.Seq > s.maxSeq
-	}
-	return !s.moved && int(s.partition) == n
+// follows tells whether h comes after all of its session that came so far, by seq,
+// and yet ended before one of them.
+func (s *session) follows(h *record.Head) bool {
+	return s != nil && h.HasSeq && s.maxSeq != math.MinInt64 && h.Seq > s.maxSeq && h.End < s.maxEnd
 }

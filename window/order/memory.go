@@ -10,6 +10,8 @@ type memory struct {
 	cur, old table
 	limit    int
 	noted    int // in the current generation
+	// The generations begin at these refs; the older one at from.
+	from, since uint64
 }
 
 // table is an open-addressed hash table, at most three quarters full. A byte of
@@ -29,9 +31,7 @@ func tag(id uint64) uint8 { return uint8(id>>56) | 1 }
 // find looks an ID up: Duplicate if it is remembered with that content,
 // Contradiction if with another, and otherwise Taken and the place for note. O(1).
 func (m *memory) find(id, content uint64) (uint64, Fate) {
-	if 4*(m.cur.n+1) > 3*len(m.cur.slots) {
-		m.cur.grow()
-	}
+	m.cur.room()
 	if len(m.old.slots) > 0 {
 		if i, found := m.old.find(id); found {
 			return 0, again(m.old.slots[i].content == content)
@@ -47,17 +47,30 @@ func (m *memory) find(id, content uint64) (uint64, Fate) {
 // note remembers an ID that find has just not found, at the place that it gave.
 // It tells whether a generation was forgotten for it. That depends on the number
 // of calls alone, not on what the tables hold. Amortised O(1).
-func (m *memory) note(id, content uint64, i uint64) bool {
+func (m *memory) note(id, content, ref, i uint64) bool {
 	m.cur.tags[i], m.cur.slots[i] = tag(id), slot{id, content}
 	m.cur.n++
 	if m.noted++; m.noted < m.limit {
 		return false
 	}
 	m.noted = 0
+	m.from, m.since = m.since, ref+1
 	m.cur, m.old = m.old, m.cur
 	clear(m.cur.tags)
 	m.cur.n = 0
 	return true
+}
+
+// recall notes what was noted under ref before a snapshot. O(1).
+func (m *memory) recall(id, content, ref uint64) {
+	t := &m.old
+	switch {
+	case ref < m.from:
+		return
+	case ref >= m.since:
+		t = &m.cur
+	}
+	t.insert(id, content)
 }
 
 func again(same bool) Fate {
@@ -79,6 +92,22 @@ func (t *table) find(id uint64) (i uint64, found bool) {
 				return i, true
 			}
 		}
+	}
+}
+
+// insert puts an ID in unless it is there.
+func (t *table) insert(id, content uint64) {
+	t.room()
+	if i, found := t.find(id); !found {
+		t.tags[i], t.slots[i] = tag(id), slot{id, content}
+		t.n++
+	}
+}
+
+// room makes sure that one more entry fits. Amortised O(1).
+func (t *table) room() {
+	if 4*(t.n+1) > 3*len(t.slots) {
+		t.grow()
 	}
 }
 

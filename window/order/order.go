@@ -46,8 +46,9 @@ type Order struct {
 	sessions map[string]*session
 	heads    []head // a heap by less
 	items    []item
-	free     int32 // list of unused items
-	held     int   // items in use
+	free     int32  // list of unused items
+	held     int    // items in use
+	next     uint64 // the least ref that may be added
 
 	// What is forgotten; forget.go.
 	generation uint32
@@ -143,7 +144,8 @@ func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 		fate = Late
 		o.counts.Late++
 	}
-	o.remember(h, slot)
+	o.remember(h, ref, slot)
+	o.next = ref + 1
 	o.enqueue(s, h, it)
 	return fate
 }
@@ -163,7 +165,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	case trusted:
 		p.timed = true
 		it.key = h.End
-		if h.End < limit && s.follows(n, h) {
+		if h.End < limit && s.follows(h) {
 			// Its session's previous record came in time and ended later: not the
 			// record is late, its clock was set back.
 			o.counts.SteppedBack++
@@ -192,6 +194,9 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 		// it gets its place by the partition's time.
 		it.flags |= isLate
 		it.key = limit
+		if h.HasSeq && s != nil && h.Seq < s.maxSeq {
+			it.flags |= isDetached // successors may have left, depending on other partitions
+		}
 	}
 	if it.key < o.watermark {
 		it.flags |= isDue
@@ -273,7 +278,7 @@ func (o *Order) due(h *head) bool {
 		return false
 	}
 	it := &o.items[o.first(h.s)]
-	if it.flags&(hasSeq|isDue) != hasSeq || (h.s.hasSeq && it.seq <= add(h.s.lastSeq, 1)) {
+	if it.flags&(hasSeq|isDue|isDetached) != hasSeq || (h.s.hasSeq && it.seq <= add(h.s.lastSeq, 1)) {
 		return true
 	}
 	wait := o.skew
@@ -346,7 +351,7 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 // sequence finds out what a record's seq tells.
 func (o *Order) sequence(r *Release, s *session, it *item) {
 	switch {
-	case s.hasSeq && it.seq <= s.lastSeq, !s.released && r.Late && o.forgot.any:
+	case it.flags&isDetached != 0, s.hasSeq && it.seq <= s.lastSeq, !s.released && r.Late && o.forgot.any:
 		r.Detached = true
 	case s.hasSeq && it.seq > s.lastSeq+1:
 		r.Gap = &Gap{Session: s.name, From: s.lastSeq + 1, To: it.seq - 1, Sampled: s.leftOut}

@@ -13,19 +13,20 @@ type item struct {
 	id        uint64
 	next      int32 // in the session's queue or the free list; -1 ends
 	partition int32
-	flags     uint8
+	flags     uint16
 }
 
 // What is so about an item.
 const (
-	isUsed uint8 = 1 << iota
+	isUsed uint16 = 1 << iota
 	hasSeq
 	hasTimes
 	isLate
 	isVague // its times are not believed: isAhead, or its clock stepped back
 	isAhead
 	isOverlong
-	isDue // the watermark had passed its key when it came
+	isDue      // the watermark had passed its key when it came
+	isDetached // it has no place in its session
 )
 
 const nil32 = int32(-1)

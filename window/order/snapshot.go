@@ -1,0 +1,461 @@
+package order
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// A snapshot is
+//
+//	version   byte
+//	scalars   time of day, watermark, counts, ticks, what is forgotten, …
+//	partitions
+//	sessions  by name: where each is, and of what waits the refs
+//	odd items of what waits that what can't be told from its head
+//	bare      IDs of records with neither seq nor times
+//	checksum  xxhash64 of all before, 8 bytes
+//
+// Numbers are varints; times are differences from the greatest end. A record
+// that waits takes one to three bytes.
+
+const snapshotVersion = 1
+
+// Errors of Restore wrap ErrDamaged where the bytes are not what Snapshot wrote.
+var ErrDamaged = errors.New("the snapshot of an order is damaged")
+
+// Snapshot appends all that the Order knows to dst, except its Options and the IDs
+// of records that it has handed out. Records that wait are told by their refs. The
+// same state gives the same bytes. O(records that wait + sessions).
+func (o *Order) Snapshot(dst []byte) []byte {
+	from := len(dst)
+	e := encoder{b: append(dst, snapshotVersion), base: o.greatest}
+	e.int(o.greatest)
+	o.scalars(&e)
+	e.uint(uint64(len(o.partitions)))
+	for i := range o.partitions {
+		o.partitions[i].code(&e)
+	}
+	names := make([]string, 0, len(o.sessions))
+	for name := range o.sessions {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	e.uint(uint64(len(names)))
+	last := uint64(0)
+	for _, name := range names {
+		s := o.sessions[name]
+		e.text(name)
+		s.code(&e)
+		last = o.writeItems(&e, s, last)
+	}
+	o.bare.old.write(&e)
+	o.bare.cur.write(&e)
+	return binary.LittleEndian.AppendUint64(e.b, xxhash.Sum64(e.b[from:]))
+}
+
+// Restore makes the Order that a snapshot was taken of. With the same options it
+// goes on exactly as that one: the same records come out, flagged the same. load
+// gives the head of a record that waits by its ref.
+//
+// The IDs of records that were handed out before are not in a snapshot. One of them
+// that comes again is Stale, not Duplicate, unless Remember is told of it; and one
+// with its ID and other content may be taken.
+//
+// Bytes that Snapshot did not write give an error that wraps ErrDamaged, at no more
+// cost than their length.
+func Restore(opt Options, data []byte, load func(ref uint64) (record.Head, error)) (*Order, error) {
+	body := len(data) - 8
+	if body < 1 || xxhash.Sum64(data[:body]) != binary.LittleEndian.Uint64(data[body:]) {
+		return nil, fmt.Errorf("%w: its checksum is wrong", ErrDamaged)
+	}
+	if data[0] != snapshotVersion {
+		return nil, fmt.Errorf("the snapshot of an order has version %d, this program knows %d: use the program that wrote it, or begin anew", data[0], snapshotVersion)
+	}
+	o := blank(opt)
+	d := decoder{b: data[1:body]}
+	o.greatest = d.int()
+	d.base = o.greatest
+	o.scalars(&d)
+	for range d.count(partitionMax, 8) {
+		o.partitions = append(o.partitions, unheard)
+		o.partitions[len(o.partitions)-1].code(&d)
+	}
+	last := uint64(0)
+	for range d.count(len(data), 8) {
+		s := &session{name: strings.Clone(d.text()), head: nil32, tail: nil32}
+		s.code(&d)
+		if o.sessions[s.name] != nil {
+			d.fail("session %q is there twice", s.name)
+		}
+		if n := int32(len(o.partitions)); s.partition < 0 || s.partition >= n || s.lastPartition < 0 || s.lastPartition >= n {
+			d.fail("session %q is in no partition", s.name)
+		}
+		if d.err != nil {
+			break
+		}
+		o.sessions[s.name] = s
+		var err error
+		if last, err = o.readItems(&d, s, last, load); err != nil {
+			return nil, err
+		}
+	}
+	o.bare.old.read(&d)
+	o.bare.cur.read(&d)
+	if d.err == nil && len(d.b) > 0 {
+		d.fail("%d bytes are left over", len(d.b))
+	}
+	if o.level > LevelMax {
+		d.fail("there is no level %d of the sample", o.level)
+	}
+	o.dirty = true
+	if d.err != nil {
+		return nil, d.err
+	}
+	return o, nil
+}
+
+// RememberedFrom is the least ref of a record whose ID is remembered.
+func (o *Order) RememberedFrom() uint64 { return o.memory.from }
+
+// Remember tells a restored Order of a record that was added before the snapshot,
+// so that it is recognised when it comes again. Those from RememberedFrom on are to be
+// told, in order of ref; others are ignored. O(1).
+func (o *Order) Remember(ref uint64, h *record.Head) {
+	if m := o.remembers(h); h.ID != 0 && m == &o.memory && ref < o.next {
+		m.recall(h.ID, h.Content, ref)
+	}
+}
+
+// coder is an encoder or a decoder: what is coded is listed once for both.
+type coder interface {
+	num(*int64)     // any number
+	time(*int64)    // near the greatest end
+	bits(*uint64)   // a number that is not negative
+	flags(...*bool) // at most eight
+}
+
+func (o *Order) scalars(c coder) {
+	c.flags(&o.hasNow, &o.moved, &o.flushed, &o.forgot.any, &o.ticks.pending)
+	c.num(&o.now)
+	c.num(&o.reachedAt)
+	c.time(&o.watermark)
+	c.time(&o.quiet)
+	c.time(&o.blocked)
+	c.bits(&o.next)
+	codeUint(c, &o.generation)
+	codeUint(c, &o.fresh)
+	c.num(&o.forgot.low)
+	o.forgot.code(c)
+	codeUint(c, &o.level)
+	c.time(&o.ticks.last)
+	o.memory.code(c)
+	o.bare.code(c)
+	n := &o.counts
+	for _, p := range []*int64{&n.Added, &n.Released, &n.Duplicates, &n.Contradictions, &n.Stale, &n.LeftOut, &n.Late, &n.TimesDropped, &n.Ahead,
+		&n.SteppedBack, &n.Overlong, &n.Detached, &n.Forgotten, &n.Sessions, &n.Skipped, &n.Gaps, &n.Missing, &n.Forced} {
+		c.num(p)
+	}
+}
+
+func (r *reach) code(c coder) {
+	c.num(&r.seq)
+	c.time(&r.end)
+	c.time(&r.key)
+}
+
+func (m *memory) code(c coder) {
+	codeUint(c, &m.noted)
+	c.bits(&m.from)
+	c.bits(&m.since)
+}
+
+func (p *partition) code(c coder) {
+	c.flags(&p.known, &p.heard, &p.skipped, &p.timed)
+	c.time(&p.greatest)
+	c.num(&p.anchor)
+	c.time(&p.observed)
+	c.time(&p.caughtUp)
+	c.num(&p.caughtAt)
+	c.num(&p.active)
+	c.time(&p.gone)
+	c.time(&p.goneNext)
+}
+
+func (s *session) code(c coder) {
+	ahead, floored := s.aheadEnd != none, s.floor != reachesNothing
+	c.flags(&s.moved, &s.released, &s.hasSeq, &s.leftOut, &ahead, &floored)
+	codeUint(c, &s.partition)
+	codeUint(c, &s.lastPartition)
+	codeUint(c, &s.generation)
+	c.num(&s.maxSeq)
+	c.bits(&s.window)
+	c.time(&s.maxEnd)
+	c.time(&s.lastKey)
+	c.time(&s.lastEnd)
+	c.num(&s.lastSeq)
+	if ahead {
+		c.time(&s.aheadEnd)
+	} else {
+		s.aheadEnd = none
+	}
+	if floored {
+		s.floor.code(c)
+	} else {
+		s.floor = reachesNothing
+	}
+}
+
+// codeUint codes a number that is never negative.
+func codeUint[T uint8 | uint16 | uint32 | int32 | int](c coder, v *T) {
+	u := uint64(*v)
+	c.bits(&u)
+	*v = T(u)
+}
+
+// plain tells what an item of session s is if nothing is odd about it, so that
+// its head tells it.
+func plain(s *session, ref uint64, h *record.Head) item {
+	it := item{key: h.End, start: h.Start, seq: s.maxSeq, ref: ref, id: h.ID, next: nil32, partition: s.partition, flags: isUsed}
+	if h.HasTimes {
+		it.flags |= hasTimes
+	}
+	if h.HasSeq {
+		it.seq = h.Seq
+		it.flags |= hasSeq
+	}
+	return it
+}
+
+// ordered are the items of s in session order.
+func (o *Order) ordered(s *session) []int32 {
+	var out []int32
+	for i := s.head; i != nil32; i = o.items[i].next {
+		out = append(out, i)
+	}
+	if len(s.strays) > 0 {
+		out = append(out, s.strays...)
+		slices.SortFunc(out, func(a, b int32) int {
+			if o.before(a, b) {
+				return -1
+			}
+			return 1
+		})
+	}
+	return out
+}
+
+// writeItems writes what waits of s: the refs in session order; then those that
+// plain would not give again. Which they are can be told without the head: what is
+// not flagged has its end as its key.
+func (o *Order) writeItems(e *encoder, s *session, last uint64) uint64 {
+	items := o.ordered(s)
+	e.uint(uint64(len(items)))
+	odd := 0
+	for _, i := range items {
+		it := &o.items[i]
+		e.int(int64(it.ref - last))
+		last = it.ref
+		if it.odd(s) {
+			odd++
+		}
+	}
+	e.uint(uint64(odd))
+	at := 0
+	for n, i := range items {
+		if it := &o.items[i]; it.odd(s) {
+			e.uint(uint64(n - at))
+			at = n
+			it.code(e)
+		}
+	}
+	return last
+}
+
+func (it *item) odd(s *session) bool {
+	return it.flags&(hasTimes|isLate|isVague|isAhead|isOverlong|isDue|isDetached) != hasTimes || it.partition != s.partition ||
+		(it.flags&hasSeq == 0 && it.seq != s.maxSeq)
+}
+
+func (it *item) code(c coder) {
+	codeUint(c, &it.flags)
+	codeUint(c, &it.partition)
+	c.time(&it.key)
+	c.num(&it.seq)
+}
+
+// readItems is the inverse of writeItems. Refs of what waits are loaded.
+func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64) (record.Head, error)) (uint64, error) {
+	first := len(o.items)
+	for range d.count(len(d.b), 1) {
+		last += uint64(d.int())
+		if d.err != nil {
+			return 0, d.err
+		}
+		h, err := load(last)
+		if err != nil {
+			return 0, fmt.Errorf("record %d, which waits for its place: %w", last, err)
+		}
+		if h.Session != s.name {
+			return 0, fmt.Errorf("%w: record %d is of session %q, not %q", ErrDamaged, last, h.Session, s.name)
+		}
+		o.items = append(o.items, plain(s, last, &h))
+		o.Remember(last, &h)
+	}
+	n := first
+	for i := range d.count(len(o.items)-first, 5) {
+		skip := d.count(len(o.items)-n, 0)
+		if n += skip; n >= len(o.items) || (skip == 0 && i > 0) {
+			d.fail("an item of session %q is none", s.name)
+		}
+		if d.err != nil {
+			return 0, d.err
+		}
+		it := &o.items[n]
+		was := it.flags
+		it.code(d)
+		if (it.flags^was)&(isUsed|hasSeq|hasTimes) != 0 || it.partition < 0 || int(it.partition) >= len(o.partitions) {
+			d.fail("what is said about record %d contradicts it", it.ref)
+		}
+	}
+	for i := first; i < len(o.items) && d.err == nil; i++ {
+		if i > first && !o.before(int32(i-1), int32(i)) {
+			d.fail("session %q is not in order", s.name)
+		}
+		o.push(s, int32(i))
+		o.held++
+	}
+	if s.head != nil32 {
+		o.put(s)
+	}
+	return last, d.err
+}
+
+// write puts the IDs of a table out in an order of their own.
+func (t *table) write(e *encoder) {
+	all := make([]slot, 0, t.n)
+	for i, s := range t.slots {
+		if t.tags[i] != 0 {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b slot) int {
+		if a.id < b.id {
+			return -1
+		}
+		return 1
+	})
+	e.uint(uint64(len(all)))
+	for _, s := range all {
+		e.b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(e.b, s.id), s.content)
+	}
+}
+
+func (t *table) read(d *decoder) {
+	for range d.count(len(d.b), 16) {
+		t.insert(binary.LittleEndian.Uint64(d.b), binary.LittleEndian.Uint64(d.b[8:]))
+		d.b = d.b[16:]
+	}
+}
+
+type encoder struct {
+	b    []byte
+	base int64
+}
+
+func (e *encoder) uint(v uint64) { e.b = binary.AppendUvarint(e.b, v) }
+func (e *encoder) int(v int64)   { e.b = binary.AppendVarint(e.b, v) }
+
+func (e *encoder) text(s string) {
+	e.uint(uint64(len(s)))
+	e.b = append(e.b, s...)
+}
+
+func (e *encoder) num(v *int64)   { e.int(*v) }
+func (e *encoder) time(v *int64)  { e.int(*v - e.base) } // may wrap around, and so does its inverse
+func (e *encoder) bits(v *uint64) { e.uint(*v) }
+
+func (e *encoder) flags(vs ...*bool) {
+	b := byte(0)
+	for i, v := range vs {
+		if *v {
+			b |= 1 << i
+		}
+	}
+	e.b = append(e.b, b)
+}
+
+// decoder reads what encoder wrote; after the first error everything is 0.
+type decoder struct {
+	b    []byte
+	base int64
+	err  error
+}
+
+func (d *decoder) fail(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
+	}
+	d.b = nil
+}
+
+func (d *decoder) uint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.fail("it ends too early")
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) int() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.fail("it ends too early")
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+// count reads a number of things: at most limit, each of at least so many bytes.
+func (d *decoder) count(limit, bytes int) int {
+	n := d.uint()
+	if bytes > 0 {
+		limit = min(limit, len(d.b)/bytes)
+	}
+	if n > uint64(limit) {
+		d.fail("it counts %d of what can be %d", n, limit)
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) text() string {
+	n := d.count(len(d.b), 1)
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
+}
+
+func (d *decoder) num(v *int64)   { *v = d.int() }
+func (d *decoder) time(v *int64)  { *v = d.int() + d.base }
+func (d *decoder) bits(v *uint64) { *v = d.uint() }
+
+func (d *decoder) flags(vs ...*bool) {
+	if len(d.b) == 0 {
+		d.fail("it ends too early")
+		return
+	}
+	for i, v := range vs {
+		*v = d.b[0]>>i&1 != 0
+	}
+	d.b = d.b[1:]
+}
