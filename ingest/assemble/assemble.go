@@ -117,10 +117,16 @@ type Assembler struct {
 
 	restored *restored // nil unless events are read again
 
-	records []record.Transaction
+	records []made
 	taken   int // of records
 	losses  []Loss
 	counts  Counts
+}
+
+// made is a record and the offset of the event after which it was.
+type made struct {
+	txn    record.Transaction
+	offset int64
 }
 
 // name names a transaction.
@@ -244,17 +250,19 @@ func (a *Assembler) Close() {
 	a.next, a.hasClock, a.latest = math.MinInt64, false, 0
 }
 
-// Next takes a record, in the order in which they were made, before the next event is
-// added. O(1).
-func (a *Assembler) Next() (t record.Transaction, ok bool) {
+// Next takes a record, and the offset of the event that it was made after; nil if there is none. Records
+// come in the order in which they were made. It is good until the next call. O(1).
+func (a *Assembler) Next() (t *record.Transaction, offset int64) {
+	if a.taken > 0 {
+		a.records[a.taken-1] = made{} // its operations are another's now
+	}
 	if a.taken == len(a.records) {
 		a.records, a.taken = a.records[:0], 0
-		return t, false
+		return nil, 0
 	}
-	t = a.records[a.taken]
-	a.records[a.taken] = record.Transaction{}
 	a.taken++
-	return t, true
+	r := &a.records[a.taken-1]
+	return &r.txn, r.offset
 }
 
 // Losses takes what was lost since it was called last.
@@ -380,7 +388,7 @@ func (a *Assembler) end(o *open, e *Event) (Fate, *reject.Error) {
 		a.lose(o, Incomplete, &t, missing)
 	}
 	a.close(o, r)
-	a.records = append(a.records, t)
+	a.records = append(a.records, made{t, a.next - 1})
 	return Ended, nil
 }
 
@@ -397,7 +405,7 @@ func (a *Assembler) giveUp(o *open, why Why, until int64) {
 	t.Ops, missing = o.certain(o.most, false)
 	a.lose(o, why, &t, missing)
 	a.close(o, &ended{begin: beginningOf(&o.begin)})
-	a.records = append(a.records, t)
+	a.records = append(a.records, made{t, a.next - 1})
 }
 
 func (a *Assembler) lose(o *open, why Why, t *record.Transaction, missing int) {

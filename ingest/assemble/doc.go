@@ -7,7 +7,7 @@
 //
 //	a := assemble.New(assemble.Options{MaxTransaction: int64(time.Minute)})
 //	fate, err := a.Add(offset, now, &event) // err: a dead letter
-//	for r, ok := a.Next(); ok; r, ok = a.Next() { … }
+//	for t, offset := a.Next(); t != nil; t, offset = a.Next() { … }
 //
 // An Assembler is for one partition of the input, whose events it is given in their
 // order. A session has one open transaction at most, as it does one thing at a time.
