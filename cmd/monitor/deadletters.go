@@ -35,18 +35,23 @@ func storePath(cmd *cobra.Command) *string {
 }
 
 // openStore opens a store that is there already.
-func openStore(path string) (store.Store, error) {
-	if _, err := os.Stat(path); err != nil {
-		return nil, unusablef("--store: %w", err)
+func openStore(path string) (*store.Badger, error) {
+	if err := thereIs("--store", path); err != nil {
+		return nil, err
 	}
 	st, err := store.Open(store.Options{Path: path})
-	switch {
-	case errors.Is(err, store.ErrForeign), errors.Is(err, store.ErrNewer):
-		return nil, unusable(err)
-	case err != nil:
-		return nil, environment(err)
+	if err != nil {
+		return nil, storeFailure(err)
 	}
 	return st, nil
+}
+
+// thereIs keeps a store from being made where none is.
+func thereIs(named, path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return unusablef("%s: %w", named, err)
+	}
+	return nil
 }
 
 // deadLetter is the JSON of a dead letter.

@@ -478,3 +478,6 @@ func readState(txn *badger.Txn) (state, error) {
 	}
 	return st, nil
 }
+
+// Path is the directory of the store, empty if it is in memory.
+func (s *Badger) Path() string { return s.opt.Path }

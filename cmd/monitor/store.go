@@ -1,0 +1,375 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/window/store"
+)
+
+func newStore() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "store",
+		Short: "Look into the store of run, verify it, make it smaller",
+		Long: `The store keeps what must survive the monitor: where it is in its input, the journal of
+what it read, checkpoints of its histories, alerts, their deliveries, and dead letters.
+docs/store.md tells how. A store has one user at a time: stop the monitor first, or, to
+verify it, copy the directory while it runs (cp -r) and verify the copy.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(newStoreInspect(), newStoreVerify(), newStoreCompact())
+	return cmd
+}
+
+// onePath takes the path of a store, which defaults to that of the configuration.
+func onePath(args []string) string {
+	if len(args) == 1 {
+		return args[0]
+	}
+	return config.Default().Store.Path
+}
+
+// storeFailure gives an error of the store its exit status: what it is or holds is
+// 2, what the machine did is 4.
+func storeFailure(err error) error {
+	for _, is := range []error{store.ErrForeign, store.ErrNewer, store.ErrOlder, store.ErrDamaged} {
+		if errors.Is(err, is) {
+			return unusable(err)
+		}
+	}
+	return environment(err)
+}
+
+// storeInfo is the JSON of store inspect.
+type storeInfo struct {
+	Path         string                      `json:"path"`
+	Schema       int                         `json:"schema"`
+	Bytes        storeBytes                  `json:"bytes"`
+	Offsets      map[string]map[string]int64 `json:"offsets"` // source, partition: the next one
+	Histories    map[string]storeHistory     `json:"histories"`
+	Journal      *storeJournal               `json:"journal"` // null if it is empty
+	Alerts       storeAlerts                 `json:"alerts"`
+	Undelivered  map[string]int64            `json:"undelivered"` // by receiver
+	DeadLetters  map[string]int64            `json:"dead_letters"`
+	LettersGone  int64                       `json:"dead_letters_dropped"`
+	LettersBytes int64                       `json:"dead_letter_bytes"`
+}
+
+type storeBytes struct {
+	Disk    int64 `json:"disk"`
+	Journal int64 `json:"journal"`
+	Needed  int64 `json:"journal_needed"` // by a restart; the rest is evidence
+	Large   int64 `json:"large"`          // checkpoints and other large values
+}
+
+type storeHistory struct {
+	Checkpoints uint64 `json:"checkpoints"`
+	Bytes       int64  `json:"bytes"`
+}
+
+type storeJournal struct {
+	Entries int64  `json:"entries"`
+	First   uint64 `json:"first"`
+	Last    uint64 `json:"last"`
+	Needed  uint64 `json:"needed_from"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+}
+
+type storeAlerts struct {
+	All     int64            `json:"all"`
+	ByState map[string]int64 `json:"by_state"`
+}
+
+func newStoreInspect() *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use:   "inspect [PATH]",
+		Short: "Say what is in a store",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := out.check(); err != nil {
+				return err
+			}
+			path := onePath(args)
+			st, err := openStore(path)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, st.Close()) }()
+			info, err := st.Inspect(cmd.Context())
+			if err != nil {
+				return storeFailure(err)
+			}
+			shown := describeStore(path, info)
+			if shown.Bytes.Disk, err = store.DiskUse(path); err != nil {
+				return environment(err)
+			}
+			err = st.Alerts(cmd.Context(), func(a store.Alert) bool {
+				shown.Alerts.ByState[alertState(a.Body)]++
+				return true
+			})
+			if err != nil {
+				return storeFailure(err)
+			}
+			if out.json() {
+				return printJSON(cmd.OutOrStdout(), shown)
+			}
+			return shown.print(cmd.OutOrStdout())
+		},
+	}
+	out.flags(cmd)
+	return cmd
+}
+
+// alertState is the state that an alert's body says.
+func alertState(body []byte) string {
+	var a struct {
+		State string `json:"state"`
+	}
+	if err := json.Unmarshal(body, &a); err != nil || a.State == "" {
+		return "unknown"
+	}
+	return a.State
+}
+
+func describeStore(path string, info store.Info) storeInfo {
+	out := storeInfo{
+		Path: path, Schema: info.Schema,
+		Bytes:   storeBytes{Journal: info.JournalBytes, Needed: info.JournalNeeded, Large: info.LargeBytes},
+		Offsets: make(map[string]map[string]int64), Histories: make(map[string]storeHistory),
+		Alerts:      storeAlerts{All: info.Alerts, ByState: make(map[string]int64)},
+		Undelivered: info.Outbox, DeadLetters: info.Letters, LettersGone: info.DeadLettersDropped, LettersBytes: info.DeadLetterBytes,
+	}
+	for source, parts := range info.Offsets {
+		out.Offsets[source] = make(map[string]int64)
+		for p, next := range parts {
+			out.Offsets[source][fmt.Sprint(p)] = next
+		}
+	}
+	for db, h := range info.Histories {
+		out.Histories[db] = storeHistory{Checkpoints: h.Checkpoints, Bytes: h.Bytes}
+	}
+	if info.JournalEntries > 0 {
+		out.Journal = &storeJournal{Entries: info.JournalEntries, First: info.JournalFirst, Last: info.JournalLast, Needed: max(info.JournalDrop, info.JournalFirst),
+			From: time.Unix(0, info.JournalOldest).UTC().Format(time.RFC3339Nano), To: time.Unix(0, info.JournalNewest).UTC().Format(time.RFC3339Nano)}
+	}
+	return out
+}
+
+// byteSize is an amount of bytes for people.
+func byteSize(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
+
+// amounts lists numbers by name.
+func amounts(m map[string]int64) string {
+	if len(m) == 0 {
+		return "none"
+	}
+	parts := make([]string, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%d %s", m[k], text.Printable(k)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s *storeInfo) print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(table, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("store", "%s, layout %d", text.Printable(s.Path), s.Schema)
+	row("disk", "%s: journal %s (%s needed by a restart, the rest is evidence), checkpoints and other large values %s",
+		byteSize(s.Bytes.Disk), byteSize(s.Bytes.Journal), byteSize(s.Bytes.Needed), byteSize(s.Bytes.Large))
+	for _, source := range slices.Sorted(maps.Keys(s.Offsets)) {
+		parts := s.Offsets[source]
+		shown := make([]string, 0, len(parts))
+		for _, p := range slices.SortedFunc(maps.Keys(parts), byNumber) {
+			shown = append(shown, fmt.Sprintf("%s: %d", p, parts[p]))
+		}
+		row("offsets", "%s {%s}", text.Printable(source), strings.Join(shown, ", "))
+	}
+	for _, db := range slices.Sorted(maps.Keys(s.Histories)) {
+		h := s.Histories[db]
+		row("history", "%s: checkpoint %d, %s", text.Printable(db), h.Checkpoints, byteSize(h.Bytes))
+	}
+	if j := s.Journal; j != nil {
+		row("journal", "%d entries, %d to %d (%s to %s), needed from %d", j.Entries, j.First, j.Last, j.From, j.To, j.Needed)
+	} else {
+		row("journal", "empty")
+	}
+	row("alerts", "%s", amounts(s.Alerts.ByState))
+	row("undelivered", "%s", amounts(s.Undelivered))
+	row("dead letters", "%s; %s, %d dropped", amounts(s.DeadLetters), byteSize(s.LettersBytes), s.LettersGone)
+	if err := table.Flush(); err != nil {
+		return environment(err)
+	}
+	return nil
+}
+
+// byNumber puts "2" before "10".
+func byNumber(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+// storeReport is the JSON of store verify.
+type storeReport struct {
+	Path    string        `json:"path"`
+	OK      bool          `json:"ok"`
+	Records int64         `json:"records"`
+	Entries int64         `json:"journal_entries"`
+	Bytes   int64         `json:"bytes"`
+	Damaged []storeDamage `json:"damaged"`
+	Notes   []string      `json:"notes"`
+}
+
+type storeDamage struct {
+	Kind   string `json:"kind"`
+	Record string `json:"record"`
+	File   string `json:"file,omitempty"`
+	Offset int64  `json:"offset"`
+	Why    string `json:"why"`
+}
+
+func newStoreVerify() *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use:   "verify [PATH]",
+		Short: "Hold every record of a store to its checksum",
+		Long: `Reads all of a store, or of a copy of its directory, and holds every record to its
+checksum and to the records that refer to it. Nothing is changed. The copy may be one that
+was made with cp -r while the monitor ran: what is torn at the end of its files is noted.
+
+Exit status: 0 whole, 2 damaged (the records are named) or not a store, 4 it can't be read
+or is in use.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			path := onePath(args)
+			if err := thereIs("store", path); err != nil {
+				return err
+			}
+			r, err := store.Verify(path)
+			if err != nil {
+				return storeFailure(err)
+			}
+			w := cmd.OutOrStdout()
+			if out.json() {
+				err = printJSON(w, reportOf(path, r))
+			} else {
+				err = printReport(w, path, r, out.quiet)
+			}
+			if err != nil {
+				return err
+			}
+			if len(r.Damaged) > 0 {
+				return silent(exitUnusable)
+			}
+			return nil
+		},
+	}
+	out.flags(cmd)
+	return cmd
+}
+
+func reportOf(path string, r store.Report) storeReport {
+	out := storeReport{Path: path, OK: len(r.Damaged) == 0, Records: r.Records, Entries: r.Entries, Bytes: r.Bytes, Damaged: []storeDamage{}, Notes: append([]string{}, r.Notes...)}
+	for _, d := range r.Damaged {
+		out.Damaged = append(out.Damaged, storeDamage{Kind: d.Kind, Record: d.Key, File: d.File, Offset: d.Offset, Why: d.Why})
+	}
+	return out
+}
+
+func printReport(w io.Writer, path string, r store.Report, quiet bool) error {
+	var b strings.Builder
+	for _, d := range r.Damaged {
+		fmt.Fprintf(&b, "%s\n", text.Printable(d.Error()))
+	}
+	if !quiet {
+		for _, n := range r.Notes {
+			fmt.Fprintf(&b, "note: %s\n", text.Printable(n))
+		}
+	}
+	state := "whole"
+	if len(r.Damaged) > 0 {
+		state = fmt.Sprintf("DAMAGED, %d places; monitor run --rebuild sets it aside and begins anew", len(r.Damaged))
+	}
+	fmt.Fprintf(&b, "%s: %d records and %d entries of the journal, %s read: %s\n", text.Printable(path), r.Records, r.Entries, byteSize(r.Bytes), state)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return environment(fmt.Errorf("write the result: %w", err))
+	}
+	return nil
+}
+
+func newStoreCompact() *cobra.Command {
+	var (
+		out    output
+		retain time.Duration
+		limit  string
+	)
+	defaults := config.Default()
+	cmd := &cobra.Command{
+		Use:   "compact [PATH]",
+		Short: "Free the space of what a store does not need",
+		Long: `Drops evidence that is too old or too much, and merges the tables of the database. The
+monitor does the first by itself; after many dead letters or a large frontier the second
+gives back more at once.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			bytes, err := config.ParseBytes(limit)
+			if err != nil {
+				return unusablef("--max-bytes: %w", err)
+			}
+			path := onePath(args)
+			if err := thereIs("store", path); err != nil {
+				return err
+			}
+			before, err := store.DiskUse(path)
+			if err != nil {
+				return environment(err)
+			}
+			if err := store.Compact(cmd.Context(), store.Options{Path: path, Retain: retain, MaxBytes: int64(bytes)}); err != nil {
+				return storeFailure(err)
+			}
+			after, err := store.DiskUse(path)
+			if err != nil {
+				return environment(err)
+			}
+			w := cmd.OutOrStdout()
+			if out.json() {
+				return printJSON(w, struct {
+					Path   string `json:"path"`
+					Before int64  `json:"bytes_before"`
+					After  int64  `json:"bytes_after"`
+				}{path, before, after})
+			}
+			if _, err := fmt.Fprintf(w, "%s: %s, was %s\n", text.Printable(path), byteSize(after), byteSize(before)); err != nil {
+				return environment(fmt.Errorf("write the result: %w", err))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().DurationVar(&retain, "retain", defaults.Window.Retain, "keep evidence for so long, window.retain of the configuration")
+	cmd.Flags().StringVar(&limit, "max-bytes", defaults.Store.MaxBytes.String(), "the `size` that evidence may make the store grow to, store.max_bytes of the configuration")
+	out.flags(cmd)
+	return cmd
+}
