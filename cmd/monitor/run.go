@@ -12,6 +12,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/window/store"
 )
 
 func newRun() *cobra.Command {
@@ -19,6 +20,7 @@ func newRun() *cobra.Command {
 		out      output
 		file     string
 		untilEnd bool
+		rebuild  bool
 		set      []string
 	)
 	cmd := &cobra.Command{
@@ -28,7 +30,8 @@ func newRun() *cobra.Command {
 database promises, and sends an alert with its evidence for every violation.
 
 An unreachable broker is waited for as long as it takes. SIGTERM and Ctrl-C end the
-monitor gracefully: what was read is judged, what was found is stored.
+monitor gracefully: what was read is judged, what was found is stored. Killed in
+any other way, it goes on at the next start where it was.
 
 Exit status: 0 after a graceful stop, whatever was alerted; with --until-end as check:
 0 satisfied, 1 violated, 3 undecided. 2 unusable configuration, missing topic or rights,
@@ -56,7 +59,8 @@ compacted topic. 4 the environment failed.`,
 			for _, w := range loaded.Warnings {
 				log.Warn().Msg(w)
 			}
-			a, err := app.New(app.Options{Config: loaded.Config, Log: log, UntilEnd: untilEnd, Stdin: cmd.InOrStdin()})
+			app.LimitMemory(cmd.Context(), loaded.Config.Memory, log)
+			a, err := app.New(app.Options{Config: loaded.Config, Log: log, UntilEnd: untilEnd, Rebuild: rebuild, Stdin: cmd.InOrStdin()})
 			if err != nil {
 				return runFailure(err)
 			}
@@ -79,6 +83,7 @@ compacted topic. 4 the environment failed.`,
 	f := cmd.Flags()
 	f.StringVarP(&file, "config", "c", "", "YAML `file`; see docs/configuration.md")
 	f.BoolVar(&untilEnd, "until-end", false, "stop where the input ends now and answer like check")
+	f.BoolVar(&rebuild, "rebuild", false, "set a damaged store aside and begin with a new one, from the input")
 	f.StringArrayVar(&set, "set", nil, "override any `key=value` of the configuration; may be repeated")
 	for _, s := range shorthands {
 		f.String(s.flag, "", s.usage)
@@ -118,7 +123,7 @@ func overridesOf(cmd *cobra.Command, set []string) ([]config.Override, error) {
 // change is 2, what the machine did is 4.
 func runFailure(err error) error {
 	var startup *source.StartupError
-	if errors.As(err, &startup) || errors.As(err, new(config.Errors)) {
+	if errors.As(err, &startup) || errors.As(err, new(config.Errors)) || errors.Is(err, store.ErrDamaged) {
 		return unusable(err)
 	}
 	return environment(err)

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/deliver"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
@@ -31,6 +32,8 @@ type Options struct {
 	// UntilEnd ends Run where the input ends now; see Reports.
 	UntilEnd bool
 	Stdin    io.Reader
+	// Rebuild sets the store aside and begins with a new one, from the input.
+	Rebuild bool
 	// Store replaces the one at Config.Store.Path; nil: none does. The App closes
 	// it.
 	Store store.Store
@@ -81,10 +84,10 @@ func New(o Options) (*App, error) {
 	default:
 		a.name = file.Stdin
 	}
-	a.ready.wait("input", "nothing has been read yet")
+	a.ready.wait(whoInput, "nothing has been read yet")
 	var err error
 	if a.store = o.Store; a.store == nil {
-		if a.store, err = a.openStore(); err != nil {
+		if a.store, err = a.openStore(o.Rebuild); err != nil {
 			return nil, err
 		}
 	}
@@ -96,11 +99,24 @@ func New(o Options) (*App, error) {
 	return a, nil
 }
 
-// openStore opens the store with an outbox for each receiver.
-func (a *App) openStore() (store.Store, error) {
-	o := store.Options{Path: a.cfg.Store.Path, Logger: a.log.With().Str("part", "store").Logger().Level(zerolog.WarnLevel)}
+// retainMin is window.retain where it is 0, which to the store means for ever.
+const retainMin = time.Nanosecond
+
+// openStore opens the store with an outbox for each receiver; for rebuild a new
+// one, the old one being set aside.
+func (a *App) openStore(rebuild bool) (store.Store, error) {
+	o := store.Options{Path: a.cfg.Store.Path, SyncWrites: a.cfg.Store.Sync, MaxBytes: int64(a.cfg.Store.MaxBytes), Retain: max(a.cfg.Window.Retain, retainMin), Logger: a.log.With().Str("part", "store").Logger().Level(zerolog.WarnLevel)}
 	for _, w := range a.cfg.Alerts.Webhooks {
 		o.Receivers = append(o.Receivers, receiverName(w))
+	}
+	if rebuild {
+		aside, err := store.SetAside(o.Path, time.Now())
+		switch {
+		case err == nil:
+			a.log.Warn().Str("store", aside).Msg("the store was set aside; a new one is made from the input")
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
 	}
 	st, err := store.Open(o)
 	if err != nil {
@@ -151,29 +167,17 @@ func (a *App) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.dispatcher = deliver.New(a.store, receivers, deliver.Options{Observer: deliver.ObserverFunc(a.delivered)})
+	k := newKeeper(a)
+	a.dispatcher = deliver.New(k, receivers, deliver.Options{Observer: deliver.ObserverFunc(a.delivered)})
 	delivery, stopDelivery := context.WithCancel(context.Background())
 	var delivering sync.WaitGroup
 	delivering.Go(func() { a.dispatcher.Run(delivery) })
+	delivering.Go(func() { a.maintain(delivery) })
 	defer delivering.Wait()
 	defer stopDelivery()
 
-	l, err := a.newLoop(ctx)
-	if err != nil {
+	if err := a.watch(ctx, k); err != nil || !a.ended {
 		return err
-	}
-	src, err := a.open(ctx, l)
-	if err != nil {
-		return stopped(ctx, err)
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	l.expect(src.Partitions())
-
-	if err := l.run(ctx, src); err != nil {
-		return err
-	}
-	if !a.ended {
-		return nil
 	}
 	// What was found last is delivered before the answer is given, if the
 	// receivers are there; otherwise it waits in the store for the next start.
@@ -183,6 +187,96 @@ func (a *App) Run(ctx context.Context) (err error) {
 		a.log.Warn().Err(err).Msg("alerts are left to be delivered at the next start")
 	}
 	return nil
+}
+
+// maintainEvery is how often the store frees space.
+const maintainEvery = time.Minute
+
+// maintain lets the store free space until ctx ends.
+func (a *App) maintain(ctx context.Context) {
+	t := time.NewTicker(maintainEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		if err := a.store.Maintain(ctx); err != nil && ctx.Err() == nil {
+			a.log.Error().Err(err).Msg("the store could not free space; it is tried again")
+		}
+		if s, err := a.store.Stats(ctx); err == nil {
+			a.metrics.storeBytes.Set(float64(s.DiskBytes))
+		}
+	}
+}
+
+// watch restores the state of the run before and reads on.
+func (a *App) watch(ctx context.Context, k *keeper) (err error) {
+	began := time.Now()
+	s, err := a.remember(ctx)
+	if err != nil {
+		return err
+	}
+	a.greet(s)
+	config, err := a.fingerprint()
+	if err != nil {
+		return err
+	}
+	// What is durable must not depend on ctx: a graceful stop commits.
+	group, working := errgroup.WithContext(context.WithoutCancel(ctx))
+	in := &ingest{App: a, keeper: k, config: config, complete: s.complete || s.next == 0 && s.fresh(a.cfg.Source.Kafka), next: max(s.next, 1),
+		workers: map[string]*worker{}, group: group, working: working, began: began, now: time.Now, causes: map[string]bool{}}
+	// However this ends, the workers do too.
+	defer func() {
+		for _, w := range in.order {
+			w.queue.close()
+		}
+		err = errors.Join(err, group.Wait())
+		if err == nil && in.ended {
+			a.conclude(in.order)
+		}
+	}()
+	if err := in.restore(working, s); err != nil {
+		in.abort(err)
+		return err
+	}
+	src, err := a.open(ctx, s.resume)
+	if err != nil {
+		return stopped(ctx, err)
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	in.partitions = src.Partitions
+	decoding := newStage(src, s)
+	defer decoding.Close()
+	in.stage = decoding
+	if err := in.run(ctx); err != nil {
+		in.abort(err)
+		return err
+	}
+	return nil
+}
+
+// conclude collects the reports of all histories.
+func (a *App) conclude(workers []*worker) {
+	a.ended = true
+	for _, w := range workers {
+		a.reports = append(a.reports, *w.report)
+	}
+}
+
+// greet says how this run begins.
+func (a *App) greet(s *stored) {
+	a.resumed = len(s.resume) > 0
+	switch {
+	case a.resumed:
+		a.log.Info().Int("histories", len(s.checkpoints)).Msg("going on where the last run stopped")
+		if len(s.checkpoints) > 0 {
+			a.ready.wait(whoRestart, "the state of the last run is being restored")
+		}
+	case !s.fresh(a.cfg.Source.Kafka) && a.cfg.Coverage == record.CoverageComplete:
+		a.log.Warn().Msg("coverage is partial: the input is not read from its beginning")
+	}
 }
 
 // flushMax is how long the end of the input waits for receivers.
@@ -237,34 +331,13 @@ func (a *App) delivered(e deliver.Event) {
 	}
 }
 
-// newLoop makes the loop with what the store remembers.
-func (a *App) newLoop(ctx context.Context) (*loop, error) {
-	l := &loop{App: a, histories: map[string]*history{}, progress: map[int]*progress{}, alerts: map[string]alerts.Alert{}, told: map[string]bool{}}
-	if err := l.remember(ctx); err != nil {
-		return nil, err
-	}
-	k := a.cfg.Source.Kafka
-	a.resumed = len(l.resume) > 0
-	l.complete = len(l.resume) == 0 && (k == nil || k.Start.At == config.StartStored || k.Start.At == config.StartEarliest)
-	switch {
-	case len(l.resume) > 0:
-		a.log.Info().Msg("going on where the last run stopped")
-		if a.cfg.Coverage == record.CoverageComplete {
-			a.log.Warn().Msg("coverage is partial: what was written before the last stop is not known any more")
-		}
-	case !l.complete && a.cfg.Coverage == record.CoverageComplete:
-		a.log.Warn().Msg("coverage is partial: the input is not read from its beginning")
-	}
-	return l, nil
-}
-
 // open opens the source, waiting for it as long as it takes.
-func (a *App) open(ctx context.Context, l *loop) (source.Source, error) {
+func (a *App) open(ctx context.Context, resume map[int]int64) (source.Source, error) {
 	switch src := a.cfg.Source; {
 	case src.Kafka != nil:
-		return kafka.Open(ctx, a.kafkaOptions(src.Kafka, l.resume))
+		return kafka.Open(ctx, a.kafkaOptions(src.Kafka, resume))
 	case src.File != nil:
-		return file.Open(file.Options{Path: src.File.Path, Follow: src.File.Follow && !a.untilEnd, Offsets: l.resume, OnRetry: a.retrying})
+		return file.Open(file.Options{Path: src.File.Path, Follow: src.File.Follow && !a.untilEnd, Offsets: resume, OnRetry: a.retrying})
 	default:
 		return file.NewStream(file.Stdin, a.stdin, 0), nil
 	}
@@ -299,7 +372,7 @@ func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options 
 func (a *App) retrying(err error) {
 	a.metrics.retries.Inc()
 	level := zerolog.DebugLevel
-	if a.ready.wait("source", err.Error()) {
+	if a.ready.wait(whoSource, err.Error()) {
 		level = zerolog.WarnLevel
 	}
 	a.log.WithLevel(level).Err(err).Msg("the source fails; it is tried again until it works")

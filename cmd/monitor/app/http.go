@@ -14,6 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
+// Who waits, as /readyz names them.
+const (
+	whoInput   = "input"   // for the first batch
+	whoSource  = "source"  // for a source that fails
+	whoRestart = "restart" // for the state of the run before
+	whoStore   = "store"   // for room on the disk
+)
+
 // readiness says whether the monitor does its work, and else what it waits for.
 // It is safe for concurrent use.
 type readiness struct {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -13,22 +14,26 @@ import (
 // memStore is a store in memory that outlives the App it is given to, as a disk
 // does, and whose commits can be made to fail.
 type memStore struct {
-	store.Store // what is not used here
-
-	mu        sync.Mutex
-	offsets   map[string]map[int]int64
-	letters   []store.DeadLetter
-	alerts    map[string]store.Alert
-	outbox    map[string]map[string]bool // receiver → ids
-	receivers []string
-	commits   int
-	failAt    int // the number of the commit that fails; 0: none
+	mu          sync.Mutex
+	offsets     map[string]map[int]int64
+	letters     []store.DeadLetter
+	alerts      map[string]store.Alert
+	outbox      map[string]map[string]bool // receiver → ids
+	receivers   []string
+	journal     map[uint64]store.Entry
+	checkpoints map[string][]byte
+	drop        uint64
+	commits     int
+	failAt      int  // the number of the commit that fails; 0: none
+	dead        bool // once a commit failed, every other does
+	full        bool // no commit succeeds
 }
 
 var errDisk = errors.New("no space left on device")
 
 func newMemStore(receivers ...string) *memStore {
-	return &memStore{offsets: map[string]map[int]int64{}, alerts: map[string]store.Alert{}, outbox: map[string]map[string]bool{}, receivers: receivers}
+	return &memStore{offsets: map[string]map[int]int64{}, alerts: map[string]store.Alert{}, outbox: map[string]map[string]bool{}, receivers: receivers,
+		journal: map[uint64]store.Entry{}, checkpoints: map[string][]byte{}}
 }
 
 func (s *memStore) Offsets(_ context.Context, source string) (map[int]int64, error) {
@@ -40,8 +45,31 @@ func (s *memStore) Offsets(_ context.Context, source string) (map[int]int64, err
 func (s *memStore) Commit(_ context.Context, c store.Commit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.commits++; s.commits == s.failAt {
+	if s.full {
+		return fmt.Errorf("the twin: %w", store.ErrFull)
+	}
+	if s.commits++; s.commits == s.failAt || s.dead && s.failAt > 0 && s.commits > s.failAt {
 		return errDisk
+	}
+	for _, e := range c.Journal {
+		for n := range s.journal {
+			if n >= e.Number {
+				delete(s.journal, n)
+			}
+		}
+		e.Data = slices.Clone(e.Data)
+		s.journal[e.Number] = e
+	}
+	for db, b := range c.Checkpoints {
+		s.checkpoints[db] = slices.Clone(b)
+	}
+	if c.Drop > s.drop {
+		s.drop = c.Drop
+		for n := range s.journal {
+			if n < s.drop {
+				delete(s.journal, n) // what is evidence only must not be needed
+			}
+		}
 	}
 	for source, next := range c.Offsets {
 		if s.offsets[source] == nil {
@@ -98,6 +126,55 @@ func (s *memStore) HasAlert(_ context.Context, id string) (bool, error) {
 	return ok, nil
 }
 
+func (s *memStore) Alert(_ context.Context, id string) (store.Alert, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.alerts[id]
+	return a, ok, nil
+}
+
+func (s *memStore) Journal(_ context.Context, from uint64, f func(store.Entry) bool) error {
+	s.mu.Lock()
+	journal := maps.Clone(s.journal)
+	s.mu.Unlock()
+	for _, n := range slices.Sorted(maps.Keys(journal)) {
+		if n >= from && !f(journal[n]) {
+			break
+		}
+	}
+	return nil
+}
+
+func (s *memStore) Entry(_ context.Context, number uint64) (store.Entry, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.journal[number]
+	return e, ok, nil
+}
+
+func (s *memStore) Checkpoint(_ context.Context, db string) ([]byte, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.checkpoints[db]
+	return b, ok, nil
+}
+
+func (s *memStore) Checkpoints(context.Context) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.checkpoints)), nil
+}
+
+func (s *memStore) Spill(context.Context, string, []store.KV) error { return store.ErrFull }
+
+func (s *memStore) Spilled(_ context.Context, _ string, keys []string) ([][]byte, error) {
+	return make([][]byte, len(keys)), nil
+}
+
+func (s *memStore) Maintain(context.Context) error { return nil }
+
+func (s *memStore) Stats(context.Context) (store.Stats, error) { return store.Stats{}, nil }
+
 func (s *memStore) Undelivered(_ context.Context, receiver string, f func(store.Alert) bool) error {
 	s.mu.Lock()
 	var out []store.Alert
@@ -116,6 +193,9 @@ func (s *memStore) Undelivered(_ context.Context, receiver string, f func(store.
 func (s *memStore) Delivered(_ context.Context, receiver, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.full {
+		return fmt.Errorf("the twin: %w", store.ErrFull)
+	}
 	delete(s.outbox[receiver], id)
 	return nil
 }

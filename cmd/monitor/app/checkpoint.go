@@ -1,0 +1,99 @@
+package app
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/order"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+// checkpoint is what the store keeps of a history, so that a restart need not
+// begin with its first entry.
+type checkpoint struct {
+	// config is a fingerprint of the settings that the state depends on.
+	config uint64
+	// born is the entry with which the history began, coverage what was assumed then.
+	born     uint64
+	coverage record.Coverage
+	// consumed is the last entry that the state has; floor the least that it
+	// needs: below it nothing is read again.
+	consumed, floor uint64
+	told            *told
+	// state is the history itself; empty: it has consumed nothing yet.
+	state []byte
+}
+
+const checkpointVersion = 1
+
+// append writes, after a byte for the version, the fields in their order: config
+// as 8 bytes, numbers as uvarints, coverage as a byte, told as it writes itself,
+// state to the end.
+func (c *checkpoint) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(append(b, checkpointVersion), c.config)
+	b = binary.AppendUvarint(b, c.born)
+	b = append(b, byte(c.coverage))
+	b = binary.AppendUvarint(b, c.consumed)
+	b = binary.AppendUvarint(b, c.floor)
+	return append(c.told.append(b), c.state...)
+}
+
+var errCheckpoint = errors.New("the checkpoint is damaged")
+
+// parseCheckpoint is the inverse of append.
+func parseCheckpoint(db string, b []byte) (*checkpoint, error) {
+	if len(b) == 0 || b[0] != checkpointVersion {
+		return nil, fmt.Errorf("history %q: %w: unknown version", db, errCheckpoint)
+	}
+	r := reader{b: b[1:]}
+	var c checkpoint
+	if f := r.take(8); !r.bad {
+		c.config = binary.BigEndian.Uint64(f)
+	}
+	c.born = r.uvarint()
+	c.coverage = record.Coverage(r.byte())
+	c.consumed, c.floor = r.uvarint(), r.uvarint()
+	c.told = readTold(&r)
+	c.state = r.b
+	if r.bad || c.born == 0 || c.floor == 0 || c.consumed < c.born-1 || c.floor > c.consumed+1 || c.coverage > max(record.CoverageComplete, record.CoveragePartial) {
+		return nil, fmt.Errorf("history %q: %w", db, errCheckpoint)
+	}
+	return &c, nil
+}
+
+// windowOf is what the configuration asks of a history.
+func (a *App) windowOf(db string, coverage record.Coverage) (stream.Config, error) {
+	c := a.cfg
+	levels, err := judge.Levels(c.Levels, c.Clock)
+	if err != nil {
+		return stream.Config{}, err
+	}
+	w := c.Window
+	segment := min(w.Segment, w.MaxTransactions)
+	return stream.Config{
+		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Clock: c.Clock, UniqueValues: c.UniqueValues,
+		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
+		Segment: segment, Overlap: max(1, min(w.Overlap, segment/2)),
+		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: a.aheadMax, MaxBuffered: w.MaxTransactions},
+	}, nil
+}
+
+// fingerprint is the same for configurations under which a history's state means
+// the same.
+func (a *App) fingerprint() (uint64, error) {
+	c, err := a.windowOf("", record.CoveragePartial)
+	if err != nil {
+		return 0, err
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		return 0, err
+	}
+	return xxhash.Sum64(b), nil
+}

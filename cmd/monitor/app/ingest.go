@@ -1,0 +1,357 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/isowatch/isowatch/ingest/decode"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
+	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/window/order"
+	"github.com/isowatch/isowatch/window/store"
+)
+
+// ingest is the state of the one goroutine that numbers what was read, has it
+// written to the journal and hands it to the histories.
+type ingest struct {
+	*App
+	keeper *keeper
+	stage  stage
+	// partitions is how many the source has.
+	partitions func() int
+	// complete: every write since the initial state can still be said to be seen,
+	// as far as the input as a whole goes.
+	complete bool
+	config   uint64 // fingerprint
+	// next is the number of the next entry, replayed that of the last one of the run
+	// before.
+	next, replayed uint64
+	workers        map[string]*worker
+	order          []*worker // by name
+	group          *errgroup.Group
+	working        context.Context // of the group
+	caughtUp       bool            // with what the run before had
+	ended          bool            // the input is over
+	began          time.Time
+	now            func() time.Time
+
+	// What is taken and not yet written: entries, the same as bytes, their dead
+	// letters, and the histories that they begin.
+	taken   []*entry
+	data    []kept
+	arena   []byte // what data is made of
+	letters []store.DeadLetter
+	births  map[string]checkpointed
+
+	causes map[string]bool // that were logged
+}
+
+// What is taken is written when it has so many bytes, dead letters or has waited
+// for so long: a commit costs the same whatever is in it.
+const (
+	groupBytesMax   = 1 << 20
+	groupLettersMax = 64
+	groupWait       = 25 * time.Millisecond
+)
+
+// idleEvery is how often an entry says that time passes while nothing is read.
+const idleEvery = 50 * time.Millisecond
+
+// read hands on what the stage reads until it ends; out is closed then.
+func read(ctx context.Context, stage stage, out chan<- *decode.Batch) error {
+	defer close(out)
+	for {
+		b, err := stage.Read(ctx)
+		if err != nil {
+			return err
+		}
+		select {
+		case out <- b:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// stage is the input, decoded: decode.Stage.
+type stage interface {
+	Read(ctx context.Context) (*decode.Batch, error)
+	Waiting() (batches int, bytes int64)
+	Capacity() (batches int, bytes int64)
+}
+
+// run works until the input or reading ends. What is durable depends on work, which
+// outlives a graceful stop; it ends when a worker fails.
+func (in *ingest) run(reading context.Context) error {
+	work := in.working
+	batches := make(chan *decode.Batch)
+	stop, cancel := context.WithCancel(reading)
+	over := make(chan error, 1)
+	go func() { over <- read(stop, in.stage, batches) }()
+	defer func() { // however this ends, the reader does too
+		cancel()
+		for range batches {
+		}
+	}()
+	flush := time.NewTimer(time.Hour)
+	defer flush.Stop()
+	tick := time.NewTicker(max(in.cfg.Solver.Every, time.Millisecond))
+	defer tick.Stop()
+	last := in.now()
+	for {
+		var err error
+		select {
+		case b, ok := <-batches:
+			if !ok {
+				return in.over(reading, work, <-over)
+			}
+			last = in.now()
+			first := len(in.taken) == 0
+			in.alive()
+			in.take(b, last)
+			if len(in.arena) >= groupBytesMax || len(in.letters) >= groupLettersMax {
+				err = in.write(work)
+			} else if first {
+				flush.Reset(groupWait)
+			}
+		case <-flush.C:
+			err = in.write(work)
+		case <-tick.C:
+			if now := in.now(); now.Sub(last) >= max(idleEvery, in.cfg.Solver.Every) {
+				last = now
+				in.take(nil, now)
+				err = in.write(work)
+			}
+			err = errors.Join(err, in.keeper.retry(work, in.now()))
+			in.show()
+			in.awaitReplay(in.began)
+		case <-work.Done():
+		}
+		if work.Err() != nil {
+			return nil // a worker failed, and says why
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// alive notes that the source works.
+func (in *ingest) alive() {
+	if in.ready.ready(whoInput) {
+		in.log.Info().Str("source", in.name).Int("partitions", in.partitions()).Msg("reading")
+	}
+	if in.ready.ready(whoSource) {
+		in.log.Info().Str("source", in.name).Msg("the source works again")
+	}
+}
+
+// over is what happens when there is no more input: it has ended, somebody asked
+// to stop, or reading failed for good.
+func (in *ingest) over(reading, work context.Context, err error) error {
+	werr := in.write(work)
+	switch {
+	case errors.Is(err, io.EOF):
+		in.ended = true
+		return werr
+	case reading.Err() != nil:
+		in.log.Info().Msg("stopping")
+		return werr
+	}
+	return errors.Join(err, werr)
+}
+
+// take numbers a batch, nil for none, and notes what it says.
+func (in *ingest) take(b *decode.Batch, now time.Time) {
+	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b}
+	in.next++
+	for _, w := range in.order {
+		if level := w.decide(now); level > 0 {
+			if e.sample == nil {
+				e.sample = map[string]uint8{}
+			}
+			e.sample[w.db] = level
+		}
+	}
+	m := mark{partition: -1}
+	if b != nil {
+		in.count(b, e.time)
+		m = mark{partition: b.Partition, resume: b.Resume, seen: b.Next, identity: b.Identity}
+		in.meet(e)
+	}
+	m.complete = in.complete
+	var data []byte
+	if in.origin != "" {
+		n := len(in.arena)
+		in.arena = e.append(in.arena)
+		data = in.arena[n:len(in.arena):len(in.arena)]
+	}
+	in.taken = append(in.taken, e)
+	in.data = append(in.data, kept{number: e.number, time: e.time, data: data, mark: m})
+}
+
+// count tells metrics and log of a batch, and sets its unusable records aside.
+func (in *ingest) count(b *decode.Batch, now int64) {
+	in.metrics.records.Add(float64(b.Len() + len(b.Rejected)))
+	in.metrics.bytes.Add(float64(b.Bytes))
+	in.metrics.sourceLag.WithLabelValues(strconv.Itoa(b.Partition)).Set(float64(b.Lag))
+	for _, g := range b.Gaps {
+		in.gap(g)
+	}
+	for i := range b.Rejected {
+		r := &b.Rejected[i]
+		in.reject(r.Err, r.Value, r.Size, now)
+	}
+}
+
+// meet begins the histories that an entry is the first to have a record of. Whether
+// coverage is complete for them depends on what was lost up to this entry.
+func (in *ingest) meet(e *entry) {
+	b := e.batch
+	if len(b.Gaps) > 0 || b.Lost > 0 || len(b.Losses) > 0 {
+		in.complete = false
+	}
+	for _, db := range b.DBs {
+		if in.workers[db] == nil {
+			in.bear(db, e)
+		}
+	}
+}
+
+// bear begins a history.
+func (in *ingest) bear(db string, e *entry) {
+	coverage := in.cfg.Coverage
+	if !in.complete {
+		coverage = record.CoveragePartial
+	}
+	db = strings.Clone(db) // it is a part of the batch
+	c := &checkpoint{config: in.config, born: e.number, coverage: coverage, consumed: e.number - 1, floor: e.number, told: newTold()}
+	if in.births == nil {
+		in.births = map[string]checkpointed{}
+	}
+	in.births[db] = checkpointed{data: c.append(nil), floor: c.floor}
+	in.start(db, c)
+	in.log.Info().Str("db", db).Stringer("coverage", coverage).Msg("watching")
+}
+
+// write makes durable what was taken, then hands it to the histories.
+func (in *ingest) write(ctx context.Context) error {
+	if len(in.taken) == 0 {
+		return nil
+	}
+	began := in.now()
+	if err := in.keeper.append(ctx, in.data, in.letters, in.births); err != nil {
+		return fmt.Errorf("store %s: %w", in.cfg.Store.Path, err)
+	}
+	in.metrics.phase.WithLabelValues(workJournal).Observe(in.now().Sub(began).Seconds())
+	for _, e := range in.taken {
+		if err := in.dispatch(ctx, e); err != nil {
+			return err
+		}
+	}
+	clear(in.taken)
+	clear(in.data)
+	in.taken, in.data, in.arena, in.letters, in.births = in.taken[:0], in.data[:0], in.arena[:0], nil, nil
+	return nil
+}
+
+// dispatch puts an entry into the queue of every history. One whose queue is full
+// is waited for: reading pauses then.
+func (in *ingest) dispatch(ctx context.Context, e *entry) error {
+	mine := shares(e)
+	for _, w := range in.order {
+		x := queued{entry: e, records: mine[w.db]}
+		if x.records > 0 {
+			x.bytes = e.batch.Block.Bytes() * int64(x.records) / int64(e.batch.Len())
+		}
+		if w.queue.offer(x) {
+			continue
+		}
+		began := in.now()
+		in.metrics.blocked.WithLabelValues(w.db).Set(1)
+		if in.once("full " + w.db) {
+			in.log.Warn().Str("db", w.db).Msg("the history's queue is full: reading waits for it, and the lag grows; more of this is counted")
+		}
+		err := w.queue.push(ctx, x)
+		in.metrics.blocked.WithLabelValues(w.db).Set(0)
+		in.metrics.blockedTime.WithLabelValues(w.db).Add(in.now().Sub(began).Seconds())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shares are how many records of an entry each history takes.
+func shares(e *entry) map[string]int {
+	b := e.batch
+	if b == nil || b.Len() == 0 {
+		return nil
+	}
+	if len(b.DBs) == 1 && len(e.sample) == 0 {
+		return map[string]int{b.DBs[0]: b.Len()}
+	}
+	out := make(map[string]int, len(b.DBs))
+	for i := range b.Len() {
+		h := b.Head(i)
+		if level := e.sample[h.DB]; level == 0 || order.Kept(h.Session, level) {
+			out[h.DB]++
+		}
+	}
+	return out
+}
+
+// abort ends the workers at once: what they have not stored is done again by the
+// next run.
+func (in *ingest) abort(err error) { in.group.Go(func() error { return err }) }
+
+// gap reports a hole in the input.
+func (in *ingest) gap(g source.Gap) {
+	in.metrics.gaps.WithLabelValues(gapOffset).Inc()
+	in.metrics.missing.WithLabelValues(gapOffset).Add(float64(g.To - g.From))
+	in.log.Warn().Str("source", g.Source).Int("partition", g.Partition).Int64("from", g.From).Int64("to", g.To).Str("why", g.Why).
+		Msg("records are missing and will never be seen")
+}
+
+// reject sets a record aside.
+func (in *ingest) reject(e *reject.Error, value []byte, size, now int64) {
+	in.letters = append(in.letters, letter(e, value, size, now))
+	in.metrics.rejected.WithLabelValues(e.Reason.String()).Inc()
+	if in.once("reject " + e.Reason.String()) {
+		in.log.Warn().Str("reason", e.Reason.String()).Stringer("at", e.Pos).Str("field", e.Field).Str("detail", e.Detail).
+			Msg("record set aside; more of this reason are counted, and listed by monitor dead-letters")
+	}
+}
+
+// once tells whether a cause has not been told yet.
+func (in *ingest) once(cause string) bool {
+	if in.causes[cause] {
+		return false
+	}
+	in.causes[cause] = true
+	return true
+}
+
+// show tells the metrics how things are.
+func (in *ingest) show() {
+	lag := int64(0)
+	for _, w := range in.order {
+		lag = max(lag, w.lag.Load())
+		in.metrics.showQueue(w)
+	}
+	batches, bytes := in.stage.Waiting()
+	batchesMax, bytesMax := in.stage.Capacity()
+	in.metrics.queue.WithLabelValues(queueInputs).Set(float64(batches))
+	in.metrics.queueMax.WithLabelValues(queueInputs).Set(float64(batchesMax))
+	in.metrics.queueBytes.WithLabelValues(queueInputs).Set(float64(bytes))
+	in.metrics.queueBytesMx.WithLabelValues(queueInputs).Set(float64(bytesMax))
+	in.metrics.watermarkLag.Set(time.Duration(lag).Seconds())
+}

@@ -1,0 +1,335 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/window/store"
+)
+
+// keeper is what writes to the store: the journal, the offsets, checkpoints,
+// alerts, dead letters. It passes everything on as long as the store takes it.
+//
+// A full disk stops nothing but this. Then the keeper holds in memory what is to be
+// written, and alerts are delivered from there, until a write succeeds again. What
+// it holds of the journal is bounded: beyond heldMax bytes, entries that no history
+// needs any more are dropped. The stored offsets and checkpoints stay where they
+// were, in front of everything that is held, so that a crash loses no record that
+// the input still has.
+//
+// After entries were dropped the journal has a hole. A restart in front of it can't
+// get over it; so the way back is: first all that histories still need is
+// written, then, in one commit, the checkpoints of all histories, which need nothing
+// older, and the offsets. Until that commit a restart begins in front of the hole,
+// and takes what lies behind it for garbage, as it is not before the stored number
+// of the next entry.
+type keeper struct {
+	store.Store // for reading; what is written goes through the methods below
+	origin      string
+	log         zerolog.Logger
+	metrics     *metrics
+	ready       *readiness
+	retryEvery  time.Duration
+	heldMax     int64
+
+	mu sync.Mutex
+	// floors are, by history, the least entry that its stored checkpoint needs.
+	floors map[string]uint64
+
+	// full is why nothing is written at present; nil: it is. retryAt is when the
+	// next attempt is due.
+	full    error
+	retryAt time.Time
+	// What is held: entries, whether some were dropped, where the input is behind
+	// all of them, and the latest checkpoints and dead letters; held alerts are in
+	// outbox.go.
+	held      []kept
+	heldBytes int64
+	hole      bool
+	moved     marks
+	fresh     map[string]checkpointed
+	letters   []store.DeadLetter
+	outbox
+}
+
+// kept is an entry as the journal has it, and what it says of the input.
+type kept struct {
+	number uint64
+	time   int64
+	data   []byte
+	mark   mark
+}
+
+// checkpointed is a history's checkpoint, encoded.
+type checkpointed struct {
+	data  []byte
+	floor uint64
+}
+
+// The limits of what is held while the disk is full.
+const (
+	heldBytesMax    = 64 << 20
+	heldLettersMax  = 1024
+	journalChunkMax = 1 << 20
+	// retryMin is the least wait between two attempts to write to a full disk.
+	retryMin = 20 * time.Millisecond
+)
+
+func newKeeper(a *App) *keeper {
+	return &keeper{Store: a.store, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready,
+		retryEvery: max(retryMin, 4*a.cfg.Solver.Every), heldMax: heldBytesMax, floors: map[string]uint64{},
+		moved: marks{}, fresh: map[string]checkpointed{}, outbox: newOutbox()}
+}
+
+// append makes entries durable, whose data it does not keep, with the dead letters that they gave and the first
+// checkpoints of the histories that they begin. When it returns, the workers may
+// have the entries.
+func (k *keeper) append(ctx context.Context, entries []kept, letters []store.DeadLetter, births map[string]checkpointed) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for db, b := range births {
+		k.floors[db] = b.floor
+	}
+	if k.full == nil {
+		c := k.commit(entries)
+		c.Checkpoints, c.DeadLetters = k.encoded(births), letters
+		err := k.Store.Commit(ctx, c)
+		if err == nil {
+			return nil
+		}
+		if !k.hold(err) {
+			return err
+		}
+	}
+	for _, e := range entries {
+		e.data = bytes.Clone(e.data) // the caller writes over it
+		k.held = append(k.held, e)
+		k.heldBytes += int64(len(e.data))
+		k.moved.set(e)
+	}
+	maps.Copy(k.fresh, births)
+	k.holdLetters(letters)
+	k.trim()
+	k.show()
+	return nil
+}
+
+// commit is the Commit of entries, with the offsets behind the last of them.
+func (k *keeper) commit(entries []kept) store.Commit {
+	c := store.Commit{}
+	if k.origin == "" || len(entries) == 0 {
+		return c
+	}
+	m := marks{}
+	for _, e := range entries {
+		m.set(e)
+		c.Journal = append(c.Journal, store.Entry{Number: e.number, Time: e.time, Data: e.data})
+	}
+	c.Offsets = m.offsets(k.origin)
+	return c
+}
+
+// encoded are checkpoints as the store takes them; none if the input can't be read
+// again.
+func (k *keeper) encoded(checkpoints map[string]checkpointed) map[string][]byte {
+	if k.origin == "" || len(checkpoints) == 0 {
+		return nil
+	}
+	out := make(map[string][]byte, len(checkpoints))
+	for db, c := range checkpoints {
+		out[db] = c.data
+	}
+	return out
+}
+
+// save makes a history's checkpoint durable, or alerts and dead letters that it
+// found, or both.
+func (k *keeper) save(ctx context.Context, db string, c *checkpointed, found []store.Alert, letters []store.DeadLetter) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.full == nil {
+		commit := store.Commit{Alerts: found, DeadLetters: letters}
+		if c != nil {
+			commit.Checkpoints = k.encoded(map[string]checkpointed{db: *c})
+			commit.Drop = k.dropWith(db, c.floor)
+		}
+		err := k.Store.Commit(ctx, commit)
+		if err == nil {
+			if c != nil {
+				k.floors[db] = c.floor
+			}
+			return nil
+		}
+		if !k.hold(err) {
+			return err
+		}
+	}
+	if c != nil {
+		k.fresh[db] = *c
+	}
+	k.holdAlerts(found)
+	k.holdLetters(letters)
+	k.trim()
+	k.show()
+	return nil
+}
+
+// dropWith is the least entry that a restart needs if db has a checkpoint with that
+// floor.
+func (k *keeper) dropWith(db string, floor uint64) uint64 {
+	for other, f := range k.floors {
+		if other != db {
+			floor = min(floor, f)
+		}
+	}
+	return floor
+}
+
+// Spill puts pairs of a history aside. While checkpoints are held nothing is
+// spilled, as what is spilled after a checkpoint must not become part of it.
+func (k *keeper) Spill(ctx context.Context, db string, pairs []store.KV) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.full != nil {
+		return k.full
+	}
+	err := k.Store.Spill(ctx, db, pairs)
+	if err != nil && k.hold(err) {
+		k.show()
+	}
+	return err
+}
+
+// retry writes what is held, if it is time to try.
+func (k *keeper) retry(ctx context.Context, now time.Time) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.full == nil || now.Before(k.retryAt) {
+		return nil
+	}
+	k.retryAt = now.Add(k.retryEvery)
+	err := k.recover(ctx)
+	switch {
+	case err == nil:
+		k.full = nil
+		k.ready.ready(whoStore)
+		k.log.Warn().Msg("the store takes writes again; what was held in memory has been written")
+	case errors.Is(err, store.ErrFull):
+		k.full, err = err, nil
+		k.ready.wait(whoStore, k.full.Error())
+	}
+	k.show()
+	return err
+}
+
+// recover writes all that is held. Behind a hole the offsets come last, together
+// with the checkpoints of all histories, of which none needs what was dropped; see
+// trim.
+func (k *keeper) recover(ctx context.Context) error {
+	for len(k.held) > 0 {
+		n := chunk(k.held)
+		c := k.commit(k.held[:n])
+		if k.hole {
+			c.Offsets = nil
+		}
+		if err := k.Store.Commit(ctx, c); err != nil {
+			return err
+		}
+		for _, e := range k.held[:n] {
+			k.heldBytes -= int64(len(e.data))
+		}
+		k.held = k.held[n:]
+	}
+	c := store.Commit{Checkpoints: k.encoded(k.fresh), DeadLetters: k.letters}
+	if k.origin != "" {
+		c.Offsets = k.moved.offsets(k.origin)
+	}
+	if err := k.Store.Commit(ctx, c); err != nil {
+		return err
+	}
+	for db, f := range k.fresh {
+		k.floors[db] = f.floor
+	}
+	clear(k.fresh)
+	k.moved, k.letters, k.held, k.hole = marks{}, nil, nil, false
+	return k.storeAlerts(ctx)
+}
+
+// chunk is how many entries go into one commit.
+func chunk(entries []kept) int {
+	size := 0
+	for i, e := range entries {
+		if size += len(e.data); size > journalChunkMax && i > 0 {
+			return i
+		}
+	}
+	return len(entries)
+}
+
+// hold begins to hold what is to be written, if err says that the disk is full;
+// other failures are not survived.
+func (k *keeper) hold(err error) bool {
+	if !errors.Is(err, store.ErrFull) {
+		return false
+	}
+	k.full, k.retryAt = err, time.Now().Add(k.retryEvery)
+	k.metrics.storeFull.Inc()
+	k.ready.wait(whoStore, err.Error())
+	k.log.Error().Err(err).Msg("the store is full: the monitor goes on in memory, and tries again; until then a crash sets it back to what is stored")
+	return true
+}
+
+// trim drops entries that are held and that no history's latest checkpoint needs,
+// if there are more than heldMax bytes. What can't be dropped is bounded by the
+// windows and queues of the histories.
+func (k *keeper) trim() {
+	if k.full == nil || k.heldBytes <= k.heldMax {
+		return
+	}
+	floor := uint64(math.MaxUint64)
+	for db, f := range k.floors {
+		if c, ok := k.fresh[db]; ok {
+			f = c.floor
+		}
+		floor = min(floor, f)
+	}
+	n := 0
+	for n < len(k.held) && k.held[n].number < floor && k.heldBytes > k.heldMax {
+		k.heldBytes -= int64(len(k.held[n].data))
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	k.held = append([]kept(nil), k.held[n:]...)
+	k.metrics.unjournaled.Add(float64(n))
+	if !k.hole {
+		k.hole = true
+		k.log.Warn().Msg("the store has been full for so long that records will be missing in what is kept for evidence; nothing is missed in judging")
+	}
+}
+
+// holdLetters keeps dead letters for later, as many as may be held.
+func (k *keeper) holdLetters(letters []store.DeadLetter) {
+	n := min(len(letters), heldLettersMax-len(k.letters))
+	k.letters = append(k.letters, letters[:n]...)
+	k.metrics.lettersLost.Add(float64(len(letters) - n))
+}
+
+// show tells the metrics what is held.
+func (k *keeper) show() {
+	k.metrics.queue.WithLabelValues(queueHeld).Set(float64(len(k.held)))
+	k.metrics.queueBytes.WithLabelValues(queueHeld).Set(float64(k.heldBytes))
+	full := 0.0
+	if k.full != nil {
+		full = 1
+	}
+	k.metrics.storeHolding.Set(full)
+}

@@ -1,0 +1,128 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
+	"github.com/isowatch/isowatch/window/store"
+)
+
+// assume is what alerts are judged under that are found with some coverage.
+func (a *App) assume(coverage record.Coverage) judge.Assumptions {
+	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: coverage, MaxSkew: int64(a.cfg.Window.MaxSkew)}
+}
+
+// raise makes alerts of what was found, one for all levels that an anomaly breaks.
+// One that was raised before is the same alert found once more; one that the run
+// before raised at the same entry is not even that.
+func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
+	vs := w.history.Found()
+	if len(vs) == 0 {
+		return nil, nil
+	}
+	defer w.spend(workAlert, time.Now())
+	now := time.Now().UnixNano()
+	var out []store.Alert
+	for _, v := range vs {
+		in := w.assume(v.Coverage).Context(w.db, w.cfg.Levels, w.history.Lookup)
+		in.Now, in.OneKey = now, w.history.SingleObjects()
+		w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()
+		same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
+		if w.told.covered(same, v.Level) {
+			continue
+		}
+		a, err := alerts.New(v.Violation, in)
+		if err != nil {
+			w.metrics.unproved.Inc()
+			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Msg("an alert's evidence is incomplete")
+		}
+		if w.untilEnd {
+			w.totals.keep(a)
+		}
+		if !w.told.cover(same, a) {
+			continue
+		}
+		old, known, err := w.keeper.Alert(ctx, a.ID)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			if w.history.Next() <= w.replayed+1 {
+				continue // found again only because its entries were replayed
+			}
+			before, err := alerts.Parse(old.Body)
+			if err != nil {
+				return nil, err
+			}
+			a = before.Again(now)
+		} else {
+			w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()
+			w.log.Warn().Str("db", w.db).Str("id", a.ID).Strs("breaks", a.Breaks).Str("name", a.Name).Msg(a.Summary)
+		}
+		out = append(out, store.Alert{ID: a.ID, Body: a.JSON()})
+	}
+	return out, nil
+}
+
+// lost tells of what may have been missed, once per cause in the log, and sets aside
+// what contradicts itself.
+func (w *worker) lost() []store.DeadLetter {
+	for _, l := range w.history.Losses() {
+		if !w.once(l.Why.String()) {
+			continue
+		}
+		e := w.log.Warn().Str("db", w.db).Stringer("why", l.Why)
+		if l.Session != "" {
+			e = e.Str("session", l.Session)
+		}
+		if l.To > 0 {
+			e = e.Int64("from", l.From).Int64("to", l.To)
+		}
+		if l.ID != "" {
+			e = e.Str("id", l.ID)
+		}
+		e.Msg("something is missing in the input, or may be; more of this kind is counted")
+	}
+	if w.complete && !w.history.Complete() {
+		w.complete = false
+		w.metrics.setComplete(w.db, false)
+		w.log.Warn().Str("db", w.db).Msg("coverage is partial from now on: what nobody is seen to have written, the missing may have")
+	}
+	var letters []store.DeadLetter
+	for _, c := range w.history.Contradictions() {
+		at := record.Position{Source: w.name, Partition: c.Partition, Offset: c.Offset, Kafka: w.cfg.Source.Kafka != nil}
+		e := reject.In("id", reject.DuplicateID, "another record has the id %q and other content", c.Record.ID).At(at)
+		value := codec.AppendJSON(nil, &c.Record)
+		letters = append(letters, letter(e, value, int64(len(value)), time.Now().UnixNano()))
+		w.metrics.rejected.WithLabelValues(reject.DuplicateID.String()).Inc()
+		if w.once("reject " + reject.DuplicateID.String()) {
+			w.log.Warn().Str("reason", reject.DuplicateID.String()).Stringer("at", at).Str("detail", e.Detail).
+				Msg("record set aside; more of this reason are counted, and listed by monitor dead-letters")
+		}
+	}
+	return letters
+}
+
+// once tells whether a cause has not been told yet.
+func (w *worker) once(cause string) bool {
+	if w.causes[cause] {
+		return false
+	}
+	w.causes[cause] = true
+	return true
+}
+
+// letter makes a dead letter.
+func letter(e *reject.Error, value []byte, size, now int64) store.DeadLetter {
+	detail := e.Detail
+	if e.Field != "" {
+		detail = "field " + e.Field + ": " + detail
+	}
+	return store.DeadLetter{Pos: e.Pos, Reason: e.Reason.String(), Detail: detail, Time: now, Value: value, Size: int(size)}
+}

@@ -1,0 +1,199 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/decode"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/window/store"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+// stored is what the run before left of the input.
+type stored struct {
+	// resume are the offsets to go on at, with their identities, as sources take
+	// them; empty: the input was not read yet.
+	resume   map[int]int64
+	seen     map[int]int64
+	next     uint64 // the number of the next entry; 0: none was written
+	complete bool
+	// from is the first entry that a history has not consumed.
+	from        uint64
+	checkpoints map[string]*checkpoint
+}
+
+// remember reads what the run before stored.
+func (a *App) remember(ctx context.Context) (*stored, error) {
+	s := &stored{checkpoints: map[string]*checkpoint{}}
+	if a.origin == "" {
+		return s, nil
+	}
+	var err error
+	if s.resume, err = a.store.Offsets(ctx, a.origin); err != nil {
+		return nil, err
+	}
+	identities, err := a.store.Offsets(ctx, a.origin+identitySuffix)
+	if err != nil {
+		return nil, err
+	}
+	for n, id := range identities {
+		s.resume[source.IdentityKey(n)] = id
+	}
+	if s.seen, err = a.store.Offsets(ctx, a.origin+seenSuffix); err != nil {
+		return nil, err
+	}
+	state, err := a.store.Offsets(ctx, a.origin+stateSuffix)
+	if err != nil {
+		return nil, err
+	}
+	s.next, s.complete = uint64(state[stateNext]), state[stateComplete] == 1
+	s.from = s.next
+	config, err := a.fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	dbs, err := a.store.Checkpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, db := range dbs {
+		b, ok, err := a.store.Checkpoint(ctx, db)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		c, err := parseCheckpoint(db, b)
+		if err != nil {
+			return nil, damaged(err)
+		}
+		if c.consumed >= s.next {
+			continue // of an input that was not this one
+		}
+		if c.config != config {
+			a.log.Warn().Str("db", db).Msg("the configuration has changed: the history is judged anew from the records that are kept, with partial coverage")
+			c = c.anew(config)
+		}
+		s.checkpoints[db] = c
+		s.from = min(s.from, c.consumed+1)
+	}
+	return s, nil
+}
+
+// anew is a checkpoint of a history that begins again where its records do.
+func (c *checkpoint) anew(config uint64) *checkpoint {
+	return &checkpoint{config: config, born: c.floor, coverage: record.CoveragePartial, consumed: c.floor - 1, floor: c.floor, told: c.told}
+}
+
+func damaged(err error) error {
+	return fmt.Errorf("the store is %w: %w; monitor store verify says what, and monitor run --rebuild sets it aside and begins from the input", store.ErrDamaged, err)
+}
+
+// start makes the worker of a history that goes on from c, and runs it.
+func (in *ingest) start(db string, c *checkpoint) {
+	w := &worker{App: in.App, db: db, keeper: in.keeper, queue: newQueue(), told: c.told,
+		born: c.born, coverage: c.coverage, config: c.config, replayed: in.replayed, causes: map[string]bool{}}
+	w.begin = func(ctx context.Context) (*stream.History, error) {
+		cfg, err := in.windowOf(db, c.coverage)
+		if err != nil || len(c.state) == 0 {
+			return stream.New(cfg), err
+		}
+		h, err := stream.Restore(cfg, c.state, loader(ctx, in.keeper))
+		if err != nil {
+			return nil, damaged(err)
+		}
+		return h, nil
+	}
+	w.consumed.Store(c.consumed)
+	in.workers[db] = w
+	in.order = append(in.order, w)
+	slices.SortFunc(in.order, func(a, b *worker) int { return strings.Compare(a.db, b.db) })
+	in.group.Go(func() error { return w.run(in.working, func() bool { return in.ended }) })
+}
+
+// restore begins the histories that the store has, and gives them the entries that
+// they have not consumed. It returns when these are in the queues.
+func (in *ingest) restore(ctx context.Context, s *stored) error {
+	in.replayed = s.next - min(s.next, 1)
+	for db, c := range s.checkpoints {
+		in.keeper.floors[db] = c.floor
+		in.start(db, c)
+	}
+	want, failed := s.from, error(nil)
+	err := in.keeper.Journal(ctx, s.from, func(x store.Entry) bool {
+		if x.Number >= s.next {
+			return false
+		}
+		if x.Number != want {
+			failed = damaged(fmt.Errorf("the journal has no entry %d", want))
+			return false
+		}
+		var e *entry
+		if e, failed = parseEntry(x.Number, x.Data); failed != nil {
+			failed = damaged(failed)
+			return false
+		}
+		failed = in.dispatch(ctx, e)
+		want++
+		return failed == nil
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	if want < s.next {
+		return damaged(fmt.Errorf("the journal ends before entry %d", want))
+	}
+	return nil
+}
+
+// awaitReplay says when all histories have worked off what was replayed.
+func (in *ingest) awaitReplay(began time.Time) {
+	if in.replayed == 0 || in.caughtUp {
+		return
+	}
+	for _, w := range in.order {
+		if w.consumed.Load() < in.replayed {
+			return
+		}
+	}
+	in.caughtUp = true
+	took := time.Since(began)
+	in.metrics.restart.Set(took.Seconds())
+	in.ready.ready(whoRestart)
+	in.log.Info().Dur("took", took).Int("histories", len(in.order)).Msg("the state of the last run is restored")
+}
+
+// loader reads batches of the journal again. It keeps the last one: references come
+// in the order of the journal.
+func loader(ctx context.Context, st store.Store) func(uint64) (*decode.Batch, error) {
+	var last *entry
+	return func(number uint64) (*decode.Batch, error) {
+		if last != nil && last.number == number {
+			return last.batch, nil
+		}
+		x, ok, err := st.Entry(ctx, number)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, fmt.Errorf("the journal has no entry %d", number)
+		}
+		if last, err = parseEntry(number, x.Data); err != nil {
+			return nil, err
+		}
+		return last.batch, nil
+	}
+}
+
+// fresh tells whether the input is read from its beginning.
+func (s *stored) fresh(k *config.Kafka) bool {
+	return len(s.resume) == 0 && (k == nil || k.Start.At == config.StartStored || k.Start.At == config.StartEarliest)
+}

@@ -1,0 +1,96 @@
+package app
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
+
+// told remembers which anomalies have an alert, so that one which is found again,
+// by another level or in the next segment, is not told again. It holds the last
+// toldMax to 2*toldMax of them, in two generations. It is part of a history's
+// state, and so of its checkpoint: whether an anomaly is new must not depend on
+// whether the monitor was started again.
+type told struct{ cur, old map[toldKey]byte }
+
+// toldKey is a part of a hash of what identifies an anomaly, or of an alert's ID.
+type toldKey [16]byte
+
+// toldMax is how many are remembered at least: far more than a segment has,
+// unless the database does not isolate at all.
+const toldMax = 4096
+
+// toldID is the value of an alert's ID; others are levels.
+const toldID = 0xff
+
+func newTold() *told { return &told{cur: map[toldKey]byte{}, old: map[toldKey]byte{}} }
+
+func toldHash(kind, what string) (k toldKey) {
+	sum := sha256.Sum256([]byte(kind + " " + what))
+	copy(k[:], sum[:])
+	return k
+}
+
+func (t *told) get(k toldKey) (byte, bool) {
+	if v, ok := t.cur[k]; ok {
+		return v, true
+	}
+	v, ok := t.old[k]
+	return v, ok
+}
+
+func (t *told) put(k toldKey, v byte) {
+	if t.cur[k] = v; len(t.cur) >= toldMax {
+		t.cur, t.old = map[toldKey]byte{}, t.cur
+	}
+}
+
+// covered tells whether an anomaly has an alert already that says that it breaks
+// this level: what breaks a level breaks those that imply it, each of which may
+// find it for itself.
+func (t *told) covered(same string, at verdict.Level) bool {
+	level, ok := t.get(toldHash("same", same))
+	return ok && at.Implies(verdict.Level(level))
+}
+
+// cover notes the alert that was made of an anomaly; false if there is that alert
+// already.
+func (t *told) cover(same string, a alerts.Alert) bool {
+	level, _ := verdict.ParseLevel(a.Level)
+	t.put(toldHash("same", same), byte(level))
+	id := toldHash("id", a.ID)
+	_, again := t.get(id)
+	t.put(id, toldID)
+	return !again
+}
+
+// append writes both generations, sorted.
+func (t *told) append(b []byte) []byte {
+	for _, m := range []map[toldKey]byte{t.old, t.cur} {
+		b = binary.AppendUvarint(b, uint64(len(m)))
+		for _, k := range slices.SortedFunc(maps.Keys(m), func(x, y toldKey) int { return bytes.Compare(x[:], y[:]) }) {
+			b = append(append(b, k[:]...), m[k])
+		}
+	}
+	return b
+}
+
+// readTold is the inverse of append.
+func readTold(r *reader) *told {
+	t := newTold()
+	for _, m := range []map[toldKey]byte{t.old, t.cur} {
+		for range r.bounded(toldMax) {
+			var k toldKey
+			if copy(k[:], r.take(uint64(len(k)))) < len(k) {
+				return t
+			}
+			m[k] = r.byte()
+		}
+	}
+	return t
+}

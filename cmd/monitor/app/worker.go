@@ -1,0 +1,216 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+// worker owns one history: it takes entries from its queue, one goroutine from
+// first to last, raises alerts and writes checkpoints.
+type worker struct {
+	*App
+	db     string
+	keeper *keeper
+	queue  *queue
+	// begin makes the history, or makes it anew from a checkpoint.
+	begin func(context.Context) (*stream.History, error)
+
+	history *stream.History
+	told    *told
+	// What the checkpoint says beside the history's state.
+	born     uint64
+	coverage record.Coverage
+	config   uint64
+	// replayed is the last entry of the run before: what is found up to there was
+	// told before, if it is known.
+	replayed uint64
+
+	shown    shown
+	causes   map[string]bool // what was logged, and is once
+	complete bool            // as the log has it
+	saved    time.Time       // when the last checkpoint was written
+	dirty    int             // records taken since
+	oldest   int64           // the first time that the stream had
+
+	// consumed and lag are for others to read.
+	consumed atomic.Uint64
+	lag      atomic.Int64
+	// sampled is how the ingest samples this history; it belongs to the ingest.
+	sampled sampler
+
+	totals totals
+	report *report.History // once the input has ended
+}
+
+// runMax is how many releases a worker works off before it looks up.
+const runMax = 1024
+
+// A checkpoint is written after so long or so many records, whichever is first: a
+// restart has to work off again what came after it. It is not written more often
+// than checkpointMin.
+const (
+	checkpointEvery   = time.Second
+	checkpointRecords = 1 << 16
+	checkpointMin     = 200 * time.Millisecond
+)
+
+// run works until the queue is closed, or ctx ends: then at once. end says whether
+// the input is over when the queue is closed.
+func (w *worker) run(ctx context.Context, end func() bool) error {
+	var err error
+	if w.history, err = w.begin(ctx); err != nil {
+		return fmt.Errorf("history %q: %w", w.db, err)
+	}
+	w.saved = time.Now()
+	w.complete = w.history.Complete()
+	w.metrics.setComplete(w.db, w.complete)
+	w.shown = shown{w.history.OrderCounts(), w.history.Stats()} // what the run before counted is not counted again
+	if err := w.settle(ctx); err != nil {                       // what making it anew found
+		return err
+	}
+	for {
+		e, ok := w.queue.pop(ctx)
+		if !ok {
+			break
+		}
+		if err := w.take(ctx, e); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := w.save(ctx); err != nil {
+		return err
+	}
+	if end() {
+		return w.end(ctx)
+	}
+	return nil
+}
+
+// take works off one entry.
+func (w *worker) take(ctx context.Context, e *entry) error {
+	if e.number <= w.consumed.Load() {
+		return nil // part of the checkpoint
+	}
+	began := time.Now()
+	w.history.Take(&stream.Entry{Number: e.number, Time: e.time, Partitions: e.partitions, Sample: e.sample[w.db], Batch: e.batch})
+	w.spend(workStep, began)
+	if err := w.work(ctx); err != nil {
+		return err
+	}
+	if e.batch != nil {
+		w.dirty += e.batch.Len()
+		if w.untilEnd {
+			w.totals.count(e.batch, w.db)
+		}
+	}
+	w.consumed.Store(e.number)
+	if since := time.Since(w.saved); since >= checkpointEvery || since >= checkpointMin && w.dirty >= checkpointRecords {
+		return w.save(ctx)
+	}
+	return nil
+}
+
+// work works off what is due.
+func (w *worker) work(ctx context.Context) error {
+	for more := true; more; {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		began := time.Now()
+		more = w.history.Run(runMax)
+		w.spend(workStep, began)
+		if err := w.settle(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle tells what has come about: alerts, dead letters, losses, metrics.
+func (w *worker) settle(ctx context.Context) error {
+	letters := w.lost()
+	found, err := w.raise(ctx)
+	if err != nil {
+		return err
+	}
+	w.show()
+	if len(found) == 0 && len(letters) == 0 {
+		return nil
+	}
+	if err := w.keeper.save(ctx, w.db, nil, found, letters); err != nil {
+		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
+	}
+	if len(found) > 0 {
+		w.dispatcher.Wake()
+	}
+	return nil
+}
+
+// save writes a checkpoint.
+func (w *worker) save(ctx context.Context) error {
+	w.saved, w.dirty = time.Now(), 0
+	if w.origin == "" || w.history.Next() == 0 {
+		return nil // nothing can be read again, or nothing was taken: the birth is what the store has
+	}
+	c := checkpoint{config: w.config, born: w.born, coverage: w.coverage, consumed: w.consumed.Load(), floor: w.history.Floor(), told: w.told, state: w.history.Checkpoint()}
+	if err := w.keeper.save(ctx, w.db, &checkpointed{data: c.append(nil), floor: c.floor}, nil, nil); err != nil {
+		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
+	}
+	w.spend(workCheckpoint, w.saved)
+	w.metrics.checkpointed.WithLabelValues(w.db).Set(float64(w.saved.UnixNano()) / 1e9)
+	return nil
+}
+
+// sampler is how much of a history is left out because it can't be worked off.
+type sampler struct {
+	level   uint8     // only 1 in 2^level sessions is taken
+	changed time.Time // the level was, last
+	most    uint8     // the highest since it was 0
+}
+
+// When the share of sessions taken is changed: a queue fuller than sampleHigh
+// halves it, at most every sampleRaise; one emptier than sampleLow for sampleLower
+// doubles it.
+const (
+	sampleHigh  = 0.75
+	sampleLow   = 0.25
+	sampleRaise = 100 * time.Millisecond
+	sampleLower = 2 * time.Second
+	samplesMax  = 10
+)
+
+// decide says what share of its sessions a history gets of the next entry.
+func (w *worker) decide(now time.Time) uint8 {
+	s := &w.sampled
+	if w.cfg.Overload != config.OverloadSample {
+		return 0
+	}
+	fill, since := w.queue.fill(), now.Sub(s.changed)
+	switch {
+	case fill > sampleHigh && s.level < samplesMax && since >= sampleRaise:
+		if s.level == 0 {
+			w.log.Warn().Str("db", w.db).Msg("the history's records come faster than they can be judged: whole sessions are left out and counted until it has caught up")
+		}
+		s.level, s.changed = s.level+1, now
+		s.most = max(s.most, s.level)
+	case s.level > 0 && fill > sampleLow:
+		s.changed = now // it has not caught up
+	case s.level > 0 && since >= sampleLower:
+		s.level, s.changed = s.level-1, now
+		if s.level == 0 {
+			w.log.Info().Str("db", w.db).Int("one_in", 1<<s.most).Msg("the history has caught up: all sessions are taken again; one_in is the least share that was taken")
+			s.most = 0
+		}
+	}
+	return s.level
+}
