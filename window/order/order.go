@@ -165,12 +165,13 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	case trusted:
 		p.timed = true
 		it.key = h.End
-		if h.End < limit && s.follows(h) {
+		if h.End < max(limit, o.watermark) && s.follows(h) {
 			// Its session's previous record came in time and ended later: not the
 			// record is late, its clock was set back.
 			o.counts.SteppedBack++
 			it.flags |= isVague
-			it.key, own = o.pass(p, arrival), false
+			it.key, own = p.greatest, false
+			p.setBack = true
 		}
 		o.reached(p, h.End, arrival)
 	case p.timed || o.aheadOf(arrival, 0):

@@ -13,6 +13,9 @@ type partition struct {
 	// skipped: the watermark passed it while it was idle; see Counts.Skipped.
 	skipped bool
 	timed   bool // a record with times was seen
+	// setBack: since greatest was reached, a clock has been seen that was set
+	// back. If they all were, time passes without greatest being reached again.
+	setBack bool
 	// greatest is the time of the partition: the greatest end seen, plus what
 	// has passed since by the arrivals of records without times; none before the
 	// first record. Only trusted times count.
@@ -115,7 +118,7 @@ func (o *Order) Advance(now int64) {
 // arrived at arrival.
 func (o *Order) reached(p *partition, t, arrival int64) {
 	if t > p.greatest {
-		p.greatest, p.anchor = t, arrival
+		p.greatest, p.anchor, p.setBack = t, arrival, false
 		o.dirty = true
 	}
 	o.stream(t)
@@ -135,7 +138,7 @@ func (o *Order) stream(t int64) {
 // serves for it.
 func (o *Order) clock(p *partition, arrival int64) (at int64, ok bool) {
 	switch {
-	case arrival <= 0 || o.aheadOf(arrival, 0):
+	case arrival <= 0 || p.setBack || o.aheadOf(arrival, 0):
 		return p.greatest, false
 	case p.greatest == none:
 		return arrival, true

@@ -177,7 +177,7 @@ func (m *memory) code(c coder) {
 }
 
 func (p *partition) code(c coder) {
-	c.flags(&p.known, &p.heard, &p.skipped, &p.timed)
+	c.flags(&p.known, &p.heard, &p.skipped, &p.timed, &p.setBack)
 	c.time(&p.greatest)
 	c.num(&p.anchor)
 	c.time(&p.observed)
