@@ -151,7 +151,7 @@ func (s *session) arrive(h *record.Head, it *item) {
 }
 
 // follows tells whether h comes after all of its session that came so far, by seq,
-// and yet ended before one of them.
+// and yet did not end after them.
 func (s *session) follows(h *record.Head) bool {
-	return s != nil && h.HasSeq && s.maxSeq != math.MinInt64 && h.Seq > s.maxSeq && h.End < s.maxEnd
+	return s != nil && h.HasSeq && s.maxSeq != math.MinInt64 && h.Seq > s.maxSeq && h.End <= s.maxEnd
 }
