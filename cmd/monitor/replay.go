@@ -23,6 +23,8 @@ func newReplay() *cobra.Command {
 		topic      string
 		partitions int
 		pace       feed.Pace
+		form       feed.Form
+		encoding   string
 		format     string
 		quiet      bool
 	)
@@ -34,7 +36,10 @@ would have. A topic that does not exist is created. FILE is in any format that c
 reads; - is standard input.
 
 What the file's header states is not sent: a topic has no header. Give the same to the
-configuration of run.`,
+configuration of run.
+
+--encoding protobuf sends the faster form, --events what a recorder sends that does not wait for the
+end of a transaction: docs/formats.md describes both. The history is the same.`,
 		Example: "  monitor replay h.jsonl --brokers 127.0.0.1:9092 --topic transactions --rate 5000",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,6 +50,10 @@ configuration of run.`,
 				return unusablef("--partitions: must be at least 1")
 			case pace.PerSecond < 0:
 				return unusablef("--rate: must not be negative")
+			}
+			var known bool
+			if form.Encoding, known = feed.ParseEncoding(encoding); !known {
+				return unusablef("--encoding: want json or protobuf, not %q", encoding)
 			}
 			bar := newProgress(cmd.ErrOrStderr(), quiet)
 			defer bar.finish()
@@ -63,7 +72,7 @@ configuration of run.`,
 			}
 			bar.phase("sending", int64(len(txns)))
 			sent := 0
-			err = feed.Replay(ctx, producer, from(txns), pace, func(n int) { sent += n; bar.add(int64(n)) })
+			err = feed.Replay(ctx, producer, from(txns), form, pace, func(n int) { sent += n; bar.add(int64(n)) })
 			err = errors.Join(err, producer.Close())
 			bar.finish()
 			if errors.Is(err, context.Canceled) {
@@ -84,6 +93,8 @@ configuration of run.`,
 	f.IntVar(&partitions, "partitions", 4, "of the topic if it is created")
 	f.Float64Var(&pace.PerSecond, "rate", 0, "records per second; 0: as fast as the brokers take them")
 	f.BoolVar(&pace.Recorded, "pace", false, "at the pace of the records' own times")
+	f.StringVar(&encoding, "encoding", feed.JSON.String(), "of the messages: json or protobuf")
+	f.BoolVar(&form.Events, "events", false, "a message for each begin, operation and end")
 	f.StringVar(&format, "format", history.Auto, "format of the file, as check has it")
 	f.BoolVarP(&quiet, "quiet", "q", false, "no progress and no words")
 	command.MarkFlagsMutuallyExclusive("rate", "pace")

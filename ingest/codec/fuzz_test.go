@@ -327,6 +327,11 @@ func twin(in []byte) (t record.Transaction, err error) {
 	if !ok {
 		return t, errTwin
 	}
+	return twinOf(obj)
+}
+
+// twinOf is the record that an object says.
+func twinOf(obj fields) (t record.Transaction, err error) {
 	get := map[string]any{}
 	for _, f := range obj {
 		if _, twice := get[f.name]; twice {

@@ -1,6 +1,6 @@
 // Package feed puts transaction records into a Kafka topic as a recorder would:
-// one message per record, keyed by session, so that a session stays in one
-// partition and in its order.
+// one message per record, or per event of it, keyed by session, so that a session
+// stays in one partition and in its order.
 package feed
 
 import (
@@ -19,16 +19,20 @@ type Sender interface {
 	Send(ctx context.Context, messages ...source.Message) error
 }
 
-// Message is the message of one record.
+// Message is the message of one record, in JSON.
 func Message(t *record.Transaction) source.Message {
 	return source.Message{Key: []byte(t.Session), Value: codec.AppendJSON(nil, t)}
 }
 
-// Send sends records in their order and returns when the brokers have them.
+// Send sends records in their order, in JSON, and returns when the brokers have them.
 func Send(ctx context.Context, to Sender, txns []record.Transaction) error {
-	msgs := make([]source.Message, len(txns))
+	return send(ctx, to, Form{}, txns)
+}
+
+func send(ctx context.Context, to Sender, form Form, txns []record.Transaction) error {
+	msgs := make([]source.Message, 0, len(txns))
 	for i := range txns {
-		msgs[i] = Message(&txns[i])
+		msgs = form.append(msgs, &txns[i])
 	}
 	return to.Send(ctx, msgs...)
 }
@@ -60,10 +64,10 @@ const (
 	together = 5 * time.Millisecond
 )
 
-// Replay sends the records of next, which returns io.EOF at the end, at a pace,
-// and tells sent how many went out each time. An error of next is returned after
+// Replay sends the records of next, which returns io.EOF at the end, in a form and at a
+// pace, and tells sent how many went out each time. An error of next is returned after
 // what came before it has been sent.
-func Replay(ctx context.Context, to Sender, next func() (record.Transaction, error), pace Pace, sent func(int)) error {
+func Replay(ctx context.Context, to Sender, next func() (record.Transaction, error), form Form, pace Pace, sent func(int)) error {
 	var (
 		start = time.Now()
 		first int64
@@ -74,7 +78,7 @@ func Replay(ctx context.Context, to Sender, next func() (record.Transaction, err
 		if len(batch) == 0 {
 			return nil
 		}
-		if err := Send(ctx, to, batch); err != nil {
+		if err := send(ctx, to, form, batch); err != nil {
 			return err
 		}
 		sent(len(batch))

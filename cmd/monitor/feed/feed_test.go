@@ -62,7 +62,7 @@ func TestPaces(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, sent := &sink{start: time.Now()}, 0
-				err := Replay(t.Context(), s, history(ms(5000, 6000, 6001, 8000)...), tc.pace, func(n int) { sent += n })
+				err := Replay(t.Context(), s, history(ms(5000, 6000, 6001, 8000)...), Form{}, tc.pace, func(n int) { sent += n })
 				if err != nil || sent != 4 {
 					t.Fatalf("sent %d, %v", sent, err)
 				}
@@ -77,7 +77,7 @@ func TestPaces(t *testing.T) {
 func TestReplayStops(t *testing.T) {
 	broken := errors.New("broken")
 	t.Run("when sending fails", func(t *testing.T) {
-		if err := Replay(t.Context(), &sink{err: broken}, history(1), Pace{}, func(int) {}); !errors.Is(err, broken) {
+		if err := Replay(t.Context(), &sink{err: broken}, history(1), Form{}, Pace{}, func(int) {}); !errors.Is(err, broken) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -89,7 +89,7 @@ func TestReplayStops(t *testing.T) {
 			}
 			return record.Transaction{}, broken
 		}
-		if err := Replay(t.Context(), s, next, Pace{}, func(int) {}); !errors.Is(err, broken) || len(s.keys) != 1 {
+		if err := Replay(t.Context(), s, next, Form{}, Pace{}, func(int) {}); !errors.Is(err, broken) || len(s.keys) != 1 {
 			t.Errorf("got %v after %d records", err, len(s.keys))
 		}
 	})
@@ -97,7 +97,7 @@ func TestReplayStops(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			err := Replay(ctx, &sink{}, history(0, time.Hour), Pace{Recorded: true}, func(int) {})
+			err := Replay(ctx, &sink{}, history(0, time.Hour), Form{}, Pace{Recorded: true}, func(int) {})
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v", err)
 			}
