@@ -35,17 +35,18 @@ func (o *Order) touch(s *session) {
 	}
 	o.generation++
 	o.fresh = 0
+	crowded := len(o.sessions) > 2*o.maxSessions // whatever the order of the map
 	for _, s := range o.sessions {
 		if s.generation+1 < o.generation {
-			o.forget(s)
+			o.forget(s, crowded)
 		}
 	}
 }
 
 // forget drops what is known of where s was; and s, if nothing of it waits. One
-// whose clock was ahead of where the stream is now is kept if there is room: its
+// whose clock was ahead of where the stream is now is kept unless it is crowded: its
 // records can't be told by their times.
-func (o *Order) forget(s *session) {
+func (o *Order) forget(s *session, crowded bool) {
 	if s.released {
 		o.forgot.any = true
 		o.counts.Sessions++
@@ -54,7 +55,7 @@ func (o *Order) forget(s *session) {
 		}
 		s.released, s.hasSeq, s.leftOut, s.lastEnd = false, false, false, none
 	}
-	if o.first(s) != nil32 || (s.aheadEnd >= o.watermark && len(o.sessions) <= 2*o.maxSessions) {
+	if o.first(s) != nil32 || (s.aheadEnd >= o.watermark && !crowded) {
 		return
 	}
 	o.forgot.any = true
