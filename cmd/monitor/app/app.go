@@ -60,9 +60,22 @@ type App struct {
 
 	dispatcher *deliver.Dispatcher
 
+	tuning tuning
+
 	reports []report.History
 	ended   bool
 }
+
+// tuning are sizes that tests make small, so that little input meets every border.
+type tuning struct {
+	records    int           // of a batch at most; 0: as decode has it
+	groupBytes int           // of the journal in one commit at least
+	checkpoint time.Duration // between two checkpoints of a history at most
+	held       int64         // bytes of the journal that are held while the disk is full
+	queue      int           // records that wait for a history
+}
+
+var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax, queue: queueRecordsMax}
 
 // aheadMax for Kafka: more than a minute before the broker has a record it can't
 // have ended, and must not drag the watermark along.
@@ -75,7 +88,7 @@ func New(o Options) (*App, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
-	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, metrics: newMetrics()}
+	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, metrics: newMetrics(), tuning: defaultTuning}
 	switch src := o.Config.Source; {
 	case src.Kafka != nil:
 		a.name, a.origin, a.aheadMax = src.Kafka.Topic, "kafka "+src.Kafka.Topic, aheadMax
@@ -247,7 +260,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	in.partitions = src.Partitions
-	decoding := newStage(src, s)
+	decoding := newStage(src, s, a.tuning.records)
 	defer decoding.Close()
 	in.stage = decoding
 	if err := in.run(ctx); err != nil {

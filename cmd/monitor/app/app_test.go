@@ -136,13 +136,16 @@ type running struct {
 }
 
 // start runs the monitor.
-func start(t *testing.T, c *config.Config, st store.Store, untilEnd bool) *running {
+func start(t *testing.T, c *config.Config, st store.Store, untilEnd bool, set ...func(*App)) *running {
 	t.Helper()
 	r := &running{log: &syncBuffer{}, done: make(chan error, 1)}
 	var err error
 	r.App, err = New(Options{Config: c, Log: zerolog.New(r.log), UntilEnd: untilEnd, Store: st})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range set {
+		f(r.App)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel

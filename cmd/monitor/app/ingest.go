@@ -117,7 +117,7 @@ func (in *ingest) run(reading context.Context) error {
 			first := len(in.taken) == 0
 			in.alive()
 			in.take(b, last)
-			if len(in.arena) >= groupBytesMax || len(in.letters) >= groupLettersMax {
+			if len(in.arena) >= in.tuning.groupBytes || len(in.letters) >= groupLettersMax {
 				err = in.write(work)
 			} else if first {
 				flush.Reset(groupWait)

@@ -84,7 +84,7 @@ const (
 
 func newKeeper(a *App) *keeper {
 	return &keeper{Store: a.store, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready,
-		retryEvery: max(retryMin, 4*a.cfg.Solver.Every), heldMax: heldBytesMax, floors: map[string]uint64{},
+		retryEvery: max(retryMin, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{},
 		moved: marks{}, fresh: map[string]checkpointed{}, outbox: newOutbox()}
 }
 

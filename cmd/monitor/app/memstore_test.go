@@ -36,6 +36,22 @@ func newMemStore(receivers ...string) *memStore {
 		journal: map[uint64]store.Entry{}, checkpoints: map[string][]byte{}}
 }
 
+// die lets the n-th commit from now on fail, and all that follow; 0: none.
+func (s *memStore) die(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dead, s.failAt = n > 0, 0
+	if n > 0 {
+		s.failAt = s.commits + n
+	}
+}
+
+func (s *memStore) setFull(full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.full = full
+}
+
 func (s *memStore) Offsets(_ context.Context, source string) (map[int]int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

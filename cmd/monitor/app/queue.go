@@ -39,8 +39,8 @@ type queue struct {
 	came, went chan struct{}
 }
 
-func newQueue() *queue {
-	return &queue{recordsMax: queueRecordsMax, bytesMax: queueBytesMax, entriesMax: queueEntriesMax,
+func newQueue(records int) *queue {
+	return &queue{recordsMax: records, bytesMax: queueBytesMax, entriesMax: queueEntriesMax,
 		came: make(chan struct{}, 1), went: make(chan struct{}, 1)}
 }
 

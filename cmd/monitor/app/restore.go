@@ -99,7 +99,7 @@ func damaged(err error) error {
 
 // start makes the worker of a history that goes on from c, and runs it.
 func (in *ingest) start(db string, c *checkpoint) {
-	w := &worker{App: in.App, db: db, keeper: in.keeper, queue: newQueue(), told: c.told,
+	w := &worker{App: in.App, db: db, keeper: in.keeper, queue: newQueue(in.tuning.queue), told: c.told,
 		born: c.born, coverage: c.coverage, config: c.config, replayed: in.replayed, causes: map[string]bool{}}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
 		cfg, err := in.windowOf(db, c.coverage)

@@ -11,13 +11,14 @@ import (
 const contentTypeProtobuf = "application/x-protobuf"
 
 // newStage begins to read and decode src behind what was stored.
-func newStage(src source.Source, s *stored) *decode.Stage {
+func newStage(src source.Source, s *stored, records int) *decode.Stage {
 	return decode.New(src, decode.Options{
 		Formats: map[string]func() decode.Format{
 			decode.ContentTypeJSON: func() decode.Format { return codec.New(codec.Options{}) },
 			contentTypeProtobuf:    func() decode.Format { return protobuf.New(codec.Options{}) },
 		},
-		Offsets: s.resume,
-		Seen:    s.seen,
+		RecordsMax: records,
+		Offsets:    s.resume,
+		Seen:       s.seen,
 	})
 }

@@ -114,7 +114,7 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 		}
 	}
 	w.consumed.Store(e.number)
-	if since := time.Since(w.saved); since >= checkpointEvery || since >= checkpointMin && w.dirty >= checkpointRecords {
+	if since := time.Since(w.saved); since >= w.tuning.checkpoint || since >= checkpointMin && w.dirty >= checkpointRecords {
 		return w.save(ctx)
 	}
 	return nil

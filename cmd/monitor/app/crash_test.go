@@ -1,0 +1,236 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/source/kafka"
+)
+
+// planted is a valid stream with lost updates in it, n of them, on keys of their
+// own.
+func planted(t *testing.T, transactions, n int) []record.Transaction {
+	t.Helper()
+	txns := generated(t, generate.Config{Level: generate.SER, Transactions: transactions, Keys: 50, Sessions: 6, Seed: 7})
+	var out []record.Transaction
+	every := len(txns) / n
+	for i, x := range txns {
+		if i%every == 0 && i/every < n {
+			out = append(out, lostUpdate(i/every+1, x.End)...)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// smallWindows makes a monitor forget soon.
+func smallWindows(c *config.Config) {
+	c.Window.Segment, c.Window.Overlap = 200, 50
+	c.Coverage = record.CoveragePartial
+}
+
+// stored are the ids of the alerts that a store has.
+func (s *memStore) ids() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.alerts))
+}
+
+// topicOf makes a topic of its own with records.
+func topicOf(t *testing.T, brokers []string, topic string, txns []record.Transaction) {
+	t.Helper()
+	p, err := kafka.OpenProducer(t.Context(), kafka.ProducerOptions{Connection: kafka.Connection{Brokers: brokers}, Topic: topic, Partitions: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, p, txns...)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fine makes batches of 20 records, a commit for each, and a checkpoint after each.
+func fine(a *App) { a.tuning.records, a.tuning.groupBytes, a.tuning.checkpoint = 20, 1, 0 }
+
+// TestKilledAnywhere: wherever the monitor dies, the next run finds what a run that
+// did not die finds, and every alert is delivered.
+func TestKilledAnywhere(t *testing.T) {
+	brokers := cluster(t)
+	const anomalies = 8
+	topicOf(t, brokers, testTopic, planted(t, 1200, anomalies))
+	c := testConfig(brokers)
+	smallWindows(c)
+
+	whole := newMemStore("r")
+	if err := start(t, c, whole, true).wait(t); err != nil {
+		t.Fatal(err)
+	}
+	want := whole.ids()
+	if len(want) != anomalies {
+		t.Fatalf("%d alerts without a crash, want %d", len(want), anomalies)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for round := range 8 {
+		h := newHook(t)
+		c := *c
+		c.Alerts.Webhooks = []config.Webhook{h.webhook()}
+		st := newMemStore(receiverName(h.webhook()))
+		kills := 0
+		for ; kills < 6; kills++ {
+			st.die(1 + rng.IntN(60))
+			err := start(t, &c, st, true, fine).wait(t)
+			if err == nil {
+				break // it was done before it could die
+			}
+			if !strings.Contains(err.Error(), errDisk.Error()) {
+				t.Fatalf("round %d: %v", round, err)
+			}
+		}
+		st.die(0)
+		if err := start(t, &c, st, true).wait(t); err != nil {
+			t.Fatalf("round %d: after %d kills: %v", round, kills, err)
+		}
+		if got := st.ids(); !slices.Equal(got, want) {
+			t.Errorf("round %d: after %d kills %d alerts, want %d:\n%v\n%v", round, kills, len(got), len(want), got, want)
+		}
+		h.mu.Lock()
+		for _, id := range want {
+			if h.seen[id] == 0 {
+				t.Errorf("round %d: alert %s was never delivered", round, id)
+			}
+		}
+		h.mu.Unlock()
+	}
+}
+
+// TestTwoMonitorsAgree: monitors that read the same topic at different times give
+// the same alerts.
+func TestTwoMonitorsAgree(t *testing.T) {
+	brokers := cluster(t)
+	p := producer(t, brokers)
+	c := testConfig(brokers)
+	smallWindows(c)
+	txns := planted(t, 900, 6)
+	live := newMemStore("r")
+	first := start(t, c, live, false)
+	for chunk := range slices.Chunk(txns, 100) {
+		send(t, p, chunk...)
+	}
+	later := newMemStore("r")
+	if err := start(t, c, later, true).wait(t); err != nil {
+		t.Fatal(err)
+	}
+	want := later.ids()
+	if len(want) != 6 {
+		t.Errorf("%d alerts, want 6", len(want))
+	}
+	eventually(t, "the first monitor has found as much", func() bool { return len(live.ids()) >= len(want) })
+	first.stop(t)
+	if got := live.ids(); !slices.Equal(got, want) {
+		t.Errorf("one found %v, the other %v", got, want)
+	}
+}
+
+// TestFullDisk: while the disk is full alerts are found and delivered; when there is
+// room again all is stored, and a crash then loses nothing. With little memory for
+// what waits the journal gets a hole.
+func TestFullDisk(t *testing.T) {
+	for _, held := range []int64{heldBytesMax, 1} {
+		t.Run(fmt.Sprint("held ", held), func(t *testing.T) {
+			brokers := cluster(t)
+			p := producer(t, brokers)
+			h := newHook(t)
+			c := testConfig(brokers)
+			smallWindows(c)
+			c.HTTP.Listen = "127.0.0.1:0"
+			c.Alerts.Webhooks = []config.Webhook{h.webhook()}
+			st := newMemStore(receiverName(h.webhook()))
+			txns := planted(t, 1200, 6)
+			r := start(t, c, st, false, fine, func(a *App) { a.tuning.held = held })
+			send(t, p, txns[:200]...)
+			first := h.next(t)
+			st.setFull(true)
+			send(t, p, txns[200:800]...)
+			second := h.next(t)
+			if second.ID == first.ID {
+				t.Errorf("alert %s came twice", first.ID)
+			}
+			eventually(t, "/readyz names the disk", func() bool { return strings.Contains(get(t, r.Addr(), "/readyz"), whoStore) })
+			if _, ok, _ := st.Alert(t.Context(), second.ID); ok {
+				t.Errorf("alert %s is stored on a full disk", second.ID)
+			}
+			if held == 1 {
+				eventually(t, "entries are dropped", func() bool {
+					return !strings.Contains(get(t, r.Addr(), "/metrics"), "isowatch_journal_dropped_total 0")
+				})
+			}
+			st.setFull(false)
+			eventually(t, "what was held is stored", func() bool {
+				_, ok, _ := st.Alert(t.Context(), second.ID)
+				return ok && get(t, r.Addr(), "/readyz") == "ready\n"
+			})
+			send(t, p, txns[800:1000]...)
+			// It dies, and goes on from what is stored.
+			st.die(4)
+			send(t, p, txns[1000:]...)
+			if err := r.wait(t); err == nil || !strings.Contains(err.Error(), errDisk.Error()) {
+				t.Fatalf("it did not die: %v", err)
+			}
+			st.die(0)
+			if err := start(t, c, st, true).wait(t); err != nil {
+				t.Fatal(err)
+			}
+			whole := newMemStore("r")
+			c.Alerts.Webhooks = nil
+			if err := start(t, c, whole, true).wait(t); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := st.ids(), whole.ids(); len(want) != 6 || !slices.Equal(got, want) {
+				t.Errorf("stored %v, want %v", got, want)
+			}
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			for _, id := range whole.ids() {
+				if h.seen[id] == 0 {
+					t.Errorf("alert %s was never delivered", id)
+				}
+			}
+		})
+	}
+}
+
+// TestAnotherConfiguration: what the store has of a history serves only under the
+// settings it was made with; under others its records are judged anew.
+func TestAnotherConfiguration(t *testing.T) {
+	brokers := cluster(t)
+	txns := lostUpdate(1, 1000)
+	p := producer(t, brokers)
+	send(t, p, txns[:2]...)
+	c := testConfig(brokers)
+	c.Window.MaxTransaction = time.Minute
+	st := newMemStore("r")
+	r := start(t, c, st, false)
+	eventually(t, "the first records are stored", func() bool {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		return st.offsets["kafka "+testTopic][0]+st.offsets["kafka "+testTopic][1]+st.offsets["kafka "+testTopic][2] == 2
+	})
+	r.stop(t)
+	send(t, p, txns[2])
+	c.Solver.Conflicts++
+	r = start(t, c, st, true)
+	if err := r.wait(t); err != nil {
+		t.Fatal(err)
+	}
+	if len(st.ids()) != 1 || !strings.Contains(r.log.String(), "the configuration has changed") {
+		t.Errorf("%d alerts, want 1", len(st.ids()))
+	}
+}
