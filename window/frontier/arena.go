@@ -25,17 +25,17 @@ const (
 	largeClass = uint8(255)
 )
 
-// blockSizes grow by 8 up to 128 bytes, then by an eighth or so.
-var blockSizes = [...]int{24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 144, 160, 184, 208, 232, 264, 296, 336, 376, 424,
-	480, 544, 616, 696, 784, 880, 992, 1112, 1256, 1408, 1584, 1784, 2008}
+// blockSizes grow by 4 up to 96 bytes, then by an eighth or so.
+var blockSizes = [...]int{20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 68, 72, 76, 80, 84, 88, 92, 96, 104, 112, 120, 128, 144, 160, 184,
+	208, 232, 264, 296, 336, 376, 424, 480, 544, 616, 696, 784, 880, 992, 1112, 1256, 1408, 1584, 1784, 2008}
 
 var blockMost = blockSizes[len(blockSizes)-1]
 
-// classOf is the class for a size, by eighths of it.
-var classOf = func() (of [2008/8 + 1]uint8) {
+// classOf is the class for a size, by the size in words of 4 bytes.
+var classOf = func() (of [2008/4 + 1]uint8) {
 	class := 0
 	for i := range of {
-		for blockSizes[class] < 8*i {
+		for blockSizes[class] < 4*i {
 			class++
 		}
 		of[i] = uint8(class)
@@ -84,7 +84,7 @@ func (a *arena) put(body []byte) (class uint8, block uint32) {
 		}
 		return largeClass, block
 	}
-	class = classOf[(size+7)/8]
+	class = classOf[(size+3)/4]
 	c := &a.classes[class]
 	if n := len(c.free); n > 0 {
 		block = c.free[n-1]
@@ -108,7 +108,7 @@ func (a *arena) write(class uint8, block uint32, body []byte) {
 
 // replace stores another body in place of one, where it stands if it fits there.
 func (a *arena) replace(class uint8, block uint32, body []byte) (uint8, uint32) {
-	if size := len(body) + blockHead; size <= blockMost && class != largeClass && classOf[(size+7)/8] == class {
+	if size := len(body) + blockHead; size <= blockMost && class != largeClass && classOf[(size+3)/4] == class {
 		a.write(class, block, body)
 		return class, block
 	}

@@ -279,8 +279,7 @@ func (f *Frontier) keep(body []byte, changed bool) {
 		f.versions += int(body[1])
 		f.table.at(slot).saved = f.part
 		if !changed { // it has not been written for long
-			f.table.unlink(slot)
-			f.table.linkOldest(slot)
+			f.table.at(slot).flags &^= flagRecent
 		}
 		return
 	}
@@ -288,6 +287,6 @@ func (f *Frontier) keep(body []byte, changed bool) {
 	f.versions += int(body[1]) - int(f.table.body(e)[1])
 	f.table.set(e, body)
 	if changed {
-		f.table.touch(slot)
+		e.flags |= flagRecent
 	}
 }

@@ -154,8 +154,8 @@ func (f *Frontier) forget(t *record.Transaction, arrival int64, k *touch) {
 		return
 	}
 	f.change(slot)
-	f.table.touch(slot)
 	e := f.table.at(slot)
+	e.flags |= flagRecent
 	f.add(f.table.body(e), st, n)
 	f.table.set(e, f.buf)
 }

@@ -13,12 +13,15 @@ func (f *Frontier) over(keys int, bytes int64) bool {
 	return f.opt.MaxKeys > 0 && keys > f.opt.MaxKeys || f.opt.MaxBytes > 0 && bytes > f.opt.MaxBytes
 }
 
-// evict forgets the keys written least recently that do not fit, where nothing
-// keeps them. The last key stays.
+// evict forgets keys not written for long that do not fit, where nothing keeps
+// them. The last key stays.
 func (f *Frontier) evict() {
 	for f.table.count > 1 && f.over(f.table.count, f.table.bytes) {
-		slot := f.table.oldest
-		if e := f.table.at(slot); e.saved != 0 {
+		slot, e, ok := f.table.pass()
+		if !ok {
+			continue
+		}
+		if e.saved != 0 {
 			f.evicted = append(f.evicted, string(keyOf(f.table.body(e))))
 		}
 		f.remove(slot)
@@ -32,11 +35,10 @@ func (f *Frontier) remove(slot uint32) {
 	f.table.remove(slot)
 }
 
-// scanMost bounds how many keys Spill looks at for each that it gives.
-const scanMost = 4
+// scanMost bounds how many keys Spill looks at: so many for each that it may give.
+const scanMost = 16
 
-// Spill gives at most max keys that have to leave memory, those written least
-// recently. They have to be on disk, in place of what it has of them, before the
+// Spill gives at most max keys that have to leave memory, not written for long. They have to be on disk, in place of what it has of them, before the
 // next Checkpoint is made durable. It may give none though there are too many:
 // what has changed since the last durable checkpoint stays until the next.
 //
@@ -55,17 +57,18 @@ func (f *Frontier) Spill(max int) (out []KV, ask []string) {
 			bytes -= int64(len(f.table.body(e)))
 		}
 	}
-	slot := f.table.oldest
-	for looked := 0; slot != noSlot && f.over(keys, bytes) && len(out)+len(ask) < max && looked < scanMost*(max+len(f.left)+len(f.leaving)+1); looked++ {
-		e := f.table.at(slot)
-		this, body := slot, f.table.body(e)
-		slot = e.next
+	for looked := 0; f.over(keys, bytes) && len(out)+len(ask) < max && looked < scanMost*max; looked++ {
+		slot, e, ok := f.table.pass()
+		if !ok {
+			continue
+		}
+		body := f.table.body(e)
 		switch {
 		case e.flags&(flagLeft|flagLeaving) != 0:
 			continue
 		case e.flags&flagOnDisk != 0:
 			keys, bytes = keys-1, bytes-int64(len(body))
-			f.remove(this)
+			f.remove(slot)
 			continue
 		case State(body[0])&below != 0:
 			ask = append(ask, string(keyOf(body)))
@@ -75,7 +78,7 @@ func (f *Frontier) Spill(max int) (out []KV, ask []string) {
 		}
 		out = append(out, KV{string(keyOf(body)), append([]byte(nil), body...)})
 		e.flags |= flagLeaving
-		f.leaving = append(f.leaving, this)
+		f.leaving = append(f.leaving, slot)
 		keys, bytes = keys-1, bytes-int64(len(body))
 	}
 	return out, ask

@@ -8,19 +8,18 @@ const (
 	flagLeft                // a part says that it is gone, which is not durable yet
 	flagLive                // the slot is in use
 	flagListed              // the part being made has it among what changed
+	flagRecent              // written, or read back, since the hand passed
 )
 
 const noSlot = ^uint32(0)
 
-// entry is a key in memory: where its body lies and its place in the order of
-// writing. 28 bytes.
+// entry is a key in memory and where its body lies. 16 bytes.
 type entry struct {
-	hash       uint32
-	block      uint32 // of the arena's class
-	prev, next uint32 // written before and after it; next also links free slots
-	saved      uint32 // the first part since which all parts together hold it; 0: none
-	class      uint8
-	flags      uint8
+	hash  uint32
+	block uint32 // of the arena's class; the next free slot, of a free one
+	saved uint32 // the first part since which all parts together hold it; 0: none
+	class uint8
+	flags uint8
 }
 
 // entriesPerPage makes the table grow without copying entries.
@@ -30,26 +29,25 @@ const (
 )
 
 // table finds entries by key: open addressing with linear probing, at most
-// three quarters full; deletion moves back what followed, so there are no
+// seven eighths full; deletion moves back what followed, so there are no
 // tombstones.
 type table struct {
-	index  []uint32 // slot+1, or 0
-	pages  []*[entriesPerPage]entry
-	slots  uint32 // in use or free
-	free   uint32 // list of free ones
-	count  int
-	bytes  int64 // of bodies
-	oldest uint32
-	newest uint32
-	arena  arena
+	index []uint32 // slot+1, or 0
+	pages []*[entriesPerPage]entry
+	slots uint32 // in use or free
+	free  uint32 // list of free ones
+	hand  uint32 // the slot at which the search for keys that have to go goes on
+	count int
+	bytes int64 // of bodies
+	arena arena
 }
 
 func newTable() table {
-	return table{index: make([]uint32, 64), free: noSlot, oldest: noSlot, newest: noSlot}
+	return table{index: make([]uint32, 64), free: noSlot}
 }
 
 func (t *table) memory() int64 {
-	return int64(len(t.index))*4 + int64(len(t.pages))*entriesPerPage*24 + t.arena.memory()
+	return int64(len(t.index))*4 + int64(len(t.pages))*entriesPerPage*16 + t.arena.memory()
 }
 
 func (t *table) at(slot uint32) *entry {
@@ -71,10 +69,9 @@ func (t *table) find(key string) (uint32, bool) {
 	return noSlot, false
 }
 
-// insert adds a key, which must not be there, with its body, as the one written
-// last.
+// insert adds a key, which must not be there, with its body.
 func (t *table) insert(key string, body []byte) uint32 {
-	if 4*(t.count+1) > 3*len(t.index) {
+	if 8*(t.count+1) > 7*len(t.index) {
 		t.grow()
 	}
 	slot := t.free
@@ -84,12 +81,11 @@ func (t *table) insert(key string, body []byte) uint32 {
 		}
 		t.slots++
 	} else {
-		t.free = t.at(slot).next
+		t.free = t.at(slot).block
 	}
 	e := t.at(slot)
-	*e = entry{hash: hashOf(key), flags: flagLive}
+	*e = entry{hash: hashOf(key), flags: flagLive | flagRecent}
 	e.class, e.block = t.arena.put(body)
-	t.link(slot)
 	t.place(slot, e.hash)
 	t.count++
 	t.bytes += int64(len(body))
@@ -126,7 +122,6 @@ func (t *table) remove(slot uint32) {
 	e := t.at(slot)
 	t.bytes -= int64(len(t.body(e)))
 	t.arena.free(e.class, e.block)
-	t.unlink(slot)
 	mask := uint32(len(t.index) - 1)
 	i := e.hash & mask
 	for t.index[i] != slot+1 {
@@ -141,53 +136,24 @@ func (t *table) remove(slot uint32) {
 		}
 	}
 	t.index[i] = 0
-	*e = entry{next: t.free}
+	*e = entry{block: t.free}
 	t.free = slot
 	t.count--
 }
 
-// link makes a slot the one written last.
-func (t *table) link(slot uint32) {
-	e := t.at(slot)
-	e.prev, e.next = t.newest, noSlot
-	if t.newest == noSlot {
-		t.oldest = slot
-	} else {
-		t.at(t.newest).next = slot
+// pass moves the hand over one slot and returns it. ok is false of one that is
+// free, or was written since the hand passed last. So the hand finds keys roughly
+// in the order of writing, without a list that takes 8 bytes a key.
+func (t *table) pass() (slot uint32, e *entry, ok bool) {
+	if t.hand >= t.slots {
+		t.hand = 0
 	}
-	t.newest = slot
-}
-
-// linkOldest makes a slot the one written first.
-func (t *table) linkOldest(slot uint32) {
-	e := t.at(slot)
-	e.prev, e.next = noSlot, t.oldest
-	if t.oldest == noSlot {
-		t.newest = slot
-	} else {
-		t.at(t.oldest).prev = slot
+	slot = t.hand
+	t.hand++
+	e = t.at(slot)
+	if e.flags&flagRecent != 0 {
+		e.flags &^= flagRecent
+		return slot, e, false
 	}
-	t.oldest = slot
-}
-
-func (t *table) unlink(slot uint32) {
-	e := t.at(slot)
-	if e.prev == noSlot {
-		t.oldest = e.next
-	} else {
-		t.at(e.prev).next = e.next
-	}
-	if e.next == noSlot {
-		t.newest = e.prev
-	} else {
-		t.at(e.next).prev = e.prev
-	}
-}
-
-// touch makes a slot the one written last.
-func (t *table) touch(slot uint32) {
-	if t.newest != slot {
-		t.unlink(slot)
-		t.link(slot)
-	}
+	return slot, e, e.flags&flagLive != 0
 }

@@ -1,0 +1,145 @@
+package frontier
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"testing"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// overwrite makes transactions of four writes each, over so many keys.
+func overwrite(f *Frontier, keys, from, n int) {
+	t := record.Transaction{HasSeq: true, HasTimes: true, Ops: make([]record.Op, 4)}
+	for i := from; i < from+n; i++ {
+		t.Session = fmt.Sprintf("api-3/%d", i%24)
+		t.Seq = int64(i / 24)
+		t.ID = fmt.Sprintf("%s#%d", t.Session, t.Seq)
+		t.End = 1732160000000000000 + int64(i)*10000
+		t.Start = t.End - 1000000
+		for j := range t.Ops {
+			t.Ops[j] = record.Op{Kind: record.Write, Key: fmt.Sprintf("k%d", (i*4+j)%keys), Value: record.Int(int64(i*4 + j))}
+		}
+		f.Forget(&t, t.End)
+	}
+}
+
+// A checkpoint costs what changed, and all parts that are needed together a few
+// times the frontier.
+func TestCheckpointCostsWhatChanged(t *testing.T) {
+	const keys = 5000
+	f := New(Options{})
+	overwrite(f, keys, 0, keys/4)
+	var parts [][]byte
+	first, now := uint64(1), keys/4
+	for round := range 600 {
+		if round%3 != 0 {
+			overwrite(f, keys, now, 50)
+			now += 50
+		}
+		p := f.Checkpoint(nil)
+		if size := int64(len(p)); round > 0 && size > 3*(int64(shareLeast)+f.Stats().Bytes/sharesMost) {
+			t.Fatalf("part %d has %d bytes, the frontier %d", round, size, f.Stats().Bytes)
+		}
+		parts = append(parts, p)
+		if n := int(f.Floor() - first); n > 0 {
+			parts, first = parts[n:], f.Floor()
+		}
+		all := int64(0)
+		for _, p := range parts {
+			all += int64(len(p))
+		}
+		if all > 5*f.Stats().Bytes {
+			t.Fatalf("after part %d, %d parts of %d bytes are needed for a frontier of %d", round, len(parts), all, f.Stats().Bytes)
+		}
+		if round%100 == 99 {
+			g, err := Restore(Options{}, parts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, _ := f.All(keys)
+			got, _ := g.All(keys)
+			if !reflect.DeepEqual(got, want) {
+				t.Fatal("what is restored is not what was kept")
+			}
+		}
+	}
+}
+
+// A key with one version takes at most 64 bytes beside its name and value.
+func TestMemoryOfKeys(t *testing.T) {
+	const keys = 200000
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	f := New(Options{})
+	overwrite(f, keys, 0, keys/4)
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	per := float64(after.HeapAlloc-before.HeapAlloc) / keys
+	said := float64(f.Memory()) / keys
+	t.Logf("%.1f bytes a key, it says %.1f itself, %.1f of them packed", per, said, float64(f.Stats().Bytes)/keys)
+	if most := 64.0 + 7 + 4; per > most {
+		t.Errorf("a key takes %.1f bytes", per)
+	}
+	if per > 1.2*said || said > 1.2*per {
+		t.Errorf("a key takes %.1f bytes, but the frontier says %.1f", per, said)
+	}
+	runtime.KeepAlive(f)
+}
+
+// Transactions of four writes leave the window; the keys are written again and
+// again.
+func BenchmarkForget(b *testing.B) {
+	for _, keys := range []int{10000, 1000000} {
+		b.Run(fmt.Sprint(keys), func(b *testing.B) {
+			f := New(Options{})
+			overwrite(f, keys, 0, keys/4)
+			txns := make([]record.Transaction, 1024)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := 0; i < b.N; {
+				b.StopTimer()
+				fill(txns, keys, i)
+				b.StartTimer()
+				for j := range txns {
+					f.Forget(&txns[j], txns[j].End)
+					i++
+				}
+			}
+		})
+	}
+}
+
+func fill(txns []record.Transaction, keys, from int) {
+	for j := range txns {
+		i := from + j
+		end := 1732170000000000000 + int64(i)*10000
+		s := fmt.Sprintf("api-3/%d", i%24)
+		txns[j] = record.Transaction{Session: s, Seq: int64(i), HasSeq: true, ID: fmt.Sprintf("%s#%d", s, i), Start: end - 1000000, End: end, HasTimes: true}
+		for o := range 4 {
+			k := (uint64(i)*4 + uint64(o)) * 0x9e3779b97f4a7c15 % uint64(keys)
+			txns[j].Ops = append(txns[j].Ops, record.Op{Kind: record.Write, Key: fmt.Sprintf("k%d", k), Value: record.Int(int64(i*4 + o))})
+		}
+	}
+}
+
+// All that changed in a second is kept.
+func BenchmarkCheckpoint(b *testing.B) {
+	f := New(Options{})
+	overwrite(f, 1000000, 0, 250000)
+	f.Checkpoint(nil)
+	var buf []byte
+	at := 250000
+	b.ResetTimer()
+	for b.Loop() {
+		b.StopTimer()
+		overwrite(f, 1000000, at, 10000)
+		at += 10000
+		b.StartTimer()
+		buf = f.Checkpoint(buf[:0])
+	}
+	b.SetBytes(int64(len(buf)))
+}
