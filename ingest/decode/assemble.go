@@ -1,13 +1,14 @@
 package decode
 
 import (
-	"bytes"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/isowatch/isowatch/ingest/assemble"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
-	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/ingest/source"
 )
 
@@ -19,34 +20,11 @@ type event struct {
 	bytes []byte // of the message, for a dead letter
 }
 
-// Assembler makes records of the events of one partition. It is called by the goroutine
-// that calls Read.
-type Assembler interface {
-	// Add takes the next event. now is the broker's time, 0 if there is none. An error is
-	// a *reject.Error without position.
-	Add(offset, now int64, e *assemble.Event) error
-	// Tick says what time it is, by the same clock.
-	Tick(now int64)
-	// Next takes out a record that is complete, or that nothing more is waited for of, and
-	// the offset of the event which told; nil if there is none. It is good until the next call.
-	Next() (t *record.Transaction, offset int64)
-	// Losses takes out what can't be made a record.
-	Losses() []Loss
-	// Oldest is where the partition has to be read again to find all events that are needed,
-	// next if there are none.
-	Oldest(next int64) int64
-	// State is what Assemble needs to go on after having been given the events from Oldest on.
-	State() []byte
-}
-
-// Assemble makes the Assembler of a partition. It will be given again the events that
-// were seen before the offset seen and are still needed; of these it makes no record.
-type Assemble func(partition int, seen int64) (Assembler, error)
-
-// joiner puts assembled records among the others.
+// joiner puts assembled records among the others. It works in the order of the
+// batches.
 type joiner struct {
-	assemble   Assemble
-	partitions map[int]Assembler
+	opts       *Options
+	partitions map[int]*assembly
 	latest     int64 // of the times of all messages
 
 	all    packed.Chunk
@@ -54,81 +32,158 @@ type joiner struct {
 	id     []byte
 }
 
-func newJoiner(o *Options) joiner {
-	return joiner{assemble: o.Assemble, partitions: map[int]Assembler{}, all: packed.Chunk{Summing: true}}
+// assembly is what is known of a partition.
+type assembly struct {
+	*assemble.Assembler
+	// skip: events before it are not added, as nothing is known of what they began.
+	skip           int64
+	lost           []Loss // to be told
+	source         string // of the last event
+	next, identity int64  // where the last batch ended
 }
 
-// finish completes j.out. An error is Assemble's.
+func newJoiner(o *Options) joiner {
+	return joiner{opts: o, partitions: map[int]*assembly{}, all: packed.Chunk{Summing: true}}
+}
+
+// finish completes j.out. An error is about what was stored before a restart.
 func (x *joiner) finish(j *job) error {
-	if x.assemble == nil {
-		for i := range j.events {
-			if e := &j.events[i]; e.pos.Offset >= j.seen {
-				j.out.rejectEvent(e, reject.New(reject.Unsupported, "events of transactions are not assembled here"))
-			}
-		}
-		return nil
-	}
+	b := j.out
 	x.latest = max(x.latest, j.latest)
-	a := x.partitions[j.in.Partition]
-	if a == nil || j.anew {
+	a := x.partitions[b.Partition]
+	if a == nil {
 		var err error
-		if a, err = x.assemble(j.in.Partition, j.seen); err != nil {
+		if a, err = x.open(j); err != nil {
 			return err
 		}
-		x.partitions[j.in.Partition] = a
+		x.partitions[b.Partition] = a
 	}
-	x.events(j, a)
-	b := j.out
-	b.Losses = a.Losses()
-	b.Resume, b.State = a.Oldest(b.Next), a.State()
-	return nil
-}
-
-// events assembles, and puts what came of it between the records by offset. A block
-// is made anew only if there is something to put.
-func (x *joiner) events(j *job, a Assembler) {
-	b, before := j.out, *j.out
-	next, made := 0, false
-	ordinary := func(until int64) {
-		for ; next < before.Len() && before.Offsets[next] < until; next++ {
-			x.all.Add(before.Block.At(next, &x.reader))
-			b.Offsets, b.Arrivals = append(b.Offsets, before.Offsets[next]), append(b.Arrivals, before.Arrivals[next])
-		}
-	}
-	take := func(source string, now int64) {
-		for t, offset := a.Next(); t != nil; t, offset = a.Next() {
-			if !made {
-				made = true
-				b.Offsets, b.Arrivals = nil, nil
-			}
-			ordinary(offset)
-			x.all.Add(t)
-			if x.all.Anonymous() {
-				x.id = name(&x.all, record.Position{Source: source, Partition: b.Partition, Offset: offset}, x.id)
-			}
-			b.Offsets, b.Arrivals = append(b.Offsets, offset), append(b.Arrivals, now)
-		}
+	p := place{x: x, b: b, before: *b, a: a}
+	if j.anew {
+		a.Close()
+		a.skip = 0
+		p.take(0) // before all that is of the new input
 	}
 	for i := range j.events {
 		e := &j.events[i]
-		if err := a.Add(e.pos.Offset, e.time, &e.value); err != nil && e.pos.Offset >= j.seen {
-			b.rejectEvent(e, err)
+		if e.pos.Offset < a.skip {
+			continue
 		}
-		take(e.pos.Source, e.time)
+		a.source = e.pos.Source
+		if _, err := a.Add(e.pos.Offset, e.time, &e.value); err != nil && e.pos.Offset >= j.seen {
+			b.reject(&source.Message{Pos: e.pos, Value: e.bytes}, err)
+		}
+		p.take(e.time)
 	}
 	now := j.latest
 	if b.CaughtUp {
-		now = x.latest
+		now = x.latest // nothing earlier is to come
 	}
-	a.Tick(now)
-	take("", now)
-	if made {
-		ordinary(math.MaxInt64)
-		b.seal(&x.all)
+	if now != 0 {
+		a.Tick(b.Next, now)
+		p.take(now)
+	}
+	if j.replaced {
+		a.Close()
+		p.take(now)
+	}
+	p.done()
+	if b.Next >= j.seen {
+		b.Losses, a.lost = append(b.Losses, a.lost...), nil
+	}
+	a.next, a.identity = b.Next, b.Identity
+	return nil
+}
+
+// open makes the assembler of a partition whose first batch is j's.
+func (x *joiner) open(j *job) (*assembly, error) {
+	p := j.out.Partition
+	state, seen := x.opts.States[p], x.opts.Seen[p]
+	if j.anew || j.seen == 0 {
+		return &assembly{Assembler: assemble.New(x.opts.Assembly)}, nil
+	}
+	if len(state) == 0 {
+		a := &assembly{Assembler: assemble.New(x.opts.Assembly), skip: seen}
+		if from := x.opts.Offsets[p]; from < seen {
+			a.lost = []Loss{{Offset: from, Why: "transactions were open at the restart, and nothing was stored of them"}}
+		}
+		return a, nil
+	}
+	a, err := assemble.Restore(x.opts.Assembly, state)
+	if err != nil {
+		return nil, fmt.Errorf("partition %d: %w", p, err)
+	}
+	return &assembly{Assembler: a}, nil
+}
+
+// close gives up what is open at the end of the input, in batches of their own.
+func (x *joiner) close() []*Batch {
+	var out []*Batch
+	for _, partition := range slices.Sorted(maps.Keys(x.partitions)) {
+		a := x.partitions[partition]
+		if open, _ := a.Open(); open == 0 {
+			continue
+		}
+		a.Close()
+		b := &Batch{Partition: partition, First: a.next, Next: a.next, Resume: a.next, Identity: a.identity, CaughtUp: true, Block: x.all.Seal()}
+		p := place{x: x, b: b, before: *b, a: a}
+		p.take(0)
+		p.done()
+		out = append(out, b)
+	}
+	return out
+}
+
+// place puts assembled records between the others of a batch, by offset. A block is
+// made anew only if there is something to put.
+type place struct {
+	x      *joiner
+	b      *Batch
+	before Batch // as it was without them
+	a      *assembly
+	next   int // of the records in before
+	made   bool
+}
+
+// ordinary takes over the records before an offset.
+func (p *place) ordinary(until int64) {
+	for ; p.next < p.before.Len() && p.before.Offsets[p.next] < until; p.next++ {
+		p.x.all.Add(p.before.Block.At(p.next, &p.x.reader))
+		p.at(p.before.Offsets[p.next], p.before.Arrivals[p.next])
 	}
 }
 
-// rejectEvent makes e a dead letter.
-func (b *Batch) rejectEvent(e *event, err error) {
-	b.reject(&source.Message{Pos: e.pos, Value: bytes.Clone(e.bytes)}, err)
+func (p *place) at(offset, arrival int64) {
+	p.b.Offsets, p.b.Arrivals = append(p.b.Offsets, offset), append(p.b.Arrivals, arrival)
+}
+
+// take puts what the assembler has made by now.
+func (p *place) take(now int64) {
+	for t, offset := p.a.Next(); t != nil; t, offset = p.a.Next() {
+		if !p.made {
+			p.made = true
+			p.b.Offsets, p.b.Arrivals = nil, nil
+		}
+		p.ordinary(offset)
+		p.x.all.Add(t)
+		if p.x.all.Anonymous() {
+			p.x.id = name(&p.x.all, record.Position{Source: p.a.source, Partition: p.b.Partition, Offset: offset}, p.x.id)
+		}
+		p.at(offset, now)
+	}
+}
+
+// done completes the batch.
+func (p *place) done() {
+	if p.made {
+		p.ordinary(math.MaxInt64)
+		p.b.seal(&p.x.all)
+	}
+	for _, l := range p.a.Losses() {
+		p.b.Losses = append(p.b.Losses, Loss{DB: l.DB, Session: l.Session, Txn: l.Txn, Offset: l.Offset, Why: l.String()})
+	}
+	p.b.Resume = p.a.Oldest(p.b.Next)
+	if open, _ := p.a.Open(); open > 0 {
+		p.b.State = p.a.State(p.b.Next)
+	}
 }

@@ -38,18 +38,20 @@ type Batch struct {
 	Rejected []Rejected
 	Lost     int
 
-	// Losses are transactions told in events that can't be put together. State is what
-	// Assemble needs after a restart that reads from Resume on; Unmarshal leaves it nil.
+	// Losses are transactions told in events of which some are missing. State is what has
+	// to be stored with Resume and Next to go on after a restart (Options.States); Unmarshal
+	// leaves it nil.
 	Losses []Loss
 	State  []byte
 }
 
-// Loss is a transaction of which events are missing.
+// Loss is a transaction of which events are missing: it may have read and written
+// more than its record says. What is not known of it is empty; an empty DB may be any.
 type Loss struct {
-	DB      string // empty if it is not known: any
+	DB      string
 	Session string
 	Txn     string // its name in its session
-	Offset  int64  // of the event that told
+	Offset  int64  // of its begin
 	Why     string // for a person
 }
 

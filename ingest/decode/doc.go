@@ -21,13 +21,12 @@
 // # Content types
 //
 // How a message's bytes become a record depends on its content type: Options.Formats has
-// a function for each. A new one packs into a packed.Chunk, adds nothing when it returns an
-// error, and keeps nothing of the bytes.
+// a Format for each, which packs into a packed.Chunk and adds nothing when it returns an error.
 //
-// A message may also be an event, a part of a record (begin, an operation, commit).
-// Then its function returns ErrEvent, and Read gives it to the Assembler, which sees a
-// partition's events in their order and knows what came before. Batch.Resume says from where
-// on they would have to be read again.
+// A message may also be an event, a part of a record (begin, an operation, the end). Workers
+// only take it apart. An assemble.Assembler for each partition makes records of events, in Read, in
+// their order; a record stands where its last event does. Batch.Resume says from where on events
+// would have to be read again, and Batch.State what else is needed.
 //
 // # Names of records
 //

@@ -3,6 +3,7 @@ package decode
 import (
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/assemble"
 	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/codec/protobuf"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/source"
 )
@@ -23,8 +25,11 @@ const (
 	WaitingMaxDefault = 16 << 20
 )
 
-// ContentTypeJSON is the content type of messages that name none.
-const ContentTypeJSON = "application/json"
+// Content types. Messages that name none are JSON.
+const (
+	ContentTypeJSON     = "application/json"
+	ContentTypeProtobuf = protobuf.ContentType
+)
 
 // Options say how to decode. The zero Options are usable.
 type Options struct {
@@ -41,15 +46,17 @@ type Options struct {
 	QueueMax   int
 	WaitingMax int64
 	// Formats decode messages, by content type. Every worker makes its own. Default:
-	// JSON for ContentTypeJSON.
+	// ContentTypeJSON and ContentTypeProtobuf.
 	Formats map[string]func() Format
-	// Assemble makes the assembler of a partition. Nil: events are dead letters.
-	Assemble Assemble
+	// Assembly bounds what waits of transactions that are told in events.
+	Assembly assemble.Options
 
-	// What was stored before a restart, both by partition; absent ones are new. Offsets are
-	// the source's, where it begins to read. Messages before Seen were handed out: they
-	// are passed over, but for events, which assemblers need again.
+	// What was stored before a restart, by partition; absent ones are new. Offsets are
+	// the source's, where it begins to read: Batch.Resume. Messages before Seen,
+	// Batch.Next, were handed out: they are passed over, but for events of transactions
+	// that were open, of which States tells: Batch.State.
 	Offsets, Seen map[int]int64
+	States        map[int][]byte
 }
 
 // Format decodes the messages of one content type. It keeps nothing of b.
@@ -58,15 +65,6 @@ type Format interface {
 	// and sets *e to it. An error is a *reject.Error without position, and then nothing is
 	// added.
 	Message(b []byte, c *packed.Chunk, e *assemble.Event) (event bool, err error)
-}
-
-// JSON decodes records as codec knows them.
-func JSON() Format { return jsonFormat{codec.New(codec.Options{})} }
-
-type jsonFormat struct{ *codec.Decoder }
-
-func (f jsonFormat) Message(b []byte, c *packed.Chunk, _ *assemble.Event) (bool, error) {
-	return false, f.Pack(b, c)
 }
 
 // ErrClosed is what Read returns after Close.
@@ -84,7 +82,8 @@ type Stage struct {
 	running sync.WaitGroup
 
 	// Of the goroutine that calls Read.
-	first *job // of the queue, if it was taken and is not done
+	first *job     // of the queue, if it was taken and is not done
+	last  []*Batch // to be handed out before err
 	err   error
 	join  joiner
 }
@@ -100,6 +99,8 @@ type job struct {
 	out    *Batch
 	events []event
 	latest int64 // of the messages' times
+	// replaced: the input ends with these messages, and next is an offset in another one.
+	replaced bool
 	err    error // of the source: there is no batch
 }
 
@@ -140,7 +141,10 @@ func (o *Options) complete() {
 		o.WaitingMax = WaitingMaxDefault
 	}
 	if o.Formats == nil {
-		o.Formats = map[string]func() Format{ContentTypeJSON: JSON}
+		o.Formats = map[string]func() Format{
+			ContentTypeJSON:     func() Format { return codec.New(codec.Options{}) },
+			ContentTypeProtobuf: func() Format { return protobuf.New(codec.Options{}) },
+		}
 	}
 }
 
@@ -213,10 +217,15 @@ func (o *Options) cut(b *source.Batch) (part source.Batch, weight int64, more bo
 // end of the input among them, after all that was read before; then it goes on
 // to return the same. It is also over when ctx is. Read is called by one goroutine.
 func (s *Stage) Read(ctx context.Context) (*Batch, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
 	for {
+		if len(s.last) > 0 {
+			b := s.last[0]
+			s.last = s.last[1:]
+			return b, nil
+		}
+		if s.err != nil {
+			return nil, s.err
+		}
 		b, err := s.next(ctx)
 		if err != nil || b != nil {
 			return b, err
@@ -224,7 +233,7 @@ func (s *Stage) Read(ctx context.Context) (*Batch, error) {
 	}
 }
 
-// next is Read; its batch is nil if it has nothing that is not known.
+// next is Read for one job; the batch is nil if there is nothing in it that is not known.
 func (s *Stage) next(ctx context.Context) (*Batch, error) {
 	if s.first == nil {
 		select {
@@ -245,9 +254,11 @@ func (s *Stage) next(ctx context.Context) (*Batch, error) {
 	}
 	j := s.first
 	s.first = nil
-	if j.err != nil {
-		s.err = j.err
-		return nil, s.err
+	if s.err = j.err; s.err != nil {
+		if errors.Is(s.err, io.EOF) {
+			s.last = s.join.close()
+		}
+		return nil, nil
 	}
 	s.err = s.join.finish(j)
 	s.room.Release(j.weight)
@@ -270,5 +281,5 @@ func (s *Stage) Capacity() (batches int, bytes int64) { return s.opts.QueueMax, 
 func (s *Stage) Close() {
 	s.cancel()
 	s.running.Wait()
-	s.err = ErrClosed
+	s.last, s.err = nil, ErrClosed
 }

@@ -44,6 +44,7 @@ func (w *worker) decode(j *job) {
 	j.out = b
 	if n := len(in.Messages); n > 0 {
 		b.First = max(in.Messages[0].Pos.Offset, j.seen)
+		j.replaced = in.Next <= in.Messages[n-1].Pos.Offset
 		b.Offsets, b.Arrivals = make([]int64, 0, n), make([]int64, 0, n)
 	}
 	for i := range in.Messages {
