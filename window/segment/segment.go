@@ -201,7 +201,7 @@ func (c *Cutter) Cut() Cut {
 	}
 	c.last, c.taken, c.lastCount = best, true, c.steps.at(best.From).count
 	c.sessions.forget(c.now-c.opt.IdleAfter, best.From)
-	c.snaps.forget(best.From)
+	c.snaps.forget(best.From, c.next)
 	return best
 }
 

@@ -12,6 +12,7 @@ type snapshots struct {
 	most  int
 	keys  map[string]*written
 	since uint64 // of writes before that position not all are known
+	off   bool   // until the next cut: there were too many keys
 }
 
 // written are the last writes of a key, in the order of release.
@@ -42,7 +43,7 @@ func (ss *snapshots) init(opt Options) {
 
 // add takes in the record at position n, of session s.
 func (ss *snapshots) add(n uint64, t *record.Transaction, s *session) {
-	if ss.most == 0 {
+	if ss.most == 0 || ss.off {
 		return
 	}
 	if len(ss.keys) > 0 && 10*len(t.Ops) >= snapshotTenths*len(ss.keys) && t.Status == record.Committed {
@@ -57,7 +58,7 @@ func (ss *snapshots) add(n uint64, t *record.Transaction, s *session) {
 		if k == nil {
 			if len(ss.keys) >= ss.most {
 				clear(ss.keys)
-				ss.since = n + 1
+				ss.off = true
 				return
 			}
 			k = &written{}
@@ -144,8 +145,12 @@ func (k *written) until(read record.Value, n uint64) uint64 {
 	return 0
 }
 
-// forget forgets the writes before a position.
-func (ss *snapshots) forget(from uint64) {
+// forget forgets the writes before a position, and begins again at next if there
+// were too many.
+func (ss *snapshots) forget(from, next uint64) {
+	if ss.off {
+		ss.off, ss.since = false, next
+	}
 	for key, k := range ss.keys {
 		first := 0
 		for first < k.n && k.writes[first].pos < from {
@@ -177,7 +182,7 @@ func (c *Cutter) bySnapshot(w window) Cut {
 			partial = partial || s.partial
 		}
 	}
-	if ss.most == 0 || snapped == 0 || 2*snapped < live || ss.since > c.last.From {
+	if ss.most == 0 || ss.off || snapped == 0 || 2*snapped < live || ss.since > c.last.From {
 		return Cut{}
 	}
 	k := Cut{Kind: Snapshot, From: max(c.steps.down(from), w.earliest)}

@@ -28,6 +28,7 @@ type state struct {
 	Fences              fenceState
 	Keys                []keyState
 	Since               uint64
+	Off                 bool
 }
 
 type sessionState struct {
@@ -95,7 +96,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (c *Cutter) Snapshot(dst []byte) []byte {
 	st := state{Form: stateForm, Next: c.next, Now: c.now, Last: c.last, Taken: c.taken, LastCount: c.lastCount.pack(), CutPlace: c.cutPlace,
 		Straddled: c.straddled, Gone: c.sessions.gone, Step: c.steps.now.pack(), Unknown: c.steps.unknown, Untimed: c.steps.untimed,
-		Fences: c.fences.pack(), Keys: c.snaps.pack(), Since: c.snaps.since}
+		Fences: c.fences.pack(), Keys: c.snaps.pack(), Since: c.snaps.since, Off: c.snaps.off}
 	for _, s := range c.sessions.sorted() {
 		st.Sessions = append(st.Sessions, s.pack())
 	}
@@ -139,7 +140,7 @@ func Restore(opt Options, data []byte) (*Cutter, error) {
 	for _, k := range st.Keys {
 		c.snaps.keys[string(k.Key)] = k.unpack()
 	}
-	c.snaps.since = st.Since
+	c.snaps.since, c.snaps.off = st.Since, st.Off
 	return c, nil
 }
 
