@@ -106,7 +106,13 @@ type check struct {
 	notRealTime bool // satisfied or not, no order that keeps to the clocks explains it
 	noTimes     bool
 	budget      bool
+	// rest is how many Ticks go without a search, as the last ones met their budget;
+	// rests how many will after the next one that does.
+	rest, rests int
 }
+
+// restsMax is the most Ticks in a row that go without a search.
+const restsMax = 64
 
 // New makes an engine for levels, which are not empty.
 func New(opt Options) *Engine {
@@ -414,7 +420,7 @@ func (e *Engine) Tick(watermark int64) Output {
 	e.tickWeak(false)
 	low := version.Slot(len(e.slotTx))
 	for _, c := range e.checks {
-		e.solve(c)
+		e.solveInTurn(c)
 	}
 	for i, s := range e.strands {
 		if i > 0 && e.ambiguities {
@@ -467,6 +473,24 @@ func (e *Engine) flush() Output {
 	return out
 }
 
+// solveInTurn is solve at a Tick: what is too hard is left alone for a while, the
+// longer the more often it was met, so that a stream is not held up by it.
+func (e *Engine) solveInTurn(c *check) {
+	if c.rest > 0 {
+		c.rest--
+		return
+	}
+	e.solve(c)
+	c.rests = min(2*c.rests, restsMax)
+	switch {
+	case !c.budget:
+		c.rests = 0
+	case c.rests == 0:
+		c.rests = 1
+	}
+	c.rest = c.rests
+}
+
 func (e *Engine) solve(c *check) {
 	for c.budget = false; ; {
 		switch c.poly.Solve(e.opt.Conflicts) {
@@ -502,7 +526,7 @@ func (e *Engine) allResults() []verdict.Result {
 // Close says that the input has ended and gives the verdicts, one per level of
 // Options in that order. Violations that a Tick reported are in them too.
 func (e *Engine) Close() []verdict.Result {
-	e.in.judgeSuspects()
+	e.in.judgeSuspects(e.lossy)
 	if e.opt.Online {
 		e.closeOnline()
 	} else {

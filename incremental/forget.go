@@ -36,9 +36,11 @@ func (e *Engine) Lose(key string, mixed bool) {
 // Seeded says that the stubs are all taken: what comes from here on has ended at
 // the end of the last one or later.
 func (e *Engine) Seeded() {
-	if e.opt.Online {
-		e.admitAll()
-		e.seeds = uint32(len(e.slotTx))
+	e.seeds = uint32(len(e.slotTx))
+	for _, i := range e.unadmitted {
+		if !e.in.txns.At(i).open {
+			e.seeds++
+		}
 	}
 }
 
@@ -170,18 +172,50 @@ func (e *Engine) lossy(k version.Key) bool {
 	return e.opt.Coverage == record.CoveragePartial || e.in.perKey.At(k).lossy
 }
 
-// Complete tells whether what a violation rests on is known completely: no write
-// to the keys of its exhibits can be missing, so that they prove it as a history
-// with complete coverage.
+// Complete tells whether the exhibits of a violation prove it as a history with
+// complete coverage: the keys of their reads are known completely, or else the
+// writers of what was read are among them, so that nothing follows from the absence
+// of a write that may be missing.
 func (e *Engine) Complete(v verdict.Violation) bool {
 	if e.partial() || len(v.Exhibits) == 0 {
 		return !e.partial()
 	}
+	wrote := map[verdict.TxnID][]string{}
 	for _, x := range v.Exhibits {
-		for _, keys := range [3][]string{x.Reads, x.Writes, x.All} {
-			if slices.ContainsFunc(keys, func(key string) bool { return e.lossy(e.in.keyNumber(key)) }) {
+		wrote[x.Txn] = slices.Concat(x.Writes, x.All)
+	}
+	for _, x := range v.Exhibits {
+		for _, key := range slices.Concat(x.Reads, x.All) {
+			if k := e.in.keyNumber(key); e.lossy(k) && !e.writerShown(x.Txn, k, wrote) {
 				return false
 			}
+		}
+	}
+	return true
+}
+
+// writerShown tells whether the writer of what a transaction read of k, if it read
+// it, is among those shown to have written it.
+func (e *Engine) writerShown(id verdict.TxnID, k version.Key, wrote map[verdict.TxnID][]string) bool {
+	if int(id) >= len(e.in.indexOf) || e.in.indexOf[id] == none {
+		return true // it was aborted
+	}
+	shown := func(w verdict.TxnID) bool { return slices.Contains(wrote[w], e.in.nameOf(k)) }
+	for _, c := range e.in.external(e.in.indexOf[id]) {
+		if e.in.cells.At(c).key != k {
+			continue
+		}
+		if e.in.perKey.At(k).isListKey() {
+			return false
+		}
+		o, found := e.in.others(c), false
+		e.in.writersOf(c, func(w uint32) bool {
+			found = shown(e.in.txns.At(w).id)
+			return !found
+		})
+		found = found || o.aborted != verdict.NoTxn && shown(o.aborted) || o.inter != none && shown(e.in.txns.At(o.inter).id)
+		if !found {
+			return false
 		}
 	}
 	return true

@@ -558,9 +558,9 @@ type suspect struct {
 }
 
 // judgeSuspects reports them, when all has been taken.
-func (in *intake) judgeSuspects() {
+func (in *intake) judgeSuspects(lossy func(version.Key) bool) {
 	for _, s := range in.suspects {
-		if !in.perKey.At(s.key).appended {
+		if p := in.perKey.At(s.key); !p.appended && (p.written || !lossy(s.key)) {
 			s.report(s.v)
 		}
 	}

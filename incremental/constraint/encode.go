@@ -211,9 +211,13 @@ func (q *problem) contractGraph() {
 			q.nodes = append(q.nodes, e.From, e.To)
 		}
 	}
-	for _, v := range q.vars {
-		if v.kind == candVar {
+	for _, v := range q.vars { // the nodes by which schedule orders them
+		switch v.kind {
+		case candVar:
 			q.nodes = append(q.nodes, p.start(p.choices[v.id].reader))
+		case pairVar:
+			pr := p.pairs[v.id]
+			q.nodes = append(q.nodes, p.commit(p.writer(p.tab.Tail(pr.a))), p.commit(p.writer(p.tab.Tail(pr.b))))
 		}
 	}
 	slices.Sort(q.nodes)

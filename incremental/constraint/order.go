@@ -241,6 +241,9 @@ func (p *Polygraph) first(w vid, list *[]blockRef) {
 
 // constrain makes a constraint of a pair that neither order decides.
 func (p *Polygraph) constrain(a, b vid) {
+	if p.banded != nil && p.banded.IsBase(p.writer(a)) && p.banded.IsBase(p.writer(b)) {
+		return // neither order means an edge, as all would lead to a base
+	}
 	p.Stats.Constraints++
 	if p.tooMany() {
 		p.implicit++
