@@ -52,6 +52,36 @@ func BenchmarkPack(b *testing.B) {
 	b.Run("json", func(b *testing.B) { benchPack(b, json, codec.New(codec.Options{}).Pack) })
 }
 
+// What of both is the packing itself: the same records, decoded before.
+func BenchmarkPackAlone(b *testing.B) {
+	protobuf, _ := blindW()
+	d := New(codec.Options{})
+	heads, keys := make([]packed.Head, len(protobuf)), make([][][]byte, len(protobuf))
+	values, kinds := make([][8]int64, len(protobuf)), make([]record.OpKind, len(protobuf))
+	for i, r := range protobuf {
+		var t record.Transaction
+		if err := d.Decode(r, &t); err != nil {
+			b.Fatal(err)
+		}
+		heads[i] = packed.Head{DB: []byte(t.DB), Session: []byte(t.Session), Seq: t.Seq, HasSeq: true, SeqID: true, Start: t.Start, End: t.End, HasTimes: true}
+		kinds[i] = t.Ops[0].Kind
+		for j := range t.Ops {
+			keys[i] = append(keys[i], append(make([]byte, 0, 16), t.Ops[j].Key...))
+			values[i][j] = t.Ops[j].Value.Num
+		}
+	}
+	at := 0
+	benchPack(b, protobuf, func(_ []byte, c *packed.Chunk) error {
+		c.Begin(&heads[at])
+		for j, key := range keys[at] {
+			c.Int(kinds[at], key, values[at][j])
+		}
+		c.End()
+		at = (at + 1) % len(heads)
+		return nil
+	})
+}
+
 // The same to a record.Transaction.
 func BenchmarkDecode(b *testing.B) {
 	protobuf, json := blindW()

@@ -2,12 +2,14 @@ package protobuf
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
@@ -268,5 +270,30 @@ func TestFieldsInAnyOrder(t *testing.T) {
 			t.Fatalf("%x: %v\n%s", b, err, cmp.Diff(want, got))
 		}
 		compare(t, d, b)
+	}
+}
+
+// Integers of every length, at the end of the message and before it.
+func TestVarints(t *testing.T) {
+	for n := range 64 {
+		for _, v := range []uint64{1 << n, 1<<n - 1, 1<<n + 1, 1 << n * 3} {
+			b := protowire.AppendVarint(nil, v)
+			var room [16]byte
+			copy(room[:], b)
+			room[len(b)] = 0xff
+			if got, ok := compact(binary.LittleEndian.Uint64(room[:]), min(len(b), 8)); ok != (len(b) <= 8) || ok && got != v {
+				t.Errorf("%d is read as %d, %v", v, got, ok)
+			}
+			for short := 1; short < min(len(b), 9); short++ {
+				if _, ok := compact(binary.LittleEndian.Uint64(room[:]), short); ok {
+					t.Errorf("%d ends after %d bytes", v, short)
+				}
+			}
+			for _, d := range []int64{int64(v), -int64(v)} {
+				op := record.Op{Kind: record.Write, Key: "k", Value: record.Int(d)}
+				txn := record.Transaction{DB: "default", Session: "s", ID: "i", Ops: []record.Op{op, op}}
+				compare(t, New(codec.Options{}), Append(nil, &txn))
+			}
+		}
 	}
 }

@@ -50,6 +50,7 @@ const (
 	tagID          = txnID<<3 | byte(bytesType)
 	tagOps         = txnOps<<3 | byte(bytesType)
 	tagRead        = opRead<<3 | byte(bytesType)
+	tagWrite       = opWrite<<3 | byte(bytesType)
 	tagAppend      = opAppend<<3 | byte(bytesType)
 	tagInteger     = opInteger<<3 | byte(varintType)
 	tagNull        = opNull<<3 | byte(varintType)
@@ -80,7 +81,7 @@ func (d *Decoder) packCanonical(b []byte, out *packed.Chunk) bool {
 		if end > len(b) {
 			break
 		}
-		if !packPlain(b[from:end], out) {
+		if !packPlain(b, from, end, out) {
 			var op record.Op
 			if d.operation(cursor{b: b[from:end]}, &op) != nil {
 				break
@@ -181,32 +182,55 @@ func uvarint(b []byte, p int) (v uint64, next int, ok bool) {
 	return 0, p, false
 }
 
-// packPlain takes an operation of the commonest form: a key and then an integer or
-// null. It takes nothing otherwise.
-func packPlain(b []byte, out *packed.Chunk) bool {
-	if len(b) < 5 || b[1] >= 0x80 {
+// packPlain takes the operation b[p:end] if it is of the commonest form: a key and then an
+// integer or null. It takes nothing otherwise. It may look at what follows in b.
+func packPlain(b []byte, p, end int, out *packed.Chunk) bool {
+	if end-p < 5 || b[p+1] >= 0x80 {
 		return false
 	}
-	on, end := b[0], 2+int(b[1])
-	if on != tagRead && on != tagRead+8 && on != tagAppend || end == 2 || len(b)-end < 2 {
+	on, behind := b[p], p+2+int(b[p+1])
+	if on != tagRead && on != tagWrite && on != tagAppend || b[p+1] == 0 || end-behind < 2 {
 		return false
 	}
-	key := b[2:end]
+	key := b[p+2 : behind]
 	if !isASCII(key) && !utf8.Valid(key) {
 		return false
 	}
 	kind := record.OpKind(on>>3 - opRead)
-	switch b[end] {
+	switch b[behind] {
 	case tagInteger:
-		if v, next, ok := uvarint(b, end+1); ok && next == len(b) {
+		n := end - behind - 1
+		if n <= 8 && len(b)-behind > 8 {
+			// Its length is known from the operation's, so that there is no loop over its bytes.
+			if v, ok := compact(binary.LittleEndian.Uint64(b[behind+1:]), n); ok {
+				out.Int(kind, key, protowire.DecodeZigZag(v))
+				return true
+			}
+			return false
+		}
+		if v, next, ok := uvarint(b[:end], behind+1); ok && next == end {
 			out.Int(kind, key, protowire.DecodeZigZag(v))
 			return true
 		}
 	case tagNull:
-		if len(b) == end+2 && b[end+1] == 0 {
+		if end-behind == 2 && b[behind+1] == 0 {
 			out.Null(kind, key)
 			return true
 		}
 	}
 	return false
+}
+
+// compact is the varint in the n lowest bytes of w, 1 to 8; not ok if it does not end
+// just there.
+func compact(w uint64, n int) (v uint64, ok bool) {
+	const more = 0x8080808080808080
+	w &= 1<<(8*n) - 1
+	if w&more != more&(1<<(8*(n-1))-1) {
+		return 0, false
+	}
+	w &^= more
+	w = w&0x007f007f007f007f | w&0x7f007f007f007f00>>1
+	w = w&0x00003fff00003fff | w&0x3fff00003fff0000>>2
+	return w&0x0fffffff | w&0x0fffffff00000000>>4, true
 }
