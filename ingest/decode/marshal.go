@@ -117,7 +117,7 @@ func (b *Batch) appendContent(c []byte) []byte {
 		c = appendText(appendText(appendText(c, l.DB), l.Session), l.Txn)
 		c = appendText(binary.AppendVarint(c, l.Offset), l.Why)
 	}
-	c = binary.AppendUvarint(c, uint64(b.Block.Len()))
+	c = binary.AppendUvarint(c, uint64(len(b.Offsets)))
 	c = appendDifferences(appendDifferences(c, b.Offsets), b.Arrivals)
 	return b.Block.Marshal(c)
 }

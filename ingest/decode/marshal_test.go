@@ -79,12 +79,22 @@ func check(t testing.TB, body []byte) {
 
 // A size that is not true costs no memory.
 func TestSizeIsChecked(t *testing.T) {
-	for _, size := range []uint64{0, 1, 1 << 29, 1 << 31, math.MaxUint64} {
-		good := sample(t)[0].Marshal(nil)[checksumAt+checksumSize:]
-		_, n := binary.Uvarint(good)
+	good := sample(t)[0].Marshal(nil)[checksumAt+checksumSize:]
+	right, n := binary.Uvarint(good)
+	for _, size := range []uint64{0, 1, right - 1, right + 1, 1 << 29, 1 << 31, math.MaxUint64} {
 		if _, err := unmarshalBody(append(binary.AppendUvarint(nil, size), good[n:]...)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("a size of %d: %v", size, err)
 		}
+	}
+}
+
+// Every record has an offset and an arrival.
+func TestOffsetsAreChecked(t *testing.T) {
+	b := sample(t)[0]
+	b.Offsets, b.Arrivals = b.Offsets[1:], b.Arrivals[1:]
+	content := b.appendContent(nil)
+	if _, err := unmarshalBody(compressor.EncodeAll(content, binary.AppendUvarint(nil, uint64(len(content))))); !errors.Is(err, ErrDamaged) {
+		t.Errorf("the error is %v", err)
 	}
 }
 

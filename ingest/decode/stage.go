@@ -101,7 +101,7 @@ type job struct {
 	latest int64 // of the messages' times
 	// replaced: the input ends with these messages, and next is an offset in another one.
 	replaced bool
-	err    error // of the source: there is no batch
+	err      error // of the source: there is no batch
 }
 
 // New starts to read and decode src, which it does not close. The Stage is to be

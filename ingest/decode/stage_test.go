@@ -409,6 +409,17 @@ func at(partition int, offsets ...int64) (out []source.Message) {
 	return out
 }
 
+// A batch ends with the message that reaches BytesMax.
+func TestBytesMax(t *testing.T) {
+	in := messages(blindW(9))
+	size := int64(len(in[0].Key) + len(in[0].Value))
+	for _, b := range readAll(t, &list{batches: []source.Batch{{Messages: in, Next: 9}}, end: io.EOF}, Options{BytesMax: 2*size + size/2})[:2] {
+		if b.Len() != 3 {
+			t.Errorf("a batch of %d records", b.Len())
+		}
+	}
+}
+
 // told says what batches hold: the IDs of records, and the borders.
 func told(batches []*Batch) string {
 	var out []string

@@ -147,6 +147,26 @@ func TestBlockWide(t *testing.T) {
 	}
 }
 
+// A record that is taken back leaves nothing behind: not even what others are
+// differences from.
+func TestUndo(t *testing.T) {
+	pack := func(undo bool) int {
+		var c Chunk
+		if undo {
+			c.Begin(&Head{DB: []byte("default"), Session: []byte("s0"), HasTimes: true, Start: 7, End: 9, ID: []byte("undone")})
+			c.Int(record.Write, []byte("k1"), 1<<60)
+			c.Undo()
+		}
+		for _, x := range typical(5) {
+			c.Add(&x)
+		}
+		return len(c.Seal().data)
+	}
+	if got, want := pack(true), pack(false); got != want {
+		t.Errorf("%d bytes, without the record that was taken back %d", got, want)
+	}
+}
+
 // Bytes that are cut off, or of which one is another, are an error or a block that
 // can be read.
 func TestDamage(t *testing.T) {
