@@ -1,0 +1,370 @@
+package streamtest
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/tiny"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+var (
+	histories = flag.Int("histories", 40, "random histories of each kind for each property")
+	seedFrom  = flag.Uint64("seed", 1, "the first seed")
+)
+
+// kinds are what histories have in them.
+var kinds = []struct {
+	name string
+	cfg  tiny.Config
+}{
+	{"unique", tiny.Config{}},
+	{"long", tiny.Config{Txns: 16, Keys: 3, Sessions: 5, Ops: 3}},
+	{"weak", tiny.Config{Txns: 7, Ops: 5, Weak: 100}},
+	{"lists", tiny.Config{Appends: true, Always: true, Txns: 8}},
+	{"unknown", tiny.Config{Keys: 2, Unknown: true, Updates: 50, Txns: 8}},
+	{"lists, unknown", tiny.Config{Appends: true, Always: true, Unknown: true, Updates: 30}},
+	{"duplicates", tiny.Config{Keys: 2, Duplicates: true, Values: 2, Always: true, Updates: 50}},
+	{"one key", tiny.Config{OneKey: 100, Unknown: true}},
+	{"all", tiny.Config{Duplicates: true, Values: 2, Unknown: true, Appends: true, Updates: 30, Txns: 7}},
+}
+
+var levelSets = [][]verdict.Level{
+	{verdict.SI}, {verdict.SER}, {verdict.SSER}, {verdict.StrongSI}, {verdict.RC}, {verdict.CC, verdict.RA}, {verdict.PC},
+	{verdict.RC, verdict.RA, verdict.CC, verdict.SI, verdict.SER, verdict.SSER},
+	{verdict.StrongSI, verdict.SER, verdict.G1},
+	verdict.Levels(),
+}
+
+// draw makes a topic of a random history.
+func draw(seed uint64, cfg tiny.Config) (*topic, bool) {
+	rng := rand.New(rand.NewPCG(seed, 41))
+	cfg.Times, cfg.Aborted, cfg.Mutations, cfg.Partial = true, true, rng.IntN(3), rng.IntN(3) == 0
+	cfg.Always = cfg.Always && !cfg.Partial
+	s := tiny.Random(rng, cfg)
+	def := oracle.FromHeader(s.Header)
+	t := &topic{levels: levelSets[rng.IntN(len(levelSets))], assume: judge.Assumptions{Initial: def.Initial, Coverage: def.Coverage, MaxSkew: def.MaxSkew}}
+	if len(s.Txns) == 0 || !possible(s.Txns, def.MaxSkew) {
+		return nil, false
+	}
+	timed := s.Txns[0].HasTimes
+	if timed && rng.IntN(5) == 0 {
+		t.assume.Clock = record.ClockIgnore
+	}
+	t.levels = slices.DeleteFunc(slices.Clone(t.levels), func(l verdict.Level) bool {
+		real := l == verdict.SSER || l == verdict.StrongSI || l == verdict.LIN
+		return real && (!timed || t.assume.Clock == record.ClockIgnore) || l == verdict.LIN && !slices.Contains(oracle.Levels(s.Txns), l)
+	})
+	if len(t.levels) == 0 {
+		return nil, false
+	}
+	if timed && rng.IntN(2) == 0 {
+		t.lateness = 1 + rng.Int64N(8)
+	}
+	t.unique = unique(s.Txns, def.Initial)
+	for _, x := range s.Txns {
+		if x.HasTimes {
+			t.longest = max(t.longest, x.End-x.Start, 1)
+		}
+	}
+	if !timed {
+		t.longest = int64(len(s.Txns)) + 1
+	}
+	t.logs = publish(rng, s.Txns, 1+rng.IntN(3), t.lateness)
+	return t, true
+}
+
+// unique tells whether no key is written the same value twice, or its initial one.
+func unique(txns []record.Transaction, initial record.Initial) bool {
+	seen := map[record.Op]bool{}
+	for _, x := range txns {
+		for _, op := range x.Ops {
+			if op.Kind == record.Read {
+				continue
+			}
+			if seen[op] || op.Value.IsNull() || initial == record.InitialZero && op.Value == record.Int(0) {
+				return false
+			}
+			seen[op] = true
+		}
+	}
+	return true
+}
+
+// possible tells whether no read ended before its writer had started, by clocks
+// that differ by at most skew: what a bound on transactions presumes.
+func possible(txns []record.Transaction, skew int64) bool {
+	start := map[record.Op]int64{}
+	for _, w := range txns {
+		for _, op := range w.Ops {
+			if op.Kind != record.Read {
+				start[record.Op{Key: op.Key, Value: op.Value}] = w.Start
+			}
+		}
+	}
+	for _, r := range txns {
+		for _, op := range r.Ops {
+			if op.Kind != record.Read || !r.HasTimes {
+				continue
+			}
+			shown := []record.Value{op.Value}
+			if op.Value.Kind == record.KindList {
+				for _, e := range strings.Split(strings.Trim(op.Value.Text, "[]"), ",") {
+					n, _ := strconv.ParseInt(e, 10, 64)
+					shown = append(shown, record.Int(n))
+				}
+			}
+			for _, v := range shown {
+				if at, ok := start[record.Op{Key: op.Key, Value: v}]; ok && at > r.End+skew {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// A wrong is what is wrong with a stream.
+type wrong struct{ class, says string }
+
+func is(class, format string, args ...any) *wrong { return &wrong{class, fmt.Sprintf(format, args...)} }
+
+// tally counts what was tried.
+type tally struct {
+	mu                              sync.Mutex
+	streams, kills, segments, found int
+	outcomes                        [4]int
+}
+
+func (y *tally) add(o *outcome) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.streams++
+	y.kills += o.kills
+	y.segments += int(o.stats.Segments)
+	y.found += len(o.found)
+	for _, r := range o.results {
+		y.outcomes[r.Outcome]++
+	}
+}
+
+func (y *tally) String() string {
+	return fmt.Sprintf("%d streams, %d kills, %d segments ended, %d alerts; verdicts: %d satisfied, %d violated, %d unknown",
+		y.streams, y.kills, y.segments, y.found, y.outcomes[verdict.Satisfied], y.outcomes[verdict.Violated], y.outcomes[verdict.Unknown])
+}
+
+// sound checks what a stream said against the batch verdicts: nothing more, and
+// all of it proved.
+func sound(o *outcome, whole map[verdict.Level]verdict.Result) *wrong {
+	for _, t := range o.found {
+		if t.err != nil {
+			return is("unproved "+t.alert.Name, "%v\n%s", t.err, t.alert.JSON())
+		}
+		for _, name := range t.alert.Breaks {
+			l, _ := verdict.ParseLevel(name)
+			if r, asked := whole[l]; asked && r.Outcome == verdict.Satisfied {
+				return is("a false alarm at "+name, "the whole is satisfied; %s", t.alert.JSON())
+			}
+		}
+	}
+	for _, r := range o.results {
+		if r.Outcome == verdict.Violated && whole[r.Level].Outcome == verdict.Satisfied {
+			return is(fmt.Sprintf("a false verdict at %v", r.Level), "the whole is satisfied; %+v", r)
+		}
+	}
+	return nil
+}
+
+// equal checks that the stream is not satisfied with what the batch engine is not.
+func equal(o *outcome, whole map[verdict.Level]verdict.Result) *wrong {
+	for _, r := range o.results {
+		if w := whole[r.Level]; w.Outcome == verdict.Violated && r.Outcome == verdict.Satisfied {
+			return is(fmt.Sprintf("missed %v", r.Level), "the whole is violated: %+v", w.Violations)
+		}
+	}
+	return nil
+}
+
+// each runs a property on random topics of every kind.
+func each(t *testing.T, property func(seed uint64, tp *topic, y *tally) *wrong) {
+	total := &tally{}
+	t.Cleanup(func() { t.Log(total) })
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			for n := range *histories {
+				seed := *seedFrom + uint64(n)
+				tp, ok := draw(seed, k.cfg)
+				if !ok {
+					continue
+				}
+				if w := property(seed, tp, total); w != nil {
+					small, again := tp.reduced(w.class, func(tp *topic) *wrong { return property(seed, tp, &tally{}) })
+					if again == nil {
+						small, again = tp, w
+					}
+					t.Fatalf("seed %d: %s: %s\n%v", seed, again.class, again.says, small)
+				}
+			}
+		})
+	}
+}
+
+// reduced is a smaller topic of which the same is wrong.
+func (t *topic) reduced(class string, property func(*topic) *wrong) (*topic, *wrong) {
+	bad := func(t *topic) *wrong {
+		if w := property(t); w != nil && w.class == class {
+			return w
+		}
+		return nil
+	}
+	small, last := t, bad(t)
+	for again := last != nil; again; {
+		again = false
+		for _, s := range small.smaller() {
+			if w := bad(s); w != nil {
+				small, last, again = s, w, true
+				break
+			}
+		}
+	}
+	return small, last
+}
+
+// smaller are the topics with one thing less.
+func (t *topic) smaller() []*topic {
+	var out []*topic
+	edit := func(p int, f func(log []sent) []sent) {
+		s := *t
+		s.logs = slices.Clone(t.logs)
+		s.logs[p] = f(slices.Clone(t.logs[p]))
+		next := map[string]int64{} // or there would be gaps
+		for i := range s.logs[p] {
+			x := &s.logs[p][i].txn
+			x.Seq = next[x.Session]
+			next[x.Session]++
+		}
+		out = append(out, &s)
+	}
+	for p, log := range t.logs {
+		for i := range log {
+			edit(p, func(log []sent) []sent { return slices.Delete(log, i, i+1) })
+		}
+		for i := range log {
+			for j := range log[i].txn.Ops {
+				edit(p, func(log []sent) []sent {
+					log[i].txn.Ops = slices.Delete(slices.Clone(log[i].txn.Ops), j, j+1)
+					return log
+				})
+			}
+		}
+	}
+	if len(t.levels) > 1 {
+		for i := range t.levels {
+			s := *t
+			s.levels = slices.Delete(slices.Clone(t.levels), i, i+1)
+			out = append(out, &s)
+		}
+	}
+	return out
+}
+
+// Where nothing is forgotten a stream's verdicts are those of the batch engine,
+// whatever the order in which partitions are read, in whatever pieces, and with
+// kills between (design 4, "Equality").
+func TestStreamAndBatchAgree(t *testing.T) {
+	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
+		whole := tp.whole()
+		for way := range uint64(2) {
+			r := run{topic: tp, cfg: tp.config(), batch: 1 + int(seed+way)%7, seed: seed + way, kill: int(way) * 40}
+			o, err := r.play()
+			if err != nil {
+				return is("broken", "%v", err)
+			}
+			y.add(o)
+			if o.stats.Segments > 0 || o.lost {
+				return is("forgot", "%d segments ended, losses %v", o.stats.Segments, o.stats.Losses)
+			}
+			if w := sound(o, whole); w != nil {
+				return w
+			}
+			if w := equal(o, whole); w != nil {
+				return w
+			}
+		}
+		return nil
+	})
+}
+
+// tight is a configuration that forgets all the time.
+func (t *topic) tight(rng *rand.Rand) stream.Config {
+	c := t.config()
+	c.Segment, c.Overlap, c.Every = 1+rng.IntN(4), 1+rng.IntN(3), 2
+	if rng.IntN(3) == 0 {
+		c.MaxSeeds = 1
+	}
+	return c
+}
+
+// Where the engine changes all the time, nothing is told that the whole history
+// has not done, and all of it is proved.
+func TestForgettingStreamsAccuseNobody(t *testing.T) {
+	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
+		whole := tp.whole()
+		rng := rand.New(rand.NewPCG(seed, 61))
+		r := run{topic: tp, cfg: tp.tight(rng), batch: 1 + rng.IntN(5), seed: seed}
+		o, err := r.play()
+		if err != nil {
+			return is("broken", "%v", err)
+		}
+		y.add(o)
+		if o.lost {
+			return is("lost", "something is said to be missing: %v", o.stats.Losses)
+		}
+		return sound(o, whole)
+	})
+}
+
+// What is found does not depend on the order in which partitions are read, on how
+// records are batched, or on kills: the same anomalies have the same ids.
+func TestSameAnomaliesHoweverItCame(t *testing.T) {
+	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
+		rng := rand.New(rand.NewPCG(seed, 62))
+		cfg := tp.tight(rng)
+		if rng.IntN(3) == 0 {
+			cfg = tp.config()
+		}
+		var first *outcome
+		for way := range uint64(4) {
+			r := run{topic: tp, cfg: cfg, batch: 1 + rng.IntN(9), seed: seed*7 + way, kill: []int{0, 0, 40, 90}[way]}
+			o, err := r.play()
+			if err != nil {
+				return is("broken", "%v", err)
+			}
+			y.add(o)
+			if first == nil {
+				first = o
+				continue
+			}
+			if !slices.Equal(first.ids(), o.ids()) {
+				return is("other anomalies", "kills %d, segment %d, overlap %d: %v; at first %v", r.kill, cfg.Segment, cfg.Overlap, o.ids(), first.ids())
+			}
+			for i := range o.results {
+				if o.results[i].Outcome != first.results[i].Outcome {
+					return is("other verdicts", "kills %d: %v: %v, at first %v", r.kill, o.results[i].Level, o.results[i].Outcome, first.results[i].Outcome)
+				}
+			}
+		}
+		return nil
+	})
+}
