@@ -18,17 +18,36 @@ type portion struct {
 	stream
 	of    []int    // for each record its place in the whole history
 	lossy []string // keys of which a write is missing, where coverage is complete
+	mixed []string // of these, those of lists that were overwritten
 	open  bool     // the engine is dropped after its last tick, not closed
+	seeds int      // so many records are stubs that are given first
+	base  []bool   // records that are stubs and are not; nil: none
 }
 
-// feed gives the portion to an engine.
+// feed gives the portion to an engine. Stubs that this can't place are left out of
+// the portion, and their keys are lossy.
 func (p *portion) feed() (told spoken) {
 	e := incremental.New(p.opt)
 	for _, k := range p.lossy {
-		e.Lose(k, false)
+		e.Lose(k, slices.Contains(p.mixed, k))
 	}
-	for i := range p.txns {
-		e.Step(&p.txns[i], p.end[i])
+	for i := 0; i < len(p.txns); i++ {
+		if i == p.seeds {
+			e.Seeded()
+		}
+		switch {
+		case p.base == nil || !p.base[i]:
+			e.Step(&p.txns[i], p.end[i])
+		default:
+			if _, ok := e.Base(&p.txns[i]); !ok {
+				key := p.txns[i].Ops[0].Key
+				e.Lose(key, false)
+				p.lossy = append(p.lossy, key)
+				p.leaveOut(i)
+				i--
+				continue
+			}
+		}
 		if p.tick[i] != noTick {
 			told.ticked = append(told.ticked, e.Tick(p.tick[i]).Violations...)
 		}
@@ -37,6 +56,12 @@ func (p *portion) feed() (told spoken) {
 		told.results = e.Close()
 	}
 	return told
+}
+
+// leaveOut takes away a record that the engine did not get.
+func (p *portion) leaveOut(i int) {
+	p.txns, p.end, p.tick = slices.Delete(slices.Clone(p.txns), i, i+1), slices.Delete(slices.Clone(p.end), i, i+1), slices.Delete(slices.Clone(p.tick), i, i+1)
+	p.of, p.base = slices.Delete(slices.Clone(p.of), i, i+1), slices.Delete(slices.Clone(p.base), i, i+1)
 }
 
 func (p *portion) String() string {
