@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -269,6 +270,7 @@ func Restore(cfg Config, checkpoint []byte, load func(entry uint64) (*decode.Bat
 	if err := h.reload(fed, &l); err != nil {
 		return nil, err
 	}
+	h.remember(&l)
 	if h.segs, err = restoreSegments(h.cfg, &h.held, &hd, parts); err != nil {
 		return nil, err
 	}
@@ -330,6 +332,24 @@ func (h *History) reload(fed []fed, l *loader) error {
 		h.held.keep(r)
 	}
 	return nil
+}
+
+// remember tells the order of the records that it had, as one that is delivered
+// again would otherwise be taken for one that is lost.
+func (h *History) remember(l *loader) {
+	entries := slices.Sorted(maps.Keys(l.batches))
+	for _, entry := range entries {
+		b := l.batches[entry]
+		for i := range b.Len() {
+			r := newRef(entry, i)
+			if uint64(r) < h.order.RememberedFrom() {
+				continue
+			}
+			if head := b.Head(i); head.DB == h.cfg.DB {
+				h.order.Remember(uint64(r), &head)
+			}
+		}
+	}
 }
 
 // restoreSegments makes segments without an engine.

@@ -165,6 +165,11 @@ func (h *History) takeBatch(e *Entry, b *decode.Batch) {
 	if b.Lost > 0 {
 		h.lose(Loss{Why: LostReject})
 	}
+	for _, l := range b.Losses {
+		if l.DB == "" || l.DB == h.cfg.DB {
+			h.lose(Loss{Why: LostEvents, Session: l.Session, ID: l.Txn})
+		}
+	}
 	other := int64(noTime)
 	if n := b.Len(); n > 0 {
 		h.held.add(e.Number, b)
