@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -51,8 +52,10 @@ const (
 	DefaultMaxValue           = 64 << 10
 	DefaultMaxDeadLetters     = 10_000
 	DefaultMaxDeadLetterBytes = 64 << 20
-	DefaultMaxBytes           = 10 << 30
-	DefaultReserve            = 64 << 20
+	// Forever is a Retain without end.
+	Forever         = time.Duration(math.MaxInt64)
+	DefaultMaxBytes = 10 << 30
+	DefaultReserve  = 64 << 20
 
 	// LimitMaxValue bounds MaxValue.
 	LimitMaxValue = 960 << 10

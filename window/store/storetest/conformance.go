@@ -72,22 +72,7 @@ func NewAlert(id string) store.Alert {
 func Run(t *testing.T, newPlace func(*testing.T) Place) {
 	receivers := []string{"web", "kafka"}
 	opt := store.Options{Receivers: receivers}
-	open := func(t *testing.T, p Place, opt store.Options) store.Store {
-		t.Helper()
-		s, err := p.Open(opt)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
-		return s
-	}
 	ctx := context.Background()
-	commit := func(t *testing.T, s store.Store, c store.Commit) {
-		t.Helper()
-		if err := s.Commit(ctx, c); err != nil {
-			t.Fatal(err)
-		}
-	}
 	read := func(t *testing.T, s store.Store) Dump {
 		t.Helper()
 		d, err := Read(s, []string{"topic", "other"}, receivers)
@@ -96,12 +81,7 @@ func Run(t *testing.T, newPlace func(*testing.T) Place) {
 		}
 		return d
 	}
-	same := func(t *testing.T, want, got any) {
-		t.Helper()
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("(-want +got)\n%s", diff)
-		}
-	}
+	t.Run("stream", func(t *testing.T) { runStream(t, newPlace) })
 
 	t.Run("empty", func(t *testing.T) {
 		s := open(t, newPlace(t), opt)
@@ -416,3 +396,34 @@ func Run(t *testing.T, newPlace func(*testing.T) Place) {
 		}
 	})
 }
+
+func open(t *testing.T, p Place, opt store.Options) store.Store {
+	t.Helper()
+	s, err := p.Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func commit(t *testing.T, s store.Store, c store.Commit) {
+	t.Helper()
+	if err := s.Commit(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func same(t *testing.T, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, Blobs); diff != "" {
+		t.Fatalf("(-want +got)\n%s", diff)
+	}
+}
+
+// Blobs makes cmp compare long values as a whole.
+var Blobs = cmp.FilterValues(func(a, b []byte) bool { return len(a) > 1000 || len(b) > 1000 }, cmp.Comparer(bytes.Equal))
