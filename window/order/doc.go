@@ -1,7 +1,8 @@
 // Package order puts the transactions of one history into one order, whatever
 // the interleaving in which the partitions of the input were read, and says how
 // far the stream is complete: the watermark. It is pure: no clock, goroutine or
-// I/O. The time of day comes in as a number.
+// I/O. The time of day comes in as a number. It works on heads of records and on
+// numbers (refs) by which its caller knows them: 56 bytes for one that waits.
 //
 //	partition 0  ──t──t──t──▶ ┐            sessions            heads by end
 //	partition 1  ──t──t──────▶ ├─ Add ─▶  a: t─t─t  ─┐
@@ -15,14 +16,24 @@
 //
 // Use:
 //
-//	switch o.Add(partition, txn, arrival) {
-//	case order.Duplicate:     // count
-//	case order.Contradiction: // dead letter
-//	}
+//	fate := o.Add(partition, &head, ref, arrival)
+//	if fate.Loses() { … }                    // what it wrote is written by nobody who is seen
 //	for r, ok := o.Next(); ok; r, ok = o.Next() {
-//		engine.Step(r.Txn, r.Arrival)
+//		if r.Tick {
+//			engine.Tick(r.TickAt)
+//		}
+//		if r.Loses() { … }               // so may be what others wrote
+//		t := unpack(r.Ref)
+//		r.Apply(t)                       // takes away what must not be believed
+//		engine.Step(t, r.Key)
 //	}
-//	engine.Tick(o.Watermark())
+//	if at, due := o.Tick(); due {
+//		engine.Tick(at)
+//	}
+//
+// Files: order.go is Add and Next; progress.go the partitions and the watermark; session.go
+// and heap.go what waits; again.go and memory.go what came before; forget.go how sessions
+// are forgotten; tick.go, sample.go, snapshot.go what they say.
 //
 // # The watermark
 //
@@ -48,10 +59,93 @@
 // greatest end seen by more than one nanosecond: silence proves nothing about
 // times that the stream has not reached.
 //
-// Sessions hold nothing back on their own. A transaction that still runs will end
-// later than now; and a hole in a session's sequence numbers is filled, within
-// lateness, before the watermark reaches the record behind it, for what precedes
-// in a session ended earlier. What is still missing then is a gap in the capture.
+// # The same for everybody
+//
+// As long as producers keep to Lateness, the records that come out, their order, their
+// flags and the places of ticks are a function of the partitions' logs: the same for
+// every interleaving, batch size and time of day, for two monitors, and after a
+// Restore. Only when they come out differs. For this
+//
+//   - a record's place (its key) is found from it, its session and its own partition;
+//   - it is Late if its own partition shows that it is: it ended before (greatest end seen
+//     there) - delay. Its key is that bound, which no watermark has passed. So it is
+//     the same even where lateness is broken;
+//   - a record behind a hole in its session waits MaxSkew longer, as what fills the hole may
+//     have ended so much later by a clock that was then set back;
+//   - sessions are forgotten by what was released, never by what waits.
+//
+// Not the same for everybody is what depends on when something was read:
+//
+//   - a record later than Lateness in a partition that shows nothing of it, because it has
+//     little traffic: it is Late if the partition had been read to its end, and in its place
+//     if not;
+//   - what IdleAfter, MaxBuffered and Sample cause;
+//   - an end that is ahead of the time of day but not of its arrival (MaxAhead);
+//   - a record that fills a hole in its session after a clock was set back by more than
+//     MaxSkew;
+//   - for a record of a session without seq whose clock stands still or was set back: whether
+//     it is new, once MaxRemembered/2 others have come since;
+//   - without times: whether a session that was forgotten is new (see below);
+//   - a record that has the ID of another that was released before a snapshot, if Remember was
+//     not told.
+//
+// # What goes wrong, and what then happens
+//
+// None of this may lead to a false alarm. A loss is what is flagged so: what was, or will be,
+// concluded from the absence of a write may then be wrong.
+//
+//	a session goes silent              holds nothing back; what is missing when it      no loss, unless Gap
+//	                                   comes back is a Gap
+//	a partition stalls                 holds all back, until IdleAfter; then it is      loss: Missed counts it, and
+//	                                   passed over, and what it still had is Late       its records are Late
+//	a hole in a session                Gap                                              loss
+//	a record is late                   placed by its partition's time, times dropped;   loss: Late
+//	                                   Detached if its session has gone on
+//	one client's clock is ahead by     placed where it arrived, times dropped           no loss
+//	MaxAhead or more
+//	ahead by less                      believed: its partition's neighbours are Late    loss
+//	                                   while it lasts
+//	one client's clock is set back     with seqs: placed at its partition's time,       no loss
+//	                                   times dropped, until the clock has caught up
+//	                                   without: in its place if by less than delay,     loss: Stale
+//	                                   else dropped
+//	all clients' are set back          the same; they wait until the clocks have        loss for new sessions: Late
+//	                                   caught up, the partition is read to its end or
+//	                                   MaxBuffered is reached. New sessions are Late
+//	all clients' go ahead              less than MaxAhead: the stream jumps. More: as    no loss
+//	                                   one, until their arrivals are as far
+//	a transaction lasts longer than    in its place by its end: Overlong                loss
+//	MaxTransaction
+//	records without times in between   placed where they arrived: at the partition's    no loss
+//	                                   greatest end, plus what has passed since by the
+//	                                   broker's clock
+//	a record comes again               Duplicate if its ID is remembered                no loss
+//	                                   else, if it can't be shown to be new, Stale      loss
+//	sessions come and go               MaxSessions bounds what is remembered; one that  loss: Forgotten
+//	                                   may be a forgotten one going on behind a hole
+//	                                   is Forgotten
+//	a session is not in the sample     LeftOut; a Gap with Sampled when it comes back   loss
+//	the buffer is full                 the first in order leave early, and what comes   loss: Missed counts it
+//	                                   behind them is Late
+//
+// # What came before
+//
+// A record that comes again, and is taken for another one, writes the same value twice:
+// a false alarm. So a record is only taken if it is shown to be new:
+//
+//   - by its seq: greater than all of its session, or a hole among the last 64;
+//   - by its end: later than all of its session (if it has no seq), or than all that was
+//     forgotten of forgotten sessions;
+//   - by not being among the remembered IDs, if all that ended when it did are either
+//     remembered or would have had to come before the watermark.
+//
+// A record that keeps to Lateness with a clock that goes on always is. What is not shown to
+// be new is Duplicate or Contradiction if its ID is remembered, and otherwise Stale. A session's name
+// must not be used again with seqs that begin anew: ids would be equal too.
+//
+// Two assumptions remain. A record without times of a forgotten session is taken for new if that
+// session was forgotten longer than MaxTransaction and delay before. And of records with neither seq nor
+// times only the ID tells: one that comes again after more than 32,768 others is taken for new.
 //
 // # IdleAfter
 //
@@ -64,36 +158,29 @@
 //
 // A partition that lags makes the others wait in memory. At MaxBuffered waiting
 // records Full is true; a caller that can pause partitions reads on only from
-// those that Wants names. It may go on adding nevertheless: then the first in
-// order leave early, the watermark follows them, and what arrives behind it is Late.
+// those that Wants names. It may go on adding nevertheless: then Next gives out the
+// first in order early, the watermark follows them, and what arrives behind it is Late.
 // Memory is bounded in both cases; only the second loses completeness, counted
 // as Forced.
-//
-// # Records without times
-//
-// Without times, the broker's timestamp serves in place of the end: records leave
-// in the order of (arrival, partition, place in it), sessions kept. In a partition
-// that has shown records with times, one without stands where it arrived: at the
-// partition's greatest end. It has no end that could be late.
 //
 // # Which times are dropped
 //
 // Released records that have times have ends that never fall, and each session's
-// starts follow its ends. What does not fit is handed out as a copy with HasTimes
-// false, flagged TimesDropped and counted: to forget a time order can hide a
-// violation, but a clock that jumped would invent one. These are: a record that
-// ends before its session's previous one, or starts before it by more than
-// MaxSkew (the clock stepped back); one that ends MaxAhead or more after it
-// arrived (the clock runs ahead; it must not drag the watermark along); a late one.
+// starts follow its ends. What does not fit is flagged TimesDropped and counted: to
+// forget a time order can hide a violation, but a clock that jumped would invent
+// one. These are: a record that ends before its session's previous one, or starts
+// before it by more than MaxSkew (the clock stepped back); one that ends MaxAhead or
+// more after it arrived (the clock runs ahead; it must not drag the watermark along); a
+// late one.
 //
 // # Non-obvious
 //
 //   - CaughtUp must be called in the order in which partitions were read,
 //     relative to the Adds of all partitions: it says that at this moment nothing
 //     more was there, and "this moment" is measured in the ends seen so far.
-//   - Add never moves the watermark unless the buffer is full. It moves in
-//     Next, so after Next returned false, Watermark is consistent with what was
-//     handed out.
+//   - Refs must ascend: they stand for the order of arrival, in a snapshot too.
+//   - Add never moves the watermark. It moves in Next, so after Next returned false,
+//     Watermark is consistent with what was handed out.
 //   - A session belongs in one partition. One that is spread over several is
 //     ordered by seq; without seq its order is that of the reading.
 //   - A record that comes after a successor of its session has left is
