@@ -1,0 +1,151 @@
+package streamtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+// trouble is what happens to a topic and to who reads it.
+func (t *topic) trouble(rng *rand.Rand) (*topic, stream.Config) {
+	s := *t
+	s.logs = slices.Clone(t.logs)
+	s.assume.Coverage = record.CoveragePartial
+	for p, log := range t.logs {
+		var out []sent
+		for i, r := range log {
+			if rng.IntN(8) > 0 { // else it is lost
+				out = append(out, r)
+			}
+			if i > 0 && rng.IntN(8) == 0 { // delivered again
+				out = append(out, sent{log[rng.IntN(i+1)].txn, r.at})
+			}
+		}
+		if n := len(out); n > 1 && rng.IntN(3) == 0 { // late
+			i := rng.IntN(n - 1)
+			out = append(slices.Delete(out, i, i+1), sent{out[i].txn, out[n-1].at})
+		}
+		s.logs[p] = out
+	}
+	c := s.tight(rng)
+	switch rng.IntN(4) {
+	case 0:
+		c.Order.MaxBuffered = 1 + rng.IntN(3)
+	case 1:
+		c.Order.MaxSessions = 2
+	case 2:
+		c.Order.MaxRemembered = 2
+	case 3:
+		c.MaxKeys = 1
+	}
+	return &s, c
+}
+
+// Records that are lost, late or delivered again, in too little memory: nothing is
+// told that the whole history has not done.
+func TestTroubledStreamsAccuseNobody(t *testing.T) {
+	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
+		if !tp.unique {
+			return nil // unseen writers are taken not to repeat values
+		}
+		whole := tp.whole()
+		rng := rand.New(rand.NewPCG(seed, 63))
+		troubled, cfg := tp.trouble(rng)
+		r := run{topic: troubled, cfg: cfg, batch: 1 + rng.IntN(5), seed: seed, kill: 20 * rng.IntN(2)}
+		o, err := r.play()
+		if err != nil {
+			return is("broken", "%v\nread:\n%v", err, troubled)
+		}
+		y.add(o)
+		if w := sound(o, whole); w != nil {
+			w.says += fmt.Sprintf("\nsegment %d, overlap %d; read was\n%v", cfg.Segment, cfg.Overlap, troubled)
+			return w
+		}
+		return nil
+	})
+}
+
+// An anomaly whose transactions an engine has all at once is found: in histories
+// that keep real time every one that was planted, if segment and overlap are longer
+// than it, wherever the cuts fall; and nobody else is accused.
+func TestPlantedAnomaliesAreFoundAcrossCuts(t *testing.T) {
+	total := &tally{}
+	t.Cleanup(func() { t.Log(total) })
+	for _, name := range generate.Anomalies() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for n := range 1 + *histories/20 {
+				seed := *seedFrom + uint64(n)
+				rng := rand.New(rand.NewPCG(seed, 64))
+				g, err := generate.New(generate.Config{Level: generate.SSER, Seed: seed, Anomaly: name, Planted: 5, Transactions: 400, Keys: 8 + rng.IntN(30), Sessions: 4 + rng.IntN(5),
+					Workload: []generate.Workload{generate.General, generate.BlindW, generate.Mini}[rng.IntN(3)], AbortRate: float64(rng.IntN(2)) * 0.1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				tp := &topic{levels: []verdict.Level{verdict.G1, verdict.RC, verdict.RA, verdict.CC, verdict.PC, verdict.SI, verdict.SER, verdict.SSER},
+					unique: true, lateness: int64(500 * time.Microsecond)}
+				var txns []record.Transaction
+				for x := range g.Transactions() {
+					txns = append(txns, x)
+					tp.longest = max(tp.longest, x.End-x.Start)
+				}
+				planted := g.Planted()
+				span := 0
+				groups := map[string]int{}
+				for i, p := range planted {
+					first, last := len(txns), 0
+					for j, x := range txns {
+						if slices.Contains(p.Transactions, x.ID) {
+							first, last = min(first, j), max(last, j)
+						}
+					}
+					span = max(span, last-first+1)
+					for _, id := range p.Transactions {
+						groups[id] = i + 1
+					}
+				}
+				tp.assume = judge.Assumptions{Coverage: []record.Coverage{record.CoverageComplete, record.CoveragePartial}[rng.IntN(2)]}
+				tp.logs = publish(rng, txns, 1+rng.IntN(3), tp.lateness)
+				cfg := tp.config()
+				cfg.Every = 100 * time.Microsecond
+				cfg.Overlap = span + rng.IntN(10)
+				cfg.Segment = cfg.Overlap + rng.IntN(40)
+				r := run{topic: tp, cfg: cfg, batch: 1 + rng.IntN(40), seed: seed, kill: 5 * rng.IntN(2)}
+				o, err := r.play()
+				if err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				total.add(o)
+				found := map[int]bool{}
+				for _, x := range o.found {
+					for _, id := range x.alert.Transactions {
+						if groups[id] == 0 {
+							t.Errorf("seed %d: somebody else is accused: %s", seed, x.alert.JSON())
+						}
+						found[groups[id]] = true
+					}
+					if x.err != nil {
+						t.Errorf("seed %d: %v", seed, x.err)
+					}
+				}
+				// Of these an unseen writer, or the time before the first record, is an explanation.
+				explained := (name == "thin-air-read" || name == "future-read") && tp.assume.Coverage == record.CoveragePartial
+				if !explained && len(found) != len(planted) {
+					t.Errorf("seed %d, span %d, segment %d, overlap %d, coverage %v: %d of %d found: %v\n%v", seed, span, cfg.Segment, cfg.Overlap, tp.assume.Coverage,
+						len(found), len(planted), o.ids(), planted)
+				}
+				if o.stats.Segments == 0 {
+					t.Errorf("seed %d: no segment ended", seed)
+				}
+			}
+		})
+	}
+}
