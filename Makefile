@@ -14,6 +14,9 @@ CORPUS        ?=
 DURATION      ?= 30s
 HISTORIES     ?= 20000
 SEED          ?= 1
+TRANSACTIONS  ?= 300000
+RATE          ?= 10000
+FAULTS        ?= all
 # Packages with goroutines; the engine has none.
 CONCURRENT    := ./ingest/source/... ./window/... ./alerts/... ./cmd/monitor/...
 
@@ -44,7 +47,7 @@ bench: ## Run the benchmarks that match BENCH (all)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 .PHONY: measure
-measure: ## Measure time and memory beside the papers' figures: SUITE (weak, or strong), ONLY those rows, recorded histories in CORPUS
+measure: ## Measure time and memory beside the papers' figures: SUITE (weak, strong, or stream), ONLY those rows, recorded histories in CORPUS
 	$(GO) run ./cmd/monitor bench --suite $(SUITE) $(if $(ONLY),--only $(ONLY)) $(if $(CORPUS),--corpus $(CORPUS))
 
 .PHONY: lint
@@ -64,3 +67,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 .PHONY: oracle
 oracle: ## Compare the engine with the brute-force judge on HISTORIES (20000) histories for each way and kind, from SEED (1) on
 	$(GO) test ./incremental -run 'AgreesWithOracle|AgreeWithOracle' -v -histories $(HISTORIES) -seed $(SEED) -timeout 24h
+
+.PHONY: soak
+soak: ## Watch a topic while broker, disk, clocks and producer fail and the monitor is killed: TRANSACTIONS (300000), RATE (10000/s), FAULTS (all), SEED; 10 million at 60000/s is the long form
+	$(GO) test ./internal/soak -run '^TestSoak$$' -v -count 1 -timeout 24h -soak.transactions $(TRANSACTIONS) -soak.rate $(RATE) -soak.faults $(FAULTS) -soak.seed $(SEED)
