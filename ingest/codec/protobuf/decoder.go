@@ -209,12 +209,11 @@ func (d *Decoder) head(c *cursor, h *packed.Head) (ops, from int, err *reject.Er
 // field takes a field of a transaction, whose tag has been taken.
 func (d *Decoder) field(c *cursor, tag uint64, set *uint, h *packed.Head) (err *reject.Error) {
 	number := uint(tag >> 3)
-	if tag>>3 < uint64(len(transactionSchema.fields)) && transactionWire[number] == tag&7 {
-		if err := transactionSchema.seen(set, number, 0); err != nil {
-			return err
-		}
-	} else {
+	if tag>>3 >= uint64(len(transactionSchema.fields)) || transactionWire[number] != tag&7 {
 		return transactionSchema.unknown(tag)
+	}
+	if err := transactionSchema.seen(set, number, 0); err != nil {
+		return err
 	}
 	switch number {
 	case txnSession:
