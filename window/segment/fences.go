@@ -220,7 +220,6 @@ func (c *Cutter) reconsider(serves bool) {
 func (c *Cutter) byFence(w window) (Cut, uint64) {
 	f := &c.fences
 	least, live, fenced := f.top+1, 0, 0
-	var holder *session
 	all := c.sessions.sorted()
 	for _, s := range all {
 		if !c.live(s) {
@@ -230,7 +229,7 @@ func (c *Cutter) byFence(w window) (Cut, uint64) {
 		if f.proves(s, f.base) {
 			fenced++
 			if m := s.marks[len(s.marks)-1].place; m < least {
-				least, holder = m, s
+				least = m
 			}
 		}
 	}
@@ -243,7 +242,7 @@ func (c *Cutter) byFence(w window) (Cut, uint64) {
 		if s.last <= c.last.From { // it did nothing since the last cut
 			continue
 		}
-		switch from, some := s.uncovered(least, f.base, s == holder); {
+		switch from, some := s.uncovered(least, f.base); {
 		case !some:
 		case from < w.earliest:
 			behind = append(behind, max(from, c.last.From))
@@ -262,11 +261,11 @@ func (c *Cutter) byFence(w window) (Cut, uint64) {
 }
 
 // uncovered is the position from which on nothing that the session did is proved
-// to precede the fence at a place of the chain, if it did something since; or that
-// fence is its own.
-func (s *session) uncovered(place, base uint64, own bool) (uint64, bool) {
+// to precede the fence at a place of the chain, or is in its session before that
+// fence; if it did something since.
+func (s *session) uncovered(place, base uint64) (uint64, bool) {
 	for i := len(s.marks) - 1; i >= 0; i-- {
-		if m := s.marks[i]; m.place >= base && (m.place < place || own && m.place == place) {
+		if m := s.marks[i]; m.place >= base && m.place <= place {
 			return m.next, m.next != 0
 		}
 	}

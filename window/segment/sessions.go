@@ -55,13 +55,7 @@ func (ss *sessions) of(name string, n uint64, most int) *session {
 	return s
 }
 
-// each calls f with every session, in the order of their first records.
-func (ss *sessions) each(f func(*session)) {
-	for _, s := range ss.sorted() {
-		f(s)
-	}
-}
-
+// sorted are the sessions in the order of their first records.
 func (ss *sessions) sorted() []*session {
 	all := make([]*session, 0, len(ss.by))
 	for _, s := range ss.by {
