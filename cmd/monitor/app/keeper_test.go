@@ -1,0 +1,174 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/window/store"
+)
+
+// testKeeper is a keeper over the twin; dbs were born at entry 1.
+func testKeeper(t *testing.T, st *memStore, held int64, dbs ...string) *keeper {
+	t.Helper()
+	a := &App{cfg: config.Default(), store: st, origin: "kafka t", log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: held}}
+	k := newKeeper(a)
+	births := map[string]checkpointed{}
+	for _, db := range dbs {
+		births[db] = testCheckpoint(1, 0, 1)
+	}
+	if err := k.append(t.Context(), testEntries(1, 1), nil, births); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func testCheckpoint(born, consumed, floor uint64) checkpointed {
+	c := checkpoint{born: born, consumed: consumed, floor: floor, told: newTold()}
+	return checkpointed{data: c.append(nil), floor: floor}
+}
+
+// testEntries are the entries from one number to another; the offset behind an
+// entry is its number.
+func testEntries(from, to uint64) (out []kept) {
+	for n := from; n <= to; n++ {
+		out = append(out, kept{number: n, data: fmt.Append(nil, "entry ", n), mark: mark{resume: int64(n), seen: int64(n), complete: true}})
+	}
+	return out
+}
+
+// restorable checks that a restart from what is stored loses nothing: it finds the
+// entries that every checkpoint needs, and goes on in the input behind the last.
+func restorable(t *testing.T, st *memStore, when string) {
+	t.Helper()
+	a := &App{cfg: config.Default(), store: st, origin: "kafka t", log: zerolog.Nop()}
+	s, err := a.remember(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", when, err)
+	}
+	if s.resume[0] != int64(s.next)-1 {
+		t.Errorf("%s: the input goes on at %d, the journal at %d", when, s.resume[0], s.next)
+	}
+	for db := range st.checkpoints {
+		c, err := parseCheckpoint(db, st.checkpoints[db])
+		if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		if c.consumed >= s.next {
+			t.Errorf("%s: the checkpoint of %s is at %d, the journal ends before %d", when, db, c.consumed, s.next)
+		}
+		for n := c.floor; n < s.next; n++ {
+			if string(st.journal[n].Data) != fmt.Sprint("entry ", n) {
+				t.Errorf("%s: %s needs the entries from %d on, and entry %d is %q", when, db, c.floor, n, st.journal[n].Data)
+			}
+		}
+	}
+}
+
+// TestKeeper: whatever is appended and saved, whenever the disk is full and wherever
+// the process then dies, a restart loses nothing.
+func TestKeeper(t *testing.T) {
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		st := newMemStore()
+		dbs := []string{"a", "b", "c"}
+		k := testKeeper(t, st, int64(rng.IntN(2)*100), dbs...)
+		last, consumed, floors := uint64(1), map[string]uint64{}, map[string]uint64{"a": 1, "b": 1, "c": 1}
+		var err error
+		now := time.Now()
+		for step := range 60 {
+			when := fmt.Sprintf("seed %d, step %d", seed, step)
+			switch rng.IntN(8) {
+			case 0, 1, 2:
+				to := last + 1 + uint64(rng.IntN(5))
+				err = k.append(t.Context(), testEntries(last+1, to), nil, nil)
+				last = to
+			case 3, 4, 5:
+				db := dbs[rng.IntN(len(dbs))]
+				consumed[db] += uint64(rng.IntN(int(last-consumed[db]) + 1))
+				floors[db] += uint64(rng.IntN(int(consumed[db]+1-min(floors[db], consumed[db]+1)) + 1))
+				c := testCheckpoint(1, consumed[db], floors[db])
+				err = k.save(t.Context(), db, &c, []store.Alert{{ID: fmt.Sprint(seed, step)}}, nil)
+			case 6:
+				st.setFull(!st.full)
+				if !st.full && rng.IntN(2) == 0 {
+					st.die(1 + rng.IntN(6))
+				}
+			case 7:
+				now = now.Add(time.Hour)
+				err = k.retry(t.Context(), now)
+			}
+			restorable(t, st, when)
+			if err != nil {
+				if !errors.Is(err, errDisk) {
+					t.Fatalf("%s: %v", when, err)
+				}
+				break
+			}
+			if t.Failed() {
+				t.FailNow()
+			}
+		}
+		if err != nil {
+			continue
+		}
+		st.setFull(false)
+		st.die(0)
+		if err := k.retry(t.Context(), now.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		restorable(t, st, "at the end")
+		if next := st.offsets["kafka t"+stateSuffix][stateNext]; next != int64(last)+1 {
+			t.Errorf("seed %d: in the end the journal ends before %d, want %d", seed, next, last+1)
+		}
+		if len(k.held) > 0 || len(k.raised) > 0 || k.heldBytes != 0 || k.bytes != 0 {
+			t.Errorf("seed %d: something is still held: %d entries of %d bytes, %d alerts of %d", seed, len(k.held), k.heldBytes, len(k.raised), k.bytes)
+		}
+	}
+}
+
+// TestHeldAlertsAreDelivered: an alert that the disk has no room for goes out all
+// the same, once.
+func TestHeldAlertsAreDelivered(t *testing.T) {
+	st := newMemStore("r")
+	k := testKeeper(t, st, 1, "a")
+	undelivered := func() (ids []string) {
+		if err := k.Undelivered(t.Context(), "r", func(a store.Alert) bool { ids = append(ids, a.ID); return true }); err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+	save := func(id string) {
+		if err := k.save(t.Context(), "a", nil, []store.Alert{{ID: id, Body: []byte(id)}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("1")
+	st.setFull(true)
+	save("2")
+	save("3")
+	save("1") // found again: the newer one is held
+	if got := fmt.Sprint(undelivered()); got != "[2 3 1]" {
+		t.Errorf("undelivered on a full disk: %s", got)
+	}
+	for _, id := range []string{"2", "1"} {
+		if err := k.Delivered(t.Context(), "r", id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := fmt.Sprint(undelivered()); got != "[3]" {
+		t.Errorf("still undelivered on a full disk: %s", got)
+	}
+	st.setFull(false)
+	if err := k.retry(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(undelivered(), len(st.alerts)); got != "[3] 3" {
+		t.Errorf("with room again: %s", got)
+	}
+}
