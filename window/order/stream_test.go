@@ -409,6 +409,26 @@ func TestRedelivery(t *testing.T) {
 	}
 }
 
+// TestRedeliveryOfWhatWaits: a record that waits, of a session without seq, comes
+// again when its ID is no longer remembered. What ends at the same instant as others,
+// by a coarse clock, is new all the same.
+func TestRedeliveryOfWhatWaits(t *testing.T) {
+	o := newRig(Options{Lateness: 1000, MaxRemembered: 8})
+	for i := range int64(30) {
+		x := noSeq(txn("a", i, 0, 100+i/3*10))
+		if f := o.Add(0, x, 0); f != Taken {
+			t.Fatalf("%s is %v", x.ID, f)
+		}
+	}
+	for i, x := range o.txns[:30] {
+		if f := o.Add(0, x, 0); f.Taken() {
+			t.Fatalf("%s again is %v", x.ID, f)
+		} else if want := map[bool]Fate{true: Stale, false: Duplicate}[i < 20]; (i < 20 || i > 26) && f != want {
+			t.Fatalf("%s again is %v, want %v", x.ID, f, want)
+		}
+	}
+}
+
 // TestMemoryOfAWaitingRecord: 240,000 records that wait cost less than 80 bytes
 // each, without the IDs, and nothing is allocated in the steady state.
 func TestMemoryOfAWaitingRecord(t *testing.T) {
