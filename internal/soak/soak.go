@@ -35,6 +35,7 @@ type Options struct {
 	Every        int64   // an anomaly after so many transactions
 	Shared       bool    // planted on keys that others use too, before and after
 	Rate         float64 // transactions in a second, also of the stream's time
+	Unknown      float64 // share of transactions whose outcome the client never learns
 	Levels       string
 	Encoding     rig.Encoding
 	Set          []string // of the monitor's configuration, key=value
@@ -79,7 +80,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s, err := generate.NewStream(generate.StreamConfig{Seed: o.Seed, Sessions: sessions, Rate: o.Rate, Start: began.UnixNano(), AbortRate: 0.02, UnknownRate: 0.002,
+	s, err := generate.NewStream(generate.StreamConfig{Seed: o.Seed, Sessions: sessions, Rate: o.Rate, Start: began.UnixNano(), AbortRate: 0.02, UnknownRate: o.Unknown,
 		Every: o.Every, Shared: o.Shared})
 	if err != nil {
 		return nil, err

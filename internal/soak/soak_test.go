@@ -32,6 +32,7 @@ var (
 	soakSeed         = flag.Uint64("soak.seed", 1, "of the input and of the faults")
 	soakEncoding     = flag.String("soak.encoding", "json", "the form of the records")
 	soakShared       = flag.Bool("soak.shared", false, "plant on keys that others use too")
+	soakUnknown      = flag.Float64("soak.unknown", 0.0005, "the share of transactions whose outcome is never learned")
 	soakDisk         = flag.String("soak.disk", "full", "what the store's disk may be: full or slow")
 )
 
@@ -113,7 +114,7 @@ func TestSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{Command: build(t), Broker: kafka.Addr(), Topic: "transactions", Dir: t.TempDir(), Seed: *soakSeed, Transactions: *soakTransactions,
-		Every: *soakEvery, Shared: *soakShared, Rate: *soakRate, Levels: "si,ser", Encoding: enc, Faults: faults, FaultEvery: *soakFaultEvery, Log: logger{t},
+		Every: *soakEvery, Shared: *soakShared, Unknown: *soakUnknown, Rate: *soakRate, Levels: "si,ser", Encoding: enc, Faults: faults, FaultEvery: *soakFaultEvery, Log: logger{t},
 		Restart: func(ctx context.Context) error {
 			kafka.Kill()
 			return kafka.Start(ctx)
