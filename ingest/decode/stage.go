@@ -158,7 +158,7 @@ func (s *Stage) read(ctx context.Context, src source.Source) {
 		if err != nil {
 			j := &job{err: err, done: make(chan struct{})}
 			close(j.done)
-			s.put(ctx, j)
+			_ = s.put(ctx, j) // if it fails, nobody reads any more
 			return
 		}
 		before, anew := seen.follow(&b)
