@@ -149,9 +149,9 @@ type Pace struct {
 	first int64
 }
 
-// aheadMin is how far something must be ahead to be waited for: a timer would not be
+// worthWaiting is how far something must be ahead to be waited for: a timer would not be
 // more exact.
-const aheadMin = time.Millisecond
+const worthWaiting = time.Millisecond
 
 // Until returns at time t, nanoseconds of the stream, and says whether it waited.
 func (p *Pace) Until(ctx context.Context, t int64) (waited bool, err error) {
@@ -159,7 +159,7 @@ func (p *Pace) Until(ctx context.Context, t int64) (waited bool, err error) {
 		p.began, p.first = time.Now(), t
 	}
 	ahead := time.Duration(t-p.first) - time.Since(p.began)
-	if ahead < aheadMin {
+	if ahead < worthWaiting {
 		return false, nil
 	}
 	timer := time.NewTimer(ahead)

@@ -171,7 +171,7 @@ func (stall) Strike(ctx context.Context, w *World, rng *rand.Rand) (string, erro
 			return "there is no monitor to be held", nil
 		}
 		d := between(rng, 20*time.Millisecond, 300*time.Millisecond)
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		if syscall.Kill(pid, syscall.SIGSTOP) != nil {
 			break // it has ended by itself, which is told elsewhere
 		}
 		err := wait(ctx, d)

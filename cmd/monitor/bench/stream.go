@@ -442,20 +442,20 @@ func crossing(samples []sample, judged float64) sample {
 }
 
 // tenths compares the second tenth with the last.
-func (st *Streamed) tenths(samples []sample, goal float64) {
+func (s *Streamed) tenths(samples []sample, goal float64) {
 	cost := func(from, to float64) float64 {
 		return (crossing(samples, to*goal).cpu - crossing(samples, from*goal).cpu) / ((to - from) * goal)
 	}
 	memory := func(from, to float64) float64 {
 		a, b := crossing(samples, from*goal), crossing(samples, to*goal)
 		sum, n := a.memory+b.memory, 2.0
-		for _, s := range samples {
-			if s.at > a.at && s.at < b.at {
-				sum, n = sum+s.memory, n+1
+		for _, x := range samples {
+			if x.at > a.at && x.at < b.at {
+				sum, n = sum+x.memory, n+1
 			}
 		}
 		return sum / n
 	}
-	st.CPU = &Tenths{cost(0.1, 0.2), cost(0.9, 1)}
-	st.Memory = &Tenths{memory(0.1, 0.2), memory(0.9, 1)}
+	s.CPU = &Tenths{cost(0.1, 0.2), cost(0.9, 1)}
+	s.Memory = &Tenths{memory(0.1, 0.2), memory(0.9, 1)}
 }
