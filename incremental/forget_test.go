@@ -128,8 +128,7 @@ func (c *cutting) portions() []portion {
 		again := max(0, from-c.overlap)
 		stubs := c.remember(&p, again)
 		loaded := map[string]bool{}
-		var load func(ops []record.Op)
-		load = func(ops []record.Op) {
+		load := func(ops []record.Op) {
 			for _, op := range ops {
 				if loaded[op.Key] {
 					continue
