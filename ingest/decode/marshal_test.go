@@ -15,12 +15,12 @@ import (
 
 // sample are batches that have everything that one can have.
 func sample(t testing.TB) []*Batch {
-	all := source.Batch{Partition: 3, Messages: append(at(3, 100, 104), messages(blindW(20))...), Next: 120, Identity: -5, Lag: 7, CaughtUp: true,
+	all := source.Batch{Partition: 3, Messages: append(at(3, 100, 104), messages(blindW(3))...), Next: 120, Identity: -5, Lag: 7, CaughtUp: true,
 		Gaps: []source.Gap{{Source: "topic", Partition: 3, From: 90, To: 100, Why: "deleted"}}}
 	for i := range all.Messages {
 		all.Messages[i].Pos.Offset = 100 + int64(i)
 	}
-	all.Messages[5].Value = []byte("no record")
+	all.Messages[4].Value = []byte("no record")
 	out := readAll(t, &list{batches: []source.Batch{all, {Next: math.MaxInt64, Identity: math.MinInt64}}, end: io.EOF}, Options{})
 	out[0].Resume = 64
 	out[0].Losses = []Loss{{DB: "d", Session: "s", Txn: "t", Offset: 102, Why: "no end"}, {Why: "nothing is known"}}

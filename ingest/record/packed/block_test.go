@@ -109,7 +109,7 @@ func indices(n int) []int {
 // bytes.
 func TestBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b, want := seal(t, rapid.SliceOfN(rapid.Custom(drawRecord), 0, 60).Draw(t, "records"))
+		b, want := seal(t, rapid.SliceOfN(rapid.Custom(drawRecord), 0, 25).Draw(t, "records"))
 		sameBlock(t, b, want)
 		bytes := b.Marshal([]byte("before"))[len("before"):]
 		again, err := Unmarshal(bytes)
