@@ -68,11 +68,13 @@ type App struct {
 
 // tuning are sizes that tests make small, so that little input meets every border.
 type tuning struct {
-	records    int           // of a batch at most; 0: as decode has it
-	groupBytes int           // of the journal in one commit at least
-	checkpoint time.Duration // between two checkpoints of a history at most
-	held       int64         // bytes of the journal that are held while the disk is full
-	queue      int           // records that wait for a history
+	records    int             // of a batch at most; 0: as decode has it
+	groupBytes int             // of the journal in one commit at least
+	checkpoint time.Duration   // between two checkpoints of a history at most
+	held       int64           // bytes of the journal that are held while the disk is full
+	queue      int             // records that wait for a history
+	slow       func(db string) // called before a history takes an entry
+	segments   bool            // also where the end of the input is to be told
 }
 
 var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax, queue: queueRecordsMax}
@@ -260,7 +262,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	in.partitions = src.Partitions
-	decoding := newStage(src, s, a.tuning.records)
+	decoding := a.newStage(src, s)
 	defer decoding.Close()
 	in.stage = decoding
 	if err := in.run(ctx); err != nil {

@@ -17,11 +17,16 @@ import (
 // checkpoint is what the store keeps of a history, so that a restart need not
 // begin with its first entry.
 type checkpoint struct {
-	// config is a fingerprint of the settings that the state depends on.
+	// origin is the input that entries are of, config a fingerprint of the settings
+	// that the state depends on.
+	origin string
 	config uint64
 	// born is the entry with which the history began, coverage what was assumed then.
 	born     uint64
 	coverage record.Coverage
+	// whole: it is judged in one segment, as the end of the input is to be told
+	// about all of it.
+	whole bool
 	// consumed is the last entry that the state has; floor the least that it
 	// needs: below it nothing is read again.
 	consumed, floor uint64
@@ -32,13 +37,18 @@ type checkpoint struct {
 
 const checkpointVersion = 1
 
-// append writes, after a byte for the version, the fields in their order: config
-// as 8 bytes, numbers as uvarints, coverage as a byte, told as it writes itself,
+// append writes, after a byte for the version, the fields in their order: origin
+// as its length and bytes, config as 8 bytes, numbers as uvarints, coverage and whole as a byte each, told as it writes itself,
 // state to the end.
 func (c *checkpoint) append(b []byte) []byte {
-	b = binary.BigEndian.AppendUint64(append(b, checkpointVersion), c.config)
+	b = appendText(append(b, checkpointVersion), c.origin)
+	b = binary.BigEndian.AppendUint64(b, c.config)
 	b = binary.AppendUvarint(b, c.born)
-	b = append(b, byte(c.coverage))
+	whole := byte(0)
+	if c.whole {
+		whole = 1
+	}
+	b = append(b, byte(c.coverage), whole)
 	b = binary.AppendUvarint(b, c.consumed)
 	b = binary.AppendUvarint(b, c.floor)
 	return append(c.told.append(b), c.state...)
@@ -52,12 +62,13 @@ func parseCheckpoint(db string, b []byte) (*checkpoint, error) {
 		return nil, fmt.Errorf("history %q: %w: unknown version", db, errCheckpoint)
 	}
 	r := reader{b: b[1:]}
-	var c checkpoint
+	c := checkpoint{origin: r.text()}
 	if f := r.take(8); !r.bad {
 		c.config = binary.BigEndian.Uint64(f)
 	}
 	c.born = r.uvarint()
 	c.coverage = record.Coverage(r.byte())
+	c.whole = r.byte() == 1
 	c.consumed, c.floor = r.uvarint(), r.uvarint()
 	c.told = readTold(&r)
 	c.state = r.b
@@ -68,7 +79,7 @@ func parseCheckpoint(db string, b []byte) (*checkpoint, error) {
 }
 
 // windowOf is what the configuration asks of a history.
-func (a *App) windowOf(db string, coverage record.Coverage) (stream.Config, error) {
+func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.Config, error) {
 	c := a.cfg
 	levels, err := judge.Levels(c.Levels, c.Clock)
 	if err != nil {
@@ -76,6 +87,9 @@ func (a *App) windowOf(db string, coverage record.Coverage) (stream.Config, erro
 	}
 	w := c.Window
 	segment := min(w.Segment, w.MaxTransactions)
+	if whole {
+		segment = w.MaxTransactions
+	}
 	return stream.Config{
 		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Clock: c.Clock, UniqueValues: c.UniqueValues,
 		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
@@ -87,7 +101,7 @@ func (a *App) windowOf(db string, coverage record.Coverage) (stream.Config, erro
 // fingerprint is the same for configurations under which a history's state means
 // the same.
 func (a *App) fingerprint() (uint64, error) {
-	c, err := a.windowOf("", record.CoveragePartial)
+	c, err := a.windowOf("", record.CoveragePartial, false)
 	if err != nil {
 		return 0, err
 	}

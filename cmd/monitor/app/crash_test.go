@@ -57,8 +57,11 @@ func topicOf(t *testing.T, brokers []string, topic string, txns []record.Transac
 	}
 }
 
-// fine makes batches of 20 records, a commit for each, and a checkpoint after each.
-func fine(a *App) { a.tuning.records, a.tuning.groupBytes, a.tuning.checkpoint = 20, 1, 0 }
+// fine makes batches of 20 records, a commit for each, a checkpoint after each, and
+// segments also where the end is told.
+func fine(a *App) {
+	a.tuning.records, a.tuning.groupBytes, a.tuning.checkpoint, a.tuning.segments = 20, 1, 0, true
+}
 
 // TestKilledAnywhere: wherever the monitor dies, the next run finds what a run that
 // did not die finds, and every alert is delivered.
@@ -70,7 +73,7 @@ func TestKilledAnywhere(t *testing.T) {
 	smallWindows(c)
 
 	whole := newMemStore("r")
-	if err := start(t, c, whole, true).wait(t); err != nil {
+	if err := start(t, c, whole, true, fine).wait(t); err != nil {
 		t.Fatal(err)
 	}
 	want := whole.ids()
@@ -95,7 +98,7 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 		}
 		st.die(0)
-		if err := start(t, &c, st, true).wait(t); err != nil {
+		if err := start(t, &c, st, true, fine).wait(t); err != nil {
 			t.Fatalf("round %d: after %d kills: %v", round, kills, err)
 		}
 		if got := st.ids(); !slices.Equal(got, want) {
@@ -125,7 +128,7 @@ func TestTwoMonitorsAgree(t *testing.T) {
 		send(t, p, chunk...)
 	}
 	later := newMemStore("r")
-	if err := start(t, c, later, true).wait(t); err != nil {
+	if err := start(t, c, later, true, fine).wait(t); err != nil {
 		t.Fatal(err)
 	}
 	want := later.ids()
@@ -185,12 +188,12 @@ func TestFullDisk(t *testing.T) {
 				t.Fatalf("it did not die: %v", err)
 			}
 			st.die(0)
-			if err := start(t, c, st, true).wait(t); err != nil {
+			if err := start(t, c, st, true, fine).wait(t); err != nil {
 				t.Fatal(err)
 			}
 			whole := newMemStore("r")
 			c.Alerts.Webhooks = nil
-			if err := start(t, c, whole, true).wait(t); err != nil {
+			if err := start(t, c, whole, true, fine).wait(t); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := st.ids(), whole.ids(); len(want) != 6 || !slices.Equal(got, want) {
@@ -232,5 +235,24 @@ func TestAnotherConfiguration(t *testing.T) {
 	}
 	if len(st.ids()) != 1 || !strings.Contains(r.log.String(), "the configuration has changed") {
 		t.Errorf("%d alerts, want 1", len(st.ids()))
+	}
+}
+
+// TestAnotherInput: a store that served another input in between has nothing of the
+// first one's histories any more, but its offsets.
+func TestAnotherInput(t *testing.T) {
+	brokers := cluster(t)
+	topicOf(t, brokers, "one", lostUpdate(1, 1000))
+	topicOf(t, brokers, "two", lostUpdate(2, 1000))
+	c := testConfig(brokers)
+	st := newMemStore("r")
+	for _, topic := range []string{"one", "two", "one", "two"} {
+		c.Source.Kafka.Topic = topic
+		if err := start(t, c, st, true, fine).wait(t); err != nil {
+			t.Fatalf("%s: %v", topic, err)
+		}
+	}
+	if got := len(st.ids()); got != 2 {
+		t.Errorf("%d alerts, want 2", got)
 	}
 }

@@ -184,7 +184,7 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	m := mark{partition: -1}
 	if b != nil {
 		in.count(b, e.time)
-		m = mark{partition: b.Partition, resume: b.Resume, seen: b.Next, identity: b.Identity}
+		m = mark{partition: b.Partition, resume: b.Resume, seen: b.Next, identity: b.Identity, state: b.State}
 		in.meet(e)
 	}
 	m.complete = in.complete
@@ -233,7 +233,7 @@ func (in *ingest) bear(db string, e *entry) {
 		coverage = record.CoveragePartial
 	}
 	db = strings.Clone(db) // it is a part of the batch
-	c := &checkpoint{config: in.config, born: e.number, coverage: coverage, consumed: e.number - 1, floor: e.number, told: newTold()}
+	c := &checkpoint{origin: in.origin, config: in.config, born: e.number, coverage: coverage, whole: in.untilEnd && !in.tuning.segments, consumed: e.number - 1, floor: e.number, told: newTold()}
 	if in.births == nil {
 		in.births = map[string]checkpointed{}
 	}

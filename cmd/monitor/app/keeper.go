@@ -42,6 +42,7 @@ type keeper struct {
 	mu sync.Mutex
 	// floors are, by history, the least entry that its stored checkpoint needs.
 	floors map[string]uint64
+	waited map[int]bool // see marks
 
 	// full is why nothing is written at present; nil: it is. retryAt is when the
 	// next attempt is due.
@@ -83,9 +84,11 @@ const (
 )
 
 func newKeeper(a *App) *keeper {
-	return &keeper{Store: a.store, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready,
-		retryEvery: max(retryMin, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{},
-		moved: marks{}, fresh: map[string]checkpointed{}, outbox: newOutbox()}
+	k := &keeper{Store: a.store, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready,
+		retryEvery: max(retryMin, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{}, waited: map[int]bool{},
+		fresh: map[string]checkpointed{}, outbox: newOutbox()}
+	k.moved.waited = k.waited
+	return k
 }
 
 // append makes entries durable, whose data it does not keep, with the dead letters that they gave and the first
@@ -99,7 +102,8 @@ func (k *keeper) append(ctx context.Context, entries []kept, letters []store.Dea
 	}
 	if k.full == nil {
 		c := k.commit(entries)
-		c.Checkpoints, c.DeadLetters = k.encoded(births), letters
+		maps.Copy(c.Checkpoints, k.encoded(births))
+		c.DeadLetters = letters
 		err := k.Store.Commit(ctx, c)
 		if err == nil {
 			return nil
@@ -123,26 +127,27 @@ func (k *keeper) append(ctx context.Context, entries []kept, letters []store.Dea
 
 // commit is the Commit of entries, with the offsets behind the last of them.
 func (k *keeper) commit(entries []kept) store.Commit {
-	c := store.Commit{}
+	c := store.Commit{Checkpoints: map[string][]byte{}}
 	if k.origin == "" || len(entries) == 0 {
 		return c
 	}
-	m := marks{}
+	m := marks{waited: k.waited}
 	for _, e := range entries {
 		m.set(e)
 		c.Journal = append(c.Journal, store.Entry{Number: e.number, Time: e.time, Data: e.data})
 	}
 	c.Offsets = m.offsets(k.origin)
+	maps.Copy(c.Checkpoints, m.states())
 	return c
 }
 
-// encoded are checkpoints as the store takes them; none if the input can't be read
+// encoded are checkpoints as the store takes them; empty if the input can't be read
 // again.
 func (k *keeper) encoded(checkpoints map[string]checkpointed) map[string][]byte {
-	if k.origin == "" || len(checkpoints) == 0 {
-		return nil
-	}
 	out := make(map[string][]byte, len(checkpoints))
+	if k.origin == "" {
+		return out
+	}
 	for db, c := range checkpoints {
 		out[db] = c.data
 	}
@@ -237,7 +242,7 @@ func (k *keeper) recover(ctx context.Context) error {
 		n := chunk(k.held)
 		c := k.commit(k.held[:n])
 		if k.hole {
-			c.Offsets = nil
+			c.Offsets, c.Checkpoints = nil, nil
 		}
 		if err := k.Store.Commit(ctx, c); err != nil {
 			return err
@@ -250,6 +255,7 @@ func (k *keeper) recover(ctx context.Context) error {
 	c := store.Commit{Checkpoints: k.encoded(k.fresh), DeadLetters: k.letters}
 	if k.origin != "" {
 		c.Offsets = k.moved.offsets(k.origin)
+		maps.Copy(c.Checkpoints, k.moved.states())
 	}
 	if err := k.Store.Commit(ctx, c); err != nil {
 		return err
@@ -258,7 +264,7 @@ func (k *keeper) recover(ctx context.Context) error {
 		k.floors[db] = f.floor
 	}
 	clear(k.fresh)
-	k.moved, k.letters, k.held, k.hole = marks{}, nil, nil, false
+	k.moved, k.letters, k.held, k.hole = marks{waited: k.waited}, nil, nil, false
 	return k.storeAlerts(ctx)
 }
 

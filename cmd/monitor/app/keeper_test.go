@@ -29,7 +29,7 @@ func testKeeper(t *testing.T, st *memStore, held int64, dbs ...string) *keeper {
 }
 
 func testCheckpoint(born, consumed, floor uint64) checkpointed {
-	c := checkpoint{born: born, consumed: consumed, floor: floor, told: newTold()}
+	c := checkpoint{origin: "kafka t", born: born, consumed: consumed, floor: floor, told: newTold()}
 	return checkpointed{data: c.append(nil), floor: floor}
 }
 

@@ -1,6 +1,9 @@
 package app
 
-import "math"
+import (
+	"math"
+	"strconv"
+)
 
 // mark is what an entry says of the input: a restart behind it reads this partition
 // on from resume. Everything before seen was handed out; what lies between are
@@ -11,6 +14,9 @@ type mark struct {
 	// identity tells the input that these are offsets in from another of the same
 	// name.
 	identity int64
+	// state is what decode needs of the transactions that are not complete; empty:
+	// there are none.
+	state []byte
 	// complete: every write since the initial state has been seen so far, as far
 	// as the input as a whole goes.
 	complete bool
@@ -19,8 +25,33 @@ type mark struct {
 // marks are where the input is: the last mark of each partition.
 type marks struct {
 	partitions map[int]mark
-	next       uint64 // the number of the next entry
-	complete   bool
+	// waited are the partitions of which something has waited: what is stored of
+	// them must not stay.
+	waited   map[int]bool
+	next     uint64 // the number of the next entry
+	complete bool
+}
+
+// eventsPrefix and a partition name a checkpoint that is not of a history, but of
+// what waits of transactions that are told in events.
+const eventsPrefix = "\x00events "
+
+// states are the checkpoints that belong to m.
+func (m *marks) states() map[string][]byte {
+	var out map[string][]byte
+	for n, p := range m.partitions {
+		if len(p.state) == 0 && !m.waited[n] {
+			continue // there was none and is none
+		}
+		if out == nil {
+			out = map[string][]byte{}
+		}
+		out[eventsPrefix+strconv.Itoa(n)] = nil
+		if len(p.state) > 0 {
+			out[eventsPrefix+strconv.Itoa(n)] = p.state
+		}
+	}
+	return out
 }
 
 // set moves m behind an entry.
@@ -33,6 +64,12 @@ func (m *marks) set(e kept) {
 		m.partitions = map[int]mark{}
 	}
 	m.partitions[e.mark.partition] = e.mark
+	if len(e.mark.state) > 0 {
+		if m.waited == nil {
+			m.waited = map[int]bool{}
+		}
+		m.waited[e.mark.partition] = true
+	}
 }
 
 // The store keeps under the name of the input where to resume, by partition; and

@@ -155,7 +155,7 @@ func (m *metrics) setComplete(db string, complete bool) {
 	m.complete.WithLabelValues(db).Set(v)
 }
 
-// showQueue shows what waits for a history and how it is sampled.
+// showQueue shows what waits for a history.
 func (m *metrics) showQueue(w *worker) {
 	records, bytes := w.queue.length()
 	name := queueHistory + w.db
@@ -163,7 +163,6 @@ func (m *metrics) showQueue(w *worker) {
 	m.queueMax.WithLabelValues(name).Set(float64(w.queue.recordsMax))
 	m.queueBytes.WithLabelValues(name).Set(float64(bytes))
 	m.queueBytesMx.WithLabelValues(name).Set(float64(w.queue.bytesMax))
-	m.sampleLevel.WithLabelValues(w.db).Set(float64(w.sampled.level))
 }
 
 // shown is what the metrics have of a history's counts.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type stored struct {
 	// them; empty: the input was not read yet.
 	resume   map[int]int64
 	seen     map[int]int64
+	states   map[int][]byte
 	next     uint64 // the number of the next entry; 0: none was written
 	complete bool
 	// from is the first entry that a history has not consumed.
@@ -31,7 +33,7 @@ type stored struct {
 
 // remember reads what the run before stored.
 func (a *App) remember(ctx context.Context) (*stored, error) {
-	s := &stored{checkpoints: map[string]*checkpoint{}}
+	s := &stored{checkpoints: map[string]*checkpoint{}, states: map[int][]byte{}}
 	if a.origin == "" {
 		return s, nil
 	}
@@ -71,12 +73,26 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 		if !ok {
 			continue
 		}
+		if n, ok := strings.CutPrefix(db, eventsPrefix); ok {
+			partition, err := strconv.Atoi(n)
+			if err != nil {
+				return nil, damaged(err)
+			}
+			s.states[partition] = b
+			continue
+		}
 		c, err := parseCheckpoint(db, b)
 		if err != nil {
 			return nil, damaged(err)
 		}
+		if c.origin != a.origin {
+			// The store was used for another input meanwhile. That one's journal has
+			// taken the place of ours.
+			s.complete = false
+			continue
+		}
 		if c.consumed >= s.next {
-			continue // of an input that was not this one
+			return nil, damaged(fmt.Errorf("history %q is at entry %d, and the journal ends before %d", db, c.consumed, s.next))
 		}
 		if c.config != config {
 			a.log.Warn().Str("db", db).Msg("the configuration has changed: the history is judged anew from the records that are kept, with partial coverage")
@@ -90,7 +106,7 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 
 // anew is a checkpoint of a history that begins again where its records do.
 func (c *checkpoint) anew(config uint64) *checkpoint {
-	return &checkpoint{config: config, born: c.floor, coverage: record.CoveragePartial, consumed: c.floor - 1, floor: c.floor, told: c.told}
+	return &checkpoint{origin: c.origin, config: config, born: c.floor, coverage: record.CoveragePartial, whole: c.whole, consumed: c.floor - 1, floor: c.floor, told: c.told}
 }
 
 func damaged(err error) error {
@@ -100,9 +116,9 @@ func damaged(err error) error {
 // start makes the worker of a history that goes on from c, and runs it.
 func (in *ingest) start(db string, c *checkpoint) {
 	w := &worker{App: in.App, db: db, keeper: in.keeper, queue: newQueue(in.tuning.queue), told: c.told,
-		born: c.born, coverage: c.coverage, config: c.config, replayed: in.replayed, causes: map[string]bool{}}
+		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, causes: map[string]bool{}}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
-		cfg, err := in.windowOf(db, c.coverage)
+		cfg, err := in.windowOf(db, c.coverage, c.whole)
 		if err != nil || len(c.state) == 0 {
 			return stream.New(cfg), err
 		}
@@ -123,6 +139,9 @@ func (in *ingest) start(db string, c *checkpoint) {
 // they have not consumed. It returns when these are in the queues.
 func (in *ingest) restore(ctx context.Context, s *stored) error {
 	in.replayed = s.next - min(s.next, 1)
+	for n := range s.states {
+		in.keeper.waited[n] = true
+	}
 	for db, c := range s.checkpoints {
 		in.keeper.floors[db] = c.floor
 		in.start(db, c)

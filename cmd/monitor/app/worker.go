@@ -27,6 +27,7 @@ type worker struct {
 	// What the checkpoint says beside the history's state.
 	born     uint64
 	coverage record.Coverage
+	whole    bool
 	config   uint64
 	// replayed is the last entry of the run before: what is found up to there was
 	// told before, if it is known.
@@ -101,6 +102,9 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 	if e.number <= w.consumed.Load() {
 		return nil // part of the checkpoint
 	}
+	if w.tuning.slow != nil {
+		w.tuning.slow(w.db)
+	}
 	began := time.Now()
 	w.history.Take(&stream.Entry{Number: e.number, Time: e.time, Partitions: e.partitions, Sample: e.sample[w.db], Batch: e.batch})
 	w.spend(workStep, began)
@@ -162,7 +166,7 @@ func (w *worker) save(ctx context.Context) error {
 	if w.origin == "" || w.history.Next() == 0 {
 		return nil // nothing can be read again, or nothing was taken: the birth is what the store has
 	}
-	c := checkpoint{config: w.config, born: w.born, coverage: w.coverage, consumed: w.consumed.Load(), floor: w.history.Floor(), told: w.told, state: w.history.Checkpoint()}
+	c := checkpoint{origin: w.origin, config: w.config, born: w.born, coverage: w.coverage, whole: w.whole, consumed: w.consumed.Load(), floor: w.history.Floor(), told: w.told, state: w.history.Checkpoint()}
 	if err := w.keeper.save(ctx, w.db, &checkpointed{data: c.append(nil), floor: c.floor}, nil, nil); err != nil {
 		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
 	}
@@ -175,6 +179,7 @@ func (w *worker) save(ctx context.Context) error {
 type sampler struct {
 	level   uint8     // only 1 in 2^level sessions is taken
 	changed time.Time // the level was, last
+	busy    time.Time // the queue was fuller than sampleLow, last
 	most    uint8     // the highest since it was 0
 }
 
@@ -195,22 +200,26 @@ func (w *worker) decide(now time.Time) uint8 {
 	if w.cfg.Overload != config.OverloadSample {
 		return 0
 	}
-	fill, since := w.queue.fill(), now.Sub(s.changed)
+	fill := w.queue.fill()
+	if fill > sampleLow {
+		s.busy = now
+	}
 	switch {
-	case fill > sampleHigh && s.level < samplesMax && since >= sampleRaise:
+	case fill > sampleHigh && s.level < samplesMax && now.Sub(s.changed) >= sampleRaise:
 		if s.level == 0 {
 			w.log.Warn().Str("db", w.db).Msg("the history's records come faster than they can be judged: whole sessions are left out and counted until it has caught up")
 		}
 		s.level, s.changed = s.level+1, now
 		s.most = max(s.most, s.level)
-	case s.level > 0 && fill > sampleLow:
-		s.changed = now // it has not caught up
-	case s.level > 0 && since >= sampleLower:
+	case s.level > 0 && now.Sub(s.changed) >= sampleLower && now.Sub(s.busy) >= sampleLower:
 		s.level, s.changed = s.level-1, now
 		if s.level == 0 {
 			w.log.Info().Str("db", w.db).Int("one_in", 1<<s.most).Msg("the history has caught up: all sessions are taken again; one_in is the least share that was taken")
 			s.most = 0
 		}
+	default:
+		return s.level
 	}
+	w.metrics.sampleLevel.WithLabelValues(w.db).Set(float64(s.level))
 	return s.level
 }
