@@ -127,7 +127,7 @@ func (o *Order) Refs(f func(ref uint64)) {
 // one the time of day when it was read, or 0 if neither is known. O(log sessions).
 func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 	p := o.partition(n)
-	p.heard = true
+	o.hear(p)
 	o.counts.Added++
 	s := o.sessions[h.Session]
 	if o.level > 0 && !Kept(h.Session, o.level) {

@@ -70,7 +70,7 @@ func (o *Order) Expect(n int) { o.partition(n) }
 // records belong does not depend on it. O(1).
 func (o *Order) Observe(n int, t int64) {
 	p := o.partition(n)
-	p.heard = true
+	o.hear(p)
 	if t > p.observed {
 		p.observed = t
 		o.dirty = true
@@ -112,6 +112,13 @@ func (o *Order) Advance(now int64) {
 		}
 	}
 	o.dirty = true
+}
+
+// hear notes that there is news of p: it is not idle.
+func (o *Order) hear(p *partition) {
+	if !p.heard {
+		p.heard, o.dirty = true, true
+	}
 }
 
 // reached notes that the stream has reached t in partition p, with a record that

@@ -146,7 +146,6 @@ func (o *Order) scalars(c coder) {
 	c.num(&o.now)
 	c.num(&o.reachedAt)
 	c.time(&o.watermark)
-	c.time(&o.quiet)
 	c.time(&o.blocked)
 	c.bits(&o.next)
 	codeUint(c, &o.generation)
