@@ -60,16 +60,16 @@ type Report struct {
 	Planted      int
 	Found        int
 	Missing      []generate.Planting
-	Doubled      []generate.Planting // that are alerts of several ids
-	Invented     []rig.Receipt       // alerts of nothing that was planted
-	Misnamed     []string            // alerts of something that was, under another name
-	Deliveries   int                 // of all alerts
-	Struck       map[string]int      // by fault
-	Impossible   map[string]string   // faults that could not strike, and why
-	Starts       int                 // of the monitor
-	Exits        []Exit              // that nobody asked for
-	Peak         uint64              // resident bytes of any monitor
-	Lost         int64               // records
+	Doubled      []string          // anomalies that are alerts of several ids, with these
+	Invented     []rig.Receipt     // alerts of nothing that was planted
+	Misnamed     []string          // alerts of something that was, under another name
+	Deliveries   int               // of all alerts
+	Struck       map[string]int    // by fault
+	Impossible   map[string]string // faults that could not strike, and why
+	Starts       int               // of the monitor
+	Exits        []Exit            // that nobody asked for
+	Peak         uint64            // resident bytes of any monitor
+	Lost         int64             // records
 	Redelivered  int64
 	Stepped      int64 // records with a wrong clock
 }
@@ -173,7 +173,7 @@ func (w *World) log(format string, args ...any) {
 // judge compares what was alerted with what was planted.
 func (w *World) judge(r *Report, got []rig.Receipt) {
 	p, m := w.producer, w.monitor
-	of, ids := map[string]int{}, make([]int, len(p.planted))
+	of, told := map[string]int{}, make([][]rig.Receipt, len(p.planted))
 	for i, x := range p.planted {
 		for _, id := range x.Transactions {
 			of[id] = i
@@ -186,18 +186,22 @@ func (w *World) judge(r *Report, got []rig.Receipt) {
 			r.Invented = append(r.Invented, x)
 			continue
 		}
-		ids[at]++
+		told[at] = append(told[at], x)
 		if want := p.planted[at].Anomaly; x.Alert.Name != want {
 			r.Misnamed = append(r.Misnamed, fmt.Sprintf("%s as %s", want, x.Alert.Name))
 		}
 	}
-	for i, n := range ids {
+	for i, alerts := range told {
 		switch {
-		case n == 0:
+		case len(alerts) == 0:
 			r.Missing = append(r.Missing, p.planted[i])
 			continue
-		case n > 1:
-			r.Doubled = append(r.Doubled, p.planted[i])
+		case len(alerts) > 1:
+			what := p.planted[i].Anomaly + " of " + strings.Join(p.planted[i].Transactions, " ")
+			for _, x := range alerts {
+				what += fmt.Sprintf("; %s, %s at %s of %s", x.Alert.ID, x.Alert.Name, x.Alert.Level, strings.Join(x.Alert.Transactions, " "))
+			}
+			r.Doubled = append(r.Doubled, what)
 		}
 		r.Found++
 	}
@@ -225,7 +229,7 @@ func (r *Report) Wrong() []string {
 		out = append(out, fmt.Sprintf("%s of %s was not alerted", x.Anomaly, strings.Join(x.Transactions, " ")))
 	}
 	for _, x := range r.Doubled {
-		out = append(out, fmt.Sprintf("%s of %s is alerts of several ids", x.Anomaly, strings.Join(x.Transactions, " ")))
+		out = append(out, "one anomaly is alerts of several ids: "+x)
 	}
 	for _, x := range r.Invented {
 		out = append(out, fmt.Sprintf("alert %s, %s of %s, was not planted: %s", x.Alert.ID, x.Alert.Name, strings.Join(x.Alert.Transactions, " "), x.Alert.Summary))
