@@ -35,7 +35,6 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/dgraph-io/ristretto/v2 v2.2.0 // indirect
