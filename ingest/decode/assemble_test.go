@@ -214,3 +214,14 @@ func TestDamagedState(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// What is wrong with an event by itself is a dead letter, once, and harms no other.
+func TestBadEvents(t *testing.T) {
+	in := events(0, "a", true)
+	bad := in[0]
+	bad.Pos.Offset, bad.Value = 3, []byte(`{"event":"begin","session":"s","txn":7}`)
+	out := readAll(t, &list{batches: []source.Batch{{Messages: append(in, bad), Next: 4}}, end: io.EOF}, Options{})
+	if len(out) != 1 || out[0].Len() != 1 || out[0].Lost != 1 || out[0].Rejected[0].Err.Reason != reject.WrongType || out[0].Rejected[0].Err.Pos != bad.Pos {
+		t.Errorf("%+v", out[0])
+	}
+}

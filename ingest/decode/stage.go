@@ -63,7 +63,7 @@ type Options struct {
 type Format interface {
 	// Message adds the record in b to c; or, if b is an event, a part of a record, says so
 	// and sets *e to it. An error is a *reject.Error without position, and then nothing is
-	// added.
+	// added or set.
 	Message(b []byte, c *packed.Chunk, e *assemble.Event) (event bool, err error)
 }
 

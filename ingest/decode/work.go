@@ -67,7 +67,7 @@ func (w *worker) message(j *job, m *source.Message) {
 	}
 	isEvent, err := w.pack(m)
 	switch {
-	case isEvent:
+	case isEvent && err == nil:
 		j.events = append(j.events, event{pos: m.Pos, time: m.Time, value: w.event, bytes: bytes.Clone(m.Value)})
 	case again && err == nil:
 		w.chunk.Undo()

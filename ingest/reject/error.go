@@ -71,6 +71,9 @@ func (e *Error) At(pos record.Position) *Error {
 
 // From finds the Error in err's chain; nil if there is none.
 func From(err error) *Error {
+	if err == nil { // the usual case, without an allocation
+		return nil
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		return e
