@@ -80,16 +80,33 @@ func (s *supervisor) watch(ctx context.Context, m *rig.Monitor, stop <-chan stru
 			}
 			return true
 		case <-stop:
-			if status := m.Stop(time.Minute); status != 0 {
-				s.mu.Lock()
-				s.exits = append(s.exits, exit(m))
-				s.mu.Unlock()
-			}
+			s.end(ctx, m)
 			return false
 		case <-ctx.Done():
 			m.Kill()
 			return false
 		}
+	}
+}
+
+// end ends the last monitor gracefully, which it must be up for: a process that has not come
+// to catch signals dies of them.
+func (s *supervisor) end(ctx context.Context, m *rig.Monitor) {
+	for until := time.Now().Add(readyMax); !m.Ready(ctx) && time.Now().Before(until); {
+		if wait(ctx, 20*time.Millisecond) != nil {
+			break
+		}
+		select {
+		case <-m.Exited():
+			until = time.Time{}
+		default:
+		}
+	}
+	status := m.Stop(time.Minute)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if status != 0 && !s.killed {
+		s.exits = append(s.exits, exit(m))
 	}
 }
 
