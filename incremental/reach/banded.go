@@ -58,6 +58,13 @@ type Banded struct {
 	sufMinL []uint32
 	maxL    uint32
 	open    []uint32 // slots without a known end
+	// active are those of open that may still reach a node n with p(n) >= activeP
+	// by a bit alone; loose those that may reach no known end at all, and openM is at
+	// least the m of the others.
+	active  []uint32
+	activeP uint32
+	loose   []uint32
+	openM   uint32
 	bases   bitset.BitSet
 	first   uint32 // of the bases; see AddBase
 
@@ -110,7 +117,7 @@ func (b *Banded) add(start, end int64, timed, known, base bool) {
 		last = max(end, last)
 	} else {
 		m = math.MaxUint32
-		b.open = append(b.open, slot)
+		b.open, b.active, b.loose = append(b.open, slot), append(b.active, slot), append(b.loose, slot)
 	}
 	b.end = append(b.end, last)
 	b.l = append(b.l, l)
@@ -132,6 +139,31 @@ func (b *Banded) add(start, end int64, timed, known, base bool) {
 		b.p = append(b.p, l)
 		b.m = append(b.m, m)
 	}
+	if slot%activeEvery == 0 {
+		b.refresh()
+	}
+}
+
+// activeEvery is after how many slots active is looked through.
+const activeEvery = 32
+
+// refresh drops from active what reaches all that is recent by the prefix rule.
+func (b *Banded) refresh() {
+	if len(b.active) == 0 {
+		return
+	}
+	b.activeP = b.sufMinL[max(0, len(b.sufMinL)-activeEvery)]
+	b.active = b.active[:0]
+	for _, s := range b.open {
+		if b.greatestM(s) >= b.activeP {
+			b.active = append(b.active, s)
+		}
+	}
+}
+
+// greatestM is that of the nodes of slot s.
+func (b *Banded) greatestM(s uint32) uint32 {
+	return slices.Max(b.m[s*b.parts : (s+1)*b.parts])
 }
 
 // AddBase appends a transaction that ended before slot first did, or at the same
@@ -281,12 +313,34 @@ func (b *Banded) visit(u, v Node, s uint32, changed func(Node)) {
 
 // top is an upper bound of m over u and what reaches u beyond the prefix.
 func (b *Banded) top(u Node) uint32 {
-	if len(b.open) > 0 {
-		return math.MaxUint32
-	}
 	r := b.words(b.row[u])
 	w := r[len(r)-1]
-	return (w.idx<<6 + 63 - uint32(bits.LeadingZeros64(w.bits))) / b.parts
+	t := (w.idx<<6 + 63 - uint32(bits.LeadingZeros64(w.bits))) / b.parts
+	if len(b.open) == 0 {
+		return t
+	}
+	b.tighten()
+	for _, s := range b.loose {
+		for n := s * b.parts; n < (s+1)*b.parts; n++ {
+			if has(r, n) {
+				return math.MaxUint32
+			}
+		}
+	}
+	return max(t, b.openM)
+}
+
+// tighten drops from loose what reaches a known end by now.
+func (b *Banded) tighten() {
+	kept := b.loose[:0]
+	for _, s := range b.loose {
+		if m := b.greatestM(s); m == math.MaxUint32 {
+			kept = append(kept, s)
+		} else {
+			b.openM = max(b.openM, m)
+		}
+	}
+	b.loose = kept
 }
 
 // lower lets u and all that reaches it reach slot m. Nodes that reach u by the
@@ -311,10 +365,10 @@ func (b *Banded) take(n, u Node) bool {
 		b.p[n] = b.p[u]
 		grew = true
 	}
-	from := uint32(0)
-	if len(b.open) == 0 {
-		// With all ends known m(w) <= slot(w), so the prefix covers these words.
-		from = (b.p[n] * b.parts) >> 6
+	// With its end known m(w) <= slot(w), so the prefix covers the words below.
+	from := (b.p[n] * b.parts) >> 6
+	if len(b.open) > 0 && b.words(b.row[u])[0].idx < from && b.takeOpen(n, u, from) {
+		grew = true
 	}
 	dst, src := b.words(b.row[n]), b.words(b.row[u])
 	for len(src) > 0 && src[0].idx < from {
@@ -337,13 +391,62 @@ func (b *Banded) take(n, u Node) bool {
 	return grew
 }
 
+// takeOpen makes n reached by those without a known end that reach u from words
+// below from, as far as the prefix does not cover them.
+func (b *Banded) takeOpen(n, u Node, from uint32) bool {
+	list := b.active
+	if b.p[n] < b.activeP {
+		list = b.open
+	}
+	grew := false
+	for _, s := range list {
+		for x := s * b.parts; x < (s+1)*b.parts; x++ {
+			if x>>6 >= from || b.m[x] < b.p[n] || !has(b.words(b.row[u]), x) || has(b.words(b.row[n]), x) {
+				continue
+			}
+			b.put(n, word{1 << (x & 63), x >> 6})
+			grew = true
+		}
+	}
+	return grew
+}
+
+// put adds a word's bits to row n.
+func (b *Banded) put(n Node, w word) {
+	dst := b.words(b.row[n])
+	i := sort.Search(len(dst), func(i int) bool { return dst[i].idx >= w.idx })
+	if i < len(dst) && dst[i].idx == w.idx {
+		dst[i].bits |= w.bits
+		return
+	}
+	b.scratch = append(append(append(b.scratch[:0], dst[:i]...), w), dst[i:]...)
+	b.store(n, b.scratch)
+}
+
+// openOf is what has to be kept of a word below p in the row of a node with that p:
+// those without a known end that the prefix does not cover.
+func (b *Banded) openOf(w word, p uint32) word {
+	var keep uint64
+	for i := sort.Search(len(b.open), func(i int) bool { return (b.open[i]+1)*b.parts > w.idx<<6 }); i < len(b.open) && b.open[i]*b.parts>>6 <= w.idx; i++ {
+		for x := b.open[i] * b.parts; x < (b.open[i]+1)*b.parts; x++ {
+			if x>>6 == w.idx && b.m[x] >= p {
+				keep |= 1 << (x & 63)
+			}
+		}
+	}
+	return word{w.bits & keep, w.idx}
+}
+
 // merge unites row n with src where src has words that the row lacks.
 func (b *Banded) merge(n Node, src []word, from uint32) {
 	dst := b.words(b.row[n])
+	out := b.scratch[:0]
 	for len(dst) > 0 && dst[0].idx < from {
+		if w := b.openOf(dst[0], b.p[n]); w.bits != 0 {
+			out = append(out, w)
+		}
 		dst = dst[1:]
 	}
-	out := b.scratch[:0]
 	for len(dst) > 0 && len(src) > 0 {
 		switch {
 		case dst[0].idx < src[0].idx:
@@ -359,6 +462,11 @@ func (b *Banded) merge(n Node, src []word, from uint32) {
 	}
 	out = append(append(out, dst...), src...)
 	b.scratch = out
+	b.store(n, out)
+}
+
+// store makes row n those words.
+func (b *Banded) store(n Node, out []word) {
 	r := b.row[n]
 	if int(r.room) < len(out) {
 		r = b.fresh(len(out) + len(out)/2)
