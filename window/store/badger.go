@@ -327,25 +327,25 @@ func (s *Badger) leave() {
 
 // Close waits for calls under way and closes the database. It must not be
 // called from within a callback. Closing again does nothing. On a disk without
-// any room the database is left as a kill would leave it, and Close says ErrFull.
+// any room the database is left as a kill would leave it, and Close says ErrFull;
+// closing again when there is room ends it.
 func (s *Badger) Close() error {
 	s.life.Lock()
-	again := s.closed
 	s.closed = true
 	s.life.Unlock()
 	s.users.Wait()
-	if again {
-		return nil
-	}
-	err := s.files.close()
-	// Badger writes a table when it closes, through a memory map.
-	if free, ok := s.free(); ok && free < closeRoom && !s.opt.InMemory {
-		return errors.Join(err, fmt.Errorf("store %s: closing: %w: what was committed is kept, and the next start looks after it", s.opt.Path, ErrFull))
-	}
+	s.write.Lock()
+	defer s.write.Unlock()
 	if s.db == nil {
-		return err
+		return s.files.close()
 	}
-	if err := errors.Join(err, s.db.Close()); err != nil {
+	// Badger writes a table when it closes, through a memory map.
+	if free, ok := s.free(); ok && free < closeRoom {
+		return fmt.Errorf("store %s: closing: %w: what was committed is kept, and the next start looks after it", s.opt.Path, ErrFull)
+	}
+	db := s.db
+	s.db = nil
+	if err := errors.Join(s.files.close(), db.Close()); err != nil {
 		return fmt.Errorf("store %s: closing: %w", s.opt.Path, err)
 	}
 	return nil
@@ -356,6 +356,12 @@ func (s *Badger) Close() error {
 func (s *Badger) revive() error {
 	if !s.broken || s.opt.InMemory {
 		return nil
+	}
+	s.life.Lock()
+	closed := s.closed
+	s.life.Unlock()
+	if closed {
+		return ErrClosed
 	}
 	if err := s.room(0); err != nil {
 		return err

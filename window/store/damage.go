@@ -14,6 +14,10 @@ type Damage struct {
 	File   string // in which file, relative to the store; empty if it is not known
 	Offset int64  // where in it, if there is a file
 	Why    string
+
+	// seam: what precedes the damage ends with zeros at the end of a page, as where
+	// a file is copied while it grows.
+	seam bool
 }
 
 func (d *Damage) Error() string {

@@ -90,7 +90,7 @@ var errGone = errors.New("replaced meanwhile")
 
 // readLarge reads what a reference says.
 func readLarge(from files, key []byte, r reference) (_ []byte, err error) {
-	damage := func(why string) error {
+	damage := func(why string) *Damage {
 		d := damaged(key, why)
 		d.File = largeFile(r.id)
 		return d
@@ -104,7 +104,9 @@ func readLarge(from files, key []byte, r reference) (_ []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if uint64(f.Size()) < r.size {
-		return nil, damage(fmt.Sprintf("the file has %d bytes of %d", f.Size(), r.size))
+		d := damage(fmt.Sprintf("the file has %d bytes of %d", f.Size(), r.size))
+		d.seam = true
+		return nil, d
 	}
 	b := make([]byte, r.size)
 	if _, err := f.ReadAt(b, 0); err != nil && r.size > 0 {

@@ -149,21 +149,22 @@ func readWAL(dir, name string, each func(rawRecord)) (*Damage, error) {
 		pending = append(pending, rawRecord{key: e.key, version: e.version, deleted: e.meta&bitDelete != 0, value: e.value, file: name, offset: int64(at)})
 		at += e.size
 	}
-	if why := torn(b, at, pendingVersion, len(pending) > 0); why != "" {
-		return damage(at, last, why), nil
+	if next := torn(b, at, pendingVersion, len(pending) > 0); next > 0 {
+		d := damage(at, last, "the checksum of an entry is wrong, and good ones follow")
+		d.seam = seam(b[:next], at)
+		return d, nil
 	}
 	return nil, nil
 }
 
-// torn tells why what follows the last good entry, at a place, is not just the
-// end of a transaction that was being written; "" if it may be.
-func torn(b []byte, at int, version uint64, pending bool) string {
-	var next int
+// torn looks at what follows the last good entry, at a place. 0: it may be just the
+// end of a transaction that was being written. Otherwise it returns where good
+// entries follow.
+func torn(b []byte, at int, version uint64, pending bool) (next int) {
 	versions := 0
-	for q := at; q < len(b); {
+	for q := at + 1; q < len(b); {
 		e, ok := walEntry{}, false
-		// Most of the file is zeros, behind the end.
-		if q > at && b[q] != 0 {
+		if b[q] != 0 { // most of the file is zeros, behind the end
 			e, ok = readWALEntry(b[q:])
 		}
 		if !ok {
@@ -179,15 +180,24 @@ func torn(b []byte, at int, version uint64, pending bool) string {
 		}
 		q += e.size
 	}
-	if next == 0 {
-		return ""
-	}
 	// Several transactions follow, or a part of one without the hole that lost
 	// pages leave.
-	if versions > 1 || (versions == 1 && b[at] != 0 && !hole(b[at:next])) || (versions == 0 && b[at] != 0 && !hole(b[at:next])) {
-		return "the checksum of an entry is wrong, and good ones follow"
+	if next > 0 && (versions > 1 || (b[at] != 0 && !hole(b[at:next]))) {
+		return next
 	}
-	return ""
+	return 0
+}
+
+// seam tells whether, from a place on, b has a page that ends with a zero before one
+// that does not begin with one.
+func seam(b []byte, at int) bool {
+	const page = 4096
+	for end := (at/page + 1) * page; end < len(b); end += page {
+		if b[end-1] == 0 && b[end] != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // hole tells whether a sector of b is empty.
@@ -379,7 +389,7 @@ func readLayout(dir string) (layout, error) {
 	if err != nil {
 		return l, err
 	}
-	manifest, _, err := badger.ReplayManifestFile(f, 0, badger.DefaultOptions(dir).WithLogger(nil))
+	manifest, end, err := badger.ReplayManifestFile(f, 0, badger.DefaultOptions(dir).WithLogger(nil))
 	if err := errors.Join(err, f.Close()); err != nil {
 		return l, &Damage{Kind: "database", Key: "the list of its tables", File: badger.ManifestFilename, Why: err.Error()}
 	}
@@ -421,7 +431,44 @@ func readLayout(dir string) (layout, error) {
 		}
 	}
 	slices.Sort(l.missing)
-	return l, nil
+	info, err := os.Stat(filepath.Join(dir, badger.ManifestFilename))
+	if err == nil && info.Size() > end && l.newer {
+		err = l.covered(dir, end)
+	}
+	return l, err
+}
+
+// covered looks at tables that a manifest does not name whose end is torn. A table
+// is made, then named, then what it was made of goes, and Badger deletes tables that
+// are not named: so what they hold must be elsewhere too.
+func (l layout) covered(dir string, end int64) error {
+	newest := make(map[string]uint64)
+	remember := func(r rawRecord) { newest[string(r.key)] = max(newest[string(r.key)], r.version) }
+	for _, name := range l.tables {
+		if _, err := readTable(dir, name, remember); err != nil {
+			return err
+		}
+	}
+	for _, name := range l.logs {
+		if _, err := readWAL(dir, name, remember); err != nil {
+			return err
+		}
+	}
+	lost := ""
+	for _, name := range l.others {
+		_, err := readTable(dir, name, func(r rawRecord) {
+			if r.version > newest[string(r.key)] {
+				lost = name
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if lost == "" {
+		return nil
+	}
+	return &Damage{Kind: "database", Key: "the list of its tables", File: badger.ManifestFilename, Offset: end, Why: "it is cut, and does not name " + lost + ", which has records that nothing else has"}
 }
 
 // examineMax bounds how much of the tables is read before a database is opened.

@@ -131,7 +131,7 @@ func (v *verifier) database() error {
 		return err
 	}
 	tables := l.tables
-	if v.torn = l.newer; v.torn {
+	if v.torn = l.newer && v.unclean; v.torn {
 		// The manifest was copied before tables were merged: what it lacks is in
 		// those that it does not know.
 		tables = append(tables, l.others...)
@@ -166,7 +166,11 @@ func (v *verifier) database() error {
 		if err != nil {
 			return err
 		}
-		if d != nil {
+		switch {
+		case d != nil && d.seam && v.unclean:
+			v.note("what %s has from byte %d on was written while the copy was made, and is not looked at", name, d.Offset)
+			v.torn = true
+		case d != nil:
 			v.damage(d)
 		}
 		v.sized(name)
@@ -278,17 +282,7 @@ func (v *verifier) meta() (bool, error) {
 
 // large reads the files of large values.
 func (v *verifier) large() error {
-	sizes, err := v.files.list(largeDir)
-	if err != nil {
-		return err
-	}
-	newer := false
-	for name := range sizes {
-		var id uint64
-		if n, err := fmt.Sscanf(name, "%016x", &id); n == 1 && err == nil && id >= v.state.largeNext {
-			newer = true
-		}
-	}
+	var err error
 	for _, prefix := range []byte{prefixAlert, prefixCheckpoint, prefixLetter} {
 		v.live(prefix, func(r rawRecord) {
 			b, kind, err2 := unseal(r.key, r.value)
@@ -303,9 +297,9 @@ func (v *verifier) large() error {
 			_, err2 = readLarge(v.files, r.key, ref)
 			var d *Damage
 			switch {
-			case errors.Is(err2, errGone) && newer && v.unclean:
+			case v.unclean && (errors.Is(err2, errGone) || (errors.As(err2, &d) && d.seam)):
 				kind, name := describe(r.key)
-				v.note("%s %s was replaced while the copy was made", kind, name)
+				v.note("%s is not in the copy, or not all of it: %s %s was written or replaced while the copy was made; in a store that was killed this is damage", largeFile(ref.id), kind, name)
 			case errors.Is(err2, errGone):
 				d := damaged(r.key, "its file is missing")
 				d.File = largeFile(ref.id)
@@ -341,18 +335,23 @@ func (v *verifier) entries() error {
 		}
 		segments = append(segments, g)
 	})
-	for i, g := range segments {
+	newest := uint64(0)
+	for _, g := range segments {
+		if _, ok := sizes[filepath.Base(g.file())]; ok {
+			newest = max(newest, g.id)
+		}
+	}
+	for _, g := range segments {
 		size, ok := sizes[filepath.Base(g.file())]
-		last := i == len(segments)-1
 		switch {
-		case !ok && v.unclean && (g.last < v.state.drop || last):
-			v.note("%s is not in the copy: it was dropped, or begun, while the copy was made", g.file())
+		case !ok && v.unclean:
+			v.note("%s is not in the copy: it was begun or dropped while the copy was made; in a store that was killed this is damage", g.file())
 			continue
 		case !ok:
 			v.damage(missing(g))
 			continue
 		}
-		if err := v.segment(g, size, last); err != nil {
+		if err := v.segment(g, size, g.id == newest); err != nil {
 			return err
 		}
 	}

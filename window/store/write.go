@@ -38,7 +38,7 @@ func (s *Badger) commit(ctx context.Context, c Commit, tidy bool) error {
 	}
 	defer s.leave()
 	if !tidy { // which frees space
-		if err := s.room(c.size()); err != nil {
+		if err := s.makeRoom(c.size()); err != nil {
 			return err
 		}
 	}
@@ -61,6 +61,26 @@ func (s *Badger) commit(ctx context.Context, c Commit, tidy bool) error {
 		s.opt.Logger.Warn().Err(err).Msg("what a history spilled before can't be removed; the next start tries again")
 	}
 	return nil
+}
+
+// makeRoom is room, but lets go of all evidence before it says that there is none.
+// The caller holds write.
+func (s *Badger) makeRoom(bytes int64) error {
+	err := s.room(bytes)
+	// The second is for what letting go takes itself.
+	if err == nil || s.room(-s.opt.Reserve/2) != nil {
+		return err
+	}
+	w, err2 := s.writer()
+	if err2 != nil {
+		return err2
+	}
+	defer w.discard()
+	w.urgent = true
+	if err2 := w.commit(Commit{}, true); err2 != nil {
+		return err2
+	}
+	return s.room(bytes)
 }
 
 // size is about what c takes on disk.
@@ -162,6 +182,8 @@ type writer struct {
 	files []reference
 	gone  []reference
 	plan  *plan // of the journal, nil if it does not change
+	// urgent lets all evidence go.
+	urgent bool
 }
 
 func (s *Badger) writer() (*writer, error) {
@@ -553,7 +575,11 @@ func (w *writer) journal(c Commit, tidy bool) (*plan, error) {
 	}
 	if begun {
 		lsm, vlog := s.db.Size()
-		p.expire(max(w.state.drop, c.Drop), s.opt.Now().Add(-s.opt.Retain), s.opt.MaxBytes-lsm-vlog-s.largeBytes.Load())
+		budget := s.opt.MaxBytes - lsm - vlog - s.largeBytes.Load()
+		if w.urgent {
+			budget = 0
+		}
+		p.expire(max(w.state.drop, c.Drop), s.opt.Now().Add(-s.opt.Retain), budget)
 	}
 	return p, nil
 }

@@ -1,0 +1,170 @@
+//go:build linux
+
+package store_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/isowatch/isowatch/window/store"
+	"github.com/isowatch/isowatch/window/store/storetest"
+)
+
+// smallDisk mounts a disk of so many bytes.
+func smallDisk(t *testing.T, bytes string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("isowatch-test", dir, "tmpfs", 0, "size="+bytes); err != nil {
+		t.Skipf("A FULL DISK IS NOT TESTED: a small file system can't be mounted here (%v); run the tests as root", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// TestFullDisk fills a real disk: by the store itself, and by somebody else to the
+// last byte. Commits fail and say why, all that was committed can be read, nothing
+// ends the process, and with room again commits succeed, without a restart and
+// with one.
+func TestFullDisk(t *testing.T) {
+	ctx := context.Background()
+	disk := smallDisk(t, "96m")
+	opt := store.Options{Path: filepath.Join(disk, "store"), Reserve: 32 << 20, Receivers: []string{"web"}, Retain: store.Forever, MaxBytes: 128 << 20}
+	s, err := store.Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { s.Close() }()
+	n, drop := int64(0), uint64(0)
+	fill := func() error {
+		for range 150 {
+			c := round(n)
+			c.Drop = drop
+			c.Journal = []store.Entry{storetest.NewEntry(uint64(n+1), 1<<20)}
+			if err := s.Spill(ctx, "a", spills(n)); err != nil {
+				return err
+			}
+			if err := s.Commit(ctx, c); err != nil {
+				return err
+			}
+			n++
+		}
+		return errors.New("the disk does not fill")
+	}
+	check := func() {
+		t.Helper()
+		all, err := storetest.ReadStream(s, []string{"a"}, nil)
+		if err != nil || int64(len(all.Journal)) != n {
+			t.Fatalf("%d entries of %d, %v", len(all.Journal), n, err)
+		}
+		offsets, err := s.Offsets(ctx, "topic")
+		if err != nil || offsets[0] != n {
+			t.Fatalf("offset %d of %d, %v", offsets[0], n, err)
+		}
+	}
+	if err := fill(); !errors.Is(err, store.ErrFull) {
+		t.Fatalf("the disk is full, and the store says %v", err)
+	}
+	if n < 10 {
+		t.Fatalf("%d commits fit", n)
+	}
+	check()
+
+	// Somebody else takes the rest.
+	other := filepath.Join(disk, "other")
+	taken := take(t, other)
+	if taken < 16<<20 {
+		t.Errorf("only %d bytes were left", taken)
+	}
+	for range 3 {
+		if err := s.Commit(ctx, round(n)); !errors.Is(err, store.ErrFull) {
+			t.Fatalf("without a byte: %v", err)
+		}
+		if err := s.Spill(ctx, "a", spills(n)); !errors.Is(err, store.ErrFull) {
+			t.Fatalf("without a byte: %v", err)
+		}
+		if err := s.Delivered(ctx, "web", "a0"); !errors.Is(err, store.ErrFull) {
+			t.Fatalf("without a byte: %v", err)
+		}
+	}
+	check()
+	if _, err := store.Open(store.Options{Path: filepath.Join(disk, "second")}); !errors.Is(err, store.ErrFull) {
+		t.Errorf("a second store without a byte: %v", err)
+	}
+
+	// Room again: as much as there was, and then more, as a checkpoint lets go of
+	// what was needed.
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	before := n
+	if err := fill(); !errors.Is(err, store.ErrFull) || n > before+1 {
+		t.Fatalf("in the reserve: %d more, %v", n-before, err)
+	}
+	check()
+	drop = uint64(n)
+	if err := s.Commit(ctx, store.Commit{Drop: drop}); err != nil {
+		t.Fatalf("the smallest commit: %v", err)
+	}
+	before = n
+	if err := fill(); !errors.Is(err, store.ErrFull) || n < before+20 {
+		t.Fatalf("with room again: %d more, %v", n-before, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := store.Verify(opt.Path); err != nil || len(r.Damaged) > 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	opt.Reserve = 1 << 20
+	if s, err = store.Open(opt); err != nil {
+		t.Fatal(err)
+	}
+	offsets, err := s.Offsets(ctx, "topic")
+	if err != nil || offsets[0] != n {
+		t.Fatalf("offset %d of %d, %v", offsets[0], n, err)
+	}
+
+	// Without a byte a store closes as if it was killed.
+	take(t, other)
+	if err := s.Close(); !errors.Is(err, store.ErrFull) {
+		t.Errorf("closed without a byte: %v", err)
+	}
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("closed with room: %v", err)
+	}
+}
+
+// take fills the disk with a file and returns its size.
+func take(t *testing.T, name string) (size int64) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, chunk := range [][]byte{make([]byte, 1<<20), make([]byte, 4096)} {
+		for {
+			n, err := f.Write(chunk)
+			size += int64(n)
+			if errors.Is(err, unix.ENOSPC) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return size
+}
