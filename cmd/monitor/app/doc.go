@@ -1,35 +1,55 @@
-// Package app is the monitor's lifecycle: it wires source, codec, order, engine,
-// alerts, store and delivery, and runs the one loop that drives them.
+// Package app is the monitor's lifecycle: it wires source, decoding, journal,
+// histories, alerts, store and delivery.
 //
-//	source ─▶ reader ─▶ batches ─▶ loop ─▶ Commit ─▶ deliver
-//	          decodes   (bounded)  order, engine    one step   retries
-//	                               alerts           on disk    for ever
+//	source ─▶ decode.Stage ─▶ ingest ──────────────▶ queue ─▶ worker "a": stream.History ─▶ alerts
+//	          in parallel,    number, journal,       queue ─▶ worker "b": stream.History ─▶ alerts
+//	          in order        then hand on           (bounded)            │ checkpoint       │
+//	                             │                                        ▼                  ▼
+//	                             └──────────────────────────────────▶ keeper ─▶ store ─▶ deliver
 //
-// Goroutines: the reader, the loop, one per receiver, and the HTTP server. The
-// loop alone touches orders and engines, one of each per history (`db`); the
-// reader and the loop are joined by a channel with a fixed capacity, so that a
-// slow loop slows the reading and nothing grows.
+// Goroutines: those of the stage, the ingest (ingest.go), one worker for each
+// history (worker.go), one per receiver, one that lets the store free space, and the
+// HTTP server.
 //
-// # What a stored offset means
+// # Entries
 //
-// Two offsets are kept per partition, in one atomic step with dead letters and
-// alerts:
+// What the ingest takes is an entry: one decoded batch of one partition, the time of
+// day, how many partitions there are, which share of a history's sessions is taken;
+// all that is not in the records and that a history's state may depend on. Entries
+// are numbered. The state of a history is a function of the entries so far, so that
+// the journal of entries is all that has to be durable, and everything else can be
+// had again:
 //
-//   - seen: everything before it was decoded and counted once. A dead letter is
-//     made for records at or after it only, so that none is made twice.
-//   - resume: everything before it has been judged and lies further back than any
-//     running transaction can reach. A restart reads again from here, so that the
-//     engines have their context back and an anomaly that straddles the restart
-//     is still found. What is found a second time has the same id, and is
-//     delivered once.
+//   - The ingest commits entries together with the input's offsets and the dead
+//     letters, several at a time, and only then hands them to the workers.
+//   - A worker commits a checkpoint every now and then: small, as it refers to the
+//     journal for its records. What it finds is committed when it is found.
+//   - A restart (restore.go) makes each history again from its checkpoint, gives it
+//     the entries that came after, and goes on with the input at the stored offsets. What is found again has the same
+//     id; a worker knows the last entry of the run before, and does not count it twice.
 //
-// After a restart the records before resume are unseen: the engines run with
-// partial coverage, whatever the configuration says, and the log tells so.
+// # Queues
 //
-// # Loss
+// What waits for a history is bounded (queue.go). A search that takes long delays
+// nobody but its own history until that one's queue is full; then the ingest waits,
+// reading pauses, and the lag shows. With overload: sample-sessions a queue that
+// fills up has whole sessions of its history left out instead. Which ones is part of
+// the entry, as a replay must leave out the same ones.
 //
-// A record that can't be decoded, a hole in the offsets, a record that comes too
-// late: each may have held a write, so that from then on "nobody wrote this" can't
-// be said any more. The first loss turns the coverage of the histories that
-// it may touch from complete to partial, with a line in the log, for good.
+// # A full disk
+//
+// The keeper (keeper.go, outbox.go) is all that writes. While the disk is full it
+// holds what is to be written, and alerts are delivered from there. Offsets never
+// run ahead of what is durable.
+//
+// # Non-obvious
+//
+//   - The number of the next entry is stored with the offsets. Entries from there on
+//     are not valid: they are of a way back from a full disk that was not finished.
+//   - With --until-end a history is judged in one segment of window.max_transactions,
+//     so that the answer is that of check. The last checkpoint is from before the end
+//     was told: if the input goes on after all, so does the next run.
+//   - Standard input can't be read again: nothing is journaled of it.
+//   - A history that is first seen in an entry has its birth committed with that entry; a
+//     restart would not know from where it has to be given entries otherwise.
 package app
