@@ -114,13 +114,13 @@ func New(o Options) (*App, error) {
 	return a, nil
 }
 
-// retainMin is window.retain where it is 0, which to the store means for ever.
-const retainMin = time.Nanosecond
+// leastRetain is window.retain where it is 0, which to the store means for ever.
+const leastRetain = time.Nanosecond
 
 // openStore opens the store with an outbox for each receiver; for rebuild a new
 // one, the old one being set aside.
 func (a *App) openStore(rebuild bool) (store.Store, error) {
-	o := store.Options{Path: a.cfg.Store.Path, SyncWrites: a.cfg.Store.Sync, MaxBytes: int64(a.cfg.Store.MaxBytes), Retain: max(a.cfg.Window.Retain, retainMin), Logger: a.log.With().Str("part", "store").Logger().Level(zerolog.WarnLevel)}
+	o := store.Options{Path: a.cfg.Store.Path, SyncWrites: a.cfg.Store.Sync, MaxBytes: int64(a.cfg.Store.MaxBytes), Retain: max(a.cfg.Window.Retain, leastRetain), Logger: a.log.With().Str("part", "store").Logger().Level(zerolog.WarnLevel)}
 	for _, w := range a.cfg.Alerts.Webhooks {
 		o.Receivers = append(o.Receivers, receiverName(w))
 	}

@@ -79,13 +79,13 @@ const (
 	heldBytesMax    = 64 << 20
 	heldLettersMax  = 1024
 	journalChunkMax = 1 << 20
-	// retryMin is the least wait between two attempts to write to a full disk.
-	retryMin = 20 * time.Millisecond
+	// retryAtLeast is the least wait between two attempts to write to a full disk.
+	retryAtLeast = 20 * time.Millisecond
 )
 
 func newKeeper(a *App) *keeper {
 	k := &keeper{Store: a.store, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready,
-		retryEvery: max(retryMin, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{}, waited: map[int]bool{},
+		retryEvery: max(retryAtLeast, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{}, waited: map[int]bool{},
 		fresh: map[string]checkpointed{}, outbox: newOutbox()}
 	k.moved.waited = k.waited
 	return k

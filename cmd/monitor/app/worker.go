@@ -55,11 +55,11 @@ const runMax = 1024
 
 // A checkpoint is written after so long or so many records, whichever is first: a
 // restart has to work off again what came after it. It is not written more often
-// than checkpointMin.
+// than checkpointAtLeast.
 const (
 	checkpointEvery   = time.Second
 	checkpointRecords = 1 << 16
-	checkpointMin     = 200 * time.Millisecond
+	checkpointAtLeast = 200 * time.Millisecond
 )
 
 // run works until the queue is closed, or ctx ends: then at once. end says whether
@@ -118,7 +118,7 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 		}
 	}
 	w.consumed.Store(e.number)
-	if since := time.Since(w.saved); since >= w.tuning.checkpoint || since >= checkpointMin && w.dirty >= checkpointRecords {
+	if since := time.Since(w.saved); since >= w.tuning.checkpoint || since >= checkpointAtLeast && w.dirty >= checkpointRecords {
 		return w.save(ctx)
 	}
 	return nil
