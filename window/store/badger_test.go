@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,12 +53,14 @@ func TestConformanceInMemory(t *testing.T) { storetest.Run(t, inMemory) }
 func TestAgreesWithTwin(t *testing.T) {
 	ctx := context.Background()
 	sources, receivers := []string{"t", "u"}, []string{"web", "kafka"}
+	histories, keys := []string{"h", "hh"}, []string{"", "k", "kk"}
 	tries := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		tries++
 		opt := store.Options{Receivers: receivers[:rapid.IntRange(0, 2).Draw(rt, "receivers")],
-			MaxValue: 20, MaxDeadLetters: rapid.IntRange(1, 8).Draw(rt, "letters"), MaxDeadLetterBytes: 500}
-		twin, err := storetest.NewDisk().Open(opt)
+			MaxValue: 20, MaxDeadLetters: rapid.IntRange(1, 8).Draw(rt, "letters"), MaxDeadLetterBytes: 500, Retain: store.Forever, MaxBytes: 1 << 30}
+		disk := storetest.NewDisk()
+		twin, err := disk.Open(opt)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -69,7 +72,8 @@ func TestAgreesWithTwin(t *testing.T) {
 		defer func() { s.Close() }()
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			id := fmt.Sprint(rapid.IntRange(0, 5).Draw(rt, "id"))
-			switch rapid.IntRange(0, 5).Draw(rt, "step") {
+			db := rapid.SampledFrom(histories).Draw(rt, "history")
+			switch rapid.IntRange(0, 7).Draw(rt, "step") {
 			case 0:
 				if err := s.Close(); err != nil {
 					rt.Fatal(err)
@@ -77,9 +81,20 @@ func TestAgreesWithTwin(t *testing.T) {
 				if s, err = store.Open(opt); err != nil {
 					rt.Fatal(err)
 				}
+				if twin, err = disk.Open(opt); err != nil {
+					rt.Fatal(err)
+				}
 			case 1:
 				r := rapid.SampledFrom(receivers).Draw(rt, "receiver")
 				if err := errors.Join(s.Delivered(ctx, r, id), twin.Delivered(ctx, r, id)); err != nil {
+					rt.Fatal(err)
+				}
+			case 2:
+				kv := store.KV{Key: rapid.SampledFrom(keys).Draw(rt, "key"), Value: []byte(rapid.StringN(0, 3, 9).Draw(rt, "value"))}
+				if rapid.Bool().Draw(rt, "delete") {
+					kv.Value = nil
+				}
+				if err := errors.Join(s.Spill(ctx, db, []store.KV{kv}), twin.Spill(ctx, db, []store.KV{kv})); err != nil {
 					rt.Fatal(err)
 				}
 			default:
@@ -92,6 +107,17 @@ func TestAgreesWithTwin(t *testing.T) {
 				if rapid.Bool().Draw(rt, "alert") {
 					c.Alerts = []store.Alert{{ID: id, Body: []byte(rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "body"))}}
 				}
+				number := rapid.Uint64Range(1, 12).Draw(rt, "number")
+				for range rapid.IntRange(0, 3).Draw(rt, "entries") {
+					c.Journal = append(c.Journal, storetest.NewEntry(number, rapid.SampledFrom([]int{0, 5, 40_000}).Draw(rt, "bytes")))
+					number += rapid.Uint64Range(1, 3).Draw(rt, "hole")
+				}
+				switch rapid.IntRange(0, 4).Draw(rt, "checkpoint") {
+				case 0:
+					c.Checkpoints = map[string][]byte{db: nil}
+				case 1:
+					c.Checkpoints = map[string][]byte{db: storetest.NewEntry(number, rapid.SampledFrom([]int{0, 5, 90_000}).Draw(rt, "size of checkpoint")).Data}
+				}
 				if err := errors.Join(s.Commit(ctx, c), twin.Commit(ctx, c)); err != nil {
 					rt.Fatal(err)
 				}
@@ -102,6 +128,14 @@ func TestAgreesWithTwin(t *testing.T) {
 				rt.Fatal(err)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
+				rt.Fatalf("(-twin +badger)\n%s", diff)
+			}
+			wantStream, err1 := storetest.ReadStream(twin, histories, keys)
+			gotStream, err2 := storetest.ReadStream(s, histories, keys)
+			if err := errors.Join(err1, err2); err != nil {
+				rt.Fatal(err)
+			}
+			if diff := cmp.Diff(wantStream, gotStream, storetest.Blobs); diff != "" {
 				rt.Fatalf("(-twin +badger)\n%s", diff)
 			}
 			st, err := s.Stats(ctx)
@@ -316,5 +350,66 @@ func BenchmarkCommit(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkJournal commits what a busy monitor does: an entry of 1 MiB with its
+// offsets, and every tenth time a checkpoint of 10 MiB and a mark up to which entries
+// are evidence only; 10 entries and a checkpoint a second are 10 + 10 MB/s.
+func BenchmarkJournal(b *testing.B) {
+	ctx := context.Background()
+	for _, sync := range []bool{false, true} {
+		b.Run(fmt.Sprintf("sync=%v", sync), func(b *testing.B) {
+			s, err := store.Open(store.Options{Path: b.TempDir(), SyncWrites: sync, MaxBytes: 256 << 20})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			e, checkpoint := storetest.NewEntry(1, 1<<20), storetest.NewEntry(2, 10<<20).Data
+			b.SetBytes(1 << 20)
+			b.ReportAllocs()
+			for n := range uint64(b.N) {
+				e.Number = n + 1
+				c := store.Commit{Journal: []store.Entry{e}, Offsets: map[string]map[int]int64{"t": {0: int64(n), 1: int64(n)}}}
+				if n%10 == 9 {
+					c.Checkpoints = map[string][]byte{"h": checkpoint}
+					c.Drop = n - 5
+				}
+				if err := s.Commit(ctx, c); err != nil {
+					b.Fatal(err)
+				}
+			}
+			st, err := s.Stats(ctx)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(st.DiskBytes>>20), "MiB-kept")
+		})
+	}
+}
+
+// BenchmarkSpill spills and reads back pairs of 100 bytes of a million keys, 1000 at
+// a time.
+func BenchmarkSpill(b *testing.B) {
+	ctx := context.Background()
+	s, err := store.Open(store.Options{Path: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	r := rand.New(rand.NewPCG(1, 2))
+	value := make([]byte, 100)
+	for b.Loop() {
+		pairs, keys := make([]store.KV, 1000), make([]string, 1000)
+		for i := range pairs {
+			keys[i] = fmt.Sprintf("key:%d", r.IntN(1_000_000))
+			pairs[i] = store.KV{Key: keys[i], Value: value}
+		}
+		if err := s.Spill(ctx, "h", pairs); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := s.Spilled(ctx, "h", keys); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 const perCommit = 20
 
 func crashOptions(dir string) store.Options {
-	return store.Options{Path: dir, Receivers: []string{"web"}, SyncWrites: strings.HasSuffix(dir, "true"), MaxDeadLetters: 1 << 30}
+	return store.Options{Path: dir, Receivers: []string{"web"}, SyncWrites: strings.HasSuffix(dir, "true"), MaxDeadLetters: 1 << 30, MaxBytes: 1 << 20}
 }
 
 // victim commits from the stored offset on, and tells each offset that was
@@ -51,6 +51,12 @@ func victim(dir string) error {
 		for i := range int64(perCommit) {
 			c.DeadLetters = append(c.DeadLetters, storetest.Letter(n*perCommit+i, strings.Repeat("v", 500)))
 			c.Alerts = append(c.Alerts, storetest.NewAlert(fmt.Sprintf("%08d", n*perCommit+i)))
+		}
+		c.Journal = []store.Entry{storetest.NewEntry(uint64(n+1), 50_000)}
+		c.Checkpoints = map[string][]byte{"h": storetest.NewEntry(uint64(n+1), 100_000).Data}
+		c.Drop = uint64(max(n-5, 0))
+		if err := s.Spill(ctx, "h", []store.KV{{Key: "k", Value: fmt.Append(nil, n+1)}}); err != nil {
+			return err
 		}
 		c.Alerts[1].Body = bytes.Repeat([]byte{'b'}, 70<<10) // goes to the value log
 		if err := s.Commit(ctx, c); err != nil {
@@ -75,6 +81,9 @@ func TestKill(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			for round := range 5 {
 				acked := killed(t, dir, 1+r.IntN(60))
+				if r, err := store.Verify(dir); err != nil || len(r.Damaged) > 0 || len(r.Notes) > 0 {
+					t.Fatalf("round %d: %v %v %v", round, r.Damaged, r.Notes, err)
+				}
 				s, err := store.Open(crashOptions(dir))
 				if err != nil {
 					t.Fatal(err)
@@ -84,6 +93,17 @@ func TestKill(t *testing.T) {
 					t.Fatal(err)
 				}
 				n := d.Offsets["topic"][0]
+				st, err := storetest.ReadStream(s, []string{"h"}, []string{"k"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				last := st.Journal[len(st.Journal)-1]
+				if want := storetest.NewEntry(uint64(n), 50_000); last.Number != want.Number || !bytes.Equal(last.Data, want.Data) {
+					t.Fatalf("round %d: %d commits, and the last entry of the journal is %d", round, n, last.Number)
+				}
+				if h := st.Histories["h"]; h.Spilled["k"] != fmt.Sprint(n) || !bytes.Equal(h.Checkpoint, storetest.NewEntry(uint64(n), 100_000).Data) {
+					t.Fatalf("round %d: %d commits, and the checkpoint fits another, of %v", round, n, h.Spilled)
+				}
 				if n < acked {
 					t.Fatalf("round %d: %d commits were acknowledged, %d are there", round, acked, n)
 				}

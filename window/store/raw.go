@@ -93,10 +93,16 @@ func readWALEntry(b []byte) (e walEntry, ok bool) {
 		return e, false
 	}
 	mid, end := at+int(sizes[0]), at+int(sizes[0]+sizes[1])
+	// Versions are counted from 1: a look at one saves most checksums where an entry
+	// is searched for.
+	if b[mid-8] != 0xff || b[mid-7] != 0xff {
+		return e, false
+	}
+	e.size = end + 4
 	if crc32.Checksum(b[:end], y.CastagnoliCrcTable) != binary.BigEndian.Uint32(b[end:]) {
 		return e, false
 	}
-	e.key, e.value, e.size = b[at:mid], b[mid:end], end+4
+	e.key, e.value = b[at:mid], b[mid:end]
 	var user []byte
 	user, e.version, ok = splitVersion(e.key)
 	e.key = user
@@ -110,14 +116,18 @@ func readWAL(dir, name string, each func(rawRecord)) (*Damage, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseWAL(b, name, each), nil
+}
+
+func parseWAL(b []byte, name string, each func(rawRecord)) *Damage {
 	damage := func(at int, after, why string) *Damage {
 		return &Damage{Kind: "write-ahead log", Key: after, File: name, Offset: int64(at), Why: why}
 	}
 	if len(b) < walHeader {
-		return nil, nil // made, and nothing written yet
+		return nil // made, and nothing written yet
 	}
 	if binary.BigEndian.Uint64(b) != 0 {
-		return damage(0, "its header", "it names an encryption key"), nil
+		return damage(0, "its header", "it names an encryption key")
 	}
 	at := walHeader
 	var pending []rawRecord
@@ -131,7 +141,7 @@ func readWAL(dir, name string, each func(rawRecord)) (*Damage, error) {
 		if e.meta&bitFin != 0 {
 			version, err := strconv.ParseUint(string(e.value), 10, 64)
 			if err != nil || len(pending) == 0 || version != pendingVersion {
-				return damage(at, last, "a transaction ends that did not begin"), nil
+				return damage(at, last, "a transaction ends that did not begin")
 			}
 			for _, r := range pending {
 				each(r)
@@ -143,7 +153,7 @@ func readWAL(dir, name string, each func(rawRecord)) (*Damage, error) {
 			continue
 		}
 		if e.meta&bitTxn == 0 || (len(pending) > 0 && e.version != pendingVersion) {
-			return damage(at, last, "a transaction has no end"), nil
+			return damage(at, last, "a transaction has no end")
 		}
 		pendingVersion = e.version
 		pending = append(pending, rawRecord{key: e.key, version: e.version, deleted: e.meta&bitDelete != 0, value: e.value, file: name, offset: int64(at)})
@@ -152,9 +162,9 @@ func readWAL(dir, name string, each func(rawRecord)) (*Damage, error) {
 	if next := torn(b, at, pendingVersion, len(pending) > 0); next > 0 {
 		d := damage(at, last, "the checksum of an entry is wrong, and good ones follow")
 		d.seam = seam(b[:next], at)
-		return d, nil
+		return d
 	}
-	return nil, nil
+	return nil
 }
 
 // torn looks at what follows the last good entry, at a place. 0: it may be just the
@@ -162,12 +172,15 @@ func readWAL(dir, name string, each func(rawRecord)) (*Damage, error) {
 // entries follow.
 func torn(b []byte, at int, version uint64, pending bool) (next int) {
 	versions := 0
-	for q := at + 1; q < len(b); {
+	// What is made to look like entries everywhere is not looked at for ever.
+	tried, triedMax := 0, 16*len(b)
+	for q := at + 1; q < len(b) && tried < triedMax; {
 		e, ok := walEntry{}, false
 		if b[q] != 0 { // most of the file is zeros, behind the end
 			e, ok = readWALEntry(b[q:])
 		}
 		if !ok {
+			tried += e.size
 			q++
 			continue
 		}
@@ -222,25 +235,29 @@ func readTable(dir, name string, each func(rawRecord)) ([]*Damage, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseTable(b, name, each), nil
+}
+
+func parseTable(b []byte, name string, each func(rawRecord)) []*Damage {
 	whole := func(why string) []*Damage {
 		return []*Damage{{Kind: "table", Key: "all records of the file", File: name, Why: why}}
 	}
 	// The end is: index, its length, its checksum, the length of that.
 	index, sum, ok := cutEnd(b)
 	if !ok {
-		return whole("its end is damaged"), nil
+		return whole("its end is damaged")
 	}
 	size, ok := endU32(index)
 	if !ok || size > len(index)-4 {
-		return whole("its end is damaged"), nil
+		return whole("its end is damaged")
 	}
 	index = index[len(index)-4-size : len(index)-4]
 	if !sumFits(index, sum) {
-		return whole("the checksum of its index is wrong"), nil
+		return whole("the checksum of its index is wrong")
 	}
 	blocks, err := blocksOf(index)
 	if err != nil {
-		return whole(err.Error()), nil
+		return whole(err.Error())
 	}
 	var found []*Damage
 	for i, at := range blocks {
@@ -252,7 +269,7 @@ func readTable(dir, name string, each func(rawRecord)) ([]*Damage, error) {
 			found = append(found, &Damage{Kind: "table", Key: fmt.Sprintf("the records from %s up to %s", quoteKey(at.first), to), File: name, Offset: int64(at.begin), Why: err.Error()})
 		}
 	}
-	return found, nil
+	return found
 }
 
 func quoteKey(key []byte) string {
