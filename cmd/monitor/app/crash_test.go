@@ -12,6 +12,7 @@ import (
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
@@ -254,5 +255,48 @@ func TestAnotherInput(t *testing.T) {
 	}
 	if got := len(st.ids()); got != 2 {
 		t.Errorf("%d alerts, want 2", got)
+	}
+}
+
+// TestEventsOverARestart: a transaction that is told in events, some before a restart
+// and some after it, is one record.
+func TestEventsOverARestart(t *testing.T) {
+	brokers := cluster(t)
+	p := producer(t, brokers)
+	c := testConfig(brokers)
+	c.Window.MaxTransaction = time.Minute
+	st := newMemStore("r")
+	say := func(lines ...string) {
+		t.Helper()
+		for _, l := range lines {
+			if err := p.Send(t.Context(), source.Message{Key: []byte("s"), Value: []byte(l)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	states := func() (n int) {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		for name, b := range st.checkpoints {
+			if strings.HasPrefix(name, eventsPrefix) && len(b) > 0 {
+				n++
+			}
+		}
+		return n
+	}
+	say(`{"event":"begin","session":"s","txn":"a","start":1000}`, `{"event":"op","session":"s","txn":"a","n":0,"op":["w","x",1]}`)
+	r := start(t, c, st, false)
+	eventually(t, "what is open is stored", func() bool { return states() == 1 })
+	r.stop(t)
+	say(`{"event":"op","session":"s","txn":"a","n":1,"op":["w","y",2]}`, `{"event":"commit","session":"s","txn":"a","count":2,"end":1010}`)
+	r = start(t, c, st, true)
+	if err := r.wait(t); err != nil {
+		t.Fatal(err)
+	}
+	if h := r.Reports(); len(h) != 1 || h[0].Transactions != 1 || h[0].Operations != 2 || len(st.letters) > 0 {
+		t.Errorf("reports %+v, dead letters %+v; want one transaction of two operations", h, st.letters)
+	}
+	if n := states(); n != 0 {
+		t.Errorf("the state of %d partitions is kept though nothing is open", n)
 	}
 }
