@@ -8,6 +8,8 @@ import (
 
 // Damage names a record of a store whose bytes are not those that were written.
 // It is ErrDamaged.
+//
+//nolint:errname // it is a finding as often as an error
 type Damage struct {
 	Kind   string // of record: journal, checkpoint, alert, dead letter, …
 	Key    string // which one

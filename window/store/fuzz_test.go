@@ -51,8 +51,8 @@ func FuzzFiles(f *testing.F) {
 			}
 			describe(r.key)
 		}
-		parseWAL(b, "a.mem", count)
-		parseTable(b, "a.sst", count)
+		_ = parseWAL(b, "a.mem", count)
+		_ = parseTable(b, "a.sst", count)
 		describe(b)
 		_, _, _ = unseal(key, b)
 		_, _ = decodeReference(b)

@@ -151,7 +151,7 @@ func checksum(parts ...[]byte) uint64 {
 	var d xxhash.Digest
 	d.Reset()
 	for _, p := range parts {
-		d.Write(p)
+		_, _ = d.Write(p) // it never fails
 	}
 	return d.Sum64()
 }

@@ -22,5 +22,5 @@ func lock(path string) (unlock func(), err error) {
 		}
 		return nil, errors.Join(err, d.Close())
 	}
-	return func() { _ = d.Close() }, nil //nolint:errcheck // closing a directory ends the lock whatever it says
+	return func() { _ = d.Close() }, nil
 }

@@ -505,6 +505,9 @@ func examine(dir string) error {
 	if len(l.missing) > 0 {
 		return missingTable(l.missing[0])
 	}
+	if d := registry(dir); d != nil {
+		return d
+	}
 	if err := removeEmpty(dir, append(l.vlogs, l.logs...)); err != nil {
 		return err
 	}
@@ -569,4 +572,16 @@ func emptyLog(dir, name string) (*Damage, error) {
 		}
 	}
 	return nil, nil
+}
+
+// registry looks at Badger's list of encryption keys, of which there are none.
+func registry(dir string) *Damage {
+	kr, err := badger.OpenKeyRegistry(badger.KeyRegistryOptions{Dir: dir, ReadOnly: true})
+	if err == nil {
+		err = kr.Close()
+	}
+	if err == nil {
+		return nil
+	}
+	return &Damage{Kind: "database", Key: "the list of encryption keys, which is empty", File: badger.KeyRegistryFileName, Why: err.Error()}
 }

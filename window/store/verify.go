@@ -130,16 +130,15 @@ func (v *verifier) database() error {
 	if err != nil {
 		return err
 	}
-	tables := l.tables
-	if v.torn = l.newer && v.unclean; v.torn {
-		// The manifest was copied before tables were merged: what it lacks is in
-		// those that it does not know.
-		tables = append(tables, l.others...)
+	if v.torn = len(l.missing) > 0 && l.newer && v.unclean; v.torn {
 		v.note("the copy was made while tables were merged: references between records were not compared")
 	} else {
 		for _, id := range l.missing {
 			v.damage(missingTable(id))
 		}
+	}
+	if d := registry(v.path); d != nil {
+		v.damage(d)
 	}
 	for _, name := range l.vlogs {
 		d, err := emptyLog(v.path, name)
@@ -150,7 +149,7 @@ func (v *verifier) database() error {
 			v.damage(d)
 		}
 	}
-	for _, name := range tables {
+	for _, name := range l.tables {
 		ds, err := readTable(v.path, name, v.record)
 		if err != nil {
 			return err
@@ -174,6 +173,33 @@ func (v *verifier) database() error {
 			v.damage(d)
 		}
 		v.sized(name)
+	}
+	return v.unnamed(l)
+}
+
+// unnamed reads tables that the manifest does not name. Usually they hold nothing
+// that is not elsewhere: the process was killed while it made them. In a copy they
+// may have been made, and named, after the manifest was copied.
+func (v *verifier) unnamed(l layout) error {
+	if !v.unclean || !l.newer {
+		return nil
+	}
+	newer := false
+	for _, name := range l.others {
+		_, err := readTable(v.path, name, func(r rawRecord) {
+			if internal(r.key) || r.key[0] == prefixSpill || r.key[0] == prefixUndo || v.records[string(r.key)].version >= r.version {
+				return
+			}
+			newer = true
+			v.record(r)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if newer && !v.torn {
+		v.torn = true
+		v.note("the copy was made while a table was written: references between records were not compared")
 	}
 	return nil
 }
@@ -260,7 +286,7 @@ func (v *verifier) meta() (bool, error) {
 	b, _, err := unseal(r.key, r.value)
 	if err != nil || len(b) != 2 {
 		v.at(r, "its checksum is wrong")
-		return false, nil
+		return false, nil //nolint:nilerr // it is told as damage
 	}
 	if n := int(binary.BigEndian.Uint16(b)); n > schema {
 		return false, fmt.Errorf("%w: its layout is version %d and this program knows up to %d", ErrNewer, n, schema)
@@ -275,7 +301,7 @@ func (v *verifier) meta() (bool, error) {
 	}
 	if err != nil {
 		v.at(r, "they can't be decoded")
-		return false, nil
+		return false, nil //nolint:nilerr // it is told as damage
 	}
 	return true, nil
 }

@@ -222,7 +222,7 @@ func (w *writer) abandon() {
 		return // perhaps it holds
 	}
 	for _, r := range w.files {
-		_ = w.s.files.remove(largeFile(r.id)) //nolint:errcheck // see above
+		_ = w.s.files.remove(largeFile(r.id))
 	}
 }
 
