@@ -51,8 +51,8 @@ type Config struct {
 // The defaults.
 const (
 	DefaultEvery    = 250 * time.Millisecond
-	DefaultSegment  = 131_072
-	DefaultOverlap  = 8_192
+	DefaultSegment  = 65_536
+	DefaultOverlap  = 4_096
 	DefaultMaxSeeds = 32_768
 )
 

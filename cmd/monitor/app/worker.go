@@ -57,8 +57,8 @@ const runMax = 1024
 // restart has to work off again what came after it. It is not written more often
 // than checkpointAtLeast.
 const (
-	checkpointEvery   = time.Second
-	checkpointRecords = 1 << 16
+	checkpointEvery   = 2 * time.Second
+	checkpointRecords = 1 << 18
 	checkpointAtLeast = 200 * time.Millisecond
 )
 
