@@ -342,9 +342,7 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 	stubs, whole := s.front.All(s.cfg.MaxSeeds)
 	s.lazy = !whole
 	seeds := make([]record.Transaction, 0, len(stubs))
-	at := make(map[string]int, len(stubs))
 	for i := range stubs {
-		at[stubs[i].Txn.ID] = i
 		seeds = append(seeds, stubs[i].Txn)
 	}
 	waiting := s.engine.Waiting()
@@ -352,6 +350,12 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 	if n := len(waiting) - s.cfg.Overlap/4; n > 0 {
 		s.stats.Unawaited += uint64(n)
 		waiting = waiting[n:]
+	}
+	at := map[string]int{}
+	if len(waiting) > 0 {
+		for i := range seeds {
+			at[seeds[i].ID] = i
+		}
 	}
 	for _, x := range waiting {
 		t, ok := s.record(x.Txn)
