@@ -135,7 +135,7 @@ func TestFlippedByte(t *testing.T) {
 			}
 			bad[name] = bytes.Clone(b)
 			bad[name][at] ^= 1 << r.IntN(8)
-			dir := bad.save(t, filepath.Join(t.TempDir(), "store"))
+			dir := bad.save(t, filepath.Join(fastDir(t), "store"))
 			report, err := store.Verify(dir)
 			if err != nil {
 				t.Fatalf("%s, byte %d: verify: %v", name, at, err)
@@ -192,7 +192,7 @@ func TestMissingAndCut(t *testing.T) {
 			if delete(bad, name); keep >= 0 {
 				bad[name] = b[:keep]
 			}
-			dir := bad.save(t, filepath.Join(t.TempDir(), "store"))
+			dir := bad.save(t, filepath.Join(fastDir(t), "store"))
 			r, err := store.Verify(dir)
 			if err != nil || len(r.Damaged) == 0 {
 				t.Errorf("%s, cut to %d of %d: %+v, %v", name, keep, len(b), r, err)
@@ -227,7 +227,7 @@ func TestPowerLoss(t *testing.T) {
 		if to == from+1 {
 			power = during
 		}
-		dir := power(r, trees[from], trees[to]).save(t, filepath.Join(t.TempDir(), "store"))
+		dir := power(r, trees[from], trees[to]).save(t, filepath.Join(fastDir(t), "store"))
 		got, err := opened(t, dir)
 		if err != nil {
 			if to == from+1 || !errors.Is(err, store.ErrDamaged) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -80,6 +81,22 @@ func faultOptions(dir string) store.Options {
 	return store.Options{Path: dir, Receivers: []string{"web"}, MaxDeadLetters: 3, MaxBytes: 1, SyncWrites: true}
 }
 
+// fastDir is a directory in memory where there is one: what is tested here opens and
+// syncs a store hundreds of times.
+func fastDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "isowatch-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 var errDied = errors.New("dead")
 
 // TestDiesAtEveryWrite lets the store die at the n-th thing that it does to its
@@ -87,6 +104,7 @@ var errDied = errors.New("dead")
 // without, and after the restart it is whole and holds what was acknowledged. Or it
 // fails there once, as a full disk does, and the same commit is tried again.
 func TestDiesAtEveryWrite(t *testing.T) {
+	base := fastDir(t)
 	ask := func(string) error { return nil }
 	open := func(t *testing.T, dir string) *store.Badger {
 		t.Helper()
@@ -115,7 +133,7 @@ func TestDiesAtEveryWrite(t *testing.T) {
 	}
 	var asked []string
 	ask = func(what string) error { asked = append(asked, what); return nil }
-	want := finish(t, filepath.Join(t.TempDir(), "clean"), 0)
+	want := finish(t, filepath.Join(base, "clean"), 0)
 	if len(want.Stream.Journal) != 2 || len(want.Dump.Letters) != 3 || want.Stream.Histories["a"].Spilled["k"] != "v5" {
 		t.Fatalf("the work does not work: %+v", want.Dump)
 	}
@@ -132,7 +150,7 @@ func TestDiesAtEveryWrite(t *testing.T) {
 	}
 	for n := 1; n <= len(asked); n += step {
 		for _, dies := range []bool{true, false} {
-			dir := filepath.Join(t.TempDir(), fmt.Sprint(n, dies))
+			dir := filepath.Join(base, fmt.Sprint(n, dies))
 			count, acked := 0, int64(0)
 			ask = func(string) error {
 				if count++; count == n || (dies && count > n) {
@@ -165,7 +183,11 @@ func TestDiesAtEveryWrite(t *testing.T) {
 			if r, err := store.Verify(dir); err != nil || len(r.Damaged) > 0 || len(r.Notes) > 0 {
 				t.Fatalf("%s (%d, dies %v): verify: %+v %v", asked[n-1], n, dies, r, err)
 			}
-			if diff := cmp.Diff(want, finish(t, dir, acked), storetest.Blobs); diff != "" {
+			diff := cmp.Diff(want, finish(t, dir, acked), storetest.Blobs)
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			if diff != "" {
 				t.Fatalf("%s (%d, dies %v) (-want +got)\n%s", asked[n-1], n, dies, diff)
 			}
 		}

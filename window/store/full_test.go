@@ -7,7 +7,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -167,4 +169,22 @@ func take(t *testing.T, name string) (size int64) {
 		}
 	}
 	return size
+}
+
+func TestSetAsideMountPoint(t *testing.T) {
+	disk := smallDisk(t, "200m")
+	for i := range 2 {
+		s, err := store.Open(store.Options{Path: disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		to, err := store.SetAside(disk, time.Unix(0, 0))
+		if err != nil || !strings.HasPrefix(to, filepath.Join(disk, "set-aside-19700101T000000Z")) {
+			t.Fatalf("%d: %s, %v", i, to, err)
+		}
+		if r, err := store.Verify(to); err != nil || len(r.Damaged) > 0 {
+			t.Errorf("what was set aside: %+v, %v", r, err)
+		}
+	}
 }

@@ -511,6 +511,16 @@ func examine(dir string) error {
 	if err := removeEmpty(dir, append(l.vlogs, l.logs...)); err != nil {
 		return err
 	}
+	for _, name := range l.vlogs {
+		// What follows the header says nothing: an older layout had values there.
+		d, err := emptyLog(dir, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if d != nil && d.Offset < walHeader {
+			return d
+		}
+	}
 	none := func(rawRecord) {}
 	for _, name := range l.logs {
 		d, err := readWAL(dir, name, none)

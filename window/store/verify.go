@@ -184,17 +184,28 @@ func (v *verifier) unnamed(l layout) error {
 	if !v.unclean || !l.newer {
 		return nil
 	}
-	newer := false
+	// A deleted record may be nowhere else any more: the last table that had it was
+	// merged away, and not yet removed.
+	found := make(map[string]rawRecord)
 	for _, name := range l.others {
 		_, err := readTable(v.path, name, func(r rawRecord) {
 			if internal(r.key) || r.key[0] == prefixSpill || r.key[0] == prefixUndo || v.records[string(r.key)].version >= r.version {
 				return
 			}
-			newer = true
-			v.record(r)
+			if found[string(r.key)].version < r.version {
+				r.key, r.value = slices.Clone(r.key), slices.Clone(r.value)
+				found[string(r.key)] = r
+			}
 		})
 		if err != nil {
 			return err
+		}
+	}
+	newer := false
+	for _, r := range found {
+		if !r.deleted {
+			newer = true
+			v.record(r)
 		}
 	}
 	if newer && !v.torn {
