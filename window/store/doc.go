@@ -1,10 +1,11 @@
-// Package store keeps what must survive a crash: input offsets, dead letters,
-// raised alerts and the outbox of their deliveries. One Commit is one atomic
-// step. It knows neither alerts nor the engine: both are bytes here.
+// Package store keeps what must survive a crash: input offsets, the journal of the
+// input, checkpoints of histories and what they have spilled, dead letters, raised
+// alerts and the outbox of their deliveries. One Commit is one atomic step. It knows
+// neither alerts nor the engine nor records: all are bytes here.
 //
-//	loop ── Commit{offsets, dead letters, alerts} ─▶ Badger ─▶ Undelivered ── sender
-//	                                                    ▲                        │
-//	                                                    └────── Delivered ◀──────┘
+//	ingest ── Commit{offsets, journal entry, dead letters} ─▶ ┌───────┐ ─▶ Undelivered ── sender
+//	worker ── Commit{alerts, checkpoint} ───────────────────▶ │ store │        │
+//	       ── Spill, Spilled ──────────────────────────────── └───────┘ ◀─ Delivered
 //
 // The offset moves only together with, or after, all that the input before it
 // caused. After a crash the input is read again from the stored offset and
@@ -12,42 +13,79 @@
 // recognised, by their ID and by position and content. So nothing is lost,
 // nothing is kept twice, and a delivery is repeated at worst.
 //
+// # Where things are
+//
+//	MANIFEST *.sst *.mem …     a Badger database of small values
+//	journal/<id>.log           the journal, see journal.go
+//	large/<id>                 a value of more than 80 kB: a checkpoint, a large alert
+//
+// The files beside the database are written, and with SyncWrites synced, before the
+// transaction that makes them count, and removed after the one that ends that. What
+// a crash leaves in between does not count, and Open removes it. So a Commit is as
+// atomic as one Badger transaction, whatever its size.
+//
 // # Keys
 //
-// One Badger database; the first byte of a key says what it is. Numbers in keys
-// and fixed numbers in values are big-endian, so that keys sort as numbers do.
-// A name is its length as a varint and its bytes.
+// The first byte of a key says what it is. Numbers are big-endian, so that keys sort
+// as numbers do. A name is its length as a varint and its bytes.
 //
 //	m schema                            ─▶ u16 version of this layout
-//	m state                             ─▶ u64 next dead letter ID
-//	                                       u64 oldest dead letter ID
-//	                                       u64 bytes of dead letters
-//	                                       u64 dead letters dropped
-//	                                       u64 next alert number
+//	m state                             ─▶ counters, see state
 //	o name(source) u32 partition        ─▶ u64 next offset
+//	s u64 file of the journal           ─▶ what of it is committed, see segment
+//	c history                           ─▶ its checkpoint
+//	g history                           ─▶ u64 number of its checkpoints so far
+//	f name(history) key                 ─▶ a spilled value
+//	u name(history) u64 generation key  ─▶ what it was at the last checkpoint, see spill.go
+//	z history                           ─▶ empty: what it has spilled is to be removed
 //	d u64 ID                            ─▶ dead letter, see letter.go
 //	i 16 bytes of hash of a dead letter ─▶ u64 its ID
 //	a alert ID                          ─▶ u64 number, then the body
 //	x name(receiver) u64 alert number   ─▶ alert ID: still to be delivered
+//	b u64 large file                    ─▶ the key that it belongs to
+//
+// A value is stored as
+//
+//	value, 'v', u64 checksum of key and what precedes                     or
+//	u64 file, u64 size, u64 checksum of the content, 'l', u64 checksum    if it has a file
 //
 // Dead letters have dense IDs between oldest and next: the oldest is found and
 // dropped without a scan over what was deleted before. Alert numbers are the
-// order of first commit, so an outbox is read oldest first.
+// order of first commit, so an outbox is read oldest first. Nothing that happens
+// often looks for the first key of a range whose beginning is deleted again and
+// again.
 //
 // # Commits too large for one transaction
 //
 // A Badger transaction holds at most 15% of a memtable: here some 600 kB and 6,500
-// entries. Nearly every Commit fits and is one transaction. A larger one is
-// split: dead letters and alerts first, each in some transaction together with
-// its index and outbox entries and the state, the offsets last. A crash between
-// leaves some of the dead letters and alerts, but not the offset; what is read
-// again finds them there. The promise of the first section holds in both cases.
+// entries, where a large value counts 128 bytes and a journal entry nothing. Nearly
+// every Commit fits and is one transaction. A larger one, of thousands of dead letters,
+// is split: dead letters and alerts first, each in some transaction together with
+// its index and outbox entries and the state; offsets, journal and checkpoints in the
+// last one. A crash between leaves some of the dead letters and alerts, but not the
+// offset; what is read again finds them there. The promise of the first section holds
+// in both cases.
 //
 // # Durability
 //
 // A Commit that returned survives the death of the process: Badger writes through a
 // shared memory map, which belongs to the operating system by then. Only with
-// SyncWrites does it survive the loss of power, at about a millisecond per Commit.
+// SyncWrites does it survive the loss of power. Without, what is left after that is a
+// prefix of the commits, or damage that Open recognises.
+//
+// # Damage
+//
+// Every value, journal entry and large file has a checksum, which readers hold it to.
+// Badger recognises less than that by itself (raw.go), so Open looks at its files
+// first, and Verify does so instead of it.
+//
+// # A full disk
+//
+// Badger writes through memory maps, and one that the disk has no room for ends the
+// process with a signal. So no Commit is tried that would leave less than
+// Options.Reserve free. It lets go of all evidence first, and then fails with ErrFull;
+// reading goes on, and the next Commit looks again. The reserve is what tables that
+// are being merged need.
 //
 // # Non-obvious
 //
@@ -56,8 +94,10 @@
 //     message says who holds it.
 //   - The outbox of a receiver that is no longer configured is kept: it may
 //     come back, and a program that opens the store to look at it configures none.
-//   - Badger deletes by writing tombstones; the state's counters keep the hot
-//     paths away from them.
-//   - Large values live in Badger's value log, where deleting frees nothing until
-//     Maintain.
+//   - A reader sees the database as it was when it began, but the files as they are:
+//     a large value that was replaced meanwhile is read as it is now.
+//   - Files of the journal are never written again below their committed end: cutting
+//     the journal back begins a new file.
+//   - Badger leaves a write-ahead log of no bytes if it is killed at the wrong moment, and
+//     can't open it. Open removes it.
 package store
