@@ -374,6 +374,9 @@ func (e *Engine) strict() *strand {
 
 func (e *Engine) newStrand(cfgs ...constraint.Config) *strand {
 	s := newStrand(cfgs)
+	if len(cfgs) > 0 && cfgs[0].Room > 0 {
+		s.expect(cfgs[0].Room)
+	}
 	s.candidates = func(slot version.Slot, k version.Key) []version.ID {
 		index := e.slotTx[slot]
 		return e.candidates(index, e.readCell(index, k))
@@ -404,6 +407,8 @@ func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
 	c.Last, c.Ablate, c.PairsMax = !e.opt.Online, e.opt.Ablate, e.opt.PairsMax
 	if bulk {
 		c.Slots = e.in.txns.Len()
+	} else {
+		c.Room = e.opt.Expect.Transactions
 	}
 	return c
 }

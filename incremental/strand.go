@@ -102,6 +102,11 @@ func newStrand(cfgs []constraint.Config) *strand {
 	return s
 }
 
+// expect makes room for n transactions.
+func (s *strand) expect(n int) {
+	s.ops, s.session, s.line = make([]slotOps, 0, n), make([]uint32, 0, n), make([]uint32, 0, n)
+}
+
 func (s *strand) readsOf(x version.Slot) []version.ID {
 	if len(s.decided) == 0 {
 		return s.ops[x].reads

@@ -89,6 +89,8 @@ type Config struct {
 	// per pair is worth, Bits is used. Slots is how many transactions to
 	// expect, if known.
 	Chains, Slots int
+	// Room is for how many transactions to make room at once.
+	Room int
 	// PairsMax bounds the pairs of blocks that are made; see run.go. 0: pairsMax.
 	PairsMax int
 	Ablate   Ablate
@@ -241,9 +243,14 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 	if cfg.PairsMax == 0 {
 		p.cfg.PairsMax = pairsMax
 	}
+	if nodes := cfg.Room * int(p.parts); nodes > 0 {
+		p.g.Room(nodes)
+		p.firstWatch, p.lines = make([]uint32, 0, nodes), make([]uint32, 0, cfg.Room)
+	}
 	switch {
 	case cfg.RealTime:
 		p.banded = reach.NewBanded(&p.g, int(p.parts), cfg.Skew)
+		p.banded.Room(cfg.Room)
 		p.reach = p.banded
 	case !cfg.Sessions || cfg.Slots > 0 && cfg.Chains > cfg.Slots/32+64:
 		p.bits = reach.NewBits(&p.g, int(p.parts))

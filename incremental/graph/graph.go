@@ -8,6 +8,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
@@ -51,6 +53,11 @@ func (g *Graph) Grow(n int) {
 		g.firstOut = append(g.firstOut, None)
 		g.firstIn = append(g.firstIn, None)
 	}
+}
+
+// Room makes room for n nodes without adding any.
+func (g *Graph) Room(n int) {
+	g.firstOut, g.firstIn = slices.Grow(g.firstOut, n), slices.Grow(g.firstIn, n)
 }
 
 // Nodes is the number of nodes.

@@ -96,6 +96,13 @@ func NewBanded(g *graph.Graph, parts int, skew int64) *Banded {
 	return &Banded{g: g, parts: uint32(parts), skew: skew}
 }
 
+// Room makes room for n slots altogether.
+func (b *Banded) Room(n int) {
+	b.end, b.l, b.sufMinL = slices.Grow(b.end, n), slices.Grow(b.l, n), slices.Grow(b.sufMinL, n)
+	nodes := n * int(b.parts)
+	b.p, b.m, b.row = slices.Grow(b.p, nodes), slices.Grow(b.m, nodes), slices.Grow(b.row, nodes)
+}
+
 // Add appends the next slot. A transaction that comes after one with a later
 // end (a late record) is taken to have ended with it, which orders less, never
 // more. timed: start is known; known: end is, too, and not only as when its

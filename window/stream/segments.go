@@ -135,7 +135,12 @@ func (s *segments) newEngine() *incremental.Engine {
 	if s.complete {
 		coverage = record.CoverageComplete
 	}
-	return incremental.New(incremental.Options{Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
+	var expect incremental.Expect
+	if s.number > 0 { // the one before was filled
+		n := s.cfg.Segment + 2*s.cfg.Overlap + len(s.seeds)
+		expect = incremental.Expect{Transactions: n, Operations: int(s.stats.Operations/max(1, s.stats.Transactions)+1) * n}
+	}
+	return incremental.New(incremental.Options{Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
 		UniqueValues: s.unique, UnseenUnique: s.unique, Retried: s.retried, Conflicts: s.cfg.Conflicts, Online: true})
 }
@@ -391,8 +396,8 @@ func readsOf(ops []record.Op, keys []string) []record.Op {
 
 // begin makes the engine of a segment.
 func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
-	s.open()
 	s.seeds, s.bases, s.fed, s.ticks = seeds, nil, nil, nil
+	s.open()
 	for i := range seeds {
 		s.seed(&seeds[i])
 	}
