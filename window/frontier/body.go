@@ -9,7 +9,7 @@ import (
 )
 
 // A key with all that is known of it is packed as its body, in memory, on disk
-// and in checkpoints:
+// and in snapshots:
 //
 //	body    := state (1) versions (1) len key version…
 //	version := len flags (1) number time (8) [end-start] [seq] len session [len id] ops op…
@@ -190,7 +190,7 @@ func (v *version) last() (o op) {
 
 // check tells whether bytes are a body whose transactions have numbers up to most.
 func check(body []byte, most uint64) bool {
-	if len(body) < 3 || State(body[0])&^(stateMask|below) != 0 || body[1] > perKeyMost || len(body) > math.MaxInt32 {
+	if len(body) < 3 || State(body[0])&^stateMask != 0 || body[1] > perKeyMost || len(body) > math.MaxInt32 {
 		return false
 	}
 	r := reader{body[2:], true}

@@ -25,45 +25,22 @@ func overwrite(f *Frontier, keys, from, n int) {
 	}
 }
 
-// A checkpoint costs what changed, and all parts that are needed together a few
-// times the frontier.
-func TestCheckpointCostsWhatChanged(t *testing.T) {
-	const keys = 5000
+// A snapshot takes little more than what is packed, and what SnapshotSize says.
+func TestSnapshotIsSmall(t *testing.T) {
 	f := New(Options{})
-	overwrite(f, keys, 0, keys/4)
-	var parts [][]byte
-	first, now := uint64(1), keys/4
-	for round := range 600 {
-		if round%3 != 0 {
-			overwrite(f, keys, now, 50)
-			now += 50
-		}
-		p := f.Checkpoint(nil)
-		if size := int64(len(p)); round > 0 && size > 3*(int64(shareLeast)+f.Stats().Bytes/sharesMost) {
-			t.Fatalf("part %d has %d bytes, the frontier %d", round, size, f.Stats().Bytes)
-		}
-		parts = append(parts, p)
-		if n := int(f.Floor() - first); n > 0 {
-			parts, first = parts[n:], f.Floor()
-		}
-		all := int64(0)
-		for _, p := range parts {
-			all += int64(len(p))
-		}
-		if all > 5*f.Stats().Bytes {
-			t.Fatalf("after part %d, %d parts of %d bytes are needed for a frontier of %d", round, len(parts), all, f.Stats().Bytes)
-		}
-		if round%100 == 99 {
-			g, err := Restore(Options{}, parts...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, _ := f.All(keys)
-			got, _ := g.All(keys)
-			if !reflect.DeepEqual(got, want) {
-				t.Fatal("what is restored is not what was kept")
-			}
-		}
+	overwrite(f, 5000, 0, 5000)
+	b := f.Snapshot([]byte("before"))[len("before"):]
+	if packed := f.Stats().Bytes; int64(len(b)) > packed+3*5000 || len(b) > f.SnapshotSize() {
+		t.Errorf("%d bytes, of %d packed; it was to be %d at most", len(b), packed, f.SnapshotSize())
+	}
+	g, err := Restore(Options{}, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := f.All(5000)
+	got, _ := g.All(5000)
+	if !reflect.DeepEqual(got, want) || f.Stats() != g.Stats() {
+		t.Errorf("what is restored is not what was kept: %+v, %+v", g.Stats(), f.Stats())
 	}
 }
 
@@ -126,20 +103,12 @@ func fill(txns []record.Transaction, keys, from int) {
 	}
 }
 
-// All that changed in a second is kept.
-func BenchmarkCheckpoint(b *testing.B) {
+func BenchmarkSnapshot(b *testing.B) {
 	f := New(Options{})
 	overwrite(f, 1000000, 0, 250000)
-	f.Checkpoint(nil)
 	var buf []byte
-	at := 250000
-	b.ResetTimer()
 	for b.Loop() {
-		b.StopTimer()
-		overwrite(f, 1000000, at, 10000)
-		at += 10000
-		b.StartTimer()
-		buf = f.Checkpoint(buf[:0])
+		buf = f.Snapshot(buf[:0])
 	}
 	b.SetBytes(int64(len(buf)))
 }

@@ -9,7 +9,7 @@
 //	                                   │
 //	              Stubs, All ◀─────────┤ too many keys: Spill ──▶ disk
 //	  transactions with nothing        │                Answer ◀── disk
-//	  but these writes: the seed       └─ Checkpoint ──▶ parts ──▶ Restore
+//	  but these writes: the seed       └─ Snapshot ──▶ Restore
 //	  of the next engine
 //
 // # Why it is sound
@@ -44,25 +44,20 @@
 // # Spilling
 //
 // More than MaxKeys keys do not stay in memory; those written least recently go
-// first. Needs names the keys that must be asked for before Stubs or State are
-// asked about them, and Answer takes what the disk says. To forget a write of a
-// key that is not in memory needs no answer: what the disk has is put beneath
-// it when it is asked for.
+// first. Needs names the keys that have to be read back before anything is asked
+// or forgotten of them, and Answer takes what the disk says: so nothing that is
+// said depends on what is in memory. What was asked for stays until an engine ends
+// (Begin), as its last writes will be forgotten then:
 //
-// What is on disk is never ahead of a checkpoint from which a restart may begin:
+//	Needs, Answer ──▶ Stubs, State ──▶ … ──▶ Forget ──▶ Begin ──▶ Spill ──▶ disk
+//	                                                              Gone  ◀── it is stored
 //
-//	Spill        gives only keys that the last durable checkpoint holds, so
-//	             whatever is overwritten on disk is not what a restart reads
-//	Checkpoint   says of keys that were given to Spill, and have not changed
-//	             since, that they are gone: it must not be made durable before them
-//	Durable      lets them go from memory
+// # Snapshots
 //
-// # Checkpoints
-//
-// A checkpoint is a part: what changed since the part before, and a share of what
-// did not, going round and round. After a round all parts before it are of no
-// use: Floor says which are. So a checkpoint costs about twice what changed,
-// never a pause, and all parts together a few times the frontier.
-//
-//	part := magic, version, number, floor, counters, gone…, unchanged…, changed…, CRC-32C
+// A snapshot is all that is in memory, and fits what is on disk at that time: who
+// restores it has to take back what was spilled since (window/store does). To keep
+// parts of what changed instead, in turn with parts of the rest, was tried: it
+// costs less to write, but to let a key go takes two checkpoints then, and a
+// history that must not depend on which keys are where can't be had without
+// reading them back anyway.
 package frontier

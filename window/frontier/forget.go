@@ -96,7 +96,8 @@ func (s *touched) take(ops []record.Op) (predicate bool) {
 // Forget folds a transaction that leaves the window. Transactions have to come in
 // the order of release, as they were released: with the session they were given,
 // and without times that were dropped. Arrival stands in for the end of one
-// without times. Nothing of t is kept.
+// without times. Nothing of t is kept. If Needs names a key that t writes, it has
+// to be answered first; else nothing is known for sure of the key any more.
 //
 // Cost: O(operations + versions of the keys written).
 func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
@@ -140,22 +141,31 @@ func (f *Frontier) forget(t *record.Transaction, arrival int64, k *touch) {
 	slot, ok := f.table.find(k.key)
 	if !ok {
 		switch {
-		case f.gone:
-			st |= below
+		case f.gone: // what the disk has may be anything, and will be lost
+			st |= stateMask
 		case f.lost:
 			st |= Lossy
+		}
+		if len(n.raw) > bodyMost {
+			n.raw = nil
+			st |= Lossy
+			f.stats.Dropped++
 		}
 		f.buf = appendHead(f.buf[:0], st, k.key)
 		if n.raw != nil {
 			f.buf = appendVersion(f.buf, 0, n.raw)
 			f.versions++
 		}
-		f.change(f.table.insert(k.key, f.buf))
+		f.table.insert(k.key, f.buf)
+		f.total++
 		return
 	}
-	f.change(slot)
 	e := f.table.at(slot)
-	e.flags |= flagRecent
+	e.flags = e.flags&^(flagOnDisk|flagGiven) | flagRecent
+	if absent(f.table.body(e)) {
+		f.absent--
+		f.total++
+	}
 	f.add(f.table.body(e), st, n)
 	f.table.set(e, f.buf)
 }
@@ -221,6 +231,13 @@ func (f *Frontier) add(body []byte, st State, n newcomer) {
 		kept = append(kept, n.raw)
 	}
 	dropped := max(0, len(kept)-f.opt.MaxPerKey)
+	size := 0
+	for _, raw := range kept[dropped:] {
+		size += len(raw)
+	}
+	for ; size > bodyMost; dropped++ {
+		size -= len(kept[dropped])
+	}
 	f.stats.Superseded += uint64(superseded)
 	f.stats.Dropped += uint64(dropped)
 	if superseded+dropped > 0 {
@@ -263,14 +280,4 @@ func shows(read record.Value, v *version) bool {
 		}
 	}
 	return false
-}
-
-// change notes that what is known of a key changes.
-func (f *Frontier) change(slot uint32) {
-	e := f.table.at(slot)
-	e.flags &^= flagOnDisk | flagLeaving | flagLeft
-	if e.flags&flagChanged == 0 {
-		e.flags |= flagChanged
-		f.changed = append(f.changed, slot)
-	}
 }

@@ -12,14 +12,15 @@ type Options struct {
 	DB string
 	// MaxSkew bounds the difference of any two clocks, in nanoseconds.
 	MaxSkew int64
-	// MaxPerKey bounds the versions of a key; of more the oldest is dropped. 0
-	// means 8, at most 200.
+	// MaxPerKey bounds the versions of a key; of more, or of more than 56 KiB
+	// together, the oldest is dropped. 0 means 8, at most 200.
 	MaxPerKey int
-	// MaxKeys and MaxBytes (of keys and versions) bound what stays in memory.
-	// 0 means no bound. With Spilling the bounds are exceeded by what changes
-	// between two checkpoints.
+	// MaxKeys and MaxBytes (of keys and versions) bound what stays in memory, but
+	// that MinKeys keys stay whatever their size. 0 means no bound. With Spilling
+	// the bounds are exceeded by what was asked for since Begin.
 	MaxKeys  int
 	MaxBytes int64
+	MinKeys  int
 	// Spilling says that Spill is called and what it gives is kept. Otherwise
 	// what does not fit in memory is forgotten, and every key that is not in
 	// memory is Lossy from then on.
@@ -56,10 +57,6 @@ const (
 	// Repeated: two of its versions had the same value at some time.
 	Repeated
 
-	// below: the disk may have older versions of the key. It is part of what is
-	// packed, and never seen outside.
-	below State = 1 << 7
-
 	stateMask = Lossy | Written | Appended | Repeated
 )
 
@@ -81,11 +78,12 @@ type Stats struct {
 	Keys     int   // present: in memory
 	Versions int   // present: in memory
 	Bytes    int64 // present: of keys and versions in memory, as packed
-	Leaving  int   // present: keys in memory that a durable checkpoint will let go
+	Total    int   // present: keys of which something is known, in memory or on disk
+	OnDisk   int   // present: those of Total that are on disk and not in memory
 
 	Forgotten  uint64 // transactions
 	Superseded uint64 // versions that were proved older than another
-	Dropped    uint64 // versions of keys that had more than MaxPerKey
+	Dropped    uint64 // versions of keys that had more than MaxPerKey, or too large ones
 	Unreadable uint64 // writes that aborted or that their transaction overwrote itself
 	Evicted    uint64 // keys forgotten because they did not fit in memory (without Spilling)
 	Spilled    uint64 // keys that went to disk
@@ -104,53 +102,38 @@ type Frontier struct {
 	gone, lost, opaque bool
 	stats              Stats
 
-	part    uint32   // of the last checkpoint; 0 before the first
-	floor   uint32   // the first part that is still needed
-	durable uint32   // the last part known to be durable
-	round   uint32   // the part that began the round
-	cursor  uint32   // the slot at which the round goes on
-	whole   bool     // the next part holds everything
-	changed []uint32 // slots with flagChanged, in the order in which they changed
-	leaving []uint32 // slots with flagLeaving, or that had it
-	left    []departure
-	evicted []string // keys that parts have and memory has not, without Spilling
+	total  int      // keys of which something is known
+	absent int      // keys in memory of which it is known that there is nothing
+	epoch  uint32   // how often Begin was called, plus 1
+	given  []uint32 // the slots that Spill gave last
 
 	touched touched
 	kept    [][]byte // of add
 	buf     []byte   // a body that is being made
 }
 
-// departure is a key that a part says is gone.
-type departure struct {
-	slot, part uint32
-}
-
 // New makes an empty frontier.
 func New(opt Options) *Frontier {
-	return &Frontier{opt: opt.withDefaults(), table: newTable(), round: 1, floor: 1}
+	return &Frontier{opt: opt.withDefaults(), table: newTable(), epoch: 1}
 }
 
 // Stats returns the counts.
 func (f *Frontier) Stats() Stats {
 	s := f.stats
 	s.Keys, s.Versions, s.Bytes = f.table.count, f.versions, f.table.bytes
-	s.Leaving = len(f.leaving) + len(f.left)
+	s.Total, s.OnDisk = f.total, max(0, f.total-(f.table.count-f.absent))
 	s.Forgotten = f.folded
 	return s
 }
 
 // Memory estimates the bytes that the frontier takes.
 func (f *Frontier) Memory() int64 {
-	return f.table.memory() + int64(cap(f.changed)+cap(f.leaving))*4 + int64(cap(f.left))*16 + int64(cap(f.buf))
+	return f.table.memory() + int64(cap(f.given))*4 + int64(cap(f.buf))
 }
 
 // Opaque tells whether a predicate write was forgotten, which may have written
 // any row: no value is known to be its writer's alone.
 func (f *Frontier) Opaque() bool { return f.opaque }
-
-// Loses says that what is on disk is not complete any more, because retention
-// took something away: from now on a key that is found nowhere is Lossy.
-func (f *Frontier) Loses() { f.lost = true }
 
 // State tells what is known of a key besides its versions. If Needs names the
 // key that has to be answered first; until then the answer is Lossy.
@@ -162,27 +145,12 @@ func (f *Frontier) State(key string) State {
 		}
 		return 0
 	}
-	e := f.table.at(slot)
-	head := State(f.table.body(e)[0])
-	if head&below != 0 || f.opaque {
+	f.use(slot)
+	head := State(f.table.body(f.table.at(slot))[0])
+	if f.opaque {
 		head |= Lossy
 	}
-	return head & stateMask
-}
-
-// Needs appends to dst those keys that may be on disk and have to be answered
-// before Stubs and State know of them.
-func (f *Frontier) Needs(dst []string, keys ...string) []string {
-	if !f.gone {
-		return dst
-	}
-	for _, key := range keys {
-		slot, ok := f.table.find(key)
-		if !ok || State(f.table.body(f.table.at(slot))[0])&below != 0 {
-			dst = append(dst, key)
-		}
-	}
-	return dst
+	return head
 }
 
 // hashSeed makes hashes of keys. Nothing that can be observed depends on it.

@@ -21,21 +21,27 @@ func filled(opt Options, txns int) *Frontier {
 	return f
 }
 
-// sealed gives bytes the checksum that a part has.
+// sealed gives bytes the checksum that a snapshot has.
 func sealed(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(bytes.Clone(b), crc32.Checksum(b, castagnoli))
 }
 
-// Whatever bytes a part has, restoring it gives an error or a frontier that can
+// Whatever bytes a snapshot has, restoring it gives an error or a frontier that can
 // be used and kept, and is the same when that is restored.
 func FuzzRestore(f *testing.F) {
 	for _, n := range []int{0, 1, 40} {
-		p := filled(Options{}, n).Checkpoint(nil)
+		p := filled(Options{}, n).Snapshot(nil)
 		f.Add(p[:len(p)-4])
 	}
-	g := filled(Options{}, 20)
-	g.Checkpoint(nil)
-	p := g.Checkpoint(nil)
+	g := filled(Options{Spilling: true, MaxKeys: 4}, 20)
+	kvs := g.Spill(5)
+	g.Gone()
+	for _, kv := range kvs[:2] {
+		if err := g.Answer(kv.Key, kv.Value); err != nil {
+			f.Fatal(err)
+		}
+	}
+	p := g.Snapshot(nil)
 	f.Add(p[:len(p)-4])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if _, err := Restore(Options{}, b); err == nil && len(b) < 8 {
@@ -47,8 +53,7 @@ func FuzzRestore(f *testing.F) {
 		}
 		before, ok := g.All(1 << 20)
 		g.Forget(&record.Transaction{Session: "s", Seq: 1, HasSeq: true, ID: "s#1", Ops: []record.Op{{Kind: record.Write, Key: "key 1", Value: record.Int(1)}}}, 1)
-		g.Whole()
-		h, err := Restore(Options{}, g.Checkpoint(nil))
+		h, err := Restore(Options{}, g.Snapshot(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,43 +81,60 @@ func FuzzAnswer(f *testing.F) {
 		}
 		if g.Answer(key, b) == nil {
 			g.Stubs(key, "key 1")
-			g.Whole()
-			if _, err := Restore(Options{}, g.Checkpoint(nil)); err != nil {
+			if _, err := Restore(Options{}, g.Snapshot(nil)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
 }
 
-// A damaged part is an error, wherever the damage is, and so is one that is left
-// out or comes twice.
-func TestDamagedParts(t *testing.T) {
-	g := filled(Options{}, 30)
-	first := g.Checkpoint(nil)
-	g.opt.MaxPerKey = 3
-	x := record.Transaction{Session: "s", ID: "one", Ops: []record.Op{{Kind: record.Write, Key: "key 1", Value: record.Int(1)}}}
-	g.Forget(&x, 1)
-	second := g.Checkpoint(nil)
-	g.Forget(&x, 1)
-	third := g.Checkpoint(nil)
-	if _, err := Restore(Options{}, first, second, third); err != nil {
+// A damaged snapshot is an error, wherever the damage is.
+func TestDamagedSnapshots(t *testing.T) {
+	whole := filled(Options{}, 30).Snapshot(nil)
+	if _, err := Restore(Options{}, whole); err != nil {
 		t.Fatal(err)
 	}
-	for i := range first {
-		b := bytes.Clone(first)
+	for i := range whole {
+		b := bytes.Clone(whole)
 		b[i] ^= 0x40
 		if _, err := Restore(Options{}, b); err == nil {
 			t.Fatalf("byte %d of %d is damaged, but nobody says so", i, len(b))
 		}
-	}
-	for i := range first {
-		if _, err := Restore(Options{}, first[:i]); err == nil {
-			t.Fatalf("a part cut to %d bytes is taken", i)
+		if _, err := Restore(Options{}, whole[:i]); err == nil {
+			t.Fatalf("a snapshot cut to %d bytes is taken", i)
 		}
 	}
-	for _, parts := range [][][]byte{{}, {first, third}, {first, first}, {second, first}} {
-		if _, err := Restore(Options{}, parts...); err == nil {
-			t.Errorf("%d parts that do not follow each other are taken", len(parts))
+}
+
+// A value that is damaged, of another key or of a time to come is an error, and
+// nothing has changed.
+func TestDamagedAnswers(t *testing.T) {
+	g := filled(Options{Spilling: true, MaxKeys: 1}, 60)
+	early, err := Restore(Options{Spilling: true}, g.Snapshot(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := record.Transaction{Session: "s", ID: "one", Ops: []record.Op{{Kind: record.Write, Key: "key 1", Value: record.Int(1)}}}
+	g.Forget(&x, 1)
+	kvs := g.Spill(100)
+	g.Gone()
+	early.gone = true
+	for slot := range early.table.slots {
+		early.remove(slot)
+	}
+	later := 0
+	for _, kv := range kvs {
+		if g.Answer("another", kv.Value) == nil {
+			t.Errorf("what is kept of %s is taken for another key's", kv.Key)
 		}
+		if g.Answer(kv.Key, kv.Value[:len(kv.Value)-1]) == nil {
+			t.Errorf("half of what is kept of %s is taken", kv.Key)
+		}
+		if early.Answer(kv.Key, kv.Value) != nil {
+			later++
+		}
+	}
+	if n := g.Stats().Keys; n != 1 || later != 1 {
+		t.Errorf("%d keys in memory, and %d of a time to come", n, later)
 	}
 }

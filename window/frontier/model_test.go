@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -121,9 +123,9 @@ func (m *model) forgetKey(t *record.Transaction, key string) {
 	} else {
 		left = append(left, uint64(len(m.txns)))
 	}
-	if over := len(left) - m.opt.MaxPerKey; over > 0 {
+	for len(left) > m.opt.MaxPerKey {
 		st |= Lossy
-		left = left[over:]
+		left = left[1:]
 	}
 	m.left[key] = left
 }
@@ -220,25 +222,24 @@ func same(t *testing.T, say string, got, want []Stub) {
 }
 
 // A frontier is its model, whatever is written, kept in memory, on disk or in
-// checkpoints, and restored at any time.
+// snapshots, and restored at any time.
 func TestFrontierIsItsModel(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		opt := Options{DB: "orders", MaxSkew: int64(rng.IntN(10)), MaxPerKey: 1 + rng.IntN(4)}
-		if seed%2 == 1 {
+		switch seed % 4 {
+		case 1:
 			opt.Spilling, opt.MaxKeys = true, 1+rng.IntN(20)
+		case 3:
+			opt.Spilling, opt.MaxBytes, opt.MinKeys = true, 1+int64(rng.IntN(2000)), rng.IntN(3)
 		}
-		careless := seed%4 == 3
-		if careless {
-			opt.MaxPerKey = perKeyMost
-		}
-		w := world{careless: careless, t: t, seed: seed, rng: rng, opt: opt, m: newModel(opt), f: New(opt), disk: map[string][]byte{}}
+		w := world{t: t, seed: seed, rng: rng, opt: opt, m: newModel(opt), f: New(opt), disk: map[string][]byte{}}
 		w.live(400)
 	}
 }
 
-// world is a frontier with all that belongs to it: a store that loses what was
-// not committed when it crashes.
+// world is a frontier with all that belongs to it: a store that takes back what
+// was spilled since the last snapshot when it crashes.
 type world struct {
 	t    *testing.T
 	seed uint64
@@ -248,13 +249,10 @@ type world struct {
 	f    *Frontier
 	disk map[string][]byte // what Spill gave
 
-	parts    [][]byte // durable ones, from first on
-	first    uint64
-	txns     []record.Transaction // since the last durable part
+	saved    []byte // the last snapshot, and the disk then
+	savedOn  map[string][]byte
+	txns     []record.Transaction // since
 	restarts int
-	// careless: writes are forgotten of keys that may be on disk before that is
-	// answered. What they read is not known any more then, and more is kept.
-	careless bool
 }
 
 func (w *world) live(steps int) {
@@ -266,17 +264,17 @@ func (w *world) live(steps int) {
 		w.forget(&x, int64(len(w.m.txns)))
 		switch w.rng.IntN(12) {
 		case 0:
-			w.checkpoint()
+			w.save()
 		case 1:
 			w.crash()
 		case 2:
 			w.ask()
-		case 3:
-			w.f.Whole()
+		case 3, 4:
+			w.spill()
 		}
 	}
 	w.ask()
-	if w.opt.Spilling && (w.f.Stats().Spilled == 0 || w.f.Stats().Read == 0) && d.keys > 2*w.opt.MaxKeys {
+	if w.opt.MaxKeys > 0 && (w.f.Stats().Spilled == 0 || w.f.Stats().Read == 0) && d.keys > 2*w.opt.MaxKeys {
 		w.t.Errorf("seed %d: nothing was spilled, or nothing read: %+v", w.seed, w.f.Stats())
 	}
 	if w.restarts == 0 {
@@ -284,43 +282,58 @@ func (w *world) live(steps int) {
 	}
 }
 
-// checkpoint spills and makes a part durable, or fails to.
-func (w *world) checkpoint() {
-	kvs, ask := w.f.Spill(1 + w.rng.IntN(30))
-	for _, kv := range kvs {
-		w.disk[kv.Key] = kv.Value
+// spill ends an engine and lets keys go, or fails to.
+func (w *world) spill() {
+	w.f.Begin()
+	var asked []string // by the next engine
+	for _, key := range w.m.keys() {
+		if w.rng.IntN(8) == 0 {
+			asked = append(asked, key)
+		}
 	}
-	for _, key := range ask {
-		w.answer(key)
+	w.need(asked)
+	most := 1 + w.rng.IntN(30)
+	for {
+		kvs := w.f.Spill(most)
+		if len(kvs) > most {
+			w.t.Fatalf("seed %d: %d keys are spilled, at most %d were asked for", w.seed, len(kvs), most)
+		}
+		for i, kv := range kvs {
+			w.disk[kv.Key] = kv.Value
+			if i == 0 && w.rng.IntN(6) == 0 { // the disk is full
+				return
+			}
+		}
+		if len(kvs) == 0 {
+			break
+		}
+		w.f.Gone()
 	}
-	part := w.f.Checkpoint(nil)
-	if w.rng.IntN(6) == 0 { // the disk is full: the part is lost
-		w.f.Whole()
-		return
+	if more := w.f.Needs(nil, asked...); len(more) > 0 {
+		w.t.Fatalf("seed %d: %v have left memory, but were asked for", w.seed, more)
 	}
-	if len(w.parts) == 0 {
-		w.first = w.f.Part()
+	if s := w.f.Stats(); w.opt.Spilling && s.Keys > len(asked) && w.f.over(s.Keys, s.Bytes) {
+		w.t.Fatalf("seed %d: too much stays in memory: %+v", w.seed, s)
 	}
-	if w.f.Part() != w.first+uint64(len(w.parts)) { // after a lost one
-		w.first, w.parts = w.f.Part(), nil
-	}
-	w.parts = append(w.parts, part)
-	if n := int(w.f.Floor()) - int(w.first); n > 0 {
-		w.parts, w.first = w.parts[n:], w.f.Floor()
-	}
-	w.f.Durable(w.f.Part())
+}
+
+func (w *world) save() {
+	w.saved, w.savedOn = w.f.Snapshot(nil), maps.Clone(w.disk)
 	w.txns = w.txns[:0]
 }
 
-// crash restores the last durable checkpoint and repeats what came after.
+// crash restores the last snapshot and repeats what came after.
 func (w *world) crash() {
 	w.restarts++
-	if len(w.parts) == 0 {
-		w.f = New(w.opt)
-	} else {
+	w.f, w.disk = New(w.opt), map[string][]byte{}
+	if w.saved != nil {
 		var err error
-		if w.f, err = Restore(w.opt, w.parts...); err != nil {
+		if w.f, err = Restore(w.opt, w.saved); err != nil {
 			w.t.Fatalf("seed %d: %v", w.seed, err)
+		}
+		w.disk = maps.Clone(w.savedOn)
+		if again := w.f.Snapshot(nil); !bytes.Equal(again, w.saved) && w.f.table.free == noSlot {
+			w.t.Fatalf("seed %d: what is restored gives another snapshot", w.seed)
 		}
 	}
 	from := len(w.m.txns) - len(w.txns)
@@ -330,46 +343,40 @@ func (w *world) crash() {
 }
 
 func (w *world) forget(x *record.Transaction, arrival int64) {
-	if !w.careless {
-		for _, key := range w.f.Needs(nil, keysWritten(x)...) {
-			w.answer(key)
-		}
-	}
+	w.need(keysWritten(x))
 	w.f.Forget(x, arrival)
 }
 
-// around tells that at least what the model has of a key is there, and nothing
-// that was not written.
-func (w *world) around(key string) {
-	got := map[uint64][]record.Op{}
-	for _, s := range w.f.Stubs(key) {
-		got[s.Number] = s.Txn.Ops
-		if d := gocmp.Diff(final(&w.m.txns[s.Number-1], key), s.Txn.Ops); d != "" {
-			w.t.Fatalf("seed %d: transaction %d did not write %q so: %s", w.seed, s.Number, key, d)
+func (w *world) need(keys []string) {
+	for _, key := range w.f.Needs(nil, keys...) {
+		if w.f.State(key)&Lossy == 0 {
+			w.t.Fatalf("seed %d: key %q is taken for known before it is answered", w.seed, key)
+		}
+		if err := w.f.Answer(key, w.disk[key]); err != nil {
+			w.t.Fatalf("seed %d: %v", w.seed, err)
 		}
 	}
-	for _, n := range w.m.left[key] {
-		if got[n] == nil {
-			w.t.Fatalf("seed %d: transaction %d's write of %q is missing", w.seed, n, key)
-		}
-	}
-	st, want := w.f.State(key), w.m.state[key]
-	all := 0
-	for i := range w.m.txns {
-		all += len(final(&w.m.txns[i], key))
-	}
-	kept := 0
-	for _, ops := range got {
-		kept += len(ops)
-	}
-	if (st^want)&(Written|Appended) != 0 || st&Lossy == 0 && kept < all {
-		w.t.Fatalf("seed %d: state of %q: %v, want %v; %d of %d writes are kept", w.seed, key, st, want, kept, all)
+	if more := w.f.Needs(nil, keys...); len(more) > 0 {
+		w.t.Fatalf("seed %d: %v are still needed", w.seed, more)
 	}
 }
 
-func (w *world) answer(key string) {
-	if err := w.f.Answer(key, w.disk[key]); err != nil {
-		w.t.Fatalf("seed %d: %v", w.seed, err)
+// A write that is forgotten of a key that may be on disk leaves nothing to be
+// concluded of it.
+func TestForgottenUnasked(t *testing.T) {
+	w := func(key string, n int64) *record.Transaction {
+		return &record.Transaction{Session: "s", ID: fmt.Sprint(n), Ops: []record.Op{{Kind: record.Write, Key: key, Value: record.Int(n)}}}
+	}
+	f := New(Options{Spilling: true, MaxKeys: 1})
+	f.Forget(w("x", 1), 1)
+	f.Forget(w("y", 2), 2)
+	f.Spill(1)
+	f.Gone()
+	f.Begin()
+	f.Forget(w("x", 3), 3)
+	f.Forget(w("y", 4), 4)
+	if a, b := f.State("x"), f.State("y"); (a|b)&Lossy == 0 || a&Appended != 0 == (b&Appended != 0) {
+		t.Errorf("states %v and %v: one was on disk and was not asked for", a, b)
 	}
 }
 
@@ -384,21 +391,7 @@ func (w *world) ask() {
 			some = append(some, key)
 		}
 	}
-	for _, key := range w.f.Needs(nil, some...) {
-		if w.f.State(key)&Lossy == 0 {
-			w.t.Fatalf("seed %d: key %q is taken for known before it is answered", w.seed, key)
-		}
-		w.answer(key)
-	}
-	if more := w.f.Needs(nil, some...); len(more) > 0 {
-		w.t.Fatalf("seed %d: %v are still needed", w.seed, more)
-	}
-	if w.careless {
-		for _, key := range some {
-			w.around(key)
-		}
-		return
-	}
+	w.need(some)
 	for _, key := range some {
 		if got, want := w.f.State(key), w.m.state[key]; got != want {
 			w.t.Fatalf("seed %d: state of %q: %v, want %v", w.seed, key, got, want)
@@ -418,7 +411,38 @@ func (w *world) ask() {
 			bytes += int64(len(w.f.table.body(e)))
 		}
 	}
-	if s := w.f.Stats(); s.Versions != versions || s.Bytes != bytes {
+	if s := w.f.Stats(); s.Total != len(w.m.keys()) {
+		w.t.Fatalf("seed %d: %d keys are said to be known, not %d", w.seed, s.Total, len(w.m.keys()))
+	} else if s.Versions != versions || s.Bytes != bytes {
 		w.t.Fatalf("seed %d: %+v, but there are %d versions and %d bytes", w.seed, s, versions, bytes)
+	}
+}
+
+// Of a key more than fits in a store's value is not kept: the oldest goes, or all.
+func TestLargeVersions(t *testing.T) {
+	f := New(Options{Spilling: true, MaxKeys: 1})
+	for i, size := range []int{20, 30, 10, 70, 5} {
+		x := record.Transaction{Session: fmt.Sprint("s", i), ID: fmt.Sprint(i), Status: record.Unknown, Ops: []record.Op{
+			{Kind: record.Write, Key: "x", Value: record.String(strings.Repeat("v", size<<10))}}}
+		f.Forget(&x, int64(i))
+		if i == 3 {
+			x.Ops[0].Key = "y"
+			f.Forget(&x, int64(i))
+		}
+	}
+	sizes := func(key string) (out []int) {
+		for _, s := range f.Stubs(key) {
+			out = append(out, len(s.Txn.Ops[0].Value.Text)>>10)
+		}
+		return out
+	}
+	if got := sizes("x"); !slices.Equal(got, []int{5}) || f.State("x")&Lossy == 0 {
+		t.Errorf("of x versions of %v KiB are left, state %v", got, f.State("x"))
+	}
+	if got := sizes("y"); len(got) > 0 || f.State("y")&Lossy == 0 {
+		t.Errorf("of y versions of %v KiB are left, state %v", got, f.State("y"))
+	}
+	if s := f.Stats(); s.Dropped != 5 {
+		t.Errorf("%d versions dropped", s.Dropped)
 	}
 }

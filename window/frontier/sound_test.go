@@ -75,19 +75,14 @@ func released(txns []record.Transaction) []record.Transaction {
 func (g *forgetting) run(t *testing.T, txns []record.Transaction) (broken map[verdict.Level]verdict.Violation) {
 	broken = map[verdict.Level]verdict.Violation{}
 	f := frontier.New(g.options)
-	var parts [][]byte
 	done := 0
 	for i, cut := range g.cuts {
 		for ; done < cut; done++ {
 			f.Forget(&txns[done], int64(done))
-			if i%2 == 0 && done%2 == 0 { // some parts hold little
-				parts = append(parts, f.Checkpoint(nil))
-			}
 		}
 		if g.restart {
-			parts = append(parts, f.Checkpoint(nil))
 			var err error
-			if f, err = frontier.Restore(g.options, parts...); err != nil {
+			if f, err = frontier.Restore(g.options, f.Snapshot(nil)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,100 +10,127 @@ type KV struct {
 
 // over tells whether so many keys with so many bytes are too many.
 func (f *Frontier) over(keys int, bytes int64) bool {
-	return f.opt.MaxKeys > 0 && keys > f.opt.MaxKeys || f.opt.MaxBytes > 0 && bytes > f.opt.MaxBytes
+	return f.opt.MaxKeys > 0 && keys > f.opt.MaxKeys || f.opt.MaxBytes > 0 && bytes > f.opt.MaxBytes && keys > max(1, f.opt.MinKeys)
 }
 
 // evict forgets keys not written for long that do not fit, where nothing keeps
 // them. The last key stays.
 func (f *Frontier) evict() {
 	for f.table.count > 1 && f.over(f.table.count, f.table.bytes) {
-		slot, e, ok := f.table.pass()
+		slot, _, ok := f.table.pass()
 		if !ok {
 			continue
 		}
-		if e.saved != 0 {
-			f.evicted = append(f.evicted, string(keyOf(f.table.body(e))))
-		}
 		f.remove(slot)
+		f.total--
 		f.stats.Evicted++
 		f.lost = true
 	}
 }
 
 func (f *Frontier) remove(slot uint32) {
-	f.versions -= int(f.table.body(f.table.at(slot))[1])
+	body := f.table.body(f.table.at(slot))
+	f.versions -= int(body[1])
+	if absent(body) {
+		f.absent--
+	}
 	f.table.remove(slot)
 }
 
-// scanMost bounds how many keys Spill looks at: so many for each that it may give.
-const scanMost = 16
+// Begin says that another engine begins: the keys that were asked for before may
+// leave memory. Those that are asked for from now on stay until the next Begin.
+func (f *Frontier) Begin() { f.epoch++ }
 
-// Spill gives at most max keys that have to leave memory, not written for long. They have to be on disk, in place of what it has of them, before the
-// next Checkpoint is made durable. It may give none though there are too many:
-// what has changed since the last durable checkpoint stays until the next.
+// use notes that a key has been asked for.
+func (f *Frontier) use(slot uint32) { f.table.at(slot).used = f.epoch }
+
+// spillMost bounds a key and what is known of it together, as disks need a bound;
+// bodyMost what is known of it without its name.
+const (
+	spillMost = 64<<10 - 256
+	bodyMost  = 56 << 10
+)
+
+// Spill gives at most max keys that should leave memory as there are too many,
+// not written for long: to be stored in place of what the disk has of them. They
+// leave when Gone says that this is done; without it nothing has changed. None:
+// there are not too many, or what there is was asked for since Begin.
 //
-// Ask names keys of which the disk may have older versions that have to be
-// answered before they can go.
-func (f *Frontier) Spill(max int) (out []KV, ask []string) {
+// Cost: O(keys in memory) at worst, O(max) amortised over a round of calls.
+func (f *Frontier) Spill(max int) []KV {
+	for _, slot := range f.given {
+		f.table.at(slot).flags &^= flagGiven
+	}
+	f.given = f.given[:0]
 	if !f.opt.Spilling {
-		return nil, nil
+		return nil
 	}
-	keys, bytes := f.table.count-f.present(&f.leaving)-len(f.left), f.table.bytes
-	for _, slot := range f.leaving {
-		bytes -= int64(len(f.table.body(f.table.at(slot))))
-	}
-	for _, d := range f.left {
-		if e := f.table.at(d.slot); e.flags&flagLeft != 0 {
-			bytes -= int64(len(f.table.body(e)))
-		}
-	}
-	for looked := 0; f.over(keys, bytes) && len(out)+len(ask) < max && looked < scanMost*max; looked++ {
+	var out []KV
+	keys, bytes := f.table.count, f.table.bytes
+	// In the first round the hand may find nothing but what was just written.
+	for looked := 2 * uint64(f.table.slots); looked > 0 && len(out) < max && f.over(keys, bytes); looked-- {
 		slot, e, ok := f.table.pass()
-		if !ok {
+		if !ok || e.used == f.epoch || e.flags&flagGiven != 0 {
 			continue
 		}
 		body := f.table.body(e)
-		switch {
-		case e.flags&(flagLeft|flagLeaving) != 0:
+		if len(body)+len(keyOf(body)) > spillMost { // its name is too long
 			continue
-		case e.flags&flagOnDisk != 0:
-			keys, bytes = keys-1, bytes-int64(len(body))
+		}
+		keys, bytes = keys-1, bytes-int64(len(body))
+		if e.flags&flagOnDisk != 0 {
 			f.remove(slot)
-			continue
-		case State(body[0])&below != 0:
-			ask = append(ask, string(keyOf(body)))
-			continue
-		case e.saved == 0 || e.saved > f.durable:
 			continue
 		}
 		out = append(out, KV{string(keyOf(body)), append([]byte(nil), body...)})
-		e.flags |= flagLeaving
-		f.leaving = append(f.leaving, slot)
-		keys, bytes = keys-1, bytes-int64(len(body))
+		e.flags |= flagGiven
+		f.given = append(f.given, slot)
 	}
-	return out, ask
+	return out
 }
 
-// present drops from a list of leaving slots those that have changed since, or
-// are there twice, and counts the others.
-func (f *Frontier) present(list *[]uint32) int {
-	kept := (*list)[:0]
-	for _, slot := range *list {
-		if e := f.table.at(slot); e.flags&flagLeaving != 0 {
-			e.flags &^= flagLeaving // until all have been looked at
-			kept = append(kept, slot)
+// Gone says that what Spill gave last is stored: it leaves memory, but for what was
+// written or asked for meanwhile.
+func (f *Frontier) Gone() {
+	for _, slot := range f.given {
+		e := f.table.at(slot)
+		if e.flags&flagGiven == 0 {
+			continue // it has changed since
+		}
+		e.flags = e.flags&^flagGiven | flagOnDisk
+		f.gone = true
+		f.stats.Spilled++
+		if e.used != f.epoch {
+			f.remove(slot)
 		}
 	}
-	for _, slot := range kept {
-		f.table.at(slot).flags |= flagLeaving
-	}
-	*list = kept
-	return len(kept)
+	f.given = f.given[:0]
 }
 
-// Answer takes what the disk has of a key that Needs or Spill named: a value that
-// Spill gave, or none. The error says that the value is damaged, or that it is
-// from a time that this frontier has not reached; nothing has changed then.
+// Spilled tells whether keys have left memory for the disk: if not, Needs names
+// none.
+func (f *Frontier) Spilled() bool { return f.gone }
+
+// Needs appends to dst those keys that may be on disk and have to be answered
+// before anything else is asked about them, or a write of them is forgotten. The
+// others stay in memory until the next Begin, as do those that are answered.
+func (f *Frontier) Needs(dst []string, keys ...string) []string {
+	if !f.opt.Spilling && !f.gone {
+		return dst
+	}
+	for _, key := range keys {
+		if slot, ok := f.table.find(key); ok {
+			f.use(slot)
+		} else if f.gone {
+			dst = append(dst, key)
+		}
+	}
+	return dst
+}
+
+// Answer takes what the disk has of a key that Needs named: a value that Spill
+// gave, or none. The error says that the value is damaged, or that it is from a
+// time that this frontier has not reached; nothing has changed then.
 func (f *Frontier) Answer(key string, value []byte) error {
 	if len(value) > 0 {
 		if !check(value, f.folded) {
@@ -113,47 +140,28 @@ func (f *Frontier) Answer(key string, value []byte) error {
 			return fmt.Errorf("frontier: what is stored of key %q is of key %q: rebuild the store", key, keyOf(value))
 		}
 	}
-	slot, ok := f.table.find(key)
-	if ok && State(f.table.body(f.table.at(slot))[0])&below == 0 {
+	if slot, ok := f.table.find(key); ok {
+		f.use(slot)
 		return nil
 	}
 	f.stats.Read++
-	var st State
-	if len(value) == 0 && f.lost {
-		st = Lossy
-	}
-	if !ok {
-		if len(value) == 0 {
-			value = appendHead(f.buf[:0], st, key)
+	if len(value) == 0 { // remembered, so as not to be asked for again
+		var st State
+		if f.lost {
+			st = Lossy
 		}
-		slot = f.table.insert(key, value)
-		f.table.at(slot).flags |= flagOnDisk
-		f.versions += int(value[1])
-		return nil
+		f.buf = appendHead(f.buf[:0], st, key)
+		value = f.buf
 	}
-	f.change(slot)
-	e := f.table.at(slot)
-	e.saved = 0 // the parts so far have it as something to be put upon what is on disk
-	f.beneath(f.table.body(e), st, value)
-	f.table.set(e, f.buf)
+	if absent(value) {
+		f.absent++
+	}
+	slot := f.table.insert(key, value)
+	f.table.at(slot).flags |= flagOnDisk
+	f.use(slot)
+	f.versions += int(value[1])
 	return nil
 }
 
-// beneath puts into buf a body with what the disk has of its key beneath it.
-func (f *Frontier) beneath(body []byte, st State, disk []byte) {
-	st |= State(body[0]) &^ below
-	if len(disk) == 0 {
-		f.buf = append(f.buf[:0], body...)
-		f.buf[0] = byte(st)
-		return
-	}
-	own := append([]byte(nil), body...)
-	f.versions += int(disk[1]) - int(own[1])
-	all := append([]byte(nil), disk...)
-	all[0] |= byte(st)
-	for r := versionsOf(own); len(r.b) > 0; {
-		f.add(all, st, newcomerOf(r.bytes()))
-		all = append(all[:0], f.buf...)
-	}
-	f.buf = append(f.buf[:0], all...)
-}
+// absent tells whether a body says that its key was never written.
+func absent(body []byte) bool { return State(body[0])&(Written|Appended) == 0 }

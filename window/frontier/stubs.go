@@ -29,6 +29,7 @@ func (f *Frontier) Stubs(keys ...string) []Stub {
 	var places []place
 	for _, key := range keys {
 		if slot, ok := f.table.find(key); ok {
+			f.use(slot)
 			places = appendPlaces(places, f.table.body(f.table.at(slot)))
 		}
 	}

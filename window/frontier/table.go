@@ -2,13 +2,10 @@ package frontier
 
 // The flags of an entry in memory.
 const (
-	flagChanged = 1 << iota // since the last part: it is on the list of changed ones
-	flagOnDisk              // the disk has the same, no part has it
-	flagLeaving             // given by Spill and not changed since
-	flagLeft                // a part says that it is gone, which is not durable yet
-	flagLive                // the slot is in use
-	flagListed              // the part being made has it among what changed
-	flagRecent              // written, or read back, since the hand passed
+	flagOnDisk = 1 << iota // the disk has the same
+	flagGiven              // by Spill, and not changed since
+	flagLive               // the slot is in use
+	flagRecent             // written, or read back, since the hand passed
 )
 
 const noSlot = ^uint32(0)
@@ -17,7 +14,7 @@ const noSlot = ^uint32(0)
 type entry struct {
 	hash  uint32
 	block uint32 // of the arena's class; the next free slot, of a free one
-	saved uint32 // the first part since which all parts together hold it; 0: none
+	used  uint32 // the epoch in which it was asked for last
 	class uint8
 	flags uint8
 }
