@@ -54,8 +54,8 @@ type header struct {
 	Config   string // what has to be the same
 	Next     uint64
 	Missed   int64
-	Pending  *order.Release `json:",omitempty"`
-	Sessions []sessionOf    `json:",omitempty"` // of records with one of their own
+	Ahead    []order.Release `json:",omitempty"`
+	Sessions []sessionOf     `json:",omitempty"` // of records with one of their own
 
 	Complete, Unique, Retried, Listed, Lazy bool
 	BornUnique, BornRetried                 bool
@@ -88,6 +88,9 @@ type pastResult struct {
 // identity is what of a Config decides what is found.
 func (c Config) identity() string {
 	c.Order.Partitions = nil // the input may get more
+	if c.Spilling {
+		c.MaxKeys, c.MaxBytes = 0, 0 // this decides only what is where
+	}
 	b, err := json.Marshal(c)
 	if err != nil {
 		panic("stream: a Config can be marshalled: " + err.Error())
@@ -99,7 +102,7 @@ func (c Config) identity() string {
 // taken before, by Found.
 func (h *History) Checkpoint() []byte {
 	s := h.segs
-	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Pending: h.pending,
+	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:],
 		Complete: s.complete, Unique: s.unique, Retried: s.retried, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornRetried: s.born.retried,
 		Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats}
 	for r, name := range h.held.sessions {
@@ -143,6 +146,10 @@ func (h *History) Checkpoint() []byte {
 		case sectionCutter:
 			b = s.cutter.Snapshot(nil)
 		case sectionFrontier:
+			if s.front.Spilled() || s.front.SnapshotSize() > frontierCached {
+				out = s.appendFrontier(out)
+				continue
+			}
 			b = s.snapshotFrontier()
 		case sectionSeeds:
 			b = marshalSeeds(s.seeds)
@@ -156,14 +163,33 @@ func (h *History) Checkpoint() []byte {
 	return out
 }
 
-// snapshotFrontier is the whole frontier. It changes when a segment ends only.
+// frontierCached is up to how many bytes a frontier's snapshot is kept for the next
+// checkpoint.
+const frontierCached = 1 << 20
+
+// snapshotFrontier is the frontier of which nothing was spilled: it changes when a
+// segment ends only.
 func (s *segments) snapshotFrontier() []byte {
 	if s.frontierAt != s.number+1 {
-		s.front.Whole()
-		s.frontierBytes = s.front.Checkpoint(s.frontierBytes[:0])
+		s.frontierBytes = s.front.Snapshot(s.frontierBytes[:0])
 		s.frontierAt = s.number + 1
 	}
 	return s.frontierBytes
+}
+
+// appendFrontier appends the section of a large frontier, with a length of five bytes.
+func (s *segments) appendFrontier(out []byte) []byte {
+	const room = 5
+	s.frontierBytes, s.frontierAt = nil, 0
+	out = slices.Grow(out, room+s.front.SnapshotSize())
+	from := len(out) + room
+	out = s.front.Snapshot(append(out, make([]byte, room)...))
+	size := uint64(len(out) - from)
+	for i := range room {
+		out[from-room+i] = byte(size>>(7*i))&0x7f | 0x80
+	}
+	out[from-1] &= 0x7f
+	return out
 }
 
 func marshalSeeds(seeds []record.Transaction) []byte {
@@ -255,7 +281,7 @@ func Restore(cfg Config, checkpoint []byte, load func(entry uint64) (*decode.Bat
 	if hd.Config != h.cfg.identity() {
 		return nil, ErrConfig
 	}
-	h.next, h.missed, h.pending = hd.Next, hd.Missed, hd.Pending
+	h.next, h.missed, h.ahead = hd.Next, hd.Missed, hd.Ahead
 	l := loader{load: load, batches: map[uint64]*decode.Batch{}}
 	if h.order, err = order.Restore(h.cfg.Order, parts[sectionOrder], l.head); err != nil {
 		return nil, err
@@ -314,8 +340,8 @@ func (h *History) reload(fed []fed, l *loader) error {
 	for _, f := range fed {
 		refs = append(refs, f.ref)
 	}
-	if h.pending != nil {
-		refs = append(refs, ref(h.pending.Ref))
+	for _, r := range h.ahead {
+		refs = append(refs, ref(r.Ref))
 	}
 	slices.Sort(refs)
 	for i, r := range refs {

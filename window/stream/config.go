@@ -39,9 +39,16 @@ type Config struct {
 	// a key's versions are looked up when the key is first touched. 0 means the
 	// default.
 	MaxSeeds int
-	// MaxKeys bounds the keys of which the last versions are remembered. 0: no
-	// bound.
-	MaxKeys int
+	// MaxKeys bounds the keys of which the last versions are remembered in memory,
+	// MaxBytes what they take. 0: no bound.
+	MaxKeys  int
+	MaxBytes int64
+	// Spilling says that the driver keeps on disk what Spill gives, and answers what
+	// Needs asks for. Then nothing is forgotten for MaxKeys: keys beyond it and
+	// beyond those that a segment touches are on disk, and what is found does not
+	// depend on it; MaxSeeds keys stay in any case. Otherwise of keys beyond it no
+	// version is remembered.
+	Spilling bool
 
 	// Order are the options of the order; what is in this Config already is taken
 	// from here.
@@ -75,7 +82,15 @@ func (c Config) WithDefaults() Config {
 }
 
 func (c Config) frontier() frontier.Options {
-	return frontier.Options{MaxSkew: int64(c.MaxSkew), MaxPerKey: perKey, MaxKeys: c.MaxKeys}
+	o := frontier.Options{MaxSkew: int64(c.MaxSkew), MaxPerKey: perKey, MaxKeys: c.MaxKeys, MaxBytes: c.MaxBytes, Spilling: c.Spilling}
+	if c.Spilling {
+		// As many as an engine is begun with are in memory: see segments.nextSeeds.
+		o.MinKeys = c.MaxSeeds
+		if o.MaxKeys > 0 {
+			o.MaxKeys = max(o.MaxKeys, o.MinKeys)
+		}
+	}
+	return o
 }
 
 func (c Config) cutter() segment.Options {

@@ -3,11 +3,13 @@ package stream
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/frontier"
 	"github.com/isowatch/isowatch/window/order"
 )
 
@@ -119,7 +121,13 @@ type History struct {
 	next   uint64
 	missed int64 // what the order did not wait for, as far as that was noted as a loss
 
-	pending     *order.Release // handed out by the order, and next to be released
+	// ahead[first:] are handed out by the order, and next to be released; of the
+	// first ready of them the frontier has the keys in memory. needs are keys that
+	// it has not.
+	ahead        []order.Release
+	first, ready int
+	needs        []string
+
 	contradicts []Contradiction
 	losses      []Loss
 }
@@ -228,18 +236,18 @@ func (h *History) lose(l Loss) {
 
 // Run works off what is due, at most so many records; it tells whether there may be
 // more. It returns early where the engine changes and something was found: then
-// Found has to be called.
+// Found has to be called; and where keys have to be read back from disk: then Needs
+// names them, and nothing goes on before Answer.
 func (h *History) Run(records int) bool {
 	for n := 0; n < records; {
 		switch {
-		case h.segs.due != noChange && len(h.segs.found) > 0:
+		case len(h.needs) > 0, h.segs.due != noChange && len(h.segs.found) > 0:
 			return true
 		case h.segs.due != noChange:
 			h.segs.change()
-		case h.pending == nil:
-			r, ok := h.order.Next()
-			if ok {
-				h.pending = &r
+			h.ready = 0 // what was read back may be spilled again
+		case h.first == len(h.ahead):
+			if h.fetch() {
 				continue
 			}
 			at, due := h.order.Tick()
@@ -247,17 +255,102 @@ func (h *History) Run(records int) bool {
 				return false
 			}
 			h.segs.tick(at)
-		case h.pending.Tick:
-			h.pending.Tick = false
-			h.segs.tick(h.pending.TickAt)
+		case h.ready == 0:
+			h.prepare()
+		case h.ahead[h.first].Tick:
+			h.ahead[h.first].Tick = false
+			h.segs.tick(h.ahead[h.first].TickAt)
 		default:
-			h.release(h.pending)
-			h.pending = nil
+			h.release(&h.ahead[h.first])
+			h.first++
+			h.ready--
 			n++
 		}
 	}
 	return true
 }
+
+// aheadMost is how many records are taken from the order at once when their keys
+// may have to be read back from disk.
+const aheadMost = 256
+
+// fetch takes records from the order, and tells whether there was any.
+func (h *History) fetch() bool {
+	most := 1
+	if h.segs.front.Spilled() {
+		most = aheadMost
+	}
+	h.ahead, h.first, h.ready = h.ahead[:0], 0, 0
+	for len(h.ahead) < most {
+		r, ok := h.order.Next()
+		if !ok {
+			break
+		}
+		h.ahead = append(h.ahead, r)
+	}
+	return len(h.ahead) > 0
+}
+
+// prepare asks for the keys of what is to be released next.
+func (h *History) prepare() {
+	next := h.ahead[h.first:]
+	if h.segs.front.Spilled() {
+		for i := range next {
+			t, err := h.held.record(ref(next[i].Ref), 0)
+			if err != nil {
+				panic(fmt.Sprintf("stream: %v: can't happen, because blocks are held until their records have left", err))
+			}
+			h.needs = h.segs.needs(h.needs, t)
+		}
+		slices.Sort(h.needs)
+		h.needs = slices.Compact(h.needs)
+	}
+	if len(h.needs) == 0 {
+		h.ready = len(next)
+	}
+}
+
+// Needs are keys of which the disk may have something, that the next Run needs: none
+// before the first Spilled. They are sorted.
+func (h *History) Needs() []string { return h.needs }
+
+// Answer says what the disk has of the keys that Needs named, in their order: what
+// Spill gave last of each, or nothing. The error says what is wrong with it; the
+// History can't go on then.
+func (h *History) Answer(values [][]byte) error {
+	if len(values) != len(h.needs) {
+		return fmt.Errorf("stream: %d answers for %d keys", len(values), len(h.needs))
+	}
+	for i, key := range h.needs {
+		if err := h.segs.front.Answer(key, values[i]); err != nil {
+			return err
+		}
+	}
+	clear(h.needs)
+	h.needs = h.needs[:0]
+	h.ready = len(h.ahead) - h.first
+	return nil
+}
+
+// Spill gives at most max keys that have to leave memory, with what is to be stored
+// of them in place of what is there; then Spilled is to be called, which lets them
+// go. It may be called between Runs, and gives something only after a segment has
+// ended; none: that is all. A restart from a checkpoint needs the disk as it was at
+// the time of the checkpoint (see store.Store).
+func (h *History) Spill(max int) []frontier.KV {
+	if !h.segs.ended {
+		return nil
+	}
+	kvs := h.segs.front.Spill(max)
+	h.segs.ended = len(kvs) > 0
+	return kvs
+}
+
+// Spilled says that what Spill gave last is stored.
+func (h *History) Spilled() { h.segs.front.Gone() }
+
+// Frontier says how much is remembered of what was forgotten.
+func (h *History) Frontier() frontier.Stats { return h.segs.front.Stats() }
 
 // release gives a record to the engine.
 func (h *History) release(r *order.Release) {

@@ -56,6 +56,7 @@ type segments struct {
 	due due
 
 	cutter *segment.Cutter
+	ended  bool // a segment has, and keys may leave memory
 	// frontierBytes are front's checkpoint when frontierAt-1 was number.
 	frontierBytes []byte
 	frontierAt    uint64
@@ -170,7 +171,7 @@ func (s *segments) meet(t *record.Transaction) {
 	s.fresh = s.fresh[:0]
 	for i := range t.Ops {
 		key := t.Ops[i].Key
-		if _, ok := s.met[key]; ok || key == "" {
+		if _, ok := s.met[key]; ok || predicate(&t.Ops[i]) {
 			continue
 		}
 		s.met[key] = struct{}{}
@@ -194,6 +195,23 @@ func (s *segments) meet(t *record.Transaction) {
 			s.engine.Lose(stub.Txn.Ops[i].Key, false)
 		}
 	}
+}
+
+// needs appends to dst the keys of t that have to be read back before t is given to
+// step. Those that the present engine has met are in memory, and stay there until
+// the last writes of its records are forgotten.
+func (s *segments) needs(dst []string, t *record.Transaction) []string {
+	for i := range t.Ops {
+		if !predicate(&t.Ops[i]) {
+			dst = s.front.Needs(dst, t.Ops[i].Key)
+		}
+	}
+	return dst
+}
+
+// predicate tells whether an operation has no key.
+func predicate(o *record.Op) bool {
+	return o.Kind == record.PredicateRead || o.Kind == record.PredicateWrite
 }
 
 // lose tells the engine of what is forgotten of a key.
@@ -294,6 +312,8 @@ func (s *segments) rotate() {
 	}
 	s.number++
 	s.stats.Segments++
+	s.front.Begin()
+	s.ended = true
 	s.begin(seeds, overlap)
 }
 
@@ -342,7 +362,8 @@ func (s *segments) forget(from int) {
 }
 
 // nextSeeds are the frontier, if it is small, and the reads before fed[from] whose
-// writer may still come.
+// writer may still come. Keys are spilled only when it is not small any more, for
+// good: so what an engine is told does not depend on where keys are.
 func (s *segments) nextSeeds(from int) []record.Transaction {
 	stubs, whole := s.front.All(s.cfg.MaxSeeds)
 	s.lazy = !whole
@@ -413,9 +434,12 @@ func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 func (s *segments) seed(t *record.Transaction) {
 	for i := range t.Ops {
 		key := t.Ops[i].Key
-		if _, ok := s.met[key]; !ok {
+		if _, ok := s.met[key]; ok {
+			continue
+		}
+		s.lose(key)
+		if !s.lazy { // else its stubs are still to be taken
 			s.met[key] = struct{}{}
-			s.lose(key)
 		}
 	}
 	s.engine.Step(t, t.End)

@@ -143,6 +143,7 @@ func is(class, format string, args ...any) *wrong { return &wrong{class, fmt.Spr
 type tally struct {
 	mu                              sync.Mutex
 	streams, kills, segments, found int
+	spilled, read                   uint64
 	outcomes                        [4]int
 }
 
@@ -153,14 +154,16 @@ func (y *tally) add(o *outcome) {
 	y.kills += o.kills
 	y.segments += int(o.stats.Segments)
 	y.found += len(o.found)
+	y.spilled += o.spilled
+	y.read += o.read
 	for _, r := range o.results {
 		y.outcomes[r.Outcome]++
 	}
 }
 
 func (y *tally) String() string {
-	return fmt.Sprintf("%d streams, %d kills, %d segments ended, %d alerts; verdicts: %d satisfied, %d violated, %d unknown",
-		y.streams, y.kills, y.segments, y.found, y.outcomes[verdict.Satisfied], y.outcomes[verdict.Violated], y.outcomes[verdict.Unknown])
+	return fmt.Sprintf("%d streams, %d kills, %d segments ended, %d alerts, %d keys spilled, %d read; verdicts: %d satisfied, %d violated, %d unknown",
+		y.streams, y.kills, y.segments, y.found, y.spilled, y.read, y.outcomes[verdict.Satisfied], y.outcomes[verdict.Violated], y.outcomes[verdict.Unknown])
 }
 
 // sound checks what a stream said against the batch verdicts: nothing more, and

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime/debug"
@@ -144,6 +145,8 @@ type outcome struct {
 	stats   stream.Stats
 	kills   int
 	lost    bool // something was noted as missing
+	// spilled and read are keys that went to disk and came back.
+	spilled, read uint64
 }
 
 // ids are the found anomalies.
@@ -166,6 +169,7 @@ type run struct {
 	// kill is the chance in percent that something happens to the monitor after an
 	// entry: that it makes a checkpoint, or is killed, or both.
 	kill int
+	disk map[string][]byte // what was spilled
 }
 
 // play reads the topic to its end and beyond.
@@ -179,6 +183,7 @@ func (r *run) play() (out *outcome, err error) {
 	entries := r.topic.entries(rng, r.batch)
 	out = &outcome{found: map[string]told{}}
 	h := stream.New(r.cfg)
+	r.disk = map[string][]byte{}
 	var checkpoints []saved
 	for i := 0; i < len(entries); i++ {
 		h.Take(entries[i])
@@ -187,7 +192,7 @@ func (r *run) play() (out *outcome, err error) {
 			continue
 		}
 		if rng.IntN(2) == 0 {
-			checkpoints = append(checkpoints, saved{h.Checkpoint(), h.Next(), h.Floor()})
+			checkpoints = append(checkpoints, saved{h.Checkpoint(), h.Next(), h.Floor(), maps.Clone(r.disk)})
 		}
 		if rng.IntN(2) == 0 || len(checkpoints) == 0 {
 			continue
@@ -197,6 +202,7 @@ func (r *run) play() (out *outcome, err error) {
 			return nil, err
 		}
 		out.kills++
+		r.disk = maps.Clone(c.disk)
 		i = int(c.next) - 2 // entry n is entries[n-1]
 	}
 	h.Flush()
@@ -210,11 +216,12 @@ func (r *run) play() (out *outcome, err error) {
 	return out, nil
 }
 
-// saved is a checkpoint, the number of the entry that came next, and that of the
-// first one which it may refer to.
+// saved is a checkpoint, the number of the entry that came next, that of the first
+// one which it may refer to, and what was on disk.
 type saved struct {
 	state       []byte
 	next, floor uint64
+	disk        map[string][]byte
 }
 
 // restore makes a history of a checkpoint, given the entries that it may ask for.
@@ -239,6 +246,36 @@ func (r *run) work(h *stream.History, rng *rand.Rand, out *outcome) {
 	for more := true; more; {
 		more = h.Run(1 + rng.IntN(5))
 		r.take(h, out)
+		if needs := h.Needs(); len(needs) > 0 {
+			values := make([][]byte, len(needs))
+			for i, key := range needs {
+				values[i] = r.disk[key]
+			}
+			if err := h.Answer(values); err != nil {
+				panic(err)
+			}
+			continue
+		}
+		r.spill(h, rng)
+	}
+	s := h.Frontier()
+	out.spilled, out.read = s.Spilled, s.Read
+}
+
+// spill stores what has to leave memory, or leaves it for later, as if the disk were
+// full at times.
+func (r *run) spill(h *stream.History, rng *rand.Rand) {
+	for rng.IntN(5) > 0 {
+		kvs := h.Spill(1 + rng.IntN(4))
+		if len(kvs) == 0 {
+			return
+		}
+		for _, kv := range kvs {
+			r.disk[kv.Key] = kv.Value
+		}
+		if rng.IntN(5) > 0 {
+			h.Spilled()
+		}
 	}
 }
 

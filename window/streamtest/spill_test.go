@@ -1,0 +1,104 @@
+package streamtest
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+// compare reads a topic with all keys in memory and with few of them, the rest on
+// disk, also with kills that take the disk back to where the checkpoint was, and
+// tells whether something else was found.
+func compare(tp *topic, cfg stream.Config, keys, batch, kill int, seed uint64, y *tally) *wrong {
+	var first *outcome
+	for way := range uint64(4) {
+		c := cfg
+		if way > 0 {
+			c.Spilling, c.MaxKeys = true, keys
+			if way == 2 {
+				c.MaxKeys, c.MaxBytes = 0, 1
+			}
+		}
+		r := run{topic: tp, cfg: c, batch: batch, seed: seed*5 + way, kill: []int{0, 0, kill, 2 * kill}[way]}
+		o, err := r.play()
+		if err != nil {
+			return is("broken", "%v", err)
+		}
+		y.add(o)
+		if first == nil {
+			first = o
+			continue
+		}
+		if !slices.Equal(first.ids(), o.ids()) {
+			return is("other anomalies", "kills %d, segment %d, overlap %d, seeds %d: %v; in memory %v", r.kill, c.Segment, c.Overlap, c.MaxSeeds, o.ids(), first.ids())
+		}
+		for i := range o.results {
+			if o.results[i].Outcome != first.results[i].Outcome {
+				return is("other verdicts", "kills %d: %v: %v, in memory %v", r.kill, o.results[i].Level, o.results[i].Outcome, first.results[i].Outcome)
+			}
+		}
+		if o.stats != first.stats {
+			return is("other counts", "kills %d: %+v, in memory %+v", r.kill, o.stats, first.stats)
+		}
+	}
+	return nil
+}
+
+// What is found does not depend on what is in memory and what on disk: random
+// histories that forget all the time.
+func TestSameAnomaliesWhereverKeysAre(t *testing.T) {
+	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
+		rng := rand.New(rand.NewPCG(seed, 65))
+		cfg := tp.tight(rng)
+		cfg.MaxSeeds = 1
+		return compare(tp, cfg, 1, 1+rng.IntN(9), 30, seed, y)
+	})
+}
+
+// The same of longer histories with anomalies in them, at every level, with five
+// keys in memory.
+func TestPlantedAnomaliesWhereverKeysAre(t *testing.T) {
+	total := &tally{}
+	t.Cleanup(func() {
+		t.Log(total)
+		if total.spilled == 0 || total.read == 0 || total.found == 0 {
+			t.Error("nothing was spilled, read or found")
+		}
+	})
+	for _, name := range generate.Anomalies() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for n := range 1 + *histories/20 {
+				seed := *seedFrom + uint64(n)
+				rng := rand.New(rand.NewPCG(seed, 66))
+				g, err := generate.New(generate.Config{Level: generate.SER, Seed: seed, Anomaly: name, Planted: 5, Transactions: 300, Keys: 20 + rng.IntN(80), Sessions: 4 + rng.IntN(5),
+					Workload: []generate.Workload{generate.General, generate.BlindW, generate.Mini}[rng.IntN(3)], AbortRate: float64(rng.IntN(2)) * 0.1, UnknownRate: float64(rng.IntN(2)) * 0.02})
+				if err != nil {
+					t.Fatal(err)
+				}
+				tp := &topic{levels: []verdict.Level{verdict.RC, verdict.CC, verdict.SI, verdict.SER}, unique: true, lateness: int64(500 * time.Microsecond),
+					assume: judge.Assumptions{Coverage: []record.Coverage{record.CoverageComplete, record.CoveragePartial}[rng.IntN(2)]}}
+				txns := slices.Collect(g.Transactions())
+				for _, x := range txns {
+					tp.longest = max(tp.longest, x.End-x.Start)
+				}
+				tp.logs = publish(rng, txns, 1+rng.IntN(3), tp.lateness)
+				cfg := tp.config()
+				cfg.Every = 100 * time.Microsecond
+				cfg.Overlap = 5 + rng.IntN(15)
+				cfg.Segment = cfg.Overlap + rng.IntN(30)
+				cfg.MaxSeeds = 5
+				if w := compare(tp, cfg, 5, 5+rng.IntN(40), 4, seed, total); w != nil {
+					t.Errorf("seed %d: %s: %s", seed, w.class, w.says)
+				}
+			}
+		})
+	}
+}
