@@ -62,8 +62,8 @@ func TestSameAnomaliesWhereverKeysAre(t *testing.T) {
 	})
 }
 
-// The same of longer histories with anomalies in them, at every level, with five
-// keys in memory.
+// The same of longer histories with anomalies in them, at every level, with at
+// most five keys in memory beside those of a segment.
 func TestPlantedAnomaliesWhereverKeysAre(t *testing.T) {
 	total := &tally{}
 	t.Cleanup(func() {
@@ -95,10 +95,65 @@ func TestPlantedAnomaliesWhereverKeysAre(t *testing.T) {
 				cfg.Overlap = 5 + rng.IntN(15)
 				cfg.Segment = cfg.Overlap + rng.IntN(30)
 				cfg.MaxSeeds = 5
-				if w := compare(tp, cfg, 5, 5+rng.IntN(40), 4, seed, total); w != nil {
+				if w := compare(tp, cfg, 1+rng.IntN(5), 5+rng.IntN(40), 4, seed, total); w != nil {
 					t.Errorf("seed %d: %s: %s", seed, w.class, w.says)
 				}
 			}
 		})
+	}
+}
+
+// However many keys there are, after each segment only MaxKeys are in memory, and
+// those that the new segment has touched.
+func TestKeysInMemoryAreBounded(t *testing.T) {
+	const keys, overlap, segment = 4000, 20, 100
+	g, err := generate.NewStream(generate.StreamConfig{Keys: keys, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := stream.Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Coverage: record.CoverageComplete, Every: 100 * time.Microsecond, Segment: segment,
+		Overlap: overlap, UniqueValues: true, MaxSeeds: 10, MaxKeys: 50, Spilling: true}
+	h := stream.New(cfg)
+	disk := map[string][]byte{}
+	most := 0
+	for n := range uint64(200) {
+		var records []sent
+		for range 20 {
+			x, _ := g.Next()
+			own := *x
+			own.DB, own.Ops = record.DefaultDB, slices.Clone(x.Ops)
+			records = append(records, sent{own, own.End})
+		}
+		h.Take(&stream.Entry{Number: n + 1, Time: records[19].at, Partitions: 1, Batch: batch(0, int(n)*20, records)})
+		for ended := h.Stats().Segments; h.Run(10); {
+			values := make([][]byte, len(h.Needs()))
+			for i, key := range h.Needs() {
+				values[i] = disk[key]
+			}
+			if err := h.Answer(values); err != nil {
+				t.Fatal(err)
+			}
+			for kvs := h.Spill(7); len(kvs) > 0; kvs = h.Spill(7) {
+				for _, kv := range kvs {
+					disk[kv.Key] = kv.Value
+				}
+				h.Spilled()
+			}
+			if now := h.Stats().Segments; now > ended { // ten records of eight operations and those asked for ahead have come since
+				ended = now
+				most = max(most, h.Frontier().Keys)
+			}
+		}
+		if found := h.Found(); len(found) > 0 {
+			t.Fatalf("found %+v", found)
+		}
+	}
+	s := h.Frontier()
+	t.Logf("at most %d in memory after a segment; %+v; on disk %d", most, s, len(disk))
+	if bound := 50 + 8*(2*overlap+10+20); most == 0 || most > bound {
+		t.Errorf("%d keys in memory after a segment has ended, at most %d were to be", most, bound)
+	}
+	if s.Total < keys/2 || s.OnDisk < keys/4 || len(disk) < s.OnDisk {
+		t.Errorf("%d keys are known, %d of them on disk only, where there are %d", s.Total, s.OnDisk, len(disk))
 	}
 }
