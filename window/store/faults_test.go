@@ -144,6 +144,18 @@ func TestDiesAtEveryWrite(t *testing.T) {
 		}
 	}
 	t.Logf("%d writes", len(asked))
+	unsynced := make(map[string]bool)
+	for i, what := range asked {
+		op, name, _ := strings.Cut(what, " ")
+		switch {
+		case op == "write":
+			unsynced[name] = true
+		case op == "sync":
+			delete(unsynced, name)
+		case op == "commit" && len(unsynced) > 0:
+			t.Fatalf("commit (%d) before %v is synced", i+1, unsynced)
+		}
+	}
 	step := 1
 	if testing.Short() {
 		step = 7
