@@ -65,6 +65,9 @@ func (v *validator) validate(c *Config) {
 	if w.MaxTransactions < 1 {
 		v.errorf("window.max_transactions", "must be at least 1, not %d", w.MaxTransactions)
 	}
+	if w.Keys < 1 {
+		v.errorf("window.keys", "must be at least 1, not %d", w.Keys)
+	}
 	v.segments(w)
 	v.atLeast("solver.every", c.Solver.Every, time.Millisecond)
 	if c.Solver.Conflicts < 1 {

@@ -138,6 +138,11 @@ func (c Commit) Validate() error {
 			return fmt.Errorf("store: journal entry %d has %d bytes; at most %d can be kept", e.Number, len(e.Data), LimitEntry)
 		}
 	}
+	for _, db := range c.Forget {
+		if err := checkName("history", db); err != nil {
+			return err
+		}
+	}
 	for db, data := range c.Checkpoints {
 		if err := checkName("history", db); err != nil {
 			return err

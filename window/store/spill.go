@@ -139,6 +139,11 @@ func (s *Badger) Spilled(ctx context.Context, db string, keys []string) ([][]byt
 // that its checkpoints end, and all of histories that it deletes. The caller
 // holds write. After a crash in between Open does it.
 func (s *Badger) forgetSpilled(c Commit) error {
+	for _, db := range c.Forget {
+		if err := s.forgetHistory(db); err != nil {
+			return err
+		}
+	}
 	for db, data := range c.Checkpoints {
 		if data == nil {
 			if err := s.forgetHistory(db); err != nil {

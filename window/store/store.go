@@ -55,6 +55,9 @@ type Commit struct {
 	// deletes it together with what the history has spilled. What was spilled
 	// since the checkpoint before becomes part of this one; see Spill.
 	Checkpoints map[string][]byte
+	// Forget names histories of which nothing that was spilled is of use any more,
+	// as they begin anew with this commit.
+	Forget []string
 	// Drop, if it is above the one stored, says that no checkpoint needs journal
 	// entries below it any more: they are kept as evidence only, for as long as
 	// Options.Retain and Options.MaxBytes allow.

@@ -42,7 +42,7 @@ func (s *Badger) commit(ctx context.Context, c Commit, tidy bool) error {
 			return err
 		}
 	}
-	for db := range c.Checkpoints {
+	for _, db := range slices.AppendSeq(slices.Clone(c.Forget), maps.Keys(c.Checkpoints)) {
 		if err := s.finishForgetting(db); err != nil {
 			return err
 		}
@@ -483,6 +483,10 @@ func (w *writer) last(c Commit, tidy bool) error {
 		count += 6
 		size += w.stored(len(data)) + 6*len(db) + 128
 	}
+	for _, db := range c.Forget {
+		count++
+		size += len(db) + 64
+	}
 	plan, err := w.journal(c, tidy)
 	if err != nil {
 		return err
@@ -497,6 +501,11 @@ func (w *writer) last(c Commit, tidy bool) error {
 	}
 	for _, db := range slices.Sorted(maps.Keys(c.Checkpoints)) {
 		if err := w.checkpoint(db, c.Checkpoints[db]); err != nil {
+			return err
+		}
+	}
+	for _, db := range c.Forget {
+		if err := w.set(forgetKey(db), nil, nil); err != nil {
 			return err
 		}
 	}

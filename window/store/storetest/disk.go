@@ -233,7 +233,12 @@ func (m *memory) Commit(ctx context.Context, c store.Commit) error {
 	for db, data := range checkpoints {
 		checkpoints[db] = bytes.Clone(data)
 	}
+	forget := slices.Clone(c.Forget)
 	changes = append(changes, func(to *contents) {
+		for _, db := range forget {
+			delete(to.spilled, db)
+			delete(to.checked, db)
+		}
 		for source, parts := range c.Offsets {
 			if to.offsets[source] == nil {
 				to.offsets[source] = make(map[int]int64)

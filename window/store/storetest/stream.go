@@ -225,6 +225,26 @@ func runStream(t *testing.T, newPlace func(*testing.T) Place) {
 		has("a", map[string]string{"k": "9"})
 		s = reopen(t, p, s)
 		has("a", map[string]string{})
+		// One that begins anew has spilled nothing, and what it spills then counts from
+		// that commit on.
+		spill("a", "k", "10")
+		commit(t, s, store.Commit{Checkpoints: map[string][]byte{"a": []byte("c3")}})
+		spill("a", "k", "11", "kk", "12")
+		commit(t, s, store.Commit{Checkpoints: map[string][]byte{"a": []byte("c4")}, Forget: []string{"a", "never there"}})
+		has("a", map[string]string{})
+		spill("a", "kk", "13")
+		s = reopen(t, p, s)
+		has("a", map[string]string{})
+		spill("a", "kk", "14")
+		commit(t, s, store.Commit{Checkpoints: map[string][]byte{"a": []byte("c5")}})
+		s = reopen(t, p, s)
+		has("a", map[string]string{"kk": "14"})
+		commit(t, s, store.Commit{Forget: []string{"a"}})
+		s = reopen(t, p, s)
+		has("a", map[string]string{})
+		if err := s.Commit(ctx, store.Commit{Forget: []string{""}}); err == nil {
+			t.Error("a history without a name was forgotten")
+		}
 		if err := s.Spill(ctx, "a", []store.KV{{Key: "k", Value: make([]byte, store.LimitSpill)}}); err == nil {
 			t.Error("a pair of any size was spilled")
 		}
