@@ -93,7 +93,7 @@ func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.
 	return stream.Config{
 		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Clock: c.Clock, UniqueValues: c.UniqueValues,
 		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
-		Segment: segment, Overlap: max(1, min(w.Overlap, segment/2)),
+		Segment: segment, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, Spilling: true,
 		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: a.aheadMax, MaxBuffered: w.MaxTransactions},
 	}, nil
 }
@@ -105,6 +105,7 @@ func (a *App) fingerprint() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	c.MaxKeys = 0 // it decides only what is where
 	b, err := json.Marshal(c)
 	if err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ type keeper struct {
 	hole      bool
 	moved     marks
 	fresh     map[string]checkpointed
+	forget    []string // histories that have begun
 	letters   []store.DeadLetter
 	outbox
 }
@@ -104,6 +106,7 @@ func (k *keeper) append(ctx context.Context, entries []kept, letters []store.Dea
 		c := k.commit(entries)
 		maps.Copy(c.Checkpoints, k.encoded(births))
 		c.DeadLetters = letters
+		c.Forget = slices.Sorted(maps.Keys(births)) // another history of that name may have spilled
 		err := k.Store.Commit(ctx, c)
 		if err == nil {
 			return nil
@@ -119,6 +122,7 @@ func (k *keeper) append(ctx context.Context, entries []kept, letters []store.Dea
 		k.moved.set(e)
 	}
 	maps.Copy(k.fresh, births)
+	k.forget = slices.AppendSeq(k.forget, maps.Keys(births))
 	k.holdLetters(letters)
 	k.trim()
 	k.show()
@@ -212,6 +216,13 @@ func (k *keeper) Spill(ctx context.Context, db string, pairs []store.KV) error {
 	return err
 }
 
+// spills tells whether Spill may be tried.
+func (k *keeper) spills() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.full == nil
+}
+
 // retry writes what is held, if it is time to try.
 func (k *keeper) retry(ctx context.Context, now time.Time) error {
 	k.mu.Lock()
@@ -252,7 +263,7 @@ func (k *keeper) recover(ctx context.Context) error {
 		}
 		k.held = k.held[n:]
 	}
-	c := store.Commit{Checkpoints: k.encoded(k.fresh), DeadLetters: k.letters}
+	c := store.Commit{Checkpoints: k.encoded(k.fresh), DeadLetters: k.letters, Forget: k.forget}
 	if k.origin != "" {
 		c.Offsets = k.moved.offsets(k.origin)
 		maps.Copy(c.Checkpoints, k.moved.states())
@@ -264,6 +275,7 @@ func (k *keeper) recover(ctx context.Context) error {
 		k.floors[db] = f.floor
 	}
 	clear(k.fresh)
+	k.forget = nil
 	k.moved, k.letters, k.held, k.hole = marks{waited: k.waited}, nil, nil, false
 	return k.storeAlerts(ctx)
 }

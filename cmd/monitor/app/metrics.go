@@ -46,6 +46,7 @@ type metrics struct {
 	forgotten    *prometheus.CounterVec // db, why
 	losses       *prometheus.CounterVec // db, why
 	segments     *prometheus.CounterVec // db, cut
+	frontier     *prometheus.GaugeVec   // db, where
 	checkpointed *prometheus.GaugeVec   // db
 	restart      prometheus.Gauge
 
@@ -112,6 +113,7 @@ func newMetrics() *metrics {
 	m.forgotten = counters("forgotten_total", "What was given up to bound memory, by kind: what it could have shown may be missed.", "db", "why")
 	m.losses = counters("losses_total", "What is missing in the input, or may be, by cause: from the first on, absence proves nothing.", "db", "why")
 	m.segments = counters("segments_total", "Segments that were closed, by the kind of cut at their end.", "db", "cut")
+	m.frontier = gauges("frontier_keys", "Keys of which the last writes are kept, by where they are.", "db", "where")
 	m.checkpointed = gauges("checkpoint_timestamp_seconds", "When the history's last checkpoint was written.", "db")
 	m.restart = gauge("restart_seconds", "How long it took at the start until the state of the last run was restored.")
 	m.storeFull = counter("store_full_total", "How often the store could not be written as the disk was full.")
@@ -212,6 +214,9 @@ func (w *worker) show() {
 	}
 	add(m.leftOut, now.LeftOut-was.LeftOut, w.db)
 	w.shown.stats = stats
+	kept := w.history.Frontier()
+	m.frontier.WithLabelValues(w.db, "memory").Set(float64(kept.Keys))
+	m.frontier.WithLabelValues(w.db, "disk").Set(float64(kept.OnDisk))
 
 	if newest := w.history.Newest(); newest != math.MinInt64 {
 		if w.oldest == 0 {

@@ -142,8 +142,19 @@ func (in *ingest) restore(ctx context.Context, s *stored) error {
 	for n := range s.states {
 		in.keeper.waited[n] = true
 	}
+	births := map[string]checkpointed{}
 	for db, c := range s.checkpoints {
 		in.keeper.floors[db] = c.floor
+		if len(c.state) == 0 {
+			births[db] = checkpointed{data: c.append(nil), floor: c.floor}
+		}
+	}
+	if len(births) > 0 { // what they spilled before they began anew is of no use to them
+		if err := in.keeper.append(ctx, nil, nil, births); err != nil {
+			return err
+		}
+	}
+	for db, c := range s.checkpoints {
 		in.start(db, c)
 	}
 	want, failed := s.from, error(nil)

@@ -38,6 +38,7 @@ type worker struct {
 	complete bool            // as the log has it
 	saved    time.Time       // when the last checkpoint was written
 	dirty    int             // records taken since
+	space    time.Duration   // the least time until the next one
 	oldest   int64           // the first time that the stream had
 
 	// consumed and lag are for others to read.
@@ -60,6 +61,11 @@ const (
 	checkpointEvery   = 2 * time.Second
 	checkpointRecords = 1 << 18
 	checkpointAtLeast = 200 * time.Millisecond
+	// checkpointBytes is how many bytes of checkpoints are written a second at most:
+	// with a million keys one is some 70 MB.
+	checkpointBytes = 8 << 20
+	// checkpointHead is about what one has before the history's state.
+	checkpointHead = 4 << 10
 )
 
 // run works until the queue is closed, or ctx ends: then at once. end says whether
@@ -118,7 +124,8 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 		}
 	}
 	w.consumed.Store(e.number)
-	if since := time.Since(w.saved); since >= w.tuning.checkpoint || since >= checkpointAtLeast && w.dirty >= checkpointRecords {
+	since := time.Since(w.saved)
+	if since >= w.space && (since >= w.tuning.checkpoint || since >= checkpointAtLeast && w.dirty >= checkpointRecords) {
 		return w.save(ctx)
 	}
 	return nil
@@ -134,6 +141,12 @@ func (w *worker) work(ctx context.Context) error {
 		more = w.history.Run(runMax)
 		w.spend(workStep, began)
 		if err := w.settle(ctx); err != nil {
+			return err
+		}
+		if err := w.fetch(ctx); err != nil {
+			return err
+		}
+		if err := w.spill(ctx); err != nil {
 			return err
 		}
 	}
@@ -167,7 +180,9 @@ func (w *worker) save(ctx context.Context) error {
 		return nil // nothing can be read again, or nothing was taken: the birth is what the store has
 	}
 	c := checkpoint{origin: w.origin, config: w.config, born: w.born, coverage: w.coverage, whole: w.whole, consumed: w.consumed.Load(), floor: w.history.Floor(), told: w.told, state: w.history.Checkpoint()}
-	if err := w.keeper.save(ctx, w.db, &checkpointed{data: c.append(nil), floor: c.floor}, nil, nil); err != nil {
+	data := c.append(make([]byte, 0, len(c.state)+checkpointHead))
+	w.space = time.Duration(len(data)) * time.Second / checkpointBytes
+	if err := w.keeper.save(ctx, w.db, &checkpointed{data: data, floor: c.floor}, nil, nil); err != nil {
 		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
 	}
 	w.spend(workCheckpoint, w.saved)
