@@ -62,7 +62,8 @@ type fetched struct {
 	epoch      int32 // of the last batch passed; -1 if there was none
 	diverged   bool  // the log parted from what was read before, at divergedAt
 	divergedAt int64
-	bytes      int // of keys and values in batches
+	bytes      int   // that batches take in memory
+	wire       int64 // bytes of the record set as it came
 	// bad says why decoding stopped at next, nil if it did not. skip is then
 	// the offset after the batch that can't be decoded.
 	bad  error
@@ -149,6 +150,7 @@ func (a ask) decode(r *bufio.Reader, version int16) (*fetched, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
+	out.wire = size
 	set := &io.LimitedReader{R: r, N: size}
 	if out.code == 0 {
 		d := newDecoder(a, out, aborted)

@@ -89,7 +89,7 @@ type SASL struct {
 const (
 	MessageMaxDefault = 16 << 20
 	FetchMaxDefault   = 1 << 20
-	QueueMaxDefault   = 32 << 20
+	QueueMaxDefault   = 8 << 20
 	waitDefault       = 500 * time.Millisecond
 	refreshDefault    = 5 * time.Second
 	retryMinDefault   = 100 * time.Millisecond

@@ -24,6 +24,7 @@ const badTries = 4
 type partition struct {
 	s  *Source
 	n  int
+	q  *lane    // its place in the queue
 	id [16]byte // identity of the topic that next belongs to
 
 	lost  *source.Gap // to be told first: the stored offset was of another topic
@@ -34,12 +35,15 @@ type partition struct {
 	told     int64 // Next of the last batch
 	caughtUp bool  // whether the end was reached, as last told
 	bad      int   // consecutive tries of a batch that can't be decoded
+
+	swell float64 // how many times larger records are in memory than on the wire
 }
 
 // run fetches until ctx ends or end is reached.
 func (p *partition) run(ctx context.Context) {
+	defer p.s.queue.stuck(p.q) // nothing more comes
 	retry := p.s.newRetry()
-	if p.lost != nil && p.s.queue.put(ctx, p.batch(source.Batch{Next: p.next, Gaps: []source.Gap{*p.lost}}), 0) != nil {
+	if p.lost != nil && p.s.queue.put(ctx, p.q, p.batch(source.Batch{Next: p.next, Gaps: []source.Gap{*p.lost}}), 0) != nil {
 		return
 	}
 	for ctx.Err() == nil && p.next < p.end {
@@ -51,6 +55,7 @@ func (p *partition) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		p.s.queue.stuck(p.q)
 		p.s.retrying(fmt.Errorf("kafka topic %q partition %d at offset %d: %w", p.s.opts.Topic, p.n, p.next, err))
 		if sleep(ctx, retry.NextBackOff()) != nil {
 			return
@@ -72,7 +77,7 @@ func (p *partition) step(ctx context.Context) error {
 	f, err := ask{
 		leader: leader, topic: p.s.opts.Topic, topicID: t.id, partition: int32(p.n),
 		next: p.next, end: p.end, lastEpoch: p.epoch,
-		wait: p.s.opts.Wait, bytesMax: int32(p.s.opts.FetchMax), limits: p.s.limits(),
+		wait: p.s.opts.Wait, bytesMax: p.ask(), limits: p.s.limits(),
 	}.send(ctx, p.s.conns.wire)
 	if err != nil {
 		p.s.refresh() // the leader may be gone
@@ -95,6 +100,7 @@ func (p *partition) step(ctx context.Context) error {
 
 // deliver puts what was fetched into the queue.
 func (p *partition) deliver(ctx context.Context, f *fetched) error {
+	p.swells(f)
 	for _, b := range f.batches {
 		if err := p.put(ctx, b, f, f.bytes/len(f.batches)); err != nil {
 			return err
@@ -138,7 +144,7 @@ func (p *partition) put(ctx context.Context, b source.Batch, f *fetched, bytes i
 	b.Lag = max(f.high-b.Next, 0)
 	b.CaughtUp = p.reached(f, b.Next)
 	p.told, p.caughtUp = b.Next, b.CaughtUp
-	return p.s.queue.put(ctx, p.batch(b), bytes)
+	return p.s.queue.put(ctx, p.q, p.batch(b), bytes)
 }
 
 // batch says of b what is true of all batches of the partition.
@@ -154,7 +160,7 @@ func identity(id [16]byte) int64 { return int64(binary.BigEndian.Uint64(id[:8]))
 func (p *partition) jump(ctx context.Context, from, to, next int64, why string) error {
 	g := source.Gap{Source: p.s.opts.Topic, Partition: p.n, From: from, To: to, Why: why}
 	p.next, p.told, p.caughtUp, p.epoch = next, next, false, -1
-	return p.s.queue.put(ctx, p.batch(source.Batch{Next: next, Gaps: []source.Gap{g}}), 0)
+	return p.s.queue.put(ctx, p.q, p.batch(source.Batch{Next: next, Gaps: []source.Gap{g}}), 0)
 }
 
 // outOfRange finds where to go on after the broker said that it does not have
@@ -216,6 +222,32 @@ func (s *Source) newRetry() *backoff.ExponentialBackOff {
 
 // forever is the end of a partition that is followed.
 const forever = math.MaxInt64
+
+// fetchMin is the least to ask for however many partitions there are, in memory: less
+// would cost more requests than it saves memory.
+const fetchMin = 64 << 10
+
+// ask is how many bytes to ask for: as many as will take half of the partition's share of
+// the queue, so that one response can be fetched while another waits.
+func (p *partition) ask() int32 {
+	room := max(p.s.queue.share()/2, fetchMin)
+	return int32(max(min(float64(p.s.opts.FetchMax), float64(room)/p.swell), 1))
+}
+
+// swells notes what f's bytes on the wire, which may be compressed, have become in
+// memory.
+func (p *partition) swells(f *fetched) {
+	if f.wire >= swellMin && f.bytes > 0 {
+		p.swell = max(float64(f.bytes)/float64(f.wire), 1)
+	}
+}
+
+// swellMin is how many bytes tell something about how others swell; swellFirst is what
+// is assumed before.
+const (
+	swellMin   = 4 << 10
+	swellFirst = 4
+)
 
 // limits are what a response may hold.
 func (s *Source) limits() limits {

@@ -1,33 +1,76 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"sync"
-
-	"golang.org/x/sync/semaphore"
+	"time"
 
 	"github.com/isowatch/isowatch/ingest/source"
 )
 
-// queueBatches is how many batches may wait at most; each counts for at least
-// its share of the bytes.
-const queueBatches = 256
+const (
+	// queueBatches is how many batches may wait at most, unless there are more
+	// partitions; each counts for at least its share of the bytes.
+	queueBatches = 256
+	// queueSlack is how far, by the broker's time, a partition may get ahead of
+	// one that nothing was fetched of yet.
+	queueSlack = int64(250 * time.Millisecond)
+	// queuePatience is how long such a partition is waited for.
+	queuePatience = 500 * time.Millisecond
+	// passedMin and passedEach are after how many batches of others one is
+	// handed out that seems to lie ahead: passedEach for each partition.
+	passedMin, passedEach = 256, 16
+)
 
-// queue holds the batches that were fetched and not yet read.
+// queue holds the batches that were fetched and not yet read, and joins the
+// partitions by the broker's time, so that none gets far ahead of the others:
+// whoever puts their records in order has to keep what is ahead until the others
+// get there.
 //
-// Invariant: the weights of what waits sum up to at most max, so at most
-// queueBatches batches and max bytes wait, or one batch that is larger than
-// max. Who can't put waits in line, first come first served; who gets takes
-// from the partitions in turn, so that a busy one doesn't starve the others.
+// Invariant: each partition has an equal share of the bytes and of the batches;
+// what waits of it is within, or is one batch. So none can fill the queue while
+// others are waited for, and the sum is bounded.
+//
+// A partition stands where its last message that was handed out does. The one that
+// stands least is next. It is the place that counts, not the time of what waits:
+// after a pause in one partition the reader has to hear of it that there is one,
+// which only the batch behind it tells. Where a partition stands least that
+// nothing waits of, though it is known to have more and does not fail, its fetch
+// is waited for, for queuePatience by the process's clock and then not again
+// before it delivers.
+//
+// Times are the producers' where the topic has CreateTime, hence may be
+// missing, step back or be absurd. Batches of a partition stay in order whatever
+// they say, and one that others have passed so many times is handed out.
 type queue struct {
-	room *semaphore.Weighted
-	max  int64
-	// wake has a token when something was put that get may not have seen.
+	max int64
+	// wake has a token when something happened that get may not have seen.
 	wake chan struct{}
 
-	mu      sync.Mutex
-	waiting map[int][]queued // by partition
-	turn    []int            // partitions with something waiting, next first
+	mu    sync.Mutex
+	parts []*lane
+	taken uint64 // batches with messages that were handed out
+}
+
+// lane is what the queue knows of one partition.
+type lane struct {
+	n       int
+	room    chan struct{} // has a token when get made room that put may not have seen
+	waiting []queued
+	weight  int64 // of waiting
+
+	stands int64  // the time of the last message handed out; unheard before the first
+	last   uint64 // taken, when a batch was handed out last; breaks ties
+	since  uint64 // taken, when waiting[0] got there
+	// more: the last batch put said that there is more to read, or there was none;
+	// and fetching has not failed since.
+	more bool
+	// awaited: since when get waits for it; zero if it does not. given up: it has
+	// done so long enough.
+	awaited time.Time
+	givenUp bool
 }
 
 type queued struct {
@@ -35,47 +78,166 @@ type queued struct {
 	weight int64
 }
 
+const unheard = math.MinInt64
+
 // newQueue makes a queue bounded to max bytes.
-func newQueue(max int64) *queue {
-	return &queue{room: semaphore.NewWeighted(max), max: max, wake: make(chan struct{}, 1), waiting: map[int][]queued{}}
+func newQueue(max int64) *queue { return &queue{max: max, wake: make(chan struct{}, 1)} }
+
+// join adds partition n, which is about to be fetched from.
+func (q *queue) join(n int) *lane {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := &lane{n: n, room: make(chan struct{}, 1), stands: unheard, last: q.taken, more: true}
+	q.parts = append(q.parts, l)
+	return l
 }
 
-// put waits for room and puts b, or returns ctx's error.
-func (q *queue) put(ctx context.Context, b source.Batch, bytes int) error {
-	w := min(max(int64(bytes), q.max/queueBatches, 1), q.max)
-	if err := q.room.Acquire(ctx, w); err != nil {
-		return err
-	}
+// share is how many bytes may wait of each partition.
+func (q *queue) share() int64 {
 	q.mu.Lock()
-	if len(q.waiting[b.Partition]) == 0 {
-		q.turn = append(q.turn, b.Partition)
+	defer q.mu.Unlock()
+	return q.shareLocked()
+}
+
+func (q *queue) shareLocked() int64 { return q.max / int64(max(len(q.parts), 1)) }
+
+// put waits for room and puts b, or returns ctx's error. A lane is put into by one
+// goroutine.
+func (q *queue) put(ctx context.Context, l *lane, b source.Batch, bytes int) error {
+	w := max(int64(bytes), q.max/queueBatches, 1)
+	for !q.tryPut(l, b, w) {
+		select {
+		case <-l.room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	q.waiting[b.Partition] = append(q.waiting[b.Partition], queued{b, w})
+	q.signal()
+	return nil
+}
+
+// tryPut puts b if there is room.
+func (q *queue) tryPut(l *lane, b source.Batch, w int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(l.waiting) > 0 && l.weight+w > q.shareLocked() {
+		return false
+	}
+	if len(l.waiting) == 0 {
+		l.since = q.taken
+	}
+	l.waiting = append(l.waiting, queued{b, w})
+	l.weight += w
+	l.more, l.awaited, l.givenUp = !b.CaughtUp, time.Time{}, false
+	return true
+}
+
+// stuck says that nothing can be expected of a partition for now: a fetch failed, or
+// it was read to its end.
+func (q *queue) stuck(l *lane) {
+	q.mu.Lock()
+	l.more = false
 	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
-// get takes the next batch, false if none waits.
-func (q *queue) get() (source.Batch, bool) {
+// get takes the next batch. If it returns false, wait is how long to wait for a
+// partition before calling again; 0: until there is a token in wake. It is called by one
+// goroutine. O(partitions).
+func (q *queue) get(now time.Time) (b source.Batch, ok bool, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.turn) == 0 {
-		return source.Batch{}, false
+	var least *lane
+	for _, l := range q.parts {
+		switch {
+		case len(l.waiting) == 0:
+		case len(l.waiting[0].batch.Messages) == 0 || q.taken-l.since >= uint64(max(passedMin, passedEach*len(q.parts))):
+			return q.take(l), true, 0
+		case least == nil || l.before(least):
+			least = l
+		}
 	}
-	p := q.turn[0]
-	q.turn = q.turn[1:]
-	list := q.waiting[p]
-	out := list[0]
-	if list = list[1:]; len(list) > 0 {
-		q.waiting[p] = list
-		q.turn = append(q.turn, p)
-	} else {
-		delete(q.waiting, p)
+	if least == nil {
+		return b, false, 0
 	}
-	q.room.Release(out.weight)
-	return out.batch, true
+	for _, l := range q.parts {
+		if len(l.waiting) == 0 && l.more && !l.givenUp && l.behind(least) {
+			wait = max(wait, l.await(now))
+		}
+	}
+	if wait > 0 {
+		return b, false, wait
+	}
+	return q.take(least), true, 0
+}
+
+// before tells whether l's batch is to be handed out before other's.
+func (l *lane) before(other *lane) bool {
+	return cmp.Or(cmp.Compare(l.stands, other.stands), cmp.Compare(l.last, other.last), cmp.Compare(l.n, other.n)) < 0
+}
+
+// behind tells whether l stands so far behind other that other has to wait.
+func (l *lane) behind(other *lane) bool {
+	if l.stands == unheard || other.stands == unheard {
+		return other.stands != unheard
+	}
+	return other.stands-l.stands > queueSlack // times are not negative
+}
+
+// await is how long l has still to be waited for.
+func (l *lane) await(now time.Time) time.Duration {
+	if l.awaited.IsZero() {
+		l.awaited = now
+	}
+	left := queuePatience - now.Sub(l.awaited)
+	l.givenUp = left <= 0
+	return max(left, 0)
+}
+
+// take takes l's first batch.
+func (q *queue) take(l *lane) source.Batch {
+	out := l.waiting[0]
+	l.waiting[0] = queued{}
+	if l.waiting = l.waiting[1:]; len(l.waiting) == 0 {
+		l.waiting = nil
+	}
+	l.weight -= out.weight
+	if len(out.batch.Messages) > 0 {
+		q.taken++
+		l.last = q.taken
+		l.stands = q.after(l, out.batch.Messages)
+	}
+	l.since = q.taken
+	select {
+	case l.room <- struct{}{}:
+	default:
+	}
+	return out.batch
+}
+
+// after is where l stands after messages.
+func (q *queue) after(l *lane, messages []source.Message) int64 {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if t := messages[i].Time; t > 0 {
+			return t
+		}
+	}
+	// No times: it takes turns with the others, behind those that stand least.
+	least := int64(math.MaxInt64)
+	for _, other := range q.parts {
+		if other != l && other.stands != unheard {
+			least = min(least, other.stands)
+		}
+	}
+	if least == math.MaxInt64 {
+		return l.stands
+	}
+	return max(l.stands, least)
 }

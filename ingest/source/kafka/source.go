@@ -79,6 +79,9 @@ func (s *Source) open(ctx context.Context) error {
 	ctx, s.cancel = context.WithCancel(context.Background())
 	for _, p := range parts {
 		s.reading[p.n] = true
+		p.q = s.queue.join(p.n)
+	}
+	for _, p := range parts { // they share the queue from the beginning
 		s.loops.Go(func() { p.run(ctx) })
 	}
 	s.others.Go(func() { s.watch(ctx) })
@@ -91,7 +94,7 @@ func (s *Source) open(ctx context.Context) error {
 // begin finds where to begin in a partition, and to end.
 func (s *Source) begin(ctx context.Context, n int) (*partition, error) {
 	t := s.topology()
-	p := &partition{s: s, n: n, id: t.id, end: forever, epoch: -1, told: noOffset}
+	p := &partition{s: s, n: n, id: t.id, end: forever, epoch: -1, told: noOffset, swell: swellFirst}
 	var err error
 	p.next = s.resumed(n)
 	if was := s.opts.Offsets[source.IdentityKey(n)]; p.next >= 0 && was != 0 && was != identity(t.id) {
@@ -155,7 +158,9 @@ func retryStartup[T any](ctx context.Context, s *Source, f func() (T, error)) (T
 	}
 }
 
-// Read returns the next batch, of the partitions in turn.
+// Read returns the next batch: that of the partition which is furthest behind by the
+// broker's time. So records of all partitions come in about the order of their times,
+// while each partition's come in its own.
 func (s *Source) Read(ctx context.Context) (source.Batch, error) {
 	for {
 		if s.closed.Load() {
@@ -164,15 +169,21 @@ func (s *Source) Read(ctx context.Context) (source.Batch, error) {
 		if err := ctx.Err(); err != nil {
 			return source.Batch{}, err
 		}
-		if b, ok := s.queue.get(); ok {
+		b, ok, wait := s.queue.get(time.Now())
+		if ok {
 			return b, nil
+		}
+		var late <-chan time.Time
+		if wait > 0 {
+			late = time.After(wait)
 		}
 		select {
 		case <-s.queue.wake:
+		case <-late:
 		case <-ctx.Done():
 		case <-s.ended:
 			// Loops put before they end, so that what is not there now never comes.
-			if b, ok := s.queue.get(); ok {
+			if b, ok, _ := s.queue.get(time.Now()); ok {
 				return b, nil
 			}
 			if s.closed.Load() {
@@ -260,7 +271,7 @@ func (s *Source) added(ctx context.Context, n int) {
 		return
 	}
 	s.reading[n] = true
-	p := &partition{s: s, n: n, id: s.topology().id, end: forever, epoch: -1, told: noOffset}
+	p := &partition{s: s, n: n, id: s.topology().id, end: forever, epoch: -1, told: noOffset, swell: swellFirst, q: s.queue.join(n)}
 	if o := s.resumed(n); o >= 0 {
 		p.next = o
 	}
