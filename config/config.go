@@ -10,20 +10,21 @@ import (
 // Config is the configuration of `monitor run`. The `help` tags are the
 // descriptions of docs/configuration.md.
 type Config struct {
-	Source       Source          `yaml:"source"`
-	Levels       []verdict.Level `yaml:"levels" help:"What the database promises: any of rc, ra, cc, g1, pc, si, strong-si, ser, sser, lin (docs/levels.md says what they are). An anomaly is one alert, which names all of these that it breaks."`
-	Clock        record.Clock    `yaml:"clock" help:"What recorded times are used for. prune: to cut work, never to change a verdict; enforce: real-time order is part of the level (si is read as strong-si, ser as sser); ignore: nothing."`
-	Coverage     record.Coverage `yaml:"coverage" help:"Whether the input holds every write since the initial state (complete) or there are writers that nobody recorded (partial). Under complete, a value that nobody wrote is an anomaly."`
-	Initial      record.Initial  `yaml:"initial" help:"What a key holds before anybody wrote it, under complete coverage: any (one value that is not known), absent (null) or zero. A declared value is judged at once, an unknown one only when nobody can have written it any more (window.max_transaction)."`
-	UniqueValues bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key. Set it to false when values repeat: a read is then tied to its writer only once no other can have written it (window.max_transaction), and alerts are later by so much. With partial coverage, false means that no read proves anything: any unrecorded client may have written what it found."`
-	Overload     Overload        `yaml:"overload" help:"What happens when the records of a history come faster than they can be judged for so long that its queue is full. block: reading pauses, and the lag grows; nothing is left out. sample-sessions: whole sessions of that history are left out and counted until it has caught up, so that alerts stay timely; anomalies among what is left out are missed, and what it wrote belongs to an unseen writer."`
-	Window       Window          `yaml:"window"`
-	Solver       Solver          `yaml:"solver"`
-	Store        Store           `yaml:"store"`
-	Memory       Bytes           `yaml:"memory" help:"How much memory the monitor aims at, its limit for Go's garbage collector: it collects more often when it comes near, and a limit that the histories do not fit is raised, with a warning. 0, or GOMEMLIMIT in the environment: no limit is set."`
-	Alerts       Alerts          `yaml:"alerts"`
-	HTTP         HTTP            `yaml:"http"`
-	Log          Log             `yaml:"log"`
+	Source         Source          `yaml:"source"`
+	Levels         []verdict.Level `yaml:"levels" help:"What the database promises: any of rc, ra, cc, g1, pc, si, strong-si, ser, sser, lin (docs/levels.md says what they are). An anomaly is one alert, which names all of these that it breaks."`
+	Clock          record.Clock    `yaml:"clock" help:"What recorded times are used for. prune: to cut work, never to change a verdict; enforce: real-time order is part of the level (si is read as strong-si, ser as sser); ignore: nothing."`
+	Coverage       record.Coverage `yaml:"coverage" help:"Whether the input holds every write since the initial state (complete) or there are writers that nobody recorded (partial). Under complete, a value that nobody wrote is an anomaly."`
+	Initial        record.Initial  `yaml:"initial" help:"What a key holds before anybody wrote it, under complete coverage: any (one value that is not known), absent (null) or zero. A declared value is judged at once, an unknown one only when nobody can have written it any more (window.max_transaction)."`
+	UniqueValues   bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key. Set it to false when values repeat: a read is then tied to its writer only once no other can have written it (window.max_transaction), and alerts are later by so much. With partial coverage, false means that no read proves anything: any unrecorded client may have written what it found."`
+	Overload       Overload        `yaml:"overload" help:"What happens when the records of a history come faster than they can be judged for so long that its queue is full. block: reading pauses, and the lag grows; nothing is left out. sample-sessions: whole sessions of that history are left out and counted until it has caught up, so that alerts stay timely; anomalies among what is left out are missed, and what it wrote belongs to an unseen writer."`
+	UniqueAttempts bool            `yaml:"unique_attempts" help:"Whether a client that tries again after an abort writes other values than before (a counter, a fresh id), so that a read of an aborted value is an anomaly for certain as soon as it is seen. Otherwise the same value may yet turn out to have been committed by another attempt: the alert waits until none can come (window.max_transaction)."`
+	Window         Window          `yaml:"window"`
+	Solver         Solver          `yaml:"solver"`
+	Store          Store           `yaml:"store"`
+	Memory         Bytes           `yaml:"memory" help:"How much memory the monitor aims at, its limit for Go's garbage collector: it collects more often when it comes near, and a limit that the histories do not fit is raised, with a warning. 0, or GOMEMLIMIT in the environment: no limit is set."`
+	Alerts         Alerts          `yaml:"alerts"`
+	HTTP           HTTP            `yaml:"http"`
+	Log            Log             `yaml:"log"`
 }
 
 // Source says where records come from: exactly one of its fields is set.

@@ -255,9 +255,8 @@ func (in *intake) waits(c cellID, index uint32) bool {
 	return false
 }
 
-// Retried tells whether Options.Retried was set, or an aborted transaction's value
-// has been written by another one.
-func (e *Engine) Retried() bool { return e.opt.Retried || e.in.retried }
+// UniqueAttempts tells whether Options.UniqueAttempts was set and has held so far.
+func (e *Engine) UniqueAttempts() bool { return e.opt.UniqueAttempts && !e.in.retried }
 
 // Unique tells whether UniqueValues was asked for and has held so far.
 func (e *Engine) Unique() bool { return e.opt.UniqueValues }

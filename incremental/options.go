@@ -23,11 +23,11 @@ type Options struct {
 	// Otherwise it waits until no other writer can come (MaxTransaction). The
 	// assumption is given up when the stream breaks it. Batch needs none.
 	UniqueValues bool
-	// Retried: values of aborted transactions may be written again, as by a client
-	// that tries again. Then a read of such a value proves nothing online before no
-	// other writer can come. Without it UniqueValues is taken to include them, until
-	// the stream shows otherwise; see Engine.Retried.
-	Retried bool
+	// UniqueAttempts: UniqueValues is meant of aborted transactions too, so that a
+	// client that tries again writes other values. Then a read of an aborted value is
+	// known for one at once; otherwise only when no other writer can come. It is
+	// given up when the stream breaks it.
+	UniqueAttempts bool
 	// UnseenUnique: with partial coverage, no unseen transaction writes a value
 	// that a recorded one wrote to the same key. Without it an unseen writer is
 	// a candidate for every read, and none of them proves anything.

@@ -486,10 +486,11 @@ func (e *Engine) expected(c cellID) bool {
 	return e.holdsInitial(cl) && !e.lossy(cl.key)
 }
 
-// exposed: the only writer of the value, as values are unique, did not commit it.
+// exposed: the only writer of the value, as values are unique, did not commit it as
+// it stands.
 func (e *Engine) exposed(index uint32, c cellID) bool {
 	o := e.in.others(c)
-	return o.interOf(index) != none || o.aborted != verdict.NoTxn && !e.Retried()
+	return o.interOf(index) != none || o.aborted != verdict.NoTxn && e.UniqueAttempts()
 }
 
 // deadline is the latest end that the record of a writer of what index read can

@@ -66,7 +66,7 @@ func StartMonitor(o MonitorOptions, args ...string) (*Monitor, error) {
 func (o *MonitorOptions) config(addr string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "source:\n  kafka: {brokers: [%s], topic: %q}\n", strings.Join(o.Brokers, ", "), o.Topic)
-	fmt.Fprintf(&b, "levels: [%s]\n", o.Levels)
+	fmt.Fprintf(&b, "levels: [%s]\nunique_attempts: true\n", o.Levels) // generated values are never written again
 	fmt.Fprintf(&b, "store: {path: %q}\n", o.Store)
 	if o.Webhook != "" {
 		fmt.Fprintf(&b, "alerts: {webhooks: [{url: %q}]}\n", o.Webhook)

@@ -57,15 +57,15 @@ type header struct {
 	Ahead    []order.Release `json:",omitempty"`
 	Sessions []sessionOf     `json:",omitempty"` // of records with one of their own
 
-	Complete, Unique, Retried, Listed, Lazy bool
-	BornUnique, BornRetried                 bool
-	Due                                     due
-	Number                                  uint64
-	Overlap                                 int // of fed, without bases
-	Ticks                                   []tickAfter
-	Newest                                  int64
-	Stats                                   Stats
-	Past                                    []pastResult `json:",omitempty"`
+	Complete, Unique, Attempts, Listed, Lazy bool
+	BornUnique, BornAttempts                 bool
+	Due                                      due
+	Number                                   uint64
+	Overlap                                  int // of fed, without bases
+	Ticks                                    []tickAfter
+	Newest                                   int64
+	Stats                                    Stats
+	Past                                     []pastResult `json:",omitempty"`
 }
 
 type sessionOf struct {
@@ -103,7 +103,7 @@ func (c Config) identity() string {
 func (h *History) Checkpoint() []byte {
 	s := h.segs
 	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:],
-		Complete: s.complete, Unique: s.unique, Retried: s.retried, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornRetried: s.born.retried,
+		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornAttempts: s.born.attempts,
 		Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats}
 	for r, name := range h.held.sessions {
 		hd.Sessions = append(hd.Sessions, sessionOf{r, []byte(name)})
@@ -380,7 +380,7 @@ func (h *History) remember(l *loader) {
 
 // restoreSegments makes segments without an engine.
 func restoreSegments(cfg Config, src source, hd *header, parts [sections][]byte) (*segments, error) {
-	s := &segments{cfg: cfg, source: src, complete: hd.Complete, unique: hd.BornUnique, retried: hd.BornRetried, listed: hd.Listed, lazy: hd.Lazy,
+	s := &segments{cfg: cfg, source: src, complete: hd.Complete, unique: hd.BornUnique, attempts: hd.BornAttempts, listed: hd.Listed, lazy: hd.Lazy,
 		number: hd.Number, newest: hd.Newest}
 	var err error
 	if s.cutter, err = segment.Restore(cfg.cutter(), parts[sectionCutter]); err != nil {
@@ -430,6 +430,6 @@ func (s *segments) replay(all []fed, hd *header) error {
 		return errCheckpoint
 	}
 	s.found, s.due, s.stats = nil, hd.Due, hd.Stats
-	s.complete, s.unique, s.retried, s.listed = hd.Complete, hd.Unique, hd.Retried, hd.Listed
+	s.complete, s.unique, s.attempts, s.listed = hd.Complete, hd.Unique, hd.Attempts, hd.Listed
 	return nil
 }

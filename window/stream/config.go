@@ -25,6 +25,8 @@ type Config struct {
 	MaxSkew, MaxTransaction time.Duration
 	// UniqueValues: no two transactions write the same value to the same key.
 	UniqueValues bool
+	// UniqueAttempts: nor does one write a value that an aborted one wrote.
+	UniqueAttempts bool
 	// Conflicts is the solver's budget for each tick; 0 means the engine's default.
 	Conflicts int
 	// Every is how much time of the records lies between ticks; 0 means

@@ -36,10 +36,10 @@ type segments struct {
 	front  *frontier.Frontier
 	// complete: every write since the initial state is in the input, so far.
 	complete bool
-	// unique and retried: see incremental.Options. They are given up for good.
-	unique, retried bool
-	listed          bool // some record appended to a list, or read one
-	lazy            bool // the frontier is too large to be seeded whole
+	// unique and attempts: UniqueValues and UniqueAttempts of incremental.Options. They are given up for good.
+	unique, attempts bool
+	listed           bool // some record appended to a list, or read one
+	lazy             bool // the frontier is too large to be seeded whole
 
 	number uint64 // of the segment, from 0
 	seeds  []record.Transaction
@@ -49,8 +49,8 @@ type segments struct {
 	begun  int                 // len(fed) when the segment's own records began
 	met    map[string]struct{} // keys that the engine was told of, where that matters
 	fresh  []string            // scratch
-	// born is what unique and retried were when the engine was made.
-	born struct{ unique, retried bool }
+	// born is what unique and attempts were when the engine was made.
+	born struct{ unique, attempts bool }
 	// due is what has to be done before the next step, once what was found has been
 	// taken: it names transactions of the present engine.
 	due due
@@ -117,7 +117,7 @@ type source interface {
 const perKey = 8
 
 func newSegments(cfg Config, src source) *segments {
-	s := &segments{cfg: cfg, source: src, complete: cfg.Coverage == record.CoverageComplete, unique: cfg.UniqueValues, front: frontier.New(cfg.frontier()),
+	s := &segments{cfg: cfg, source: src, complete: cfg.Coverage == record.CoverageComplete, unique: cfg.UniqueValues, attempts: cfg.UniqueAttempts, front: frontier.New(cfg.frontier()),
 		cutter: segment.New(cfg.cutter()), newest: noTime}
 	s.open()
 	return s
@@ -126,7 +126,7 @@ func newSegments(cfg Config, src source) *segments {
 // open makes an engine.
 func (s *segments) open() {
 	s.opened++
-	s.born.unique, s.born.retried = s.unique, s.retried
+	s.born.unique, s.born.attempts = s.unique, s.attempts
 	s.engine = s.newEngine()
 	s.met = map[string]struct{}{}
 }
@@ -143,7 +143,7 @@ func (s *segments) newEngine() *incremental.Engine {
 	}
 	return incremental.New(incremental.Options{Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
-		UniqueValues: s.unique, UnseenUnique: s.unique, Retried: s.retried, Conflicts: s.cfg.Conflicts, Online: true})
+		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Online: true})
 }
 
 // step gives the engine the next released record.
@@ -257,7 +257,7 @@ func (s *segments) solve(watermark int64) {
 	s.ticks = append(s.ticks, tick{len(s.fed), watermark})
 	s.tell(out.Violations)
 	s.unique = s.unique && s.engine.Unique()
-	s.retried = s.engine.Retried()
+	s.attempts = s.engine.UniqueAttempts()
 }
 
 // tell passes on what the engine found, but for what only concerns the overlap:
