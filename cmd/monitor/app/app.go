@@ -75,6 +75,7 @@ type tuning struct {
 	queue      int             // records that wait for a history
 	slow       func(db string) // called before a history takes an entry
 	segments   bool            // also where the end of the input is to be told
+	seeds      int             // stream.Config.MaxSeeds
 }
 
 var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax, queue: queueRecordsMax}

@@ -19,8 +19,13 @@ import (
 // planted is a valid stream with lost updates in it, n of them, on keys of their
 // own.
 func planted(t *testing.T, transactions, n int) []record.Transaction {
+	return plantedIn(t, transactions, n, 50)
+}
+
+// plantedIn is planted, with so many other keys.
+func plantedIn(t *testing.T, transactions, n, keys int) []record.Transaction {
 	t.Helper()
-	txns := generated(t, generate.Config{Level: generate.SER, Transactions: transactions, Keys: 50, Sessions: 6, Seed: 7})
+	txns := generated(t, generate.Config{Level: generate.SER, Transactions: transactions, Keys: keys, Sessions: 6, Seed: 7})
 	var out []record.Transaction
 	every := len(txns) / n
 	for i, x := range txns {
@@ -64,12 +69,54 @@ func fine(a *App) {
 	a.tuning.records, a.tuning.groupBytes, a.tuning.checkpoint, a.tuning.segments = 20, 1, 0, true
 }
 
+// spilling is fine, and keys of which the last writes are kept are in the store.
+func spilling(a *App) {
+	fine(a)
+	a.tuning.seeds = 1
+}
+
+// TestHistoryBegunAnew: with another configuration a history begins anew, and does
+// not take what it had spilled before for its own.
+func TestHistoryBegunAnew(t *testing.T) {
+	brokers := cluster(t)
+	topicOf(t, brokers, testTopic, plantedIn(t, 1200, 8, 1000))
+	c := testConfig(brokers)
+	smallWindows(c)
+	c.Window.Keys = 1
+	st := newMemStore("r")
+	if err := start(t, c, st, true, spilling).wait(t); err != nil {
+		t.Fatal(err)
+	}
+	want, spills := st.ids(), st.spills
+	if len(want) != 8 || spills == 0 || len(st.checked[record.DefaultDB]) == 0 {
+		t.Fatalf("%d alerts, %d keys spilled, %d of the checkpoint", len(want), spills, len(st.checked[record.DefaultDB]))
+	}
+	c.Solver.Conflicts++
+	st.die(1) // when it begins
+	if err := start(t, c, st, true, spilling).wait(t); err == nil || !strings.Contains(err.Error(), errDisk.Error()) {
+		t.Fatalf("it ended with %v", err)
+	}
+	st.die(0)
+	if err := start(t, c, st, true, spilling).wait(t); err != nil {
+		t.Fatal(err)
+	}
+	if got := st.ids(); !slices.Equal(got, want) {
+		t.Errorf("%d alerts, want %d", len(got), len(want))
+	}
+	topicOf(t, brokers, "another", plantedIn(t, 1200, 8, 1000))
+	c.Source.Kafka.Topic = "another"
+	st.die(0)
+	if err := start(t, c, st, true, spilling).wait(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestKilledAnywhere: wherever the monitor dies, the next run finds what a run that
 // did not die finds, and every alert is delivered.
 func TestKilledAnywhere(t *testing.T) {
 	brokers := cluster(t)
 	const anomalies = 8
-	topicOf(t, brokers, testTopic, planted(t, 1200, anomalies))
+	topicOf(t, brokers, testTopic, plantedIn(t, 1200, anomalies, 1000))
 	c := testConfig(brokers)
 	smallWindows(c)
 
@@ -85,6 +132,10 @@ func TestKilledAnywhere(t *testing.T) {
 	for round := range 8 {
 		h := newHook(t)
 		c := *c
+		fine := fine
+		if round%2 == 1 {
+			c.Window.Keys, fine = 1, spilling
+		}
 		c.Alerts.Webhooks = []config.Webhook{h.webhook()}
 		st := newMemStore(receiverName(h.webhook()))
 		kills := 0
@@ -104,6 +155,9 @@ func TestKilledAnywhere(t *testing.T) {
 		}
 		if got := st.ids(); !slices.Equal(got, want) {
 			t.Errorf("round %d: after %d kills %d alerts, want %d:\n%v\n%v", round, kills, len(got), len(want), got, want)
+		}
+		if spills := round%2 == 1; spills != (st.spills > 0) || spills != (st.reads > 0) {
+			t.Errorf("round %d: %d keys went to the store and %d came back", round, st.spills, st.reads)
 		}
 		h.mu.Lock()
 		for _, id := range want {

@@ -27,20 +27,29 @@ type memStore struct {
 	failAt      int  // the number of the commit that fails; 0: none
 	dead        bool // once a commit failed, every other does
 	full        bool // no commit succeeds
+	// spilled is by history and key; checked what it was at the last checkpoint.
+	spilled, checked map[string]map[string][]byte
+	spills, reads    int // keys
 }
 
 var errDisk = errors.New("no space left on device")
 
 func newMemStore(receivers ...string) *memStore {
 	return &memStore{offsets: map[string]map[int]int64{}, alerts: map[string]store.Alert{}, outbox: map[string]map[string]bool{}, receivers: receivers,
-		journal: map[uint64]store.Entry{}, checkpoints: map[string][]byte{}}
+		journal: map[uint64]store.Entry{}, checkpoints: map[string][]byte{}, spilled: map[string]map[string][]byte{}, checked: map[string]map[string][]byte{}}
 }
 
-// die lets the n-th commit from now on fail, and all that follow; 0: none.
+// die lets the n-th commit from now on fail, and all that follow; 0: none. It is to
+// be called when the store is opened again: what was spilled since the last
+// checkpoints is taken back.
 func (s *memStore) die(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dead, s.failAt = n > 0, 0
+	s.spilled = map[string]map[string][]byte{}
+	for db, was := range s.checked {
+		s.spilled[db] = maps.Clone(was)
+	}
 	if n > 0 {
 		s.failAt = s.commits + n
 	}
@@ -76,8 +85,13 @@ func (s *memStore) Commit(_ context.Context, c store.Commit) error {
 		e.Data = slices.Clone(e.Data)
 		s.journal[e.Number] = e
 	}
+	for _, db := range c.Forget {
+		delete(s.spilled, db)
+		delete(s.checked, db)
+	}
 	for db, b := range c.Checkpoints {
 		s.checkpoints[db] = slices.Clone(b)
+		s.checked[db] = maps.Clone(s.spilled[db])
 	}
 	if c.Drop > s.drop {
 		s.drop = c.Drop
@@ -181,10 +195,32 @@ func (s *memStore) Checkpoints(context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(s.checkpoints)), nil
 }
 
-func (s *memStore) Spill(context.Context, string, []store.KV) error { return store.ErrFull }
+func (s *memStore) Spill(_ context.Context, db string, pairs []store.KV) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full {
+		return fmt.Errorf("the twin: %w", store.ErrFull)
+	}
+	if s.spilled[db] == nil {
+		s.spilled[db] = map[string][]byte{}
+	}
+	for _, kv := range pairs {
+		s.spilled[db][kv.Key] = slices.Clone(kv.Value)
+	}
+	s.spills += len(pairs)
+	return nil
+}
 
-func (s *memStore) Spilled(_ context.Context, _ string, keys []string) ([][]byte, error) {
-	return make([][]byte, len(keys)), nil
+func (s *memStore) Spilled(_ context.Context, db string, keys []string) ([][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([][]byte, len(keys))
+	for i, key := range keys {
+		if out[i] = s.spilled[db][key]; out[i] != nil {
+			s.reads++
+		}
+	}
+	return out, nil
 }
 
 func (s *memStore) Maintain(context.Context) error { return nil }
