@@ -22,7 +22,7 @@ const (
 	RecordsMaxDefault = 4096
 	BytesMaxDefault   = 1 << 20
 	QueueMaxDefault   = 16
-	WaitingMaxDefault = 16 << 20
+	WaitingMaxDefault = 4 << 20
 )
 
 // Content types. Messages that name none are JSON.
@@ -41,7 +41,7 @@ type Options struct {
 	RecordsMax int
 	BytesMax   int64
 	// QueueMax is how many batches wait to be decoded or read at most, default 16,
-	// and WaitingMax how many bytes they have in memory, default 16 MiB. A larger
+	// and WaitingMax how many bytes they have in memory, default 4 MiB. A larger
 	// batch waits alone.
 	QueueMax   int
 	WaitingMax int64

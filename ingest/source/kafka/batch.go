@@ -74,7 +74,7 @@ type decoder struct {
 
 func newDecoder(a ask, out *fetched, aborted []abortedTxn) *decoder {
 	slices.SortFunc(aborted, func(a, b abortedTxn) int { return int(min(max(a.first-b.first, -1), 1)) })
-	return &decoder{ask: a, out: out, aborted: aborted, active: map[int64]struct{}{}}
+	return &decoder{ask: a, out: out, aborted: aborted, active: map[int64]struct{}{}, arena: arena{next: int(min(out.wire, arenaMax))}}
 }
 
 // recordSet decodes batches until the set ends, is full, or is bad.
@@ -113,6 +113,9 @@ func (d *decoder) finish() {
 func (d *decoder) flush() {
 	if len(d.cur.Messages) > 0 || len(d.cur.Gaps) > 0 {
 		d.cur.Next = d.out.next
+		if len(d.cur.Messages) < cap(d.cur.Messages)/2 {
+			d.cur.Messages = slices.Clone(d.cur.Messages) // what was expected was not wanted
+		}
 		d.out.batches = append(d.out.batches, d.cur)
 	}
 	d.cur = source.Batch{}
@@ -168,6 +171,7 @@ func (d *decoder) batch(h header, set *io.LimitedReader) {
 	case aborted && h.attributes&attrTxn != 0:
 		d.pass(h, last)
 	default:
+		d.expect(h, set.N)
 		err = d.records(h, last, body)
 	}
 	if _, e := io.Copy(io.Discard, body); err == nil {
@@ -199,6 +203,21 @@ func (d *decoder) pass(h header, last int64) {
 	d.full = d.out.next >= d.end
 }
 
+// expectMax bounds the messages that room is made for at once, as nothing proves that they
+// will come.
+const expectMax = 1 << 14
+
+// expect makes room for the messages of the batch of h and, when it has to, for those of
+// the rest of the set as well, left bytes with this batch, as if all its batches were like
+// this one: what grows step by step is copied, and has up to a quarter more than
+// it needs for as long as it waits.
+func (d *decoder) expect(h header, left int64) {
+	if n := int(h.records); n > cap(d.cur.Messages)-len(d.cur.Messages) {
+		all := float64(n) * max(float64(left)/float64(h.length), 1)
+		d.cur.Messages = slices.Grow(d.cur.Messages, int(min(all*33/32, expectMax)))
+	}
+}
+
 // records decodes the batch's records from next on.
 func (d *decoder) records(h header, last int64, body io.Reader) error {
 	r := recordReaders.Get().(*bufio.Reader)
@@ -217,7 +236,6 @@ func (d *decoder) records(h header, last int64, body io.Reader) error {
 	}
 	r.Reset(body)
 	before := int64(-1)
-	d.cur.Messages = slices.Grow(d.cur.Messages, min(int(h.records), 4096))
 	for range h.records {
 		if d.out.next >= d.end || d.out.bytes >= d.limits.decodedMax {
 			d.full = true
@@ -497,16 +515,21 @@ func (c *checked) Read(p []byte) (int, error) {
 // arena hands out memory for records from chunks, so that thousands of small
 // records are not thousands of allocations. A chunk lives as long as any record
 // in it.
-type arena struct{ free []byte }
+type arena struct {
+	free []byte
+	next int // size of the next chunk
+}
 
-const arenaChunk = 64 << 10
+// Chunks grow, as a response may hold a single record or be compressed.
+const arenaMin, arenaMax = 1 << 10, 64 << 10
 
 func (a *arena) take(n int) []byte {
-	if n > arenaChunk/4 {
+	if n > arenaMax/4 {
 		return make([]byte, n)
 	}
 	if n > len(a.free) {
-		a.free = make([]byte, arenaChunk)
+		a.free = make([]byte, max(a.next, n, arenaMin))
+		a.next = min(2*len(a.free), arenaMax)
 	}
 	out := a.free[:n:n]
 	a.free = a.free[n:]

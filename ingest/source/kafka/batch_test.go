@@ -338,6 +338,39 @@ func FuzzRecordSet(f *testing.F) {
 	})
 }
 
+// What waits to be read takes about what its records need.
+func TestDecodeTakesNoMoreThanNeeded(t *testing.T) {
+	values := make([]string, 100)
+	for i := range values {
+		values[i] = fmt.Sprintf("%0100d", i)
+	}
+	for _, batches := range []int{1, 2, 30} {
+		var set []byte
+		for i := range batches {
+			set = append(set, data(int64(i*100), values...).bytes()...)
+		}
+		for _, from := range []int64{0, 95} { // 95: nearly all of the first batch was read before
+			a := asking(from)
+			a.limits = limits{messageMax: 1 << 20, decodedMax: 1 << 20}
+			f := &fetched{next: from, epoch: -1, stable: -1, wire: int64(len(set))}
+			d := newDecoder(a, f, nil)
+			d.recordSet(&io.LimitedReader{R: bytes.NewReader(set), N: int64(len(set))})
+			d.finish()
+			if len(f.batches) != 1 || f.next != int64(batches*100) {
+				t.Fatalf("%d batches from %d: next %d, bad %v", batches, from, f.next, f.bad)
+			}
+			m := f.batches[0].Messages
+			if from == 0 && cap(m) > len(m)*11/10 || cap(m) > 2*len(m) && cap(m) > 8 {
+				t.Errorf("%d batches from %d: room for %d messages, %d are there", batches, from, cap(m), len(m))
+			}
+		}
+	}
+	var small arena
+	if small.take(300); len(small.free) > arenaMin {
+		t.Errorf("a record of 300 bytes takes %d more", len(small.free))
+	}
+}
+
 // check holds for every result of decoding.
 func check(t *testing.T, a ask, f *fetched) {
 	t.Helper()

@@ -6,7 +6,7 @@
 //
 //	leader of partition 0 ──▶ fetch loop 0 ──▶ read-committed filter ─┐
 //	leader of partition 1 ──▶ fetch loop 1 ──▶ read-committed filter ─┼─▶ queue ──▶ Source.Read
-//	leader of partition 2 ──▶ fetch loop 2 ──▶ read-committed filter ─┘  (bounded, round robin)
+//	leader of partition 2 ──▶ fetch loop 2 ──▶ read-committed filter ─┘  (bounded, joined by time)
 //	         any broker ◀──── topology: partitions, leaders, topic id
 //
 // Partitions are owned statically: a monitor reads those it is configured to
@@ -22,7 +22,7 @@
 //	partition.go  one fetch loop: offsets, gaps, retries
 //	fetch.go      the request, and the response as it streams in
 //	batch.go      record batches, and the read-committed filter
-//	queue.go      the bound on what waits to be read
+//	queue.go      the bound on what waits to be read, and which partition is next
 //	wire.go       requests over kafka-go's connections
 //	errors.go     whose fault an error is
 //	produce.go    the other direction, for replay and demo
@@ -47,6 +47,10 @@
 //     identity. Fetches name the topic by its identity where the broker can
 //     (Kafka 3.1 and later), so that offsets of the old topic never pick records
 //     of the new one.
+//   - Partitions are read at the same pace by the broker's time, not by bytes: who
+//     puts records in order keeps what is ahead until the others get there. A
+//     partition that is behind is waited for a moment, and no time, however wrong,
+//     holds a partition back for good.
 //   - The first batch of a fetch comes whole, whatever limit the request states.
 //     The response is therefore decoded while it arrives, and what it may hold in
 //     memory is bounded here.

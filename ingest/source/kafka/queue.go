@@ -16,7 +16,7 @@ const (
 	queueBatches = 256
 	// queueSlack is how far, by the broker's time, a partition may get ahead of
 	// one that nothing was fetched of yet.
-	queueSlack = int64(250 * time.Millisecond)
+	queueSlack = int64(100 * time.Millisecond)
 	// queuePatience is how long such a partition is waited for.
 	queuePatience = 500 * time.Millisecond
 	// passedMin and passedEach are after how many batches of others one is

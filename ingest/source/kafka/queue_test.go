@@ -85,13 +85,13 @@ func TestQueue(t *testing.T) {
 		"within the slack nobody is waited for": `
 			put 0 100 200
 			put 1 100 200
-			put 0 200 400
-			put 0 400 451
-			put 0 451 500
+			put 0 200 300
+			put 0 300 301
+			put 0 301 400
 			get: 0 100 200
 			get: 1 100 200
-			get: 0 200 400
-			get: 0 400 451
+			get: 0 200 300
+			get: 0 300 301
 			get: wait 500ms`,
 		"nobody who is caught up": `
 			end 1 100
@@ -187,11 +187,12 @@ func runScript(t *testing.T, script string) {
 				if _, err := fmt.Sscan(s, &v); err != nil {
 					t.Fatal(err)
 				}
-				if p = int(v); i > 0 {
+				if i == 0 {
+					p = int(v)
+				} else {
 					ms = append(ms, v)
 				}
 			}
-			fmt.Sscan(f[1], &p)
 			if f[0] == "fail" {
 				q.stuck(lanes[p])
 				continue
@@ -377,14 +378,14 @@ func TestQueueStarvesNone(t *testing.T) {
 	for p := range parts {
 		lanes = append(lanes, q.join(p))
 	}
-	time0 := []func(i int64) int64{
+	times := []func(i int64) int64{
 		func(int64) int64 { return 5 },             // stands still
 		func(i int64) int64 { return 10 + i },      // behind it all the time
 		func(int64) int64 { return math.MaxInt64 }, // in the far future
 	}
 	for p, l := range lanes {
 		for i := range int64(2000) {
-			b := source.Batch{Partition: p, Messages: []source.Message{{Time: time0[p](i)}}}
+			b := source.Batch{Partition: p, Messages: []source.Message{{Time: times[p](i)}}}
 			if err := q.put(t.Context(), l, b, 1); err != nil {
 				t.Fatal(err)
 			}
@@ -401,7 +402,7 @@ func TestQueueStarvesNone(t *testing.T) {
 		}
 		last[b.Partition] = i
 		// It is read as fast as it comes.
-		b.Messages[0].Time = time0[b.Partition](int64(i))
+		b.Messages[0].Time = times[b.Partition](int64(i))
 		if err := q.put(t.Context(), lanes[b.Partition], b, 1); err != nil {
 			t.Fatal(err)
 		}
