@@ -66,11 +66,8 @@ type lane struct {
 	since  uint64 // taken, when waiting[0] got there
 	// more: the last batch put said that there is more to read, or there was none;
 	// and fetching has not failed since.
-	more bool
-	// awaited: since when get waits for it; zero if it does not. given up: it has
-	// done so long enough.
-	awaited time.Time
-	givenUp bool
+	more    bool
+	awaited time.Time // since when get waits, or has waited, for it; zero if it need not
 }
 
 type queued struct {
@@ -128,7 +125,7 @@ func (q *queue) tryPut(l *lane, b source.Batch, w int64) bool {
 	}
 	l.waiting = append(l.waiting, queued{b, w})
 	l.weight += w
-	l.more, l.awaited, l.givenUp = !b.CaughtUp, time.Time{}, false
+	l.more, l.awaited = !b.CaughtUp, time.Time{}
 	return true
 }
 
@@ -168,7 +165,7 @@ func (q *queue) get(now time.Time) (b source.Batch, ok bool, wait time.Duration)
 		return b, false, 0
 	}
 	for _, l := range q.parts {
-		if len(l.waiting) == 0 && l.more && !l.givenUp && l.behind(least) {
+		if len(l.waiting) == 0 && l.more && l.behind(least) {
 			wait = max(wait, l.await(now))
 		}
 	}
@@ -196,9 +193,7 @@ func (l *lane) await(now time.Time) time.Duration {
 	if l.awaited.IsZero() {
 		l.awaited = now
 	}
-	left := queuePatience - now.Sub(l.awaited)
-	l.givenUp = left <= 0
-	return max(left, 0)
+	return max(queuePatience-now.Sub(l.awaited), 0)
 }
 
 // take takes l's first batch.

@@ -303,7 +303,8 @@ func TestQueueNeverStalls(t *testing.T) {
 			q := newQueue(1 + r.Int64N(1<<16))
 			var all sync.WaitGroup
 			for p := range parts {
-				l, times, r := q.join(p), absurd(r), rand.New(rand.NewPCG(seed, uint64(p)+2))
+				r := rand.New(rand.NewPCG(seed, uint64(p)+2)) // of its goroutine
+				l, times := q.join(p), absurd(r)
 				slow := time.Duration(0)
 				if r.IntN(3) == 0 {
 					slow = time.Duration(r.Int64N(int64(2 * time.Second)))
