@@ -86,6 +86,7 @@ const (
 	hasOthers // intake.otherWriters has more
 	isList
 	isEmpty // the list without elements
+	givenUp // an element of a list that was decided before anybody was seen to append it
 )
 
 // otherWriters are the writers of a value whose write is not their transaction's
@@ -626,6 +627,9 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 		}
 	}
 	for _, a := range in.apps {
+		if in.shownBefore(a.key) {
+			continue
+		}
 		if cl := in.cells.At(a.cell); cl.final != none {
 			in.perKey.At(a.key).mixed = true // the element does not name its transaction
 		}
@@ -659,6 +663,13 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 	}
 	in.txns.Push(x)
 	return index
+}
+
+// shownBefore tells whether the transaction at hand appended to k what a list has
+// shown already that was decided without it: its version would count as later than
+// that list. So what it did to k is taken for an unseen transaction's, as it was then.
+func (in *intake) shownBefore(k version.Key) bool {
+	return slices.ContainsFunc(in.apps, func(a ownAppend) bool { return a.key == k && in.cells.At(a.cell).about&givenUp != 0 })
 }
 
 // stir notes that more is known of who wrote c, if anybody waits for that.

@@ -145,6 +145,11 @@ func (e *Engine) decideList(index uint32, c cellID) {
 	if !e.wellFormed(index, c, l) {
 		return
 	}
+	for _, el := range l.elements {
+		if cl := e.in.cells.At(el); cl.final == none {
+			cl.about |= givenUp
+		}
+	}
 	if t.doubt == uncertain {
 		e.decideUncertainList(index, c, len(l.elements) <= len(lk.longest))
 		return

@@ -84,7 +84,7 @@ func (c Config) WithDefaults() Config {
 }
 
 func (c Config) frontier() frontier.Options {
-	o := frontier.Options{MaxSkew: int64(c.MaxSkew), MaxPerKey: perKey, MaxKeys: c.MaxKeys, MaxBytes: c.MaxBytes, Spilling: c.Spilling}
+	o := frontier.Options{DB: c.DB, MaxSkew: int64(c.MaxSkew), MaxPerKey: perKey, MaxKeys: c.MaxKeys, MaxBytes: c.MaxBytes, Spilling: c.Spilling}
 	if c.Spilling {
 		// As many as an engine is begun with are in memory: see segments.nextSeeds.
 		o.MinKeys = c.MaxSeeds

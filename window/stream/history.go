@@ -95,6 +95,10 @@ type Stats struct {
 	Forgotten, Dropped, Unawaited, Undecided uint64
 	Losses                                   [lossWhys]uint64 // by LossWhy
 	Cuts                                     [4]uint64        // between segments, by segment.Kind
+	// Straddlers are the transactions known to have no order against what lies on
+	// the other side of a cut, Incomplete the cuts that prove nothing of the others
+	// either, not even if the database keeps real time.
+	Straddlers, Incomplete uint64
 }
 
 // ref names a record: its entry's number, and its index in the block.

@@ -321,6 +321,10 @@ func (s *segments) rotate() {
 func (s *segments) overlap() int {
 	cut := s.cutter.Cut()
 	s.stats.Cuts[cut.Kind]++
+	s.stats.Straddlers += uint64(cut.Straddlers)
+	if !cut.Complete && !cut.AssumingRealTime {
+		s.stats.Incomplete++
+	}
 	from := len(s.fed)
 	for n := s.stats.Transactions - cut.From; n > 0 && from > 0; {
 		if from--; s.fed[from].flags&base == 0 {
@@ -369,7 +373,7 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 	s.lazy = !whole
 	seeds := make([]record.Transaction, 0, len(stubs))
 	for i := range stubs {
-		seeds = append(seeds, stubs[i].Txn)
+		seeds = append(seeds, placed(stubs[i].Txn, stubs[i].Arrival))
 	}
 	waiting := s.engine.Waiting()
 	waiting = slices.DeleteFunc(waiting, func(x verdict.Exhibit) bool { return int(x.Txn) >= len(s.seeds)+from })
@@ -389,26 +393,44 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 			continue
 		}
 		reads := readsOf(t.Ops, x.Reads)
+		if len(reads) == 0 {
+			s.stats.Unawaited++
+			continue
+		}
 		if i, ok := at[t.ID]; ok {
 			seeds[i].Ops = append(reads, seeds[i].Ops...)
 			continue
 		}
 		t.Ops = reads
 		t.Session, t.HasSeq = waitingSession+t.ID, false // what it follows there is forgotten
+		if i := int(x.Txn) - len(s.seeds); i >= 0 {
+			t = placed(t, s.fed[i].at)
+		}
 		seeds = append(seeds, t)
 	}
 	return seeds
+}
+
+// placed is a seed with its place in the order: its end, or in place of that, for
+// one without times, what served for it.
+func placed(t record.Transaction, at int64) record.Transaction {
+	if !t.HasTimes {
+		t.Start, t.End = at, at
+	}
+	return t
 }
 
 // waitingSession begins the name of the session of a seed that stands for reads
 // which wait for their writer, and that has no place in its own session.
 const waitingSession = "\x00waiting\x00"
 
-// readsOf are the first reads of keys.
+// readsOf are the first reads of keys, of those that were not written before. What
+// is read after that, of a list say, can't be told without the writes.
 func readsOf(ops []record.Op, keys []string) []record.Op {
 	var out []record.Op
 	for _, key := range keys {
-		if i := slices.IndexFunc(ops, func(op record.Op) bool { return op.Kind == record.Read && op.Key == key }); i >= 0 {
+		i := slices.IndexFunc(ops, func(op record.Op) bool { return op.Key == key })
+		if i >= 0 && ops[i].Kind == record.Read {
 			out = append(out, ops[i])
 		}
 	}
