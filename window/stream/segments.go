@@ -377,7 +377,7 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 	}
 	waiting := s.engine.Waiting()
 	waiting = slices.DeleteFunc(waiting, func(x verdict.Exhibit) bool { return int(x.Txn) >= len(s.seeds)+from })
-	if n := len(waiting) - s.cfg.Overlap/4; n > 0 {
+	if n := len(waiting) - max(waitingLeast, s.cfg.Overlap/4); n > 0 {
 		s.stats.Unawaited += uint64(n)
 		waiting = waiting[n:]
 	}
@@ -419,6 +419,10 @@ func placed(t record.Transaction, at int64) record.Transaction {
 	}
 	return t
 }
+
+// waitingLeast is how many reads may wait from one segment to the next whatever the
+// overlap, of which they are a quarter otherwise.
+const waitingLeast = 64
 
 // waitingSession begins the name of the session of a seed that stands for reads
 // which wait for their writer, and that has no place in its own session.
