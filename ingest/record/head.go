@@ -115,13 +115,8 @@ func mix(h, v uint64) uint64 {
 	return hi ^ lo
 }
 
-// SequenceID is the ID of a record that names itself by its place in its session
-// alone: SESSION#SEQ.
-func SequenceID(session string, seq int64) string {
-	return string(AppendSequenceID(make([]byte, 0, len(session)+21), session, seq))
-}
-
-// AppendSequenceID appends SequenceID.
+// AppendSequenceID appends the ID of a record that names itself by its place in its
+// session alone: SESSION#SEQ.
 func AppendSequenceID[T string | []byte](b []byte, session T, seq int64) []byte {
 	return strconv.AppendInt(append(append(b, session...), '#'), seq, 10)
 }

@@ -50,6 +50,7 @@ const (
 	MisplacedHeader
 	NotOpen
 	Contradiction
+	TooManyHistories
 
 	ContentType
 	EmptyInput
@@ -93,6 +94,8 @@ var table = [numReasons]struct{ label, meaning, remedy string }{
 	NotOpen:         {"not-open", "an event belongs to a transaction of which no begin has come, in its partition", "send begin first, and key all events of a session by it, so that they share a partition"},
 	Contradiction:   {"contradiction", "an event says something else than an earlier one of the same transaction", "give every transaction of a session a name of its own, and every operation its number"},
 
+	TooManyHistories: {"too-many-histories", "the record is of another history (db) than those watched, which are as many as there may be", "name databases in db, nothing that is new for each run or request; or raise window.histories"},
+
 	ContentType:    {"content-type", "a message's content-type is not known", "produce application/json or application/x-protobuf, or leave the Kafka header out"},
 	EmptyInput:     {"empty-input", "there is not one transaction", "check the path and that the recorder wrote something"},
 	ForeignBytes:   {"foreign-bytes", "the bytes are of no known format", "name the format if it was not recognised; convert the file otherwise"},
@@ -124,32 +127,4 @@ func (r Reason) Remedy() string {
 		return table[r].remedy
 	}
 	return ""
-}
-
-// Parse is the inverse of String.
-func Parse(label string) (Reason, bool) {
-	for r := range numReasons {
-		if table[r].label == label {
-			return r, true
-		}
-	}
-	return None, false
-}
-
-// Reasons lists all reasons but None.
-func Reasons() []Reason {
-	out := make([]Reason, 0, numReasons-1)
-	for r := None + 1; r < numReasons; r++ {
-		out = append(out, r)
-	}
-	return out
-}
-
-// Table is the documentation's table of reasons, in Markdown.
-func Table() string {
-	b := []byte("| reason | what is wrong | what to do |\n| --- | --- | --- |\n")
-	for _, r := range Reasons() {
-		b = fmt.Appendf(b, "| `%s` | %s | %s |\n", r, r.Meaning(), r.Remedy())
-	}
-	return string(b)
 }

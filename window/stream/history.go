@@ -75,15 +75,6 @@ var lossNames = [...]string{"records-missing", "unusable-record", "incomplete-tr
 
 func (w LossWhy) String() string { return lossNames[w] }
 
-// LossWhys are all causes.
-func LossWhys() []LossWhy {
-	out := make([]LossWhy, lossWhys)
-	for i := range out {
-		out[i] = LossWhy(i)
-	}
-	return out
-}
-
 // Stats are totals since New, restarts included.
 type Stats struct {
 	Transactions, Operations uint64 // that were released
@@ -183,12 +174,15 @@ func (h *History) takeBatch(e *Entry, b *decode.Batch) {
 		}
 	}
 	other := int64(noTime)
-	if n := b.Len(); n > 0 {
-		h.held.add(e.Number, b)
+	switch n := b.Len(); {
+	case n == 0:
+	case h.held.add(e.Number, b, h.cfg.DB):
 		for i := range n {
 			other = max(other, h.add(e, i))
 		}
 		h.held.trim(e.Number)
+	default: // the last one says enough
+		other = h.add(e, n-1)
 	}
 	if other != noTime {
 		h.order.Observe(b.Partition, other)
@@ -435,9 +429,16 @@ func (h *History) Losses() []Loss {
 // Next is one more than the number of the last entry; 0 before the first.
 func (h *History) Next() uint64 { return h.next }
 
-// Floor is the least number of an entry of which a record is still referred to,
-// or Next.
-func (h *History) Floor() uint64 { return h.held.floor(h.next) }
+// Floor is the least number of an entry that a Checkpoint taken now needs, or Next.
+func (h *History) Floor() uint64 { return max(h.held.floor(h.next), h.adopted()) }
+
+// adoptAfter is how many entries back a record may lie that a checkpoint only names;
+// older ones are copied into it, so that a history in which little happens does not
+// keep the journal of all.
+const adoptAfter = 1024
+
+// adopted is the first entry whose records a checkpoint names.
+func (h *History) adopted() uint64 { return h.next - min(h.next, adoptAfter) }
 
 // Waiting is how many records wait in the order.
 func (h *History) Waiting() int { return h.order.Held() }

@@ -47,23 +47,6 @@ var (
 // if there is none.
 func At(t time.Time) Start { return Start{kind: startAt, at: t} }
 
-// ParseStart reads "stored", "earliest", "latest" or an RFC 3339 timestamp.
-func ParseStart(s string) (Start, error) {
-	switch s {
-	case "", "stored":
-		return Stored, nil
-	case "earliest":
-		return Earliest, nil
-	case "latest":
-		return Latest, nil
-	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return Start{}, fmt.Errorf("start %q: want stored, earliest, latest or a timestamp like 2006-01-02T15:04:05Z", s)
-	}
-	return At(t), nil
-}
-
 // TLS configures connections with TLS. The files are PEM.
 type TLS struct {
 	CA   string // authorities that sign brokers' certificates; empty: the system's

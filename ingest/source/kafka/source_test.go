@@ -144,29 +144,22 @@ func TestStart(t *testing.T) {
 	at(3000, 0, "c")
 	at(1000, 1, "d")
 	for _, tc := range []struct {
-		start   string
+		start   Start
 		offsets map[int]int64
 		want    []string
 	}{
-		{"stored", nil, []string{"0/0:a", "0/1:b", "0/2:c", "1/0:d"}},
-		{"stored", map[int]int64{0: 1}, []string{"0/1:b", "0/2:c", "1/0:d"}},
-		{"latest", map[int]int64{0: 1}, []string{"0/1:b", "0/2:c"}},
-		{"latest", nil, nil},
-		{"earliest", map[int]int64{1: 1}, []string{"0/0:a", "0/1:b", "0/2:c"}},
-		{"1970-01-01T00:00:02Z", nil, []string{"0/1:b", "0/2:c"}},
+		{Stored, nil, []string{"0/0:a", "0/1:b", "0/2:c", "1/0:d"}},
+		{Stored, map[int]int64{0: 1}, []string{"0/1:b", "0/2:c", "1/0:d"}},
+		{Latest, map[int]int64{0: 1}, []string{"0/1:b", "0/2:c"}},
+		{Latest, nil, nil},
+		{Earliest, map[int]int64{1: 1}, []string{"0/0:a", "0/1:b", "0/2:c"}},
+		{At(time.UnixMilli(2000)), nil, []string{"0/1:b", "0/2:c"}},
 	} {
 		opts := options(c)
-		opts.UntilEnd, opts.Offsets = true, tc.offsets
-		var err error
-		if opts.Start, err = ParseStart(tc.start); err != nil {
-			t.Fatal(err)
-		}
+		opts.UntilEnd, opts.Offsets, opts.Start = true, tc.offsets, tc.start
 		got := drain(t, open(t, opts))
 		want(t, got, tc.want...)
 		wantGaps(t, got)
-	}
-	if _, err := ParseStart("yesterday"); err == nil {
-		t.Error(`"yesterday" is no start`)
 	}
 }
 
