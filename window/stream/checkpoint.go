@@ -27,8 +27,10 @@ import (
 //	    order, cutter, frontier    as these packages have it
 //	    seeds             a packed block
 //	    fed               their number; for each the difference of its ref from the one before, that of its time, and its flags
+//	    adopted           their number; for each the difference of its ref from the one before; a packed block
 //
-// It holds no records but the seeds: the others are named by their entry.
+// It holds no records but the seeds and those that came long ago: the others are
+// named by their entry.
 
 var checkpointMagic = []byte("iws1")
 
@@ -40,6 +42,7 @@ const (
 	sectionFrontier
 	sectionSeeds
 	sectionFed
+	sectionAdopted
 	sections
 )
 
@@ -155,6 +158,8 @@ func (h *History) Checkpoint() []byte {
 			b = marshalSeeds(s.seeds)
 		case sectionFed:
 			b = marshalFed(own)
+		case sectionAdopted:
+			b = h.marshalAdopted()
 		}
 		out = binary.AppendUvarint(out, uint64(len(b)))
 		out = append(out, b...)
@@ -201,6 +206,92 @@ func marshalSeeds(seeds []record.Transaction) []byte {
 		c.Add(&seeds[i])
 	}
 	return c.Seal().Marshal(nil)
+}
+
+// refs are those of all records that are referred to, sorted.
+func (h *History) refs(fed []fed) []ref {
+	var refs []ref
+	h.order.Refs(func(r uint64) { refs = append(refs, ref(r)) })
+	for _, f := range fed {
+		if f.flags&base == 0 {
+			refs = append(refs, f.ref)
+		}
+	}
+	for _, r := range h.ahead[h.first:] {
+		refs = append(refs, ref(r.Ref))
+	}
+	slices.Sort(refs)
+	return refs
+}
+
+// marshalAdopted are the records that a checkpoint does not only name.
+func (h *History) marshalAdopted() []byte {
+	limit := h.adopted()
+	if h.held.floor(h.next) >= limit {
+		return nil
+	}
+	refs := h.refs(h.segs.fed)
+	n := slices.IndexFunc(refs, func(r ref) bool { return r.entry() >= limit })
+	if n < 0 {
+		n = len(refs)
+	}
+	if n == 0 {
+		return nil
+	}
+	out := binary.AppendUvarint(nil, uint64(n))
+	var c packed.Chunk
+	last := ref(0)
+	for _, r := range refs[:n] {
+		t, err := h.held.record(r, 0)
+		if err != nil {
+			panic(fmt.Sprintf("stream: %v: can't happen, because blocks are held until their records have left", err))
+		}
+		c.Add(t)
+		out = binary.AppendUvarint(out, uint64(r-last))
+		last = r
+	}
+	return c.Seal().Marshal(out)
+}
+
+// unmarshalAdopted gives them back, by entry.
+func unmarshalAdopted(b []byte) (map[uint64]*block, error) {
+	out := map[uint64]*block{}
+	if len(b) == 0 {
+		return out, nil
+	}
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)) {
+		return nil, errCheckpoint
+	}
+	b = b[size:]
+	refs := make([]ref, n)
+	last := ref(0)
+	for i := range refs {
+		d, size := binary.Uvarint(b)
+		if size <= 0 || i > 0 && d == 0 {
+			return nil, errCheckpoint
+		}
+		b = b[size:]
+		last += ref(d)
+		refs[i] = last
+	}
+	records, err := packed.Unmarshal(b)
+	if err != nil {
+		return nil, err
+	}
+	if records.Len() != len(refs) {
+		return nil, errCheckpoint
+	}
+	all := &shelf{Block: records}
+	for i, r := range refs {
+		x := out[r.entry()]
+		if x == nil {
+			x = &block{shelf: all, first: i}
+			out[r.entry()] = x
+		}
+		x.index = append(x.index, uint16(r.index()))
+	}
+	return out, nil
 }
 
 func marshalFed(all []fed) []byte {
@@ -283,6 +374,9 @@ func Restore(cfg Config, checkpoint []byte, load func(entry uint64) (*decode.Bat
 	}
 	h.next, h.missed, h.ahead = hd.Next, hd.Missed, hd.Ahead
 	l := loader{load: load, batches: map[uint64]*decode.Batch{}}
+	if l.adopted, err = unmarshalAdopted(parts[sectionAdopted]); err != nil {
+		return nil, err
+	}
 	if h.order, err = order.Restore(h.cfg.Order, parts[sectionOrder], l.head); err != nil {
 		return nil, err
 	}
@@ -307,6 +401,7 @@ func Restore(cfg Config, checkpoint []byte, load func(entry uint64) (*decode.Bat
 type loader struct {
 	load    func(entry uint64) (*decode.Batch, error)
 	batches map[uint64]*decode.Batch
+	adopted map[uint64]*block
 }
 
 // batch is the one that holds the record of a ref.
@@ -326,6 +421,9 @@ func (l *loader) batch(r ref) (*decode.Batch, error) {
 }
 
 func (l *loader) head(r uint64) (record.Head, error) {
+	if a := l.adopted[ref(r).entry()]; a != nil {
+		return a.head(ref(r))
+	}
 	b, err := l.batch(ref(r))
 	if err != nil {
 		return record.Head{}, err
@@ -333,27 +431,35 @@ func (l *loader) head(r uint64) (record.Head, error) {
 	return b.Head(ref(r).index()), nil
 }
 
+// head is that of an adopted record.
+func (b *block) head(r ref) (record.Head, error) {
+	at, ok := b.place(r)
+	if !ok {
+		return record.Head{}, fmt.Errorf("%w: it names record %d of entry %d, which it does not have", errCheckpoint, r.index(), r.entry())
+	}
+	t := b.Copy(at)
+	return record.HeadOf(&t), nil
+}
+
 // reload takes in the blocks that are referred to.
 func (h *History) reload(fed []fed, l *loader) error {
-	var refs []ref
-	h.order.Refs(func(r uint64) { refs = append(refs, ref(r)) })
-	for _, f := range fed {
-		refs = append(refs, f.ref)
-	}
-	for _, r := range h.ahead {
-		refs = append(refs, ref(r.Ref))
-	}
-	slices.Sort(refs)
-	for i, r := range refs {
+	for i, r := range h.refs(fed) {
 		if i == 0 {
 			h.held.oldest = r.entry()
 		}
-		b, err := l.batch(r)
-		if err != nil {
-			return err
-		}
 		if h.held.blocks[r.entry()] == nil {
-			h.held.blocks[r.entry()] = &block{Block: b.Block}
+			if a := l.adopted[r.entry()]; a != nil {
+				h.held.blocks[r.entry()] = a
+			} else {
+				b, err := l.batch(r)
+				if err != nil {
+					return err
+				}
+				h.held.add(r.entry(), b, h.cfg.DB)
+			}
+		}
+		if _, _, err := h.held.find(r); err != nil {
+			return fmt.Errorf("%w: %w", errCheckpoint, err)
 		}
 		h.held.keep(r)
 	}
@@ -363,8 +469,16 @@ func (h *History) reload(fed []fed, l *loader) error {
 // remember tells the order of the records that it had, as one that is delivered
 // again would otherwise be taken for one that is lost.
 func (h *History) remember(l *loader) {
-	entries := slices.Sorted(maps.Keys(l.batches))
-	for _, entry := range entries {
+	for _, entry := range slices.Sorted(maps.Keys(l.adopted)) { // all before those that are loaded
+		a := l.adopted[entry]
+		for _, i := range a.index {
+			r := newRef(entry, int(i))
+			if head, err := a.head(r); err == nil && uint64(r) >= h.order.RememberedFrom() {
+				h.order.Remember(uint64(r), &head)
+			}
+		}
+	}
+	for _, entry := range slices.Sorted(maps.Keys(l.batches)) {
 		b := l.batches[entry]
 		for i := range b.Len() {
 			r := newRef(entry, i)

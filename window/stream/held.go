@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/ingest/decode"
@@ -20,20 +21,57 @@ type held struct {
 	sessions map[ref]string
 }
 
+// block are the records of an entry.
 type block struct {
+	*shelf
+	// index are the places in the entry of the records that the shelf has, from first
+	// on; nil: it has all of them.
+	index []uint16
+	first int
+	used  int // records that are still referred to
+}
+
+// shelf is where records lie.
+type shelf struct {
 	*packed.Block
-	used int // records that are still referred to
 	// keys are an engine's numbers of the block's names, plus 1; 0: not looked up.
 	keys   []uint32
 	keysOf uint64 // which engine's: segments.opened
 }
 
-// add makes room for an entry's records, none of which is referred to yet.
-func (h *held) add(entry uint64, b *decode.Batch) {
+// place is where the record of a ref lies on the shelf.
+func (b *block) place(r ref) (int, bool) {
+	if b.index == nil {
+		return r.index(), r.index() < b.Len()
+	}
+	i, ok := slices.BinarySearch(b.index, uint16(r.index()))
+	return b.first + i, ok
+}
+
+// add makes room for an entry's records of a history, none of which is referred to
+// yet; false if there is none. Where there are others' too, it keeps copies: theirs
+// would stay in memory with them.
+func (h *held) add(entry uint64, b *decode.Batch, db string) bool {
+	if !slices.Contains(b.DBs, db) {
+		return false
+	}
 	if len(h.blocks) == 0 {
 		h.oldest = entry
 	}
-	h.blocks[entry] = &block{Block: b.Block}
+	if len(b.DBs) == 1 {
+		h.blocks[entry] = &block{shelf: &shelf{Block: b.Block}}
+		return true
+	}
+	var c packed.Chunk
+	var index []uint16
+	for i := range b.Len() {
+		if t := b.Block.At(i, &h.reader); t.DB == db {
+			c.Add(t)
+			index = append(index, uint16(i))
+		}
+	}
+	h.blocks[entry] = &block{shelf: &shelf{Block: c.Seal()}, index: index}
+	return true
 }
 
 // keep notes that a record is referred to.
@@ -65,13 +103,23 @@ func (h *held) floor(next uint64) uint64 {
 }
 
 func (h *held) record(r ref, f fedFlags) (*record.Transaction, error) {
-	b := h.blocks[r.entry()]
-	if b == nil || r.index() >= b.Len() {
-		return nil, fmt.Errorf("entry %d has no record %d", r.entry(), r.index())
+	b, at, err := h.find(r)
+	if err != nil {
+		return nil, err
 	}
-	t := b.At(r.index(), &h.reader)
+	t := b.At(at, &h.reader)
 	h.apply(t, r, f)
 	return t, nil
+}
+
+func (h *held) find(r ref) (b *block, at int, err error) {
+	if b = h.blocks[r.entry()]; b != nil {
+		var ok bool
+		if at, ok = b.place(r); ok {
+			return b, at, nil
+		}
+	}
+	return nil, 0, fmt.Errorf("entry %d has no record %d", r.entry(), r.index())
 }
 
 // keys are the engine's numbers of the keys of the record taken out last, which is
@@ -98,11 +146,11 @@ func (h *held) keys(r ref, e *incremental.Engine, opened uint64) []uint32 {
 }
 
 func (h *held) own(r ref, f fedFlags) (record.Transaction, error) {
-	b := h.blocks[r.entry()]
-	if b == nil || r.index() >= b.Len() {
-		return record.Transaction{}, fmt.Errorf("entry %d has no record %d", r.entry(), r.index())
+	b, at, err := h.find(r)
+	if err != nil {
+		return record.Transaction{}, err
 	}
-	t := b.Copy(r.index())
+	t := b.Copy(at)
 	h.apply(&t, r, f)
 	return t, nil
 }

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -281,7 +282,11 @@ func (s *segments) tell(vs []verdict.Violation) {
 func (s *segments) record(id verdict.TxnID) (record.Transaction, bool) {
 	i := int(id)
 	if i < len(s.seeds) {
-		return s.seeds[i], true
+		t := s.seeds[i]
+		if own, ok := strings.CutPrefix(t.Session, waitingSession); ok {
+			t.Session = own[strings.LastIndexByte(own, 0)+1:]
+		}
+		return t, true
 	}
 	if i -= len(s.seeds); i >= len(s.fed) {
 		return record.Transaction{}, false
@@ -402,7 +407,7 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 			continue
 		}
 		t.Ops = reads
-		t.Session, t.HasSeq = waitingSession+t.ID, false // what it follows there is forgotten
+		t.Session, t.HasSeq = awaiting(t.Session, t.ID), false // what it follows there is forgotten
 		if i := int(x.Txn) - len(s.seeds); i >= 0 {
 			t = placed(t, s.fed[i].at)
 		}
@@ -427,6 +432,14 @@ const waitingLeast = 64
 // waitingSession begins the name of the session of a seed that stands for reads
 // which wait for their writer, and that has no place in its own session.
 const waitingSession = "\x00waiting\x00"
+
+// awaiting is the name of that session, from which its own can be told again.
+func awaiting(session, id string) string {
+	if strings.HasPrefix(session, waitingSession) {
+		return session
+	}
+	return waitingSession + id + "\x00" + session
+}
 
 // readsOf are the first reads of keys, of those that were not written before. What
 // is read after that, of a list say, can't be told without the writes.
