@@ -7,6 +7,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/order"
 )
@@ -99,6 +100,105 @@ func TestForgottenIsNotSatisfied(t *testing.T) {
 		_, results := judged(t, Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Segment: tc.segment, Overlap: 2}, others(40, 1_700_000_000_000_000_000))
 		if results[0].Outcome != tc.want {
 			t.Errorf("segments of %d: %v %v", tc.segment, results[0].Outcome, results[0].Reason)
+		}
+	}
+}
+
+// A history in which little happens, beside one in which much does: a checkpoint
+// holds its old records itself, needs none of the old entries, and goes on as if
+// nothing had been.
+func TestQuietHistoryNeedsNoOldEntries(t *testing.T) {
+	base := int64(1_700_000_000_000_000_000)
+	cfg := Config{DB: "quiet", Levels: []verdict.Level{verdict.SI}, Clock: record.ClockPrune, Sessions: record.SessionsKeep, MaxTransaction: time.Minute, UniqueValues: true,
+		Coverage: record.CoveragePartial, Order: order.Options{Lateness: time.Second}}
+	txn := func(db, session string, seq, at int64, ops ...record.Op) record.Transaction {
+		return record.Transaction{DB: db, ID: fmt.Sprintf("%s#%d", session, seq), Session: session, Seq: seq, HasSeq: true, HasTimes: true, Start: at, End: at + 1000, Status: record.Committed, Ops: ops}
+	}
+	value := func(n int64) record.Value { return record.Value{Kind: record.KindInt, Num: n} }
+	read := func(key string, n int64) record.Op { return record.Op{Kind: record.Read, Key: key, Value: value(n)} }
+	write := func(key string, n int64) record.Op { return record.Op{Kind: record.Write, Key: key, Value: value(n)} }
+	var entries []*Entry
+	add := func(at int64, txns ...record.Transaction) {
+		n := int64(len(entries))
+		entries = append(entries, &Entry{Number: uint64(n), Time: at, Partitions: 1, Batch: batchOf(0, n, txns)})
+	}
+	// The first half of a lost update, and the other half 3,000 entries later, each in
+	// an entry with somebody else's record.
+	add(base, txn("busy", "b", 1, base, write("x", 9)), txn("quiet", "q1", 1, base+10, write("x", 1)), txn("quiet", "q2", 1, base+20_000, read("x", 1), write("x", 2)))
+	for i := range int64(3000) {
+		at := base + (i+1)*int64(10*time.Millisecond)
+		add(at, txn("busy", "b", i+2, at, write("x", 10+i)))
+	}
+	late := base + int64(40*time.Second)
+	add(late, txn("busy", "b", 4000, late, write("y", 1)), txn("quiet", "q3", 1, late+5, read("x", 1), write("x", 3)))
+
+	run := func(h *History, from int) []verdict.Kind {
+		var found []verdict.Kind
+		for _, e := range entries[from:] {
+			h.Take(e)
+			for h.Run(10) {
+			}
+			for _, v := range h.Found() {
+				found = append(found, v.Kind)
+			}
+		}
+		h.Flush()
+		for h.Run(10) {
+		}
+		h.Close()
+		for _, v := range h.Found() {
+			found = append(found, v.Kind)
+		}
+		return found
+	}
+	if found := run(New(cfg), 0); len(found) != 1 || found[0] != verdict.Divergence {
+		t.Fatalf("without a restart: found %v", found)
+	}
+	h := New(cfg)
+	for _, e := range entries[:2500] {
+		h.Take(e)
+		for h.Run(10) {
+		}
+	}
+	floor, checkpoint := h.Floor(), h.Checkpoint()
+	if floor < 2500-adoptAfter {
+		t.Errorf("after 2500 entries entry %d is needed", floor)
+	}
+	restored, err := Restore(cfg, checkpoint, func(n uint64) (*decode.Batch, error) {
+		if n < floor {
+			return nil, fmt.Errorf("entry %d is gone", n)
+		}
+		return entries[n].Batch, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := run(restored, 2500); len(found) != 1 || found[0] != verdict.Divergence {
+		t.Errorf("after a restart: found %v", found)
+	}
+}
+
+// Complete coverage ends where a record is known to be missing: a value that nobody
+// is seen to have written may be of that one.
+func TestLossEndsCompleteCoverage(t *testing.T) {
+	base := int64(1_700_000_000_000_000_000)
+	line := func(session string, seq, at int64, ops string) string {
+		return fmt.Sprintf(`{"session":%q,"seq":%d,"status":"committed","start":%d,"end":%d,"ops":[%s]}`, session, seq, at, at+1000, ops)
+	}
+	for _, tc := range []struct {
+		name string
+		seq  int64 // of the second record of session a
+		want int
+	}{{"nothing is missing", 2, 1}, {"a hole in a session", 3, 0}} {
+		lines := []string{
+			line("a", 1, base, `["w","x",1]`),
+			line("a", tc.seq, base+10_000, `["w","x",2]`),
+			line("b", 1, base+20_000, `["r","x",77]`),
+		}
+		lines = append(lines, others(200, base+30_000)...)
+		found, results := judged(t, Config{Levels: []verdict.Level{verdict.SI}, Coverage: record.CoverageComplete, Initial: record.InitialAbsent, UniqueValues: true, Segment: 1000, Overlap: 10}, lines)
+		if len(found) != tc.want || (results[0].Outcome == verdict.Violated) != (tc.want > 0) {
+			t.Errorf("%s: found %v, %v", tc.name, found, results[0].Outcome)
 		}
 	}
 }
