@@ -17,6 +17,7 @@ SEED          ?= 1
 TRANSACTIONS  ?= 300000
 RATE          ?= 10000
 FAULTS        ?= all
+FAULT_EVERY   ?= 2s
 # Packages with goroutines; the engine has none.
 CONCURRENT    := ./ingest/source/... ./window/... ./alerts/... ./cmd/monitor/...
 
@@ -69,5 +70,5 @@ oracle: ## Compare the engine with the brute-force judge on HISTORIES (20000) hi
 	$(GO) test ./incremental -run 'AgreesWithOracle|AgreeWithOracle' -v -histories $(HISTORIES) -seed $(SEED) -timeout 24h
 
 .PHONY: soak
-soak: ## Watch a topic while broker, disk, clocks and producer fail and the monitor is killed: TRANSACTIONS (300000), RATE (10000/s), FAULTS (all), SEED; 10 million at 60000/s is the long form
-	$(GO) test ./internal/soak -run '^TestSoak$$' -v -count 1 -timeout 24h -soak.transactions $(TRANSACTIONS) -soak.rate $(RATE) -soak.faults $(FAULTS) -soak.seed $(SEED)
+soak: ## Watch a topic while broker, disk, clocks and producer fail and the monitor is killed: TRANSACTIONS (300000), RATE (10000/s), FAULTS (all) each FAULT_EVERY (2s), SEED; 10 million at 60000/s is the long form
+	$(GO) test ./internal/soak -run '^TestSoak$$' -v -count 1 -timeout 24h -soak.transactions $(TRANSACTIONS) -soak.rate $(RATE) -soak.faults $(FAULTS) -soak.fault-every $(FAULT_EVERY) -soak.seed $(SEED)

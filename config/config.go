@@ -79,6 +79,7 @@ type Window struct {
 	Segment         int           `yaml:"segment" help:"How many transactions are judged together, per history. Once so many have been taken and a cut is possible, what lies before it is forgotten but for what a later transaction may still read. Larger segments need more memory and a longer restart; an anomaly that spans more than a segment may be missed."`
 	Overlap         int           `yaml:"overlap" help:"How many transactions of a segment are judged again with the next one, so that what lies across the cut is found. At most half a segment."`
 	Keys            int           `yaml:"keys" help:"Of how many keys the last writes are kept in memory, per history; of others they are on disk. It changes what a key costs, not what is found. What a segment touches is in memory as well, so more than about 100 bytes a key are needed beside these."`
+	Histories       int           `yaml:"histories" help:"How many histories (the db of a record) are watched at most. Records of further ones become dead letters, too-many-histories. Those that the store has go on, however many they are."`
 	Retain          time.Duration `yaml:"retain" help:"How long records stay on disk, for evidence; what the window needs stays however old it is, and store.max_bytes goes first. 0: only what the window needs."`
 }
 
@@ -140,6 +141,7 @@ func Default() *Config {
 			Segment:         65_536,
 			Overlap:         4_096,
 			Keys:            1_000_000,
+			Histories:       256,
 			Retain:          24 * time.Hour,
 		},
 		Solver: Solver{Every: 250 * time.Millisecond, Conflicts: 100_000},

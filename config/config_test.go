@@ -41,7 +41,7 @@ clock: prune
 coverage: complete
 unique_values: false
 overload: sample-sessions
-window: {lateness: 3s, max_transaction: 1m, max_skew: 5ms, idle_after: 10s, max_transactions: 1_000, segment: 500, overlap: 50, keys: 2_000, retain: 24h}
+window: {lateness: 3s, max_transaction: 1m, max_skew: 5ms, idle_after: 10s, max_transactions: 1_000, segment: 500, overlap: 50, keys: 2_000, histories: 8, retain: 24h}
 solver: {every: 100ms, conflicts: 7}
 store: {path: ./data, max_bytes: 2 GB, sync: true}
 memory: 1GiB
@@ -74,7 +74,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		Coverage: record.CoverageComplete,
 		Overload: OverloadSample,
 		Window: Window{Lateness: 3 * time.Second, MaxTransaction: time.Minute, MaxSkew: 5 * time.Millisecond,
-			IdleAfter: 10 * time.Second, MaxTransactions: 1000, Segment: 500, Overlap: 50, Keys: 2000, Retain: 24 * time.Hour},
+			IdleAfter: 10 * time.Second, MaxTransactions: 1000, Segment: 500, Overlap: 50, Keys: 2000, Histories: 8, Retain: 24 * time.Hour},
 		Solver: Solver{Every: 100 * time.Millisecond, Conflicts: 7},
 		Store:  Store{Path: "./data", MaxBytes: 2e9, Sync: true},
 		Memory: 1 << 30,
@@ -200,6 +200,8 @@ http: {listen: 8080}
 		{"little memory", minimal + "memory: 1MiB\n", []string{`c.yaml:2:9: memory: must be 0 or at least 64MiB, not 1MiB`}},
 		{"segments", minimal + "window: {segment: 1000, overlap: 501}\n", []string{
 			`c.yaml:2:34: window.overlap: must be at least 0 and at most half of window.segment, 500, not 501`}},
+		{"histories", minimal + "window: {histories: 0}\n", []string{`c.yaml:2:21: window.histories: must be at least 1 and at most 4096, not 0: each takes memory also where nothing comes`}},
+		{"too many histories", minimal + "window: {histories: 5000}\n", []string{`c.yaml:2:21: window.histories: must be at least 1 and at most 4096, not 5000: each takes memory also where nothing comes`}},
 		{"keys", minimal + "window: {keys: 0}\n", []string{`c.yaml:2:16: window.keys: must be at least 1, not 0`}},
 		{"small segments", minimal + "window: {segment: 15}\n", []string{`c.yaml:2:19: window.segment: must be at least 16, not 15`}},
 		{"smallest values", minimal + "solver: {every: 0s, conflicts: 0}\nstore: {path: ''}\nwindow: {max_transactions: 0}\n", []string{

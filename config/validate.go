@@ -68,6 +68,9 @@ func (v *validator) validate(c *Config) {
 	if w.Keys < 1 {
 		v.errorf("window.keys", "must be at least 1, not %d", w.Keys)
 	}
+	if w.Histories < 1 || w.Histories > HistoriesMax {
+		v.errorf("window.histories", "must be at least 1 and at most %d, not %d: each takes memory also where nothing comes", HistoriesMax, w.Histories)
+	}
 	v.segments(w)
 	v.atLeast("solver.every", c.Solver.Every, time.Millisecond)
 	if c.Solver.Conflicts < 1 {
@@ -100,6 +103,8 @@ const (
 	StoreBytesMin Bytes = 64 << 20
 	MemoryMin     Bytes = 64 << 20
 	segmentMin          = 16
+	// HistoriesMax is what window.histories may be at most.
+	HistoriesMax = 4096
 )
 
 func (v *validator) segments(w Window) {

@@ -12,7 +12,6 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/source"
-	"github.com/isowatch/isowatch/window/store"
 )
 
 func newRun() *cobra.Command {
@@ -29,7 +28,7 @@ func newRun() *cobra.Command {
 		Long: `Reads transaction records as they come, checks them against the levels that the
 database promises, and sends an alert with its evidence for every violation.
 
-An unreachable broker is waited for as long as it takes. SIGTERM and Ctrl-C end the
+An unreachable broker is waited for as long as it takes, and so is room on the disk. SIGTERM and Ctrl-C end the
 monitor gracefully: what was read is judged, what was found is stored. Killed in
 any other way, it goes on at the next start where it was.
 
@@ -123,10 +122,10 @@ func overridesOf(cmd *cobra.Command, set []string) ([]config.Override, error) {
 // change is 2, what the machine did is 4.
 func runFailure(err error) error {
 	var startup *source.StartupError
-	if errors.As(err, &startup) || errors.As(err, new(config.Errors)) || errors.Is(err, store.ErrDamaged) {
+	if errors.As(err, &startup) || errors.As(err, new(config.Errors)) {
 		return unusable(err)
 	}
-	return environment(err)
+	return storeFailure(err)
 }
 
 // printReports writes reports as --output says.

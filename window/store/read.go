@@ -20,6 +20,9 @@ func (s *Badger) view(ctx context.Context, what string, f func(*badger.Txn) erro
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if errors.As(err, new(*Damage)) {
+			return fmt.Errorf("store %s: %w", s.opt.Path, err) // it names the record
+		}
 		return fmt.Errorf("store %s: %s: %w", s.opt.Path, what, err)
 	}
 	return nil

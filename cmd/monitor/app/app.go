@@ -55,6 +55,8 @@ type App struct {
 
 	metrics *metrics
 	ready   readiness
+	// opening opens the store, which is nil until there is room for it.
+	opening func() (store.Store, error)
 	store   store.Store
 	server  *server // nil without http.listen
 
@@ -76,16 +78,17 @@ type tuning struct {
 	slow       func(db string) // called before a history takes an entry
 	segments   bool            // also where the end of the input is to be told
 	seeds      int             // stream.Config.MaxSeeds
+	reopen     time.Duration   // between two attempts to open a store on a full disk
 }
 
-var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax, queue: queueRecordsMax}
+var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax, queue: queueRecordsMax, reopen: reopenEvery}
 
 // aheadMax for Kafka: more than a minute before the broker has a record it can't
 // have ended, and must not drag the watermark along.
 const aheadMax = time.Minute
 
 // New opens the store and the HTTP server; the source is opened by Run, which
-// waits for it. The errors are config.Errors for an invalid configuration, else
+// waits for it, and for room for the store if the disk is full. The errors are config.Errors for an invalid configuration, else
 // failures of the environment. Without Run, call Close.
 func New(o Options) (*App, error) {
 	if err := o.Config.Validate(); err != nil {
@@ -102,14 +105,19 @@ func New(o Options) (*App, error) {
 	}
 	a.ready.wait(whoInput, "nothing has been read yet")
 	var err error
+	rebuild := o.Rebuild
+	a.opening = func() (store.Store, error) { return a.openStore(&rebuild) }
 	if a.store = o.Store; a.store == nil {
-		if a.store, err = a.openStore(o.Rebuild); err != nil {
+		if a.store, err = a.opening(); a.lacksRoom(err) {
+			err = nil // Run waits for it
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	if o.Config.HTTP.Listen != "" {
 		if a.server, err = serve(o.Config.HTTP.Listen, &a.ready, a.metrics); err != nil {
-			return nil, errors.Join(err, a.store.Close())
+			return nil, errors.Join(err, a.Close())
 		}
 	}
 	return a, nil
@@ -118,14 +126,60 @@ func New(o Options) (*App, error) {
 // leastRetain is window.retain where it is 0, which to the store means for ever.
 const leastRetain = time.Nanosecond
 
+// reopenEvery is how often it is tried to open a store on a full disk.
+const reopenEvery = time.Second
+
+// lacksRoom tells whether err is that the disk is full, and says so: in the log
+// once, in /readyz as long as it lasts.
+func (a *App) lacksRoom(err error) bool {
+	if !errors.Is(err, store.ErrFull) {
+		return false
+	}
+	a.metrics.storeHolding.Set(1)
+	if a.ready.wait(whoStore, err.Error()) {
+		a.metrics.storeFull.Inc()
+		a.log.Error().Err(err).Msg("the monitor waits for room on the disk; nothing is read until then")
+	}
+	return true
+}
+
+// awaitStore opens the store if it is not open yet, waiting for room as long as it
+// takes; the error may be ctx's.
+func (a *App) awaitStore(ctx context.Context) error {
+	if a.store != nil {
+		return nil
+	}
+	t := time.NewTicker(a.tuning.reopen)
+	defer t.Stop()
+	for {
+		st, err := a.opening()
+		if err == nil {
+			a.store = st
+			a.metrics.storeHolding.Set(0)
+			if a.ready.ready(whoStore) {
+				a.log.Warn().Msg("there is room for the store: the monitor begins")
+			}
+			return nil
+		}
+		if !a.lacksRoom(err) {
+			return err
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // openStore opens the store with an outbox for each receiver; for rebuild a new
-// one, the old one being set aside.
-func (a *App) openStore(rebuild bool) (store.Store, error) {
+// one, the old one being set aside, which is done once.
+func (a *App) openStore(rebuild *bool) (store.Store, error) {
 	o := store.Options{Path: a.cfg.Store.Path, SyncWrites: a.cfg.Store.Sync, MaxBytes: int64(a.cfg.Store.MaxBytes), Retain: max(a.cfg.Window.Retain, leastRetain), Logger: a.log.With().Str("part", "store").Logger().Level(zerolog.WarnLevel)}
 	for _, w := range a.cfg.Alerts.Webhooks {
 		o.Receivers = append(o.Receivers, receiverName(w))
 	}
-	if rebuild {
+	if *rebuild {
 		aside, err := store.SetAside(o.Path, time.Now())
 		switch {
 		case err == nil:
@@ -133,6 +187,7 @@ func (a *App) openStore(rebuild bool) (store.Store, error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
+		*rebuild = false
 	}
 	st, err := store.Open(o)
 	if err != nil {
@@ -183,6 +238,9 @@ func (a *App) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := a.awaitStore(ctx); err != nil {
+		return stopped(ctx, err)
+	}
 	k := newKeeper(a)
 	a.dispatcher = deliver.New(k, receivers, deliver.Options{Observer: deliver.ObserverFunc(a.delivered)})
 	delivery, stopDelivery := context.WithCancel(context.Background())
@@ -193,7 +251,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	defer stopDelivery()
 
 	if err := a.watch(ctx, k); err != nil || !a.ended {
-		return err
+		return advise(err)
 	}
 	// What was found last is delivered before the answer is given, if the
 	// receivers are there; otherwise it waits in the store for the next start.
@@ -213,6 +271,9 @@ func (a *App) maintain(ctx context.Context) {
 	t := time.NewTicker(maintainEvery)
 	defer t.Stop()
 	for {
+		if s, err := a.store.Stats(ctx); err == nil {
+			a.metrics.storeBytes.Set(float64(s.DiskBytes))
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -220,9 +281,6 @@ func (a *App) maintain(ctx context.Context) {
 		}
 		if err := a.store.Maintain(ctx); err != nil && ctx.Err() == nil {
 			a.log.Error().Err(err).Msg("the store could not free space; it is tried again")
-		}
-		if s, err := a.store.Stats(ctx); err == nil {
-			a.metrics.storeBytes.Set(float64(s.DiskBytes))
 		}
 	}
 }
@@ -242,7 +300,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	// What is durable must not depend on ctx: a graceful stop commits.
 	group, working := errgroup.WithContext(context.WithoutCancel(ctx))
 	in := &ingest{App: a, keeper: k, config: config, complete: s.complete || s.next == 0 && s.fresh(a.cfg.Source.Kafka), next: max(s.next, 1),
-		workers: map[string]*worker{}, group: group, working: working, began: began, now: time.Now, causes: map[string]bool{}}
+		workers: map[string]*worker{}, group: group, working: working, began: began, now: time.Now, causes: causes{}, pool: newPool(a.cfg.Window.Histories)}
 	// However this ends, the workers do too.
 	defer func() {
 		for _, w := range in.order {

@@ -78,10 +78,8 @@ func (w *worker) spill(ctx context.Context) error {
 
 // tellStays tells once that memory is not bounded by window.keys at present.
 func (w *worker) tellStays() {
-	const cause = "keys stay"
-	if w.causes[cause] {
+	if !w.once("keys stay") {
 		return
 	}
-	w.causes[cause] = true
 	w.log.Warn().Str("db", w.db).Int("keys", w.cfg.Window.Keys).Msg("the disk is full: more than window.keys keys stay in memory until there is room")
 }

@@ -11,8 +11,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/window/order"
@@ -51,7 +53,8 @@ type ingest struct {
 	letters []store.DeadLetter
 	births  map[string]checkpointed
 
-	causes map[string]bool // that were logged
+	causes causes
+	pool   *pool // of what the histories' queues hold
 }
 
 // What is taken is written when it has so many bytes, dead letters or has waited
@@ -62,8 +65,17 @@ const (
 	groupWait       = 25 * time.Millisecond
 )
 
-// idleEvery is how often an entry says that time passes while nothing is read.
-const idleEvery = 50 * time.Millisecond
+// idleEvery is how often an entry says that time passes while nothing is read, at
+// most; every history takes it, so that with many it is rarer: idleShare for each.
+const (
+	idleEvery = 50 * time.Millisecond
+	idleShare = time.Millisecond
+)
+
+// idle is how long nothing is read before an entry says that time passes.
+func (in *ingest) idle() time.Duration {
+	return max(idleEvery, in.cfg.Solver.Every, time.Duration(len(in.order))*idleShare)
+}
 
 // read hands on what the stage reads until it ends; out is closed then.
 func read(ctx context.Context, stage stage, out chan<- *decode.Batch) error {
@@ -125,7 +137,7 @@ func (in *ingest) run(reading context.Context) error {
 		case <-flush.C:
 			err = in.write(work)
 		case <-tick.C:
-			if now := in.now(); now.Sub(last) >= max(idleEvery, in.cfg.Solver.Every) {
+			if now := in.now(); now.Sub(last) >= in.idle() {
 				last = now
 				in.take(nil, now)
 				err = in.write(work)
@@ -219,10 +231,36 @@ func (in *ingest) meet(e *entry) {
 	if len(b.Gaps) > 0 || b.Lost > 0 || len(b.Losses) > 0 {
 		in.complete = false
 	}
+	further := false
 	for _, db := range b.DBs {
-		if in.workers[db] == nil {
+		switch {
+		case in.workers[db] != nil:
+		case len(in.workers) < in.cfg.Window.Histories:
 			in.bear(db, e)
+		default:
+			further = true
 		}
+	}
+	if further {
+		in.refuse(e)
+	}
+}
+
+// refuse sets aside the records of histories that are not watched, as there are as
+// many as may be. Should there be more with the next configuration, they have missed
+// these.
+func (in *ingest) refuse(e *entry) {
+	in.complete = false
+	var r packed.Reader
+	for i := range e.batch.Len() {
+		if db := e.batch.Head(i).DB; in.workers[db] != nil {
+			continue
+		}
+		t := e.batch.Block.At(i, &r)
+		at := record.Position{Source: in.name, Partition: e.batch.Partition, Offset: e.batch.Offsets[i], Kafka: in.cfg.Source.Kafka != nil}
+		err := reject.In("db", reject.TooManyHistories, "history %.100q is beyond the %d of window.histories", t.DB, in.cfg.Window.Histories).At(at)
+		value := codec.AppendJSON(nil, t)
+		in.reject(err, value, int64(len(value)), e.time)
 	}
 }
 
@@ -331,14 +369,8 @@ func (in *ingest) reject(e *reject.Error, value []byte, size, now int64) {
 	}
 }
 
-// once tells whether a cause has not been told yet.
-func (in *ingest) once(cause string) bool {
-	if in.causes[cause] {
-		return false
-	}
-	in.causes[cause] = true
-	return true
-}
+// once tells whether a cause is to be logged.
+func (in *ingest) once(cause string) bool { return in.causes.news(cause, in.now()) }
 
 // show tells the metrics how things are.
 func (in *ingest) show() {

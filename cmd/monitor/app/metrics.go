@@ -164,7 +164,7 @@ func (m *metrics) showQueue(w *worker) {
 	m.queue.WithLabelValues(name).Set(float64(records))
 	m.queueMax.WithLabelValues(name).Set(float64(w.queue.recordsMax))
 	m.queueBytes.WithLabelValues(name).Set(float64(bytes))
-	m.queueBytesMx.WithLabelValues(name).Set(float64(w.queue.bytesMax))
+	m.queueBytesMx.WithLabelValues(name).Set(float64(w.queue.pool.share + w.queue.pool.max))
 }
 
 // shown is what the metrics have of a history's counts.

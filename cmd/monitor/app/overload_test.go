@@ -69,7 +69,7 @@ func TestSampling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &App{cfg: config.Default(), log: zerolog.Nop(), metrics: newMetrics()}
 		a.cfg.Overload = config.OverloadSample
-		w := &worker{App: a, db: "d", queue: newQueue(100)}
+		w := &worker{App: a, db: "d", queue: newQueue(100, newPool(1))}
 		decide := func(after time.Duration, records int) uint8 {
 			time.Sleep(after)
 			w.queue.records = records
@@ -139,7 +139,7 @@ func TestOverload(t *testing.T) {
 // TestQueue: a queue holds no more than it may, hands out what came in, in order, and
 // takes one entry however large it is.
 func TestQueue(t *testing.T) {
-	q := newQueue(10)
+	q := newQueue(10, newPool(1))
 	e := make([]*entry, 6)
 	for i := range e {
 		e[i] = &entry{number: uint64(i)}
@@ -164,7 +164,8 @@ func TestQueue(t *testing.T) {
 			t.Errorf("with %d records more: taken %v, want %v", records, got, want)
 		}
 	}
-	q.bytesMax, q.records = 3, 0
+	q.pool.share, q.pool.max, q.records = 1, 2, 0 // it has three
+	q.pool.used.Store(2)
 	if q.offer(queued{e[4], 0, 1}) {
 		t.Error("more bytes are taken than there may be")
 	}

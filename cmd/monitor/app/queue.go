@@ -3,15 +3,52 @@ package app
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // How much waits for a history at most: enough to ride out a search that takes
 // long, without making the ingest wait. An empty queue takes an entry of any size.
 const (
 	queueRecordsMax = 1 << 17
-	queueBytesMax   = 24 << 20
 	queueEntriesMax = 1 << 13
 )
+
+// Bytes are bounded for all histories together: each may have queueShare of them, or
+// less if there are many, whatever the others have; the rest is whose it is first.
+const (
+	queueBytesMax = 24 << 20
+	queueShare    = 32 << 10
+)
+
+// pool is what queues may hold beyond their shares. Taking from it never waits.
+type pool struct {
+	share int64 // of each queue
+	max   int64
+	used  atomic.Int64
+}
+
+// newPool divides queueBytesMax among so many histories.
+func newPool(histories int) *pool {
+	n := int64(max(histories, 1))
+	share := min(queueShare, queueBytesMax/2/n)
+	return &pool{share: share, max: queueBytesMax - n*share}
+}
+
+// grow takes what a queue needs beyond its share to go from one size to another,
+// if it is there or must.
+func (p *pool) grow(from, to int64, must bool) bool {
+	more := max(to-p.share, 0) - max(from-p.share, 0)
+	if p.used.Add(more) > p.max && more > 0 && !must {
+		p.used.Add(-more)
+		return false
+	}
+	return true
+}
+
+// free is how much a queue of a size may still take.
+func (p *pool) free(size int64) int64 {
+	return max(p.share-size, 0) + max(p.max-p.used.Load(), 0)
+}
 
 // queued is an entry that waits for a history, and what it counts for there.
 type queued struct {
@@ -21,12 +58,12 @@ type queued struct {
 }
 
 // queue holds the entries that wait for one history: the ingest pushes, the
-// history's worker pops. It is bounded in records of that history, in bytes and in
-// entries.
+// history's worker pops. It is bounded in records of that history, in entries, and in
+// bytes together with others.
 type queue struct {
 	recordsMax int
-	bytesMax   int64
 	entriesMax int
+	pool       *pool
 
 	mu      sync.Mutex
 	items   []queued // a queue; out of it, from are gone
@@ -39,8 +76,8 @@ type queue struct {
 	came, went chan struct{}
 }
 
-func newQueue(records int) *queue {
-	return &queue{recordsMax: records, bytesMax: queueBytesMax, entriesMax: queueEntriesMax,
+func newQueue(records int, p *pool) *queue {
+	return &queue{recordsMax: records, entriesMax: queueEntriesMax, pool: p,
 		came: make(chan struct{}, 1), went: make(chan struct{}, 1)}
 }
 
@@ -48,8 +85,8 @@ func newQueue(records int) *queue {
 func (q *queue) offer(x queued) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if n := len(q.items) - q.from; n > 0 &&
-		(n >= q.entriesMax || q.records+x.records > q.recordsMax || q.bytes+x.bytes > q.bytesMax) {
+	n := len(q.items) - q.from
+	if n > 0 && (n >= q.entriesMax || q.records+x.records > q.recordsMax) || !q.pool.grow(q.bytes, q.bytes+x.bytes, n == 0) {
 		return false
 	}
 	q.items = append(q.items, x)
@@ -104,6 +141,7 @@ func (q *queue) take() (e *entry, ok, closed bool) {
 		q.items, q.from = q.items[:n], 0
 	}
 	q.records -= x.records
+	q.pool.grow(q.bytes, q.bytes-x.bytes, true)
 	q.bytes -= x.bytes
 	signal(q.went)
 	return x.entry, true, false
@@ -124,11 +162,13 @@ func (q *queue) length() (records int, bytes int64) {
 	return q.records, q.bytes
 }
 
-// fill is how full the queue is: 0 empty, 1 full.
+// fill is how full the queue is: 0 empty, 1 full. Of bytes, it is the share of what it
+// could have if the others keep what they have.
 func (q *queue) fill() float64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return max(float64(q.records)/float64(q.recordsMax), float64(q.bytes)/float64(q.bytesMax),
+	bytes := float64(q.bytes) / max(1, float64(q.bytes+q.pool.free(q.bytes)))
+	return max(float64(q.records)/float64(q.recordsMax), bytes,
 		float64(len(q.items)-q.from)/float64(q.entriesMax))
 }
 

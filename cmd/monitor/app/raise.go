@@ -70,8 +70,8 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 	return out, nil
 }
 
-// lost tells of what may have been missed, once per cause in the log, and sets aside
-// what contradicts itself.
+// lost tells of what may have been missed, and sets aside what contradicts itself. A
+// cause is in the log once, and again when there was none of it for causeForgotten.
 func (w *worker) lost() []store.DeadLetter {
 	for _, l := range w.history.Losses() {
 		if !w.once(l.Why.String()) {
@@ -109,14 +109,8 @@ func (w *worker) lost() []store.DeadLetter {
 	return letters
 }
 
-// once tells whether a cause has not been told yet.
-func (w *worker) once(cause string) bool {
-	if w.causes[cause] {
-		return false
-	}
-	w.causes[cause] = true
-	return true
-}
+// once tells whether a cause is to be logged.
+func (w *worker) once(cause string) bool { return w.causes.news(cause, time.Now()) }
 
 // letter makes a dead letter.
 func letter(e *reject.Error, value []byte, size, now int64) store.DeadLetter {

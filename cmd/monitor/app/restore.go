@@ -110,13 +110,21 @@ func (c *checkpoint) anew(config uint64) *checkpoint {
 }
 
 func damaged(err error) error {
-	return fmt.Errorf("the store is %w: %w; monitor store verify says what, and monitor run --rebuild sets it aside and begins from the input", store.ErrDamaged, err)
+	return fmt.Errorf("the store is %w: %w", store.ErrDamaged, err)
+}
+
+// advise says what to do about a damaged store.
+func advise(err error) error {
+	if !errors.Is(err, store.ErrDamaged) {
+		return err
+	}
+	return fmt.Errorf("%w; monitor store verify says what is damaged, and monitor run --rebuild sets the store aside and begins from the input", err)
 }
 
 // start makes the worker of a history that goes on from c, and runs it.
 func (in *ingest) start(db string, c *checkpoint) {
-	w := &worker{App: in.App, db: db, keeper: in.keeper, queue: newQueue(in.tuning.queue), told: c.told,
-		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, causes: map[string]bool{}}
+	w := &worker{App: in.App, db: db, keeper: in.keeper, queue: newQueue(in.tuning.queue, in.pool), told: c.told,
+		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, causes: causes{}}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
 		cfg, err := in.windowOf(db, c.coverage, c.whole)
 		if err != nil || len(c.state) == 0 {

@@ -34,12 +34,12 @@ type worker struct {
 	replayed uint64
 
 	shown    shown
-	causes   map[string]bool // what was logged, and is once
-	complete bool            // as the log has it
-	saved    time.Time       // when the last checkpoint was written
-	dirty    int             // records taken since
-	space    time.Duration   // the least time until the next one
-	oldest   int64           // the first time that the stream had
+	causes   causes
+	complete bool          // as the log has it
+	saved    time.Time     // when the last checkpoint was written
+	dirty    int           // records taken since
+	space    time.Duration // the least time until the next one
+	oldest   int64         // the first time that the stream had
 
 	// consumed and lag are for others to read.
 	consumed atomic.Uint64
