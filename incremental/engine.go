@@ -206,7 +206,14 @@ func (e *Engine) stream(index uint32) {
 	if e.opened || e.in.timed > 0 {
 		e.admitAll()
 	}
+	if e.in.untimed%untimedEvery == untimedEvery-1 && !e.in.txns.At(index).timed {
+		e.reconsider()
+	}
 }
+
+// untimedEvery is after how many transactions without times it is asked, between
+// Ticks too, whether times are worth using.
+const untimedEvery = 256
 
 // wakeStirred looks again at reads of which it is known now that what they found
 // was aborted, or overwritten by its own transaction.

@@ -154,7 +154,14 @@ func (s *segments) step(t *record.Transaction, f fed) {
 	s.feed(t, f)
 	s.stats.Transactions++
 	s.stats.Operations += uint64(len(t.Ops))
+	if n := len(s.ticks); n > 0 && len(s.fed)-s.ticks[n-1].after >= untickedMost {
+		s.tick(s.ticks[n-1].watermark)
+	}
 }
+
+// untickedMost is how many records the engine gets at most without a tick: while all
+// that comes is late the stream's time stands still.
+const untickedMost = 16_384
 
 func (s *segments) feed(t *record.Transaction, f fed) {
 	s.meet(t)
