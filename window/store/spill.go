@@ -204,13 +204,15 @@ func (s *Badger) forgetHistory(db string) error {
 // deleteAll deletes the keys under a prefix, some at a time.
 func (s *Badger) deleteAll(prefix []byte) error {
 	const batch = 1000
-	for {
+	// From the prefix again, a round would pass over all that the rounds before it
+	// have deleted.
+	for from := prefix; ; {
 		var keys [][]byte
 		err := s.db.View(func(txn *badger.Txn) error {
 			opt := badger.IteratorOptions{Prefix: prefix}
 			it := txn.NewIterator(opt)
 			defer it.Close()
-			for it.Seek(prefix); it.Valid() && len(keys) < batch; it.Next() {
+			for it.Seek(from); it.Valid() && len(keys) < batch; it.Next() {
 				keys = append(keys, it.Item().KeyCopy(nil))
 			}
 			return nil
@@ -221,6 +223,7 @@ func (s *Badger) deleteAll(prefix []byte) error {
 		if err := s.update(len(keys), func(txn *badger.Txn, i int) error { return txn.Delete(keys[i]) }); err != nil {
 			return err
 		}
+		from = keys[len(keys)-1]
 	}
 }
 
