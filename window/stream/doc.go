@@ -14,7 +14,11 @@
 // before they are taken, and a checkpoint together with what was found until then.
 //
 //	h.Take(entry)
-//	for h.Run(1000) {}          // work off what is due
+//	for h.Run(1000) {           // work off what is due
+//		… h.Found …
+//		… h.Needs, h.Answer …   // keys that are on disk
+//		… h.Spill, h.Spilled …  // and those that go there
+//	}
 //	for _, v := range h.Found() { … h.Lookup … }
 //
 // # What does not matter
