@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -197,4 +198,20 @@ func c2(c *config.Config) *config.Config {
 	again := *c
 	again.HTTP.Listen = ""
 	return &again
+}
+
+// damagedStore is a store of which a history's checkpoint is damaged.
+type damagedStore struct{ *memStore }
+
+func (damagedStore) Checkpoints(context.Context) ([]string, error) { return []string{"d"}, nil }
+func (damagedStore) Checkpoint(context.Context, string) ([]byte, bool, error) {
+	return nil, false, &store.Damage{Kind: "checkpoint", Key: `of history "d"`, File: "large/1", Why: "its checksum is wrong"}
+}
+
+// TestDamagedCheckpoint: what is damaged is named, with what helps.
+func TestDamagedCheckpoint(t *testing.T) {
+	err := start(t, testConfig([]string{"127.0.0.1:1"}), damagedStore{newMemStore()}, false).wait(t)
+	if !errors.Is(err, store.ErrDamaged) || strings.Count(err.Error(), "checkpoint") != 1 || strings.Count(err.Error(), "--rebuild") != 1 {
+		t.Errorf("got %v", err)
+	}
 }
