@@ -512,6 +512,9 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		c.notRealTime = !f.Chosen // then times alone said violated
 		return
 	}
+	if proved && f.Assumed && !c.timed {
+		f, x = e.withoutTimes(c, f, x)
+	}
 	v := e.violation(c, f)
 	if proved {
 		x.complete()
@@ -525,6 +528,45 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		}
 	}
 	e.tell(c, v)
+}
+
+// withoutTimes is, for a finding that rests on times which are no part of the level
+// and whose exhibits prove it without them, what these show: another cycle, which
+// would be found as well, and which is the one to be told. Where that is all that can
+// be had, it is the finding itself.
+func (e *Engine) withoutTimes(c *check, f *constraint.Violation, x *exhibits) (*constraint.Violation, *exhibits) {
+	slots := e.basesFirst(x.slots())
+	s, diverges := e.reread(c, x)
+	if diverges {
+		return f, x
+	}
+	s.finish(false)
+	p := s.polys[0]
+	if p.Found == 0 {
+		p.Solve(e.opt.Conflicts)
+	}
+	found := p.TakeFound()
+	if len(found) == 0 {
+		return f, x
+	}
+	g := found[0].Renamed(func(s version.Slot) version.Slot { return slots[s] }, p.Parts())
+	g.Cycle, g.Because = collapse(c.poly, g.Cycle, g.Because)
+	for i := range g.Cases {
+		g.Cases[i], _ = collapse(c.poly, g.Cases[i], nil)
+	}
+	y := newExhibits(e, c.strand)
+	for _, list := range append([][]graph.Edge{g.Cycle, g.Rest}, g.Cases...) {
+		for _, ed := range list {
+			y.edge(ed, c.poly)
+		}
+	}
+	for _, r := range g.Reads {
+		y.read(r.Reader, r.Key)
+	}
+	if e.violated(c, y) {
+		return &g, y
+	}
+	return &g, x
 }
 
 // collapse makes one step of a run of version orders that one list shows.

@@ -53,6 +53,8 @@
 package constraint
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -272,6 +274,37 @@ func (p *Polygraph) writing(s slot) node {
 		return p.commit(s)
 	}
 	return p.start(s)
+}
+
+// Parts is how many nodes a transaction has.
+func (p *Polygraph) Parts() uint32 { return p.parts }
+
+// Renamed is the violation with other numbers of transactions, each of which has so
+// many nodes.
+func (v Violation) Renamed(name func(version.Slot) version.Slot, parts uint32) Violation {
+	walk := func(es []graph.Edge) []graph.Edge {
+		out := make([]graph.Edge, len(es))
+		for i, e := range es {
+			e.From = name(e.From/parts)*parts + e.From%parts
+			e.To = name(e.To/parts)*parts + e.To%parts
+			out[i] = e
+		}
+		return out
+	}
+	v.Cycle, v.Rest = walk(v.Cycle), walk(v.Rest)
+	cases, because := make([][]graph.Edge, len(v.Cases)), make(map[int][]graph.Edge, len(v.Because))
+	for i, es := range v.Cases {
+		cases[i] = walk(es)
+	}
+	for i, es := range v.Because {
+		because[i] = walk(es)
+	}
+	v.Cases, v.Because = cases, because
+	v.Reads = slices.Clone(v.Reads)
+	for i := range v.Reads {
+		v.Reads[i].Reader = name(v.Reads[i].Reader)
+	}
+	return v
 }
 
 // SlotOf is the transaction of a node.
