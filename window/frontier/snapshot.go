@@ -130,5 +130,5 @@ func (f *Frontier) load(b []byte) bool {
 		}
 	}
 	f.total = int(total)
-	return r.ok && len(r.b) == 0 && f.total >= f.table.count-f.absent
+	return r.ok && len(r.b) == 0
 }
