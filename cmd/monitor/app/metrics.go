@@ -46,6 +46,8 @@ type metrics struct {
 	forgotten    *prometheus.CounterVec // db, why
 	losses       *prometheus.CounterVec // db, why
 	segments     *prometheus.CounterVec // db, cut
+	straddlers   *prometheus.CounterVec // db
+	incomplete   *prometheus.CounterVec // db
 	frontier     *prometheus.GaugeVec   // db, where
 	checkpointed *prometheus.GaugeVec   // db
 	restart      prometheus.Gauge
@@ -113,6 +115,8 @@ func newMetrics() *metrics {
 	m.forgotten = counters("forgotten_total", "What was given up to bound memory, by kind: what it could have shown may be missed.", "db", "why")
 	m.losses = counters("losses_total", "What is missing in the input, or may be, by cause: from the first on, absence proves nothing.", "db", "why")
 	m.segments = counters("segments_total", "Segments that were closed, by the kind of cut at their end.", "db", "cut")
+	m.straddlers = counters("straddlers_total", "Transactions known to have no order against what lies on the other side of a cut.", "db")
+	m.incomplete = counters("incomplete_cuts_total", "Cuts that do not prove that what is before them precedes what comes after, not even if the database keeps real time.", "db")
 	m.frontier = gauges("frontier_keys", "Keys of which the last writes are kept, by where they are.", "db", "where")
 	m.checkpointed = gauges("checkpoint_timestamp_seconds", "When the history's last checkpoint was written.", "db")
 	m.restart = gauge("restart_seconds", "How long it took at the start until the state of the last run was restored.")
@@ -206,6 +210,8 @@ func (w *worker) show() {
 	addStat(m.forgotten, stats.Dropped, had.Dropped, w.db, "version")
 	addStat(m.forgotten, stats.Unawaited, had.Unawaited, w.db, "awaited-read")
 	addStat(m.forgotten, stats.Undecided, had.Undecided, w.db, "undecided")
+	addStat(m.straddlers, stats.Straddlers, had.Straddlers, w.db)
+	addStat(m.incomplete, stats.Incomplete, had.Incomplete, w.db)
 	for i, n := range stats.Cuts {
 		addStat(m.segments, n, had.Cuts[i], w.db, segment.Kind(i).String())
 	}
