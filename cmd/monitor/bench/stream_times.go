@@ -262,7 +262,8 @@ func (e *Env) killAndStart(ctx context.Context, t topic, r *rig.Receiver) (x Res
 	x.Ready = time.Since(began).Seconds()
 	for ctx.Err() == nil {
 		metrics, err := second.Metrics(ctx)
-		if err == nil && metrics.Sum(metricRead) > 0 {
+		// The first may have read all of a short topic: then there is nothing to go on with.
+		if err == nil && (metrics.Sum(metricRead) > 0 || metrics.Sum(metricJudged) >= float64(t.transactions)) {
 			x.Reading = time.Since(began).Seconds()
 			second.Kill()
 			return x, nil
