@@ -4,6 +4,7 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -171,10 +172,14 @@ func (stall) Strike(ctx context.Context, w *World, rng *rand.Rand) (string, erro
 			return "there is no monitor to be held", nil
 		}
 		d := between(rng, 20*time.Millisecond, 300*time.Millisecond)
-		if syscall.Kill(pid, syscall.SIGSTOP) != nil {
+		err := syscall.Kill(pid, syscall.SIGSTOP)
+		if errors.Is(err, syscall.ESRCH) {
 			break // it has ended by itself, which is told elsewhere
 		}
-		err := wait(ctx, d)
+		if err != nil {
+			return "", fmt.Errorf("hold the monitor: %w", err)
+		}
+		err = wait(ctx, d)
 		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 			return "", fmt.Errorf("let the monitor go on: %w", err)
 		}
