@@ -17,6 +17,9 @@ import (
 // Version is the version of the JSON form.
 const Version = 1
 
+// KeysMax is how many keys an alert names in Keys.
+const KeysMax = 16
+
 // State is where an alert is in its life.
 type State string
 
@@ -36,9 +39,15 @@ type Alert struct {
 	// them, weakest first.
 	Level  string   `json:"level"`
 	Breaks []string `json:"breaks"`
-	// Name, Adya and Guarantee are as package name has them.
+	// Weakest is the weakest level that is broken, configured or not. Holds are
+	// the strongest levels that this anomaly does not break: other anomalies may.
+	Weakest string   `json:"weakest"`
+	Holds   []string `json:"holds"`
+	// Name, Adya and Guarantee are as package name has them; Aliases are what
+	// others call it, see name.Aliases.
 	Name           string        `json:"name"`
 	Adya           string        `json:"adya"`
+	Aliases        []string      `json:"aliases"`
 	Guarantee      string        `json:"guarantee,omitempty"`
 	ClockDependent bool          `json:"clock_dependent"`
 	Severity       name.Severity `json:"severity"`
@@ -55,7 +64,9 @@ type Alert struct {
 	// Transactions are the ids of those that take part, in the order of the
 	// cycle.
 	Transactions []string `json:"transactions"`
-	Cycle        []Edge   `json:"cycle"`
+	// Keys are those that it is about, sorted, at most KeysMax.
+	Keys  []string `json:"keys"`
+	Cycle []Edge   `json:"cycle"`
 	// Cases are, where no order of writes fits, the cycles that the choices
 	// run into; absent otherwise.
 	Cases [][]Edge `json:"cases,omitempty"`
@@ -120,15 +131,13 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	e := explain.Explain(v, n, ctx.Lookup)
 	ids := identifier{lookup: ctx.Lookup}
 	a := Alert{
-		Version: Version, DB: ctx.DB, Level: n.Breaks[0].String(), Name: n.Name, Adya: n.Adya, Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
+		Version: Version, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks), Weakest: n.Weakest.String(), Holds: levels(n.Holds()),
+		Name: n.Name, Adya: n.Adya, Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
 		Severity: n.Severity, State: Fresh, FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1, Summary: e.Summary, Explanation: e.Text,
-		Transactions: []string{}, Evidence: p.lines(), Links: ctx.Links,
+		Transactions: []string{}, Keys: keys(v), Evidence: p.lines(), Links: ctx.Links,
 	}
 	if a.Links == nil {
 		a.Links = map[string]string{}
-	}
-	for _, l := range n.Breaks {
-		a.Breaks = append(a.Breaks, l.String())
 	}
 	for _, id := range v.Txns {
 		if of := ids.of(id); !slices.Contains(a.Transactions, of) {
@@ -141,6 +150,34 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	}
 	a.ID = ids.alert(ctx.DB, a.Level, n, v)
 	return a, err
+}
+
+// levels are the names of levels.
+func levels(ls []verdict.Level) []string {
+	out := make([]string, len(ls))
+	for i, l := range ls {
+		out[i] = l.String()
+	}
+	return out
+}
+
+// keys are those that a violation itself names: of its read, or of the edges of
+// its cycles, not of their reasons. The first ones in order, at most KeysMax.
+func keys(v verdict.Violation) []string {
+	out := []string{}
+	if v.Key != "" {
+		out = append(out, v.Key)
+	}
+	for _, c := range append([][]verdict.Edge{v.Cycle}, v.Cases...) {
+		for _, e := range c {
+			if e.Key != "" {
+				out = append(out, e.Key)
+			}
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), KeysMax)]
 }
 
 // cycle is a violation's cycle. Two transactions that overwrote one version make

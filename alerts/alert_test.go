@@ -404,7 +404,7 @@ func TestFields(t *testing.T) {
 	if err := json.Unmarshal(a.JSON(), &fields); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []string{"version", "id", "db", "level", "breaks", "name", "adya", "clock_dependent", "severity", "state",
+	for _, f := range []string{"version", "id", "db", "level", "breaks", "weakest", "holds", "name", "adya", "aliases", "keys", "clock_dependent", "severity", "state",
 		"first_seen", "last_seen", "count", "summary", "explanation", "transactions", "cycle", "evidence", "links"} {
 		if v, ok := fields[f]; !ok || string(v) == "null" {
 			t.Errorf("%s is %s", f, v)

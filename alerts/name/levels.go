@@ -33,6 +33,14 @@ func breaks(weakest, proved verdict.Level, lin bool, asked Asked) []verdict.Leve
 	return out
 }
 
+// Holds are the strongest levels that a violation does not break, weakest first: a
+// history of nothing but its evidence satisfies them. Lin, which is about other
+// histories, is not among them.
+func (n Name) Holds() []verdict.Level {
+	whole := slices.DeleteFunc(slices.Clone(weakestFirst), func(l verdict.Level) bool { return l == verdict.LIN || l.Implies(n.Weakest) })
+	return verdict.Maximal(whole)
+}
+
 // Fall corrects a name to what the evidence shows to be broken: level, and what
 // implies it.
 func (n *Name) Fall(level verdict.Level, asked Asked) {
