@@ -112,9 +112,23 @@ type Webhook struct {
 	Secret Secret `yaml:"-"`
 }
 
-// HTTP is the monitor's own server: /healthz, /readyz, /metrics.
+// HTTP is the monitor's own server: its page, /api, /healthz, /readyz, /metrics.
 type HTTP struct {
-	Listen string `yaml:"listen" help:"host:port to listen on; empty: no server. It has no authentication: keep it on loopback or behind something that has."`
+	Listen    string     `yaml:"listen" help:"host:port of the page, its API, /metrics, /healthz and /readyz; empty: none. Anything but loopback wants http.token_file or http.tls.client_ca."`
+	Admin     string     `yaml:"admin" help:"host:port of a second listener, with /metrics and /debug/pprof; empty: none, and no profiles. On loopback it asks for nothing; anything else wants http.token_file or http.tls.client_ca as http.listen does."`
+	TLS       *ServerTLS `yaml:"tls"`
+	TokenFile string     `yaml:"token_file" help:"The file that holds the token that browsers and programs show: at least 16 characters. /healthz and /readyz ask for none."`
+	BaseURL   string     `yaml:"base_url" help:"The address under which people reach the page, where that is not http.listen, as behind a proxy: for links in alerts, and as a name that requests may come under."`
+
+	// Token is the contents of TokenFile, read by Load.
+	Token Secret `yaml:"-"`
+}
+
+// ServerTLS turns on TLS towards those who ask the monitor.
+type ServerTLS struct {
+	Cert     string `yaml:"cert" help:"PEM file of the server's certificate and those between it and its authority. It is read again when it changes."`
+	Key      string `yaml:"key" help:"PEM file of the server's private key."`
+	ClientCA string `yaml:"client_ca" help:"PEM file of authorities; who shows a certificate of theirs needs no token. Without http.token_file, nobody else is let in."`
 }
 
 // Log says what the monitor writes to standard error.

@@ -46,13 +46,13 @@ solver: {every: 100ms, conflicts: 7}
 store: {path: ./data, max_bytes: 2 GB, sync: true}
 memory: 1GiB
 alerts: {webhooks: [{url: "https://u:p@example.org/hook", format: generic, secret_file: secret}], values: full}
-http: {listen: ""}
+http: {listen: "", admin: "[::1]:6060", tls: {cert: s.pem, key: sk.pem, client_ca: cca.pem}, token_file: token, base_url: "https://example.org/isowatch"}
 log: {level: debug, format: json}
 `
 
 func TestLoadReadsEveryKey(t *testing.T) {
 	file := write(t, "c.yaml", design)
-	for name, text := range map[string]string{"pw": "hunter2\n", "secret": "whsec_c2VjcmV0\r\n"} {
+	for name, text := range map[string]string{"pw": "hunter2\n", "secret": "whsec_c2VjcmV0\r\n", "token": "0123456789abcdef\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,8 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		Memory: 1 << 30,
 		Alerts: Alerts{Webhooks: []Webhook{{URL: "https://u:p@example.org/hook", Format: "generic",
 			SecretFile: "secret", Secret: "whsec_c2VjcmV0"}}, Values: ValuesFull},
-		Log: Log{Level: "debug", Format: "json"},
+		HTTP: HTTP{Admin: "[::1]:6060", TLS: &ServerTLS{Cert: "s.pem", Key: "sk.pem", ClientCA: "cca.pem"}, TokenFile: "token", BaseURL: "https://example.org/isowatch", Token: "0123456789abcdef"},
+		Log:  Log{Level: "debug", Format: "json"},
 	}
 	if diff := cmp.Diff(want, got.Config); diff != "" {
 		t.Errorf("loaded (-want +got):\n%s", diff)
@@ -91,7 +92,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 
 	// What is printed reads back as the same, and holds no secret.
 	text := string(got.YAML())
-	for _, secret := range []string{"hunter2", "c2VjcmV0", "u:p@", "/hook"} {
+	for _, secret := range []string{"hunter2", "c2VjcmV0", "0123456789abcdef", "u:p@", "/hook"} {
 		if strings.Contains(text, secret) {
 			t.Errorf("%q is printed:\n%s", secret, text)
 		}

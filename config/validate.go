@@ -89,11 +89,7 @@ func (v *validator) validate(c *Config) {
 	if c.Alerts.Values != ValuesFull {
 		v.errorf("alerts.values", "%s is not in this version, which has full", c.Alerts.Values)
 	}
-	if c.HTTP.Listen != "" {
-		if err := hostPort(c.HTTP.Listen); err != nil {
-			v.errorf("http.listen", "%v", err)
-		}
-	}
+	v.http(&c.HTTP)
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "console", "json")
 }
@@ -242,6 +238,9 @@ func (v *validator) secrets(c *Config) {
 	}
 	if k := c.Source.Kafka; k != nil && k.SASL != nil {
 		read("source.kafka.sasl.password_file", k.SASL.PasswordFile, &k.SASL.Password)
+	}
+	if read("http.token_file", c.HTTP.TokenFile, &c.HTTP.Token); c.HTTP.Token != "" && len(c.HTTP.Token) < TokenMin {
+		v.errorf("http.token_file", "%s holds %d characters, and a token has at least %d: make one with openssl rand -hex 32", c.HTTP.TokenFile, len(c.HTTP.Token), TokenMin)
 	}
 	for i := range c.Alerts.Webhooks {
 		w := &c.Alerts.Webhooks[i]
