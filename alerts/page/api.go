@@ -1,0 +1,323 @@
+package page
+
+import (
+	"context"
+	"errors"
+
+	"github.com/isowatch/isowatch/alerts"
+)
+
+// Data is what the page shows: the running monitor, as it sees itself. Methods are
+// safe for concurrent use and return what the caller may keep. They are asked once
+// per request, so that none may cost more than its answer is long.
+type Data interface {
+	// Status is how the monitor and each history are doing now.
+	Status(ctx context.Context) (Status, error)
+	// Alerts is one page of stored alerts, newest first.
+	Alerts(ctx context.Context, f Filter) (List, error)
+	// Alert finds a stored alert by its ID; ErrNotFound if there is none.
+	Alert(ctx context.Context, id string) (alerts.Alert, error)
+	// Groups are the groups of alerts that the monitor notifies of, the worst and
+	// latest first.
+	Groups(ctx context.Context) ([]Group, error)
+	// Silences are those of the configuration and those made at run time that are
+	// not over.
+	Silences(ctx context.Context) ([]Silence, error)
+	// Silence adds a silence and returns it with its ID. An *Invalid says what is
+	// wrong with it.
+	Silence(ctx context.Context, s Silence) (Silence, error)
+	// Expire ends a silence that was made at run time; ErrNotFound if there is
+	// none, an *Invalid for one of the configuration.
+	Expire(ctx context.Context, id string) error
+	// Subscribe returns what happens from now on until ctx ends, when the channel
+	// is closed. It is closed early for a reader that is too slow.
+	Subscribe(ctx context.Context) <-chan Event
+}
+
+// ErrNotFound is returned for an ID that there is not.
+var ErrNotFound = errors.New("not found")
+
+// Invalid is a request that can't be done as it is.
+type Invalid struct {
+	Field string // of the request; empty for all of it
+	Msg   string
+	Hint  string // what to do instead; may be empty
+}
+
+// Error implements error.
+func (e *Invalid) Error() string {
+	if e.Field == "" {
+		return e.Msg
+	}
+	return e.Field + ": " + e.Msg
+}
+
+// Filter says which alerts are asked for. Empty fields ask for all.
+type Filter struct {
+	DB, Level string
+	Name      string // the canonical name or an alias
+	State     string // new, ongoing or resolved
+	Severity  string
+	Text      string // part of summary, keys, transactions or ID, whatever the case
+	Group     string // ID of a group
+	Since     int64  // Unix nanoseconds: last seen then or later
+	Limit     int    // at most so many; 0: LimitDefault
+	// After is List.Next of the page before; 0 begins with the newest.
+	After uint64
+}
+
+// The number of alerts on one page of a List.
+const (
+	LimitDefault = 50
+	LimitMax     = 500
+)
+
+// List is one page of alerts. New alerts come before its first page, so that what
+// is behind Next stays as it is.
+type List struct {
+	Alerts []Summary `json:"alerts"`
+	// Next asks for what follows; 0 at the end. A page may be shorter than the
+	// limit, even empty, and yet have a next one: a request looks at a bounded
+	// number of alerts.
+	Next uint64 `json:"next,omitempty"`
+	// Total is how many alerts are stored, whatever the filter.
+	Total int64 `json:"total"`
+	// Scanned is how many alerts this request looked at.
+	Scanned int `json:"scanned"`
+}
+
+// Summary is an alert as the list shows it. Times are Unix nanoseconds.
+type Summary struct {
+	ID             string   `json:"id"`
+	Number         uint64   `json:"number"` // ascending in the order of discovery
+	DB             string   `json:"db"`
+	Level          string   `json:"level"`
+	Breaks         []string `json:"breaks"`
+	Name           string   `json:"name"`
+	Adya           string   `json:"adya,omitempty"`
+	Severity       string   `json:"severity"`
+	State          string   `json:"state"`
+	ClockDependent bool     `json:"clock_dependent"`
+	FirstSeen      int64    `json:"first_seen"`
+	LastSeen       int64    `json:"last_seen"`
+	Count          int      `json:"count"`
+	Summary        string   `json:"summary"`
+	Keys           []string `json:"keys"`
+	Group          string   `json:"group,omitempty"`
+}
+
+// Health is one word on how it goes, for the monitor, a history or a level.
+type Health string
+
+// The health of a promise.
+const (
+	Kept    Health = "kept"    // nothing was found in what was judged
+	Broken  Health = "broken"  // violations were found, and are not over
+	Waiting Health = "waiting" // nothing has been judged yet
+)
+
+// Status is how the monitor is doing. Times are Unix nanoseconds, 0 for none.
+type Status struct {
+	Version string `json:"version"`
+	Now     int64  `json:"now"`
+	Started int64  `json:"started"`
+	// Health is the worst of all histories.
+	Health Health `json:"health"`
+	// Waits says what the monitor waits for, as /readyz does; empty when ready.
+	Waits       []string     `json:"waits"`
+	Source      Source       `json:"source"`
+	Histories   []History    `json:"histories"`
+	Operational []Condition  `json:"operational"`
+	Receivers   []Receiver   `json:"receivers"`
+	Alerts      AlertCounts  `json:"alerts"`
+	Store       StoreStatus  `json:"store"`
+	Series      Series       `json:"series"`
+	Settings    StatusConfig `json:"settings"`
+}
+
+// StatusConfig is what of the configuration a reader of the page has to know.
+type StatusConfig struct {
+	Levels   []string `json:"levels"`
+	Clock    string   `json:"clock"`
+	Coverage string   `json:"coverage"`
+	Values   string   `json:"values"` // full, hash or none
+	Lateness float64  `json:"lateness_seconds"`
+}
+
+// Source is the input.
+type Source struct {
+	Kind       string `json:"kind"` // kafka, file or stdin
+	Name       string `json:"name"`
+	Partitions int    `json:"partitions"`
+	Records    int64  `json:"records"`  // read since the start
+	Rejected   int64  `json:"rejected"` // of these, set aside as dead letters
+	Behind     int64  `json:"behind"`   // records there that have not been read; -1: not known
+}
+
+// History is one database's history.
+type History struct {
+	DB     string        `json:"db"`
+	Health Health        `json:"health"`
+	Levels []LevelStatus `json:"levels"`
+	// Coverage is complete while every write since the initial state is known to be
+	// seen, else partial.
+	Coverage string `json:"coverage"`
+	// Since and Until bound, by the records' own clock, what this run has judged:
+	// Until is the watermark.
+	Since int64 `json:"since"`
+	Until int64 `json:"until"`
+	// Newest is the newest record's time; Lag how far the watermark is behind it.
+	Newest int64   `json:"newest"`
+	Lag    float64 `json:"lag_seconds"`
+	// LastRecord is when, by the monitor's clock, the last record was taken.
+	LastRecord int64 `json:"last_record"`
+	// Stretches divide [Since, Until] into what was checked completely and what was
+	// not, oldest first; the oldest are joined when there are many.
+	Stretches []Stretch `json:"stretches"`
+	// Losses count what was missing or given up, by why, since the history began.
+	Losses []Reason `json:"losses"`
+
+	Transactions int64 `json:"transactions"` // put in order and judged
+	Waiting      int64 `json:"waiting"`      // held for the watermark
+	Queued       int64 `json:"queued"`       // records that wait for the history
+	Segments     int64 `json:"segments"`     // that have been closed
+	FrontierKeys int64 `json:"frontier_keys"`
+	SampledOneIn int64 `json:"sampled_one_in"` // 1: every session is taken
+	Undecided    int64 `json:"undecided"`
+}
+
+// LevelStatus is whether one level is kept.
+type LevelStatus struct {
+	Level  string `json:"level"`
+	Title  string `json:"title"` // in words
+	Health Health `json:"health"`
+	// Since is, for a broken level, when it was first found broken of what is not
+	// over; for a kept one, since when nothing was found.
+	Since int64 `json:"since"`
+	// Last is when the last violation was found.
+	Last int64 `json:"last,omitempty"`
+	// Violations are the alerts in this run that break the level.
+	Violations int64 `json:"violations"`
+	// Complete says how much "kept" means; see the constants.
+	Complete Completeness `json:"complete"`
+	// Why says in words what the completeness rests on.
+	Why string `json:"why"`
+}
+
+// Completeness is how much of what was judged a level's verdict covers.
+type Completeness string
+
+// The kinds of completeness.
+const (
+	Complete         Completeness = "complete"
+	CompleteRealTime Completeness = "complete-assuming-real-time"
+	Partial          Completeness = "partial"
+)
+
+// Stretch is a part of a history's time.
+type Stretch struct {
+	From     int64    `json:"from"`
+	To       int64    `json:"to"`
+	Complete bool     `json:"complete"`
+	Why      []Reason `json:"why,omitempty"`
+}
+
+// Reason is why something may be missed, and how often.
+type Reason struct {
+	Why   string `json:"why"`
+	Text  string `json:"text"` // in words
+	Count int64  `json:"count"`
+}
+
+// Condition is an operational alert that is not over.
+type Condition struct {
+	Kind     string `json:"kind"`
+	DB       string `json:"db,omitempty"`
+	Severity string `json:"severity"`
+	Text     string `json:"text"`
+	Since    int64  `json:"since"`
+}
+
+// Receiver is where alerts are delivered to.
+type Receiver struct {
+	Name      string `json:"name"`
+	Delivered int64  `json:"delivered"`
+	Failed    int64  `json:"failed"` // attempts, since the last delivery
+	Error     string `json:"error,omitempty"`
+	Last      int64  `json:"last,omitempty"` // when the last delivery succeeded
+}
+
+// AlertCounts count what is stored.
+type AlertCounts struct {
+	Total int64 `json:"total"`
+	// Groups are those that are not resolved.
+	Groups int64 `json:"groups"`
+}
+
+// StoreStatus is the store.
+type StoreStatus struct {
+	Bytes int64 `json:"bytes"`
+	Full  bool  `json:"full"`
+}
+
+// Series are the last minutes, one value a step. Rates are per second.
+type Series struct {
+	Start int64 `json:"start"` // of the first value, Unix nanoseconds
+	Step  int64 `json:"step"`  // nanoseconds
+	// Transactions and Records are rates, Lag is in seconds, Window are the
+	// transactions and records that wait or are held, Solver and Engine the share of
+	// a core spent on search and on all of judging, Alerts the new ones in the step.
+	Transactions []float64 `json:"transactions"`
+	Records      []float64 `json:"records"`
+	Lag          []float64 `json:"lag"`
+	Window       []float64 `json:"window"`
+	Engine       []float64 `json:"engine"`
+	Solver       []float64 `json:"solver"`
+	Alerts       []float64 `json:"alerts"`
+}
+
+// Group is a group of alerts of one database, level, name and keys.
+type Group struct {
+	ID       string   `json:"id"`
+	DB       string   `json:"db"`
+	Level    string   `json:"level"`
+	Name     string   `json:"name"`
+	Keys     []string `json:"keys"`
+	State    string   `json:"state"`
+	Severity string   `json:"severity"`
+	Since    int64    `json:"since"`
+	Last     int64    `json:"last"`
+	Count    int64    `json:"count"`  // detections
+	Alerts   int64    `json:"alerts"` // different ones
+	Silenced bool     `json:"silenced"`
+}
+
+// Silence holds back notifications, never alerts. Empty matchers match all; they
+// are globs (*, ?).
+type Silence struct {
+	ID      string `json:"id,omitempty"`
+	DB      string `json:"db,omitempty"`
+	Level   string `json:"level,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Until   int64  `json:"until"` // Unix nanoseconds
+	Comment string `json:"comment"`
+	By      string `json:"by,omitempty"`
+	// Fixed silences stand in the configuration and can't be ended here.
+	Fixed bool `json:"fixed,omitempty"`
+}
+
+// Event is something that a reader of the page wants to hear of at once.
+type Event struct {
+	// Type is alert (Data is a Summary), status (Data is a Status), or silences (Data
+	// is nil: they are to be read again).
+	Type string
+	Data any
+}
+
+// The types of events.
+const (
+	EventAlert    = "alert"
+	EventStatus   = "status"
+	EventSilences = "silences"
+)

@@ -1,0 +1,351 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/picture"
+	"github.com/isowatch/isowatch/alerts/text"
+)
+
+// routes is the API; static/openapi.yaml describes it, and a test holds the answers
+// to that.
+func (s *server) routes(mux *http.ServeMux) {
+	get := func(path string, f func(http.ResponseWriter, *http.Request) error) {
+		mux.Handle("GET /api/v1/"+path, handler(f))
+	}
+	get("status", s.status)
+	get("alerts", s.alerts)
+	get("alerts/{id}", s.alert)
+	get("alerts/{id}/evidence", s.evidence)
+	get("alerts/{id}/picture.svg", s.picture)
+	get("groups", s.groups)
+	get("silences", s.silences)
+	get("events", s.events)
+	mux.Handle("GET /api/v1/openapi.yaml", assets()["/openapi.yaml"])
+	mux.Handle("POST /api/v1/silences", handler(s.silence))
+	mux.Handle("DELETE /api/v1/silences/{id}", handler(s.expire))
+	if s.opt.Session != nil {
+		mux.Handle("POST "+sessionPath, s.opt.Session)
+		mux.Handle("DELETE "+sessionPath, s.opt.Session)
+	} else {
+		mux.Handle(sessionPath, handler(func(http.ResponseWriter, *http.Request) error {
+			return &problem{http.StatusNotFound, "no-token", "the monitor wants no token", "leave it out"}
+		}))
+	}
+	mux.Handle("/", handler(func(_ http.ResponseWriter, r *http.Request) error {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return &problem{http.StatusMethodNotAllowed, "method", r.Method + " is not for " + quote(r.URL.Path), "see /api/v1/openapi.yaml"}
+		}
+		return &problem{http.StatusNotFound, "not-found", "there is no " + quote(r.URL.Path), "see /api/v1/openapi.yaml"}
+	}))
+}
+
+// problem is an error with its answer.
+type problem struct {
+	status          int
+	code, msg, hint string
+}
+
+func (p *problem) Error() string { return p.msg }
+
+// Error is the body of every answer that is no success.
+type Error struct {
+	Error ErrorBody `json:"error"`
+}
+
+// ErrorBody says what is wrong and what to do.
+type ErrorBody struct {
+	Code    string `json:"code"` // for programs; a closed set, see openapi.yaml
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// WriteError answers with an Error. Who checks tokens in front of the page uses it
+// too, so that all errors look the same.
+func WriteError(w http.ResponseWriter, status int, code, message, hint string) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Del("Content-Disposition")
+	w.WriteHeader(status)
+	body, err := json.Marshal(Error{ErrorBody{code, message, hint}})
+	if err != nil {
+		panic("can't happen, because these are strings: " + err.Error())
+	}
+	_, _ = w.Write(append(body, '\n')) // the reader may be gone
+}
+
+func fail(w http.ResponseWriter, status int, code, message, hint string) {
+	WriteError(w, status, code, message, hint)
+}
+
+// handler answers what f returns as an error.
+func handler(f func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := f(w, r)
+		if err == nil || r.Context().Err() != nil {
+			return
+		}
+		var p *problem
+		var invalid *Invalid
+		switch {
+		case errors.As(err, &p):
+			fail(w, p.status, p.code, p.msg, p.hint)
+		case errors.As(err, &invalid):
+			fail(w, http.StatusBadRequest, "invalid", invalid.Error(), invalid.Hint)
+		case errors.Is(err, ErrNotFound):
+			fail(w, http.StatusNotFound, "not-found", "there is no such thing", "it may have been dropped after alerts.retain; list what there is")
+		default:
+			fail(w, http.StatusInternalServerError, "failed", err.Error(), "the monitor's log says more; try again")
+		}
+	})
+}
+
+// reply answers with v as JSON.
+func reply(w http.ResponseWriter, status int, v any) error {
+	body, err := encode(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the reader may be gone
+	return nil
+}
+
+// encode is v as JSON on one line.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode the answer: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func (s *server) status(w http.ResponseWriter, r *http.Request) error {
+	st, err := s.data.Status(r.Context())
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, st)
+}
+
+func (s *server) alerts(w http.ResponseWriter, r *http.Request) error {
+	f, err := parseFilter(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	l, err := s.data.Alerts(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	if l.Alerts == nil {
+		l.Alerts = []Summary{}
+	}
+	return reply(w, http.StatusOK, l)
+}
+
+// textMax bounds what is searched for.
+const textMax = 256
+
+// parseFilter reads a Filter. What it does not know is an error: a filter that is
+// silently left out shows alerts that were not asked for.
+func parseFilter(q url.Values) (Filter, error) {
+	f := Filter{Limit: LimitDefault}
+	texts := map[string]*string{"db": &f.DB, "level": &f.Level, "name": &f.Name, "state": &f.State, "severity": &f.Severity, "q": &f.Text, "group": &f.Group}
+	for key, values := range q {
+		if len(values) != 1 {
+			return f, &Invalid{key, "is given more than once", "give it once"}
+		}
+		v := values[0]
+		var err error
+		switch to, ok := texts[key]; {
+		case ok:
+			if *to = v; len(v) > textMax || !utf8.ValidString(v) {
+				return f, &Invalid{key, fmt.Sprintf("is no UTF-8 text of at most %d bytes", textMax), "ask for less"}
+			}
+		case key == "since":
+			f.Since, err = strconv.ParseInt(v, 10, 64)
+		case key == "after":
+			f.After, err = strconv.ParseUint(v, 10, 64)
+		case key == "limit":
+			if f.Limit, err = strconv.Atoi(v); err == nil && (f.Limit < 1 || f.Limit > LimitMax) {
+				return f, &Invalid{key, fmt.Sprintf("has to be 1 to %d", LimitMax), "ask for the next page with after"}
+			}
+		default:
+			return f, &Invalid{key, "is no filter", "filters are db, level, name, state, severity, q, group, since, limit, after"}
+		}
+		if err != nil {
+			return f, &Invalid{key, "is no whole number: " + quote(v), "since is in nanoseconds since 1970, after is next of the page before"}
+		}
+	}
+	switch f.State {
+	case "", string(alerts.Fresh), string(alerts.Ongoing), string(alerts.Resolved):
+	default:
+		return f, &Invalid{"state", "is no state: " + quote(f.State), "states are new, ongoing, resolved"}
+	}
+	return f, nil
+}
+
+func (s *server) alert(w http.ResponseWriter, r *http.Request) error {
+	a, err := s.find(r)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(append(a.JSON(), '\n'))
+	return nil
+}
+
+// find is the alert that a request is about.
+func (s *server) find(r *http.Request) (alerts.Alert, error) {
+	id := r.PathValue("id")
+	a, err := s.data.Alert(r.Context(), id)
+	if errors.Is(err, ErrNotFound) {
+		return a, &problem{http.StatusNotFound, "not-found", "there is no alert " + quote(id), "it may have been dropped after alerts.retain; see /api/v1/alerts"}
+	}
+	return a, err
+}
+
+// evidence is what monitor check takes.
+func (s *server) evidence(w http.ResponseWriter, r *http.Request) error {
+	a, err := s.find(r)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/x-ndjson")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "evidence-" + plain(a.ID) + ".jsonl"}))
+	for _, line := range a.Evidence {
+		if _, err := w.Write(append(bytes.Clone(line), '\n')); err != nil {
+			return nil // the reader is gone
+		}
+	}
+	return nil
+}
+
+// plain is an ID as part of a file's name.
+func plain(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' {
+			return r
+		}
+		return '_'
+	}, id)
+}
+
+// picture draws an alert. Opened by itself, it may do nothing but look.
+func (s *server) picture(w http.ResponseWriter, r *http.Request) error {
+	draw := picture.Cycle
+	switch view := r.URL.Query().Get("view"); view {
+	case "", "cycle":
+	case "timeline":
+		draw = picture.Timeline
+	default:
+		return &Invalid{"view", "is no view: " + quote(view), "views are cycle and timeline"}
+	}
+	a, err := s.find(r)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "image/svg+xml")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
+	_, _ = w.Write(draw(a))
+	return nil
+}
+
+func (s *server) groups(w http.ResponseWriter, r *http.Request) error {
+	g, err := s.data.Groups(r.Context())
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, map[string][]Group{"groups": notNil(g)})
+}
+
+func (s *server) silences(w http.ResponseWriter, r *http.Request) error {
+	all, err := s.data.Silences(r.Context())
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, map[string][]Silence{"silences": notNil(all)})
+}
+
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// bodyMax bounds what is sent to the monitor.
+const bodyMax = 16 << 10
+
+func (s *server) silence(w http.ResponseWriter, r *http.Request) error {
+	var in Silence
+	if err := body(w, r, &in); err != nil {
+		return err
+	}
+	if in.ID != "" || in.Fixed {
+		return &Invalid{"id", "is given by the monitor", "leave id and fixed out"}
+	}
+	out, err := s.data.Silence(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusCreated, out)
+}
+
+func (s *server) expire(w http.ResponseWriter, r *http.Request) error {
+	if err := s.data.Expire(r.Context(), r.PathValue("id")); err != nil {
+		if errors.Is(err, ErrNotFound) {
+			return &problem{http.StatusNotFound, "not-found", "there is no silence " + quote(r.PathValue("id")), "it may be over; see /api/v1/silences"}
+		}
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// body reads a request's JSON. The type is asked for because no form of a foreign
+// page can send it.
+func body(w http.ResponseWriter, r *http.Request, into any) error {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		return &problem{http.StatusUnsupportedMediaType, "content-type", "the body has to be application/json", "send Content-Type: application/json"}
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyMax))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		err = errors.New("something follows the object")
+	}
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return &problem{http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the body has more than %d bytes", bodyMax), "send less"}
+	}
+	return &Invalid{"", "the body is not as described: " + text.Printable(err.Error()), "see /api/v1/openapi.yaml"}
+}
+
+// quote shows what a request said, safe and short.
+func quote(s string) string { return strconv.Quote(text.Name(s)) }
