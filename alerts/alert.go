@@ -83,6 +83,9 @@ type Edge struct {
 	Type string `json:"type"` // so, rt, wr, ww or rw
 	Key  string `json:"key"`  // empty for so and rt
 	Why  string `json:"why"`  // a sentence
+	// Basis is how the edge is known, as verdict.Why has it: session, clock, value,
+	// overwrite, initial, order, elimination or list; or case, if it is supposed.
+	Basis string `json:"basis,omitempty"`
 }
 
 // Context is what an alert is made in.
@@ -195,7 +198,7 @@ func cycle(v verdict.Violation, lookup name.Lookup) []verdict.Edge {
 func edges(v verdict.Violation, c []verdict.Edge, ids identifier, lookup name.Lookup) []Edge {
 	out := make([]Edge, 0, len(c))
 	for _, e := range c {
-		out = append(out, Edge{From: ids.of(e.From), To: ids.of(e.To), Type: e.Type.String(), Key: e.Key, Why: explain.Edge(v, e, lookup)})
+		out = append(out, Edge{From: ids.of(e.From), To: ids.of(e.To), Type: e.Type.String(), Key: e.Key, Why: explain.Edge(v, e, lookup), Basis: e.Why.String()})
 	}
 	return out
 }

@@ -26,6 +26,8 @@ const (
 	casesMax  = 16
 	reasonMax = 2
 	linesMax  = 500
+
+	togetherMax = 8 // transactions of a cycle that are all told again in the end
 )
 
 // Explain puts a violation into words. The time is linear in the size of the
@@ -105,7 +107,24 @@ func (t teller) cycle(w *writer, c []verdict.Edge) {
 	w.line(0, "What was seen, and what follows:")
 	t.steps(w, 1, c, 0)
 	t.outcomes(w, c)
-	w.line(0, "Each step puts a transaction before the next, and the last step leads back to the first: %s would have to come before itself.", t.first(c))
+	w.line(0, "%s", t.together(c))
+}
+
+// together is what the steps of a cycle come to: that each transaction comes before
+// the next, and so before itself.
+func (t teller) together(c []verdict.Edge) string {
+	if len(c) < 2 || len(c) > togetherMax {
+		return fmt.Sprintf("Each step puts a transaction before the next, and the last step leads back to the first: %s would have to come before itself.", t.first(c))
+	}
+	var orders []string
+	for i, e := range c {
+		comes := "before"
+		if i == 0 {
+			comes = "comes before"
+		}
+		orders = append(orders, fmt.Sprintf("%s %s %s", t.txn(e.From), comes, t.txn(e.To)))
+	}
+	return fmt.Sprintf("Together: %s. So %s would have to come before itself: a contradiction.", enumerate(orders), t.first(c))
 }
 
 func (t teller) first(c []verdict.Edge) string {
@@ -136,6 +155,9 @@ func (t teller) stepsTo(w *writer, depth int, c []verdict.Edge, reasons int, ord
 		switch {
 		case orders:
 			order = t.order(e)
+			if i > 0 && i == len(c)-1 && e.Why != verdict.ByCase {
+				when = "but "
+			}
 		case e.Type == verdict.RW && t.n.Name == "non-monotonic-read":
 			when = "after that, "
 		}
@@ -166,7 +188,7 @@ func (t teller) run(e verdict.Edge) string {
 
 // order says what an edge means for the order, where that isn't plain.
 func (t teller) order(e verdict.Edge) string {
-	if e.Type == verdict.RW {
+	if e.Type == verdict.RW || e.Type == verdict.WR {
 		return fmt.Sprintf("; so %s comes before %s", t.txn(e.From), t.txn(e.To))
 	}
 	return ""

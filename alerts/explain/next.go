@@ -1,7 +1,8 @@
 package explain
 
 // Next says what to look at next for an anomaly: causes that have been behind
-// it in real systems, most likely first. Never empty.
+// it in real systems, most likely first, with the names of settings where
+// databases have one. Never empty.
 func Next(name string) []string {
 	if n, ok := next[name]; ok {
 		return n
@@ -9,108 +10,153 @@ func Next(name string) []string {
 	return next[""]
 }
 
+// What several anomalies have in common.
+const (
+	lookSession = "Check which isolation level these sessions really ran at; drivers, pools and frameworks have defaults of their own. " +
+		"PostgreSQL: SHOW transaction_isolation, default_transaction_isolation; MySQL: @@transaction_isolation; " +
+		"SQL Server: sys.dm_exec_sessions.transaction_isolation_level."
+	lookUncommitted = "Check the isolation level of the reader: read uncommitted does this. " +
+		"MySQL: READ UNCOMMITTED; SQL Server: the hints NOLOCK and READUNCOMMITTED; Db2: UR; MongoDB: readConcern local or available."
+	lookCommitted = "Check the isolation level of the reader: read committed does this, as each of its statements sees a snapshot of its own. " +
+		"It is the default of PostgreSQL, Oracle and SQL Server; repeatable read or snapshot isolation is asked for with SET TRANSACTION or BEGIN ISOLATION LEVEL."
+	lookReplica = "Look for reads that were answered by a replica that lags, or a pool or proxy that changes nodes on the way. " +
+		"PostgreSQL: pg_stat_replication, synchronous_commit = remote_apply; MySQL: group_replication_consistency; Galera: wsrep_sync_wait; " +
+		"MongoDB: readPreference with causally consistent sessions."
+	lookClocks   = "Check the clocks of the clients: is their difference within max_skew? chronyc tracking or ntpq -p say it."
+	lookDeposed  = "Look for a leader that was deposed and did not know it: a failover or a network split shortly before, reads that need no quorum or lease."
+	lookSerial   = "If the database promises serializability, check that every one of these sessions asked for it: one that did not is enough. PostgreSQL: SERIALIZABLE; Oracle's SERIALIZABLE is snapshot isolation."
+	lookPromise  = "If the promise is snapshot isolation, leave ser out of levels: it allows this."
+	repairSkew   = "Guard the invariant: lock what is read (SELECT … FOR UPDATE or FOR SHARE), or have both transactions write one row that stands for the invariant, or express it as a constraint of the database."
+	lookTwoNodes = "Look for two nodes that accept writes of the same keys (several primaries, a failover, a split) and settle which one wins by themselves, such as by last write wins."
+)
+
 var next = map[string][]string{
 	"": {
-		"Check which isolation level the sessions of these transactions really ran at; drivers and pools have defaults of their own.",
+		lookSession,
 		"Look for a failover, a restored backup or a changed setting shortly before the first of these transactions.",
 	},
 	"thin-air-read": {
-		"Check that every client that writes is recorded; if not, coverage is partial.",
-		"If it is, look for corruption: a torn page, a wrong decoding of values, a key that is used by two applications.",
+		"Check that every client that writes is recorded, migrations and administrators too; if not, coverage is partial.",
+		"Check what unwritten keys hold: --initial, or the initial of the history's header.",
+		"If both are right, look for corruption: a torn page, a wrong decoding of values, a key that is used by two applications.",
 	},
 	"aborted-read": {
-		"Look at how the writer was rolled back, and whether a retry of it wrote the same value under another id.",
-		"Check the isolation level of the reader: read uncommitted does this.",
+		lookUncommitted,
+		"Look at how the writer was rolled back: an error at commit that was taken for a rollback although the commit was done, a rollback on one shard only.",
+		"Look whether a retry of the writer wrote the same value under another id.",
 	},
 	"future-read": {
-		"Look at the client library: a statement that was sent early or reordered, or a cache that is filled before the read.",
+		"Look at the client library: a statement that was sent early or reordered, a pipeline, a cache that is filled before the read.",
+		"Check how the record is made: are the operations in the order in which they were sent?",
 	},
 	"not-my-last-write": {
-		"Look for a read that was answered by another connection, a replica or a cache.",
+		"Look for a read within the transaction that was answered by another connection, a replica or a cache: a pool that splits reads from writes does this.",
+		"Look whether the second write failed, or touched no row, without the client being told (0 rows updated, an ignored error).",
 	},
 	"not-my-own-write": {
-		"Look for a read that was answered by another connection, a replica or a cache.",
-		"Check for locks that were lost without the client being told.",
+		"Look for a read within the transaction that was answered by another connection, a replica or a cache: a pool that splits reads from writes does this.",
+		"Check for locks or leases that were lost without the client being told, and for writes whose statement failed unnoticed.",
+		"Look whether the transaction was over without the client knowing (autocommit, a statement that commits implicitly, such as MySQL's DDL).",
 	},
 	"intermediate-read": {
-		"Check the isolation level of the reader: read uncommitted does this.",
+		lookUncommitted,
 		"Look at whether the writer's statements were committed one by one (autocommit).",
 	},
 	"non-repeatable-reads": {
-		"Check the isolation level of the reader: read committed does this.",
-		"Look at whether its statements ran in one transaction at all (autocommit).",
+		lookCommitted,
+		"Look at whether its statements ran in one transaction at all (autocommit), and on one connection.",
 	},
 	"session-guarantee-violation": {
-		"Look for reads that go to a replica that lags, or a pool that changes nodes within a session.",
-		"Check that what is recorded as one session is one to the database: one connection, or one causal token that is handed on.",
+		lookReplica,
+		"Check that what is recorded as one session is one to the database: one connection, or one causal token that is handed on (MongoDB: afterClusterTime; Cosmos DB: session token).",
+		"Look for caches between application and database that are filled late or invalidated late.",
 	},
 	"non-monotonic-read": {
-		"Look for reads of one transaction that were answered by different replicas.",
+		"Look for reads of one transaction that were answered by different replicas or shards, of which one lags.",
+		"Check whether commits become visible one write at a time.",
+		lookSession,
 	},
 	"fractured-read": {
-		"Check the isolation level of the reader: read committed does this.",
-		"Look for a transaction across shards whose parts become visible one by one.",
+		lookCommitted,
+		"Look for a transaction across shards or tables whose parts become visible one by one.",
+		"Look at whether the writer's statements were committed one by one (autocommit).",
 	},
 	"causality-violation": {
 		"Look for replicas that apply transactions in different orders, or a reader that moved to a replica that lags.",
-		"Look at whether the clients pass on what they have seen (a causal token, an after-cluster time) when they change nodes.",
+		"Look at whether the clients pass on what they have seen (a causal token, an after-cluster time) when they change nodes. MongoDB: causally consistent sessions with majority read and write concern.",
+		lookReplica,
 	},
 	"commit-order-cycle": {
-		"Look for two nodes that accept writes of the same keys and settle which one wins in different ways.",
-		"Check that all of these transactions' sessions ran at the isolation level that is promised.",
+		lookTwoNodes,
+		lookSession,
 	},
 	"prefix-violation": {
 		"Look for replicas or shards that make transactions visible in different orders.",
 		"Look at how a snapshot is chosen: by one clock or log for all shards, or by each shard for itself?",
 	},
 	"snapshot-cycle": {
-		"Check which isolation level the sessions of these transactions really ran at; drivers and pools have defaults of their own.",
-		"Look for overlapping writers that were both let through, or a snapshot that was taken at different times on different shards.",
+		lookSession,
+		"Look for overlapping writers of one key that were both let through: first-committer-wins has to refuse the second one.",
+		"Look for a snapshot that was taken at different times on different shards.",
 	},
 	"serialization-cycle": {
-		"If the database promises serializability, check that all of these sessions asked for it: one that did not is enough.",
-		"If the promise is snapshot isolation, leave ser out of levels, and guard the invariant by locking what is read (SELECT … FOR UPDATE).",
+		lookSerial,
+		lookPromise,
+		repairSkew,
 	},
 	"long-fork": {
-		"Look for replicas or shards that make transactions visible in different orders.",
+		"Look for replicas or shards that make transactions visible in different orders: readers on two of them see two commits in opposite orders.",
+		"Look at how a snapshot is chosen: from one counter, clock or log for all, or by each node for itself? " +
+			"PostgreSQL: a standby makes commits visible in the order of its log, the primary in another one; read both kinds of transactions from one node.",
 	},
 	"lost-update": {
-		"Look at conflict detection: is it switched off, is the writers' isolation level below snapshot isolation, did they write to two nodes?",
-		"Check whether an application retried a failed commit without reading again.",
+		"Check that write conflicts are detected (first committer, or first updater, wins): both transactions ran at the same time and wrote the same key, and both were let commit. " +
+			"PostgreSQL: only REPEATABLE READ and SERIALIZABLE refuse the second (40001), READ COMMITTED overwrites; MySQL: REPEATABLE READ overwrites too, " +
+			"only SERIALIZABLE or a locking read prevents it; SQL Server: SNAPSHOT refuses (3960), READ_COMMITTED_SNAPSHOT does not.",
+		"Lock what will be written when it is read (SELECT … FOR UPDATE), write relative to what is there (SET balance = balance - 10), or guard the write with what was read (WHERE version = 7) and see that a row was updated.",
+		"Check how the application retries: a transaction that failed to commit has to be run again from its first read, not from its write.",
+		"Look whether the two wrote to two nodes: several primaries, a failover that lost the newest commits, last write wins.",
 		"Repair: find the update that is missing from the key's later values and apply it again.",
 	},
 	"write-skew": {
-		"If the database promises serializability, check that these sessions asked for it: snapshot isolation allows write skew.",
-		"If the promise is snapshot isolation, leave ser out of levels, and guard the invariant by locking what is read (SELECT … FOR UPDATE).",
+		lookSerial,
+		lookPromise,
+		repairSkew,
 	},
 	"read-only-anomaly": {
-		"Check that the reader, too, ran serializably: a read-only transaction outside of it sees states that no serial order has.",
+		"Check that the reader, too, ran serializably: a read-only transaction outside of it sees states that no serial order has. " +
+			"PostgreSQL: SERIALIZABLE READ ONLY DEFERRABLE is safe; a hot standby can't run SERIALIZABLE.",
+		lookPromise,
 	},
 	"read-skew": {
-		"Check the isolation level of the reader: read committed does this.",
+		lookCommitted,
 		"Look for overlapping writers that were both let through.",
 	},
 	"incompatible-order": {
 		"Look for a failover, or a split into two leaders, that took back or moved elements that were already read.",
-		"Check the isolation level of the readers: read uncommitted does this, when a writer is rolled back.",
+		lookUncommitted,
 	},
 	"duplicate-elements": {
-		"Look for a statement or a commit that was sent twice: a driver or a proxy that retries after a timeout.",
+		"Look for a statement or a commit that was sent twice: a driver, a pool or a proxy that retries after a timeout.",
 		"Check that elements are unique across restarts of the clients.",
 	},
 	"stale-read": {
-		"Look for reads from a replica that lags, or a leader that was deposed and did not know it.",
-		"Check the clocks of the two clients: is their difference within max_skew?",
+		lookReplica,
+		lookDeposed,
+		lookClocks,
 	},
 	"real-time-violation": {
-		"Check the clocks of the clients: is their difference within max_skew?",
-		"Look for a leader that was deposed and did not know it.",
+		lookClocks,
+		lookDeposed,
+		lookReplica,
 	},
 	"dirty-write": {
-		"Look for writes that were applied by different replicas in different orders.",
+		"Look for writes that were applied by different replicas or shards in different orders.",
+		lookTwoNodes,
+		"Check that writers hold their locks until they commit.",
 	},
 	"circular-information-flow": {
-		"Check the isolation level: read uncommitted does this.",
+		lookUncommitted,
 		"Check that ids and values are unique across restarts of the clients.",
 	},
 }

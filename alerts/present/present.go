@@ -3,12 +3,15 @@ package present
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/explain"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -64,33 +67,73 @@ func Text(w io.Writer, a alerts.Alert, opt Options) error {
 }
 
 func (p *printer) title(a alerts.Alert) {
-	facts := []string{p.style(severityStyle(a.Severity), p.cross+" "+text.Name(a.Name)), "breaks " + levels(a.Breaks)}
+	head := []string{p.style(severityStyle(a.Severity), p.cross+" "+text.Name(a.Name)), "breaks " + levels(a.Breaks)}
 	if a.Adya != "" {
-		facts = append(facts, text.Name(a.Adya))
+		head = append(head, text.Name(a.Adya))
 	}
 	if a.Guarantee != "" {
-		facts = append(facts, "session guarantee "+text.Name(a.Guarantee))
+		head = append(head, "session guarantee "+text.Name(a.Guarantee))
 	}
 	if a.DB != "" && a.DB != record.DefaultDB {
-		facts = append(facts, "database "+text.Name(a.DB))
+		head = append(head, "database "+text.Name(a.DB))
 	}
 	if a.ClockDependent {
-		facts = append(facts, "if the clocks are right")
+		head = append(head, "if the clocks are right")
 	}
-	first := facts[0] + " " + p.dot + " "
-	p.wrapStyled(first, width(p.cross+" "+text.Name(a.Name))+3, "  ", strings.Join(facts[1:], " "+p.dot+" "), 0)
+	first := head[0] + " " + p.dot + " "
+	p.wrapStyled(first, width(p.cross+" "+text.Name(a.Name))+3, "  ", strings.Join(head[1:], " "+p.dot+" "), 0)
 	p.line("")
 	p.wrap("  ", "  ", text.Printable(a.Summary))
+	if p.opt.Brief {
+		return
+	}
+	p.line("")
+	for _, f := range facts(a) {
+		p.wrapStyled("  "+p.style(faint, f[0]+":")+" ", width(f[0])+4, "    ", f[1], 0)
+	}
+}
+
+// facts are what else is to be known of an alert: what it leaves unbroken, other
+// names, clocks.
+func facts(a alerts.Alert) [][2]string {
+	var out [][2]string
+	if len(a.Holds) > 0 {
+		out = append(out, [2]string{"not broken by it", "up to " + strings.Join(names(a.Holds, levelName), " and ")})
+	}
+	if others := slices.DeleteFunc(slices.Clone(a.Aliases), func(s string) bool { return s == a.Adya || s == a.Name }); len(others) > 0 {
+		out = append(out, [2]string{"also called", strings.Join(names(others, text.Name), ", ")})
+	}
+	clocks := "not needed for the proof"
+	if a.ClockDependent {
+		clocks = "the proof needs the recorded times: it holds if the clients' clocks differ by no more than the configured skew"
+	}
+	return append(out, [2]string{"clocks", clocks})
+}
+
+// namesMax bounds how many names are said in a row.
+const namesMax = 16
+
+func names(of []string, show func(string) string) []string {
+	out := make([]string, 0, min(len(of), namesMax+1))
+	for i, s := range of {
+		if i == namesMax {
+			return append(out, fmt.Sprintf("%d more", len(of)-namesMax))
+		}
+		out = append(out, show(s))
+	}
+	return out
+}
+
+// levelName is a level in words, if it is one.
+func levelName(s string) string {
+	if l, ok := verdict.ParseLevel(s); ok {
+		return name.Level(l)
+	}
+	return text.Name(s)
 }
 
 // levels are the short names of those that are broken; the summary has words.
-func levels(ls []string) string {
-	out := make([]string, 0, len(ls))
-	for _, s := range ls {
-		out = append(out, text.Name(s))
-	}
-	return strings.Join(out, ", ")
-}
+func levels(ls []string) string { return strings.Join(names(ls, text.Name), ", ") }
 
 func (p *printer) picture(a alerts.Alert) {
 	switch {
