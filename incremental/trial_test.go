@@ -415,7 +415,7 @@ func seenAlone(txns []record.Transaction, opt incremental.Options, lossy func(ke
 	own, same := true, true
 	for _, x := range trusted(txns) {
 		if x.Status == record.Committed {
-			readsOwn, repeats := repeats(txns, x.Ops)
+			readsOwn, repeats := repeats(txns, x.Ops, lossy)
 			own, same = own && readsOwn, same && repeats
 		}
 		x.Ops = slices.Clone(x.Ops)
@@ -438,12 +438,13 @@ func seenAlone(txns []record.Transaction, opt incremental.Options, lossy func(ke
 }
 
 // repeats tells whether a transaction reads its own write of a key after it, and
-// whether it reads a key twice the same.
-func repeats(txns []record.Transaction, ops []record.Op) (own, same bool) {
+// whether it reads a key twice the same. An empty list and no value are the same of a
+// list, and of a key of which nobody may have seen that it is one.
+func repeats(txns []record.Transaction, ops []record.Op, lossy func(key string) bool) (own, same bool) {
 	held, wrote := map[string]record.Value{}, map[string]bool{}
 	own, same = true, true
 	for _, op := range ops {
-		if op.Value.Kind == record.KindList && op.Value.Text == "[]" && isList(txns, op.Key) {
+		if op.Value.Kind == record.KindList && op.Value.Text == "[]" && (isList(txns, op.Key) || lossy(op.Key)) {
 			op.Value = record.Null
 		}
 		v, known := held[op.Key]
