@@ -187,14 +187,6 @@ func orList(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-func levelNames(ls []verdict.Level) []string {
-	out := make([]string, len(ls))
-	for i, l := range ls {
-		out[i] = l.String()
-	}
-	return out
-}
-
 func parseValues(s string) (Values, bool) {
 	for i, n := range valuesNames {
 		if n == s {
@@ -228,7 +220,11 @@ var scalars = map[reflect.Type]scalar{
 		parse: func(s string) (any, error) { return ParseStart(s) },
 		print: func(v any) string { return v.(Start).String() },
 	},
-	reflect.TypeFor[verdict.Level]():   enum("level", verdict.ParseLevel, levelNames(verdict.Levels())...),
+	reflect.TypeFor[verdict.Level](): {
+		name:  "level",
+		parse: func(s string) (any, error) { return verdict.FindLevel(s) },
+		print: func(v any) string { return v.(verdict.Level).String() },
+	},
 	reflect.TypeFor[record.Clock]():    enum("word", record.ParseClock, "prune", "enforce", "ignore"),
 	reflect.TypeFor[record.Coverage](): enum("word", record.ParseCoverage, "partial", "complete"),
 	reflect.TypeFor[record.Initial]():  enum("word", record.ParseInitial, "any", "absent", "zero"),

@@ -114,13 +114,13 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 		return err
 	}
 	for _, s := range c.levels {
-		if s == "all" {
+		if strings.EqualFold(s, "all") {
 			c.all = true
 			continue
 		}
-		l, ok := verdict.ParseLevel(s)
-		if !ok {
-			return unusablef("--level: no level is called %q: want %s, or all", s, strings.Join(names(verdict.Levels()), ", "))
+		l, err := verdict.FindLevel(s)
+		if err != nil {
+			return unusablef("--level: %v, or all", err)
 		}
 		c.ask = append(c.ask, l)
 	}

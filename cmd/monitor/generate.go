@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -285,8 +286,12 @@ func (g *generateFlags) apply(cmd *cobra.Command) (generate.Config, error) {
 	c.Stale, c.NoStale = g.stale, g.stale == 0
 	c.NoTimes = g.noTimes || !g.times
 	var ok bool
-	if c.Level, ok = generate.ParseLevel(g.level); !ok {
-		return c, unusablef("--level: no level that can be generated is called %q; use sser, ser, strong-si, si, pc, cc, ra, rc, g1 or lin", g.level)
+	level, err := verdict.FindLevel(g.level)
+	if err != nil {
+		return c, unusablef("--level: %v", err)
+	}
+	if c.Level, ok = generate.ParseLevel(level.String()); !ok {
+		return c, unusablef("--level: no history of %v can be generated; use sser, ser, strong-si, si, pc, cc, ra, rc, g1 or lin", level)
 	}
 	if c.Initial, ok = record.ParseInitial(g.initial); !ok {
 		return c, unusablef("--initial: wants any, absent or zero, not %q", g.initial)

@@ -40,7 +40,7 @@ func (l Level) String() string {
 	return fmt.Sprintf("level(%d)", uint8(l))
 }
 
-// ParseLevel is the inverse of String.
+// ParseLevel is the inverse of String; what a person writes is for FindLevel.
 func ParseLevel(s string) (Level, bool) {
 	for i, n := range levelNames {
 		if n == s {
