@@ -43,10 +43,10 @@ type Kafka struct {
 	SASL    *SASL    `yaml:"sasl"`
 }
 
-// TLS turns on TLS towards the brokers, also when all its fields are empty.
+// TLS turns on TLS, also when all its fields are empty.
 type TLS struct {
 	CA   string `yaml:"ca" help:"PEM file of the authorities to trust; empty: the system's."`
-	Cert string `yaml:"cert" help:"PEM file of the client's certificate, for brokers that ask for one; together with key."`
+	Cert string `yaml:"cert" help:"PEM file of the client's certificate, for servers that ask for one; together with key."`
 	Key  string `yaml:"key" help:"PEM file of the client's private key."`
 }
 
@@ -98,18 +98,68 @@ type Store struct {
 
 // Alerts says who is told, and how much.
 type Alerts struct {
-	Webhooks []Webhook `yaml:"webhooks"`
-	Values   Values    `yaml:"values" help:"What alerts show of the data: full. (hash, by which equal values stay equal, and none are not in this version.)"`
+	Webhooks []Webhook    `yaml:"webhooks"`
+	Kafka    *AlertsKafka `yaml:"kafka"`
+	Stdout   bool         `yaml:"stdout" help:"Whether alerts are written to standard output as well, a JSON object a line."`
+	Values   Values       `yaml:"values" help:"What alerts show of the data: full. (hash, by which equal values stay equal, and none are not in this version.)"`
 }
 
-// Webhook is a receiver of alerts over HTTP.
+// Webhook is a receiver of alerts over HTTP. Which of a notice goes out is said by
+// MinSeverity, Levels and DB together; empty means everything.
 type Webhook struct {
-	URL        string `yaml:"url" help:"Where alerts are sent with POST."`
-	Format     string `yaml:"format" help:"generic: the alert as JSON, signed as Standard Webhooks has it if there is a secret."`
-	SecretFile string `yaml:"secret_file" help:"The file that holds the signing secret (whsec_…); empty: not signed."`
+	URL            string          `yaml:"url" help:"Where alerts are sent with POST. Of an Alertmanager, its address: /api/v2/alerts is added. For pagerduty it may be left out: https://events.pagerduty.com/v2/enqueue."`
+	URLFile        string          `yaml:"url_file" help:"Instead of url, the file that holds it, as such an address often is a secret (Slack's always)."`
+	URLEnv         string          `yaml:"url_env" help:"Instead of url, the environment variable that holds it."`
+	Format         string          `yaml:"format" help:"generic: the alert as JSON, signed as Standard Webhooks has it if there is a secret; slack: an incoming webhook of Slack, or of what understands its blocks; pagerduty: Events API v2; alertmanager: API v2, told again every minute while something is active."`
+	SecretFile     string          `yaml:"secret_file" help:"generic: the file that holds the signing secret (whsec_…); several, a line each, sign side by side while one is replaced. Empty: not signed."`
+	SecretEnv      string          `yaml:"secret_env" help:"Instead of secret_file, the environment variable that holds the secret, or several with spaces between them."`
+	RoutingKeyFile string          `yaml:"routing_key_file" help:"pagerduty: the file that holds the integration's routing key."`
+	RoutingKeyEnv  string          `yaml:"routing_key_env" help:"Instead of routing_key_file, the environment variable that holds it."`
+	HeadersFile    string          `yaml:"headers_file" help:"A file of further headers, such as Authorization: Bearer …, one a line."`
+	TLS            *TLS            `yaml:"tls"`
+	Timeout        time.Duration   `yaml:"timeout" help:"How long one attempt may take, from connecting to the end of the answer."`
+	MinSeverity    string          `yaml:"min_severity" help:"Only what is at least so bad: info, warning, error or critical. Empty: everything."`
+	Levels         []verdict.Level `yaml:"levels" help:"Only anomalies that break one of these levels. Operational alerts have no level and are sent all the same. Empty: everything."`
+	DB             []string        `yaml:"db" help:"Only alerts of these databases, by name or pattern (shop-*). What concerns none of them in particular is sent all the same. Empty: everything."`
 
-	// Secret is the contents of SecretFile, read by Load.
-	Secret Secret `yaml:"-"`
+	// What Load reads from the files and variables named above.
+	Address    Secret            `yaml:"-"`
+	Secrets    []Secret          `yaml:"-"`
+	RoutingKey Secret            `yaml:"-"`
+	Headers    map[string]Secret `yaml:"-"`
+}
+
+// PagerDutyURL is where PagerDuty takes events, unless a webhook says otherwise.
+const PagerDutyURL = "https://events.pagerduty.com/v2/enqueue"
+
+// Target is the address that alerts are sent to; it often is a secret.
+func (w *Webhook) Target() string {
+	switch {
+	case w.Address != "":
+		return string(w.Address)
+	case w.URL == "" && w.Format == FormatPagerDuty:
+		return PagerDutyURL
+	}
+	return w.URL
+}
+
+// The formats of webhooks.
+const (
+	FormatGeneric      = "generic"
+	FormatSlack        = "slack"
+	FormatPagerDuty    = "pagerduty"
+	FormatAlertmanager = "alertmanager"
+)
+
+// AlertsKafka is a topic that alerts are written to.
+type AlertsKafka struct {
+	Brokers     []string        `yaml:"brokers" help:"Addresses to start from, host:port."`
+	Topic       string          `yaml:"topic" help:"The topic; it must exist. Messages have the alert's JSON as their value and its group as their key, so that what is said of a group stays in order."`
+	TLS         *TLS            `yaml:"tls"`
+	SASL        *SASL           `yaml:"sasl"`
+	MinSeverity string          `yaml:"min_severity" help:"As of a webhook."`
+	Levels      []verdict.Level `yaml:"levels" help:"As of a webhook."`
+	DB          []string        `yaml:"db" help:"As of a webhook."`
 }
 
 // HTTP is the monitor's own server: its page, /api, /healthz, /readyz, /metrics.
@@ -173,4 +223,4 @@ type defaulter interface{ setDefaults() }
 
 func (k *Kafka) setDefaults()   { k.Start = Start{At: StartStored} }
 func (f *File) setDefaults()    { f.Follow = true }
-func (w *Webhook) setDefaults() { w.Format = "generic" }
+func (w *Webhook) setDefaults() { w.Format, w.Timeout = FormatGeneric, 10*time.Second }

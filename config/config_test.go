@@ -79,7 +79,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		Store:  Store{Path: "./data", MaxBytes: 2e9, Sync: true},
 		Memory: 1 << 30,
 		Alerts: Alerts{Webhooks: []Webhook{{URL: "https://u:p@example.org/hook", Format: "generic",
-			SecretFile: "secret", Secret: "whsec_c2VjcmV0"}}, Values: ValuesFull},
+			SecretFile: "secret", Secrets: []Secret{"whsec_c2VjcmV0"}, Timeout: 10 * time.Second}}, Values: ValuesFull},
 		HTTP: HTTP{Admin: "[::1]:6060", TLS: &ServerTLS{Cert: "s.pem", Key: "sk.pem", ClientCA: "cca.pem"}, TokenFile: "token", BaseURL: "https://example.org/isowatch", Token: "0123456789abcdef"},
 		Log:  Log{Level: "debug", Format: "json"},
 	}
@@ -105,6 +105,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		t.Fatalf("%v\nin\n%s", err, text)
 	}
 	want.Alerts.Webhooks[0].URL = "https://example.org/…"
+	want.Alerts.Webhooks[0].Levels, want.Alerts.Webhooks[0].DB = []verdict.Level{}, []string{} // printed as such
 	if diff := cmp.Diff(want, again.Config); diff != "" {
 		t.Errorf("printed and loaded again (-want +got):\n%s\nin\n%s", diff, text)
 	}
@@ -150,7 +151,7 @@ http: {listen: 8080}
 			`c.yaml:2:10: source.kafka.topic: is missing: name the topic`,
 			`c.yaml:2:21: source.kafka.brokers[0]: "here" wants a port, as in 127.0.0.1:9092`,
 			`c.yaml:2:28: source.kafka.topik: unknown key: did you mean topic?`,
-			`c.yaml:3:14: levels[1]: wants rc, ra, cc, g1, pc, si, strong-si, ser, sser or lin, not "serr"`,
+			`c.yaml:3:14: levels[1]: no level is called "serr": want rc, ra, cc, g1, pc, si, strong-si, ser, sser, lin, or what Adya, Elle or Jepsen call one of them`,
 			`c.yaml:3:24: levels[3]: si is named twice`,
 			`c.yaml:4:8: clock: wants prune, enforce or ignore, not "strict"`,
 			`c.yaml:5:20: window.lateness: wants a duration with its unit, such as 250ms, 2s or 24h, not "2"`,
@@ -175,9 +176,9 @@ http: {listen: 8080}
 		{"linearizability without clocks", minimal + "clock: ignore\nlevels: [rc, lin]\n", []string{
 			"c.yaml:3:14: levels[1]: lin holds real time, which clock: ignore takes away: choose another clock or a level without real time"}},
 		{"no level", minimal + "levels: []\n", []string{"c.yaml:2:9: levels: is empty: name what the database promises, as in [si]"}},
-		{"webhooks", minimal + "alerts: {webhooks: [{url: nowhere}, {url: 'http://x/', format: slack}, {secret_file: missing}]}\n", []string{
+		{"webhooks", minimal + "alerts: {webhooks: [{url: nowhere}, {url: 'http://x/', format: slick}, {secret_file: missing}]}\n", []string{
 			`c.yaml:2:27: alerts.webhooks[0].url: wants an address such as https://example.org/hook`,
-			`c.yaml:2:64: alerts.webhooks[1].format: "slack" is not in this version, which has generic`,
+			`c.yaml:2:64: alerts.webhooks[1].format: wants generic, slack, pagerduty or alertmanager, not "slick"`,
 			`c.yaml:2:72: alerts.webhooks[2].url: is missing`,
 			`c.yaml:2:86: alerts.webhooks[2].secret_file: can't read missing: no such file or directory`,
 		}},
@@ -260,7 +261,7 @@ func TestEnvironmentAndFlagsOverride(t *testing.T) {
 	if diff := cmp.Diff([]verdict.Level{verdict.SI, verdict.SER}, got.Levels); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]Webhook{{URL: "http://127.0.0.1:1/x", Format: "generic"}}, got.Alerts.Webhooks); diff != "" {
+	if diff := cmp.Diff([]Webhook{{URL: "http://127.0.0.1:1/x", Format: "generic", Timeout: 10 * time.Second}}, got.Alerts.Webhooks); diff != "" {
 		t.Error(diff)
 	}
 	want := []string{"environment variable ISOWATCH_SERVICE_HOST names no key of the configuration and is ignored"}

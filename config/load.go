@@ -58,7 +58,7 @@ func Load(from Sources) (*Loaded, error) {
 			return nil, d.errs
 		}
 	}
-	l.Warnings = append(l.Warnings, d.env(from.Env, l.Config)...)
+	d.env(from.Env, l.Config)
 	for _, o := range from.Overrides {
 		d.text(o.Flag, o.Path, o.Value, l.Config)
 	}
@@ -68,10 +68,10 @@ func Load(from Sources) (*Loaded, error) {
 	for _, e := range d.errs {
 		failed[e.Path] = true
 	}
-	v := &validator{places: d.places, failed: failed}
+	v := &validator{places: d.places, failed: failed, env: variables(from.Env)}
 	v.validate(l.Config)
 	v.secrets(l.Config)
-	l.Warnings = append(l.Warnings, v.warnings...)
+	l.Warnings = append(l.strangers(from.Env), v.warnings...)
 	if errs := append(d.errs, v.errs...); len(errs) > 0 {
 		sort.SliceStable(errs, func(i, j int) bool {
 			a, b := errs[i].Place, errs[j].Place
@@ -141,26 +141,56 @@ func (d *decoder) syntax(err error) {
 	d.errs, d.broken = append(d.errs, e), true
 }
 
-// env applies the environment and returns warnings about names that mean
-// nothing.
-func (d *decoder) env(environ []string, c *Config) (warnings []string) {
+// env applies the environment.
+func (d *decoder) env(environ []string, c *Config) {
+	names := envNames()
+	for _, kv := range slices.Sorted(slices.Values(environ)) {
+		name, value, _ := strings.Cut(kv, "=")
+		if path, ok := names[name]; ok {
+			d.text(name, path, value, c)
+		}
+	}
+}
+
+// envNames are the keys by the variables that set them.
+func envNames() map[string]string {
 	names := map[string]string{}
 	for _, k := range Keys() {
-		names[k.Env] = k.Path
+		if k.Env != "" {
+			names[k.Env] = k.Path
+		}
 	}
-	environ = slices.Clone(environ)
-	slices.Sort(environ)
+	return names
+}
+
+// variables is an environment by name.
+func variables(environ []string) map[string]string {
+	out := map[string]string{}
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, envPrefix) {
-			continue
+		out[name] = value
+	}
+	return out
+}
+
+// TokenEnv is the variable from which the command line takes the token of a
+// monitor's API; it is no key of the configuration.
+const TokenEnv = envPrefix + "TOKEN"
+
+// strangers are warnings about variables that look like keys and mean nothing.
+func (c *Config) strangers(environ []string) (warnings []string) {
+	names := envNames()
+	names[TokenEnv] = ""
+	for _, w := range c.Alerts.Webhooks {
+		for _, of := range []string{w.URLEnv, w.SecretEnv, w.RoutingKeyEnv} {
+			names[of] = ""
 		}
-		path, ok := names[name]
-		if !ok {
+	}
+	for _, kv := range slices.Sorted(slices.Values(environ)) {
+		name, _, _ := strings.Cut(kv, "=")
+		if _, ok := names[name]; !ok && strings.HasPrefix(name, envPrefix) {
 			warnings = append(warnings, fmt.Sprintf("environment variable %s names no key of the configuration and is ignored", name))
-			continue
 		}
-		d.text(name, path, value, c)
 	}
 	return warnings
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +29,7 @@ type validator struct {
 	failed   map[string]bool // keys that have an error already
 	errs     Errors
 	warnings []string
+	env      map[string]string // for secrets
 }
 
 // place finds where a key, or the nearest part around it, was mentioned.
@@ -85,7 +85,7 @@ func (v *validator) validate(c *Config) {
 	if m := c.Memory; m != 0 && m < MemoryMin {
 		v.errorf("memory", "must be 0 or at least %s, not %s", MemoryMin, m)
 	}
-	v.webhooks(c)
+	v.receivers(c)
 	if c.Alerts.Values != ValuesFull {
 		v.errorf("alerts.values", "%s is not in this version, which has full", c.Alerts.Values)
 	}
@@ -140,33 +140,43 @@ func (v *validator) source(c *Config) {
 }
 
 func (v *validator) kafka(k *Kafka) {
-	if len(k.Brokers) == 0 {
-		v.errorf("source.kafka.brokers", "is missing: name at least one broker, as in [127.0.0.1:9092]")
+	v.cluster("source.kafka", k.Brokers, k.Topic, k.TLS, k.SASL)
+}
+
+// cluster checks how a topic is reached.
+func (v *validator) cluster(path string, brokers []string, topic string, t *TLS, s *SASL) {
+	if len(brokers) == 0 {
+		v.errorf(path+".brokers", "is missing: name at least one broker, as in [127.0.0.1:9092]")
 	}
-	for i, b := range k.Brokers {
+	for i, b := range brokers {
 		if err := hostPort(b); err != nil {
-			v.errorf(fmt.Sprintf("source.kafka.brokers[%d]", i), "%v", err)
+			v.errorf(fmt.Sprintf("%s.brokers[%d]", path, i), "%v", err)
 		}
 	}
-	if k.Topic == "" {
-		v.errorf("source.kafka.topic", "is missing: name the topic")
-	} else if !legalTopic(k.Topic) {
-		v.errorf("source.kafka.topic", "%q is no name of a topic: at most 249 letters, digits, dots, underscores and hyphens", k.Topic)
+	if topic == "" {
+		v.errorf(path+".topic", "is missing: name the topic")
+	} else if !legalTopic(topic) {
+		v.errorf(path+".topic", "%q is no name of a topic: at most 249 letters, digits, dots, underscores and hyphens", topic)
 	}
-	if t := k.TLS; t != nil && (t.Cert == "") != (t.Key == "") {
-		v.errorf("source.kafka.tls", "has only one of cert and key: a client certificate needs both")
+	v.tls(path+".tls", t)
+	if s == nil {
+		return
 	}
-	if s := k.SASL; s != nil {
-		v.oneOf("source.kafka.sasl.mechanism", s.Mechanism, "plain", "scram-sha-256", "scram-sha-512")
-		if s.Username == "" {
-			v.errorf("source.kafka.sasl.username", "is missing")
-		}
-		if s.PasswordFile == "" {
-			v.errorf("source.kafka.sasl.password_file", "is missing: name the file that holds the password")
-		}
-		if s.Mechanism == "plain" && k.TLS == nil {
-			v.warnings = append(v.warnings, "source.kafka.sasl.mechanism: plain without source.kafka.tls sends the password readable by anyone on the way")
-		}
+	v.oneOf(path+".sasl.mechanism", s.Mechanism, "plain", "scram-sha-256", "scram-sha-512")
+	if s.Username == "" {
+		v.errorf(path+".sasl.username", "is missing")
+	}
+	if s.PasswordFile == "" {
+		v.errorf(path+".sasl.password_file", "is missing: name the file that holds the password")
+	}
+	if s.Mechanism == "plain" && t == nil {
+		v.warnings = append(v.warnings, path+".sasl.mechanism: plain without "+path+".tls sends the password readable by anyone on the way")
+	}
+}
+
+func (v *validator) tls(path string, t *TLS) {
+	if t != nil && (t.Cert == "") != (t.Key == "") {
+		v.errorf(path, "has only one of cert and key: a client certificate needs both")
 	}
 }
 
@@ -204,22 +214,6 @@ func (v *validator) levels(c *Config) {
 	}
 }
 
-func (v *validator) webhooks(c *Config) {
-	for i, w := range c.Alerts.Webhooks {
-		path := fmt.Sprintf("alerts.webhooks[%d]", i)
-		u, err := url.Parse(w.URL)
-		switch {
-		case w.URL == "":
-			v.errorf(path+".url", "is missing")
-		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			v.errorf(path+".url", "wants an address such as https://example.org/hook")
-		}
-		if w.Format != "generic" {
-			v.errorf(path+".format", "%q is not in this version, which has generic", w.Format)
-		}
-	}
-}
-
 // secrets reads the files that hold secrets.
 func (v *validator) secrets(c *Config) {
 	read := func(path, file string, into *Secret) {
@@ -242,10 +236,7 @@ func (v *validator) secrets(c *Config) {
 	if read("http.token_file", c.HTTP.TokenFile, &c.HTTP.Token); c.HTTP.Token != "" && len(c.HTTP.Token) < TokenMin {
 		v.errorf("http.token_file", "%s holds %d characters, and a token has at least %d: make one with openssl rand -hex 32", c.HTTP.TokenFile, len(c.HTTP.Token), TokenMin)
 	}
-	for i := range c.Alerts.Webhooks {
-		w := &c.Alerts.Webhooks[i]
-		read(fmt.Sprintf("alerts.webhooks[%d].secret_file", i), w.SecretFile, &w.Secret)
-	}
+	v.receiverSecrets(c, read)
 }
 
 func (v *validator) atLeast(path string, d, least time.Duration) {

@@ -20,9 +20,10 @@ import (
 type WebhookOptions struct {
 	// URL is where alerts are sent with POST.
 	URL string
-	// Secret signs them as Standard Webhooks has it: "whsec_" and base64, as
-	// the file of the configuration holds it. Empty: not signed.
-	Secret string
+	// Secrets sign them as Standard Webhooks has it: "whsec_" and base64, as the
+	// receiver shows it. All sign, side by side, so that one can be replaced by
+	// another without a gap. Empty: not signed.
+	Secrets []string
 	// Timeout bounds one attempt; 0 means TimeoutDefault.
 	Timeout time.Duration
 	// UserAgent is sent along; empty means "isowatch".
@@ -45,7 +46,7 @@ const (
 // webhook-id, webhook-timestamp and, with a secret, webhook-signature.
 type Webhook struct {
 	url     *url.URL
-	signer  *webhooks.Webhook // nil: not signed
+	signers []*webhooks.Webhook // none: not signed
 	agent   string
 	timeout time.Duration
 	client  *http.Client
@@ -69,11 +70,13 @@ func NewWebhook(opt WebhookOptions) (*Webhook, error) {
 	if w.timeout == 0 {
 		w.timeout = TimeoutDefault
 	}
-	if secret := strings.TrimSpace(opt.Secret); secret != "" {
-		w.signer, err = webhooks.NewWebhook(secret)
-		if err != nil || len(strings.TrimPrefix(secret, "whsec_")) == 0 {
-			return nil, fmt.Errorf("webhook %s: the secret is not base64 after whsec_; copy it again from the receiver", w)
+	for _, secret := range opt.Secrets {
+		secret = strings.TrimSpace(secret)
+		signer, err := webhooks.NewWebhook(secret)
+		if err != nil || strings.TrimPrefix(secret, "whsec_") == "" {
+			return nil, fmt.Errorf("webhook %s: a secret is not base64 after whsec_; copy it again from the receiver", w)
 		}
+		w.signers = append(w.signers, signer)
 	}
 	transport := opt.Transport
 	if transport == nil {
@@ -130,11 +133,11 @@ func (w *Webhook) Notify(ctx context.Context, body []byte, id string) (time.Dura
 	req.Header.Set("User-Agent", w.agent)
 	req.Header.Set(webhooks.HeaderWebhookID, id)
 	req.Header.Set(webhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
-	if w.signer != nil {
-		signature, err := w.signer.Sign(id, now, body)
-		if err != nil {
-			return 0, false, fmt.Errorf("webhook %s: signing: %w", w, err)
-		}
+	signature, err := w.sign(id, now, body)
+	if err != nil {
+		return 0, false, fmt.Errorf("webhook %s: signing: %w", w, err)
+	}
+	if signature != "" {
 		req.Header.Set(webhooks.HeaderWebhookSignature, signature)
 	}
 	resp, err := w.client.Do(req)
@@ -156,6 +159,18 @@ func (w *Webhook) Notify(ctx context.Context, body []byte, id string) (time.Dura
 	}
 	err = fmt.Errorf("webhook %s: answered %d %s: %s", w, resp.StatusCode, http.StatusText(resp.StatusCode), scrub(answer, w.url))
 	return retryAfter(resp.Header, now), again(resp.StatusCode), err
+}
+
+// sign makes a signature with each secret, separated by spaces; empty without any.
+func (w *Webhook) sign(id string, at time.Time, body []byte) (string, error) {
+	all := make([]string, len(w.signers))
+	for i, s := range w.signers {
+		var err error
+		if all[i], err = s.Sign(id, at, body); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(all, " "), nil
 }
 
 // Close gives up idle connections.

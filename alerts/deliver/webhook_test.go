@@ -65,7 +65,7 @@ func TestRequest(t *testing.T) {
 		got <- r
 		w.WriteHeader(http.StatusNoContent)
 	})
-	w := hook(t, address, deliver.WebhookOptions{Secret: secret + "\n", UserAgent: "isowatch/test"})
+	w := hook(t, address, deliver.WebhookOptions{Secrets: []string{secret + "\n"}, UserAgent: "isowatch/test"})
 	if _, _, err := w.Notify(context.Background(), []byte(body), "a1"); err != nil {
 		t.Fatal(err)
 	}
@@ -271,8 +271,8 @@ func TestNewWebhookErrors(t *testing.T) {
 		{URL: "ftp://host/T0PSECRET"},
 		{URL: "https:///T0PSECRET"},
 		{URL: "https://%zz/T0PSECRET"},
-		{URL: "https://host/T0PSECRET", Secret: "whsec_!sesame!"},
-		{URL: "https://host/T0PSECRET", Secret: "whsec_"},
+		{URL: "https://host/T0PSECRET", Secrets: []string{"whsec_!sesame!"}},
+		{URL: "https://host/T0PSECRET", Secrets: []string{"whsec_"}},
 	} {
 		_, err := deliver.NewWebhook(opt)
 		if err == nil {
@@ -294,7 +294,7 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
-	w, err := deliver.NewWebhook(deliver.WebhookOptions{URL: "https://user:sesame@host/T0PSECRET", Secret: base64.StdEncoding.EncodeToString([]byte("k"))})
+	w, err := deliver.NewWebhook(deliver.WebhookOptions{URL: "https://user:sesame@host/T0PSECRET", Secrets: []string{base64.StdEncoding.EncodeToString([]byte("k"))}})
 	if err != nil || w.String() != "https://host/…" {
 		t.Errorf("%v, %v", w, err)
 	}
@@ -316,7 +316,7 @@ func TestDispatchOverHTTP(t *testing.T) {
 		}
 	})
 	st, seen := newMemory([]string{"a"}, "1", "2"), &events{}
-	d := deliver.New(st, map[string]deliver.Receiver{"a": hook(t, address, deliver.WebhookOptions{Secret: secret})},
+	d := deliver.New(st, map[string]deliver.Receiver{"a": hook(t, address, deliver.WebhookOptions{Secrets: []string{secret}})},
 		deliver.Options{Observer: seen, WaitMin: time.Millisecond, WaitMax: 2 * time.Millisecond})
 	defer run(d)()
 	if err := d.Flush(t.Context()); err != nil {

@@ -2,12 +2,9 @@ package app
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"sync"
 	"time"
 
@@ -176,9 +173,7 @@ func (a *App) awaitStore(ctx context.Context) error {
 // one, the old one being set aside, which is done once.
 func (a *App) openStore(rebuild *bool) (store.Store, error) {
 	o := store.Options{Path: a.cfg.Store.Path, SyncWrites: a.cfg.Store.Sync, MaxBytes: int64(a.cfg.Store.MaxBytes), Retain: max(a.cfg.Window.Retain, leastRetain), Logger: a.log.With().Str("part", "store").Logger().Level(zerolog.WarnLevel)}
-	for _, w := range a.cfg.Alerts.Webhooks {
-		o.Receivers = append(o.Receivers, receiverName(w))
-	}
+	o.Receivers = ReceiverNames(a.cfg)
 	if *rebuild {
 		aside, err := store.SetAside(o.Path, time.Now())
 		switch {
@@ -362,32 +357,6 @@ func stopped(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
-}
-
-// receivers makes the webhooks. Their names in the store are their addresses'
-// hashes, so that an outbox stays with its receiver when the list changes.
-func (a *App) receivers() (map[string]deliver.Receiver, error) {
-	out := map[string]deliver.Receiver{}
-	for i, w := range a.cfg.Alerts.Webhooks {
-		hook, err := deliver.NewWebhook(deliver.WebhookOptions{URL: w.URL, Secret: string(w.Secret)})
-		if err != nil {
-			return nil, config.Errors{{Path: fmt.Sprintf("alerts.webhooks[%d]", i), Msg: err.Error()}}
-		}
-		out[receiverName(w)] = hook
-	}
-	return out, nil
-}
-
-// receiverName is what the store and the metrics call a webhook: its host for
-// people, and a hash that tells addresses apart without showing what is secret
-// in them.
-func receiverName(w config.Webhook) string {
-	sum := sha256.Sum256([]byte(w.URL))
-	host := "webhook"
-	if u, err := url.Parse(w.URL); err == nil {
-		host = u.Host
-	}
-	return fmt.Sprintf("%s-%x", host, sum[:4])
 }
 
 // delivered counts and logs an attempt to deliver.

@@ -276,7 +276,7 @@ func TestUntilEndAnswersLikeCheck(t *testing.T) {
 			c := testConfig(brokers)
 			c.Source.Kafka.Topic = "t" + tc.anomaly
 			c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-			st := newMemStore(receiverName(h.webhook()))
+			st := newMemStore(webhookName(h.webhook()))
 			r := start(t, c, st, true)
 			if err := r.wait(t); err != nil {
 				t.Fatal(err)
@@ -305,7 +305,7 @@ func TestEvidenceProvesTheAlert(t *testing.T) {
 	h := newHook(t)
 	c := testConfig(brokers)
 	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-	r := start(t, c, newMemStore(receiverName(h.webhook())), false)
+	r := start(t, c, newMemStore(webhookName(h.webhook())), false)
 	a := h.next(t)
 	if a.Name != "lost-update" || a.Level != "si" || !slices.Equal(a.Breaks, []string{"si", "ser"}) {
 		t.Errorf("alert %s at %s, breaks %v", a.Name, a.Level, a.Breaks)
@@ -324,7 +324,7 @@ func TestEmptyTopicIsWaitedFor(t *testing.T) {
 	c := testConfig(brokers)
 	c.HTTP.Listen = "127.0.0.1:0"
 	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-	r := start(t, c, newMemStore(receiverName(h.webhook())), false)
+	r := start(t, c, newMemStore(webhookName(h.webhook())), false)
 	eventually(t, "the monitor is ready", func() bool { return get(t, r.Addr(), "/readyz") == "ready\n" })
 	send(t, p, lostUpdate(1, 1000)...)
 	h.next(t)
@@ -397,7 +397,7 @@ func TestPoisonedRecordsBecomeDeadLettersAndTheStreamGoesOn(t *testing.T) {
 	c := testConfig(brokers)
 	c.HTTP.Listen = "127.0.0.1:0"
 	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-	st := newMemStore(receiverName(h.webhook()))
+	st := newMemStore(webhookName(h.webhook()))
 	r := start(t, c, st, false)
 	if a := h.next(t); a.Name != "lost-update" {
 		t.Errorf("alert %s", a.Name)
@@ -460,7 +460,7 @@ func TestHugeRecordIsADeadLetter(t *testing.T) {
 	h := newHook(t)
 	c := testConfig(brokers)
 	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-	st := newMemStore(receiverName(h.webhook()))
+	st := newMemStore(webhookName(h.webhook()))
 	r := start(t, c, st, false)
 	h.next(t)
 	eventually(t, "the dead letter is stored", func() bool {
@@ -480,7 +480,7 @@ func TestRestartFindsWhatStraddlesIt(t *testing.T) {
 	c := testConfig(brokers)
 	c.Window.MaxTransaction = time.Minute
 	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-	st := newMemStore(receiverName(h.webhook()))
+	st := newMemStore(webhookName(h.webhook()))
 
 	first, second := lostUpdate(1, 1000), lostUpdate(2, 2000)
 	send(t, p, first...)
@@ -567,7 +567,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	c := testConfig(brokers)
 	c.HTTP.Listen = "127.0.0.1:0"
 	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-	r := start(t, c, newMemStore(receiverName(h.webhook())), false)
+	r := start(t, c, newMemStore(webhookName(h.webhook())), false)
 	eventually(t, "the monitor is ready", func() bool { return get(t, r.Addr(), "/readyz") == "ready\n" })
 	r.stop(t)
 	h.srv.Close()

@@ -137,7 +137,7 @@ func TestKilledAnywhere(t *testing.T) {
 			c.Window.Keys, fine = 1, spilling
 		}
 		c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-		st := newMemStore(receiverName(h.webhook()))
+		st := newMemStore(webhookName(h.webhook()))
 		kills := 0
 		for ; kills < 6; kills++ {
 			st.die(1 + rng.IntN(60))
@@ -210,7 +210,7 @@ func TestFullDisk(t *testing.T) {
 			smallWindows(c)
 			c.HTTP.Listen = "127.0.0.1:0"
 			c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-			st := newMemStore(receiverName(h.webhook()))
+			st := newMemStore(webhookName(h.webhook()))
 			txns := planted(t, 1200, 6)
 			r := start(t, c, st, false, fine, func(a *App) { a.tuning.held = held })
 			send(t, p, txns[:200]...)

@@ -34,7 +34,7 @@ func TestTooManyHistories(t *testing.T) {
 	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
 	c.HTTP.Listen = "127.0.0.1:0"
 	c.Window.Histories = 2
-	st := newMemStore(receiverName(h.webhook()))
+	st := newMemStore(webhookName(h.webhook()))
 	r := start(t, c, st, false, fine)
 	watched := func(n int) {
 		t.Helper()
@@ -164,7 +164,7 @@ func TestFullAtTheStart(t *testing.T) {
 		a.opening = func() (store.Store, error) {
 			select {
 			case <-room:
-				return newMemStore(receiverName(h.webhook())), nil
+				return newMemStore(webhookName(h.webhook())), nil
 			default:
 				return nil, fmt.Errorf("the twin: %w", store.ErrFull)
 			}

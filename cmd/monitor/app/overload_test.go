@@ -29,7 +29,7 @@ func TestSlowHistory(t *testing.T) {
 	var once sync.Once
 	release := func() { once.Do(func() { close(free) }) }
 	defer release()
-	r := start(t, c, newMemStore(receiverName(h.webhook())), false, fine, func(a *App) {
+	r := start(t, c, newMemStore(webhookName(h.webhook())), false, fine, func(a *App) {
 		a.tuning.queue = 100
 		a.tuning.slow = func(db string) {
 			if db == "slow" {

@@ -123,7 +123,7 @@ func (s *stage) config() *config.Config {
 	c.Window.IdleAfter = time.Second
 	c.Solver.Every = 100 * time.Millisecond
 	c.Store.Path = filepath.Join(s.dir, "monitor")
-	c.Alerts.Webhooks = []config.Webhook{{URL: s.receiver.url, Format: "generic", Secret: secret}}
+	c.Alerts.Webhooks = []config.Webhook{{URL: s.receiver.url, Format: "generic", Secrets: []config.Secret{secret}}}
 	c.HTTP.Listen = "127.0.0.1:0"
 	return c
 }
