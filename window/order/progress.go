@@ -210,6 +210,15 @@ func (o *Order) settle() {
 // before it has been handed out once Next has returned false. O(1).
 func (o *Order) Watermark() int64 { return min(o.watermark, o.blocked) }
 
+// Reach is the greatest end that a record may have that was sent before the last one
+// that was added; math.MinInt64 before anything is known. O(1).
+func (o *Order) Reach() int64 {
+	if o.greatest == none {
+		return none
+	}
+	return add(o.greatest, o.delay)
+}
+
 // Holder is the partition that holds the watermark back; false if none does,
 // because all are idle or there are none.
 func (o *Order) Holder() (partition int, ok bool) {

@@ -126,6 +126,15 @@ func New(opt Options) *Cutter {
 // Straddled counts the records of which Add said that they straddle a cut.
 func (c *Cutter) Straddled() uint64 { return c.straddled }
 
+// Seen is the greatest time at which a session did something, as far as it is followed;
+// math.MinInt64 otherwise.
+func (c *Cutter) Seen(session string) int64 {
+	if s := c.sessions.by[session]; s != nil {
+		return s.seen
+	}
+	return math.MinInt64
+}
+
 // Add tells of the record at position n, which is one after the last. t is as it
 // was released: detached ones have a session of their own, and dropped times are
 // not there. Arrival stands in for the end of one without times.

@@ -69,6 +69,7 @@ type header struct {
 	Newest                                   int64
 	Stats                                    Stats
 	Past                                     []pastResult `json:",omitempty"`
+	Whole                                    stretches
 }
 
 type sessionOf struct {
@@ -107,7 +108,7 @@ func (h *History) Checkpoint() []byte {
 	s := h.segs
 	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:],
 		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornAttempts: s.born.attempts,
-		Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats}
+		Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats, Whole: s.whole}
 	for r, name := range h.held.sessions {
 		hd.Sessions = append(hd.Sessions, sessionOf{r, []byte(name)})
 	}
@@ -543,7 +544,7 @@ func (s *segments) replay(all []fed, hd *header) error {
 	if len(ticks) > 0 {
 		return errCheckpoint
 	}
-	s.found, s.due, s.stats = nil, hd.Due, hd.Stats
+	s.found, s.due, s.stats, s.whole = nil, hd.Due, hd.Stats, hd.Whole
 	s.complete, s.unique, s.attempts, s.listed = hd.Complete, hd.Unique, hd.Attempts, hd.Listed
 	return nil
 }

@@ -157,22 +157,15 @@ func (h *History) Take(e *Entry) {
 	h.order.Advance(e.Time)
 	if n := h.order.Missed(); n > h.missed {
 		h.missed = n
-		h.lose(Loss{Why: LostPartition})
+		h.loseNow(Loss{Why: LostPartition})
 	}
 }
 
+// loseNow notes a loss among the records that come in now, of which nothing is known
+// but that they were to be released later than all that were.
+func (h *History) loseNow(l Loss) { h.lose(l, h.order.Watermark(), h.order.Reach()) }
+
 func (h *History) takeBatch(e *Entry, b *decode.Batch) {
-	if len(b.Gaps) > 0 {
-		h.lose(Loss{Why: LostRecords, From: b.Gaps[0].From, To: b.Gaps[len(b.Gaps)-1].To})
-	}
-	if b.Lost > 0 {
-		h.lose(Loss{Why: LostReject})
-	}
-	for _, l := range b.Losses {
-		if l.DB == "" || l.DB == h.cfg.DB {
-			h.lose(Loss{Why: LostEvents, Session: l.Session, ID: l.Txn})
-		}
-	}
 	other := int64(noTime)
 	switch n := b.Len(); {
 	case n == 0:
@@ -187,8 +180,25 @@ func (h *History) takeBatch(e *Entry, b *decode.Batch) {
 	if other != noTime {
 		h.order.Observe(b.Partition, other)
 	}
+	h.takeLosses(b)
 	if b.CaughtUp {
 		h.order.CaughtUp(b.Partition, e.Time)
+	}
+}
+
+// takeLosses notes what is missing among the records of a batch that was taken.
+func (h *History) takeLosses(b *decode.Batch) {
+	if len(b.Gaps) > 0 {
+		h.loseNow(Loss{Why: LostRecords, From: b.Gaps[0].From, To: b.Gaps[len(b.Gaps)-1].To})
+	}
+	if b.Lost > 0 {
+		h.loseNow(Loss{Why: LostReject})
+	}
+	for _, l := range b.Losses {
+		if l.DB == "" || l.DB == h.cfg.DB {
+			l := Loss{Why: LostEvents, Session: l.Session, ID: l.Txn}
+			h.lose(l, before(h.order.Watermark(), int64(h.cfg.MaxTransaction)), h.order.Reach()) // it was given up that much later
+		}
 	}
 }
 
@@ -214,17 +224,36 @@ func (h *History) add(e *Entry, i int) int64 {
 	case order.Contradiction:
 		t := b.Block.Copy(i)
 		h.contradicts = append(h.contradicts, Contradiction{b.Partition, b.Offsets[i], t})
-		h.lose(Loss{Why: LostConflict, Session: t.Session, ID: t.ID})
+		h.loseRecord(Loss{Why: LostConflict, Session: t.Session, ID: t.ID}, &head)
 	case order.Stale:
-		h.lose(Loss{Why: LostStale, Session: head.Session, From: head.Seq, To: head.Seq})
+		h.loseRecord(Loss{Why: LostStale, Session: head.Session, From: head.Seq, To: head.Seq}, &head)
 	case order.LeftOut:
-		h.lose(Loss{Why: LostSample, Session: head.Session})
+		h.loseRecord(Loss{Why: LostSample, Session: head.Session}, &head)
 	}
 	return noTime
 }
 
-// lose notes that a write of this history may have been missed.
-func (h *History) lose(l Loss) {
+// loseRecord notes that a record is not taken.
+func (h *History) loseRecord(l Loss, head *record.Head) {
+	if head.HasTimes {
+		h.lose(l, head.End, max(head.End, h.order.Watermark()))
+		return
+	}
+	h.loseNow(l)
+}
+
+// before is a time that much earlier.
+func before(at, much int64) int64 {
+	if at < noTime+much {
+		return noTime
+	}
+	return at - much
+}
+
+// lose notes that a write of this history may have been missed, which belongs
+// between two times.
+func (h *History) lose(l Loss, from, to int64) {
+	h.segs.whole.lost(l.Why, from, to)
 	h.segs.stats.Losses[l.Why]++
 	if len(h.losses) < lossesMax {
 		h.losses = append(h.losses, l)
@@ -367,27 +396,36 @@ func (h *History) release(r *order.Release) {
 	if err != nil {
 		panic(fmt.Sprintf("stream: %v: can't happen, because blocks are held until their records have left", err))
 	}
-	h.segs.step(t, f)
-	if r.Loses() {
-		h.loseAround(r, t)
+	if !r.Loses() {
+		h.segs.step(t, f)
+		return
 	}
+	since := h.segs.cutter.Seen(r.Session)
+	h.segs.step(t, f)
+	h.loseAround(r, t, since)
 }
 
-// loseAround notes what a release says to be missing.
-func (h *History) loseAround(r *order.Release, t *record.Transaction) {
+// loseAround notes what a release says to be missing; since is when its session did
+// something before.
+func (h *History) loseAround(r *order.Release, t *record.Transaction, since int64) {
 	if g := r.Gap; g != nil {
 		why := LostGap
 		if g.Sampled {
 			why = LostSample
 		}
-		h.lose(Loss{Why: why, Session: g.Session, From: g.From, To: g.To})
+		h.lose(Loss{Why: why, Session: g.Session, From: g.From, To: g.To}, since, r.Key)
+	}
+	began := r.Key // what was concluded since then was concluded without it
+	if t.HasTimes {
+		began = min(began, t.End)
 	}
 	for _, x := range [...]struct {
-		is  bool
-		why LossWhy
-	}{{r.Forgotten, LostSession}, {r.Late, LostLate}, {r.Overlong, LostOverlong}} {
+		is   bool
+		why  LossWhy
+		from int64
+	}{{r.Forgotten, LostSession, since}, {r.Late, LostLate, began}, {r.Overlong, LostOverlong, min(began, t.Start)}} {
 		if x.is {
-			h.lose(Loss{Why: x.why, Session: t.Session, ID: strings.Clone(t.ID)})
+			h.lose(Loss{Why: x.why, Session: t.Session, ID: strings.Clone(t.ID)}, x.from, r.Key)
 		}
 	}
 }
@@ -455,6 +493,11 @@ func (h *History) OrderCounts() order.Counts { return h.order.Counts() }
 // Stats are the totals.
 func (h *History) Stats() Stats { return h.segs.stats }
 
+// Stretches are the parts of the stream, oldest first, and how complete they are: at
+// most StretchesMost, the last of which is open before Close. They say of all released
+// transactions what Stats counts.
+func (h *History) Stretches() []Stretch { return h.segs.whole.all() }
+
 // Mini tells whether the transactions of the segment are mini-transactions; see
 // incremental.Engine.
 func (h *History) Mini() bool { return h.segs.engine.Mini() }
@@ -472,6 +515,7 @@ func (h *History) Close() []verdict.Result {
 	h.segs.solve(math.MaxInt64)
 	results := h.segs.engine.Close()
 	h.segs.tell(h.segs.engine.Found().Violations)
+	h.segs.whole.ended(undecided(results))
 	return h.segs.results(results)
 }
 

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -66,6 +67,8 @@ type segments struct {
 	newest int64
 	past   []verdict.Result // of the segments before
 	stats  Stats
+	// whole says which parts of the stream are.
+	whole stretches
 }
 
 // fed is a record that the engine has.
@@ -119,7 +122,7 @@ const perKey = 8
 
 func newSegments(cfg Config, src source) *segments {
 	s := &segments{cfg: cfg, source: src, complete: cfg.Coverage == record.CoverageComplete, unique: cfg.UniqueValues, attempts: cfg.UniqueAttempts, front: frontier.New(cfg.frontier()),
-		cutter: segment.New(cfg.cutter()), newest: noTime}
+		cutter: segment.New(cfg.cutter()), newest: noTime, whole: newStretches()}
 	s.open()
 	return s
 }
@@ -150,7 +153,7 @@ func (s *segments) newEngine() *incremental.Engine {
 // step gives the engine the next released record.
 func (s *segments) step(t *record.Transaction, f fed) {
 	s.newest = max(s.newest, f.at)
-	s.cutter.Add(s.stats.Transactions, t, f.at)
+	s.whole.released(f.at, s.cutter.Add(s.stats.Transactions, t, f.at))
 	s.feed(t, f)
 	s.stats.Transactions++
 	s.stats.Operations += uint64(len(t.Ops))
@@ -308,7 +311,7 @@ func (s *segments) record(id verdict.TxnID) (record.Transaction, bool) {
 
 // rotate ends the segment and begins the next one.
 func (s *segments) rotate() {
-	from := s.overlap()
+	cut, from := s.overlap()
 	results := s.engine.Results()
 	for _, r := range results {
 		s.stats.Undecided += uint64(r.Count)
@@ -316,6 +319,7 @@ func (s *segments) rotate() {
 	s.count(results)
 	s.forget(from)
 	seeds := s.nextSeeds(from)
+	s.stretch(cut, from, undecided(results))
 	overlap := slices.DeleteFunc(slices.Clone(s.fed[from:]), func(f fed) bool { return f.flags&base != 0 })
 	for _, f := range s.fed[:from] {
 		if f.flags&base == 0 {
@@ -330,7 +334,7 @@ func (s *segments) rotate() {
 }
 
 // overlap is the first of fed that the next engine is given once more.
-func (s *segments) overlap() int {
+func (s *segments) overlap() (segment.Cut, int) {
 	cut := s.cutter.Cut()
 	s.stats.Cuts[cut.Kind]++
 	s.stats.Straddlers += uint64(cut.Straddlers)
@@ -343,7 +347,26 @@ func (s *segments) overlap() int {
 			n--
 		}
 	}
-	return from
+	return cut, from
+}
+
+// stretch notes what is known of what lies before fed[from].
+func (s *segments) stretch(cut segment.Cut, from int, more Whys) {
+	if n := s.stats.Dropped + s.stats.Unawaited; n > s.whole.Dropped {
+		s.whole.Dropped = n
+		more |= WhyForgotten
+	}
+	end, begin := int64(noTime), int64(math.MaxInt64)
+	for i, f := range s.fed {
+		switch {
+		case f.flags&base != 0:
+		case i < from:
+			end = max(end, f.at)
+		default:
+			begin = min(begin, f.at)
+		}
+	}
+	s.whole.cut(cut, end, begin, more)
 }
 
 // forget folds what lies before fed[from] into the frontier.

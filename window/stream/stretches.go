@@ -1,0 +1,255 @@
+package stream
+
+import (
+	"math"
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/window/segment"
+)
+
+// Stretch is a part of the stream, from one cut to the next, and what of it is
+// known to be complete (design 4). Every transaction lies in one, by its place in
+// the order.
+type Stretch struct {
+	// From and To are transactions, counted from 0 as they left the order: To is not
+	// among them. Begin and End are the least and the greatest of their places in the
+	// stream's time, in Unix nanoseconds.
+	From, To   uint64
+	Begin, End int64
+	// Partial is what may hide an anomaly of this stretch, or one that leads out of
+	// it.
+	Partial Whys
+	// Cut: something was forgotten at one of its ends, which no longer matters to
+	// levels that are ordered by fences and snapshots. ByClock: only clocks prove that.
+	Cut, ByClock bool
+	// Open: it has not ended. What is open in it may still be decided.
+	Open bool
+}
+
+// Completeness says whether every anomaly of a stretch is found.
+type Completeness uint8
+
+// From the least to the most.
+const (
+	Partial          Completeness = iota
+	AssumingRealTime              // complete if the database keeps real time, which the level does not ask for
+	Complete
+)
+
+var completenessNames = [...]string{"partial", "complete, assuming real time", "complete"}
+
+func (c Completeness) String() string { return completenessNames[c] }
+
+// At says how complete a stretch is for a level: whether each anomaly that breaks
+// the level and whose transactions all lie in the stretch is told, and none leads out
+// of it. That is about the records that came: with partial coverage, nothing is
+// concluded from the absence of others.
+func (s *Stretch) At(l verdict.Level) Completeness {
+	realTime := l == verdict.SSER || l == verdict.StrongSI || l == verdict.LIN
+	switch {
+	case s.Partial != 0:
+		return Partial
+	case !s.Cut:
+		return Complete
+	case !realTime && l != verdict.SER && l != verdict.SI:
+		return Partial // what is stale is legal there, so a cycle may cross any cut
+	case !s.ByClock:
+		return Complete
+	case realTime:
+		return Complete
+	}
+	return AssumingRealTime
+}
+
+// Whys are reasons, of a closed set, for which a stretch is partial.
+type Whys uint32
+
+// The reasons beside those of LossWhy, each of which is the bit 1<<LossWhy.
+const (
+	// WhyForgotten: versions or reads that still mattered were given up.
+	WhyForgotten Whys = 1 << (lossWhys + iota)
+	// WhyUndecided: what was open when the segment ended.
+	WhyUndecided
+	// WhyStraddling: a transaction has no order against what is beyond a cut.
+	WhyStraddling
+	// WhyLimit: it was cut where nothing proves an order, as it had become too long.
+	WhyLimit
+	whysEnd
+)
+
+var whyNames = [...]string{"forgotten", "undecided", "straddling", "cut-by-limit"}
+
+// Names are the names of the reasons, those of losses first.
+func (w Whys) Names() []string {
+	var out []string
+	for i := range lossWhys {
+		if w&(1<<i) != 0 {
+			out = append(out, i.String())
+		}
+	}
+	for i, name := range whyNames {
+		if w&(WhyForgotten<<i) != 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// StretchesMost is how many stretches are told apart. Neighbours of which the same is
+// known are one; of more, the two oldest are joined.
+const StretchesMost = 64
+
+// stretches follows which parts of a stream are complete.
+//
+// Invariant: done are without gaps, oldest first; now begins where the last one
+// ends. Nothing is taken back but by a record that came late, or did not come at all.
+type stretches struct {
+	Done []Stretch `json:",omitempty"`
+	Now  Stretch
+	// Lost are the times between which something was lost, by LossWhy: the least and
+	// the greatest, as far as they reach beyond Done.
+	Lost [lossWhys]span
+	// Dropped is what had been given up when Now began, Stray is one more than the last transaction that
+	// straddles the cut in front of Now.
+	Dropped, Stray uint64
+}
+
+// span is from one time to another; empty if none is set.
+type span struct {
+	Set      bool
+	From, To int64
+}
+
+func newStretches() stretches {
+	return stretches{Now: Stretch{Begin: math.MaxInt64, End: noTime}}
+}
+
+// released takes in the transaction at the end of the stream.
+func (s *stretches) released(at int64, straddles bool) {
+	s.Now.To++
+	if straddles {
+		s.Stray = s.Now.To
+	}
+	s.Now.Begin, s.Now.End = min(s.Now.Begin, at), max(s.Now.End, at)
+	if straddles {
+		s.Now.Partial |= WhyStraddling
+	}
+}
+
+// lost says that a record that belongs somewhere between two times is missing.
+func (s *stretches) lost(why LossWhy, from, to int64) {
+	for i := len(s.Done) - 1; i >= 0 && s.Done[i].End >= from; i-- {
+		if s.Done[i].Begin <= to {
+			s.Done[i].Partial |= 1 << why
+		}
+	}
+	x := &s.Lost[why]
+	if !x.Set {
+		*x = span{true, from, to}
+	}
+	x.From, x.To = min(x.From, from), max(x.To, to)
+}
+
+// cut ends the stretch in front of a cut: end is the greatest time before it, begin
+// the least after it. more is what else is known to be missing of what was before.
+func (s *stretches) cut(c segment.Cut, end, begin int64, more Whys) {
+	old := s.Now
+	old.To, old.End, old.Cut = min(c.From, old.To), end, true
+	next := Stretch{From: old.To, To: s.Now.To, Begin: begin, End: s.Now.End, Cut: true}
+	switch {
+	case c.Complete || c.AssumingRealTime:
+		old.ByClock = old.ByClock || c.Kind == segment.Clock
+		next.ByClock = c.Kind == segment.Clock
+	case c.Kind == segment.Limit:
+		old.Partial |= WhyLimit
+		next.Partial |= WhyLimit
+	}
+	if c.Straddlers > 0 || c.Kind != segment.Limit && !c.Complete && !c.AssumingRealTime {
+		old.Partial |= WhyStraddling
+	}
+	if s.Stray > next.From { // it is in the overlap
+		next.Partial |= WhyStraddling
+	}
+	old.Partial |= more | s.lostIn(old.Begin, old.End)
+	s.forgetLosses(next.Begin)
+	if old.To > old.From {
+		s.add(old)
+	}
+	s.Now = next
+}
+
+// lostIn are the losses between two times.
+func (s *stretches) lostIn(from, to int64) (out Whys) {
+	for i, x := range s.Lost {
+		if x.Set && x.From <= to && x.To >= from {
+			out |= 1 << i
+		}
+	}
+	return out
+}
+
+// forgetLosses drops what was lost before a time.
+func (s *stretches) forgetLosses(before int64) {
+	for i := range s.Lost {
+		if s.Lost[i].To < before {
+			s.Lost[i] = span{}
+		}
+	}
+}
+
+// add appends a stretch that has ended.
+func (s *stretches) add(x Stretch) {
+	if n := len(s.Done); n > 0 && s.Done[n-1].same(&x) {
+		s.Done[n-1].join(&x)
+		return
+	}
+	s.Done = append(s.Done, x)
+	if len(s.Done) >= StretchesMost {
+		s.Done[0].join(&s.Done[1])
+		s.Done = slices.Delete(s.Done, 1, 2)
+	}
+}
+
+// same tells whether the same is known of two stretches.
+func (s *Stretch) same(x *Stretch) bool {
+	return s.Partial == x.Partial && s.Cut == x.Cut && s.ByClock == x.ByClock
+}
+
+// join makes one of two neighbours; what is known of both is known of it.
+func (s *Stretch) join(x *Stretch) {
+	s.To, s.Begin, s.End = x.To, min(s.Begin, x.Begin), max(s.End, x.End)
+	s.Partial |= x.Partial
+	s.Cut, s.ByClock = s.Cut || x.Cut, s.ByClock || x.ByClock
+}
+
+// ended is the end of the stream.
+func (s *stretches) ended(more Whys) {
+	if s.Now.To == s.Now.From {
+		return
+	}
+	x := s.Now
+	x.Partial |= more | s.lostIn(x.Begin, math.MaxInt64)
+	s.add(x)
+	s.Now = Stretch{From: x.To, To: x.To, Begin: math.MaxInt64, End: noTime, Cut: x.Cut, ByClock: x.ByClock}
+}
+
+// all are the stretches, the one that has not ended last.
+func (s *stretches) all() []Stretch {
+	out := slices.Clone(s.Done)
+	if s.Now.To > s.Now.From {
+		x := s.Now
+		x.Open = true
+		x.Partial |= s.lostIn(x.Begin, math.MaxInt64)
+		out = append(out, x)
+	}
+	return out
+}
+
+// undecided tells whether one of the results left something open.
+func undecided(results []verdict.Result) Whys {
+	if slices.ContainsFunc(results, func(r verdict.Result) bool { return r.Outcome == verdict.Unknown }) {
+		return WhyUndecided
+	}
+	return 0
+}
