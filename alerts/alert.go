@@ -52,6 +52,11 @@ type Alert struct {
 	ClockDependent bool          `json:"clock_dependent"`
 	Severity       name.Severity `json:"severity"`
 	State          State         `json:"state"`
+	// Group is the id of what it belongs to, see package life; ResolvedAt when that
+	// was over, in Unix nanoseconds. Stored alerts have no ResolvedAt: it is laid over
+	// them when they are read.
+	Group      string `json:"group,omitempty"`
+	ResolvedAt int64  `json:"resolved_at,omitempty"`
 	// FirstSeen and LastSeen are when the monitor found it, Unix nanoseconds;
 	// Count is how often.
 	FirstSeen int64 `json:"first_seen"`

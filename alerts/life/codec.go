@@ -1,0 +1,307 @@
+package life
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
+)
+
+// ErrState is returned by Restore for bytes that no Append wrote.
+var ErrState = errors.New("the state of alerts is damaged")
+
+const stateVersion = 1
+
+// The limits of what is read: more is never written.
+const (
+	stateText   = 4 * textMax
+	stateGroups = 1 << 16
+	stateIDs    = 1 << 20
+)
+
+var (
+	stateNames    = []alerts.State{alerts.Fresh, alerts.Ongoing, alerts.Resolved}
+	severityNames = []name.Severity{"", Info, name.Warning, name.Error, name.Critical}
+)
+
+// Append appends the state, which Restore takes:
+//
+//	u8 version, now, fed, backlog, times of notices, burst, silences, groups by id,
+//	which of these are in the line
+//
+// Numbers are varints, texts and lists have their length before them. An id of
+// 32 hexadecimal digits, as all are, takes 17 bytes. The configuration is no part of
+// it.
+func (l *Life) Append(b []byte) []byte {
+	w := writer{append(b, stateVersion)}
+	w.ints(l.now, l.fed, l.backlog)
+	w.int(int64(len(l.sent)))
+	w.ints(l.sent...)
+	w.id(l.burst.id)
+	w.ints(l.burst.since, int64(l.burst.members))
+	w.bools(l.burst.over)
+	w.int(int64(len(l.silences)))
+	for _, s := range l.silences {
+		w.id(s.ID)
+		for _, t := range []string{s.DB, s.Level, s.Name, s.Key, s.Comment, s.By} {
+			w.text(t)
+		}
+		w.ints(s.Since, s.Until)
+	}
+	groups := l.ordered()
+	w.int(int64(len(groups)))
+	at := make(map[*group]int, len(groups))
+	for i, g := range groups {
+		at[g] = i
+		w.group(g)
+	}
+	w.int(int64(len(l.wanting)))
+	for _, g := range l.wanting {
+		w.int(int64(at[g]))
+	}
+	return w.b
+}
+
+func (w *writer) group(g *group) {
+	w.id(g.ID)
+	for _, t := range []string{g.DB, g.Level, g.Name, g.Text} {
+		w.text(t)
+	}
+	w.id(g.Representative)
+	w.texts(g.Keys)
+	w.texts(g.aliases)
+	w.b = append(w.b, byte(g.tier), byte(slices.Index(stateNames, g.State)), byte(max(0, slices.Index(severityNames, g.Severity))))
+	w.bools(g.told, g.burst, g.ends, g.farewell)
+	w.ints(g.Since, g.Last, g.ResolvedAt, g.Count, g.Alerts, g.Silenced, g.touched, g.toldAt, g.toldCount, g.kept, g.over)
+	w.int(int64(len(g.unsaid)))
+	for _, id := range g.unsaid {
+		w.id(id)
+	}
+}
+
+// Restore makes a life anew from what Append wrote. Errors are ErrState. What the
+// bytes say is taken as it is as long as it keeps the invariants; the limits of cfg
+// apply to what comes.
+func Restore(b []byte, cfg Config) (*Life, error) {
+	l := New(cfg)
+	if len(b) == 0 || b[0] != stateVersion {
+		return nil, fmt.Errorf("%w: it has no version that this program knows", ErrState)
+	}
+	r := reader{b: b[1:]}
+	l.now, l.fed, l.backlog = r.time(), r.time(), r.time()
+	for range r.count(RateLimit+1, 1) {
+		l.sent = append(l.sent, r.time())
+	}
+	if !slices.IsSorted(l.sent) {
+		r.bad = true
+	}
+	l.burst.id = r.id()
+	l.burst.since, l.burst.members = r.time(), int(r.int(0, stateGroups))
+	l.burst.over = r.bool()
+	for range r.count(SilencesMax, 9) {
+		s := Silence{ID: r.id()}
+		for _, t := range []*string{&s.DB, &s.Level, &s.Name, &s.Key, &s.Comment, &s.By} {
+			*t = r.text()
+		}
+		s.Since, s.Until = r.time(), r.time()
+		r.bad = r.bad || s.Validate() != nil || s.Until == 0
+		l.silences = append(l.silences, s)
+	}
+	var groups []*group
+	members := 0
+	for range r.count(stateGroups, 25) {
+		g := r.group()
+		if r.bad || len(groups) > 0 && g.ID <= groups[len(groups)-1].ID {
+			return nil, ErrState
+		}
+		groups = append(groups, g)
+		l.groups[g.ID] = g
+		if g.State != alerts.Resolved {
+			l.active[g.tier]++
+			if g.burst {
+				members++
+			}
+		}
+		l.withheld += len(g.unsaid)
+	}
+	for range r.count(len(groups), 1) {
+		i := r.int(0, int64(len(groups))-1)
+		if r.bad || groups[i].due || groups[i].State == alerts.Resolved {
+			return nil, ErrState
+		}
+		l.want(groups[i])
+	}
+	if l.burst.id == "" {
+		r.bad = r.bad || members > 0 || l.burst.over
+	}
+	if r.bad || len(r.b) > 0 || members != l.burst.members || l.backlog > 0 && len(l.wanting) == 0 {
+		return nil, ErrState
+	}
+	l.mute()
+	return l, nil
+}
+
+func (r *reader) group() *group {
+	g := &group{}
+	g.ID = r.id()
+	for _, t := range []*string{&g.DB, &g.Level, &g.Name, &g.Text} {
+		*t = r.text()
+	}
+	g.Representative = r.id()
+	g.Keys, g.aliases = r.texts(), r.texts()
+	tier, state, severity := r.byte(), r.byte(), r.byte()
+	if int(tier) >= tiers || int(state) >= len(stateNames) || int(severity) >= len(severityNames) {
+		r.bad = true
+		return g
+	}
+	g.tier, g.State, g.Severity = int(tier), stateNames[state], severityNames[severity]
+	g.told, g.burst, g.ends, g.farewell = r.bool(), r.bool(), r.bool(), r.bool()
+	g.Since, g.Last, g.ResolvedAt = r.time(), r.time(), r.time()
+	g.Count, g.Alerts, g.Silenced = r.int(1, math.MaxInt64), r.int(0, math.MaxInt64), r.int(0, math.MaxInt64)
+	g.touched, g.toldAt, g.toldCount, g.kept, g.over = r.time(), r.time(), r.int(0, math.MaxInt64), r.int(0, math.MaxInt64), r.time()
+	for range r.count(stateIDs, 2) {
+		g.unsaid = append(g.unsaid, r.id())
+	}
+	over := g.State == alerts.Resolved
+	if g.ID == "" || g.told && g.burst || g.farewell && !over || (g.ResolvedAt > 0) != over {
+		r.bad = true
+	}
+	return g
+}
+
+// writer and reader are the two ends of the state's encoding.
+type writer struct{ b []byte }
+
+func (w *writer) int(n int64) { w.b = binary.AppendVarint(w.b, n) }
+
+func (w *writer) ints(ns ...int64) {
+	for _, n := range ns {
+		w.int(n)
+	}
+}
+
+func (w *writer) bools(bs ...bool) {
+	for _, x := range bs {
+		n := byte(0)
+		if x {
+			n = 1
+		}
+		w.b = append(w.b, n)
+	}
+}
+
+func (w *writer) text(s string) {
+	w.b = append(binary.AppendUvarint(w.b, uint64(len(s))), s...)
+}
+
+func (w *writer) texts(list []string) {
+	w.int(int64(len(list)))
+	for _, s := range list {
+		w.text(s)
+	}
+}
+
+// idHex marks an id that is written as what its hexadecimal digits mean.
+const (
+	idText = iota
+	idHex
+)
+
+func (w *writer) id(s string) {
+	if raw, err := hex.DecodeString(s); err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == s {
+		w.b = append(append(w.b, idHex), raw...)
+		return
+	}
+	w.b = append(w.b, idText)
+	w.text(s)
+}
+
+// reader is bad from the first thing on that it could not read.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) take(n int) []byte {
+	if r.bad || n > len(r.b) {
+		r.bad = true
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *reader) byte() byte {
+	if b := r.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) bool() bool {
+	b := r.byte()
+	r.bad = r.bad || b > 1
+	return b == 1
+}
+
+func (r *reader) int(least, most int64) int64 {
+	n, size := binary.Varint(r.b)
+	if r.bad || size <= 0 || n < least || n > most || size > 1 && r.b[size-1] == 0 {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[size:]
+	return n
+}
+
+// time reads an instant; those so late that a sum of them overflows are none.
+func (r *reader) time() int64 { return r.int(math.MinInt64/4, math.MaxInt64/4) }
+
+// count reads a length of at most so many items of at least so many bytes each.
+func (r *reader) count(most, each int) int {
+	n := r.int(0, int64(most))
+	if r.bad || int(n) > len(r.b)/each {
+		r.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) text() string {
+	n, size := binary.Uvarint(r.b)
+	if r.bad || size <= 0 || n > stateText || size > 1 && r.b[size-1] == 0 {
+		r.bad = true
+		return ""
+	}
+	r.b = r.b[size:]
+	return string(r.take(int(n)))
+}
+
+func (r *reader) texts() []string {
+	out := []string{}
+	for range r.count(listMax, 1) {
+		out = append(out, r.text())
+	}
+	return out
+}
+
+func (r *reader) id() string {
+	switch r.byte() {
+	case idHex:
+		return hex.EncodeToString(r.take(idBytes))
+	case idText:
+		s := r.text()
+		if raw, err := hex.DecodeString(s); err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == s {
+			r.bad = true
+		}
+		return s
+	}
+	r.bad = true
+	return ""
+}

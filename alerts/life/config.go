@@ -1,0 +1,71 @@
+package life
+
+import "time"
+
+// Config says when something is news. Zero values mean the defaults, but for
+// Repeat.
+type Config struct {
+	// Repeat is how long after a notice of a group the next one may come if there is
+	// more of it; earlier ones come when it has grown tenfold. 0: every alert is
+	// news.
+	Repeat time.Duration
+	// ResolveAfter is how long nothing of a group is found until it is over.
+	ResolveAfter time.Duration
+	// RateMax is how many notices there are at most in any RatePer. What it keeps
+	// back goes into one summary.
+	RateMax int
+	RatePer time.Duration
+	// Silences of the configuration.
+	Silences []Silence
+	// GroupsMax is how many groups that are not over are told apart: alerts of
+	// further ones share groups by database, level and name, of which there are at
+	// most as many again; and then one.
+	GroupsMax int
+	// WithheldMax is how many alerts may wait for a notice until no more are taken.
+	WithheldMax int
+}
+
+// The defaults.
+const (
+	RepeatDefault       = 4 * time.Hour
+	ResolveAfterDefault = 15 * time.Minute
+	RateMaxDefault      = 5
+	RatePerDefault      = time.Minute
+	GroupsMaxDefault    = 1024
+	WithheldMaxDefault  = 16_384
+	// RateLimit bounds RateMax: when each was is remembered.
+	RateLimit = 10_000
+)
+
+// settle is how long a condition has to be over until it is told so: what comes and
+// goes every second is one condition.
+const settle = 30 * time.Second
+
+// resolvedMax is how many groups are remembered that are over.
+const resolvedMax = 256
+
+func (c Config) withDefaults() Config {
+	if c.ResolveAfter <= 0 {
+		c.ResolveAfter = ResolveAfterDefault
+	}
+	if c.RateMax <= 0 {
+		c.RateMax = RateMaxDefault
+	}
+	c.RateMax = min(c.RateMax, RateLimit)
+	if c.RatePer <= 0 {
+		c.RatePer = RatePerDefault
+	}
+	if c.GroupsMax <= 0 {
+		c.GroupsMax = GroupsMaxDefault
+	}
+	if c.WithheldMax <= 0 {
+		c.WithheldMax = WithheldMaxDefault
+	}
+	silences := make([]Silence, 0, len(c.Silences))
+	for _, s := range c.Silences {
+		s.Configured, s.Since = true, 0
+		silences = append(silences, s.named())
+	}
+	c.Silences = silences
+	return c
+}

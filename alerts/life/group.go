@@ -1,0 +1,190 @@
+package life
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
+)
+
+// Head is what of an alert matters here.
+type Head struct {
+	ID    string
+	DB    string
+	Level string
+	Name  string
+	// Aliases are other names, for silences. Keys are sorted.
+	Aliases  []string
+	Keys     []string
+	Severity name.Severity
+	// News is how often it was found since it was last told of, at least 1; Count
+	// how often at all. They are equal for an alert that is new.
+	News  int64
+	Count int64
+	// Seen is when it was last found.
+	Seen int64
+}
+
+// HeadOf is the head of an alert of which so many detections are news.
+func HeadOf(a alerts.Alert, news int) Head {
+	h := Head{ID: a.ID, DB: a.DB, Level: a.Level, Name: a.Name, Keys: a.Keys, Severity: a.Severity, News: int64(max(news, 1)), Count: int64(a.Count), Seen: a.LastSeen}
+	h.Aliases = a.Aliases
+	return h
+}
+
+// Condition is trouble of the monitor or its input: what is the case until it is
+// over.
+type Condition struct {
+	Kind string // silent, lag, …: the name is operational/ and this
+	DB   string // empty: it is not of one history
+	Of   string // which one of several: a partition, a receiver; may be empty
+	// Text says what is the case and what to do, in a sentence or two.
+	Text     string
+	Severity name.Severity
+	// Event: it has happened and has no end of its own. It is over when nothing of
+	// the kind has happened for Config.ResolveAfter.
+	Event bool
+	// Count is how many times more it happened; 0 for what only lasts.
+	Count int64
+}
+
+// Operational begins the names of conditions.
+const Operational = "operational/"
+
+// Group is what belongs together: alerts of one database, level, name and keys, or a
+// condition.
+type Group struct {
+	ID       string        `json:"id"`
+	DB       string        `json:"db"`
+	Level    string        `json:"level"`
+	Name     string        `json:"name"`
+	Keys     []string      `json:"keys"`
+	State    alerts.State  `json:"state"`
+	Severity name.Severity `json:"severity"` // the worst
+	// Since is when it began, Last when it was last found, ResolvedAt when it was
+	// over, 0 if it is not; Unix nanoseconds.
+	Since      int64 `json:"since"`
+	Last       int64 `json:"last"`
+	ResolvedAt int64 `json:"resolved_at,omitempty"`
+	// Count is how often it was found, Alerts how many different ones there are,
+	// Silenced how much of Count fell under a silence.
+	Count    int64 `json:"count"`
+	Alerts   int64 `json:"alerts"`
+	Silenced int64 `json:"silenced"`
+	// Muted: a silence holds now.
+	Muted bool `json:"muted"`
+	// Representative is the alert that stands for it: the worst, and of these the
+	// first. Empty for a condition.
+	Representative string `json:"representative,omitempty"`
+	// Text is what a condition says.
+	Text string `json:"text,omitempty"`
+}
+
+// GroupID is the group of an alert.
+func GroupID(db, level, of string, keys []string) string {
+	return hash("group", append([]string{db, level, of}, keys...)...)
+}
+
+// coarseID is the group of alerts that share all but the keys, overflowID that of
+// everything else; see Config.GroupsMax.
+func coarseID(db, level, of string) string { return hash("coarse", db, level, of) }
+
+var overflowID = hash("overflow")
+
+// hash names things by what identifies them: every part is preceded by its length.
+func hash(what string, parts ...string) string {
+	h := sha256.New()
+	for _, p := range append([]string{what}, parts...) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
+		h.Write(n[:])
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:idBytes])
+}
+
+// idBytes is the length of an id before it is hexadecimal.
+const idBytes = 16
+
+// Snapshot is what there is at an instant, for readers. It does not change.
+type Snapshot struct {
+	// Groups that are not over, the latest first, then those that are.
+	Groups   []Group
+	Silences []Silence
+	// Withheld counts the alerts that no notice has told of yet.
+	Withheld int
+	byID     map[string]int
+	fed      int64 // when the latest alert that is part of it was found
+}
+
+// Group finds a group.
+func (s *Snapshot) Group(id string) (Group, bool) {
+	if s == nil {
+		return Group{}, false
+	}
+	i, ok := s.byID[id]
+	if !ok {
+		return Group{}, false
+	}
+	return s.Groups[i], true
+}
+
+// Of is the group that an alert is in, if it is still remembered.
+func (s *Snapshot) Of(a alerts.Alert) (Group, bool) {
+	for _, id := range []string{GroupID(a.DB, a.Level, a.Name, a.Keys), coarseID(a.DB, a.Level, a.Name), overflowID} {
+		if g, ok := s.Group(id); ok && a.LastSeen <= max(g.Last, g.ResolvedAt) && a.LastSeen >= g.Since {
+			return g, true
+		}
+	}
+	return Group{}, false
+}
+
+// Overlay is an alert as it is now: resolved if its group is over, or so long over
+// that it is forgotten.
+func (s *Snapshot) Overlay(a alerts.Alert) alerts.Alert {
+	a.Group = GroupID(a.DB, a.Level, a.Name, a.Keys)
+	g, ok := s.Of(a)
+	switch {
+	case !ok && s != nil && a.LastSeen < s.fed: // a later one may not be part of it yet
+		a.State = alerts.Resolved
+	case ok && g.State == alerts.Resolved:
+		a.State, a.ResolvedAt = alerts.Resolved, g.ResolvedAt
+	}
+	if ok {
+		a.Group = g.ID
+	}
+	return a
+}
+
+// Open tells whether a group of that id is not over.
+func (s *Snapshot) Open(id string) bool {
+	g, ok := s.Group(id)
+	return ok && g.State != alerts.Resolved
+}
+
+func newSnapshot(groups []Group, silences []Silence, withheld int, fed int64) *Snapshot {
+	s := &Snapshot{Groups: groups, Silences: silences, Withheld: withheld, fed: fed, byID: make(map[string]int, len(groups))}
+	slices.SortFunc(s.Groups, func(a, b Group) int {
+		if over := func(g Group) bool { return g.State == alerts.Resolved }; over(a) != over(b) {
+			if over(a) {
+				return 1
+			}
+			return -1
+		}
+		if a.Last != b.Last {
+			if a.Last > b.Last {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	for i, g := range s.Groups {
+		s.byID[g.ID] = i
+	}
+	return s
+}

@@ -1,0 +1,180 @@
+package life
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/isowatch/isowatch/alerts"
+)
+
+// Silence keeps what matches from the receivers. What it keeps is counted, and
+// stays in the store.
+type Silence struct {
+	ID string `json:"id"`
+	// Patterns; an empty one matches everything. * stands for any text, ? for one
+	// character, [ab] for one of several. Name matches what Isowatch or others call
+	// it, Key any of the keys.
+	DB    string `json:"db,omitempty"`
+	Level string `json:"level,omitempty"`
+	Name  string `json:"name,omitempty"`
+	Key   string `json:"key,omitempty"`
+	// Since is when it was made, Until when it ends, in Unix nanoseconds. An Until
+	// of 0 is no end, which only the configuration can ask for.
+	Since   int64  `json:"since,omitempty"`
+	Until   int64  `json:"until,omitempty"`
+	Comment string `json:"comment,omitempty"`
+	By      string `json:"by,omitempty"`
+	// Configured: it is of the configuration, and is ended there.
+	Configured bool `json:"configured,omitempty"`
+}
+
+// The limits of silences that are made while the monitor runs.
+const (
+	SilencesMax = 1024
+	textMax     = 1024 // bytes of a pattern, a comment, a name
+)
+
+// The reasons why a silence is not made or ended.
+var (
+	ErrSilence = errors.New("no such silence can be made")
+	// ErrNoSilence: there is none of that id.
+	ErrNoSilence = errors.New("there is no silence of that id; monitor alerts silence list shows all")
+	// ErrConfigured: it is of the configuration.
+	ErrConfigured = errors.New("the silence is of the configuration: take it out of alerts.silences")
+)
+
+// Validate tells what is wrong with a silence; the error is ErrSilence.
+func (s Silence) Validate() error {
+	all := true
+	for _, p := range []struct{ what, text string }{{"db", s.DB}, {"level", s.Level}, {"name", s.Name}, {"key", s.Key}} {
+		if len(p.text) > textMax {
+			return fmt.Errorf("%w: %s has %d bytes; at most %d can be", ErrSilence, p.what, len(p.text), textMax)
+		}
+		if _, err := path.Match(p.text, ""); err != nil {
+			return fmt.Errorf("%w: %s: %q is no pattern: write a [ as \\[", ErrSilence, p.what, p.text)
+		}
+		all = all && p.text == ""
+	}
+	if len(s.Comment) > textMax || len(s.By) > textMax {
+		return fmt.Errorf("%w: comment and by have at most %d bytes", ErrSilence, textMax)
+	}
+	if all {
+		return fmt.Errorf("%w: name a db, level, name or key; db: * is all of them", ErrSilence)
+	}
+	return nil
+}
+
+// named is the silence with an id that says what it is.
+func (s Silence) named() Silence {
+	s.ID = hash("silence", s.DB, s.Level, s.Name, s.Key, fmt.Sprint(s.Since), fmt.Sprint(s.Until), s.Comment, s.By, fmt.Sprint(s.Configured))
+	return s
+}
+
+// holds tells whether it has not ended.
+func (s Silence) holds(now int64) bool { return s.Until == 0 || now < s.Until }
+
+// matches tells whether a group is kept from the receivers.
+func (s Silence) matches(g *group) bool {
+	return like(s.DB, g.DB) && like(s.Level, g.Level) &&
+		(like(s.Name, g.Name) || slices.ContainsFunc(g.aliases, func(a string) bool { return like(s.Name, a) })) &&
+		(s.Key == "" || slices.ContainsFunc(g.Keys, func(k string) bool { return like(s.Key, k) }))
+}
+
+// like tells whether text matches a pattern. A / is a character like any other.
+func like(pattern, text string) bool {
+	if pattern == "" {
+		return true
+	}
+	plain := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
+	ok, err := path.Match(plain(pattern), plain(text))
+	return err == nil && ok
+}
+
+// Silence adds one that ends at s.Until, and returns it with its id. What it matches
+// and no notice has told of yet counts as silenced. Errors are ErrSilence.
+func (l *Life) Silence(s Silence, now int64) (Silence, error) {
+	l.advance(now)
+	s.Configured, s.Since = false, l.now
+	if err := s.Validate(); err != nil {
+		return Silence{}, err
+	}
+	if s.Until <= l.now {
+		return Silence{}, fmt.Errorf("%w: it would be over already; give an end that is to come", ErrSilence)
+	}
+	if len(l.silences) >= SilencesMax {
+		return Silence{}, fmt.Errorf("%w: there are %d; end one of them first", ErrSilence, len(l.silences))
+	}
+	s = s.named()
+	if !slices.ContainsFunc(l.silences, func(o Silence) bool { return o.ID == s.ID }) {
+		l.silences = append(l.silences, s)
+	}
+	l.mute()
+	return s, nil
+}
+
+// Expire ends a silence that was made at run time. Errors are ErrNoSilence and
+// ErrConfigured.
+func (l *Life) Expire(id string, now int64) error {
+	l.advance(now)
+	if slices.ContainsFunc(l.cfg.Silences, func(s Silence) bool { return s.ID == id }) {
+		return ErrConfigured
+	}
+	i := slices.IndexFunc(l.silences, func(s Silence) bool { return s.ID == id })
+	if i < 0 {
+		return ErrNoSilence
+	}
+	l.silences = slices.Delete(l.silences, i, i+1)
+	l.mute()
+	return nil
+}
+
+// Silences are those that hold: of the configuration, then others in the order in
+// which they were made.
+func (l *Life) Silences() []Silence {
+	var out []Silence
+	for _, s := range slices.Concat(l.cfg.Silences, l.silences) {
+		if s.holds(l.now) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// mute finds out anew which groups are silenced.
+func (l *Life) mute() {
+	l.silences = slices.DeleteFunc(l.silences, func(s Silence) bool { return !s.holds(l.now) })
+	l.silenceEnds = math.MaxInt64
+	for _, s := range l.Silences() {
+		if s.Until > 0 {
+			l.silenceEnds = min(l.silenceEnds, s.Until)
+		}
+	}
+	for _, g := range l.groups {
+		g.Muted = l.muted(g)
+		if !g.Muted {
+			continue
+		}
+		n := int64(len(g.unsaid)) // of a condition Raise counts
+		l.withheld -= len(g.unsaid)
+		g.unsaid = nil
+		g.kept += n
+		g.Silenced += n
+		g.due = false
+		if g.State == alerts.Resolved {
+			g.farewell = g.told
+		}
+	}
+	l.wanting = slices.DeleteFunc(l.wanting, func(g *group) bool { return !g.due })
+	if len(l.wanting) == 0 {
+		l.backlog = 0
+	}
+}
+
+// muted tells whether a silence holds for a group.
+func (l *Life) muted(g *group) bool {
+	return slices.ContainsFunc(l.Silences(), func(s Silence) bool { return s.matches(g) })
+}
