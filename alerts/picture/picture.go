@@ -1,21 +1,49 @@
 package picture
 
-import "github.com/isowatch/isowatch/alerts"
+import (
+	"fmt"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/text"
+)
 
 // Cycle is the alert's cycle as an SVG document: transactions with the operations
 // that matter in a ring, edges with their type and key. Of an alert with cases
 // these are drawn beneath each other; of one about a single read, the read and
-// its writer.
-func Cycle(a alerts.Alert) []byte {
-	return []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10"></svg>`)
-}
+// its writer. Time and size are linear in the evidence and bounded.
+func Cycle(a alerts.Alert) []byte { return newScene(a).cycle().document() }
 
 // Timeline is an SVG document with the alert's sessions as lanes, and their
 // transactions as bars from start to end; by order where the records have no times,
-// which it says.
-func Timeline(a alerts.Alert) []byte {
-	return []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10"></svg>`)
+// which it says. Time and size are linear in the evidence and bounded.
+func Timeline(a alerts.Alert) []byte { return newScene(a).timeline().document() }
+
+// Sheet is one SVG document with both pictures of every alert, as far as there is
+// room, beneath a title; and what it says if there are none.
+func Sheet(title string, as []alerts.Alert) []byte {
+	ds := []drawing{words(title)}
+	for i, a := range as {
+		if i == sheetMax {
+			ds = append(ds, words(fmt.Sprintf("… and %d more, which are not drawn", len(as)-sheetMax)))
+			break
+		}
+		s := newScene(a)
+		ds = append(ds, s.cycle(), s.timeline())
+	}
+	return beneath(text.Printable(title), ds...).document()
 }
 
-// Dot is the alert's cycle in the language of Graphviz.
-func Dot(a alerts.Alert) []byte { return []byte("digraph {}\n") }
+// words is a picture of a line of text.
+func words(s string) drawing {
+	s = head(text.Printable(s), titleCols)
+	c := &canvas{}
+	c.text(margin, 30, "sans h ink", "start", s)
+	return drawing{w: 2*margin + sans(s, 15), h: 44, label: s, body: c.b.String()}
+}
+
+const titleCols = 100
+
+// label is what is read out in a picture's place.
+func (s *scene) label(kind string) string {
+	return kind + " of " + text.Name(s.alert.Name) + ": " + head(text.Printable(s.alert.Summary), 600)
+}
