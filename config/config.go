@@ -98,10 +98,64 @@ type Store struct {
 
 // Alerts says who is told, and how much.
 type Alerts struct {
-	Webhooks []Webhook    `yaml:"webhooks"`
-	Kafka    *AlertsKafka `yaml:"kafka"`
-	Stdout   bool         `yaml:"stdout" help:"Whether alerts are written to standard output as well, a JSON object a line."`
-	Values   Values       `yaml:"values" help:"What alerts show of the data: full. (hash, by which equal values stay equal, and none are not in this version.)"`
+	Webhooks     []Webhook     `yaml:"webhooks"`
+	Kafka        *AlertsKafka  `yaml:"kafka"`
+	Stdout       bool          `yaml:"stdout" help:"Whether alerts are written to standard output as well, a JSON object a line."`
+	Repeat       time.Duration `yaml:"repeat" help:"How long after a notification of a group (alerts of one database, level, name and keys) the next one comes if there is more of it, unless it has grown tenfold meanwhile; also how often one is reminded of operational trouble. 0: every new alert is worth one."`
+	ResolveAfter time.Duration `yaml:"resolve_after" help:"How long nothing of a group is found until it is resolved."`
+	SilentAfter  time.Duration `yaml:"silent_after" help:"An operational alert is raised when no record has come for so long. 0: never, as where nights are quiet."`
+	LagMax       time.Duration `yaml:"lag_max" help:"An operational alert is raised when what has been read, but not judged, spans so much more than the window asks for, and grows. 0: never."`
+	Rate         Rate          `yaml:"rate"`
+	Severity     Severities    `yaml:"severity"`
+	Silences     []Silence     `yaml:"silences"`
+	Retain       time.Duration `yaml:"retain" help:"How long alerts stay in the store. Those of groups that are not resolved, and those that no receiver was told of yet, stay longer. 0: for ever."`
+	MaxAlerts    int           `yaml:"max_alerts" help:"How many alerts stay in the store, the oldest going first, with the same exceptions. 0: as many as there are."`
+	Values       Values        `yaml:"values" help:"What alerts show of the data: full. (hash, by which equal values stay equal, and none are not in this version.)"`
+}
+
+// Rate bounds how often receivers are told.
+type Rate struct {
+	Max int           `yaml:"max" help:"How many notifications there are at most in any alerts.rate.per. What comes faster goes into one summary, which names every alert."`
+	Per time.Duration `yaml:"per" help:"See alerts.rate.max."`
+}
+
+// Severities are the severities of alerts by the level that they break: critical,
+// error, warning or info; empty: as Isowatch has it.
+type Severities struct {
+	G1       string `yaml:"g1" help:"The severity of alerts that say that g1 is broken: critical, error, warning or info. Empty, here and below: critical for si and what is weaker, error for what is stronger, warning for what rests on clocks."`
+	RC       string `yaml:"rc" help:"The same for rc."`
+	RA       string `yaml:"ra" help:"The same for ra."`
+	CC       string `yaml:"cc" help:"The same for cc."`
+	PC       string `yaml:"pc" help:"The same for pc."`
+	SI       string `yaml:"si" help:"The same for si."`
+	StrongSI string `yaml:"strong-si" help:"The same for strong-si."`
+	SER      string `yaml:"ser" help:"The same for ser."`
+	SSER     string `yaml:"sser" help:"The same for sser."`
+	LIN      string `yaml:"lin" help:"The same for lin."`
+}
+
+// Of is the severity of a level; empty: it is not configured.
+func (s Severities) Of(level string) string {
+	for _, x := range s.all() {
+		if x.level == level {
+			return x.severity
+		}
+	}
+	return ""
+}
+
+func (s Severities) all() []struct{ level, severity string } {
+	return []struct{ level, severity string }{{"g1", s.G1}, {"rc", s.RC}, {"ra", s.RA}, {"cc", s.CC}, {"pc", s.PC}, {"si", s.SI}, {"strong-si", s.StrongSI}, {"ser", s.SER}, {"sser", s.SSER}, {"lin", s.LIN}}
+}
+
+// Silence keeps alerts from the receivers; they stay in the store, and are counted.
+type Silence struct {
+	DB      string    `yaml:"db" help:"Databases, as a pattern: * stands for any text, ? for one character. Empty, as with the others: all."`
+	Level   string    `yaml:"level" help:"The level that is broken, as a pattern."`
+	Name    string    `yaml:"name" help:"The anomaly, by any of its names, as a pattern; operational/* are those of the monitor itself."`
+	Key     string    `yaml:"key" help:"One of the keys, as a pattern."`
+	Until   time.Time `yaml:"until" help:"When it ends, as in 2026-01-31T12:00:00Z. Empty: when it is taken out of the file."`
+	Comment string    `yaml:"comment" help:"Why."`
 }
 
 // Webhook is a receiver of alerts over HTTP. Which of a notice goes out is said by
@@ -211,9 +265,10 @@ func Default() *Config {
 		Solver: Solver{Every: 250 * time.Millisecond, Conflicts: 100_000},
 		Store:  Store{Path: "./isowatch-data", MaxBytes: 10 << 30},
 		Memory: 300 << 20,
-		Alerts: Alerts{Values: ValuesFull},
-		HTTP:   HTTP{Listen: "127.0.0.1:8080"},
-		Log:    Log{Level: "info", Format: "console"},
+		Alerts: Alerts{Values: ValuesFull, Repeat: 4 * time.Hour, ResolveAfter: 15 * time.Minute, LagMax: time.Minute, Rate: Rate{Max: 5, Per: time.Minute},
+			Retain: 90 * 24 * time.Hour, MaxAlerts: 100_000},
+		HTTP: HTTP{Listen: "127.0.0.1:8080"},
+		Log:  Log{Level: "info", Format: "console"},
 	}
 }
 

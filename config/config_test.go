@@ -45,7 +45,9 @@ window: {lateness: 3s, max_transaction: 1m, max_skew: 5ms, idle_after: 10s, max_
 solver: {every: 100ms, conflicts: 7}
 store: {path: ./data, max_bytes: 2 GB, sync: true}
 memory: 1GiB
-alerts: {webhooks: [{url: "https://u:p@example.org/hook", format: generic, secret_file: secret}], values: full}
+alerts: {webhooks: [{url: "https://u:p@example.org/hook", format: generic, secret_file: secret}], values: full,
+  repeat: 1h, resolve_after: 5m, silent_after: 2m, lag_max: 30s, rate: {max: 7, per: 10s}, severity: {ser: warning, strong-si: info}, retain: 48h, max_alerts: 1_000,
+  silences: [{db: "shop-*", level: si, name: lost-update, key: "acct:?", until: 2026-02-01T00:00:00Z, comment: moved}]}
 http: {listen: "", admin: "[::1]:6060", tls: {cert: s.pem, key: sk.pem, client_ca: cca.pem}, token_file: token, base_url: "https://example.org/isowatch"}
 log: {level: debug, format: json}
 `
@@ -79,7 +81,10 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		Store:  Store{Path: "./data", MaxBytes: 2e9, Sync: true},
 		Memory: 1 << 30,
 		Alerts: Alerts{Webhooks: []Webhook{{URL: "https://u:p@example.org/hook", Format: "generic",
-			SecretFile: "secret", Secrets: []Secret{"whsec_c2VjcmV0"}, Timeout: 10 * time.Second}}, Values: ValuesFull},
+			SecretFile: "secret", Secrets: []Secret{"whsec_c2VjcmV0"}, Timeout: 10 * time.Second}}, Values: ValuesFull,
+			Repeat: time.Hour, ResolveAfter: 5 * time.Minute, SilentAfter: 2 * time.Minute, LagMax: 30 * time.Second, Rate: Rate{Max: 7, Per: 10 * time.Second},
+			Severity: Severities{SER: "warning", StrongSI: "info"}, Retain: 48 * time.Hour, MaxAlerts: 1000,
+			Silences: []Silence{{DB: "shop-*", Level: "si", Name: "lost-update", Key: "acct:?", Until: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), Comment: "moved"}}},
 		HTTP: HTTP{Admin: "[::1]:6060", TLS: &ServerTLS{Cert: "s.pem", Key: "sk.pem", ClientCA: "cca.pem"}, TokenFile: "token", BaseURL: "https://example.org/isowatch", Token: "0123456789abcdef"},
 		Log:  Log{Level: "debug", Format: "json"},
 	}
@@ -191,6 +196,16 @@ http: {listen: 8080}
 		{"start", "source: {kafka: {brokers: ['b:1'], topic: 'a b', start: yesterday}}\n", []string{
 			`c.yaml:1:43: source.kafka.topic: "a b" is no name of a topic: at most 249 letters, digits, dots, underscores and hyphens`,
 			`c.yaml:1:57: source.kafka.start: wants stored, earliest, latest or a time such as 2026-01-31T12:00:00Z, not "yesterday"`,
+		}},
+		{"life", minimal + "alerts: {rate: {max: 0, per: 0s}, severity: {ser: bad}, resolve_after: 1ms, max_alerts: -1,\n silences: [{comment: x}, {db: '[a'}, {db: a, until: soon}]}\n", []string{
+			`c.yaml:2:22: alerts.rate.max: must be at least 1 and at most 10000, not 0`,
+			`c.yaml:2:30: alerts.rate.per: must be at least 1ms, not 0s`,
+			`c.yaml:2:51: alerts.severity.ser: wants info, warning, error or critical, not "bad"`,
+			`c.yaml:2:72: alerts.resolve_after: must be at least 1s, not 1ms`,
+			`c.yaml:2:89: alerts.max_alerts: must be at least 0, not -1`,
+			`c.yaml:3:13: alerts.silences[0]: says nothing of what is silenced: name a db, level, name or key; db: "*" is all of them`,
+			`c.yaml:3:32: alerts.silences[1].db: "[a" is no pattern of at most 1024 bytes: write a [ as \[`,
+			`c.yaml:3:54: alerts.silences[2].until: wants a time such as 2026-01-31T12:00:00Z, not "soon"`,
 		}},
 		{"values", minimal + "alerts: {values: hash}\n", []string{"c.yaml:2:18: alerts.values: hash is not in this version, which has full"}},
 		{"overload", minimal + "overload: drop\n", []string{`c.yaml:2:11: overload: wants block or sample-sessions, not "drop"`}},

@@ -173,7 +173,7 @@ func fieldsOf(t reflect.Type) map[string]int {
 
 func article(want string) string {
 	switch want {
-	case "duration", "place", "level", "word":
+	case "duration", "place", "level", "word", "time":
 		return "a " + want
 	case "amount":
 		return "an " + want

@@ -220,6 +220,25 @@ var scalars = map[reflect.Type]scalar{
 		parse: func(s string) (any, error) { return ParseStart(s) },
 		print: func(v any) string { return v.(Start).String() },
 	},
+	reflect.TypeFor[time.Time](): {
+		name: "time",
+		parse: func(s string) (any, error) {
+			if s == "" {
+				return time.Time{}, nil
+			}
+			t, err := time.Parse(time.RFC3339Nano, s)
+			if err != nil {
+				return nil, fmt.Errorf("wants a time such as 2026-01-31T12:00:00Z, not %q", s)
+			}
+			return t, nil
+		},
+		print: func(v any) string {
+			if t := v.(time.Time); !t.IsZero() {
+				return t.Format(time.RFC3339Nano)
+			}
+			return ""
+		},
+	},
 	reflect.TypeFor[verdict.Level](): {
 		name:  "level",
 		parse: func(s string) (any, error) { return verdict.FindLevel(s) },

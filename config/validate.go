@@ -86,6 +86,7 @@ func (v *validator) validate(c *Config) {
 		v.errorf("memory", "must be 0 or at least %s, not %s", MemoryMin, m)
 	}
 	v.receivers(c)
+	v.life(c.Alerts)
 	if c.Alerts.Values != ValuesFull {
 		v.errorf("alerts.values", "%s is not in this version, which has full", c.Alerts.Values)
 	}
