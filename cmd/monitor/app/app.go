@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"runtime"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/isowatch/isowatch/alerts/deliver"
+	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -31,6 +33,8 @@ type Options struct {
 	Stdin    io.Reader
 	// Rebuild sets the store aside and begins with a new one, from the input.
 	Rebuild bool
+	// Version is what the page shows of the program.
+	Version string
 	// Store replaces the one at Config.Store.Path; nil: none does. The App closes
 	// it.
 	Store store.Store
@@ -52,6 +56,10 @@ type App struct {
 
 	metrics *metrics
 	ready   readiness
+	pulse   pulse
+	// data is what the page shows; nil: there is no page. version is shown on it.
+	data    page.Data
+	version string
 	// opening opens the store, which is nil until there is room for it.
 	opening func() (store.Store, error)
 	store   store.Store
@@ -91,7 +99,7 @@ func New(o Options) (*App, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
-	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, metrics: newMetrics(), tuning: defaultTuning}
+	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, version: o.Version, metrics: newMetrics(), tuning: defaultTuning}
 	switch src := o.Config.Source; {
 	case src.Kafka != nil:
 		a.name, a.origin, a.aheadMax = src.Kafka.Topic, "kafka "+src.Kafka.Topic, aheadMax
@@ -100,6 +108,10 @@ func New(o Options) (*App, error) {
 	default:
 		a.name = file.Stdin
 	}
+	a.metrics.stalledValue = func() float64 { return a.pulse.longest(time.Now()).Seconds() }
+	a.metrics.build.WithLabelValues(a.version, runtime.Version()).Set(1)
+	a.metrics.reloaded.Set(1)
+	a.metrics.reloadedAt.SetToCurrentTime()
 	a.ready.wait(whoInput, "nothing has been read yet")
 	var err error
 	rebuild := o.Rebuild
@@ -112,8 +124,8 @@ func New(o Options) (*App, error) {
 			return nil, err
 		}
 	}
-	if o.Config.HTTP.Listen != "" {
-		if a.server, err = serve(o.Config.HTTP.Listen, &a.ready, a.metrics); err != nil {
+	if o.Config.HTTP.Listen != "" || o.Config.HTTP.Admin != "" {
+		if a.server, err = a.serve(); err != nil {
 			return nil, errors.Join(err, a.Close())
 		}
 	}
@@ -191,12 +203,12 @@ func (a *App) openStore(rebuild *bool) (store.Store, error) {
 	return st, nil
 }
 
-// Addr is the address of the HTTP server, empty without one.
+// Addr is the address of http.listen, empty without one.
 func (a *App) Addr() string {
-	if a.server == nil {
+	if a.server == nil || a.server.public == nil {
 		return ""
 	}
-	return a.server.listener.Addr().String()
+	return a.server.public.Addr().String()
 }
 
 // Ended tells whether the input ended, so that there are Reports.

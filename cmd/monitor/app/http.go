@@ -1,17 +1,26 @@
 package app
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"sort"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/config"
 )
 
 // Who waits, as /readyz names them.
@@ -62,63 +71,191 @@ func (r *readiness) reasons() []string {
 	return out
 }
 
-// server is the monitor's HTTP server.
+// server is the monitor's HTTP server: http.listen, http.admin, or both.
 type server struct {
-	listener net.Listener
-	http     *http.Server
-	failed   chan error
+	public, admin net.Listener // nil: none
+	guard         *guard
+	certs         *certificates // nil: no TLS
+	running       []*http.Server
+	failed        chan error
+	stopped       chan struct{}
+	serving       sync.WaitGroup
 }
 
-// serve listens on addr and answers /healthz, /readyz and /metrics until
-// stopped.
-func serve(addr string, ready *readiness, m *metrics) (*server, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("http.listen: %w", err)
-	}
-	s := &server{listener: l, failed: make(chan error, 1), http: &http.Server{
-		Handler:           routes(ready, m),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-	}}
-	go func() {
-		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- err
+// Limits of the server. A handler that streams has no time limit; a request's body
+// has one.
+const (
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 30 * time.Second
+	idleTimeout   = 2 * time.Minute
+)
+
+// serve listens where the configuration says, and answers until stopped.
+func (a *App) serve() (*server, error) {
+	c := &a.cfg.HTTP
+	s := &server{guard: newGuard(c, page.Public, func(reason string) { a.metrics.refused.WithLabelValues(reason).Inc() }), failed: make(chan error, 2), stopped: make(chan struct{})}
+	if c.TLS != nil {
+		var err error
+		if s.certs, err = newCertificates(*c.TLS); err != nil {
+			return nil, err
 		}
-		close(s.failed)
-	}()
+		a.metrics.certificate.Set(float64(s.certs.expires.Load()))
+		s.serving.Go(func() { s.certs.watch(s.stopped, func(_ bool, err error) { a.recertified(s.certs, err) }) })
+	}
+	var err error
+	if c.Listen != "" {
+		// A token that is given counts on loopback too: others may share the machine.
+		if s.public, err = s.listen(c.Listen, a.log, a.routes(s.guard), false); err != nil {
+			return nil, errors.Join(fmt.Errorf("http.listen: %w", err), s.stop())
+		}
+	}
+	if c.Admin != "" {
+		if s.admin, err = s.listen(c.Admin, a.log, a.adminRoutes(), config.Loopback(c.Admin)); err != nil {
+			return nil, errors.Join(fmt.Errorf("http.admin: %w", err), s.stop())
+		}
+	}
 	return s, nil
 }
 
-func routes(ready *readiness, m *metrics) http.Handler {
+// listen answers on an address. open: nobody has to show anything.
+func (s *server) listen(address string, log zerolog.Logger, routes http.Handler, open bool) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	loopback := config.Loopback(address)
+	srv := &http.Server{
+		Handler:           s.guard.wrap(timed(routes), open, loopback),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          stdlog.New(debugLines{log}, "", 0),
+	}
+	serving := l
+	if s.certs != nil && !(open && loopback) {
+		serving = tls.NewListener(l, s.certs.server())
+	}
+	s.running = append(s.running, srv)
+	s.serving.Go(func() {
+		if err := srv.Serve(serving); !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- err
+		}
+	})
+	return l, nil
+}
+
+// debugLines are what the HTTP server says of connections that fail: mostly of
+// others' making, and as many as they like.
+type debugLines struct{ log zerolog.Logger }
+
+func (d debugLines) Write(b []byte) (int, error) {
+	d.log.Debug().Str("part", "http").Msg(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+// timed bounds how long a request's body takes. A deadline for all of a request would
+// end what is streamed to a reader.
+func timed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // every connection of a listener can
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// routes are those of http.listen.
+func (a *App) routes(g *guard) http.Handler {
 	mux := http.NewServeMux()
+	a.common(mux)
+	if a.data != nil {
+		o := page.Options{Version: a.version, BaseURL: a.cfg.HTTP.BaseURL, Guarded: g.asks()}
+		if a.cfg.HTTP.TokenFile != "" {
+			o.Session = g.session()
+		}
+		mux.Handle("/", page.Handler(a.data, o))
+	}
+	return mux
+}
+
+// adminRoutes are those of http.admin.
+func (a *App) adminRoutes() http.Handler {
+	mux := http.NewServeMux()
+	a.common(mux)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// common are the routes of both.
+func (a *App) common(mux *http.ServeMux) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if stuck := a.pulse.stuck(time.Now()); len(stuck) > 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, strings.Join(stuck, "\n"))
+			return
+		}
 		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if reasons := ready.reasons(); len(reasons) > 0 {
+		if reasons := a.ready.reasons(); len(reasons) > 0 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			fmt.Fprintln(w, strings.Join(reasons, "\n"))
 			return
 		}
 		fmt.Fprintln(w, "ready")
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry}))
-	return mux
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{Registry: a.metrics.registry}))
 }
 
-// stop ends the server; requests that are being answered get a second.
-func (s *server) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	err := s.http.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.http.Close()
+// recertified tells that certificates were read again.
+func (a *App) recertified(certs *certificates, err error) {
+	if err != nil {
+		a.log.Error().Err(err).Msg("the certificates can't be read again; those from before stay")
+		return
 	}
-	if failed := <-s.failed; failed != nil {
-		err = failed
-	}
-	return err
+	a.metrics.certificate.Set(float64(certs.expires.Load()))
+	a.log.Info().Time("expires", time.Unix(certs.expires.Load(), 0)).Msg("the certificates were read again")
 }
+
+// strictJSON reads an object that has nothing but v's fields.
+func strictJSON(b []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("more follows behind the object")
+	}
+	return nil
+}
+
+// stop ends the server; requests that are being answered get a moment.
+func (s *server) stop() error {
+	close(s.stopped)
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	var errs []error
+	for _, srv := range s.running {
+		err := srv.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = srv.Close()
+		}
+		errs = append(errs, err)
+	}
+	s.serving.Wait()
+	close(s.failed)
+	for err := range s.failed {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// stopGrace is how long requests are waited for at the end. Readers of events stay
+// for as long as they may.
+const stopGrace = 250 * time.Millisecond

@@ -378,6 +378,7 @@ func (in *ingest) show() {
 	for _, w := range in.order {
 		lag = max(lag, w.lag.Load())
 		in.metrics.showQueue(w)
+		in.metrics.showAge(w, in.now())
 	}
 	batches, bytes := in.stage.Waiting()
 	batchesMax, bytesMax := in.stage.Capacity()

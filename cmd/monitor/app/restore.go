@@ -124,7 +124,7 @@ func advise(err error) error {
 // start makes the worker of a history that goes on from c, and runs it.
 func (in *ingest) start(db string, c *checkpoint) {
 	w := &worker{App: in.App, db: db, keeper: in.keeper, queue: newQueue(in.tuning.queue, in.pool), told: c.told,
-		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, causes: causes{}}
+		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, causes: causes{}, beat: in.pulse.of("history " + db)}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
 		cfg, err := in.windowOf(db, c.coverage, c.whole)
 		if err != nil || len(c.state) == 0 {

@@ -44,6 +44,10 @@ type worker struct {
 	// consumed and lag are for others to read.
 	consumed atomic.Uint64
 	lag      atomic.Int64
+	// unjudged is the oldest time of which records may not have been judged yet; 0:
+	// none waits.
+	unjudged atomic.Int64
+	beat     *beat
 	// sampled is how the ingest samples this history; it belongs to the ingest.
 	sampled sampler
 
@@ -72,6 +76,8 @@ const (
 // the input is over when the queue is closed.
 func (w *worker) run(ctx context.Context, end func() bool) error {
 	var err error
+	w.beat.work(time.Now())
+	defer w.beat.rest()
 	if w.history, err = w.begin(ctx); err != nil {
 		return fmt.Errorf("history %q: %w", w.db, err)
 	}
@@ -83,6 +89,7 @@ func (w *worker) run(ctx context.Context, end func() bool) error {
 		return err
 	}
 	for {
+		w.beat.rest()
 		e, ok := w.queue.pop(ctx)
 		if !ok {
 			break
@@ -112,6 +119,10 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 		w.tuning.slow(w.db)
 	}
 	began := time.Now()
+	if e.batch != nil && e.number > w.replayed {
+		w.metrics.queueWait.Observe(max(0, time.Duration(began.UnixNano()-e.time).Seconds()))
+	}
+	w.beat.work(began)
 	w.history.Take(&stream.Entry{Number: e.number, Time: e.time, Partitions: e.partitions, Sample: e.sample[w.db], Batch: e.batch})
 	w.spend(workStep, began)
 	if err := w.work(ctx); err != nil {
@@ -138,6 +149,7 @@ func (w *worker) work(ctx context.Context) error {
 			return ctx.Err()
 		}
 		began := time.Now()
+		w.beat.work(began)
 		more = w.history.Run(runMax)
 		w.spend(workStep, began)
 		if err := w.settle(ctx); err != nil {

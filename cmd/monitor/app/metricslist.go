@@ -1,0 +1,198 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// metric is what there is to say of a metric. Its type is that of the field of
+// metrics that it is for.
+type metric struct {
+	into   any // points to the field
+	name   string
+	help   string
+	labels []string
+	bounds []float64 // of a histogram's buckets
+}
+
+// metricGroup are the metrics of one part of the monitor.
+type metricGroup struct {
+	title, text string
+	metrics     []metric
+}
+
+// The buckets of durations, in seconds.
+var (
+	// workBounds: from the least step to what nobody should have to wait for.
+	workBounds = prometheus.ExponentialBuckets(0.0001, 4, 10)
+	// latencyBounds: from at once to what window.max_transaction and an outage make of it.
+	latencyBounds = []float64{0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 120, 300, 900, 3600}
+)
+
+func labels(names ...string) []string { return names }
+
+// list is every metric of the monitor's own, in the order of docs/metrics.md.
+func (m *metrics) list() []metricGroup {
+	return []metricGroup{m.inputList(), m.queueList(), m.judgingList(), m.alertList(), m.storeList(), m.monitorList()}
+}
+
+func (m *metrics) inputList() metricGroup {
+	return metricGroup{"Input", "What is read, and what could not be used.", []metric{
+		{&m.records, "records_total", "Records read, the unusable ones too.", nil, nil},
+		{&m.bytes, "record_bytes_total", "Bytes of the records read.", nil, nil},
+		{&m.rejected, "rejected_total", "Records that could not be used and were set aside as dead letters.", labels("reason"), nil},
+		{&m.gaps, "gaps_total", "Holes in the input: in a partition's offsets or in a session's seq.", labels("kind"), nil},
+		{&m.missing, "missing_total", "Records that are known to be missing, by those holes.", labels("kind"), nil},
+		{&m.retries, "source_retries_total", "Failures of the source that were tried again.", nil, nil},
+		{&m.sourceLag, "source_lag_records", "Records in the partition that have not been read yet.", labels("partition"), nil},
+	}}
+}
+
+func (m *metrics) queueList() metricGroup {
+	return metricGroup{"Queues", "What waits inside the monitor: `inputs` between reading and the journal, `held` for a full disk, and one queue for each history.", []metric{
+		{&m.queue, "queue_length", "What waits in a queue.", labels("queue"), nil},
+		{&m.queueMax, "queue_capacity", "How much a queue holds at most.", labels("queue"), nil},
+		{&m.queueBytes, "queue_bytes", "The bytes of what waits in a queue.", labels("queue"), nil},
+		{&m.queueBytesMx, "queue_capacity_bytes", "How many bytes a queue holds at most.", labels("queue"), nil},
+		{&m.queueWait, "queue_wait_seconds", "How long what was read waited until its history took it.", nil, workBounds},
+		{&m.blocked, "overload_blocked", "1 while reading waits for the history's queue.", labels("db"), nil},
+		{&m.blockedTime, "overload_blocked_seconds_total", "Time for which reading waited for the history's queue.", labels("db"), nil},
+		{&m.sampleLevel, "overload_sampled", "Of the history's sessions, 1 in 2 to the power of this is taken; 0: all are.", labels("db"), nil},
+		{&m.leftOut, "overload_left_out_total", "Records left out because the history was overloaded (overload: sample-sessions).", labels("db"), nil},
+	}}
+}
+
+func (m *metrics) judgingList() metricGroup {
+	return metricGroup{"Judging", "How far each history has been judged, how completely, and at what cost.", []metric{
+		{&m.transactions, "transactions_total", "Transactions put in order and given to the engine.", labels("db"), nil},
+		{&m.waiting, "waiting_records", "Records that wait for the watermark before they are judged.", labels("db"), nil},
+		{&m.watermarkLag, "watermark_lag_seconds", "How far the watermark is behind the newest record: what has not been judged yet.", nil, nil},
+		{&m.unjudged, "unjudged_age_seconds", "How old, by the monitor's clock, is the oldest time of which records may not have been judged yet; 0 while none waits.", labels("db"), nil},
+		{&m.complete, "coverage_complete", "1 while every write since the initial state is known to be seen.", labels("db"), nil},
+		{&m.losses, "losses_total", "What is missing in the input, or may be, by cause: from the first on, absence proves nothing.", labels("db", "why"), nil},
+		{&m.ordered, "order_total", "What the order met in the input, by kind.", labels("db", "what"), nil},
+		{&m.forgotten, "forgotten_total", "What was given up to bound memory, by kind: what it could have shown may be missed.", labels("db", "why"), nil},
+		{&m.segment, "segment_transactions", "Transactions in the segment that is being judged, those before it that are judged with it included.", labels("db"), nil},
+		{&m.segments, "segments_total", "Segments that were closed, by the kind of cut at their end.", labels("db", "cut"), nil},
+		{&m.straddlers, "straddlers_total", "Transactions known to have no order against what lies on the other side of a cut.", labels("db"), nil},
+		{&m.incomplete, "incomplete_cuts_total", "Cuts that do not prove that what is before them precedes what comes after, not even if the database keeps real time.", labels("db"), nil},
+		{&m.frontier, "frontier_keys", "Keys of which the last writes are kept, by where they are.", labels("db", "where"), nil},
+		{&m.phase, "engine_seconds", "Time spent per round, by what was done; the round is what nothing else of its history can interrupt.", labels("work"), workBounds},
+	}}
+}
+
+func (m *metrics) alertList() metricGroup {
+	return metricGroup{"Alerts", "What was found, and how long it took until somebody knew.", []metric{
+		{&m.violations, "violations_total", "Violations found, before those of one cause are made one alert.", labels("db", "level"), nil},
+		{&m.alerts, "alerts_total", "Alerts raised.", labels("db", "name"), nil},
+		{&m.unproved, "alerts_unproved_total", "Alerts whose evidence does not prove them by itself: bugs of the monitor.", nil, nil},
+		{&m.detection, "alert_detection_seconds", "From the broker's time of the last of the records that show an anomaly to its alert.", nil, latencyBounds},
+		{&m.deliveries, "deliveries_total", "Attempts to deliver an alert.", labels("receiver", "outcome"), nil},
+		{&m.delivery, "alert_delivery_seconds", "From the broker's time of the last of the records that show an anomaly to its delivery.", labels("receiver"), latencyBounds},
+		{&m.alertsLost, "alerts_lost_total", "Alerts that could be neither stored nor held.", nil, nil},
+	}}
+}
+
+func (m *metrics) storeList() metricGroup {
+	return metricGroup{"Store", "What is on the disk, and what could not be written.", []metric{
+		{&m.storeBytes, "store_bytes", "How much the store takes on the disk.", nil, nil},
+		{&m.storeHolding, "store_full", "1 while the disk is full and what is to be stored is held in memory.", nil, nil},
+		{&m.storeFull, "store_full_total", "How often the store could not be written as the disk was full.", nil, nil},
+		{&m.unjournaled, "journal_dropped_total", "Entries of the journal that were never written, as the disk was full for long and no history needed them any more.", nil, nil},
+		{&m.lettersLost, "dead_letters_lost_total", "Dead letters that could be neither stored nor held.", nil, nil},
+		{&m.checkpointed, "checkpoint_timestamp_seconds", "When the history's last checkpoint was written.", labels("db"), nil},
+		{&m.restart, "restart_seconds", "How long it took at the start until the state of the last run was restored.", nil, nil},
+	}}
+}
+
+func (m *metrics) monitorList() metricGroup {
+	return metricGroup{"The monitor itself", "Beside these there are the metrics of the Go runtime (`go_…`), of the process (`process_…`) and of scraping (`promhttp_…`).", []metric{
+		{&m.build, "build_info", "1, with what this program is.", labels("version", "goversion"), nil},
+		{&m.stalled, "stalled_seconds", "For how long the loop or a history has been busy with one and the same piece of work, the longest of them; /healthz fails at 300.", nil, nil},
+		{&m.reloaded, "config_last_reload_successful", "1 unless the configuration could not be read again when that was last asked for (SIGHUP).", nil, nil},
+		{&m.reloadedAt, "config_last_reload_success_timestamp_seconds", "When the configuration was last read.", nil, nil},
+		{&m.certificate, "certificate_expiry_timestamp_seconds", "When the certificate of http.tls is no longer valid; 0 without one.", nil, nil},
+		{&m.refused, "http_refused_total", "Requests that were refused, by why.", labels("reason"), nil},
+	}}
+}
+
+func newMetrics() *metrics {
+	m := &metrics{registry: prometheus.NewRegistry()}
+	for _, g := range m.list() {
+		for _, d := range g.metrics {
+			m.registry.MustRegister(m.collector(d))
+		}
+	}
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+const namespace = "isowatch"
+
+// collector makes a metric and puts it where it belongs.
+func (m *metrics) collector(d metric) prometheus.Collector {
+	counter := prometheus.CounterOpts{Namespace: namespace, Name: d.name, Help: d.help}
+	gauge := prometheus.GaugeOpts{Namespace: namespace, Name: d.name, Help: d.help}
+	histogram := prometheus.HistogramOpts{Namespace: namespace, Name: d.name, Help: d.help, Buckets: d.bounds}
+	switch into := d.into.(type) {
+	case *prometheus.Counter:
+		*into = prometheus.NewCounter(counter)
+		return *into
+	case **prometheus.CounterVec:
+		*into = prometheus.NewCounterVec(counter, d.labels)
+		return *into
+	case *prometheus.Gauge:
+		*into = prometheus.NewGauge(gauge)
+		return *into
+	case **prometheus.GaugeVec:
+		*into = prometheus.NewGaugeVec(gauge, d.labels)
+		return *into
+	case *prometheus.GaugeFunc:
+		*into = prometheus.NewGaugeFunc(gauge, func() float64 {
+			if m.stalledValue == nil {
+				return 0
+			}
+			return m.stalledValue()
+		})
+		return *into
+	case *prometheus.Histogram:
+		*into = prometheus.NewHistogram(histogram)
+		return *into
+	case **prometheus.HistogramVec:
+		*into = prometheus.NewHistogramVec(histogram, d.labels)
+		return *into
+	}
+	panic(fmt.Sprintf("can't happen, because every field of metrics is of a known type: %s is %T", d.name, d.into))
+}
+
+// kind is what Prometheus calls the type of a metric.
+func (d metric) kind() string {
+	switch d.into.(type) {
+	case *prometheus.Counter, **prometheus.CounterVec:
+		return "counter"
+	case *prometheus.Histogram, **prometheus.HistogramVec:
+		return "histogram"
+	}
+	return "gauge"
+}
+
+// MetricsTable is what docs/metrics.md has of the metrics: a section for each group, in
+// Markdown.
+func MetricsTable() string {
+	var b strings.Builder
+	for _, g := range new(metrics).list() {
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Metric | Type | Labels | Meaning |\n| --- | --- | --- | --- |\n", g.title, g.text)
+		for _, d := range g.metrics {
+			names := make([]string, len(d.labels))
+			for i, l := range d.labels {
+				names[i] = "`" + l + "`"
+			}
+			fmt.Fprintf(&b, "| `%s_%s` | %s | %s | %s |\n", namespace, d.name, d.kind(), strings.Join(names, ", "), d.help)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
