@@ -17,9 +17,17 @@ var kinds = []struct{ of, means string }{
 	{disagree, "≠: reads that contradict each other"},
 }
 
+const wrongMeans = "a read that can't be as it is"
+
 // legend explains the kinds of edges that there are, below y. It returns the width
 // that the picture needs, and the lower end.
-func (c *canvas) legend(types map[string]bool, w, y int, arrows bool) (int, int) {
+func (c *canvas) legend(types map[string]bool, w, y int, arrows, wrong bool) (int, int) {
+	if wrong {
+		y += 20
+		c.text(margin, y, "bad", "start", "✗")
+		c.text(margin+40, y, "sans s dim", "start", wrongMeans)
+		w = max(w, 2*margin+40+sans(wrongMeans, 11))
+	}
 	said := false
 	for _, k := range kinds {
 		if !types[k.of] {

@@ -35,13 +35,20 @@ func (s *scene) cycle() drawing {
 	y, w := margin, widthMin
 	types := map[string]bool{}
 	for i, r := range s.rings {
-		for _, l := range s.captions(i) {
+		if len(s.rings) > 1 {
+			s.markOnly(r)
+		}
+		for j, l := range s.captions(i) {
 			y += 20
-			c.text(margin, y, "sans s ink", "start", l)
+			class := "sans s ink"
+			if j == 0 {
+				class = "sans id ink"
+			}
+			c.text(margin, y, class, "start", l)
 			w = max(w, 2*margin+sans(l, 11))
 		}
 		if len(s.rings) > 1 {
-			y += 16
+			y += 14
 		}
 		size := c.ring(s.nodes(r), r, y)
 		w, y = max(w, size.x), size.y
@@ -60,7 +67,7 @@ func (s *scene) cycle() drawing {
 		c.text(margin, y, "sans s dim", "start", "There is nothing to draw: the alert has neither a cycle nor transactions.")
 		w = max(w, 460)
 	}
-	w, y = c.legend(types, w, y+10, true)
+	w, y = c.legend(types, w, y+10, s.closed(), s.wrong())
 	return drawing{w: w, h: y + margin, label: s.label("Cycle"), body: c.b.String()}
 }
 

@@ -105,6 +105,14 @@ func (s *scene) ring(c []alerts.Edge) {
 	s.rings = append(s.rings, r)
 }
 
+// markOnly marks what the edges of one ring rest on, and nothing else.
+func (s *scene) markOnly(r []edge) {
+	s.marks = map[mark]bool{}
+	for _, e := range r {
+		s.markEdge(e.Edge)
+	}
+}
+
 // markEdge marks the operations that an edge rests on.
 func (s *scene) markEdge(e alerts.Edge) {
 	from, i, ok := s.find(e.From)
@@ -204,3 +212,16 @@ func writeSeen(t *record.Transaction, key string, reader *record.Transaction, re
 	}
 	return lastWrite(t, key)
 }
+
+// wrong tells whether any operation is marked as one that can't be.
+func (s *scene) wrong() bool {
+	for _, w := range s.marks {
+		if w {
+			return true
+		}
+	}
+	return false
+}
+
+// closed tells whether the pictures are cycles.
+func (s *scene) closed() bool { return len(s.rings) > 0 && !s.rings[0][0].single }

@@ -12,17 +12,19 @@ import (
 
 // Measures of a timeline in pixels.
 const (
-	laneGap   = 54 // between lanes, for edges and their labels
+	laneGap   = 60 // between lanes, for edges and their labels
 	barHead   = 24 // of a bar: its id
 	tickMin   = 26 // between two moments, at least
-	columnGap = 40 // between bars that follow each other without times
+	columnGap = 52 // between bars that follow each other without times
 	axisH     = 22
+	arc       = 40 // over the heads of bars of one lane
 )
 
 // bar is a transaction in a timeline.
 type bar struct {
 	txn      int // place in scene.txns
 	id, tip  string
+	took     string // how long, if that is known
 	lines    []line
 	more     int
 	class    string
@@ -42,15 +44,16 @@ type lane struct {
 // chart is a timeline in the making.
 type chart struct {
 	*scene
-	c     *canvas
-	bars  []bar
-	lanes []lane
-	place map[int]int // by scene.txns, the place in bars
-	left  int         // where time begins
-	right int
-	left0 int // transactions that are not drawn
-	timed bool
-	edges []edge
+	c      *canvas
+	bars   []bar
+	lanes  []lane
+	place  map[int]int // by scene.txns, the place in bars
+	left   int         // where time begins
+	right  int
+	left0  int // transactions that are not drawn
+	timed  bool
+	edges  []edge
+	routes []route
 }
 
 func (s *scene) timeline() drawing {
@@ -68,6 +71,7 @@ func (s *scene) timeline() drawing {
 		t.byOrder()
 	}
 	y = t.stack(y)
+	t.plan()
 	t.draw(y)
 	w, types := t.right+margin, map[string]bool{}
 	for _, e := range t.edges {
@@ -77,7 +81,7 @@ func (s *scene) timeline() drawing {
 		y += 20
 		t.c.text(margin, y, "sans s dim", "start", fmt.Sprintf("… and %d more transactions, which are in the evidence", t.left0+t.more))
 	}
-	w, y = t.c.legend(types, max(w, widthMin), y+4, false)
+	w, y = t.c.legend(types, max(w, widthMin), y+10, false, s.wrong())
 	return drawing{w: w, h: y + margin, label: s.label("Timeline"), body: t.c.b.String()}
 }
 
@@ -160,6 +164,10 @@ func (t *chart) bar(i int) bar {
 	}
 	b.lines, b.more = t.lines(i, opsMaxInTime)
 	b.need = px(b.id, 13)
+	if r.HasTimes {
+		b.took = time.Duration(r.End - r.Start).String()
+		b.need += 10 + px(b.took, 11)
+	}
 	for _, l := range b.lines {
 		w := px(l.text, 12)
 		if l.wrong {
@@ -245,6 +253,9 @@ func (t *chart) heading() int {
 			first = min(first, t.txns[t.bars[i].txn].Start)
 		}
 		say = []string{"Clients' clocks from " + clock(first) + ";", "drawn in order, lengths are not to scale."}
+	}
+	if len(t.rings) > 1 {
+		say = append(say, "The edges are those of all cases.")
 	}
 	y := 8
 	for _, s := range say {
@@ -389,7 +400,7 @@ func (t *chart) stack(y int) int {
 		return a.lane == b.lane && !t.adjacent(a, b)
 	})
 	if first {
-		y += laneGap / 2
+		y += arc
 	}
 	for i := range t.lanes {
 		l := &t.lanes[i]

@@ -12,7 +12,9 @@ func (t *chart) draw(bottom int) {
 		if i == 0 || t.lanes[i-1].name != l.name {
 			t.c.text(margin, l.y+17, "s dim", "start", l.name)
 		}
-		t.c.raw(`<path d="M%d %dH%d" class="lane"/>`+"\n", margin, l.y+l.h+laneGap/2, t.right)
+		if i+1 < len(t.lanes) {
+			t.c.raw(`<path d="M%d %dH%d" class="lane"/>`+"\n", margin, l.y+l.h+laneGap/2, t.right)
+		}
 	}
 	if t.timed {
 		t.axis(bottom)
@@ -20,7 +22,7 @@ func (t *chart) draw(bottom int) {
 	for i := range t.bars {
 		t.drawBar(&t.bars[i])
 	}
-	t.drawEdges()
+	t.drawRoutes()
 }
 
 // axis says when transactions started, as long after the first as fits.
@@ -58,6 +60,9 @@ func (t *chart) drawBar(b *bar) {
 	t.c.raw(`<rect x="%d" y="%d" width="%d" height="%d" rx="8" class="bg"/>`+"\n", b.at.x, b.at.y, b.at.w, b.at.h)
 	t.c.box(b.at, b.class)
 	t.c.text(b.at.x+padX, b.at.y+17, "id ink", "start", b.id)
+	if t.timed {
+		t.c.text(b.at.x+b.at.w-padX, b.at.y+17, "s dim", "end", b.took)
+	}
 	y := b.at.y + barHead
 	for _, l := range b.lines {
 		t.c.line(b.at.x, y, b.at.w, l)
@@ -72,27 +77,41 @@ func (t *chart) drawBar(b *bar) {
 
 // port is where an edge meets a bar: at its upper or lower side.
 type port struct {
-	edge int
-	ends bool // the edge ends here
-	bar  *bar
-	top  bool
-	by   int // where the other end is
-	x    int
+	bar *bar
+	top bool
+	by  int // where the other end is
+	x   int
 }
 
-// drawEdges gives the edges of each side of each bar places next to each other,
-// in the order of their other ends, and draws them.
-func (t *chart) drawEdges() {
+// side is the place of a port.
+func (p *port) side() point {
+	if p.top {
+		return point{p.x, p.bar.at.y}
+	}
+	return point{p.x, p.bar.at.y + p.bar.at.h}
+}
+
+// route is an edge on its way from bar to bar.
+type route struct {
+	edge     edge
+	from, to *port // nil for what leads to the next bar of its lane
+	through  int   // where it passes the lanes between
+}
+
+// plan gives the edges of each side of each bar places next to each other, in the
+// order of their other ends, and those that pass lanes a way between the bars there.
+func (t *chart) plan() {
 	var ports []*port
-	for i, e := range t.edges {
+	for _, e := range t.edges {
 		a, _ := t.barOf(e.From)
 		b, _ := t.barOf(e.To)
-		if t.adjacent(a, b) && e.Type == "so" {
-			continue
+		r := route{edge: e}
+		if !t.adjacent(a, b) || e.Type != "so" {
+			r.from = &port{bar: a, top: b.lane <= a.lane, by: b.at.x + b.at.w/2}
+			r.to = &port{bar: b, top: a.lane <= b.lane, by: a.at.x + a.at.w/2}
+			ports = append(ports, r.from, r.to)
 		}
-		ports = append(ports,
-			&port{edge: i, bar: a, top: b.lane <= a.lane, by: b.at.x + b.at.w/2},
-			&port{edge: i, ends: true, bar: b, top: a.lane <= b.lane, by: a.at.x + a.at.w/2})
+		t.routes = append(t.routes, r)
 	}
 	for i := range t.bars {
 		for _, top := range []bool{true, false} {
@@ -104,77 +123,177 @@ func (t *chart) drawEdges() {
 			}
 			slices.SortStableFunc(side, func(p, q *port) int { return p.by - q.by })
 			for j, p := range side {
-				p.x = p.bar.at.x + p.bar.at.w*(j+1)/(len(side)+1)
+				p.x = p.bar.at.x + p.bar.at.w*(2*j+1)/(2*len(side))
 			}
 		}
 	}
-	for i, e := range t.edges {
-		var from, to *port
-		for _, p := range ports {
-			switch {
-			case p.edge != i:
-			case p.ends:
-				to = p
-			default:
-				from = p
-			}
+	for i := range t.routes {
+		if r := &t.routes[i]; r.from != nil && r.span() > 1 {
+			r.through = t.corridor(i)
+			t.right = max(t.right, r.through+8)
 		}
+	}
+}
+
+// span is how many lanes lie between the ends, plus one.
+func (r *route) span() int { return max(r.from.bar.lane-r.to.bar.lane, r.to.bar.lane-r.from.bar.lane) }
+
+// passes tells whether a route passes a lane on its way.
+func (r *route) passes(lane int) bool {
+	if r.from == nil {
+		return false
+	}
+	a, b := min(r.from.bar.lane, r.to.bar.lane), max(r.from.bar.lane, r.to.bar.lane)
+	return a < lane && lane < b
+}
+
+const corridorW = 14
+
+// corridor is where the i-th route can pass the lanes between its ends without
+// meeting a bar or an earlier route, with the least detour.
+func (t *chart) corridor(i int) int {
+	r := &t.routes[i]
+	type span struct{ from, to int }
+	var blocked []span
+	end := t.left
+	for j := range t.bars {
+		b := &t.bars[j]
+		end = max(end, b.at.x+b.at.w)
+		if r.passes(b.lane) {
+			blocked = append(blocked, span{b.at.x - corridorW, b.at.x + b.at.w + corridorW})
+		}
+	}
+	for j := range t.routes[:i] {
+		o := &t.routes[j]
+		shared := slices.ContainsFunc(t.bars, func(b bar) bool { return r.passes(b.lane) && o.passes(b.lane) })
+		if shared {
+			blocked = append(blocked, span{o.through - corridorW, o.through + corridorW})
+		}
+		end = max(end, o.through)
+	}
+	ways := []int{r.from.x, r.to.x, end + corridorW}
+	for _, b := range blocked {
+		ways = append(ways, b.from, b.to)
+	}
+	best, cost := end+corridorW, -1
+	for _, x := range ways {
+		free := x >= t.left && !slices.ContainsFunc(blocked, func(b span) bool { return b.from < x && x < b.to })
+		if c := max(x-r.from.x, r.from.x-x) + max(x-r.to.x, r.to.x-x); free && (cost < 0 || c < cost) {
+			best, cost = x, c
+		}
+	}
+	return best
+}
+
+// drawRoutes draws all edges, and then their labels, so that none of these is
+// crossed out.
+func (t *chart) drawRoutes() {
+	for i := range t.routes {
+		r := &t.routes[i]
 		t.c.raw("<g>")
-		t.c.title(edgeTip(e))
-		t.edge(e, from, to)
+		t.c.title(edgeTip(r.edge))
+		t.drawRoute(r)
 		t.c.raw("</g>\n")
 	}
+	for i := range t.routes {
+		r := &t.routes[i]
+		if r.from != nil {
+			t.c.label(edgeLabel(r.edge), kindOf(r.edge), t.places(r))
+		}
+	}
 }
 
-func (t *chart) edge(e edge, from, to *port) {
-	class, label := kindOf(e), edgeLabel(e)
-	if from == nil || to == nil { // the next one in its session
-		a, _ := t.barOf(e.From)
-		b, _ := t.barOf(e.To)
-		y := max(a.at.y+14, min(a.at.y+min(a.at.h, b.at.h)/2, a.at.y+40))
-		t.c.across(a.at, b.at, y, y-7, class, label)
+func (t *chart) drawRoute(r *route) {
+	class := kindOf(r.edge)
+	if r.from == nil { // the next one in its session
+		a, _ := t.barOf(r.edge.From)
+		b, _ := t.barOf(r.edge.To)
+		y := a.at.y + 14
+		t.c.across(a.at, b.at, y, y-7, class, edgeLabel(r.edge))
 		return
 	}
-	p, q := from.side(), to.side()
-	bend := (q.y - p.y) / 2
-	c1, c2 := point{p.x, p.y + bend}, point{q.x, q.y - bend}
-	if from.top == to.top { // both in one lane: over their heads
-		c1, c2 = point{p.x, p.y - laneGap/2}, point{q.x, q.y - laneGap/2}
-	}
-	head, tail := up, point{q.x, q.y + 8}
-	if to.top {
-		head, tail = down, point{q.x, q.y - 8}
-	}
-	t.c.raw(`<path d="M%d %dC%d %d %d %d %d %d" class="e %s"/>`, p.x, p.y, c1.x, c1.y, c2.x, c2.y, tail.x, tail.y, class)
-	t.c.arrow(q, head, class)
-	t.c.label(label, class, [4]point{p, c1, c2, q})
-}
-
-// side is where a port is.
-func (p *port) side() point {
-	if p.top {
-		return point{p.x, p.bar.at.y}
-	}
-	return point{p.x, p.bar.at.y + p.bar.at.h}
-}
-
-// label writes a label beside a curve where nothing else stands, if there is such
-// a place.
-func (c *canvas) label(s, class string, curve [4]point) {
-	w := px(s, 12)
-	var best rect
-	for i, at := range []int64{50, 40, 60, 32, 68, 25, 75} {
-		p := onCurve(curve, at)
-		r := rect{p.x - w/2, p.y - 9, w, 16}
+	d := ""
+	for i, c := range t.curves(r) {
 		if i == 0 {
-			best = r
+			d = fmt.Sprintf("M%d %d", c[0].x, c[0].y)
+		} else {
+			d += fmt.Sprintf("V%d", c[0].y)
 		}
-		if !slices.ContainsFunc(c.taken, r.meets) {
+		d += fmt.Sprintf("C%d %d %d %d %d %d", c[1].x, c[1].y, c[2].x, c[2].y, c[3].x, c[3].y)
+	}
+	t.c.raw(`<path d="%s" class="e %s"/>`, d, class)
+	head := up
+	if r.to.top {
+		head = down
+	}
+	t.c.arrow(r.to.side(), head, class)
+}
+
+// curves are the bent parts of a route; what is between two of them is upright.
+func (t *chart) curves(r *route) [][4]point {
+	p, q := r.from.side(), r.to.side()
+	if r.to.top { // the arrow head has its place
+		q.y -= 8
+	} else {
+		q.y += 8
+	}
+	if r.from.top == r.to.top { // both in one lane: over their heads
+		return [][4]point{{p, {p.x, p.y - arc}, {q.x, q.y - arc}, q}}
+	}
+	if r.span() == 1 {
+		return [][4]point{bend(p, q)}
+	}
+	a, b := p.y+laneGap-14, q.y-laneGap+22
+	if r.from.top {
+		a, b = p.y-laneGap+14, q.y+laneGap-22
+	}
+	if l := &t.lanes[r.from.bar.lane]; !r.from.top { // bars of a lane differ in height
+		a = l.y + l.h + laneGap - 8
+	}
+	if l := &t.lanes[r.to.bar.lane]; !r.to.top {
+		b = l.y + l.h + laneGap - 8
+	}
+	return [][4]point{bend(p, point{r.through, a}), bend(point{r.through, b}, q)}
+}
+
+// bend is a curve that leaves and arrives upright.
+func bend(p, q point) [4]point {
+	h := (q.y - p.y) * 3 / 10
+	return [4]point{p, {p.x, p.y + h}, {q.x, q.y - h}, q}
+}
+
+// places are where the label of a route may stand, best first.
+func (t *chart) places(r *route) []point {
+	var out []point
+	cs := t.curves(r)
+	for _, at := range []int64{50, 38, 62, 28, 72, 20, 80} {
+		for _, c := range cs {
+			out = append(out, onCurve(c, at))
+		}
+	}
+	if len(cs) > 1 {
+		a, b := cs[0][3], cs[1][0]
+		for _, share := range []int{8, 6, 10, 4, 12} {
+			out = append(out, point{a.x, a.y + (b.y-a.y)*share/16})
+		}
+	}
+	return out
+}
+
+// label writes a label on its edge where nothing else stands, if there is such a
+// place.
+func (c *canvas) label(s, class string, places []point) {
+	w := px(s, 12) + 6
+	at := func(p point) rect { return rect{p.x - w/2, p.y - 9, w, 17} }
+	best := at(places[0])
+	for _, p := range places {
+		if r := at(p); r.x >= 0 && !slices.ContainsFunc(c.taken, r.meets) {
 			best = r
 			break
 		}
 	}
 	c.taken = append(c.taken, best)
+	c.raw(`<rect x="%d" y="%d" width="%d" height="%d" rx="4" class="bg"/>`, best.x, best.y, best.w, best.h)
 	c.text(best.x+w/2, best.y+13, "l "+class, "middle", s)
 }
 
