@@ -69,6 +69,7 @@ type Engine struct {
 	closedSet   bool           // the read being decided has all its candidates
 	repeatsDue  bool           // lists that were read again are being decided
 	closed      bool
+	seenWarm    uint32 // means nothing; see warm
 }
 
 // voucher is a read by which a transaction of unknown outcome is known to have
@@ -190,6 +191,9 @@ func (e *Engine) StepNumbered(t *record.Transaction, arrival int64, keys []uint3
 // StepKeys is Step where the keys of the operations have been looked up by Key.
 func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []uint32) verdict.TxnID {
 	e.in.known = keys
+	if e.opt.Online && t.Status != record.Aborted {
+		e.warm(t.Ops, keys)
+	}
 	id := e.StepNumbered(t, arrival, nil)
 	e.in.known = nil
 	return id
@@ -198,6 +202,15 @@ func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []uint32) v
 // Key is the engine's number of a key, for StepKeys. Who takes records out of
 // blocks with tables of names looks up a name once and not at each operation.
 func (e *Engine) Key(name string) uint32 { return e.in.keyNumber(name) }
+
+// NoKey is what Keys says of a key that has no number yet.
+const NoKey = none
+
+// Keys sets numbers[i] to the number of the key called name(i), of n, where it has
+// one. Looking up many at once is faster than one by one.
+func (e *Engine) Keys(n int, name func(i int) string, numbers []uint32) {
+	e.in.keys.find(n, name, numbers)
+}
 
 // stream admits a transaction online. The first ones wait for one with times,
 // which says how the history is to be kept, or for the first tick.

@@ -181,6 +181,8 @@ const (
 
 type span struct{ from, to uint32 }
 
+func (s span) len() int { return int(s.to - s.from) }
+
 // expect makes room.
 func (in *intake) expect(x Expect) {
 	in.indexOf = make([]uint32, 0, x.Transactions)

@@ -44,6 +44,61 @@ func (t *names) number(name string) (version.Key, bool) {
 	}
 }
 
+// findMost is how many names find looks up side by side.
+const findMost = 64
+
+// find sets out[i] to the number of name i, or none if it has none. It goes through
+// the names in steps, each of which fetches one thing for many names: what is not in
+// the cache is then waited for together, not one after the other.
+func (t *names) find(n int, name func(int) string, out []version.Key) {
+	if len(t.slots) == 0 {
+		for i := range n {
+			out[i] = none
+		}
+		return
+	}
+	var hashes [findMost]uint32
+	var entries [findMost]uint64
+	var held [findMost]string
+	mask := uint32(len(t.slots) - 1)
+	for from := 0; from < n; from += findMost {
+		m := min(findMost, n-from)
+		for i := range m {
+			hashes[i] = uint32(xxhash.Sum64String(name(from+i)) >> 32)
+		}
+		for i := range m {
+			entries[i] = t.slots[hashes[i]&mask]
+		}
+		for i := range m {
+			held[i] = ""
+			if e := entries[i]; e != 0 && uint32(e>>32) == hashes[i] {
+				held[i] = *t.list.At(uint32(e) - 1)
+			}
+		}
+		for i := range m {
+			switch at := name(from + i); {
+			case entries[i] == 0:
+				out[from+i] = none
+			case held[i] == at && uint32(entries[i]>>32) == hashes[i]:
+				out[from+i] = uint32(entries[i]) - 1
+			default:
+				out[from+i] = t.probe(at, hashes[i])
+			}
+		}
+	}
+}
+
+// probe is the number of a name with that hash, or none.
+func (t *names) probe(name string, h uint32) version.Key {
+	mask := uint32(len(t.slots) - 1)
+	for i := h & mask; t.slots[i] != 0; i = (i + 1) & mask {
+		if s := t.slots[i]; uint32(s>>32) == h && *t.list.At(uint32(s) - 1) == name {
+			return uint32(s) - 1
+		}
+	}
+	return none
+}
+
 // grow doubles the table.
 func (t *names) grow() {
 	old := t.slots

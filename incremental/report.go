@@ -214,7 +214,7 @@ func (x *exhibits) member(s version.Slot) {
 		}
 		return
 	}
-	for _, w := range x.s.ops[s].writes {
+	for _, w := range x.s.writes(s) {
 		for r := range x.s.tab.Readers(w) {
 			x.read(r, x.s.tab.At(w).Key)
 			return
@@ -235,7 +235,7 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 	}
 	if x.e.in.perKey.At(k).isListKey() {
 		x.lists = append(x.lists, c)
-		for _, v := range x.s.ops[s].reads {
+		for _, v := range x.s.reads(s) {
 			if x.s.tab.At(v).Key == k {
 				x.source(v)
 			}
@@ -428,7 +428,7 @@ func (x *exhibits) slots() []version.Slot {
 func (x *exhibits) everything() {
 	tab := &x.s.tab
 	for _, s := range x.slots() {
-		for _, v := range x.s.ops[s].writes {
+		for _, v := range x.s.writes(s) {
 			x.write(s, tab.At(v).Key)
 		}
 		for _, c := range x.e.in.slab(x.e.in.txns.At(x.e.slotTx[s]).reads) {
@@ -690,12 +690,12 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 		if t.open {
 			f.prev = e.renamedPrev(t, renamed)
 		}
-		renamed[o] = s.add(f, x.s.ops[o])
+		renamed[o] = s.add(f, len(x.s.reads(o)), len(x.s.writes(o)))
 	}
 	versions := map[version.ID]version.ID{}
 	tab := &x.s.tab
 	for _, o := range slots {
-		for _, v := range x.s.ops[o].writes {
+		for _, v := range x.s.writes(o) {
 			if x.writes[o][tab.At(v).Key] {
 				versions[v] = s.write(renamed[o], tab.At(v).Key)
 			}
@@ -706,7 +706,7 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 		return cands
 	}
 	for _, o := range slots {
-		for _, v := range x.s.ops[o].reads {
+		for _, v := range x.s.reads(o) {
 			if !x.reads[o][tab.At(v).Key] {
 				continue
 			}
@@ -848,7 +848,7 @@ func (e *Engine) retreat(c *check) {
 func (e *Engine) copy(cfg constraint.Config) *strand {
 	s := e.newStrand(cfg)
 	for slot, i := range e.slotTx {
-		s.add(e.txnFor(e.in.txns.At(i)), e.main.ops[slot])
+		s.add(e.txnFor(e.in.txns.At(i)), len(e.main.reads(version.Slot(slot))), len(e.main.writes(version.Slot(slot))))
 	}
 	tab := &e.main.tab
 	for v := range version.ID(tab.Len()) {
@@ -859,7 +859,7 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 		}
 	}
 	for slot := range e.main.ops {
-		for _, v := range e.main.ops[slot].reads {
+		for _, v := range e.main.reads(version.Slot(slot)) {
 			s.read(version.Slot(slot), v)
 		}
 	}

@@ -101,12 +101,12 @@ func (e *Engine) settle() {
 // enter gives a transaction its slot.
 func (e *Engine) enter(index uint32) {
 	t := e.in.txns.At(index)
-	like := slotOps{reads: e.in.slab(t.reads), writes: e.in.slab(t.writes)}
+	reads, writes := t.reads.len(), t.writes.len()
 	if e.plain {
-		like = slotOps{}
+		reads, writes = 0, 0
 	}
 	for i, s := range e.strands {
-		slot := s.add(e.txnFor(t), like)
+		slot := s.add(e.txnFor(t), reads, writes)
 		if i == 0 {
 			t.slot = slot
 			e.slotTx = append(e.slotTx, index)
@@ -276,13 +276,19 @@ func (e *Engine) block(index uint32, c cellID) {
 func (e *Engine) onlyWriter(index uint32, c cellID) (w uint32, several bool) {
 	w = none
 	n := 0
-	e.in.writersOf(c, func(x uint32) bool {
-		if x != index {
-			w = x
-			n++
+	if cl := e.in.cells.At(c); cl.final != none && cl.more == none { // nearly always
+		if cl.final != index {
+			w, n = cl.final, 1
 		}
-		return n < 2
-	})
+	} else {
+		e.in.writersOf(c, func(x uint32) bool {
+			if x != index {
+				w = x
+				n++
+			}
+			return n < 2
+		})
+	}
 	if n > 0 && e.holdsInitial(e.in.cells.At(c)) {
 		n++
 	}

@@ -36,11 +36,11 @@ type strand struct {
 	fresh   []version.ID // versions not yet given to the polygraphs
 	isFresh []bool       // by version: made by a write and not given yet
 
-	ops     []slotOps                     // by slot
-	decided map[version.Slot][]version.ID // ambiguous reads that a polygraph decided
-	slab    []version.ID                  // room for ops
-	choices []ambiguous
-	lists   []succession
+	ops      []slotOps                     // by slot
+	decided  map[version.Slot][]version.ID // ambiguous reads that a polygraph decided
+	versions []version.ID                  // of ops
+	choices  []ambiguous
+	lists    []succession
 	// ruledOut are transactions that can't have taken effect.
 	ruledOut []version.Slot
 	// exclusive are pairs of which one at most took effect.
@@ -49,8 +49,12 @@ type strand struct {
 	candidates func(version.Slot, version.Key) []version.ID
 }
 
-// slotOps are a transaction's external reads and final writes, by version.
-type slotOps struct{ reads, writes []version.ID }
+// slotOps say where a transaction's external reads and final writes lie in
+// strand.versions: without pointers, as there are many.
+type slotOps struct{ reads, writes few }
+
+// few are n versions from at on, with room for as many as room.
+type few struct{ at, n, room uint32 }
 
 // strandTxn is what a strand is told of a transaction.
 type strandTxn struct {
@@ -82,7 +86,7 @@ func newStrand(cfgs []constraint.Config) *strand {
 		}
 		p := constraint.New(c, &s.tab)
 		p.Reads = s.readsOf
-		p.Writes = func(x version.Slot) []version.ID { return s.ops[x].writes }
+		p.Writes = func(x version.Slot) []version.ID { return s.writes(x) }
 		p.OnRead = func(x version.Slot, v version.ID) {
 			if s.decided == nil {
 				s.decided = map[version.Slot][]version.ID{}
@@ -109,20 +113,19 @@ func (s *strand) expect(n int) {
 
 func (s *strand) readsOf(x version.Slot) []version.ID {
 	if len(s.decided) == 0 {
-		return s.ops[x].reads
+		return s.reads(x)
 	}
 	decided := s.decided[x]
 	if len(decided) == 0 {
-		return s.ops[x].reads
+		return s.reads(x)
 	}
-	return slices.Concat(s.ops[x].reads, decided)
+	return slices.Concat(s.reads(x), decided)
 }
 
-// add takes in the next transaction. like gives the numbers of its reads and
-// writes, to make room for.
-func (s *strand) add(t strandTxn, like slotOps) version.Slot {
+// add takes in the next transaction, with room for so many reads and writes.
+func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
 	slot := version.Slot(len(s.ops))
-	s.ops = append(s.ops, slotOps{reads: s.room(len(like.reads)), writes: s.room(len(like.writes))})
+	s.ops = append(s.ops, slotOps{reads: s.room(reads), writes: s.room(writes)})
 	s.session = append(s.session, t.session)
 	x := constraint.Txn{Prev: t.prev, Start: t.start, End: t.end, Timed: t.timed, Open: t.open, OnChain: !t.open, Base: t.base, First: t.first}
 	if t.open || t.base {
@@ -140,6 +143,9 @@ func (s *strand) add(t strandTxn, like slotOps) version.Slot {
 		}
 		x.Chain, x.Prev = s.chainOf[t.session], s.last[t.session]
 		s.last[t.session] = slot
+	}
+	if t.open || !t.timed {
+		s.tab.Endless(slot)
 	}
 	x.Line = x.Chain
 	if s.keepAllReaders || t.open || t.base {
@@ -163,15 +169,29 @@ func (s *strand) byLine(vs []version.ID) {
 	})
 }
 
-// room returns an empty slice with room for n.
-func (s *strand) room(n int) []version.ID {
-	if len(s.slab) < n {
-		s.slab = make([]version.ID, max(n, min(4096, 16+2*len(s.ops)*n)))
-	}
-	r := s.slab[:0:n]
-	s.slab = s.slab[n:]
-	return r
+// room is room for n versions.
+func (s *strand) room(n int) few {
+	f := few{at: uint32(len(s.versions)), room: uint32(n)}
+	s.versions = append(s.versions, make([]version.ID, n)...)
+	return f
 }
+
+// push adds a version to f.
+func (s *strand) push(f *few, v version.ID) {
+	if f.n == f.room { // more than was announced, as a list may show
+		old := s.these(*f)
+		*f = s.room(int(2*f.n + 2))
+		f.n = uint32(copy(s.versions[f.at:], old))
+	}
+	s.versions[f.at+f.n] = v
+	f.n++
+}
+
+func (s *strand) these(f few) []version.ID { return s.versions[f.at : f.at+f.n : f.at+f.n] }
+
+// reads and writes are those of a transaction, good until the next add, write or read.
+func (s *strand) reads(x version.Slot) []version.ID  { return s.these(s.ops[x].reads) }
+func (s *strand) writes(x version.Slot) []version.ID { return s.these(s.ops[x].writes) }
 
 // write makes the version that slot's last write to key gave it.
 func (s *strand) write(slot version.Slot, key version.Key) version.ID {
@@ -180,7 +200,7 @@ func (s *strand) write(slot version.Slot, key version.Key) version.ID {
 		s.isFresh = append(s.isFresh, true)
 		s.fresh = append(s.fresh, v)
 	}
-	s.ops[slot].writes = append(s.ops[slot].writes, v)
+	s.push(&s.ops[slot].writes, v)
 	for _, p := range s.polys {
 		p.Wrote(v)
 	}
@@ -189,7 +209,7 @@ func (s *strand) write(slot version.Slot, key version.Key) version.ID {
 
 // writeOf is the version that slot made of key, or none.
 func (s *strand) writeOf(slot version.Slot, key version.Key) version.ID {
-	for _, x := range s.ops[slot].writes {
+	for _, x := range s.writes(slot) {
 		if s.tab.At(x).Key == key {
 			return x
 		}
@@ -239,7 +259,7 @@ func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverg
 
 // takeRead takes a read in and tells polys.
 func (s *strand) takeRead(slot version.Slot, v version.ID, polys []*constraint.Polygraph) {
-	s.ops[slot].reads = append(s.ops[slot].reads, v)
+	s.push(&s.ops[slot].reads, v)
 	s.addReader(slot, v)
 	for _, p := range polys {
 		p.Read(slot, v)

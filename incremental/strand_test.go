@@ -11,9 +11,8 @@ import (
 // read-modify-writes whose slots are not in its order is still one block.
 func TestChainOutOfSlotOrder(t *testing.T) {
 	s := newStrand([]constraint.Config{{RealTime: true, Sessions: true}})
-	one := slotOps{reads: make([]version.ID, 1), writes: make([]version.ID, 1)}
 	for i := range uint32(3) { // all overlap; the chain is 0, 2, 1
-		s.add(strandTxn{session: i, end: int64(10 + i), timed: true, prev: none}, one)
+		s.add(strandTxn{session: i, end: int64(10 + i), timed: true, prev: none}, 1, 1)
 	}
 	var w [3]version.ID
 	for slot := range uint32(3) {

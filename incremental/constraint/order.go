@@ -83,12 +83,18 @@ func (p *Polygraph) relate(a, b vid) relation {
 // clock, so that b cannot come first and no edge of the order is news: the common
 // case in a stream.
 func (p *Polygraph) longBefore(a, b vid) bool {
-	tail := p.tab.Tail(a)
 	hw := p.tab.At(b).Writer
-	if !p.banded.ByClock(p.commit(p.tab.At(tail).Writer), p.writing(hw)) || p.tab.First(b) {
+	tail := p.tab.At(p.tab.Tail(a))
+	if p.tab.First(b) {
 		return false
 	}
-	for r := range p.tab.Readers(tail) {
+	if latest, ok := tail.Latest(); ok && p.banded.EndsBefore(latest, p.writing(hw)) {
+		return true
+	}
+	if !p.banded.ByClock(p.commit(tail.Writer), p.writing(hw)) {
+		return false
+	}
+	for r := range p.tab.Readers(p.tab.Tail(a)) {
 		if r != hw && !p.banded.ByClock(p.start(r), p.commit(hw)) {
 			return false
 		}
@@ -193,7 +199,7 @@ func (p *Polygraph) Block(w version.ID) {
 		switch p.relate(x.head, w) {
 		case isBefore:
 			any = true
-			known = max(known, x.low) // those before x come before w too
+			known = max(known, int(x.low)) // those before x come before w too
 			continue
 		case isAfter:
 			at = i
@@ -209,9 +215,13 @@ func (p *Polygraph) Block(w version.ID) {
 		p.afterInitial(v.Key, v.Writer)
 	}
 	for i := at; i < len(*list); i++ {
-		(*list)[i].low = min((*list)[i].low, at) // not known to come after w
+		(*list)[i].low = min((*list)[i].low, uint32(at)) // not known to come after w
 	}
-	*list = slices.Insert(*list, at, blockRef{w, low})
+	if at == len(*list) {
+		*list = append(*list, blockRef{w, uint32(low)})
+	} else {
+		*list = slices.Insert(*list, at, blockRef{w, uint32(low)})
+	}
 	p.Propagate()
 }
 
@@ -349,9 +359,11 @@ func (p *Polygraph) overwritten(r slot, v vid) {
 // the blocks known to follow, and wakes the pairs that are open.
 func (p *Polygraph) readTail(r slot, v vid) {
 	head := p.tab.Head(v)
-	for _, c := range p.pairsOf[head] {
-		p.watchNode(p.start(r), c)
-		p.wake(c)
+	if p.open > 0 {
+		for _, c := range p.pairsOf[head] {
+			p.watchNode(p.start(r), c)
+			p.wake(c)
+		}
 	}
 	p.others(head, func(x vid) relation { return p.relate(head, x) })
 }
@@ -367,22 +379,25 @@ func (p *Polygraph) others(head vid, relate func(x vid) relation) {
 	}
 	for i, after := place+1, len(list); i < len(list); i++ {
 		x := list[i]
-		if x.low <= after && !p.isOpen(head, x.head) && relate(x.head) == isBefore {
+		if int(x.low) <= after && !p.isOpen(head, x.head) && relate(x.head) == isBefore {
 			after = min(after, i)
 		}
 	}
 	known := 0 // head comes after the first so many
 	if place >= 0 {
-		known = list[place].low
+		known = int(list[place].low)
 	}
 	for i := place - 1; i >= known; i-- {
 		if x := list[i]; !p.isOpen(head, x.head) && relate(x.head) == isAfter {
-			known = max(known, x.low)
+			known = max(known, int(x.low))
 		}
 	}
 }
 
 func (p *Polygraph) isOpen(a, b vid) bool {
+	if p.open == 0 {
+		return false
+	}
 	for _, c := range p.pairsOf[a] {
 		if p.pairs[c].alive && (p.pairs[c].a == b || p.pairs[c].b == b) {
 			return true
@@ -469,7 +484,7 @@ func (p *Polygraph) merge(a, b vid) {
 			p.constrain(x.head, a)
 		}
 		if at >= 0 { // else a is fresh, and put in the list later
-			x.low = min(x.low, at)
+			x.low = min(x.low, uint32(at))
 		}
 	}
 }
@@ -478,7 +493,7 @@ func (p *Polygraph) merge(a, b vid) {
 func remove(list *[]blockRef, i int) {
 	*list = slices.Delete(*list, i, i+1)
 	for k := range *list {
-		if x := &(*list)[k]; x.low > i {
+		if x := &(*list)[k]; int(x.low) > i {
 			x.low--
 		}
 	}

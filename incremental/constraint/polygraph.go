@@ -144,7 +144,7 @@ type blockRef struct {
 	head vid
 	// low: the block is known to come after the first low blocks of the list; then
 	// whoever comes after it comes after those as well.
-	low int
+	low uint32
 }
 
 // Polygraph is the polygraph of one level. The version table is shared between
@@ -390,7 +390,8 @@ func (p *Polygraph) addEdge(e graph.Edge, fact bool) bool {
 		p.g.Add(e)
 		return true
 	}
-	if p.reach.Reaches(e.To, e.From) {
+	// Most edges of a stream lead from what is long past to what has just come.
+	if !p.ends(e) && p.reach.Reaches(e.To, e.From) {
 		p.reportCycle(e)
 		return false
 	}
@@ -403,6 +404,11 @@ func (p *Polygraph) addEdge(e graph.Edge, fact bool) bool {
 	p.g.Add(e)
 	p.reach.Insert(e.From, e.To, p.changed)
 	return true
+}
+
+// ends: the edge leads to a transaction that nothing else is known to follow.
+func (p *Polygraph) ends(e graph.Edge) bool {
+	return p.banded != nil && p.SlotOf(e.From) != p.SlotOf(e.To) && p.banded.Ends(e.To)
 }
 
 // forgotten: the edge leads to what nothing is known to precede.

@@ -234,11 +234,27 @@ func (b *Banded) Low(s uint32) uint32 {
 
 // Reaches implements Reach: O(1) for usual rows, else O(log of the row's words).
 func (b *Banded) Reaches(u, v Node) bool {
-	return b.m[u] < b.p[v] || has(b.words(b.row[v]), u)
+	return b.ByClock(u, v) || has(b.words(b.row[v]), u)
+}
+
+// Ends tells, at once, that v reaches nothing but nodes of its own transaction: it
+// is the last that was added, and no edge leaves it. False: it may.
+func (b *Banded) Ends(v Node) bool {
+	s := v / b.parts
+	return int(s) == len(b.end)-1 && !b.g.HasOut(v) && (b.parts == 1 || v&1 == 1 || !b.g.HasOut(v+1)) && !b.bases.Test(uint(s))
 }
 
 // ByClock tells whether a path from u to v has a step of real time in it.
-func (b *Banded) ByClock(u, v Node) bool { return b.m[u] < b.p[v] }
+//
+// It looks at m, which for an old u is not in the cache, only where u's own end does
+// not say it: m(u) <= slot(u) where that is known.
+func (b *Banded) ByClock(u, v Node) bool { return b.EndsBefore(u/b.parts, v) || b.m[u] < b.p[v] }
+
+// EndsBefore tells whether slot s and all before it, but those without a known end,
+// precede v by the clock; false also where s itself has none.
+func (b *Banded) EndsBefore(s uint32, v Node) bool {
+	return s < b.p[v] && (len(b.open) == 0 || s < b.open[0] || b.known(s))
+}
 
 // Precedes tells whether slot s precedes slot t by the clock itself.
 func (b *Banded) Precedes(s, t uint32) bool {

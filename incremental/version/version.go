@@ -50,8 +50,14 @@ type Version struct {
 	// first. On others they are stale.
 	tail, head ID
 	readers    uint32 // the latest reader noted, in Table.readers
+	latest     Slot   // the greatest slot of its writer and of those who were ever noted as readers
 	Kind       Kind
+	endless    bool // one of these has no known end
 }
+
+// Latest is a slot that neither the writer nor a reader of the version comes after;
+// false if there may be one whose end is not known.
+func (v *Version) Latest() (Slot, bool) { return v.latest, !v.endless }
 
 // reader is a reader of a version, and the one noted before it.
 type reader struct {
@@ -66,7 +72,25 @@ type reader struct {
 type Table struct {
 	v       paged.Vec[Version]
 	readers paged.Vec[reader]
-	initial []ID // by key
+	initial []ID              // by key
+	endless map[Slot]struct{} // see Endless
+}
+
+// Endless says that the end of a slot, which has no versions yet and has read none, is
+// not known.
+func (t *Table) Endless(s Slot) {
+	if t.endless == nil {
+		t.endless = map[Slot]struct{}{}
+	}
+	t.endless[s] = struct{}{}
+}
+
+func (t *Table) isEndless(s Slot) bool {
+	if len(t.endless) == 0 {
+		return false
+	}
+	_, ok := t.endless[s]
+	return ok
 }
 
 // At is a version; the pointer is good until the next New.
@@ -78,7 +102,8 @@ func (t *Table) Len() int { return t.v.Len() }
 // New adds a version.
 func (t *Table) New(key Key, kind Kind, writer Slot) ID {
 	id := ID(t.v.Len())
-	t.v.Push(Version{Key: key, Kind: kind, Writer: writer, Next: None, Prev: None, tail: id, head: id, readers: None})
+	t.v.Push(Version{Key: key, Kind: kind, Writer: writer, Next: None, Prev: None, tail: id, head: id, readers: None,
+		latest: writer, endless: kind != Written || t.isEndless(writer)})
 	if kind == Initial {
 		for int(key) >= len(t.initial) {
 			t.initial = append(t.initial, None)
@@ -128,6 +153,7 @@ func (t *Table) First(head ID) bool {
 // slot.
 func (t *Table) AddReader(v ID, s Slot, replaces func(Slot) bool) {
 	ver := t.At(v)
+	ver.latest, ver.endless = max(ver.latest, s), ver.endless || t.isEndless(s)
 	if replaces != nil {
 		for r := ver.readers; r != None; {
 			x := t.readers.At(r)

@@ -34,7 +34,7 @@ type block struct {
 // shelf is where records lie.
 type shelf struct {
 	*packed.Block
-	// keys are an engine's numbers of the block's names, plus 1; 0: not looked up.
+	// keys are an engine's numbers of the block's names; incremental.NoKey: it had none.
 	keys   []uint32
 	keysOf uint64 // which engine's: segments.opened
 }
@@ -130,17 +130,19 @@ func (h *held) keys(r ref, e *incremental.Engine, opened uint64) []uint32 {
 		if b.keys == nil {
 			b.keys = make([]uint32, b.Names())
 		}
-		clear(b.keys)
+		// Numbers are given in the order in which keys are touched, so that they do not
+		// depend on the blocks.
+		e.Keys(len(b.keys), func(i int) string { return b.Name(uint32(i)) }, b.keys)
 		b.keysOf = opened
 	}
 	h.numbers = h.numbers[:0]
 	for _, local := range h.reader.Keys {
 		n := b.keys[local]
-		if n == 0 {
-			n = e.Key(b.Name(local)) + 1
+		if n == incremental.NoKey {
+			n = e.Key(b.Name(local))
 			b.keys[local] = n
 		}
-		h.numbers = append(h.numbers, n-1)
+		h.numbers = append(h.numbers, n)
 	}
 	return h.numbers
 }

@@ -1,0 +1,63 @@
+package incremental
+
+import (
+	"github.com/isowatch/isowatch/incremental/constraint"
+	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// warmMost is of how many operations what they need is fetched side by side.
+const warmMost = 16
+
+// warm looks at what the operations of a transaction are about to need: the state of
+// their keys, the values and versions that they read, the blocks that their writes
+// will be compared with. In a stream hardly any of it is in the processor's first
+// caches. One operation after the other would wait for each in turn, as each depends
+// on the one before; here every step looks at one thing for all operations, and what
+// is missing comes at the same time. It changes nothing.
+func (e *Engine) warm(ops []record.Op, keys []uint32) {
+	if len(e.in.slots) == 0 || !e.opened || e.plain {
+		return
+	}
+	if len(ops) > warmMost {
+		ops = ops[:warmMost]
+	}
+	var entries [warmMost]uint64
+	var versions [warmMost]version.ID
+	mask := uint32(len(e.in.slots) - 1)
+	seen := uint32(0) // keeps what is looked at from being optimised away
+	for i := range ops {
+		seen += e.in.perKey.At(keys[i]).recent
+		entries[i] = e.in.slots[hash(keys[i], ops[i].Value.Num)&mask]
+	}
+	for i := range ops {
+		versions[i] = version.None
+		if c := uint32(entries[i]); c != 0 && ops[i].Kind == record.Read {
+			versions[i] = e.in.cells.At(c - 1).version
+		}
+	}
+	s := e.main
+	for _, p := range s.polys {
+		seen += warmBlocks(p, keys[:len(ops)], versions[:len(ops)])
+	}
+	e.seenWarm = seen
+}
+
+func warmBlocks(p *constraint.Polygraph, keys []uint32, versions []version.ID) uint32 {
+	var at [warmMost]uint32
+	for i, k := range keys {
+		at[i] = p.WarmKey(k)
+	}
+	for i := range keys {
+		at[i] = p.WarmList(at[i])
+	}
+	seen := uint32(0)
+	for i, v := range versions {
+		seen += p.WarmVersion(at[i])
+		versions[i] = p.WarmVersion(v)
+	}
+	for _, w := range versions {
+		seen += p.WarmNode(w)
+	}
+	return seen
+}
