@@ -12,7 +12,7 @@ import (
 
 // Receiver takes alerts. Implementations are called by one goroutine at a time.
 type Receiver interface {
-	// Notify hands over one alert, as JSON. It returns nil once the receiver
+	// Notify hands over one notice, as JSON. It returns nil once the receiver
 	// has taken it. Otherwise recoverable tells whether another attempt may
 	// help, and retryAfter how long the receiver asked to be left alone; 0 if
 	// it did not say. The error holds no secrets.
@@ -28,6 +28,12 @@ type Options struct {
 	WaitMin, WaitMax time.Duration
 	// Grace is how long an attempt in progress may go on after a stop.
 	Grace time.Duration
+	// Filters say, by receiver, what it gets; without one it gets everything.
+	Filters map[string]Filter
+	// Active lists what is not over and not silenced, for a Resender, which is told
+	// of it every Resend, and at the start; nil: of nothing.
+	Active func() []Active
+	Resend time.Duration
 }
 
 // The defaults.
@@ -35,6 +41,7 @@ const (
 	WaitMinDefault = 500 * time.Millisecond
 	WaitMaxDefault = time.Minute
 	GraceDefault   = 5 * time.Second
+	ResendDefault  = time.Minute
 )
 
 // retryAfterMax bounds what a receiver may ask for.
@@ -62,6 +69,9 @@ func New(st store.Store, receivers map[string]Receiver, opt Options) *Dispatcher
 	if opt.Grace == 0 {
 		opt.Grace = GraceDefault
 	}
+	if opt.Resend == 0 {
+		opt.Resend = ResendDefault
+	}
 	d := &Dispatcher{stopped: make(chan struct{})}
 	names := make([]string, 0, len(receivers))
 	for name := range receivers {
@@ -81,6 +91,9 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, l := range d.lanes {
 		wg.Go(func() { l.run(ctx) })
+		if r, ok := l.receiver.(Resender); ok && l.opt.Active != nil {
+			wg.Go(func() { l.resend(ctx, r) })
+		}
 	}
 	wg.Wait()
 }

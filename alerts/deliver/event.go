@@ -13,6 +13,10 @@ const (
 	Retrying Outcome = "retrying"
 	// Refused: the receiver will never take this alert. It stays in the store.
 	Refused Outcome = "refused"
+	// Filtered: the receiver is not to get it.
+	Filtered Outcome = "filtered"
+	// Resent: what is active was told again; the event has no ID.
+	Resent Outcome = "resent"
 	// StoreFailed: the outbox could not be read or written.
 	StoreFailed Outcome = "store-failed"
 )
@@ -20,7 +24,7 @@ const (
 // Event tells of one attempt. It holds no secrets.
 type Event struct {
 	Receiver string
-	ID       string // of the alert; empty when the outbox could not be read
+	ID       string // of the alert; empty when the outbox could not be read, and of what is told again
 	Outcome  Outcome
 	Attempt  int           // for this alert since the start, from 1
 	Took     time.Duration // the attempt

@@ -15,6 +15,7 @@ type lane struct {
 	name     string
 	store    store.Store
 	receiver Receiver
+	filter   Filter
 	opt      Options
 
 	wake chan struct{} // holds one: something may be new
@@ -23,17 +24,17 @@ type lane struct {
 	flushes []chan struct{} // closed once the outbox was seen empty
 
 	tries tries
-	// taken are alerts that need no further attempt, but are still in the
-	// outbox as the store failed; true if they were refused.
-	taken map[string]bool
+	// taken are notices that need no further attempt, but are still in the
+	// outbox as the store failed, with what came of them.
+	taken map[string]Outcome
 	wait  *backoff.ExponentialBackOff
 }
 
 func newLane(name string, st store.Store, r Receiver, opt Options) *lane {
 	w := backoff.NewExponentialBackOff()
 	w.InitialInterval, w.MaxInterval, w.Multiplier = opt.WaitMin, opt.WaitMax, 2
-	return &lane{name: name, store: st, receiver: r, opt: opt, wake: make(chan struct{}, 1),
-		tries: tries{}, taken: map[string]bool{}, wait: w}
+	return &lane{name: name, store: st, receiver: r, filter: opt.Filters[name], opt: opt, wake: make(chan struct{}, 1),
+		tries: tries{}, taken: map[string]Outcome{}, wait: w}
 }
 
 func (l *lane) awake() {
@@ -114,9 +115,13 @@ func (l *lane) work(ctx context.Context, batch []store.Alert) {
 func (l *lane) deliver(stop context.Context, a store.Alert) bool {
 	ctx, cancel := withGrace(stop, l.opt.Grace)
 	defer cancel()
-	e := Event{ID: a.ID, Outcome: Delivered, Attempt: l.tries[a.ID] + 1}
-	refused, taken := l.taken[a.ID]
-	if !taken {
+	e := Event{ID: a.ID, Attempt: l.tries[a.ID] + 1}
+	outcome, taken := l.taken[a.ID]
+	switch {
+	case taken:
+	case !l.filter.wants(a.Body):
+		outcome = Filtered
+	default:
 		begin := time.Now()
 		after, recoverable, err := l.receiver.Notify(ctx, a.Body, a.ID)
 		e.Took, e.Err = time.Since(begin), err
@@ -129,12 +134,11 @@ func (l *lane) deliver(stop context.Context, a store.Alert) bool {
 			l.pause(stop, e, after)
 			return false
 		}
-		refused = err != nil
-		l.taken[a.ID] = refused
+		if outcome = Delivered; err != nil {
+			outcome = Refused
+		}
 	}
-	if refused {
-		e.Outcome = Refused
-	}
+	l.taken[a.ID], e.Outcome = outcome, outcome
 	if err := l.store.Delivered(ctx, l.name, a.ID); err != nil {
 		l.tries[a.ID]++
 		e.Outcome, e.Err = StoreFailed, err
@@ -143,7 +147,9 @@ func (l *lane) deliver(stop context.Context, a store.Alert) bool {
 	}
 	delete(l.taken, a.ID)
 	delete(l.tries, a.ID)
-	l.wait.Reset()
+	if outcome != Filtered {
+		l.wait.Reset()
+	}
 	l.tell(e)
 	return true
 }
@@ -162,6 +168,46 @@ func (l *lane) pause(ctx context.Context, e Event, after time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
+}
+
+// resend tells a receiver of what is active, again and again until ctx ends. A failure
+// is made up for the next time, or when the receiver wants to hear again.
+func (l *lane) resend(ctx context.Context, r Resender) {
+	for failed := 0; ; {
+		e := Event{Outcome: Resent}
+		var after time.Duration
+		begin := time.Now()
+		after, e.Err = r.Resend(ctx, l.active())
+		e.Took, e.Wait = time.Since(begin), max(l.opt.Resend, min(after, retryAfterMax))
+		if ctx.Err() != nil {
+			return
+		}
+		if failed++; e.Err == nil {
+			failed = 0
+		} else {
+			e.Outcome, e.Attempt = Retrying, failed
+		}
+		l.tell(e)
+		t := time.NewTimer(e.Wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return
+		}
+	}
+}
+
+// active is what the receiver is to hear of again.
+func (l *lane) active() []Active {
+	all := l.opt.Active()
+	out := make([]Active, 0, len(all))
+	for _, a := range all {
+		if l.filter.wantsActive(a) {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 func (l *lane) tell(e Event) {

@@ -35,11 +35,12 @@ func plainError(err error) error {
 const secretMin = 4
 
 // scrub makes the beginning of an answer fit for a log: printable, short and
-// without the secrets of the address, should the receiver have repeated them.
-func scrub(answer []byte, u *url.URL) string {
+// without the secrets of the address and others, should the receiver have repeated them.
+func scrub(answer []byte, u *url.URL, secrets []string) string {
 	s := string(answer)
 	password, _ := u.User.Password()
 	parts := append([]string{u.RequestURI(), u.RawQuery, u.EscapedPath(), u.Path, password, u.Fragment}, strings.Split(u.Path, "/")...)
+	parts = append(parts, secrets...)
 	for _, values := range u.Query() {
 		parts = append(parts, values...)
 	}

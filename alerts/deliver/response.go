@@ -11,11 +11,14 @@ import (
 func accepted(status int) bool { return status >= 200 && status < 300 }
 
 // again tells whether another attempt may help after a status that is not
-// accepted. What the receiver says about the request itself is final; that it
-// is busy, broken or elsewhere is not.
+// accepted. What the receiver says about the notice itself is final. That it is busy,
+// broken or elsewhere is not, and neither is that nobody is there under this address
+// or that it does not know who asks (Slack says so of a channel that is archived): a
+// person can put that right, and then wants to hear what happened meanwhile.
 func again(status int) bool {
 	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusProxyAuthRequired,
+		http.StatusRequestTimeout, http.StatusConflict, http.StatusGone, http.StatusMisdirectedRequest, http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
 	}
 	return status < 400 || status >= 500

@@ -114,11 +114,11 @@ func TestAnswers(t *testing.T) {
 		{status: 300, recoverable: true},
 		{status: 304, recoverable: true},
 		{status: 400},
-		{status: 401},
-		{status: 403},
-		{status: 404},
+		{status: 401, recoverable: true},
+		{status: 403, recoverable: true},
+		{status: 404, recoverable: true},
 		{status: 408, recoverable: true},
-		{status: 410},
+		{status: 410, recoverable: true},
 		{status: 413},
 		{status: 422},
 		{status: 425, recoverable: true},
@@ -295,7 +295,7 @@ func TestRedact(t *testing.T) {
 		}
 	}
 	w, err := deliver.NewWebhook(deliver.WebhookOptions{URL: "https://user:sesame@host/T0PSECRET", Secrets: []string{base64.StdEncoding.EncodeToString([]byte("k"))}})
-	if err != nil || w.String() != "https://host/…" {
+	if err != nil || w.String() != "webhook https://host/…" {
 		t.Errorf("%v, %v", w, err)
 	}
 }

@@ -1,0 +1,287 @@
+package deliver
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// HoldDefault is how long an Alertmanager keeps an alert that it is not told of
+// again: some times ResendDefault, so that a restart of the monitor ends nothing.
+const HoldDefault = 15 * time.Minute
+
+// The most that an Alertmanager is told of one alert, in bytes, and at once.
+const (
+	labelMax      = 1024
+	annotationMax = 4 << 10
+	postsMax      = 256
+)
+
+// Active is a group of anomalies, or a condition, that is not over.
+type Active struct {
+	Group          string
+	DB, Level      string
+	Breaks         []string // may be empty: then Level alone counts
+	Name, Severity string
+	Keys           []string
+	Since          int64 // Unix nanoseconds
+	Count          int64
+	Alert          string // id of the alert that stands for it
+	Summary        string // may be empty
+	Link           string // may be empty
+}
+
+// Resender is a Receiver that wants to be told again and again what is active.
+type Resender interface {
+	Receiver
+	// Resend tells of all that is active, and by what is missing of what is over. It
+	// may be called while Notify is.
+	Resend(ctx context.Context, active []Active) (retryAfter time.Duration, err error)
+}
+
+// Alertmanager tells Prometheus' Alertmanager of notices by its API v2. It keeps alerts
+// only as long as somebody tells of them: see Resend.
+type Alertmanager struct {
+	*poster
+	hold time.Duration
+
+	mu sync.Mutex
+	// told are the alerts that are not over, as they were told last, by their labels.
+	told map[string]amAlert
+}
+
+// amAlert is postableAlert of Alertmanager's OpenAPI. Its labels are what it is.
+type amAlert struct {
+	Labels       map[string]string `json:"labels"`
+	Annotations  map[string]string `json:"annotations,omitempty"`
+	StartsAt     time.Time         `json:"startsAt"`
+	EndsAt       time.Time         `json:"endsAt"`
+	GeneratorURL string            `json:"generatorURL,omitempty"`
+}
+
+const amPath = "/api/v2/alerts"
+
+// NewAlertmanager makes a receiver that is an Alertmanager. The address may be that of
+// its page, or of its API.
+func NewAlertmanager(opt WebhookOptions) (*Alertmanager, error) {
+	p, err := newPoster("alertmanager", opt)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasSuffix(p.url.Path, amPath) {
+		p.url = p.url.JoinPath(amPath)
+	}
+	if opt.Hold == 0 {
+		opt.Hold = HoldDefault
+	}
+	return &Alertmanager{poster: p, hold: opt.Hold, told: map[string]amAlert{}}, nil
+}
+
+// Notify implements Receiver.
+func (a *Alertmanager) Notify(ctx context.Context, body []byte, _ string) (time.Duration, bool, error) {
+	n, err := parse(body)
+	if err != nil {
+		return 0, false, fmt.Errorf("%s: %w", a, err)
+	}
+	now := time.Now().UTC()
+	alert := a.alert(n, now)
+	out := []amAlert{alert}
+	if n.over() {
+		out = append(out, a.others(n, alert)...)
+	}
+	if after, recoverable, err := a.send(ctx, out); err != nil {
+		return after, recoverable, err
+	}
+	a.remember(out, now)
+	return 0, false, nil
+}
+
+// alert is a notice as an alert.
+func (a *Alertmanager) alert(n *notice, now time.Time) amAlert {
+	out := amAlert{
+		Labels:      labels(n.group(), n.DB, n.Level, n.Name, n.Severity, n.Notification.Kind),
+		Annotations: annotations(n.title(), n.Summary, n.Explanation, n.ID, n.Keys, n.Notification.Count),
+		StartsAt:    n.since(), EndsAt: now.Add(a.hold), GeneratorURL: n.link(),
+	}
+	if n.Notification.Since == 0 {
+		out.StartsAt = now
+	}
+	switch {
+	case n.Notification.Kind == kindTest:
+		out.EndsAt = now.Add(time.Minute)
+	case n.over():
+		out.EndsAt = n.endedAt(now)
+	}
+	if out.EndsAt.Before(out.StartsAt) { // clocks
+		out.StartsAt = out.EndsAt
+	}
+	return out
+}
+
+// others are the alerts beside alert that are over by a notice: of its groups, and of
+// its own group where it was told with another severity.
+func (a *Alertmanager) others(n *notice, alert amAlert) []amAlert {
+	over := map[string]bool{}
+	for _, g := range n.ended() {
+		over[clean(g)] = true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []amAlert
+	for _, key := range sortedAlerts(a.told) {
+		t := a.told[key]
+		if over[t.Labels["group"]] && key != identity(alert) {
+			t.EndsAt = later(alert.EndsAt, t.StartsAt)
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Resend implements Resender.
+func (a *Alertmanager) Resend(ctx context.Context, active []Active) (time.Duration, error) {
+	now := time.Now().UTC()
+	a.mu.Lock()
+	rest := map[string]bool{}
+	for key := range a.told {
+		rest[key] = true
+	}
+	out := make([]amAlert, 0, len(active))
+	for _, g := range active {
+		alert := a.active(g, now)
+		key := identity(alert)
+		delete(rest, key)
+		if known, ok := a.told[key]; ok { // what a notice said is more
+			alert.Annotations, alert.GeneratorURL = known.Annotations, known.GeneratorURL
+		}
+		out = append(out, alert)
+	}
+	for _, key := range sortedAlerts(a.told) {
+		t := a.told[key]
+		switch {
+		case !rest[key]:
+		case t.Labels["kind"] == kindSummary || t.Labels["kind"] == kindTest:
+			// Not among the groups: these end by a notice, or by themselves.
+			if t.EndsAt.Before(now) {
+				delete(a.told, key)
+			}
+		default:
+			t.EndsAt = later(now, t.StartsAt)
+			out = append(out, t)
+		}
+	}
+	a.mu.Unlock()
+	if len(out) == 0 {
+		return 0, nil
+	}
+	if after, _, err := a.send(ctx, out); err != nil {
+		return after, err
+	}
+	a.remember(out, now)
+	return 0, nil
+}
+
+// active is a group as an alert.
+func (a *Alertmanager) active(g Active, now time.Time) amAlert {
+	n := &notice{ID: g.Alert, DB: g.DB, Level: g.Level, Name: g.Name, Severity: g.Severity, Keys: g.Keys, Summary: g.Summary}
+	n.Notification.Group, n.Notification.Count, n.Notification.Since = g.Group, g.Count, g.Since
+	if webLink(g.Link) {
+		n.Links = map[string]string{"alert": g.Link}
+	}
+	return a.alert(n, now)
+}
+
+// remember keeps what was told as long as it is not over.
+func (a *Alertmanager) remember(out []amAlert, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, alert := range out {
+		if alert.EndsAt.After(now) {
+			a.told[identity(alert)] = alert
+		} else {
+			delete(a.told, identity(alert))
+		}
+	}
+}
+
+// send posts alerts, some at a time.
+func (a *Alertmanager) send(ctx context.Context, alerts []amAlert) (time.Duration, bool, error) {
+	for len(alerts) > 0 {
+		n := min(len(alerts), postsMax)
+		if r := a.post(ctx, encode(alerts[:n]), nil); r != nil {
+			return r.after, r.recoverable, r.err
+		}
+		alerts = alerts[n:]
+	}
+	return 0, false, nil
+}
+
+// labels are what an alert is, as Alertmanager sees it: nothing in them changes from
+// one notice about a group to the next, but for its severity. Empty ones are left out,
+// as an Alertmanager does.
+func labels(group, db, level, name, severity, kind string) map[string]string {
+	l := map[string]string{"alertname": alertName(name)}
+	for label, value := range map[string]string{"group": group, "db": db, "level": level, "name": name, "severity": severity} {
+		if value != "" {
+			l[label] = clean(value)
+		}
+	}
+	if kind == kindSummary || kind == kindTest {
+		l["alertname"], l["kind"] = "Isowatch"+camel(kind), kind
+		delete(l, "name") // of one of many
+	}
+	return l
+}
+
+func annotations(title, summary, explanation, id string, keys []string, count int64) map[string]string {
+	out := map[string]string{}
+	for name, value := range map[string]string{"title": title, "summary": summary, "description": explanation, "alert": id, "keys": listed(keys, 16)} {
+		if value != "" {
+			out[name] = cut(lines(value), annotationMax)
+		}
+	}
+	if count > 0 {
+		out["count"] = fmt.Sprint(count)
+	}
+	return out
+}
+
+// clean is a value of a label: UTF-8, of bounded length.
+func clean(s string) string { return cut(lines(s), labelMax) }
+
+// alertName makes IsowatchLostUpdate of lost-update.
+func alertName(name string) string { return "Isowatch" + camel(name) }
+
+func camel(name string) string {
+	var b strings.Builder
+	up := true
+	for _, r := range name {
+		switch {
+		case r >= 'a' && r <= 'z' && up:
+			b.WriteRune(r - 'a' + 'A')
+			up = false
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			b.WriteRune(r)
+			up = false
+		default:
+			up = true
+		}
+	}
+	return cut(b.String(), labelMax/2)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// identity is an alert's labels as one text.
+func identity(a amAlert) string { return string(encode(a.Labels)) }
+
+func sortedAlerts(m map[string]amAlert) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,93 @@
+package deliver
+
+import "slices"
+
+// Filter says which notices a receiver gets. Each empty field lets everything pass.
+// What is in doubt passes: a summary of more than it names, and what concerns no
+// database in particular.
+type Filter struct {
+	// MinSeverity is info, warning, error or critical.
+	MinSeverity string
+	// Levels are those of which one has to be broken. What is operational has none
+	// and passes.
+	Levels []string
+	// DBs are names or patterns, with * for anything and ? for one character.
+	DBs []string
+}
+
+// severities, the mildest first.
+var severities = []string{"info", "warning", "error", "critical"}
+
+// severe tells whether a severity is enough. One that is not known is the worst.
+func (f Filter) severe(severity string) bool {
+	i := slices.Index(severities, severity)
+	return i < 0 || i >= slices.Index(severities, f.MinSeverity)
+}
+
+func (f Filter) level(breaks []string, level string) bool {
+	return len(f.Levels) == 0 || level == "" || slices.Contains(f.Levels, level) ||
+		slices.ContainsFunc(breaks, func(l string) bool { return slices.Contains(f.Levels, l) })
+}
+
+func (f Filter) db(name string) bool {
+	return len(f.DBs) == 0 || name == "" || slices.ContainsFunc(f.DBs, func(pattern string) bool { return glob(pattern, name) })
+}
+
+func (f Filter) empty() bool { return f.MinSeverity == "" && len(f.Levels) == 0 && len(f.DBs) == 0 }
+
+// wants tells whether the receiver gets a notice. One that can't be read passes, so
+// that the receiver says what is wrong with it.
+func (f Filter) wants(body []byte) bool {
+	if f.empty() {
+		return true
+	}
+	n, err := parse(body)
+	if err != nil || n.Notification.Kind == kindTest {
+		return true
+	}
+	if !f.severe(n.Severity) {
+		return false
+	}
+	if n.Notification.Groups <= 1 {
+		return f.db(n.DB) && f.level(n.Breaks, n.Level)
+	}
+	// Several groups: the notice is of the representative's form, and of all of them.
+	named := 0
+	for _, p := range n.Notification.Parts {
+		if named += p.Groups; f.db(p.DB) && f.level(nil, p.Level) {
+			return true
+		}
+	}
+	return named < n.Notification.Groups || f.db(n.DB) && f.level(n.Breaks, n.Level)
+}
+
+// wantsActive is wants for what is told again.
+func (f Filter) wantsActive(a Active) bool {
+	return f.severe(a.Severity) && f.db(a.DB) && f.level(a.Breaks, a.Level)
+}
+
+// glob matches all of s with a pattern of * and ?. O(len(pattern)·len(s)).
+func glob(pattern, s string) bool {
+	p, t := []rune(pattern), []rune(s)
+	star, from := -1, 0
+	i, j := 0, 0
+	for j < len(t) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, from = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
+			i++
+			j++
+		case star >= 0: // let the last star take one more
+			from++
+			i, j = star+1, from
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}

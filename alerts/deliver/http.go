@@ -1,0 +1,178 @@
+package deliver
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// TLS are files of certificates, in PEM; empty ones are not used.
+type TLS struct {
+	CA        string // authorities to trust; empty: the system's
+	Cert, Key string // what the monitor shows who it is
+}
+
+// config reads the files.
+func (t *TLS) config() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t == nil {
+		return c, nil
+	}
+	if t.CA != "" {
+		text, err := os.ReadFile(t.CA)
+		if err != nil {
+			return nil, fmt.Errorf("tls.ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("tls.ca: %s holds no certificate in PEM", t.CA)
+		}
+	}
+	if t.Cert != "" || t.Key != "" {
+		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		if err != nil {
+			return nil, fmt.Errorf("tls.cert, tls.key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// Limits of what is taken from a receiver.
+const (
+	answerMax    = 16 << 10 // bytes of an answer that are read
+	redirectsMax = 3
+)
+
+// TimeoutDefault bounds an attempt, from connecting to the end of the answer.
+const TimeoutDefault = 10 * time.Second
+
+// poster sends bodies to one address and keeps what is secret about it to itself.
+// Safe for concurrent use.
+type poster struct {
+	what    string // how errors call the receiver
+	url     *url.URL
+	headers map[string]string
+	secrets []string // that answers may repeat, beside those of the address
+	timeout time.Duration
+	client  *http.Client
+}
+
+func newPoster(what string, opt WebhookOptions) (*poster, error) {
+	u, err := url.Parse(opt.URL)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: the url can't be parsed; write it as https://host/path", what)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%s: the url must begin with https:// or http://", what)
+	case u.Host == "":
+		return nil, fmt.Errorf("%s: the url has no host; write it as https://host/path", what)
+	}
+	p := &poster{what: what, url: u, headers: map[string]string{"User-Agent": opt.UserAgent}, timeout: opt.Timeout}
+	if opt.UserAgent == "" {
+		p.headers["User-Agent"] = "isowatch"
+	}
+	if p.timeout == 0 {
+		p.timeout = TimeoutDefault
+	}
+	for name, value := range opt.Headers {
+		p.headers[name] = value
+		p.secrets = append(p.secrets, strings.Fields(value)...)
+	}
+	transport := opt.Transport
+	if transport == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		if t.TLSClientConfig, err = opt.TLS.config(); err != nil {
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
+		t.MaxResponseHeaderBytes = answerMax
+		t.MaxIdleConnsPerHost = 1
+		transport = t
+	}
+	p.client = &http.Client{Transport: transport, CheckRedirect: p.redirect}
+	return p, nil
+}
+
+// String is what is posted to without what is secret about it.
+func (p *poster) String() string { return p.what + " " + Redact(p.url.String()) }
+
+// redirectError is why a redirect was not followed.
+type redirectError struct{ why string }
+
+func (e redirectError) Error() string { return e.why }
+
+// redirect allows what stays with the same receiver and keeps the POST.
+func (p *poster) redirect(req *http.Request, via []*http.Request) error {
+	switch {
+	case origin(req.URL) != origin(p.url):
+		return redirectError{"it redirects to " + Redact(req.URL.String()) + ", which is refused; configure that url if it is right"}
+	case req.Method != http.MethodPost:
+		return redirectError{"it redirects in a way that drops the alert (301, 302 or 303); configure the url that it redirects to"}
+	case len(via) > redirectsMax:
+		return redirectError{"it redirects again and again; configure the url that it means"}
+	}
+	return nil
+}
+
+// origin is whom an address speaks to.
+func origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+// answer is what came of a post that was not accepted.
+type answer struct {
+	status      int // 0: there was none
+	after       time.Duration
+	recoverable bool
+	err         error
+}
+
+// post sends a body once; nil: it was accepted.
+func (p *poster) post(ctx context.Context, body []byte, headers map[string]string) *answer {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return &answer{err: fmt.Errorf("%s: %w", p, plainError(err))}
+	}
+	for _, all := range []map[string]string{p.headers, {"Content-Type": "application/json"}, headers} {
+		for name, value := range all {
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := p.client.Do(req)
+	if resp != nil {
+		defer resp.Body.Close()
+	}
+	if err != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return &answer{recoverable: true, err: fmt.Errorf("%s: no answer within %v", p, p.timeout)}
+		}
+		return &answer{recoverable: true, err: fmt.Errorf("%s: %w", p, plainError(err))}
+	}
+	// The answer is read to its end where it is short, so that the connection
+	// can be used again. The status has been said: an answer that breaks off
+	// changes nothing.
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, answerMax))
+	if accepted(resp.StatusCode) {
+		return nil
+	}
+	return &answer{status: resp.StatusCode, after: retryAfter(resp.Header, time.Now()), recoverable: again(resp.StatusCode),
+		err: fmt.Errorf("%s: answered %d %s: %s", p, resp.StatusCode, http.StatusText(resp.StatusCode), scrub(said, p.url, p.secrets))}
+}
+
+// close gives up idle connections.
+func (p *poster) close() { p.client.CloseIdleConnections() }

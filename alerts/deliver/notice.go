@@ -1,0 +1,206 @@
+package deliver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts/text"
+)
+
+// notice is what receivers show of a notice (alerts/life.Notice), whose JSON the
+// outbox holds. Every field may hold anything: it came from a database.
+type notice struct {
+	ID             string            `json:"id"`
+	DB             string            `json:"db"`
+	Level          string            `json:"level"`
+	Breaks         []string          `json:"breaks"`
+	Holds          []string          `json:"holds"`
+	Name           string            `json:"name"`
+	Adya           string            `json:"adya"`
+	ClockDependent bool              `json:"clock_dependent"`
+	Severity       string            `json:"severity"`
+	State          string            `json:"state"`
+	ResolvedAt     int64             `json:"resolved_at"`
+	Summary        string            `json:"summary"`
+	Explanation    string            `json:"explanation"`
+	Transactions   []string          `json:"transactions"`
+	Keys           []string          `json:"keys"`
+	Links          map[string]string `json:"links"`
+	Notification   struct {
+		ID       string   `json:"id"`
+		Kind     string   `json:"kind"`
+		Group    string   `json:"group"`
+		IDs      []string `json:"ids"`
+		Groups   int      `json:"groups"`
+		Count    int64    `json:"count"`
+		Since    int64    `json:"since"`
+		Silenced int64    `json:"silenced"`
+		Resolved []string `json:"resolved"`
+		Parts    []part   `json:"parts"`
+	} `json:"notification"`
+}
+
+// part is a share of a summary.
+type part struct {
+	DB     string `json:"db"`
+	Level  string `json:"level"`
+	Name   string `json:"name"`
+	Groups int    `json:"groups"`
+	Alerts int    `json:"alerts"`
+}
+
+// The kinds of notices that are told differently; the words of alerts/life.
+const (
+	kindOngoing     = "ongoing"
+	kindSummary     = "summary"
+	kindResolved    = "resolved"
+	kindOperational = "operational"
+	kindTest        = "test"
+)
+
+const stateResolved = "resolved"
+
+func parse(body []byte) (*notice, error) {
+	n := &notice{}
+	if err := json.Unmarshal(body, n); err != nil {
+		return nil, fmt.Errorf("the notice can't be read, and is given up: %w", err)
+	}
+	return n, nil
+}
+
+// over tells whether the notice says that something has ended.
+func (n *notice) over() bool { return n.Notification.Kind == kindResolved || n.State == stateResolved }
+
+// group is what notices about the same thing have in common; never empty.
+func (n *notice) group() string {
+	for _, s := range []string{n.Notification.Group, n.ID, n.Notification.ID} {
+		if s != "" {
+			return s
+		}
+	}
+	return "isowatch"
+}
+
+// ended are the groups that are over by this notice.
+func (n *notice) ended() []string {
+	all := []string{n.group()}
+	for _, g := range n.Notification.Resolved {
+		if g != "" && !slices.Contains(all[:1], g) {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// title is the notice on one line of some words, without markup.
+func (n *notice) title() string {
+	what := text.Printable(n.Name)
+	if n.DB != "" {
+		what += " in " + text.Name(n.DB)
+	}
+	if n.Level != "" {
+		what += ", which breaks " + text.Printable(n.Level)
+	}
+	switch k := n.Notification; {
+	case k.Kind == kindTest:
+		return "Test of Isowatch's alerts: nothing is wrong"
+	case n.over() && k.Groups > 1:
+		return fmt.Sprintf("Over: %d groups of anomalies", k.Groups)
+	case n.over():
+		return "Over: " + what
+	case k.Kind == kindSummary:
+		return fmt.Sprintf("%d anomalies in %d groups, the worst: %s", max(int64(len(k.IDs)), 1), k.Groups, what)
+	case k.Kind == kindOngoing:
+		return "Still: " + what
+	}
+	return what
+}
+
+// link is the address of more about it; empty if there is none.
+func (n *notice) link() string {
+	for _, name := range []string{"alert", "page"} {
+		if l := n.Links[name]; webLink(l) {
+			return l
+		}
+	}
+	for _, name := range sortedKeys(n.Links) {
+		if l := n.Links[name]; webLink(l) {
+			return l
+		}
+	}
+	return ""
+}
+
+func webLink(s string) bool {
+	return len(s) <= linkMax && (strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://"))
+}
+
+// linkMax bounds an address that is sent along, in bytes.
+const linkMax = 2000
+
+func (n *notice) since() time.Time { return time.Unix(0, n.Notification.Since).UTC() }
+
+// endedAt is when it was over; now, if it does not say.
+func (n *notice) endedAt(now time.Time) time.Time {
+	if n.ResolvedAt > 0 {
+		return time.Unix(0, n.ResolvedAt).UTC()
+	}
+	return now.UTC()
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// lines makes each line of s printable; the lines stay.
+func lines(s string) string {
+	if !strings.Contains(s, "\n") {
+		return text.Printable(s)
+	}
+	all := strings.Split(s, "\n")
+	for i, l := range all {
+		all[i] = text.Printable(l)
+	}
+	return strings.Join(all, "\n")
+}
+
+// cut is the beginning of s in at most limit bytes, marked if something is missing. No
+// rune is broken.
+func cut(s string, limit int) string {
+	const mark = "…"
+	if len(s) <= limit {
+		return s
+	}
+	end := max(limit-len(mark), 0)
+	for end > 0 && s[end]&0xC0 == 0x80 {
+		end--
+	}
+	return s[:end] + mark
+}
+
+// few are the first of all, made fit to be shown, and how many are left out.
+func few(all []string, limit int) (shown []string, left int) {
+	shown = make([]string, 0, min(len(all), limit))
+	for _, s := range all[:min(len(all), limit)] {
+		shown = append(shown, text.Name(s))
+	}
+	return shown, len(all) - len(shown)
+}
+
+// listed is few as text.
+func listed(all []string, limit int) string {
+	shown, left := few(all, limit)
+	out := strings.Join(shown, ", ")
+	if left > 0 {
+		out += fmt.Sprintf(" and %d more", left)
+	}
+	return out
+}

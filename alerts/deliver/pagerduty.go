@@ -1,0 +1,146 @@
+package deliver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+)
+
+// PagerDuty's limits (developer.pagerduty.com, Events API v2); the rest keeps an event
+// far below its 512 KB.
+const (
+	pagerSummaryMax = 1024
+	pagerKeyMax     = 255
+	pagerTextMax    = 16 << 10
+	pagerListMax    = 50
+)
+
+// pagerDuty makes events: a notice triggers the incident of its group or resolves
+// those that are over.
+type pagerDuty struct{ routingKey string }
+
+type pagerEvent struct {
+	RoutingKey string        `json:"routing_key"`
+	Action     string        `json:"event_action"`
+	DedupKey   string        `json:"dedup_key"`
+	Client     string        `json:"client,omitempty"`
+	ClientURL  string        `json:"client_url,omitempty"`
+	Links      []pagerLink   `json:"links,omitempty"`
+	Payload    *pagerPayload `json:"payload,omitempty"`
+}
+
+type pagerLink struct {
+	Href string `json:"href"`
+	Text string `json:"text"`
+}
+
+type pagerPayload struct {
+	Summary   string         `json:"summary"`
+	Source    string         `json:"source"`
+	Severity  string         `json:"severity"`
+	Timestamp string         `json:"timestamp,omitempty"`
+	Component string         `json:"component,omitempty"`
+	Group     string         `json:"group,omitempty"`
+	Class     string         `json:"class,omitempty"`
+	Details   map[string]any `json:"custom_details,omitempty"`
+}
+
+func (p pagerDuty) bodies(body []byte, plain bool) ([][]byte, error) {
+	n, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	if n.over() {
+		return p.resolve(n.ended()), nil
+	}
+	out := [][]byte{encode(p.trigger(n, plain))}
+	if n.Notification.Kind == kindTest { // nobody is to have to close it
+		out = append(out, p.resolve([]string{n.group()})...)
+	}
+	return out, nil
+}
+
+func (p pagerDuty) resolve(groups []string) [][]byte {
+	out := make([][]byte, 0, len(groups))
+	for _, g := range groups {
+		out = append(out, encode(pagerEvent{RoutingKey: p.routingKey, Action: "resolve", DedupKey: dedupKey(g)}))
+	}
+	return out
+}
+
+func (p pagerDuty) trigger(n *notice, plain bool) pagerEvent {
+	e := pagerEvent{RoutingKey: p.routingKey, Action: "trigger", DedupKey: dedupKey(n.group()), Client: "Isowatch", ClientURL: n.link(),
+		Payload: &pagerPayload{Summary: cut(oneLine(n.title()+": "+n.Summary), pagerSummaryMax), Source: pagerSource(n), Severity: pagerSeverity(n)}}
+	if plain {
+		e.ClientURL = ""
+		return e
+	}
+	for _, name := range sortedKeys(n.Links) {
+		if l := n.Links[name]; webLink(l) && len(e.Links) < pagerListMax {
+			e.Links = append(e.Links, pagerLink{Href: l, Text: cut(lines(name), pagerKeyMax)})
+		}
+	}
+	if n.Notification.Since > 0 {
+		e.Payload.Timestamp = n.since().Format(time.RFC3339Nano)
+	}
+	e.Payload.Component, e.Payload.Class, e.Payload.Group = cut(lines(n.DB), pagerKeyMax), cut(lines(n.Name), pagerKeyMax), cut(n.group(), pagerKeyMax)
+	e.Payload.Details = details(n)
+	return e
+}
+
+// details is what a person looks at first, each part bounded.
+func details(n *notice) map[string]any {
+	d := map[string]any{"kind": n.Notification.Kind, "count": n.Notification.Count, "clock_dependent": n.ClockDependent}
+	text := func(name, value string) {
+		if value != "" {
+			d[name] = cut(lines(value), pagerTextMax)
+		}
+	}
+	list := func(name string, all []string) {
+		if len(all) > 0 {
+			d[name] = listed(all, pagerListMax)
+		}
+	}
+	text("alert", n.ID)
+	text("level", n.Level)
+	text("adya", n.Adya)
+	text("explanation", n.Explanation)
+	text("parts", summaryParts(n))
+	list("breaks", n.Breaks)
+	list("holds", n.Holds)
+	list("keys", n.Keys)
+	list("transactions", n.Transactions)
+	list("alerts", n.Notification.IDs)
+	return d
+}
+
+// dedupKey is the group, short enough.
+func dedupKey(group string) string {
+	if len(group) <= pagerKeyMax {
+		return group
+	}
+	sum := sha256.Sum256([]byte(group))
+	return "isowatch-" + hex.EncodeToString(sum[:])
+}
+
+func pagerSource(n *notice) string {
+	if n.DB == "" {
+		return "isowatch"
+	}
+	return cut("isowatch/"+lines(n.DB), pagerKeyMax)
+}
+
+// pagerSeverity is one of the four words that PagerDuty knows, which are ours.
+func pagerSeverity(n *notice) string {
+	switch {
+	case n.Notification.Kind == kindTest:
+		return "info"
+	case slices.Contains(severities, n.Severity):
+		return n.Severity
+	}
+	return "error"
+}
+
+func oneLine(s string) string { return lines(strings.ReplaceAll(s, "\n", " ")) }

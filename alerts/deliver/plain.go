@@ -1,0 +1,41 @@
+package deliver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// withoutEvidence is a notice without what makes it long, and with
+// "truncated":true; the stored alert has all of it.
+func withoutEvidence(body []byte) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return nil, fmt.Errorf("the notice can't be read, and is given up: %w", err)
+	}
+	if fields == nil {
+		fields = map[string]json.RawMessage{}
+	}
+	fields["evidence"] = json.RawMessage("[]")
+	fields["truncated"] = json.RawMessage("true")
+	for _, long := range []string{"explanation", "cycle", "cases", "transactions"} {
+		if len(fields[long]) > plainMax {
+			delete(fields, long)
+		}
+	}
+	return encode(fields), nil
+}
+
+// plainMax bounds a part of a notice without evidence, in bytes.
+const plainMax = 64 << 10
+
+// encode is v as JSON on one line, without markup escapes.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic("can't happen, because what is sent is made of text, numbers and JSON that was read: " + err.Error())
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
