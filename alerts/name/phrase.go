@@ -44,6 +44,14 @@ var levelPhrases = map[verdict.Level]string{
 	verdict.LIN:      "linearizability",
 }
 
+// LevelPhrase is a level in words alone: "snapshot isolation".
+func LevelPhrase(l verdict.Level) string {
+	if p, ok := levelPhrases[l]; ok {
+		return p
+	}
+	return l.String()
+}
+
 // Level is a level in words with its short name: "snapshot isolation (si)".
 func Level(l verdict.Level) string {
 	if p, ok := levelPhrases[l]; ok {

@@ -498,6 +498,21 @@ func (h *History) Stats() Stats { return h.segs.stats }
 // transactions what Stats counts.
 func (h *History) Stretches() []Stretch { return h.segs.whole.all() }
 
+// Solver is the work of the segment's engine so far, over all levels. It is
+// linear in what was found in the segment.
+func (h *History) Solver() (sum verdict.Stats) {
+	for _, r := range h.segs.engine.Results() {
+		sum.Choices += r.Stats.Choices
+		sum.Eliminated += r.Stats.Eliminated
+		sum.Constraints += r.Stats.Constraints
+		sum.Pruned += r.Stats.Pruned
+		sum.Residual += r.Stats.Residual
+		sum.Conflicts += r.Stats.Conflicts
+		sum.Inferred += r.Stats.Inferred
+	}
+	return sum
+}
+
 // Mini tells whether the transactions of the segment are mini-transactions; see
 // incremental.Engine.
 func (h *History) Mini() bool { return h.segs.engine.Mini() }
