@@ -39,8 +39,9 @@ type Alert struct {
 	// them, weakest first.
 	Level  string   `json:"level"`
 	Breaks []string `json:"breaks"`
-	// Weakest is the weakest level that is broken, configured or not. Holds are
-	// the strongest levels that this anomaly does not break: other anomalies may.
+	// Weakest is the weakest level that is broken, configured or not. Holds are the
+	// strongest levels that this anomaly does not break: its evidence satisfies
+	// them. Other anomalies may break them, and lin is never among them.
 	Weakest string   `json:"weakest"`
 	Holds   []string `json:"holds"`
 	// Name, Adya and Guarantee are as package name has them; Aliases are what
@@ -136,10 +137,11 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	v = name.Plain(v, ctx.Lookup)
 	n := name.Of(v, ctx.Lookup, ctx.asked())
 	p, err := prove(v, &n, ctx)
+	weakest, holds := reach(n, p, err == nil, ctx)
 	e := explain.Explain(v, n, ctx.Lookup)
 	ids := identifier{lookup: ctx.Lookup}
 	a := Alert{
-		Version: Version, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks), Weakest: n.Weakest.String(), Holds: levels(n.Holds()),
+		Version: Version, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks), Weakest: weakest.String(), Holds: levels(holds),
 		Name: n.Name, Adya: n.Adya, Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
 		Severity: n.Severity, State: Fresh, FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1, Summary: e.Summary, Explanation: e.Text,
 		Transactions: []string{}, Keys: keys(v), Evidence: p.lines(), Links: ctx.Links,

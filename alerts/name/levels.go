@@ -11,6 +11,9 @@ import (
 var weakestFirst = []verdict.Level{verdict.G1, verdict.RC, verdict.RA, verdict.CC, verdict.PC,
 	verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER, verdict.LIN}
 
+// Ordered are all levels but lin, such that none stands before one that it implies.
+func Ordered() []verdict.Level { return slices.Clone(weakestFirst[:len(weakestFirst)-1]) }
+
 // Breaks lists the levels of asked that a violation of weakest breaks, weakest
 // first; at least proved, the level that the engine says is broken. Lin is among
 // them only if it is what was proved.

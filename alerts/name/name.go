@@ -29,6 +29,9 @@ type Name struct {
 	// G-nonadjacent, G2-item, with -process or -realtime; internal for a
 	// transaction that contradicts itself. Empty where there is none.
 	Adya string
+	// Divergence: two transactions read one version and both overwrote it, which is
+	// MTC's pattern of a lost update (Definition 10).
+	Divergence bool
 	// Guarantee is the session guarantee that is broken, as in read-your-writes;
 	// empty where it is none of the four.
 	Guarantee string
@@ -59,6 +62,7 @@ func Of(v verdict.Violation, lookup Lookup, asked Asked) Name {
 	k := newKinds(v, lookup)
 	c := k.classify()
 	n := Name{Name: c.name, Adya: c.adya, Guarantee: c.guarantee, ClockDependent: v.ClockDependent || c.realTime}
+	n.Divergence = n.Name == "lost-update" && k.diverges()
 	n.Weakest = weaker(c.weakest, v.Level)
 	n.Breaks = breaks(n.Weakest, v.Level, asked.OneKey && k.linearizable(), asked)
 	n.Severity = severity(n)

@@ -2,7 +2,6 @@ package name
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
@@ -60,6 +59,11 @@ func (k kinds) cycle(edges []verdict.Edge) class {
 	s := shapeOf(edges)
 	c := class{name: k.nameOf(s), realTime: k.clocked(edges, 0)}
 	c.adya = phenomenonOf(s, c.realTime)
+	if c.name == "lost-update" {
+		// One of the two overwrote the other, which missed that: whichever it was, the
+		// cycle has one anti-dependency. The two are another way to see it.
+		c.adya = suffixed("G-single", c.realTime, s.so > 0)
+	}
 	c.weakest = k.strength(s, c.name, 0)
 	misses := missedName(c.name) && s.rw > 0
 	if misses {
@@ -170,6 +174,22 @@ func (k kinds) loses(s shape) bool {
 	return false
 }
 
+// diverges tells whether a lost update is MTC's divergence: its two transactions read
+// one version of a key and both overwrote it.
+func (k kinds) diverges() bool {
+	if k.v.Kind == verdict.Divergence {
+		return true
+	}
+	if k.v.Kind != verdict.Cycle || len(k.v.Cycle) != 2 {
+		return false
+	}
+	key := k.v.Cycle[0].Key
+	a, found := k.record(k.v.Cycle[0].From)
+	b, ok := k.record(k.v.Cycle[0].To)
+	return found && ok && k.v.Cycle[1].Key == key && updates(a, key) && updates(b, key) &&
+		a.Ops[firstRead(a, key)].Value == b.Ops[firstRead(b, key)].Value
+}
+
 // serializationName names cycles with adjacent anti-dependencies: no snapshot
 // is wrong, yet there is no serial order.
 func (k kinds) serializationName(s shape) string {
@@ -222,7 +242,7 @@ func suffixed(p string, realTime, process bool) string {
 
 // phenomenon is the place of a phenomenon, suffix or not, in phenomena.
 func phenomenon(adya string) int {
-	base := strings.TrimSuffix(strings.TrimSuffix(adya, "-realtime"), "-process")
+	base, _ := unsuffixed(adya)
 	for i, p := range phenomena {
 		if p == base {
 			return i

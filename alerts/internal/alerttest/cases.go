@@ -73,7 +73,7 @@ var strong = []Case{
 	{
 		Title: "divergence", History: "s1 T0: w(x,0)\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)",
 		Kind: verdict.Divergence, Level: verdict.SI, Txns: "T1 T2 T0", Key: "x", Read: 0,
-		Want: name.Name{Name: "lost-update", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
 		Title: "session guarantee", History: "initial zero\ns1 T1: w(x,1)\ns1 T2: r(x,0)",
@@ -123,17 +123,17 @@ var strong = []Case{
 	{
 		Title: "lost update", History: "initial zero\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)\ns2 T3: r(x,2)",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 ww(x,order) T2 rw(x,initial) T1",
-		Want: name.Name{Name: "lost-update", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
 		Title: "lost update, as serializability finds it", History: "initial zero\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)",
 		Kind: verdict.Cycle, Level: verdict.SER, Cycle: "T1 rw(x,initial) T2 rw(x,initial) T1",
-		Want: name.Name{Name: "lost-update", Adya: "G2-item", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
 		Title: "a skew whose writers conflict", History: "initial zero\ns1 T1: r(x,0) r(y,0) w(x,1) w(z,1)\ns2 T2: r(x,0) r(y,0) w(y,1) w(z,2)",
 		Kind: verdict.Cycle, Level: verdict.SER, Cycle: "T1 rw(y,initial) T2 rw(x,initial) T1",
-		Want: name.Name{Name: "lost-update", Adya: "G2-item", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "lost-update", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
 		Title: "write skew", History: "initial zero\ns1 T1: r(x,0) r(y,0) w(x,1)\ns2 T2: r(x,0) r(y,0) w(y,1)",
@@ -268,7 +268,7 @@ var strong = []Case{
 	{
 		Title: "a lost append", History: "initial absent\ns1 T0: append(x,5)\ns1 T1: r(x,[5]) append(x,1)\ns2 T2: r(x,[5]) append(x,2)",
 		Kind: verdict.Divergence, Level: verdict.SI, Txns: "T1 T2", Key: "x", Read: 0,
-		Want: name.Name{Name: "lost-update", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
 		Title: "lists that went back in time", History: "initial absent\ns1 T1: append(x,1) append(y,1)\ns2 T2: r(x,[1]) r(y,null)",
@@ -309,7 +309,7 @@ var strong = []Case{
 		Title:   "an unknown outcome that another reader shows",
 		History: "initial zero\ns1 T1 unknown: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)\ns3 T3: r(x,1)",
 		Kind:    verdict.Divergence, Level: verdict.SI, Txns: "T1 T2", Key: "x", Read: 0,
-		Want: name.Name{Name: "lost-update", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
 		Title: "no writer can be the one", Kind: verdict.Unsatisfiable, Level: verdict.SI,

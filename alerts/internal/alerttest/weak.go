@@ -112,7 +112,7 @@ var weak = []Case{
 	{
 		Title: "lin: lost update", History: "initial zero\ns1 T1: r(x,0) w(x,1) @10-20\ns2 T2: r(x,0) w(x,2) @12-22",
 		Kind: verdict.Cycle, Level: verdict.LIN, Cycle: "T1 rw(x,initial) T2 rw(x,initial) T1",
-		Want: name.Name{Name: "lost-update", Adya: "G2-item", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "lost-update", Divergence: true, Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
 		Title: "lin: seen by one and then not by another", History: "initial zero\ns1 T1: w(x,1) @10-90\ns2 T2: r(x,1) @20-30\ns3 T3: r(x,0) @40-50",

@@ -1,0 +1,149 @@
+package alerts_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/oracle/tiny"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// testdata/names.txt is a table of anomalies: a history, the level at which the engine
+// finds something, and what that is called in all words. Its evidence is judged by
+// definition: it breaks the weakest level, and satisfies those that are said to hold.
+func TestNamesOfHistories(t *testing.T) {
+	const file = "testdata/names.txt"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	intro, blocks, _ := strings.Cut(string(text), "\n== ")
+	var got strings.Builder
+	got.WriteString(intro)
+	for _, block := range strings.Split(blocks, "\n== ") {
+		title, rest, _ := strings.Cut(block, "\n")
+		history, said, _ := strings.Cut(rest, "-- found at ")
+		levels, _, _ := strings.Cut(said, "\n")
+		fmt.Fprintf(&got, "\n== %s\n%s", title, history)
+		s, err := script.Parse(history)
+		if err != nil {
+			t.Fatalf("%s: %v", title, err)
+		}
+		fmt.Fprintf(&got, "-- found at %s\n", levels)
+		asked := make([]verdict.Level, 0, 2)
+		for _, w := range strings.Fields(levels) {
+			l, err := verdict.FindLevel(w)
+			if err != nil {
+				t.Fatalf("%s: %v", title, err)
+			}
+			asked = append(asked, l)
+		}
+		for _, a := range found(t, s, asked...) {
+			reaches(t, a)
+			fmt.Fprintf(&got, "name     %s\nadya     %s\naliases  %s\nbreaks   %s\nweakest  %s\nholds    %s\nclocks   %v\nkeys     %s\n", a.Name, a.Adya,
+				strings.Join(a.Aliases, " "), strings.Join(a.Breaks, " "), a.Weakest, strings.Join(a.Holds, " "), a.ClockDependent, strings.Join(a.Keys, " "))
+		}
+	}
+	trimmed := strings.ReplaceAll(got.String(), " \n", "\n")
+	if *update {
+		if err := os.WriteFile(file, []byte(trimmed), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(strings.Split(string(text), "\n"), strings.Split(trimmed, "\n")); d != "" && !*update {
+		t.Errorf("-want +got (go test -update writes it anew):\n%s", d)
+	}
+}
+
+// found are the alerts of what the engine finds at the first of some levels, where all
+// of them are promised.
+func found(t *testing.T, s script.Script, levels ...verdict.Level) []alerts.Alert {
+	t.Helper()
+	var out []alerts.Alert
+	for _, v := range engine(s.Header, s.Txns, levels[0])[0].Violations {
+		ctx := context(s, levels...)
+		ctx.Judge = engineJudge
+		a, err := alerts.New(v, ctx)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, script.Format(s))
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// reaches holds what an alert says of levels to the definitions.
+func reaches(t *testing.T, a alerts.Alert) {
+	t.Helper()
+	h, err := codec.DecodeHeader(a.Evidence[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	txns := make([]record.Transaction, len(a.Evidence)-1)
+	for i, line := range a.Evidence[1:] {
+		if err := codec.Decode(line, &txns[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	judged := oracle.Check(txns, oracle.FromHeader(h))
+	weakest, ok := verdict.ParseLevel(a.Weakest)
+	if !ok || judged[weakest] {
+		t.Errorf("%s: the evidence does not break %s\n%s", a.Name, a.Weakest, a.JSON())
+	}
+	for l, holds := range judged {
+		said := slices.ContainsFunc(a.Holds, func(s string) bool {
+			m, ok := verdict.ParseLevel(s)
+			return ok && m.Implies(l)
+		})
+		if l != verdict.LIN && said != holds && (holds || !unseen(h, txns)) {
+			t.Errorf("%s: the evidence satisfies %v: %v, and of those that hold the strongest are said to be %v\n%s", a.Name, l, holds, a.Holds, a.JSON())
+		}
+	}
+}
+
+// unseen tells whether coverage is partial and somebody read a list: the oracle knows
+// nothing of unseen appenders.
+func unseen(h record.Header, txns []record.Transaction) bool {
+	return *h.Coverage == record.CoveragePartial && slices.ContainsFunc(txns, func(t record.Transaction) bool {
+		return slices.ContainsFunc(t.Ops, func(op record.Op) bool { return op.Kind == record.Read && op.Value.Kind == record.KindList })
+	})
+}
+
+// Whatever the engine finds in random histories, at whatever level: the evidence
+// breaks the weakest level that is named, and satisfies exactly what is said to hold.
+func TestReach(t *testing.T) {
+	n := uint64(2000)
+	if testing.Short() {
+		n = 300
+	}
+	names := map[string]int{}
+	for seed := range n {
+		rng := rand.New(rand.NewPCG(seed, 33))
+		s := tiny.Random(rng, tiny.Config{Txns: 6, Times: seed%2 == 0, Aborted: seed%5 == 0, Keys: int(seed % 4), Mutations: 1 + int(seed%3)})
+		if seed%3 == 2 {
+			s, rng = ambiguous(seed, 33)
+		}
+		for _, a := range found(t, s, oneOf(rng, s.Txns)) {
+			if reaches(t, a); t.Failed() {
+				t.Fatalf("seed %d\n%s", seed, script.Format(s))
+			}
+			names[a.Weakest]++
+		}
+	}
+	for _, l := range verdict.Levels() {
+		if names[l.String()] == 0 && l != verdict.LIN && l != verdict.RC && !testing.Short() {
+			t.Errorf("nothing that breaks %v: %v", l, names)
+		}
+	}
+	t.Log(names)
+}

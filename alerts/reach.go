@@ -1,0 +1,56 @@
+package alerts
+
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// reach is how far down the levels an anomaly reaches, whatever was asked for: the
+// weakest one that its evidence breaks, and the strongest ones that it does not. That
+// is what its name says, unless the evidence shows more: what a strong level's rules
+// make of some records may be something simpler to a weak one. One or two judgements
+// as a rule, at most two a level.
+func reach(n name.Name, p proof, proved bool, ctx Context) (verdict.Level, []verdict.Level) {
+	if ctx.Judge == nil || !proved {
+		return n.Weakest, n.Holds()
+	}
+	judge := func(l verdict.Level) verdict.Outcome { return judgeAs(l, p, ctx) }
+	named := n.Weakest == n.Breaks[0] && ctx.Clock != record.ClockEnforce || judge(n.Weakest) == verdict.Violated // the first is what was proved
+	if holds := n.Holds(); named && !slices.ContainsFunc(holds, func(l verdict.Level) bool { return judge(l) != verdict.Satisfied }) {
+		return n.Weakest, holds
+	}
+	var broken, whole []verdict.Level
+	for _, l := range name.Ordered() {
+		if named && l.Implies(n.Weakest) || slices.ContainsFunc(broken, l.Implies) {
+			broken = append(broken, l)
+			continue
+		}
+		switch judge(l) {
+		case verdict.Violated:
+			broken = append(broken, l)
+		case verdict.Satisfied:
+			whole = append(whole, l)
+		}
+	}
+	switch {
+	case len(broken) == 0:
+		return n.Weakest, n.Holds()
+	case slices.Contains(broken, n.Weakest) && !n.Weakest.Implies(broken[0]): // neither implies the other
+		return n.Weakest, verdict.Maximal(whole)
+	}
+	return broken[0], verdict.Maximal(whole)
+}
+
+// judgeAs judges a proof at a level as that is defined: under enforce the judge reads
+// si and ser as the levels with real time.
+func judgeAs(l verdict.Level, p proof, ctx Context) verdict.Outcome {
+	h := p.header
+	if h.Clock != nil && *h.Clock == record.ClockEnforce {
+		prune := record.ClockPrune
+		h.Clock = &prune
+	}
+	return ctx.Judge(l, h, p.txns)
+}
