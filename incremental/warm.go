@@ -30,10 +30,17 @@ func (e *Engine) warm(ops []record.Op, keys []uint32) {
 		seen += e.in.perKey.At(keys[i]).recent
 		entries[i] = e.in.slots[hash(keys[i], ops[i].Value.Num)&mask]
 	}
+	var writers [warmMost]uint32
 	for i := range ops {
-		versions[i] = version.None
+		versions[i], writers[i] = version.None, none
 		if c := uint32(entries[i]); c != 0 && ops[i].Kind == record.Read {
-			versions[i] = e.in.cells.At(c - 1).version
+			cl := e.in.cells.At(c - 1)
+			versions[i], writers[i] = cl.version, cl.final
+		}
+	}
+	for _, w := range writers[:len(ops)] {
+		if w != none {
+			seen += e.in.txns.At(w).slot
 		}
 	}
 	s := e.main
