@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -27,10 +28,15 @@ func Sheet(title string, as []alerts.Alert) []byte {
 			ds = append(ds, words(fmt.Sprintf("… and %d more, which are not drawn", len(as)-sheetMax)))
 			break
 		}
-		s := newScene(a)
-		ds = append(ds, s.cycle(), s.timeline())
+		ds = append(ds, words(text.Name(a.Name)+": "+text.Printable(a.Summary)), newScene(a).cycle(), newScene(a).timeline())
 	}
 	return beneath(text.Printable(title), ds...).document()
+}
+
+// Unstyled is a picture of this package without its style sheet, for a page that has
+// Style once for all of them.
+func Unstyled(svg []byte) []byte {
+	return bytes.Replace(svg, []byte("<style>"+Style+"</style>\n"), nil, 1)
 }
 
 // words is a picture of a line of text.

@@ -37,6 +37,7 @@ func (s *scene) cycle() drawing {
 	for i, r := range s.rings {
 		if len(s.rings) > 1 {
 			s.markOnly(r)
+			y += min(i, 1) * 14
 		}
 		for j, l := range s.captions(i) {
 			y += 20
