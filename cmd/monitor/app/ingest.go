@@ -40,6 +40,7 @@ type ingest struct {
 	order          []*worker // by name
 	group          *errgroup.Group
 	working        context.Context // of the group
+	going          context.Context // the same until somebody asks to stop: nothing new is begun then
 	caughtUp       bool            // with what the run before had
 	ended          bool            // the input is over
 	began          time.Time
@@ -53,6 +54,7 @@ type ingest struct {
 	letters []store.DeadLetter
 	births  map[string]checkpointed
 
+	beat   *beat
 	causes causes
 	pool   *pool // of what the histories' queues hold
 }
@@ -118,10 +120,13 @@ func (in *ingest) run(reading context.Context) error {
 	tick := time.NewTicker(max(in.cfg.Solver.Every, time.Millisecond))
 	defer tick.Stop()
 	last := in.now()
+	defer in.beat.rest()
 	for {
 		var err error
+		in.beat.rest()
 		select {
 		case b, ok := <-batches:
+			in.beat.work(in.now())
 			if !ok {
 				return in.over(reading, work, <-over)
 			}
@@ -135,8 +140,10 @@ func (in *ingest) run(reading context.Context) error {
 				flush.Reset(groupWait)
 			}
 		case <-flush.C:
+			in.beat.work(in.now())
 			err = in.write(work)
 		case <-tick.C:
+			in.beat.work(in.now())
 			if now := in.now(); now.Sub(last) >= in.idle() {
 				last = now
 				in.take(nil, now)
@@ -149,6 +156,9 @@ func (in *ingest) run(reading context.Context) error {
 		}
 		if work.Err() != nil {
 			return nil // a worker failed, and says why
+		}
+		if errors.Is(err, errHalted) {
+			return in.over(reading, work, nil)
 		}
 		if err != nil {
 			return err
@@ -170,6 +180,9 @@ func (in *ingest) alive() {
 // to stop, or reading failed for good.
 func (in *ingest) over(reading, work context.Context, err error) error {
 	werr := in.write(work)
+	if errors.Is(werr, errHalted) {
+		werr = nil
+	}
 	switch {
 	case errors.Is(err, io.EOF):
 		in.ended = true
@@ -290,20 +303,25 @@ func (in *ingest) write(ctx context.Context) error {
 		return fmt.Errorf("store %s: %w", in.cfg.Store.Path, err)
 	}
 	in.metrics.phase.WithLabelValues(workJournal).Observe(in.now().Sub(began).Seconds())
+	var err error
 	for _, e := range in.taken {
-		if err := in.dispatch(ctx, e); err != nil {
-			return err
+		if err = in.dispatch(e); err != nil {
+			break
 		}
 	}
 	clear(in.taken)
 	clear(in.data)
 	in.taken, in.data, in.arena, in.letters, in.births = in.taken[:0], in.data[:0], in.arena[:0], nil, nil
-	return nil
+	return err
 }
 
 // dispatch puts an entry into the queue of every history. One whose queue is full
-// is waited for: reading pauses then.
-func (in *ingest) dispatch(ctx context.Context, e *entry) error {
+// is waited for: reading pauses then. After errHalted nothing may be dispatched any
+// more, as the entry is missing in some queues.
+func (in *ingest) dispatch(e *entry) error {
+	if in.going.Err() != nil {
+		return in.halted()
+	}
 	mine := shares(e)
 	for _, w := range in.order {
 		x := queued{entry: e, records: mine[w.db]}
@@ -318,14 +336,34 @@ func (in *ingest) dispatch(ctx context.Context, e *entry) error {
 		if in.once("full " + w.db) {
 			in.log.Warn().Str("db", w.db).Msg("the history's queue is full: reading waits for it, and the lag grows; more of this is counted")
 		}
-		err := w.queue.push(ctx, x)
+		in.beat.rest() // the history's own beat tells how it gets on
+		err := w.queue.push(in.going, x)
+		in.beat.work(in.now())
 		in.metrics.blocked.WithLabelValues(w.db).Set(0)
 		in.metrics.blockedTime.WithLabelValues(w.db).Add(in.now().Sub(began).Seconds())
 		if err != nil {
-			return err
+			return in.halted()
 		}
 	}
 	return nil
+}
+
+// halted is why nothing new is begun.
+func (in *ingest) halted() error {
+	if in.working.Err() != nil {
+		return in.working.Err()
+	}
+	return errHalted
+}
+
+// leave says what a graceful stop leaves to the next run.
+func (in *ingest) leave() {
+	records := 0
+	for _, w := range in.order {
+		n, _ := w.queue.length()
+		records += n
+	}
+	in.log.Info().Int("queued", records).Msg("stopped; the next run goes on with what was read and is not judged yet")
 }
 
 // shares are how many records of an entry each history takes.

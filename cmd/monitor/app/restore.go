@@ -131,6 +131,9 @@ func (in *ingest) start(db string, c *checkpoint) {
 			return stream.New(cfg), err
 		}
 		h, err := stream.Restore(cfg, c.state, loader(ctx, in.keeper))
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
 			return nil, damaged(err)
 		}
@@ -140,7 +143,7 @@ func (in *ingest) start(db string, c *checkpoint) {
 	in.workers[db] = w
 	in.order = append(in.order, w)
 	slices.SortFunc(in.order, func(a, b *worker) int { return strings.Compare(a.db, b.db) })
-	in.group.Go(func() error { return w.run(in.working, func() bool { return in.ended }) })
+	in.group.Go(func() error { return w.run(in.working, in.going, func() bool { return in.ended }) })
 }
 
 // restore begins the histories that the store has, and gives them the entries that
@@ -179,7 +182,7 @@ func (in *ingest) restore(ctx context.Context, s *stored) error {
 			failed = damaged(failed)
 			return false
 		}
-		failed = in.dispatch(ctx, e)
+		failed = in.dispatch(e)
 		want++
 		return failed == nil
 	})

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,7 @@ type worker struct {
 	// none waits.
 	unjudged atomic.Int64
 	beat     *beat
+	going    context.Context // ends when nothing new is to be begun
 	// sampled is how the ingest samples this history; it belongs to the ingest.
 	sampled sampler
 
@@ -72,13 +74,25 @@ const (
 	checkpointHead = 4 << 10
 )
 
-// run works until the queue is closed, or ctx ends: then at once. end says whether
-// the input is over when the queue is closed.
-func (w *worker) run(ctx context.Context, end func() bool) error {
-	var err error
+// run works until the queue is closed, or ctx ends: then at once. When going ends, it
+// begins nothing new: what its queue has is in the journal, for the next run. end says
+// whether the input is over when the queue is closed.
+func (w *worker) run(ctx, going context.Context, end func() bool) error {
+	w.going = going
 	w.beat.work(time.Now())
 	defer w.beat.rest()
-	if w.history, err = w.begin(ctx); err != nil {
+	err := w.runAll(ctx, end)
+	if errors.Is(err, errHalted) || going.Err() != nil && ctx.Err() == nil && errors.Is(err, going.Err()) {
+		return nil
+	}
+	return err
+}
+
+// runAll is run, but for errHalted where it stopped within an entry: its last
+// checkpoint stays then.
+func (w *worker) runAll(ctx context.Context, end func() bool) error {
+	var err error
+	if w.history, err = w.begin(w.going); err != nil {
 		return fmt.Errorf("history %q: %w", w.db, err)
 	}
 	w.saved = time.Now()
@@ -90,7 +104,7 @@ func (w *worker) run(ctx context.Context, end func() bool) error {
 	}
 	for {
 		w.beat.rest()
-		e, ok := w.queue.pop(ctx)
+		e, ok := w.queue.pop(w.going)
 		if !ok {
 			break
 		}
@@ -104,7 +118,7 @@ func (w *worker) run(ctx context.Context, end func() bool) error {
 	if err := w.save(ctx); err != nil {
 		return err
 	}
-	if end() {
+	if w.going.Err() == nil && end() {
 		return w.end(ctx)
 	}
 	return nil
@@ -147,6 +161,9 @@ func (w *worker) work(ctx context.Context) error {
 	for more := true; more; {
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if w.going.Err() != nil {
+			return errHalted
 		}
 		began := time.Now()
 		w.beat.work(began)

@@ -1,0 +1,146 @@
+package app
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/config"
+)
+
+// TestStopLeavesTheQueue: a monitor that is asked to stop finishes the entry at hand
+// and no other, however many wait.
+func TestStopLeavesTheQueue(t *testing.T) {
+	brokers := cluster(t)
+	topicOf(t, brokers, testTopic, planted(t, 1200, 6))
+	c := testConfig(brokers)
+	smallWindows(c)
+	st := newMemStore("r")
+	var taken atomic.Int64
+	at := make(chan struct{})
+	free := make(chan struct{})
+	r := start(t, c, st, false, fine, func(a *App) {
+		a.tuning.slow = func(string) {
+			if taken.Add(1) == 5 {
+				close(at)
+				<-free
+			}
+		}
+	})
+	<-at
+	eventually(t, "all is in the journal", func() bool {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		o := st.offsets["kafka "+testTopic]
+		return o[0]+o[1]+o[2] >= 1200
+	})
+	r.cancel()
+	eventually(t, "it stops", func() bool { return strings.Contains(r.log.String(), `"message":"stopping"`) })
+	close(free)
+	if err := r.wait(t); err != nil {
+		t.Fatal(err)
+	}
+	if n := taken.Load(); n > 6 {
+		t.Errorf("%d entries were taken after it was asked to stop", n-5)
+	}
+	if !strings.Contains(r.log.String(), "the next run goes on") {
+		t.Error("the log does not say what is left")
+	}
+	// The next run has them without reading them again.
+	if err := start(t, c, st, true, fine).wait(t); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(st.ids()); n != 6 {
+		t.Errorf("%d alerts, want 6", n)
+	}
+}
+
+// TestStoppedAnywhere: wherever the monitor is asked to stop, and however often, in
+// the end there are the alerts of a run that was never stopped, each counted once.
+func TestStoppedAnywhere(t *testing.T) {
+	brokers := cluster(t)
+	const anomalies = 8
+	topicOf(t, brokers, testTopic, plantedIn(t, 1200, anomalies, 1000))
+	c := testConfig(brokers)
+	smallWindows(c)
+	whole := newMemStore("r")
+	if err := start(t, c, whole, true, fine).wait(t); err != nil {
+		t.Fatal(err)
+	}
+	want := whole.ids()
+	if len(want) != anomalies {
+		t.Fatalf("%d alerts without a stop, want %d", len(want), anomalies)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for round := range 6 {
+		h := newHook(t)
+		c := *c
+		c.Alerts.Webhooks = []config.Webhook{h.webhook()}
+		st := newMemStore(webhookName(h.webhook()))
+		stops, ended := 0, false
+		for ; stops < 8 && !ended; stops++ {
+			left := int64(1 + rng.IntN(40))
+			at, free := make(chan struct{}), make(chan struct{})
+			r := start(t, &c, st, true, fine, func(a *App) {
+				a.tuning.slow = func(string) {
+					if atomic.AddInt64(&left, -1) == 0 {
+						close(at)
+						<-free
+					}
+				}
+			})
+			var err error
+			select {
+			case <-at:
+				r.cancel()
+				close(free)
+				err = r.wait(t)
+			case err = <-r.done: // it was through before
+			}
+			if err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			if ended = r.Ended(); !ended && len(r.Reports()) > 0 {
+				t.Errorf("round %d: a run that was stopped reports %+v", round, r.Reports())
+			}
+		}
+		if !ended {
+			if err := start(t, &c, st, true, fine).wait(t); err != nil {
+				t.Fatalf("round %d: after %d stops: %v", round, stops, err)
+			}
+		}
+		if got := st.ids(); !slices.Equal(got, want) {
+			t.Errorf("round %d: after %d stops %d alerts, want %d", round, stops, len(got), len(want))
+		}
+		for _, id := range want {
+			counted(t, st, whole, id)
+			h.mu.Lock()
+			if h.seen[id] == 0 {
+				t.Errorf("round %d: alert %s was never delivered", round, id)
+			}
+			h.mu.Unlock()
+		}
+	}
+}
+
+// counted holds the count of an alert to that of another run.
+func counted(t *testing.T, got, want *memStore, id string) {
+	t.Helper()
+	count := func(st *memStore) int {
+		stored, ok, err := st.Alert(t.Context(), id)
+		if err != nil || !ok {
+			t.Fatalf("alert %s: %v, %v", id, ok, err)
+		}
+		a, err := alerts.Parse(stored.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Count
+	}
+	if g, w := count(got), count(want); g != w {
+		t.Errorf("alert %s is counted %d times, want %d", id, g, w)
+	}
+}
