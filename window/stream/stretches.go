@@ -137,10 +137,11 @@ func (s *stretches) released(at int64, straddles bool) {
 	}
 }
 
-// lost says that a record that belongs somewhere between two times is missing.
+// lost says that a record that belongs somewhere between two times is missing. What
+// lies between two stretches belongs to the later one.
 func (s *stretches) lost(why LossWhy, from, to int64) {
 	for i := len(s.Done) - 1; i >= 0 && s.Done[i].End >= from; i-- {
-		if s.Done[i].Begin <= to {
+		if i == 0 || s.Done[i-1].End <= to {
 			s.Done[i].Partial |= 1 << why
 		}
 	}
@@ -171,25 +172,25 @@ func (s *stretches) cut(c segment.Cut, end, begin int64, more Whys) {
 	if s.Stray > next.From { // it is in the overlap
 		next.Partial |= WhyStraddling
 	}
-	old.Partial |= more | s.lostIn(old.Begin, old.End)
-	s.forgetLosses(next.Begin)
+	old.Partial |= more | s.lostUntil(old.End)
+	s.forgetLosses(old.End)
 	if old.To > old.From {
 		s.add(old)
 	}
 	s.Now = next
 }
 
-// lostIn are the losses between two times.
-func (s *stretches) lostIn(from, to int64) (out Whys) {
+// lostUntil are the losses behind Done and not after some time.
+func (s *stretches) lostUntil(to int64) (out Whys) {
 	for i, x := range s.Lost {
-		if x.Set && x.From <= to && x.To >= from {
+		if x.Set && x.From <= to {
 			out |= 1 << i
 		}
 	}
 	return out
 }
 
-// forgetLosses drops what was lost before a time.
+// forgetLosses drops what was lost before a time, at which Done ends.
 func (s *stretches) forgetLosses(before int64) {
 	for i := range s.Lost {
 		if s.Lost[i].To < before {
@@ -229,7 +230,7 @@ func (s *stretches) ended(more Whys) {
 		return
 	}
 	x := s.Now
-	x.Partial |= more | s.lostIn(x.Begin, math.MaxInt64)
+	x.Partial |= more | s.lostUntil(math.MaxInt64)
 	s.add(x)
 	s.Now = Stretch{From: x.To, To: x.To, Begin: math.MaxInt64, End: noTime, Cut: x.Cut, ByClock: x.ByClock}
 }
@@ -240,7 +241,7 @@ func (s *stretches) all() []Stretch {
 	if s.Now.To > s.Now.From {
 		x := s.Now
 		x.Open = true
-		x.Partial |= s.lostIn(x.Begin, math.MaxInt64)
+		x.Partial |= s.lostUntil(math.MaxInt64)
 		out = append(out, x)
 	}
 	return out

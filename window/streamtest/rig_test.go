@@ -120,6 +120,17 @@ func (t *topic) entries(rng *rand.Rand, most int) []*stream.Entry {
 	}
 }
 
+// sample has sessions left out from some entries on, fewer or more, and none at times.
+func sample(rng *rand.Rand, entries []*stream.Entry) {
+	level := uint8(0)
+	for _, e := range entries {
+		if rng.IntN(3) == 0 {
+			level = uint8(rng.IntN(4))
+		}
+		e.Sample = level
+	}
+}
+
 func batch(partition, from int, records []sent) *decode.Batch {
 	var c packed.Chunk
 	b := &decode.Batch{Partition: partition, First: int64(from), Next: int64(from + len(records))}
@@ -143,8 +154,10 @@ type outcome struct {
 	found   map[string]told // by id
 	results []verdict.Result
 	stats   stream.Stats
-	kills   int
-	lost    bool // something was noted as missing
+	// stretches are what the stream consists of.
+	stretches []stream.Stretch
+	kills     int
+	lost      bool // something was noted as missing
 	// spilled and read are keys that went to disk and came back.
 	spilled, read uint64
 }
@@ -165,7 +178,10 @@ type run struct {
 	topic *topic
 	cfg   stream.Config
 	batch int    // records to an entry, at most
-	seed  uint64 // of what is left to chance
+	seed  uint64 // of what is left to chance: the entries, and
+	luck  uint64 // the rest
+	// sampling: sessions are left out at times.
+	sampling bool
 	// kill is the chance in percent that something happens to the monitor after an
 	// entry: that it makes a checkpoint, or is killed, or both.
 	kill int
@@ -179,8 +195,11 @@ func (r *run) play() (out *outcome, err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	rng := rand.New(rand.NewPCG(r.seed, 51))
-	entries := r.topic.entries(rng, r.batch)
+	entries := r.topic.entries(rand.New(rand.NewPCG(r.seed, 51)), r.batch)
+	if r.sampling {
+		sample(rand.New(rand.NewPCG(r.seed, 53)), entries)
+	}
+	rng := rand.New(rand.NewPCG(r.seed^r.luck<<32, 52))
 	out = &outcome{found: map[string]told{}}
 	h := stream.New(r.cfg)
 	r.disk = map[string][]byte{}
@@ -209,7 +228,7 @@ func (r *run) play() (out *outcome, err error) {
 	r.work(h, rng, out)
 	out.results = h.Close()
 	r.take(h, out)
-	out.stats = h.Stats()
+	out.stats, out.stretches = h.Stats(), h.Stretches()
 	for _, n := range out.stats.Losses {
 		out.lost = out.lost || n > 0
 	}
