@@ -10,6 +10,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/explain"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/shrink"
+	"github.com/isowatch/isowatch/alerts/veil"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -79,7 +80,10 @@ type Alert struct {
 	// Evidence are records, the header line first, that `monitor check`
 	// judges violated at Level.
 	Evidence []json.RawMessage `json:"evidence"`
-	Links    map[string]string `json:"links"`
+	// Values says how keys and values are hidden: hash or none, as veil.Mode has it;
+	// empty if they are as they were recorded.
+	Values string            `json:"values,omitempty"`
+	Links  map[string]string `json:"links"`
 }
 
 // Edge is one step of a cycle.
@@ -116,8 +120,10 @@ type Context struct {
 	// JudgeCalls bounds how often Judge is asked for one alert; 0 means
 	// shrink.CallsDefault.
 	JudgeCalls int
-	Now        int64 // Unix nanoseconds
-	Links      map[string]string
+	// Veil hides keys and values in all that the alert says.
+	Veil  veil.Veil
+	Now   int64 // Unix nanoseconds
+	Links map[string]string
 }
 
 func (c Context) asked() name.Asked {
@@ -138,10 +144,13 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	n := name.Of(v, ctx.Lookup, ctx.asked())
 	p, err := prove(v, &n, ctx)
 	weakest, holds := reach(n, p, err == nil, ctx)
-	e := explain.Explain(v, n, ctx.Lookup)
 	ids := identifier{lookup: ctx.Lookup}
+	id := ids.alert(ctx.DB, n.Breaks[0].String(), n, v) // of what was recorded: the same however much of it is shown
+	v, p, lookup, hideErr := hide(v, n, p, err == nil, ctx)
+	err = errors.Join(err, hideErr)
+	e := explain.Explain(v, n, lookup)
 	a := Alert{
-		Version: Version, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks), Weakest: weakest.String(), Holds: levels(holds),
+		Version: Version, ID: id, DB: ctx.DB, Level: n.Breaks[0].String(), Breaks: levels(n.Breaks), Weakest: weakest.String(), Holds: levels(holds),
 		Name: n.Name, Adya: n.Adya, Aliases: n.Aliases(), Guarantee: n.Guarantee, ClockDependent: n.ClockDependent,
 		Severity: n.Severity, State: Fresh, FirstSeen: ctx.Now, LastSeen: ctx.Now, Count: 1, Summary: e.Summary, Explanation: e.Text,
 		Transactions: []string{}, Keys: keys(v), Evidence: p.lines(), Links: ctx.Links,
@@ -154,12 +163,32 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 			a.Transactions = append(a.Transactions, of)
 		}
 	}
-	a.Cycle = edges(v, cycle(v, ctx.Lookup), ids, ctx.Lookup)
+	a.Cycle = edges(v, cycle(v, lookup), ids, lookup)
 	for _, c := range v.Cases {
-		a.Cases = append(a.Cases, edges(v, c, ids, ctx.Lookup))
+		a.Cases = append(a.Cases, edges(v, c, ids, lookup))
 	}
-	a.ID = ids.alert(ctx.DB, a.Level, n, v)
+	if m := ctx.Veil.Mode(); m != veil.Full {
+		a.Values = m.String()
+	}
 	return a, err
+}
+
+// hide hides what the context's veil does, in all that the words of an alert are made
+// of. What is left of the proof is proved again.
+func hide(v verdict.Violation, n name.Name, p proof, proved bool, ctx Context) (verdict.Violation, proof, name.Lookup, error) {
+	if ctx.Veil.Mode() == veil.Full {
+		return v, p, ctx.Lookup, nil
+	}
+	h := ctx.Veil.Alert(ctx.Initial)
+	txns := make([]record.Transaction, len(p.txns))
+	for i := range p.txns { // first, so that pseudonyms count along the evidence
+		txns[i] = *h.Transaction(&p.txns[i])
+	}
+	p.txns = txns
+	if proved && ctx.Judge != nil && ctx.Judge(n.Breaks[0], p.header, txns) != verdict.Violated {
+		return h.Violation(v), p, h.Lookup(ctx.Lookup), fmt.Errorf("%s at %v, with values hidden (%v): %w", n.Name, n.Breaks[0], ctx.Veil.Mode(), ErrUnproved)
+	}
+	return h.Violation(v), p, h.Lookup(ctx.Lookup), nil
 }
 
 // levels are the names of levels.
