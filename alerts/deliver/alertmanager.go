@@ -208,6 +208,9 @@ func (a *Alertmanager) remember(out []amAlert, now time.Time) {
 	}
 }
 
+// Close gives up idle connections.
+func (a *Alertmanager) Close() { a.close() }
+
 // send posts alerts, some at a time.
 func (a *Alertmanager) send(ctx context.Context, alerts []amAlert) (time.Duration, bool, error) {
 	for len(alerts) > 0 {

@@ -59,7 +59,7 @@ compacted topic. 4 the environment failed.`,
 				log.Warn().Msg(w)
 			}
 			app.LimitMemory(cmd.Context(), loaded.Config.Memory, log)
-			a, err := app.New(app.Options{Config: loaded.Config, Log: log, UntilEnd: untilEnd, Rebuild: rebuild, Stdin: cmd.InOrStdin()})
+			a, err := app.New(app.Options{Config: loaded.Config, Log: log, UntilEnd: untilEnd, Rebuild: rebuild, Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout()})
 			if err != nil {
 				return runFailure(err)
 			}

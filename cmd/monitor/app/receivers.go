@@ -1,34 +1,166 @@
 package app
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"net/url"
+	"os"
+	"strings"
+	"time"
 
 	"github.com/isowatch/isowatch/alerts/deliver"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/window/store"
 )
 
-// receivers makes the receivers of the configuration, by name.
-func (a *App) receivers() (map[string]deliver.Receiver, error) {
-	out := map[string]deliver.Receiver{}
-	for i := range a.cfg.Alerts.Webhooks {
-		w := &a.cfg.Alerts.Webhooks[i]
-		hook, err := deliver.NewWebhook(deliver.WebhookOptions{URL: w.Target(), Secrets: plain(w.Secrets)})
-		if err != nil {
-			return nil, config.Errors{{Path: fmt.Sprintf("alerts.webhooks[%d]", i), Msg: err.Error()}}
-		}
-		out[webhookName(*w)] = hook
+// Receiver is one who is told of alerts.
+type Receiver struct {
+	// Name is under which the store and the metrics know it, Key its place in the
+	// configuration.
+	Name, Key string
+	deliver.Receiver
+	Filter deliver.Filter
+	close  func() error
+}
+
+// Close gives up connections.
+func (r *Receiver) Close() error { return r.close() }
+
+// The names of receivers of which there is one at most.
+const (
+	stdoutName    = "stdout"
+	kafkaNameForm = "kafka-%s"
+)
+
+// Receivers makes the receivers of a configuration, in its order; nothing is connected
+// to yet. out is standard output. hold is how long an Alertmanager keeps what it is not
+// told of again. Errors are config.Errors. Whoever calls closes them.
+func Receivers(c *config.Config, out io.Writer, hold time.Duration) ([]*Receiver, error) {
+	if out == nil {
+		out = os.Stdout
 	}
-	return out, nil
+	var all []*Receiver
+	var errs config.Errors
+	add := func(r *Receiver, err error) {
+		if err != nil {
+			errs = append(errs, &config.Error{Path: r.Key, Msg: err.Error()})
+			return
+		}
+		all = append(all, r)
+	}
+	for i := range c.Alerts.Webhooks {
+		w := &c.Alerts.Webhooks[i]
+		r := &Receiver{Name: webhookName(*w), Key: fmt.Sprintf("alerts.webhooks[%d]", i), Filter: filterOf(w.MinSeverity, w.Levels, w.DB)}
+		add(r, r.webhook(w, hold))
+	}
+	if k := c.Alerts.Kafka; k != nil {
+		r := &Receiver{Name: fmt.Sprintf(kafkaNameForm, k.Topic), Key: "alerts.kafka", Filter: filterOf(k.MinSeverity, k.Levels, k.DB)}
+		topic, err := deliver.NewKafka(deliver.KafkaOptions{Connection: connection(k.Brokers, k.TLS, k.SASL), Topic: k.Topic})
+		if err == nil {
+			r.Receiver, r.close = topic, topic.Close
+		}
+		add(r, err)
+	}
+	if c.Alerts.Stdout {
+		add(&Receiver{Name: stdoutName, Key: "alerts.stdout", Receiver: deliver.NewWriter(out), close: func() error { return nil }}, nil)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs, CloseReceivers(all))
+	}
+	return all, nil
+}
+
+// newDispatcher delivers from the store to receivers.
+func (a *App) newDispatcher(st store.Store, receivers []*Receiver) *deliver.Dispatcher {
+	by, filters := map[string]deliver.Receiver{}, map[string]deliver.Filter{}
+	for _, r := range receivers {
+		by[r.Name], filters[r.Name] = r.Receiver, r.Filter
+	}
+	return deliver.New(st, by, deliver.Options{Observer: deliver.ObserverFunc(a.delivered), Filters: filters})
+}
+
+// CloseReceivers closes all of them.
+func CloseReceivers(all []*Receiver) error {
+	var errs []error
+	for _, r := range all {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// webhook makes what a webhook's format asks for.
+func (r *Receiver) webhook(w *config.Webhook, hold time.Duration) error {
+	o := deliver.WebhookOptions{URL: w.Target(), RoutingKey: string(w.RoutingKey), Timeout: w.Timeout, Hold: hold, Headers: map[string]string{}}
+	for _, s := range w.Secrets {
+		o.Secrets = append(o.Secrets, string(s))
+	}
+	for name, value := range w.Headers {
+		o.Headers[name] = string(value)
+	}
+	if w.TLS != nil {
+		o.TLS = &deliver.TLS{CA: w.TLS.CA, Cert: w.TLS.Cert, Key: w.TLS.Key}
+	}
+	if w.Format == config.FormatAlertmanager {
+		a, err := deliver.NewAlertmanager(o)
+		if err != nil {
+			return err
+		}
+		r.Receiver, r.close = a, closing(a)
+		return nil
+	}
+	form := map[string]func(deliver.WebhookOptions) (*deliver.Webhook, error){config.FormatSlack: deliver.NewSlack, config.FormatPagerDuty: deliver.NewPagerDuty}[w.Format]
+	if form == nil {
+		form = deliver.NewWebhook
+	}
+	hook, err := form(o)
+	if err != nil {
+		return err
+	}
+	r.Receiver, r.close = hook, closing(hook)
+	return nil
+}
+
+func closing(c interface{ Close() }) func() error {
+	return func() error { c.Close(); return nil }
+}
+
+func filterOf(severity string, levels []verdict.Level, dbs []string) deliver.Filter {
+	f := deliver.Filter{MinSeverity: severity, DBs: dbs}
+	for _, l := range levels {
+		f.Levels = append(f.Levels, l.String())
+	}
+	return f
+}
+
+// connection is how a cluster is reached, for the source and for alerts.
+func connection(brokers []string, t *config.TLS, s *config.SASL) kafka.Connection {
+	c := kafka.Connection{Brokers: brokers}
+	if t != nil {
+		c.TLS = &kafka.TLS{CA: t.CA, Cert: t.Cert, Key: t.Key}
+	}
+	if s != nil {
+		c.SASL = &kafka.SASL{Mechanism: s.Mechanism, Username: s.Username, Password: string(s.Password)}
+	}
+	return c
 }
 
 // ReceiverNames are the names under which the store and the metrics know the
 // receivers of a configuration, in its order.
 func ReceiverNames(c *config.Config) []string {
 	var out []string
-	for i := range c.Alerts.Webhooks {
-		out = append(out, webhookName(c.Alerts.Webhooks[i]))
+	for _, w := range c.Alerts.Webhooks {
+		out = append(out, webhookName(w))
+	}
+	if c.Alerts.Kafka != nil {
+		out = append(out, fmt.Sprintf(kafkaNameForm, c.Alerts.Kafka.Topic))
+	}
+	if c.Alerts.Stdout {
+		out = append(out, stdoutName)
 	}
 	return out
 }
@@ -46,10 +178,35 @@ func webhookName(w config.Webhook) string {
 	return fmt.Sprintf("%s-%x", host, sum[:4])
 }
 
-func plain(secrets []config.Secret) []string {
-	out := make([]string, len(secrets))
-	for i, s := range secrets {
-		out[i] = string(s)
+// Try sends a body through a receiver once, and says what to do if that fails.
+func (r *Receiver) Try(ctx context.Context, body []byte, id string) error {
+	_, _, err := r.Notify(ctx, body, id)
+	if err == nil {
+		return nil
 	}
-	return out
+	return fmt.Errorf("%w%s", err, r.advice(err.Error()))
+}
+
+// advice says what to do about what a receiver said.
+func (r *Receiver) advice(said string) string {
+	for _, c := range []struct{ has, do string }{
+		{"answered 401", "check the secret or " + r.Key + ".headers_file"},
+		{"answered 403", "check the secret, " + r.Key + ".headers_file, or what the address may do"},
+		{"answered 404", "check the address: copy it again from the receiver"},
+		{"answered 410", "the address is no longer in use: get a new one from the receiver"},
+		{"answered 400", "the receiver does not take this form: check " + r.Key + ".format, and with pagerduty the routing key"},
+		{"answered 429", "the receiver has had too much for now: try again later"},
+		{"answered 5", "the receiver is in trouble: look at its log, or try again later"},
+		{"no answer within", "check that it can be reached from here, or raise " + r.Key + ".timeout"},
+		{"connection refused", "check the address, and that it runs"},
+		{"no such host", "check the host's name"},
+		{"certificate", "set " + r.Key + ".tls.ca to the authority's certificate, or name the host as the certificate does"},
+		{"HTTP response to HTTPS", "write the address with http://, or have the receiver speak TLS"},
+		{"malformed HTTP response", "check the port: what answers there does not speak HTTP"},
+	} {
+		if strings.Contains(said, c.has) {
+			return "; " + c.do
+		}
+	}
+	return ""
 }
