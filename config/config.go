@@ -110,7 +110,11 @@ type Alerts struct {
 	Silences     []Silence     `yaml:"silences"`
 	Retain       time.Duration `yaml:"retain" help:"How long alerts stay in the store. Those of groups that are not resolved, and those that no receiver was told of yet, stay longer. 0: for ever."`
 	MaxAlerts    int           `yaml:"max_alerts" help:"How many alerts stay in the store, the oldest going first, with the same exceptions. 0: as many as there are."`
-	Values       Values        `yaml:"values" help:"What alerts show of the data: full. (hash, by which equal values stay equal, and none are not in this version.)"`
+	Values       Values        `yaml:"values" help:"What alerts, the page, notifications, evidence and the log show of keys and values. full: they are as they were recorded; hash: hashes of them, by which equal stays equal in all alerts; none: pseudonyms, by which it does in one alert. Evidence proves the same in all three; ids of transactions and sessions stay as they are."`
+	SaltFile     string        `yaml:"salt_file" help:"values: hash: the file that holds the salt, 16 bytes at least; an end of line at its end is not part of it. Monitors with the same salt have the same hashes. Empty: the monitor makes one of its own, in store.path."`
+
+	// Salt is the contents of SaltFile, read by Load.
+	Salt Secret `yaml:"-"`
 }
 
 // Rate bounds how often receivers are told.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -207,7 +208,9 @@ http: {listen: 8080}
 			`c.yaml:3:32: alerts.silences[1].db: "[a" is no pattern of at most 1024 bytes: write a [ as \[`,
 			`c.yaml:3:54: alerts.silences[2].until: wants a time such as 2026-01-31T12:00:00Z, not "soon"`,
 		}},
-		{"values", minimal + "alerts: {values: hash}\n", []string{"c.yaml:2:18: alerts.values: hash is not in this version, which has full"}},
+		{"values", minimal + "alerts: {values: all}\n", []string{`c.yaml:2:18: alerts.values: wants full, hash or none, not "all"`}},
+		{"salt for nothing", minimal + "alerts: {values: none, salt_file: salt}\n", []string{
+			"c.yaml:2:35: alerts.salt_file: goes with alerts.values: hash, not none"}},
 		{"overload", minimal + "overload: drop\n", []string{`c.yaml:2:11: overload: wants block or sample-sessions, not "drop"`}},
 		{"amounts", minimal + "memory: 3 apples\nstore: {max_bytes: 1MB}\n", []string{
 			`c.yaml:2:9: memory: wants an amount such as 300MiB or 10GB, not "3 apples"`,
@@ -443,5 +446,31 @@ func TestBytes(t *testing.T) {
 		if again, err := ParseBytes(got.String()); err != nil || again != got {
 			t.Errorf("%q is printed as %s, which is read as %d, %v", tc.text, got, again, err)
 		}
+	}
+}
+
+// A salt is read with its file, is long enough, and is not shown.
+func TestSalt(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "salt")
+	load := func(salt string) (*Loaded, error) {
+		if err := os.WriteFile(file, []byte(salt), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		conf := filepath.Join(dir, "c.yaml")
+		if err := os.WriteFile(conf, []byte("source: {stdin: {}}\nalerts: {values: hash, salt_file: "+file+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Load(Sources{File: conf})
+	}
+	l, err := load("0123456789abcdef\n")
+	if err != nil || string(l.Config.Alerts.Salt) != "0123456789abcdef" || strings.Contains(fmt.Sprintf("%v %+v", l.Config.Alerts, l.Config), "0123456789abcdef") {
+		t.Errorf("%v", err)
+	}
+	if _, err := load("0123456789abcde\n"); err == nil || !strings.Contains(err.Error(), "holds 15 bytes, and a salt has at least 16") {
+		t.Errorf("%v", err)
+	}
+	if _, err := load("\n"); err == nil || !strings.Contains(err.Error(), "is empty") {
+		t.Errorf("%v", err)
 	}
 }

@@ -87,8 +87,8 @@ func (v *validator) validate(c *Config) {
 	}
 	v.receivers(c)
 	v.life(c.Alerts)
-	if c.Alerts.Values != ValuesFull {
-		v.errorf("alerts.values", "%s is not in this version, which has full", c.Alerts.Values)
+	if c.Alerts.SaltFile != "" && c.Alerts.Values != ValuesHash {
+		v.errorf("alerts.salt_file", "goes with alerts.values: hash, not %s", c.Alerts.Values)
 	}
 	v.http(&c.HTTP)
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
@@ -100,6 +100,8 @@ const (
 	StoreBytesMin Bytes = 64 << 20
 	MemoryMin     Bytes = 64 << 20
 	segmentMin          = 16
+	// SaltMin is how long the salt of hashed values is at least, in bytes.
+	SaltMin = 16
 	// HistoriesMax is what window.histories may be at most.
 	HistoriesMax = 4096
 )
@@ -236,6 +238,11 @@ func (v *validator) secrets(c *Config) {
 	}
 	if read("http.token_file", c.HTTP.TokenFile, &c.HTTP.Token); c.HTTP.Token != "" && len(c.HTTP.Token) < TokenMin {
 		v.errorf("http.token_file", "%s holds %d characters, and a token has at least %d: make one with openssl rand -hex 32", c.HTTP.TokenFile, len(c.HTTP.Token), TokenMin)
+	}
+	if c.Alerts.Values == ValuesHash {
+		if read("alerts.salt_file", c.Alerts.SaltFile, &c.Alerts.Salt); c.Alerts.Salt != "" && len(c.Alerts.Salt) < SaltMin {
+			v.errorf("alerts.salt_file", "%s holds %d bytes, and a salt has at least %d: make one with openssl rand -hex 32", c.Alerts.SaltFile, len(c.Alerts.Salt), SaltMin)
+		}
 	}
 	v.receiverSecrets(c, read)
 }
