@@ -13,6 +13,7 @@ import (
 
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/limit"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
@@ -66,6 +67,10 @@ Several files are judged side by side and reported in the order of their paths, 
 each. Check one by itself to be shown what is wrong with it; --output json tells all
 of every one.
 
+Pictures: --output html writes one page with what is wrong, drawn and explained, and the
+evidence to download. It needs no network and no script, and may be attached to a bug
+report. svg is the pictures alone, dot the cycles for Graphviz.
+
 Limits: --timeout is for each file, reading included; --memory-limit is for all of the
 process. What is not decided when one is reached is unknown, with the reason timeout or
 memory; violations found by then are reported. A file that had too little memory
@@ -79,6 +84,7 @@ several histories 1 goes before 2, 2 before 3.`,
   monitor check --level all --output json histories/ | jq .strongest
   monitor check --timeout 10s --memory-limit 2GiB --jobs 4 histories/
   monitor generate --anomaly long-fork | monitor check -
+  monitor check --output html h.jsonl > h.html
   monitor check --certificate h.cert h.jsonl && monitor check --verify h.cert h.jsonl`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
@@ -104,6 +110,7 @@ several histories 1 goes before 2, 2 before 3.`,
 	f.DurationVar(&c.timeout, "timeout", 0, "how long a file may take; 0: as long as it needs")
 	f.Var(&c.memory, "memory-limit", "how much memory the process may take, such as 500MiB or 2GB; 0: as much as it needs")
 	f.IntVar(&c.jobs, "jobs", 0, "how many files are judged at the same time; 0: as many as there are cores")
+	c.out.more = report.Drawings()
 	c.out.flags(cmd)
 	return cmd
 }
@@ -123,6 +130,9 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 			return unusablef("--level: %v, or all", err)
 		}
 		c.ask = append(c.ask, l)
+	}
+	if c.out.drawn() && c.verify != "" {
+		return unusablef("--output %s draws anomalies; --verify, which replays proofs, has none: want text or json", c.out.format)
 	}
 	if len(c.ask) == 0 && !c.all {
 		return unusablef("--level: name at least one")

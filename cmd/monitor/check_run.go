@@ -47,6 +47,7 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 		defer proofs.discard()
 	}
 	var all report.Tally
+	var drawing report.Drawing
 	status := exitOK
 	err = sideBySide(cmd.Context(), len(files), c.jobs, b.judge, func(a answer) error {
 		if a.err != nil {
@@ -64,6 +65,9 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 		}
 		for i := range a.histories {
 			all.Add(&a.histories[i])
+			if c.out.drawn() {
+				drawing.Add(&a.histories[i])
+			}
 		}
 		if proofs != nil {
 			if err := proofs.write(a.proofs); err != nil {
@@ -80,7 +84,12 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 			return err
 		}
 	}
-	if all.Histories > 1 && !c.out.json() {
+	if c.out.drawn() {
+		if err := drawing.Write(cmd.OutOrStdout(), c.out.format); err != nil {
+			return environment(fmt.Errorf("write the result: %w", err))
+		}
+	}
+	if all.Histories > 1 && c.out.format == "text" {
 		all.Took = time.Since(began)
 		if err := (report.Text{W: cmd.OutOrStdout(), Color: isTerminal(cmd.OutOrStdout())}).Summary(&all); err != nil {
 			return environment(err)
@@ -98,6 +107,7 @@ func (c *checkFlags) print(cmd *cobra.Command, hs []report.History, several bool
 		switch {
 		case c.out.json():
 			err = printJSON(w, &hs[i])
+		case c.out.drawn(): // when all are known
 		case several:
 			err = text.Line(&hs[i])
 		default:
@@ -107,7 +117,7 @@ func (c *checkFlags) print(cmd *cobra.Command, hs []report.History, several bool
 			return environment(err)
 		}
 		// Scripts read the text; a person who looks at standard error sees why.
-		if e := hs[i].Error; e != nil && c.out.json() && !c.out.quiet {
+		if e := hs[i].Error; e != nil && c.out.format != "text" && !c.out.quiet {
 			at := hs[i].File
 			if e.Line > 0 {
 				at += fmt.Sprintf(":%d", e.Line)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -50,21 +52,30 @@ or configuration, 3 undecided, 4 the environment failed.`,
 type output struct {
 	format string
 	quiet  bool
+	more   []string // forms that there are beside text and json
 }
 
 // flags adds --output and --quiet.
 func (o *output) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.format, "output", "text", "text, for people, or json")
+	usage := "text, for people, or json"
+	if len(o.more) > 0 {
+		usage = "text, for people, json, " + strings.Join(o.more, ", ")
+	}
+	cmd.Flags().StringVar(&o.format, "output", "text", usage)
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress and nothing but the result")
 }
 
 // check refuses unknown formats.
 func (o *output) check() error {
-	if o.format != "text" && o.format != "json" {
-		return unusablef("--output: wants text or json, not %q", o.format)
+	forms := append([]string{"text", "json"}, o.more...)
+	if !slices.Contains(forms, o.format) {
+		return unusablef("--output: wants %s or %s, not %q", strings.Join(forms[:len(forms)-1], ", "), forms[len(forms)-1], o.format)
 	}
 	return nil
 }
+
+// drawn: it is one of the forms beside text and json.
+func (o *output) drawn() bool { return slices.Contains(o.more, o.format) }
 
 func (o *output) json() bool { return o.format == "json" }
 

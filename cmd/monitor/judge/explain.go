@@ -160,7 +160,7 @@ func (a Assumptions) Context(db string, levels []verdict.Level, find name.Lookup
 // Anomaly is an alert as reports show it.
 func Anomaly(a alerts.Alert) report.Anomaly {
 	out := report.Anomaly{Name: a.Name, Adya: a.Adya, Level: a.Level, Transactions: a.Transactions,
-		Cycle: make([]report.Edge, len(a.Cycle)), Explanation: a.Summary + "\n" + a.Explanation, History: a.Evidence}
+		Cycle: make([]report.Edge, len(a.Cycle)), Explanation: a.Summary + "\n" + a.Explanation, History: a.Evidence, Alert: a}
 	for i, e := range a.Cycle {
 		out.Cycle[i] = report.Edge{From: e.From, To: e.To, Type: e.Type, Key: e.Key}
 	}

@@ -18,6 +18,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
@@ -97,6 +98,8 @@ type Anomaly struct {
 	// Same is equal for an anomaly that several levels do not allow; not part of the
 	// JSON.
 	Same string `json:"-"`
+	// Alert is all that is known of it; not part of the JSON.
+	Alert alerts.Alert `json:"-"`
 	// Draw shows it to a person; not part of the JSON.
 	Draw func(w io.Writer, color bool) error `json:"-"`
 }

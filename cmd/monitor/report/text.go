@@ -221,8 +221,9 @@ func gather(results []*Result) []string {
 	return out
 }
 
-// anomalies draws what breaks the levels, the weakest level's first.
-func (t Text) anomalies(b *strings.Builder, h *History) error {
+// distinct are the anomalies that break the levels, each once, the weakest level's
+// first.
+func (h *History) distinct() []*Anomaly {
 	var all []*Anomaly
 	for i := range h.Results {
 		for j := range h.Results[i].Anomalies {
@@ -233,6 +234,12 @@ func (t Text) anomalies(b *strings.Builder, h *History) error {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Anomaly) int { return height(a.Level) - height(b.Level) })
+	return all
+}
+
+// anomalies draws what breaks the levels.
+func (t Text) anomalies(b *strings.Builder, h *History) error {
+	all := h.distinct()
 	for _, a := range all {
 		b.WriteByte('\n')
 		var drawing strings.Builder
