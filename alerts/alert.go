@@ -247,6 +247,17 @@ func (a Alert) Again(now int64) Alert {
 	return a
 }
 
+// After is an alert made of an anomaly that has one already: that one, found once more.
+// If keys and values were shown otherwise then, it has the words of the new one.
+func (a Alert) After(before Alert) Alert {
+	again := before.Again(a.LastSeen)
+	if before.Values == a.Values {
+		return again
+	}
+	a.State, a.Count, a.FirstSeen, a.LastSeen, a.Group = again.State, again.Count, again.FirstSeen, again.LastSeen, again.Group
+	return a
+}
+
 // JSON is the alert's JSON form on one line, without markup escapes.
 func (a Alert) JSON() []byte {
 	var b bytes.Buffer

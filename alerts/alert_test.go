@@ -420,6 +420,21 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// What was raised in full is told in pseudonyms once these are asked for, and is the
+// same alert.
+func TestAfter(t *testing.T) {
+	before := alerts.Alert{ID: "a", Count: 3, FirstSeen: 5, LastSeen: 7, Summary: "acct:1", Group: "g"}
+	found := alerts.Alert{ID: "a", Count: 1, FirstSeen: 9, LastSeen: 9, State: alerts.Fresh, Summary: "k1", Values: "none"}
+	want := alerts.Alert{ID: "a", Count: 4, FirstSeen: 5, LastSeen: 9, State: alerts.Ongoing, Summary: "k1", Values: "none", Group: "g"}
+	if d := cmp.Diff(want, found.After(before)); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	found.Values = ""
+	if d := cmp.Diff(before.Again(9), found.After(before)); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	for _, text := range []string{"", "{", `{"version":2,"id":"a"}`, `[]`} {
 		if _, err := alerts.Parse([]byte(text)); err == nil {
