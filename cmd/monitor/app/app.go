@@ -31,6 +31,8 @@ type Options struct {
 	// UntilEnd ends Run where the input ends now; see Reports.
 	UntilEnd bool
 	Stdin    io.Reader
+	// Stdout gets alerts with alerts.stdout; nil: os.Stdout.
+	Stdout io.Writer
 	// Rebuild sets the store aside and begins with a new one, from the input.
 	Rebuild bool
 	// Version is what the page shows of the program.
@@ -47,6 +49,7 @@ type App struct {
 	untilEnd bool
 	resumed  bool
 	stdin    io.Reader
+	stdout   io.Writer
 	// name is what positions and reports call the input, origin what the store
 	// does; empty for an input that can't be read again.
 	name, origin string
@@ -99,7 +102,7 @@ func New(o Options) (*App, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
-	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, version: o.Version, metrics: newMetrics(), tuning: defaultTuning}
+	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, stdout: o.Stdout, version: o.Version, metrics: newMetrics(), tuning: defaultTuning}
 	switch src := o.Config.Source; {
 	case src.Kafka != nil:
 		a.name, a.origin, a.aheadMax = src.Kafka.Topic, "kafka "+src.Kafka.Topic, aheadMax
@@ -241,15 +244,16 @@ func (a *App) Close() error {
 func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.Close()) }()
 
-	receivers, err := a.receivers()
+	receivers, err := Receivers(a.cfg, a.stdout, 0)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, CloseReceivers(receivers)) }()
 	if err := a.awaitStore(ctx); err != nil {
 		return stopped(ctx, err)
 	}
 	k := newKeeper(a)
-	a.dispatcher = deliver.New(k, receivers, deliver.Options{Observer: deliver.ObserverFunc(a.delivered)})
+	a.dispatcher = a.newDispatcher(k, receivers)
 	delivery, stopDelivery := context.WithCancel(context.Background())
 	var delivering sync.WaitGroup
 	delivering.Go(func() { a.dispatcher.Run(delivery) })
@@ -419,7 +423,7 @@ func (a *App) open(ctx context.Context, resume map[int]int64) (source.Source, er
 
 func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options {
 	o := kafka.Options{
-		Connection: kafka.Connection{Brokers: k.Brokers},
+		Connection: connection(k.Brokers, k.TLS, k.SASL),
 		Topic:      k.Topic,
 		Offsets:    resume,
 		UntilEnd:   a.untilEnd,
@@ -431,12 +435,6 @@ func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options 
 		o.Start = kafka.Latest
 	case config.StartTime:
 		o.Start = kafka.At(k.Start.Time)
-	}
-	if k.TLS != nil {
-		o.TLS = &kafka.TLS{CA: k.TLS.CA, Cert: k.TLS.Cert, Key: k.TLS.Key}
-	}
-	if k.SASL != nil {
-		o.SASL = &kafka.SASL{Mechanism: k.SASL.Mechanism, Username: k.SASL.Username, Password: string(k.SASL.Password)}
 	}
 	return o
 }
