@@ -3,9 +3,13 @@ package main
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/isowatch/isowatch/cmd/monitor/app"
@@ -46,12 +50,13 @@ compacted topic. 4 the environment failed.`,
 			if err != nil {
 				return err
 			}
-			loaded, err := config.Load(config.Sources{File: file, Env: os.Environ(), Overrides: overrides})
+			sources := config.Sources{File: file, Env: os.Environ(), Overrides: overrides}
+			loaded, err := config.Load(sources)
 			if err != nil {
 				return unusable(err)
 			}
 			stderr := cmd.ErrOrStderr()
-			log, err := app.NewLogger(loaded.Log, stderr, isTerminal(stderr))
+			log, level, err := app.NewLogger(loaded.Log, stderr, isTerminal(stderr))
 			if err != nil {
 				return unusable(err)
 			}
@@ -59,10 +64,11 @@ compacted topic. 4 the environment failed.`,
 				log.Warn().Msg(w)
 			}
 			app.LimitMemory(cmd.Context(), loaded.Config.Memory, log)
-			a, err := app.New(app.Options{Config: loaded.Config, Log: log, UntilEnd: untilEnd, Rebuild: rebuild, Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout()})
+			a, err := app.New(app.Options{Config: loaded.Config, Log: log, LogLevel: level, Version: buildInfo().Version, UntilEnd: untilEnd, Rebuild: rebuild, Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout()})
 			if err != nil {
 				return runFailure(err)
 			}
+			defer onHangup(func() { reload(a, sources, log) })()
 			if err := a.Run(cmd.Context()); err != nil {
 				return runFailure(err)
 			}
@@ -89,6 +95,42 @@ compacted topic. 4 the environment failed.`,
 	}
 	out.flags(cmd)
 	return cmd
+}
+
+// onHangup calls f at each SIGHUP until stopped. Those that come while f works are one.
+func onHangup(f func()) (stop func()) {
+	hangups, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hangups, syscall.SIGHUP)
+	var working sync.WaitGroup
+	working.Go(func() {
+		for {
+			select {
+			case <-hangups:
+				f()
+			case <-over:
+				return
+			}
+		}
+	})
+	return func() {
+		signal.Stop(hangups)
+		close(over)
+		working.Wait()
+	}
+}
+
+// reload reads the configuration again and puts into effect what can change while
+// the monitor runs.
+func reload(a *app.App, sources config.Sources, log zerolog.Logger) {
+	next, err := config.Load(sources)
+	if err != nil {
+		a.NotReloaded(err)
+		return
+	}
+	for _, w := range next.Warnings {
+		log.Warn().Msg(w)
+	}
+	_ = a.Reload(next.Config) // it logs and counts what fails
 }
 
 // shorthands are flags for the commonest keys.

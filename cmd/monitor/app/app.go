@@ -37,6 +37,8 @@ type Options struct {
 	Rebuild bool
 	// Version is what the page shows of the program.
 	Version string
+	// LogLevel is that of Log, for Reload; nil: it stays as it is.
+	LogLevel *LogLevel
 	// Store replaces the one at Config.Store.Path; nil: none does. The App closes
 	// it.
 	Store store.Store
@@ -74,6 +76,13 @@ type App struct {
 
 	reports []report.History
 	ended   bool
+
+	// reloading guards what follows: how to put a configuration into effect, and the
+	// one that is.
+	reloading sync.Mutex
+	reloaders []reloader
+	running   *config.Config
+	certs     *certificates // nil: no TLS
 }
 
 // tuning are sizes that tests make small, so that little input meets every border.
@@ -132,6 +141,8 @@ func New(o Options) (*App, error) {
 			return nil, errors.Join(err, a.Close())
 		}
 	}
+	a.running = o.Config
+	a.reloadOwn(o.LogLevel)
 	return a, nil
 }
 

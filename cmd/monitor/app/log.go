@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -24,15 +25,35 @@ func (c causes) news(cause string, now time.Time) bool {
 	return !known || now.Sub(last) >= causeForgotten
 }
 
-// NewLogger makes the logger of a configuration: lines for people, or an object
-// per line.
-func NewLogger(c config.Log, w io.Writer, color bool) (zerolog.Logger, error) {
-	level, err := zerolog.ParseLevel(c.Level)
+// LogLevel is the least level that a logger writes. It may change while others log.
+type LogLevel struct{ least atomic.Int32 }
+
+// Set changes the level: debug, info, warn or error.
+func (l *LogLevel) Set(name string) error {
+	level, err := zerolog.ParseLevel(name)
 	if err != nil {
-		return zerolog.Nop(), fmt.Errorf("log.level: %w", err)
+		return fmt.Errorf("log.level: %w", err)
+	}
+	l.least.Store(int32(level))
+	return nil
+}
+
+// Run implements zerolog.Hook.
+func (l *LogLevel) Run(e *zerolog.Event, level zerolog.Level, _ string) {
+	if int32(level) < l.least.Load() {
+		e.Discard()
+	}
+}
+
+// NewLogger makes the logger of a configuration: lines for people, or an object
+// per line. The level serves to change it later; see Options.LogLevel.
+func NewLogger(c config.Log, w io.Writer, color bool) (zerolog.Logger, *LogLevel, error) {
+	least := &LogLevel{}
+	if err := least.Set(c.Level); err != nil {
+		return zerolog.Nop(), nil, err
 	}
 	if c.Format != "json" {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: !color}
 	}
-	return zerolog.New(w).Level(level).With().Timestamp().Logger(), nil
+	return zerolog.New(w).Hook(least).With().Timestamp().Logger(), least, nil
 }

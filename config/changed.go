@@ -1,0 +1,71 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Changed lists the keys in which two configurations differ, in the order of the
+// documentation. A list of parts, such as alerts.webhooks, is one key. Of a secret the
+// key is that of its file, which may be the same.
+func Changed(a, b *Config) []string {
+	var out []string
+	changed(reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem(), "", &out)
+	return out
+}
+
+func changed(a, b reflect.Value, path string, out *[]string) {
+	if a.Kind() == reflect.Pointer && !a.IsNil() && !b.IsNil() {
+		a, b = a.Elem(), b.Elem()
+	}
+	_, isScalar := scalars[a.Type()]
+	if a.Kind() != reflect.Struct || isScalar {
+		if !reflect.DeepEqual(a.Interface(), b.Interface()) {
+			*out = append(*out, path)
+		}
+		return
+	}
+	for i := range a.NumField() {
+		at := pathOf(a.Type().Field(i), path)
+		if slices.Contains(*out, at) {
+			continue // said already of the name of the file
+		}
+		changed(a.Field(i), b.Field(i), at, out)
+	}
+}
+
+// With is a with b's values of these keys, as Changed names them. Parts may be shared
+// with both.
+func With(a, b *Config, keys []string) *Config {
+	out := *a
+	merge(reflect.ValueOf(&out).Elem(), reflect.ValueOf(b).Elem(), "", keys)
+	return &out
+}
+
+func merge(a, b reflect.Value, path string, keys []string) {
+	if slices.Contains(keys, path) {
+		a.Set(b)
+		return
+	}
+	if a.Kind() == reflect.Pointer && !a.IsNil() && !b.IsNil() {
+		own := reflect.New(a.Type().Elem())
+		own.Elem().Set(a.Elem())
+		a.Set(own)
+		a, b = a.Elem(), b.Elem()
+	}
+	if _, isScalar := scalars[a.Type()]; isScalar || a.Kind() != reflect.Struct {
+		return
+	}
+	for i := range a.NumField() {
+		merge(a.Field(i), b.Field(i), pathOf(a.Type().Field(i), path), keys)
+	}
+}
+
+// pathOf is the key of a field. What was read from a file has the key of the file.
+func pathOf(f reflect.StructField, path string) string {
+	if name := f.Tag.Get("yaml"); name != "-" {
+		return join(path, name)
+	}
+	return join(path, strings.ToLower(f.Name)+"_file")
+}
