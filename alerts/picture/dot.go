@@ -14,8 +14,8 @@ import (
 func Dot(a alerts.Alert) []byte {
 	s := newScene(a)
 	d := &dot{scene: s}
-	fmt.Fprintf(&d.b, "digraph %s {\n", quoted(a.Name))
-	fmt.Fprintf(&d.b, "  label=%s; labelloc=t; fontname=monospace; rankdir=LR;\n", quoted(strings.Join(wrap(text.Printable(a.Summary), captionCols), "\n")))
+	fmt.Fprintf(&d.b, "digraph %s {\n", quoted(text.Name(a.Name)))
+	fmt.Fprintf(&d.b, "  label=%s; labelloc=t; fontname=monospace; rankdir=LR;\n", quoted(strings.Join(wrap(printable(a.Summary, 600), captionCols), "\n")))
 	d.b.WriteString("  node [shape=box, style=rounded, fontname=monospace, fontsize=11];\n  edge [fontname=monospace, fontsize=11];\n")
 	for i, r := range s.rings {
 		d.ring(i, r, len(s.rings) > 1)
@@ -26,7 +26,7 @@ func Dot(a alerts.Alert) []byte {
 
 // DotNothing is a graph that says so, for Graphviz to draw.
 func DotNothing(title string) []byte {
-	return fmt.Appendf(nil, "digraph isowatch {\n  node [shape=plaintext, fontname=monospace];\n  n [label=%s];\n}\n", quoted(text.Printable(title)))
+	return fmt.Appendf(nil, "digraph isowatch {\n  node [shape=plaintext, fontname=monospace];\n  n [label=%s];\n}\n", quoted(printable(title, 600)))
 }
 
 type dot struct {

@@ -3,7 +3,6 @@ package picture
 import (
 	"strings"
 
-	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/rivo/uniseg"
 )
 
@@ -53,7 +52,7 @@ func (c *canvas) legend(types map[string]bool, w, y int, arrows, wrong bool) (in
 
 // edgeTip is what is told of an edge to who points at it.
 func edgeTip(e edge) string {
-	return text.Printable(head(e.Why, 400))
+	return printable(e.Why, 400)
 }
 
 // sans is how wide text is in a proportional font of so many pixels, at most.

@@ -3,6 +3,7 @@ package picture
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/isowatch/isowatch/alerts/internal/list"
 	"github.com/isowatch/isowatch/alerts/text"
@@ -85,12 +86,34 @@ func value(v record.Value) string {
 	return head(text.Value(v), valueCols)
 }
 
-// head is s, or as much of its beginning as n columns hold.
+// head is s, or as much of its beginning as n columns hold. It looks at no more
+// than that.
 func head(s string, n int) string {
-	if uniseg.StringWidth(s) <= n {
+	c, cut := clip(s, n*clusterMax)
+	if !cut && uniseg.StringWidth(c) <= n {
 		return s
 	}
-	return first(s, n-1) + "…"
+	return first(c, n-1) + "…"
+}
+
+// clip is s cut after about so many bytes, and whether it was.
+func clip(s string, bytes int) (string, bool) {
+	if len(s) <= bytes {
+		return s, false
+	}
+	for bytes > 0 && !utf8.RuneStart(s[bytes]) {
+		bytes--
+	}
+	return s[:bytes], true
+}
+
+// printable is the beginning of a text of any length, on one line.
+func printable(s string, cols int) string {
+	c, cut := clip(s, cols*8)
+	if c = head(text.Printable(c), cols); cut && !strings.HasSuffix(c, "…") {
+		c += "…"
+	}
+	return c
 }
 
 // middle is s, or beginning and end of it.

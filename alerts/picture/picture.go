@@ -28,9 +28,9 @@ func Sheet(title string, as []alerts.Alert) []byte {
 			ds = append(ds, words(fmt.Sprintf("… and %d more, which are not drawn", len(as)-sheetMax)))
 			break
 		}
-		ds = append(ds, words(text.Name(a.Name)+": "+text.Printable(a.Summary)), newScene(a).cycle(), newScene(a).timeline())
+		ds = append(ds, words(text.Name(a.Name)+": "+printable(a.Summary, 600)), newScene(a).cycle(), newScene(a).timeline())
 	}
-	return beneath(text.Printable(title), ds...).document()
+	return beneath(printable(title, 600), ds...).document()
 }
 
 // Unstyled is a picture of this package without its style sheet, for a page that has
@@ -41,7 +41,7 @@ func Unstyled(svg []byte) []byte {
 
 // words is a picture of a line of text.
 func words(s string) drawing {
-	s = head(text.Printable(s), titleCols)
+	s = printable(s, titleCols)
 	c := &canvas{}
 	c.text(margin, 30, "sans h ink", "start", s)
 	return drawing{w: 2*margin + sans(s, 15), h: 44, label: s, body: c.b.String()}
@@ -51,5 +51,5 @@ const titleCols = 100
 
 // label is what is read out in a picture's place.
 func (s *scene) label(kind string) string {
-	return kind + " of " + text.Name(s.alert.Name) + ": " + head(text.Printable(s.alert.Summary), 600)
+	return kind + " of " + text.Name(s.alert.Name) + ": " + printable(s.alert.Summary, 600)
 }

@@ -80,7 +80,7 @@ func (s *scene) captions(i int) []string {
 	out := []string{fmt.Sprintf("Case %d of %d", i+1, len(s.alert.Cases))}
 	for _, e := range s.rings[i] {
 		if e.Basis == "case" && len(out) <= 4 {
-			out = append(out, wrap(text.Printable(e.Why), captionCols)...)
+			out = append(out, wrap(printable(e.Why, 400), captionCols)...)
 		}
 	}
 	return out

@@ -224,4 +224,6 @@ func (s *scene) wrong() bool {
 }
 
 // closed tells whether the pictures are cycles.
-func (s *scene) closed() bool { return len(s.rings) > 0 && !s.rings[0][0].single }
+func (s *scene) closed() bool {
+	return len(s.rings) > 0 && len(s.rings[0]) > 0 && !s.rings[0][0].single
+}
