@@ -14,6 +14,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts/deliver"
 	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/alerts/veil"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -71,6 +72,8 @@ type App struct {
 	server  *server // nil without http.listen
 
 	dispatcher *deliver.Dispatcher
+	// veil hides keys and values in alerts, from Run on.
+	veil veil.Veil
 
 	tuning tuning
 
@@ -262,6 +265,9 @@ func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, CloseReceivers(receivers)) }()
 	if err := a.awaitStore(ctx); err != nil {
 		return stopped(ctx, err)
+	}
+	if a.veil, err = newVeil(a.cfg); err != nil {
+		return err
 	}
 	k := newKeeper(a)
 	a.dispatcher = a.newDispatcher(k, receivers)

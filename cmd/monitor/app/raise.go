@@ -31,7 +31,7 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 	var out []store.Alert
 	for _, v := range vs {
 		in := w.assume(v.Coverage).Context(w.db, w.cfg.Levels, w.history.Lookup)
-		in.Now, in.OneKey = now, w.history.SingleObjects()
+		in.Now, in.OneKey, in.Veil = now, w.history.SingleObjects(), w.veil
 		w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()
 		same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
 		if w.told.covered(same, v.Level) {
@@ -60,7 +60,7 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 			if err != nil {
 				return nil, err
 			}
-			a = before.Again(now)
+			a = a.After(before)
 		} else {
 			w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()
 			w.log.Warn().Str("db", w.db).Str("id", a.ID).Strs("breaks", a.Breaks).Str("name", a.Name).Msg(a.Summary)
