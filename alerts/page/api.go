@@ -183,7 +183,6 @@ type History struct {
 	Segments     int64 `json:"segments"`     // that have been closed
 	FrontierKeys int64 `json:"frontier_keys"`
 	SampledOneIn int64 `json:"sampled_one_in"` // 1: every session is taken
-	Undecided    int64 `json:"undecided"`
 }
 
 // LevelStatus is whether one level is kept.
@@ -264,16 +263,23 @@ type StoreStatus struct {
 type Series struct {
 	Start int64 `json:"start"` // of the first value, Unix nanoseconds
 	Step  int64 `json:"step"`  // nanoseconds
-	// Transactions and Records are rates, Lag is in seconds, Window are the
-	// transactions and records that wait or are held, Solver and Engine the share of
-	// a core spent on search and on all of judging, Alerts the new ones in the step.
+	// Transactions and Records are rates. Lag is in seconds. Window are the
+	// transactions held for the watermark and the records that wait for a history.
 	Transactions []float64 `json:"transactions"`
 	Records      []float64 `json:"records"`
 	Lag          []float64 `json:"lag"`
 	Window       []float64 `json:"window"`
-	Engine       []float64 `json:"engine"`
-	Solver       []float64 `json:"solver"`
-	Alerts       []float64 `json:"alerts"`
+	// Judging and Proving are the shares of a core spent on judging, and on making
+	// alerts of what was found.
+	Judging []float64 `json:"judging"`
+	Proving []float64 `json:"proving"`
+	// Open are the orders of the segments that are being judged which nothing decides
+	// so far, and are left to the search; Conflicts is how often the search had to
+	// turn back, a rate.
+	Open      []float64 `json:"open"`
+	Conflicts []float64 `json:"conflicts"`
+	// Alerts are those raised, new ones and such as were found again: a rate.
+	Alerts []float64 `json:"alerts"`
 }
 
 // Group is a group of alerts of one database, level, name and keys.

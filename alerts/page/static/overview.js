@@ -78,7 +78,9 @@ function draw() {
     new Chart('Throughput', 'transactions a second, judged', st.series, [{ of: 'transactions', label: 'judged', color: 'one' }, { of: 'records', label: 'read', color: 'two' }], v => `${figure(v)}/s`),
     new Chart('Lag', 'the watermark behind the newest record', st.series, [{ of: 'lag', label: 'lag', color: 'one' }], v => duration(v)),
     new Chart('Window', 'transactions held until they can be judged', st.series, [{ of: 'window', label: 'held', color: 'one' }], v => figure(v)),
-    new Chart('Work', 'share of a core: judging, and search in it', st.series, [{ of: 'engine', label: 'judging', color: 'one' }, { of: 'solver', label: 'search', color: 'two' }], v => `${figure(v * 100)} %`),
+    new Chart('Solver', 'orders that are left to the search', st.series, [{ of: 'open', label: 'open orders', color: 'one' }, { of: 'conflicts', label: 'conflicts a second', color: 'two' }], v => figure(v)),
+    new Chart('Work', 'share of a core', st.series, [{ of: 'judging', label: 'judging', color: 'one' }, { of: 'proving', label: 'proving alerts', color: 'two' }], v => `${figure(v * 100)} %`),
+    new Chart('Alerts', 'found a second', st.series, [{ of: 'alerts', label: 'found', color: 'one' }], v => `${figure(v)}/s`),
   ];
   charts = c;
   root.append(
