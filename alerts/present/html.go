@@ -58,6 +58,7 @@ const (
 	rawCols       = 400
 	proofLines    = 600
 	proofCols     = 2000
+	shownCols     = 1500
 	edgesListed   = 60
 )
 
@@ -70,8 +71,8 @@ var pageCSS string
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"levelName": levelName,
 	"name":      text.Name,
-	"shown":     text.Printable,
-	"join":      func(s []string) string { return strings.Join(s, ", ") },
+	"shown":     func(s any) string { return head(fmt.Sprint(s), shownCols) },
+	"join":      func(s []string) string { return strings.Join(names(s, text.Name), ", ") },
 	"num":       func(i int) int { return i + 1 },
 }).Parse(pageHTML))
 
