@@ -18,6 +18,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/internal/mounts"
 	"github.com/isowatch/isowatch/internal/realkafka/node"
 	"github.com/isowatch/isowatch/internal/rig"
 )
@@ -179,7 +180,7 @@ func TestJudge(t *testing.T) {
 func TestFinite(t *testing.T) {
 	d, err := NewFinite(t.TempDir(), 1<<20)
 	if err != nil {
-		t.Skipf("SKIPPED: %v", err)
+		mounts.Failed(t, "SKIPPED", err)
 	}
 	defer d.Close()
 	write := func() error { return os.WriteFile(filepath.Join(d.Path(), "f"), make([]byte, 1<<12), 0o644) }
@@ -220,7 +221,10 @@ func TestFaultsNamed(t *testing.T) {
 func TestSlow(t *testing.T) {
 	d, err := NewSlow(t.TempDir())
 	if err != nil {
-		t.Skipf("SKIPPED: %v", err)
+		if _, gone := os.Stat("/dev/fuse"); gone != nil {
+			t.Skipf("SKIPPED, there is no /dev/fuse: %v", err)
+		}
+		mounts.Failed(t, "SKIPPED", err)
 	}
 	defer func() {
 		if err := d.Close(); err != nil {

@@ -76,7 +76,8 @@ func Open(opt Options) (*Badger, error) {
 
 // start opens the database and repairs what a crash left.
 func (s *Badger) start() error {
-	if err := s.room(0); err != nil {
+	// With less than the reserve, but enough to open, evidence can be let go of.
+	if err := s.room(min(0, openRoom-s.opt.Reserve)); err != nil {
 		return fmt.Errorf("store %s can't be opened: %w", s.opt.Path, err)
 	}
 	if !s.opt.InMemory {
@@ -89,16 +90,33 @@ func (s *Badger) start() error {
 		return explainOpen(s.opt.Path, err)
 	}
 	s.db = db
-	if err := s.load(); err != nil {
+	err = s.load()
+	if err == nil {
+		err = s.startRoom()
+	}
+	if err != nil {
 		s.db = nil
-		if errors.Is(err, ErrDamaged) {
+		switch {
+		case errors.Is(err, ErrDamaged), errors.Is(err, ErrFull):
 			err = explainOpen(s.opt.Path, err)
-		} else {
+		default:
 			err = fmt.Errorf("store %s: %w", s.opt.Path, full(err))
 		}
 		return errors.Join(err, db.Close())
 	}
 	return nil
+}
+
+// startRoom lets go of evidence if less than the reserve is free: a store that filled
+// its disk and was killed then would otherwise wait for room that only it can make.
+func (s *Badger) startRoom() error {
+	if s.room(0) == nil {
+		return nil
+	}
+	if err := s.letGo(); err != nil {
+		return err
+	}
+	return s.room(0)
 }
 
 // tuned are options for a small footprint. Badger's defaults are a server's and
@@ -384,7 +402,10 @@ func (s *Badger) revive() error {
 }
 
 // Room that is needed to open and to close.
-const closeRoom = 24 << 20
+const (
+	closeRoom = 24 << 20
+	openRoom  = closeRoom
+)
 
 // room says ErrFull when so many bytes more would leave less than Reserve.
 func (s *Badger) room(bytes int64) error {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/isowatch/isowatch/internal/mounts"
 	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/store/storetest"
 )
@@ -22,7 +23,7 @@ func smallDisk(t *testing.T, bytes string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := unix.Mount("isowatch-test", dir, "tmpfs", 0, "size="+bytes); err != nil {
-		t.Skipf("A FULL DISK IS NOT TESTED: a small file system can't be mounted here (%v); run the tests as root", err)
+		mounts.Failed(t, "A FULL DISK IS NOT TESTED", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
@@ -146,6 +147,80 @@ func TestFullDisk(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Errorf("closed with room: %v", err)
 	}
+}
+
+// A store that took its disk's last room, and was killed then, makes room itself when
+// it is opened: it lets go of evidence, of that alone, and only if that is enough.
+func TestOpenFullDisk(t *testing.T) {
+	ctx := context.Background()
+	disk := smallDisk(t, "96m")
+	opt := store.Options{Path: filepath.Join(disk, "store"), Reserve: 16 << 20, Retain: store.Forever, MaxBytes: 64 << 20}
+	s, err := store.Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const all, needed = 40, 30 // of entries of a megabyte; all before needed are evidence
+	for n := uint64(1); n <= all; n++ {
+		if err := s.Commit(ctx, store.Commit{Journal: []store.Entry{storetest.NewEntry(n, 1<<20)}, Drop: min(n, needed)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	free, before := available(t, disk), uint64(0)
+	opt.Reserve = int64(free) + 8<<20
+	if s, err = store.Open(opt); err != nil {
+		t.Fatalf("with evidence to let go of: %v", err)
+	}
+	if err := s.Journal(ctx, 0, func(e store.Entry) bool {
+		if before++; before == 1 && e.Number <= 1 {
+			t.Errorf("entry %d is still there", e.Number)
+		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for n := uint64(needed); n <= all; n++ {
+		if _, ok, err := s.Entry(ctx, n); !ok || err != nil {
+			t.Errorf("entry %d, which is needed: %v, %v", n, ok, err)
+		}
+	}
+	if before == all {
+		t.Error("nothing was let go of")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	opt.Reserve = 90 << 20 // more than there is, whatever is let go
+	if _, err := store.Open(opt); !errors.Is(err, store.ErrFull) {
+		t.Fatalf("with too little room: %v", err)
+	}
+	// Below what opening takes nothing is tried.
+	opt.Reserve = 64 << 20
+	other := filepath.Join(disk, "other")
+	take(t, other)
+	if _, err := store.Open(opt); !errors.Is(err, store.ErrFull) {
+		t.Errorf("without a byte: %v", err)
+	}
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := store.Verify(opt.Path); err != nil || len(r.Damaged) > 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// available is how many bytes are free on a disk.
+func available(t *testing.T, path string) uint64 {
+	t.Helper()
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.Bavail * uint64(st.Bsize)
 }
 
 // take fills the disk with a file and returns its size.

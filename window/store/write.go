@@ -71,16 +71,22 @@ func (s *Badger) makeRoom(bytes int64) error {
 	if err == nil || s.room(-s.opt.Reserve/2) != nil {
 		return err
 	}
-	w, err2 := s.writer()
-	if err2 != nil {
-		return err2
+	if err := s.letGo(); err != nil {
+		return err
+	}
+	return s.room(bytes)
+}
+
+// letGo lets go of all evidence. The caller holds write, or nobody else has the store
+// yet.
+func (s *Badger) letGo() error {
+	w, err := s.writer()
+	if err != nil {
+		return err
 	}
 	defer w.discard()
 	w.urgent = true
-	if err2 := w.commit(Commit{}, true); err2 != nil {
-		return err2
-	}
-	return s.room(bytes)
+	return w.commit(Commit{}, true)
 }
 
 // size is about what c takes on disk.
