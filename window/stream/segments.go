@@ -135,6 +135,8 @@ func (s *segments) open() {
 	s.met = map[string]struct{}{}
 }
 
+// newEngine makes an engine with the memory of the last one, which must not be used any
+// more.
 func (s *segments) newEngine() *incremental.Engine {
 	coverage := record.CoveragePartial
 	if s.complete {
@@ -147,7 +149,7 @@ func (s *segments) newEngine() *incremental.Engine {
 	}
 	return incremental.New(incremental.Options{Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
-		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Online: true})
+		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Online: true, Spare: s.engine})
 }
 
 // step gives the engine the next released record.
@@ -507,9 +509,13 @@ func (s *segments) seed(t *record.Transaction) {
 			continue
 		}
 		s.lose(key)
-		if !s.lazy { // else its stubs are still to be taken
-			s.met[key] = struct{}{}
+		if s.lazy {
+			// Its versions are taken when a record touches it, perhaps never: what waits for
+			// one of them until then has not come out of thin air.
+			s.engine.Lose(key, false)
+			continue
 		}
+		s.met[key] = struct{}{}
 	}
 	s.engine.Step(t, t.End)
 }
