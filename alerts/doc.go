@@ -9,6 +9,7 @@
 //
 //   - alerts: Alert, New, the id, the evidence.
 //   - alerts/name: what a violation is called and which levels it breaks.
+//   - alerts/veil: keys and values as hashes or pseudonyms, before there are words.
 //   - alerts/explain: sentences.
 //   - alerts/shrink: fewer transactions and operations that prove the same.
 //   - alerts/deliver: from the store's outbox to receivers.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/generate"
@@ -280,6 +281,9 @@ func (g *generateFlags) apply(cmd *cobra.Command) (generate.Config, error) {
 		if changed(name) {
 			set()
 		}
+	}
+	if named := name.Canonical(given.Anomaly); len(named) == 1 {
+		given.Anomaly = named[0] // P4 is lost-update
 	}
 	c.DB, c.Anomaly, c.Planted, c.ListAppends = given.DB, given.Anomaly, given.Planted, given.ListAppends
 	c.AbortRate, c.UnknownRate, c.MaxSkew = given.AbortRate, given.UnknownRate, given.MaxSkew
