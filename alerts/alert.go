@@ -158,8 +158,10 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	if a.Links == nil {
 		a.Links = map[string]string{}
 	}
+	part := map[string]bool{} // there may be a hundred thousand
 	for _, id := range v.Txns {
-		if of := ids.of(id); !slices.Contains(a.Transactions, of) {
+		if of := ids.of(id); !part[of] {
+			part[of] = true
 			a.Transactions = append(a.Transactions, of)
 		}
 	}

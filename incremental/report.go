@@ -498,7 +498,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	for _, r := range f.Reads {
 		x.read(r.Reader, r.Key)
 	}
-	proved := !f.Whole && e.violated(c, x)
+	proved := !f.Whole && (plain(f) || e.violated(c, x))
 	for range 2 { // the members, then those that they read from
 		if !proved {
 			x.everything()
@@ -528,6 +528,21 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		}
 	}
 	e.tell(c, v)
+}
+
+// plainLong is how long a cycle must be for its edges to be taken at their word: to
+// judge its transactions again may need the closure of as many sessions.
+const plainLong = 4096
+
+// plain tells whether a finding is a long cycle of session order and of reads whose
+// writer the records name: it needs nothing else, and so no judge.
+func plain(f *constraint.Violation) bool {
+	if len(f.Cycle) < plainLong || f.Assumed || f.Chosen || len(f.Rest) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(f.Cycle, func(ed graph.Edge) bool {
+		return ed.Why != verdict.BySession && ed.Why != verdict.ByValue && ed.Why != verdict.ByOverwrite && ed.Why != verdict.ByInitial
+	})
 }
 
 // withoutTimes is, for a finding that rests on times which are no part of the level
@@ -617,9 +632,11 @@ func (e *Engine) violation(c *check, f *constraint.Violation) verdict.Violation 
 	for _, cy := range f.Cases {
 		v.Cases = append(v.Cases, e.edges(c.poly, cy, nil))
 	}
+	seen := map[verdict.TxnID]bool{}
 	for _, cy := range append([][]verdict.Edge{v.Cycle}, v.Cases...) {
 		for _, ed := range cy {
-			if !slices.Contains(v.Txns, ed.From) {
+			if !seen[ed.From] {
+				seen[ed.From] = true
 				v.Txns = append(v.Txns, ed.From)
 			}
 		}

@@ -298,7 +298,7 @@ func (p *Polygraph) topological() []node {
 		}
 		if cut == nil {
 			cut = map[uint32]bool{}
-			search = &cycleSearch{via: make([]cameBy, n), seen: make([]uint32, n)}
+			search = &cycleSearch{seen: make([]uint32, n), budget: shorterBudget}
 		}
 		for in[next] <= 0 {
 			next++
@@ -374,8 +374,8 @@ func (p *Polygraph) waitsInSession(v node, in []int32, cut map[uint32]bool) (nod
 }
 
 // cutCycle finds a cycle behind n among the nodes that still wait (in > 0),
-// reports a shortest one through it, and returns the edge of it to leave out:
-// a read's, not a session's.
+// reports it, as short as the search makes it, and returns the edge of it to leave
+// out: a read's, not a session's.
 func (p *Polygraph) cutCycle(n node, in []int32, cut map[uint32]bool, search *cycleSearch) uint32 {
 	search.stamp++
 	for search.seen[n] != search.stamp {
@@ -422,55 +422,29 @@ func (p *Polygraph) waitsFor(n node, in []int32, cut map[uint32]bool) node {
 // cycleSearch is room for the search of cycles, by node; what is marked with
 // stamp is of the search at hand.
 type cycleSearch struct {
-	via   []cameBy
-	seen  []uint32
-	queue []node
-	stamp uint32
+	seen   []uint32
+	stamp  uint32
+	budget int // states that may still be looked at to make cycles shorter
 }
 
-// cameBy is the step from a node on the way to where a search began.
-type cameBy struct {
-	next node
-	edge uint32 // or none, for the step from start to commit
-}
+// shorterBudget bounds the search for shorter cycles than those met first, in all.
+const shorterBudget = 1 << 18
 
-// shortest is a shortest cycle through n among the nodes that wait.
+// shortest is a shortest cycle through n among the nodes that wait, or a shorter one
+// through another node of it, of which none has a shorter one, as far as the budget
+// goes.
 func (p *Polygraph) shortest(n node, in []int32, cut map[uint32]bool, search *cycleSearch) []step {
-	search.stamp++
-	search.queue = append(search.queue[:0], n)
-	for at := 0; at < len(search.queue); at++ {
-		v := search.queue[at]
-		back := func(u node, c cameBy) bool {
-			if in[u] <= 0 || search.seen[u] == search.stamp {
-				return false
-			}
-			search.seen[u], search.via[u] = search.stamp, c
-			search.queue = append(search.queue, u)
-			return u == n
-		}
-		found := p.parts == 2 && v%2 == 1 && back(v-1, cameBy{v, none})
-		for e := p.g.FirstIn(v); e != graph.None && !found; e = p.g.NextIn(e) {
-			if !cut[e] {
-				found = back(p.g.Edge(e).From, cameBy{v, e})
-			}
-		}
-		if found {
-			return p.unroll(n, search)
+	waits := func(u node) bool { return in[u] > 0 }
+	stays := func(e uint32) bool { return !cut[e] }
+	walk := p.around(n, waits, stays, 0, nil)
+	if walk == nil {
+		panic("constraint: no cycle through a node found on one, which can't happen, because its predecessors wait")
+	}
+	most := length(walk)
+	for i := 0; i < len(walk) && most > 2 && search.budget > 0; i++ {
+		if shorter := p.around(walk[i].From, waits, stays, most, &search.budget); shorter != nil {
+			walk, i, most = shorter, -1, length(shorter)
 		}
 	}
-	panic("constraint: no cycle through a node found on one, which can't happen, because its predecessors wait")
-}
-
-// unroll reads the cycle through n off.
-func (p *Polygraph) unroll(n node, search *cycleSearch) []step {
-	var walk []step
-	for u := n; ; {
-		c := search.via[u]
-		if c.edge != none {
-			walk = append(walk, step{p.g.Edge(c.edge), c.edge})
-		}
-		if u = c.next; u == n {
-			return walk
-		}
-	}
+	return walk
 }
