@@ -124,6 +124,7 @@ func (s *stage) config() *config.Config {
 	c.Solver.Every = 100 * time.Millisecond
 	c.Store.Path = filepath.Join(s.dir, "monitor")
 	c.Alerts.Webhooks = []config.Webhook{{URL: s.receiver.url, Format: "generic", Secrets: []config.Secret{secret}}}
+	c.Alerts.Repeat, c.Alerts.Rate = 0, config.Rate{Max: 1000, Per: time.Second} // every alert by itself
 	c.HTTP.Listen = "127.0.0.1:0"
 	return c
 }
@@ -262,7 +263,8 @@ func (s *stage) introduce() {
 transaction, as it saw it, to a Kafka topic. The monitor sees only that.
 
   broker    %s, topic %s (embedded)
-  monitor   levels si and ser, http://%s/metrics
+  monitor   levels si and ser
+  page      http://%s/
   webhook   %s
 
 `, accounts, clients, s.broker.addrs()[0], topic, s.monitor.Addr(), s.receiver.url)
