@@ -135,8 +135,6 @@ func (s *segments) open() {
 	s.met = map[string]struct{}{}
 }
 
-// newEngine makes an engine with the memory of the last one, which must not be used any
-// more.
 func (s *segments) newEngine() *incremental.Engine {
 	coverage := record.CoveragePartial
 	if s.complete {
@@ -149,7 +147,7 @@ func (s *segments) newEngine() *incremental.Engine {
 	}
 	return incremental.New(incremental.Options{Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
-		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Online: true, Spare: s.engine})
+		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Online: true})
 }
 
 // step gives the engine the next released record.
