@@ -39,15 +39,21 @@ func Unstyled(svg []byte) []byte {
 	return bytes.Replace(svg, []byte("<style>"+Style+"</style>\n"), nil, 1)
 }
 
-// words is a picture of a line of text.
+// words is a picture of a text.
 func words(s string) drawing {
-	s = printable(s, titleCols)
-	c := &canvas{}
-	c.text(margin, 30, "sans h ink", "start", s)
-	return drawing{w: 2*margin + sans(s, 15), h: 44, label: s, body: c.b.String()}
+	s = printable(s, 600)
+	c, d := &canvas{}, drawing{h: 10, label: s}
+	for _, l := range wrap(s, titleCols) {
+		d.h += 22
+		c.text(margin, d.h, "sans h ink", "start", l)
+		d.w = max(d.w, 2*margin+sans(l, 15))
+	}
+	d.h += 12
+	d.body = c.b.String()
+	return d
 }
 
-const titleCols = 100
+const titleCols = 72
 
 // label is what is read out in a picture's place.
 func (s *scene) label(kind string) string {

@@ -46,6 +46,21 @@ type PageLevel struct {
 	Level   string
 	Verdict string // satisfied, violated, unknown or not-applicable
 	Notes   []string
+	Also    []string // further levels of which the same is known
+}
+
+// together puts levels of one verdict into one row, without notes.
+func together(ls []PageLevel) []PageLevel {
+	var out []PageLevel
+	for _, l := range ls {
+		i := slices.IndexFunc(out, func(o PageLevel) bool { return o.Verdict == l.Verdict })
+		if i < 0 {
+			out = append(out, PageLevel{Level: l.Level, Verdict: l.Verdict})
+			continue
+		}
+		out[i].Also = append(out[i].Also, l.Level)
+	}
+	return out
 }
 
 // Bounds of a page.
@@ -144,11 +159,18 @@ func newPage(as []alerts.Alert, opt PageOptions) *page {
 		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'; base-uri 'none'; form-action 'none'",
 		Count:  len(as), Shown: min(len(as), opt.Max),
 	}
-	p.Histories = opt.Histories[:min(len(opt.Histories), pageHistories)]
+	p.Histories = slices.Clone(opt.Histories[:min(len(opt.Histories), pageHistories)])
+	for i := range p.Histories {
+		if len(p.Histories) > 1 {
+			p.Histories[i].Levels = together(p.Histories[i].Levels)
+		}
+	}
 	p.More = len(opt.Histories) - len(p.Histories)
 	p.Satisfied = len(as) == 0 && len(opt.Histories) > 0
 	for _, h := range opt.Histories {
-		p.Satisfied = p.Satisfied && !h.Failed && !slices.ContainsFunc(h.Levels, func(l PageLevel) bool { return l.Verdict != verdict.Satisfied.String() })
+		p.Satisfied = p.Satisfied && !h.Failed && !slices.ContainsFunc(h.Levels, func(l PageLevel) bool {
+			return l.Verdict != verdict.Satisfied.String() && l.Verdict != verdict.NotApplicable.String()
+		})
 	}
 	if len(as) > 1 {
 		for i, a := range as[:p.Shown] {
