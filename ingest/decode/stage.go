@@ -94,6 +94,7 @@ type job struct {
 	seen   int64 // messages before it were handed out before
 	anew   bool  // what came before in the partition was another input
 	weight int64
+	parts  *shared
 	done   chan struct{} // closed when a worker has set what follows
 
 	out    *Batch
@@ -162,14 +163,39 @@ func (s *Stage) read(ctx context.Context, src source.Source) {
 			return
 		}
 		before, anew := seen.follow(&b)
+		parts := newShared(b.Free)
 		for more := true; more; anew = false {
-			j := &job{done: make(chan struct{}), seen: before, anew: anew}
+			j := &job{done: make(chan struct{}), seen: before, anew: anew, parts: parts}
+			parts.add()
 			j.in, j.weight, more = s.opts.cut(&b)
 			if s.put(ctx, j) != nil {
 				return
 			}
 			s.work <- j
 		}
+		parts.release()
+	}
+}
+
+// shared counts the parts of a batch that are not decoded yet, to free it after the
+// last one.
+type shared struct {
+	left atomic.Int64
+	free func()
+}
+
+// newShared counts one for who makes the parts.
+func newShared(free func()) *shared {
+	s := &shared{free: free}
+	s.left.Store(1)
+	return s
+}
+
+func (s *shared) add() { s.left.Add(1) }
+
+func (s *shared) release() {
+	if s.left.Add(-1) == 0 && s.free != nil {
+		s.free()
 	}
 }
 

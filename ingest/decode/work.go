@@ -56,7 +56,8 @@ func (w *worker) decode(j *job) {
 		w.message(j, m)
 	}
 	b.seal(&w.chunk)
-	j.in.Messages = nil
+	j.in.Messages, j.in.Free = nil, nil
+	j.parts.release() // what outlives it was copied
 }
 
 // message decodes m.

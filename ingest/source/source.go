@@ -51,6 +51,10 @@ type Batch struct {
 	// name: a topic that was created anew, a log file that was rotated. It is to be
 	// stored with Next, as Store does. 0 means that there is nothing to tell by.
 	Identity int64
+	// Free, if not nil, gives the memory of Messages back: neither they nor what they
+	// hold may be used any more. To call it is worth it, but not needed; it is called
+	// once at most.
+	Free func()
 }
 
 // Store puts what has to be kept of b into offsets: Next under its partition

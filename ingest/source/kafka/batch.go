@@ -66,15 +66,15 @@ type decoder struct {
 	aborted []abortedTxn // still ahead, by first offset
 	active  map[int64]struct{}
 	cur     source.Batch // being filled
-	arena   arena
-	full    bool // decodedMax or end was reached
+	memory  *memory      // of cur; nil: there is none yet
+	full    bool         // decodedMax or end was reached
 	// contentType is that of the last record which had one: most have the same.
 	contentType string
 }
 
 func newDecoder(a ask, out *fetched, aborted []abortedTxn) *decoder {
 	slices.SortFunc(aborted, func(a, b abortedTxn) int { return int(min(max(a.first-b.first, -1), 1)) })
-	return &decoder{ask: a, out: out, aborted: aborted, active: map[int64]struct{}{}, arena: arena{next: int(min(out.wire, arenaMax))}}
+	return &decoder{ask: a, out: out, aborted: aborted, active: map[int64]struct{}{}}
 }
 
 // recordSet decodes batches until the set ends, is full, or is bad.
@@ -116,9 +116,13 @@ func (d *decoder) flush() {
 		if len(d.cur.Messages) < cap(d.cur.Messages)/2 {
 			d.cur.Messages = slices.Clone(d.cur.Messages) // what was expected was not wanted
 		}
+		if d.memory != nil {
+			d.memory.messages = d.cur.Messages
+			d.cur.Free = d.memory.free
+		}
 		d.out.batches = append(d.out.batches, d.cur)
 	}
-	d.cur = source.Batch{}
+	d.cur, d.memory = source.Batch{}, nil
 }
 
 // bad stops decoding before the batch of h.
@@ -213,6 +217,9 @@ const expectMax = 1 << 14
 // it needs for as long as it waits.
 func (d *decoder) expect(h header, left int64) {
 	if n := int(h.records); n > cap(d.cur.Messages)-len(d.cur.Messages) {
+		if d.memory == nil {
+			d.begin()
+		}
 		all := float64(n) * max(float64(left)/float64(h.length), 1)
 		d.cur.Messages = slices.Grow(d.cur.Messages, int(min(all*33/32, expectMax)))
 	}
@@ -287,7 +294,7 @@ func (d *decoder) record(h header, r *bufio.Reader) (m source.Message, offsetDel
 	if size > int64(d.limits.messageMax) {
 		return d.oversize(h, r, size)
 	}
-	b := d.arena.take(int(size))
+	b := d.take(int(size))
 	if _, err := io.ReadFull(r, b); err != nil {
 		return m, 0, noEOF(err)
 	}
@@ -510,28 +517,4 @@ func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.sum.Write(p[:n])
 	return n, err
-}
-
-// arena hands out memory for records from chunks, so that thousands of small
-// records are not thousands of allocations. A chunk lives as long as any record
-// in it.
-type arena struct {
-	free []byte
-	next int // size of the next chunk
-}
-
-// Chunks grow, as a response may hold a single record or be compressed.
-const arenaMin, arenaMax = 1 << 10, 64 << 10
-
-func (a *arena) take(n int) []byte {
-	if n > arenaMax/4 {
-		return make([]byte, n)
-	}
-	if n > len(a.free) {
-		a.free = make([]byte, max(a.next, n, arenaMin))
-		a.next = min(2*len(a.free), arenaMax)
-	}
-	out := a.free[:n:n]
-	a.free = a.free[n:]
-	return out
 }

@@ -365,9 +365,39 @@ func TestDecodeTakesNoMoreThanNeeded(t *testing.T) {
 			}
 		}
 	}
-	var small arena
-	if small.take(300); len(small.free) > arenaMin {
-		t.Errorf("a record of 300 bytes takes %d more", len(small.free))
+	var small memory
+	if small.take(300, 0); len(small.left) > chunkMin {
+		t.Errorf("a record of 300 bytes takes %d more", len(small.left))
+	}
+}
+
+// Memory that was given back is used again, and for that only.
+func TestMemoryAgain(t *testing.T) {
+	fill := func(m *memory) (out [][]byte) {
+		for n := 1; n < 1000; n++ {
+			b := m.take(n, 1<<12)
+			for i := range b {
+				b[i] = byte(n)
+			}
+			out = append(out, b)
+		}
+		return out
+	}
+	m := &memory{}
+	first := fill(m)
+	chunks := len(m.chunks)
+	for n, b := range first {
+		if len(b) != n+1 || bytes.Count(b, []byte{byte(n + 1)}) != len(b) {
+			t.Fatalf("record %d of %d bytes was written over", n+1, len(b))
+		}
+	}
+	m.messages = append(m.messages, source.Message{Value: first[0]})
+	m.free()
+	if len(m.messages) != 0 || m.messages[:1][0].Value != nil {
+		t.Error("a message is still held")
+	}
+	if second := fill(m); &second[0][0] != &first[0][0] || len(m.chunks) != chunks {
+		t.Errorf("%d chunks the second time, %d the first", len(m.chunks), chunks)
 	}
 }
 
