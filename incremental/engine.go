@@ -69,7 +69,8 @@ type Engine struct {
 	closedSet   bool           // the read being decided has all its candidates
 	repeatsDue  bool           // lists that were read again are being decided
 	closed      bool
-	seenWarm    uint32 // means nothing; see warm
+	seenWarm    uint32    // means nothing; see warm
+	spare       []*strand // of Options.Spare, not used again yet
 }
 
 // voucher is a read by which a transaction of unknown outcome is known to have
@@ -122,6 +123,11 @@ func New(opt Options) *Engine {
 	}
 	e := &Engine{opt: opt, in: newIntake(), seeds: none, first: none, lists: map[version.Key]*listKey{},
 		suspended: map[uint32][]func(){}, vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
+	if old := opt.Spare; old != nil {
+		e.in.reuse(old.in)
+		e.spare, e.slotTx, e.waiting = old.strands, old.slotTx[:0], old.waiting[:0]
+		e.opt.Spare = nil
+	}
 	e.in.expect(opt.Expect)
 	e.in.own, e.in.keys.own = opt.Online, opt.Online // records of streams come in large blocks
 	var weaker []verdict.Level
@@ -394,8 +400,12 @@ func (e *Engine) strict() *strand {
 
 func (e *Engine) newStrand(cfgs ...constraint.Config) *strand {
 	s := newStrand(cfgs)
-	if len(cfgs) > 0 && cfgs[0].Room > 0 {
-		s.expect(cfgs[0].Room)
+	if len(e.spare) > 0 {
+		s.reuse(e.spare[0])
+		e.spare = e.spare[1:]
+	}
+	if len(cfgs) > 0 && !cfgs[0].Bulk {
+		s.expect(e.opt.Expect.Transactions)
 	}
 	s.candidates = func(slot version.Slot, k version.Key) []version.ID {
 		index := e.slotTx[slot]
@@ -427,8 +437,6 @@ func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
 	c.Last, c.Ablate, c.PairsMax = !e.opt.Online, e.opt.Ablate, e.opt.PairsMax
 	if bulk {
 		c.Slots = e.in.txns.Len()
-	} else {
-		c.Room = e.opt.Expect.Transactions
 	}
 	return c
 }

@@ -185,9 +185,20 @@ func (s span) len() int { return int(s.to - s.from) }
 
 // expect makes room.
 func (in *intake) expect(x Expect) {
-	in.indexOf = make([]uint32, 0, x.Transactions)
-	in.cellIDs = make([]cellID, 0, x.Operations)
-	in.byNumber = make([]version.Key, 0, x.Names)
+	in.indexOf = slices.Grow(in.indexOf, x.Transactions)
+	in.cellIDs = slices.Grow(in.cellIDs, x.Operations)
+	in.byNumber = slices.Grow(in.byNumber, x.Names)
+}
+
+// reuse takes the memory of old, which must not be used any more, for in, which is
+// empty.
+func (in *intake) reuse(old *intake) {
+	clear(old.slots)
+	clear(old.keys.slots)
+	in.cells, in.slots, in.keys.slots = old.cells.Spare(), old.slots, old.keys.slots
+	in.txns, in.perKey = old.txns.Spare(), old.perKey.Spare()
+	in.indexOf, in.cellIDs, in.byNumber = old.indexOf[:0], old.cellIDs[:0], old.byNumber[:0]
+	in.waiters, in.touched = old.waiters[:0], old.touched[:0]
 }
 
 func newIntake() *intake {

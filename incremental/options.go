@@ -50,6 +50,8 @@ type Options struct {
 	PairsMax int
 	// Expect is how much will come, where that is known, to make room for it.
 	Expect Expect
+	// Spare, if not nil, is an engine that is not used any more, whose memory is taken.
+	Spare *Engine
 	// Ablate switches parts of the method off, for benchmarks.
 	Ablate constraint.Ablate
 	// Online: edges are known as soon as they are proved and Tick reports as

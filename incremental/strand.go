@@ -108,7 +108,23 @@ func newStrand(cfgs []constraint.Config) *strand {
 
 // expect makes room for n transactions.
 func (s *strand) expect(n int) {
-	s.ops, s.session, s.line = make([]slotOps, 0, n), make([]uint32, 0, n), make([]uint32, 0, n)
+	s.ops, s.session, s.line = slices.Grow(s.ops, n), slices.Grow(s.session, n), slices.Grow(s.line, n)
+	for _, p := range s.polys {
+		p.Expect(n)
+	}
+}
+
+// reuse takes the memory of old, a strand that must not be used any more, for s, which
+// is empty.
+func (s *strand) reuse(old *strand) {
+	s.tab = old.tab.Spare()
+	s.ops, s.session, s.line, s.versions = old.ops[:0], old.session[:0], old.line[:0], old.versions[:0]
+	s.fresh, s.isFresh = old.fresh[:0], old.isFresh[:0]
+	for i, p := range s.polys {
+		if i < len(old.polys) {
+			p.Reuse(old.polys[i])
+		}
+	}
 }
 
 func (s *strand) readsOf(x version.Slot) []version.ID {

@@ -61,9 +61,9 @@ func warmBlocks(p *constraint.Polygraph, keys []uint32, versions []version.ID) u
 	seen := uint32(0)
 	for i, v := range versions {
 		seen += p.WarmVersion(at[i])
-		versions[i] = p.WarmVersion(v)
+		at[i] = p.WarmVersion(v)
 	}
-	for _, w := range versions {
+	for _, w := range at[:len(versions)] {
 		seen += p.WarmNode(w)
 	}
 	return seen

@@ -91,8 +91,6 @@ type Config struct {
 	// per pair is worth, Bits is used. Slots is how many transactions to
 	// expect, if known.
 	Chains, Slots int
-	// Room is for how many transactions to make room at once.
-	Room int
 	// PairsMax bounds the pairs of blocks that are made; see run.go. 0: pairsMax.
 	PairsMax int
 	Ablate   Ablate
@@ -245,14 +243,9 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 	if cfg.PairsMax == 0 {
 		p.cfg.PairsMax = pairsMax
 	}
-	if nodes := cfg.Room * int(p.parts); nodes > 0 {
-		p.g.Room(nodes)
-		p.firstWatch, p.lines = make([]uint32, 0, nodes), make([]uint32, 0, cfg.Room)
-	}
 	switch {
 	case cfg.RealTime:
 		p.banded = reach.NewBanded(&p.g, int(p.parts), cfg.Skew)
-		p.banded.Room(cfg.Room)
 		p.reach = p.banded
 	case !cfg.Sessions || cfg.Slots > 0 && cfg.Chains > cfg.Slots/32+64:
 		p.bits = reach.NewBits(&p.g, int(p.parts))
@@ -262,6 +255,31 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 		p.reach = p.chains
 	}
 	return p
+}
+
+// Expect makes room for n transactions.
+func (p *Polygraph) Expect(n int) {
+	nodes := n * int(p.parts)
+	p.g.Room(nodes)
+	p.firstWatch, p.lines = slices.Grow(p.firstWatch, nodes), slices.Grow(p.lines, n)
+	if p.banded != nil {
+		p.banded.Room(n)
+	}
+}
+
+// Reuse takes the memory of old, a polygraph that must not be used any more, for p,
+// which is empty.
+func (p *Polygraph) Reuse(old *Polygraph) {
+	p.g = old.g.Spare()
+	p.firstWatch, p.lines, p.watches, p.pairs = old.firstWatch[:0], old.lines[:0], old.watches[:0], old.pairs[:0]
+	p.dirty, p.dirtyChoices = old.dirty[:0], old.dirtyChoices[:0]
+	p.listAt = old.listAt[:0]
+	if len(old.lists) > 0 {
+		p.lists = old.lists[:1]
+	}
+	if p.banded != nil && old.banded != nil {
+		p.banded.Reuse(old.banded)
+	}
 }
 
 func (p *Polygraph) start(s slot) node  { return s * p.parts }

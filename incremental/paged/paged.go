@@ -28,6 +28,8 @@ func (v *Vec[T]) Push(x T) uint32 {
 	i := uint32(v.n)
 	switch {
 	case i&mask != 0:
+	case len(v.pages) < cap(v.pages) && cap(v.pages[:len(v.pages)+1][len(v.pages)]) == size: // from Spare
+		v.pages = v.pages[:len(v.pages)+1]
 	case i == 0:
 		v.pages = append(v.pages, nil) // grows as it fills: most histories of tests are tiny
 	default:
@@ -37,6 +39,15 @@ func (v *Vec[T]) Push(x T) uint32 {
 	*p = append(*p, x)
 	v.n++
 	return i
+}
+
+// Spare is an empty array that uses the memory of v again, which must not be used any
+// more. T has no pointers, or what they lead to stays in memory.
+func (v *Vec[T]) Spare() Vec[T] {
+	for i := range v.pages {
+		v.pages[i] = v.pages[i][:0]
+	}
+	return Vec[T]{pages: v.pages[:0]}
 }
 
 // Truncate keeps the first n elements.

@@ -69,6 +69,7 @@ type Banded struct {
 	first   uint32 // of the bases; see AddBase
 
 	slab    [][]word // pages that rows lie in
+	spare   [][]word // pages to use again, of rowPage words
 	bytes   int      // of rows
 	scratch []word
 }
@@ -101,6 +102,19 @@ func (b *Banded) Room(n int) {
 	b.end, b.l, b.sufMinL = slices.Grow(b.end, n), slices.Grow(b.l, n), slices.Grow(b.sufMinL, n)
 	nodes := n * int(b.parts)
 	b.p, b.m, b.row = slices.Grow(b.p, nodes), slices.Grow(b.m, nodes), slices.Grow(b.row, nodes)
+}
+
+// Reuse takes the memory of old, which must not be used any more, for b, which is
+// empty.
+func (b *Banded) Reuse(old *Banded) {
+	b.end, b.l, b.sufMinL = old.end[:0], old.l[:0], old.sufMinL[:0]
+	b.p, b.m, b.row = old.p[:0], old.m[:0], old.row[:0]
+	b.open, b.active, b.loose, b.scratch = old.open[:0], old.active[:0], old.loose[:0], old.scratch[:0]
+	for _, page := range old.slab {
+		if cap(page) == rowPage {
+			b.spare = append(b.spare, page[:0])
+		}
+	}
 }
 
 // Add appends the next slot. A transaction that comes after one with a later
@@ -208,7 +222,12 @@ func (b *Banded) fresh(n int) row {
 			page = 64 // most histories of tests are tiny
 		}
 		page = max(page, n)
-		b.slab = append(b.slab, make([]word, 0, page))
+		if k := len(b.spare) - 1; k >= 0 && n <= rowPage {
+			page = rowPage
+			b.slab, b.spare = append(b.slab, b.spare[k]), b.spare[:k]
+		} else {
+			b.slab = append(b.slab, make([]word, 0, page))
+		}
 		b.bytes += page * wordSize
 		last++
 	}

@@ -93,6 +93,12 @@ func (t *Table) isEndless(s Slot) bool {
 	return ok
 }
 
+// Spare is an empty table that uses the memory of t again, which must not be used any
+// more.
+func (t *Table) Spare() Table {
+	return Table{v: t.v.Spare(), readers: t.readers.Spare(), initial: t.initial[:0]}
+}
+
 // At is a version; the pointer is good until the next New.
 func (t *Table) At(v ID) *Version { return t.v.At(v) }
 

@@ -135,6 +135,8 @@ func (s *segments) open() {
 	s.met = map[string]struct{}{}
 }
 
+// newEngine makes an engine with the memory of the last one, which must not be used any
+// more.
 func (s *segments) newEngine() *incremental.Engine {
 	coverage := record.CoveragePartial
 	if s.complete {
@@ -147,7 +149,7 @@ func (s *segments) newEngine() *incremental.Engine {
 	}
 	return incremental.New(incremental.Options{Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
-		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Online: true})
+		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Online: true, Spare: s.engine})
 }
 
 // step gives the engine the next released record.
@@ -486,7 +488,7 @@ func readsOf(ops []record.Op, keys []string) []record.Op {
 
 // begin makes the engine of a segment.
 func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
-	s.seeds, s.bases, s.fed, s.ticks = seeds, nil, nil, nil
+	s.seeds, s.bases, s.fed, s.ticks = seeds, nil, s.fed[:0], s.ticks[:0]
 	s.open()
 	for i := range seeds {
 		s.seed(&seeds[i])
