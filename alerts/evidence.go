@@ -49,7 +49,9 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 			violated := func(txns []record.Transaction) bool { return ctx.Judge(level, p.header, txns) == verdict.Violated }
 			opt := essentials(v, p.txns, ctx)
 			opt.Unseen = *p.header.Coverage == record.CoveragePartial
-			p.txns, _ = shrink.Shrink(p.txns, violated, opt)
+			calls := 0
+			p.txns, calls = shrink.Shrink(p.txns, violated, opt)
+			p.txns = shrinkMore(v, p.txns, violated, opt, calls, ctx.Lookup)
 			return p, nil
 		}
 		if level == last {
@@ -57,6 +59,43 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 		}
 	}
 	return candidates[len(candidates)-1], fmt.Errorf("%s at %v, %d transactions: %w", n.Name, n.Breaks[0], len(full), ErrUnproved)
+}
+
+// shrinkMore leaves out what essentials protect of a read anomaly and the judge can
+// do without, as long as it is still about the same read and the same transactions.
+// It comes last, when little is left, and takes the calls that are left.
+func shrinkMore(v verdict.Violation, txns []record.Transaction, violated func([]record.Transaction) bool, opt shrink.Options, calls int,
+	lookup name.Lookup) []record.Transaction {
+	if opt.Calls == 0 {
+		opt.Calls = shrink.CallsDefault
+	}
+	at := name.Read(v, lookup)
+	if opt.Calls -= calls; opt.Calls <= 0 || at < 0 {
+		return txns
+	}
+	reader, _ := lookup.Find(v.Txns[0])
+	offending := reader.Ops[at]
+	part := map[string]bool{}
+	for _, id := range v.Txns {
+		part[identifier{lookup: lookup}.of(id)] = true
+	}
+	same := func(rest []record.Transaction) bool {
+		left := 0
+		for i := range rest {
+			about := func(op record.Op) bool { return op.Key == v.Key && (rest[i].ID != reader.ID || op == offending) }
+			if part[rest[i].ID] && slices.ContainsFunc(rest[i].Ops, about) {
+				left++
+			}
+		}
+		return left == len(part)
+	}
+	if !same(txns) {
+		return txns
+	}
+	opt.Keep = func(i int) bool { return part[txns[i].ID] }
+	opt.KeepOp = nil
+	rest, _ := shrink.Shrink(txns, func(rest []record.Transaction) bool { return same(rest) && violated(rest) }, opt)
+	return rest
 }
 
 // records are the records of the evidence, in the order in which the engine got
@@ -410,12 +449,17 @@ func essentials(v verdict.Violation, txns []record.Transaction, ctx Context) shr
 		KeepOp: func(i, j int) bool {
 			o := txns[i].Ops[j]
 			r := read{txns[i].ID, o.Key}
-			if writes(o) {
-				return written[r]
+			if writes(o) { // of a cycle, the last one of a key is what others see
+				return written[r] && (len(v.Cycle) == 0 || o.Kind != record.Write || !overwritten(txns[i].Ops[j+1:], o.Key))
 			}
 			return all[r] || reads[op{i, j}]
 		},
 	}
+}
+
+// overwritten tells whether some operations write a key.
+func overwritten(ops []record.Op, key string) bool {
+	return slices.ContainsFunc(ops, func(op record.Op) bool { return op.Key == key && writes(op) })
 }
 
 // theRead is the place of the read of key by which t shows that it saw what w
