@@ -25,7 +25,7 @@ func (o *Order) put(s *session) {
 }
 
 func (o *Order) makeHead(s *session) head {
-	it := &o.items[o.first(s)]
+	it := o.at(o.first(s))
 	h := head{key: max(it.key, s.lastKey), tie: it.start, ref: it.ref, s: s}
 	if it.flags&(hasTimes|isVague) != hasTimes {
 		h.tie, h.placed = int64(it.partition), true
@@ -37,7 +37,7 @@ func (o *Order) makeHead(s *session) head {
 func (o *Order) top() bool {
 	for len(o.heads) > 0 {
 		h := &o.heads[0]
-		if i := o.first(h.s); i != nil32 && o.items[i].ref == h.ref {
+		if i := o.first(h.s); i != nil32 && o.at(i).ref == h.ref {
 			return true
 		}
 		o.drop()

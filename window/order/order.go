@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -45,7 +46,7 @@ type Order struct {
 	// What waits; session.go, heap.go.
 	sessions map[string]*session
 	heads    []head // a heap by less
-	items    []item
+	items    paged.Vec[item]
 	free     int32  // list of unused items
 	held     int    // items in use
 	next     uint64 // the least ref that may be added
@@ -114,9 +115,9 @@ func (o *Order) Held() int { return o.held }
 // Refs calls f with the Ref of each record that waits, in no order. O(most that
 // ever waited).
 func (o *Order) Refs(f func(ref uint64)) {
-	for i := range o.items {
-		if o.items[i].flags&isUsed != 0 {
-			f(o.items[i].ref)
+	for i := range o.items.Len() {
+		if it := o.at(int32(i)); it.flags&isUsed != 0 {
+			f(it.ref)
 		}
 	}
 }
@@ -231,11 +232,11 @@ func (o *Order) enqueue(s *session, h *record.Head, it item) {
 	s.arrive(h, &it)
 	i := o.free
 	if i == nil32 {
-		i = int32(len(o.items))
-		o.items = append(o.items, it)
+		i = int32(o.items.Len())
+		o.items.Push(it)
 	} else {
-		o.free = o.items[i].next
-		o.items[i] = it
+		o.free = o.at(i).next
+		*o.at(i) = it
 	}
 	o.held++
 	o.push(s, i)
@@ -278,7 +279,7 @@ func (o *Order) due(h *head) bool {
 	if h.key >= o.watermark {
 		return false
 	}
-	it := &o.items[o.first(h.s)]
+	it := o.at(o.first(h.s))
 	if it.flags&(hasSeq|isDue|isDetached) != hasSeq || (h.s.hasSeq && it.seq <= add(h.s.lastSeq, 1)) {
 		return true
 	}
@@ -296,9 +297,9 @@ func (o *Order) due(h *head) bool {
 func (o *Order) pop() Release {
 	s, key := o.heads[0].s, o.heads[0].key
 	i := o.first(s)
-	it := o.items[i]
+	it := *o.at(i)
 	o.shift(s)
-	o.items[i] = item{next: o.free}
+	*o.at(i) = item{next: o.free}
 	o.free = i
 	o.held--
 

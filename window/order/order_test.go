@@ -427,7 +427,7 @@ func TestForgottenSessions(t *testing.T) {
 		if got := len(o.sessions); got > n+2 {
 			t.Fatalf("%d sessions are remembered", got)
 		}
-		if len(o.items) > 64 {
+		if o.items.Len() > 64 {
 			t.Fatalf("slab of %d items for a few that wait", len(o.items))
 		}
 	}

@@ -65,9 +65,12 @@ type session struct {
 	leftOut       bool // records were left out of the sample since
 }
 
+// at is item i. The pointer is good until the next item is made.
+func (o *Order) at(i int32) *item { return o.items.At(uint32(i)) }
+
 // before tells whether item a precedes item b of the same session.
 func (o *Order) before(a, b int32) bool {
-	x, y := &o.items[a], &o.items[b]
+	x, y := o.at(a), o.at(b)
 	if x.seq != y.seq {
 		return x.seq < y.seq
 	}
@@ -77,12 +80,12 @@ func (o *Order) before(a, b int32) bool {
 // push puts item i into its session's queue. O(1) in session order, otherwise
 // O(log n).
 func (o *Order) push(s *session, i int32) {
-	it := &o.items[i]
+	it := o.at(i)
 	if s.tail == nil32 || it.seq > s.tailSeq || (it.seq == s.tailSeq && it.ref > s.tailRef) {
 		if s.tail == nil32 {
 			s.head = i
 		} else {
-			o.items[s.tail].next = i
+			o.at(s.tail).next = i
 		}
 		s.tail, s.tailSeq, s.tailRef = i, it.seq, it.ref
 		return
@@ -110,7 +113,7 @@ func (o *Order) first(s *session) int32 {
 // shift takes the first item out of s's queue.
 func (o *Order) shift(s *session) {
 	if i := o.first(s); i == s.head {
-		if s.head = o.items[i].next; s.head == nil32 {
+		if s.head = o.at(i).next; s.head == nil32 {
 			s.tail = nil32
 		}
 		return

@@ -235,7 +235,7 @@ func plain(s *session, ref uint64, h *record.Head) item {
 // ordered are the items of s in session order.
 func (o *Order) ordered(s *session) []int32 {
 	var out []int32
-	for i := s.head; i != nil32; i = o.items[i].next {
+	for i := s.head; i != nil32; i = o.at(i).next {
 		out = append(out, i)
 	}
 	if len(s.strays) > 0 {
@@ -258,7 +258,7 @@ func (o *Order) writeItems(e *encoder, s *session, last uint64) uint64 {
 	e.uint(uint64(len(items)))
 	odd := 0
 	for _, i := range items {
-		it := &o.items[i]
+		it := o.at(i)
 		e.int(int64(it.ref - last))
 		last = it.ref
 		if it.odd(s) {
@@ -268,7 +268,7 @@ func (o *Order) writeItems(e *encoder, s *session, last uint64) uint64 {
 	e.uint(uint64(odd))
 	at := 0
 	for n, i := range items {
-		if it := &o.items[i]; it.odd(s) {
+		if it := o.at(i); it.odd(s) {
 			e.uint(uint64(n - at))
 			at = n
 			it.code(e)
@@ -291,7 +291,7 @@ func (it *item) code(c coder) {
 
 // readItems is the inverse of writeItems. Refs of what waits are loaded.
 func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64) (record.Head, error)) (uint64, error) {
-	first := len(o.items)
+	first := o.items.Len()
 	for range d.count(len(d.b), 1) {
 		last += uint64(d.int())
 		if d.err != nil {
@@ -304,26 +304,26 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 		if h.Session != s.name {
 			return 0, fmt.Errorf("%w: record %d is of session %q, not %q", ErrDamaged, last, h.Session, s.name)
 		}
-		o.items = append(o.items, plain(s, last, &h))
+		o.items.Push(plain(s, last, &h))
 		o.Remember(last, &h)
 	}
 	n := first
-	for i := range d.count(len(o.items)-first, 5) {
-		skip := d.count(len(o.items)-n, 0)
-		if n += skip; n >= len(o.items) || (skip == 0 && i > 0) {
+	for i := range d.count(o.items.Len()-first, 5) {
+		skip := d.count(o.items.Len()-n, 0)
+		if n += skip; n >= o.items.Len() || (skip == 0 && i > 0) {
 			d.fail("an item of session %q is none", s.name)
 		}
 		if d.err != nil {
 			return 0, d.err
 		}
-		it := &o.items[n]
+		it := o.at(int32(n))
 		was := it.flags
 		it.code(d)
 		if (it.flags^was)&(isUsed|hasSeq|hasTimes) != 0 || it.partition < 0 || int(it.partition) >= len(o.partitions) {
 			d.fail("what is said about record %d contradicts it", it.ref)
 		}
 	}
-	for i := first; i < len(o.items) && d.err == nil; i++ {
+	for i := first; i < o.items.Len() && d.err == nil; i++ {
 		if i > first && !o.before(int32(i-1), int32(i)) {
 			d.fail("session %q is not in order", s.name)
 		}
