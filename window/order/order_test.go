@@ -428,7 +428,7 @@ func TestForgottenSessions(t *testing.T) {
 			t.Fatalf("%d sessions are remembered", got)
 		}
 		if o.items.Len() > 64 {
-			t.Fatalf("slab of %d items for a few that wait", len(o.items))
+			t.Fatalf("slab of %d items for a few that wait", o.items.Len())
 		}
 	}
 }
