@@ -191,7 +191,33 @@ func TestVeil(t *testing.T) {
 				}
 				hidden(t, full, a, mode)
 			}
+			sameWords(t, s, v, ctx)
 		})
+	}
+}
+
+// sameWords: an alert whose values are hidden is, word by word, the alert of a history
+// that had the hashes from the beginning.
+func sameWords(t *testing.T, s script.Script, v verdict.Violation, ctx alerts.Context) {
+	t.Helper()
+	ctx.Veil = veil.New(veil.Hash, salt)
+	a, err := alerts.New(v, ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := ctx.Veil.Alert(ctx.Initial)
+	txns := make([]record.Transaction, len(s.Txns))
+	for i := range txns {
+		txns[i] = *h.Transaction(&s.Txns[i])
+	}
+	ctx.Veil, ctx.Lookup = veil.Veil{}, alerttest.Lookup(txns)
+	b, err := alerts.New(h.Violation(v), ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.ID, a.Values = b.ID, b.Values // which are of what was recorded
+	if d := cmp.Diff(b, a); d != "" {
+		t.Errorf("-of a hashed history +hashed:\n%s", d)
 	}
 }
 
@@ -226,7 +252,8 @@ func TestVeilOfRandomHistories(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d: %v\n%s", seed, err, script.Format(s))
 				}
-				if hidden(t, full, a, mode); t.Failed() {
+				hidden(t, full, a, mode)
+				if sameWords(t, s, v, ctx); t.Failed() {
 					t.Fatalf("seed %d at %v\n%s", seed, level, script.Format(s))
 				}
 				found++

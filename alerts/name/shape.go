@@ -186,7 +186,7 @@ func (k kinds) diverges() bool {
 	key := k.v.Cycle[0].Key
 	a, found := k.record(k.v.Cycle[0].From)
 	b, ok := k.record(k.v.Cycle[0].To)
-	return found && ok && k.v.Cycle[1].Key == key && updates(a, key) && updates(b, key) &&
+	return found && ok && updates(a, key) && updates(b, key) &&
 		a.Ops[firstRead(a, key)].Value == b.Ops[firstRead(b, key)].Value
 }
 
