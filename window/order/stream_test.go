@@ -451,7 +451,7 @@ func TestMemoryOfAWaitingRecord(t *testing.T) {
 		h, p := f.next()
 		o.Add(p, h, uint64(f.at), 0)
 	}
-	if got := float64(cap(o.items)) * 56 / n; got > 80 || o.Held() != n {
+	if got := float64(o.items.Len()) * 56 / n; got > 80 || o.Held() != n {
 		t.Errorf("%.1f bytes for each of %d", got, o.Held())
 	}
 	o.delay = int64(2 * time.Second)
