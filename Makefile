@@ -69,6 +69,11 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 oracle: ## Compare the engine with the brute-force judge on HISTORIES (20000) histories for each way and kind, from SEED (1) on
 	$(GO) test ./incremental -run 'AgreesWithOracle|AgreeWithOracle' -v -histories $(HISTORIES) -seed $(SEED) -timeout 24h
 
+.PHONY: volume
+volume: ## Lose records of 100,000 random histories at random, and run as many streams in pieces, killed, forgetting, sampled: nobody is accused; SEED (1)
+	$(GO) test ./incremental -run '^TestLosses' -v -losses 1500 -seed $(SEED) -timeout 24h
+	$(GO) test ./window/streamtest -v -histories 1500 -seed $(SEED) -timeout 24h
+
 .PHONY: soak
 soak: ## Watch a topic while broker, disk, clocks and producer fail and the monitor is killed: TRANSACTIONS (300000), RATE (10000/s), FAULTS (all) each FAULT_EVERY (2s), SEED; 10 million at 60000/s is the long form
 	$(GO) test ./internal/soak -run '^TestSoak$$' -v -count 1 -timeout 24h -soak.transactions $(TRANSACTIONS) -soak.rate $(RATE) -soak.faults $(FAULTS) -soak.fault-every $(FAULT_EVERY) -soak.seed $(SEED)

@@ -238,6 +238,9 @@ func (p Position) String() string {
 	if p.Line > 0 {
 		return fmt.Sprintf("%s:%d", p.Source, p.Line)
 	}
+	if p.Offset > 0 { // the line is not known any more
+		return fmt.Sprintf("%s at byte %d", p.Source, p.Offset)
+	}
 	return p.Source
 }
 

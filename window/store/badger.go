@@ -479,8 +479,10 @@ func (s *Badger) Stats(ctx context.Context) (Stats, error) {
 // logger passes Badger's log on. Its Info is about its own inner life.
 type logger struct{ zerolog.Logger }
 
-func (l logger) Errorf(f string, a ...any)   { l.Error().Msg(line(f, a)) }
-func (l logger) Warningf(f string, a ...any) { l.Warn().Msg(line(f, a)) }
+// What matters of Badger's own messages is also an error of a call, said in the
+// monitor's words, with what to do.
+func (l logger) Errorf(f string, a ...any)   { l.Debug().Msg(line(f, a)) }
+func (l logger) Warningf(f string, a ...any) { l.Debug().Msg(line(f, a)) }
 func (l logger) Infof(f string, a ...any)    { l.Debug().Msg(line(f, a)) }
 func (l logger) Debugf(f string, a ...any)   { l.Trace().Msg(line(f, a)) }
 

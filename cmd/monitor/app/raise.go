@@ -40,7 +40,9 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 		a, err := alerts.New(v.Violation, in)
 		if err != nil {
 			w.metrics.unproved.Inc()
-			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Msg("an alert's evidence is incomplete")
+			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
+				Msg("an anomaly is not told, as its evidence does not prove it; please report this")
+			continue
 		}
 		if w.untilEnd {
 			w.totals.keep(a)

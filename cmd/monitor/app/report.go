@@ -91,6 +91,7 @@ func (w *worker) verdicts(results []verdict.Result) report.History {
 		out.Results = append(out.Results, r)
 	}
 	w.carry(out.Results)
+	out.Stretches = stretches(h.Stretches(), w.cfg.Levels)
 	out.Mini = h.Mini()
 	out.Conclude(anomaliesMax)
 	return out

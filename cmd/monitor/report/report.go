@@ -39,6 +39,10 @@ type History struct {
 	// Guarantees are the session guarantees, if all levels were asked for.
 	Guarantees []Guarantee `json:"guarantees,omitempty"`
 
+	// Stretches are the parts that a stream was judged in, if it was more than one or if
+	// something is missing in it.
+	Stretches []Stretch `json:"stretches,omitempty"`
+
 	// Limit is the one that was reached before the end was read, so that the sizes
 	// are not known; empty otherwise.
 	Limit string `json:"-"`

@@ -60,6 +60,7 @@ func (t Text) History(h *History) error {
 			t.result(&b, &h.Results[i])
 		}
 	}
+	t.stretches(&b, h.Stretches)
 	if err := t.anomalies(&b, h); err != nil {
 		return err
 	}

@@ -1,0 +1,101 @@
+package stream
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/window/segment"
+)
+
+// Stretches of ten transactions each, one a nanosecond: what is lost makes those
+// partial in whose time it may have been, whether it is known before or after they end.
+// The first two, of which the same is known, are one.
+func TestStretches(t *testing.T) {
+	s := newStretches()
+	at := int64(0)
+	grow := func(n int, straddles bool) {
+		for range n {
+			s.released(at, straddles)
+			at++
+		}
+	}
+	cut := func(c segment.Cut) { s.cut(c, int64(c.From)-1, int64(c.From), 0) }
+	grow(12, false)
+	cut(segment.Cut{From: 10, Kind: segment.Clock, AssumingRealTime: true})
+	s.lost(LostGap, 8, 11) // in the first, and the second
+	grow(10, false)
+	cut(segment.Cut{From: 20, Kind: segment.Fence, Complete: true})
+	grow(9, true)
+	cut(segment.Cut{From: 30, Kind: segment.Fence, Complete: true})
+	s.lost(LostSample, 33, 99)
+	grow(11, false)
+	cut(segment.Cut{From: 40, Kind: segment.Limit})
+	grow(9, false)
+	s.ended(WhyUndecided)
+	want := []struct {
+		to  uint64
+		why Whys
+	}{
+		{20, 1 << LostGap}, {30, WhyStraddling}, {40, 1<<LostSample | WhyLimit | WhyStraddling}, {51, 1<<LostSample | WhyLimit | WhyUndecided},
+	}
+	all := s.all()
+	for i, x := range all {
+		if i < len(want) && (x.To != want[i].to || x.Partial != want[i].why) {
+			t.Errorf("stretch %d ends at %d, %v; want %d, %v", i, x.To, x.Partial.Names(), want[i].to, want[i].why.Names())
+		}
+	}
+	if len(all) != len(want) {
+		t.Errorf("%d stretches, want %d", len(all), len(want))
+	}
+}
+
+// However many there are, StretchesMost are kept; nothing of what is partial is ever
+// taken for complete, and they have no gaps.
+func TestStretchesAreBounded(t *testing.T) {
+	s := newStretches()
+	for n := range uint64(1000) {
+		s.released(int64(n), false)
+		if n%2 == 0 {
+			s.lost(LossWhy(n/2)%lossWhys, int64(n), int64(n))
+		}
+		s.cut(segment.Cut{From: n + 1, Kind: segment.Fence, Complete: true}, int64(n), math.MaxInt64, 0)
+	}
+	all := s.all()
+	if len(all) > StretchesMost || all[0].From != 0 || all[len(all)-1].To != 1000 {
+		t.Fatalf("%d stretches, %+v", len(all), all)
+	}
+	for i, x := range all {
+		if i > 0 && x.From != all[i-1].To {
+			t.Errorf("stretch %d begins at %d", i, x.From)
+		}
+		if even := x.From%2 == 0 || x.To > x.From+1; even != (x.Partial != 0) {
+			t.Errorf("%+v", x)
+		}
+	}
+}
+
+func TestCompleteness(t *testing.T) {
+	levels := []verdict.Level{verdict.RC, verdict.SI, verdict.SER, verdict.SSER}
+	for _, tc := range []struct {
+		s    Stretch
+		want []Completeness
+	}{
+		{Stretch{}, []Completeness{Complete, Complete, Complete, Complete}},
+		{Stretch{Cut: true}, []Completeness{Partial, Complete, Complete, Complete}},
+		{Stretch{Cut: true, ByClock: true}, []Completeness{Partial, AssumingRealTime, AssumingRealTime, Complete}},
+		{Stretch{Partial: WhyLimit}, []Completeness{Partial, Partial, Partial, Partial}},
+	} {
+		var got []Completeness
+		for _, l := range levels {
+			got = append(got, tc.s.At(l))
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%+v: %v, want %v", tc.s, got, tc.want)
+		}
+	}
+	if got := (Whys(1<<LostLate) | WhyForgotten | WhyLimit).Names(); !slices.Equal(got, []string{"late-record", "forgotten", "cut-by-limit"}) {
+		t.Error(got)
+	}
+}
