@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/isowatch/isowatch/alerts/internal/alerttest"
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
 // Whatever people write for an anomaly, and what is none of it.
@@ -18,7 +20,7 @@ func TestMatches(t *testing.T) {
 		none string
 	}{
 		{name.Name{Name: "lost-update", Adya: "G-single", Divergence: true},
-			"lost-update|Lost Update|LostUpdate|LOSTUPDATE|:lost-update|P4|p4|DIVERGENCE|divergence|G-single|GSingle|:G-single|G-single-item|GSIb|G-SIb|G-SI|lost-*|*update|*|G-?ingle",
+			"lost-update|Lost Update|LostUpdate|LOSTUPDATE|:lost-update|P4|p4|DIVERGENCE|divergence|G-single|GSingle|:G-single|G-single-item|GSIb|G-SIb|G-SI|lost-*|lost-update*|*update|*|G-?ingle",
 			"G2-item|G2|write-skew|P|P44|A5B|G-single-process|lost|update|GSIa|loss-*||-|G-single?"},
 		{name.Name{Name: "lost-update", Adya: "G-single"}, "P4", "divergence"},
 		{name.Name{Name: "write-skew", Adya: "G2-item"}, "write_skew|G2-item|G2|a5b|G2*", "G-single|G-single*|lost-update|A5A|G2-item-process"},
@@ -94,6 +96,27 @@ func TestNamesAreKnown(t *testing.T) {
 	for _, n := range name.Names() {
 		if !seen[n] && n != "commit-order-cycle" {
 			t.Errorf("no case is called %s", n)
+		}
+	}
+}
+
+// MTC's pattern is one of two that read: a blind write is lost, or loses one, without it.
+func TestDivergence(t *testing.T) {
+	for history, want := range map[string]bool{
+		"s1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)": true,
+		"s1 T1: w(x,1)\ns2 T2: r(x,0) w(x,2)":        false,
+		"s1 T1: w(x,1) r(x,1)\ns2 T2: r(x,0) w(x,2)": false,
+		"s1 T1: r(x,5) w(x,1)\ns2 T2: r(x,0) w(x,2)": false,
+	} {
+		s, err := script.Parse("initial zero\n" + history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cycle := range []string{"T1 ww(x,case) T2 rw(x,initial) T1", "T2 rw(x,initial) T1 ww(x,case) T2"} {
+			v := verdict.Violation{Kind: verdict.Cycle, Level: verdict.SI, Read: -1, Cycle: alerttest.NewParser(s.Txns).Cycle(t, cycle)}
+			if n := name.Of(v, alerttest.Lookup(s.Txns), name.Asked{}); n.Name != "lost-update" || n.Divergence != want {
+				t.Errorf("%s, %s: %s, divergence %v", history, cycle, n.Name, n.Divergence)
+			}
 		}
 	}
 }
