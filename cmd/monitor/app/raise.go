@@ -67,6 +67,7 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 			w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()
 			w.log.Warn().Str("db", w.db).Str("id", a.ID).Strs("breaks", a.Breaks).Str("name", a.Name).Msg(a.Summary)
 		}
+		w.news = append(w.news, a)
 		out = append(out, store.Alert{ID: a.ID, Body: a.JSON()})
 	}
 	return out, nil

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -41,6 +43,11 @@ type worker struct {
 	dirty    int           // records taken since
 	space    time.Duration // the least time until the next one
 	oldest   int64         // the first time that the stream had
+
+	news       []alerts.Alert // that are being committed
+	published  time.Time      // when the page was last shown how it goes
+	lastRecord int64          // when the last record was taken, Unix nanoseconds
+	sampling   uint8          // the share of the last entry; see sampler
 
 	// consumed and lag are for others to read.
 	consumed atomic.Uint64
@@ -115,6 +122,7 @@ func (w *worker) runAll(ctx context.Context, end func() bool) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	w.publish(time.Now(), true)
 	if err := w.save(ctx); err != nil {
 		return err
 	}
@@ -142,7 +150,11 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 	if err := w.work(ctx); err != nil {
 		return err
 	}
+	w.sampling = e.sample[w.db]
 	if e.batch != nil {
+		if slices.Contains(e.batch.DBs, w.db) {
+			w.lastRecord = e.time
+		}
 		w.dirty += e.batch.Len()
 		if w.untilEnd {
 			w.totals.count(e.batch, w.db)
@@ -190,12 +202,17 @@ func (w *worker) settle(ctx context.Context) error {
 		return err
 	}
 	w.show()
+	w.publish(time.Now(), false)
 	if len(found) == 0 && len(letters) == 0 {
 		return nil
 	}
 	if err := w.keeper.save(ctx, w.db, nil, found, letters); err != nil {
 		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
 	}
+	for i := range w.news {
+		w.status.raised(&w.news[i])
+	}
+	w.news = nil
 	if len(found) > 0 {
 		w.dispatcher.Wake()
 	}

@@ -1,0 +1,685 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/deliver"
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/store"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+// status is what the page sees of the running monitor: page.Data. Workers put
+// snapshots of their histories into it, at most one in publishEvery; nobody waits for
+// a reader of the page. It is safe for concurrent use.
+type status struct {
+	*App
+	hub     page.Hub
+	started time.Time
+	events  ration // of alerts
+
+	mu        sync.Mutex
+	keeper    *keeper                 // nil before Run
+	life      lifeView                // nil before Run
+	views     map[string]*historyView // by database
+	receivers map[string]*page.Receiver
+	ring      ring
+	stored    store.Stats
+	full      bool
+}
+
+// lifeView is what the page needs of the life of alerts.
+type lifeView interface {
+	Snapshot() *life.Snapshot
+	Silence(ctx context.Context, s life.Silence) (life.Silence, error)
+	Expire(ctx context.Context, id string) error
+}
+
+// publishEvery is how often a worker shows the page how it is doing.
+const publishEvery = time.Second
+
+func newStatus(a *App) *status {
+	s := &status{App: a, started: time.Now(), views: map[string]*historyView{}, receivers: map[string]*page.Receiver{}}
+	for _, name := range ReceiverNames(a.cfg) {
+		s.receivers[name] = &page.Receiver{Name: name}
+	}
+	return s
+}
+
+// begin says where alerts are read from. It is called once.
+func (s *status) begin(k *keeper, l lifeView) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keeper, s.life = k, l
+}
+
+func (s *status) parts() (*keeper, *life.Snapshot, lifeView) {
+	s.mu.Lock()
+	k, l := s.keeper, s.life
+	s.mu.Unlock()
+	if l == nil {
+		return k, nil, nil
+	}
+	return k, l.Snapshot(), l
+}
+
+// historyView is a history as its worker last showed it.
+type historyView struct {
+	newest, watermark int64 // as stream has them, in its least time if there is none
+	lastRecord        int64 // by the monitor's clock
+	lag               time.Duration
+	waiting, queued   int
+	stats             stream.Stats
+	leftOut           int64
+	stretches         []stream.Stretch
+	complete          bool
+	frontier          int
+	sample            uint8
+	solver            verdict.Stats
+	levels            map[verdict.Level]levelView
+}
+
+// levelView is what this run has found broken of a level.
+type levelView struct {
+	first, last int64
+	count       int64
+}
+
+// publish shows the page how the history is doing, if it is time to.
+func (w *worker) publish(now time.Time, must bool) {
+	if !must && now.Sub(w.published) < publishEvery {
+		return
+	}
+	w.published = now
+	records, _ := w.queue.length()
+	kept := w.history.Frontier()
+	v := &historyView{newest: w.history.Newest(), watermark: w.history.Watermark(), lastRecord: w.lastRecord, lag: time.Duration(w.lag.Load()), waiting: w.history.Waiting(), queued: records,
+		stats: w.history.Stats(), leftOut: w.history.OrderCounts().LeftOut, stretches: w.history.Stretches(), complete: w.history.Complete(), frontier: kept.Keys + kept.OnDisk,
+		sample: w.sampling, solver: w.history.Solver()}
+	w.status.show(w.db, v)
+}
+
+func (s *status) show(db string, v *historyView) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.views[db]; old != nil {
+		v.levels = old.levels
+	} else {
+		v.levels = map[verdict.Level]levelView{}
+	}
+	s.views[db] = v
+}
+
+// raised takes note of an alert that was committed, and tells who listens.
+func (s *status) raised(a *alerts.Alert) {
+	s.mu.Lock()
+	v := s.views[a.DB]
+	if v == nil {
+		v = &historyView{newest: math.MinInt64, watermark: math.MinInt64, levels: map[verdict.Level]levelView{}}
+		s.views[a.DB] = v
+	}
+	for _, l := range a.Breaks {
+		if level, ok := verdict.ParseLevel(l); ok {
+			x := v.levels[level]
+			if x.first == 0 {
+				x.first = a.LastSeen
+			}
+			if x.last = max(x.last, a.LastSeen); a.State == alerts.Fresh {
+				x.count++
+			}
+			v.levels[level] = x
+		}
+	}
+	s.ring.alerts++
+	s.mu.Unlock()
+	if s.hub.Listened() && s.events.take(time.Now()) {
+		_, groups, _ := s.parts()
+		s.hub.Publish(page.Event{Type: page.EventAlert, Data: summary(groups.Overlay(*a), 0)})
+	}
+}
+
+// ration bounds how many alerts a reader of events is told of one by one: 20 a
+// second. Of more, the next status says how many there are.
+type ration struct {
+	mu    sync.Mutex
+	since time.Time
+	used  int
+}
+
+const rationMax = 20
+
+func (r *ration) take(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.since) >= time.Second {
+		r.since, r.used = now, 0
+	}
+	r.used++
+	return r.used <= rationMax
+}
+
+// delivered takes note of an attempt to deliver.
+func (s *status) delivered(e deliver.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.receivers[e.Receiver]
+	if r == nil {
+		return
+	}
+	switch e.Outcome {
+	case deliver.Delivered, deliver.Resent:
+		r.Delivered++
+		r.Failed, r.Error, r.Last = 0, "", time.Now().UnixNano()
+	case deliver.Retrying, deliver.Refused:
+		r.Failed++
+		if e.Err != nil {
+			r.Error = e.Err.Error()
+		}
+	}
+}
+
+// sampleEvery is one step of the charts, storeEvery how often the store is asked
+// for its size.
+const (
+	sampleEvery = time.Second
+	storeEvery  = 5 // samples
+)
+
+// watch fills the charts and tells who listens, until ctx ends.
+func (s *status) watch(ctx context.Context) {
+	defer s.hub.Close()
+	t := time.NewTicker(sampleEvery)
+	defer t.Stop()
+	for n := 0; ; n++ {
+		s.sample(ctx, time.Now(), n%storeEvery == 0)
+		if s.hub.Listened() {
+			if st, err := s.at(ctx, tellSteps); err == nil {
+				s.hub.Publish(page.Event{Type: page.EventStatus, Data: st})
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// tellSteps is how many steps of the charts a status has that is sent every step:
+// more than one, as one may be lost.
+const tellSteps = 5
+
+func (s *status) sample(ctx context.Context, now time.Time, size bool) {
+	reading := counters{records: total(s.metrics.records), judging: spentOn(s.metrics, workStep) + spentOn(s.metrics, workSolve), proving: spentOn(s.metrics, workAlert)}
+	var stored store.Stats
+	if k, _, _ := s.parts(); size && k != nil {
+		stored, _ = k.Stats(ctx) // it fails when the store is being closed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stored.DiskBytes > 0 {
+		s.stored = stored
+	}
+	var p point
+	for _, v := range s.views {
+		reading.transactions += float64(v.stats.Transactions)
+		reading.conflicts += float64(v.solver.Conflicts)
+		p.lag = max(p.lag, v.lag.Seconds())
+		p.window += float64(v.waiting + v.queued)
+		p.open += float64(v.solver.Constraints - v.solver.Pruned)
+	}
+	s.ring.add(now, reading, p)
+}
+
+// Status implements page.Data.
+func (s *status) Status(ctx context.Context) (page.Status, error) { return s.at(ctx, ringSteps) }
+
+func (s *status) at(_ context.Context, steps int) (page.Status, error) {
+	now := time.Now().UnixNano()
+	k, groups, _ := s.parts()
+	out := page.Status{Version: s.version, Now: now, Started: s.started.UnixNano(), Health: page.Waiting, Waits: s.ready.reasons(), Source: s.source(),
+		Histories: []page.History{}, Operational: conditions(groups), Settings: s.settings()}
+	held := 0
+	if k != nil {
+		held = k.holding()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for db, v := range s.views {
+		out.Histories = append(out.Histories, s.history(db, v, groups))
+	}
+	slices.SortFunc(out.Histories, func(a, b page.History) int { return strings.Compare(a.DB, b.DB) })
+	for _, h := range out.Histories {
+		out.Health = worse(out.Health, h.Health)
+	}
+	out.Receivers = make([]page.Receiver, 0, len(s.receivers))
+	for _, r := range s.receivers {
+		out.Receivers = append(out.Receivers, *r)
+	}
+	slices.SortFunc(out.Receivers, func(a, b page.Receiver) int { return strings.Compare(a.Name, b.Name) })
+	out.Alerts.Total = s.stored.Alerts + int64(held)
+	for _, g := range open(groups) {
+		if !strings.HasPrefix(g.Name, life.Operational) {
+			out.Alerts.Groups++
+		}
+	}
+	out.Store = page.StoreStatus{Bytes: s.stored.DiskBytes, Full: total(s.metrics.storeHolding) > 0}
+	out.Series = s.ring.series(steps)
+	return out, nil
+}
+
+// worse is the health that counts of two.
+func worse(a, b page.Health) page.Health {
+	for _, h := range []page.Health{page.Broken, page.Kept} {
+		if a == h || b == h {
+			return h
+		}
+	}
+	return page.Waiting
+}
+
+func (s *status) source() page.Source {
+	src := page.Source{Kind: "stdin", Records: int64(total(s.metrics.records)), Rejected: int64(total(s.metrics.rejected)), Behind: -1}
+	switch c := s.cfg.Source; {
+	case c.Kafka != nil:
+		src.Kind, src.Name, src.Behind = "kafka", c.Kafka.Topic, int64(total(s.metrics.sourceLag))
+	case c.File != nil:
+		src.Kind, src.Name = "file", c.File.Path
+	}
+	src.Partitions = amount(s.metrics.sourceLag)
+	return src
+}
+
+func (s *status) settings() page.StatusConfig {
+	c := page.StatusConfig{Levels: []string{}, Clock: s.cfg.Clock.String(), Coverage: s.cfg.Coverage.String(), Values: s.cfg.Alerts.Values.String(), Lateness: s.cfg.Window.Lateness.Seconds()}
+	for _, l := range s.cfg.Levels {
+		c.Levels = append(c.Levels, l.String())
+	}
+	return c
+}
+
+// open are the groups that are not over.
+func open(s *life.Snapshot) []life.Group {
+	if s == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(s.Groups, func(g life.Group) bool { return g.State == alerts.Resolved }); i >= 0 {
+		return s.Groups[:i]
+	}
+	return s.Groups
+}
+
+// conditions are the operational alerts that are not over.
+func conditions(s *life.Snapshot) []page.Condition {
+	out := []page.Condition{}
+	for _, g := range open(s) {
+		if kind, ok := strings.CutPrefix(g.Name, life.Operational); ok {
+			out = append(out, page.Condition{Kind: kind, DB: g.DB, Severity: string(g.Severity), Text: g.Text, Since: g.Since})
+		}
+	}
+	return out
+}
+
+// history is a history as the page shows it.
+func (s *status) history(db string, v *historyView, groups *life.Snapshot) page.History {
+	h := page.History{DB: db, Health: page.Waiting, Coverage: record.CoveragePartial.String(), Lag: v.lag.Seconds(), LastRecord: v.lastRecord,
+		Stretches: stretches(v.stretches, s.cfg.Levels), Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
+		Segments: int64(v.stats.Segments), FrontierKeys: int64(v.frontier), SampledOneIn: 1 << v.sample, Newest: moment(v.newest)}
+	if v.complete {
+		h.Coverage = record.CoverageComplete.String()
+	}
+	if n := len(h.Stretches); n > 0 {
+		h.Since, h.Until = h.Stretches[0].From, h.Stretches[n-1].To
+	}
+	for _, l := range s.cfg.Levels {
+		x := s.level(l, db, v, groups, h.Since)
+		h.Health = worse(h.Health, x.Health)
+		h.Levels = append(h.Levels, x)
+	}
+	return h
+}
+
+// moment is a time of the stream, 0 if there is none.
+func moment(t int64) int64 {
+	if t == math.MinInt64 || t == math.MaxInt64 {
+		return 0
+	}
+	return t
+}
+
+// level is whether a level is kept: broken as long as a group of alerts that break it
+// is not over.
+func (s *status) level(l verdict.Level, db string, v *historyView, groups *life.Snapshot, since int64) page.LevelStatus {
+	phrase := name.LevelPhrase(l)
+	out := page.LevelStatus{Level: l.String(), Title: strings.ToUpper(phrase[:1]) + phrase[1:], Health: page.Waiting, Since: since, Last: v.levels[l].last, Violations: v.levels[l].count}
+	out.Complete, out.Why = completeness(l, v)
+	if v.stats.Transactions > 0 {
+		out.Health = page.Kept
+	}
+	if groups == nil {
+		if x := v.levels[l]; x.last > 0 {
+			out.Health, out.Since = page.Broken, x.first
+		}
+		return out
+	}
+	for i, g := range groups.Groups {
+		broken, ok := verdict.ParseLevel(g.Level)
+		if !ok || g.DB != db || !l.Implies(broken) || strings.HasPrefix(g.Name, life.Operational) {
+			continue
+		}
+		out.Last = max(out.Last, g.Last)
+		switch {
+		case g.State != alerts.Resolved && out.Health != page.Broken:
+			out.Health, out.Since = page.Broken, groups.Groups[i].Since
+		case g.State != alerts.Resolved:
+			out.Since = min(out.Since, g.Since)
+		case out.Health != page.Broken:
+			out.Since = max(out.Since, g.Last)
+		}
+	}
+	return out
+}
+
+// completeness is how much of a history is judged completely at a level, and in words
+// what that rests on.
+func completeness(l verdict.Level, v *historyView) (page.Completeness, string) {
+	least := stream.Complete
+	for i := range v.stretches {
+		least = min(least, v.stretches[i].At(l))
+	}
+	coverage := "what nobody is seen to have written may have been written by somebody unseen"
+	if v.complete {
+		coverage = "every write since the initial state is seen"
+	}
+	switch least {
+	case stream.Complete:
+		return page.Complete, "every violation among the records that came is found; " + coverage
+	case stream.AssumingRealTime:
+		return page.CompleteRealTime, "every violation among the records that came is found if the database keeps real time; else one may lead from one segment into another; " + coverage
+	}
+	return page.Partial, "a violation may be missed in some stretches; " + coverage
+}
+
+// whyTexts say in words why something may be missed; the names are those of
+// stream.LossWhy and stream.Whys.
+var whyTexts = map[string]string{
+	"records-missing":        "records are missing in the input",
+	"unusable-record":        "records could not be used",
+	"incomplete-transaction": "transactions came without their end",
+	"same-id":                "two records had one id and different content",
+	"stale-record":           "records of long ago came again",
+	"sampling":               "sessions were left out under overload",
+	"session-gap":            "a session's numbers have a hole",
+	"late-record":            "records came later than window.lateness",
+	"session-forgotten":      "sessions had been forgotten",
+	"overlong-transaction":   "transactions took longer than window.max_transaction",
+	"not-waited-for":         "a silent partition was not waited for",
+	"forgotten":              "versions or reads that still mattered were given up",
+	"undecided":              "the search did not decide everything in its budget",
+	"straddling":             "transactions have no order against what lies beyond a cut",
+	"cut-by-limit":           "a segment was cut where nothing proves an order",
+	"cut":                    "what is stale is legal at this level, so that an anomaly may cross a cut",
+	"left-out":               "records were left out under overload",
+}
+
+func reason(why string, count int64) page.Reason {
+	text, ok := whyTexts[why]
+	if !ok {
+		text = strings.ReplaceAll(why, "-", " ")
+	}
+	return page.Reason{Why: why, Text: text, Count: count}
+}
+
+// stretches are the parts of a history without gaps and overlaps: what has no order
+// belongs to two.
+func stretches(in []stream.Stretch, levels []verdict.Level) []page.Stretch {
+	out := []page.Stretch{}
+	for i := range in {
+		x := &in[i]
+		from, to := moment(x.Begin), moment(x.End)
+		if n := len(out); n > 0 {
+			from = out[n-1].To
+		}
+		if from == 0 || to <= from && len(out) > 0 {
+			continue
+		}
+		least := stream.Complete
+		for _, l := range levels {
+			least = min(least, x.At(l))
+		}
+		p := page.Stretch{From: from, To: max(from, to), Complete: least != stream.Partial}
+		for _, why := range x.Partial.Names() {
+			p.Why = append(p.Why, reason(why, 0))
+		}
+		if !p.Complete && x.Partial == 0 {
+			p.Why = []page.Reason{reason("cut", 0)}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// losses count what was missing or given up since the history began.
+func losses(v *historyView) []page.Reason {
+	out := []page.Reason{}
+	add := func(why string, n int64) {
+		if n > 0 {
+			out = append(out, reason(why, n))
+		}
+	}
+	for i, n := range v.stats.Losses {
+		add(stream.LossWhy(i).String(), int64(n))
+	}
+	add("forgotten", int64(v.stats.Dropped+v.stats.Unawaited))
+	add("undecided", int64(v.stats.Undecided))
+	add("straddling", int64(v.stats.Straddlers))
+	add("left-out", v.leftOut)
+	return out
+}
+
+// Subscribe implements page.Data.
+func (s *status) Subscribe(ctx context.Context) <-chan page.Event { return s.hub.Subscribe(ctx) }
+
+// Alerts implements page.Data.
+func (s *status) Alerts(ctx context.Context, f page.Filter) (page.List, error) {
+	k, groups, _ := s.parts()
+	if k == nil {
+		return page.List{}, nil
+	}
+	l := lister{filter: f, groups: groups}
+	err := k.AlertsBefore(ctx, f.After, l.take)
+	if l.err != nil {
+		err = l.err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.list.Total = s.stored.Alerts + int64(k.holding())
+	l.list.Total = max(l.list.Total, int64(len(l.list.Alerts)))
+	return l.list, err
+}
+
+// A request looks at so many alerts at most, and at so many bytes.
+const (
+	scanMax      = 2000
+	scanBytesMax = 32 << 20
+)
+
+// lister collects one page of alerts.
+type lister struct {
+	filter page.Filter
+	groups *life.Snapshot
+	list   page.List
+	bytes  int
+	err    error
+}
+
+// take looks at one alert; false when the page is full.
+func (l *lister) take(number uint64, stored store.Alert) bool {
+	if len(l.list.Alerts) >= max(l.filter.Limit, 1) || l.list.Scanned >= scanMax || l.bytes >= scanBytesMax {
+		l.list.Next = number + 1
+		return false
+	}
+	l.list.Scanned++
+	l.bytes += len(stored.Body)
+	a, err := alerts.Parse(stored.Body)
+	if err != nil {
+		l.err = err
+		return false
+	}
+	a = l.groups.Overlay(a)
+	if matches(l.filter, &a) {
+		l.list.Alerts = append(l.list.Alerts, summary(a, number))
+	}
+	return true
+}
+
+// matches tells whether a filter lets an alert through. A level is that of every
+// alert that breaks it.
+func matches(f page.Filter, a *alerts.Alert) bool {
+	is := func(want, have string) bool { return want == "" || want == have }
+	if !is(f.DB, a.DB) || !is(f.State, string(a.State)) || !is(f.Severity, string(a.Severity)) || !is(f.Group, a.Group) || a.LastSeen < f.Since {
+		return false
+	}
+	if f.Level != "" && a.Level != f.Level && !slices.Contains(a.Breaks, f.Level) {
+		return false
+	}
+	if f.Name != "" && !name.Matches(a.Name, append([]string{a.Adya}, a.Aliases...), f.Name) {
+		return false
+	}
+	if f.Text == "" {
+		return true
+	}
+	text := strings.ToLower(f.Text)
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
+	return has(a.ID) || has(a.Summary) || has(a.Name) || slices.ContainsFunc(a.Keys, has) || slices.ContainsFunc(a.Transactions, has)
+}
+
+// What of an alert the list shows is cut at these.
+const (
+	listTextMax = 2 << 10
+	listKeyMax  = 256
+)
+
+func summary(a alerts.Alert, number uint64) page.Summary {
+	out := page.Summary{ID: a.ID, Number: number, DB: a.DB, Level: a.Level, Breaks: a.Breaks, Name: a.Name, Adya: a.Adya, Severity: string(a.Severity), State: string(a.State), ClockDependent: a.ClockDependent,
+		FirstSeen: a.FirstSeen, LastSeen: a.LastSeen, Count: a.Count, Summary: short(a.Summary, listTextMax), Keys: []string{}, Group: a.Group}
+	for _, k := range a.Keys {
+		out.Keys = append(out.Keys, short(k, listKeyMax))
+	}
+	return out
+}
+
+// short is the beginning of a string, whole characters of it.
+func short(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// Alert implements page.Data.
+func (s *status) Alert(ctx context.Context, id string) (alerts.Alert, error) {
+	k, groups, _ := s.parts()
+	if k == nil {
+		return alerts.Alert{}, page.ErrNotFound
+	}
+	stored, ok, err := k.Alert(ctx, id)
+	if err != nil {
+		return alerts.Alert{}, err
+	}
+	if !ok {
+		return alerts.Alert{}, page.ErrNotFound
+	}
+	a, err := alerts.Parse(stored.Body)
+	if err != nil {
+		return a, err
+	}
+	return groups.Overlay(a), nil
+}
+
+// Groups implements page.Data.
+func (s *status) Groups(context.Context) ([]page.Group, error) {
+	_, groups, _ := s.parts()
+	out := []page.Group{}
+	if groups == nil {
+		return out, nil
+	}
+	for _, g := range groups.Groups {
+		if strings.HasPrefix(g.Name, life.Operational) {
+			continue
+		}
+		x := page.Group{ID: g.ID, DB: g.DB, Level: g.Level, Name: g.Name, Keys: []string{}, State: string(g.State), Severity: string(g.Severity), Since: g.Since, Last: g.Last, Count: g.Count, Alerts: g.Alerts, Silenced: g.Muted}
+		for _, k := range g.Keys {
+			x.Keys = append(x.Keys, short(k, listKeyMax))
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// Silences implements page.Data.
+func (s *status) Silences(context.Context) ([]page.Silence, error) {
+	_, groups, _ := s.parts()
+	out := []page.Silence{}
+	if groups == nil {
+		return out, nil
+	}
+	for _, x := range groups.Silences {
+		out = append(out, shownSilence(x))
+	}
+	return out, nil
+}
+
+func shownSilence(x life.Silence) page.Silence {
+	return page.Silence{ID: x.ID, DB: x.DB, Level: x.Level, Name: x.Name, Key: x.Key, Until: x.Until, Comment: x.Comment, By: x.By, Fixed: x.Configured}
+}
+
+// errNotYet is the answer to who wants to change something before it is there.
+var errNotYet = errors.New("the monitor is starting: its store is not open yet; try again soon")
+
+// Silence implements page.Data.
+func (s *status) Silence(ctx context.Context, x page.Silence) (page.Silence, error) {
+	_, _, l := s.parts()
+	if l == nil {
+		return x, errNotYet
+	}
+	made, err := l.Silence(ctx, life.Silence{DB: x.DB, Level: x.Level, Name: x.Name, Key: x.Key, Until: x.Until, Comment: x.Comment, By: x.By})
+	if errors.Is(err, life.ErrSilence) {
+		return x, &page.Invalid{Msg: err.Error(), Hint: "give db, level, name or key, as patterns, and until, in nanoseconds since 1970, after now"}
+	}
+	if err != nil {
+		return x, err
+	}
+	s.hub.Publish(page.Event{Type: page.EventSilences})
+	return shownSilence(made), nil
+}
+
+// Expire implements page.Data.
+func (s *status) Expire(ctx context.Context, id string) error {
+	_, _, l := s.parts()
+	if l == nil {
+		return errNotYet
+	}
+	err := l.Expire(ctx, id)
+	switch {
+	case errors.Is(err, life.ErrNoSilence):
+		return page.ErrNotFound
+	case errors.Is(err, life.ErrConfigured):
+		return &page.Invalid{Field: "id", Msg: err.Error(), Hint: "take it out of alerts.silences, and reload"}
+	case err != nil:
+		return err
+	}
+	s.hub.Publish(page.Event{Type: page.EventSilences})
+	return nil
+}
