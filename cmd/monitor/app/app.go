@@ -63,9 +63,9 @@ type App struct {
 	metrics *metrics
 	ready   readiness
 	pulse   pulse
+	ages    ages
 	// data is what the page shows; nil: there is no page. version is shown on it.
 	data    page.Data
-	status  *status
 	version string
 	// opening opens the store, which is nil until there is room for it.
 	opening func() (store.Store, error)
@@ -124,8 +124,6 @@ func New(o Options) (*App, error) {
 	default:
 		a.name = file.Stdin
 	}
-	a.status = newStatus(a)
-	a.data = a.status
 	a.metrics.stalledValue = func() float64 { return a.pulse.longest(time.Now()).Seconds() }
 	a.metrics.build.WithLabelValues(a.version, runtime.Version()).Set(1)
 	a.metrics.reloaded.Set(1)
@@ -260,6 +258,7 @@ func (a *App) Close() error {
 // errors are failures of the environment.
 func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.Close()) }()
+	defer a.supervise(ctx)()
 
 	receivers, err := Receivers(a.cfg, a.stdout, 0)
 	if err != nil {
@@ -273,13 +272,11 @@ func (a *App) Run(ctx context.Context) (err error) {
 		return err
 	}
 	k := newKeeper(a)
-	a.status.begin(k, nil)
 	a.dispatcher = a.newDispatcher(k, receivers)
 	delivery, stopDelivery := context.WithCancel(context.Background())
 	var delivering sync.WaitGroup
 	delivering.Go(func() { a.dispatcher.Run(delivery) })
 	delivering.Go(func() { a.maintain(delivery) })
-	delivering.Go(func() { a.status.watch(delivery) })
 	defer delivering.Wait()
 	defer stopDelivery()
 
@@ -418,10 +415,10 @@ func stopped(ctx context.Context, err error) error {
 
 // delivered counts and logs an attempt to deliver.
 func (a *App) delivered(e deliver.Event) {
-	a.status.delivered(e)
 	a.metrics.deliveries.WithLabelValues(e.Receiver, string(e.Outcome)).Inc()
 	switch e.Outcome {
 	case deliver.Delivered:
+		a.arrivedAt(e.Receiver, e.ID, time.Now())
 		a.log.Info().Str("receiver", e.Receiver).Str("id", e.ID).Int("attempt", e.Attempt).Msg("alert delivered")
 	case deliver.Retrying:
 		if e.Attempt == 1 {

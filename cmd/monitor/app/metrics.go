@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/window/order"
 	"github.com/isowatch/isowatch/window/segment"
 	"github.com/isowatch/isowatch/window/stream"
@@ -104,6 +105,19 @@ func (m *metrics) setComplete(db string, complete bool) {
 		v = 1
 	}
 	m.complete.WithLabelValues(db).Set(v)
+}
+
+// begin gives a history's counters their zeros: one that begins with 1 has not grown,
+// to who asks for its growth.
+func (m *metrics) begin(db string, levels []verdict.Level) {
+	for _, l := range levels {
+		m.violations.WithLabelValues(db, l.String())
+	}
+	for _, why := range stream.LossWhys() {
+		m.losses.WithLabelValues(db, why.String())
+	}
+	m.transactions.WithLabelValues(db)
+	m.leftOut.WithLabelValues(db)
 }
 
 // showQueue shows what waits for a history.

@@ -89,9 +89,9 @@ func (m *metrics) alertList() metricGroup {
 		{&m.violations, "violations_total", "Violations found, before those of one cause are made one alert.", labels("db", "level"), nil},
 		{&m.alerts, "alerts_total", "Alerts raised.", labels("db", "name"), nil},
 		{&m.unproved, "alerts_unproved_total", "Alerts whose evidence does not prove them by itself: bugs of the monitor.", nil, nil},
-		{&m.detection, "alert_detection_seconds", "From the broker's time of the last of the records that show an anomaly to its alert.", nil, latencyBounds},
+		{&m.detection, "alert_detection_seconds", "From the end of the last of the transactions that show an anomaly, by the client's clock, to its alert.", nil, latencyBounds},
 		{&m.deliveries, "deliveries_total", "Attempts to deliver an alert.", labels("receiver", "outcome"), nil},
-		{&m.delivery, "alert_delivery_seconds", "From the broker's time of the last of the records that show an anomaly to its delivery.", labels("receiver"), latencyBounds},
+		{&m.delivery, "alert_delivery_seconds", "From the end of the last of the transactions that show an anomaly, by the client's clock, to the delivery of its alert; summaries are left out.", labels("receiver"), latencyBounds},
 		{&m.alertsLost, "alerts_lost_total", "Alerts that could be neither stored nor held.", nil, nil},
 	}}
 }

@@ -40,9 +40,7 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 		a, err := alerts.New(v.Violation, in)
 		if err != nil {
 			w.metrics.unproved.Inc()
-			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
-				Msg("an anomaly is not told, as its evidence does not prove it; please report this")
-			continue
+			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Msg("an alert's evidence is incomplete")
 		}
 		if w.untilEnd {
 			w.totals.keep(a)
@@ -65,9 +63,9 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 			a = a.After(before)
 		} else {
 			w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()
+			w.raised(a.ID, &v.Violation, w.history.Lookup, time.Unix(0, now))
 			w.log.Warn().Str("db", w.db).Str("id", a.ID).Strs("breaks", a.Breaks).Str("name", a.Name).Msg(a.Summary)
 		}
-		w.news = append(w.news, a)
 		out = append(out, store.Alert{ID: a.ID, Body: a.JSON()})
 	}
 	return out, nil

@@ -140,6 +140,7 @@ func (in *ingest) start(db string, c *checkpoint) {
 		return h, nil
 	}
 	w.consumed.Store(c.consumed)
+	in.metrics.begin(db, in.cfg.Levels)
 	in.workers[db] = w
 	in.order = append(in.order, w)
 	slices.SortFunc(in.order, func(a, b *worker) int { return strings.Compare(a.db, b.db) })

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+)
+
+// shownMetrics is a registry in which every metric has a value.
+func shownMetrics(t *testing.T) *prometheus.Registry {
+	t.Helper()
+	m := newMetrics()
+	for _, g := range m.list() {
+		for _, d := range g.metrics {
+			values := make([]string, len(d.labels))
+			for i := range values {
+				values[i] = "x"
+			}
+			switch into := d.into.(type) {
+			case **prometheus.CounterVec:
+				(*into).WithLabelValues(values...)
+			case **prometheus.GaugeVec:
+				(*into).WithLabelValues(values...)
+			case **prometheus.HistogramVec:
+				(*into).WithLabelValues(values...)
+			}
+		}
+	}
+	return m.registry
+}
+
+// TestMetricNames: names, units and descriptions are as Prometheus has them, and all
+// of metrics is in the list.
+func TestMetricNames(t *testing.T) {
+	families, err := shownMetrics(t).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := 0
+	for _, f := range families {
+		if strings.HasPrefix(f.GetName(), namespace+"_") {
+			own++
+		}
+	}
+	want := 0
+	for _, g := range new(metrics).list() {
+		want += len(g.metrics)
+	}
+	if own != want {
+		t.Errorf("%d metrics are shown, %d are listed", own, want)
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, namespace+"_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
+
+// TestMetricsAreDocumented holds docs/metrics.md to the list.
+func TestMetricsAreDocumented(t *testing.T) {
+	const file, begin, end = "../../../docs/metrics.md", "<!-- metrics: begin, written by the tests of cmd/monitor/app -->\n", "<!-- metrics: end -->\n"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the metrics", file)
+	}
+	want := before + begin + MetricsTable() + end + after
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("%s is not that of the list: run make docs\n%s", file, diff)
+	}
+}
