@@ -334,7 +334,7 @@ func conditions(s *life.Snapshot) []page.Condition {
 // history is a history as the page shows it.
 func (s *status) history(db string, v *historyView, groups *life.Snapshot) page.History {
 	h := page.History{DB: db, Health: page.Waiting, Coverage: record.CoveragePartial.String(), Lag: v.lag.Seconds(), LastRecord: v.lastRecord,
-		Stretches: stretches(v.stretches, s.cfg.Levels), Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
+		Stretches: shownStretches(v.stretches, s.cfg.Levels), Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
 		Segments: int64(v.stats.Segments), FrontierKeys: int64(v.frontier), SampledOneIn: 1 << v.sample, Newest: moment(v.newest)}
 	if v.complete {
 		h.Coverage = record.CoverageComplete.String()
@@ -441,9 +441,9 @@ func reason(why string, count int64) page.Reason {
 	return page.Reason{Why: why, Text: text, Count: count}
 }
 
-// stretches are the parts of a history without gaps and overlaps: what has no order
+// shownStretches are the parts of a history without gaps and overlaps: what has no order
 // belongs to two.
-func stretches(in []stream.Stretch, levels []verdict.Level) []page.Stretch {
+func shownStretches(in []stream.Stretch, levels []verdict.Level) []page.Stretch {
 	out := []page.Stretch{}
 	for i := range in {
 		x := &in[i]
