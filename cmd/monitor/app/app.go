@@ -66,6 +66,7 @@ type App struct {
 	ages    ages
 	// data is what the page shows; nil: there is no page. version is shown on it.
 	data    page.Data
+	status  *status
 	version string
 	// opening opens the store, which is nil until there is room for it.
 	opening func() (store.Store, error)
@@ -124,6 +125,8 @@ func New(o Options) (*App, error) {
 	default:
 		a.name = file.Stdin
 	}
+	a.status = newStatus(a)
+	a.data = a.status
 	a.metrics.stalledValue = func() float64 { return a.pulse.longest(time.Now()).Seconds() }
 	a.metrics.build.WithLabelValues(a.version, runtime.Version()).Set(1)
 	a.metrics.reloaded.Set(1)
@@ -272,11 +275,13 @@ func (a *App) Run(ctx context.Context) (err error) {
 		return err
 	}
 	k := newKeeper(a)
+	a.status.begin(k, nil)
 	a.dispatcher = a.newDispatcher(k, receivers)
 	delivery, stopDelivery := context.WithCancel(context.Background())
 	var delivering sync.WaitGroup
 	delivering.Go(func() { a.dispatcher.Run(delivery) })
 	delivering.Go(func() { a.maintain(delivery) })
+	delivering.Go(func() { a.status.watch(delivery) })
 	defer delivering.Wait()
 	defer stopDelivery()
 
@@ -415,6 +420,7 @@ func stopped(ctx context.Context, err error) error {
 
 // delivered counts and logs an attempt to deliver.
 func (a *App) delivered(e deliver.Event) {
+	a.status.delivered(e)
 	a.metrics.deliveries.WithLabelValues(e.Receiver, string(e.Outcome)).Inc()
 	switch e.Outcome {
 	case deliver.Delivered:

@@ -40,7 +40,9 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 		a, err := alerts.New(v.Violation, in)
 		if err != nil {
 			w.metrics.unproved.Inc()
-			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Msg("an alert's evidence is incomplete")
+			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
+				Msg("an anomaly is not told, as its evidence does not prove it; please report this")
+			continue
 		}
 		if w.untilEnd {
 			w.totals.keep(a)
@@ -66,6 +68,7 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 			w.raised(a.ID, &v.Violation, w.history.Lookup, time.Unix(0, now))
 			w.log.Warn().Str("db", w.db).Str("id", a.ID).Strs("breaks", a.Breaks).Str("name", a.Name).Msg(a.Summary)
 		}
+		w.news = append(w.news, a)
 		out = append(out, store.Alert{ID: a.ID, Body: a.JSON()})
 	}
 	return out, nil
