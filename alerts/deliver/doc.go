@@ -15,7 +15,12 @@
 //   - lane.go: one receiver's goroutine, and the three stages.
 //   - queue.go: which alert is next.
 //   - event.go: what is told to logs and metrics.
-//   - webhook.go: the generic webhook; response.go: what its answers mean.
+//   - http.go: one POST, and what is refused; response.go: what answers mean.
+//   - webhook.go: the generic webhook; slack.go, pagerduty.go: its other formats;
+//     plain.go: the least that says it; notice.go: what is shown of a notice.
+//   - alertmanager.go: notices, and what is active again and again.
+//   - kafka.go, stdout.go: a topic, a stream.
+//   - filter.go: who gets what.
 //   - redact.go: addresses without what is secret in them.
 //
 // # What a receiver may rely on
@@ -26,8 +31,10 @@
 //   - Oldest first, but an alert that keeps failing lets others pass.
 //   - A receiver that is down is tried for ever, at growing intervals of at most
 //     a minute, give or take a random part; Retry-After is obeyed up to an hour.
-//   - An answer that says the alert itself is refused (4xx other than 408, 425
-//     and 429) ends its delivery to this receiver. It stays in the store.
+//   - An answer that says the notice itself is refused (400, 413, 422 …) gets it once
+//     more in its plainest form, and then ends its delivery to this receiver. The alert
+//     stays in the store. What an answer says of the receiver (401, 403, 404, 410) is
+//     an outage.
 //
 // # Non-obvious
 //

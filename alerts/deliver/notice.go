@@ -3,6 +3,8 @@ package deliver
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -134,9 +136,17 @@ func (n *notice) link() string {
 	return ""
 }
 
+// webLink tells whether s is an address of the web as receivers insist on it: RFC
+// 3986, nothing that wants escaping.
 func webLink(s string) bool {
-	return len(s) <= linkMax && (strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://"))
+	if len(s) > linkMax || !webAddress.MatchString(s) {
+		return false
+	}
+	u, err := url.Parse(s)
+	return err == nil && u.Host != ""
 }
+
+var webAddress = regexp.MustCompile(`^https?://[0-9A-Za-z._~:/?#\[\]@!$&'()*+,;=%-]+$`)
 
 // linkMax bounds an address that is sent along, in bytes.
 const linkMax = 2000

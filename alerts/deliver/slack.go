@@ -82,7 +82,7 @@ func slackBlocks(n *notice, title string) []slackBlock {
 	}
 	context := []slackText{mrkdwn(slackCut(references(n), slackContextMax))}
 	if l := n.link(); l != "" {
-		context = append(context, mrkdwn("<"+slackLink(l)+"|Look at it>"))
+		context = append(context, mrkdwn("<"+strings.ReplaceAll(l, "&", "&amp;")+"|Look at it>"))
 	}
 	return append(blocks, slackBlock{Type: "context", Elements: context})
 }
@@ -173,9 +173,4 @@ func clip(s string, limit int, escapes map[rune]string) string {
 		}
 	}
 	return b.String()
-}
-
-// slackLink makes an address fit between < and |.
-func slackLink(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C", "\n", "", "\r", "").Replace(s)
 }
