@@ -31,7 +31,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 					defer st.Close()
 					for _, id := range ids {
 						if known, err := st.HasAlert(t.Context(), id); err == nil && !known {
-							_ = st.Commit(t.Context(), store.Commit{Alerts: []store.Alert{{ID: id, Body: []byte("{}")}}})
+							_ = st.Commit(t.Context(), store.Commit{Alerts: []store.Alert{{ID: id, Body: []byte("{}")}}, Notices: []store.Notice{{ID: id, Body: []byte("{}")}}})
 						}
 					}
 					d := deliver.New(st, map[string]deliver.Receiver{"a": receivers["a"], "b": receivers["b"]}, deliver.Options{})
@@ -64,7 +64,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 					t.Fatal(err)
 				}
 				for name := range receivers {
-					if err := st.Undelivered(t.Context(), name, func(a store.Alert) bool {
+					if err := st.Undelivered(t.Context(), name, func(a store.Notice) bool {
 						t.Errorf("%v at write %d: %s is left for %s", fault, n, a.ID, name)
 						return true
 					}); err != nil {

@@ -16,12 +16,12 @@ import (
 type memory struct {
 	store.Store
 	mu     sync.Mutex
-	boxes  map[string][]store.Alert
+	boxes  map[string][]store.Notice
 	failed int // the next so many calls fail
 }
 
 func newMemory(receivers []string, ids ...string) *memory {
-	m := &memory{boxes: map[string][]store.Alert{}}
+	m := &memory{boxes: map[string][]store.Notice{}}
 	for _, r := range receivers {
 		m.boxes[r] = nil
 	}
@@ -35,7 +35,7 @@ func (m *memory) add(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for r := range m.boxes {
-		m.boxes[r] = append(m.boxes[r], store.Alert{ID: id, Body: []byte(`{"id":"` + id + `"}`)})
+		m.boxes[r] = append(m.boxes[r], store.Notice{ID: id, Body: []byte(`{"id":"` + id + `"}`)})
 	}
 }
 
@@ -64,7 +64,7 @@ func (m *memory) failing() error {
 	return nil
 }
 
-func (m *memory) Undelivered(ctx context.Context, receiver string, f func(store.Alert) bool) error {
+func (m *memory) Undelivered(ctx context.Context, receiver string, f func(store.Notice) bool) error {
 	m.mu.Lock()
 	box, err := slices.Clone(m.boxes[receiver]), m.failing()
 	m.mu.Unlock()
@@ -85,7 +85,7 @@ func (m *memory) Delivered(ctx context.Context, receiver, id string) error {
 	if err := m.failing(); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(m.boxes[receiver], func(a store.Alert) bool { return a.ID == id })
+	i := slices.IndexFunc(m.boxes[receiver], func(a store.Notice) bool { return a.ID == id })
 	if i < 0 {
 		return fmt.Errorf("%s is not in the outbox of %s", id, receiver)
 	}
@@ -148,3 +148,6 @@ func (e *events) outcomes() []deliver.Outcome {
 	}
 	return out
 }
+
+// item is a notice as the outbox has it.
+func item(id string, body []byte) store.Notice { return store.Notice{ID: id, Body: body} }

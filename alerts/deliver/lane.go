@@ -88,8 +88,8 @@ func (l *lane) flushed(n int) {
 }
 
 // read takes the beginning of the outbox.
-func (l *lane) read(ctx context.Context) ([]store.Alert, error) {
-	var batch []store.Alert
+func (l *lane) read(ctx context.Context) ([]store.Notice, error) {
+	var batch []store.Notice
 	err := l.store.Undelivered(ctx, l.name, l.tries.collect(&batch))
 	if len(batch) == 0 && err == nil {
 		clear(l.tries)
@@ -100,7 +100,7 @@ func (l *lane) read(ctx context.Context) ([]store.Alert, error) {
 
 // work delivers a batch, until it is empty or an attempt fails: then the
 // outbox is read again after the wait, as it may hold something new.
-func (l *lane) work(ctx context.Context, batch []store.Alert) {
+func (l *lane) work(ctx context.Context, batch []store.Notice) {
 	for len(batch) > 0 && ctx.Err() == nil {
 		i := l.tries.next(batch)
 		if !l.deliver(ctx, batch[i]) {
@@ -112,7 +112,7 @@ func (l *lane) work(ctx context.Context, batch []store.Alert) {
 
 // deliver takes one alert through the stages: dedupe, notify, record. It reports
 // false after a failure, having waited.
-func (l *lane) deliver(stop context.Context, a store.Alert) bool {
+func (l *lane) deliver(stop context.Context, a store.Notice) bool {
 	ctx, cancel := withGrace(stop, l.opt.Grace)
 	defer cancel()
 	e := Event{ID: a.ID, Attempt: l.tries[a.ID] + 1}

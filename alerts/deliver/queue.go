@@ -22,9 +22,9 @@ func (t tries) troubled(id string) bool { return t[id] >= triesMax }
 
 // collect returns a function for store.Undelivered that fills batch, leaving
 // out troubled alerts beyond troubledMax.
-func (t tries) collect(batch *[]store.Alert) func(store.Alert) bool {
+func (t tries) collect(batch *[]store.Notice) func(store.Notice) bool {
 	troubled := 0
-	return func(a store.Alert) bool {
+	return func(a store.Notice) bool {
 		if t.troubled(a.ID) {
 			if troubled++; troubled > troubledMax {
 				return true
@@ -37,7 +37,7 @@ func (t tries) collect(batch *[]store.Alert) func(store.Alert) bool {
 
 // next is the place in batch of the alert to try: the oldest of those that
 // failed least, where failing less than triesMax times is as good as never.
-func (t tries) next(batch []store.Alert) int {
+func (t tries) next(batch []store.Notice) int {
 	best, least := 0, -1
 	for i, a := range batch {
 		n := max(0, t[a.ID]-triesMax+1)

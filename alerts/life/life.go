@@ -34,6 +34,7 @@ type Life struct {
 	sent []int64 // the notices of the last RatePer
 	// backlog is since when groups that are due wait for a summary; 0: none do.
 	backlog int64
+	after   int64 // of a notice that is being made: the sum of when its groups were told of before
 	// burst is told in summaries until all groups of it are over.
 	burst burst
 }
@@ -161,10 +162,8 @@ func (l *Life) Anomaly(h Head, now int64) {
 		l.want(g)
 	}
 	if l.withheld >= l.cfg.WithheldMax*3/4 {
-		for _, g := range l.ordered() {
-			if len(g.unsaid) > 0 {
-				l.want(g)
-			}
+		for _, g := range l.those(func(g *group) bool { return len(g.unsaid) > 0 && !g.due && g.State != alerts.Resolved }) {
+			l.want(g)
 		}
 	}
 }
@@ -238,6 +237,12 @@ func (l *Life) Raise(c Condition, now int64) {
 	if l.isNews(g) {
 		l.want(g)
 	}
+}
+
+// Is tells whether a condition is the case already, in these words.
+func (l *Life) Is(c Condition) bool {
+	g := l.condition(c, false)
+	return g != nil && g.over == 0 && g.Text == cut(c.Text, 2*textMax)
 }
 
 // Over says that a condition is the case no more.
@@ -324,15 +329,13 @@ func (l *Life) Tick(now int64) {
 	if l.now >= l.silenceEnds {
 		l.mute()
 	}
-	for _, g := range l.ordered() {
-		if g.State == alerts.Resolved || g.due {
-			continue
-		}
+	for _, g := range l.those(func(g *group) bool {
+		at, ok := l.ends(g)
+		return g.State != alerts.Resolved && !g.due && (ok && l.now >= at || !g.Muted && l.isNews(g))
+	}) {
 		if at, ok := l.ends(g); ok && l.now >= at {
 			l.resolve(g)
-			continue
-		}
-		if !g.Muted && l.isNews(g) {
+		} else {
 			l.want(g)
 		}
 	}
@@ -362,7 +365,7 @@ func (l *Life) resolve(g *group) {
 // forget drops what has been over for longest, and was told.
 func (l *Life) forget() {
 	var over []*group
-	for _, g := range l.ordered() {
+	for _, g := range l.groups {
 		if g.State == alerts.Resolved && !g.farewell {
 			over = append(over, g)
 		}
@@ -370,17 +373,27 @@ func (l *Life) forget() {
 	if len(over) <= resolvedMax {
 		return
 	}
-	slices.SortStableFunc(over, func(a, b *group) int { return cmp.Compare(a.ResolvedAt, b.ResolvedAt) })
+	slices.SortFunc(over, byEnd)
 	for _, g := range over[:len(over)-resolvedMax] {
 		delete(l.groups, g.ID)
 	}
 }
 
+// byEnd orders groups that are over.
+func byEnd(a, b *group) int {
+	return cmp.Or(cmp.Compare(a.ResolvedAt, b.ResolvedAt), strings.Compare(a.ID, b.ID))
+}
+
 // ordered are all groups by id.
-func (l *Life) ordered() []*group {
-	out := make([]*group, 0, len(l.groups))
+func (l *Life) ordered() []*group { return l.those(func(*group) bool { return true }) }
+
+// those are the groups that a filter lets through, by id.
+func (l *Life) those(filter func(*group) bool) []*group {
+	var out []*group
 	for _, g := range l.groups {
-		out = append(out, g)
+		if filter(g) {
+			out = append(out, g)
+		}
 	}
 	slices.SortFunc(out, func(a, b *group) int { return strings.Compare(a.ID, b.ID) })
 	return out

@@ -60,10 +60,8 @@ func (l *Life) hold() {
 // of the input, and before a stop.
 func (l *Life) Flush(now int64) (News, bool) {
 	l.advance(now)
-	for _, g := range l.ordered() {
-		if g.State != alerts.Resolved && len(g.unsaid) > 0 {
-			l.want(g)
-		}
+	for _, g := range l.those(func(g *group) bool { return g.State != alerts.Resolved && len(g.unsaid) > 0 }) {
+		l.want(g)
 	}
 	over := l.farewells()
 	switch {
@@ -162,12 +160,12 @@ func (l *Life) summary() News {
 // farewells are the groups of which it is to be told that they are over.
 func (l *Life) farewells() []*group {
 	var out []*group
-	for _, g := range l.ordered() {
+	for _, g := range l.groups {
 		if g.farewell {
 			out = append(out, g)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *group) int { return cmp.Compare(a.ResolvedAt, b.ResolvedAt) })
+	slices.SortFunc(out, byEnd)
 	return out
 }
 
@@ -175,13 +173,18 @@ func (l *Life) farewells() []*group {
 func (l *Life) resolved(over []*group) News {
 	n := News{State: alerts.Resolved}
 	n.Kind = KindResolved
-	if len(over) > 0 {
-		n.Group = over[0].ID
-	}
 	l.bury(&n, over)
+	if len(n.Resolved) > 0 {
+		n.Group = n.Resolved[0]
+	} else if !l.burst.over && len(over) > 0 {
+		n.Group = over[0].ID // a burst's, of which something was not told yet
+	}
 	if l.burst.over {
 		if n.Group == "" {
-			n.Group, n.Since = l.burst.id, l.burst.since
+			n.Group = l.burst.id
+		}
+		if len(over) == 0 {
+			n.Since = l.burst.since
 			n.Of = Group{ID: l.burst.id, Keys: []string{}, State: alerts.Resolved, Since: l.burst.since, Last: l.now, ResolvedAt: l.now}
 		}
 		n.Resolved = append(n.Resolved, l.burst.id)
@@ -204,6 +207,7 @@ func (l *Life) bury(n *News, over []*group) {
 // say adds a group to a notice: what of it was not told is told by it.
 func (l *Life) say(n *News, g *group) {
 	n.IDs = append(n.IDs, g.unsaid...)
+	l.after += g.toldAt
 	l.withheld -= len(g.unsaid)
 	g.unsaid, g.due = nil, false
 	n.Count += g.Count
@@ -223,7 +227,9 @@ func (l *Life) sign(n News) News {
 	if len(l.wanting) == 0 {
 		l.backlog = 0
 	}
-	parts := []string{string(n.Kind), n.Group, fmt.Sprint(n.Since), fmt.Sprint(n.Count), fmt.Sprint(len(n.IDs))}
+	after := l.after // else a reminder would be the one before it
+	l.after = 0
+	parts := []string{string(n.Kind), n.Group, fmt.Sprint(after), fmt.Sprint(n.Since), fmt.Sprint(n.Count), fmt.Sprint(len(n.IDs))}
 	n.ID = hash("notice", slices.Concat(parts, n.IDs, n.Resolved)...)
 	n.Of.Keys = slices.Clone(n.Of.Keys)
 	return n

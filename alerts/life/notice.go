@@ -67,6 +67,7 @@ type Notice struct {
 
 // JSON is the notice's JSON form on one line, without markup escapes.
 func (n Notice) JSON() []byte {
+	n.Alert = filled(n.Alert)
 	if n.Notification.IDs == nil {
 		n.Notification.IDs = []string{}
 	}
@@ -77,6 +78,25 @@ func (n Notice) JSON() []byte {
 		panic(fmt.Sprintf("notice %s: %v; can't happen, because evidence was JSON before and the rest is plain", n.Notification.ID, err))
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// filled is an alert whose lists are there, if empty.
+func filled(a alerts.Alert) alerts.Alert {
+	for _, list := range []*[]string{&a.Breaks, &a.Holds, &a.Aliases, &a.Keys, &a.Transactions} {
+		if *list == nil {
+			*list = []string{}
+		}
+	}
+	if a.Cycle == nil {
+		a.Cycle = []alerts.Edge{}
+	}
+	if a.Evidence == nil {
+		a.Evidence = []json.RawMessage{}
+	}
+	if a.Links == nil {
+		a.Links = map[string]string{}
+	}
+	return a
 }
 
 // Parse reads the JSON form of a notice.

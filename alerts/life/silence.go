@@ -165,7 +165,7 @@ func (l *Life) mute() {
 		g.Silenced += n
 		g.due = false
 		if g.State == alerts.Resolved {
-			g.farewell = g.told
+			g.farewell = g.farewell && g.told
 		}
 	}
 	l.wanting = slices.DeleteFunc(l.wanting, func(g *group) bool { return !g.due })

@@ -29,6 +29,7 @@ func filled(t *testing.T) *store.Badger {
 			Journal:     []store.Entry{{Number: uint64(i + 1), Time: i * 1e9, Data: bytes.Repeat([]byte{byte(i)}, 5000)}},
 			DeadLetters: []store.DeadLetter{{Pos: record.Position{Source: "orders", Kafka: true, Offset: i}, Reason: "bad-json", Value: []byte("x")}},
 			Alerts:      []store.Alert{{ID: fmt.Sprintf("a%d", i%3), Body: []byte(`{"state":"ongoing"}`)}},
+			Notices:     []store.Notice{{ID: fmt.Sprintf("n%d", i%3), Body: []byte(`{}`)}},
 			Checkpoints: map[string][]byte{"shop": bytes.Repeat([]byte{byte(i)}, 200_000)},
 			Drop:        uint64(i / 2),
 		}

@@ -62,14 +62,15 @@ func StartMonitor(o MonitorOptions, args ...string) (*Monitor, error) {
 	return &Monitor{process: p, addr: addr, client: http.Client{Timeout: 5 * time.Second}}, nil
 }
 
-// config is the configuration as a person would write it: what has a default keeps it.
+// config is the configuration as a person would write it: what has a default keeps it,
+// but that every alert is told of by itself.
 func (o *MonitorOptions) config(addr string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "source:\n  kafka: {brokers: [%s], topic: %q}\n", strings.Join(o.Brokers, ", "), o.Topic)
 	fmt.Fprintf(&b, "levels: [%s]\nunique_attempts: true\n", o.Levels) // generated values are never written again
 	fmt.Fprintf(&b, "store: {path: %q}\n", o.Store)
 	if o.Webhook != "" {
-		fmt.Fprintf(&b, "alerts: {webhooks: [{url: %q}]}\n", o.Webhook)
+		fmt.Fprintf(&b, "alerts: {repeat: 0s, rate: {max: 10000, per: 1s}, webhooks: [{url: %q}]}\n", o.Webhook)
 	}
 	fmt.Fprintf(&b, "http: {listen: %q}\nlog: {format: json}\n", addr)
 	return b.String()

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
 )
 
-// Receipt is an alert as it came first, and how often it came.
+// Receipt is an alert as it came first, and how often it came. Of one that only was in
+// the list of a notice about several, Alert has no more than its id.
 type Receipt struct {
 	At         time.Time // when it came first
 	Deliveries int
@@ -56,26 +58,37 @@ func NewReceiver() (*Receiver, error) {
 func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
 	at := time.Now()
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, alertMax))
-	var a alerts.Alert
+	var n life.Notice
 	if err == nil {
-		a, err = alerts.Parse(body)
+		n, err = life.Parse(body)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
 		// A request that a kill cut off is no fault of the monitor's: it sends it again.
 		if req.Context().Err() == nil && r.bad == nil {
-			r.bad = fmt.Errorf("a request to the webhook is no alert: %w", err)
+			r.bad = fmt.Errorf("a request to the webhook is no notice: %w", err)
 		}
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if x := r.got[a.ID]; x != nil {
-		x.Deliveries++
+	fresh := false
+	for _, id := range n.Notification.IDs {
+		if x := r.got[id]; x != nil {
+			x.Deliveries++
+			continue
+		}
+		a := alerts.Alert{ID: id}
+		if id == n.ID {
+			a = n.Alert
+		}
+		r.got[id] = &Receipt{At: at, Deliveries: 1, Alert: a}
+		r.order = append(r.order, id)
+		fresh = true
+	}
+	if !fresh {
 		return
 	}
-	r.got[a.ID] = &Receipt{At: at, Deliveries: 1, Alert: a}
-	r.order = append(r.order, a.ID)
 	select {
 	case r.came <- struct{}{}:
 	default:

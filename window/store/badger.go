@@ -241,11 +241,14 @@ func (s *Badger) version() error {
 		if err != nil {
 			return err
 		}
-		if len(b) == 2 && binary.BigEndian.Uint16(b) == 1 {
-			return fmt.Errorf("%w: its layout is version 1, and this program reads version %d; --rebuild sets it aside and begins anew, from where source.kafka.start says (alerts found again have the ids they had)", ErrOlder, schema)
+		old := len(b) == 2 && binary.BigEndian.Uint16(b) == 1 // it had no checksums
+		if !old {
+			if b, _, err = unseal(keySchema, b); err != nil || len(b) != 2 {
+				return &Damage{Kind: "schema", Key: "the version of the layout", Why: "its checksum is wrong"}
+			}
 		}
-		if b, _, err = unseal(keySchema, b); err != nil || len(b) != 2 {
-			return &Damage{Kind: "schema", Key: "the version of the layout", Why: "its checksum is wrong"}
+		if n := binary.BigEndian.Uint16(b); n < schema {
+			return fmt.Errorf("%w: its layout is version %d, and this program reads version %d; --rebuild sets it aside and begins anew, from where source.kafka.start says (alerts found again have the ids they had)", ErrOlder, n, schema)
 		}
 		if version = int(binary.BigEndian.Uint16(b)); version > schema {
 			return fmt.Errorf("%w: its layout is version %d and this program knows up to %d; use the newer program, or another store.path", ErrNewer, version, schema)
@@ -456,7 +459,8 @@ func (s *Badger) Stats(ctx context.Context) (Stats, error) {
 		DeadLetters:        int64(st.letterNext - st.letterOldest),
 		DeadLetterBytes:    int64(st.letterBytes),
 		DeadLettersDropped: int64(st.letterDrops),
-		Alerts:             int64(st.alertNext),
+		Alerts:             int64(st.alertCount),
+		AlertsDropped:      int64(st.alertNext - st.alertCount),
 		JournalDrop:        st.drop,
 		LargeBytes:         large,
 		DiskBytes:          lsm + vlog + large,

@@ -50,11 +50,18 @@ func victim(dir string) error {
 		c := store.Commit{Offsets: map[string]map[int]int64{"topic": {0: n + 1}}}
 		for i := range int64(perCommit) {
 			c.DeadLetters = append(c.DeadLetters, storetest.Letter(n*perCommit+i, strings.Repeat("v", 500)))
-			c.Alerts = append(c.Alerts, storetest.NewAlert(fmt.Sprintf("%08d", n*perCommit+i)))
+			a := storetest.NewAlert(fmt.Sprintf("%08d", n*perCommit+i))
+			if i == 2 {
+				a.News = 1
+			}
+			c.Alerts = append(c.Alerts, a)
+			c.Notices = append(c.Notices, storetest.Notices(a.ID)...)
 		}
 		c.Journal = []store.Entry{storetest.NewEntry(uint64(n+1), 50_000)}
 		c.Checkpoints = map[string][]byte{"h": storetest.NewEntry(uint64(n+1), 100_000).Data}
 		c.Drop = uint64(max(n-5, 0))
+		c.Life = bytes.Repeat(fmt.Append(nil, n+1), 20_000)
+		c.Handled = []store.Handled{{ID: fmt.Sprintf("%08d", (n-1)*perCommit+2), News: 1}}
 		if err := s.Spill(ctx, "h", []store.KV{{Key: "k", Value: fmt.Append(nil, n+1)}}); err != nil {
 			return err
 		}
@@ -119,6 +126,9 @@ func TestKill(t *testing.T) {
 					if i%perCommit == 1 && (len(a.Body) != 70<<10 || bytes.Trim(a.Body, "b") != nil) {
 						t.Fatalf("round %d: alert %d has a body of %d bytes", round, i, len(a.Body))
 					}
+				}
+				if want := strings.Repeat(fmt.Sprint(n), 20_000); d.Life != want || len(d.Pending) != 1 || d.Pending[fmt.Sprintf("%08d", (n-1)*perCommit+2)] != 1 {
+					t.Fatalf("round %d: %d commits, and the state of alerts is of %.20s; pending are %v", round, n, d.Life, d.Pending)
 				}
 				// The delivery of the last commit may be missing.
 				if open := n*perCommit - int64(len(d.Outbox["web"])); open < acked || open > n {

@@ -7,11 +7,12 @@ import (
 )
 
 // schema is the version of the layout in doc.go.
-const schema = 2
+const schema = 3
 
 var (
 	keySchema = []byte("mschema")
 	keyState  = []byte("mstate")
+	keyLife   = []byte{prefixLife}
 )
 
 const (
@@ -20,6 +21,11 @@ const (
 	prefixLetter     = 'd'
 	prefixIndex      = 'i'
 	prefixAlert      = 'a'
+	prefixAlertOrder = 't'
+	prefixPending    = 'p'
+	prefixLife       = 'l'
+	prefixNotice     = 'n'
+	prefixNoticeID   = 'k'
 	prefixOutbox     = 'x'
 	prefixSegment    = 's'
 	prefixLarge      = 'b'
@@ -41,6 +47,20 @@ func letterKey(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{p
 func indexKey(id identity) []byte { return append([]byte{prefixIndex}, id[:]...) }
 
 func alertKey(id string) []byte { return append([]byte{prefixAlert}, id...) }
+
+func alertOrderKey(number uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{prefixAlertOrder}, number)
+}
+
+func pendingKey(number uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{prefixPending}, number)
+}
+
+func noticeKey(number uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{prefixNotice}, number)
+}
+
+func noticeIDKey(id string) []byte { return append([]byte{prefixNoticeID}, id...) }
 
 func outboxPrefix(receiver string) []byte { return appendName([]byte{prefixOutbox}, receiver) }
 
@@ -85,10 +105,12 @@ type state struct {
 	segmentNext  uint64 // id of the next file of the journal
 	largeNext    uint64 // id of the next file of a large value
 	drop         uint64 // journal entries below are evidence only
+	alertCount   uint64 // alerts kept
+	noticeNext   uint64
 }
 
-func (s *state) fields() [9]*uint64 {
-	return [9]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext, &s.offsetCount, &s.segmentNext, &s.largeNext, &s.drop}
+func (s *state) fields() [11]*uint64 {
+	return [11]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext, &s.offsetCount, &s.segmentNext, &s.largeNext, &s.drop, &s.alertCount, &s.noticeNext}
 }
 
 func (s *state) encode() []byte {

@@ -57,6 +57,16 @@ func describe(key []byte) (kind, name string) {
 		return "dead letter's index", fmt.Sprintf("%x", rest)
 	case prefixAlert:
 		return "alert", string(rest)
+	case prefixAlertOrder:
+		return "alert's place", number()
+	case prefixPending:
+		return "pending alert", number()
+	case prefixLife:
+		return "state", "of alerts"
+	case prefixNotice:
+		return "notice", number()
+	case prefixNoticeID:
+		return "notice's id", string(rest)
 	case prefixOutbox:
 		receiver, _ := named()
 		return "outbox", fmt.Sprintf("of %s, delivery %s", receiver, number())

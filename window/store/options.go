@@ -12,8 +12,8 @@ import (
 type Options struct {
 	// Path is the directory; it is made if it does not exist. Unused InMemory.
 	Path string
-	// Receivers are the names for which outbox entries are made when an alert
-	// is first committed.
+	// Receivers are the names for which outbox entries are made when a notice
+	// is committed.
 	Receivers []string
 	// InMemory keeps nothing on disk.
 	InMemory bool
@@ -30,7 +30,7 @@ type Options struct {
 	// Badger writes through memory maps, and a map that the disk has no room for
 	// ends the process. 0 means DefaultReserve.
 	Reserve int64
-	// Now is the clock that Retain is measured by. nil means time.Now.
+	// Now is the clock that Retain and Expiry.Before are measured by. nil means time.Now.
 	Now func() time.Time
 	// MaxValue cuts the bytes kept of a dead letter. 0 means DefaultMaxValue.
 	MaxValue int
@@ -61,6 +61,14 @@ const (
 	LimitMaxValue = 960 << 10
 	// LimitBody bounds an alert's body.
 	LimitBody = 8 << 20
+	// LimitNotice bounds a notice's body, LimitLife the state of what decides on
+	// them, LimitHandled how much a Commit may say is handled, and LimitNotices the
+	// bytes of its notices and of Life, where each of more than 80 kB, which has a
+	// file of its own, counts 128: they are one transaction.
+	LimitNotice  = 16 << 20
+	LimitLife    = 32 << 20
+	LimitHandled = 1 << 10
+	LimitNotices = 384 << 10
 	// LimitEntry bounds the data of an entry of the journal, LimitCheckpoint a
 	// checkpoint, LimitSpill a key and its value that are spilled.
 	LimitEntry      = 256 << 20
@@ -130,6 +138,9 @@ func (c Commit) Validate() error {
 			return fmt.Errorf("store: alert %s has a body of %d bytes; at most %d can be kept", a.ID, len(a.Body), LimitBody)
 		}
 	}
+	if err := c.validateNotices(); err != nil {
+		return err
+	}
 	for i, e := range c.Journal {
 		if i > 0 && e.Number <= c.Journal[i-1].Number {
 			return fmt.Errorf("store: journal entry %d follows %d in one commit; numbers ascend", e.Number, c.Journal[i-1].Number)
@@ -153,6 +164,45 @@ func (c Commit) Validate() error {
 	}
 	return nil
 }
+
+func (c Commit) validateNotices() error {
+	bytes := inlined(len(c.Life))
+	if len(c.Life) > LimitLife {
+		return fmt.Errorf("store: the state of alerts has %d bytes; at most %d can be kept", len(c.Life), LimitLife)
+	}
+	for _, n := range c.Notices {
+		if err := checkName("notice", n.ID); err != nil {
+			return err
+		}
+		if len(n.Body) > LimitNotice {
+			return fmt.Errorf("store: notice %s has a body of %d bytes; at most %d can be kept", n.ID, len(n.Body), LimitNotice)
+		}
+		bytes += inlined(len(n.Body))
+	}
+	if bytes > LimitNotices || len(c.Notices) > LimitHandled {
+		return fmt.Errorf("store: %d notices of %d bytes are too many for one commit; at most %d bytes fit", len(c.Notices), bytes, LimitNotices)
+	}
+	if len(c.Handled) > LimitHandled {
+		return fmt.Errorf("store: %d alerts are handled in one commit; at most %d can be", len(c.Handled), LimitHandled)
+	}
+	for _, h := range c.Handled {
+		if err := checkName("alert", h.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inlined is what a value takes in a transaction: large ones are elsewhere.
+func inlined(value int) int {
+	if value > inlineMax {
+		return 128
+	}
+	return value
+}
+
+// Inlined is what of LimitNotices a body of so many bytes takes.
+func Inlined(body int) int { return inlined(body) }
 
 // ValidateSpill tells what no store takes. Such a Spill does nothing.
 func ValidateSpill(db string, pairs []KV) error {

@@ -139,15 +139,18 @@ func (s *Badger) Alerts(ctx context.Context, f func(Alert) bool) error {
 		prefix := []byte{prefixAlert}
 		err = scan(ctx, txn, prefix, prefix, func(key, raw []byte) (bool, error) {
 			a, err := s.alert(key, raw)
+			n++
+			if errors.Is(err, errGone) {
+				return true, nil
+			}
 			if err != nil {
 				return false, err
 			}
-			n++
 			stopped = !f(a)
 			return !stopped, nil
 		})
-		if err == nil && !stopped && n != st.alertNext {
-			return &Damage{Kind: "alerts", Key: fmt.Sprintf("%d of %d", st.alertNext-n, st.alertNext), Why: "they are missing"}
+		if err == nil && !stopped && n != st.alertCount {
+			return &Damage{Kind: "alerts", Key: fmt.Sprintf("%d of %d", st.alertCount-n, st.alertCount), Why: "they are missing"}
 		}
 		return err
 	})
@@ -203,10 +206,10 @@ func (s *Badger) HasAlert(ctx context.Context, id string) (bool, error) {
 	return found, err
 }
 
-// Undelivered calls f for each alert that is still to be delivered to that
+// Undelivered calls f for each notice that is still to be delivered to that
 // receiver, oldest first, until f returns false. The same holds for f as with
 // DeadLetters.
-func (s *Badger) Undelivered(ctx context.Context, receiver string, f func(Alert) bool) error {
+func (s *Badger) Undelivered(ctx context.Context, receiver string, f func(Notice) bool) error {
 	return s.view(ctx, "outbox of "+receiver, func(txn *badger.Txn) error {
 		prefix := outboxPrefix(receiver)
 		return scan(ctx, txn, prefix, prefix, func(key, raw []byte) (bool, error) {
@@ -214,24 +217,68 @@ func (s *Badger) Undelivered(ctx context.Context, receiver string, f func(Alert)
 			if err != nil {
 				return false, err
 			}
-			item, err := txn.Get(alertKey(string(id)))
-			if errors.Is(err, badger.ErrKeyNotFound) {
-				return false, damaged(alertKey(string(id)), "it is to be delivered, and missing")
+			if len(key) != len(prefix)+8 {
+				return false, damaged(key, "it is cut")
 			}
-			if err != nil {
+			at := noticeKey(binary.BigEndian.Uint64(key[len(prefix):]))
+			body, err := s.get(txn, at)
+			switch {
+			case errors.Is(err, errGone):
+				return true, nil // it was delivered meanwhile
+			case errors.Is(err, badger.ErrKeyNotFound):
+				return false, damaged(at, "it is to be delivered, and missing")
+			case err != nil:
 				return false, err
 			}
-			body, err := item.ValueCopy(nil)
-			if err != nil {
-				return false, err
-			}
-			a, err := s.alert(item.KeyCopy(nil), body)
-			if err != nil {
-				return false, err
-			}
-			return f(a), nil
+			return f(Notice{ID: string(id), Body: body}), nil
 		})
 	})
+}
+
+// Pending calls f for each alert of which there is news, oldest first, until f
+// returns false. The same holds for f as with DeadLetters.
+func (s *Badger) Pending(ctx context.Context, f func(Alert) bool) error {
+	return s.view(ctx, "pending alerts", func(txn *badger.Txn) error {
+		prefix := []byte{prefixPending}
+		return scan(ctx, txn, prefix, prefix, func(key, raw []byte) (bool, error) {
+			b, err := s.value(key, raw)
+			if err != nil {
+				return false, err
+			}
+			news, err := readU64(b)
+			if err != nil {
+				return false, damaged(key, "it is cut")
+			}
+			at := alertKey(string(b[8:]))
+			body, err := s.get(txn, at)
+			switch {
+			case errors.Is(err, errGone):
+				return true, nil
+			case errors.Is(err, badger.ErrKeyNotFound):
+				return false, damaged(at, "there is news of it, and it is missing")
+			case err != nil:
+				return false, err
+			case len(body) < 8:
+				return false, damaged(at, "it is cut")
+			}
+			return f(Alert{ID: string(b[8:]), Body: body[8:], News: int(news)}), nil
+		})
+	})
+}
+
+// Life returns the state that was committed last, and whether there is one.
+func (s *Badger) Life(ctx context.Context) ([]byte, bool, error) {
+	var out []byte
+	found := false
+	err := s.view(ctx, "state of alerts", func(txn *badger.Txn) (err error) {
+		out, err = s.get(txn, keyLife)
+		if errors.Is(err, badger.ErrKeyNotFound) || errors.Is(err, errGone) {
+			return nil
+		}
+		found = err == nil
+		return err
+	})
+	return out, found, err
 }
 
 // Journal calls f for each stored entry with Number >= from, in ascending order,

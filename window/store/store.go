@@ -17,10 +17,26 @@ type DeadLetter struct {
 	Size   int    // of the bytes before they were cut
 }
 
-// Alert is a raised alert as the outbox sees it.
+// Alert is a raised alert.
 type Alert struct {
 	ID   string
 	Body []byte // the JSON of design 2.4
+	// News is, in a Commit, how often it was found beyond what was committed before:
+	// so much is added to what is pending of it, unless the store has that body
+	// already. Of Pending it is how much is; elsewhere 0.
+	News int
+}
+
+// Notice is what receivers are told.
+type Notice struct {
+	ID   string
+	Body []byte
+}
+
+// Handled is what is pending no more: the news of an alert, or so much of them.
+type Handled struct {
+	ID   string
+	News int
 }
 
 // Entry is one step of the input, as the journal keeps it: what was read and
@@ -46,9 +62,17 @@ type Commit struct {
 	// Offsets are the next offset per source and partition.
 	Offsets     map[string]map[int]int64
 	DeadLetters []DeadLetter
-	// Alerts that are new are put in the store and in the outbox; one whose ID
-	// the store has already only replaces the body.
+	// Alerts that are new are put in the store; one whose ID the store has already
+	// replaces the body. Their News become pending in the same step.
 	Alerts []Alert
+	// Notices that are new are put in the outbox of every receiver. One whose ID an
+	// outbox has is there already.
+	Notices []Notice
+	// Handled is taken from what is pending.
+	Handled []Handled
+	// Life, if it is not nil, replaces the state of what decides which notices there
+	// are.
+	Life []byte
 	// Journal are the entries to add, in ascending order of Number.
 	Journal []Entry
 	// Checkpoints replace the checkpoint of each history named. A nil value
@@ -83,11 +107,19 @@ type Store interface {
 	Alert(ctx context.Context, id string) (Alert, bool, error)
 	// HasAlert tells whether an alert of that ID was ever committed.
 	HasAlert(ctx context.Context, id string) (bool, error)
-	// Undelivered calls f for each alert that is still to be delivered to that
+	// Pending calls f for each alert of which there is news, oldest first, until f
+	// returns false.
+	Pending(ctx context.Context, f func(Alert) bool) error
+	// Life returns the state that was committed last, and whether there is one.
+	Life(ctx context.Context) ([]byte, bool, error)
+	// Expire drops alerts as e says, and returns how many.
+	Expire(ctx context.Context, e Expiry) (int, error)
+	// Undelivered calls f for each notice that is still to be delivered to that
 	// receiver, oldest first. Outbox entries are made per receiver named in
-	// Options.Receivers when the alert is first committed.
-	Undelivered(ctx context.Context, receiver string, f func(Alert) bool) error
-	// Delivered takes an alert out of that receiver's outbox.
+	// Options.Receivers when the notice is committed.
+	Undelivered(ctx context.Context, receiver string, f func(Notice) bool) error
+	// Delivered takes a notice out of that receiver's outbox. One that is in no
+	// outbox any more is gone.
 	Delivered(ctx context.Context, receiver, id string) error
 
 	// Journal calls f for each stored entry with Number >= from, in ascending
@@ -117,12 +149,22 @@ type Store interface {
 	Close() error
 }
 
+// Expiry says which alerts are dropped: those first stored before a time, and the
+// oldest of those that are too many. Alerts that are pending are not.
+type Expiry struct {
+	Before int64 // Unix nanoseconds
+	Max    int   // 0: there are never too many
+	// Keep tells which alerts are not to be dropped; nil: none are kept.
+	Keep func(Alert) bool
+}
+
 // Stats are what a person wants to know of a store. Sizes are in bytes.
 type Stats struct {
 	DeadLetters        int64
 	DeadLetterBytes    int64
 	DeadLettersDropped int64 // since the store was made
-	Alerts             int64 // since the store was made
+	Alerts             int64 // kept
+	AlertsDropped      int64 // since the store was made
 
 	JournalEntries int64
 	JournalFirst   uint64 // number of the oldest entry; 0 if there is none

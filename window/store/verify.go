@@ -244,7 +244,7 @@ func (v *verifier) record(r rawRecord) {
 		return
 	}
 	r.key = slices.Clone(r.key)
-	if len(r.value) > 64 && r.key[0] != prefixOutbox && r.key[0] != prefixSegment && r.key[0] != prefixMeta && r.key[0] != prefixLarge {
+	if len(r.value) > 64 && r.key[0] != prefixOutbox && r.key[0] != prefixAlertOrder && r.key[0] != prefixPending && r.key[0] != prefixSegment && r.key[0] != prefixMeta && r.key[0] != prefixLarge {
 		r.value = nil // inline, and looked at
 	} else {
 		r.value = slices.Clone(r.value)
@@ -292,15 +292,18 @@ func (v *verifier) meta() (bool, error) {
 		return false, nil
 	}
 	if len(r.value) == 2 && binary.BigEndian.Uint16(r.value) == 1 {
-		return false, fmt.Errorf("%w: its layout is version 1, which has no checksums", ErrOlder)
+		return false, older(1)
 	}
 	b, _, err := unseal(r.key, r.value)
 	if err != nil || len(b) != 2 {
 		v.at(r, "its checksum is wrong")
 		return false, nil //nolint:nilerr // it is told as damage
 	}
-	if n := int(binary.BigEndian.Uint16(b)); n > schema {
+	switch n := int(binary.BigEndian.Uint16(b)); {
+	case n > schema:
 		return false, fmt.Errorf("%w: its layout is version %d and this program knows up to %d", ErrNewer, n, schema)
+	case n < schema:
+		return false, older(n)
 	}
 	r, ok = v.records[string(keyState)]
 	if !ok {
@@ -317,10 +320,14 @@ func (v *verifier) meta() (bool, error) {
 	return true, nil
 }
 
+func older(version int) error {
+	return fmt.Errorf("%w: its layout is version %d, and this program reads version %d", ErrOlder, version, schema)
+}
+
 // large reads the files of large values.
 func (v *verifier) large() error {
 	var err error
-	for _, prefix := range []byte{prefixAlert, prefixCheckpoint, prefixLetter} {
+	for _, prefix := range []byte{prefixAlert, prefixCheckpoint, prefixLetter, prefixLife, prefixNotice} {
 		v.live(prefix, func(r rawRecord) {
 			b, kind, err2 := unseal(r.key, r.value)
 			if err != nil || err2 != nil || kind != kindLarge {
@@ -435,10 +442,18 @@ func (v *verifier) references() {
 	}
 	v.live(prefixOutbox, func(r rawRecord) {
 		id, _, err := unseal(r.key, r.value)
-		if err != nil || !v.has(alertKey(string(id))) {
-			v.at(r, fmt.Sprintf("its alert %q is missing", id))
+		if number := r.key[len(r.key)-min(8, len(r.key)):]; err != nil || !v.has(append([]byte{prefixNotice}, number...)) || !v.has(noticeIDKey(string(id))) {
+			v.at(r, fmt.Sprintf("its notice %q is missing", id))
 		}
 	})
+	for _, prefix := range []byte{prefixAlertOrder, prefixPending} {
+		v.live(prefix, func(r rawRecord) {
+			b, _, err := unseal(r.key, r.value)
+			if err != nil || len(b) < 8 || !v.has(alertKey(string(b[8:]))) {
+				v.at(r, "its alert is missing")
+			}
+		})
+	}
 	for id := v.state.letterOldest; id < v.state.letterNext; id++ {
 		if !v.has(letterKey(id)) {
 			v.damage(damaged(letterKey(id), "it is missing"))
@@ -453,7 +468,9 @@ func (v *verifier) references() {
 		want uint64
 		have uint64
 	}{
-		{"alerts", v.state.alertNext, count(prefixAlert)},
+		{"alerts", v.state.alertCount, count(prefixAlert)},
+		{"alerts' places", v.state.alertCount, count(prefixAlertOrder)},
+		{"notices", count(prefixNoticeID), count(prefixNotice)},
 		{"offsets", v.state.offsetCount, count(prefixOffset)},
 		{"dead letters", v.state.letterNext - v.state.letterOldest, count(prefixLetter)},
 	} {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -91,7 +90,7 @@ func (s *Badger) letGo() error {
 
 // size is about what c takes on disk.
 func (c Commit) size() int64 {
-	n := int64(0)
+	n := int64(len(c.Life))
 	for _, e := range c.Journal {
 		n += int64(len(e.Data)) + frameHeader
 	}
@@ -101,59 +100,13 @@ func (c Commit) size() int64 {
 	for _, a := range c.Alerts {
 		n += int64(len(a.Body))
 	}
+	for _, x := range c.Notices {
+		n += int64(len(x.Body))
+	}
 	for _, l := range c.DeadLetters {
 		n += int64(len(l.Value))
 	}
 	return n
-}
-
-// Delivered takes an alert out of that receiver's outbox. One that is not in it
-// changes nothing.
-func (s *Badger) Delivered(ctx context.Context, receiver, id string) error {
-	s.write.Lock()
-	defer s.write.Unlock()
-	if err := s.revive(); err != nil {
-		return err
-	}
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.leave()
-	err := s.room(0)
-	if err == nil {
-		err = s.delivered(receiver, id)
-	}
-	if err != nil {
-		return fmt.Errorf("store %s: alert %s delivered to %s: %w", s.opt.Path, id, receiver, full(err))
-	}
-	return nil
-}
-
-func (s *Badger) delivered(receiver, id string) error {
-	txn := s.db.NewTransaction(true)
-	defer txn.Discard()
-	b, err := s.get(txn, alertKey(id))
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	number, err := readU64(b)
-	if err != nil {
-		return damaged(alertKey(id), "it is cut")
-	}
-	key := outboxKey(receiver, number)
-	if _, err := txn.Get(key); err != nil {
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			return nil
-		}
-		return err
-	}
-	if err := txn.Delete(key); err != nil {
-		return err
-	}
-	return s.apply(txn)
 }
 
 // apply commits a transaction. The caller holds write.
@@ -306,12 +259,7 @@ func (w *writer) room(count int, size int) error {
 }
 
 // stored is what a value adds to a transaction: large ones are elsewhere.
-func (w *writer) stored(value int) int {
-	if value > inlineMax {
-		return 128
-	}
-	return value
-}
+func (w *writer) stored(value int) int { return inlined(value) }
 
 // set stores a value, in a file of its own if it is large, and lets go of the one
 // that was there. It takes up to three entries.
@@ -436,49 +384,8 @@ func (w *writer) dropOldest() error {
 	return errors.Join(w.release(key, raw), w.txn.Delete(key), w.txn.Delete(indexKey(id)))
 }
 
-// alert adds an alert and its outbox entries, or replaces the body.
-func (w *writer) alert(a Alert) error {
-	size := w.stored(len(a.Body)+8) + len(a.ID) + 16
-	for _, r := range w.s.opt.Receivers {
-		size += len(r) + len(a.ID) + 24
-	}
-	if err := w.room(3+len(w.s.opt.Receivers), size); err != nil {
-		return err
-	}
-	key := alertKey(a.ID)
-	raw, err := w.raw(key)
-	if err != nil {
-		return err
-	}
-	if raw != nil {
-		old, err := w.s.value(key, raw)
-		if err != nil {
-			return err
-		}
-		number, err := readU64(old)
-		if err != nil {
-			return damaged(key, "it is cut")
-		}
-		if bytes.Equal(old[8:], a.Body) {
-			return nil
-		}
-		return w.set(key, append(u64(number), a.Body...), raw)
-	}
-	number := w.state.alertNext
-	w.state.alertNext++
-	if err := w.set(key, append(u64(number), a.Body...), nil); err != nil {
-		return err
-	}
-	for _, r := range w.s.opt.Receivers {
-		if err := w.set(outboxKey(r, number), []byte(a.ID), nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // last puts what must hold together into one transaction and commits it: offsets,
-// journal and checkpoints.
+// journal and checkpoints; notices and what they are about.
 func (w *writer) last(c Commit, tidy bool) error {
 	count, size := 0, 0
 	for source, parts := range c.Offsets {
@@ -493,6 +400,8 @@ func (w *writer) last(c Commit, tidy bool) error {
 		count++
 		size += len(db) + 64
 	}
+	n, z := w.noticed(c)
+	count, size = count+n, size+z
 	plan, err := w.journal(c, tidy)
 	if err != nil {
 		return err
@@ -503,6 +412,9 @@ func (w *writer) last(c Commit, tidy bool) error {
 		return err
 	}
 	if err := w.offsets(c.Offsets); err != nil {
+		return err
+	}
+	if err := w.notices(c); err != nil {
 		return err
 	}
 	for _, db := range slices.Sorted(maps.Keys(c.Checkpoints)) {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -75,7 +76,9 @@ type App struct {
 
 	dispatcher *deliver.Dispatcher
 	// veil hides keys and values in alerts, from Run on.
-	veil veil.Veil
+	veil    veil.Veil
+	teller  *teller
+	arrived atomic.Int64 // when records came last, Unix nanoseconds
 
 	tuning tuning
 
@@ -263,7 +266,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.Close()) }()
 	defer a.supervise(ctx)()
 
-	receivers, err := Receivers(a.cfg, a.stdout, 0)
+	receivers, err := Receivers(a.cfg, a.stdout)
 	if err != nil {
 		return err
 	}
@@ -275,23 +278,39 @@ func (a *App) Run(ctx context.Context) (err error) {
 		return err
 	}
 	k := newKeeper(a)
-	a.status.begin(k, nil)
+	if a.teller, err = newTeller(context.WithoutCancel(ctx), a, k); err != nil {
+		return advise(err)
+	}
+	a.status.begin(k, a.teller)
 	a.dispatcher = a.newDispatcher(k, receivers)
 	delivery, stopDelivery := context.WithCancel(context.Background())
 	var delivering sync.WaitGroup
 	delivering.Go(func() { a.dispatcher.Run(delivery) })
+	telling, stopTelling := context.WithCancel(delivery)
+	delivering.Go(func() { a.teller.run(telling) })
 	delivering.Go(func() { a.maintain(delivery) })
 	delivering.Go(func() { a.status.watch(delivery) })
 	defer delivering.Wait()
 	defer stopDelivery()
+	defer stopTelling()
 
-	if err := a.watch(ctx, k); err != nil || !a.ended {
+	if err := a.watch(ctx, k); err != nil {
 		return advise(err)
 	}
-	// What was found last is delivered before the answer is given, if the
-	// receivers are there; otherwise it waits in the store for the next start.
-	flush, cancel := context.WithTimeout(ctx, flushMax)
+	if err := a.teller.finish(context.WithoutCancel(ctx), stopTelling); err != nil {
+		return advise(err)
+	}
+	// What was found last is delivered before the answer is given, or before the stop,
+	// if the receivers are there; otherwise it waits in the store for the next start.
+	wait := flushMax
+	if !a.ended {
+		wait = partingMax
+	}
+	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
 	defer cancel()
+	if a.ended {
+		defer context.AfterFunc(ctx, cancel)()
+	}
 	if err := a.dispatcher.Flush(flush); err != nil {
 		a.log.Warn().Err(err).Msg("alerts are left to be delivered at the next start")
 	}
@@ -409,6 +428,9 @@ func (a *App) greet(s *stored) {
 
 // flushMax is how long the end of the input waits for receivers.
 const flushMax = 30 * time.Second
+
+// partingMax is how long a stop waits for them.
+const partingMax = 2 * time.Second
 
 // stopped hides the error of a source that was given up because ctx ended.
 func stopped(ctx context.Context, err error) error {

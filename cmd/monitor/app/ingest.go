@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -225,6 +227,9 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 
 // count tells metrics and log of a batch, and sets its unusable records aside.
 func (in *ingest) count(b *decode.Batch, now int64) {
+	if b.Len()+len(b.Rejected) > 0 {
+		in.arrived.Store(now)
+	}
 	in.metrics.records.Add(float64(b.Len() + len(b.Rejected)))
 	in.metrics.bytes.Add(float64(b.Bytes))
 	in.metrics.sourceLag.WithLabelValues(strconv.Itoa(b.Partition)).Set(float64(b.Lag))
@@ -332,6 +337,7 @@ func (in *ingest) dispatch(e *entry) error {
 			continue
 		}
 		began := in.now()
+		w.blocked.Store(true)
 		in.metrics.blocked.WithLabelValues(w.db).Set(1)
 		if in.once("full " + w.db) {
 			in.log.Warn().Str("db", w.db).Msg("the history's queue is full: reading waits for it, and the lag grows; more of this is counted")
@@ -339,6 +345,7 @@ func (in *ingest) dispatch(e *entry) error {
 		in.beat.rest() // the history's own beat tells how it gets on
 		err := w.queue.push(in.going, x)
 		in.beat.work(in.now())
+		w.blocked.Store(false)
 		in.metrics.blocked.WithLabelValues(w.db).Set(0)
 		in.metrics.blockedTime.WithLabelValues(w.db).Add(in.now().Sub(began).Seconds())
 		if err != nil {
@@ -395,12 +402,15 @@ func (in *ingest) gap(g source.Gap) {
 	in.metrics.missing.WithLabelValues(gapOffset).Add(float64(g.To - g.From))
 	in.log.Warn().Str("source", g.Source).Int("partition", g.Partition).Int64("from", g.From).Int64("to", g.To).Str("why", g.Why).
 		Msg("records are missing and will never be seen")
+	in.event(life.Condition{Kind: troubleGap, Of: "partition " + strconv.Itoa(g.Partition), Severity: name.Warning,
+		Text: fmt.Sprintf("Records %d to %d of partition %d of %s are missing and will never be seen: %s. Anomalies among them are missed, and from there on what they may have written is not held against anybody.", g.From, g.To-1, g.Partition, g.Source, g.Why)})
 }
 
 // reject sets a record aside.
 func (in *ingest) reject(e *reject.Error, value []byte, size, now int64) {
 	in.letters = append(in.letters, letter(e, value, size, now))
 	in.metrics.rejected.WithLabelValues(e.Reason.String()).Inc()
+	in.setAside(e)
 	if in.once("reject " + e.Reason.String()) {
 		in.log.Warn().Str("reason", e.Reason.String()).Stringer("at", e.Pos).Str("field", e.Field).Str("detail", e.Detail).
 			Msg("record set aside; more of this reason are counted, and listed by monitor dead-letters")

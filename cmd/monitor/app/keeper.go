@@ -37,6 +37,7 @@ type keeper struct {
 	log         zerolog.Logger
 	metrics     *metrics
 	ready       *readiness
+	receivers   []string
 	retryEvery  time.Duration
 	heldMax     int64
 
@@ -86,7 +87,7 @@ const (
 )
 
 func newKeeper(a *App) *keeper {
-	k := &keeper{Store: a.store, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready,
+	k := &keeper{Store: a.store, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready, receivers: ReceiverNames(a.cfg),
 		retryEvery: max(retryAtLeast, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{}, waited: map[int]bool{},
 		fresh: map[string]checkpointed{}, outbox: newOutbox()}
 	k.moved.waited = k.waited
@@ -262,6 +263,10 @@ func (k *keeper) recover(ctx context.Context) error {
 			k.heldBytes -= int64(len(e.data))
 		}
 		k.held = k.held[n:]
+	}
+	// Alerts before the checkpoints that say that they were found.
+	if err := k.storeAlerts(ctx); err != nil {
+		return err
 	}
 	c := store.Commit{Checkpoints: k.encoded(k.fresh), DeadLetters: k.letters, Forget: k.forget}
 	if k.origin != "" {

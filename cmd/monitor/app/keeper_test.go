@@ -132,43 +132,121 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// TestHeldAlertsAreDelivered: an alert that the disk has no room for goes out all
-// the same, once.
-func TestHeldAlertsAreDelivered(t *testing.T) {
+// TestHeldNoticesAreDelivered: what is found and told while the disk is full goes out
+// all the same, once, and is stored when there is room.
+func TestHeldNoticesAreDelivered(t *testing.T) {
 	st := newMemStore("r")
 	k := testKeeper(t, st, 1, "a")
-	undelivered := func() (ids []string) {
-		if err := k.Undelivered(t.Context(), "r", func(a store.Alert) bool { ids = append(ids, a.ID); return true }); err != nil {
+	k.receivers = []string{"r"}
+	undelivered := func() string {
+		ids := []string{}
+		if err := k.Undelivered(t.Context(), "r", func(n store.Notice) bool { ids = append(ids, n.ID); return true }); err != nil {
 			t.Fatal(err)
 		}
-		return ids
+		return fmt.Sprint(ids)
 	}
-	save := func(id string) {
-		if err := k.save(t.Context(), "a", nil, []store.Alert{{ID: id, Body: []byte(id)}}, nil); err != nil {
+	pending := func() string {
+		ids := []string{}
+		if err := k.Pending(t.Context(), func(a store.Alert) bool {
+			ids = append(ids, fmt.Sprintf("%s=%s×%d", a.ID, a.Body, a.News))
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(ids)
+	}
+	is := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	save := func(id, body string) {
+		t.Helper()
+		if err := k.save(t.Context(), "a", nil, []store.Alert{{ID: id, Body: []byte(body), News: 1}}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	save("1")
+	tell := func(life, notice string, handled ...store.Handled) {
+		t.Helper()
+		if err := k.tell(t.Context(), []byte(life), []store.Notice{{ID: notice, Body: []byte(notice)}}, handled); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("1", "a")
+	save("2", "a")
+	tell("s1", "n1", store.Handled{ID: "1", News: 1})
 	st.setFull(true)
-	save("2")
-	save("3")
-	save("1") // found again: the newer one is held
-	if got := fmt.Sprint(undelivered()); got != "[2 3 1]" {
-		t.Errorf("undelivered on a full disk: %s", got)
-	}
-	for _, id := range []string{"2", "1"} {
+	save("3", "a")
+	save("1", "b") // found again: the newer one is held
+	is("pending on a full disk", pending(), "[2=a×1 3=a×1 1=b×1]")
+	tell("s2", "n2", store.Handled{ID: "2", News: 1}, store.Handled{ID: "3", News: 1})
+	is("pending when handled in memory", pending(), "[1=b×1]")
+	is("undelivered on a full disk", undelivered(), "[n1 n2]")
+	for _, id := range []string{"n1", "n2"} {
 		if err := k.Delivered(t.Context(), "r", id); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := fmt.Sprint(undelivered()); got != "[3]" {
-		t.Errorf("still undelivered on a full disk: %s", got)
+	if len(k.notices) > 0 || k.noticeBytes != 0 {
+		t.Errorf("notices are held that all have: %v", k.notices)
 	}
+	tell("s3", "n3")
+	is("undelivered later", undelivered(), "[n3]")
 	st.setFull(false)
 	if err := k.retry(t.Context(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(undelivered(), len(st.alerts)); got != "[3] 3" {
-		t.Errorf("with room again: %s", got)
+	is("undelivered with room again", undelivered(), "[n3]")
+	is("pending with room again", pending(), "[1=b×1]")
+	is("stored", fmt.Sprint(string(st.life), " ", len(st.alerts), st.pending["3"], st.outbox["r"]["n1"], len(k.handled), k.life == nil), "s3 3 0 false 0 true")
+}
+
+// TestRecoveryInterrupted: wherever the process dies while what was held is written,
+// nothing that was found is without a notice: it is pending, or in an outbox.
+func TestRecoveryInterrupted(t *testing.T) {
+	died := 0
+	for n := range 20 {
+		st := newMemStore("r")
+		k := testKeeper(t, st, 1, "a")
+		k.receivers = []string{"r"}
+		st.setFull(true)
+		for i := range 4 {
+			id := fmt.Sprint(i)
+			if err := k.save(t.Context(), "a", nil, []store.Alert{{ID: id, Body: []byte(id), News: 1}}, nil); err != nil {
+				t.Fatal(err)
+			}
+			if i%2 == 0 {
+				if err := k.tell(t.Context(), []byte(id), []store.Notice{{ID: "of " + id}}, []store.Handled{{ID: id, News: 1}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		c := testCheckpoint(1, 1, 1)
+		if err := k.save(t.Context(), "a", &c, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		st.setFull(false)
+		st.die(n)
+		if err := k.retry(t.Context(), time.Now().Add(time.Hour)); err != nil {
+			died++
+		}
+		checkpointed, err := parseCheckpoint("a", st.checkpoints["a"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4 {
+			id := fmt.Sprint(i)
+			_, stored := st.alerts[id]
+			if !stored && checkpointed.consumed == 0 {
+				continue // it is found again
+			}
+			if st.pending[id] == 0 && !st.outbox["r"]["of "+id] {
+				t.Errorf("dead at commit %d: alert %s is stored: %v, and nobody will be told of it", n, id, stored)
+			}
+		}
+	}
+	if died < 8 {
+		t.Errorf("it died %d times", died)
 	}
 }

@@ -18,7 +18,12 @@ type memStore struct {
 	offsets     map[string]map[int]int64
 	letters     []store.DeadLetter
 	alerts      map[string]store.Alert
-	outbox      map[string]map[string]bool // receiver → ids
+	order       []string       // IDs of alerts, in the order in which they came
+	pending     map[string]int // news by ID
+	life        []byte
+	notices     map[string]store.Notice    // all that ever were
+	told        []string                   // their IDs, in the order in which they came
+	outbox      map[string]map[string]bool // receiver → ids of notices
 	receivers   []string
 	journal     map[uint64]store.Entry
 	checkpoints map[string][]byte
@@ -35,7 +40,7 @@ type memStore struct {
 var errDisk = errors.New("no space left on device")
 
 func newMemStore(receivers ...string) *memStore {
-	return &memStore{offsets: map[string]map[int]int64{}, alerts: map[string]store.Alert{}, outbox: map[string]map[string]bool{}, receivers: receivers,
+	return &memStore{offsets: map[string]map[int]int64{}, alerts: map[string]store.Alert{}, pending: map[string]int{}, notices: map[string]store.Notice{}, outbox: map[string]map[string]bool{}, receivers: receivers,
 		journal: map[uint64]store.Entry{}, checkpoints: map[string][]byte{}, spilled: map[string]map[string][]byte{}, checked: map[string]map[string][]byte{}}
 }
 
@@ -112,15 +117,33 @@ func (s *memStore) Commit(_ context.Context, c store.Commit) error {
 		s.letters = append(s.letters, d)
 	}
 	for _, a := range c.Alerts {
-		if _, old := s.alerts[a.ID]; !old {
-			for _, r := range s.receivers {
-				if s.outbox[r] == nil {
-					s.outbox[r] = map[string]bool{}
-				}
-				s.outbox[r][a.ID] = true
-			}
+		old, known := s.alerts[a.ID]
+		if known && string(old.Body) == string(a.Body) {
+			continue
 		}
-		s.alerts[a.ID] = a
+		if !known {
+			s.order = append(s.order, a.ID)
+		}
+		s.pending[a.ID] += a.News
+		s.alerts[a.ID] = store.Alert{ID: a.ID, Body: a.Body}
+	}
+	for _, h := range c.Handled {
+		s.pending[h.ID] = max(0, s.pending[h.ID]-h.News)
+	}
+	for _, n := range c.Notices {
+		if _, old := s.notices[n.ID]; !old {
+			s.told = append(s.told, n.ID)
+		}
+		s.notices[n.ID] = n
+		for _, r := range s.receivers {
+			if s.outbox[r] == nil {
+				s.outbox[r] = map[string]bool{}
+			}
+			s.outbox[r][n.ID] = true
+		}
+	}
+	if c.Life != nil {
+		s.life = slices.Clone(c.Life)
 	}
 	return nil
 }
@@ -227,15 +250,62 @@ func (s *memStore) Maintain(context.Context) error { return nil }
 
 func (s *memStore) Stats(context.Context) (store.Stats, error) { return store.Stats{}, nil }
 
-func (s *memStore) Undelivered(_ context.Context, receiver string, f func(store.Alert) bool) error {
+func (s *memStore) Pending(_ context.Context, f func(store.Alert) bool) error {
 	s.mu.Lock()
 	var out []store.Alert
-	for _, id := range slices.Sorted(maps.Keys(s.outbox[receiver])) {
-		out = append(out, s.alerts[id])
+	for _, id := range s.order {
+		if a := s.alerts[id]; s.pending[id] > 0 {
+			a.News = s.pending[id]
+			out = append(out, a)
+		}
 	}
 	s.mu.Unlock()
 	for _, a := range out {
 		if !f(a) {
+			break
+		}
+	}
+	return nil
+}
+
+func (s *memStore) Life(context.Context) ([]byte, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.life, s.life != nil, nil
+}
+
+func (s *memStore) Expire(_ context.Context, e store.Expiry) (int, error) {
+	s.mu.Lock()
+	all := slices.Clone(s.order)
+	s.mu.Unlock()
+	n := 0
+	for _, id := range all {
+		s.mu.Lock()
+		a, pending, many := s.alerts[id], s.pending[id], len(s.order)
+		s.mu.Unlock()
+		if pending > 0 || e.Max == 0 || many <= e.Max || e.Keep != nil && e.Keep(a) {
+			continue
+		}
+		s.mu.Lock()
+		delete(s.alerts, id)
+		s.order = slices.DeleteFunc(s.order, func(x string) bool { return x == id })
+		s.mu.Unlock()
+		n++
+	}
+	return n, nil
+}
+
+func (s *memStore) Undelivered(_ context.Context, receiver string, f func(store.Notice) bool) error {
+	s.mu.Lock()
+	var out []store.Notice
+	for _, id := range s.told {
+		if s.outbox[receiver][id] {
+			out = append(out, s.notices[id])
+		}
+	}
+	s.mu.Unlock()
+	for _, n := range out {
+		if !f(n) {
 			break
 		}
 	}

@@ -65,6 +65,10 @@ type metrics struct {
 	unjournaled  prometheus.Counter
 	lettersLost  prometheus.Counter
 	alertsLost   prometheus.Counter
+	groups       prometheus.Gauge
+	withheld     prometheus.Gauge
+	notices      *prometheus.CounterVec // kind
+	expired      prometheus.Counter
 
 	build        *prometheus.GaugeVec // version, go
 	reloaded     prometheus.Gauge

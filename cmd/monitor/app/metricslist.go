@@ -92,6 +92,10 @@ func (m *metrics) alertList() metricGroup {
 		{&m.detection, "alert_detection_seconds", "From the end of the last of the transactions that show an anomaly, by the client's clock, to its alert.", nil, latencyBounds},
 		{&m.deliveries, "deliveries_total", "Attempts to deliver an alert.", labels("receiver", "outcome"), nil},
 		{&m.delivery, "alert_delivery_seconds", "From the end of the last of the transactions that show an anomaly, by the client's clock, to the delivery of its alert; summaries are left out.", labels("receiver"), latencyBounds},
+		{&m.groups, "alert_groups", "Groups of alerts, and operational alerts, that are not over.", nil, nil},
+		{&m.notices, "notices_total", "What receivers were to be told, by kind.", labels("kind"), nil},
+		{&m.withheld, "alerts_withheld", "Alerts that no receiver was told of yet, as the rate of alerts.rate was used up or their group was told of lately.", nil, nil},
+		{&m.expired, "alerts_expired_total", "Alerts that were dropped from the store, by alerts.retain or alerts.max_alerts.", nil, nil},
 		{&m.alertsLost, "alerts_lost_total", "Alerts that could be neither stored nor held.", nil, nil},
 	}}
 }

@@ -3,30 +3,41 @@ package app
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/isowatch/isowatch/window/store"
 )
 
-// outbox are the alerts that a full store did not take yet. They are delivered from
-// here.
+// outbox is what a full store did not take yet: alerts, what was decided about them,
+// and the notices of it, which are delivered from here.
 type outbox struct {
-	alerts map[string]store.Alert
-	raised []string // the IDs in alerts, in the order in which they came
+	alerts map[string]store.Alert // News are all that were not stored
+	raised []string               // the IDs in alerts, in the order in which they came
 	bytes  int64
-	// sent has, by receiver, the alerts that were delivered without the store
+
+	// notices are those that some receiver has not taken yet.
+	notices     []store.Notice
+	noticeBytes int64
+	// handled are the news that are pending in the store, or held, and are not any
+	// more. life is the state that goes with it; nil: it did not change.
+	handled map[string]int
+	life    []byte
+	// sent has, by receiver, the notices that were delivered without the store
 	// knowing it.
 	sent map[string]map[string]bool
 }
 
-// The most that is held of alerts.
+// The most that is held of alerts and notices.
 const (
-	heldAlertsMax     = 4096
-	heldAlertBytesMax = 64 << 20
+	heldAlertsMax      = 4096
+	heldAlertBytesMax  = 64 << 20
+	heldNotices        = 256
+	heldNoticeBytesMax = 16 << 20
 )
 
 func newOutbox() outbox {
-	return outbox{alerts: map[string]store.Alert{}, sent: map[string]map[string]bool{}}
+	return outbox{alerts: map[string]store.Alert{}, handled: map[string]int{}, sent: map[string]map[string]bool{}}
 }
 
 // holdAlerts keeps alerts until the store takes them. Beyond the limit they are lost
@@ -43,13 +54,49 @@ func (k *keeper) holdAlerts(found []store.Alert) {
 		if !again {
 			k.raised = append(k.raised, a.ID)
 		}
+		a.News += old.News
 		k.alerts[a.ID] = a
 		k.bytes += grown
 	}
 }
 
-// storeAlerts writes the alerts that are held, and then which of them have been
-// delivered.
+// tell makes a state durable, with the notices that led to it and the news that they
+// are of.
+func (k *keeper) tell(ctx context.Context, life []byte, notices []store.Notice, handled []store.Handled) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.full == nil {
+		err := k.Store.Commit(ctx, store.Commit{Life: life, Notices: notices, Handled: handled})
+		if err == nil || !k.hold(err) {
+			return err
+		}
+	}
+	k.life = life
+	for _, h := range handled {
+		k.handled[h.ID] += h.News
+	}
+	for _, n := range notices {
+		if slices.ContainsFunc(k.notices, func(old store.Notice) bool { return old.ID == n.ID }) {
+			continue
+		}
+		k.notices = append(k.notices, n)
+		k.noticeBytes += int64(len(n.Body))
+	}
+	k.show()
+	return nil
+}
+
+// tells tells whether there is room for more notices. While there is none, news
+// stay pending.
+func (k *keeper) tells() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.full == nil || len(k.notices) < heldNotices && k.noticeBytes < heldNoticeBytesMax
+}
+
+// storeAlerts writes what is held of alerts: these first, whose news are pending
+// then; and then that they are not, with the notices. A crash in between is as if
+// nobody had been told: somebody may be told twice.
 func (k *keeper) storeAlerts(ctx context.Context) error {
 	for len(k.raised) > 0 {
 		id := k.raised[0]
@@ -61,6 +108,36 @@ func (k *keeper) storeAlerts(ctx context.Context) error {
 		k.raised = k.raised[1:]
 	}
 	k.raised = nil
+	return k.storeNotices(ctx)
+}
+
+// storeNotices writes notices and what was decided, and then which of them have been
+// delivered.
+func (k *keeper) storeNotices(ctx context.Context) error {
+	for len(k.notices) > 0 {
+		n := k.notices[0]
+		if err := k.Store.Commit(ctx, store.Commit{Notices: []store.Notice{n}}); err != nil {
+			return err
+		}
+		k.noticeBytes -= int64(len(n.Body))
+		k.notices = k.notices[1:]
+	}
+	k.notices = nil
+	for len(k.handled) > 0 || k.life != nil {
+		c := store.Commit{Life: k.life}
+		for _, id := range slices.Sorted(maps.Keys(k.handled)) {
+			if len(c.Handled) < store.LimitHandled {
+				c.Handled = append(c.Handled, store.Handled{ID: id, News: k.handled[id]})
+			}
+		}
+		if err := k.Store.Commit(ctx, c); err != nil {
+			return err
+		}
+		for _, h := range c.Handled {
+			delete(k.handled, h.ID)
+		}
+		k.life = nil
+	}
 	for receiver, ids := range k.sent {
 		for id := range ids {
 			if err := k.Store.Delivered(ctx, receiver, id); err != nil {
@@ -78,6 +155,7 @@ func (k *keeper) Alert(ctx context.Context, id string) (store.Alert, bool, error
 	a, ok := k.alerts[id]
 	k.mu.Unlock()
 	if ok {
+		a.News = 0
 		return a, true, nil
 	}
 	return k.Store.Alert(ctx, id)
@@ -94,44 +172,69 @@ func (k *keeper) HasAlert(ctx context.Context, id string) (bool, error) {
 	return k.Store.HasAlert(ctx, id)
 }
 
-// Undelivered calls f for what is to be delivered to a receiver: what the store has,
-// then what is held.
-func (k *keeper) Undelivered(ctx context.Context, receiver string, f func(store.Alert) bool) error {
+// Pending calls f for each alert of which there is news: what the store has, then
+// what is held. f must not call the keeper.
+func (k *keeper) Pending(ctx context.Context, f func(store.Alert) bool) error {
 	k.mu.Lock()
-	sent := map[string]bool{}
-	for id := range k.sent[receiver] {
-		sent[id] = true
-	}
-	var held []store.Alert
-	for _, id := range k.raised {
-		if !sent[id] {
-			held = append(held, k.alerts[id])
+	defer k.mu.Unlock()
+	more, alerts := true, maps.Clone(k.alerts)
+	give := func(a store.Alert) bool {
+		if a.News -= k.handled[a.ID]; a.News > 0 {
+			more = f(a)
 		}
-	}
-	k.mu.Unlock()
-	more := true
-	err := k.Store.Undelivered(ctx, receiver, func(a store.Alert) bool {
-		if sent[a.ID] || slices.ContainsFunc(held, func(h store.Alert) bool { return h.ID == a.ID }) {
-			return true // held ones are newer
-		}
-		more = f(a)
 		return more
+	}
+	err := k.Store.Pending(ctx, func(a store.Alert) bool {
+		if h, ok := alerts[a.ID]; ok { // it is newer
+			a.Body, a.News = h.Body, a.News+h.News
+			delete(alerts, a.ID)
+		}
+		return give(a)
 	})
-	for _, a := range held {
+	for _, id := range k.raised {
 		if err != nil || !more {
 			break
 		}
-		more = f(a)
+		if a, ok := alerts[id]; ok {
+			give(a)
+		}
 	}
 	return err
 }
 
-// Delivered notes that a receiver has taken an alert, in memory if the store does
-// not take that.
+// Undelivered calls f for what is to be delivered to a receiver: what the store has,
+// then what is held.
+func (k *keeper) Undelivered(ctx context.Context, receiver string, f func(store.Notice) bool) error {
+	k.mu.Lock()
+	sent, held := maps.Clone(k.sent[receiver]), slices.Clone(k.notices)
+	k.mu.Unlock()
+	more := true
+	give := func(n store.Notice) bool {
+		if !sent[n.ID] {
+			more = f(n)
+		}
+		return more
+	}
+	err := k.Store.Undelivered(ctx, receiver, func(n store.Notice) bool {
+		held = slices.DeleteFunc(held, func(h store.Notice) bool { return h.ID == n.ID })
+		return give(n)
+	})
+	for _, n := range held {
+		if err != nil || !more {
+			break
+		}
+		give(n)
+	}
+	return err
+}
+
+// Delivered notes that a receiver has taken a notice, in memory if the store does
+// not take that. A notice that is held and that all have taken is held no longer.
 func (k *keeper) Delivered(ctx context.Context, receiver, id string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, held := k.alerts[id]; !held {
+	held := slices.IndexFunc(k.notices, func(n store.Notice) bool { return n.ID == id })
+	if held < 0 {
 		err := k.Store.Delivered(ctx, receiver, id)
 		if err == nil || !errors.Is(err, store.ErrFull) {
 			return err
@@ -144,5 +247,13 @@ func (k *keeper) Delivered(ctx context.Context, receiver, id string) error {
 		k.sent[receiver] = map[string]bool{}
 	}
 	k.sent[receiver][id] = true
+	if held < 0 || slices.ContainsFunc(k.receivers, func(r string) bool { return !k.sent[r][id] }) {
+		return nil
+	}
+	k.noticeBytes -= int64(len(k.notices[held].Body))
+	k.notices = slices.Delete(k.notices, held, held+1)
+	for _, ids := range k.sent {
+		delete(ids, id)
+	}
 	return nil
 }

@@ -2,9 +2,11 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/ingest/codec"
@@ -42,6 +44,7 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 			w.metrics.unproved.Inc()
 			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
 				Msg("an anomaly is not told, as its evidence does not prove it; please report this")
+			w.event(life.Condition{Kind: troubleUnproved, DB: w.db, Severity: name.Warning, Text: "An anomaly (" + a.Name + ", " + a.ID + ") is not told, as its evidence does not prove it by itself. This is a bug of the monitor: please report it."})
 			continue
 		}
 		if w.untilEnd {
@@ -68,8 +71,12 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 			w.raised(a.ID, &v.Violation, w.history.Lookup, time.Unix(0, now))
 			w.log.Warn().Str("db", w.db).Str("id", a.ID).Strs("breaks", a.Breaks).Str("name", a.Name).Msg(a.Summary)
 		}
+		if severity := w.cfg.Alerts.Severity.Of(a.Level); severity != "" {
+			a.Severity = name.Severity(severity)
+		}
+		a.Group = life.GroupID(a.DB, a.Level, a.Name, a.Keys)
 		w.news = append(w.news, a)
-		out = append(out, store.Alert{ID: a.ID, Body: a.JSON()})
+		out = append(out, store.Alert{ID: a.ID, Body: a.JSON(), News: 1})
 	}
 	return out, nil
 }
@@ -78,6 +85,7 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 // cause is in the log once, and again when there was none of it for causeForgotten.
 func (w *worker) lost() []store.DeadLetter {
 	for _, l := range w.history.Losses() {
+		w.missing(l)
 		if !w.once(l.Why.String()) {
 			continue
 		}
@@ -96,6 +104,8 @@ func (w *worker) lost() []store.DeadLetter {
 	if w.complete && !w.history.Complete() {
 		w.complete = false
 		w.metrics.setComplete(w.db, false)
+		w.event(life.Condition{Kind: troubleCoverage, DB: w.db, Severity: name.Warning,
+			Text: fmt.Sprintf("Not every write of %q is known any more: a value that nobody is seen to have written is no anomaly from now on, as what is missing may have written it.", w.db)})
 		w.log.Warn().Str("db", w.db).Msg("coverage is partial from now on: what nobody is seen to have written, the missing may have")
 	}
 	var letters []store.DeadLetter
@@ -105,6 +115,7 @@ func (w *worker) lost() []store.DeadLetter {
 		value := codec.AppendJSON(nil, &c.Record)
 		letters = append(letters, letter(e, value, int64(len(value)), time.Now().UnixNano()))
 		w.metrics.rejected.WithLabelValues(reject.DuplicateID.String()).Inc()
+		w.setAside(e)
 		if w.once("reject " + reject.DuplicateID.String()) {
 			w.log.Warn().Str("reason", reject.DuplicateID.String()).Stringer("at", at).Str("detail", e.Detail).
 				Msg("record set aside; more of this reason are counted, and listed by monitor dead-letters")

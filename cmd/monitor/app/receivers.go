@@ -38,9 +38,8 @@ const (
 )
 
 // Receivers makes the receivers of a configuration, in its order; nothing is connected
-// to yet. out is standard output. hold is how long an Alertmanager keeps what it is not
-// told of again. Errors are config.Errors. Whoever calls closes them.
-func Receivers(c *config.Config, out io.Writer, hold time.Duration) ([]*Receiver, error) {
+// to yet. out is standard output. Errors are config.Errors. Whoever calls closes them.
+func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 	if out == nil {
 		out = os.Stdout
 	}
@@ -56,7 +55,7 @@ func Receivers(c *config.Config, out io.Writer, hold time.Duration) ([]*Receiver
 	for i := range c.Alerts.Webhooks {
 		w := &c.Alerts.Webhooks[i]
 		r := &Receiver{Name: webhookName(*w), Key: fmt.Sprintf("alerts.webhooks[%d]", i), Filter: filterOf(w.MinSeverity, w.Levels, w.DB)}
-		add(r, r.webhook(w, hold))
+		add(r, r.webhook(w, holdOf(c)))
 	}
 	if k := c.Alerts.Kafka; k != nil {
 		r := &Receiver{Name: fmt.Sprintf(kafkaNameForm, k.Topic), Key: "alerts.kafka", Filter: filterOf(k.MinSeverity, k.Levels, k.DB)}
@@ -81,7 +80,7 @@ func (a *App) newDispatcher(st store.Store, receivers []*Receiver) *deliver.Disp
 	for _, r := range receivers {
 		by[r.Name], filters[r.Name] = r.Receiver, r.Filter
 	}
-	return deliver.New(st, by, deliver.Options{Observer: deliver.ObserverFunc(a.delivered), Filters: filters})
+	return deliver.New(st, by, deliver.Options{Observer: deliver.ObserverFunc(a.delivered), Filters: filters, Active: a.active})
 }
 
 // CloseReceivers closes all of them.

@@ -142,6 +142,7 @@ func (in *ingest) start(db string, c *checkpoint) {
 	w.consumed.Store(c.consumed)
 	in.metrics.begin(db, in.cfg.Levels)
 	in.workers[db] = w
+	in.teller.watches(w)
 	in.order = append(in.order, w)
 	slices.SortFunc(in.order, func(a, b *worker) int { return strings.Compare(a.db, b.db) })
 	in.group.Go(func() error { return w.run(in.working, in.going, func() bool { return in.ended }) })

@@ -49,6 +49,8 @@ type worker struct {
 	lastRecord int64          // when the last record was taken, Unix nanoseconds
 	sampling   uint8          // the share of the last entry; see sampler
 
+	// blocked: the ingest waits for the queue. leavesOut: it leaves sessions out.
+	blocked, leavesOut atomic.Bool
 	// consumed and lag are for others to read.
 	consumed atomic.Uint64
 	lag      atomic.Int64
@@ -214,7 +216,7 @@ func (w *worker) settle(ctx context.Context) error {
 	}
 	w.news = nil
 	if len(found) > 0 {
-		w.dispatcher.Wake()
+		w.teller.poke()
 	}
 	return nil
 }
@@ -282,5 +284,8 @@ func (w *worker) decide(now time.Time) uint8 {
 		return s.level
 	}
 	w.metrics.sampleLevel.WithLabelValues(w.db).Set(float64(s.level))
+	if w.leavesOut.Store(s.level > 0); s.level > 0 {
+		w.teller.poke()
+	}
 	return s.level
 }

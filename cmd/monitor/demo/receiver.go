@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
@@ -59,6 +60,9 @@ func startReceiver() (*receiver, error) {
 			err = hook.Verify(body, req.Header)
 		}
 		n := notice{at: time.Now(), body: body}
+		if said, parsed := life.Parse(body); err == nil && parsed == nil && len(said.Notification.IDs) == 0 {
+			return // it is of no alert: of something that is over, or of the monitor itself
+		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return

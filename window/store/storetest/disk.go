@@ -103,14 +103,24 @@ type contents struct {
 	nextID  uint64
 	bytes   int64 // that the letters take
 
-	alerts []store.Alert       // in order of first commit
-	outbox map[string][]string // IDs by receiver, oldest first
+	alerts []stored // in order of first commit
+	// notices are those that an outbox has, outbox their IDs by receiver, oldest first.
+	notices map[string]store.Notice
+	outbox  map[string][]string
+	life    []byte
+	raised  int64 // alerts since the beginning
 
 	journal     []store.Entry
 	drop        uint64
 	checkpoints map[string][]byte
 	// What each history has spilled: now, and when its checkpoint was taken.
 	spilled, checked map[string]map[string][]byte
+}
+
+// stored is an alert, whose News are pending, and when it came.
+type stored struct {
+	store.Alert
+	at int64
 }
 
 func (c contents) clone() contents {
@@ -130,6 +140,10 @@ func (c contents) clone() contents {
 		c.checkpoints = make(map[string][]byte)
 	}
 	c.spilled, c.checked = cloneSpilled(c.spilled), cloneSpilled(c.checked)
+	c.notices = maps.Clone(c.notices)
+	if c.notices == nil {
+		c.notices = make(map[string]store.Notice)
+	}
 	c.outbox = maps.Clone(c.outbox)
 	if c.outbox == nil {
 		c.outbox = make(map[string][]string)
@@ -225,6 +239,11 @@ func (m *memory) Commit(ctx context.Context, c store.Commit) error {
 		a.Body = bytes.Clone(a.Body)
 		changes = append(changes, func(to *contents) { m.putAlert(to, a) })
 	}
+	notices := slices.Clone(c.Notices)
+	for i := range notices {
+		notices[i].Body = bytes.Clone(notices[i].Body)
+	}
+	handled, life := slices.Clone(c.Handled), bytes.Clone(c.Life)
 	entries := slices.Clone(c.Journal)
 	for i := range entries {
 		entries[i].Data = bytes.Clone(entries[i].Data)
@@ -235,6 +254,19 @@ func (m *memory) Commit(ctx context.Context, c store.Commit) error {
 	}
 	forget := slices.Clone(c.Forget)
 	changes = append(changes, func(to *contents) {
+		for _, n := range notices {
+			m.putNotice(to, n)
+		}
+		for _, h := range handled {
+			for i := range to.alerts {
+				if a := &to.alerts[i]; a.ID == h.ID {
+					a.News = max(0, a.News-h.News)
+				}
+			}
+		}
+		if life != nil {
+			to.life = life
+		}
 		for _, db := range forget {
 			delete(to.spilled, db)
 			delete(to.checked, db)
@@ -288,14 +320,24 @@ func (m *memory) putLetter(to *contents, l store.DeadLetter) {
 
 func (m *memory) putAlert(to *contents, a store.Alert) {
 	for i := range to.alerts {
-		if to.alerts[i].ID == a.ID {
-			to.alerts[i] = a
+		if old := &to.alerts[i]; old.ID == a.ID {
+			if !bytes.Equal(old.Body, a.Body) {
+				old.Body, old.News = a.Body, old.News+a.News
+			}
 			return
 		}
 	}
-	to.alerts = append(to.alerts, a)
+	to.alerts = append(to.alerts, stored{a, m.opt.Now().UnixNano()})
+	to.raised++
+}
+
+func (m *memory) putNotice(to *contents, n store.Notice) {
+	if _, ok := to.notices[n.ID]; ok || len(m.opt.Receivers) == 0 {
+		return
+	}
+	to.notices[n.ID] = n
 	for _, r := range slices.Compact(slices.Sorted(slices.Values(m.opt.Receivers))) {
-		to.outbox[r] = append(to.outbox[r], a.ID)
+		to.outbox[r] = append(to.outbox[r], n.ID)
 	}
 }
 
@@ -328,18 +370,12 @@ func (m *memory) Alerts(ctx context.Context, f func(store.Alert) bool) error {
 	if err != nil {
 		return err
 	}
-	sorted := slices.SortedFunc(slices.Values(c.alerts), func(a, b store.Alert) int { return cmp.Compare(a.ID, b.ID) })
-	each(sorted, f)
-	return nil
-}
-
-func each(as []store.Alert, f func(store.Alert) bool) {
-	for _, a := range as {
-		a.Body = append([]byte{}, a.Body...)
-		if !f(a) {
-			return
+	for _, a := range slices.SortedFunc(slices.Values(c.alerts), func(a, b stored) int { return cmp.Compare(a.ID, b.ID) }) {
+		if !f(store.Alert{ID: a.ID, Body: append([]byte{}, a.Body...)}) {
+			break
 		}
 	}
+	return nil
 }
 
 func (m *memory) Alert(ctx context.Context, id string) (store.Alert, bool, error) {
@@ -349,11 +385,49 @@ func (m *memory) Alert(ctx context.Context, id string) (store.Alert, bool, error
 	}
 	for _, a := range c.alerts {
 		if a.ID == id {
-			a.Body = append([]byte{}, a.Body...)
-			return a, true, nil
+			return store.Alert{ID: a.ID, Body: append([]byte{}, a.Body...)}, true, nil
 		}
 	}
 	return store.Alert{}, false, nil
+}
+
+func (m *memory) Pending(ctx context.Context, f func(store.Alert) bool) error {
+	c, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range c.alerts {
+		a.Body = append([]byte{}, a.Body...)
+		if a.News > 0 && !f(a.Alert) {
+			break
+		}
+	}
+	return nil
+}
+
+func (m *memory) Life(ctx context.Context) ([]byte, bool, error) {
+	c, err := m.read(ctx)
+	return bytes.Clone(c.life), c.life != nil, err
+}
+
+func (m *memory) Expire(ctx context.Context, e store.Expiry) (int, error) {
+	c, err := m.read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	gone := map[string]bool{}
+	for _, a := range c.alerts {
+		tooMany := e.Max > 0 && len(c.alerts)-len(gone) > e.Max
+		if (a.at < e.Before || tooMany) && a.News == 0 && (e.Keep == nil || !e.Keep(store.Alert{ID: a.ID, Body: append([]byte{}, a.Body...)})) {
+			gone[a.ID] = true
+		}
+	}
+	if len(gone) == 0 {
+		return 0, nil
+	}
+	return len(gone), m.write(func(to *contents) {
+		to.alerts = slices.DeleteFunc(to.alerts, func(a stored) bool { return gone[a.ID] && a.News == 0 })
+	})
 }
 
 func (m *memory) Journal(ctx context.Context, from uint64, f func(store.Entry) bool) error {
@@ -458,7 +532,7 @@ func (m *memory) Stats(ctx context.Context) (store.Stats, error) {
 		return store.Stats{}, err
 	}
 	st := store.Stats{DeadLetters: int64(len(c.letters)), DeadLetterBytes: c.bytes, DeadLettersDropped: int64(c.nextID) - int64(len(c.letters)),
-		Alerts: int64(len(c.alerts)), JournalEntries: int64(len(c.journal)), JournalDrop: c.drop}
+		Alerts: int64(len(c.alerts)), AlertsDropped: c.raised - int64(len(c.alerts)), JournalEntries: int64(len(c.journal)), JournalDrop: c.drop}
 	for i, e := range c.journal {
 		if i == 0 {
 			st.JournalFirst = e.Number
@@ -477,21 +551,21 @@ func (m *memory) HasAlert(ctx context.Context, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(c.alerts, func(a store.Alert) bool { return a.ID == id }), nil
+	return slices.ContainsFunc(c.alerts, func(a stored) bool { return a.ID == id }), nil
 }
 
-func (m *memory) Undelivered(ctx context.Context, receiver string, f func(store.Alert) bool) error {
+func (m *memory) Undelivered(ctx context.Context, receiver string, f func(store.Notice) bool) error {
 	c, err := m.read(ctx)
 	if err != nil {
 		return err
 	}
-	var left []store.Alert
-	for _, a := range c.alerts {
-		if slices.Contains(c.outbox[receiver], a.ID) {
-			left = append(left, a)
+	for _, id := range c.outbox[receiver] {
+		n := c.notices[id]
+		n.Body = append([]byte{}, n.Body...)
+		if !f(n) {
+			break
 		}
 	}
-	each(left, f)
 	return nil
 }
 
@@ -501,6 +575,12 @@ func (m *memory) Delivered(ctx context.Context, receiver, id string) error {
 	}
 	return m.write(func(to *contents) {
 		to.outbox[receiver] = slices.DeleteFunc(to.outbox[receiver], func(x string) bool { return x == id })
+		for _, ids := range to.outbox {
+			if slices.Contains(ids, id) {
+				return
+			}
+		}
+		delete(to.notices, id)
 	})
 }
 

@@ -1,0 +1,460 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/window/store"
+)
+
+// teller decides what receivers are told. One goroutine brings what is pending to
+// life.Life, with the trouble that there is, and makes durable in one step what was
+// decided: the state, the notices, and what is pending no more.
+type teller struct {
+	*App
+	keeper *keeper
+	life   *life.Life
+	wake   chan struct{}
+	asks   chan request
+	gone   chan struct{} // closed when run has returned
+	shown  atomic.Pointer[life.Snapshot]
+	config atomic.Pointer[life.Config]
+
+	// What follows belongs to the goroutine.
+	changed bool      // life is not what is stored
+	checked time.Time // when trouble was looked for
+	expired time.Time // when old alerts were dropped
+	trouble trouble
+
+	mu      sync.Mutex
+	events  map[string]*life.Condition // since the last round
+	workers []*worker
+}
+
+// request is something to be done by the goroutine, which answers when it is durable.
+type request struct {
+	do   func(l *life.Life, now int64) error
+	done chan error
+}
+
+// How often things are done.
+const (
+	checkTroubleEvery = time.Second
+	expireEvery       = time.Minute
+	// roundEvery is the least time between two rounds; roundWaits while nothing can
+	// be told anyway, as the rate is used up.
+	roundEvery = 20 * time.Millisecond
+	roundWaits = 500 * time.Millisecond
+	tellAgain  = time.Second // after a failure of the store
+)
+
+// The limits of a round's step, which is one commit.
+const (
+	stepAlerts = 256
+	stepBytes  = 4 << 20
+	// stepNotices is how many bytes of notices begin another step: one more has to fit.
+	stepNotices = store.LimitNotices / 3
+)
+
+func newTeller(ctx context.Context, a *App, k *keeper) (*teller, error) {
+	t := &teller{App: a, keeper: k, wake: make(chan struct{}, 1), asks: make(chan request), gone: make(chan struct{}), events: map[string]*life.Condition{}}
+	t.trouble.began = time.Now()
+	t.configure(a.cfg)
+	if err := t.restore(ctx); err != nil {
+		return nil, err
+	}
+	a.onReload(func(next *config.Config) error {
+		t.configure(next)
+		t.poke()
+		return nil
+	}, "alerts.repeat", "alerts.resolve_after", "alerts.rate", "alerts.silences", "alerts.silent_after", "alerts.lag_max", "alerts.retain", "alerts.max_alerts")
+	return t, nil
+}
+
+// configure says when something is news.
+func (t *teller) configure(c *config.Config) {
+	cfg := life.Config{Repeat: c.Alerts.Repeat, ResolveAfter: c.Alerts.ResolveAfter, RateMax: c.Alerts.Rate.Max, RatePer: c.Alerts.Rate.Per}
+	for _, s := range c.Alerts.Silences {
+		x := life.Silence{DB: s.DB, Level: s.Level, Name: s.Name, Key: s.Key, Comment: s.Comment}
+		if !s.Until.IsZero() {
+			x.Until = s.Until.UnixNano()
+		}
+		cfg.Silences = append(cfg.Silences, x)
+	}
+	t.config.Store(&cfg)
+	limits := c.Alerts
+	t.trouble.limits.Store(&limits)
+}
+
+// restore takes the state that the store has. One that is damaged is begun anew:
+// what is pending is told again at worst.
+func (t *teller) restore(ctx context.Context) error {
+	b, ok, err := t.keeper.Life(ctx)
+	if err != nil {
+		return fmt.Errorf("store %s: %w", t.cfg.Store.Path, err)
+	}
+	t.life = life.New(*t.config.Load())
+	if ok {
+		l, err := life.Restore(b, *t.config.Load())
+		if err != nil {
+			t.log.Error().Err(err).Msg("what was told of alerts is forgotten: groups that go on are told of again")
+		} else {
+			t.life = l
+		}
+	}
+	t.show()
+	return nil
+}
+
+// poke says that there may be something to do.
+func (t *teller) poke() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run works until ctx ends.
+func (t *teller) run(ctx context.Context) {
+	defer close(t.gone)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var failed bool
+	for {
+		var answer chan error
+		var refused error
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.wake:
+		case <-timer.C:
+		case a := <-t.asks:
+			answer = a.done
+			if refused = a.do(t.life, time.Now().UnixNano()); refused == nil {
+				t.changed = true
+			}
+		}
+		told, err := t.round(ctx)
+		if answer != nil {
+			if refused == nil {
+				refused = err
+			}
+			answer <- refused
+		}
+		if err != nil {
+			if ctx.Err() == nil && !failed {
+				t.log.Error().Err(err).Msg("what is to be told of alerts can't be stored; it is tried again")
+			}
+			failed = true
+			_ = t.restore(ctx) // if that fails too, so does the next round
+			t.pause(ctx, tellAgain)
+		} else {
+			failed = false
+			wait := roundEvery
+			if !told && t.life.Snapshot().Withheld > 0 {
+				wait = roundWaits
+			}
+			t.pause(ctx, wait)
+		}
+		due := time.Duration(t.life.Due() - time.Now().UnixNano())
+		timer.Reset(max(roundEvery, min(due, checkTroubleEvery)))
+	}
+}
+
+// pause waits, unless somebody asks for something.
+func (t *teller) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// round brings everything that is pending to life, and tells whether there was a
+// notice.
+func (t *teller) round(ctx context.Context) (told bool, err error) {
+	now := time.Now()
+	if cfg := t.config.Load(); cfg != t.trouble.configured {
+		t.trouble.configured = cfg
+		t.life.Configure(*cfg, now.UnixNano())
+	}
+	t.life.Tick(now.UnixNano())
+	t.happened(now)
+	if now.Sub(t.checked) >= checkTroubleEvery {
+		t.checked = now
+		t.look(now)
+	}
+	for more := true; more; {
+		if !t.keeper.tells() {
+			return told, nil
+		}
+		var n int
+		if more, n, err = t.step(ctx, false); err != nil {
+			return told, err
+		}
+		told = told || n > 0
+	}
+	if now.Sub(t.expired) >= expireEvery {
+		t.expired = now
+		t.expire(ctx, now)
+	}
+	return told, nil
+}
+
+// step makes one commit. It tells whether there is more to be brought, and how many
+// notices there were. With flush, everything is told, whatever the rate.
+func (t *teller) step(ctx context.Context, flush bool) (more bool, notices int, err error) {
+	news, err := t.pending(ctx)
+	if err != nil {
+		return false, 0, err
+	}
+	var c store.Commit
+	bytes := 0
+	tell := func(n life.News, ok bool) error {
+		if !ok {
+			return nil
+		}
+		body, err := t.body(ctx, n)
+		if err != nil {
+			return err
+		}
+		t.metrics.notices.WithLabelValues(string(n.Kind)).Inc()
+		c.Notices = append(c.Notices, store.Notice{ID: n.ID, Body: body})
+		bytes += store.Inlined(len(body))
+		return nil
+	}
+	drain := func() error {
+		for bytes < stepNotices {
+			n, ok := t.life.Next(time.Now().UnixNano())
+			if !ok {
+				return nil
+			}
+			if err := tell(n, ok); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := drain(); err != nil {
+		return false, 0, err
+	}
+	for _, a := range news {
+		if t.life.Full() && flush {
+			if err := tell(t.life.Flush(time.Now().UnixNano())); err != nil {
+				return false, 0, err
+			}
+		}
+		if t.life.Full() || bytes >= stepNotices {
+			break
+		}
+		t.life.Anomaly(head(a), time.Now().UnixNano())
+		c.Handled = append(c.Handled, store.Handled{ID: a.ID, News: a.News})
+		if err := drain(); err != nil {
+			return false, 0, err
+		}
+	}
+	if len(c.Handled) == len(news) && flush && bytes < stepNotices {
+		if err := tell(t.life.Flush(time.Now().UnixNano())); err != nil {
+			return false, 0, err
+		}
+	}
+	if len(c.Handled) == 0 && len(c.Notices) == 0 && !t.changed {
+		t.show()
+		return false, 0, nil
+	}
+	c.Life = t.life.Append(nil)
+	if err := t.keeper.tell(ctx, c.Life, c.Notices, c.Handled); err != nil {
+		return false, 0, fmt.Errorf("store %s: %w", t.cfg.Store.Path, err)
+	}
+	t.changed = false
+	t.show()
+	if len(c.Notices) > 0 {
+		t.dispatcher.Wake()
+	}
+	return len(c.Handled) > 0 || bytes >= stepNotices, len(c.Notices), nil
+}
+
+// pending are the alerts to be brought next.
+func (t *teller) pending(ctx context.Context) ([]store.Alert, error) {
+	var out []store.Alert
+	bytes := 0
+	err := t.keeper.Pending(ctx, func(a store.Alert) bool {
+		out = append(out, a)
+		bytes += len(a.Body)
+		return len(out) < stepAlerts && bytes < stepBytes
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", t.cfg.Store.Path, err)
+	}
+	return out, nil
+}
+
+// head is what of an alert matters; of one that can't be read, which only another
+// version can have written, that it is there.
+func head(a store.Alert) life.Head {
+	x, err := alerts.Parse(a.Body)
+	if err != nil {
+		return life.Head{ID: a.ID, Name: "unreadable", Severity: name.Error, News: int64(a.News), Count: int64(a.News)}
+	}
+	h := life.HeadOf(x, a.News)
+	h.ID = a.ID
+	return h
+}
+
+// body is what receivers get: the alert that stands for a group, or something of
+// that shape.
+func (t *teller) body(ctx context.Context, n life.News) ([]byte, error) {
+	a := alerts.Alert{Version: alerts.Version, ID: n.Of.ID, DB: n.Of.DB, Level: n.Of.Level, Name: n.Of.Name, FirstSeen: n.Of.Since, LastSeen: n.Of.Last, Count: int(min(n.Of.Count, math.MaxInt32)),
+		Summary: n.Of.Text, Explanation: n.Of.Text, Keys: n.Of.Keys}
+	if n.Of.Representative != "" {
+		stored, ok, err := t.keeper.Alert(ctx, n.Of.Representative)
+		if err != nil {
+			return nil, fmt.Errorf("store %s: %w", t.cfg.Store.Path, err)
+		}
+		if x, err := alerts.Parse(stored.Body); ok && err == nil {
+			a = x
+		} else {
+			a.ID, a.Summary = n.Of.Representative, "the alert itself is not in the store any more"
+		}
+	}
+	if a.Summary == "" {
+		a.Summary = "what was told of in summaries is over"
+	}
+	t.noticed(n.Notification.ID, n.Notification.IDs)
+	a.Group, a.State, a.ResolvedAt = n.Group, n.State, n.Of.ResolvedAt
+	if n.Of.Severity != "" {
+		a.Severity = n.Of.Severity
+	} else if a.Severity == "" {
+		a.Severity = life.Info
+	}
+	return life.Notice{Alert: a, Notification: n.Notification}.JSON(), nil
+}
+
+// finish tells all that is left, whatever the rate, and ends run. It is called when
+// no worker raises anything any more.
+func (t *teller) finish(ctx context.Context, stop context.CancelFunc) error {
+	stop()
+	<-t.gone
+	t.happened(time.Now())
+	for t.keeper.tells() {
+		more, n, err := t.step(ctx, true)
+		if err != nil {
+			return err
+		}
+		if !more && n == 0 {
+			break
+		}
+	}
+	return nil
+}
+
+// show tells readers and metrics how things are.
+func (t *teller) show() {
+	s := t.life.Snapshot()
+	t.shown.Store(s)
+	open := 0
+	for _, g := range s.Groups {
+		if g.State != alerts.Resolved {
+			open++
+		}
+	}
+	t.metrics.groups.Set(float64(open))
+	t.metrics.withheld.Set(float64(s.Withheld))
+}
+
+// Snapshot is what there is, as was decided last.
+func (t *teller) Snapshot() *life.Snapshot { return t.shown.Load() }
+
+// Silence adds a silence; errors are life.ErrSilence, the store's, and ctx's.
+func (t *teller) Silence(ctx context.Context, s life.Silence) (made life.Silence, err error) {
+	err = t.ask(ctx, func(l *life.Life, now int64) (err error) {
+		made, err = l.Silence(s, now)
+		return err
+	})
+	return made, err
+}
+
+// Expire ends one; errors are life.ErrNoSilence, life.ErrConfigured, and as Silence has.
+func (t *teller) Expire(ctx context.Context, id string) error {
+	return t.ask(ctx, func(l *life.Life, now int64) error { return l.Expire(id, now) })
+}
+
+func (t *teller) ask(ctx context.Context, do func(*life.Life, int64) error) error {
+	a := request{do: do, done: make(chan error, 1)}
+	select {
+	case t.asks <- a:
+	case <-t.gone:
+		return errStopping
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-a.done:
+		return err
+	case <-t.gone:
+		return errStopping
+	}
+}
+
+// expire drops old alerts from the store: not those of groups that are not over, nor
+// those that a receiver is still to be told of.
+func (t *teller) expire(ctx context.Context, now time.Time) {
+	limits := t.trouble.limits.Load()
+	e := store.Expiry{Before: math.MinInt64, Max: limits.MaxAlerts}
+	if limits.Retain > 0 {
+		e.Before = now.Add(-limits.Retain).UnixNano()
+	}
+	var waiting map[string]bool
+	snapshot := t.Snapshot()
+	e.Keep = func(a store.Alert) bool {
+		if waiting == nil {
+			waiting = t.undelivered(ctx)
+		}
+		if waiting[a.ID] {
+			return true
+		}
+		x, err := alerts.Parse(a.Body)
+		if err != nil {
+			return false
+		}
+		g, ok := snapshot.Of(x)
+		return ok && g.State != alerts.Resolved
+	}
+	n, err := t.keeper.Expire(ctx, e)
+	if n > 0 {
+		t.metrics.expired.Add(float64(n))
+		t.log.Info().Int("alerts", n).Msg("old alerts were dropped from the store")
+	}
+	if err != nil && ctx.Err() == nil {
+		t.log.Error().Err(err).Msg("old alerts can't be dropped; it is tried again")
+	}
+}
+
+// undelivered are the alerts that a notice is about which somebody has not taken.
+func (t *teller) undelivered(ctx context.Context) map[string]bool {
+	out := map[string]bool{}
+	for _, r := range t.keeper.receivers {
+		err := t.keeper.Undelivered(ctx, r, func(n store.Notice) bool {
+			if x, err := life.Parse(n.Body); err == nil {
+				out[x.ID] = true
+				for _, id := range x.Notification.IDs {
+					out[id] = true
+				}
+			}
+			return true
+		})
+		if err != nil && ctx.Err() == nil {
+			t.log.Error().Err(err).Str("receiver", r).Msg("its outbox can't be read")
+		}
+	}
+	return out
+}

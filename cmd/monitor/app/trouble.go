@@ -1,0 +1,226 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/reject"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+// The kinds of operational alerts; a closed set. Their names are operational/ and
+// these.
+const (
+	troubleSilent   = "silent"         // no record has come for alerts.silent_after
+	troubleSource   = "source-failing" // the source can't be read
+	troubleStore    = "store-full"     // the store can't be written
+	troubleLag      = "lag"            // what is judged falls behind what is read
+	troubleStuck    = "stuck"          // a history does not work off what waits for it
+	troubleOverload = "overloaded"     // reading waits for a history
+	troubleSampling = "sampling"       // sessions of a history are left out
+	troubleGap      = "gap"            // records are missing in the input
+	troubleCoverage = "coverage-lost"  // what nobody is seen to have written proves nothing any more
+	troubleLoss     = "loss"           // something is missing in a history, or may be
+	troubleLetters  = "dead-letters"   // records can't be used
+	troubleUnproved = "alert-unproved" // a bug of the monitor
+)
+
+// How long something has to last until it is trouble.
+const (
+	sourceFailsFor = 10 * time.Second
+	lagGrowsFor    = 30 * time.Second
+	stuckFor       = time.Minute
+	overloadFor    = 30 * time.Second
+)
+
+var errStopping = errors.New("the monitor is stopping")
+
+// trouble is what the look at the monitor itself remembers from one to the next.
+type trouble struct {
+	began      time.Time
+	limits     atomic.Pointer[config.Alerts]
+	configured *life.Config
+	// since is from when on something has been the case, by kind and history.
+	since map[[2]string]time.Time
+	// consumed and lag are, by history, what they were when since was set.
+	consumed map[string]uint64
+	lag      map[string]int64
+}
+
+// happened takes in events since the last round.
+func (t *teller) happened(now time.Time) {
+	t.mu.Lock()
+	events := t.events
+	t.events = map[string]*life.Condition{}
+	t.mu.Unlock()
+	for _, key := range sortedKeys(events) {
+		t.life.Raise(*events[key], now.UnixNano())
+		t.changed = true
+	}
+}
+
+// event says that something has happened that somebody should know of. It does not
+// block, and may be called by any goroutine.
+func (a *App) event(c life.Condition) {
+	t := a.teller
+	if t == nil {
+		return
+	}
+	c.Event, c.Count = true, max(c.Count, 1)
+	key := c.Kind + "\x00" + c.DB + "\x00" + c.Of
+	t.mu.Lock()
+	if old := t.events[key]; old != nil {
+		c.Count += old.Count
+	}
+	t.events[key] = &c
+	t.mu.Unlock()
+	t.poke()
+}
+
+// watches says that a history is to be looked at.
+func (t *teller) watches(w *worker) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.workers = append(t.workers, w)
+}
+
+// look finds out what is the case now, and what is not any more.
+func (t *teller) look(now time.Time) {
+	current := map[string]life.Condition{}
+	is := func(c life.Condition) { current[c.Kind+"\x00"+c.DB+"\x00"+c.Of] = c }
+	limits := t.trouble.limits.Load()
+	if arrived := max(t.arrived.Load(), t.trouble.began.UnixNano()); limits.SilentAfter > 0 && now.UnixNano()-arrived >= int64(limits.SilentAfter) {
+		is(life.Condition{Kind: troubleSilent, Severity: name.Warning,
+			Text: fmt.Sprintf("No record has come from %s for more than %s: the clients are silent, or what records them is not running. Nothing is judged until records come again.", t.name, limits.SilentAfter)})
+	}
+	if why, ok := t.ready.waiting(whoSource); t.lasts(now, ok, troubleSource, "", sourceFailsFor) {
+		is(life.Condition{Kind: troubleSource, Severity: name.Error, Text: fmt.Sprintf("%s can't be read; it is tried again until it works: %s", t.name, why)})
+	}
+	if why, ok := t.ready.waiting(whoStore); ok {
+		is(life.Condition{Kind: troubleStore, Severity: name.Critical, Text: "The store is full: the monitor goes on in memory, and a crash would set it back. Make room: " + why})
+	}
+	t.mu.Lock()
+	workers := t.workers
+	t.mu.Unlock()
+	for _, w := range workers {
+		t.lookAt(w, now, limits, is)
+	}
+	for _, c := range t.life.Conditions() {
+		if _, still := current[c.Kind+"\x00"+c.DB+"\x00"+c.Of]; !still {
+			t.life.Over(c, now.UnixNano())
+			t.changed = true
+		}
+	}
+	for _, key := range sortedKeys(current) {
+		t.changed = t.changed || !t.life.Is(current[key])
+		t.life.Raise(current[key], now.UnixNano())
+	}
+}
+
+// lookAt finds out what is the case with a history.
+func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func(life.Condition)) {
+	waits, _ := w.queue.length()
+	consumed, lag := w.consumed.Load(), w.lag.Load()
+	tr := &t.trouble
+	if tr.consumed == nil {
+		tr.consumed, tr.lag = map[string]uint64{}, map[string]int64{}
+	}
+	if last, ok := tr.consumed[w.db]; !ok || last != consumed || waits == 0 {
+		delete(tr.since, [2]string{troubleStuck, w.db})
+	}
+	tr.consumed[w.db] = consumed
+	if t.lasts(now, waits > 0, troubleStuck, w.db, stuckFor) {
+		is(life.Condition{Kind: troubleStuck, DB: w.db, Severity: name.Error,
+			Text: fmt.Sprintf("History %q has not worked off anything for more than %s, though records wait for it. See the time that isowatch_engine_seconds says is spent, and solver.conflicts.", w.db, stuckFor)})
+	}
+	over := lag - int64(t.cfg.Window.Lateness) - int64(t.cfg.Window.IdleAfter)
+	behind := limits.LagMax > 0 && over > int64(limits.LagMax)
+	key := [2]string{troubleLag, w.db}
+	if _, since := tr.since[key]; !since {
+		tr.lag[w.db] = lag
+	}
+	if t.lasts(now, behind && lag >= tr.lag[w.db], troubleLag, w.db, lagGrowsFor) {
+		is(life.Condition{Kind: troubleLag, DB: w.db, Severity: name.Warning,
+			Text: fmt.Sprintf("History %q is judged more than %s behind its newest record, and does not catch up: alerts come late. A session or partition may hold it back (window.idle_after), or the load is too much.", w.db, limits.LagMax)})
+	}
+	if t.lasts(now, w.blocked.Load(), troubleOverload, w.db, overloadFor) {
+		is(life.Condition{Kind: troubleOverload, DB: w.db, Severity: name.Warning,
+			Text: fmt.Sprintf("Records of %q come faster than they can be judged: reading waits, and alerts come later and later. Give the monitor more processors, check fewer levels, or set overload to sample-sessions.", w.db)})
+	}
+	if w.leavesOut.Load() {
+		is(life.Condition{Kind: troubleSampling, DB: w.db, Severity: name.Warning,
+			Text: fmt.Sprintf("Records of %q come faster than they can be judged: whole sessions are left out until it has caught up, and anomalies among these are missed.", w.db)})
+	}
+}
+
+// lasts tells whether something has been the case for so long.
+func (t *teller) lasts(now time.Time, is bool, kind, db string, atLeast time.Duration) bool {
+	key := [2]string{kind, db}
+	if t.trouble.since == nil {
+		t.trouble.since = map[[2]string]time.Time{}
+	}
+	if !is {
+		delete(t.trouble.since, key)
+		return false
+	}
+	since, ok := t.trouble.since[key]
+	if !ok {
+		t.trouble.since[key] = now
+		since = now
+	}
+	return now.Sub(since) >= atLeast
+}
+
+// waiting tells whether somebody waits, and for what.
+func (r *readiness) waiting(who string) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	what, ok := r.waits[who]
+	return what, ok
+}
+
+// missing tells of what may have been missed. Holes in a partition's offsets are told
+// by the ingest.
+func (w *worker) missing(l stream.Loss) {
+	where := ""
+	if l.Session != "" {
+		where = fmt.Sprintf(", session %.100q", l.Session)
+	}
+	if l.To > 0 {
+		where += fmt.Sprintf(", seq %d to %d", l.From, l.To)
+	}
+	if l.ID != "" {
+		where += fmt.Sprintf(", record %.100q", l.ID)
+	}
+	w.event(life.Condition{Kind: troubleLoss, DB: w.db, Of: l.Why.String(), Severity: life.Info,
+		Text: fmt.Sprintf("Something is missing in the input of %q, or may be: %s%s. Anomalies among it are missed; nothing is held against what it may have written.", w.db, l.Why, where)})
+}
+
+// setAside tells that a record can't be used.
+func (a *App) setAside(e *reject.Error) {
+	a.event(life.Condition{Kind: troubleLetters, Of: e.Reason.String(), Severity: name.Warning,
+		Text: fmt.Sprintf("Records can't be used and are set aside: %s. The last: %s. See monitor dead-letters.", e.Reason, cutText(e.Error()))})
+}
+
+// cutText keeps a message short that may hold parts of a record.
+func cutText(s string) string {
+	const most = 300
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// sortedKeys are the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,336 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	badger "github.com/dgraph-io/badger/v4"
+)
+
+// alert adds an alert, or replaces its body, and what is pending of it.
+func (w *writer) alert(a Alert) error {
+	if err := w.room(6, w.stored(len(a.Body)+8)+4*len(a.ID)+128); err != nil {
+		return err
+	}
+	key := alertKey(a.ID)
+	raw, err := w.raw(key)
+	if err != nil {
+		return err
+	}
+	if raw == nil {
+		number := w.state.alertNext
+		w.state.alertNext++
+		w.state.alertCount++
+		now := u64(uint64(w.s.opt.Now().UnixNano()))
+		return errors.Join(
+			w.set(key, append(u64(number), a.Body...), nil),
+			w.set(alertOrderKey(number), append(now, a.ID...), nil),
+			w.pend(number, a.ID, a.News))
+	}
+	old, err := w.s.value(key, raw)
+	if err != nil {
+		return err
+	}
+	number, err := readU64(old)
+	if err != nil {
+		return damaged(key, "it is cut")
+	}
+	if bytes.Equal(old[8:], a.Body) {
+		return nil
+	}
+	return errors.Join(w.set(key, append(u64(number), a.Body...), raw), w.pend(number, a.ID, a.News))
+}
+
+// pend adds to what is pending of an alert, or takes from it.
+func (w *writer) pend(number uint64, id string, news int) error {
+	if news == 0 {
+		return nil
+	}
+	key := pendingKey(number)
+	left := int64(news)
+	old, err := w.s.get(w.txn, key)
+	switch {
+	case errors.Is(err, badger.ErrKeyNotFound):
+	case err != nil:
+		return err
+	case len(old) < 8:
+		return damaged(key, "it is cut")
+	default:
+		left += int64(binary.BigEndian.Uint64(old))
+	}
+	if left <= 0 {
+		return w.txn.Delete(key)
+	}
+	return w.set(key, append(u64(uint64(left)), id...), nil)
+}
+
+// noticed is how many entries and bytes notices add to a transaction at most.
+func (w *writer) noticed(c Commit) (count, size int) {
+	if c.Life != nil {
+		count, size = 3, w.stored(len(c.Life))+128
+	}
+	for _, n := range c.Notices {
+		count += 4 + len(w.s.opt.Receivers)
+		size += w.stored(len(n.Body)) + 2*len(n.ID) + 256
+		for _, r := range w.s.opt.Receivers {
+			size += len(r) + len(n.ID) + 64
+		}
+	}
+	for _, h := range c.Handled {
+		count++
+		size += len(h.ID) + 64
+	}
+	return count, size
+}
+
+// notices puts notices into the outboxes, takes from what is pending, and replaces
+// the state of what decided so.
+func (w *writer) notices(c Commit) error {
+	for _, n := range c.Notices {
+		if err := w.notice(n); err != nil {
+			return err
+		}
+	}
+	for _, h := range c.Handled {
+		b, err := w.s.get(w.txn, alertKey(h.ID))
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		number, err := readU64(b)
+		if err != nil {
+			return damaged(alertKey(h.ID), "it is cut")
+		}
+		if err := w.pend(number, h.ID, -h.News); err != nil {
+			return err
+		}
+	}
+	if c.Life == nil {
+		return nil
+	}
+	raw, err := w.raw(keyLife)
+	if err != nil {
+		return err
+	}
+	return w.set(keyLife, c.Life, raw)
+}
+
+// notice puts a notice into the outboxes, unless it is in one.
+func (w *writer) notice(n Notice) error {
+	receivers := w.s.receivers()
+	if len(receivers) == 0 {
+		return nil
+	}
+	key := noticeIDKey(n.ID)
+	if _, err := w.txn.Get(key); err == nil || !errors.Is(err, badger.ErrKeyNotFound) {
+		return err
+	}
+	number := w.state.noticeNext
+	w.state.noticeNext++
+	err := errors.Join(
+		w.set(noticeKey(number), n.Body, nil),
+		w.set(key, append(u64(number), u64(uint64(len(receivers)))...), nil))
+	for _, r := range receivers {
+		err = errors.Join(err, w.set(outboxKey(r, number), []byte(n.ID), nil))
+	}
+	return err
+}
+
+// receivers are those for which outbox entries are made, each once.
+func (s *Badger) receivers() []string {
+	var out []string
+	seen := make(map[string]bool, len(s.opt.Receivers))
+	for _, r := range s.opt.Receivers {
+		if !seen[r] {
+			seen[r] = true
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Delivered takes a notice out of that receiver's outbox. One that is not in it
+// changes nothing.
+func (s *Badger) Delivered(ctx context.Context, receiver, id string) error {
+	err := s.changing(ctx, 0, func(w *writer) error { return w.delivered(receiver, id) })
+	if err != nil {
+		return fmt.Errorf("store %s: notice %s delivered to %s: %w", s.opt.Path, id, receiver, full(err))
+	}
+	return nil
+}
+
+func (w *writer) delivered(receiver, id string) error {
+	key := noticeIDKey(id)
+	b, err := w.s.get(w.txn, key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(b) != 16 {
+		return damaged(key, "it is cut")
+	}
+	number, left := binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+	box := outboxKey(receiver, number)
+	if _, err := w.txn.Get(box); err != nil {
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			return nil
+		}
+		return err
+	}
+	if err := w.txn.Delete(box); err != nil {
+		return err
+	}
+	if left > 1 {
+		return w.set(key, append(u64(number), u64(left-1)...), nil)
+	}
+	body := noticeKey(number)
+	raw, err := w.raw(body)
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.release(body, raw), w.txn.Delete(body), w.txn.Delete(key))
+}
+
+// changing runs f on a writer and commits what it did, one transaction. room is
+// what it adds, in bytes; below 0 it frees some.
+func (s *Badger) changing(ctx context.Context, room int64, f func(*writer) error) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := s.revive(); err != nil {
+		return err
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.room(room); err != nil {
+		return err
+	}
+	w, err := s.writer()
+	if err != nil {
+		return err
+	}
+	defer w.discard()
+	if err := f(w); err != nil {
+		return err
+	}
+	return w.end()
+}
+
+// expireMax is how many alerts go in one transaction.
+const expireMax = 128
+
+// Expire drops alerts as e says, and returns how many. e.Keep may call what reads,
+// Close excepted.
+func (s *Badger) Expire(ctx context.Context, e Expiry) (int, error) {
+	total, from := 0, uint64(0)
+	for {
+		victims, next, err := s.victims(ctx, e, from)
+		if err == nil && len(victims) > 0 {
+			err = s.changing(ctx, -s.opt.Reserve/2, func(w *writer) error { return w.expire(victims) })
+		}
+		if err != nil {
+			return total, fmt.Errorf("store %s: dropping old alerts: %w", s.opt.Path, full(err))
+		}
+		total += len(victims)
+		if next == 0 {
+			return total, nil
+		}
+		from = next
+	}
+}
+
+// victims are the next alerts to be dropped, and where to go on; 0: there are no
+// more.
+func (s *Badger) victims(ctx context.Context, e Expiry, from uint64) (out []uint64, next uint64, err error) {
+	err = s.view(ctx, "old alerts", func(txn *badger.Txn) error {
+		st, err := readState(txn)
+		if err != nil {
+			return err
+		}
+		tooMany := int64(0)
+		if e.Max > 0 {
+			tooMany = int64(st.alertCount) - int64(e.Max)
+		}
+		return scan(ctx, txn, []byte{prefixAlertOrder}, alertOrderKey(from), func(key, raw []byte) (bool, error) {
+			b, err := s.value(key, raw)
+			if err != nil {
+				return false, err
+			}
+			if len(key) != 9 || len(b) < 8 {
+				return false, damaged(key, "it is cut")
+			}
+			number, at := binary.BigEndian.Uint64(key[1:]), int64(binary.BigEndian.Uint64(b))
+			if at >= e.Before && int64(len(out)) >= tooMany {
+				return false, nil
+			}
+			if len(out) == expireMax {
+				next = number
+				return false, nil
+			}
+			keep, err := s.keeps(txn, number, string(b[8:]), e.Keep)
+			if err == nil && !keep {
+				out = append(out, number)
+			}
+			return true, err
+		})
+	})
+	return out, next, err
+}
+
+// keeps tells whether an alert is not to be dropped.
+func (s *Badger) keeps(txn *badger.Txn, number uint64, id string, keep func(Alert) bool) (bool, error) {
+	if _, err := txn.Get(pendingKey(number)); err == nil || !errors.Is(err, badger.ErrKeyNotFound) {
+		return true, err
+	}
+	if keep == nil {
+		return false, nil
+	}
+	b, err := s.get(txn, alertKey(id))
+	if errors.Is(err, errGone) {
+		return true, nil // it is being replaced
+	}
+	if err != nil {
+		return false, err
+	}
+	if len(b) < 8 {
+		return false, damaged(alertKey(id), "it is cut")
+	}
+	return keep(Alert{ID: id, Body: b[8:]}), nil
+}
+
+// expire drops alerts of which nothing became pending meanwhile.
+func (w *writer) expire(numbers []uint64) error {
+	for _, number := range numbers {
+		if _, err := w.txn.Get(pendingKey(number)); err == nil || !errors.Is(err, badger.ErrKeyNotFound) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		b, err := w.s.get(w.txn, alertOrderKey(number))
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		key := alertKey(string(b[8:]))
+		raw, err := w.raw(key)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(w.release(key, raw), w.txn.Delete(key), w.txn.Delete(alertOrderKey(number))); err != nil {
+			return err
+		}
+		w.state.alertCount--
+	}
+	return nil
+}
