@@ -20,6 +20,7 @@ import (
 // stream.
 type totals struct {
 	sessions, keys map[string]struct{}
+	continued      bool // a run before had counted others
 	seconds        float64
 	// found are anomalies that were told, by level: the first anomaliesMax. Their
 	// records may be forgotten when the report is made.
@@ -81,7 +82,7 @@ func (w *worker) verdicts(results []verdict.Result) report.History {
 		coverage = record.CoverageComplete
 	}
 	out := report.History{File: w.name, Format: "isowatch", DB: w.db, Transactions: int(stats.Transactions), Operations: int(stats.Operations),
-		Sessions: len(w.totals.sessions), Keys: len(w.totals.keys), Results: []report.Result{}}
+		Sessions: len(w.totals.sessions), Keys: len(w.totals.keys), Continued: w.totals.continued, Results: []report.Result{}}
 	for _, r := range judge.Results(w.db, results, w.assume(coverage), h.Lookup, anomaliesMax) {
 		r.Seconds = w.totals.seconds
 		r.Stats.PeakBytes = limit.Peak()

@@ -144,3 +144,30 @@ func counted(t *testing.T, got, want *memStore, id string) {
 		t.Errorf("alert %s is counted %d times, want %d", id, g, w)
 	}
 }
+
+// TestSecondRunToTheEnd: a run over an input that has not grown answers as the one
+// before, and says whose sessions and keys it counted.
+func TestSecondRunToTheEnd(t *testing.T) {
+	brokers := cluster(t)
+	topicOf(t, brokers, testTopic, lostUpdate(1, 1000))
+	c, st := testConfig(brokers), newMemStore("r")
+	var want string
+	for run := range 3 {
+		r := start(t, c, st, true)
+		if err := r.wait(t); err != nil {
+			t.Fatal(err)
+		}
+		h := r.Reports()
+		if len(h) != 1 || h[0].Transactions != 3 || h[0].Continued != (run > 0) || (h[0].Keys > 0) != (run == 0) {
+			t.Fatalf("run %d reports %+v", run, h)
+		}
+		if got := verdicts(t, r.App, "default"); run == 0 {
+			want = got
+		} else if got != want {
+			t.Errorf("run %d: %s, want %s", run, got, want)
+		}
+		if a, _, err := st.Alert(t.Context(), st.ids()[0]); err != nil || !strings.Contains(string(a.Body), `"count":1,`) {
+			t.Errorf("run %d: %v %.300s", run, err, a.Body)
+		}
+	}
+}

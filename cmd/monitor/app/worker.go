@@ -104,6 +104,7 @@ func (w *worker) runAll(ctx context.Context, end func() bool) error {
 	if w.history, err = w.begin(w.going); err != nil {
 		return fmt.Errorf("history %q: %w", w.db, err)
 	}
+	w.totals.continued = w.history.Next() > 0
 	w.saved = time.Now()
 	w.complete = w.history.Complete()
 	w.metrics.setComplete(w.db, w.complete)

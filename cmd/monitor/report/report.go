@@ -31,6 +31,9 @@ type History struct {
 	Operations   int    `json:"operations"`
 	Sessions     int    `json:"sessions"`
 	Keys         int    `json:"keys"`
+	// Continued: Sessions and Keys are those of the records that this run read; all else
+	// is about what runs before read, too.
+	Continued bool `json:"continued,omitempty"`
 	// Mini: every transaction is a mini-transaction (MTC, Definitions 8 and 9).
 	Mini      bool     `json:"mini_transactions,omitempty"`
 	Strongest []string `json:"strongest"` // of the levels that were asked for, the maximal ones that hold

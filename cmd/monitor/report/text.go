@@ -46,8 +46,13 @@ func (t Text) History(h *History) error {
 	case h.Limit != "":
 		fmt.Fprintf(&b, "%s: not read to its end\n", name)
 	default:
-		fmt.Fprintf(&b, "%s: %s, %s, %s, %s", name, count(h.Transactions, "transaction"), count(h.Operations, "operation"),
-			count(h.Sessions, "session"), count(h.Keys, "key"))
+		fmt.Fprintf(&b, "%s: %s, %s", name, count(h.Transactions, "transaction"), count(h.Operations, "operation"))
+		if h.Continued {
+			b.WriteString(", those of runs before included; of the records that this run read: ")
+		} else {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s, %s", count(h.Sessions, "session"), count(h.Keys, "key"))
 		if h.Mini {
 			b.WriteString("; mini-transactions")
 		}
