@@ -56,6 +56,10 @@ lint: ## Run go vet and golangci-lint
 	$(GO) vet ./...
 	$(GO) run $(GOLANGCI_LINT) run
 
+.PHONY: docs
+docs: ## Write the tables of docs/configuration.md and docs/metrics.md anew, from the code
+	UPDATE=1 $(GO) test -count 1 -run 'TestDocumentationHasEveryKey|TestMetricsAreDocumented' ./config ./cmd/monitor/app
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	@$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } \
