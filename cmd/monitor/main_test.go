@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"os"
 	"regexp"
 	"strconv"
@@ -30,7 +31,7 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata",
 		UpdateScripts: updateScripts,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "truncate": truncate, "broker": broker, "produce": produce,
-			"endless": endless, "timeless": timeless, "swap": swap, "head": head},
+			"endless": endless, "timeless": timeless, "swap": swap, "head": head, "firstid": firstID},
 	})
 }
 
@@ -165,4 +166,17 @@ func head(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	line, _, _ := strings.Cut(ts.ReadFile(args[0]), "\n")
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(line+"\n"), 0o644))
+}
+
+// firstID puts the beginning of the id of a store's latest alert into a variable:
+//
+//	firstid STORE VARIABLE
+func firstID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: firstid STORE VARIABLE")
+	}
+	ts.Check(ts.Exec("monitor", "alerts", "list", "--store", args[0], "--output", "json", "--limit", "1"))
+	var a struct{ ID string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &a))
+	ts.Setenv(args[1], a.ID[:8])
 }

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/window/store"
+)
+
+func newAlerts() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "alerts",
+		Short: "Look at what was found, silence it, try the receivers",
+		Long: `The alerts of run, from its store, or, while a monitor uses the store, from that
+monitor: over HTTP, at http.listen of the configuration or --url. If it wants a token,
+it is taken from http.token_file of the configuration or from ISOWATCH_TOKEN.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(newAlertsList(), newAlertsShow(), newAlertsExport(), newAlertsSilence(), newAlertsTest())
+	return cmd
+}
+
+// book is where alerts are: a store, or a monitor that uses it.
+type book interface {
+	// Alerts calls each for the alerts that a filter lets through, the latest first,
+	// until it returns an error.
+	Alerts(ctx context.Context, f page.Filter, each func(page.Summary) error) error
+	Alert(ctx context.Context, id string) (alerts.Alert, error)
+	Silences(ctx context.Context) ([]page.Silence, error)
+	Silence(ctx context.Context, s page.Silence) (page.Silence, error)
+	Expire(ctx context.Context, id string) error
+	Close() error
+}
+
+// shelf says where the book is.
+type shelf struct {
+	config, store, url string
+	ca, cert, key      string
+}
+
+func (s *shelf) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&s.config, "config", "c", "", "YAML `file` of run, which says where store and monitor are")
+	f.StringVar(&s.store, "store", "", "the `folder` of the store (default: store.path of the configuration)")
+	f.StringVar(&s.url, "url", "", "ask the monitor at this `address`, such as http://127.0.0.1:8080, and do not look for a store")
+	f.StringVar(&s.ca, "tls-ca", "", "PEM `file` of authorities to trust when a monitor is asked over TLS (default: the system's)")
+	f.StringVar(&s.cert, "tls-cert", "", "PEM `file` of a client certificate to show to a monitor")
+	f.StringVar(&s.key, "tls-key", "", "PEM `file` of its key")
+}
+
+// open opens the store, or finds the monitor that has it.
+func (s *shelf) open(ctx context.Context) (book, error) {
+	c := config.Default()
+	if s.config != "" {
+		l, err := config.Load(config.Sources{File: s.config, Env: os.Environ()})
+		if err != nil {
+			return nil, unusable(err)
+		}
+		c = l.Config
+	}
+	if s.url != "" {
+		return newRemote(s, c, s.url)
+	}
+	path := c.Store.Path
+	if s.store != "" {
+		path = s.store
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, unusablef("%w; name the store with --store, its configuration with --config, or the address of a monitor with --url", err)
+	}
+	st, err := store.Open(store.Options{Path: path})
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		at := own(c)
+		if at == "" {
+			return nil, environment(fmt.Errorf("%w; that monitor has no http.listen, at which it could be asked", err))
+		}
+		r, err := newRemote(s, c, at)
+		if err != nil {
+			return nil, err
+		}
+		r.why = fmt.Sprintf("the store %s is in use, and the monitor that has it was expected at %s (http.listen); name it with --url, or its configuration with --config", path, at)
+		return r, nil
+	case err != nil:
+		return nil, storeFailure(err)
+	}
+	return newLocal(ctx, st)
+}
+
+// choice are the flags that choose alerts.
+type choice struct {
+	db, level, name, state, severity, since string
+	limit                                   int
+}
+
+func (c *choice) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.db, "db", "", "only of this `database`")
+	f.StringVar(&c.level, "level", "", "only those that break this `level`; other tools' names will do")
+	f.StringVar(&c.name, "name", "", "only of this `name`, Isowatch's or another's, such as P4 or G-single*")
+	f.StringVar(&c.state, "state", "", "only `new`, ongoing or resolved")
+	f.StringVar(&c.severity, "severity", "", "only critical, error, warning or `info`")
+	f.StringVar(&c.since, "since", "", "only what was found since then: a `time` such as 2026-01-31T12:00:00Z, or 24h ago")
+	f.IntVar(&c.limit, "limit", 0, "at most so many; 0: all")
+}
+
+// filter checks the flags.
+func (c *choice) filter(now time.Time) (page.Filter, error) {
+	f := page.Filter{DB: c.db, State: c.state, Severity: c.severity, Name: c.name, Limit: c.limit}
+	if c.limit < 0 {
+		return f, unusablef("--limit: must not be negative")
+	}
+	if c.level != "" {
+		l, err := verdict.FindLevel(c.level)
+		if err != nil {
+			return f, unusablef("--level: %w", err)
+		}
+		f.Level = l.String()
+	}
+	if c.name != "" && !name.Known(c.name) && !strings.HasPrefix(c.name, "operational/") {
+		return f, unusablef("--name: no anomaly is called %q; known are %s, and the names that others have for them", c.name, strings.Join(name.Names(), ", "))
+	}
+	if s := []string{"", string(alerts.Fresh), string(alerts.Ongoing), string(alerts.Resolved)}; !slices.Contains(s, c.state) {
+		return f, unusablef("--state: wants new, ongoing or resolved, not %q", c.state)
+	}
+	if s := []string{"", "critical", "error", "warning", "info"}; !slices.Contains(s, c.severity) {
+		return f, unusablef("--severity: wants critical, error, warning or info, not %q", c.severity)
+	}
+	if c.since != "" {
+		at, err := moment(c.since, now)
+		if err != nil {
+			return f, unusablef("--since: %w", err)
+		}
+		f.Since = at.UnixNano()
+	}
+	return f, nil
+}
+
+// moment reads a time, a date, or how long ago.
+func moment(s string, now time.Time) (time.Time, error) {
+	if d, err := time.ParseDuration(s); err == nil {
+		return now.Add(-max(d, -d)), nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("wants a time such as 2026-01-31T12:00:00Z, a date, or how long ago such as 24h, not %q", s)
+}
+
+// errEnough ends a list that is long enough.
+var errEnough = errors.New("enough")
+
+// choose calls each for the alerts that the flags choose, the latest first.
+func (c *choice) choose(ctx context.Context, b book, each func(page.Summary) error) error {
+	f, err := c.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	n := 0
+	err = b.Alerts(ctx, f, func(a page.Summary) error {
+		if err := each(a); err != nil {
+			return err
+		}
+		if n++; n == c.limit {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// find gives the whole id that an abbreviated one means.
+func find(ctx context.Context, b book, given string) (string, error) {
+	if given == "" {
+		return "", unusablef("an id is needed; monitor alerts list shows them")
+	}
+	if _, err := b.Alert(ctx, given); err == nil {
+		return given, nil
+	} else if !errors.Is(err, page.ErrNotFound) {
+		return "", err
+	}
+	const shown = 5
+	var found []string
+	err := b.Alerts(ctx, page.Filter{Text: given}, func(a page.Summary) error {
+		if strings.HasPrefix(a.ID, given) {
+			found = append(found, a.ID)
+		}
+		if len(found) > shown {
+			return errEnough
+		}
+		return nil
+	})
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
+		return "", err
+	case len(found) == 0:
+		return "", unusablef("there is no alert %q; monitor alerts list shows all", given)
+	case len(found) > shown:
+		return "", unusablef("%q may be %s and more; give more of the id", given, strings.Join(found[:shown], ", "))
+	case len(found) > 1:
+		return "", unusablef("%q may be %s; give more of the id", given, strings.Join(found, " or "))
+	}
+	return found[0], nil
+}
+
+// closing joins the error of closing a book.
+func closing(b book, err *error) { *err = errors.Join(*err, b.Close()) }

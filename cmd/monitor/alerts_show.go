@@ -1,0 +1,303 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/alerts/picture"
+	"github.com/isowatch/isowatch/alerts/present"
+	"github.com/isowatch/isowatch/alerts/text"
+)
+
+func newAlertsList() *cobra.Command {
+	var (
+		out output
+		at  shelf
+		by  choice
+	)
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List them, the latest first",
+		Long: `Lists every alert that is stored, whether or not it was notified by itself; as JSON an
+object per line.
+
+Exit status: 0, also if there are none; 2 unusable flags, 4 store or monitor can't be read.`,
+		Example: `  monitor alerts list --db orders --name lost-update --since 24h
+  monitor alerts list --output json | wc -l`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := out.check(); err != nil {
+				return err
+			}
+			if _, err := by.filter(time.Now()); err != nil {
+				return err
+			}
+			b, err := at.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer closing(b, &err)
+			w := cmd.OutOrStdout()
+			l := &lines{w: w, table: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)}
+			err = by.choose(cmd.Context(), b, func(a page.Summary) error {
+				l.n++
+				if out.json() {
+					return printLine(w, a)
+				}
+				return l.row(a)
+			})
+			if err := errors.Join(err, l.flush()); err != nil {
+				return err
+			}
+			if l.n == 0 && !out.quiet && !out.json() {
+				fmt.Fprintln(cmd.ErrOrStderr(), "monitor: there are none")
+			}
+			return nil
+		},
+	}
+	at.flags(cmd)
+	by.flags(cmd)
+	out.flags(cmd)
+	return cmd
+}
+
+// lines is a table of any length: its columns fit the rows that are flushed together.
+type lines struct {
+	w     io.Writer
+	table *tabwriter.Writer
+	n     int
+}
+
+const flushedTogether = 500
+
+func (l *lines) row(a page.Summary) error {
+	fmt.Fprintf(l.table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d×\t%s\n", text.Printable(a.ID[:min(len(a.ID), 12)]), time.Unix(0, a.LastSeen).Format(time.DateTime), text.Printable(a.State), text.Printable(a.Severity),
+		text.Name(a.DB), text.Printable(a.Level), text.Printable(a.Name), a.Count, brief(a.Summary))
+	if l.n%flushedTogether == 0 {
+		return l.flush()
+	}
+	return nil
+}
+
+func (l *lines) flush() error {
+	if err := l.table.Flush(); err != nil {
+		return environment(fmt.Errorf("write the list: %w", err))
+	}
+	return nil
+}
+
+// brief is a sentence in a table.
+func brief(s string) string {
+	const limit = 100
+	if r := []rune(s); len(r) > limit {
+		s = string(r[:limit]) + "…"
+	}
+	return text.Printable(s)
+}
+
+// printLine writes v on one line, as alerts are stored: without markup escapes.
+func printLine(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return environment(fmt.Errorf("write the result: %w", err))
+	}
+	return nil
+}
+
+func newAlertsShow() *cobra.Command {
+	var (
+		at           shelf
+		format, view string
+	)
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one: what happened, the proof, a picture",
+		Long: `Shows one alert as text, as JSON, as a graph for Graphviz (dot), as a picture (svg), or as
+a page to attach to a report (html). The id may be abbreviated.
+
+Exit status: 0; 2 if there is no such alert or the id is too short, 4 store or monitor
+can't be read.`,
+		Example: `  monitor alerts show 3f9a1c
+  monitor alerts show 3f9a1c --output svg --view timeline > anomaly.svg`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			show, err := shower(format, view)
+			if err != nil {
+				return err
+			}
+			b, err := at.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer closing(b, &err)
+			id, err := find(cmd.Context(), b, args[0])
+			if err != nil {
+				return err
+			}
+			a, err := b.Alert(cmd.Context(), id)
+			if errors.Is(err, page.ErrNotFound) {
+				return unusablef("alert %s was dropped just now (alerts.retain)", id)
+			}
+			if err != nil {
+				return err
+			}
+			if err := show(cmd.OutOrStdout(), a); err != nil {
+				return environment(fmt.Errorf("write the alert: %w", err))
+			}
+			return nil
+		},
+	}
+	at.flags(cmd)
+	cmd.Flags().StringVar(&format, "output", "text", "text, json, dot, svg or html")
+	cmd.Flags().StringVar(&view, "view", "cycle", "of svg: cycle, or timeline")
+	return cmd
+}
+
+// shower shows an alert in a format.
+func shower(format, view string) (func(io.Writer, alerts.Alert) error, error) {
+	bytes := func(make func(alerts.Alert) []byte) func(io.Writer, alerts.Alert) error {
+		return func(w io.Writer, a alerts.Alert) error {
+			_, err := w.Write(make(a))
+			return err
+		}
+	}
+	if view != "cycle" && view != "timeline" {
+		return nil, unusablef("--view: wants cycle or timeline, not %q", view)
+	}
+	switch format {
+	case "text":
+		return func(w io.Writer, a alerts.Alert) error {
+			return present.Text(w, a, present.Options{Color: isTerminal(w), Command: "monitor alerts export --evidence . --id " + a.ID + " && monitor check --level %s " + evidenceName(a.ID)})
+		}, nil
+	case "json":
+		return bytes(func(a alerts.Alert) []byte { return append(a.JSON(), '\n') }), nil
+	case "dot":
+		return bytes(picture.Dot), nil
+	case "svg":
+		if view == "timeline" {
+			return bytes(picture.Timeline), nil
+		}
+		return bytes(picture.Cycle), nil
+	case "html":
+		return func(w io.Writer, a alerts.Alert) error {
+			return present.HTML(w, []alerts.Alert{a}, present.PageOptions{Title: a.Name + " in " + a.DB})
+		}, nil
+	}
+	return nil, unusablef("--output: wants text, json, dot, svg or html, not %q", format)
+}
+
+func newAlertsExport() *cobra.Command {
+	var (
+		at       shelf
+		by       choice
+		evidence string
+		ids      []string
+		quiet    bool
+	)
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write whole alerts, or their evidence as files for check",
+		Long: `Writes whole alerts to standard output, a JSON object per line, the latest first; or, with
+--evidence, the evidence of each into a file of that folder, which monitor check judges
+violated by itself.
+
+Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
+		Example: `  monitor alerts export --state new > alerts.jsonl
+  monitor alerts export --evidence evidence && monitor check --level si evidence`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if _, err := by.filter(time.Now()); err != nil {
+				return err
+			}
+			b, err := at.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer closing(b, &err)
+			write := func(a alerts.Alert) error { return printWhole(cmd.OutOrStdout(), a) }
+			if evidence != "" {
+				if err := os.MkdirAll(evidence, 0o755); err != nil {
+					return environment(err)
+				}
+				write = func(a alerts.Alert) error { return writeEvidence(evidence, a) }
+			}
+			n := 0
+			each := func(id string) error {
+				a, err := b.Alert(cmd.Context(), id)
+				if errors.Is(err, page.ErrNotFound) {
+					return nil // dropped meanwhile
+				}
+				if err != nil {
+					return err
+				}
+				n++
+				return write(a)
+			}
+			if len(ids) > 0 {
+				for _, given := range ids {
+					id, err := find(cmd.Context(), b, given)
+					if err == nil {
+						err = each(id)
+					}
+					if err != nil {
+						return err
+					}
+				}
+			} else if err := by.choose(cmd.Context(), b, func(a page.Summary) error { return each(a.ID) }); err != nil {
+				return err
+			}
+			if evidence != "" && !quiet {
+				fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %d files in %s; monitor check --level … %s judges them\n", n, evidence, evidence)
+			}
+			return nil
+		},
+	}
+	at.flags(cmd)
+	by.flags(cmd)
+	cmd.Flags().StringVar(&evidence, "evidence", "", "write only the evidence, as files of this `folder`")
+	cmd.Flags().StringArrayVar(&ids, "id", nil, "only the alert of this `id`, which may be abbreviated; may be repeated")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "nothing but the result")
+	return cmd
+}
+
+func printWhole(w io.Writer, a alerts.Alert) error {
+	if _, err := w.Write(append(a.JSON(), '\n')); err != nil {
+		return environment(fmt.Errorf("write the alert: %w", err))
+	}
+	return nil
+}
+
+// evidenceName is the file of an alert's evidence. Ids are hexadecimal; what is not is
+// no name of a file.
+func evidenceName(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r == '-' {
+			return r
+		}
+		return '_'
+	}, id) + ".jsonl"
+}
+
+func writeEvidence(dir string, a alerts.Alert) error {
+	var b strings.Builder
+	for _, line := range a.Evidence {
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	if err := os.WriteFile(filepath.Join(dir, evidenceName(a.ID)), []byte(b.String()), 0o644); err != nil {
+		return environment(err)
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os/user"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/alerts/text"
+)
+
+func newAlertsSilence() *cobra.Command {
+	var (
+		out   output
+		at    shelf
+		s     page.Silence
+		until string
+		last  time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "silence",
+		Short: "Keep what is known from the receivers for a while",
+		Long: `Keeps what matches from the receivers until it ends. What it keeps is counted, and is in
+the list as ever. Patterns may have * for any text and ? for one character. If no monitor
+runs, the silence is stored and holds from the next start on.
+
+Exit status: 0; 2 unusable flags, 4 store or monitor can't be used.`,
+		Example: `  monitor alerts silence --db orders --name lost-update --for 4h --comment "OPS-112, fix on its way"
+  monitor alerts silence list
+  monitor alerts silence expire 3f9a1c`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := out.check(); err != nil {
+				return err
+			}
+			if s.Until, err = ends(until, last, time.Now()); err != nil {
+				return err
+			}
+			if s.DB == "" && s.Level == "" && s.Name == "" && s.Key == "" {
+				return unusablef("give --db, --level, --name or --key; --db '*' silences everything")
+			}
+			if s.By == "" {
+				if u, err := user.Current(); err == nil {
+					s.By = u.Username
+				}
+			}
+			b, err := at.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer closing(b, &err)
+			made, err := b.Silence(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
+			if out.json() {
+				return printLine(cmd.OutOrStdout(), made)
+			}
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s until %s; monitor alerts silence expire %s ends it\n", made.ID, time.Unix(0, made.Until).Format(time.DateTime), made.ID[:min(len(made.ID), 12)]); err != nil {
+				return environment(err)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.DB, "db", "", "of this `database`")
+	f.StringVar(&s.Level, "level", "", "of this `level`")
+	f.StringVar(&s.Name, "name", "", "of this `name`, or another's name for it")
+	f.StringVar(&s.Key, "key", "", "that concern this `key`")
+	f.DurationVar(&last, "for", 0, "how long, such as 4h")
+	f.StringVar(&until, "until", "", "until that `time` instead, such as 2026-01-31T12:00:00Z")
+	f.StringVar(&s.Comment, "comment", "", "why")
+	f.StringVar(&s.By, "by", "", "who; else the user's name")
+	at.flags(cmd)
+	out.flags(cmd)
+	cmd.AddCommand(newSilenceList(), newSilenceExpire())
+	return cmd
+}
+
+// ends is when a silence does.
+func ends(until string, last time.Duration, now time.Time) (int64, error) {
+	switch {
+	case (until == "") == (last == 0):
+		return 0, unusablef("give --for, such as 4h, or --until")
+	case last < 0:
+		return 0, unusablef("--for: must not be negative")
+	case last > 0:
+		return now.Add(last).UnixNano(), nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, until, time.Local); err == nil {
+			return at.UnixNano(), nil
+		}
+	}
+	return 0, unusablef("--until: wants a time such as 2026-01-31T12:00:00Z, not %q", until)
+}
+
+func newSilenceList() *cobra.Command {
+	var (
+		out output
+		at  shelf
+	)
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the silences that hold",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := out.check(); err != nil {
+				return err
+			}
+			b, err := at.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer closing(b, &err)
+			all, err := b.Silences(cmd.Context())
+			if err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+			for _, s := range all {
+				if out.json() {
+					if err := printLine(w, s); err != nil {
+						return err
+					}
+					continue
+				}
+				until := "for ever"
+				if s.Until != 0 {
+					until = time.Unix(0, s.Until).Format(time.DateTime)
+				}
+				fmt.Fprintf(table, "%s\t%s\tdb %s\tlevel %s\tname %s\tkey %s\t%s\t%s\n", text.Printable(s.ID[:min(len(s.ID), 12)]), until, pattern(s.DB), pattern(s.Level), pattern(s.Name), pattern(s.Key), text.Printable(s.By), brief(s.Comment))
+			}
+			if err := table.Flush(); err != nil {
+				return environment(err)
+			}
+			if len(all) == 0 && !out.quiet && !out.json() {
+				fmt.Fprintln(cmd.ErrOrStderr(), "monitor: there are none")
+			}
+			return nil
+		},
+	}
+	at.flags(cmd)
+	out.flags(cmd)
+	return cmd
+}
+
+// pattern is a pattern; * if everything matches.
+func pattern(p string) string {
+	if p == "" {
+		return "*"
+	}
+	return text.Name(p)
+}
+
+func newSilenceExpire() *cobra.Command {
+	var (
+		at    shelf
+		quiet bool
+	)
+	cmd := &cobra.Command{
+		Use:   "expire ID",
+		Short: "End a silence now",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			b, err := at.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer closing(b, &err)
+			all, err := b.Silences(cmd.Context())
+			if err != nil {
+				return err
+			}
+			id, err := oneOf(all, args[0])
+			if err != nil {
+				return err
+			}
+			if err := b.Expire(cmd.Context(), id); err != nil {
+				if errors.Is(err, page.ErrNotFound) {
+					return unusablef("there is no silence %q; monitor alerts silence list shows all", args[0])
+				}
+				return err
+			}
+			if !quiet {
+				fmt.Fprintf(cmd.ErrOrStderr(), "monitor: silence %s has ended\n", id)
+			}
+			return nil
+		},
+	}
+	at.flags(cmd)
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "nothing but the result")
+	return cmd
+}
+
+// oneOf is the id of the silence that an abbreviated one means.
+func oneOf(all []page.Silence, given string) (string, error) {
+	found := ""
+	for _, s := range all {
+		switch {
+		case given == "" || len(s.ID) < len(given) || s.ID[:len(given)] != given:
+		case s.ID == given:
+			return given, nil
+		case found != "":
+			return "", unusablef("%q may be %s or %s; give more of the id", given, found, s.ID)
+		default:
+			found = s.ID
+		}
+	}
+	if found == "" {
+		return "", unusablef("there is no silence %q; monitor alerts silence list shows all", given)
+	}
+	return found, nil
+}

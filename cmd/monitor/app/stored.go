@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/window/store"
+)
+
+// Stored are the alerts of a store that no monitor uses, as the page would show them.
+type Stored struct {
+	store *store.Badger
+	life  *life.Life
+	now   time.Time
+}
+
+// ReadStored reads what decides on notices. The store stays the caller's.
+func ReadStored(ctx context.Context, st *store.Badger, now time.Time) (*Stored, error) {
+	s := &Stored{store: st, life: life.New(life.Config{}), now: now}
+	state, ok, err := st.Life(ctx)
+	if err != nil || !ok {
+		return s, err
+	}
+	s.life, err = life.Restore(state, life.Config{})
+	return s, err
+}
+
+// Alerts calls each for the alerts that a filter lets through, the latest first, until
+// it returns an error. One alert is in memory at a time. Limit and After mean nothing here.
+func (s *Stored) Alerts(ctx context.Context, f page.Filter, each func(page.Summary) error) error {
+	groups := s.life.Snapshot()
+	var failed error
+	err := s.store.AlertsBefore(ctx, 0, func(number uint64, stored store.Alert) bool {
+		var a alerts.Alert
+		if a, failed = alerts.Parse(stored.Body); failed != nil {
+			return false
+		}
+		if a = groups.Overlay(a); matches(f, &a) {
+			failed = each(summary(a, number))
+		}
+		return failed == nil
+	})
+	return errors.Join(err, failed)
+}
+
+// Alert finds an alert by its ID; page.ErrNotFound if there is none.
+func (s *Stored) Alert(ctx context.Context, id string) (alerts.Alert, error) {
+	stored, ok, err := s.store.Alert(ctx, id)
+	if err != nil {
+		return alerts.Alert{}, err
+	}
+	if !ok {
+		return alerts.Alert{}, page.ErrNotFound
+	}
+	a, err := alerts.Parse(stored.Body)
+	return s.life.Snapshot().Overlay(a), err
+}
+
+// Silences are those that were made while a monitor ran; those of the configuration
+// are not in the store.
+func (s *Stored) Silences(context.Context) ([]page.Silence, error) {
+	out := []page.Silence{}
+	for _, x := range s.life.Snapshot().Silences {
+		if x.Until == 0 || x.Until > s.now.UnixNano() {
+			out = append(out, shownSilence(x))
+		}
+	}
+	return out, nil
+}
+
+// Silence adds one, for the next run.
+func (s *Stored) Silence(ctx context.Context, x page.Silence) (page.Silence, error) {
+	made, err := s.life.Silence(life.Silence{DB: x.DB, Level: x.Level, Name: x.Name, Key: x.Key, Until: x.Until, Comment: x.Comment, By: x.By}, s.now.UnixNano())
+	if err != nil {
+		return x, err
+	}
+	return shownSilence(made), s.commit(ctx)
+}
+
+// Expire ends one.
+func (s *Stored) Expire(ctx context.Context, id string) error {
+	if err := s.life.Expire(id, s.now.UnixNano()); err != nil {
+		return err
+	}
+	return s.commit(ctx)
+}
+
+func (s *Stored) commit(ctx context.Context) error {
+	return s.store.Commit(ctx, store.Commit{Life: s.life.Append(nil)})
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+
+	badger "github.com/dgraph-io/badger/v4"
+)
+
+// AlertsBefore implements Pager.
+func (s *Badger) AlertsBefore(ctx context.Context, before uint64, f func(number uint64, a Alert) bool) error {
+	return s.view(ctx, "alerts", func(txn *badger.Txn) error {
+		opt := badger.DefaultIteratorOptions
+		opt.Reverse, opt.PrefetchValues, opt.Prefix = true, false, []byte{prefixAlertOrder}
+		it := txn.NewIterator(opt)
+		defer it.Close()
+		from := uint64(math.MaxUint64)
+		if before > 0 {
+			from = before - 1
+		}
+		for it.Seek(alertOrderKey(from)); it.ValidForPrefix(opt.Prefix); it.Next() {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			key := it.Item().KeyCopy(nil)
+			if len(key) != 9 {
+				return damaged(key, "it is cut")
+			}
+			place, err := s.get(txn, key)
+			if err != nil {
+				return err
+			}
+			if len(place) < 8 {
+				return damaged(key, "it is cut")
+			}
+			at := alertKey(string(place[8:]))
+			item, err := txn.Get(at)
+			if errors.Is(err, badger.ErrKeyNotFound) {
+				return damaged(at, "it has a place among the alerts, and is missing")
+			}
+			if err != nil {
+				return err
+			}
+			raw, err := item.ValueCopy(nil)
+			if err != nil {
+				return err
+			}
+			a, err := s.alert(at, raw)
+			if errors.Is(err, errGone) {
+				continue // it was dropped meanwhile
+			}
+			if err != nil {
+				return err
+			}
+			if !f(binary.BigEndian.Uint64(key[1:]), a) {
+				return nil
+			}
+		}
+		return nil
+	})
+}
