@@ -22,19 +22,28 @@ func (e *Engine) warm(ops []record.Op, keys []uint32) {
 	if len(ops) > warmMost {
 		ops = ops[:warmMost]
 	}
+	var hashes [warmMost]uint32
 	var entries [warmMost]uint64
 	var versions [warmMost]version.ID
 	mask := uint32(len(e.in.slots) - 1)
 	seen := uint32(0) // keeps what is looked at from being optimised away
 	for i := range ops {
 		seen += e.in.perKey.At(keys[i]).recent
-		entries[i] = e.in.slots[hash(keys[i], ops[i].Value.Num)&mask]
+		hashes[i] = hash(keys[i], ops[i].Value.Num)
+		entries[i] = e.in.slots[hashes[i]&mask]
 	}
 	var writers [warmMost]uint32
 	for i := range ops {
 		versions[i], writers[i] = version.None, none
-		if c := uint32(entries[i]); c != 0 && ops[i].Kind == record.Read {
-			cl := e.in.cells.At(c - 1)
+		if ops[i].Kind != record.Read {
+			continue
+		}
+		x := entries[i]
+		for at := hashes[i] & mask; x != 0 && uint32(x>>32) != hashes[i]; x = e.in.slots[at] {
+			at = (at + 1) & mask
+		}
+		if x != 0 {
+			cl := e.in.cells.At(uint32(x) - 1)
 			versions[i], writers[i] = cl.version, cl.final
 		}
 	}
