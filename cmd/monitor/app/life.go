@@ -116,6 +116,9 @@ func (t *teller) restore(ctx context.Context) error {
 
 // poke says that there may be something to do.
 func (t *teller) poke() {
+	if t == nil {
+		return
+	}
 	select {
 	case t.wake <- struct{}{}:
 	default:
