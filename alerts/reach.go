@@ -8,13 +8,17 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
+// reachMax bounds the transactions of evidence that is judged at more levels than the
+// one that it proves; of more, the levels are those of the name.
+const reachMax = 4096
+
 // reach is how far down the levels an anomaly reaches, whatever was asked for: the
 // weakest one that its evidence breaks, and the strongest ones that it does not. That
 // is what its name says, unless the evidence shows more: what a strong level's rules
 // make of some records may be something simpler to a weak one. One or two judgements
 // as a rule, at most two a level.
 func reach(n name.Name, p proof, proved bool, ctx Context) (verdict.Level, []verdict.Level) {
-	if ctx.Judge == nil || !proved {
+	if ctx.Judge == nil || !proved || len(p.txns) > reachMax {
 		return n.Weakest, n.Holds()
 	}
 	judge := func(l verdict.Level) verdict.Outcome { return judgeAs(l, p, ctx) }

@@ -42,8 +42,10 @@ func (e *Engine) weakViolation(c *weak.Checker, v weak.Violation, level verdict.
 	} else {
 		out.Cycle = e.weakEdges(c, v.Level, v.Cycle)
 	}
+	seen := make(map[verdict.TxnID]bool, len(out.Cycle)) // there may be a hundred thousand
 	for _, ed := range out.Cycle {
-		if !slices.Contains(out.Txns, ed.From) {
+		if !seen[ed.From] {
+			seen[ed.From] = true
 			out.Txns = append(out.Txns, ed.From)
 		}
 	}

@@ -118,7 +118,7 @@ func (k kinds) linearizable() bool {
 	if k.v.Kind == verdict.Cycle && len(k.v.Cycle) == 0 || k.v.Kind == verdict.Unsatisfiable && len(k.v.Cases) == 0 {
 		return false // nothing is known of its proof
 	}
-	left := reasonsMax
+	left := reasonsMax + edgesOf(k.v)
 	return !slices.ContainsFunc(append([][]verdict.Edge{k.v.Cycle}, k.v.Cases...), func(c []verdict.Edge) bool { return needsSessions(c, 0, &left) })
 }
 

@@ -73,10 +73,10 @@ func guaranteeOf(s shape) string {
 // parts are the cycles that a cycle is made of in which something was missed: the
 // cycle itself, if it is one, those from which its orders were inferred and, if
 // eliminated is set, those that rule other writers of what was read out. Reasons
-// may share parts; no more than reasonsMax edges are looked at.
+// may share parts; no more than reasonsMax of their edges are looked at.
 func parts(c []verdict.Edge, eliminated bool) []shape {
 	var out []shape
-	left := reasonsMax
+	left := reasonsMax + len(c)
 	var visit func(c []verdict.Edge, depth int)
 	visit = func(c []verdict.Edge, depth int) {
 		if s := shapeOf(c); s.rw > 0 {

@@ -78,8 +78,19 @@ type kinds struct {
 }
 
 func newKinds(v verdict.Violation, lookup Lookup) kinds {
-	levels, clocks := reasonsMax, reasonsMax
+	levels := reasonsMax + edgesOf(v)
+	clocks := levels
 	return kinds{v: v, lookup: lookup, levels: &levels, clocks: &clocks}
+}
+
+// edgesOf is the number of edges of a violation's cycles, without reasons: they may be
+// as many as the window has transactions, and all of them count.
+func edgesOf(v verdict.Violation) int {
+	n := len(v.Cycle)
+	for _, c := range v.Cases {
+		n += len(c)
+	}
+	return n
 }
 
 // class is what classify found.

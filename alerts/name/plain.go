@@ -16,7 +16,7 @@ import (
 // Linear in the size of the violation.
 func Plain(v verdict.Violation, lookup Lookup) verdict.Violation {
 	k := newKinds(v, lookup)
-	left := reasonsMax
+	left := reasonsMax + edgesOf(v)
 	if c := k.shortcut(k.plain(v.Cycle, 0, &left)); len(c) < len(v.Cycle) {
 		v.Cycle, v.Txns = c, nil
 		for _, e := range c {
