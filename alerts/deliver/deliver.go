@@ -91,11 +91,25 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, l := range d.lanes {
 		wg.Go(func() { l.run(ctx) })
-		if r, ok := l.receiver.(Resender); ok && l.opt.Active != nil {
-			wg.Go(func() { l.resend(ctx, r) })
+		if l.opt.Active != nil {
+			wg.Go(func() { l.resend(ctx) })
 		}
 	}
 	wg.Wait()
+}
+
+// Replace has what is in the outbox of that name delivered in another way from now on,
+// at once where the lane waits to try the old way again. It reports whether there is a
+// lane of that name. An attempt may be in progress with the receiver from before: that
+// one can be closed all the same, as what then fails is tried with the new one. It may be
+// called by any goroutine.
+func (d *Dispatcher) Replace(name string, r Receiver, f Filter) bool {
+	i := slices.IndexFunc(d.lanes, func(l *lane) bool { return l.name == name })
+	if i < 0 {
+		return false
+	}
+	close(d.lanes[i].way.Swap(newWay(r, f)).over)
+	return true
 }
 
 // Wake says that the outbox may hold something new. It never blocks and may be

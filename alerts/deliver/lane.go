@@ -3,20 +3,31 @@ package deliver
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/isowatch/isowatch/window/store"
 )
 
-// lane delivers to one receiver. Everything but wake and flushes belongs to the
-// goroutine in run.
-type lane struct {
-	name     string
-	store    store.Store
+// way is how a lane delivers.
+type way struct {
 	receiver Receiver
 	filter   Filter
-	opt      Options
+	over     chan struct{} // closed when there is another
+}
+
+func newWay(r Receiver, f Filter) *way {
+	return &way{receiver: r, filter: f, over: make(chan struct{})}
+}
+
+// lane delivers to one receiver. Everything but way, wake and flushes belongs to the
+// goroutine in run.
+type lane struct {
+	name  string
+	store store.Store
+	way   atomic.Pointer[way]
+	opt   Options
 
 	wake chan struct{} // holds one: something may be new
 
@@ -33,8 +44,9 @@ type lane struct {
 func newLane(name string, st store.Store, r Receiver, opt Options) *lane {
 	w := backoff.NewExponentialBackOff()
 	w.InitialInterval, w.MaxInterval, w.Multiplier = opt.WaitMin, opt.WaitMax, 2
-	return &lane{name: name, store: st, receiver: r, filter: opt.Filters[name], opt: opt, wake: make(chan struct{}, 1),
-		tries: tries{}, taken: map[string]Outcome{}, wait: w}
+	l := &lane{name: name, store: st, opt: opt, wake: make(chan struct{}, 1), tries: tries{}, taken: map[string]Outcome{}, wait: w}
+	l.way.Store(newWay(r, opt.Filters[name]))
+	return l
 }
 
 func (l *lane) awake() {
@@ -64,7 +76,7 @@ func (l *lane) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			l.pause(ctx, Event{Outcome: StoreFailed, Err: err}, 0)
+			l.pause(ctx, l.way.Load(), Event{Outcome: StoreFailed, Err: err}, 0)
 		case len(batch) == 0:
 			l.flushed(asked)
 			select {
@@ -115,15 +127,16 @@ func (l *lane) work(ctx context.Context, batch []store.Notice) {
 func (l *lane) deliver(stop context.Context, a store.Notice) bool {
 	ctx, cancel := withGrace(stop, l.opt.Grace)
 	defer cancel()
+	way := l.way.Load()
 	e := Event{ID: a.ID, Attempt: l.tries[a.ID] + 1}
 	outcome, taken := l.taken[a.ID]
 	switch {
 	case taken:
-	case !l.filter.wants(a.Body):
+	case !way.filter.wants(a.Body):
 		outcome = Filtered
 	default:
 		begin := time.Now()
-		after, recoverable, err := l.receiver.Notify(ctx, a.Body, a.ID)
+		after, recoverable, err := way.receiver.Notify(ctx, a.Body, a.ID)
 		e.Took, e.Err = time.Since(begin), err
 		if err != nil && recoverable {
 			if stop.Err() != nil {
@@ -131,7 +144,7 @@ func (l *lane) deliver(stop context.Context, a store.Notice) bool {
 			}
 			l.tries[a.ID]++
 			e.Outcome = Retrying
-			l.pause(stop, e, after)
+			l.pause(stop, way, e, after)
 			return false
 		}
 		if outcome = Delivered; err != nil {
@@ -142,7 +155,7 @@ func (l *lane) deliver(stop context.Context, a store.Notice) bool {
 	if err := l.store.Delivered(ctx, l.name, a.ID); err != nil {
 		l.tries[a.ID]++
 		e.Outcome, e.Err = StoreFailed, err
-		l.pause(stop, e, 0)
+		l.pause(stop, way, e, 0)
 		return false
 	}
 	delete(l.taken, a.ID)
@@ -155,8 +168,8 @@ func (l *lane) deliver(stop context.Context, a store.Notice) bool {
 }
 
 // pause tells of a failure and waits: as long as the receiver asked for, else
-// longer with every failure.
-func (l *lane) pause(ctx context.Context, e Event, after time.Duration) {
+// longer with every failure; not longer than until there is another way.
+func (l *lane) pause(ctx context.Context, way *way, e Event, after time.Duration) {
 	e.Wait = min(l.wait.NextBackOff(), l.opt.WaitMax)
 	if after > 0 {
 		e.Wait = max(e.Wait, min(after, retryAfterMax))
@@ -166,18 +179,35 @@ func (l *lane) pause(ctx context.Context, e Event, after time.Duration) {
 	defer t.Stop()
 	select {
 	case <-t.C:
+	case <-way.over:
+		l.wait.Reset()
 	case <-ctx.Done():
 	}
 }
 
-// resend tells a receiver of what is active, again and again until ctx ends. A failure
+// resend tells a Resender of what is active, again and again until ctx ends. A failure
 // is made up for the next time, or when the receiver wants to hear again.
-func (l *lane) resend(ctx context.Context, r Resender) {
+func (l *lane) resend(ctx context.Context) {
+	for ctx.Err() == nil {
+		way := l.way.Load()
+		if r, ok := way.receiver.(Resender); ok {
+			l.resendTo(ctx, way, r)
+			continue
+		}
+		select {
+		case <-way.over:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// resendTo does so until there is another way.
+func (l *lane) resendTo(ctx context.Context, way *way, r Resender) {
 	for failed := 0; ; {
 		e := Event{Outcome: Resent}
 		var after time.Duration
 		begin := time.Now()
-		after, e.Err = r.Resend(ctx, l.active())
+		after, e.Err = r.Resend(ctx, l.active(way.filter))
 		e.Took, e.Wait = time.Since(begin), max(l.opt.Resend, min(after, retryAfterMax))
 		if ctx.Err() != nil {
 			return
@@ -191,6 +221,9 @@ func (l *lane) resend(ctx context.Context, r Resender) {
 		t := time.NewTimer(e.Wait)
 		select {
 		case <-t.C:
+		case <-way.over:
+			t.Stop()
+			return
 		case <-ctx.Done():
 			t.Stop()
 			return
@@ -199,11 +232,11 @@ func (l *lane) resend(ctx context.Context, r Resender) {
 }
 
 // active is what the receiver is to hear of again.
-func (l *lane) active() []Active {
+func (l *lane) active(f Filter) []Active {
 	all := l.opt.Active()
 	out := make([]Active, 0, len(all))
 	for _, a := range all {
-		if l.filter.wantsActive(a) {
+		if f.wantsActive(a) {
 			out = append(out, a)
 		}
 	}

@@ -75,6 +75,7 @@ type App struct {
 	server  *server // nil without http.listen
 
 	dispatcher *deliver.Dispatcher
+	severities atomic.Pointer[config.Severities] // of levels, as configured
 	// veil hides keys and values in alerts, from Run on.
 	veil    veil.Veil
 	teller  *teller
@@ -152,6 +153,7 @@ func New(o Options) (*App, error) {
 		}
 	}
 	a.running = o.Config
+	a.severities.Store(&o.Config.Alerts.Severity)
 	a.reloadOwn(o.LogLevel)
 	return a, nil
 }
@@ -270,7 +272,8 @@ func (a *App) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, CloseReceivers(receivers)) }()
+	told := &addressees{App: a, now: receivers}
+	defer func() { err = errors.Join(err, told.Close()) }()
 	if err := a.awaitStore(ctx); err != nil {
 		return stopped(ctx, err)
 	}
@@ -283,6 +286,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	}
 	a.status.begin(k, a.teller)
 	a.dispatcher = a.newDispatcher(k, receivers)
+	told.begin()
 	delivery, stopDelivery := context.WithCancel(context.Background())
 	var delivering sync.WaitGroup
 	delivering.Go(func() { a.dispatcher.Run(delivery) })

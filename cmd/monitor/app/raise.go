@@ -71,7 +71,7 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 			w.raised(a.ID, &v.Violation, w.history.Lookup, time.Unix(0, now))
 			w.log.Warn().Str("db", w.db).Str("id", a.ID).Strs("breaks", a.Breaks).Str("name", a.Name).Msg(a.Summary)
 		}
-		if severity := w.cfg.Alerts.Severity.Of(a.Level); severity != "" {
+		if severity := w.severities.Load().Of(a.Level); severity != "" {
 			a.Severity = name.Severity(severity)
 		}
 		a.Group = life.GroupID(a.DB, a.Level, a.Name, a.Keys)

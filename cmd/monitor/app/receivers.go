@@ -26,6 +26,8 @@ type Receiver struct {
 	deliver.Receiver
 	Filter deliver.Filter
 	close  func() error
+	// from is what it was made from: receivers that are made from the same are the same.
+	from any
 }
 
 // Close gives up connections.
@@ -55,10 +57,14 @@ func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 	for i := range c.Alerts.Webhooks {
 		w := &c.Alerts.Webhooks[i]
 		r := &Receiver{Name: webhookName(*w), Key: fmt.Sprintf("alerts.webhooks[%d]", i), Filter: filterOf(w.MinSeverity, w.Levels, w.DB)}
+		r.from = madeFrom{*w, 0}
+		if w.Format == config.FormatAlertmanager {
+			r.from = madeFrom{*w, holdOf(c)}
+		}
 		add(r, r.webhook(w, holdOf(c)))
 	}
 	if k := c.Alerts.Kafka; k != nil {
-		r := &Receiver{Name: fmt.Sprintf(kafkaNameForm, k.Topic), Key: "alerts.kafka", Filter: filterOf(k.MinSeverity, k.Levels, k.DB)}
+		r := &Receiver{Name: fmt.Sprintf(kafkaNameForm, k.Topic), Key: "alerts.kafka", Filter: filterOf(k.MinSeverity, k.Levels, k.DB), from: *k}
 		topic, err := deliver.NewKafka(deliver.KafkaOptions{Connection: connection(k.Brokers, k.TLS, k.SASL), Topic: k.Topic})
 		if err == nil {
 			r.Receiver, r.close = topic, topic.Close
@@ -72,6 +78,12 @@ func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 		return nil, errors.Join(errs, CloseReceivers(all))
 	}
 	return all, nil
+}
+
+// madeFrom is what of a configuration makes a webhook what it is.
+type madeFrom struct {
+	webhook config.Webhook
+	hold    time.Duration // of an Alertmanager
 }
 
 // newDispatcher delivers from the store to receivers.

@@ -61,7 +61,11 @@ func (a *App) Reload(next *config.Config) error {
 			failed = append(failed, mine...)
 			continue
 		}
-		applied = append(applied, mine...)
+		for _, key := range mine {
+			if !slices.Contains(applied, key) {
+				applied = append(applied, key)
+			}
+		}
 	}
 	for _, key := range changed {
 		if !slices.Contains(applied, key) && !slices.Contains(failed, key) {
@@ -111,6 +115,10 @@ func (a *App) reloadOwn(level *LogLevel) {
 	if level != nil {
 		a.onReload(func(next *config.Config) error { return level.Set(next.Log.Level) }, "log.level")
 	}
+	a.onReload(func(next *config.Config) error {
+		a.severities.Store(&next.Alerts.Severity)
+		return nil
+	}, "alerts.severity")
 	if a.server == nil {
 		return
 	}

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/isowatch/isowatch/config"
+)
+
+// addressees are the receivers that are told, which a reload may replace. App.reloading
+// guards them.
+type addressees struct {
+	*App
+	now    []*Receiver
+	closed bool
+}
+
+// begin has receivers replaced where the configuration of one changes. A store keeps its
+// outboxes as long as it is open: one more receiver, or one less, takes a restart.
+func (d *addressees) begin() {
+	d.onReload(d.replace, "alerts.webhooks", "alerts.kafka", "alerts.resolve_after")
+}
+
+// replace puts into effect what changed of the receivers that there are, and says which
+// are there only in one of both configurations.
+func (d *addressees) replace(next *config.Config) error {
+	if d.closed {
+		return nil
+	}
+	made, err := Receivers(next, d.stdout)
+	if err != nil {
+		return err
+	}
+	var unused []*Receiver
+	for _, r := range made {
+		i := d.find(d.now, r)
+		switch {
+		case i < 0:
+			d.log.Warn().Str("receiver", r.Name).Str("key", r.Key).Msg("a new receiver is told of alerts from the next start on")
+			unused = append(unused, r)
+		case reflect.DeepEqual(r.from, d.now[i].from):
+			unused = append(unused, r)
+		default:
+			d.dispatcher.Replace(r.Name, r.Receiver, r.Filter)
+			unused = append(unused, d.now[i])
+			d.now[i] = r
+			d.log.Info().Str("receiver", r.Name).Msg("a receiver is reached as the configuration says now")
+		}
+	}
+	for _, r := range d.now {
+		if d.find(made, r) < 0 {
+			d.log.Warn().Str("receiver", r.Name).Str("was", r.Key).Msg("a receiver that is not configured any more is told of alerts until the next start")
+		}
+	}
+	if err := CloseReceivers(unused); err != nil {
+		d.log.Warn().Err(err).Msg("a connection to a receiver could not be closed properly")
+	}
+	return nil
+}
+
+func (d *addressees) find(in []*Receiver, r *Receiver) int {
+	return slices.IndexFunc(in, func(x *Receiver) bool { return x.Name == r.Name })
+}
+
+// Close gives all of them up, for good.
+func (d *addressees) Close() error {
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	d.closed = true
+	return CloseReceivers(d.now)
+}
