@@ -196,9 +196,13 @@ func (b *Banded) AddBase(first uint32) {
 	if slot > 0 {
 		last = b.end[slot-1]
 	}
-	b.add(last, last, false, true, true)        // with no start: nothing precedes it
+	known := first != math.MaxUint32
+	b.add(last, last, false, known, true)       // with no start: nothing precedes it
 	b.l[slot], b.sufMinL[slot] = b.maxL, b.maxL // no scan need go on for it
 	b.bases.Set(uint(slot))
+	if !known {
+		return
+	}
 	b.first = first
 	for n := slot * b.parts; n < (slot+1)*b.parts; n++ {
 		b.m[n] = first
@@ -278,7 +282,7 @@ func (b *Banded) EndsBefore(s uint32, v Node) bool {
 // Precedes tells whether slot s precedes slot t by the clock itself.
 func (b *Banded) Precedes(s, t uint32) bool {
 	if b.bases.Test(uint(s)) {
-		return b.first < b.l[t]
+		return b.known(s) && b.first < b.l[t]
 	}
 	return s < b.l[t] && b.known(s)
 }

@@ -2,6 +2,7 @@ package reach
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -370,5 +371,23 @@ func TestBandedByClock(t *testing.T) {
 	}
 	if b.Slots() != 5 || b.Bytes() <= 0 {
 		t.Errorf("%d slots in %d bytes", b.Slots(), b.Bytes())
+	}
+}
+
+// A base precedes by the clock what the slot it was given precedes, whatever bases
+// come after; one that was given none precedes nothing.
+func TestBasesByClock(t *testing.T) {
+	var g graph.Graph
+	b := NewBanded(&g, 1, 0)
+	g.Grow(5)
+	b.Add(10, 20, true, true)
+	b.AddBase(0)
+	b.AddBase(math.MaxUint32)
+	b.AddBase(0)
+	b.Add(30, 40, true, true)
+	for s, want := range []bool{true, true, false, true} {
+		if r, c, p := b.Reaches(Node(s), 4), b.ByClock(Node(s), 4), b.Precedes(uint32(s), 4); r != want || c != want || p != want || b.Untimed(uint32(s)) == want {
+			t.Errorf("slot %d before the last: reaches %v, by clock %v, precedes %v, untimed %v; want %v", s, r, c, p, b.Untimed(uint32(s)), want)
+		}
 	}
 }
