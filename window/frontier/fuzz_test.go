@@ -35,7 +35,7 @@ func FuzzRestore(f *testing.F) {
 	}
 	g := filled(Options{Spilling: true, MaxKeys: 4}, 20)
 	kvs := g.Spill(5)
-	g.Gone()
+	g.Gone(nil)
 	for _, kv := range kvs[:2] {
 		if err := g.Answer(kv.Key, kv.Value); err != nil {
 			f.Fatal(err)
@@ -117,7 +117,7 @@ func TestDamagedAnswers(t *testing.T) {
 	x := record.Transaction{Session: "s", ID: "one", Ops: []record.Op{{Kind: record.Write, Key: "key 1", Value: record.Int(1)}}}
 	g.Forget(&x, 1)
 	kvs := g.Spill(100)
-	g.Gone()
+	g.Gone(nil)
 	early.gone = true
 	for slot := range early.table.slots {
 		early.remove(slot)

@@ -291,6 +291,9 @@ func (w *world) spill() {
 			asked = append(asked, key)
 		}
 	}
+	if w.rng.IntN(2) == 0 {
+		asked = append(asked, "never written")
+	}
 	w.need(asked)
 	most := 1 + w.rng.IntN(30)
 	for {
@@ -307,10 +310,13 @@ func (w *world) spill() {
 		if len(kvs) == 0 {
 			break
 		}
-		w.f.Gone()
+		w.f.Gone(slices.Values(asked))
 	}
 	if more := w.f.Needs(nil, asked...); len(more) > 0 {
 		w.t.Fatalf("seed %d: %v have left memory, but were asked for", w.seed, more)
+	}
+	if r, err := Restore(w.opt, w.f.Snapshot(nil)); err != nil || len(r.Needs(nil, asked...)) > 0 {
+		w.t.Fatalf("seed %d: after a restart %v are needed, but were known before; error %v", w.seed, r.Needs(nil, asked...), err)
 	}
 	if s := w.f.Stats(); w.opt.Spilling && s.Keys > len(asked) && w.f.over(s.Keys, s.Bytes) {
 		w.t.Fatalf("seed %d: too much stays in memory: %+v", w.seed, s)
@@ -371,7 +377,7 @@ func TestForgottenUnasked(t *testing.T) {
 	f.Forget(w("x", 1), 1)
 	f.Forget(w("y", 2), 2)
 	f.Spill(1)
-	f.Gone()
+	f.Gone(nil)
 	f.Begin()
 	f.Forget(w("x", 3), 3)
 	f.Forget(w("y", 4), 4)

@@ -1,6 +1,9 @@
 package frontier
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // KV is a key with what is known of it, packed.
 type KV struct {
@@ -90,8 +93,20 @@ func (f *Frontier) Spill(max int) []KV {
 }
 
 // Gone says that what Spill gave last is stored: it leaves memory, but for what was
-// written or asked for meanwhile.
-func (f *Frontier) Gone() {
+// written or asked for meanwhile. When keys leave for the first time, those that were
+// asked for since Begin, which met gives, stay known, also if what is known is that
+// there is nothing: Needs has not named them, so nobody can answer that again after a
+// Restore. Nil: there are none.
+func (f *Frontier) Gone(met iter.Seq[string]) {
+	if !f.gone && len(f.given) > 0 && met != nil {
+		for key := range met {
+			if slot, ok := f.table.find(key); ok {
+				f.use(slot)
+			} else {
+				f.answer(key, nil)
+			}
+		}
+	}
 	for _, slot := range f.given {
 		e := f.table.at(slot)
 		if e.flags&flagGiven == 0 {
@@ -145,6 +160,12 @@ func (f *Frontier) Answer(key string, value []byte) error {
 		return nil
 	}
 	f.stats.Read++
+	f.answer(key, value)
+	return nil
+}
+
+// answer takes in what the disk has of a key that is not in memory.
+func (f *Frontier) answer(key string, value []byte) {
 	if len(value) == 0 { // remembered, so as not to be asked for again
 		var st State
 		if f.lost {
@@ -160,7 +181,6 @@ func (f *Frontier) Answer(key string, value []byte) error {
 	f.table.at(slot).flags |= flagOnDisk
 	f.use(slot)
 	f.versions += int(value[1])
-	return nil
 }
 
 // absent tells whether a body says that its key was never written.

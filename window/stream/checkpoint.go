@@ -62,6 +62,7 @@ type header struct {
 
 	Complete, Unique, Attempts, Listed, Lazy bool
 	BornUnique, BornAttempts                 bool
+	ListedSince                              bool // Listed, but not when the engine was made
 	Due                                      due
 	Number                                   uint64
 	Overlap                                  int // of fed, without bases
@@ -107,7 +108,7 @@ func (c Config) identity() string {
 func (h *History) Checkpoint() []byte {
 	s := h.segs
 	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:],
-		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornAttempts: s.born.attempts,
+		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornAttempts: s.born.attempts, ListedSince: s.listed && !s.born.listed,
 		Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats, Whole: s.whole}
 	for r, name := range h.held.sessions {
 		hd.Sessions = append(hd.Sessions, sessionOf{r, []byte(name)})
@@ -495,7 +496,7 @@ func (h *History) remember(l *loader) {
 
 // restoreSegments makes segments without an engine.
 func restoreSegments(cfg Config, src source, hd *header, parts [sections][]byte) (*segments, error) {
-	s := &segments{cfg: cfg, source: src, complete: hd.Complete, unique: hd.BornUnique, attempts: hd.BornAttempts, listed: hd.Listed, lazy: hd.Lazy,
+	s := &segments{cfg: cfg, source: src, complete: hd.Complete, unique: hd.BornUnique, attempts: hd.BornAttempts, listed: hd.Listed && !hd.ListedSince, lazy: hd.Lazy,
 		number: hd.Number, newest: hd.Newest}
 	var err error
 	if s.cutter, err = segment.Restore(cfg.cutter(), parts[sectionCutter]); err != nil {

@@ -374,7 +374,7 @@ func (h *History) Spill(max int) []frontier.KV {
 }
 
 // Spilled says that what Spill gave last is stored.
-func (h *History) Spilled() { h.segs.front.Gone() }
+func (h *History) Spilled() { h.segs.front.Gone(h.segs.keys) }
 
 // Frontier says how much is remembered of what was forgotten.
 func (h *History) Frontier() frontier.Stats { return h.segs.front.Stats() }

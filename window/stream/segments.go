@@ -51,8 +51,8 @@ type segments struct {
 	begun  int                 // len(fed) when the segment's own records began
 	met    map[string]struct{} // keys that the engine was told of, where that matters
 	fresh  []string            // scratch
-	// born is what unique and attempts were when the engine was made.
-	born struct{ unique, attempts bool }
+	// born is what unique, attempts and listed were when the engine was made.
+	born struct{ unique, attempts, listed bool }
 	// due is what has to be done before the next step, once what was found has been
 	// taken: it names transactions of the present engine.
 	due due
@@ -130,7 +130,7 @@ func newSegments(cfg Config, src source) *segments {
 // open makes an engine.
 func (s *segments) open() {
 	s.opened++
-	s.born.unique, s.born.attempts = s.unique, s.attempts
+	s.born.unique, s.born.attempts, s.born.listed = s.unique, s.attempts, s.listed
 	s.engine = s.newEngine()
 	s.met = map[string]struct{}{}
 }
@@ -220,6 +220,31 @@ func (s *segments) needs(dst []string, t *record.Transaction) []string {
 		}
 	}
 	return dst
+}
+
+// keys are those that the present engine has met.
+func (s *segments) keys(yield func(string) bool) {
+	of := func(ops []record.Op) bool {
+		for i := range ops {
+			if !predicate(&ops[i]) && !yield(ops[i].Key) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range s.seeds {
+		if !of(s.seeds[i].Ops) {
+			return
+		}
+	}
+	for _, f := range s.fed {
+		if f.flags&base != 0 {
+			continue
+		}
+		if t, err := s.source.record(f.ref, f.flags); err == nil && !of(t.Ops) {
+			return
+		}
+	}
 }
 
 // predicate tells whether an operation has no key.
