@@ -1,6 +1,8 @@
 package alerts_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +54,12 @@ func TestMTC(t *testing.T) {
 				b.WriteByte('\n')
 			}
 			golden(t, filepath.Join("testdata/mtc", c.name+".golden"), b.String())
+			var indented bytes.Buffer
+			if err := json.Indent(&indented, first.JSON(), "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			indented.WriteByte('\n')
+			golden(t, filepath.Join("testdata/mtc", c.name+".json"), indented.String())
 		})
 	}
 }

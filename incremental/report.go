@@ -628,9 +628,10 @@ func (e *Engine) violation(c *check, f *constraint.Violation) verdict.Violation 
 	if len(f.Cycle) == 0 {
 		v.Kind = verdict.Unsatisfiable
 	}
-	v.Cycle = e.edges(c.poly, f.Cycle, f.Because)
+	t := tellerOf(e, c.poly, f)
+	v.Cycle = t.edges(f.Cycle, f.Because, 0)
 	for _, cy := range f.Cases {
-		v.Cases = append(v.Cases, e.edges(c.poly, cy, nil))
+		v.Cases = append(v.Cases, t.edges(cy, nil, 0))
 	}
 	seen := map[verdict.TxnID]bool{}
 	for _, cy := range append([][]verdict.Edge{v.Cycle}, v.Cases...) {
@@ -644,17 +645,39 @@ func (e *Engine) violation(c *check, f *constraint.Violation) verdict.Violation 
 	return v
 }
 
+// teller puts walks of one finding in terms of transactions.
+type teller struct {
+	e      *Engine
+	p      *constraint.Polygraph
+	others map[graph.Edge][]constraint.Other
+	left   int // edges of others' cycles that may still be told
+}
+
+// othersDepth bounds how deep the other candidates of reads are told, othersEdges how
+// many edges that may be.
+const (
+	othersDepth = 2
+	othersEdges = 2000
+)
+
+func tellerOf(e *Engine, p *constraint.Polygraph, f *constraint.Violation) *teller {
+	return &teller{e, p, f.Others, othersEdges}
+}
+
 // edges names the transactions and keys of a closed walk; steps along one
 // session become one.
-func (e *Engine) edges(p *constraint.Polygraph, walk []graph.Edge, because map[int][]graph.Edge) []verdict.Edge {
+func (t *teller) edges(walk []graph.Edge, because map[int][]graph.Edge, depth int) []verdict.Edge {
 	var out []verdict.Edge
 	for i, ed := range walk {
-		v := verdict.Edge{From: e.txnOf(p.SlotOf(ed.From)), To: e.txnOf(p.SlotOf(ed.To)), Type: ed.Type, Why: ed.Why}
+		v := verdict.Edge{From: t.e.txnOf(t.p.SlotOf(ed.From)), To: t.e.txnOf(t.p.SlotOf(ed.To)), Type: ed.Type, Why: ed.Why}
 		if ed.Key != none {
-			v.Key = e.in.nameOf(ed.Key)
+			v.Key = t.e.in.nameOf(ed.Key)
 		}
 		if b := because[i]; b != nil {
-			v.Because = e.edges(p, b, nil)
+			v.Because = t.edges(b, nil, depth)
+		}
+		if ed.Why == verdict.ByElimination && depth < othersDepth {
+			v.Others = t.fallen(t.others[ed], depth+1)
 		}
 		if n := len(out); n > 0 && v.Type == verdict.SO && out[n-1].Type == verdict.SO {
 			out[n-1].To = v.To
@@ -665,6 +688,30 @@ func (e *Engine) edges(p *constraint.Polygraph, walk []graph.Edge, because map[i
 	if n := len(out); n > 2 && out[0].Type == verdict.SO && out[n-1].Type == verdict.SO {
 		out[0].From = out[n-1].From
 		out = out[:n-1]
+	}
+	return out
+}
+
+// fallen are the cycles that other candidates would close. That a later writer was
+// missed is known by the order of the two writes, or as the first version of all was
+// read.
+func (t *teller) fallen(others []constraint.Other, depth int) [][]verdict.Edge {
+	for _, o := range others {
+		t.left -= len(o.Cycle) + len(o.Order)
+	}
+	if t.left < 0 {
+		return nil
+	}
+	var out [][]verdict.Edge
+	for _, o := range others {
+		c := t.edges(o.Cycle, nil, depth)
+		if c[0].Type == verdict.RW {
+			c[0].Why = verdict.ByInitial
+			if o.Order != nil {
+				c[0].Why, c[0].Because = verdict.ByOrder, t.edges(o.Order, nil, depth)
+			}
+		}
+		out = append(out, c)
 	}
 	return out
 }

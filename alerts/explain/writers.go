@@ -39,12 +39,27 @@ func supposed(c []verdict.Edge, reader verdict.TxnID, key string) (verdict.Edge,
 	return verdict.Edge{}, false
 }
 
+// candidate is the writer whom one of the cycles of an eliminated read is about: the
+// read that is supposed, or the write that somebody whom the reader missed wrote after.
+// False if the cycle is about the initial version.
+func candidate(c []verdict.Edge, read verdict.Edge) (verdict.TxnID, bool) {
+	if s, ok := supposed(c, read.To, read.Key); ok {
+		return s.From, true
+	}
+	if len(c) > 0 && c[0].Type == verdict.RW && c[0].From == read.To && c[0].Key == read.Key {
+		if s, ok := name.Supposed(c[0]); ok {
+			return s.To, true
+		}
+	}
+	return 0, false
+}
+
 // eliminated tells of a read whose other possible writers are ruled out.
 func (t teller) eliminated(e verdict.Edge, from, to string) string {
 	ids := []verdict.TxnID{e.From}
 	for _, c := range e.Others {
-		if s, ok := supposed(c, e.To, e.Key); ok && !slices.Contains(ids, s.From) {
-			ids = append(ids, s.From)
+		if w, ok := candidate(c, e); ok && !slices.Contains(ids, w) {
+			ids = append(ids, w)
 		}
 	}
 	slices.Sort(ids)
@@ -65,9 +80,9 @@ func (t teller) elimination(w *writer, depth int, e verdict.Edge, reasons int) {
 			w.line(depth, "… and %s, each ruled out in the same way.", count(len(e.Others)-casesMax, "more writer", "more writers"))
 			break
 		}
-		who := "another writer"
-		if s, ok := supposed(c, e.To, e.Key); ok {
-			who = t.txn(s.From)
+		who := "nobody, and the value that of the beginning"
+		if id, ok := candidate(c, e); ok {
+			who = t.txn(id)
 		}
 		w.line(depth, "If it were %s:", who)
 		t.steps(w, depth+1, c, reasons+1)

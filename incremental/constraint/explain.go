@@ -60,6 +60,9 @@ func (p *Polygraph) fill(v *Violation, walk, because []step) {
 	v.Cycle = edges(walk)
 	v.Because = map[int][]graph.Edge{}
 	todo := slices.Clone(walk[1:])
+	if walk[0].Why == verdict.ByElimination {
+		todo = append(todo, walk[0])
+	}
 	if because != nil {
 		v.Because[0] = edges(because)
 		v.Rest = append(v.Rest, v.Because[0]...)
@@ -96,20 +99,13 @@ func (p *Polygraph) ground(v *Violation, todo []step) {
 	for len(todo) > 0 {
 		s := todo[0]
 		todo = todo[1:]
-		if s.id == none || done[s.id] {
+		if s.id == none && s.Why != verdict.ByElimination || s.id != none && done[s.id] {
 			continue
 		}
 		done[s.id] = true
 		v.Chosen = v.Chosen || s.Why == verdict.ByCase
 		if s.Why == verdict.ByElimination {
-			more, ok := p.eliminated(s.Edge, s.id)
-			v.Whole = v.Whole || !ok || len(v.Rest) > explainedMax
-			if !v.Whole {
-				for _, cycle := range more {
-					v.Rest = append(v.Rest, edges(cycle)...)
-					todo = append(todo, cycle[1:]...)
-				}
-			}
+			todo = p.groundElimination(v, s, todo)
 			continue
 		}
 		if s.Why != verdict.ByOrder && s.Why != verdict.ByCase {
@@ -183,39 +179,76 @@ func (p *Polygraph) wholeBlock(v *Violation, w vid) {
 	}
 }
 
+// groundElimination adds why the other candidates of a read-from edge have fallen to
+// v.Others and v.Rest, and what that rests on to todo. An edge without a number is the
+// one that closes the violation, and newer than all others.
+func (p *Polygraph) groundElimination(v *Violation, s step, todo []step) []step {
+	if _, told := v.Others[s.Edge]; told {
+		return todo
+	}
+	fallen, ok := p.eliminated(s.Edge, s.id)
+	v.Whole = v.Whole || !ok || len(v.Rest) > explainedMax
+	if v.Whole {
+		return todo
+	}
+	for _, f := range fallen {
+		v.Rest = append(append(v.Rest, edges(f.cycle)...), edges(f.order)...)
+		todo = append(todo, f.cycle[1:]...)
+		if f.order != nil {
+			todo = append(todo, f.order[1:]...)
+		}
+	}
+	if len(fallen) <= othersMax && len(v.Others) < othersMax {
+		if v.Others == nil {
+			v.Others = map[graph.Edge][]Other{}
+		}
+		for _, f := range fallen {
+			v.Others[s.Edge] = append(v.Others[s.Edge], Other{Cycle: edges(f.cycle), Order: edges(f.order)})
+		}
+	}
+	return todo
+}
+
+// othersMax bounds the reads of which the other candidates are told, and the
+// candidates of each; of a read all are told or none.
+const othersMax = 32
+
+// fallen is why a read is not of a candidate: the cycle that the dependency which
+// that would make closes, which is the first step. Where that is an anti-dependency on
+// a later writer, order is why that one comes later: the cycle of the opposite order.
+type fallen struct{ cycle, order []step }
+
 // eliminated are, for the read-from edge e that was left when all other
-// candidates had fallen, the cycles that those would have closed among the edges
-// older than limit; false if not all can be shown.
-func (p *Polygraph) eliminated(e graph.Edge, limit uint32) ([][]step, bool) {
+// candidates had fallen, why these have, among the edges older than limit; false if
+// not all can be shown.
+func (p *Polygraph) eliminated(e graph.Edge, limit uint32) ([]fallen, bool) {
 	ci, ok := p.choiceOf[[2]uint32{p.SlotOf(e.To), e.Key}]
 	if !ok {
 		return nil, false
 	}
-	var out [][]step
+	var out []fallen
 	for _, v := range p.AllCandidates(p.choices[ci].reader, e.Key) {
 		if ver := p.tab.At(v); ver.Kind == version.Written && p.commit(ver.Writer) == e.From {
 			continue
 		}
-		cycle := p.wouldClose(v, p.choices[ci].reader, limit)
-		if cycle == nil {
+		f, ok := p.wouldClose(v, p.choices[ci].reader, limit)
+		if !ok {
 			return out, false
 		}
-		out = append(out, cycle...)
+		out = append(out, f)
 	}
 	return out, true
 }
 
-// wouldClose shows why reader can't have read v: a cycle that begins with the
-// dependency which that would make; where that is an anti-dependency on a later
-// writer, also why that writer comes later. nil if it can't be shown with the
+// wouldClose shows why reader can't have read v; false if it can't be shown with the
 // edges older than limit.
-func (p *Polygraph) wouldClose(v vid, reader slot, limit uint32) [][]step {
+func (p *Polygraph) wouldClose(v vid, reader slot, limit uint32) (fallen, bool) {
 	key := p.tab.At(v).Key
 	if p.tab.At(v).Kind == version.Written {
 		w := p.writer(v)
 		if back := p.path(p.start(reader), p.commit(w), limit); back != nil {
 			e := graph.Edge{From: p.commit(w), To: p.start(reader), Key: key, Type: verdict.WR, Why: verdict.ByCase}
-			return [][]step{append([]step{{e, none}}, back...)}
+			return fallen{cycle: append([]step{{e, none}}, back...)}, true
 		}
 	}
 	for _, x := range p.behind(key, reader, nil) {
@@ -225,16 +258,16 @@ func (p *Polygraph) wouldClose(v vid, reader slot, limit uint32) [][]step {
 		}
 		cycle := append([]step{{p.antiDependency(reader, x, key), none}}, back...)
 		if p.tab.At(v).Kind != version.Written {
-			return [][]step{cycle}
+			return fallen{cycle: cycle}, true
 		}
 		if w := p.writer(v); x != w {
 			if later := p.path(p.writing(w), p.commit(x), limit); later != nil {
 				opposite := graph.Edge{From: p.commit(x), To: p.writing(w), Key: key, Type: verdict.WW, Why: verdict.ByCase}
-				return [][]step{cycle, append([]step{{opposite, none}}, later...)}
+				return fallen{cycle, append([]step{{opposite, none}}, later...)}, true
 			}
 		}
 	}
-	return nil
+	return fallen{}, false
 }
 
 // explainNoCandidate reports that nothing can have written what was read: each
@@ -243,13 +276,16 @@ func (p *Polygraph) explainNoCandidate(c *choice) {
 	v := Violation{Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime, Reads: []Read{{c.reader, c.key}}}
 	var todo []step
 	for _, cand := range p.AllCandidates(c.reader, c.key) {
-		cycles := p.wouldClose(cand, c.reader, none)
-		if cycles == nil {
+		f, ok := p.wouldClose(cand, c.reader, none)
+		if !ok {
 			v.Whole = true
 			continue
 		}
-		v.Cases = append(v.Cases, edges(cycles[0]))
-		for _, cy := range cycles {
+		v.Cases = append(v.Cases, edges(f.cycle))
+		for _, cy := range [2][]step{f.cycle, f.order} {
+			if cy == nil {
+				continue
+			}
 			v.Rest = append(v.Rest, edges(cy)...)
 			todo = append(todo, cy[1:]...)
 			p.spine(&v, cy[0].Edge)
@@ -264,6 +300,9 @@ func (p *Polygraph) explainNoCandidate(c *choice) {
 }
 
 func edges(walk []step) []graph.Edge {
+	if walk == nil {
+		return nil
+	}
 	out := make([]graph.Edge, len(walk))
 	for i, s := range walk {
 		out[i] = s.Edge

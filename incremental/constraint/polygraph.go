@@ -116,12 +116,26 @@ type Violation struct {
 	Reads []Read
 	// Because explains forced edges of Cycle, by index.
 	Because map[int][]graph.Edge
+	// Others are, for read-from edges that were left when all other candidates had
+	// fallen, why these have, one each; where a candidate's reason could not be shown, or
+	// there are too many, none.
+	Others map[graph.Edge][]Other
 	// Assumed: the proof rests on times or on an order chosen earlier.
 	Assumed bool
 	// Chosen: the proof rests on an order that Choose put in.
 	Chosen bool
 	// Whole: Rest may not be all; only the whole history is known to suffice.
 	Whole bool
+}
+
+// Other is why a read is not of one of its candidates.
+type Other struct {
+	// Cycle is what it would close, beginning with the dependency that it would make.
+	Cycle []graph.Edge
+	// Order is, if that is an anti-dependency on a later writer of the key, the cycle
+	// that the opposite order of the candidate and of that writer would close: its first
+	// edge ends at the candidate. nil otherwise.
+	Order []graph.Edge
 }
 
 // Read names a read.
@@ -300,12 +314,18 @@ func (p *Polygraph) Parts() uint32 { return p.parts }
 // Renamed is the violation with other numbers of transactions, each of which has so
 // many nodes.
 func (v Violation) Renamed(name func(version.Slot) version.Slot, parts uint32) Violation {
+	edge := func(e graph.Edge) graph.Edge {
+		e.From = name(e.From/parts)*parts + e.From%parts
+		e.To = name(e.To/parts)*parts + e.To%parts
+		return e
+	}
 	walk := func(es []graph.Edge) []graph.Edge {
+		if es == nil {
+			return nil
+		}
 		out := make([]graph.Edge, len(es))
 		for i, e := range es {
-			e.From = name(e.From/parts)*parts + e.From%parts
-			e.To = name(e.To/parts)*parts + e.To%parts
-			out[i] = e
+			out[i] = edge(e)
 		}
 		return out
 	}
@@ -317,7 +337,13 @@ func (v Violation) Renamed(name func(version.Slot) version.Slot, parts uint32) V
 	for i, es := range v.Because {
 		because[i] = walk(es)
 	}
-	v.Cases, v.Because = cases, because
+	others := make(map[graph.Edge][]Other, len(v.Others))
+	for e, os := range v.Others {
+		for _, o := range os {
+			others[edge(e)] = append(others[edge(e)], Other{Cycle: walk(o.Cycle), Order: walk(o.Order)})
+		}
+	}
+	v.Cases, v.Because, v.Others = cases, because, others
 	v.Reads = slices.Clone(v.Reads)
 	for i := range v.Reads {
 		v.Reads[i].Reader = name(v.Reads[i].Reader)
