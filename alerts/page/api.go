@@ -38,7 +38,7 @@ type Data interface {
 var ErrNotFound = errors.New("not found")
 
 // Invalid is a request that can't be done as it is.
-type Invalid struct {
+type Invalid struct { //nolint:errname // what is asked for is invalid: it reads as a word at its uses
 	Field string // of the request; empty for all of it
 	Msg   string
 	Hint  string // what to do instead; may be empty

@@ -235,7 +235,7 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "evidence-" + plain(a.ID) + ".jsonl"}))
 	for _, line := range a.Evidence {
 		if _, err := w.Write(append(bytes.Clone(line), '\n')); err != nil {
-			return nil // the reader is gone
+			return nil //nolint:nilerr // the reader is gone, and nobody is there to tell
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ Exit status: 0 if the fault was alerted and nothing was before it, else 1.`,
 			if o.Duration < 0 {
 				return unusablef("--duration: must not be negative")
 			}
-			o.Out, o.Quiet = cmd.OutOrStdout(), quiet
+			o.Out, o.Quiet, o.Version = cmd.OutOrStdout(), quiet, buildInfo().Version
 			o.Color = isTerminal(o.Out)
 			planned, err := demo.Run(cmd.Context(), o)
 			if err != nil {

@@ -36,7 +36,6 @@ type status struct {
 	receivers map[string]*page.Receiver
 	ring      ring
 	stored    store.Stats
-	full      bool
 }
 
 // lifeView is what the page needs of the life of alerts.

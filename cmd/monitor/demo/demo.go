@@ -35,6 +35,8 @@ type Options struct {
 	// Quiet leaves only the alert and the outcome.
 	Quiet bool
 	Seed  uint64
+	// Version is what the page shows of the program.
+	Version string
 }
 
 // The scene.
@@ -108,7 +110,7 @@ func (s *stage) set(ctx context.Context) (err error) {
 		return err
 	}
 	s.load = &Load{Bank: s.bank, Clients: clients, Seed: s.Seed, Record: s.recorder.record}
-	s.monitor, err = app.New(app.Options{Config: s.config(), Log: zerolog.Nop()})
+	s.monitor, err = app.New(app.Options{Config: s.config(), Log: zerolog.Nop(), Version: s.Version})
 	return err
 }
 
