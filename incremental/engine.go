@@ -126,6 +126,7 @@ func New(opt Options) *Engine {
 	if old := opt.Spare; old != nil {
 		e.in.reuse(old.in)
 		e.spare, e.slotTx, e.waiting = old.strands, old.slotTx[:0], old.waiting[:0]
+		old.strands, old.main = nil, nil
 		e.opt.Spare = nil
 	}
 	e.in.expect(opt.Expect)
@@ -374,6 +375,7 @@ func (e *Engine) open(timed bool) {
 		e.strands = append(e.strands, e.newStrand())
 	}
 	e.main = e.strands[0]
+	e.spare = nil // strands know their engine, which knew the one before, and so on
 	if !e.opt.Online && e.opt.MaxViolations > 0 {
 		for _, c := range e.checks {
 			c.poly.MaxFound = e.opt.MaxViolations
@@ -402,7 +404,7 @@ func (e *Engine) newStrand(cfgs ...constraint.Config) *strand {
 	s := newStrand(cfgs)
 	if len(e.spare) > 0 {
 		s.reuse(e.spare[0])
-		e.spare = e.spare[1:]
+		e.spare[0], e.spare = nil, e.spare[1:]
 	}
 	if len(cfgs) > 0 && !cfgs[0].Bulk {
 		s.expect(e.opt.Expect.Transactions)

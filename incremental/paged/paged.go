@@ -28,8 +28,10 @@ func (v *Vec[T]) Push(x T) uint32 {
 	i := uint32(v.n)
 	switch {
 	case i&mask != 0:
-	case len(v.pages) < cap(v.pages) && cap(v.pages[:len(v.pages)+1][len(v.pages)]) == size: // from Spare
-		v.pages = v.pages[:len(v.pages)+1]
+	case len(v.pages) < cap(v.pages) && cap(v.pages[:len(v.pages)+1][len(v.pages)]) == size: // from Spare or Truncate
+		k := len(v.pages)
+		v.pages = v.pages[:k+1]
+		v.pages[k] = v.pages[k][:0]
 	case i == 0:
 		v.pages = append(v.pages, nil) // grows as it fills: most histories of tests are tiny
 	default:
