@@ -221,15 +221,20 @@ func (l *Life) say(n *News, g *group) {
 	g.kept, g.toldAt, g.toldCount = 0, l.now, g.Count
 }
 
-// sign gives a notice its id, which is the same whenever it says the same.
+// sign gives a notice its id, which is the same whenever it says the same, and another
+// for what begins again in the instant in which it ended.
 func (l *Life) sign(n News) News {
+	before := 0 // in this instant
+	for i := len(l.sent) - 1; i >= 0 && l.sent[i] == l.now; i-- {
+		before++
+	}
 	l.sent = append(l.sent, l.now)
 	if len(l.wanting) == 0 {
 		l.backlog = 0
 	}
 	after := l.after // else a reminder would be the one before it
 	l.after = 0
-	parts := []string{string(n.Kind), n.Group, fmt.Sprint(after), fmt.Sprint(n.Since), fmt.Sprint(n.Count), fmt.Sprint(len(n.IDs))}
+	parts := []string{string(n.Kind), n.Group, fmt.Sprint(after), fmt.Sprint(n.Since), fmt.Sprint(n.Count), fmt.Sprint(len(n.IDs)), fmt.Sprint(before)}
 	n.ID = hash("notice", slices.Concat(parts, n.IDs, n.Resolved)...)
 	n.Of.Keys = slices.Clone(n.Of.Keys)
 	return n
