@@ -3,6 +3,7 @@ package deliver_test
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,27 +69,39 @@ func TestReplaceInTheMiddle(t *testing.T) {
 	})
 }
 
+// counting is a Resender that counts how often it is told.
+type counting struct {
+	answers
+	resent atomic.Int64
+}
+
+func (c *counting) Resend(context.Context, []deliver.Active) (time.Duration, error) {
+	c.resent.Add(1)
+	return 0, nil
+}
+
 // TestReplaceResender: what is active is told again to one that takes the place of a
 // receiver that did not want to hear, and no more to one that was replaced.
 func TestReplaceResender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &resender{}
+		r := &counting{}
 		d := deliver.New(newMemory([]string{"a"}), map[string]deliver.Receiver{"a": &answers{}},
 			deliver.Options{Active: func() []deliver.Active { return []deliver.Active{{Group: "g"}} }})
 		defer run(d)()
 		time.Sleep(time.Hour)
 		d.Replace("a", r, deliver.Filter{})
 		synctest.Wait()
-		if n := len(r.resent); n != 1 {
+		if n := r.resent.Load(); n != 1 {
 			t.Fatalf("told %d times at once", n)
 		}
 		time.Sleep(deliver.ResendDefault + time.Second)
-		if n := len(r.resent); n != 2 {
+		synctest.Wait()
+		if n := r.resent.Load(); n != 2 {
 			t.Fatalf("told %d times after a round", n)
 		}
 		d.Replace("a", &answers{}, deliver.Filter{})
 		time.Sleep(time.Hour)
-		if n := len(r.resent); n != 2 {
+		if n := r.resent.Load(); n != 2 {
 			t.Errorf("told %d times since it was replaced", n-2)
 		}
 	})
