@@ -135,7 +135,9 @@ func alert(t testing.TB, s script.Script, v verdict.Violation) alerts.Alert {
 	a, err := alerts.New(v, alerts.Context{
 		DB: "orders", Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER}, Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions,
 		Lookup: alerttest.Lookup(s.Txns), Now: 1732160000123456789,
-		Judge: func(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome { return judge(h, txns, l)[0].Outcome },
+		Judge: func(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+			return judge(h, txns, l)[0].Outcome
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

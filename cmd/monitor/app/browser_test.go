@@ -1,0 +1,319 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	histories "github.com/isowatch/isowatch/ingest/history"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// chromium finds a browser. Under CI there has to be one.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal("there is no Chromium: apt-get install chromium")
+	}
+	t.Skip("THE PAGE IS NOT TESTED IN A BROWSER: there is no Chromium; apt-get install chromium")
+	return ""
+}
+
+// tab is a browser in which one page is open, and what it complained of.
+type tab struct {
+	ctx       context.Context
+	downloads string
+
+	mu       sync.Mutex
+	messages []string // on the console: errors, warnings, violations of the policy
+	foreign  []string // requests to other hosts
+}
+
+func openTab(t *testing.T, host string) *tab {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(chromium(t)))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(cancel)
+	b := &tab{ctx: ctx, downloads: t.TempDir()}
+	note := func(to *[]string, what string) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		*to = append(*to, what)
+	}
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			note(&b.messages, fmt.Sprintf("%s: %s (%s)", m.Type, m.Text, m.URL))
+		}
+	}()
+	if err := chromedp.Listen(ctx, func(ev any) {
+		if e, ok := ev.(*network.EventRequestWillBeSent); ok {
+			if u, err := url.Parse(e.Request.URL); err != nil || u.Host != host && u.Scheme != "data" && u.Scheme != "blob" {
+				note(&b.foreign, e.Request.URL)
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.CallBrowser(ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: b.downloads}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// do runs steps.
+func (b *tab) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		t.Fatalf("%v; the page says: %s", err, b.text("body"))
+	}
+}
+
+// await waits until an expression is true on the page.
+func (b *tab) await(t *testing.T, what, expression string) {
+	t.Helper()
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
+		t.Fatalf("in vain waited for %s: %v; the page says: %s\nand its console: %v", what, err, b.text("body"), b.messages)
+	}
+}
+
+// text is what an element says.
+func (b *tab) text(selector string) string {
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector)))
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// clean fails if the page complained of anything, or asked anybody else.
+func (b *tab) clean(t *testing.T) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.messages) > 0 {
+		t.Errorf("on the console: %s", strings.Join(b.messages, "\n"))
+	}
+	if len(b.foreign) > 0 {
+		t.Errorf("requests to others: %s", strings.Join(b.foreign, "\n"))
+	}
+}
+
+// accessible asks axe-core what it finds on what is shown. The page's own policy
+// lets nobody put a script in; the debugger may.
+func (b *tab) accessible(t *testing.T, where string) {
+	t.Helper()
+	axe, err := os.ReadFile("testdata/axe/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[any](string(axe)+";0")); err != nil {
+		t.Fatal(err)
+	}
+	found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string](`axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + v.help + ': ' + n.target + ' ' + n.html.slice(0, 200) + ' ' + (n.any[0]?.message ?? ''))))`, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		t.Errorf("%s: %s", where, f)
+	}
+}
+
+// evil is a key as an attacker would choose it, through the application's own forms.
+const evil = "acct:<img src=x onerror=document.title='owned'>\u202e\x1b[31m"
+
+// bank are records of a lost update on an evil key, among others that are fine.
+func bank(t *testing.T) string {
+	t.Helper()
+	var out bytes.Buffer
+	at := time.Now().Add(-time.Minute).UnixNano()
+	seq := map[string]int{}
+	add := func(session string, ops ...any) {
+		r := map[string]any{"db": "bank", "session": session, "seq": seq[session], "id": fmt.Sprintf("%s#%d", session, seq[session]), "start": at, "end": at + 900_000, "status": "committed", "ops": ops}
+		seq[session]++
+		at += 1_000_000
+		line, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Write(append(line, '\n'))
+	}
+	add("s0", []any{"w", evil, 9007199254740993})
+	at -= 500_000
+	began := at + 500_000
+	add("s1", []any{"r", evil, 9007199254740993}, []any{"w", evil, "<script>alert(1)</script>"})
+	at = began // at the same time
+	add("s2", []any{"r", evil, 9007199254740993}, []any{"w", evil, strings.Repeat("long ", 40_000)})
+	for i := range 2000 { // the watermark passes them
+		add("s3", []any{"w", "other", i})
+	}
+	path := filepath.Join(t.TempDir(), "bank.jsonl")
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestBrowser goes the way of somebody who is called at night: the page says that a
+// promise is broken, shows which alert, draws it, and hands out evidence, which is
+// judged violated by itself.
+func TestBrowser(t *testing.T) {
+	c := testConfig(nil)
+	c.Source = config.Source{File: &config.File{Path: bank(t), Follow: true}}
+	c.Coverage = record.CoveragePartial
+	c.Store.Path = filepath.Join(t.TempDir(), "store")
+	c.HTTP.Listen = "127.0.0.1:0"
+	r := start(t, c, nil, false)
+	b := openTab(t, r.Addr())
+	b.do(t, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("http://"+r.Addr()+"/"))
+	b.await(t, "the answer", `document.querySelector('#verdict[data-health="broken"] h1')?.textContent === 'bank breaks its promise'`)
+	b.await(t, "the connection", `document.getElementById('live').dataset.state === 'live'`)
+	b.await(t, "charts", `document.querySelectorAll('.plot canvas').length === 6`)
+	b.accessible(t, "overview")
+
+	b.do(t, chromedp.Click(chromedp.CSS(`[data-nav="alerts"]`)))
+	b.await(t, "the list", `document.querySelectorAll('.alerts li').length === 1`)
+	b.accessible(t, "alerts")
+	b.do(t, chromedp.SendKeys(chromedp.CSS("#f-q"), "nothing like it"))
+	b.await(t, "that nothing fits", `document.querySelector('#list .empty')?.textContent === 'No alert fits this filter.' && location.hash.includes('q=nothing')`)
+	b.do(t, chromedp.Navigate("http://"+r.Addr()+"/#/alerts?name=G-single&level=ser"))
+	b.await(t, "the list, filtered", `document.querySelector('.alerts li') !== null && document.querySelector('#f-level').value === 'ser'`)
+	// By the keyboard alone.
+	b.do(t, chromedp.Focus(chromedp.CSS(".alerts a")), chromedp.KeyEvent("\r"))
+	b.await(t, "the alert", `document.querySelector('h1')?.textContent === 'Lost update in bank' && document.activeElement === document.querySelector('h1')`)
+	b.await(t, "its graph", `document.querySelectorAll('.graph .node').length === 2 && document.querySelectorAll('.graph .arrow').length === 2`)
+	b.accessible(t, "alert")
+	text := b.text("main")
+	for _, want := range []string{"acct:<img src=x onerror=document.title='owned'>", `\u{202e}`, `\x1b`, "<script>alert(1)</script>", "9007199254740993", "show all", "monitor check --level si evidence-"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q:\n%s", want, text)
+		}
+	}
+	if len(text) > 20_000 {
+		t.Errorf("the page says %d characters", len(text))
+	}
+	for _, bad := range []string{"main img[src=x]", "main script"} {
+		if n, err := chromedp.Run(b.ctx, chromedp.Evaluate[int](fmt.Sprintf("document.querySelectorAll(%q).length", bad))); err != nil || n > 0 {
+			t.Errorf("%d of %s, %v", n, bad, err)
+		}
+	}
+	b.do(t, chromedp.Focus(chromedp.CSS("#tab-0")), chromedp.KeyEvent(kb.ArrowRight))
+	b.await(t, "the timeline", `document.querySelector('img.picture')?.naturalWidth > 100`)
+	b.do(t, chromedp.Click(chromedp.CSS(".raw summary")))
+	b.await(t, "the JSON", `document.querySelector('.raw pre').textContent.startsWith('{"version":1')`)
+
+	b.do(t, chromedp.Click(chromedp.CSS("#evidence")))
+	evidence := ""
+	eventually(t, "the evidence is downloaded", func() bool {
+		files, _ := filepath.Glob(filepath.Join(b.downloads, "evidence-*.jsonl"))
+		if len(files) == 1 {
+			evidence = files[0]
+		}
+		return evidence != ""
+	})
+	recheck(t, evidence)
+
+	// A phone, in the dark.
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}); err != nil {
+		t.Fatal(err)
+	}
+	b.do(t, chromedp.EmulateViewport(390, 844))
+	for _, at := range []string{"", "#/alerts", "#/silences"} {
+		b.do(t, chromedp.Navigate("http://"+r.Addr()+"/"+at))
+		b.await(t, "the page on a phone", `document.querySelector('h1') !== null && !document.getElementById('main').hasAttribute('aria-busy')`)
+		if wide, err := chromedp.Run(b.ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)); err != nil || wide > 390 {
+			t.Errorf("%q is %d pixels wide on a phone, %v", at, wide, err)
+		}
+		b.accessible(t, "on a phone "+at)
+	}
+	b.clean(t)
+
+	// A monitor that is gone is said to be gone.
+	r.stop(t)
+	b.await(t, "the bad news", `document.getElementById('banner').textContent.includes('can’t be reached')`)
+}
+
+// TestBrowserToken: nothing is shown before the token is.
+func TestBrowserToken(t *testing.T) {
+	c := testConfig(nil)
+	c.Source = config.Source{File: &config.File{Path: bank(t), Follow: true}}
+	c.Store.Path = filepath.Join(t.TempDir(), "store")
+	c.HTTP.Listen = "127.0.0.1:0"
+	c.HTTP.TokenFile, c.HTTP.Token = "given", "a token that nobody knows"
+	r := start(t, c, nil, false)
+	b := openTab(t, r.Addr())
+	b.do(t, chromedp.Navigate("http://"+r.Addr()+"/"))
+	b.await(t, "the form", `document.activeElement?.id === 'token'`)
+	b.accessible(t, "the form")
+	if text := b.text("body"); strings.Contains(text, "bank") {
+		t.Errorf("the page says to a stranger: %s", text)
+	}
+	b.do(t, chromedp.SendKeys(chromedp.CSS("#token"), "a guess\r"))
+	b.await(t, "that it is wrong", `document.getElementById('token-error').textContent === 'That is not the token.'`)
+	b.do(t, chromedp.Evaluate[chromedp.Void](`document.getElementById('token').value = ''`), chromedp.SendKeys(chromedp.CSS("#token"), "a token that nobody knows\r"))
+	b.await(t, "the answer", `document.querySelector('#verdict h1') !== null`)
+	if cookie, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.cookie`)); err != nil || cookie != "" {
+		t.Errorf("scripts see the cookie %q, %v", cookie, err)
+	}
+	b.do(t, chromedp.Click(chromedp.CSS("#logout")))
+	b.await(t, "the form again", `document.activeElement?.id === 'token'`)
+	b.do(t, chromedp.Reload())
+	b.await(t, "the form after all", `document.activeElement?.id === 'token'`)
+}
+
+// recheck has the batch judge look at downloaded evidence.
+func recheck(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	hs, err := histories.Read("evidence", f, histories.Options{})
+	if err != nil || len(hs) != 1 {
+		t.Fatalf("%d histories, %v", len(hs), err)
+	}
+	h := hs[0]
+	assume := judge.Assumptions{}.Override(h.Header)
+	out := report.History{}
+	if err := judge.Check(judge.Question{DB: "bank", Txns: h.Transactions, Levels: []verdict.Level{verdict.SI}, Assume: assume}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Results) != 1 || out.Results[0].Verdict != "violated" {
+		t.Errorf("the evidence by itself: %+v", out.Results)
+	}
+}
