@@ -2,6 +2,8 @@ package alerts_test
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -49,7 +51,10 @@ func TestWeakAndStrongAgree(t *testing.T) {
 				c.all++
 				if b, ok := strong[id]; ok {
 					c.same++
-					if b.Name != a.Name || b.Level != a.Level || b.Guarantee != a.Guarantee {
+					// A step may be session order and read-from at once; then two guarantees are
+					// broken, and which is named depends on which of the two is told.
+					guarantee := b.Guarantee != a.Guarantee && types(a) == types(b)
+					if b.Name != a.Name || b.Level != a.Level || guarantee {
 						t.Errorf("seed %d: one id for %s at %s and %s at %s", seed, a.Name, a.Level, b.Name, b.Level)
 					}
 				}
@@ -65,6 +70,16 @@ func TestWeakAndStrongAgree(t *testing.T) {
 			t.Errorf("%v: of %d violations %d are the same to snapshot isolation", weak, all, same)
 		}
 	}
+}
+
+// types are those of the edges of an alert's cycle, sorted, as it may begin anywhere.
+func types(a alerts.Alert) string {
+	var out []string
+	for _, e := range a.Cycle {
+		out = append(out, e.From+" "+e.Type+" "+e.To)
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
 }
 
 // twice tells whether one of some transactions read a key twice and got two
