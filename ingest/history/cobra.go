@@ -132,7 +132,6 @@ func (c *cobra) parse(in *input, number int, b []byte, extra int) ([]record.Tran
 		bad := func(r reject.Reason, format string, args ...any) error {
 			e := in.reject(r, format, args...)
 			e.Pos.Offset = int64(p)
-			e.Field = "byte " + strconv.Itoa(p)
 			return e
 		}
 		kind, size := b[p], 0

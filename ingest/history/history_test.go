@@ -442,7 +442,7 @@ func TestRefusals(t *testing.T) {
 		{"dbcop cut", dbcopSample[:len(dbcopSample)-20], Options{}, "h: field byte "},
 		{"dbcop cut head", dbcopSample[:50], Options{Format: "dbcop-bincode"}, "the history ends in the middle (truncated)"},
 		{"dbcop longer", append(bytes.Clone(dbcopSample), 0), Options{}, "something follows the last session (bad-structure)"},
-		{"dbcop flag", badFlag, Options{}, "h: field s1#2: the success of the transaction is 7, neither 0 nor 1 (bad-structure)"},
+		{"dbcop flag", badFlag, Options{}, "h at byte 334: field s1#2: the success of the transaction is 7, neither 0 nor 1 (bad-structure)"},
 		{"dbcop empty", dbcopBytes(nil), Options{}, "h: the history has no transaction in it (empty-input)"},
 		{"dbcop of text", []byte(line), Options{Format: "dbcop-bincode"}, "bytes (bad-structure)"},
 
@@ -460,8 +460,8 @@ func TestRefusals(t *testing.T) {
 
 		{"cobra cut", log[:len(log)-4], Options{}, "the log ends in the middle of a record (truncated)"},
 		{"cobra byte", append(bytes.Clone(log), 'A'), Options{}, `a record begins with S, C, W or R, not with 'A' (bad-structure)`},
-		{"cobra nested", cobra("S 1\nW 1 1\nS 2\n"), Options{}, "h: field byte 34: a transaction starts before transaction 1 has ended (bad-structure)"},
-		{"cobra outside", cobra("S 1\nC 1\nW 1 1\n"), Options{}, "h: field byte 18: the record 'W' stands outside of a transaction (bad-structure)"},
+		{"cobra nested", cobra("S 1\nW 1 1\nS 2\n"), Options{}, "h at byte 34: a transaction starts before transaction 1 has ended (bad-structure)"},
+		{"cobra outside", cobra("S 1\nC 1\nW 1 1\n"), Options{}, "h at byte 18: the record 'W' stands outside of a transaction (bad-structure)"},
 		{"cobra other commit", cobra("S 1\nC 2\n"), Options{}, "transaction 2 is committed inside transaction 1 (bad-structure)"},
 		{"cobra deleted", cobra("S 1\nR 5 0xabcdefab 1\nC 1"), Options{}, "(unsupported)"},
 		{"cobra twice", tarBytes(t, tarFile{"T1.log", log}, tarFile{"T01.log", log}), Options{}, "h!T01.log: the history has the log T1.log twice (bad-structure)"},
