@@ -126,13 +126,11 @@ func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, err
 
 // candidates are the histories to try as evidence, best first: cut down to what
 // the engine says is needed before everything; claiming partial coverage, which
-// assumes less, before complete. The last ones have all that the transactions did, as
-// a read that is no exhibit may be needed after all. All of them are
+// assumes less, before complete. The last one has every write. All of them are
 // implied by what was recorded; see docs/soundness.md, "Why evidence never
 // invents a violation".
 func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []proof {
 	var out []proof
-	whole := full
 	exhibited := exhibit(v, full, ctx.Lookup, false)
 	full = exhibit(v, full, ctx.Lookup, true)
 	if v.Kind != verdict.ThinAirRead {
@@ -148,12 +146,6 @@ func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []p
 			out = append(out, proof{complete, withoutSeq(closed(v, exhibited, ctx, true))})
 		}
 		out = append(out, proof{complete, withoutSeq(closed(v, full, ctx, len(v.Exhibits) > 0))})
-	}
-	if v.Kind != verdict.ThinAirRead {
-		out = append(out, proof{header(v, ctx, record.CoveragePartial), whole})
-	}
-	if ctx.Coverage == record.CoverageComplete {
-		out = append(out, proof{header(v, ctx, record.CoverageComplete), withoutSeq(closed(v, whole, ctx, false))})
 	}
 	return out
 }
