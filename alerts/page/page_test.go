@@ -456,7 +456,8 @@ func TestEvents(t *testing.T) {
 			break
 		}
 	}
-	if !full || len(others) != 64 {
+	// The first one listens no more while these come, and may have been given up for that.
+	if !full || len(others) != 64 && len(others) != 65 {
 		t.Fatalf("%d more may listen", len(others))
 	}
 	for _, c := range others {
