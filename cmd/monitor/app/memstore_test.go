@@ -31,6 +31,7 @@ type memStore struct {
 	commits     int
 	failAt      int  // the number of the commit that fails; 0: none
 	dead        bool // once a commit failed, every other does
+	news        bool // the last commit that failed was of what is to be told
 	full        bool // no commit succeeds
 	// spilled is by history and key; checked what it was at the last checkpoint.
 	spilled, checked map[string]map[string][]byte
@@ -79,6 +80,7 @@ func (s *memStore) Commit(_ context.Context, c store.Commit) error {
 		return fmt.Errorf("the twin: %w", store.ErrFull)
 	}
 	if s.commits++; s.commits == s.failAt || s.dead && s.failAt > 0 && s.commits > s.failAt {
+		s.news = c.Life != nil
 		return errDisk
 	}
 	for _, e := range c.Journal {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,8 +15,14 @@ func TestSupervisor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &App{}
 		a.ready.wait(whoSource, "broker\nb:1")
+		var mu sync.Mutex
 		var said []string
-		s := &supervisor{say: func(state string) { said = append(said, state) }, every: 30 * time.Second}
+		say := func(state string) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, state)
+		}
+		s := &supervisor{say: say, every: 30 * time.Second}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); s.watch(ctx, a) }()
@@ -23,6 +30,8 @@ func TestSupervisor(t *testing.T) {
 			t.Helper()
 			time.Sleep(after)
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if !slices.Equal(said, want) {
 				t.Errorf("it said %q, want %q", said, want)
 			}
