@@ -59,6 +59,7 @@ type header struct {
 	Missed   int64
 	Ahead    []order.Release `json:",omitempty"`
 	Sessions []sessionOf     `json:",omitempty"` // of records with one of their own
+	Samples  []sampled       `json:",omitempty"`
 
 	Complete, Unique, Attempts, Listed, Lazy bool
 	BornUnique, BornAttempts                 bool
@@ -107,7 +108,7 @@ func (c Config) identity() string {
 // taken before, by Found.
 func (h *History) Checkpoint() []byte {
 	s := h.segs
-	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:],
+	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:], Samples: h.samples,
 		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornAttempts: s.born.attempts, ListedSince: s.listed && !s.born.listed,
 		Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats, Whole: s.whole}
 	for r, name := range h.held.sessions {
@@ -374,7 +375,7 @@ func Restore(cfg Config, checkpoint []byte, load func(entry uint64) (*decode.Bat
 	if hd.Config != h.cfg.identity() {
 		return nil, ErrConfig
 	}
-	h.next, h.missed, h.ahead = hd.Next, hd.Missed, hd.Ahead
+	h.next, h.missed, h.ahead, h.samples = hd.Next, hd.Missed, hd.Ahead, hd.Samples
 	l := loader{load: load, batches: map[uint64]*decode.Batch{}}
 	if l.adopted, err = unmarshalAdopted(parts[sectionAdopted]); err != nil {
 		return nil, err
@@ -469,7 +470,8 @@ func (h *History) reload(fed []fed, l *loader) error {
 }
 
 // remember tells the order of the records that it had, as one that is delivered
-// again would otherwise be taken for one that is lost.
+// again would otherwise be taken for one that is lost. What was left out it never had:
+// when it comes again it may be in the sample.
 func (h *History) remember(l *loader) {
 	for _, entry := range slices.Sorted(maps.Keys(l.adopted)) { // all before those that are loaded
 		a := l.adopted[entry]
@@ -487,7 +489,7 @@ func (h *History) remember(l *loader) {
 			if uint64(r) < h.order.RememberedFrom() {
 				continue
 			}
-			if head := b.Head(i); head.DB == h.cfg.DB {
+			if head := b.Head(i); head.DB == h.cfg.DB && !h.leftOut(head.Session, entry) {
 				h.order.Remember(uint64(r), &head)
 			}
 		}

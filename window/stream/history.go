@@ -115,6 +115,8 @@ type History struct {
 	// next is one more than the number of the last entry; 0 before the first.
 	next   uint64
 	missed int64 // what the order did not wait for, as far as that was noted as a loss
+	// samples are which sessions were left out of the entries from Floor on.
+	samples []sampled
 
 	// ahead[first:] are handed out by the order, and next to be released; of the
 	// first ready of them the frontier has the keys in memory. needs are keys that
@@ -150,7 +152,7 @@ func (h *History) Take(e *Entry) {
 	for n := range e.Partitions {
 		h.order.Expect(n)
 	}
-	h.order.Sample(e.Sample)
+	h.sample(e)
 	if b := e.Batch; b != nil {
 		h.takeBatch(e, b)
 	}
@@ -159,6 +161,37 @@ func (h *History) Take(e *Entry) {
 		h.missed = n
 		h.loseNow(Loss{Why: LostPartition})
 	}
+}
+
+// sampled says that of the entries from this one on only sessions were taken that
+// order.Kept names for the level.
+type sampled struct {
+	From  uint64
+	Level uint8
+}
+
+// sample notes what an entry says about the sample. Amortised O(1).
+func (h *History) sample(e *Entry) {
+	h.order.Sample(e.Sample)
+	if n := len(h.samples); n == 0 && e.Sample == 0 || n > 0 && h.samples[n-1].Level == e.Sample {
+		return
+	}
+	h.samples = append(h.samples, sampled{e.Number, e.Sample})
+	from, old := h.Floor(), 0
+	for old+1 < len(h.samples) && h.samples[old+1].From <= from {
+		old++
+	}
+	h.samples = h.samples[old:]
+}
+
+// leftOut tells whether a session was left out of an entry, from Floor on.
+func (h *History) leftOut(session string, entry uint64) bool {
+	for i := len(h.samples) - 1; i >= 0; i-- {
+		if s := &h.samples[i]; s.From <= entry {
+			return !order.Kept(session, s.Level)
+		}
+	}
+	return false
 }
 
 // loseNow notes a loss among the records that come in now, of which nothing is known
