@@ -70,6 +70,71 @@ func BenchmarkOnline(b *testing.B) {
 	}
 }
 
+// streamOf is the stream that "monitor bench" sends, from its beginning: blind transactions of
+// eight operations, 24 sessions, times without skew.
+func streamOf(tb testing.TB, d generate.Distribution, rate float64, n int) []record.Transaction {
+	g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Distribution: d, Rate: rate})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := make([]record.Transaction, n)
+	for i := range out {
+		t, _ := g.Next()
+		out[i] = *t
+		out[i].Ops = slices.Clone(t.Ops)
+	}
+	slices.SortStableFunc(out, func(a, b record.Transaction) int { return cmp.Compare(a.End, b.End) })
+	return out
+}
+
+// The engine alone on that stream with Zipfian keys (0.99): half of the transactions touch the
+// hottest key, and many of them overlap. Ticks are a quarter of a second of the stream's time apart, which at
+// 5,000/s is 1,250 transactions and at 120,000/s 30,000. last/first is the time of the last tenth beside that
+// of the second one.
+func BenchmarkOnlineZipf(b *testing.B) {
+	const n = 60_000
+	for _, rate := range []float64{5_000, 120_000} {
+		for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
+			b.Run(fmt.Sprintf("%v/%.0f", level, rate), func(b *testing.B) {
+				h := streamOf(b, generate.Zipf, rate, n)
+				every := int64(time.Second / 4)
+				b.ReportAllocs()
+				b.ResetTimer()
+				var tenths [10]time.Duration
+				var stats verdict.Stats
+				for range b.N {
+					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, Online: true,
+						UniqueValues: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
+					due := h[0].End + every
+					began := time.Now()
+					for i := range h {
+						e.Step(&h[i], 0)
+						if h[i].End >= due {
+							e.Tick(h[i].End)
+							due += every
+						}
+						if (i+1)%(n/10) == 0 {
+							tenths[i/(n/10)] += time.Since(began)
+							began = time.Now()
+						}
+					}
+					r := e.Close()
+					if r[0].Outcome == verdict.Violated || r[0].Reason == verdict.Conflicts {
+						b.Fatalf("%v: %+v", r[0].Outcome, r[0].Violations)
+					}
+					stats = r[0].Stats
+				}
+				b.ReportMetric(float64(tenths[9])/float64(tenths[1]), "last/second")
+				b.ReportMetric(float64(stats.Constraints)/n, "pairs/txn")
+				b.ReportMetric(float64(stats.Pruned)/n, "pruned/txn")
+				b.ReportMetric(float64(stats.Residual), "residual")
+				b.ReportMetric(float64(stats.Conflicts), "conflicts")
+				b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "txn/s")
+			})
+		}
+	}
+}
+
 // cTwitter is Cobra's workload as AWDIT uses it: 50 sessions, about 7.6 operations a
 // transaction.
 func cTwitter(tb testing.TB, level generate.Level, txns int) []record.Transaction {

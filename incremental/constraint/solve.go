@@ -288,9 +288,10 @@ func (p *Polygraph) Choose(low version.Slot) {
 		return
 	}
 	pairs, ab := p.solved.pairs, p.solved.ab
+	ends := map[keyID]int{}
 	for i, c := range pairs {
 		pr := p.pairs[c]
-		if !pr.alive || !p.buried(pr.a, pr.b, low) {
+		if !pr.alive || !p.buried(pr.a, pr.b, low, ends) {
 			continue
 		}
 		a, b := pr.a, pr.b
@@ -304,22 +305,52 @@ func (p *Polygraph) Choose(low version.Slot) {
 	p.Propagate()
 }
 
+// followersMax is how many of the last blocks of a key below the slot in question
+// are tried as the one that follows a pair. Almost always the first of them does: it is
+// only the last writers, which overlap each other, of which none may.
+const followersMax = 32
+
 // buried tells whether a pair lies, with its readers and a block that follows
-// both, below slot low.
-func (p *Polygraph) buried(a, b vid, low slot) bool {
-	for _, side := range [2][]graph.Edge{p.sides(a, b), p.sides(b, a)} {
-		for _, e := range side {
-			if p.SlotOf(e.From) >= low || p.SlotOf(e.To) >= low {
-				return false
-			}
-		}
+// both, below slot low. ends are, for the keys asked for before, the places after
+// their last blocks below low. Cost: a question of reachability for each reader's
+// and each of at most followersMax blocks.
+func (p *Polygraph) buried(a, b vid, low slot, ends map[keyID]int) bool {
+	if !p.below(a, low) || !p.below(b, low) {
+		return false
 	}
-	ends := [2]node{p.commit(p.writer(p.tab.Tail(a))), p.commit(p.writer(p.tab.Tail(b)))}
-	for _, x := range *p.list(p.tab.At(a).Key) {
+	k := p.tab.At(a).Key
+	list := *p.list(k)
+	end, ok := ends[k]
+	if !ok {
+		for end = len(list); end > 0 && p.writer(list[end-1].head) >= low; {
+			end--
+		}
+		ends[k] = end
+	}
+	commits := [2]node{p.commit(p.writer(p.tab.Tail(a))), p.commit(p.writer(p.tab.Tail(b)))}
+	for _, x := range slices.Backward(list[max(0, end-followersMax):end]) {
 		w := p.writer(x.head)
-		if x.head != a && x.head != b && w < low && p.reach.Reaches(ends[0], p.writing(w)) && p.reach.Reaches(ends[1], p.writing(w)) {
+		if x.head != a && x.head != b && w < low && p.reach.Reaches(commits[0], p.writing(w)) && p.reach.Reaches(commits[1], p.writing(w)) {
 			return true
 		}
 	}
 	return false
+}
+
+// below tells whether a block's ends and the readers of its tail are all below slot
+// low.
+func (p *Polygraph) below(head vid, low slot) bool {
+	tail := p.tab.At(p.tab.Tail(head))
+	if p.writer(head) >= low || tail.Writer >= low {
+		return false
+	}
+	if latest, ok := tail.Latest(); ok && latest < low {
+		return true
+	}
+	for r := range p.tab.Readers(p.tab.Tail(head)) {
+		if r >= low {
+			return false
+		}
+	}
+	return true
 }
