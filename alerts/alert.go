@@ -117,8 +117,11 @@ type Context struct {
 	// Judge proves the evidence. Without one it is neither proved nor made
 	// small.
 	Judge shrink.Judge
-	// JudgeCalls bounds how often Judge is asked for one alert; 0 means
-	// shrink.CallsDefault.
+	// Find, if there is one, says what is left when the evidence is made so small that it
+	// is another anomaly, so that this one is told.
+	Find Finder
+	// JudgeCalls bounds how often Judge is asked to make the evidence of one alert
+	// smaller, and once more as often with Find; 0 means shrink.CallsDefault.
 	JudgeCalls int
 	// Veil hides keys and values in all that the alert says.
 	Veil  veil.Veil
@@ -143,9 +146,15 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	v = name.Plain(v, ctx.Lookup)
 	n := name.Of(v, ctx.Lookup, ctx.asked())
 	p, err := prove(v, &n, ctx)
+	// Of what was recorded and found: the same however much of it is shown, and however
+	// small the evidence can be made.
+	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, n.Breaks[0].String(), n, v)
+	if err == nil {
+		s := story{v, n, p, ctx.Lookup}.smallest(ctx)
+		v, n, p, ctx.Lookup = s.v, s.n, s.p, s.lookup
+	}
 	weakest, holds := reach(n, p, err == nil, ctx)
 	ids := identifier{lookup: ctx.Lookup}
-	id := ids.alert(ctx.DB, n.Breaks[0].String(), n, v) // of what was recorded: the same however much of it is shown
 	v, p, lookup, hideErr := hide(v, n, p, err == nil, ctx)
 	err = errors.Join(err, hideErr)
 	e := explain.Explain(v, n, lookup)

@@ -32,6 +32,11 @@ func engineJudge(l verdict.Level, h record.Header, txns []record.Transaction) ve
 	return engine(h, txns, l)[0].Outcome
 }
 
+// engineFind is the finder that the monitor uses.
+func engineFind(l verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
+	return engine(h, txns, l)[0].Violations
+}
+
 // Whatever the engine finds in random histories becomes an alert whose evidence
 // the oracle condemns, at a level that the whole history breaks too.
 func TestEngineAndOracleAgree(t *testing.T) {
@@ -54,7 +59,7 @@ func TestEngineAndOracleAgree(t *testing.T) {
 		for _, r := range engine(s.Header, s.Txns, levels...) {
 			for _, v := range r.Violations {
 				ctx := context(s, levels...)
-				ctx.Judge = engineJudge
+				ctx.Judge, ctx.Find = engineJudge, engineFind
 				_, ctx.OneKey = whole[verdict.LIN]
 				a, err := alerts.New(v, ctx)
 				if err != nil {
@@ -106,7 +111,7 @@ func TestGuarantees(t *testing.T) {
 					continue // a read anomaly, or information flow: no guarantee survives these
 				}
 				ctx := context(s, verdict.CC)
-				ctx.Judge = engineJudge
+				ctx.Judge = engineJudge // and nothing to make it another anomaly, which may break another guarantee or none
 				a, err := alerts.New(v, ctx)
 				if err != nil {
 					t.Fatalf("seed %d: %v\n%s%+v", seed, err, script.Format(s), v)
@@ -142,7 +147,7 @@ func TestEngineEvidenceOfAmbiguousHistories(t *testing.T) {
 		for _, r := range engine(s.Header, s.Txns, level) {
 			for _, v := range r.Violations {
 				ctx := context(s, level)
-				ctx.Judge = engineJudge
+				ctx.Judge, ctx.Find = engineJudge, engineFind
 				a, err := alerts.New(v, ctx)
 				if err != nil {
 					t.Fatalf("seed %d, %v: %v\n%s\n%+v", seed, level, err, script.Format(s), v)
@@ -183,7 +188,7 @@ func TestEngineNames(t *testing.T) {
 			var got []string
 			for _, v := range r.Violations {
 				ctx := context(s, c.Level)
-				ctx.Judge = engineJudge
+				ctx.Judge, ctx.Find = engineJudge, engineFind
 				a, err := alerts.New(v, ctx)
 				if err != nil {
 					t.Errorf("%s: %v", c.Title, err)
@@ -217,7 +222,7 @@ s3 T4: w(x,5)
 		}
 		for _, v := range vs {
 			ctx := context(s, level)
-			ctx.Judge = engineJudge
+			ctx.Judge, ctx.Find = engineJudge, engineFind
 			a, err := alerts.New(v, ctx)
 			if err != nil {
 				t.Fatal(err)

@@ -38,7 +38,7 @@ func TestFewTransactions(t *testing.T) {
 			ids := map[string]bool{}
 			for _, v := range vs {
 				ctx := context(s, level)
-				ctx.Judge = engineJudge
+				ctx.Judge, ctx.Find = engineJudge, engineFind
 				a, err := alerts.New(v, ctx)
 				if err != nil {
 					t.Fatalf("%s, seed %d, %v: %v", c.name, seed, level, err)

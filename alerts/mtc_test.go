@@ -71,7 +71,7 @@ func only(t *testing.T, s script.Script, level verdict.Level, c anomaly) alerts.
 	var out []alerts.Alert
 	for _, v := range engine(s.Header, s.Txns, level)[0].Violations {
 		ctx := context(s, verdict.Levels()...)
-		ctx.Judge = engineJudge
+		ctx.Judge, ctx.Find = engineJudge, engineFind
 		ctx.OneKey = slices.Contains(oracle.Levels(s.Txns), verdict.LIN)
 		a, err := alerts.New(v, ctx)
 		if err != nil {

@@ -72,7 +72,7 @@ func found(t *testing.T, s script.Script, levels ...verdict.Level) []alerts.Aler
 	var out []alerts.Alert
 	for _, v := range engine(s.Header, s.Txns, levels[0])[0].Violations {
 		ctx := context(s, levels...)
-		ctx.Judge = engineJudge
+		ctx.Judge, ctx.Find = engineJudge, engineFind
 		a, err := alerts.New(v, ctx)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, script.Format(s))

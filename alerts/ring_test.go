@@ -38,7 +38,7 @@ func TestLongCycles(t *testing.T) {
 			t.Fatalf("%v: %d violations", level, len(vs))
 		}
 		ctx := context(s, level)
-		ctx.Judge = engineJudge
+		ctx.Judge, ctx.Find = engineJudge, engineFind
 		a, err := alerts.New(vs[0], ctx)
 		if err != nil {
 			t.Fatalf("%v: %v", level, err)

@@ -32,7 +32,7 @@ func TestWeakAndStrongAgree(t *testing.T) {
 				for _, r := range engine(s.Header, s.Txns, l) {
 					for _, v := range r.Violations {
 						ctx := context(s, weak, verdict.SI)
-						ctx.Judge = engineJudge
+						ctx.Judge, ctx.Find = engineJudge, engineFind
 						a, err := alerts.New(v, ctx)
 						if err != nil {
 							t.Fatalf("seed %d at %v: %v\n%s%+v", seed, l, err, script.Format(s), v)

@@ -238,7 +238,7 @@ func TestVeilOfRandomHistories(t *testing.T) {
 		level := oneOf(rng, s.Txns)
 		for _, v := range engine(s.Header, s.Txns, level)[0].Violations {
 			ctx := context(s, level)
-			ctx.Judge = engineJudge
+			ctx.Judge, ctx.Find = engineJudge, engineFind
 			full, err := alerts.New(v, ctx)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)

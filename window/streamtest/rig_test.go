@@ -303,7 +303,7 @@ func (r *run) take(h *stream.History, out *outcome) {
 	for _, v := range h.Found() {
 		a := r.topic.assume
 		ctx := alerts.Context{DB: record.DefaultDB, Levels: r.topic.levels, Initial: a.Initial, Coverage: v.Coverage, Clock: a.Clock, Sessions: a.Sessions,
-			MaxSkew: a.MaxSkew, OneKey: h.SingleObjects(), Lookup: h.Lookup, Judge: judge.Evidence}
+			MaxSkew: a.MaxSkew, OneKey: h.SingleObjects(), Lookup: h.Lookup, Judge: judge.Evidence, Find: judge.Found}
 		var t told
 		if t.alert, t.err = alerts.New(v.Violation, ctx); t.err != nil {
 			t.err = fmt.Errorf("%w\n%+v", t.err, v)

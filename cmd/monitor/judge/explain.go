@@ -64,7 +64,7 @@ func (x *explainer) result(v verdict.Result) report.Result {
 	}
 	unproved, hurried := 0, 0
 	for _, violation := range v.Violations {
-		e := x.explain(violation, v.Level)
+		e := x.explain(violation, v.Level, false)
 		switch {
 		case e.err != nil && q.Stop() != verdict.NoReason:
 			hurried++
@@ -87,15 +87,23 @@ func (x *explainer) result(v verdict.Result) report.Result {
 }
 
 // explain makes an anomaly of a violation of a level, unless that was done for a level
-// that this one implies.
-func (x *explainer) explain(v verdict.Violation, level verdict.Level) explained {
+// that this one implies. One of a session guarantee stays what it is, even where its
+// evidence shows a smaller anomaly: that may break another guarantee, or none.
+func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee bool) explained {
 	key := Same(v, name.Asked{Levels: x.q.Levels, Clock: x.q.Assume.Clock}, x.find)
-	if e, ok := x.told[key]; ok && e.err == nil && level.Implies(e.level) {
+	told := fmt.Sprintf("%v %s", guarantee, key)
+	if e, ok := x.told[told]; ok && e.err == nil && level.Implies(e.level) {
 		return e
 	}
 	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
 	ctx.Judge = func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-		return evidence(level, h, txns, x.q.Stop)
+		return small(level, h, txns, 1, x.q.Stop).Outcome
+	}
+	ctx.Find = func(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
+		return small(level, h, txns, foundMax, x.q.Stop).Violations
+	}
+	if guarantee {
+		ctx.Find = nil
 	}
 	ctx.OneKey = x.single
 	alert, err := alerts.New(v, ctx)
@@ -105,7 +113,7 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level) explained 
 	}
 	e.anomaly.Same = x.ids[alert.ID]
 	e.level, _ = verdict.ParseLevel(alert.Level)
-	x.told[key] = e
+	x.told[told] = e
 	return e
 }
 
@@ -140,7 +148,7 @@ func (x *explainer) guarantees(all []verdict.GuaranteeResult) []report.Guarantee
 	for _, g := range all {
 		r := report.Guarantee{Guarantee: g.Guarantee.String(), Verdict: g.Outcome.String(), Anomalies: []report.Anomaly{}}
 		for _, v := range g.Violations {
-			r.Anomalies = append(r.Anomalies, x.explain(v, v.Level).anomaly)
+			r.Anomalies = append(r.Anomalies, x.explain(v, v.Level, true).anomaly)
 		}
 		out = append(out, r)
 	}
@@ -153,7 +161,7 @@ func (a Assumptions) Context(db string, levels []verdict.Level, find name.Lookup
 	return alerts.Context{
 		DB: db, Levels: levels,
 		Initial: a.Initial, Coverage: a.Coverage, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew,
-		Lookup: find, Judge: Evidence,
+		Lookup: find, Judge: Evidence, Find: Found,
 	}
 }
 

@@ -102,28 +102,36 @@ func (a Assumptions) Options(levels []verdict.Level, anomaliesMax, conflicts int
 // Evidence judges a few records at one level, as `monitor check` would when it
 // reads them with that header in front.
 func Evidence(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-	return evidence(level, h, txns, nil)
+	return small(level, h, txns, 1, nil).Outcome
 }
 
-// evidence is Evidence that ends early: what is then not known to be violated is
-// unknown.
-func evidence(level verdict.Level, h record.Header, txns []record.Transaction, stop func() verdict.Reason) verdict.Outcome {
+// Found is what Evidence finds, of which the first would be told.
+func Found(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
+	return small(level, h, txns, foundMax, nil).Violations
+}
+
+// foundMax bounds the anomalies that are looked for in the evidence of one.
+const foundMax = 8
+
+// small judges a few records at one level. With stop it ends early: what is then not
+// known to be violated is unknown.
+func small(level verdict.Level, h record.Header, txns []record.Transaction, anomaliesMax int, stop func() verdict.Reason) verdict.Result {
 	a := Assumptions{}.Override(h)
 	levels, err := Levels([]verdict.Level{level}, a.Clock)
 	if err != nil {
-		return verdict.NotApplicable
+		return verdict.Result{Level: level, Outcome: verdict.NotApplicable}
 	}
-	o := a.Options(levels, 1, 0)
+	o := a.Options(levels, anomaliesMax, 0)
 	o.Stop = stop
 	e := incremental.New(o)
 	for i := range txns {
 		if stop != nil && i%stopEvery == 0 && stop() != verdict.NoReason {
-			return verdict.Unknown
+			return verdict.Result{Level: level, Outcome: verdict.Unknown}
 		}
 		e.Step(&txns[i], 0)
 	}
 	for _, r := range e.Close() {
-		return r.Outcome
+		return r
 	}
-	return verdict.Unknown
+	return verdict.Result{Level: level, Outcome: verdict.Unknown}
 }
