@@ -172,6 +172,7 @@ type Polygraph struct {
 	chains *reach.Chains
 	bits   *reach.Bits
 	slots  int
+	walked map[uint64]came // empty; see walker
 	bulk   bool
 
 	lists   [][]blockRef // the blocks of a key, from 1; 0 is none

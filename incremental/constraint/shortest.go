@@ -38,9 +38,9 @@ type walker struct {
 	// clock: real time orders, beside the edges.
 	clock bool
 
-	came  map[state]came
-	order []state // as they were reached
-	next  []state // of the next level
+	came  map[uint64]came // by state.key
+	order []state         // as they were reached
+	next  []state         // of the next level
 	// near are, with clock, the transactions that come right after src.
 	near []slot
 }
@@ -50,6 +50,9 @@ type state struct {
 	node
 	run bool
 }
+
+// key is the state as a number, which a map finds faster than a struct.
+func (s state) key() uint64 { return uint64(s.node)<<1 | uint64(asInt(s.run)) }
 
 // came is how a state's path goes on.
 type came struct {
@@ -65,11 +68,12 @@ const arrived = none
 
 // find is the path; nil if there is none.
 func (w *walker) find() []step {
-	w.came = map[state]came{}
+	w.begin()
+	defer w.done()
 	from := state{w.dst, false}
 	w.order = append(w.order[:0], from)
 	w.next = w.next[:0]
-	w.came[from] = came{}
+	w.came[from.key()] = came{}
 	for level := 0; w.most <= 0 || level < w.most; level++ {
 		for i := 0; i < len(w.order); i++ { // grows
 			if w.budget != nil {
@@ -90,10 +94,29 @@ func (w *walker) find() []step {
 	return nil
 }
 
+// walkedMax is the number of states up to which a search leaves its memory to the
+// next one: to empty more would take longer than a small search does.
+const walkedMax = 1 << 12
+
+// begin takes the memory that the search before left, done leaves it to the next.
+func (w *walker) begin() {
+	w.came, w.p.walked = w.p.walked, nil
+	if w.came == nil {
+		w.came = map[uint64]came{}
+	}
+}
+
+func (w *walker) done() {
+	if len(w.came) <= walkedMax {
+		clear(w.came)
+		w.p.walked = w.came
+	}
+}
+
 // end is the state of src that was reached on a level.
 func (w *walker) end(level int) (state, bool) {
-	plain, okPlain := w.came[state{arrived, false}]
-	run, okRun := w.came[state{arrived, true}]
+	plain, okPlain := w.came[state{arrived, false}.key()]
+	run, okRun := w.came[state{arrived, true}.key()]
 	okPlain, okRun = okPlain && plain.level <= level, okRun && run.level <= level
 	switch {
 	case okPlain && (!okRun || plain.level < run.level || plain.level == run.level && w.before(plain, run)):
@@ -107,7 +130,7 @@ func (w *walker) end(level int) (state, bool) {
 // back looks at all steps that lead to a state of a level.
 func (w *walker) back(at state, level int) {
 	p, v := w.p, at.node
-	if w.came[at].level < level {
+	if w.came[at.key()].level < level {
 		return // reached by a run meanwhile, and looked at then
 	}
 	if p.parts == 2 && v%2 == 1 {
@@ -161,15 +184,15 @@ func (w *walker) reach(n node, run bool, c came) {
 	} else if !w.usable(n) {
 		return
 	}
-	old, seen := w.came[at]
+	old, seen := w.came[at.key()]
 	if seen && (old.level < c.level || old.level == c.level && !w.before(c, old)) {
 		return
 	}
-	w.came[at] = c
+	w.came[at.key()] = c
 	if at.node == arrived || seen && old.level == c.level {
 		return
 	}
-	if c.level > w.came[c.to].level {
+	if c.level > w.came[c.to.key()].level {
 		w.next = append(w.next, at)
 	} else {
 		w.order = append(w.order, at)
@@ -210,11 +233,11 @@ func forcedness(s step) int {
 func (w *walker) unroll(s state) []step {
 	out := []step{}
 	for {
-		c := w.came[s]
+		c := w.came[s.key()]
 		if !c.free {
 			out = append(out, c.by)
 		}
-		if s = c.to; s.node == w.dst && !s.run && w.came[s].level == 0 {
+		if s = c.to; s.node == w.dst && !s.run && w.came[s.key()].level == 0 {
 			return out
 		}
 	}
