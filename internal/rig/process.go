@@ -1,23 +1,23 @@
 package rig
 
 import (
-	"bytes"
 	"fmt"
 	"os/exec"
-	"sync"
+
+	"github.com/isowatch/isowatch/internal/tail"
 )
 
 // process is a child that was started, with the end of what it says.
 type process struct {
 	cmd    *exec.Cmd
-	said   *tail
+	said   *tail.Writer
 	exited chan struct{} // closed when it has ended
 }
 
 // begin starts a command. Its standard error, and its output unless it has one, are
 // kept.
 func begin(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: cmd, said: &tail{}, exited: make(chan struct{})}
+	p := &process{cmd: cmd, said: &tail.Writer{}, exited: make(chan struct{})}
 	cmd.Stderr = p.said
 	if cmd.Stdout == nil {
 		cmd.Stdout = p.said
@@ -52,27 +52,3 @@ func (p *process) Status() int {
 
 // Said is the end of what the process wrote to standard error.
 func (p *process) Said() string { return p.said.String() }
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-const tailMax = 64 << 10
-
-func (o *tail) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.buf.Write(p)
-	if over := o.buf.Len() - tailMax; over > 0 {
-		o.buf.Next(over)
-	}
-	return len(p), nil
-}
-
-func (o *tail) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,12 +11,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/isowatch/isowatch/internal/tail"
 )
 
 // Options say what a broker is like.
@@ -36,7 +36,7 @@ type Broker struct {
 	opt              Options
 
 	cmd *exec.Cmd
-	out *tail
+	out *tail.Writer
 	// exited is closed when the process has ended.
 	exited chan struct{}
 }
@@ -150,7 +150,7 @@ func (b *Broker) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 // Start starts the broker on its data directory and returns when it answers. It must
 // not be running.
 func (b *Broker) Start(ctx context.Context) error {
-	b.out = &tail{}
+	b.out = &tail.Writer{}
 	b.cmd = b.command(context.WithoutCancel(ctx), "kafka.Kafka", b.path("server.properties"))
 	b.cmd.Stdout, b.cmd.Stderr = b.out, b.out
 	if err := b.cmd.Start(); err != nil {
@@ -322,28 +322,4 @@ func freePorts(n int) ([]int, error) {
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports, nil
-}
-
-// tail keeps the end of the broker's output.
-type tail struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-const tailMax = 64 << 10
-
-func (o *tail) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.buf.Write(p)
-	if over := o.buf.Len() - tailMax; over > 0 {
-		o.buf.Next(over)
-	}
-	return len(p), nil
-}
-
-func (o *tail) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }
