@@ -222,23 +222,34 @@ func (e *Engine) writerShown(id verdict.TxnID, k version.Key, wrote map[verdict.
 }
 
 // Waiting are the reads whose writer has not come, by transaction, in the order
-// of Step, and for each the keys. An engine that goes on in place of this one
-// needs them to find what those reads prove.
+// of Step, and for each the keys; and the aborted transactions that wrote what is
+// read, with the keys among Writes: whether it was their value is not known before
+// nobody else can come who wrote it. An engine that goes on in place of this one needs
+// both to find what those reads prove.
 func (e *Engine) Waiting() []verdict.Exhibit {
 	var out []verdict.Exhibit
-	at := map[uint32]int{}
+	at := map[verdict.TxnID]int{}
+	exhibit := func(id verdict.TxnID) *verdict.Exhibit {
+		i, ok := at[id]
+		if !ok {
+			i = len(out)
+			at[id] = i
+			out = append(out, verdict.Exhibit{Txn: id})
+		}
+		return &out[i]
+	}
 	for _, w := range e.waiting {
 		if !e.in.waits(w.cell, w.index) {
 			continue
 		}
-		i, ok := at[w.index]
-		if !ok {
-			i = len(out)
-			at[w.index] = i
-			out = append(out, verdict.Exhibit{Txn: e.in.txns.At(w.index).id})
+		key := e.in.nameOf(e.in.cells.At(w.cell).key)
+		if x := exhibit(e.in.txns.At(w.index).id); !slices.Contains(x.Reads, key) {
+			x.Reads = append(x.Reads, key)
 		}
-		if key := e.in.nameOf(e.in.cells.At(w.cell).key); !slices.Contains(out[i].Reads, key) {
-			out[i].Reads = append(out[i].Reads, key)
+		if aborted := e.in.others(w.cell).aborted; aborted != verdict.NoTxn {
+			if x := exhibit(aborted); !slices.Contains(x.Writes, key) {
+				x.Writes = append(x.Writes, key)
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })

@@ -24,7 +24,8 @@ import (
 //	                       └───────┴─────────┴─────────────┘
 //
 // The seeds are what the frontier holds of all that came before the overlap, and
-// reads from there that still wait for their writer. The overlap is fed to both
+// reads from there that still wait for their writer, with what was aborted and may
+// have been it. The overlap is fed to both
 // engines, so that what happens around the border is seen whole by one of them.
 //
 // Invariant: the engine's transaction i is seeds[i], for i < len(seeds), else what
@@ -427,8 +428,8 @@ func (s *segments) forget(from int) {
 	s.stats.Dropped += uint64(dropped)
 }
 
-// nextSeeds are the frontier, if it is small, and the reads before fed[from] whose
-// writer may still come. Keys are spilled only when it is not small any more, for
+// nextSeeds are the frontier, if it is small, and what Engine.Waiting names before
+// fed[from]: reads whose writer may still come, and aborted writers. Keys are spilled only when it is not small any more, for
 // good: so what an engine is told does not depend on where keys are.
 func (s *segments) nextSeeds(from int) []record.Transaction {
 	stubs, whole := s.front.All(s.cfg.MaxSeeds)
@@ -455,6 +456,9 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 			continue
 		}
 		reads := readsOf(t.Ops, x.Reads)
+		if len(x.Writes) > 0 { // it was aborted
+			reads = writesOf(t.Ops, x.Writes)
+		}
 		if len(reads) == 0 {
 			s.stats.Unawaited++
 			continue
@@ -509,6 +513,13 @@ func readsOf(ops []record.Op, keys []string) []record.Op {
 		}
 	}
 	return out
+}
+
+// writesOf are the operations that wrote some keys.
+func writesOf(ops []record.Op, keys []string) []record.Op {
+	return slices.DeleteFunc(slices.Clone(ops), func(op record.Op) bool {
+		return op.Kind != record.Write && op.Kind != record.Append || !slices.Contains(keys, op.Key)
+	})
 }
 
 // begin makes the engine of a segment.

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -73,6 +74,46 @@ func TestReadsWaitAcrossSegments(t *testing.T) {
 		found, results := judged(t, Config{Levels: []verdict.Level{verdict.SI}, UniqueValues: true, UniqueAttempts: attempts, Segment: 4, Overlap: 2}, lines)
 		if len(found) != 1 || found[0] != verdict.AbortedRead || results[0].Outcome != verdict.Violated {
 			t.Errorf("attempts unique %v: found %v, %v", attempts, found, results[0].Outcome)
+		}
+	}
+}
+
+// A read of an aborted value, which another attempt may yet have written, goes on
+// waiting in the segments that follow, and finds the aborted write there that nothing
+// else remembers: no other attempt came. The same of a list, and if complete coverage is
+// claimed. Once one comes there is nothing to find.
+func TestAbortedWriterWaitsWithItsReader(t *testing.T) {
+	base := int64(1_700_000_000_000_000_000)
+	line := func(session, status string, seq, at int64, ops string) string {
+		return fmt.Sprintf(`{"session":%q,"seq":%d,"status":%q,"start":%d,"end":%d,"ops":[%s]}`, session, seq, status, at, at+10, ops)
+	}
+	for _, tc := range []struct {
+		name, write, read string
+		second            bool
+		coverage          record.Coverage
+		late              int // records between the write and the read
+		want              int
+	}{
+		{"write", `["r","z",5],["w","x",6],["w","x",7],["w","y",1]`, `["r","x",7]`, false, record.CoveragePartial, 0, 1},
+		{"later, in the overlap", `["w","x",7]`, `["r","x",7]`, false, record.CoveragePartial, 2, 1},
+		{"list", `["append","x",7]`, `["r","x",[7]]`, false, record.CoveragePartial, 0, 1},
+		{"complete", `["w","x",7]`, `["r","x",7]`, false, record.CoverageComplete, 0, 1},
+		{"two reads", `["w","x",7],["w","z",8]`, `["r","x",7],["r","z",8]`, false, record.CoveragePartial, 0, 2},
+		{"second attempt", `["w","x",7]`, `["r","x",7]`, true, record.CoveragePartial, 0, 0},
+	} {
+		for _, seeds := range []int{0, 1} { // from the beginning, or when touched
+			lines := []string{line("w", "aborted", 1, base, tc.write)}
+			all := others(200, base+20)
+			lines = append(append(lines, all[:tc.late]...), line("r", "committed", 1, base+5+int64(tc.late)*499_000_000, tc.read))
+			for i, x := range all[tc.late:] {
+				if lines = append(lines, x); i == 30 && tc.second {
+					lines = append(lines, line("w", "committed", 2, base+20+int64(31+tc.late)*500_000_000, tc.write))
+				}
+			}
+			found, results := judged(t, Config{Levels: []verdict.Level{verdict.SI}, UniqueValues: true, Coverage: tc.coverage, Initial: record.InitialAbsent, MaxSeeds: seeds, Segment: 6, Overlap: 2}, lines)
+			if len(found) != tc.want || slices.ContainsFunc(found, func(k verdict.Kind) bool { return k != verdict.AbortedRead }) || (results[0].Outcome == verdict.Violated) != (tc.want > 0) {
+				t.Errorf("%s, at most %d seeds: found %v, %v", tc.name, seeds, found, results[0].Outcome)
+			}
 		}
 	}
 }
@@ -200,5 +241,17 @@ func TestLossEndsCompleteCoverage(t *testing.T) {
 		if len(found) != tc.want || (results[0].Outcome == verdict.Violated) != (tc.want > 0) {
 			t.Errorf("%s: found %v, %v", tc.name, found, results[0].Outcome)
 		}
+	}
+}
+
+// Of an aborted transaction nothing is kept but what it wrote to the keys in question.
+func TestWritesOf(t *testing.T) {
+	op := func(k record.OpKind, key string, n int64) record.Op {
+		return record.Op{Kind: k, Key: key, Value: record.Int(n)}
+	}
+	ops := []record.Op{op(record.Read, "x", 1), op(record.Write, "x", 2), op(record.Write, "y", 3), op(record.Append, "z", 4), op(record.Append, "y", 5), op(record.Write, "x", 6)}
+	want := []record.Op{ops[1], ops[3], ops[5]}
+	if got := writesOf(ops, []string{"z", "x"}); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
