@@ -112,39 +112,15 @@ func (j *guaranteeJudge) session(t Txn) (chain, before uint32, ok bool) {
 
 // transaction infers on account of what t read, then notes what t wrote or read.
 func (j *guaranteeJudge) transaction(t Txn) {
-	c := j.c
-	n := c.nodes.At(t)
-	chain, before, inSession := j.session(t)
-	reads := c.reads.at(n.reads)
 	switch j.which {
 	case ReadYourWrites, MonotonicReads:
-		for _, r := range reads {
-			if inSession && r.from != Unseen {
-				j.against(chain, before, r, t, true)
-			}
-		}
-		for _, r := range reads {
-			if h := j.of(chain, r.key); h != nil && inSession && r.from != Unseen && !n.open {
-				h.judged = len(h.txns)
-			}
-		}
+		j.inferOwn(t)
 	case MonotonicWrites, WritesFollowReads:
-		for _, w := range c.sources(n, nil) {
-			if ch, pos, ok := j.session(w); ok {
-				if j.which == WritesFollowReads && !c.nodes.At(w).open {
-					pos++ // what w read itself counts
-				}
-				for _, r := range reads {
-					if r.from != Unseen {
-						j.against(ch, pos, r, t, false)
-					}
-				}
-			}
-			if w := c.nodes.At(w); j.which == WritesFollowReads && (w.open || !c.sessions) {
-				j.alone(w, reads, t) // the session does not have what it read
-			}
-		}
+		j.inferSources(t)
 	}
+	c := j.c
+	n := c.nodes.At(t)
+	chain, _, inSession := j.session(t)
 	if n.open || !inSession {
 		return
 	}
@@ -158,6 +134,52 @@ func (j *guaranteeJudge) transaction(t Txn) {
 			for _, k := range c.writes.at(c.nodes.At(f).writes) {
 				j.note(chain, n.pos, k, f)
 			}
+		}
+	}
+}
+
+// inferOwn compares what t read with what its own session has.
+func (j *guaranteeJudge) inferOwn(t Txn) {
+	n := j.c.nodes.At(t)
+	chain, before, inSession := j.session(t)
+	if !inSession {
+		return
+	}
+	reads := j.c.reads.at(n.reads)
+	for _, r := range reads {
+		if r.from != Unseen {
+			j.against(chain, before, r, t, true)
+		}
+	}
+	if n.open {
+		return
+	}
+	for _, r := range reads {
+		if h := j.of(chain, r.key); h != nil && r.from != Unseen {
+			h.judged = len(h.txns)
+		}
+	}
+}
+
+// inferSources compares what t read with what the sessions of those have that it read
+// from.
+func (j *guaranteeJudge) inferSources(t Txn) {
+	c := j.c
+	n := c.nodes.At(t)
+	reads := c.reads.at(n.reads)
+	for _, w := range c.sources(n, nil) {
+		if ch, pos, ok := j.session(w); ok {
+			if j.which == WritesFollowReads && !c.nodes.At(w).open {
+				pos++ // what w read itself counts
+			}
+			for _, r := range reads {
+				if r.from != Unseen {
+					j.against(ch, pos, r, t, false)
+				}
+			}
+		}
+		if n := c.nodes.At(w); j.which == WritesFollowReads && (n.open || !c.sessions) {
+			j.alone(n, reads, t) // the session does not have what it read
 		}
 	}
 }

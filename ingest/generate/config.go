@@ -220,8 +220,28 @@ var presets = []struct {
 	}},
 }
 
+// lists tells whether the workload has keys that hold lists.
+func (c *Config) lists() bool { return c.Workload == Append || c.Workload == Mix }
+
 // withDefaults fills in the zero fields and refuses what makes no sense.
 func (c Config) withDefaults() (Config, error) {
+	if int(c.Level) >= len(levelNames) || int(c.Workload) >= len(workloadNames) || int(c.Distribution) >= len(distributionNames) {
+		return c, fmt.Errorf("level, workload or distribution is none of this package's constants")
+	}
+	c.fill()
+	for _, check := range []func() error{c.checkNumbers, c.checkWorkload, c.checkAnomaly} {
+		if err := check(); err != nil {
+			return c, err
+		}
+	}
+	if c.Anomaly == "" {
+		c.Planted = 0
+	}
+	return c, nil
+}
+
+// fill gives the zero fields their defaults.
+func (c *Config) fill() {
 	def := func(field *int, value int) {
 		if *field == 0 {
 			*field = value
@@ -249,11 +269,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Stale == 0 {
 		c.Stale = 0.02
 	}
-	if int(c.Level) >= len(levelNames) || int(c.Workload) >= len(workloadNames) || int(c.Distribution) >= len(distributionNames) {
-		return c, fmt.Errorf("level, workload or distribution is none of this package's constants")
-	}
-	lists := c.Workload == Append || c.Workload == Mix
-	if lists && !c.Level.refuses() && c.Level != LIN {
+	if c.lists() && !c.Level.refuses() && c.Level != LIN {
 		c.Level = SI
 	}
 	if c.NoStale || c.Level.realTime() {
@@ -268,7 +284,10 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Pause == 0 {
 		c.Pause = 200 * time.Microsecond
 	}
+}
 
+// checkNumbers refuses numbers that are out of range.
+func (c *Config) checkNumbers() error {
 	for _, f := range []struct {
 		name       string
 		value, max int
@@ -277,7 +296,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"keys", c.Keys, 1 << 40}, {"duplicate values", c.DuplicateValues, 1 << 24}, {"appends of a list", c.ListAppends, 1 << 20}, {"planted anomalies", c.Planted, 1 << 30},
 	} {
 		if f.value < 1 || f.value > f.max {
-			return c, fmt.Errorf("%s: %d is out of range; use 1 to %d", f.name, f.value, f.max)
+			return fmt.Errorf("%s: %d is out of range; use 1 to %d", f.name, f.value, f.max)
 		}
 	}
 	for _, f := range []struct {
@@ -287,54 +306,63 @@ func (c Config) withDefaults() (Config, error) {
 		{"read share", c.ReadShare}, {"abort rate", c.AbortRate}, {"unknown rate", c.UnknownRate}, {"duplicates", c.Duplicates}, {"stale", c.Stale},
 	} {
 		if !(f.value >= 0 && f.value <= 1) {
-			return c, fmt.Errorf("%s: %v is no share; use a number from 0 to 1", f.name, f.value)
+			return fmt.Errorf("%s: %v is no share; use a number from 0 to 1", f.name, f.value)
 		}
 	}
 	for _, e := range []float64{c.Exponent, c.DuplicateExponent} {
 		if !(e > 0 && e <= 10) {
-			return c, fmt.Errorf("zipf exponent: %v is out of range; use a number above 0 and up to 10", e)
+			return fmt.Errorf("zipf exponent: %v is out of range; use a number above 0 and up to 10", e)
 		}
 	}
 	if c.MaxSkew < 0 || c.Duration < 0 || c.Pause < 0 {
-		return c, fmt.Errorf("skew, duration and pause can't be negative")
+		return fmt.Errorf("skew, duration and pause can't be negative")
 	}
 	if limit := 24 * time.Hour; c.MaxSkew > limit || c.Duration > limit || c.Pause > limit {
-		return c, fmt.Errorf("skew, duration and pause: use at most %v", limit)
+		return fmt.Errorf("skew, duration and pause: use at most %v", limit)
 	}
-	if c.Level == LIN && (lists || c.Workload == CTwitter) {
-		return c, fmt.Errorf("lin is about transactions of one key, and those of workload %v have several; use general, blindw, mini, read-only or lwt", c.Workload)
+	return nil
+}
+
+// checkWorkload refuses what the workload, or the level with it, can't have.
+func (c *Config) checkWorkload() error {
+	if c.Level == LIN && (c.lists() || c.Workload == CTwitter) {
+		return fmt.Errorf("lin is about transactions of one key, and those of workload %v have several; use general, blindw, mini, read-only or lwt", c.Workload)
 	}
 	if c.Workload == CTwitter && c.Duplicates > 0 {
-		return c, fmt.Errorf("duplicates: a tweet's number is its own; use 0 with workload c-twitter")
+		return fmt.Errorf("duplicates: a tweet's number is its own; use 0 with workload c-twitter")
 	}
 	if c.Workload == CTwitter && c.Keys > usersMax {
-		return c, fmt.Errorf("users: %d are too many; use at most %d", c.Keys, usersMax)
+		return fmt.Errorf("users: %d are too many; use at most %d", c.Keys, usersMax)
 	}
-	if lists && c.Initial == record.InitialZero {
-		return c, fmt.Errorf("initial: a list is never zero; use any or absent with workload %v", c.Workload)
+	if c.lists() && c.Initial == record.InitialZero {
+		return fmt.Errorf("initial: a list is never zero; use any or absent with workload %v", c.Workload)
 	}
 	if c.Workload == Append && c.Duplicates > 0 {
-		return c, fmt.Errorf("duplicates: elements of lists are always new; use 0 with workload append")
+		return fmt.Errorf("duplicates: elements of lists are always new; use 0 with workload append")
+	}
+	return nil
+}
+
+// checkAnomaly refuses an anomaly that there is not, or that does not fit in.
+func (c *Config) checkAnomaly() error {
+	if c.Anomaly == "" {
+		return nil
 	}
 	if slices.Contains(ListAnomalies(), c.Anomaly) && c.Initial == record.InitialZero {
-		return c, fmt.Errorf("initial: a list is never zero; use any or absent with anomaly %s", c.Anomaly)
+		return fmt.Errorf("initial: a list is never zero; use any or absent with anomaly %s", c.Anomaly)
 	}
-	if c.Anomaly != "" {
-		a := anomalyNamed(c.Anomaly)
-		if a == nil {
-			return c, fmt.Errorf("anomaly %q: use one of %s", c.Anomaly, strings.Join(slices.Concat(Anomalies(), ListAnomalies()), ", "))
-		}
-		if c.Level == LIN && a.keys() > 1 {
-			return c, fmt.Errorf("lin is about transactions of one key, and those of anomaly %s have several", c.Anomaly)
-		}
-		if n := a.sessions(); c.Sessions < n {
-			return c, fmt.Errorf("anomaly %s takes %d sessions, and there are %d; use more", c.Anomaly, n, c.Sessions)
-		}
-		if n := len(a.steps) * c.Planted; c.Transactions < n {
-			return c, fmt.Errorf("anomaly %s, planted %d times, takes %d transactions, and there are %d; use more", c.Anomaly, c.Planted, n, c.Transactions)
-		}
-	} else {
-		c.Planted = 0
+	a := anomalyNamed(c.Anomaly)
+	if a == nil {
+		return fmt.Errorf("anomaly %q: use one of %s", c.Anomaly, strings.Join(slices.Concat(Anomalies(), ListAnomalies()), ", "))
 	}
-	return c, nil
+	if c.Level == LIN && a.keys() > 1 {
+		return fmt.Errorf("lin is about transactions of one key, and those of anomaly %s have several", c.Anomaly)
+	}
+	if n := a.sessions(); c.Sessions < n {
+		return fmt.Errorf("anomaly %s takes %d sessions, and there are %d; use more", c.Anomaly, n, c.Sessions)
+	}
+	if n := len(a.steps) * c.Planted; c.Transactions < n {
+		return fmt.Errorf("anomaly %s, planted %d times, takes %d transactions, and there are %d; use more", c.Anomaly, c.Planted, n, c.Transactions)
+	}
+	return nil
 }

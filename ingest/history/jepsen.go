@@ -218,7 +218,7 @@ func newEvent(text []byte, isJSON bool) (jepsenEvent, *reject.Error) {
 		return jepsenEvent{}, err
 	}
 	m := untagged(v)
-	if _, isMap := entriesCount(m); !isMap {
+	if !hasEntries(m) {
 		return jepsenEvent{}, reject.New(reject.WrongType, "want the map of an operation, {:type :invoke, …}, not %.60s", appendText(nil, m))
 	}
 	var e jepsenEvent
@@ -244,15 +244,13 @@ func newEvent(text []byte, isJSON bool) (jepsenEvent, *reject.Error) {
 	return e, err
 }
 
-// entriesCount is the size of a map; false if v is none.
-func entriesCount(v any) (int, bool) {
-	switch m := v.(type) {
-	case map[any]any:
-		return len(m), true
-	case map[string]any:
-		return len(m), true
+// hasEntries tells whether v is a map, of EDN or of JSON.
+func hasEntries(v any) bool {
+	switch v.(type) {
+	case map[any]any, map[string]any:
+		return true
 	}
-	return 0, false
+	return false
 }
 
 // sessionOf names the session of a process: p3. The nemesis is no client.

@@ -51,47 +51,64 @@ const (
 	encodedMax = 1 << 22
 )
 
+// traits are what tells what a history is of: which functions it has, and what their
+// values look like. Of transactions nothing is noted.
+type traits struct {
+	adds, transfers, reads, writes bool // functions; cas is a write here, and reads are those that say something
+	lists, maps, listWrites        bool // lists or maps were read, lists written
+	keyed, unkeyed                 bool // some values of reads, writes and cas are [key value], some are not
+}
+
+// note takes in one attempt.
+func (s *traits) note(a *attempt) {
+	switch a.f {
+	case "add":
+		s.adds = true
+	case "transfer":
+		s.transfers = true
+	case "read":
+		if a.value != nil {
+			_, isList := elements(a.value)
+			s.lists = s.lists || isList
+			s.maps = s.maps || hasEntries(untagged(a.value))
+			s.noteKey(a)
+		}
+		s.reads = s.reads || a.says()
+	case "write":
+		_, isList := elements(a.value)
+		s.listWrites = s.listWrites || isList
+		s.noteKey(a)
+		s.writes = true
+	case "cas":
+		s.noteKey(a)
+		s.writes = true
+	}
+}
+
+func (s *traits) noteKey(a *attempt) {
+	if isPair(a.value, a.f == "cas") {
+		s.keyed = true
+	} else {
+		s.unkeyed = true
+	}
+}
+
 // workload tells by its operations what a history is of.
 func (all attempts) workload() workload {
-	var adds, transfers, reads, lists, maps, listWrites, others bool
-	keyed, unkeyed := false, false
+	var s traits
 	for i := range all.list {
-		a := &all.list[i]
-		if a.isTxn {
-			continue
-		}
-		pairs := isPair(a.value, a.f == "cas")
-		switch a.f {
-		case "add":
-			adds = true
-		case "transfer":
-			transfers = true
-		case "read":
-			if a.value != nil {
-				_, isList := elements(a.value)
-				_, isMap := entriesCount(untagged(a.value))
-				lists, maps = lists || isList, maps || isMap
-				keyed, unkeyed = keyed || pairs, unkeyed || !pairs
-			}
-			reads = reads || a.says()
-		case "write":
-			_, isList := elements(a.value)
-			listWrites = listWrites || isList
-			keyed, unkeyed = keyed || pairs, unkeyed || !pairs
-			others = true
-		case "cas":
-			keyed, unkeyed = keyed || pairs, unkeyed || !pairs
-			others = true
+		if a := &all.list[i]; !a.isTxn {
+			s.note(a)
 		}
 	}
 	switch {
-	case (adds || transfers) && !reads:
+	case (s.adds || s.transfers) && !s.reads:
 		return workBlind
-	case transfers || maps && !others:
+	case s.transfers || s.maps && !s.writes:
 		return workBank
-	case lists && (adds || !keyed || unkeyed) && !listWrites:
+	case s.lists && (s.adds || !s.keyed || s.unkeyed) && !s.listWrites:
 		return workSet
-	case keyed && !unkeyed:
+	case s.keyed && !s.unkeyed:
 		return workKeyedRegister
 	}
 	return workRegister

@@ -229,6 +229,13 @@ func (w *writer) planMissing() error {
 	return nil
 }
 
+// claim is what a key held first by what somebody read.
+type claim struct {
+	value record.Value
+	sure  bool // by one that committed
+	txn   int
+}
+
 // planUnknownInitial finds what keys held first where the header does not say, and
 // marks the reads of it. What a transaction that committed read is what the key
 // held, if anything is: of several such values all but one are out of thin air,
@@ -236,20 +243,30 @@ func (w *writer) planMissing() error {
 // effect can't be said.
 func (w *writer) planUnknownInitial() error {
 	writer := w.writersOf()
-	// initially tells whether op i of t can only have read what the key held first.
-	initially := func(t, i int) bool {
-		op := w.txns[t].Ops[i]
+	// initially tells whether the operation of t can only have read what the key held first.
+	initially := func(t int, op record.Op) bool {
 		if w.lists[op.Key] {
 			return false
 		}
 		by := writer(op.Key, op.Value)
 		return by == byNobody || by == t
 	}
-	type claim struct {
-		value record.Value
-		sure  bool // by one that committed
-		txn   int
+	first, err := w.firstValues(initially)
+	if err != nil || len(first) == 0 {
+		return err
 	}
+	w.txns = slices.Clone(w.txns)
+	for t := range w.txns {
+		w.markInitial(t, func(op record.Op) bool {
+			c, claimed := first[op.Key]
+			return claimed && c.value == op.Value && initially(t, op)
+		})
+	}
+	return nil
+}
+
+// firstValues are what keys held first, by the reads that can only have read that.
+func (w *writer) firstValues(initially func(t int, op record.Op) bool) (map[string]claim, error) {
 	first := map[string]claim{}
 	// What counts comes first. The rest binds nobody, and is called what it may be.
 	for _, turn := range []func(t int) bool{
@@ -263,7 +280,7 @@ func (w *writer) planUnknownInitial() error {
 			}
 			err := w.external(t, func(i int) error {
 				op := w.txns[t].Ops[i]
-				if !initially(t, i) {
+				if !initially(t, op) {
 					return nil
 				}
 				before, claimed := first[op.Key]
@@ -277,33 +294,31 @@ func (w *writer) planUnknownInitial() error {
 				return nil
 			})
 			if err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	if len(first) == 0 {
+	return first, nil
+}
+
+// markInitial marks those external reads of t as reads of what the key held first.
+// It changes a copy of t's operations.
+func (w *writer) markInitial(t int, is func(record.Op) bool) {
+	var marked []int
+	_ = w.external(t, func(i int) error {
+		if is(w.txns[t].Ops[i]) {
+			marked = append(marked, i)
+		}
 		return nil
+	})
+	if len(marked) == 0 {
+		return
 	}
-	w.txns = slices.Clone(w.txns)
-	for t := range w.txns {
-		var marked []int
-		_ = w.external(t, func(i int) error {
-			op := w.txns[t].Ops[i]
-			if c, claimed := first[op.Key]; claimed && c.value == op.Value && initially(t, i) {
-				marked = append(marked, i)
-			}
-			return nil
-		})
-		if len(marked) == 0 {
-			continue
-		}
-		ops := slices.Clone(w.txns[t].Ops)
-		for _, i := range marked {
-			ops[i].Value = record.Value{Kind: kindInitial, Text: ops[i].Value.String()}
-		}
-		w.txns[t].Ops = ops
+	ops := slices.Clone(w.txns[t].Ops)
+	for _, i := range marked {
+		ops[i].Value = record.Value{Kind: kindInitial, Text: ops[i].Value.String()}
 	}
-	return nil
+	w.txns[t].Ops = ops
 }
 
 // planNil refuses what a format would say of reads with nil, which stands for all

@@ -75,34 +75,48 @@ func writePorcupineKV(w *writer) error {
 // gather checks that every transaction is one operation, and finds what appends found.
 func (s *stringsWriter) gather() error {
 	for t := range s.w.txns {
-		txn := &s.w.txns[t]
-		swap := len(txn.Ops) == 2 && txn.Ops[0].Kind == record.Read && txn.Ops[1].Kind == record.Write && txn.Ops[0].Key == txn.Ops[1].Key
-		switch {
-		case !swap && len(txn.Ops) != 1:
-			return s.w.cannot(t, -1, "the format has gets, puts, and appends (a read, then a write of the same key), one a transaction")
-		case swap && txn.Status == record.Aborted:
-			return s.w.cannot(t, -1, "it appends, and aborted, so that nothing tells what it found")
-		}
-		for _, op := range txn.Ops {
-			s.text(op)
-			if op.Kind != record.Write {
-				continue
-			}
-			v := version{op.Key, op.Value}
-			if by, twice := s.wrote[v]; twice && !s.w.isInitial(op.Key, op.Value) {
-				if _, appended := s.found[v]; appended || swap {
-					return s.w.cannot(t, -1, "it writes %.40s to key %.80q, as transaction %.80q does, and one of them appends: a string could not show which", op.Value, op.Key, s.w.txns[by].ID)
-				}
-			}
-			s.wrote[v] = t
-			if swap {
-				if s.w.isInitial(op.Key, op.Value) {
-					return s.w.cannot(t, 1, "it gives a key back what it held at first, and an append can't")
-				}
-				s.found[v] = version{op.Key, txn.Ops[0].Value}
-			}
+		if err := s.gatherOps(t); err != nil {
+			return err
 		}
 	}
+	s.gatherShown()
+	return s.checkAppends()
+}
+
+// gatherOps notes what a transaction wrote, and upon what if it appends.
+func (s *stringsWriter) gatherOps(t int) error {
+	txn := &s.w.txns[t]
+	swap := len(txn.Ops) == 2 && txn.Ops[0].Kind == record.Read && txn.Ops[1].Kind == record.Write && txn.Ops[0].Key == txn.Ops[1].Key
+	switch {
+	case !swap && len(txn.Ops) != 1:
+		return s.w.cannot(t, -1, "the format has gets, puts, and appends (a read, then a write of the same key), one a transaction")
+	case swap && txn.Status == record.Aborted:
+		return s.w.cannot(t, -1, "it appends, and aborted, so that nothing tells what it found")
+	}
+	for _, op := range txn.Ops {
+		s.text(op)
+		if op.Kind != record.Write {
+			continue
+		}
+		v := version{op.Key, op.Value}
+		if by, twice := s.wrote[v]; twice && !s.w.isInitial(op.Key, op.Value) {
+			if _, appended := s.found[v]; appended || swap {
+				return s.w.cannot(t, -1, "it writes %.40s to key %.80q, as transaction %.80q does, and one of them appends: a string could not show which", op.Value, op.Key, s.w.txns[by].ID)
+			}
+		}
+		s.wrote[v] = t
+		if swap {
+			if s.w.isInitial(op.Key, op.Value) {
+				return s.w.cannot(t, 1, "it gives a key back what it held at first, and an append can't")
+			}
+			s.found[v] = version{op.Key, txn.Ops[0].Value}
+		}
+	}
+	return nil
+}
+
+// gatherShown finds what gets show: what they returned, and what that was appended to.
+func (s *stringsWriter) gatherShown() {
 	for t := range s.w.txns {
 		if txn := &s.w.txns[t]; len(txn.Ops) == 1 && txn.Ops[0].Kind == record.Read && txn.Status == record.Committed {
 			for v := (version{txn.Ops[0].Key, txn.Ops[0].Value}); !s.shown[v]; {
@@ -113,6 +127,10 @@ func (s *stringsWriter) gather() error {
 			}
 		}
 	}
+}
+
+// checkAppends refuses appends of which nothing tells what they found.
+func (s *stringsWriter) checkAppends() error {
 	for t := range s.w.txns {
 		txn := &s.w.txns[t]
 		if len(txn.Ops) < 2 {

@@ -14,29 +14,16 @@ import (
 
 // planValues checks what values say, and numbers them if need be.
 func (w *writer) planValues() error {
-	committedZero := map[string]bool{}
+	zeros := map[string]bool{} // keys to which a transaction that committed wrote 0
 	if w.spec.initial == initialMark {
-		for t := range w.txns {
-			for _, op := range w.txns[t].Ops {
-				if op.Kind == record.Write && op.Value == record.Int(0) && w.txns[t].Status == record.Committed {
-					committedZero[op.Key] = true
-				}
-			}
-		}
+		zeros = w.committedZeros()
 	}
-	var misfit record.Value
-	fit := true
+	var misfit *record.Value
 	for t := range w.txns {
 		for i, op := range w.txns[t].Ops {
 			if w.isInitialOp(op) {
-				switch {
-				case op.Kind == record.Read && w.spec.initial == initialNone && w.txns[t].Status == record.Committed:
-					return w.cannot(t, i, "it reads %s, which key %.80q held before anybody wrote it, and the format has no initial state", op.Value, op.Key)
-				case op.Kind == record.Write && !w.spec.overwrites:
-					return w.cannot(t, i, "it writes %s, which key %.80q held before anybody wrote it, and the format can't say that again", op.Value, op.Key)
-				}
-				if op.Value.Kind != record.KindInt && op.Value.Kind != record.KindNull && fit && w.spec.initial == initialCode {
-					w.note("what keys held before anybody wrote them is written as 0: here %.40s", op.Value)
+				if err := w.checkInitialOp(t, i, misfit == nil); err != nil {
+					return err
 				}
 				continue
 			}
@@ -48,16 +35,50 @@ func (w *writer) planValues() error {
 				return err
 			}
 			for _, v := range items {
-				if fit && !w.fits(v, committedZero[op.Key]) {
-					misfit, fit = v, false
+				if misfit == nil && !w.fits(v, zeros[op.Key]) {
+					misfit = &v
 				}
 			}
 		}
 	}
-	if fit || !w.spec.numbers {
+	if misfit == nil || !w.spec.numbers {
 		return nil
 	}
-	w.note("values are numbered from 1, as %.40s is none that the format can say", misfit)
+	w.note("values are numbered from 1, as %.40s is none that the format can say", *misfit)
+	return w.numberValues()
+}
+
+// committedZeros are the keys to which a transaction that committed wrote 0.
+func (w *writer) committedZeros() map[string]bool {
+	out := map[string]bool{}
+	for t := range w.txns {
+		for _, op := range w.txns[t].Ops {
+			if op.Kind == record.Write && op.Value == record.Int(0) && w.txns[t].Status == record.Committed {
+				out[op.Key] = true
+			}
+		}
+	}
+	return out
+}
+
+// checkInitialOp refuses an operation on what a key held first where the format has no
+// word for it; fit: so far all values can be written as they are.
+func (w *writer) checkInitialOp(t, i int, fit bool) error {
+	op := w.txns[t].Ops[i]
+	switch {
+	case op.Kind == record.Read && w.spec.initial == initialNone && w.txns[t].Status == record.Committed:
+		return w.cannot(t, i, "it reads %s, which key %.80q held before anybody wrote it, and the format has no initial state", op.Value, op.Key)
+	case op.Kind == record.Write && !w.spec.overwrites:
+		return w.cannot(t, i, "it writes %s, which key %.80q held before anybody wrote it, and the format can't say that again", op.Value, op.Key)
+	}
+	if op.Value.Kind != record.KindInt && op.Value.Kind != record.KindNull && fit && w.spec.initial == initialCode {
+		w.note("what keys held before anybody wrote them is written as 0: here %.40s", op.Value)
+	}
+	return nil
+}
+
+// numberValues gives every value a number, in the order in which they come.
+func (w *writer) numberValues() error {
 	w.codes = map[record.Value]uint64{}
 	for t := range w.txns {
 		for i, op := range w.txns[t].Ops {
