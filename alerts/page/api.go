@@ -169,7 +169,11 @@ type History struct {
 	// Newest is the newest record's time; Lag how far the watermark is behind it.
 	Newest int64   `json:"newest"`
 	Lag    float64 `json:"lag_seconds"`
-	// LastRecord is when, by the monitor's clock, the last record was taken.
+	// Behind is how long the record that is judged next has waited since it was read; 0
+	// if none waits. What is found is found so much later.
+	Behind float64 `json:"behind_seconds"`
+	// LastRecord is when, by the monitor's clock, the last record that was worked off had
+	// been read.
 	LastRecord int64 `json:"last_record"`
 	// Stretches divide [Since, Until] into what was checked completely and what was
 	// not, oldest first; the oldest are joined when there are many.
@@ -263,7 +267,8 @@ type StoreStatus struct {
 type Series struct {
 	Start int64 `json:"start"` // of the first value, Unix nanoseconds
 	Step  int64 `json:"step"`  // nanoseconds
-	// Transactions and Records are rates. Lag is in seconds. Window are the
+	// Transactions and Records are rates. Lag is in seconds: how far the
+	// watermark is behind, and how long records wait before that. Window are the
 	// transactions held for the watermark and the records that wait for a history.
 	Transactions []float64 `json:"transactions"`
 	Records      []float64 `json:"records"`

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/explain"
 	"github.com/isowatch/isowatch/alerts/picture"
 	"github.com/isowatch/isowatch/alerts/text"
 )
@@ -29,6 +30,7 @@ func (s *server) routes(mux *http.ServeMux) {
 	get("alerts/{id}", s.alert)
 	get("alerts/{id}/evidence", s.evidence)
 	get("alerts/{id}/picture.svg", s.picture)
+	get("alerts/{id}/next", s.next)
 	get("groups", s.groups)
 	get("silences", s.silences)
 	get("events", s.events)
@@ -271,6 +273,15 @@ func (s *server) picture(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
 	_, _ = w.Write(draw(a))
 	return nil
+}
+
+// next says what people have found behind such an anomaly.
+func (s *server) next(w http.ResponseWriter, r *http.Request) error {
+	a, err := s.find(r)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, map[string][]string{"next": explain.Next(a.Name)})
 }
 
 func (s *server) groups(w http.ResponseWriter, r *http.Request) error {

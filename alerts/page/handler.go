@@ -6,9 +6,7 @@ import (
 	"encoding/hex"
 	"io/fs"
 	"mime"
-	"net"
 	"net/http"
-	"net/url"
 	"path"
 	"strings"
 	"sync"
@@ -19,15 +17,6 @@ import (
 type Options struct {
 	// Version of the program, as it is shown.
 	Version string
-	// BaseURL is where people reach the page, https://monitor.example:8080; empty:
-	// wherever the request was sent to. Requests that change something have to come
-	// from a page of this origin, or of the host that they are sent to.
-	BaseURL string
-	// Guarded says that whoever gets this far has shown a token or a certificate.
-	// Otherwise requests are only answered under a name that can't be somebody
-	// else's: an address, localhost, or the host of BaseURL. So a foreign page whose
-	// name was made to point here (DNS rebinding) reads nothing.
-	Guarded bool
 	// Session answers POST and DELETE /api/v1/session, by which the page's form hands
 	// in a token ({"token":"…"}) and gives it back; nil: no token is wanted. What
 	// checks tokens lets this path, and the page's own files (Public), through.
@@ -56,26 +45,18 @@ func Public(r *http.Request) bool {
 
 const sessionPath = "/api/v1/session"
 
-// Handler serves the page at / and what is behind it at /api/v1/.
+// Handler serves the page at / and what is behind it at /api/v1/. It stands behind Own.
 func Handler(d Data, o Options) http.Handler {
 	s := &server{data: d, opt: o, listeners: make(chan struct{}, subscribersMax)}
 	if s.opt.Heartbeat <= 0 {
 		s.opt.Heartbeat = 15 * time.Second
 	}
-	if u, err := url.Parse(o.BaseURL); err == nil && o.BaseURL != "" {
-		s.host = u.Hostname()
-		// An origin has no path.
-		_ = s.origin.AddTrustedOrigin(u.Scheme + "://" + u.Host)
-	}
-	s.origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fail(w, http.StatusForbidden, "cross-origin", "the request comes from another site", "open the monitor's own page, or set http.base_url to the address that people use")
-	}))
 	mux := http.NewServeMux()
 	for name, a := range assets() {
 		mux.Handle("GET "+exactly(name), a)
 	}
 	s.routes(mux)
-	return s.guard(s.origin.Handler(mux))
+	return guarded(mux)
 }
 
 // exactly is a pattern for this path alone.
@@ -90,17 +71,14 @@ func exactly(p string) string {
 type server struct {
 	data      Data
 	opt       Options
-	host      string // of BaseURL
-	origin    http.CrossOriginProtection
 	listeners chan struct{} // one in it for each reader of events
 }
 
 // The page loads nothing from elsewhere and runs nothing but its own files.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-// guard says on every answer what a browser may do with it, and refuses foreign
-// names.
-func (s *server) guard(next http.Handler) http.Handler {
+// guarded says on every answer what a browser may do with it.
+func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
@@ -109,25 +87,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		if !s.opt.Guarded && !s.own(r.Host) {
-			fail(w, http.StatusMisdirectedRequest, "foreign-host", "the monitor is not known by the name "+quote(r.Host), "use its address, or set http.base_url to the address that people use")
-			return
-		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// own tells whether a Host header names this server for certain.
-func (s *server) own(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	if net.ParseIP(host) != nil || strings.EqualFold(host, "localhost") {
-		return true
-	}
-	return s.host != "" && strings.EqualFold(host, s.host)
 }
 
 //go:embed static

@@ -25,17 +25,14 @@ import (
 // guard decides who may ask the monitor what. It is safe for concurrent use.
 //
 // Who asks proves it by a certificate of http.tls.client_ca, by the token as a bearer,
-// or by the session that a browser gets for the token (session). Requests from other
-// sites are refused by where they say they come from, and on loopback by the name
-// that they use for the monitor: a site whose name suddenly means 127.0.0.1 would
-// read what is there otherwise.
+// or by the session that a browser gets for the token (session). What may be another
+// site's doing is refused before that (page.Own), on loopback by its name for the monitor too.
 type guard struct {
 	now    func() time.Time
 	client bool     // http.tls.client_ca is given
 	base   *url.URL // http.base_url; nil: none
 	count  func(reason string)
 	public func(*http.Request) bool
-	origin *http.CrossOriginProtection
 
 	mu       sync.Mutex
 	token    [sha256.Size]byte // its hash, so that comparing tells nothing of its length either
@@ -56,15 +53,11 @@ const (
 )
 
 func newGuard(c *config.HTTP, public func(*http.Request) bool, count func(reason string)) *guard {
-	g := &guard{now: time.Now, count: count, client: c.TLS != nil && c.TLS.ClientCA != "", public: public, origin: http.NewCrossOriginProtection(),
+	g := &guard{now: time.Now, count: count, client: c.TLS != nil && c.TLS.ClientCA != "", public: public,
 		sessions: map[[sha256.Size]byte]time.Time{}, failures: map[netip.Prefix]*rate.Limiter{}}
 	if u, err := url.Parse(c.BaseURL); err == nil && c.BaseURL != "" {
 		g.base = u
-		_ = g.origin.AddTrustedOrigin(u.Scheme + "://" + u.Host) // an origin for certain, as the configuration is valid
 	}
-	g.origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		g.refuse(w, http.StatusForbidden, "cross-origin", "the request comes from another site", "open the monitor's own page, or set http.base_url to the address that people use")
-	}))
 	g.setToken(string(c.Token))
 	return g
 }
@@ -91,12 +84,8 @@ func (g *guard) asks() bool {
 // wrap lets those requests pass that are allowed. open: nobody has to show
 // anything; loopback: the listener is on loopback.
 func (g *guard) wrap(next http.Handler, open, loopback bool) http.Handler {
-	return g.origin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return page.Own(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if loopback && !g.named(r.Host) {
-			g.refuse(w, http.StatusMisdirectedRequest, "foreign-host", "the monitor is not known by the name in this request", "use its address, or set http.base_url to the address that people use")
-			return
-		}
 		if !open && g.asks() && !health(r) && !g.free(r) {
 			if wait := g.limited(r); wait > 0 && !g.known(r) {
 				w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
@@ -110,7 +99,7 @@ func (g *guard) wrap(next http.Handler, open, loopback bool) http.Handler {
 			}
 		}
 		next.ServeHTTP(w, r)
-	}))
+	}), g.base, loopback, g.refuse)
 }
 
 // refuse answers a request that is not let pass.
@@ -128,19 +117,6 @@ func (g *guard) free(r *http.Request) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.hasToken && g.public != nil && g.public(r)
-}
-
-// named tells whether a Host header can't be a foreign name for this machine.
-func (g *guard) named(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
-		return true
-	}
-	return g.base != nil && strings.EqualFold(host, g.base.Hostname())
 }
 
 // allows tells whether a request shows something that counts.

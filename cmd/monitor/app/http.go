@@ -169,7 +169,7 @@ func (a *App) routes(g *guard) http.Handler {
 	mux := http.NewServeMux()
 	a.common(mux)
 	if a.data != nil {
-		o := page.Options{Version: a.version, BaseURL: a.cfg.HTTP.BaseURL, Guarded: g.asks()}
+		o := page.Options{Version: a.version}
 		if a.cfg.HTTP.TokenFile != "" {
 			o.Session = g.session()
 		}

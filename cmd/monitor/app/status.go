@@ -89,6 +89,16 @@ type historyView struct {
 	levels            map[verdict.Level]levelView
 }
 
+// behind is how long, in seconds, the record that is judged next has waited since it was
+// read; 0 if none waits. The time that records of a history have to wait for its watermark
+// is not part of it.
+func (v *historyView) behind(now time.Time) float64 {
+	if v.queued == 0 || v.lastRecord == 0 {
+		return 0
+	}
+	return max(0, now.Sub(time.Unix(0, v.lastRecord)).Seconds())
+}
+
 // levelView is what this run has found broken of a level.
 type levelView struct {
 	first, last int64
@@ -234,7 +244,7 @@ func (s *status) sample(ctx context.Context, now time.Time, size bool) {
 	for _, v := range s.views {
 		reading.transactions += float64(v.stats.Transactions)
 		reading.conflicts += float64(v.solver.Conflicts)
-		p.lag = max(p.lag, v.lag.Seconds())
+		p.lag = max(p.lag, v.lag.Seconds()+v.behind(now))
 		p.window += float64(v.waiting + v.queued)
 		p.open += float64(v.solver.Constraints - v.solver.Pruned)
 	}
@@ -332,7 +342,7 @@ func conditions(s *life.Snapshot) []page.Condition {
 
 // history is a history as the page shows it.
 func (s *status) history(db string, v *historyView, groups *life.Snapshot) page.History {
-	h := page.History{DB: db, Health: page.Waiting, Coverage: record.CoveragePartial.String(), Lag: v.lag.Seconds(), LastRecord: v.lastRecord,
+	h := page.History{DB: db, Health: page.Waiting, Coverage: record.CoveragePartial.String(), Lag: v.lag.Seconds(), Behind: v.behind(time.Now()), LastRecord: v.lastRecord,
 		Stretches: shownStretches(v.stretches, s.cfg.Levels), Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
 		Segments: int64(v.stats.Segments), FrontierKeys: int64(v.frontier), SampledOneIn: 1 << v.sample, Newest: moment(v.newest)}
 	if v.complete {
