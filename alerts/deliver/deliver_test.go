@@ -3,7 +3,9 @@ package deliver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -183,6 +185,142 @@ func TestPoisonLetsOthersPass(t *testing.T) {
 		synctest.Wait()
 		if d := cmp.Diff([]string{}, st.left("a")); d != "" {
 			t.Errorf("left, -want +got:\n%s", d)
+		}
+	})
+}
+
+// What is said of one group stays in order, however long the receiver is down: an end
+// that overtook its beginning would leave an incident open for ever. A notice that fails
+// while others are delivered is at fault itself, and nobody waits for it.
+func TestGroupsStayInOrder(t *testing.T) {
+	const notices, groups = 150, 8 // more than a batch
+	for _, poison := range []string{"", "003"} {
+		synctest.Test(t, func(t *testing.T) {
+			st := newMemory([]string{"a"})
+			about := map[string][]string{}
+			for i := range notices {
+				id, g := fmt.Sprintf("%03d", i), fmt.Sprint("g", i%groups)
+				body := fmt.Sprintf(`{"id":"%d","notification":{"id":"%s","group":"%s"}}`, i, id, g)
+				about[id] = []string{g}
+				if i%10 == 9 { // an end of several
+					other := fmt.Sprint("g", i%groups^1)
+					body = fmt.Sprintf(`{"id":"%d","notification":{"id":"%s","kind":"resolved","group":"%s","resolved":["%s","%s"]}}`, i, id, g, g, other)
+					about[id] = append(about[id], other)
+				}
+				st.put(id, body)
+			}
+			begin := time.Now()
+			r := &answers{answer: func(_ int, id string) (time.Duration, bool, error) {
+				if since := time.Since(begin); since < 3*time.Hour || id == poison && since < 10*time.Hour {
+					return 0, true, errDown
+				}
+				return 0, false, nil
+			}}
+			seen := &events{}
+			d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{Observer: seen})
+			defer run(d)()
+			time.Sleep(4 * time.Hour)
+			synctest.Wait()
+			if left := strings.Join(st.left("a"), " "); left != poison {
+				t.Errorf("after the outage %q are left, want %q", left, poison)
+			}
+			time.Sleep(7 * time.Hour)
+			synctest.Wait()
+			last := map[string]string{}
+			delivered := 0
+			for _, e := range seen.all {
+				if e.Outcome != deliver.Delivered {
+					continue
+				}
+				delivered++
+				for _, g := range about[e.ID] {
+					if e.ID < last[g] && e.ID != poison {
+						t.Errorf("of %s, %s came after %s", g, e.ID, last[g])
+					}
+					last[g] = e.ID
+				}
+			}
+			if delivered != notices || len(st.left("a")) > 0 {
+				t.Errorf("%d of %d were delivered, %v are left", delivered, notices, st.left("a"))
+			}
+		})
+	}
+}
+
+// A receiver is down for 10,000 notices: they wait on the disk, of which the lane holds
+// no more than a batch, and all arrive in their order when it is back.
+func TestLongOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const notices, size = 10_000, 1 << 10
+		st := newMemory([]string{"a", "b"})
+		st.measure = true
+		pad := strings.Repeat("x", size)
+		for i := range notices {
+			st.put(fmt.Sprintf("%05d", i), fmt.Sprintf(`{"id":"%d","summary":"%s","notification":{"id":"%05d","group":"g%d"}}`, i, pad, i, i%3000))
+		}
+		st.put("large", `{"id":"large","summary":"`+strings.Repeat("x", 6<<20)+`","notification":{"group":"large"}}`)
+		var down atomic.Bool
+		down.Store(true)
+		r, other := &answers{answer: func(int, string) (time.Duration, bool, error) {
+			if down.Load() {
+				return 0, true, errDown
+			}
+			return 0, false, nil
+		}}, &answers{}
+		seen := &events{}
+		d := deliver.New(st, map[string]deliver.Receiver{"a": r, "b": other}, deliver.Options{Observer: seen})
+		defer run(d)()
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if n := len(st.left("b")); n > 0 {
+			t.Errorf("%d are left for the receiver that is there", n)
+		}
+		if n := len(st.left("a")); n != notices+1 {
+			t.Errorf("%d are left for the receiver that is down, want %d", n, notices+1)
+		}
+		down.Store(false)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := len(st.left("a")); n > 0 {
+			t.Errorf("%d are left when it is back", n)
+		}
+		times := map[string]int{}
+		for _, e := range seen.all {
+			if e.Receiver == "a" && e.Outcome == deliver.Delivered {
+				times[e.ID]++
+			}
+		}
+		for i := range notices {
+			if id := fmt.Sprintf("%05d", i); times[id] != 1 {
+				t.Fatalf("%s was delivered %d times", id, times[id])
+			}
+		}
+		if st.most > deliver.ScanMax || st.mostBytes > deliver.ScanMax*(size+200)+7<<20 {
+			t.Errorf("%d notices were looked at for a batch, of %d bytes", st.most, st.mostBytes)
+		}
+	})
+}
+
+// A batch has no more bytes than it may, but for a notice that is larger by itself.
+func TestBatchBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newMemory([]string{"a"})
+		st.measure = true
+		for i := range 40 {
+			st.put(fmt.Sprint(i), `{"id":"`+fmt.Sprint(i)+`","summary":"`+strings.Repeat("x", 1<<20)+`"}`)
+		}
+		st.put("large", `{"id":"large","summary":"`+strings.Repeat("x", 9<<20)+`"}`)
+		r := &answers{}
+		d := deliver.New(st, map[string]deliver.Receiver{"a": r}, deliver.Options{})
+		defer run(d)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := len(st.left("a")); n > 0 || len(r.ids()) != 41 {
+			t.Errorf("%d are left, %d came", n, len(r.ids()))
+		}
+		// The one that did not fit was looked at.
+		if st.mostBytes > 4<<20+10<<20 || st.most > 5 {
+			t.Errorf("%d bytes of %d notices were read at once", st.mostBytes, st.most)
 		}
 	})
 }

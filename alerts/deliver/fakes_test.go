@@ -18,6 +18,9 @@ type memory struct {
 	mu     sync.Mutex
 	boxes  map[string][]store.Notice
 	failed int // the next so many calls fail
+	// The most that one call of Undelivered gave out, if that is measured.
+	measure         bool
+	most, mostBytes int
 }
 
 func newMemory(receivers []string, ids ...string) *memory {
@@ -36,6 +39,15 @@ func (m *memory) add(id string) {
 	defer m.mu.Unlock()
 	for r := range m.boxes {
 		m.boxes[r] = append(m.boxes[r], store.Notice{ID: id, Body: []byte(`{"id":"` + id + `"}`)})
+	}
+}
+
+// put adds a notice with a body.
+func (m *memory) put(id, body string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for r := range m.boxes {
+		m.boxes[r] = append(m.boxes[r], store.Notice{ID: id, Body: []byte(body)})
 	}
 }
 
@@ -66,15 +78,22 @@ func (m *memory) failing() error {
 
 func (m *memory) Undelivered(ctx context.Context, receiver string, f func(store.Notice) bool) error {
 	m.mu.Lock()
-	box, err := slices.Clone(m.boxes[receiver]), m.failing()
+	box, err := slices.Clone(m.boxes[receiver][:min(len(m.boxes[receiver]), 2*deliver.ScanMax)]), m.failing() // more is not read
 	m.mu.Unlock()
 	if err != nil {
 		return err
 	}
+	n, size := 0, 0
 	for _, a := range box {
+		n, size = n+1, size+len(a.Body)
 		if !f(a) {
 			break
 		}
+	}
+	if m.measure {
+		m.mu.Lock()
+		m.most, m.mostBytes = max(m.most, n), max(m.mostBytes, size)
+		m.mu.Unlock()
 	}
 	return ctx.Err()
 }
@@ -89,7 +108,11 @@ func (m *memory) Delivered(ctx context.Context, receiver, id string) error {
 	if i < 0 {
 		return fmt.Errorf("%s is not in the outbox of %s", id, receiver)
 	}
-	m.boxes[receiver] = slices.Delete(m.boxes[receiver], i, i+1)
+	if i == 0 {
+		m.boxes[receiver] = m.boxes[receiver][1:]
+	} else {
+		m.boxes[receiver] = slices.Delete(m.boxes[receiver], i, i+1)
+	}
 	return ctx.Err()
 }
 

@@ -34,7 +34,7 @@ type lane struct {
 	mu      sync.Mutex
 	flushes []chan struct{} // closed once the outbox was seen empty
 
-	tries tries
+	tries *tries
 	// taken are notices that need no further attempt, but are still in the
 	// outbox as the store failed, with what came of them.
 	taken map[string]Outcome
@@ -44,7 +44,7 @@ type lane struct {
 func newLane(name string, st store.Store, r Receiver, opt Options) *lane {
 	w := backoff.NewExponentialBackOff()
 	w.InitialInterval, w.MaxInterval, w.Multiplier = opt.WaitMin, opt.WaitMax, 2
-	l := &lane{name: name, store: st, opt: opt, wake: make(chan struct{}, 1), tries: tries{}, taken: map[string]Outcome{}, wait: w}
+	l := &lane{name: name, store: st, opt: opt, wake: make(chan struct{}, 1), tries: newTries(), taken: map[string]Outcome{}, wait: w}
 	l.way.Store(newWay(r, opt.Filters[name]))
 	return l
 }
@@ -104,7 +104,7 @@ func (l *lane) read(ctx context.Context) ([]store.Notice, error) {
 	var batch []store.Notice
 	err := l.store.Undelivered(ctx, l.name, l.tries.collect(&batch))
 	if len(batch) == 0 && err == nil {
-		clear(l.tries)
+		clear(l.tries.of)
 		clear(l.taken)
 	}
 	return batch, err
@@ -128,7 +128,7 @@ func (l *lane) deliver(stop context.Context, a store.Notice) bool {
 	ctx, cancel := withGrace(stop, l.opt.Grace)
 	defer cancel()
 	way := l.way.Load()
-	e := Event{ID: a.ID, Attempt: l.tries[a.ID] + 1}
+	e := Event{ID: a.ID, Attempt: l.tries.count(a.ID) + 1}
 	outcome, taken := l.taken[a.ID]
 	switch {
 	case taken:
@@ -142,7 +142,7 @@ func (l *lane) deliver(stop context.Context, a store.Notice) bool {
 			if stop.Err() != nil {
 				return false
 			}
-			l.tries[a.ID]++
+			l.tries.failed(a.ID)
 			e.Outcome = Retrying
 			l.pause(stop, way, e, after)
 			return false
@@ -153,14 +153,16 @@ func (l *lane) deliver(stop context.Context, a store.Notice) bool {
 	}
 	l.taken[a.ID], e.Outcome = outcome, outcome
 	if err := l.store.Delivered(ctx, l.name, a.ID); err != nil {
-		l.tries[a.ID]++
+		l.tries.failed(a.ID)
 		e.Outcome, e.Err = StoreFailed, err
 		l.pause(stop, way, e, 0)
 		return false
 	}
 	delete(l.taken, a.ID)
-	delete(l.tries, a.ID)
-	if outcome != Filtered {
+	if outcome == Filtered { // that says nothing of the receiver
+		delete(l.tries.of, a.ID)
+	} else {
+		l.tries.delivered(a.ID)
 		l.wait.Reset()
 	}
 	l.tell(e)

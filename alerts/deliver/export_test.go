@@ -1,0 +1,4 @@
+package deliver
+
+// ScanMax is how many notices of an outbox are looked at at once.
+const ScanMax = scanMax
