@@ -48,12 +48,8 @@ type made struct {
 	count  int
 }
 
-func newGenerate() *cobra.Command {
-	var g generateFlags
-	cmd := &cobra.Command{
-		Use:   "generate",
-		Short: "Make a history, valid at a level or with an anomaly in it",
-		Long: `Simulates a store and its clients and writes what the clients saw to standard
+// generateHelp is what --help says first.
+var generateHelp = `Simulates a store and its clients and writes what the clients saw to standard
 output: a header line, then a record per line. The same flags and seed give the same
 bytes. A history is valid at --level by construction; --anomaly plants one of
 
@@ -85,7 +81,14 @@ on keys that nothing else uses. Workloads:
   triangle   AWDIT's lower bounds: a graph of --variables nodes as a history, valid
   …-ra …-rc  exactly if it has no triangle: at cc, ra and rc, with a session for
              each transaction; at ra, with two sessions; at rc, with one. Only
-             --density, --graph, --seed, --level, --db and --quiet go with it`,
+             --density, --graph, --seed, --level, --db and --quiet go with it`
+
+func newGenerate() *cobra.Command {
+	var g generateFlags
+	cmd := &cobra.Command{
+		Use:   "generate",
+		Short: "Make a history, valid at a level or with an anomaly in it",
+		Long:  generateHelp,
 		Example: `  monitor generate --level ser --transactions 100000 --seed 7 > h.jsonl
   monitor generate --level si --duplicates 0.5 --zipf 1.5 | monitor check --level si -
   monitor generate --level si --anomaly lost-update | monitor check -
@@ -104,6 +107,12 @@ on keys that nothing else uses. Workloads:
 			return writeHistory(cmd.OutOrStdout(), m, bar)
 		},
 	}
+	g.flags(cmd)
+	return cmd
+}
+
+// flags adds them.
+func (g *generateFlags) flags(cmd *cobra.Command) {
 	c, f := &g.config, cmd.Flags()
 	f.StringVar(&g.level, "level", "si", "the `level` at which the history is valid, and as a rule at no stronger one: sser, ser, strong-si, si, pc, cc, ra, rc, g1 or lin; with lists nothing weaker than si")
 	f.StringVar(&c.Anomaly, "anomaly", "", "plant the anomaly of that `name`")
@@ -139,7 +148,6 @@ on keys that nothing else uses. Workloads:
 		f.Lookup(name).DefValue += ", or the workload's"
 	}
 	cmd.MarkFlagsMutuallyExclusive("times", "no-times")
-	return cmd
 }
 
 // make prepares the history that the flags ask for.

@@ -17,17 +17,20 @@ import (
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
+// replayFlags are the flags of replay.
+type replayFlags struct {
+	brokers    []string
+	topic      string
+	partitions int
+	pace       feed.Pace
+	form       feed.Form
+	encoding   string
+	format     string
+	quiet      bool
+}
+
 func newReplay() *cobra.Command {
-	var (
-		brokers    []string
-		topic      string
-		partitions int
-		pace       feed.Pace
-		form       feed.Form
-		encoding   string
-		format     string
-		quiet      bool
-	)
+	var r replayFlags
 	command := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Send a history file into a Kafka topic",
@@ -42,63 +45,66 @@ configuration of run.
 end of a transaction: docs/formats.md describes both. The history is the same.`,
 		Example: "  monitor replay h.jsonl --brokers 127.0.0.1:9092 --topic transactions --rate 5000",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(brokers) == 0 || topic == "":
-				return unusablef("--brokers and --topic are needed")
-			case partitions < 1:
-				return unusablef("--partitions: must be at least 1")
-			case pace.PerSecond < 0:
-				return unusablef("--rate: must not be negative")
-			}
-			var known bool
-			if form.Encoding, known = feed.ParseEncoding(encoding); !known {
-				return unusablef("--encoding: want json or protobuf, not %q", encoding)
-			}
-			bar := newProgress(cmd.ErrOrStderr(), quiet)
-			defer bar.finish()
-			bar.phase("reading "+args[0], 0)
-			hs, err := history.Open(args[0], history.Options{Format: format})
-			if err != nil {
-				return unusable(err)
-			}
-			txns := inOrder(hs)
-			ctx := cmd.Context()
-			bar.phase("connecting to "+strings.Join(brokers, ", "), 0)
-			producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: kafka.Connection{Brokers: brokers}, Topic: topic,
-				Partitions: partitions, OnRetry: firstOnly(cmd.ErrOrStderr(), quiet)})
-			if err != nil {
-				return runFailure(err)
-			}
-			bar.phase("sending", int64(len(txns)))
-			sent := 0
-			err = feed.Replay(ctx, producer, from(txns), form, pace, func(n int) { sent += n; bar.add(int64(n)) })
-			err = errors.Join(err, producer.Close())
-			bar.finish()
-			if errors.Is(err, context.Canceled) {
-				return environment(fmt.Errorf("stopped after %d of %d records", sent, len(txns)))
-			}
-			if err != nil {
-				return runFailure(fmt.Errorf("after %d of %d records: %w", sent, len(txns), err))
-			}
-			if !quiet {
-				fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %d records sent to %s\n", sent, topic)
-			}
-			return nil
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) },
 	}
 	f := command.Flags()
-	f.StringSliceVar(&brokers, "brokers", nil, "host:port of brokers, comma-separated")
-	f.StringVar(&topic, "topic", "", "the topic")
-	f.IntVar(&partitions, "partitions", 4, "of the topic if it is created")
-	f.Float64Var(&pace.PerSecond, "rate", 0, "records per second; 0: as fast as the brokers take them")
-	f.BoolVar(&pace.Recorded, "pace", false, "at the pace of the records' own times")
-	f.StringVar(&encoding, "encoding", feed.JSON.String(), "of the messages: json or protobuf")
-	f.BoolVar(&form.Events, "events", false, "a message for each begin, operation and end")
-	f.StringVar(&format, "format", history.Auto, "format of the file, as check has it")
-	f.BoolVarP(&quiet, "quiet", "q", false, "no progress and no words")
+	f.StringSliceVar(&r.brokers, "brokers", nil, "host:port of brokers, comma-separated")
+	f.StringVar(&r.topic, "topic", "", "the topic")
+	f.IntVar(&r.partitions, "partitions", 4, "of the topic if it is created")
+	f.Float64Var(&r.pace.PerSecond, "rate", 0, "records per second; 0: as fast as the brokers take them")
+	f.BoolVar(&r.pace.Recorded, "pace", false, "at the pace of the records' own times")
+	f.StringVar(&r.encoding, "encoding", feed.JSON.String(), "of the messages: json or protobuf")
+	f.BoolVar(&r.form.Events, "events", false, "a message for each begin, operation and end")
+	f.StringVar(&r.format, "format", history.Auto, "format of the file, as check has it")
+	f.BoolVarP(&r.quiet, "quiet", "q", false, "no progress and no words")
 	command.MarkFlagsMutuallyExclusive("rate", "pace")
 	return command
+}
+
+// run sends the file.
+func (r *replayFlags) run(cmd *cobra.Command, file string) error {
+	switch {
+	case len(r.brokers) == 0 || r.topic == "":
+		return unusablef("--brokers and --topic are needed")
+	case r.partitions < 1:
+		return unusablef("--partitions: must be at least 1")
+	case r.pace.PerSecond < 0:
+		return unusablef("--rate: must not be negative")
+	}
+	var known bool
+	if r.form.Encoding, known = feed.ParseEncoding(r.encoding); !known {
+		return unusablef("--encoding: want json or protobuf, not %q", r.encoding)
+	}
+	bar := newProgress(cmd.ErrOrStderr(), r.quiet)
+	defer bar.finish()
+	bar.phase("reading "+file, 0)
+	hs, err := history.Open(file, history.Options{Format: r.format})
+	if err != nil {
+		return unusable(err)
+	}
+	txns := inOrder(hs)
+	ctx := cmd.Context()
+	bar.phase("connecting to "+strings.Join(r.brokers, ", "), 0)
+	producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: kafka.Connection{Brokers: r.brokers}, Topic: r.topic,
+		Partitions: r.partitions, OnRetry: firstOnly(cmd.ErrOrStderr(), r.quiet)})
+	if err != nil {
+		return runFailure(err)
+	}
+	bar.phase("sending", int64(len(txns)))
+	sent := 0
+	err = feed.Replay(ctx, producer, from(txns), r.form, r.pace, func(n int) { sent += n; bar.add(int64(n)) })
+	err = errors.Join(err, producer.Close())
+	bar.finish()
+	if errors.Is(err, context.Canceled) {
+		return environment(fmt.Errorf("stopped after %d of %d records", sent, len(txns)))
+	}
+	if err != nil {
+		return runFailure(fmt.Errorf("after %d of %d records: %w", sent, len(txns), err))
+	}
+	if !r.quiet {
+		fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %d records sent to %s\n", sent, r.topic)
+	}
+	return nil
 }
 
 // inOrder joins the histories of a file. One is sent as it stands; several are

@@ -18,14 +18,17 @@ import (
 	"github.com/isowatch/isowatch/ingest/source"
 )
 
+// runFlags are the flags of run.
+type runFlags struct {
+	out      output
+	file     string
+	untilEnd bool
+	rebuild  bool
+	set      []string
+}
+
 func newRun() *cobra.Command {
-	var (
-		out      output
-		file     string
-		untilEnd bool
-		rebuild  bool
-		set      []string
-	)
+	var r runFlags
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Watch a Kafka topic, a file or standard input",
@@ -42,59 +45,62 @@ compacted topic. 4 the environment failed.`,
 		Example: `  monitor run --config isowatch.yaml
   monitor run --brokers 127.0.0.1:9092 --topic transactions --level si --set window.lateness=5s`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
-			overrides, err := overridesOf(cmd, set)
-			if err != nil {
-				return err
-			}
-			sources := config.Sources{File: file, Env: os.Environ(), Overrides: overrides}
-			loaded, err := config.Load(sources)
-			if err != nil {
-				return unusable(err)
-			}
-			stderr := cmd.ErrOrStderr()
-			log, level, err := app.NewLogger(loaded.Log, stderr, isTerminal(stderr))
-			if err != nil {
-				return unusable(err)
-			}
-			for _, w := range loaded.Warnings {
-				log.Warn().Msg(w)
-			}
-			app.LimitMemory(cmd.Context(), loaded.Config.Memory, log)
-			a, err := app.New(app.Options{Config: loaded.Config, Log: log, LogLevel: level, Version: buildInfo().Version, UntilEnd: untilEnd, Rebuild: rebuild, Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout()})
-			if err != nil {
-				return runFailure(err)
-			}
-			defer onHangup(func() { reload(a, sources, log) })()
-			if err := a.Run(cmd.Context()); err != nil {
-				return runFailure(err)
-			}
-			if !a.Ended() {
-				return nil
-			}
-			reports := a.Reports()
-			if err := printReports(cmd, out, reports); err != nil {
-				return err
-			}
-			if len(reports) == 0 && !a.Resumed() {
-				return unusable(errors.New("the input holds no transaction record that could be used: nothing was judged; monitor dead-letters lists what was set aside"))
-			}
-			return silent(report.Exit(reports))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&file, "config", "c", "", "YAML `file`; see docs/configuration.md")
-	f.BoolVar(&untilEnd, "until-end", false, "stop where the input ends now and answer like check")
-	f.BoolVar(&rebuild, "rebuild", false, "set a damaged store aside and begin with a new one, from the input")
-	f.StringArrayVar(&set, "set", nil, "override any `key=value` of the configuration; may be repeated")
+	f.StringVarP(&r.file, "config", "c", "", "YAML `file`; see docs/configuration.md")
+	f.BoolVar(&r.untilEnd, "until-end", false, "stop where the input ends now and answer like check")
+	f.BoolVar(&r.rebuild, "rebuild", false, "set a damaged store aside and begin with a new one, from the input")
+	f.StringArrayVar(&r.set, "set", nil, "override any `key=value` of the configuration; may be repeated")
 	for _, s := range shorthands {
 		f.String(s.flag, "", s.usage)
 	}
-	out.flags(cmd)
+	r.out.flags(cmd)
 	return cmd
+}
+
+// run watches until it is stopped or, with --until-end, the input ends.
+func (r *runFlags) run(cmd *cobra.Command) error {
+	if err := r.out.check(); err != nil {
+		return err
+	}
+	overrides, err := overridesOf(cmd, r.set)
+	if err != nil {
+		return err
+	}
+	sources := config.Sources{File: r.file, Env: os.Environ(), Overrides: overrides}
+	loaded, err := config.Load(sources)
+	if err != nil {
+		return unusable(err)
+	}
+	stderr := cmd.ErrOrStderr()
+	log, level, err := app.NewLogger(loaded.Log, stderr, isTerminal(stderr))
+	if err != nil {
+		return unusable(err)
+	}
+	for _, w := range loaded.Warnings {
+		log.Warn().Msg(w)
+	}
+	app.LimitMemory(cmd.Context(), loaded.Config.Memory, log)
+	a, err := app.New(app.Options{Config: loaded.Config, Log: log, LogLevel: level, Version: buildInfo().Version, UntilEnd: r.untilEnd, Rebuild: r.rebuild, Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout()})
+	if err != nil {
+		return runFailure(err)
+	}
+	defer onHangup(func() { reload(a, sources, log) })()
+	if err := a.Run(cmd.Context()); err != nil {
+		return runFailure(err)
+	}
+	if !a.Ended() {
+		return nil
+	}
+	reports := a.Reports()
+	if err := printReports(cmd, r.out, reports); err != nil {
+		return err
+	}
+	if len(reports) == 0 && !a.Resumed() {
+		return unusable(errors.New("the input holds no transaction record that could be used: nothing was judged; monitor dead-letters lists what was set aside"))
+	}
+	return silent(report.Exit(reports))
 }
 
 // onHangup calls f at each SIGHUP until stopped. Those that come while f works are one.
