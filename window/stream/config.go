@@ -52,9 +52,30 @@ type Config struct {
 	// version is remembered.
 	Spilling bool
 
+	// Measure, if it is not nil, is called before each part of the work that takes long
+	// at times, and what it returns after it: this package knows no clock.
+	Measure func(Part) func() `json:"-"`
+
 	// Order are the options of the order; what is in this Config already is taken
 	// from here.
 	Order order.Options
+}
+
+// Part is a part of the work that can't be divided.
+type Part uint8
+
+// The parts.
+const (
+	PartTick    Part = iota // solving what is open
+	PartSegment             // ending a segment and beginning the next
+)
+
+// measure begins to measure a part, and returns what ends it.
+func (c *Config) measure(p Part) func() {
+	if c.Measure == nil {
+		return func() {}
+	}
+	return c.Measure(p)
 }
 
 // The defaults.

@@ -283,6 +283,7 @@ func (s *segments) tick(watermark int64) {
 func (s *segments) change() {
 	d := s.due
 	s.due = noChange
+	defer s.cfg.measure(PartSegment)()
 	switch d {
 	case nextSegment:
 		s.rotate()
@@ -292,6 +293,7 @@ func (s *segments) change() {
 }
 
 func (s *segments) solve(watermark int64) {
+	defer s.cfg.measure(PartTick)()
 	out := s.engine.Tick(watermark)
 	s.ticks = append(s.ticks, tick{len(s.fed), watermark})
 	s.tell(out.Violations)

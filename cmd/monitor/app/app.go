@@ -101,6 +101,7 @@ type tuning struct {
 	checkpoint time.Duration   // between two checkpoints of a history at most
 	held       int64           // bytes of the journal that are held while the disk is full
 	queue      int             // records that wait for a history
+	backlog    int64           // bytes of the journal that are left for a history; 0: a share of the store
 	slow       func(db string) // called before a history takes an entry
 	segments   bool            // also where the end of the input is to be told
 	seeds      int             // stream.Config.MaxSeeds

@@ -23,6 +23,7 @@ type entry struct {
 	// 1 in 2 to the power of the value.
 	sample map[string]uint8
 	batch  *decode.Batch // nil: nothing was read, only time passed
+	size   int64         // of it in the journal, in bytes; 0 without one
 }
 
 // entryVersion is the first byte of an entry in the journal.
@@ -64,7 +65,7 @@ func parseEntry(number uint64, b []byte) (*entry, error) {
 		return nil, fmt.Errorf("entry %d: %w: unknown version", number, errEntry)
 	}
 	r := reader{b: b[1:]}
-	e := &entry{number: number, time: r.varint(), partitions: int(r.bounded(partitionsMax))}
+	e := &entry{number: number, size: int64(len(b)), time: r.varint(), partitions: int(r.bounded(partitionsMax))}
 	if n := r.bounded(uint64(len(r.b))); n > 0 && !r.bad {
 		e.sample = map[string]uint8{}
 		for range n {

@@ -56,9 +56,10 @@ type ingest struct {
 	letters []store.DeadLetter
 	births  map[string]checkpointed
 
-	beat   *beat
-	causes causes
-	pool   *pool // of what the histories' queues hold
+	beat    *beat
+	causes  causes
+	pool    *pool         // of what the histories' queues hold
+	longest time.Duration // that reading has waited for a history at once
 }
 
 // What is taken is written when it has so many bytes, dead letters or has waited
@@ -220,6 +221,7 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 		n := len(in.arena)
 		in.arena = e.append(in.arena)
 		data = in.arena[n:len(in.arena):len(in.arena)]
+		e.size = int64(len(data))
 	}
 	in.taken = append(in.taken, e)
 	in.data = append(in.data, kept{number: e.number, time: e.time, data: data, mark: m})
@@ -320,39 +322,32 @@ func (in *ingest) write(ctx context.Context) error {
 	return err
 }
 
-// dispatch puts an entry into the queue of every history. One whose queue is full
-// is waited for: reading pauses then. After errHalted nothing may be dispatched any
-// more, as the entry is missing in some queues.
+// dispatch hands an entry to every history, through its queue or the journal. After
+// errHalted nothing may be dispatched any more, as some histories lack the entry.
 func (in *ingest) dispatch(e *entry) error {
 	if in.going.Err() != nil {
 		return in.halted()
 	}
 	mine := shares(e)
 	for _, w := range in.order {
-		x := queued{entry: e, records: mine[w.db]}
-		if x.records > 0 {
-			x.bytes = e.batch.Block.Bytes() * int64(x.records) / int64(e.batch.Len())
-		}
-		if w.queue.offer(x) {
+		x := e.queued(mine[w.db])
+		if w.queue.offer(x) || in.leaves(w, x) {
 			continue
 		}
-		began := in.now()
-		w.blocked.Store(true)
-		in.metrics.blocked.WithLabelValues(w.db).Set(1)
-		if in.once("full " + w.db) {
-			in.log.Warn().Str("db", w.db).Msg("the history's queue is full: reading waits for it, and the lag grows; more of this is counted")
-		}
-		in.beat.rest() // the history's own beat tells how it gets on
-		err := w.queue.push(in.going, x)
-		in.beat.work(in.now())
-		w.blocked.Store(false)
-		in.metrics.blocked.WithLabelValues(w.db).Set(0)
-		in.metrics.blockedTime.WithLabelValues(w.db).Add(in.now().Sub(began).Seconds())
-		if err != nil {
-			return in.halted()
+		if err := in.await(w, x); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// queued is e as it waits for a history that has so many of its records.
+func (e *entry) queued(records int) queued {
+	x := queued{entry: e, records: records}
+	if records > 0 {
+		x.bytes = e.batch.Block.Bytes() * int64(records) / int64(e.batch.Len())
+	}
+	return x
 }
 
 // halted is why nothing new is begun.
@@ -368,7 +363,8 @@ func (in *ingest) leave() {
 	records := 0
 	for _, w := range in.order {
 		n, _ := w.queue.length()
-		records += n
+		left, _ := w.queue.backlog()
+		records += n + left
 	}
 	in.log.Info().Int("queued", records).Msg("stopped; the next run goes on with what was read and is not judged yet")
 }
@@ -434,5 +430,6 @@ func (in *ingest) show() {
 	in.metrics.queueMax.WithLabelValues(queueInputs).Set(float64(batchesMax))
 	in.metrics.queueBytes.WithLabelValues(queueInputs).Set(float64(bytes))
 	in.metrics.queueBytesMx.WithLabelValues(queueInputs).Set(float64(bytesMax))
+	in.metrics.backlogMax.Set(float64(in.backlogMax()))
 	in.metrics.watermarkLag.Set(time.Duration(lag).Seconds())
 }

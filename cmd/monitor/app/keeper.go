@@ -224,6 +224,14 @@ func (k *keeper) spills() bool {
 	return k.full == nil
 }
 
+// stored tells whether an entry that some history has not consumed is in the journal:
+// it is, unless it is held.
+func (k *keeper) stored(number uint64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.held) == 0 || number < k.held[0].number
+}
+
 // retry writes what is held, if it is time to try.
 func (k *keeper) retry(ctx context.Context, now time.Time) error {
 	k.mu.Lock()

@@ -32,6 +32,10 @@ type metrics struct {
 	queueWait    prometheus.Histogram
 	blocked      *prometheus.GaugeVec   // db
 	blockedTime  *prometheus.CounterVec // db
+	blockedMost  prometheus.Gauge
+	backlog      *prometheus.GaugeVec // db
+	backlogBytes *prometheus.GaugeVec // db
+	backlogMax   prometheus.Gauge
 	sampleLevel  *prometheus.GaugeVec   // db
 	leftOut      *prometheus.CounterVec // db
 
@@ -96,7 +100,8 @@ const (
 const (
 	workJournal = "journal"
 	workStep    = "step"
-	workSolve   = "solve"
+	workTick    = "tick"
+	workSegment = "segment"
 	workAlert   = "alert"
 
 	workCheckpoint = "checkpoint"
@@ -132,6 +137,9 @@ func (m *metrics) showQueue(w *worker) {
 	m.queueMax.WithLabelValues(name).Set(float64(w.queue.recordsMax))
 	m.queueBytes.WithLabelValues(name).Set(float64(bytes))
 	m.queueBytesMx.WithLabelValues(name).Set(float64(w.queue.pool.share + w.queue.pool.max))
+	left, leftBytes := w.queue.backlog()
+	m.backlog.WithLabelValues(w.db).Set(float64(left))
+	m.backlogBytes.WithLabelValues(w.db).Set(float64(leftBytes))
 }
 
 // showAge shows how old the oldest is that a history may not have judged yet.
@@ -215,7 +223,32 @@ func (w *worker) show() {
 
 // spend notes the time since began as spent on some work.
 func (w *worker) spend(work string, began time.Time) {
-	took := time.Since(began).Seconds()
-	w.totals.seconds += took
-	w.metrics.phase.WithLabelValues(work).Observe(took)
+	took := time.Since(began)
+	w.totals.seconds += took.Seconds()
+	w.metrics.phase.WithLabelValues(work).Observe(took.Seconds())
+}
+
+// spendStep is spend of a step, without what the history did within it that is counted
+// apart.
+func (w *worker) spendStep(began time.Time) {
+	w.spend(workStep, began.Add(w.within))
+	w.within = 0
+}
+
+// measure counts a part of a step apart, with all that is part of it.
+func (w *worker) measure(p stream.Part) func() {
+	if w.measuring {
+		return func() {}
+	}
+	w.measuring = true
+	began := time.Now()
+	return func() {
+		w.measuring = false
+		w.within += time.Since(began)
+		work := workTick
+		if p == stream.PartSegment {
+			work = workSegment
+		}
+		w.spend(work, began)
+	}
 }

@@ -60,6 +60,10 @@ func (m *metrics) queueList() metricGroup {
 		{&m.queueWait, "queue_wait_seconds", "How long what was read waited until its history took it.", nil, workBounds},
 		{&m.blocked, "overload_blocked", "1 while reading waits for the history's queue.", labels("db"), nil},
 		{&m.blockedTime, "overload_blocked_seconds_total", "Time for which reading waited for the history's queue.", labels("db"), nil},
+		{&m.blockedMost, "overload_blocked_longest_seconds", "The longest that reading has waited at once for a history's queue.", nil, nil},
+		{&m.backlog, "backlog_records", "Records that wait in the journal, as the history's queue is full.", labels("db"), nil},
+		{&m.backlogBytes, "backlog_bytes", "The bytes of the journal that have these.", labels("db"), nil},
+		{&m.backlogMax, "backlog_capacity_bytes", "How many bytes of the journal may wait for a history before reading waits too: half of store.max_bytes.", nil, nil},
 		{&m.sampleLevel, "overload_sampled", "Of the history's sessions, 1 in 2 to the power of this is taken; 0: all are.", labels("db"), nil},
 		{&m.leftOut, "overload_left_out_total", "Records left out because the history was overloaded (overload: sample-sessions).", labels("db"), nil},
 	}}
@@ -80,7 +84,7 @@ func (m *metrics) judgingList() metricGroup {
 		{&m.straddlers, "straddlers_total", "Transactions known to have no order against what lies on the other side of a cut.", labels("db"), nil},
 		{&m.incomplete, "incomplete_cuts_total", "Cuts that do not prove that what is before them precedes what comes after, not even if the database keeps real time.", labels("db"), nil},
 		{&m.frontier, "frontier_keys", "Keys of which the last writes are kept, by where they are.", labels("db", "where"), nil},
-		{&m.phase, "engine_seconds", "Time spent per round, by what was done; the round is what nothing else of its history can interrupt.", labels("work"), workBounds},
+		{&m.phase, "engine_seconds", "Time spent per round, by what was done: `journal`, and of a history `step`, `tick` (solving what is open), `segment` (beginning the next one), `alert`, `checkpoint`; the round is what nothing else of its history can interrupt.", labels("work"), workBounds},
 	}}
 }
 

@@ -13,11 +13,60 @@ import (
 
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/generate"
-	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
-// TestSlowHistory: as long as one history takes its time, the others are judged; and
-// what waits for it is bounded.
+// gate is a place at which a history's worker is held.
+type gate struct {
+	free chan struct{}
+	once sync.Once
+}
+
+func newGate(t *testing.T) *gate {
+	g := &gate{free: make(chan struct{})}
+	t.Cleanup(g.open)
+	return g
+}
+
+func (g *gate) open() { g.once.Do(func() { close(g.free) }) }
+
+// holds keeps a history from taking anything until the gate is open, as a search does
+// that takes long; its queue holds so many records.
+func (g *gate) holds(db string, queue int) func(*App) {
+	return func(a *App) {
+		a.tuning.queue = queue
+		a.tuning.slow = func(x string) {
+			if x == db {
+				<-g.free
+			}
+		}
+	}
+}
+
+// read is how many records are durably read.
+func (s *memStore) read() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := int64(0)
+	for _, next := range s.offsets["kafka "+testTopic] {
+		n += next
+	}
+	return int(n)
+}
+
+// many are records of a history, sent a few at a time so that they are many entries.
+func many(t *testing.T, p *kafka.Producer, db string, n int) int {
+	t.Helper()
+	txns := in(db, generated(t, generate.Config{Level: generate.SER, Transactions: n, Sessions: 4, Seed: 3}))
+	for chunk := range slices.Chunk(txns, 50) {
+		send(t, p, chunk...)
+	}
+	return len(txns)
+}
+
+// TestSlowHistory: as long as one history takes its time, however much comes for it, the
+// others are judged to their ends, and what is read is durable. What waits for it is in
+// the journal, and it is judged to the end too when it gets on.
 func TestSlowHistory(t *testing.T) {
 	brokers := cluster(t)
 	p := producer(t, brokers)
@@ -25,40 +74,126 @@ func TestSlowHistory(t *testing.T) {
 	c := testConfig(brokers)
 	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
 	c.HTTP.Listen = "127.0.0.1:0"
-	free := make(chan struct{})
-	var once sync.Once
-	release := func() { once.Do(func() { close(free) }) }
-	defer release()
-	r := start(t, c, newMemStore(webhookName(h.webhook())), false, fine, func(a *App) {
-		a.tuning.queue = 100
-		a.tuning.slow = func(db string) {
-			if db == "slow" {
-				<-free
-			}
-		}
-	})
-	in := func(db string, txns []record.Transaction) []record.Transaction {
-		for i := range txns {
-			txns[i].DB = db
-		}
-		return txns
-	}
-	send(t, p, in("slow", lostUpdate(1, 1000))...)
-	send(t, p, in("quick", lostUpdate(2, 1000))...)
+	g := newGate(t)
+	st := newMemStore(webhookName(h.webhook()))
+	r := start(t, c, st, false, fine, g.holds("slow", 100))
+	send(t, p, in("quick", lostUpdate(1, 1000))...)
 	if a := h.next(t); a.DB != "quick" {
 		t.Errorf("the first alert is of %s", a.DB)
 	}
-	// Its queue fills up, and reading waits for it.
-	send(t, p, in("slow", generated(t, generate.Config{Level: generate.SER, Transactions: 1000, Sessions: 4, Seed: 3}))...)
-	eventually(t, "reading waits", func() bool {
-		return strings.Contains(get(t, r.Addr(), "/metrics"), `isowatch_overload_blocked{db="slow"} 1`)
-	})
-	release()
-	if a := h.next(t); a.DB != "slow" {
+	sent := 3 + many(t, p, "slow", 1000)
+	send(t, p, in("slow", lostUpdate(2, 1000))...)
+	send(t, p, in("quick", lostUpdate(3, 5000))...)
+	sent += 6
+	if a := h.next(t); a.DB != "quick" {
 		t.Errorf("the second alert is of %s", a.DB)
 	}
+	eventually(t, "all is durable", func() bool { return st.read() == sent })
+	eventually(t, "the backlog is shown", func() bool {
+		m := get(t, r.Addr(), "/metrics")
+		return strings.Contains(m, `isowatch_backlog_records{db="slow"}`) && !strings.Contains(m, `isowatch_backlog_records{db="slow"} 0`) &&
+			strings.Contains(m, `isowatch_backlog_records{db="quick"} 0`) && strings.Contains(m, "isowatch_overload_blocked_longest_seconds 0\n")
+	})
+	if n := len(r.log.String()); strings.Count(r.log.String(), "waits in the journal") != 1 {
+		t.Errorf("in %d bytes of log, it is not told once that records wait in the journal", n)
+	}
+	g.open()
+	if a := h.next(t); a.DB != "slow" {
+		t.Errorf("the third alert is of %s", a.DB)
+	}
 	eventually(t, "all is judged", func() bool {
-		return strings.Contains(get(t, r.Addr(), "/metrics"), `isowatch_transactions_total{db="slow"} 1`)
+		m := get(t, r.Addr(), "/metrics")
+		return strings.Contains(m, `isowatch_backlog_records{db="slow"} 0`) && strings.Contains(m, `isowatch_backlog_bytes{db="slow"} 0`) &&
+			strings.Contains(m, `isowatch_queue_length{queue="history slow"} 0`)
+	})
+	r.stop(t)
+}
+
+// TestBacklogSurvives: what waits in the journal for a history when the monitor ends is
+// judged by the next run, which reads nothing again; so does what a run that ends
+// with its input has left there.
+func TestBacklogSurvives(t *testing.T) {
+	brokers := cluster(t)
+	topicOf(t, brokers, testTopic, append(in("slow", planted(t, 1200, 6)), in("quick", lostUpdate(900, 1000))...))
+	c := testConfig(brokers)
+	smallWindows(c)
+	whole := newMemStore("r")
+	if err := start(t, c, whole, true, fine).wait(t); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(whole.ids()); n != 7 {
+		t.Fatalf("%d alerts, want 7", n)
+	}
+	st := newMemStore("r")
+	g := newGate(t)
+	r := start(t, c, st, false, fine, g.holds("slow", 20))
+	eventually(t, "all is durable", func() bool { return st.read() == whole.read() })
+	r.cancel()
+	g.open()
+	if err := r.wait(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := start(t, c, st, true, fine, func(a *App) { a.tuning.queue = 20 }).wait(t); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := st.ids(), whole.ids(); !slices.Equal(got, want) {
+		t.Errorf("%d alerts, want %d", len(got), len(want))
+	}
+}
+
+// TestBacklogIsBounded: reading waits where no more may be left in the journal, and
+// where what is read is not in it because the disk is full; either way all is judged.
+func TestBacklogIsBounded(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		set  func(*App)
+		full bool
+	}{
+		{"limit", func(a *App) { a.tuning.backlog = 1 }, false},
+		{"full", func(*App) {}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			brokers := cluster(t)
+			p := producer(t, brokers)
+			h := newHook(t)
+			c := testConfig(brokers)
+			c.Alerts.Webhooks = []config.Webhook{h.webhook()}
+			c.HTTP.Listen = "127.0.0.1:0"
+			g := newGate(t)
+			st := newMemStore(webhookName(h.webhook()))
+			r := start(t, c, st, false, fine, g.holds("slow", 100), tc.set)
+			send(t, p, in("quick", lostUpdate(1, 1000))...)
+			h.next(t)
+			st.setFull(tc.full)
+			many(t, p, "slow", 1000)
+			eventually(t, "reading waits", func() bool {
+				return strings.Contains(get(t, r.Addr(), "/metrics"), `isowatch_overload_blocked{db="slow"} 1`)
+			})
+			st.setFull(false)
+			g.open()
+			send(t, p, in("slow", lostUpdate(2, 90_000))...)
+			if a := h.next(t); a.DB != "slow" {
+				t.Errorf("the second alert is of %s", a.DB)
+			}
+			r.stop(t)
+		})
+	}
+}
+
+// TestSearchIsNotWaitedFor: reading goes on while the only history there is searches;
+// once it gets on, reading waits for it.
+func TestSearchIsNotWaitedFor(t *testing.T) {
+	brokers := cluster(t)
+	p := producer(t, brokers)
+	c := testConfig(brokers)
+	g := newGate(t)
+	st := newMemStore()
+	r := start(t, c, st, false, fine, g.holds("alone", 100))
+	sent := many(t, p, "alone", 2000)
+	eventually(t, "all is durable", func() bool { return st.read() == sent })
+	g.open()
+	eventually(t, "all is judged", func() bool {
+		return total(r.metrics.transactions.WithLabelValues("alone")) > float64(sent/2)
 	})
 	r.stop(t)
 }
@@ -142,7 +277,7 @@ func TestQueue(t *testing.T) {
 	q := newQueue(10, newPool(1))
 	e := make([]*entry, 6)
 	for i := range e {
-		e[i] = &entry{number: uint64(i)}
+		e[i] = &entry{number: uint64(i) + 1, size: 6}
 	}
 	steps := []struct {
 		x  queued
@@ -174,14 +309,40 @@ func TestQueue(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := q.push(ctx, queued{e[4], 0, 1}); err == nil {
-		t.Error("more is pushed than fits")
+	if !q.leave(queued{e[3], 3, 1}) || q.leave(queued{e[4], 2, 1}) {
+		t.Error("not the first alone is left first")
+	}
+	if records, bytes := q.backlog(); records != 5 || bytes != 12 {
+		t.Errorf("%d records, %d bytes are left", records, bytes)
+	}
+	if err := q.refill(ctx, queued{e[3], 3, 1}); err == nil {
+		t.Error("more is filled in than fits")
 	}
 	q.close()
 	for i := range 3 {
 		if got, ok := q.pop(t.Context()); !ok || got != e[i] {
 			t.Errorf("got %v, want entry %d", got, i)
 		}
+	}
+	if q.offer(queued{e[5], 0, 0}) {
+		t.Error("what comes later is taken before what is left")
+	}
+	if _, ok, closed := q.take(); ok || closed {
+		t.Error("the queue ends before what is left")
+	}
+	for i := 3; i < 5; i++ {
+		if n := q.oldest(); n != e[i].number {
+			t.Errorf("entry %d is next of what is left, want %d", n, e[i].number)
+		}
+		if err := q.refill(t.Context(), queued{e[i], 6 - i, 1}); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := q.pop(t.Context()); !ok || got != e[i] {
+			t.Errorf("got %v, want entry %d", got, i)
+		}
+	}
+	if records, bytes := q.backlog(); q.oldest() != 0 || records != 0 || bytes != 0 {
+		t.Errorf("entry %d, %d records, %d bytes are left", q.oldest(), records, bytes)
 	}
 	if got, ok := q.pop(t.Context()); ok {
 		t.Errorf("got %v from an empty queue", got)

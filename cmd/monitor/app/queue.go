@@ -57,9 +57,11 @@ type queued struct {
 	bytes   int64
 }
 
-// queue holds the entries that wait for one history: the ingest pushes, the
+// queue holds the entries that wait for one history: the ingest offers, the
 // history's worker pops. It is bounded in records of that history, in entries, and in
-// bytes together with others.
+// bytes together with others. What it has no room for may be left in the journal, and
+// everything after it is too until the queue was filled with it again: entries are
+// popped in their order.
 type queue struct {
 	recordsMax int
 	entriesMax int
@@ -71,20 +73,31 @@ type queue struct {
 	records int
 	bytes   int64
 	closed  bool
+	// Left in the journal are the entries from left to last; left is 0 if there are
+	// none. They have so many records of the history, and so many bytes there.
+	left, last  uint64
+	leftRecords int
+	leftBytes   int64
 
-	// Each holds one: something came, something went.
-	came, went chan struct{}
+	// Each holds one: something came, something went, less is left in the journal. Who
+	// fills the queue waits for room: the ingest, or refill as long as anything is left.
+	came, went, less chan struct{}
 }
 
 func newQueue(records int, p *pool) *queue {
 	return &queue{recordsMax: records, entriesMax: queueEntriesMax, pool: p,
-		came: make(chan struct{}, 1), went: make(chan struct{}, 1)}
+		came: make(chan struct{}, 1), went: make(chan struct{}, 1), less: make(chan struct{}, 1)}
 }
 
-// offer puts x into the queue if it fits.
+// offer puts x into the queue if it fits and nothing before it is left.
 func (q *queue) offer(x queued) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.left == 0 && q.put(x)
+}
+
+// put puts x into the queue if it fits. The caller holds mu.
+func (q *queue) put(x queued) bool {
 	n := len(q.items) - q.from
 	if n > 0 && (n >= q.entriesMax || q.records+x.records > q.recordsMax) || !q.pool.grow(q.bytes, q.bytes+x.bytes, n == 0) {
 		return false
@@ -96,9 +109,39 @@ func (q *queue) offer(x queued) bool {
 	return true
 }
 
-// push is offer that waits until x fits; the error is ctx's.
-func (q *queue) push(ctx context.Context, x queued) error {
-	for !q.offer(x) {
+// leave leaves x in the journal; it tells whether it is the first that is left, so
+// that somebody has to begin to refill the queue.
+func (q *queue) leave(x queued) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	first := q.left == 0
+	if first {
+		q.left = x.entry.number
+	}
+	q.last = x.entry.number
+	q.leftRecords += x.records
+	q.leftBytes += x.entry.size
+	return first
+}
+
+// oldest is the first of the entries that are left; 0: none is.
+func (q *queue) oldest() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.left
+}
+
+// backlog is what is left in the journal.
+func (q *queue) backlog() (records int, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.leftRecords, q.leftBytes
+}
+
+// refill puts x, the first of what is left, into the queue when it fits; the error is
+// ctx's.
+func (q *queue) refill(ctx context.Context, x queued) error {
+	for !q.took(x) {
 		select {
 		case <-q.went:
 		case <-ctx.Done():
@@ -106,6 +149,33 @@ func (q *queue) push(ctx context.Context, x queued) error {
 		}
 	}
 	return nil
+}
+
+// took is one attempt of refill.
+func (q *queue) took(x queued) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.put(x) {
+		return false
+	}
+	q.leftRecords -= x.records
+	q.leftBytes -= x.entry.size
+	if q.left++; q.left > q.last {
+		q.left = 0
+	}
+	signal(q.less)
+	return true
+}
+
+// room is what to wait for before another offer: room in the queue, or that less is
+// left.
+func (q *queue) room() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.left > 0 {
+		return q.less
+	}
+	return q.went
 }
 
 // pop waits for the next entry; false when the queue is closed and empty, or ctx
@@ -131,7 +201,7 @@ func (q *queue) take() (e *entry, ok, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.from == len(q.items) {
-		return nil, false, q.closed
+		return nil, false, q.closed && q.left == 0
 	}
 	x := q.items[q.from]
 	q.items[q.from] = queued{}
@@ -162,11 +232,14 @@ func (q *queue) length() (records int, bytes int64) {
 	return q.records, q.bytes
 }
 
-// fill is how full the queue is: 0 empty, 1 full. Of bytes, it is the share of what it
+// fill is how full the queue is: 0 empty, 1 full, or more is left in the journal. Of bytes, it is the share of what it
 // could have if the others keep what they have.
 func (q *queue) fill() float64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.left > 0 {
+		return 1
+	}
 	bytes := float64(q.bytes) / max(1, float64(q.bytes+q.pool.free(q.bytes)))
 	return max(float64(q.records)/float64(q.recordsMax), bytes,
 		float64(len(q.items)-q.from)/float64(q.entriesMax))

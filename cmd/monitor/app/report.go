@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
@@ -14,6 +13,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/window/stream"
 )
 
 // totals are counted for the report of --until-end only: the sets grow with the
@@ -60,9 +60,9 @@ func (w *worker) end(ctx context.Context) error {
 	if err := w.work(ctx); err != nil {
 		return err
 	}
-	began := time.Now()
+	ended := w.measure(stream.PartTick)
 	results := w.history.Close()
-	w.spend(workSolve, began)
+	ended()
 	if err := w.settle(ctx); err != nil {
 		return err
 	}

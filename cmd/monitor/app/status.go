@@ -112,6 +112,8 @@ func (w *worker) publish(now time.Time, must bool) {
 	}
 	w.published = now
 	records, _ := w.queue.length()
+	left, _ := w.queue.backlog()
+	records += left
 	kept := w.history.Frontier()
 	v := &historyView{newest: w.history.Newest(), watermark: w.history.Watermark(), lastRecord: w.lastRecord, lag: time.Duration(w.lag.Load()), waiting: w.history.Waiting(), queued: records,
 		stats: w.history.Stats(), leftOut: w.history.OrderCounts().LeftOut, stretches: w.history.Stretches(), complete: w.history.Complete(), frontier: kept.Keys + kept.OnDisk,
@@ -230,7 +232,7 @@ func (s *status) watch(ctx context.Context) {
 const tellSteps = 5
 
 func (s *status) sample(ctx context.Context, now time.Time, size bool) {
-	reading := counters{records: total(s.metrics.records), judging: spentOn(s.metrics, workStep) + spentOn(s.metrics, workSolve), proving: spentOn(s.metrics, workAlert)}
+	reading := counters{records: total(s.metrics.records), judging: spentOn(s.metrics, workStep) + spentOn(s.metrics, workTick) + spentOn(s.metrics, workSegment), proving: spentOn(s.metrics, workAlert)}
 	var stored store.Stats
 	if k, _, _ := s.parts(); size && k != nil {
 		stored, _ = k.Stats(ctx) // it fails when the store is being closed

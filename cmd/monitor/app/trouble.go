@@ -24,7 +24,7 @@ const (
 	troubleStore    = "store-full"     // the store can't be written
 	troubleLag      = "lag"            // what is judged falls behind what is read
 	troubleStuck    = "stuck"          // a history does not work off what waits for it
-	troubleOverload = "overloaded"     // reading waits for a history
+	troubleOverload = "overloaded"     // more comes for a history than it works off
 	troubleSampling = "sampling"       // sessions of a history are left out
 	troubleGap      = "gap"            // records are missing in the input
 	troubleCoverage = "coverage-lost"  // what nobody is seen to have written proves nothing any more
@@ -131,6 +131,7 @@ func (t *teller) look(now time.Time) {
 // lookAt finds out what is the case with a history.
 func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func(life.Condition)) {
 	waits, _ := w.queue.length()
+	left, _ := w.queue.backlog()
 	consumed, lag := w.consumed.Load(), w.lag.Load()
 	tr := &t.trouble
 	if tr.consumed == nil {
@@ -154,9 +155,9 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 		is(life.Condition{Kind: troubleLag, DB: w.db, Severity: name.Warning,
 			Text: fmt.Sprintf("History %q is judged more than %s behind its newest record, and does not catch up: alerts come late. A session or partition may hold it back (window.idle_after), or the load is too much.", w.db, limits.LagMax)})
 	}
-	if t.lasts(now, w.blocked.Load(), troubleOverload, w.db, overloadFor) {
+	if t.lasts(now, w.blocked.Load() || left > 0, troubleOverload, w.db, overloadFor) {
 		is(life.Condition{Kind: troubleOverload, DB: w.db, Severity: name.Warning,
-			Text: fmt.Sprintf("Records of %q come faster than they can be judged: reading waits, and alerts come later and later. Give the monitor more processors, check fewer levels, or set overload to sample-sessions.", w.db)})
+			Text: fmt.Sprintf("Records of %q come faster than they can be judged: they wait, and alerts come later and later. Give the monitor more processors, check fewer levels, or set overload to sample-sessions.", w.db)})
 	}
 	if w.leavesOut.Load() {
 		is(life.Condition{Kind: troubleSampling, DB: w.db, Severity: name.Warning,

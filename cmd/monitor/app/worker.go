@@ -62,8 +62,10 @@ type worker struct {
 	// sampled is how the ingest samples this history; it belongs to the ingest.
 	sampled sampler
 
-	totals totals
-	report *report.History // once the input has ended
+	within    time.Duration // what of the step at hand is counted apart
+	measuring bool          // such a part is going on
+	totals    totals
+	report    *report.History // once the input has ended
 }
 
 // runMax is how many releases a worker works off before it looks up.
@@ -104,6 +106,7 @@ func (w *worker) runAll(ctx context.Context, end func() bool) error {
 	if w.history, err = w.begin(w.going); err != nil {
 		return fmt.Errorf("history %q: %w", w.db, err)
 	}
+	w.within = 0
 	w.totals.continued = w.history.Next() > 0
 	w.saved = time.Now()
 	w.complete = w.history.Complete()
@@ -141,6 +144,7 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 		return nil // part of the checkpoint
 	}
 	if w.tuning.slow != nil {
+		w.beat.work(time.Now())
 		w.tuning.slow(w.db)
 	}
 	began := time.Now()
@@ -149,7 +153,7 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 	}
 	w.beat.work(began)
 	w.history.Take(&stream.Entry{Number: e.number, Time: e.time, Partitions: e.partitions, Sample: e.sample[w.db], Batch: e.batch})
-	w.spend(workStep, began)
+	w.spendStep(began)
 	if err := w.work(ctx); err != nil {
 		return err
 	}
@@ -183,7 +187,7 @@ func (w *worker) work(ctx context.Context) error {
 		began := time.Now()
 		w.beat.work(began)
 		more = w.history.Run(runMax)
-		w.spend(workStep, began)
+		w.spendStep(began)
 		if err := w.settle(ctx); err != nil {
 			return err
 		}

@@ -1,0 +1,117 @@
+package app
+
+import (
+	"fmt"
+	"time"
+)
+
+// A history that can't keep up must not hold up the others. What its queue has no room
+// for stays in the journal, where every entry is before any history gets it, and the
+// queue is filled from there as it empties. So the ingest waits only
+//
+//   - where there is no journal (standard input), or what is read is not in it, as the
+//     disk is full;
+//   - where as much is left in the journal as may be, so that the store stays within
+//     its size;
+//   - for a history that is alone and gets on: it holds up nobody, and what it has no
+//     time for is better left where it comes from. A search that takes long is not
+//     waited for even then.
+const (
+	// solveMax is for how long the ingest waits for a history that is alone and at one
+	// and the same piece of work.
+	solveMax = 50 * time.Millisecond
+	// backlogShare is what part of store.max_bytes a history may leave in the journal.
+	backlogShare = 2
+)
+
+// leaves leaves an entry, which does not fit into the history's queue, in the journal,
+// if it may be.
+func (in *ingest) leaves(w *worker, x queued) bool {
+	if in.origin == "" || !in.keeper.stored(x.entry.number) {
+		return false
+	}
+	if _, bytes := w.queue.backlog(); bytes+x.entry.size > in.backlogMax() {
+		return false
+	}
+	if len(in.order) == 1 && w.beat.busy(in.now()) < solveMax {
+		return false
+	}
+	if in.once("behind " + w.db) {
+		in.log.Warn().Str("db", w.db).Msg("the history's queue is full: what more comes for it waits in the journal, and its alerts are late; more of this is counted")
+	}
+	if w.queue.leave(x) {
+		in.group.Go(func() error { return in.refill(w) })
+	}
+	return true
+}
+
+// backlogMax is how many bytes a history may leave in the journal.
+func (in *ingest) backlogMax() int64 {
+	if in.tuning.backlog > 0 {
+		return in.tuning.backlog
+	}
+	return int64(in.cfg.Store.MaxBytes) / backlogShare
+}
+
+// refill fills a history's queue with what was left in the journal, until nothing is.
+func (in *ingest) refill(w *worker) error {
+	for number := w.queue.oldest(); number > 0; number = w.queue.oldest() {
+		x, ok, err := in.keeper.Entry(in.going, number)
+		if in.going.Err() != nil {
+			return nil // the next run goes on with it
+		}
+		if err != nil {
+			return fmt.Errorf("store %s: %w", in.cfg.Store.Path, err)
+		}
+		if !ok {
+			return damaged(fmt.Errorf("the journal has no entry %d", number))
+		}
+		e, err := parseEntry(number, x.Data)
+		if err != nil {
+			return damaged(err)
+		}
+		if w.queue.refill(in.going, e.queued(shares(e)[w.db])) != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// await waits until an entry fits into the history's queue, or may be left in the
+// journal: reading pauses meanwhile.
+func (in *ingest) await(w *worker, x queued) error {
+	began := in.now()
+	w.blocked.Store(true)
+	in.metrics.blocked.WithLabelValues(w.db).Set(1)
+	if in.once("full " + w.db) {
+		in.log.Warn().Str("db", w.db).Msg("the history's queue is full: reading waits for it, and the lag grows; more of this is counted")
+	}
+	in.beat.rest() // the history's own beat tells how it gets on
+	defer func() {
+		now := in.now()
+		in.beat.work(now)
+		w.blocked.Store(false)
+		in.metrics.blocked.WithLabelValues(w.db).Set(0)
+		in.metrics.blockedTime.WithLabelValues(w.db).Add(now.Sub(began).Seconds())
+		in.waited(now.Sub(began))
+	}()
+	again := time.NewTicker(solveMax) // what a history is at, and what is stored, changes without a word
+	defer again.Stop()
+	for !w.queue.offer(x) && !in.leaves(w, x) {
+		select {
+		case <-w.queue.room():
+		case <-again.C:
+		case <-in.going.Done():
+			return in.halted()
+		}
+	}
+	return nil
+}
+
+// waited notes for how long reading has waited at once.
+func (in *ingest) waited(d time.Duration) {
+	if d > in.longest {
+		in.longest = d
+		in.metrics.blockedMost.Set(d.Seconds())
+	}
+}
