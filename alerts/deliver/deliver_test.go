@@ -256,7 +256,7 @@ func TestLongOutage(t *testing.T) {
 		st.measure = true
 		pad := strings.Repeat("x", size)
 		for i := range notices {
-			st.put(fmt.Sprintf("%05d", i), fmt.Sprintf(`{"id":"%d","summary":"%s","notification":{"id":"%05d","group":"g%d"}}`, i, pad, i, i%3000))
+			st.put(fmt.Sprintf("%05d", i), fmt.Sprintf(`{"id":"%d","summary":"%s","notification":{"id":"%05d","group":"g%d"}}`, i, pad, i, i%20))
 		}
 		st.put("large", `{"id":"large","summary":"`+strings.Repeat("x", 6<<20)+`","notification":{"group":"large"}}`)
 		var down atomic.Bool
@@ -284,11 +284,17 @@ func TestLongOutage(t *testing.T) {
 		if n := len(st.left("a")); n > 0 {
 			t.Errorf("%d are left when it is back", n)
 		}
-		times := map[string]int{}
+		times, back, last := map[string]int{}, 0, ""
 		for _, e := range seen.all {
 			if e.Receiver == "a" && e.Outcome == deliver.Delivered {
-				times[e.ID]++
+				if times[e.ID]++; e.ID < last {
+					back++
+				}
+				last = e.ID
 			}
+		}
+		if back > 1 { // the first one was tried out of its turn
+			t.Errorf("%d times an older one came after a younger one", back)
 		}
 		for i := range notices {
 			if id := fmt.Sprintf("%05d", i); times[id] != 1 {
