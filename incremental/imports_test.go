@@ -34,6 +34,7 @@ var pure = map[string]bool{
 	"strings":                           true,
 	"unsafe":                            true, // sizes of types
 	module + "ingest/record":            true,
+	module + "internal/slots":           true,
 	"github.com/bits-and-blooms/bitset": true,
 	"github.com/cespare/xxhash/v2":      true,
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/version"
+	"github.com/isowatch/isowatch/internal/slots"
 )
 
 // names numbers strings, in the order in which they come. A Go map would hold
@@ -16,7 +17,7 @@ import (
 // Invariant: slots has a power of two of entries, at most 3/4 of them taken;
 // probing from a name's hash finds it before a free slot.
 type names struct {
-	slots []uint64 // hash<<32 | number + 1; 0 is free
+	slots []uint64 // as package slots has them
 	list  paged.Vec[string]
 	own   bool // copies are kept, as a name may be a part of something large
 }
@@ -24,7 +25,7 @@ type names struct {
 // number is the name's number, and whether it is new.
 func (t *names) number(name string) (version.Key, bool) {
 	if 4*t.list.Len() >= 3*len(t.slots) {
-		t.grow()
+		t.slots = slots.Doubled(t.slots, 16)
 	}
 	h := uint32(xxhash.Sum64String(name) >> 32)
 	mask := uint32(len(t.slots) - 1)
@@ -97,26 +98,4 @@ func (t *names) probe(name string, h uint32) version.Key {
 		}
 	}
 	return none
-}
-
-// grow doubles the table.
-func (t *names) grow() {
-	old := t.slots
-	t.slots = make([]uint64, max(16, 2*len(old)))
-	rehash(old, t.slots)
-}
-
-// rehash puts the entries of one table of hash<<32 | number into a larger one.
-func rehash(old, slots []uint64) {
-	mask := uint32(len(slots) - 1)
-	for _, s := range old {
-		if s == 0 {
-			continue
-		}
-		i := uint32(s>>32) & mask
-		for slots[i] != 0 {
-			i = (i + 1) & mask
-		}
-		slots[i] = s
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/slots"
 )
 
 // values numbers the pairs of key and value that occur: the one look-up that
@@ -20,7 +21,7 @@ import (
 // probing from the hash of an integer cell finds it before a free slot.
 type values struct {
 	cells paged.Vec[cell]
-	slots []uint64 // hash<<32 | cell number + 1; 0 is free
+	slots []uint64 // of cells, as package slots has them
 	ints  int      // slots taken
 	texts map[text]cellID
 	own   bool // as names.own
@@ -58,7 +59,7 @@ func (vs *values) cellOf(k version.Key, v record.Value) cellID {
 		return c
 	}
 	if 4*vs.ints >= 3*len(vs.slots) {
-		vs.grow()
+		vs.slots = slots.Doubled(vs.slots, 16)
 	}
 	num, kind := v.Num, cellFlags(0)
 	if v.Kind == record.KindNull {
@@ -94,11 +95,4 @@ func (vs *values) push(k version.Key, v record.Value) cellID {
 		c.about = isEmpty
 	}
 	return vs.cells.Push(c)
-}
-
-// grow doubles the table.
-func (vs *values) grow() {
-	old := vs.slots
-	vs.slots = make([]uint64, max(16, 2*len(old)))
-	rehash(old, vs.slots)
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 	"strings"
+
+	"github.com/isowatch/isowatch/internal/slots"
 )
 
 // seed and mix differ from run to run, so that no input can be made whose names
@@ -123,30 +125,9 @@ func (d *dictionary) reset() {
 	d.text, d.ends, d.hashes, d.isKey = d.text[:0], d.ends[:0], d.hashes[:0], d.isKey[:0]
 }
 
-// The table of a history's names is a power of two of slots, hash<<32 | number + 1
-// and 0 if free, at most half of them taken. Probing from a name's hash finds it
-// before a free slot. The hash beside the number spares a look at nearly all wrong names.
-
-// grow doubles a table.
-func grow(old []uint64) []uint64 {
-	slots := make([]uint64, max(64, 2*len(old)))
-	mask := uint32(len(slots) - 1)
-	for _, s := range old {
-		if s == 0 {
-			continue
-		}
-		i := uint32(s>>32) & mask
-		for slots[i] != 0 {
-			i = (i + 1) & mask
-		}
-		slots[i] = s
-	}
-	return slots
-}
-
 // names numbers the names of a history.
 type names struct {
-	slots []uint64
+	slots []uint64 // as package slots has them, at most half of them taken
 	list  []string
 	kinds []uint8 // what each is a name of
 }
@@ -174,7 +155,7 @@ const none = math.MaxUint32
 // number is the number of the name, whose hash is h.
 func (t *names) number(name string, h uint32) uint32 {
 	if 2*len(t.list) >= len(t.slots) {
-		t.slots = grow(t.slots)
+		t.slots = slots.Doubled(t.slots, 64)
 	}
 	mask := uint32(len(t.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
