@@ -341,21 +341,25 @@ func (x *exhibits) edge(ed graph.Edge, p *constraint.Polygraph) {
 	}
 }
 
-// fromInitial keeps the read of the initial version by which the block that
-// holds s's version of k is known to be the first.
+// fromInitial keeps what shows that the block that holds s's version of k is the first:
+// the read of the initial version, and those that lead from there to s.
 func (x *exhibits) fromInitial(s version.Slot, k version.Key) {
 	v := x.s.writeOf(s, k)
 	if v == none {
 		v = x.s.readOf(s, k)
 	}
 	tab := &x.s.tab
+	var run []version.Slot
 	for n := 0; v != none && n < 200; n++ {
 		ver := tab.At(v)
 		if ver.Kind != version.Written || ver.Prev == none {
 			return
 		}
+		run = append(run, ver.Writer)
 		if tab.At(ver.Prev).Kind == version.Initial {
-			x.read(ver.Writer, k)
+			for _, w := range run {
+				x.read(w, k)
+			}
 			return
 		}
 		v = ver.Prev

@@ -41,6 +41,7 @@ type strand struct {
 	versions []version.ID                  // of ops
 	choices  []ambiguous
 	lists    []succession
+	disputed map[version.Key]bool // keys of which a list contradicts what was read; see follow
 	// ruledOut are transactions that can't have taken effect.
 	ruledOut []version.Slot
 	// exclusive are pairs of which one at most took effect.
@@ -303,13 +304,19 @@ func (s *strand) overwrite(v, w version.ID) {
 // follow takes in that v, of the versions that were written by recorded
 // transactions, is the next after prev, as a list shows. Where that contradicts
 // what one of the two writers read, late is that one's version and first the
-// version that it missed.
+// version that it missed. From then on what was read is believed of the key, and no
+// list: with half of the order of one the other half would prove what is not so.
 func (s *strand) follow(prev, v version.ID) (late, first version.ID, clash bool) {
 	a, b := s.tab.At(prev), s.tab.At(v)
+	if s.disputed[a.Key] {
+		return version.None, version.None, false
+	}
 	if a.Next != version.None && a.Next != v {
+		s.dispute(a.Key)
 		return a.Next, v, true
 	}
 	if b.Prev != version.None && b.Prev != prev {
+		s.dispute(a.Key)
 		return v, prev, true
 	}
 	s.lists = append(s.lists, succession{prev, v})
@@ -322,6 +329,13 @@ func (s *strand) follow(prev, v version.ID) (late, first version.ID, clash bool)
 		s.overwrite(prev, v)
 	}
 	return version.None, version.None, false
+}
+
+func (s *strand) dispute(k version.Key) {
+	if s.disputed == nil {
+		s.disputed = map[version.Key]bool{}
+	}
+	s.disputed[k] = true
 }
 
 // choose takes in that slot read one of cands, versions of key by line and

@@ -1,0 +1,66 @@
+package incremental_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
+)
+
+func violations(t *testing.T, text string, level verdict.Level) []verdict.Violation {
+	t.Helper()
+	s, err := script.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := oracle.FromHeader(s.Header)
+	e := incremental.New(incremental.Options{UnseenUnique: true, Levels: []verdict.Level{level}, Initial: o.Initial, Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew})
+	for i := range s.Txns {
+		e.Step(&s.Txns[i], 0)
+	}
+	return e.Close()[0].Violations
+}
+
+// A list that contradicts what was read is told as that, once. The rest of its order,
+// with what was read, would make a run of updates from T1 to T5 without T4, which so
+// would come after T5 though it came before it in its session.
+func TestHalfAListProvesNothing(t *testing.T) {
+	vs := violations(t, `initial zero
+s1 T1: append(y,1) append(y,2)
+s1 T2: r(y,[1,2]) append(y,3)
+s1 T4: append(y,4)
+s1 T5: append(y,5) append(y,7)
+s1 T6: r(y,[1,2,4,3,5,7])
+`, verdict.SER)
+	if len(vs) != 1 || !slices.Equal(vs[0].Txns, []verdict.TxnID{1, 2}) {
+		t.Errorf("%d violations, want one, of T2 and T4: %+v", len(vs), vs)
+	}
+}
+
+// That the runs of updates of the initial version come before other writes rests on
+// the reads along them, however many, and on nothing else that their transactions did.
+func TestRunsFromTheInitialVersion(t *testing.T) {
+	vs := violations(t, `initial any
+s2 T2: r(y,null) w(x,4)
+s1 T1: r(x,null) w(x,2) w(y,3)
+s3 T3: r(x,2) w(x,5)
+s4 T4: r(x,5) w(x,6)
+s2 T5: r(x,6) w(x,9)
+`, verdict.SER)
+	if len(vs) != 1 {
+		t.Fatalf("%d violations, want one: %+v", len(vs), vs)
+	}
+	if want := []verdict.TxnID{0, 1, 2, 3, 4}; !slices.Equal(vs[0].Evidence, want) {
+		t.Errorf("evidence %v, want %v", vs[0].Evidence, want)
+	}
+	for _, x := range vs[0].Exhibits {
+		for _, key := range slices.Concat(x.Reads, x.Writes, x.All) {
+			if key != "x" {
+				t.Errorf("transaction %d exhibits %s: %+v", x.Txn, key, x)
+			}
+		}
+	}
+}
