@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -17,7 +18,7 @@ import (
 // found.
 func judged(t *testing.T, cfg Config, lines []string) (found []verdict.Kind, results []verdict.Result) {
 	t.Helper()
-	cfg.DB, cfg.Clock, cfg.Sessions, cfg.MaxTransaction = "d", record.ClockPrune, record.SessionsKeep, time.Minute
+	cfg.DB, cfg.Clock, cfg.Sessions, cfg.MaxTransaction = "d", record.ClockPrune, record.SessionsKeep, cmp.Or(cfg.MaxTransaction, time.Minute)
 	cfg.Order = order.Options{Lateness: time.Second}
 	h := New(cfg)
 	drain := func() {
