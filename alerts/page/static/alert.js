@@ -1,7 +1,7 @@
 // One alert: what broke, a picture, the sentences, the operations, and how to check
 // it again.
 import { h, badge, clock, copy, count, cut, lines, long, plural, safe, time, title } from './dom.js';
-import { Exact, address, getExact } from './api.js';
+import { Exact, address, get, getExact } from './api.js';
 import { graph } from './graph.js';
 
 let id, root, signalOf;
@@ -12,7 +12,9 @@ export default {
     id = params.id;
     root = into;
     signalOf = signal;
-    draw(await getExact(`alerts/${encodeURIComponent(id)}`, signal));
+    const path = `alerts/${encodeURIComponent(id)}`;
+    const [found, { next }] = await Promise.all([getExact(path, signal), get(`${path}/next`, signal)]);
+    draw(found, next);
   },
   event(type, data) {
     if (type === 'alert' && data.id === id) {
@@ -25,7 +27,7 @@ export default {
   },
 };
 
-const found = a => [`${plural(Number(a.count), 'time')}, first `, time(Number(a.first_seen)), ', last ', time(Number(a.last_seen))];
+const found = a => (Number(a.count) === 1 ? ['once, ', time(Number(a.first_seen))] : [`${plural(Number(a.count), 'time')}, first `, time(Number(a.first_seen)), ', last ', time(Number(a.last_seen))]);
 
 const kinds = {
   so: 'session order: the same client did one after the other',
@@ -35,7 +37,7 @@ const kinds = {
   rw: 'missed write: the first read a version that the second overwrote',
 };
 
-function draw([a, text]) {
+function draw([a, text], next) {
   const records = a.evidence.filter(r => !('history' in r));
   const header = a.evidence.find(r => 'history' in r)?.history;
   const cycles = a.cases?.length ? a.cases : a.cycle?.length ? [a.cycle] : [];
@@ -50,6 +52,7 @@ function draw([a, text]) {
     explanation(a),
     cycles.length > 0 && steps(a, cycles),
     operations(a, records),
+    h('section', { 'aria-labelledby': 'next-h' }, h('h2', { id: 'next-h' }, 'What to look at next'), h('ul', { class: 'card plain next' }, next.map(x => h('li', null, safe(x))))),
     recheck(a, header),
     raw(text));
 }
@@ -66,8 +69,8 @@ function facts(a) {
     a.guarantee && item('Session guarantee', safe(a.guarantee)),
     a.keys?.length > 0 && item('Keys', list(a.keys)),
     h('div', { class: 'two' }, h('dt', null, 'Found'), h('dd', null, h('span', { id: 'count' }, found(a)))),
-    h('div', { class: 'act' }, h('dt', null, 'Notifications'), h('dd', null, h('a', { href: `#/silences?${new URLSearchParams({ db: a.db, level: a.level, name: a.name, key: a.keys?.length === 1 ? a.keys[0] : '', comment: '' })}` }, 'Silence this'),
-      a.group && [' · ', h('a', { href: `#/alerts?${new URLSearchParams({ group: a.group })}` }, 'its group')])));
+    a.group && item('Others like it', h('a', { href: `#/alerts?${new URLSearchParams({ group: a.group })}` }, 'The whole group')),
+    h('div', { class: 'act' }, h('dt', null, 'Notifications'), h('dd', null, h('a', { href: `#/silences?${new URLSearchParams({ db: a.db, level: a.level, name: a.name, key: a.keys?.length === 1 ? a.keys[0] : '', comment: '' })}` }, 'Silence this'))));
 }
 
 // pictures are two views of the same, as tabs.

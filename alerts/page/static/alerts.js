@@ -5,7 +5,7 @@ import { adopt, state } from './app.js';
 
 const pageSize = 50;
 const fields = ['q', 'db', 'level', 'name', 'state', 'severity', 'group'];
-const names = ['thin-air-read', 'aborted-read', 'future-read', 'not-my-last-write', 'not-my-own-write', 'intermediate-read', 'non-repeatable-reads', 'session-guarantee-violation',
+export const names = ['thin-air-read', 'aborted-read', 'future-read', 'not-my-last-write', 'not-my-own-write', 'intermediate-read', 'non-repeatable-reads', 'session-guarantee-violation',
   'non-monotonic-read', 'fractured-read', 'causality-violation', 'long-fork', 'lost-update', 'write-skew'];
 
 let query, list, form, news, fresh, stop, typing;

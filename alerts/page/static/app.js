@@ -1,5 +1,5 @@
 // The page: what is shown where, and that it stays true while somebody looks.
-import { h, announce, clock, duration, now, plural, setNow, tick, title } from './dom.js';
+import { h, announce, clock, duration, now, plural, sentence, setNow, tick, title } from './dom.js';
 import { Live, Problem, get, remove } from './api.js';
 import overview from './overview.js';
 import alerts from './alerts.js';
@@ -82,9 +82,9 @@ function rename() {
 function failure(e, again) {
   return h('div', { class: 'view empty', role: 'alert' },
     h('h1', { tabindex: '-1' }, e.status === 0 ? 'The monitor can’t be reached' : e.status === 404 ? 'Not there' : 'That did not work'),
-    h('p', null, e.message),
-    e.hint && h('p', { class: 'faint' }, e.hint),
-    h('p', null, h('button', { type: 'button', onclick: again }, 'Try again'), ' ', h('a', { href: '#/' }, 'To the overview')));
+    h('p', null, sentence(e.message)),
+    e.hint && h('p', { class: 'faint' }, sentence(e.hint)),
+    h('p', { class: 'ways' }, h('button', { type: 'button', onclick: again }, 'Try again'), h('a', { href: '#/alerts' }, 'All alerts'), h('a', { href: '#/' }, 'Overview')));
 }
 
 function demandToken() {
@@ -107,9 +107,10 @@ export function adopt(status, whole) {
   state.status = status;
   document.getElementById('version').textContent = `Isowatch ${status.version}`;
   const n = document.getElementById('nav-count');
-  n.hidden = !status.alerts.total;
-  n.textContent = status.alerts.total > 9999 ? '9999+' : String(status.alerts.total);
-  n.setAttribute('aria-label', plural(status.alerts.total, 'alert'));
+  n.hidden = !status.alerts.groups;
+  n.textContent = status.alerts.groups > 999 ? '999+' : String(status.alerts.groups);
+  n.setAttribute('aria-label', plural(status.alerts.groups, 'open group'));
+  n.title = `${plural(status.alerts.groups, 'group')} of alerts that ${status.alerts.groups === 1 ? 'is' : 'are'} not over`;
   if (before && before.health !== status.health) announce(status.health === 'broken' ? 'The promise is broken' : status.health === 'kept' ? 'Nothing is broken any more' : 'The monitor waits');
 }
 

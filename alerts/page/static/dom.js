@@ -118,6 +118,7 @@ export function clock(ns) {
 
 const ago = ns => {
   const seconds = (now() - ns / 1e6) / 1000;
+  if (seconds > 1e7) return `${count(Math.floor(seconds / 86400))} d ago`;
   return seconds < 1 ? 'just now' : `${duration(Math.round(seconds))} ago`;
 };
 
@@ -140,12 +141,15 @@ export function tick() {
   }
 }
 
-const icons = { kept: '✓', broken: '✕', waiting: '…', critical: '▲', error: '▲', warning: '△', info: 'ⓘ', new: '●', ongoing: '◐', resolved: '○', complete: '✓', partial: '◧', 'complete-assuming-real-time': '✓' };
+const icons = { kept: '✓', broken: '✕', waiting: '…', critical: '▲', error: '▲', warning: '△', info: 'i', new: '●', ongoing: '◐', resolved: '○', complete: '✓', partial: '◐', 'complete-assuming-real-time': '✓' };
 
 // badge is a word that has a colour, and a sign for those who do not see it.
 export function badge(kind, text = kind) {
   return h('span', { class: 'badge', 'data-kind': kind }, h('span', { 'aria-hidden': 'true' }, icons[kind] ?? '•'), ' ', text);
 }
+
+// sentence is a message of the monitor as a sentence of its own.
+export const sentence = text => { const t = safe(text); return t && t.charAt(0).toUpperCase() + t.slice(1) + (/[.!?]$/.test(t) ? '' : '.'); };
 
 // title is a kebab-case name as a heading.
 export const title = name => { const t = safe(name).replaceAll('-', ' '); return t.charAt(0).toUpperCase() + t.slice(1); };

@@ -5,7 +5,8 @@ import { s, cut } from './dom.js';
 import { Exact } from './api.js';
 
 const char = 7.25, row = 17, pad = 10; // of the monospaced font, in px
-const textMax = 34, rowsMax = 7;
+const rowsMax = 7;
+let textMax = 34; // characters in a row of a box; less where there is no room
 
 const short = v => {
   if (v instanceof Exact) return v.text;
@@ -19,13 +20,14 @@ function content(id, record, keys) {
   const ops = record?.ops ?? [];
   const about = ops.filter(o => keys.has(o[1]));
   const shown = (about.length ? about : ops).slice(0, rowsMax);
-  const rows = shown.map(([kind, key, value]) => cut(`${verbs[kind] ?? kind}(${cut(typeof key === 'string' ? key : short(key), 16)}${value === undefined ? '' : ', ' + short(value)})`, textMax));
+  const rows = shown.map(([kind, key, value]) => cut(`${verbs[kind] ?? kind}(${cut(typeof key === 'string' ? key : short(key), textMax < 30 ? 10 : 16)}${value === undefined ? '' : ', ' + short(value)})`, textMax));
   if (ops.length > shown.length) rows.push(`… ${ops.length - shown.length} more`);
   return { name: cut(id, textMax), session: cut(record?.session ? `session ${record.session}` : '', textMax), rows, status: record?.status };
 }
 
 // graph draws one cycle. point(number, i) is called when its i-th edge is chosen.
 export function graph(cycle, records, number, point) {
+  textMax = innerWidth < 640 ? 22 : 34;
   const by = new Map(records.map(r => [r.id, r]));
   const keys = new Set(cycle.map(e => e.key).filter(Boolean));
   const g = new dagre.graphlib.Graph({ multigraph: true });
@@ -39,7 +41,7 @@ export function graph(cycle, records, number, point) {
     g.setNode(id, { width: Math.max(110, widest * char + 2 * pad), height: (c.rows.length + (c.session ? 2 : 1)) * row + 2 * pad });
   }
   cycle.forEach((e, i) => {
-    const label = `${i + 1}. ${e.type}${e.key ? ' ' + cut(e.key, 18) : ''}`;
+    const label = `${i + 1}. ${e.type}${e.key ? ' ' + cut(e.key, narrow ? 10 : 18) : ''}`;
     g.setEdge(e.from, e.to, { width: label.length * char + 8, height: 20, labelpos: 'c', label, type: e.type, i }, String(i));
   });
   dagre.layout(g);

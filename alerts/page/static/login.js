@@ -1,5 +1,5 @@
 // The way in where the monitor asks for a token.
-import { h } from './dom.js';
+import { h, sentence } from './dom.js';
 import { post } from './api.js';
 
 export default {
@@ -20,7 +20,7 @@ export default {
           input.value = '';
           await done();
         } catch (problem) {
-          error.textContent = problem.status === 401 || problem.status === 403 ? 'That is not the token.' : `${problem.message} ${problem.hint}`;
+          error.textContent = problem.status === 401 || problem.status === 403 ? 'That is not the token.' : `${sentence(problem.message)} ${sentence(problem.hint)}`;
           input.setAttribute('aria-invalid', 'true');
           input.focus();
         } finally {

@@ -44,8 +44,8 @@ function refresh() {
 function update() {
   const st = state.status;
   keep(root.querySelector('#verdict'), verdict(st));
-  keep(root.querySelector('#histories'), histories(st));
   keep(root.querySelector('#conditions'), conditions(st));
+  keep(root.querySelector('#histories'), histories(st));
   keep(root.querySelector('#machine'), machine(st));
   charts.forEach(c => c.set(st.series));
 }
@@ -76,9 +76,9 @@ function draw() {
   const st = state.status;
   const c = [
     new Chart('Throughput', 'transactions a second, judged', st.series, [{ of: 'transactions', label: 'judged', color: 'one' }, { of: 'records', label: 'read', color: 'two' }], v => `${figure(v)}/s`),
-    new Chart('Lag', 'the watermark behind the newest record', st.series, [{ of: 'lag', label: 'lag', color: 'one' }], v => duration(v)),
-    new Chart('Window', 'transactions held until they can be judged', st.series, [{ of: 'window', label: 'held', color: 'one' }], v => figure(v)),
-    new Chart('Solver', 'orders that are left to the search', st.series, [{ of: 'open', label: 'open orders', color: 'one' }, { of: 'conflicts', label: 'conflicts a second', color: 'two' }], v => figure(v)),
+    new Chart('Lag', 'until what comes is judged', st.series, [{ of: 'lag', label: 'lag', color: 'one' }], v => duration(v)),
+    new Chart('Window', 'held until it can be judged', st.series, [{ of: 'window', label: 'held', color: 'one' }], v => figure(v)),
+    new Chart('Solver', 'orders left to the search', st.series, [{ of: 'open', label: 'open orders', color: 'one' }, { of: 'conflicts', label: 'conflicts a second', color: 'two' }], v => figure(v)),
     new Chart('Work', 'share of a core', st.series, [{ of: 'judging', label: 'judging', color: 'one' }, { of: 'proving', label: 'proving alerts', color: 'two' }], v => `${figure(v * 100)} %`),
     new Chart('Alerts', 'found a second', st.series, [{ of: 'alerts', label: 'found', color: 'one' }], v => `${figure(v)}/s`),
   ];
@@ -86,8 +86,8 @@ function draw() {
   root.append(
     verdict(st),
     conditions(st),
-    histories(st),
     drawGroups(),
+    histories(st),
     h('section', { 'aria-labelledby': 'charts-h' }, h('h2', { id: 'charts-h' }, 'The last minutes'), h('div', { class: 'charts' }, c.map(x => x.element))),
     machine(st));
 }
@@ -108,16 +108,19 @@ function verdict(st) {
     const partial = levels.some(l => l.complete === 'partial');
     heading = partial ? 'No violation in what was seen' : 'The promise is kept';
     text = ['Nothing has been found that breaks ', st.settings.levels.join(', '), ' since ', time(since), '. ',
-      partial ? 'Not all could be checked: see below what was missed, and when.' : levels.some(l => l.complete === 'complete-assuming-real-time') ? 'All was checked, assuming that the database keeps real time.' : 'All was checked.'];
+      partial ? 'Not all could be checked: see below what was missed, and when. ' : levels.some(l => l.complete === 'complete-assuming-real-time') ? 'All was checked, assuming that the database keeps real time. ' : 'All was checked. ',
+      st.alerts.total > 0 && h('a', { href: '#/alerts' }, `${plural(st.alerts.total, 'older alert')} stored`)];
   } else {
     heading = 'Nothing has been judged yet';
     text = [st.waits.length ? 'The monitor waits:' : 'The monitor reads; the first records are judged once the watermark has passed them.'];
   }
+  const late = Math.max(0, ...st.histories.map(x => x.behind_seconds));
   return h('section', { id: 'verdict', class: 'verdict', 'data-health': st.health, 'aria-labelledby': 'verdict-h' },
     h('div', { class: 'sign', 'aria-hidden': 'true' }, st.health === 'broken' ? '✕' : st.health === 'kept' ? '✓' : '…'),
     h('div', null,
       h('h1', { id: 'verdict-h', tabindex: '-1' }, heading),
       h('p', null, text),
+      late > 5 && h('p', null, h('strong', null, `This is ${duration(late)} old: `), 'records come faster than they are judged, and what they show is not in it yet.'),
       st.waits.length > 0 && h('ul', { class: 'waits' }, st.waits.map(w => h('li', null, safe(w))))));
 }
 
@@ -132,7 +135,7 @@ function conditions(st) {
 function histories(st) {
   return h('section', { id: 'histories', 'aria-labelledby': 'histories-h' },
     h('h2', { id: 'histories-h' }, st.histories.length === 1 ? 'Database' : 'Databases'),
-    st.histories.length ? st.histories.map(history)
+    st.histories.length ? [...st.histories].sort((a, b) => (b.health === 'broken') - (a.health === 'broken')).map(history)
       : h('p', { class: 'empty' }, 'No database has sent a record yet. The monitor reads ', h('code', null, safe(`${st.source.kind} ${st.source.name}`.trim())), '; each database appears here with its first record.'));
 }
 
@@ -145,11 +148,11 @@ function history(x) {
     h('ul', { class: 'levels' }, x.levels.map(l => level(x, l))),
     strip(x),
     h('dl', { class: 'facts' },
-      fact('Coverage', x.coverage),
-      fact('Lag', duration(x.lag_seconds)),
-      fact('Last record', time(x.last_record, { absolute: false })),
-      fact('Held for the watermark', count(x.waiting)),
-      fact('Queued', count(x.queued)),
+      fact('Writes seen', x.coverage === 'complete' ? 'all of them' : 'perhaps not all'),
+      fact('Lag', duration(x.lag_seconds + x.behind_seconds)),
+      fact('Last record judged', time(x.last_record, { absolute: false })),
+      fact('Held in the window', count(x.waiting)),
+      fact('Queued before it', count(x.queued)),
       fact('Segments closed', count(x.segments)),
       fact('Keys remembered', count(x.frontier_keys)),
       x.sampled_one_in > 1 && fact('Sampled', `1 session in ${x.sampled_one_in}`)));
@@ -161,8 +164,8 @@ function level(x, l) {
   const query = new URLSearchParams({ db: x.db, level: l.level });
   return h('li', { class: 'level', 'data-health': l.health },
     badge(l.health),
-    h('span', { class: 'grow' }, h('strong', null, l.title), ' ', h('code', null, l.level),
-      h('span', { class: 'note', title: l.why }, l.health === 'waiting' ? 'nothing judged yet' : completeness[l.complete] ?? l.complete)),
+    h('span', { class: 'grow' }, h('strong', null, l.title), ' ', h('code', null, l.level), ' ',
+      h('span', { class: 'faint how', title: l.why }, l.health === 'waiting' ? 'nothing judged yet' : completeness[l.complete] ?? l.complete)),
     h('span', { class: 'when' },
       l.health === 'broken' ? ['since ', time(l.since), l.last ? ['; last ', time(l.last, { absolute: false })] : ''] : l.health === 'kept' ? ['since ', time(l.since)] : ''),
     l.violations > 0 && h('a', { href: `#/alerts?${query}`, 'aria-label': `${plural(l.violations, 'alert')} of ${l.level} in ${safe(x.db)}` }, plural(l.violations, 'alert')));
@@ -192,11 +195,12 @@ const reasons = why => why.map(r => `${safe(r.text)} (${count(r.count)})`).join(
 
 function drawGroups() {
   const open = groups.filter(g => g.state !== 'resolved');
-  const shown = open.slice(0, 8);
+  const shown = open.slice(0, 6);
+  if (!shown.length) return h('section', { id: 'groups', hidden: true }); // the answer above says so
   return h('section', { id: 'groups', 'aria-labelledby': 'groups-h' },
     h('h2', { id: 'groups-h' }, 'Open alerts'),
-    shown.length ? h('ul', { class: 'rows' }, shown.map(group)) : h('p', { class: 'empty' }, groups.length ? 'All groups of alerts are resolved. ' : 'There is no open alert. ', state.status.alerts.total > 0 && h('a', { href: '#/alerts' }, 'All that were stored')),
-    open.length > shown.length && h('p', null, h('a', { href: '#/alerts' }, `${plural(open.length - shown.length, 'more group')}: all alerts`)));
+    h('ul', { class: 'rows' }, shown.map(group)),
+    open.length > shown.length && h('p', null, h('a', { href: '#/alerts' }, `${plural(open.length - shown.length, 'more group')}: see all alerts`)));
 }
 
 function group(g) {
@@ -209,6 +213,7 @@ function group(g) {
 }
 
 function machine(st) {
+  const receiver = r => [h('bdi', { class: 'mono' }, safe(r.name)), ' ', r.failed ? [badge('warning', 'failing'), ` ${plural(r.failed, 'attempt')}`, r.error && [': ', safe(r.error)]] : h('span', { class: 'faint' }, r.delivered ? [`${count(r.delivered)} delivered, last `, time(r.last, { absolute: false })] : 'nothing to deliver yet')];
   return h('section', { id: 'machine', 'aria-labelledby': 'machine-h' },
     h('h2', { id: 'machine-h' }, 'Input and delivery'),
     h('dl', { class: 'facts card' },
@@ -219,5 +224,5 @@ function machine(st) {
       fact('Store', [bytes(st.store.bytes), st.store.full && [' ', badge('error', 'full')]]),
       fact('Started', time(st.started, { absolute: false })),
       fact('Values', st.settings.values === 'full' ? 'shown as they are' : st.settings.values === 'hash' ? 'hashed' : 'left out'),
-      st.receivers.map(r => fact(h('bdi', null, safe(r.name)), r.failed ? [badge('warning', 'failing'), ` ${plural(r.failed, 'attempt')}`, r.error && [': ', safe(r.error)]] : r.delivered ? [`${count(r.delivered)} delivered, last `, time(r.last, { absolute: false })] : 'nothing to deliver yet'))));
+      h('div', { class: 'all' }, h('dt', null, st.receivers.length === 1 ? 'Receiver' : 'Receivers'), h('dd', null, st.receivers.length ? h('ul', null, st.receivers.map(r => h('li', null, receiver(r)))) : 'none: nobody is told'))));
 }

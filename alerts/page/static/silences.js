@@ -1,5 +1,6 @@
 // Silences: what nobody wants to be notified of for a while.
-import { h, cut, safe, time, clock, announce } from './dom.js';
+import { h, cut, safe, sentence, time, clock, announce } from './dom.js';
+import { names } from './alerts.js';
 import { get, post, remove } from './api.js';
 import { state, adopt } from './app.js';
 
@@ -41,14 +42,15 @@ function row(x) {
       : h('button', {
         type: 'button', class: 'small', 'aria-label': `End the silence of ${of.map(([f, label]) => `${label} ${safe(x[f])}`).join(', ') || 'everything'}`,
         onclick: async () => {
-          try { await remove(`silences/${encodeURIComponent(x.id)}`); announce('The silence is over'); await load(); } catch (e) { error.textContent = `${e.message} ${e.hint}`; }
+          try { await remove(`silences/${encodeURIComponent(x.id)}`); announce('The silence is over'); await load(); } catch (e) { error.textContent = `${sentence(e.message)} ${sentence(e.hint)}`; }
         },
       }, 'End'), error);
 }
 
 function form(query) {
-  const input = (name, label, hint, more) => h('div', { class: 'field' }, h('label', { for: `s-${name}` }, label),
-    h('input', { id: `s-${name}`, name, maxlength: 200, value: query.get(name) ?? '', spellcheck: 'false', 'aria-describedby': hint && `s-${name}-hint`, ...more }), hint && h('span', { class: 'hint', id: `s-${name}-hint` }, hint));
+  const input = (name, label, hint, more) => h('div', { class: more?.wide ? 'field two' : 'field' }, h('label', { for: `s-${name}` }, label),
+    h('input', { id: `s-${name}`, name, maxlength: 200, value: query.get(name) ?? '', spellcheck: 'false', 'aria-describedby': hint && `s-${name}-hint`, required: more?.required, list: more?.among && `s-${name}-list` }), more?.among && h('datalist', { id: `s-${name}-list` }, more.among.map(value => h('option', { value }))), hint && h('span', { class: 'hint', id: `s-${name}-hint` }, hint));
+  const st = state.status;
   const error = h('p', { class: 'error', role: 'alert' });
   const el = h('form', {
     class: 'card silence',
@@ -67,15 +69,16 @@ function form(query) {
         await load();
         list.querySelector('button')?.focus();
       } catch (problem) {
-        error.textContent = `${problem.message} ${problem.hint}`;
+        error.textContent = `${sentence(problem.message)} ${sentence(problem.hint)}`;
       }
     },
   },
   h('h2', null, 'New silence'),
+  h('p', { class: 'hint' }, 'What is left empty matches everything; * and ? stand for any characters.'),
   h('div', { class: 'fields' },
-    input('db', 'Database'), input('level', 'Level'), input('name', 'Anomaly'), input('key', 'Key', '* and ? stand for anything; empty: all'),
-    h('div', { class: 'field' }, h('label', { for: 's-hours' }, 'For'), h('select', { id: 's-hours', name: 'hours' }, spans.map(([words, hours]) => h('option', { value: hours, selected: hours === 4 }, words)))),
-    input('by', 'Who'), input('comment', 'Why', null, { required: true })),
+    input('db', 'Database', null, { among: st.histories.map(x => x.db) }), input('level', 'Level', null, { among: st.settings.levels }), input('name', 'Anomaly', null, { among: names }), input('key', 'Key'),
+    h('div', { class: 'field' }, h('label', { for: 's-hours' }, 'For how long'), h('select', { id: 's-hours', name: 'hours' }, spans.map(([words, hours]) => h('option', { value: hours, selected: hours === 4 }, words)))),
+    input('by', 'Who'), input('comment', 'Why', null, { required: true, wide: true })),
   error, h('button', { type: 'submit', class: 'primary' }, 'Silence'));
   return el;
 }

@@ -89,6 +89,11 @@ type historyView struct {
 	levels            map[verdict.Level]levelView
 }
 
+// newView is a history of which its worker has shown nothing yet.
+func newView() *historyView {
+	return &historyView{newest: math.MinInt64, watermark: math.MinInt64, levels: map[verdict.Level]levelView{}}
+}
+
 // behind is how long, in seconds, the record that is judged next has waited since it was
 // read; 0 if none waits. The time that records of a history have to wait for its watermark
 // is not part of it.
@@ -137,7 +142,7 @@ func (s *status) raised(a *alerts.Alert) {
 	s.mu.Lock()
 	v := s.views[a.DB]
 	if v == nil {
-		v = &historyView{newest: math.MinInt64, watermark: math.MinInt64, levels: map[verdict.Level]levelView{}}
+		v = newView()
 		s.views[a.DB] = v
 	}
 	for _, l := range a.Breaks {
@@ -246,7 +251,7 @@ func (s *status) sample(ctx context.Context, now time.Time, size bool) {
 	for _, v := range s.views {
 		reading.transactions += float64(v.stats.Transactions)
 		reading.conflicts += float64(v.solver.Conflicts)
-		p.lag = max(p.lag, v.lag.Seconds()+v.behind(now))
+		p.lag = max(p.lag, v.lag.Seconds()+v.behind(now)) // never below 0: the watermark may be ahead of all records
 		p.window += float64(v.waiting + v.queued)
 		p.open += float64(v.solver.Constraints - v.solver.Pruned)
 	}
@@ -270,6 +275,9 @@ func (s *status) at(_ context.Context, steps int) (page.Status, error) {
 	for db, v := range s.views {
 		out.Histories = append(out.Histories, s.history(db, v, groups))
 	}
+	for _, db := range s.unseen(groups) {
+		out.Histories = append(out.Histories, s.history(db, newView(), groups))
+	}
 	slices.SortFunc(out.Histories, func(a, b page.History) int { return strings.Compare(a.DB, b.DB) })
 	for _, h := range out.Histories {
 		out.Health = worse(out.Health, h.Health)
@@ -288,6 +296,20 @@ func (s *status) at(_ context.Context, steps int) (page.Status, error) {
 	out.Store = page.StoreStatus{Bytes: s.stored.DiskBytes, Full: total(s.metrics.storeHolding) > 0}
 	out.Series = s.ring.series(steps)
 	return out, nil
+}
+
+// unseen are the databases whose alerts are not over although no worker has shown its
+// history yet, as after a restart: what was broken is broken until it is known to be
+// over. s.mu is held.
+func (s *status) unseen(groups *life.Snapshot) []string {
+	var out []string
+	for _, g := range open(groups) {
+		if s.views[g.DB] == nil && g.DB != "" && !strings.HasPrefix(g.Name, life.Operational) {
+			out = append(out, g.DB)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // worse is the health that counts of two.
@@ -344,7 +366,7 @@ func conditions(s *life.Snapshot) []page.Condition {
 
 // history is a history as the page shows it.
 func (s *status) history(db string, v *historyView, groups *life.Snapshot) page.History {
-	h := page.History{DB: db, Health: page.Waiting, Coverage: record.CoveragePartial.String(), Lag: v.lag.Seconds(), Behind: v.behind(time.Now()), LastRecord: v.lastRecord,
+	h := page.History{DB: db, Health: page.Waiting, Coverage: record.CoveragePartial.String(), Lag: max(0, v.lag.Seconds()), Behind: v.behind(time.Now()), LastRecord: v.lastRecord,
 		Stretches: shownStretches(v.stretches, s.cfg.Levels), Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
 		Segments: int64(v.stats.Segments), FrontierKeys: int64(v.frontier), SampledOneIn: 1 << v.sample, Newest: moment(v.newest)}
 	if v.complete {
