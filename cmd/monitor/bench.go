@@ -42,14 +42,16 @@ are looked up in --corpus, and skipped if they are not there. AWDIT's program, i
 is one, judges the histories that its paper has figures for, right after.
 
 The suite stream starts the brokers that the monitor reads from: Apache Kafka (Java and
-Maven are needed, else its rows are skipped) and kfake. A topic of 3 million takes 1 GB
-of disk, or of kfake's memory.
+Maven are needed, else its rows are skipped) and kfake. A topic of 3 million takes half a
+GB of disk, or of kfake's memory. All its rows take about a quarter of an hour; for
+figures of whole topics give --reading 0. Rows are told on standard error as they are
+done, and what is done is printed when the rest is interrupted.
 
 Exit status: 0 measured, whatever the figures are; 4 something could not be measured.`,
 		Example: `  monitor bench --suite strong
   monitor bench --suite strong --only veristrong,blindw-10k --runs 5
   monitor bench --suite weak --only c-twitter --peer ./awdit
-  monitor bench --suite stream --only kafka-10k --transactions 10000000 --set window.max_skew=1ms
+  monitor bench --suite stream --only kafka-10k --transactions 10000000 --reading 0 --set window.max_skew=1ms
   monitor bench --suite strong --list`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,7 +79,8 @@ Exit status: 0 measured, whatever the figures are; 4 something could not be meas
 	f.StringVar(&b.opt.Peer, "peer", "", "AWDIT's `program`, to be run beside ours (default: awdit in PATH, if it is there)")
 	f.Int64Var(&b.opt.Transactions, "transactions", bench.TransactionsDefault, "how many each topic of the suite stream has")
 	f.StringVar(&b.opt.Encoding, "encoding", bench.EncodingDefault, "the `form` of the records in the topics of the suite stream: "+bench.EncodingList())
-	f.StringArrayVar(&b.opt.Set, "set", nil, "`key=value` of the configuration that the suite stream runs the monitor with; may be repeated")
+	f.DurationVar(&b.opt.Reading, "reading", bench.ReadingDefault, "how long a row of the suite stream reads its topic at most; what was judged by then is measured; 0: to the end")
+	f.StringArrayVar(&b.opt.Set, "set", nil, "`key=value` of the configuration that the suite stream runs the monitor with, besides window.max_skew=0s; may be repeated")
 	b.out.flags(cmd)
 	cmd.AddCommand(newBenchBroker())
 	return cmd
@@ -123,6 +126,9 @@ func (b *benchFlags) parse() (bench.Suite, error) {
 			return suite, unusablef("--set: wants key=value, as in window.lateness=5s, not %q", kv)
 		}
 	}
+	if b.opt.Reading < 0 {
+		return suite, unusablef("--reading: must be 0 or above, not %v", b.opt.Reading)
+	}
 	if b.opt.Timeout <= 0 {
 		return suite, unusablef("--timeout: must be above 0, not %v", b.opt.Timeout)
 	}
@@ -165,22 +171,41 @@ func (b *benchFlags) names(cmd *cobra.Command, suite bench.Suite) error {
 func (b *benchFlags) run(cmd *cobra.Command, suite bench.Suite) error {
 	bar := newProgress(cmd.ErrOrStderr(), b.out.quiet)
 	b.opt.Progress = func(label string) { bar.phase(label, 0) }
+	b.opt.Done = func(r bench.Result) {
+		if b.out.quiet {
+			return
+		}
+		bar.finish()
+		fmt.Fprintln(cmd.ErrOrStderr(), r.Line())
+		bar = newProgress(cmd.ErrOrStderr(), b.out.quiet)
+	}
 	r, err := bench.Run(cmd.Context(), suite, b.opt)
 	bar.finish()
-	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			return environment(errors.New("stopped before all was measured"))
-		}
-		return environment(err)
+	if err != nil && len(r.Rows)+len(r.Ablations) == 0 {
+		return environment(stoppedEarly(err))
 	}
 	w := cmd.OutOrStdout()
+	var failed error
 	if b.out.json() {
-		err = printJSON(w, r)
-	} else if err = r.Text(w); err != nil {
-		err = environment(fmt.Errorf("write the result: %w", err))
+		failed = printJSON(w, r)
+	} else if failed = r.Text(w); failed != nil {
+		failed = environment(fmt.Errorf("write the result: %w", failed))
 	}
-	if err == nil && r.Failed() > 0 {
-		err = environment(fmt.Errorf("%d rows could not be measured; the table says why", r.Failed()))
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return environment(stoppedEarly(err))
+	case r.Failed() > 0:
+		return environment(fmt.Errorf("%d rows could not be measured; the table says why", r.Failed()))
+	}
+	return nil
+}
+
+// stoppedEarly says of an interrupt what it means.
+func stoppedEarly(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return errors.New("stopped before all was measured")
 	}
 	return err
 }

@@ -231,3 +231,33 @@ func TestSpecs(t *testing.T) {
 		}
 	}
 }
+
+// A row that fails keeps no other from being measured; when a run is interrupted there is what was
+// measured by then, and of the row at hand nothing.
+func TestRowsAreKept(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	row := func(name string, err error) Row {
+		return Row{Name: name, Measure: func(context.Context, *Env) (Measured, error) { return Measured{Seconds: 2}, err }}
+	}
+	last := Row{Name: "interrupted", Measure: func(ctx context.Context, _ *Env) (Measured, error) {
+		cancel()
+		return Measured{}, ctx.Err()
+	}}
+	var told []string
+	r, err := Run(ctx, Suite{Name: "s", Rows: []Row{row("a", nil), row("b", errors.New("broken")), row("c", nil), last, row("never", nil)}},
+		Options{Runs: 1, Scale: 1, Done: func(r Result) { told = append(told, r.Line()) }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	want := []string{"a: measured, 2.000", "b: failed: broken", "c: measured, 2.000"}
+	if d := cmp.Diff(want, told); d != "" {
+		t.Error(d)
+	}
+	if len(r.Rows) != 3 {
+		t.Errorf("%d rows are kept", len(r.Rows))
+	}
+	var b strings.Builder
+	if err := r.Text(&b); err != nil || !strings.Contains(b.String(), "\nc ") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}

@@ -35,8 +35,12 @@ type Options struct {
 	Transactions int64
 	Encoding     string
 	Set          []string
-	// Progress is told what is being done; may be nil.
+	// Reading is how long a row of the suite stream reads its topic at most; what was judged by then is
+	// what is measured. 0: to the end.
+	Reading time.Duration
+	// Progress is told what is being done, Done what came of a row; may be nil.
 	Progress func(label string)
+	Done     func(Result)
 }
 
 // Env is what rows measure in.
@@ -65,6 +69,10 @@ func newEnv(opt Options) (*Env, error) {
 	if opt.Progress == nil {
 		opt.Progress = func(string) {}
 	}
+	if opt.Done == nil {
+		opt.Done = func(Result) {}
+	}
+	opt.Set = append([]string{skewDefault}, opt.Set...)
 	if opt.Transactions == 0 {
 		opt.Transactions = TransactionsDefault
 	}
@@ -83,7 +91,12 @@ func newEnv(opt Options) (*Env, error) {
 // What Options leave open.
 const (
 	TransactionsDefault = 3_000_000
-	EncodingDefault     = "json"
+	EncodingDefault     = "protobuf"
+	ReadingDefault      = 20 * time.Second
+	// skewDefault is what window.max_skew is in the suite stream unless Options.Set says otherwise: who
+	// makes the records has one clock, and with the default of the configuration a high rate makes
+	// hundreds of transactions concurrent.
+	skewDefault = "window.max_skew=0s"
 )
 
 func (e *Env) close() error {

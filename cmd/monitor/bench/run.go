@@ -29,14 +29,18 @@ type Machine struct {
 }
 
 // Run measures a suite. Rows that fail are in the report; the error is of what
-// keeps all of them from being measured, or of the context.
+// keeps all of them from being measured, or of the context. The report has what was measured by then.
 func Run(ctx context.Context, s Suite, opt Options) (r Report, err error) {
 	e, err := newEnv(opt)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
-	r = Report{Suite: s.Name, About: s.About, Runs: opt.Runs, Scale: opt.Scale, Rows: []Result{}, Ablations: []Ablation{},
+	about := s.About
+	if s.Head != nil {
+		about += s.Head(e)
+	}
+	r = Report{Suite: s.Name, About: about, Runs: opt.Runs, Scale: opt.Scale, Rows: []Result{}, Ablations: []Ablation{},
 		Machine: Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version()}}
 	say, n := e.opt.Progress, 0
 	e.opt.Progress = func(label string) {
@@ -44,10 +48,12 @@ func Run(ctx context.Context, s Suite, opt Options) (r Report, err error) {
 	}
 	for _, row := range s.Rows {
 		n++
-		r.Rows = append(r.Rows, row.run(ctx, e))
+		result := row.run(ctx, e)
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
 		}
+		r.Rows = append(r.Rows, result)
+		e.opt.Done(result)
 	}
 	for i := range s.Studies {
 		n++

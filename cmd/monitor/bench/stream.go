@@ -33,7 +33,7 @@ const (
 // streams is the suite of the monitor as it runs: Kafka, decoding, engine, store, alerts.
 func streams() Suite {
 	s := Suite{Name: "stream", About: "`monitor run` as a process of its own, reading a topic of BlindW-RW: 8 operations, 24 sessions, 4 partitions. " +
-		"The broker runs on the same machine and shares its cores; its part is listed apart"}
+		"The broker runs on the same machine and shares its cores; its part is listed apart", Head: (*Env).head}
 	for _, b := range []string{brokerKafka, brokerFake} {
 		for _, v := range []struct {
 			name, work string
@@ -64,16 +64,28 @@ func streams() Suite {
 	return s
 }
 
+// head says how streams are measured.
+func (e *Env) head() string {
+	head := fmt.Sprintf(". Records in %s, %s", e.encoding.Name, strings.Join(e.opt.Set, ", "))
+	if e.opt.Reading > 0 {
+		head += fmt.Sprintf("; each row reads for %v at most, and is of the transactions that were judged by then", e.opt.Reading)
+	}
+	return head
+}
+
 // Streamed are the figures of a stream beyond those that all rows have.
 type Streamed struct {
 	Broker       string  `json:"broker"`
 	Encoding     string  `json:"encoding"`
-	Transactions int64   `json:"transactions"` // in the topic
-	RecordBytes  float64 `json:"record_bytes"` // of each, on average
+	Transactions int64   `json:"transactions"`       // in the topic
+	Measured     int64   `json:"measured,omitempty"` // that were judged meanwhile
+	RecordBytes  float64 `json:"record_bytes"`       // of each, on average
 	// Memory is resident bytes, CPU seconds of all cores for a transaction, each on average over
 	// the second tenth of the stream and the last.
 	Memory *Tenths `json:"memory,omitempty"`
 	CPU    *Tenths `json:"cpu,omitempty"`
+	// Waited is the longest that reading waited at once for what was read before to be judged, seconds.
+	Waited float64 `json:"waited"`
 	// BrokerCPU is what the broker took meanwhile, seconds of all cores for a transaction.
 	BrokerCPU float64 `json:"broker_cpu,omitempty"`
 	// Forgotten is what the monitor says that it gave up, by cause.
@@ -255,6 +267,7 @@ const (
 	metricRead      = "isowatch_records_total"
 	metricRejected  = "isowatch_rejected_total"
 	metricForgotten = "isowatch_forgotten_total"
+	metricWaited    = "isowatch_overload_blocked_longest_seconds"
 )
 
 // stallMax is how long a monitor that is being watched may do nothing.
@@ -316,11 +329,12 @@ func (e *Env) readThrough(ctx context.Context, t topic, level, label string) (m 
 	goal := e.reachable(t)
 	samples, metrics, err := e.follow(ctx, mon, func(s sample) bool {
 		e.opt.Progress(fmt.Sprintf("%s, %d%%", label, int(100*s.judged/goal)))
-		return s.judged >= goal
+		return s.judged >= goal || e.enough(s)
 	})
 	if err != nil {
 		return m, err
 	}
+	goal = min(goal, samples[len(samples)-1].judged)
 	use, err := rig.UsageOf(mon.PID())
 	if err != nil {
 		return m, err
@@ -330,6 +344,7 @@ func (e *Env) readThrough(ctx context.Context, t topic, level, label string) (m 
 		return m, err
 	}
 	stream := e.streamed(t)
+	stream.Measured, stream.Waited = int64(goal), metrics.Sum(metricWaited)
 	stream.Forgotten = metrics.By(metricForgotten, "why")
 	stream.tenths(samples, goal)
 	stream.BrokerCPU = (brokerAfter.CPU - brokerBefore.CPU).Seconds() / samples[len(samples)-1].read
@@ -340,6 +355,11 @@ func (e *Env) readThrough(ctx context.Context, t topic, level, label string) (m 
 	got, err := r.Receipts()
 	stream.Invented = len(got)
 	return m, err
+}
+
+// enough tells whether a monitor has read for so long that what it has judged is to be measured.
+func (e *Env) enough(s sample) bool {
+	return e.opt.Reading > 0 && s.at >= e.opt.Reading.Seconds() && s.judged > 0
 }
 
 func (e *Env) streamed(t topic) *Streamed {

@@ -112,6 +112,35 @@ func TestAlertTimes(t *testing.T) {
 	}
 }
 
+// A row reads for so long, and longer only if nothing is judged by then.
+func TestEnough(t *testing.T) {
+	e := Env{opt: Options{Reading: 5 * time.Second}}
+	for _, tc := range []struct {
+		s    sample
+		want bool
+	}{{sample{at: 4.9, judged: 7}, false}, {sample{at: 5, judged: 7}, true}, {sample{at: 6}, false}} {
+		if got := e.enough(tc.s); got != tc.want {
+			t.Errorf("%+v is enough: %v", tc.s, got)
+		}
+	}
+	e.opt.Reading = 0
+	if e.enough(sample{at: 1e6, judged: 7}) {
+		t.Error("the end is not waited for")
+	}
+}
+
+// The head of the table names what figures depend on; what is set comes after the default, and so over it.
+func TestStreamHead(t *testing.T) {
+	e, err := newEnv(Options{Set: []string{"window.max_skew=1ms"}, Reading: ReadingDefault})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	if got, want := e.head(), ". Records in protobuf, window.max_skew=0s, window.max_skew=1ms; each row reads for 20s at most"; !strings.HasPrefix(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
 // A topic's end is not waited for.
 func TestReachable(t *testing.T) {
 	e := Env{opt: Options{Set: []string{"window.lateness=1s", "window.lateness=4s", "x=y"}}}
@@ -128,13 +157,13 @@ func TestReachable(t *testing.T) {
 func TestStreamText(t *testing.T) {
 	var b bytes.Buffer
 	streamed(&b, []Result{{Name: "skipped"},
-		{Name: "r", Measured: &Measured{Stream: &Streamed{Broker: "kfake", Encoding: "json", Transactions: 10, RecordBytes: 250.4,
+		{Name: "r", Measured: &Measured{Stream: &Streamed{Broker: "kfake", Encoding: "json", Transactions: 10, Measured: 9, Waited: 0.25, RecordBytes: 250.4,
 			Memory: &Tenths{1e8, 2e8}, CPU: &Tenths{1e-5, 1.5e-5}, BrokerCPU: 2e-6, Forgotten: map[string]float64{"window": 5, "age": 0}, Invented: 1}}},
 		{Name: "l", Measured: &Measured{Stream: &Streamed{Broker: "Apache Kafka", Encoding: "json", Latency: &Latency{1, 2, 3}, Restart: &Restart{0.5, 1}, Planted: 4, Found: 3}}},
 	})
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	for i, want := range []string{"", "r kfake 10 json 250 100 200 ×2.00 10.00 15.00 ×1.50 2.00 - - - - - - 1 window 5",
-		"l Apache Kafka 0 json 0 - - - - - 1.000 2.000 3.000 0.500 1.000 3 of 4 0 -"} {
+	for i, want := range []string{"", "r kfake 10 json 9 250 100 200 ×2.00 10.00 15.00 ×1.50 2.00 0.250 - - - - - - 1 window 5",
+		"l Apache Kafka 0 json - 0 - - - - - - 1.000 2.000 3.000 0.500 1.000 3 of 4 0 -"} {
 		if got := strings.Join(strings.Fields(lines[i]), " "); i > 0 && got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -244,7 +244,7 @@ func (e *Env) killAndStart(ctx context.Context, t topic, r *rig.Receiver) (x Res
 	goal := e.reachable(t) / 2
 	if _, _, err := e.follow(ctx, first, func(s sample) bool {
 		e.opt.Progress(fmt.Sprintf("filling the window, %d%%", int(100*s.judged/goal)))
-		return s.judged >= goal
+		return s.judged >= goal || e.enough(s)
 	}); err != nil {
 		return x, err
 	}

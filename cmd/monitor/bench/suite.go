@@ -12,6 +12,7 @@ import (
 type Suite struct {
 	Name    string
 	About   string
+	Head    func(*Env) string // what About says further of how it is measured; may be nil
 	Rows    []Row
 	Studies []Study
 }

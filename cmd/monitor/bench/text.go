@@ -28,6 +28,24 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
+// Line is a result in a line, for who waits for the table.
+func (r *Result) Line() string {
+	line := r.Name + ": " + string(r.Status)
+	if m := r.Measured; m != nil {
+		line += ", " + m.figure(r.Target)
+		if m.PeakBytes > 0 {
+			line += ", " + whole(float64(m.PeakBytes)/1e6) + " MB"
+		}
+		if m.Stream != nil && m.Stream.Measured > 0 {
+			line += fmt.Sprintf(", %d transactions", m.Stream.Measured)
+		}
+	}
+	if r.Why != "" {
+		line += ": " + r.Why
+	}
+	return line
+}
+
 func table(b *bytes.Buffer) *tabwriter.Writer { return tabwriter.NewWriter(b, 0, 0, 2, ' ', 0) }
 
 // line writes cells; tabwriter's errors are those of the buffer, which has none.
