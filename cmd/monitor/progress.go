@@ -78,15 +78,15 @@ func (p *progress) show() {
 	var bar *progressbar.ProgressBar
 	var shown *string
 	// The terminal is nobody's input: what can't be shown is not shown.
-	clear := func() {
+	wipe := func() {
 		if bar != nil {
 			_ = bar.Clear()
 		}
 	}
-	defer clear()
+	defer wipe()
 	for {
 		if label := p.label.Load(); label != shown {
-			clear()
+			wipe()
 			shown = label
 			total := p.total.Load()
 			if total <= 0 {

@@ -116,8 +116,8 @@ func KindOf(l verdict.Level) Kind {
 // order; an order of transactions or of commits has a commit event for each. An
 // order that proves it returns nil, any other an *Error.
 //
-// Where an order of commits leaves open whom a read read from it looks for
-// writers with Choose.
+// Where an order of commits leaves open which transaction a read is from, it looks
+// for writers with Choose.
 //
 // Time and space are linear in the size of the history, but for cc, which takes
 // a time that grows with the number of sessions, and rc and ra, which take

@@ -9,9 +9,9 @@ import (
 )
 
 // Where values were written more than once, an order of commits does not say
-// whom a read read from, and a certificate has to. Who made the order may not
-// say it either; then it is looked for here, by trying. Nothing of this is
-// trusted: what is found is written down and held against the axioms with the
+// which transaction a read is from, and a certificate has to. Where its maker
+// did not say it either, a writer is looked for here, by trying. Nothing of this
+// is trusted: what is found is written down and held against the axioms with the
 // rest.
 //
 // rc and ra are a matter of each transaction by itself, once the order is given.

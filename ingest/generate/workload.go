@@ -65,7 +65,7 @@ func (g *Generator) add(t *running, kind record.OpKind, key int) {
 
 // addList adds an operation on a list.
 func (g *Generator) addList(t *running, kind record.OpKind) {
-	slot := 0
+	var slot int
 	if g.cfg.Workload == Append {
 		slot = g.key()
 	} else {

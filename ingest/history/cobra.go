@@ -134,7 +134,8 @@ func (c *cobra) parse(in *input, number int, b []byte, extra int) ([]record.Tran
 			e.Pos.Offset = int64(p)
 			return e
 		}
-		kind, size := b[p], 0
+		var size int
+		kind := b[p]
 		switch kind {
 		case 'S', 'C':
 			size = cobraMark + extra

@@ -132,8 +132,8 @@ func TestSoak(t *testing.T) {
 	}
 	r, err := Run(t.Context(), o)
 	check(t, r, err)
-	if min := int(o.Transactions/o.Every) - 1; r.Planted < min {
-		t.Errorf("%d planted, want at least %d", r.Planted, min)
+	if least := int(o.Transactions/o.Every) - 1; r.Planted < least {
+		t.Errorf("%d planted, want at least %d", r.Planted, least)
 	}
 }
 

@@ -86,7 +86,7 @@ func (k *keeper) tell(ctx context.Context, life []byte, notices []store.Notice, 
 	return nil
 }
 
-// tells tells whether there is room for more notices. While there is none, news
+// tells says whether there is room for more notices. While there is none, news
 // stay pending.
 func (k *keeper) tells() bool {
 	k.mu.Lock()

@@ -135,7 +135,8 @@ func (d *decoder) bad(h header, err error) {
 	}
 }
 
-// gap notes that the offsets from next up to to are missing, and goes on there.
+// gap notes that the offsets from next on are missing, up to but without to, where it
+// goes on.
 func (d *decoder) gap(to int64, why string) {
 	if len(d.cur.Messages) > 0 {
 		d.flush() // a batch tells its gaps before its messages

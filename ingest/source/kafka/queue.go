@@ -77,8 +77,8 @@ type queued struct {
 
 const unheard = math.MinInt64
 
-// newQueue makes a queue bounded to max bytes.
-func newQueue(max int64) *queue { return &queue{max: max, wake: make(chan struct{}, 1)} }
+// newQueue makes a queue bounded to so many bytes.
+func newQueue(bytes int64) *queue { return &queue{max: bytes, wake: make(chan struct{}, 1)} }
 
 // join adds partition n, which is about to be fetched from.
 func (q *queue) join(n int) *lane {
