@@ -1,6 +1,7 @@
 package app
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
@@ -15,10 +16,16 @@ type addressees struct {
 	closed bool
 }
 
-// begin has receivers replaced where the configuration of one changes. A store keeps its
+// begin has receivers replaced where the configuration of one changes, or what a file of
+// its certificates holds. A store keeps its
 // outboxes as long as it is open: one more receiver, or one less, takes a restart.
 func (d *addressees) begin() {
-	d.onReload(d.replace, "alerts.webhooks", "alerts.kafka", "alerts.resolve_after")
+	d.reloads(reloader{keys: []string{"alerts.webhooks", "alerts.kafka", "alerts.resolve_after"}, apply: d.replace, stale: d.stale})
+}
+
+// stale tells whether a file of a receiver's certificates holds something else.
+func (d *addressees) stale() bool {
+	return !d.closed && slices.ContainsFunc(d.now, (*Receiver).changed)
 }
 
 // replace puts into effect what changed of the receivers that there are, and says which
@@ -38,7 +45,7 @@ func (d *addressees) replace(next *config.Config) error {
 		case i < 0:
 			d.log.Warn().Str("receiver", r.Name).Str("key", r.Key).Msg("a new receiver is told of alerts from the next start on")
 			unused = append(unused, r)
-		case reflect.DeepEqual(r.from, d.now[i].from):
+		case reflect.DeepEqual(r.from, d.now[i].from) && maps.Equal(r.files, d.now[i].files):
 			unused = append(unused, r)
 		default:
 			d.dispatcher.Replace(r.Name, r.Receiver, r.Filter)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"strings"
@@ -28,7 +29,44 @@ type Receiver struct {
 	close  func() error
 	// from is what it was made from: receivers that are made from the same are the same.
 	from any
+	// files are those of its certificates, as they were when it was made.
+	files certificateFiles
 }
+
+// certificateFiles are files with a checksum of what they hold.
+type certificateFiles map[string][sha256.Size]byte
+
+// read are the same files as they are now. One that can't be read has another checksum
+// than any that can.
+func (c certificateFiles) read() certificateFiles {
+	out := make(certificateFiles, len(c))
+	for name := range c {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			out[name] = sha256.Sum256(text)
+		} else {
+			out[name] = [sha256.Size]byte{}
+		}
+	}
+	return out
+}
+
+// filesOf are the files of certificates that a receiver is made from. They are read
+// before it is made: if one changes in between, it is taken for changed.
+func filesOf(t *config.TLS) certificateFiles {
+	c := certificateFiles{}
+	if t != nil {
+		for _, name := range []string{t.CA, t.Cert, t.Key} {
+			if name != "" {
+				c[name] = [sha256.Size]byte{}
+			}
+		}
+	}
+	return c.read()
+}
+
+// changed tells whether a file holds something else than when the receiver was made.
+func (r *Receiver) changed() bool { return !maps.Equal(r.files, r.files.read()) }
 
 // Close gives up connections.
 func (r *Receiver) Close() error { return r.close() }
@@ -56,7 +94,7 @@ func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 	}
 	for i := range c.Alerts.Webhooks {
 		w := &c.Alerts.Webhooks[i]
-		r := &Receiver{Name: webhookName(*w), Key: fmt.Sprintf("alerts.webhooks[%d]", i), Filter: filterOf(w.MinSeverity, w.Levels, w.DB)}
+		r := &Receiver{Name: webhookName(*w), Key: fmt.Sprintf("alerts.webhooks[%d]", i), Filter: filterOf(w.MinSeverity, w.Levels, w.DB), files: filesOf(w.TLS)}
 		r.from = madeFrom{*w, 0}
 		if w.Format == config.FormatAlertmanager {
 			r.from = madeFrom{*w, holdOf(c)}
@@ -64,7 +102,7 @@ func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 		add(r, r.webhook(w, holdOf(c)))
 	}
 	if k := c.Alerts.Kafka; k != nil {
-		r := &Receiver{Name: fmt.Sprintf(kafkaNameForm, k.Topic), Key: "alerts.kafka", Filter: filterOf(k.MinSeverity, k.Levels, k.DB), from: *k}
+		r := &Receiver{Name: fmt.Sprintf(kafkaNameForm, k.Topic), Key: "alerts.kafka", Filter: filterOf(k.MinSeverity, k.Levels, k.DB), from: *k, files: filesOf(k.TLS)}
 		topic, err := deliver.NewKafka(deliver.KafkaOptions{Connection: connection(k.Brokers, k.TLS, k.SASL), Topic: k.Topic})
 		if err == nil {
 			r.Receiver, r.close = topic, topic.Close

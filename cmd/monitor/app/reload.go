@@ -14,14 +14,21 @@ type reloader struct {
 	keys []string
 	// apply puts next into effect. After an error all is as it was.
 	apply func(next *config.Config) error
+	// stale tells whether files that the configuration names, and does not read itself,
+	// hold something else; nil: there are none.
+	stale func() bool
 }
 
 // onReload has apply called when any of these keys has changed and the configuration is
 // read again.
 func (a *App) onReload(apply func(next *config.Config) error, keys ...string) {
+	a.reloads(reloader{keys: keys, apply: apply})
+}
+
+func (a *App) reloads(r reloader) {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
-	a.reloaders = append(a.reloaders, reloader{keys, apply})
+	a.reloaders = append(a.reloaders, r)
 }
 
 // covers tells whether a reloader applies a key.
@@ -44,6 +51,7 @@ func (a *App) Reload(next *config.Config) error {
 		return err
 	}
 	var applied, later, failed []string
+	ok := true
 	changed := config.Changed(a.running, next)
 	for i := range a.reloaders {
 		r := &a.reloaders[i]
@@ -53,10 +61,14 @@ func (a *App) Reload(next *config.Config) error {
 				mine = append(mine, key)
 			}
 		}
-		if len(mine) == 0 {
+		if len(mine) == 0 && (r.stale == nil || !r.stale()) {
 			continue
 		}
 		if err := r.apply(next); err != nil {
+			ok = false
+			if len(mine) == 0 {
+				mine = r.keys // it is one of them
+			}
 			a.log.Error().Err(err).Strs("keys", mine).Msg("these settings stay as they were")
 			failed = append(failed, mine...)
 			continue
@@ -76,7 +88,7 @@ func (a *App) Reload(next *config.Config) error {
 	if len(later) > 0 {
 		a.log.Warn().Strs("keys", later).Msg("these settings take effect at the next start only")
 	}
-	a.showReload(len(failed) == 0)
+	a.showReload(ok)
 	a.log.Info().Strs("changed", applied).Msg("the configuration was read again")
 	return nil
 }
