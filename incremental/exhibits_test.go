@@ -64,3 +64,21 @@ s2 T5: r(x,6) w(x,9)
 		}
 	}
 }
+
+// Of a list with an element twice that nobody recorded appended, the others show what
+// they always show.
+func TestListsWithUnseenElementsTwice(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		level verdict.Level
+		kind  verdict.Kind
+	}{
+		{"coverage partial\ns3 T5: r(x,[4,6,4]) append(x,6)\n", verdict.G1, verdict.FutureRead},
+		{"coverage partial\ns1 T1 aborted: append(x,6)\ns2 T2: append(x,7)\ns3 T3: r(x,[4,6,4])\n", verdict.G1, verdict.AbortedRead},
+		{"coverage partial\ns1 T1: append(x,6)\ns1 T2: append(x,7)\ns2 T3: r(x,[4,7,6,4])\n", verdict.SER, verdict.Cycle},
+	} {
+		if vs := violations(t, c.text, c.level); len(vs) != 1 || vs[0].Kind != c.kind {
+			t.Errorf("%s: %+v, want %v", c.text, vs, c.kind)
+		}
+	}
+}

@@ -165,8 +165,9 @@ func (e *Engine) decideList(index uint32, c cellID) {
 }
 
 // decideTwice decides a list that has elements twice: an anomaly if one of them
-// was appended by a recorded transaction; unseen ones may have appended the same.
-// It tells whether the read is dealt with, or waits.
+// was appended by a recorded transaction; unseen ones may have appended the same, and
+// what else the list shows is as good as ever. It tells whether the read is dealt with,
+// or waits.
 func (e *Engine) decideTwice(index uint32, c cellID, l *list) bool {
 	for _, el := range l.twice {
 		if w := e.in.cells.At(el).final; w != none {
@@ -178,13 +179,11 @@ func (e *Engine) decideTwice(index uint32, c cellID, l *list) bool {
 			return true
 		}
 	}
-	if !e.lossy(e.in.cells.At(c).key) {
-		return false // nobody appended it at all
-	}
-	if e.opt.Online && !e.closed && !e.closedSet {
+	if e.lossy(e.in.cells.At(c).key) && e.opt.Online && !e.closed && !e.closedSet {
 		e.wait(index, l.twice[0])
+		return true
 	}
-	return true
+	return false
 }
 
 // judgeLists reports the reads, taken for ones of initial values, of keys that
