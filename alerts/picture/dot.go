@@ -3,6 +3,7 @@ package picture
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -15,13 +16,24 @@ func Dot(a alerts.Alert) []byte {
 	s := newScene(a)
 	d := &dot{scene: s}
 	fmt.Fprintf(&d.b, "digraph %s {\n", quoted(text.Name(a.Name)))
-	fmt.Fprintf(&d.b, "  label=%s; labelloc=t; fontname=monospace; rankdir=LR;\n", quoted(strings.Join(wrap(printable(a.Summary, 600), captionCols), "\n")))
+	fmt.Fprintf(&d.b, "  label=%s; labelloc=t; fontname=monospace; rankdir=%s;\n", quoted(strings.Join(wrap(printable(a.Summary, 600), captionCols), "\n")), direction(s.rings))
 	d.b.WriteString("  node [shape=box, style=rounded, fontname=monospace, fontsize=11];\n  edge [fontname=monospace, fontsize=11];\n")
-	for i, r := range s.rings {
+	for i, r := range slices.Backward(s.rings) { // from left to right, Graphviz puts what comes first at the bottom
 		d.ring(i, r, len(s.rings) > 1)
 	}
 	d.b.WriteString("}\n")
 	return d.b.Bytes()
+}
+
+// acrossMax is how many transactions of a cycle are laid out in a row.
+const acrossMax = 5
+
+// direction is from left to right, unless that is wider than a screen.
+func direction(rings [][]edge) string {
+	if slices.ContainsFunc(rings, func(r []edge) bool { return len(r) > acrossMax }) {
+		return "TB"
+	}
+	return "LR"
 }
 
 // DotNothing is a graph that says so, for Graphviz to draw.

@@ -12,7 +12,7 @@ import (
 
 // Measures of a timeline in pixels.
 const (
-	laneGap   = 60 // between lanes, for edges and their labels
+	laneGap   = 78 // between lanes, for edges and their labels
 	barHead   = 24 // of a bar: its id
 	tickMin   = 26 // between two moments, at least
 	columnGap = 52 // between bars that follow each other without times
