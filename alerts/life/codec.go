@@ -97,7 +97,7 @@ func Restore(b []byte, cfg Config) (*Life, error) {
 	for range r.count(RateLimit+1, 1) {
 		l.sent = append(l.sent, r.time())
 	}
-	if !slices.IsSorted(l.sent) {
+	if !slices.IsSorted(l.sent) || len(l.sent) > 0 && l.sent[len(l.sent)-1] > l.now {
 		r.bad = true
 	}
 	l.burst.id = r.id()
