@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/isowatch/isowatch/alerts/name"
@@ -39,9 +40,13 @@ func (s story) smallest(ctx Context) story {
 	if same && !inferred(s.v) {
 		return s
 	}
+	told := rest
+	if inferred(s.v) {
+		told = loosen(rest, violated)
+	}
 	var found []story
 	lookup := placed(rest)
-	for _, v := range ctx.Find(level, s.p.header, rest) {
+	for _, v := range ctx.Find(level, s.p.header, told) {
 		if next, ok := tell(v, level, proof{s.p.header, rest}, lookup, ctx); ok {
 			found = append(found, next)
 		}
@@ -53,6 +58,46 @@ func (s story) smallest(ctx Context) story {
 		return found[i]
 	}
 	return found[0]
+}
+
+// loosenMax bounds the transactions of which loosen tries to take sessions and times.
+const loosenMax = 32
+
+// loosen takes from transactions, one by one, the times and the place in a session that
+// they break a level without as well: what is found in the rest does not tell them as
+// reasons. They are the same operations in the same places.
+func loosen(txns []record.Transaction, violated func([]record.Transaction) bool) []record.Transaction {
+	out := slices.Clone(txns)
+	if len(txns) > loosenMax {
+		return out
+	}
+	try := func(change func([]record.Transaction) bool) {
+		if less := slices.Clone(out); change(less) && violated(less) {
+			out = less
+		}
+	}
+	for i := range out {
+		try(func(less []record.Transaction) bool {
+			timed := less[i].HasTimes
+			less[i].HasTimes, less[i].Start, less[i].End = false, 0, 0
+			return timed
+		})
+	}
+	for i := range out { // a session ends before i, and another one begins
+		try(func(less []record.Transaction) bool {
+			session := less[i].Session
+			if !slices.ContainsFunc(less[:i], func(t record.Transaction) bool { return t.Session == session }) {
+				return false
+			}
+			for k := i; k < len(less); k++ {
+				if less[k].Session == session {
+					less[k].Session = fmt.Sprintf("%s, from %d on", session, i)
+				}
+			}
+			return true
+		})
+	}
+	return out
 }
 
 // tell makes a story of what was found in a proof at a level; false if it is not of that
