@@ -28,7 +28,7 @@
 //   - At least once. An alert is taken out of the outbox only after the receiver
 //     said yes. If the monitor dies in between it comes again, with the same id
 //     (header webhook-id, and id in the body).
-//   - Oldest first, but an alert that keeps failing lets others pass.
+//   - Oldest first, but a notice that keeps failing lets those about other groups pass.
 //   - A receiver that is down is tried for ever, at growing intervals of at most
 //     a minute, give or take a random part; Retry-After is obeyed up to an hour.
 //   - An answer that says the notice itself is refused (400, 413, 422 …) gets it once

@@ -24,7 +24,10 @@ func round(n int64) store.Commit {
 		Offsets:     map[string]map[int]int64{"topic": {0: n + 1}},
 		Journal:     []store.Entry{storetest.NewEntry(uint64(n+1), 30_000), storetest.NewEntry(uint64(n+2), 10)},
 		DeadLetters: []store.DeadLetter{storetest.Letter(n, "x")},
-		Alerts:      []store.Alert{{ID: fmt.Sprint("a", n/2), Body: storetest.NewEntry(uint64(n), 100_000).Data}},
+		Alerts:      []store.Alert{{ID: fmt.Sprint("a", n/2), Body: storetest.NewEntry(uint64(n), 100_000).Data, News: 2}},
+		Notices:     []store.Notice{{ID: fmt.Sprint("n", n), Body: fmt.Append(nil, "notice ", n)}},
+		Handled:     []store.Handled{{ID: fmt.Sprint("a", (n-1)/2), News: 1}},
+		Life:        fmt.Append(nil, "life ", n),
 		Checkpoints: map[string][]byte{"a": storetest.NewEntry(uint64(n), int(n%3)*100_000).Data},
 		Drop:        uint64(max(n-1, 0)),
 	}
@@ -70,7 +73,16 @@ func work(s store.Store) error {
 		if err := s.Spill(ctx, "b", spills(n)[:1]); err != nil {
 			return err
 		}
-		if err := s.Commit(ctx, round(n)); err != nil {
+		c := round(n)
+		if n%2 == 1 { // in files of their own
+			c.Notices[0].Body, c.Life = storetest.NewEntry(uint64(n), 90_000).Data, storetest.NewEntry(uint64(n), 100_000).Data
+		}
+		for i := range n - 2 {
+			if err := s.Delivered(ctx, "web", fmt.Sprint("n", i)); err != nil {
+				return err
+			}
+		}
+		if err := s.Commit(ctx, c); err != nil {
 			return err
 		}
 	}
