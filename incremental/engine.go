@@ -427,10 +427,11 @@ func (e *Engine) halted() bool {
 	return e.stopped != verdict.NoReason
 }
 
-// prunable: times are worth using for a level that does not have them when
-// hardly any transaction lacks them.
+// prunable: times are worth using for a level that does not have them unless most
+// transactions lack them: pairs are open then whatever is done, and chains are the
+// smaller closure.
 func (e *Engine) prunable() bool {
-	return e.in.untimed <= 16+e.in.txns.Len()/1000
+	return e.in.untimed <= 16+e.in.txns.Len()/2
 }
 
 func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
@@ -487,7 +488,7 @@ func (e *Engine) giveUp(watermark int64) {
 }
 
 // reconsider drops the use of times where too many transactions turn out to
-// have none, which would make the banded closure slow.
+// have none.
 func (e *Engine) reconsider() {
 	if e.prunable() || e.first != none {
 		return

@@ -104,6 +104,9 @@ func (g *Graph) FirstOut(n Node) uint32 { return g.firstOut[n] }
 // NextOut continues FirstOut.
 func (g *Graph) NextOut(i uint32) uint32 { return g.edges.At(i).nextOut }
 
+// To is where edge i leads.
+func (g *Graph) To(i uint32) Node { return g.edges.At(i).To }
+
 // FirstIn and NextIn walk the edges that enter n, youngest first.
 func (g *Graph) FirstIn(n Node) uint32 { return g.firstIn[n] }
 

@@ -57,21 +57,22 @@ type Banded struct {
 	// still reach stop by it.
 	sufMinL []uint32
 	maxL    uint32
-	open    []uint32 // slots without a known end
-	// active are those of open that may still reach a node n with p(n) >= activeP
-	// by a bit alone; loose those that may reach no known end at all, and openM is at
-	// least the m of the others.
-	active  []uint32
-	activeP uint32
-	loose   []uint32
-	openM   uint32
-	bases   bitset.BitSet
-	first   uint32 // of the bases; see AddBase
+	// open has a bit for each node of a slot without a known end, in the words of
+	// rows; opened is the first such slot, math.MaxUint32 if there is none.
+	open   []uint64
+	opened uint32
+	// least is, for each block of blockSlots slots, a lower bound of p of those that
+	// are no bases; most is the greatest p of those without a known end.
+	least, most []uint32
+	bases       bitset.BitSet
+	first       uint32 // of the bases; see AddBase
 
 	slab    [][]word // pages that rows lie in
 	spare   [][]word // pages to use again, of rowPage words
 	bytes   int      // of rows
 	scratch []word
+	stack   []Node
+	told    []Node
 }
 
 // word is 64 columns of a row; idx counts words.
@@ -94,7 +95,7 @@ const wordSize = int(unsafe.Sizeof(word{}))
 
 // NewBanded makes an empty closure over g. skew is in nanoseconds.
 func NewBanded(g *graph.Graph, parts int, skew int64) *Banded {
-	return &Banded{g: g, parts: uint32(parts), skew: skew}
+	return &Banded{g: g, parts: uint32(parts), skew: skew, opened: math.MaxUint32}
 }
 
 // Room makes room for n slots altogether.
@@ -109,7 +110,7 @@ func (b *Banded) Room(n int) {
 func (b *Banded) Reuse(old *Banded) {
 	b.end, b.l, b.sufMinL = old.end[:0], old.l[:0], old.sufMinL[:0]
 	b.p, b.m, b.row = old.p[:0], old.m[:0], old.row[:0]
-	b.open, b.active, b.loose, b.scratch = old.open[:0], old.active[:0], old.loose[:0], old.scratch[:0]
+	b.open, b.least, b.most, b.scratch, b.stack, b.told = old.open[:0], old.least[:0], old.most[:0], old.scratch[:0], old.stack[:0], old.told[:0]
 	for _, page := range old.slab {
 		if cap(page) == rowPage {
 			b.spare = append(b.spare, page[:0])
@@ -138,7 +139,7 @@ func (b *Banded) add(start, end int64, timed, known, base bool) {
 		last = max(end, last)
 	} else {
 		m = math.MaxUint32
-		b.open, b.active, b.loose = append(b.open, slot), append(b.active, slot), append(b.loose, slot)
+		b.opened = min(b.opened, slot)
 	}
 	b.end = append(b.end, last)
 	b.l = append(b.l, l)
@@ -150,6 +151,12 @@ func (b *Banded) add(start, end int64, timed, known, base bool) {
 	for k := range b.parts {
 		n := slot*b.parts + k
 		bit := uint64(1) << (n & 63)
+		if n&63 == 0 {
+			b.open = append(b.open, 0)
+		}
+		if !known {
+			b.open[n>>6] |= bit
+		}
 		if k == 1 {
 			bit |= bit >> 1 // the start reaches the commit; 2t is even, so they share a word
 		}
@@ -160,32 +167,20 @@ func (b *Banded) add(start, end int64, timed, known, base bool) {
 		b.p = append(b.p, l)
 		b.m = append(b.m, m)
 	}
-	if slot%activeEvery == 0 {
-		b.refresh()
+	block := slot / blockSlots
+	if slot%blockSlots == 0 {
+		b.least, b.most = append(b.least, math.MaxUint32), append(b.most, 0)
+	}
+	if !base {
+		b.least[block] = min(b.least[block], l)
+	}
+	if !known {
+		b.most[block] = max(b.most[block], l)
 	}
 }
 
-// activeEvery is after how many slots active is looked through.
-const activeEvery = 32
-
-// refresh drops from active what reaches all that is recent by the prefix rule.
-func (b *Banded) refresh() {
-	if len(b.active) == 0 {
-		return
-	}
-	b.activeP = b.sufMinL[max(0, len(b.sufMinL)-activeEvery)]
-	b.active = b.active[:0]
-	for _, s := range b.open {
-		if b.greatestM(s) >= b.activeP {
-			b.active = append(b.active, s)
-		}
-	}
-}
-
-// greatestM is that of the nodes of slot s.
-func (b *Banded) greatestM(s uint32) uint32 {
-	return slices.Max(b.m[s*b.parts : (s+1)*b.parts])
-}
+// blockSlots is how many slots share an entry of least and most.
+const blockSlots = 64
 
 // AddBase appends a transaction that ended before slot first did, or at the same
 // time, but comes late: it precedes by the clock what that one precedes. No edge
@@ -246,13 +241,16 @@ func (b *Banded) words(r row) []word { return b.slab[r.page][r.off : r.off+r.n] 
 // Slots is the number of slots added.
 func (b *Banded) Slots() int { return len(b.end) }
 
-// Low is the least l of the slots from s on: what lies below it precedes them
-// all by the clock.
+// Low is how many slots precede all slots from s on by the clock, or what leads to
+// them, bases left out. Cost: those slots.
 func (b *Banded) Low(s uint32) uint32 {
-	if int(s) >= len(b.sufMinL) {
-		return b.maxL
+	low := b.maxL
+	for ; int(s) < len(b.end); s++ {
+		if p := b.p[s*b.parts]; p < low && !b.bases.Test(uint(s)) {
+			low = p
+		}
 	}
-	return b.sufMinL[s]
+	return low
 }
 
 // Reaches implements Reach: O(1) for usual rows, else O(log of the row's words).
@@ -276,7 +274,7 @@ func (b *Banded) ByClock(u, v Node) bool { return b.EndsBefore(u/b.parts, v) || 
 // EndsBefore tells whether slot s and all before it, but those without a known end,
 // precede v by the clock; false also where s itself has none.
 func (b *Banded) EndsBefore(s uint32, v Node) bool {
-	return s < b.p[v] && (len(b.open) == 0 || s < b.open[0] || b.known(s))
+	return s < b.p[v] && (s < b.opened || b.known(s))
 }
 
 // Precedes tells whether slot s precedes slot t by the clock itself.
@@ -298,8 +296,8 @@ func (b *Banded) Untimed(s uint32) bool { return !b.known(s) }
 func (b *Banded) M(u Node) uint32 { return b.m[u] }
 
 func (b *Banded) known(s uint32) bool {
-	_, open := slices.BinarySearch(b.open, s)
-	return !open
+	n := s * b.parts
+	return b.open[n>>6]>>(n&63)&1 == 0
 }
 
 func has(r []word, n Node) bool {
@@ -318,10 +316,10 @@ func has(r []word, n Node) bool {
 
 // Insert implements Reach. What v reaches takes over what reaches u. Where v is
 // new, with nothing behind it, that is v itself (and its commit): a union of a
-// few words. Otherwise the slots that overlap are scanned.
+// few words. Otherwise what changes is looked for from v along the edges, and what
+// changes by the prefix rule alone among the slots that overlap.
 func (b *Banded) Insert(u, v Node, changed func(Node)) {
 	slot := v / b.parts
-	top := b.top(u)
 	isStart := b.parts == 2 && v%2 == 0
 	if !b.g.HasOut(v) && b.maxL <= slot && (!isStart || !b.g.HasOut(v+1)) {
 		if b.take(v, u) {
@@ -330,63 +328,80 @@ func (b *Banded) Insert(u, v Node, changed func(Node)) {
 		if isStart && b.take(v+1, u) {
 			changed(v + 1)
 		}
-	} else {
-		// What v reaches is not among the slots below p(v), which reach v,
-		// unless it has no known end. Past the last slot that top can overlap,
-		// all that v reaches is reached from u by the prefix rule already.
-		from := b.p[v]
-		for _, s := range b.open {
-			if s < from {
-				b.visit(u, v, s, changed)
-			}
-		}
-		for s := from; s < uint32(len(b.end)) && b.sufMinL[s] <= top; s++ {
-			b.visit(u, v, s, changed)
-		}
+		b.lower(u, b.m[v])
+		return
 	}
+	b.told = b.told[:0]
+	b.byPrefix(u, v)
 	b.lower(u, b.m[v])
+	b.byEdges(u, v)
+	slices.Sort(b.told) // for whoever is told, in the order of time
+	for _, n := range b.told {
+		changed(n)
+	}
 }
 
-// visit lets the nodes of slot s that v reaches take over what reaches u, unless u
-// reached them before.
-func (b *Banded) visit(u, v Node, s uint32, changed func(Node)) {
-	for k := range b.parts {
-		if n := s*b.parts + k; b.Reaches(v, n) && !b.Reaches(u, n) && b.take(n, u) {
-			changed(n)
+// byPrefix notes in told what u is about to reach by the prefix rule, as v does: the
+// nodes n with m(v) < p(n) <= m(u) that it has no bit for.
+func (b *Banded) byPrefix(u, v Node) {
+	low, high := b.m[v], b.m[u]
+	if low >= high {
+		return
+	}
+	for block := min(b.opened, low+1) / blockSlots; int(block) < len(b.least); block++ {
+		s := block * blockSlots
+		if s+blockSlots <= low+1 {
+			if b.most[block] <= low { // p(n) <= slot(n) where the end of n is known
+				continue
+			}
+		} else if s > low && b.sufMinL[s] > high {
+			break
+		} else if b.least[block] > high {
+			continue
 		}
+		b.byPrefixIn(u, s, low, high)
 	}
 }
 
-// top is an upper bound of m over u and what reaches u beyond the prefix.
-func (b *Banded) top(u Node) uint32 {
-	r := b.words(b.row[u])
-	w := r[len(r)-1]
-	t := (w.idx<<6 + 63 - uint32(bits.LeadingZeros64(w.bits))) / b.parts
-	if len(b.open) == 0 {
-		return t
-	}
-	b.tighten()
-	for _, s := range b.loose {
+// byPrefixIn does it for the block that begins with slot s, and finds its least p.
+func (b *Banded) byPrefixIn(u Node, s, low, high uint32) {
+	least := uint32(math.MaxUint32)
+	for end := min(s+blockSlots, uint32(len(b.end))); s < end; s++ {
 		for n := s * b.parts; n < (s+1)*b.parts; n++ {
-			if has(r, n) {
-				return math.MaxUint32
+			p := b.p[n]
+			if low < p && p <= high && !has(b.words(b.row[n]), u) {
+				b.told = append(b.told, n)
+			}
+			if p < least && (p > 0 || !b.bases.Test(uint(s))) {
+				least = p
 			}
 		}
 	}
-	return max(t, b.openM)
+	b.least[(s-1)/blockSlots] = least
 }
 
-// tighten drops from loose what reaches a known end by now.
-func (b *Banded) tighten() {
-	kept := b.loose[:0]
-	for _, s := range b.loose {
-		if m := b.greatestM(s); m == math.MaxUint32 {
-			kept = append(kept, s)
-		} else {
-			b.openM = max(b.openM, m)
+// byEdges lets what v reaches by edges alone take over what reaches u, unless u
+// reached it before: then it reached all that comes after it, too. What v reaches by
+// the prefix rule needs nothing: u reaches it so since its m is at most that of v, and
+// its p is at least that of u.
+func (b *Banded) byEdges(u, v Node) {
+	b.stack = append(b.stack[:0], v)
+	for len(b.stack) > 0 {
+		n := b.stack[len(b.stack)-1]
+		b.stack = b.stack[:len(b.stack)-1]
+		if b.Reaches(u, n) {
+			continue
+		}
+		if b.take(n, u) {
+			b.told = append(b.told, n)
+		}
+		if b.parts == 2 && n&1 == 0 {
+			b.stack = append(b.stack, n+1)
+		}
+		for e := b.g.FirstOut(n); e != graph.None; e = b.g.NextOut(e) {
+			b.stack = append(b.stack, b.g.To(e))
 		}
 	}
-	b.loose = kept
 }
 
 // lower lets u and all that reaches it reach slot m. Nodes that reach u by the
@@ -403,17 +418,37 @@ func (b *Banded) lower(u Node, m uint32) {
 	}
 }
 
+// top is an upper bound of m over u and what reaches u beyond the prefix: the last
+// slot of them, if the ends of all are known.
+func (b *Banded) top(u Node) uint32 {
+	r := b.words(b.row[u])
+	w := r[len(r)-1]
+	top := (w.idx<<6 + 63 - uint32(bits.LeadingZeros64(w.bits))) / b.parts
+	if b.opened == math.MaxUint32 {
+		return top
+	}
+	for _, w := range r {
+		for x := w.bits & b.open[w.idx]; x != 0; x &= x - 1 {
+			top = max(top, b.m[w.idx<<6+uint32(bits.TrailingZeros64(x))])
+		}
+	}
+	return top
+}
+
 // take makes n reached by u and by all that reaches u; it tells whether that
 // was news.
 func (b *Banded) take(n, u Node) bool {
 	grew := false
 	if b.p[u] > b.p[n] {
 		b.p[n] = b.p[u]
+		if s := n / b.parts; !b.known(s) {
+			b.most[s/blockSlots] = max(b.most[s/blockSlots], b.p[n])
+		}
 		grew = true
 	}
 	// With its end known m(w) <= slot(w), so the prefix covers the words below.
 	from := (b.p[n] * b.parts) >> 6
-	if len(b.open) > 0 && b.words(b.row[u])[0].idx < from && b.takeOpen(n, u, from) {
+	if b.opened != math.MaxUint32 && b.takeOpen(n, u, from) {
 		grew = true
 	}
 	dst, src := b.words(b.row[n]), b.words(b.row[u])
@@ -440,47 +475,42 @@ func (b *Banded) take(n, u Node) bool {
 // takeOpen makes n reached by those without a known end that reach u from words
 // below from, as far as the prefix does not cover them.
 func (b *Banded) takeOpen(n, u Node, from uint32) bool {
-	list := b.active
-	if b.p[n] < b.activeP {
-		list = b.open
-	}
 	grew := false
-	for _, s := range list {
-		for x := s * b.parts; x < (s+1)*b.parts; x++ {
-			if x>>6 >= from || b.m[x] < b.p[n] || !has(b.words(b.row[u]), x) || has(b.words(b.row[n]), x) {
-				continue
-			}
-			b.put(n, word{1 << (x & 63), x >> 6})
+	for _, w := range b.words(b.row[u]) {
+		if w.idx >= from {
+			break
+		}
+		if w = b.openOf(w, b.p[n]); w.bits != 0 && b.put(n, w) {
 			grew = true
 		}
 	}
 	return grew
 }
 
-// put adds a word's bits to row n.
-func (b *Banded) put(n Node, w word) {
+// put adds a word's bits to row n; it tells whether that was news.
+func (b *Banded) put(n Node, w word) bool {
 	dst := b.words(b.row[n])
 	i := sort.Search(len(dst), func(i int) bool { return dst[i].idx >= w.idx })
 	if i < len(dst) && dst[i].idx == w.idx {
+		news := w.bits&^dst[i].bits != 0
 		dst[i].bits |= w.bits
-		return
+		return news
 	}
 	b.scratch = append(append(append(b.scratch[:0], dst[:i]...), w), dst[i:]...)
 	b.store(n, b.scratch)
+	return true
 }
 
 // openOf is what has to be kept of a word below p in the row of a node with that p:
 // those without a known end that the prefix does not cover.
 func (b *Banded) openOf(w word, p uint32) word {
-	var keep uint64
-	for i := sort.Search(len(b.open), func(i int) bool { return (b.open[i]+1)*b.parts > w.idx<<6 }); i < len(b.open) && b.open[i]*b.parts>>6 <= w.idx; i++ {
-		for x := b.open[i] * b.parts; x < (b.open[i]+1)*b.parts; x++ {
-			if x>>6 == w.idx && b.m[x] >= p {
-				keep |= 1 << (x & 63)
-			}
+	w.bits &= b.open[w.idx]
+	for x := w.bits; x != 0; x &= x - 1 {
+		if k := bits.TrailingZeros64(x); b.m[w.idx<<6+uint32(k)] < p {
+			w.bits &^= 1 << k
 		}
 	}
-	return word{w.bits & keep, w.idx}
+	return w
 }
 
 // merge unites row n with src where src has words that the row lacks.
@@ -563,5 +593,5 @@ func (b *Banded) Contract(nodes []Node) ([][2]uint32, int) {
 
 // Bytes implements Reach.
 func (b *Banded) Bytes() int {
-	return b.bytes + len(b.end)*16 + len(b.p)*8 + len(b.row)*16
+	return b.bytes + len(b.end)*16 + len(b.p)*8 + len(b.row)*16 + len(b.open)*8 + len(b.least)*4
 }

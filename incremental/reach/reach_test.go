@@ -23,6 +23,7 @@ type world struct {
 	path   [][]bool // path[u][v]
 	add    func()   // appends a transaction to r; implicit edges go into before
 	banded *Banded
+	base   []bool // by transaction: no edge leads to it
 }
 
 func (w *world) nodes() uint32 { return w.n * w.parts }
@@ -135,7 +136,7 @@ func (w *world) contracts() error {
 func (w *world) edge() (u, v Node, ok bool) {
 	for range 20 {
 		u, v = w.rng.Uint32N(w.nodes()), w.rng.Uint32N(w.nodes())
-		if !w.path[v][u] {
+		if !w.path[v][u] && (w.base == nil || !w.base[v/w.parts]) {
 			return u, v, true
 		}
 	}
@@ -175,18 +176,36 @@ func (w *world) play(size uint32) error {
 	return nil
 }
 
-// newBandedWorld has transactions of all lengths, late ones, and some without a
-// known end.
+// newBandedWorld has transactions of all lengths, late ones, some without a known
+// end, and bases.
 func newBandedWorld(rng *rand.Rand) *world {
 	w := &world{rng: rng, parts: 1 + rng.Uint32N(2)}
 	skew := int64(rng.IntN(3)) * int64(rng.IntN(4))
 	open, long, late := rng.IntN(2)*rng.IntN(40), rng.IntN(30), rng.IntN(2)*rng.IntN(40)
+	bases := rng.IntN(2) * rng.IntN(30)
 	w.banded = NewBanded(&w.g, int(w.parts), skew)
 	w.r = w.banded
 	clock := int64(rng.IntN(10))
 	var ends []int64 // as the closure takes them: never going back
 	var known []bool
 	w.add = func() {
+		w.base = append(w.base, false)
+		if len(known) > 0 && rng.IntN(100) < bases {
+			w.base[len(known)] = true
+			if rng.IntN(3) == 0 || !known[0] {
+				w.banded.AddBase(math.MaxUint32)
+				ends, known = append(ends, 0), append(known, false)
+				return
+			}
+			w.banded.AddBase(0)
+			for v := range known { // also those that came before it
+				if start := uint32(v) * w.parts; slices.Contains(w.before[start], w.parts-1) {
+					w.before[start] = append(w.before[start], w.n*w.parts-1)
+				}
+			}
+			ends, known = append(ends, ends[0]), append(known, true)
+			return
+		}
 		clock += int64(rng.IntN(4))
 		end := clock
 		if rng.IntN(100) < late {

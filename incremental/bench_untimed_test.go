@@ -1,0 +1,86 @@
+package incremental_test
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// The engine alone on a stream in which some transactions have no times: 200 of a
+// session whose clock was wrong for a moment, all of a session, or those of a quarter
+// of the sessions, whose records come half a second late, so that the order dropped
+// their times.
+func BenchmarkOnlineUntimed(b *testing.B) {
+	const n = 30_000
+	for _, w := range []struct {
+		name string
+		late int64
+		of   int
+		most int
+	}{{"none", 0, 24, 0}, {"clock-step", 0, 24, 200}, {"one-session", 0, 24, n}, {"late-quarter", int64(time.Second / 2), 4, n}} {
+		for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
+			b.Run(w.name+"/"+level.String(), func(b *testing.B) {
+				g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Rate: 60_000})
+				if err != nil {
+					b.Fatal(err)
+				}
+				h := make([]record.Transaction, n)
+				at := make(map[string]int64, n)
+				for i := range h {
+					t, _ := g.Next()
+					h[i] = *t
+					h[i].Ops = slices.Clone(t.Ops)
+				}
+				sessions := map[string]bool{}
+				for i := range h {
+					sessions[h[i].Session] = true
+				}
+				names := []string{}
+				for s := range sessions {
+					names = append(names, s)
+				}
+				slices.SortFunc(names, strings.Compare)
+				left := w.most
+				for i := range h {
+					at[h[i].ID] = h[i].End
+					if left == 0 {
+						continue
+					}
+					if k, _ := slices.BinarySearch(names, h[i].Session); k%w.of == 0 {
+						left--
+						at[h[i].ID] += w.late
+						h[i].HasTimes = false
+						h[i].Start, h[i].End = 0, 0
+					}
+				}
+				slices.SortStableFunc(h, func(x, y record.Transaction) int { return cmp.Compare(at[x.ID], at[y.ID]) })
+				b.ResetTimer()
+				for range b.N {
+					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, Online: true,
+						UniqueValues: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
+					for i := range h {
+						e.Step(&h[i], 0)
+						if i%15_000 == 14_999 {
+							e.Tick(at[h[i].ID])
+						}
+					}
+					r := e.Close()
+					if r[0].Outcome == verdict.Violated {
+						b.Fatalf("%v: %+v", r[0].Outcome, r[0].Violations)
+					}
+					b.ReportMetric(float64(r[0].Stats.Constraints), "pairs")
+					b.ReportMetric(float64(r[0].Stats.Pruned), "pruned")
+					b.ReportMetric(float64(r[0].Stats.Residual), "residual")
+				}
+				b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "txn/s")
+			})
+		}
+	}
+}
