@@ -43,9 +43,18 @@ func (e *Engine) reportRead(v verdict.Violation) {
 
 // vouch adds to the exhibits, for each transaction of unknown outcome among
 // them, the read by which it is known to have taken effect, and sets the
-// evidence.
+// evidence. Where that is of a list, whoever appended an element of it is added too:
+// a list of which nobody is seen to have made a part vouches for nothing.
 func (e *Engine) vouch(v *verdict.Violation) {
-	for i := 0; i < len(v.Exhibits); i++ {
+	exhibit := func(id verdict.TxnID) *verdict.Exhibit {
+		at := slices.IndexFunc(v.Exhibits, func(x verdict.Exhibit) bool { return x.Txn == id })
+		if at < 0 {
+			at = len(v.Exhibits)
+			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: id})
+		}
+		return &v.Exhibits[at]
+	}
+	for i := 0; i < len(v.Exhibits); i++ { // grows
 		id := int(v.Exhibits[i].Txn)
 		if id >= len(e.in.indexOf) || e.in.indexOf[id] == none { // at hand, or aborted
 			continue
@@ -57,13 +66,21 @@ func (e *Engine) vouch(v *verdict.Violation) {
 		}
 		key := e.in.nameOf(by.key)
 		v.Exhibits[i].Writes = append(v.Exhibits[i].Writes, key)
-		reader := e.in.txns.At(by.reader).id
-		at := slices.IndexFunc(v.Exhibits, func(x verdict.Exhibit) bool { return x.Txn == reader })
-		if at < 0 {
-			at = len(v.Exhibits)
-			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: reader})
+		x := exhibit(e.in.txns.At(by.reader).id)
+		x.All = append(x.All, key)
+		if v.Kind != verdict.ThinAirRead || !e.in.perKey.At(by.key).isListKey() {
+			continue // partial coverage will do
 		}
-		v.Exhibits[at].All = append(v.Exhibits[at].All, key)
+		c := e.readCell(by.reader, by.key)
+		if c == none || e.in.cells.At(c).about&isList == 0 {
+			continue
+		}
+		for _, el := range e.in.elementsOf(c).elements {
+			if w := e.in.cells.At(el).final; w != none {
+				x := exhibit(e.in.txns.At(w).id)
+				x.Writes = append(x.Writes, key)
+			}
+		}
 	}
 	v.Exhibits = merged(v.Exhibits)
 	v.Evidence = v.Evidence[:0]
