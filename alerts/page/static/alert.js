@@ -70,8 +70,11 @@ function facts(a) {
     a.keys?.length > 0 && item('Keys', list(a.keys)),
     h('div', { class: 'two' }, h('dt', null, 'Found'), h('dd', null, h('span', { id: 'count' }, found(a)))),
     a.group && item('Others like it', h('a', { href: `#/alerts?${new URLSearchParams({ group: a.group })}` }, 'The whole group')),
-    h('div', { class: 'act' }, h('dt', null, 'Notifications'), h('dd', null, h('a', { href: `#/silences?${new URLSearchParams({ db: a.db, level: a.level, name: a.name, key: a.keys?.length === 1 ? a.keys[0] : '', comment: '' })}` }, 'Silence this'))));
+    h('div', { class: 'act' }, h('dt', null, 'Notifications'), h('dd', null, h('a', { href: `#/silences?${new URLSearchParams({ db: pattern(a.db), level: a.level, name: a.name, key: a.keys?.length === 1 ? pattern(a.keys[0]) : '', comment: '' })}` }, 'Silence this'))));
 }
+
+// pattern is a glob that nothing but the text matches.
+const pattern = text => text.replace(/[\\*?[\]]/g, '\\$&');
 
 // pictures are two views of the same, as tabs.
 function pictures(a, records, cycles) {

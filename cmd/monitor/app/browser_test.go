@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -252,19 +253,83 @@ func TestBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.do(t, chromedp.EmulateViewport(390, 844))
-	for _, at := range []string{"", "#/alerts", "#/silences"} {
-		b.do(t, chromedp.Navigate("http://"+r.Addr()+"/"+at))
+	alert, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.hash`))
+	if err != nil || !strings.HasPrefix(alert, "#/alerts/") {
+		t.Fatalf("the alert is at %q, %v", alert, err)
+	}
+	for _, at := range []string{"", "#/alerts", "#/alerts?q=nothing", alert, "#/alerts/nobody", "#/silences", "#/nowhere"} {
+		b.do(t, chromedp.Navigate("about:blank"), chromedp.Navigate("http://"+r.Addr()+"/"+at))
 		b.await(t, "the page on a phone", `document.querySelector('h1') !== null && !document.getElementById('main').hasAttribute('aria-busy')`)
 		if wide, err := chromedp.Run(b.ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)); err != nil || wide > 390 {
 			t.Errorf("%q is %d pixels wide on a phone, %v", at, wide, err)
 		}
+		small, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string](`[...document.querySelectorAll('button, .button, input, select')].filter(e => e.offsetParent && !e.classList.contains('more') && e.getBoundingClientRect().height < 44).map(e => e.outerHTML.slice(0, 80))`))
+		if err != nil || len(small) > 0 {
+			t.Errorf("%q has what no finger hits: %v, %v", at, small, err)
+		}
 		b.accessible(t, "on a phone "+at)
 	}
+	// What is not there is said by the browser too, and by nobody else.
+	b.mu.Lock()
+	b.messages = slices.DeleteFunc(b.messages, func(m string) bool { return strings.Contains(m, "404") && strings.Contains(m, "/api/v1/alerts/nobody") })
+	b.mu.Unlock()
 	b.clean(t)
 
 	// A monitor that is gone is said to be gone.
 	r.stop(t)
 	b.await(t, "the bad news", `document.getElementById('banner').textContent.includes('can’t be reached')`)
+}
+
+// TestBrowserKeyboard goes the way from the overview to a silence without a mouse: Tab until
+// the right thing has the focus, then Enter.
+func TestBrowserKeyboard(t *testing.T) {
+	c := testConfig(nil)
+	c.Source = config.Source{File: &config.File{Path: bank(t), Follow: true}}
+	c.Coverage = record.CoveragePartial
+	c.Store.Path = filepath.Join(t.TempDir(), "store")
+	c.HTTP.Listen = "127.0.0.1:0"
+	r := start(t, c, nil, false)
+	b := openTab(t, r.Addr())
+	b.do(t, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("http://"+r.Addr()+"/"))
+	b.await(t, "an open alert", `document.querySelector('#groups a.row') !== null`)
+	tabTo := func(what, expression string) {
+		t.Helper()
+		for range 60 {
+			b.do(t, chromedp.KeyEvent(kb.Tab))
+			at, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](`document.activeElement.matches(`+expression+`)`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](`document.activeElement === document.body || getComputedStyle(document.activeElement).outlineStyle !== 'none'`))
+			if err != nil || !seen {
+				t.Errorf("on the way to %s the focus can't be seen, %v", what, err)
+			}
+			if at {
+				return
+			}
+		}
+		t.Fatalf("Tab does not lead to %s; the page says: %s", what, b.text("body"))
+	}
+	enter := chromedp.KeyEvent("\r")
+	tabTo("the skip link", `'#skip'`)
+	b.do(t, enter)
+	b.await(t, "the heading", `document.activeElement.id === 'verdict-h'`)
+	tabTo("the group", `'#groups a.row'`)
+	b.do(t, enter)
+	b.await(t, "the group's alerts", `document.querySelector('.alerts a.row') !== null && location.hash.includes('group=')`)
+	tabTo("its alert", `'.alerts a.row'`)
+	b.do(t, enter)
+	b.await(t, "the alert", `document.querySelector('h1')?.textContent === 'Lost update in bank'`)
+	tabTo("the way to a silence", `'a[href^="#/silences"]'`)
+	b.do(t, enter)
+	b.await(t, "the form, filled in", `document.getElementById('s-db')?.value === 'bank' && document.getElementById('s-key').value.endsWith('\\[31m') && document.getElementById('s-name').value === 'lost-update'`)
+	tabTo("the reason", `'#s-comment'`)
+	b.do(t, chromedp.KeyEvent("known"), enter)
+	b.await(t, "the silence", `document.querySelector('#list .row .note')?.textContent === 'known' && document.activeElement.matches('#list button')`)
+	b.accessible(t, "a silence")
+	b.do(t, enter)
+	b.await(t, "no silence", `document.querySelector('#list .empty') !== null`)
+	b.clean(t)
 }
 
 // TestBrowserToken: nothing is shown before the token is.
