@@ -152,7 +152,8 @@
 // A partition that gives neither records nor CaughtUp for IdleAfter (its broker is
 // away, or its reader stuck) stops holding the watermark back. When it comes back,
 // what ended before the watermark is Late. If all are stuck the watermark goes
-// to the greatest end seen.
+// to the greatest end seen. Time in which nobody read does not count: from one
+// Advance to the next at most five seconds pass, or four ticks.
 //
 // # When it is full
 //

@@ -163,6 +163,25 @@ func TestStuckPartitionIsLeftBehind(t *testing.T) {
 	}
 }
 
+// A reader that was away for an hour, as it was held up or not running, does not take
+// partitions for stuck.
+func TestReaderThatWasAway(t *testing.T) {
+	const second = int64(time.Second)
+	o := newRig(Options{Partitions: []int{0, 1}, Lateness: 10, IdleAfter: 30 * time.Second})
+	o.Advance(1)
+	o.Add(0, txn("a", 1, 0, 50), 0)
+	o.Add(0, txn("a", 2, 50, 70), 0)
+	o.Advance(second)
+	now := second + 3600*second
+	for range 5 {
+		o.Advance(now)
+		wantIDs(t, o)
+		now += 5 * second
+	}
+	o.Advance(now)
+	wantIDs(t, o, "a#1") // it was read for 31 seconds, and partition 1 never spoke
+}
+
 func TestGap(t *testing.T) {
 	o := newRig(Options{Lateness: 10})
 	for _, x := range []*record.Transaction{txn("a", 5, 0, 10), txn("a", 8, 20, 30), txn("a", 7, 15, 20), txn("a", 12, 40, 50)} {

@@ -3,6 +3,7 @@ package order
 import (
 	"fmt"
 	"math"
+	"time"
 )
 
 // partition is what is known of one partition of the input.
@@ -101,6 +102,10 @@ func (o *Order) Advance(now int64) {
 	if o.hasNow && now < o.now {
 		now = o.now
 	}
+	away := int64(0) // for so long nobody read
+	if o.hasNow {
+		away = max(0, sub(sub(now, o.now), max(int64(stepMost), 4*o.every)))
+	}
 	o.now, o.hasNow = now, true
 	if o.moved {
 		o.moved, o.reachedAt = false, now
@@ -109,10 +114,18 @@ func (o *Order) Advance(now int64) {
 		p := &o.partitions[i]
 		if p.heard {
 			p.heard, p.active = false, now
+		} else {
+			p.active = add(p.active, away)
 		}
 	}
 	o.dirty = true
 }
+
+// stepMost is how much time passes for idle partitions from one Advance to the next,
+// at most, if ticks are not much farther apart: a reader that reads tells the time more
+// often. One that did not was waiting itself, or was not running, and no partition could
+// speak.
+const stepMost = 5 * time.Second
 
 // hear notes that there is news of p: it is not idle.
 func (o *Order) hear(p *partition) {

@@ -56,6 +56,12 @@ type Config struct {
 	// at times, and what it returns after it: this package knows no clock.
 	Measure func(Part) func() `json:"-"`
 
+	// Stop, if it is not nil, is asked now and then while a tick works, also those of
+	// Restore. Once it returns true what is open stays open, and the history is no longer
+	// what its records make it: it may be neither asked nor saved any more. For a driver that
+	// ends and will begin again from the last checkpoint.
+	Stop func() bool `json:"-"`
+
 	// Order are the options of the order; what is in this Config already is taken
 	// from here.
 	Order order.Options

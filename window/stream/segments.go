@@ -148,7 +148,16 @@ func (s *segments) newEngine() *incremental.Engine {
 		n := s.cfg.Segment + 2*s.cfg.Overlap + len(s.seeds)
 		expect = incremental.Expect{Transactions: n, Operations: int(s.stats.Operations/max(1, s.stats.Transactions)+1) * n}
 	}
-	return incremental.New(incremental.Options{Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
+	var stop func() verdict.Reason
+	if s.cfg.Stop != nil {
+		stop = func() verdict.Reason {
+			if s.cfg.Stop() {
+				return verdict.Timeout
+			}
+			return verdict.NoReason
+		}
+	}
+	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
 		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Online: true, Spare: s.engine})
 }

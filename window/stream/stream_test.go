@@ -256,3 +256,24 @@ func TestWritesOf(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// Once Stop says so, a search ends without an answer.
+func TestStop(t *testing.T) {
+	var lines []string
+	for k := range 3000 { // either order of two writes will do, one of which somebody read
+		for i, op := range []string{`"w","k%d",0`, `"w","k%d",1`, `"r","k%d",0`} {
+			lines = append(lines, fmt.Sprintf(`{"session":"s%d-%d","seq":1,"status":"committed","start":1700000000000000000,"end":1700000000000001000,"ops":[[%s]]}`, k, i, fmt.Sprintf(op, k)))
+		}
+	}
+	for _, stop := range []bool{false, true} {
+		asked := 0
+		_, results := judged(t, Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Initial: record.InitialAbsent, Segment: 10_000, Stop: func() bool { asked++; return stop }}, lines)
+		want := verdict.Satisfied
+		if stop {
+			want = verdict.Unknown
+		}
+		if results[0].Outcome != want || asked == 0 {
+			t.Errorf("stop %v, asked %d times: %v (%v), want %v", stop, asked, results[0].Outcome, results[0].Reason, want)
+		}
+	}
+}

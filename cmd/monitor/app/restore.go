@@ -127,7 +127,7 @@ func (in *ingest) start(db string, c *checkpoint) {
 		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, causes: causes{}, beat: in.pulse.of("history " + db)}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
 		cfg, err := in.windowOf(db, c.coverage, c.whole)
-		cfg.Measure = w.measure
+		cfg.Measure, cfg.Stop = w.measure, w.stopping.Load
 		if err != nil || len(c.state) == 0 {
 			return stream.New(cfg), err
 		}

@@ -59,6 +59,7 @@ type worker struct {
 	unjudged atomic.Int64
 	beat     *beat
 	going    context.Context // ends when nothing new is to be begun
+	stopping atomic.Bool     // it has ended: a search need not go on
 	// sampled is how the ingest samples this history; it belongs to the ingest.
 	sampled sampler
 
@@ -90,6 +91,7 @@ const (
 // whether the input is over when the queue is closed.
 func (w *worker) run(ctx, going context.Context, end func() bool) error {
 	w.going = going
+	defer context.AfterFunc(going, func() { w.stopping.Store(true) })()
 	w.beat.work(time.Now())
 	defer w.beat.rest()
 	err := w.runAll(ctx, end)
@@ -105,6 +107,9 @@ func (w *worker) runAll(ctx context.Context, end func() bool) error {
 	var err error
 	if w.history, err = w.begin(w.going); err != nil {
 		return fmt.Errorf("history %q: %w", w.db, err)
+	}
+	if w.going.Err() != nil {
+		return errHalted
 	}
 	w.within = 0
 	w.totals.continued = w.history.Next() > 0
@@ -188,6 +193,9 @@ func (w *worker) work(ctx context.Context) error {
 		w.beat.work(began)
 		more = w.history.Run(runMax)
 		w.spendStep(began)
+		if w.stopping.Load() { // within a tick, it may be
+			return errHalted
+		}
 		if err := w.settle(ctx); err != nil {
 			return err
 		}
