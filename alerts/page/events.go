@@ -27,7 +27,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // a proxy must not hold it back
 	w.WriteHeader(http.StatusOK)
-	out := stream{w: w, control: http.NewResponseController(w), patience: max(s.opt.Heartbeat, patienceMin)}
+	out := stream{w: w, control: http.NewResponseController(w), patience: max(s.opt.Heartbeat, patienceLeast)}
 	beat := time.NewTicker(s.opt.Heartbeat)
 	defer beat.Stop()
 	err := out.send("retry: 2000\n\n")
@@ -47,9 +47,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	return nil // the reader is gone, or does not read
 }
 
-// patienceMin is how long a reader may take nothing at least. The machine may be as slow as
+// patienceLeast is how long a reader may take nothing at least. The machine may be as slow as
 // the reader.
-const patienceMin = 10 * time.Second
+const patienceLeast = 10 * time.Second
 
 // stream is the way to one reader.
 type stream struct {

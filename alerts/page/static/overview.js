@@ -97,13 +97,18 @@ function verdict(st) {
   const levels = st.histories.flatMap(x => x.levels.map(l => ({ ...l, db: x.db })));
   const broken = levels.filter(l => l.health === 'broken');
   const dbs = new Set(broken.map(l => l.db));
+  // While the state of the last run is being restored, what is not judged yet may be broken.
+  const health = st.health === 'kept' && st.waits.length ? 'waiting' : st.health;
   let heading, text;
   if (st.health === 'broken') {
     const first = Math.min(...broken.map(l => l.since));
     heading = dbs.size === 1 ? `${safe(broken[0].db)} breaks its promise` : `${dbs.size} databases break their promises`;
     text = [`${plural(broken.length, 'level')} of ${levels.length} broken, since `, time(first), '. ',
       h('a', { href: '#/alerts' }, `${plural(st.alerts.total, 'alert')} stored`), st.alerts.groups ? `, ${plural(st.alerts.groups, 'group')} open.` : '.'];
-  } else if (st.health === 'kept') {
+  } else if (st.health === 'kept' && health === 'waiting') {
+    heading = 'Not everything is judged yet';
+    text = ['Nothing has been found so far in what is. The monitor waits:'];
+  } else if (health === 'kept') {
     const since = Math.max(...st.histories.map(x => Math.min(...x.levels.map(l => l.since || st.started))));
     const partial = levels.some(l => l.complete === 'partial');
     heading = partial ? 'No violation in what was seen' : 'The promise is kept';
@@ -115,8 +120,8 @@ function verdict(st) {
     text = [st.waits.length ? 'The monitor waits:' : 'The monitor reads; the first records are judged once the watermark has passed them.'];
   }
   const late = Math.max(0, ...st.histories.map(x => x.behind_seconds));
-  return h('section', { id: 'verdict', class: 'verdict', 'data-health': st.health, 'aria-labelledby': 'verdict-h' },
-    h('div', { class: 'sign', 'aria-hidden': 'true' }, st.health === 'broken' ? '✕' : st.health === 'kept' ? '✓' : '…'),
+  return h('section', { id: 'verdict', class: 'verdict', 'data-health': health, 'aria-labelledby': 'verdict-h' },
+    h('div', { class: 'sign', 'aria-hidden': 'true' }, st.health === 'broken' ? '✕' : health === 'kept' ? '✓' : '…'),
     h('div', null,
       h('h1', { id: 'verdict-h', tabindex: '-1' }, heading),
       h('p', null, text),
