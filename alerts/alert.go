@@ -144,16 +144,18 @@ var ErrUnproved = errors.New("the alert's evidence does not prove it; please rep
 // The work is that of at most JudgeCalls judgements of a few transactions.
 func New(v verdict.Violation, ctx Context) (Alert, error) {
 	v = name.Plain(v, ctx.Lookup)
-	n := name.Of(v, ctx.Lookup, ctx.asked())
-	p, err := prove(v, &n, ctx)
-	// Of what was recorded and found: the same however much of it is shown, and however
-	// small the evidence can be made.
-	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, n.Breaks[0].String(), n, v)
+	s := story{v: v, n: name.Of(v, ctx.Lookup, ctx.asked()), lookup: ctx.Lookup}
+	var err error
+	s.p, err = prove(v, &s.n, ctx)
 	if err == nil {
-		s := story{v, n, p, ctx.Lookup}.smallest(ctx)
-		v, n, p, ctx.Lookup = s.v, s.n, s.p, s.lookup
+		s = s.told(ctx)
 	}
+	v, n, p := s.v, s.n, s.p
+	ctx.Lookup = s.lookup
 	weakest, holds := reach(n, p, err == nil, ctx)
+	// Of what is told, as it was recorded: however much of it is shown, and whatever it was
+	// found by.
+	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, n.Breaks[0].String(), n, v)
 	ids := identifier{lookup: ctx.Lookup}
 	v, p, lookup, hideErr := hide(v, n, p, err == nil, ctx)
 	err = errors.Join(err, hideErr)

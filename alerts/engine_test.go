@@ -187,7 +187,7 @@ func TestEngineNames(t *testing.T) {
 			}
 			var got []string
 			for _, v := range r.Violations {
-				ctx := context(s, c.Level)
+				ctx := context(s, c.Want.Weakest, c.Level) // of less, the evidence may show less
 				ctx.Judge, ctx.Find = engineJudge, engineFind
 				a, err := alerts.New(v, ctx)
 				if err != nil {

@@ -17,13 +17,14 @@ import (
 
 // Of the evidence of what the engine finds no transaction and no operation can be
 // left out, in the ways that are honest (see package shrink); and it is evidence of what
-// is told: who takes part is in it, with the operations of each step.
+// is told: who takes part is in it, with the operations of each step. One evidence is one
+// alert.
 func TestNothingCanBeLeftOut(t *testing.T) {
 	n := uint64(400)
 	if testing.Short() {
 		n = 100
 	}
-	all, smaller, twice := 0, 0, 0
+	all, smaller := 0, 0
 	for _, level := range []verdict.Level{verdict.G1, verdict.RC, verdict.RA, verdict.CC, verdict.PC, verdict.SI, verdict.SER, verdict.SSER} {
 		for seed := range n {
 			s := busy(seed)
@@ -41,8 +42,8 @@ func TestNothingCanBeLeftOut(t *testing.T) {
 				}
 				calls, ctx.Find = 0, engineFind
 				a, err := alerts.New(v, ctx)
-				if err != nil || a.ID != first.ID {
-					t.Fatalf("seed %d, %v: %s and %s, %v", seed, level, first.ID, a.ID, err)
+				if err != nil {
+					t.Fatalf("seed %d, %v: %v", seed, level, err)
 				}
 				if calls >= shrink.CallsDefault {
 					t.Errorf("seed %d, %v: the judge was asked %d times", seed, level, calls)
@@ -52,7 +53,7 @@ func TestNothingCanBeLeftOut(t *testing.T) {
 					smaller++
 				}
 				if id, ok := told[strings.Join(lines(a), "")]; ok && id != a.ID {
-					twice++
+					t.Errorf("two alerts of one evidence: %s and %s", id, a.ID)
 				}
 				told[strings.Join(lines(a), "")] = a.ID
 				minimal(t, a)
@@ -63,7 +64,7 @@ func TestNothingCanBeLeftOut(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("of %d alerts %d are of a smaller anomaly than the one that was found, %d of one that was told", all, smaller, twice)
+	t.Logf("of %d alerts %d are of a smaller anomaly than the one that was found", all, smaller)
 	if smaller*50 < all {
 		t.Errorf("of %d alerts only %d are of a smaller anomaly than the one that was found: the test is too easy", all, smaller)
 	}

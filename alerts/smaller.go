@@ -22,42 +22,162 @@ type story struct {
 	lookup name.Lookup
 }
 
-// smallest leaves out of a proved story all that its level is broken without, even if
-// the anomaly is another one then, and tells what is left. A cycle through two steps of
-// which one alone breaks the level, a lost update that is an old read as well: what is
-// not needed is not told. Nor is a reason told of which the evidence has lost a part: what
-// was inferred is inferred again from what is left. Without a finder, and of evidence so
-// large that it is judged but once, the story stays as it is.
-func (s story) smallest(ctx Context) story {
-	if ctx.Find == nil || len(s.p.txns) > reachMax {
+// told is what is told of a proved story: a function of the evidence, so that whatever
+// leads to the same evidence is one alert.
+//
+//   - What the level is broken without is left out, even if the anomaly is another one
+//     then. A cycle through two steps of which one alone breaks the level, a lost update
+//     that is an old read as well: what is not needed is not told.
+//   - The level is the weakest promised one that the rest breaks: what a strong level's
+//     rules make of some records may be something simpler to a weak one.
+//   - Name, sentences and cycle are of what the finder finds in the rest at that level. No
+//     reason is told of which the evidence has lost a part, and no operation that it does
+//     not have.
+//
+// Without a finder the anomaly stays what it is, with the words that its evidence has.
+// Evidence so large that it is judged but once is told as it was found.
+func (s story) told(ctx Context) story {
+	if ctx.Judge == nil || len(s.p.txns) > reachMax {
 		return s
 	}
 	level := s.n.Breaks[0]
-	opt := shrink.Options{Calls: ctx.JudgeCalls, Unseen: *s.p.header.Coverage == record.CoveragePartial}
 	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, s.p.header, txns) == verdict.Violated }
-	rest, _ := shrink.Shrink(s.p.txns, violated, opt)
-	same := len(rest) == len(s.p.txns) && operations(rest) == operations(s.p.txns)
-	if same && !inferred(s.v) {
-		return s
+	if ctx.Find != nil {
+		opt := shrink.Options{Calls: ctx.JudgeCalls, Unseen: *s.p.header.Coverage == record.CoveragePartial}
+		s.p.txns, _ = shrink.Shrink(s.p.txns, violated, opt)
 	}
-	told := rest
-	if inferred(s.v) {
-		told = loosen(rest, violated)
-	}
-	var found []story
-	lookup := placed(rest)
-	for _, v := range ctx.Find(level, s.p.header, told) {
-		if next, ok := tell(v, level, proof{s.p.header, rest}, lookup, ctx); ok {
-			found = append(found, next)
+	level = s.weakest(ctx)
+	next, ok := s.again(level, violated, ctx)
+	if !ok {
+		next = s.within()
+		if level != next.n.Breaks[0] {
+			next.n.Fall(level, ctx.asked())
 		}
 	}
-	if len(found) == 0 {
+	next.also(ctx, ctx.OneKey || slices.Contains(s.n.Breaks, verdict.LIN))
+	next.process(ctx)
+	return next
+}
+
+// weakest is the weakest promised level that a proof breaks.
+func (s story) weakest(ctx Context) verdict.Level {
+	proved := s.n.Breaks[0]
+	for _, l := range name.Ordered() {
+		if l == proved {
+			break
+		}
+		if slices.Contains(ctx.Levels, l) && ctx.Judge(l, s.p.header, s.p.txns) == verdict.Violated {
+			return l
+		}
+	}
+	return proved
+}
+
+// again is what the finder finds in the proof of a story at a level; false if it finds
+// nothing that is of that level, or there is none. Where steps are inferred, or there is a
+// tree of cases, sessions and times that are not needed are not told as reasons.
+func (s story) again(level verdict.Level, violated func([]record.Transaction) bool, ctx Context) (story, bool) {
+	if ctx.Find == nil {
+		return s, false
+	}
+	lookup := placed(s.p.txns)
+	find := func(txns []record.Transaction) (story, bool) {
+		for _, v := range ctx.Find(level, s.p.header, txns) {
+			if next, ok := tell(v, level, s.p, lookup, ctx); ok {
+				return next, true
+			}
+		}
+		return s, false
+	}
+	next, ok := find(s.p.txns)
+	if ok && inferred(next.v) {
+		if looser, ok := find(loosen(s.p.txns, violated)); ok {
+			return looser, true
+		}
+	}
+	return next, ok
+}
+
+// within is a story with what its evidence has of its transactions, if they are all there
+// and no step has a reason that may be about others.
+func (s story) within() story {
+	if inferred(s.v) {
 		return s
 	}
-	if i := slices.IndexFunc(found, func(f story) bool { return f.n.Name == s.n.Name }); i > 0 {
-		return found[i]
+	at := map[string]*record.Transaction{}
+	for i := range s.p.txns {
+		at[s.p.txns[i].ID] = &s.p.txns[i]
 	}
-	return found[0]
+	all := s.lookup
+	kept := func(id verdict.TxnID) (*record.Transaction, bool) {
+		r, ok := all.Find(id)
+		if !ok {
+			return nil, false
+		}
+		r, ok = at[r.ID]
+		return r, ok
+	}
+	if slices.ContainsFunc(s.v.Txns, func(id verdict.TxnID) bool { _, ok := kept(id); return !ok }) {
+		return s
+	}
+	if read := name.Read(s.v, all); read >= 0 {
+		full, _ := all.Find(s.v.Txns[0])
+		rest, _ := kept(s.v.Txns[0])
+		if s.v.Read = placeIn(rest.Ops, full.Ops, read); s.v.Read < 0 {
+			return s
+		}
+	}
+	s.lookup = kept
+	return s
+}
+
+// placeIn is the place that an operation of a transaction has among those that are left
+// of them, in the same order; -1 if it is gone. Of several that are alike it is the first.
+func placeIn(rest, full []record.Op, at int) int {
+	i := 0
+	for j, op := range full {
+		if i == len(rest) {
+			break
+		}
+		if j == at && rest[i] == op {
+			return i
+		}
+		if rest[i] == op {
+			i++
+		}
+	}
+	return slices.Index(rest, full[at])
+}
+
+// also adds to what a story is said to break those of the promised levels of which its name
+// knows nothing, as they neither imply what it is proved at nor are implied by it; of these
+// lin only if it can be asked.
+func (s *story) also(ctx Context, lin bool) {
+	for _, l := range append(name.Ordered(), verdict.LIN) {
+		if slices.Contains(ctx.Levels, l) && !slices.Contains(s.n.Breaks, l) && !s.n.Breaks[0].Implies(l) && (lin || l != verdict.LIN) &&
+			ctx.Judge(l, s.p.header, s.p.txns) == verdict.Violated {
+			s.n.BreaksToo(l)
+		}
+	}
+}
+
+// process adds to a phenomenon that it needs the order of sessions, if its evidence does:
+// the reason of a step may be one that is not told.
+func (s *story) process(ctx Context) {
+	sessions := map[string]bool{}
+	several := false
+	for i := range s.p.txns {
+		several = several || sessions[s.p.txns[i].Session]
+		sessions[s.p.txns[i].Session] = true
+	}
+	if !several || !s.n.MayNeedSessions() || *s.p.header.Sessions == record.SessionsIgnore {
+		return
+	}
+	h, ignore := s.p.header, record.SessionsIgnore
+	h.Sessions = &ignore
+	if ctx.Judge(s.n.Breaks[0], h, s.p.txns) == verdict.Satisfied {
+		s.n.NeedsSessions()
+	}
 }
 
 // loosenMax bounds the transactions of which loosen tries to take sessions and times.

@@ -53,6 +53,18 @@ func (n *Name) Fall(level verdict.Level, asked Asked) {
 	n.Severity = severity(*n)
 }
 
+// BreaksToo adds a level to those that are broken.
+func (n *Name) BreaksToo(level verdict.Level) {
+	n.Breaks = slices.DeleteFunc(slices.Clone(weakestFirst), func(l verdict.Level) bool { return l != level && !slices.Contains(n.Breaks, l) })
+}
+
+// MayNeedSessions tells whether a name is of a cycle that is not said to need the order
+// of sessions, nor clocks.
+func (n Name) MayNeedSessions() bool { return slices.Contains(phenomena, n.Adya) }
+
+// NeedsSessions notes that a cycle needs the order of sessions.
+func (n *Name) NeedsSessions() { n.Adya = suffixed(n.Adya, false, true) }
+
 // effective is what a level means when the clocks are enforced.
 func effective(l verdict.Level, c record.Clock) verdict.Level {
 	if c != record.ClockEnforce {

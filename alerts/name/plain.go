@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Plain is a violation with its cycles put in the terms that all levels share.
@@ -51,6 +52,9 @@ func (k kinds) plain(c []verdict.Edge, depth int, left *int) []verdict.Edge {
 				}
 			}
 		}
+		if e.Type == verdict.RW && e.Why == verdict.ByOrder && k.overwrote(e) {
+			out[i].Why, out[i].Because = verdict.ByOverwrite, nil
+		}
 		n := len(out)
 		if e.Type != verdict.WW || e.Why != verdict.ByInitial || out[(i+n-1)%n].Type == verdict.RW || out[(i+1)%n].Type == verdict.RW {
 			continue
@@ -60,6 +64,36 @@ func (k kinds) plain(c []verdict.Edge, depth int, left *int) []verdict.Edge {
 		}
 	}
 	return out
+}
+
+// overwrote tells whether an anti-dependency needs no reason: its writer read the version
+// that the reader read, of which there is one writer, and overwrote it.
+func (k kinds) overwrote(e verdict.Edge) bool {
+	r, ok := k.record(e.From)
+	w, found := k.record(e.To)
+	if !ok || !found || !updates(w, e.Key) {
+		return false
+	}
+	read := w.Ops[firstRead(w, e.Key)]
+	old := -1
+	for i, op := range r.Ops {
+		if op.Key == e.Key && writes(op) {
+			break
+		}
+		if op.Kind == record.Read && op.Key == e.Key && !Shows(op, w) {
+			old = i
+		}
+	}
+	if old < 0 || r.Ops[old].Value != read.Value {
+		return false
+	}
+	writers := map[verdict.TxnID]bool{}
+	for _, id := range slices.Concat(k.v.Txns, k.v.Evidence) {
+		if t, ok := k.record(id); ok && Shows(read, t) {
+			writers[id] = true
+		}
+	}
+	return len(writers) == 1
 }
 
 // shortcut leaves out who first updated the initial version between a reader of

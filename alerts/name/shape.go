@@ -169,9 +169,23 @@ func (k kinds) loses(s shape) bool {
 	case a.Type == verdict.RW && b.Type == verdict.RW:
 		return a.Key == b.Key || k.commonWrite(a.From, a.To)
 	case a.Type == verdict.WW && b.Type == verdict.RW, a.Type == verdict.RW && b.Type == verdict.WW:
-		return a.Key == b.Key && !reads(a) && !reads(b) // who read what it overwrote has seen it
+		if a.Type == verdict.RW {
+			a, b = b, a
+		}
+		return !reads(a) && (a.Key == b.Key || eitherWay(a)) // who read what it overwrote has seen it
 	}
 	return false
+}
+
+// eitherWay tells whether the order of two writes of a key is known only because with the
+// opposite one the first would have missed the second: neither saw the other.
+func eitherWay(e verdict.Edge) bool {
+	if e.Why != verdict.ByOrder || len(e.Because) != 2 {
+		return false
+	}
+	s, ok := Supposed(e)
+	return ok && s.Type == verdict.WW && s.From == e.To && s.To == e.From &&
+		slices.ContainsFunc(e.Because, func(b verdict.Edge) bool { return b.Type == verdict.RW && b.From == e.From && b.To == e.To })
 }
 
 // diverges tells whether a lost update is MTC's divergence: its two transactions read

@@ -327,18 +327,33 @@ func (c *Checker) edgesOf(g *graph, way []Txn) []Edge {
 	return out
 }
 
-// inferred is the inferred edge from a to b, the first one there was.
+// inferred is the inferred edge from a to b, the first one there was; one that a list
+// shows rather than one of the axiom. Where it shows both, the axiom asks for the same
+// on account of somebody who saw a's elements and missed nothing.
 func (c *Checker) inferred(g *graph, a, b Txn) Edge {
 	out := Edge{From: a, To: b, Kind: Listed}
 	for e := g.head[b]; e != none; e = g.edges[e].next {
-		if x := g.edges[e]; x.from == a {
-			out.Key, out.By, out.Kind = x.key, x.by, Inferred
-			if x.by == none {
-				out.Kind = Listed
-			}
+		x := g.edges[e]
+		if x.from != a {
+			continue
 		}
+		if x.by == none || c.inList(x.key, a, b) {
+			return Edge{From: a, To: b, Kind: Listed, Key: x.key}
+		}
+		out.Key, out.By, out.Kind = x.key, x.by, Inferred
 	}
 	return out
+}
+
+// inList tells whether a list of k shows what a appended before what b did.
+func (c *Checker) inList(k version.Key, a, b Txn) bool {
+	l := c.lists[k]
+	if l == nil {
+		return false
+	}
+	first, shown := l.rank[a]
+	second, both := l.rank[b]
+	return shown && both && first < second
 }
 
 // Order is a commit order that satisfies a level without violations, after the
