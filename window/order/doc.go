@@ -166,13 +166,16 @@
 //
 // # Which times are dropped
 //
-// Released records that have times have ends that never fall, and each session's
-// starts follow its ends. What does not fit is flagged TimesDropped and counted: to
-// forget a time order can hide a violation, but a clock that jumped would invent
-// one. These are: a record that ends before its session's previous one, or starts
-// before it by more than MaxSkew (the clock stepped back); one that ends MaxAhead or
-// more after it arrived (the clock runs ahead; it must not drag the watermark along); a
-// late one.
+// To forget a time order can hide a violation, but a clock that jumped would invent
+// one. So these are flagged TimesDropped and counted: a record that ends before the last
+// committed one of its session ended, or starts before that one started (the clock stepped
+// back, as incremental has it); one that ends MaxAhead or more after it arrived (the clock
+// runs ahead; it must not drag the watermark along); a late one.
+//
+// The transactions of a session may overlap: names of sessions are shared by
+// connections. One that is released behind an aborted one, or one of unknown outcome,
+// with a later end keeps its times, and its end is before its Key: it is Untimely, as
+// are those whose times were dropped. The ends of all others never fall.
 //
 // # Non-obvious
 //

@@ -112,6 +112,9 @@ type Release struct {
 	Late bool
 	// TimesDropped: it has times that must not be used. No loss.
 	TimesDropped bool
+	// Untimely: TimesDropped, or it ended before Key, and counts as one that ended
+	// then: what it precedes by the clock may not be seen. No loss.
+	Untimely bool
 	// Detached: successors in its session were handed out before it, or may
 	// have been. It stands in a session of its own, without seq. No loss by
 	// itself.

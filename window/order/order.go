@@ -159,6 +159,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	if h.HasSeq {
 		it.flags |= hasSeq
 	}
+	it.flags |= ofStatus(h.Status)
 	own := true // key is the record's own time, so it can be late
 	trusted := h.HasTimes && !o.aheadOf(h.End, arrival)
 	limit := sub(p.greatest, o.delay) // as it was before this record
@@ -326,8 +327,11 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 		o.counts.Overlong++
 	}
 	timed := it.flags&hasTimes != 0
-	if timed && (it.flags&(isLate|isVague) != 0 || it.key < key || add(it.start, o.skew) < s.lastEnd) {
-		r.TimesDropped = true
+	if timed {
+		r.TimesDropped = it.flags&(isLate|isVague) != 0 || s.steppedBack(it)
+		r.Untimely = r.TimesDropped || it.key < key
+	}
+	if r.TimesDropped {
 		o.counts.TimesDropped++
 	}
 	if it.flags&hasSeq != 0 {
@@ -342,8 +346,8 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 		return
 	}
 	s.released, s.lastPartition = true, it.partition
-	if timed && !r.TimesDropped {
-		s.lastEnd = max(s.lastEnd, it.key)
+	if timed && !r.TimesDropped && it.flags&isCommitted != 0 {
+		s.lastStart, s.lastEnd = it.start, it.key
 	}
 	if it.flags&hasSeq != 0 {
 		s.hasSeq, s.lastSeq = true, it.seq

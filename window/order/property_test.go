@@ -121,10 +121,15 @@ func (c *checker) drain(o *rig) {
 			if x.End >= o.Watermark() && !o.flushed {
 				c.t.Fatalf("%s, which ends at %d, left before the watermark %d", x.ID, x.End, o.Watermark())
 			}
-			if x.End < c.lastEnd {
-				c.t.Fatalf("%s ends at %d, after one that ends at %d", x.ID, x.End, c.lastEnd)
+			if r.Untimely != (x.End < r.Key) || x.End > r.Key {
+				c.t.Fatalf("%s ends at %d, and its place is at %d: %+v", x.ID, x.End, r.Key, r.Release)
 			}
-			c.lastEnd = x.End
+			if !r.Untimely {
+				if x.End < c.lastEnd {
+					c.t.Fatalf("%s ends at %d, after one that ends at %d", x.ID, x.End, c.lastEnd)
+				}
+				c.lastEnd = x.End
+			}
 		}
 		if x.HasSeq {
 			if last, ok := c.lastSeq[x.Session]; ok && x.Seq <= last {

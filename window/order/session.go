@@ -1,5 +1,7 @@
 package order
 
+import "github.com/isowatch/isowatch/ingest/record"
+
 // item is a waiting record, 56 bytes. Items live in one slab and are linked by index:
 // many short queues cost no memory of their own, and what a burst took is used
 // again.
@@ -27,6 +29,8 @@ const (
 	isOverlong
 	isDue      // the watermark had passed its key when it came
 	isDetached // it has no place in its session
+	isCommitted
+	isUnknown // its outcome
 )
 
 const nil32 = int32(-1)
@@ -52,8 +56,10 @@ type session struct {
 	// floor is what may have come of it before it was forgotten, if it was.
 	floor reach
 
-	// What was handed out last: its key; the greatest trusted end; its seq.
+	// What was handed out last: its key and seq; start and end of the last committed one
+	// with times, or none.
 	lastKey       int64
+	lastStart     int64
 	lastEnd       int64
 	lastSeq       int64
 	partition     int32 // where it was first seen
@@ -63,6 +69,28 @@ type session struct {
 	released      bool
 	hasSeq        bool
 	leftOut       bool // records were left out of the sample since
+}
+
+// ofStatus are the flags of a status.
+func ofStatus(s record.Status) uint16 {
+	switch s {
+	case record.Committed:
+		return isCommitted
+	case record.Unknown:
+		return isUnknown
+	}
+	return 0
+}
+
+// steppedBack tells whether an item's times show that its session's clock stepped back
+// since the last committed one: by them it started before that one, or ended before it.
+// When one of unknown outcome took effect is not known. The engine judges the
+// same of what it has; s knows of what was forgotten, too.
+//
+// That it started before that one ended is no such thing: connections that share a
+// session's name overlap.
+func (s *session) steppedBack(it *item) bool {
+	return it.start < s.lastStart || it.key < s.lastEnd && it.flags&isUnknown == 0
 }
 
 // at is item i. The pointer is good until the next item is made.

@@ -25,7 +25,7 @@ import (
 // Numbers are varints; times are differences from the greatest end. A record
 // that waits takes one to three bytes.
 
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 // Errors of Restore wrap ErrDamaged where the bytes are not what Snapshot wrote.
 var ErrDamaged = errors.New("the snapshot of an order is damaged")
@@ -197,6 +197,7 @@ func (s *session) code(c coder) {
 	c.bits(&s.window)
 	c.time(&s.maxEnd)
 	c.time(&s.lastKey)
+	c.time(&s.lastStart)
 	c.time(&s.lastEnd)
 	c.num(&s.lastSeq)
 	if ahead {
@@ -221,7 +222,7 @@ func codeUint[T uint8 | uint16 | uint32 | int32 | int](c coder, v *T) {
 // plain tells what an item of session s is if nothing is odd about it, so that
 // its head tells it.
 func plain(s *session, ref uint64, h *record.Head) item {
-	it := item{key: h.End, start: h.Start, seq: s.maxSeq, ref: ref, id: h.ID, next: nil32, partition: s.partition, flags: isUsed}
+	it := item{key: h.End, start: h.Start, seq: s.maxSeq, ref: ref, id: h.ID, next: nil32, partition: s.partition, flags: isUsed | ofStatus(h.Status)}
 	if h.HasTimes {
 		it.flags |= hasTimes
 	}
@@ -319,7 +320,7 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 		it := o.at(int32(n))
 		was := it.flags
 		it.code(d)
-		if (it.flags^was)&(isUsed|hasSeq|hasTimes) != 0 || it.partition < 0 || int(it.partition) >= len(o.partitions) {
+		if (it.flags^was)&(isUsed|hasSeq|hasTimes|isCommitted|isUnknown) != 0 || it.partition < 0 || int(it.partition) >= len(o.partitions) {
 			d.fail("what is said about record %d contradicts it", it.ref)
 		}
 	}

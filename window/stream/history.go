@@ -90,6 +90,10 @@ type Stats struct {
 	// the other side of a cut, Incomplete the cuts that prove nothing of the others
 	// either, not even if the database keeps real time.
 	Straddlers, Incomplete uint64
+	// Untimely are, if one of the levels has real time, the transactions that came in
+	// time, and whose own times are not used, or not to the full: by them, they
+	// contradict their session, or ended long after they came.
+	Untimely uint64
 }
 
 // ref names a record: its entry's number, and its index in the block.
@@ -124,6 +128,7 @@ type History struct {
 	ahead        []order.Release
 	first, ready int
 	needs        []string
+	realTime     bool // one of the levels has real time
 
 	contradicts []Contradiction
 	losses      []Loss
@@ -141,7 +146,7 @@ func New(cfg Config) *History {
 }
 
 func newHistory(cfg Config) *History {
-	return &History{cfg: cfg, held: held{blocks: map[uint64]*block{}, sessions: map[ref]string{}}}
+	return &History{cfg: cfg, realTime: slices.ContainsFunc(cfg.Levels, realTime), held: held{blocks: map[uint64]*block{}, sessions: map[ref]string{}}}
 }
 
 // Take takes in the next entry: its records of this history go to the order. What
@@ -420,6 +425,10 @@ func (h *History) release(r *order.Release) {
 	// and after an outage of the producers a great many are late.
 	if r.TimesDropped && !r.Late {
 		f.flags |= timesDropped
+	}
+	if r.Untimely && !r.Late && h.realTime {
+		h.segs.whole.untimely()
+		h.segs.stats.Untimely++
 	}
 	if r.Detached {
 		f.flags |= detached

@@ -46,9 +46,9 @@ func (c Completeness) String() string { return completenessNames[c] }
 // of it. That is about the records that came: with partial coverage, nothing is
 // concluded from the absence of others.
 func (s *Stretch) At(l verdict.Level) Completeness {
-	realTime := l == verdict.SSER || l == verdict.StrongSI || l == verdict.LIN
+	realTime := realTime(l)
 	switch {
-	case s.Partial != 0:
+	case s.Partial&^WhyTimes != 0, realTime && s.Partial != 0:
 		return Partial
 	case !s.Cut:
 		return Complete
@@ -60,6 +60,11 @@ func (s *Stretch) At(l verdict.Level) Completeness {
 		return Complete
 	}
 	return AssumingRealTime
+}
+
+// realTime tells whether real time is part of a level.
+func realTime(l verdict.Level) bool {
+	return l == verdict.SSER || l == verdict.StrongSI || l == verdict.LIN
 }
 
 // Whys are reasons, of a closed set, for which a stretch is partial.
@@ -75,10 +80,13 @@ const (
 	WhyStraddling
 	// WhyLimit: it was cut where nothing proves an order, as it had become too long.
 	WhyLimit
+	// WhyTimes: times of a transaction were not used, or not to the full. It matters to
+	// levels with real time only.
+	WhyTimes
 	whysEnd
 )
 
-var whyNames = [...]string{"forgotten", "undecided", "straddling", "cut-by-limit"}
+var whyNames = [...]string{"forgotten", "undecided", "straddling", "cut-by-limit", "times-unused"}
 
 // Names are the names of the reasons, those of losses first.
 func (w Whys) Names() []string {
@@ -111,8 +119,8 @@ type stretches struct {
 	// the greatest, as far as they reach beyond Done.
 	Lost [lossWhys]span
 	// Dropped is what had been given up when Now began, Stray is one more than the last transaction that
-	// straddles the cut in front of Now.
-	Dropped, Stray uint64
+	// straddles the cut in front of Now, Untimely that of the last one of WhyTimes.
+	Dropped, Stray, Untimely uint64
 }
 
 // span is from one time to another; empty if none is set.
@@ -135,6 +143,13 @@ func (s *stretches) released(at int64, straddles bool) {
 	if straddles {
 		s.Now.Partial |= WhyStraddling
 	}
+}
+
+// untimely says that the times of the transaction that is released next are not used to
+// the full.
+func (s *stretches) untimely() {
+	s.Untimely = s.Now.To + 1
+	s.Now.Partial |= WhyTimes
 }
 
 // lost says that a record that belongs somewhere between two times is missing. What
@@ -171,6 +186,9 @@ func (s *stretches) cut(c segment.Cut, end, begin int64, more Whys) {
 	}
 	if s.Stray > next.From { // it is in the overlap
 		next.Partial |= WhyStraddling
+	}
+	if s.Untimely > next.From {
+		next.Partial |= WhyTimes
 	}
 	old.Partial |= more | s.lostUntil(old.End)
 	s.forgetLosses(old.End)

@@ -27,16 +27,20 @@ var (
 var kinds = []struct {
 	name string
 	cfg  tiny.Config
+	// pooled: connections share the names of sessions, so that their transactions overlap.
+	pooled bool
 }{
-	{"unique", tiny.Config{}},
-	{"long", tiny.Config{Txns: 16, Keys: 3, Sessions: 5, Ops: 3}},
-	{"weak", tiny.Config{Txns: 7, Ops: 5, Weak: 100}},
-	{"lists", tiny.Config{Appends: true, Always: true, Txns: 8}},
-	{"unknown", tiny.Config{Keys: 2, Unknown: true, Updates: 50, Txns: 8}},
-	{"lists, unknown", tiny.Config{Appends: true, Always: true, Unknown: true, Updates: 30}},
-	{"duplicates", tiny.Config{Keys: 2, Duplicates: true, Values: 2, Always: true, Updates: 50}},
-	{"one key", tiny.Config{OneKey: 100, Unknown: true}},
-	{"all", tiny.Config{Duplicates: true, Values: 2, Unknown: true, Appends: true, Updates: 30, Txns: 7}},
+	{"unique", tiny.Config{}, false},
+	{"long", tiny.Config{Txns: 16, Keys: 3, Sessions: 5, Ops: 3}, false},
+	{"weak", tiny.Config{Txns: 7, Ops: 5, Weak: 100}, false},
+	{"lists", tiny.Config{Appends: true, Always: true, Txns: 8}, false},
+	{"unknown", tiny.Config{Keys: 2, Unknown: true, Updates: 50, Txns: 8}, false},
+	{"lists, unknown", tiny.Config{Appends: true, Always: true, Unknown: true, Updates: 30}, false},
+	{"duplicates", tiny.Config{Keys: 2, Duplicates: true, Values: 2, Always: true, Updates: 50}, false},
+	{"one key", tiny.Config{OneKey: 100, Unknown: true}, false},
+	{"all", tiny.Config{Duplicates: true, Values: 2, Unknown: true, Appends: true, Updates: 30, Txns: 7}, false},
+	{"pooled", tiny.Config{Keys: 2, Sessions: 2, Ops: 2, Txns: 7, Weak: 30}, true},
+	{"pooled, unknown", tiny.Config{Keys: 2, Unknown: true, Sessions: 3, Txns: 8}, true},
 }
 
 var levelSets = [][]verdict.Level{
@@ -47,13 +51,19 @@ var levelSets = [][]verdict.Level{
 }
 
 // draw makes a topic of a random history.
-func draw(seed uint64, cfg tiny.Config) (*topic, bool) {
+func draw(seed uint64, cfg tiny.Config, pooled bool) (*topic, bool) {
 	rng := rand.New(rand.NewPCG(seed, 41))
 	cfg.Times, cfg.Aborted, cfg.Mutations, cfg.Partial = true, true, rng.IntN(3), rng.IntN(3) == 0
 	cfg.Always = cfg.Always && !cfg.Partial
 	s := tiny.Random(rng, cfg)
+	if pooled {
+		overlap(rng, s.Txns)
+	}
 	def := oracle.FromHeader(s.Header)
 	t := &topic{levels: levelSets[rng.IntN(len(levelSets))], assume: judge.Assumptions{Initial: def.Initial, Coverage: def.Coverage, MaxSkew: def.MaxSkew}}
+	if pooled {
+		t.levels = []verdict.Level{verdict.StrongSI, verdict.SSER}
+	}
 	if len(s.Txns) == 0 || !possible(s.Txns, def.MaxSkew) {
 		return nil, false
 	}
@@ -82,6 +92,26 @@ func draw(seed uint64, cfg tiny.Config) (*topic, bool) {
 	}
 	t.logs = publish(rng, s.Txns, 1+rng.IntN(3), t.lateness)
 	return t, true
+}
+
+// overlap has transactions begin or end while others of their session go on; few at times
+// before them.
+func overlap(rng *rand.Rand, txns []record.Transaction) {
+	last := map[string]*record.Transaction{} // of a session
+	for i := range txns {
+		x := &txns[i]
+		if p := last[x.Session]; p != nil && x.HasTimes {
+			switch rng.IntN(6) {
+			case 0, 1, 2:
+				x.Start = p.Start + rng.Int64N(max(1, x.Start-p.Start))
+			case 3:
+				p.End = max(p.End, x.Start+rng.Int64N(x.End-x.Start+1))
+			case 4:
+				p.End = max(p.End, x.End+1+rng.Int64N(10))
+			}
+		}
+		last[x.Session] = x
+	}
 }
 
 // unique tells whether no key is written the same value twice, or its initial one.
@@ -189,13 +219,27 @@ func sound(o *outcome, whole map[verdict.Level]verdict.Result) *wrong {
 }
 
 // equal checks that the stream is not satisfied with what the batch engine is not.
-func equal(o *outcome, whole map[verdict.Level]verdict.Result) *wrong {
+func equal(o *outcome, tp *topic, whole map[verdict.Level]verdict.Result) *wrong {
 	for _, r := range o.results {
-		if w := whole[r.Level]; w.Outcome == verdict.Violated && r.Outcome == verdict.Satisfied {
+		if w := whole[r.Level]; w.Outcome == verdict.Violated && r.Outcome == verdict.Satisfied && !excused(o, tp, r.Level) {
 			return is(fmt.Sprintf("missed %v", r.Level), "the whole is violated: %+v", w.Violations)
 		}
 	}
 	return nil
+}
+
+// excused: the stream says itself that at this level something may be missed, as a
+// transaction that did not commit, or may not have, ended after one that follows it in its
+// session.
+func excused(o *outcome, tp *topic, l verdict.Level) bool {
+	all := tp.all()
+	behind := func(p record.Transaction) bool {
+		return p.Status != record.Committed && p.HasTimes && slices.ContainsFunc(all, func(x record.Transaction) bool {
+			return x.Session == p.Session && x.Seq > p.Seq && x.End < p.End
+		})
+	}
+	return slices.ContainsFunc(all, behind) &&
+		slices.ContainsFunc(o.stretches, func(s stream.Stretch) bool { return s.At(l) == stream.Partial && s.Partial&stream.WhyTimes != 0 })
 }
 
 // each runs a property on random topics of every kind.
@@ -207,7 +251,7 @@ func each(t *testing.T, property func(seed uint64, tp *topic, y *tally) *wrong) 
 			t.Parallel()
 			for n := range *histories {
 				seed := *seedFrom + uint64(n)
-				tp, ok := draw(seed, k.cfg)
+				tp, ok := draw(seed, k.cfg, k.pooled)
 				if !ok {
 					continue
 				}
@@ -301,7 +345,7 @@ func TestStreamAndBatchAgree(t *testing.T) {
 			if w := sound(o, whole); w != nil {
 				return w
 			}
-			if w := equal(o, whole); w != nil {
+			if w := equal(o, tp, whole); w != nil {
 				return w
 			}
 		}

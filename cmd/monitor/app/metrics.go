@@ -199,6 +199,9 @@ func (w *worker) show() {
 		addStat(m.losses, n, had.Losses[i], w.db, stream.LossWhy(i).String())
 	}
 	add(m.leftOut, now.LeftOut-was.LeftOut, w.db)
+	if stats.Untimely > had.Untimely && w.once(stream.WhyTimes.Names()[0]) {
+		w.log.Warn().Str("db", w.db).Msg("a transaction's times contradict its session's, or the time when it came: they are not used, or not to the full, so that a violation of levels with real time may be missed; more of this kind is counted")
+	}
 	w.shown.stats = stats
 	kept := w.history.Frontier()
 	m.frontier.WithLabelValues(w.db, "memory").Set(float64(kept.Keys))

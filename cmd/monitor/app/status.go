@@ -462,6 +462,7 @@ var whyTexts = map[string]string{
 	"undecided":              "the search did not decide everything in its budget",
 	"straddling":             "transactions have no order against what lies beyond a cut",
 	"cut-by-limit":           "a segment was cut where nothing proves an order",
+	"times-unused":           "times of transactions contradict their sessions', or when they came, so that they are not used to the full",
 	"cut":                    "what is stale is legal at this level, so that an anomaly may cross a cut",
 	"left-out":               "records were left out under overload",
 }
@@ -517,6 +518,7 @@ func losses(v *historyView) []page.Reason {
 	add("forgotten", int64(v.stats.Dropped+v.stats.Unawaited))
 	add("undecided", int64(v.stats.Undecided))
 	add("straddling", int64(v.stats.Straddlers))
+	add("times-unused", int64(v.stats.Untimely))
 	add("left-out", v.leftOut)
 	return out
 }
