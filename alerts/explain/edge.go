@@ -79,7 +79,7 @@ func (t teller) writeEdge(e verdict.Edge, from, to string) string {
 	case verdict.ByOverwrite:
 		return fmt.Sprintf("%s read %v, which %s wrote, and %s", to, t.readFrom(e.To, e.Key, e.From), from, second.did())
 	case verdict.ByInitial:
-		return fmt.Sprintf("%s left %s at its initial value before %s %s", from, text.Name(e.Key), to, second.did())
+		return t.afterInitial(e, from, to)
 	case verdict.ByCase:
 		return fmt.Sprintf("suppose that %s %s before %s %s", from, first.did(), to, second.did())
 	case verdict.BySession:
@@ -97,6 +97,27 @@ func (t teller) writeEdge(e verdict.Edge, from, to string) string {
 		return s + ", for the opposite order contradicts other reads"
 	}
 	return s
+}
+
+// afterInitial is the order of two writes of which the first is the initial version's
+// successor, or follows that in a run of updates.
+func (t teller) afterInitial(e verdict.Edge, from, to string) string {
+	if s, ok := t.listOrder(e, from, to); ok {
+		return s
+	}
+	first, second := t.written(e.From, e.Key), t.written(e.To, e.Key)
+	read := t.readNotOf(e.From, e.Key, e.To)
+	switch {
+	case !read.known:
+		return fmt.Sprintf("%s %s before %s %s, as the first of those who did", from, first.did(), to, second.did())
+	case t.hasRuns():
+		if w, ok := t.writer(read); ok {
+			return fmt.Sprintf("%s read %v, which %s wrote on top of the initial version, and %s; %s %s after that, for nothing comes between an update and what it read",
+				from, read, t.txn(w), first.did(), to, second.did())
+		}
+	}
+	return fmt.Sprintf("%s read %v, as it was before anybody wrote it, and %s; %s %s after that, for nothing comes between an update and what it read",
+		from, read, first.did(), to, second.did())
 }
 
 func (t teller) antiEdge(e verdict.Edge, from, to string) string {

@@ -68,7 +68,7 @@ func (t teller) shows(a, b verdict.TxnID, key string) (shown, bool) {
 func (t teller) listOrder(e verdict.Edge, from, to string) (string, bool) {
 	s, ok := t.shows(e.From, e.To, e.Key)
 	if !ok {
-		return "", false
+		return t.listWithout(e, from, to)
 	}
 	before := "before"
 	if s.second == s.first+1 {
@@ -76,6 +76,32 @@ func (t teller) listOrder(e verdict.Edge, from, to string) (string, bool) {
 	}
 	return fmt.Sprintf("%s shows that %s appended %s %s %s appended %s", s.tell(t, e.Key),
 		from, text.Element(s.elements[s.first]), before, to, text.Element(s.elements[s.second])), true
+}
+
+// listWithout is a write order that a list shows because it has the first write and not
+// the second.
+func (t teller) listWithout(e verdict.Edge, from, to string) (string, bool) {
+	first, second := t.appendsOf(e.From, e.Key), t.appendsOf(e.To, e.Key)
+	if len(first) == 0 || len(second) == 0 {
+		return "", false
+	}
+	for _, id := range slices.Concat(t.v.Txns, t.v.Evidence) {
+		r, ok := t.record(id)
+		if !ok || r.Status == record.Aborted {
+			continue
+		}
+		for _, op := range r.Ops {
+			es, isList := list.Elements(op.Value)
+			if op.Kind != record.Read || op.Key != e.Key || !isList {
+				continue
+			}
+			if at := slices.Index(es, first[len(first)-1]); at >= 0 && !slices.Contains(es, second[0]) {
+				return fmt.Sprintf("%s read %s = %s, with the %s that %s appended and without the %s that %s appended, which so came later",
+					t.txn(id), text.Name(e.Key), text.List(es, at), text.Element(es[at]), from, text.Element(second[0]), to), true
+			}
+		}
+	}
+	return "", false
 }
 
 // listMissed is an anti-dependency of a list: the reader saw it without what
@@ -277,10 +303,31 @@ func (t teller) listAnomaly(who string, read fact) (string, bool) {
 	case t.v.Kind == verdict.IntermediateRead && in >= 0 && not >= 0:
 		return fmt.Sprintf("%s read %s = %s from the middle of %s: with the %s that it appended, and without its %s.",
 			who, key, text.List(es, at(own[in])), its, text.Element(own[in]), text.Element(own[not])), true
+	case t.v.Kind == verdict.IntermediateRead && in >= 0:
+		return t.torn(who, its, es, own)
 	case t.v.Kind == verdict.FutureRead && in >= 0:
 		return fmt.Sprintf("%s read %s = %s, with the %s that it appended only after that.", who, key, text.List(es, at(own[in])), text.Element(own[in])), true
 	case t.v.Kind == verdict.NotMyLastWrite && not >= 0:
 		return fmt.Sprintf("%s appended %s to %s and then read %s without it.", who, text.Element(own[not]), key, text.List(es, len(es)-1)), true
+	}
+	return "", false
+}
+
+// torn is the sentence of a list that has all that a transaction appended, but not in one
+// piece.
+func (t teller) torn(who, its string, es, own []string) (string, bool) {
+	for i := range own[1:] {
+		a, b := slices.Index(es, own[i]), slices.Index(es, own[i+1])
+		if b <= a+1 {
+			continue
+		}
+		between := es[a+1]
+		what := text.Element(between)
+		if ids, _ := t.appenders(between); len(ids) > 0 {
+			what += " of " + t.names(ids, "and")
+		}
+		return fmt.Sprintf("%s read %s = %s from the middle of %s: with %s between the %s and the %s that it appended.",
+			who, text.Name(t.v.Key), text.List(es, a, a+1, b), its, what, text.Element(own[i]), text.Element(own[i+1])), true
 	}
 	return "", false
 }

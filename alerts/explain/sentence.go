@@ -192,7 +192,9 @@ func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
 		}
 		return fmt.Sprintf("%s and %s wrote the same key without either seeing the other: one of the two updates is lost.", reader, writer), true
 	case "circular-information-flow":
-		return t.circular(seen, missed)
+		if s, ok := t.circular(seen, missed); ok {
+			return s, true
+		}
 	case "fractured-read":
 		return fmt.Sprintf("%s saw only a part of %s: it read %s, but %s.",
 			reader, writer, t.saw(seen), t.missed(missed)), true
@@ -217,7 +219,22 @@ func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
 			return fmt.Sprintf("%s %s, although %s.", reader, t.missed(missed), t.edge(seen)), true
 		}
 	}
-	return "", false
+	return t.bothWays(seen, missed)
+}
+
+// bothWays is the sentence of two steps that say the opposite of each other and are both
+// plain facts: orders of sessions, of lists, and reads.
+func (t teller) bothWays(a, b verdict.Edge) (string, bool) {
+	plain := func(e verdict.Edge) bool {
+		return e.Type != verdict.RW && (e.Why == verdict.BySession || e.Why == verdict.ByValue || e.Why == verdict.ByList)
+	}
+	if !plain(a) || !plain(b) {
+		return "", false
+	}
+	if a.Type == verdict.WW && b.Type != verdict.WW {
+		a, b = b, a
+	}
+	return fmt.Sprintf("%s, but %s.", t.edge(a), t.edge(b)), true
 }
 
 // circular is the sentence of two transactions that each depend on the other.
@@ -294,13 +311,17 @@ func (t teller) fork(c []verdict.Edge) (string, bool) {
 		t.txn(at(2).From), t.of(at(1)), t.of(at(2))), true
 }
 
-// of names the write behind an edge: "x = 1 of T1".
+// of names the write behind an edge: "x = 1 of T1", "the 1 that T1 appended to x".
 func (t teller) of(e verdict.Edge) string {
 	id := e.From
 	if e.Type == verdict.RW {
 		id = e.To
 	}
-	return fmt.Sprintf("%v of %s", t.written(id, e.Key), t.txn(id))
+	w := t.written(id, e.Key)
+	if w.known && w.op.Kind == record.Append {
+		return fmt.Sprintf("the %s that %s appended to %s", w.value(), t.txn(id), text.Name(e.Key))
+	}
+	return fmt.Sprintf("%v of %s", w, t.txn(id))
 }
 
 // shownMax bounds how many transactions a sentence names.
