@@ -92,7 +92,7 @@ func streamOf(tb testing.TB, d generate.Distribution, rate float64, n int) []rec
 // 5,000/s is 1,250 transactions and at 120,000/s 30,000. last/first is the time of the last tenth beside that
 // of the second one.
 func BenchmarkOnlineZipf(b *testing.B) {
-	const n = 60_000
+	const n = 20_000
 	for _, rate := range []float64{5_000, 120_000} {
 		for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
 			b.Run(fmt.Sprintf("%v/%.0f", level, rate), func(b *testing.B) {
@@ -104,7 +104,7 @@ func BenchmarkOnlineZipf(b *testing.B) {
 				var stats verdict.Stats
 				for range b.N {
 					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, Online: true,
-						UniqueValues: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
+						UniqueValues: true, UnseenUnique: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
 					due := h[0].End + every
 					began := time.Now()
 					for i := range h {

@@ -15,6 +15,12 @@ import (
 // defaultConflicts is the solver's budget when Options give none.
 const defaultConflicts = 100_000
 
+// defaultSolveAt is Options.SolveAt when Options give none.
+const defaultSolveAt = 8192
+
+// defaultChooseAt is Options.ChooseAt when Options give none.
+const defaultChooseAt = 200_000
+
 // Engine checks one history at one or more levels.
 //
 // A transaction is taken in (intake: names become numbers, what it breaks by
@@ -121,6 +127,12 @@ func New(opt Options) *Engine {
 	if opt.Conflicts == 0 {
 		opt.Conflicts = defaultConflicts
 	}
+	if opt.SolveAt == 0 {
+		opt.SolveAt = defaultSolveAt
+	}
+	if opt.ChooseAt == 0 {
+		opt.ChooseAt = defaultChooseAt
+	}
 	e := &Engine{opt: opt, in: newIntake(), seeds: none, first: none, lists: map[version.Key]*listKey{},
 		suspended: map[uint32][]func(){}, vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
 	if old := opt.Spare; old != nil {
@@ -225,6 +237,7 @@ func (e *Engine) stream(index uint32) {
 	e.unadmitted = append(e.unadmitted, index)
 	if e.opened || e.in.timed > 0 {
 		e.admitAll()
+		e.solveEarly()
 	}
 	if e.in.untimed%untimedEvery == untimedEvery-1 && !e.in.txns.At(index).timed {
 		e.reconsider()
@@ -463,7 +476,12 @@ func (e *Engine) Tick(watermark int64) Output {
 			break
 		}
 		for _, p := range s.polys {
-			p.Choose(p.Low(e.lastLow))
+			// An order that is chosen too early, as a version of the same two transactions is still to be
+			// read, costs the history to be read again without times. To keep a pair open
+			// costs little.
+			if p.Undecided() >= e.opt.ChooseAt {
+				p.Choose(p.Low(e.lastLow))
+			}
 		}
 	}
 	e.collect()
@@ -509,6 +527,17 @@ func (e *Engine) flush() Output {
 	return out
 }
 
+// solveEarly solves, between Ticks, what is open where that has become much. It costs
+// little more in parts than all at once at the next Tick, and takes less memory. What it
+// finds is told then.
+func (e *Engine) solveEarly() {
+	for _, c := range e.checks {
+		if c.rest == 0 && c.poly.Unsettled() >= e.opt.SolveAt {
+			e.solveAndRest(c)
+		}
+	}
+}
+
 // solveInTurn is solve at a Tick: what is too hard is left alone for a while, the
 // longer the more often it was met, so that a stream is not held up by it.
 func (e *Engine) solveInTurn(c *check) {
@@ -516,6 +545,10 @@ func (e *Engine) solveInTurn(c *check) {
 		c.rest--
 		return
 	}
+	e.solveAndRest(c)
+}
+
+func (e *Engine) solveAndRest(c *check) {
 	e.solve(c)
 	c.rests = min(2*c.rests, restsMax)
 	switch {

@@ -48,6 +48,14 @@ type Options struct {
 	// where there are more, a history is satisfied if it can be run straight
 	// through, and else undecided. 0: a default of some millions.
 	PairsMax int
+	// SolveAt is how many pairs of versions may have come to be open since what is open was
+	// solved last, where times are used, before it is solved between Ticks. 0: a default of
+	// some thousands.
+	SolveAt int
+	// ChooseAt is how many pairs of versions have to be open at a Tick for those that hardly
+	// anything can decide any more to be given an order for good. 0: a default of some
+	// hundred thousand, so that memory is bounded where a stream has that many.
+	ChooseAt int
 	// Expect is how much will come, where that is known, to make room for it.
 	Expect Expect
 	// Spare, if not nil, is an engine that is not used any more, whose memory is taken.

@@ -43,6 +43,8 @@ var courses = []course{
 	{name: "late, no ticks", cfg: timed, lateness: 20, tick: 1000},
 	{name: "blind", cfg: blind, tick: 2, bounded: true},
 	{name: "blind, late", cfg: blind, tick: 2, lateness: 4},
+	{name: "blind, orders chosen", cfg: blind, tick: 2, bounded: true, change: func(o *incremental.Options) { o.ChooseAt = 1 }},
+	{name: "blind, late, solved early", cfg: blind, tick: 4, lateness: 4, change: func(o *incremental.Options) { o.SolveAt, o.ChooseAt = 1, 1 }},
 	{name: "mixed", cfg: timed, tick: 2, untimed: 30},
 	{name: "mixed, late", cfg: timed, tick: 2, untimed: 30, lateness: 5, bounded: true},
 	{name: "stepped", cfg: timed, tick: 2, stepped: 30},

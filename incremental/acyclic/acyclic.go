@@ -25,6 +25,7 @@ package acyclic
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/isowatch/isowatch/incremental/sat"
 )
@@ -102,7 +103,15 @@ func New(order []int32, fixed []Arc, lits int) *Theory {
 	return t
 }
 
+// Expect makes room for so many arcs of literals.
+func (t *Theory) Expect(arcs int) { t.links = slices.Grow(t.links, arcs) }
+
 func (t *Theory) grow(n int) {
+	if more := n - len(t.pos); more > 1 {
+		t.pos, t.out, t.in, t.may = slices.Grow(t.pos, more), slices.Grow(t.out, more), slices.Grow(t.in, more), slices.Grow(t.may, more)
+		t.outAt, t.inAt = slices.Grow(t.outAt, more), slices.Grow(t.inAt, more)
+		t.mark, t.parent, t.via = slices.Grow(t.mark, more), slices.Grow(t.parent, more), slices.Grow(t.via, more)
+	}
 	for len(t.pos) < n {
 		t.pos = append(t.pos, int32(len(t.pos)))
 		t.out, t.in, t.may = append(t.out, none), append(t.in, none), append(t.may, none)
@@ -113,6 +122,9 @@ func (t *Theory) grow(n int) {
 }
 
 func (t *Theory) room(lits int) {
+	if more := lits - len(t.first); more > 2 {
+		t.first, t.last, t.place = slices.Grow(t.first, more), slices.Grow(t.last, more), slices.Grow(t.place, more)
+	}
 	for len(t.first) < lits {
 		t.first, t.last, t.place = append(t.first, none), append(t.last, none), append(t.place, none)
 	}

@@ -33,6 +33,8 @@ import (
 type problem struct {
 	p     *Polygraph
 	nodes []node
+	// at is the index of a node in nodes, from nodes[0] on, where they are dense enough.
+	at []int32
 
 	vars   []variable
 	pairOf map[[2]vid]int // variable of an open pair, by its blocks
@@ -71,16 +73,24 @@ func (q *problem) newVar(v variable) int {
 
 // contract states the problem of the given pairs and choices.
 func (p *Polygraph) contract(pairs, choices []uint32) *problem {
-	q := &problem{p: p, pairOf: make(map[[2]vid]int, len(pairs)), in: map[slot]int{}, after: map[[2]uint32]int{}}
+	q := &problem{p: p, in: map[slot]int{}, after: map[[2]uint32]int{}}
+	q.vars, q.means = make([]variable, 0, len(pairs)), make([][]graph.Edge, 0, 2*len(pairs))
+	arena := make([]graph.Edge, 0, 4*len(pairs)) // what they mean, where there is room
 	for _, id := range pairs {
-		pr := p.pairs[id]
+		pr := &p.pairs[id]
 		v := q.newVar(variable{kind: pairVar, id: id})
-		q.pairOf[[2]vid{pr.a, pr.b}] = v
-		for _, e := range p.sides(pr.a, pr.b) {
-			q.mean(sat.Pos(v), e)
+		for l, ab := range [2][2]vid{{pr.a, pr.b}, {pr.b, pr.a}} {
+			from := len(arena)
+			arena = p.appendSides(arena, ab[0], ab[1])
+			some := slices.DeleteFunc(arena[from:], p.forgotten)
+			arena = arena[:from+len(some)]
+			q.means[2*v+l] = some[:len(some):len(some)] // positive literals are even
 		}
-		for _, e := range p.sides(pr.b, pr.a) {
-			q.mean(sat.Neg(v), e)
+	}
+	if len(choices) > 0 {
+		q.pairOf = make(map[[2]vid]int, len(pairs))
+		for v, id := range pairs {
+			q.pairOf[[2]vid{p.pairs[id].a, p.pairs[id].b}] = v
 		}
 	}
 	for _, ci := range choices {
@@ -197,6 +207,9 @@ func (q *problem) follows(ci uint32, w slot) int {
 }
 
 func (q *problem) index(n node) int32 {
+	if q.at != nil {
+		return q.at[n-q.nodes[0]]
+	}
 	i, _ := slices.BinarySearch(q.nodes, n)
 	return int32(i)
 }
@@ -206,6 +219,11 @@ func (q *problem) placeOf(n node) int32 { return q.place[q.index(n)] }
 // contractGraph makes the contracted graph, an order of it, and the theory.
 func (q *problem) contractGraph() {
 	p := q.p
+	arcs := 0
+	for _, es := range q.means {
+		arcs += len(es)
+	}
+	q.nodes = make([]node, 0, 2*(arcs+len(q.vars)))
 	for _, es := range q.means {
 		for _, e := range es {
 			q.nodes = append(q.nodes, e.From, e.To)
@@ -220,8 +238,7 @@ func (q *problem) contractGraph() {
 			q.nodes = append(q.nodes, p.commit(p.writer(p.tab.Tail(pr.a))), p.commit(p.writer(p.tab.Tail(pr.b))))
 		}
 	}
-	slices.Sort(q.nodes)
-	q.nodes = slices.Compact(q.nodes)
+	q.sortNodes()
 	fixed, extra := q.fixed()
 	n := len(q.nodes) + extra
 	order := topological(n, fixed, p.priorities(q.nodes, extra))
@@ -231,9 +248,38 @@ func (q *problem) contractGraph() {
 	}
 	q.schedule()
 	q.theory = acyclic.New(order, fixed, 2*len(q.vars))
+	q.theory.Expect(arcs)
 	for l, es := range q.means {
 		for _, e := range es {
 			q.theory.Means(sat.Lit(l), acyclic.Arc{From: q.index(e.From), To: q.index(e.To)})
+		}
+	}
+}
+
+// dense is how many numbers of nodes there may be for each node that is named, for
+// the indexes of nodes to be laid out by number.
+const dense = 8
+
+// sortNodes makes nodes ascend, each once.
+func (q *problem) sortNodes() {
+	if len(q.nodes) == 0 {
+		return
+	}
+	lo, hi := slices.Min(q.nodes), slices.Max(q.nodes)
+	if int(hi-lo) >= dense*len(q.nodes) || q.p.cfg.Ablate.NoContraction {
+		slices.Sort(q.nodes)
+		q.nodes = slices.Compact(q.nodes)
+		return
+	}
+	q.at = make([]int32, hi-lo+1)
+	for _, n := range q.nodes {
+		q.at[n-lo] = 1
+	}
+	q.nodes = q.nodes[:0]
+	for i, named := range q.at {
+		if named > 0 {
+			q.at[i] = int32(len(q.nodes))
+			q.nodes = append(q.nodes, lo+node(i))
 		}
 	}
 }
@@ -308,8 +354,14 @@ func (q *problem) schedule() {
 		q.vars[i].time-- // before its rivals
 	}
 	order := make([]int, len(q.vars))
+	sorted := true
 	for i := range order {
 		order[i] = i
+		sorted = sorted && (i == 0 || q.vars[i-1].time <= q.vars[i].time)
+	}
+	if sorted {
+		q.pairOf, q.in, q.after = nil, nil, nil
+		return
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(q.vars[x].time, q.vars[y].time) })
 	q.renumber(order)

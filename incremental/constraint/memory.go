@@ -8,8 +8,7 @@ import "github.com/isowatch/isowatch/incremental/sat"
 // given up after a violation; so a refutation that uses one is found again
 // without them before it is told.
 type memory struct {
-	before  map[[2]vid]bool // by the blocks of a pair: whether the first came first
-	read    map[uint32]vid  // by choice
+	read    map[uint32]vid // by choice
 	lemmas  [][]remembered
 	learned [][]sat.Lit // of the search at hand
 }
@@ -50,12 +49,9 @@ func (q *problem) name(i int) (remembered, bool) {
 
 // remember keeps what a search that succeeded chose and derived.
 func (m *memory) remember(q *problem, solver *sat.Solver) {
-	m.before, m.read = map[[2]vid]bool{}, map[uint32]vid{}
+	m.read = map[uint32]vid{}
 	for i, v := range q.vars {
-		switch on := solver.Value(i); {
-		case v.kind == pairVar:
-			m.before[[2]vid{q.p.pairs[v.id].a, q.p.pairs[v.id].b}] = on
-		case v.kind == candVar && on:
+		if v.kind == candVar && solver.Value(i) {
 			m.read[v.id] = v.v
 		}
 	}
@@ -87,25 +83,25 @@ next:
 
 // recall tells the solver what is remembered of the problem's variables.
 func (m *memory) recall(q *problem, s *sat.Solver) {
-	if len(m.before) == 0 && len(m.read) == 0 {
-		return
-	}
-	at := make(map[remembered]int, len(q.vars))
 	for i, v := range q.vars {
-		n, ok := q.name(i)
-		if !ok {
-			continue
-		}
-		at[n] = i
 		switch v.kind {
 		case pairVar:
-			if on, ok := m.before[n.id]; ok {
-				s.SetPhase(i, on)
+			if x := &q.p.pairs[v.id]; x.tried {
+				s.SetPhase(i, x.ab)
 			}
 		case candVar:
 			if r, ok := m.read[v.id]; ok {
 				s.SetPhase(i, r == v.v)
 			}
+		}
+	}
+	if len(m.lemmas) == 0 {
+		return
+	}
+	at := make(map[remembered]int, len(q.vars))
+	for i := range q.vars {
+		if n, ok := q.name(i); ok {
+			at[n] = i
 		}
 	}
 	kept := m.lemmas[:0]

@@ -292,8 +292,9 @@ func (p *Polygraph) constrain(a, b vid) {
 func (p *Polygraph) addPair(a, b vid) {
 	c := uint32(len(p.pairs))
 	p.pairs = append(p.pairs, pair{a: a, b: b, alive: true})
+	p.window.unsettled++
 	for _, h := range [2]vid{a, b} {
-		p.pairsOf[h] = append(p.pairsOf[h], c)
+		p.link(c, h)
 		p.watchTail(h, c)
 	}
 }
@@ -366,8 +367,9 @@ func (p *Polygraph) overwritten(r slot, v vid) {
 func (p *Polygraph) readTail(r slot, v vid) {
 	head := p.tab.Head(v)
 	if p.open > 0 {
-		for _, c := range p.pairsOf[head] {
+		for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
 			p.watchNode(p.start(r), c)
+			p.unsettle(c)
 			p.wake(c)
 		}
 	}
@@ -404,8 +406,8 @@ func (p *Polygraph) isOpen(a, b vid) bool {
 	if p.open == 0 {
 		return false
 	}
-	for _, c := range p.pairsOf[a] {
-		if p.pairs[c].alive && (p.pairs[c].a == b || p.pairs[c].b == b) {
+	for c := p.firstPair(a); c != none; c = *p.nextPair(c, a) {
+		if p.pairs[c].a == b || p.pairs[c].b == b {
 			return true
 		}
 	}
@@ -444,21 +446,19 @@ func (p *Polygraph) Overwrite(v, w version.ID, fresh bool) {
 	p.Propagate()
 }
 
-// drop kills the pairs of a block and returns the blocks it was paired with.
-func (p *Polygraph) drop(head vid) []vid {
-	var with []vid
-	for _, c := range slices.Clone(p.pairsOf[head]) {
-		with = append(with, p.pairs[c].a^p.pairs[c].b^head)
+// drop kills the pairs of a block.
+func (p *Polygraph) drop(head vid) {
+	for c := p.firstPair(head); c != none; c = p.firstPair(head) {
 		p.kill(c)
 		p.Stats.Constraints--
 	}
-	return with
 }
 
 // extend takes in that the block's tail has moved on by one.
 func (p *Polygraph) extend(head vid) {
-	for _, c := range p.pairsOf[head] {
+	for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
 		p.watchTail(head, c)
+		p.unsettle(c)
 		p.wake(c)
 	}
 	p.others(head, func(x vid) relation {

@@ -39,6 +39,7 @@
 //	bulk.go       a whole history at once: rounds, a survey, then all blocks
 //	encode.go     what is open, as variables and clauses
 //	solve.go      solving it; what an Unsat rests on
+//	window.go     solving, of a stream, only what is new
 //	topology.go   an order of the contracted graph, to search along
 //	explain.go    cycles and why their edges hold
 //	proof.go      an order of transactions that proves a solution
@@ -144,11 +145,16 @@ type Read struct {
 	Key    version.Key
 }
 
-// open constraint: the blocks that a and b head, on one key.
+// open constraint: the blocks that a and b head, on one key. It lies in the lists of
+// the pairs of a and of b.
 type pair struct {
-	a, b  vid
-	alive bool
-	dirty bool
+	a, b         vid
+	next, prev   [2]uint32 // in a's list and b's; the first's prev is the last
+	top          uint32    // if settled: see topOf
+	alive, dirty bool
+	ab           bool // a came first in the solution that had the pair last
+	tried        bool // there was one
+	settled      bool // and what the pair means has not changed since; see window.go
 }
 
 // blockRef is a block in the list of its key.
@@ -178,8 +184,8 @@ type Polygraph struct {
 	lists   [][]blockRef // the blocks of a key, from 1; 0 is none
 	listAt  []uint32     // by key: which of lists
 	pairs   []pair
-	open    int // pairs alive
-	pairsOf map[vid][]uint32
+	open    int      // pairs alive
+	pairsOf []uint32 // by the version that heads a block: its first pair
 	// watch lists: the pairs to look at again when something new reaches a node
 	firstWatch    []uint32 // by node, into watches
 	watches       []watch
@@ -197,6 +203,7 @@ type Polygraph struct {
 	scratch       []slot
 	hopeless      []uint32 // choices without a candidate, to be explained
 	memory        memory
+	window        window
 	implicit      int  // pairs that were not made, as there are too many
 	left          int  // blocks that a bulk load had not looked at when it was stopped
 	byElimination bool // a candidate was taken: blocks may rest on it
@@ -251,7 +258,7 @@ func (p *Polygraph) tooMany() bool {
 // New makes an empty polygraph over the table.
 func New(cfg Config, tab *version.Table) *Polygraph {
 	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime,
-		pairsOf: map[vid][]uint32{}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
+		window: window{lowest: none}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
 	if cfg.Split {
 		p.parts = 2
 	}
@@ -288,7 +295,7 @@ func (p *Polygraph) Reuse(old *Polygraph) {
 	p.g = old.g.Spare()
 	p.firstWatch, p.lines, p.watches, p.pairs = old.firstWatch[:0], old.lines[:0], old.watches[:0], old.pairs[:0]
 	p.dirty, p.dirtyChoices = old.dirty[:0], old.dirtyChoices[:0]
-	p.listAt = old.listAt[:0]
+	p.listAt, p.pairsOf = old.listAt[:0], old.pairsOf[:0]
 	if len(old.lists) > 0 {
 		p.lists = old.lists[:1]
 	}
@@ -447,6 +454,7 @@ func (p *Polygraph) addEdge(e graph.Edge, fact bool) bool {
 		return true
 	}
 	p.g.Add(e)
+	p.window.lowest = min(p.window.lowest, p.SlotOf(e.To))
 	p.reach.Insert(e.From, e.To, p.changed)
 	return true
 }
@@ -503,7 +511,11 @@ func (p *Polygraph) Propagate() {
 		if !pr.alive || p.cfg.Ablate.NoPruning {
 			continue
 		}
-		if p.relate(pr.a, pr.b) != undecided {
+		lowest := p.window.lowest
+		if r := p.relate(pr.a, pr.b); r != undecided {
+			if pr.settled && r != givenUp && pr.ab == (r == isBefore) {
+				p.window.lowest = lowest // the solution had these edges already
+			}
 			p.kill(c)
 			p.Stats.Pruned++
 		}
@@ -522,11 +534,19 @@ func (p *Polygraph) compact() {
 		p.firstWatch[w.node] = none
 	}
 	p.watches = p.watches[:0]
-	clear(p.pairsOf)
+	for _, pr := range old {
+		p.pairsOf[pr.a], p.pairsOf[pr.b] = none, none
+	}
 	p.solved.valid = false
+	p.window.unsettled = 0
 	for _, pr := range old {
 		if pr.alive {
 			p.addPair(pr.a, pr.b)
+			x := &p.pairs[len(p.pairs)-1]
+			x.ab, x.tried = pr.ab, pr.tried
+			if pr.settled {
+				p.settle(x, pr.top)
+			}
 		}
 	}
 	for ci := range p.choices { // the numbers of choices stay
@@ -541,20 +561,59 @@ func (p *Polygraph) kill(c uint32) {
 	pr := &p.pairs[c]
 	pr.alive = false
 	p.open--
-	for _, h := range [2]vid{pr.a, pr.b} {
-		l := p.pairsOf[h]
-		keep := l[:0]
-		for _, x := range l {
-			if x != c {
-				keep = append(keep, x)
-			}
-		}
-		if len(keep) == 0 {
-			delete(p.pairsOf, h)
+	if !pr.settled {
+		p.window.unsettled--
+	}
+	for side, h := range [2]vid{pr.a, pr.b} {
+		first, next, prev := p.pairsOf[h], pr.next[side], pr.prev[side]
+		if c == first {
+			first = next
+			p.pairsOf[h] = first
 		} else {
-			p.pairsOf[h] = keep
+			*p.nextPair(prev, h) = next
+		}
+		switch {
+		case next != none:
+			*p.prevPair(next, h) = prev
+		case first != none:
+			*p.prevPair(first, h) = prev
 		}
 	}
+}
+
+// firstPair is the first of the pairs of the block that h heads, or none; nextPair goes
+// on. While a pair is killed they must not be walked.
+func (p *Polygraph) firstPair(h vid) uint32 {
+	if int(h) >= len(p.pairsOf) {
+		return none
+	}
+	return p.pairsOf[h]
+}
+
+func (p *Polygraph) nextPair(c uint32, h vid) *uint32 { return &p.pairs[c].next[p.pairs[c].side(h)] }
+func (p *Polygraph) prevPair(c uint32, h vid) *uint32 { return &p.pairs[c].prev[p.pairs[c].side(h)] }
+
+// side is where the pair keeps what concerns h, one of its two.
+func (x *pair) side(h vid) int {
+	if x.a == h {
+		return 0
+	}
+	return 1
+}
+
+// link puts pair c at the end of h's pairs.
+func (p *Polygraph) link(c uint32, h vid) {
+	for int(h) >= len(p.pairsOf) {
+		p.pairsOf = append(p.pairsOf, none)
+	}
+	first := p.pairsOf[h]
+	*p.nextPair(c, h) = none
+	if first == none {
+		p.pairsOf[h], *p.prevPair(c, h) = c, c
+		return
+	}
+	last := *p.prevPair(first, h)
+	*p.nextPair(last, h), *p.prevPair(c, h), *p.prevPair(first, h) = c, last, c
 }
 
 // TakeFound returns the violations found since the last call.

@@ -1,8 +1,6 @@
 package constraint
 
 import (
-	"container/heap"
-
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
@@ -44,13 +42,12 @@ func (p *Polygraph) Order() []verdict.Event {
 			r.prio[i] = int32(i)
 		}
 		if in[i] == 0 {
-			r.list = append(r.list, int32(i))
+			r.push(int32(i))
 		}
 	}
-	heap.Init(r)
 	lower := func(v node) {
 		if in[v]--; in[v] == 0 {
-			heap.Push(r, int32(v))
+			r.push(int32(v))
 		}
 	}
 	committed := make([]bool, p.slots)
@@ -69,8 +66,8 @@ func (p *Polygraph) Order() []verdict.Event {
 	out := make([]verdict.Event, 0, n)
 	left := p.leftOut()
 	reached := 0
-	for r.Len() > 0 {
-		u := node(heap.Pop(r).(int32))
+	for r.len() > 0 {
+		u := node(r.pop())
 		s := p.SlotOf(u)
 		isCommit := u == p.commit(s)
 		if reached++; !left[s] {

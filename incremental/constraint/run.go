@@ -1,7 +1,6 @@
 package constraint
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/graph"
@@ -82,15 +81,15 @@ func (p *Polygraph) runThrough() ([]verdict.Event, bool) {
 	}
 	for v := range n {
 		if r.in[v] == 0 {
-			heap.Push(r.ready, int32(v))
+			r.ready.push(int32(v))
 		}
 	}
 	done := 0
 	// A step either happens or parks a node. Nodes are let go on by one that
 	// happened or that was parked elsewhere, so the bound is never met by a run
 	// that gets anywhere; it makes the end certain.
-	for left := stepsPerNode * (n + 1); r.ready.Len() > 0 && left > 0 && !p.halted(); left-- {
-		if v := node(heap.Pop(r.ready).(int32)); r.step(v) {
+	for left := stepsPerNode * (n + 1); r.ready.len() > 0 && left > 0 && !p.halted(); left-- {
+		if v := node(r.ready.pop()); r.step(v) {
 			done++
 		}
 	}
@@ -130,7 +129,7 @@ func (r *run) step(v node) bool {
 
 func (r *run) lower(v node) {
 	if r.in[v]--; r.in[v] == 0 {
-		heap.Push(r.ready, int32(v))
+		r.ready.push(int32(v))
 	}
 }
 
@@ -226,16 +225,16 @@ func (r *run) park(v node, k keyID) {
 		l = &ready{prio: r.p.places}
 		r.writers[k] = l
 	}
-	heap.Push(l, int32(v))
+	l.push(int32(v))
 	r.parkedAt = k
 }
 
 // wakeWriter lets the first of those that wait to write k try again.
 func (r *run) wakeWriter(k keyID) {
-	if l := r.writers[k]; l != nil && l.Len() > 0 {
-		v := node(heap.Pop(l).(int32))
+	if l := r.writers[k]; l != nil && l.len() > 0 {
+		v := node(l.pop())
 		r.woken[v] = k
-		heap.Push(r.ready, int32(v))
+		r.ready.push(int32(v))
 	}
 }
 
@@ -268,7 +267,7 @@ func (r *run) committed(s slot) {
 		delete(r.busy, k)
 		for _, list := range [2][]node{r.readers[w], r.either[k]} {
 			for _, v := range list {
-				heap.Push(r.ready, int32(v))
+				r.ready.push(int32(v))
 			}
 		}
 		delete(r.readers, w)

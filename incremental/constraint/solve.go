@@ -45,6 +45,9 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 		return sat.Sat
 	}
 	p.solved = solution{}
+	if p.solveWindow(pairs, choices, budget) {
+		return sat.Sat
+	}
 	if p.implicit > 0 || p.places != nil && p.cfg.Last && len(pairs)+len(choices) > runFirst {
 		p.Stats.Residual = len(pairs) + len(choices) + p.implicit
 		if order, ok := p.runThrough(); ok {
@@ -58,6 +61,7 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 	p.Stats.Residual = max(p.Stats.Residual, len(pairs)+len(choices))
 	if len(pairs)+len(choices) == 0 {
 		p.solved = solution{valid: true, edges: p.g.Len()}
+		p.solvedAll()
 		return sat.Sat
 	}
 	q := p.contract(pairs, choices)
@@ -77,10 +81,11 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 	}
 	switch answer {
 	case sat.Sat:
-		p.keep(q, solver, pairs)
+		p.keep(q, solver, pairs, choices)
 		if !p.cfg.Last {
 			p.memory.remember(q, solver)
 		}
+		p.solvedAll()
 	case sat.Unsat:
 		p.reportUnsat(q, solver)
 	}
@@ -89,6 +94,7 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 
 // undecided lists what is open.
 func (p *Polygraph) undecided() (pairs, choices []uint32) {
+	pairs = make([]uint32, 0, p.open)
 	for c := range p.pairs {
 		if p.pairs[c].alive {
 			pairs = append(pairs, uint32(c))
@@ -102,19 +108,13 @@ func (p *Polygraph) undecided() (pairs, choices []uint32) {
 	return pairs, choices
 }
 
-// keep stores the solver's solution.
-func (p *Polygraph) keep(q *problem, solver *sat.Solver, pairs []uint32) {
-	p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, ab: make([]bool, len(pairs)), read: map[uint32]vid{}}
-	place := make(map[uint32]int, len(pairs))
-	for i, id := range pairs {
-		place[id] = i
-	}
-	_, choices := p.undecided()
-	p.solved.openChoices = len(choices)
+// keep stores the solver's solution of what is open.
+func (p *Polygraph) keep(q *problem, solver *sat.Solver, pairs, choices []uint32) {
+	p.solved = solution{read: map[uint32]vid{}, openChoices: len(choices)}
 	for i, v := range q.vars {
 		switch on := solver.Value(i); {
 		case v.kind == pairVar:
-			p.solved.ab[place[v.id]] = on
+			p.pairs[v.id].ab, p.pairs[v.id].tried = on, true
 		case !on:
 		case v.kind == candVar:
 			p.solved.read[v.id] = v.v
@@ -123,16 +123,28 @@ func (p *Polygraph) keep(q *problem, solver *sat.Solver, pairs []uint32) {
 			p.solved.edgesOfChoices = append(p.solved.edgesOfChoices, q.means[sat.Pos(i)]...)
 		}
 	}
+	p.keepPairs(pairs)
+}
+
+// keepPairs makes the orders that pairs had last part of the solution.
+func (p *Polygraph) keepPairs(pairs []uint32) {
+	s := &p.solved
+	s.valid, s.edges, s.pairs, s.ab = true, p.g.Len(), pairs, make([]bool, len(pairs))
+	for i, c := range pairs {
+		s.ab[i] = p.pairs[c].ab
+	}
 }
 
 func (p *Polygraph) writer(v vid) slot { return p.tab.At(v).Writer }
 
 // sides are the edges of "a before b".
-func (p *Polygraph) sides(a, b vid) []graph.Edge {
+func (p *Polygraph) sides(a, b vid) []graph.Edge { return p.appendSides(nil, a, b) }
+
+func (p *Polygraph) appendSides(out []graph.Edge, a, b vid) []graph.Edge {
 	tail := p.tab.Tail(a)
 	tv := p.tab.At(tail)
 	hw := p.writer(b)
-	out := []graph.Edge{{From: p.commit(tv.Writer), To: p.writing(hw), Key: tv.Key, Type: verdict.WW, Why: verdict.ByCase}}
+	out = append(out, graph.Edge{From: p.commit(tv.Writer), To: p.writing(hw), Key: tv.Key, Type: verdict.WW, Why: verdict.ByCase})
 	for r := range p.tab.Readers(tail) {
 		if r != hw && !p.isWithdrawn(r, tail) {
 			out = append(out, graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW, Why: verdict.ByCase})
@@ -298,8 +310,12 @@ func (p *Polygraph) Choose(low version.Slot) {
 		if !ab[i] {
 			a, b = b, a
 		}
+		lowest, settled := p.window.lowest, pr.settled
 		p.kill(c)
 		p.order(a, b, verdict.ByCase, graph.Edge{From: none})
+		if settled { // the solution had these edges already
+			p.window.lowest = lowest
+		}
 	}
 	p.solved.valid = false
 	p.Propagate()

@@ -1,7 +1,6 @@
 package constraint
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/acyclic"
@@ -67,20 +66,56 @@ type ready struct {
 	prio []int32
 }
 
-func (r *ready) Len() int { return len(r.list) }
-func (r *ready) Less(i, j int) bool {
-	a, b := r.list[i], r.list[j]
+func (r *ready) len() int { return len(r.list) }
+
+// less orders what is in the heap.
+func (r *ready) less(a, b int32) bool {
 	if r.prio[a] != r.prio[b] {
 		return r.prio[a] < r.prio[b]
 	}
 	return a < b
 }
-func (r *ready) Swap(i, j int) { r.list[i], r.list[j] = r.list[j], r.list[i] }
-func (r *ready) Push(x any)    { r.list = append(r.list, x.(int32)) }
-func (r *ready) Pop() any {
-	v := r.list[len(r.list)-1]
-	r.list = r.list[:len(r.list)-1]
-	return v
+
+// push adds v. As pop it is a heap's usual one; container/heap allocates for every
+// number it is given.
+func (r *ready) push(v int32) {
+	r.list = append(r.list, v)
+	i := len(r.list) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if !r.less(v, r.list[up]) {
+			break
+		}
+		r.list[i] = r.list[up]
+		i = up
+	}
+	r.list[i] = v
+}
+
+// pop takes the first out, of at least one.
+func (r *ready) pop() int32 {
+	first, last := r.list[0], len(r.list)-1
+	v := r.list[last]
+	r.list = r.list[:last]
+	i := 0
+	for {
+		down := 2*i + 1
+		if down >= last {
+			break
+		}
+		if down+1 < last && r.less(r.list[down+1], r.list[down]) {
+			down++
+		}
+		if !r.less(r.list[down], v) {
+			break
+		}
+		r.list[i] = r.list[down]
+		i = down
+	}
+	if last > 0 {
+		r.list[i] = v
+	}
+	return first
 }
 
 // topological orders nodes 0 to n-1, by priority where arcs leave a choice.
@@ -103,17 +138,16 @@ func topological(n int, arcs []acyclic.Arc, prio []int32) []int32 {
 	r := &ready{prio: prio}
 	for i := range n {
 		if in[i] == 0 {
-			r.list = append(r.list, int32(i))
+			r.push(int32(i))
 		}
 	}
-	heap.Init(r)
 	out := make([]int32, 0, n)
-	for r.Len() > 0 {
-		u := heap.Pop(r).(int32)
+	for r.len() > 0 {
+		u := r.pop()
 		out = append(out, u)
 		for _, v := range to[first[u]:first[u+1]] {
 			if in[v]--; in[v] == 0 {
-				heap.Push(r, v)
+				r.push(v)
 			}
 		}
 	}
