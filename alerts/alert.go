@@ -156,6 +156,7 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	// Of what is told, as it was recorded: however much of it is shown, and whatever it was
 	// found by.
 	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, n.Breaks[0].String(), n, v)
+	n.Weakest = weakest
 	ids := identifier{lookup: ctx.Lookup}
 	v, p, lookup, hideErr := hide(v, n, p, err == nil, ctx)
 	err = errors.Join(err, hideErr)

@@ -48,13 +48,17 @@ func reach(n name.Name, p proof, proved bool, ctx Context) (verdict.Level, []ver
 	return broken[0], verdict.Maximal(whole)
 }
 
-// judgeAs judges a proof at a level as that is defined: under enforce the judge reads
-// si and ser as the levels with real time.
+// judgeAs judges a proof at a level as that is defined.
 func judgeAs(l verdict.Level, p proof, ctx Context) verdict.Outcome {
-	h := p.header
+	return ctx.Judge(l, literal(p.header), p.txns)
+}
+
+// literal is a header without enforced clocks, under which si and ser would be read as the
+// levels with real time.
+func literal(h record.Header) record.Header {
 	if h.Clock != nil && *h.Clock == record.ClockEnforce {
 		prune := record.ClockPrune
 		h.Clock = &prune
 	}
-	return ctx.Judge(l, h, p.txns)
+	return h
 }

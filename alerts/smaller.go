@@ -28,11 +28,11 @@ type story struct {
 //   - What the level is broken without is left out, even if the anomaly is another one
 //     then. A cycle through two steps of which one alone breaks the level, a lost update
 //     that is an old read as well: what is not needed is not told.
-//   - The level is the weakest promised one that the rest breaks: what a strong level's
-//     rules make of some records may be something simpler to a weak one.
-//   - Name, sentences and cycle are of what the finder finds in the rest at that level. No
-//     reason is told of which the evidence has lost a part, and no operation that it does
-//     not have.
+//   - The level is the weakest promised one that the rest breaks.
+//   - Name, sentences and cycle are of what the finder finds in the rest at the weakest level
+//     that it breaks, promised or not: what a strong level's rules make of some records may
+//     be something simpler to a weak one. No reason is told of which the evidence has lost a
+//     part, and no operation that it does not have.
 //
 // Without a finder the anomaly stays what it is, with the words that its evidence has.
 // Evidence so large that it is judged but once is told as it was found.
@@ -46,8 +46,8 @@ func (s story) told(ctx Context) story {
 		opt := shrink.Options{Calls: ctx.JudgeCalls, Unseen: *s.p.header.Coverage == record.CoveragePartial}
 		s.p.txns, _ = shrink.Shrink(s.p.txns, violated, opt)
 	}
-	level = s.weakest(ctx)
-	next, ok := s.again(level, violated, ctx)
+	level, lowest := s.weakest(ctx)
+	next, ok := s.again(lowest, ctx)
 	if !ok {
 		next = s.within()
 		if level != next.n.Breaks[0] {
@@ -59,30 +59,40 @@ func (s story) told(ctx Context) story {
 	return next
 }
 
-// weakest is the weakest promised level that a proof breaks.
-func (s story) weakest(ctx Context) verdict.Level {
-	proved := s.n.Breaks[0]
+// weakest is the weakest promised level that a proof breaks, and the weakest of all that
+// this one implies.
+func (s story) weakest(ctx Context) (promised, lowest verdict.Level) {
+	promised = s.n.Breaks[0]
 	for _, l := range name.Ordered() {
-		if l == proved {
+		if l == promised {
 			break
 		}
 		if slices.Contains(ctx.Levels, l) && ctx.Judge(l, s.p.header, s.p.txns) == verdict.Violated {
-			return l
+			promised = l
+			break
 		}
 	}
-	return proved
+	for _, l := range name.Ordered() {
+		if l != promised && promised.Implies(l) && judgeAs(l, s.p, ctx) == verdict.Violated {
+			return promised, l
+		}
+	}
+	return promised, promised
 }
 
 // again is what the finder finds in the proof of a story at a level; false if it finds
 // nothing that is of that level, or there is none. Where steps are inferred, or there is a
 // tree of cases, sessions and times that are not needed are not told as reasons.
-func (s story) again(level verdict.Level, violated func([]record.Transaction) bool, ctx Context) (story, bool) {
+func (s story) again(level verdict.Level, ctx Context) (story, bool) {
 	if ctx.Find == nil {
 		return s, false
 	}
-	lookup := placed(s.p.txns)
+	lookup, h := placed(s.p.txns), s.p.header
+	if level != s.n.Breaks[0] {
+		h = literal(h)
+	}
 	find := func(txns []record.Transaction) (story, bool) {
-		for _, v := range ctx.Find(level, s.p.header, txns) {
+		for _, v := range ctx.Find(level, h, txns) {
 			if next, ok := tell(v, level, s.p, lookup, ctx); ok {
 				return next, true
 			}
@@ -91,6 +101,7 @@ func (s story) again(level verdict.Level, violated func([]record.Transaction) bo
 	}
 	next, ok := find(s.p.txns)
 	if ok && inferred(next.v) {
+		violated := func(txns []record.Transaction) bool { return ctx.Judge(level, h, txns) == verdict.Violated }
 		if looser, ok := find(loosen(s.p.txns, violated)); ok {
 			return looser, true
 		}
@@ -225,7 +236,7 @@ func loosen(txns []record.Transaction, violated func([]record.Transaction) bool)
 func tell(v verdict.Violation, level verdict.Level, p proof, lookup name.Lookup, ctx Context) (story, bool) {
 	v = name.Plain(v, lookup)
 	s := story{v: v, n: name.Of(v, lookup, ctx.asked()), p: p, lookup: lookup}
-	if !slices.Contains(s.n.Breaks, level) {
+	if !level.Implies(s.n.Weakest) && !slices.Contains(s.n.Breaks, level) {
 		return s, false
 	}
 	s.p.header = header(v, ctx, *p.header.Coverage)
