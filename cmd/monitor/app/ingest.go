@@ -408,6 +408,7 @@ func (in *ingest) reject(e *reject.Error, value []byte, size, now int64) {
 	in.metrics.rejected.WithLabelValues(e.Reason.String()).Inc()
 	in.setAside(e)
 	if in.once("reject " + e.Reason.String()) {
+		e = in.sayable(e)
 		in.log.Warn().Str("reason", e.Reason.String()).Stringer("at", e.Pos).Str("field", e.Field).Str("detail", e.Detail).
 			Msg("record set aside; more of this reason are counted, and listed by monitor dead-letters")
 	}

@@ -117,7 +117,7 @@ func (w *worker) lost() []store.DeadLetter {
 		w.metrics.rejected.WithLabelValues(reject.DuplicateID.String()).Inc()
 		w.setAside(e)
 		if w.once("reject " + reject.DuplicateID.String()) {
-			w.log.Warn().Str("reason", reject.DuplicateID.String()).Stringer("at", at).Str("detail", e.Detail).
+			w.log.Warn().Str("reason", reject.DuplicateID.String()).Stringer("at", at).Str("detail", w.sayable(e).Detail).
 				Msg("record set aside; more of this reason are counted, and listed by monitor dead-letters")
 		}
 	}

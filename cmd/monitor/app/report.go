@@ -83,7 +83,7 @@ func (w *worker) verdicts(results []verdict.Result) report.History {
 	}
 	out := report.History{File: w.name, Format: "isowatch", DB: w.db, Transactions: int(stats.Transactions), Operations: int(stats.Operations),
 		Sessions: len(w.totals.sessions), Keys: len(w.totals.keys), Continued: w.totals.continued, Results: []report.Result{}}
-	for _, r := range judge.Results(w.db, results, w.assume(coverage), h.Lookup, anomaliesMax) {
+	for _, r := range judge.Results(w.db, results, w.assume(coverage), h.Lookup, anomaliesMax, w.veil) {
 		r.Seconds = w.totals.seconds
 		r.Stats.PeakBytes = limit.Peak()
 		if coverage == record.CoveragePartial && w.cfg.Coverage == record.CoverageComplete {

@@ -211,7 +211,7 @@ func (w *worker) missing(l stream.Loss) {
 // setAside tells that a record can't be used.
 func (a *App) setAside(e *reject.Error) {
 	a.event(life.Condition{Kind: troubleLetters, Of: e.Reason.String(), Severity: name.Warning,
-		Text: fmt.Sprintf("Records can't be used and are set aside: %s. The last: %s. See monitor dead-letters.", e.Reason, cutText(e.Error()))})
+		Text: fmt.Sprintf("Records can't be used and are set aside: %s. The last: %s. See monitor dead-letters.", e.Reason, cutText(a.sayable(e).Error()))})
 }
 
 // cutText keeps a message short that may hold parts of a record.

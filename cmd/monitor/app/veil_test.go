@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isowatch/isowatch/alerts/veil"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
 )
 
 // secret is in every key and value of secretUpdate.
@@ -62,6 +64,26 @@ func TestValuesAreHidden(t *testing.T) {
 	}
 	if len(ids) != 1 {
 		t.Errorf("one anomaly has the ids %v", ids)
+	}
+}
+
+// Of a record that can't be used only the reason and the place in the format are said
+// where data is hidden: names of fields that no record has, and what is in objects, is
+// the clients'.
+func TestPlacesOfHiddenRecords(t *testing.T) {
+	hidden, full := &App{veil: veil.New(veil.None, nil)}, &App{}
+	for field, want := range map[string]string{
+		"": "", "status": "status", "ops": "ops", "ops[0][0]": "ops[0][0]", "ops[12][2][3]": "ops[12][2][3]", "ops[0][1].where": "ops[0][1].where",
+		"ops[0][2].ssn": "ops[0][2]", "ops[0][2][1].a.b": "ops[0][2][1]", "transaction.ops[1]": "transaction.ops[1]", "begin.session": "begin.session",
+		"alice@example.org": "", "idaho": "", "id.alice": "id", "statusAda": "", "history.initial": "history", "opsy[0]": "", "17": "", "wherever": "",
+	} {
+		e := reject.In(field, reject.UnknownField, "no field is called %q", secret)
+		if got := hidden.sayable(e); got.Field != want || strings.Contains(got.Error(), secret) || !strings.Contains(got.Error(), "unknown-field") {
+			t.Errorf("%q: %q, %s", field, got.Field, got)
+		}
+		if full.sayable(e) != e {
+			t.Errorf("%q is not shown in full", field)
+		}
 	}
 }
 

@@ -8,20 +8,23 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/present"
+	"github.com/isowatch/isowatch/alerts/veil"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Results are the reports on the levels of the history db, which were judged together;
-// of each level, at most so many anomalies (0: all). Times are the caller's.
-func Results(db string, vs []verdict.Result, a Assumptions, find name.Lookup, anomaliesMax int) []report.Result {
+// of each level, at most so many anomalies (0: all), with keys and values as hide shows
+// them. Times are the caller's.
+func Results(db string, vs []verdict.Result, a Assumptions, find name.Lookup, anomaliesMax int, hide veil.Veil) []report.Result {
 	q := Question{DB: db, Assume: a}
 	for _, v := range vs {
 		q.Levels = append(q.Levels, v.Level)
 	}
 	q.fillIn()
 	x := newExplainer(&q, find)
+	x.hide = hide
 	out := make([]report.Result, 0, len(vs))
 	for _, v := range vs {
 		if anomaliesMax > 0 {
@@ -37,6 +40,7 @@ func Results(db string, vs []verdict.Result, a Assumptions, find name.Lookup, an
 type explainer struct {
 	q    *Question
 	find name.Lookup
+	hide veil.Veil
 	// single: no transaction has several objects.
 	single bool
 	told   map[string]explained
@@ -105,7 +109,7 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	if guarantee {
 		ctx.Find = nil
 	}
-	ctx.OneKey = x.single
+	ctx.OneKey, ctx.Veil = x.single, x.hide
 	alert, err := alerts.New(v, ctx)
 	e := explained{anomaly: Anomaly(alert), err: err}
 	if _, ok := x.ids[alert.ID]; !ok {
