@@ -88,6 +88,9 @@ func checkCycle(t *testing.T, name string, r *reference, c *Checker, v Violation
 		case e.Kind != Inferred:
 			continue
 		}
+		if a, b := slices.Index(r.lists[e.Key], e.From), slices.Index(r.lists[e.Key], e.To); e.Kind == Inferred && a >= 0 && a < b {
+			t.Fatalf("%s: step %d of %v: a list shows that order, and whoever read it missed nothing", name, i, v)
+		}
 		way := c.Path(v.Level, t2, t3)
 		if way == nil && !whole {
 			continue
