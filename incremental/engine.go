@@ -595,7 +595,7 @@ func (e *Engine) allResults() []verdict.Result {
 // Close says that the input has ended and gives the verdicts, one per level of
 // Options in that order. Violations that a Tick reported are in them too.
 func (e *Engine) Close() []verdict.Result {
-	e.in.judgeSuspects(e.lossy)
+	e.in.judgeSuspects()
 	if e.opt.Online {
 		e.closeOnline()
 	} else {

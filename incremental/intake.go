@@ -124,12 +124,13 @@ type sessionClock struct {
 // keyProps is what is known of a key as a whole.
 type keyProps struct {
 	appended bool
-	appender verdict.TxnID // the first to append to it, whatever came of it
+	changer  verdict.TxnID // the first to append to it, or else to write it, whatever came of it
 	written  bool          // by a plain write
 	met      bool          // a transaction touched it
 	shared   bool          // and another one
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
 	lossy    bool          // somebody unseen may have written it
+	emptied  bool          // an empty list was read of it
 	reader   uint32        // index of a transaction that read the initial version, or none
 	initial  cellID        // the value it held at first, once known by a read
 	// recent is the value written last by order of Step, if it is an integer, and
@@ -141,6 +142,23 @@ type keyProps struct {
 
 // isListKey: its values are lists, by what is known so far.
 func (p *keyProps) isListKey() bool { return p.appended && !p.written && !p.mixed }
+
+// writtenBy notes a plain write.
+func (p *keyProps) writtenBy(id verdict.TxnID) {
+	if p.bare() {
+		p.changer = id
+	}
+	p.written = true
+}
+
+// changes is what shows that the key is not bare.
+func (p *keyProps) changes(name string) verdict.Exhibit {
+	return verdict.Exhibit{Txn: p.changer, Writes: []string{name}}
+}
+
+// bare: nobody is seen to have changed it. If an empty list is read of it, it is a list,
+// to which nothing has been appended yet.
+func (p *keyProps) bare() bool { return !p.appended && !p.written }
 
 // keyState is what the transaction at hand did to a key.
 type keyState struct {
@@ -450,7 +468,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 		case record.Write:
 			c := in.cellOf(k, op.Value)
 			p := in.perKey.At(k)
-			if p.written = true; op.Value.Kind == record.KindInt {
+			if p.writtenBy(id); op.Value.Kind == record.KindInt {
 				p.recent, p.recentNum = c, op.Value.Num
 			}
 			if st.wrote != none && st.wrote != c {
@@ -480,7 +498,7 @@ func (in *intake) takeAppend(k version.Key, st *keyState, element record.Value, 
 
 func (in *intake) appendedTo(k version.Key, id verdict.TxnID) {
 	if p := in.perKey.At(k); !p.appended {
-		p.appended, p.appender = true, id
+		p.appended, p.changer = true, id
 	}
 }
 
@@ -501,6 +519,9 @@ func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id
 	c := in.readCellOf(k, value)
 	if value.Kind == record.KindList {
 		in.noteList(c, value)
+		if st.wrote == none && in.isNothing(c) {
+			in.perKey.At(k).emptied = true
+		}
 	}
 	if in.ordered && st.wrote == none {
 		in.sequence, in.places = append(in.sequence, c), append(in.places, i)
@@ -572,9 +593,10 @@ type suspect struct {
 }
 
 // judgeSuspects reports them, when all has been taken.
-func (in *intake) judgeSuspects(lossy func(version.Key) bool) {
+func (in *intake) judgeSuspects() {
 	for _, s := range in.suspects {
-		if p := in.perKey.At(s.key); !p.appended && (p.written || !lossy(s.key)) {
+		if p := in.perKey.At(s.key); !p.appended && p.written {
+			s.v.Exhibits = append(s.v.Exhibits, p.changes(in.nameOf(s.key)))
 			s.report(s.v)
 		}
 	}
@@ -599,7 +621,7 @@ func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID) {
 		if op.Kind == record.Append {
 			in.appendedTo(k, id)
 		} else {
-			in.perKey.At(k).written = true
+			in.perKey.At(k).writtenBy(id)
 		}
 		c := in.cellOf(k, op.Value)
 		o := in.others(c)

@@ -124,7 +124,7 @@ func (e *Engine) thinAir(index uint32, c cellID) {
 		Exhibits: []verdict.Exhibit{{Txn: reader, Reads: []string{key}}}}
 	if e.in.perKey.At(cl.key).isListKey() { // the read may follow an own append
 		v.Exhibits[0] = verdict.Exhibit{Txn: reader, All: []string{key}}
-		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.perKey.At(cl.key).appender, Writes: []string{key}})
+		v.Exhibits = append(v.Exhibits, e.in.perKey.At(cl.key).changes(key))
 		if cl.about&isList != 0 { // the other elements are not thin air
 			for _, el := range e.in.elementsOf(c).elements {
 				if w := e.in.cells.At(el).final; w != none {
@@ -132,6 +132,9 @@ func (e *Engine) thinAir(index uint32, c cellID) {
 				}
 			}
 		}
+	}
+	if p := e.in.perKey.At(cl.key); e.in.isNothing(c) && p.written { // else it would be an empty list
+		v.Exhibits = append(v.Exhibits, p.changes(key))
 	}
 	e.showOtherReads(&v, index, c)
 	e.showInitial(&v, cl.key)
@@ -156,10 +159,11 @@ func (e *Engine) showOtherReads(v *verdict.Violation, index uint32, c cellID) {
 	}
 }
 
-// showInitial adds a reader of the key's initial version, where no declaration
-// says what it held.
+// showInitial adds a reader of the key's initial version, where the declaration
+// does not say what it held.
 func (e *Engine) showInitial(v *verdict.Violation, k version.Key) {
-	if r := e.in.perKey.At(k).reader; r != none && e.opt.Initial == record.InitialAny {
+	if p := e.in.perKey.At(k); p.reader != none && (e.opt.Initial == record.InitialAny || p.emptied && p.bare()) {
+		r := p.reader
 		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(r).id, Reads: []string{e.in.nameOf(k)}})
 	}
 }
@@ -427,7 +431,7 @@ func (x *exhibits) appenders() []verdict.Exhibit {
 		for k := range ks {
 			if p := x.e.in.perKey.At(k); p.isListKey() && !appended[k] {
 				appended[k] = true
-				out = append(out, verdict.Exhibit{Txn: p.appender, Writes: []string{x.e.in.nameOf(k)}})
+				out = append(out, p.changes(x.e.in.nameOf(k)))
 			}
 		}
 	}

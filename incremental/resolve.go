@@ -588,7 +588,26 @@ func (e *Engine) settleClaims(index uint32) {
 
 // sameInitial: a and b are the same, or both the empty list.
 func (e *Engine) sameInitial(a, b cellID) bool {
-	return a == b || e.in.perKey.At(e.in.cells.At(a).key).appended && e.in.isNothing(a) && e.in.isNothing(b)
+	if a == b || !e.in.isNothing(a) || !e.in.isNothing(b) {
+		return a == b
+	}
+	p := e.in.perKey.At(e.in.cells.At(a).key)
+	return p.appended || p.bare() && e.whole()
+}
+
+// whole: nothing more will be taken in.
+func (e *Engine) whole() bool { return !e.opt.Online || e.closed }
+
+// turnsOut: what a key held at first, if it is c, depends on whether it turns out to hold
+// lists: one holds nothing at first, and for that there are two words.
+func (e *Engine) turnsOut(c cellID) bool {
+	cl := e.in.cells.At(c)
+	p := e.in.perKey.At(cl.key)
+	if p.written || e.whole() {
+		return false
+	}
+	return cl.about&isEmpty != 0 ||
+		cl.about&isNull != 0 && (e.opt.Initial == record.InitialZero || p.initial != none && e.in.isNothing(p.initial))
 }
 
 // absent resolves a read of a value that no other transaction wrote last.
@@ -597,7 +616,7 @@ func (e *Engine) absent(index uint32, c cellID) {
 	complete := !e.lossy(cl.key)
 	o := e.in.others(c)
 	switch {
-	case complete && e.holdsInitial(cl):
+	case complete && e.holdsInitial(cl) && !(e.opt.Initial == record.InitialZero && e.in.perKey.At(cl.key).bare() && !e.becomesInitial(index, c)):
 		e.readInitial(index, c)
 	case o.inter == index:
 		e.readOwnLater(index, c)
@@ -610,11 +629,35 @@ func (e *Engine) absent(index uint32, c cellID) {
 		// may have found another one's.
 	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
 		e.readInitial(index, c)
-	case (cl.about&isNull != 0 && e.opt.Initial == record.InitialZero || cl.about&isEmpty != 0) && !e.in.perKey.At(cl.key).written && e.opt.Online && !e.closed:
-		e.atClose = append(e.atClose, pendingRead{index, c}) // the key may turn out to be a list, which null says is empty
+	case e.turnsOut(c):
+		e.atClose = append(e.atClose, pendingRead{index, c})
+	case e.opt.Initial == record.InitialAny && e.tookOwnForInitial(index, c):
+	case e.emptyList(c) && (e.opt.Initial == record.InitialAbsent || e.becomesInitial(index, c)):
+		e.readInitial(index, c)
 	default:
 		e.thinAir(index, c)
 	}
+}
+
+// tookOwnForInitial: what was taken for the initial value of c's key is what its reader
+// itself wrote later. As index read another value that nobody wrote, it is that reader who
+// read from the future, and c what the key held at first.
+func (e *Engine) tookOwnForInitial(index uint32, c cellID) bool {
+	k := e.in.cells.At(c).key
+	p := e.in.perKey.At(k)
+	if e.in.txns.At(index).doubt == uncertain || p.initial == none || p.reader == none || e.in.cells.At(p.initial).final != p.reader {
+		return false
+	}
+	reader, own := p.reader, p.initial
+	p.reader, p.initial = index, c
+	e.readAnomaly(verdict.FutureRead, reader, own, verdict.NoTxn)
+	return true
+}
+
+// emptyList: c is what a list holds at first, and its key is one that nobody changed.
+func (e *Engine) emptyList(c cellID) bool {
+	p := e.in.perKey.At(e.in.cells.At(c).key)
+	return p.bare() && p.emptied && e.in.isNothing(c)
 }
 
 // initialVersion is the key's initial version, made when it is first needed.

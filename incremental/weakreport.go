@@ -225,7 +225,7 @@ func (x *weakExhibits) list() []verdict.Exhibit {
 	}
 	out = append(out, x.other...)
 	for k := range x.lists {
-		out = append(out, verdict.Exhibit{Txn: x.e.in.perKey.At(k).appender, Writes: []string{x.e.in.nameOf(k)}})
+		out = append(out, x.e.in.perKey.At(k).changes(x.e.in.nameOf(k)))
 	}
 	return merged(out)
 }

@@ -33,9 +33,39 @@ func (r *replay) prepare() *Error {
 			}
 		}
 	}
+	r.emptyLists()
 	r.overlays = make([]overlay, len(r.objects))
 	r.claims = map[written]*claim{}
 	return nil
+}
+
+// emptyLists finds the lists to which nobody appends: a key that nobody changes, and of
+// which somebody reads an empty list.
+func (r *replay) emptyLists() {
+	if r.opt.Coverage == record.CoveragePartial {
+		return
+	}
+	changed := make([]bool, len(r.objects))
+	for n := range r.txns {
+		for j := range r.txns[n].Ops {
+			if r.txns[n].Ops[j].Kind != record.Read {
+				changed[r.keys[r.first[n]+j]] = true
+			}
+		}
+	}
+	for _, e := range r.order {
+		n := int(e.Txn)
+		if n < 0 || n >= len(r.txns) {
+			continue // walk says so
+		}
+		for j := range r.txns[n].Ops {
+			op, k := &r.txns[n].Ops[j], r.keys[r.first[n]+j]
+			if op.Kind == record.Read && op.Value.Kind == record.KindList && elements(op.Value) == "" && !changed[k] {
+				o := &r.objects[k]
+				o.isList, o.from, o.value = true, settled, record.Null
+			}
+		}
+	}
 }
 
 // initially is what every key holds at first.

@@ -169,6 +169,7 @@ func (a *assignment) through(first []nodes, from int, second []nodes, to int) bo
 // axiomatic searches writers and a commit order.
 func (h *history) axiomatic(x axiom) bool {
 	for _, all := range h.choices() {
+		h.take(all)
 		a := &assignment{h: h, axiom: x, all: all, start: make([]record.Value, len(h.keys)), lists: make([][]listVersion, len(h.keys))}
 		for k := range a.start {
 			switch {

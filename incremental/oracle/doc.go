@@ -47,7 +47,8 @@
 //
 // An append adds to the list that is there at commit; absent and [] are the
 // same list. A key that is appended to starts empty, whatever the initial
-// state. For the weak levels its versions come in the order of commit, and who
+// state. So does one that nobody changes and of which somebody reads [], under complete
+// coverage: it is a list, too. For the weak levels its versions come in the order of commit, and who
 // reads one reads from the writers of all its elements. Predicates are not
 // judged; see Supported.
 //

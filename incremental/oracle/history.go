@@ -18,7 +18,9 @@ type history struct {
 	opt  Options
 
 	keys     map[string]int // key -> its place in a state
-	appended set            // keys that somebody appends to
+	appended set            // lists: keys that somebody appends to, and those of empties
+	grows    set            // keys that somebody appends to
+	empties  []set          // per transaction, keys that nobody changes, and of which it reads an empty list
 	writes   []set          // per transaction, the keys it writes or appends to
 	touches  []set          // per transaction, all its keys
 
@@ -50,10 +52,12 @@ func newHistory(txns []record.Transaction, opt Options) *history {
 				h.writes[i] = h.writes[i].with(k)
 			}
 			if op.Kind == record.Append {
-				h.appended = h.appended.with(k)
+				h.grows = h.grows.with(k)
 			}
 		}
 	}
+	h.appended = h.grows
+	h.findEmpties()
 	h.unseen = make([][]record.Value, len(h.keys))
 	h.grown = make([][]growth, len(h.keys))
 	if opt.Coverage == record.CoveragePartial {
@@ -71,6 +75,33 @@ func newHistory(txns []record.Transaction, opt Options) *history {
 		}
 	}
 	return h
+}
+
+// findEmpties finds the lists to which nobody appends. With partial coverage somebody
+// unseen may have written what is read of them.
+func (h *history) findEmpties() {
+	h.empties = make([]set, len(h.txns))
+	var changed set
+	for _, w := range h.writes {
+		changed |= w
+	}
+	for i := range h.txns {
+		for _, op := range h.txns[i].Ops {
+			if k := h.keys[op.Key]; op.Kind == record.Read && op.Value.Kind == record.KindList && op.Value.Text == "[]" && !changed.has(k) && h.opt.Coverage == record.CoverageComplete {
+				h.empties[i] = h.empties[i].with(k)
+			}
+		}
+	}
+}
+
+// take has it that all take effect, and no others.
+func (h *history) take(all set) {
+	h.appended = h.grows
+	for i, keys := range h.empties {
+		if all.has(i) {
+			h.appended |= keys
+		}
+	}
 }
 
 // mayBeUnseen tells whether a transaction that was not seen may have written

@@ -8,6 +8,7 @@ import "github.com/isowatch/isowatch/incremental/verdict"
 func (h *history) interleave(firstCommitterWins, realTime bool) ([]verdict.Event, bool) {
 	before := h.before(realTime)
 	for _, all := range h.choices() {
+		h.take(all)
 		r := interleaver{history: h, before: before, all: all, firstCommitterWins: firstCommitterWins, failed: map[string]bool{}}
 		if r.run(0, 0, h.initial()) {
 			return r.order, true

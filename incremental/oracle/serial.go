@@ -6,6 +6,7 @@ import "github.com/isowatch/isowatch/incremental/verdict"
 func (h *history) serial(realTime bool) ([]verdict.Event, bool) {
 	before := h.before(realTime)
 	for _, all := range h.choices() {
+		h.take(all)
 		failed := map[string]bool{} // what was done and what the database held
 		var order []verdict.Event
 		var run func(done set, s state) bool
