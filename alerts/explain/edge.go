@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/isowatch/isowatch/alerts/internal/list"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -122,8 +123,18 @@ func (t teller) afterInitial(e verdict.Edge, from, to string) string {
 
 func (t teller) antiEdge(e verdict.Edge, from, to string) string {
 	old, new := t.readNotOf(e.From, e.Key, e.To), t.written(e.To, e.Key)
+	if old.own {
+		if s, ok := t.listMissed(e, from, to); ok {
+			return s
+		}
+	}
 	switch e.Why {
 	case verdict.ByInitial:
+		if es, ok := list.Elements(old.op.Value); ok && len(es) > 0 { // of appenders that are not recorded
+			if s, ok := t.listMissed(e, from, to); ok {
+				return s
+			}
+		}
 		if w, ok := name.Updater(t.v, e, t.lookup); ok && t.hasRuns() {
 			return fmt.Sprintf("%s read %v, which %s wrote on top of the initial version; %s %s after that, for nothing comes between an update and what it read",
 				from, old, t.txn(w), to, new.did())

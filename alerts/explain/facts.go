@@ -45,6 +45,7 @@ type fact struct {
 	key   string
 	op    record.Op
 	known bool
+	own   bool // of a list, after the reader had appended to it itself
 }
 
 // String is "x = 5", or "x" where the value is not known.
@@ -125,7 +126,8 @@ func (t teller) readFrom(id verdict.TxnID, key string, writer verdict.TxnID) fac
 }
 
 // readNotOf is the last read of key in a transaction, before it wrote the key
-// itself, that did not return what another wrote.
+// itself, that did not return what another wrote, or at least not what that wrote last; if
+// there is none, and the key is a list, the last one after it had appended to it.
 func (t teller) readNotOf(id verdict.TxnID, key string, writer verdict.TxnID) fact {
 	f := fact{key: key}
 	r, ok := t.record(id)
@@ -133,12 +135,19 @@ func (t teller) readNotOf(id verdict.TxnID, key string, writer verdict.TxnID) fa
 		return f
 	}
 	w, found := t.record(writer)
+	own := false
+	last := t.written(writer, key)
 	for _, op := range r.Ops {
-		if op.Key == key && writes(op) {
-			break
-		}
-		if op.Kind == record.Read && op.Key == key && !(found && name.Shows(op, w)) {
-			f.op, f.known = op, true
+		switch {
+		case op.Key != key:
+		case op.Kind == record.Append && !f.known:
+			own = true
+		case writes(op):
+			return f
+		case op.Kind == record.Read && !(found && name.Shows(op, w)):
+			f.op, f.known, f.own = op, true, own
+		case op.Kind == record.Read && !f.known && last.known && last.op.Kind == record.Write && op.Value != last.op.Value && !own:
+			f.op, f.known = op, true // it may be the middle of that one, or the same from elsewhere
 		}
 	}
 	return f
@@ -174,7 +183,7 @@ func (t teller) writer(f fact) (verdict.TxnID, bool) {
 // whose says who wrote what a read returned, if that is known.
 func (t teller) whose(f fact) string {
 	id, ok := t.writer(f)
-	if !ok {
+	if !ok || f.own {
 		return ""
 	}
 	if len(t.appendsOf(id, f.key)) > 0 {

@@ -35,6 +35,9 @@ func (t teller) bothOverwrote(a, b verdict.TxnID, key string) string {
 	if first.known && second.known && first.op.Kind == record.Write && second.op.Kind == record.Write {
 		with = fmt.Sprintf(", with %s and %s, neither seeing the other", first.value(), second.value())
 	}
+	if other := t.readNotOf(b, key, a); read.known && other.known && other.op.Value != read.op.Value {
+		return fmt.Sprintf("%s read %v and %s read %v, and both appended to it, neither seeing the other: one of the two updates is lost.", t.txn(a), read, t.txn(b), other)
+	}
 	if second.op.Kind == record.Append {
 		return fmt.Sprintf("%s and %s both read %v and both appended to it, neither seeing the other: one of the two updates is lost.", t.txn(a), t.txn(b), read)
 	}

@@ -166,8 +166,15 @@ func offending(v verdict.Violation, lookup Lookup) func(i int, op record.Op, own
 		clashes := func(i int, clear bool) bool {
 			return slices.ContainsFunc(v.Txns[1:], func(id verdict.TxnID) bool { return disagrees(t, i, v.Key, id, clear, lookup) })
 		}
-		some := slices.ContainsFunc(places(t, v.Key), func(i int) bool { return clashes(i, true) })
-		return func(i int, _ record.Op, _ []record.Op, _ int) bool { return clashes(i, some) }
+		torn := func(i int) bool {
+			return slices.ContainsFunc(v.Txns[1:], func(id verdict.TxnID) bool { return outOfOrder(t, i, id, lookup) })
+		}
+		for _, is := range []func(int) bool{func(i int) bool { return clashes(i, true) }, torn} {
+			if slices.ContainsFunc(places(t, v.Key), is) {
+				return func(i int, _ record.Op, _ []record.Op, _ int) bool { return is(i) }
+			}
+		}
+		return func(i int, _ record.Op, _ []record.Op, _ int) bool { return clashes(i, false) }
 	case verdict.DuplicateElements:
 		return func(_ int, op record.Op, _ []record.Op, _ int) bool {
 			es, _ := list.Elements(op.Value)
@@ -208,6 +215,24 @@ func disagrees(t *record.Transaction, i int, key string, id verdict.TxnID, clear
 		other := elements(w, j, clear)
 		return !(clear && (twice(es) || twice(other))) && list.Common(es, other) < min(len(es), len(other))
 	})
+}
+
+// outOfOrder tells whether the first element of a transaction in the list that t read at
+// place i is not the first one that it appended.
+func outOfOrder(t *record.Transaction, i int, id verdict.TxnID, lookup Lookup) bool {
+	w, ok := lookup.Find(id)
+	if !ok {
+		return false
+	}
+	var own []string
+	for _, op := range w.Ops {
+		if op.Kind == record.Append && op.Key == t.Ops[i].Key {
+			own = append(own, op.Value.String())
+		}
+	}
+	es := elements(t, i, true)
+	at := slices.IndexFunc(es, func(e string) bool { return slices.Contains(own, e) })
+	return at >= 0 && es[at] != own[0]
 }
 
 // twice tells whether a list holds an element more than once.
