@@ -89,10 +89,7 @@ func (a *Alertmanager) Notify(ctx context.Context, body []byte, _ string) (time.
 	}
 	now := time.Now().UTC()
 	alert := a.alert(n, now)
-	out := []amAlert{alert}
-	if n.over() {
-		out = append(out, a.others(n, alert)...)
-	}
+	out := append([]amAlert{alert}, a.others(n, alert, now)...)
 	if after, recoverable, err := a.send(ctx, out); err != nil {
 		return after, recoverable, err
 	}
@@ -104,7 +101,7 @@ func (a *Alertmanager) Notify(ctx context.Context, body []byte, _ string) (time.
 func (a *Alertmanager) alert(n *notice, now time.Time) amAlert {
 	out := amAlert{
 		Labels:      labels(n.group(), n.DB, n.Level, n.Name, n.Severity, n.Notification.Kind),
-		Annotations: annotations(n.title(), n.Summary, n.Explanation, n.ID, n.Keys, n.Notification.Count),
+		Annotations: annotations(n.title(), n.Summary, n.Explanation, n.ID, strings.Join(n.parts(), "\n"), n.Keys, n.Notification.Count),
 		StartsAt:    n.since(), EndsAt: now.Add(a.hold), GeneratorURL: n.link(),
 	}
 	if n.Notification.Since == 0 {
@@ -122,11 +119,14 @@ func (a *Alertmanager) alert(n *notice, now time.Time) amAlert {
 	return out
 }
 
-// others are the alerts beside alert that are over by a notice: of its groups, and of
-// its own group where it was told with another severity.
-func (a *Alertmanager) others(n *notice, alert amAlert) []amAlert {
+// others are the alerts beside alert that are over by a notice: of the groups that it
+// says to be over, and of its own group where it was told with other labels.
+func (a *Alertmanager) others(n *notice, alert amAlert, now time.Time) []amAlert {
+	if n.over() {
+		now = alert.EndsAt
+	}
 	over := map[string]bool{}
-	for _, g := range n.ended() {
+	for _, g := range n.about() {
 		over[clean(g)] = true
 	}
 	a.mu.Lock()
@@ -135,7 +135,7 @@ func (a *Alertmanager) others(n *notice, alert amAlert) []amAlert {
 	for _, key := range sortedAlerts(a.told) {
 		t := a.told[key]
 		if over[t.Labels["group"]] && key != identity(alert) {
-			t.EndsAt = later(alert.EndsAt, t.StartsAt)
+			t.EndsAt = later(now, t.StartsAt)
 			out = append(out, t)
 		}
 	}
@@ -240,9 +240,9 @@ func labels(group, db, level, name, severity, kind string) map[string]string {
 	return l
 }
 
-func annotations(title, summary, explanation, id string, keys []string, count int64) map[string]string {
+func annotations(title, summary, explanation, id, parts string, keys []string, count int64) map[string]string {
 	out := map[string]string{}
-	for name, value := range map[string]string{"title": title, "summary": summary, "description": explanation, "alert": id, "keys": listed(keys, 16)} {
+	for name, value := range map[string]string{"title": title, "parts": parts, "summary": summary, "description": explanation, "alert": id, "keys": listed(keys, 16)} {
 		if value != "" {
 			out[name] = cut(lines(value), annotationMax)
 		}

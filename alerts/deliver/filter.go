@@ -35,14 +35,32 @@ func (f Filter) db(name string) bool {
 
 func (f Filter) empty() bool { return f.MinSeverity == "" && len(f.Levels) == 0 && len(f.DBs) == 0 }
 
-// wants tells whether the receiver gets a notice. One that can't be read passes, so
-// that the receiver says what is wrong with it.
-func (f Filter) wants(body []byte) bool {
+// wants is what the receiver gets of a notice, and false if that is nothing. Of one that
+// is not for it, it hears what is over by it: it may have heard of the beginning. One
+// that can't be read passes, so that the receiver says what is wrong with it.
+func (f Filter) wants(body []byte) ([]byte, bool) {
 	if f.empty() {
-		return true
+		return body, true
 	}
 	n, err := parse(body)
-	if err != nil || n.Notification.Kind == kindTest {
+	if err != nil || n.Notification.Kind == kindTest || f.lets(n) {
+		return body, true
+	}
+	for _, p := range n.Notification.Over {
+		switch {
+		case !f.severe(p.Severity) || !f.db(p.DB) || !f.level(nil, p.Level):
+		case n.over():
+			return body, true
+		case len(n.Notification.Resolved) > 0:
+			return onlyOver(body, n, p), true
+		}
+	}
+	return nil, false
+}
+
+// lets tells whether a notice passes as it is.
+func (f Filter) lets(n *notice) bool {
+	if n.over() && n.Name == "" { // of what summaries told of, whatever that was
 		return true
 	}
 	if !f.severe(n.Severity) {
@@ -59,6 +77,17 @@ func (f Filter) wants(body []byte) bool {
 		}
 	}
 	return named < n.Notification.Groups || f.db(n.DB) && f.level(n.Breaks, n.Level)
+}
+
+// onlyOver is a notice reduced to what is over by it, for which p stands.
+func onlyOver(body []byte, n *notice, p part) []byte {
+	k := n.Notification
+	said := "what was told of before is over"
+	notification := map[string]any{"id": k.ID, "kind": kindResolved, "group": k.Resolved[0], "ids": []string{}, "groups": len(k.Resolved), "count": 0, "since": 0, "silenced": 0,
+		"resolved": k.Resolved, "over": k.Over}
+	return merged(body, map[string]any{"id": "", "db": p.DB, "level": p.Level, "name": p.Name, "severity": p.Severity, "state": stateResolved, "group": k.Resolved[0],
+		"breaks": []string{}, "holds": []string{}, "aliases": []string{}, "adya": "", "keys": []string{}, "transactions": []string{}, "cycle": []string{}, "cases": nil, "evidence": []string{},
+		"summary": said, "explanation": said, "links": map[string]string{}, "notification": notification})
 }
 
 // wantsActive is wants for what is told again.

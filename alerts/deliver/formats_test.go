@@ -136,7 +136,7 @@ func TestSlack(t *testing.T) {
 	 {"type":"section","fields":[
 	  {"type":"mrkdwn","verbatim":true,"text":"*Database*\norders"},{"type":"mrkdwn","verbatim":true,"text":"*Breaks*\nsi, ser"},{"type":"mrkdwn","verbatim":true,"text":"*Still holds*\npc"},
 	  {"type":"mrkdwn","verbatim":true,"text":"*Severity*\ncritical"},{"type":"mrkdwn","verbatim":true,"text":"*Keys*\nx"},{"type":"mrkdwn","verbatim":true,"text":"*Adya*\nG-single"},
-	  {"type":"mrkdwn","verbatim":true,"text":"*Found*\n1 times"},{"type":"mrkdwn","verbatim":true,"text":"*Since*\n<!date^1700000000^{date_num} {time_secs}|2023-11-14T22:13:20Z>"}]},
+	  {"type":"mrkdwn","verbatim":true,"text":"*Found*\nonce"},{"type":"mrkdwn","verbatim":true,"text":"*Since*\n<!date^1700000000^{date_num} {time_secs}|2023-11-14T22:13:20Z>"}]},
 	 {"type":"section","text":{"type":"mrkdwn","verbatim":true,"text":"`+"```What was seen:\\n  1. T1 read x```"+`"}},
 	 {"type":"context","elements":[{"type":"mrkdwn","verbatim":true,"text":"monitor alerts show a1"},{"type":"mrkdwn","verbatim":true,"text":"<https://isowatch.example/alerts/a1|Look at it>"}]}]}`)
 	if over := rec.got()[1]; !strings.Contains(over, `"✅ Over: lost-update in orders, which breaks si"`) || strings.Contains(over, "What was seen") {

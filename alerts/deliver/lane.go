@@ -130,13 +130,14 @@ func (l *lane) deliver(stop context.Context, a store.Notice) bool {
 	way := l.way.Load()
 	e := Event{ID: a.ID, Attempt: l.tries.count(a.ID) + 1}
 	outcome, taken := l.taken[a.ID]
+	body, wanted := way.filter.wants(a.Body)
 	switch {
 	case taken:
-	case !way.filter.wants(a.Body):
+	case !wanted:
 		outcome = Filtered
 	default:
 		begin := time.Now()
-		after, recoverable, err := way.receiver.Notify(ctx, a.Body, a.ID)
+		after, recoverable, err := way.receiver.Notify(ctx, body, a.ID)
 		e.Took, e.Err = time.Since(begin), err
 		if err != nil && recoverable {
 			if stop.Err() != nil {

@@ -42,16 +42,19 @@ type notice struct {
 		Silenced int64    `json:"silenced"`
 		Resolved []string `json:"resolved"`
 		Parts    []part   `json:"parts"`
+		Over     []part   `json:"over"`
 	} `json:"notification"`
 }
 
-// part is a share of a summary.
+// part is a share of a notice.
 type part struct {
-	DB     string `json:"db"`
-	Level  string `json:"level"`
-	Name   string `json:"name"`
-	Groups int    `json:"groups"`
-	Alerts int    `json:"alerts"`
+	DB       string `json:"db"`
+	Level    string `json:"level"`
+	Name     string `json:"name"`
+	Severity string `json:"severity"`
+	Groups   int    `json:"groups"`
+	Alerts   int    `json:"alerts"`
+	Text     string `json:"text"`
 }
 
 // The kinds of notices that are told differently; the words of alerts/life.
@@ -86,8 +89,8 @@ func (n *notice) group() string {
 	return "isowatch"
 }
 
-// ended are the groups that are over by this notice.
-func (n *notice) ended() []string {
+// about are the groups that something is said of: its own, and those that are over.
+func (n *notice) about() []string {
 	all := []string{n.group()}
 	for _, g := range n.Notification.Resolved {
 		if g != "" && !slices.Contains(all[:1], g) {
@@ -99,26 +102,117 @@ func (n *notice) ended() []string {
 
 // title is the notice on one line of some words, without markup.
 func (n *notice) title() string {
-	what := text.Printable(n.Name)
-	if n.DB != "" {
-		what += " in " + text.Name(n.DB)
-	}
-	if n.Level != "" {
-		what += ", which breaks " + text.Printable(n.Level)
-	}
+	what := called(n.Name, n.DB, n.Level)
 	switch k := n.Notification; {
 	case k.Kind == kindTest:
 		return "Test of Isowatch's alerts: nothing is wrong"
 	case n.over() && k.Groups > 1:
-		return fmt.Sprintf("Over: %d groups of anomalies", k.Groups)
+		return fmt.Sprintf("Over: %d groups, the worst: %s", k.Groups, what)
 	case n.over():
 		return "Over: " + what
 	case k.Kind == kindSummary:
-		return fmt.Sprintf("%d anomalies in %d groups, the worst: %s", max(int64(len(k.IDs)), 1), k.Groups, what)
+		return n.several(what)
 	case k.Kind == kindOngoing:
 		return "Still: " + what
 	}
 	return what
+}
+
+// several is the title of a summary: what goes on, and how much is over.
+func (n *notice) several(what string) string {
+	k := n.Notification
+	anomalies, conditions, over := len(k.IDs), 0, 0
+	for _, p := range k.Parts {
+		if p.operational() {
+			conditions += p.Groups
+		}
+	}
+	for _, p := range k.Over {
+		over += p.Groups
+		anomalies -= p.Alerts
+	}
+	groups := k.Groups - conditions
+	var out string
+	switch {
+	case groups <= 0 && conditions <= 1, groups == 1 && anomalies <= 1:
+		out = what
+	case groups <= 0:
+		out = fmt.Sprintf("%d conditions, the worst: %s", conditions, what)
+	case anomalies < groups:
+		out = fmt.Sprintf("%d groups of anomalies, the worst: %s", groups, what)
+	default:
+		out = fmt.Sprintf("%s in %s, the worst: %s", count(anomalies, "anomaly", "anomalies"), count(groups, "group", "groups"), what)
+	}
+	if groups > 0 && conditions > 0 {
+		out += fmt.Sprintf("; and %s of the monitor", count(conditions, "condition", "conditions"))
+	}
+	if over = max(over, len(k.Resolved)); over > 0 {
+		out += fmt.Sprintf("; over: %s", count(over, "group", "groups"))
+	}
+	return out
+}
+
+// count is a number of things.
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// operational begins the names of conditions of the monitor and its input.
+const operational = "operational/"
+
+func (p part) operational() bool { return strings.HasPrefix(p.Name, operational) }
+
+// conditions are those names in words.
+var conditions = map[string]string{
+	"silent": "No records come", "source-failing": "The source can't be read", "store-full": "The store is full", "lag": "Alerts come late",
+	"stuck": "Nothing is judged any more", "overloaded": "More records than can be judged", "sampling": "Sessions are left out", "gap": "Records are missing",
+	"loss": "Something may be missing in the input", "coverage-lost": "Not every write is known any more", "dead-letters": "Records can't be used", "alert-unproved": "An anomaly is not told",
+}
+
+// called is an anomaly or a condition in some words.
+func called(name, db, level string) string {
+	what := text.Printable(name)
+	if name == "" {
+		what = "what summaries told of"
+	}
+	if kind, ok := strings.CutPrefix(name, operational); ok {
+		if words, ok := conditions[kind]; ok {
+			what = words + " (" + name + ")"
+		}
+	}
+	if db != "" {
+		what += " in " + text.Name(db)
+	}
+	if level != "" {
+		what += ", which breaks " + text.Printable(level)
+	}
+	return what
+}
+
+// parts says what a notice is made of, and what is over by it, a line each.
+func (n *notice) parts() []string {
+	out := make([]string, 0, len(n.Notification.Parts)+len(n.Notification.Over))
+	add := func(before string, all []part) {
+		for _, p := range all {
+			line := before + called(p.Name, p.DB, p.Level)
+			if p.Alerts > 0 {
+				line = before + fmt.Sprintf("%d × ", p.Alerts) + called(p.Name, p.DB, p.Level)
+			}
+			switch {
+			case p.operational() && p.Text != "" && before == "":
+				line += ": " + text.Printable(p.Text)
+			case !p.operational() || p.Groups > 1:
+				line += ", " + count(p.Groups, "group", "groups")
+			}
+			out = append(out, line)
+		}
+	}
+	add("", n.Notification.Parts)
+	add("over: ", n.Notification.Over)
+	return out
 }
 
 // link is the address of more about it; empty if there is none.

@@ -17,8 +17,8 @@ const (
 	pagerListMax    = 50
 )
 
-// pagerDuty makes events: a notice triggers the incident of its group or resolves
-// those that are over.
+// pagerDuty makes events: a notice resolves the incidents of the groups that are over by
+// it, and triggers that of its own unless this is over as well.
 type pagerDuty struct{ routingKey string }
 
 type pagerEvent struct {
@@ -53,9 +53,10 @@ func (p pagerDuty) bodies(body []byte, plain bool) ([][]byte, error) {
 		return nil, err
 	}
 	if n.over() {
-		return p.resolve(n.ended()), nil
+		return p.resolve(n.about()), nil
 	}
-	out := [][]byte{encode(p.trigger(n, plain))}
+	// First what can't be refused.
+	out := append(p.resolve(n.Notification.Resolved), encode(p.trigger(n, plain)))
 	if n.Notification.Kind == kindTest { // nobody is to have to close it
 		out = append(out, p.resolve([]string{n.group()})...)
 	}
@@ -107,7 +108,7 @@ func details(n *notice) map[string]any {
 	text("level", n.Level)
 	text("adya", n.Adya)
 	text("explanation", n.Explanation)
-	text("parts", summaryParts(n))
+	text("parts", strings.Join(n.parts(), "\n"))
 	list("breaks", n.Breaks)
 	list("holds", n.Holds)
 	list("keys", n.Keys)

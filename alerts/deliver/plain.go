@@ -26,6 +26,23 @@ func withoutEvidence(body []byte) ([]byte, error) {
 	return encode(fields), nil
 }
 
+// merged is a JSON object with some fields replaced; nil takes one away.
+func merged(body []byte, fields map[string]any) []byte {
+	all := map[string]any{}
+	var before map[string]json.RawMessage
+	if json.Unmarshal(body, &before) == nil {
+		for name, value := range before {
+			all[name] = value
+		}
+	}
+	for name, value := range fields {
+		if all[name] = value; value == nil {
+			delete(all, name)
+		}
+	}
+	return encode(all)
+}
+
 // plainMax bounds a part of a notice without evidence, in bytes.
 const plainMax = 64 << 10
 

@@ -126,7 +126,7 @@ func groups(body []byte) []string {
 	if err != nil {
 		return nil
 	}
-	return n.ended()
+	return n.about()
 }
 
 // next is the place in batch of the notice to try: the oldest of those that

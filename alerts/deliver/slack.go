@@ -52,7 +52,7 @@ func (slack) bodies(body []byte, plain bool) ([][]byte, error) {
 		return nil, err
 	}
 	title := n.title()
-	m := slackMessage{Text: slackCut(title+". "+lines(n.Summary), slackNoticeMax)}
+	m := slackMessage{Text: slackCut(strings.Join(append([]string{title + ". " + lines(n.Summary)}, n.parts()...), "\n• "), slackNoticeMax)}
 	if !plain {
 		m.Blocks = slackBlocks(n, title)
 	}
@@ -69,8 +69,8 @@ func slackBlocks(n *notice, title string) []slackBlock {
 	if f := slackFields(n); len(f) > 0 {
 		blocks = append(blocks, slackBlock{Type: "section", Fields: f})
 	}
-	if parts := summaryParts(n); parts != "" {
-		t := mrkdwn(slackCut(parts, slackTextMax))
+	if parts := n.parts(); len(parts) > 0 {
+		t := mrkdwn(slackCut("• "+strings.Join(parts, "\n• "), slackTextMax))
 		blocks = append(blocks, slackBlock{Type: "section", Text: &t})
 	}
 	if n.Explanation != "" && !n.over() {
@@ -103,7 +103,11 @@ func slackFields(n *notice) []slackText {
 	add("Keys", listed(n.Keys, 16))
 	add("Adya", lines(n.Adya))
 	if n.Notification.Count > 0 {
-		add("Found", fmt.Sprintf("%d times", n.Notification.Count))
+		times := fmt.Sprintf("%d times", n.Notification.Count)
+		if n.Notification.Count == 1 {
+			times = "once"
+		}
+		add("Found", times)
 	}
 	if n.Notification.Since > 0 && len(out) < slackFieldsMax {
 		// Slack shows this in the reader's time zone; it is no text to be escaped.
@@ -124,15 +128,6 @@ func icon(n *notice) string {
 		return "🔴"
 	}
 	return "🟠"
-}
-
-// summaryParts says what a summary is made of, a line each.
-func summaryParts(n *notice) string {
-	all := make([]string, 0, len(n.Notification.Parts))
-	for _, p := range n.Notification.Parts {
-		all = append(all, fmt.Sprintf("• %d %s in %s (%s), %d groups", p.Alerts, listed([]string{p.Name}, 1), listed([]string{p.DB}, 1), listed([]string{p.Level}, 1), p.Groups))
-	}
-	return strings.Join(all, "\n")
 }
 
 // references name the alerts and how to look at them.

@@ -9,7 +9,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 )
 
-// partsMax bounds the parts of a summary.
+// partsMax bounds the parts of each kind that a notice has.
 const partsMax = 8
 
 // Next is the next notice to be made, if there is one and the rate lets it out; it
@@ -94,7 +94,7 @@ func (l *Life) single(i int) News {
 	default:
 		n.Kind, n.State = KindOngoing, alerts.Ongoing
 	}
-	n.Group = g.ID
+	n.Group, n.Of = g.ID, g.Group
 	l.say(&n, g)
 	if g.burst {
 		l.leaveBurst(g)
@@ -112,7 +112,8 @@ func (l *Life) leaveBurst(g *group) {
 }
 
 // summary is a notice of all groups in the line, and of all that is over. One group
-// alone is told of by itself.
+// alone is told of by itself. What stands for it, how bad it is and whether it is new is
+// that of the groups in the line: what is over is only said to be so.
 func (l *Life) summary() News {
 	l.backlog = 0
 	over := l.farewells()
@@ -125,36 +126,81 @@ func (l *Life) summary() News {
 	l.burst.over = false
 	n := News{State: alerts.Ongoing}
 	n.Kind, n.Group = KindSummary, l.burst.id
-	if l.burst.since == l.now {
-		n.State = alerts.Fresh
-	}
-	parts := map[Part]*Part{}
+	n.Parts = partsOf(l.wanting)
 	for _, g := range l.wanting {
-		k := Part{DB: g.DB, Level: g.Level, Name: g.Name}
-		if parts[k] == nil {
-			parts[k] = &Part{DB: g.DB, Level: g.Level, Name: g.Name}
-		}
-		parts[k].Groups++
-		parts[k].Alerts += len(g.unsaid)
 		l.say(&n, g)
 		if !g.told && !g.burst {
+			n.State = alerts.Fresh
 			g.burst = true
 			l.burst.members++
 		}
 	}
+	n.Of = foremost(l.wanting)
 	l.wanting = nil
-	for _, p := range parts {
-		n.Parts = append(n.Parts, *p)
+	n.Over = partsOf(over)
+	for _, g := range over {
+		l.bury(&n, g)
 	}
-	slices.SortFunc(n.Parts, func(a, b Part) int {
-		return cmp.Or(cmp.Compare(b.Alerts, a.Alerts), cmp.Compare(b.Groups, a.Groups), strings.Compare(a.DB, b.DB), strings.Compare(a.Level, b.Level), strings.Compare(a.Name, b.Name))
-	})
-	n.Parts = n.Parts[:min(len(n.Parts), partsMax)]
-	l.bury(&n, over)
 	if l.burst.members == 0 {
 		l.burst.over = true // all of it have notices of their own
 	}
 	return l.sign(n)
+}
+
+// foremost is the group that stands for several: of the anomalies, or if there are none
+// of the conditions, the worst, and of these the first. It is as bad as the worst of all.
+func foremost(all []*group) Group {
+	var out *group
+	worst := all[0].Severity
+	for _, g := range all {
+		if out == nil || g.operational() != out.operational() && out.operational() || g.operational() == out.operational() && rank(g.Severity) > rank(out.Severity) {
+			out = g
+		}
+		if rank(g.Severity) > rank(worst) {
+			worst = g.Severity
+		}
+	}
+	of := out.Group
+	of.Severity = worst
+	return of
+}
+
+func (g *group) operational() bool { return g.tier == tierCondition }
+
+// partsOf are the groups by what they have in common: first anomalies, the most
+// frequent in front, then conditions, the worst in front; of each at most partsMax.
+func partsOf(all []*group) []Part {
+	type of struct{ db, level, name string }
+	parts := map[of]*Part{}
+	for _, g := range all {
+		k := of{g.DB, g.Level, g.Name}
+		p := parts[k]
+		if p == nil {
+			p = &Part{DB: g.DB, Level: g.Level, Name: g.Name, Text: g.Text, Severity: g.Severity}
+			parts[k] = p
+		}
+		if rank(g.Severity) > rank(p.Severity) {
+			p.Severity = g.Severity
+		}
+		p.Groups++
+		p.Alerts += len(g.unsaid)
+	}
+	var anomalies, conditions []Part
+	for _, p := range parts {
+		if strings.HasPrefix(p.Name, Operational) {
+			conditions = append(conditions, *p)
+		} else {
+			anomalies = append(anomalies, *p)
+		}
+	}
+	byName := func(a, b Part) int {
+		return cmp.Or(strings.Compare(a.DB, b.DB), strings.Compare(a.Level, b.Level), strings.Compare(a.Name, b.Name))
+	}
+	slices.SortFunc(anomalies, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(b.Alerts, a.Alerts), cmp.Compare(b.Groups, a.Groups), byName(a, b))
+	})
+	slices.SortFunc(conditions, func(a, b Part) int { return cmp.Or(cmp.Compare(rank(b.Severity), rank(a.Severity)), byName(a, b)) })
+	return append(anomalies[:min(len(anomalies), partsMax)], conditions[:min(len(conditions), partsMax)]...)
 }
 
 // farewells are the groups of which it is to be told that they are over.
@@ -169,23 +215,37 @@ func (l *Life) farewells() []*group {
 	return out
 }
 
-// resolved is a notice of groups, and the burst, that are over.
+// resolved is a notice of groups, and the burst, that are over. What stands for it is the
+// worst of those that had a notice of their own, and if none had, of all.
 func (l *Life) resolved(over []*group) News {
 	n := News{State: alerts.Resolved}
 	n.Kind = KindResolved
-	l.bury(&n, over)
-	if len(n.Resolved) > 0 {
-		n.Group = n.Resolved[0]
-	} else if !l.burst.over && len(over) > 0 {
-		n.Group = over[0].ID // a burst's, of which something was not told yet
+	if len(over) > 1 || len(over) > 0 && l.burst.over {
+		n.Over = partsOf(over)
+	}
+	told := slices.DeleteFunc(slices.Clone(over), func(g *group) bool { return !g.told })
+	switch {
+	case len(told) > 0:
+		n.Of = worst(told)
+		n.Group = n.Of.ID
+	case len(over) > 0:
+		n.Of = worst(over) // a burst's, of which something was not told yet
+		n.Group = n.Of.ID
+	}
+	for _, g := range over {
+		l.say(&n, g)
+		l.bury(&n, g)
 	}
 	if l.burst.over {
-		if n.Group == "" {
+		if len(told) == 0 {
 			n.Group = l.burst.id
 		}
 		if len(over) == 0 {
 			n.Since = l.burst.since
 			n.Of = Group{ID: l.burst.id, Keys: []string{}, State: alerts.Resolved, Since: l.burst.since, Last: l.now, ResolvedAt: l.now}
+		}
+		if n.Over != nil {
+			n.Over = append(n.Over, Part{Groups: 1}) // of whatever summaries told
 		}
 		n.Resolved = append(n.Resolved, l.burst.id)
 		l.burst = burst{}
@@ -193,32 +253,45 @@ func (l *Life) resolved(over []*group) News {
 	return l.sign(n)
 }
 
-// bury adds groups that are over to a notice.
-func (l *Life) bury(n *News, over []*group) {
-	for _, g := range over {
-		if g.told {
-			n.Resolved = append(n.Resolved, g.ID)
+// worst is the worst group, and of these the first.
+func worst(all []*group) Group {
+	out := all[0]
+	for _, g := range all {
+		if rank(g.Severity) > rank(out.Severity) {
+			out = g
 		}
-		l.say(n, g)
-		g.farewell = false
 	}
+	return out.Group
 }
 
-// say adds a group to a notice: what of it was not told is told by it.
+// bury has a notice say that a group is over.
+func (l *Life) bury(n *News, g *group) {
+	if g.told {
+		n.Resolved = append(n.Resolved, g.ID)
+	}
+	l.name(n, g)
+	g.farewell = false
+}
+
+// say adds a group to what a notice is about: what of it was not told is told by it.
 func (l *Life) say(n *News, g *group) {
-	n.IDs = append(n.IDs, g.unsaid...)
-	l.after += g.toldAt
-	l.withheld -= len(g.unsaid)
-	g.unsaid, g.due = nil, false
 	n.Count += g.Count
-	n.Silenced += g.kept
 	if n.Groups == 0 || g.Since < n.Since {
 		n.Since = g.Since
 	}
-	if n.Groups++; n.Groups == 1 || rank(g.Severity) > rank(n.Of.Severity) {
-		n.Of = g.Group
-	}
-	g.kept, g.toldAt, g.toldCount = 0, l.now, g.Count
+	n.Groups++
+	l.after += g.toldAt
+	l.name(n, g)
+	g.toldAt, g.toldCount = l.now, g.Count
+}
+
+// name lists in a notice what no earlier one had of a group.
+func (l *Life) name(n *News, g *group) {
+	n.IDs = append(n.IDs, g.unsaid...)
+	l.withheld -= len(g.unsaid)
+	g.unsaid, g.due = nil, false
+	n.Silenced += g.kept
+	g.kept = 0
 }
 
 // sign gives a notice its id, which is the same whenever it says the same, and another

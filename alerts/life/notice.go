@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
 )
 
 // Kind is what a notice is about; a closed set.
@@ -34,7 +35,8 @@ type Notification struct {
 	IDs []string `json:"ids"`
 	// Groups counts the groups that it is about, Count how often the anomalies, or
 	// the condition, of these were found since they began, Since is when the first
-	// of them began, in Unix nanoseconds.
+	// of them began, in Unix nanoseconds. What a summary only says to be over is not
+	// among them.
 	Groups int   `json:"groups"`
 	Count  int64 `json:"count"`
 	Since  int64 `json:"since"`
@@ -44,18 +46,24 @@ type Notification struct {
 	// Resolved are the groups, and bursts, that are over by this notice: those that
 	// a notice was about before.
 	Resolved []string `json:"resolved,omitempty"`
-	// Parts say what a summary is made of, the most frequent first, at most
-	// partsMax.
+	// Parts say what a summary is made of: anomalies, the most frequent first, then
+	// conditions, the worst first; of each at most partsMax.
 	Parts []Part `json:"parts,omitempty"`
+	// Over says in the same way what is over by it, if that is more than the notice
+	// itself is about.
+	Over []Part `json:"over,omitempty"`
 }
 
-// Part is a share of a summary: anomalies of one name.
+// Part is a share of a notice: anomalies of one name, or a condition.
 type Part struct {
-	DB     string `json:"db"`
-	Level  string `json:"level"`
-	Name   string `json:"name"`
-	Groups int    `json:"groups"`
-	Alerts int    `json:"alerts"` // ids of the notice
+	DB       string        `json:"db"`
+	Level    string        `json:"level"`
+	Name     string        `json:"name"`
+	Severity name.Severity `json:"severity"` // the worst
+	Groups   int           `json:"groups"`
+	Alerts   int           `json:"alerts"` // ids of the notice
+	// Text is what a condition says.
+	Text string `json:"text,omitempty"`
 }
 
 // Notice is what receivers get: the alert that stands for it, or something of that
