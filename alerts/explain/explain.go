@@ -240,6 +240,16 @@ func (t teller) divergence(w *writer) {
 	w.line(0, "Whichever of the two came second should have seen the first one's write, or failed to commit. Neither did.")
 }
 
+// pl2 says of a cycle of writes that Adya's read committed forbids it, where g1 is said not
+// to be broken.
+func pl2(n name.Name) string {
+	base, _, _ := strings.Cut(n.Adya, "-")
+	if base != "G0" && base != "G1c" || strings.HasSuffix(n.Adya, "-process") || strings.HasSuffix(n.Adya, "-realtime") {
+		return ""
+	}
+	return " Adya's read committed (PL-2) forbids that too; committed reads (g1) asks nothing of the order of writes."
+}
+
 // rule says why the levels that are broken do not allow it, and whether weaker
 // ones would.
 func rule(n name.Name) string {
@@ -255,7 +265,7 @@ func rule(n name.Name) string {
 		return "No isolation level allows that." + clock
 	case verdict.RC:
 		if n.Name != "non-monotonic-read" {
-			return "From read committed upwards, all writes have one order, and sessions keep to it." + clock
+			return "From read committed upwards, all writes have one order, and sessions keep to it." + pl2(n) + clock
 		}
 		return "Read committed lets a transaction see newer data as it goes on, never older." + clock
 	case verdict.RA:

@@ -35,7 +35,7 @@ var levelPhrases = map[verdict.Level]string{
 	verdict.RC:       "read committed",
 	verdict.RA:       "read atomic",
 	verdict.CC:       "causal consistency",
-	verdict.G1:       "Adya's read committed",
+	verdict.G1:       "committed reads",
 	verdict.PC:       "prefix consistency",
 	verdict.SI:       "snapshot isolation",
 	verdict.StrongSI: "strong snapshot isolation",

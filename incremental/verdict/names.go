@@ -11,9 +11,10 @@ import (
 //
 // Elle's levels without "strong session" in front have no session order. They mean
 // the same level here, and whether sessions count is asked for by itself. What Elle
-// calls read committed is Adya's PL-2, which is g1: rc is stricter.
+// calls read committed is Adya's PL-2, of which g1 is what reads show: it asks nothing of
+// the order of writes. rc does, and is stricter otherwise.
 var levelAliases = [numLevels][]string{
-	G1:       {"PL-2", "read-committed", "adya-read-committed", "strong-session-PL-2", "strong-session-read-committed"},
+	G1:       {"committed-reads", "PL-2", "read-committed", "adya-read-committed", "strong-session-PL-2", "strong-session-read-committed"},
 	RC:       {"axiomatic-read-committed"},
 	RA:       {"read-atomic", "read-atomicity"},
 	CC:       {"causal", "causal-consistency", "transactional-causal-consistency", "TCC", "causal-cerone"},
@@ -29,8 +30,8 @@ var levelAliases = [numLevels][]string{
 // otherLevels are levels that have names and are not checked here, each with the
 // advice what to ask for instead.
 var otherLevels = []struct{ name, advice string }{
-	{"read-uncommitted", "it forbids cycles of writes alone; g1 is the weakest level that is checked"},
-	{"PL-1", "it forbids cycles of writes alone; g1 is the weakest level that is checked"},
+	{"read-uncommitted", "it forbids cycles of writes alone, which of the levels here rc forbids; g1, the weakest, asks nothing of writes"},
+	{"PL-1", "it forbids cycles of writes alone, which of the levels here rc forbids; g1, the weakest, asks nothing of writes"},
 	{"repeatable-read", "ask for ser, which is Adya's PL-2.99 where no predicate is read; what MySQL and MariaDB call so is nearer to si"},
 	{"PL-2.99", "ask for ser, which is the same where no predicate is read"},
 	{"cursor-stability", "the weakest level here that forbids lost updates is si"},
