@@ -307,7 +307,7 @@ func TestLattice(t *testing.T) {
   cc         causal consistency         satisfied  strongest
   ra         read atomic                satisfied
   rc         read committed             satisfied
-  g1         Adya's read committed      satisfied
+  g1         committed reads            satisfied
   lin        linearizability            not-applicable
   session guarantees: read-your-writes, writes-follow-reads hold; monotonic-reads VIOLATED (causality-violation of T1, T2); monotonic-writes unknown
   judged in 1.500 s
