@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
+	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/ingest/history"
@@ -65,7 +66,7 @@ func (c *checkFlags) under(cmd *cobra.Command, path string) ([]string, error) {
 		return nil, unusablef("%s: holds no history in a format that is known: %s", path, strings.Join(history.Formats(), ", "))
 	}
 	if len(passed) > 0 && !c.out.quiet {
-		fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s: passed over %s in no known format: %s\n", path, english.Plural(len(passed), "file", ""), shortList(passed))
+		fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s: passed over %s in no known format: %s\n", text.Printable(path), english.Plural(len(passed), "file", ""), text.Printable(shortList(passed)))
 	}
 	return files, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/limit"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
@@ -101,7 +102,7 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 // print writes the reports of one file: each on a line if there are several files.
 func (c *checkFlags) print(cmd *cobra.Command, hs []report.History, several bool) error {
 	w := cmd.OutOrStdout()
-	text := report.Text{W: w, Color: isTerminal(w)}
+	out := report.Text{W: w, Color: isTerminal(w)}
 	for i := range hs {
 		var err error
 		switch {
@@ -109,9 +110,9 @@ func (c *checkFlags) print(cmd *cobra.Command, hs []report.History, several bool
 			err = printJSON(w, &hs[i])
 		case c.out.drawn(): // when all are known
 		case several:
-			err = text.Line(&hs[i])
+			err = out.Line(&hs[i])
 		default:
-			err = text.History(&hs[i])
+			err = out.History(&hs[i])
 		}
 		if err != nil {
 			return environment(err)
@@ -126,7 +127,7 @@ func (c *checkFlags) print(cmd *cobra.Command, hs []report.History, several bool
 			if e.Field != "" {
 				field = "field " + e.Field + ": "
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s: %s%s\n", at, field, e.Message)
+			fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s\n", text.Printable(at+": "+field+e.Message))
 		}
 	}
 	return nil

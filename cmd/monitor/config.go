@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/config"
 )
 
@@ -50,7 +51,7 @@ Exit status: 0 usable, 2 not.`,
 				return silent(exitUnusable)
 			}
 			for _, warning := range l.Warnings {
-				fmt.Fprintf(cmd.ErrOrStderr(), "monitor: warning: %s\n", warning)
+				fmt.Fprintf(cmd.ErrOrStderr(), "monitor: warning: %s\n", text.Printable(warning))
 			}
 			if !out.json() {
 				_, err := w.Write(l.YAML())
@@ -60,11 +61,11 @@ Exit status: 0 usable, 2 not.`,
 			if err := yaml.Unmarshal(l.YAML(), &effective); err != nil {
 				return fmt.Errorf("can't happen, because it was just written: %w", err)
 			}
-			text, err := json.Marshal(effective)
+			body, err := json.Marshal(effective)
 			if err != nil {
 				return fmt.Errorf("can't happen, because YAML's plain values have a JSON form: %w", err)
 			}
-			return printJSON(w, configReport{OK: true, Warnings: l.Warnings, Config: text})
+			return printJSON(w, configReport{OK: true, Warnings: l.Warnings, Config: body})
 		},
 	}
 	out.flags(cmd)

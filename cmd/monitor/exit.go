@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/isowatch/isowatch/alerts/text"
 )
 
 // The exit statuses.
@@ -59,7 +61,7 @@ func exitStatus(err error, stderr io.Writer) int {
 	if f.err != nil {
 		for line := range strings.Lines(f.err.Error()) {
 			if line = strings.TrimRight(line, "\n"); line != "" {
-				fmt.Fprintf(stderr, "monitor: %s\n", line)
+				fmt.Fprintf(stderr, "monitor: %s\n", text.Printable(line)) // files and records have a say in it
 			}
 		}
 	}

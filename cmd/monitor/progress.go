@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/isowatch/isowatch/alerts/text"
 )
 
 // progress shows on a terminal how far some work is, once the work has taken
@@ -46,6 +48,7 @@ func (p *progress) phase(label string, total int64) {
 	}
 	p.done.Store(0)
 	p.total.Store(total)
+	label = text.Printable(label) // it names files
 	p.label.Store(&label)
 }
 

@@ -82,7 +82,7 @@ func (t Text) Verification(v *Verification) error {
 	case v.Unknown != nil:
 		fmt.Fprintf(&b, "%s: %s: %s\n", h.name(), t.paint(yellow, "unknown"), v.Unknown.Reason)
 	case len(v.Proofs) == 0:
-		fmt.Fprintf(&b, "%s: %s: no level\n", h.name(), t.paint(red, v.Certificate+" proves nothing of it"))
+		fmt.Fprintf(&b, "%s: %s: no level\n", h.name(), t.paint(red, text.Printable(v.Certificate)+" proves nothing of it"))
 	default:
 		proofs := 0
 		for i := range v.Proofs {
@@ -90,7 +90,7 @@ func (t Text) Verification(v *Verification) error {
 				proofs++
 			}
 		}
-		fmt.Fprintf(&b, "%s: %s, %s in %s\n", h.name(), count(v.Transactions, "transaction"), count(proofs, "proof"), v.Certificate)
+		fmt.Fprintf(&b, "%s: %s, %s in %s\n", h.name(), count(v.Transactions, "transaction"), count(proofs, "proof"), text.Printable(v.Certificate))
 	}
 	for i := range v.Proofs {
 		p := &v.Proofs[i]

@@ -398,3 +398,39 @@ h: unknown: timeout
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestNothingReachesTheTerminal: what files, databases and records are called is shown, but
+// does nothing to the terminal that shows it.
+func TestNothingReachesTheTerminal(t *testing.T) {
+	const evil = "d\x1b[2J\x9b\r\u202e"
+	h := full()
+	h.File, h.DB = evil, evil
+	for i := range h.Results {
+		h.Results[i].Notes = []string{evil}
+	}
+	broken := History{File: evil, DB: evil, Error: &Error{Line: 3, Field: evil, Message: evil}}
+	endless := History{File: evil, DB: evil, Limit: "timeout"}
+	var b strings.Builder
+	out := Text{W: &b}
+	for _, h := range []History{h, all(h), broken, endless} {
+		if err := out.History(&h); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Line(&h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, v := range []Verification{
+		{File: evil, DB: evil, Certificate: evil},
+		{File: evil, DB: evil, Certificate: evil, Unknown: &Unknown{Reason: "timeout"}},
+		{File: evil, DB: evil, Certificate: evil, Error: broken.Error},
+		{File: evil, DB: evil, Certificate: evil, Proofs: []Proof{{Level: "si", Verdict: Refuted, Transaction: evil, Message: evil}}},
+	} {
+		if err := out.Verification(&v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.String(); strings.ContainsAny(got, "\x1b\x9b\r\u202e") || !strings.Contains(got, `d\x1b[2J\x9b\r\u202e (d\x1b[2J\x9b\r\u202e)`) {
+		t.Errorf("%q", got)
+	}
+}

@@ -73,17 +73,17 @@ func (t Text) History(h *History) error {
 	return err
 }
 
-// name is the file, and the database if it is not the only one.
+// name is the file, and the database if it is not the only one. Both come from outside.
 func (h *History) name() string {
 	if h.DB != "" && h.DB != "default" {
-		return h.File + " (" + h.DB + ")"
+		return text.Printable(h.File) + " (" + text.Printable(h.DB) + ")"
 	}
-	return h.File
+	return text.Printable(h.File)
 }
 
 // broken says why a history can't be judged.
 func (t Text) broken(h *History) string {
-	at := h.File
+	at := text.Printable(h.File)
 	if h.Error.Line > 0 {
 		at += fmt.Sprintf(":%d", h.Error.Line)
 	}
@@ -92,9 +92,9 @@ func (t Text) broken(h *History) string {
 
 func (e *Error) text() string {
 	if e.Field != "" {
-		return e.Field + ": " + e.Message
+		return text.Printable(e.Field + ": " + e.Message)
 	}
-	return e.Message
+	return text.Printable(e.Message)
 }
 
 // result writes one level.
@@ -105,7 +105,7 @@ func (t Text) result(b *strings.Builder, r *Result) {
 		fmt.Fprintf(b, "            %s\n", t.paint(dim, w))
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(b, "            %s\n", t.paint(dim, n))
+		fmt.Fprintf(b, "            %s\n", t.paint(dim, text.Printable(n)))
 	}
 }
 
@@ -158,7 +158,7 @@ func (t Text) lattice(b *strings.Builder, h *History) {
 		fmt.Fprintf(b, "  %s\n", t.paint(dim, fmt.Sprintf("judged in %.3f s", h.Took.Seconds())))
 	}
 	for _, n := range gather(results) {
-		fmt.Fprintf(b, "  %s\n", t.paint(dim, n))
+		fmt.Fprintf(b, "  %s\n", t.paint(dim, text.Printable(n)))
 	}
 }
 
