@@ -4,6 +4,7 @@
 SHELL         := bash
 GO            ?= go
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOTESTSUM     := gotest.tools/gotestsum@v1.13.0
 
 # What may be set: make fuzz FUZZTIME=1m, make bench BENCH=Online, …
 FUZZTIME      ?= 10s
@@ -37,7 +38,7 @@ demo: ## Watch a real store lose updates, for DURATION (30s)
 
 .PHONY: test
 test: ## Run all tests, and list those that were skipped for want of Java, Maven or recorded histories
-	@set -o pipefail; $(GO) test -v ./... 2>&1 | grep -vE '^ *(=== |--- PASS|PASS$$)|no test files'
+	$(GO) run $(GOTESTSUM) --format pkgname --format-hide-empty-pkg -- ./...
 
 .PHONY: race
 race: ## Run the tests of the concurrent packages under the race detector (needs a C compiler)

@@ -37,6 +37,8 @@ type Life struct {
 	after   int64 // of a notice that is being made: the sum of when its groups were told of before
 	// burst is told in summaries until all groups of it are over.
 	burst burst
+	// awaited are the databases of which nothing has been judged since Await.
+	awaited map[string]bool
 }
 
 // burst is what summaries are about: the groups that no notice of their own told
@@ -345,7 +347,7 @@ func (l *Life) Tick(now int64) {
 // ends is when a group is over if nothing more comes.
 func (l *Life) ends(g *group) (int64, bool) {
 	if !g.ends {
-		return g.touched + int64(l.cfg.ResolveAfter), true
+		return g.touched + int64(l.cfg.ResolveAfter), !l.awaits(g)
 	}
 	return g.over + min(int64(settle), int64(l.cfg.ResolveAfter)), g.over > 0
 }

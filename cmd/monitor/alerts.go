@@ -110,8 +110,8 @@ func (c *choice) flags(cmd *cobra.Command) {
 	f.StringVar(&c.db, "db", "", "only of this `database`")
 	f.StringVar(&c.level, "level", "", "only those that break this `level`; other tools' names will do")
 	f.StringVar(&c.name, "name", "", "only of this `name`, Isowatch's or another's, such as P4 or G-single*")
-	f.StringVar(&c.state, "state", "", "only `new`, ongoing or resolved")
-	f.StringVar(&c.severity, "severity", "", "only critical, error, warning or `info`")
+	f.StringVar(&c.state, "state", "", "only of this `state`: new, ongoing or resolved")
+	f.StringVar(&c.severity, "severity", "", "only of this `severity`: critical, error, warning or info")
 	f.StringVar(&c.since, "since", "", "only what was found since then: a `time` such as 2026-01-31T12:00:00Z, or 24h ago")
 	f.IntVar(&c.limit, "limit", 0, "at most so many; 0: all")
 }

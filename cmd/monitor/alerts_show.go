@@ -83,7 +83,7 @@ const flushedTogether = 500
 
 func (l *lines) row(a page.Summary) error {
 	fmt.Fprintf(l.table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d×\t%s\n", text.Printable(a.ID[:min(len(a.ID), 12)]), time.Unix(0, a.LastSeen).Format(time.DateTime), text.Printable(a.State), text.Printable(a.Severity),
-		text.Name(a.DB), text.Printable(a.Level), text.Printable(a.Name), a.Count, brief(a.Summary))
+		brief(text.Name(a.DB), cellMax), text.Printable(a.Level), text.Printable(a.Name), a.Count, brief(text.Printable(a.Summary), summaryMax))
 	if l.n%flushedTogether == 0 {
 		return l.flush()
 	}
@@ -97,13 +97,19 @@ func (l *lines) flush() error {
 	return nil
 }
 
-// brief is a sentence in a table.
-func brief(s string) string {
-	const limit = 100
+// How many characters of a database's name and of a summary a table shows: one that is
+// long would push all rows apart.
+const (
+	cellMax    = 24
+	summaryMax = 100
+)
+
+// brief is the beginning of what is too long for a table.
+func brief(s string, limit int) string {
 	if r := []rune(s); len(r) > limit {
-		s = string(r[:limit]) + "…"
+		s = string(r[:limit-1]) + "…"
 	}
-	return text.Printable(s)
+	return s
 }
 
 // printLine writes v on one line, as alerts are stored: without markup escapes.
@@ -259,7 +265,7 @@ Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
 				return err
 			}
 			if evidence != "" && !quiet {
-				fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %d files in %s; monitor check --level … %s judges them\n", n, evidence, evidence)
+				fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %d files in %s; monitor check --level … %s judges them\n", n, text.Printable(evidence), text.Printable(evidence))
 			}
 			return nil
 		},

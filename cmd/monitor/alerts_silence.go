@@ -67,14 +67,14 @@ Exit status: 0; 2 unusable flags, 4 store or monitor can't be used.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.DB, "db", "", "of this `database`")
-	f.StringVar(&s.Level, "level", "", "of this `level`")
-	f.StringVar(&s.Name, "name", "", "of this `name`, or another's name for it")
-	f.StringVar(&s.Key, "key", "", "that concern this `key`")
-	f.DurationVar(&last, "for", 0, "how long, such as 4h")
-	f.StringVar(&until, "until", "", "until that `time` instead, such as 2026-01-31T12:00:00Z")
-	f.StringVar(&s.Comment, "comment", "", "why")
-	f.StringVar(&s.By, "by", "", "who; else the user's name")
+	f.StringVar(&s.DB, "db", "", "what is of this `database`")
+	f.StringVar(&s.Level, "level", "", "what is of this `level`")
+	f.StringVar(&s.Name, "name", "", "what has this `name`, Isowatch's or another's")
+	f.StringVar(&s.Key, "key", "", "what concerns this `key`")
+	f.DurationVar(&last, "for", 0, "how long it holds, such as 4h")
+	f.StringVar(&until, "until", "", "the `time` until which it holds instead, such as 2026-01-31T12:00:00Z")
+	f.StringVar(&s.Comment, "comment", "", "`why`")
+	f.StringVar(&s.By, "by", "", "`who` silences it (default: the user's name)")
 	at.flags(cmd)
 	out.flags(cmd)
 	cmd.AddCommand(newSilenceList(), newSilenceExpire())
@@ -134,7 +134,7 @@ func newSilenceList() *cobra.Command {
 				if s.Until != 0 {
 					until = time.Unix(0, s.Until).Format(time.DateTime)
 				}
-				fmt.Fprintf(table, "%s\t%s\tdb %s\tlevel %s\tname %s\tkey %s\t%s\t%s\n", text.Printable(s.ID[:min(len(s.ID), 12)]), until, pattern(s.DB), pattern(s.Level), pattern(s.Name), pattern(s.Key), text.Printable(s.By), brief(s.Comment))
+				fmt.Fprintf(table, "%s\t%s\tdb %s\tlevel %s\tname %s\tkey %s\t%s\t%s\n", text.Printable(s.ID[:min(len(s.ID), 12)]), until, pattern(s.DB), pattern(s.Level), pattern(s.Name), pattern(s.Key), text.Printable(s.By), brief(text.Printable(s.Comment), summaryMax))
 			}
 			if err := table.Flush(); err != nil {
 				return environment(err)

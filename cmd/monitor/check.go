@@ -95,8 +95,8 @@ several histories 1 goes before 2, 2 before 3.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&c.levels, "level", []string{"si", "ser"}, "levels to judge, comma-separated: "+strings.Join(names(verdict.Levels()), ", ")+", or all of them: all")
-	f.StringVar(&c.format, "format", history.Auto, "format of the files: auto, "+strings.Join(history.Formats(), ", "))
+	f.StringSliceVar(&c.levels, "level", []string{"si", "ser"}, "`levels` to judge, comma-separated: "+strings.Join(names(verdict.Levels()), ", ")+", or all of them: all")
+	f.StringVar(&c.format, "format", history.Auto, "`format` of the files: auto, "+strings.Join(history.Formats(), ", "))
 	f.StringVar(&c.sessions, "sessions", "keep", "keep: session order is part of every level; ignore: it is not")
 	f.StringVar(&c.initial, "initial", "any", "what an unwritten key holds: any (one value that nobody knows), absent or zero")
 	f.StringVar(&c.coverage, "coverage", "complete", "complete: all writes are in the history; partial: a value that nobody wrote belongs to somebody unseen")
@@ -105,8 +105,8 @@ several histories 1 goes before 2, 2 before 3.`,
 	f.IntVar(&c.anomalies, "anomalies", 10, "how many anomalies are reported per level, with evidence; 0: all")
 	f.IntVar(&c.conflicts, "conflicts", 0, "dead ends that the search may meet before a level is undecided; 0: 100000")
 	f.BoolVar(&c.replay, "replay", false, "replay the proof of every satisfied verdict with an independent checker")
-	f.StringVar(&c.certificate, "certificate", "", "write the proofs of what is satisfied to this file")
-	f.StringVar(&c.verify, "verify", "", "instead of judging, replay the proofs in this file")
+	f.StringVar(&c.certificate, "certificate", "", "write the proofs of what is satisfied to this `file`")
+	f.StringVar(&c.verify, "verify", "", "instead of judging, replay the proofs in this `file`")
 	f.DurationVar(&c.timeout, "timeout", 0, "how long a file may take; 0: as long as it needs")
 	f.Var(&c.memory, "memory-limit", "how much memory the process may take, such as 500MiB or 2GB; 0: as much as it needs")
 	f.IntVar(&c.jobs, "jobs", 0, "how many files are judged at the same time; 0: as many as there are cores")

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 
+	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
@@ -47,10 +48,10 @@ Formats: ` + strings.Join(history.WrittenFormats(), ", ") + `.`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return c.run(cmd, paths[0]) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.from, "from", history.Auto, "format of the input: auto, "+strings.Join(history.Formats(), ", "))
-	f.StringVar(&c.to.Format, "to", "", "format of the output; needed")
-	f.StringVarP(&c.output, "output", "o", "-", "file to write, or directory for Cobra's logs; -: standard output")
-	f.StringVar(&c.db, "db", "", "the one to write of several histories in the input")
+	f.StringVar(&c.from, "from", history.Auto, "`format` of the input: auto, "+strings.Join(history.Formats(), ", "))
+	f.StringVar(&c.to.Format, "to", "", "`format` of the output; needed")
+	f.StringVarP(&c.output, "output", "o", "-", "`file` to write, or directory for Cobra's logs; -: standard output")
+	f.StringVar(&c.db, "db", "", "the `history` to write, of several in the input")
 	f.StringSliceVar(&c.drop, "drop", nil, "leave out what the format can't say: aborted (transactions), times")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "no progress, and no word on what was numbered or left out")
 	return cmd
@@ -99,7 +100,7 @@ func (c *convertFlags) run(cmd *cobra.Command, path string) error {
 	bar.finish()
 	if !c.quiet {
 		for _, n := range notes {
-			fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s: %s\n", path, n)
+			fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s: %s\n", text.Printable(path), text.Printable(n))
 		}
 	}
 	return nil

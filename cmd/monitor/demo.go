@@ -19,7 +19,7 @@ func newDemo() *cobra.Command {
 		Long: `Starts, in this process, a Kafka broker, a Badger store with clients at work on
 it, the monitor and a webhook receiver. After some seconds the store is reopened with
 its conflict detection switched off, so that it really loses updates. Nothing has to be
-installed, nothing is left behind.
+installed, and nothing is left behind. The address of the monitor's page is printed first.
 
 Exit status: 0 if the fault was alerted and nothing was before it, else 1.`,
 		Example: "  monitor demo --duration 20s --evidence evidence.jsonl",

@@ -41,21 +41,22 @@ reads; - is standard input.
 What the file's header states is not sent: a topic has no header. Give the same to the
 configuration of run.
 
---encoding protobuf sends the faster form, --events what a recorder sends that does not wait for the
-end of a transaction: docs/formats.md describes both. The history is the same.`,
+--encoding protobuf sends the faster form, --events what a recorder sends that does not
+wait for the end of a transaction: docs/formats.md describes both. The history is the
+same.`,
 		Example: "  monitor replay h.jsonl --brokers 127.0.0.1:9092 --topic transactions --rate 5000",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) },
 	}
 	f := command.Flags()
-	f.StringSliceVar(&r.brokers, "brokers", nil, "host:port of brokers, comma-separated")
-	f.StringVar(&r.topic, "topic", "", "the topic")
-	f.IntVar(&r.partitions, "partitions", 4, "of the topic if it is created")
+	f.StringSliceVar(&r.brokers, "brokers", nil, "`host:port` of brokers, comma-separated")
+	f.StringVar(&r.topic, "topic", "", "the `topic`")
+	f.IntVar(&r.partitions, "partitions", 4, "how many partitions the topic has, if it is created")
 	f.Float64Var(&r.pace.PerSecond, "rate", 0, "records per second; 0: as fast as the brokers take them")
 	f.BoolVar(&r.pace.Recorded, "pace", false, "at the pace of the records' own times")
-	f.StringVar(&r.encoding, "encoding", feed.JSON.String(), "of the messages: json or protobuf")
+	f.StringVar(&r.encoding, "encoding", feed.JSON.String(), "`form` of the messages: json or protobuf")
 	f.BoolVar(&r.form.Events, "events", false, "a message for each begin, operation and end")
-	f.StringVar(&r.format, "format", history.Auto, "format of the file, as check has it")
+	f.StringVar(&r.format, "format", history.Auto, "`format` of the file, as check has it")
 	f.BoolVarP(&r.quiet, "quiet", "q", false, "no progress and no words")
 	command.MarkFlagsMutuallyExclusive("rate", "pace")
 	return command

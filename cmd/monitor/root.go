@@ -60,7 +60,7 @@ type output struct {
 func (o *output) flags(cmd *cobra.Command) {
 	usage := "text, for people, or json"
 	if len(o.more) > 0 {
-		usage = "text, for people, json, " + strings.Join(o.more, ", ")
+		usage = "text, for people, json, " + strings.Join(o.more[:len(o.more)-1], ", ") + " or " + o.more[len(o.more)-1]
 	}
 	cmd.Flags().StringVar(&o.format, "output", "text", usage)
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress and nothing but the result")

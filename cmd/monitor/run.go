@@ -35,9 +35,10 @@ func newRun() *cobra.Command {
 		Long: `Reads transaction records as they come, checks them against the levels that the
 database promises, and sends an alert with its evidence for every violation.
 
-An unreachable broker is waited for as long as it takes, and so is room on the disk. SIGTERM and Ctrl-C end the
-monitor gracefully: what was read is judged, what was found is stored. Killed in
-any other way, it goes on at the next start where it was.
+An unreachable broker is waited for as long as it takes, and so is room on the disk.
+SIGTERM and Ctrl-C end the monitor gracefully: what was found is stored, what was read
+and is not judged yet is left to the next start. That goes on where this one was, however
+it ended.
 
 Exit status: 0 after a graceful stop, whatever was alerted; with --until-end as check:
 0 satisfied, 1 violated, 3 undecided. 2 unusable configuration, missing topic or rights,
@@ -141,11 +142,11 @@ func reload(a *app.App, sources config.Sources, log zerolog.Logger) {
 
 // shorthands are flags for the commonest keys.
 var shorthands = []struct{ flag, path, usage string }{
-	{"brokers", "source.kafka.brokers", "source.kafka.brokers, comma-separated"},
-	{"topic", "source.kafka.topic", "source.kafka.topic"},
-	{"level", "levels", "levels, comma-separated"},
-	{"store", "store.path", "store.path"},
-	{"listen", "http.listen", "http.listen"},
+	{"brokers", "source.kafka.brokers", "`host:port` of brokers, comma-separated: source.kafka.brokers"},
+	{"topic", "source.kafka.topic", "the `topic`: source.kafka.topic"},
+	{"level", "levels", "the `levels` that the database promises, comma-separated: levels"},
+	{"store", "store.path", "the `folder` of the store: store.path"},
+	{"listen", "http.listen", "the `address` of the page, as host:port; empty: none: http.listen"},
 }
 
 // overridesOf collects what the flags set, --set last.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/window/store"
 )
@@ -26,7 +27,11 @@ func newStore() *cobra.Command {
 		Long: `The store keeps what must survive the monitor: where it is in its input, the journal of
 what it read, checkpoints of its histories, alerts, their deliveries, and dead letters.
 docs/store.md tells how. A store has one user at a time: stop the monitor first, or, to
-verify it, copy the directory while it runs (cp -r) and verify the copy.`,
+look at it, copy the directory while it runs (cp -r) and take the copy.
+
+Without PATH it is that of the configuration's default, ./isowatch-data.`,
+		Example: `  monitor store inspect isowatch-data
+  cp -r isowatch-data copy && monitor store verify copy`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(newStoreInspect(), newStoreVerify(), newStoreCompact())
@@ -98,7 +103,12 @@ func newStoreInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [PATH]",
 		Short: "Say what is in a store",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `Counts what is in a store, or in a copy of its directory: where the input is, histories and
+their checkpoints, the journal, alerts by state, notices that receivers are still to be told,
+dead letters.
+
+Exit status: 0; 2 not a store or damaged, 4 it can't be read or is in use.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := out.check(); err != nil {
 				return err
@@ -193,6 +203,9 @@ func (s *storeInfo) print(w io.Writer) error {
 	row("disk", "%s: journal %s (%s needed by a restart, the rest is evidence), checkpoints and other large values %s",
 		byteSize(s.Bytes.Disk), byteSize(s.Bytes.Journal), byteSize(s.Bytes.Needed), byteSize(s.Bytes.Large))
 	for _, source := range slices.Sorted(maps.Keys(s.Offsets)) {
+		if app.OffsetsOfMonitor(source) {
+			continue
+		}
 		parts := s.Offsets[source]
 		shown := make([]string, 0, len(parts))
 		for _, p := range slices.SortedFunc(maps.Keys(parts), byNumber) {
@@ -329,7 +342,9 @@ func newStoreCompact() *cobra.Command {
 		Short: "Free the space of what a store does not need",
 		Long: `Drops evidence that is too old or too much, and merges the tables of the database. The
 monitor does the first by itself; after many dead letters or a large frontier the second
-gives back more at once.`,
+gives back more at once.
+
+Exit status: 0; 2 not a store or damaged, 4 it can't be written or is in use.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(); err != nil {

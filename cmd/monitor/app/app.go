@@ -455,7 +455,7 @@ func (a *App) delivered(e deliver.Event) {
 		a.log.Info().Str("receiver", e.Receiver).Str("id", e.ID).Int("attempt", e.Attempt).Msg("alert delivered")
 	case deliver.Retrying:
 		if e.Attempt == 1 {
-			a.log.Warn().Err(e.Err).Str("receiver", e.Receiver).Str("id", e.ID).Dur("wait", e.Wait).Msg("alert not delivered yet; it is tried again until it is")
+			a.log.Warn().Err(e.Err).Str("receiver", e.Receiver).Str("id", e.ID).Str("wait", e.Wait.Round(time.Millisecond).String()).Msg("alert not delivered yet; it is tried again until it is")
 		}
 	default:
 		a.log.Error().Err(e.Err).Str("receiver", e.Receiver).Str("id", e.ID).Msg("alert not delivered")

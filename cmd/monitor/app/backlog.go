@@ -58,7 +58,7 @@ func (in *ingest) refill(w *worker) error {
 	for number := w.queue.oldest(); number > 0; number = w.queue.oldest() {
 		x, ok, err := in.keeper.Entry(in.going, number)
 		if in.going.Err() != nil {
-			return nil // the next run goes on with it
+			return nil //nolint:nilerr // a stop, which is not an error: the next run goes on with it
 		}
 		if err != nil {
 			return fmt.Errorf("store %s: %w", in.cfg.Store.Path, err)
@@ -71,7 +71,7 @@ func (in *ingest) refill(w *worker) error {
 			return damaged(err)
 		}
 		if w.queue.refill(in.going, e.queued(shares(e)[w.db])) != nil {
-			return nil
+			return nil //nolint:nilerr // as above: it gives nothing back but the end of in.going
 		}
 	}
 	return nil

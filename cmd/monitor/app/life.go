@@ -110,6 +110,7 @@ func (t *teller) restore(ctx context.Context) error {
 			t.life = l
 		}
 	}
+	t.life.Await()
 	t.show()
 	return nil
 }
@@ -189,6 +190,11 @@ func (t *teller) round(ctx context.Context) (told bool, err error) {
 	if cfg := t.config.Load(); cfg != t.trouble.configured {
 		t.trouble.configured = cfg
 		t.life.Configure(*cfg, now.UnixNano())
+	}
+	for _, w := range t.watched() {
+		if w.judged.Load() {
+			t.life.Judged(w.db, now.UnixNano())
+		}
 	}
 	t.life.Tick(now.UnixNano())
 	t.happened(now)

@@ -3,6 +3,7 @@ package app
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // mark is what an entry says of the input: a restart behind it reads this partition
@@ -86,6 +87,17 @@ const (
 	stateNext     = iota // of the next entry; what the journal has from there on is not valid
 	stateComplete        // 1 or 0
 )
+
+// OffsetsOfMonitor tells whether what a store has under the name of an input are notes
+// of the monitor on it, and not where in it the next run begins.
+func OffsetsOfMonitor(name string) bool {
+	for _, suffix := range []string{identitySuffix, seenSuffix, stateSuffix} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
 
 // offsets is what the store is to keep; none if nothing has moved.
 func (m *marks) offsets(origin string) map[string]map[int]int64 {

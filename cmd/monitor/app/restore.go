@@ -212,7 +212,7 @@ func (in *ingest) awaitReplay(began time.Time) {
 	took := time.Since(began)
 	in.metrics.restart.Set(took.Seconds())
 	in.ready.ready(whoRestart)
-	in.log.Info().Dur("took", took).Int("histories", len(in.order)).Msg("the state of the last run is restored")
+	in.log.Info().Str("took", took.Round(time.Millisecond).String()).Int("histories", len(in.order)).Msg("the state of the last run is restored")
 }
 
 // loader reads batches of the journal again. It keeps the last one: references come

@@ -95,6 +95,13 @@ func (t *teller) watches(w *worker) {
 	t.workers = append(t.workers, w)
 }
 
+// watched are the histories that are looked at.
+func (t *teller) watched() []*worker {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.workers
+}
+
 // look finds out what is the case now, and what is not any more.
 func (t *teller) look(now time.Time) {
 	current := map[string]life.Condition{}
@@ -110,10 +117,7 @@ func (t *teller) look(now time.Time) {
 	if why, ok := t.ready.waiting(whoStore); ok {
 		is(life.Condition{Kind: troubleStore, Severity: name.Critical, Text: "The store is full: the monitor goes on in memory, and a crash would set it back. Make room: " + why})
 	}
-	t.mu.Lock()
-	workers := t.workers
-	t.mu.Unlock()
-	for _, w := range workers {
+	for _, w := range t.watched() {
 		t.lookAt(w, now, limits, is)
 	}
 	for _, c := range t.life.Conditions() {
@@ -198,14 +202,17 @@ func (w *worker) missing(l stream.Loss) {
 	if l.Session != "" {
 		where = fmt.Sprintf(", session %.100q", l.Session)
 	}
-	if l.To > 0 {
+	switch {
+	case l.To > l.From:
 		where += fmt.Sprintf(", seq %d to %d", l.From, l.To)
+	case l.To > 0:
+		where += fmt.Sprintf(", seq %d", l.To)
 	}
 	if l.ID != "" {
 		where += fmt.Sprintf(", record %.100q", l.ID)
 	}
 	w.event(life.Condition{Kind: troubleLoss, DB: w.db, Of: l.Why.String(), Severity: life.Info,
-		Text: fmt.Sprintf("Something is missing in the input of %q, or may be: %s%s. Anomalies among it are missed; nothing is held against what it may have written.", w.db, l.Why, where)})
+		Text: fmt.Sprintf("Something is missing in the input of %q, or may be: %s%s. Anomalies among it are missed; nothing is held against what it may have written.", w.db, reason(l.Why.String(), 0).Text, where)})
 }
 
 // setAside tells that a record can't be used.

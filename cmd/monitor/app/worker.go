@@ -35,6 +35,8 @@ type worker struct {
 	// replayed is the last entry of the run before: what is found up to there was
 	// told before, if it is known.
 	replayed uint64
+	// judged: records of it that came in this run have been worked off.
+	judged atomic.Bool
 
 	shown    shown
 	causes   causes
@@ -166,6 +168,9 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 	if e.batch != nil {
 		if slices.Contains(e.batch.DBs, w.db) {
 			w.lastRecord = e.time
+			if e.number > w.replayed {
+				w.judged.Store(true)
+			}
 		}
 		w.dirty += e.batch.Len()
 		if w.untilEnd {
