@@ -27,6 +27,8 @@
 //
 // # Non-obvious
 //
+//   - Level, name, words and id are a function of the evidence: whatever leads to the
+//     same evidence is one alert.
 //   - The id is made of transaction ids, not of the engine's numbers, and does
 //     not depend on where a cycle was entered. A restarted monitor, or a second
 //     one on the same topic, makes the same id.
