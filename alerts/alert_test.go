@@ -331,17 +331,11 @@ func shiftEdges(edges []verdict.Edge, f func(verdict.TxnID) verdict.TxnID) []ver
 	return out
 }
 
-// Different anomalies have different ids, even where only the key or the place
-// of a comma differs.
+// Different transactions make different anomalies, even where only the place of a comma
+// differs; what they read and wrote does not.
 func TestIDsDiffer(t *testing.T) {
 	seen := map[string]string{}
-	for _, history := range []string{
-		"s1 T1 aborted: w(x,1) w(y,1)\ns2 T2: r(x,1) r(y,1)",
-		"s1 T1 aborted: w(x,1) w(y,1)\ns2 T2: r(y,1) r(x,1)",
-		"s1 T1 aborted: w(x,2) w(y,1)\ns2 T2: r(x,2) r(y,1)",
-		"s1 T1x aborted: w(x,1) w(y,1)\ns2 T2: r(x,1) r(y,1)",
-		"s1 T1 aborted: w(x,1) w(y,1)\ns2 T2x: r(x,1) r(y,1)",
-	} {
+	id := func(history string) string {
 		s, err := script.Parse(history)
 		if err != nil {
 			t.Fatal(err)
@@ -351,10 +345,28 @@ func TestIDsDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if other, ok := seen[a.ID]; ok {
+		return a.ID
+	}
+	for _, history := range []string{
+		"s1 T1 aborted: w(x,1) w(y,1)\ns2 T2: r(x,1) r(y,1)",
+		"s1 T1x aborted: w(x,1) w(y,1)\ns2 T2: r(x,1) r(y,1)",
+		"s1 T1 aborted: w(x,1) w(y,1)\ns2 T2x: r(x,1) r(y,1)",
+		"s1 T aborted: w(x,1) w(y,1)\ns2 1T2: r(x,1) r(y,1)",
+	} {
+		a := id(history)
+		if other, ok := seen[a]; ok {
 			t.Errorf("one id for\n%s\nand\n%s", other, history)
 		}
-		seen[a.ID] = history
+		seen[a] = history
+	}
+	for _, history := range []string{
+		"s1 T1 aborted: w(x,2) w(y,1)\ns2 T2: r(x,2) r(y,1)",
+		"s1 T1 aborted: w(z,7) w(y,1)\ns2 T2: r(z,7)",
+		"s1 T1 aborted: w(x,1) w(y,1)\ns2 T2: r(y,1) r(x,1)",
+	} {
+		if seen[id(history)] == "" {
+			t.Errorf("another id for\n%s", history)
+		}
 	}
 }
 

@@ -227,7 +227,7 @@ s3 T4: w(x,5)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if reader, key, _, ok := name.Repeated(v, name.Name{Name: a.Name}, ctx.Lookup); ok && key != "x" {
+			if reader, key, ok := name.Repeated(v, name.Name{Name: a.Name}, ctx.Lookup); ok && key != "x" {
 				t.Errorf("%v: %d reads %s twice", level, reader, key)
 			}
 		}

@@ -50,15 +50,18 @@ func (i identifier) alert(db, level string, n name.Name, v verdict.Violation) st
 //     is woven of several missed writes, the ids of all of these in order;
 //   - a divergence: its two overwriters in order, which is what they are as a
 //     cycle;
-//   - a read: the reader, the key, what it read, and then the other
-//     transactions in order;
-//   - a key read twice, as a cycle or not: the reader, the key, and the first other
-//     value that it read;
-//   - two lists that contradict each other: the key, and their readers in order;
+//   - a read: the reader, and then the other transactions in order;
+//   - a key read twice, as a cycle or not: the reader;
+//   - two lists that contradict each other: their readers in order;
 //   - no possible order: the ids in order.
+//
+// Keys and values are no part of it. The hash has no secret, as the id of an anomaly is
+// the same with every monitor: who has the rest of an alert whose data is hidden could try
+// all balances until one fits. Places of operations would not do in their stead: they are
+// others in what is left of a forgotten transaction, and in evidence.
 func (i identifier) canonical(v verdict.Violation, n name.Name) []string {
-	if reader, key, value, ok := name.Repeated(v, n, i.lookup); ok {
-		return []string{i.of(reader), key, value.String()}
+	if reader, _, ok := name.Repeated(v, n, i.lookup); ok {
+		return []string{i.of(reader)}
 	}
 	switch v.Kind {
 	case verdict.Cycle:
@@ -84,21 +87,12 @@ func (i identifier) canonical(v verdict.Violation, n name.Name) []string {
 	for j, t := range v.Txns {
 		ids[j] = i.of(t)
 	}
-	if v.Kind == verdict.Unsatisfiable || len(ids) == 0 {
+	if v.Kind == verdict.Unsatisfiable || v.Kind == verdict.IncompatibleOrder || len(ids) == 0 {
 		slices.Sort(ids)
 		return ids
 	}
-	if v.Kind == verdict.IncompatibleOrder {
-		slices.Sort(ids)
-		return append([]string{v.Key}, ids...)
-	}
 	slices.Sort(ids[1:])
-	read := ""
-	if at := name.Read(v, i.lookup); at >= 0 {
-		r, _ := i.lookup.Find(v.Txns[0])
-		read = r.Ops[at].Value.String()
-	}
-	return append([]string{ids[0], v.Key, read}, ids[1:]...)
+	return ids
 }
 
 // leastRotation is the rotation of ids that comes first in order. Ids are

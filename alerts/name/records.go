@@ -295,33 +295,29 @@ func nobodys(v verdict.Violation, lookup Lookup, es []string) []string {
 	return slices.DeleteFunc(slices.Clone(es), func(e string) bool { return appended[e] })
 }
 
-// Repeated is, of a violation that is called non-repeatable reads, the reader, the
-// key, and what it read of it that differs from its first read; false of any other.
-func Repeated(v verdict.Violation, n Name, lookup Lookup) (reader verdict.TxnID, key string, value record.Value, ok bool) {
+// Repeated is, of a violation that is called non-repeatable reads, the reader and
+// the key, if its record shows two values of that; false of any other.
+func Repeated(v verdict.Violation, n Name, lookup Lookup) (reader verdict.TxnID, key string, ok bool) {
 	switch {
 	case v.Kind == verdict.NonRepeatableRead && len(v.Txns) > 0:
 		reader, key = v.Txns[0], v.Key
 	case v.Kind == verdict.Cycle && n.Name == intra[verdict.NonRepeatableRead].name:
 		at := slices.IndexFunc(v.Cycle, func(e verdict.Edge) bool { return e.Type == verdict.RW })
 		if at < 0 { // it shows in the reasons of its edges
-			return 0, "", record.Null, false
+			return 0, "", false
 		}
 		reader, key = v.Cycle[at].From, v.Cycle[at].Key
 	default:
-		return 0, "", record.Null, false
+		return 0, "", false
 	}
 	t, found := lookup.Find(reader)
 	if !found {
-		return 0, "", record.Null, false
+		return 0, "", false
 	}
 	first := firstRead(t, key)
-	at := slices.IndexFunc(t.Ops, func(op record.Op) bool {
+	return reader, key, slices.ContainsFunc(t.Ops, func(op record.Op) bool {
 		return op.Kind == record.Read && op.Key == key && op.Value != t.Ops[first].Value
 	})
-	if at < 0 {
-		return 0, "", record.Null, false
-	}
-	return reader, key, t.Ops[at].Value, true
 }
 
 // Foreign are the elements of a list of the violation's key that nobody in the

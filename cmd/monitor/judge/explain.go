@@ -112,10 +112,14 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	ctx.OneKey, ctx.Veil = x.single, x.hide
 	alert, err := alerts.New(v, ctx)
 	e := explained{anomaly: Anomaly(alert), err: err}
-	if _, ok := x.ids[alert.ID]; !ok {
-		x.ids[alert.ID] = key
+	id := alert.ID
+	if len(alert.Cycle) == 0 { // of one read, of several by one transaction
+		id += fmt.Sprintf(" %q", alert.Keys)
 	}
-	e.anomaly.Same = x.ids[alert.ID]
+	if _, ok := x.ids[id]; !ok {
+		x.ids[id] = key
+	}
+	e.anomaly.Same = x.ids[id]
 	e.level, _ = verdict.ParseLevel(alert.Level)
 	x.told[told] = e
 	return e
