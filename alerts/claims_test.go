@@ -128,7 +128,10 @@ var kindsOfClaims = []struct {
 			return a >= 0 && b >= 0 && c.txns[a].HasTimes && c.txns[b].HasTimes && fmt.Sprint(time.Duration(c.txns[b].Start-c.txns[a].End)) == m[2]
 		}},
 	{"somebody is of unknown outcome", regexp.MustCompile(`The outcome of ` + aTxn + ` was never learned`),
-		func(c claims, m []string) bool { at := c.at(m[1]); return at >= 0 && c.txns[at].Status == record.Unknown }},
+		func(c claims, m []string) bool {
+			at := c.at(m[1])
+			return at >= 0 && c.txns[at].Status == record.Unknown
+		}},
 	{"a transaction is there", regexp.MustCompile(aTxn),
 		func(c claims, m []string) bool { return c.at(m[1]) >= 0 }},
 }

@@ -267,11 +267,3 @@ func placed(txns []record.Transaction) name.Lookup {
 		return &txns[id], true
 	}
 }
-
-func operations(txns []record.Transaction) int {
-	n := 0
-	for i := range txns {
-		n += len(txns[i].Ops)
-	}
-	return n
-}
