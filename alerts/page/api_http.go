@@ -26,11 +26,11 @@ func (s *server) routes(mux *http.ServeMux) {
 		mux.Handle("GET /api/v1/"+path, handler(f))
 	}
 	get("status", s.status)
-	get("alerts", s.alerts)
-	get("alerts/{id}", s.alert)
-	get("alerts/{id}/evidence", s.evidence)
-	get("alerts/{id}/picture.svg", s.picture)
-	get("alerts/{id}/next", s.next)
+	get("alerts", s.bounded(s.alerts))
+	get("alerts/{id}", s.bounded(s.alert))
+	get("alerts/{id}/evidence", s.bounded(s.evidence))
+	get("alerts/{id}/picture.svg", s.bounded(s.picture))
+	get("alerts/{id}/next", s.bounded(s.next))
 	get("groups", s.groups)
 	get("silences", s.silences)
 	get("events", s.events)
@@ -211,7 +211,10 @@ func (s *server) alert(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(append(a.JSON(), '\n'))
+	body := a.JSON()
+	a = alerts.Alert{}   // it is not needed while its reader takes its time
+	_, _ = w.Write(body) // the reader may be gone
+	_, _ = w.Write([]byte{'\n'})
 	return nil
 }
 
@@ -236,7 +239,11 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "evidence-" + plain(a.ID) + ".jsonl"}))
 	for _, line := range a.Evidence {
-		if _, err := w.Write(append(bytes.Clone(line), '\n')); err != nil {
+		_, err := w.Write(line)
+		if err == nil {
+			_, err = w.Write([]byte{'\n'})
+		}
+		if err != nil {
 			return nil //nolint:nilerr // the reader is gone, and nobody is there to tell
 		}
 	}

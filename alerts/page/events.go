@@ -12,13 +12,13 @@ import (
 // slow. The browser connects again by itself, and the page then reads anew what it
 // shows; so nothing has to be sent twice.
 func (s *server) events(w http.ResponseWriter, r *http.Request) error {
-	select {
-	case s.listeners <- struct{}{}:
-		defer func() { <-s.listeners }()
-	default:
+	done, _ := s.listeners.take(from(r))
+	if done == nil {
 		w.Header().Set("Retry-After", "10")
-		return &problem{http.StatusServiceUnavailable, "too-many-listeners", fmt.Sprintf("%d readers listen already", subscribersMax), "close a page that nobody looks at, or ask for /api/v1/status now and then"}
+		return &problem{http.StatusServiceUnavailable, "too-many-listeners", fmt.Sprintf("%d readers listen already, or %d from your address", listenersMax, listenersEach),
+			"close a page that nobody looks at, or ask for /api/v1/status now and then"}
 	}
+	defer done()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	in := s.data.Subscribe(ctx)

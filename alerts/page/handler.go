@@ -26,9 +26,6 @@ type Options struct {
 	Heartbeat time.Duration
 }
 
-// subscribersMax is how many may listen to events at once.
-const subscribersMax = 64
-
 // Public tells whether a request is for what the page needs before anybody has
 // shown a token: its own files, and the form's way to hand one in. None has data
 // in it.
@@ -47,7 +44,7 @@ const sessionPath = "/api/v1/session"
 
 // Handler serves the page at / and what is behind it at /api/v1/. It stands behind Own.
 func Handler(d Data, o Options) http.Handler {
-	s := &server{data: d, opt: o, listeners: make(chan struct{}, subscribersMax)}
+	s := &server{data: d, opt: o, listeners: newLimit(listenersMax, listenersEach), large: newLimit(largeMax, largeEach)}
 	if s.opt.Heartbeat <= 0 {
 		s.opt.Heartbeat = 15 * time.Second
 	}
@@ -67,11 +64,12 @@ func exactly(p string) string {
 	return p
 }
 
-// server answers requests. It has no state but who listens.
+// server answers requests. It has no state but who is being answered.
 type server struct {
 	data      Data
 	opt       Options
-	listeners chan struct{} // one in it for each reader of events
+	listeners *limit // readers of events
+	large     *limit // readers of answers that may be large
 }
 
 // The page loads nothing from elsewhere and runs nothing but its own files.

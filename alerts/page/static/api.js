@@ -61,7 +61,7 @@ export async function getExact(path, signal) {
 // browser does after a broken connection, this does after a refusal.
 export class Live {
   constructor(handlers) {
-    this.handlers = handlers; // {open, closed, event: {type: f(data)}}
+    this.handlers = handlers; // {open, closed(refused), event: {type: f(data)}}
     this.wait = 1000;
   }
 
@@ -71,8 +71,9 @@ export class Live {
     this.source = source;
     source.onopen = () => { this.wait = 1000; this.handlers.open(); };
     source.onerror = () => {
-      this.handlers.closed();
-      if (source.readyState !== EventSource.CLOSED) return;
+      const refused = source.readyState === EventSource.CLOSED;
+      this.handlers.closed(refused);
+      if (!refused) return;
       this.timer = setTimeout(() => this.start(), this.wait);
       this.wait = Math.min(this.wait * 2, 30000);
     };

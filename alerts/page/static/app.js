@@ -155,13 +155,21 @@ const live = new Live({
     await missing();
     if (current.view?.resume) current.view.resume(); else route({ focus: false });
   },
-  async closed() {
+  // Who is refused to listen, while all else is answered, asks each time it is tried again.
+  async closed(refused) {
     if (!state.lostAt) {
       state.lostAt = now();
       setLive('lost', 'no connection');
     }
     try {
-      await get('status');
+      const status = await get('status');
+      if (!refused) return;
+      setLive('lost', 'not live: too many listeners');
+      banner.hidden = true;
+      document.body.classList.remove('stale');
+      adopt(status, true);
+      current.view?.event?.('status', state.status);
+      current.view?.resume?.();
     } catch (e) {
       if (e.status === 401) return demandToken();
       document.body.classList.add('stale');

@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
+	"golang.org/x/net/netutil"
 
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/config"
@@ -82,11 +83,9 @@ type server struct {
 	serving       sync.WaitGroup
 }
 
-// Limits of the server. A handler that streams has no time limit; a request's body
-// has one.
+// Limits of the server; for bodies and answers see paced.
 const (
 	headerTimeout = 5 * time.Second
-	bodyTimeout   = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
 )
 
@@ -125,13 +124,13 @@ func (s *server) listen(address string, log zerolog.Logger, routes http.Handler,
 	}
 	loopback := config.Loopback(address)
 	srv := &http.Server{
-		Handler:           s.guard.wrap(timed(routes), open, loopback),
+		Handler:           paced(s.guard.wrap(routes, open, loopback), time.Now),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          stdlog.New(debugLines{log}, "", 0),
 	}
-	serving := l
+	serving := netutil.LimitListener(l, connectionsMax)
 	if s.certs != nil && !(open && loopback) {
 		serving = tls.NewListener(l, s.certs.server())
 	}
@@ -151,17 +150,6 @@ type debugLines struct{ log zerolog.Logger }
 func (d debugLines) Write(b []byte) (int, error) {
 	d.log.Debug().Str("part", "http").Msg(strings.TrimSpace(string(b)))
 	return len(b), nil
-}
-
-// timed bounds how long a request's body takes. A deadline for all of a request would
-// end what is streamed to a reader.
-func timed(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength != 0 {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // every connection of a listener can
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // routes are those of http.listen.
