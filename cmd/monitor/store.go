@@ -105,7 +105,7 @@ func newStoreInspect() *cobra.Command {
 		Short: "Say what is in a store",
 		Long: `Counts what is in a store, or in a copy of its directory: where the input is, histories and
 their checkpoints, the journal, alerts by state, notices that receivers are still to be told,
-dead letters.
+dead letters. It does not read all of it: whether a store is whole, verify says.
 
 Exit status: 0; 2 not a store or damaged, 4 it can't be read or is in use.`,
 		Args: cobra.MaximumNArgs(1),
@@ -321,7 +321,11 @@ func printReport(w io.Writer, path string, r store.Report, quiet bool) error {
 	}
 	state := "whole"
 	if len(r.Damaged) > 0 {
-		state = fmt.Sprintf("DAMAGED, %d places; monitor run --rebuild sets it aside and begins anew", len(r.Damaged))
+		state = "DAMAGED in one place"
+		if n := len(r.Damaged); n > 1 {
+			state = fmt.Sprintf("DAMAGED in %d places", n)
+		}
+		state += "; monitor run --rebuild sets it aside and begins anew"
 	}
 	fmt.Fprintf(&b, "%s: %d records and %d entries of the journal, %s read: %s\n", text.Printable(path), r.Records, r.Entries, byteSize(r.Bytes), state)
 	if _, err := io.WriteString(w, b.String()); err != nil {

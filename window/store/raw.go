@@ -240,7 +240,7 @@ func readTable(dir, name string, each func(rawRecord)) ([]*Damage, error) {
 
 func parseTable(b []byte, name string, each func(rawRecord)) []*Damage {
 	whole := func(why string) []*Damage {
-		return []*Damage{{Kind: "table", Key: "all records of the file", File: name, Why: why}}
+		return []*Damage{{Kind: "table", Key: "every record", File: name, Why: why}}
 	}
 	// The end is: index, its length, its checksum, the length of that.
 	index, sum, ok := cutEnd(b)
@@ -266,7 +266,7 @@ func parseTable(b []byte, name string, each func(rawRecord)) []*Damage {
 			if i+1 < len(blocks) {
 				to = quoteKey(blocks[i+1].first)
 			}
-			found = append(found, &Damage{Kind: "table", Key: fmt.Sprintf("the records from %s up to %s", quoteKey(at.first), to), File: name, Offset: int64(at.begin), Why: err.Error()})
+			found = append(found, &Damage{Kind: "table", Key: fmt.Sprintf("the block of records from %s up to %s", quoteKey(at.first), to), File: name, Offset: int64(at.begin), Why: err.Error()})
 		}
 	}
 	return found
@@ -343,7 +343,7 @@ func readBlock(b []byte, at block, name string, each func(rawRecord)) error {
 	}
 	data, sum, ok := cutEnd(b[at.begin : at.begin+at.size])
 	if !ok || !sumFits(data, sum) {
-		return errors.New("their checksum is wrong")
+		return errors.New("its checksum is wrong")
 	}
 	n, ok := endU32(data)
 	if !ok || n > (len(data)-4)/4 {
@@ -567,7 +567,7 @@ func removeEmpty(dir string, names []string) error {
 }
 
 func missingTable(id uint64) *Damage {
-	return &Damage{Kind: "table", Key: "all records of the file", File: fmt.Sprintf("%06d%s", id, tableExt), Why: "the file is missing"}
+	return &Damage{Kind: "table", Key: "every record", File: fmt.Sprintf("%06d%s", id, tableExt), Why: "the file is missing"}
 }
 
 // emptyLog looks at a value log, in which the store keeps nothing.

@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -166,10 +167,15 @@ func (h *History) infer() {
 }
 
 // Conclude fills in what follows from all results together: what is undecided by
-// itself, the order of the anomalies, and Strongest.
+// itself, the order of the anomalies, that there are as many as are told, and Strongest.
 func (h *History) Conclude(anomaliesMax int) {
 	h.infer()
 	h.weakestFirst(anomaliesMax)
+	for i := range h.Results {
+		if r := &h.Results[i]; anomaliesMax > 0 && len(r.Anomalies) >= anomaliesMax {
+			r.Notes = append(slices.Clip(r.Notes), fmt.Sprintf("there may be more: no more than %s of a level are told", count(anomaliesMax, "anomaly")))
+		}
+	}
 	var hold []verdict.Level
 	for _, r := range h.Results {
 		if l, ok := verdict.ParseLevel(r.Level); ok && r.Verdict == verdict.Satisfied.String() {
