@@ -50,7 +50,11 @@ func (v *validator) errorf(path, format string, args ...any) {
 	if v.failed[path] {
 		return
 	}
-	v.errs = append(v.errs, &Error{Place: v.place(path), Path: path, Msg: fmt.Sprintf(format, args...)})
+	msg := fmt.Sprintf(format, args...)
+	if slices.ContainsFunc(v.errs, func(e *Error) bool { return e.Path == path && e.Msg == msg }) {
+		return // once before and once after files are read
+	}
+	v.errs = append(v.errs, &Error{Place: v.place(path), Path: path, Msg: msg})
 }
 
 func (v *validator) validate(c *Config) {

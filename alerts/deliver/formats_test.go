@@ -317,6 +317,24 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
+// What stands in an address before the host is sent as a header, and stays a secret when
+// the receiver repeats that.
+func TestBasicAuthStays(t *testing.T) {
+	for _, user := range []string{"us%65r:hunter22", "user:a", "hunter22", "u:hunter2222"} {
+		rec := &recorder{}
+		rec.answer = func(n int, w http.ResponseWriter) {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprintf(w, "not with %s", rec.headers[n-1].Get("Authorization"))
+		}
+		w := hook(t, strings.Replace(serve(t, rec.ServeHTTP), "://", "://"+user+"@", 1), deliver.WebhookOptions{})
+		_, _, err := w.Notify(t.Context(), lostUpdate().JSON(), "n1")
+		sent := strings.TrimPrefix(rec.headers[0].Get("Authorization"), "Basic ")
+		if err == nil || sent == "" || strings.Contains(err.Error(), strings.TrimRight(sent, "=")) || !strings.Contains(err.Error(), "not with Basic …") {
+			t.Errorf("%s: %v tells %s", user, err, sent)
+		}
+	}
+}
+
 // Several secrets sign side by side, and each alone verifies.
 func TestRotation(t *testing.T) {
 	rec := &recorder{}

@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"encoding/base64"
 	"errors"
 	"net/url"
 	"strings"
@@ -40,6 +41,10 @@ func scrub(answer []byte, u *url.URL, secrets []string) string {
 	s := string(answer)
 	password, _ := u.User.Password()
 	parts := append([]string{u.RequestURI(), u.RawQuery, u.EscapedPath(), u.Path, password, u.Fragment}, strings.Split(u.Path, "/")...)
+	if u.User != nil { // as the header Authorization has it
+		basic := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
+		parts = append(parts, basic, strings.TrimRight(basic, "="))
+	}
 	parts = append(parts, secrets...)
 	for _, values := range u.Query() {
 		parts = append(parts, values...)

@@ -457,6 +457,10 @@ func (a *App) delivered(e deliver.Event) {
 		if e.Attempt == 1 {
 			a.log.Warn().Err(e.Err).Str("receiver", e.Receiver).Str("id", e.ID).Str("wait", e.Wait.Round(time.Millisecond).String()).Msg("alert not delivered yet; it is tried again until it is")
 		}
+	case deliver.Filtered:
+		a.log.Debug().Str("receiver", e.Receiver).Str("id", e.ID).Msg("alert is not for this receiver")
+	case deliver.Resent:
+		a.log.Debug().Str("receiver", e.Receiver).Msg("told again what is active")
 	default:
 		a.log.Error().Err(e.Err).Str("receiver", e.Receiver).Str("id", e.ID).Msg("alert not delivered")
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/name"
@@ -69,7 +71,7 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 		} else {
 			w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()
 			w.raised(a.ID, &v.Violation, w.history.Lookup, time.Unix(0, now))
-			w.log.Warn().Str("db", w.db).Str("id", a.ID).Strs("breaks", a.Breaks).Str("name", a.Name).Msg(a.Summary)
+			w.say(a, time.Unix(0, now))
 		}
 		if severity := w.severities.Load().Of(a.Level); severity != "" {
 			a.Severity = name.Severity(severity)
@@ -79,6 +81,29 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 		out = append(out, store.Alert{ID: a.ID, Body: a.JSON(), News: 1})
 	}
 	return out, nil
+}
+
+// say logs a new alert, as a warning if there is room in the rate of notices. Of those that
+// the last one left out it says how many.
+func (w *worker) say(a alerts.Alert, now time.Time) {
+	c := w.teller.config.Load()
+	if now.Sub(w.spoken.since).Abs() >= c.RatePer {
+		w.spoken.since, w.spoken.lines = now, 0
+	}
+	level := zerolog.WarnLevel
+	if w.spoken.lines++; w.spoken.lines > max(c.RateMax, 1) {
+		level = zerolog.DebugLevel
+		w.spoken.left++
+	}
+	e := w.log.WithLevel(level).Str("db", w.db).Str("id", a.ID).Strs("breaks", a.Breaks).Str("name", a.Name)
+	switch {
+	case level == zerolog.WarnLevel && w.spoken.left > 0:
+		e = e.Int64("left_out", w.spoken.left)
+		w.spoken.left = 0
+	case w.spoken.lines == max(c.RateMax, 1)+1:
+		w.log.Warn().Str("db", w.db).Msg("more anomalies are found than are logged (alerts.rate); monitor alerts list shows all")
+	}
+	e.Msg(a.Summary)
 }
 
 // lost tells of what may have been missed, and sets aside what contradicts itself. A

@@ -38,8 +38,13 @@ type worker struct {
 	// judged: records of it that came in this run have been worked off.
 	judged atomic.Bool
 
-	shown    shown
-	causes   causes
+	shown  shown
+	causes causes
+	spoken struct { // of new alerts in the log
+		since time.Time
+		lines int
+		left  int64 // that were left out since the last one
+	}
 	complete bool          // as the log has it
 	saved    time.Time     // when the last checkpoint was written
 	dirty    int           // records taken since
