@@ -446,6 +446,9 @@ func (r *rig) add(i int) {
 	} else {
 		r.last[x.session], r.chains[x.session] = slot(i), t.Chain
 	}
+	if x.maybe || !x.timed {
+		r.tab.Endless(slot(i))
+	}
 	r.lines = append(r.lines, t.Line)
 	r.reads, r.writes = append(r.reads, nil), append(r.writes, nil)
 	r.p.Add(t)
