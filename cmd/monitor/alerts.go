@@ -220,5 +220,11 @@ func find(ctx context.Context, b book, given string) (string, error) {
 	return found[0], nil
 }
 
-// closing joins the error of closing a book.
-func closing(b book, err *error) { *err = errors.Join(*err, b.Close()) }
+// with has f use what there is of alerts: the store, or the monitor that has it.
+func (s *shelf) with(ctx context.Context, f func(book) error) error {
+	b, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(b), b.Close())
+}

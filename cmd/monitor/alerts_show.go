@@ -43,27 +43,24 @@ Exit status: 0, also if there are none; 2 unusable flags, 4 store or monitor can
 			if _, err := by.filter(time.Now()); err != nil {
 				return err
 			}
-			b, err := at.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer closing(b, &err)
-			w := cmd.OutOrStdout()
-			l := &lines{w: w, table: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)}
-			err = by.choose(cmd.Context(), b, func(a page.Summary) error {
-				l.n++
-				if out.json() {
-					return printLine(w, a)
+			return at.with(cmd.Context(), func(b book) error {
+				w := cmd.OutOrStdout()
+				l := &lines{w: w, table: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)}
+				err = by.choose(cmd.Context(), b, func(a page.Summary) error {
+					l.n++
+					if out.json() {
+						return printLine(w, a)
+					}
+					return l.row(a)
+				})
+				if err := errors.Join(err, l.flush()); err != nil {
+					return err
 				}
-				return l.row(a)
+				if l.n == 0 && !out.quiet && !out.json() {
+					fmt.Fprintln(cmd.ErrOrStderr(), "monitor: there are none")
+				}
+				return nil
 			})
-			if err := errors.Join(err, l.flush()); err != nil {
-				return err
-			}
-			if l.n == 0 && !out.quiet && !out.json() {
-				fmt.Fprintln(cmd.ErrOrStderr(), "monitor: there are none")
-			}
-			return nil
 		},
 	}
 	at.flags(cmd)
@@ -143,26 +140,23 @@ can't be read.`,
 			if err != nil {
 				return err
 			}
-			b, err := at.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer closing(b, &err)
-			id, err := find(cmd.Context(), b, args[0])
-			if err != nil {
-				return err
-			}
-			a, err := b.Alert(cmd.Context(), id)
-			if errors.Is(err, page.ErrNotFound) {
-				return unusablef("alert %s was dropped just now (alerts.retain)", id)
-			}
-			if err != nil {
-				return err
-			}
-			if err := show(cmd.OutOrStdout(), a); err != nil {
-				return environment(fmt.Errorf("write the alert: %w", err))
-			}
-			return nil
+			return at.with(cmd.Context(), func(b book) error {
+				id, err := find(cmd.Context(), b, args[0])
+				if err != nil {
+					return err
+				}
+				a, err := b.Alert(cmd.Context(), id)
+				if errors.Is(err, page.ErrNotFound) {
+					return unusablef("alert %s was dropped just now (alerts.retain)", id)
+				}
+				if err != nil {
+					return err
+				}
+				if err := show(cmd.OutOrStdout(), a); err != nil {
+					return environment(fmt.Errorf("write the alert: %w", err))
+				}
+				return nil
+			})
 		},
 	}
 	at.flags(cmd)
@@ -227,47 +221,44 @@ Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
 			if _, err := by.filter(time.Now()); err != nil {
 				return err
 			}
-			b, err := at.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer closing(b, &err)
-			write := func(a alerts.Alert) error { return printWhole(cmd.OutOrStdout(), a) }
-			if evidence != "" {
-				if err := os.MkdirAll(evidence, 0o755); err != nil {
-					return environment(err)
+			return at.with(cmd.Context(), func(b book) error {
+				write := func(a alerts.Alert) error { return printWhole(cmd.OutOrStdout(), a) }
+				if evidence != "" {
+					if err := os.MkdirAll(evidence, 0o755); err != nil {
+						return environment(err)
+					}
+					write = func(a alerts.Alert) error { return writeEvidence(evidence, a) }
 				}
-				write = func(a alerts.Alert) error { return writeEvidence(evidence, a) }
-			}
-			n := 0
-			each := func(id string) error {
-				a, err := b.Alert(cmd.Context(), id)
-				if errors.Is(err, page.ErrNotFound) {
-					return nil // dropped meanwhile
-				}
-				if err != nil {
-					return err
-				}
-				n++
-				return write(a)
-			}
-			if len(ids) > 0 {
-				for _, given := range ids {
-					id, err := find(cmd.Context(), b, given)
-					if err == nil {
-						err = each(id)
+				n := 0
+				each := func(id string) error {
+					a, err := b.Alert(cmd.Context(), id)
+					if errors.Is(err, page.ErrNotFound) {
+						return nil // dropped meanwhile
 					}
 					if err != nil {
 						return err
 					}
+					n++
+					return write(a)
 				}
-			} else if err := by.choose(cmd.Context(), b, func(a page.Summary) error { return each(a.ID) }); err != nil {
-				return err
-			}
-			if evidence != "" && !quiet {
-				fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %d files in %s; monitor check --level … %s judges them\n", n, text.Printable(evidence), text.Printable(evidence))
-			}
-			return nil
+				if len(ids) > 0 {
+					for _, given := range ids {
+						id, err := find(cmd.Context(), b, given)
+						if err == nil {
+							err = each(id)
+						}
+						if err != nil {
+							return err
+						}
+					}
+				} else if err := by.choose(cmd.Context(), b, func(a page.Summary) error { return each(a.ID) }); err != nil {
+					return err
+				}
+				if evidence != "" && !quiet {
+					fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %d files in %s; monitor check --level … %s judges them\n", n, text.Printable(evidence), text.Printable(evidence))
+				}
+				return nil
+			})
 		},
 	}
 	at.flags(cmd)

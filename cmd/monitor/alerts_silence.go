@@ -48,22 +48,19 @@ Exit status: 0; 2 unusable flags, 4 store or monitor can't be used.`,
 					s.By = u.Username
 				}
 			}
-			b, err := at.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer closing(b, &err)
-			made, err := b.Silence(cmd.Context(), s)
-			if err != nil {
-				return err
-			}
-			if out.json() {
-				return printLine(cmd.OutOrStdout(), made)
-			}
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s until %s; monitor alerts silence expire %s ends it\n", made.ID, time.Unix(0, made.Until).Format(time.DateTime), made.ID[:min(len(made.ID), 12)]); err != nil {
-				return environment(err)
-			}
-			return nil
+			return at.with(cmd.Context(), func(b book) error {
+				made, err := b.Silence(cmd.Context(), s)
+				if err != nil {
+					return err
+				}
+				if out.json() {
+					return printLine(cmd.OutOrStdout(), made)
+				}
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s until %s; monitor alerts silence expire %s ends it\n", made.ID, time.Unix(0, made.Until).Format(time.DateTime), made.ID[:min(len(made.ID), 12)]); err != nil {
+					return environment(err)
+				}
+				return nil
+			})
 		},
 	}
 	f := cmd.Flags()
@@ -112,37 +109,34 @@ func newSilenceList() *cobra.Command {
 			if err := out.check(); err != nil {
 				return err
 			}
-			b, err := at.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer closing(b, &err)
-			all, err := b.Silences(cmd.Context())
-			if err != nil {
-				return err
-			}
-			w := cmd.OutOrStdout()
-			table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-			for _, s := range all {
-				if out.json() {
-					if err := printLine(w, s); err != nil {
-						return err
+			return at.with(cmd.Context(), func(b book) error {
+				all, err := b.Silences(cmd.Context())
+				if err != nil {
+					return err
+				}
+				w := cmd.OutOrStdout()
+				table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+				for _, s := range all {
+					if out.json() {
+						if err := printLine(w, s); err != nil {
+							return err
+						}
+						continue
 					}
-					continue
+					until := "for ever"
+					if s.Until != 0 {
+						until = time.Unix(0, s.Until).Format(time.DateTime)
+					}
+					fmt.Fprintf(table, "%s\t%s\tdb %s\tlevel %s\tname %s\tkey %s\t%s\t%s\n", text.Printable(s.ID[:min(len(s.ID), 12)]), until, pattern(s.DB), pattern(s.Level), pattern(s.Name), pattern(s.Key), text.Printable(s.By), brief(text.Printable(s.Comment), summaryMax))
 				}
-				until := "for ever"
-				if s.Until != 0 {
-					until = time.Unix(0, s.Until).Format(time.DateTime)
+				if err := table.Flush(); err != nil {
+					return environment(err)
 				}
-				fmt.Fprintf(table, "%s\t%s\tdb %s\tlevel %s\tname %s\tkey %s\t%s\t%s\n", text.Printable(s.ID[:min(len(s.ID), 12)]), until, pattern(s.DB), pattern(s.Level), pattern(s.Name), pattern(s.Key), text.Printable(s.By), brief(text.Printable(s.Comment), summaryMax))
-			}
-			if err := table.Flush(); err != nil {
-				return environment(err)
-			}
-			if len(all) == 0 && !out.quiet && !out.json() {
-				fmt.Fprintln(cmd.ErrOrStderr(), "monitor: there are none")
-			}
-			return nil
+				if len(all) == 0 && !out.quiet && !out.json() {
+					fmt.Fprintln(cmd.ErrOrStderr(), "monitor: there are none")
+				}
+				return nil
+			})
 		},
 	}
 	at.flags(cmd)
@@ -168,29 +162,26 @@ func newSilenceExpire() *cobra.Command {
 		Short: "End a silence now",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			b, err := at.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer closing(b, &err)
-			all, err := b.Silences(cmd.Context())
-			if err != nil {
-				return err
-			}
-			id, err := oneOf(all, args[0])
-			if err != nil {
-				return err
-			}
-			if err := b.Expire(cmd.Context(), id); err != nil {
-				if errors.Is(err, page.ErrNotFound) {
-					return unusablef("there is no silence %q; monitor alerts silence list shows all", args[0])
+			return at.with(cmd.Context(), func(b book) error {
+				all, err := b.Silences(cmd.Context())
+				if err != nil {
+					return err
 				}
-				return err
-			}
-			if !quiet {
-				fmt.Fprintf(cmd.ErrOrStderr(), "monitor: silence %s has ended\n", id)
-			}
-			return nil
+				id, err := oneOf(all, args[0])
+				if err != nil {
+					return err
+				}
+				if err := b.Expire(cmd.Context(), id); err != nil {
+					if errors.Is(err, page.ErrNotFound) {
+						return unusablef("there is no silence %q; monitor alerts silence list shows all", args[0])
+					}
+					return err
+				}
+				if !quiet {
+					fmt.Fprintf(cmd.ErrOrStderr(), "monitor: silence %s has ended\n", id)
+				}
+				return nil
+			})
 		},
 	}
 	at.flags(cmd)

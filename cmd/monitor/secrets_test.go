@@ -27,13 +27,13 @@ const secretRecords = `{"db":"pii","session":"a","seq":1,"start":173216000000000
 {"db":"pii","session":"i","seq":1,"status":"committed","ops":[["rp",{"table":"Leute","where":"ssn == 'S3CR3T'"},{"Leute:7":{"v1":"Spalte"}}]]}
 {"db":"pii","session":"j","seq":1,"status":"committed","ops":[["r","badkey:Eveline",tru]]}
 {"db":"pii","session":"k","seq":1,"status":"committed","ops":[["Mallory@zzz","badop:Mallory","LEAKVAL"]]}
-{"db":"pii","session":"l","seq":1,"status":"comitted-LEAKSTATUS","ops":[["r","badkey:Eveline2",1]]}
+{"db":"pii","session":"l","seq":1,"status":"LEAKSTATUS","ops":[["r","badkey:Eveline2",1]]}
 {"db":"pii","session":"m","seq":1,"status":"committed","ops":[["w","dupk:Q","DUPLEAK1"]],"LEAKFIELD":"LEAKX"}
 {"db":"pii","session":"n","seq":1,"status":"committed","ops":[["w","x",{"leaky.column":1e999}]]}
 {"db":"pii","session":"a","seq":1,"status":"committed","ops":[["w","contra:Zoe","CONTRALEAK"]]}
 `
 
-var secretWords = []string{"Schmidt", "HIV", "4711", "Geheim", "42424242", "cured9183", "51515151", "worse7722", "61616161", "Roberta", "99887766", "Zedekia", "ssn", "123-45", "987-65",
+var secretWords = []string{"Schmidt", "HIV", "Geheim", "42424242", "cured9183", "51515151", "worse7722", "61616161", "Roberta", "99887766", "Zedekia", "ssn", "123-45", "987-65",
 	"Leute", "S3CR3T", "Spalte", "Eveline", "Mallory", "LEAK", "leaky", "1e999", "contra:", "patient:", "salary:"}
 
 // buffer is what several write, and one reads.
@@ -110,11 +110,11 @@ func TestNothingLeaves(t *testing.T) {
 func leaves(t *testing.T, values, format string) {
 	posted := &buffer{}
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(posted, "%s ", r.URL.Path)
-		if _, err := io.Copy(posted, r.Body); err != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
 			t.Error(err)
 		}
-		fmt.Fprintln(posted)
+		fmt.Fprintf(posted, "%s %s\n", r.URL.Path, body) // one write, as receivers do not wait for each other
 	}))
 	defer hook.Close()
 	t.Setenv("PD_KEY", strings.Repeat("k", 32))
