@@ -47,6 +47,7 @@ var courses = []course{
 	{name: "blind, late, solved early", cfg: blind, tick: 4, lateness: 4, change: func(o *incremental.Options) { o.SolveAt, o.ChooseAt = 1, 1 }},
 	{name: "mixed", cfg: timed, tick: 2, untimed: 30},
 	{name: "mixed, late", cfg: timed, tick: 2, untimed: 30, lateness: 5, bounded: true},
+	{name: "blind, mixed, solved early", cfg: blind, tick: 1, untimed: 25, lateness: 3, bounded: true, change: func(o *incremental.Options) { o.SolveAt, o.UniqueValues = 1, false }},
 	{name: "stepped", cfg: timed, tick: 2, stepped: 30},
 	{name: "stepped, late", cfg: blind, tick: 2, stepped: 30, lateness: 4},
 	{name: "sessions ignored", cfg: timed, tick: 2, bounded: true, change: func(o *incremental.Options) { o.Sessions = record.SessionsIgnore }},
@@ -132,6 +133,9 @@ func (c *course) stream(rng *rand.Rand, s script.Script, cfg tiny.Config, levels
 			x.Start -= rng.Int64N(6)
 			x.End = x.Start + rng.Int64N(x.End-x.Start+1)
 		}
+	}
+	if rng.IntN(2) == 0 { // so that what is new is solved alone in small histories, too
+		st.opt.SolveAt, st.opt.ChooseAt = 1+rng.IntN(8), rng.IntN(4)
 	}
 	if c.change != nil {
 		c.change(&st.opt)
