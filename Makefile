@@ -63,7 +63,7 @@ docs: ## Write docs/commands.md and the tables of docs/configuration.md and docs
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
-	@$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } \
+	@set -o pipefail; $(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } \
 	  $$1 == "ok" { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' | \
 	while read -r package target; do \
 	  echo "== $$package $$target"; \

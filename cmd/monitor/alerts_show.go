@@ -255,7 +255,11 @@ Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
 					return err
 				}
 				if evidence != "" && !quiet {
-					fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %d files in %s; monitor check --level … %s judges them\n", n, text.Printable(evidence), text.Printable(evidence))
+					files := "1 file"
+					if n != 1 {
+						files = fmt.Sprintf("%d files", n)
+					}
+					fmt.Fprintf(cmd.ErrOrStderr(), "monitor: %s in %s; monitor check --level … %s judges what is there\n", files, text.Printable(evidence), text.Printable(evidence))
 				}
 				return nil
 			})
