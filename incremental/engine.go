@@ -402,17 +402,6 @@ func (e *Engine) dropSingle() {
 	e.plain = len(e.checks) == 0
 }
 
-// strict is the first strand in which a read-modify-write follows at once what it
-// read, or nil.
-func (e *Engine) strict() *strand {
-	for _, s := range e.strands {
-		if !s.loose {
-			return s
-		}
-	}
-	return nil
-}
-
 func (e *Engine) newStrand(cfgs ...constraint.Config) *strand {
 	s := newStrand(cfgs)
 	if len(e.spare) > 0 {

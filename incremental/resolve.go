@@ -699,8 +699,8 @@ func (e *Engine) readInitial(index uint32, c cellID) {
 	e.read(index, c, v)
 }
 
-// read tells the strands of a resolved read. Of those in which that can diverge,
-// the first says so.
+// read tells the strands of a resolved read. The first in which it diverges says so: of
+// the others, a polygraph may have decided what hides it there.
 func (e *Engine) read(index uint32, c cellID, v version.ID) {
 	if e.weak != nil {
 		e.readWeak(index, c, e.writerOf(v))
@@ -709,11 +709,13 @@ func (e *Engine) read(index uint32, c cellID, v version.ID) {
 		return // polygraphs know of a key's first read only
 	}
 	slot := e.in.txns.At(index).slot
-	first := e.strict()
+	told := false
 	for _, s := range e.strands {
 		other, diverges := s.read(slot, v)
+		first := diverges && !told
+		told = told || diverges
 		switch {
-		case !diverges || s != first:
+		case !first:
 		case s.readOf(s.tab.At(other).Writer, s.tab.At(v).Key) != v: // a list shows it
 			e.missed(slot, other)
 		default:

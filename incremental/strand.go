@@ -42,6 +42,7 @@ type strand struct {
 	choices  []ambiguous
 	lists    []succession
 	disputed map[version.Key]bool // keys of which a list contradicts what was read; see follow
+	misled   map[version.Key]bool // keys of which a list contradicts what a polygraph decided
 	// ruledOut are transactions that can't have taken effect.
 	ruledOut []version.Slot
 	// exclusive are pairs of which one at most took effect.
@@ -258,8 +259,8 @@ func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverg
 			return next, true
 		}
 		// A polygraph took v for what another transaction read that overwrote it,
-		// and will find that both can't be.
-		s.takeRead(slot, v, s.polys[:1])
+		// and will find that both can't be. There is none if its levels go without times now.
+		s.takeRead(slot, v, s.polys[:min(1, len(s.polys))])
 		return version.None, false
 	}
 	if w != version.None && s.tab.At(w).Prev != version.None && s.tab.At(w).Prev != v {
@@ -306,18 +307,27 @@ func (s *strand) overwrite(v, w version.ID) {
 // what one of the two writers read, late is that one's version and first the
 // version that it missed. From then on what was read is believed of the key, and no
 // list: with half of the order of one the other half would prove what is not so.
+//
+// Where it contradicts only what a polygraph took a transaction to have read, it is
+// that polygraph's affair: what made it do so does not hold, or its level does not.
 func (s *strand) follow(prev, v version.ID) (late, first version.ID, clash bool) {
 	a, b := s.tab.At(prev), s.tab.At(v)
 	if s.disputed[a.Key] {
 		return version.None, version.None, false
 	}
-	if a.Next != version.None && a.Next != v {
+	otherNext, otherPrev := a.Next != version.None && a.Next != v, b.Prev != version.None && b.Prev != prev
+	if otherNext && !s.decidedToFollow(prev, a.Next) {
 		s.dispute(a.Key)
 		return a.Next, v, true
 	}
-	if b.Prev != version.None && b.Prev != prev {
+	if otherPrev && !s.decidedToFollow(b.Prev, v) {
 		s.dispute(a.Key)
 		return v, prev, true
+	}
+	if otherNext || otherPrev || s.misled[a.Key] {
+		s.mislead(a.Key)
+		s.lists = append(s.lists, succession{prev, v})
+		return version.None, version.None, false
 	}
 	s.lists = append(s.lists, succession{prev, v})
 	if a.Kind == version.Written {
@@ -329,6 +339,20 @@ func (s *strand) follow(prev, v version.ID) (late, first version.ID, clash bool)
 		s.overwrite(prev, v)
 	}
 	return version.None, version.None, false
+}
+
+// mislead has the polygraph say, once for a key, that it decided what can't be.
+func (s *strand) mislead(k version.Key) {
+	if s.misled[k] {
+		return
+	}
+	if s.misled == nil {
+		s.misled = map[version.Key]bool{}
+	}
+	s.misled[k] = true
+	for _, p := range s.polys {
+		p.Misled()
+	}
 }
 
 func (s *strand) dispute(k version.Key) {

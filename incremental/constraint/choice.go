@@ -510,9 +510,13 @@ func (p *Polygraph) include(s slot) {
 // from nobody else, that can't have.
 func (p *Polygraph) impossibleIn() {
 	if p.more() {
-		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime})
+		p.found = append(p.found, Violation{Whole: true, Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime, Chosen: p.chose})
 	}
 }
+
+// Misled reports that what was decided of an ambiguous read can't be, as the records
+// show.
+func (p *Polygraph) Misled() { p.impossibleIn() }
 
 // ruleOut: s can't be in the history, and nobody read from it.
 func (p *Polygraph) ruleOut(s slot) {

@@ -207,6 +207,7 @@ type Polygraph struct {
 	implicit      int  // pairs that were not made, as there are too many
 	left          int  // blocks that a bulk load had not looked at when it was stopped
 	byElimination bool // a candidate was taken: blocks may rest on it
+	chose         bool // orders were chosen for good
 
 	given     map[[2]vid]bool    // pairs given up after a violation
 	withdrawn map[[2]uint32]bool // (reader, version): reads given up after a violation

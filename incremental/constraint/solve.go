@@ -312,6 +312,7 @@ func (p *Polygraph) Choose(low version.Slot) {
 		}
 		lowest, settled := p.window.lowest, pr.settled
 		p.kill(c)
+		p.chose = true
 		p.order(a, b, verdict.ByCase, graph.Edge{From: none})
 		if settled { // the solution had these edges already
 			p.window.lowest = lowest
