@@ -39,7 +39,10 @@ func TestHotKeysAgreeWithBatch(t *testing.T) {
 		}
 		want := batch.Close()
 
-		opt.Clock, opt.Online, opt.UniqueValues, opt.MaxTransaction, opt.SolveAt = record.ClockPrune, true, true, longest(txns), 1+rng.IntN(40)
+		opt.Clock, opt.Online, opt.UniqueValues, opt.SolveAt = record.ClockPrune, true, true, 1+rng.IntN(40)
+		if possible(txns, 0) { // at levels without real time some read of what began after they ended
+			opt.MaxTransaction = longest(txns)
+		}
 		opt.ChooseAt = rng.IntN(2) // often, or never
 		every := 1 + rng.IntN(30)
 		e := incremental.New(opt)
