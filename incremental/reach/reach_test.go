@@ -215,12 +215,13 @@ func newBandedWorld(rng *rand.Rand) *world {
 		if rng.IntN(100) < long {
 			start = end - int64(rng.IntN(60))
 		}
-		if rng.IntN(100) < open {
+		isOpen := rng.IntN(100) < open
+		if isOpen && rng.IntN(2) == 0 {
 			w.banded.Add(0, 0, false, false)
 			ends, known = append(ends, 0), append(known, false)
 			return
 		}
-		w.banded.Add(start, end, true, true)
+		w.banded.Add(start, end, true, !isOpen)
 		for i := range ends {
 			if known[i] && ends[i]+skew < start {
 				from := uint32(i)*w.parts + w.parts - 1
@@ -233,7 +234,7 @@ func newBandedWorld(rng *rand.Rand) *world {
 				end = max(end, ends[i])
 			}
 		}
-		ends, known = append(ends, end), append(known, true)
+		ends, known = append(ends, end), append(known, !isOpen) // an end that is not known counts for nothing
 	}
 	return w
 }
