@@ -172,7 +172,7 @@ type writer struct {
 	session  []int         // of each of txns, its place in sessions
 	sessions []sessionPart // in order of appearance
 
-	lists  map[string]bool         // keys that somebody appends to
+	lists  map[string]bool         // keys that somebody appends to, or empty lists
 	counts []bool                  // of txns, whether what it read says anything
 	codes  map[record.Value]uint64 // of values that had to be numbered; nil: they are as they were
 }

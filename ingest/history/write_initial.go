@@ -76,21 +76,40 @@ func (w *writer) isInitialOp(op record.Op) bool {
 // planInitial finds the reads of the initial state.
 func (w *writer) planInitial() error {
 	w.lists = map[string]bool{}
+	changed := map[string]bool{}
 	for t := range w.txns {
 		for _, op := range w.txns[t].Ops {
-			if op.Kind == record.Append {
+			switch op.Kind {
+			case record.Append:
 				w.lists[op.Key] = true
+			case record.Write:
+				changed[op.Key] = true
 			}
 		}
 	}
 	w.findCounting()
+	missing := w.missing()
+	if !missing {
+		w.findEmpty(changed)
+	}
 	switch {
-	case w.missing():
+	case missing:
 		return w.planMissing()
 	case w.initial() == record.InitialAny:
 		return w.planUnknownInitial()
 	}
 	return nil
+}
+
+// findEmpty finds the lists that nobody changes: an empty one is read of them.
+func (w *writer) findEmpty(changed map[string]bool) {
+	for t := range w.txns {
+		for _, op := range w.txns[t].Ops {
+			if w.counts[t] && op.Kind == record.Read && isNothing(op.Value) && !op.Value.IsNull() && !changed[op.Key] {
+				w.lists[op.Key] = true
+			}
+		}
+	}
 }
 
 // missing: there were writes that the history does not have.
