@@ -191,6 +191,9 @@ func (in *ingest) over(reading, work context.Context, err error) error {
 		in.ended = true
 		return werr
 	case reading.Err() != nil:
+		if in.origin != "" {
+			<-in.going.Done() // it ends with reading, in a moment: from here on nothing new is begun
+		}
 		in.log.Info().Msg("stopping")
 		return werr
 	}
