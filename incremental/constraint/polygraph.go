@@ -269,6 +269,7 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 	switch {
 	case cfg.RealTime:
 		p.banded = reach.NewBanded(&p.g, int(p.parts), cfg.Skew)
+		p.banded.Heeds = func(n node) bool { return p.firstWatch[n] != none }
 		p.reach = p.banded
 	case !cfg.Sessions || cfg.Slots > 0 && cfg.Chains > cfg.Slots/32+64:
 		p.bits = reach.NewBits(&p.g, int(p.parts))

@@ -67,6 +67,10 @@ type Banded struct {
 	bases       bitset.BitSet
 	first       uint32 // of the bases; see AddBase
 
+	// Heeds, if it is not nil, tells whether anybody wants to know of a node that something
+	// new reaches it by the prefix rule.
+	Heeds func(Node) bool
+
 	slab    [][]word // pages that rows lie in
 	spare   [][]word // pages to use again, of rowPage words
 	bytes   int      // of rows
@@ -369,7 +373,7 @@ func (b *Banded) byPrefixIn(u Node, s, low, high uint32) {
 	for end := min(s+blockSlots, uint32(len(b.end))); s < end; s++ {
 		for n := s * b.parts; n < (s+1)*b.parts; n++ {
 			p := b.p[n]
-			if low < p && p <= high && !has(b.words(b.row[n]), u) {
+			if low < p && p <= high && (b.Heeds == nil || b.Heeds(n)) && !has(b.words(b.row[n]), u) {
 				b.told = append(b.told, n)
 			}
 			if p < least && (p > 0 || !b.bases.Test(uint(s))) {
