@@ -142,12 +142,13 @@ type running struct {
 	log    *syncBuffer
 	cancel context.CancelFunc
 	done   chan error
+	ended  chan struct{} // closed when it has
 }
 
-// start runs the monitor.
+// start runs the monitor. At the end of the test it is stopped, if it is not yet.
 func start(t *testing.T, c *config.Config, st store.Store, untilEnd bool, set ...func(*App)) *running {
 	t.Helper()
-	r := &running{log: &syncBuffer{}, done: make(chan error, 1)}
+	r := &running{log: &syncBuffer{}, done: make(chan error, 1), ended: make(chan struct{})}
 	var err error
 	r.App, err = New(Options{Config: c, Log: zerolog.New(r.log), UntilEnd: untilEnd, Store: st})
 	if err != nil {
@@ -158,9 +159,17 @@ func start(t *testing.T, c *config.Config, st store.Store, untilEnd bool, set ..
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
-	go func() { r.done <- r.Run(ctx) }()
+	go func() {
+		defer close(r.ended)
+		r.done <- r.Run(ctx)
+	}()
 	t.Cleanup(func() {
 		cancel()
+		select { // its files are the test's, and are removed after this
+		case <-r.ended:
+		case <-time.After(patience):
+			t.Error("the monitor does not end")
+		}
 		if t.Failed() {
 			t.Logf("the monitor's log:\n%s", r.log)
 		}
