@@ -14,6 +14,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/window/store"
@@ -24,8 +25,8 @@ func newAlerts() *cobra.Command {
 		Use:   "alerts",
 		Short: "Look at what was found, silence it, try the receivers",
 		Long: `The alerts of run, from its store, or, while a monitor uses the store, from that
-monitor: over HTTP, at http.listen of the configuration or --url. If it wants a token,
-it is taken from http.token_file of the configuration or from ISOWATCH_TOKEN.`,
+monitor, over HTTP: the store's folder says where it is, or --url does. If it wants a
+token, it is taken from http.token_file of the configuration or from ISOWATCH_TOKEN.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(newAlertsList(), newAlertsShow(), newAlertsExport(), newAlertsSilence(), newAlertsTest())
@@ -83,20 +84,30 @@ func (s *shelf) open(ctx context.Context) (book, error) {
 	st, err := store.Open(store.Options{Path: path})
 	switch {
 	case errors.Is(err, store.ErrLocked):
-		at := own(c)
-		if at == "" {
-			return nil, environment(fmt.Errorf("%w; that monitor has no http.listen, at which it could be asked", err))
-		}
-		r, err := newRemote(s, c, at)
-		if err != nil {
-			return nil, err
-		}
-		r.why = fmt.Sprintf("the store %s is in use, and the monitor that has it was expected at %s (http.listen); name it with --url, or its configuration with --config", path, at)
-		return r, nil
+		return s.running(c, path, err)
 	case err != nil:
 		return nil, storeFailure(err)
 	}
 	return newLocal(ctx, st)
+}
+
+// running is the monitor that has the store at path, in which case opening gave locked.
+// The store's folder says where it is; if not, its configuration may. Without either, what
+// is at the default address may well be another monitor.
+func (s *shelf) running(c *config.Config, path string, locked error) (book, error) {
+	at, from := app.Address(path), "what the store's folder says"
+	if at == "" && s.config != "" {
+		at, from = own(c), "http.listen"
+	}
+	if at == "" {
+		return nil, environment(fmt.Errorf("%w; or name the address of its monitor with --url; or, if it has none (http.listen), copy the store while it runs (cp -r) and give the copy with --store", locked))
+	}
+	r, err := newRemote(s, c, at)
+	if err != nil {
+		return nil, err
+	}
+	r.why = fmt.Sprintf("the store %s is in use, and the monitor that has it was expected at %s (%s); name it with --url, or its configuration with --config", path, at, from)
+	return r, nil
 }
 
 // choice are the flags that choose alerts.

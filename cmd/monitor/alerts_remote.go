@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/config"
 )
 
@@ -39,20 +39,11 @@ const (
 
 // own is the address at which the monitor of a configuration can be asked from here.
 func own(c *config.Config) string {
-	host, port, err := net.SplitHostPort(c.HTTP.Listen)
-	if err != nil {
-		return ""
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		if host = "127.0.0.1"; ip != nil && ip.To4() == nil {
-			host = "::1"
-		}
-	}
-	scheme := "http://"
+	scheme := "http"
 	if c.HTTP.TLS != nil {
-		scheme = "https://"
+		scheme = "https"
 	}
-	return scheme + net.JoinHostPort(host, port)
+	return app.LocalURL(scheme, c.HTTP.Listen)
 }
 
 func newRemote(s *shelf, c *config.Config, address string) (*remote, error) {

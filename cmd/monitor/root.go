@@ -46,6 +46,12 @@ or configuration, 3 undecided, 4 the environment failed.`,
 		newConfig(),
 		newVersion(),
 	)
+	for _, c := range root.Commands() {
+		if !c.Runnable() { // it would show its help and succeed, whatever is asked of it
+			c.DisableFlagsInUseLine = true
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	return root
 }
 

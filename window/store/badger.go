@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -181,10 +182,24 @@ func ours(path string) error {
 	return nil
 }
 
+// Holder is the number of the process that has the store at path open, or had it last;
+// 0 if that is not known.
+func Holder(path string) int {
+	text, err := os.ReadFile(filepath.Join(path, "LOCK"))
+	if err != nil || len(text) > 32 {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return max(pid, 0)
+}
+
 // holder says which process has a store open, for messages.
 func holder(path string) string {
-	if pid, err := os.ReadFile(filepath.Join(path, "LOCK")); err == nil && len(pid) > 0 && len(pid) < 32 {
-		return " (process " + strings.TrimSpace(string(pid)) + ")"
+	if pid := Holder(path); pid > 0 {
+		return fmt.Sprintf(" (process %d)", pid)
 	}
 	return ""
 }

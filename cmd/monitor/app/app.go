@@ -73,6 +73,8 @@ type App struct {
 	opening func() (store.Store, error)
 	store   store.Store
 	server  *server // nil without http.listen
+	// announces: the store is that of the configuration, and says where its monitor is.
+	announces bool
 
 	dispatcher *deliver.Dispatcher
 	severities atomic.Pointer[config.Severities] // of levels, as configured
@@ -153,6 +155,10 @@ func New(o Options) (*App, error) {
 			return nil, errors.Join(err, a.Close())
 		}
 	}
+	a.announces = o.Store == nil
+	if a.store != nil {
+		a.announce()
+	}
 	a.running = o.Config
 	a.severities.Store(&o.Config.Alerts.Severity)
 	a.reloadOwn(o.LogLevel)
@@ -191,6 +197,7 @@ func (a *App) awaitStore(ctx context.Context) error {
 		st, err := a.opening()
 		if err == nil {
 			a.store = st
+			a.announce()
 			a.metrics.storeHolding.Set(0)
 			if a.ready.ready(whoStore) {
 				a.log.Warn().Msg("there is room for the store: the monitor begins")
@@ -251,6 +258,7 @@ func (a *App) Resumed() bool { return a.resumed }
 // Close gives up what New opened. Run does it too.
 func (a *App) Close() error {
 	var errs []error
+	a.unannounce()
 	if a.server != nil {
 		errs = append(errs, a.server.stop())
 		a.server = nil
