@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // A batch's bytes:
@@ -107,23 +109,19 @@ func (b *Batch) appendContent(c []byte) []byte {
 	}
 	for i := range b.Gaps {
 		g := &b.Gaps[i]
-		c = appendText(c, g.Source)
+		c = wire.AppendText(c, g.Source)
 		c = binary.AppendVarint(binary.AppendVarint(binary.AppendVarint(c, int64(g.Partition)), g.From), g.To-g.From)
-		c = appendText(c, g.Why)
+		c = wire.AppendText(c, g.Why)
 	}
 	c = binary.AppendUvarint(c, uint64(len(b.Losses)))
 	for i := range b.Losses {
 		l := &b.Losses[i]
-		c = appendText(appendText(appendText(c, l.DB), l.Session), l.Txn)
-		c = appendText(binary.AppendVarint(c, l.Offset), l.Why)
+		c = wire.AppendText(wire.AppendText(wire.AppendText(c, l.DB), l.Session), l.Txn)
+		c = wire.AppendText(binary.AppendVarint(c, l.Offset), l.Why)
 	}
 	c = binary.AppendUvarint(c, uint64(len(b.Offsets)))
 	c = appendDifferences(appendDifferences(c, b.Offsets), b.Arrivals)
 	return b.Block.Marshal(c)
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 func appendDifferences(b []byte, list []int64) []byte {
@@ -166,12 +164,12 @@ func unmarshalBody(body []byte) (*Batch, error) {
 	if uint64(len(content)) != size {
 		return nil, damaged("%d bytes, should be %d", len(content), size)
 	}
-	in := reader{b: content}
-	b := in.batch()
-	if in.bad {
+	in := wire.NewReader(content)
+	b := readBatch(&in)
+	if !in.OK() {
 		return nil, damaged("a number or text does not fit")
 	}
-	if b.Block, err = packed.Unmarshal(in.b); err != nil {
+	if b.Block, err = packed.Unmarshal(in.Rest()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if len(b.Offsets) != b.Block.Len() {
@@ -181,89 +179,42 @@ func unmarshalBody(body []byte) (*Batch, error) {
 	return b, nil
 }
 
-// reader takes fields off the front of b. After a bad one it gives zeros.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-// batch reads all but the block.
-func (r *reader) batch() *Batch {
-	b := &Batch{Partition: int(r.varint()), First: r.varint()}
-	b.Next = b.First + r.varint()
-	b.Identity = r.varint()
-	b.Resume = b.Next - r.varint()
-	flags := r.text(1)
-	b.CaughtUp = flags == string(rune(flagCaughtUp))
-	b.Lag, b.Bytes, b.Lost = int64(r.uvarint()), int64(r.uvarint()), int(r.uvarint())
-	for n := r.count(); n > 0 && !r.bad; n-- {
-		g := source.Gap{Source: r.text(r.count()), Partition: int(r.varint()), From: r.varint()}
-		g.To = g.From + r.varint()
-		g.Why = r.text(r.count())
+// readBatch reads all but the block.
+func readBatch(r *wire.Reader) *Batch {
+	b := &Batch{Partition: int(r.Int()), First: r.Int()}
+	b.Next = b.First + r.Int()
+	b.Identity = r.Int()
+	b.Resume = b.Next - r.Int()
+	b.CaughtUp = r.Byte() == flagCaughtUp
+	b.Lag, b.Bytes, b.Lost = int64(r.Uint()), int64(r.Uint()), int(r.Uint())
+	for n := things(r); n > 0 && r.OK(); n-- {
+		g := source.Gap{Source: r.Text(), Partition: int(r.Int()), From: r.Int()}
+		g.To = g.From + r.Int()
+		g.Why = r.Text()
 		b.Gaps = append(b.Gaps, g)
 	}
-	for n := r.count(); n > 0 && !r.bad; n-- {
-		b.Losses = append(b.Losses, Loss{DB: r.text(r.count()), Session: r.text(r.count()), Txn: r.text(r.count()), Offset: r.varint(), Why: r.text(r.count())})
+	for n := things(r); n > 0 && r.OK(); n-- {
+		b.Losses = append(b.Losses, Loss{DB: r.Text(), Session: r.Text(), Txn: r.Text(), Offset: r.Int(), Why: r.Text()})
 	}
-	records := r.count()
-	b.Offsets = r.differences(records)
-	b.Arrivals = r.differences(records)
+	records := things(r)
+	b.Offsets = differences(r, records)
+	b.Arrivals = differences(r, records)
 	return b
 }
 
-func (r *reader) fail() {
-	r.bad, r.b = true, nil
-}
+// things is a number of what takes at least a byte each.
+func things(r *wire.Reader) int { return r.Count(math.MaxInt, 1) }
 
-func (r *reader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) varint() int64 {
-	v, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-// count is a number of things that take at least a byte each.
-func (r *reader) count() int {
-	n := r.uvarint()
-	if n > uint64(len(r.b)) {
-		r.fail()
-		return 0
-	}
-	return int(n)
-}
-
-func (r *reader) text(n int) string {
-	if n > len(r.b) {
-		r.fail()
-		return ""
-	}
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
-}
-
-func (r *reader) differences(n int) []int64 {
-	if n > len(r.b) {
-		r.fail()
+// differences is the inverse of appendDifferences.
+func differences(r *wire.Reader, n int) []int64 {
+	if n > r.Len() {
+		r.Fail()
 		return nil
 	}
 	out := make([]int64, n)
 	last := int64(0)
 	for i := range out {
-		last += r.varint()
+		last += r.Int()
 		out[i] = last
 	}
 	return out

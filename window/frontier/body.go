@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // A key with all that is known of it is packed as its body, in memory, on disk
@@ -30,81 +31,16 @@ const (
 
 const opAppend = 1 << 3
 
-// reader takes a packed body apart. Once it meets what can't be, ok is false and
-// all that follows is empty.
-type reader struct {
-	b  []byte
-	ok bool
-}
-
-func (r *reader) fail() { r.b, r.ok = nil, false }
-
-func (r *reader) byte() byte {
-	if len(r.b) == 0 {
-		r.fail()
-		return 0
-	}
-	c := r.b[0]
-	r.b = r.b[1:]
-	return c
-}
-
-func (r *reader) uint() uint64 {
-	if len(r.b) > 0 && r.b[0] < 0x80 {
-		c := r.b[0]
-		r.b = r.b[1:]
-		return uint64(c)
-	}
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) int() int64 {
-	v, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) fixed() int64 {
-	if len(r.b) < 8 {
-		r.fail()
-		return 0
-	}
-	v := binary.LittleEndian.Uint64(r.b)
-	r.b = r.b[8:]
-	return int64(v)
-}
-
-func (r *reader) bytes() []byte {
-	n := r.uint()
-	if n > uint64(len(r.b)) {
-		r.fail()
-		return nil
-	}
-	b := r.b[:n:n]
-	r.b = r.b[n:]
-	return b
-}
-
 // keyOf is the key of a body.
 func keyOf(body []byte) []byte {
-	r := reader{body[2:], true}
-	return r.bytes()
+	r := wire.NewReader(body[2:])
+	return r.Bytes()
 }
 
-// versionsOf is a reader of a body's versions, one by one with bytes.
-func versionsOf(body []byte) reader {
-	r := reader{body[2:], true}
-	r.bytes()
+// versionsOf is a reader of a body's versions, one by one with Bytes.
+func versionsOf(body []byte) wire.Reader {
+	r := wire.NewReader(body[2:])
+	r.Bytes()
 	return r
 }
 
@@ -124,24 +60,24 @@ func (v *version) timed() bool     { return v.flags&versionTimes != 0 }
 
 // parse takes a version apart, all but its operations.
 func parse(raw []byte) (v version, ok bool) {
-	r := reader{raw, true}
-	v.flags = r.byte()
-	v.number = r.uint()
-	v.end = r.fixed()
+	r := wire.NewReader(raw)
+	v.flags = r.Byte()
+	v.number = r.Uint()
+	v.end = int64(r.Fixed())
 	v.start = v.end
 	if v.flags&versionTimes != 0 {
-		v.start = v.end - r.int()
+		v.start = v.end - r.Int()
 	}
 	if v.flags&versionSeq != 0 {
-		v.seq = r.int()
+		v.seq = r.Int()
 	}
-	v.session = r.bytes()
+	v.session = r.Bytes()
 	if v.flags&versionID != 0 {
-		v.id = r.bytes()
+		v.id = r.Bytes()
 	}
-	v.count = r.uint()
-	v.ops = r.b
-	return v, r.ok && v.flags&^versionFlags == 0 && (v.flags&versionID != 0 || v.flags&versionSeq != 0)
+	v.count = r.Uint()
+	v.ops = r.Rest()
+	return v, r.OK() && v.flags&^versionFlags == 0 && (v.flags&versionID != 0 || v.flags&versionSeq != 0)
 }
 
 // op is a packed write.
@@ -164,26 +100,26 @@ func (o *op) record(key string) record.Op {
 	return out
 }
 
-func (r *reader) op() (o op) {
-	c := r.byte()
+func readOp(r *wire.Reader) (o op) {
+	c := r.Byte()
 	o.append = c&opAppend != 0
 	switch o.kind = record.ValueKind(c &^ opAppend); {
 	case o.kind == record.KindNull:
 	case o.kind == record.KindInt:
-		o.num = r.int()
+		o.num = r.Int()
 	case o.kind <= record.KindObject:
-		o.text = r.bytes()
+		o.text = r.Bytes()
 	default:
-		r.fail()
+		r.Fail()
 	}
 	return o
 }
 
 // last is the last operation of a version.
 func (v *version) last() (o op) {
-	r := reader{v.ops, true}
+	r := wire.NewReader(v.ops)
 	for range v.count {
-		o = r.op()
+		o = readOp(&r)
 	}
 	return o
 }
@@ -193,38 +129,36 @@ func check(body []byte, most uint64) bool {
 	if len(body) < 3 || State(body[0])&^stateMask != 0 || body[1] > perKeyMost || len(body) > math.MaxInt32 {
 		return false
 	}
-	r := reader{body[2:], true}
-	r.bytes()
+	r := wire.NewReader(body[2:])
+	r.Bytes()
 	last := uint64(0)
 	for range body[1] {
-		v, ok := parse(r.bytes())
-		if !r.ok || !ok || v.number <= last || v.number > most || v.count == 0 {
+		v, ok := parse(r.Bytes())
+		if !r.OK() || !ok || v.number <= last || v.number > most || v.count == 0 {
 			return false
 		}
 		last = v.number
-		ops := reader{v.ops, true}
-		for i := uint64(0); i < v.count && ops.ok; i++ {
-			ops.op()
+		ops := wire.NewReader(v.ops)
+		for i := uint64(0); i < v.count && ops.OK(); i++ {
+			readOp(&ops)
 		}
-		if !ops.ok || len(ops.b) > 0 {
+		if !ops.Done() {
 			return false
 		}
 	}
-	return r.ok && len(r.b) == 0
+	return r.Done()
 }
 
 // appendHead begins a body without versions.
 func appendHead[K string | []byte](dst []byte, st State, key K) []byte {
 	dst = append(dst, byte(st), 0)
-	dst = binary.AppendUvarint(dst, uint64(len(key)))
-	return append(dst, key...)
+	return wire.AppendText(dst, key)
 }
 
 // appendVersion adds the packed version to a body that begins at from.
 func appendVersion(body []byte, from int, raw []byte) []byte {
 	body[from+1]++
-	body = binary.AppendUvarint(body, uint64(len(raw)))
-	return append(body, raw...)
+	return wire.AppendText(body, raw)
 }
 
 // packWriter packs a transaction's part of a version: all but operations.
@@ -251,11 +185,9 @@ func packWriter(dst []byte, t *record.Transaction, number uint64, arrival int64)
 	if t.HasSeq {
 		dst = binary.AppendVarint(dst, t.Seq)
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(t.Session)))
-	dst = append(dst, t.Session...)
+	dst = wire.AppendText(dst, t.Session)
 	if flags&versionID != 0 {
-		dst = binary.AppendUvarint(dst, uint64(len(t.ID)))
-		dst = append(dst, t.ID...)
+		dst = wire.AppendText(dst, t.ID)
 	}
 	return dst
 }
@@ -282,8 +214,7 @@ func packOp(dst []byte, o *record.Op) []byte {
 	case record.KindInt:
 		dst = binary.AppendVarint(dst, o.Value.Num)
 	default:
-		dst = binary.AppendUvarint(dst, uint64(len(o.Value.Text)))
-		dst = append(dst, o.Value.Text...)
+		dst = wire.AppendText(dst, o.Value.Text)
 	}
 	return dst
 }

@@ -206,8 +206,8 @@ func (f *Frontier) add(body []byte, st State, n newcomer) {
 	st |= State(body[0])
 	kept, superseded := f.kept[:0], 0
 	late := false // the newcomer is superseded itself
-	for r := versionsOf(body); len(r.b) > 0; {
-		raw := r.bytes()
+	for r := versionsOf(body); r.Len() > 0; {
+		raw := r.Bytes()
 		if n.raw == nil {
 			kept = append(kept, raw)
 			continue

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // A snapshot is
@@ -94,23 +96,19 @@ func Restore(opt Options, snapshot []byte) (*Frontier, error) {
 }
 
 func (f *Frontier) load(b []byte) bool {
-	r := reader{b, true}
-	flags := r.byte()
+	r := wire.NewReader(b)
+	flags := r.Byte()
 	f.gone, f.lost, f.opaque = flags&snapshotGone != 0, flags&snapshotLost != 0, flags&snapshotOpaque != 0
 	var total, count uint64
 	for _, n := range []*uint64{&f.folded, &total, &f.stats.Superseded, &f.stats.Dropped, &f.stats.Unreadable, &f.stats.Evicted, &f.stats.Spilled, &f.stats.Read, &count} {
-		*n = r.uint()
+		*n = r.Uint()
 	}
-	if !r.ok || flags&^snapshotFlags != 0 || count > uint64(len(r.b)) || total > 1<<60 {
+	if !r.OK() || flags&^snapshotFlags != 0 || count > uint64(r.Len()) || total > 1<<60 {
 		return false
 	}
 	for range count {
-		size := r.uint()
-		if size>>1 > uint64(len(r.b)) {
-			return false
-		}
-		body := r.b[:size>>1]
-		r.b = r.b[size>>1:]
+		size := r.Uint()
+		body := r.Take(size >> 1)
 		if !check(body, f.folded) {
 			return false
 		}
@@ -130,5 +128,5 @@ func (f *Frontier) load(b []byte) bool {
 		}
 	}
 	f.total = int(total)
-	return r.ok && len(r.b) == 0
+	return r.Done()
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // place is where a version lies, while stubs are put together.
@@ -56,8 +57,8 @@ func appendPlaces(places []place, body []byte) []place {
 		return places
 	}
 	key := string(keyOf(body))
-	for r := versionsOf(body); len(r.b) > 0; {
-		raw := r.bytes()
+	for r := versionsOf(body); r.Len() > 0; {
+		raw := r.Bytes()
 		v, _ := parse(raw)
 		places = append(places, place{v.number, key, raw})
 	}
@@ -80,9 +81,9 @@ func (f *Frontier) stubsOf(places []place) []Stub {
 			out = append(out, f.stubOf(&v))
 		}
 		t := &out[len(out)-1].Txn
-		ops := reader{v.ops, true}
+		ops := wire.NewReader(v.ops)
 		for range v.count {
-			o := ops.op()
+			o := readOp(&ops)
 			t.Ops = append(t.Ops, o.record(p.key))
 		}
 	}
