@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -48,6 +49,7 @@ const (
 	bitTxn    = 1 << 6
 	bitFin    = 1 << 7
 	sector    = 512
+	page      = 4096
 )
 
 // internal tells Badger's own keys from ours.
@@ -201,10 +203,13 @@ func torn(b []byte, at int, version uint64, pending bool) (next int) {
 	return 0
 }
 
-// seam tells whether, from a place on, b has a page that ends with a zero before one
-// that does not begin with one.
+// seam tells whether, from a place at which an entry ends on, b has a page that ends with a
+// zero before one that does not begin with one, or zeros where the next entry begins: there
+// was none yet when that was copied.
 func seam(b []byte, at int) bool {
-	const page = 4096
+	if bytes.HasPrefix(b[at:], make([]byte, 3)) { // an entry begins with its kind, and its key has a length
+		return true
+	}
 	for end := (at/page + 1) * page; end < len(b); end += page {
 		if b[end-1] == 0 && b[end] != 0 {
 			return true
@@ -240,7 +245,7 @@ func readTable(dir, name string, each func(rawRecord)) ([]*Damage, error) {
 
 func parseTable(b []byte, name string, each func(rawRecord)) []*Damage {
 	whole := func(why string) []*Damage {
-		return []*Damage{{Kind: "table", Key: "every record", File: name, Why: why}}
+		return []*Damage{{Kind: "table", Key: "every record", File: name, Why: why, seam: len(b)%page == 0 || unwritten(b, max(0, len(b)-page), len(b))}}
 	}
 	// The end is: index, its length, its checksum, the length of that.
 	index, sum, ok := cutEnd(b)
@@ -266,10 +271,27 @@ func parseTable(b []byte, name string, each func(rawRecord)) []*Damage {
 			if i+1 < len(blocks) {
 				to = quoteKey(blocks[i+1].first)
 			}
-			found = append(found, &Damage{Kind: "table", Key: fmt.Sprintf("the block of records from %s up to %s", quoteKey(at.first), to), File: name, Offset: int64(at.begin), Why: err.Error()})
+			found = append(found, &Damage{Kind: "table", Key: fmt.Sprintf("the block of records from %s up to %s", quoteKey(at.first), to), File: name, Offset: int64(at.begin), Why: err.Error(), seam: unwritten(b, at.begin, at.begin+at.size)})
 		}
 	}
 	return found
+}
+
+// unwritten tells whether a part of a table ends, or a page in it does, with zeros that no
+// table has there, as where it was copied while Badger filled it. Badger makes it as
+// long as it will be and fills it from its beginning; what is merged away it first cuts
+// to nothing.
+func unwritten(b []byte, from, to int) bool {
+	if from < 0 || to > len(b) {
+		return false
+	}
+	for at := from; at < to; {
+		at = min((at/page+1)*page, to)
+		if at-8 >= from && binary.BigEndian.Uint64(b[at-8:]) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func quoteKey(key []byte) string {

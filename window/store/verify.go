@@ -130,9 +130,12 @@ func (v *verifier) database() error {
 	if err != nil {
 		return err
 	}
-	if v.torn = len(l.missing) > 0 && l.newer && v.unclean; v.torn {
+	switch v.torn = len(l.missing) > 0 && v.unclean; {
+	case v.torn && l.newer:
 		v.note("the copy was made while tables were merged: references between records were not compared")
-	} else {
+	case v.torn: // cp copies what there was when it began
+		v.note("%s is not in the copy: it was merged into others while the copy was made; in a store that was killed this is damage", missingTable(l.missing[0]).File)
+	default:
 		for _, id := range l.missing {
 			v.damage(missingTable(id))
 		}
@@ -155,6 +158,11 @@ func (v *verifier) database() error {
 			return err
 		}
 		for _, d := range ds {
+			if d.seam && v.unclean {
+				v.note("what %s has from byte %d on was written or removed while the copy was made, and is not looked at; in a store that was killed this is damage", name, d.Offset)
+				v.torn = true
+				continue
+			}
 			v.damage(d)
 		}
 		v.sized(name)
@@ -281,6 +289,9 @@ func (v *verifier) meta() (bool, error) {
 		if len(v.report.Damaged) > 0 {
 			return false, nil
 		}
+		if v.torn {
+			return false, nil // what is missing has it, and that is noted
+		}
 		if len(v.records) == 0 && v.unclean {
 			v.note("nothing was committed yet")
 			return false, nil
@@ -306,6 +317,9 @@ func (v *verifier) meta() (bool, error) {
 		return false, older(n)
 	}
 	r, ok = v.records[string(keyState)]
+	if !ok && v.torn {
+		return false, nil
+	}
 	if !ok {
 		v.damage(&Damage{Kind: "state", Key: "the counters", Why: "they are missing"})
 		return false, nil

@@ -47,8 +47,8 @@ const (
 	// duration given it is a third of that.
 	healthyMax = 6 * time.Second
 	// graceMax is how long the alert may take at the end, once the clients have
-	// stopped.
-	graceMax = 10 * time.Second
+	// stopped: enough for a machine that is slow and busy.
+	graceMax = time.Minute
 	// reportEvery is how often a line says that all is well.
 	reportEvery = 2 * time.Second
 )
