@@ -10,6 +10,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // ErrState is returned by Restore for bytes that no Append wrote.
@@ -92,14 +93,13 @@ func Restore(b []byte, cfg Config) (*Life, error) {
 	if len(b) == 0 || b[0] != stateVersion {
 		return nil, fmt.Errorf("%w: it has no version that this program knows", ErrState)
 	}
-	r := reader{b: b[1:]}
+	r := reader{wire.NewReader(b[1:])}
+	r.Minimal = true
 	l.now, l.fed, l.backlog = r.time(), r.time(), r.time()
 	for range r.count(RateLimit+1, 1) {
 		l.sent = append(l.sent, r.time())
 	}
-	if !slices.IsSorted(l.sent) || len(l.sent) > 0 && l.sent[len(l.sent)-1] > l.now {
-		r.bad = true
-	}
+	r.refuse(!slices.IsSorted(l.sent) || len(l.sent) > 0 && l.sent[len(l.sent)-1] > l.now)
 	l.burst.id = r.id()
 	l.burst.since, l.burst.members = r.time(), int(r.int(0, stateGroups))
 	l.burst.over = r.bool()
@@ -109,14 +109,14 @@ func Restore(b []byte, cfg Config) (*Life, error) {
 			*t = r.text()
 		}
 		s.Since, s.Until = r.time(), r.time()
-		r.bad = r.bad || s.Validate() != nil || s.Until == 0
+		r.refuse(s.Validate() != nil || s.Until == 0)
 		l.silences = append(l.silences, s)
 	}
 	var groups []*group
 	members := 0
 	for range r.count(stateGroups, 25) {
 		g := r.group()
-		if r.bad || len(groups) > 0 && g.ID <= groups[len(groups)-1].ID {
+		if !r.OK() || len(groups) > 0 && g.ID <= groups[len(groups)-1].ID {
 			return nil, ErrState
 		}
 		groups = append(groups, g)
@@ -131,15 +131,13 @@ func Restore(b []byte, cfg Config) (*Life, error) {
 	}
 	for range r.count(len(groups), 1) {
 		i := r.int(0, int64(len(groups))-1)
-		if r.bad || groups[i].due || groups[i].State == alerts.Resolved {
+		if !r.OK() || groups[i].due || groups[i].State == alerts.Resolved {
 			return nil, ErrState
 		}
 		l.want(groups[i])
 	}
-	if l.burst.id == "" {
-		r.bad = r.bad || members > 0 || l.burst.over
-	}
-	if r.bad || len(r.b) > 0 || members != l.burst.members || l.backlog > 0 && len(l.wanting) == 0 {
+	r.refuse(l.burst.id == "" && (members > 0 || l.burst.over))
+	if !r.Done() || members != l.burst.members || l.backlog > 0 && len(l.wanting) == 0 {
 		return nil, ErrState
 	}
 	l.mute()
@@ -154,9 +152,9 @@ func (r *reader) group() *group {
 	}
 	g.Representative = r.id()
 	g.Keys, g.aliases = r.texts(), r.texts()
-	tier, state, severity := r.byte(), r.byte(), r.byte()
+	tier, state, severity := r.Byte(), r.Byte(), r.Byte()
 	if int(tier) >= tiers || int(state) >= len(stateNames) || int(severity) >= len(severityNames) {
-		r.bad = true
+		r.Fail()
 		return g
 	}
 	g.tier, g.State, g.Severity = int(tier), stateNames[state], severityNames[severity]
@@ -168,9 +166,7 @@ func (r *reader) group() *group {
 		g.unsaid = append(g.unsaid, r.id())
 	}
 	over := g.State == alerts.Resolved
-	if g.ID == "" || g.told && g.burst || g.farewell && !over || (g.ResolvedAt > 0) != over {
-		r.bad = true
-	}
+	r.refuse(g.ID == "" || g.told && g.burst || g.farewell && !over || (g.ResolvedAt > 0) != over)
 	return g
 }
 
@@ -196,7 +192,7 @@ func (w *writer) bools(bs ...bool) {
 }
 
 func (w *writer) text(s string) {
-	w.b = append(binary.AppendUvarint(w.b, uint64(len(s))), s...)
+	w.b = wire.AppendText(w.b, s)
 }
 
 func (w *writer) texts(list []string) {
@@ -221,42 +217,30 @@ func (w *writer) id(s string) {
 	w.text(s)
 }
 
-// reader is bad from the first thing on that it could not read.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) take(n int) []byte {
-	if r.bad || n > len(r.b) {
-		r.bad = true
-		return nil
-	}
-	b := r.b[:n]
-	r.b = r.b[n:]
-	return b
-}
-
-func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
+// reader reads the state; each number has one form.
+type reader struct{ wire.Reader }
 
 func (r *reader) bool() bool {
-	b := r.byte()
-	r.bad = r.bad || b > 1
+	b := r.Byte()
+	r.refuse(b > 1)
 	return b == 1
 }
 
+// refuse says that what was read can't be, if so.
+func (r *reader) refuse(bad bool) {
+	if bad {
+		r.Fail()
+	}
+}
+
 func (r *reader) int(least, most int64) int64 {
-	n, size := binary.Varint(r.b)
-	if r.bad || size <= 0 || n < least || n > most || size > 1 && r.b[size-1] == 0 {
-		r.bad = true
+	n := r.Int()
+	if n < least || n > most {
+		r.Fail()
+	}
+	if !r.OK() {
 		return 0
 	}
-	r.b = r.b[size:]
 	return n
 }
 
@@ -265,22 +249,18 @@ func (r *reader) time() int64 { return r.int(math.MinInt64/4, math.MaxInt64/4) }
 
 // count reads a length of at most so many items of at least so many bytes each.
 func (r *reader) count(most, each int) int {
-	n := r.int(0, int64(most))
-	if r.bad || int(n) > len(r.b)/each {
-		r.bad = true
+	n := int(r.int(0, int64(most)))
+	if n > r.Len()/each {
+		r.Fail()
 		return 0
 	}
-	return int(n)
+	return n
 }
 
 func (r *reader) text() string {
-	n, size := binary.Uvarint(r.b)
-	if r.bad || size <= 0 || n > stateText || size > 1 && r.b[size-1] == 0 {
-		r.bad = true
-		return ""
-	}
-	r.b = r.b[size:]
-	return string(r.take(int(n)))
+	n := r.Uint()
+	r.refuse(n > stateText)
+	return string(r.Take(n))
 }
 
 func (r *reader) texts() []string {
@@ -292,16 +272,15 @@ func (r *reader) texts() []string {
 }
 
 func (r *reader) id() string {
-	switch r.byte() {
+	switch r.Byte() {
 	case idHex:
-		return hex.EncodeToString(r.take(idBytes))
+		return hex.EncodeToString(r.Take(idBytes))
 	case idText:
 		s := r.text()
-		if raw, err := hex.DecodeString(s); err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == s {
-			r.bad = true
-		}
+		raw, err := hex.DecodeString(s)
+		r.refuse(err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == s)
 		return s
 	}
-	r.bad = true
+	r.Fail()
 	return ""
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // State is what has to be kept of an Assembler with the offset up to which its
@@ -65,32 +67,25 @@ func Restore(opt Options, state []byte) (*Assembler, error) {
 	if len(state) < 2 || state[0] != stateVersion || state[1] > 1 {
 		return nil, errState
 	}
-	rest, whole := state[2:], true
-	varint := func() int64 {
-		v, n := binary.Varint(rest)
-		if n <= 0 {
-			rest, whole = nil, false
-			return 0
-		}
-		rest = rest[n:]
-		return v
-	}
+	in := wire.NewReader(state[2:])
 	r := &restored{state: slices.Clone(state), opened: map[int64]int64{}}
-	r.seen = varint()
-	a.clock, a.hasClock = varint(), state[1] == 1
-	a.latest = varint()
+	r.seen = in.Int()
+	a.clock, a.hasClock = in.Int(), state[1] == 1
+	a.latest = in.Int()
 	r.oldest = r.seen
-	for last := int64(0); len(rest) > 0; {
-		offset, opened := last+varint(), varint()
+	for last := int64(0); in.Len() > 0; {
+		offset, opened := last+in.Int(), in.Int()
 		if len(r.opened) == 0 {
 			r.oldest = offset
 		} else if offset <= last {
-			whole = false
+			return nil, errState
 		}
-		whole = whole && offset < r.seen
+		if offset >= r.seen {
+			return nil, errState
+		}
 		r.opened[offset], last = opened, offset
 	}
-	if !whole {
+	if !in.OK() {
 		return nil, errState
 	}
 	a.restored = r

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // A snapshot is
@@ -79,7 +79,7 @@ func Restore(opt Options, data []byte, load func(ref uint64) (record.Head, error
 		return nil, fmt.Errorf("the snapshot of an order has version %d, this program knows %d: use the program that wrote it, or begin anew", data[0], snapshotVersion)
 	}
 	o := blank(opt)
-	d := decoder{b: data[1:body]}
+	d := decoder{in: wire.NewReader(data[1:body])}
 	o.greatest = d.int()
 	d.base = o.greatest
 	o.scalars(&d)
@@ -89,7 +89,7 @@ func Restore(opt Options, data []byte, load func(ref uint64) (record.Head, error
 	}
 	last := uint64(0)
 	for range d.count(len(data), 8) {
-		s := &session{name: strings.Clone(d.text()), head: nil32, tail: nil32}
+		s := &session{name: d.text(), head: nil32, tail: nil32}
 		s.code(&d)
 		if o.sessions[s.name] != nil {
 			d.fail("session %q is there twice", s.name)
@@ -108,8 +108,8 @@ func Restore(opt Options, data []byte, load func(ref uint64) (record.Head, error
 	}
 	o.bare.old.read(&d)
 	o.bare.cur.read(&d)
-	if d.err == nil && len(d.b) > 0 {
-		d.fail("%d bytes are left over", len(d.b))
+	if d.err == nil && d.in.Len() > 0 {
+		d.fail("%d bytes are left over", d.in.Len())
 	}
 	if o.level > LevelMax {
 		d.fail("there is no level %d of the sample", o.level)
@@ -293,7 +293,7 @@ func (it *item) code(c coder) {
 // readItems is the inverse of writeItems. Refs of what waits are loaded.
 func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64) (record.Head, error)) (uint64, error) {
 	first := o.items.Len()
-	for range d.count(len(d.b), 1) {
+	for range d.count(d.in.Len(), 1) {
 		last += uint64(d.int())
 		if d.err != nil {
 			return 0, d.err
@@ -358,9 +358,9 @@ func (t *table) write(e *encoder) {
 }
 
 func (t *table) read(d *decoder) {
-	for range d.count(len(d.b), 16) {
-		t.insert(binary.LittleEndian.Uint64(d.b), binary.LittleEndian.Uint64(d.b[8:]))
-		d.b = d.b[16:]
+	for range d.count(d.in.Len(), 16) {
+		id, content := d.in.Fixed(), d.in.Fixed()
+		t.insert(id, content)
 	}
 }
 
@@ -372,10 +372,7 @@ type encoder struct {
 func (e *encoder) uint(v uint64) { e.b = binary.AppendUvarint(e.b, v) }
 func (e *encoder) int(v int64)   { e.b = binary.AppendVarint(e.b, v) }
 
-func (e *encoder) text(s string) {
-	e.uint(uint64(len(s)))
-	e.b = append(e.b, s...)
-}
+func (e *encoder) text(s string) { e.b = wire.AppendText(e.b, s) }
 
 func (e *encoder) num(v *int64)   { e.int(*v) }
 func (e *encoder) time(v *int64)  { e.int(*v - e.base) } // may wrap around, and so does its inverse
@@ -393,7 +390,7 @@ func (e *encoder) flags(vs ...*bool) {
 
 // decoder reads what encoder wrote; after the first error everything is 0.
 type decoder struct {
-	b    []byte
+	in   wire.Reader
 	base int64
 	err  error
 }
@@ -402,26 +399,25 @@ func (d *decoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
 	}
-	d.b = nil
+	d.in.Fail()
+}
+
+// there makes it an error if what was read last was not there.
+func (d *decoder) there() {
+	if !d.in.OK() {
+		d.fail("it ends too early")
+	}
 }
 
 func (d *decoder) uint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.fail("it ends too early")
-		return 0
-	}
-	d.b = d.b[n:]
+	v := d.in.Uint()
+	d.there()
 	return v
 }
 
 func (d *decoder) int() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.fail("it ends too early")
-		return 0
-	}
-	d.b = d.b[n:]
+	v := d.in.Int()
+	d.there()
 	return v
 }
 
@@ -429,7 +425,7 @@ func (d *decoder) int() int64 {
 func (d *decoder) count(limit, bytes int) int {
 	n := d.uint()
 	if bytes > 0 {
-		limit = min(limit, len(d.b)/bytes)
+		limit = min(limit, d.in.Len()/bytes)
 	}
 	if n > uint64(limit) {
 		d.fail("it counts %d of what can be %d", n, limit)
@@ -438,24 +434,16 @@ func (d *decoder) count(limit, bytes int) int {
 	return int(n)
 }
 
-func (d *decoder) text() string {
-	n := d.count(len(d.b), 1)
-	s := string(d.b[:n])
-	d.b = d.b[n:]
-	return s
-}
+func (d *decoder) text() string { return string(d.in.Take(uint64(d.count(d.in.Len(), 1)))) }
 
 func (d *decoder) num(v *int64)   { *v = d.int() }
 func (d *decoder) time(v *int64)  { *v = d.int() + d.base }
 func (d *decoder) bits(v *uint64) { *v = d.uint() }
 
 func (d *decoder) flags(vs ...*bool) {
-	if len(d.b) == 0 {
-		d.fail("it ends too early")
-		return
-	}
+	b := d.in.Byte()
+	d.there()
 	for i, v := range vs {
-		*v = d.b[0]>>i&1 != 0
+		*v = b>>i&1 != 0
 	}
-	d.b = d.b[1:]
 }

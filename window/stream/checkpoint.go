@@ -13,6 +13,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/internal/wire"
 	"github.com/isowatch/isowatch/window/frontier"
 	"github.com/isowatch/isowatch/window/order"
 	"github.com/isowatch/isowatch/window/segment"
@@ -164,8 +165,7 @@ func (h *History) Checkpoint() []byte {
 		case sectionAdopted:
 			b = h.marshalAdopted()
 		}
-		out = binary.AppendUvarint(out, uint64(len(b)))
-		out = append(out, b...)
+		out = wire.AppendText(out, b)
 	}
 	binary.LittleEndian.PutUint32(out[4:], crc32.Checksum(out[8:], crc32.MakeTable(crc32.Castagnoli)))
 	return out
@@ -262,23 +262,21 @@ func unmarshalAdopted(b []byte) (map[uint64]*block, error) {
 	if len(b) == 0 {
 		return out, nil
 	}
-	n, size := binary.Uvarint(b)
-	if size <= 0 || n > uint64(len(b)) {
-		return nil, errCheckpoint
-	}
-	b = b[size:]
-	refs := make([]ref, n)
+	r := wire.NewReader(b)
+	refs := make([]ref, r.Count(r.Len(), 1))
 	last := ref(0)
 	for i := range refs {
-		d, size := binary.Uvarint(b)
-		if size <= 0 || i > 0 && d == 0 {
-			return nil, errCheckpoint
+		d := r.Uint()
+		if i > 0 && d == 0 {
+			r.Fail()
 		}
-		b = b[size:]
 		last += ref(d)
 		refs[i] = last
 	}
-	records, err := packed.Unmarshal(b)
+	if !r.OK() {
+		return nil, errCheckpoint
+	}
+	records, err := packed.Unmarshal(r.Rest())
 	if err != nil {
 		return nil, err
 	}
@@ -310,31 +308,17 @@ func marshalFed(all []fed) []byte {
 }
 
 func unmarshalFed(b []byte) ([]fed, error) {
-	n, size := binary.Uvarint(b)
-	if size <= 0 || n > uint64(len(b)/3) {
-		return nil, errCheckpoint
-	}
-	b = b[size:]
-	out := make([]fed, n)
+	r := wire.NewReader(b)
+	out := make([]fed, r.Count(r.Len(), 3))
 	var last fed
 	for i := range out {
-		r, size := binary.Varint(b)
-		if size <= 0 {
-			return nil, errCheckpoint
-		}
-		b = b[size:]
-		at, size := binary.Varint(b)
-		if size <= 0 || len(b) == size {
-			return nil, errCheckpoint
-		}
-		last = fed{last.ref + ref(r), last.at + at, fedFlags(b[size])}
+		last = fed{last.ref + ref(r.Int()), last.at + r.Int(), fedFlags(r.Byte())}
 		if last.flags&^(timesDropped|detached) != 0 {
 			return nil, errCheckpoint
 		}
-		b = b[size+1:]
 		out[i] = last
 	}
-	if len(b) > 0 {
+	if !r.Done() {
 		return nil, errCheckpoint
 	}
 	return out, nil
@@ -345,15 +329,11 @@ func split(b []byte) (out [sections][]byte, err error) {
 	if len(b) < 8 || string(b[:4]) != string(checkpointMagic) || crc32.Checksum(b[8:], crc32.MakeTable(crc32.Castagnoli)) != binary.LittleEndian.Uint32(b[4:]) {
 		return out, errCheckpoint
 	}
-	b = b[8:]
+	r := wire.NewReader(b[8:])
 	for i := range out {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || n > uint64(len(b)-size) {
-			return out, errCheckpoint
-		}
-		out[i], b = b[size:size+int(n)], b[size+int(n):]
+		out[i] = r.Bytes()
 	}
-	if len(b) > 0 {
+	if !r.Done() {
 		return out, errCheckpoint
 	}
 	return out, nil

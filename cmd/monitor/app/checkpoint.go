@@ -10,6 +10,7 @@ import (
 
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/wire"
 	"github.com/isowatch/isowatch/window/order"
 	"github.com/isowatch/isowatch/window/stream"
 )
@@ -41,7 +42,7 @@ const checkpointVersion = 1
 // as its length and bytes, config as 8 bytes, numbers as uvarints, coverage and whole as a byte each, told as it writes itself,
 // state to the end.
 func (c *checkpoint) append(b []byte) []byte {
-	b = appendText(append(b, checkpointVersion), c.origin)
+	b = wire.AppendText(append(b, checkpointVersion), c.origin)
 	b = binary.BigEndian.AppendUint64(b, c.config)
 	b = binary.AppendUvarint(b, c.born)
 	whole := byte(0)
@@ -61,18 +62,18 @@ func parseCheckpoint(db string, b []byte) (*checkpoint, error) {
 	if len(b) == 0 || b[0] != checkpointVersion {
 		return nil, fmt.Errorf("history %q: %w: unknown version", db, errCheckpoint)
 	}
-	r := reader{b: b[1:]}
-	c := checkpoint{origin: r.text()}
-	if f := r.take(8); !r.bad {
+	r := wire.NewReader(b[1:])
+	c := checkpoint{origin: r.Text()}
+	if f := r.Take(8); r.OK() {
 		c.config = binary.BigEndian.Uint64(f)
 	}
-	c.born = r.uvarint()
-	c.coverage = record.Coverage(r.byte())
-	c.whole = r.byte() == 1
-	c.consumed, c.floor = r.uvarint(), r.uvarint()
+	c.born = r.Uint()
+	c.coverage = record.Coverage(r.Byte())
+	c.whole = r.Byte() == 1
+	c.consumed, c.floor = r.Uint(), r.Uint()
 	c.told = readTold(&r)
-	c.state = r.b
-	if r.bad || c.born == 0 || c.floor == 0 || c.consumed < c.born-1 || c.floor > c.consumed+1 || c.coverage > max(record.CoverageComplete, record.CoveragePartial) {
+	c.state = r.Rest()
+	if !r.OK() || c.born == 0 || c.floor == 0 || c.consumed < c.born-1 || c.floor > c.consumed+1 || c.coverage > max(record.CoverageComplete, record.CoveragePartial) {
 		return nil, fmt.Errorf("history %q: %w", db, errCheckpoint)
 	}
 	return &c, nil

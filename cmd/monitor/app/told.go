@@ -9,6 +9,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // told remembers which anomalies have an alert, so that one which is found again,
@@ -81,15 +82,13 @@ func (t *told) append(b []byte) []byte {
 }
 
 // readTold is the inverse of append.
-func readTold(r *reader) *told {
+func readTold(r *wire.Reader) *told {
 	t := newTold()
 	for _, m := range []map[toldKey]byte{t.old, t.cur} {
-		for range r.bounded(toldMax) {
+		for range r.Count(toldMax, len(toldKey{})+1) {
 			var k toldKey
-			if copy(k[:], r.take(uint64(len(k)))) < len(k) {
-				return t
-			}
-			m[k] = r.byte()
+			copy(k[:], r.Take(uint64(len(k))))
+			m[k] = r.Byte()
 		}
 	}
 	return t
