@@ -37,7 +37,8 @@ type Life struct {
 	after   int64 // of a notice that is being made: the sum of when its groups were told of before
 	// burst is told in summaries until all groups of it are over.
 	burst burst
-	// awaited are the databases of which nothing has been judged since Await.
+	// awaited are the databases that have groups and of which nothing has been judged since
+	// Await.
 	awaited map[string]bool
 }
 
