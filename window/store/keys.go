@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // schema is the version of the layout in doc.go.
@@ -36,7 +38,7 @@ const (
 	prefixUndo       = 'u'
 )
 
-func offsetPrefix(source string) []byte { return appendName([]byte{prefixOffset}, source) }
+func offsetPrefix(source string) []byte { return wire.AppendText([]byte{prefixOffset}, source) }
 
 func offsetKey(source string, partition int) []byte {
 	return binary.BigEndian.AppendUint32(offsetPrefix(source), uint32(partition))
@@ -62,7 +64,7 @@ func noticeKey(number uint64) []byte {
 
 func noticeIDKey(id string) []byte { return append([]byte{prefixNoticeID}, id...) }
 
-func outboxPrefix(receiver string) []byte { return appendName([]byte{prefixOutbox}, receiver) }
+func outboxPrefix(receiver string) []byte { return wire.AppendText([]byte{prefixOutbox}, receiver) }
 
 func outboxKey(receiver string, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(outboxPrefix(receiver), number)
@@ -78,11 +80,11 @@ func generationKey(db string) []byte { return append([]byte{prefixGeneration}, d
 
 func forgetKey(db string) []byte { return append([]byte{prefixForget}, db...) }
 
-func spillPrefix(db string) []byte { return appendName([]byte{prefixSpill}, db) }
+func spillPrefix(db string) []byte { return wire.AppendText([]byte{prefixSpill}, db) }
 
 func spillKey(db, key string) []byte { return append(spillPrefix(db), key...) }
 
-func undoPrefix(db string) []byte { return appendName([]byte{prefixUndo}, db) }
+func undoPrefix(db string) []byte { return wire.AppendText([]byte{prefixUndo}, db) }
 
 func undoGeneration(db string, generation uint64) []byte {
 	return binary.BigEndian.AppendUint64(undoPrefix(db), generation)

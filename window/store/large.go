@@ -36,11 +36,11 @@ func describe(key []byte) (kind, name string) {
 		return fmt.Sprint(binary.BigEndian.Uint64(rest[len(rest)-8:]))
 	}
 	named := func() (string, []byte) {
-		n, size := binary.Uvarint(rest)
-		if size <= 0 || n > uint64(len(rest)-size) {
-			return fmt.Sprintf("%q", rest), nil
+		name, rest, err := cutName(rest)
+		if err != nil {
+			return fmt.Sprintf("%q", key[1:]), nil
 		}
-		return fmt.Sprintf("%q", rest[size:size+int(n)]), rest[size+int(n):]
+		return fmt.Sprintf("%q", name), rest
 	}
 	switch key[0] {
 	case prefixMeta:

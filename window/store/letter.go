@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"strings"
+
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // A stored dead letter is
@@ -44,15 +46,11 @@ func identify(l DeadLetter) identity {
 	return id
 }
 
-func appendName(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
 func encodeLetter(b []byte, id identity, l DeadLetter) []byte {
 	b = append(b, id[:]...)
-	b = appendName(b, l.Reason)
-	b = appendName(b, l.Detail)
-	b = appendName(b, l.Pos.Source)
+	b = wire.AppendText(b, l.Reason)
+	b = wire.AppendText(b, l.Detail)
+	b = wire.AppendText(b, l.Pos.Source)
 	for _, n := range [...]int64{int64(l.Pos.Partition), l.Pos.Offset, l.Pos.Line, l.Time, int64(l.Size)} {
 		b = binary.AppendVarint(b, n)
 	}
@@ -69,28 +67,14 @@ func decodeLetter(b []byte) (id identity, l DeadLetter, err error) {
 		return id, l, errDamaged
 	}
 	b = b[copy(id[:], b):]
-	for _, s := range [...]*string{&l.Reason, &l.Detail, &l.Pos.Source} {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || n > uint64(len(b)-size) {
-			return id, l, errDamaged
-		}
-		*s = string(b[size : size+int(n)])
-		b = b[size+int(n):]
-	}
-	var partition, size64 int64
-	for _, p := range [...]*int64{&partition, &l.Pos.Offset, &l.Pos.Line, &l.Time, &size64} {
-		n, size := binary.Varint(b)
-		if size <= 0 {
-			return id, l, errDamaged
-		}
-		*p = n
-		b = b[size:]
-	}
-	if len(b) == 0 {
+	r := wire.NewReader(b)
+	l.Reason, l.Detail, l.Pos.Source = r.Text(), r.Text(), r.Text()
+	l.Pos.Partition, l.Pos.Offset, l.Pos.Line, l.Time, l.Size = int(r.Int()), r.Int(), r.Int(), r.Int(), int(r.Int())
+	l.Pos.Kafka = r.Byte() == 1
+	if !r.OK() {
 		return id, l, errDamaged
 	}
-	l.Pos.Partition, l.Size, l.Pos.Kafka = int(partition), int(size64), b[0] == 1
-	l.Value = append([]byte{}, b[1:]...)
+	l.Value = append([]byte{}, r.Rest()...)
 	return id, l, nil
 }
 
@@ -101,12 +85,3 @@ func (l DeadLetter) Identity() [16]byte { return identify(l) }
 // Stored is the size of l as a store keeps it, which MaxDeadLetterBytes bounds in
 // sum. l is Fit.
 func (l DeadLetter) Stored() int64 { return int64(len(encodeLetter(nil, identity{}, l))) }
-
-// nameSize reads the length of a name and where it begins.
-func nameSize(b []byte) (n, begin int, err error) {
-	length, size := binary.Uvarint(b)
-	if size <= 0 || length > uint64(len(b)-size) {
-		return 0, 0, errDamaged
-	}
-	return int(length), size, nil
-}

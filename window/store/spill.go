@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	badger "github.com/dgraph-io/badger/v4"
+
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // What is spilled is changed in place. The first change of a key after a
@@ -340,11 +342,11 @@ func (s *Badger) takeBack(db string) error {
 	return s.deleteAll(undoPrefix(db))
 }
 
-// cutName reads what appendName wrote, and what follows it.
+// cutName reads the name at the beginning of b, and what follows it.
 func cutName(b []byte) (name string, rest []byte, err error) {
-	n, size, err := nameSize(b)
-	if err != nil {
-		return "", nil, err
+	r := wire.NewReader(b)
+	if name = r.Text(); !r.OK() {
+		return "", nil, errDamaged
 	}
-	return string(b[size : size+n]), b[size+n:], nil
+	return name, r.Rest(), nil
 }
