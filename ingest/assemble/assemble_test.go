@@ -341,7 +341,8 @@ func TestNothingIsInvented(t *testing.T) {
 }
 
 // isPart tells whether t is certain, given what was: its operations are some of those in
-// their order, it reads nothing that it had written itself, and writes no key twice.
+// their order, it reads nothing that it had written itself, writes no key twice, and of what it
+// appended to a key nothing is left out before what is there.
 func isPart(t, was *record.Transaction) bool {
 	if t.Session != was.Session || t.Seq != was.Seq || t.DB != was.DB || t.Status != was.Status && t.Status != record.Unknown {
 		return false
@@ -349,12 +350,13 @@ func isPart(t, was *record.Transaction) bool {
 	if t.HasTimes && (t.Start != was.Start || t.Status != record.Unknown && t.End != was.End) {
 		return false
 	}
-	next, writes, wrote := 0, map[string]int{}, map[string]bool{}
+	next, writes, wrote, torn := 0, map[string]int{}, map[string]bool{}, map[string]bool{}
 	for _, op := range t.Ops {
 		for ; next < len(was.Ops) && was.Ops[next] != op; next++ {
 			wrote[was.Ops[next].Key] = wrote[was.Ops[next].Key] || was.Ops[next].Kind != record.Read
+			torn[was.Ops[next].Key] = torn[was.Ops[next].Key] || was.Ops[next].Kind == record.Append
 		}
-		if next == len(was.Ops) || op.Kind == record.Read && wrote[op.Key] {
+		if next == len(was.Ops) || op.Kind == record.Read && wrote[op.Key] || op.Kind == record.Append && torn[op.Key] {
 			return false
 		}
 		wrote[op.Key] = wrote[op.Key] || op.Kind != record.Read

@@ -19,7 +19,9 @@
 // whether a transaction is complete. One that is not becomes a record all the same, with what is
 // certain, and a Loss. What is certain are the operations before the first one missing, and of those behind it
 // what was written: a read behind a hole may have been of what the transaction itself had
-// written there, and would look like an anomaly. Left out are also writes that the transaction
+// written there, and would look like an anomaly. So would an append behind a hole in which
+// another element was appended: to who reads the list, that one stands between two that nothing
+// should stand between. Left out are also writes that the transaction
 // overwrote itself, as one of the missing may have written the same again, and its reads of its
 // own writes. To leave out a read or a write proves nothing that did not happen, as long as the
 // history is known to have a loss.

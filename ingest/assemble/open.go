@@ -96,7 +96,7 @@ func (o *open) certain(count uint32, ended bool) (ops []record.Op, missing int) 
 		}
 		whole := x.n == uint32(there) // so far
 		there++
-		if whole || !isRead(&x.op) {
+		if whole || x.op.Kind == record.Write || x.op.Kind == record.PredicateWrite {
 			ops = append(ops, x.op)
 		}
 	}
