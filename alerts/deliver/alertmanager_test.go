@@ -194,6 +194,7 @@ func TestRealAlertmanager(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(20 * time.Millisecond) // it needs the processor, too
 	}
 	if _, err := r.Resend(ctx, []deliver.Active{active("g1", "critical"), active("g2", "warning")}); err != nil {
 		t.Fatal(err)
@@ -221,6 +222,7 @@ func TestRealAlertmanager(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Fatalf("it shows %d alerts, want %d: %+v", len(all), n, all)
 			}
+			time.Sleep(20 * time.Millisecond)
 		}
 	}
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/isowatch/isowatch/alerts/deliver"
-	"go.uber.org/goleak"
+	"github.com/isowatch/isowatch/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 var errDown = errors.New("down")
 

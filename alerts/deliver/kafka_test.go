@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"strings"
 	"testing"
 
@@ -14,16 +13,16 @@ import (
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/internal/ports"
 )
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := ports.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addr
 }
 
 // consumed are all messages of a topic.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/isowatch/isowatch/internal/ports"
 )
 
 // secretRecords break much, and hold much that can't be used. Every key and value of them,
@@ -69,12 +70,11 @@ func command(t *testing.T, in io.Reader, args ...string) (stdout, stderr *buffer
 // freePort is an address at which nobody listens.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := ports.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addr
 }
 
 // fetch is what an address answers; empty if nothing does.
@@ -150,7 +150,7 @@ alerts:
 		var all struct {
 			Alerts []struct{ ID string }
 		}
-		for end := time.Now().Add(30 * time.Second); len(all.Alerts) < 2 || !strings.Contains(posted.String(), "operational/dead-letters"); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(3 * time.Minute); len(all.Alerts) < 2 || !strings.Contains(posted.String(), "operational/dead-letters"); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Errorf("in vain waited for alerts; there are %v", all)
 				return

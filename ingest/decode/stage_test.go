@@ -13,16 +13,16 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // list is a source of batches that are known, and of what comes at their end.
 type list struct {

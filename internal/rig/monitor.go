@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/isowatch/isowatch/internal/ports"
 )
 
 // Command makes a command of the monitor's, not started yet.
@@ -43,7 +44,7 @@ type Monitor struct {
 // StartMonitor starts a monitor that watches until it is told to stop. args are further
 // flags.
 func StartMonitor(o MonitorOptions, args ...string) (*Monitor, error) {
-	addr, err := freeAddr()
+	addr, err := ports.Address()
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +75,6 @@ func (o *MonitorOptions) config(addr string) string {
 	}
 	fmt.Fprintf(&b, "http: {listen: %q}\nlog: {format: json}\n", addr)
 	return b.String()
-}
-
-// freeAddr is a loopback address that nobody listens on.
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	addr := l.Addr().String()
-	return addr, l.Close()
 }
 
 // Stop asks the monitor to end, and kills it if it takes longer than patience. It returns the exit

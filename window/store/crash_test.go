@@ -11,8 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/isowatch/isowatch/internal/leak"
 	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/store/storetest"
 )
@@ -25,7 +24,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, victim(dir))
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 const perCommit = 20

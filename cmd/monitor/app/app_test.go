@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -30,13 +31,14 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/internal/leak"
 	"github.com/isowatch/isowatch/window/store"
 )
 
 const testTopic = "transactions"
 
 // patience bounds what a test waits for before it gives up.
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 // cluster starts a broker in this process and returns its addresses.
 func cluster(t *testing.T, opts ...kfake.Opt) []string {
@@ -136,6 +138,13 @@ func (h *hook) next(t *testing.T) alerts.Alert {
 	}
 }
 
+// ids are how often each alert came.
+func (h *hook) ids() map[string]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.seen)
+}
+
 // running is an App that runs in the background.
 type running struct {
 	*App
@@ -154,15 +163,8 @@ func start(t *testing.T, c *config.Config, st store.Store, untilEnd bool, set ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range set {
-		f(r.App)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
-	go func() {
-		defer close(r.ended)
-		r.done <- r.Run(ctx)
-	}()
 	t.Cleanup(func() {
 		cancel()
 		select { // its files are the test's, and are removed after this
@@ -174,6 +176,13 @@ func start(t *testing.T, c *config.Config, st store.Store, untilEnd bool, set ..
 			t.Logf("the monitor's log:\n%s", r.log)
 		}
 	})
+	for _, f := range set { // what these leave to the end of the test comes before the above
+		f(r.App)
+	}
+	go func() {
+		defer close(r.ended)
+		r.done <- r.Run(ctx)
+	}()
 	return r
 }
 
@@ -590,7 +599,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	r.stop(t)
 	h.srv.Close()
 	http.DefaultClient.CloseIdleConnections()
-	goleak.VerifyNone(t, ignore, goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read"),
+	leak.None(t, ignore, goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read"),
 		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read.func1"), // the producer's, anew for each request
 		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).write"))
 }

@@ -56,14 +56,15 @@ type tab struct {
 
 func openTab(t *testing.T, host string) *tab {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(chromium(t)))
+	downloads := t.TempDir() // first, so that it is removed when the browser has ended
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(chromium(t)), chromedp.WSURLReadTimeout(patience))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 3*patience)
 	t.Cleanup(cancel)
-	b := &tab{ctx: ctx, downloads: t.TempDir()}
+	b := &tab{ctx: ctx, downloads: downloads}
 	note := func(to *[]string, what string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()

@@ -18,15 +18,12 @@ import (
 
 // gate is a place at which a history's worker is held.
 type gate struct {
+	t    *testing.T
 	free chan struct{}
 	once sync.Once
 }
 
-func newGate(t *testing.T) *gate {
-	g := &gate{free: make(chan struct{})}
-	t.Cleanup(g.open)
-	return g
-}
+func newGate(t *testing.T) *gate { return &gate{t: t, free: make(chan struct{})} }
 
 func (g *gate) open() { g.once.Do(func() { close(g.free) }) }
 
@@ -34,6 +31,7 @@ func (g *gate) open() { g.once.Do(func() { close(g.free) }) }
 // that takes long; its queue holds so many records.
 func (g *gate) holds(db string, queue int) func(*App) {
 	return func(a *App) {
+		g.t.Cleanup(g.open) // before it is waited for that the monitor ends
 		a.tuning.queue = queue
 		a.tuning.slow = func(x string) {
 			if x == db {
@@ -249,11 +247,8 @@ func TestOverload(t *testing.T) {
 	c := testConfig(brokers)
 	c.Overload = config.OverloadSample
 	c.HTTP.Listen = "127.0.0.1:0"
-	free := make(chan struct{})
-	r := start(t, c, newMemStore(), false, fine, func(a *App) {
-		a.tuning.queue = 60
-		a.tuning.slow = func(string) { <-free }
-	})
+	g := newGate(t)
+	r := start(t, c, newMemStore(), false, fine, g.holds("default", 60))
 	txns := generated(t, generate.Config{Level: generate.SER, Transactions: 4000, Sessions: 64, Seed: 3})
 	for chunk := range slices.Chunk(txns, 50) {
 		send(t, p, chunk...)
@@ -261,7 +256,7 @@ func TestOverload(t *testing.T) {
 	eventually(t, "sessions are left out", func() bool {
 		return strings.Contains(get(t, r.Addr(), "/metrics"), `isowatch_overload_sampled{db="default"}`)
 	})
-	close(free)
+	g.open()
 	eventually(t, "what is left out is counted", func() bool {
 		return strings.Contains(get(t, r.Addr(), "/metrics"), `isowatch_overload_left_out_total{db="default"}`)
 	})

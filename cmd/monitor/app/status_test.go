@@ -66,7 +66,7 @@ func TestStatus(t *testing.T) {
 	eventually(t, "the status has it all", func() bool {
 		st = call[page.Status](t, r, "GET", "status", "", 200)
 		return st.Health == page.Broken && len(st.Histories) == 1 && st.Histories[0].Levels[0].Health == page.Broken && st.Alerts.Total == 1 && st.Alerts.Groups == 1 &&
-			st.Histories[0].Transactions+st.Histories[0].Waiting == 2003 && len(st.Waits) == 0 && st.Store.Bytes > 0
+			st.Histories[0].Transactions+st.Histories[0].Waiting == 2003 && len(st.Waits) == 0 && st.Store.Bytes > 0 && st.Histories[0].Queued == 0
 	})
 	all := call[page.List](t, r, "GET", "alerts", "", 200)
 	if len(all.Alerts) != 1 || all.Total != 1 || all.Next != 0 || all.Scanned != 1 {

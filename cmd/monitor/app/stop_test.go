@@ -21,12 +21,13 @@ func TestStopLeavesTheQueue(t *testing.T) {
 	st := newMemStore("r")
 	var taken atomic.Int64
 	at := make(chan struct{})
-	free := make(chan struct{})
+	g := newGate(t)
 	r := start(t, c, st, false, fine, func(a *App) {
+		t.Cleanup(g.open)
 		a.tuning.slow = func(string) {
 			if taken.Add(1) == 5 {
 				close(at)
-				<-free
+				<-g.free
 			}
 		}
 	})
@@ -39,7 +40,7 @@ func TestStopLeavesTheQueue(t *testing.T) {
 	})
 	r.cancel()
 	eventually(t, "it stops", func() bool { return strings.Contains(r.log.String(), `"message":"stopping"`) })
-	close(free)
+	g.open()
 	if err := r.wait(t); err != nil {
 		t.Fatal(err)
 	}

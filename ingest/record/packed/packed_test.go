@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/leak"
 )
 
 // drawValue is any canonical value.
@@ -324,7 +324,7 @@ func TestNumbered(t *testing.T) {
 // The goroutine that works ahead ends with the loop, however that ends.
 func TestNumberedEndsEarly(t *testing.T) {
 	r := Of(typical(20_000))
-	defer goleak.VerifyNone(t)
+	defer leak.None(t)
 	for stop := range 3 {
 		i := 0
 		for range r.Numbered() {

@@ -14,12 +14,14 @@ import (
 	"testing/iotest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// patience is how long a test waits for what must happen.
+const patience = 3 * time.Minute
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // log is a file that a test writes as an application would.
 type log struct {
@@ -79,7 +81,7 @@ func (l *log) open(follow bool, offsets map[int]int64) *Source {
 // end if n is negative, and keeps the last offsets.
 func take(t *testing.T, s source.Source, n int, offsets map[int]int64) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out []string
 	for n < 0 || len(out) < n {

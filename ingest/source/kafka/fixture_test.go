@@ -11,18 +11,18 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.uber.org/goleak"
 
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 const topic = "transactions"
 
 // patience is how long a test waits for what must happen; nothing asserts on
 // how long it took.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -24,6 +25,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/ports"
 )
 
 // refused opens a source that must not open.
@@ -267,13 +269,12 @@ func TestTLS(t *testing.T) {
 // A broker that can't be reached is no reason to give up: Open goes on until it
 // is there, and tells of each failure.
 func TestUnreachableBrokerIsRetried(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := ports.Free(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	opts := Options{Connection: Connection{Brokers: []string{l.Addr().String()}}, Topic: topic,
+	port := free[0]
+	opts := Options{Connection: Connection{Brokers: []string{fmt.Sprintf("127.0.0.1:%d", port)}}, Topic: topic,
 		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond, UntilEnd: true}
 	failures := make(chan error, 1000)
 	opts.OnRetry = func(err error) {

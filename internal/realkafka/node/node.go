@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/isowatch/isowatch/internal/ports"
 	"github.com/isowatch/isowatch/internal/tail"
 )
 
@@ -42,7 +43,7 @@ type Broker struct {
 }
 
 // startMax bounds how long a broker may take to answer.
-const startMax = 90 * time.Second
+const startMax = 4 * time.Minute
 
 // New installs Kafka if need be and formats a data directory in dir, which must be
 // empty. The broker does not run yet.
@@ -55,11 +56,11 @@ func New(ctx context.Context, dir string, opt Options) (*Broker, error) {
 	if b.libs, err = install(ctx); err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(3)
+	free, err := ports.Free(3)
 	if err != nil {
 		return nil, err
 	}
-	b.port, b.controller, b.secured = ports[0], ports[1], ports[2]
+	b.port, b.controller, b.secured = free[0], free[1], free[2]
 	logging, err := files.ReadFile("log4j2.yaml")
 	if err != nil {
 		return nil, err
@@ -302,7 +303,7 @@ func (b *Broker) do(ctx context.Context, f func(context.Context, *kgo.Client) er
 		return err
 	}
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	if err := f(ctx, cl); err != nil {
 		return fmt.Errorf("%w\nthe broker says:\n%s", err, b.out)
@@ -310,16 +311,3 @@ func (b *Broker) do(ctx context.Context, f func(context.Context, *kgo.Client) er
 	return nil
 }
 
-// freePorts finds n free ports of the loopback interface.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // only when all are found, so that they differ
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
-}
