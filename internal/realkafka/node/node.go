@@ -310,4 +310,3 @@ func (b *Broker) do(ctx context.Context, f func(context.Context, *kgo.Client) er
 	}
 	return nil
 }
-
