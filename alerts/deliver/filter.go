@@ -1,6 +1,10 @@
 package deliver
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/alerts/internal/glob"
+)
 
 // Filter says which notices a receiver gets. Each empty field lets everything pass.
 // What is in doubt passes: a summary of more than it names, and what concerns no
@@ -30,7 +34,7 @@ func (f Filter) level(breaks []string, level string) bool {
 }
 
 func (f Filter) db(name string) bool {
-	return len(f.DBs) == 0 || name == "" || slices.ContainsFunc(f.DBs, func(pattern string) bool { return glob(pattern, name) })
+	return len(f.DBs) == 0 || name == "" || slices.ContainsFunc(f.DBs, func(pattern string) bool { return glob.Match(pattern, name) })
 }
 
 func (f Filter) empty() bool { return f.MinSeverity == "" && len(f.Levels) == 0 && len(f.DBs) == 0 }
@@ -93,30 +97,4 @@ func onlyOver(body []byte, n *notice, p part) []byte {
 // wantsActive is wants for what is told again.
 func (f Filter) wantsActive(a Active) bool {
 	return f.severe(a.Severity) && f.db(a.DB) && f.level(a.Breaks, a.Level)
-}
-
-// glob matches all of s with a pattern of * and ?. O(len(pattern)·len(s)).
-func glob(pattern, s string) bool {
-	p, t := []rune(pattern), []rune(s)
-	star, from := -1, 0
-	i, j := 0, 0
-	for j < len(t) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, from = i, j
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
-			i++
-			j++
-		case star >= 0: // let the last star take one more
-			from++
-			i, j = star+1, from
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/isowatch/isowatch/alerts/internal/glob"
 )
 
 // synonyms are what others call the anomalies, those who say most first: ANSI's
@@ -167,7 +169,7 @@ func Matches(name string, aliases []string, pattern string) bool {
 	if p == "" {
 		return false
 	}
-	return like(fold(name), p) || slices.ContainsFunc(aliases, func(a string) bool { return like(fold(a), p) })
+	return glob.Match(p, fold(name)) || slices.ContainsFunc(aliases, func(a string) bool { return glob.Match(p, fold(a)) })
 }
 
 // fold is a name without what people write differently.
@@ -179,30 +181,4 @@ func fold(s string) string {
 		}
 		return unicode.ToLower(r)
 	}, s)
-}
-
-// like tells whether s is what a pattern with * and ? stands for.
-func like(s, pattern string) bool {
-	// star is where the last * was met, and retry how much of s it has taken.
-	at, star, retry := 0, -1, 0
-	text, p := []rune(s), []rune(pattern)
-	for i := 0; i < len(text); {
-		switch {
-		case at < len(p) && p[at] == '*':
-			star, retry = at, i
-			at++
-		case at < len(p) && (p[at] == '?' || p[at] == text[i]):
-			at++
-			i++
-		case star >= 0:
-			retry++
-			at, i = star+1, retry
-		default:
-			return false
-		}
-	}
-	for at < len(p) && p[at] == '*' {
-		at++
-	}
-	return at == len(p)
 }
