@@ -3,8 +3,6 @@ package alerts_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,14 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/internal/alerttest"
+	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/incremental/oracle"
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew; read the difference")
 
 func context(s script.Script, levels ...verdict.Level) alerts.Context {
 	opt := oracle.FromHeader(s.Header)
@@ -391,19 +388,7 @@ func TestGoldenJSON(t *testing.T) {
 			t.Errorf("%s: read back, -want +got:\n%s", c.Title, d)
 		}
 	}
-	const file = "testdata/alerts.golden.jsonl"
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); d != "" {
-		t.Errorf("-want +got (go test -update writes it anew):\n%s", d)
-	}
+	golden.Check(t, "testdata/alerts.golden.jsonl", got)
 }
 
 // Every field that the contract names is there, empty or not.

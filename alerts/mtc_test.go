@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/incremental/oracle"
 	"github.com/isowatch/isowatch/incremental/oracle/script"
@@ -53,13 +53,13 @@ func TestMTC(t *testing.T) {
 				}
 				b.WriteByte('\n')
 			}
-			golden(t, filepath.Join("testdata/mtc", c.name+".golden"), b.String())
+			golden.Check(t, "testdata/mtc/"+c.name+".golden", b.String())
 			var indented bytes.Buffer
 			if err := json.Indent(&indented, first.JSON(), "", "  "); err != nil {
 				t.Fatal(err)
 			}
 			indented.WriteByte('\n')
-			golden(t, filepath.Join("testdata/mtc", c.name+".json"), indented.String())
+			golden.Check(t, "testdata/mtc/"+c.name+".json", indented.String())
 		})
 	}
 }
@@ -132,23 +132,4 @@ func mtc(t *testing.T) []anomaly {
 		t.Fatalf("%d anomalies in levels.txt, want 14", len(out))
 	}
 	return out
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("-want +got (go test -update writes it anew):\n%s", d)
-	}
 }

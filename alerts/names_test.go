@@ -3,18 +3,16 @@ package alerts_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/incremental/oracle"
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -23,28 +21,22 @@ import (
 // definition: it breaks the weakest level, and satisfies those that are said to hold.
 func TestNamesOfHistories(t *testing.T) {
 	const file = "testdata/names.txt"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	intro, blocks, _ := strings.Cut(string(text), "\n== ")
+	const mark = "-- found at "
+	intro, blocks := golden.Blocks(t, file, mark)
 	var got strings.Builder
 	got.WriteString(intro)
-	for _, block := range strings.Split(blocks, "\n== ") {
-		title, rest, _ := strings.Cut(block, "\n")
-		history, said, _ := strings.Cut(rest, "-- found at ")
-		levels, _, _ := strings.Cut(said, "\n")
-		fmt.Fprintf(&got, "\n== %s\n%s", title, history)
-		s, err := script.Parse(history)
+	for _, block := range blocks {
+		levels, _, _ := strings.Cut(block.Want, "\n")
+		s, err := script.Parse(block.Given)
 		if err != nil {
-			t.Fatalf("%s: %v", title, err)
+			t.Fatalf("%s: %v", block.Title, err)
 		}
-		fmt.Fprintf(&got, "-- found at %s\n", levels)
+		fmt.Fprintf(&got, "\n== %s\n%s%s%s\n", block.Title, block.Given, mark, levels)
 		asked := make([]verdict.Level, 0, 2)
 		for _, w := range strings.Fields(levels) {
 			l, err := verdict.FindLevel(w)
 			if err != nil {
-				t.Fatalf("%s: %v", title, err)
+				t.Fatalf("%s: %v", block.Title, err)
 			}
 			asked = append(asked, l)
 		}
@@ -54,15 +46,7 @@ func TestNamesOfHistories(t *testing.T) {
 				strings.Join(a.Aliases, " "), strings.Join(a.Breaks, " "), a.Weakest, strings.Join(a.Holds, " "), a.ClockDependent, strings.Join(a.Keys, " "))
 		}
 	}
-	trimmed := strings.ReplaceAll(got.String(), " \n", "\n")
-	if *update {
-		if err := os.WriteFile(file, []byte(trimmed), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if d := cmp.Diff(strings.Split(string(text), "\n"), strings.Split(trimmed, "\n")); d != "" && !*update {
-		t.Errorf("-want +got (go test -update writes it anew):\n%s", d)
-	}
+	golden.Check(t, file, strings.ReplaceAll(got.String(), " \n", "\n"))
 }
 
 // found are the alerts of what the engine finds at the first of some levels, where all
@@ -85,16 +69,7 @@ func found(t *testing.T, s script.Script, levels ...verdict.Level) []alerts.Aler
 // reaches holds what an alert says of levels to the definitions.
 func reaches(t *testing.T, a alerts.Alert) {
 	t.Helper()
-	h, err := codec.DecodeHeader(a.Evidence[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	txns := make([]record.Transaction, len(a.Evidence)-1)
-	for i, line := range a.Evidence[1:] {
-		if err := codec.Decode(line, &txns[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
+	h, txns := evidence(t, a)
 	judged := oracle.Check(txns, oracle.FromHeader(h))
 	weakest, ok := verdict.ParseLevel(a.Weakest)
 	if !ok || judged[weakest] {

@@ -2,13 +2,12 @@ package alerts_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 )
@@ -18,20 +17,15 @@ import (
 // found at several levels has one name and one level at all of them.
 func TestTold(t *testing.T) {
 	const file = "testdata/told.txt"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	intro, blocks, _ := strings.Cut(string(text), "\n== ")
+	const mark = "-- told at "
+	intro, blocks := golden.Blocks(t, file, mark)
 	var got strings.Builder
 	got.WriteString(intro)
-	for _, block := range strings.Split(blocks, "\n== ") {
-		title, rest, _ := strings.Cut(block, "\n")
-		history, _, _ := strings.Cut(rest, "-- told at ")
-		fmt.Fprintf(&got, "\n== %s\n%s\n", title, strings.TrimRight(history, "\n"))
-		s, err := script.Parse(history)
+	for _, block := range blocks {
+		fmt.Fprintf(&got, "\n== %s\n%s\n", block.Title, strings.TrimRight(block.Given, "\n"))
+		s, err := script.Parse(block.Given)
 		if err != nil {
-			t.Fatalf("%s: %v", title, err)
+			t.Fatalf("%s: %v", block.Title, err)
 		}
 		told, order := map[string][]string{}, []string{}
 		ids := map[string]alerts.Alert{}
@@ -41,12 +35,12 @@ func TestTold(t *testing.T) {
 				ctx.Judge, ctx.Find = engineJudge, engineFind
 				a, err := alerts.New(v, ctx)
 				if err != nil {
-					t.Fatalf("%s at %v: %v", title, level, err)
+					t.Fatalf("%s at %v: %v", block.Title, level, err)
 				}
 				reaches(t, a)
 				words := indented(a)
 				if was, ok := ids[a.ID]; ok && (was.Name != a.Name || was.Level != a.Level || was.Adya != a.Adya) {
-					t.Errorf("%s at %v: one id, but\n%s\n%s", title, level, indented(was), words)
+					t.Errorf("%s at %v: one id, but\n%s\n%s", block.Title, level, indented(was), words)
 				}
 				if ids[a.ID] = a; told[words] == nil {
 					order = append(order, words)
@@ -57,17 +51,10 @@ func TestTold(t *testing.T) {
 			}
 		}
 		for _, words := range order {
-			fmt.Fprintf(&got, "-- told at %s\n%s", strings.Join(told[words], " "), words)
+			fmt.Fprintf(&got, mark+"%s\n%s", strings.Join(told[words], " "), words)
 		}
 	}
-	if *update {
-		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if d := cmp.Diff(strings.Split(string(text), "\n"), strings.Split(got.String(), "\n")); d != "" && !*update {
-		t.Errorf("-want +got (go test -update writes it anew):\n%s", d)
-	}
+	golden.Check(t, file, got.String())
 }
 
 // indented is what an alert says, and its evidence.

@@ -3,26 +3,21 @@ package deliver_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/deliver"
+	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/name"
 )
-
-var update = flag.Bool("update", false, "write testdata anew")
 
 // noticeOf is the notice of some news, as the monitor makes it.
 func noticeOf(n life.News) life.Notice {
@@ -136,19 +131,7 @@ func TestSummaries(t *testing.T) {
 			}
 		}
 	}
-	const file = "testdata/summaries.golden"
-	if *update {
-		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); d != "" {
-		t.Errorf("-want +got (go test -update writes it anew):\n%s", d)
-	}
+	golden.Check(t, "testdata/summaries.golden", got.String())
 }
 
 // opened are the incidents that are open, and alerts that fire, by what a receiver was sent.

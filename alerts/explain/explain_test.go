@@ -1,16 +1,14 @@
 package explain_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/isowatch/isowatch/alerts/explain"
 	"github.com/isowatch/isowatch/alerts/internal/alerttest"
+	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/oracle"
@@ -18,8 +16,6 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew; read the difference")
 
 var asked = name.Asked{Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER}}
 
@@ -36,19 +32,7 @@ func TestGolden(t *testing.T) {
 		e := explain.Explain(v, name.Of(v, lookup, asked), lookup)
 		fmt.Fprintf(&b, "== %s\n%s\n--\n%s\n", c.Title, e.Summary, e.Text)
 	}
-	const file = "testdata/explanations.golden"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), b.String()); d != "" {
-		t.Errorf("-want +got (go test -update writes it anew):\n%s", d)
-	}
+	golden.Check(t, "testdata/explanations.golden", b.String())
 }
 
 // Every edge has words for every reason, with and without records.

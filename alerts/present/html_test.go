@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,6 +16,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/alerts/internal/made"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/present"
@@ -49,26 +48,9 @@ var satisfied = present.PageHistory{File: "h.jsonl", Facts: "10 transactions", L
 	{Level: "si", Verdict: "satisfied"}, {Level: "ser", Verdict: "satisfied", Notes: []string{"real-time only"}}}, Holding: []string{"ser"}}
 
 func TestPageGolden(t *testing.T) {
-	goldenPage(t, "page-lost-update", page(t, []alerts.Alert{named(t, "with-times")}, present.PageOptions{Title: "lost-update in h.jsonl", Sources: []string{"h.jsonl"}}))
-	goldenPage(t, "page-tree", page(t, []alerts.Alert{named(t, "tree"), named(t, "thin-air-read")}, present.PageOptions{Title: "2 anomalies"}))
-	goldenPage(t, "page-satisfied", page(t, nil, present.PageOptions{Title: "h.jsonl", Histories: []present.PageHistory{satisfied}}))
-}
-
-func goldenPage(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".html")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got {
-		t.Errorf("%s is different (go test -update writes it anew; open it in a browser)", file)
-	}
+	golden.Check(t, "testdata/page-lost-update.html", page(t, []alerts.Alert{named(t, "with-times")}, present.PageOptions{Title: "lost-update in h.jsonl", Sources: []string{"h.jsonl"}}))
+	golden.Check(t, "testdata/page-tree.html", page(t, []alerts.Alert{named(t, "tree"), named(t, "thin-air-read")}, present.PageOptions{Title: "2 anomalies"}))
+	golden.Check(t, "testdata/page-satisfied.html", page(t, nil, present.PageOptions{Title: "h.jsonl", Histories: []present.PageHistory{satisfied}}))
 }
 
 var dataLink = regexp.MustCompile(`href="data:application/x-ndjson;base64,([^"]*)"`)

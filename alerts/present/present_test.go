@@ -3,25 +3,20 @@ package present_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/internal/alerttest"
+	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/incremental/oracle"
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew; read the difference")
 
 const command = "monitor check --level %s evidence.jsonl"
 
@@ -50,23 +45,6 @@ func draw(t *testing.T, a alerts.Alert, opt present.Options) string {
 	return b.String()
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("-want +got (go test -update writes it anew):\n%s", d)
-	}
-}
-
 // One file per anomaly.
 func TestGolden(t *testing.T) {
 	for _, c := range alerttest.Cases {
@@ -76,7 +54,7 @@ func TestGolden(t *testing.T) {
 		t.Run(c.Title, func(t *testing.T) {
 			s, v := c.Load(t)
 			got := draw(t, alert(t, s, v), present.Options{Command: command})
-			golden(t, strings.NewReplacer(" ", "-", ",", "", ":", "", "'", "").Replace(c.Title), got)
+			golden.Check(t, "testdata/"+strings.NewReplacer(" ", "-", ",", "", ":", "", "'", "").Replace(c.Title)+".golden", got)
 			for i, line := range strings.Split(got, "\n") {
 				if n := len([]rune(line)); n > present.WidthDefault {
 					t.Errorf("line %d has %d columns", i+1, n)
@@ -110,10 +88,10 @@ func bankAlert(t *testing.T) alerts.Alert {
 
 func TestStyles(t *testing.T) {
 	a := bankAlert(t)
-	golden(t, "style-plain", draw(t, a, present.Options{Command: command}))
-	golden(t, "style-color", draw(t, a, present.Options{Command: command, Color: true}))
-	golden(t, "style-ascii", draw(t, a, present.Options{Command: command, ASCII: true, Width: 60}))
-	golden(t, "style-brief", draw(t, a.Again(2), present.Options{Brief: true}))
+	golden.Check(t, "testdata/style-plain.golden", draw(t, a, present.Options{Command: command}))
+	golden.Check(t, "testdata/style-color.golden", draw(t, a, present.Options{Command: command, Color: true}))
+	golden.Check(t, "testdata/style-ascii.golden", draw(t, a, present.Options{Command: command, ASCII: true, Width: 60}))
+	golden.Check(t, "testdata/style-brief.golden", draw(t, a.Again(2), present.Options{Brief: true}))
 }
 
 // Escape sequences come only from us, and only when asked for.
