@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/isowatch/isowatch/internal/process"
 	"github.com/isowatch/isowatch/internal/realkafka/node"
 )
 
@@ -51,7 +52,7 @@ func (k Kafka) Close() error {
 
 // Fake is kfake, which speaks Kafka's protocol and keeps all in memory.
 type Fake struct {
-	*process
+	*process.Process
 	addr string
 	stop io.Closer
 }
@@ -88,12 +89,12 @@ func StartFake(command Command, args ...string) (*Fake, error) {
 	}
 	r, w := io.Pipe()
 	cmd.Stdout = w
-	p, err := begin(cmd)
+	p, err := process.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
 	go func() {
-		<-p.exited
+		<-p.Exited()
 		w.Close()
 	}()
 	line, err := bufio.NewReader(r).ReadString('\n')
@@ -102,7 +103,7 @@ func StartFake(command Command, args ...string) (*Fake, error) {
 		return nil, fmt.Errorf("start kfake: it ended: %s", strings.TrimSpace(p.Said()))
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }() // it says nothing more
-	return &Fake{process: p, addr: strings.TrimSpace(line), stop: in}, nil
+	return &Fake{Process: p, addr: strings.TrimSpace(line), stop: in}, nil
 }
 
 // Name implements Broker.
@@ -115,7 +116,7 @@ func (f *Fake) Addr() string { return f.addr }
 func (f *Fake) Close() error {
 	err := f.stop.Close()
 	select {
-	case <-f.exited:
+	case <-f.Exited():
 	case <-time.After(10 * time.Second):
 		f.Kill()
 	}

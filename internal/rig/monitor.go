@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/isowatch/isowatch/internal/ports"
+	"github.com/isowatch/isowatch/internal/process"
 )
 
 // Command makes a command of the monitor's, not started yet.
@@ -36,7 +37,7 @@ type MonitorOptions struct {
 
 // Monitor is a `monitor run` that was started.
 type Monitor struct {
-	*process
+	*process.Process
 	addr   string
 	client http.Client
 }
@@ -56,11 +57,11 @@ func StartMonitor(o MonitorOptions, args ...string) (*Monitor, error) {
 	for _, s := range o.Set {
 		flags = append(flags, "--set", s)
 	}
-	p, err := begin(o.Command(append(flags, args...)...))
+	p, err := process.Start(o.Command(append(flags, args...)...))
 	if err != nil {
 		return nil, err
 	}
-	return &Monitor{process: p, addr: addr, client: http.Client{Timeout: 5 * time.Second}}, nil
+	return &Monitor{Process: p, addr: addr, client: http.Client{Timeout: 5 * time.Second}}, nil
 }
 
 // config is the configuration as a person would write it: what has a default keeps it,
@@ -80,9 +81,9 @@ func (o *MonitorOptions) config(addr string) string {
 // Stop asks the monitor to end, and kills it if it takes longer than patience. It returns the exit
 // status, -1 if it had to be killed.
 func (m *Monitor) Stop(patience time.Duration) int {
-	_ = m.cmd.Process.Signal(syscall.SIGTERM) // fails only if it has exited
+	m.Signal(syscall.SIGTERM)
 	select {
-	case <-m.exited:
+	case <-m.Exited():
 	case <-time.After(patience):
 		m.Kill()
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/isowatch/isowatch/internal/ports"
-	"github.com/isowatch/isowatch/internal/tail"
+	"github.com/isowatch/isowatch/internal/process"
 )
 
 // Options say what a broker is like.
@@ -36,10 +36,8 @@ type Broker struct {
 	secured          int // port of the SASL listener
 	opt              Options
 
-	cmd *exec.Cmd
-	out *tail.Writer
-	// exited is closed when the process has ended.
-	exited chan struct{}
+	process *process.Process // the last that was started
+	runs    bool
 }
 
 // startMax bounds how long a broker may take to answer.
@@ -151,36 +149,33 @@ func (b *Broker) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 // Start starts the broker on its data directory and returns when it answers. It must
 // not be running.
 func (b *Broker) Start(ctx context.Context) error {
-	b.out = &tail.Writer{}
-	b.cmd = b.command(context.WithoutCancel(ctx), "kafka.Kafka", b.path("server.properties"))
-	b.cmd.Stdout, b.cmd.Stderr = b.out, b.out
-	if err := b.cmd.Start(); err != nil {
-		b.cmd = nil
+	p, err := process.Start(b.command(context.WithoutCancel(ctx), "kafka.Kafka", b.path("server.properties")))
+	if err != nil {
 		return fmt.Errorf("starting Kafka: %w", err)
 	}
-	exited, cmd := make(chan struct{}), b.cmd
-	b.exited = exited
-	go func() {
-		_ = cmd.Wait() // how it ended is told by its output
-		close(exited)
-	}()
+	b.process, b.runs = p, true
 	if err := b.ready(ctx); err != nil {
 		b.Kill()
-		return fmt.Errorf("starting Kafka: %w\n%s", err, b.out)
+		return fmt.Errorf("starting Kafka: %w\n%s", err, b.Output())
 	}
 	return nil
 }
 
 // PID is the broker's process; 0 when it does not run.
 func (b *Broker) PID() int {
-	if b.cmd == nil {
+	if !b.runs {
 		return 0
 	}
-	return b.cmd.Process.Pid
+	return b.process.PID()
 }
 
 // Output is the end of what the broker has printed since it was started.
-func (b *Broker) Output() string { return b.out.String() }
+func (b *Broker) Output() string {
+	if b.process == nil {
+		return ""
+	}
+	return b.process.Said()
+}
 
 // ready waits until the broker leads what it stores.
 func (b *Broker) ready(ctx context.Context) error {
@@ -199,7 +194,7 @@ func (b *Broker) ready(ctx context.Context) error {
 		}
 		select {
 		case <-tick.C:
-		case <-b.exited:
+		case <-b.process.Exited():
 			return errors.New("it exited")
 		case <-ctx.Done():
 			return ctx.Err()
@@ -226,12 +221,10 @@ func (b *Broker) client() (*kgo.Client, error) {
 // Kill ends the broker with SIGKILL and waits until it is gone. It may be called
 // when it is gone already.
 func (b *Broker) Kill() {
-	if b.cmd == nil {
-		return
+	if b.runs {
+		b.process.Kill()
+		b.runs = false
 	}
-	_ = b.cmd.Process.Kill() // fails only if it has exited
-	<-b.exited
-	b.cmd = nil
 }
 
 // CreateTopic creates a topic with so many partitions.
@@ -306,7 +299,7 @@ func (b *Broker) do(ctx context.Context, f func(context.Context, *kgo.Client) er
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	if err := f(ctx, cl); err != nil {
-		return fmt.Errorf("%w\nthe broker says:\n%s", err, b.out)
+		return fmt.Errorf("%w\nthe broker says:\n%s", err, b.Output())
 	}
 	return nil
 }
