@@ -80,8 +80,8 @@ type Alert struct {
 	// Evidence are records, the header line first, that `monitor check`
 	// judges violated at Level.
 	Evidence []json.RawMessage `json:"evidence"`
-	// Values says how keys and values are hidden: hash or none, as veil.Mode has it;
-	// empty if they are as they were recorded.
+	// Values says how keys and values are hidden: hash or none, or long, as veil.Mode has
+	// it; empty if they are as they were recorded.
 	Values string            `json:"values,omitempty"`
 	Links  map[string]string `json:"links"`
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/text"
 )
 
 // Life is what has been found and told. It has no clock: now is Unix nanoseconds,
@@ -225,7 +225,7 @@ func (l *Life) Raise(c Condition, now int64) {
 		g.Count += c.Count
 		g.State = alerts.Ongoing
 	}
-	g.Text, g.over = cut(c.Text, 2*textMax), 0
+	g.Text, g.over = text.Cut(c.Text, 2*textMax), 0
 	g.Last, g.touched = l.now, l.now
 	if rank(c.Severity) > rank(g.Severity) {
 		g.Severity = c.Severity
@@ -245,7 +245,7 @@ func (l *Life) Raise(c Condition, now int64) {
 // Is tells whether a condition is the case already, in these words.
 func (l *Life) Is(c Condition) bool {
 	g := l.condition(c, false)
-	return g != nil && g.over == 0 && g.Text == cut(c.Text, 2*textMax)
+	return g != nil && g.over == 0 && g.Text == text.Cut(c.Text, 2*textMax)
 }
 
 // Over says that a condition is the case no more.
@@ -275,7 +275,7 @@ func (l *Life) Conditions() []Condition {
 // condition finds the group of a condition, or makes it. If there are too many,
 // conditions of a kind share one, which is over when it is not raised any more.
 func (l *Life) condition(c Condition, make bool) *group {
-	g := Group{DB: cut(c.DB, textMax), Name: Operational + c.Kind, Keys: []string{}}
+	g := Group{DB: text.Cut(c.DB, textMax), Name: Operational + c.Kind, Keys: []string{}}
 	if c.Of != "" {
 		g.Keys = shown([]string{c.Of})
 	}
@@ -481,24 +481,9 @@ const (
 func shown(list []string) []string {
 	out := make([]string, 0, min(len(list), listMax))
 	for _, s := range list[:min(len(list), listMax)] {
-		out = append(out, cut(s, keyMax))
+		out = append(out, text.Cut(s, keyMax))
 	}
 	return out
-}
-
-// cut shortens text to so many bytes.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	s = s[:most-len("…")]
-	for len(s) > 0 {
-		if r, n := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || n > 1 {
-			break
-		}
-		s = s[:len(s)-1]
-	}
-	return s + "…"
 }
 
 // gather is how long a summary waits after the notice before it, so that it has

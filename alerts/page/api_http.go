@@ -234,6 +234,9 @@ func (s *server) evidence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if len(a.Evidence) == 0 {
+		return &problem{http.StatusNotFound, "not-found", "no evidence is kept of alert " + quote(a.ID), "it would be too large; the explanation of the alert says how large"}
+	}
 	h := w.Header()
 	h.Set("Content-Type", "application/x-ndjson")
 	h.Set("Cache-Control", "no-store")

@@ -246,7 +246,7 @@ func operation(op record.Op) string {
 
 func (p *printer) last(a alerts.Alert) {
 	p.line("")
-	if p.opt.Command != "" {
+	if p.opt.Command != "" && len(a.Evidence) > 0 {
 		p.line("  %s", p.style(faint, "check it again: "+fmt.Sprintf(p.opt.Command, text.Name(a.Level))))
 	}
 	count := ""

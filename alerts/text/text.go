@@ -3,7 +3,8 @@
 // ids are whatever clients wrote; they may hold control characters that move
 // the cursor, marks that turn the reading direction round, or megabytes.
 //
-// Everything here returns printable text on one line and of bounded length.
+// Everything here but Cut returns printable text on one line; all but Printable bound its
+// length.
 // Markup is not its business: who writes HTML escapes it in addition.
 package text
 
@@ -59,6 +60,25 @@ func Name(s string) string {
 	}
 	return quote(s)
 }
+
+// Cut is the beginning of s, with an ellipsis at its end if that is not all: at most so many
+// bytes, which are at least those of the ellipsis. No character is cut in two. It is for
+// what is made printable elsewhere.
+func Cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	s = s[:most-len(ellipsis)]
+	for len(s) > 0 {
+		if r, n := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || n > 1 {
+			break
+		}
+		s = s[:len(s)-1]
+	}
+	return s + ellipsis
+}
+
+const ellipsis = "…"
 
 // Printable replaces what is not printable in s by escapes, and leaves the rest
 // as it is. It does not cut.

@@ -19,9 +19,13 @@ const (
 	Full Mode = iota // as it was recorded
 	Hash             // a keyed hash: equal stays equal in all alerts
 	None             // a pseudonym: equal stays equal in one alert
+	Long             // what is longer than LongMin is given by its hash, with the salt nil
 )
 
-var modeNames = [...]string{"full", "hash", "none"}
+var modeNames = [...]string{"full", "hash", "none", "long"}
+
+// LongMin is the least length, in bytes, of what is long.
+const LongMin = 256
 
 func (m Mode) String() string { return modeNames[m] }
 
@@ -76,6 +80,9 @@ func (a *Alert) Key(key string) string {
 
 // part hides an object's name, or a whole key.
 func (a *Alert) part(s string) string {
+	if a.short(len(s)) {
+		return s
+	}
 	out, ok := a.keys[s]
 	if !ok {
 		out = a.word("key-", "k", []byte(s), len(a.keys))
@@ -89,7 +96,7 @@ func (a *Alert) part(s string) string {
 // length.
 func (a *Alert) Value(v record.Value) record.Value {
 	switch {
-	case a.veil.mode == Full || v.IsNull() || a.zero && v == record.Int(0):
+	case a.veil.mode == Full || v.IsNull() || a.zero && v == record.Int(0) || a.short(len(v.Text)):
 		return v
 	case v.Kind == record.KindList:
 		text := []byte{'['}
@@ -108,6 +115,9 @@ func (a *Alert) Value(v record.Value) record.Value {
 	}
 	return record.String(out)
 }
+
+// short tells whether something of that length is shown as it is.
+func (a *Alert) short(length int) bool { return a.veil.mode == Long && length < LongMin }
 
 // word is what stands for some data: a hash of it, or the next pseudonym.
 func (a *Alert) word(hash, pseudonym string, data []byte, before int) string {
@@ -138,7 +148,7 @@ func (a *Alert) Transaction(t *record.Transaction) *record.Transaction {
 func (a *Alert) op(op record.Op) record.Op {
 	out := record.Op{Kind: op.Kind, Key: a.Key(op.Key), Value: a.Value(op.Value)}
 	if op.Kind == record.PredicateRead || op.Kind == record.PredicateWrite {
-		if op.Value.Kind == record.KindObject {
+		if op.Value.Kind == record.KindObject && out.Value != op.Value {
 			out.Value = record.Value{Kind: record.KindObject, Text: "{" + out.Value.String() + ":null}"}
 		}
 		out.Where = a.Value(record.String(op.Where)).Text

@@ -134,3 +134,30 @@ func TestAlertsOfStoreInUse(t *testing.T) {
 		}
 	}
 }
+
+// An alert whose evidence is larger than the store takes is in it all the same, and its
+// evidence proves it.
+func TestAlertOfLargeValues(t *testing.T) {
+	dir := t.TempDir()
+	value := func(c string) string { return strings.Repeat(c, 3<<20) }
+	var in strings.Builder
+	fmt.Fprintf(&in, `{"id":"I","session":"i","status":"committed","ops":[["w","x",%q]]}`+"\n", value("0"))
+	for _, id := range []string{"A", "B"} {
+		fmt.Fprintf(&in, `{"id":%q,"session":%q,"status":"committed","ops":[["r","x",%q],["w","x",%q]]}`+"\n", id, id, value("0"), value(id))
+	}
+	path, evidence := filepath.Join(dir, "store"), filepath.Join(dir, "ev")
+	_, said, err := command(t, strings.NewReader(in.String()), "run", "--until-end", "--set", "source.stdin={}", "--set", "levels=[si]", "--set", "http.listen=", "--store", path, "--output", "json")
+	if exitStatus(err, &buffer{}) != exitViolated {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	out, _, err := command(t, nil, "alerts", "export", "--store", path)
+	if err != nil || !strings.Contains(out.String(), `"values":"long"`) || strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("%v, %d bytes", err, len(out.String()))
+	}
+	if _, _, err := command(t, nil, "alerts", "export", "--store", path, "--evidence", evidence); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := command(t, nil, "check", "--level", "si", evidence); exitStatus(err, &buffer{}) != exitViolated {
+		t.Errorf("the evidence: %v", err)
+	}
+}

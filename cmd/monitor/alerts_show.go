@@ -238,6 +238,10 @@ Exit status: 0; 2 unusable flags, 4 store, monitor or folder can't be used.`,
 					if err != nil {
 						return err
 					}
+					if evidence != "" && len(a.Evidence) == 0 {
+						fmt.Fprintf(cmd.ErrOrStderr(), "monitor: no evidence is kept of alert %s: it would be too large, as its explanation says\n", text.Printable(a.ID))
+						return nil
+					}
 					n++
 					return write(a)
 				}

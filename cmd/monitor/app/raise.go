@@ -17,6 +17,10 @@ import (
 	"github.com/isowatch/isowatch/window/store"
 )
 
+// alertMax bounds an alert in the store, in bytes. What is set in it later, such as how
+// often it was found, and its group, needs less than what is left.
+const alertMax = store.LimitBody - 64<<10
+
 // assume is what alerts are judged under that are found with some coverage.
 func (a *App) assume(coverage record.Coverage) judge.Assumptions {
 	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: coverage, MaxSkew: int64(a.cfg.Window.MaxSkew)}
@@ -41,7 +45,7 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 		if w.told.covered(same, v.Level) {
 			continue
 		}
-		a, err := alerts.New(v.Violation, in)
+		a, err := alerts.NewWithin(v.Violation, in, alertMax)
 		if err != nil {
 			w.metrics.unproved.Inc()
 			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
