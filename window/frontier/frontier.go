@@ -110,6 +110,13 @@ type Frontier struct {
 	touched touched
 	kept    [][]byte // of add
 	buf     []byte   // a body that is being made
+
+	// Scratch of Find and Past.
+	seen     byte
+	places   []place
+	refs     []Ref
+	scratch  Stub
+	sessions texts
 }
 
 // New makes an empty frontier.

@@ -404,6 +404,7 @@ func (w *world) ask() {
 		}
 	}
 	same(w.t, fmt.Sprintf("seed %d: stubs of %v", w.seed, some), w.f.Stubs(append(some, some...)...), w.m.stubs(some...))
+	w.askByRefs(some)
 	if all, ok := w.f.All(1000); ok {
 		same(w.t, fmt.Sprintf("seed %d: all stubs", w.seed), all, w.m.stubs(w.m.keys()...))
 	} else if !w.opt.Spilling {
@@ -421,6 +422,46 @@ func (w *world) ask() {
 		w.t.Fatalf("seed %d: %d keys are said to be known, not %d", w.seed, s.Total, len(w.m.keys()))
 	} else if s.Versions != versions || s.Bytes != bytes {
 		w.t.Fatalf("seed %d: %+v, but there are %d versions and %d bytes", w.seed, s, versions, bytes)
+	}
+}
+
+// askByRefs asks the same by Find and Past: what Past gives is what Stub gives, but
+// for the ID.
+func (w *world) askByRefs(keys []string) {
+	refs := w.f.Find(nil, keys...)
+	var past []Past
+	var got []Stub
+	w.f.Past(keys, refs, func(p Past, s *Stub) {
+		past = append(past, Past{p.Number, slices.Clone(p.Keys)})
+		got = append(got, *s)
+		got[len(got)-1].Txn.Ops = slices.Clone(s.Txn.Ops)
+	})
+	for i, p := range past {
+		stub := w.f.Stub(p)
+		got[i].Txn.ID = stub.Txn.ID
+		same(w.t, fmt.Sprintf("seed %d: stub %d", w.seed, p.Number), []Stub{got[i]}, []Stub{stub})
+	}
+	same(w.t, fmt.Sprintf("seed %d: the past of %v", w.seed, keys), got, w.m.stubs(slices.Clone(keys)...))
+	for i, key := range keys {
+		if refs[i] == NoRef {
+			if len(w.m.left[key]) > 0 {
+				w.t.Fatalf("seed %d: %q is not found", w.seed, key)
+			}
+			continue
+		}
+		var last []record.Op
+		for _, n := range w.m.left[key] {
+			ops := final(&w.m.txns[n-1], key)
+			last = append(last, ops[len(ops)-1])
+		}
+		for _, op := range last {
+			if op.Kind = record.Write; w.f.Holds(refs[i], op.Value) != slices.ContainsFunc(last, func(x record.Op) bool { return x.Kind == op.Kind && x.Value == op.Value }) {
+				w.t.Fatalf("seed %d: %q: that %v was written to it is not as Holds says", w.seed, key, op.Value)
+			}
+		}
+		if w.f.Holds(refs[i], record.Int(-77)) {
+			w.t.Fatalf("seed %d: %q holds what nobody wrote", w.seed, key)
+		}
 	}
 }
 

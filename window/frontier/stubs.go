@@ -1,18 +1,17 @@
 package frontier
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // place is where a version lies, while stubs are put together.
 type place struct {
 	number uint64
 	key    string
+	ref    Ref
 	raw    []byte
 }
 
@@ -31,7 +30,7 @@ func (f *Frontier) Stubs(keys ...string) []Stub {
 	for _, key := range keys {
 		if slot, ok := f.table.find(key); ok {
 			f.use(slot)
-			places = appendPlaces(places, f.table.body(f.table.at(slot)))
+			places = appendPlaces(places, slot, f.table.body(f.table.at(slot)))
 		}
 	}
 	return f.stubsOf(places)
@@ -46,30 +45,32 @@ func (f *Frontier) All(max int) ([]Stub, bool) {
 	places := make([]place, 0, f.versions)
 	for slot := range f.table.slots {
 		if e := f.table.at(slot); e.flags&flagLive != 0 {
-			places = appendPlaces(places, f.table.body(e))
+			places = appendPlaces(places, slot, f.table.body(e))
 		}
 	}
 	return f.stubsOf(places), true
 }
 
-func appendPlaces(places []place, body []byte) []place {
+func appendPlaces(places []place, slot uint32, body []byte) []place {
 	if body[1] == 0 {
 		return places
 	}
-	key := string(keyOf(body))
-	for r := versionsOf(body); r.Len() > 0; {
-		raw := r.Bytes()
+	return appendVersions(places, string(keyOf(body)), Ref(slot), body)
+}
+
+// appendVersions appends the places of the versions of a key.
+func appendVersions(places []place, key string, r Ref, body []byte) []place {
+	for versions := versionsOf(body); versions.Len() > 0; {
+		raw := versions.Bytes()
 		v, _ := parse(raw)
-		places = append(places, place{v.number, key, raw})
+		places = append(places, place{v.number, key, r, raw})
 	}
 	return places
 }
 
 // stubsOf puts the versions of each transaction together.
 func (f *Frontier) stubsOf(places []place) []Stub {
-	slices.SortFunc(places, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.key, b.key))
-	})
+	slices.SortFunc(places, byNumber)
 	var out []Stub
 	for i := range places {
 		p := &places[i]
@@ -81,26 +82,29 @@ func (f *Frontier) stubsOf(places []place) []Stub {
 			out = append(out, f.stubOf(&v))
 		}
 		t := &out[len(out)-1].Txn
-		ops := wire.NewReader(v.ops)
-		for range v.count {
-			o := readOp(&ops)
-			t.Ops = append(t.Ops, o.record(p.key))
-		}
+		t.Ops = appendOps(t.Ops, p)
 	}
 	return out
 }
 
 // stubOf is a version's transaction, still without operations.
 func (f *Frontier) stubOf(v *version) Stub {
-	t := record.Transaction{DB: f.opt.DB, Session: string(v.session), Seq: v.seq, HasSeq: v.flags&versionSeq != 0, HasTimes: v.timed()}
+	t := f.writerOf(v, nil)
+	t.Session = string(v.session)
+	if t.ID = string(v.id); v.flags&versionID == 0 {
+		t.ID = t.Session + "#" + strconv.FormatInt(v.seq, 10)
+	}
+	return Stub{Txn: t, Number: v.number, Arrival: v.end}
+}
+
+// writerOf is a version's transaction but for its session and ID.
+func (f *Frontier) writerOf(v *version, ops []record.Op) record.Transaction {
+	t := record.Transaction{DB: f.opt.DB, Seq: v.seq, HasSeq: v.flags&versionSeq != 0, HasTimes: v.timed(), Ops: ops}
 	if t.HasTimes {
 		t.Start, t.End = v.start, v.end
 	}
 	if !v.committed() {
 		t.Status = record.Unknown
 	}
-	if t.ID = string(v.id); v.flags&versionID == 0 {
-		t.ID = t.Session + "#" + strconv.FormatInt(v.seq, 10)
-	}
-	return Stub{Txn: t, Number: v.number, Arrival: v.end}
+	return t
 }

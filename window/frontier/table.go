@@ -54,8 +54,10 @@ func (t *table) at(slot uint32) *entry {
 func (t *table) body(e *entry) []byte { return t.arena.at(e.class, e.block) }
 
 // find returns the slot of a key.
-func (t *table) find(key string) (uint32, bool) {
-	h := hashOf(key)
+func (t *table) find(key string) (uint32, bool) { return t.probe(key, hashOf(key)) }
+
+// probe is find, of a key with that hash.
+func (t *table) probe(key string, h uint32) (uint32, bool) {
 	mask := uint32(len(t.index) - 1)
 	for i := h & mask; t.index[i] != 0; i = (i + 1) & mask {
 		slot := t.index[i] - 1

@@ -522,7 +522,7 @@ func (s *segments) replay(all []fed, hd *header) error {
 		if err != nil {
 			return err
 		}
-		s.feed(t, all[i])
+		s.again(t, all[i])
 	}
 	if len(ticks) > 0 {
 		return errCheckpoint

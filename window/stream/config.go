@@ -38,7 +38,7 @@ type Config struct {
 	// of what they have at most. 0 means the defaults.
 	Segment, Overlap int
 	// MaxSeeds bounds the keys with which an engine is begun; of a larger frontier
-	// a key's versions are looked up when the key is first touched. 0 means the
+	// a key's versions are taken when the key is first touched, or one of them read. 0 means the
 	// default.
 	MaxSeeds int
 	// MaxKeys bounds the keys of which the last versions are remembered in memory,

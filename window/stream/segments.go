@@ -46,12 +46,15 @@ type segments struct {
 
 	number uint64 // of the segment, from 0
 	seeds  []record.Transaction
-	bases  []record.Transaction // stubs that were taken when their key was first touched
+	bases  bases // stubs that were taken when their key was touched
 	fed    []fed
 	ticks  []tick
-	begun  int                 // len(fed) when the segment's own records began
-	met    map[string]struct{} // keys that the engine was told of, where that matters
-	fresh  []string            // scratch
+	begun  int            // len(fed) when the segment's own records began
+	met    bits           // keys that the engine was told of, where that matters, by its number
+	fresh  []string       // scratch
+	refs   []frontier.Ref // scratch
+	reads  []int          // scratch
+	ops    []record.Op    // scratch
 	// born is what unique, attempts and listed were when the engine was made.
 	born struct{ unique, attempts, listed bool }
 	// due is what has to be done before the next step, once what was found has been
@@ -133,7 +136,7 @@ func (s *segments) open() {
 	s.opened++
 	s.born.unique, s.born.attempts, s.born.listed = s.unique, s.attempts, s.listed
 	s.engine = s.newEngine()
-	s.met = map[string]struct{}{}
+	s.met.clear()
 }
 
 // newEngine makes an engine with the memory of the last one, which must not be used any
@@ -179,45 +182,19 @@ func (s *segments) step(t *record.Transaction, f fed) {
 const untickedMost = 16_384
 
 func (s *segments) feed(t *record.Transaction, f fed) {
-	s.meet(t)
-	s.engine.StepKeys(t, f.at, s.source.keys(f.ref, s.engine, s.opened))
+	keys := s.source.keys(f.ref, s.engine, s.opened)
+	s.meet(t, keys)
+	s.engine.StepKeys(t, f.at, keys)
 	s.fed = append(s.fed, f)
 }
 
-// meet tells the engine, before it is given t, what the frontier knows of its
-// keys.
-func (s *segments) meet(t *record.Transaction) {
-	s.listed = s.listed || lists(t)
-	if s.number == 0 || !s.complete && !s.listed && !s.lazy {
-		return
+// again is feed for a record that was fed before, to this engine or another one:
+// its keys stay in memory until the last writes of the segment are forgotten.
+func (s *segments) again(t *record.Transaction, f fed) {
+	if s.front.Spilled() {
+		s.fresh = s.needs(s.fresh[:0], t)
 	}
-	s.fresh = s.fresh[:0]
-	for i := range t.Ops {
-		key := t.Ops[i].Key
-		if _, ok := s.met[key]; ok || predicate(&t.Ops[i]) {
-			continue
-		}
-		s.met[key] = struct{}{}
-		s.lose(key)
-		s.fresh = append(s.fresh, key)
-	}
-	if !s.lazy || len(s.fresh) == 0 {
-		return
-	}
-	for _, stub := range s.front.Stubs(s.fresh...) {
-		// What may take effect at any time has no place before all others, nor has
-		// what has no times.
-		if t := &stub.Txn; t.Status == record.Committed && t.HasTimes {
-			if _, ok := s.engine.Base(t); ok {
-				s.fed = append(s.fed, fed{ref: ref(len(s.bases)), at: stub.Arrival, flags: base})
-				s.bases = append(s.bases, *t)
-				continue
-			}
-		}
-		for i := range stub.Txn.Ops { // a write that is left out
-			s.engine.Lose(stub.Txn.Ops[i].Key, false)
-		}
-	}
+	s.feed(t, f)
 }
 
 // needs appends to dst the keys of t that have to be read back before t is given to
@@ -342,7 +319,7 @@ func (s *segments) record(id verdict.TxnID) (record.Transaction, bool) {
 	}
 	f := s.fed[i]
 	if f.flags&base != 0 {
-		return s.bases[f.ref], true
+		return s.front.Stub(s.bases.at(int(f.ref))).Txn, true
 	}
 	t, err := s.source.own(f.ref, f.flags)
 	return t, err == nil
@@ -431,7 +408,8 @@ func (s *segments) forget(from int) {
 		}
 		if t, err := s.source.record(s.fed[i].ref, s.fed[i].flags); err == nil {
 			stub := *t
-			stub.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(op record.Op) bool { return !slices.Contains(x.Writes, op.Key) })
+			s.ops = slices.DeleteFunc(append(s.ops[:0], t.Ops...), func(op record.Op) bool { return !slices.Contains(x.Writes, op.Key) })
+			stub.Ops = s.ops
 			s.front.Forget(&stub, s.fed[i].at)
 		}
 	}
@@ -535,7 +513,8 @@ func writesOf(ops []record.Op, keys []string) []record.Op {
 
 // begin makes the engine of a segment.
 func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
-	s.seeds, s.bases, s.fed, s.ticks = seeds, nil, s.fed[:0], s.ticks[:0]
+	s.seeds, s.fed, s.ticks = seeds, s.fed[:0], s.ticks[:0]
+	s.bases.clear()
 	s.open()
 	for i := range seeds {
 		s.seed(&seeds[i])
@@ -543,7 +522,7 @@ func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 	s.engine.Seeded()
 	for _, f := range overlap {
 		if t, err := s.source.record(f.ref, f.flags); err == nil {
-			s.feed(t, f)
+			s.again(t, f)
 		}
 	}
 	s.begun = len(s.fed)
@@ -552,7 +531,8 @@ func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 func (s *segments) seed(t *record.Transaction) {
 	for i := range t.Ops {
 		key := t.Ops[i].Key
-		if _, ok := s.met[key]; ok {
+		number := s.engine.Key(key)
+		if s.met.has(number) {
 			continue
 		}
 		s.lose(key)
@@ -562,7 +542,7 @@ func (s *segments) seed(t *record.Transaction) {
 			s.engine.Lose(key, false)
 			continue
 		}
-		s.met[key] = struct{}{}
+		s.met.set(number)
 	}
 	s.engine.Step(t, t.End)
 }
@@ -594,7 +574,7 @@ func (s *segments) restart() {
 	s.begin(s.seeds, again[:own])
 	for _, f := range again[own:] {
 		if t, err := s.source.record(f.ref, f.flags); err == nil {
-			s.feed(t, f)
+			s.again(t, f)
 		}
 	}
 }
