@@ -92,90 +92,39 @@ const (
 	fieldOps
 )
 
-const fieldNames = "db, session, seq, id, start, end, status and ops"
-
-func fieldOf(name []byte) uint {
-	switch string(name) {
-	case "db":
-		return fieldDB
-	case "session":
-		return fieldSession
-	case "seq":
-		return fieldSeq
-	case "id":
-		return fieldID
-	case "start":
-		return fieldStart
-	case "end":
-		return fieldEnd
-	case "status":
-		return fieldStatus
-	case "ops":
-		return fieldOps
-	}
-	return 0
+var recordForm = form{
+	fields:   []string{"db", "session", "seq", "id", "start", "end", "status", "ops"},
+	optional: fieldDB | fieldSeq | fieldID | fieldStart | fieldEnd,
+	unknown: func(name []byte) *reject.Error {
+		if string(name) == "history" {
+			return reject.In("history", reject.MisplacedHeader, "a header is no record: it stands only on the first line of a file")
+		}
+		return reject.In(brief(name), reject.UnknownField, "no field is called %s: a record has db, session, seq, id, start, end, status and ops", quoted(name))
+	},
 }
 
 // transaction parses all of d.b. The fields that are absent are set by finish.
 func (d *Decoder) transaction(t *record.Transaction) *reject.Error {
-	if err := d.open('{', "one JSON object"); err != nil {
+	o, err := d.object(&recordForm, "one JSON object")
+	if err != nil {
 		return err
 	}
-	var seen, given uint // fields that occurred; of these, not null
-	for first := true; ; first = false {
-		name, more, err := d.member(first)
+	for {
+		f, err := d.nextField(&o)
 		if err != nil {
 			return err
 		}
-		if !more {
+		if f == 0 {
 			break
 		}
-		f := fieldOf(name)
-		switch {
-		case f == 0 && string(name) == "history":
-			return reject.In("history", reject.MisplacedHeader, "a header is no record: it stands only on the first line of a file")
-		case f == 0:
-			return reject.In(brief(name), reject.UnknownField, "no field is called %s: a record has %s", quoted(name), fieldNames)
-		case seen&f != 0:
-			return reject.In(string(name), reject.DuplicateField, "the field %q is there twice", name)
-		}
-		seen |= f
-		if err := d.colon(); err != nil {
-			return err
-		}
-		const optional = fieldDB | fieldSeq | fieldID | fieldStart | fieldEnd
-		if f&optional != 0 && d.null() {
-			continue
-		}
-		given |= f
 		if err := d.field(f, t); err != nil {
-			return err.Under(nameOf(f))
+			return err.Under(o.name(f))
 		}
 	}
 	if err := d.end(); err != nil {
 		return err
 	}
-	return d.finish(t, given)
-}
-
-func nameOf(f uint) string {
-	switch f {
-	case fieldDB:
-		return "db"
-	case fieldSession:
-		return "session"
-	case fieldSeq:
-		return "seq"
-	case fieldID:
-		return "id"
-	case fieldStart:
-		return "start"
-	case fieldEnd:
-		return "end"
-	case fieldStatus:
-		return "status"
-	}
-	return "ops"
+	return d.finish(t, o.given)
 }
 
 // field parses the value of one field.
@@ -209,7 +158,7 @@ func (d *Decoder) field(f uint, t *record.Transaction) (err *reject.Error) {
 func (d *Decoder) finish(t *record.Transaction, given uint) *reject.Error {
 	const required = fieldSession | fieldStatus | fieldOps
 	if missing := required &^ given; missing != 0 {
-		name := nameOf(missing & -missing) // the first of them
+		name := recordForm.name(missing)
 		return reject.In(name, reject.MissingField, "a record needs the field %q", name)
 	}
 	const times = fieldStart | fieldEnd

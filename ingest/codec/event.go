@@ -2,7 +2,6 @@ package codec
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/isowatch/isowatch/ingest/assemble"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -34,11 +33,13 @@ const (
 	eventEnd
 )
 
-var eventFields = map[string]uint{"event": eventEvent, "session": eventSession, "txn": eventTxn, "db": eventDB, "seq": eventSeq, "id": eventID,
-	"start": eventStart, "n": eventN, "op": eventOp, "count": eventCount, "end": eventEnd}
-
-// eventOrder are the same in the order of their bits.
-var eventOrder = [...]string{"event", "session", "txn", "db", "seq", "id", "start", "n", "op", "count", "end"}
+var eventForm = form{
+	fields:   []string{"event", "session", "txn", "db", "seq", "id", "start", "n", "op", "count", "end"},
+	optional: eventDB | eventSeq | eventID | eventStart | eventEnd,
+	unknown: func(name []byte) *reject.Error {
+		return reject.In(brief(name), reject.UnknownField, "no field is called %s: an event has event, session, txn, db, seq, id, start, n, op, count, end", quoted(name))
+	},
+}
 
 // What the kinds of events need, and what they may have.
 var (
@@ -69,7 +70,7 @@ func (d *Decoder) Message(b []byte, c *packed.Chunk, e *assemble.Event) (isEvent
 }
 
 func eventOnly(field string) bool {
-	return eventFields[field]&(eventEvent|eventTxn|eventN|eventOp|eventCount) != 0
+	return eventForm.bit([]byte(field))&(eventEvent|eventTxn|eventN|eventOp|eventCount) != 0
 }
 
 // Event sets *e to the event in b. An error is a *reject.Error without a position, and
@@ -90,52 +91,26 @@ func (d *Decoder) Event(b []byte, e *assemble.Event) error {
 }
 
 func (d *Decoder) event(e *assemble.Event) *reject.Error {
-	if err := d.open('{', "one JSON object"); err != nil {
+	o, err := d.object(&eventForm, "one JSON object")
+	if err != nil {
 		return err
 	}
-	var seen, given uint
-	for first := true; ; first = false {
-		name, more, err := d.member(first)
+	for {
+		f, err := d.nextField(&o)
 		if err != nil {
 			return err
 		}
-		if !more {
+		if f == 0 {
 			break
 		}
-		f := eventFields[string(name)]
-		switch {
-		case f == 0:
-			return reject.In(brief(name), reject.UnknownField, "no field is called %s: an event has %s", quoted(name), strings.Join(eventOrder[:], ", "))
-		case seen&f != 0:
-			return reject.In(string(name), reject.DuplicateField, "the field %q is there twice", name)
-		}
-		seen |= f
-		if err := d.colon(); err != nil {
-			return err
-		}
-		const optional = eventDB | eventSeq | eventID | eventStart | eventEnd
-		if f&optional != 0 && d.null() {
-			continue
-		}
-		given |= f
 		if err := d.eventField(f, e); err != nil {
-			return err.Under(eventName(f))
+			return err.Under(o.name(f))
 		}
 	}
 	if err := d.end(); err != nil {
 		return err
 	}
-	return finishEvent(e, given)
-}
-
-// eventName is the name of the least of the fields.
-func eventName(set uint) string {
-	for i, name := range eventOrder {
-		if set&(1<<i) != 0 {
-			return name
-		}
-	}
-	return ""
+	return finishEvent(e, o.given)
 }
 
 func finishEvent(e *assemble.Event, given uint) *reject.Error {
@@ -143,11 +118,11 @@ func finishEvent(e *assemble.Event, given uint) *reject.Error {
 		return reject.In("event", reject.MissingField, `an event needs the field "event"`)
 	}
 	if missing := eventNeeds[e.Kind] &^ given; missing != 0 {
-		name := eventName(missing)
+		name := eventForm.name(missing)
 		return reject.In(name, reject.MissingField, "an event of this kind needs the field %q", name)
 	}
 	if other := given &^ (eventNeeds[e.Kind] | eventMays[e.Kind]); other != 0 {
-		name := eventName(other)
+		name := eventForm.name(other)
 		return reject.In(name, reject.UnknownField, "an event of this kind has no field %q", name)
 	}
 	if e.Kind == assemble.Begin && e.DB == "" {

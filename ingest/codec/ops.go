@@ -145,47 +145,40 @@ func (d *Decoder) next(i int) *reject.Error {
 	return err
 }
 
+// Fields of a predicate.
+const (
+	predicateTable = 1 << iota
+	predicateWhere
+)
+
+var predicateForm = form{fields: []string{"table", "where"}, unknown: func(name []byte) *reject.Error {
+	return reject.In(brief(name), reject.UnknownField, "no field is called %s: a predicate has table and where", quoted(name))
+}}
+
 // predicate takes {"table":T,"where":W}.
 func (d *Decoder) predicate(op *record.Op) *reject.Error {
-	if err := d.open('{', `an object, {"table":…,"where":…}`); err != nil {
+	o, err := d.object(&predicateForm, `an object, {"table":…,"where":…}`)
+	if err != nil {
 		return err
 	}
-	var table, where bool
-	for first := true; ; first = false {
-		name, more, err := d.member(first)
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
-		isTable, isWhere := string(name) == "table", string(name) == "where"
+	for {
+		f, err := d.nextField(&o)
 		switch {
-		case !isTable && !isWhere:
-			return reject.In(brief(name), reject.UnknownField, "no field is called %s: a predicate has table and where", quoted(name))
-		case isTable && table || isWhere && where:
-			return reject.In(string(name), reject.DuplicateField, "the field %q is there twice", name)
-		}
-		if err := d.colon(); err != nil {
+		case err != nil:
 			return err
+		case f == predicateTable:
+			op.Key, err = d.name("the table")
+		case f == predicateWhere:
+			op.Where, err = d.name("the predicate")
+		case o.given&predicateTable == 0:
+			return reject.In("table", reject.MissingField, "a predicate needs the field \"table\"")
+		case o.given&predicateWhere == 0:
+			return reject.In("where", reject.MissingField, "a predicate needs the field \"where\"; \"true\" means every row")
+		default:
+			return nil
 		}
-		if isTable {
-			table = true
-			if op.Key, err = d.name("the table"); err != nil {
-				return err.Under("table")
-			}
-			continue
-		}
-		where = true
-		if op.Where, err = d.name("the predicate"); err != nil {
-			return err.Under("where")
+		if err != nil {
+			return err.Under(o.name(f))
 		}
 	}
-	switch {
-	case !table:
-		return reject.In("table", reject.MissingField, "a predicate needs the field \"table\"")
-	case !where:
-		return reject.In("where", reject.MissingField, "a predicate needs the field \"where\"; \"true\" means every row")
-	}
-	return nil
 }
