@@ -108,7 +108,7 @@ func Restore(b []byte, cfg Config) (*Life, error) {
 		for _, t := range []*string{&s.DB, &s.Level, &s.Name, &s.Key, &s.Comment, &s.By} {
 			*t = r.text()
 		}
-		s.Since, s.Until = r.time(), r.time()
+		s.Since, s.Until = r.time(), r.int(0, math.MaxInt64) // until 2099, as people write for ever
 		r.refuse(s.Validate() != nil || s.Until == 0)
 		l.silences = append(l.silences, s)
 	}

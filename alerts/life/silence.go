@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
 // Silence keeps what matches from the receivers. What it keeps is counted, and
@@ -16,8 +18,9 @@ import (
 type Silence struct {
 	ID string `json:"id"`
 	// Patterns; an empty one matches everything. * stands for any text, ? for one
-	// character, [ab] for one of several. Name matches what Isowatch or others call
-	// it, Key any of the keys.
+	// character, [ab] for one of several. Name matches what Isowatch or others call it,
+	// however that is spelled (see name.Matches), Level the level that it names, too, Key
+	// any of the keys.
 	DB    string `json:"db,omitempty"`
 	Level string `json:"level,omitempty"`
 	Name  string `json:"name,omitempty"`
@@ -79,9 +82,35 @@ func (s Silence) holds(now int64) bool { return s.Until == 0 || now < s.Until }
 
 // matches tells whether a group is kept from the receivers.
 func (s Silence) matches(g *group) bool {
-	return like(s.DB, g.DB) && like(s.Level, g.Level) &&
-		(like(s.Name, g.Name) || slices.ContainsFunc(g.aliases, func(a string) bool { return like(s.Name, a) })) &&
+	return like(s.DB, g.DB) && likeLevel(s.Level, g.Level) && likeName(s.Name, g.Name, g.aliases) &&
 		(s.Key == "" || slices.ContainsFunc(g.Keys, func(k string) bool { return like(s.Key, k) }))
+}
+
+// likeLevel tells whether a pattern is of a level: one of its names, or a pattern of its
+// own.
+func likeLevel(pattern, level string) bool {
+	if l, err := verdict.FindLevel(pattern); err == nil {
+		return l.String() == level
+	}
+	return like(pattern, level)
+}
+
+// likeName tells whether a pattern is of a name or one of its aliases.
+func likeName(pattern, of string, aliases []string) bool {
+	return like(pattern, of) || slices.ContainsFunc(aliases, func(a string) bool { return like(pattern, a) }) || name.Matches(of, aliases, pattern)
+}
+
+// Known tells what is wrong with a silence that can't match anything, whatever is found;
+// the error is ErrSilence. Such a one keeps nobody's telephone from ringing.
+func (s Silence) Known() error {
+	anyOf := func(pattern string) bool { return pattern == "" || strings.ContainsAny(pattern, `*?[\`) }
+	if _, err := verdict.FindLevel(s.Level); err != nil && !anyOf(s.Level) {
+		return fmt.Errorf("%w: level: %w", ErrSilence, err)
+	}
+	if !anyOf(s.Name) && !name.Known(s.Name) && !strings.HasPrefix(s.Name, Operational) {
+		return fmt.Errorf("%w: name: no anomaly is called %q: want %s, the names that others have for them, or %s…", ErrSilence, s.Name, strings.Join(name.Names(), ", "), Operational)
+	}
+	return nil
 }
 
 // like tells whether text matches a pattern. A / is a character like any other.
@@ -99,7 +128,7 @@ func like(pattern, text string) bool {
 func (l *Life) Silence(s Silence, now int64) (Silence, error) {
 	l.advance(now)
 	s.Configured, s.Since = false, l.now
-	if err := s.Validate(); err != nil {
+	if err := errors.Join(s.Validate(), s.Known()); err != nil {
 		return Silence{}, err
 	}
 	if s.Until <= l.now {

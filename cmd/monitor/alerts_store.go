@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -22,6 +24,9 @@ func newLocal(ctx context.Context, st *store.Badger) (book, error) {
 	stored, err := app.ReadStored(ctx, st, time.Now())
 	if err != nil {
 		return nil, storeFailure(errors.Join(err, st.Close()))
+	}
+	if stored.Damaged != nil {
+		fmt.Fprintf(os.Stderr, "monitor: %v: the alerts are shown as they were found, without what is over or silenced\n", stored.Damaged)
 	}
 	return &local{st, stored}, nil
 }

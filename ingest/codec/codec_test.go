@@ -157,6 +157,7 @@ func TestRefusals(t *testing.T) {
 		{`{"session":7}`, `field session: want a string for the session, not a number (wrong-type)`},
 		{`{"session":""}`, `field session: the session is the empty string (empty-name)`},
 		{head(`"db":""`), `field db: the history is the empty string (empty-name)`},
+		{head(`"db":"` + strings.Repeat("d", HistoryMax+1) + `"`), `field db: the name of the history has 1025 bytes, more than the limit of 1024 (too-large)`},
 		{head(`"id":""`), `field id: the id is the empty string (empty-name)`},
 		{head(`"seq":"1"`), `field seq: want an integer, not a string (wrong-type)`},
 		{head(`"seq":1.0`), `field seq: want an integer, written without fraction or exponent, not 1.0 (wrong-type)`},

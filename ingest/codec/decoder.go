@@ -131,7 +131,7 @@ func (d *Decoder) transaction(t *record.Transaction) *reject.Error {
 func (d *Decoder) field(f uint, t *record.Transaction) (err *reject.Error) {
 	switch f {
 	case fieldDB:
-		t.DB, err = d.name("the history")
+		t.DB, err = d.history()
 	case fieldSession:
 		t.Session, err = d.name("the session")
 	case fieldSeq:

@@ -140,7 +140,7 @@ func (d *Decoder) eventField(f uint, e *assemble.Event) (err *reject.Error) {
 	case eventTxn:
 		e.Txn, err = d.name("the transaction")
 	case eventDB:
-		e.DB, err = d.name("the history")
+		e.DB, err = d.history()
 	case eventSeq:
 		e.HasSeq = true
 		e.Seq, err = d.integer()

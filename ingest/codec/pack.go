@@ -81,7 +81,7 @@ func (d *Decoder) canonicalHead(h *packed.Head) (ok bool) {
 	}
 	h.DB = defaultDB
 	if d.word(`db":"`) {
-		if h.DB, ok = d.plainString(); !ok || !d.word(`,"`) {
+		if h.DB, ok = d.plainString(); !ok || len(h.DB) > HistoryMax || !d.word(`,"`) {
 			return false
 		}
 	}

@@ -162,6 +162,30 @@ func (d *Decoder) name(what string) (string, *reject.Error) {
 	return d.names.String(raw), nil
 }
 
+// HistoryMax is how many bytes the name of a history may have: it names what is stored.
+const HistoryMax = 1 << 10
+
+// history takes the name of a history.
+func (d *Decoder) history() (string, *reject.Error) {
+	raw, err := d.nameBytes("the history")
+	if err != nil {
+		return "", err
+	}
+	if err := CheckHistory(len(raw)); err != nil {
+		return "", err
+	}
+	return d.names.String(raw), nil
+}
+
+// CheckHistory refuses the name of a history that has so many bytes, if these are too
+// many.
+func CheckHistory(length int) *reject.Error {
+	if length > HistoryMax {
+		return reject.New(reject.TooLarge, "the name of the history has %d bytes, more than the limit of %d", length, HistoryMax)
+	}
+	return nil
+}
+
 func (d *Decoder) nameBytes(what string) ([]byte, *reject.Error) {
 	raw, err := d.wantString(what)
 	if err == nil && len(raw) == 0 {

@@ -87,6 +87,9 @@ func (t *teller) configure(c *config.Config) {
 		if !s.Until.IsZero() {
 			x.Until = s.Until.UnixNano()
 		}
+		if err := x.Known(); err != nil {
+			t.log.Warn().Err(err).Msg("a silence of the configuration (alerts.silences) can't match anything")
+		}
 		cfg.Silences = append(cfg.Silences, x)
 	}
 	t.config.Store(&cfg)

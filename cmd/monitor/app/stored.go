@@ -16,6 +16,9 @@ type Stored struct {
 	store *store.Badger
 	life  *life.Life
 	now   time.Time
+	// Damaged is why it is not known what was told of alerts, and which silences there
+	// are; nil: it is. The alerts are there all the same, as they were found.
+	Damaged error
 }
 
 // ReadStored reads what decides on notices. The store stays the caller's.
@@ -25,8 +28,13 @@ func ReadStored(ctx context.Context, st *store.Badger, now time.Time) (*Stored, 
 	if err != nil || !ok {
 		return s, err
 	}
-	s.life, err = life.Restore(state, life.Config{})
-	return s, err
+	l, err := life.Restore(state, life.Config{})
+	if err != nil {
+		s.Damaged = err
+		return s, nil
+	}
+	s.life = l
+	return s, nil
 }
 
 // Alerts calls each for the alerts that a filter lets through, the latest first, until
@@ -90,5 +98,8 @@ func (s *Stored) Expire(ctx context.Context, id string) error {
 }
 
 func (s *Stored) commit(ctx context.Context) error {
+	if s.Damaged != nil {
+		return s.Damaged // for the monitor to say, and to begin anew
+	}
 	return s.store.Commit(ctx, store.Commit{Life: s.life.Append(nil)})
 }

@@ -230,7 +230,9 @@ func (d *Decoder) field(c *cursor, tag uint64, set *uint, h *packed.Head) (err *
 	case txnStatus:
 		h.Status, err = status(c)
 	case txnDB:
-		h.DB, err = c.name("the history")
+		if h.DB, err = c.name("the history"); err == nil {
+			err = codec.CheckHistory(len(h.DB))
+		}
 	case txnID:
 		h.ID, err = c.name("the id")
 	}

@@ -2,6 +2,7 @@ package protobuf
 
 import (
 	"github.com/isowatch/isowatch/ingest/assemble"
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
@@ -105,7 +106,9 @@ func (d *Decoder) beginField(c *cursor, number uint, e *assemble.Event) (err *re
 		e.HasTime = true
 		e.Time, err = c.time()
 	case beginDB:
-		e.DB, err = d.name(c, "the history")
+		if e.DB, err = d.name(c, "the history"); err == nil {
+			err = codec.CheckHistory(len(e.DB))
+		}
 	case beginID:
 		var id []byte
 		id, err = c.name("the id")

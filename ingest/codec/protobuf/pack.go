@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -125,7 +126,7 @@ func (d *Decoder) canonicalHead(b []byte, p int, h *packed.Head) (_ int, ok bool
 	p += 2
 	h.DB = defaultDB
 	if p < len(b) && b[p] == tagDB {
-		if h.DB, p, ok = shortText(b, p, tagDB); !ok {
+		if h.DB, p, ok = shortText(b, p, tagDB); !ok || len(h.DB) > codec.HistoryMax {
 			return 0, false
 		}
 	}

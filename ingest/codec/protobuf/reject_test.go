@@ -83,3 +83,36 @@ func TestTooLargeAndTooSmall(t *testing.T) {
 		t.Errorf("%v, %d records", err, c.Len())
 	}
 }
+
+// The name of a history is bounded, in a transaction and an event.
+func TestLongHistory(t *testing.T) {
+	for _, length := range []int{codec.HistoryMax, codec.HistoryMax + 1} {
+		name := protowire.AppendBytes
+		field := func(n protowire.Number, b []byte) []byte {
+			return name(protowire.AppendTag(nil, n, protowire.BytesType), b)
+		}
+		db := []byte(strings.Repeat("d", length))
+		for what, m := range map[string]string{"transaction": "transaction {session: \"s\" status: COMMITTED}", "begin": "begin {session: \"s\" txn: \"t\"}"} {
+			x := dynamicpb.NewMessage(messageType())
+			if err := prototext.Unmarshal([]byte(m), x); err != nil {
+				t.Fatal(err)
+			}
+			b, err := proto.Marshal(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			number, _, n := protowire.ConsumeTag(b)
+			inner, _ := protowire.ConsumeBytes(b[n:])
+			of := protowire.Number(txnDB)
+			if what == "begin" {
+				of = beginDB
+			}
+			var chunk packed.Chunk
+			var e assemble.Event
+			_, refused := New(codec.Options{}).Message(field(number, append(inner, field(of, db)...)), &chunk, &e)
+			if long := length > codec.HistoryMax; long != (refused != nil) || long && !strings.Contains(refused.Error(), "1025 bytes") {
+				t.Errorf("%s, %d bytes: %v", what, length, refused)
+			}
+		}
+	}
+}
