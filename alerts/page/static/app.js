@@ -225,6 +225,10 @@ document.getElementById('skip').addEventListener('click', e => {
 });
 
 addEventListener('hashchange', () => route());
+// A page that is left, which the browser keeps to come back to it, listens no more: the
+// browser makes few connections to one host, and other pages would wait for this one's.
+addEventListener('pagehide', () => live.stop());
+addEventListener('pageshow', e => { if (e.persisted) begin(); });
 setInterval(() => { tick(); if (state.lostAt && !banner.hidden) showLost(); }, 5000);
 
 // begin shows the page and listens.

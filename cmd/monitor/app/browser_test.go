@@ -270,6 +270,11 @@ func TestBrowser(t *testing.T) {
 		}
 		b.accessible(t, "on a phone "+at)
 	}
+	// A page that was left, and that the browser keeps, does not listen; who comes back to it
+	// hears of what is new again.
+	b.do(t, chromedp.Evaluate[chromedp.Void](`dispatchEvent(new PageTransitionEvent('pagehide', {persisted: true})); document.getElementById('live').dataset.state = 'left'`))
+	b.do(t, chromedp.Evaluate[chromedp.Void](`dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))`))
+	b.await(t, "the connection again", `document.getElementById('live').dataset.state === 'live'`)
 	// What is not there is said by the browser too, and by nobody else.
 	b.mu.Lock()
 	b.messages = slices.DeleteFunc(b.messages, func(m string) bool { return strings.Contains(m, "404") && strings.Contains(m, "/api/v1/alerts/nobody") })
