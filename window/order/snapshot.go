@@ -60,6 +60,12 @@ func (o *Order) Snapshot(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint64(e.b, xxhash.Sum64(e.b[from:]))
 }
 
+// Current tells whether a snapshot has the version that this program writes. What is no
+// snapshot is current: Restore says what is wrong with it.
+func Current(data []byte) bool {
+	return len(data) == 0 || data[0] == snapshotVersion
+}
+
 // Restore makes the Order that a snapshot was taken of. With the same options it
 // goes on exactly as that one: the same records come out, flagged the same. load
 // gives the head of a record that waits by its ref.

@@ -339,6 +339,14 @@ func split(b []byte) (out [sections][]byte, err error) {
 	return out, nil
 }
 
+// Current tells whether a checkpoint has the form that this program gives it; one that has
+// not is another version's, and Restore can't read it. What is damaged is current: Restore
+// says so.
+func Current(checkpoint []byte) bool {
+	parts, err := split(checkpoint)
+	return err != nil || order.Current(parts[sectionOrder])
+}
+
 // Restore makes the History that gave the checkpoint. load gives the batch of an
 // entry again, or an error if it is not there any more. The error wraps ErrConfig
 // if cfg would find something else. O(the segment): its records are judged again.

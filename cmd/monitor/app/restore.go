@@ -98,6 +98,10 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 			a.log.Warn().Str("db", db).Msg("the configuration has changed: the history is judged anew from the records that are kept, with partial coverage")
 			c = c.anew(config)
 		}
+		if !stream.Current(c.state) {
+			a.log.Warn().Str("db", db).Msg("another version of the monitor wrote the state: the history is judged anew from the records that are kept, with partial coverage")
+			c = c.anew(config)
+		}
 		s.checkpoints[db] = c
 		s.from = min(s.from, c.consumed+1)
 	}

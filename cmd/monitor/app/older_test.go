@@ -1,0 +1,61 @@
+package app
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// older is a checkpoint's state as the version before wrote it: its order has another
+// version, and all checksums fit.
+func older(t *testing.T, state []byte) []byte {
+	t.Helper()
+	state = slices.Clone(state)
+	at := 8 // behind what is told of the whole
+	header, size := binary.Uvarint(state[at:])
+	at += size + int(header)
+	length, size := binary.Uvarint(state[at:])
+	if size <= 0 || length < 9 {
+		t.Fatal("the checkpoint has no order")
+	}
+	order := state[at+size:][:length]
+	order[0]--
+	body := len(order) - 8
+	binary.LittleEndian.PutUint64(order[body:], xxhash.Sum64(order[:body]))
+	binary.LittleEndian.PutUint32(state[4:], crc32.Checksum(state[8:], crc32.MakeTable(crc32.Castagnoli)))
+	return state
+}
+
+// TestAnotherVersion: a state that another version of the monitor wrote is not damaged.
+// The history is judged anew from the records that are kept, as after a change of the
+// configuration, and finds what the whole run finds.
+func TestAnotherVersion(t *testing.T) {
+	brokers := cluster(t)
+	txns := lostUpdate(1, 1000)
+	p := producer(t, brokers)
+	send(t, p, txns[:2]...)
+	st := newMemStore("r")
+	if err := start(t, testConfig(brokers), st, true).wait(t); err != nil {
+		t.Fatal(err)
+	}
+	c, err := parseCheckpoint(record.DefaultDB, st.checkpoints[record.DefaultDB])
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.state = older(t, c.state)
+	st.checkpoints[record.DefaultDB] = c.append(nil)
+	send(t, p, txns[2])
+	r := start(t, testConfig(brokers), st, true)
+	if err := r.wait(t); err != nil {
+		t.Fatal(err)
+	}
+	if len(st.ids()) != 1 || !strings.Contains(r.log.String(), "another version of the monitor wrote the state") {
+		t.Errorf("%d alerts, want 1; it said\n%s", len(st.ids()), r.log.String())
+	}
+}
