@@ -15,16 +15,24 @@ import (
 
 // The engine alone on a stream in which some transactions have no times: 200 of a
 // session whose clock was wrong for a moment, all of a session, or those of a quarter
-// of the sessions, whose records come half a second late, so that the order dropped
-// their times.
+// of the sessions, whose records come a quarter of a second late; or in which these
+// have times.
 func BenchmarkOnlineUntimed(b *testing.B) {
 	const n = 30_000
+	type place struct {
+		session string
+		seq     int64
+	}
 	for _, w := range []struct {
 		name string
 		late int64
 		of   int
 		most int
-	}{{"none", 0, 24, 0}, {"clock-step", 0, 24, 200}, {"one-session", 0, 24, n}, {"late-quarter", int64(time.Second / 2), 4, n}} {
+		keep bool // the times
+	}{
+		{"none", 0, 24, 0, false}, {"clock-step", 0, 24, 200, false}, {"one-session", 0, 24, n, false},
+		{"late-quarter", int64(time.Second / 4), 4, n, true}, {"late-quarter-untimed", int64(time.Second / 4), 4, n, false},
+	} {
 		for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
 			b.Run(w.name+"/"+level.String(), func(b *testing.B) {
 				g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Rate: 60_000})
@@ -32,7 +40,7 @@ func BenchmarkOnlineUntimed(b *testing.B) {
 					b.Fatal(err)
 				}
 				h := make([]record.Transaction, n)
-				at := make(map[string]int64, n)
+				at := make(map[place]int64, n) // when it comes
 				for i := range h {
 					t, _ := g.Next()
 					h[i] = *t
@@ -49,26 +57,29 @@ func BenchmarkOnlineUntimed(b *testing.B) {
 				slices.SortFunc(names, strings.Compare)
 				left := w.most
 				for i := range h {
-					at[h[i].ID] = h[i].End
+					at[place{h[i].Session, h[i].Seq}] = h[i].End
 					if left == 0 {
 						continue
 					}
 					if k, _ := slices.BinarySearch(names, h[i].Session); k%w.of == 0 {
 						left--
-						at[h[i].ID] += w.late
-						h[i].HasTimes = false
-						h[i].Start, h[i].End = 0, 0
+						at[place{h[i].Session, h[i].Seq}] += w.late
+						if !w.keep {
+							h[i].HasTimes, h[i].Start, h[i].End = false, 0, 0
+						}
 					}
 				}
-				slices.SortStableFunc(h, func(x, y record.Transaction) int { return cmp.Compare(at[x.ID], at[y.ID]) })
+				slices.SortStableFunc(h, func(x, y record.Transaction) int {
+					return cmp.Compare(at[place{x.Session, x.Seq}], at[place{y.Session, y.Seq}])
+				})
 				b.ResetTimer()
 				for range b.N {
 					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, Online: true,
-						UniqueValues: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
+						UniqueValues: true, UnseenUnique: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
 					for i := range h {
 						e.Step(&h[i], 0)
 						if i%15_000 == 14_999 {
-							e.Tick(at[h[i].ID])
+							e.Tick(at[place{h[i].Session, h[i].Seq}])
 						}
 					}
 					r := e.Close()

@@ -369,7 +369,7 @@ func (p *Polygraph) readTail(r slot, v vid) {
 	if p.open > 0 {
 		for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
 			p.watchNode(p.start(r), c)
-			p.unsettle(c)
+			p.move(c, r)
 			p.wake(c)
 		}
 	}
@@ -458,7 +458,7 @@ func (p *Polygraph) drop(head vid) {
 func (p *Polygraph) extend(head vid) {
 	for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
 		p.watchTail(head, c)
-		p.unsettle(c)
+		p.moveTail(head, c)
 		p.wake(c)
 	}
 	p.others(head, func(x vid) relation {

@@ -150,11 +150,12 @@ type Read struct {
 type pair struct {
 	a, b         vid
 	next, prev   [2]uint32 // in a's list and b's; the first's prev is the last
-	top          uint32    // if settled: see topOf
+	top          uint32    // if settled: see scope
 	alive, dirty bool
 	ab           bool // a came first in the solution that had the pair last
 	tried        bool // there was one
-	settled      bool // and what the pair means has not changed since; see window.go
+	settled      bool // it was part of the last solution; see window.go
+	moved        bool // and means more now
 }
 
 // blockRef is a block in the list of its key.
@@ -259,7 +260,7 @@ func (p *Polygraph) tooMany() bool {
 // New makes an empty polygraph over the table.
 func New(cfg Config, tab *version.Table) *Polygraph {
 	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime,
-		window: window{lowest: none}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
+		window: window{zone: none}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
 	if cfg.Split {
 		p.parts = 2
 	}
@@ -456,8 +457,8 @@ func (p *Polygraph) addEdge(e graph.Edge, fact bool) bool {
 		return true
 	}
 	p.g.Add(e)
-	p.window.lowest = min(p.window.lowest, p.SlotOf(e.To))
 	p.reach.Insert(e.From, e.To, p.changed)
+	p.window.entered(e, p)
 	return true
 }
 
@@ -513,10 +514,10 @@ func (p *Polygraph) Propagate() {
 		if !pr.alive || p.cfg.Ablate.NoPruning {
 			continue
 		}
-		lowest := p.window.lowest
+		zone := p.window.zone
 		if r := p.relate(pr.a, pr.b); r != undecided {
 			if pr.settled && r != givenUp && pr.ab == (r == isBefore) {
-				p.window.lowest = lowest // the solution had these edges already
+				p.window.zone = zone // the solution had these edges already
 			}
 			p.kill(c)
 			p.Stats.Pruned++
@@ -548,6 +549,7 @@ func (p *Polygraph) compact() {
 			x.ab, x.tried = pr.ab, pr.tried
 			if pr.settled {
 				p.settle(x, pr.top)
+				x.moved = pr.moved
 			}
 		}
 	}

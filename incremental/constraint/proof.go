@@ -1,6 +1,8 @@
 package constraint
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
@@ -53,7 +55,8 @@ func (p *Polygraph) Order() []verdict.Event {
 	committed := make([]bool, p.slots)
 	prefix := uint32(0)
 	pass := func() {
-		for int(prefix) < p.slots && (committed[prefix] || p.banded.Untimed(prefix)) {
+		isOut := func(s slot) bool { return !committed[s] }
+		for int(prefix) < p.slots && (committed[prefix] || p.banded.Untimed(prefix)) && !slices.ContainsFunc(p.banded.LateAt(prefix), isOut) {
 			prefix++
 			for _, v := range waits[prefix] {
 				lower(v)

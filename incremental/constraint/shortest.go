@@ -153,8 +153,15 @@ func (w *walker) back(at state, level int) {
 			w.step(at, w.later(q, v), level)
 		}
 	}
-	if m := p.banded.M(w.src); m < p.banded.L(s) && p.banded.Precedes(m, s) {
+	m := p.banded.M(w.src)
+	if m >= p.banded.L(s) {
+		return
+	}
+	if p.banded.Precedes(m, s) {
 		w.step(at, w.later(m, v), level)
+	}
+	for _, q := range p.banded.LateAt(m) {
+		w.step(at, w.later(q, v), level)
 	}
 }
 

@@ -310,12 +310,12 @@ func (p *Polygraph) Choose(low version.Slot) {
 		if !ab[i] {
 			a, b = b, a
 		}
-		lowest, settled := p.window.lowest, pr.settled
+		zone, settled := p.window.zone, pr.settled
 		p.kill(c)
 		p.chose = true
 		p.order(a, b, verdict.ByCase, graph.Edge{From: none})
 		if settled { // the solution had these edges already
-			p.window.lowest = lowest
+			p.window.zone = zone
 		}
 	}
 	p.solved.valid = false

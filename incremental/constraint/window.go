@@ -3,6 +3,7 @@ package constraint
 import (
 	"math"
 
+	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/sat"
 )
 
@@ -15,71 +16,96 @@ import (
 //	slots     ─────────────────┼──────────────────┼──────────▶
 //	                           └ zone             └ fresh
 //
-// A pair is *settled* while what it means is as it was in the last solution: it has
-// no new reader, and its blocks end where they did. Together the settled pairs, in
-// the orders that they have, left the graph acyclic as it was then. Now let
+// A pair is *settled* if it was part of the last solution. Together the settled pairs,
+// in the orders that they have, left the graph acyclic as it was then. What a pair means
+// may grow: a block has a new reader, or a new end; then it has *moved*. An edge is *new*
+// if it was not in the graph then, nor in that solution. Let
 //
-//	free   be the pairs that are not settled, and those that name a slot from
-//	       fresh on, which new transactions may overlap;
-//	low    the least slot that a new edge of the graph leads to, or that a free
-//	       pair names: wherever an edge leads that the last solution had not;
-//	zone   the least number of slots that precede by the clock any slot from low on.
+//	past(s)  be s, or where the end of s is not known, the least slot with a known
+//	         end that its commit reaches: then s, too, reaches whatever that
+//	         precedes by the clock;
+//	zone     a number of slots so that of each new edge those below zone precede, by
+//	         the clock or what leads there, one end or the other.
 //
-// A cycle that was not there has an edge into some slot t from low on. Go along it
-// from t. If it never leaves the slots from zone on, the free pairs and those that
-// name a slot from zone on make all of it. If it does, the step that leaves them is
-// of the known graph or of such a pair, as it begins there; and it leads to a slot
-// below zone, which precedes t by the clock. So there is a cycle of the known graph
-// and of those pairs in either case, and it is enough to solve the free ones with the
-// others that name a slot from zone on held as they are: if that succeeds, all
-// pairs together leave the graph acyclic. If it does not, all are solved.
+// A cycle that was not there has a new edge from some s to some t in it. Go along it
+// from t. If past never falls below zone, the pairs that are not settled and those
+// that name a slot whose past is not below zone make all of it. If it does, the step
+// that leads to the first such slot x is of the known graph or of such a pair, as it
+// begins before; and x reaches s, from which the new edge leads to t, or t. So there
+// is a cycle of the known graph and of those pairs in either case, and it is enough to
+// solve them alone: if that succeeds, all pairs together leave the graph acyclic. If
+// it does not, all are solved.
 //
-// A slot whose end is not known precedes nothing by the clock; pairs that name one
-// are free, always. Choices are not looked at so: while there are any all is solved.
+// Of those pairs the settled ones are held as they are, unless they have moved or new
+// transactions may overlap them, as they name a slot whose past is not below *fresh*:
+// these are free. Where one of them is turned round, all of its edges are new, and zone
+// may have to be less.
+//
+// To bases nothing leads (reach.Banded.AddBase): no cycle passes them. Choices are not
+// looked at so: while there are any all is solved.
 
 // window is what is known of the last solution.
 type window struct {
 	slots     int    // there were so many
-	lowest    slot   // no edge that came since, and was not part of it, leads below
+	zone      uint32 // slots below precede an end of each edge that came since and was no part of it
 	unsettled int    // pairs that are
 	solved    uint64 // how often this was enough, for tests
 }
 
-// topOf is the greatest slot that a pair names, or the greatest number where the end
-// of one is not known; least the least one.
-func (p *Polygraph) topOf(x *pair) (least, top uint32) {
-	least = math.MaxUint32
-	see := func(s slot) {
-		least, top = min(least, s), max(top, s)
-		if p.banded.Untimed(s) {
-			top = math.MaxUint32
-		}
-	}
+// scope is, of what a pair means, how many slots precede one end of each of its edges,
+// and the greatest past of what it names. Every edge has an end on either side.
+func (p *Polygraph) scope(x *pair) (zone, top uint32) {
 	for _, h := range [2]vid{x.a, x.b} {
+		least := uint32(math.MaxUint32)
+		see := func(s slot) {
+			if !p.banded.IsBase(s) {
+				least, top = min(least, p.banded.Before(s)), max(top, p.banded.Past(s))
+			}
+		}
 		tail := p.tab.Tail(h)
 		see(p.writer(h))
 		see(p.writer(tail))
 		for r := range p.tab.Readers(tail) {
 			see(r)
 		}
+		zone = max(zone, least)
 	}
-	return least, top
+	return zone, top
+}
+
+// entered notes an edge that is new in the graph.
+func (w *window) entered(e graph.Edge, p *Polygraph) {
+	if s, t := p.SlotOf(e.From), p.SlotOf(e.To); p.banded != nil && !p.banded.IsBase(s) {
+		w.zone = min(w.zone, max(p.banded.Before(s), p.banded.Before(t)))
+	}
 }
 
 func (p *Polygraph) settle(x *pair, top uint32) {
 	if !x.settled {
 		p.window.unsettled--
 	}
-	x.settled, x.top = true, top
+	x.settled, x.moved, x.top = true, false, top
 }
 
-// unsettle says that pair c means something new.
-func (p *Polygraph) unsettle(c uint32) {
-	if x := &p.pairs[c]; x.settled {
-		x.settled = false
-		p.window.unsettled++
+// move says that there is a new edge in what pair c means, which leaves slot s.
+func (p *Polygraph) move(c uint32, s slot) {
+	if x := &p.pairs[c]; x.settled && p.banded != nil && !p.banded.IsBase(s) {
+		x.moved = true
+		p.window.zone = min(p.window.zone, p.banded.Before(s))
 	}
 }
+
+// moveTail says that the block that head heads, one of pair c's, ends elsewhere.
+func (p *Polygraph) moveTail(head vid, c uint32) {
+	tail := p.tab.Tail(head)
+	p.move(c, p.writer(tail))
+	for r := range p.tab.Readers(tail) {
+		p.move(c, r)
+	}
+}
+
+// free tells whether the order of a pair is open to change.
+func (x *pair) free(fresh uint32) bool { return !x.settled || x.moved || x.top >= fresh }
 
 // solvedAll settles all pairs that have an order, after all that is open was solved.
 func (p *Polygraph) solvedAll() {
@@ -88,10 +114,10 @@ func (p *Polygraph) solvedAll() {
 	}
 	for _, c := range p.solved.pairs {
 		x := &p.pairs[c]
-		_, top := p.topOf(x)
+		_, top := p.scope(x)
 		p.settle(x, top)
 	}
-	p.window.slots, p.window.lowest = p.slots, none
+	p.window.slots, p.window.zone = p.slots, none
 }
 
 // Unsettled is how many of the open pairs have not been part of a solution as they
@@ -109,54 +135,71 @@ func (p *Polygraph) solveWindow(pairs, choices []uint32, budget int) bool {
 	if p.banded == nil || p.cfg.Last || p.cfg.Ablate != (Ablate{}) || len(choices) > 0 || p.window.unsettled == len(pairs) {
 		return false
 	}
-	fresh := p.banded.Low(slot(p.window.slots))
-	low := p.window.lowest
+	fresh, zone := p.banded.Fresh(slot(p.window.slots)), p.window.zone
 	for _, c := range pairs {
-		if x := &p.pairs[c]; !x.settled || x.top >= fresh {
-			least, _ := p.topOf(x)
-			low = min(low, least)
+		if x := &p.pairs[c]; !x.settled {
+			z, _ := p.scope(x)
+			zone = min(zone, z)
 		}
 	}
-	zone := p.banded.Low(low) // of none, what nothing is from
-	var some []uint32
-	free := 0
-	for _, c := range pairs {
-		x := &p.pairs[c]
-		if !x.settled || x.top >= min(fresh, zone) {
-			some = append(some, c)
-		}
-		if !x.settled || x.top >= fresh {
-			free++
-		}
-	}
-	if free > 0 || len(some) > 0 {
-		q := p.contract(some, nil)
-		for i, v := range q.vars {
-			if x := &p.pairs[v.id]; x.settled && x.top < fresh {
-				hold := sat.Pos(i)
-				if !x.ab {
-					hold = sat.Neg(i)
-				}
-				q.clause = append(q.clause, []sat.Lit{hold})
+	done := zone == none || p.solveFrom(zone, fresh, false, pairs, budget)
+	if !done { // any of those that are free may be turned
+		for _, c := range pairs {
+			if x := &p.pairs[c]; x.settled && x.free(fresh) {
+				z, _ := p.scope(x)
+				zone = min(zone, z)
 			}
 		}
-		solver := q.solver(nil)
-		(&memory{}).recall(q, solver)
-		answer := solver.Solve(budget)
-		p.Stats.Conflicts += solver.Stats.Conflicts
-		if answer != sat.Sat {
-			return false
-		}
-		for i, v := range q.vars {
-			x := &p.pairs[v.id]
-			x.ab, x.tried = solver.Value(i), true
-			_, top := p.topOf(x)
-			p.settle(x, top)
+		done = p.solveFrom(zone, fresh, true, pairs, budget)
+	}
+	if done {
+		p.keepPairs(pairs)
+		p.window.slots, p.window.zone = p.slots, none
+		p.window.solved++
+		p.Stats.Residual = max(p.Stats.Residual, len(pairs))
+	}
+	return done
+}
+
+// solveFrom solves what a cycle may consist of that is new, and tells whether that
+// gives a solution of all, zone being what it is for the pairs that are not settled, or,
+// if any says so, for all that are free.
+func (p *Polygraph) solveFrom(zone, fresh uint32, any bool, pairs []uint32, budget int) bool {
+	var some []uint32
+	for _, c := range pairs {
+		if x := &p.pairs[c]; x.free(fresh) || x.top >= zone {
+			some = append(some, c)
 		}
 	}
-	p.keepPairs(pairs)
-	p.window.slots, p.window.lowest = p.slots, none
-	p.window.solved++
-	p.Stats.Residual = max(p.Stats.Residual, len(pairs))
+	q := p.contract(some, nil)
+	for i, v := range q.vars {
+		if x := &p.pairs[v.id]; !x.free(fresh) {
+			hold := sat.Pos(i)
+			if !x.ab {
+				hold = sat.Neg(i)
+			}
+			q.clause = append(q.clause, []sat.Lit{hold})
+		}
+	}
+	solver := q.solver(nil)
+	(&memory{}).recall(q, solver)
+	answer := solver.Solve(budget)
+	p.Stats.Conflicts += solver.Stats.Conflicts
+	if answer != sat.Sat {
+		return false
+	}
+	for i, v := range q.vars {
+		if x := &p.pairs[v.id]; !any && x.settled && x.ab != solver.Value(i) {
+			if z, _ := p.scope(x); z < zone {
+				return false
+			}
+		}
+	}
+	for i, v := range q.vars {
+		x := &p.pairs[v.id]
+		x.ab, x.tried = solver.Value(i), true
+		_, top := p.scope(x)
+		p.settle(x, top)
+	}
 	return true
 }

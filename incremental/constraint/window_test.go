@@ -163,6 +163,14 @@ func (r *rig) upTo(n int) {
 	}
 }
 
+// unsettle makes pair c one that is new.
+func (p *Polygraph) unsettle(c uint32) {
+	if x := &p.pairs[c]; x.settled {
+		x.settled = false
+		p.window.unsettled++
+	}
+}
+
 // What is new, solved alone, gives the answer that solving everything gives: at each of many
 // ticks of streams with hot keys, and what it says is a solution is one.
 func TestWindowAgreesWithSolvingAll(t *testing.T) {

@@ -39,7 +39,9 @@ import (
 // that fall below p(v) leave at the old end.
 //
 // A transaction without a known end (no times, or an unknown outcome) precedes
-// nothing by the clock; its m comes from what it reaches.
+// nothing by the clock; its m comes from what it reaches. One that comes late, after
+// others that ended later, has its slot among the last; its m is the first of those,
+// so that it precedes, also of what is there, all that that one precedes.
 //
 // Invariants: p and m are what their definitions say; row(v) holds every u with
 // m(u) >= p(v) that reaches v, v itself included, and possibly more that reach
@@ -66,6 +68,9 @@ type Banded struct {
 	least, most []uint32
 	bases       bitset.BitSet
 	first       uint32 // of the bases; see AddBase
+	late        bitset.BitSet
+	firsts      map[uint32]uint32   // of a late slot, the first that ended no earlier
+	lateAt      map[uint32][]uint32 // and the other way round
 
 	// Heeds, if it is not nil, tells whether anybody wants to know of a node that something
 	// new reaches it by the prefix rule.
@@ -114,6 +119,9 @@ func (b *Banded) Room(n int) {
 func (b *Banded) Reuse(old *Banded) {
 	b.end, b.l, b.sufMinL = old.end[:0], old.l[:0], old.sufMinL[:0]
 	b.p, b.m, b.row = old.p[:0], old.m[:0], old.row[:0]
+	clear(old.firsts)
+	clear(old.lateAt)
+	b.firsts, b.lateAt = old.firsts, old.lateAt
 	b.open, b.least, b.most, b.scratch, b.stack, b.told = old.open[:0], old.least[:0], old.most[:0], old.scratch[:0], old.stack[:0], old.told[:0]
 	for _, page := range old.slab {
 		if cap(page) == rowPage {
@@ -122,9 +130,9 @@ func (b *Banded) Reuse(old *Banded) {
 	}
 }
 
-// Add appends the next slot. A transaction that comes after one with a later
-// end (a late record) is taken to have ended with it, which orders less, never
-// more. timed: start is known; known: end is, too, and not only as when its
+// Add appends the next slot. A transaction that comes after one with a later end (a
+// late record) is taken to have ended with the first of those, which orders less,
+// never more. timed: start is known; known: end is, too, and not only as when its
 // client gave up. Cost: a binary search, and a step per slot that overlaps.
 func (b *Banded) Add(start, end int64, timed, known bool) { b.add(start, end, timed, known, false) }
 
@@ -139,9 +147,13 @@ func (b *Banded) add(start, end int64, timed, known, base bool) {
 	if timed {
 		l = uint32(sort.Search(int(slot), func(i int) bool { return !before(b.end[i], b.skew, start) }))
 	}
-	if known {
+	switch {
+	case known && end < last && !base:
+		m = uint32(sort.Search(int(slot), func(i int) bool { return b.end[i] >= end }))
+		b.addLate(slot, m)
+	case known:
 		last = max(end, last)
-	} else {
+	default:
 		m = math.MaxUint32
 		b.opened = min(b.opened, slot)
 	}
@@ -182,6 +194,20 @@ func (b *Banded) add(start, end int64, timed, known, base bool) {
 		b.most[block] = max(b.most[block], l)
 	}
 }
+
+// addLate notes that a slot ended no later than slot first did, which is not its own.
+func (b *Banded) addLate(slot, first uint32) {
+	if b.firsts == nil {
+		b.firsts, b.lateAt = map[uint32]uint32{}, map[uint32][]uint32{}
+	}
+	b.late.Set(uint(slot))
+	b.firsts[slot] = first
+	b.lateAt[first] = append(b.lateAt[first], slot)
+}
+
+// LateAt are the slots that came late, of which slot first is the first that ended no
+// earlier: they precede what that one precedes.
+func (b *Banded) LateAt(first uint32) []uint32 { return b.lateAt[first] }
 
 // blockSlots is how many slots share an entry of least and most.
 const blockSlots = 64
@@ -257,6 +283,30 @@ func (b *Banded) Low(s uint32) uint32 {
 	return low
 }
 
+// Fresh is Low of those from s on whose end is known.
+func (b *Banded) Fresh(s uint32) uint32 {
+	low := b.maxL
+	for ; int(s) < len(b.end); s++ {
+		if p := b.p[s*b.parts]; p < low && b.known(s) && !b.bases.Test(uint(s)) {
+			low = p
+		}
+	}
+	return low
+}
+
+// Before is how many slots precede the start of slot s by the clock, or what leads to
+// it.
+func (b *Banded) Before(s uint32) uint32 { return b.p[s*b.parts] }
+
+// Past is a slot so that what it precedes by the clock is reached by the commit of s as
+// well: s, if its end is known and it did not come late; math.MaxUint32 if there is none.
+func (b *Banded) Past(s uint32) uint32 {
+	if b.known(s) && !b.late.Test(uint(s)) {
+		return s
+	}
+	return b.m[(s+1)*b.parts-1]
+}
+
 // Reaches implements Reach: O(1) for usual rows, else O(log of the row's words).
 func (b *Banded) Reaches(u, v Node) bool {
 	return b.ByClock(u, v) || has(b.words(b.row[v]), u)
@@ -266,7 +316,7 @@ func (b *Banded) Reaches(u, v Node) bool {
 // is the last that was added, and no edge leaves it. False: it may.
 func (b *Banded) Ends(v Node) bool {
 	s := v / b.parts
-	return int(s) == len(b.end)-1 && !b.g.HasOut(v) && (b.parts == 1 || v&1 == 1 || !b.g.HasOut(v+1)) && !b.bases.Test(uint(s))
+	return int(s) == len(b.end)-1 && b.maxL <= s && !b.late.Test(uint(s)) && !b.g.HasOut(v) && (b.parts == 1 || v&1 == 1 || !b.g.HasOut(v+1)) && !b.bases.Test(uint(s))
 }
 
 // ByClock tells whether a path from u to v has a step of real time in it.
@@ -286,6 +336,9 @@ func (b *Banded) Precedes(s, t uint32) bool {
 	if b.bases.Test(uint(s)) {
 		return b.known(s) && b.first < b.l[t]
 	}
+	if b.late.Test(uint(s)) {
+		return b.firsts[s] < b.l[t]
+	}
 	return s < b.l[t] && b.known(s)
 }
 
@@ -296,7 +349,8 @@ func (b *Banded) L(t uint32) uint32 { return b.l[t] }
 // Untimed tells whether slot s has no known end.
 func (b *Banded) Untimed(s uint32) bool { return !b.known(s) }
 
-// M is the least slot with a known end that u reaches; math.MaxUint32 if none.
+// M is the least slot with a known end that u reaches, or of which it reaches one that
+// came late (LateAt); math.MaxUint32 if none.
 func (b *Banded) M(u Node) uint32 { return b.m[u] }
 
 func (b *Banded) known(s uint32) bool {
@@ -325,7 +379,7 @@ func has(r []word, n Node) bool {
 func (b *Banded) Insert(u, v Node, changed func(Node)) {
 	slot := v / b.parts
 	isStart := b.parts == 2 && v%2 == 0
-	if !b.g.HasOut(v) && b.maxL <= slot && (!isStart || !b.g.HasOut(v+1)) {
+	if !b.g.HasOut(v) && b.maxL <= slot && !b.late.Test(uint(slot)) && (!isStart || !b.g.HasOut(v+1)) {
 		if b.take(v, u) {
 			changed(v)
 		}

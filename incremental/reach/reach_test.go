@@ -186,15 +186,21 @@ func newBandedWorld(rng *rand.Rand) *world {
 	w.banded = NewBanded(&w.g, int(w.parts), skew)
 	w.r = w.banded
 	clock := int64(rng.IntN(10))
-	var ends []int64 // as the closure takes them: never going back
+	var ends, order []int64 // as the closure takes them, and the last so far by slot
 	var known []bool
+	var starts []int64
+	var timed []bool // its start is known
+	took := func(end, last, start int64, isKnown, isTimed bool) {
+		ends, order, starts = append(ends, end), append(order, last), append(starts, start)
+		known, timed = append(known, isKnown), append(timed, isTimed)
+	}
 	w.add = func() {
 		w.base = append(w.base, false)
 		if len(known) > 0 && rng.IntN(100) < bases {
 			w.base[len(known)] = true
 			if rng.IntN(3) == 0 || !known[0] {
 				w.banded.AddBase(math.MaxUint32)
-				ends, known = append(ends, 0), append(known, false)
+				took(0, order[len(order)-1], 0, false, false)
 				return
 			}
 			w.banded.AddBase(0)
@@ -203,7 +209,7 @@ func newBandedWorld(rng *rand.Rand) *world {
 					w.before[start] = append(w.before[start], w.n*w.parts-1)
 				}
 			}
-			ends, known = append(ends, ends[0]), append(known, true)
+			took(ends[0], order[len(order)-1], 0, true, false)
 			return
 		}
 		clock += int64(rng.IntN(4))
@@ -218,7 +224,11 @@ func newBandedWorld(rng *rand.Rand) *world {
 		isOpen := rng.IntN(100) < open
 		if isOpen && rng.IntN(2) == 0 {
 			w.banded.Add(0, 0, false, false)
-			ends, known = append(ends, 0), append(known, false)
+			last := int64(math.MinInt64)
+			if len(order) > 0 {
+				last = order[len(order)-1]
+			}
+			took(0, last, 0, false, false)
 			return
 		}
 		w.banded.Add(start, end, true, !isOpen)
@@ -229,12 +239,23 @@ func newBandedWorld(rng *rand.Rand) *world {
 				w.before[to] = append(w.before[to], from)
 			}
 		}
-		for i := range ends {
-			if known[i] {
-				end = max(end, ends[i])
+		last := int64(math.MinInt64)
+		if len(order) > 0 {
+			last = order[len(order)-1]
+		}
+		if !isOpen && end < last { // late: as if it had ended with the first that ended no earlier
+			end = order[slices.IndexFunc(order, func(t int64) bool { return t >= end })]
+			for v := range starts {
+				if timed[v] && end+skew < starts[v] {
+					start := uint32(v) * w.parts
+					w.before[start] = append(w.before[start], w.n*w.parts-1)
+				}
 			}
 		}
-		ends, known = append(ends, end), append(known, !isOpen) // an end that is not known counts for nothing
+		if !isOpen { // an end that is not known counts for nothing
+			last = max(last, end)
+		}
+		took(end, last, start, !isOpen, true)
 	}
 	return w
 }

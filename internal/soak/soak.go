@@ -123,13 +123,19 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return r, err
 	}
 	w.log("all %d transactions are sent; judging to the end", o.Transactions)
-	if err := w.monitor.finish(ctx, 10*time.Minute); err != nil {
+	if err := w.monitor.finish(ctx, patience(o.Transactions)); err != nil {
 		return r, err
 	}
 	got, err := receiver.Receipts()
 	w.judge(r, got)
 	r.Took, r.Transactions = time.Since(began), o.Transactions
 	return r, err
+}
+
+// patience is how long the monitor may take to judge what is left at the end: what 5,000
+// transactions a second take, of all.
+func patience(transactions int64) time.Duration {
+	return 10*time.Minute + time.Duration(transactions)*200*time.Microsecond
 }
 
 // strike lets faults happen when they are due, in an order that the seed decides.
