@@ -444,6 +444,9 @@ func (l *Life) opens() int64 {
 				room = min(room, s+int64(l.cfg.RatePer))
 			}
 		}
+		if l.reserves(free) {
+			gathered = room
+		}
 		t = max(t, min(gathered, room))
 	}
 	return t

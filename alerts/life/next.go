@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
 )
 
 // partsMax bounds the parts of each kind that a notice has.
@@ -15,9 +16,12 @@ const partsMax = 8
 // Next is the next notice to be made, if there is one and the rate lets it out; it
 // counts as told from then on. Call it until there is none.
 //
-// Groups are told of one by one while there is room for two: the last place is for
-// what must wait. Once one had to, all do, so that one summary has all of it; it
-// comes when there is room, a gather after the notice before it.
+// Groups are told of one by one, the worst first, while there is room for two: the last
+// place is for what must wait. Once one had to, all do, so that one summary has all of it;
+// it comes when there is room, a gather after the notice before it. Warnings of the
+// monitor itself take about half of the places at most, and none that would leave only the
+// last; and what is worse than all that waits goes before it: whoever sends records that
+// can't be used must not hold up the first lost update.
 func (l *Life) Next(now int64) (News, bool) {
 	l.advance(now)
 	free := l.free()
@@ -25,18 +29,12 @@ func (l *Life) Next(now int64) (News, bool) {
 		l.hold()
 		return News{}, false
 	}
-	spare := free > 1 || l.cfg.RateMax == 1
-	if spare {
-		if i := slices.IndexFunc(l.wanting, func(g *group) bool { return g.tier == tierCondition }); i >= 0 {
-			return l.single(i), true
-		}
-		if len(l.wanting) > 0 && l.backlog == 0 {
-			return l.single(0), true
-		}
+	if i := l.alone(free); i >= 0 {
+		return l.single(i), true
 	}
 	gathered := len(l.sent) == 0 || l.now >= l.sent[len(l.sent)-1]+l.gather()
 	if l.hold(); l.backlog > 0 {
-		if !gathered {
+		if !gathered || l.reserves(free) {
 			return News{}, false
 		}
 		return l.summary(), true
@@ -48,6 +46,46 @@ func (l *Life) Next(now int64) (News, bool) {
 	}
 	return News{}, false
 }
+
+// alone is the group in the line that is to be told of by itself, if so many notices may
+// go out; -1: none is.
+func (l *Life) alone(free int) int {
+	if len(l.wanting) == 0 || l.tight(free) {
+		return -1
+	}
+	if i := slices.IndexFunc(l.wanting, func(g *group) bool { return g.operational() && !g.mild() }); i >= 0 {
+		return i
+	}
+	worst, equals := 0, 0
+	for i, g := range l.wanting {
+		switch r := rank(g.Severity) - rank(l.wanting[worst].Severity); {
+		case r > 0:
+			worst, equals = i, 1
+		case r == 0:
+			equals++
+		}
+	}
+	switch g := l.wanting[worst]; {
+	case g.mild() && l.cfg.RateMax > 1 && free <= l.cfg.RateMax/2:
+		return -1
+	case l.backlog > 0 && (equals > 1 || rank(g.Severity) <= rank(name.Warning)):
+		return -1
+	}
+	return worst
+}
+
+// tight: there is no more than the last place, which is for a summary.
+func (l *Life) tight(free int) bool { return free <= 1 && l.cfg.RateMax > 1 }
+
+// reserves tells whether a summary has to wait although there is room for it: all of it
+// are warnings of the monitor itself, and after it there would be none for what is told
+// by itself.
+func (l *Life) reserves(free int) bool {
+	return (l.tight(free) || l.tight(free-1) && l.cfg.RateMax > 2) && len(l.wanting) > 0 && !slices.ContainsFunc(l.wanting, func(g *group) bool { return !g.mild() })
+}
+
+// mild: it is trouble of the monitor or its input that does not hurt yet.
+func (g *group) mild() bool { return g.operational() && rank(g.Severity) <= rank(name.Warning) }
 
 // hold begins a backlog if there is something that must wait.
 func (l *Life) hold() {
