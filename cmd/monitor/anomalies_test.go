@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -22,19 +21,14 @@ import (
 
 const anomaliesDir = "../../testdata/anomalies"
 
-// monitor runs a command line in this process.
+// monitor is inProcess for what has to succeed, or to find something.
 func monitor(t *testing.T, args ...string) (stdout string, status int) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	root := newRoot()
-	root.SetArgs(args)
-	root.SetOut(&out)
-	root.SetErr(&errs)
-	status = exitStatus(root.ExecuteContext(t.Context()), &errs)
+	status, stdout, stderr := inProcess(t, args...)
 	if status == exitUnusable || status == exitEnvironment {
-		t.Fatalf("monitor %s: status %d: %s", strings.Join(args, " "), status, &errs)
+		t.Fatalf("monitor %s: status %d: %s", strings.Join(args, " "), status, stderr)
 	}
-	return out.String(), status
+	return stdout, status
 }
 
 // reported runs a command line that reports on one history, as JSON.

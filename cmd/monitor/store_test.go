@@ -48,7 +48,7 @@ func inProcess(t *testing.T, args ...string) (status int, stdout, stderr string)
 	root.SetArgs(args)
 	root.SetOut(&out)
 	root.SetErr(&errs)
-	return exitStatus(root.ExecuteContext(context.Background()), &errs), out.String(), errs.String()
+	return exitStatus(root.ExecuteContext(t.Context()), &errs), out.String(), errs.String()
 }
 
 func TestStoreCommands(t *testing.T) {

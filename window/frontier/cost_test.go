@@ -10,9 +10,9 @@ import (
 )
 
 // overwrite makes transactions of four writes each, over so many keys.
-func overwrite(f *Frontier, keys, from, n int) {
+func overwrite(f *Frontier, keys, n int) {
 	t := record.Transaction{HasSeq: true, HasTimes: true, Ops: make([]record.Op, 4)}
-	for i := from; i < from+n; i++ {
+	for i := range n {
 		t.Session = fmt.Sprintf("api-3/%d", i%24)
 		t.Seq = int64(i / 24)
 		t.ID = fmt.Sprintf("%s#%d", t.Session, t.Seq)
@@ -28,7 +28,7 @@ func overwrite(f *Frontier, keys, from, n int) {
 // A snapshot takes little more than what is packed, and what SnapshotSize says.
 func TestSnapshotIsSmall(t *testing.T) {
 	f := New(Options{})
-	overwrite(f, 5000, 0, 5000)
+	overwrite(f, 5000, 5000)
 	b := f.Snapshot([]byte("before"))[len("before"):]
 	if packed := f.Stats().Bytes; int64(len(b)) > packed+3*5000 || len(b) > f.SnapshotSize() {
 		t.Errorf("%d bytes, of %d packed; it was to be %d at most", len(b), packed, f.SnapshotSize())
@@ -51,7 +51,7 @@ func TestMemoryOfKeys(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	f := New(Options{})
-	overwrite(f, keys, 0, keys/4)
+	overwrite(f, keys, keys/4)
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -73,7 +73,7 @@ func BenchmarkForget(b *testing.B) {
 	for _, keys := range []int{10000, 1000000} {
 		b.Run(fmt.Sprint(keys), func(b *testing.B) {
 			f := New(Options{})
-			overwrite(f, keys, 0, keys/4)
+			overwrite(f, keys, keys/4)
 			txns := make([]record.Transaction, 1024)
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -105,7 +105,7 @@ func fill(txns []record.Transaction, keys, from int) {
 
 func BenchmarkSnapshot(b *testing.B) {
 	f := New(Options{})
-	overwrite(f, 1000000, 0, 250000)
+	overwrite(f, 1000000, 250000)
 	var buf []byte
 	for b.Loop() {
 		buf = f.Snapshot(buf[:0])

@@ -89,17 +89,13 @@ func (info *Info) offset(key, raw []byte) error {
 }
 
 func (s *Badger) history(txn *badger.Txn, info *Info, key, raw []byte) error {
-	b, kind, err := unseal(key, raw)
+	b, r, err := stored(key, raw)
 	if err != nil {
-		return damaged(key, "its checksum is wrong")
+		return err
 	}
-	h := History{Bytes: int64(len(b))}
-	if kind == kindLarge {
-		r, err := decodeReference(b)
-		if err != nil {
-			return damaged(key, "its reference is cut")
-		}
-		h.Bytes = int64(r.size)
+	h := History{Bytes: int64(r.size)}
+	if b != nil {
+		h.Bytes = int64(len(b))
 	}
 	name := string(key[1:])
 	if h.Checkpoints, err = s.generation(txn, name); err != nil {

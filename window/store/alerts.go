@@ -201,15 +201,11 @@ func (w *writer) delivered(receiver, id string) error {
 // changing runs f on a writer and commits what it did, one transaction. room is
 // what it adds, in bytes; below 0 it frees some.
 func (s *Badger) changing(ctx context.Context, room int64, f func(*writer) error) error {
-	s.write.Lock()
-	defer s.write.Unlock()
-	if err := s.revive(); err != nil {
+	done, err := s.exclusive(ctx)
+	if err != nil {
 		return err
 	}
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.leave()
+	defer done()
 	if err := s.room(room); err != nil {
 		return err
 	}

@@ -356,6 +356,24 @@ func (s *Badger) enter(ctx context.Context) error {
 	return nil
 }
 
+// exclusive is enter for a call that writes: no other does until done is called, which
+// ends the call. A database that failed is opened again.
+func (s *Badger) exclusive(ctx context.Context) (done func(), err error) {
+	s.write.Lock()
+	if err := s.revive(); err != nil {
+		s.write.Unlock()
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		s.write.Unlock()
+		return nil, err
+	}
+	return func() {
+		s.leave()
+		s.write.Unlock()
+	}, nil
+}
+
 func (s *Badger) leave() {
 	s.gate.RUnlock()
 	s.users.Done()

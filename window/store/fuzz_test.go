@@ -42,7 +42,7 @@ func FuzzFiles(f *testing.F) {
 	seed()
 	key := offsetKey("t", 0)
 	f.Add(seal(key, u64(7), kindInline))
-	f.Add(encodeLetter(nil, identity{}, DeadLetter{Reason: "r", Detail: "d", Value: []byte("v")}))
+	f.Add(encodeLetter(identity{}, DeadLetter{Reason: "r", Detail: "d", Value: []byte("v")}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		total := 0
 		count := func(r rawRecord) {

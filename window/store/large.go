@@ -128,19 +128,27 @@ func readLarge(from files, key []byte, r reference) (_ []byte, err error) {
 	return b, nil
 }
 
+// stored is the value of a key, if that is stored under it, or nil and where it is.
+func stored(key, raw []byte) (value []byte, r reference, err error) {
+	b, kind, err := unseal(key, raw)
+	if err != nil {
+		return nil, r, damaged(key, "its checksum is wrong")
+	}
+	if kind == kindInline {
+		return b, r, nil
+	}
+	if r, err = decodeReference(b); err != nil {
+		return nil, r, damaged(key, "its reference is cut")
+	}
+	return nil, r, nil
+}
+
 // value gives the value of a key from what is stored under it. The result shares
 // memory with raw.
 func (s *Badger) value(key, raw []byte) ([]byte, error) {
-	b, kind, err := unseal(key, raw)
-	if err != nil {
-		return nil, damaged(key, "its checksum is wrong")
-	}
-	if kind == kindInline {
-		return b, nil
-	}
-	r, err := decodeReference(b)
-	if err != nil {
-		return nil, damaged(key, "its reference is cut")
+	b, r, err := stored(key, raw)
+	if err != nil || b != nil {
+		return b, err
 	}
 	out, err := readLarge(s.files, key, r)
 	if !errors.Is(err, errGone) {
@@ -168,16 +176,9 @@ func (s *Badger) successor(key []byte, gone reference) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		b, kind, err := unseal(key, raw)
-		if err != nil {
-			return nil, damaged(key, "its checksum is wrong")
-		}
-		if kind == kindInline {
-			return b, nil
-		}
-		r, err := decodeReference(b)
-		if err != nil {
-			return nil, damaged(key, "its reference is cut")
+		b, r, err := stored(key, raw)
+		if err != nil || b != nil {
+			return b, err
 		}
 		if r == gone {
 			d := damaged(key, "its file is missing")

@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"github.com/isowatch/isowatch/internal/wire"
@@ -41,13 +42,13 @@ func cut(s string) string {
 func identify(l DeadLetter) identity {
 	l.Time = 0
 	var id identity
-	sum := sha256.Sum256(encodeLetter(nil, id, l))
+	sum := sha256.Sum256(encodeLetter(id, l))
 	copy(id[:], sum[:])
 	return id
 }
 
-func encodeLetter(b []byte, id identity, l DeadLetter) []byte {
-	b = append(b, id[:]...)
+func encodeLetter(id identity, l DeadLetter) []byte {
+	b := slices.Clone(id[:])
 	b = wire.AppendText(b, l.Reason)
 	b = wire.AppendText(b, l.Detail)
 	b = wire.AppendText(b, l.Pos.Source)
@@ -84,4 +85,4 @@ func (l DeadLetter) Identity() [16]byte { return identify(l) }
 
 // Stored is the size of l as a store keeps it, which MaxDeadLetterBytes bounds in
 // sum. l is Fit.
-func (l DeadLetter) Stored() int64 { return int64(len(encodeLetter(nil, identity{}, l))) }
+func (l DeadLetter) Stored() int64 { return int64(len(encodeLetter(identity{}, l))) }

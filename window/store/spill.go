@@ -43,20 +43,16 @@ func (s *Badger) Spill(ctx context.Context, db string, pairs []KV) error {
 	if err := ValidateSpill(db, pairs); err != nil {
 		return err
 	}
-	s.write.Lock()
-	defer s.write.Unlock()
-	if err := s.revive(); err != nil {
+	done, err := s.exclusive(ctx)
+	if err != nil {
 		return err
 	}
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.leave()
+	defer done()
 	size := int64(0)
 	for _, kv := range pairs {
 		size += 2 * int64(len(kv.Key)+len(kv.Value))
 	}
-	err := s.room(size)
+	err = s.room(size)
 	if err == nil {
 		err = s.spill(db, pairs)
 	}

@@ -27,15 +27,11 @@ func (s *Badger) Commit(ctx context.Context, c Commit) error {
 
 // commit does what c says, and with tidy also looks for what may go.
 func (s *Badger) commit(ctx context.Context, c Commit, tidy bool) error {
-	s.write.Lock()
-	defer s.write.Unlock()
-	if err := s.revive(); err != nil {
+	done, err := s.exclusive(ctx)
+	if err != nil {
 		return err
 	}
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.leave()
+	defer done()
 	if !tidy { // which frees space
 		if err := s.makeRoom(c.size()); err != nil {
 			return err
@@ -301,16 +297,9 @@ func (w *writer) release(key, raw []byte) error {
 	if raw == nil {
 		return nil
 	}
-	b, kind, err := unseal(key, raw)
-	if err != nil {
-		return damaged(key, "its checksum is wrong")
-	}
-	if kind == kindInline {
-		return nil
-	}
-	r, err := decodeReference(b)
-	if err != nil {
-		return damaged(key, "its reference is cut")
+	b, r, err := stored(key, raw)
+	if err != nil || b != nil {
+		return err
 	}
 	w.gone = append(w.gone, r)
 	return w.txn.Delete(largeKey(r.id))
@@ -333,7 +322,7 @@ func (w *writer) commit(c Commit, tidy bool) error {
 // letter adds a dead letter that is not there yet, and drops old ones.
 func (w *writer) letter(l DeadLetter) error {
 	id := identify(l)
-	value := encodeLetter(nil, id, l)
+	value := encodeLetter(id, l)
 	// Room first: it may begin another transaction.
 	if err := w.room(3, w.stored(len(value))+64); err != nil {
 		return err

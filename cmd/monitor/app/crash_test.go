@@ -16,13 +16,13 @@ import (
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
-// planted is a valid stream with lost updates in it, n of them, on keys of their
-// own.
-func planted(t *testing.T, transactions, n int) []record.Transaction {
-	return plantedIn(t, transactions, n, 50)
+// planted is plantedIn with six lost updates and 50 other keys.
+func planted(t *testing.T, transactions int) []record.Transaction {
+	return plantedIn(t, transactions, 6, 50)
 }
 
-// plantedIn is planted, with so many other keys.
+// plantedIn is a valid stream with lost updates in it, n of them, on keys of their
+// own, and so many other keys.
 func plantedIn(t *testing.T, transactions, n, keys int) []record.Transaction {
 	t.Helper()
 	txns := generated(t, generate.Config{Level: generate.SER, Transactions: transactions, Keys: keys, Sessions: 6, Seed: 7})
@@ -111,23 +111,30 @@ func TestHistoryBegunAnew(t *testing.T) {
 	}
 }
 
-// TestKilledAnywhere: wherever the monitor dies, the next run finds what a run that
-// did not die finds, and every alert is delivered.
-func TestKilledAnywhere(t *testing.T) {
+// undisturbed is a monitor's configuration, and what its store holds in the end if nothing
+// disturbs it.
+func undisturbed(t *testing.T) (*config.Config, *memStore) {
+	t.Helper()
 	brokers := cluster(t)
 	const anomalies = 8
 	topicOf(t, brokers, testTopic, plantedIn(t, 1200, anomalies, 1000))
 	c := testConfig(brokers)
 	smallWindows(c)
-
-	whole := newMemStore("r")
-	if err := start(t, c, whole, true, fine).wait(t); err != nil {
+	st := newMemStore("r")
+	if err := start(t, c, st, true, fine).wait(t); err != nil {
 		t.Fatal(err)
 	}
-	want := whole.ids()
-	if len(want) != anomalies {
-		t.Fatalf("%d alerts without a crash, want %d", len(want), anomalies)
+	if n := len(st.ids()); n != anomalies {
+		t.Fatalf("%d alerts of a run that nothing disturbs, want %d", n, anomalies)
 	}
+	return c, st
+}
+
+// TestKilledAnywhere: wherever the monitor dies, the next run finds what a run that
+// did not die finds, and every alert is delivered.
+func TestKilledAnywhere(t *testing.T) {
+	c, whole := undisturbed(t)
+	want := whole.ids()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for round := range 8 {
 		h := newHook(t)
@@ -176,7 +183,7 @@ func TestTwoMonitorsAgree(t *testing.T) {
 	p := producer(t, brokers)
 	c := testConfig(brokers)
 	smallWindows(c)
-	txns := planted(t, 900, 6)
+	txns := planted(t, 900)
 	live := newMemStore("r")
 	first := start(t, c, live, false)
 	for chunk := range slices.Chunk(txns, 100) {
@@ -211,7 +218,7 @@ func TestFullDisk(t *testing.T) {
 			c.HTTP.Listen = "127.0.0.1:0"
 			c.Alerts.Webhooks = []config.Webhook{h.webhook()}
 			st := newMemStore(webhookName(h.webhook()))
-			txns := planted(t, 1200, 6)
+			txns := planted(t, 1200)
 			r := start(t, c, st, false, fine, func(a *App) { a.tuning.held = held })
 			send(t, p, txns[:200]...)
 			first := h.next(t)

@@ -112,7 +112,7 @@ func TestSlowHistory(t *testing.T) {
 // with its input has left there.
 func TestBacklogSurvives(t *testing.T) {
 	brokers := cluster(t)
-	topicOf(t, brokers, testTopic, append(in("slow", planted(t, 1200, 6)), in("quick", lostUpdate(900, 1000))...))
+	topicOf(t, brokers, testTopic, append(in("slow", planted(t, 1200)), in("quick", lostUpdate(900, 1000))...))
 	c := testConfig(brokers)
 	smallWindows(c)
 	whole := newMemStore("r")

@@ -278,13 +278,13 @@ func median(xs []float64) float64 {
 }
 
 // generated measures a generated history.
-func generated(s Spec, level string, flags ...string) func(context.Context, *Env) (Measured, error) {
+func generated(s Spec, level string) func(context.Context, *Env) (Measured, error) {
 	return func(ctx context.Context, e *Env) (Measured, error) {
 		file, err := e.Generated(ctx, s)
 		if err != nil {
 			return Measured{}, err
 		}
-		m, err := e.Check(ctx, file, level, flags...)
+		m, err := e.Check(ctx, file, level)
 		m.How = "monitor generate " + strings.Join(s.args(e.opt.Scale), " ") + " | " + strings.TrimSuffix(m.How, file) + "-"
 		return m, err
 	}
