@@ -96,10 +96,9 @@ type Cut struct {
 
 // Cutter follows one history. It is for one goroutine.
 type Cutter struct {
-	opt   Options
-	next  uint64 // position after the last record
-	last  Cut    // the last one taken
-	taken bool
+	opt  Options
+	next uint64 // position after the last record
+	last Cut    // the last one taken; before that, one by limit, which claims nothing
 	// what had been counted before the last cut, and the fence that proves it
 	lastCount count
 	cutPlace  uint64
@@ -161,12 +160,12 @@ func (c *Cutter) Add(n uint64, t *record.Transaction, arrival int64) (straddles 
 		s.end, s.timed = max(s.end, t.End), true
 	}
 	c.fence(n, t, s)
-	if c.taken && c.last.Kind == Fence && c.fences.proves(s, c.cutPlace) {
+	if c.last.Kind == Fence && c.fences.proves(s, c.cutPlace) {
 		s.fenced = c.last.From
 	}
 	c.snaps.add(n, t, s)
 	s.last = n + 1
-	if c.taken && c.straddles(t, s) {
+	if c.straddles(t, s) {
 		c.straddled++
 		return true
 	}
@@ -208,7 +207,7 @@ func (c *Cutter) Cut() Cut {
 			}
 		}
 	}
-	c.last, c.taken, c.lastCount = best, true, c.steps.at(best.From).count
+	c.last, c.lastCount = best, c.steps.at(best.From).count
 	c.sessions.forget(c.now-c.opt.IdleAfter, best.From)
 	c.snaps.forget(best.From, c.next)
 	return best

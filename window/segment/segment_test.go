@@ -3,6 +3,7 @@ package segment
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
@@ -388,6 +389,54 @@ func TestDamagedState(t *testing.T) {
 		if _, err := Restore(small, b); err == nil {
 			t.Fatalf("byte %d is damaged, but nobody says so", i)
 		}
+	}
+}
+
+// A state that is what it was when it was stored, but can't be one, is an error, too.
+func TestUnsoundState(t *testing.T) {
+	opt := small
+	opt.NoClock = true
+	f := newFeed(opt, 2)
+	fenced(f, 40)
+	for _, c := range []struct {
+		name string
+		edit func(st *state)
+	}{
+		{"another form", func(st *state) { st.Form++ }},
+		{"no step", func(st *state) { st.Steps = nil }},
+		{"steps out of order", func(st *state) { slices.Reverse(st.Steps) }},
+		{"a cut in the future", func(st *state) { st.Last.From = st.Next + 1 }},
+		{"no such cut", func(st *state) { st.Last.Kind = Fence + 1 }},
+		{"too many that wait", func(st *state) { st.Fences.Wait = make([]waitState, waitMost+1) }},
+		{"too many votes", func(st *state) { st.Fences.Votes = make([]voteState, votesMost+1) }},
+		{"too long a chain", func(st *state) { st.Fences.Ring, st.Fences.Top = make([]valueState, chainMost+1), chainMost+1 }},
+		{"places before the first", func(st *state) { st.Fences.Top = uint64(len(st.Fences.Ring)) - 1 }},
+		{"no base", func(st *state) { st.Fences.Base = 0 }},
+		{"a key without a write", func(st *state) { st.Keys = []keyState{{Key: []byte("k")}} }},
+		{"a key with too many", func(st *state) { st.Keys = []keyState{{Writes: make([]writeState, writesKept+1)}} }},
+		{"too many marks", func(st *state) { st.Sessions[0].Marks = make([][3]uint64, marksMost+1) }},
+		{"", func(*state) {}},
+	} {
+		b := f.c.Snapshot(nil)
+		var st state
+		if err := json.Unmarshal(b[:len(b)-4], &st); err != nil {
+			t.Fatal(err)
+		}
+		c.edit(&st)
+		text, err := json.Marshal(st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Restore(opt, binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, castagnoli))); (err != nil) != (c.name != "") {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if _, err := Restore(opt, nil); err == nil {
+		t.Error("nothing is no state")
+	}
+	text := []byte("{")
+	if _, err := Restore(opt, binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, castagnoli))); err == nil {
+		t.Error("half an object is no state")
 	}
 }
 

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,6 @@ type state struct {
 	Next                uint64
 	Now                 int64
 	Last                Cut
-	Taken               bool
 	LastCount           [2]uint64
 	CutPlace, Straddled uint64
 	Gone                uint64
@@ -94,7 +94,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Snapshot appends all that the Cutter knows to dst. Equal Cutters give equal
 // bytes. Cost: O(what is followed); with few sessions some kilobytes.
 func (c *Cutter) Snapshot(dst []byte) []byte {
-	st := state{Form: stateForm, Next: c.next, Now: c.now, Last: c.last, Taken: c.taken, LastCount: c.lastCount.pack(), CutPlace: c.cutPlace,
+	st := state{Form: stateForm, Next: c.next, Now: c.now, Last: c.last, LastCount: c.lastCount.pack(), CutPlace: c.cutPlace,
 		Straddled: c.straddled, Gone: c.sessions.gone, Step: c.steps.now.pack(), Unknown: c.steps.unknown, Untimed: c.steps.untimed,
 		Fences: c.fences.pack(), Keys: c.snaps.pack(), Since: c.snaps.since, Off: c.snaps.off}
 	for _, s := range c.sessions.sorted() {
@@ -126,7 +126,7 @@ func Restore(opt Options, data []byte) (*Cutter, error) {
 		return nil, errDamaged
 	}
 	c := New(opt)
-	c.next, c.now, c.last, c.taken, c.lastCount = st.Next, st.Now, st.Last, st.Taken, unpackCount(st.LastCount)
+	c.next, c.now, c.last, c.lastCount = st.Next, st.Now, st.Last, unpackCount(st.LastCount)
 	c.cutPlace, c.straddled, c.sessions.gone = st.CutPlace, st.Straddled, st.Gone
 	for _, s := range st.Sessions {
 		c.sessions.by[string(s.Name)] = s.unpack()
@@ -146,12 +146,7 @@ func Restore(opt Options, data []byte) (*Cutter, error) {
 
 // sound tells whether what is used without another look is as it must be.
 func (st *state) sound() bool {
-	ascending := slices.IsSortedFunc(st.Steps, func(a, b stepState) int {
-		if a.Pos < b.Pos {
-			return -1
-		}
-		return 1
-	})
+	ascending := slices.IsSortedFunc(st.Steps, func(a, b stepState) int { return cmp.Compare(a.Pos, b.Pos) })
 	if len(st.Steps) == 0 || !ascending || st.Last.From > st.Next || st.Last.Kind > Fence || len(st.Fences.Wait) > waitMost ||
 		len(st.Fences.Votes) > votesMost || len(st.Fences.Ring) > chainMost || uint64(len(st.Fences.Ring)) > st.Fences.Top || st.Fences.Base == 0 {
 		return false
