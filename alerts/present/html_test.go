@@ -45,7 +45,7 @@ func named(t *testing.T, title string) alerts.Alert {
 }
 
 var satisfied = present.PageHistory{File: "h.jsonl", Facts: "10 transactions", Levels: []present.PageLevel{
-	{Level: "si", Verdict: "satisfied"}, {Level: "ser", Verdict: "satisfied", Notes: []string{"real-time only"}}}, Holding: []string{"ser"}}
+	{Level: "si", Verdict: "satisfied"}, {Level: "ser", Verdict: "satisfied", Notes: []string{"it holds, but in no order that agrees with the recorded times"}}}, Holding: []string{"ser"}}
 
 func TestPageGolden(t *testing.T) {
 	golden.Check(t, "testdata/page-lost-update.html", page(t, []alerts.Alert{named(t, "with-times")}, present.PageOptions{Title: "lost-update in h.jsonl", Sources: []string{"h.jsonl"}}))

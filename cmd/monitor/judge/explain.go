@@ -191,7 +191,7 @@ func notes(v verdict.Result) []string {
 		out = append(out, "it is about transactions of one object each, and one here has several")
 	}
 	if v.RealTimeOnly && v.Outcome == verdict.Satisfied {
-		out = append(out, "real-time only: an order that also keeps to the clocks does not exist")
+		out = append(out, "it holds, but in no order that agrees with the recorded times; this level does not ask for that, strong-si and sser do")
 	}
 	if v.NoTimes {
 		out = append(out, "the records have no times: real-time order is empty")
