@@ -12,6 +12,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/internal/list"
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // Every statement in the words of an alert, of random files and streams, is true of its
@@ -19,7 +20,7 @@ import (
 // a session or by the clocks. There is no word of anything that is not in it.
 func TestWordsAreTrueOfTheEvidence(t *testing.T) {
 	n := uint64(8000)
-	if testing.Short() {
+	if race.Brief() {
 		n = 200
 	}
 	made := map[string]int{}
@@ -45,7 +46,7 @@ func TestWordsAreTrueOfTheEvidence(t *testing.T) {
 	}
 	t.Log(made)
 	for _, c := range kindsOfClaims {
-		if made[c.kind] == 0 && !testing.Short() {
+		if made[c.kind] == 0 && !race.Brief() {
 			t.Errorf("nothing says that %s", c.kind)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // engine runs the engine over a history.
@@ -41,7 +42,7 @@ func engineFind(l verdict.Level, h record.Header, txns []record.Transaction) []v
 // the oracle condemns, at a level that the whole history breaks too.
 func TestEngineAndOracleAgree(t *testing.T) {
 	n := uint64(2000)
-	if testing.Short() {
+	if race.Brief() {
 		n = 200
 	}
 	names := map[string]int{}
@@ -81,7 +82,7 @@ func TestEngineAndOracleAgree(t *testing.T) {
 	}
 	for _, name := range []string{"thin-air-read", "aborted-read", "not-my-own-write", "circular-information-flow", "non-monotonic-read", "non-repeatable-reads",
 		"fractured-read", "session-guarantee-violation", "causality-violation", "lost-update", "write-skew", "stale-read"} {
-		if names[name] == 0 && !testing.Short() { // the short sample is too small for all
+		if names[name] == 0 && !race.Brief() { // the short sample is too small for all
 			t.Errorf("no %s was found: %v", name, names)
 		}
 	}
@@ -92,7 +93,7 @@ func TestEngineAndOracleAgree(t *testing.T) {
 // which, and the oracle agrees.
 func TestGuarantees(t *testing.T) {
 	n := uint64(1500)
-	if testing.Short() {
+	if race.Brief() {
 		n = 300
 	}
 	found := map[string]int{}
@@ -126,7 +127,7 @@ func TestGuarantees(t *testing.T) {
 	}
 	t.Log(found)
 	for _, g := range verdict.Guarantees() {
-		if found[g.String()] == 0 && !testing.Short() {
+		if found[g.String()] == 0 && !race.Brief() {
 			t.Errorf("%v was never found broken", g)
 		}
 	}
@@ -137,7 +138,7 @@ func TestGuarantees(t *testing.T) {
 // that is a part of the history, all of whose possible writers it has.
 func TestEngineEvidenceOfAmbiguousHistories(t *testing.T) {
 	n := uint64(4000)
-	if testing.Short() {
+	if race.Brief() {
 		n = 300
 	}
 	names, whys := map[string]int{}, map[verdict.Why]int{}
@@ -166,7 +167,7 @@ func TestEngineEvidenceOfAmbiguousHistories(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"incompatible-order", "duplicate-elements", "thin-air-read", "intermediate-read", "lost-update", "session-guarantee-violation"} {
-		if names[name] == 0 && !testing.Short() {
+		if names[name] == 0 && !race.Brief() {
 			t.Errorf("no %s was found: %v", name, names)
 		}
 	}

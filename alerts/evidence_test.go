@@ -15,6 +15,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // ambiguous draws a history with duplicate values, unknown outcomes and lists.
@@ -145,7 +146,7 @@ func oneOf(rng *rand.Rand, txns []record.Transaction) verdict.Level {
 // proper too.
 func TestNoEvidenceOfWhatDidNotHappen(t *testing.T) {
 	n := uint64(4000)
-	if testing.Short() {
+	if race.Brief() {
 		n = 400
 	}
 	asked := 0
@@ -184,7 +185,7 @@ func TestNoEvidenceOfWhatDidNotHappen(t *testing.T) {
 // themselves, each a part of what was recorded.
 func TestEvidenceOfAmbiguousHistories(t *testing.T) {
 	n := uint64(3000)
-	if testing.Short() {
+	if race.Brief() {
 		n = 300
 	}
 	proved, kinds := 0, map[string]int{}

@@ -13,6 +13,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // Of the evidence of what the engine finds no transaction and no operation can be
@@ -21,7 +22,7 @@ import (
 // alert.
 func TestNothingCanBeLeftOut(t *testing.T) {
 	n := uint64(400)
-	if testing.Short() {
+	if race.Brief() {
 		n = 100
 	}
 	all, smaller := 0, 0

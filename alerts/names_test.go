@@ -14,6 +14,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // testdata/names.txt is a table of anomalies: a history, the level at which the engine
@@ -104,7 +105,7 @@ func unseen(h record.Header, txns []record.Transaction) bool {
 // breaks the weakest level that is named, and satisfies exactly what is said to hold.
 func TestReach(t *testing.T) {
 	n := uint64(4000)
-	if testing.Short() {
+	if race.Brief() {
 		n = 300
 	}
 	names := map[string]int{}
@@ -122,7 +123,7 @@ func TestReach(t *testing.T) {
 		}
 	}
 	for _, l := range verdict.Levels() {
-		if names[l.String()] == 0 && l != verdict.LIN && l != verdict.RC && !testing.Short() {
+		if names[l.String()] == 0 && l != verdict.LIN && l != verdict.RC && !race.Brief() {
 			t.Errorf("nothing that breaks %v: %v", l, names)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // ring is a cycle of n transactions, each of which read what the one before it wrote.
@@ -28,7 +29,7 @@ func ring(n int) script.Script {
 // transactions as evidence, in words that somebody can read.
 func TestLongCycles(t *testing.T) {
 	long := 55_000
-	if testing.Short() {
+	if race.Brief() {
 		long = 12_000
 	}
 	for level, n := range map[verdict.Level]int{verdict.RC: 6000, verdict.PC: 6000, verdict.SER: long} {

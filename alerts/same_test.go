@@ -10,6 +10,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // What a weak level finds, snapshot isolation finds too, mostly as the same
@@ -18,7 +19,7 @@ import (
 // with two values, for instance, is not told as a cycle by strong levels.
 func TestWeakAndStrongAgree(t *testing.T) {
 	n := uint64(1500)
-	if testing.Short() {
+	if race.Brief() {
 		n = 300
 	}
 	type tally struct{ all, same int }
@@ -66,7 +67,7 @@ func TestWeakAndStrongAgree(t *testing.T) {
 			all, same = all+c.all, same+c.same
 		}
 		t.Logf("%v: %v", weak, found)
-		if all < 15 && !testing.Short() || all >= 10 && same*10 < all*7 { // too few tell nothing
+		if all < 15 && !race.Brief() || all >= 10 && same*10 < all*7 { // too few tell nothing
 			t.Errorf("%v: of %d violations %d are the same to snapshot isolation", weak, all, same)
 		}
 	}

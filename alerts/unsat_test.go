@@ -13,6 +13,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // Where no order of writes and no choice of writers fits, the tree that is told is
@@ -23,7 +24,7 @@ import (
 // times of each transaction that has them.
 func TestTreesAreMinimal(t *testing.T) {
 	n := uint64(4000)
-	if testing.Short() {
+	if race.Brief() {
 		n = 600
 	}
 	trees, questions := map[verdict.Level]int{}, map[string]int{}
@@ -74,12 +75,12 @@ func TestTreesAreMinimal(t *testing.T) {
 	}
 	t.Log(trees, questions)
 	for _, l := range []verdict.Level{verdict.PC, verdict.SI, verdict.SER, verdict.SSER} {
-		if trees[l] == 0 && !testing.Short() {
+		if trees[l] == 0 && !race.Brief() {
 			t.Errorf("no tree at %v: %v", l, trees)
 		}
 	}
 	for _, q := range []string{"tran", "read", "writ", "sess", "time"} {
-		if questions[q] == 0 && !testing.Short() {
+		if questions[q] == 0 && !race.Brief() {
 			t.Errorf("never left out: %q: %v", q, questions)
 		}
 	}

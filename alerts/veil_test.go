@@ -18,6 +18,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 var salt = []byte("only for this test, of 16 bytes and more")
@@ -225,7 +226,7 @@ func sameWords(t *testing.T, s script.Script, v verdict.Violation, ctx alerts.Co
 // The same of whatever the engine finds in random histories, ambiguous ones among them.
 func TestVeilOfRandomHistories(t *testing.T) {
 	n := uint64(400)
-	if testing.Short() {
+	if race.Brief() {
 		n = 150
 	}
 	found := 0

@@ -16,6 +16,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // What an alert says of levels is what its evidence shows when it is judged again, whether
@@ -24,7 +25,7 @@ import (
 // evidence is none without; and who has the evidence checked gets the same alert.
 func TestAlertsSayWhatTheirEvidenceShows(t *testing.T) {
 	n := uint64(1500)
-	if testing.Short() {
+	if race.Brief() {
 		n = 200
 	}
 	var all, process, fallen int
@@ -53,7 +54,7 @@ func TestAlertsSayWhatTheirEvidenceShows(t *testing.T) {
 		}
 	}
 	t.Logf("%d alerts, %d at another level than they were found at, %d that need sessions", all, fallen, process)
-	if !testing.Short() && (fallen*50 < all || process*50 < all) {
+	if !race.Brief() && (fallen*50 < all || process*50 < all) {
 		t.Errorf("of %d alerts %d are at another level than they were found at, and %d need sessions: the test is too easy", all, fallen, process)
 	}
 }

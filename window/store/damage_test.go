@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/isowatch/isowatch/internal/race"
 	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/store/storetest"
 )
@@ -118,7 +119,7 @@ func TestFlippedByte(t *testing.T) {
 	whole := trees[n-1]
 	r := rand.New(rand.NewPCG(1, 2))
 	flips := 60
-	if testing.Short() {
+	if race.Brief() {
 		flips = 10
 	}
 	kinds := make(map[string]int)
@@ -217,7 +218,7 @@ func TestPowerLoss(t *testing.T) {
 	all, trees := states(t, n, -1)
 	r := rand.New(rand.NewPCG(3, 4))
 	tries := 60
-	if testing.Short() {
+	if race.Brief() {
 		tries = 12
 	}
 	kept, told := make(map[int]int), 0

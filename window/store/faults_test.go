@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/isowatch/isowatch/internal/race"
 	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/store/storetest"
 )
@@ -169,7 +170,7 @@ func TestDiesAtEveryWrite(t *testing.T) {
 		}
 	}
 	step := 1
-	if testing.Short() {
+	if race.Brief() {
 		step = 7
 	}
 	for n := 1; n <= len(asked); n += step {
