@@ -196,11 +196,66 @@ func (t *chart) drawRoutes() {
 		t.c.raw("</g>\n")
 	}
 	for i := range t.routes {
-		r := &t.routes[i]
-		if r.from != nil {
-			t.c.label(edgeLabel(r.edge), kindOf(r.edge), t.places(r))
+		if r := &t.routes[i]; r.from != nil {
+			t.c.taken = append(t.c.taken, r.to.head())
 		}
 	}
+	for i := range t.routes {
+		if r := &t.routes[i]; r.from != nil {
+			label := edgeLabel(r.edge)
+			t.c.label(label, kindOf(r.edge), t.clearest(i, labelW(label)))
+		}
+	}
+}
+
+// head is what the arrow head at a port takes, and a little room.
+func (p *port) head() rect {
+	at := p.side()
+	if p.top {
+		return rect{at.x - 7, at.y - 12, 14, 12}
+	}
+	return rect{at.x - 7, at.y, 14, 12}
+}
+
+// clearest are the places for the label of the i-th route, so wide, those first where it
+// hides least of other routes.
+func (t *chart) clearest(i, width int) []point {
+	var others []point
+	for j := range t.routes {
+		if r := &t.routes[j]; j != i && r.from != nil {
+			others = append(others, t.along(r)...)
+		}
+	}
+	places := t.places(&t.routes[i])
+	hides := make(map[point]int, len(places))
+	for _, p := range places {
+		hides[p] = 0
+		for _, o := range others {
+			if labelAt(p, width).meets(rect{o.x - 2, o.y - 2, 4, 4}) {
+				hides[p]++
+			}
+		}
+	}
+	slices.SortStableFunc(places, func(p, q point) int { return hides[p] - hides[q] })
+	return places
+}
+
+// along are points of a route, a few pixels apart.
+func (t *chart) along(r *route) []point {
+	var out []point
+	cs := t.curves(r)
+	for _, c := range cs {
+		for at := int64(0); at <= 100; at += 5 {
+			out = append(out, onCurve(c, at))
+		}
+	}
+	if len(cs) > 1 {
+		a, b := cs[0][3], cs[1][0]
+		for y := min(a.y, b.y); y < max(a.y, b.y); y += 6 {
+			out = append(out, point{a.x, y})
+		}
+	}
+	return out
 }
 
 func (t *chart) drawRoute(r *route) {
@@ -266,7 +321,7 @@ func bend(p, q point) [4]point {
 func (t *chart) places(r *route) []point {
 	var out []point
 	cs := t.curves(r)
-	for _, at := range []int64{50, 38, 62, 28, 72, 20, 80} {
+	for _, at := range []int64{50, 44, 56, 38, 62, 33, 67, 28, 72, 24, 76, 20, 80} {
 		for _, c := range cs {
 			out = append(out, onCurve(c, at))
 		}
@@ -280,11 +335,15 @@ func (t *chart) places(r *route) []point {
 	return out
 }
 
+// labelW is how wide a label is, labelAt what it takes around a point.
+func labelW(s string) int             { return px(s, 12) + 6 }
+func labelAt(p point, width int) rect { return rect{p.x - width/2, p.y - 9, width, 17} }
+
 // label writes a label on its edge where nothing else stands, if there is such a
 // place.
 func (c *canvas) label(s, class string, places []point) {
-	w := px(s, 12) + 6
-	at := func(p point) rect { return rect{p.x - w/2, p.y - 9, w, 17} }
+	w := labelW(s)
+	at := func(p point) rect { return labelAt(p, w) }
 	best := at(places[0])
 	for _, p := range places {
 		if r := at(p); r.x >= 0 && !slices.ContainsFunc(c.taken, r.meets) {
@@ -292,7 +351,7 @@ func (c *canvas) label(s, class string, places []point) {
 			break
 		}
 	}
-	c.taken = append(c.taken, best)
+	c.taken = append(c.taken, rect{best.x - 3, best.y - 3, best.w + 6, best.h + 6}) // not touching either
 	c.raw(`<rect x="%d" y="%d" width="%d" height="%d" rx="4" class="bg"/>`, best.x, best.y, best.w, best.h)
 	c.text(best.x+w/2, best.y+13, "l "+class, "middle", s)
 }
