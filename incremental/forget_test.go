@@ -219,7 +219,7 @@ func (c *cutting) promise(p *portion) {
 	if !c.byKey {
 		p.opt.Coverage, p.lossy = record.CoveragePartial, nil
 	}
-	p.opt.UniqueValues = c.whole.opt.UniqueValues && !c.uncertain && unique(c.whole.txns, p.opt.Initial)
+	p.opt.UniqueValues = c.whole.opt.UniqueValues && !c.uncertain && tiny.Unique(c.whole.txns, p.opt.Initial)
 	var sure []record.Transaction // the engine may take none of the others
 	for i, x := range p.txns {
 		if !p.base[i] {

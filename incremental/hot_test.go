@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -40,7 +41,7 @@ func TestHotKeysAgreeWithBatch(t *testing.T) {
 		want := batch.Close()
 
 		opt.Clock, opt.Online, opt.UniqueValues, opt.SolveAt = record.ClockPrune, true, true, 1+rng.IntN(40)
-		if possible(txns, 0) { // at levels without real time some read of what began after they ended
+		if tiny.Possible(txns, 0) { // at levels without real time some read of what began after they ended
 			opt.MaxTransaction = longest(txns)
 		}
 		opt.ChooseAt = rng.IntN(2) // often, or never

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -121,7 +122,7 @@ func (r *robbery) portion() portion {
 	if !r.byKey {
 		p.opt.Coverage = record.CoveragePartial
 	}
-	p.opt.UniqueValues = r.whole.opt.UniqueValues && !r.uncertain && unique(r.whole.txns, p.opt.Initial)
+	p.opt.UniqueValues = r.whole.opt.UniqueValues && !r.uncertain && tiny.Unique(r.whole.txns, p.opt.Initial)
 	p.opt.UnseenUnique = !r.uncertain && !repeatsUnseen(r.whole.txns, p.txns)
 	return p
 }

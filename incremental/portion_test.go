@@ -229,23 +229,6 @@ func repeatsUnseen(whole, fed []record.Transaction) bool {
 	return false
 }
 
-// unique tells whether no key is written the same value twice, or its initial one.
-func unique(txns []record.Transaction, initial record.Initial) bool {
-	seen := map[record.Op]bool{}
-	for _, x := range txns {
-		for _, op := range x.Ops {
-			if op.Kind == record.Read {
-				continue
-			}
-			if seen[op] || op.Value.IsNull() || initial == record.InitialZero && op.Value == record.Int(0) {
-				return false
-			}
-			seen[op] = true
-		}
-	}
-	return true
-}
-
 // writtenKeys are the keys of a transaction's writes and appends.
 func writtenKeys(ops []record.Op) []string {
 	var out []string

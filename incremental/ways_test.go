@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental"
@@ -119,7 +117,7 @@ func (c *course) stream(rng *rand.Rand, s script.Script, cfg tiny.Config, levels
 		}
 		least = min(least, st.end[i])
 	}
-	if c.bounded && possible(st.txns, def.MaxSkew) {
+	if c.bounded && tiny.Possible(st.txns, def.MaxSkew) {
 		for _, x := range st.txns {
 			st.opt.MaxTransaction = max(st.opt.MaxTransaction, x.End-x.Start, 1)
 		}
@@ -141,37 +139,4 @@ func (c *course) stream(rng *rand.Rand, s script.Script, cfg tiny.Config, levels
 		c.change(&st.opt)
 	}
 	return st
-}
-
-// possible tells whether no read ended before its writer had started, by clocks
-// that differ by at most skew: what MaxTransaction presumes.
-func possible(txns []record.Transaction, skew int64) bool {
-	start := map[record.Op]int64{}
-	for _, w := range txns {
-		for _, op := range w.Ops {
-			if op.Kind != record.Read {
-				start[record.Op{Key: op.Key, Value: op.Value}] = w.Start
-			}
-		}
-	}
-	for _, r := range txns {
-		for _, op := range r.Ops {
-			if op.Kind != record.Read {
-				continue
-			}
-			shown := []record.Value{op.Value}
-			if op.Value.Kind == record.KindList {
-				for _, e := range strings.Split(strings.Trim(op.Value.Text, "[]"), ",") {
-					n, _ := strconv.ParseInt(e, 10, 64)
-					shown = append(shown, record.Int(n))
-				}
-			}
-			for _, v := range shown {
-				if at, ok := start[record.Op{Key: op.Key, Value: v}]; ok && at > r.End+skew {
-					return false
-				}
-			}
-		}
-	}
-	return true
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -64,7 +62,7 @@ func draw(seed uint64, cfg tiny.Config, pooled bool) (*topic, bool) {
 	if pooled {
 		t.levels = []verdict.Level{verdict.StrongSI, verdict.SSER}
 	}
-	if len(s.Txns) == 0 || !possible(s.Txns, def.MaxSkew) {
+	if len(s.Txns) == 0 || !tiny.Possible(s.Txns, def.MaxSkew) {
 		return nil, false
 	}
 	timed := s.Txns[0].HasTimes
@@ -81,7 +79,7 @@ func draw(seed uint64, cfg tiny.Config, pooled bool) (*topic, bool) {
 	if timed && rng.IntN(2) == 0 {
 		t.lateness = 1 + rng.Int64N(8)
 	}
-	t.unique = unique(s.Txns, def.Initial)
+	t.unique = tiny.Unique(s.Txns, def.Initial)
 	for _, x := range s.Txns {
 		if x.HasTimes {
 			t.longest = max(t.longest, x.End-x.Start, 1)
@@ -112,56 +110,6 @@ func overlap(rng *rand.Rand, txns []record.Transaction) {
 		}
 		last[x.Session] = x
 	}
-}
-
-// unique tells whether no key is written the same value twice, or its initial one.
-func unique(txns []record.Transaction, initial record.Initial) bool {
-	seen := map[record.Op]bool{}
-	for _, x := range txns {
-		for _, op := range x.Ops {
-			if op.Kind == record.Read {
-				continue
-			}
-			if seen[op] || op.Value.IsNull() || initial == record.InitialZero && op.Value == record.Int(0) {
-				return false
-			}
-			seen[op] = true
-		}
-	}
-	return true
-}
-
-// possible tells whether no read ended before its writer had started, by clocks
-// that differ by at most skew: what a bound on transactions presumes.
-func possible(txns []record.Transaction, skew int64) bool {
-	start := map[record.Op]int64{}
-	for _, w := range txns {
-		for _, op := range w.Ops {
-			if op.Kind != record.Read {
-				start[record.Op{Key: op.Key, Value: op.Value}] = w.Start
-			}
-		}
-	}
-	for _, r := range txns {
-		for _, op := range r.Ops {
-			if op.Kind != record.Read || !r.HasTimes {
-				continue
-			}
-			shown := []record.Value{op.Value}
-			if op.Value.Kind == record.KindList {
-				for _, e := range strings.Split(strings.Trim(op.Value.Text, "[]"), ",") {
-					n, _ := strconv.ParseInt(e, 10, 64)
-					shown = append(shown, record.Int(n))
-				}
-			}
-			for _, v := range shown {
-				if at, ok := start[record.Op{Key: op.Key, Value: v}]; ok && at > r.End+skew {
-					return false
-				}
-			}
-		}
-	}
-	return true
 }
 
 // A wrong is what is wrong with a stream.
@@ -403,13 +351,8 @@ func TestSameAnomaliesHoweverItCame(t *testing.T) {
 				first = o
 				continue
 			}
-			if !slices.Equal(first.ids(), o.ids()) {
-				return is("other anomalies", "kills %d, segment %d, overlap %d: %v; at first %v", r.kill, cfg.Segment, cfg.Overlap, o.ids(), first.ids())
-			}
-			for i := range o.results {
-				if o.results[i].Outcome != first.results[i].Outcome {
-					return is("other verdicts", "kills %d: %v: %v, at first %v", r.kill, o.results[i].Level, o.results[i].Outcome, first.results[i].Outcome)
-				}
+			if w := r.compare(first, o); w != nil {
+				return w
 			}
 		}
 		return nil

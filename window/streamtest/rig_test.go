@@ -162,6 +162,19 @@ type outcome struct {
 	spilled, read uint64
 }
 
+// compare tells how the outcome of a run differs from that of the first.
+func (r *run) compare(first, o *outcome) *wrong {
+	if !slices.Equal(first.ids(), o.ids()) {
+		return is("other anomalies", "kills %d, segment %d, overlap %d, seeds %d: %v; at first %v", r.kill, r.cfg.Segment, r.cfg.Overlap, r.cfg.MaxSeeds, o.ids(), first.ids())
+	}
+	for i := range o.results {
+		if o.results[i].Outcome != first.results[i].Outcome {
+			return is("other verdicts", "kills %d: %v: %v, at first %v", r.kill, o.results[i].Level, o.results[i].Outcome, first.results[i].Outcome)
+		}
+	}
+	return nil
+}
+
 // ids are the found anomalies.
 func (o *outcome) ids() []string {
 	var out []string

@@ -36,13 +36,8 @@ func compare(tp *topic, cfg stream.Config, keys, batch, kill int, seed uint64, y
 			first = o
 			continue
 		}
-		if !slices.Equal(first.ids(), o.ids()) {
-			return is("other anomalies", "kills %d, segment %d, overlap %d, seeds %d: %v; in memory %v", r.kill, c.Segment, c.Overlap, c.MaxSeeds, o.ids(), first.ids())
-		}
-		for i := range o.results {
-			if o.results[i].Outcome != first.results[i].Outcome {
-				return is("other verdicts", "kills %d: %v: %v, in memory %v", r.kill, o.results[i].Level, o.results[i].Outcome, first.results[i].Outcome)
-			}
+		if w := r.compare(first, o); w != nil {
+			return w
 		}
 		if o.stats != first.stats {
 			return is("other counts", "kills %d: %+v, in memory %+v", r.kill, o.stats, first.stats)
