@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // TestMain lets scripts call the monitor as a command: the test binary runs as
@@ -30,6 +32,12 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
 		UpdateScripts: updateScripts,
+		Condition: func(what string) (bool, error) {
+			if what != "race" { // the race detector is on
+				return false, fmt.Errorf("there is no condition %q", what)
+			}
+			return race.Enabled, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "truncate": truncate, "broker": broker, "produce": produce,
 			"endless": endless, "timeless": timeless, "swap": swap, "head": head, "firstid": firstID},
 	})
