@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -107,7 +108,11 @@ func (c Config) identity() string {
 
 // Checkpoint is all that the History knows, records apart. What was found has to be
 // taken before, by Found.
-func (h *History) Checkpoint() []byte {
+func (h *History) Checkpoint() []byte { return h.AppendCheckpoint(nil) }
+
+// AppendCheckpoint appends Checkpoint to out: with many keys it is large, and copies of it
+// are to be spared.
+func (h *History) AppendCheckpoint(out []byte) []byte {
 	s := h.segs
 	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:], Samples: h.samples,
 		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornAttempts: s.born.attempts, ListedSince: s.listed && !s.born.listed,
@@ -142,7 +147,8 @@ func (h *History) Checkpoint() []byte {
 	if err != nil {
 		panic("stream: a header can be marshalled: " + err.Error())
 	}
-	out := append(slices.Clone(checkpointMagic), 0, 0, 0, 0)
+	begin := len(out)
+	out = append(append(out, checkpointMagic...), 0, 0, 0, 0)
 	for i := range sections {
 		var b []byte
 		switch i {
@@ -167,7 +173,8 @@ func (h *History) Checkpoint() []byte {
 		}
 		out = wire.AppendText(out, b)
 	}
-	binary.LittleEndian.PutUint32(out[4:], crc32.Checksum(out[8:], crc32.MakeTable(crc32.Castagnoli)))
+	all := out[begin:]
+	binary.LittleEndian.PutUint32(all[4:], crc32.Checksum(all[8:], crc32.MakeTable(crc32.Castagnoli)))
 	return out
 }
 
@@ -211,17 +218,22 @@ func marshalSeeds(seeds []record.Transaction) []byte {
 	return c.Seal().Marshal(nil)
 }
 
-// refs are those of all records that are referred to, sorted.
-func (h *History) refs(fed []fed) []ref {
+// refs are those of all records that are referred to in entries below limit, sorted.
+func (h *History) refs(fed []fed, limit uint64) []ref {
 	var refs []ref
-	h.order.Refs(func(r uint64) { refs = append(refs, ref(r)) })
+	add := func(r ref) {
+		if r.entry() < limit {
+			refs = append(refs, r)
+		}
+	}
+	h.order.Refs(func(r uint64) { add(ref(r)) })
 	for _, f := range fed {
 		if f.flags&base == 0 {
-			refs = append(refs, f.ref)
+			add(f.ref)
 		}
 	}
 	for _, r := range h.ahead[h.first:] {
-		refs = append(refs, ref(r.Ref))
+		add(ref(r.Ref))
 	}
 	slices.Sort(refs)
 	return refs
@@ -233,18 +245,14 @@ func (h *History) marshalAdopted() []byte {
 	if h.held.floor(h.next) >= limit {
 		return nil
 	}
-	refs := h.refs(h.segs.fed)
-	n := slices.IndexFunc(refs, func(r ref) bool { return r.entry() >= limit })
-	if n < 0 {
-		n = len(refs)
-	}
-	if n == 0 {
+	refs := h.refs(h.segs.fed, limit)
+	if len(refs) == 0 {
 		return nil
 	}
-	out := binary.AppendUvarint(nil, uint64(n))
+	out := binary.AppendUvarint(nil, uint64(len(refs)))
 	var c packed.Chunk
 	last := ref(0)
-	for _, r := range refs[:n] {
+	for _, r := range refs {
 		t, err := h.held.record(r, 0)
 		if err != nil {
 			panic(fmt.Sprintf("stream: %v: can't happen, because blocks are held until their records have left", err))
@@ -434,7 +442,7 @@ func (b *block) head(r ref) (record.Head, error) {
 
 // reload takes in the blocks that are referred to.
 func (h *History) reload(fed []fed, l *loader) error {
-	for i, r := range h.refs(fed) {
+	for i, r := range h.refs(fed, math.MaxUint64) {
 		if i == 0 {
 			h.held.oldest = r.entry()
 		}

@@ -102,6 +102,17 @@ func (h *held) floor(next uint64) uint64 {
 	return min(h.oldest, next)
 }
 
+// before is how many records of entries below limit are referred to.
+func (h *held) before(limit uint64) uint64 {
+	n := uint64(0)
+	for entry, b := range h.blocks {
+		if entry < limit {
+			n += uint64(b.used)
+		}
+	}
+	return n
+}
+
 func (h *held) record(r ref, f fedFlags) (*record.Transaction, error) {
 	b, at, err := h.find(r)
 	if err != nil {

@@ -517,11 +517,20 @@ func (h *History) Floor() uint64 { return max(h.held.floor(h.next), h.adopted())
 
 // adoptAfter is how many entries back a record may lie that a checkpoint only names;
 // older ones are copied into it, so that a history in which little happens does not
-// keep the journal of all.
+// keep the journal of all. Where there are more of them than entries a good part of the
+// journal is this history's, and they are named as well: to copy them would cost more
+// than the journal.
 const adoptAfter = 1024
 
-// adopted is the first entry whose records a checkpoint names.
-func (h *History) adopted() uint64 { return h.next - min(h.next, adoptAfter) }
+// adopted is the first entry whose records a checkpoint names. O(entries that are referred to).
+func (h *History) adopted() uint64 {
+	limit := h.next - min(h.next, adoptAfter)
+	from := h.held.floor(h.next)
+	if from < limit && h.held.before(limit) > limit-from {
+		return 0
+	}
+	return limit
+}
 
 // Waiting is how many records wait in the order.
 func (h *History) Waiting() int { return h.order.Held() }

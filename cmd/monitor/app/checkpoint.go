@@ -36,6 +36,12 @@ type checkpoint struct {
 	state []byte
 }
 
+// appendWith is append with the state of a history in place of c.state: no copy of it is
+// made.
+func (c *checkpoint) appendWith(b []byte, h *stream.History) []byte {
+	return h.AppendCheckpoint(c.append(b))
+}
+
 const checkpointVersion = 1
 
 // append writes, after a byte for the version, the fields in their order: origin

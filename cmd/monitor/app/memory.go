@@ -18,11 +18,10 @@ const goShare = 0.85
 
 // The limit is looked at every limitEvery. What lives may fill at most liveMax of
 // it, as the collector runs ever more often the less room it has; if it does, the
-// limit becomes liveRoom times what lives.
+// limit becomes what it fills so much of.
 const (
 	limitEvery = 2 * time.Second
 	liveMax    = 0.8
-	liveRoom   = 1.5
 )
 
 // LimitMemory sets Go's memory limit so that the process stays within budget, as
@@ -61,7 +60,7 @@ func raised(limit int64, live uint64) int64 {
 	if float64(live) <= liveMax*float64(limit) {
 		return limit
 	}
-	return max(limit, int64(liveRoom*float64(live)))
+	return max(limit, int64(float64(live)/liveMax))
 }
 
 // live is what the last collection found in use, in bytes.

@@ -49,6 +49,7 @@ type worker struct {
 	saved    time.Time     // when the last checkpoint was written
 	dirty    int           // records taken since
 	space    time.Duration // the least time until the next one
+	size     int           // of the last one
 	oldest   int64         // the first time that the stream had
 
 	news       []alerts.Alert // that are being committed
@@ -250,8 +251,9 @@ func (w *worker) save(ctx context.Context) error {
 	if w.origin == "" || w.history.Next() == 0 {
 		return nil // nothing can be read again, or nothing was taken: the birth is what the store has
 	}
-	c := checkpoint{origin: w.origin, config: w.config, born: w.born, coverage: w.coverage, whole: w.whole, consumed: w.consumed.Load(), floor: w.history.Floor(), told: w.told, state: w.history.Checkpoint()}
-	data := c.append(make([]byte, 0, len(c.state)+checkpointHead))
+	c := checkpoint{origin: w.origin, config: w.config, born: w.born, coverage: w.coverage, whole: w.whole, consumed: w.consumed.Load(), floor: w.history.Floor(), told: w.told}
+	data := c.appendWith(make([]byte, 0, w.size+w.size/8+checkpointHead), w.history)
+	w.size = len(data)
 	w.space = time.Duration(len(data)) * time.Second / checkpointBytes
 	if err := w.keeper.save(ctx, w.db, &checkpointed{data: data, floor: c.floor}, nil, nil); err != nil {
 		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
