@@ -189,6 +189,28 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// TestImageConfiguration: what the image sets is what the program knows, the store is where
+// the volume is, and the command is one that reads a configuration, here the quickstart's.
+func TestImageConfiguration(t *testing.T) {
+	text := string(read(t, "docker/Dockerfile"))
+	_, text, _ = strings.Cut(text, "FROM gcr.io") // of the image itself
+	env := regexp.MustCompile(`ISOWATCH_[A-Z_]+=\S+`).FindAllString(text, -1)
+	file := filepath.Join(t.TempDir(), "isowatch.yaml")
+	if err := os.WriteFile(file, []byte("source: {kafka: {brokers: [127.0.0.1:9092], topic: transactions}}\nlevels: [si]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := config.Load(config.Sources{File: file, Env: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(env) == 0 || !strings.Contains(text, `VOLUME ["`+l.Config.Store.Path+`"]`) {
+		t.Errorf("with %q the store is at %s, which is no volume", env, l.Config.Store.Path)
+	}
+	if want := `CMD ["run", "--config", "/etc/isowatch/isowatch.yaml"]`; !strings.Contains(text, want) {
+		t.Errorf("the command is not %s", want)
+	}
+}
+
 // TestManifest: what the manifest mounts is there, nobody is root, and the
 // configuration in it is one that the monitor takes.
 func TestManifest(t *testing.T) {

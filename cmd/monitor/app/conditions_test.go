@@ -1,0 +1,97 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/reject"
+	"github.com/isowatch/isowatch/window/store"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+// badgerStore is a store as the monitor has it, with an outbox for standard output.
+func badgerStore(t *testing.T, path string, now func() time.Time) *store.Badger {
+	t.Helper()
+	st, err := store.Open(store.Options{Path: path, Receivers: []string{stdoutName}, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// TestConditions: each kind of trouble is told of once, with its name and severity, and once
+// more when it is over, from a store on the disk.
+func TestConditions(t *testing.T) {
+	var broken = errors.New("broker down")
+	for _, c := range []struct {
+		kind, severity string
+		event          bool
+		begin, end     func(x *telling, w *worker)
+	}{
+		{kind: troubleSilent, severity: "warning", begin: func(x *telling, _ *worker) { x.arrived.Store(time.Now().UnixNano()) },
+			end: func(x *telling, _ *worker) { x.arrived.Store(time.Now().Add(24 * time.Hour).UnixNano()) }},
+		{kind: troubleSource, severity: "error", begin: func(x *telling, _ *worker) { x.retrying(broken) }, end: func(x *telling, _ *worker) { x.ready.ready(whoSource) }},
+		{kind: troubleStore, severity: "critical", begin: func(x *telling, _ *worker) { x.ready.wait(whoStore, "no room") }, end: func(x *telling, _ *worker) { x.ready.ready(whoStore) }},
+		{kind: troubleLag, severity: "warning", begin: func(_ *telling, w *worker) { w.lag.Store(int64(time.Hour)) }, end: func(_ *telling, w *worker) { w.lag.Store(0) }},
+		{kind: troubleStuck, severity: "error", begin: func(_ *telling, w *worker) { w.queue.offer(queued{entry: &entry{number: 1}, records: 1}) }, end: func(_ *telling, w *worker) { w.queue.take() }},
+		{kind: troubleOverload, severity: "warning", begin: func(_ *telling, w *worker) { w.blocked.Store(true) }, end: func(_ *telling, w *worker) { w.blocked.Store(false) }},
+		{kind: troubleSampling, severity: "warning", begin: func(_ *telling, w *worker) { w.leavesOut.Store(true) }, end: func(_ *telling, w *worker) { w.leavesOut.Store(false) }},
+		{kind: troubleGap, severity: "warning", event: true, begin: func(x *telling, _ *worker) { x.event(life.Condition{Kind: troubleGap, Severity: "warning", Text: "gone"}) }},
+		{kind: troubleLoss, severity: "info", event: true, begin: func(_ *telling, w *worker) { w.missing(stream.Loss{Session: "s", From: 3, To: 4}) }},
+		{kind: troubleCoverage, severity: "warning", event: true, begin: func(x *telling, _ *worker) {
+			x.event(life.Condition{Kind: troubleCoverage, DB: "shop", Severity: "warning", Text: "lost"})
+		}},
+		{kind: troubleLetters, severity: "warning", event: true, begin: func(x *telling, _ *worker) { x.setAside(reject.New(reject.TooLarge, "huge")) }},
+		{kind: troubleUnproved, severity: "warning", event: true, begin: func(x *telling, _ *worker) {
+			x.event(life.Condition{Kind: troubleUnproved, DB: "shop", Severity: "warning", Text: "a bug"})
+		}},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			path := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				conf := config.Default()
+				conf.Source.Stdin = &config.Stdin{}
+				conf.HTTP.Listen, conf.Alerts.Stdout = "", true
+				if c.kind == troubleSilent {
+					conf.Alerts.SilentAfter = time.Minute
+				}
+				st, out := badgerStore(t, path, time.Now), &stamped{}
+				defer func() {
+					if err := st.Close(); err != nil {
+						t.Error(err)
+					}
+				}()
+				x := startTelling(t, conf, st, out)
+				defer x.end()
+				x.log = zerolog.Nop()
+				w := x.teller.watched()[0]
+				x.arrived.Store(time.Now().Add(24 * time.Hour).UnixNano())
+				time.Sleep(2 * time.Minute)
+				c.begin(x, w)
+				time.Sleep(3 * time.Minute)
+				told := out.notices(t, life.KindOperational)
+				if len(told) != 1 || told[0].Name != life.Operational+c.kind || string(told[0].Severity) != c.severity || told[0].Summary == "" {
+					t.Fatalf("told is %+v", told)
+				}
+				if over := out.notices(t, life.KindResolved); len(over) > 0 {
+					t.Fatalf("over is %v", over[0].Notification)
+				}
+				if !c.event {
+					c.end(x, w)
+				}
+				time.Sleep(20 * time.Minute)
+				over := out.notices(t, life.KindResolved)
+				if len(over) != 1 || fmt.Sprint(over[0].Notification.Resolved) != fmt.Sprint([]string{told[0].Group}) {
+					t.Errorf("over is %+v", over)
+				}
+			})
+		})
+	}
+}
