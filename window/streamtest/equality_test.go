@@ -13,11 +13,12 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 	"github.com/isowatch/isowatch/window/stream"
 )
 
 var (
-	histories = flag.Int("histories", 40, "random histories of each kind for each property")
+	histories = flag.Int("histories", map[bool]int{false: 40, true: 10}[race.Enabled], "random histories of each kind for each property")
 	seedFrom  = flag.Uint64("seed", 1, "the first seed")
 )
 

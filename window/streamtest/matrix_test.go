@@ -274,7 +274,7 @@ func (m *cell) check(tp *topic, cfg stream.Config, o *outcome) *wrong {
 func (m *cell) judge(t *testing.T) {
 	t.Logf("cuts %v; %d of %d stretches are complete, %d streams wholly; of these %d violated, %d by reads of what is forgotten; %d found",
 		m.cuts, m.complete, m.stretches, m.wholly, m.violated, m.forgotten, m.found)
-	if m.cuts[m.sc.kind] == 0 {
+	if *histories >= 40 && m.cuts[m.sc.kind] == 0 {
 		t.Errorf("no cut was by %v", m.sc.kind)
 	}
 	claimed := m.sc.claims(m.level, m.cuts) != stream.Partial && m.sc.kind != segment.Limit
