@@ -126,6 +126,18 @@ func newHook(t *testing.T) *hook {
 
 func (h *hook) webhook() config.Webhook { return config.Webhook{URL: h.srv.URL, Format: "generic"} }
 
+// hooked is a configuration of a monitor that watches a topic and tells a webhook, and has an
+// address; with a producer of that topic.
+func hooked(t *testing.T) (*config.Config, *kafka.Producer, *hook) {
+	t.Helper()
+	brokers := cluster(t)
+	p, h := producer(t, brokers), newHook(t)
+	c := testConfig(brokers)
+	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
+	c.HTTP.Listen = "127.0.0.1:0"
+	return c, p, h
+}
+
 // next waits for an alert.
 func (h *hook) next(t *testing.T) alerts.Alert {
 	t.Helper()

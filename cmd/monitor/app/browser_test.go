@@ -158,6 +158,17 @@ func (b *tab) accessible(t *testing.T, where string) {
 // evil is a key as an attacker would choose it, through the application's own forms.
 const evil = "acct:<img src=x onerror=document.title='owned'>\u202e\x1b[31m"
 
+// bankConfig is a configuration of a monitor with a page and a store, which watches bank.
+func bankConfig(t *testing.T) *config.Config {
+	t.Helper()
+	c := testConfig(nil)
+	c.Source = config.Source{File: &config.File{Path: bank(t), Follow: true}}
+	c.Coverage = record.CoveragePartial
+	c.Store.Path = filepath.Join(t.TempDir(), "store")
+	c.HTTP.Listen = "127.0.0.1:0"
+	return c
+}
+
 // bank are records of a lost update on an evil key, among others that are fine.
 func bank(t *testing.T) string {
 	t.Helper()
@@ -194,11 +205,7 @@ func bank(t *testing.T) string {
 // promise is broken, shows which alert, draws it, and hands out evidence, which is
 // judged violated by itself.
 func TestBrowser(t *testing.T) {
-	c := testConfig(nil)
-	c.Source = config.Source{File: &config.File{Path: bank(t), Follow: true}}
-	c.Coverage = record.CoveragePartial
-	c.Store.Path = filepath.Join(t.TempDir(), "store")
-	c.HTTP.Listen = "127.0.0.1:0"
+	c := bankConfig(t)
 	r := start(t, c, nil, false)
 	b := openTab(t, r.Addr())
 	b.do(t, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("http://"+r.Addr()+"/"))
@@ -289,11 +296,7 @@ func TestBrowser(t *testing.T) {
 // TestBrowserKeyboard goes the way from the overview to a silence without a mouse: Tab until
 // the right thing has the focus, then Enter.
 func TestBrowserKeyboard(t *testing.T) {
-	c := testConfig(nil)
-	c.Source = config.Source{File: &config.File{Path: bank(t), Follow: true}}
-	c.Coverage = record.CoveragePartial
-	c.Store.Path = filepath.Join(t.TempDir(), "store")
-	c.HTTP.Listen = "127.0.0.1:0"
+	c := bankConfig(t)
 	r := start(t, c, nil, false)
 	b := openTab(t, r.Addr())
 	b.do(t, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("http://"+r.Addr()+"/"))

@@ -27,12 +27,7 @@ func in(db string, txns []record.Transaction) []record.Transaction {
 // is set aside and told once, and those that are watched are judged. A larger limit
 // lets others in, which are known to have missed something.
 func TestTooManyHistories(t *testing.T) {
-	brokers := cluster(t)
-	p := producer(t, brokers)
-	h := newHook(t)
-	c := testConfig(brokers)
-	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-	c.HTTP.Listen = "127.0.0.1:0"
+	c, p, h := hooked(t)
 	c.Window.Histories = 2
 	st := newMemStore(webhookName(h.webhook()))
 	r := start(t, c, st, false, fine)
@@ -152,12 +147,7 @@ func TestCausesAreNewsAgain(t *testing.T) {
 // TestFullAtTheStart: where there is no room for the store the monitor waits for it,
 // says so, and begins when there is.
 func TestFullAtTheStart(t *testing.T) {
-	brokers := cluster(t)
-	p := producer(t, brokers)
-	h := newHook(t)
-	c := testConfig(brokers)
-	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-	c.HTTP.Listen = "127.0.0.1:0"
+	c, p, h := hooked(t)
 	room := make(chan struct{})
 	noRoom := func(a *App) {
 		a.store, a.tuning.reopen = nil, time.Millisecond

@@ -66,12 +66,7 @@ func many(t *testing.T, p *kafka.Producer, db string, n int) int {
 // others are judged to their ends, and what is read is durable. What waits for it is in
 // the journal, and it is judged to the end too when it gets on.
 func TestSlowHistory(t *testing.T) {
-	brokers := cluster(t)
-	p := producer(t, brokers)
-	h := newHook(t)
-	c := testConfig(brokers)
-	c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-	c.HTTP.Listen = "127.0.0.1:0"
+	c, p, h := hooked(t)
 	g := newGate(t)
 	st := newMemStore(webhookName(h.webhook()))
 	r := start(t, c, st, false, fine, g.holds("slow", 100))
@@ -151,12 +146,7 @@ func TestBacklogIsBounded(t *testing.T) {
 		{"full", func(*App) {}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			brokers := cluster(t)
-			p := producer(t, brokers)
-			h := newHook(t)
-			c := testConfig(brokers)
-			c.Alerts.Webhooks = []config.Webhook{h.webhook()}
-			c.HTTP.Listen = "127.0.0.1:0"
+			c, p, h := hooked(t)
 			g := newGate(t)
 			st := newMemStore(webhookName(h.webhook()))
 			r := start(t, c, st, false, fine, g.holds("slow", 100), tc.set)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/stream"
 )
 
@@ -56,11 +54,7 @@ func call[T any](t *testing.T, r *running, method, path, body string, want int) 
 // TestStatus asks a running monitor, through its API, how it is doing.
 func TestStatus(t *testing.T) {
 	began := time.Now().UnixNano()
-	c := testConfig(nil)
-	c.Source = config.Source{File: &config.File{Path: bank(t), Follow: true}}
-	c.Coverage = record.CoveragePartial
-	c.Store.Path = filepath.Join(t.TempDir(), "store")
-	c.HTTP.Listen = "127.0.0.1:0"
+	c := bankConfig(t)
 	r := start(t, c, nil, false)
 	var st page.Status
 	eventually(t, "the status has it all", func() bool {
