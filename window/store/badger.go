@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	badger "github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -85,6 +86,7 @@ func (s *Badger) start() error {
 		if err := examine(s.opt.Path); err != nil {
 			return explainOpen(s.opt.Path, err)
 		}
+		settle(s.opt.Path)
 	}
 	db, err := badger.Open(tuned(s.opt))
 	if err != nil {
@@ -157,27 +159,35 @@ func prepare(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("store %s: %w; set store.path to a directory that can be written to", path, full(err))
 	}
-	return ours(path)
+	if err := ours(path); err != nil {
+		return explainOpen(path, err)
+	}
+	return nil
 }
 
 // ours tells whether a directory is a store, or empty.
 func ours(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return fmt.Errorf("store %s: %w; set store.path to a directory that can be read", path, err)
+		return fmt.Errorf("%w; set store.path to a directory that can be read", err)
 	}
 	if _, err := os.Stat(filepath.Join(path, badger.ManifestFilename)); err == nil {
 		return nil
 	}
+	used := false
 	for _, e := range entries {
-		// A mount point's own, and what a first start that was killed leaves.
-		if n := e.Name(); passedOver(n) || n == "LOCK" || strings.HasPrefix(n, "MANIFEST") {
-			continue
+		n := e.Name()
+		switch ext := filepath.Ext(n); {
+		case passedOver(n), n == "LOCK", strings.HasPrefix(n, badger.ManifestFilename):
+			// A mount point's own, and what a first start that was killed leaves.
+		case n == journalDir, n == largeDir, n == badger.KeyRegistryFileName, n == discardFile, n == placeFile, ext == tableExt, ext == memExt, ext == vlogExt:
+			used = true
+		default:
+			return fmt.Errorf("%w, it holds %s; set store.path to a directory of its own", ErrForeign, n)
 		}
-		if n := e.Name(); n == journalDir || n == largeDir || strings.HasSuffix(n, ".sst") || strings.HasSuffix(n, ".mem") {
-			return fmt.Errorf("store %s: %w", path, &Damage{Kind: "database", Key: "the list of its files", File: badger.ManifestFilename, Why: "the file is missing"})
-		}
-		return fmt.Errorf("store %s: %w, it holds %s; set store.path to a directory of its own", path, ErrForeign, e.Name())
+	}
+	if used {
+		return &Damage{Kind: "database", Key: "the list of its files", File: badger.ManifestFilename, Why: "the file is missing"}
 	}
 	return nil
 }
@@ -216,8 +226,8 @@ func explainOpen(path string, err error) error {
 		return fmt.Errorf("store %s: %w; --rebuild sets it aside and begins anew, from where source.kafka.start says", path, err)
 	case errors.Is(err, ErrForeign):
 		return fmt.Errorf("store %s: %w", path, err)
-	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("store %s can't be opened: %w; set store.path to a directory that can be written to", path, err)
+	case errors.Is(err, os.ErrPermission), strings.Contains(err.Error(), syscall.EACCES.Error()), strings.Contains(err.Error(), syscall.EROFS.Error()):
+		return fmt.Errorf("store %s can't be opened: %w; whoever opens a store writes to it, to look at it too: let it be written to, or copy the directory and take the copy", path, err)
 	}
 	return fmt.Errorf("store %s can't be opened: %w; if nothing else helps, --rebuild sets it aside and begins anew, from where source.kafka.start says", path, err)
 }

@@ -20,6 +20,8 @@ type Damage struct {
 	// seam: what precedes the damage ends with zeros at the end of a page, as where
 	// a file is copied while it grows.
 	seam bool
+	// last: nothing follows the damage. A log that ends there would be whole.
+	last bool
 }
 
 func (d *Damage) Error() string {

@@ -18,6 +18,7 @@
 //	MANIFEST *.sst *.mem …     a Badger database of small values
 //	journal/<id>.log           the journal, see journal.go
 //	large/<id>                 a value of more than 80 kB: a checkpoint, a large alert
+//	PLACE                      which directory this is, so that Verify can tell it from a copy
 //
 // The files beside the database are written, and with SyncWrites synced, before the
 // transaction that makes them count, and removed after the one that ends that. What

@@ -75,32 +75,43 @@ type walEntry struct {
 	version uint64
 }
 
-// readWALEntry reads an entry at the beginning of b, if there is one.
-func readWALEntry(b []byte) (e walEntry, ok bool) {
+// walSizes tells where the key of the entry at the beginning of b begins and ends, and how
+// long all of it is, if there may be one.
+func walSizes(b []byte) (head, keyed, size int, ok bool) {
 	if len(b) < 6 {
-		return e, false
+		return 0, 0, 0, false
 	}
-	e.meta = b[0]
 	at := 2
 	var sizes [3]uint64
 	for i := range sizes {
 		n, size := binary.Uvarint(b[at:])
 		if size <= 0 {
-			return e, false
+			return 0, 0, 0, false
 		}
 		sizes[i] = n
 		at += size
 	}
 	if sizes[0] <= 8 || sizes[0] > 1<<16 || sizes[1] > 1<<20 || sizes[0]+sizes[1]+4 > uint64(len(b)-at) {
+		return 0, 0, 0, false
+	}
+	keyed = at + int(sizes[0])
+	return at, keyed, keyed + int(sizes[1]) + 4, true
+}
+
+// readWALEntry reads an entry at the beginning of b, if there is one.
+func readWALEntry(b []byte) (e walEntry, ok bool) {
+	at, mid, size, ok := walSizes(b)
+	if !ok {
 		return e, false
 	}
-	mid, end := at+int(sizes[0]), at+int(sizes[0]+sizes[1])
+	end := size - 4
+	e.meta = b[0]
 	// Versions are counted from 1: a look at one saves most checksums where an entry
 	// is searched for.
 	if b[mid-8] != 0xff || b[mid-7] != 0xff {
 		return e, false
 	}
-	e.size = end + 4
+	e.size = size
 	if crc32.Checksum(b[:end], y.CastagnoliCrcTable) != binary.BigEndian.Uint32(b[end:]) {
 		return e, false
 	}
@@ -166,7 +177,23 @@ func parseWAL(b []byte, name string, each func(rawRecord)) *Damage {
 		d.seam = seam(b[:next], at)
 		return d
 	}
+	if end := at + written(b[at:]); end > at {
+		d := damage(at, last, "its checksum is wrong, though all of it is there")
+		d.seam, d.last = seam(b[:end], at), true
+		return d
+	}
 	return nil
+}
+
+// written is the size of the entry at the beginning of b if all of it was written, so that
+// its checksum should fit; 0 if there is none, or if it may be torn. Entries are written from
+// their beginning on, and what was not written is zeros.
+func written(b []byte) int {
+	_, _, size, ok := walSizes(b)
+	if !ok || binary.BigEndian.Uint32(b[size-4:]) == 0 || hole(b[:size]) {
+		return 0
+	}
+	return size
 }
 
 // torn looks at what follows the last good entry, at a place. 0: it may be just the
@@ -549,7 +576,7 @@ func examine(dir string) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if d != nil {
+		if d != nil && !d.last { // what is not there is read again
 			return d
 		}
 	}
@@ -590,6 +617,21 @@ func removeEmpty(dir string, names []string) error {
 
 func missingTable(id uint64) *Damage {
 	return &Damage{Kind: "table", Key: "every record", File: fmt.Sprintf("%06d%s", id, tableExt), Why: "the file is missing"}
+}
+
+// discardFile counts what may be freed in value logs: nothing.
+const discardFile = "DISCARD"
+
+// emptyDiscard looks at it.
+func emptyDiscard(dir string) (*Damage, error) {
+	b, err := os.ReadFile(filepath.Join(dir, discardFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if i := slices.IndexFunc(b, func(x byte) bool { return x != 0 }); i >= 0 {
+		return &Damage{Kind: "value log", Key: "the list of what may be freed, which is empty", File: discardFile, Offset: int64(i), Why: "there is something in it"}, nil
+	}
+	return nil, nil
 }
 
 // emptyLog looks at a value log, in which the store keeps nothing.

@@ -70,6 +70,9 @@ type verifier struct {
 	report Report
 	// unclean: the store was not closed, so it was in use or was killed.
 	unclean bool
+	// copied: it may be a copy that was made while the store was in use. Else it was
+	// killed, and its own folder has all that was committed.
+	copied bool
 	// torn: some of its files are newer than others.
 	torn bool
 	// records are the newest versions, without those that were spilled.
@@ -130,17 +133,12 @@ func (v *verifier) database() error {
 	if err != nil {
 		return err
 	}
-	switch v.torn = len(l.missing) > 0 && v.unclean; {
-	case v.torn && l.newer:
-		v.note("the copy was made while tables were merged: references between records were not compared")
-	case v.torn: // cp copies what there was when it began
-		v.note("%s is not in the copy: it was merged into others while the copy was made; in a store that was killed this is damage", missingTable(l.missing[0]).File)
-	default:
-		for _, id := range l.missing {
-			v.damage(missingTable(id))
-		}
-	}
 	if d := registry(v.path); d != nil {
+		v.damage(d)
+	}
+	if d, err := emptyDiscard(v.path); err != nil {
+		return err
+	} else if d != nil {
 		v.damage(d)
 	}
 	for _, name := range l.vlogs {
@@ -152,19 +150,22 @@ func (v *verifier) database() error {
 			v.damage(d)
 		}
 	}
+	var seams []*Damage // of which it has to be known whether this is a copy
+	found := func(ds ...*Damage) {
+		for _, d := range ds {
+			if d.seam {
+				seams = append(seams, d)
+			} else {
+				v.damage(d)
+			}
+		}
+	}
 	for _, name := range l.tables {
 		ds, err := readTable(v.path, name, v.record)
 		if err != nil {
 			return err
 		}
-		for _, d := range ds {
-			if d.seam && v.unclean {
-				v.note("what %s has from byte %d on was written or removed while the copy was made, and is not looked at; in a store that was killed this is damage", name, d.Offset)
-				v.torn = true
-				continue
-			}
-			v.damage(d)
-		}
+		found(ds...)
 		v.sized(name)
 	}
 	slices.Sort(l.logs)
@@ -173,23 +174,47 @@ func (v *verifier) database() error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case d != nil && d.seam && v.unclean:
-			v.note("what %s has from byte %d on was written while the copy was made, and is not looked at", name, d.Offset)
-			v.torn = true
-		case d != nil:
-			v.damage(d)
+		if d != nil {
+			found(d)
 		}
 		v.sized(name)
 	}
+	v.copied = v.unclean && !settled(v.path)
+	v.halves(l, seams)
 	return v.unnamed(l)
+}
+
+// halves tells of what is not there, or not all of it: in a copy it was written or
+// removed meanwhile.
+func (v *verifier) halves(l layout, seams []*Damage) {
+	if !v.copied {
+		for _, id := range l.missing {
+			v.damage(missingTable(id))
+		}
+		for _, d := range seams {
+			v.damage(d)
+		}
+		return
+	}
+	switch {
+	case len(l.missing) > 0 && l.newer:
+		v.torn = true
+		v.note("the copy was made while tables were merged: references between records were not compared")
+	case len(l.missing) > 0: // cp copies what there was when it began
+		v.torn = true
+		v.note("%s is not in the copy: it was merged into others while the copy was made; in a store that was killed this is damage", missingTable(l.missing[0]).File)
+	}
+	for _, d := range seams {
+		v.torn = true
+		v.note("what %s has from byte %d on was written or removed while the copy was made, and is not looked at; in a store that was killed this is damage", d.File, d.Offset)
+	}
 }
 
 // unnamed reads tables that the manifest does not name. Usually they hold nothing
 // that is not elsewhere: the process was killed while it made them. In a copy they
 // may have been made, and named, after the manifest was copied.
 func (v *verifier) unnamed(l layout) error {
-	if !v.unclean || !l.newer {
+	if !v.copied || !l.newer {
 		return nil
 	}
 	// A deleted record may be nowhere else any more: the last table that had it was
@@ -355,7 +380,7 @@ func (v *verifier) large() error {
 			_, err2 = readLarge(v.files, r.key, ref)
 			var d *Damage
 			switch {
-			case v.unclean && (errors.Is(err2, errGone) || (errors.As(err2, &d) && d.seam)):
+			case v.copied && (errors.Is(err2, errGone) || (errors.As(err2, &d) && d.seam)):
 				kind, name := describe(r.key)
 				v.note("%s is not in the copy, or not all of it: %s %s was written or replaced while the copy was made; in a store that was killed this is damage", largeFile(ref.id), kind, name)
 			case errors.Is(err2, errGone):
@@ -402,7 +427,7 @@ func (v *verifier) entries() error {
 	for _, g := range segments {
 		size, ok := sizes[filepath.Base(g.file())]
 		switch {
-		case !ok && v.unclean:
+		case !ok && v.copied:
 			v.note("%s is not in the copy: it was begun or dropped while the copy was made; in a store that was killed this is damage", g.file())
 			continue
 		case !ok:
@@ -424,7 +449,7 @@ func (v *verifier) segment(g segment, size int64, last bool) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	v.report.Bytes += size
-	short := size < g.end && last && v.unclean
+	short := size < g.end && last && v.copied
 	var buf []byte
 	err = walk(f, g, func(at int64, h frame) (bool, error) {
 		v.report.Entries++
@@ -440,7 +465,7 @@ func (v *verifier) segment(g segment, size int64, last bool) (err error) {
 	var d *Damage
 	if errors.As(err, &d) {
 		if short && (d.Offset+frameHeader > size || d.Why == cutShort) {
-			v.note("%s ends before what was committed: the copy was made while it was written", g.file())
+			v.note("%s ends before what was committed: the copy was made while it was written; in a store that was killed this is damage", g.file())
 			return nil
 		}
 		v.damage(d)
