@@ -12,14 +12,14 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// TestFiles runs the files of testdata. A record is a line
+// TestFiles runs the files of testdata/files. A record is a line
 //
 //	SESSION ID [seq=N] [START-END] at=ARRIVAL [in=PARTITION]
 //
 // and its answer is what became of it. Two of one ID are the same record exactly if their lines
 // say the same but for the arrival and the partition.
 func TestFiles(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/files", func(t *testing.T, path string) {
 		var o *rig
 		var opt Options
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

@@ -13,7 +13,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// script runs the files of testdata. Records are lines:
+// script runs the files of testdata/cuts. Records are lines:
 //
 //	[N*] SESSION [START-END|@ARRIVAL] [aborted|unknown] [OP KEY VALUE]…
 //
@@ -31,7 +31,7 @@ type script struct {
 }
 
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/cuts", func(t *testing.T, path string) {
 		var s script
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.out.Reset()
