@@ -95,3 +95,90 @@ func TestConditions(t *testing.T) {
 		})
 	}
 }
+
+// TestSilenceInStore: a silence that is made while the monitor runs holds after a restart,
+// what it keeps is in the store and counted, and when it ends, what goes on is told.
+func TestSilenceInStore(t *testing.T) {
+	path := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		conf := config.Default()
+		conf.Source.Stdin = &config.Stdin{}
+		conf.HTTP.Listen, conf.Alerts.Stdout = "", true
+		out := &stamped{}
+		st := badgerStore(t, path, time.Now)
+		x := startTelling(t, conf, st, out)
+		if _, err := x.teller.Silence(t.Context(), life.Silence{Name: "Lost Update", Until: time.Now().Add(10 * time.Minute).UnixNano()}); err != nil {
+			t.Fatal(err)
+		}
+		x.found(t, "a")
+		time.Sleep(time.Minute)
+		x.end()
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		st = badgerStore(t, path, time.Now)
+		x = startTelling(t, conf, st, out)
+		x.found(t, "b")
+		time.Sleep(8 * time.Minute)
+		if n := len(out.lines); n > 0 {
+			t.Errorf("%d notices in a silence: %s", n, out.lines[0])
+		}
+		for _, id := range []string{"a", "b"} {
+			if _, ok, err := st.Alert(t.Context(), id); !ok || err != nil {
+				t.Errorf("alert %s is stored: %v, %v", id, ok, err)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		told := map[string]int64{}
+		for _, n := range append(out.notices(t, life.KindAlert), out.notices(t, life.KindSummary)...) {
+			told[n.ID] += n.Notification.Silenced
+		}
+		if len(told) != 2 || told["a"] != 1 || told["b"] != 1 {
+			t.Errorf("told after the silence, and how much was silenced: %v", told)
+		}
+		x.end()
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRetention: alerts go from the store when they are old, and beyond max_alerts, but for
+// those of groups that are not over and those that a receiver is still to be told of.
+func TestRetention(t *testing.T) {
+	path := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		conf := config.Default()
+		conf.Source.Stdin = &config.Stdin{}
+		conf.HTTP.Listen, conf.Alerts.Stdout = "", true
+		conf.Alerts.Retain = time.Hour
+		st, out := badgerStore(t, path, time.Now), &stamped{}
+		x := startTelling(t, conf, st, out)
+		stored := func(id string) bool {
+			t.Helper()
+			_, ok, err := st.Alert(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ok
+		}
+		x.found(t, "old")
+		time.Sleep(50 * time.Minute)
+		x.found(t, "young")
+		time.Sleep(15 * time.Minute)
+		if stored("old") || !stored("young") {
+			t.Errorf("after %v: old %v, young %v", conf.Alerts.Retain, stored("old"), stored("young"))
+		}
+		x.ready.wait(whoSource, "broker down") // so that it is not over
+		time.Sleep(3 * time.Hour)
+		x.found(t, "open")
+		time.Sleep(3 * time.Hour)
+		if !stored("open") {
+			t.Error("an alert is dropped that is not over")
+		}
+		x.end()
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
