@@ -107,6 +107,7 @@ func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
 		f.opaque = true
 	}
 	s.head = s.head[:0]
+	f.fetchWritten()
 	for i := range s.keys {
 		if k := &s.keys[i]; k.first >= 0 {
 			f.forget(t, arrival, k)
@@ -114,6 +115,22 @@ func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
 	}
 	if !f.opt.Spilling {
 		f.evict()
+	}
+}
+
+// fetchWritten fetches the keys that the transaction at hand wrote.
+func (f *Frontier) fetchWritten() {
+	var names [findMost]string
+	var hashes [findMost]uint32
+	n := 0
+	for i := range f.touched.keys {
+		if k := &f.touched.keys[i]; k.first >= 0 && n < findMost {
+			names[n] = k.key
+			n++
+		}
+	}
+	if n > 1 {
+		f.fetch(names[:n], &hashes)
 	}
 }
 

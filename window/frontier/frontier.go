@@ -111,8 +111,8 @@ type Frontier struct {
 	kept    [][]byte // of add
 	buf     []byte   // a body that is being made
 
-	// Scratch of Find and Past.
-	seen     byte
+	seen byte // means nothing; see fetch
+	// Scratch of Past.
 	places   []place
 	refs     []Ref
 	scratch  Stub

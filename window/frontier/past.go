@@ -18,41 +18,47 @@ const NoRef = Ref(noSlot)
 // findMost is how many keys Find looks up side by side.
 const findMost = 16
 
-// Find appends to dst a Ref for each of the keys. It goes through them in steps, each of which
-// fetches one thing for several keys: what is not in the cache is then waited for
-// together. The keys that are found stay in memory until the next Begin. Where
-// Needs names one of them it has to be answered first.
+// Find appends to dst a Ref for each of the keys. The keys that are found stay in
+// memory until the next Begin. Where Needs names one of them it has to be answered
+// first.
 func (f *Frontier) Find(dst []Ref, keys ...string) []Ref {
-	t := &f.table
-	for ; len(keys) > 0; keys = keys[min(findMost, len(keys)):] {
+	var hashes [findMost]uint32
+	for len(keys) > 0 {
 		some := keys[:min(findMost, len(keys))]
-		var hashes, slots [findMost]uint32
-		mask := uint32(len(t.index) - 1)
+		f.fetch(some, &hashes)
 		for i, key := range some {
-			hashes[i] = hashOf(key)
-		}
-		for i := range some {
-			slots[i] = t.index[hashes[i]&mask]
-		}
-		var seen byte
-		for i := range some {
-			if slots[i] == 0 {
-				continue
-			}
-			if e := t.at(slots[i] - 1); e.hash == hashes[i] {
-				seen |= t.body(e)[0]
-			}
-		}
-		f.seen = seen // so that it was fetched
-		for i, key := range some {
-			slot, ok := t.probe(key, hashes[i])
+			slot, ok := f.table.probe(key, hashes[i])
 			if ok {
 				f.use(slot)
 			}
 			dst = append(dst, Ref(slot))
 		}
+		keys = keys[len(some):]
 	}
 	return dst
+}
+
+// fetch hashes at most findMost keys, and looks where they are, in steps that each go to one
+// thing of all of them: what is not in the cache is then waited for together, not
+// one after the other.
+func (f *Frontier) fetch(keys []string, hashes *[findMost]uint32) {
+	t := &f.table
+	var slots [findMost]uint32
+	mask := uint32(len(t.index) - 1)
+	for i, key := range keys {
+		hashes[i] = hashOf(key)
+	}
+	for i := range keys {
+		slots[i] = t.index[hashes[i]&mask]
+	}
+	for i := range keys {
+		if slots[i] == 0 {
+			continue
+		}
+		if e := t.at(slots[i] - 1); e.hash == hashes[i] {
+			f.seen |= t.body(e)[0]
+		}
+	}
 }
 
 // Holds tells whether one of the key's versions is a write of that value.
