@@ -43,7 +43,9 @@ func TestConditions(t *testing.T) {
 		{kind: troubleStuck, severity: "error", begin: func(_ *telling, w *worker) { w.queue.offer(queued{entry: &entry{number: 1}, records: 1}) }, end: func(_ *telling, w *worker) { w.queue.take() }},
 		{kind: troubleOverload, severity: "warning", begin: func(_ *telling, w *worker) { w.blocked.Store(true) }, end: func(_ *telling, w *worker) { w.blocked.Store(false) }},
 		{kind: troubleSampling, severity: "warning", begin: func(_ *telling, w *worker) { w.leavesOut.Store(true) }, end: func(_ *telling, w *worker) { w.leavesOut.Store(false) }},
-		{kind: troubleGap, severity: "warning", event: true, begin: func(x *telling, _ *worker) { x.event(life.Condition{Kind: troubleGap, Severity: "warning", Text: "gone"}) }},
+		{kind: troubleGap, severity: "warning", event: true, begin: func(x *telling, _ *worker) {
+			x.event(life.Condition{Kind: troubleGap, Severity: "warning", Text: "gone"})
+		}},
 		{kind: troubleLoss, severity: "info", event: true, begin: func(_ *telling, w *worker) { w.missing(stream.Loss{Session: "s", From: 3, To: 4}) }},
 		{kind: troubleCoverage, severity: "warning", event: true, begin: func(x *telling, _ *worker) {
 			x.event(life.Condition{Kind: troubleCoverage, DB: "shop", Severity: "warning", Text: "lost"})

@@ -31,7 +31,7 @@ func ReadStored(ctx context.Context, st *store.Badger, now time.Time) (*Stored, 
 	l, err := life.Restore(state, life.Config{})
 	if err != nil {
 		s.Damaged = err
-		return s, nil
+		return s, nil //nolint:nilerr // the alerts can be read all the same
 	}
 	s.life = l
 	return s, nil
