@@ -3,6 +3,9 @@ package store
 // Sealed is a value as it is stored.
 func Sealed(key string, value []byte) []byte { return seal([]byte(key), value, kindInline) }
 
+// ExplainOpen is what is said of a store that can't be opened.
+func ExplainOpen(path string, err error) error { return explainOpen(path, err) }
+
 // WithFaults makes a store ask before whatever it does to a disk. Where it is told
 // an error it does half of it, if it is a write, and returns the error.
 func WithFaults(o Options, ask func(what string) error) Options {

@@ -168,3 +168,14 @@ func TestNothingToSay(t *testing.T) {
 		t.Errorf("with somebody else's file: %v", err)
 	}
 }
+
+// TestMayNotWrite: Badger tells as text why it can't write. Setting aside what can't be
+// written to is no way out.
+func TestMayNotWrite(t *testing.T) {
+	for _, why := range []string{"permission denied", "read-only file system"} {
+		err := store.ExplainOpen("/d", errors.New("Cannot write pid file \"/d/LOCK\" err: open /d/LOCK: "+why))
+		if text := err.Error(); !strings.Contains(text, "let it be written to") || strings.Contains(text, "--rebuild") {
+			t.Error(text)
+		}
+	}
+}
