@@ -14,6 +14,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // planted is plantedIn with six lost updates and 50 other keys.
@@ -136,7 +137,11 @@ func TestKilledAnywhere(t *testing.T) {
 	c, whole := undisturbed(t)
 	want := whole.ids()
 	rng := rand.New(rand.NewPCG(1, 2))
-	for round := range 8 {
+	rounds := 8
+	if race.Brief() {
+		rounds = 4
+	}
+	for round := range rounds {
 		h := newHook(t)
 		c := *c
 		fine := fine

@@ -9,6 +9,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // TestStopLeavesTheQueue: a monitor that is asked to stop finishes the entry at hand
@@ -65,7 +66,11 @@ func TestStoppedAnywhere(t *testing.T) {
 	c, whole := undisturbed(t)
 	want := whole.ids()
 	rng := rand.New(rand.NewPCG(3, 4))
-	for round := range 6 {
+	rounds := 6
+	if race.Brief() {
+		rounds = 3
+	}
+	for round := range rounds {
 		h := newHook(t)
 		c := *c
 		c.Alerts.Webhooks = []config.Webhook{h.webhook()}
