@@ -111,6 +111,7 @@ type check struct {
 
 	found       []verdict.Violation
 	count       int
+	unproved    int  // findings that only times show, where it can't be read again
 	notRealTime bool // satisfied or not, no order that keeps to the clocks explains it
 	noTimes     bool
 	budget      bool
@@ -237,6 +238,7 @@ func (e *Engine) stream(index uint32) {
 	e.unadmitted = append(e.unadmitted, index)
 	if e.opened || e.in.timed > 0 {
 		e.admitAll()
+		e.collectEarly()
 		e.solveEarly()
 	}
 	if e.in.untimed%untimedEvery == untimedEvery-1 && !e.in.txns.At(index).timed {
@@ -515,6 +517,21 @@ func (e *Engine) flush() Output {
 	e.out = nil
 	return out
 }
+
+// collectEarly judges, between Ticks, what was found where times may be to blame: then
+// the level has to go without them at once, as whatever is found from then on is of no
+// use and costs a search each. Or where it has become much. It is told at the next Tick.
+func (e *Engine) collectEarly() {
+	for _, c := range e.checks {
+		if n := c.poly.Pending(); n > 0 && c.pruned || n >= collectAt {
+			e.collect()
+			return
+		}
+	}
+}
+
+// collectAt is less than what a polygraph explains between two Ticks.
+const collectAt = 32
 
 // solveEarly solves, between Ticks, what is open where that has become much. It costs
 // little more in parts than all at once at the next Tick, and takes less memory. What it

@@ -51,13 +51,13 @@ func (e *Engine) Seeded() {
 // be no order at all, and Base takes nothing and returns false.
 func (e *Engine) Base(t *record.Transaction) (verdict.TxnID, bool) {
 	e.admitAll()
+	if e.seeds == none || !e.allRealTime() {
+		return verdict.NoTxn, false
+	}
 	if e.first == none {
 		e.first = e.firstTimed()
 	}
-	switch {
-	case e.seeds == none || !e.allRealTime():
-		return verdict.NoTxn, false
-	case e.first == none: // nothing has come since
+	if e.first == none { // nothing has come since
 		return e.Step(t, t.End), true
 	}
 	e.in.base = true

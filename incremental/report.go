@@ -533,6 +533,8 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	if !proved && (f.Assumed && !c.timed || f.Chosen) {
 		if e.first == none { // else what it would be read again from is not all
 			e.retreat(c)
+		} else {
+			e.unproved(c)
 		}
 		c.notRealTime = !f.Chosen // then times alone said violated
 		return
@@ -554,6 +556,20 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	}
 	e.tell(c, v)
 }
+
+// unproved counts what only times say of a level that does not have them and that can't
+// be read again. After so much of it, nothing more is looked at, as most would be of that
+// kind: what is not found is told to be undecided.
+func (e *Engine) unproved(c *check) {
+	c.unproved++
+	shared := slices.ContainsFunc(e.checks, func(o *check) bool { return o.poly == c.poly && !o.pruned })
+	if c.unproved == unprovedMax && !shared {
+		c.poly.MaxFound = c.poly.Found
+		e.blocked++
+	}
+}
+
+const unprovedMax = 256
 
 // plainLong is how long a cycle must be for its edges to be taken at their word: to
 // judge its transactions again may need the closure of as many sessions.

@@ -47,8 +47,19 @@ func (p *Polygraph) reportClash(e, opposite graph.Edge) {
 // more counts a violation and tells whether it is to be explained.
 func (p *Polygraph) more() bool {
 	p.Found++
-	return p.MaxFound == 0 || p.Found <= p.MaxFound
+	if p.Stop != nil && !p.stopped {
+		p.stopped = p.Stop()
+	}
+	return !p.stopped && (p.MaxFound == 0 || p.Found <= p.MaxFound) && (p.cfg.Last || len(p.found) < pendingMax)
 }
+
+// pendingMax bounds, in a stream, the violations that are explained before they are
+// taken: more than that one transaction need not close, and a clock that stepped makes
+// it close thousands.
+const pendingMax = 64
+
+// Pending is how many violations TakeFound would return.
+func (p *Polygraph) Pending() int { return len(p.found) + len(p.hopeless) }
 
 // explainedMax bounds the edges that a proof is followed through; past it the
 // whole history is the evidence.

@@ -186,7 +186,7 @@ func TestCutsAndLevels(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", sc.name, l), func(t *testing.T) {
 				t.Parallel()
 				m := &cell{sc: &sc, level: l}
-				for n := range 2 + *histories/10 {
+				for n := range 2 + *histories/2 {
 					seed := *seedFrom + uint64(n)
 					tp, cfg := sc.draw(seed, l)
 					r := run{topic: tp, cfg: cfg, batch: 1 + int(seed)%9, seed: seed, kill: int(seed%2) * 5}

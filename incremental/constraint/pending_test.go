@@ -1,0 +1,46 @@
+package constraint
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A read of what was overwritten a hundred times since, by the clock, closes as many
+// cycles. In a stream so many are explained before they are taken, and no more; all are
+// counted. In a batch all are.
+func TestPendingIsBounded(t *testing.T) {
+	const writers = 100
+	var b strings.Builder
+	for i := range writers {
+		fmt.Fprintf(&b, "T%d s%d @%d-%d w(x)\n", i, i, 10*i, 10*i+5)
+	}
+	fmt.Fprintf(&b, "R r @%d-%d r(x)=T0\n", 10*writers, 10*writers+5)
+	for _, last := range []bool{false, true} {
+		pl := parse(b.String())
+		r := newRig(pl, Config{RealTime: true, Sessions: true, Last: last})
+		r.upTo(len(pl.txns))
+		want := writers - 1
+		if r.p.Found != want {
+			t.Errorf("last %v: %d violations, want %d", last, r.p.Found, want)
+		}
+		if !last {
+			want = pendingMax
+		}
+		if n, found := r.p.Pending(), r.p.TakeFound(); n != want || len(found) != want {
+			t.Errorf("last %v: %d are pending, %d taken, want %d", last, n, len(found), want)
+		}
+		if n := r.p.Pending(); n != 0 {
+			t.Errorf("%d are pending after all were taken", n)
+		}
+	}
+	// Whoever is to stop explains nothing.
+	pl := parse(b.String())
+	r := newRig(pl, Config{RealTime: true, Sessions: true})
+	r.upTo(writers)
+	r.p.Stop = func() bool { return true }
+	r.upTo(len(pl.txns))
+	if n := r.p.Pending(); n != 0 {
+		t.Errorf("%d violations were explained after the stop", n)
+	}
+}
