@@ -285,17 +285,18 @@ func (q *problem) sortNodes() {
 }
 
 // fixed is the known graph between the problem's nodes: its closure, contracted
-// to them.
+// to them. It is good until the next problem's.
 func (q *problem) fixed() (arcs []acyclic.Arc, extra int) {
 	p := q.p
 	if p.cfg.Ablate.NoContraction && p.banded == nil {
 		return q.whole(), 0
 	}
-	raw, extra := p.reach.Contract(q.nodes)
-	arcs = make([]acyclic.Arc, 0, len(raw))
-	for _, e := range raw {
+	p.contracted, extra = p.reach.Contract(q.nodes, p.contracted[:0])
+	arcs = slices.Grow(p.arcs[:0], len(p.contracted))
+	for _, e := range p.contracted {
 		arcs = append(arcs, acyclic.Arc{From: int32(e[0]), To: int32(e[1])})
 	}
+	p.arcs = arcs
 	return arcs, extra
 }
 

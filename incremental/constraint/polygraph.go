@@ -56,6 +56,7 @@ package constraint
 import (
 	"slices"
 
+	"github.com/isowatch/isowatch/incremental/acyclic"
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -202,7 +203,9 @@ type Polygraph struct {
 	byLine        [][]writersOnLine // by key, if tracked: its writers
 	tracked       []bool
 	scratch       []slot
-	hopeless      []uint32 // choices without a candidate, to be explained
+	contracted    [][2]uint32   // of the last problem; see problem.fixed
+	arcs          []acyclic.Arc // the same
+	hopeless      []uint32      // choices without a candidate, to be explained
 	memory        memory
 	window        window
 	implicit      int  // pairs that were not made, as there are too many
@@ -297,6 +300,7 @@ func (p *Polygraph) Expect(n int) {
 func (p *Polygraph) Reuse(old *Polygraph) {
 	p.g = old.g.Spare()
 	p.firstWatch, p.lines, p.watches, p.pairs = old.firstWatch[:0], old.lines[:0], old.watches[:0], old.pairs[:0]
+	p.contracted, p.arcs = old.contracted, old.arcs
 	p.dirty, p.dirtyChoices = old.dirty[:0], old.dirtyChoices[:0]
 	p.listAt, p.pairsOf = old.listAt[:0], old.pairsOf[:0]
 	if len(old.lists) > 0 {

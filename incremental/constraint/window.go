@@ -143,14 +143,15 @@ func (p *Polygraph) solveWindow(pairs, choices []uint32, budget int) bool {
 		}
 	}
 	done := zone == none || p.solveFrom(zone, fresh, false, pairs, budget)
-	if !done { // any of those that are free may be turned
+	if !done { // any of those that are free may have to be turned
+		least := zone
 		for _, c := range pairs {
 			if x := &p.pairs[c]; x.settled && x.free(fresh) {
 				z, _ := p.scope(x)
-				zone = min(zone, z)
+				least = min(least, z)
 			}
 		}
-		done = p.solveFrom(zone, fresh, true, pairs, budget)
+		done = least < zone && p.solveFrom(least, fresh, true, pairs, budget)
 	}
 	if done {
 		p.keepPairs(pairs)

@@ -612,7 +612,7 @@ func (b *Banded) store(n Node, out []word) {
 
 // Contract implements Reach: bits become edges, and time becomes a chain of
 // helpers, one for each distinct p, entered by u at the least p above m(u).
-func (b *Banded) Contract(nodes []Node) ([][2]uint32, int) {
+func (b *Banded) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 	ps := make([]uint32, 0, len(nodes))
 	for _, v := range nodes {
 		ps = append(ps, b.p[v])
@@ -626,7 +626,6 @@ func (b *Banded) Contract(nodes []Node) ([][2]uint32, int) {
 		}
 	}
 	ps = ps[:k]
-	var edges [][2]uint32
 	n := uint32(len(nodes))
 	for i := 1; i < len(ps); i++ {
 		edges = append(edges, [2]uint32{n + uint32(i) - 1, n + uint32(i)})

@@ -86,7 +86,7 @@ func (b *Bits) pass(u, s Node, changed func(Node)) {
 
 // Contract implements Reach: of the nodes that reach v, those that reach v not
 // through another of them.
-func (b *Bits) Contract(nodes []Node) ([][2]uint32, int) {
+func (b *Bits) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 	mask := bitset.New(uint(len(b.row)))
 	index := make(map[Node]uint32, len(nodes))
 	for i, n := range nodes {
@@ -98,7 +98,6 @@ func (b *Bits) Contract(nodes []Node) ([][2]uint32, int) {
 	for i, n := range nodes {
 		weights[i] = weight(n)
 	}
-	var edges [][2]uint32
 	var near []uint32
 	for i, v := range nodes {
 		near = near[:0]

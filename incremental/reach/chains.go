@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/isowatch/isowatch/incremental/graph"
@@ -166,7 +167,7 @@ func (c *Chains) pass(u, s Node, changed func(Node)) {
 // reaches v. Where the nodes are not few, the last one up to each place of each
 // chain is looked up in a table instead of searched for. What reaches the node
 // before v in its chain as well needs no edge to v.
-func (c *Chains) Contract(nodes []Node) ([][2]uint32, int) {
+func (c *Chains) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 	byChain := make([][]uint32, len(c.members)) // indexes into nodes, by rank
 	for i, n := range nodes {
 		ch := c.chain[n/c.parts]
@@ -190,7 +191,7 @@ func (c *Chains) Contract(nodes []Node) ([][2]uint32, int) {
 		}
 		table[ch] = t
 	}
-	edges := make([][2]uint32, 0, 4*len(nodes))
+	edges = slices.Grow(edges, 4*len(nodes))
 	known := make([]int, len(byChain)) // by chain: how many reach the node before
 	for own, vs := range byChain {
 		clear(known)

@@ -29,10 +29,10 @@ type Reach interface {
 	// each node that something new reaches.
 	Insert(u, v Node, changed func(Node))
 	// Contract returns the reachability among nodes, which are distinct and
-	// sorted, as few edges: pairs of indexes into nodes, or, for indexes from
+	// sorted, as few edges, after those of into: pairs of indexes into nodes, or, for indexes from
 	// len(nodes) up to len(nodes)+extra-1, helper nodes. The transitive closure
 	// of the edges, restricted to nodes, is Reaches.
-	Contract(nodes []Node) (edges [][2]uint32, extra int)
+	Contract(nodes []Node, into [][2]uint32) (edges [][2]uint32, extra int)
 	// Bytes is the memory held, for measurement.
 	Bytes() int
 }

@@ -98,7 +98,7 @@ func (w *world) contracts() error {
 			nodes = append(nodes, n)
 		}
 	}
-	edges, extra := w.r.Contract(nodes)
+	edges, extra := w.r.Contract(nodes, nil)
 	n := len(nodes) + extra
 	path := make([][]bool, n)
 	for i := range path {
