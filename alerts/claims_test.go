@@ -110,6 +110,14 @@ var kindsOfClaims = []struct {
 			a, b := slices.Index(es, m[5]), slices.Index(es, m[8])
 			return c.read(m[1], m[2], m[3]) && c.appended(m[4], m[2], m[5]) && c.appended(m[7], m[2], m[8]) && a >= 0 && a < b && (m[6] == "" || b == a+1)
 		}},
+	{"a list has its elements the other way round", regexp.MustCompile(aTxn + ` read ` + aKey + ` = ` + aValue + `, but ` + aTxn + ` appended ` + aValue + ` before ` + aValue),
+		func(c claims, m []string) bool {
+			es := elements(m[3])
+			own := c.all(m[4], func(op record.Op) bool { return op.Kind == record.Append && op.Key == m[2] })
+			first := slices.IndexFunc(own, func(op record.Op) bool { return same(op.Value, m[5]) })
+			second := slices.IndexFunc(own, func(op record.Op) bool { return same(op.Value, m[6]) })
+			return c.read(m[1], m[2], m[3]) && first >= 0 && first < second && slices.Index(es, m[6]) >= 0 && slices.Index(es, m[6]) < slices.Index(es, m[5])
+		}},
 	{"a key was read twice", regexp.MustCompile(aTxn + ` read ` + aKey + ` twice and got two values: first ` + aValue + `, then ` + aValue),
 		func(c claims, m []string) bool {
 			reads := c.all(m[1], func(op record.Op) bool { return op.Kind == record.Read && op.Key == m[2] })

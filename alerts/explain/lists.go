@@ -184,16 +184,40 @@ func (t teller) incompatibleSentence() string {
 	case len(t.v.Txns) < 2:
 		return fmt.Sprintf("Two reads of the list %s show its elements in orders that contradict each other.", key)
 	case !i.known:
-		return fmt.Sprintf("%s and %s read the list %s with its elements in orders that contradict each other.", t.txn(i.a), t.txn(i.b), key)
+		for _, es := range t.listsOf(i.a) {
+			if s, ok := t.turned(es, t.appendsOf(i.b, t.v.Key), t.txn(i.b)); ok {
+				return fmt.Sprintf("%s read %s = %s.", t.txn(i.a), key, s)
+			}
+		}
+		return fmt.Sprintf("%s read the list %s in an order that contradicts %s.", t.txn(i.a), key, t.txn(i.b))
 	}
 	return fmt.Sprintf("%s read %s = %s and %s read %s: of two reads of a list one should begin with the other.",
 		t.txn(i.a), key, text.List(i.left, i.at), t.txn(i.b), text.List(i.right, i.at))
+}
+
+// turned is a list that has what somebody appended in another order, or from the middle
+// on: "[2, 1], but A appended 1 before 2".
+func (t teller) turned(es, own []string, its string) (string, bool) {
+	for i, first := range own {
+		at := slices.Index(es, first)
+		for _, second := range own[i+1:] {
+			switch later := slices.Index(es, second); {
+			case at > later && later >= 0:
+				return fmt.Sprintf("%s, but %s appended %s before %s", text.List(es, later, at), its, text.Element(first), text.Element(second)), true
+			case at < 0 && later >= 0:
+				return fmt.Sprintf("%s, with the %s that %s appended, but without the %s that it appended before",
+					text.List(es, later), text.Element(second), its, text.Element(first)), true
+			}
+		}
+	}
+	return "", false
 }
 
 func (t teller) incompatibleSteps(w *writer) {
 	i := t.incompatible()
 	if !i.known {
 		w.line(0, "%s", t.incompatibleSentence())
+		w.line(0, "A list grows at its end only: it has what one transaction appended in the order in which that did.")
 		return
 	}
 	w.line(0, "What was seen:")
@@ -307,10 +331,28 @@ func (t teller) listAnomaly(who string, read fact) (string, bool) {
 		return t.torn(who, its, es, own)
 	case t.v.Kind == verdict.FutureRead && in >= 0:
 		return fmt.Sprintf("%s read %s = %s, with the %s that it appended only after that.", who, key, text.List(es, at(own[in])), text.Element(own[in])), true
+	case t.v.Kind == verdict.NotMyOwnWrite && len(t.v.Txns) == 1:
+		if s, ok := t.turned(es, t.ownBefore(), "it"); ok {
+			return fmt.Sprintf("%s read %s = %s itself.", who, key, s), true
+		}
 	case t.v.Kind == verdict.NotMyLastWrite && not >= 0:
 		return fmt.Sprintf("%s appended %s to %s and then read %s without it.", who, text.Element(own[not]), key, text.List(es, len(es)-1)), true
 	}
 	return "", false
+}
+
+// ownBefore are the elements that the reader of the violation had appended to its key when
+// it read.
+func (t teller) ownBefore() []string {
+	var out []string
+	if r, ok := t.record(t.v.Txns[0]); ok {
+		for _, op := range r.Ops[:max(t.read, 0)] {
+			if op.Kind == record.Append && op.Key == t.v.Key {
+				out = append(out, op.Value.String())
+			}
+		}
+	}
+	return out
 }
 
 // torn is the sentence of a list that has all that a transaction appended, but not in one

@@ -74,7 +74,7 @@ func onlySessions(c []verdict.Edge) bool {
 var guarantees = map[string]string{
 	verdict.ReadYourWrites.String():    "a session sees what it has written itself",
 	verdict.MonotonicReads.String():    "what a session has seen once it goes on to see",
-	verdict.MonotonicWrites.String():   "who sees a write of a session sees what the session wrote before",
+	verdict.MonotonicWrites.String():   "who sees a write of a session sees what the session wrote before, and in that order",
 	verdict.WritesFollowReads.String(): "who sees a write sees what its session had read before",
 }
 

@@ -90,8 +90,24 @@ func (k kinds) cycle(edges []verdict.Edge) class {
 		c.adya = suffixed(k.missing(s, c.weakest), c.realTime, s.so > 0)
 	case c.name == "prefix-violation" && inferred:
 		c.name = general(c.weakest)
+	case c.name == "session-guarantee-violation" && oneKey(edges):
+		c.guarantee = verdict.MonotonicWrites.String()
 	}
 	return c
+}
+
+// oneKey tells whether all edges that have a key have the same one. If these are orders of
+// writes, and the others sessions', some session's own writes of the key were turned round:
+// of several keys each may be in an order that every session could have made.
+func oneKey(edges []verdict.Edge) bool {
+	key := ""
+	for _, e := range edges {
+		if e.Key != "" && key != "" && e.Key != key {
+			return false
+		}
+		key = max(key, e.Key)
+	}
+	return true
 }
 
 // missing is the phenomenon behind the inferred orders of a cycle.

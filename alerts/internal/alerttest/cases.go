@@ -178,7 +178,7 @@ var strong = []Case{
 	{
 		Title: "session's writes turned round", Kind: verdict.Cycle, Level: verdict.SI,
 		Cycle: "T1 so T2 ww(x,case) T1",
-		Want:  name.Name{Name: "session-guarantee-violation", Adya: "G0-process", Weakest: verdict.RC, Severity: name.Critical},
+		Want:  name.Name{Name: "session-guarantee-violation", Adya: "G0-process", Guarantee: "monotonic-writes", Weakest: verdict.RC, Severity: name.Critical},
 	},
 	{
 		Title: "circular information flow", History: "initial zero\ns1 T1: w(x,1) r(y,1)\ns2 T2: w(y,1) r(x,1)",

@@ -156,7 +156,14 @@ func (x *explainer) guarantees(all []verdict.GuaranteeResult) []report.Guarantee
 	for _, g := range all {
 		r := report.Guarantee{Guarantee: g.Guarantee.String(), Verdict: g.Outcome.String(), Anomalies: []report.Anomaly{}}
 		for _, v := range g.Violations {
-			r.Anomalies = append(r.Anomalies, x.explain(v, v.Level, true).anomaly)
+			a := x.explain(v, v.Level, true).anomaly
+			if other := a.Alert.Guarantee; other != "" && other != r.Guarantee {
+				// The order of the writes contradicts the sessions: no guarantee has an
+				// order to be judged in, and only one of them forbids that by itself.
+				r.Verdict, r.Reason = verdict.Unknown.String(), "the order of writes breaks "+other
+				continue
+			}
+			r.Anomalies = append(r.Anomalies, a)
 		}
 		out = append(out, r)
 	}

@@ -61,7 +61,8 @@ type History struct {
 type Guarantee struct {
 	Guarantee string    `json:"guarantee"` // read-your-writes, …
 	Verdict   string    `json:"verdict"`
-	Anomalies []Anomaly `json:"anomalies"` // one, if it is violated
+	Reason    string    `json:"reason,omitempty"` // why it is unknown, if another guarantee is to blame
+	Anomalies []Anomaly `json:"anomalies"`        // one, if it is violated
 }
 
 // Error says what is wrong with a history.

@@ -163,10 +163,10 @@ func (t Text) lattice(b *strings.Builder, h *History) {
 }
 
 // guarantees are the session guarantees in a line, by what is known of them: what holds
-// first.
+// first, then what is violated.
 func (t Text) guarantees(all []Guarantee) string {
 	of := map[string][]string{}
-	order := []string{"hold"}
+	order, violated := []string{"hold"}, 1
 	for i := range all {
 		g := &all[i]
 		said := g.Verdict
@@ -178,8 +178,17 @@ func (t Text) guarantees(all []Guarantee) string {
 			for _, a := range g.Anomalies {
 				said += fmt.Sprintf(" (%s of %s)", a.Name, idList(a.Transactions))
 			}
+		case verdict.Unknown.String():
+			if g.Reason != "" {
+				said = "not judged, as " + g.Reason
+			}
 		}
-		if !slices.Contains(order, said) {
+		switch {
+		case slices.Contains(order, said):
+		case g.Verdict == verdict.Violated.String():
+			order = slices.Insert(order, violated, said)
+			violated++
+		default:
 			order = append(order, said)
 		}
 		of[said] = append(of[said], g.Guarantee)
