@@ -54,7 +54,7 @@ func (t teller) tree() (node, bool) {
 	}
 	for _, c := range t.v.Cases {
 		s, ok := t.suppositions(c)
-		if !ok {
+		if !ok || len(s) == 0 && len(t.v.Cases) > 1 { // what it supposes is not among what can be asked
 			return node{}, false
 		}
 		g.needs = append(g.needs, s)
@@ -133,18 +133,29 @@ func (t teller) suppositions(c []verdict.Edge) ([]answer, bool) {
 			out = append(out, a)
 		}
 	}
+	wrote := func(e verdict.Edge) bool {
+		op, ok := t.choiceOf(e.To, e.Key)
+		if ok = ok && slices.Contains(t.writersOf(op, e.To), e.From); ok {
+			add(answer{question{key: e.Key, reader: e.To}, e.From})
+		}
+		return ok
+	}
 	for _, e := range c {
 		if e.Why != verdict.ByCase {
+			// The opposite that its reason supposes is no case; a read on the way to it is.
+			for _, b := range e.Because {
+				if b.Why == verdict.ByCase && b.Type == verdict.WR && !wrote(b) {
+					return nil, false
+				}
+			}
 			continue
 		}
 		first := e.From
 		switch e.Type {
 		case verdict.WR:
-			op, ok := t.choiceOf(e.To, e.Key)
-			if !ok || !slices.Contains(t.writersOf(op, e.To), e.From) {
+			if !wrote(e) {
 				return nil, false
 			}
-			add(answer{question{key: e.Key, reader: e.To}, e.From})
 			continue
 		case verdict.RW:
 			w, ok := t.source(c, e)

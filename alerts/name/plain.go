@@ -14,6 +14,8 @@ import (
 // For the same reason somebody who read the initial version missed not only its
 // first update but every later write. Nothing is replaced where two
 // anti-dependencies would come to be adjacent, as snapshot isolation allows that.
+// Of a violation with cases, a read that several transactions may have written is supposed
+// to be of the one that a case is about, which weak levels do not say.
 // Linear in the size of the violation.
 func Plain(v verdict.Violation, lookup Lookup) verdict.Violation {
 	k := newKinds(v, lookup)
@@ -28,8 +30,10 @@ func Plain(v verdict.Violation, lookup Lookup) verdict.Violation {
 	}
 	if len(v.Cases) > 0 {
 		v.Cases = slices.Clone(v.Cases)
+		choices := choices{kinds: k}
 		for i := range v.Cases {
 			v.Cases[i] = k.plain(v.Cases[i], 0, &left)
+			choices.mark(v.Cases[i], 0, &left)
 		}
 	}
 	return v

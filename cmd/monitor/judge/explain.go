@@ -183,11 +183,19 @@ func (a Assumptions) Context(db string, levels []verdict.Level, find name.Lookup
 // Anomaly is an alert as reports show it.
 func Anomaly(a alerts.Alert) report.Anomaly {
 	out := report.Anomaly{Name: a.Name, Adya: a.Adya, Level: a.Level, Transactions: a.Transactions,
-		Cycle: make([]report.Edge, len(a.Cycle)), Explanation: a.Summary + "\n" + a.Explanation, History: a.Evidence, Alert: a}
-	for i, e := range a.Cycle {
-		out.Cycle[i] = report.Edge{From: e.From, To: e.To, Type: e.Type, Key: e.Key}
+		Cycle: edges(a.Cycle), Explanation: a.Summary + "\n" + a.Explanation, History: a.Evidence, Alert: a}
+	for _, c := range a.Cases {
+		out.Cases = append(out.Cases, edges(c))
 	}
 	out.Draw = func(w io.Writer, color bool) error { return present.Text(w, a, present.Options{Color: color}) }
+	return out
+}
+
+func edges(c []alerts.Edge) []report.Edge {
+	out := make([]report.Edge, len(c))
+	for i, e := range c {
+		out[i] = report.Edge{From: e.From, To: e.To, Type: e.Type, Key: e.Key}
+	}
 	return out
 }
 

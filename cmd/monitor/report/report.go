@@ -101,6 +101,7 @@ type Anomaly struct {
 	Level        string            `json:"level"`
 	Transactions []string          `json:"transactions"`
 	Cycle        []Edge            `json:"cycle"`
+	Cases        [][]Edge          `json:"cases,omitempty"` // instead of a cycle: whatever is supposed, one of these
 	Explanation  string            `json:"explanation"`
 	History      []json.RawMessage `json:"history"` // records, header line first
 

@@ -1,0 +1,89 @@
+package name
+
+import (
+	"slices"
+
+	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// choices finds the reads of a violation's cases whose writer is a choice, as several
+// transactions of the violation may have written what was read.
+type choices struct {
+	kinds
+	// finals are those that may have committed, by what they wrote last to a key; or, in
+	// Where, by an element that they appended.
+	finals map[record.Op][]verdict.TxnID
+}
+
+// mark calls such steps, of a cycle and of the reasons of its steps, supposed. The cycle is
+// a copy, and so are its reasons down to becauseDepth, see plain.
+func (c *choices) mark(cycle []verdict.Edge, depth int, left *int) {
+	for i := range cycle {
+		e := &cycle[i]
+		if *left--; *left < 0 {
+			return
+		}
+		if e.Type == verdict.WR && e.Why == verdict.ByValue && len(c.writers(*e)) > 1 {
+			e.Why = verdict.ByCase
+		}
+		if depth < becauseDepth {
+			c.mark(e.Because, depth+1, left)
+		}
+	}
+}
+
+// writers are the transactions that may have written what a step says was read: of a list,
+// those that appended what it has of the step's writer.
+func (c *choices) writers(e verdict.Edge) []verdict.TxnID {
+	r, ok := c.record(e.To)
+	w, found := c.record(e.From)
+	if !ok || !found {
+		return nil
+	}
+	at := readOf(r, e.Key, w)
+	if at < 0 {
+		return nil
+	}
+	if c.finals == nil {
+		c.index()
+	}
+	what := record.Op{Key: e.Key, Value: r.Ops[at].Value}
+	if es, isList := list.Elements(r.Ops[at].Value); isList && len(es) > 0 {
+		for _, op := range w.Ops {
+			if op.Kind == record.Append && op.Key == e.Key && slices.Contains(es, op.Value.String()) {
+				what = record.Op{Key: e.Key, Where: op.Value.String()}
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(c.finals[what]), func(id verdict.TxnID) bool { return id == e.To })
+}
+
+func (c *choices) index() {
+	c.finals = map[record.Op][]verdict.TxnID{}
+	ids := slices.Concat(c.v.Txns, c.v.Evidence)
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		t, ok := c.record(id)
+		if !ok || t.Status == record.Aborted {
+			continue
+		}
+		of := map[record.Op]bool{}
+		last := map[string]record.Value{}
+		for _, op := range t.Ops {
+			switch op.Kind {
+			case record.Write:
+				last[op.Key] = op.Value
+			case record.Append:
+				of[record.Op{Key: op.Key, Where: op.Value.String()}] = true
+			}
+		}
+		for key, value := range last {
+			of[record.Op{Key: key, Value: value}] = true
+		}
+		for what := range of {
+			c.finals[what] = append(c.finals[what], id)
+		}
+	}
+}
