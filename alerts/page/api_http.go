@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -93,11 +94,12 @@ func fail(w http.ResponseWriter, status int, code, message, hint string) {
 	WriteError(w, status, code, message, hint)
 }
 
-// handler answers what f returns as an error.
+// handler answers what f returns as an error. Who asked for a change is answered even where
+// the request seems to have ended: to say nothing would be to say that it was made.
 func handler(f func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := f(w, r)
-		if err == nil || r.Context().Err() != nil {
+		if err == nil || r.Context().Err() != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			return
 		}
 		var p *problem
@@ -364,6 +366,9 @@ func body(w http.ResponseWriter, r *http.Request, into any) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
 		return &problem{http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the body has more than %d bytes", bodyMax), "send less"}
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) || r.Context().Err() != nil {
+		return &problem{http.StatusRequestTimeout, "timeout", "the body did not arrive in time, and nothing was done", "send it again"}
 	}
 	return &Invalid{"", "the body is not as described: " + text.Printable(err.Error()), "see /api/v1/openapi.yaml"}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -314,6 +315,32 @@ func TestForeign(t *testing.T) {
 
 // TestPublic: before a token is shown nothing is to be had but the page's own files
 // and the place to show it.
+// TestBodyThatDoesNotArrive: a change whose body stops is not made, and its client hears so.
+func TestBodyThatDoesNotArrive(t *testing.T) {
+	m := newMonitor(t)
+	h := page.Handler(m, page.Options{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // it is over
+		h.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST /api/v1/silences HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body := read(t, r); r.StatusCode != http.StatusRequestTimeout || !strings.Contains(body, `"code":"timeout"`) || len(m.silences) != 0 {
+		t.Errorf("status %d, %s; silences %v", r.StatusCode, body, m.silences)
+	}
+}
+
 func TestPublic(t *testing.T) {
 	for request, want := range map[string]bool{
 		"GET /": true, "HEAD /": true, "GET /app.js": true, "GET /vendor/dagre.js": true, "POST /api/v1/session": true, "DELETE /api/v1/session": true,
