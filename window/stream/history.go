@@ -33,6 +33,10 @@ type Violation struct {
 	verdict.Violation
 	// Coverage with which its evidence proves it.
 	Coverage record.Coverage
+	// Torn: there may be no such evidence. Some of what it rests on needs complete
+	// coverage, and some needs a key of which a write is forgotten, but a history has one
+	// coverage. Withheld has to be called if it is not told.
+	Torn bool
 }
 
 // Contradiction is a record whose ID another record has.
@@ -82,10 +86,12 @@ type Stats struct {
 	// Forgotten are the transactions that no engine has any more. Dropped are the
 	// versions among them, Unawaited the reads, that might have mattered and for
 	// which there was no room; Undecided the orders of versions and the readers'
-	// choices that were open when their segment ended.
-	Forgotten, Dropped, Unawaited, Undecided uint64
-	Losses                                   [lossWhys]uint64 // by LossWhy
-	Cuts                                     [4]uint64        // between segments, by segment.Kind
+	// choices that were open when their segment ended; Withheld the violations that were
+	// found, and whose proof is forgotten.
+	Forgotten, Dropped, Unawaited, Undecided, Withheld uint64
+
+	Losses [lossWhys]uint64 // by LossWhy
+	Cuts   [4]uint64        // between segments, by segment.Kind
 	// Straddlers are the transactions known to have no order against what lies on
 	// the other side of a cut, Incomplete the cuts that prove nothing of the others
 	// either, not even if the database keeps real time.
@@ -478,6 +484,12 @@ func (h *History) Found() []Violation {
 	out := h.segs.found
 	h.segs.found = nil
 	return out
+}
+
+// Withheld says that a violation of the last Found, which was Torn, is not told.
+func (h *History) Withheld() {
+	h.segs.stats.Withheld++
+	h.segs.whole.withheld()
 }
 
 // Lookup is the record of a transaction that a violation of the last Found names.

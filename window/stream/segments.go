@@ -296,11 +296,14 @@ func (s *segments) tell(vs []verdict.Violation) {
 		if s.number > 0 && ordered && !slices.ContainsFunc(v.Evidence, func(t verdict.TxnID) bool { return t >= old }) {
 			continue
 		}
-		coverage := record.CoveragePartial
-		if s.complete && s.engine.Complete(v) {
-			coverage = record.CoverageComplete
+		f := Violation{Violation: v, Coverage: record.CoveragePartial}
+		switch {
+		case s.complete && s.engine.Complete(v):
+			f.Coverage = record.CoverageComplete
+		case s.complete:
+			f.Torn = s.number > 0
 		}
-		s.found = append(s.found, Violation{v, coverage})
+		s.found = append(s.found, f)
 	}
 }
 

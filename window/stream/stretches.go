@@ -72,7 +72,8 @@ type Whys uint32
 
 // The reasons beside those of LossWhy, each of which is the bit 1<<LossWhy.
 const (
-	// WhyForgotten: versions or reads that still mattered were given up.
+	// WhyForgotten: versions or reads that still mattered were given up, or what would
+	// prove a violation.
 	WhyForgotten Whys = 1 << (lossWhys + iota)
 	// WhyUndecided: what was open when the segment ended.
 	WhyUndecided
@@ -119,8 +120,9 @@ type stretches struct {
 	// the greatest, as far as they reach beyond Done.
 	Lost [lossWhys]span
 	// Dropped is what had been given up when Now began, Stray is one more than the last transaction that
-	// straddles the cut in front of Now, Untimely that of the last one of WhyTimes.
-	Dropped, Stray, Untimely uint64
+	// straddles the cut in front of Now, Untimely that of the last one of WhyTimes, Withheld that of the
+	// last one that may be part of what was found and not told.
+	Dropped, Stray, Untimely, Withheld uint64
 }
 
 // span is from one time to another; empty if none is set.
@@ -150,6 +152,16 @@ func (s *stretches) released(at int64, straddles bool) {
 func (s *stretches) untimely() {
 	s.Untimely = s.Now.To + 1
 	s.Now.Partial |= WhyTimes
+}
+
+// withheld says that a violation is not told which was found among the transactions so
+// far, those of the stretch that has ended last included.
+func (s *stretches) withheld() {
+	s.Withheld = s.Now.To
+	s.Now.Partial |= WhyForgotten
+	if n := len(s.Done); n > 0 {
+		s.Done[n-1].Partial |= WhyForgotten
+	}
 }
 
 // lost says that a record that belongs somewhere between two times is missing. What
@@ -189,6 +201,9 @@ func (s *stretches) cut(c segment.Cut, end, begin int64, more Whys) {
 	}
 	if s.Untimely > next.From {
 		next.Partial |= WhyTimes
+	}
+	if s.Withheld > next.From {
+		next.Partial |= WhyForgotten
 	}
 	old.Partial |= more | s.lostUntil(old.End)
 	s.forgetLosses(old.End)

@@ -2,6 +2,7 @@ package streamtest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -143,10 +144,12 @@ func batch(partition, from int, records []sent) *decode.Batch {
 	return b
 }
 
-// told is an anomaly as people get it; err says that it is not proved.
+// told is an anomaly as people get it; err says that it is not proved, withheld that it is
+// not told therefore.
 type told struct {
-	alert alerts.Alert
-	err   error
+	alert    alerts.Alert
+	err      error
+	withheld bool
 }
 
 // An outcome is what came of a stream.
@@ -319,9 +322,12 @@ func (r *run) take(h *stream.History, out *outcome) {
 			MaxSkew: a.MaxSkew, OneKey: h.SingleObjects(), Lookup: h.Lookup, Judge: judge.Evidence, Find: judge.Found}
 		var t told
 		if t.alert, t.err = alerts.New(v.Violation, ctx); t.err != nil {
+			if t.withheld = v.Torn && errors.Is(t.err, alerts.ErrUnproved); t.withheld {
+				h.Withheld()
+			}
 			t.err = fmt.Errorf("%w\n%+v", t.err, v)
 		}
-		if old, ok := out.found[t.alert.ID]; !ok || old.err == nil && t.err != nil {
+		if old, ok := out.found[t.alert.ID]; !ok || t.err != nil && (old.err == nil || old.withheld) {
 			out.found[t.alert.ID] = t
 		}
 	}

@@ -190,6 +190,7 @@ func (w *worker) show() {
 	addStat(m.forgotten, stats.Dropped, had.Dropped, w.db, "version")
 	addStat(m.forgotten, stats.Unawaited, had.Unawaited, w.db, "awaited-read")
 	addStat(m.forgotten, stats.Undecided, had.Undecided, w.db, "undecided")
+	addStat(m.forgotten, stats.Withheld, had.Withheld, w.db, "evidence")
 	addStat(m.straddlers, stats.Straddlers, had.Straddlers, w.db)
 	addStat(m.incomplete, stats.Incomplete, had.Incomplete, w.db)
 	for i, n := range stats.Cuts {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,6 +47,10 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 			continue
 		}
 		a, err := alerts.NewWithin(v.Violation, in, alertMax)
+		if v.Torn && errors.Is(err, alerts.ErrUnproved) {
+			w.withhold(&a)
+			continue
+		}
 		if err != nil {
 			w.metrics.unproved.Inc()
 			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
@@ -85,6 +90,16 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 		out = append(out, store.Alert{ID: a.ID, Body: a.JSON(), News: 1})
 	}
 	return out, nil
+}
+
+// withhold leaves untold what no history of whole records proves any more, as it rests both
+// on what a key held at first and on what is forgotten of another.
+func (w *worker) withhold(a *alerts.Alert) {
+	w.history.Withheld()
+	if w.once("evidence is forgotten") {
+		w.log.Warn().Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
+			Msg("an anomaly is not told, as a part of what proves it is forgotten; more of this kind is counted")
+	}
 }
 
 // say logs a new alert, as a warning if there is room in the rate of notices. Of those that

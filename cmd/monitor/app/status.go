@@ -458,7 +458,7 @@ var whyTexts = map[string]string{
 	"session-forgotten":      "sessions had been forgotten",
 	"overlong-transaction":   "transactions took longer than window.max_transaction",
 	"not-waited-for":         "a silent partition was not waited for",
-	"forgotten":              "versions or reads that still mattered were given up",
+	"forgotten":              "versions or reads that still mattered were given up, or what would prove an anomaly",
 	"undecided":              "the search did not decide everything in its budget",
 	"straddling":             "transactions have no order against what lies beyond a cut",
 	"cut-by-limit":           "a segment was cut where nothing proves an order",
@@ -515,7 +515,7 @@ func losses(v *historyView) []page.Reason {
 	for i, n := range v.stats.Losses {
 		add(stream.LossWhy(i).String(), int64(n))
 	}
-	add("forgotten", int64(v.stats.Dropped+v.stats.Unawaited))
+	add("forgotten", int64(v.stats.Dropped+v.stats.Unawaited+v.stats.Withheld))
 	add("undecided", int64(v.stats.Undecided))
 	add("straddling", int64(v.stats.Straddlers))
 	add("times-unused", int64(v.stats.Untimely))
