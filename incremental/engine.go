@@ -396,6 +396,21 @@ func (e *Engine) open(timed bool) {
 			c.poly.MaxFound = e.opt.MaxViolations
 		}
 	}
+	for _, c := range e.checks {
+		if e.opt.Online && e.dispensable(c.poly) {
+			c.poly.MaxPending = pendingMax
+		}
+	}
+}
+
+// pendingMax bounds what is explained of what one transaction closes, where the level
+// can be read again without the times that it does not have: a clock that stepped makes a
+// read close thousands of cycles. Where more were real, it is read again for them.
+const pendingMax = 64
+
+// dispensable: no level that p is for has real time.
+func (e *Engine) dispensable(p *constraint.Polygraph) bool {
+	return !slices.ContainsFunc(e.checks, func(c *check) bool { return c.poly == p && !c.pruned })
 }
 
 // dropSingle gives up lin: a transaction has several objects.

@@ -499,6 +499,11 @@ func (e *Engine) collect() {
 				}
 			}
 		}
+		for _, c := range users {
+			if c.poly == p && p.Dropped > 0 { // those that were explained are real, so may be the others
+				e.retreat(c)
+			}
+		}
 	}
 }
 
@@ -562,8 +567,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 // kind: what is not found is told to be undecided.
 func (e *Engine) unproved(c *check) {
 	c.unproved++
-	shared := slices.ContainsFunc(e.checks, func(o *check) bool { return o.poly == c.poly && !o.pruned })
-	if c.unproved == unprovedMax && !shared {
+	if c.unproved == unprovedMax && e.dispensable(c.poly) {
 		c.poly.MaxFound = c.poly.Found
 		e.blocked++
 	}

@@ -50,13 +50,15 @@ func (p *Polygraph) more() bool {
 	if p.Stop != nil && !p.stopped {
 		p.stopped = p.Stop()
 	}
-	return !p.stopped && (p.MaxFound == 0 || p.Found <= p.MaxFound) && (p.cfg.Last || len(p.found) < pendingMax)
+	if p.stopped || p.MaxFound > 0 && p.Found > p.MaxFound {
+		return false
+	}
+	if p.MaxPending > 0 && len(p.found) >= p.MaxPending {
+		p.Dropped++
+		return false
+	}
+	return true
 }
-
-// pendingMax bounds, in a stream, the violations that are explained before they are
-// taken: more than that one transaction need not close, and a clock that stepped makes
-// it close thousands.
-const pendingMax = 64
 
 // Pending is how many violations TakeFound would return.
 func (p *Polygraph) Pending() int { return len(p.found) + len(p.hopeless) }

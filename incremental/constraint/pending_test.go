@@ -7,8 +7,8 @@ import (
 )
 
 // A read of what was overwritten a hundred times since, by the clock, closes as many
-// cycles. In a stream so many are explained before they are taken, and no more; all are
-// counted. In a batch all are.
+// cycles. So many are explained before they are taken, and no more, where there is a
+// bound; all are counted.
 func TestPendingIsBounded(t *testing.T) {
 	const writers = 100
 	var b strings.Builder
@@ -16,19 +16,23 @@ func TestPendingIsBounded(t *testing.T) {
 		fmt.Fprintf(&b, "T%d s%d @%d-%d w(x)\n", i, i, 10*i, 10*i+5)
 	}
 	fmt.Fprintf(&b, "R r @%d-%d r(x)=T0\n", 10*writers, 10*writers+5)
-	for _, last := range []bool{false, true} {
+	for _, most := range []int{0, 64} {
 		pl := parse(b.String())
-		r := newRig(pl, Config{RealTime: true, Sessions: true, Last: last})
+		r := newRig(pl, Config{RealTime: true, Sessions: true})
+		r.p.MaxPending = most
 		r.upTo(len(pl.txns))
 		want := writers - 1
 		if r.p.Found != want {
-			t.Errorf("last %v: %d violations, want %d", last, r.p.Found, want)
+			t.Errorf("%d violations, want %d", r.p.Found, want)
 		}
-		if !last {
-			want = pendingMax
+		if most > 0 {
+			want = most
 		}
 		if n, found := r.p.Pending(), r.p.TakeFound(); n != want || len(found) != want {
-			t.Errorf("last %v: %d are pending, %d taken, want %d", last, n, len(found), want)
+			t.Errorf("%d are pending, %d taken, want %d", n, len(found), want)
+		}
+		if r.p.Found-want != r.p.Dropped {
+			t.Errorf("%d of %d were dropped, %d taken", r.p.Dropped, r.p.Found, want)
 		}
 		if n := r.p.Pending(); n != 0 {
 			t.Errorf("%d are pending after all were taken", n)

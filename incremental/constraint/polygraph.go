@@ -221,11 +221,14 @@ type Polygraph struct {
 	// MaxFound bounds the violations that are explained; 0: no bound.
 	MaxFound int
 	Found    int
-	Stats    verdict.Stats
-	topo     []node  // from Finish to Blocks, as are heads
-	places   []int32 // by node: its place in topo, after a bulk load
-	heads    []vid
-	solved   solution
+	// MaxPending bounds those that are explained before they are taken; 0: no bound.
+	// Dropped counts what is not, therefore.
+	MaxPending, Dropped int
+	Stats               verdict.Stats
+	topo                []node  // from Finish to Blocks, as are heads
+	places              []int32 // by node: its place in topo, after a bulk load
+	heads               []vid
+	solved              solution
 	// Reads and Writes give a transaction's external reads and final writes.
 	Reads, Writes func(version.Slot) []version.ID
 	// AllCandidates are the versions that reader may have read of key before any

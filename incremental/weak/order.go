@@ -160,7 +160,7 @@ func (c *Checker) mend(g *graph) uint32 {
 	s.sorted = s.sorted[:0]
 	visits := c.marks.reset(int(hi-lo) + 1)
 	for _, b := range g.back {
-		if g.pos[b.from] >= lo && visits[g.pos[b.from]-lo] == 0 {
+		if g.pos[b.from] >= g.pos[b.to] && visits[g.pos[b.from]-lo] == 0 {
 			c.components(g, b.from, lo, visits)
 		}
 	}

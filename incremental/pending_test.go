@@ -1,0 +1,74 @@
+package incremental_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// One transaction sees half of what each of 150 others wrote: as many anomalies, of which
+// none may be lost because they come at once.
+func TestManyAtOnce(t *testing.T) {
+	const writers = 150
+	var b, reads strings.Builder
+	b.WriteString("initial zero\n")
+	for i := range writers {
+		fmt.Fprintf(&b, "s%d T%d: w(x%d,1) w(y%d,1) @%d-%d\n", i, i+1, i, i, 10*i, 10*i+5)
+		fmt.Fprintf(&reads, " r(x%d,1) r(y%d,0)", i, i)
+	}
+	fmt.Fprintf(&b, "r T%d:%s @%d-%d\n", writers+1, reads.String(), 10*writers, 10*writers+5)
+	s, err := script.Parse(b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range []verdict.Level{verdict.SI, verdict.SER, verdict.StrongSI, verdict.SSER} {
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialZero, Online: true, UniqueValues: true})
+		for i := range s.Txns {
+			e.Step(&s.Txns[i], 0)
+		}
+		told := map[verdict.TxnID]bool{}
+		e.Tick(10*writers + 100)
+		r := e.Close()[0]
+		for _, v := range r.Violations {
+			for _, id := range v.Txns {
+				told[id] = true
+			}
+		}
+		if len(told) != writers+1 {
+			t.Errorf("%v: %d violations are about %d transactions of %d", level, len(r.Violations), len(told), writers+1)
+		}
+	}
+}
+
+// A clock that stepped for a moment, seen by a busy key: the level holds, in no order that
+// agrees with the times, and what only the times say is not searched through first.
+func TestSteppedClock(t *testing.T) {
+	const writers = 150
+	var b strings.Builder
+	b.WriteString("initial zero\n")
+	for i := range writers {
+		fmt.Fprintf(&b, "s%d T%d: w(x,%d) @%d-%d\n", i, i+1, i+1, 10*i, 10*i+5)
+	}
+	fmt.Fprintf(&b, "r T%d: r(x,1) @%d-%d\n", writers+1, 10*writers, 10*writers+5) // it began long before
+	s, err := script.Parse(b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range []verdict.Level{verdict.SI, verdict.SER} {
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Initial: record.InitialZero, Online: true, UniqueValues: true})
+		for i := range s.Txns {
+			e.Step(&s.Txns[i], 0)
+		}
+		if got := e.Tick(10*writers + 100); len(got.Violations) > 0 {
+			t.Errorf("%v: %d violations", level, len(got.Violations))
+		}
+		if r := e.Close()[0]; r.Outcome != verdict.Satisfied || !r.RealTimeOnly {
+			t.Errorf("%v: %v, only real time broken: %v", level, r.Outcome, r.RealTimeOnly)
+		}
+	}
+}
