@@ -16,7 +16,8 @@ const bareMax = 1 << 16
 //
 // The remembered IDs only tell Duplicate from Stale, but for two cases: records that
 // wait, whose IDs a restored Order has again, and bare ones. So what is taken is the
-// same without them, and a snapshot need not have them.
+// same without them, and a snapshot need not have them; unless one without times comes
+// again so late that beyond takes it for another.
 func (o *Order) again(p *partition, n int, s *session, h *record.Head, arrival int64) (slot uint64, f Fate) {
 	m := o.remembers(h)
 	if h.ID != 0 {
@@ -120,14 +121,12 @@ func (s *session) isNew(seq int64) bool {
 // arrived notes that a record of this seq came.
 func (s *session) arrived(seq int64) {
 	if seq <= s.maxSeq {
-		if behind := uint64(s.maxSeq) - uint64(seq); behind < windowBits {
-			s.window |= 1 << behind
-		}
+		s.window |= 1 << (uint64(s.maxSeq) - uint64(seq)) // 0 of one too far behind
 		return
 	}
 	// Seqs before the first one to come are new, unless the session may have been
 	// forgotten: isNew asks for more then, by its floor.
-	s.window = s.window<<min(uint64(seq)-uint64(s.maxSeq), windowBits) | 1
+	s.window = s.window<<(uint64(seq)-uint64(s.maxSeq)) | 1
 	s.maxSeq = seq
 }
 

@@ -2,6 +2,7 @@ package order
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,9 +15,10 @@ import (
 
 // TestFiles runs the files of testdata/files. A record is a line
 //
-//	SESSION ID [seq=N] [START-END] at=ARRIVAL [in=PARTITION]
+//	SESSION ID [seq=N] [START-END] at=ARRIVAL [in=PARTITION] [unknown|aborted]
 //
-// and its answer is what became of it. Two of one ID are the same record exactly if their lines
+// and its answer is what became of it. What comes out is named by its ID; refs are the places
+// in the input of those that wait. Two of one ID are the same record exactly if their lines
 // say the same but for the arrival and the partition.
 func TestFiles(t *testing.T) {
 	datadriven.Walk(t, "testdata/files", func(t *testing.T, path string) {
@@ -27,11 +29,15 @@ func TestFiles(t *testing.T) {
 			switch d.Cmd {
 			case "new":
 				opt = Options{Partitions: []int{0}}
-				lateness, longest := int64(10), int64(100)
+				lateness, longest, skew, ahead := int64(10), int64(100), int64(0), int64(0)
 				d.MaybeScanArgs(t, "lateness", &lateness)
 				d.MaybeScanArgs(t, "max-transaction", &longest)
 				d.MaybeScanArgs(t, "remembered", &opt.MaxRemembered)
 				d.MaybeScanArgs(t, "sessions", &opt.MaxSessions)
+				d.MaybeScanArgs(t, "buffered", &opt.MaxBuffered)
+				d.MaybeScanArgs(t, "skew", &skew)
+				d.MaybeScanArgs(t, "ahead", &ahead)
+				opt.MaxSkew, opt.MaxAhead = time.Duration(skew), time.Duration(ahead)
 				if d.HasArg("partitions") {
 					opt.Partitions = []int{0, 1}
 				}
@@ -44,18 +50,39 @@ func TestFiles(t *testing.T) {
 				}
 			case "next":
 				for _, r := range drain(o) {
-					fmt.Fprintf(&b, "%s", r.Txn.ID)
-					if r.Detached {
-						b.WriteString(" detached")
-					}
-					if r.TimesDropped {
-						b.WriteString(" times dropped")
+					b.WriteString(r.Txn.ID)
+					for _, x := range []struct {
+						is  bool
+						say string
+					}{{r.Late, "late"}, {r.Detached, "detached"}, {r.Forgotten, "of a forgotten session"}, {r.TimesDropped, "times dropped"}, {r.Overlong, "overlong"}} {
+						if x.is {
+							b.WriteString(", " + x.say)
+						}
 					}
 					if r.Gap != nil {
-						fmt.Fprintf(&b, " behind a gap from %d to %d", r.Gap.From, r.Gap.To)
+						fmt.Fprintf(&b, ", behind a gap from %d to %d", r.Gap.From, r.Gap.To)
+						if r.Gap.Sampled {
+							b.WriteString(" of the sample")
+						}
 					}
 					b.WriteString("\n")
 				}
+			case "now":
+				o.Advance(number(t, d.CmdArgs[0].Key))
+			case "caught-up":
+				o.CaughtUp(int(number(t, d.CmdArgs[0].Key)), number(t, d.CmdArgs[1].Key))
+			case "sample":
+				o.Sample(uint8(number(t, d.CmdArgs[0].Key)))
+			case "flush":
+				o.Flush()
+			case "watermark":
+				o.settle()
+				fmt.Fprintf(&b, "%d\n", o.Watermark())
+			case "refs":
+				var refs []uint64
+				o.Refs(func(ref uint64) { refs = append(refs, ref) })
+				slices.Sort(refs)
+				fmt.Fprintf(&b, "%d\n", refs)
 			case "counts":
 				fmt.Fprintf(&b, "%+v\n", o.Counts())
 			default:
@@ -73,26 +100,32 @@ func parse(t *testing.T, line string) (x *record.Transaction, partition int, arr
 		x.ID = ""
 	}
 	for _, word := range words[2:] {
-		n := func(text string) int64 {
-			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
-			return n
-		}
 		name, value, ok := strings.Cut(word, "=")
 		switch start, end, _ := strings.Cut(word, "-"); {
+		case word == "unknown":
+			x.Status = record.Unknown
+		case word == "aborted":
+			x.Status = record.Aborted
 		case !ok:
-			x.Start, x.End, x.HasTimes = n(start), n(end), true
+			x.Start, x.End, x.HasTimes = number(t, start), number(t, end), true
 		case name == "seq":
-			x.Seq, x.HasSeq = n(value), true
+			x.Seq, x.HasSeq = number(t, value), true
 		case name == "at":
-			arrival = n(value)
+			arrival = number(t, value)
 		case name == "in":
-			partition = int(n(value))
+			partition = int(number(t, value))
 		default:
 			t.Fatalf("%s: what is %s", line, name)
 		}
 	}
 	return x, partition, arrival
+}
+
+func number(t *testing.T, text string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

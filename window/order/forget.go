@@ -30,7 +30,7 @@ func (o *Order) touch(s *session) {
 		return
 	}
 	s.generation = o.generation
-	if o.fresh++; o.fresh < max(1, o.maxSessions/2) {
+	if o.fresh++; o.fresh < o.maxSessions/2 {
 		return
 	}
 	o.generation++
@@ -58,7 +58,8 @@ func (o *Order) forget(s *session, crowded bool) {
 	if o.first(s) != nil32 || (s.aheadEnd >= o.watermark && !crowded) {
 		return
 	}
-	o.forgot.any = true
+	// Something of it has left, so forgot.any is set: above, or when that was forgotten, or
+	// it was detached for that.
 	o.forgot.seq = max(o.forgot.seq, s.maxSeq)
 	o.forgot.end = max(o.forgot.end, s.maxEnd, s.aheadEnd)
 	o.forgot.key = max(o.forgot.key, s.lastKey)
