@@ -255,7 +255,7 @@ func (k Cut) better(other Cut) bool {
 	if k.Straddlers != other.Straddlers {
 		return k.Straddlers < other.Straddlers
 	}
-	return k.Kind != Limit && k.From > other.From
+	return k.From > other.From
 }
 
 // stray counts a transaction, or several from that position on, that straddle.
