@@ -35,6 +35,9 @@ type Sources struct {
 	File      string   // path of the YAML file; empty: none
 	Env       []string // as os.Environ gives it
 	Overrides []Override
+	// HTTPOnly leaves the secrets of sources and receivers alone, for who only reads the
+	// store or asks a monitor: where that is done they need not be at hand.
+	HTTPOnly bool
 }
 
 // Loaded is a configuration and what should be said about it.
@@ -70,7 +73,7 @@ func Load(from Sources) (*Loaded, error) {
 	}
 	v := &validator{places: d.places, failed: failed, env: variables(from.Env)}
 	v.validate(l.Config)
-	v.secrets(l.Config)
+	v.secrets(l.Config, from.HTTPOnly)
 	l.Warnings = append(l.strangers(from.Env), v.warnings...)
 	if errs := append(d.errs, v.errs...); len(errs) > 0 {
 		sort.SliceStable(errs, func(i, j int) bool {

@@ -221,8 +221,9 @@ func (v *validator) levels(c *Config) {
 	}
 }
 
-// secrets reads the files that hold secrets.
-func (v *validator) secrets(c *Config) {
+// secrets reads the files that hold secrets; with httpOnly only what clients of the
+// monitor's own server need.
+func (v *validator) secrets(c *Config, httpOnly bool) {
 	read := func(path, file string, into *Secret) {
 		if file == "" {
 			return
@@ -237,11 +238,14 @@ func (v *validator) secrets(c *Config) {
 			v.errorf(path, "%s is empty", file)
 		}
 	}
-	if k := c.Source.Kafka; k != nil && k.SASL != nil {
-		read("source.kafka.sasl.password_file", k.SASL.PasswordFile, &k.SASL.Password)
-	}
 	if read("http.token_file", c.HTTP.TokenFile, &c.HTTP.Token); c.HTTP.Token != "" && len(c.HTTP.Token) < TokenMin {
 		v.errorf("http.token_file", "%s holds %d characters, and a token has at least %d: make one with openssl rand -hex 32", c.HTTP.TokenFile, len(c.HTTP.Token), TokenMin)
+	}
+	if httpOnly {
+		return
+	}
+	if k := c.Source.Kafka; k != nil && k.SASL != nil {
+		read("source.kafka.sasl.password_file", k.SASL.PasswordFile, &k.SASL.Password)
 	}
 	if c.Alerts.Values == ValuesHash {
 		if read("alerts.salt_file", c.Alerts.SaltFile, &c.Alerts.Salt); c.Alerts.Salt != "" && len(c.Alerts.Salt) < SaltMin {

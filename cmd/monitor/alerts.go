@@ -65,7 +65,7 @@ func (s *shelf) flags(cmd *cobra.Command) {
 func (s *shelf) open(ctx context.Context) (book, error) {
 	c := config.Default()
 	if s.config != "" {
-		l, err := config.Load(config.Sources{File: s.config, Env: os.Environ()})
+		l, err := config.Load(config.Sources{File: s.config, Env: os.Environ(), HTTPOnly: true})
 		if err != nil {
 			return nil, unusable(err)
 		}
