@@ -22,7 +22,13 @@ const partsMax = 8
 // monitor itself take about half of the places at most, and none that would leave only the
 // last; and what is worse than all that waits goes before it: whoever sends records that
 // can't be used must not hold up the first lost update.
-func (l *Life) Next(now int64) (News, bool) {
+func (l *Life) Next(now int64) (News, bool) { return l.next(now, true) }
+
+// NextNews is Next while more is to be brought: nothing is told to be over before that, as
+// it may have been found again.
+func (l *Life) NextNews(now int64) (News, bool) { return l.next(now, false) }
+
+func (l *Life) next(now int64, ends bool) (News, bool) {
 	l.advance(now)
 	free := l.free()
 	if free == 0 {
@@ -37,10 +43,10 @@ func (l *Life) Next(now int64) (News, bool) {
 		if !gathered || l.reserves(free) {
 			return News{}, false
 		}
-		return l.summary(), true
+		return l.summary(l.farewells(ends)), true
 	}
-	if gathered || free > l.cfg.RateMax/2 {
-		if over := l.farewells(); len(over) > 0 || l.burst.over {
+	if ends && (gathered || free > l.cfg.RateMax/2) {
+		if over := l.farewells(true); len(over) > 0 || l.burst.over {
 			return l.resolved(over), true
 		}
 	}
@@ -101,10 +107,10 @@ func (l *Life) Flush(now int64) (News, bool) {
 	for _, g := range l.those(func(g *group) bool { return g.State != alerts.Resolved && len(g.unsaid) > 0 }) {
 		l.want(g)
 	}
-	over := l.farewells()
+	over := l.farewells(true)
 	switch {
 	case len(l.wanting) > 0:
-		return l.summary(), true
+		return l.summary(over), true
 	case len(over) > 0 || l.burst.over:
 		return l.resolved(over), true
 	}
@@ -149,21 +155,26 @@ func (l *Life) leaveBurst(g *group) {
 	}
 }
 
-// summary is a notice of all groups in the line, and of all that is over. One group
+// summary is a notice of all groups in the line, and of those that are over. One group
 // alone is told of by itself. What stands for it, how bad it is and whether it is new is
-// that of the groups in the line: what is over is only said to be so.
-func (l *Life) summary() News {
+// that of the groups in the line: what is over is only said to be so. If all of them have
+// notices of their own, it is one of the group that stands for them: there would be
+// nothing that a burst is open for.
+func (l *Life) summary(over []*group) News {
 	l.backlog = 0
-	over := l.farewells()
 	if len(l.wanting) == 1 && len(over) == 0 && !l.burst.over {
 		return l.single(0)
 	}
-	if l.burst.id == "" {
+	own := !slices.ContainsFunc(l.wanting, func(g *group) bool { return !g.told })
+	if l.burst.id == "" && !own {
 		l.burst = burst{id: hash("burst", fmt.Sprint(l.now), l.wanting[0].ID), since: l.now}
 	}
 	l.burst.over = false
 	n := News{State: alerts.Ongoing}
 	n.Kind, n.Group = KindSummary, l.burst.id
+	if own {
+		n.Group = foremost(l.wanting).ID
+	}
 	n.Parts = partsOf(l.wanting)
 	for _, g := range l.wanting {
 		l.say(&n, g)
@@ -179,7 +190,7 @@ func (l *Life) summary() News {
 	for _, g := range over {
 		l.bury(&n, g)
 	}
-	if l.burst.members == 0 {
+	if l.burst.id != "" && l.burst.members == 0 {
 		l.burst.over = true // all of it have notices of their own
 	}
 	return l.sign(n)
@@ -241,8 +252,11 @@ func partsOf(all []*group) []Part {
 	return append(anomalies[:min(len(anomalies), partsMax)], conditions[:min(len(conditions), partsMax)]...)
 }
 
-// farewells are the groups of which it is to be told that they are over.
-func (l *Life) farewells() []*group {
+// farewells are the groups of which it is to be told that they are over, if that may be.
+func (l *Life) farewells(may bool) []*group {
+	if !may {
+		return nil
+	}
 	var out []*group
 	for _, g := range l.groups {
 		if g.farewell {

@@ -182,6 +182,9 @@ func TestHeldNoticesAreDelivered(t *testing.T) {
 	is("pending on a full disk", pending(), "[2=a×1 3=a×1 1=b×1]")
 	tell("s2", "n2", store.Handled{ID: "2", News: 1}, store.Handled{ID: "3", News: 1})
 	is("pending when handled in memory", pending(), "[1=b×1]")
+	if life, ok, err := k.Life(t.Context()); !ok || err != nil || string(life) != "s2" {
+		t.Errorf("the state on a full disk: %q, %v, %v", life, ok, err)
+	}
 	is("undelivered on a full disk", undelivered(), "[n1 n2]")
 	for _, id := range []string{"n1", "n2"} {
 		if err := k.Delivered(t.Context(), "r", id); err != nil {

@@ -17,7 +17,9 @@ import (
 
 // teller decides what receivers are told. One goroutine brings what is pending to
 // life.Life, with the trouble that there is, and makes durable in one step what was
-// decided: the state, the notices, and what is pending no more.
+// decided: the state, the notices, and what is pending no more. A step is not cut short by
+// a stop; one that fails is undone, so that nothing counts as told of which there is no
+// notice.
 type teller struct {
 	*App
 	keeper *keeper
@@ -29,7 +31,12 @@ type teller struct {
 	config atomic.Pointer[life.Config]
 
 	// What follows belongs to the goroutine.
-	changed bool      // life is not what is stored
+	changed bool // life is not what is stored
+	// undone: something was decided that could not be stored. Nothing else is, before life
+	// is again what the store has.
+	undone bool
+	// brought are the events that life has and the store does not.
+	brought map[string]*life.Condition
 	checked time.Time // when trouble was looked for
 	expired time.Time // when old alerts were dropped
 	trouble trouble
@@ -65,7 +72,7 @@ const (
 )
 
 func newTeller(ctx context.Context, a *App, k *keeper) (*teller, error) {
-	t := &teller{App: a, keeper: k, wake: make(chan struct{}, 1), asks: make(chan request), gone: make(chan struct{}), events: map[string]*life.Condition{}}
+	t := &teller{App: a, keeper: k, wake: make(chan struct{}, 1), asks: make(chan request), gone: make(chan struct{}), events: map[string]*life.Condition{}, brought: map[string]*life.Condition{}}
 	t.trouble.began = time.Now()
 	t.configure(a.cfg)
 	if err := t.restore(ctx); err != nil {
@@ -114,6 +121,40 @@ func (t *teller) restore(ctx context.Context) error {
 		}
 	}
 	t.life.Await()
+	t.changed = false
+	t.show()
+	return nil
+}
+
+// redo makes life what the store has, if something was decided that could not be stored:
+// what was pending is again, and events happen again.
+func (t *teller) redo(ctx context.Context) error {
+	if !t.undone {
+		return nil
+	}
+	if err := t.restore(ctx); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	for key, old := range t.brought {
+		if again := t.events[key]; again != nil {
+			old = merged(old, *again)
+		}
+		t.events[key] = old
+	}
+	t.mu.Unlock()
+	clear(t.brought)
+	t.undone = false
+	return nil
+}
+
+// commit makes durable what was decided, as one.
+func (t *teller) commit(ctx context.Context, notices []store.Notice, handled []store.Handled) error {
+	if err := t.keeper.tell(ctx, t.life.Append(nil), notices, handled); err != nil {
+		return fmt.Errorf("store %s: %w", t.cfg.Store.Path, err)
+	}
+	t.changed = false
+	clear(t.brought)
 	t.show()
 	return nil
 }
@@ -129,39 +170,32 @@ func (t *teller) poke() {
 	}
 }
 
-// run works until ctx ends.
+// run works until ctx ends, and finishes the step that it is at.
 func (t *teller) run(ctx context.Context) {
 	defer close(t.gone)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var failed bool
 	for {
-		var answer chan error
-		var refused error
+		var told bool
+		var err error
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.wake:
+			told, err = t.round(ctx)
 		case <-timer.C:
+			told, err = t.round(ctx)
 		case a := <-t.asks:
-			answer = a.done
-			if refused = a.do(t.life, time.Now().UnixNano()); refused == nil {
-				t.changed = true
+			if err = t.answer(context.WithoutCancel(ctx), a); err == nil {
+				told, err = t.round(ctx)
 			}
-		}
-		told, err := t.round(ctx)
-		if answer != nil {
-			if refused == nil {
-				refused = err
-			}
-			answer <- refused
 		}
 		if err != nil {
-			if ctx.Err() == nil && !failed {
+			if !failed {
 				t.log.Error().Err(err).Msg("what is to be told of alerts can't be stored; it is tried again")
 			}
 			failed = true
-			_ = t.restore(ctx) // if that fails too, so does the next round
 			t.pause(ctx, tellAgain)
 		} else {
 			failed = false
@@ -176,6 +210,22 @@ func (t *teller) run(ctx context.Context) {
 	}
 }
 
+// answer does what was asked for, and says whether it is durable. The error is the store's.
+func (t *teller) answer(ctx context.Context, a request) error {
+	err := t.redo(ctx)
+	if err == nil {
+		if refused := a.do(t.life, time.Now().UnixNano()); refused != nil {
+			a.done <- refused
+			return nil
+		}
+		if err = t.commit(ctx, nil, nil); err != nil {
+			t.undone = true
+		}
+	}
+	a.done <- err
+	return err
+}
+
 // pause waits, unless somebody asks for something.
 func (t *teller) pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
@@ -187,8 +237,12 @@ func (t *teller) pause(ctx context.Context, d time.Duration) {
 }
 
 // round brings everything that is pending to life, and tells whether there was a
-// notice.
+// notice. If ctx ends it does so too, but behind a step: what is decided is stored.
 func (t *teller) round(ctx context.Context) (told bool, err error) {
+	whole := context.WithoutCancel(ctx)
+	if err := t.redo(whole); err != nil {
+		return false, err
+	}
 	now := time.Now()
 	if cfg := t.config.Load(); cfg != t.trouble.configured {
 		t.trouble.configured = cfg
@@ -206,11 +260,11 @@ func (t *teller) round(ctx context.Context) (told bool, err error) {
 		t.look(now)
 	}
 	for more := true; more; {
-		if !t.keeper.tells() {
+		if ctx.Err() != nil || !t.keeper.tells() {
 			return told, nil
 		}
 		var n int
-		if more, n, err = t.step(ctx, false); err != nil {
+		if more, n, err = t.step(whole, false); err != nil {
 			return told, err
 		}
 		told = told || n > 0
@@ -223,76 +277,104 @@ func (t *teller) round(ctx context.Context) (told bool, err error) {
 }
 
 // step makes one commit. It tells whether there is more to be brought, and how many
-// notices there were. With flush, everything is told, whatever the rate.
+// notices there were. With flush, everything is told, whatever the rate. After an error
+// nothing of it has happened.
 func (t *teller) step(ctx context.Context, flush bool) (more bool, notices int, err error) {
+	defer func() { t.undone = t.undone || err != nil }()
 	news, err := t.pending(ctx)
 	if err != nil {
 		return false, 0, err
 	}
-	var c store.Commit
-	bytes := 0
-	tell := func(n life.News, ok bool) error {
-		if !ok {
-			return nil
-		}
-		body, err := t.body(ctx, n)
-		if err != nil {
-			return err
-		}
-		t.metrics.notices.WithLabelValues(string(n.Kind)).Inc()
-		c.Notices = append(c.Notices, store.Notice{ID: n.ID, Body: body})
-		bytes += store.Inlined(len(body))
-		return nil
-	}
-	drain := func() error {
-		for bytes < stepNotices {
-			n, ok := t.life.Next(time.Now().UnixNano())
-			if !ok {
-				return nil
-			}
-			if err := tell(n, ok); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := drain(); err != nil {
+	d := draft{teller: t, ctx: ctx}
+	if err := d.drain(len(news) > 0); err != nil {
 		return false, 0, err
 	}
-	for _, a := range news {
+	for i, a := range news {
 		if t.life.Full() && flush {
-			if err := tell(t.life.Flush(time.Now().UnixNano())); err != nil {
+			if err := d.add(t.life.Flush(time.Now().UnixNano())); err != nil {
 				return false, 0, err
 			}
 		}
-		if t.life.Full() || bytes >= stepNotices {
+		if t.life.Full() || d.full() {
 			break
 		}
 		t.life.Anomaly(head(a), time.Now().UnixNano())
-		c.Handled = append(c.Handled, store.Handled{ID: a.ID, News: a.News})
-		if err := drain(); err != nil {
+		d.handled = append(d.handled, store.Handled{ID: a.ID, News: a.News})
+		if err := d.drain(i < len(news)-1); err != nil {
 			return false, 0, err
 		}
 	}
-	if len(c.Handled) == len(news) && flush && bytes < stepNotices {
-		if err := tell(t.life.Flush(time.Now().UnixNano())); err != nil {
+	if len(d.handled) == len(news) && flush && !d.full() {
+		if err := d.add(t.life.Flush(time.Now().UnixNano())); err != nil {
 			return false, 0, err
 		}
 	}
-	if len(c.Handled) == 0 && len(c.Notices) == 0 && !t.changed {
+	if len(d.handled) == 0 && len(d.notices) == 0 && !t.changed {
 		t.show()
 		return false, 0, nil
 	}
-	c.Life = t.life.Append(nil)
-	if err := t.keeper.tell(ctx, c.Life, c.Notices, c.Handled); err != nil {
-		return false, 0, fmt.Errorf("store %s: %w", t.cfg.Store.Path, err)
+	if err := t.commit(ctx, d.notices, d.handled); err != nil {
+		return false, 0, err
 	}
-	t.changed = false
-	t.show()
-	if len(c.Notices) > 0 {
-		t.dispatcher.Wake()
+	d.told()
+	return len(d.handled) > 0 || d.full(), len(d.notices), nil
+}
+
+// draft is what a step has decided and not stored yet.
+type draft struct {
+	*teller
+	ctx     context.Context
+	notices []store.Notice
+	news    []life.News // what the notices are of
+	handled []store.Handled
+	bytes   int // of notices
+}
+
+// full: what is decided next is for another step.
+func (d *draft) full() bool { return d.bytes >= stepNotices }
+
+// add makes a notice of news, if there is any.
+func (d *draft) add(n life.News, ok bool) error {
+	if !ok {
+		return nil
 	}
-	return len(c.Handled) > 0 || bytes >= stepNotices, len(c.Notices), nil
+	body, err := d.body(d.ctx, n)
+	if err != nil {
+		return err
+	}
+	d.notices, d.news = append(d.notices, store.Notice{ID: n.ID, Body: body}), append(d.news, n)
+	d.bytes += store.Inlined(len(body))
+	return nil
+}
+
+// drain makes the notices that there are to be made now. If there is more to be brought,
+// nothing is told to be over: it may have been found again.
+func (d *draft) drain(more bool) error {
+	next := d.life.Next
+	if more {
+		next = d.life.NextNews
+	}
+	for !d.full() {
+		n, ok := next(time.Now().UnixNano())
+		if !ok {
+			return nil
+		}
+		if err := d.add(n, ok); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// told has what was stored counted and delivered.
+func (d *draft) told() {
+	for _, n := range d.news {
+		d.metrics.notices.WithLabelValues(string(n.Kind)).Inc()
+		d.noticed(n.ID, n.IDs)
+	}
+	if len(d.notices) > 0 {
+		d.dispatcher.Wake()
+	}
 }
 
 // pending are the alerts to be brought next.
@@ -341,7 +423,6 @@ func (t *teller) body(ctx context.Context, n life.News) ([]byte, error) {
 	if a.Summary == "" {
 		a.Summary = "what was told of in summaries is over"
 	}
-	t.noticed(n.Notification.ID, n.Notification.IDs)
 	a.Group, a.State, a.ResolvedAt = n.Group, n.State, n.Of.ResolvedAt
 	if n.Of.Severity != "" {
 		a.Severity = n.Of.Severity
@@ -356,6 +437,9 @@ func (t *teller) body(ctx context.Context, n life.News) ([]byte, error) {
 func (t *teller) finish(ctx context.Context, stop context.CancelFunc) error {
 	stop()
 	<-t.gone
+	if err := t.redo(ctx); err != nil {
+		return err
+	}
 	t.happened(time.Now())
 	for t.keeper.tells() {
 		more, n, err := t.step(ctx, true)
@@ -409,12 +493,8 @@ func (t *teller) ask(ctx context.Context, do func(*life.Life, int64) error) erro
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	select {
-	case err := <-a.done:
-		return err
-	case <-t.gone:
-		return errStopping
-	}
+	// Whoever took it answers before it is gone.
+	return <-a.done
 }
 
 // expire drops old alerts from the store: not those of groups that are not over, nor

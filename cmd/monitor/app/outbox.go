@@ -149,6 +149,16 @@ func (k *keeper) storeNotices(ctx context.Context) error {
 	return nil
 }
 
+// Life is the state that was decided last, stored or not.
+func (k *keeper) Life(ctx context.Context) ([]byte, bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.life != nil {
+		return k.life, true, nil
+	}
+	return k.Store.Life(ctx)
+}
+
 // Alert finds an alert that was raised, stored or not.
 func (k *keeper) Alert(ctx context.Context, id string) (store.Alert, bool, error) {
 	k.mu.Lock()

@@ -63,8 +63,17 @@ func (t *teller) happened(now time.Time) {
 	t.mu.Unlock()
 	for _, key := range sortedKeys(events) {
 		t.life.Raise(*events[key], now.UnixNano())
+		t.brought[key] = merged(t.brought[key], *events[key])
 		t.changed = true
 	}
+}
+
+// merged is an event that happened, and before it old, if that is not nil.
+func merged(old *life.Condition, c life.Condition) *life.Condition {
+	if old != nil {
+		c.Count += old.Count
+	}
+	return &c
 }
 
 // event says that something has happened that somebody should know of. It does not
@@ -77,10 +86,7 @@ func (a *App) event(c life.Condition) {
 	c.Event, c.Count = true, max(c.Count, 1)
 	key := c.Kind + "\x00" + c.DB + "\x00" + c.Of
 	t.mu.Lock()
-	if old := t.events[key]; old != nil {
-		c.Count += old.Count
-	}
-	t.events[key] = &c
+	t.events[key] = merged(t.events[key], c)
 	t.mu.Unlock()
 	t.poke()
 }
