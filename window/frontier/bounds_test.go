@@ -104,6 +104,43 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// Keys that are too large together leave, but for as many as are to stay.
+func TestLeastKeys(t *testing.T) {
+	for _, tc := range []struct{ min, left int }{{0, 1}, {1, 1}, {5, 5}, {20, 10}} {
+		for _, spilling := range []bool{false, true} {
+			f := New(Options{MaxBytes: 1, MinKeys: tc.min, Spilling: spilling})
+			for n := range int64(10) {
+				f.Forget(txnOf(n, writeOf(fmt.Sprint("k", n), record.Int(n))), n)
+			}
+			f.Spill(100)
+			f.Gone(nil)
+			if s := f.Stats(); s.Keys != tc.left || int(s.Evicted+s.Spilled) != 10-tc.left || s.OnDisk != int(s.Spilled) {
+				t.Errorf("at least %d, spilling %v: %+v", tc.min, spilling, s)
+			}
+		}
+	}
+}
+
+// What is known to be nowhere counts for nothing, after a restart neither.
+func TestAbsentKeysCountForNothing(t *testing.T) {
+	f := New(Options{Spilling: true, MaxKeys: 1})
+	for n := range int64(3) {
+		f.Forget(txnOf(n, writeOf(fmt.Sprint("k", n), record.Int(n))), n)
+	}
+	f.Spill(100)
+	f.Gone(nil)
+	if err := f.Answer("nothing", nil); err != nil {
+		t.Fatal(err)
+	}
+	g, err := Restore(Options{Spilling: true, MaxKeys: 1}, f.Snapshot(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := f.Stats(), g.Stats(); a != b || a.Total != 3 || a.OnDisk != 2 {
+		t.Errorf("%+v, restored %+v", a, b)
+	}
+}
+
 // What was asked for stays in memory until the next Begin, by whatever it was asked.
 func TestAskedForStays(t *testing.T) {
 	for name, ask := range map[string]func(f *Frontier){
