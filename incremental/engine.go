@@ -454,7 +454,10 @@ func (e *Engine) prunable() bool {
 }
 
 func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
-	c := constraint.Config{Split: k.split, Prefix: k.prefix, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
+	// A record that is late may be one whose clock was set back. Where levels have real time,
+	// that would be a violation; where they don't, what rests on it is looked at again.
+	late := realTime && !slices.ContainsFunc(e.checks, func(c *check) bool { return c.timed })
+	c := constraint.Config{Late: late, Split: k.split, Prefix: k.prefix, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
 		Sessions: e.opt.Sessions == record.SessionsKeep && !k.single, Chains: len(e.in.sessions) + e.offChain}
 	c.Last, c.Ablate, c.PairsMax = !e.opt.Online, e.opt.Ablate, e.opt.PairsMax
 	if bulk {

@@ -87,6 +87,9 @@ type Config struct {
 	// cycle the rest need not be looked at where that is dear.
 	Last bool
 	Skew int64 // nanoseconds
+	// Late: what ended before others that came before it precedes what those precede. Else
+	// it is taken to have ended when it came. With RealTime.
+	Late bool
 	// Sessions: transactions of a session are ordered.
 	Sessions bool
 	// Chains is how many sessions to expect; with more chains than half a bit
@@ -276,6 +279,7 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 	switch {
 	case cfg.RealTime:
 		p.banded = reach.NewBanded(&p.g, int(p.parts), cfg.Skew)
+		p.banded.Late = cfg.Late
 		p.banded.Heeds = func(n node) bool { return p.firstWatch[n] != none }
 		p.reach = p.banded
 	case !cfg.Sessions || cfg.Slots > 0 && cfg.Chains > cfg.Slots/32+64:

@@ -229,6 +229,7 @@ func settings() []setting {
 		{"chains, all in bulk", Config{Sessions: true, Bulk: true, Last: true}},
 		{"bits, all in bulk", Config{Sessions: true, Chains: 1000, Slots: 1, Bulk: true, Last: true}},
 		{"banded", Config{Sessions: true, RealTime: true}},
+		{"banded, late ones in place", Config{Sessions: true, RealTime: true, Late: true}},
 		{"banded, a batch", Config{Sessions: true, RealTime: true, Last: true, Bulk: true}},
 	}
 	var out []setting

@@ -148,7 +148,7 @@ func TestWindowOfRoughStreams(t *testing.T) {
 	for name, cfg := range map[string]Config{"ser": {}, "si": {Split: true}, "pc": {Split: true, Prefix: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg.Sessions, cfg.RealTime = true, true
+			cfg.Sessions, cfg.RealTime, cfg.Late = true, true, true
 			var ticks, windows, refuted, known, late int
 			for n := range *plans / 5 {
 				seed := *planFrom + uint64(n)
@@ -250,7 +250,7 @@ func TestWindowTurnsSettledPairs(t *testing.T) {
 	} {
 		for name, cfg := range map[string]Config{"ser": {}, "si": {Split: true}, "pc": {Split: true, Prefix: true}} {
 			t.Run(x.name+"/"+name, func(t *testing.T) {
-				cfg.Sessions, cfg.RealTime = true, true
+				cfg.Sessions, cfg.RealTime, cfg.Late = true, true, true
 				pl := parse(x.plan)
 				for i := range 20 {
 					at := int64(1000 + 10*i)

@@ -177,7 +177,7 @@ func TestWindowAgreesWithSolvingAll(t *testing.T) {
 	for name, cfg := range map[string]Config{"ser": {}, "si": {Split: true}, "pc": {Split: true, Prefix: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg.Sessions, cfg.RealTime = true, true
+			cfg.Sessions, cfg.RealTime, cfg.Late = true, true, true
 			var ticks, windows, refuted, known, held int
 			for n := range *plans / 15 {
 				seed := *planFrom + uint64(n)
@@ -240,7 +240,7 @@ func TestWindowWithChosenOrders(t *testing.T) {
 	for name, cfg := range map[string]Config{"ser": {}, "si": {Split: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg.Sessions, cfg.RealTime = true, true
+			cfg.Sessions, cfg.RealTime, cfg.Late = true, true, true
 			var windows, chosen, ticks int
 			for n := range *plans / 15 {
 				seed := *planFrom + uint64(n)

@@ -40,8 +40,8 @@ import (
 //
 // A transaction without a known end (no times, or an unknown outcome) precedes
 // nothing by the clock; its m comes from what it reaches. One that comes late, after
-// others that ended later, has its slot among the last; its m is the first of those,
-// so that it precedes, also of what is there, all that that one precedes.
+// others that ended later, has its slot among the last; with Late its m is the first of
+// those, so that it precedes, also of what is there, all that that one precedes.
 //
 // Invariants: p and m are what their definitions say; row(v) holds every u with
 // m(u) >= p(v) that reaches v, v itself included, and possibly more that reach
@@ -71,6 +71,10 @@ type Banded struct {
 	late        bitset.BitSet
 	firsts      map[uint32]uint32   // of a late slot, the first that ended no earlier
 	lateAt      map[uint32][]uint32 // and the other way round
+
+	// Late: one that comes late is taken to have ended with the first that ended no earlier;
+	// else with the last before it, as its clock may have been set back.
+	Late bool
 
 	// Heeds, if it is not nil, tells whether anybody wants to know of a node that something
 	// new reaches it by the prefix rule.
@@ -131,8 +135,8 @@ func (b *Banded) Reuse(old *Banded) {
 }
 
 // Add appends the next slot. A transaction that comes after one with a later end (a
-// late record) is taken to have ended with the first of those, which orders less,
-// never more. timed: start is known; known: end is, too, and not only as when its
+// late record) is taken to have ended with that one, or the first of those (Late), which
+// orders less, never more. timed: start is known; known: end is, too, and not only as when its
 // client gave up. Cost: a binary search, and a step per slot that overlaps.
 func (b *Banded) Add(start, end int64, timed, known bool) { b.add(start, end, timed, known, false) }
 
@@ -148,7 +152,7 @@ func (b *Banded) add(start, end int64, timed, known, base bool) {
 		l = uint32(sort.Search(int(slot), func(i int) bool { return !before(b.end[i], b.skew, start) }))
 	}
 	switch {
-	case known && end < last && !base:
+	case known && end < last && b.Late:
 		m = uint32(sort.Search(int(slot), func(i int) bool { return b.end[i] >= end }))
 		b.addLate(slot, m)
 	case known:

@@ -184,6 +184,7 @@ func newBandedWorld(rng *rand.Rand) *world {
 	open, long, late := rng.IntN(2)*rng.IntN(40), rng.IntN(30), rng.IntN(2)*rng.IntN(40)
 	bases := rng.IntN(2) * rng.IntN(30)
 	w.banded = NewBanded(&w.g, int(w.parts), skew)
+	w.banded.Late = rng.IntN(3) > 0
 	w.r = w.banded
 	clock := int64(rng.IntN(10))
 	var ends, order []int64 // as the closure takes them, and the last so far by slot
@@ -221,7 +222,7 @@ func newBandedWorld(rng *rand.Rand) *world {
 		if rng.IntN(100) < long {
 			start = end - int64(rng.IntN(60))
 		}
-		isOpen := rng.IntN(100) < open
+		isOpen, raw := rng.IntN(100) < open, end
 		if isOpen && rng.IntN(2) == 0 {
 			w.banded.Add(0, 0, false, false)
 			last := int64(math.MinInt64)
@@ -244,9 +245,11 @@ func newBandedWorld(rng *rand.Rand) *world {
 			last = order[len(order)-1]
 		}
 		if !isOpen && end < last { // late: as if it had ended with the first that ended no earlier
-			end = order[slices.IndexFunc(order, func(t int64) bool { return t >= end })]
+			if end = last; w.banded.Late {
+				end = order[slices.IndexFunc(order, func(t int64) bool { return t >= raw })]
+			}
 			for v := range starts {
-				if timed[v] && end+skew < starts[v] {
+				if w.banded.Late && timed[v] && end+skew < starts[v] {
 					start := uint32(v) * w.parts
 					w.before[start] = append(w.before[start], w.n*w.parts-1)
 				}

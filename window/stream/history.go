@@ -427,8 +427,9 @@ func (h *History) Frontier() frontier.Stats { return h.segs.front.Stats() }
 func (h *History) release(r *order.Release) {
 	f := fed{ref: ref(r.Ref), at: r.Key}
 	// The times of one that is late are as good as any: the engine takes it to have
-	// ended with what it has, which orders less. Without them it would order nothing,
-	// and after an outage of the producers a great many are late.
+	// ended with what it has, which orders less, or looks again at what rests on them.
+	// Without them it would order nothing, and after an outage of the producers a great
+	// many are late.
 	if r.TimesDropped && !r.Late {
 		f.flags |= timesDropped
 	}

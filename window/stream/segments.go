@@ -280,12 +280,29 @@ func (s *segments) change() {
 
 func (s *segments) solve(watermark int64) {
 	defer s.cfg.measure(PartTick)()
-	out := s.engine.Tick(watermark)
+	out := s.engine.Tick(min(watermark, s.reached()))
 	s.ticks = append(s.ticks, tick{len(s.fed), watermark})
 	s.tell(out.Violations)
 	s.unique = s.unique && s.engine.Unique()
 	s.attempts = s.engine.UniqueAttempts()
 }
+
+// reached is the least time of the last few records: what the stream as a whole has
+// reached. From the absence of a write nothing is concluded beyond it: one client
+// whose clock jumps ahead takes the watermark with it, but not its neighbours.
+func (s *segments) reached() int64 {
+	least, n := int64(math.MaxInt64), 0
+	for i := len(s.fed) - 1; i >= 0 && n < min(fewRecords, s.cfg.Segment/2); i-- {
+		if s.fed[i].flags&base == 0 {
+			least = min(least, s.fed[i].at)
+			n++
+		}
+	}
+	return least
+}
+
+// fewRecords is how many those are, or half a segment.
+const fewRecords = 8
 
 // tell passes on what the engine found, but for what only concerns the overlap:
 // the engine before had that.

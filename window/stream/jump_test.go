@@ -1,0 +1,72 @@
+package stream
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// One client whose clock jumps ahead takes the watermark with it. That a write has not
+// come by then proves nothing: neither that nobody wrote what was read, nor, where
+// several may have written a value, that those who have come are all.
+func TestJumpAheadClosesNothing(t *testing.T) {
+	base := int64(1_700_000_000_000_000_000)
+	line := func(session string, seq int, at int64, ops string) string {
+		return fmt.Sprintf(`{"session":%q,"seq":%d,"status":"committed","start":%d,"end":%d,"ops":[%s]}`, session, seq, at, at+10_000, ops)
+	}
+	ms := int64(time.Millisecond)
+	var lines []string
+	seq := 0
+	others := func(n int) {
+		for range n {
+			seq++
+			lines = append(lines, line(fmt.Sprint("o", seq%3), seq/3, base+int64(seq)*ms, fmt.Sprintf(`["w","y",%d]`, seq)))
+		}
+	}
+	others(30)
+	lines = append(lines, line("r", 1, base+30*ms+1, `["r","x",11]`))
+	for i := range 3 {
+		lines = append(lines, line("c", i+1, base+int64(5+i)*int64(time.Second), fmt.Sprintf(`["w","z",%d]`, i)))
+	}
+	others(1)
+	lines = append(lines, line("w", 1, base+29*ms, `["w","x",11]`))
+	others(40)
+	for _, unique := range []bool{true, false} {
+		for _, level := range []verdict.Level{verdict.G1, verdict.SER} {
+			cfg := Config{Levels: []verdict.Level{level}, UniqueValues: unique, Coverage: record.CoverageComplete, Initial: record.InitialAbsent,
+				MaxTransaction: 500 * time.Millisecond, Every: time.Millisecond, Segment: 1000}
+			if found, results := judged(t, cfg, lines); len(found) > 0 || results[0].Outcome == verdict.Violated {
+				t.Errorf("%v, unique values %v: found %v, %v", level, unique, found, results[0].Outcome)
+			}
+		}
+	}
+}
+
+// A record that comes late is as well one whose clock was set back: where real time is
+// promised it counts as one that ended when it came, and precedes nothing that it had not.
+func TestSetBackIsNoStaleRead(t *testing.T) {
+	base := int64(1_700_000_000_000_000_000)
+	line := func(session string, seq int, status string, from, to int64, ops string) string {
+		ms := 100 * int64(time.Millisecond)
+		return fmt.Sprintf(`{"session":%q,"seq":%d,"status":%q,"start":%d,"end":%d,"ops":[%s]}`, session, seq, status, base+from*ms, base+to*ms, ops)
+	}
+	lines := []string{
+		line("s2", 0, "committed", 4, 6, ""),
+		line("s0", 2, "committed", 13, 14, `["w","x",10]`),
+		line("s0", 3, "committed", 19, 20, `["r","x",12]`),
+		line("s2", 5, "aborted", 270, 290, ""),
+		line("s2", 3, "committed", -284, -282, `["w","x",12]`),
+	}
+	for _, levels := range [][]verdict.Level{{verdict.SSER}, {verdict.StrongSI}, {verdict.SI, verdict.SSER}, {verdict.SER}} {
+		cfg := Config{Levels: levels, UniqueValues: true, Coverage: record.CoverageComplete, Initial: record.InitialZero, Every: time.Millisecond, Segment: 1000}
+		found, results := judged(t, cfg, lines)
+		for _, r := range results {
+			if len(found) > 0 || r.Outcome == verdict.Violated {
+				t.Errorf("%v: found %v, %v is %v", levels, found, r.Level, r.Outcome)
+			}
+		}
+	}
+}
