@@ -18,10 +18,12 @@ import (
 
 // files runs the files of testdata/files: what is said to be found, missing and complete.
 //
-//	new levels=(si,…) [complete] [duplicates] [segment=N] [overlap=N] [seeds=N] [lateness=N] [longest=N] [every=N]
-//	take [in=PARTITION] [at=TIME] [db=NAME] [sample=LEVEL] [gap=(FROM,TO)] [rejected] [given-up=(DB,SESSION,TXN)] [caught-up]
+//	new levels=(si,…) [complete] [duplicates] [segment=N] [overlap=N] [seeds=N] [lateness=N] [longest=N] [idle=N] [every=N]
+//	take [in=PARTITION] [at=TIME] [db=NAME] [seq=N] [sample=LEVEL] [gap=(FROM,TO)] [rejected] [given-up=(DB,SESSION,TXN)] [caught-up]
 //	missing SESSION
 //	end
+//
+// Sessions of the history "other" begin with that name; * is a history that is not known.
 //
 // The records of an entry are written as incremental/oracle/script does; their seq are their
 // places in their sessions, those included that are missing. After each entry the
@@ -69,14 +71,16 @@ func TestFiles(t *testing.T) {
 
 func (f *files) begin(t *testing.T, d *datadriven.TestData) {
 	*f = files{next: map[string]int64{}, cfg: Config{DB: record.DefaultDB, Initial: record.InitialAbsent, Clock: record.ClockPrune, Coverage: record.CoveragePartial, Segment: 4, Overlap: 1}}
-	lateness, longest, every := int64(1), int64(10), int64(10)
+	lateness, longest, every, idle := int64(1), int64(10), int64(10), int64(0)
 	d.MaybeScanArgs(t, "segment", &f.cfg.Segment)
 	d.MaybeScanArgs(t, "overlap", &f.cfg.Overlap)
 	d.MaybeScanArgs(t, "seeds", &f.cfg.MaxSeeds)
 	d.MaybeScanArgs(t, "lateness", &lateness)
 	d.MaybeScanArgs(t, "longest", &longest)
 	d.MaybeScanArgs(t, "every", &every)
-	f.cfg.Order.Lateness, f.cfg.MaxTransaction, f.cfg.Every = time.Duration(lateness), time.Duration(longest), time.Duration(every)
+	d.MaybeScanArgs(t, "idle", &idle)
+	f.cfg.Order.Lateness, f.cfg.Order.IdleAfter = time.Duration(lateness), time.Duration(idle)
+	f.cfg.MaxTransaction, f.cfg.Every = time.Duration(longest), time.Duration(every)
 	f.cfg.UniqueValues = !d.HasArg("duplicates")
 	if d.HasArg("complete") {
 		f.cfg.Coverage = record.CoverageComplete
@@ -108,7 +112,14 @@ func (f *files) take(t *testing.T, d *datadriven.TestData, b *strings.Builder) {
 	for i := range s.Txns {
 		x := &s.Txns[i]
 		x.DB, x.Seq = db, f.next[x.Session]
-		f.next[x.Session]++
+		if strings.HasPrefix(x.Session, "other") {
+			x.DB = "other"
+		}
+		if d.HasArg("seq") {
+			d.ScanArgs(t, "seq", &x.Seq)
+		} else {
+			f.next[x.Session]++
+		}
 		e.Time = max(e.Time, x.End)
 	}
 	d.MaybeScanArgs(t, "at", &e.Time)
@@ -132,6 +143,9 @@ func (f *files) take(t *testing.T, d *datadriven.TestData, b *strings.Builder) {
 	if d.HasArg("given-up") {
 		var l decode.Loss
 		d.ScanArgs(t, "given-up", &l.DB, &l.Session, &l.Txn)
+		if l.DB == "*" {
+			l.DB = ""
+		}
 		e.Batch.Losses = append(e.Batch.Losses, l)
 	}
 	f.entries = append(f.entries, e)
