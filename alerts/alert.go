@@ -143,6 +143,7 @@ var ErrUnproved = errors.New("the alert's evidence does not prove it; please rep
 //
 // The work is that of at most JudgeCalls judgements of a few transactions.
 func New(v verdict.Violation, ctx Context) (Alert, error) {
+	ctx = ctx.remembering()
 	v = name.Plain(v, ctx.Lookup)
 	s := story{v: v, n: name.Of(v, ctx.Lookup, ctx.asked()), lookup: ctx.Lookup}
 	var err error

@@ -1,0 +1,69 @@
+package alerts
+
+import (
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/shrink"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// While one alert is made the same few records are looked up again and again, and the same
+// histories judged again: shrinking leaves out in several passes, and its result is judged
+// at the levels around the one that it was shrunk for. What was found is remembered until
+// the alert is made. Neither changes meanwhile, so that nothing else comes out.
+
+// memoMax bounds the transactions of a history whose judgement is remembered: of more, to
+// remember costs more than it saves.
+const memoMax = 64
+
+// remembering is a context whose lookups and judgements are remembered.
+func (c Context) remembering() Context {
+	if c.Lookup != nil {
+		c.Lookup = remembered(c.Lookup)
+	}
+	if c.Judge != nil {
+		c.Judge = judgedOnce(c.Judge)
+	}
+	return c
+}
+
+func remembered(find name.Lookup) name.Lookup {
+	type found struct {
+		t  *record.Transaction
+		ok bool
+	}
+	known := map[verdict.TxnID]found{}
+	return func(id verdict.TxnID) (*record.Transaction, bool) {
+		f, ok := known[id]
+		if !ok {
+			f.t, f.ok = find(id)
+			known[id] = f
+		}
+		return f.t, f.ok
+	}
+}
+
+// judgedOnce is a judge that is asked once about each small history. What it does not know
+// it is asked again: it may have been stopped.
+func judgedOnce(judge shrink.Judge) shrink.Judge {
+	known := map[string]verdict.Outcome{}
+	var key []byte
+	return func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+		if len(txns) > memoMax {
+			return judge(level, h, txns)
+		}
+		key = codec.AppendHeader(append(key[:0], byte(level)), &h)
+		for i := range txns {
+			key = codec.AppendJSON(append(key, '\n'), &txns[i])
+		}
+		if o, ok := known[string(key)]; ok {
+			return o
+		}
+		o := judge(level, h, txns)
+		if o != verdict.Unknown {
+			known[string(key)] = o
+		}
+		return o
+	}
+}
