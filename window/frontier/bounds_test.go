@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -163,6 +164,130 @@ func TestAskedForStays(t *testing.T) {
 			t.Errorf("%s: after Begin gives %v", name, kvs)
 		}
 	}
+}
+
+// What is written or asked for between Spill and Gone stays in memory, as it is then.
+func TestBetweenSpillAndGone(t *testing.T) {
+	f := New(Options{Spilling: true, MaxKeys: 1})
+	for n := range int64(4) {
+		f.Forget(txnOf(n, writeOf(fmt.Sprint("k", n), record.Int(n))), n)
+	}
+	disk := map[string][]byte{}
+	for _, kv := range f.Spill(100) {
+		disk[kv.Key] = kv.Value
+	}
+	written, asked, gone := "k0", "k1", "k2"
+	if len(disk) != 3 || disk[written] == nil || disk[asked] == nil || disk[gone] == nil {
+		t.Fatalf("%q are to be stored", disk)
+	}
+	f.Forget(txnOf(9, writeOf(written, record.Int(9))), 9)
+	f.Find(nil, asked)
+	f.Gone(nil)
+	for key, want := range map[string][]string{written: {"t0", "t9"}, asked: {"t1"}, gone: nil} {
+		var got []string
+		for _, s := range f.Stubs(key) {
+			got = append(got, s.Txn.ID)
+		}
+		if needs := f.Needs(nil, key); !slices.Equal(got, want) || (len(needs) > 0) != (want == nil) {
+			t.Errorf("%s: %v, want %v; needs %v", key, got, want, needs)
+		}
+	}
+	if err := f.Answer(gone, disk[gone]); err != nil || len(f.Stubs(gone)) != 1 {
+		t.Errorf("%s comes back as %v, %v", gone, f.Stubs(gone), err)
+	}
+}
+
+// Two keys of one hash are two.
+func TestKeysOfOneHash(t *testing.T) {
+	seen := map[uint32]string{}
+	for i := 0; ; i++ { // one is found among some 80,000
+		key := fmt.Sprint("key ", i)
+		other, found := seen[hashOf(key)]
+		if !found {
+			seen[hashOf(key)] = key
+			continue
+		}
+		f := New(Options{})
+		f.Forget(txnOf(1, writeOf(key, record.Int(1))), 1)
+		if f.State(other) != 0 || len(f.Stubs(other)) > 0 {
+			t.Errorf("%q is taken for %q", other, key)
+		}
+		f.Forget(txnOf(2, writeOf(other, record.Int(2))), 2)
+		if a, b := f.Stubs(key), f.Stubs(other); len(a) != 1 || len(b) != 1 || a[0].Txn.ID != "t1" || b[0].Txn.ID != "t2" {
+			t.Errorf("%q: %v, %q: %v", key, a, other, b)
+		}
+		return
+	}
+}
+
+// What is damaged and has a right checksum all the same is recognised, in snapshots and in what a disk answers.
+func TestDamagedBodies(t *testing.T) {
+	f := New(Options{})
+	f.Forget(txnOf(1, writeOf("x", record.Int(1))), 1)
+	raw := func(n int64) []byte {
+		var s touched
+		x := txnOf(n, writeOf("x", record.Int(n)))
+		s.take(x.Ops)
+		f.touched = s
+		f.folded = uint64(n)
+		return slices.Clone(f.pack(x, n, &f.touched.keys[0]))
+	}
+	one, two := raw(1), raw(2)
+	body := func(raws ...[]byte) []byte {
+		b := appendHead(nil, Written, "x")
+		for _, r := range raws {
+			b = appendVersion(b, 0, r)
+		}
+		return b
+	}
+	flip := func(b []byte, at int, to byte) []byte {
+		b = slices.Clone(b)
+		b[at] = to
+		return b
+	}
+	good := body(one, two)
+	for name, tc := range map[string]struct {
+		body []byte
+		ok   bool
+	}{
+		"whole":                        {good, true},
+		"no version":                   {body(), true},
+		"too short":                    {good[:2], false},
+		"a state that there is not":    {flip(good, 0, byte(stateMask)+1), false},
+		"more versions than there are": {flip(good, 1, 3), false},
+		"fewer":                        {flip(good, 1, 1), false},
+		"more than may be":             {flip(good, 1, perKeyMost+1), false},
+		"cut":                          {good[:len(good)-1], false},
+		"a byte too many":              {append(slices.Clone(good), 0), false},
+		"out of order":                 {body(two, one), false},
+		"twice the same":               {body(one, one), false},
+		"from the future":              {body(one, raw(3)), false},
+		"flags that there are not":     {body(flip(one, 0, one[0]|1<<7)), false},
+		"no ID":                        {body(flip(one, 0, one[0]&^(versionID|versionSeq))), false},
+		"an operation cut":             {body(one[:len(one)-1]), false},
+		"a kind that there is not":     {body(flip(one, len(one)-2, 1<<7)), false},
+	} {
+		if ok := check(tc.body, 2); ok != tc.ok {
+			t.Errorf("%s: %v", name, ok)
+		}
+		g := New(Options{Spilling: true})
+		g.folded, g.gone = 2, true
+		if err := g.Answer("x", tc.body); (err == nil) != tc.ok {
+			t.Errorf("%s: an answer: %v", name, err)
+		}
+		if _, err := Restore(Options{}, sealed(withBody(tc.body))); (err == nil) != tc.ok {
+			t.Errorf("%s: a snapshot: %v", name, err)
+		}
+	}
+}
+
+// withBody is a snapshot of two transactions, one key and that body, without its checksum.
+func withBody(body []byte) []byte {
+	b := append([]byte(snapshotMagic), 0)
+	for _, n := range []uint64{2, 1, 0, 0, 0, 0, 0, 0, 1, uint64(len(body)) << 1} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return append(b, body...)
 }
 
 // One that comes late may have ended before another began whose write is kept: then it is no
