@@ -18,7 +18,7 @@ import (
 
 // files runs the files of testdata/files: what is said to be found, missing and complete.
 //
-//	new levels=(si,…) [complete] [duplicates] [segment=N] [overlap=N] [seeds=N] [lateness=N] [longest=N] [idle=N] [every=N]
+//	new levels=(si,…) [complete] [any] [duplicates] [segment=N] [overlap=N] [seeds=N] [lateness=N] [longest=N] [idle=N] [every=N]
 //	take [in=PARTITION] [at=TIME] [db=NAME] [seq=N] [sample=LEVEL] [gap=(FROM,TO)] [rejected] [given-up=(DB,SESSION,TXN)] [caught-up]
 //	missing SESSION
 //	end
@@ -33,7 +33,6 @@ type files struct {
 	h       *History
 	entries []*Entry
 	next    map[string]int64
-	ended   bool
 }
 
 func TestFiles(t *testing.T) {
@@ -84,6 +83,9 @@ func (f *files) begin(t *testing.T, d *datadriven.TestData) {
 	f.cfg.UniqueValues = !d.HasArg("duplicates")
 	if d.HasArg("complete") {
 		f.cfg.Coverage = record.CoverageComplete
+	}
+	if d.HasArg("any") { // initial values
+		f.cfg.Initial = record.InitialAny
 	}
 	for _, a := range d.CmdArgs {
 		if a.Key == "levels" {
