@@ -85,7 +85,7 @@ type Stats struct {
 	Segments                 uint64 // that have ended
 	// Forgotten are the transactions that no engine has any more. Dropped are the
 	// versions among them, Unawaited the reads, that might have mattered and for
-	// which there was no room; Undecided the orders of versions and the readers'
+	// which there was no room (or which wait on without what came before them); Undecided the orders of versions and the readers'
 	// choices that were open when their segment ended; Withheld the violations that were
 	// found, and whose proof is forgotten.
 	Forgotten, Dropped, Unawaited, Undecided, Withheld uint64

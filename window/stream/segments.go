@@ -459,6 +459,7 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 			at[seeds[i].ID] = i
 		}
 	}
+	var alone []verdict.Exhibit // reads, without what stands around them
 	for _, x := range waiting {
 		t, ok := s.record(x.Txn)
 		if !ok {
@@ -472,6 +473,9 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 			s.stats.Unawaited++
 			continue
 		}
+		if len(x.Writes) == 0 {
+			alone = append(alone, x)
+		}
 		if i, ok := at[t.ID]; ok {
 			seeds[i].Ops = append(reads, seeds[i].Ops...)
 			continue
@@ -483,7 +487,67 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 		}
 		seeds = append(seeds, t)
 	}
+	s.stats.Unawaited += s.outOfPlace(alone)
 	return seeds
+}
+
+// outOfPlace counts the transactions whose waiting reads are of a key that was written
+// before, for all that is known: by their session, or by somebody who began before they
+// had ended. If a read turns out to have been of the initial value, that write came after it,
+// and what put it in front of it (the session, what else was read) is not carried along.
+// That takes complete coverage and an initial value that nobody has declared. Those
+// carried from an earlier segment were counted when that ended. O(operations of the segment).
+func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
+	if !s.complete || s.cfg.Initial != record.InitialAny {
+		return 0
+	}
+	type read struct {
+		index   int // in fed
+		session string
+		end     int64
+	}
+	readers := map[string][]read{}
+	for _, x := range alone {
+		i := int(x.Txn) - len(s.seeds)
+		if i < 0 || s.fed[i].flags&base != 0 {
+			continue
+		}
+		t, ok := s.record(x.Txn)
+		if !ok {
+			continue
+		}
+		end := int64(math.MaxInt64)
+		if t.HasTimes && t.End <= end-int64(s.cfg.MaxSkew) {
+			end = t.End + int64(s.cfg.MaxSkew)
+		}
+		for _, key := range x.Reads {
+			readers[key] = append(readers[key], read{i, t.Session, end})
+		}
+	}
+	if len(readers) == 0 {
+		return 0
+	}
+	counted := map[int]bool{}
+	for i, f := range s.fed {
+		if f.flags&base != 0 {
+			continue
+		}
+		t, err := s.source.record(f.ref, f.flags)
+		if err != nil || t.Status == record.Aborted {
+			continue
+		}
+		for k := range t.Ops {
+			if op := &t.Ops[k]; op.Kind != record.Write && op.Kind != record.Append {
+				continue
+			}
+			for _, r := range readers[t.Ops[k].Key] {
+				if i != r.index && (!t.HasTimes || t.Start <= r.end || i < r.index && t.Session == r.session) {
+					counted[r.index] = true
+				}
+			}
+		}
+	}
+	return uint64(len(counted))
 }
 
 // placed is a seed with its place in the order: its end, or in place of that, for
