@@ -63,6 +63,7 @@ type App struct {
 
 	metrics *metrics
 	ready   readiness
+	failing failing // of the source
 	pulse   pulse
 	ages    ages
 	// data is what the page shows; nil: there is no page. version is shown on it.
@@ -508,6 +509,7 @@ func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options 
 // first of an outage, in /readyz the latest as long as it lasts.
 func (a *App) retrying(err error) {
 	a.metrics.retries.Inc()
+	a.failing.begin(err)
 	level := zerolog.DebugLevel
 	if a.ready.wait(whoSource, err.Error()) {
 		level = zerolog.WarnLevel

@@ -135,7 +135,7 @@ func (in *ingest) run(reading context.Context) error {
 			}
 			last = in.now()
 			first := len(in.taken) == 0
-			in.alive()
+			in.alive(b.Partition)
 			in.take(b, last)
 			if len(in.arena) >= in.tuning.groupBytes || len(in.letters) >= groupLettersMax {
 				err = in.write(work)
@@ -169,12 +169,12 @@ func (in *ingest) run(reading context.Context) error {
 	}
 }
 
-// alive notes that the source works.
-func (in *ingest) alive() {
+// alive notes that the source works, as far as a batch of a partition shows that.
+func (in *ingest) alive(partition int) {
 	if in.ready.ready(whoInput) {
 		in.log.Info().Str("source", in.name).Int("partitions", in.partitions()).Msg("reading")
 	}
-	if in.ready.ready(whoSource) {
+	if in.failing.end(partition) && in.ready.ready(whoSource) {
 		in.log.Info().Str("source", in.name).Msg("the source works again")
 	}
 }

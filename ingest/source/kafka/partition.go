@@ -39,6 +39,17 @@ type partition struct {
 	swell float64 // how many times larger records are in memory than on the wire
 }
 
+// PartitionError is a failure to read one partition, of which OnRetry is told. Others may go on;
+// this one works again when a batch of it comes, which may be empty.
+type PartitionError struct {
+	Partition int
+	Err       error
+}
+
+func (e *PartitionError) Error() string { return e.Err.Error() }
+
+func (e *PartitionError) Unwrap() error { return e.Err }
+
 // run fetches until ctx ends or end is reached.
 func (p *partition) run(ctx context.Context) {
 	defer p.s.queue.stuck(p.q) // nothing more comes
@@ -56,7 +67,7 @@ func (p *partition) run(ctx context.Context) {
 			return
 		}
 		p.s.queue.stuck(p.q)
-		p.s.retrying(fmt.Errorf("kafka topic %q partition %d at offset %d: %w", p.s.opts.Topic, p.n, p.next, err))
+		p.s.retrying(&PartitionError{Partition: p.n, Err: fmt.Errorf("kafka topic %q partition %d at offset %d: %w", p.s.opts.Topic, p.n, p.next, err)})
 		if sleep(ctx, retry.NextBackOff()) != nil {
 			return
 		}
