@@ -3,6 +3,7 @@ package incremental
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/isowatch/isowatch/incremental/paged"
@@ -118,6 +119,7 @@ type sessionClock struct {
 	start, end int64  // the greatest so far of transactions with times
 	timed      bool   // there was one
 	order      int64  // the greatest txn.order
+	seq        int64  // the greatest of its records that have one
 	index      uint32 // the last committed transaction, or none
 }
 
@@ -426,7 +428,14 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 	if !ok {
 		session = uint32(len(in.sessions))
 		in.sessions[strings.Clone(t.Session)] = session
-		in.last = append(in.last, sessionClock{order: math.MinInt64, index: none})
+		in.last = append(in.last, newClock)
+	}
+	if t.HasSeq {
+		if last := &in.last[session]; t.Seq < last.seq {
+			session = in.apart(t.Session)
+		} else {
+			last.seq = t.Seq
+		}
 	}
 	in.several = in.several || severalObjects(t.Ops)
 	if t.Status == record.Aborted {
@@ -485,6 +494,28 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 	}
 	return in.commit(t, id, session, arrival)
 }
+
+// apart is a session of its own for a record of one that has gone on since, as far as
+// seq tells: who gave up to remember where the session was passes on what comes late of it
+// as what comes next. It follows nothing and nothing follows it.
+func (in *intake) apart(name string) uint32 {
+	session := uint32(len(in.sessions))
+	for n := len(in.last); ; n++ { // whatever sessions are called
+		if own := name + " apart " + strconv.Itoa(n); !in.named(own) {
+			in.sessions[own] = session
+			break
+		}
+	}
+	in.last = append(in.last, newClock)
+	return session
+}
+
+func (in *intake) named(session string) bool {
+	_, ok := in.sessions[session]
+	return ok
+}
+
+var newClock = sessionClock{order: math.MinInt64, seq: math.MinInt64, index: none}
 
 func (in *intake) takeAppend(k version.Key, st *keyState, element record.Value, id verdict.TxnID) {
 	in.appendedTo(k, id)
