@@ -127,12 +127,15 @@ func (pl *plan) plant(rng *rand.Rand, n int, at int64, fork bool) {
 }
 
 // byEnd puts the transactions in the order of their ends.
-func (pl *plan) byEnd() {
+func (pl *plan) byEnd() { pl.by(func(x *planTxn) int64 { return x.end }) }
+
+// by puts the transactions in the order of what time says of them.
+func (pl *plan) by(time func(*planTxn) int64) {
 	order := make([]int, len(pl.txns))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(pl.txns[a].end - pl.txns[b].end) })
+	slices.SortStableFunc(order, func(a, b int) int { return int(time(&pl.txns[a]) - time(&pl.txns[b])) })
 	to := make([]int, len(order))
 	txns := make([]planTxn, len(order))
 	for n, i := range order {
