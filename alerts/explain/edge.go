@@ -130,6 +130,9 @@ func (t teller) antiEdge(e verdict.Edge, from, to string) string {
 	}
 	switch e.Why {
 	case verdict.ByInitial:
+		if t.maybeInitial(e) {
+			return fmt.Sprintf("suppose that the %v that %s read was the initial one; %s %s", old, from, to, new.did())
+		}
 		if es, ok := list.Elements(old.op.Value); ok && len(es) > 0 { // of appenders that are not recorded
 			if s, ok := t.listMissed(e, from, to); ok {
 				return s
@@ -146,6 +149,12 @@ func (t teller) antiEdge(e verdict.Edge, from, to string) string {
 		}
 	case verdict.ByOverwrite:
 		return fmt.Sprintf("%s read %v, the version that %s %s", from, old, to, new.overwrote())
+	}
+	if w, ok := t.writer(old); ok && !old.own && t.initialElsewhere(e.From, old) {
+		if e.Why == verdict.ByCase {
+			return fmt.Sprintf("suppose that the %v that %s read was %s's, and that %s %s after that", old, from, t.txn(w), to, new.did())
+		}
+		return fmt.Sprintf("suppose that the %v that %s read was %s's; %s %s after that version", old, from, t.txn(w), to, new.did())
 	}
 	whose := t.whose(old)
 	if e.Why == verdict.ByCase {

@@ -155,13 +155,17 @@ func (t teller) stepsTo(w *writer, depth int, c []verdict.Edge, reasons int, ord
 		switch {
 		case orders:
 			order = t.order(e)
-			if i > 0 && i == len(c)-1 && e.Why != verdict.ByCase {
+			if i > 0 && i == len(c)-1 && e.Why != verdict.ByCase && !strings.HasPrefix(t.edge(e), "suppose ") {
 				when = "but "
 			}
 		case e.Type == verdict.RW && t.n.Name == "non-monotonic-read":
 			when = "after that, "
 		}
-		w.line(depth, "%d. %s%s%s.", i+1, when, t.edge(e), order)
+		if read, ok := t.presumed(c, e); ok {
+			w.line(depth, "%d. %s; %s %s after that version%s.", i+1, t.edge(read), t.txn(e.To), t.written(e.To, e.Key).did(), order)
+		} else {
+			w.line(depth, "%d. %s%s%s.", i+1, when, t.edge(e), order)
+		}
 		switch {
 		case e.Why == verdict.ByOrder && len(e.Because) > 0 && reasons == reasonMax:
 			w.line(depth+1, "The opposite order leads to a contradiction too.")

@@ -360,6 +360,9 @@ func (t teller) casesSentence() string {
 	}
 	for _, c := range t.v.Cases {
 		for _, e := range c {
+			if read, ok := t.presumed(c, e); ok {
+				e = read
+			}
 			switch {
 			case e.Why != verdict.ByCase || e.Key == "":
 			case e.Type == verdict.WR:

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -141,9 +142,18 @@ func (t teller) suppositions(c []verdict.Edge) ([]answer, bool) {
 		return ok
 	}
 	for _, e := range c {
+		if t.maybeInitial(e) {
+			return nil, false // nobody's is no answer
+		}
 		if e.Why != verdict.ByCase {
+			if w, ok := t.presumed(c, e); ok && !wrote(w) {
+				return nil, false
+			}
 			// The opposite that its reason supposes is no case; a read on the way to it is.
 			for _, b := range e.Because {
+				if w, ok := t.presumed(e.Because, b); ok && !wrote(w) {
+					return nil, false
+				}
 				if b.Why == verdict.ByCase && b.Type == verdict.WR && !wrote(b) {
 					return nil, false
 				}
@@ -174,6 +184,51 @@ func (t teller) suppositions(c []verdict.Edge) ([]answer, bool) {
 		add(a)
 	}
 	return out, len(c) > 0
+}
+
+// presumed is the read that an inferred anti-dependency of a case takes for granted, where
+// several may have written what was read and no other step of the cycle says whose it is:
+// weak levels infer the order behind the version of one of them.
+func (t teller) presumed(c []verdict.Edge, e verdict.Edge) (verdict.Edge, bool) {
+	if len(t.v.Cases) == 0 || e.Type != verdict.RW || e.Why != verdict.ByOrder {
+		return verdict.Edge{}, false
+	}
+	s, ok := name.Supposed(e)
+	if !ok || s.Type != verdict.WW || s.From != e.To {
+		return verdict.Edge{}, false
+	}
+	w := verdict.Edge{From: s.To, To: e.From, Type: verdict.WR, Key: e.Key, Why: verdict.ByCase}
+	f := t.readFrom(e.From, e.Key, s.To)
+	if !f.known || len(t.writersOf(f.op, e.From)) < 2 {
+		return verdict.Edge{}, false
+	}
+	if said, ok := supposed(c, e.From, e.Key); ok && t.readFrom(e.From, e.Key, said.From).op.Value == f.op.Value {
+		return verdict.Edge{}, false
+	}
+	return w, true
+}
+
+// maybeInitial: of a case, an anti-dependency takes what was read for the initial version,
+// and somebody wrote the same.
+func (t teller) maybeInitial(e verdict.Edge) bool {
+	if len(t.v.Cases) == 0 || e.Type != verdict.RW || e.Why != verdict.ByInitial {
+		return false
+	}
+	f := t.readNotOf(e.From, e.Key, e.To)
+	return f.known && !f.own && len(t.writersOf(f.op, e.From)) > 0
+}
+
+// initialElsewhere tells whether a case takes what was read for the initial version, though
+// somebody wrote the same: then that it is somebody's is only supposed, too.
+func (t teller) initialElsewhere(reader verdict.TxnID, read fact) bool {
+	for _, c := range t.v.Cases {
+		for _, e := range c {
+			if e.From == reader && e.Key == read.key && t.maybeInitial(e) && t.readNotOf(reader, e.Key, e.To).op.Value == read.op.Value {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // source is who wrote the version that an anti-dependency's reader read: as the

@@ -21,6 +21,13 @@ func TestTreeIsComplete(t *testing.T) {
 		s1 T1: w(x,1) w(y,1)
 		s2 T2: w(x,1) w(z,1)
 		s3 T3: r(x,1) r(y,0) r(z,0)`
+	const missed = `
+		initial zero
+		s1 T1: w(x,2)
+		s1 T2: w(x,2)
+		s1 T3: w(x,1)
+		s1 T4: r(x,2)`
+	presumed := []string{"T3 so T4 rw(x,order: T2 so T3 ww(x,case) T2) T3", "T3 so T4 rw(x,order: T1 so T3 ww(x,case) T1) T3"}
 	both := []string{"T1 wr(x,case) T3 rw(y,initial) T1", "T2 wr(x,case) T3 rw(z,initial) T2"}
 	for _, c := range []struct {
 		title, history string
@@ -38,6 +45,15 @@ func TestTreeIsComplete(t *testing.T) {
 		{"nothing is supposed", writers, []string{"T1 so T2 wr(x) T1"}, verdict.SI, true},
 		{"both orders", "s1 T1: w(x,1)\ns2 T2: w(x,2)", []string{"T1 ww(x,case) T2 so T1", "T2 ww(x,case) T1 so T2"}, verdict.SI, true},
 		{"one order", "s1 T1: w(x,1)\ns2 T2: w(x,2)", []string{"T1 ww(x,case) T2 so T1"}, verdict.SI, false},
+		{"a read of the initial value that somebody wrote too", writers + "\ns4 T4: w(y,0)", both, verdict.RC, false},
+		{"cases that suppose nothing", writers, []string{"T1 so T2 wr(x) T1", "T2 wr(x) T1 so T2"}, verdict.SI, false},
+		// Who wrote what T4 read is only in the reason.
+		{"two writers of what was missed", missed, presumed, verdict.RA, true},
+		{"one of them is left out", missed, presumed[:1], verdict.RA, false},
+		{"it may be the initial value", strings.ReplaceAll(missed, "x,2", "x,0"), presumed, verdict.RA, false},
+		{"a third writer of what was missed", missed + "\ns1 T5: w(x,2)", presumed, verdict.RA, false},
+		{"in the reason of a reason", missed + "\ns5 T5: w(y,1)\ns6 T6: w(y,2)", []string{
+			"T5 ww(y,order: T3 so T4 rw(x,order: T1 so T3 ww(x,case) T1) T3) T6 so T5", presumed[0]}, verdict.RA, true},
 		// T3 updates T1's version: before or after T2 as T1 is, but only from si up.
 		{"orders of one run of updates", "s1 T1: w(x,1)\ns2 T2: w(x,2)\ns3 T3: r(x,1) w(x,3)", []string{"T1 ww(x,case) T2 so T1", "T2 ww(x,case) T3 so T2"}, verdict.SI, true},
 		{"the same, where updates may be lost", "s1 T1: w(x,1)\ns2 T2: w(x,2)\ns3 T3: r(x,1) w(x,3)", []string{"T1 ww(x,case) T2 so T1", "T2 ww(x,case) T3 so T2"}, verdict.PC, false},

@@ -15,6 +15,30 @@ type choices struct {
 	// finals are those that may have committed, by what they wrote last to a key; or, in
 	// Where, by an element that they appended.
 	finals map[record.Op][]verdict.TxnID
+	// initial is what readers read that a case takes to be the initial version.
+	initial map[verdict.TxnID][]record.Op
+}
+
+// initials finds that.
+func (c *choices) initials(cases [][]verdict.Edge) {
+	c.initial = map[verdict.TxnID][]record.Op{}
+	for _, cycle := range cases {
+		for _, e := range cycle {
+			r, ok := c.record(e.From)
+			w, found := c.record(e.To)
+			if !ok || !found || e.Type != verdict.RW || e.Why != verdict.ByInitial {
+				continue
+			}
+			for _, op := range r.Ops {
+				if op.Key == e.Key && writes(op) {
+					break
+				}
+				if what := (record.Op{Key: e.Key, Value: op.Value}); op.Kind == record.Read && op.Key == e.Key && !Shows(op, w) {
+					c.initial[e.From] = append(c.initial[e.From], what)
+				}
+			}
+		}
+	}
 }
 
 // mark calls such steps, of a cycle and of the reasons of its steps, supposed. The cycle is
@@ -25,7 +49,7 @@ func (c *choices) mark(cycle []verdict.Edge, depth int, left *int) {
 		if *left--; *left < 0 {
 			return
 		}
-		if e.Type == verdict.WR && e.Why == verdict.ByValue && len(c.writers(*e)) > 1 {
+		if e.Type == verdict.WR && e.Why == verdict.ByValue && c.several(*e) {
 			e.Why = verdict.ByCase
 		}
 		if depth < becauseDepth {
@@ -34,17 +58,23 @@ func (c *choices) mark(cycle []verdict.Edge, depth int, left *int) {
 	}
 }
 
-// writers are the transactions that may have written what a step says was read: of a list,
-// those that appended what it has of the step's writer.
-func (c *choices) writers(e verdict.Edge) []verdict.TxnID {
+// several tells whether what a step says was read may be another's, or the initial version.
+func (c *choices) several(e verdict.Edge) bool {
+	writers, what := c.writers(e)
+	return len(writers) > 1 || len(writers) > 0 && slices.Contains(c.initial[e.To], what)
+}
+
+// writers are the transactions that may have written what a step says was read, and what
+// that is: of a list, those that appended what it has of the step's writer.
+func (c *choices) writers(e verdict.Edge) ([]verdict.TxnID, record.Op) {
 	r, ok := c.record(e.To)
 	w, found := c.record(e.From)
 	if !ok || !found {
-		return nil
+		return nil, record.Op{}
 	}
 	at := readOf(r, e.Key, w)
 	if at < 0 {
-		return nil
+		return nil, record.Op{}
 	}
 	if c.finals == nil {
 		c.index()
@@ -57,7 +87,7 @@ func (c *choices) writers(e verdict.Edge) []verdict.TxnID {
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(c.finals[what]), func(id verdict.TxnID) bool { return id == e.To })
+	return slices.DeleteFunc(slices.Clone(c.finals[what]), func(id verdict.TxnID) bool { return id == e.To }), what
 }
 
 func (c *choices) index() {

@@ -31,6 +31,7 @@ func Plain(v verdict.Violation, lookup Lookup) verdict.Violation {
 	if len(v.Cases) > 0 {
 		v.Cases = slices.Clone(v.Cases)
 		choices := choices{kinds: k}
+		choices.initials(v.Cases)
 		for i := range v.Cases {
 			v.Cases[i] = k.plain(v.Cases[i], 0, &left)
 			choices.mark(v.Cases[i], 0, &left)
