@@ -81,6 +81,9 @@ func (w *world) check(told map[Node]bool) error {
 			if got := w.r.Reaches(u, v); got != path[u][v] {
 				return fmt.Errorf("Reaches(%d, %d) = %v", u, v, got)
 			}
+			if path[u][v] && u/w.parts != v/w.parts && w.banded != nil && w.banded.Ends(u) {
+				return fmt.Errorf("%d ends, but reaches %d", u, v)
+			}
 			if told != nil && path[u][v] && !w.path[u][v] && !told[v] {
 				return fmt.Errorf("%d reaches %d now, and nobody was told", u, v)
 			}
