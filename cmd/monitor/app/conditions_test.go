@@ -12,6 +12,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/reject"
+	"github.com/isowatch/isowatch/internal/race"
 	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/stream"
 )
@@ -30,7 +31,7 @@ func badgerStore(t *testing.T, path string, now func() time.Time) *store.Badger 
 // more when it is over, from a store on the disk.
 func TestConditions(t *testing.T) {
 	var broken = errors.New("broker down")
-	for _, c := range []struct {
+	for i, c := range []struct {
 		kind, severity string
 		event          bool
 		begin, end     func(x *telling, w *worker)
@@ -55,6 +56,9 @@ func TestConditions(t *testing.T) {
 			x.event(life.Condition{Kind: troubleUnproved, DB: "shop", Severity: "warning", Text: "a bug"})
 		}},
 	} {
+		if race.Brief() && i%3 > 0 {
+			continue // each looks at the monitor a thousand times
+		}
 		t.Run(c.kind, func(t *testing.T) {
 			path := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
@@ -149,11 +153,15 @@ func TestSilenceInStore(t *testing.T) {
 // those of groups that are not over and those that a receiver is still to be told of.
 func TestRetention(t *testing.T) {
 	path := t.TempDir()
+	minute := time.Minute
+	if race.Brief() {
+		minute /= 3 // it is looked at every second
+	}
 	synctest.Test(t, func(t *testing.T) {
 		conf := config.Default()
 		conf.Source.Stdin = &config.Stdin{}
 		conf.HTTP.Listen, conf.Alerts.Stdout = "", true
-		conf.Alerts.Retain = time.Hour
+		conf.Alerts.Retain = 60 * minute
 		st, out := badgerStore(t, path, time.Now), &stamped{}
 		x := startTelling(t, conf, st, out)
 		stored := func(id string) bool {
@@ -165,16 +173,16 @@ func TestRetention(t *testing.T) {
 			return ok
 		}
 		x.found(t, "old")
-		time.Sleep(50 * time.Minute)
+		time.Sleep(50 * minute)
 		x.found(t, "young")
-		time.Sleep(15 * time.Minute)
+		time.Sleep(15 * minute)
 		if stored("old") || !stored("young") {
 			t.Errorf("after %v: old %v, young %v", conf.Alerts.Retain, stored("old"), stored("young"))
 		}
 		x.ready.wait(whoSource, "broker down") // so that it is not over
-		time.Sleep(3 * time.Hour)
+		time.Sleep(180 * minute)
 		x.found(t, "open")
-		time.Sleep(3 * time.Hour)
+		time.Sleep(180 * minute)
 		if !stored("open") {
 			t.Error("an alert is dropped that is not over")
 		}
