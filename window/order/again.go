@@ -140,6 +140,8 @@ func (s *session) arrive(h *record.Head, it *item) {
 	}
 	if it.seq = s.maxSeq; it.flags&(hasSeq|isDetached) == hasSeq {
 		it.seq = h.Seq
+	} else if h.HasSeq {
+		it.behind = behind(it.seq, h.Seq)
 	}
 	switch {
 	case it.flags&isAhead != 0:

@@ -54,7 +54,7 @@ func TestFiles(t *testing.T) {
 					for _, x := range []struct {
 						is  bool
 						say string
-					}{{r.Late, "late"}, {r.Detached, "detached"}, {r.Forgotten, "of a forgotten session"}, {r.TimesDropped, "times dropped"}, {r.Overlong, "overlong"}} {
+					}{{r.Late, "late"}, {r.Detached, "detached"}, {r.Forgotten, "of a forgotten session"}, {r.TimesDropped, "times dropped"}, {r.Contradicts, "contradicts its session"}, {r.Overlong, "overlong"}} {
 						if x.is {
 							b.WriteString(", " + x.say)
 						}

@@ -112,6 +112,10 @@ type Release struct {
 	Late bool
 	// TimesDropped: it has times that must not be used. No loss.
 	TimesDropped bool
+	// Contradicts: TimesDropped, as by its times it started after a successor in its session had
+	// started that was handed out before it. They must not be used even where those of a
+	// late record are.
+	Contradicts bool
 	// Untimely: TimesDropped, or it ended before Key, and counts as one that ended
 	// then: what it precedes by the clock may not be seen. No loss.
 	Untimely bool

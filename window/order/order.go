@@ -331,15 +331,18 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 		r.TimesDropped = it.flags&(isLate|isVague) != 0 || s.steppedBack(it)
 		r.Untimely = r.TimesDropped || it.key < key
 	}
-	if r.TimesDropped {
-		o.counts.TimesDropped++
-	}
 	if it.flags&hasSeq != 0 {
 		o.sequence(r, s, it)
 	} else if s.released && (r.Late || it.partition != s.lastPartition) {
 		r.Detached = true // only the order within a partition says where it belongs
 	}
 	s.lastKey = max(s.lastKey, key)
+	if timed {
+		s.compare(r, it)
+	}
+	if r.TimesDropped {
+		o.counts.TimesDropped++
+	}
 	if r.Detached {
 		o.counts.Detached++
 		r.Session = detachedName(s.name, it)
@@ -354,6 +357,23 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	}
 }
 
+// compare finds out whether a record with times contradicts what was handed out behind it
+// in its session, and keeps its start for those to come. The times of one that is late may be used
+// all the same, so they count.
+func (s *session) compare(r *Release, it *item) {
+	fills := r.Detached && it.flags&hasSeq != 0
+	if fills && it.start > s.started(it.own()) {
+		r.Contradicts, r.TimesDropped, r.Untimely = true, true, true
+	}
+	switch {
+	case it.flags&isCommitted == 0 || r.Contradicts || r.TimesDropped && !r.Late:
+	case fills:
+		s.fill(it.own(), it.start)
+	case !r.Detached:
+		s.goesOn(it.start)
+	}
+}
+
 // sequence finds out what a record's seq tells.
 func (o *Order) sequence(r *Release, s *session, it *item) {
 	switch {
@@ -364,6 +384,7 @@ func (o *Order) sequence(r *Release, s *session, it *item) {
 		o.counts.Gaps++
 		o.counts.Missing = add(o.counts.Missing, sub(it.seq-1, s.lastSeq))
 		s.leftOut = false
+		s.opened(s.lastSeq + 1)
 	case !s.hasSeq && o.forgot.any && it.seq > add(o.forgot.low, 1):
 		r.Forgotten = true
 		o.counts.Forgotten++

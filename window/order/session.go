@@ -16,6 +16,7 @@ type item struct {
 	next      int32 // in the session's queue or the free list; -1 ends
 	partition int32
 	flags     uint16
+	behind    uint32 // of seq: where its own is, if isDetached
 }
 
 // What is so about an item.
@@ -62,8 +63,10 @@ type session struct {
 	lastStart     int64
 	lastEnd       int64
 	lastSeq       int64
-	partition     int32 // where it was first seen
-	lastPartition int32 // of what was handed out last
+	low           int64  // the least start so far, while there are no holes
+	holes         []hole // in it, oldest first
+	partition     int32  // where it was first seen
+	lastPartition int32  // of what was handed out last
 	generation    uint32
 	moved         bool // it was seen in several partitions
 	released      bool

@@ -25,7 +25,7 @@ import (
 // Numbers are varints; times are differences from the greatest end. A record
 // that waits takes one to three bytes.
 
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 // Errors of Restore wrap ErrDamaged where the bytes are not what Snapshot wrote.
 var ErrDamaged = errors.New("the snapshot of an order is damaged")
@@ -102,6 +102,9 @@ func Restore(opt Options, data []byte, load func(ref uint64) (record.Head, error
 		}
 		if n := int32(len(o.partitions)); s.partition < 0 || s.partition >= n || s.lastPartition < 0 || s.lastPartition >= n {
 			d.fail("session %q is in no partition", s.name)
+		}
+		if len(s.holes) > holesMost {
+			d.fail("session %q has %d holes", s.name, len(s.holes))
 		}
 		if d.err != nil {
 			break
@@ -195,7 +198,8 @@ func (p *partition) code(c coder) {
 
 func (s *session) code(c coder) {
 	ahead, floored := s.aheadEnd != none, s.floor != reachesNothing
-	c.flags(&s.moved, &s.released, &s.hasSeq, &s.leftOut, &ahead, &floored)
+	started, holed := s.low != latest, s.holes != nil
+	c.flags(&s.moved, &s.released, &s.hasSeq, &s.leftOut, &ahead, &floored, &started, &holed)
 	codeUint(c, &s.partition)
 	codeUint(c, &s.lastPartition)
 	codeUint(c, &s.generation)
@@ -215,6 +219,28 @@ func (s *session) code(c coder) {
 		s.floor.code(c)
 	} else {
 		s.floor = reachesNothing
+	}
+	if started {
+		c.time(&s.low)
+	} else {
+		s.low = latest
+	}
+	if holed {
+		s.codeHoles(c)
+	}
+}
+
+func (s *session) codeHoles(c coder) {
+	n := uint8(len(s.holes))
+	codeUint(c, &n)
+	n = min(n, holesMost+1) // that many are too many
+	s.holes = slices.Grow(s.holes, int(n))[:n]
+	for i := range s.holes {
+		x := &s.holes[i]
+		c.num(&x.from)
+		c.time(&x.low)
+		c.num(&x.filled)
+		c.time(&x.fills)
 	}
 }
 
@@ -324,8 +350,11 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 			return 0, d.err
 		}
 		it := o.at(int32(n))
-		was := it.flags
+		was, own := it.flags, it.seq
 		it.code(d)
+		if it.flags&isDetached != 0 {
+			it.behind = behind(it.seq, own)
+		}
 		if (it.flags^was)&(isUsed|hasSeq|hasTimes|isCommitted|isUnknown) != 0 || it.partition < 0 || int(it.partition) >= len(o.partitions) {
 			d.fail("what is said about record %d contradicts it", it.ref)
 		}

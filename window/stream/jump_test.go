@@ -70,3 +70,36 @@ func TestSetBackIsNoStaleRead(t *testing.T) {
 		}
 	}
 }
+
+// A session's record that comes after its successors, and that by the clock began only after
+// they had ended, contradicts them: the clock orders them no more than it does in a whole
+// history, and nobody is told that a session read from its own future.
+func TestSessionDoesNotContradictItself(t *testing.T) {
+	base := int64(1_700_000_000_000_000_000)
+	line := func(session string, seq int, from, to int64, ops string) string {
+		ms := 100 * int64(time.Millisecond)
+		return fmt.Sprintf(`{"session":%q,"seq":%d,"status":"committed","start":%d,"end":%d,"ops":[%s]}`, session, seq, base+from*ms, base+to*ms, ops)
+	}
+	for _, tc := range []struct {
+		name  string
+		first string // what comes late, and is written before the session's second
+		want  int
+	}{
+		{"its own session wrote it", "s1", 0},
+		{"another one did", "s2", 1},
+	} {
+		lines := []string{
+			line("s0", 0, 300, 310, `["w","y",1]`),
+			line("s1", 1, -40, -37, `["r","x",1]`),
+			line("s0", 1, 320, 331, `["w","y",2]`),
+			line(tc.first, 0, 305, 306, `["w","x",1]`),
+		}
+		for _, level := range []verdict.Level{verdict.StrongSI, verdict.SSER} {
+			cfg := Config{Levels: []verdict.Level{level}, UniqueValues: true, Coverage: record.CoverageComplete, Initial: record.InitialAbsent, Every: time.Millisecond, Segment: 1000}
+			found, results := judged(t, cfg, lines)
+			if len(found) != tc.want || (results[0].Outcome == verdict.Violated) != (tc.want > 0) {
+				t.Errorf("%s: found %v, %v is %v", tc.name, found, level, results[0].Outcome)
+			}
+		}
+	}
+}
