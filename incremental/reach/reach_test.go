@@ -248,12 +248,13 @@ func newBandedWorld(rng *rand.Rand) *world {
 			last = order[len(order)-1]
 		}
 		if !isOpen && end < last { // late: as if it had ended with the first that ended no earlier
+			first := uint32(slices.IndexFunc(order, func(t int64) bool { return t >= raw }))
 			if end = last; w.banded.Late {
-				end = order[slices.IndexFunc(order, func(t int64) bool { return t >= raw })]
+				end = order[first]
 			}
-			for v := range starts {
-				if w.banded.Late && timed[v] && end+skew < starts[v] {
-					start := uint32(v) * w.parts
+			for v := range starts { // what has no known end may begin after first ended and have come before it, unnoticed
+				start := uint32(v) * w.parts
+				if w.banded.Late && timed[v] && end+skew < starts[v] && slices.Contains(w.before[start], (first+1)*w.parts-1) {
 					w.before[start] = append(w.before[start], w.n*w.parts-1)
 				}
 			}
