@@ -17,8 +17,8 @@ type Damage struct {
 	Offset int64  // where in it, if there is a file
 	Why    string
 
-	// seam: what precedes the damage ends with zeros at the end of a page, as where
-	// a file is copied while it grows.
+	// seam: a part of what is damaged has zeros up to the end of a page, or is missing,
+	// as where a file is copied while it grows.
 	seam bool
 	// last: nothing follows the damage. A log that ends there would be whole.
 	last bool

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -230,19 +229,63 @@ func torn(b []byte, at int, version uint64, pending bool) (next int) {
 	return 0
 }
 
-// seam tells whether, from a place at which an entry ends on, b has a page that ends with a
-// zero before one that does not begin with one, or zeros where the next entry begins: there
-// was none yet when that was copied.
+// seam tells whether an entry, of which b has all from a place on, was not written yet where
+// it was copied: its pages are copied one by one, and one of them ends with a sector of zeros,
+// or with zeros from where the entry begins, with its kind and the length of its key. Zeros
+// are content too, so what one changed byte explains is damage.
 func seam(b []byte, at int) bool {
-	if bytes.HasPrefix(b[at:], make([]byte, 3)) { // an entry begins with its kind, and its key has a length
-		return true
+	if changed(b[at:]) {
+		return false
 	}
 	for end := (at/page + 1) * page; end < len(b); end += page {
-		if b[end-1] == 0 && b[end] != 0 {
+		begun := max(at, end-sector)
+		if end-begun >= 3 && allZero(b[begun:end]) {
 			return true
 		}
 	}
 	return false
+}
+
+// changed tells whether one byte of an entry is all that keeps its checksum from fitting.
+// A byte changes a checksum by an entry of the table, moved on by each byte behind it: so the
+// difference is moved back, byte by byte, until it is one. It takes linear time, and what
+// differs in more passes for one byte once in 2^24 per byte of the entry.
+func changed(e []byte) bool {
+	if len(e) < 4 {
+		return false
+	}
+	end := len(e) - 4
+	diff := crc32.Checksum(e[:end], y.CastagnoliCrcTable) ^ binary.BigEndian.Uint32(e[end:])
+	if diff == 0 {
+		return false
+	}
+	for b := range 4 {
+		if diff&^(0xff<<(8*b)) == 0 {
+			return true // of the checksum itself
+		}
+	}
+	var byTop [256]uint32 // which entry of the table has a top byte: each has another
+	for x, c := range y.CastagnoliCrcTable {
+		byTop[c>>24] = uint32(x)
+	}
+	for range end {
+		x := byTop[diff>>24]
+		rest := diff ^ y.CastagnoliCrcTable[x]
+		if rest == 0 {
+			return true
+		}
+		diff = rest<<8 | x
+	}
+	return false
+}
+
+func allZero(b []byte) bool {
+	for _, x := range b {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // hole tells whether a sector of b is empty.
@@ -304,17 +347,21 @@ func parseTable(b []byte, name string, each func(rawRecord)) []*Damage {
 	return found
 }
 
-// unwritten tells whether a part of a table ends, or a page in it does, with zeros that no
-// table has there, as where it was copied while Badger filled it. Badger makes it as
-// long as it will be and fills it from its beginning; what is merged away it first cuts
-// to nothing.
+// unwritten tells whether a part of a table ends with zeros, as no table does, or a page in
+// it does with a sector of them or with nothing else, as where it was copied while Badger
+// filled it. Badger makes it as long as it will be and fills it from its beginning; what is
+// merged away it first cuts to nothing.
 func unwritten(b []byte, from, to int) bool {
 	if from < 0 || to > len(b) {
 		return false
 	}
-	for at := from; at < to; {
-		at = min((at/page+1)*page, to)
-		if at-8 >= from && binary.BigEndian.Uint64(b[at-8:]) == 0 {
+	const few = 8
+	if to-few >= from && allZero(b[to-few:to]) {
+		return true
+	}
+	for at := (from/page + 1) * page; at < to; at += page {
+		begun := max(from, at-sector)
+		if at-begun >= few && allZero(b[begun:at]) {
 			return true
 		}
 	}
