@@ -14,7 +14,7 @@ import (
 // One transaction sees half of what each of 150 others wrote: as many anomalies, of which
 // none may be lost because they come at once.
 func TestManyAtOnce(t *testing.T) {
-	const writers = 150
+	const writers = 300
 	var b, reads strings.Builder
 	b.WriteString("initial zero\n")
 	for i := range writers {
@@ -51,7 +51,7 @@ func TestManyAtOnce(t *testing.T) {
 // A clock that stepped for a moment, seen by a busy key: the level holds, in no order that
 // agrees with the times, and what only the times say is not searched through first.
 func TestSteppedClock(t *testing.T) {
-	const writers = 150
+	const writers = 300
 	var b strings.Builder
 	b.WriteString("initial zero\n")
 	for i := range writers {

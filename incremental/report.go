@@ -943,6 +943,9 @@ func (e *Engine) retreat(c *check) {
 	for i := range found {
 		e.judge(c, &found[i])
 	}
+	if c.poly.Dropped > 0 {
+		e.blocked++ // there may be more
+	}
 	if slices.ContainsFunc(e.checks, func(o *check) bool { return o.poly == old }) {
 		return
 	}

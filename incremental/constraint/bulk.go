@@ -1,6 +1,7 @@
 package constraint
 
 import (
+	"math"
 	"slices"
 
 	"github.com/bits-and-blooms/bitset"
@@ -298,12 +299,12 @@ func (p *Polygraph) topological() []node {
 		}
 		if cut == nil {
 			cut = map[uint32]bool{}
-			search = &cycleSearch{seen: make([]uint32, n), budget: shorterBudget}
+			search = &cycleSearch{seen: make([]uint32, n), budget: shorterBudget, first: firstBudget}
 		}
 		for in[next] <= 0 {
 			next++
 		}
-		if cycles < cyclesCut && p.more() {
+		if (cycles < cyclesCut || search.first > 0) && p.more() {
 			cycles++
 			e := p.cutCycle(node(next), in, cut, search)
 			cut[e] = true
@@ -313,6 +314,9 @@ func (p *Polygraph) topological() []node {
 		}
 		// Enough is reported. All that holds up one node is left out: the first of
 		// a session that waits.
+		if p.MaxFound == 0 {
+			p.Dropped++
+		}
 		v := node(next)
 		for {
 			u, waits := p.waitsInSession(v, in, cut)
@@ -356,8 +360,12 @@ func (p *Polygraph) withdraw(e graph.Edge) {
 	}
 }
 
-// cyclesCut bounds the cycles of the known graph that are found one by one.
-const cyclesCut = 64
+// cyclesCut is how many cycles of the known graph are found one by one, whatever that
+// costs; more are as long as no more than firstBudget states have been looked at for them.
+const (
+	cyclesCut   = 64
+	firstBudget = 1 << 24
+)
 
 // waitsInSession is the predecessor of v by session order, or its start, if
 // that still waits.
@@ -425,6 +433,7 @@ type cycleSearch struct {
 	seen   []uint32
 	stamp  uint32
 	budget int // states that may still be looked at to make cycles shorter
+	first  int // and to find them
 }
 
 // shorterBudget bounds the search for shorter cycles than those met first, in all.
@@ -436,7 +445,9 @@ const shorterBudget = 1 << 18
 func (p *Polygraph) shortest(n node, in []int32, cut map[uint32]bool, search *cycleSearch) []step {
 	waits := func(u node) bool { return in[u] > 0 }
 	stays := func(e uint32) bool { return !cut[e] }
-	walk := p.around(n, waits, stays, 0, nil)
+	left := math.MaxInt
+	walk := p.around(n, waits, stays, 0, &left)
+	search.first -= math.MaxInt - left
 	if walk == nil {
 		panic("constraint: no cycle through a node found on one, which can't happen, because its predecessors wait")
 	}
