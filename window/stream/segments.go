@@ -496,7 +496,8 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 // had ended. If a read turns out to have been of the initial value, that write came after it,
 // and what put it in front of it (the session, what else was read) is not carried along.
 // That takes complete coverage and an initial value that nobody has declared. Those
-// carried from an earlier segment were counted when that ended. O(operations of the segment).
+// carried from an earlier segment were counted when that ended. O(operations of the segment),
+// and of each write of a key O(reads of it that wait and are not counted).
 func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 	if !s.complete || s.cfg.Initial != record.InitialAny {
 		return 0
@@ -540,11 +541,18 @@ func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 			if op := &t.Ops[k]; op.Kind != record.Write && op.Kind != record.Append {
 				continue
 			}
-			for _, r := range readers[t.Ops[k].Key] {
-				if i != r.index && (!t.HasTimes || t.Start <= r.end || i < r.index && t.Session == r.session) {
+			key := t.Ops[k].Key
+			waiting, ok := readers[key]
+			if !ok {
+				continue
+			}
+			readers[key] = slices.DeleteFunc(waiting, func(r read) bool {
+				before := i != r.index && (!t.HasTimes || t.Start <= r.end || i < r.index && t.Session == r.session)
+				if before {
 					counted[r.index] = true
 				}
-			}
+				return before
+			})
 		}
 	}
 	return uint64(len(counted))
