@@ -212,18 +212,18 @@ func (t *teller) run(ctx context.Context) {
 
 // answer does what was asked for, and says whether it is durable. The error is the store's.
 func (t *teller) answer(ctx context.Context, a request) error {
-	err := t.redo(ctx)
-	if err == nil {
-		if refused := a.do(t.life, time.Now().UnixNano()); refused != nil {
-			a.done <- refused
-			return nil
-		}
-		if err = t.commit(ctx, nil, nil); err != nil {
-			t.undone = true
-		}
+	if err := t.redo(ctx); err != nil {
+		a.done <- err
+		return err
 	}
-	a.done <- err
-	return err
+	answer := a.do(t.life, time.Now().UnixNano())
+	var failed error
+	if answer == nil {
+		failed = t.commit(ctx, nil, nil)
+		t.undone, answer = failed != nil, failed
+	}
+	a.done <- answer
+	return failed
 }
 
 // pause waits, unless somebody asks for something.
@@ -260,7 +260,7 @@ func (t *teller) round(ctx context.Context) (told bool, err error) {
 		t.look(now)
 	}
 	for more := true; more; {
-		if ctx.Err() != nil || !t.keeper.tells() {
+		if ended(ctx) || !t.keeper.tells() {
 			return told, nil
 		}
 		var n int
@@ -275,6 +275,8 @@ func (t *teller) round(ctx context.Context) (told bool, err error) {
 	}
 	return told, nil
 }
+
+func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 // step makes one commit. It tells whether there is more to be brought, and how many
 // notices there were. With flush, everything is told, whatever the rate. After an error
