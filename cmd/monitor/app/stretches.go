@@ -1,15 +1,17 @@
 package app
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/window/stream"
 )
 
 // stretches are those of a history for a report: none if there is one, and that is
-// complete.
+// complete for every level that is asked for.
 func stretches(all []stream.Stretch, levels []verdict.Level) []report.Stretch {
-	if len(all) == 1 && all[0].Partial == 0 {
+	if len(all) == 1 && !slices.ContainsFunc(levels, func(l verdict.Level) bool { return all[0].At(l) != stream.Complete }) {
 		return nil
 	}
 	out := make([]report.Stretch, 0, len(all))
