@@ -24,9 +24,14 @@ export default {
 
 async function load() {
   const { silences } = await get('silences', stop);
+  const at = list.contains(document.activeElement) && document.activeElement.getAttribute('aria-label');
   list.replaceChildren(silences.length
     ? h('ul', { class: 'rows' }, silences.map(row))
     : h('p', { class: 'empty' }, 'Nothing is silenced.'));
+  if (at) { // who was on a row stays on it
+    const buttons = [...list.querySelectorAll('button')];
+    (buttons.find(b => b.getAttribute('aria-label') === at) ?? buttons[0])?.focus();
+  }
 }
 
 const matchers = [['db', 'database'], ['level', 'level'], ['name', 'anomaly'], ['key', 'key']];

@@ -37,7 +37,9 @@ func TestForgottenProofIsNoBug(t *testing.T) {
 			txn("b", 1, 1, 60, record.Op{Kind: record.Read, Key: "x", Value: list}),
 			txn("a", 3, 90, 120, record.Op{Kind: record.Read, Key: "y"}),
 			txn("c", 1, 2, 200, record.Op{Kind: record.Write, Key: "y", Value: record.Int(4)}, record.Op{Kind: record.Append, Key: "x", Value: record.Int(5)}),
-			txn("o", 14, 9000, 9010), txn("a", 4, 9000, 9010), txn("b", 2, 9000, 9010), txn("c", 2, 9000, 9010))...) // nobody can have written y any more
+			txn("o", 14, 9000, 9010), txn("a", 4, 9000, 9010), txn("b", 2, 9000, 9010), txn("c", 2, 9000, 9010), // nobody can have written y any more,
+			txn("o", 15, 9011, 9012), txn("a", 5, 9011, 9012), txn("b", 3, 9011, 9012), txn("c", 3, 9011, 9012), // as eight have come so far
+			txn("o", 16, 9020, 9030), txn("a", 6, 9020, 9030), txn("b", 4, 9020, 9030), txn("c", 4, 9020, 9030))...)
 		if tc.told {
 			if a := h.next(t); a.Level != "ser" {
 				t.Errorf("overlap %d: %s", tc.overlap, a.Summary)
