@@ -429,8 +429,9 @@ func (h *History) release(r *order.Release) {
 	// The times of one that is late are as good as any: the engine takes it to have
 	// ended with what it has, which orders less, or looks again at what rests on them.
 	// Without them it would order nothing, and after an outage of the producers a great
-	// many are late. But nobody is told that a session contradicts its own clock.
-	if r.TimesDropped && !r.Late || r.Contradicts {
+	// many are late. But where real time is promised nobody is told that a session contradicts
+	// its own clock.
+	if r.TimesDropped && !r.Late || r.Contradicts && h.realTime {
 		f.flags |= timesDropped
 	}
 	if r.Untimely && !r.Late && h.realTime {
