@@ -69,6 +69,7 @@ type Banded struct {
 	bases       bitset.BitSet
 	first       uint32 // of the bases; see AddBase
 	late        bitset.BitSet
+	lates       []uint64            // the nodes of late slots, in the words of rows
 	firsts      map[uint32]uint32   // of a late slot, the first that ended no earlier
 	lateAt      map[uint32][]uint32 // and the other way round
 
@@ -84,6 +85,7 @@ type Banded struct {
 	spare   [][]word // pages to use again, of rowPage words
 	bytes   int      // of rows
 	scratch []word
+	kept    []word
 	stack   []Node
 	told    []Node
 }
@@ -126,6 +128,7 @@ func (b *Banded) Reuse(old *Banded) {
 	clear(old.firsts)
 	clear(old.lateAt)
 	b.firsts, b.lateAt = old.firsts, old.lateAt
+	b.lates, b.kept = old.lates[:0], old.kept[:0]
 	b.open, b.least, b.most, b.scratch, b.stack, b.told = old.open[:0], old.least[:0], old.most[:0], old.scratch[:0], old.stack[:0], old.told[:0]
 	for _, page := range old.slab {
 		if cap(page) == rowPage {
@@ -172,7 +175,10 @@ func (b *Banded) add(start, end int64, timed, known, base bool) {
 		n := slot*b.parts + k
 		bit := uint64(1) << (n & 63)
 		if n&63 == 0 {
-			b.open = append(b.open, 0)
+			b.open, b.lates = append(b.open, 0), append(b.lates, 0)
+		}
+		if b.late.Test(uint(slot)) {
+			b.lates[n>>6] |= bit
 		}
 		if !known {
 			b.open[n>>6] |= bit
@@ -517,6 +523,9 @@ func (b *Banded) take(n, u Node) bool {
 	for len(src) > 0 && src[0].idx < from {
 		src = src[1:]
 	}
+	if len(b.firsts) > 0 {
+		src = b.timely(src, b.p[n])
+	}
 	i := 0
 	for k := range src { // usually the same words: neighbours in time
 		for i < len(dst) && dst[i].idx < src[k].idx {
@@ -532,6 +541,31 @@ func (b *Banded) take(n, u Node) bool {
 		}
 	}
 	return grew
+}
+
+// timely is what has to be kept of words in the row of a node with that p: without those
+// that came late and that the prefix covers although their slots lie behind it. Rows would
+// not get shorter for as long as there is a late one in every word.
+func (b *Banded) timely(src []word, p uint32) []word {
+	i := 0
+	for i < len(src) && b.lates[src[i].idx]&src[i].bits == 0 {
+		i++
+	}
+	if i == len(src) {
+		return src
+	}
+	b.kept = append(b.kept[:0], src[:i]...)
+	for _, w := range src[i:] {
+		for x := w.bits & b.lates[w.idx]; x != 0; x &= x - 1 {
+			if k := bits.TrailingZeros64(x); b.m[w.idx<<6+uint32(k)] < p {
+				w.bits &^= 1 << k
+			}
+		}
+		if w.bits != 0 {
+			b.kept = append(b.kept, w)
+		}
+	}
+	return b.kept
 }
 
 // takeOpen makes n reached by those without a known end that reach u from words
