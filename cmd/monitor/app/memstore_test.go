@@ -174,6 +174,19 @@ func (s *memStore) Alerts(_ context.Context, f func(store.Alert) bool) error {
 	return nil
 }
 
+// AlertsBefore is as store.Pager has it.
+func (s *memStore) AlertsBefore(_ context.Context, before uint64, f func(uint64, store.Alert) bool) error {
+	s.mu.Lock()
+	order, alerts := slices.Clone(s.order), maps.Clone(s.alerts)
+	s.mu.Unlock()
+	for i := len(order) - 1; i >= 0; i-- {
+		if a, ok := alerts[order[i]]; ok && (before == 0 || uint64(i) < before) && !f(uint64(i), a) {
+			break
+		}
+	}
+	return nil
+}
+
 func (s *memStore) HasAlert(_ context.Context, id string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -49,10 +49,12 @@ func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
 		a, err := alerts.NewWithin(v.Violation, in, alertMax)
 		if v.Torn && errors.Is(err, alerts.ErrUnproved) {
 			w.withhold(&a)
+			w.totals.untold(v.Level, true)
 			continue
 		}
 		if err != nil {
 			w.metrics.unproved.Inc()
+			w.totals.untold(v.Level, false)
 			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
 				Msg("an anomaly is not told, as its evidence does not prove it; please report this")
 			w.event(life.Condition{Kind: troubleUnproved, DB: w.db, Severity: name.Warning, Text: "An anomaly (" + a.Name + ", " + a.ID + ") is not told, as its evidence does not prove it by itself. This is a bug of the monitor: please report it."})

@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/stream"
 )
 
@@ -22,9 +25,11 @@ type totals struct {
 	sessions, keys map[string]struct{}
 	continued      bool // a run before had counted others
 	seconds        float64
-	// found are anomalies that were told, by level: the first anomaliesMax. Their
-	// records may be forgotten when the report is made.
+	// found are the alerts of anomalies that this run met, by level: the first
+	// anomaliesMax. Their records may be forgotten when the report is made.
 	found map[string][]report.Anomaly
+	// unproved and withheld are how many of a level are not told.
+	unproved, withheld map[verdict.Level]int
 }
 
 // count takes in a history's records of a batch.
@@ -66,9 +71,9 @@ func (w *worker) end(ctx context.Context) error {
 	if err := w.settle(ctx); err != nil {
 		return err
 	}
-	r := w.verdicts(results)
+	r, err := w.verdicts(ctx, results)
 	w.report = &r
-	return nil
+	return err
 }
 
 // anomaliesMax is how many anomalies a report of --until-end shows per level; all
@@ -76,26 +81,35 @@ func (w *worker) end(ctx context.Context) error {
 const anomaliesMax = 10
 
 // verdicts is what --until-end says of the history.
-func (w *worker) verdicts(results []verdict.Result) report.History {
+func (w *worker) verdicts(ctx context.Context, results []verdict.Result) (report.History, error) {
 	h, coverage, stats := w.history, record.CoveragePartial, w.history.Stats()
 	if h.Complete() {
 		coverage = record.CoverageComplete
 	}
 	out := report.History{File: w.name, Format: "isowatch", DB: w.db, Transactions: int(stats.Transactions), Operations: int(stats.Operations),
 		Sessions: len(w.totals.sessions), Keys: len(w.totals.keys), Continued: w.totals.continued, Results: []report.Result{}}
-	for _, r := range judge.Results(w.db, results, w.assume(coverage), h.Lookup, anomaliesMax, w.veil) {
+	for i, r := range judge.Results(results) {
 		r.Seconds = w.totals.seconds
 		r.Stats.PeakBytes = limit.Peak()
 		if coverage == record.CoveragePartial && w.cfg.Coverage == record.CoverageComplete {
 			r.Notes = append(r.Notes, "coverage was partial: records were missing, or the input was not read from its beginning")
 		}
+		if n := w.totals.unproved[results[i].Level]; n > 0 {
+			r.Notes = append(r.Notes, report.Unproved(n))
+		}
+		if n := w.totals.withheld[results[i].Level]; n > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%d anomalies are not told, as a part of what proves them is forgotten", n))
+		}
 		out.Results = append(out.Results, r)
 	}
 	w.carry(out.Results)
+	if err := w.recall(ctx, out.Results); err != nil {
+		return out, fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
+	}
 	out.Stretches = stretches(h.Stretches(), w.cfg.Levels)
 	out.Mini = h.Mini()
 	out.Conclude(anomaliesMax)
-	return out
+	return out, nil
 }
 
 // keep notes an alert for the report.
@@ -104,23 +118,78 @@ func (t *totals) keep(a alerts.Alert) {
 		t.found = map[string][]report.Anomaly{}
 	}
 	for _, level := range a.Breaks {
-		if len(t.found[level]) < anomaliesMax {
-			t.found[level] = append(t.found[level], judge.Anomaly(a))
+		t.found[level] = with(t.found[level], a)
+	}
+}
+
+// untold notes an anomaly that is no alert, as nothing proves it, or nothing does any more.
+func (t *totals) untold(level verdict.Level, withheld bool) {
+	if t.unproved == nil {
+		t.unproved, t.withheld = map[verdict.Level]int{}, map[verdict.Level]int{}
+	}
+	if withheld {
+		t.withheld[level]++
+	} else {
+		t.unproved[level]++
+	}
+}
+
+// with adds an alert to what is shown of a level, if it is not there and there is room.
+func with(shown []report.Anomaly, a alerts.Alert) []report.Anomaly {
+	again := func(x report.Anomaly) bool { return x.Same == a.ID }
+	if len(shown) >= anomaliesMax || slices.ContainsFunc(shown, again) {
+		return shown
+	}
+	x := judge.Anomaly(a)
+	x.Same = a.ID
+	return append(shown, x)
+}
+
+// carry puts into the results what was found: a level that was violated remains so,
+// whatever has been forgotten since. What is shown are the alerts that were raised, so
+// that whoever reads the report finds them in the store.
+func (w *worker) carry(results []report.Result) {
+	for i := range results {
+		r := &results[i]
+		if found := w.totals.found[r.Level]; len(found) > 0 {
+			r.Verdict, r.Unknown, r.Anomalies = verdict.Violated.String(), nil, found
 		}
 	}
 }
 
-// carry puts into the results what was told earlier: a level that was violated
-// remains so, whatever has been forgotten since.
-func (w *worker) carry(results []report.Result) {
+// recall adds to what is violated the alerts of runs before this one, as far as there is
+// room, the newest first. Once, when the input is over: O(alerts in the store) at most.
+func (w *worker) recall(ctx context.Context, results []report.Result) error {
+	wanting := 0
 	for i := range results {
-		r := &results[i]
-		for _, x := range w.totals.found[r.Level] {
-			r.Verdict, r.Unknown = verdict.Violated.String(), nil
-			again := func(y report.Anomaly) bool { return y.Name == x.Name && slices.Equal(y.Transactions, x.Transactions) }
-			if !slices.ContainsFunc(r.Anomalies, again) && len(r.Anomalies) < anomaliesMax {
-				r.Anomalies = append(r.Anomalies, x)
-			}
+		if lacks(&results[i]) {
+			wanting++
 		}
 	}
+	if !w.totals.continued || wanting == 0 {
+		return nil
+	}
+	var damaged error
+	err := w.keeper.AlertsBefore(ctx, 0, func(_ uint64, stored store.Alert) bool {
+		var a alerts.Alert
+		if a, damaged = alerts.Parse(stored.Body); damaged != nil {
+			return false
+		}
+		for i := range results {
+			r := &results[i]
+			if a.DB != w.db || !slices.Contains(a.Breaks, r.Level) || !lacks(r) {
+				continue
+			}
+			if r.Anomalies = with(slices.Clip(r.Anomalies), a); !lacks(r) {
+				wanting--
+			}
+		}
+		return wanting > 0
+	})
+	return errors.Join(err, damaged)
+}
+
+// lacks tells whether a level is violated by more than is shown, perhaps.
+func lacks(r *report.Result) bool {
+	return r.Verdict == verdict.Violated.String() && len(r.Anomalies) < anomaliesMax
 }

@@ -8,31 +8,28 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/present"
-	"github.com/isowatch/isowatch/alerts/veil"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Results are the reports on the levels of the history db, which were judged together;
-// of each level, at most so many anomalies (0: all), with keys and values as hide shows
-// them. Times are the caller's.
-func Results(db string, vs []verdict.Result, a Assumptions, find name.Lookup, anomaliesMax int, hide veil.Veil) []report.Result {
-	q := Question{DB: db, Assume: a}
-	for _, v := range vs {
-		q.Levels = append(q.Levels, v.Level)
-	}
-	q.fillIn()
-	x := newExplainer(&q, find)
-	x.hide = hide
+// Results are the reports on levels, without anomalies. Times are the caller's.
+func Results(vs []verdict.Result) []report.Result {
 	out := make([]report.Result, 0, len(vs))
 	for _, v := range vs {
-		if anomaliesMax > 0 {
-			v.Violations = v.Violations[:min(len(v.Violations), anomaliesMax)]
-		}
-		out = append(out, x.result(v))
+		out = append(out, resultOf(v))
 	}
 	return out
+}
+
+// resultOf is the report on a level, without anomalies.
+func resultOf(v verdict.Result) report.Result {
+	r := report.Result{Level: v.Level.String(), Verdict: v.Outcome.String(), Anomalies: []report.Anomaly{}, Notes: notes(v)}
+	r.Stats.Stats = v.Stats
+	if v.Outcome == verdict.Unknown {
+		r.Unknown = &report.Unknown{Reason: v.Reason.String(), Decided: v.Decided, Count: v.Count}
+	}
+	return r
 }
 
 // explainer makes reports of results. What several levels do not allow is explained
@@ -40,7 +37,6 @@ func Results(db string, vs []verdict.Result, a Assumptions, find name.Lookup, an
 type explainer struct {
 	q    *Question
 	find name.Lookup
-	hide veil.Veil
 	// single: no transaction has several objects.
 	single bool
 	told   map[string]explained
@@ -60,12 +56,7 @@ func newExplainer(q *Question, find name.Lookup) *explainer {
 
 // result is the report on a level, with the anomalies made into alerts.
 func (x *explainer) result(v verdict.Result) report.Result {
-	q := x.q
-	r := report.Result{Level: v.Level.String(), Verdict: v.Outcome.String(), Anomalies: []report.Anomaly{}, Notes: notes(v)}
-	r.Stats.Stats = v.Stats
-	if v.Outcome == verdict.Unknown {
-		r.Unknown = &report.Unknown{Reason: v.Reason.String(), Decided: v.Decided, Count: v.Count}
-	}
+	q, r := x.q, resultOf(v)
 	unproved, hurried := 0, 0
 	for _, violation := range v.Violations {
 		e := x.explain(violation, v.Level, false)
@@ -79,7 +70,7 @@ func (x *explainer) result(v verdict.Result) report.Result {
 		r.Anomalies = append(r.Anomalies, e.anomaly)
 	}
 	if unproved > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("the evidence of %d anomalies does not prove them by itself; please report this with the history", unproved))
+		r.Notes = append(r.Notes, report.Unproved(unproved))
 	}
 	if hurried > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("the evidence of %d anomalies was neither made small nor judged again, as the limit was reached", hurried))
@@ -109,7 +100,7 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	if guarantee {
 		ctx.Find = nil
 	}
-	ctx.OneKey, ctx.Veil = x.single, x.hide
+	ctx.OneKey = x.single
 	alert, err := alerts.New(v, ctx)
 	e := explained{anomaly: Anomaly(alert), err: err}
 	id := alert.ID

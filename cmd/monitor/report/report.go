@@ -138,6 +138,11 @@ type Phases struct {
 	Explain   float64 `json:"explain"`
 }
 
+// Unproved is the note on anomalies of a level that evidence does not prove.
+func Unproved(n int) string {
+	return fmt.Sprintf("the evidence of %d anomalies does not prove them by itself; please report this with the history", n)
+}
+
 // infer decides what is undecided and follows from another level's verdict: what
 // breaks a level breaks those that imply it, what satisfies one satisfies those that
 // it implies.

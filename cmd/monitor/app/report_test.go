@@ -1,0 +1,115 @@
+package app
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// TestReportTellsStoredAlerts: what a report of --until-end shows are alerts that are in the
+// store, each once, whenever they were found; and a second run, which finds nothing new,
+// shows what is in the store.
+func TestReportTellsStoredAlerts(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "anomalies", "*.jsonl"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	given := len(files)
+	write := func(name string, txns []record.Transaction) string {
+		var lines []byte
+		for i := range txns {
+			lines = append(codec.AppendJSON(lines, &txns[i]), '\n')
+		}
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, lines, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	many := planted(t, 2000)
+	last := many[len(many)-1].End
+	files = append(files, write("many.jsonl", many), write("at-the-end.jsonl", append(many, lostUpdate(99, last)...)))
+	for i, file := range files {
+		for _, segments := range []bool{false, true} {
+			if segments && i < given {
+				continue // they are shorter than one
+			}
+			t.Run(filepath.Base(file)+map[bool]string{true: " in segments"}[segments], func(t *testing.T) {
+				c := testConfig(nil)
+				c.Source = config.Source{File: &config.File{Path: file}}
+				c.Levels = []verdict.Level{verdict.RC, verdict.RA, verdict.CC, verdict.SI, verdict.SER, verdict.SSER, verdict.LIN}
+				if c.Initial = record.InitialAbsent; i < given {
+					c.Initial = record.InitialZero
+				}
+				var set []func(*App)
+				if segments {
+					c.Window.Segment, c.Window.Overlap = 200, 50
+					set = append(set, fine)
+				}
+				st := newMemStore()
+				r := start(t, c, st, true, set...)
+				if err := r.wait(t); err != nil {
+					t.Fatal(err)
+				}
+				first := shownAlerts(t, r.App, st)
+				again := start(t, c, st, true, set...)
+				if err := again.wait(t); err != nil {
+					t.Fatal(err)
+				}
+				if second := shownAlerts(t, again.App, st); !slices.Equal(first, second) {
+					t.Errorf("at first %q, of a second run %q", first, second)
+				}
+			})
+		}
+	}
+}
+
+// shownAlerts are the alerts that the only report shows, sorted, which the store has.
+func shownAlerts(t *testing.T, a *App, st *memStore) []string {
+	t.Helper()
+	reports := a.Reports()
+	if len(reports) != 1 {
+		t.Fatalf("%d reports", len(reports))
+	}
+	ids, all := st.ids(), map[string]bool{}
+	for _, r := range reports[0].Results {
+		here := map[string]bool{}
+		for _, x := range r.Anomalies {
+			if !slices.Contains(ids, x.Alert.ID) {
+				t.Errorf("%s: %s %s is not in the store, which has %q", r.Level, x.Name, x.Alert.ID, ids)
+			}
+			if here[x.Alert.ID] {
+				t.Errorf("%s: %s %s is listed twice", r.Level, x.Name, x.Alert.ID)
+			}
+			here[x.Alert.ID], all[x.Alert.ID] = true, true
+		}
+		if (r.Verdict == verdict.Violated.String()) != (len(r.Anomalies) > 0) {
+			t.Errorf("%s is %s, by %d anomalies", r.Level, r.Verdict, len(r.Anomalies))
+		}
+	}
+	var text bytes.Buffer
+	if err := (report.Text{W: &text}).History(&reports[0]); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for id := range all {
+		out = append(out, id)
+		if n := strings.Count(text.String(), id); n != 1 {
+			t.Errorf("the text names %s %d times:\n%s", id, n, text.String())
+		}
+	}
+	if len(all) == 0 {
+		t.Error("nothing is shown")
+	}
+	slices.Sort(out)
+	return out
+}
