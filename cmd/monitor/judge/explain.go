@@ -40,7 +40,6 @@ type explainer struct {
 	// single: no transaction has several objects.
 	single bool
 	told   map[string]explained
-	ids    map[string]string // by alert: what identifies its anomaly
 }
 
 // explained is a violation as reports show it, and whether its evidence is not proved.
@@ -51,7 +50,7 @@ type explained struct {
 }
 
 func newExplainer(q *Question, find name.Lookup) *explainer {
-	return &explainer{q: q, find: find, told: map[string]explained{}, ids: map[string]string{}}
+	return &explainer{q: q, find: find, told: map[string]explained{}}
 }
 
 // result is the report on a level, with the anomalies made into alerts.
@@ -103,14 +102,7 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	ctx.OneKey = x.single
 	alert, err := alerts.New(v, ctx)
 	e := explained{anomaly: Anomaly(alert), err: err}
-	id := alert.ID
-	if len(alert.Cycle) == 0 { // of one read, of several by one transaction
-		id += fmt.Sprintf(" %q", alert.Keys)
-	}
-	if _, ok := x.ids[id]; !ok {
-		x.ids[id] = key
-	}
-	e.anomaly.Same = x.ids[id]
+	e.anomaly.Same = alert.ID
 	e.level, _ = verdict.ParseLevel(alert.Level)
 	x.told[told] = e
 	return e
