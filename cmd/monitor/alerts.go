@@ -72,7 +72,7 @@ func (s *shelf) open(ctx context.Context) (book, error) {
 		c = l.Config
 	}
 	if s.url != "" {
-		return newRemote(s, c, s.url)
+		return newRemote(s, c, s.url, false)
 	}
 	path := c.Store.Path
 	if s.store != "" {
@@ -102,7 +102,7 @@ func (s *shelf) running(c *config.Config, path string, locked error) (book, erro
 	if at == "" {
 		return nil, environment(fmt.Errorf("%w; or name the address of its monitor with --url; or, if it has none (http.listen), copy the store while it runs (cp -r) and give the copy with --store", locked))
 	}
-	r, err := newRemote(s, c, at)
+	r, err := newRemote(s, c, at, true)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -46,7 +47,9 @@ func own(c *config.Config) string {
 	return app.LocalURL(scheme, c.HTTP.Listen)
 }
 
-func newRemote(s *shelf, c *config.Config, address string) (*remote, error) {
+// newRemote is the monitor at an address: --url, or, if here, where it is on this machine,
+// which its certificate need not name.
+func newRemote(s *shelf, c *config.Config, address string, here bool) (*remote, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, unusablef("--url: wants an address such as http://127.0.0.1:8080")
@@ -58,6 +61,9 @@ func newRemote(s *shelf, c *config.Config, address string) (*remote, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if t.TLSClientConfig, err = s.tls(c); err != nil {
 		return nil, unusable(err)
+	}
+	if here && c.HTTP.TLS != nil {
+		t.TLSClientConfig.ServerName = certified(c.HTTP.TLS.Cert, u.Hostname())
 	}
 	r.client = &http.Client{Transport: t, Timeout: remoteTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // the token is for nobody else
@@ -105,6 +111,29 @@ func (s *shelf) tls(c *config.Config) (*tls.Config, error) {
 		out.Certificates = []tls.Certificate{pair}
 	}
 	return out, nil
+}
+
+// certified is whom the first certificate of a file is for, if not for the host; empty if
+// it is, or is for nobody. Who shows it is held to that name then, wherever he is asked.
+func certified(file, host string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "" // it is not trusted either, see tls
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return ""
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	switch {
+	case err != nil || cert.VerifyHostname(host) == nil:
+		return ""
+	case len(cert.DNSNames) > 0:
+		return strings.Replace(cert.DNSNames[0], "*", "monitor", 1) // any name that it covers
+	case len(cert.IPAddresses) > 0:
+		return cert.IPAddresses[0].String()
+	}
+	return ""
 }
 
 // ask makes one request and reads its answer into to, unless that is nil.

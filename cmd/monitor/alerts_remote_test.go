@@ -1,17 +1,24 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"io"
+	"log"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/config"
@@ -20,7 +27,7 @@ import (
 // asked lists the alerts of a monitor at an address.
 func asked(t *testing.T, s *shelf, address string) error {
 	t.Helper()
-	r, err := newRemote(s, config.Default(), address)
+	r, err := newRemote(s, config.Default(), address, false)
 	if err != nil {
 		return err
 	}
@@ -137,5 +144,66 @@ func TestRemoteTLS(t *testing.T) {
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+}
+
+// TestRemoteHere: the monitor of a configuration is asked at this machine's address,
+// whoever its certificate is for; another one, or one that is named by --url, must have a
+// certificate for what it was named by.
+func TestRemoteHere(t *testing.T) {
+	issue := func(template x509.Certificate) (tls.Certificate, string) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(1), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+		der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "cert.pem")
+		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
+	}
+	other, _ := issue(x509.Certificate{DNSNames: []string{"isowatch.example.org"}})
+	for _, tc := range []struct {
+		name     string
+		template x509.Certificate
+		here     bool
+		other    bool // shows a certificate that the configuration does not name
+		says     string
+	}{
+		{"for a name", x509.Certificate{DNSNames: []string{"isowatch.example.org", "other.example.org"}}, true, false, ""},
+		{"for all names of a domain", x509.Certificate{DNSNames: []string{"*.example.org"}}, true, false, ""},
+		{"for another address", x509.Certificate{IPAddresses: []net.IP{net.IPv4(192, 0, 2, 7)}}, true, false, ""},
+		{"for this address", x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, true, false, ""},
+		{"for nobody", x509.Certificate{}, true, false, "certificate"},
+		{"another one's", x509.Certificate{DNSNames: []string{"isowatch.example.org"}}, true, true, "certificate"},
+		{"named by --url", x509.Certificate{DNSNames: []string{"isowatch.example.org"}}, false, false, "certificate"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pair, file := issue(tc.template)
+			if tc.other {
+				pair = other
+			}
+			srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) }))
+			srv.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+			srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+			srv.StartTLS()
+			defer srv.Close()
+			c := config.Default()
+			c.HTTP.TLS = &config.ServerTLS{Cert: file}
+			r, err := newRemote(&shelf{}, c, srv.URL, tc.here)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			err = r.Alerts(t.Context(), page.Filter{}, func(page.Summary) error { return nil })
+			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v, want %q", err, tc.says)
+			}
+		})
 	}
 }
