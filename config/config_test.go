@@ -167,6 +167,12 @@ http: {listen: 8080}
 			`c.yaml:7:1: windows: unknown key: did you mean window?`,
 			`c.yaml:8:16: http.listen: "8080" wants a port, as in 127.0.0.1:9092`,
 		}},
+		{"long durations", minimal + "window: {lateness: 2500000h, max_skew: 9999999h}\nalerts: {retain: 175200h0m1s}\n", []string{
+			"c.yaml:2:20: window.lateness: must be at most 175200h, which is 20 years, not 2500000h",
+			"c.yaml:2:40: window.max_skew: must be at most 175200h, which is 20 years, not 9999999h",
+			"c.yaml:3:18: alerts.retain: must be at most 175200h, which is 20 years, not 175200h0m1s"}},
+		{"times beyond all years", minimal + "alerts: {silences: [{db: x, until: 2900-01-01T00:00:00Z}]}\n", []string{
+			`c.yaml:2:36: alerts.silences[0].until: wants a time such as 2026-01-31T12:00:00Z, not "2900-01-01T00:00:00Z"`}},
 		{"not YAML", "levels: [si\nclock: x\n", []string{"c.yaml:1: not YAML: did not find expected ',' or ']'"}},
 		{"two documents", minimal + "---\n" + minimal, []string{"c.yaml:2:1: is a second document: one file is one configuration"}},
 		{"a key twice", minimal + "clock: prune\nclock: ignore\n", []string{"c.yaml:3:1: clock: is given twice, first on line 2"}},
@@ -472,5 +478,22 @@ func TestSalt(t *testing.T) {
 	}
 	if _, err := load("\n"); err == nil || !strings.Contains(err.Error(), "is empty") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestParseDuration: whatever is taken can be added to others and to a time of our days.
+func TestParseDuration(t *testing.T) {
+	for text, want := range map[string]string{
+		"250ms": "", "-2s": "", "0": "", "1h30m": "", "175200h": "", "-175200h": "", ".5s": "", "1.s": "",
+		"175200h0m0.000000001s": "must be at most 175200h", "-175201h": "must be at most", "2500000h": "must be at most", "9223372036854775808ns": "must be at most",
+		"99999999999999999999999h": "must be at most", "2": "wants a duration", "": "wants a duration", "h": "wants a duration", "1d": "wants a duration", "5 s": "wants a duration",
+	} {
+		d, err := ParseDuration(text)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+		if d > DurationMax || d < -DurationMax {
+			t.Errorf("%q is %v", text, d)
+		}
 	}
 }

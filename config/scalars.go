@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -59,11 +60,18 @@ func ParseStart(s string) (Start, error) {
 			return Start{At: StartAt(i)}, nil
 		}
 	}
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
+	t, ok := parseTime(s)
+	if !ok {
 		return Start{}, fmt.Errorf("wants stored, earliest, latest or a time such as 2026-01-31T12:00:00Z, not %q", s)
 	}
 	return Start{At: StartTime, Time: t}, nil
+}
+
+// parseTime reads a time; false if it is none, or not within the years that nanoseconds
+// since 1970 have in 64 bits.
+func parseTime(s string) (time.Time, bool) {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	return t, err == nil && time.Unix(0, t.UnixNano()).Equal(t)
 }
 
 // Values says what alerts show of the data.
@@ -200,14 +208,8 @@ func parseValues(s string) (Values, bool) {
 // and ints are handled by the decoder.
 var scalars = map[reflect.Type]scalar{
 	reflect.TypeFor[time.Duration](): {
-		name: "duration",
-		parse: func(s string) (any, error) {
-			d, err := time.ParseDuration(s)
-			if err != nil {
-				return nil, fmt.Errorf("wants a duration with its unit, such as 250ms, 2s or 24h, not %q", s)
-			}
-			return d, nil
-		},
+		name:  "duration",
+		parse: func(s string) (any, error) { return ParseDuration(s) },
 		print: func(v any) string { return printDuration(v.(time.Duration)) },
 	},
 	reflect.TypeFor[Bytes](): {
@@ -226,8 +228,8 @@ var scalars = map[reflect.Type]scalar{
 			if s == "" {
 				return time.Time{}, nil
 			}
-			t, err := time.Parse(time.RFC3339Nano, s)
-			if err != nil {
+			t, ok := parseTime(s)
+			if !ok {
 				return nil, fmt.Errorf("wants a time such as 2026-01-31T12:00:00Z, not %q", s)
 			}
 			return t, nil
@@ -249,6 +251,27 @@ var scalars = map[reflect.Type]scalar{
 	reflect.TypeFor[record.Initial]():  enum("word", record.ParseInitial, "any", "absent", "zero"),
 	reflect.TypeFor[Values]():          enum("word", parseValues, "full", "hash", "none"),
 	reflect.TypeFor[Overload]():        enum("word", parseOverload, "block", "sample-sessions"),
+}
+
+// DurationMax is how long any duration of a configuration, and of a flag, may be: sums of
+// several, and a time of our days, stay far below the 292 years that nanoseconds have in 64
+// bits.
+const DurationMax = 20 * 365 * 24 * time.Hour
+
+// durationForm is what a duration looks like, however long it is.
+var durationForm = regexp.MustCompile(`^[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
+// ParseDuration is time.ParseDuration of what is at most DurationMax, either way. Errors
+// say what is wanted.
+func ParseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil && !durationForm.MatchString(s):
+		return 0, fmt.Errorf("wants a duration with its unit, such as 250ms, 2s or 24h, not %q", s)
+	case err != nil || d > DurationMax || d < -DurationMax:
+		return 0, fmt.Errorf("must be at most %s, which is 20 years, not %s", printDuration(DurationMax), s)
+	}
+	return d, nil
 }
 
 // printDuration writes 24h0m0s as 24h.

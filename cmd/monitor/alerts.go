@@ -161,7 +161,7 @@ func (c *choice) filter(now time.Time) (page.Filter, error) {
 
 // moment reads a time, a date, or how long ago.
 func moment(s string, now time.Time) (time.Time, error) {
-	if d, err := time.ParseDuration(s); err == nil {
+	if d, err := config.ParseDuration(s); err == nil {
 		return now.Add(-max(d, -d)), nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/config"
 )
 
 func newAlertsSilence() *cobra.Command {
@@ -68,7 +69,7 @@ Exit status: 0; 2 unusable flags, 4 store or monitor can't be used.`,
 	f.StringVar(&s.Level, "level", "", "what is of this `level`")
 	f.StringVar(&s.Name, "name", "", "what has this `name`, Isowatch's or another's")
 	f.StringVar(&s.Key, "key", "", "what concerns this `key`")
-	f.DurationVar(&last, "for", 0, "how long it holds, such as 4h")
+	durationVar(f, &last, "for", 0, "how long it holds, such as 4h")
 	f.StringVar(&until, "until", "", "the `time` until which it holds instead, such as 2026-01-31T12:00:00Z")
 	f.StringVar(&s.Comment, "comment", "", "`why`")
 	f.StringVar(&s.By, "by", "", "`who` silences it (default: the user's name)")
@@ -90,6 +91,9 @@ func ends(until string, last time.Duration, now time.Time) (int64, error) {
 	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
 		if at, err := time.ParseInLocation(layout, until, time.Local); err == nil {
+			if at.Sub(now) > config.DurationMax {
+				return 0, unusablef("--until: wants a time within 20 years, not %s", until)
+			}
 			return at.UnixNano(), nil
 		}
 	}

@@ -40,7 +40,7 @@ Exit status: 0 if the fault was alerted and nothing was before it, else 1.`,
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&o.Duration, "duration", 0, "how long it runs, such as 20s; 0: until Ctrl-C")
+	durationVar(cmd.Flags(), &o.Duration, "duration", 0, "how long it runs, such as 20s; 0: until Ctrl-C")
 	cmd.Flags().StringVar(&o.Evidence, "evidence", "", "`file` that the first alert's evidence is written to, for monitor check")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()), "of the clients' choices")
 	cmd.Flags().Lookup("seed").DefValue = "the time"

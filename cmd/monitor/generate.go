@@ -140,7 +140,7 @@ func (g *generateFlags) flags(cmd *cobra.Command) {
 	f.Uint64Var(&c.Seed, "seed", 0, "of all choices; as it is, a new one each time")
 	f.BoolVar(&g.times, "times", true, "records have start and end")
 	f.BoolVar(&g.noTimes, "no-times", false, "they have none")
-	f.DurationVar(&c.MaxSkew, "skew", 0, "how far clients' clocks differ at most")
+	durationVar(f, &c.MaxSkew, "skew", 0, "how far clients' clocks differ at most")
 	f.StringVar(&c.DB, "db", record.DefaultDB, "the `name` of the history")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "no progress, and no word of the seed")
 	f.Lookup("seed").DefValue = "a new one"

@@ -387,7 +387,7 @@ Exit status: 0; 2 not a store or damaged, 4 it can't be written or is in use.`,
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&retain, "retain", defaults.Window.Retain, "keep evidence for so long, window.retain of the configuration")
+	durationVar(cmd.Flags(), &retain, "retain", defaults.Window.Retain, "keep evidence for so long, window.retain of the configuration")
 	cmd.Flags().StringVar(&limit, "max-bytes", defaults.Store.MaxBytes.String(), "the `size` that evidence may make the store grow to, store.max_bytes of the configuration")
 	out.flags(cmd)
 	return cmd
