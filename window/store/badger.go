@@ -93,6 +93,9 @@ func (s *Badger) start() error {
 		return explainOpen(s.opt.Path, err)
 	}
 	s.db = db
+	if !s.opt.InMemory {
+		_ = plainRegistry(s.opt.Path) // if it can't be done, a change of what says nothing is not seen
+	}
 	err = s.load()
 	if err == nil {
 		err = s.startRoom()

@@ -135,8 +135,9 @@ func parseWAL(b []byte, name string, each func(rawRecord)) *Damage {
 	damage := func(at int, after, why string) *Damage {
 		return &Damage{Kind: "write-ahead log", Key: after, File: name, Offset: int64(at), Why: why}
 	}
+	b = written(b)
 	if len(b) < walHeader {
-		return nil // made, and nothing written yet
+		return stray(b, 0, name) // made, and nothing written yet
 	}
 	if binary.BigEndian.Uint64(b) != 0 {
 		return damage(0, "its header", "it names an encryption key")
@@ -171,23 +172,54 @@ func parseWAL(b []byte, name string, each func(rawRecord)) *Damage {
 		pending = append(pending, rawRecord{key: e.key, version: e.version, deleted: e.meta&bitDelete != 0, value: e.value, file: name, offset: int64(at)})
 		at += e.size
 	}
-	if next := torn(b, at, pendingVersion, len(pending) > 0); next > 0 {
+	next, sure := torn(b, at, pendingVersion, len(pending) > 0)
+	if sure {
 		d := damage(at, last, "the checksum of an entry is wrong, and good ones follow")
 		d.seam = seam(b[:next], at)
 		return d
 	}
-	if end := at + written(b[at:]); end > at {
+	if changedEntry(b[at:]) {
+		d := damage(at, last, "one byte of it is not what was written")
+		d.last = true
+		return d
+	}
+	if end := at + complete(b[at:]); end > at {
 		d := damage(at, last, "its checksum is wrong, though all of it is there")
 		d.seam, d.last = seam(b[:end], at), true
 		return d
 	}
-	return nil
+	return stray(b, at, name)
 }
 
-// written is the size of the entry at the beginning of b if all of it was written, so that
+// written is b without the zeros behind its end, most of a log. An entry's checksum may
+// end with some.
+func written(b []byte) []byte {
+	end := len(b)
+	for end >= 8 && binary.NativeEndian.Uint64(b[end-8:]) == 0 {
+		end -= 8
+	}
+	for end > 0 && b[end-1] == 0 {
+		end--
+	}
+	return b[:min(len(b), end+4)]
+}
+
+// stray tells of a byte that is alone behind the last entry of a log, at a place. An entry
+// that is being written has its length in its third byte, so that one alone is none, unless
+// the others are on another page of a copy.
+func stray(b []byte, at int, name string) *Damage {
+	alone := slices.IndexFunc(b[min(at, len(b)):], func(x byte) bool { return x != 0 })
+	if alone += at; alone < at || !allZero(b[alone+1:]) {
+		return nil
+	}
+	return &Damage{Kind: "write-ahead log", Key: "what is behind its last record", File: name, Offset: int64(alone), Why: "there is something in it",
+		last: true, seam: alone%page == 0 || alone == at && page-alone%page <= 2}
+}
+
+// complete is the size of the entry at the beginning of b if all of it was written, so that
 // its checksum should fit; 0 if there is none, or if it may be torn. Entries are written from
 // their beginning on, and what was not written is zeros.
-func written(b []byte) int {
+func complete(b []byte) int {
 	_, _, size, ok := walSizes(b)
 	if !ok || binary.BigEndian.Uint32(b[size-4:]) == 0 || hole(b[:size]) {
 		return 0
@@ -195,10 +227,31 @@ func written(b []byte) int {
 	return size
 }
 
-// torn looks at what follows the last good entry, at a place. 0: it may be just the
-// end of a transaction that was being written. Otherwise it returns where good
-// entries follow.
-func torn(b []byte, at int, version uint64, pending bool) (next int) {
+// changedEntry tells whether one byte is all that keeps the beginning of b from being an
+// entry. What has other lengths with another byte in its head is tried with each of them.
+func changedEntry(b []byte) bool {
+	if _, _, size, ok := walSizes(b); ok && changed(b[:size]) {
+		return true
+	}
+	const headMax = 8 // kind, length of the key, which is short, and of the value; no expiry
+	head := slices.Clone(b[:min(len(b), headMax)])
+	b = slices.Clone(b)
+	for at, was := range head {
+		for x := range 256 {
+			b[at] = byte(x)
+			if _, ok := readWALEntry(b); ok && byte(x) != was {
+				return true
+			}
+		}
+		b[at] = was
+	}
+	return false
+}
+
+// torn looks at what follows the last good entry, at a place: where good ones follow, 0 if
+// there are none, and whether it is sure that it is not just the end of a transaction that
+// was being written.
+func torn(b []byte, at int, version uint64, pending bool) (next int, sure bool) {
 	versions := 0
 	// What is made to look like entries everywhere is not looked at for ever.
 	tried, triedMax := 0, 16*len(b)
@@ -223,10 +276,7 @@ func torn(b []byte, at int, version uint64, pending bool) (next int) {
 	}
 	// Several transactions follow, or a part of one without the hole that lost
 	// pages leave.
-	if next > 0 && (versions > 1 || (b[at] != 0 && !hole(b[at:next]))) {
-		return next
-	}
-	return 0
+	return next, next > 0 && (versions > 1 || (b[at] != 0 && !hole(b[at:next])))
 }
 
 // seam tells whether an entry, of which b has all from a place on, was not written yet where
@@ -255,12 +305,17 @@ func changed(e []byte) bool {
 		return false
 	}
 	end := len(e) - 4
-	diff := crc32.Checksum(e[:end], y.CastagnoliCrcTable) ^ binary.BigEndian.Uint32(e[end:])
+	return changedSum(e[:end], binary.BigEndian.Uint32(e[end:]))
+}
+
+// changedSum is changed for what has its checksum elsewhere.
+func changedSum(b []byte, sum uint32) bool {
+	diff := crc32.Checksum(b, y.CastagnoliCrcTable) ^ sum
 	if diff == 0 {
 		return false
 	}
-	for b := range 4 {
-		if diff&^(0xff<<(8*b)) == 0 {
+	for i := range 4 {
+		if diff&^(0xff<<(8*i)) == 0 {
 			return true // of the checksum itself
 		}
 	}
@@ -268,7 +323,7 @@ func changed(e []byte) bool {
 	for x, c := range y.CastagnoliCrcTable {
 		byTop[c>>24] = uint32(x)
 	}
-	for range end {
+	for range b {
 		x := byTop[diff>>24]
 		rest := diff ^ y.CastagnoliCrcTable[x]
 		if rest == 0 {
@@ -315,18 +370,13 @@ func readTable(dir, name string, each func(rawRecord)) ([]*Damage, error) {
 
 func parseTable(b []byte, name string, each func(rawRecord)) []*Damage {
 	whole := func(why string) []*Damage {
-		return []*Damage{{Kind: "table", Key: "every record", File: name, Why: why, seam: len(b)%page == 0 || unwritten(b, max(0, len(b)-page), len(b))}}
+		seam := len(b)%page == 0 || unwritten(b, max(0, len(b)-page), len(b))
+		return []*Damage{{Kind: "table", Key: "every record", File: name, Why: why, seam: seam && !changedEnd(b, indexOf)}}
 	}
-	// The end is: index, its length, its checksum, the length of that.
-	index, sum, ok := cutEnd(b)
+	index, sum, ok := indexOf(b)
 	if !ok {
 		return whole("its end is damaged")
 	}
-	size, ok := endU32(index)
-	if !ok || size > len(index)-4 {
-		return whole("its end is damaged")
-	}
-	index = index[len(index)-4-size : len(index)-4]
 	if !sumFits(index, sum) {
 		return whole("the checksum of its index is wrong")
 	}
@@ -341,10 +391,64 @@ func parseTable(b []byte, name string, each func(rawRecord)) []*Damage {
 			if i+1 < len(blocks) {
 				to = quoteKey(blocks[i+1].first)
 			}
-			found = append(found, &Damage{Kind: "table", Key: fmt.Sprintf("the block of records from %s up to %s", quoteKey(at.first), to), File: name, Offset: int64(at.begin), Why: err.Error(), seam: unwritten(b, at.begin, at.begin+at.size)})
+			seam := unwritten(b, at.begin, at.begin+at.size) && !changedEnd(b[at.begin:at.begin+at.size], cutEnd)
+			found = append(found, &Damage{Kind: "table", Key: fmt.Sprintf("the block of records from %s up to %s", quoteKey(at.first), to), File: name, Offset: int64(at.begin), Why: err.Error(), seam: seam})
 		}
 	}
 	return found
+}
+
+// indexOf cuts the index off the end of a table, which is: index, its length, its checksum,
+// the length of that.
+func indexOf(b []byte) (index, sum []byte, ok bool) {
+	if index, sum, ok = cutEnd(b); !ok {
+		return nil, nil, false
+	}
+	size, ok := endU32(index)
+	if !ok || size > len(index)-4 {
+		return nil, nil, false
+	}
+	return index[len(index)-4-size : len(index)-4], sum, true
+}
+
+// changedEnd tells whether one byte is all that keeps the checksum at the end of b from
+// fitting what cut says it is of. One of the data is found as in changed; one of what follows
+// them, some bytes, is tried with each value.
+func changedEnd(b []byte, cut func([]byte) (data, sum []byte, ok bool)) bool {
+	if data, sum, ok := cut(b); ok {
+		var c pb.Checksum
+		if proto.Unmarshal(sum, &c) == nil && c.GetAlgo() == pb.Checksum_CRC32C && changedSum(data, uint32(c.GetSum())) {
+			return true
+		}
+	}
+	const endMax = 4 + 16 + 4 // lengths, and the checksum between them
+	b = slices.Clone(b)
+	type span struct{ begin, end int }
+	sums := make(map[span]uint32) // most have the same data
+	for at := max(0, len(b)-endMax); at < len(b); at++ {
+		was := b[at]
+		for x := range 256 {
+			b[at] = byte(x)
+			data, sum, ok := cut(b)
+			var c pb.Checksum
+			if !ok || byte(x) == was || proto.Unmarshal(sum, &c) != nil || c.GetAlgo() != pb.Checksum_CRC32C {
+				continue
+			}
+			begin := cap(b) - cap(data)
+			s := span{begin, begin + len(data)}
+			if s.end > at {
+				continue
+			}
+			if _, ok := sums[s]; !ok {
+				sums[s] = crc32.Checksum(data, y.CastagnoliCrcTable)
+			}
+			if c.GetSum() == uint64(sums[s]) {
+				return true
+			}
+		}
+		b[at] = was
+	}
+	return false
 }
 
 // unwritten tells whether a part of a table ends with zeros, as no table does, or a page in
@@ -400,7 +504,14 @@ func cutEnd(b []byte) (rest, sum []byte, ok bool) {
 
 func sumFits(data, sum []byte) bool {
 	var c pb.Checksum
-	return proto.Unmarshal(sum, &c) == nil && y.VerifyChecksum(data, &c) == nil
+	if proto.Unmarshal(sum, &c) != nil {
+		return false
+	}
+	switch c.GetAlgo() {
+	case pb.Checksum_CRC32C, pb.Checksum_XXHash64:
+		return y.VerifyChecksum(data, &c) == nil
+	}
+	return false // of others it panics
 }
 
 // block is where a block of a table lies.
@@ -544,11 +655,35 @@ func readLayout(dir string) (layout, error) {
 		}
 	}
 	slices.Sort(l.missing)
-	info, err := os.Stat(filepath.Join(dir, badger.ManifestFilename))
-	if err == nil && info.Size() > end && l.newer {
+	b, err := os.ReadFile(filepath.Join(dir, badger.ManifestFilename))
+	if err != nil {
+		return l, err
+	}
+	if end < int64(len(b)) && changedLength(b[end:]) {
+		return l, &Damage{Kind: "database", Key: "the list of its tables", File: badger.ManifestFilename, Offset: end, Why: "the length of a change is wrong"}
+	}
+	if end < int64(len(b)) && l.newer {
 		err = l.covered(dir, end)
 	}
 	return l, err
+}
+
+// changedLength tells whether the change at the end of a manifest, which ends before its
+// length says, has another length for which its checksum fits. A change is u32 length, u32
+// CRC-32C, these bytes.
+func changedLength(b []byte) bool {
+	const head = 8
+	if len(b) < head {
+		return false
+	}
+	want, sum := binary.BigEndian.Uint32(b[4:]), uint32(0)
+	for i := head; sum != want; i++ {
+		if i == len(b) {
+			return false
+		}
+		sum = crc32.Update(sum, y.CastagnoliCrcTable, b[i:i+1])
+	}
+	return true
 }
 
 // covered looks at tables that a manifest does not name whose end is torn. A table
@@ -675,7 +810,7 @@ func emptyDiscard(dir string) (*Damage, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if i := slices.IndexFunc(b, func(x byte) bool { return x != 0 }); i >= 0 {
+	if i := slices.IndexFunc(written(b), func(x byte) bool { return x != 0 }); i >= 0 {
 		return &Damage{Kind: "value log", Key: "the list of what may be freed, which is empty", File: discardFile, Offset: int64(i), Why: "there is something in it"}, nil
 	}
 	return nil, nil
@@ -687,12 +822,54 @@ func emptyLog(dir, name string) (*Damage, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, x := range b {
+	for i, x := range written(b) {
 		if x != 0 && (i < 8 || i >= walHeader) {
 			return &Damage{Kind: "value log", Key: "which is empty", File: name, Offset: int64(i), Why: "there is something in it"}, nil
 		}
 	}
 	return nil, nil
+}
+
+// registryHead is the size of the random number at the beginning of Badger's list of
+// encryption keys.
+const registryHead = 16
+
+// plainRegistry puts zeros in the place of the random number, which says nothing without
+// encryption: where zeros are, a changed byte is seen.
+func plainRegistry(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, badger.KeyRegistryFileName), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	b := make([]byte, registryHead)
+	_, err = f.ReadAt(b, 0)
+	if err == nil && !allZero(b) {
+		clear(b)
+		_, err = f.WriteAt(b, 0)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// registryNumber looks at the number. One that is random, of a store that was opened by an
+// earlier version last, has no more than a few zeros.
+func registryNumber(dir string) (*Damage, error) {
+	b, err := os.ReadFile(filepath.Join(dir, badger.KeyRegistryFileName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	b = b[:min(len(b), registryHead)]
+	const changedMax = 4
+	others := 0
+	for _, x := range b {
+		if x != 0 {
+			others++
+		}
+	}
+	if others == 0 || others > changedMax {
+		return nil, nil
+	}
+	at := slices.IndexFunc(b, func(x byte) bool { return x != 0 })
+	return &Damage{Kind: "database", Key: "the list of encryption keys, which begins with zeros", File: badger.KeyRegistryFileName, Offset: int64(at), Why: "there is something in them"}, nil
 }
 
 // registry looks at Badger's list of encryption keys, of which there are none.

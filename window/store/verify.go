@@ -75,6 +75,9 @@ type verifier struct {
 	copied bool
 	// torn: some of its files are newer than others.
 	torn bool
+	// lost: newer versions of records may be in what is damaged, so that the files of older
+	// ones may be gone.
+	lost bool
 	// records are the newest versions, without those that were spilled.
 	records map[string]rawRecord
 	state   state
@@ -136,10 +139,14 @@ func (v *verifier) database() error {
 	if d := registry(v.path); d != nil {
 		v.damage(d)
 	}
-	if d, err := emptyDiscard(v.path); err != nil {
-		return err
-	} else if d != nil {
-		v.damage(d)
+	for _, look := range []func(string) (*Damage, error){placeOf, registryNumber, emptyDiscard} {
+		d, err := look(v.path)
+		if err != nil {
+			return err
+		}
+		if d != nil {
+			v.damage(d)
+		}
 	}
 	for _, name := range l.vlogs {
 		d, err := emptyLog(v.path, name)
@@ -180,6 +187,7 @@ func (v *verifier) database() error {
 		v.sized(name)
 	}
 	v.copied = v.unclean && !settled(v.path)
+	v.lost = len(v.report.Damaged)+len(seams) > 0
 	v.halves(l, seams)
 	return v.unnamed(l)
 }
@@ -380,6 +388,7 @@ func (v *verifier) large() error {
 			_, err2 = readLarge(v.files, r.key, ref)
 			var d *Damage
 			switch {
+			case v.lost && errors.Is(err2, errGone):
 			case v.copied && (errors.Is(err2, errGone) || (errors.As(err2, &d) && d.seam)):
 				kind, name := describe(r.key)
 				v.note("%s is not in the copy, or not all of it: %s %s was written or replaced while the copy was made; in a store that was killed this is damage", largeFile(ref.id), kind, name)
@@ -427,6 +436,8 @@ func (v *verifier) entries() error {
 	for _, g := range segments {
 		size, ok := sizes[filepath.Base(g.file())]
 		switch {
+		case !ok && v.lost:
+			continue
 		case !ok && v.copied:
 			v.note("%s is not in the copy: it was begun or dropped while the copy was made; in a store that was killed this is damage", g.file())
 			continue
