@@ -291,6 +291,8 @@ func (a *App) Run(ctx context.Context) (err error) {
 		return err
 	}
 	k := newKeeper(a)
+	waiting := k.waiting
+	a.metrics.outbox.values.Store(&waiting)
 	if a.teller, err = newTeller(context.WithoutCancel(ctx), a, k); err != nil {
 		return advise(err)
 	}

@@ -60,6 +60,7 @@ type metrics struct {
 	detection  prometheus.Histogram
 	deliveries *prometheus.CounterVec // receiver, outcome
 	delivery   *prometheus.HistogramVec
+	outbox     *gauges // receiver
 
 	checkpointed *prometheus.GaugeVec // db
 	restart      prometheus.Gauge

@@ -27,6 +27,9 @@ func shownMetrics(t *testing.T) *prometheus.Registry {
 				(*into).WithLabelValues(values...)
 			case **prometheus.HistogramVec:
 				(*into).WithLabelValues(values...)
+			case **gauges:
+				one := func() map[string]float64 { return map[string]float64{"x": 1} }
+				(*into).values.Store(&one)
 			}
 		}
 	}
