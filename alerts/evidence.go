@@ -131,19 +131,25 @@ func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, err
 // invents a violation".
 func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []proof {
 	var out []proof
-	exhibited := exhibit(v, full, ctx.Lookup, false)
+	var exhibited [][]record.Transaction
+	if len(v.Exhibits) > 0 {
+		exhibited = append(exhibited, exhibit(v, full, ctx.Lookup, false))
+		if others, ok := vouching(full); ok && (v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable) {
+			exhibited = append(exhibited, exhibit(v, others, ctx.Lookup, false))
+		}
+	}
 	full = exhibit(v, full, ctx.Lookup, true)
 	if v.Kind != verdict.ThinAirRead {
 		partial := header(v, ctx, record.CoveragePartial)
-		if len(v.Exhibits) > 0 {
-			out = append(out, proof{partial, exhibited})
+		for _, txns := range exhibited {
+			out = append(out, proof{partial, txns})
 		}
 		out = append(out, proof{partial, full})
 	}
 	if ctx.Coverage == record.CoverageComplete || v.Kind == verdict.ThinAirRead {
 		complete := header(v, ctx, record.CoverageComplete)
-		if len(v.Exhibits) > 0 {
-			out = append(out, proof{complete, withoutSeq(closed(v, exhibited, ctx, true))})
+		for _, txns := range exhibited {
+			out = append(out, proof{complete, withoutSeq(closed(v, txns, ctx, true))})
 		}
 		out = append(out, proof{complete, withoutSeq(closed(v, full, ctx, len(v.Exhibits) > 0))})
 	}
@@ -276,6 +282,43 @@ func vouches(op record.Op, reader string, offending record.Value, txns []record.
 	return slices.ContainsFunc(txns, func(t record.Transaction) bool {
 		return t.Status == record.Unknown && t.ID != reader && name.Shows(op, &t) && !name.Shows(other, &t)
 	})
+}
+
+// vouching are the transactions as seen by who read a key several times and found by a
+// later one of these reads that a transaction of unknown outcome took effect: without
+// the reads of the key before it, of which otherwise the first would stand for all. ok tells
+// whether there is any such.
+func vouching(txns []record.Transaction) (out []record.Transaction, ok bool) {
+	out = slices.Clone(txns)
+	for i := range out {
+		by := map[string]int{} // key: the place of the read that vouches
+		first, own := map[string]record.Value{}, map[string]bool{}
+		for j, op := range out[i].Ops {
+			was, again := first[op.Key]
+			_, vouched := by[op.Key]
+			switch {
+			case writes(op):
+				own[op.Key] = true
+			case op.Kind != record.Read || own[op.Key]:
+			case !again:
+				first[op.Key] = op.Value
+			case !vouched && op.Value != was && vouches(op, out[i].ID, was, txns):
+				by[op.Key] = j
+			}
+		}
+		if len(by) == 0 {
+			continue
+		}
+		ok = true
+		var ops []record.Op
+		for j, op := range out[i].Ops {
+			if at, vouched := by[op.Key]; !vouched || op.Kind != record.Read || j >= at {
+				ops = append(ops, op)
+			}
+		}
+		out[i].Ops = ops
+	}
+	return out, ok
 }
 
 // offender is who read, and what, where a violation is about one read and not
