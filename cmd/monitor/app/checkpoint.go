@@ -12,6 +12,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/wire"
 	"github.com/isowatch/isowatch/window/order"
+	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/stream"
 )
 
@@ -61,12 +62,25 @@ func (c *checkpoint) append(b []byte) []byte {
 	return append(c.told.append(b), c.state...)
 }
 
+// anotherVersion says that another version of the monitor wrote something in the store. It
+// is no damage: what the store gives has fitted its checksum.
+func anotherVersion(what string, form, known byte) error {
+	by := store.ErrNewer
+	if form < known {
+		by = store.ErrOlder
+	}
+	return fmt.Errorf("%s was %w of the monitor: its form is %d, and this version reads %d; start that version, or begin anew with monitor run --rebuild, which sets the store aside", what, by, form, known)
+}
+
 var errCheckpoint = errors.New("the checkpoint is damaged")
 
 // parseCheckpoint is the inverse of append.
 func parseCheckpoint(db string, b []byte) (*checkpoint, error) {
-	if len(b) == 0 || b[0] != checkpointVersion {
-		return nil, fmt.Errorf("history %q: %w: unknown version", db, errCheckpoint)
+	if len(b) == 0 {
+		return nil, fmt.Errorf("history %q: %w: it is empty", db, errCheckpoint)
+	}
+	if b[0] != checkpointVersion {
+		return nil, anotherVersion(fmt.Sprintf("the checkpoint of history %q", db), b[0], checkpointVersion)
 	}
 	r := wire.NewReader(b[1:])
 	c := checkpoint{origin: r.Text()}

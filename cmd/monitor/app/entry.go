@@ -62,8 +62,11 @@ const (
 
 // parseEntry is the inverse of append.
 func parseEntry(number uint64, b []byte) (*entry, error) {
-	if len(b) == 0 || b[0] != entryVersion {
-		return nil, fmt.Errorf("entry %d: %w: unknown version", number, errEntry)
+	if len(b) == 0 {
+		return nil, fmt.Errorf("entry %d: %w: it is empty", number, errEntry)
+	}
+	if b[0] != entryVersion {
+		return nil, anotherVersion(fmt.Sprintf("entry %d of the journal", number), b[0], entryVersion)
 	}
 	r := wire.NewReader(b[1:])
 	e := &entry{number: number, size: int64(len(b)), time: r.Int()}

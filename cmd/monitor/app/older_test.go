@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/store"
 )
 
 // older is a checkpoint's state as the version before wrote it: its order has another
@@ -57,5 +59,35 @@ func TestAnotherVersion(t *testing.T) {
 	}
 	if len(st.ids()) != 1 || !strings.Contains(r.log.String(), "another version of the monitor wrote the state") {
 		t.Errorf("%d alerts, want 1; it said\n%s", len(st.ids()), r.log.String())
+	}
+}
+
+// TestFormOfAnotherVersion: what has a form that this version does not know is not damaged,
+// as its checksum fits. Who wrote it is said, and what to do; nothing is changed.
+func TestFormOfAnotherVersion(t *testing.T) {
+	brokers := cluster(t)
+	txns := lostUpdate(1, 1000)
+	send(t, producer(t, brokers), txns...)
+	for _, what := range []string{"the checkpoint of history \"default\"", "entry 1 of the journal"} {
+		for by, is := range map[int]error{1: store.ErrNewer, -1: store.ErrOlder} {
+			st := newMemStore("r")
+			if err := start(t, testConfig(brokers), st, true).wait(t); err != nil {
+				t.Fatal(err)
+			}
+			form := &st.checkpoints[record.DefaultDB][0]
+			if strings.HasPrefix(what, "entry") {
+				c, err := parseCheckpoint(record.DefaultDB, st.checkpoints[record.DefaultDB])
+				if err != nil {
+					t.Fatal(err)
+				}
+				st.checkpoints[record.DefaultDB] = c.anew(c.config).append(nil) // the journal is read again
+				form = &st.journal[1].Data[0]
+			}
+			*form = byte(int(*form) + by)
+			err := start(t, testConfig(brokers), st, true).wait(t)
+			if !errors.Is(err, is) || errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "--rebuild") {
+				t.Errorf("%s: %v, want %v", what, err, is)
+			}
+		}
 	}
 }

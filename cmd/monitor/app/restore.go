@@ -113,7 +113,11 @@ func (c *checkpoint) anew(config uint64) *checkpoint {
 	return &checkpoint{origin: c.origin, config: config, born: c.floor, coverage: record.CoveragePartial, whole: c.whole, consumed: c.floor - 1, floor: c.floor, told: c.told}
 }
 
+// damaged says that the store is, but where another version wrote it.
 func damaged(err error) error {
+	if errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrOlder) {
+		return err
+	}
 	return fmt.Errorf("the store is %w: %w", store.ErrDamaged, err)
 }
 
