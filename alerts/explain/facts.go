@@ -19,12 +19,12 @@ type teller struct {
 	read   int // the place of the read that it is about, or -1
 	// runs are the orders that are asked for in a tree which stand for those of
 	// later updates too.
-	runs   map[question]bool
-	finals *finals // once somebody asks
+	runs    map[question]bool
+	writers *name.Writers
 }
 
 func newTeller(v verdict.Violation, n name.Name, lookup name.Lookup) teller {
-	return teller{v: v, n: n, lookup: lookup, read: name.Read(v, lookup), runs: map[question]bool{}, finals: &finals{}}
+	return teller{v: v, n: n, lookup: lookup, read: name.Read(v, lookup), runs: map[question]bool{}, writers: name.NewWriters(v, lookup)}
 }
 
 func (t teller) record(id verdict.TxnID) (*record.Transaction, bool) { return t.lookup.Find(id) }

@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/isowatch/isowatch/alerts/internal/list"
 	"github.com/isowatch/isowatch/alerts/name"
@@ -155,43 +154,9 @@ func (t teller) onlyWriter(id verdict.TxnID) (verdict.TxnID, string, bool) {
 // a read may be of, sorted: those whose last write of the key it returned, or
 // who appended the last element of the list, and who may have committed.
 func (t teller) writersOf(read record.Op, reader verdict.TxnID) []verdict.TxnID {
-	t.finals.once.Do(t.index)
-	ids := t.finals.values[record.Op{Key: read.Key, Value: read.Value}]
+	ids := t.writers.Of(read.Key, read.Value, reader)
 	if es, ok := list.Elements(read.Value); ok && len(es) > 0 {
-		ids = slices.Concat(ids, t.finals.elements[record.Op{Key: read.Key, Where: es[len(es)-1]}])
+		ids = append(ids, t.writers.OfElement(read.Key, es[len(es)-1], reader)...)
 	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id verdict.TxnID) bool { return id == reader })
-}
-
-// finals are the transactions of the violation by what they wrote last to a key,
-// and by the elements that they appended, as text in Where.
-type finals struct {
-	once             sync.Once
-	values, elements map[record.Op][]verdict.TxnID
-}
-
-func (t teller) index() {
-	t.finals.values, t.finals.elements = map[record.Op][]verdict.TxnID{}, map[record.Op][]verdict.TxnID{}
-	ids := slices.Concat(t.v.Evidence, t.v.Txns)
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
-		r, ok := t.record(id)
-		if !ok || r.Status == record.Aborted {
-			continue
-		}
-		last := map[string]record.Value{}
-		for _, op := range r.Ops {
-			switch op.Kind {
-			case record.Write:
-				last[op.Key] = op.Value
-			case record.Append:
-				at := record.Op{Key: op.Key, Where: op.Value.String()}
-				t.finals.elements[at] = append(t.finals.elements[at], id)
-			}
-		}
-		for key, value := range last {
-			at := record.Op{Key: key, Value: value}
-			t.finals.values[at] = append(t.finals.values[at], id)
-		}
-	}
+	return ids
 }

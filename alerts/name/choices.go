@@ -12,9 +12,7 @@ import (
 // transactions of the violation may have written what was read.
 type choices struct {
 	kinds
-	// finals are those that may have committed, by what they wrote last to a key; or, in
-	// Where, by an element that they appended.
-	finals map[record.Op][]verdict.TxnID
+	by *Writers
 	// initial is what readers read that a case takes to be the initial version.
 	initial map[verdict.TxnID][]record.Op
 }
@@ -76,44 +74,15 @@ func (c *choices) writers(e verdict.Edge) ([]verdict.TxnID, record.Op) {
 	if at < 0 {
 		return nil, record.Op{}
 	}
-	if c.finals == nil {
-		c.index()
-	}
 	what := record.Op{Key: e.Key, Value: r.Ops[at].Value}
+	writers := c.by.Of(e.Key, what.Value, e.To)
 	if es, isList := list.Elements(r.Ops[at].Value); isList && len(es) > 0 {
 		for _, op := range w.Ops {
 			if op.Kind == record.Append && op.Key == e.Key && slices.Contains(es, op.Value.String()) {
 				what = record.Op{Key: e.Key, Where: op.Value.String()}
+				writers = c.by.OfElement(e.Key, what.Where, e.To)
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(c.finals[what]), func(id verdict.TxnID) bool { return id == e.To }), what
-}
-
-func (c *choices) index() {
-	c.finals = map[record.Op][]verdict.TxnID{}
-	ids := slices.Concat(c.v.Txns, c.v.Evidence)
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
-		t, ok := c.record(id)
-		if !ok || t.Status == record.Aborted {
-			continue
-		}
-		of := map[record.Op]bool{}
-		last := map[string]record.Value{}
-		for _, op := range t.Ops {
-			switch op.Kind {
-			case record.Write:
-				last[op.Key] = op.Value
-			case record.Append:
-				of[record.Op{Key: op.Key, Where: op.Value.String()}] = true
-			}
-		}
-		for key, value := range last {
-			of[record.Op{Key: key, Value: value}] = true
-		}
-		for what := range of {
-			c.finals[what] = append(c.finals[what], id)
-		}
-	}
+	return writers, what
 }

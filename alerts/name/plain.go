@@ -30,7 +30,7 @@ func Plain(v verdict.Violation, lookup Lookup) verdict.Violation {
 	}
 	if len(v.Cases) > 0 {
 		v.Cases = slices.Clone(v.Cases)
-		choices := choices{kinds: k}
+		choices := choices{kinds: k, by: NewWriters(k.v, k.lookup)}
 		choices.initials(v.Cases)
 		for i := range v.Cases {
 			v.Cases[i] = k.plain(v.Cases[i], 0, &left)
