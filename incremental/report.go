@@ -515,19 +515,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	if !e.applies(c.level) {
 		return
 	}
-	f.Cycle, f.Because = collapse(c.poly, f.Cycle, f.Because)
-	for i := range f.Cases {
-		f.Cases[i], _ = collapse(c.poly, f.Cases[i], nil)
-	}
-	x := newExhibits(e, c.strand)
-	for _, list := range append([][]graph.Edge{f.Cycle, f.Rest}, f.Cases...) {
-		for _, ed := range list {
-			x.edge(ed, c.poly)
-		}
-	}
-	for _, r := range f.Reads {
-		x.read(r.Reader, r.Key)
-	}
+	x := e.exhibited(c, f)
 	proved := !f.Whole && (plain(f) || e.violated(c, x))
 	for range 2 { // the members, then those that they read from
 		if !proved {
@@ -590,6 +578,24 @@ func plain(f *constraint.Violation) bool {
 	})
 }
 
+// exhibited are the exhibits of a finding, whose steps are made those that are told.
+func (e *Engine) exhibited(c *check, f *constraint.Violation) *exhibits {
+	f.Cycle, f.Because = collapse(c.poly, f.Cycle, f.Because)
+	for i := range f.Cases {
+		f.Cases[i], _ = collapse(c.poly, f.Cases[i], nil)
+	}
+	x := newExhibits(e, c.strand)
+	for _, list := range append([][]graph.Edge{f.Cycle, f.Rest}, f.Cases...) {
+		for _, ed := range list {
+			x.edge(ed, c.poly)
+		}
+	}
+	for _, r := range f.Reads {
+		x.read(r.Reader, r.Key)
+	}
+	return x
+}
+
 // withoutTimes is, for a finding that rests on times which are no part of the level
 // and whose exhibits prove it without them, what these show: another cycle, which
 // would be found as well, and which is the one to be told. Where that is all that can
@@ -610,19 +616,7 @@ func (e *Engine) withoutTimes(c *check, f *constraint.Violation, x *exhibits) (*
 		return f, x
 	}
 	g := found[0].Renamed(func(s version.Slot) version.Slot { return slots[s] }, p.Parts())
-	g.Cycle, g.Because = collapse(c.poly, g.Cycle, g.Because)
-	for i := range g.Cases {
-		g.Cases[i], _ = collapse(c.poly, g.Cases[i], nil)
-	}
-	y := newExhibits(e, c.strand)
-	for _, list := range append([][]graph.Edge{g.Cycle, g.Rest}, g.Cases...) {
-		for _, ed := range list {
-			y.edge(ed, c.poly)
-		}
-	}
-	for _, r := range g.Reads {
-		y.read(r.Reader, r.Key)
-	}
+	y := e.exhibited(c, &g)
 	if e.violated(c, y) {
 		return &g, y
 	}
