@@ -1,0 +1,142 @@
+package order
+
+import (
+	"testing"
+)
+
+// A partition that is heard of by another history's records alone, or that says all the time
+// that it was read to its end, is not idle: nothing is said to be missed.
+func TestPartitionsThatAreNotIdle(t *testing.T) {
+	for name, say := range map[string]func(o *rig, now int64){
+		"observed":  func(o *rig, now int64) { o.Observe(1, 90) },
+		"caught up": func(o *rig, now int64) { o.CaughtUp(1, now) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newRig(Options{Partitions: []int{0, 1}, Lateness: 10, IdleAfter: 100})
+			for i := range int64(20) {
+				now := 1000 + 60*i
+				o.Advance(now)
+				say(o, now)
+				o.Add(0, txn("a", i, 60*i, 100+60*i), now)
+				drain(o)
+			}
+			if n := o.Missed(); n != 0 {
+				t.Errorf("%d partitions are said to be passed over", n)
+			}
+		})
+	}
+}
+
+// A partition that is silent is counted once, when the watermark passes it, and again only
+// after it was heard; one of which the watermark is no farther is not counted.
+func TestPassedOverOnce(t *testing.T) {
+	o := newRig(Options{Partitions: []int{0, 1}, Lateness: 10, IdleAfter: 100})
+	o.Advance(1000)
+	o.Add(1, txn("b", 1, 0, 300), 1000)
+	for i, c := range []struct {
+		end, watermark, missed int64
+	}{{100, 90, 0}, {110, 100, 0}, {120, 110, 0}, {400, 390, 1}, {410, 400, 1}, {420, 410, 1}} {
+		o.Advance(1200 + 200*int64(i))
+		o.Add(0, txn("a", int64(i), 0, c.end), 1000)
+		drain(o)
+		if w, n := o.Watermark(), o.Missed(); w != c.watermark || n != c.missed {
+			t.Errorf("at %d: watermark %d, want %d; %d passed over, want %d", c.end, w, c.watermark, n, c.missed)
+		}
+	}
+}
+
+// Partitions of which nobody said that they will be read hold nothing back.
+func TestPartitionsThatAreNotRead(t *testing.T) {
+	o := newRig(Options{Partitions: []int{2}, Lateness: 10, IdleAfter: 100})
+	o.Advance(1000)
+	o.Add(2, txn("a", 1, 0, 100), 1000)
+	o.Add(2, txn("a", 2, 100, 200), 1000)
+	wantIDs(t, o, "a#1")
+	o.Advance(5000)
+	drain(o)
+	if n := o.Missed(); n != 0 {
+		t.Errorf("%d partitions are said to be passed over", n)
+	}
+}
+
+// Another history's records move this one at once: its watermark, what is held back by a
+// partition that lags, and how far the stream has come.
+func TestObservedMovesAtOnce(t *testing.T) {
+	o := newRig(Options{Partitions: []int{0, 1}, Lateness: 10, MaxSkew: 2})
+	if r := o.Reach(); r != none {
+		t.Errorf("it reaches %d before anything is known", r)
+	}
+	o.Add(0, txn("a", 1, 0, 100), 0)
+	o.Add(0, txn("a", 2, 100, 200), 0)
+	if r := o.Reach(); r != 212 {
+		t.Errorf("it reaches %d, want 212 = 200+10+2", r)
+	}
+	if p, ok := o.Holder(); !ok || p != 1 {
+		t.Errorf("partition %d %v holds it back", p, ok)
+	}
+	wantIDs(t, o)
+	o.Observe(1, 150)
+	wantIDs(t, o, "a#1")
+	if w := o.Watermark(); w != 138 {
+		t.Errorf("watermark %d, want 138 = 150-12", w)
+	}
+	o.Observe(1, 140) // others may come in any order
+	o.Observe(1, 500)
+	o.Observe(0, 500)
+	wantIDs(t, o, "a#2")
+	if w, r := o.Watermark(), o.Reach(); w != 488 || r != 512 {
+		t.Errorf("watermark %d and reach %d, want 488 and 512", w, r)
+	}
+}
+
+// A time of day before an earlier one is ignored: it makes nobody's clock run ahead.
+func TestTimeOfDayGoesOn(t *testing.T) {
+	o := newRig(Options{Lateness: 10, MaxAhead: 100})
+	o.Advance(1000)
+	o.Advance(10)
+	o.Add(0, txn("a", 1, 0, 990), 1000)
+	if n := o.Counts().Ahead; n != 0 {
+		t.Errorf("%d are said to be ahead", n)
+	}
+}
+
+// A release says where its record came from. Those that stand alone stand in sessions of their
+// own each, also if they have no ID.
+func TestWhereFrom(t *testing.T) {
+	o := newRig(Options{Partitions: []int{0, 1}, Lateness: 1})
+	add := func(p int, seq, end int64) {
+		x := txn("s", seq, end-1, end)
+		x.ID = ""
+		o.Add(p, x, end)
+	}
+	add(1, 1, 10)
+	add(1, 5, 11)
+	o.Add(0, txn("a", 1, 0, 50), 50)
+	add(1, 9, 60)
+	rs := drain(o)
+	add(1, 3, 20)
+	add(1, 4, 21)
+	o.Flush()
+	rs = append(rs, drain(o)...)
+	alone := map[string]bool{}
+	for _, r := range rs {
+		want := 1
+		if r.Txn.ID != "" {
+			want = 0
+		}
+		if r.Partition != want {
+			t.Errorf("%+v is of partition %d", r.Release, want)
+		}
+		switch {
+		case r.Detached && (alone[r.Session] || r.Session == "s" || r.Session == "a"):
+			t.Errorf("%+v stands not alone", r.Release)
+		case r.Detached:
+			alone[r.Session] = true
+		case r.Session != "s" && r.Session != "a":
+			t.Errorf("session %q", r.Session)
+		}
+	}
+	if len(rs) != 6 || len(alone) != 2 {
+		t.Errorf("%d records, %d of them alone", len(rs), len(alone))
+	}
+}
