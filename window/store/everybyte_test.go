@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -35,8 +36,8 @@ func little(n int64) store.Commit {
 	}
 	switch n % 3 {
 	case 1:
-		c.Checkpoints["a"] = make([]byte, 3000)
-		c.Checkpoints["a"][1500] = byte(n)
+		c.Checkpoints["a"] = make([]byte, 6000) // there is an end of a page within
+		c.Checkpoints["a"][10] = byte(n)
 	case 2:
 		c.Checkpoints["b"] = storetest.NewEntry(uint64(n), 90_000).Data
 	}
@@ -153,6 +154,31 @@ var found = map[string]func(t *testing.T) kept{
 		}
 		return k
 	},
+}
+
+// TestUnknownChecksum: a table whose checksum is of a kind that there is not is damaged; to
+// Badger that can't happen.
+func TestUnknownChecksum(t *testing.T) {
+	k := filling{commits: 2, each: 1}.closed(t)
+	for name, b := range k.files {
+		if filepath.Ext(name) != ".sst" {
+			continue
+		}
+		at := len(b) - 4 - int(binary.BigEndian.Uint32(b[len(b)-4:])) // of the checksum
+		if b[at] != 0x10 {
+			t.Fatalf("%s: the checksum begins with %#x, not with its sum", name, b[at])
+		}
+		b[at] = 0x08 // the kind is what was the sum
+		again(t, k.dir, k.files)
+		if r, err := store.Verify(k.dir); err != nil || len(r.Damaged) == 0 || r.Damaged[0].File != name {
+			t.Errorf("%s: %v, %v", name, r.Damaged, err)
+		}
+		if _, err := opened(t, k.dir); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("%s: opening says %v", name, err)
+		}
+		return
+	}
+	t.Fatal("there is no table")
 }
 
 // meaningless says why a change of a byte changes nothing that anybody reads; empty: it
@@ -303,6 +329,9 @@ func strideOf(name string, at, used, size int) int {
 	if at >= used+64 {
 		return max(1, (size-used)/20) // zeros that nothing follows
 	}
+	if filepath.Ext(name) == ".sst" && at >= size-40 {
+		return 1 // lengths and checksums
+	}
 	flips := 30
 	if race.Brief() {
 		flips = 5
@@ -313,5 +342,9 @@ func strideOf(name string, at, used, size int) int {
 			flips = 5000 // what has one checksum is the same everywhere
 		}
 	}
-	return max(1, used/flips)
+	step := max(1, used/flips)
+	if end := size - 40; filepath.Ext(name) == ".sst" && at < end {
+		step = min(step, end-at)
+	}
+	return step
 }
