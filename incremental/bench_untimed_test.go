@@ -16,7 +16,7 @@ import (
 // The engine alone on a stream in which some transactions have no times: 200 of a
 // session whose clock was wrong for a moment, all of a session, or those of a quarter
 // of the sessions, whose records come a quarter of a second late; or in which these
-// have times.
+// have times; or all of which come after one that ended later.
 func BenchmarkOnlineUntimed(b *testing.B) {
 	const n = 30_000
 	type place struct {
@@ -31,9 +31,9 @@ func BenchmarkOnlineUntimed(b *testing.B) {
 		keep bool // the times
 	}{
 		{"none", 0, 24, 0, false}, {"clock-step", 0, 24, 200, false}, {"one-session", 0, 24, n, false},
-		{"late-quarter", int64(time.Second / 4), 4, n, true}, {"late-quarter-untimed", int64(time.Second / 4), 4, n, false},
+		{"late-all", 0, 24, 0, true}, {"late-quarter", int64(time.Second / 4), 4, n, true}, {"late-quarter-untimed", int64(time.Second / 4), 4, n, false},
 	} {
-		for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
+		for _, level := range []verdict.Level{verdict.SER, verdict.SI, verdict.SSER, verdict.StrongSI} {
 			b.Run(w.name+"/"+level.String(), func(b *testing.B) {
 				g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Rate: 60_000})
 				if err != nil {
@@ -72,10 +72,18 @@ func BenchmarkOnlineUntimed(b *testing.B) {
 				slices.SortStableFunc(h, func(x, y record.Transaction) int {
 					return cmp.Compare(at[place{x.Session, x.Seq}], at[place{y.Session, y.Seq}])
 				})
+				var first []record.Transaction
+				if w.keep && w.most == 0 {
+					end := h[n-1].End + int64(time.Second)
+					first = append(first, record.Transaction{Session: "ahead", Start: end, End: end, HasTimes: true, Status: record.Committed})
+				}
 				b.ResetTimer()
 				for range b.N {
 					e := incremental.New(incremental.Options{Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, Online: true,
 						UniqueValues: true, UnseenUnique: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
+					for i := range first {
+						e.Step(&first[i], 0)
+					}
 					for i := range h {
 						e.Step(&h[i], 0)
 						if i%15_000 == 14_999 {

@@ -154,7 +154,7 @@ type Read struct {
 type pair struct {
 	a, b         vid
 	next, prev   [2]uint32 // in a's list and b's; the first's prev is the last
-	top          uint32    // if settled: see scope
+	top          int64     // if settled: see scope
 	alive, dirty bool
 	ab           bool // a came first in the solution that had the pair last
 	tried        bool // there was one
@@ -269,7 +269,7 @@ func (p *Polygraph) tooMany() bool {
 // New makes an empty polygraph over the table.
 func New(cfg Config, tab *version.Table) *Polygraph {
 	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime,
-		window: window{zone: none}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
+		window: window{zone: noZone}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
 	if cfg.Split {
 		p.parts = 2
 	}

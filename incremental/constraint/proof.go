@@ -1,7 +1,9 @@
 package constraint
 
 import (
+	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -28,14 +30,21 @@ func (p *Polygraph) Order() []verdict.Event {
 	for i := range p.g.Len() {
 		in[p.g.Edge(uint32(i)).To]++
 	}
-	waits := map[uint32][]node{} // by the length of the prefix of slots waited for
+	var byEnd []slot          // those with a known end
+	waits := map[int][]node{} // by how many of these are waited for
+	if p.banded != nil {
+		byEnd = p.byEnd()
+	}
 	for s := range slot(p.slots) {
 		if p.parts == 2 {
 			in[p.commit(s)]++
 		}
-		if p.banded != nil && p.banded.L(s) > 0 {
+		if p.banded == nil {
+			continue
+		}
+		if k := sort.Search(len(byEnd), func(i int) bool { return !p.banded.Precedes(byEnd[i], s) }); k > 0 {
 			in[p.start(s)]++
-			waits[p.banded.L(s)] = append(waits[p.banded.L(s)], p.start(s))
+			waits[k] = append(waits[k], p.start(s))
 		}
 	}
 	r := &ready{prio: make([]int32, n)}
@@ -53,18 +62,14 @@ func (p *Polygraph) Order() []verdict.Event {
 		}
 	}
 	committed := make([]bool, p.slots)
-	prefix := uint32(0)
+	passed := 0
 	pass := func() {
-		isOut := func(s slot) bool { return !committed[s] }
-		for int(prefix) < p.slots && (committed[prefix] || p.banded.Untimed(prefix)) && !slices.ContainsFunc(p.banded.LateAt(prefix), isOut) {
-			prefix++
-			for _, v := range waits[prefix] {
+		for passed < len(byEnd) && committed[byEnd[passed]] {
+			passed++
+			for _, v := range waits[passed] {
 				lower(v)
 			}
 		}
-	}
-	if p.banded != nil {
-		pass()
 	}
 	out := make([]verdict.Event, 0, n)
 	left := p.leftOut()
@@ -85,13 +90,33 @@ func (p *Polygraph) Order() []verdict.Event {
 		for _, v := range chosen[u] {
 			lower(v)
 		}
-		if isCommit && p.banded != nil {
+		if isCommit {
 			committed[s] = true
 			pass()
 		}
 	}
 	if reached != n {
 		panic("constraint: a solved polygraph has a cycle, which can't happen, because the theory keeps it acyclic")
+	}
+	return out
+}
+
+// byEnd are the transactions whose end is known, in the order of it.
+func (p *Polygraph) byEnd() []slot {
+	type ended struct {
+		at int64
+		s  slot
+	}
+	all := make([]ended, 0, p.slots)
+	for s := range slot(p.slots) {
+		if at, known := p.banded.End(s); known {
+			all = append(all, ended{at, s})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b ended) int { return cmp.Compare(a.at, b.at) })
+	out := make([]slot, len(all))
+	for i, x := range all {
+		out[i] = x.s
 	}
 	return out
 }

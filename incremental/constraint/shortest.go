@@ -153,15 +153,8 @@ func (w *walker) back(at state, level int) {
 			w.step(at, w.later(q, v), level)
 		}
 	}
-	m := p.banded.M(w.src)
-	if m >= p.banded.L(s) {
-		return
-	}
-	if p.banded.Precedes(m, s) {
-		w.step(at, w.later(m, v), level)
-	}
-	for _, q := range p.banded.LateAt(m) {
-		w.step(at, w.later(q, v), level)
+	if first := p.banded.First(w.src); first != none && p.banded.Precedes(first, s) {
+		w.step(at, w.later(first, v), level)
 	}
 }
 

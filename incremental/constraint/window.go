@@ -13,7 +13,7 @@ import (
 // clock.
 //
 //	 pairs:   left as they are │ held as they are │ free
-//	slots     ─────────────────┼──────────────────┼──────────▶
+//	 time     ─────────────────┼──────────────────┼──────────▶
 //	                           └ zone             └ fresh
 //
 // A pair is *settled* if it was part of the last solution. Together the settled pairs,
@@ -21,15 +21,14 @@ import (
 // may grow: a block has a new reader, or a new end; then it has *moved*. An edge is *new*
 // if it was not in the graph then, nor in that solution. Let
 //
-//	past(s)  be s, or where the end of s is not known, the least slot with a known
-//	         end that its commit reaches: then s, too, reaches whatever that
-//	         precedes by the clock;
-//	zone     a number of slots so that of each new edge those below zone precede, by
+//	past(s)  be the end of s, or where that is not known, the least known end of what
+//	         its commit reaches: then s, too, reaches whatever begins later;
+//	zone     a time so that of each new edge what ended before zone precedes, by
 //	         the clock or what leads there, one end or the other.
 //
 // A cycle that was not there has a new edge from some s to some t in it. Go along it
-// from t. If past never falls below zone, the pairs that are not settled and those
-// that name a slot whose past is not below zone make all of it. If it does, the step
+// from t. If past is never before zone, the pairs that are not settled and those
+// that name a slot whose past is not before zone make all of it. If it does, the step
 // that leads to the first such slot x is of the known graph or of such a pair, as it
 // begins before; and x reaches s, from which the new edge leads to t, or t. So there
 // is a cycle of the known graph and of those pairs in either case, and it is enough to
@@ -37,7 +36,7 @@ import (
 // it does not, all are solved.
 //
 // Of those pairs the settled ones are held as they are, unless they have moved or new
-// transactions may overlap them, as they name a slot whose past is not below *fresh*:
+// transactions may overlap them, as they name a slot whose past is not before *fresh*:
 // these are free. Where one of them is turned round, all of its edges are new, and zone
 // may have to be less.
 //
@@ -47,16 +46,20 @@ import (
 // window is what is known of the last solution.
 type window struct {
 	slots     int    // there were so many
-	zone      uint32 // slots below precede an end of each edge that came since and was no part of it
+	zone      int64  // what ended before precedes an end of each edge that came since and was no part of it
 	unsettled int    // pairs that are
 	solved    uint64 // how often this was enough, for tests
 }
 
-// scope is, of what a pair means, how many slots precede one end of each of its edges,
-// and the greatest past of what it names. Every edge has an end on either side.
-func (p *Polygraph) scope(x *pair) (zone, top uint32) {
+// never is before all times, noZone behind all: nothing is new.
+const never, noZone = math.MinInt64, math.MaxInt64
+
+// scope is, of what a pair means, a time so that what ended before precedes one end of each
+// of its edges, and the greatest past of what it names. Every edge has an end on either side.
+func (p *Polygraph) scope(x *pair) (zone, top int64) {
+	zone, top = never, never
 	for _, h := range [2]vid{x.a, x.b} {
-		least := uint32(math.MaxUint32)
+		least := int64(noZone)
 		see := func(s slot) {
 			if !p.banded.IsBase(s) {
 				least, top = min(least, p.banded.Before(s)), max(top, p.banded.Past(s))
@@ -80,7 +83,7 @@ func (w *window) entered(e graph.Edge, p *Polygraph) {
 	}
 }
 
-func (p *Polygraph) settle(x *pair, top uint32) {
+func (p *Polygraph) settle(x *pair, top int64) {
 	if !x.settled {
 		p.window.unsettled--
 	}
@@ -105,7 +108,7 @@ func (p *Polygraph) moveTail(head vid, c uint32) {
 }
 
 // free tells whether the order of a pair is open to change.
-func (x *pair) free(fresh uint32) bool { return !x.settled || x.moved || x.top >= fresh }
+func (x *pair) free(fresh int64) bool { return !x.settled || x.moved || x.top >= fresh }
 
 // solvedAll settles all pairs that have an order, after all that is open was solved.
 func (p *Polygraph) solvedAll() {
@@ -117,7 +120,7 @@ func (p *Polygraph) solvedAll() {
 		_, top := p.scope(x)
 		p.settle(x, top)
 	}
-	p.window.slots, p.window.zone = p.slots, none
+	p.window.slots, p.window.zone = p.slots, noZone
 }
 
 // Unsettled is how many of the open pairs have not been part of a solution as they
@@ -142,7 +145,7 @@ func (p *Polygraph) solveWindow(pairs, choices []uint32, budget int) bool {
 			zone = min(zone, z)
 		}
 	}
-	done := zone == none || p.solveFrom(zone, fresh, false, pairs, budget)
+	done := zone == noZone || p.solveFrom(zone, fresh, false, pairs, budget)
 	if !done { // any of those that are free may have to be turned
 		least := zone
 		for _, c := range pairs {
@@ -155,7 +158,7 @@ func (p *Polygraph) solveWindow(pairs, choices []uint32, budget int) bool {
 	}
 	if done {
 		p.keepPairs(pairs)
-		p.window.slots, p.window.zone = p.slots, none
+		p.window.slots, p.window.zone = p.slots, noZone
 		p.window.solved++
 		p.Stats.Residual = max(p.Stats.Residual, len(pairs))
 	}
@@ -165,7 +168,7 @@ func (p *Polygraph) solveWindow(pairs, choices []uint32, budget int) bool {
 // solveFrom solves what a cycle may consist of that is new, and tells whether that
 // gives a solution of all, zone being what it is for the pairs that are not settled, or,
 // if any says so, for all that are free.
-func (p *Polygraph) solveFrom(zone, fresh uint32, any bool, pairs []uint32, budget int) bool {
+func (p *Polygraph) solveFrom(zone, fresh int64, any bool, pairs []uint32, budget int) bool {
 	var some []uint32
 	for _, c := range pairs {
 		if x := &p.pairs[c]; x.free(fresh) || x.top >= zone {

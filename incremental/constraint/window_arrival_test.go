@@ -112,11 +112,10 @@ func arriving(rng *rand.Rand) (*plan, [][]int) {
 	return pl, due
 }
 
-// asTaken is the plan with the ends that a closure gives its transactions: what comes late ended when it came, or, in
-// place, with the first that ended no earlier, as far as those before it tell.
+// asTaken is the plan with the ends that a closure gives its transactions: what comes late ended when it came, unless it
+// is taken in its place.
 func (pl *plan) asTaken(inPlace bool) (taken *plan, late int) {
 	taken = &plan{keys: pl.keys, txns: slices.Clone(pl.txns)}
-	var last []int64
 	high := int64(math.MinInt64)
 	for i := range taken.txns {
 		x := &taken.txns[i]
@@ -125,13 +124,10 @@ func (pl *plan) asTaken(inPlace bool) (taken *plan, late int) {
 				late++
 				if !inPlace {
 					x.end = high
-				} else {
-					x.end = last[slices.IndexFunc(last, func(end int64) bool { return end >= x.end })]
 				}
 			}
 			high = max(high, x.end)
 		}
-		last = append(last, high)
 	}
 	return taken, late
 }
@@ -148,7 +144,7 @@ func (p *Polygraph) orders() map[[2]vid]bool {
 }
 
 // firstZone is the zone of the first attempt to solve what is new.
-func (p *Polygraph) firstZone() uint32 {
+func (p *Polygraph) firstZone() int64 {
 	zone := p.window.zone
 	for c := range p.pairs {
 		if x := &p.pairs[c]; x.alive && !x.settled {

@@ -13,13 +13,12 @@ import (
 )
 
 // Banded is the closure for histories with times: transactions are numbered by
-// slot in the order of their recorded end, and real time is part of the order:
-// u precedes v by the clock when end(u)+skew < start(v).
+// slot as they come, about in the order of their recorded end, and real time is part of
+// the order: u precedes v by the clock when end(u)+skew < start(v). Let
 //
-// What precedes v by the clock is then a prefix [0, l(v)) of the slots. Let
-//
-//	p(v) = max { l(x)    : x reaches v or x = v }
-//	m(u) = min { slot(x) : u reaches the commit of x, x's end is known }
+//	l(v) = start(v) - skew
+//	p(v) = max { l(x)   : x reaches v or x = v }
+//	m(u) = min { end(x) : u reaches the commit of x, x's end is known }
 //
 // Then u reaches v by some path with a step of time in it iff m(u) < p(v), and
 // only the other pairs need a bit:
@@ -31,19 +30,21 @@ import (
 // because streams add edges into new nodes, which nothing else can have seen
 // yet. Space is O(d·n) bits, d being the number of transactions that overlap.
 //
-//	slots   0 ........ p(v) ........... slot(v) ......
-//	        ^^^^^^^^^^ all reach v      row(v): one bit each, in sparse words
+//	slots   0 ....... from(v) ......... slot(v) ......
+//	        ^^^^^^^^^ all reach v       row(v): one bit each, in sparse words
 //
-// Rows are sorted lists of non-zero words: a transaction that runs for minutes
-// costs a word in the rows it touches, not a row as wide as its life. Words
-// that fall below p(v) leave at the old end.
+// All slots before from(v) ended before p(v). Rows are sorted lists of non-zero words: a
+// transaction that runs for minutes costs a word in the rows it touches, not a row as wide
+// as its life. Words that fall below from(v) leave at the old end.
 //
 // A transaction without a known end (no times, or an unknown outcome) precedes
 // nothing by the clock; its m comes from what it reaches. One that comes late, after
-// others that ended later, has its slot among the last; with Late its m is the first of
-// those, so that it precedes, also of what is there, all that that one precedes.
+// others that ended later, has its slot among the last; with Late it precedes what its end
+// says, also of what is there, be it that all come late for a while. What of a row is covered
+// although its slot lies behind from(v) leaves when rows are long.
 //
-// Invariants: p and m are what their definitions say; row(v) holds every u with
+// Invariants: p and m are what their definitions say; from(v) is no more slots than the first
+// of which each ended before p(v), if its end is known; row(v) holds every u with
 // m(u) >= p(v) that reaches v, v itself included, and possibly more that reach
 // v; the graph is acyclic.
 type Banded struct {
@@ -51,30 +52,30 @@ type Banded struct {
 	parts uint32
 	skew  int64
 
-	end  []int64  // by slot, monotone; see Add
-	l    []uint32 // by slot
-	p, m []uint32 // by node
+	end  []int64  // by slot: when it ended, or of one without a known end, what last is
+	last []int64  // by slot: the greatest known end so far, monotone
+	l    []int64  // by slot
+	p, m []int64  // by node
+	at   []uint32 // by node: the slot that m is of
+	from []uint32 // by node; see above
 	row  []row    // by node
 	// sufMinL[s] = min over slots t >= s of l(t): scans for what a slot can
 	// still reach stop by it.
-	sufMinL []uint32
-	maxL    uint32
+	sufMinL []int64
+	maxL    int64
+	maxFrom uint32
 	// open has a bit for each node of a slot without a known end, in the words of
 	// rows; opened is the first such slot, math.MaxUint32 if there is none.
 	open   []uint64
 	opened uint32
 	// least is, for each block of blockSlots slots, a lower bound of p of those that
 	// are no bases; most is the greatest p of those without a known end.
-	least, most []uint32
+	least, most []int64
 	bases       bitset.BitSet
-	first       uint32 // of the bases; see AddBase
-	late        bitset.BitSet
-	lates       []uint64            // the nodes of late slots, in the words of rows
-	firsts      map[uint32]uint32   // of a late slot, the first that ended no earlier
-	lateAt      map[uint32][]uint32 // and the other way round
+	late        []uint64 // the nodes of late slots, in the words of rows; empty if there are none
 
-	// Late: one that comes late is taken to have ended with the first that ended no earlier;
-	// else with the last before it, as its clock may have been set back.
+	// Late: one that comes late is taken to have ended when it says; else with the last
+	// before it, as its clock may have been set back.
 	Late bool
 
 	// Heeds, if it is not nil, tells whether anybody wants to know of a node that something
@@ -110,25 +111,24 @@ const wordSize = int(unsafe.Sizeof(word{}))
 
 // NewBanded makes an empty closure over g. skew is in nanoseconds.
 func NewBanded(g *graph.Graph, parts int, skew int64) *Banded {
-	return &Banded{g: g, parts: uint32(parts), skew: skew, opened: math.MaxUint32}
+	return &Banded{g: g, parts: uint32(parts), skew: skew, opened: math.MaxUint32, maxL: never}
 }
 
 // Room makes room for n slots altogether.
 func (b *Banded) Room(n int) {
-	b.end, b.l, b.sufMinL = slices.Grow(b.end, n), slices.Grow(b.l, n), slices.Grow(b.sufMinL, n)
+	b.end, b.last = slices.Grow(b.end, n), slices.Grow(b.last, n)
+	b.l, b.sufMinL = slices.Grow(b.l, n), slices.Grow(b.sufMinL, n)
 	nodes := n * int(b.parts)
 	b.p, b.m, b.row = slices.Grow(b.p, nodes), slices.Grow(b.m, nodes), slices.Grow(b.row, nodes)
+	b.at, b.from = slices.Grow(b.at, nodes), slices.Grow(b.from, nodes)
 }
 
 // Reuse takes the memory of old, which must not be used any more, for b, which is
 // empty.
 func (b *Banded) Reuse(old *Banded) {
-	b.end, b.l, b.sufMinL = old.end[:0], old.l[:0], old.sufMinL[:0]
-	b.p, b.m, b.row = old.p[:0], old.m[:0], old.row[:0]
-	clear(old.firsts)
-	clear(old.lateAt)
-	b.firsts, b.lateAt = old.firsts, old.lateAt
-	b.lates, b.kept = old.lates[:0], old.kept[:0]
+	b.end, b.last, b.l, b.sufMinL = old.end[:0], old.last[:0], old.l[:0], old.sufMinL[:0]
+	b.p, b.m, b.at, b.from, b.row = old.p[:0], old.m[:0], old.at[:0], old.from[:0], old.row[:0]
+	b.late, b.kept = old.late[:0], old.kept[:0]
 	b.open, b.least, b.most, b.scratch, b.stack, b.told = old.open[:0], old.least[:0], old.most[:0], old.scratch[:0], old.stack[:0], old.told[:0]
 	for _, page := range old.slab {
 		if cap(page) == rowPage {
@@ -137,48 +137,64 @@ func (b *Banded) Reuse(old *Banded) {
 	}
 }
 
-// Add appends the next slot. A transaction that comes after one with a later end (a
-// late record) is taken to have ended with that one, or the first of those (Late), which
-// orders less, never more. timed: start is known; known: end is, too, and not only as when its
-// client gave up. Cost: a binary search, and a step per slot that overlaps.
-func (b *Banded) Add(start, end int64, timed, known bool) { b.add(start, end, timed, known, false) }
+// never is before all times, ever behind all: of a transaction without a start or end.
+const never, ever = math.MinInt64, math.MaxInt64
 
-func (b *Banded) add(start, end int64, timed, known, base bool) {
+// Add appends the next slot. A transaction that comes after one with a later end is late;
+// see Late. timed: start is known; known: end is, too, and not only as when its
+// client gave up. Cost: a binary search, and a step per slot that overlaps.
+func (b *Banded) Add(start, end int64, timed, known bool) {
 	slot := uint32(len(b.end))
-	last := int64(math.MinInt64)
-	if slot > 0 {
-		last = b.end[slot-1]
-	}
-	var l uint32
-	m := slot
+	last := b.latest()
+	l, from := int64(never), uint32(0)
 	if timed {
-		l = uint32(sort.Search(int(slot), func(i int) bool { return !before(b.end[i], b.skew, start) }))
+		l = min(start-b.skew, ever-1) // no time is ever
+		if l > start {                // by overflow: before all that there is
+			l = never
+		}
+		from = uint32(sort.Search(int(slot), func(i int) bool { return b.last[i] >= l }))
 	}
-	switch {
-	case known && end < last && b.Late:
-		m = uint32(sort.Search(int(slot), func(i int) bool { return b.end[i] >= end }))
-		b.addLate(slot, m)
-	case known:
-		last = max(end, last)
-	default:
-		m = math.MaxUint32
+	late := known && end < last
+	if late && !b.Late {
+		end, late = last, false
+	}
+	b.add(l, from, end, known, false)
+	if late {
+		b.addLate(slot)
+	}
+}
+
+// latest is the greatest known end so far.
+func (b *Banded) latest() int64 {
+	if n := len(b.last); n > 0 {
+		return b.last[n-1]
+	}
+	return never
+}
+
+func (b *Banded) add(l int64, from uint32, end int64, known, base bool) {
+	slot := uint32(len(b.end))
+	last, m, at := b.latest(), int64(ever), uint32(math.MaxUint32)
+	if known {
+		m, at = end, slot
+		if !base {
+			last = max(last, end)
+		}
+	} else {
 		b.opened = min(b.opened, slot)
+		end = last
 	}
-	b.end = append(b.end, last)
-	b.l = append(b.l, l)
-	b.sufMinL = append(b.sufMinL, l)
+	b.end, b.last = append(b.end, end), append(b.last, last)
+	b.l, b.sufMinL = append(b.l, l), append(b.sufMinL, l)
 	for s := int(slot) - 1; !base && s >= 0 && b.sufMinL[s] > l; s-- {
 		b.sufMinL[s] = l
 	}
-	b.maxL = max(b.maxL, l)
+	b.maxL, b.maxFrom = max(b.maxL, l), max(b.maxFrom, from)
 	for k := range b.parts {
 		n := slot*b.parts + k
 		bit := uint64(1) << (n & 63)
 		if n&63 == 0 {
-			b.open, b.lates = append(b.open, 0), append(b.lates, 0)
-		}
-		if b.late.Test(uint(slot)) {
-			b.lates[n>>6] |= bit
+			b.open = append(b.open, 0)
 		}
 		if !known {
 			b.open[n>>6] |= bit
@@ -190,12 +206,12 @@ func (b *Banded) add(start, end int64, timed, known, base bool) {
 		r.n = 1
 		b.words(r)[0] = word{bit, n >> 6}
 		b.row = append(b.row, r)
-		b.p = append(b.p, l)
-		b.m = append(b.m, m)
+		b.p, b.from = append(b.p, l), append(b.from, from)
+		b.m, b.at = append(b.m, m), append(b.at, at)
 	}
 	block := slot / blockSlots
 	if slot%blockSlots == 0 {
-		b.least, b.most = append(b.least, math.MaxUint32), append(b.most, 0)
+		b.least, b.most = append(b.least, ever), append(b.most, never)
 	}
 	if !base {
 		b.least[block] = min(b.least[block], l)
@@ -205,19 +221,15 @@ func (b *Banded) add(start, end int64, timed, known, base bool) {
 	}
 }
 
-// addLate notes that a slot ended no later than slot first did, which is not its own.
-func (b *Banded) addLate(slot, first uint32) {
-	if b.firsts == nil {
-		b.firsts, b.lateAt = map[uint32]uint32{}, map[uint32][]uint32{}
+// addLate notes that a slot lies among others that ended later.
+func (b *Banded) addLate(slot uint32) {
+	for n := slot * b.parts; n < (slot+1)*b.parts; n++ {
+		for int(n>>6) >= len(b.late) {
+			b.late = append(b.late, 0)
+		}
+		b.late[n>>6] |= 1 << (n & 63)
 	}
-	b.late.Set(uint(slot))
-	b.firsts[slot] = first
-	b.lateAt[first] = append(b.lateAt[first], slot)
 }
-
-// LateAt are the slots that came late, of which slot first is the first that ended no
-// earlier: they precede what that one precedes.
-func (b *Banded) LateAt(first uint32) []uint32 { return b.lateAt[first] }
 
 // blockSlots is how many slots share an entry of least and most.
 const blockSlots = 64
@@ -227,30 +239,17 @@ const blockSlots = 64
 // may lead to it. With None for first its end is not known. O(1).
 func (b *Banded) AddBase(first uint32) {
 	slot := uint32(len(b.end))
-	last := int64(math.MinInt64)
-	if slot > 0 {
-		last = b.end[slot-1]
+	known, end := first != math.MaxUint32, int64(never)
+	if known {
+		end = b.end[first]
 	}
-	known := first != math.MaxUint32
-	b.add(last, last, false, known, true)       // with no start: nothing precedes it
-	b.l[slot], b.sufMinL[slot] = b.maxL, b.maxL // no scan need go on for it
+	b.add(never, 0, end, known, true) // with no start: nothing precedes it
+	b.sufMinL[slot] = b.maxL          // no scan need go on for it
 	b.bases.Set(uint(slot))
-	if !known {
-		return
-	}
-	b.first = first
-	for n := slot * b.parts; n < (slot+1)*b.parts; n++ {
-		b.m[n] = first
-	}
 }
 
 // IsBase tells whether slot s was added by AddBase.
 func (b *Banded) IsBase(s uint32) bool { return b.bases.Test(uint(s)) }
-
-// before is end+skew < start, without overflow.
-func before(end, skew, start int64) bool {
-	return end <= math.MaxInt64-skew && end+skew < start
-}
 
 // fresh finds room for a row of up to n words.
 func (b *Banded) fresh(n int) row {
@@ -281,20 +280,21 @@ func (b *Banded) words(r row) []word { return b.slab[r.page][r.off : r.off+r.n] 
 // Slots is the number of slots added.
 func (b *Banded) Slots() int { return len(b.end) }
 
-// Low is how many slots precede all slots from s on by the clock, or what leads to
-// them, bases left out. Cost: those slots.
+// Low is a number of slots so that those before it precede all slots from s on by the clock,
+// or what leads to them, bases left out. Cost: the slots from s on.
 func (b *Banded) Low(s uint32) uint32 {
-	low := b.maxL
+	low := b.maxFrom
 	for ; int(s) < len(b.end); s++ {
-		if p := b.p[s*b.parts]; p < low && !b.bases.Test(uint(s)) {
-			low = p
+		if from := b.from[s*b.parts]; from < low && !b.bases.Test(uint(s)) {
+			low = from
 		}
 	}
 	return low
 }
 
-// Fresh is Low of those from s on whose end is known.
-func (b *Banded) Fresh(s uint32) uint32 {
+// Fresh is the least Before of the slots from s on whose end is known, bases left out, and at
+// most the greatest start of all.
+func (b *Banded) Fresh(s uint32) int64 {
 	low := b.maxL
 	for ; int(s) < len(b.end); s++ {
 		if p := b.p[s*b.parts]; p < low && b.known(s) && !b.bases.Test(uint(s)) {
@@ -304,15 +304,15 @@ func (b *Banded) Fresh(s uint32) uint32 {
 	return low
 }
 
-// Before is how many slots precede the start of slot s by the clock, or what leads to
-// it.
-func (b *Banded) Before(s uint32) uint32 { return b.p[s*b.parts] }
+// Before is a time so that what ended before it, which is known, precedes the start of slot s
+// by the clock, or what leads to it.
+func (b *Banded) Before(s uint32) int64 { return b.p[s*b.parts] }
 
-// Past is a slot so that what it precedes by the clock is reached by the commit of s as
-// well: s, if its end is known and it did not come late; math.MaxUint32 if there is none.
-func (b *Banded) Past(s uint32) uint32 {
-	if b.known(s) && !b.late.Test(uint(s)) {
-		return s
+// Past is the least known end of a slot that the commit of s reaches by edges, s's own for one;
+// so the commit reaches whatever begins later. math.MaxInt64 if there is none.
+func (b *Banded) Past(s uint32) int64 {
+	if b.known(s) {
+		return b.end[s]
 	}
 	return b.m[(s+1)*b.parts-1]
 }
@@ -323,45 +323,37 @@ func (b *Banded) Reaches(u, v Node) bool {
 }
 
 // Ends tells, at once, that v reaches nothing but nodes of its own transaction: it
-// is the last that was added, and no edge leaves it. False: it may.
+// is the last that was added, nothing begins after it, and no edge leaves it. False: it may.
 func (b *Banded) Ends(v Node) bool {
 	s := v / b.parts
-	return int(s) == len(b.end)-1 && b.maxL <= s && !b.late.Test(uint(s)) && !b.g.HasOut(v) && (b.parts == 1 || v&1 == 1 || !b.g.HasOut(v+1)) && !b.bases.Test(uint(s))
+	return int(s) == len(b.end)-1 && b.m[v] >= b.maxL && !b.g.HasOut(v) && (b.parts == 1 || v&1 == 1 || !b.g.HasOut(v+1))
 }
 
 // ByClock tells whether a path from u to v has a step of real time in it.
 //
 // It looks at m, which for an old u is not in the cache, only where u's own end does
-// not say it: m(u) <= slot(u) where that is known.
+// not say it: m(u) <= end(u) where that is known.
 func (b *Banded) ByClock(u, v Node) bool { return b.EndsBefore(u/b.parts, v) || b.m[u] < b.p[v] }
 
-// EndsBefore tells whether slot s and all before it, but those without a known end,
-// precede v by the clock; false also where s itself has none.
+// EndsBefore tells, at once, whether slot s and all before it, but those without a known
+// end, precede v by the clock; false also where s itself has none. False: they may.
 func (b *Banded) EndsBefore(s uint32, v Node) bool {
-	return s < b.p[v] && (s < b.opened || b.known(s))
+	return s < b.from[v] && (s < b.opened || b.known(s))
 }
 
 // Precedes tells whether slot s precedes slot t by the clock itself.
-func (b *Banded) Precedes(s, t uint32) bool {
-	if b.bases.Test(uint(s)) {
-		return b.known(s) && b.first < b.l[t]
-	}
-	if b.late.Test(uint(s)) {
-		return b.firsts[s] < b.l[t]
-	}
-	return s < b.l[t] && b.known(s)
-}
+func (b *Banded) Precedes(s, t uint32) bool { return b.end[s] < b.l[t] && b.known(s) }
 
-// L is the number of slots that precede slot t by the clock, if their ends are
-// known.
-func (b *Banded) L(t uint32) uint32 { return b.l[t] }
+// L is the time before which a slot must have ended to precede slot t by the clock;
+// math.MinInt64 if its start is not known.
+func (b *Banded) L(t uint32) int64 { return b.l[t] }
 
-// Untimed tells whether slot s has no known end.
-func (b *Banded) Untimed(s uint32) bool { return !b.known(s) }
+// End is when slot s is taken to have ended, if that is known.
+func (b *Banded) End(s uint32) (end int64, known bool) { return b.end[s], b.known(s) }
 
-// M is the least slot with a known end that u reaches, or of which it reaches one that
-// came late (LateAt); math.MaxUint32 if none.
-func (b *Banded) M(u Node) uint32 { return b.m[u] }
+// First is the slot with the least known end of those whose commits u reaches by edges;
+// math.MaxUint32 if there is none.
+func (b *Banded) First(u Node) uint32 { return b.at[u] }
 
 func (b *Banded) known(s uint32) bool {
 	n := s * b.parts
@@ -387,21 +379,20 @@ func has(r []word, n Node) bool {
 // few words. Otherwise what changes is looked for from v along the edges, and what
 // changes by the prefix rule alone among the slots that overlap.
 func (b *Banded) Insert(u, v Node, changed func(Node)) {
-	slot := v / b.parts
 	isStart := b.parts == 2 && v%2 == 0
-	if !b.g.HasOut(v) && b.maxL <= slot && !b.late.Test(uint(slot)) && (!isStart || !b.g.HasOut(v+1)) {
+	if !b.g.HasOut(v) && b.m[v] >= b.maxL && (!isStart || !b.g.HasOut(v+1)) {
 		if b.take(v, u) {
 			changed(v)
 		}
 		if isStart && b.take(v+1, u) {
 			changed(v + 1)
 		}
-		b.lower(u, b.m[v])
+		b.lower(u, v)
 		return
 	}
 	b.told = b.told[:0]
 	b.byPrefix(u, v)
-	b.lower(u, b.m[v])
+	b.lower(u, v)
 	b.byEdges(u, v)
 	slices.Sort(b.told) // for whoever is told, in the order of time
 	for _, n := range b.told {
@@ -416,13 +407,16 @@ func (b *Banded) byPrefix(u, v Node) {
 	if low >= high {
 		return
 	}
-	for block := min(b.opened, low+1) / blockSlots; int(block) < len(b.least); block++ {
+	// p(n) <= end(n) where that is known: so first is the first slot that need be looked at, but
+	// for those without.
+	first := uint32(sort.Search(len(b.last), func(i int) bool { return b.last[i] > low }))
+	for block := min(b.opened, first) / blockSlots; int(block) < len(b.least); block++ {
 		s := block * blockSlots
-		if s+blockSlots <= low+1 {
-			if b.most[block] <= low { // p(n) <= slot(n) where the end of n is known
+		if s+blockSlots <= first {
+			if b.most[block] <= low {
 				continue
 			}
-		} else if s > low && b.sufMinL[s] > high {
+		} else if s >= first && b.sufMinL[s] > high {
 			break
 		} else if b.least[block] > high {
 			continue
@@ -432,15 +426,15 @@ func (b *Banded) byPrefix(u, v Node) {
 }
 
 // byPrefixIn does it for the block that begins with slot s, and finds its least p.
-func (b *Banded) byPrefixIn(u Node, s, low, high uint32) {
-	least := uint32(math.MaxUint32)
+func (b *Banded) byPrefixIn(u Node, s uint32, low, high int64) {
+	least := int64(ever)
 	for end := min(s+blockSlots, uint32(len(b.end))); s < end; s++ {
 		for n := s * b.parts; n < (s+1)*b.parts; n++ {
 			p := b.p[n]
 			if low < p && p <= high && (b.Heeds == nil || b.Heeds(n)) && !has(b.words(b.row[n]), u) {
 				b.told = append(b.told, n)
 			}
-			if p < least && (p > 0 || !b.bases.Test(uint(s))) {
+			if p < least && (p > never || !b.bases.Test(uint(s))) {
 				least = p
 			}
 		}
@@ -472,26 +466,28 @@ func (b *Banded) byEdges(u, v Node) {
 	}
 }
 
-// lower lets u and all that reaches it reach slot m. Nodes that reach u by the
+// lower lets u and all that reaches it reach what v reaches first. Nodes that reach u by the
 // prefix rule alone have a smaller m: m(w) < p(u) <= m(v), or v would reach u.
-func (b *Banded) lower(u Node, m uint32) {
+func (b *Banded) lower(u, v Node) {
+	m, at := b.m[v], b.at[v]
 	if m >= b.top(u) {
 		return
 	}
 	for _, w := range b.words(b.row[u]) {
 		for x := w.bits; x != 0; x &= x - 1 {
-			n := w.idx<<6 + uint32(bits.TrailingZeros64(x))
-			b.m[n] = min(b.m[n], m)
+			if n := w.idx<<6 + uint32(bits.TrailingZeros64(x)); b.m[n] > m {
+				b.m[n], b.at[n] = m, at
+			}
 		}
 	}
 }
 
 // top is an upper bound of m over u and what reaches u beyond the prefix: the last
-// slot of them, if the ends of all are known.
-func (b *Banded) top(u Node) uint32 {
+// end of them, if the ends of all are known.
+func (b *Banded) top(u Node) int64 {
 	r := b.words(b.row[u])
 	w := r[len(r)-1]
-	top := (w.idx<<6 + 63 - uint32(bits.LeadingZeros64(w.bits))) / b.parts
+	top := b.last[(w.idx<<6+63-uint32(bits.LeadingZeros64(w.bits)))/b.parts]
 	if b.opened == math.MaxUint32 {
 		return top
 	}
@@ -508,14 +504,14 @@ func (b *Banded) top(u Node) uint32 {
 func (b *Banded) take(n, u Node) bool {
 	grew := false
 	if b.p[u] > b.p[n] {
-		b.p[n] = b.p[u]
+		b.p[n], b.from[n] = b.p[u], max(b.from[n], b.from[u])
 		if s := n / b.parts; !b.known(s) {
 			b.most[s/blockSlots] = max(b.most[s/blockSlots], b.p[n])
 		}
 		grew = true
 	}
-	// With its end known m(w) <= slot(w), so the prefix covers the words below.
-	from := (b.p[n] * b.parts) >> 6
+	// With its end known m(w) <= end(w), so the prefix covers the words below.
+	from := (b.from[n] * b.parts) >> 6
 	if b.opened != math.MaxUint32 && b.takeOpen(n, u, from) {
 		grew = true
 	}
@@ -523,7 +519,7 @@ func (b *Banded) take(n, u Node) bool {
 	for len(src) > 0 && src[0].idx < from {
 		src = src[1:]
 	}
-	if len(b.firsts) > 0 {
+	if len(b.late) > 0 && len(src) > rowMost {
 		src = b.timely(src, b.p[n])
 	}
 	i := 0
@@ -543,22 +539,24 @@ func (b *Banded) take(n, u Node) bool {
 	return grew
 }
 
+// rowMost is how many words of a row are taken over as they are: to leave out those of late
+// transactions, each has to be looked at.
+const rowMost = 16
+
 // timely is what has to be kept of words in the row of a node with that p: without those
 // that came late and that the prefix covers although their slots lie behind it. Rows would
 // not get shorter for as long as there is a late one in every word.
-func (b *Banded) timely(src []word, p uint32) []word {
-	i := 0
-	for i < len(src) && b.lates[src[i].idx]&src[i].bits == 0 {
-		i++
-	}
-	if i == len(src) {
+func (b *Banded) timely(src []word, p int64) []word {
+	if int(src[0].idx) >= len(b.late) {
 		return src
 	}
-	b.kept = append(b.kept[:0], src[:i]...)
-	for _, w := range src[i:] {
-		for x := w.bits & b.lates[w.idx]; x != 0; x &= x - 1 {
-			if k := bits.TrailingZeros64(x); b.m[w.idx<<6+uint32(k)] < p {
-				w.bits &^= 1 << k
+	b.kept = b.kept[:0]
+	for _, w := range src {
+		if int(w.idx) < len(b.late) {
+			for x := w.bits & b.late[w.idx]; x != 0; x &= x - 1 {
+				if k := bits.TrailingZeros64(x); b.m[w.idx<<6+uint32(k)] < p {
+					w.bits &^= 1 << k
+				}
 			}
 		}
 		if w.bits != 0 {
@@ -599,7 +597,7 @@ func (b *Banded) put(n Node, w word) bool {
 
 // openOf is what has to be kept of a word below p in the row of a node with that p:
 // those without a known end that the prefix does not cover.
-func (b *Banded) openOf(w word, p uint32) word {
+func (b *Banded) openOf(w word, p int64) word {
 	w.bits &= b.open[w.idx]
 	for x := w.bits; x != 0; x &= x - 1 {
 		if k := bits.TrailingZeros64(x); b.m[w.idx<<6+uint32(k)] < p {
@@ -651,11 +649,11 @@ func (b *Banded) store(n Node, out []word) {
 // Contract implements Reach: bits become edges, and time becomes a chain of
 // helpers, one for each distinct p, entered by u at the least p above m(u).
 func (b *Banded) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
-	ps := make([]uint32, 0, len(nodes))
+	ps := make([]int64, 0, len(nodes))
 	for _, v := range nodes {
 		ps = append(ps, b.p[v])
 	}
-	sort.Slice(ps, func(i, j int) bool { return ps[i] < ps[j] })
+	slices.Sort(ps)
 	k := 0
 	for i, p := range ps {
 		if i == 0 || p != ps[k-1] {
@@ -688,5 +686,5 @@ func (b *Banded) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 
 // Bytes implements Reach.
 func (b *Banded) Bytes() int {
-	return b.bytes + len(b.end)*16 + len(b.p)*8 + len(b.row)*16 + len(b.open)*8 + len(b.least)*4
+	return b.bytes + len(b.end)*32 + len(b.p)*24 + len(b.row)*16 + (len(b.open)+len(b.late))*8 + len(b.least)*16
 }

@@ -186,6 +186,10 @@ func newBandedWorld(rng *rand.Rand) *world {
 	skew := int64(rng.IntN(3)) * int64(rng.IntN(4))
 	open, long, late := rng.IntN(2)*rng.IntN(40), rng.IntN(30), rng.IntN(2)*rng.IntN(40)
 	bases := rng.IntN(2) * rng.IntN(30)
+	back, stretch := 10, uint32(0)
+	if rng.IntN(3) == 0 { // all come late for a while
+		back, stretch = 100, rng.Uint32N(60)
+	}
 	w.banded = NewBanded(&w.g, int(w.parts), skew)
 	w.banded.Late = rng.IntN(3) > 0
 	w.r = w.banded
@@ -218,14 +222,14 @@ func newBandedWorld(rng *rand.Rand) *world {
 		}
 		clock += int64(rng.IntN(4))
 		end := clock
-		if rng.IntN(100) < late {
-			end -= int64(rng.IntN(10))
+		if rng.IntN(100) < late || w.n < stretch {
+			end -= int64(rng.IntN(back))
 		}
 		start := end - int64(rng.IntN(5))
 		if rng.IntN(100) < long {
 			start = end - int64(rng.IntN(60))
 		}
-		isOpen, raw := rng.IntN(100) < open, end
+		isOpen := rng.IntN(100) < open
 		if isOpen && rng.IntN(2) == 0 {
 			w.banded.Add(0, 0, false, false)
 			last := int64(math.MinInt64)
@@ -247,14 +251,12 @@ func newBandedWorld(rng *rand.Rand) *world {
 		if len(order) > 0 {
 			last = order[len(order)-1]
 		}
-		if !isOpen && end < last { // late: as if it had ended with the first that ended no earlier
-			first := uint32(slices.IndexFunc(order, func(t int64) bool { return t >= raw }))
-			if end = last; w.banded.Late {
-				end = order[first]
-			}
-			for v := range starts { // what has no known end may begin after first ended and have come before it, unnoticed
-				start := uint32(v) * w.parts
-				if w.banded.Late && timed[v] && end+skew < starts[v] && slices.Contains(w.before[start], (first+1)*w.parts-1) {
+		if !isOpen && end < last && !w.banded.Late {
+			end = last
+		}
+		if !isOpen {
+			for v := range starts { // what it precedes may be there
+				if start := uint32(v) * w.parts; timed[v] && end+skew < starts[v] {
 					w.before[start] = append(w.before[start], w.n*w.parts-1)
 				}
 			}
@@ -388,7 +390,7 @@ func TestBuildIsInserts(t *testing.T) {
 	}
 }
 
-// Precedes, L, M and Low mean what they say.
+// Precedes, L, First and Low mean what they say.
 func TestBandedByClock(t *testing.T) {
 	var g graph.Graph
 	b := NewBanded(&g, 1, 5)
@@ -405,12 +407,12 @@ func TestBandedByClock(t *testing.T) {
 				t.Errorf("Precedes(%d, %d) = %v", s, v, got)
 			}
 		}
-		if b.M(s) != s || b.Untimed(s) {
-			t.Errorf("slot %d: M %d, untimed %v", s, b.M(s), b.Untimed(s))
+		if end, known := b.End(s); b.First(s) != s || b.L(s) != starts[s]-5 || end != ends[s] || !known {
+			t.Errorf("slot %d: first %d, L %d, ended %d, %v", s, b.First(s), b.L(s), end, known)
 		}
 	}
-	if !b.Untimed(4) || b.L(4) != 0 || b.Precedes(4, 3) || b.M(4) < 4 {
-		t.Errorf("a slot without times has L %d, M %d", b.L(4), b.M(4))
+	if _, known := b.End(4); known || b.L(4) != math.MinInt64 || b.Precedes(4, 3) || b.First(4) != math.MaxUint32 {
+		t.Errorf("a slot without times has L %d, first %d, known %v", b.L(4), b.First(4), known)
 	}
 	for i, want := range []uint32{0, 0, 0, 0, 0, 3} {
 		if got := b.Low(uint32(i)); got != want {
@@ -434,8 +436,9 @@ func TestBasesByClock(t *testing.T) {
 	b.AddBase(0)
 	b.Add(30, 40, true, true)
 	for s, want := range []bool{true, true, false, true} {
-		if r, c, p := b.Reaches(Node(s), 4), b.ByClock(Node(s), 4), b.Precedes(uint32(s), 4); r != want || c != want || p != want || b.Untimed(uint32(s)) == want {
-			t.Errorf("slot %d before the last: reaches %v, by clock %v, precedes %v, untimed %v; want %v", s, r, c, p, b.Untimed(uint32(s)), want)
+		_, known := b.End(uint32(s))
+		if r, c, p := b.Reaches(Node(s), 4), b.ByClock(Node(s), 4), b.Precedes(uint32(s), 4); r != want || c != want || p != want || known != want {
+			t.Errorf("slot %d before the last: reaches %v, by clock %v, precedes %v, its end is known %v; want %v", s, r, c, p, known, want)
 		}
 	}
 }

@@ -172,12 +172,16 @@ func (s *segments) step(t *record.Transaction, f fed) {
 	s.feed(t, f)
 	s.stats.Transactions++
 	s.stats.Operations += uint64(len(t.Ops))
-	if n := len(s.ticks); n > 0 && len(s.fed)-s.ticks[n-1].after >= untickedMost {
-		s.tick(s.ticks[n-1].watermark)
+	last := tick{watermark: noTime}
+	if n := len(s.ticks); n > 0 {
+		last = s.ticks[n-1]
+	}
+	if len(s.fed)-max(last.after, s.begun) >= untickedMost {
+		s.tick(last.watermark)
 	}
 }
 
-// untickedMost is how many records the engine gets at most without a tick: while all
+// untickedMost is how many new records the engine gets at most without a tick: while all
 // that comes is late the stream's time stands still.
 const untickedMost = 16_384
 

@@ -76,7 +76,7 @@ const (
 	waitDefault       = 500 * time.Millisecond
 	refreshDefault    = 5 * time.Second
 	retryMinDefault   = 100 * time.Millisecond
-	retryMaxDefault   = 5 * time.Second
+	retryMaxDefault   = time.Second
 )
 
 // Connection says how to reach a cluster.
@@ -123,8 +123,9 @@ type Options struct {
 	// Refresh is how often partitions and leaders are asked for, also without
 	// cause. Default 5 s.
 	Refresh time.Duration
-	// RetryMin and RetryMax bound the back-off after failures. Defaults 100 ms
-	// and 5 s.
+	// RetryMin and RetryMax bound the back-off after failures. Defaults 100 ms and
+	// 1 s: for as long as one partition sleeps although its broker is back, those that
+	// woke earlier get ahead of it, and who puts records in order does not wait for ever.
 	RetryMin, RetryMax time.Duration
 
 	// OnRetry is told every failure that will be retried. OnWarning is told what
