@@ -24,13 +24,13 @@ export default {
 
 async function load() {
   const { silences } = await get('silences', stop);
-  const at = list.contains(document.activeElement) && document.activeElement.getAttribute('aria-label');
+  const at = list.contains(document.activeElement) && document.activeElement.dataset.id;
   list.replaceChildren(silences.length
     ? h('ul', { class: 'rows' }, silences.map(row))
     : h('p', { class: 'empty' }, 'Nothing is silenced.'));
-  if (at) { // who was on a row stays on it
+  if (at) { // who was on a row stays on it, or in the list, or on the page
     const buttons = [...list.querySelectorAll('button')];
-    (buttons.find(b => b.getAttribute('aria-label') === at) ?? buttons[0])?.focus();
+    (buttons.find(b => b.dataset.id === at) ?? buttons[0] ?? document.querySelector('h1'))?.focus();
   }
 }
 
@@ -45,7 +45,7 @@ function row(x) {
     h('span', { class: 'when' }, 'until ', time(x.until, { relative: false })),
     x.fixed ? h('span', { class: 'faint' }, 'in the configuration')
       : h('button', {
-        type: 'button', class: 'small', 'aria-label': `End the silence of ${of.map(([f, label]) => `${label} ${safe(x[f])}`).join(', ') || 'everything'}`,
+        type: 'button', class: 'small', 'data-id': x.id, 'aria-label': `End the silence of ${of.map(([f, label]) => `${label} ${safe(x[f])}`).join(', ') || 'everything'}`,
         onclick: async () => {
           try { await remove(`silences/${encodeURIComponent(x.id)}`); announce('The silence is over'); await load(); } catch (e) { error.textContent = `${sentence(e.message)} ${sentence(e.hint)}`; }
         },

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -338,6 +340,73 @@ func TestBrowserKeyboard(t *testing.T) {
 	b.accessible(t, "a silence")
 	b.do(t, enter)
 	b.await(t, "no silence", `document.querySelector('#list .empty') !== null`)
+	b.clean(t)
+}
+
+// TestBrowserSilencesFocus: who is on a silence stays on it while others make and end
+// silences, also such as look alike; if it ends itself, the focus stays in the list, and on
+// the page when that is empty.
+func TestBrowserSilencesFocus(t *testing.T) {
+	r := start(t, bankConfig(t), nil, false)
+	ask := func(method, path, body string, status int) (answer struct{ ID string }) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.Addr()+"/api/v1/silences"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != status {
+			t.Fatalf("%s %s: %d %s, %v", method, path, resp.StatusCode, text, err)
+		}
+		if len(text) > 0 {
+			if err := json.Unmarshal(text, &answer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return answer
+	}
+	silence := func(comment string) string {
+		t.Helper()
+		body := fmt.Sprintf(`{"db":"bank","name":"lost-update","until":%d,"comment":%q}`, time.Now().Add(time.Hour).UnixNano(), comment)
+		return ask(http.MethodPost, "", body, http.StatusCreated).ID
+	}
+	end := func(id string) {
+		t.Helper()
+		ask(http.MethodDelete, "/"+id, "", http.StatusNoContent)
+	}
+	eventually(t, "the monitor is ready", func() bool { return get(t, r.Addr(), "/readyz") == "ready\n" })
+	ids := map[string]string{}
+	for _, comment := range []string{"first", "second", "third"} {
+		ids[comment] = silence(comment)
+	}
+	b := openTab(t, r.Addr())
+	b.do(t, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("http://"+r.Addr()+"/#/silences"))
+	rows := func(n int, and string) string {
+		return fmt.Sprintf(`document.querySelectorAll('#list li').length === %d && %s`, n, and)
+	}
+	on := func(comment string) string {
+		return fmt.Sprintf(`document.activeElement.closest('#list li')?.querySelector('.note').textContent === %q`, comment)
+	}
+	b.await(t, "the list, live", rows(3, `document.getElementById('live').dataset.state === 'live'`))
+	for _, comment := range []string{"second", "third", "first"} { // one of them is not the first in the list
+		b.do(t, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`[...document.querySelectorAll('#list li')].find(e => e.querySelector('.note').textContent === %q).querySelector('button').focus()`, comment)))
+		other := silence("another")
+		b.await(t, "one more, and the focus where it was", rows(4, on(comment)))
+		end(other)
+		b.await(t, "one less, and the focus where it was", rows(3, on(comment)))
+	}
+	end(ids["first"])
+	b.await(t, "the focus in the list", rows(2, `document.activeElement.matches('#list button')`))
+	end(ids["second"])
+	b.await(t, "the focus on the last one", rows(1, on("third")))
+	end(ids["third"])
+	b.await(t, "the focus on the page", `document.querySelector('#list .empty') !== null && document.activeElement === document.querySelector('h1')`)
 	b.clean(t)
 }
 
