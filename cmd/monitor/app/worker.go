@@ -83,9 +83,13 @@ const runMax = 1024
 // A checkpoint is written after so long or so many records, whichever is first: a
 // restart has to work off again what came after it. It is not written more often
 // than checkpointAtLeast.
+//
+// A process that is killed right before one leaves so many records and a full queue to
+// work off, beside what waits in the journal: at 7 µs each that is 1.8 s, of the 3 s that a
+// restart may take. One of 10,000 keys takes 10 to 17 ms of a core, 0.1 µs per record.
 const (
 	checkpointEvery   = 2 * time.Second
-	checkpointRecords = 1 << 18
+	checkpointRecords = 1 << 17
 	checkpointAtLeast = 200 * time.Millisecond
 	// checkpointBytes is how many bytes of checkpoints are written a second at most:
 	// with a million keys one is some 70 MB.
@@ -184,11 +188,15 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 		}
 	}
 	w.consumed.Store(e.number)
-	since := time.Since(w.saved)
-	if since >= w.space && (since >= w.tuning.checkpoint || since >= checkpointAtLeast && w.dirty >= checkpointRecords) {
+	if w.due(time.Since(w.saved)) {
 		return w.save(ctx)
 	}
 	return nil
+}
+
+// due tells whether a checkpoint is to be written so long after the last one.
+func (w *worker) due(since time.Duration) bool {
+	return since >= w.space && (since >= w.tuning.checkpoint || since >= checkpointAtLeast && w.dirty >= checkpointRecords)
 }
 
 // work works off what is due.
