@@ -75,8 +75,9 @@ type Engine struct {
 	closedSet   bool           // the read being decided has all its candidates
 	repeatsDue  bool           // lists that were read again are being decided
 	closed      bool
-	seenWarm    uint32    // means nothing; see warm
-	spare       []*strand // of Options.Spare, not used again yet
+	seenWarm    uint32                  // means nothing; see warm
+	spare       []*strand               // of Options.Spare, not used again yet
+	told        func(verdict.Violation) // report
 }
 
 // voucher is a read by which a transaction of unknown outcome is known to have
@@ -142,6 +143,7 @@ func New(opt Options) *Engine {
 		old.strands, old.main = nil, nil
 		e.opt.Spare = nil
 	}
+	e.told = e.report
 	e.in.expect(opt.Expect)
 	e.in.own, e.in.keys.own = opt.Online, opt.Online // records of streams come in large blocks
 	var weaker []verdict.Level
@@ -198,7 +200,7 @@ func (e *Engine) Step(t *record.Transaction, arrival int64) verdict.TxnID {
 func (e *Engine) StepNumbered(t *record.Transaction, arrival int64, keys []uint32) verdict.TxnID {
 	id := verdict.TxnID(len(e.in.indexOf))
 	e.in.numbers = keys
-	index := e.in.take(t, id, arrival, e.report)
+	index := e.in.take(t, id, arrival, e.told)
 	if index != none && e.opt.Online {
 		e.stream(index)
 	}
@@ -208,12 +210,17 @@ func (e *Engine) StepNumbered(t *record.Transaction, arrival int64, keys []uint3
 	return id
 }
 
-// StepKeys is Step where the keys of the operations have been looked up by Key.
-func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []uint32) verdict.TxnID {
-	e.in.known = keys
+// Warm says that t will be stepped next, by StepKeys, after what Base is given of its
+// keys: what that needs is fetched. It changes nothing.
+func (e *Engine) Warm(t *record.Transaction, keys []uint32) {
 	if e.opt.Online && t.Status != record.Aborted {
 		e.warm(t.Ops, keys)
 	}
+}
+
+// StepKeys is Step where the keys of the operations have been looked up by Key.
+func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []uint32) verdict.TxnID {
+	e.in.known = keys
 	id := e.StepNumbered(t, arrival, nil)
 	e.in.known = nil
 	return id
@@ -222,6 +229,26 @@ func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []uint32) v
 // Key is the engine's number of a key, for StepKeys. Who takes records out of
 // blocks with tables of names looks up a name once and not at each operation.
 func (e *Engine) Key(name string) uint32 { return e.in.keyNumber(name) }
+
+// Number sets those of the numbers that are NoKey to Key(name(i)). What it needs of many
+// is fetched side by side.
+func (e *Engine) Number(numbers []uint32, name func(i int) string) {
+	var hashes [warmMost]uint32
+	var at [warmMost]int
+	for from := 0; from < len(numbers); {
+		n := 0
+		for ; from < len(numbers) && n < warmMost; from++ {
+			if numbers[from] == NoKey {
+				hashes[n], at[n] = hashName(name(from)), from
+				n++
+			}
+		}
+		e.seenWarm = e.in.keys.warm(hashes[:n])
+		for j, i := range at[:n] {
+			numbers[i] = e.in.numberOf(name(i), hashes[j])
+		}
+	}
+}
 
 // NoKey is what Keys says of a key that has no number yet.
 const NoKey = none

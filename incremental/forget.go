@@ -79,25 +79,30 @@ func (e *Engine) firstTimed() version.Slot {
 	return none
 }
 
-// Frontier are the transactions among the first n, by Step, that wrote what a
-// later one may still read, and the keys of that: of each key the last writers,
-// where it is not proved which is the last. In the order of Step. A writer is
-// later than another if it read what that wrote, follows it in its session, or
-// began after it ended, by the clocks. At most perKey are kept of a key. The second
-// result is how many writers that were not known to be overwritten are not among
-// them. O(writes).
-func (e *Engine) Frontier(n verdict.TxnID, perKey int) (out []verdict.Exhibit, dropped int) {
-	f := frontier{e: e, last: make([]uint32, e.in.perKey.Len()), perKey: perKey}
+// Frontier calls take with the transactions among the first n, by Step, that wrote what
+// a later one may still read, and the numbers of the keys of that (Engine.Key), which are
+// good until take returns: of each key the last writers, where it is not proved which is
+// the last. In the order of Step. A writer is later than another if it read what that
+// wrote, follows it in its session, or began after it ended, by the clocks. At most
+// perKey are kept of a key. The result is how many writers that were not known to be
+// overwritten are not among them. O(writes).
+func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnID, keys []uint32)) (dropped int) {
+	f := frontier{e: e, last: make([]uint32, e.in.perKey.Len()), kept: make([]kept, 0, e.in.perKey.Len()), perKey: perKey}
 	for k := range f.last {
 		f.last[k] = none
 	}
 	for i := e.in.before(n); i > 0; i-- {
-		if x := f.take(i - 1); x.Writes != nil {
-			out = append(out, x)
-		}
+		f.take(i - 1)
 	}
-	slices.Reverse(out)
-	return out, f.dropped
+	var keys []uint32
+	for i := len(f.kept); i > 0; {
+		index := f.kept[i-1].index
+		for keys = keys[:0]; i > 0 && f.kept[i-1].index == index; i-- {
+			keys = append(keys, f.kept[i-1].key)
+		}
+		take(e.in.txns.At(index).id, keys)
+	}
+	return f.dropped
 }
 
 // before is how many transactions that are not aborted are among the first n.
@@ -119,12 +124,15 @@ type frontier struct {
 	dropped int
 }
 
-// kept is a transaction that wrote a key, and the one kept before.
-type kept struct{ index, prev uint32 }
+// kept is a transaction that wrote a key, and the one kept of it before.
+type kept struct {
+	index, prev uint32
+	key         version.Key
+}
 
 // take keeps a transaction for the keys that nobody kept is known to have
 // overwritten.
-func (f *frontier) take(index uint32) (out verdict.Exhibit) {
+func (f *frontier) take(index uint32) {
 	in := f.e.in
 	t := in.txns.At(index)
 	key := none
@@ -144,13 +152,10 @@ func (f *frontier) take(index uint32) (out verdict.Exhibit) {
 		case n >= f.perKey:
 			f.dropped++
 		default:
-			f.kept = append(f.kept, kept{index, f.last[k]})
+			f.kept = append(f.kept, kept{index, f.last[k], k})
 			f.last[k] = uint32(len(f.kept) - 1)
-			out.Writes = append(out.Writes, in.nameOf(k))
 		}
 	}
-	out.Txn = t.id
-	return out
 }
 
 // overwrote tells whether what old wrote to k is known to be before what late

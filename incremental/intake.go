@@ -226,8 +226,11 @@ func newIntake() *intake {
 		sessions: map[string]uint32{}}
 }
 
-func (in *intake) keyNumber(name string) version.Key {
-	k, fresh := in.keys.number(name)
+func (in *intake) keyNumber(name string) version.Key { return in.numberOf(name, hashName(name)) }
+
+// numberOf is keyNumber, of a name with that hash.
+func (in *intake) numberOf(name string, h uint32) version.Key {
+	k, fresh := in.keys.numberOf(name, h)
 	if fresh {
 		in.perKey.Push(keyProps{initial: none, reader: none, recent: none, null: none})
 	}
@@ -431,10 +434,11 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 		in.last = append(in.last, newClock)
 	}
 	if t.HasSeq {
-		if last := &in.last[session]; t.Seq < last.seq {
-			session = in.apart(t.Session)
-		} else {
+		switch last := &in.last[session]; {
+		case t.Seq >= last.seq:
 			last.seq = t.Seq
+		case !in.base: // a base has no place in its session anyway
+			session = in.apart(t.Session)
 		}
 	}
 	in.several = in.several || severalObjects(t.Ops)

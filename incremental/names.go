@@ -23,11 +23,15 @@ type names struct {
 }
 
 // number is the name's number, and whether it is new.
-func (t *names) number(name string) (version.Key, bool) {
+func (t *names) number(name string) (version.Key, bool) { return t.numberOf(name, hashName(name)) }
+
+func hashName(name string) uint32 { return uint32(xxhash.Sum64String(name) >> 32) }
+
+// numberOf is number, of a name with that hash.
+func (t *names) numberOf(name string, h uint32) (version.Key, bool) {
 	if 4*t.list.Len() >= 3*len(t.slots) {
 		t.slots = slots.Doubled(t.slots, 16)
 	}
-	h := uint32(xxhash.Sum64String(name) >> 32)
 	mask := uint32(len(t.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		s := t.slots[i]
@@ -43,6 +47,18 @@ func (t *names) number(name string) (version.Key, bool) {
 			return uint32(s) - 1, false
 		}
 	}
+}
+
+// warm looks at where names with those hashes are, or would be.
+func (t *names) warm(hashes []uint32) uint32 {
+	if len(t.slots) == 0 {
+		return 0
+	}
+	mask, seen := uint32(len(t.slots)-1), uint32(0)
+	for _, h := range hashes {
+		seen += uint32(t.slots[h&mask])
+	}
+	return seen
 }
 
 // findMost is how many names find looks up side by side.
@@ -65,7 +81,7 @@ func (t *names) find(n int, name func(int) string, out []version.Key) {
 	for from := 0; from < n; from += findMost {
 		m := min(findMost, n-from)
 		for i := range m {
-			hashes[i] = uint32(xxhash.Sum64String(name(from+i)) >> 32)
+			hashes[i] = hashName(name(from + i))
 		}
 		for i := range m {
 			entries[i] = t.slots[hashes[i]&mask]

@@ -72,31 +72,27 @@ type reader struct {
 type Table struct {
 	v       paged.Vec[Version]
 	readers paged.Vec[reader]
-	initial []ID              // by key
-	endless map[Slot]struct{} // see Endless
+	initial []ID     // by key
+	endless []uint64 // by slot, a bit; see Endless
 }
 
 // Endless says that the end of a slot, which has no versions yet and has read none, is
 // not known.
 func (t *Table) Endless(s Slot) {
-	if t.endless == nil {
-		t.endless = map[Slot]struct{}{}
+	for int(s>>6) >= len(t.endless) {
+		t.endless = append(t.endless, 0)
 	}
-	t.endless[s] = struct{}{}
+	t.endless[s>>6] |= 1 << (s & 63)
 }
 
 func (t *Table) isEndless(s Slot) bool {
-	if len(t.endless) == 0 {
-		return false
-	}
-	_, ok := t.endless[s]
-	return ok
+	return int(s>>6) < len(t.endless) && t.endless[s>>6]>>(s&63)&1 != 0
 }
 
 // Spare is an empty table that uses the memory of t again, which must not be used any
 // more.
 func (t *Table) Spare() Table {
-	return Table{v: t.v.Spare(), readers: t.readers.Spare(), initial: t.initial[:0]}
+	return Table{v: t.v.Spare(), readers: t.readers.Spare(), initial: t.initial[:0], endless: t.endless[:0]}
 }
 
 // At is a version; the pointer is good until the next New.

@@ -147,13 +147,17 @@ func (h *held) keys(r ref, e *incremental.Engine, opened uint64) []uint32 {
 		b.keysOf = opened
 	}
 	h.numbers = h.numbers[:0]
+	fresh := false
 	for _, local := range h.reader.Keys {
 		n := b.keys[local]
-		if n == incremental.NoKey {
-			n = e.Key(b.Name(local))
-			b.keys[local] = n
-		}
+		fresh = fresh || n == incremental.NoKey
 		h.numbers = append(h.numbers, n)
+	}
+	if fresh {
+		e.Number(h.numbers, func(i int) string { return b.Name(h.reader.Keys[i]) })
+		for i, local := range h.reader.Keys {
+			b.keys[local] = h.numbers[i]
+		}
 	}
 	return h.numbers
 }

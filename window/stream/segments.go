@@ -187,6 +187,7 @@ const untickedMost = 16_384
 
 func (s *segments) feed(t *record.Transaction, f fed) {
 	keys := s.source.keys(f.ref, s.engine, s.opened)
+	s.engine.Warm(t, keys)
 	s.meet(t, keys)
 	s.engine.StepKeys(t, f.at, keys)
 	s.fed = append(s.fed, f)
@@ -424,21 +425,31 @@ func (s *segments) forget(from int) {
 		s.stats.Forgotten += uint64(from)
 		return
 	}
-	last, dropped := s.engine.Frontier(verdict.TxnID(len(s.seeds)+from), perKey)
-	for _, x := range last {
-		i := int(x.Txn) - len(s.seeds)
-		if i < 0 || s.fed[i].flags&base != 0 {
-			continue // it is there
-		}
-		if t, err := s.source.record(s.fed[i].ref, s.fed[i].flags); err == nil {
-			stub := *t
-			s.ops = slices.DeleteFunc(append(s.ops[:0], t.Ops...), func(op record.Op) bool { return !slices.Contains(x.Writes, op.Key) })
-			stub.Ops = s.ops
-			s.front.Forget(&stub, s.fed[i].at)
+	s.stats.Dropped += uint64(s.engine.Frontier(verdict.TxnID(len(s.seeds)+from), perKey, s.remember))
+	s.stats.Forgotten += uint64(from)
+}
+
+// remember folds what one of the engine's transactions wrote to some keys into the
+// frontier.
+func (s *segments) remember(id verdict.TxnID, keys []uint32) {
+	i := int(id) - len(s.seeds)
+	if i < 0 || s.fed[i].flags&base != 0 {
+		return // it is there
+	}
+	f := s.fed[i]
+	t, err := s.source.record(f.ref, f.flags)
+	if err != nil {
+		return
+	}
+	stub := *t
+	s.ops = s.ops[:0]
+	for j, number := range s.source.keys(f.ref, s.engine, s.opened) {
+		if slices.Contains(keys, number) {
+			s.ops = append(s.ops, t.Ops[j])
 		}
 	}
-	s.stats.Forgotten += uint64(from)
-	s.stats.Dropped += uint64(dropped)
+	stub.Ops = s.ops
+	s.front.Forget(&stub, f.at)
 }
 
 // nextSeeds are the frontier, if it is small, and what Engine.Waiting names before

@@ -1,0 +1,115 @@
+package incremental
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// later makes an engine as a stream goes on with, without seeds.
+func later() *Engine {
+	e := New(Options{Levels: []verdict.Level{verdict.SI}, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+		UniqueValues: true, UnseenUnique: true, Online: true})
+	e.Seeded()
+	return e
+}
+
+func at(session string, seq, start, end int64, ops ...record.Op) *record.Transaction {
+	return &record.Transaction{ID: fmt.Sprintf("%s#%d", session, seq), Session: session, Seq: seq, HasSeq: true, Start: start, End: end, HasTimes: true, Ops: ops}
+}
+
+// What Base is given, in any order, neither has a place in its session nor takes one, nor makes
+// a session for itself: there are as many of them as reads.
+func TestBasesTakeNoSession(t *testing.T) {
+	e := later()
+	first := e.Step(at("a", 50, 1000, 1010, read("x", 1)), 0)
+	for _, b := range []*record.Transaction{at("a", 40, 400, 410, write("x", 1)), at("a", 30, 300, 310, write("y", 2)), at("b", 9, 90, 95, write("z", 3)), at("b", 7, 70, 75, write("w", 4))} {
+		if _, ok := e.Base(b); !ok {
+			t.Fatalf("%s was not taken", b.ID)
+		}
+	}
+	next := e.Step(at("a", 51, 1020, 1030, read("y", 2), read("w", 4)), 0)
+	if n := len(e.in.sessions); n != 2 {
+		t.Errorf("there are %d sessions, not 2", n)
+	}
+	if got, want := e.in.txns.At(e.in.indexOf[next]).prev, e.in.indexOf[first]; got != want {
+		t.Errorf("before a#51 its session has %d, not %d", got, want)
+	}
+	// One that is no base and comes late is still set apart.
+	e.Step(at("a", 45, 900, 910, read("z", 3)), 0)
+	if n := len(e.in.sessions); n != 3 {
+		t.Errorf("there are %d sessions, not 3", n)
+	}
+	if out := e.Tick(2000); len(out.Violations) != 0 || len(e.Waiting()) != 0 {
+		t.Errorf("found %v, %d reads wait", out.Violations, len(e.Waiting()))
+	}
+}
+
+// Of each key the writers are told that nobody is known to have overwritten, at most so many,
+// by transaction and in their order.
+func TestFrontierNamesLastWriters(t *testing.T) {
+	e := later()
+	for _, x := range []*record.Transaction{
+		at("a", 1, 0, 10, write("x", 1), write("y", 1), write("z", 1)),
+		at("b", 1, 20, 30, write("x", 2)),                                 // by the clock after a#1
+		at("c", 1, 21, 31, read("x", 2), write("x", 3), write("y", 3)),    // it read b#1's
+		at("d", 1, 5, 32, write("y", 4)),                                  // beside a#1 and c#1
+		at("b", 2, 25, 33, write("v", 5), write("w", 5), write("v", 6)),   // twice
+		at("b", 3, 28, 34, write("w", 6)),                                 // behind b#2 in the session
+		at("e", 1, 28, 35, write("u", 1), read("q", 7), write("w", 7)),    // beside both
+		at("f", 1, 100, 110, write("x", 9), write("u", 9), write("z", 9)), // not asked for
+	} {
+		e.Step(x, 0)
+	}
+	for _, c := range []struct {
+		perKey, dropped int
+		want            string
+	}{
+		{8, 0, "0 z; 2 x y; 3 y; 4 v; 5 w; 6 u w; "},
+		{1, 4, "0 z; 2 x; 3 y; 4 v; 6 u w; "},
+	} {
+		got := ""
+		dropped := e.Frontier(7, c.perKey, func(id verdict.TxnID, keys []uint32) {
+			var names []string
+			for _, k := range keys {
+				names = append(names, e.in.nameOf(k))
+			}
+			slices.Sort(names)
+			got += fmt.Sprint(id)
+			for _, name := range names {
+				got += " " + name
+			}
+			got += "; "
+		})
+		if got != c.want || dropped != c.dropped {
+			t.Errorf("of a key at most %d: %q, %d left out; it is %q, %d", c.perKey, got, dropped, c.want, c.dropped)
+		}
+	}
+}
+
+// Number gives the numbers that Key would have given, one by one.
+func TestNumberIsKey(t *testing.T) {
+	one, many := later(), later()
+	var names []string
+	for i := range 100 {
+		names = append(names, fmt.Sprint("k", i*i%37)) // some of them twice
+	}
+	for from := 0; from < len(names); {
+		some := names[from:min(len(names), from+1+from)]
+		from += len(some)
+		numbers := make([]uint32, len(some))
+		many.Keys(len(some), func(i int) string { return some[i] }, numbers)
+		many.Number(numbers, func(i int) string { return some[i] })
+		for i, name := range some {
+			if want := one.Key(name); numbers[i] != want || many.Key(name) != want {
+				t.Fatalf("%s has number %d, not %d", name, numbers[i], want)
+			}
+		}
+	}
+	if a, b := one.in.perKey.Len(), many.in.perKey.Len(); a != b || a != one.in.keys.list.Len() {
+		t.Errorf("%d keys, not %d", b, a)
+	}
+}
