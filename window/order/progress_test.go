@@ -47,6 +47,10 @@ func TestPassedOverOnce(t *testing.T) {
 
 // Partitions of which nobody said that they will be read hold nothing back.
 func TestPartitionsThatAreNotRead(t *testing.T) {
+	never := newRig(Options{Partitions: []int{2}, Lateness: 10})
+	never.Add(2, txn("a", 1, 0, 100), 1000)
+	never.Add(2, txn("a", 2, 100, 200), 1000)
+	wantIDs(t, never, "a#1")
 	o := newRig(Options{Partitions: []int{2}, Lateness: 10, IdleAfter: 100})
 	o.Advance(1000)
 	o.Add(2, txn("a", 1, 0, 100), 1000)
