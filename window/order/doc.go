@@ -79,6 +79,8 @@
 //   - a record later than Lateness in a partition that shows nothing of it, because it has
 //     little traffic: it is Late if the partition had been read to its end, and in its place
 //     if not;
+//   - a record later than Lateness of a session that is being forgotten (MaxSessions): Late, or Stale
+//     if it was forgotten before the record was read;
 //   - what IdleAfter, MaxBuffered and Sample cause;
 //   - an end that is ahead of the time of day but not of its arrival (MaxAhead);
 //   - a record that fills a hole in its session after a clock was set back by more than

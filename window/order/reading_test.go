@@ -87,6 +87,9 @@ func TestForgottenWhileItWaits(t *testing.T) {
 				}
 			}
 		}
+		if want := map[bool]Fate{true: Stale, false: Late}[each]; g.fates[11] != want {
+			t.Errorf("one by one %v: u#2 is %v, want %v", each, g.fates[11], want)
+		}
 		if want := map[bool]int{true: 1, false: 2}[each]; found != want {
 			t.Errorf("one by one %v: %d of them came out, want %d: %+v", each, found, want, g.events)
 		}
