@@ -18,6 +18,9 @@ const defaultConflicts = 100_000
 // defaultSolveAt is Options.SolveAt when Options give none.
 const defaultSolveAt = 8192
 
+// defaultDisplacedMax is Options.DisplacedMax when Options give none.
+const defaultDisplacedMax = 1 << 24
+
 // defaultChooseAt is Options.ChooseAt when Options give none.
 const defaultChooseAt = 200_000
 
@@ -115,6 +118,7 @@ type check struct {
 	unproved    int  // findings that only times show, where it can't be read again
 	notRealTime bool // satisfied or not, no order that keeps to the clocks explains it
 	noTimes     bool
+	displaced   bool // real time is no longer taken for a part of the level; see Engine.displaced
 	budget      bool
 	// rest is how many Ticks go without a search, as the last ones met their budget;
 	// rests how many will after the next one that does.
@@ -131,6 +135,9 @@ func New(opt Options) *Engine {
 	}
 	if opt.SolveAt == 0 {
 		opt.SolveAt = defaultSolveAt
+	}
+	if opt.DisplacedMax == 0 {
+		opt.DisplacedMax = defaultDisplacedMax
 	}
 	if opt.ChooseAt == 0 {
 		opt.ChooseAt = defaultChooseAt
@@ -266,6 +273,7 @@ func (e *Engine) stream(index uint32) {
 	if e.opened || e.in.timed > 0 {
 		e.admitAll()
 		e.collectEarly()
+		e.displaced()
 		e.solveEarly()
 	}
 	if e.in.untimed%untimedEvery == untimedEvery-1 && !e.in.txns.At(index).timed {
@@ -551,6 +559,40 @@ func (e *Engine) reconsider() {
 		if c.pruned {
 			e.retreat(c)
 		}
+	}
+}
+
+// displaced gives up, for as long as the engine lives, what real time orders by the levels
+// that have it, where so much comes late that most of what is there overlaps: what is late is
+// taken to have ended when it came, as its clock may have been set back, and after an outage that
+// would take more memory and time than there is. The level is judged as the one without real
+// time then, to which times are a help, and is not satisfied.
+func (e *Engine) displaced() {
+	over := func(c *check) bool { return c.poly.Displaced() >= e.opt.DisplacedMax }
+	if !slices.ContainsFunc(e.checks, over) {
+		return
+	}
+	e.collect()
+	var users []*check
+	for _, c := range e.checks {
+		if over(c) {
+			c.displaced, c.timed, c.pruned = c.displaced || c.timed, false, true
+			users = append(users, c)
+		}
+	}
+	made := map[*constraint.Polygraph]*strand{}
+	for _, c := range users {
+		old := c.poly
+		if made[old] == nil {
+			made[old] = e.copy(e.config(c, true, false))
+			e.strands = append(e.strands, made[old])
+			made[old].finish(false)
+		}
+		c.strand, c.poly = made[old], made[old].polys[0]
+		if e.first == none && e.dispensable(c.poly) {
+			c.poly.MaxPending = pendingMax
+		}
+		e.drop(old)
 	}
 }
 

@@ -52,6 +52,11 @@ type Options struct {
 	// solved last, where times are used, before it is solved between Ticks. 0: a default of
 	// some thousands.
 	SolveAt int
+	// DisplacedMax is how many pairs of transactions may overlap only because records came
+	// late, where a level has real time, before the engine goes on without it (see
+	// reach.Banded.Displaced): n records that come d transactions late are n times d. It
+	// bounds time and memory. Only online; 0 means 16 million.
+	DisplacedMax uint64
 	// ChooseAt is how many pairs of versions have to be open at a Tick for those that hardly
 	// anything can decide any more to be given an order for good. 0: a default of some
 	// hundred thousand, so that memory is bounded where a stream has that many.

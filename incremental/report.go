@@ -925,7 +925,13 @@ func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.
 // them).
 func (e *Engine) retreat(c *check) {
 	old := c.poly
-	s := e.copy(e.config(c, c.timed && !c.noTimes, true))
+	cfg := e.config(c, c.timed && !c.noTimes, true)
+	var s *strand
+	if c.single && !c.timed { // neither clocks nor sessions: nothing orders its transactions
+		s = e.newStrand(cfg)
+	} else {
+		s = e.copy(cfg)
+	}
 	c.pruned = false
 	e.strands = append(e.strands, s)
 	c.poly, c.strand = s.polys[0], s
@@ -940,7 +946,12 @@ func (e *Engine) retreat(c *check) {
 	if c.poly.Dropped > 0 {
 		e.blocked++ // there may be more
 	}
-	if slices.ContainsFunc(e.checks, func(o *check) bool { return o.poly == old }) {
+	e.drop(old)
+}
+
+// drop forgets a polygraph that no level uses any more.
+func (e *Engine) drop(old *constraint.Polygraph) {
+	if slices.ContainsFunc(e.checks, func(c *check) bool { return c.poly == old }) {
 		return
 	}
 	for _, x := range e.strands {
@@ -1021,6 +1032,8 @@ func (e *Engine) result(c *check) verdict.Result {
 	case e.stopped != verdict.NoReason:
 		r.Outcome, r.Reason = verdict.Unknown, e.stopped
 		r.Count, r.Decided = c.poly.Undecided(), c.poly.Decided()
+	case c.displaced:
+		r.Outcome, r.Reason, r.Count = verdict.Unknown, verdict.Forgotten, 1
 	case c.budget:
 		r.Outcome, r.Reason = verdict.Unknown, verdict.Conflicts
 		r.Count, r.Decided = c.poly.Undecided(), c.poly.Decided()

@@ -391,6 +391,14 @@ func (p *Polygraph) Low(s version.Slot) version.Slot {
 	return p.banded.Low(s)
 }
 
+// Displaced is reach.Banded.Displaced; 0 without clocks.
+func (p *Polygraph) Displaced() uint64 {
+	if p.banded == nil {
+		return 0
+	}
+	return p.banded.Displaced()
+}
+
 // Txn is what the polygraph is told of a transaction.
 type Txn struct {
 	Chain      uint32 // the chain it lies on: its session, if it is ordered by it
@@ -402,7 +410,7 @@ type Txn struct {
 	Open       bool // its outcome is unknown: it may have taken effect after End
 	// Base: it ended before the first transaction that is not one, and comes late.
 	// It precedes, with real time, what that one precedes by the clock; what would
-	// precede it is forgotten. With RealTime only.
+	// precede it is forgotten. Without RealTime nothing orders it.
 	Base  bool
 	First slot // of Base: that first transaction, or version.None if the base has no known end
 }
@@ -417,7 +425,7 @@ func (p *Polygraph) Add(t Txn) {
 	}
 	p.lines = append(p.lines, t.Line)
 	switch {
-	case t.Base:
+	case t.Base && p.banded != nil:
 		p.banded.AddBase(t.First)
 		return
 	case p.banded != nil:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/order"
 )
 
 // One client whose clock jumps ahead takes the watermark with it. That a write has not
@@ -101,5 +102,39 @@ func TestSessionDoesNotContradictItself(t *testing.T) {
 				t.Errorf("%s: found %v, %v is %v", tc.name, found, level, results[0].Outcome)
 			}
 		}
+	}
+}
+
+// While all that comes is late the stream's time stands still, in segment after segment; they end
+// all the same.
+func TestLateStretchHasSegments(t *testing.T) {
+	const each, n = 1000, 50
+	cfg := Config{DB: "d", Levels: []verdict.Level{verdict.SI}, Clock: record.ClockPrune, Sessions: record.SessionsKeep, MaxTransaction: time.Minute, UniqueValues: true,
+		Coverage: record.CoveragePartial, Every: time.Second, Segment: 2000, Overlap: 100, Order: order.Options{Lateness: time.Second, Every: time.Second}}
+	h := New(cfg)
+	base := int64(1_700_000_000_000_000_000)
+	write := func(session string, seq, at int64) record.Transaction {
+		return record.Transaction{DB: "d", ID: fmt.Sprint(session, "#", seq), Session: session, Seq: seq, HasSeq: true, HasTimes: true, Start: at, End: at + 1000, Status: record.Committed,
+			Ops: []record.Op{{Kind: record.Write, Key: "x", Value: record.Int(seq)}}}
+	}
+	h.Take(&Entry{Number: 0, Time: base, Partitions: 1, Batch: batchOf(0, 0, []record.Transaction{write("ahead", 1, base+int64(time.Minute))})})
+	silence := batchOf(0, 1, nil)
+	silence.CaughtUp = true
+	h.Take(&Entry{Number: 1, Time: base + int64(time.Minute), Partitions: 1, Batch: silence}) // all that there was can go
+	for i := range int64(n) {
+		var txns []record.Transaction
+		for k := range int64(each) {
+			txns = append(txns, write("s", i*each+k+1, base+(i*each+k)*int64(time.Microsecond)*20))
+		}
+		h.Take(&Entry{Number: uint64(i) + 2, Time: base + int64(time.Minute), Partitions: 1, Batch: batchOf(0, 1+i*each, txns)})
+	}
+	for h.Run(100) { // all at once, as what has piled up: each time nothing was due there would be a tick
+		if most := untickedMost + cfg.Segment + 2*cfg.Overlap; len(h.segs.fed) > most {
+			t.Fatalf("a segment has %d records after %d, at most %d were to be", len(h.segs.fed), h.Stats().Transactions, most)
+		}
+		h.Found()
+	}
+	if c := h.OrderCounts(); c.Late != each*n || h.segs.number < 2 {
+		t.Errorf("%d of %d are late, and %d segments ended", c.Late, each*n, h.segs.number)
 	}
 }
