@@ -100,6 +100,8 @@
 //	                                   comes back is a Gap
 //	a partition stalls                 holds all back, until IdleAfter; then it is      loss: Missed counts it, and
 //	                                   passed over, and what it still had is Late       its records are Late
+//	all partitions stall               the same; when one comes back, the others are    loss: Missed
+//	                                   waited for anew, for IdleAfter
 //	a hole in a session                Gap                                              loss
 //	a record is late                   placed by its partition's time, times dropped;   loss: Late
 //	                                   Detached if its session has gone on

@@ -84,6 +84,7 @@ func (o *Order) Observe(n int, t int64) {
 // the Adds of all partitions. O(1).
 func (o *Order) CaughtUp(n int, now int64) {
 	p := o.partition(n)
+	o.hear(p)
 	o.Advance(now)
 	p.heard, p.active, p.caughtAt = false, o.now, o.now
 	o.dirty = true
@@ -106,19 +107,36 @@ func (o *Order) Advance(now int64) {
 	if o.hasNow {
 		away = max(0, sub(sub(now, o.now), max(int64(stepMost), 4*o.every)))
 	}
+	back := o.back()
 	o.now, o.hasNow = now, true
 	if o.moved {
 		o.moved, o.reachedAt = false, now
 	}
 	for i := range o.partitions {
 		p := &o.partitions[i]
-		if p.heard {
+		if p.heard || back {
 			p.heard, p.active = false, now
 		} else {
 			p.active = add(p.active, away)
 		}
 	}
 	o.dirty = true
+}
+
+// back tells whether a partition was heard after all had been idle: not they had stalled,
+// but what is read was away, and now each may take as long as it did then to speak again. Else
+// the first to come back would take the watermark past what the others have.
+func (o *Order) back() bool {
+	heard := false
+	for i := range o.partitions {
+		if p := &o.partitions[i]; p.known {
+			heard = heard || p.heard
+			if o.idleAfter <= 0 || !o.hasNow || sub(o.now, p.active) <= o.idleAfter {
+				return false
+			}
+		}
+	}
+	return heard
 }
 
 // stepMost is how much time passes for idle partitions from one Advance to the next,

@@ -45,6 +45,43 @@ func TestPassedOverOnce(t *testing.T) {
 	}
 }
 
+// When all were silent for long, as the broker was away, and one comes back before the others,
+// with all that it has, they are waited for anew: nothing of theirs is late.
+func TestAllComeBack(t *testing.T) {
+	for _, caughtUp := range []bool{false, true} {
+		o := newRig(Options{Partitions: []int{0, 1}, Lateness: 10, IdleAfter: 100})
+		o.Advance(1000)
+		o.Add(0, txn("a", 1, 0, 50), 0)
+		o.Add(1, txn("b", 1, 0, 50), 0)
+		for now := int64(1010); now <= 1400; now += 10 {
+			o.Advance(now)
+		}
+		wantIDs(t, o, "a#1", "b#1")
+		if caughtUp { // the other one is told to have had nothing meanwhile
+			o.CaughtUp(0, 1405)
+		}
+		for i := range int64(20) {
+			o.Add(0, txn("a", 2+i, 50+10*i, 60+10*i), 0)
+		}
+		o.Advance(1410)
+		wantIDs(t, o)
+		for i := range int64(20) {
+			if f := o.Add(1, txn("b", 2+i, 50+10*i, 60+10*i), 0); f != Taken {
+				t.Fatalf("record %d of the one that comes back last is %v", i, f)
+			}
+		}
+		o.Advance(1600)
+		o.Add(0, txn("a", 22, 240, 250), 0)
+		o.Advance(1650)
+		o.Advance(1701) // it is waited for no longer than that
+		o.Add(0, txn("a", 23, 900, 1000), 0)
+		drain(o)
+		if w := o.Watermark(); w != 990 {
+			t.Errorf("the watermark is %d, want 990", w)
+		}
+	}
+}
+
 // Partitions of which nobody said that they will be read hold nothing back.
 func TestPartitionsThatAreNotRead(t *testing.T) {
 	never := newRig(Options{Partitions: []int{2}, Lateness: 10})
