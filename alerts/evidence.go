@@ -17,6 +17,9 @@ import (
 type proof struct {
 	header record.Header
 	txns   []record.Transaction
+	// tried is what was found to prove nothing at a level while the proof was made small.
+	tried *shrink.Memory
+	level verdict.Level
 }
 
 // lines are the proof's records as JSON, the header first.
@@ -49,6 +52,8 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 			violated := func(txns []record.Transaction) bool { return ctx.Judge(level, p.header, txns) == verdict.Violated }
 			opt := essentials(v, p.txns, ctx)
 			opt.Unseen = *p.header.Coverage == record.CoveragePartial
+			p.tried, p.level = &shrink.Memory{}, level
+			opt.Memory, opt.Enough = p.tried, enough(v, level, p, ctx)
 			calls := 0
 			p.txns, calls = shrink.Shrink(p.txns, violated, opt)
 			p.txns = shrinkMore(v, p.txns, violated, opt, calls, ctx.Lookup)
@@ -93,8 +98,9 @@ func shrinkMore(v verdict.Violation, txns []record.Transaction, violated func([]
 		return txns
 	}
 	opt.Keep = func(i int) bool { return part[txns[i].ID] }
-	opt.KeepOp = nil
-	rest, _ := shrink.Shrink(txns, func(rest []record.Transaction) bool { return same(rest) && violated(rest) }, opt)
+	opt.KeepOp, opt.Enough = nil, nil
+	opt.Fits = same
+	rest, _ := shrink.Shrink(txns, violated, opt)
 	return rest
 }
 
@@ -142,16 +148,16 @@ func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []p
 	if v.Kind != verdict.ThinAirRead {
 		partial := header(v, ctx, record.CoveragePartial)
 		for _, txns := range exhibited {
-			out = append(out, proof{partial, txns})
+			out = append(out, proof{header: partial, txns: txns})
 		}
-		out = append(out, proof{partial, full})
+		out = append(out, proof{header: partial, txns: full})
 	}
 	if ctx.Coverage == record.CoverageComplete || v.Kind == verdict.ThinAirRead {
 		complete := header(v, ctx, record.CoverageComplete)
 		for _, txns := range exhibited {
-			out = append(out, proof{complete, withoutSeq(closed(v, txns, ctx, true))})
+			out = append(out, proof{header: complete, txns: withoutSeq(closed(v, txns, ctx, true))})
 		}
-		out = append(out, proof{complete, withoutSeq(closed(v, full, ctx, len(v.Exhibits) > 0))})
+		out = append(out, proof{header: complete, txns: withoutSeq(closed(v, full, ctx, len(v.Exhibits) > 0))})
 	}
 	return out
 }

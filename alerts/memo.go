@@ -44,26 +44,53 @@ func remembered(find name.Lookup) name.Lookup {
 	}
 }
 
-// judgedOnce is a judge that is asked once about each small history. What it does not know
-// it is asked again: it may have been stopped.
+// judgedOnce is a judge that is asked once about each small history, and not at all where it
+// follows from what it said of another level. What it does not know it is asked again: it may
+// have been stopped.
 func judgedOnce(judge shrink.Judge) shrink.Judge {
-	known := map[string]verdict.Outcome{}
+	known := map[string]outcomes{}
 	var key []byte
 	return func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
 		if len(txns) > memoMax {
 			return judge(level, h, txns)
 		}
-		key = codec.AppendHeader(append(key[:0], byte(level)), &h)
+		key = codec.AppendHeader(key[:0], &h)
 		for i := range txns {
 			key = codec.AppendJSON(append(key, '\n'), &txns[i])
 		}
-		if o, ok := known[string(key)]; ok {
+		before := known[string(key)]
+		if o := before.of(level, h); o != verdict.Unknown {
 			return o
 		}
 		o := judge(level, h, txns)
 		if o != verdict.Unknown {
-			known[string(key)] = o
+			known[string(key)] = append(before, outcome{level, o})
 		}
 		return o
 	}
+}
+
+// outcomes are what a history was found to be at some levels.
+type outcomes []outcome
+
+type outcome struct {
+	level verdict.Level
+	what  verdict.Outcome
+}
+
+// of is the outcome at a level: what it was found to be, or what follows from that, as what
+// keeps a level keeps those that it implies. unknown if neither.
+func (os outcomes) of(level verdict.Level, h record.Header) verdict.Outcome {
+	// Where there are no clocks, nothing is said of levels with real time.
+	timeless := h.Clock != nil && *h.Clock == record.ClockIgnore && (level == verdict.StrongSI || level == verdict.SSER)
+	for _, o := range os {
+		switch {
+		case o.level == level:
+			return o.what
+		case timeless:
+		case o.what == verdict.Satisfied && o.level.Implies(level), o.what == verdict.Violated && level.Implies(o.level):
+			return o.what
+		}
+	}
+	return verdict.Unknown
 }

@@ -43,7 +43,11 @@ func (s story) told(ctx Context) story {
 	level := s.n.Breaks[0]
 	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, s.p.header, txns) == verdict.Violated }
 	if ctx.Find != nil {
-		opt := shrink.Options{Calls: ctx.JudgeCalls, Unseen: *s.p.header.Coverage == record.CoveragePartial}
+		opt := shrink.Options{Calls: ctx.JudgeCalls, Unseen: *s.p.header.Coverage == record.CoveragePartial,
+			Enough: all(s.p)}
+		if level == s.p.level {
+			opt.Memory = s.p.tried
+		}
 		s.p.txns, _ = shrink.Shrink(s.p.txns, violated, opt)
 	}
 	level, lowest := s.weakest(ctx)
@@ -63,21 +67,22 @@ func (s story) told(ctx Context) story {
 // this one implies.
 func (s story) weakest(ctx Context) (promised, lowest verdict.Level) {
 	promised = s.n.Breaks[0]
-	for _, l := range name.Ordered() {
-		if l == promised {
-			break
-		}
+	// The strongest first: what keeps one level keeps all that this one implies.
+	levels := name.Ordered()
+	slices.Reverse(levels)
+	proved := promised
+	for _, l := range levels[slices.Index(levels, proved)+1:] { // of lin, all
 		if slices.Contains(ctx.Levels, l) && ctx.Judge(l, s.p.header, s.p.txns) == verdict.Violated {
 			promised = l
-			break
 		}
 	}
-	for _, l := range name.Ordered() {
+	lowest = promised
+	for _, l := range levels {
 		if l != promised && promised.Implies(l) && judgeAs(l, s.p, ctx) == verdict.Violated {
-			return promised, l
+			lowest = l
 		}
 	}
-	return promised, promised
+	return promised, lowest
 }
 
 // again is what the finder finds in the proof of a story at a level; false if it finds
@@ -91,6 +96,7 @@ func (s story) again(level verdict.Level, ctx Context) (story, bool) {
 	if level != s.n.Breaks[0] {
 		h = literal(h)
 	}
+	h = untimed(level, h)
 	find := func(txns []record.Transaction) (story, bool) {
 		for _, v := range ctx.Find(level, h, txns) {
 			if next, ok := tell(v, level, s.p, lookup, ctx); ok {
@@ -194,41 +200,60 @@ func (s *story) process(ctx Context) {
 // loosenMax bounds the transactions of which loosen tries to take sessions and times.
 const loosenMax = 32
 
-// loosen takes from transactions, one by one, the times and the place in a session that
-// they break a level without as well: what is found in the rest does not tell them as
-// reasons. They are the same operations in the same places.
+// loosen takes from transactions the times and the places in sessions that they break a
+// level without as well, the first ones first: what is found in the rest does not tell them
+// as reasons. They are the same operations in the same places.
 func loosen(txns []record.Transaction, violated func([]record.Transaction) bool) []record.Transaction {
 	out := slices.Clone(txns)
 	if len(txns) > loosenMax {
 		return out
 	}
-	try := func(change func([]record.Transaction) bool) {
-		if less := slices.Clone(out); change(less) && violated(less) {
-			out = less
+	var timed, later []int
+	seen := map[string]bool{}
+	for i := range out {
+		if out[i].HasTimes {
+			timed = append(timed, i)
+		}
+		if seen[out[i].Session] {
+			later = append(later, i)
+		}
+		seen[out[i].Session] = true
+	}
+	out = each(timed, out, violated, func(less []record.Transaction, i int) {
+		less[i].HasTimes, less[i].Start, less[i].End = false, 0, 0
+	})
+	return each(later, out, violated, func(less []record.Transaction, i int) { // a session ends before i, and another one begins
+		session := less[i].Session
+		for k := i; k < len(less); k++ {
+			if less[k].Session == session {
+				less[k].Session = fmt.Sprintf("%s, from %d on", session, i)
+			}
+		}
+	})
+}
+
+// each makes those changes, in order, that leave a violation with those before them. As a
+// change that is one too many stays that, whatever else is changed, as many are tried at once
+// as may do: all, and where these are too many one, two, four and so on.
+func each(changes []int, txns []record.Transaction, violated func([]record.Transaction) bool, change func([]record.Transaction, int)) []record.Transaction {
+	for n := len(changes); len(changes) > 0; {
+		n = min(n, len(changes))
+		less := slices.Clone(txns)
+		for _, i := range changes[:n] {
+			change(less, i)
+		}
+		switch {
+		case violated(less):
+			txns, changes, n = less, changes[n:], 2*n
+		case n == 1:
+			changes = changes[1:]
+		case n == len(changes):
+			n = 1
+		default:
+			n /= 2
 		}
 	}
-	for i := range out {
-		try(func(less []record.Transaction) bool {
-			timed := less[i].HasTimes
-			less[i].HasTimes, less[i].Start, less[i].End = false, 0, 0
-			return timed
-		})
-	}
-	for i := range out { // a session ends before i, and another one begins
-		try(func(less []record.Transaction) bool {
-			session := less[i].Session
-			if !slices.ContainsFunc(less[:i], func(t record.Transaction) bool { return t.Session == session }) {
-				return false
-			}
-			for k := i; k < len(less); k++ {
-				if less[k].Session == session {
-					less[k].Session = fmt.Sprintf("%s, from %d on", session, i)
-				}
-			}
-			return true
-		})
-	}
-	return out
+	return txns
 }
 
 // tell makes a story of what was found in a proof at a level; false if it is not of that

@@ -37,6 +37,10 @@ type Options struct {
 	// MaxViolations bounds the violations reported per level with their
 	// evidence by Close; 0 means all.
 	MaxViolations int
+	// Bare: what is found is not described, where that decides nothing: a violation may be
+	// without its transactions, its cycle and its evidence (batch only). For who only asks
+	// whether there is one.
+	Bare bool
 	// Proof: Close gives the order that proves a satisfied level (batch only).
 	Proof bool
 	// Stop, if set, is asked now and then during Close and Tick; once it returns

@@ -515,6 +515,10 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	if !e.applies(c.level) {
 		return
 	}
+	if e.opt.Bare && !e.opt.Online && !f.Chosen && (c.timed || !f.Assumed) { // it counts, whatever proves it
+		c.found = append(c.found, verdict.Violation{Kind: verdict.Cycle, Level: c.level})
+		return
+	}
 	x := e.exhibited(c, f)
 	proved := !f.Whole && (plain(f) || e.violated(c, x))
 	for range 2 { // the members, then those that they read from
@@ -777,6 +781,7 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 	cfg := e.config(c, c.timed && !c.noTimes, true)
 	cfg.Slots = len(slots)
 	s := newStrand([]constraint.Config{cfg})
+	s.polys[0].MaxFound = 1 // of a dense history's there may be hundreds, each with a search for why it holds
 	renamed := make(map[version.Slot]version.Slot, len(slots))
 	old := slots
 	sessions := map[uint32]uint32{}

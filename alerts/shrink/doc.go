@@ -35,7 +35,8 @@
 // # Cost
 //
 // Delta debugging: ever smaller groups are tried, first of transactions, then of
-// operations, until nothing more can go or the judge was called as often as it
-// may be. When it was not, the result is minimal: no transaction and no
-// operation can go alone.
+// operations, until nothing more can go or the judge has had as much work as it may
+// (Options.Calls, Options.Work). When it has not, the result is minimal: no
+// transaction and no operation can go alone. What follows from an earlier answer is
+// not asked (Memory).
 package shrink

@@ -1,6 +1,7 @@
 package shrink
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -19,20 +20,34 @@ type Options struct {
 	Keep func(i int) bool
 	// KeepOp tells which operations must stay. nil: none.
 	KeepOp func(i, op int) bool
+	// Enough tells which operations are likely to be enough, by themselves or with those
+	// that must stay: that is tried first, and where it is so little else is left out in
+	// bulk. nil: nobody knows.
+	Enough func(i, op int) bool
+	// Fits tells whether what is left is still what it is to be evidence of; if not, the
+	// judge is not asked. nil: it always is.
+	Fits func([]record.Transaction) bool
 	// Unseen: the judge takes what nobody wrote for the work of a transaction
 	// that was not recorded (partial coverage). An element of a list may then
 	// lose its appender while the lists that hold it stay.
 	Unseen bool
 	// Calls bounds how often the judge is asked, Work how many transactions it
-	// is handed in all; 0 means the default.
+	// is handed in all; 0 means the default, which for Work grows with the history.
 	Calls, Work int
+	// Memory is what was learnt before of the same history, and gets what is learnt now.
+	// nil: nothing. Who hands it to several calls asks the same in each.
+	Memory *Memory
 }
 
-// The defaults: a second or so of an engine that takes a millisecond for a few
-// transactions and a second for a hundred thousand.
+// The defaults: some milliseconds of an engine that takes a few microseconds for a
+// transaction. WorkDefault does for evidence of thirty transactions; what is larger gets
+// WorkEach more for each of its transactions, so that it can be halved again and again. Where
+// much of that is needed not everything was tried, and it may be a little larger than it has
+// to be: nobody reads a hundred transactions to the last one.
 const (
 	CallsDefault = 256
-	WorkDefault  = 200_000
+	WorkDefault  = 600
+	WorkEach     = 12
 )
 
 // Shrink returns the part of txns that it found necessary for violated to go on
@@ -43,8 +58,12 @@ func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool,
 		opt.Calls = CallsDefault
 	}
 	if opt.Work == 0 {
-		opt.Work = WorkDefault
+		opt.Work = WorkDefault + WorkEach*len(txns)
 	}
+	if opt.Memory == nil {
+		opt.Memory = &Memory{}
+	}
+	opt.Memory.begin(txns)
 	s := &shrinker{txns: txns, violated: violated, opt: opt}
 	ops := 0
 	for i := range txns {
@@ -69,9 +88,16 @@ func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool,
 			whole = append(whole, unit{txn: i, op: -1})
 		}
 	}
-	s.reduce(whole)
-	s.reduce(single)
+	if s.guess() {
+		slices.SortStableFunc(single, func(a, b unit) int { return cmp.Compare(s.rank(a), s.rank(b)) })
+		s.pick(single)
+		s.pick(whole)
+	} else {
+		s.reduce(whole)
+		s.reduce(single)
+	}
 	out, _ := s.apply(nil)
+	opt.Memory.end(s)
 	return out, s.calls
 }
 
@@ -156,15 +182,67 @@ func (s *shrinker) reduce(units []unit) {
 	}
 }
 
+// guess drops all but what Options.Enough says, and tells whether it was right.
+func (s *shrinker) guess() bool {
+	if s.opt.Enough == nil {
+		return false
+	}
+	var rest []unit
+	for i := range s.txns {
+		none := s.opt.Keep == nil || !s.opt.Keep(i)
+		for j := range s.txns[i].Ops {
+			if s.pinned[i][j] || s.opt.Enough(i, j) {
+				none = false
+			} else {
+				rest = append(rest, unit{i, j})
+			}
+		}
+		if none {
+			rest = append(rest, unit{i, -1})
+		}
+	}
+	return len(rest) == 0 || s.try(rest)
+}
+
+// rank is the order in which single operations are tried where few can go. Reads are first:
+// who can't do without one can't do without who wrote it, nor without who read it.
+func (s *shrinker) rank(u unit) int {
+	if s.writesAt(u) {
+		return 1
+	}
+	return 0
+}
+
+// pick drops as many of the units as it can where most have to stay: single ones, in order,
+// and more at a time while they can go.
+func (s *shrinker) pick(units []unit) {
+	for n := 1; len(units) > 0 && s.calls < s.opt.Calls && s.work < s.opt.Work; {
+		n = min(n, len(units))
+		switch {
+		case s.try(units[:n]):
+			units, n = units[n:], 2*n
+		case n == 1:
+			units = units[1:]
+		default:
+			n = 1
+		}
+	}
+}
+
 // try drops a chunk for good if the rest is still violated.
 func (s *shrinker) try(chunk []unit) bool {
 	rest, without := s.apply(chunk)
-	if rest == nil {
+	if rest == nil || s.opt.Fits != nil && !s.opt.Fits(rest) {
+		return false
+	}
+	out := s.opt.Memory.without(s, &without)
+	if s.opt.Memory.known(out) {
 		return false
 	}
 	s.calls++
 	s.work += len(rest)
 	if !s.violated(rest) {
+		s.opt.Memory.proper = append(s.opt.Memory.proper, out)
 		return false
 	}
 	s.mask = without
@@ -202,23 +280,38 @@ func (s *shrinker) apply(chunk []unit) ([]record.Transaction, mask) {
 		}
 	}
 	s.emptied(&m)
-	var out []record.Transaction
+	out := make([]record.Transaction, 0, len(s.txns))
 	for i := range s.txns {
-		t := s.txns[i]
-		t.Ops = nil
-		for j, op := range s.txns[i].Ops {
-			if !m.dropped[i] && !m.gone[s.first[i]+j] {
-				t.Ops = append(t.Ops, op)
-			} else if s.pinned[i][j] {
+		gone := m.gone[s.first[i] : s.first[i]+len(s.txns[i].Ops)]
+		for j := range gone {
+			if s.pinned[i][j] && (m.dropped[i] || gone[j]) {
 				return nil, s.mask
 			}
 		}
-		if m.dropped[i] || len(t.Ops) == 0 && len(s.txns[i].Ops) > 0 && (s.opt.Keep == nil || !s.opt.Keep(i)) {
+		if !s.stays(&m, i) {
 			continue
+		}
+		t := s.txns[i]
+		if slices.Contains(gone, true) {
+			t.Ops = make([]record.Op, 0, len(gone))
+			for j, op := range s.txns[i].Ops {
+				if !gone[j] {
+					t.Ops = append(t.Ops, op)
+				}
+			}
 		}
 		out = append(out, t)
 	}
 	return out, m
+}
+
+// stays tells whether a transaction is left: it is not if all its operations are gone, unless
+// it is to be kept.
+func (s *shrinker) stays(m *mask, i int) bool {
+	if m.dropped[i] {
+		return false
+	}
+	return len(s.txns[i].Ops) == 0 || s.opt.Keep != nil && s.opt.Keep(i) || slices.Contains(m.gone[s.first[i]:s.first[i]+len(s.txns[i].Ops)], false)
 }
 
 // leaveOut takes an operation out of m, with all that must go with it.

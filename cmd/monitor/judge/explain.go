@@ -91,10 +91,10 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	}
 	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
 	ctx.Judge = func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-		return small(level, h, txns, 1, x.q.Stop).Outcome
+		return bare(level, h, txns, x.q.Stop)
 	}
 	ctx.Find = func(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
-		return small(level, h, txns, foundMax, x.q.Stop).Violations
+		return found(level, h, txns, x.q.Stop)
 	}
 	if guarantee {
 		ctx.Find = nil

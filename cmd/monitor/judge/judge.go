@@ -81,7 +81,12 @@ func read(ask []verdict.Level, clock record.Clock) []verdict.Level {
 
 // beyond tells whether a level holds real time while clocks are ignored.
 func (a Assumptions) beyond(l verdict.Level) bool {
-	return a.Clock == record.ClockIgnore && (l == verdict.StrongSI || l == verdict.SSER || l == verdict.LIN)
+	return a.Clock == record.ClockIgnore && realTime(l)
+}
+
+// realTime tells whether times are part of a level.
+func realTime(l verdict.Level) bool {
+	return l == verdict.StrongSI || l == verdict.SSER || l == verdict.LIN
 }
 
 // Options are the engine's options for a whole history.
@@ -102,27 +107,47 @@ func (a Assumptions) Options(levels []verdict.Level, anomaliesMax, conflicts int
 // Evidence judges a few records at one level, as `monitor check` would when it
 // reads them with that header in front.
 func Evidence(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-	return small(level, h, txns, 1, nil).Outcome
+	return bare(level, h, txns, nil)
 }
+
+// bare is the outcome that small has, with one anomaly and no description of it. Times that are no part of the level change
+// no verdict, and of a few transactions they cost more than they save.
+func bare(level verdict.Level, h record.Header, txns []record.Transaction, stop func() verdict.Reason) verdict.Outcome {
+	if h.Clock != nil && *h.Clock == record.ClockPrune && !realTime(level) && len(txns) <= untimedMax {
+		ignore := record.ClockIgnore
+		h.Clock = &ignore
+	}
+	return small(level, h, txns, incremental.Options{MaxViolations: 1, Bare: true, Stop: stop}).Outcome
+}
+
+// untimedMax bounds the transactions that are judged without times where these decide
+// nothing.
+const untimedMax = 256
 
 // Found is what Evidence finds, of which the first would be told.
 func Found(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
-	return small(level, h, txns, foundMax, nil).Violations
+	return found(level, h, txns, nil)
+}
+
+// found is Found with stop, see small.
+func found(level verdict.Level, h record.Header, txns []record.Transaction, stop func() verdict.Reason) []verdict.Violation {
+	return small(level, h, txns, incremental.Options{MaxViolations: foundMax, Stop: stop}).Violations
 }
 
 // foundMax bounds the anomalies that are looked for in the evidence of one.
 const foundMax = 8
 
-// small judges a few records at one level. With stop it ends early: what is then not
-// known to be violated is unknown.
-func small(level verdict.Level, h record.Header, txns []record.Transaction, anomaliesMax int, stop func() verdict.Reason) verdict.Result {
+// small judges a few records at one level, as extra says beside what the header does. With
+// its Stop it ends early: what is then not known to be violated is unknown.
+func small(level verdict.Level, h record.Header, txns []record.Transaction, extra incremental.Options) verdict.Result {
 	a := Assumptions{}.Override(h)
 	levels, err := Levels([]verdict.Level{level}, a.Clock)
 	if err != nil {
 		return verdict.Result{Level: level, Outcome: verdict.NotApplicable}
 	}
-	o := a.Options(levels, anomaliesMax, 0)
-	o.Stop = stop
+	stop := extra.Stop
+	o := a.Options(levels, extra.MaxViolations, 0)
+	o.Stop, o.Bare = stop, extra.Bare
 	e := incremental.New(o)
 	for i := range txns {
 		if stop != nil && i%stopEvery == 0 && stop() != verdict.NoReason {
