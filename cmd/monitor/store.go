@@ -170,6 +170,9 @@ func describeStore(path string, info store.Info) storeInfo {
 		}
 	}
 	for db, h := range info.Histories {
+		if !app.HistoryInStore(db) {
+			continue
+		}
 		out.Histories[db] = storeHistory{Checkpoints: h.Checkpoints, Bytes: h.Bytes}
 	}
 	if info.JournalEntries > 0 {

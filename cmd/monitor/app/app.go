@@ -105,13 +105,15 @@ type tuning struct {
 	held       int64           // bytes of the journal that are held while the disk is full
 	queue      int             // records that wait for a history
 	backlog    int64           // bytes of the journal that are left for a history; 0: a share of the store
+	piece      time.Duration   // of proving, after which what is proved is stored
 	slow       func(db string) // called before a history takes an entry
+	proving    func(*worker)   // called before an anomaly is proved
 	segments   bool            // also where the end of the input is to be told
 	seeds      int             // stream.Config.MaxSeeds
 	reopen     time.Duration   // between two attempts to open a store on a full disk
 }
 
-var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax, queue: queueRecordsMax, reopen: reopenEvery}
+var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax, queue: queueRecordsMax, reopen: reopenEvery, piece: pieceEvery}
 
 // aheadMax for Kafka: more than a minute before the broker has a record it can't
 // have ended, and must not drag the watermark along.

@@ -35,6 +35,9 @@ type checkpoint struct {
 	told            *told
 	// state is the history itself; empty: it has consumed nothing yet.
 	state []byte
+	// proved is what was proved after it; nil: nothing is known of that. It is not part
+	// of what is written.
+	proved *proved
 }
 
 // appendWith is append with the state of a history in place of c.state: no copy of it is

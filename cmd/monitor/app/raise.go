@@ -12,10 +12,12 @@ import (
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/window/store"
+	"github.com/isowatch/isowatch/window/stream"
 )
 
 // alertMax bounds an alert in the store, in bytes. What is set in it later, such as how
@@ -27,71 +29,196 @@ func (a *App) assume(coverage record.Coverage) judge.Assumptions {
 	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: coverage, MaxSkew: int64(a.cfg.Window.MaxSkew)}
 }
 
-// raise makes alerts of what was found, one for all levels that an anomaly breaks.
-// One that was raised before is the same alert found once more; one that the run
-// before raised at the same entry is not even that.
-func (w *worker) raise(ctx context.Context) ([]store.Alert, error) {
-	vs := w.history.Found()
-	if len(vs) == 0 {
-		return nil, nil
-	}
-	defer w.spend(workAlert, time.Now())
-	now := time.Now().UnixNano()
-	var out []store.Alert
-	for _, v := range vs {
-		in := w.assume(v.Coverage).Context(w.db, w.cfg.Levels, w.history.Lookup)
-		in.Now, in.OneKey, in.Veil = now, w.history.SingleObjects(), w.veil
-		w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()
-		same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
-		if w.told.covered(same, v.Level) {
-			continue
+// raise makes alerts of what was found, one for all levels that an anomaly breaks, and
+// stores those that took long to prove as it goes on. One that was raised before is the
+// same alert found once more; one that the run before raised at the same entry is not even
+// that. When nothing new is to be begun it ends with errHalted: what is proved is stored,
+// and the rest is found again by the next run, as no checkpoint is behind it.
+func (w *worker) raise(ctx context.Context) error {
+	for _, v := range w.history.Found() {
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		a, err := alerts.NewWithin(v.Violation, in, alertMax)
-		if v.Torn && errors.Is(err, alerts.ErrUnproved) {
-			w.withhold(&a)
-			w.totals.untold(v.Level, true)
-			continue
+		began := time.Now()
+		w.beat.work(began)
+		err := errHalted
+		if w.going.Err() == nil {
+			err = w.raiseOne(ctx, &v, began)
+		}
+		w.spend(workAlert, began)
+		if errors.Is(err, errHalted) {
+			if err := w.tell(ctx, nil, true); err != nil {
+				return err
+			}
 		}
 		if err != nil {
-			w.metrics.unproved.Inc()
-			w.totals.untold(v.Level, false)
-			w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
-				Msg("an anomaly is not told, as its evidence does not prove it; please report this")
-			w.event(life.Condition{Kind: troubleUnproved, DB: w.db, Severity: name.Warning, Text: "An anomaly (" + a.Name + ", " + a.ID + ") is not told, as its evidence does not prove it by itself. This is a bug of the monitor: please report it."})
-			continue
+			return err
 		}
-		if w.untilEnd {
-			w.totals.keep(a)
-		}
-		if !w.told.cover(same, a) {
-			continue
-		}
-		old, known, err := w.keeper.Alert(ctx, a.ID)
-		if err != nil {
-			return nil, err
-		}
-		if known {
-			if w.history.Next() <= w.replayed+1 {
-				continue // found again only because its entries were replayed
+		w.piece.proving += time.Since(began)
+		if w.piece.proving >= w.tuning.piece || w.piece.bytes >= pieceBytes {
+			if err := w.tell(ctx, nil, true); err != nil {
+				return err
 			}
-			before, err := alerts.Parse(old.Body)
-			if err != nil {
-				return nil, err
-			}
-			a = a.After(before)
-		} else {
-			w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()
-			w.raised(a.ID, &v.Violation, w.history.Lookup, time.Unix(0, now))
-			w.say(a, time.Unix(0, now))
+			w.publish(time.Now(), false)
 		}
-		if severity := w.severities.Load().Of(a.Level); severity != "" {
-			a.Severity = name.Severity(severity)
-		}
-		a.Group = life.GroupID(a.DB, a.Level, a.Name, a.Keys)
-		w.news = append(w.news, a)
-		out = append(out, store.Alert{ID: a.ID, Body: a.JSON(), News: 1})
 	}
-	return out, nil
+	return nil
+}
+
+// raiseOne is raise of one anomaly.
+func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Time) error {
+	in := w.assume(v.Coverage).Context(w.db, w.cfg.Levels, w.history.Lookup)
+	in.Now, in.OneKey, in.Veil = now.UnixNano(), w.history.SingleObjects(), w.veil
+	w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()
+	same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
+	if w.told.covered(same, v.Level) {
+		return nil
+	}
+	if done, err := w.asBefore(ctx, same, v.Level); done || err != nil {
+		return err
+	}
+	if w.tuning.proving != nil {
+		w.tuning.proving(w)
+	}
+	in.Judge, in.Find = judge.Until(w.halted)
+	a, err := alerts.NewWithin(v.Violation, in, alertMax)
+	if w.going.Err() != nil {
+		return errHalted // the judge gave up in the midst of it, perhaps
+	}
+	if v.Torn && errors.Is(err, alerts.ErrUnproved) {
+		w.withhold(&a)
+		w.proved.put(same, v.Level, withheld)
+		w.totals.untold(v.Level, true)
+		return nil
+	}
+	if err != nil {
+		w.unproved(&a, v.Level, err)
+		return nil
+	}
+	if w.untilEnd {
+		w.totals.keep(a)
+	}
+	w.proved.put(same, v.Level, outcomeOf(&a))
+	if !w.told.cover(same, outcomeOf(&a)) {
+		return nil
+	}
+	old, known, err := w.keeper.Alert(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	if known {
+		if w.replays() {
+			return nil // found again only because its entries were replayed
+		}
+		before, err := alerts.Parse(old.Body)
+		if err != nil {
+			return err
+		}
+		a = a.After(before)
+	} else {
+		w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()
+		w.raised(a.ID, &v.Violation, w.history.Lookup, now)
+		w.say(a, now)
+	}
+	if severity := w.severities.Load().Of(a.Level); severity != "" {
+		a.Severity = name.Severity(severity)
+	}
+	a.Group = life.GroupID(a.DB, a.Level, a.Name, a.Keys)
+	w.piece.add(a)
+	return nil
+}
+
+// halted is verdict.NoReason until nothing new is to be begun.
+func (w *worker) halted() verdict.Reason {
+	if w.going.Err() != nil {
+		return verdict.Timeout
+	}
+	return verdict.NoReason
+}
+
+// replays tells whether what is found now is of entries that the run before had.
+func (w *worker) replays() bool { return w.history.Next() <= w.replayed+1 }
+
+// asBefore takes what came of an anomaly when the run before proved it, at the same entry;
+// false if it did not get there, or the store has the alert no more.
+func (w *worker) asBefore(ctx context.Context, same string, at verdict.Level) (bool, error) {
+	o, ok := w.proved.get(same, at)
+	if !ok || !w.replays() {
+		return false, nil
+	}
+	if o == withheld {
+		w.history.Withheld()
+		w.totals.untold(at, true)
+		return true, nil
+	}
+	old, known, err := w.keeper.Alert(ctx, o.id)
+	if err != nil || !known {
+		return false, err
+	}
+	if w.untilEnd {
+		a, err := alerts.Parse(old.Body)
+		if err != nil {
+			return false, err
+		}
+		w.totals.keep(a)
+	}
+	w.told.cover(same, o)
+	return true, nil
+}
+
+// piece is what was made of anomalies and is not stored yet.
+type piece struct {
+	found   []store.Alert
+	news    []alerts.Alert // the same
+	bytes   int            // of found
+	proving time.Duration  // since what was proved was noted in the store
+}
+
+// What was proved is stored, and told, after so long, or when it is so many bytes,
+// whichever is first: that much work is lost by a crash, and who asks the monitor to stop
+// waits for one proof.
+const (
+	pieceEvery = 250 * time.Millisecond
+	pieceBytes = 1 << 20
+)
+
+func (p *piece) add(a alerts.Alert) {
+	s := store.Alert{ID: a.ID, Body: a.JSON(), News: 1}
+	p.news, p.found, p.bytes = append(p.news, a), append(p.found, s), p.bytes+len(s.Body)
+}
+
+// tell stores what was found and tells of it. No checkpoint is part of that: what was
+// found is found again after a crash, and known. With noted goes, so that it is not proved
+// again either, what came of all proofs since the last checkpoint; that is too much to be
+// written with every alert.
+func (w *worker) tell(ctx context.Context, letters []store.DeadLetter, noted bool) error {
+	p := w.piece
+	if len(p.found) == 0 && len(letters) == 0 && !noted {
+		return nil
+	}
+	var proved *proved
+	if w.piece = (piece{proving: p.proving}); noted {
+		proved, w.piece.proving = w.proved, 0
+	}
+	if err := w.keeper.saveFound(ctx, w.db, p.found, letters, proved); err != nil {
+		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
+	}
+	for i := range p.news {
+		w.status.raised(&p.news[i])
+	}
+	if len(p.found) > 0 {
+		w.teller.poke()
+	}
+	return nil
+}
+
+// unproved tells of an anomaly that is not told, as it should be.
+func (w *worker) unproved(a *alerts.Alert, at verdict.Level, err error) {
+	w.metrics.unproved.Inc()
+	w.totals.untold(at, false)
+	w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
+		Msg("an anomaly is not told, as its evidence does not prove it; please report this")
+	w.event(life.Condition{Kind: troubleUnproved, DB: w.db, Severity: name.Warning, Text: "An anomaly (" + a.Name + ", " + a.ID + ") is not told, as its evidence does not prove it by itself. This is a bug of the monitor: please report it."})
 }
 
 // withhold leaves untold what no history of whole records proves any more, as it rests both

@@ -81,6 +81,9 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 			s.states[partition] = b
 			continue
 		}
+		if strings.HasPrefix(db, provedPrefix) {
+			continue // read with the checkpoint that it follows
+		}
 		c, err := parseCheckpoint(db, b)
 		if err != nil {
 			return nil, damaged(err)
@@ -102,10 +105,30 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 			a.log.Warn().Str("db", db).Msg("another version of the monitor wrote the state: the history is judged anew from the records that are kept, with partial coverage")
 			c = c.anew(config)
 		}
+		if c.proved, err = a.provedAfter(ctx, db, c); err != nil {
+			return nil, err
+		}
 		s.checkpoints[db] = c
 		s.from = min(s.from, c.consumed+1)
 	}
 	return s, nil
+}
+
+// provedAfter is what the run before proved after a checkpoint; nil if nothing is known
+// of that.
+func (a *App) provedAfter(ctx context.Context, db string, c *checkpoint) (*proved, error) {
+	b, ok, err := a.store.Checkpoint(ctx, provedPrefix+db)
+	if err != nil || !ok {
+		return nil, err
+	}
+	p, err := parseProved(db, b)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	if p == nil || !p.follows(c) {
+		return nil, nil
+	}
+	return p, nil
 }
 
 // anew is a checkpoint of a history that begins again where its records do.
@@ -131,7 +154,11 @@ func advise(err error) error {
 
 // start makes the worker of a history that goes on from c, and runs it.
 func (in *ingest) start(db string, c *checkpoint) {
-	w := &worker{App: in.App, db: db, keeper: in.keeper, queue: newQueue(in.tuning.queue, in.pool), told: c.told,
+	p := c.proved
+	if p == nil {
+		p = provedSince(c)
+	}
+	w := &worker{App: in.App, db: db, proved: p, keeper: in.keeper, queue: newQueue(in.tuning.queue, in.pool), told: c.told,
 		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, causes: causes{}, beat: in.pulse.of("history " + db)}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
 		cfg, err := in.windowOf(db, c.coverage, c.whole)

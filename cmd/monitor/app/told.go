@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/internal/wire"
 )
@@ -61,10 +60,9 @@ func (t *told) covered(same string, at verdict.Level) bool {
 
 // cover notes the alert that was made of an anomaly; false if there is that alert
 // already.
-func (t *told) cover(same string, a alerts.Alert) bool {
-	level, _ := verdict.ParseLevel(a.Level)
-	t.put(toldHash("same", same), byte(level))
-	id := toldHash("id", a.ID)
+func (t *told) cover(same string, o outcome) bool {
+	t.put(toldHash("same", same), byte(o.level))
+	id := toldHash("id", o.id)
 	_, again := t.get(id)
 	t.put(id, toldID)
 	return !again

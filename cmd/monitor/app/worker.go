@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -27,6 +26,7 @@ type worker struct {
 
 	history *stream.History
 	told    *told
+	proved  *proved // since the last checkpoint
 	// What the checkpoint says beside the history's state.
 	born     uint64
 	coverage record.Coverage
@@ -52,10 +52,10 @@ type worker struct {
 	size     int           // of the last one
 	oldest   int64         // the first time that the stream had
 
-	news       []alerts.Alert // that are being committed
-	published  time.Time      // when the page was last shown how it goes
-	lastRecord int64          // when the last record was taken, Unix nanoseconds
-	sampling   uint8          // the share of the last entry; see sampler
+	piece      piece     // of what is told
+	published  time.Time // when the page was last shown how it goes
+	lastRecord int64     // when the last record was taken, Unix nanoseconds
+	sampling   uint8     // the share of the last entry; see sampler
 
 	// blocked: the ingest waits for the queue. leavesOut: it leaves sessions out.
 	blocked, leavesOut atomic.Bool
@@ -231,26 +231,12 @@ func (w *worker) work(ctx context.Context) error {
 // settle tells what has come about: alerts, dead letters, losses, metrics.
 func (w *worker) settle(ctx context.Context) error {
 	letters := w.lost()
-	found, err := w.raise(ctx)
-	if err != nil {
+	if err := w.raise(ctx); err != nil {
 		return err
 	}
 	w.show()
 	w.publish(time.Now(), false)
-	if len(found) == 0 && len(letters) == 0 {
-		return nil
-	}
-	if err := w.keeper.save(ctx, w.db, nil, found, letters); err != nil {
-		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
-	}
-	for i := range w.news {
-		w.status.raised(&w.news[i])
-	}
-	w.news = nil
-	if len(found) > 0 {
-		w.teller.poke()
-	}
-	return nil
+	return w.tell(ctx, letters, false)
 }
 
 // save writes a checkpoint.
@@ -267,6 +253,9 @@ func (w *worker) save(ctx context.Context) error {
 		return fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
 	}
 	w.spend(workCheckpoint, w.saved)
+	if !w.proved.follows(&c) {
+		w.proved = provedSince(&c)
+	}
 	w.metrics.checkpointed.WithLabelValues(w.db).Set(float64(w.saved.UnixNano()) / 1e9)
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Results are the reports on levels, without anomalies. Times are the caller's.
@@ -90,12 +89,7 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 		return e
 	}
 	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
-	ctx.Judge = func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-		return bare(level, h, txns, x.q.Stop)
-	}
-	ctx.Find = func(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
-		return found(level, h, txns, x.q.Stop)
-	}
+	ctx.Judge, ctx.Find = Until(x.q.Stop)
 	if guarantee {
 		ctx.Find = nil
 	}

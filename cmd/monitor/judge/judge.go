@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/shrink"
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -132,6 +134,16 @@ func Found(level verdict.Level, h record.Header, txns []record.Transaction) []ve
 // found is Found with stop, see small.
 func found(level verdict.Level, h record.Header, txns []record.Transaction, stop func() verdict.Reason) []verdict.Violation {
 	return small(level, h, txns, incremental.Options{MaxViolations: foundMax, Stop: stop}).Violations
+}
+
+// Until is Evidence and Found that end early as soon as stop gives a reason: what they say
+// then is good for nothing. nil: never.
+func Until(stop func() verdict.Reason) (shrink.Judge, alerts.Finder) {
+	return func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+			return bare(level, h, txns, stop)
+		}, func(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
+			return found(level, h, txns, stop)
+		}
 }
 
 // foundMax bounds the anomalies that are looked for in the evidence of one.

@@ -1,0 +1,123 @@
+package app
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/internal/wire"
+)
+
+// proved remembers what came of proving anomalies since the last checkpoint. The store
+// has it, in one commit with the alerts that were made, so that a run that works off the
+// same entries again need not prove the same again: an alert's id is known only when it
+// is proved (docs/decisions/0044), and a hundred proofs can take longer than a run lives.
+//
+// What it says follows from the entries: with it and without it a run does the same.
+type proved struct {
+	// of whom it is: a history of this input and configuration that goes on from the
+	// checkpoint at this entry. For any other it says nothing.
+	origin   string
+	config   uint64
+	consumed uint64
+
+	outcomes map[toldKey]outcome
+}
+
+// outcome is the alert that an anomaly is, by its id, and at which level; without an id
+// it was withheld.
+type outcome struct {
+	level verdict.Level
+	id    string
+}
+
+// withheld is the outcome of an anomaly that is not told.
+var withheld outcome
+
+func outcomeOf(a *alerts.Alert) outcome {
+	level, _ := verdict.ParseLevel(a.Level)
+	return outcome{level: level, id: a.ID}
+}
+
+// provedPrefix and a history name what the store has of it, among the checkpoints.
+const provedPrefix = "\x00proved "
+
+// provedMax bounds how many outcomes are remembered: as many as told has at most. Beyond
+// it they are proved again after a crash.
+const provedMax = 2 * toldMax
+
+// provedVersion is the first byte. Whoever takes what is stored for the checkpoint of a
+// history must not take it for one that it knows.
+const provedVersion = 0x81
+
+// provedSince is what is proved after a checkpoint: nothing yet.
+func provedSince(c *checkpoint) *proved {
+	return &proved{origin: c.origin, config: c.config, consumed: c.consumed, outcomes: map[toldKey]outcome{}}
+}
+
+// follows tells whether p goes on from c.
+func (p *proved) follows(c *checkpoint) bool {
+	return p.origin == c.origin && p.config == c.config && p.consumed == c.consumed
+}
+
+func provedHash(same string, at verdict.Level) toldKey { return toldHash("at "+at.String(), same) }
+
+// get is what came of an anomaly that was found at a level.
+func (p *proved) get(same string, at verdict.Level) (outcome, bool) {
+	o, ok := p.outcomes[provedHash(same, at)]
+	return o, ok
+}
+
+// put notes what came of one.
+func (p *proved) put(same string, at verdict.Level, o outcome) {
+	if len(p.outcomes) < provedMax {
+		p.outcomes[provedHash(same, at)] = o
+	}
+}
+
+// append writes, after a byte for the version, origin as its length and bytes, config as
+// 8 bytes, consumed and how many outcomes follow as uvarints; of each its key, a byte for
+// the level, and the id.
+func (p *proved) append(b []byte) []byte {
+	b = wire.AppendText(append(b, provedVersion), p.origin)
+	b = binary.LittleEndian.AppendUint64(b, p.config)
+	b = binary.AppendUvarint(b, p.consumed)
+	b = binary.AppendUvarint(b, uint64(len(p.outcomes)))
+	for _, k := range slices.SortedFunc(maps.Keys(p.outcomes), func(x, y toldKey) int { return bytes.Compare(x[:], y[:]) }) {
+		o := p.outcomes[k]
+		b = append(append(b, k[:]...), byte(o.level))
+		b = wire.AppendText(b, o.id)
+	}
+	return b
+}
+
+// parseProved is the inverse of append. What another version wrote is nil: without it
+// there is only more to prove.
+func parseProved(db string, b []byte) (*proved, error) {
+	if len(b) == 0 || b[0] != provedVersion {
+		return nil, nil
+	}
+	r := wire.NewReader(b[1:])
+	p := proved{origin: r.Text(), config: r.Fixed(), outcomes: map[toldKey]outcome{}}
+	p.consumed = r.Uint()
+	for range r.Count(provedMax, len(toldKey{})+2) {
+		var k toldKey
+		copy(k[:], r.Take(uint64(len(k))))
+		p.outcomes[k] = outcome{level: verdict.Level(r.Byte()), id: r.Text()}
+	}
+	if !r.Done() {
+		return nil, fmt.Errorf("history %q: what is noted of its proofs is damaged", db)
+	}
+	return &p, nil
+}
+
+// HistoryInStore tells whether what a store has among its checkpoints is that of a history,
+// and not something else that the monitor keeps there.
+func HistoryInStore(name string) bool {
+	return !strings.HasPrefix(name, eventsPrefix) && !strings.HasPrefix(name, provedPrefix)
+}
