@@ -84,7 +84,7 @@ func (m *metrics) judgingList() metricGroup {
 		{&m.straddlers, "straddlers_total", "Transactions known to have no order against what lies on the other side of a cut.", labels("db"), nil},
 		{&m.incomplete, "incomplete_cuts_total", "Cuts that do not prove that what is before them precedes what comes after, not even if the database keeps real time.", labels("db"), nil},
 		{&m.frontier, "frontier_keys", "Keys of which the last writes are kept, by where they are.", labels("db", "where"), nil},
-		{&m.phase, "engine_seconds", "Time spent per round, by what was done: `journal`, and of a history `step`, `tick` (solving what is open), `segment` (beginning the next one), `alert`, `checkpoint`; the round is what nothing else of its history can interrupt.", labels("work"), workBounds},
+		{&m.phase, "engine_seconds", "Time spent per round, by what was done: `journal`, and of a history `step`, `tick` (solving what is open), `segment` (beginning the next one), `alert` (proving one anomaly), `checkpoint`; the round is what nothing else of its history can interrupt.", labels("work"), workBounds},
 	}}
 }
 

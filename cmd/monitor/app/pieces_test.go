@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,6 +89,12 @@ func TestStoppedInAStorm(t *testing.T) {
 	for where, set := range storms {
 		t.Run(where, func(t *testing.T) { stoppedInAStorm(t, set) })
 	}
+	t.Run("in one piece", func(t *testing.T) {
+		stoppedInAStorm(t, func(a *App) {
+			stormy(a)
+			a.tuning.piece = time.Hour
+		})
+	})
 }
 
 func stoppedInAStorm(t *testing.T, set func(*App)) {
@@ -328,6 +335,48 @@ func TestProvedHoldsForReplays(t *testing.T) {
 		}
 		if n, shown := w.totals.withheld[verdict.SI], w.totals.found["si"]; (n == 1) != replays || (len(shown) == 1) != replays {
 			t.Errorf("after entry %d: %d are withheld, and %v is shown", replayed, n, shown)
+		}
+	}
+}
+
+// during is a store that calls f while it takes alerts, with how often it has.
+type during struct {
+	*memStore
+	taken int
+	f     func(n int)
+}
+
+func (s *during) Commit(ctx context.Context, c store.Commit) error {
+	if len(c.Alerts) > 0 {
+		s.taken++
+		s.f(s.taken)
+	}
+	return s.memStore.Commit(ctx, c)
+}
+
+// TestStoppedBetweenTwo: a monitor that is asked to stop while the n-th of many anomalies is
+// stored, for every n, begins the proof of no other.
+func TestStoppedBetweenTwo(t *testing.T) {
+	const anomalies = 12
+	c, _ := storm(t, anomalies, stormy)
+	for at := 1; at <= anomalies; at++ {
+		var proofs int64
+		var working *worker
+		ask := make(chan struct{})
+		st := &during{memStore: newMemStore("r"), f: func(n int) {
+			if n == at {
+				close(ask)
+				<-working.going.Done()
+			}
+		}}
+		r := start(t, c, st, true, stormy, proving(func(n int64, w *worker) { proofs, working = n, w }))
+		<-ask
+		r.cancel()
+		if err := r.wait(t); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(st.ids()); int(proofs) != at || n != at {
+			t.Errorf("asked at alert %d: %d proofs were begun and %d alerts stored", at, proofs, n)
 		}
 	}
 }
