@@ -117,18 +117,7 @@ func (w *writer) missing() bool {
 	if w.h.Header.Coverage != nil && *w.h.Header.Coverage == record.CoveragePartial {
 		return true
 	}
-	last := map[string]int64{} // a session's seq, of which those that are not here are missing
-	for t := range w.txns {
-		txn := &w.txns[t]
-		if !txn.HasSeq {
-			continue
-		}
-		if seq, ok := last[txn.Session]; ok && txn.Seq > seq+1 {
-			return true
-		}
-		last[txn.Session] = txn.Seq
-	}
-	return false
+	return record.Missing(w.txns) > 0
 }
 
 // external calls f with the places of the reads of a transaction that tell of

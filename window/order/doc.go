@@ -103,6 +103,9 @@
 //	all partitions stall               the same; when one comes back, the others are    loss: Missed
 //	                                   waited for anew, for IdleAfter
 //	a hole in a session                Gap                                              loss
+//	a session's first records are      with Whole, Gap if the first that comes has a    loss
+//	missing                            seq of 2 or more; it may also be one that was
+//	                                   forgotten: Forgotten
 //	a record is late                   placed by its partition's time, times dropped;   loss: Late
 //	                                   Detached if its session has gone on
 //	one client's clock is ahead by     placed where it arrived, times dropped           no loss

@@ -15,6 +15,10 @@ type Options struct {
 	// Lateness bounds the time from a transaction's end until its record is in
 	// the log.
 	Lateness time.Duration
+	// Whole: the input is read from its beginning and every record since is in it, so that a
+	// session whose first record has a seq greater than record.SeqFirstMax has lost those
+	// before it: a Gap. Otherwise that is where the reader joined.
+	Whole bool `json:",omitempty"`
 	// MaxSkew bounds the difference of any two clients' clocks at one instant.
 	MaxSkew time.Duration
 	// MaxTransaction bounds a transaction's length. Longer ones are flagged
@@ -102,10 +106,11 @@ type Release struct {
 	TickAt int64
 	Tick   bool
 	// Gap is the hole in the session's sequence just before this record; nil
-	// for none. A loss.
+	// for none. What is missing before the session's first record, with Whole, is one. A loss.
 	Gap *Gap
 	// Forgotten: what left before of the session, if anything, is forgotten
-	// (MaxSessions), so there may be a hole before this record. A loss.
+	// (MaxSessions), so there may be a hole before this record; with Whole, also if it is
+	// nothing that left and the hole is before the first. A loss.
 	Forgotten bool
 	// Late: it came later than Lateness allows. What was concluded before from
 	// the absence of what it wrote may not hold: a loss.
@@ -147,7 +152,8 @@ func (r *Release) Apply(t *record.Transaction) {
 type Gap struct {
 	Session  string
 	From, To int64
-	// Sampled: the session was left out of the sample for a while.
+	// Sampled: the session was left out of the sample for a while, or, if this is what is before
+	// its first record, may have been.
 	Sampled bool
 }
 

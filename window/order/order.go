@@ -12,6 +12,7 @@ import (
 // Order is the order and the watermark of one history. It is not safe for
 // concurrent use: the loop that owns the history's engine owns it.
 type Order struct {
+	whole          bool
 	delay          int64 // Lateness + MaxSkew
 	skew           int64
 	maxTransaction int64
@@ -83,6 +84,7 @@ func blank(opt Options) *Order {
 		opt.MaxSessions = DefaultSessions
 	}
 	return &Order{
+		whole:          opt.Whole,
 		delay:          add(int64(opt.Lateness), int64(opt.MaxSkew)),
 		skew:           int64(opt.MaxSkew),
 		maxTransaction: int64(opt.MaxTransaction),
@@ -380,15 +382,35 @@ func (o *Order) sequence(r *Release, s *session, it *item) {
 	case it.flags&isDetached != 0, s.hasSeq && it.seq <= s.lastSeq, !s.released && r.Late && o.forgot.any:
 		r.Detached = true
 	case s.hasSeq && it.seq > s.lastSeq+1:
-		r.Gap = &Gap{Session: s.name, From: s.lastSeq + 1, To: it.seq - 1, Sampled: s.leftOut}
-		o.counts.Gaps++
-		o.counts.Missing = add(o.counts.Missing, sub(it.seq-1, s.lastSeq))
+		o.gap(r, Gap{Session: s.name, From: s.lastSeq + 1, To: it.seq - 1, Sampled: s.leftOut})
 		s.leftOut = false
 		s.opened(s.lastSeq + 1)
-	case !s.hasSeq && o.forgot.any && it.seq > add(o.forgot.low, 1):
+	case o.goesOn(s, it.seq):
 		r.Forgotten = true
 		o.counts.Forgotten++
+	case o.whole && !s.released && record.MissingBefore(it.seq) > 0:
+		o.gap(r, Gap{Session: s.name, From: record.SeqFirstMax, To: it.seq - 1, Sampled: o.counts.LeftOut > 0})
 	}
+}
+
+// goesOn tells whether the first record of s may be one behind a hole in a session that was
+// forgotten; with Whole also whether it may be behind no hole in that, as it then may be behind
+// one in a session that was not.
+func (o *Order) goesOn(s *session, seq int64) bool {
+	if s.hasSeq || !o.forgot.any {
+		return false
+	}
+	if o.whole && !s.released {
+		return seq > max(o.forgot.low, record.SeqFirstMax)
+	}
+	return seq > add(o.forgot.low, 1)
+}
+
+// gap flags a record that is behind a hole.
+func (o *Order) gap(r *Release, g Gap) {
+	r.Gap = &g
+	o.counts.Gaps++
+	o.counts.Missing = add(o.counts.Missing, sub(g.To, g.From-1))
 }
 
 // detachedName is a session's name that no other record has, the same for

@@ -13,7 +13,7 @@ import (
 func TestForgettingDoesNotDependOnReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, true)
-		w.opt.MaxSessions = rapid.IntRange(2, 5).Draw(t, "kept")
+		w.opt.MaxSessions, w.opt.Whole = rapid.IntRange(2, 5).Draw(t, "kept"), rapid.Bool().Draw(t, "whole")
 		logs := make([][]message, len(w.logs))
 		for p, log := range w.logs {
 			for _, m := range log {

@@ -15,7 +15,7 @@ import (
 // taken out at other moments: the same releases, and the same ticks at the same places.
 func TestReleasesDoNotDependOnReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		opt := Options{Lateness: simLateness, MaxSkew: simSkew, MaxTransaction: 25, Every: 16,
+		opt := Options{Lateness: simLateness, MaxSkew: simSkew, MaxTransaction: 25, Every: 16, Whole: rapid.Bool().Draw(t, "whole"),
 			MaxAhead: [...]time.Duration{0, 150}[rapid.IntRange(0, 1).Draw(t, "ahead")]}
 		logs := drawLogs(t)
 		var first []event

@@ -107,6 +107,7 @@ func (c Config) WithDefaults() Config {
 		c.MaxSeeds = DefaultMaxSeeds
 	}
 	c.Order.MaxSkew, c.Order.MaxTransaction, c.Order.Every = c.MaxSkew, c.MaxTransaction, c.Every
+	c.Order.Whole = c.Coverage == record.CoverageComplete
 	return c
 }
 

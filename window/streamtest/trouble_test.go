@@ -2,6 +2,8 @@ package streamtest
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -69,6 +71,94 @@ func TestTroubledStreamsAccuseNobody(t *testing.T) {
 		if w := sound(o, whole); w != nil {
 			w.says += fmt.Sprintf("\nsegment %d, overlap %d, sampling %v; read was\n%v", cfg.Segment, cfg.Overlap, r.sampling, troubled)
 			return w
+		}
+		return nil
+	})
+}
+
+// beheaded is a topic of which the first records of some sessions are lost, so that their
+// first number shows it; nil if that is none. It says, too, by when each session shows it.
+func (t *topic) beheaded(rng *rand.Rand) (out *topic, shown int64) {
+	s := *t
+	s.logs = make([][]sent, len(t.logs))
+	lost, longest := 0, t.longest
+	base := rng.Int64N(2)
+	for p, log := range t.logs {
+		of := map[string][]int{}
+		for i, r := range log {
+			of[r.txn.Session] = append(of[r.txn.Session], i)
+		}
+		gone := make([]bool, len(log))
+		for _, session := range slices.Sorted(maps.Keys(of)) {
+			own := of[session]
+			least := int(record.SeqFirstMax + 1 - base)
+			if len(own) <= least || rng.IntN(3) == 0 {
+				continue
+			}
+			n := least + rng.IntN(len(own)-least)
+			began := int64(math.MaxInt64)
+			for _, i := range own[:n] {
+				gone[i] = true
+				began = min(began, log[i].txn.Start)
+			}
+			lost += n
+			longest = max(longest, log[own[n]].txn.End-began)
+		}
+		for i, r := range log {
+			if r.txn.Seq += base; !gone[i] {
+				s.logs[p] = append(s.logs[p], r)
+			}
+		}
+	}
+	if lost == 0 {
+		return nil, 0
+	}
+	return &s, longest
+}
+
+// Where all was to be there, and the first records of sessions are lost, nothing is told that
+// the whole history has not done, as long as what is left of each session comes within
+// max_transaction of what is lost: it shows that something is.
+func TestLostHeadsAccuseNobody(t *testing.T) {
+	var mu sync.Mutex
+	robbed, told := 0, 0
+	t.Cleanup(func() {
+		if t.Logf("%d streams with lost heads, %d anomalies told of them", robbed, told); robbed == 0 || told == 0 && *histories >= 40 {
+			t.Error("no head was lost, or nothing told")
+		}
+	})
+	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
+		if !tp.unique || tp.assume.Coverage != record.CoverageComplete {
+			return nil
+		}
+		whole := tp.whole()
+		for i := range uint64(3) {
+			rng := rand.New(rand.NewPCG(seed, 70+i))
+			left, shown := tp.beheaded(rng)
+			if left == nil {
+				continue
+			}
+			cfg := left.config()
+			if rng.IntN(3) > 0 {
+				cfg = left.tight(rng)
+			}
+			cfg.MaxTransaction = time.Duration(shown + 2*tp.assume.MaxSkew + tp.lateness + int64(cfg.Every))
+			r := run{topic: left, cfg: cfg, batch: 1 + rng.IntN(5), seed: seed, kill: 20 * rng.IntN(2)}
+			o, err := r.play()
+			if err != nil {
+				return is("broken", "%v\nread:\n%v", err, left)
+			}
+			y.add(o)
+			mu.Lock()
+			robbed, told = robbed+1, told+len(o.found)
+			mu.Unlock()
+			if o.stats.Losses[stream.LostGap] == 0 || !slices.ContainsFunc(o.stretches, func(s stream.Stretch) bool { return s.Partial != 0 }) {
+				return is("complete", "heads are lost, and that is not noted: %v %+v\nread:\n%v", o.stats.Losses, o.stretches, left)
+			}
+			if w := sound(o, whole); w != nil {
+				w.says += fmt.Sprintf("\nsegment %d, overlap %d; read was\n%v", cfg.Segment, cfg.Overlap, left)
+				return w
+			}
 		}
 		return nil
 	})

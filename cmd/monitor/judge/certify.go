@@ -17,10 +17,10 @@ func (a Assumptions) Certificate() certificate.Options {
 }
 
 // Of corrects the assumptions by what the history shows: where transactions are
-// missing inside sessions, by seq, coverage is partial. A hole is a gap in the
-// capture, never an anomaly. missing is how many there are.
+// missing in sessions, by seq, coverage is partial: a hole, or a beginning that is
+// not there, is a gap in the capture, never an anomaly. missing is how many there are at least.
 func (a Assumptions) Of(txns []record.Transaction) (corrected Assumptions, missing int64) {
-	missing = holes(txns)
+	missing = record.Missing(txns)
 	return a.without(missing), missing
 }
 
@@ -30,23 +30,6 @@ func (a Assumptions) without(missing int64) Assumptions {
 		a.Coverage = record.CoveragePartial
 	}
 	return a
-}
-
-// holes counts the transactions that are missing inside sessions, by seq.
-func holes(txns []record.Transaction) int64 {
-	last := map[string]int64{}
-	n := int64(0)
-	for i := range txns {
-		t := &txns[i]
-		if !t.HasSeq {
-			continue
-		}
-		if seq, ok := last[t.Session]; ok && t.Seq > seq+1 {
-			n += t.Seq - seq - 1
-		}
-		last[t.Session] = t.Seq
-	}
-	return n
 }
 
 // Replay checks the proof of a satisfied verdict with the independent checker.

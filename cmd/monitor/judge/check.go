@@ -70,7 +70,7 @@ func Check(q Question, h *report.History) error {
 	missing := q.Records.Summary().Missing
 	assume := q.Assume.without(missing)
 	if assume != q.Assume {
-		notes = append(notes, fmt.Sprintf("coverage was partial: by their sessions' seq, %d transactions are missing", missing))
+		notes = append(notes, fmt.Sprintf("coverage was partial: by their sessions' seq, at least %d transactions are missing", missing))
 	}
 	q.Assume = assume
 	q.explainer = newExplainer(&q, lookup(q.Records))

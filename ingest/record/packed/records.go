@@ -2,6 +2,7 @@ package packed
 
 import (
 	"iter"
+	"math"
 	"sort"
 	"sync"
 
@@ -55,8 +56,9 @@ type Summary struct {
 	Records, Operations int
 	Sessions            int
 	Keys                int // the tables of predicates included
-	// Missing is how many records are missing inside sessions, by seq: what lies
-	// between one record with a seq and the next of its session.
+	// Missing is how many records are missing in sessions at least, by seq: what lies
+	// between one record with a seq and the next of its session, and what is before the
+	// session's first record if that has one. It is right if sessions are in order.
 	Missing int64
 	// Regular tells that every record's ID is SESSION#SEQ, that every session's
 	// seqs increase, and that there is one DB: IDs are unique then, because the
@@ -128,7 +130,8 @@ func (b *Builder) follow(heads []head, names []uint32) {
 	for i := range heads {
 		h := &heads[i]
 		session := names[h.session]
-		if b.names.kinds[session]&ofSession == 0 {
+		first := b.names.kinds[session]&ofSession == 0
+		if first {
 			b.names.kinds[session] |= ofSession
 			b.summary.Sessions++
 		}
@@ -139,11 +142,18 @@ func (b *Builder) follow(heads []head, names []uint32) {
 		if last, known := b.last[session]; known {
 			b.notOrder = b.notOrder || h.seq <= last
 			if h.seq > last && h.seq-last > 1 {
-				b.summary.Missing += h.seq - last - 1
+				b.miss(h.seq - last - 1)
 			}
+		} else if first {
+			b.miss(record.MissingBefore(h.seq))
 		}
 		b.last[session] = h.seq
 	}
+}
+
+// miss counts so many records as missing: of absurd numbers as many as can be counted.
+func (b *Builder) miss(n int64) {
+	b.summary.Missing += min(n, math.MaxInt64-b.summary.Missing)
 }
 
 // Records are all that was added and appended; the Builder is empty again.
