@@ -78,6 +78,7 @@ type Engine struct {
 	closedSet   bool           // the read being decided has all its candidates
 	repeatsDue  bool           // lists that were read again are being decided
 	closed      bool
+	giving      bool                    // reads are being decided that waited
 	seenWarm    uint32                  // means nothing; see warm
 	spare       []*strand               // of Options.Spare, not used again yet
 	told        func(verdict.Violation) // report
@@ -537,6 +538,7 @@ func (e *Engine) Tick(watermark int64) Output {
 // in the order of their deadlines.
 func (e *Engine) giveUp(watermark int64) {
 	n := 0
+	e.giving = true
 	for n < len(e.waiting) && (e.waiting[n].by < watermark || e.closed) {
 		if w := e.waiting[n]; e.in.unwait(w.cell, w.index) {
 			e.closedSet = true
@@ -546,7 +548,8 @@ func (e *Engine) giveUp(watermark int64) {
 		n++
 	}
 	e.waiting = slices.Delete(e.waiting, 0, n)
-	e.settle()
+	e.giving = false
+	e.settleHeld(watermark)
 }
 
 // reconsider drops the use of times where too many transactions turn out to

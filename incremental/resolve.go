@@ -94,7 +94,29 @@ func (e *Engine) impossible(index uint32, base verdict.Level) {
 
 func (e *Engine) settle() {
 	for _, s := range e.strands {
-		s.settle()
+		if !e.holds(s) {
+			s.settle()
+		}
+	}
+}
+
+// holds tells whether blocks wait for the reads of their transactions. Where values may
+// repeat these are known only when no writer can come any more. Till then, without times,
+// nothing but sessions would order the blocks of all that wait: every two of a key would
+// be a pair to be kept, and to be looked at again at each read that is decided.
+func (e *Engine) holds(s *strand) bool {
+	return e.opt.Online && !e.opt.UniqueValues && (!e.closed || e.giving) && s.untimed && len(s.polys) > 0
+}
+
+// settleHeld gives the polygraphs the blocks of transactions whose reads are known,
+// watermark being what it is for giveUp.
+func (e *Engine) settleHeld(watermark int64) {
+	for _, s := range e.strands {
+		if e.holds(s) {
+			s.settleOf(func(w version.Slot) bool { return e.deadline(e.slotTx[w]) < watermark })
+		} else {
+			s.settle()
+		}
 	}
 }
 
@@ -146,6 +168,7 @@ func (e *Engine) write(index uint32, c cellID) {
 	}
 	if v == none {
 		for i, s := range e.strands {
+			s.holds = e.holds(s)
 			w := s.write(t.slot, cl.key)
 			if i == 0 {
 				v = w

@@ -49,6 +49,11 @@ type strand struct {
 	exclusive [][2]version.Slot
 	// candidates are all that an ambiguous read can be of.
 	candidates func(version.Slot, version.Key) []version.ID
+	// untimed: no polygraph has times, by which blocks that come early would be ordered.
+	untimed bool
+	// holds: what is written now does not become a block before the reads of its
+	// transaction are known.
+	holds bool
 }
 
 // slotOps say where a transaction's external reads and final writes lie in
@@ -81,8 +86,9 @@ type ambiguous struct {
 type succession struct{ prev, v version.ID }
 
 func newStrand(cfgs []constraint.Config) *strand {
-	s := &strand{loose: len(cfgs) == 0 || cfgs[0].Prefix}
+	s := &strand{loose: len(cfgs) == 0 || cfgs[0].Prefix, untimed: true}
 	for _, c := range cfgs {
+		s.untimed = s.untimed && !c.RealTime
 		if c.Prefix != s.loose {
 			panic("incremental: a strand of prefix consistency and of another level, which can't happen, because open makes one for each")
 		}
@@ -102,6 +108,7 @@ func newStrand(cfgs []constraint.Config) *strand {
 			s.isFresh[v] = false
 			return fresh
 		}
+		p.Held = func(v version.ID) bool { return s.isFresh[v] }
 		s.polys = append(s.polys, p)
 		s.keepAllReaders = !c.Sessions
 	}
@@ -220,7 +227,11 @@ func (s *strand) write(slot version.Slot, key version.Key) version.ID {
 	}
 	s.push(&s.ops[slot].writes, v)
 	for _, p := range s.polys {
-		p.Wrote(v)
+		if s.holds {
+			p.Hold(v)
+		} else {
+			p.Wrote(v)
+		}
 	}
 	return v
 }
@@ -408,17 +419,27 @@ func (s *strand) addReader(slot version.Slot, v version.ID) {
 	s.tab.AddReader(v, slot, func(r version.Slot) bool { return s.session[r] == s.session[slot] })
 }
 
-// settle gives the polygraphs the blocks that the last transaction began.
-func (s *strand) settle() {
-	for _, v := range s.fresh {
-		if s.isFresh[v] {
+// settle gives the polygraphs the blocks that the last transaction began, and those
+// that were held.
+func (s *strand) settle() { s.settleOf(func(version.Slot) bool { return true }) }
+
+// settleOf gives the polygraphs the blocks that transactions began of which due says so.
+func (s *strand) settleOf(due func(version.Slot) bool) {
+	all := s.fresh
+	held := all[:0]
+	for _, v := range all {
+		switch {
+		case !s.isFresh[v]:
+		case !due(s.tab.At(v).Writer):
+			held = append(held, v)
+		default:
 			s.isFresh[v] = false
 			for _, p := range s.polys {
 				p.Block(v)
 			}
 		}
 	}
-	s.fresh = s.fresh[:0]
+	s.fresh = held
 }
 
 // finish ends a bulk load.

@@ -52,6 +52,11 @@ var courses = []course{
 	{name: "sessions ignored, late", cfg: blind, tick: 2, lateness: 5, change: func(o *incremental.Options) { o.Sessions = record.SessionsIgnore }},
 	{name: "partial", cfg: partial, tick: 1, lateness: 4, bounded: true},
 	{name: "clock ignored", cfg: timed, tick: 2, lateness: 4, change: ignoreClock},
+	{name: "clock ignored, bounded", cfg: timed, tick: 1, lateness: 2, bounded: true, change: ignoreClock},
+	{name: "blind, clock ignored, bounded", cfg: blind, tick: 2, lateness: 4, bounded: true, change: func(o *incremental.Options) {
+		ignoreClock(o)
+		o.UniqueValues = false
+	}},
 	{name: "one violation", cfg: timed, tick: 2, change: func(o *incremental.Options) { o.MaxViolations = 1 }},
 }
 

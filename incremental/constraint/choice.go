@@ -174,6 +174,13 @@ func (p *Polygraph) trackWriters(k keyID) {
 	}
 }
 
+// Hold is Wrote for a version that Block will only be told of when other transactions
+// have come: a read of its key knows of it before.
+func (p *Polygraph) Hold(v version.ID) {
+	p.trackWriters(p.tab.At(v).Key)
+	p.trackWriter(v)
+}
+
 // Wrote takes in a new version, or one that it may have been told of.
 func (p *Polygraph) Wrote(v version.ID) {
 	if k := p.tab.At(v).Key; int(k) < len(p.tracked) && p.tracked[k] {

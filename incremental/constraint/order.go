@@ -187,6 +187,9 @@ func (p *Polygraph) Block(w version.ID) {
 	}
 	v := p.tab.At(w)
 	p.Wrote(w)
+	if p.openChoices > 0 {
+		p.solved.valid = false // it may follow what they read
+	}
 	list := p.list(v.Key)
 	if p.tab.First(w) {
 		p.first(w, list)
@@ -362,10 +365,17 @@ func (p *Polygraph) overwritten(r slot, v vid) {
 	p.addEdge(graph.Edge{From: p.start(r), To: p.commit(w), Key: ver.Key, Type: verdict.RW, Why: verdict.ByOverwrite}, true)
 }
 
+// held: the version heads a block that Block is yet to be told of, which will then be
+// related to all others.
+func (p *Polygraph) held(head vid) bool { return p.Held != nil && p.Held(head) }
+
 // readTail puts the anti-dependencies from a new reader of a block's tail to
 // the blocks known to follow, and wakes the pairs that are open.
 func (p *Polygraph) readTail(r slot, v vid) {
 	head := p.tab.Head(v)
+	if p.held(head) {
+		return
+	}
 	if p.open > 0 {
 		for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
 			p.watchNode(p.start(r), c)
@@ -456,6 +466,9 @@ func (p *Polygraph) drop(head vid) {
 
 // extend takes in that the block's tail has moved on by one.
 func (p *Polygraph) extend(head vid) {
+	if p.held(head) {
+		return
+	}
 	for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
 		p.watchTail(head, c)
 		p.moveTail(head, c)
@@ -478,6 +491,9 @@ func (p *Polygraph) merge(a, b vid) {
 	p.drop(b)
 	if i := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == b }); i >= 0 {
 		remove(list, i)
+	}
+	if p.held(a) {
+		return
 	}
 	at := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == a })
 	for i := len(*list) - 1; i >= 0; i-- {

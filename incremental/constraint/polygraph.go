@@ -240,6 +240,9 @@ type Polygraph struct {
 	// TakeFresh tells whether a version is not in the list of blocks yet, and is
 	// to be put there by who asks.
 	TakeFresh func(version.ID) bool
+	// Held, if set, tells whether a version is one that TakeFresh would take: Block is
+	// told of it later, and till then it is in no pair.
+	Held func(version.ID) bool
 	// OnRead is told of each ambiguous read that has been decided, before its
 	// dependencies go in; it makes the reader one of v's in the table.
 	OnRead func(reader version.Slot, v version.ID)
