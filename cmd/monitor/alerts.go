@@ -81,6 +81,9 @@ func (s *shelf) open(ctx context.Context) (book, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, unusablef("%w; name the store with --store, its configuration with --config, or the address of a monitor with --url", err)
 	}
+	if err := storeAt(path); err != nil {
+		return nil, err
+	}
 	st, err := store.Open(store.Options{Path: path})
 	switch {
 	case errors.Is(err, store.ErrLocked):

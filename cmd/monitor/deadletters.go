@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"text/tabwriter"
@@ -36,7 +37,7 @@ func storePath(cmd *cobra.Command) *string {
 
 // openStore opens a store that is there already.
 func openStore(path string) (*store.Badger, error) {
-	if err := thereIs("--store", path); err != nil {
+	if err := storeAt(path); err != nil {
 		return nil, err
 	}
 	st, err := store.Open(store.Options{Path: path})
@@ -46,7 +47,18 @@ func openStore(path string) (*store.Badger, error) {
 	return st, nil
 }
 
-// thereIs keeps a store from being made where none is.
+// storeAt keeps a store from being made where none is.
+func storeAt(path string) error {
+	switch err := store.Exists(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return unusable(err)
+	case err != nil:
+		return storeFailure(err)
+	}
+	return nil
+}
+
+// thereIs looks for what a flag or an argument names.
 func thereIs(named, path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return unusablef("%s: %w", named, err)

@@ -362,7 +362,7 @@ Exit status: 0; 2 not a store or damaged, 4 it can't be written or is in use.`,
 				return unusablef("--max-bytes: %w", err)
 			}
 			path := onePath(args)
-			if err := thereIs("store", path); err != nil {
+			if err := storeAt(path); err != nil {
 				return err
 			}
 			before, err := store.DiskUse(path)

@@ -51,6 +51,36 @@ func inProcess(t *testing.T, args ...string) (status int, stdout, stderr string)
 	return exitStatus(root.ExecuteContext(t.Context()), &errs), out.String(), errs.String()
 }
 
+// TestNoStore: what is to look into a store, or to make one smaller, makes none where none is.
+func TestNoStore(t *testing.T) {
+	empty, aside, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(aside, "lost+found"), 0o700); err != nil { // a mount point is as good as empty
+		t.Fatal(err)
+	}
+	for path, says := range map[string]string{empty: "not an Isowatch store: there is none in that directory", aside: "not an Isowatch store: there is none", file: "not an Isowatch store", filepath.Join(empty, "none"): "no such file"} {
+		for _, args := range [][]string{{"store", "inspect", path}, {"store", "compact", path}, {"store", "verify", path}, {"dead-letters", "list", "--store", path}, {"alerts", "list", "--store", path}} {
+			got, stdout, stderr := inProcess(t, args...)
+			if got != exitUnusable || !strings.Contains(stderr, says) || stdout != "" {
+				t.Errorf("%v: status %d, want %d and %q\n%s%s", args, got, exitUnusable, says, stdout, stderr)
+			}
+			left := 0
+			for _, dir := range []string{empty, aside} {
+				names, err := os.ReadDir(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				left += len(names)
+			}
+			if left != 1 {
+				t.Fatalf("%v wrote something", args)
+			}
+		}
+	}
+}
+
 func TestStoreCommands(t *testing.T) {
 	s := filled(t)
 	path := s.Path()

@@ -26,6 +26,35 @@ type Report struct {
 // damagedMax bounds how many damaged records a Report names.
 const damagedMax = 1000
 
+// Exists is nil if there is a store at path, be it damaged, or of another version; otherwise the
+// error says what there is, and wraps fs.ErrNotExist or ErrForeign. Open makes a store in an
+// empty directory: who wants one that is there asks first. Nothing is written.
+func Exists(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("store %s: %w", path, err)
+	case !info.IsDir():
+		return fmt.Errorf("store %s: %w, but a file", path, ErrForeign)
+	}
+	err = ours(path)
+	if err == nil {
+		err = begun(path)
+	}
+	if err == nil || errors.Is(err, ErrDamaged) {
+		return nil // whoever opens it says what is wrong with it
+	}
+	return fmt.Errorf("store %s: %w", path, err)
+}
+
+// begun tells whether a directory that may be used as a store is one.
+func begun(path string) error {
+	if _, err := os.Stat(filepath.Join(path, "MANIFEST")); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: there is none in that directory", ErrForeign)
+	}
+	return nil
+}
+
 // Verify reads all of the store at path, or of a copy, and holds every record to
 // its checksum and to those that refer to it. It changes nothing. A store that is
 // in use is ErrLocked; a copy made with cp meanwhile is not: what is torn at the
@@ -102,8 +131,8 @@ func (v *verifier) run() error {
 		}
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(v.path, "MANIFEST")); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: the directory is empty", ErrForeign)
+	if err := begun(v.path); err != nil {
+		return err
 	}
 	if err := v.database(); err != nil {
 		return err
