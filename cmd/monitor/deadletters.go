@@ -37,6 +37,9 @@ func storePath(cmd *cobra.Command) *string {
 
 // openStore opens a store that is there already.
 func openStore(path string) (*store.Badger, error) {
+	if err := thereIs("--store", path); err != nil {
+		return nil, err
+	}
 	if err := storeAt(path); err != nil {
 		return nil, err
 	}
