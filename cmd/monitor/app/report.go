@@ -152,7 +152,7 @@ func (w *worker) carry(results []report.Result) {
 	for i := range results {
 		r := &results[i]
 		if found := w.totals.found[r.Level]; len(found) > 0 {
-			r.Verdict, r.Unknown, r.Anomalies = verdict.Violated.String(), nil, found
+			judge.Told(r, found)
 		}
 	}
 }

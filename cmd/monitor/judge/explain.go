@@ -176,11 +176,27 @@ func edges(c []alerts.Edge) []report.Edge {
 	return out
 }
 
+// What is said of a level that is about transactions of one object each, where one has
+// several: if nothing was found, and if something was before that one came.
+const (
+	noteSeveral = "it is about transactions of one object each, and one here has several"
+	noteLater   = "it is about transactions of one object each: what is told was found before the first that has several, and nothing more is judged"
+)
+
+// Told has the result of a level say that it is violated, by what was told before the input was
+// over, whatever could be said of it at the end.
+func Told(r *report.Result, anomalies []report.Anomaly) {
+	r.Verdict, r.Unknown, r.Anomalies = verdict.Violated.String(), nil, anomalies
+	if i := slices.Index(r.Notes, noteSeveral); i >= 0 {
+		r.Notes[i] = noteLater
+	}
+}
+
 // notes are what a reader should know beside the verdict.
 func notes(v verdict.Result) []string {
 	var out []string
 	if v.Outcome == verdict.NotApplicable {
-		out = append(out, "it is about transactions of one object each, and one here has several")
+		out = append(out, noteSeveral)
 	}
 	if v.RealTimeOnly && v.Outcome == verdict.Satisfied {
 		out = append(out, "it holds, but in no order that agrees with the recorded times; this level does not ask for that, strong-si and sser do")
