@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -75,4 +76,37 @@ func late(st *stream) bool {
 		}
 	}
 	return false
+}
+
+// lin has no sessions to go by: where its real time is given up it keeps to the clocks, tells what values
+// alone show, and goes on.
+func TestDisplacedLin(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		untimed    int
+		want       verdict.Outcome
+	}{
+		{"a stale read", "s1 T1: w(a,1) @10-20\ns2 T2: w(b,1) @10-15\ns1 T3: w(a,2) @30-40\ns3 T4: r(a,1) @50-60\ns3 T5: w(c,1) @70-80\n", 0, verdict.Unknown},
+		{"others without times", "s1 T1: w(a,1) @10-20\ns2 T2: w(b,1) @10-15\n", 40, verdict.Unknown},
+		{"each overwrote what the other did", "s1 T1: w(a,1) @10-20\ns2 T2: w(b,1) @10-15\ns3 T3: r(a,5) w(a,4) @30-40\ns4 T4: r(a,4) w(a,5) @31-41\n", 0, verdict.Violated},
+	} {
+		for _, levels := range [][]verdict.Level{{verdict.LIN}, {verdict.SER, verdict.LIN}, {verdict.PC, verdict.SSER, verdict.LIN}} {
+			s, err := script.Parse("initial absent\n" + tc.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range int64(tc.untimed) {
+				s.Txns = append(s.Txns, record.Transaction{Session: "u", ID: fmt.Sprint("u", i), Seq: i, HasSeq: true, Ops: []record.Op{{Kind: record.Write, Key: "k", Value: record.Int(i)}}})
+			}
+			e := incremental.New(incremental.Options{Levels: levels, Initial: record.InitialAbsent, Coverage: record.CoveragePartial, Online: true, UniqueValues: true, UnseenUnique: true, DisplacedMax: 1})
+			for i := range s.Txns {
+				e.Step(&s.Txns[i], 0)
+				e.Tick(s.Txns[i].End)
+			}
+			results := e.Close()
+			if r := results[len(results)-1]; r.Outcome != tc.want {
+				t.Errorf("%s, %v: %v is %v, want %v", tc.name, levels, r.Level, r.Outcome, tc.want)
+			}
+		}
+	}
 }

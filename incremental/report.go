@@ -784,16 +784,20 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 	s.polys[0].MaxFound = 1 // of a dense history's there may be hundreds, each with a search for why it holds
 	renamed := make(map[version.Slot]version.Slot, len(slots))
 	old := slots
-	sessions := map[uint32]uint32{}
+	sessions, fresh := map[uint32]uint32{}, uint32(0)
 	for _, o := range slots {
 		t := e.in.txns.At(e.slotTx[o])
-		if _, ok := sessions[t.session]; !ok {
-			sessions[t.session] = uint32(len(sessions))
+		session, ok := sessions[t.session]
+		if !ok || t.base { // a base's is forgotten
+			session = fresh
+			fresh++
 		}
 		f := e.txnFor(t)
-		f.session = sessions[t.session]
+		f.session = session
 		if t.base {
 			f.base, f.timed = false, t.timed && !t.open
+		} else {
+			sessions[t.session] = session
 		}
 		if t.open {
 			f.prev = e.renamedPrev(t, renamed)
@@ -929,14 +933,12 @@ func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.
 // the level goes without times (or, if it has them, without orders chosen along
 // them).
 func (e *Engine) retreat(c *check) {
-	old := c.poly
-	cfg := e.config(c, c.timed && !c.noTimes, true)
-	var s *strand
-	if c.single && !c.timed { // neither clocks nor sessions: nothing orders its transactions
-		s = e.newStrand(cfg)
-	} else {
-		s = e.copy(cfg)
+	if c.single && !c.timed { // without clocks and sessions it would take a closure of all pairs
+		c.poly.MaxFound = max(c.poly.Found, 1)
+		return
 	}
+	old := c.poly
+	s := e.copy(e.config(c, c.timed && !c.noTimes, true))
 	c.pruned = false
 	e.strands = append(e.strands, s)
 	c.poly, c.strand = s.polys[0], s

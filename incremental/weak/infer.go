@@ -21,7 +21,7 @@ func (c *Checker) advance(from uint32) {
 	if from == none {
 		return
 	}
-	if c.last && c.rows && len(c.chains) >= recycled && c.placed == 0 {
+	if c.last && c.rows && len(c.chains) >= manyChains && c.placed == 0 {
 		c.countUses()
 	}
 	moved := map[Txn]bool{} // their clocks have changed
@@ -69,25 +69,23 @@ func (c *Checker) follows(t Txn, m map[Txn]bool) bool {
 	return false
 }
 
-// setClock gives t its vector clock, and notes in moved if it had another one.
+// setClock gives t its vector clock, and notes in moved if it had another one, or
+// one made when there were fewer chains.
 func (c *Checker) setClock(t Txn, n *node, again bool, moved map[Txn]bool) {
-	old := n.row
+	old, chains := n.row, n.chains
 	c.scratch = c.clock(t, c.scratch)
 	if !again {
 		return
 	}
-	var was, is []uint32
-	if old != none {
-		was = c.clocks.rows[old]
-	}
-	if n.row != none {
-		is = c.clocks.rows[n.row]
-	}
-	if !slices.Equal(was, is) {
+	if chains != n.chains || !c.clocks.same(old, n.row) {
 		moved[t] = true
 	}
 	c.clocks.release(old)
 }
+
+// manyChains is the number of chains from which on it pays to count who needs a
+// clock.
+const manyChains = 96
 
 // countUses counts who needs each transaction's row: its successor in the
 // session, its readers, and itself.
@@ -497,17 +495,14 @@ func (c *Checker) inferCausal(g *graph, t Txn, n *node) {
 // t, unless it is known to precede the one whose write r found.
 func (c *Checker) seeWriters(t Txn, n *node, r read) {
 	c.visible = c.visible[:0]
-	own, known := c.clocks.row(n.row), []uint32(nil)
+	before1 := none
 	chain1, pos1 := none, uint32(0)
 	if r.from != Initial {
 		w := c.nodes.At(r.from)
 		chain1, pos1 = w.chain, w.pos
-		if w.cov != none {
-			known = c.clocks.row(w.cov)
-		} else {
-			known = c.clocks.row(w.row)
-		}
+		before1 = c.known(r.from)
 	}
+	own, known := c.clocks.view(n.row), c.clocks.view(before1)
 	hs := *c.heads.At(r.key)
 	for i := range hs {
 		h := &hs[i]
@@ -517,15 +512,14 @@ func (c *Checker) seeWriters(t Txn, n *node, r read) {
 			if h.pos <= pos1 {
 				continue
 			}
-		case int(ch) < len(known) && h.pos < known[ch]:
+		case h.pos < known.get(ch):
 			continue
 		}
 		before := n.pos
 		if ch != n.chain {
-			if int(ch) >= len(own) {
+			if before = own.get(ch); before == 0 {
 				continue
 			}
-			before = own[ch]
 		}
 		e := c.latest(h, before)
 		if e.txn == none || e.txn == r.from || e.txn == t || r.from != Initial && c.covered(ch, e.pos, r.from) {
@@ -541,33 +535,18 @@ func (c *Checker) covered(chain, pos uint32, t Txn) bool {
 	if n.chain == chain {
 		return pos < n.pos
 	}
-	row := n.cov
-	if row == none {
-		row = n.row
-	}
-	return c.clocks.get(row, chain) > pos
+	return c.clocks.get(c.known(t), chain) > pos
 }
 
 // cover notes that a, and what is known to commit before it, commits before b.
 func (c *Checker) cover(a, b Txn) {
 	x, y := c.nodes.At(a), c.nodes.At(b)
 	k := &c.clocks
-	if y.cov == none || len(k.rows[y.cov]) < len(c.chains) {
-		old := y.cov
-		from := old
-		if from == none {
-			from = y.row
-		}
-		y.cov = k.fresh(len(c.chains), from)
-		k.release(old)
+	from := y.cov
+	if from == none {
+		from = k.share(y.row)
 	}
-	if x.cov != none {
-		k.join(y.cov, x.cov)
-	} else {
-		k.join(y.cov, x.row)
-	}
-	r := k.rows[y.cov]
-	r[x.chain] = max(r[x.chain], x.pos+1)
+	y.cov = k.raise(k.join(from, c.known(a)), x.chain, x.pos+1)
 }
 
 // must: t2 commits before t1, as t3 reads k from t1 and t2's is visible to it.

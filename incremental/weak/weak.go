@@ -117,7 +117,8 @@ type Checker struct {
 type node struct {
 	chain, pos uint32 // the total order it lies on, and where; chain is none before it is placed, or without rows
 	prev       uint32 // its predecessor in the session, or none
-	row, cov   uint32 // in clocks, or none
+	row, cov   uint32 // clocks, or none
+	chains     uint32 // how many there were when row was made
 	reads      span
 	writes     span
 	extra      uint32 // in Checker.extra, or none

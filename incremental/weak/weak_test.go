@@ -222,7 +222,7 @@ func TestRowsUsedAgain(t *testing.T) {
 		if a, b := fmt.Sprint(kept.Order(RA)), fmt.Sprint(again.Order(RA)); a != b {
 			t.Errorf("seed %d: another order for ra, which needs no rows", seed)
 		}
-		if len(again.clocks.rows) < len(kept.clocks.rows) {
+		if again.clocks.blocks.Len() < kept.clocks.blocks.Len() {
 			used++
 		}
 		r := newReference(&tellers[1].told)
