@@ -133,6 +133,10 @@ func appendDifferences(b []byte, list []int64) []byte {
 	return b
 }
 
+// Form is the form in which Marshal writes a batch, the first of its bytes. One that another
+// version of the program wrote may have another, which Unmarshal does not read.
+const Form = version
+
 // Unmarshal is the inverse of Marshal, for any bytes: those that Marshal did not
 // make are an ErrDamaged. The batch does not share memory with src.
 func Unmarshal(src []byte) (*Batch, error) {

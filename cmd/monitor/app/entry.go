@@ -93,8 +93,12 @@ func parseEntry(number uint64, b []byte) (*entry, error) {
 	if has == 0 {
 		return e, nil
 	}
+	rest := r.Rest()
+	if len(rest) > 0 && rest[0] != decode.Form {
+		return nil, anotherVersion(fmt.Sprintf("the records of entry %d of the journal", number), rest[0], decode.Form)
+	}
 	var err error
-	if e.batch, err = decode.Unmarshal(r.Rest()); err != nil {
+	if e.batch, err = decode.Unmarshal(rest); err != nil {
 		return nil, fmt.Errorf("entry %d: %w", number, err)
 	}
 	return e, nil

@@ -68,20 +68,27 @@ func TestFormOfAnotherVersion(t *testing.T) {
 	brokers := cluster(t)
 	txns := lostUpdate(1, 1000)
 	send(t, producer(t, brokers), txns...)
-	for _, what := range []string{"the checkpoint of history \"default\"", "entry 1 of the journal"} {
+	for _, what := range []string{"the checkpoint of history \"default\"", "entry 1 of the journal", "the records of entry 1 of the journal"} {
 		for by, is := range map[int]error{1: store.ErrNewer, -1: store.ErrOlder} {
 			st := newMemStore("r")
 			if err := start(t, testConfig(brokers), st, true).wait(t); err != nil {
 				t.Fatal(err)
 			}
 			form := &st.checkpoints[record.DefaultDB][0]
-			if strings.HasPrefix(what, "entry") {
+			if strings.HasSuffix(what, "journal") {
 				c, err := parseCheckpoint(record.DefaultDB, st.checkpoints[record.DefaultDB])
 				if err != nil {
 					t.Fatal(err)
 				}
 				st.checkpoints[record.DefaultDB] = c.anew(c.config).append(nil) // the journal is read again
-				form = &st.journal[1].Data[0]
+				data := st.journal[1].Data
+				if form = &data[0]; strings.Contains(what, "records") {
+					e, err := parseEntry(1, data)
+					if err != nil {
+						t.Fatal(err)
+					}
+					form = &data[len(data)-len(e.batch.Marshal(nil))]
+				}
 			}
 			*form = byte(int(*form) + by)
 			err := start(t, testConfig(brokers), st, true).wait(t)
