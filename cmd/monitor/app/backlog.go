@@ -14,12 +14,15 @@ import (
 //   - where as much is left in the journal as may be, so that the store stays within
 //     its size;
 //   - for a history that is alone and gets on: it holds up nobody, and what it has no
-//     time for is better left where it comes from. A search that takes long is not
-//     waited for even then.
+//     time for is better left where it comes from, as a restart has to work off what is in the
+//     journal. A search that takes long is not waited for even then.
 const (
-	// solveMax is for how long the ingest waits for a history that is alone and at one
-	// and the same piece of work.
+	// solveMax is for how long the ingest waits for a history that is alone and solves what
+	// is open.
 	solveMax = 50 * time.Millisecond
+	// pieceMax is for how long it waits for one that is at one and the same piece of other work,
+	// which takes longer than usual where others want the processor.
+	pieceMax = 2 * time.Second
 	// backlogShare is what part of store.max_bytes a history may leave in the journal.
 	backlogShare = 2
 )
@@ -33,7 +36,7 @@ func (in *ingest) leaves(w *worker, x queued) bool {
 	if _, bytes := w.queue.backlog(); bytes+x.entry.size > in.backlogMax() {
 		return false
 	}
-	if len(in.order) == 1 && w.beat.busy(in.now()) < solveMax {
+	if now := in.now(); len(in.order) == 1 && w.solving.busy(now) < solveMax && w.beat.busy(now) < pieceMax {
 		return false
 	}
 	if in.once("behind " + w.db) {

@@ -242,12 +242,18 @@ func (w *worker) spendStep(began time.Time) {
 
 // measure counts a part of a step apart, with all that is part of it.
 func (w *worker) measure(p stream.Part) func() {
+	began := time.Now()
+	solved := func() {}
+	if p == stream.PartTick {
+		w.solving.work(began)
+		solved = w.solving.rest
+	}
 	if w.measuring {
-		return func() {}
+		return solved
 	}
 	w.measuring = true
-	began := time.Now()
 	return func() {
+		solved()
 		w.measuring = false
 		w.within += time.Since(began)
 		work := workTick

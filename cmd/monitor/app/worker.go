@@ -66,6 +66,7 @@ type worker struct {
 	// none waits.
 	unjudged atomic.Int64
 	beat     *beat
+	solving  beat            // of what is open, by the engine
 	going    context.Context // ends when nothing new is to be begun
 	stopping atomic.Bool     // it has ended: a search need not go on
 	// sampled is how the ingest samples this history; it belongs to the ingest.
