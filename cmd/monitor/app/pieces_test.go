@@ -221,10 +221,28 @@ func livesTooShortForAStorm(t *testing.T, set func(*App)) {
 
 func testProved() *proved {
 	p := provedSince(&checkpoint{origin: "kafka t", config: 1 << 60, consumed: 7})
-	p.put("x", verdict.SI, outcome{verdict.SI, "1"})
-	p.put("x", verdict.SER, outcome{verdict.SER, "2"})
-	p.put("y", verdict.SI, withheld)
+	for _, x := range testMeetings[:4] {
+		if m := p.meet(x.entry, x.same, x.at); x.noted {
+			p.put(m, x.outcome)
+		}
+	}
 	return p
+}
+
+// testMeetings are what testProved has met, and what it has not.
+var testMeetings = []struct {
+	entry   uint64
+	same    string
+	at      verdict.Level
+	noted   bool
+	outcome outcome
+}{
+	{6, "x", verdict.SI, true, outcome{verdict.SI, "1"}},
+	{6, "x", verdict.SER, true, outcome{verdict.SER, "2"}},
+	{6, "covered", verdict.SER, false, withheld},
+	{6, "y", verdict.SI, true, withheld},
+	{6, "y", verdict.SI, false, withheld}, // once more
+	{7, "y", verdict.SI, false, withheld}, // later
 }
 
 func TestProvedIsReadAsWritten(t *testing.T) {
@@ -237,10 +255,10 @@ func TestProvedIsReadAsWritten(t *testing.T) {
 		if again := got.append(nil); !bytes.Equal(again, b) {
 			t.Errorf("written again it is another: %+v", got)
 		}
-		for same, at := range map[string]verdict.Level{"x": verdict.SI, "y": verdict.SI, "z": verdict.SI} {
-			o, ok := got.get(same, at)
-			if want, known := p.get(same, at); o != want || ok != known {
-				t.Errorf("%s at %v: %+v, %v; want %+v, %v", same, at, o, ok, want, known)
+		for _, x := range testMeetings {
+			m := got.meet(x.entry, x.same, x.at)
+			if o, ok := got.get(m); o != x.outcome && ok || ok != (x.noted && len(p.outcomes) > 0) {
+				t.Errorf("%+v: %+v, %v; want %+v", m, o, ok, x)
 			}
 		}
 		if !got.follows(&checkpoint{origin: p.origin, config: p.config, consumed: p.consumed}) {
@@ -258,7 +276,7 @@ func TestProvedIsReadAsWritten(t *testing.T) {
 func TestProvedIsBounded(t *testing.T) {
 	p := provedSince(&checkpoint{})
 	for i := range provedMax + 10 {
-		p.put(fmt.Sprint(i), verdict.SI, outcome{verdict.SI, fmt.Sprint(i)})
+		p.put(p.meet(1, "x", verdict.SI), outcome{verdict.SI, fmt.Sprint(i)})
 	}
 	if got, err := parseProved("db", p.append(nil)); err != nil || len(got.outcomes) != provedMax {
 		t.Errorf("%d, %v", len(got.outcomes), err)
@@ -316,17 +334,17 @@ func TestProvedHoldsForReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, replayed := range []uint64{4, 5} {
-		w := &worker{App: &App{untilEnd: true}, keeper: k, told: newTold(), proved: testProved(), replayed: replayed,
+		p, err := parseProved("db", testProved().append(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &worker{App: &App{untilEnd: true}, keeper: k, told: newTold(), proved: p, replayed: replayed,
 			history: stream.New(stream.Config{DB: "db", Levels: []verdict.Level{verdict.SI}})}
 		w.history.Take(&stream.Entry{Number: 5})
-		for _, x := range []struct {
-			same string
-			at   verdict.Level
-			want bool
-		}{{"x", verdict.SI, true}, {"x", verdict.SER, false}, {"y", verdict.SI, true}, {"y", verdict.SER, false}, {"z", verdict.SI, false}} {
-			done, err := w.asBefore(t.Context(), x.same, x.at)
-			if want := x.want && replayed == 5; done != want || err != nil {
-				t.Errorf("%s at %v after entry %d: %v, %v; want %v", x.same, x.at, replayed, done, err, want)
+		for _, x := range testMeetings {
+			done, err := w.asBefore(t.Context(), w.proved.meet(x.entry, x.same, x.at))
+			if want := x.noted && x.outcome.id != "2" && replayed == 5; done != want || err != nil {
+				t.Errorf("%+v after entry %d: %v, %v; want %v", x, replayed, done, err, want)
 			}
 		}
 		replays := replayed == 5

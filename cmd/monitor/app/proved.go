@@ -27,6 +27,33 @@ type proved struct {
 	consumed uint64
 
 	outcomes map[toldKey]outcome
+	met      met
+}
+
+// met counts the anomalies that were found at the last entry.
+type met struct {
+	entry uint64
+	n     int
+}
+
+// meeting is what was found, at a level, and when: as the n-th at an entry. The same
+// anomaly may be met again, and then something else may come of it: what proved it may be
+// forgotten meanwhile, or may only then have come. So an outcome is that of one meeting.
+type meeting struct {
+	met
+	same string
+	at   verdict.Level
+}
+
+// meet is the meeting with the next anomaly of those found at an entry. All that are found have
+// to be counted, whether or not they are proved: a run that works off the same entries
+// again then counts alike.
+func (p *proved) meet(entry uint64, same string, at verdict.Level) meeting {
+	if p.met.entry != entry {
+		p.met = met{entry: entry}
+	}
+	p.met.n++
+	return meeting{p.met, same, at}
 }
 
 // outcome is the alert that an anomaly is, by its id, and at which level; without an id
@@ -53,7 +80,7 @@ const provedMax = 2 * toldMax
 
 // provedVersion is the first byte. Whoever takes what is stored for the checkpoint of a
 // history must not take it for one that it knows.
-const provedVersion = 0x81
+const provedVersion = 0x82
 
 // provedSince is what is proved after a checkpoint: nothing yet.
 func provedSince(c *checkpoint) *proved {
@@ -65,18 +92,20 @@ func (p *proved) follows(c *checkpoint) bool {
 	return p.origin == c.origin && p.config == c.config && p.consumed == c.consumed
 }
 
-func provedHash(same string, at verdict.Level) toldKey { return toldHash("at "+at.String(), same) }
+func (m *meeting) hash() toldKey {
+	return toldHash(fmt.Sprintf("%d of entry %d at %v", m.n, m.entry, m.at), m.same)
+}
 
-// get is what came of an anomaly that was found at a level.
-func (p *proved) get(same string, at verdict.Level) (outcome, bool) {
-	o, ok := p.outcomes[provedHash(same, at)]
+// get is what came of a meeting.
+func (p *proved) get(m meeting) (outcome, bool) {
+	o, ok := p.outcomes[m.hash()]
 	return o, ok
 }
 
 // put notes what came of one.
-func (p *proved) put(same string, at verdict.Level, o outcome) {
+func (p *proved) put(m meeting, o outcome) {
 	if len(p.outcomes) < provedMax {
-		p.outcomes[provedHash(same, at)] = o
+		p.outcomes[m.hash()] = o
 	}
 }
 

@@ -71,10 +71,11 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	in.Now, in.OneKey, in.Veil = now.UnixNano(), w.history.SingleObjects(), w.veil
 	w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()
 	same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
+	m := w.proved.meet(w.history.Next(), same, v.Level)
 	if w.told.covered(same, v.Level) {
 		return nil
 	}
-	if done, err := w.asBefore(ctx, same, v.Level); done || err != nil {
+	if done, err := w.asBefore(ctx, m); done || err != nil {
 		return err
 	}
 	if w.tuning.proving != nil {
@@ -87,7 +88,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	}
 	if v.Torn && errors.Is(err, alerts.ErrUnproved) {
 		w.withhold(&a)
-		w.proved.put(same, v.Level, withheld)
+		w.proved.put(m, withheld)
 		w.totals.untold(v.Level, true)
 		return nil
 	}
@@ -98,7 +99,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	if w.untilEnd {
 		w.totals.keep(a)
 	}
-	w.proved.put(same, v.Level, outcomeOf(&a))
+	w.proved.put(m, outcomeOf(&a))
 	if !w.told.cover(same, outcomeOf(&a)) {
 		return nil
 	}
@@ -139,16 +140,16 @@ func (w *worker) halted() verdict.Reason {
 // replays tells whether what is found now is of entries that the run before had.
 func (w *worker) replays() bool { return w.history.Next() <= w.replayed+1 }
 
-// asBefore takes what came of an anomaly when the run before proved it, at the same entry;
-// false if it did not get there, or the store has the alert no more.
-func (w *worker) asBefore(ctx context.Context, same string, at verdict.Level) (bool, error) {
-	o, ok := w.proved.get(same, at)
+// asBefore takes what came of a meeting when the run before proved what was met; false
+// if it did not get there, or the store has the alert no more.
+func (w *worker) asBefore(ctx context.Context, m meeting) (bool, error) {
+	o, ok := w.proved.get(m)
 	if !ok || !w.replays() {
 		return false, nil
 	}
 	if o == withheld {
 		w.history.Withheld()
-		w.totals.untold(at, true)
+		w.totals.untold(m.at, true)
 		return true, nil
 	}
 	old, known, err := w.keeper.Alert(ctx, o.id)
@@ -162,7 +163,7 @@ func (w *worker) asBefore(ctx context.Context, same string, at verdict.Level) (b
 		}
 		w.totals.keep(a)
 	}
-	w.told.cover(same, o)
+	w.told.cover(m.same, o)
 	return true, nil
 }
 

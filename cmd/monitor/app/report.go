@@ -106,6 +106,7 @@ func (w *worker) verdicts(ctx context.Context, results []verdict.Result) (report
 	if err := w.recall(ctx, out.Results); err != nil {
 		return out, fmt.Errorf("store %s: %w", w.cfg.Store.Path, err)
 	}
+	w.doubt(out.Results, results)
 	out.Stretches = stretches(h.Stretches(), w.cfg.Levels)
 	out.Mini = h.Mini()
 	out.Conclude(anomaliesMax)
@@ -187,6 +188,23 @@ func (w *worker) recall(ctx context.Context, results []report.Result) error {
 		return wanting > 0
 	})
 	return errors.Join(err, damaged)
+}
+
+// doubt has those levels be unknown that nothing is known to break but what is not told, as
+// what proves it is forgotten: a violation is reported with its proof, or not at all.
+func (w *worker) doubt(out []report.Result, results []verdict.Result) {
+	all := int(w.history.Stats().Withheld)
+	for i, v := range results {
+		r := &out[i]
+		if r.Verdict != verdict.Violated.String() || len(r.Anomalies) > 0 || all == 0 || w.totals.unproved[v.Level] > 0 || w.told.breaks(v.Level) {
+			continue
+		}
+		n := w.totals.withheld[v.Level]
+		if n == 0 { // they were found by runs before, or by another level
+			n = all
+		}
+		r.Verdict, r.Unknown = verdict.Unknown.String(), &report.Unknown{Reason: verdict.Forgotten.String(), Count: n}
+	}
 }
 
 // lacks tells whether a level is violated by more than is shown, perhaps.

@@ -15,6 +15,20 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
+// recordsFile is a new file of records.
+func recordsFile(t *testing.T, name string, txns []record.Transaction) string {
+	t.Helper()
+	var lines []byte
+	for i := range txns {
+		lines = append(codec.AppendJSON(lines, &txns[i]), '\n')
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, lines, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // TestReportTellsStoredAlerts: what a report of --until-end shows are alerts that are in the
 // store, each once, whenever they were found; and a second run, which finds nothing new,
 // shows what is in the store.
@@ -24,20 +38,9 @@ func TestReportTellsStoredAlerts(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	given := len(files)
-	write := func(name string, txns []record.Transaction) string {
-		var lines []byte
-		for i := range txns {
-			lines = append(codec.AppendJSON(lines, &txns[i]), '\n')
-		}
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, lines, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
 	many := planted(t, 2000)
 	last := many[len(many)-1].End
-	files = append(files, write("many.jsonl", many), write("at-the-end.jsonl", append(many, lostUpdate(99, last)...)))
+	files = append(files, recordsFile(t, "many.jsonl", many), recordsFile(t, "at-the-end.jsonl", append(many, lostUpdate(99, last)...)))
 	for i, file := range files {
 		for _, segments := range []bool{false, true} {
 			if segments && i < given {
@@ -112,4 +115,59 @@ func shownAlerts(t *testing.T, a *App, st *memStore) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// A level that was broken by what is not told alone, as nothing proves it any more, is not
+// reported as violated: it is unknown, as what is forgotten is needed to tell; so it is of a
+// run that takes this one over. Where an anomaly is told beside it, it is violated.
+func TestReportOfForgottenProofs(t *testing.T) {
+	txns := unprovable()
+	last := txns[len(txns)-1].End
+	for _, tc := range []struct {
+		name   string
+		beside []record.Transaction
+		levels []verdict.Level
+		want   map[string]string
+		exit   int
+	}{
+		{"alone", nil, []verdict.Level{verdict.SER}, map[string]string{"ser": "unknown"}, report.ExitUndecided},
+		{"at several levels", nil, []verdict.Level{verdict.SI, verdict.SER, verdict.SSER}, map[string]string{"si": "unknown", "ser": "unknown", "sser": "unknown"}, report.ExitUndecided},
+		{"beside one that is told", lostUpdate(99, last), []verdict.Level{verdict.SER}, map[string]string{"ser": "violated"}, report.ExitViolated},
+		{"beside one of a weaker level", lostUpdate(99, last), []verdict.Level{verdict.SI, verdict.SER}, map[string]string{"si": "violated", "ser": "violated"}, report.ExitViolated},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := testConfig(nil)
+			c.Source = config.Source{File: &config.File{Path: recordsFile(t, "stream.jsonl", append(slices.Clone(txns), tc.beside...))}}
+			c.Levels, c.Initial = tc.levels, record.InitialAbsent
+			c.Window.Segment, c.Window.Overlap = 16, 1
+			st := newMemStore("r")
+			for run := range 2 {
+				r := start(t, c, st, true, fine)
+				if err := r.wait(t); err != nil {
+					t.Fatal(err)
+				}
+				reports := r.Reports()
+				for _, x := range reports[0].Results {
+					if x.Verdict != tc.want[x.Level] || (x.Verdict == verdict.Violated.String()) != (len(x.Anomalies) > 0) {
+						t.Errorf("run %d: %s is %s by %d anomalies, want %s", run, x.Level, x.Verdict, len(x.Anomalies), tc.want[x.Level])
+					}
+					if u := x.Unknown; u != nil && u.Reason != verdict.Forgotten.String() {
+						t.Errorf("run %d: %s is unknown for %+v", run, x.Level, u)
+					}
+				}
+				if got := report.Exit(reports); got != tc.exit {
+					t.Errorf("run %d: exit status %d, want %d", run, got, tc.exit)
+				}
+			}
+			clear(st.alerts) // somebody has removed what was told
+			st.order = nil
+			r := start(t, c, st, true, fine)
+			if err := r.wait(t); err != nil {
+				t.Fatal(err)
+			}
+			if got := report.Exit(r.Reports()); got != tc.exit {
+				t.Errorf("without the alerts: exit status %d, want %d", got, tc.exit)
+			}
+		})
+	}
 }

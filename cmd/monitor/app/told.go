@@ -58,6 +58,19 @@ func (t *told) covered(same string, at verdict.Level) bool {
 	return ok && at.Implies(verdict.Level(level))
 }
 
+// breaks tells whether an anomaly that is remembered has an alert which says that it
+// breaks a level.
+func (t *told) breaks(level verdict.Level) bool {
+	for _, m := range []map[toldKey]byte{t.cur, t.old} {
+		for _, v := range m {
+			if v != toldID && level.Implies(verdict.Level(v)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // cover notes the alert that was made of an anomaly; false if there is that alert
 // already.
 func (t *told) cover(same string, o outcome) bool {
