@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/isowatch/isowatch/alerts/explain"
 	"github.com/isowatch/isowatch/alerts/name"
@@ -185,7 +186,22 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	if m := ctx.Veil.Mode(); m != veil.Full {
 		a.Values = m.String()
 	}
+	if p.large {
+		a = a.Unfinished()
+	}
 	return a, err
+}
+
+// maySmaller ends the explanation of an alert of whose evidence more might be left out.
+const maySmaller = "The evidence may be smaller: it was not tried of each part of it whether the proof can do without, as that would have taken too long."
+
+// Unfinished is an alert that says that making its evidence smaller was ended before
+// everything was tried.
+func (a Alert) Unfinished() Alert {
+	if !strings.HasSuffix(a.Explanation, maySmaller) {
+		a.Explanation = strings.TrimRight(a.Explanation, "\n") + "\n\n" + maySmaller
+	}
+	return a
 }
 
 // hide hides what the context's veil does, in all that the words of an alert are made

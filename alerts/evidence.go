@@ -20,6 +20,8 @@ type proof struct {
 	// tried is what was found to prove nothing at a level while the proof was made small.
 	tried *shrink.Memory
 	level verdict.Level
+	// large: it was not tried of everything whether it can be left out.
+	large bool
 }
 
 // lines are the proof's records as JSON, the header first.
@@ -57,6 +59,7 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 			calls := 0
 			p.txns, calls = shrink.Shrink(p.txns, violated, opt)
 			p.txns = shrinkMore(v, p.txns, violated, opt, calls, ctx.Lookup)
+			p.large = p.tried.Cut()
 			return p, nil
 		}
 		if level == last {

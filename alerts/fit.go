@@ -52,6 +52,7 @@ func (a Alert) cut(size, most int) Alert {
 	left := fmt.Sprintf("\n\nThis alert would have %d bytes, more than the %d that are kept. So its evidence (%d transactions) is left out, and what is said here is shortened; there are %d transactions in it, and %d steps in its cycle. The records are in the input: give them to monitor check.",
 		size, most, records, len(a.Transactions), len(a.Cycle))
 	a.Evidence, a.Cases = []json.RawMessage{}, nil
+	a.Explanation = strings.Replace(a.Explanation, "\n\n"+maySmaller, "", 1) // there is none
 	a.Summary = text.Cut(a.Summary, cutText)
 	a.Explanation = strings.TrimRight(text.Cut(a.Explanation, cutText), "\n") + left
 	txns := make([]string, 0, cutTxns)

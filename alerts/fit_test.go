@@ -60,6 +60,7 @@ func TestNewWithin(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			v, ctx := lost(t, c.key, c.ids, c.values)
+			ctx.JudgeCalls = 1 // of what is left of the evidence more may go
 			whole, err := alerts.New(v, ctx)
 			if err != nil {
 				t.Fatal(err)
@@ -76,6 +77,9 @@ func TestNewWithin(t *testing.T) {
 			}
 			if c.says == "" && !bytes.Equal(a.JSON(), whole.JSON()) || !strings.Contains(a.Explanation, c.says) {
 				t.Errorf("it says %q", a.Explanation[max(0, len(a.Explanation)-600):])
+			}
+			if maySmaller(a) != c.evidence {
+				t.Errorf("does it say that there may be less evidence? %v", maySmaller(a))
 			}
 			if (len(a.Evidence) > 0) != c.evidence {
 				t.Errorf("there are %d lines of evidence", len(a.Evidence))

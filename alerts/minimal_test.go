@@ -77,6 +77,50 @@ func busy(seed uint64) script.Script {
 	return tiny.Random(rng, tiny.Config{Txns: 9, Times: true, Aborted: true, Partial: seed%2 == 0, Duplicates: seed%3 == 0, Mutations: 3, Updates: 40})
 }
 
+// An alert of whose evidence more might be left out says so, and no other: what says nothing
+// has nothing that can be left out.
+func TestEvidenceThatMayBeSmallerSaysSo(t *testing.T) {
+	said, whole := 0, 0
+	for seed := range uint64(60) {
+		s := busy(seed)
+		for _, v := range engine(s.Header, s.Txns, verdict.SER)[0].Violations {
+			for _, calls := range []int{0, 1, 4, 16} {
+				ctx := context(s, verdict.SER)
+				ctx.Judge, ctx.Find, ctx.JudgeCalls = engineJudge, engineFind, calls
+				a, err := alerts.New(v, ctx)
+				if err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				if maySmaller(a) {
+					if said++; calls == 0 {
+						t.Errorf("seed %d: %d transactions of evidence:\n%s", seed, len(a.Evidence)-1, a.Explanation)
+					}
+					continue
+				}
+				whole++
+				minimal(t, a)
+			}
+		}
+	}
+	if said < 20 || whole < 20 {
+		t.Errorf("%d say that the evidence may be smaller, and %d do not", said, whole)
+	}
+	s := ring(60)
+	ctx := context(s, verdict.SER)
+	ctx.Judge, ctx.Find = engineJudge, engineFind
+	a, err := alerts.New(engine(s.Header, s.Txns, verdict.SER)[0].Violations[0], ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := a.Unfinished(); !maySmaller(a) || again.Explanation != a.Explanation {
+		t.Errorf("of %d transactions:\n%s", len(a.Evidence)-1, again.Explanation)
+	}
+}
+
+func maySmaller(a alerts.Alert) bool {
+	return strings.Contains(a.Explanation, "\n\nThe evidence may be smaller:")
+}
+
 func lines(a alerts.Alert) []string {
 	out := make([]string, len(a.Evidence))
 	for i, l := range a.Evidence {

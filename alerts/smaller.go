@@ -38,17 +38,19 @@ type story struct {
 // Evidence so large that it is judged but once is told as it was found.
 func (s story) told(ctx Context) story {
 	if ctx.Judge == nil || len(s.p.txns) > reachMax {
+		s.p.large = s.p.large || ctx.Find != nil
 		return s
 	}
 	level := s.n.Breaks[0]
 	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, s.p.header, txns) == verdict.Violated }
 	if ctx.Find != nil {
 		opt := shrink.Options{Calls: ctx.JudgeCalls, Unseen: *s.p.header.Coverage == record.CoveragePartial,
-			Enough: all(s.p)}
+			Enough: all(s.p), Memory: &shrink.Memory{}}
 		if level == s.p.level {
 			opt.Memory = s.p.tried
 		}
 		s.p.txns, _ = shrink.Shrink(s.p.txns, violated, opt)
+		s.p.large = opt.Memory.Cut()
 	}
 	level, lowest := s.weakest(ctx)
 	next, ok := s.again(lowest, ctx)

@@ -12,7 +12,12 @@ type Memory struct {
 	txns, ops []int
 	size      int   // how many places there are
 	proper    []set // what was left out where the rest is no violation
+	cut       bool  // see Cut
 }
+
+// Cut tells whether the last Shrink ended before everything was tried, as the judge had had
+// as much work as it may: then more may go than went.
+func (m *Memory) Cut() bool { return m.cut }
 
 // set is a set of places, a bit each.
 type set []uint64
@@ -32,6 +37,7 @@ func (s set) within(o set) bool {
 // begin says which history is made smaller. One that is not what the last Shrink returned
 // is another one, of which nothing is known.
 func (m *Memory) begin(txns []record.Transaction) {
+	m.cut = false
 	ops := 0
 	for i := range txns {
 		ops += len(txns[i].Ops)

@@ -151,3 +151,26 @@ func TestWorkIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// Whether everything was tried is told of the last Shrink alone.
+func TestCut(t *testing.T) {
+	s := parse(t, "s0 T0: w(x,0)\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)\ns3 T3: r(x,2)\ns3 T4: w(y,7)")
+	for name, enough := range map[string]func(i, j int) bool{"groups": nil, "single ones": func(int, int) bool { return true }} {
+		m := &shrink.Memory{}
+		rest, _ := shrink.Shrink(s.Txns, broken(s, verdict.SI), shrink.Options{Calls: 2, Enough: enough, Memory: m})
+		if !m.Cut() {
+			t.Errorf("%s: two calls are enough", name)
+		}
+		rest, _ = shrink.Shrink(rest, broken(s, verdict.SI), shrink.Options{Enough: enough, Memory: m})
+		if m.Cut() || len(rest) != 3 {
+			t.Errorf("%s: %d transactions are left, and it was cut: %v", name, len(rest), m.Cut())
+		}
+		if shrink.Shrink(rest, broken(s, verdict.SI), shrink.Options{Work: 1, Enough: enough, Memory: m}); m.Cut() {
+			t.Errorf("%s: what is known takes work", name)
+		}
+		m = &shrink.Memory{}
+		if shrink.Shrink(rest, broken(s, verdict.SI), shrink.Options{Work: 1, Enough: enough, Memory: m}); !m.Cut() {
+			t.Errorf("%s: hardly any work is enough", name)
+		}
+	}
+}

@@ -162,7 +162,7 @@ func (s *shrinker) reduce(units []unit) {
 	for size := len(units); size > 0; {
 		progress := false
 		for from := 0; from < len(units); {
-			if s.calls >= s.opt.Calls || s.work >= s.opt.Work {
+			if s.spent() {
 				return
 			}
 			chunk := units[from:min(from+size, len(units))]
@@ -216,7 +216,7 @@ func (s *shrinker) rank(u unit) int {
 // pick drops as many of the units as it can where most have to stay: single ones, in order,
 // and more at a time while they can go.
 func (s *shrinker) pick(units []unit) {
-	for n := 1; len(units) > 0 && s.calls < s.opt.Calls && s.work < s.opt.Work; {
+	for n := 1; len(units) > 0 && !s.spent(); {
 		n = min(n, len(units))
 		switch {
 		case s.try(units[:n]):
@@ -227,6 +227,13 @@ func (s *shrinker) pick(units []unit) {
 			n = 1
 		}
 	}
+}
+
+// spent tells, before something is tried, that the judge has had as much work as it may.
+func (s *shrinker) spent() bool {
+	spent := s.calls >= s.opt.Calls || s.work >= s.opt.Work
+	s.opt.Memory.cut = s.opt.Memory.cut || spent
+	return spent
 }
 
 // try drops a chunk for good if the rest is still violated.

@@ -95,6 +95,9 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	}
 	ctx.OneKey = x.single
 	alert, err := alerts.New(v, ctx)
+	if err == nil && x.q.Stop() != verdict.NoReason {
+		alert = alert.Unfinished()
+	}
 	e := explained{anomaly: Anomaly(alert), err: err}
 	e.anomaly.Same = alert.ID
 	e.level, _ = verdict.ParseLevel(alert.Level)
