@@ -7,7 +7,9 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -40,8 +42,38 @@ func (t *topic) names(all map[verdict.Level]verdict.Result) []string {
 	return slices.Compact(out)
 }
 
+// again is what check tells of an alert's evidence: ids and names.
+func (t *topic) again(tt *testing.T, a alerts.Alert) []string {
+	tt.Helper()
+	header, err := codec.DecodeHeader(a.Evidence[0])
+	if err != nil {
+		tt.Fatal(err)
+	}
+	q := judge.Question{DB: a.DB, Levels: t.levels, Assume: judge.Assumptions{}.Override(header)}
+	for _, line := range a.Evidence[1:] {
+		var x record.Transaction
+		if err := codec.Decode(line, &x); err != nil {
+			tt.Fatal(err)
+		}
+		q.Txns = append(q.Txns, x)
+	}
+	var h report.History
+	if err := judge.Check(q, &h); err != nil {
+		tt.Fatal(err)
+	}
+	var out []string
+	for _, r := range h.Results {
+		for _, x := range r.Anomalies {
+			if said := x.Alert.ID + " " + x.Name; !slices.Contains(out, said) {
+				out = append(out, said)
+			}
+		}
+	}
+	return out
+}
+
 // What is planted is found under its name, in a stream as in batch, and nobody else is
-// accused.
+// accused. Whoever checks the evidence is told the same alert.
 func TestPlantedAnomaliesHaveTheirNames(t *testing.T) {
 	for _, name := range generate.Anomalies() {
 		t.Run(name, func(t *testing.T) {
@@ -74,6 +106,9 @@ func TestPlantedAnomaliesHaveTheirNames(t *testing.T) {
 					innocent := func(id string) bool { return !slices.Contains(g.Planted()[0].Transactions, id) }
 					if x.err != nil || x.alert.Name != name || slices.ContainsFunc(x.alert.Transactions, innocent) {
 						t.Errorf("seed %d: %v: %s", seed, x.err, x.alert.Summary)
+					}
+					if got := tp.again(t, x.alert); !slices.Equal(got, []string{x.alert.ID + " " + x.alert.Name}) {
+						t.Errorf("seed %d: %s %s is %v when its evidence is checked", seed, x.alert.ID, x.alert.Name, got)
 					}
 				}
 			}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -130,19 +131,77 @@ func TestEveryAnomalyHasEvidenceThatProvesIt(t *testing.T) {
 				t.Fatalf("%s with %d anomalies", r.Verdict, len(r.Anomalies))
 			}
 			for _, a := range r.Anomalies {
-				var lines strings.Builder
-				for _, l := range a.History {
-					lines.Write(append(l, '\n'))
-				}
-				hs, err := history.Read("evidence", strings.NewReader(lines.String()), history.Options{})
-				if err != nil || len(hs) != 1 {
-					t.Fatalf("%d histories, %v in\n%s", len(hs), err, &lines)
-				}
-				if got := Evidence(verdict.SER, hs[0].Header, hs[0].Transactions); got != verdict.Violated {
-					t.Errorf("%s: the evidence is %s\n%s", a.Name, got, &lines)
+				h := evidence(t, a)
+				if got := Evidence(verdict.SER, h.Header, h.Transactions); got != verdict.Violated {
+					t.Errorf("%s: the evidence is %s\n%s", a.Name, got, a.History)
 				}
 			}
 		})
+	}
+}
+
+// evidence is what check reads of an anomaly's evidence.
+func evidence(t *testing.T, a report.Anomaly) history.History {
+	t.Helper()
+	var lines strings.Builder
+	for _, l := range a.History {
+		lines.Write(append(l, '\n'))
+	}
+	hs, err := history.Read("evidence", strings.NewReader(lines.String()), history.Options{})
+	if err != nil || len(hs) != 1 {
+		t.Fatalf("%d histories, %v in\n%s", len(hs), err, &lines)
+	}
+	return hs[0]
+}
+
+// checked are the anomalies that check tells, by the ids of their alerts.
+func checked(t *testing.T, q Question) map[string]report.Anomaly {
+	t.Helper()
+	var h report.History
+	if err := Check(q, &h); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]report.Anomaly{}
+	for _, r := range h.Results {
+		for _, a := range r.Anomalies {
+			out[a.Alert.ID] = a
+		}
+	}
+	return out
+}
+
+// Who checks the evidence of an anomaly, at the levels at which that was found, is told the
+// same anomaly again: id, name, levels, transactions and words. Nothing else is told, unless
+// the same transactions break another level in another way: one with real time, say.
+func TestEvidenceIsTheSameAnomaly(t *testing.T) {
+	all := 0
+	most := slices.DeleteFunc(verdict.Levels(), func(l verdict.Level) bool { return l == verdict.LIN }) // lin may be asked of the evidence, where the whole has several objects
+	for _, levels := range [][]verdict.Level{{verdict.SER}, {verdict.SI, verdict.SER}, {verdict.RC}, {verdict.CC, verdict.SI}, most} {
+		for _, name := range generate.Anomalies() {
+			for _, w := range []generate.Workload{generate.General, generate.Append} {
+				q := question(t, generate.Config{Level: generate.SSER, Workload: w, Transactions: 60, Keys: 40, Sessions: 6, Seed: uint64(len(levels)), Anomaly: name}, levels...)
+				q.DB = "shop"
+				for i := range q.Txns {
+					q.Txns[i].DB = q.DB
+				}
+				for id, a := range checked(t, q) {
+					all++
+					h := evidence(t, a)
+					again := checked(t, Question{DB: h.DB, Txns: h.Transactions, Assume: Assumptions{}.Override(h.Header), Levels: levels})
+					if b := again[id].Alert; !bytes.Equal(a.Alert.JSON(), b.JSON()) {
+						t.Errorf("%s of %v at %v: checked again\n%s\nit is\n%s", name, w, levels, a.Alert.JSON(), b.JSON())
+					}
+					for other, b := range again {
+						if other != id && b.Level == a.Level {
+							t.Errorf("%s of %v at %v: %s beside it", name, w, levels, b.Name)
+						}
+					}
+				}
+			}
+		}
+	}
+	if all < 80 {
+		t.Errorf("%d anomalies", all)
 	}
 }
 
