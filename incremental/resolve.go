@@ -33,10 +33,17 @@ func (e *Engine) admit(index uint32) {
 	e.wakeReaders(index)
 }
 
-// wakeReaders resolves the reads that waited for what index wrote.
+// wakeReaders resolves the reads that waited for what index wrote: first those of
+// transactions that overwrote it, which come after index. Until that is known they are
+// unordered writers, and what others read of both may break a level in another way than it
+// does when all is known: one anomaly would be found twice.
 func (e *Engine) wakeReaders(index uint32) {
+	var others []pendingRead
 	for _, c := range e.in.slab(e.in.txns.At(index).writes) {
-		e.wake(c)
+		others = e.wake(c, others)
+	}
+	for _, r := range others {
+		e.resolve(r.index, e.waitedFor(r.index, r.cell))
 	}
 }
 
@@ -194,15 +201,29 @@ func (e *Engine) readCell(index uint32, k version.Key) cellID {
 	return none
 }
 
-// wake resolves the reads that waited for a value's writer.
-func (e *Engine) wake(c cellID) {
+// wake resolves the reads that waited for a value's writer, of transactions that overwrote
+// it, and appends the others to dst.
+func (e *Engine) wake(c cellID, dst []pendingRead) []pendingRead {
 	cl := e.in.cells.At(c)
 	if cl.more != none {
 		e.opt.UniqueValues = false // so much for the assumption
 	}
 	if cl.waiting != none && (!e.opt.Online || e.opt.UniqueValues) {
-		e.in.release(c, func(index uint32) { e.resolve(index, e.waitedFor(index, c)) })
+		key := cl.key
+		e.in.release(c, func(index uint32) {
+			if e.writesTo(index, key) {
+				e.resolve(index, e.waitedFor(index, c))
+			} else {
+				dst = append(dst, pendingRead{index, c})
+			}
+		})
 	}
+	return dst
+}
+
+// writesTo tells whether a transaction wrote a key.
+func (e *Engine) writesTo(index uint32, k version.Key) bool {
+	return slices.ContainsFunc(e.in.slab(e.in.txns.At(index).writes), func(c cellID) bool { return e.in.cells.At(c).key == k })
 }
 
 // waitedFor is index's read that waited for c: of c itself, or of a list with
