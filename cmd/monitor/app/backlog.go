@@ -58,7 +58,7 @@ func (in *ingest) backlogMax() int64 {
 
 // refill fills a history's queue with what was left in the journal, until nothing is.
 func (in *ingest) refill(w *worker) error {
-	for number := w.queue.oldest(); number > 0; number = w.queue.oldest() {
+	for number := w.queue.next(); number > 0; number = w.queue.next() {
 		x, ok, err := in.keeper.Entry(in.going, number)
 		if in.going.Err() != nil {
 			return nil //nolint:nilerr // a stop, which is not an error: the next run goes on with it

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -316,7 +317,7 @@ func TestQueue(t *testing.T) {
 		t.Error("the queue ends before what is left")
 	}
 	for i := 3; i < 5; i++ {
-		if n := q.oldest(); n != e[i].number {
+		if n := q.next(); n != e[i].number {
 			t.Errorf("entry %d is next of what is left, want %d", n, e[i].number)
 		}
 		if err := q.refill(t.Context(), queued{e[i], 6 - i, 1}); err != nil {
@@ -326,10 +327,64 @@ func TestQueue(t *testing.T) {
 			t.Errorf("got %v, want entry %d", got, i)
 		}
 	}
-	if records, bytes := q.backlog(); q.oldest() != 0 || records != 0 || bytes != 0 {
-		t.Errorf("entry %d, %d records, %d bytes are left", q.oldest(), records, bytes)
+	if records, bytes := q.backlog(); q.next() != 0 || records != 0 || bytes != 0 {
+		t.Errorf("entry %d, %d records, %d bytes are left", q.next(), records, bytes)
 	}
 	if got, ok := q.pop(t.Context()); ok {
 		t.Errorf("got %v from an empty queue", got)
+	}
+}
+
+// TestNothingIsPassedOver: however the steps of who reads, who refills and who judges fall,
+// every entry comes out, once and in order, and one at most refills.
+func TestNothingIsPassedOver(t *testing.T) {
+	const entries = 40
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		q := newQueue(1+rng.IntN(4), newPool(1))
+		entry := func(number uint64) queued { return queued{&entry{number: number, size: 1}, 1, 1} }
+		var refills []uint64 // who refills, each by what it is about to put in; 0: it asks what is next
+		read, judged := uint64(0), uint64(0)
+		for judged < entries {
+			switch rng.IntN(3) {
+			case 0:
+				if read == entries {
+					break
+				}
+				if read++; !q.offer(entry(read)) && q.leave(entry(read)) {
+					refills = append(refills, 0)
+				}
+			case 1:
+				if len(refills) == 0 {
+					break
+				}
+				i := rng.IntN(len(refills))
+				switch number := refills[i]; {
+				case number == 0:
+					if refills[i] = q.next(); refills[i] == 0 {
+						refills = slices.Delete(refills, i, i+1)
+					}
+				case q.took(entry(number)):
+					refills[i] = 0
+				}
+			case 2:
+				e, ok, _ := q.take()
+				if !ok {
+					if read == entries && len(refills) == 0 {
+						t.Fatalf("seed %d: the queue ends behind entry %d of %d", seed, judged, entries)
+					}
+					break
+				}
+				if judged++; e.number != judged {
+					t.Fatalf("seed %d: entry %d comes out, want %d", seed, e.number, judged)
+				}
+			}
+			if len(refills) > 1 {
+				t.Fatalf("seed %d: at entry %d, %d refill the queue", seed, read, len(refills))
+			}
+		}
+		if records, bytes := q.backlog(); records != 0 || bytes != 0 {
+			t.Fatalf("seed %d: %d records of %d bytes are left", seed, records, bytes)
+		}
 	}
 }

@@ -78,6 +78,10 @@ type queue struct {
 	left, last  uint64
 	leftRecords int
 	leftBytes   int64
+	// refilling: somebody fills the queue with what is left. It is one at a time, from
+	// the leave that says so to the next that finds nothing: two would both put in the
+	// same entry, and the one after it would be passed over.
+	refilling bool
 
 	// Each holds one: something came, something went, less is left in the journal. Who
 	// fills the queue waits for room: the ingest, or refill as long as anything is left.
@@ -109,25 +113,28 @@ func (q *queue) put(x queued) bool {
 	return true
 }
 
-// leave leaves x in the journal; it tells whether it is the first that is left, so
-// that somebody has to begin to refill the queue.
+// leave leaves x in the journal; it tells whether the caller has to have the queue
+// refilled, as nobody does that: see next.
 func (q *queue) leave(x queued) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	first := q.left == 0
-	if first {
+	if q.left == 0 {
 		q.left = x.entry.number
 	}
 	q.last = x.entry.number
 	q.leftRecords += x.records
 	q.leftBytes += x.entry.size
-	return first
+	begin := !q.refilling
+	q.refilling = true
+	return begin
 }
 
-// oldest is the first of the entries that are left; 0: none is.
-func (q *queue) oldest() uint64 {
+// next is the first of the entries that are left, for who refills the queue; 0: none
+// is, and who asked has ended doing so.
+func (q *queue) next() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.refilling = q.left > 0
 	return q.left
 }
 

@@ -161,6 +161,9 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 	if e.number <= w.consumed.Load() {
 		return nil // part of the checkpoint
 	}
+	if want := w.consumed.Load() + 1; e.number != want { // judging on would miss something, and nobody would know
+		return fmt.Errorf("history %q is at entry %d and was given entry %d: this is a bug of the monitor, please report it", w.db, want, e.number)
+	}
 	if w.tuning.slow != nil {
 		w.beat.work(time.Now())
 		w.tuning.slow(w.db)

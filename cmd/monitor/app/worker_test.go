@@ -32,3 +32,15 @@ func TestCheckpointDue(t *testing.T) {
 		t.Errorf("a restart may have to work off %d records: no more than %d are worked off in 2 s", most, 1<<18)
 	}
 }
+
+// TestEntryPassedOver: a history that is not given an entry does not judge on without it; one
+// that it has already is no matter.
+func TestEntryPassedOver(t *testing.T) {
+	w := &worker{db: "db"}
+	w.consumed.Store(4)
+	for number, wrong := range map[uint64]bool{3: false, 4: false, 6: true} {
+		if err := w.take(t.Context(), &entry{number: number}); (err != nil) != wrong {
+			t.Errorf("entry %d behind entry 4: %v", number, err)
+		}
+	}
+}
