@@ -437,7 +437,7 @@ func (a *App) greet(s *stored) {
 	case a.resumed:
 		a.log.Info().Int("histories", len(s.checkpoints)).Msg("going on where the last run stopped")
 		if len(s.checkpoints) > 0 {
-			a.ready.wait(whoRestart, "the state of the last run is being restored")
+			a.ready.wait(whoRestart, "the histories are not yet where the last run had brought them")
 		}
 	case !s.fresh(a.cfg.Source.Kafka) && a.cfg.Coverage == record.CoverageComplete:
 		a.log.Warn().Msg("coverage is partial: the input is not read from its beginning")

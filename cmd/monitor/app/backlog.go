@@ -14,8 +14,11 @@ import (
 //   - where as much is left in the journal as may be, so that the store stays within
 //     its size;
 //   - for a history that is alone and gets on: it holds up nobody, and what it has no
-//     time for is better left where it comes from, as a restart has to work off what is in the
-//     journal. A search that takes long is not waited for even then.
+//     time for is better left where it comes from, as what is left in the journal is read
+//     twice. A search that takes long is not waited for even then.
+//
+// After a restart it waits for nobody before all that was in the journal is handed out or
+// left there: see replay.
 const (
 	// solveMax is for how long the ingest waits for a history that is alone and solves what
 	// is open.
@@ -42,10 +45,15 @@ func (in *ingest) leaves(w *worker, x queued) bool {
 	if in.once("behind " + w.db) {
 		in.log.Warn().Str("db", w.db).Msg("the history's queue is full: what more comes for it waits in the journal, and its alerts are late; more of this is counted")
 	}
+	in.later(w, x)
+	return true
+}
+
+// later leaves an entry that is in the journal there, until the history has room for it.
+func (in *ingest) later(w *worker, x queued) {
 	if w.queue.leave(x) {
 		in.group.Go(func() error { return in.refill(w) })
 	}
-	return true
 }
 
 // backlogMax is how many bytes a history may leave in the journal.
@@ -104,6 +112,7 @@ func (in *ingest) await(w *worker, x queued) error {
 		select {
 		case <-w.queue.room():
 		case <-again.C:
+			in.show() // what waits is told also while it does
 		case <-in.going.Done():
 			return in.halted()
 		}

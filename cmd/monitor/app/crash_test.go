@@ -148,12 +148,17 @@ func TestKilledAnywhere(t *testing.T) {
 		if round%2 == 1 {
 			c.Window.Keys, fine = 1, spilling
 		}
+		little := func(a *App) {
+			if round%4 > 1 { // much is worked off again, and waits in the journal meanwhile
+				a.tuning.queue, a.tuning.checkpoint = 20, time.Hour
+			}
+		}
 		c.Alerts.Webhooks = []config.Webhook{h.webhook()}
 		st := newMemStore(webhookName(h.webhook()))
 		kills := 0
 		for ; kills < 6; kills++ {
 			st.die(1 + rng.IntN(60))
-			err := start(t, &c, st, true, fine).wait(t)
+			err := start(t, &c, st, true, fine, little).wait(t)
 			if err == nil {
 				break // it was done before it could die
 			}
@@ -162,7 +167,7 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 		}
 		st.die(0)
-		if err := start(t, &c, st, true, fine).wait(t); err != nil {
+		if err := start(t, &c, st, true, fine, little).wait(t); err != nil {
 			t.Fatalf("round %d: after %d kills: %v", round, kills, err)
 		}
 		if got := st.ids(); !slices.Equal(got, want) {

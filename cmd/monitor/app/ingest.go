@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -43,7 +45,7 @@ type ingest struct {
 	group          *errgroup.Group
 	working        context.Context // of the group
 	going          context.Context // the same until somebody asks to stop: nothing new is begun then
-	caughtUp       bool            // with what the run before had
+	behind         atomic.Int64    // histories that are not yet where the run before had brought them
 	ended          bool            // the input is over
 	began          time.Time
 	now            func() time.Time
@@ -80,6 +82,16 @@ const (
 // idle is how long nothing is read before an entry says that time passes.
 func (in *ingest) idle() time.Duration {
 	return max(idleEvery, in.cfg.Solver.Every, time.Duration(len(in.order))*idleShare)
+}
+
+// listened tells whether a history would take now that time passes: one that has records
+// left in the journal will not for a while, and the first that is read must not wait behind
+// that.
+func (in *ingest) listened() bool {
+	return len(in.order) == 0 || slices.ContainsFunc(in.order, func(w *worker) bool {
+		_, bytes := w.queue.backlog()
+		return bytes == 0
+	})
 }
 
 // read hands on what the stage reads until it ends; out is closed then.
@@ -147,14 +159,13 @@ func (in *ingest) run(reading context.Context) error {
 			err = in.write(work)
 		case <-tick.C:
 			in.beat.work(in.now())
-			if now := in.now(); now.Sub(last) >= in.idle() {
+			if now := in.now(); now.Sub(last) >= in.idle() && in.listened() {
 				last = now
 				in.take(nil, now)
 				err = in.write(work)
 			}
 			err = errors.Join(err, in.keeper.retry(work, in.now()))
 			in.show()
-			in.awaitReplay(in.began)
 		case <-work.Done():
 		}
 		if work.Err() != nil {
@@ -299,7 +310,7 @@ func (in *ingest) bear(db string, e *entry) {
 		in.births = map[string]checkpointed{}
 	}
 	in.births[db] = checkpointed{data: c.append(nil), floor: c.floor}
-	in.start(db, c)
+	in.start(db, c, nil)
 	in.log.Info().Str("db", db).Stringer("coverage", coverage).Msg("watching")
 }
 
@@ -309,6 +320,7 @@ func (in *ingest) write(ctx context.Context) error {
 		return nil
 	}
 	began := in.now()
+	in.data[len(in.data)-1].judged = in.note()
 	if err := in.keeper.append(ctx, in.data, in.letters, in.births); err != nil {
 		return fmt.Errorf("store %s: %w", in.cfg.Store.Path, err)
 	}
@@ -323,6 +335,20 @@ func (in *ingest) write(ctx context.Context) error {
 	clear(in.data)
 	in.taken, in.data, in.arena, in.letters, in.births = in.taken[:0], in.data[:0], in.arena[:0], nil, nil
 	return err
+}
+
+// note is what is noted of how far the histories are judged; nil where nothing is
+// journaled.
+func (in *ingest) note() []byte {
+	if in.origin == "" {
+		return nil
+	}
+	j := judged{origin: in.origin, upTo: make(map[string]uint64, len(in.order))}
+	for _, w := range in.order {
+		// A run that did not come so far itself does not take back what is noted.
+		j.upTo[w.db] = max(w.before, w.consumed.Load())
+	}
+	return j.append(nil)
 }
 
 // dispatch hands an entry to every history, through its queue or the journal. After

@@ -34,10 +34,11 @@ func testCheckpoint(born, consumed, floor uint64) checkpointed {
 }
 
 // testEntries are the entries from one number to another; the offset behind an
-// entry is its number.
+// entry is its number, and what was judged with it is all before it.
 func testEntries(from, to uint64) (out []kept) {
 	for n := from; n <= to; n++ {
-		out = append(out, kept{number: n, data: fmt.Append(nil, "entry ", n), mark: mark{resume: int64(n), seen: int64(n), complete: true}})
+		out = append(out, kept{number: n, data: fmt.Append(nil, "entry ", n), mark: mark{resume: int64(n), seen: int64(n), complete: true},
+			judged: (&judged{origin: "kafka t", upTo: map[string]uint64{"a": n - 1}}).append(nil)})
 	}
 	return out
 }
@@ -54,7 +55,13 @@ func restorable(t *testing.T, st *memStore, when string) {
 	if s.resume[0] != int64(s.next)-1 {
 		t.Errorf("%s: the input goes on at %d, the journal at %d", when, s.resume[0], s.next)
 	}
+	if j := st.noted(t); j.upTo["a"] != s.next-2 {
+		t.Errorf("%s: it is noted that %d entries were judged, with the journal that ends before %d", when, j.upTo["a"], s.next)
+	}
 	for db := range st.checkpoints {
+		if !HistoryInStore(db) {
+			continue
+		}
 		c, err := parseCheckpoint(db, st.checkpoints[db])
 		if err != nil {
 			t.Fatalf("%s: %v", when, err)

@@ -23,7 +23,8 @@ type mark struct {
 	complete bool
 }
 
-// marks are where the input is: the last mark of each partition.
+// marks are where the input is, the last mark of each partition, and up to where it was
+// judged.
 type marks struct {
 	partitions map[int]mark
 	// waited are the partitions of which something has waited: what is stored of
@@ -31,15 +32,19 @@ type marks struct {
 	waited   map[int]bool
 	next     uint64 // the number of the next entry
 	complete bool
+	judged   []byte // see judged
 }
 
 // eventsPrefix and a partition name a checkpoint that is not of a history, but of
 // what waits of transactions that are told in events.
 const eventsPrefix = "\x00events "
 
-// states are the checkpoints that belong to m.
+// states are what belongs to m of what the store has among the checkpoints.
 func (m *marks) states() map[string][]byte {
 	var out map[string][]byte
+	if m.judged != nil {
+		out = map[string][]byte{judgedName: m.judged}
+	}
 	for n, p := range m.partitions {
 		if len(p.state) == 0 && !m.waited[n] {
 			continue // there was none and is none
@@ -58,6 +63,9 @@ func (m *marks) states() map[string][]byte {
 // set moves m behind an entry.
 func (m *marks) set(e kept) {
 	m.next, m.complete = e.number+1, e.mark.complete
+	if e.judged != nil {
+		m.judged = e.judged
+	}
 	if e.mark.partition < 0 {
 		return
 	}

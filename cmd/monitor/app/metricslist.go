@@ -113,7 +113,7 @@ func (m *metrics) storeList() metricGroup {
 		{&m.unjournaled, "journal_dropped_total", "Entries of the journal that were never written, as the disk was full for long and no history needed them any more.", nil, nil},
 		{&m.lettersLost, "dead_letters_lost_total", "Dead letters that could be neither stored nor held.", nil, nil},
 		{&m.checkpointed, "checkpoint_timestamp_seconds", "When the history's last checkpoint was written.", labels("db"), nil},
-		{&m.restart, "restart_seconds", "How long it took at the start until the state of the last run was restored.", nil, nil},
+		{&m.restart, "restart_seconds", "How long it took at the start until every history was where the last run had brought it.", nil, nil},
 	}}
 }
 

@@ -148,5 +148,5 @@ func parseProved(db string, b []byte) (*proved, error) {
 // HistoryInStore tells whether what a store has among its checkpoints is that of a history,
 // and not something else that the monitor keeps there.
 func HistoryInStore(name string) bool {
-	return !strings.HasPrefix(name, eventsPrefix) && !strings.HasPrefix(name, provedPrefix)
+	return name != judgedName && !strings.HasPrefix(name, eventsPrefix) && !strings.HasPrefix(name, provedPrefix)
 }

@@ -61,6 +61,7 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
+	var how *judged
 	dbs, err := a.store.Checkpoints(ctx)
 	if err != nil {
 		return nil, err
@@ -79,6 +80,12 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 				return nil, damaged(err)
 			}
 			s.states[partition] = b
+			continue
+		}
+		if db == judgedName {
+			if how, err = parseJudged(b); err != nil {
+				return nil, damaged(err)
+			}
 			continue
 		}
 		if strings.HasPrefix(db, provedPrefix) {
@@ -110,6 +117,9 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 		}
 		s.checkpoints[db] = c
 		s.from = min(s.from, c.consumed+1)
+	}
+	for db, c := range s.checkpoints {
+		c.judged = how.of(a.origin, db, s.next-min(s.next, 1))
 	}
 	return s, nil
 }
@@ -152,14 +162,15 @@ func advise(err error) error {
 	return fmt.Errorf("%w; monitor store verify says what is damaged, and monitor run --rebuild sets the store aside and begins from the input", err)
 }
 
-// start makes the worker of a history that goes on from c, and runs it.
-func (in *ingest) start(db string, c *checkpoint) {
+// start makes the worker of a history that goes on from c, and runs it. It calls back once
+// when it is where the run before had brought it.
+func (in *ingest) start(db string, c *checkpoint, back func()) {
 	p := c.proved
 	if p == nil {
 		p = provedSince(c)
 	}
 	w := &worker{App: in.App, db: db, proved: p, keeper: in.keeper, queue: newQueue(in.tuning.queue, in.pool), told: c.told,
-		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, causes: causes{}, beat: in.pulse.of("history " + db)}
+		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, before: c.judged, back: back, causes: causes{}, beat: in.pulse.of("history " + db)}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
 		cfg, err := in.windowOf(db, c.coverage, c.whole)
 		cfg.Measure, cfg.Stop = w.measure, w.stopping.Load
@@ -185,9 +196,11 @@ func (in *ingest) start(db string, c *checkpoint) {
 }
 
 // restore begins the histories that the store has, and gives them the entries that
-// they have not consumed. It returns when these are in the queues.
+// they have not consumed. It returns when these are in the queues, or left in the journal
+// to be refilled from there: it waits for no history, so that the input is opened.
 func (in *ingest) restore(ctx context.Context, s *stored) error {
 	in.replayed = s.next - min(s.next, 1)
+	in.behind.Store(int64(len(s.checkpoints)))
 	for n := range s.states {
 		in.keeper.waited[n] = true
 	}
@@ -204,7 +217,7 @@ func (in *ingest) restore(ctx context.Context, s *stored) error {
 		}
 	}
 	for db, c := range s.checkpoints {
-		in.start(db, c)
+		in.start(db, c, in.back)
 	}
 	want, failed := s.from, error(nil)
 	err := in.keeper.Journal(ctx, s.from, func(x store.Entry) bool {
@@ -220,7 +233,7 @@ func (in *ingest) restore(ctx context.Context, s *stored) error {
 			failed = damaged(failed)
 			return false
 		}
-		failed = in.dispatch(e)
+		failed = in.replay(e)
 		want++
 		return failed == nil
 	})
@@ -233,21 +246,34 @@ func (in *ingest) restore(ctx context.Context, s *stored) error {
 	return nil
 }
 
-// awaitReplay says when all histories have worked off what was replayed.
-func (in *ingest) awaitReplay(began time.Time) {
-	if in.replayed == 0 || in.caughtUp {
-		return
+// replay hands an entry of the run before to every history that has not consumed it.
+func (in *ingest) replay(e *entry) error {
+	if in.going.Err() != nil {
+		return in.halted()
 	}
+	mine := shares(e)
 	for _, w := range in.order {
-		if w.consumed.Load() < in.replayed {
-			return
+		if e.number <= w.consumed.Load() {
+			continue
+		}
+		if x := e.queued(mine[w.db]); !w.queue.offer(x) {
+			in.later(w, x)
 		}
 	}
-	in.caughtUp = true
-	took := time.Since(began)
+	return nil
+}
+
+// back takes note that a history is where the run before had brought it. When all are,
+// the monitor is as it was: what else the journal has waits, as it did then. It is called
+// by the worker.
+func (in *ingest) back() {
+	if in.behind.Add(-1) > 0 {
+		return
+	}
+	took := in.now().Sub(in.began)
 	in.metrics.restart.Set(took.Seconds())
 	in.ready.ready(whoRestart)
-	in.log.Info().Str("took", took.Round(time.Millisecond).String()).Int("histories", len(in.order)).Msg("the state of the last run is restored")
+	in.log.Info().Str("took", took.Round(time.Millisecond).String()).Msg("all histories are where the last run had brought them")
 }
 
 // loader reads batches of the journal again. It keeps the last one: references come

@@ -35,6 +35,10 @@ type worker struct {
 	// replayed is the last entry of the run before: what is found up to there was
 	// told before, if it is known.
 	replayed uint64
+	// before is the last entry that the run before had judged, and back is called when
+	// this one is there, once; nil: it has been, or there was none.
+	before uint64
+	back   func()
 	// judged: records of it that came in this run have been worked off.
 	judged atomic.Bool
 
@@ -85,9 +89,10 @@ const runMax = 1024
 // restart has to work off again what came after it. It is not written more often
 // than checkpointAtLeast.
 //
-// A process that is killed right before one leaves so many records and a full queue to
-// work off, beside what waits in the journal: at 7 µs each that is 1.8 s, of the 3 s that a
-// restart may take. One of 10,000 keys takes 10 to 17 ms of a core, 0.1 µs per record.
+// A process that is killed right before one leaves so many records to work off until the
+// next is where it was: at 7 µs each that is 0.9 s, of the 3 s that a restart may take. A full
+// queue, and what waits in the journal, come after that. One of 10,000 keys takes 10 to 17 ms
+// of a core, 0.1 µs per record.
 const (
 	checkpointEvery   = 2 * time.Second
 	checkpointRecords = 1 << 17
@@ -133,6 +138,7 @@ func (w *worker) runAll(ctx context.Context, end func() bool) error {
 	if err := w.settle(ctx); err != nil {                       // what making it anew found
 		return err
 	}
+	w.arrive()
 	for {
 		w.beat.rest()
 		e, ok := w.queue.pop(w.going)
@@ -192,10 +198,19 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 		}
 	}
 	w.consumed.Store(e.number)
+	w.arrive()
 	if w.due(time.Since(w.saved)) {
 		return w.save(ctx)
 	}
 	return nil
+}
+
+// arrive tells once that the history is where the run before had brought it, if it is.
+func (w *worker) arrive() {
+	if w.back != nil && w.consumed.Load() >= w.before {
+		w.back()
+		w.back = nil
+	}
 }
 
 // due tells whether a checkpoint is to be written so long after the last one.
