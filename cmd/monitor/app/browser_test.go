@@ -251,8 +251,10 @@ func TestBrowser(t *testing.T) {
 	evidence := ""
 	eventually(t, "the evidence is downloaded", func() bool {
 		files, _ := filepath.Glob(filepath.Join(b.downloads, "evidence-*.jsonl"))
-		if len(files) == 1 {
-			evidence = files[0]
+		if len(files) == 1 { // its name is taken first; the browser puts the whole there when it has it
+			if info, err := os.Stat(files[0]); err == nil && info.Size() > 0 {
+				evidence = files[0]
+			}
 		}
 		return evidence != ""
 	})
