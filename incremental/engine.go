@@ -82,6 +82,8 @@ type Engine struct {
 	seenWarm    uint32                  // means nothing; see warm
 	spare       []*strand               // of Options.Spare, not used again yet
 	told        func(verdict.Violation) // report
+	found       []constraint.Violation  // of one polygraph, while they are judged
+	distrusts   int                     // how often sessions were distrusted
 }
 
 // voucher is a read by which a transaction of unknown outcome is known to have
@@ -583,8 +585,17 @@ func (e *Engine) displaced() {
 			users = append(users, c)
 		}
 	}
+	e.again(func(c *check) bool { return slices.Contains(users, c) })
+}
+
+// again reads the whole history again for the checks of which which is true, with the times
+// that are left.
+func (e *Engine) again(which func(*check) bool) {
 	made := map[*constraint.Polygraph]*strand{}
-	for _, c := range users {
+	for _, c := range e.checks {
+		if !which(c) {
+			continue
+		}
 		old := c.poly
 		if made[old] == nil {
 			made[old] = e.copy(e.config(c, true, false))

@@ -118,6 +118,7 @@ type waiter struct {
 type sessionClock struct {
 	start, end int64  // the greatest so far of transactions with times
 	timed      bool   // there was one
+	distrusted bool   // its clock is; see Engine.distrust
 	order      int64  // the greatest txn.order
 	seq        int64  // the greatest of its records that have one
 	index      uint32 // the last committed transaction, or none
@@ -803,6 +804,7 @@ func (in *intake) date(x *txn, index uint32) {
 			x.order = x.end
 		}
 	}
+	x.timed = x.timed && !last.distrusted // its place stays
 	if x.timed {
 		in.timed++
 	} else {

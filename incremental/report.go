@@ -475,6 +475,15 @@ func (s *strand) readOf(slot version.Slot, k version.Key) version.ID {
 // collect turns what the polygraphs found into violations of the levels, after
 // checking again what rests on assumptions.
 func (e *Engine) collect() {
+	for before := e.distrusts; ; before = e.distrusts {
+		if e.collectOnce(); e.distrusts == before {
+			return
+		}
+	}
+}
+
+// collectOnce is collect, but for what polygraphs have found that are made meanwhile.
+func (e *Engine) collectOnce() {
 	var polys []*constraint.Polygraph
 	for _, c := range e.checks {
 		if !slices.Contains(polys, c.poly) {
@@ -492,6 +501,7 @@ func (e *Engine) collect() {
 		for _, c := range users {
 			c.count = p.Found
 		}
+		e.found = found
 		for i := range found {
 			for _, c := range users {
 				if c.poly == p {
@@ -499,6 +509,7 @@ func (e *Engine) collect() {
 				}
 			}
 		}
+		e.found = nil
 		for _, c := range users {
 			if c.poly == p && p.Dropped > 0 { // those that were explained are real, so may be the others
 				e.retreat(c)
@@ -528,10 +539,11 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		}
 	}
 	if !proved && (f.Assumed && !c.timed || f.Chosen) {
-		if e.first == none { // else what it would be read again from is not all
-			e.retreat(c)
-		} else {
+		switch {
+		case e.first != none: // what it would be read again from is not all
 			e.unproved(c)
+		case f.Chosen || !e.distrust(c):
+			e.retreat(c)
 		}
 		c.notRealTime = !f.Chosen // then times alone said violated
 		return
@@ -929,6 +941,109 @@ func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.
 	return out, all
 }
 
+// distrust gives up, for as long as the engine lives, the clocks of the sessions that are to
+// blame for what times alone say of c, and reads the history again with the other times: a
+// client whose clock stepped is no reason to go without all. It is false where nobody, or
+// more than a few, are to blame, or a level has real time, for which times are no help but
+// part of what is judged.
+//
+// A clock edge that is contradicted says that one of two clocks is wrong, and not which. But
+// the one that is has a part in most of what is found: of all findings, sessions are blamed
+// greedily, those first that have to do with most.
+func (e *Engine) distrust(c *check) bool {
+	if !e.opt.Online || e.distrusts >= distrustsMax || slices.ContainsFunc(e.checks, func(k *check) bool { return k.timed }) {
+		return false
+	}
+	var met [][]uint32
+	for i := range e.found {
+		if f := &e.found[i]; f.Assumed && !f.Chosen {
+			if at := e.clocksOf(c, f); len(at) > 0 {
+				met = append(met, at)
+			}
+		}
+	}
+	if len(met) == 0 {
+		return false
+	}
+	e.distrusts++
+	for _, session := range blamed(met) {
+		e.in.last[session].distrusted = true
+	}
+	for i := range uint32(e.in.txns.Len()) {
+		if t := e.in.txns.At(i); t.timed && !t.base && e.in.last[t.session].distrusted {
+			t.timed = false
+			e.in.timed--
+			e.in.untimed++
+		}
+	}
+	if !e.prunable() {
+		return false
+	}
+	e.again(func(k *check) bool { return k.pruned })
+	for _, k := range e.checks {
+		if k.pruned {
+			e.solve(k)
+		}
+	}
+	return true
+}
+
+// distrustsMax is how often the history is read again for the clocks of a few sessions.
+const distrustsMax = 8
+
+// clocksOf are the sessions whose clocks a finding rests on, sorted.
+func (e *Engine) clocksOf(c *check, f *constraint.Violation) []uint32 {
+	var out []uint32
+	walk := func(list []graph.Edge) {
+		for _, ed := range list {
+			if ed.Type != verdict.RT {
+				continue
+			}
+			for _, n := range [2]graph.Node{ed.From, ed.To} {
+				if t := e.in.txns.At(e.slotTx[c.poly.SlotOf(n)]); !t.base {
+					out = append(out, t.session)
+				}
+			}
+		}
+	}
+	walk(f.Cycle)
+	walk(f.Rest)
+	for _, list := range f.Cases {
+		walk(list)
+	}
+	for _, list := range f.Because {
+		walk(list)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// blamed are, of findings that each have to do with some sessions, few sessions with which
+// all have: again and again those that most of the rest have.
+func blamed(met [][]uint32) []uint32 {
+	var out []uint32
+	for len(met) > 0 {
+		count, most := map[uint32]int{}, 0
+		for _, sessions := range met {
+			for _, s := range sessions {
+				count[s]++
+				most = max(most, count[s])
+			}
+		}
+		first := len(out)
+		for s, n := range count {
+			if n == most {
+				out = append(out, s)
+			}
+		}
+		slices.Sort(out[first:])
+		met = slices.DeleteFunc(met, func(sessions []uint32) bool {
+			return slices.ContainsFunc(sessions, func(s uint32) bool { return slices.Contains(out[first:], s) })
+		})
+	}
+	return out
+}
+
 // retreat reads the whole history again as the level is defined. From here on
 // the level goes without times (or, if it has them, without orders chosen along
 // them).
@@ -982,9 +1097,13 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 			s.source(ver.Key, ver.Kind)
 		}
 	}
-	for slot := range e.main.ops {
-		for _, v := range e.main.reads(version.Slot(slot)) {
-			s.read(version.Slot(slot), v)
+	for _, overwritten := range [2]bool{true, false} { // in the order of wakeReaders
+		for slot := range version.Slot(len(e.main.ops)) {
+			for _, v := range e.main.reads(slot) {
+				if (s.writeOf(slot, tab.At(v).Key) != version.None) == overwritten {
+					s.read(slot, v)
+				}
+			}
 		}
 	}
 	for _, l := range e.main.lists {

@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/bits-and-blooms/bitset"
@@ -18,6 +19,13 @@ type Bits struct {
 	n     int // transactions
 	row   []*bitset.BitSet
 	queue []Node
+	news  []fresh // of the row that an edge comes from, what the one it leads to has not
+}
+
+// fresh is a word of a row, of what is new in it.
+type fresh struct {
+	at   int
+	bits uint64
 }
 
 // NewBits makes an empty closure over g.
@@ -60,7 +68,24 @@ func (b *Bits) Reaches(u, v Node) bool { return b.row[v].Test(uint(u)) }
 
 // Insert implements Reach: what reaches u is passed on to v and what v reaches.
 // Whatever u reached before has it already, and so has all beyond.
+//
+// What lies beyond v has what v had, so that at most what was new to v is new to it: words that
+// are as they were are looked at once, not in each row. An edge among transactions of long
+// ago, as a record that came late makes, changes many rows by few words.
 func (b *Bits) Insert(u, v Node, changed func(Node)) {
+	if b.row[v].Test(uint(u)) {
+		return
+	}
+	b.news = b.news[:0]
+	has := b.row[v].Words()
+	for i, w := range b.row[u].Words() {
+		if i < len(has) {
+			w &^= has[i]
+		}
+		if w != 0 {
+			b.news = append(b.news, fresh{i, w})
+		}
+	}
 	b.queue = b.queue[:0]
 	b.pass(u, v, changed)
 	for len(b.queue) > 0 {
@@ -75,11 +100,18 @@ func (b *Bits) Insert(u, v Node, changed func(Node)) {
 	}
 }
 
+// pass hands news on to s, unless u reached it before.
 func (b *Bits) pass(u, s Node, changed func(Node)) {
-	if b.row[s].Test(uint(u)) {
+	row := b.row[s]
+	if row.Test(uint(u)) {
 		return
 	}
-	b.row[s].InPlaceUnion(b.row[u])
+	last := b.news[len(b.news)-1]                               // there is one: u at least
+	row.Set(uint(last.at)*64 + uint(bits.Len64(last.bits)) - 1) // the row is that long now
+	words := row.Words()
+	for _, w := range b.news {
+		words[w.at] |= w.bits
+	}
 	changed(s)
 	b.queue = append(b.queue, s)
 }

@@ -1,0 +1,70 @@
+package incremental
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// The clock of one client steps for a while. Nothing is accused, and the times of the
+// others serve as before. One that steps back within its session orders nothing at all.
+func TestSteppedClockIsDistrusted(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, -500 * time.Millisecond, 500 * time.Millisecond, time.Hour} {
+		for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
+			g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Rate: 10_000, Keys: 200})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := New(Options{Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, Online: true,
+				UniqueValues: true, UnseenUnique: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
+			stepped, now := 0, int64(0)
+			for i := range 3000 {
+				x, _ := g.Next()
+				own := *x
+				own.Ops = slices.Clone(x.Ops)
+				now = own.End
+				if own.Session == "s8" && i > 1000 && stepped < 40 {
+					stepped++
+					own.Start += int64(by)
+					own.End += int64(by)
+				}
+				e.Step(&own, now)
+				if i%500 == 499 {
+					if out := e.Tick(now); len(out.Violations) > 0 {
+						t.Fatalf("%v, %v: %+v", by, level, out.Violations)
+					}
+				}
+			}
+			r := e.Close()[0]
+			distrusted := 0
+			for _, l := range e.in.last {
+				if l.distrusted {
+					distrusted++
+				}
+			}
+			if r.Outcome != verdict.Satisfied || !e.checks[0].pruned || (distrusted > 0) != (by > 0) || distrusted > 4 {
+				t.Errorf("%v, %v: %v, times are used: %t, %d sessions are distrusted", by, level, r.Outcome, e.checks[0].pruned, distrusted)
+			}
+		}
+	}
+}
+
+// Of findings that have sessions in common, those are blamed that most have.
+func TestBlamed(t *testing.T) {
+	for _, c := range []struct {
+		met  [][]uint32
+		want []uint32
+	}{
+		{[][]uint32{{1, 2}}, []uint32{1, 2}},
+		{[][]uint32{{1, 7}, {2, 7}, {3, 7}}, []uint32{7}},
+		{[][]uint32{{1, 7}, {2, 7}, {3, 4}, {4, 5}, {7, 9}}, []uint32{7, 4}},
+	} {
+		if got := blamed(slices.Clone(c.met)); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v are blamed, want %v", c.met, got, c.want)
+		}
+	}
+}
