@@ -23,8 +23,12 @@ import (
 // gave none, as it does when it does not understand the first bytes. It is also
 // what a broker looks like that is just going down.
 func hungUp(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
+	return ended(err) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// ended tells whether the broker ended the connection.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // probe finds out why brokers hang up, by speaking to them in the ways that
@@ -86,14 +90,31 @@ func (o *Options) probeSASL(ctx context.Context, w *wire, addr string) *source.S
 	defer conn.Close()
 	req := kmsg.NewPtrSASLHandshakeRequest()
 	req.Mechanism = "PLAIN"
-	if resp, err := probeFor[*kmsg.SASLHandshakeResponse](w, conn, req, 1); err == nil && kafkago.Error(resp.ErrorCode) != kafkago.IllegalSASLState {
-		do := "set source.kafka.sasl"
-		if len(resp.SupportedMechanisms) > 0 {
-			do += "; the broker offers " + strings.Join(resp.SupportedMechanisms, ", ")
-		}
-		return &source.StartupError{What: fmt.Sprintf("kafka %s: the listener expects SASL authentication", addr), Do: do}
+	resp, err := probeFor[*kmsg.SASLHandshakeResponse](w, conn, req, 1)
+	if err != nil || kafkago.Error(resp.ErrorCode) == kafkago.IllegalSASLState || !refusesStrangers(ctx, w, addr) {
+		return nil
 	}
-	return nil
+	do := "set source.kafka.sasl"
+	if len(resp.SupportedMechanisms) > 0 {
+		do += "; the broker offers " + strings.Join(resp.SupportedMechanisms, ", ")
+	}
+	return &source.StartupError{What: fmt.Sprintf("kafka %s: the listener expects SASL authentication", addr), Do: do}
+}
+
+// refusesStrangers tells whether the listener ends the connection of who asks for something
+// and did not say who he is. That it would talk about authentication is not enough: not every
+// broker says that it has no use for one, and one that was only slow to answer before is no reason
+// to give up.
+func refusesStrangers(ctx context.Context, w *wire, addr string) bool {
+	conn, err := probeDial(ctx, addr)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = []kmsg.MetadataRequestTopic{} // none; nil would be all
+	_, err = probeFor[*kmsg.MetadataResponse](w, conn, req, 4)
+	return ended(err)
 }
 
 // probeFor sends a request of a version on a connection that is not the

@@ -83,7 +83,7 @@ func realTransactions(t *testing.T, b *realkafka.Broker) {
 		unknown // the broker died before it answered
 	)
 	written := map[string]outcome{}
-	killAt, done := make(chan struct{}), make(chan struct{})
+	killAt, struck, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -104,6 +104,12 @@ func realTransactions(t *testing.T, b *realkafka.Broker) {
 		for i := range txns {
 			if i == txns/2 {
 				close(killAt)
+			}
+			if i == txns*3/4 { // however slow the reader is to kill it, it is while there is more to write
+				select {
+				case <-struck:
+				case <-ctx.Done():
+				}
 			}
 			name := fmt.Sprintf("plain-%d", i)
 			if err := plain.ProduceSync(ctx, &kgo.Record{Partition: int32(i % partitions), Value: []byte(name)}).FirstErr(); err != nil {
@@ -166,6 +172,7 @@ func realTransactions(t *testing.T, b *realkafka.Broker) {
 				if !killed {
 					killed = true
 					b.Kill()
+					close(struck)
 					b.Restart(t)
 				}
 			default:

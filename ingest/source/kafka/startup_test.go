@@ -136,6 +136,23 @@ func TestSASLMechanisms(t *testing.T) {
 
 }
 
+// A broker that hangs up once, or is too slow to answer, is asked again, even if it would talk
+// about SASL without expecting it.
+func TestHangingUpIsNoSASL(t *testing.T) {
+	c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, topic))
+	c.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
+		return nil, errors.New("hang up"), true // once
+	})
+	opts := options(c)
+	opts.UntilEnd = true
+	var retries atomic.Int64
+	opts.OnRetry = func(error) { retries.Add(1) }
+	drain(t, open(t, opts))
+	if retries.Load() == 0 {
+		t.Error("the broker did not hang up")
+	}
+}
+
 // answer makes the cluster answer one kind of request with an error, as Apache
 // Kafka does and kfake does not: that hangs up.
 func answer(c *kfake.Cluster, key kmsg.Key, fail func(kmsg.Response)) {
