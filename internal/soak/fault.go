@@ -71,8 +71,8 @@ type kill struct{}
 func (kill) Name() string          { return "kill" }
 func (kill) Possible(*World) error { return nil }
 
-// readyMax bounds that wait.
-const readyMax = 30 * time.Second
+// readyMax bounds that wait; a machine with much to do may take long to start a process.
+const readyMax = 3 * time.Minute
 
 func (kill) Strike(ctx context.Context, w *World, rng *rand.Rand) (string, error) {
 	what := "SIGKILL of the monitor, whatever it was doing"

@@ -36,6 +36,9 @@ type Exit struct {
 // againAfter is how long it takes to start a monitor that has ended by itself.
 const againAfter = 200 * time.Millisecond
 
+// stopMax is how long a monitor may take to end gracefully.
+const stopMax = 5 * time.Minute
+
 // run starts monitors until stop is closed, then ends the last one gracefully and
 // closes stopped.
 func (s *supervisor) run(ctx context.Context, stop <-chan struct{}, stopped chan<- struct{}) {
@@ -102,7 +105,7 @@ func (s *supervisor) end(ctx context.Context, m *rig.Monitor) {
 		default:
 		}
 	}
-	status := m.Stop(time.Minute)
+	status := m.Stop(stopMax)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if status != 0 && !s.killed {

@@ -24,8 +24,8 @@ type producer struct {
 	stream *generate.Stream
 	feed   *rig.Feed
 	pace   rig.Pace
-	every  int64 // a fault is due after so many
-	faults chan<- struct{}
+	every  int64           // a fault is due after so many
+	faults chan<- struct{} // that one is due; where those before take long, it is waited for
 
 	mu     sync.Mutex
 	orders []func(*producer)
@@ -82,7 +82,8 @@ func (p *producer) run(ctx context.Context, n int64) error {
 		if p.every > 0 && p.stream.Handed()%p.every == 0 {
 			select {
 			case p.faults <- struct{}{}:
-			default: // the last one is not over yet
+			case <-ctx.Done():
+				return context.Cause(ctx)
 			}
 		}
 	}

@@ -60,9 +60,18 @@ func java() (string, error) {
 	return path, nil
 }
 
+// What is fetched comes over a network, which may fail now and then.
+const (
+	fetchTries = 3
+	fetchMax   = 10 * time.Minute // of all tries
+)
+
+// fetchPause is how long is waited before the second try, before the third twice that.
+var fetchPause = 5 * time.Second
+
 // install fetches the jars unless they are there, and returns their folder.
-// Several processes may call it at once: each fetches into a folder of its own,
-// and the first to finish puts it in place.
+// Several processes may call it at once, as tests of several packages do: one fetches, as
+// Maven's local repository does not stand several at once, and the others wait for it.
 func install(ctx context.Context) (string, error) {
 	dir, err := cacheDir()
 	if err != nil {
@@ -70,7 +79,7 @@ func install(ctx context.Context) (string, error) {
 	}
 	libs := filepath.Join(dir, "libs")
 	if _, err := os.Stat(libs); err == nil {
-		return libs, nil
+		return libs, nil // without the lock, for which the folder would have to be writable
 	}
 	mvn, err := exec.LookPath("mvn")
 	if err != nil {
@@ -78,6 +87,14 @@ func install(ctx context.Context) (string, error) {
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
+	}
+	unlock, err := lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(libs); err == nil {
+		return libs, nil // another was first
 	}
 	work, err := os.MkdirTemp(dir, "fetch-")
 	if err != nil {
@@ -91,13 +108,20 @@ func install(ctx context.Context) (string, error) {
 	if err := os.WriteFile(filepath.Join(work, "pom.xml"), pom, 0o644); err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, fetchMax)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, mvn, "--quiet", "--batch-mode", "dependency:copy-dependencies",
-		"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(work, "libs"))
-	cmd.Dir = work
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("fetching Kafka %s with Maven: %w: %s", Version, err, out)
+	for n := 1; ; n++ {
+		if err = fetch(ctx, mvn, work); err == nil || n == fetchTries {
+			break
+		}
+		select {
+		case <-time.After(time.Duration(n) * fetchPause):
+		case <-ctx.Done():
+			return "", err
+		}
+	}
+	if err != nil {
+		return "", err
 	}
 	if err := os.Rename(filepath.Join(work, "libs"), libs); err != nil {
 		if _, there := os.Stat(libs); there != nil {
@@ -105,4 +129,15 @@ func install(ctx context.Context) (string, error) {
 		}
 	}
 	return libs, nil
+}
+
+// fetch has Maven put the jars into the folder libs of work.
+func fetch(ctx context.Context, mvn, work string) error {
+	cmd := exec.CommandContext(ctx, mvn, "--quiet", "--batch-mode", "dependency:copy-dependencies",
+		"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(work, "libs"))
+	cmd.Dir = work
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("fetching Kafka %s with Maven: %w: %s", Version, err, out)
+	}
+	return nil
 }
