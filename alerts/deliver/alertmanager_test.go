@@ -181,7 +181,7 @@ func TestRealAlertmanager(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	r, err := deliver.NewAlertmanager(deliver.WebhookOptions{URL: "http://" + address})
+	r, err := deliver.NewAlertmanager(deliver.WebhookOptions{URL: "http://" + address, Timeout: ample})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ var makers = map[string]func(deliver.WebhookOptions) (deliver.Receiver, error){
 
 func made(t *testing.T, format string, h http.Handler) deliver.Receiver {
 	t.Helper()
-	r, err := makers[format](deliver.WebhookOptions{URL: serve(t, h.ServeHTTP) + "/T0PSECRET", RoutingKey: routingKey, Headers: map[string]string{"Authorization": "Bearer sesame"}})
+	r, err := makers[format](deliver.WebhookOptions{URL: serve(t, h.ServeHTTP) + "/T0PSECRET", RoutingKey: routingKey, Timeout: ample, Headers: map[string]string{"Authorization": "Bearer sesame"}})
 	if err != nil {
 		t.Fatal(err)
 	}

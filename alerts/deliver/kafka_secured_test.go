@@ -44,7 +44,7 @@ func TestKafkaSecured(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel() // those that fail wait for their time to be over
-			timeout := time.Minute
+			timeout := ample
 			if !x.ok {
 				timeout = 3 * time.Second
 			}

@@ -55,7 +55,7 @@ func TestKafka(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	k, err := deliver.NewKafka(deliver.KafkaOptions{Connection: kafka.Connection{Brokers: c.ListenAddrs()}, Topic: "alerts"})
+	k, err := deliver.NewKafka(deliver.KafkaOptions{Connection: kafka.Connection{Brokers: c.ListenAddrs()}, Topic: "alerts", Timeout: ample})
 	if err != nil {
 		t.Fatal(err)
 	}

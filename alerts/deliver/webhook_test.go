@@ -1,6 +1,7 @@
 package deliver_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"io"
@@ -18,10 +19,12 @@ import (
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// hook makes a webhook for a server's address with the path of a secret.
+// hook makes a webhook for a server's address with the path of a secret, and with ample time unless
+// it is to have little.
 func hook(t *testing.T, address string, opt deliver.WebhookOptions) *deliver.Webhook {
 	t.Helper()
 	opt.URL = address + "/hooks/T0PSECRET?token=hunter22"
+	opt.Timeout = cmp.Or(opt.Timeout, ample)
 	w, err := deliver.NewWebhook(opt)
 	if err != nil {
 		t.Fatal(err)

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +45,9 @@ func load(t *testing.T, dir string) tree {
 	}
 	return out
 }
+
+// names are the paths in order: what is drawn by lot for each is the same in every run.
+func (f tree) names() []string { return slices.Sorted(maps.Keys(f)) }
 
 func (f tree) save(t *testing.T, dir string) string {
 	t.Helper()
@@ -123,7 +128,8 @@ func TestFlippedByte(t *testing.T) {
 		flips = 10
 	}
 	kinds := make(map[string]int)
-	for name, b := range whole {
+	for _, name := range whole.names() {
+		b := whole[name]
 		if name == "LOCK" || len(b) == 0 {
 			continue
 		}
@@ -173,7 +179,7 @@ func TestFlippedByte(t *testing.T) {
 		}
 	}
 	for _, k := range []string{"table", "journal", "alert", "write-ahead log"} {
-		if kinds[k] == 0 {
+		if kinds[k] == 0 && !race.Brief() { // a few flips need not meet all
 			t.Errorf("no %s was damaged: %v", k, kinds)
 		}
 	}
@@ -252,7 +258,7 @@ func TestPowerLoss(t *testing.T) {
 		}
 		kept[found-from]++
 	}
-	if kept[0] == 0 || kept[1] == 0 || told == 0 {
+	if (kept[0] == 0 || kept[1] == 0 || told == 0) && !race.Brief() { // nor need a few tries
 		t.Errorf("not all was tried: %v commits kept, %d times damage", kept, told)
 	}
 }
@@ -292,8 +298,8 @@ func during(r *rand.Rand, old, new tree) tree {
 func mix(r *rand.Rand, old, new tree) tree {
 	const page = 4096
 	out := make(tree)
-	for name, b := range new {
-		b = bytes.Clone(b)
+	for _, name := range new.names() {
+		b := bytes.Clone(new[name])
 		before := old[name]
 		for at := 0; at < len(b); at += page {
 			if r.IntN(2) == 0 {
@@ -312,9 +318,9 @@ func mix(r *rand.Rand, old, new tree) tree {
 			out[name] = b
 		}
 	}
-	for name, b := range old {
+	for _, name := range old.names() {
 		if _, ok := new[name]; !ok && r.IntN(2) == 0 {
-			out[name] = b // its removal was lost
+			out[name] = old[name] // its removal was lost
 		}
 	}
 	return out

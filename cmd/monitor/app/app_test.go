@@ -124,7 +124,9 @@ func newHook(t *testing.T) *hook {
 	return h
 }
 
-func (h *hook) webhook() config.Webhook { return config.Webhook{URL: h.srv.URL, Format: "generic"} }
+func (h *hook) webhook() config.Webhook {
+	return config.Webhook{URL: h.srv.URL, Format: "generic", Timeout: patience} // or a notice comes again
+}
 
 // hooked is a configuration of a monitor that watches a topic and tells a webhook, and has an
 // address; with a producer of that topic.
