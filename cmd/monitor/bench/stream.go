@@ -271,7 +271,7 @@ const (
 )
 
 // stallMax is how long a monitor that is being watched may do nothing.
-const stallMax = 30 * time.Second
+const stallMax = 3 * time.Minute
 
 // sampleEvery is how often a running monitor is looked at.
 const sampleEvery = 200 * time.Millisecond

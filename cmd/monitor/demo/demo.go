@@ -186,10 +186,9 @@ func (s *stage) play(ctx context.Context) (planned bool, err error) {
 // watch goes through the phases until the duration or ctx ends.
 func (s *stage) watch(ctx context.Context, failed <-chan error) error {
 	healthy := healthyMax
-	var end <-chan time.Time
+	var end <-chan time.Time // of the fault, which has its share of the duration however long reopening takes
 	if s.Duration > 0 {
 		healthy = min(healthy, s.Duration/3)
-		end = time.After(s.Duration)
 	}
 	breakIt := time.After(healthy)
 	report := time.NewTicker(reportEvery)
@@ -216,6 +215,9 @@ func (s *stage) watch(ctx context.Context, failed <-chan error) error {
 			}
 			s.reopened = time.Now()
 			s.say("the same files, reopened with conflict detection OFF. No client sees an error.")
+			if s.Duration > 0 {
+				end = time.After(s.Duration - healthy)
+			}
 		}
 	}
 }
