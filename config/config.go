@@ -85,7 +85,7 @@ type Window struct {
 
 // Solver bounds the search behind verdicts.
 type Solver struct {
-	Every     time.Duration `yaml:"every" help:"How often open questions are decided. Alerts are late by so much at most; more often costs more."`
+	Every     time.Duration `yaml:"every" help:"How often open questions are decided. Alerts are late by so much at most, or by eight times as much if they take a search, much is open and records have no times; more often costs more."`
 	Conflicts int           `yaml:"conflicts" help:"How many dead ends the search may meet each time before it leaves a question undecided."`
 }
 

@@ -126,10 +126,24 @@ type check struct {
 	// rest is how many Ticks go without a search, as the last ones met their budget;
 	// rests how many will after the next one that does.
 	rest, rests int
+	// next is how many slots there have to be for a Tick to search, as the last search
+	// was of much again; passed is how many Ticks have gone without one for that.
+	next, passed int
+	left         bool // the last Tick went without a search, for either reason
 }
 
-// restsMax is the most Ticks in a row that go without a search.
+// restsMax is the most Ticks in a row that go without a search as others met their
+// budget.
 const restsMax = 64
+
+// defaultSpacing is Options.Spacing when Options give none. A search that is worth fewer
+// than spacedLeast transactions is made at every Tick; and every spacedTicks-th Tick
+// searches, so that nobody waits for long where few transactions come.
+const (
+	defaultSpacing = 128
+	spacedLeast    = 128
+	spacedTicks    = 8
+)
 
 // New makes an engine for levels, which are not empty.
 func New(opt Options) *Engine {
@@ -141,6 +155,9 @@ func New(opt Options) *Engine {
 	}
 	if opt.DisplacedMax == 0 {
 		opt.DisplacedMax = defaultDisplacedMax
+	}
+	if opt.Spacing == 0 {
+		opt.Spacing = defaultSpacing
 	}
 	if opt.ChooseAt == 0 {
 		opt.ChooseAt = defaultChooseAt
@@ -505,7 +522,8 @@ func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
 }
 
 // Tick says that no record ending before watermark will come. It closes what
-// waited for such records, and solves what is open.
+// waited for such records, and solves what is open, or leaves that to a later Tick or to
+// SolveLeft where it is much, and little has come since it was solved last.
 func (e *Engine) Tick(watermark int64) Output {
 	if !e.opt.Online || !e.opened && len(e.unadmitted) == 0 {
 		return e.flush()
@@ -526,13 +544,28 @@ func (e *Engine) Tick(watermark int64) Output {
 			// An order that is chosen too early, as a version of the same two transactions is still to be
 			// read, costs the history to be read again without times. To keep a pair open
 			// costs little.
-			if p.Undecided() >= e.opt.ChooseAt {
+			if p.Undecided() >= e.opt.ChooseAt && !slices.ContainsFunc(e.checks, func(c *check) bool { return c.poly == p && c.left }) {
 				p.Choose(p.Low(e.lastLow))
 			}
 		}
 	}
 	e.collect()
 	e.lastLow = low
+	return e.flush()
+}
+
+// SolveLeft solves what Ticks have left to later ones: for when none comes, or none soon.
+func (e *Engine) SolveLeft() Output {
+	any := false
+	for _, c := range e.checks {
+		if c.left {
+			e.solveAndRest(c)
+			any = true
+		}
+	}
+	if any {
+		e.collect()
+	}
 	return e.flush()
 }
 
@@ -646,13 +679,19 @@ func (e *Engine) solveEarly() {
 }
 
 // solveInTurn is solve at a Tick: what is too hard is left alone for a while, the
-// longer the more often it was met, so that a stream is not held up by it.
+// longer the more often it was met, so that a stream is not held up by it; and what is much
+// until more has come.
 func (e *Engine) solveInTurn(c *check) {
-	if c.rest > 0 {
+	switch {
+	case c.rest > 0:
 		c.rest--
+	case len(e.slotTx) < c.next && c.passed < spacedTicks-1:
+		c.passed++
+	default:
+		e.solveAndRest(c)
 		return
 	}
-	e.solveAndRest(c)
+	c.left = true
 }
 
 func (e *Engine) solveAndRest(c *check) {
@@ -668,6 +707,12 @@ func (e *Engine) solveAndRest(c *check) {
 }
 
 func (e *Engine) solve(c *check) {
+	defer func() {
+		c.left, c.passed, c.next = false, 0, 0
+		if wait := c.poly.Repeated() * e.opt.Spacing / 1024; wait >= spacedLeast {
+			c.next = len(e.slotTx) + wait
+		}
+	}()
 	for c.budget = false; ; {
 		switch c.poly.Solve(e.opt.Conflicts) {
 		case sat.Sat:

@@ -37,6 +37,9 @@ func rough(t *testing.T, rng *rand.Rand) stream {
 	}
 	c := course{tick: 1 + rng.IntN(30), bounded: rng.IntN(4) > 0, untimed: rng.IntN(9) * 5, change: func(o *incremental.Options) {
 		o.SolveAt, o.ChooseAt = 1+rng.IntN(20), []int{1, 1 + rng.IntN(20), 0}[rng.IntN(3)]
+		if length%2 == 0 {
+			spaced(o)
+		}
 	}}
 	if rng.IntN(2) == 0 {
 		c.lateness = 1 + rng.Int64N(2*length)

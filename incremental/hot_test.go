@@ -45,6 +45,9 @@ func TestHotKeysAgreeWithBatch(t *testing.T) {
 			opt.MaxTransaction = longest(txns)
 		}
 		opt.ChooseAt = rng.IntN(2) // often, or never
+		if n%2 == 0 {
+			spaced(&opt)
+		}
 		every := 1 + rng.IntN(30)
 		e := incremental.New(opt)
 		for i := range txns {

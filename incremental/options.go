@@ -56,6 +56,12 @@ type Options struct {
 	// solved last, where times are used, before it is solved between Ticks. 0: a default of
 	// some thousands.
 	SolveAt int
+	// Spacing is how many transactions have to come, after a search among other things of
+	// 1,024 open pairs of versions and reads that had been solved before, for a Tick to search
+	// again, and in proportion: so what searching costs does not grow with what is open, all of which is
+	// solved anew where times don't help. Every eighth Tick searches in any case, and none
+	// waits for fewer than 128 transactions. 0: 128. See SolveLeft.
+	Spacing int
 	// DisplacedMax is how many pairs of transactions may overlap only because records came
 	// late, where a level has real time, before the engine goes on without it (see
 	// reach.Banded.Displaced): n records that come d transactions late are n times d. It

@@ -57,8 +57,17 @@ var courses = []course{
 		ignoreClock(o)
 		o.UniqueValues = false
 	}},
+	{name: "blind, untimed, spaced", cfg: blind, tick: 1, untimed: 100, bounded: true, change: spaced},
+	{name: "blind, mixed, spaced", cfg: blind, tick: 1, untimed: 25, lateness: 3, change: spaced},
+	{name: "clock ignored, spaced", cfg: timed, tick: 1, lateness: 2, bounded: true, change: func(o *incremental.Options) {
+		ignoreClock(o)
+		spaced(o)
+	}},
 	{name: "one violation", cfg: timed, tick: 2, change: func(o *incremental.Options) { o.MaxViolations = 1 }},
 }
+
+// spaced has most ticks leave what is open to later ones.
+func spaced(o *incremental.Options) { o.Spacing = 1 << 20 }
 
 // However a history comes in, the stream's verdicts are those of the
 // definitions, and no tick ever tells what is not so.

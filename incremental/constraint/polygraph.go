@@ -232,6 +232,7 @@ type Polygraph struct {
 	places              []int32 // by node: its place in topo, after a bulk load
 	heads               []vid
 	solved              solution
+	repeated            int
 	// Reads and Writes give a transaction's external reads and final writes.
 	Reads, Writes func(version.Slot) []version.ID
 	// AllCandidates are the versions that reader may have read of key before any

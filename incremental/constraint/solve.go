@@ -44,7 +44,7 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 	if p.solved.valid && p.solved.edges == p.g.Len() && p.solved.openChoices == len(choices) && slices.Equal(pairs, p.solved.pairs) {
 		return sat.Sat
 	}
-	p.solved = solution{}
+	p.solved, p.repeated = solution{}, 0
 	if p.solveWindow(pairs, choices, budget) {
 		return sat.Sat
 	}
@@ -63,6 +63,9 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 		p.solved = solution{valid: true, edges: p.g.Len()}
 		p.solvedAll()
 		return sat.Sat
+	}
+	if p.banded == nil || len(choices) > 0 { // what was solved is not left as it is next time
+		p.repeated = p.again(pairs, choices)
 	}
 	q := p.contract(pairs, choices)
 	p.memory.learned = nil
@@ -90,6 +93,26 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 		p.reportUnsat(q, solver)
 	}
 	return answer
+}
+
+// Repeated is how many of the open pairs and choices that the last Solve stated to the
+// solver had been solved before, where it did not find all as it was: what they cost is spent
+// again at each Solve. 0 where times help, and only what is new is solved.
+func (p *Polygraph) Repeated() int { return p.repeated }
+
+// again is how many were solved before.
+func (p *Polygraph) again(pairs, choices []uint32) (n int) {
+	for _, c := range pairs {
+		if p.pairs[c].tried {
+			n++
+		}
+	}
+	for _, c := range choices {
+		if _, ok := p.memory.read[c]; ok {
+			n++
+		}
+	}
+	return n
 }
 
 // undecided lists what is open.

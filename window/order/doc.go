@@ -20,7 +20,7 @@
 //	if fate.Loses() { … }                    // what it wrote is written by nobody who is seen
 //	for r, ok := o.Next(); ok; r, ok = o.Next() {
 //		if r.Tick {
-//			engine.Tick(r.TickAt)
+//			engine.Tick(r.TickAt)    // twice, if r.Silent
 //		}
 //		if r.Loses() { … }               // so may be what others wrote
 //		t := unpack(r.Ref)

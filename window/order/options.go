@@ -102,9 +102,10 @@ type Release struct {
 	// Detached. It is no part of the caller's bytes.
 	Session string
 	// TickAt, if Tick, is the time to tell the engine before this record: all
-	// that ended before it has been handed out.
-	TickAt int64
-	Tick   bool
+	// that ended before it has been handed out. Silent: it is to be told twice, as a whole
+	// slot of Every went by without a record.
+	TickAt       int64
+	Tick, Silent bool
 	// Gap is the hole in the session's sequence just before this record; nil
 	// for none. What is missing before the session's first record, with Whole, is one. A loss.
 	Gap *Gap

@@ -322,7 +322,8 @@ func (o *Order) pop() Release {
 func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	r.Ref, r.Key, r.Partition, r.Session = it.ref, key, int(it.partition), s.name
 	r.Late = it.flags&isLate != 0
-	r.TickAt, r.Tick = o.ticks.before(key, o.every)
+	at, n := o.ticks.before(key, o.every)
+	r.TickAt, r.Tick, r.Silent = at, n > 0, n > 1
 	o.touch(s)
 	if it.flags&isOverlong != 0 {
 		r.Overlong = true

@@ -125,14 +125,17 @@ func (g *player) drain() {
 		if r.Tick {
 			g.events = append(g.events, event{Tick: r.TickAt})
 		}
+		if r.Silent {
+			g.events = append(g.events, event{Tick: r.TickAt})
+		}
 		e := event{ID: g.refs[r.Ref].ID, What: r}
 		if r.Gap != nil {
 			e.Gap = *r.Gap
 		}
-		e.What.Ref, e.What.Gap, e.What.Tick, e.What.TickAt = 0, nil, false, 0
+		e.What.Ref, e.What.Gap, e.What.Tick, e.What.Silent, e.What.TickAt = 0, nil, false, false, 0
 		g.events = append(g.events, e)
 	}
-	if at, due := g.Tick(); due {
+	for at, due := g.Tick(); due; at, due = g.Tick() {
 		g.events = append(g.events, event{Tick: at})
 	}
 }

@@ -151,7 +151,7 @@ type coder interface {
 }
 
 func (o *Order) scalars(c coder) {
-	c.flags(&o.hasNow, &o.moved, &o.flushed, &o.forgot.any, &o.ticks.pending)
+	c.flags(&o.hasNow, &o.moved, &o.flushed, &o.forgot.any, &o.ticks.pending, &o.ticks.silent)
 	c.num(&o.now)
 	c.num(&o.reachedAt)
 	c.time(&o.watermark)

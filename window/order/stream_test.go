@@ -78,7 +78,7 @@ func TestLiveIsReplay(t *testing.T) {
 }
 
 // TestTicks says where ticks are: one for each slot of 10 in which something was
-// released, as soon as nothing more can come in it.
+// released, as soon as nothing more can come in it, and another one after a silence.
 func TestTicks(t *testing.T) {
 	o := newRig(Options{Lateness: 5, Every: 10})
 	tick := func(want int64) {
@@ -123,8 +123,32 @@ func TestTicks(t *testing.T) {
 	}
 	tick(61)
 	tick(0)
+	o.CaughtUp(0, 2024) // 79 may still come
+	tick(0)
+	o.CaughtUp(0, 2025)
+	tick(61)
+	tick(0)
 	o.CaughtUp(0, 9000)
 	tick(0)
+}
+
+// TestTicksBefore says how many ticks go before a release, where no silence was told of
+// before: one for the slot, and one for the silence if the next slot had none.
+func TestTicksBefore(t *testing.T) {
+	s := ticks{last: none}
+	for _, c := range []struct{ key, at, n int64 }{{60, 0, 0}, {69, 0, 0}, {150, 70, 2}, {169, 151, 1}, {165, 0, 0}, {180, 170, 2}, {199, 181, 1}, {200, 200, 1}, {209, 0, 0}} {
+		if at, n := s.before(c.key, 10); at != c.at || int64(n) != c.n {
+			t.Errorf("before %d there are %d ticks of %d, want %d of %d", c.key, n, at, c.n, c.at)
+		}
+	}
+	for s.take() {
+	}
+	if s.pending || s.silent || s.end(10) != 220 {
+		t.Errorf("%+v, end %d", s, s.end(10))
+	}
+	if at, n := s.before(1000, 10); at != 0 || n != 0 {
+		t.Errorf("%d ticks of %d that were made before", n, at)
+	}
 }
 
 func TestFloor(t *testing.T) {

@@ -4,25 +4,48 @@ import "math"
 
 // ticks is the schedule by which the engine is told the time. The records' time
 // is cut into slots of Every; a slot in which records were released ends with one
-// tick, which says that all up to the last of them is out. So a tick is between the
-// same two releases, and says the same, whatever the batches, the interleaving and
-// the time of day.
+// tick, which says that all up to the last of them is out. Where none were in the slot that
+// follows, that ends with another one: for now nothing more comes.
+// So a tick is between the same two releases, and says the same, whatever the batches, the
+// interleaving and the time of day.
 type ticks struct {
 	last    int64 // greatest key released
 	pending bool  // released since the latest tick
+	silent  bool  // that silence followed the last release has not been told
 }
 
-// before notes that a record is released under key, and tells whether a tick
-// must go before it.
-func (t *ticks) before(key, every int64) (at int64, due bool) {
+// end is where the next tick is due if nothing else is released.
+func (t *ticks) end(every int64) int64 {
+	if t.pending {
+		return add(floor(t.last, every), every)
+	}
+	return add(add(floor(t.last, every), every), every)
+}
+
+// before notes that a record is released under key, and tells how many ticks, of the same
+// time, must go before it.
+func (t *ticks) before(key, every int64) (at int64, n int) {
 	if every <= 0 {
-		return 0, false
+		return 0, 0
 	}
-	if t.pending && key > t.last && floor(key, every) != floor(t.last, every) {
-		at, due = add(t.last, 1), true
+	for ; key > t.last && key >= t.end(every) && t.take(); n++ {
+		at = add(t.last, 1)
 	}
-	t.last, t.pending = max(t.last, key), true
-	return at, due
+	t.last, t.pending, t.silent = max(t.last, key), true, true
+	return at, n
+}
+
+// take notes that a tick is made, and tells whether there was one to be made.
+func (t *ticks) take() bool {
+	switch {
+	case t.pending:
+		t.pending = false
+	case t.silent:
+		t.silent = false
+	default:
+		return false
+	}
+	return true
 }
 
 // Tick tells whether a tick is due although no record after it has been released:
@@ -30,18 +53,18 @@ func (t *ticks) before(key, every int64) (at int64, due bool) {
 // has been silent for long enough. It is to be called when Next has returned false,
 // and the tick to be made if it says so. O(1).
 func (o *Order) Tick() (at int64, due bool) {
-	if o.every <= 0 || !o.ticks.pending {
+	if o.every <= 0 || !o.ticks.pending && !o.ticks.silent {
 		return 0, false
 	}
 	o.settle()
-	end := add(floor(o.ticks.last, o.every), o.every)
+	end := o.ticks.end(o.every)
 	if max(o.watermark, o.quiet) < end && !o.flushed {
 		return 0, false
 	}
 	if o.top() && o.heads[0].key < end {
 		return 0, false
 	}
-	o.ticks.pending = false
+	o.ticks.take()
 	return add(o.ticks.last, 1), true
 }
 

@@ -37,56 +37,76 @@ func batchOf(partition int, first int64, txns []record.Transaction) *decode.Batc
 // BenchmarkHistory is the way from decoded batches to verdicts: BlindW-RW, 8
 // operations, 24 sessions, four partitions, and all that a long stream needs.
 func BenchmarkHistory(b *testing.B) {
-	const n, partitions, batch = 600_000, 4, 4000
 	for _, keys := range []int{10_000, 1_000_000} {
-		for _, levels := range [][]verdict.Level{{verdict.SER}, {verdict.SI}} {
-			b.Run(fmt.Sprintf("%v/keys=%d", levels[0], keys), func(b *testing.B) {
-				for range b.N {
-					b.StopTimer()
-					g, err := generate.NewStream(generate.StreamConfig{Keys: keys})
-					if err != nil {
-						b.Fatal(err)
-					}
-					h := New(Config{DB: record.DefaultDB, Levels: levels, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
-						MaxTransaction: time.Minute, UniqueValues: true, Order: order.Options{Lateness: 2 * time.Second, IdleAfter: 10 * time.Second}})
-					var wait [partitions][]record.Transaction
-					var next [partitions]int64
-					number := uint64(0)
-					found := 0
-					for i := range n {
-						t, _ := g.Next()
-						p := int(t.Session[len(t.Session)-1]) % partitions
-						own := *t
-						own.DB = record.DefaultDB
-						own.Ops = append([]record.Op(nil), t.Ops...)
-						wait[p] = append(wait[p], own)
-						if len(wait[p]) < batch && i < n-1 {
-							continue
-						}
-						e := &Entry{Number: number, Time: own.End, Partitions: partitions, Batch: batchOf(p, next[p], wait[p])}
-						next[p] += int64(len(wait[p]))
-						number++
-						wait[p] = wait[p][:0]
-						b.StartTimer()
-						h.Take(e)
-						for h.Run(1000) {
-							found += len(h.Found())
-						}
-						found += len(h.Found())
-						b.StopTimer()
-					}
-					if s := h.Stats(); found > 0 || s.Transactions < n/2 {
-						b.Fatalf("%d found, %+v", found, s)
-					}
-					runtime.GC()
-					var m runtime.MemStats
-					runtime.ReadMemStats(&m)
-					b.ReportMetric(float64(m.HeapAlloc)/1e6, "live-MB")
-					b.ReportMetric(float64(h.Stats().Transactions), "released")
-					b.StartTimer()
-				}
-				b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "txn/s")
+		for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
+			b.Run(fmt.Sprintf("%v/keys=%d", level, keys), func(b *testing.B) {
+				benchHistory(b, 600_000, level, generate.StreamConfig{Keys: keys}, true)
 			})
 		}
 	}
+}
+
+// BenchmarkHistoryUntimed is the same without times in the records, of so many
+// transactions a second by the broker's clock.
+func BenchmarkHistoryUntimed(b *testing.B) {
+	for _, rate := range []float64{1_000, 60_000} {
+		for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
+			b.Run(fmt.Sprintf("%v/rate=%.0f", level, rate), func(b *testing.B) {
+				benchHistory(b, 100_000, level, generate.StreamConfig{Keys: 10_000, Rate: rate}, false)
+			})
+		}
+	}
+}
+
+func benchHistory(b *testing.B, n int, level verdict.Level, stream generate.StreamConfig, timed bool) {
+	const partitions = 4
+	batch, lateness := 4000, 2*time.Second
+	if !timed {
+		batch, lateness = 200, time.Second/10
+	}
+	for range b.N {
+		b.StopTimer()
+		g, err := generate.NewStream(stream)
+		if err != nil {
+			b.Fatal(err)
+		}
+		h := New(Config{DB: record.DefaultDB, Levels: []verdict.Level{level}, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+			MaxTransaction: time.Minute, UniqueValues: true, Order: order.Options{Lateness: lateness, IdleAfter: 10 * time.Second}})
+		var wait [partitions][]record.Transaction
+		var next [partitions]int64
+		number := uint64(0)
+		found := 0
+		for i := range n {
+			t, _ := g.Next()
+			p := int(t.Session[len(t.Session)-1]) % partitions
+			own := *t
+			own.DB, own.ID, own.HasTimes = record.DefaultDB, fmt.Sprint(t.Session, "#", t.Seq), timed
+			own.Ops = append([]record.Op(nil), t.Ops...)
+			wait[p] = append(wait[p], own)
+			if len(wait[p]) < batch && i < n-1 {
+				continue
+			}
+			e := &Entry{Number: number, Time: own.End, Partitions: partitions, Batch: batchOf(p, next[p], wait[p])}
+			next[p] += int64(len(wait[p]))
+			number++
+			wait[p] = wait[p][:0]
+			b.StartTimer()
+			h.Take(e)
+			for h.Run(1000) {
+				found += len(h.Found())
+			}
+			found += len(h.Found())
+			b.StopTimer()
+		}
+		if s := h.Stats(); found > 0 || s.Transactions < uint64(n/2) {
+			b.Fatalf("%d found, %+v", found, s)
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		b.ReportMetric(float64(m.HeapAlloc)/1e6, "live-MB")
+		b.ReportMetric(float64(h.Stats().Transactions), "released")
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "txn/s")
 }

@@ -29,6 +29,8 @@ type Config struct {
 	UniqueAttempts bool
 	// Conflicts is the solver's budget for each tick; 0 means the engine's default.
 	Conflicts int
+	// Spacing is incremental.Options.Spacing; 0 means the engine's default.
+	Spacing int `json:",omitempty"`
 	// Every is how much time of the records lies between ticks; 0 means
 	// DefaultEvery.
 	Every time.Duration

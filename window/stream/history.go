@@ -329,8 +329,9 @@ func (h *History) Run(records int) bool {
 		case h.ready == 0:
 			h.prepare()
 		case h.ahead[h.first].Tick:
-			h.ahead[h.first].Tick = false
-			h.segs.tick(h.ahead[h.first].TickAt)
+			r := &h.ahead[h.first]
+			r.Tick, r.Silent = r.Silent, false
+			h.segs.tick(r.TickAt)
 		default:
 			h.release(&h.ahead[h.first])
 			h.first++

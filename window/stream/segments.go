@@ -162,7 +162,7 @@ func (s *segments) newEngine() *incremental.Engine {
 	}
 	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
-		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Online: true, Spare: s.engine})
+		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing, Online: true, Spare: s.engine})
 }
 
 // step gives the engine the next released record.
@@ -265,10 +265,13 @@ func lists(t *record.Transaction) bool {
 // enough. watermark: no record that ended before it will come.
 func (s *segments) tick(watermark int64) {
 	s.solve(watermark)
-	if len(s.fed)-s.begun >= s.cfg.Segment {
+	if s.long() {
 		s.due = max(s.due, nextSegment)
 	}
 }
+
+// long tells whether the segment is to end.
+func (s *segments) long() bool { return len(s.fed)-s.begun >= s.cfg.Segment }
 
 // change does what is due.
 func (s *segments) change() {
@@ -285,9 +288,14 @@ func (s *segments) change() {
 
 func (s *segments) solve(watermark int64) {
 	defer s.cfg.measure(PartTick)()
+	silent := len(s.ticks) > 0 && s.ticks[len(s.ticks)-1].after == len(s.fed)
 	out := s.engine.Tick(min(watermark, s.reached()))
 	s.ticks = append(s.ticks, tick{len(s.fed), watermark})
 	s.tell(out.Violations)
+	if silent || s.long() || watermark == noTime {
+		// The engine has no further tick, or none soon: nothing must wait for one.
+		s.tell(s.engine.SolveLeft().Violations)
+	}
 	s.unique = s.unique && s.engine.Unique()
 	s.attempts = s.engine.UniqueAttempts()
 }

@@ -90,6 +90,7 @@ func draw(seed uint64, cfg tiny.Config, pooled bool) (*topic, bool) {
 		t.longest = int64(len(s.Txns)) + 1
 	}
 	t.logs = publish(rng, s.Txns, 1+rng.IntN(3), t.lateness)
+	t.spaced = rng.IntN(2) == 0
 	return t, true
 }
 

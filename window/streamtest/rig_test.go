@@ -31,6 +31,7 @@ type topic struct {
 	assume judge.Assumptions
 	levels []verdict.Level
 	unique bool // no value is written to a key twice
+	spaced bool // most ticks leave what is open to later ones
 	// longest bounds the transactions, lateness the time between end and sending.
 	longest, lateness int64
 }
@@ -355,5 +356,8 @@ func (t *topic) config() stream.Config {
 		Sessions: t.assume.Sessions, MaxSkew: time.Duration(t.assume.MaxSkew), MaxTransaction: time.Duration(t.longest), UniqueValues: t.unique,
 		Every: 5, Segment: math.MaxInt32}
 	c.Order.Lateness = time.Duration(t.lateness)
+	if t.spaced {
+		c.Spacing = 1 << 20
+	}
 	return c
 }
