@@ -47,6 +47,9 @@
 //
 //   - The number of the next entry is stored with the offsets. Entries from there on
 //     are not valid: they are of a way back from a full disk that was not finished.
+//   - Journal and checkpoints are of the input that the store was used for last, which is
+//     stored with the offsets too. Another one begins behind its entries, and has the
+//     checkpoints go.
 //   - With --until-end a history is judged in one segment of window.max_transactions,
 //     so that the answer is that of check. The last checkpoint is from before the end
 //     was told: if the input goes on after all, so does the next run.

@@ -24,7 +24,7 @@ type judged struct {
 }
 
 // judgedName is what the store has it under, among the checkpoints.
-const judgedName = "\x00judged"
+const judgedName = reserved + "judged"
 
 // judgedVersion is the first byte. Whoever takes what is stored for the checkpoint of a
 // history must not take it for one that it knows.

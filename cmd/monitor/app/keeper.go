@@ -45,6 +45,9 @@ type keeper struct {
 	// floors are, by history, the least entry that its stored checkpoint needs.
 	floors map[string]uint64
 	waited map[int]bool // see marks
+	// left is what another input left among the checkpoints, which goes with the first entry of
+	// this one.
+	left map[string][]byte
 
 	// full is why nothing is written at present; nil: it is. retryAt is when the
 	// next attempt is due.
@@ -58,7 +61,7 @@ type keeper struct {
 	hole      bool
 	moved     marks
 	fresh     map[string]checkpointed
-	forget    []string // histories that have begun
+	born      map[string]checkpointed // the first ones of histories that have begun
 	letters   []store.DeadLetter
 	outbox
 }
@@ -91,9 +94,18 @@ const (
 func newKeeper(a *App) *keeper {
 	k := &keeper{Store: a.store, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready, receivers: ReceiverNames(a.cfg),
 		retryEvery: max(retryAtLeast, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{}, waited: map[int]bool{},
-		fresh: map[string]checkpointed{}, outbox: newOutbox()}
+		fresh: map[string]checkpointed{}, born: map[string]checkpointed{}, outbox: newOutbox()}
 	k.moved.waited = k.waited
 	return k
+}
+
+// take has what another input left go, by its names, in the commit that stores the first
+// entries of this one: until then that one can go on.
+func (k *keeper) take(names []string) {
+	k.left = make(map[string][]byte, len(names))
+	for _, name := range names {
+		k.left[name] = nil
+	}
 }
 
 // append makes entries durable, whose data it does not keep, with the dead letters that they gave and the first
@@ -109,9 +121,10 @@ func (k *keeper) append(ctx context.Context, entries []kept, letters []store.Dea
 		c := k.commit(entries)
 		maps.Copy(c.Checkpoints, k.encoded(births))
 		c.DeadLetters = letters
-		c.Forget = slices.Sorted(maps.Keys(births)) // another history of that name may have spilled
+		c.Forget = k.begun(births) // another history of that name may have spilled
 		err := k.Store.Commit(ctx, c)
 		if err == nil {
+			k.left = nil
 			return nil
 		}
 		if !k.hold(err) {
@@ -125,7 +138,7 @@ func (k *keeper) append(ctx context.Context, entries []kept, letters []store.Dea
 		k.moved.set(e)
 	}
 	maps.Copy(k.fresh, births)
-	k.forget = slices.AppendSeq(k.forget, maps.Keys(births))
+	maps.Copy(k.born, births)
 	k.holdLetters(letters)
 	k.trim()
 	k.show()
@@ -144,6 +157,7 @@ func (k *keeper) commit(entries []kept) store.Commit {
 		c.Journal = append(c.Journal, store.Entry{Number: e.number, Time: e.time, Data: e.data})
 	}
 	c.Offsets = m.offsets(k.origin)
+	maps.Copy(c.Checkpoints, k.left)
 	maps.Copy(c.Checkpoints, m.states())
 	return c
 }
@@ -226,11 +240,38 @@ func (k *keeper) Spill(ctx context.Context, db string, pairs []store.KV) error {
 	if k.full != nil {
 		return k.full
 	}
-	err := k.Store.Spill(ctx, db, pairs)
+	err := k.Store.Spill(ctx, k.spilling(db), pairs)
 	if err != nil && k.hold(err) {
 		k.show()
 	}
 	return err
+}
+
+// Spilled gives back what Spill put aside.
+func (k *keeper) Spilled(ctx context.Context, db string, keys []string) ([][]byte, error) {
+	return k.Store.Spilled(ctx, k.spilling(db), keys)
+}
+
+// passingPrefix and a history name what is spilled of an input that can't be read again, of
+// which nothing stays.
+const passingPrefix = reserved + "passing "
+
+// spilling is under which name the store has what a history spills. That of an input that
+// can't be read again must not take the place of what a checkpoint of another one needs.
+func (k *keeper) spilling(db string) string {
+	if k.origin == "" {
+		return passingPrefix + db
+	}
+	return db
+}
+
+// begun are the names under which histories spill that begin.
+func (k *keeper) begun(births map[string]checkpointed) []string {
+	out := make([]string, 0, len(births))
+	for _, db := range slices.Sorted(maps.Keys(births)) {
+		out = append(out, k.spilling(db))
+	}
+	return out
 }
 
 // spills tells whether Spill may be tried.
@@ -270,18 +311,26 @@ func (k *keeper) retry(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// recover writes all that is held. Behind a hole the offsets come last, together
-// with the checkpoints of all histories, of which none needs what was dropped; see
-// trim.
+// recover writes all that is held. With the first entries go the first checkpoints of
+// histories that have begun: those that are held may be behind what is stored then. Behind a
+// hole the offsets come last, together with the checkpoints of all histories, of which none
+// needs what was dropped; see trim.
 func (k *keeper) recover(ctx context.Context) error {
 	for len(k.held) > 0 {
 		n := chunk(k.held)
 		c := k.commit(k.held[:n])
 		if k.hole {
 			c.Offsets, c.Checkpoints = nil, nil
+		} else {
+			maps.Copy(c.Checkpoints, k.encoded(k.born))
+			c.Forget = k.begun(k.born)
 		}
 		if err := k.Store.Commit(ctx, c); err != nil {
 			return err
+		}
+		if !k.hole {
+			k.left = nil
+			clear(k.born)
 		}
 		for _, e := range k.held[:n] {
 			k.heldBytes -= int64(len(e.data))
@@ -292,19 +341,22 @@ func (k *keeper) recover(ctx context.Context) error {
 	if err := k.storeAlerts(ctx); err != nil {
 		return err
 	}
-	c := store.Commit{Checkpoints: k.encoded(k.fresh), DeadLetters: k.letters, Forget: k.forget}
+	c := store.Commit{Checkpoints: map[string][]byte{}, DeadLetters: k.letters, Forget: k.begun(k.born)}
 	if k.origin != "" {
 		c.Offsets = k.moved.offsets(k.origin)
+		maps.Copy(c.Checkpoints, k.left)
 		maps.Copy(c.Checkpoints, k.moved.states())
 	}
+	maps.Copy(c.Checkpoints, k.encoded(k.fresh))
 	if err := k.Store.Commit(ctx, c); err != nil {
 		return err
 	}
+	k.left = nil
 	for db, f := range k.fresh {
 		k.floors[db] = f.floor
 	}
 	clear(k.fresh)
-	k.forget = nil
+	clear(k.born)
 	k.moved, k.letters, k.held, k.hole = marks{waited: k.waited}, nil, nil, false
 	return k.storeAlerts(ctx)
 }

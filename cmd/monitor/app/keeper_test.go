@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,6 +136,163 @@ func TestKeeper(t *testing.T) {
 		}
 		if len(k.held) > 0 || len(k.raised) > 0 || k.heldBytes != 0 || k.bytes != 0 {
 			t.Errorf("seed %d: something is still held: %d entries of %d bytes, %d alerts of %d", seed, len(k.held), k.heldBytes, len(k.raised), k.bytes)
+		}
+	}
+}
+
+// TestTakenOver: a store of another input is taken over while the disk is full, or not, by one
+// that has a history of a name that the other had, and another one. Wherever the process dies,
+// the store is either the other's, with all that it had, or this one's, and then each history
+// of which it has an entry has a checkpoint.
+func TestTakenOver(t *testing.T) {
+	for _, way := range []string{"there is room", "the disk is full", "the disk is full, and there is a hole"} {
+		owners := map[bool]int{}
+		for n := range 9 {
+			when := fmt.Sprintf("%s, dead at commit %d", way, n)
+			st := newMemStore("r")
+			before := &App{cfg: config.Default(), store: st, origin: "kafka before", log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: heldBytesMax}}
+			k := newKeeper(before)
+			births := map[string]checkpointed{}
+			for _, db := range []string{"a", "b"} {
+				c := checkpoint{origin: before.origin, born: 1, floor: 1, told: newTold()}
+				births[db] = checkpointed{data: c.append(nil), floor: 1}
+			}
+			if err := k.append(t.Context(), testEntries(1, 9), nil, births); err != nil {
+				t.Fatal(err)
+			}
+			a := &App{cfg: config.Default(), store: st, origin: "kafka t", log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: heldBytesMax}}
+			s, err := a.remember(t.Context())
+			if err != nil || s.next != 10 || !s.foreign || len(s.checkpoints) > 0 {
+				t.Fatalf("%s: %v, next %d, another's: %v, %d checkpoints", when, err, s.next, s.foreign, len(s.checkpoints))
+			}
+			st.setFull(way != "there is room")
+			if strings.HasSuffix(way, "hole") {
+				a.tuning.held = 1
+			}
+			k = newKeeper(a)
+			k.take(s.left)
+			if !st.full {
+				st.die(n)
+			}
+			err = k.append(t.Context(), testEntries(10, 12), nil, map[string]checkpointed{"b": testCheckpoint(10, 9, 10)})
+			for step := range uint64(2) {
+				if err == nil {
+					err = k.append(t.Context(), testEntries(13+step, 13+step), nil, map[string]checkpointed{fmt.Sprint("c", step): testCheckpoint(13+step, 12+step, 13+step)})
+				}
+				for _, db := range []string{"b", "c0"} {
+					if c := testCheckpoint(10, 13+step, 13+step); err == nil {
+						err = k.save(t.Context(), db, &c, nil, nil)
+					}
+				}
+			}
+			if st.full && err == nil {
+				st.setFull(false)
+				st.die(n)
+				err = k.retry(t.Context(), time.Now().Add(time.Hour))
+			}
+			if err != nil && !errors.Is(err, errDisk) {
+				t.Fatalf("%s: %v", when, err)
+			}
+			st.die(0)
+			theirs, err := before.remember(t.Context())
+			if err != nil {
+				t.Fatalf("%s: %v", when, err)
+			}
+			ours, err := a.remember(t.Context())
+			if err != nil {
+				t.Fatalf("%s: %v", when, err)
+			}
+			if owners[theirs.foreign]++; theirs.foreign == ours.foreign {
+				t.Errorf("%s: it is of both, or of none: %v", when, ours.foreign)
+			}
+			if ours.foreign {
+				if len(theirs.checkpoints) != 2 || theirs.next != 10 {
+					t.Errorf("%s: the other has %d checkpoints and goes on at %d", when, len(theirs.checkpoints), theirs.next)
+				}
+				continue
+			}
+			restorable(t, st, when)
+			for db, born := range map[string]uint64{"b": 10, "c0": 13, "c1": 14} {
+				if ours.checkpoints[db] == nil && ours.next > born {
+					t.Errorf("%s: entries before %d are stored, and no checkpoint of %s, which began with %d", when, ours.next, db, born)
+				}
+			}
+			if theirs.next < ours.next || len(st.checkpoints["a"]) > 0 {
+				t.Errorf("%s: the other goes on at %d, and has a checkpoint of %d bytes", when, theirs.next, len(st.checkpoints["a"]))
+			}
+		}
+		if owners[false] == 0 || owners[true] == 0 {
+			t.Errorf("%s: it was the other's %d times, this one's %d", way, owners[false], owners[true])
+		}
+	}
+}
+
+// TestStoreOfVersionBefore: in a store that a version before this one wrote, which did not
+// note whose the journal is, no entry is taken for one of another input, and nothing is
+// forgotten where there was only one.
+func TestStoreOfVersionBefore(t *testing.T) {
+	st := newMemStore("r")
+	testKeeper(t, st, heldBytesMax, "a")
+	note := func() { delete(st.offsets, journalOf) }
+	look := func(origin string) *stored {
+		t.Helper()
+		a := &App{cfg: config.Default(), store: st, origin: origin, log: zerolog.Nop()}
+		s, err := a.remember(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	note()
+	if s := look("kafka t"); s.foreign || len(s.checkpoints) != 1 || s.next != 2 {
+		t.Errorf("of one input: another's: %v, %d checkpoints, next %d", s.foreign, len(s.checkpoints), s.next)
+	}
+	if s := look("kafka u"); !s.foreign || s.next != 2 || len(s.left) != 1 {
+		t.Errorf("another input: another's: %v, next %d, left %q", s.foreign, s.next, s.left)
+	}
+	// The other began with entry 1 and had no history; then with one; then this one went on.
+	st.offsets["kafka t"+stateSuffix][stateNext] = 20
+	if s := look("kafka t"); !s.foreign || s.next != 20 || len(s.checkpoints) > 0 {
+		t.Errorf("its journal was replaced: another's: %v, next %d, %d checkpoints", s.foreign, s.next, len(s.checkpoints))
+	}
+	st.last = 25
+	c := checkpoint{origin: "kafka u", born: 1, consumed: 3, floor: 1, told: newTold()}
+	st.checkpoints["b"], st.checkpoints[eventsPrefix+"0"] = c.append(nil), []byte("waits")
+	if s := look("kafka t"); !s.foreign || s.next != 26 || len(s.checkpoints)+len(s.states) > 0 || len(s.left) != 3 {
+		t.Errorf("a checkpoint is of another: another's: %v, next %d, %d checkpoints, left %q", s.foreign, s.next, len(s.checkpoints), s.left)
+	}
+	// What the other's checkpoints needed no more, those of this one may.
+	delete(st.checkpoints, "b")
+	st.drop = 30
+	if s := look("kafka t"); !s.foreign || s.next != 30 {
+		t.Errorf("entries may go that it needs: another's: %v, next %d", s.foreign, s.next)
+	}
+}
+
+// TestOtherWithoutHistory: events that wait are of the input that they came in, also where none
+// has a history.
+func TestOtherWithoutHistory(t *testing.T) {
+	st := newMemStore("r")
+	testKeeper(t, st, heldBytesMax)
+	inputs := map[string]*App{}
+	for _, origin := range []string{"kafka t", "kafka u"} {
+		inputs[origin] = &App{cfg: config.Default(), store: st, origin: origin, log: zerolog.Nop(), metrics: newMetrics()}
+	}
+	for i, origin := range []string{"kafka u", "kafka t", "kafka u"} {
+		a := inputs[origin]
+		s, err := a.remember(t.Context())
+		if err != nil || !s.foreign || len(s.states) > 0 || s.next != uint64(i)+2 {
+			t.Fatalf("turn %d: %v, another's: %v, next %d, waits: %v", i, err, s.foreign, s.next, s.states)
+		}
+		k := newKeeper(a)
+		k.take(s.left)
+		entries := testEntries(s.next, s.next)
+		entries[0].mark.partition, entries[0].mark.state = i, []byte("waits")
+		if err := k.append(t.Context(), entries, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if s, err = a.remember(t.Context()); err != nil || s.foreign || len(s.states) != 1 || s.states[i] == nil {
+			t.Errorf("turn %d: %v, another's: %v, waits: %v", i, err, s.foreign, s.states)
 		}
 	}
 }

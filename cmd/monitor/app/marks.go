@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // mark is what an entry says of the input: a restart behind it reads this partition
@@ -35,9 +37,13 @@ type marks struct {
 	judged   []byte // see judged
 }
 
+// reserved begins what the store has beside histories and under names like theirs. No history
+// has such a name (codec.CheckHistory).
+const reserved = "\x00"
+
 // eventsPrefix and a partition name a checkpoint that is not of a history, but of
 // what waits of transactions that are told in events.
-const eventsPrefix = "\x00events "
+const eventsPrefix = reserved + "events "
 
 // states are what belongs to m of what the store has among the checkpoints.
 func (m *marks) states() map[string][]byte {
@@ -90,6 +96,13 @@ const (
 	stateSuffix    = " state"
 )
 
+// journalOf is, as if it were an input, whose partition 0 has a hash of the input that the
+// journal, checkpoints and events are of: of the one that the store was used for last. The
+// entries of another are before those.
+const journalOf = "journal of"
+
+func inputHash(origin string) int64 { return int64(xxhash.Sum64String(origin)) }
+
 // The numbers of what stateSuffix has.
 const (
 	stateNext     = iota // of the next entry; what the journal has from there on is not valid
@@ -99,6 +112,9 @@ const (
 // OffsetsOfMonitor tells whether what a store has under the name of an input are notes
 // of the monitor on it, and not where in it the next run begins.
 func OffsetsOfMonitor(name string) bool {
+	if name == journalOf {
+		return true
+	}
 	for _, suffix := range []string{identitySuffix, seenSuffix, stateSuffix} {
 		if strings.HasSuffix(name, suffix) {
 			return true
@@ -120,5 +136,5 @@ func (m *marks) offsets(origin string) map[string]map[int]int64 {
 		complete = 1
 	}
 	state := map[int]int64{stateNext: int64(min(m.next, math.MaxInt64)), stateComplete: complete}
-	return map[string]map[int]int64{origin: resume, origin + seenSuffix: seen, origin + identitySuffix: identity, origin + stateSuffix: state}
+	return map[string]map[int]int64{origin: resume, origin + seenSuffix: seen, origin + identitySuffix: identity, origin + stateSuffix: state, journalOf: {0: inputHash(origin)}}
 }

@@ -26,6 +26,7 @@ type memStore struct {
 	outbox      map[string]map[string]bool // receiver → ids of notices
 	receivers   []string
 	journal     map[uint64]store.Entry
+	last        uint64 // the number of the newest entry that was written last
 	checkpoints map[string][]byte
 	drop        uint64
 	commits     int
@@ -76,6 +77,9 @@ func (s *memStore) Offsets(_ context.Context, source string) (map[int]int64, err
 func (s *memStore) Commit(_ context.Context, c store.Commit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := c.Validate(); err != nil {
+		return err
+	}
 	if s.full {
 		return fmt.Errorf("the twin: %w", store.ErrFull)
 	}
@@ -91,12 +95,19 @@ func (s *memStore) Commit(_ context.Context, c store.Commit) error {
 		}
 		e.Data = slices.Clone(e.Data)
 		s.journal[e.Number] = e
+		s.last = e.Number
 	}
 	for _, db := range c.Forget {
 		delete(s.spilled, db)
 		delete(s.checked, db)
 	}
 	for db, b := range c.Checkpoints {
+		if b == nil {
+			delete(s.checkpoints, db)
+			delete(s.spilled, db)
+			delete(s.checked, db)
+			continue
+		}
 		s.checkpoints[db] = slices.Clone(b)
 		s.checked[db] = maps.Clone(s.spilled[db])
 	}
@@ -263,7 +274,11 @@ func (s *memStore) Spilled(_ context.Context, db string, keys []string) ([][]byt
 
 func (s *memStore) Maintain(context.Context) error { return nil }
 
-func (s *memStore) Stats(context.Context) (store.Stats, error) { return store.Stats{}, nil }
+func (s *memStore) Stats(context.Context) (store.Stats, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return store.Stats{JournalLast: s.last, JournalDrop: s.drop}, nil
+}
 
 func (s *memStore) Pending(_ context.Context, f func(store.Alert) bool) error {
 	s.mu.Lock()

@@ -72,7 +72,7 @@ func outcomeOf(a *alerts.Alert) outcome {
 }
 
 // provedPrefix and a history name what the store has of it, among the checkpoints.
-const provedPrefix = "\x00proved "
+const provedPrefix = reserved + "proved "
 
 // provedMax bounds how many outcomes are remembered: as many as told has at most. Beyond
 // it they are proved again after a crash.
@@ -148,5 +148,5 @@ func parseProved(db string, b []byte) (*proved, error) {
 // HistoryInStore tells whether what a store has among its checkpoints is that of a history,
 // and not something else that the monitor keeps there.
 func HistoryInStore(name string) bool {
-	return name != judgedName && !strings.HasPrefix(name, eventsPrefix) && !strings.HasPrefix(name, provedPrefix)
+	return !strings.HasPrefix(name, reserved)
 }

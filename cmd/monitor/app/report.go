@@ -159,7 +159,8 @@ func (w *worker) carry(results []report.Result) {
 }
 
 // recall adds to what is violated the alerts of runs before this one, as far as there is
-// room, the newest first. Once, when the input is over: O(alerts in the store) at most.
+// room, the newest first: those that are of this history, and not of one of that name in
+// another input that the store was used for. Once, when the input is over: O(alerts in the store) at most.
 func (w *worker) recall(ctx context.Context, results []report.Result) error {
 	wanting := 0
 	for i := range results {
@@ -173,12 +174,15 @@ func (w *worker) recall(ctx context.Context, results []report.Result) error {
 	var damaged error
 	err := w.keeper.AlertsBefore(ctx, 0, func(_ uint64, stored store.Alert) bool {
 		var a alerts.Alert
+		if !w.told.has(stored.ID) {
+			return true
+		}
 		if a, damaged = alerts.Parse(stored.Body); damaged != nil {
 			return false
 		}
 		for i := range results {
 			r := &results[i]
-			if a.DB != w.db || !slices.Contains(a.Breaks, r.Level) || !lacks(r) {
+			if !slices.Contains(a.Breaks, r.Level) || !lacks(r) {
 				continue
 			}
 			if r.Anomalies = with(slices.Clip(r.Anomalies), a); !lacks(r) {

@@ -24,8 +24,16 @@ type stored struct {
 	resume   map[int]int64
 	seen     map[int]int64
 	states   map[int][]byte
-	next     uint64 // the number of the next entry; 0: none was written
+	next     uint64 // the number of the next entry
 	complete bool
+	// how is how far the run before had judged; nil if that is not known.
+	how *judged
+	// unread: nothing of the input was written yet.
+	unread bool
+	// foreign: another input used the store last. left are the names of what it has among the
+	// checkpoints: none of it is of use, and it goes when something of this one is written.
+	foreign bool
+	left    []string
 	// from is the first entry that a history has not consumed.
 	from        uint64
 	checkpoints map[string]*checkpoint
@@ -35,6 +43,7 @@ type stored struct {
 func (a *App) remember(ctx context.Context) (*stored, error) {
 	s := &stored{checkpoints: map[string]*checkpoint{}, states: map[int][]byte{}}
 	if a.origin == "" {
+		s.next, s.from, s.unread = 1, 1, true
 		return s, nil
 	}
 	var err error
@@ -56,51 +65,29 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 		return nil, err
 	}
 	s.next, s.complete = uint64(state[stateNext]), state[stateComplete] == 1
+	s.unread = s.next == 0
+	names, err := a.store.Checkpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := a.store.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	checkpoints, err := a.checkpoints(ctx, names, journal, s)
+	if err != nil {
+		return nil, err
+	}
+	if s.foreign {
+		return s, a.goOn(s, names, journal)
+	}
+	s.next = max(s.next, 1)
 	s.from = s.next
 	config, err := a.fingerprint()
 	if err != nil {
 		return nil, err
 	}
-	var how *judged
-	dbs, err := a.store.Checkpoints(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, db := range dbs {
-		b, ok, err := a.store.Checkpoint(ctx, db)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		if n, ok := strings.CutPrefix(db, eventsPrefix); ok {
-			partition, err := strconv.Atoi(n)
-			if err != nil {
-				return nil, damaged(err)
-			}
-			s.states[partition] = b
-			continue
-		}
-		if db == judgedName {
-			if how, err = parseJudged(b); err != nil {
-				return nil, damaged(err)
-			}
-			continue
-		}
-		if strings.HasPrefix(db, provedPrefix) {
-			continue // read with the checkpoint that it follows
-		}
-		c, err := parseCheckpoint(db, b)
-		if err != nil {
-			return nil, damaged(err)
-		}
-		if c.origin != a.origin {
-			// The store was used for another input meanwhile. That one's journal has
-			// taken the place of ours.
-			s.complete = false
-			continue
-		}
+	for db, c := range checkpoints {
 		if c.consumed >= s.next {
 			return nil, damaged(fmt.Errorf("history %q is at entry %d, and the journal ends before %d", db, c.consumed, s.next))
 		}
@@ -115,13 +102,86 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 		if c.proved, err = a.provedAfter(ctx, db, c); err != nil {
 			return nil, err
 		}
+		c.judged = s.how.of(a.origin, db, s.next-1)
 		s.checkpoints[db] = c
 		s.from = min(s.from, c.consumed+1)
 	}
-	for db, c := range s.checkpoints {
-		c.judged = how.of(a.origin, db, s.next-min(s.next, 1))
-	}
 	return s, nil
+}
+
+// checkpoints reads those of histories, and into s what waits of events, or that another
+// input has used the store since this one did: then neither journal nor checkpoints are of
+// this one.
+func (a *App) checkpoints(ctx context.Context, names []string, journal store.Stats, s *stored) (map[string]*checkpoint, error) {
+	of, err := a.store.Offsets(ctx, journalOf)
+	if err != nil {
+		return nil, err
+	}
+	if input, known := of[0]; known {
+		s.foreign = input != inputHash(a.origin)
+	} else {
+		// A version before this one wrote it, in which each input began with entry 1, in place of
+		// another's; or nothing is written.
+		s.foreign = s.next > journal.JournalLast+1 || s.next < journal.JournalDrop || s.unread && journal.JournalLast > 0
+	}
+	out := map[string]*checkpoint{}
+	for _, name := range names {
+		if s.foreign {
+			return nil, nil
+		}
+		b, ok, err := a.store.Checkpoint(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if n, ok := strings.CutPrefix(name, eventsPrefix); ok {
+			partition, err := strconv.Atoi(n)
+			if err != nil {
+				return nil, damaged(err)
+			}
+			s.states[partition] = b
+			continue
+		}
+		if name == judgedName {
+			if s.how, err = parseJudged(b); err != nil {
+				return nil, damaged(err)
+			}
+			continue
+		}
+		if !HistoryInStore(name) {
+			continue // read with the checkpoint that it follows
+		}
+		c, err := parseCheckpoint(name, b)
+		if err != nil {
+			return nil, damaged(err)
+		}
+		out[name], s.foreign = c, c.origin != a.origin
+	}
+	return out, nil
+}
+
+// goOn makes of s where the input goes on, or begins, in a store that another one used last:
+// behind all that is in the journal, so that no entry takes another's place, and without what
+// was judged of it. An error if the end of the input is to be told about all of it.
+func (a *App) goOn(s *stored, left []string, journal store.Stats) error {
+	if !s.unread {
+		if a.ends() {
+			return &source.StartupError{What: fmt.Sprintf("%s was read before, and the store %s was used for another input since: what was judged of it is gone, so that there is no verdict on all of it", a.name, a.cfg.Store.Path),
+				Do: "give each input a store of its own (store.path), or judge it from its beginning with monitor run --rebuild, which sets this one aside"}
+		}
+		a.log.Warn().Str("source", a.name).Msg("the store was used for another input since this one was read: its histories are judged anew from here on, with partial coverage; give each input a store of its own (store.path)")
+	}
+	s.left, s.states, s.complete = left, map[int][]byte{}, false
+	s.next = max(s.next, journal.JournalLast+1, journal.JournalDrop)
+	s.from = s.next
+	return nil
+}
+
+// ends tells whether the input has an end that is reported.
+func (a *App) ends() bool {
+	return a.untilEnd || a.cfg.Source.File != nil && !a.cfg.Source.File.Follow
 }
 
 // provedAfter is what the run before proved after a checkpoint; nil if nothing is known
@@ -199,7 +259,10 @@ func (in *ingest) start(db string, c *checkpoint, back func()) {
 // they have not consumed. It returns when these are in the queues, or left in the journal
 // to be refilled from there: it waits for no history, so that the input is opened.
 func (in *ingest) restore(ctx context.Context, s *stored) error {
-	in.replayed = s.next - min(s.next, 1)
+	in.keeper.take(s.left)
+	if !s.foreign {
+		in.replayed = s.next - 1
+	}
 	in.behind.Store(int64(len(s.checkpoints)))
 	for n := range s.states {
 		in.keeper.waited[n] = true

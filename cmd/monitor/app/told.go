@@ -75,10 +75,15 @@ func (t *told) breaks(level verdict.Level) bool {
 // already.
 func (t *told) cover(same string, o outcome) bool {
 	t.put(toldHash("same", same), byte(o.level))
-	id := toldHash("id", o.id)
-	_, again := t.get(id)
-	t.put(id, toldID)
+	again := t.has(o.id)
+	t.put(toldHash("id", o.id), toldID)
 	return !again
+}
+
+// has tells whether an alert is of this history, by its ID, unless that is forgotten.
+func (t *told) has(id string) bool {
+	_, ok := t.get(toldHash("id", id))
+	return ok
 }
 
 // append writes both generations, sorted.
