@@ -16,6 +16,14 @@ import (
 // ErrState is returned by Restore for bytes that no Append wrote.
 var ErrState = errors.New("the state of alerts is damaged")
 
+// VersionError is returned by Restore for a state in a form that it does not know. Another
+// version wrote it: a newer one, if Form is more than Known.
+type VersionError struct{ Form, Known byte }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("the form of the state of alerts is %d, and this version reads %d", e.Form, e.Known)
+}
+
 const stateVersion = 1
 
 // The limits of what is read: more is never written.
@@ -85,13 +93,16 @@ func (w *writer) group(g *group) {
 	}
 }
 
-// Restore makes a life anew from what Append wrote. Errors are ErrState. What the
+// Restore makes a life anew from what Append wrote. Errors are a *VersionError, or ErrState. What the
 // bytes say is taken as it is as long as it keeps the invariants; the limits of cfg
 // apply to what comes.
 func Restore(b []byte, cfg Config) (*Life, error) {
 	l := New(cfg)
-	if len(b) == 0 || b[0] != stateVersion {
-		return nil, fmt.Errorf("%w: it has no version that this program knows", ErrState)
+	if len(b) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", ErrState)
+	}
+	if b[0] != stateVersion {
+		return nil, &VersionError{Form: b[0], Known: stateVersion}
 	}
 	r := reader{wire.NewReader(b[1:])}
 	r.Minimal = true

@@ -20,7 +20,7 @@ func TestAlertsOfDamagedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := alerts.Alert{Version: alerts.Version, ID: strings.Repeat("0a", 16), DB: "shop", Level: "si", Name: "lost-update", Severity: "critical", State: alerts.Fresh, Count: 1}
-	if err := st.Commit(t.Context(), store.Commit{Alerts: []store.Alert{{ID: a.ID, Body: a.JSON(), News: 1}}, Life: []byte("damaged")}); err != nil {
+	if err := st.Commit(t.Context(), store.Commit{Alerts: []store.Alert{{ID: a.ID, Body: a.JSON(), News: 1}}, Life: []byte("\x01damaged")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.Close(); err != nil {

@@ -158,6 +158,8 @@ func TestRefusals(t *testing.T) {
 		{`{"session":""}`, `field session: the session is the empty string (empty-name)`},
 		{head(`"db":""`), `field db: the history is the empty string (empty-name)`},
 		{head(`"db":"` + strings.Repeat("d", HistoryMax+1) + `"`), `field db: the name of the history has 1025 bytes, more than the limit of 1024 (too-large)`},
+		{head(`"db":"\u0000events 0"`), `field db: the name of the history has the character U+0000, at byte 0 (nul-in-name)`},
+		{`{"session":"s\u0000"}`, `field session: the name of the session has the character U+0000, at byte 1 (nul-in-name)`},
 		{head(`"id":""`), `field id: the id is the empty string (empty-name)`},
 		{head(`"seq":"1"`), `field seq: want an integer, not a string (wrong-type)`},
 		{head(`"seq":1.0`), `field seq: want an integer, written without fraction or exponent, not 1.0 (wrong-type)`},

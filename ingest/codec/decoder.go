@@ -133,7 +133,7 @@ func (d *Decoder) field(f uint, t *record.Transaction) (err *reject.Error) {
 	case fieldDB:
 		t.DB, err = d.history()
 	case fieldSession:
-		t.Session, err = d.name("the session")
+		t.Session, err = d.session()
 	case fieldSeq:
 		t.HasSeq = true
 		t.Seq, err = d.integer()

@@ -136,7 +136,7 @@ func (d *Decoder) eventField(f uint, e *assemble.Event) (err *reject.Error) {
 	case eventEvent:
 		e.Kind, e.Status, err = d.eventKind()
 	case eventSession:
-		e.Session, err = d.name("the session")
+		e.Session, err = d.session()
 	case eventTxn:
 		e.Txn, err = d.name("the transaction")
 	case eventDB:

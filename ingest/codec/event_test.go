@@ -48,6 +48,8 @@ var eventSeeds = []string{
 	`{"event":"op","session":"s","txn":"t","n":0,"op":["r","x",[1]]}`,
 	`{"n":1,"op":["rp",{"table":"t","where":"v"},{}],"txn":"t","session":"s","event":"op"}`,
 	`{"event":"commit","session":"s","txn":"t","count":1,"end":null}`,
+	`{"event":"begin","session":"s\u0000","txn":"t"}`,
+	`{"event":"begin","session":"s","txn":"t\u0000","id":"\u0000","db":"\u0000"}`,
 	`{"event":"op","session":"s","txn":"t","n":16777216,"op":["w","x",1]}`,
 	`{"session":"s","status":"committed","ops":[],"n":1}`,
 }

@@ -350,7 +350,7 @@ func twinOf(obj fields) (t record.Transaction, err error) {
 		if get[name] == nil && absent != "" {
 			return absent
 		}
-		if !ok || s == "" {
+		if !ok || s == "" || name != "id" && strings.ContainsRune(s, 0) {
 			err = errTwin
 		}
 		return s

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -168,20 +169,44 @@ const HistoryMax = 1 << 10
 // history takes the name of a history.
 func (d *Decoder) history() (string, *reject.Error) {
 	raw, err := d.nameBytes("the history")
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = CheckHistory(raw)
 	}
-	if err := CheckHistory(len(raw)); err != nil {
+	if err != nil {
 		return "", err
 	}
 	return d.names.String(raw), nil
 }
 
-// CheckHistory refuses the name of a history that has so many bytes, if these are too
-// many.
-func CheckHistory(length int) *reject.Error {
-	if length > HistoryMax {
-		return reject.New(reject.TooLarge, "the name of the history has %d bytes, more than the limit of %d", length, HistoryMax)
+// session takes the name of a session.
+func (d *Decoder) session() (string, *reject.Error) {
+	raw, err := d.nameBytes("the session")
+	if err == nil {
+		err = CheckSession(raw)
+	}
+	if err != nil {
+		return "", err
+	}
+	return d.names.String(raw), nil
+}
+
+// CheckHistory refuses the name of a history that is too long, or could be one of the
+// monitor's own.
+func CheckHistory(name []byte) *reject.Error {
+	if len(name) > HistoryMax {
+		return reject.New(reject.TooLarge, "the name of the history has %d bytes, more than the limit of %d", len(name), HistoryMax)
+	}
+	return withoutNul("the history", name)
+}
+
+// CheckSession refuses the name of a session that could be one of the monitor's own.
+func CheckSession(name []byte) *reject.Error { return withoutNul("the session", name) }
+
+// withoutNul refuses names that have U+0000: what the monitor makes of names and keeps beside
+// them is told from them by that.
+func withoutNul(what string, name []byte) *reject.Error {
+	if i := bytes.IndexByte(name, 0); i >= 0 {
+		return reject.New(reject.NulInName, "the name of %s has the character U+0000, at byte %d", what, i)
 	}
 	return nil
 }

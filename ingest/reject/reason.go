@@ -36,6 +36,7 @@ const (
 	OutOfRange
 	Negative
 	EmptyName
+	NulInName
 	WrongLength
 	UnknownOp
 	UnknownStatus
@@ -79,6 +80,7 @@ var table = [numReasons]struct{ label, meaning, remedy string }{
 	OutOfRange:     {"out-of-range", "a number does not fit its field", "write integers that fit 64 bits, times in nanoseconds"},
 	Negative:       {"negative", "a sequence number, time or duration is negative", "count from zero; write times since 1970 or since the start of the run"},
 	EmptyName:      {"empty-name", "a session, key, table, id or history has the empty string for a name", "name it; leave out optional fields that are not known"},
+	NulInName:      {"nul-in-name", "a session or history has the character U+0000 in its name, as only names of the monitor's own do", "leave U+0000 out of session and db"},
 	WrongLength:    {"wrong-length", "an operation does not have exactly three elements", "write [\"r\", key, value], also when the value is null"},
 	UnknownOp:      {"unknown-op", "an operation is of a kind that the format does not know", "use r, w, append, rp or wp"},
 	UnknownStatus:  {"unknown-status", "the status is none of those the format knows", "use committed, aborted or unknown"},

@@ -75,8 +75,9 @@ const (
 	LimitCheckpoint = 1 << 30
 	LimitSpill      = 64 << 10
 	// LimitName bounds the names of sources, receivers and histories and the IDs of
-	// alerts.
-	LimitName = 1 << 10
+	// alerts: a history's of 1,024 bytes and what is kept beside it under that name and
+	// a few bytes more. A key of the database has at most 65,000.
+	LimitName = 2 << 10
 	// detailMax cuts the reason and the detail of a dead letter.
 	detailMax = 4 << 10
 )

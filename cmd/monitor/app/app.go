@@ -129,9 +129,9 @@ func New(o Options) (*App, error) {
 	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, stdout: o.Stdout, version: o.Version, metrics: newMetrics(), tuning: defaultTuning}
 	switch src := o.Config.Source; {
 	case src.Kafka != nil:
-		a.name, a.origin, a.aheadMax = src.Kafka.Topic, "kafka "+src.Kafka.Topic, aheadMax
+		a.name, a.origin, a.aheadMax = src.Kafka.Topic, originOf("kafka", src.Kafka.Topic), aheadMax
 	case src.File != nil:
-		a.name, a.origin = src.File.Path, "file "+src.File.Path
+		a.name, a.origin = src.File.Path, originOf("file", src.File.Path)
 	default:
 		a.name = file.Stdin
 	}

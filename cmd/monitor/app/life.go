@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -104,8 +105,18 @@ func (t *teller) configure(c *config.Config) {
 	t.trouble.limits.Store(&limits)
 }
 
+// restoreLife is life.Restore, which says who wrote a state that it can't read.
+func restoreLife(b []byte, cfg life.Config) (*life.Life, error) {
+	l, err := life.Restore(b, cfg)
+	var other *life.VersionError
+	if errors.As(err, &other) {
+		return nil, anotherVersion("the state of alerts", other.Form, other.Known)
+	}
+	return l, err
+}
+
 // restore takes the state that the store has. One that is damaged is begun anew:
-// what is pending is told again at worst.
+// what is pending is told again at worst. One of another version is left to that.
 func (t *teller) restore(ctx context.Context) error {
 	b, ok, err := t.keeper.Life(ctx)
 	if err != nil {
@@ -113,7 +124,10 @@ func (t *teller) restore(ctx context.Context) error {
 	}
 	t.life = life.New(*t.config.Load())
 	if ok {
-		l, err := life.Restore(b, *t.config.Load())
+		l, err := restoreLife(b, *t.config.Load())
+		if errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrOlder) {
+			return fmt.Errorf("store %s: %w", t.cfg.Store.Path, err)
+		}
 		if err != nil {
 			t.log.Error().Err(err).Msg("what was told of alerts is forgotten: groups that go on are told of again")
 		} else {

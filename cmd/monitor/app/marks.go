@@ -1,11 +1,15 @@
 package app
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/isowatch/isowatch/window/store"
 )
 
 // mark is what an entry says of the input: a restart behind it reads this partition
@@ -35,6 +39,20 @@ type marks struct {
 	next     uint64 // the number of the next entry
 	complete bool
 	judged   []byte // see judged
+}
+
+// originMax bounds the name of an input in the store, without suffixes.
+const originMax = store.LimitName / 2
+
+// originOf is what the store calls an input. A path may be longer than a name there: of such
+// a one it is the beginning and a hash.
+func originOf(kind, name string) string {
+	origin := kind + " " + name
+	if len(origin) <= originMax {
+		return origin
+	}
+	sum := sha256.Sum256([]byte(name))
+	return fmt.Sprintf("%s… %x", strings.ToValidUTF8(origin[:originMax/2], ""), sum)
 }
 
 // reserved begins what the store has beside histories and under names like theirs. No history

@@ -68,7 +68,7 @@ func TestFormOfAnotherVersion(t *testing.T) {
 	brokers := cluster(t)
 	txns := lostUpdate(1, 1000)
 	send(t, producer(t, brokers), txns...)
-	for _, what := range []string{"the checkpoint of history \"default\"", "entry 1 of the journal", "the records of entry 1 of the journal"} {
+	for _, what := range []string{"the state of alerts", "the checkpoint of history \"default\"", "entry 1 of the journal", "the records of entry 1 of the journal"} {
 		for by, is := range map[int]error{1: store.ErrNewer, -1: store.ErrOlder} {
 			st := newMemStore("r")
 			if err := start(t, testConfig(brokers), st, true).wait(t); err != nil {
@@ -90,10 +90,17 @@ func TestFormOfAnotherVersion(t *testing.T) {
 					form = &data[len(data)-len(e.batch.Marshal(nil))]
 				}
 			}
+			if what == "the state of alerts" {
+				form = &st.life[0]
+			}
 			*form = byte(int(*form) + by)
+			kept := slices.Clone(st.life)
 			err := start(t, testConfig(brokers), st, true).wait(t)
 			if !errors.Is(err, is) || errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "--rebuild") {
 				t.Errorf("%s: %v, want %v", what, err, is)
+			}
+			if !slices.Equal(st.life, kept) {
+				t.Errorf("%s: the state of alerts is another", what)
 			}
 		}
 	}

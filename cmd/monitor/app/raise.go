@@ -100,6 +100,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		w.totals.keep(a)
 	}
 	w.proved.put(m, outcomeOf(&a))
+	w.told.breaks(a.Breaks)
 	if !w.told.cover(same, outcomeOf(&a)) {
 		return nil
 	}
@@ -156,13 +157,14 @@ func (w *worker) asBefore(ctx context.Context, m meeting) (bool, error) {
 	if err != nil || !known {
 		return false, err
 	}
+	a, err := alerts.Parse(old.Body)
+	if err != nil {
+		return false, err
+	}
 	if w.untilEnd {
-		a, err := alerts.Parse(old.Body)
-		if err != nil {
-			return false, err
-		}
 		w.totals.keep(a)
 	}
+	w.told.breaks(a.Breaks)
 	w.told.cover(m.same, o)
 	return true, nil
 }

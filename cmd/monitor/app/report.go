@@ -147,13 +147,14 @@ func with(shown []report.Anomaly, a alerts.Alert) []report.Anomaly {
 }
 
 // carry puts into the results what was found: a level that was violated remains so,
-// whatever has been forgotten since. What is shown are the alerts that were raised, so
-// that whoever reads the report finds them in the store.
+// whatever has been forgotten since, also if a run before this one found it. What is shown
+// are the alerts that were raised, so that whoever reads the report finds them in the store.
 func (w *worker) carry(results []report.Result) {
 	for i := range results {
 		r := &results[i]
-		if found := w.totals.found[r.Level]; len(found) > 0 {
-			judge.Told(r, found)
+		found := w.totals.found[r.Level]
+		if len(found) > 0 || w.told.broken(r.Level) && r.Verdict != verdict.Violated.String() {
+			judge.Told(r, append([]report.Anomaly{}, found...))
 		}
 	}
 }
@@ -168,7 +169,7 @@ func (w *worker) recall(ctx context.Context, results []report.Result) error {
 			wanting++
 		}
 	}
-	if !w.totals.continued || wanting == 0 {
+	if wanting == 0 {
 		return nil
 	}
 	var damaged error
@@ -200,7 +201,7 @@ func (w *worker) doubt(out []report.Result, results []verdict.Result) {
 	all := int(w.history.Stats().Withheld)
 	for i, v := range results {
 		r := &out[i]
-		if r.Verdict != verdict.Violated.String() || len(r.Anomalies) > 0 || all == 0 || w.totals.unproved[v.Level] > 0 || w.told.breaks(v.Level) {
+		if r.Verdict != verdict.Violated.String() || len(r.Anomalies) > 0 || all == 0 || w.totals.unproved[v.Level] > 0 || w.told.broken(r.Level) {
 			continue
 		}
 		n := w.totals.withheld[v.Level]

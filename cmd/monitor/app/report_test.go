@@ -2,11 +2,13 @@ package app
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
@@ -169,5 +171,61 @@ func TestReportOfForgottenProofs(t *testing.T) {
 				t.Errorf("without the alerts: exit status %d, want %d", got, tc.exit)
 			}
 		})
+	}
+}
+
+// TestViolatedStaysSo: a level that was violated is so in the report at the end, also if it
+// turns out afterwards, in another run, that it is not about such transactions.
+func TestViolatedStaysSo(t *testing.T) {
+	in, st := newInput(t, "in.jsonl"), newMemStore("r")
+	const second = int64(time.Second)
+	one := func(session string, seq int64, at int64, ops ...record.Op) record.Transaction {
+		return record.Transaction{DB: record.DefaultDB, Session: session, Seq: seq, HasSeq: true, ID: fmt.Sprint(session, "#", seq), HasTimes: true, Start: at * second, End: (at + 1) * second, Ops: ops}
+	}
+	write := func(key string, v int64) record.Op {
+		return record.Op{Kind: record.Write, Key: key, Value: record.Int(v)}
+	}
+	c := in.follow("unused")
+	c.Levels = []verdict.Level{verdict.SER, verdict.LIN}
+	report := func() string {
+		t.Helper()
+		r := start(t, c, st, true, fine)
+		if err := r.wait(t); err != nil {
+			t.Fatal(err)
+		}
+		out := []string{verdicts(t, r.App, record.DefaultDB)}
+		for _, x := range r.Reports()[0].Results {
+			for _, a := range x.Anomalies {
+				out = append(out, x.Level+" "+a.Alert.ID)
+			}
+			out = append(out, x.Notes...)
+		}
+		return strings.Join(out, "\n")
+	}
+	in.add(t, one("a", 1, 1, write("x", 1)), one("b", 1, 3, record.Op{Kind: record.Read, Key: "x", Value: record.Null}), one("a", 2, 180, write("x", 2)))
+	first := report()
+	if !strings.Contains(first, "lin violated") || !strings.Contains(first, "lin "+st.ids()[0]) {
+		t.Fatalf("at first: %s", first)
+	}
+	in.add(t, one("a", 3, 3600, write("x", 40), write("y", 40)))
+	for run := range 2 {
+		if got := report(); !strings.HasPrefix(got, strings.Split(first, "\n")[0]) || !strings.Contains(got, "lin "+st.ids()[0]) || !strings.Contains(got, "before the first that has several") {
+			t.Errorf("run %d after that: %s\nat first: %s", run, got, first)
+		}
+	}
+	// Another version wrote the state: what was told stands.
+	k, err := parseCheckpoint(record.DefaultDB, st.checkpoints[record.DefaultDB])
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.state = older(t, k.state)
+	st.checkpoints[record.DefaultDB] = k.append(nil)
+	if got := report(); !strings.Contains(got, "lin violated") || !strings.Contains(got, "lin "+st.ids()[0]) {
+		t.Errorf("after another version: %s", got)
+	}
+	// With another configuration it is for that one to say.
+	c.Initial = record.InitialAny
+	if got := report(); strings.Contains(got, "lin violated") {
+		t.Errorf("judged anew: %s", got)
 	}
 }

@@ -94,6 +94,7 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 		if c.config != config {
 			a.log.Warn().Str("db", db).Msg("the configuration has changed: the history is judged anew from the records that are kept, with partial coverage")
 			c = c.anew(config)
+			c.told.absolve()
 		}
 		if !stream.Current(c.state) {
 			a.log.Warn().Str("db", db).Msg("another version of the monitor wrote the state: the history is judged anew from the records that are kept, with partial coverage")

@@ -17,7 +17,7 @@ type Stored struct {
 	life  *life.Life
 	now   time.Time
 	// Damaged is why it is not known what was told of alerts, and which silences there
-	// are; nil: it is. The alerts are there all the same, as they were found.
+	// are, be it that another version wrote it; nil: it is. The alerts are there all the same, as they were found.
 	Damaged error
 }
 
@@ -28,7 +28,7 @@ func ReadStored(ctx context.Context, st *store.Badger, now time.Time) (*Stored, 
 	if err != nil || !ok {
 		return s, err
 	}
-	l, err := life.Restore(state, life.Config{})
+	l, err := restoreLife(state, life.Config{})
 	if err != nil {
 		s.Damaged = err
 		return s, nil //nolint:nilerr // the alerts can be read all the same
@@ -99,7 +99,7 @@ func (s *Stored) Expire(ctx context.Context, id string) error {
 
 func (s *Stored) commit(ctx context.Context) error {
 	if s.Damaged != nil {
-		return s.Damaged // for the monitor to say, and to begin anew
+		return s.Damaged // for the monitor to say
 	}
 	return s.store.Commit(ctx, store.Commit{Life: s.life.Append(nil)})
 }

@@ -15,7 +15,7 @@ import (
 // by another level or in the next segment, is not told again. It holds the last
 // toldMax to 2*toldMax of them, in two generations. It is part of a history's
 // state, and so of its checkpoint: whether an anomaly is new must not depend on
-// whether the monitor was started again.
+// whether the monitor was started again. Nor must whether a level was violated.
 type told struct{ cur, old map[toldKey]byte }
 
 // toldKey is a part of a hash of what identifies an anomaly, or of an alert's ID.
@@ -25,8 +25,12 @@ type toldKey [16]byte
 // unless the database does not isolate at all.
 const toldMax = 4096
 
-// toldID is the value of an alert's ID; others are levels.
-const toldID = 0xff
+// toldID is the value of an alert's ID, toldBroken that of a level that an alert says is
+// broken; others are levels.
+const (
+	toldID     = 0xff
+	toldBroken = 0xfe
+)
 
 func newTold() *told { return &told{cur: map[toldKey]byte{}, old: map[toldKey]byte{}} }
 
@@ -45,9 +49,16 @@ func (t *told) get(k toldKey) (byte, bool) {
 }
 
 func (t *told) put(k toldKey, v byte) {
-	if t.cur[k] = v; len(t.cur) >= toldMax {
-		t.cur, t.old = map[toldKey]byte{}, t.cur
+	if t.cur[k] = v; len(t.cur) < toldMax {
+		return
 	}
+	next := map[toldKey]byte{}
+	for k, v := range t.old {
+		if v == toldBroken { // that stays
+			next[k] = v
+		}
+	}
+	t.cur, t.old = next, t.cur
 }
 
 // covered tells whether an anomaly has an alert already that says that it breaks
@@ -56,19 +67,6 @@ func (t *told) put(k toldKey, v byte) {
 func (t *told) covered(same string, at verdict.Level) bool {
 	level, ok := t.get(toldHash("same", same))
 	return ok && at.Implies(verdict.Level(level))
-}
-
-// breaks tells whether an anomaly that is remembered has an alert which says that it
-// breaks a level.
-func (t *told) breaks(level verdict.Level) bool {
-	for _, m := range []map[toldKey]byte{t.cur, t.old} {
-		for _, v := range m {
-			if v != toldID && level.Implies(verdict.Level(v)) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // cover notes the alert that was made of an anomaly; false if there is that alert
@@ -84,6 +82,28 @@ func (t *told) cover(same string, o outcome) bool {
 func (t *told) has(id string) bool {
 	_, ok := t.get(toldHash("id", id))
 	return ok
+}
+
+// breaks notes the levels that an alert says are broken: they remain so, whatever comes.
+func (t *told) breaks(levels []string) {
+	for _, l := range levels {
+		if !t.broken(l) {
+			t.put(toldHash("broken", l), toldBroken)
+		}
+	}
+}
+
+// broken tells whether an alert says so of a level.
+func (t *told) broken(level string) bool {
+	_, ok := t.get(toldHash("broken", level))
+	return ok
+}
+
+// absolve forgets which levels are broken: alerts are of another configuration.
+func (t *told) absolve() {
+	for _, m := range []map[toldKey]byte{t.cur, t.old} {
+		maps.DeleteFunc(m, func(_ toldKey, v byte) bool { return v == toldBroken })
+	}
 }
 
 // append writes both generations, sorted.

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
 
@@ -103,6 +104,24 @@ func (c *cursor) name(what string) ([]byte, *reject.Error) {
 	b, err := c.text()
 	if err == nil && len(b) == 0 {
 		return nil, reject.New(reject.EmptyName, "%s is the empty string", what)
+	}
+	return b, err
+}
+
+// session takes the name of a session.
+func (c *cursor) session() ([]byte, *reject.Error) {
+	b, err := c.name("the session")
+	if err == nil {
+		err = codec.CheckSession(b)
+	}
+	return b, err
+}
+
+// history takes the name of a history.
+func (c *cursor) history() ([]byte, *reject.Error) {
+	b, err := c.name("the history")
+	if err == nil {
+		err = codec.CheckHistory(b)
 	}
 	return b, err
 }

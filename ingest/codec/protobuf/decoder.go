@@ -217,7 +217,7 @@ func (d *Decoder) field(c *cursor, tag uint64, set *uint, h *packed.Head) (err *
 	}
 	switch number {
 	case txnSession:
-		h.Session, err = c.name("the session")
+		h.Session, err = c.session()
 	case txnSeq:
 		var v uint64
 		v, err = c.varint()
@@ -230,9 +230,7 @@ func (d *Decoder) field(c *cursor, tag uint64, set *uint, h *packed.Head) (err *
 	case txnStatus:
 		h.Status, err = status(c)
 	case txnDB:
-		if h.DB, err = c.name("the history"); err == nil {
-			err = codec.CheckHistory(len(h.DB))
-		}
+		h.DB, err = c.history()
 	case txnID:
 		h.ID, err = c.name("the id")
 	}

@@ -2,7 +2,6 @@ package protobuf
 
 import (
 	"github.com/isowatch/isowatch/ingest/assemble"
-	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
@@ -71,10 +70,10 @@ func (d *Decoder) event(kind int, c cursor, e *assemble.Event) *reject.Error {
 func (d *Decoder) eventField(c *cursor, kind int, number uint, e *assemble.Event) (err *reject.Error) {
 	switch number {
 	case eventSession:
-		e.Session, err = d.name(c, "the session")
+		e.Session, err = d.intern(c.session())
 		return err
 	case eventTxn:
-		e.Txn, err = d.name(c, "the transaction")
+		e.Txn, err = d.intern(c.name("the transaction"))
 		return err
 	}
 	switch kind {
@@ -106,9 +105,7 @@ func (d *Decoder) beginField(c *cursor, number uint, e *assemble.Event) (err *re
 		e.HasTime = true
 		e.Time, err = c.time()
 	case beginDB:
-		if e.DB, err = d.name(c, "the history"); err == nil {
-			err = codec.CheckHistory(len(e.DB))
-		}
+		e.DB, err = d.intern(c.history())
 	case beginID:
 		var id []byte
 		id, err = c.name("the id")
@@ -129,8 +126,8 @@ func (d *Decoder) stepField(c *cursor, number uint, e *assemble.Event) (err *rej
 	return d.operation(op, &e.Op)
 }
 
-func (d *Decoder) name(c *cursor, what string) (string, *reject.Error) {
-	b, err := c.name(what)
+// intern makes a text of a name that was taken.
+func (d *Decoder) intern(b []byte, err *reject.Error) (string, *reject.Error) {
 	if err != nil {
 		return "", err
 	}

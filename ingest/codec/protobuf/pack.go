@@ -1,12 +1,12 @@
 package protobuf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -101,7 +101,7 @@ func (d *Decoder) packCanonical(b []byte, out *packed.Chunk) bool {
 
 // canonicalHead takes all that stands before the operations.
 func (d *Decoder) canonicalHead(b []byte, p int, h *packed.Head) (_ int, ok bool) {
-	if h.Session, p, ok = shortText(b, p, tagSession); !ok {
+	if h.Session, p, ok = shortText(b, p, tagSession); !ok || bytes.IndexByte(h.Session, 0) >= 0 {
 		return 0, false
 	}
 	if p < len(b) && b[p] == tagSeq {
@@ -126,7 +126,7 @@ func (d *Decoder) canonicalHead(b []byte, p int, h *packed.Head) (_ int, ok bool
 	p += 2
 	h.DB = defaultDB
 	if p < len(b) && b[p] == tagDB {
-		if h.DB, p, ok = shortText(b, p, tagDB); !ok || len(h.DB) > codec.HistoryMax {
+		if h.DB, p, ok = shortText(b, p, tagDB); !ok || bytes.IndexByte(h.DB, 0) >= 0 {
 			return 0, false
 		}
 	}

@@ -120,10 +120,11 @@ func (v view) get(name string) (protoreflect.Value, bool) {
 	return v.m.Get(f), v.m.Has(f)
 }
 
-// name is a string that is not empty, or was not given.
+// name is a string that is not empty, or was not given. That of a session or history has no
+// U+0000.
 func (v view) name(field string, needed bool) (string, error) {
 	s, has := v.get(field)
-	if has && s.String() == "" || needed && !has {
+	if has && s.String() == "" || needed && !has || (field == "session" || field == "db") && strings.ContainsRune(s.String(), 0) {
 		return "", errTwin
 	}
 	return s.String(), nil

@@ -159,7 +159,7 @@ func (x suite) invalidCommits(t *testing.T) {
 	good := store.Commit{Offsets: map[string]map[int]int64{"topic": {0: 5}}}
 	for name, bad := range map[string]store.Commit{
 		"no alert ID":        {Alerts: []store.Alert{{}}},
-		"long alert ID":      {Alerts: []store.Alert{NewAlert(strings.Repeat("x", 2000))}},
+		"long alert ID":      {Alerts: []store.Alert{NewAlert(strings.Repeat("x", store.LimitName+1))}},
 		"large body":         {Alerts: []store.Alert{{ID: "a", Body: make([]byte, store.LimitBody+1)}}},
 		"no notice ID":       {Notices: Notices("")},
 		"large notice":       {Notices: []store.Notice{{ID: "a", Body: make([]byte, store.LimitNotice+1)}}},

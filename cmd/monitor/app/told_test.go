@@ -1,0 +1,35 @@
+package app
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/internal/wire"
+)
+
+// TestBrokenStaysSo: that a level is broken is remembered however many alerts come after it,
+// of which the old ones are not, and over a restart, until another configuration is to say.
+func TestBrokenStaysSo(t *testing.T) {
+	told := newTold()
+	told.breaks([]string{"lin"})
+	for i := range 3 * toldMax {
+		told.cover(fmt.Sprint("anomaly ", i), outcome{verdict.SER, fmt.Sprint("alert ", i)})
+		told.breaks([]string{"ser"})
+		if i%1000 == 0 {
+			r := wire.NewReader(told.append(nil))
+			if told = readTold(&r); !r.Done() {
+				t.Fatalf("after %d it is not read again", i)
+			}
+		}
+	}
+	if !told.broken("lin") || !told.broken("ser") || told.broken("si") {
+		t.Errorf("broken: lin %v, ser %v, si %v", told.broken("lin"), told.broken("ser"), told.broken("si"))
+	}
+	if last := fmt.Sprint("alert ", 3*toldMax-1); !told.has(last) || told.has("alert 0") || len(told.cur)+len(told.old) > 2*toldMax {
+		t.Errorf("it has the last: %v, the first: %v, %d in all", told.has(last), told.has("alert 0"), len(told.cur)+len(told.old))
+	}
+	if told.absolve(); told.broken("lin") || told.broken("ser") || !told.has(fmt.Sprint("alert ", 3*toldMax-1)) {
+		t.Error("another configuration does not begin without what was broken, and with what was told")
+	}
+}
