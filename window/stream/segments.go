@@ -606,15 +606,21 @@ func awaiting(session, id string) string {
 	return waitingSession + id + "\x00" + session
 }
 
-// readsOf are the first reads of keys, of those that were not written before. What
-// is read after that, of a list say, can't be told without the writes.
+// readsOf are the first reads of keys, of those that were not written before, in the
+// order of the transaction: at rc that matters. What is read after that, of a list say, can't
+// be told without the writes.
 func readsOf(ops []record.Op, keys []string) []record.Op {
-	var out []record.Op
+	var at []int
 	for _, key := range keys {
 		i := slices.IndexFunc(ops, func(op record.Op) bool { return op.Key == key })
 		if i >= 0 && ops[i].Kind == record.Read {
-			out = append(out, ops[i])
+			at = append(at, i)
 		}
+	}
+	slices.Sort(at)
+	out := make([]record.Op, len(at))
+	for n, i := range at {
+		out[n] = ops[i]
 	}
 	return out
 }
