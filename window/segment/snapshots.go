@@ -13,16 +13,18 @@ type snapshots struct {
 	keys  map[string]*written
 	since uint64 // of writes before that position not all are known
 	off   bool   // until the next cut: there were too many keys
+	// blind are positions of writes that the one after them, of the same key, does not
+	// follow by what is known: it neither read them nor is of their session. Ascending, and
+	// one for each place where a cut may be, which size is apart.
+	blind []uint64
+	size  uint64
 }
 
 // written are the last writes of a key, in the order of release.
 type written struct {
 	writes [writesKept]write
 	n      int
-	// blind is after the position of the last write that the one after it does
-	// not follow by what is known: neither read it nor is of its session.
-	blind uint64
-	met   uint64 // after the position of the last snapshot that touched it
+	met    uint64 // after the position of the last snapshot that touched it
 }
 
 type write struct {
@@ -39,6 +41,7 @@ const snapshotTenths = 9
 func (ss *snapshots) init(opt Options) {
 	ss.most = max(0, opt.SnapshotKeys)
 	ss.keys = map[string]*written{}
+	ss.size = stepSize(opt)
 }
 
 // add takes in the record at position n, of session s.
@@ -64,21 +67,33 @@ func (ss *snapshots) add(n uint64, t *record.Transaction, s *session) {
 			k = &written{}
 			ss.keys[o.Key] = k
 		}
-		k.add(write{o.Value, n, t.Session}, o.Key, t.Ops)
+		if before, ok := k.add(write{o.Value, n, t.Session}, o.Key, t.Ops); !ok {
+			ss.unordered(before)
+		}
 	}
 }
 
-// add takes in a write of the key by the transaction with these operations.
-func (k *written) add(w write, key string, ops []record.Op) {
+// unordered notes a position among blind. O(places where a cut may be), O(log of them)
+// where there is one already.
+func (ss *snapshots) unordered(pos uint64) {
+	i, _ := slices.BinarySearch(ss.blind, pos-pos%ss.size)
+	if i == len(ss.blind) || ss.blind[i]/ss.size != pos/ss.size {
+		ss.blind = slices.Insert(ss.blind, i, pos)
+	}
+}
+
+// add takes in a write of the key by the transaction with these operations. It tells
+// whether it follows the one before by what is known, and the position of that.
+func (k *written) add(w write, key string, ops []record.Op) (before uint64, follows bool) {
+	follows = true
 	if k.n > 0 {
-		before := &k.writes[k.n-1]
-		if before.pos == w.pos { // its own: only the last one can be read
-			before.value = w.value
-			return
+		last := &k.writes[k.n-1]
+		if last.pos == w.pos { // its own: only the last one can be read
+			last.value = w.value
+			return last.pos, true
 		}
-		if read, ok := firstRead(ops, key); before.session != w.session && !(ok && before.shownBy(read)) {
-			k.blind = before.pos + 1
-		}
+		read, ok := firstRead(ops, key)
+		before, follows = last.pos, last.session == w.session || ok && last.shownBy(read)
 	}
 	if k.n == writesKept {
 		copy(k.writes[:], k.writes[1:])
@@ -86,6 +101,7 @@ func (k *written) add(w write, key string, ops []record.Op) {
 	}
 	k.writes[k.n] = w
 	k.n++
+	return before, follows
 }
 
 // firstRead is what a transaction read of a key before it wrote it.
@@ -151,6 +167,9 @@ func (ss *snapshots) forget(from, next uint64) {
 	if ss.off {
 		ss.off, ss.since = false, next
 	}
+	if i, _ := slices.BinarySearch(ss.blind, from); i > 0 {
+		ss.blind = slices.Delete(ss.blind, 0, i)
+	}
 	for key, k := range ss.keys {
 		first := 0
 		for first < k.n && k.writes[first].pos < from {
@@ -186,15 +205,10 @@ func (c *Cutter) bySnapshot(w window) Cut {
 		return Cut{}
 	}
 	k := Cut{Kind: Snapshot, From: max(c.steps.down(from), w.earliest)}
-	var blind []uint64
-	for _, key := range ss.keys {
-		if key.blind > c.last.From && key.blind <= k.From {
-			blind = append(blind, key.blind-1)
+	for _, pos := range ss.blind {
+		if pos >= c.last.From && pos < k.From {
+			k.stray(pos)
 		}
-	}
-	slices.Sort(blind)
-	for _, pos := range blind {
-		k.stray(pos)
 	}
 	c.strays(&k, false)
 	k.Complete = k.Straddlers == 0 && snapped == live && !partial

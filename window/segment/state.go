@@ -29,6 +29,7 @@ type state struct {
 	Keys                []keyState
 	Since               uint64
 	Off                 bool
+	Blind               []uint64 `json:",omitempty"`
 }
 
 type sessionState struct {
@@ -75,9 +76,9 @@ type waitState struct {
 }
 
 type keyState struct {
-	Key        []byte
-	Writes     []writeState
-	Blind, Met uint64
+	Key    []byte
+	Writes []writeState
+	Met    uint64
 }
 
 type writeState struct {
@@ -96,7 +97,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (c *Cutter) Snapshot(dst []byte) []byte {
 	st := state{Form: stateForm, Next: c.next, Now: c.now, Last: c.last, LastCount: c.lastCount.pack(), CutPlace: c.cutPlace,
 		Straddled: c.straddled, Gone: c.sessions.gone, Step: c.steps.now.pack(), Unknown: c.steps.unknown, Untimed: c.steps.untimed,
-		Fences: c.fences.pack(), Keys: c.snaps.pack(), Since: c.snaps.since, Off: c.snaps.off}
+		Fences: c.fences.pack(), Keys: c.snaps.pack(), Since: c.snaps.since, Off: c.snaps.off, Blind: c.snaps.blind}
 	for _, s := range c.sessions.sorted() {
 		st.Sessions = append(st.Sessions, s.pack())
 	}
@@ -140,7 +141,7 @@ func Restore(opt Options, data []byte) (*Cutter, error) {
 	for _, k := range st.Keys {
 		c.snaps.keys[string(k.Key)] = k.unpack()
 	}
-	c.snaps.since, c.snaps.off = st.Since, st.Off
+	c.snaps.since, c.snaps.off, c.snaps.blind = st.Since, st.Off, st.Blind
 	return c, nil
 }
 
@@ -222,7 +223,7 @@ func (f *fences) unpack(st fenceState) {
 
 func (ss *snapshots) pack() (out []keyState) {
 	for key, k := range ss.keys {
-		st := keyState{Key: []byte(key), Blind: k.blind, Met: k.met}
+		st := keyState{Key: []byte(key), Met: k.met}
 		for _, w := range k.writes[:k.n] {
 			st.Writes = append(st.Writes, writeState{packValue(w.value), w.pos, []byte(w.session)})
 		}
@@ -233,7 +234,7 @@ func (ss *snapshots) pack() (out []keyState) {
 }
 
 func (k keyState) unpack() *written {
-	out := &written{blind: k.Blind, met: k.Met, n: len(k.Writes)}
+	out := &written{met: k.Met, n: len(k.Writes)}
 	for i, w := range k.Writes {
 		out.writes[i] = write{w.Value.unpack(), w.Pos, string(w.Session)}
 	}

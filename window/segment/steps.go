@@ -32,8 +32,11 @@ type count struct{ untimed, unknown uint64 }
 // stepsMost is how many places there are in the longest overlap.
 const stepsMost = 256
 
+// stepSize is how many records lie between two places where a cut may be.
+func stepSize(opt Options) uint64 { return max(1, opt.MaxOverlap/stepsMost) }
+
 func (st *steps) init(opt Options) {
-	st.size = max(1, opt.MaxOverlap/stepsMost)
+	st.size = stepSize(opt)
 	st.most = int(opt.MaxOverlap/st.size) + 2
 	st.now.end = math.MinInt64
 	st.list = []step{st.now}

@@ -54,7 +54,10 @@ type segments struct {
 	fresh  []string       // scratch
 	refs   []frontier.Ref // scratch
 	reads  []int          // scratch
-	ops    []record.Op    // scratch
+	// awaited are the values that reads of the seeds wait for, by the engine's number of the
+	// key: the least place of such a read in the stream's time.
+	awaited map[uint32]map[record.Value]int64
+	ops     []record.Op // scratch
 	// born is what unique, attempts and listed were when the engine was made.
 	born struct{ unique, attempts, listed bool }
 	// due is what has to be done before the next step, once what was found has been
@@ -137,6 +140,7 @@ func (s *segments) open() {
 	s.born.unique, s.born.attempts, s.born.listed = s.unique, s.attempts, s.listed
 	s.engine = s.newEngine()
 	s.met.clear()
+	clear(s.awaited)
 }
 
 // newEngine makes an engine with the memory of the last one, which must not be used any
@@ -168,8 +172,16 @@ func (s *segments) newEngine() *incremental.Engine {
 // step gives the engine the next released record.
 func (s *segments) step(t *record.Transaction, f fed) {
 	s.newest = max(s.newest, f.at)
-	s.whole.released(f.at, s.cutter.Add(s.stats.Transactions, t, f.at))
-	s.feed(t, f)
+	straddles := s.cutter.Add(s.stats.Transactions, t, f.at)
+	keys := s.feed(t, f)
+	if since, ok := s.awaitedFrom(t, keys); ok {
+		s.whole.straddled(since)
+		if !straddles {
+			straddles = true
+			s.stats.Straddlers++
+		}
+	}
+	s.whole.released(f.at, straddles)
 	s.stats.Transactions++
 	s.stats.Operations += uint64(len(t.Ops))
 	last := tick{watermark: noTime}
@@ -185,12 +197,61 @@ func (s *segments) step(t *record.Transaction, f fed) {
 // that comes is late the stream's time stands still.
 const untickedMost = 16_384
 
-func (s *segments) feed(t *record.Transaction, f fed) {
+// feed returns the engine's numbers of the keys of t.
+func (s *segments) feed(t *record.Transaction, f fed) []uint32 {
 	keys := s.source.keys(f.ref, s.engine, s.opened)
 	s.engine.Warm(t, keys)
 	s.meet(t, keys)
 	s.engine.StepKeys(t, f.at, keys)
 	s.fed = append(s.fed, f)
+	return keys
+}
+
+// await notes what the reads of a seed wait for.
+func (s *segments) await(t *record.Transaction) {
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		if op.Kind != record.Read {
+			continue
+		}
+		number := s.engine.Key(op.Key)
+		of := s.awaited[number]
+		if of == nil {
+			if s.awaited == nil {
+				s.awaited = map[uint32]map[record.Value]int64{}
+			}
+			of = map[record.Value]int64{}
+			s.awaited[number] = of
+		}
+		values := []record.Value{op.Value}
+		if op.Value.Kind == record.KindList {
+			values = op.Value.Elements()
+		}
+		for _, v := range values {
+			if at, ok := of[v]; !ok || t.End < at {
+				of[v] = t.End
+			}
+		}
+	}
+}
+
+// awaitedFrom tells whether t wrote what was read before the cut, and since when that was
+// awaited. Such a read is in front of the cut and the write behind it, and what else the
+// reader did is forgotten.
+func (s *segments) awaitedFrom(t *record.Transaction, keys []uint32) (since int64, ok bool) {
+	if len(s.awaited) == 0 || t.Status == record.Aborted {
+		return 0, false
+	}
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		if op.Kind != record.Write && op.Kind != record.Append {
+			continue
+		}
+		if at, found := s.awaited[keys[i]][op.Value]; found && (!ok || at < since) {
+			since, ok = at, true
+		}
+	}
+	return since, ok
 }
 
 // again is feed for a record that was fed before, to this engine or another one:
@@ -665,6 +726,7 @@ func (s *segments) seed(t *record.Transaction) {
 		}
 		s.met.set(number)
 	}
+	s.await(t)
 	s.engine.Step(t, t.End)
 }
 

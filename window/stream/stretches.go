@@ -147,6 +147,15 @@ func (s *stretches) released(at int64, straddles bool) {
 	}
 }
 
+// straddled says that the transaction that is released next was read from by one of
+// that time, which an earlier segment had. What leads from the one to the other may lie in
+// all that is between them.
+func (s *stretches) straddled(since int64) {
+	for i := len(s.Done) - 1; i >= 0 && s.Done[i].End >= since; i-- {
+		s.Done[i].Partial |= WhyStraddling
+	}
+}
+
 // untimely says that the times of the transaction that is released next are not used to
 // the full.
 func (s *stretches) untimely() {

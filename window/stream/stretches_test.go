@@ -1,11 +1,17 @@
 package stream
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/order"
 	"github.com/isowatch/isowatch/window/segment"
 )
 
@@ -128,5 +134,83 @@ func TestCompleteness(t *testing.T) {
 	}
 	if got := (Whys(1<<LostLate) | WhyForgotten | WhyLimit).Names(); !slices.Equal(got, []string{"late-record", "forgotten", "cut-by-limit"}) {
 		t.Error(got)
+	}
+}
+
+// A session reads what it writes itself only segments later, which its read that waits
+// does not show, being carried on without its session. So what is from the read to the
+// write is not complete, though every cut in between is proved by snapshots; and it is
+// where nobody writes what was read.
+func TestWriteReadBeforeACutStraddles(t *testing.T) {
+	const rounds = 20 // of a write, and a snapshot of each session
+	for _, tc := range []struct {
+		name, read, write string
+		straddles         bool
+	}{
+		{"value", `["r","z",1]`, `["w","z",1]`, true},
+		{"list", `["r","z",[1,2]]`, `["append","z",1],["append","z",2]`, true},
+		{"another value", `["r","z",2]`, `["w","z",1]`, false},
+		{"another key", `["r","z",1]`, `["w","v",1]`, false},
+	} {
+		var txns []record.Transaction
+		seqs := map[string]int64{}
+		add := func(session, ops string) {
+			at := 1_700_000_000_000_000_000 + int64(len(txns))*1000
+			var x record.Transaction
+			line := fmt.Sprintf(`{"session":%q,"seq":%d,"status":"committed","start":%d,"end":%d,"ops":[%s]}`, session, seqs[session], at, at+10, ops)
+			if err := codec.Decode([]byte(line), &x); err != nil {
+				t.Fatal(err)
+			}
+			x.DB = "d"
+			seqs[session]++
+			txns = append(txns, x)
+		}
+		reader, writer := 0, 0
+		for i := range rounds {
+			write, extra := fmt.Sprintf(`["w","c",%d]`, i+1), ""
+			switch {
+			case i == rounds-4:
+				writer = len(txns)
+				write += "," + tc.write
+				extra = "," + tc.read
+				if !tc.straddles {
+					extra = "," + strings.Replace(tc.write, "w", "r", 1)
+				}
+			case i > rounds-4:
+				continue
+			}
+			if i > 0 {
+				write = fmt.Sprintf(`["r","c",%d],`, i) + write
+			}
+			add("s1", write)
+			for _, s := range []string{"s1", "s2", "s3"} {
+				add(s, fmt.Sprintf(`["r","c",%d]`, i+1)+extra)
+			}
+			if i == 3 {
+				reader = len(txns)
+				add("s1", tc.read)
+			}
+		}
+		h := New(Config{DB: "d", Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Clock: record.ClockIgnore, Sessions: record.SessionsKeep, MaxTransaction: time.Minute,
+			Every: time.Microsecond, Segment: 10, Overlap: 6, Order: order.Options{Lateness: time.Second}})
+		found := 0
+		for i, x := range txns {
+			h.Take(&Entry{Number: uint64(i), Time: x.End, Partitions: 1, Batch: batchOf(0, int64(i), []record.Transaction{x})})
+		}
+		h.Flush()
+		for h.Run(10) {
+			found += len(h.Found())
+		}
+		h.Close()
+		found += len(h.Found())
+		if st := h.Stats(); found > 0 || st.Cuts[segment.Limit] > 0 || st.Segments < 3 || (st.Straddlers > 0) != tc.straddles {
+			t.Errorf("%s: %d found, cuts %v, %d straddlers", tc.name, found, st.Cuts, st.Straddlers)
+		}
+		for _, x := range h.Stretches() {
+			between := x.To > uint64(reader) && x.From <= uint64(writer)
+			if got := x.Partial == WhyStraddling; tc.straddles && between != got || !tc.straddles && x.Partial != 0 {
+				t.Errorf("%s, read at %d and written at %d: %+v", tc.name, reader, writer, x)
+			}
+		}
 	}
 }
