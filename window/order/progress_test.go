@@ -181,3 +181,18 @@ func TestWhereFrom(t *testing.T) {
 		t.Errorf("%d records, %d of them alone", len(rs), len(alone))
 	}
 }
+
+// What has no time of its own is placed by what has passed since the partition first reached
+// its greatest end, and not since another record that ended then.
+func TestTimePassesSinceTheFirst(t *testing.T) {
+	o := newRig(Options{Partitions: []int{0}, Lateness: 10})
+	o.Add(0, txn("a", 1, 0, 100), 1000)
+	o.Add(0, txn("b", 1, 0, 100), 1050)
+	x := txn("c", 1, 0, 0)
+	x.HasTimes = false
+	o.Add(0, x, 1060)
+	drain(o)
+	if w := o.Watermark(); w != 150 {
+		t.Errorf("watermark %d, want 150 = 100+60-10", w)
+	}
+}

@@ -467,3 +467,13 @@ func BenchmarkAdd(b *testing.B) {
 		}
 	}
 }
+
+// The key with most votes is followed, of several the first by name, in whatever order they come.
+func TestFavourite(t *testing.T) {
+	f := fences{votes: map[string]int{"a": 1, "b": 3, "c": 3, "d": 2}}
+	for range 50 {
+		if key, votes := f.favourite(); key != "b" || votes != 3 {
+			t.Fatalf("%q with %d votes", key, votes)
+		}
+	}
+}
