@@ -28,7 +28,7 @@ const judgedName = reserved + "judged"
 
 // judgedVersion is the first byte. Whoever takes what is stored for the checkpoint of a
 // history must not take it for one that it knows.
-const judgedVersion = 0x82
+const judgedVersion = 0x83
 
 // append writes, after a byte for the version, origin as its length and bytes, and how
 // many histories follow; of each, by name, its name as its length and bytes, and the

@@ -233,7 +233,10 @@ func TestTakenOver(t *testing.T) {
 func TestStoreOfVersionBefore(t *testing.T) {
 	st := newMemStore("r")
 	testKeeper(t, st, heldBytesMax, "a")
-	note := func() { delete(st.offsets, journalOf) }
+	note := func() {
+		delete(st.offsets, journalOf)
+		delete(st.checkpoints, judgedName)
+	}
 	look := func(origin string) *stored {
 		t.Helper()
 		a := &App{cfg: config.Default(), store: st, origin: origin, log: zerolog.Nop()}
