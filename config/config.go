@@ -72,7 +72,7 @@ type Stdin struct{}
 // Window bounds how long the monitor waits for records and how many it keeps.
 type Window struct {
 	Lateness        time.Duration `yaml:"lateness" help:"How much later than its neighbours a record may arrive and still be put in order."`
-	MaxTransaction  time.Duration `yaml:"max_transaction" help:"No transaction lasts longer. A value that was read is waited for so long before its absence means something."`
+	MaxTransaction  time.Duration `yaml:"max_transaction" help:"No transaction lasts longer. A value that was read is waited for so long, by the records' times and by when they came, before its absence means something."`
 	MaxSkew         time.Duration `yaml:"max_skew" help:"The most that two clients' clocks differ."`
 	IdleAfter       time.Duration `yaml:"idle_after" help:"A partition or session that is silent for so long stops holding the others back."`
 	MaxTransactions int           `yaml:"max_transactions" help:"How many transactions are held at most, per history, also where nothing says what may be forgotten; then the oldest are forgotten all the same, counted and reported."`

@@ -2,7 +2,7 @@
 // the interleaving in which the partitions of the input were read, and says how
 // far the stream is complete: the watermark. It is pure: no clock, goroutine or
 // I/O. The time of day comes in as a number. It works on heads of records and on
-// numbers (refs) by which its caller knows them: 56 bytes for one that waits.
+// numbers (refs) by which its caller knows them: 64 bytes for one that waits.
 //
 //	partition 0  ──t──t──t──▶ ┐            sessions            heads by end
 //	partition 1  ──t──t──────▶ ├─ Add ─▶  a: t─t─t  ─┐
@@ -33,7 +33,7 @@
 //
 // Files: order.go is Add and Next; progress.go the partitions and the watermark; session.go
 // and heap.go what waits; again.go and memory.go what came before; forget.go how sessions
-// are forgotten; tick.go, sample.go, snapshot.go what they say.
+// are forgotten; tick.go, patience.go, sample.go, snapshot.go what they say.
 //
 // # The watermark
 //
@@ -82,6 +82,8 @@
 //   - a record later than Lateness of a session that is being forgotten (MaxSessions): Late, or Stale
 //     if it was forgotten before the record was read;
 //   - what IdleAfter, MaxBuffered and Sample cause;
+//   - how far ticks go while clocks are wrong by more than MaxSkew, or times go faster than the day
+//     does (Patience);
 //   - an end that is ahead of the time of day but not of its arrival (MaxAhead);
 //   - a record that fills a hole in its session after a clock was set back by more than
 //     MaxSkew;
@@ -90,6 +92,23 @@
 //   - without times: whether a session that was forgotten is new (see below);
 //   - a record that has the ID of another that was released before a snapshot, if Remember was
 //     not told.
+//
+// # Patience
+//
+// What ended before the watermark has been handed out if clocks are as good as is said. If a
+// client's is wrong by more than MaxTransaction the engine would take what it wrote for never written: a
+// partition that is ahead has its records wait in the order while others, who read from them, are out and
+// due; one that is set back is due long before what it read from is in order. So a tick says a time that is no
+// later than what is proved by when records came, too (patience.go): a reader is due once all that came
+// within MaxTransaction - Lateness - MaxSkew after it has been read and handed out. What it read
+// from, if it came in time, is among that. While clocks are good, this holds back no tick. A tick that was
+// held back is made good by a later one, which Tick gives also while nothing comes.
+//
+// When a record came is what its broker says; where there is none, its own end; but not before
+// the last CaughtUp of its partition, nor after it was read (Reading). What is said to have come more than
+// Lateness and MaxSkew before that CaughtUp counts as coming when it was read. So what is wrong and can't be told are clocks of clients, and of
+// brokers that have theirs, in what has piled up and is read before the first CaughtUp; and a writer that took
+// nearly MaxTransaction.
 //
 // # What goes wrong, and what then happens
 //
@@ -121,6 +140,9 @@
 //	                                   MaxBuffered is reached. New sessions are Late
 //	all clients' go ahead              less than MaxAhead: the stream jumps. More: as    no loss
 //	                                   one, until their arrivals are as far
+//	a whole partition's clocks are     believed: what is ahead waits, and so do all     no loss
+//	ahead or set back                  others for what is set back; ticks say less
+//	                                   (Patience). MaxBuffered bounds it
 //	a transaction lasts longer than    in its place by its end: Overlong                loss
 //	MaxTransaction
 //	records without times in between   placed where they arrived: at the partition's    no loss

@@ -29,7 +29,7 @@ func TestFiles(t *testing.T) {
 			switch d.Cmd {
 			case "new":
 				opt = Options{Partitions: []int{0}}
-				lateness, longest, skew, ahead := int64(10), int64(100), int64(0), int64(0)
+				lateness, longest, skew, ahead, every := int64(10), int64(100), int64(0), int64(0), int64(0)
 				d.MaybeScanArgs(t, "lateness", &lateness)
 				d.MaybeScanArgs(t, "max-transaction", &longest)
 				d.MaybeScanArgs(t, "remembered", &opt.MaxRemembered)
@@ -37,6 +37,8 @@ func TestFiles(t *testing.T) {
 				d.MaybeScanArgs(t, "buffered", &opt.MaxBuffered)
 				d.MaybeScanArgs(t, "skew", &skew)
 				d.MaybeScanArgs(t, "ahead", &ahead)
+				d.MaybeScanArgs(t, "every", &every)
+				opt.Every = time.Duration(every)
 				opt.MaxSkew, opt.MaxAhead = time.Duration(skew), time.Duration(ahead)
 				if d.HasArg("partitions") {
 					opt.Partitions = []int{0, 1}
@@ -50,6 +52,9 @@ func TestFiles(t *testing.T) {
 				}
 			case "next":
 				for _, r := range drain(o) {
+					if r.Tick {
+						fmt.Fprintf(&b, "tick at %d\n", r.TickAt)
+					}
 					b.WriteString(r.Txn.ID)
 					for _, x := range []struct {
 						is  bool
@@ -71,6 +76,12 @@ func TestFiles(t *testing.T) {
 				o.Advance(number(t, d.CmdArgs[0].Key))
 			case "caught-up":
 				o.CaughtUp(int(number(t, d.CmdArgs[0].Key)), number(t, d.CmdArgs[1].Key))
+			case "reading":
+				o.Reading(number(t, d.CmdArgs[0].Key))
+			case "tick":
+				if at, due := o.Tick(); due {
+					fmt.Fprintf(&b, "tick at %d\n", at)
+				}
 			case "sample":
 				o.Sample(uint8(number(t, d.CmdArgs[0].Key)))
 			case "flush":

@@ -22,7 +22,7 @@ type Options struct {
 	// MaxSkew bounds the difference of any two clients' clocks at one instant.
 	MaxSkew time.Duration
 	// MaxTransaction bounds a transaction's length. Longer ones are flagged
-	// Overlong. Also, a record without times is not sent again later than this
+	// Overlong, and ticks have patience for so long. Also, a record without times is not sent again later than this
 	// after its session was forgotten. 0: no bound.
 	MaxTransaction time.Duration
 	// IdleAfter: see the package documentation. 0: stuck partitions hold the
@@ -32,7 +32,7 @@ type Options struct {
 	// of the time of day, whichever is earlier. 0: no bound, as for histories
 	// with times of their own.
 	MaxAhead time.Duration
-	// MaxBuffered bounds the records that wait, 56 bytes each. What one call
+	// MaxBuffered bounds the records that wait, 64 bytes each. What one call
 	// after another adds before Next is called comes on top. 0: no bound.
 	MaxBuffered int
 	// MaxRemembered bounds the IDs remembered against doubled input: at least
@@ -102,8 +102,9 @@ type Release struct {
 	// Detached. It is no part of the caller's bytes.
 	Session string
 	// TickAt, if Tick, is the time to tell the engine before this record: all
-	// that ended before it has been handed out. Silent: it is to be told twice, as a whole
-	// slot of Every went by without a record.
+	// that ended before it has been handed out, and so has whatever any who was due before
+	// it can have read from, whatever the clocks. It may be less than what was told before.
+	// Silent: it is to be told twice, as a whole slot of Every went by without a record.
 	TickAt       int64
 	Tick, Silent bool
 	// Gap is the hole in the session's sequence just before this record; nil

@@ -26,6 +26,7 @@ type Order struct {
 	partitions []partition
 	now        int64 // time of day as last told; meaningful if hasNow
 	hasNow     bool
+	reading    int64 // time of day at which is read what is added; 0: not known
 	greatest   int64 // greatest trusted end seen anywhere
 	// moved: greatest rose since the time of day was last told; otherwise it
 	// rose before reachedAt.
@@ -61,9 +62,10 @@ type Order struct {
 	memory memory
 	bare   memory // records with neither seq nor times
 
-	level  uint8 // of the sample; sample.go
-	ticks  ticks // tick.go
-	counts Counts
+	level    uint8    // of the sample; sample.go
+	ticks    ticks    // tick.go
+	patience patience // patience.go
+	counts   Counts
 }
 
 // New makes an Order.
@@ -104,7 +106,8 @@ func blank(opt Options) *Order {
 		forgot:         nothingForgotten,
 		memory:         memory{limit: max(1, opt.MaxRemembered/2)},
 		bare:           memory{limit: max(1, min(opt.MaxRemembered, bareMax)/2)},
-		ticks:          ticks{last: none},
+		ticks:          ticks{last: none, told: none},
+		patience:       newPatience(&opt),
 	}
 }
 
@@ -126,12 +129,20 @@ func (o *Order) Refs(f func(ref uint64)) {
 
 // Add takes in the next record of a partition, in the order of the partition.
 // ref names the record in Release; it must be greater than those added before. h is
-// not kept. arrival is the broker's timestamp in nanoseconds, for input without
-// one the time of day when it was read, or 0 if neither is known. O(log sessions).
+// not kept. arrival is the broker's timestamp in nanoseconds, or 0 for input without
+// one: then the time of day when it was read counts (Reading). O(log sessions).
 func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 	p := o.partition(n)
 	o.hear(p)
 	o.counts.Added++
+	came := arrival
+	if arrival == 0 {
+		arrival = o.reading
+		if came = h.End; !h.HasTimes {
+			came = arrival
+		}
+	}
+	came = o.came(p, came)
 	s := o.sessions[h.Session]
 	if o.level > 0 && !Kept(h.Session, o.level) {
 		o.leaveOut(p, s, h, arrival)
@@ -142,7 +153,7 @@ func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 		return fate
 	}
 	it := o.place(p, n, s, h, arrival)
-	it.ref = ref
+	it.ref, it.came = ref, o.patience.slotOf(came)
 	if it.flags&isLate != 0 {
 		fate = Late
 		o.counts.Late++
@@ -242,6 +253,7 @@ func (o *Order) enqueue(s *session, h *record.Head, it item) {
 		*o.at(i) = it
 	}
 	o.held++
+	o.patience.enter(it.came)
 	o.push(s, i)
 	if o.first(s) == i {
 		o.put(s)
@@ -323,7 +335,11 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	r.Ref, r.Key, r.Partition, r.Session = it.ref, key, int(it.partition), s.name
 	r.Late = it.flags&isLate != 0
 	at, n := o.ticks.before(key, o.every)
-	r.TickAt, r.Tick, r.Silent = at, n > 0, n > 1
+	if r.TickAt, r.Tick, r.Silent = at, n > 0, n > 1; r.Tick {
+		r.TickAt = o.proved(r.TickAt)
+		o.ticks.told = r.TickAt
+	}
+	o.patience.handed(it)
 	o.touch(s)
 	if it.flags&isOverlong != 0 {
 		r.Overlong = true

@@ -28,6 +28,7 @@ type partition struct {
 	caughtUp int64
 	caughtAt int64
 	active   int64 // time of day of the latest news; meaningful if not heard
+	came     int64 // when what was read last of it came, as far as that is known; patience.go
 	// gone and goneNext are what greatest was when the older and the newer
 	// of the remembered generations of IDs began; see Order.gone.
 	gone, goneNext int64
@@ -39,7 +40,7 @@ func (p *partition) bound(delay int64) int64 {
 }
 
 // unheard is a partition of which nothing is known.
-var unheard = partition{greatest: none, observed: none, caughtUp: none, caughtAt: none, gone: none, goneNext: none}
+var unheard = partition{greatest: none, observed: none, caughtUp: none, caughtAt: none, came: none, gone: none, goneNext: none}
 
 // partitionMax bounds the number of a partition.
 const partitionMax = 1<<20 - 1
@@ -72,6 +73,7 @@ func (o *Order) Expect(n int) { o.partition(n) }
 func (o *Order) Observe(n int, t int64) {
 	p := o.partition(n)
 	o.hear(p)
+	o.came(p, t)
 	if t > p.observed {
 		p.observed = t
 		o.dirty = true

@@ -2,7 +2,7 @@ package order
 
 import "github.com/isowatch/isowatch/ingest/record"
 
-// item is a waiting record, 56 bytes. Items live in one slab and are linked by index:
+// item is a waiting record, 64 bytes. Items live in one slab and are linked by index:
 // many short queues cost no memory of their own, and what a burst took is used
 // again.
 type item struct {
@@ -13,6 +13,7 @@ type item struct {
 	seq       int64
 	ref       uint64
 	id        uint64
+	came      int64 // the slot of when it came; patience.go
 	next      int32 // in the session's queue or the free list; -1 ends
 	partition int32
 	flags     uint16

@@ -20,12 +20,13 @@ import (
 //	sessions  by name: where each is, and of what waits the refs
 //	odd items of what waits that what can't be told from its head
 //	bare      IDs of records with neither seq nor times
+//	patience  places that were handed out, and when their records came
 //	checksum  xxhash64 of all before, 8 bytes
 //
 // Numbers are varints; times are differences from the greatest end. A record
-// that waits takes one to three bytes.
+// that waits takes two to four bytes.
 
-const snapshotVersion = 3
+const snapshotVersion = 4
 
 // Errors of Restore wrap ErrDamaged where the bytes are not what Snapshot wrote.
 var ErrDamaged = errors.New("the snapshot of an order is damaged")
@@ -57,6 +58,7 @@ func (o *Order) Snapshot(dst []byte) []byte {
 	}
 	o.bare.old.write(&e)
 	o.bare.cur.write(&e)
+	o.patience.write(&e)
 	return binary.LittleEndian.AppendUint64(e.b, xxhash.Sum64(e.b[from:]))
 }
 
@@ -117,6 +119,7 @@ func Restore(opt Options, data []byte, load func(ref uint64) (record.Head, error
 	}
 	o.bare.old.read(&d)
 	o.bare.cur.read(&d)
+	o.patience.read(&d)
 	if d.err == nil && d.in.Len() > 0 {
 		d.fail("%d bytes are left over", d.in.Len())
 	}
@@ -163,6 +166,7 @@ func (o *Order) scalars(c coder) {
 	o.forgot.code(c)
 	codeUint(c, &o.level)
 	c.time(&o.ticks.last)
+	c.time(&o.ticks.told)
 	o.memory.code(c)
 	o.bare.code(c)
 	n := &o.counts
@@ -192,6 +196,7 @@ func (p *partition) code(c coder) {
 	c.time(&p.caughtUp)
 	c.num(&p.caughtAt)
 	c.num(&p.active)
+	c.num(&p.came)
 	c.time(&p.gone)
 	c.time(&p.goneNext)
 }
@@ -293,6 +298,7 @@ func (o *Order) writeItems(e *encoder, s *session, last uint64) uint64 {
 	for _, i := range items {
 		it := o.at(i)
 		e.int(int64(it.ref - last))
+		e.int(it.came - o.patience.slotOf(it.start))
 		last = it.ref
 		if it.odd(s) {
 			odd++
@@ -325,7 +331,7 @@ func (it *item) code(c coder) {
 // readItems is the inverse of writeItems. Refs of what waits are loaded.
 func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64) (record.Head, error)) (uint64, error) {
 	first := o.items.Len()
-	for range d.count(d.in.Len(), 1) {
+	for range d.count(d.in.Len(), 2) {
 		last += uint64(d.int())
 		if d.err != nil {
 			return 0, d.err
@@ -337,7 +343,9 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 		if h.Session != s.name {
 			return 0, fmt.Errorf("%w: record %d is of session %q, not %q", ErrDamaged, last, h.Session, s.name)
 		}
-		o.items.Push(plain(s, last, &h))
+		it := plain(s, last, &h)
+		it.came = d.int() + o.patience.slotOf(it.start)
+		o.items.Push(it)
 		o.Remember(last, &h)
 	}
 	n := first
@@ -364,6 +372,7 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 			d.fail("session %q is not in order", s.name)
 		}
 		o.push(s, int32(i))
+		o.patience.enter(o.at(int32(i)).came)
 		o.held++
 	}
 	if s.head != nil32 {

@@ -7,9 +7,10 @@ import "math"
 // tick, which says that all up to the last of them is out. Where none were in the slot that
 // follows, that ends with another one: for now nothing more comes.
 // So a tick is between the same two releases, and says the same, whatever the batches, the
-// interleaving and the time of day.
+// interleaving and the time of day; but for what patience holds back.
 type ticks struct {
 	last    int64 // greatest key released
+	told    int64 // the time of the latest tick
 	pending bool  // released since the latest tick
 	silent  bool  // that silence followed the last release has not been told
 }
@@ -53,19 +54,33 @@ func (t *ticks) take() bool {
 // has been silent for long enough. It is to be called when Next has returned false,
 // and the tick to be made if it says so. O(1).
 func (o *Order) Tick() (at int64, due bool) {
-	if o.every <= 0 || !o.ticks.pending && !o.ticks.silent {
+	if o.every <= 0 {
 		return 0, false
+	}
+	if !o.ticks.pending && !o.ticks.silent {
+		return o.resume()
 	}
 	o.settle()
 	end := o.ticks.end(o.every)
-	if max(o.watermark, o.quiet) < end && !o.flushed {
-		return 0, false
-	}
-	if o.top() && o.heads[0].key < end {
-		return 0, false
+	if max(o.watermark, o.quiet) < end && !o.flushed || o.top() && o.heads[0].key < end {
+		return o.resume()
 	}
 	o.ticks.take()
-	return add(o.ticks.last, 1), true
+	o.ticks.told = o.proved(add(o.ticks.last, 1))
+	return o.ticks.told, true
+}
+
+// resume tells whether the latest tick, which patience held back, may now go on.
+func (o *Order) resume() (at int64, due bool) {
+	whole := add(o.ticks.last, 1)
+	if o.ticks.pending || o.ticks.told >= whole {
+		return 0, false
+	}
+	if at = o.proved(whole); at <= o.ticks.told {
+		return 0, false
+	}
+	o.ticks.told = at
+	return at, true
 }
 
 // floor is the greatest multiple of every that is not greater than t.

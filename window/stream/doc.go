@@ -28,7 +28,8 @@
 // they were cut into batches, in which order partitions were read, at what time of
 // day, or how often a restart came between. The engine is told of time (Tick) at
 // multiples of Every in the time of the records, and segments end at such ticks,
-// after a number of records.
+// after a number of records. While clocks are wrong by more than MaxSkew it depends on
+// the time of day, too, how long nothing is concluded from what is absent (order, Patience).
 //
 // # What is forgotten
 //

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -164,6 +165,7 @@ func (h *History) Take(e *Entry) {
 		h.order.Expect(n)
 	}
 	h.sample(e)
+	h.order.Reading(e.Time)
 	if b := e.Batch; b != nil {
 		h.takeBatch(e, b)
 	}
@@ -251,18 +253,14 @@ func (h *History) takeLosses(b *decode.Batch) {
 func (h *History) add(e *Entry, i int) int64 {
 	b := e.Batch
 	head := b.Head(i)
-	arrival := b.Arrivals[i]
-	if arrival == 0 {
-		arrival = e.Time
-	}
 	if head.DB != h.cfg.DB {
 		if head.HasTimes {
 			return head.End
 		}
-		return arrival
+		return cmp.Or(b.Arrivals[i], e.Time)
 	}
 	r := newRef(e.Number, i)
-	switch h.order.Add(b.Partition, &head, uint64(r), arrival) {
+	switch h.order.Add(b.Partition, &head, uint64(r), b.Arrivals[i]) {
 	case order.Taken, order.Late:
 		h.held.keep(r)
 	case order.Contradiction:
