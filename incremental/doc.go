@@ -42,8 +42,8 @@
 //	            g1, rc, ra, cc: the engine tells package weak's checker of each
 //	            transaction and each read beside, or without, the strands
 //
-// Sub-packages, each importing only those before it: paged, graph, reach,
-// version, weak, sat, acyclic, constraint. Package verdict holds what is said; oracle
+// Sub-packages, each importing only those before it: paged, graph, clock,
+// reach, version, weak, sat, acyclic, constraint. Package verdict holds what is said; oracle
 // and certificate judge it independently.
 //
 // Non-obvious:

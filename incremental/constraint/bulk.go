@@ -134,11 +134,27 @@ const surveyed = 32
 // builds the closure anew, before Blocks looks at all pairs: most of the edges
 // that those would insert one by one are then implied. Each block is compared
 // with the ones just before it in topological order, as far as its place among
-// them is clear. If what follows is a cycle all is taken back; Blocks will find
-// it and know why.
+// them is clear. What that decides decides more, which is left to Blocks; but where chains are
+// many it is done again as long as it brings much: what reaches what follows from versions then,
+// more than from sessions, and to insert an edge is dear.
 func (p *Polygraph) survey() {
+	for {
+		n := p.surveyOnce()
+		if p.bits == nil || n <= p.g.Nodes()/surveyAgain {
+			return
+		}
+	}
+}
+
+// surveyAgain: a survey is repeated that brought more than an edge for so many nodes. The next
+// one brings about a fourth.
+const surveyAgain = 16
+
+// surveyOnce is how many edges were put in. If what follows is a cycle all is taken back; Blocks
+// will find it and know why.
+func (p *Polygraph) surveyOnce() int {
 	if p.Found > 0 || p.halted() || p.cfg.Ablate.NoPruning {
-		return
+		return 0
 	}
 	edges, reasons := p.g.Len(), len(p.forced)
 	p.sortByTime(p.heads)
@@ -162,10 +178,11 @@ func (p *Polygraph) survey() {
 	if len(topo) < p.g.Nodes() {
 		p.g.Truncate(edges)
 		p.forced = p.forced[:reasons]
-		return
+		return 0
 	}
 	p.topo = topo
 	p.close()
+	return p.g.Len() - edges
 }
 
 // keyBound is above the numbers of all keys that have blocks.
@@ -182,9 +199,12 @@ func (p *Polygraph) keyBound() int {
 func (p *Polygraph) foresee(a, b vid) relation {
 	ab, noAB := p.closes(a, b)
 	ba, noBA := p.closes(b, a)
-	first := p.tab.First(a) || p.tab.First(b)
+	firstA, firstB := p.tab.First(a), p.tab.First(b)
 	switch {
-	case first || noAB == noBA:
+	case firstA && !firstB && !noAB:
+		p.order(a, b, verdict.ByInitial, graph.Edge{From: none})
+		return isBefore
+	case firstA || firstB || noAB == noBA:
 		return undecided
 	case noBA:
 		p.order(a, b, verdict.ByOrder, ba)

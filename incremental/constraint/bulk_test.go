@@ -104,6 +104,22 @@ func TestSurvey(t *testing.T) {
 			t.Errorf("%s: %d edges follow a survey", s.name, r.p.g.Len()-edges)
 		}
 
+		// I overwrote the initial x, so it comes before A.
+		r = finish("I i r(x)=- w(x)\nA a w(x)\nB b w(x)", s.cfg)
+		if !s.cfg.Prefix && (!r.follows("I", "A") || !r.follows("I", "B") || r.follows("A", "B")) {
+			t.Errorf("%s: the block that overwrote the initial version is not the first", s.name)
+		}
+
+		// That U is before T, by S, decides that X is before Y, so that V, which read X's z, is before Y.
+		r = finish("X x w(z) w(m)\nU u r(m)=X w(x) w(y)\nT t w(x) w(n)\nS s r(x)=T r(y)=U\nY y r(n)=T w(z)\nV v r(z)=X", s.cfg)
+		v, y := r.p.start(slot(r.pl.txn("V"))), r.p.commit(slot(r.pl.txn("Y")))
+		if again := r.p.bits != nil; r.p.reach.Reaches(v, y) != again {
+			t.Errorf("%s: V is before Y after the survey: %v", s.name, !again)
+		}
+		if r.p.Blocks(); !r.p.reach.Reaches(v, y) || r.p.Found > 0 {
+			t.Errorf("%s: V is not before Y, or one of %d violations", s.name, r.p.Found)
+		}
+
 		// U before T by S, and P before Q by R, which together close a cycle.
 		r = finish("T t w(x) w(a)\nU u w(x) w(y) r(b)=Q\nS s r(x)=T r(y)=U\nQ q w(v) w(b)\nP p w(v) w(w) r(a)=T\nR r r(v)=Q r(w)=P", s.cfg)
 		if len(r.p.forced) > 0 || r.p.Found > 0 {

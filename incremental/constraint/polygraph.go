@@ -92,9 +92,8 @@ type Config struct {
 	Late bool
 	// Sessions: transactions of a session are ordered.
 	Sessions bool
-	// Chains is how many sessions to expect; with more chains than half a bit
-	// per pair is worth, Bits is used. Slots is how many transactions to
-	// expect, if known.
+	// Chains is how many sessions to expect, Slots how many transactions, if
+	// known; see manyChains.
 	Chains, Slots int
 	// PairsMax bounds the pairs of blocks that are made; see run.go. 0: pairsMax.
 	PairsMax int
@@ -286,7 +285,7 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 		p.banded.Late = cfg.Late
 		p.banded.Heeds = func(n node) bool { return p.firstWatch[n] != none }
 		p.reach = p.banded
-	case !cfg.Sessions || cfg.Slots > 0 && cfg.Chains > cfg.Slots/32+64:
+	case !cfg.Sessions || cfg.Slots > 0 && manyChains(cfg.Chains, cfg.Slots):
 		p.bits = reach.NewBits(&p.g, int(p.parts))
 		p.reach = p.bits
 	default:
@@ -435,9 +434,12 @@ func (p *Polygraph) Add(t Txn) {
 	case p.banded != nil:
 		p.banded.Add(t.Start, t.End, t.Timed, t.Timed && !t.Open)
 	case p.bits != nil:
-		p.bits.Add()
+		p.bits.Add(p.bulk)
 	default:
 		p.chains.Add(t.Chain, p.bulk)
+		if n := p.chains.Len(); !p.bulk && n >= chainsMany && manyChains(n, p.slots) {
+			p.leaveChains()
+		}
 	}
 	if p.cfg.Sessions && t.Prev != version.None {
 		e := graph.Edge{From: p.commit(t.Prev), To: p.start(s), Key: none, Type: verdict.SO, Why: verdict.BySession}
@@ -447,6 +449,23 @@ func (p *Polygraph) Add(t Txn) {
 			p.addEdge(e, true)
 		}
 	}
+}
+
+// manyChains: so few transactions lie on each chain that bits are the smaller closure.
+func manyChains(chains, slots int) bool { return chains > slots/32+64 }
+
+// chainsMany is how many chains there are at least where a stream, of which nobody knows how many
+// transactions will come, leaves them.
+const chainsMany = 1024
+
+// leaveChains goes on with bits, for good.
+func (p *Polygraph) leaveChains() {
+	p.bits = reach.NewBits(&p.g, int(p.parts))
+	for range p.slots {
+		p.bits.Add(true)
+	}
+	p.bits.Build(p.layers())
+	p.reach, p.chains = p.bits, nil
 }
 
 // halted asks Stop, now and then.

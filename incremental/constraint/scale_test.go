@@ -1,9 +1,14 @@
 package constraint
 
 import (
+	"math/rand/v2"
 	"testing"
 
+	"github.com/bits-and-blooms/bitset"
+
+	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/sat"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
@@ -116,6 +121,52 @@ func TestPairsGrowLinearly(t *testing.T) {
 		many := hot{writers: 3000, sessions: 20, ties: 3}.load(cfg)
 		if len(few.pairs) == 0 || len(many.pairs) > 5*len(few.pairs)/2 {
 			t.Errorf("bulk %v: %d pairs of 1500 writers, %d of 3000", cfg.Bulk, len(few.pairs), len(many.pairs))
+		}
+	}
+}
+
+// A stream of very many sessions leaves chains for bits, which know what chains knew and what comes
+// after.
+func TestManySessionsLeaveChains(t *testing.T) {
+	for _, split := range []bool{false, true} {
+		rng := rand.New(rand.NewPCG(3, 4))
+		tab := &version.Table{}
+		p := New(Config{Sessions: true, Split: split}, tab)
+		const n = 1500
+		var last []slot // by session
+		for s := range slot(n) {
+			session, prev := uint32(len(last)), version.None
+			if rng.IntN(6) == 0 && s > 0 {
+				session = uint32(rng.IntN(len(last)))
+				prev = last[session]
+			} else {
+				last = append(last, 0)
+			}
+			last[session] = s
+			p.Add(Txn{Chain: session, Line: session, Prev: prev, OnChain: true})
+			for range min(2, int(s)) {
+				w := s - 1 - slot(rng.IntN(min(int(s), 100)))
+				p.addEdge(graph.Edge{From: p.commit(w), To: p.start(s), Key: none, Type: verdict.WR}, true)
+			}
+			if chains := p.chains != nil; chains != (len(last) < chainsMany) {
+				t.Fatalf("%d sessions: chains are there: %v", len(last), chains)
+			}
+		}
+		nodes := p.g.Nodes()
+		before := make([]bitset.BitSet, nodes) // all edges lead to later nodes
+		for v := range node(nodes) {
+			before[v].Set(uint(v))
+			if split && v%2 == 1 {
+				before[v].InPlaceUnion(&before[v-1])
+			}
+			for e := p.g.FirstIn(v); e != graph.None; e = p.g.NextIn(e) {
+				before[v].InPlaceUnion(&before[p.g.Edge(e).From])
+			}
+			for u := range v + 1 {
+				if want := before[v].Test(uint(u)); p.reach.Reaches(u, v) != want || u < v && p.reach.Reaches(v, u) {
+					t.Fatalf("split %v: %d reaches %d: %v", split, u, v, !want)
+				}
+			}
 		}
 	}
 }

@@ -1,91 +1,95 @@
 package reach
 
 import (
-	"math/bits"
 	"slices"
 
-	"github.com/bits-and-blooms/bitset"
-
+	"github.com/isowatch/isowatch/incremental/clock"
 	"github.com/isowatch/isowatch/incremental/graph"
 )
 
-// Bits is the closure where chains are as many as transactions: one bit per
-// pair. n nodes cost n²/8 bytes, which for many chains is less than Chains.
+// Bits is the closure where chains are many: one bit per pair, in blocks that rows share
+// (package clock). What reached u long ago reaches also what u reaches, so that rows agree
+// but for what is recent, and of two that are joined only what differs is looked at.
+// A matrix would be n²/8 bytes.
 //
-// Invariant: row(v) holds exactly the nodes that reach v, v itself included.
+// Bits of a row are numbered by place, which of a whole history is that in a topological order:
+// what rows differ in is together then, however the history was written down.
+//
+// Invariant: row(v) holds the places of exactly the nodes that reach v, v itself included.
 type Bits struct {
 	g     *graph.Graph
 	parts uint32
-	n     int // transactions
-	row   []*bitset.BitSet
+	sets  clock.Clocks
+	row   []clock.ID // by node
+	place []uint32   // by node
+	at    []Node     // by place
 	queue []Node
-	news  []fresh // of the row that an edge comes from, what the one it leads to has not
-}
-
-// fresh is a word of a row, of what is new in it.
-type fresh struct {
-	at   int
-	bits uint64
 }
 
 // NewBits makes an empty closure over g.
-func NewBits(g *graph.Graph, parts int) *Bits { return &Bits{g: g, parts: uint32(parts)} }
+func NewBits(g *graph.Graph, parts int) *Bits {
+	return &Bits{g: g, parts: uint32(parts), sets: clock.Clocks{Bits: true}}
+}
 
-// Add appends the next transaction.
-func (b *Bits) Add() {
+// Add appends the next transaction. With bulk set, rows are left to Build.
+func (b *Bits) Add(bulk bool) {
 	for k := range b.parts {
-		n := uint(b.n)*uint(b.parts) + uint(k)
-		r := bitset.New(n + 1)
-		r.Set(n)
-		if k == 1 {
-			r.Set(n - 1)
+		n := Node(len(b.row))
+		b.place, b.at = append(b.place, n), append(b.at, n)
+		row := clock.None
+		if !bulk && k == 1 {
+			row = b.sets.Share(b.row[n-1])
 		}
-		b.row = append(b.row, r)
+		if !bulk {
+			row = b.sets.Put(row, n)
+		}
+		b.row = append(b.row, row)
 	}
-	b.n++
 }
 
 // Build implements Builder.
 func (b *Bits) Build(topo []Node) {
-	for v, r := range b.row {
-		r.ClearAll()
-		r.Set(uint(v))
+	b.sets.Clear()
+	b.at = append(b.at[:0], topo...)
+	for i, v := range topo {
+		b.place[v] = uint32(i)
 	}
-	for _, v := range topo {
-		if b.parts == 2 && v%2 == 1 {
-			b.row[v].InPlaceUnion(b.row[v-1])
+	for i, v := range topo {
+		row := clock.None
+		if first, ok := b.latest(v); ok { // which as a rule the others reach
+			row = b.sets.Share(b.row[first])
+		}
+		if b.parts == 2 && v%2 == 1 && !b.sets.Has(row, b.place[v-1]) {
+			row = b.sets.Join(row, b.row[v-1])
 		}
 		for e := b.g.FirstIn(v); e != graph.None; e = b.g.NextIn(e) {
-			if u := b.g.Edge(e).From; !b.row[v].Test(uint(u)) {
-				b.row[v].InPlaceUnion(b.row[u])
+			if u := b.g.Edge(e).From; !b.sets.Has(row, b.place[u]) {
+				row = b.sets.Join(row, b.row[u])
 			}
 		}
+		b.row[v] = b.sets.Put(row, uint32(i))
 	}
 }
 
-// Reaches implements Reach in O(1).
-func (b *Bits) Reaches(u, v Node) bool { return b.row[v].Test(uint(u)) }
+// latest is the predecessor of v with the greatest place.
+func (b *Bits) latest(v Node) (u Node, ok bool) {
+	if b.parts == 2 && v%2 == 1 {
+		u, ok = v-1, true
+	}
+	for e := b.g.FirstIn(v); e != graph.None; e = b.g.NextIn(e) {
+		if from := b.g.Edge(e).From; !ok || b.place[from] > b.place[u] {
+			u, ok = from, true
+		}
+	}
+	return u, ok
+}
+
+// Reaches implements Reach, in the logarithm of the number of nodes.
+func (b *Bits) Reaches(u, v Node) bool { return b.sets.Has(b.row[v], b.place[u]) }
 
 // Insert implements Reach: what reaches u is passed on to v and what v reaches.
 // Whatever u reached before has it already, and so has all beyond.
-//
-// What lies beyond v has what v had, so that at most what was new to v is new to it: words that
-// are as they were are looked at once, not in each row. An edge among transactions of long
-// ago, as a record that came late makes, changes many rows by few words.
 func (b *Bits) Insert(u, v Node, changed func(Node)) {
-	if b.row[v].Test(uint(u)) {
-		return
-	}
-	b.news = b.news[:0]
-	has := b.row[v].Words()
-	for i, w := range b.row[u].Words() {
-		if i < len(has) {
-			w &^= has[i]
-		}
-		if w != 0 {
-			b.news = append(b.news, fresh{i, w})
-		}
-	}
 	b.queue = b.queue[:0]
 	b.pass(u, v, changed)
 	for len(b.queue) > 0 {
@@ -100,62 +104,50 @@ func (b *Bits) Insert(u, v Node, changed func(Node)) {
 	}
 }
 
-// pass hands news on to s, unless u reached it before.
 func (b *Bits) pass(u, s Node, changed func(Node)) {
-	row := b.row[s]
-	if row.Test(uint(u)) {
+	if b.Reaches(u, s) {
 		return
 	}
-	last := b.news[len(b.news)-1]                               // there is one: u at least
-	row.Set(uint(last.at)*64 + uint(bits.Len64(last.bits)) - 1) // the row is that long now
-	words := row.Words()
-	for _, w := range b.news {
-		words[w.at] |= w.bits
-	}
+	b.row[s] = b.sets.Join(b.row[s], b.row[u])
 	changed(s)
 	b.queue = append(b.queue, s)
 }
 
 // Contract implements Reach: of the nodes that reach v, those that reach v not
-// through another of them.
+// through another of them, as far as places are in the order of the graph. What is covered
+// by those that were found shares the blocks of v's row, and costs nothing.
 func (b *Bits) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
-	mask := bitset.New(uint(len(b.row)))
-	index := make(map[Node]uint32, len(nodes))
+	places := make([]uint32, len(nodes))
+	index := make([]uint32, len(b.at)) // by place
 	for i, n := range nodes {
-		mask.Set(uint(n))
-		index[n] = uint32(i)
+		places[i] = b.place[n]
+		index[places[i]] = uint32(i)
 	}
-	weight := func(n Node) uint { return b.row[n].IntersectionCardinality(mask) }
-	weights := make([]uint, len(nodes))
-	for i, n := range nodes {
-		weights[i] = weight(n)
+	slices.Sort(places)
+	mask := clock.None
+	for _, p := range places {
+		mask = b.sets.Put(mask, p)
 	}
-	var near []uint32
 	for i, v := range nodes {
-		near = near[:0]
-		for u := range b.row[v].Intersection(mask).EachSet() {
-			if Node(u) != v {
-				near = append(near, index[Node(u)])
+		own := b.place[v]
+		covered := clock.None
+		for below := uint32(len(b.at)); ; {
+			p, ok := b.sets.Last(b.row[v], mask, covered, below)
+			if !ok {
+				break
 			}
-		}
-		// what is reached by more comes later in every topological order
-		slices.SortStableFunc(near, func(x, y uint32) int { return int(weights[y]) - int(weights[x]) })
-		covered := bitset.New(uint(len(b.row)))
-		for _, k := range near {
-			if !covered.Test(uint(nodes[k])) {
-				edges = append(edges, [2]uint32{k, uint32(i)})
-				covered.InPlaceUnion(b.row[nodes[k]])
+			below = p
+			if p == own {
+				continue
 			}
+			edges = append(edges, [2]uint32{index[p], uint32(i)})
+			covered = b.sets.Join(covered, b.row[b.at[p]])
 		}
+		b.sets.Release(covered)
 	}
+	b.sets.Release(mask)
 	return edges, 0
 }
 
 // Bytes implements Reach.
-func (b *Bits) Bytes() int {
-	n := 0
-	for _, r := range b.row {
-		n += 8 * len(r.Words())
-	}
-	return n
-}
+func (b *Bits) Bytes() int { return b.sets.Bytes() + 12*len(b.row) }

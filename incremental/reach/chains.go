@@ -65,6 +65,9 @@ func (c *Chains) Add(chain uint32, bulk bool) {
 	}
 }
 
+// Len is the number of chains.
+func (c *Chains) Len() int { return len(c.members) }
+
 func (c *Chains) widen(k int) {
 	vec := make([]uint32, len(c.chain[:len(c.chain)-1])*int(c.parts)*k)
 	for n := 0; n < len(vec)/k; n++ {

@@ -4,8 +4,8 @@
 //
 //   - Banded, by time, for histories with clocks (Vbox 3.4, Italiano+);
 //   - Chains, by session, for histories without;
-//   - Bits, a triangular bit matrix, where there are about as many chains as
-//     transactions (session order ignored, say).
+//   - Bits, sets of bits in blocks that rows share, where chains are many
+//     (session order ignored, say).
 //
 // All three keep, per node, what reaches it: a new transaction has no
 // successors, so an edge into it touches its own row and nothing else. Insert

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bits-and-blooms/bitset"
+
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
@@ -293,7 +295,7 @@ func newBitsWorld(rng *rand.Rand) *world {
 	w := &world{rng: rng, parts: 1 + rng.Uint32N(2)}
 	b := NewBits(&w.g, int(w.parts))
 	w.r = b
-	w.add = b.Add
+	w.add = func() { b.Add(false) }
 	return w
 }
 
@@ -340,7 +342,7 @@ func TestBuildIsInserts(t *testing.T) {
 			}
 			last[chain] = t
 			chains.Add(chain, true)
-			bits.Add()
+			bits.Add(true)
 		}
 		w.path = w.close()
 		for range 2 * n {
@@ -387,6 +389,78 @@ func TestBuildIsInserts(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Rows of many blocks, built at once and then inserted into, are those of a matrix.
+func TestBitsOfManyBlocks(t *testing.T) {
+	for seed := range uint64(3) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		parts, n := 1+uint32(seed%2), uint32(1500)
+		var g graph.Graph
+		b := NewBits(&g, int(parts))
+		nodes := n * parts
+		g.Grow(int(nodes))
+		matrix := make([]bitset.BitSet, nodes)
+		for v := range nodes {
+			matrix[v].Set(uint(v))
+			if v%parts == 1 {
+				matrix[v].Set(uint(v - 1))
+			}
+		}
+		for range n {
+			b.Add(true)
+		}
+		// time runs backwards, so that places are not numbers
+		topo := make([]Node, 0, nodes)
+		for t := range n {
+			for k := range parts {
+				topo = append(topo, (n-1-t)*parts+k)
+			}
+		}
+		for t := range n {
+			for range min(3, n-1-t) {
+				u := (t+1+rng.Uint32N(min(300, n-1-t)))*parts + parts - 1
+				g.Add(graph.Edge{From: u, To: t * parts, Type: verdict.WR})
+			}
+		}
+		insert := func(u, v Node) {
+			for w := range nodes {
+				if matrix[w].Test(uint(v)) {
+					matrix[w].InPlaceUnion(&matrix[u])
+				}
+			}
+		}
+		for _, v := range topo {
+			for e := g.FirstIn(v); e != graph.None; e = g.NextIn(e) {
+				matrix[v].InPlaceUnion(&matrix[g.Edge(e).From])
+			}
+			if v%parts == 1 {
+				matrix[v].InPlaceUnion(&matrix[v-1])
+			}
+		}
+		b.Build(topo)
+		compare := func() {
+			t.Helper()
+			for v := range nodes {
+				for u := range nodes {
+					if want := matrix[v].Test(uint(u)); b.Reaches(u, v) != want {
+						t.Fatalf("seed %d: Reaches(%d, %d) = %v", seed, u, v, !want)
+					}
+				}
+			}
+		}
+		compare()
+		for range 300 {
+			u, v := rng.Uint32N(nodes), rng.Uint32N(nodes)
+			if matrix[u].Test(uint(v)) {
+				continue
+			}
+			g.Add(graph.Edge{From: u, To: v, Type: verdict.WR})
+			b.Insert(u, v, func(Node) {})
+			insert(u, v)
+		}
+		compare()
 	}
 }
 

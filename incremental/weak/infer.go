@@ -49,7 +49,7 @@ func (c *Checker) advance(from uint32) {
 		}
 		c.served(t)
 	}
-	c.clocks.uses = nil
+	c.uses = nil
 	for _, o := range c.orders {
 		for _, g := range c.graphs[1:] {
 			c.add(g, o.prev, o.next, none, o.key)
@@ -77,10 +77,10 @@ func (c *Checker) setClock(t Txn, n *node, again bool, moved map[Txn]bool) {
 	if !again {
 		return
 	}
-	if chains != n.chains || !c.clocks.same(old, n.row) {
+	if chains != n.chains || !c.clocks.Same(old, n.row) {
 		moved[t] = true
 	}
-	c.clocks.release(old)
+	c.clocks.Release(old)
 }
 
 // manyChains is the number of chains from which on it pays to count who needs a
@@ -90,19 +90,19 @@ const manyChains = 96
 // countUses counts who needs each transaction's row: its successor in the
 // session, its readers, and itself.
 func (c *Checker) countUses() {
-	c.clocks.uses = make([]uint32, c.nodes.Len())
+	c.uses = make([]uint32, c.nodes.Len())
 	for t := range uint32(c.nodes.Len()) {
-		c.clocks.uses[t]++
+		c.uses[t]++
 		c.scratch = c.preds(t, c.scratch[:0])
 		for _, p := range c.scratch {
-			c.clocks.uses[p]++
+			c.uses[p]++
 		}
 	}
 }
 
 // served drops the rows of those that nobody will need any more.
 func (c *Checker) served(t Txn) {
-	uses := c.clocks.uses
+	uses := c.uses
 	if uses == nil {
 		return
 	}
@@ -110,8 +110,8 @@ func (c *Checker) served(t Txn) {
 	for _, p := range c.scratch {
 		if uses[p]--; uses[p] == 0 {
 			x := c.nodes.At(p)
-			c.clocks.release(x.row)
-			c.clocks.release(x.cov)
+			c.clocks.Release(x.row)
+			c.clocks.Release(x.cov)
 			x.row, x.cov = none, none
 		}
 	}
@@ -502,7 +502,7 @@ func (c *Checker) seeWriters(t Txn, n *node, r read) {
 		chain1, pos1 = w.chain, w.pos
 		before1 = c.known(r.from)
 	}
-	own, known := c.clocks.view(n.row), c.clocks.view(before1)
+	own, known := c.clocks.View(n.row), c.clocks.View(before1)
 	hs := *c.heads.At(r.key)
 	for i := range hs {
 		h := &hs[i]
@@ -512,12 +512,12 @@ func (c *Checker) seeWriters(t Txn, n *node, r read) {
 			if h.pos <= pos1 {
 				continue
 			}
-		case h.pos < known.get(ch):
+		case h.pos < known.Get(ch):
 			continue
 		}
 		before := n.pos
 		if ch != n.chain {
-			if before = own.get(ch); before == 0 {
+			if before = own.Get(ch); before == 0 {
 				continue
 			}
 		}
@@ -535,7 +535,7 @@ func (c *Checker) covered(chain, pos uint32, t Txn) bool {
 	if n.chain == chain {
 		return pos < n.pos
 	}
-	return c.clocks.get(c.known(t), chain) > pos
+	return c.clocks.Get(c.known(t), chain) > pos
 }
 
 // cover notes that a, and what is known to commit before it, commits before b.
@@ -544,9 +544,9 @@ func (c *Checker) cover(a, b Txn) {
 	k := &c.clocks
 	from := y.cov
 	if from == none {
-		from = k.share(y.row)
+		from = k.Share(y.row)
 	}
-	y.cov = k.raise(k.join(from, c.known(a)), x.chain, x.pos+1)
+	y.cov = k.Raise(k.Join(from, c.known(a)), x.chain, x.pos+1)
 }
 
 // must: t2 commits before t1, as t3 reads k from t1 and t2's is visible to it.

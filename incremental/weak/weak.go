@@ -28,6 +28,7 @@ package weak
 import (
 	"slices"
 
+	"github.com/isowatch/isowatch/incremental/clock"
 	"github.com/isowatch/isowatch/incremental/paged"
 	"github.com/isowatch/isowatch/incremental/version"
 )
@@ -87,7 +88,8 @@ type Checker struct {
 	sessionChain []uint32 // by session
 	chains       []chain
 	loose        []uint32 // chains that are no sessions
-	clocks       clocks
+	clocks       clock.Clocks
+	uses         []uint32                          // by transaction: who still needs its clock; nil if clocks stay
 	heads        paged.Vec[[]head]                 // by key
 	headAt       map[version.Key]map[uint32]uint32 // place in heads by chain, of keys with many
 	entries      paged.Vec[entry]
