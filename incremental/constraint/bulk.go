@@ -199,12 +199,9 @@ func (p *Polygraph) keyBound() int {
 func (p *Polygraph) foresee(a, b vid) relation {
 	ab, noAB := p.closes(a, b)
 	ba, noBA := p.closes(b, a)
-	firstA, firstB := p.tab.First(a), p.tab.First(b)
+	first := p.tab.First(a) || p.tab.First(b)
 	switch {
-	case firstA && !firstB && !noAB:
-		p.order(a, b, verdict.ByInitial, graph.Edge{From: none})
-		return isBefore
-	case firstA || firstB || noAB == noBA:
+	case first || noAB == noBA:
 		return undecided
 	case noBA:
 		p.order(a, b, verdict.ByOrder, ba)

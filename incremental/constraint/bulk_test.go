@@ -104,12 +104,6 @@ func TestSurvey(t *testing.T) {
 			t.Errorf("%s: %d edges follow a survey", s.name, r.p.g.Len()-edges)
 		}
 
-		// I overwrote the initial x, so it comes before A.
-		r = finish("I i r(x)=- w(x)\nA a w(x)\nB b w(x)", s.cfg)
-		if !s.cfg.Prefix && (!r.follows("I", "A") || !r.follows("I", "B") || r.follows("A", "B")) {
-			t.Errorf("%s: the block that overwrote the initial version is not the first", s.name)
-		}
-
 		// That U is before T, by S, decides that X is before Y, so that V, which read X's z, is before Y.
 		r = finish("X x w(z) w(m)\nU u r(m)=X w(x) w(y)\nT t w(x) w(n)\nS s r(x)=T r(y)=U\nY y r(n)=T w(z)\nV v r(z)=X", s.cfg)
 		v, y := r.p.start(slot(r.pl.txn("V"))), r.p.commit(slot(r.pl.txn("Y")))
