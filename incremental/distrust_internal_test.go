@@ -1,6 +1,7 @@
 package incremental
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -65,6 +66,32 @@ func TestBlamed(t *testing.T) {
 	} {
 		if got := blamed(slices.Clone(c.met)); !slices.Equal(got, c.want) {
 			t.Errorf("%v: %v are blamed, want %v", c.met, got, c.want)
+		}
+	}
+}
+
+// That seeds have no times, as reads that wait have none, says nothing of the records that come.
+func TestSeedsSayNothingOfTimes(t *testing.T) {
+	for _, seeds := range []int{0, 400} {
+		e := New(Options{Levels: []verdict.Level{verdict.SER}, Coverage: record.CoveragePartial, Online: true, UniqueValues: true, UnseenUnique: true,
+			MaxTransaction: int64(time.Minute), Seeds: seeds})
+		step := func(i int, times bool) {
+			at := int64(i) * int64(time.Millisecond)
+			x := record.Transaction{Session: fmt.Sprint("s", i), Status: record.Committed, HasTimes: times, Ops: []record.Op{{Kind: record.Write, Key: fmt.Sprint("k", i), Value: record.Int(1)}}}
+			if times {
+				x.Start, x.End = at, at+1
+			}
+			e.Step(&x, at)
+		}
+		for i := range 400 {
+			step(i, i%4 == 0)
+		}
+		for i := range 40 {
+			step(400+i, true)
+		}
+		e.Tick(int64(time.Second))
+		if used := e.checks[0].pruned; used != (seeds > 0) {
+			t.Errorf("%d seeds: times are used: %t", seeds, used)
 		}
 	}
 }

@@ -172,6 +172,7 @@ func New(opt Options) *Engine {
 	}
 	e.told = e.report
 	e.in.expect(opt.Expect)
+	e.in.seeds = opt.Seeds
 	e.in.own, e.in.keys.own = opt.Online, opt.Online // records of streams come in large blocks
 	var weaker []verdict.Level
 	for _, l := range opt.Levels {
@@ -505,7 +506,8 @@ func (e *Engine) halted() bool {
 // transactions lack them: pairs are open then whatever is done, and chains are the
 // smaller closure.
 func (e *Engine) prunable() bool {
-	return e.in.untimed <= 16+e.in.txns.Len()/2
+	seeds := min(e.in.seeds, e.in.txns.Len())
+	return e.in.untimed-e.in.untimedSeeds <= 16+(e.in.txns.Len()-seeds)/2
 }
 
 func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {

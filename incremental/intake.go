@@ -58,6 +58,8 @@ type intake struct {
 	several              bool                           // a transaction has several objects
 	timed                int                            // committed transactions with trusted times
 	untimed              int                            // and those without
+	seeds                int                            // Options.Seeds
+	untimedSeeds         int                            // of these, among the first, which are seeds
 	last                 []sessionClock                 // by session
 }
 
@@ -809,6 +811,9 @@ func (in *intake) date(x *txn, index uint32) {
 		in.timed++
 	} else {
 		in.untimed++
+		if int(index) < in.seeds {
+			in.untimedSeeds++
+		}
 	}
 	x.order = max(x.order, last.order)
 	if !x.open {

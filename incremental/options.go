@@ -71,6 +71,9 @@ type Options struct {
 	// anything can decide any more to be given an order for good. 0: a default of some
 	// hundred thousand, so that memory is bounded where a stream has that many.
 	ChooseAt int
+	// Seeds is how many of the transactions, the first ones, stand for what was before: that
+	// many of them have no times says nothing of those that come.
+	Seeds int
 	// Expect is how much will come, where that is known, to make room for it.
 	Expect Expect
 	// Spare, if not nil, is an engine that is not used any more, whose memory is taken.

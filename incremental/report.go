@@ -973,7 +973,9 @@ func (e *Engine) distrust(c *check) bool {
 		if t := e.in.txns.At(i); t.timed && !t.base && e.in.last[t.session].distrusted {
 			t.timed = false
 			e.in.timed--
-			e.in.untimed++
+			if e.in.untimed++; int(i) < e.in.seeds {
+				e.in.untimedSeeds++
+			}
 		}
 	}
 	if !e.prunable() {

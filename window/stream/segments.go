@@ -166,7 +166,7 @@ func (s *segments) newEngine() *incremental.Engine {
 	}
 	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
-		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing, Online: true, Spare: s.engine})
+		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing, Online: true, Seeds: len(s.seeds), Spare: s.engine})
 }
 
 // step gives the engine the next released record.
