@@ -136,6 +136,9 @@ type check struct {
 // budget.
 const restsMax = 64
 
+// restsSilent is up to how many a silence of the stream ends.
+const restsSilent = 4
+
 // defaultSpacing is Options.Spacing when Options give none. A search that is worth fewer
 // than spacedLeast transactions is made at every Tick; and every spacedTicks-th Tick
 // searches, so that nobody waits for long where few transactions come.
@@ -558,9 +561,19 @@ func (e *Engine) Tick(watermark int64) Output {
 
 // SolveLeft solves what Ticks have left to later ones: for when none comes, or none soon.
 func (e *Engine) SolveLeft() Output {
+	return e.solveLeft(restsMax)
+}
+
+// SolveSilent is SolveLeft for when it may be that no Tick comes soon, but what has met its budget
+// again and again rests on: a stream with few records is silent after each.
+func (e *Engine) SolveSilent() Output {
+	return e.solveLeft(restsSilent)
+}
+
+func (e *Engine) solveLeft(rests int) Output {
 	any := false
 	for _, c := range e.checks {
-		if c.left {
+		if c.left && (c.rest == 0 || c.rests <= rests) {
 			e.solveAndRest(c)
 			any = true
 		}

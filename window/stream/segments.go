@@ -353,9 +353,11 @@ func (s *segments) solve(watermark int64) {
 	out := s.engine.Tick(min(watermark, s.reached()))
 	s.ticks = append(s.ticks, tick{len(s.fed), watermark})
 	s.tell(out.Violations)
-	if silent || s.long() || watermark == noTime {
-		// The engine has no further tick, or none soon: nothing must wait for one.
+	switch {
+	case s.long() || watermark == noTime: // the engine has no further tick: nothing must wait for one
 		s.tell(s.engine.SolveLeft().Violations)
+	case silent: // perhaps none soon
+		s.tell(s.engine.SolveSilent().Violations)
 	}
 	s.unique = s.unique && s.engine.Unique()
 	s.attempts = s.engine.UniqueAttempts()

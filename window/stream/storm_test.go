@@ -1,0 +1,64 @@
+package stream
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/order"
+)
+
+// A search that meets its budget rests, also where the stream is slow: with a record every two slots.
+func TestSlowStreamRests(t *testing.T) {
+	var hard strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&hard, `p%[1]d A%[1]d: w(x%[1]d,1) w(a%[1]d,1)
+q%[1]d B%[1]d: w(x%[1]d,2) w(b%[1]d,2)
+r%[1]d C%[1]d: w(y%[1]d,3) w(c%[1]d,3)
+t%[1]d D%[1]d: w(y%[1]d,4) w(d%[1]d,4)
+u%[1]d E%[1]d: r(x%[1]d,1) r(c%[1]d,3) r(d%[1]d,4)
+v%[1]d F%[1]d: r(y%[1]d,3) r(a%[1]d,1) r(b%[1]d,2)
+z%[1]d G%[1]d: r(y%[1]d,4) r(a%[1]d,1) r(b%[1]d,2)
+`, i)
+	}
+	run := func(gap time.Duration) int {
+		cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+			MaxTransaction: time.Minute, UniqueValues: true, Every: time.Second, Conflicts: 6, Segment: 1 << 20, Overlap: 1, Order: order.Options{Lateness: time.Millisecond}}
+		h := New(cfg)
+		at, n, num := int64(1_700_000_000e9), 0, uint64(0)
+		add := func(text string) {
+			s, err := script.Parse("initial absent\n" + text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range s.Txns {
+				s.Txns[i].DB, s.Txns[i].HasTimes, s.Txns[i].End = record.DefaultDB, false, at
+			}
+			b := batchOf(0, int64(n), s.Txns)
+			n += len(s.Txns)
+			b.CaughtUp = true
+			h.Take(&Entry{Number: num, Time: at, Partitions: 1, Batch: b})
+			num++
+			for h.Run(8) {
+				h.Found()
+			}
+			at += int64(gap)
+		}
+		add(hard.String())
+		for i := range 400 {
+			add(fmt.Sprintf("n%d N%d: w(n%d,1)\n", i, i, i))
+		}
+		ticks := len(h.segs.ticks)
+		c := h.Close()[0].Stats.Conflicts
+		t.Logf("gap %v: %d conflicts, %d ticks", gap, c, ticks)
+		return c
+	}
+	fast, slow := run(time.Second), run(3*time.Second)
+	if slow > 3*fast {
+		t.Errorf("%d conflicts with a record in each third slot, %d with one in each", slow, fast)
+	}
+}
