@@ -98,7 +98,11 @@ func (r *runFlags) run(cmd *cobra.Command) error {
 	if err := printReports(cmd, r.out, reports); err != nil {
 		return err
 	}
-	if len(reports) == 0 && !a.Resumed() {
+	switch {
+	case len(reports) > 0:
+	case a.Resumed(): // the run before had judged nothing either, or what it judged is gone
+		return unusable(errors.New("the store knows no history of the input, which holds nothing new that could be used: there is no verdict; monitor dead-letters lists what was set aside, and monitor run --rebuild judges the input from its beginning"))
+	default:
 		return unusable(errors.New("the input holds no transaction record that could be used: nothing was judged; monitor dead-letters lists what was set aside"))
 	}
 	return silent(report.Exit(reports))

@@ -311,26 +311,26 @@ func (k *keeper) retry(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// recover writes all that is held. With the first entries go the first checkpoints of
-// histories that have begun: those that are held may be behind what is stored then. Behind a
+// recover writes all that is held. With the entries that histories begin with go their first
+// checkpoints: those that are held may be behind what is stored then. Behind a
 // hole the offsets come last, together with the checkpoints of all histories, of which none
 // needs what was dropped; see trim.
 func (k *keeper) recover(ctx context.Context) error {
 	for len(k.held) > 0 {
 		n := chunk(k.held)
-		c := k.commit(k.held[:n])
+		c, births := k.commit(k.held[:n]), k.bornBy(k.held[n-1].number)
 		if k.hole {
 			c.Offsets, c.Checkpoints = nil, nil
 		} else {
-			maps.Copy(c.Checkpoints, k.encoded(k.born))
-			c.Forget = k.begun(k.born)
+			maps.Copy(c.Checkpoints, k.encoded(births))
+			c.Forget = k.begun(births)
 		}
 		if err := k.Store.Commit(ctx, c); err != nil {
 			return err
 		}
 		if !k.hole {
 			k.left = nil
-			clear(k.born)
+			maps.DeleteFunc(k.born, func(db string, _ checkpointed) bool { _, ok := births[db]; return ok })
 		}
 		for _, e := range k.held[:n] {
 			k.heldBytes -= int64(len(e.data))
@@ -359,6 +359,14 @@ func (k *keeper) recover(ctx context.Context) error {
 	clear(k.born)
 	k.moved, k.letters, k.held, k.hole = marks{waited: k.waited}, nil, nil, false
 	return k.storeAlerts(ctx)
+}
+
+// bornBy are the first checkpoints of the histories that have begun by an entry. One of a later
+// one would be ahead of the journal, should the process die before that is written.
+func (k *keeper) bornBy(number uint64) map[string]checkpointed {
+	out := maps.Clone(k.born)
+	maps.DeleteFunc(out, func(_ string, c checkpointed) bool { return c.floor > number })
+	return out
 }
 
 // chunk is how many entries go into one commit.

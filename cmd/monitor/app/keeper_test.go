@@ -421,3 +421,42 @@ func TestRecoveryInterrupted(t *testing.T) {
 		t.Errorf("it died %d times", died)
 	}
 }
+
+// TestRecoveryOfBirthsInterrupted: wherever the process dies while what was held is written in
+// pieces, no history that began meanwhile is ahead of the journal, nor without its first records.
+func TestRecoveryOfBirthsInterrupted(t *testing.T) {
+	const last = 6
+	died := 0
+	for n := range last + 2 {
+		st := newMemStore("r")
+		k := testKeeper(t, st, heldBytesMax, "a")
+		st.setFull(true)
+		for i := uint64(2); i <= last; i++ {
+			e := testEntries(i, i)
+			e[0].data = make([]byte, journalChunkMax)
+			births := map[string]checkpointed{fmt.Sprint("born at ", i): testCheckpoint(i, i-1, i)}
+			if err := k.append(t.Context(), e, nil, births); err != nil {
+				t.Fatal(err)
+			}
+		}
+		st.setFull(false)
+		st.die(n)
+		if err := k.retry(t.Context(), time.Now().Add(time.Hour)); err != nil {
+			died++
+		}
+		a := &App{cfg: config.Default(), store: st, origin: "kafka t", log: zerolog.Nop()}
+		s, err := a.remember(t.Context())
+		if err != nil {
+			t.Errorf("dead at commit %d: %v", n, err)
+			continue
+		}
+		for i := uint64(2); i <= last; i++ {
+			if _, ok := s.checkpoints[fmt.Sprint("born at ", i)]; ok != (i < s.next) {
+				t.Errorf("dead at commit %d: the journal ends before %d, and the history that began at %d is there: %v", n, s.next, i, ok)
+			}
+		}
+	}
+	if died < last-1 {
+		t.Errorf("it died %d times", died)
+	}
+}
