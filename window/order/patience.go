@@ -26,6 +26,11 @@ type patience struct {
 	wait, step int64 // wait is a multiple of step; 0: none
 	deadline   int64 // MaxTransaction + MaxSkew: for so long the engine waits after a place
 
+	// now is how much time has gone by, from the first time of day on, which raw was last. When the reader's
+	// clock is set back, time goes on from where it was: it would stand still for as long as
+	// that clock was ahead, and nothing would be concluded from absence.
+	now, raw int64
+
 	// waits counts what waits by slot; heap has the slots, each at least once.
 	waits map[int64]*int
 	heap  []int64
@@ -58,8 +63,8 @@ func newPatience(opt *Options) patience {
 // can't have come then has a wrong clock, or is late: it counts as one that came when it
 // was read.
 func (o *Order) came(p *partition, t int64) int64 {
-	wrong := o.reading > 0 && t < sub(p.caughtAt, o.delay)
-	if t = max(t, p.caughtAt); o.reading > 0 {
+	wrong := o.reading > 0 && t < sub(p.ended, o.delay)
+	if t = max(t, p.ended); o.reading > 0 {
 		t = min(t, o.reading)
 	}
 	p.came = max(p.came, t)
@@ -72,9 +77,21 @@ func (o *Order) came(p *partition, t int64) int64 {
 // Reading says that what is added from now on is read at this time of day. 0: it is not
 // known. O(1).
 func (o *Order) Reading(now int64) {
-	if o.reading = now; o.hasNow && now > 0 {
-		o.reading = max(now, o.now)
+	if o.reading = now; now > 0 {
+		o.patience.tell(now)
+		o.reading = o.patience.now
 	}
+}
+
+// tell tells the time of day.
+func (w *patience) tell(now int64) {
+	switch {
+	case w.raw == 0:
+		w.now = now
+	case now > w.raw:
+		w.now = add(w.now, sub(now, w.raw))
+	}
+	w.raw = now
 }
 
 // slotOf is the slot of a time.
@@ -194,7 +211,7 @@ func (o *Order) proved(at int64) int64 {
 	if !o.flushed {
 		for i := range o.partitions {
 			if p := &o.partitions[i]; p.known && !o.idle(p) {
-				until = min(until, max(p.came, p.caughtAt))
+				until = min(until, max(p.came, p.ended))
 			}
 		}
 	}

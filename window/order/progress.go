@@ -27,6 +27,7 @@ type partition struct {
 	// day.
 	caughtUp int64
 	caughtAt int64
+	ended    int64 // the same by the time of patience
 	active   int64 // time of day of the latest news; meaningful if not heard
 	came     int64 // when what was read last of it came, as far as that is known; patience.go
 	// gone and goneNext are what greatest was when the older and the newer
@@ -40,7 +41,7 @@ func (p *partition) bound(delay int64) int64 {
 }
 
 // unheard is a partition of which nothing is known.
-var unheard = partition{greatest: none, observed: none, caughtUp: none, caughtAt: none, came: none, gone: none, goneNext: none}
+var unheard = partition{greatest: none, observed: none, caughtUp: none, caughtAt: none, ended: none, came: none, gone: none, goneNext: none}
 
 // partitionMax bounds the number of a partition.
 const partitionMax = 1<<20 - 1
@@ -88,7 +89,7 @@ func (o *Order) CaughtUp(n int, now int64) {
 	p := o.partition(n)
 	o.hear(p)
 	o.Advance(now)
-	p.heard, p.active, p.caughtAt = false, o.now, o.now
+	p.heard, p.active, p.caughtAt, p.ended = false, o.now, o.now, o.patience.now
 	o.dirty = true
 	if o.greatest == none {
 		return
@@ -102,6 +103,7 @@ func (o *Order) CaughtUp(n int, now int64) {
 // Advance tells the time of day in nanoseconds. It is used for the passing of
 // time only; a time before an earlier one is ignored. O(partitions).
 func (o *Order) Advance(now int64) {
+	o.patience.tell(now)
 	if o.hasNow && now < o.now {
 		now = o.now
 	}

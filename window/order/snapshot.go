@@ -156,6 +156,8 @@ type coder interface {
 func (o *Order) scalars(c coder) {
 	c.flags(&o.hasNow, &o.moved, &o.flushed, &o.forgot.any, &o.ticks.pending, &o.ticks.silent)
 	c.num(&o.now)
+	c.num(&o.patience.now)
+	c.num(&o.patience.raw)
 	c.num(&o.reachedAt)
 	c.time(&o.watermark)
 	c.time(&o.blocked)
@@ -195,6 +197,7 @@ func (p *partition) code(c coder) {
 	c.time(&p.observed)
 	c.time(&p.caughtUp)
 	c.num(&p.caughtAt)
+	c.num(&p.ended)
 	c.num(&p.active)
 	c.num(&p.came)
 	c.time(&p.gone)
