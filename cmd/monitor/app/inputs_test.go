@@ -104,17 +104,27 @@ func watch(t *testing.T, c *config.Config, want map[string]int, set ...func(*App
 // released is how many transactions of a history were given to the engine.
 func (r *running) released(t *testing.T, db string) int {
 	t.Helper()
+	return r.metric(t, "transactions_total", db)
+}
+
+// metric is the value of a metric with these labels, in the order of their names; 0 if there is none.
+func (r *running) metric(t *testing.T, name string, labels ...string) int {
+	t.Helper()
 	families, err := r.metrics.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		if f.GetName() != namespace+"_transactions_total" {
+		if f.GetName() != namespace+"_"+name {
 			continue
 		}
 		for _, m := range f.GetMetric() {
-			if m.GetLabel()[0].GetValue() == db {
-				return int(m.GetCounter().GetValue())
+			var values []string
+			for _, l := range m.GetLabel() {
+				values = append(values, l.GetValue())
+			}
+			if slices.Equal(values, labels) {
+				return int(m.GetCounter().GetValue() + m.GetGauge().GetValue())
 			}
 		}
 	}
@@ -233,7 +243,10 @@ func TestPassingInput(t *testing.T) {
 		return c
 	}
 	a.add(t, keys(0, 1000, 0)...)
-	watch(t, small(a.follow(path)), map[string]int{"default": 1000}, spilling)
+	first := start(t, small(a.follow(path)), nil, false, spilling)
+	eventually(t, "keys are on disk", func() bool { return first.metric(t, "frontier_keys", "default", "disk") > 0 })
+	eventually(t, "all is taken", func() bool { return first.released(t, "default") == 1000 })
+	first.stop(t)
 	spilled := func() (n int) {
 		st, err := store.Open(store.Options{Path: path})
 		if err != nil {
