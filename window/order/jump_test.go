@@ -39,3 +39,26 @@ func TestReadersClockSteps(t *testing.T) {
 		t.Errorf("a tick is %v behind", time.Duration(worst))
 	}
 }
+
+// A client of another history whose clock is ahead says nothing of what has come: the broker does.
+func TestOtherHistorysClock(t *testing.T) {
+	const s = int64(time.Second)
+	told := func(observe func(o *Order)) int64 {
+		o := New(Options{Lateness: 2 * time.Second, MaxTransaction: time.Minute, Every: 250 * time.Millisecond, MaxRemembered: 1000})
+		for i := range int64(3) {
+			end := (1000 + i) * s
+			o.Reading(9000 * s)
+			o.Add(0, &record.Head{Session: "a", HasTimes: true, Start: end - 1000, End: end, HasSeq: true, Seq: i + 1, ID: uint64(i + 1)}, uint64(i+1), end)
+		}
+		observe(o)
+		for _, ok := o.Next(); ok; _, ok = o.Next() {
+		}
+		return o.proved(5000 * s)
+	}
+	if got := told(func(o *Order) { o.Observe(0, 5000*s, 1002*s) }); got > 1100*s {
+		t.Errorf("a tick may go to %d s", got/s)
+	}
+	if got := told(func(o *Order) { o.Observe(0, 5000*s, 5000*s) }); got != 5000*s {
+		t.Errorf("where the broker says nothing a tick may go to %d s", got/s)
+	}
+}

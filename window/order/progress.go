@@ -70,11 +70,11 @@ func (o *Order) Expect(n int) { o.partition(n) }
 // arrived) at t, was read from partition n, so that this history's share of a
 // common topic need not keep all histories waiting. Only for histories of the
 // same clocks. It moves the watermark and nothing else: where this history's
-// records belong does not depend on it. O(1).
-func (o *Order) Observe(n int, t int64) {
+// records belong does not depend on it. When it came is what the broker says, or t. O(1).
+func (o *Order) Observe(n int, t, came int64) {
 	p := o.partition(n)
 	o.hear(p)
-	o.came(p, t)
+	o.came(p, came)
 	if t > p.observed {
 		p.observed = t
 		o.dirty = true

@@ -53,7 +53,7 @@ func TestSnapshotIsExact(t *testing.T) {
 				case 5:
 					g.Advance(now)
 				case 6:
-					g.Observe(p, now)
+					g.Observe(p, now, now)
 				case 7:
 					g.Sample(uint8(now & 1))
 				}

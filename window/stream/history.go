@@ -224,7 +224,7 @@ func (h *History) takeBatch(e *Entry, b *decode.Batch) {
 		other = h.add(e, n-1)
 	}
 	if other != noTime {
-		h.order.Observe(b.Partition, other)
+		h.order.Observe(b.Partition, other, cmp.Or(b.Arrivals[b.Len()-1], other))
 	}
 	h.takeLosses(b)
 	if b.CaughtUp {
