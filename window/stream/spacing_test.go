@@ -25,17 +25,11 @@ s7 RC: r(y,3) r(a,1) r(b,2)
 s8 RD: r(y,4) r(a,1) r(b,2)
 `
 
-// What a tick leaves to a later one, as much is open or as the search met its budget, is
-// solved where none comes for now: as the segment ends, as the engine is to go on with partial coverage, and in a
-// silence. And that is so after a restart at any point.
-func TestNothingIsLeft(t *testing.T) {
-	var much, hard, decided strings.Builder
-	for i := range 50 { // one key, which nobody reads: 1,225 pairs
-		fmt.Fprintf(&much, "w%d W%d: w(hot,%d)\n", i, i, i)
-	}
-	// Each has one choice of four, and is decided at last.
-	for i := range 8 {
-		fmt.Fprintf(&hard, `p%[1]d A%[1]d: w(x%[1]d,1) w(a%[1]d,1)
+// hardKnots are so many sets of transactions of which each has one choice of four.
+func hardKnots() string {
+	var b strings.Builder
+	for i := range knots {
+		fmt.Fprintf(&b, `p%[1]d A%[1]d: w(x%[1]d,1) w(a%[1]d,1)
 q%[1]d B%[1]d: w(x%[1]d,2) w(b%[1]d,2)
 r%[1]d C%[1]d: w(y%[1]d,3) w(c%[1]d,3)
 t%[1]d D%[1]d: w(y%[1]d,4) w(d%[1]d,4)
@@ -43,6 +37,23 @@ u%[1]d E%[1]d: r(x%[1]d,1) r(c%[1]d,3) r(d%[1]d,4)
 v%[1]d F%[1]d: r(y%[1]d,3) r(a%[1]d,1) r(b%[1]d,2)
 z%[1]d G%[1]d: r(y%[1]d,4) r(a%[1]d,1) r(b%[1]d,2)
 `, i)
+	}
+	return b.String()
+}
+
+const knots = 8
+
+// What a tick leaves to a later one, as much is open or as the search met its budget, is
+// solved where none comes for now: as the segment ends, as the engine is to go on with partial coverage, and in a
+// silence. And that is so after a restart at any point.
+func TestNothingIsLeft(t *testing.T) {
+	var much, decided strings.Builder
+	hard := hardKnots()
+	for i := range 50 { // one key, which nobody reads: 1,225 pairs
+		fmt.Fprintf(&much, "w%d W%d: w(hot,%d)\n", i, i, i)
+	}
+	// Each is decided at last.
+	for i := range knots {
 		fmt.Fprintf(&decided, "n%[1]d N%[1]d: r(b%[1]d,2) r(a%[1]d,null)\n", i)
 	}
 	for _, c := range []struct {
@@ -53,9 +64,9 @@ z%[1]d G%[1]d: r(y%[1]d,4) r(a%[1]d,1) r(b%[1]d,2)
 		{"much", "segment", []string{much.String(), "r R: r(hot,1)\n", unsolvable}, 0},
 		{"much", "silence", []string{much.String(), "r R: r(hot,1)\n", unsolvable}, 0},
 		{"much", "loss", []string{much.String(), "r R: r(hot,1)\n", unsolvable}, 0},
-		{"hard", "segment", []string{hard.String(), decided.String() + unsolvable}, 6},
-		{"hard", "silence", []string{hard.String(), decided.String() + unsolvable}, 6},
-		{"hard", "loss", []string{hard.String(), decided.String() + unsolvable}, 6},
+		{"hard", "segment", []string{hard, decided.String() + unsolvable}, 6},
+		{"hard", "silence", []string{hard, decided.String() + unsolvable}, 6},
+		{"hard", "loss", []string{hard, decided.String() + unsolvable}, 6},
 	} {
 		t.Run(c.name+"/"+c.ends, func(t *testing.T) { nothingIsLeft(t, c.slots, c.conflicts, c.ends) })
 	}

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,17 +13,6 @@ import (
 
 // A search that meets its budget rests, also where the stream is slow: with a record every two slots.
 func TestSlowStreamRests(t *testing.T) {
-	var hard strings.Builder
-	for i := range 8 {
-		fmt.Fprintf(&hard, `p%[1]d A%[1]d: w(x%[1]d,1) w(a%[1]d,1)
-q%[1]d B%[1]d: w(x%[1]d,2) w(b%[1]d,2)
-r%[1]d C%[1]d: w(y%[1]d,3) w(c%[1]d,3)
-t%[1]d D%[1]d: w(y%[1]d,4) w(d%[1]d,4)
-u%[1]d E%[1]d: r(x%[1]d,1) r(c%[1]d,3) r(d%[1]d,4)
-v%[1]d F%[1]d: r(y%[1]d,3) r(a%[1]d,1) r(b%[1]d,2)
-z%[1]d G%[1]d: r(y%[1]d,4) r(a%[1]d,1) r(b%[1]d,2)
-`, i)
-	}
 	run := func(gap time.Duration) int {
 		cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
 			MaxTransaction: time.Minute, UniqueValues: true, Every: time.Second, Conflicts: 6, Segment: 1 << 20, Overlap: 1, Order: order.Options{Lateness: time.Millisecond}}
@@ -48,7 +36,7 @@ z%[1]d G%[1]d: r(y%[1]d,4) r(a%[1]d,1) r(b%[1]d,2)
 			}
 			at += int64(gap)
 		}
-		add(hard.String())
+		add(hardKnots())
 		for i := range 400 {
 			add(fmt.Sprintf("n%d N%d: w(n%d,1)\n", i, i, i))
 		}

@@ -1,11 +1,13 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/isowatch/isowatch/ingest/codec"
@@ -92,7 +94,10 @@ func TestLongPath(t *testing.T) {
 		folder = filepath.Join(folder, strings.Repeat("x", 200))
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Skip(err)
+		if errors.Is(err, syscall.ENAMETOOLONG) && os.Getenv("CI") == "" {
+			t.Skipf("SKIPPED, no path can be that long here: %v", err)
+		}
+		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "store")
 	for turn, name := range []string{"a", "a", "b"} {

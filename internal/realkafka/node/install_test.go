@@ -82,11 +82,14 @@ func TestFetchIsStopped(t *testing.T) {
 		_, err := install(ctx)
 		ended <- err
 	}()
-	for { // until the first try is made
-		if _, err := os.Stat(filepath.Join(state, "runs")); err == nil {
-			break
+	for tried := false; !tried; {
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended, and nobody had told it to: %v", err)
+		case <-time.After(time.Millisecond):
 		}
-		time.Sleep(time.Millisecond)
+		_, err := os.Stat(filepath.Join(state, "runs"))
+		tried = err == nil
 	}
 	cancel()
 	if err := <-ended; err == nil {

@@ -305,8 +305,11 @@ func (b *Broker) do(ctx context.Context, f func(context.Context, *kgo.Client) er
 	defer cancel()
 	err = f(ctx, cl)
 	for errors.Is(err, kerr.InvalidReplicationFactor) && ctx.Err() == nil {
-		time.Sleep(100 * time.Millisecond)
-		err = f(ctx, cl)
+		select {
+		case <-time.After(100 * time.Millisecond):
+			err = f(ctx, cl)
+		case <-ctx.Done():
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%w\nthe broker says:\n%s", err, b.Output())
