@@ -71,6 +71,9 @@ func TestWhatIsForgottenAccusesNobody(t *testing.T) {
 			if len(found) != tc.want || (results[0].Outcome == verdict.Violated) != (tc.want > 0) {
 				t.Errorf("%s, at most %d seeds: found %v, %v, want %d", tc.name, seeds, found, results[0].Outcome, tc.want)
 			}
+			if r := results[0]; r.Reason == verdict.Forgotten && (r.Count < len(lines)-2*6 || r.Count >= len(lines)) {
+				t.Errorf("%s, at most %d seeds: %d of %d transactions forgotten, want all but the last segment's", tc.name, seeds, r.Count, len(lines))
+			}
 		}
 	}
 }

@@ -481,23 +481,25 @@ func (s *segments) stretch(cut segment.Cut, from int, more Whys) {
 	s.whole.cut(cut, end, begin, more)
 }
 
-// forget folds what lies before fed[from] into the frontier.
+// forget folds what lies before fed[from] into the frontier. What the engine was only reminded
+// of is there, and was counted when it was forgotten.
 func (s *segments) forget(from int) {
-	if s.complete || s.listed {
-		// Which keys have lost a write has to be known, so all is folded.
-		for _, f := range s.fed[:from] {
-			if f.flags&base != 0 {
-				continue
-			}
-			if t, err := s.source.record(f.ref, f.flags); err == nil {
-				s.front.Forget(t, f.at)
-			}
+	fold := s.complete || s.listed // which keys have lost a write has to be known, so all is folded
+	for _, f := range s.fed[:from] {
+		if f.flags&base != 0 {
+			continue
 		}
-		s.stats.Forgotten += uint64(from)
-		return
+		s.stats.Forgotten++
+		if !fold {
+			continue
+		}
+		if t, err := s.source.record(f.ref, f.flags); err == nil {
+			s.front.Forget(t, f.at)
+		}
 	}
-	s.stats.Dropped += uint64(s.engine.Frontier(verdict.TxnID(len(s.seeds)+from), perKey, s.remember))
-	s.stats.Forgotten += uint64(from)
+	if !fold {
+		s.stats.Dropped += uint64(s.engine.Frontier(verdict.TxnID(len(s.seeds)+from), perKey, s.remember))
+	}
 }
 
 // remember folds what one of the engine's transactions wrote to some keys into the
