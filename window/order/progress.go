@@ -267,8 +267,12 @@ func (o *Order) Full() bool { return o.maxBuffered > 0 && o.held >= o.maxBuffere
 // Missed counts what makes all conclusions from absence doubtful, whatever the
 // key: the watermark passed a silent partition, or records left early because the
 // buffer was full. A caller compares it with what it was before it hands on a release
-// or a tick. O(1).
-func (o *Order) Missed() int64 { return o.counts.Skipped + o.counts.Forced }
+// or a tick. It moves the watermark to where that follows from. O(partitions) when something was
+// learned since, otherwise O(1).
+func (o *Order) Missed() int64 {
+	o.settle()
+	return o.counts.Skipped + o.counts.Forced
+}
 
 // Wants tells whether partition n should be read on: always, unless the buffer
 // is full and others lag behind n. O(1).

@@ -170,9 +170,11 @@ func (h *History) Take(e *Entry) {
 		h.takeBatch(e, b)
 	}
 	h.order.Advance(e.Time)
+	// Before anything is concluded from that a partition is not waited for any more.
+	from := h.order.Watermark() // what it still has belongs behind it
 	if n := h.order.Missed(); n > h.missed {
 		h.missed = n
-		h.loseNow(Loss{Why: LostPartition})
+		h.lose(Loss{Why: LostPartition}, from, h.order.Reach())
 	}
 }
 
