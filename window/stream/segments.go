@@ -381,12 +381,13 @@ func (s *segments) reached() int64 {
 const fewRecords = 8
 
 // tell passes on what the engine found, but for what only concerns the overlap:
-// the engine before had that.
+// the engine before had that. Where values repeat it had not: what was read is only known
+// when no other writer can come any more, which may be behind its end.
 func (s *segments) tell(vs []verdict.Violation) {
 	old := verdict.TxnID(len(s.seeds) + s.begun)
 	for _, v := range vs {
 		ordered := v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable || v.Kind == verdict.Divergence
-		if s.number > 0 && ordered && !slices.ContainsFunc(v.Evidence, func(t verdict.TxnID) bool { return t >= old }) {
+		if s.number > 0 && s.unique && ordered && !slices.ContainsFunc(v.Evidence, func(t verdict.TxnID) bool { return t >= old }) {
 			continue
 		}
 		f := Violation{Violation: v, Coverage: record.CoveragePartial}
@@ -579,7 +580,9 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 	return seeds
 }
 
-// outOfPlace counts the transactions whose waiting reads are of a key that was written
+// outOfPlace counts what of the reads that wait, and go on alone, may be missed. Where values
+// repeat all of them wait, also those whose writers have come, and what follows from them is lost
+// with what stands around them. Else it counts the transactions whose waiting reads are of a key that was written
 // before, for all that is known: by their session, or by somebody who began before they
 // had ended. If a read turns out to have been of the initial value, that write came after it,
 // and what put it in front of it (the session, what else was read) is not carried along.
@@ -587,6 +590,14 @@ func (s *segments) nextSeeds(from int) []record.Transaction {
 // carried from an earlier segment were counted when that ended. O(operations of the segment),
 // and of each write of a key O(reads of it that wait and are not counted).
 func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
+	if !s.unique {
+		for _, x := range alone {
+			if i := int(x.Txn) - len(s.seeds); i >= 0 && s.fed[i].flags&base == 0 {
+				n++
+			}
+		}
+		return n
+	}
 	if !s.complete || s.cfg.Initial != record.InitialAny {
 		return 0
 	}

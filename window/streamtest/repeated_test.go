@@ -1,0 +1,68 @@
+package streamtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+// loses is a serial history in which each transaction has a key of its own, but for one lost
+// update.
+func loses(at int) []sent {
+	var log []sent
+	seq := map[string]int64{}
+	did := func(session string, start, end int64, ops ...record.Op) {
+		log = append(log, sent{record.Transaction{DB: record.DefaultDB, Session: session, Seq: seq[session], HasSeq: true, HasTimes: true, Start: start, End: end,
+			ID: fmt.Sprint(session, "#", seq[session]), Ops: ops}, end + 1})
+		seq[session]++
+	}
+	for i := range 130 {
+		key, now := fmt.Sprint("k", i), int64(1000+10*i)
+		read := record.Op{Kind: record.Read, Key: key, Value: record.Int(1)}
+		write := func(v int64) record.Op { return record.Op{Kind: record.Write, Key: key, Value: record.Int(v)} }
+		did("a", now, now+1, write(1))
+		did("b", now+3, now+4, read, write(2))
+		if i == at {
+			did("c", now+3, now+5, read, write(3))
+		}
+	}
+	return log
+}
+
+// Where values repeat a read is its writer's only when no other can come any more. Wherever the
+// cuts fall meanwhile, a lost update is told if the overlap lasts as long as that, and else no
+// stretch is called complete in which it was missed.
+func TestLostUpdatesWhereValuesRepeat(t *testing.T) {
+	const overlap, lasts = 20, 100 // records, and their time
+	for _, longest := range []int64{5, lasts / 2, 3 * lasts / 2, 3 * lasts} {
+		told := 0
+		for at := 40; at < 80; at++ {
+			tp := &topic{logs: [][]sent{loses(at)}, levels: []verdict.Level{verdict.SSER}, longest: longest,
+				assume: judge.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent}}
+			cfg := tp.config()
+			cfg.Segment, cfg.Overlap, cfg.MaxTransaction = 3*overlap, overlap, time.Duration(longest)
+			o, err := (&run{topic: tp, cfg: cfg, batch: 1}).play()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(o.found) > 0 {
+				told++
+				continue
+			}
+			if longest < lasts {
+				t.Errorf("max_transaction %d: the lost update at %d is not told", longest, at)
+			}
+			for _, s := range o.stretches {
+				if n := uint64(2*at + 1); s.From <= n && n < s.To && s.At(verdict.SSER) != stream.Partial {
+					t.Errorf("max_transaction %d: the lost update at %d is not told, and its stretch is called complete: %+v", longest, at, s)
+				}
+			}
+		}
+		t.Logf("max_transaction %d: %d told", longest, told)
+	}
+}
