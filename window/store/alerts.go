@@ -62,7 +62,7 @@ func (w *writer) pend(number uint64, id string, news int) error {
 		left += int64(binary.BigEndian.Uint64(old))
 	}
 	if left <= 0 {
-		return w.txn.Delete(key)
+		return w.remove(key)
 	}
 	return w.set(key, append(u64(uint64(left)), id...), nil)
 }
@@ -184,7 +184,7 @@ func (w *writer) delivered(receiver, id string) error {
 		}
 		return err
 	}
-	if err := w.txn.Delete(box); err != nil {
+	if err := w.remove(box); err != nil {
 		return err
 	}
 	if left > 1 {
@@ -195,7 +195,7 @@ func (w *writer) delivered(receiver, id string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.release(body, raw), w.txn.Delete(body), w.txn.Delete(key))
+	return errors.Join(w.release(body, raw), w.remove(body), w.remove(key))
 }
 
 // changing runs f on a writer and commits what it did, one transaction. room is
@@ -323,7 +323,7 @@ func (w *writer) expire(numbers []uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(w.release(key, raw), w.txn.Delete(key), w.txn.Delete(alertOrderKey(number))); err != nil {
+		if err := errors.Join(w.release(key, raw), w.remove(key), w.remove(alertOrderKey(number))); err != nil {
 			return err
 		}
 		w.state.alertCount--

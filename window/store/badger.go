@@ -241,6 +241,9 @@ func (s *Badger) load() error {
 	if err := s.version(); err != nil {
 		return err
 	}
+	if err := s.finish(); err != nil {
+		return err
+	}
 	if err := s.loadJournal(); err != nil {
 		return err
 	}

@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 
 const perCommit = 20
 
+// manyEvery is which commits have checkpoints of a crowd, too.
+const manyEvery = 8
+
 func crashOptions(dir string) store.Options {
 	return store.Options{Path: dir, Receivers: []string{"web"}, SyncWrites: strings.HasSuffix(dir, "true"), MaxDeadLetters: 1 << 30, MaxBytes: 1 << 20}
 }
@@ -59,6 +62,11 @@ func victim(dir string) error {
 		}
 		c.Journal = []store.Entry{storetest.NewEntry(uint64(n+1), 50_000)}
 		c.Checkpoints = map[string][]byte{"h": storetest.NewEntry(uint64(n+1), 100_000).Data}
+		if n%manyEvery == 0 {
+			for _, name := range crowd("m") {
+				c.Checkpoints[name] = fmt.Append(nil, n)
+			}
+		}
 		c.Drop = uint64(max(n-5, 0))
 		c.Life = bytes.Repeat(fmt.Append(nil, n+1), 20_000)
 		c.Handled = []store.Handled{{ID: fmt.Sprintf("%08d", (n-1)*perCommit+2), News: 1}}
@@ -114,6 +122,12 @@ func TestKill(t *testing.T) {
 				}
 				if h := st.Histories["h"]; h.Spilled["k"] != fmt.Sprint(n) || !bytes.Equal(h.Checkpoint, storetest.NewEntry(uint64(n), 100_000).Data) {
 					t.Fatalf("round %d: %d commits, and the checkpoint fits another, of %v", round, n, h.Spilled)
+				}
+				for _, name := range crowd("m") {
+					b, _, err := s.Checkpoint(ctx, name)
+					if want := fmt.Sprint((n - 1) / manyEvery * manyEvery); err != nil || string(b) != want {
+						t.Fatalf("round %d: %d commits, and the checkpoint of %.4s is of commit %s, not %s: %v", round, n, name, b, want, err)
+					}
 				}
 				if n < acked {
 					t.Fatalf("round %d: %d commits were acknowledged, %d are there", round, acked, n)

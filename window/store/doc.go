@@ -32,6 +32,7 @@
 //
 //	m schema                            ─▶ u16 version of this layout
 //	m state                             ─▶ counters, see state
+//	m rest                              ─▶ what the last Commit has left to do, see rest.go
 //	o name(source) u32 partition        ─▶ u64 next offset
 //	s u64 file of the journal           ─▶ what of it is committed, see segment
 //	c history                           ─▶ its checkpoint
@@ -60,12 +61,19 @@
 //
 // A Badger transaction holds at most 15% of a memtable: here some 600 kB and 6,500
 // entries, where a large value counts 128 bytes and a journal entry nothing. Nearly
-// every Commit fits and is one transaction. A larger one, of thousands of dead letters,
+// every Commit fits and is one transaction. One of thousands of dead letters
 // is split: dead letters and alerts first, each in some transaction together with
 // its index and outbox entries and the state; offsets, journal and checkpoints in the
 // last one. A crash between leaves some of the dead letters and alerts, but not the
 // offset; what is read again finds them there. The promise of the first section holds
 // in both cases.
+//
+// Offsets, journal and checkpoints must hold together, however many they are: thousands of
+// histories begin with one batch, or go when the store is used for another input. If
+// they do not fit, the transaction that commits has them written down, and what is
+// written down is done in others (rest.go). A crash between has Open do that. Whoever
+// reads meanwhile may find a part of it; the monitor reads checkpoints and offsets
+// only as it begins.
 //
 // # Durability
 //

@@ -14,6 +14,7 @@ const schema = 3
 var (
 	keySchema = []byte("mschema")
 	keyState  = []byte("mstate")
+	keyRest   = []byte("mrest")
 	keyLife   = []byte{prefixLife}
 )
 

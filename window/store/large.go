@@ -44,6 +44,9 @@ func describe(key []byte) (kind, name string) {
 	}
 	switch key[0] {
 	case prefixMeta:
+		if string(key) == string(keyRest) {
+			return "rest", "of what was committed last"
+		}
 		return string(rest), "of the store"
 	case prefixOffset:
 		source, partition := named()

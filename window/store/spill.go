@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	badger "github.com/dgraph-io/badger/v4"
 
@@ -90,16 +91,16 @@ func (s *Badger) spill(db string, pairs []KV) error {
 			if old != nil {
 				value = append([]byte{undoValue}, old...)
 			}
-			if err := w.txn.Set(undo, seal(undo, value, kindInline)); err != nil {
+			if err := w.put(undo, seal(undo, value, kindInline)); err != nil {
 				return err
 			}
 		} else if err != nil {
 			return err
 		}
 		if kv.Value == nil {
-			err = w.txn.Delete(key)
+			err = w.remove(key)
 		} else {
-			err = w.txn.Set(key, seal(key, kv.Value, kindInline))
+			err = w.put(key, seal(key, kv.Value, kindInline))
 		}
 		if err != nil {
 			return err
@@ -137,16 +138,10 @@ func (s *Badger) Spilled(ctx context.Context, db string, keys []string) ([][]byt
 // that its checkpoints end, and all of histories that it deletes. The caller
 // holds write. After a crash in between Open does it.
 func (s *Badger) forgetSpilled(c Commit) error {
-	for _, db := range c.Forget {
-		if err := s.forgetHistory(db); err != nil {
-			return err
-		}
-	}
+	forgotten := slices.Clone(c.Forget)
 	for db, data := range c.Checkpoints {
 		if data == nil {
-			if err := s.forgetHistory(db); err != nil {
-				return err
-			}
+			forgotten = append(forgotten, db)
 			continue
 		}
 		n := uint64(0)
@@ -161,7 +156,7 @@ func (s *Badger) forgetSpilled(c Commit) error {
 			return err
 		}
 	}
-	return nil
+	return s.forgetHistories(forgotten)
 }
 
 // finishForgetting ends what an earlier Commit could not: a history that begins
@@ -179,24 +174,24 @@ func (s *Badger) finishForgetting(db string) error {
 	if err != nil || !marked {
 		return err
 	}
-	return s.forgetHistory(db)
+	return s.forgetHistories([]string{db})
 }
 
-// forgetHistory drops all that a deleted history has spilled, and the mark that
-// says so last.
-func (s *Badger) forgetHistory(db string) error {
-	if err := s.deleteAll(undoPrefix(db)); err != nil {
-		return err
+// forgetHistories drops all that deleted histories have spilled, and the marks that
+// say so last.
+func (s *Badger) forgetHistories(dbs []string) error {
+	if len(dbs) == 0 {
+		return nil
 	}
-	if err := s.deleteAll(spillPrefix(db)); err != nil {
-		return err
+	for _, db := range dbs {
+		if err := s.deleteAll(undoPrefix(db)); err != nil {
+			return err
+		}
+		if err := s.deleteAll(spillPrefix(db)); err != nil {
+			return err
+		}
 	}
-	txn := s.db.NewTransaction(true)
-	defer txn.Discard()
-	if err := txn.Delete(forgetKey(db)); err != nil {
-		return err
-	}
-	return s.apply(txn)
+	return s.update(len(dbs), func(txn *badger.Txn, i int) error { return txn.Delete(forgetKey(dbs[i])) })
 }
 
 // deleteAll deletes the keys under a prefix, some at a time.
@@ -273,10 +268,10 @@ func (s *Badger) loadSpill() error {
 	if err != nil {
 		return err
 	}
+	if err := s.forgetHistories(forgotten); err != nil {
+		return err
+	}
 	for _, db := range forgotten {
-		if err := s.forgetHistory(db); err != nil {
-			return err
-		}
 		delete(undone, db)
 	}
 	for db := range undone {

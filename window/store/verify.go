@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,6 +143,9 @@ func (v *verifier) run() error {
 	}
 	ok, err := v.meta()
 	if err != nil || !ok {
+		return err
+	}
+	if err := v.rest(); err != nil {
 		return err
 	}
 	if err := v.large(); err != nil {
@@ -400,6 +404,62 @@ func older(version int) error {
 	return fmt.Errorf("%w: its layout is version %d, and this program reads version %d", ErrOlder, version, schema)
 }
 
+// rest takes what a Commit has left to do for done, as Open does it.
+func (v *verifier) rest() error {
+	r, ok := v.records[string(keyRest)]
+	if !ok || r.deleted {
+		return nil
+	}
+	b, ref, err := stored(r.key, r.value)
+	if err != nil {
+		return nil //nolint:nilerr // it is told as damage
+	}
+	file := r.file
+	if b == nil {
+		file = largeFile(ref.id)
+		if b, ok, err = v.readLarge(r.key, ref); err != nil {
+			return err
+		}
+		if !ok {
+			v.torn = true
+			return nil
+		}
+	}
+	changes, err := parseRest(b)
+	if err != nil {
+		v.at(r, "it can't be decoded")
+		return nil //nolint:nilerr // it is told as damage
+	}
+	for _, c := range changes {
+		v.record(rawRecord{key: c.key, version: math.MaxUint64, deleted: c.raw == nil, value: c.raw, file: file})
+	}
+	return nil
+}
+
+// readLarge reads what a reference says; what is wrong with it is told, or noted.
+func (v *verifier) readLarge(key []byte, ref reference) (_ []byte, ok bool, _ error) {
+	b, err := readLarge(v.files, key, ref)
+	var d *Damage
+	switch {
+	case v.lost && errors.Is(err, errGone):
+	case v.copied && (errors.Is(err, errGone) || (errors.As(err, &d) && d.seam)):
+		kind, name := describe(key)
+		v.note("%s is not in the copy, or not all of it: %s %s was written or replaced while the copy was made; in a store that was killed this is damage", largeFile(ref.id), kind, name)
+	case errors.Is(err, errGone):
+		d := damaged(key, "its file is missing")
+		d.File = largeFile(ref.id)
+		v.damage(d)
+	case errors.As(err, &d):
+		v.damage(d)
+	case err != nil:
+		return nil, false, err
+	default:
+		v.report.Bytes += int64(ref.size)
+		return b, true, nil
+	}
+	return nil, false, nil
+}
+
 // large reads the files of large values.
 func (v *verifier) large() error {
 	var err error
@@ -414,24 +474,7 @@ func (v *verifier) large() error {
 				v.at(r, "its reference is cut")
 				return
 			}
-			_, err2 = readLarge(v.files, r.key, ref)
-			var d *Damage
-			switch {
-			case v.lost && errors.Is(err2, errGone):
-			case v.copied && (errors.Is(err2, errGone) || (errors.As(err2, &d) && d.seam)):
-				kind, name := describe(r.key)
-				v.note("%s is not in the copy, or not all of it: %s %s was written or replaced while the copy was made; in a store that was killed this is damage", largeFile(ref.id), kind, name)
-			case errors.Is(err2, errGone):
-				d := damaged(r.key, "its file is missing")
-				d.File = largeFile(ref.id)
-				v.damage(d)
-			case errors.As(err2, &d):
-				v.damage(d)
-			case err2 != nil:
-				err = err2
-			default:
-				v.report.Bytes += int64(ref.size)
-			}
+			_, _, err = v.readLarge(r.key, ref)
 		})
 	}
 	return err

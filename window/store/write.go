@@ -84,14 +84,18 @@ func (s *Badger) letGo() error {
 	return w.commit(Commit{}, true)
 }
 
-// size is about what c takes on disk.
+// size is about what c takes on disk. Checkpoints count twice: if there are many they are
+// written down once more, see rest.go.
 func (c Commit) size() int64 {
 	n := int64(len(c.Life))
 	for _, e := range c.Journal {
 		n += int64(len(e.Data)) + frameHeader
 	}
-	for _, data := range c.Checkpoints {
-		n += int64(len(data))
+	for db, data := range c.Checkpoints {
+		n += int64(len(data)+inlined(len(data))) + 6*int64(len(db))
+	}
+	for _, db := range c.Forget {
+		n += 2 * int64(len(db))
 	}
 	for _, a := range c.Alerts {
 		n += int64(len(a.Body))
@@ -137,6 +141,8 @@ type writer struct {
 	files []reference
 	gone  []reference
 	plan  *plan // of the journal, nil if it does not change
+	// rest, if it is not nil, takes what does not fit into the transaction.
+	rest *rest
 	// urgent lets all evidence go.
 	urgent bool
 }
@@ -183,6 +189,12 @@ func (w *writer) abandon() {
 
 // end commits what there is.
 func (w *writer) end() error {
+	left := w.rest
+	if w.rest = nil; left != nil {
+		if err := w.set(keyRest, left.changes, nil); err != nil {
+			return err
+		}
+	}
 	if w.state != w.before {
 		if err := w.txn.Set(keyState, seal(keyState, w.state.encode(), kindInline)); err != nil {
 			return err
@@ -211,8 +223,32 @@ func (w *writer) end() error {
 		w.s.largeBytes.Add(int64(r.size))
 	}
 	w.files = nil
+	if left != nil {
+		if err := w.s.finish(); err != nil {
+			w.s.broken = true // it is committed: opening again finishes it
+			return err
+		}
+	}
 	w.clear()
 	return nil
+}
+
+// put stores what is sealed under a key.
+func (w *writer) put(key, raw []byte) error {
+	if w.rest != nil {
+		w.rest.put(key, raw)
+		return nil
+	}
+	return w.txn.Set(key, raw)
+}
+
+// remove deletes a key.
+func (w *writer) remove(key []byte) error {
+	if w.rest != nil {
+		w.rest.remove(key)
+		return nil
+	}
+	return w.txn.Delete(key)
 }
 
 // clear removes the files that nothing refers to any more. What fails is done by
@@ -236,7 +272,11 @@ func (w *writer) clear() {
 	w.gone = nil
 }
 
-// room makes sure that a group of so many entries and bytes fits.
+// fits tells whether all that there has to be room for fits into one transaction.
+func (w *writer) fits() bool { return w.count < w.countMax && w.size < w.sizeMax }
+
+// room makes sure that a group of so many entries and bytes fits, if it does into any
+// transaction.
 func (w *writer) room(count int, size int) error {
 	c, z := int64(count), int64(size)+int64(count)*overheadMax
 	if w.count+c >= w.countMax || w.size+z >= w.sizeMax {
@@ -264,7 +304,7 @@ func (w *writer) set(key, value []byte, old []byte) error {
 		return err
 	}
 	if len(value) <= inlineMax {
-		return w.txn.Set(key, seal(key, value, kindInline))
+		return w.put(key, seal(key, value, kindInline))
 	}
 	r := reference{id: w.state.largeNext, size: uint64(len(value)), sum: checksum(value)}
 	w.state.largeNext++
@@ -276,8 +316,8 @@ func (w *writer) set(key, value []byte, old []byte) error {
 	}
 	owner := largeKey(r.id)
 	return errors.Join(
-		w.txn.Set(owner, seal(owner, key, kindInline)),
-		w.txn.Set(key, seal(key, r.encode(), kindLarge)))
+		w.put(owner, seal(owner, key, kindInline)),
+		w.put(key, seal(key, r.encode(), kindLarge)))
 }
 
 // raw is what is stored under a key, nil if nothing is.
@@ -302,7 +342,7 @@ func (w *writer) release(key, raw []byte) error {
 		return err
 	}
 	w.gone = append(w.gone, r)
-	return w.txn.Delete(largeKey(r.id))
+	return w.remove(largeKey(r.id))
 }
 
 func (w *writer) commit(c Commit, tidy bool) error {
@@ -370,11 +410,12 @@ func (w *writer) dropOldest() error {
 	w.state.letterOldest++
 	w.state.letterBytes -= uint64(len(value))
 	w.state.letterDrops++
-	return errors.Join(w.release(key, raw), w.txn.Delete(key), w.txn.Delete(indexKey(id)))
+	return errors.Join(w.release(key, raw), w.remove(key), w.remove(indexKey(id)))
 }
 
 // last puts what must hold together into one transaction and commits it: offsets,
-// journal and checkpoints; notices and what they are about.
+// journal and checkpoints; notices and what they are about. Of more than fits into any, notices
+// apart, which are bounded, the transaction has what is left to do: see rest.go.
 func (w *writer) last(c Commit, tidy bool) error {
 	count, size := 0, 0
 	for source, parts := range c.Offsets {
@@ -400,10 +441,13 @@ func (w *writer) last(c Commit, tidy bool) error {
 	if err := w.room(count, size); err != nil {
 		return err
 	}
-	if err := w.offsets(c.Offsets); err != nil {
+	if err := w.notices(c); err != nil {
 		return err
 	}
-	if err := w.notices(c); err != nil {
+	if !w.fits() {
+		w.rest = new(rest)
+	}
+	if err := w.offsets(c.Offsets); err != nil {
 		return err
 	}
 	for _, db := range slices.Sorted(maps.Keys(c.Checkpoints)) {
@@ -427,7 +471,7 @@ func (w *writer) last(c Commit, tidy bool) error {
 		}
 	}
 	for _, g := range plan.dropped {
-		if err := w.txn.Delete(segmentKey(g.id)); err != nil {
+		if err := w.remove(segmentKey(g.id)); err != nil {
 			return err
 		}
 	}
@@ -509,7 +553,7 @@ func (w *writer) checkpoint(db string, data []byte) error {
 	}
 	if data == nil {
 		forget := forgetKey(db)
-		return errors.Join(w.release(key, raw), w.txn.Delete(key), w.txn.Delete(generation), w.set(forget, nil, nil))
+		return errors.Join(w.release(key, raw), w.remove(key), w.remove(generation), w.set(forget, nil, nil))
 	}
 	n, err := w.s.generation(w.txn, db)
 	if err != nil {

@@ -90,8 +90,9 @@ func watch(t *testing.T, c *config.Config, want map[string]int, set ...func(*App
 			t.Fatalf("it ended: %v", err)
 		default:
 		}
+		released := r.metricOf(t, "transactions_total")
 		for db, n := range want {
-			if r.released(t, db) < n {
+			if released[db] < n {
 				return false
 			}
 		}
@@ -110,10 +111,17 @@ func (r *running) released(t *testing.T, db string) int {
 // metric is the value of a metric with these labels, in the order of their names; 0 if there is none.
 func (r *running) metric(t *testing.T, name string, labels ...string) int {
 	t.Helper()
+	return r.metricOf(t, name)[strings.Join(labels, " ")]
+}
+
+// metricOf are the values of a metric by its labels, in the order of their names.
+func (r *running) metricOf(t *testing.T, name string) map[string]int {
+	t.Helper()
 	families, err := r.metrics.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
+	out := map[string]int{}
 	for _, f := range families {
 		if f.GetName() != namespace+"_"+name {
 			continue
@@ -123,12 +131,10 @@ func (r *running) metric(t *testing.T, name string, labels ...string) int {
 			for _, l := range m.GetLabel() {
 				values = append(values, l.GetValue())
 			}
-			if slices.Equal(values, labels) {
-				return int(m.GetCounter().GetValue() + m.GetGauge().GetValue())
-			}
+			out[strings.Join(values, " ")] = int(m.GetCounter().GetValue() + m.GetGauge().GetValue())
 		}
 	}
-	return 0
+	return out
 }
 
 // whole checks that a store is, and returns the ids of its alerts.

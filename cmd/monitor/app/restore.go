@@ -249,11 +249,16 @@ func (in *ingest) start(db string, c *checkpoint, back func()) {
 	}
 	w.consumed.Store(c.consumed)
 	in.metrics.begin(db, in.cfg.Levels)
-	in.workers[db] = w
+	in.insert(w)
 	in.teller.watches(w)
-	in.order = append(in.order, w)
-	slices.SortFunc(in.order, func(a, b *worker) int { return strings.Compare(a.db, b.db) })
 	in.group.Go(func() error { return w.run(in.working, in.going, func() bool { return in.ended }) })
+}
+
+// insert puts a history among the others.
+func (in *ingest) insert(w *worker) {
+	in.workers[w.db] = w
+	at, _ := slices.BinarySearchFunc(in.order, w.db, func(w *worker, db string) int { return strings.Compare(w.db, db) })
+	in.order = slices.Insert(in.order, at, w)
 }
 
 // restore begins the histories that the store has, and gives them the entries that

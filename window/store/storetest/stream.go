@@ -95,6 +95,8 @@ var streamTests = []test{
 	{"spilled", suite.spilled},
 	{"spilled of a history that is deleted or begins anew", suite.forgotten},
 	{"many spilled", suite.manySpilled},
+	{"many histories", suite.manyHistories},
+	{"checkpoints that are large together", suite.largeTogether},
 }
 
 // stream is ReadStream, of the names that the tests use.
@@ -271,6 +273,67 @@ func (x suite) manySpilled(t *testing.T) {
 	got, err := s.Spilled(ctx, "a", []string{"many0", "many19999", "many20000"})
 	if err != nil || len(got[0]) != 100 || len(got[1]) != 100 || got[2] != nil {
 		t.Errorf("%d, %v", len(got), err)
+	}
+}
+
+// manyHistories begin with one commit, and go with another with which as many others begin: that
+// is more than a transaction of a database may hold.
+func (x suite) manyHistories(t *testing.T) {
+	p := x.newPlace(t)
+	s := forever(t, p)
+	const many = 4096
+	commits := func(n int) store.Commit {
+		c := store.Commit{Checkpoints: map[string][]byte{}, Journal: []store.Entry{NewEntry(uint64(n), 100)}, Offsets: map[string]map[int]int64{"topic": {0: int64(n)}}}
+		for i := range many {
+			name := fmt.Sprintf("%d-%d", n, i)
+			c.Checkpoints[name] = fmt.Append(nil, "checkpoint of ", name)
+			c.Forget = append(c.Forget, name)
+			if n > 1 {
+				c.Checkpoints[fmt.Sprintf("%d-%d", n-1, i)] = nil
+			}
+		}
+		return c
+	}
+	spill(t, s, "1-7", "k", "v")
+	for n := 1; n <= 3; n++ {
+		c := commits(n)
+		commit(t, s, c)
+		for range 2 {
+			names, err := s.Checkpoints(t.Context())
+			if err != nil || len(names) != many || names[0] != fmt.Sprintf("%d-0", n) {
+				t.Fatalf("commit %d: %d histories, %v", n, len(names), err)
+			}
+			for _, name := range names {
+				if b, ok, err := s.Checkpoint(t.Context(), name); !ok || err != nil || string(b) != string(c.Checkpoints[name]) {
+					t.Fatalf("commit %d: checkpoint %q: %q %v %v", n, name, b, ok, err)
+				}
+			}
+			d, err := Read(s, []string{"topic"}, nil)
+			if err != nil || d.Offsets["topic"][0] != int64(n) || x.stream(t, s).Journal[n-1].Number != uint64(n) {
+				t.Fatalf("commit %d: %+v, %v", n, d, err)
+			}
+			s = reopen(t, p, s)
+		}
+	}
+	if got, err := s.Spilled(t.Context(), "1-7", []string{"k"}); err != nil || got[0] != nil {
+		t.Errorf("of a history that went there is %q, %v", got[0], err)
+	}
+}
+
+// largeTogether are checkpoints of which each is small enough to be anywhere.
+func (x suite) largeTogether(t *testing.T) {
+	p := x.newPlace(t)
+	s := forever(t, p)
+	c := store.Commit{Checkpoints: map[string][]byte{}}
+	for i := range uint64(20) {
+		c.Checkpoints[fmt.Sprint("h", i)] = NewEntry(i, 70_000).Data
+	}
+	commit(t, s, c)
+	s = reopen(t, p, s)
+	for name, want := range c.Checkpoints {
+		if got, ok, err := s.Checkpoint(t.Context(), name); !ok || err != nil || !bytes.Equal(got, want) {
+			t.Errorf("checkpoint %s has %d bytes: %v", name, len(got), err)
+		}
 	}
 }
 

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"errors"
+
+	badger "github.com/dgraph-io/badger/v4"
+
+	"github.com/isowatch/isowatch/internal/wire"
+)
+
+// Where offsets, checkpoints and journal are more than one transaction holds, as of thousands
+// of histories that begin, or go, with one Commit, they are written down first: the keys, and
+// what is to be stored under each. A transaction that holds this, in a file of its own if it is
+// large, and the counters, is the one that commits. Then it is done, in as many
+// transactions as it takes, and the last one takes the record away.
+//
+//	write large/<id> ─▶ m rest, m state ─▶ changes ─▶ … ─▶ changes ─▶ no m rest
+//	                    it is committed      a crash here: Open does all of it again
+//
+// What is done is the same whatever was done of it before, as nobody else writes until it
+// is over.
+
+// rest is what a Commit has left to do.
+type rest struct {
+	// changes are, one after the other: 1, the key and what is stored under it, sealed; or 0 and
+	// a key that goes. Each is its length and its bytes.
+	changes []byte
+}
+
+const (
+	restRemove = 0
+	restPut    = 1
+)
+
+func (r *rest) put(key, raw []byte) {
+	r.changes = wire.AppendText(wire.AppendText(append(r.changes, restPut), key), raw)
+}
+
+func (r *rest) remove(key []byte) {
+	r.changes = wire.AppendText(append(r.changes, restRemove), key)
+}
+
+// change is one of a rest. Nothing is stored under the key any more if raw is nil.
+type change struct{ key, raw []byte }
+
+// parseRest reads what rest wrote; changes are parts of b.
+func parseRest(b []byte) ([]change, error) {
+	var out []change
+	r := wire.NewReader(b)
+	for r.Len() > 0 {
+		kind := r.Byte()
+		c := change{key: r.Bytes()}
+		if kind == restPut {
+			c.raw = r.Bytes()
+		}
+		if !r.OK() || kind > restPut || len(c.key) == 0 || kind == restPut && len(c.raw) < sealed {
+			return nil, damaged(keyRest, "it can't be decoded")
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// finish does what a Commit has left to do, if there is anything. The caller holds write, or
+// nobody else has the store yet.
+func (s *Badger) finish() error {
+	w, err := s.writer()
+	if err != nil {
+		return err
+	}
+	defer w.discard()
+	raw, err := w.raw(keyRest)
+	if err != nil || raw == nil {
+		return err
+	}
+	b, err := s.value(keyRest, raw)
+	if err != nil {
+		return err
+	}
+	changes, err := parseRest(b)
+	if err != nil {
+		return err
+	}
+	// Badger writes through memory maps.
+	if err := s.room(int64(len(b)) + openRoom - s.opt.Reserve); err != nil {
+		return err
+	}
+	err = s.update(len(changes), func(txn *badger.Txn, i int) error {
+		if changes[i].raw == nil {
+			return txn.Delete(changes[i].key)
+		}
+		return txn.Set(changes[i].key, changes[i].raw)
+	})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(w.release(keyRest, raw), w.remove(keyRest)); err != nil {
+		return err
+	}
+	return w.end()
+}
