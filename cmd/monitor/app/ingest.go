@@ -42,6 +42,8 @@ type ingest struct {
 	next, replayed uint64
 	workers        map[string]*worker
 	order          []*worker // by name
+	named          int       // so many of them are in names, which is as judged has it
+	names          uint64
 	group          *errgroup.Group
 	working        context.Context // of the group
 	going          context.Context // the same until somebody asks to stop: nothing new is begun then
@@ -343,10 +345,17 @@ func (in *ingest) note() []byte {
 	if in.origin == "" {
 		return nil
 	}
-	j := judged{origin: in.origin, upTo: make(map[string]uint64, len(in.order))}
-	for _, w := range in.order {
+	if in.named != len(in.order) { // there is none less
+		names := make([]string, len(in.order))
+		for i, w := range in.order {
+			names[i] = w.db
+		}
+		in.named, in.names = len(names), namesOf(names)
+	}
+	j := judged{origin: in.origin, names: in.names, upTo: make([]uint64, len(in.order))}
+	for i, w := range in.order {
 		// A run that did not come so far itself does not take back what is noted.
-		j.upTo[w.db] = max(w.before, w.consumed.Load())
+		j.upTo[i] = max(w.before, w.consumed.Load())
 	}
 	return j.append(nil)
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -60,19 +61,31 @@ func unchecked(a *App) {
 	a.tuning.checkpoint = time.Hour
 }
 
-// noted is what a store has noted of how far the histories were judged.
-func (s *memStore) noted(t *testing.T) *judged {
+// noted is what a store has noted of how far each of its histories was judged; nil: nothing of
+// those that it has.
+func (s *memStore) noted(t *testing.T) map[string]uint64 {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j, err := parseJudged(s.checkpoints[judgedName])
+	var names []string
+	for name := range s.checkpoints {
+		if HistoryInStore(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	j, err := parseJudged(s.checkpoints[judgedName], len(names))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j == nil {
-		j = &judged{}
+	if j == nil || j.names != namesOf(names) {
+		return nil
 	}
-	return j
+	out := map[string]uint64{}
+	for i, name := range names {
+		out[name] = j.upTo[i]
+	}
+	return out
 }
 
 // killed is a store whose monitor was killed when it had read all, and had judged so many
@@ -86,7 +99,7 @@ func killed(t *testing.T, c *config.Config, all int, taken uint64) (st *memStore
 	<-h.at
 	eventually(t, "all is durable", func() bool { return st.read() == all })
 	born := st.born(t, "slow")
-	eventually(t, "it is noted what is judged", func() bool { return st.noted(t).upTo["slow"] == born-1+taken })
+	eventually(t, "it is noted what is judged", func() bool { return st.noted(t)["slow"] == born-1+taken })
 	st.end(t, r, h)
 	entries = st.next() - born
 	if entries < taken+5 {
@@ -191,14 +204,14 @@ func TestKilledAgain(t *testing.T) {
 	c := testConfig(brokers)
 	smallWindows(c)
 	st, _ := killed(t, c, len(txns), taken)
-	want := st.noted(t).upTo["slow"]
+	want := st.noted(t)["slow"]
 	for range 2 {
 		next := st.next()
 		h := haltAt(5)
 		r := start(t, c, st, false, unchecked, halted(t, "slow", h), func(a *App) { a.tuning.queue = 20 })
 		<-h.at
 		eventually(t, "the input is read", func() bool { return st.next() > next })
-		if got := st.noted(t).upTo["slow"]; got != want {
+		if got := st.noted(t)["slow"]; got != want {
 			t.Errorf("entry %d is noted, want %d", got, want)
 		}
 		said := r.log.String()
@@ -237,27 +250,30 @@ func TestReadyAfterAStop(t *testing.T) {
 }
 
 func testJudged() *judged {
-	return &judged{origin: "kafka t", upTo: map[string]uint64{"": 1, "a": 0, record.DefaultDB: 1 << 40}}
+	return &judged{origin: "kafka t", names: namesOf([]string{"", "a", record.DefaultDB}), upTo: []uint64{1, 1 << 40, 1 << 40}}
 }
 
 func TestJudgedIsReadAsWritten(t *testing.T) {
-	for _, j := range []*judged{testJudged(), {}} {
+	for _, j := range []*judged{testJudged(), {}, {upTo: []uint64{0}}, {upTo: []uint64{5, 5, 4, 5}}} {
 		b := j.append(nil)
-		got, err := parseJudged(b)
+		got, err := parseJudged(b, len(j.upTo))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.origin != j.origin || !maps.Equal(got.upTo, j.upTo) || !bytes.Equal(got.append(nil), b) {
+		if got.origin != j.origin || got.names != j.names || !slices.Equal(got.upTo, j.upTo) || !bytes.Equal(got.append(nil), b) {
 			t.Errorf("written %+v, read %+v", j, got)
 		}
+		if got, err := parseJudged(b, len(j.upTo)+1); got != nil || err != nil {
+			t.Errorf("of another number of histories: %+v, %v", got, err)
+		}
 		for n := 1; n < len(b); n++ {
-			if got, err := parseJudged(b[:n]); !errors.Is(err, errJudged) {
+			if got, err := parseJudged(b[:n], len(j.upTo)); !errors.Is(err, errJudged) {
 				t.Fatalf("cut to %d bytes: %+v, %v", n, got, err)
 			}
 		}
 	}
 	for _, b := range [][]byte{nil, testProved().append(nil), testCheckpoints()[0].append(nil)} {
-		if got, err := parseJudged(b); got != nil || err != nil {
+		if got, err := parseJudged(b, 1); got != nil || err != nil {
 			t.Errorf("of %.10q: %+v, %v", b, got, err)
 		}
 	}
@@ -267,28 +283,35 @@ func TestJudgedIsReadAsWritten(t *testing.T) {
 	if HistoryInStore(judgedName) {
 		t.Error("it is taken for a history")
 	}
+	if namesOf([]string{"a", "b"}) == namesOf([]string{"ab", ""}) || namesOf([]string{"a", "b"}) == namesOf([]string{"b", "a"}) {
+		t.Error("other names, or others' order, are taken for the same")
+	}
 }
 
-// TestJudgedOfTheStore: what is noted counts for the journal it was noted of. A history that
-// is not in the note had not been judged; one that is in the note alone is gone.
+// TestJudgedOfTheStore: what is noted counts for the journal and for the histories it was
+// noted of. Of others it is not known how far they were judged.
 func TestJudgedOfTheStore(t *testing.T) {
 	const last = 5
-	note := func(origin string, upTo map[string]uint64) []byte {
-		return (&judged{origin: origin, upTo: upTo}).append(nil)
+	note := func(origin string, names []string, upTo ...uint64) []byte {
+		return (&judged{origin: origin, names: namesOf(names), upTo: upTo}).append(nil)
 	}
-	another := note("kafka t", map[string]uint64{"a": 2})
+	both, all := []string{"a", "b"}, map[string]uint64{"a": last, "b": last}
+	another := note("kafka t", both, 2, 5)
 	another[0]++
 	for _, x := range []struct {
 		name string
 		note []byte
 		want map[string]uint64
 	}{
-		{"of both", note("kafka t", map[string]uint64{"a": 2, "b": 5}), map[string]uint64{"a": 2, "b": 5}},
-		{"of one, and one that is gone", note("kafka t", map[string]uint64{"a": 2, "c": 3}), map[string]uint64{"a": 2, "b": 0}},
-		{"none, by an older version", nil, map[string]uint64{"a": last, "b": last}},
-		{"by another version", another, map[string]uint64{"a": last, "b": last}},
-		{"of another input", note("kafka u", map[string]uint64{"a": 2}), map[string]uint64{"a": last, "b": last}},
-		{"of more than there is", note("kafka t", map[string]uint64{"a": 2, "b": 6}), map[string]uint64{"a": 2, "b": last}},
+		{"of both", note("kafka t", both, 2, 5), map[string]uint64{"a": 2, "b": 5}},
+		{"of both, one not at all", note("kafka t", both, 2, 0), map[string]uint64{"a": 2, "b": 0}},
+		{"of one", note("kafka t", both[:1], 2), all},
+		{"of one, and one that is gone", note("kafka t", []string{"a", "c"}, 2, 3), all},
+		{"of both, and one that is gone", note("kafka t", []string{"a", "b", "c"}, 2, 3, 4), all},
+		{"none, by an older version", nil, all},
+		{"by another version", another, all},
+		{"of another input", note("kafka u", both, 2, 2), all},
+		{"of more than there is", note("kafka t", both, 2, 6), map[string]uint64{"a": 2, "b": last}},
 	} {
 		st := newMemStore()
 		k := testKeeper(t, st, 0, "a", "b")
@@ -321,17 +344,67 @@ func TestJudgedOfTheStore(t *testing.T) {
 }
 
 func FuzzJudged(f *testing.F) {
-	f.Add([]byte{})
-	f.Add(testJudged().append(nil))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		j, err := parseJudged(b)
+	f.Add([]byte{}, 0)
+	f.Add(testJudged().append(nil), 3)
+	f.Fuzz(func(t *testing.T, b []byte, histories int) {
+		j, err := parseJudged(b, max(0, min(histories, config.HistoriesMax)))
 		if err != nil || j == nil {
 			return
 		}
-		if again, err := parseJudged(j.append(nil)); err != nil || again.origin != j.origin || !maps.Equal(again.upTo, j.upTo) {
+		if again, err := parseJudged(j.append(nil), len(j.upTo)); err != nil || again.origin != j.origin || again.names != j.names || !slices.Equal(again.upTo, j.upTo) {
 			t.Errorf("read %+v, written and read again %+v, %v", j, again, err)
 		}
 	})
+}
+
+// TestNote: what is noted is of the histories there are when it is made, in the order of their
+// names, whatever the order in which they began; and it is small where all are equally far,
+// however many they are.
+func TestNote(t *testing.T) {
+	in := &ingest{App: &App{origin: "kafka t"}}
+	begin := func(db string, consumed, before uint64) {
+		w := &worker{db: db, before: before}
+		w.consumed.Store(consumed)
+		at, _ := slices.BinarySearchFunc(in.order, db, func(w *worker, db string) int { return strings.Compare(w.db, db) })
+		in.order = slices.Insert(in.order, at, w)
+	}
+	is := func(names []string, upTo ...uint64) {
+		t.Helper()
+		j, err := parseJudged(in.note(), len(names))
+		if err != nil || j == nil || j.origin != in.origin || j.names != namesOf(names) || !slices.Equal(j.upTo, upTo) {
+			t.Errorf("it is noted %+v, %v", j, err)
+		}
+	}
+	begin("m", 7, 0)
+	is([]string{"m"}, 7)
+	begin("z", 3, 9)
+	begin("a", 8, 8)
+	is([]string{"a", "m", "z"}, 8, 7, 9)
+	in.order[1].consumed.Store(9)
+	is([]string{"a", "m", "z"}, 8, 9, 9)
+	for i := range config.HistoriesMax {
+		begin(fmt.Sprintf("n%04d%s", i, strings.Repeat("x", 1000)), 9, 0)
+	}
+	if b := in.note(); len(b) > 64 {
+		t.Errorf("of %d histories it has %d bytes", len(in.order), len(b))
+	}
+	if in.origin = ""; in.note() != nil {
+		t.Error("it is noted of an input that can't be read again")
+	}
+}
+
+// BenchmarkNote is what is noted with each commit of as many histories as may be, with long
+// names, of which every other one is behind.
+func BenchmarkNote(b *testing.B) {
+	in := &ingest{App: &App{origin: "kafka t"}}
+	for i := range config.HistoriesMax {
+		w := &worker{db: fmt.Sprintf("n%04d%s", i, strings.Repeat("x", 1000))}
+		w.consumed.Store(uint64(i % 2))
+		in.order = append(in.order, w)
+	}
+	for b.Loop() {
+		in.note()
+	}
 }
 
 // TestReplay: of what the journal has each history is given what it has not consumed; that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +27,8 @@ type stored struct {
 	states   map[int][]byte
 	next     uint64 // the number of the next entry
 	complete bool
-	// how is how far the run before had judged; nil if that is not known.
-	how *judged
+	// how is how far the run before had judged, as the store has it.
+	how []byte
 	// unread: nothing of the input was written yet.
 	unread bool
 	// foreign: another input used the store last. left are the names of what it has among the
@@ -87,6 +88,11 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
+	how, err := parseJudged(s.how, len(checkpoints))
+	if err != nil {
+		return nil, damaged(err)
+	}
+	upTo := how.of(a.origin, slices.Sorted(maps.Keys(checkpoints)), s.next-1)
 	for db, c := range checkpoints {
 		if c.consumed >= s.next {
 			return nil, damaged(fmt.Errorf("history %q is at entry %d, and the journal ends before %d", db, c.consumed, s.next))
@@ -103,7 +109,7 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 		if c.proved, err = a.provedAfter(ctx, db, c); err != nil {
 			return nil, err
 		}
-		c.judged = s.how.of(a.origin, db, s.next-1)
+		c.judged = upTo[db]
 		s.checkpoints[db] = c
 		s.from = min(s.from, c.consumed+1)
 	}
@@ -146,9 +152,7 @@ func (a *App) checkpoints(ctx context.Context, names []string, journal store.Sta
 			continue
 		}
 		if name == judgedName {
-			if s.how, err = parseJudged(b); err != nil {
-				return nil, damaged(err)
-			}
+			s.how = b
 			continue
 		}
 		if !HistoryInStore(name) {
