@@ -376,7 +376,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	if a.origin != "" { // what waits is in the journal; the next run has it
 		defer context.AfterFunc(ctx, halt)()
 	}
-	in := &ingest{App: a, keeper: k, config: config, complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next,
+	in := &ingest{App: a, keeper: k, config: config, complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew, foreign: s.foreign && s.again(a.cfg.Source.Kafka),
 		workers: map[string]*worker{}, group: group, working: working, going: going, began: began, now: time.Now, beat: a.pulse.of("input"), causes: causes{}, pool: newPool(a.cfg.Window.Histories)}
 	// However this ends, the workers do too.
 	defer func() {

@@ -36,7 +36,10 @@ type ingest struct {
 	// complete: every write since the initial state can still be said to be seen,
 	// as far as the input as a whole goes.
 	complete bool
-	config   uint64 // fingerprint
+	// anew is as in stored. foreign: the store is another input's, and what nothing is said of this
+	// one by leaves it so.
+	anew, foreign bool
+	config        uint64 // fingerprint
 	// next is the number of the next entry, replayed that of the last one of the run
 	// before.
 	next, replayed uint64
@@ -215,6 +218,13 @@ func (in *ingest) over(reading, work context.Context, err error) error {
 
 // take numbers a batch, nil for none, and notes what it says.
 func (in *ingest) take(b *decode.Batch, now time.Time) {
+	if b != nil {
+		in.count(b, now.UnixNano())
+	}
+	if in.foreign && empty(b) {
+		return
+	}
+	in.foreign = false
 	e := &entry{number: in.next, time: now.UnixNano(), partitions: in.partitions(), batch: b}
 	in.next++
 	for _, w := range in.order {
@@ -227,11 +237,10 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	}
 	m := mark{partition: -1}
 	if b != nil {
-		in.count(b, e.time)
 		m = mark{partition: b.Partition, resume: b.Resume, seen: b.Next, identity: b.Identity, state: b.State}
 		in.meet(e)
 	}
-	m.complete = in.complete
+	m.complete, m.anew = in.complete, in.anew
 	var data []byte
 	if in.origin != "" {
 		n := len(in.arena)
@@ -241,6 +250,11 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	}
 	in.taken = append(in.taken, e)
 	in.data = append(in.data, kept{number: e.number, time: e.time, data: data, mark: m})
+}
+
+// empty tells whether a batch says nothing but how far was read, and that time passes.
+func empty(b *decode.Batch) bool {
+	return b == nil || b.Len() == 0 && b.Lost == 0 && len(b.Gaps)+len(b.Losses)+len(b.Rejected)+len(b.State) == 0
 }
 
 // count tells metrics and log of a batch, and sets its unusable records aside.

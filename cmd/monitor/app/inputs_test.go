@@ -300,3 +300,84 @@ func TestPassingInput(t *testing.T) {
 		t.Errorf("%d alerts", len(ids))
 	}
 }
+
+// reads runs a monitor until it has read what there is, and stops it.
+func reads(t *testing.T, c *config.Config, st store.Store) {
+	t.Helper()
+	r := start(t, c, st, false, fine)
+	eventually(t, "the input is read", func() bool { _, waits := r.ready.waiting(whoInput); return !waits })
+	r.stop(t) // what was read is stored
+}
+
+// TestEmptyInput: an input of which there is nothing, judged in the store of another one, takes
+// nothing from it; that one goes on as if it had not been. What is there of it later is judged
+// with complete coverage, as it is read from its beginning.
+func TestEmptyInput(t *testing.T) {
+	path, own := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "own")
+	a, b := newInput(t, "a.jsonl"), newInput(t, "b.jsonl")
+	a.add(t, slices.Concat(chain("default", "s", 0, 100), lostUpdate(1, 1_000_000))...)
+	b.add(t)
+	for _, p := range []string{path, own} {
+		if _, err := judgedAll(t, a, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads(t, b.follow(path), nil)
+	a.add(t, chain("default", "s", 100, 150)...)
+	want, err := judgedAll(t, a, own)
+	if err != nil || !strings.Contains(want, "violated") {
+		t.Fatalf("%v\n%s", err, want)
+	}
+	if got, err := judgedAll(t, a, path); err != nil || got != want {
+		t.Errorf("after an empty input: %v\n%s\nwant\n%s", err, got, want)
+	}
+	reads(t, b.follow(path), nil)
+	b.add(t, chain("default", "s", 0, 20)...)
+	if r := watch(t, b.follow(path), map[string]int{"default": 20}, fine); !strings.Contains(r.log.String(), `"coverage":"complete"`) {
+		t.Error("of an input that is read from its beginning coverage is not complete")
+	}
+	whole(t, path)
+}
+
+// TestEndOfLatest: a topic that is read from where it ended when the monitor was there first is read
+// from there, also if nothing came before the next run, and another input had the store.
+func TestEndOfLatest(t *testing.T) {
+	brokers := cluster(t)
+	st := newMemStore("r")
+	c := testConfig(brokers)
+	topicOf(t, brokers, "other", lostUpdate(1, 1000))
+	topicOf(t, brokers, testTopic, chain("old", "s", 0, 5))
+	c.Source.Kafka.Topic = "other"
+	if err := start(t, c, st, true, fine).wait(t); err != nil {
+		t.Fatal(err)
+	}
+	c.Source.Kafka.Topic, c.Source.Kafka.Start = testTopic, config.Start{At: config.StartLatest}
+	r := start(t, c, st, false, fine)
+	eventually(t, "it is noted where the topic ends", func() bool { return st.read() == 5 })
+	r.stop(t)
+	send(t, producer(t, brokers), chain("default", "s", 0, 7)...)
+	watched := start(t, c, st, false, fine)
+	eventually(t, "what came meanwhile is judged", func() bool { return watched.released(t, "default") == 7 })
+	watched.stop(t)
+}
+
+// TestEndOfWhatWasTaken: of an input of which what was judged is gone, as the store was used for
+// another one meanwhile, the end is not told, also when more of it has been judged since.
+func TestEndOfWhatWasTaken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	a, b := newInput(t, "a.jsonl"), newInput(t, "b.jsonl")
+	a.add(t, chain("default", "s", 0, 30)...)
+	b.add(t, chain("default", "s", 0, 30)...)
+	watch(t, a.follow(path), map[string]int{"default": 30}, fine)
+	watch(t, b.follow(path), map[string]int{"default": 30}, fine)
+	for n := 30; n < 50; n += 10 {
+		a.add(t, chain("default", "s", n, n+10)...)
+		watch(t, a.follow(path), map[string]int{"default": 10}, fine)
+		if got, err := judgedAll(t, a, path); !errors.As(err, new(*source.StartupError)) || !strings.Contains(err.Error(), "--rebuild") {
+			t.Errorf("%v\n%s", err, got)
+		}
+	}
+	if got, err := judgedAll(t, b, path); !errors.As(err, new(*source.StartupError)) {
+		t.Errorf("the other: %v\n%s", err, got)
+	}
+}

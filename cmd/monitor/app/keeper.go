@@ -342,7 +342,9 @@ func (k *keeper) recover(ctx context.Context) error {
 		return err
 	}
 	c := store.Commit{Checkpoints: map[string][]byte{}, DeadLetters: k.letters, Forget: k.begun(k.born)}
-	if k.origin != "" {
+	// Before the first entry the store is still the other input's.
+	taken := k.moved.next > 0
+	if k.origin != "" && taken {
 		c.Offsets = k.moved.offsets(k.origin)
 		maps.Copy(c.Checkpoints, k.left)
 		maps.Copy(c.Checkpoints, k.moved.states())
@@ -351,7 +353,9 @@ func (k *keeper) recover(ctx context.Context) error {
 	if err := k.Store.Commit(ctx, c); err != nil {
 		return err
 	}
-	k.left = nil
+	if taken {
+		k.left = nil
+	}
 	for db, f := range k.fresh {
 		k.floors[db] = f.floor
 	}

@@ -227,6 +227,42 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
+// TestFullBeforeTheFirstEntry: while nothing has come of an input, a disk that was full and takes
+// writes again leaves the store the other's, whatever else is stored then.
+func TestFullBeforeTheFirstEntry(t *testing.T) {
+	st := newMemStore("r")
+	testKeeper(t, st, heldBytesMax, "a", "b")
+	look := func(origin string) (*App, *stored) {
+		t.Helper()
+		a := &App{cfg: config.Default(), store: st, origin: origin, log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: heldBytesMax}}
+		s, err := a.remember(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a, s
+	}
+	a, s := look("kafka u")
+	k := newKeeper(a)
+	k.take(s.left)
+	st.setFull(true)
+	if err := k.save(t.Context(), "", nil, nil, []store.DeadLetter{{Reason: "r"}}); err != nil {
+		t.Fatal(err)
+	}
+	st.setFull(false)
+	if err := k.retry(t.Context(), time.Now().Add(time.Hour)); err != nil || len(st.letters) != 1 {
+		t.Fatalf("%v, %d dead letters", err, len(st.letters))
+	}
+	if _, s := look("kafka t"); s.foreign || len(s.checkpoints) != 2 {
+		t.Errorf("the other's store is another's: %v, and has %d checkpoints", s.foreign, len(s.checkpoints))
+	}
+	if err := k.append(t.Context(), testEntries(2, 3), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, s := look("kafka u"); s.foreign || len(st.checkpoints["a"]) > 0 {
+		t.Errorf("with its first entry it is another's: %v, or has a checkpoint of that one", s.foreign)
+	}
+}
+
 // TestStoreOfVersionBefore: in a store that a version before this one wrote, which did not
 // note whose the journal is, no entry is taken for one of another input, and nothing is
 // forgotten where there was only one.

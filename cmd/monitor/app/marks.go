@@ -27,6 +27,8 @@ type mark struct {
 	// complete: every write since the initial state has been seen so far, as far
 	// as the input as a whole goes.
 	complete bool
+	// anew is as in stored.
+	anew bool
 }
 
 // marks are where the input is, the last mark of each partition, and up to where it was
@@ -38,6 +40,7 @@ type marks struct {
 	waited   map[int]bool
 	next     uint64 // the number of the next entry
 	complete bool
+	anew     bool
 	judged   []byte // see judged
 }
 
@@ -86,7 +89,7 @@ func (m *marks) states() map[string][]byte {
 
 // set moves m behind an entry.
 func (m *marks) set(e kept) {
-	m.next, m.complete = e.number+1, e.mark.complete
+	m.next, m.complete, m.anew = e.number+1, e.mark.complete, e.mark.anew
 	if e.judged != nil {
 		m.judged = e.judged
 	}
@@ -125,6 +128,7 @@ func inputHash(origin string) int64 { return int64(xxhash.Sum64String(origin)) }
 const (
 	stateNext     = iota // of the next entry; what the journal has from there on is not valid
 	stateComplete        // 1 or 0
+	stateAnew            // 1 or 0
 )
 
 // OffsetsOfMonitor tells whether what a store has under the name of an input are notes
@@ -146,13 +150,17 @@ func (m *marks) offsets(origin string) map[string]map[int]int64 {
 	if m.next == 0 {
 		return nil
 	}
-	resume, seen, identity, complete := map[int]int64{}, map[int]int64{}, map[int]int64{}, int64(0)
+	resume, seen, identity := map[int]int64{}, map[int]int64{}, map[int]int64{}
 	for n, p := range m.partitions {
 		resume[n], seen[n], identity[n] = p.resume, p.seen, p.identity
 	}
-	if m.complete {
-		complete = 1
-	}
-	state := map[int]int64{stateNext: int64(min(m.next, math.MaxInt64)), stateComplete: complete}
+	state := map[int]int64{stateNext: int64(min(m.next, math.MaxInt64)), stateComplete: bit(m.complete), stateAnew: bit(m.anew)}
 	return map[string]map[int]int64{origin: resume, origin + seenSuffix: seen, origin + identitySuffix: identity, origin + stateSuffix: state, journalOf: {0: inputHash(origin)}}
+}
+
+func bit(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }

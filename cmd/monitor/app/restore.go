@@ -31,6 +31,8 @@ type stored struct {
 	how []byte
 	// unread: nothing of the input was written yet.
 	unread bool
+	// anew: what was judged of the input, some time, went when the store was used for another one.
+	anew bool
 	// foreign: another input used the store last. left are the names of what it has among the
 	// checkpoints: none of it is of use, and it goes when something of this one is written.
 	foreign bool
@@ -65,7 +67,7 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.next, s.complete = uint64(state[stateNext]), state[stateComplete] == 1
+	s.next, s.complete, s.anew = uint64(state[stateNext]), state[stateComplete] == 1, state[stateAnew] == 1
 	s.unread = s.next == 0
 	names, err := a.store.Checkpoints(ctx)
 	if err != nil {
@@ -80,7 +82,14 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 		return nil, err
 	}
 	if s.foreign {
-		return s, a.goOn(s, names, journal)
+		a.goOn(s, names, journal)
+	}
+	if s.anew && a.ends() {
+		return nil, &source.StartupError{What: fmt.Sprintf("%s was read before, and the store %s was used for another input since: what was judged of it then is gone, so that there is no verdict on all of it", a.name, a.cfg.Store.Path),
+			Do: "give each input a store of its own (store.path), or judge it from its beginning with monitor run --rebuild, which sets this one aside"}
+	}
+	if s.foreign {
+		return s, nil
 	}
 	s.next = max(s.next, 1)
 	s.from = s.next
@@ -169,19 +178,17 @@ func (a *App) checkpoints(ctx context.Context, names []string, journal store.Sta
 
 // goOn makes of s where the input goes on, or begins, in a store that another one used last:
 // behind all that is in the journal, so that no entry takes another's place, and without what
-// was judged of it. An error if the end of the input is to be told about all of it.
-func (a *App) goOn(s *stored, left []string, journal store.Stats) error {
+// was judged of it.
+func (a *App) goOn(s *stored, left []string, journal store.Stats) {
 	if !s.unread {
-		if a.ends() {
-			return &source.StartupError{What: fmt.Sprintf("%s was read before, and the store %s was used for another input since: what was judged of it is gone, so that there is no verdict on all of it", a.name, a.cfg.Store.Path),
-				Do: "give each input a store of its own (store.path), or judge it from its beginning with monitor run --rebuild, which sets this one aside"}
+		s.anew = true
+		if !a.ends() {
+			a.log.Warn().Str("source", a.name).Msg("the store was used for another input since this one was read: its histories are judged anew from here on, with partial coverage; give each input a store of its own (store.path)")
 		}
-		a.log.Warn().Str("source", a.name).Msg("the store was used for another input since this one was read: its histories are judged anew from here on, with partial coverage; give each input a store of its own (store.path)")
 	}
 	s.left, s.states, s.complete = left, map[int][]byte{}, false
 	s.next = max(s.next, journal.JournalLast+1, journal.JournalDrop)
 	s.from = s.next
-	return nil
 }
 
 // ends tells whether the input has an end that is reported.
@@ -370,6 +377,10 @@ func loader(ctx context.Context, st store.Store) func(uint64) (*decode.Batch, er
 		return last.batch, nil
 	}
 }
+
+// again tells whether a run that stores nothing is followed by one that reads from the same
+// place: what is read where the input ends now would otherwise move on with it.
+func (s *stored) again(k *config.Kafka) bool { return !s.unread || s.fresh(k) }
 
 // fresh tells whether the input is read from its beginning.
 func (s *stored) fresh(k *config.Kafka) bool {
