@@ -95,3 +95,32 @@ func TestSeedsSayNothingOfTimes(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkReadAgain is what it costs, for a transaction, to read a history of hot keys again
+// without the times of one of its sessions.
+func BenchmarkReadAgain(b *testing.B) {
+	for _, n := range []int{2500, 5000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Rate: 1000, Keys: 12})
+			if err != nil {
+				b.Fatal(err)
+			}
+			e := New(Options{Levels: []verdict.Level{verdict.SI}, Coverage: record.CoveragePartial, Online: true,
+				UniqueValues: true, UnseenUnique: true, UniqueAttempts: true, MaxTransaction: int64(time.Minute)})
+			for range n {
+				x, _ := g.Next()
+				e.Step(x, x.End)
+			}
+			e.in.last[3].distrusted = true
+			for i := range uint32(e.in.txns.Len()) {
+				if t := e.in.txns.At(i); e.in.last[t.session].distrusted {
+					t.timed = false
+				}
+			}
+			for b.Loop() {
+				e.again(func(c *check) bool { return c.pruned })
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/txn")
+		})
+	}
+}
