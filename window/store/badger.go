@@ -139,7 +139,7 @@ func tuned(opt Options) badger.Options {
 		WithLogger(logger{opt.Logger}).
 		WithMemTableSize(4 << 20).
 		WithNumMemtables(2).
-		WithBaseTableSize(2 << 20).
+		WithBaseTableSize(512 << 10). // compaction has memory for some ten tables, four times their size each
 		WithBaseLevelSize(8 << 20).
 		WithNumLevelZeroTables(2).
 		WithNumLevelZeroTablesStall(4).
