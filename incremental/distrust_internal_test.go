@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -84,7 +85,7 @@ func TestSeedsSayNothingOfTimes(t *testing.T) {
 			e.Step(&x, at)
 		}
 		for i := range 400 {
-			step(i, i%4 == 0)
+			step(i, i%12 == 0)
 		}
 		for i := range 40 {
 			step(400+i, true)
@@ -122,5 +123,45 @@ func BenchmarkReadAgain(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/txn")
 		})
+	}
+}
+
+// Times are used where some transactions have them, here and there or in every other session, and no
+// more where nearly all lack them, or all have done so for long.
+func TestTimesAreUsedWhereTheyHelp(t *testing.T) {
+	const n = 12_000
+	rng := rand.New(rand.NewPCG(1, 9))
+	for _, c := range []struct {
+		name  string
+		has   func(i int, x *record.Transaction) bool
+		until int
+		used  bool
+	}{
+		{"a fifth", func(int, *record.Transaction) bool { return rng.IntN(5) == 0 }, n, true},
+		{"every other session", func(_ int, x *record.Transaction) bool { return x.Session[len(x.Session)-1]%2 == 0 }, n, true},
+		{"every hundredth", func(i int, _ *record.Transaction) bool { return i%100 == 0 }, n, false},
+		{"none for a moment", func(i int, _ *record.Transaction) bool { return i < n/4 || i > n/2 }, n, true},
+		{"none for long", func(i int, _ *record.Transaction) bool { return i < n/4 }, n, false},
+		{"none for not so long", func(i int, _ *record.Transaction) bool { return i < n/4 }, n / 2, true},
+	} {
+		g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Rate: 10_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := New(Options{Levels: []verdict.Level{verdict.SER}, Coverage: record.CoveragePartial, Online: true, UniqueValues: true, UnseenUnique: true,
+			MaxTransaction: int64(time.Minute)})
+		for i := range c.until {
+			x, _ := g.Next()
+			own := *x
+			own.Ops = slices.Clone(x.Ops)
+			own.HasTimes = c.has(i, x)
+			e.Step(&own, x.End)
+			if i%1000 == 999 {
+				e.Tick(x.End)
+			}
+		}
+		if r := e.Close()[0]; r.Outcome == verdict.Violated || e.checks[0].pruned != c.used {
+			t.Errorf("%s: %v, times are used: %t", c.name, r.Outcome, e.checks[0].pruned)
+		}
 	}
 }

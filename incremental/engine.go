@@ -505,12 +505,22 @@ func (e *Engine) halted() bool {
 	return e.stopped != verdict.NoReason
 }
 
-// prunable: times are worth using for a level that does not have them unless most
-// transactions lack them: pairs are open then whatever is done, and chains are the
-// smaller closure.
+// prunable: times are worth using for a level that does not have them unless nearly all
+// transactions lack them. One without has a place between those around it in its session and
+// those that read from it, as long as these have times.
 func (e *Engine) prunable() bool {
 	seeds := min(e.in.seeds, e.in.txns.Len())
-	return e.in.untimed-e.in.untimedSeeds <= 16+(e.in.txns.Len()-seeds)/2
+	return e.in.untimed-e.in.untimedSeeds <= 16+(e.in.txns.Len()-seeds)/8*7
+}
+
+// sprawls: most transactions lack times, and for a while so few have had them that to use them costs
+// more than it saves.
+func (e *Engine) sprawls(c *check) bool {
+	seeds := min(e.in.seeds, e.in.txns.Len())
+	if e.in.untimed-e.in.untimedSeeds <= 16+(e.in.txns.Len()-seeds)/2 {
+		return false
+	}
+	return c.poly.Sprawls(version.Slot(min(seeds, len(e.slotTx))))
 }
 
 func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
@@ -605,11 +615,12 @@ func (e *Engine) giveUp(watermark int64) {
 // reconsider drops the use of times where too many transactions turn out to
 // have none.
 func (e *Engine) reconsider() {
-	if e.prunable() || e.first != none {
+	if e.first != none {
 		return
 	}
+	prunable := e.prunable()
 	for _, c := range e.checks {
-		if c.pruned {
+		if c.pruned && (!prunable || e.sprawls(c)) {
 			e.retreat(c)
 		}
 	}
@@ -687,7 +698,7 @@ const collectAt = 32
 // finds is told then.
 func (e *Engine) solveEarly() {
 	for _, c := range e.checks {
-		if c.rest == 0 && c.poly.Unsettled() >= e.opt.SolveAt {
+		if c.rest == 0 && c.poly.Unsettled() >= max(e.opt.SolveAt, c.poly.Repeated()) {
 			e.solveAndRest(c)
 		}
 	}

@@ -944,7 +944,7 @@ func (e *Engine) renamedCandidates(s *strand, x *exhibits, versions map[version.
 // distrust gives up, for as long as the engine lives, the clocks of the sessions that are to
 // blame for what times alone say of c, and reads the history again with the other times: a
 // client whose clock stepped is no reason to go without all. It is false where nobody is to blame,
-// most would have no times then, it was done too often, or a level has real time, for which times
+// nearly all would have no times then, it was done too often, or a level has real time, for which times
 // are no help but part of what is judged.
 //
 // A clock edge that is contradicted says that one of two clocks is wrong, and not which. But

@@ -42,8 +42,18 @@ func parsed(t *testing.T, text string) []record.Transaction {
 
 // Where much is open and times don't help, a tick leaves it to a later one: until enough
 // transactions have come, or seven ticks have gone without; or to SolveLeft, after which
-// nothing is left.
+// nothing is left. So it is where there are no times, and where what is open has none.
 func TestTicksAreSpaced(t *testing.T) {
+	var timed strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&timed, "t%d T%d: w(t%d,1) @%d-%d\n", i, i, i, i, i+1)
+	}
+	for _, before := range []string{"", timed.String()} {
+		ticksAreSpaced(t, before)
+	}
+}
+
+func ticksAreSpaced(t *testing.T, before string) {
 	var open, few, many strings.Builder
 	blindWriters(&open, 60) // 1,770 pairs, worth 221 transactions
 	for i := range 300 {
@@ -67,6 +77,9 @@ func TestTicksAreSpaced(t *testing.T) {
 				for _, x := range parsed(t, text) {
 					e.Step(&x, 0)
 				}
+			}
+			if before != "" {
+				step(before)
 			}
 			step(open.String())
 			e.Tick(0)

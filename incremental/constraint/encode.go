@@ -1,7 +1,6 @@
 package constraint
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/acyclic"
@@ -354,17 +353,19 @@ func (q *problem) schedule() {
 		q.vars[i].phase = true
 		q.vars[i].time-- // before its rivals
 	}
-	order := make([]int, len(q.vars))
-	sorted := true
-	for i := range order {
-		order[i] = i
-		sorted = sorted && (i == 0 || q.vars[i-1].time <= q.vars[i].time)
+	keys := make([]uint64, len(q.vars)) // time, then number
+	for i := range keys {
+		keys[i] = uint64(uint32(q.vars[i].time)^1<<31)<<32 | uint64(i)
 	}
-	if sorted {
+	if slices.IsSorted(keys) {
 		q.pairOf, q.in, q.after = nil, nil, nil
 		return
 	}
-	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(q.vars[x].time, q.vars[y].time) })
+	slices.Sort(keys)
+	order := make([]int, len(keys))
+	for i, k := range keys {
+		order[i] = int(uint32(k))
+	}
 	q.renumber(order)
 }
 

@@ -402,6 +402,21 @@ func (p *Polygraph) Displaced() uint64 {
 	return p.banded.Displaced()
 }
 
+// Sprawls tells whether of what reaches the slots from s on so much is not known to by the clock,
+// as few transactions have had times for a while, that chains are the smaller closure by far. Cost:
+// these slots.
+func (p *Polygraph) Sprawls(s version.Slot) bool {
+	return p.banded != nil && p.banded.Held(s) > rowsWide*(p.g.Nodes()-int(s*p.parts))+rowsFew
+}
+
+// rowsWide is how many words the rows of the closure may have on the average: one for each 64 nodes
+// that neither times nor what was read has put in order. rowsFew is how many more, so that a short history
+// is never too wide.
+const (
+	rowsWide = 32
+	rowsFew  = 1 << 16
+)
+
 // Txn is what the polygraph is told of a transaction.
 type Txn struct {
 	Chain      uint32 // the chain it lies on: its session, if it is ordered by it

@@ -175,6 +175,11 @@ func (p *Polygraph) solveFrom(zone, fresh int64, any bool, pairs []uint32, budge
 			some = append(some, c)
 		}
 	}
+	for _, c := range some {
+		if x := &p.pairs[c]; x.settled && x.top == noZone {
+			p.repeated++
+		}
+	}
 	q := p.contract(some, nil)
 	for i, v := range q.vars {
 		if x := &p.pairs[v.id]; !x.free(fresh) {

@@ -90,6 +90,9 @@ type Banded struct {
 	kept    []word
 	stack   []Node
 	told    []Node
+	// named are the nodes of the Contract at hand, if one has a long row, covered those that
+	// need no edge to the one at hand, in the words of rows.
+	named, covered []uint64
 }
 
 // word is 64 columns of a row; idx counts words.
@@ -169,6 +172,14 @@ func (b *Banded) Add(start, end int64, timed, known bool) {
 // Displaced is how many slots overlap others, in all pairs, only because those came late and
 // are taken to have ended when they came: what rows are longer by.
 func (b *Banded) Displaced() uint64 { return b.displaced }
+
+// Held is how many words the rows of the slots from s on have. Cost: these slots.
+func (b *Banded) Held(s uint32) (words int) {
+	for _, r := range b.row[min(int(s*b.parts), len(b.row)):] {
+		words += int(r.n)
+	}
+	return words
+}
 
 // latest is the greatest known end so far.
 func (b *Banded) latest() int64 {
@@ -476,7 +487,7 @@ func (b *Banded) byEdges(u, v Node) {
 // prefix rule alone have a smaller m: m(w) < p(u) <= m(v), or v would reach u.
 func (b *Banded) lower(u, v Node) {
 	m, at := b.m[v], b.at[v]
-	if m >= b.top(u) {
+	if m == ever || m >= b.top(u) {
 		return
 	}
 	for _, w := range b.words(b.row[u]) {
@@ -669,6 +680,7 @@ func (b *Banded) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 	}
 	ps = ps[:k]
 	n := uint32(len(nodes))
+	long := false
 	for i := 1; i < len(ps); i++ {
 		edges = append(edges, [2]uint32{n + uint32(i) - 1, n + uint32(i)})
 	}
@@ -678,7 +690,16 @@ func (b *Banded) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 		if at := sort.Search(len(ps), func(k int) bool { return ps[k] > b.m[v] }); at < len(ps) {
 			edges = append(edges, [2]uint32{uint32(i), n + uint32(at)})
 		}
-		for _, w := range b.words(b.row[v]) {
+		row := b.words(b.row[v])
+		if len(row) > rowShort {
+			if !long {
+				long = true
+				b.name(nodes)
+			}
+			edges = b.nearest(nodes, uint32(i), row, edges)
+			continue
+		}
+		for _, w := range row {
 			lo := sort.Search(len(nodes), func(k int) bool { return nodes[k] >= w.idx<<6 })
 			for k := lo; k < len(nodes) && nodes[k]>>6 == w.idx; k++ {
 				if k != i && w.bits&(1<<(nodes[k]&63)) != 0 && b.m[nodes[k]] >= b.p[v] {
@@ -688,6 +709,55 @@ func (b *Banded) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 		}
 	}
 	return edges, len(ps)
+}
+
+// rowShort is up to how many words of a row all bits are made edges.
+const rowShort = 4
+
+// name makes named the nodes.
+func (b *Banded) name(nodes []Node) {
+	words := int(nodes[len(nodes)-1]>>6) + 1
+	b.named, b.covered = slices.Grow(b.named[:0], words)[:words], slices.Grow(b.covered[:0], words)[:words]
+	clear(b.named)
+	clear(b.covered)
+	for _, v := range nodes {
+		b.named[v>>6] |= 1 << (v & 63)
+	}
+}
+
+// nearest appends edges to nodes[i], of which row is the row, from those of the nodes that reach it
+// by a bit, and not through another one that does. While few have times a row is as long as
+// what has come since, and all of its bits would be an edge for each two nodes. Cost: the words of
+// the row, and of the rows of those that are found.
+func (b *Banded) nearest(nodes []Node, i uint32, row []word, edges [][2]uint32) [][2]uint32 {
+	v := nodes[i]
+	for len(row) > 0 && int(row[len(row)-1].idx) >= len(b.named) {
+		row = row[:len(row)-1]
+	}
+	for _, w := range slices.Backward(row) { // those that came last cover most
+		for {
+			left := w.bits & b.named[w.idx] &^ b.covered[w.idx]
+			if left == 0 {
+				break
+			}
+			u := w.idx<<6 + 63 - uint32(bits.LeadingZeros64(left))
+			b.covered[w.idx] |= 1 << (u & 63)
+			if u == v || b.m[u] < b.p[v] {
+				continue
+			}
+			at, _ := slices.BinarySearch(nodes, u)
+			edges = append(edges, [2]uint32{uint32(at), i})
+			for _, x := range b.words(b.row[u]) {
+				if x.idx >= row[0].idx && x.idx <= w.idx {
+					b.covered[x.idx] |= x.bits
+				}
+			}
+		}
+	}
+	if len(row) > 0 {
+		clear(b.covered[row[0].idx : row[len(row)-1].idx+1])
+	}
+	return edges
 }
 
 // Bytes implements Reach.

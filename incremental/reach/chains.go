@@ -27,7 +27,11 @@ type Chains struct {
 	members [][]uint32
 	vec     []uint32 // by node, k each
 	queue   []Node
+	news    []prefix // scratch
 }
+
+// prefix is the first n nodes of a chain.
+type prefix struct{ chain, n uint32 }
 
 // NewChains makes an empty closure over g with room for k chains; more are
 // made room for as they come, at the cost of a copy.
@@ -138,29 +142,42 @@ func (c *Chains) Reaches(u, v Node) bool {
 }
 
 // Insert implements Reach: what reaches u is passed on to v and what v reaches.
-// Whatever u reached before has it already, and so has all beyond.
+// Whatever u reached before has it already, and so has all beyond. Of what reaches u, all
+// that is news to anybody is news to v, as what v reaches has what v has: so it is found
+// once, and each node whose vector changes costs that and a look along its edges.
 func (c *Chains) Insert(u, v Node, changed func(Node)) {
+	own, rank := c.chain[u/c.parts], c.rank(u)
+	dst := c.at(v)
+	if rank < dst[own] {
+		return
+	}
+	c.news = c.news[:0]
+	for i, x := range c.at(u) {
+		if x > dst[i] {
+			c.news = append(c.news, prefix{uint32(i), x})
+		}
+	}
 	c.queue = c.queue[:0]
-	c.pass(u, v, changed)
+	c.pass(v, changed)
 	for len(c.queue) > 0 {
 		n := c.queue[len(c.queue)-1]
 		c.queue = c.queue[:len(c.queue)-1]
-		if s, ok := c.next(n); ok {
-			c.pass(u, s, changed)
+		if s, ok := c.next(n); ok && rank >= c.vec[int(s)*c.k+int(own)] {
+			c.pass(s, changed)
 		}
 		for e := c.g.FirstOut(n); e != graph.None; e = c.g.NextOut(e) {
-			c.pass(u, c.g.Edge(e).To, changed)
+			if s := c.g.To(e); rank >= c.vec[int(s)*c.k+int(own)] {
+				c.pass(s, changed)
+			}
 		}
 	}
 }
 
-func (c *Chains) pass(u, s Node, changed func(Node)) {
-	if c.Reaches(u, s) {
-		return
-	}
+// pass gives the news to s, which lacks some of it.
+func (c *Chains) pass(s Node, changed func(Node)) {
 	dst := c.at(s)
-	for i, x := range c.at(u) {
-		dst[i] = max(dst[i], x)
+	for _, x := range c.news {
+		dst[x.chain] = max(dst[x.chain], x.n)
 	}
 	changed(s)
 	c.queue = append(c.queue, s)

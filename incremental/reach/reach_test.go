@@ -516,3 +516,71 @@ func TestBasesByClock(t *testing.T) {
 		}
 	}
 }
+
+// Where few transactions have times rows are long. Contracted they mean the same, and are not as many
+// edges as there are pairs of nodes.
+func TestContractOfLongRows(t *testing.T) {
+	const slots, sessions = 3000, 6
+	for parts := uint32(1); parts <= 2; parts++ {
+		for seed := range uint64(4) {
+			rng := rand.New(rand.NewPCG(seed, 77))
+			var g graph.Graph
+			b := NewBanded(&g, int(parts), 0)
+			for s := range uint32(slots) {
+				g.Grow(int((s + 1) * parts))
+				timed := rng.IntN(40) == 0 && seed > 0
+				b.Add(int64(s), int64(s)+2, timed, timed)
+				from := []uint32{s - sessions, s - 1 - rng.Uint32N(s+1), s - 1 - rng.Uint32N(s+1)}
+				if seed == 3 { // all in a row
+					from = []uint32{s - 1}
+				}
+				for _, u := range from {
+					if u >= s { // none
+						continue
+					}
+					from, to := u*parts+parts-1, s*parts
+					if !b.Reaches(from, to) && !b.Reaches(to, from) {
+						g.Add(graph.Edge{From: from, To: to})
+						b.Insert(from, to, func(Node) {})
+					}
+				}
+			}
+			for _, first := range []uint32{0, slots / 3, slots * 5 / 6} {
+				last := first + 1 + rng.Uint32N(slots-first-1)
+				var nodes []Node
+				for n := first * parts; n < last*parts; n++ {
+					if rng.IntN(4) == 0 || n == first*parts {
+						nodes = append(nodes, n)
+					}
+				}
+				edges, extra := b.Contract(nodes, nil)
+				if len(edges) > 66*len(nodes) { // a short row may have 64 bits of them
+					t.Errorf("parts %d, seed %d: %d nodes from %d to %d have %d edges", parts, seed, len(nodes), first, last, len(edges))
+				}
+				out := make([][]uint32, len(nodes)+extra)
+				for _, e := range edges {
+					out[e[0]] = append(out[e[0]], e[1])
+				}
+				for i := range nodes {
+					seen := make([]bool, len(out))
+					seen[i] = true
+					for todo := []uint32{uint32(i)}; len(todo) > 0; {
+						n := todo[len(todo)-1]
+						todo = todo[:len(todo)-1]
+						for _, x := range out[n] {
+							if !seen[x] {
+								seen[x] = true
+								todo = append(todo, x)
+							}
+						}
+					}
+					for j := range nodes {
+						if seen[j] != b.Reaches(nodes[i], nodes[j]) {
+							t.Fatalf("parts %d, seed %d, nodes from %d to %d: a path from %d to %d is %v", parts, seed, first, last, nodes[i], nodes[j], seen[j])
+						}
+					}
+				}
+			}
+		}
+	}
+}
