@@ -1,6 +1,7 @@
 package order
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -55,5 +56,25 @@ func TestIdlePartitionPassedOverIsCounted(t *testing.T) {
 	}
 	if n := o.Counts().Skipped; n != 1 {
 		t.Errorf("%d skipped, want 1", n)
+	}
+}
+
+// A partition that comes back is waited for again. If it stalls once more and is passed over, that
+// is another loss: what is concluded then rests on what it has not shown since.
+func TestEachStallIsCounted(t *testing.T) {
+	o := newRig(Options{Partitions: []int{0, 1}, Lateness: time.Nanosecond, IdleAfter: 100 * time.Nanosecond})
+	o.Advance(0)
+	for stall := range int64(3) {
+		at := 1000 * (stall + 1)
+		o.Add(1, timed("b", fmt.Sprint("b", stall), at), at)
+		for step := range int64(4) { // only the other one goes on
+			now := at + 150*step
+			o.Add(0, timed("a", fmt.Sprint("a", now), now), now)
+			o.Advance(now)
+			drain(o)
+		}
+		if n := o.Counts().Skipped; n != stall+1 {
+			t.Errorf("after %d stalls, %d are counted", stall+1, n)
+		}
 	}
 }

@@ -11,7 +11,7 @@ type partition struct {
 	known bool // it holds the watermark back
 	// heard: there was news since the time of day was last told.
 	heard bool
-	// skipped: the watermark passed it while it was idle; see Counts.Skipped.
+	// skipped: the watermark passed it while it was idle, as it still is; see Counts.Skipped.
 	skipped bool
 	timed   bool // a record with times was seen
 	// setBack: since greatest was reached, a clock has been seen that was set
@@ -233,7 +233,11 @@ func (o *Order) settle() {
 	o.watermark = max(o.watermark, min(o.least, limit))
 	for i := range o.partitions {
 		p := &o.partitions[i]
-		if p.known && !p.skipped && o.idle(p) && p.bound(o.delay) < o.watermark {
+		switch {
+		case !p.known:
+		case !o.idle(p):
+			p.skipped = false // it is waited for again, and a stall that follows is another one
+		case !p.skipped && p.bound(o.delay) < o.watermark:
 			p.skipped = true // what it still has may be missed
 			o.counts.Skipped++
 		}
