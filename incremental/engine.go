@@ -175,7 +175,11 @@ func New(opt Options) *Engine {
 	}
 	e.told = e.report
 	e.in.expect(opt.Expect)
-	e.in.seeds = opt.Seeds
+	e.in.seeds, e.in.attempts = opt.Seeds, maxTime
+	if opt.MaxTransaction != 0 {
+		e.in.attempts = opt.MaxTransaction + opt.MaxSkew
+	}
+	e.opt.Lost = slices.Clone(opt.Lost)
 	e.in.own, e.in.keys.own = opt.Online, opt.Online // records of streams come in large blocks
 	var weaker []verdict.Level
 	for _, l := range opt.Levels {

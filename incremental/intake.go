@@ -59,6 +59,7 @@ type intake struct {
 	timed                int                            // committed transactions with trusted times
 	untimed              int                            // and those without
 	seeds                int                            // Options.Seeds
+	attempts             int64                          // how long before an attempt that is aborted another one may have ended
 	untimedSeeds         int                            // of these, among the first, which are seeds
 	last                 []sessionClock                 // by session
 }
@@ -98,6 +99,7 @@ type otherWriters struct {
 	inter   uint32 // index of the first transaction that overwrote it itself, or none
 	inter2  uint32 // and of another one
 	aborted verdict.TxnID
+	since   int64 // no attempt of the same ended earlier, by any clock
 }
 
 // writerRef is a writer of a value, and the one before it.
@@ -304,7 +306,7 @@ func (in *intake) wrote(c cellID, index uint32) {
 // others are the writers of c that do not count as its writer.
 func (in *intake) others(c cellID) otherWriters {
 	if in.cells.At(c).about&hasOthers == 0 {
-		return otherWriters{none, none, verdict.NoTxn}
+		return otherWriters{inter: none, inter2: none, aborted: verdict.NoTxn}
 	}
 	return in.rare[c]
 }
@@ -446,7 +448,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 	}
 	in.several = in.several || severalObjects(t.Ops)
 	if t.Status == record.Aborted {
-		in.takeAborted(t, id)
+		in.takeAborted(t, id, arrival)
 		in.indexOf = append(in.indexOf, none)
 		return none
 	}
@@ -648,7 +650,12 @@ func (in *intake) internal(kind verdict.Kind, op *record.Op, i int, id verdict.T
 }
 
 // takeAborted notes what a transaction wrote that did not commit.
-func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID) {
+func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID, arrival int64) {
+	since := arrival
+	if t.HasTimes {
+		since = min(since, t.Start)
+	}
+	since = before(since, in.attempts)
 	for i := range t.Ops {
 		op := &t.Ops[i]
 		if op.Kind != record.Append && op.Kind != record.Write {
@@ -665,7 +672,7 @@ func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID) {
 		o := in.others(c)
 		in.retried = in.retried || in.cells.At(c).final != none || o.aborted != verdict.NoTxn && o.aborted != id
 		if o.aborted == verdict.NoTxn {
-			o.aborted = id
+			o.aborted, o.since = id, since
 			in.setOthers(c, o)
 		}
 		in.stir(c)

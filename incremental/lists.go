@@ -164,6 +164,12 @@ func (e *Engine) decideList(index uint32, c cellID) {
 	}
 }
 
+// finallyAborted: nobody but who was aborted can have appended an element that index
+// read, or can be somebody whose record is still to come.
+func (e *Engine) finallyAborted(index uint32, o otherWriters) bool {
+	return (!e.opt.Online || e.closed || e.closedSet || e.UniqueAttempts()) && !e.maybeRetried(index, o)
+}
+
 // decideTwice decides a list that has elements twice: an anomaly if one of them
 // was appended by a recorded transaction; unseen ones may have appended the same, and
 // what else the list shows is as good as ever. It tells whether the read is dealt with,
@@ -174,7 +180,7 @@ func (e *Engine) decideTwice(index uint32, c cellID, l *list) bool {
 			e.readAnomaly(verdict.DuplicateElements, index, c, e.in.txns.At(w).id)
 			return true
 		}
-		if o := e.in.others(el); o.aborted != verdict.NoTxn {
+		if o := e.in.others(el); o.aborted != verdict.NoTxn && e.finallyAborted(index, o) {
 			e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 			return true
 		}
@@ -251,6 +257,7 @@ func (e *Engine) appendersKnown(index uint32, c cellID, l *list) bool {
 	complete := !e.lossy(k)
 	for _, el := range l.elements {
 		cl := e.in.cells.At(el)
+		o := e.in.others(el)
 		switch {
 		case cl.final == index:
 			e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
@@ -269,13 +276,13 @@ func (e *Engine) appendersKnown(index uint32, c cellID, l *list) bool {
 				e.in.wait(el, index)
 				return false
 			}
-		case e.in.others(el).aborted != verdict.NoTxn:
-			e.readAnomaly(verdict.AbortedRead, index, c, e.in.others(el).aborted)
+		case o.aborted != verdict.NoTxn && e.finallyAborted(index, o):
+			e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 			return false
 		case e.opt.Online && !e.closed && !e.closedSet:
 			e.wait(index, el)
 			return false
-		case complete:
+		case complete && o.aborted == verdict.NoTxn:
 			e.thinAir(index, c)
 			return false
 		}

@@ -101,10 +101,12 @@ type robbery struct {
 // portion is what arrives.
 func (r *robbery) portion() portion {
 	p := portion{stream: stream{opt: r.whole.opt}}
+	wait := r.whole.opt.MaxTransaction
 	tick := int64(noTick)
 	for i, x := range r.whole.txns {
 		tick = max(tick, r.whole.tick[i])
 		if r.lost[i] {
+			p.opt.Lost = p.opt.Lost.Add(incremental.Span{From: r.whole.end[i], To: r.whole.end[i]}, wait)
 			for _, k := range writtenKeys(x.Ops) {
 				if r.byKey && !slices.Contains(p.lossy, k) {
 					p.lossy = append(p.lossy, k)
@@ -122,7 +124,7 @@ func (r *robbery) portion() portion {
 	if !r.byKey {
 		p.opt.Coverage = record.CoveragePartial
 	}
-	p.opt.UniqueValues = r.whole.opt.UniqueValues && !r.uncertain && tiny.Unique(r.whole.txns, p.opt.Initial)
+	p.opt.UniqueValues = r.whole.opt.UniqueValues && !r.uncertain && tiny.Unique(unaborted(r.whole.txns), p.opt.Initial)
 	p.opt.UnseenUnique = !r.uncertain && !repeatsUnseen(r.whole.txns, p.txns)
 	return p
 }
@@ -268,6 +270,70 @@ func TestLossesAccuseNobody(t *testing.T) {
 				total.add(c.histories, c.sound, c.accused, 0)
 			})
 		}
+	}
+}
+
+// unaborted are the transactions that were not aborted.
+func unaborted(txns []record.Transaction) []record.Transaction {
+	return slices.DeleteFunc(slices.Clone(txns), func(x record.Transaction) bool { return x.Status == record.Aborted })
+}
+
+// retried puts in front of some transactions an attempt of the same client to make the same writes that was
+// aborted, and tells which are second attempts.
+func retried(rng *rand.Rand, st stream) (out stream, second []bool) {
+	out = stream{opt: st.opt}
+	begun := int64(0)
+	for i, x := range st.txns {
+		again := x.Status == record.Committed && len(writtenKeys(x.Ops)) > 0 && rng.IntN(2) == 0
+		if again {
+			first := x
+			first.ID, first.Status, first.HasTimes = x.ID+" aborted", record.Aborted, false
+			first.Ops = slices.DeleteFunc(slices.Clone(x.Ops), func(op record.Op) bool { return op.Kind == record.Read })
+			out.txns, out.end, out.tick = append(out.txns, first), append(out.end, max(begun, x.Start)), append(out.tick, noTick)
+		}
+		out.txns, out.end, out.tick, second = append(out.txns, x), append(out.end, st.end[i]), append(out.tick, st.tick[i]), append(second, again)
+		if again {
+			second = append(second[:len(second)-1], false, true)
+		}
+		begun = st.end[i]
+	}
+	return out, second
+}
+
+// An aborted attempt and a read of what it wrote prove nothing where the record of a second attempt
+// may be missing, in which the client wrote the same.
+func TestLostRetriesAccuseNobody(t *testing.T) {
+	for i, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			var c count
+			for n := range 2 * *losses {
+				seed := *seedFrom + uint64(n)
+				st, ok := wholeHistory(seed, i, k)
+				if !ok {
+					continue
+				}
+				rng := rand.New(rand.NewPCG(seed, 41))
+				st, second := retried(rng, st)
+				lost := make([]bool, len(second))
+				for i := range second {
+					lost[i] = second[i] && rng.IntN(3) > 0
+				}
+				r := robbery{whole: st, lost: lost, byKey: st.opt.Coverage == record.CoverageComplete && rng.IntN(2) == 0}
+				broken, wrong := r.examine()
+				if wrong != nil {
+					small, again := reduced(r, wrong.class, func(r *robbery) *complaint { _, c := r.examine(); return c }, (*robbery).smaller)
+					if again == nil {
+						again = wrong
+					}
+					t.Fatalf("seed %d: %s: %s\n%v", seed, again.class, again.says, &small)
+				}
+				c.add(1, 0, len(broken), 0)
+			}
+			if c.histories == 0 && *losses >= 20 {
+				t.Errorf("the sample tells nothing: %v", &c)
+			}
+		})
 	}
 }
 

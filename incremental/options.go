@@ -31,7 +31,10 @@ type Options struct {
 	// UnseenUnique: with partial coverage, no unseen transaction writes a value
 	// that a recorded one wrote to the same key. Without it an unseen writer is
 	// a candidate for every read, and none of them proves anything.
+	// It is not said of an attempt that was aborted and made again; see Lost.
 	UnseenUnique bool
+	// Lost are the times in which records are known to be missing; see Engine.Lost.
+	Lost Losses
 	// Conflicts is the solver's budget per Tick or Close; 0 means the default.
 	Conflicts int
 	// MaxViolations bounds the violations reported per level with their

@@ -426,6 +426,11 @@ func seenAlone(txns []record.Transaction, opt incremental.Options, lossy func(ke
 			if op.Kind == record.Append {
 				added[op.Key] += "," + op.Value.String()
 			}
+			if op.Kind == record.Read && !wrote[op.Key] && len(opt.Lost) > 0 && slices.ContainsFunc(txns, func(x record.Transaction) bool {
+				return x.Status == record.Aborted && slices.Contains(writtenKeys(x.Ops), op.Key)
+			}) {
+				return true // what was tried again may be missing
+			}
 			return op.Kind == record.Read && !wrote[op.Key] && lossy(op.Key) && (!opt.UnseenUnique || maybeUnseen(txns, x.ID, op, added[op.Key], opt))
 		})
 		cut = append(cut, x)
@@ -468,6 +473,9 @@ func repeats(txns []record.Transaction, ops []record.Op, lossy func(key string) 
 // list of nothing but what the reader added: somebody may have emptied it.
 func maybeUnseen(txns []record.Transaction, id string, read record.Op, added string, opt incremental.Options) bool {
 	v := read.Value
+	if len(opt.Lost) > 0 { // and not seen to have tried again
+		txns = slices.DeleteFunc(slices.Clone(txns), func(x record.Transaction) bool { return x.Status == record.Aborted })
+	}
 	switch {
 	case v.IsNull(), opt.Initial == record.InitialZero && v == record.Int(0):
 		return true

@@ -14,6 +14,9 @@ import (
 type Options struct {
 	Initial  record.Initial
 	Coverage record.Coverage
+	// Lossy: what was aborted may have been tried again by one of the transactions that
+	// are known to be missing. It is no part of a certificate, as the history shows it.
+	Lossy    bool
 	Sessions record.Sessions
 	// Clock: with ClockEnforce ser is replayed as sser and si as strong-si.
 	Clock   record.Clock

@@ -49,6 +49,9 @@ func (r *replay) contradicted(found *Error) *Error {
 	}
 	for m := range r.txns {
 		t := &r.txns[m]
+		if t.Status == record.Aborted && r.opt.Lossy {
+			continue
+		}
 		for j, k := range r.keys[r.first[m] : r.first[m]+len(t.Ops)] {
 			op := &t.Ops[j]
 			if op.Kind != record.Write || !r.objects[k].presumed {

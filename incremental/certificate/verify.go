@@ -12,9 +12,10 @@ func Verify(c *Certificate, txns []record.Transaction, opt Options) error {
 	if err := c.matches(txns, opt); err != nil {
 		return err
 	}
-	find := finder(txns)
+	find, assumed := finder(txns), c.Assumed
+	assumed.Lossy = opt.Lossy
 	for i := range c.Proofs {
-		if err := c.Proofs[i].verify(find, txns, c.Assumed); err != nil {
+		if err := c.Proofs[i].verify(find, txns, assumed); err != nil {
 			err.Level, err.HasLevel = c.Proofs[i].Level, true
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -65,7 +66,9 @@ type header struct {
 
 	Complete, Unique, Attempts, Listed, Lazy bool
 	BornUnique, BornAttempts                 bool
-	ListedSince                              bool // Listed, but not when the engine was made
+	ListedSince                              bool               // Listed, but not when the engine was made
+	Lost, BornLost                           incremental.Losses `json:",omitempty"`
+	Told                                     []toldLoss         `json:",omitempty"`
 	Due                                      due
 	Number                                   uint64
 	Overlap                                  int // of fed, without bases
@@ -116,7 +119,7 @@ func (h *History) AppendCheckpoint(out []byte) []byte {
 	s := h.segs
 	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:], Samples: h.samples,
 		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornAttempts: s.born.attempts, ListedSince: s.listed && !s.born.listed,
-		Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats, Whole: s.whole}
+		Lost: s.lost, BornLost: s.born.lost, Told: s.told, Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats, Whole: s.whole}
 	for r, name := range h.held.sessions {
 		hd.Sessions = append(hd.Sessions, sessionOf{r, []byte(name)})
 	}
@@ -495,7 +498,7 @@ func (h *History) remember(l *loader) {
 // restoreSegments makes segments without an engine.
 func restoreSegments(cfg Config, src source, hd *header, parts [sections][]byte) (*segments, error) {
 	s := &segments{cfg: cfg, source: src, complete: hd.Complete, unique: hd.BornUnique, attempts: hd.BornAttempts, listed: hd.Listed && !hd.ListedSince, lazy: hd.Lazy,
-		number: hd.Number, newest: hd.Newest}
+		number: hd.Number, newest: hd.Newest, lost: slices.Clone(hd.BornLost)}
 	var err error
 	if s.cutter, err = segment.Restore(cfg.cutter(), parts[sectionCutter]); err != nil {
 		return nil, err
@@ -526,9 +529,15 @@ func (s *segments) replay(all []fed, hd *header) error {
 		return errCheckpoint
 	}
 	s.begin(s.seeds, all[:hd.Overlap])
-	ticks := hd.Ticks
+	ticks, told := hd.Ticks, hd.Told
+	tell := func() {
+		for ; len(told) > 0 && told[0].After <= len(s.ticks); told = told[1:] {
+			s.hide(told[0].From, told[0].To)
+		}
+	}
 	for i := hd.Overlap; ; i++ {
 		for ; len(ticks) > 0 && ticks[0].After <= i; ticks = ticks[1:] {
+			tell()
 			s.solve(ticks[0].Watermark)
 		}
 		if i == len(all) {
@@ -540,7 +549,10 @@ func (s *segments) replay(all []fed, hd *header) error {
 		}
 		s.again(t, all[i])
 	}
-	if len(ticks) > 0 {
+	tell()
+	s.lost, s.told = hd.Lost, hd.Told
+	s.engine.Lost(s.lost)
+	if len(ticks) > 0 || len(told) > 0 {
 		return errCheckpoint
 	}
 	s.found, s.due, s.stats, s.whole = nil, hd.Due, hd.Stats, hd.Whole

@@ -297,6 +297,7 @@ func before(at, much int64) int64 {
 // lose notes that a write of this history may have been missed, which belongs
 // between two times.
 func (h *History) lose(l Loss, from, to int64) {
+	h.segs.hide(from, to)
 	h.segs.whole.lost(l.Why, from, to)
 	h.segs.stats.Losses[l.Why]++
 	if len(h.losses) < lossesMax {
@@ -451,20 +452,31 @@ func (h *History) release(r *order.Release) {
 		h.segs.step(t, f)
 		return
 	}
-	since := h.segs.cutter.Seen(r.Session)
+	around := lossesAround(r, t, h.segs.cutter.Seen(r.Session))
+	for _, x := range around { // the step may tick
+		h.segs.hide(x.from, x.to)
+	}
 	h.segs.step(t, f)
-	h.loseAround(r, t, since)
+	for _, x := range around {
+		h.lose(x.Loss, x.from, x.to)
+	}
 }
 
-// loseAround notes what a release says to be missing; since is when its session did
+// placedLoss is a loss and the times between which it lies.
+type placedLoss struct {
+	Loss
+	from, to int64
+}
+
+// lossesAround are what a release says to be missing; since is when its session did
 // something before.
-func (h *History) loseAround(r *order.Release, t *record.Transaction, since int64) {
+func lossesAround(r *order.Release, t *record.Transaction, since int64) (out []placedLoss) {
 	if g := r.Gap; g != nil {
 		why := LostGap
 		if g.Sampled {
 			why = LostSample
 		}
-		h.lose(Loss{Why: why, Session: g.Session, From: g.From, To: g.To}, since, r.Key)
+		out = append(out, placedLoss{Loss{Why: why, Session: g.Session, From: g.From, To: g.To}, since, r.Key})
 	}
 	began := r.Key // what was concluded since then was concluded without it
 	if t.HasTimes {
@@ -476,9 +488,10 @@ func (h *History) loseAround(r *order.Release, t *record.Transaction, since int6
 		from int64
 	}{{r.Forgotten, LostSession, since}, {r.Late, LostLate, began}, {r.Overlong, LostOverlong, min(began, t.Start)}} {
 		if x.is {
-			h.lose(Loss{Why: x.why, Session: t.Session, ID: strings.Clone(t.ID)}, x.from, r.Key)
+			out = append(out, placedLoss{Loss{Why: x.why, Session: t.Session, ID: strings.Clone(t.ID)}, x.from, r.Key})
 		}
 	}
+	return out
 }
 
 // Found are the violations found since the last call. They have to be taken, and

@@ -58,8 +58,15 @@ type segments struct {
 	// key: the least place of such a read in the stream's time.
 	awaited map[uint32]map[record.Value]int64
 	ops     []record.Op // scratch
-	// born is what unique, attempts and listed were when the engine was made.
-	born struct{ unique, attempts, listed bool }
+	// lost are the times in which records are known to be missing.
+	lost incremental.Losses
+	// told is what was added to lost since the engine was made, as it was told.
+	told []toldLoss
+	// born is what unique, attempts, listed and lost were when the engine was made.
+	born struct {
+		unique, attempts, listed bool
+		lost                     incremental.Losses
+	}
 	// due is what has to be done before the next step, once what was found has been
 	// taken: it names transactions of the present engine.
 	due due
@@ -110,6 +117,13 @@ type tick struct {
 	watermark int64
 }
 
+// toldLoss is something missing of which the engine was told after so many of ticks: what it
+// concluded before, it concluded without.
+type toldLoss struct {
+	After int
+	incremental.Span
+}
+
 // source gives records back.
 type source interface {
 	// record is the record of a ref as it was released. It is good until the next
@@ -137,7 +151,8 @@ func newSegments(cfg Config, src source) *segments {
 // open makes an engine.
 func (s *segments) open() {
 	s.opened++
-	s.born.unique, s.born.attempts, s.born.listed = s.unique, s.attempts, s.listed
+	s.born.unique, s.born.attempts, s.born.listed, s.born.lost = s.unique, s.attempts, s.listed, slices.Clone(s.lost)
+	s.told = s.told[:0]
 	s.engine = s.newEngine()
 	s.met.clear()
 	clear(s.awaited)
@@ -166,7 +181,7 @@ func (s *segments) newEngine() *incremental.Engine {
 	}
 	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
-		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing, Online: true, Seeds: len(s.seeds), Spare: s.engine})
+		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing, Online: true, Seeds: len(s.seeds), Spare: s.engine, Lost: s.lost})
 }
 
 // step gives the engine the next released record.
@@ -743,6 +758,22 @@ func (s *segments) seed(t *record.Transaction) {
 	}
 	s.await(t)
 	s.engine.Step(t, t.End)
+}
+
+// hide says that a record may be missing which belongs between two times, before anything more
+// is concluded.
+func (s *segments) hide(from, to int64) {
+	// A read waits so long for its writer that a shorter time without losses is none.
+	x, near := incremental.Span{From: from, To: to}, int64(s.cfg.MaxTransaction)
+	s.lost = s.lost.Add(x, near)
+	s.engine.Lost(s.lost)
+	if n := len(s.told); n > 0 && s.told[n-1].After == len(s.ticks) {
+		if both, ok := s.told[n-1].Join(x, near); ok {
+			s.told[n-1].Span = both
+			return
+		}
+	}
+	s.told = append(s.told, toldLoss{len(s.ticks), x})
 }
 
 // loseAll says that any key may have lost a write: from now on coverage is

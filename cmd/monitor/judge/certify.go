@@ -13,7 +13,7 @@ import (
 
 // Certificate is what package certificate calls the assumptions.
 func (a Assumptions) Certificate() certificate.Options {
-	return certificate.Options{Initial: a.Initial, Coverage: a.Coverage, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew}
+	return certificate.Options{Initial: a.Initial, Coverage: a.Coverage, Lossy: a.Lossy, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew}
 }
 
 // Of corrects the assumptions by what the history shows: where transactions are
@@ -27,7 +27,7 @@ func (a Assumptions) Of(txns []record.Transaction) (corrected Assumptions, missi
 // without is what can be assumed where so many transactions are missing.
 func (a Assumptions) without(missing int64) Assumptions {
 	if missing > 0 && a.Coverage == record.CoverageComplete {
-		a.Coverage = record.CoveragePartial
+		a.Coverage, a.Lossy = record.CoveragePartial, true
 	}
 	return a
 }

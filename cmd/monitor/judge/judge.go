@@ -5,6 +5,7 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -21,6 +22,9 @@ type Assumptions struct {
 	Clock    record.Clock
 	Coverage record.Coverage
 	MaxSkew  int64 // nanoseconds
+	// Lossy: coverage is partial because records are known to be missing, and any of them may
+	// be that of a second attempt.
+	Lossy bool
 }
 
 // Override replaces what the header states.
@@ -93,7 +97,12 @@ func realTime(l verdict.Level) bool {
 
 // Options are the engine's options for a whole history.
 func (a Assumptions) Options(levels []verdict.Level, anomaliesMax, conflicts int) incremental.Options {
+	var lost incremental.Losses
+	if a.Lossy {
+		lost = incremental.Losses{{From: math.MinInt64, To: math.MaxInt64}} // it is not known when
+	}
 	return incremental.Options{
+		Lost:          lost,
 		Levels:        levels,
 		Initial:       a.Initial,
 		Coverage:      a.Coverage,
