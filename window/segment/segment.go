@@ -189,8 +189,25 @@ func (c *Cutter) straddles(t *record.Transaction, s *session) bool {
 // Cut chooses where to cut now, and takes it for the last cut. It is by the kind
 // that proves most: a complete one, else one that is complete assuming real time,
 // else one that leaves little out.
-func (c *Cutter) Cut() Cut {
+func (c *Cutter) Cut() Cut { return c.cut(c.window()) }
+
+// CutBefore is Cut at or before a position, and after the last one. It is not before what
+// Reach asked to remember.
+func (c *Cutter) CutBefore(pos uint64) Cut {
 	w := c.window()
+	if first := max(c.last.From, c.steps.list[0].pos); pos < w.latest {
+		w.latest = max(first, c.steps.down(pos))
+		room := min(w.latest, c.opt.MaxOverlap-c.opt.MinOverlap)
+		w.earliest = min(w.latest, max(first, c.steps.up(w.latest-room)))
+	}
+	return c.cut(w)
+}
+
+// Reach asks for memory of where a cut may be in so many of the last records, as far as they
+// come behind the last cut. It has to be asked again after Restore.
+func (c *Cutter) Reach(records uint64) { c.steps.reach(max(records, c.opt.MaxOverlap)) }
+
+func (c *Cutter) cut(w window) Cut {
 	best := Cut{From: w.latest, Kind: Limit}
 	fence, place := c.byFence(w)
 	c.reconsider(fence.Kind == Fence)
@@ -208,6 +225,7 @@ func (c *Cutter) Cut() Cut {
 		}
 	}
 	c.last, c.lastCount = best, c.steps.at(best.From).count
+	c.steps.forget(best.From)
 	c.sessions.forget(c.now-c.opt.IdleAfter, best.From)
 	c.snaps.forget(best.From, c.next)
 	return best

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -37,9 +38,18 @@ func stepSize(opt Options) uint64 { return max(1, opt.MaxOverlap/stepsMost) }
 
 func (st *steps) init(opt Options) {
 	st.size = stepSize(opt)
-	st.most = int(opt.MaxOverlap/st.size) + 2
+	st.reach(opt.MaxOverlap)
 	st.now.end = math.MinInt64
 	st.list = []step{st.now}
+}
+
+// reach says how many records the list goes back at least.
+func (st *steps) reach(records uint64) { st.most = int(records/st.size) + 2 }
+
+// forget drops what is before a place, which is the last cut.
+func (st *steps) forget(pos uint64) {
+	i, _ := slices.BinarySearchFunc(st.list, pos, func(s step, pos uint64) int { return cmp.Compare(s.pos, pos) })
+	st.list = append(st.list[:0], st.list[min(i, len(st.list)-1):]...)
 }
 
 func (st *steps) down(pos uint64) uint64 { return pos - pos%st.size }

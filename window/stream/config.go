@@ -39,6 +39,11 @@ type Config struct {
 	// next one takes over; Overlap how many the two have in common at least, and half
 	// of what they have at most. 0 means the defaults.
 	Segment, Overlap int
+	// Longest is how many records an engine takes at most, the overlap included, where values
+	// repeat: then what was read is known only MaxTransaction later, and so the overlap is as long as
+	// that, and the segment longer than Segment if it needs to be so that no more than half of it is
+	// overlap. 0 means twice Segment.
+	Longest int
 	// MaxSeeds bounds the keys with which an engine is begun; of a larger frontier
 	// a key's versions are taken when the key is first touched, or one of them read. 0 means the
 	// default.
@@ -104,6 +109,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Overlap <= 0 {
 		c.Overlap = DefaultOverlap
+	}
+	if c.Longest <= 0 {
+		c.Longest = 2 * c.Segment
 	}
 	if c.MaxSeeds <= 0 {
 		c.MaxSeeds = DefaultMaxSeeds

@@ -84,6 +84,9 @@ func (w LossWhy) String() string { return lossNames[w] }
 type Stats struct {
 	Transactions, Operations uint64 // that were released
 	Segments                 uint64 // that have ended
+	// Short are those that ended, where values repeat, with reads in front of the next one's
+	// overlap of which nobody could know yet what they had read: Config.Longest was too little.
+	Short uint64
 	// Forgotten are the transactions that no engine has any more. Dropped are the
 	// versions among them, Unawaited the reads, that might have mattered and for
 	// which there was no room (or which wait on without what came before them); Undecided the orders of versions and the readers'

@@ -340,14 +340,51 @@ func lists(t *record.Transaction) bool {
 // tick lets the engine decide what is open, and ends the segment when it is long
 // enough. watermark: no record that ended before it will come.
 func (s *segments) tick(watermark int64) {
-	s.solve(watermark)
-	if s.long() {
+	if s.solve(watermark) {
 		s.due = max(s.due, nextSegment)
 	}
 }
 
-// long tells whether the segment is to end.
-func (s *segments) long() bool { return len(s.fed)-s.begun >= s.cfg.Segment }
+// long tells whether the segment is to end: it is long enough, and where values repeat not more
+// than half of it would be overlap, or there is no room for more.
+func (s *segments) long() bool {
+	fresh := len(s.fed) - s.begun
+	if fresh < s.cfg.Segment {
+		return false
+	}
+	return s.unique || len(s.fed) >= s.cfg.Longest || s.since(s.undecidedFrom()) <= min(fresh, s.overlapMost())
+}
+
+// undecidedFrom is the first of fed whose reads may still turn out to be somebody else's, where
+// values repeat: no other writer comes once the watermark is MaxTransaction beyond them. O(fed).
+func (s *segments) undecidedFrom() int {
+	watermark := int64(noTime)
+	if n := len(s.ticks); n > 0 {
+		watermark = s.ticks[n-1].watermark
+	}
+	known := before(before(min(watermark, s.reached()), int64(s.cfg.MaxTransaction)), int64(s.cfg.MaxSkew))
+	i := slices.IndexFunc(s.fed, func(f fed) bool { return f.flags&base == 0 && f.at >= known })
+	if i < 0 {
+		return len(s.fed)
+	}
+	return i
+}
+
+// since is how many records there are from one of fed on.
+func (s *segments) since(i int) (n int) {
+	for _, f := range s.fed[i:] {
+		if f.flags&base == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// overlapMost is how many records the overlap has at most where values repeat: half of what an
+// engine takes.
+func (s *segments) overlapMost() int {
+	return max(s.cfg.Overlap, min(s.cfg.Longest/2, s.cfg.Longest-s.cfg.Segment))
+}
 
 // change does what is due.
 func (s *segments) change() {
@@ -362,20 +399,31 @@ func (s *segments) change() {
 	}
 }
 
-func (s *segments) solve(watermark int64) {
+// solve lets the engine decide what is open, and tells whether the segment is to end.
+func (s *segments) solve(watermark int64) (ends bool) {
 	defer s.cfg.measure(PartTick)()
 	silent := len(s.ticks) > 0 && s.ticks[len(s.ticks)-1].after == len(s.fed)
 	out := s.engine.Tick(min(watermark, s.reached()))
 	s.ticks = append(s.ticks, tick{len(s.fed), watermark})
 	s.tell(out.Violations)
+	ends = s.long()
 	switch {
-	case s.long() || watermark == noTime: // the engine has no further tick: nothing must wait for one
+	case ends || watermark == noTime: // the engine has no further tick: nothing must wait for one
 		s.tell(s.engine.SolveLeft().Violations)
 	case silent: // perhaps none soon
 		s.tell(s.engine.SolveSilent().Violations)
 	}
 	s.unique = s.unique && s.engine.Unique()
 	s.attempts = s.engine.UniqueAttempts()
+	s.reach()
+	return ends
+}
+
+// reach has the cutter remember where the overlap may begin where values repeat.
+func (s *segments) reach() {
+	if !s.unique {
+		s.cutter.Reach(uint64(s.overlapMost() + s.cfg.Overlap))
+	}
 }
 
 // reached is the least time of the last few records: what the stream as a whole has
@@ -463,7 +511,7 @@ func (s *segments) rotate() {
 
 // overlap is the first of fed that the next engine is given once more.
 func (s *segments) overlap() (segment.Cut, int) {
-	cut := s.cutter.Cut()
+	cut := s.cut()
 	s.stats.Cuts[cut.Kind]++
 	s.stats.Straddlers += uint64(cut.Straddlers)
 	if !cut.Complete && !cut.AssumingRealTime {
@@ -476,6 +524,20 @@ func (s *segments) overlap() (segment.Cut, int) {
 		}
 	}
 	return cut, from
+}
+
+// cut is where the segment is cut: where values repeat at or before the first record whose reads
+// are open, as far as there is room for them.
+func (s *segments) cut() segment.Cut {
+	if s.unique {
+		return s.cutter.Cut()
+	}
+	waiting := s.since(s.undecidedFrom())
+	most := min(s.since(s.begun), s.overlapMost())
+	if waiting > max(most, s.cfg.Overlap) {
+		s.stats.Short++
+	}
+	return s.cutter.CutBefore(s.stats.Transactions - uint64(min(waiting, most)))
 }
 
 // stretch notes what is known of what lies before fed[from].
@@ -738,6 +800,7 @@ func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 		}
 	}
 	s.begun = len(s.fed)
+	s.reach()
 }
 
 func (s *segments) seed(t *record.Transaction) {

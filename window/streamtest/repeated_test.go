@@ -34,6 +34,40 @@ func loses(at int) []sent {
 	return log
 }
 
+// The overlap is as long as reads wait, whatever Overlap is, and a segment as long as that
+// takes, up to Longest: nothing is missed, wherever the cuts fall, and no read goes on alone. A
+// shorter Longest is kept to, and counted.
+func TestOverlapLastsAsLongAsReadsWait(t *testing.T) {
+	const longest = 300 // in which some 60 records come
+	for _, most := range []int{0, 200} {
+		told, short, segments := 0, uint64(0), uint64(0)
+		for at := 40; at < 80; at++ {
+			tp := &topic{logs: [][]sent{loses(at)}, levels: []verdict.Level{verdict.SSER}, longest: longest,
+				assume: judge.Assumptions{Coverage: record.CoverageComplete, Initial: record.InitialAbsent}}
+			cfg := tp.config()
+			cfg.Segment, cfg.Overlap, cfg.Longest, cfg.MaxTransaction = 20, 4, most, longest
+			o, err := (&run{topic: tp, cfg: cfg, batch: 1}).play()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(o.found) > 0 {
+				told++
+			}
+			short += o.stats.Short
+			segments += o.stats.Segments
+			if most > 0 && o.stats.Unawaited > 0 {
+				t.Errorf("%d reads go on alone", o.stats.Unawaited)
+			}
+		}
+		if segments < 40 {
+			t.Errorf("at most %d records: only %d segments ended", most, segments)
+		}
+		if most == 0 && (short == 0 || told == 40) || most > 0 && (short > 0 || told < 40) {
+			t.Errorf("at most %d records: %d of 40 told, %d of %d segments were too short", most, told, short, segments)
+		}
+	}
+}
+
 // Where values repeat a read is its writer's only when no other can come any more. Wherever the
 // cuts fall meanwhile, a lost update is told if the overlap lasts as long as that, and else no
 // stretch is called complete in which it was missed.
