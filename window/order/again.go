@@ -6,8 +6,8 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// bareMax bounds MaxRemembered for records with neither seq nor times. Their IDs
-// are in snapshots.
+// bareMax bounds MaxRemembered for records with neither seq nor times, unless Bare
+// asks for more. Their IDs are in snapshots.
 const bareMax = 1 << 16
 
 // again tells whether a record is new: then where its ID belongs in the memory,

@@ -174,7 +174,7 @@
 //
 // Two assumptions remain. A record without times of a forgotten session is taken for new if that
 // session was forgotten longer than MaxTransaction and delay before. And of records with neither seq nor
-// times only the ID tells: one that comes again after more than 32,768 others is taken for new.
+// times only the ID tells: one that comes again after more than Bare others of them (32,768 if that is less) is taken for new.
 //
 // # IdleAfter
 //

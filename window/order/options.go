@@ -39,6 +39,11 @@ type Options struct {
 	// the last MaxRemembered/2 and at most MaxRemembered, 17 to 46 bytes each. 0
 	// means DefaultRemembered.
 	MaxRemembered int
+	// Bare is of how many records with neither seq nor times the IDs are remembered
+	// at least, and at most twice as many, whatever MaxRemembered is: only by its ID is such a record known when it
+	// comes again, and who judges them must not have it twice. The memory grows as they come.
+	// It follows from what else is asked of a history, so it is no part of its identity.
+	Bare int `json:"-"`
 	// MaxSessions bounds the sessions remembered besides those of which
 	// records wait, some 250 bytes each: of those that released nothing while
 	// MaxSessions/2 others did it is forgotten where they were. 0 means

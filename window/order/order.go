@@ -105,7 +105,7 @@ func blank(opt Options) *Order {
 		generation:     1,
 		forgot:         nothingForgotten,
 		memory:         memory{limit: max(1, opt.MaxRemembered/2)},
-		bare:           memory{limit: max(1, min(opt.MaxRemembered, bareMax)/2)},
+		bare:           memory{limit: max(1, opt.Bare, min(opt.MaxRemembered, bareMax)/2)},
 		ticks:          ticks{last: none, told: none},
 		patience:       newPatience(&opt),
 	}

@@ -118,8 +118,24 @@ func (c Config) WithDefaults() Config {
 	}
 	c.Order.MaxSkew, c.Order.MaxTransaction, c.Order.Every = c.MaxSkew, c.MaxTransaction, c.Every
 	c.Order.Whole = c.Coverage == record.CoverageComplete
+	c.Order.Bare = c.bare()
 	return c
 }
+
+// bare is of how many records with neither seq nor times the order remembers the IDs: of
+// those that an engine may have, and of as many as may wait in the order in between. Taken for new, one that comes
+// again would be judged beside itself: it missed what it wrote.
+func (c Config) bare() int {
+	most := c.Segment + 2*c.Overlap + untickedMost
+	waiting := c.Order.MaxBuffered
+	if waiting <= 0 {
+		waiting = waitingMost
+	}
+	return most + min(waiting, waitingMost)
+}
+
+// waitingMost is for how many waiting records bare makes room.
+const waitingMost = DefaultSegment
 
 func (c Config) frontier() frontier.Options {
 	o := frontier.Options{DB: c.DB, MaxSkew: int64(c.MaxSkew), MaxPerKey: perKey, MaxKeys: c.MaxKeys, MaxBytes: c.MaxBytes, Spilling: c.Spilling}
