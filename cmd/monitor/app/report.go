@@ -87,7 +87,7 @@ func (w *worker) verdicts(ctx context.Context, results []verdict.Result) (report
 		coverage = record.CoverageComplete
 	}
 	out := report.History{File: w.name, Format: "isowatch", DB: w.db, Transactions: int(stats.Transactions), Operations: int(stats.Operations),
-		Sessions: len(w.totals.sessions), Keys: len(w.totals.keys), Continued: w.totals.continued, Results: []report.Result{}}
+		Sessions: len(w.totals.sessions), Keys: len(w.totals.keys), Continued: w.totals.continued, Uncounted: !w.untilEnd, Results: []report.Result{}}
 	for i, r := range judge.Results(results) {
 		r.Seconds = w.totals.seconds
 		r.Stats.PeakBytes = limit.Peak()

@@ -35,6 +35,8 @@ type History struct {
 	// Continued: Sessions and Keys are those of the records that this run read; all else
 	// is about what runs before read, too.
 	Continued bool `json:"continued,omitempty"`
+	// Uncounted: sessions and keys were not counted.
+	Uncounted bool `json:"uncounted,omitempty"`
 	// Mini: every transaction is a mini-transaction (MTC, Definitions 8 and 9).
 	Mini      bool     `json:"mini_transactions,omitempty"`
 	Strongest []string `json:"strongest"` // of the levels that were asked for, the maximal ones that hold

@@ -47,12 +47,16 @@ func (t Text) History(h *History) error {
 		fmt.Fprintf(&b, "%s: not read to its end\n", name)
 	default:
 		fmt.Fprintf(&b, "%s: %s, %s", name, count(h.Transactions, "transaction"), count(h.Operations, "operation"))
-		if h.Continued {
+		switch {
+		case h.Uncounted:
+		case h.Continued:
 			b.WriteString(", those of runs before included; of the records that this run read: ")
-		} else {
+		default:
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%s, %s", count(h.Sessions, "session"), count(h.Keys, "key"))
+		if !h.Uncounted {
+			fmt.Fprintf(&b, "%s, %s", count(h.Sessions, "session"), count(h.Keys, "key"))
+		}
 		if h.Mini {
 			b.WriteString("; mini-transactions")
 		}
