@@ -196,7 +196,9 @@ type exhibits struct {
 	s      *strand
 	reads  map[version.Slot]map[version.Key]bool
 	writes map[version.Slot]map[version.Key]bool
-	lists  []cellID // that were read
+	lists  []cellID          // that were read
+	whole  map[uint32]bool   // uncertain transactions of which all is kept
+	other  []verdict.Exhibit // of transactions without a slot
 	// initial: an initial version other than an empty list was read, so that the
 	// evidence has to be complete.
 	initial bool
@@ -225,8 +227,12 @@ func (x *exhibits) member(s version.Slot) {
 	}
 	x.reads[s] = map[version.Key]bool{}
 	index := x.e.slotTx[s]
-	if !x.e.in.txns.At(index).open {
+	t := x.e.in.txns.At(index)
+	if !t.open {
 		return
+	}
+	if t.doubt == uncertain {
+		x.entirely(index)
 	}
 	if by, ok := x.e.vouchers[index]; ok {
 		x.write(s, by.key)
@@ -270,22 +276,78 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 		if t := x.e.in.txns.At(w); t.slot != none && w != index {
 			x.write(t.slot, k)
 			if t.doubt == uncertain {
-				x.whole(w)
+				x.entirely(w)
 			}
 		}
 		return true
 	})
 }
 
-// whole keeps all of a transaction that may not have taken effect, as any read
-// of it may be why it did not.
-func (x *exhibits) whole(index uint32) {
+// entirely keeps all of a transaction that may not have taken effect, as any read of it may
+// be why it did not, and what shows that nobody can have read that.
+func (x *exhibits) entirely(index uint32) {
+	if x.whole[index] {
+		return
+	}
+	if x.whole == nil {
+		x.whole = map[uint32]bool{}
+	}
+	x.whole[index] = true
 	t := x.e.in.txns.At(index)
 	for _, c := range x.e.in.slab(t.reads) {
 		x.read(t.slot, x.e.in.cells.At(c).key)
 	}
 	for _, c := range x.e.in.slab(t.writes) {
 		x.write(t.slot, x.e.in.cells.At(c).key)
+	}
+	x.against(index)
+}
+
+// against keeps what a transaction that may not have taken effect can't be reconciled with
+// by what it read: an attempt that came to nothing, or was not the last one, of who read what the
+// key held at first or, if nobody surely did, of who else says so.
+func (x *exhibits) against(index uint32) {
+	in := x.e.in
+	for _, c := range in.external(index) {
+		k := in.cells.At(c).key
+		if in.perKey.At(k).isListKey() {
+			x.againstList(c)
+			continue
+		}
+		if o := in.others(c); o.aborted != verdict.NoTxn {
+			x.other = append(x.other, verdict.Exhibit{Txn: o.aborted, Writes: []string{in.nameOf(k)}})
+		} else if w := o.interOf(index); w != none && in.txns.At(w).slot != none {
+			x.write(in.txns.At(w).slot, k)
+		}
+		if w, _ := x.e.onlyWriter(index, c); w != none {
+			continue
+		}
+		if r := in.perKey.At(k).reader; r != none && r != index && in.txns.At(r).slot != none {
+			x.read(in.txns.At(r).slot, k)
+		}
+		for _, o := range x.e.claims[k] {
+			if !x.e.sameInitial(o.cell, c) {
+				x.read(in.txns.At(o.index).slot, k)
+			}
+		}
+	}
+}
+
+// againstList is against for a list: who appended its elements, whatever became of it, and
+// the longest one of its key.
+func (x *exhibits) againstList(c cellID) {
+	in := x.e.in
+	k := in.cells.At(c).key
+	x.showOrder(k)
+	if in.cells.At(c).about&isList == 0 {
+		return
+	}
+	for _, el := range in.elementsOf(c).elements {
+		if w := in.cells.At(el).final; w != none && in.txns.At(w).slot != none {
+			x.write(in.txns.At(w).slot, k)
+		} else if o := in.others(el); o.aborted != verdict.NoTxn {
+			x.other = append(x.other, verdict.Exhibit{Txn: o.aborted, Writes: []string{in.nameOf(k)}})
+		}
 	}
 }
 
@@ -413,6 +475,7 @@ func (x *exhibits) list() []verdict.Exhibit {
 		ex.All = slices.Compact(ex.All)
 		out = append(out, ex)
 	}
+	out = append(out, x.other...)
 	out = append(out, x.appenders()...)
 	return merged(out)
 }
@@ -460,6 +523,16 @@ func (x *exhibits) everything() {
 			x.read(s, x.e.in.cells.At(c).key)
 		}
 	}
+}
+
+// allOf exhibits the whole history.
+func (e *Engine) allOf(s *strand) *exhibits {
+	x := newExhibits(e, s)
+	for slot := range version.Slot(len(e.slotTx)) {
+		x.member(slot)
+	}
+	x.everything()
+	return x
 }
 
 // readOf is the version of k that slot read, as far as it is known, or none.
@@ -561,6 +634,9 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	} else {
 		for id := range e.in.indexOf {
 			v.Evidence = append(v.Evidence, verdict.TxnID(id))
+		}
+		if !e.opt.Online && len(x.s.choices) > 0 { // online, whoever wrote what was read may have been forgotten, or be to come
+			v.Exhibits = e.allOf(x.s).list()
 		}
 	}
 	e.tell(c, v)
@@ -866,6 +942,17 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 			} else if _, _, clash := s.follow(before, v); clash {
 				return s, true
 			}
+		}
+	}
+	for _, o := range x.s.ruledOut { // what does so is kept; see against
+		if slot, ok := renamed[o]; ok && e.in.txns.At(e.slotTx[o]).doubt == uncertain {
+			s.impossible(slot)
+		}
+	}
+	for _, o := range x.s.exclusive {
+		a, ok := renamed[o[0]]
+		if b, both := renamed[o[1]]; ok && both {
+			s.exclude(a, b)
 		}
 	}
 	for _, ch := range x.s.choices {

@@ -614,10 +614,20 @@ func (e *Engine) settleInitial(k version.Key, c cellID) {
 	}
 	for _, o := range e.claims[k] {
 		if !e.sameInitial(o.cell, c) {
-			e.impossible(o.index, verdict.G1)
+			e.notInitial(o.index, o.cell)
 		}
 	}
 	delete(e.claims, k)
+}
+
+// notInitial: what index, which may not have taken effect, read is not what the key held
+// at first, as it claimed; if it did, that is an anomaly.
+func (e *Engine) notInitial(index uint32, c cellID) {
+	if e.in.cells.At(c).final == index {
+		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
+		return
+	}
+	e.thinAir(index, c)
 }
 
 // settleClaims: index, which read initial values, is in the history.
@@ -626,6 +636,9 @@ func (e *Engine) settleClaims(index uint32) {
 		k := e.in.cells.At(c).key
 		if slices.Contains(e.claims[k], pendingRead{index, c}) {
 			e.settleInitial(k, c)
+			if p := e.in.perKey.At(k); p.reader != none && e.in.txns.At(p.reader).doubt == uncertain {
+				p.reader = index
+			}
 		}
 	}
 }
@@ -721,7 +734,7 @@ func (e *Engine) initialVersion(k version.Key) version.ID {
 
 func (e *Engine) readInitial(index uint32, c cellID) {
 	k := e.in.cells.At(c).key
-	if p := e.in.perKey.At(k); p.reader == none {
+	if p := e.in.perKey.At(k); p.reader == none || e.in.txns.At(p.reader).doubt == uncertain && e.in.txns.At(index).doubt != uncertain {
 		p.reader = index
 	}
 	if e.alone(k) {

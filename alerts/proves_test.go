@@ -1,0 +1,185 @@
+package alerts_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/oracle"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/oracle/tiny"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
+)
+
+// online runs the engine over a history as it comes: it may tell of an anomaly before it has
+// seen all.
+func online(h record.Header, txns []record.Transaction, unique bool, level verdict.Level) []verdict.Violation {
+	o := oracle.FromHeader(h)
+	e := incremental.New(incremental.Options{UnseenUnique: true, UniqueValues: unique, Online: true, Levels: []verdict.Level{level}, Initial: o.Initial,
+		Coverage: o.Coverage, Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew})
+	for i := range txns {
+		e.Step(&txns[i], int64(i))
+		e.Tick(int64(i))
+	}
+	return e.Close()[0].Violations
+}
+
+// What rules out a transaction of unknown outcome is in the evidence of what follows from that,
+// and what says nothing of an anomaly does not spoil it: of what is found wrong with a history, that is
+// whole or still comes, something is proved. All of it need not be: a read that nobody can
+// have made, and that is told, shows that others took effect, of which more may follow.
+func TestWhatIsFoundIsProved(t *testing.T) {
+	n := uint64(3000)
+	if race.Brief() {
+		n = 200
+	}
+	for _, kind := range []struct {
+		name string
+		cfg  tiny.Config
+	}{
+		{"unknown outcomes and values that repeat", tiny.Config{Txns: 6, Keys: 2, Ops: 3, Values: 2, Duplicates: true, Unknown: true, Aborted: true, Always: true}},
+		{"unknown outcomes of short transactions", tiny.Config{Txns: 8, Keys: 2, Ops: 2, Sessions: 4, Duplicates: true, Unknown: true, Aborted: true, Always: true, Updates: 40}},
+		{"lists with unknown outcomes", tiny.Config{Txns: 6, Keys: 2, Ops: 3, Appends: true, Unknown: true, Aborted: true, Always: true}},
+		{"lists that are written as a whole", tiny.Config{Txns: 6, Keys: 3, Ops: 3, Appends: true, Mixed: true, Aborted: true, Always: true}},
+		{"lists of any kind, with unknown outcomes", tiny.Config{Txns: 6, Keys: 3, Ops: 3, Appends: true, Mixed: true, Unknown: true, Duplicates: true, Aborted: true}},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			found, unproved := map[string]int{}, 0
+			for seed := range n {
+				rng := rand.New(rand.NewPCG(seed, 21))
+				kind.cfg.Mutations = 1 + int(seed%3)
+				s := tiny.Random(rng, kind.cfg)
+				if len(s.Txns) == 0 {
+					continue
+				}
+				complete := record.CoverageComplete
+				s.Header.Coverage = &complete
+				if seed%2 == 0 {
+					initial := record.InitialAny
+					s.Header.Initial = &initial
+				}
+				discredit(rng, s.Txns)
+				level := oneOf(rng, s.Txns)
+				unique := tiny.Unique(s.Txns, oracle.FromHeader(s.Header).Initial)
+				for way, vs := range [2][]verdict.Violation{engine(s.Header, s.Txns, level)[0].Violations, online(s.Header, s.Txns, unique, level)} {
+					vs = slices.DeleteFunc(vs, func(v verdict.Violation) bool { return restsOnMixed(v, s.Txns) })
+					proved, lost := 0, error(nil)
+					for _, v := range vs {
+						ctx := context(s, level)
+						ctx.Judge, ctx.Find = engineJudge, engineFind
+						a, err := alerts.New(v, ctx)
+						if err != nil {
+							lost = err
+							unproved++
+							continue
+						}
+						proved++
+						found[a.Name]++
+						recheck(t, a)
+					}
+					if len(vs) > 0 && proved == 0 {
+						t.Errorf("seed %d, %v, %s: %v\n%s\n%+v", seed, level, [2]string{"whole", "as it came"}[way], lost, script.Format(s), vs)
+					}
+				}
+				if t.Failed() {
+					t.FailNow()
+				}
+			}
+			t.Log(unproved, "others not proved;", found)
+		})
+	}
+}
+
+// What was found, and not proved, once.
+func TestWhatWasLostIsProved(t *testing.T) {
+	for _, c := range []struct{ title, history, level, name string }{
+		{"what rules out T11 is who read the first y", `initial any
+s1 T5: r(y,null) w(x,3)
+s2 T12: r(x,3) w(x,4)
+s1 T11 unknown: w(x,3) r(y,1)
+s2 T14: r(x,3)
+`, "si", "session-guarantee-violation"},
+		{"a list is written as a whole by who only comes between two others", `initial any
+s4 T2: append(x,4)
+s3 T1: w(y,2) r(x,null)
+s4 T5: w(x,5)
+s4 T10: r(y,0)
+`, "ser", "serialization-cycle"},
+		{"T1, which was ruled out, turns out to have taken effect", `initial any
+s2 T1 unknown: r(y,8) w(x,2)
+s2 T3: r(x,2) w(x,3) w(x,null)
+s1 T2: r(x,0) r(x,0) r(y,0)
+s2 T5: w(x,1)
+s1 T4: r(x,2) w(x,2) r(x,2)
+`, "si", "thin-air-read"},
+		{"T1 and T3 saw different first values", `initial any
+s3 T3 unknown: r(y,null) w(x,1)
+s1 T1 unknown: r(y,8) w(y,2) w(x,1) w(y,2)
+s2 T2: w(y,3) r(x,null)
+s3 T4: r(x,1)
+`, "ser", ""},
+	} {
+		s, err := script.Parse(c.history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		level, _ := verdict.ParseLevel(c.level)
+		var names []string
+		unique := tiny.Unique(s.Txns, oracle.FromHeader(s.Header).Initial)
+		for _, v := range slices.Concat(engine(s.Header, s.Txns, level)[0].Violations, online(s.Header, s.Txns, unique, level)) {
+			ctx := context(s, level)
+			ctx.Judge, ctx.Find = engineJudge, engineFind
+			if a, err := alerts.New(v, ctx); err == nil {
+				recheck(t, a)
+				names = append(names, a.Name)
+			}
+		}
+		if len(names) == 0 || c.name != "" && !slices.Contains(names, c.name) {
+			t.Errorf("%s: %q is proved, want %s", c.title, names, c.name)
+		}
+	}
+}
+
+// discredit has some transactions of unknown outcome read first what they can hardly have
+// read, so that they did not take effect.
+func discredit(rng *rand.Rand, txns []record.Transaction) {
+	for i := range txns {
+		if txns[i].Status != record.Unknown || rng.IntN(2) == 0 {
+			continue
+		}
+		values := []record.Value{record.Null, record.Int(0), record.Int(1), record.Int(7), record.Int(8)}
+		key := []string{"x", "y", "z"}[rng.IntN(3)]
+		txns[i].Ops = slices.Insert(slices.Clone(txns[i].Ops), 0, record.Op{Kind: record.Read, Key: key, Value: values[rng.IntN(len(values))]})
+	}
+}
+
+// restsOnMixed tells whether a violation rests on what was written to a list as a whole, or on
+// the elements of such a list, which is not checked. What came before that may have been found.
+func restsOnMixed(v verdict.Violation, txns []record.Transaction) bool {
+	appended, written := map[string]bool{}, map[string]bool{}
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			appended[op.Key] = appended[op.Key] || op.Kind == record.Append
+			written[op.Key] = written[op.Key] || op.Kind == record.Write
+		}
+	}
+	for _, x := range v.Exhibits {
+		for _, op := range txns[x.Txn].Ops {
+			if !appended[op.Key] || !written[op.Key] {
+				continue
+			}
+			all := slices.Contains(x.All, op.Key)
+			es, ok := list.Elements(op.Value)
+			if op.Kind == record.Write && (all || slices.Contains(x.Writes, op.Key)) ||
+				op.Kind == record.Read && (all || slices.Contains(x.Reads, op.Key)) && (len(es) > 0 || !ok) {
+				return true
+			}
+		}
+	}
+	return false
+}
