@@ -125,7 +125,7 @@ func (r *robbery) portion() portion {
 		p.opt.Coverage = record.CoveragePartial
 	}
 	p.opt.UniqueValues = r.whole.opt.UniqueValues && !r.uncertain && tiny.Unique(unaborted(r.whole.txns), p.opt.Initial)
-	p.opt.UnseenUnique = !r.uncertain && !repeatsUnseen(r.whole.txns, p.txns)
+	p.opt.UnseenUnique = !r.uncertain && !repeatsUnseen(unaborted(r.whole.txns), unaborted(p.txns))
 	return p
 }
 
