@@ -123,6 +123,7 @@ func leaves(t *testing.T, values, format string) {
 	config := fmt.Sprintf(`source: {stdin: {}}
 levels: [si, ser]
 coverage: complete
+unique_attempts: true
 store: {path: %q}
 http: {listen: %q}
 log: {level: debug, format: json}
