@@ -121,7 +121,7 @@ func TestDiesInManyHistories(t *testing.T) {
 	}
 	step := 1
 	if race.Brief() {
-		step = 3
+		step = 12
 	}
 	// reopen opens a store in which something died, dying at the n-th thing itself; 0: never.
 	reopen := func(t *testing.T, dir string, n int) (got everything, died bool) {
