@@ -623,6 +623,10 @@ func (e *Engine) settleInitial(k version.Key, c cellID) {
 // notInitial: what index, which may not have taken effect, read is not what the key held
 // at first, as it claimed; if it did, that is an anomaly.
 func (e *Engine) notInitial(index uint32, c cellID) {
+	if e.turnsOut(c) { // that a key holds nothing and that it holds an empty list may be the same
+		e.atClose = append(e.atClose, pendingRead{index, c})
+		return
+	}
 	if e.in.cells.At(c).final == index {
 		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 		return

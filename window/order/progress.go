@@ -278,6 +278,17 @@ func (o *Order) Missed() int64 {
 	return o.counts.Skipped + o.counts.Forced
 }
 
+// PassesOver tells whether the watermark goes on without a partition that is idle: what is
+// written there meanwhile is missed, and has been counted once. O(partitions).
+func (o *Order) PassesOver() bool {
+	for i := range o.partitions {
+		if p := &o.partitions[i]; p.known && p.skipped && o.idle(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // Wants tells whether partition n should be read on: always, unless the buffer
 // is full and others lag behind n. O(1).
 func (o *Order) Wants(n int) bool {

@@ -126,7 +126,7 @@ func (c Config) WithDefaults() Config {
 // those that an engine may have, and of as many as may wait in the order in between. Taken for new, one that comes
 // again would be judged beside itself: it missed what it wrote.
 func (c Config) bare() int {
-	most := max(c.Segment+2*c.Overlap, c.Longest) + untickedMost
+	most := max(c.Segment+2*c.Overlap, c.Longest+c.Overlap) + untickedMost
 	waiting := c.Order.MaxBuffered
 	if waiting <= 0 {
 		waiting = waitingMost

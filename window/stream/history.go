@@ -178,6 +178,9 @@ func (h *History) Take(e *Entry) {
 	if n := h.order.Missed(); n > h.missed {
 		h.missed = n
 		h.lose(Loss{Why: LostPartition}, from, h.order.Reach())
+	} else if h.order.PassesOver() { // it goes on
+		h.segs.hide(from, h.order.Reach())
+		h.segs.whole.lost(LostPartition, from, h.order.Reach())
 	}
 }
 

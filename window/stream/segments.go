@@ -145,6 +145,7 @@ func newSegments(cfg Config, src source) *segments {
 	s := &segments{cfg: cfg, source: src, complete: cfg.Coverage == record.CoverageComplete, unique: cfg.UniqueValues, attempts: cfg.UniqueAttempts, front: frontier.New(cfg.frontier()),
 		cutter: segment.New(cfg.cutter()), newest: noTime, whole: newStretches()}
 	s.open()
+	s.reach()
 	return s
 }
 
