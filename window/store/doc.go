@@ -61,17 +61,17 @@
 //
 // A Badger transaction holds at most 15% of a memtable: here some 600 kB and 6,500
 // entries, where a large value counts 128 bytes and a journal entry nothing. Nearly
-// every Commit fits and is one transaction. One of thousands of dead letters
-// is split: dead letters and alerts first, each in some transaction together with
-// its index and outbox entries and the state; offsets, journal and checkpoints in the
-// last one. A crash between leaves some of the dead letters and alerts, but not the
-// offset; what is read again finds them there. The promise of the first section holds
-// in both cases.
+// every Commit fits and is one transaction. Dead letters and alerts that do not fit into one,
+// thousands of them, are split: each is in some transaction together with its index and
+// outbox entries and the state; offsets, journal and checkpoints are in the last one. A crash
+// between leaves some of the dead letters and alerts, but not the offset; what is read
+// again finds them there. The promise of the first section holds in both cases.
 //
 // Offsets, journal and checkpoints must hold together, however many they are: thousands of
 // histories begin with one batch, or go when the store is used for another input. If
-// they do not fit, the transaction that commits has them written down, and what is
-// written down is done in others (rest.go). A crash between has Open do that. Whoever
+// they do not fit beside the dead letters and alerts, the transaction that commits has them
+// written down, and what is written down is done in others (rest.go). A crash between has Open do
+// that. Whoever
 // reads meanwhile may find a part of it; the monitor reads checkpoints and offsets
 // only as it begins.
 //

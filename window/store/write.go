@@ -272,25 +272,25 @@ func (w *writer) clear() {
 	w.gone = nil
 }
 
-// fits tells whether all that there has to be room for fits into one transaction.
-func (w *writer) fits() bool { return w.count < w.countMax && w.size < w.sizeMax }
+// holds tells whether the transaction has room for so many entries and bytes more.
+func (w *writer) holds(count int, size int) bool {
+	c, z := int64(count), int64(size)+int64(count)*overheadMax
+	return w.count+c < w.countMax && w.size+z < w.sizeMax
+}
 
 // room makes sure that a group of so many entries and bytes fits, if it does into any
 // transaction.
 func (w *writer) room(count int, size int) error {
-	c, z := int64(count), int64(size)+int64(count)*overheadMax
-	if w.count+c >= w.countMax || w.size+z >= w.sizeMax {
-		if w.count > reservedCount {
-			if err := w.end(); err != nil {
-				return err
-			}
-			if err := w.begin(); err != nil {
-				return err
-			}
+	if !w.holds(count, size) && w.count > reservedCount {
+		if err := w.end(); err != nil {
+			return err
+		}
+		if err := w.begin(); err != nil {
+			return err
 		}
 	}
-	w.count += c
-	w.size += z
+	w.count += int64(count)
+	w.size += int64(size) + int64(count)*overheadMax
 	return nil
 }
 
@@ -414,8 +414,10 @@ func (w *writer) dropOldest() error {
 }
 
 // last puts what must hold together into one transaction and commits it: offsets,
-// journal and checkpoints; notices and what they are about. Of more than fits into any, notices
-// apart, which are bounded, the transaction has what is left to do: see rest.go.
+// journal and checkpoints; notices and what they are about. If it has no room for that beside
+// the dead letters and alerts that it holds already, it has what is left to do (rest.go), notices
+// apart, which are bounded: so a Commit is torn only where dead letters and alerts alone take
+// several.
 func (w *writer) last(c Commit, tidy bool) error {
 	count, size := 0, 0
 	for source, parts := range c.Offsets {
@@ -430,21 +432,24 @@ func (w *writer) last(c Commit, tidy bool) error {
 		count++
 		size += len(db) + 64
 	}
-	n, z := w.noticed(c)
-	count, size = count+n, size+z
 	plan, err := w.journal(c, tidy)
 	if err != nil {
 		return err
 	}
 	count += len(plan.changed) + len(plan.dropped)
 	size += 72 * (len(plan.changed) + len(plan.dropped))
-	if err := w.room(count, size); err != nil {
+	n, z := w.noticed(c)
+	whole := w.holds(n+count, z+size)
+	if !whole {
+		count, size = 3, inlineMax+128 // the record of what is left
+	}
+	if err := w.room(n+count, z+size); err != nil {
 		return err
 	}
 	if err := w.notices(c); err != nil {
 		return err
 	}
-	if !w.fits() {
+	if !whole {
 		w.rest = new(rest)
 	}
 	if err := w.offsets(c.Offsets); err != nil {
