@@ -21,6 +21,7 @@ type Head struct {
 	// is 0 if it is empty. The same record has the same hashes everywhere and always.
 	ID, Content uint64
 	Ops         int // how many operations it has
+	Bytes       int // about what it takes where it is kept; 0: not known
 	Status      Status
 	HasSeq      bool
 	HasTimes    bool

@@ -122,6 +122,65 @@ func TestLeastKeys(t *testing.T) {
 	}
 }
 
+// A few keys with long values are as many as a great many: they are not given all at once any
+// more, also once they are short again and after a restart, and leave memory although few
+// enough to stay.
+func TestWide(t *testing.T) {
+	const keys, long = 1000, 50_000
+	for _, spilling := range []bool{false, true} {
+		opt := Options{MaxBytes: WideBytes / 2, MinKeys: keys, Spilling: spilling}
+		f := New(opt)
+		n := int64(0)
+		write := func(size int) {
+			for k := range keys {
+				n++
+				f.Forget(txnOf(n, writeOf(fmt.Sprint("k", k), record.String(strings.Repeat("v", size)))), n)
+			}
+		}
+		write(5)
+		if stubs, ok := f.All(keys); !ok || len(stubs) != keys {
+			t.Fatalf("spilling %v: %d of %d short ones, %v", spilling, len(stubs), keys, ok)
+		}
+		write(long)
+		if _, ok := f.All(keys); ok {
+			t.Fatalf("spilling %v: all are given, of %d bytes", spilling, f.Stats().Bytes)
+		}
+		g, err := Restore(opt, f.Snapshot(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f = g
+		if !spilling {
+			if s := f.Stats(); s.Bytes > opt.MaxBytes || s.Evicted == 0 {
+				t.Errorf("%+v", s)
+			}
+			continue
+		}
+		for f.Begin(); len(f.Spill(10)) > 0; f.Gone(nil) {
+		}
+		if s := f.Stats(); s.Bytes > opt.MaxBytes || s.Spilled == 0 || s.Keys >= keys {
+			t.Errorf("%+v", s)
+		}
+	}
+	// Without a bound, short again.
+	f := New(Options{MaxPerKey: 1})
+	for i, size := range []int{5, long, 5} {
+		for k := range keys {
+			f.Forget(txnOf(int64(i*keys+k), writeOf(fmt.Sprint("k", k), record.String(strings.Repeat("v", size)))), 1)
+		}
+		if _, ok := f.All(keys); ok != (i == 0) {
+			t.Errorf("with %d bytes, round %d: all are given: %v", f.Stats().Bytes, i, ok)
+		}
+	}
+	g, err := Restore(Options{MaxPerKey: 1}, f.Snapshot(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := g.All(keys); ok {
+		t.Error("after a restart all are given again")
+	}
+}
+
 // What is known to be nowhere counts for nothing, after a restart neither.
 func TestAbsentKeysCountForNothing(t *testing.T) {
 	f := New(Options{Spilling: true, MaxKeys: 1})

@@ -113,6 +113,7 @@ func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
 			f.forget(t, arrival, k)
 		}
 	}
+	f.wide = f.wide || f.table.bytes > WideBytes
 	if !f.opt.Spilling {
 		f.evict()
 	}

@@ -16,8 +16,9 @@ type Options struct {
 	// together, the oldest is dropped. 0 means 8, at most 200.
 	MaxPerKey int
 	// MaxKeys and MaxBytes (of keys and versions) bound what stays in memory, but
-	// that MinKeys keys stay whatever their size. 0 means no bound. With Spilling
-	// the bounds are exceeded by what was asked for since Begin.
+	// that MinKeys keys stay, as long as the frontier has never taken more than
+	// WideBytes. 0 means no bound. With Spilling the bounds are exceeded by what was asked
+	// for since Begin.
 	MaxKeys  int
 	MaxBytes int64
 	MinKeys  int
@@ -26,6 +27,10 @@ type Options struct {
 	// memory is Lossy from then on.
 	Spilling bool
 }
+
+// WideBytes is up to how many bytes, of keys and versions, All gives all there is: a few
+// keys may have values so long that these are a great many.
+const WideBytes = 32 << 20
 
 // perKeyDefault is MaxPerKey where it is not given, perKeyMost what a version
 // count of one byte leaves room for.
@@ -100,7 +105,10 @@ type Frontier struct {
 	// if any may be there, are Lossy. opaque: a forgotten predicate write may
 	// have written anything.
 	gone, lost, opaque bool
-	stats              Stats
+	// wide: it has taken more than WideBytes at some time, by what was forgotten alone: that
+	// does not depend on where keys are, as none has left memory before.
+	wide  bool
+	stats Stats
 
 	total  int      // keys of which something is known
 	absent int      // keys in memory of which it is known that there is nothing

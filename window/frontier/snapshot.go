@@ -26,8 +26,9 @@ const (
 	snapshotGone = 1 << iota
 	snapshotLost
 	snapshotOpaque
+	snapshotWide
 
-	snapshotFlags = snapshotGone | snapshotLost | snapshotOpaque
+	snapshotFlags = snapshotGone | snapshotLost | snapshotOpaque | snapshotWide
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -43,7 +44,7 @@ func (f *Frontier) Snapshot(dst []byte) []byte {
 	for _, x := range [...]struct {
 		is   bool
 		flag byte
-	}{{f.gone, snapshotGone}, {f.lost, snapshotLost}, {f.opaque, snapshotOpaque}} {
+	}{{f.gone, snapshotGone}, {f.lost, snapshotLost}, {f.opaque, snapshotOpaque}, {f.wide, snapshotWide}} {
 		if x.is {
 			flags |= x.flag
 		}
@@ -98,7 +99,7 @@ func Restore(opt Options, snapshot []byte) (*Frontier, error) {
 func (f *Frontier) load(b []byte) bool {
 	r := wire.NewReader(b)
 	flags := r.Byte()
-	f.gone, f.lost, f.opaque = flags&snapshotGone != 0, flags&snapshotLost != 0, flags&snapshotOpaque != 0
+	f.gone, f.lost, f.opaque, f.wide = flags&snapshotGone != 0, flags&snapshotLost != 0, flags&snapshotOpaque != 0, flags&snapshotWide != 0
 	var total, count uint64
 	for _, n := range []*uint64{&f.folded, &total, &f.stats.Superseded, &f.stats.Dropped, &f.stats.Unreadable, &f.stats.Evicted, &f.stats.Spilled, &f.stats.Read, &count} {
 		*n = r.Uint()

@@ -36,10 +36,10 @@ func (f *Frontier) Stubs(keys ...string) []Stub {
 	return f.stubsOf(places)
 }
 
-// All is Stubs of all keys, if these are in memory and at most max; else it
-// answers false.
+// All is Stubs of all keys, if these are in memory and at most max, and never took
+// more than WideBytes; else it answers false.
 func (f *Frontier) All(max int) ([]Stub, bool) {
-	if f.gone || f.table.count > max {
+	if f.gone || f.wide || f.table.count > max {
 		return nil, false
 	}
 	places := make([]place, 0, f.versions)

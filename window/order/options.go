@@ -35,6 +35,10 @@ type Options struct {
 	// MaxBuffered bounds the records that wait, 64 bytes each. What one call
 	// after another adds before Next is called comes on top. 0: no bound.
 	MaxBuffered int
+	// Heavy is of how many bytes (record.Head.Bytes) a record counts as several for
+	// MaxBuffered, one for each so many. 0: all count alike. It bounds memory only, so it is
+	// no part of a history's identity.
+	Heavy int `json:"-"`
 	// MaxRemembered bounds the IDs remembered against doubled input: at least
 	// the last MaxRemembered/2 and at most MaxRemembered, 17 to 46 bytes each. 0
 	// means DefaultRemembered.

@@ -19,6 +19,7 @@ type Order struct {
 	idleAfter      int64
 	maxAhead       int64
 	maxBuffered    int
+	heavy          int
 	maxSessions    int
 	every          int64
 
@@ -51,6 +52,7 @@ type Order struct {
 	items    paged.Vec[item]
 	free     int32  // list of unused items
 	held     int    // items in use
+	more     int    // for how many more than held they count, as some are heavy
 	next     uint64 // the least ref that may be added
 
 	// What is forgotten; forget.go.
@@ -93,6 +95,7 @@ func blank(opt Options) *Order {
 		idleAfter:      int64(opt.IdleAfter),
 		maxAhead:       int64(opt.MaxAhead),
 		maxBuffered:    opt.MaxBuffered,
+		heavy:          opt.Heavy,
 		maxSessions:    opt.MaxSessions,
 		every:          int64(opt.Every),
 		greatest:       none,
@@ -154,6 +157,7 @@ func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 	}
 	it := o.place(p, n, s, h, arrival)
 	it.ref, it.came = ref, o.patience.slotOf(came)
+	o.weigh(&it, h.Bytes)
 	if it.flags&isLate != 0 {
 		fate = Late
 		o.counts.Late++
@@ -162,6 +166,14 @@ func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 	o.next = ref + 1
 	o.enqueue(s, h, it)
 	return fate
+}
+
+// weigh notes for how many records it counts, of so many bytes.
+func (o *Order) weigh(it *item, bytes int) {
+	if o.heavy > 0 && bytes > o.heavy {
+		it.flags |= isHeavy
+		it.more = uint16(min((bytes-1)/o.heavy, math.MaxUint16))
+	}
 }
 
 // place finds where in the order a record belongs, and moves the time of its
@@ -253,6 +265,7 @@ func (o *Order) enqueue(s *session, h *record.Head, it item) {
 		*o.at(i) = it
 	}
 	o.held++
+	o.more += int(it.more)
 	o.patience.enter(it.came)
 	o.push(s, i)
 	if o.first(s) == i {
@@ -268,7 +281,7 @@ func (o *Order) Next() (Release, bool) {
 		return Release{}, false
 	}
 	if h := &o.heads[0]; !o.due(h) {
-		if o.maxBuffered <= 0 || o.held <= o.maxBuffered {
+		if o.maxBuffered <= 0 || o.held+o.more <= o.maxBuffered {
 			o.blocked = math.MaxInt64
 			if h.key < o.watermark {
 				o.blocked = h.key
@@ -317,6 +330,7 @@ func (o *Order) pop() Release {
 	*o.at(i) = item{next: o.free}
 	o.free = i
 	o.held--
+	o.more -= int(it.more)
 
 	var r Release
 	o.release(&r, s, &it, key)

@@ -374,6 +374,52 @@ func TestRecordWithoutTimesAmongOthers(t *testing.T) {
 	}
 }
 
+// A heavy record counts as several, before and after a restart: so many bytes wait at most.
+func TestFullOfHeavyRecords(t *testing.T) {
+	opt := Options{Partitions: []int{0, 1}, MaxBuffered: 10, Heavy: 100}
+	o := New(opt)
+	var heads []record.Head
+	add := func(bytes int) {
+		h := record.HeadOf(txn("a", int64(len(heads)), 10*int64(len(heads)), 10*int64(len(heads))+5))
+		h.Bytes = bytes
+		heads = append(heads, h)
+		o.Add(0, &h, uint64(len(heads)-1), 0)
+	}
+	for range 3 {
+		add(300) // 3 each
+	}
+	if o.Full() || o.Held() != 3 {
+		t.Fatalf("%d of 300 bytes fill it", o.Held())
+	}
+	add(100)
+	if !o.Full() {
+		t.Fatal("1,000 bytes do not fill it")
+	}
+	o, err := Restore(opt, o.Snapshot(nil), func(ref uint64) (record.Head, error) { return heads[ref], nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := o.Next(); ok || !o.Full() {
+		t.Fatalf("one leaves as it is full: %v; full after a restart: %v", ok, o.Full())
+	}
+	add(201) // it counts as 3, so the first one leaves
+	if r, ok := o.Next(); !ok || r.Ref != 0 {
+		t.Fatalf("%d leaves, %v", r.Ref, ok)
+	}
+	if r, ok := o.Next(); ok {
+		t.Fatalf("%d leaves too", r.Ref)
+	}
+	add(1 << 30)
+	for range heads[1:] {
+		if _, ok := o.Next(); !ok {
+			t.Fatal("one that is larger than all that may wait does not let go of what is before it")
+		}
+	}
+	if o.Held() != 0 || o.Full() {
+		t.Errorf("%d are held, full %v", o.Held(), o.Full())
+	}
+}
+
 func TestFull(t *testing.T) {
 	o := newRig(Options{Partitions: []int{0, 1}, MaxBuffered: 3})
 	for i := range int64(3) {

@@ -266,7 +266,7 @@ func (o *Order) Holder() (partition int, ok bool) {
 }
 
 // Full tells whether MaxBuffered records wait.
-func (o *Order) Full() bool { return o.maxBuffered > 0 && o.held >= o.maxBuffered }
+func (o *Order) Full() bool { return o.maxBuffered > 0 && o.held+o.more >= o.maxBuffered }
 
 // Missed counts what makes all conclusions from absence doubtful, whatever the
 // key: the watermark passed a silent partition, or records left early because the

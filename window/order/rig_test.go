@@ -20,9 +20,13 @@ func newRig(opt Options) *rig { return &rig{Order: New(opt)} }
 
 func (g *rig) Add(p int, t *record.Transaction, arrival int64) Fate {
 	h := record.HeadOf(t)
+	h.Bytes = bytesOf(t)
 	g.txns = append(g.txns, t)
 	return g.Order.Add(p, &h, uint64(len(g.txns)-1), arrival)
 }
+
+// bytesOf is what a record takes, as far as an Order knows.
+func bytesOf(t *record.Transaction) int { return 1 + int(uint64(t.Seq)%5) }
 
 func (g *rig) Next() (out, bool) {
 	r, ok := g.Order.Next()

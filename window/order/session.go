@@ -17,6 +17,7 @@ type item struct {
 	next      int32 // in the session's queue or the free list; -1 ends
 	partition int32
 	flags     uint16
+	more      uint16 // for how many records besides itself it counts, if isHeavy
 	behind    uint32 // of seq: where its own is, if isDetached
 }
 
@@ -33,6 +34,7 @@ const (
 	isDetached // it has no place in its session
 	isCommitted
 	isUnknown // its outcome
+	isHeavy
 )
 
 const nil32 = int32(-1)

@@ -320,7 +320,7 @@ func (o *Order) writeItems(e *encoder, s *session, last uint64) uint64 {
 }
 
 func (it *item) odd(s *session) bool {
-	return it.flags&(hasTimes|isLate|isVague|isAhead|isOverlong|isDue|isDetached) != hasTimes || it.partition != s.partition ||
+	return it.flags&(hasTimes|isLate|isVague|isAhead|isOverlong|isDue|isDetached|isHeavy) != hasTimes || it.partition != s.partition ||
 		(it.flags&hasSeq == 0 && it.seq != s.maxSeq)
 }
 
@@ -329,6 +329,9 @@ func (it *item) code(c coder) {
 	codeUint(c, &it.partition)
 	c.time(&it.key)
 	c.num(&it.seq)
+	if it.flags&isHeavy != 0 {
+		codeUint(c, &it.more)
+	}
 }
 
 // readItems is the inverse of writeItems. Refs of what waits are loaded.
@@ -377,6 +380,7 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 		o.push(s, int32(i))
 		o.patience.enter(o.at(int32(i)).came)
 		o.held++
+		o.more += int(o.at(int32(i)).more)
 	}
 	if s.head != nil32 {
 		o.put(s)

@@ -22,6 +22,7 @@ func drawOptions(t *rapid.T) Options {
 		Lateness: simLateness, MaxSkew: simSkew, IdleAfter: 100, MaxTransaction: 25, Every: 16,
 		MaxAhead:      [...]time.Duration{0, 150}[rapid.IntRange(0, 1).Draw(t, "ahead")],
 		MaxBuffered:   [...]int{0, 6}[rapid.IntRange(0, 1).Draw(t, "buffer")],
+		Heavy:         rapid.IntRange(0, 3).Draw(t, "heavy"),
 		MaxRemembered: [...]int{0, 6}[rapid.IntRange(0, 1).Draw(t, "remembered")],
 		MaxSessions:   [...]int{0, 2}[rapid.IntRange(0, 1).Draw(t, "sessions remembered")],
 	}

@@ -189,18 +189,30 @@ func (c *Cutter) straddles(t *record.Transaction, s *session) bool {
 // Cut chooses where to cut now, and takes it for the last cut. It is by the kind
 // that proves most: a complete one, else one that is complete assuming real time,
 // else one that leaves little out.
-func (c *Cutter) Cut() Cut { return c.cut(c.window()) }
+func (c *Cutter) Cut() Cut { return c.CutIn(0, math.MaxUint64) }
 
-// CutBefore is Cut at or before a position, and after the last one. It is not before what
-// Reach asked to remember.
-func (c *Cutter) CutBefore(pos uint64) Cut {
+// CutIn is Cut at or before latest, after the last one and not before what Reach asked to
+// remember; and not before earliest, as there is no room for what lies there, whatever
+// MinOverlap and latest say. It may be as much before that as places lie apart.
+func (c *Cutter) CutIn(earliest, latest uint64) Cut {
 	w := c.window()
-	if first := max(c.last.From, c.steps.list[0].pos); pos < w.latest {
-		w.latest = max(first, c.steps.down(pos))
-		room := min(w.latest, c.opt.MaxOverlap-c.opt.MinOverlap)
-		w.earliest = min(w.latest, max(first, c.steps.up(w.latest-room)))
+	if pos := latest; pos < w.latest {
+		w = c.windowBefore(pos, w)
+	}
+	if earliest > w.earliest {
+		w.earliest = max(w.earliest, min(c.steps.up(earliest), c.steps.list[len(c.steps.list)-1].pos))
+		w.latest = max(w.latest, w.earliest)
 	}
 	return c.cut(w)
+}
+
+// windowBefore is a window that ends at a position or before.
+func (c *Cutter) windowBefore(pos uint64, w window) window {
+	first := max(c.last.From, c.steps.list[0].pos)
+	w.latest = max(first, c.steps.down(pos))
+	room := min(w.latest, c.opt.MaxOverlap-c.opt.MinOverlap)
+	w.earliest = min(w.latest, max(first, c.steps.up(w.latest-room)))
+	return w
 }
 
 // Reach asks for memory of where a cut may be in so many of the last records, as far as they

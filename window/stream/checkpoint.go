@@ -323,7 +323,7 @@ func unmarshalFed(b []byte) ([]fed, error) {
 	out := make([]fed, r.Count(r.Len(), 3))
 	var last fed
 	for i := range out {
-		last = fed{last.ref + ref(r.Int()), last.at + r.Int(), fedFlags(r.Byte())}
+		last = fed{ref: last.ref + ref(r.Int()), at: last.at + r.Int(), flags: fedFlags(r.Byte())}
 		if last.flags&^(timesDropped|detached) != 0 {
 			return nil, errCheckpoint
 		}

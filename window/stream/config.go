@@ -39,6 +39,10 @@ type Config struct {
 	// next one takes over; Overlap how many the two have in common at least, and half
 	// of what they have at most. 0 means the defaults.
 	Segment, Overlap int
+	// Heavy is of how many bytes of its operations a transaction counts as several, one for each
+	// so many, wherever transactions are counted to be bounded: Segment, Overlap, Longest. 0
+	// means DefaultHeavy, less than 0 that all count alike.
+	Heavy int `json:",omitempty"`
 	// Longest is how many records an engine takes at most, the overlap included, where values
 	// repeat: then what was read is known only MaxTransaction later, and so the overlap is as long as
 	// that, and the segment longer than Segment if it needs to be so that no more than half of it is
@@ -97,6 +101,7 @@ const (
 	DefaultSegment  = 65_536
 	DefaultOverlap  = 4_096
 	DefaultMaxSeeds = 32_768
+	DefaultHeavy    = 1 << 10 // some 14 operations on integers
 )
 
 // WithDefaults fills in what is 0.

@@ -74,6 +74,7 @@ func (f *files) begin(t *testing.T, d *datadriven.TestData) {
 	d.MaybeScanArgs(t, "segment", &f.cfg.Segment)
 	d.MaybeScanArgs(t, "overlap", &f.cfg.Overlap)
 	d.MaybeScanArgs(t, "seeds", &f.cfg.MaxSeeds)
+	d.MaybeScanArgs(t, "heavy", &f.cfg.Heavy)
 	d.MaybeScanArgs(t, "lateness", &lateness)
 	d.MaybeScanArgs(t, "longest", &longest)
 	d.MaybeScanArgs(t, "every", &every)

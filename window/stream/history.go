@@ -267,6 +267,7 @@ func (h *History) add(e *Entry, i int) int64 {
 		}
 		return cmp.Or(b.Arrivals[i], e.Time)
 	}
+	head.Bytes = b.Block.Size(i)
 	r := newRef(e.Number, i)
 	switch h.order.Add(b.Partition, &head, uint64(r), b.Arrivals[i]) {
 	case order.Taken, order.Late:

@@ -73,7 +73,7 @@ func (s *segments) take() {
 		// what has no times.
 		if t := &stub.Txn; t.Status == record.Committed && t.HasTimes {
 			if _, ok := s.engine.Base(t); ok {
-				s.fed = append(s.fed, fed{ref: ref(s.bases.add(p)), at: stub.Arrival, flags: base})
+				s.add(fed{ref: ref(s.bases.add(p)), at: stub.Arrival, flags: base, weight: 1})
 				return
 			}
 		}

@@ -49,7 +49,8 @@ type segments struct {
 	bases  bases // stubs that were taken when their key was touched
 	fed    []fed
 	ticks  []tick
-	begun  int            // len(fed) when the segment's own records began
+	begun  int // len(fed) when the segment's own records began
+	weight weights
 	met    bits           // keys that the engine was told of, where that matters, by its number
 	fresh  []string       // scratch
 	refs   []frontier.Ref // scratch
@@ -90,6 +91,8 @@ type fed struct {
 	ref   ref
 	at    int64 // its place in the order: its end, or what stands for that
 	flags fedFlags
+	// weight is for how many records it counts; see weigh.
+	weight uint32
 }
 
 // due is a change of engines.
@@ -168,8 +171,9 @@ func (s *segments) newEngine() *incremental.Engine {
 	}
 	var expect incremental.Expect
 	if s.number > 0 { // the one before was filled
-		n := s.cfg.Segment + 2*s.cfg.Overlap + len(s.seeds)
-		expect = incremental.Expect{Transactions: n, Operations: int(s.stats.Operations/max(1, s.stats.Transactions)+1) * n}
+		operations := int(s.stats.Operations/max(1, s.stats.Transactions) + 1)
+		n := (s.cfg.Segment+2*s.cfg.Overlap)/s.cfg.weighs(operations*opBytes) + len(s.seeds)
+		expect = incremental.Expect{Transactions: n, Operations: operations * n}
 	}
 	var stop func() verdict.Reason
 	if s.cfg.Stop != nil {
@@ -200,13 +204,14 @@ func (s *segments) step(t *record.Transaction, f fed) {
 	s.whole.released(f.at, straddles)
 	s.stats.Transactions++
 	s.stats.Operations += uint64(len(t.Ops))
-	last := tick{watermark: noTime}
+	if s.weight.all-s.weight.ticked < untickedMost {
+		return
+	}
+	watermark := int64(noTime)
 	if n := len(s.ticks); n > 0 {
-		last = s.ticks[n-1]
+		watermark = s.ticks[n-1].watermark
 	}
-	if len(s.fed)-max(last.after, s.begun) >= untickedMost {
-		s.tick(last.watermark)
-	}
+	s.tick(watermark)
 }
 
 // untickedMost is how many new records the engine gets at most without a tick: while all
@@ -219,7 +224,8 @@ func (s *segments) feed(t *record.Transaction, f fed) []uint32 {
 	s.engine.Warm(t, keys)
 	s.meet(t, keys)
 	s.engine.StepKeys(t, f.at, keys)
-	s.fed = append(s.fed, f)
+	f.weight = s.cfg.weigh(t)
+	s.add(f)
 	return keys
 }
 
@@ -349,11 +355,11 @@ func (s *segments) tick(watermark int64) {
 // long tells whether the segment is to end: it is long enough, and where values repeat not more
 // than half of it would be overlap, or there is no room for more.
 func (s *segments) long() bool {
-	fresh := len(s.fed) - s.begun
+	fresh := s.weight.all - s.weight.begun
 	if fresh < s.cfg.Segment {
 		return false
 	}
-	return s.unique || len(s.fed) >= s.cfg.Longest || s.since(s.undecidedFrom()) <= min(fresh, s.overlapMost())
+	return s.unique || s.weight.all >= s.cfg.Longest || s.since(s.undecidedFrom()) <= min(fresh, s.overlapMost())
 }
 
 // undecidedFrom is the first of fed whose reads may still turn out to be somebody else's, where
@@ -371,10 +377,23 @@ func (s *segments) undecidedFrom() int {
 	return i
 }
 
-// since is how many records there are from one of fed on.
+// since is for how many records those count that there are from one of fed on.
 func (s *segments) since(i int) (n int) {
 	for _, f := range s.fed[i:] {
 		if f.flags&base == 0 {
+			n += int(f.weight)
+		}
+	}
+	return n
+}
+
+// last is how many records, the last ones, count together for at most so many.
+func (s *segments) last(weight int) (n uint64) {
+	for i := len(s.fed) - 1; i >= 0; i-- {
+		if f := &s.fed[i]; f.flags&base == 0 {
+			if weight -= int(f.weight); weight < 0 {
+				break
+			}
 			n++
 		}
 	}
@@ -406,6 +425,7 @@ func (s *segments) solve(watermark int64) (ends bool) {
 	silent := len(s.ticks) > 0 && s.ticks[len(s.ticks)-1].after == len(s.fed)
 	out := s.engine.Tick(min(watermark, s.reached()))
 	s.ticks = append(s.ticks, tick{len(s.fed), watermark})
+	s.weight.ticked = s.weight.all
 	s.tell(out.Violations)
 	ends = s.long()
 	switch {
@@ -531,14 +551,14 @@ func (s *segments) overlap() (segment.Cut, int) {
 // are open, as far as there is room for them.
 func (s *segments) cut() segment.Cut {
 	if s.unique {
-		return s.cutter.Cut()
+		return s.cutter.CutIn(s.stats.Transactions-s.last(2*s.cfg.Overlap), math.MaxUint64)
 	}
 	waiting := s.since(s.undecidedFrom())
 	most := min(s.since(s.begun), s.overlapMost())
 	if waiting > max(most, s.cfg.Overlap) {
 		s.stats.Short++
 	}
-	return s.cutter.CutBefore(s.stats.Transactions - uint64(min(waiting, most)))
+	return s.cutter.CutIn(s.stats.Transactions-s.last(most+2*s.cfg.Overlap), s.stats.Transactions-s.last(min(waiting, most)))
 }
 
 // stretch notes what is known of what lies before fed[from].
@@ -789,6 +809,7 @@ func writesOf(ops []record.Op, keys []string) []record.Op {
 // begin makes the engine of a segment.
 func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 	s.seeds, s.fed, s.ticks = seeds, s.fed[:0], s.ticks[:0]
+	s.weight = weights{}
 	s.bases.clear()
 	s.open()
 	for i := range seeds {
@@ -801,6 +822,7 @@ func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 		}
 	}
 	s.begun = len(s.fed)
+	s.weight.begun, s.weight.ticked = s.weight.all, s.weight.all
 	s.reach()
 }
 

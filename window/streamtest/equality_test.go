@@ -310,6 +310,9 @@ func (t *topic) tight(rng *rand.Rand) stream.Config {
 	if rng.IntN(3) == 0 {
 		c.MaxSeeds = 1
 	}
+	if rng.IntN(3) == 0 { // some count as several
+		c.Heavy, c.Segment, c.Overlap = 100, 2*c.Segment, 2*c.Overlap
+	}
 	return c
 }
 

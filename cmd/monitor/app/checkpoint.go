@@ -113,17 +113,25 @@ func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.
 		return stream.Config{}, err
 	}
 	w := c.Window
-	segment := min(w.Segment, w.MaxTransactions)
-	if whole {
-		segment = w.MaxTransactions
+	segment, heavy, heavyWaiting := min(w.Segment, w.MaxTransactions), 0, heavyWaiting
+	if whole { // so many are asked for, whatever they take
+		segment, heavy, heavyWaiting = w.MaxTransactions, -1, 0
 	}
 	return stream.Config{
 		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Clock: c.Clock, UniqueValues: c.UniqueValues, UniqueAttempts: c.UniqueAttempts,
 		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
-		Segment: segment, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxSeeds: a.tuning.seeds, Spilling: true,
-		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: a.aheadMax, MaxBuffered: w.MaxTransactions},
+		Segment: segment, Heavy: heavy, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxBytes: int64(w.Keys) * keyBytes, MaxSeeds: a.tuning.seeds, Spilling: true,
+		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: a.aheadMax, MaxBuffered: w.MaxTransactions, Heavy: heavyWaiting},
 	}, nil
 }
+
+// keyBytes is how many bytes of what is known of it a key may take in memory, if all
+// that window.keys allows are there: twice of what most take.
+const keyBytes = 128
+
+// heavyWaiting is of how many bytes a record that waits for its place counts as several for
+// window.max_transactions. Most take less, some ten times as much in an engine.
+const heavyWaiting = 256
 
 // fingerprint is the same for configurations under which a history's state means
 // the same.
@@ -132,7 +140,7 @@ func (a *App) fingerprint() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.MaxKeys = 0 // it decides only what is where
+	c.MaxKeys, c.MaxBytes = 0, 0 // they decide only what is where
 	b, err := json.Marshal(c)
 	if err != nil {
 		return 0, err

@@ -54,6 +54,15 @@ func (b *Block) Head(i int) record.Head {
 	return b.headOf(&u.h)
 }
 
+// Size is how many bytes the i-th record takes, names apart, which records share. O(1).
+func (b *Block) Size(i int) int {
+	end := len(b.data)
+	if i+1 < len(b.at) {
+		end = int(b.at[i+1])
+	}
+	return end - int(b.at[i])
+}
+
 func (b *Block) headOf(n *numbers) record.Head {
 	return record.Head{DB: b.name(uint32(n.db)), Session: b.name(uint32(n.session)), Seq: n.seq, Start: n.start, End: n.end, Ops: n.ops,
 		Status: record.Status(n.flags & flagStatus), HasSeq: n.flags&flagSeq != 0, HasTimes: n.flags&flagTimes != 0}

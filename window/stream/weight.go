@@ -1,0 +1,46 @@
+package stream
+
+import "github.com/isowatch/isowatch/ingest/record"
+
+// Bounds are given in records, and most records are small. So that memory is bounded
+// in bytes as well a large one counts as several. What it counts is a function of
+// the record alone: segments end at the same records whatever the batches, and after a
+// restart.
+
+// opBytes is about what an operation takes besides its texts, in a block and in an engine.
+const opBytes = 64
+
+// weights are how many records there are, each counted by its weight.
+type weights struct {
+	all    int // of fed
+	begun  int // all, when the segment's own records began
+	ticked int // all, at the last tick, or begun
+}
+
+// weigh is for how many records t counts.
+func (c *Config) weigh(t *record.Transaction) uint32 {
+	bytes := opBytes * len(t.Ops)
+	for i := range t.Ops {
+		op := &t.Ops[i]
+		bytes += len(op.Key) + len(op.Value.Text) + len(op.Where)
+	}
+	return uint32(c.weighs(bytes))
+}
+
+// weighs is for how many records one of so many bytes counts.
+func (c *Config) weighs(bytes int) int {
+	heavy := c.Heavy
+	switch {
+	case heavy < 0:
+		return 1
+	case heavy == 0:
+		heavy = DefaultHeavy
+	}
+	return max(1, (bytes+heavy-1)/heavy)
+}
+
+// add is for all that is appended to fed.
+func (s *segments) add(f fed) {
+	s.fed = append(s.fed, f)
+	s.weight.all += int(f.weight)
+}
