@@ -1277,21 +1277,16 @@ func (e *Engine) result(c *check) verdict.Result {
 		Partial: e.opt.Coverage == record.CoveragePartial}
 	shared, violated := e.sharedOf(c.level)
 	r.Violations = append(shared, c.found...)
-	notChecked := e.in.skipped + e.blocked + len(e.atClose)
-	switch {
-	case violated || len(c.found) > 0:
+	if violated || len(c.found) > 0 {
 		r.Outcome = verdict.Violated
-	case e.stopped != verdict.NoReason:
-		r.Outcome, r.Reason = verdict.Unknown, e.stopped
-		r.Count, r.Decided = c.poly.Undecided(), c.poly.Decided()
-	case c.displaced:
-		r.Outcome, r.Reason, r.Count = verdict.Unknown, verdict.Forgotten, 1
-	case c.budget:
-		r.Outcome, r.Reason = verdict.Unknown, verdict.Conflicts
-		r.Count, r.Decided = c.poly.Undecided(), c.poly.Decided()
-	case notChecked > 0 && !(notChecked == len(e.doubtful) && e.doesWithout(c)):
-		r.Outcome, r.Reason, r.Count = verdict.Unknown, verdict.NotChecked, notChecked
-		r.Decided = 1 - min(1, float64(notChecked)/float64(max(1, e.in.total)))
+	}
+	if r.Outcome != verdict.Violated || e.opt.Online {
+		e.left(c, &r)
+	}
+	switch {
+	case r.Outcome == verdict.Violated:
+	case r.Reason != verdict.NoReason:
+		r.Outcome = verdict.Unknown
 	default:
 		r.Outcome, r.RealTimeOnly = verdict.Satisfied, c.notRealTime
 		if e.opt.Proof && !e.opt.Online {
@@ -1302,4 +1297,20 @@ func (e *Engine) result(c *check) verdict.Result {
 		}
 	}
 	return r
+}
+
+// left says in r why something is left open of c's level, if anything is, and how much.
+func (e *Engine) left(c *check, r *verdict.Result) {
+	notChecked := e.in.skipped + e.blocked + len(e.atClose)
+	switch {
+	case e.stopped != verdict.NoReason:
+		r.Reason, r.Count, r.Decided = e.stopped, c.poly.Undecided(), c.poly.Decided()
+	case c.displaced:
+		r.Reason, r.Count = verdict.Forgotten, 1
+	case c.budget:
+		r.Reason, r.Count, r.Decided = verdict.Conflicts, c.poly.Undecided(), c.poly.Decided()
+	case notChecked > 0 && (r.Outcome == verdict.Violated || notChecked != len(e.doubtful) || !e.doesWithout(c)):
+		r.Reason, r.Count = verdict.NotChecked, notChecked
+		r.Decided = 1 - min(1, float64(notChecked)/float64(max(1, e.in.total)))
+	}
 }

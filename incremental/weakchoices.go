@@ -54,6 +54,7 @@ type weakChoice struct {
 	slot  version.Slot
 	reads []int // which of the transaction's
 	cands []candidate
+	said  int // number of the clause that it is one of them
 }
 
 // chooser searches writers for one level.
@@ -66,21 +67,29 @@ type chooser struct {
 	in      map[uint32]int         // by uncertain transaction: the variable that it took effect
 	cycles  []verdict.Violation
 	work    int
+	clauses int // given to solver
+}
+
+// clause gives the solver a clause and returns its number.
+func (ch *chooser) clause(lits ...sat.Lit) int {
+	ch.solver.AddClause(lits...)
+	ch.clauses++
+	return ch.clauses - 1
 }
 
 // decideChoices decides a level of a history that has choices, at its end.
 func (e *Engine) decideChoices(c *weakCheck) {
+	c.outcome = verdict.Unknown
 	if _, violated := e.sharedOf(c.level); violated || len(c.found) > 0 {
 		return
 	}
 	ch := &chooser{e: e, check: c, solver: sat.New(0, nil), of: map[version.Slot][]int{}, in: map[uint32]int{}}
-	c.outcome = verdict.Unknown
 	if n := e.blocked + e.weak.blocked + e.in.skipped + len(e.atClose); n > len(e.doubtful) {
 		return // a candidate may be missing
 	}
 	ch.collect()
 	for _, index := range e.doubtful { // does the history do without them?
-		ch.solver.AddClause(sat.Neg(ch.inclusion(index)))
+		ch.clause(sat.Neg(ch.inclusion(index)))
 	}
 	conflicts := e.opt.Conflicts
 	for ch.work < choiceWork {
@@ -94,7 +103,7 @@ func (e *Engine) decideChoices(c *weakCheck) {
 		case answer == sat.Unsat && len(e.doubtful) > 0:
 			return
 		case answer == sat.Unsat:
-			c.outcome = verdict.Violated
+			c.outcome, c.open = verdict.Violated, ch.unrefuted()
 			e.tellWeak(c, ch.violation())
 			return
 		case answer == sat.Budget || conflicts <= 0:
@@ -128,7 +137,7 @@ func (ch *chooser) collect() {
 		ch.state(&ch.choices[i])
 	}
 	for _, x := range e.weak.exclusive {
-		ch.solver.AddClause(sat.Neg(ch.inclusion(x[0])), sat.Neg(ch.inclusion(x[1])))
+		ch.clause(sat.Neg(ch.inclusion(x[0])), sat.Neg(ch.inclusion(x[1])))
 	}
 	var out []uint32
 	for index, base := range e.weak.ruledOut {
@@ -138,7 +147,7 @@ func (ch *chooser) collect() {
 	}
 	slices.Sort(out)
 	for _, index := range out {
-		ch.solver.AddClause(sat.Neg(ch.inclusion(index)))
+		ch.clause(sat.Neg(ch.inclusion(index)))
 	}
 }
 
@@ -157,7 +166,7 @@ func (ch *chooser) inclusion(index uint32) int {
 		ch.solver.SetPhase(v, false)
 		ch.in[index] = v
 		if ch.e.in.txns.At(index).doubt == tookEffect {
-			ch.solver.AddClause(sat.Pos(v))
+			ch.clause(sat.Pos(v))
 		}
 	}
 	return v
@@ -186,11 +195,11 @@ func (ch *chooser) state(w *weakChoice) {
 		c.v = ch.solver.NewVar()
 		clause = append(clause, sat.Pos(c.v))
 	}
-	ch.solver.AddClause(clause...)
+	w.said = ch.clause(clause...)
 	for _, c := range w.cands {
 		for _, from := range append([]version.Slot{c.from}, c.shows...) {
 			if from < weak.Initial && e.in.txns.At(e.slotTx[from]).open {
-				ch.solver.AddClause(sat.Neg(c.v), sat.Pos(ch.inclusion(e.slotTx[from])))
+				ch.clause(sat.Neg(c.v), sat.Pos(ch.inclusion(e.slotTx[from])))
 			}
 		}
 	}
@@ -279,10 +288,22 @@ func (ch *chooser) holds() bool {
 		for _, i := range ch.reasons(trial, v, proposal) {
 			clause = append(clause, sat.Neg(proposal[i].v))
 		}
-		ch.solver.AddClause(clause...)
+		ch.clause(clause...)
 		ch.cycles = append(ch.cycles, e.weakViolation(trial, v, ch.check.level))
 	}
 	return false
+}
+
+// unrefuted is, when no proposal is left, how many choices have no part in why: another
+// violation may lie in them.
+func (ch *chooser) unrefuted() (n int) {
+	given := ch.solver.Given()
+	for i := range ch.choices {
+		if _, used := slices.BinarySearch(given, ch.choices[i].said); !used {
+			n++
+		}
+	}
+	return n
 }
 
 // included are the uncertain transactions that the proposal has.

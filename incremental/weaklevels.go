@@ -30,9 +30,11 @@ type weakCheck struct {
 	found []verdict.Violation
 	count int
 	order []version.Slot // that satisfies the level, if the choices have been made
-	// outcome of a history with choices, once decided; excluded are the uncertain
-	// transactions that are not in the order.
+	// outcome of a history with choices, once decided; open are the choices that it does
+	// not rest on if it is that they can't be made, excluded the uncertain transactions that
+	// are not in the order.
 	outcome  verdict.Outcome // zero without choices
+	open     int
 	excluded map[uint32]bool
 }
 
@@ -252,20 +254,29 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	switch {
 	case c.outcome == verdict.Unknown || !e.closed:
 		open = len(e.weak.choices)
+	case c.outcome == verdict.Violated:
+		open = c.open
 	case c.outcome == verdict.Satisfied && len(e.doubtful) > 0:
 		notChecked = 0
 	}
-	switch {
-	case violated || c.outcome == verdict.Violated:
+	if violated || c.outcome == verdict.Violated {
 		r.Outcome = verdict.Violated
+	}
+	switch {
+	case r.Outcome == verdict.Violated && !e.opt.Online: // nothing more was looked for
 	case e.stopped != verdict.NoReason:
-		r.Outcome, r.Reason = verdict.Unknown, e.stopped
+		r.Reason = e.stopped
 	case notChecked > 0 || open > 0:
-		r.Outcome, r.Reason, r.Count = verdict.Unknown, verdict.NotChecked, notChecked+open
+		r.Reason, r.Count = verdict.NotChecked, notChecked+open
 		if notChecked == 0 {
 			r.Reason = verdict.Conflicts
 		}
 		r.Decided = 1 - min(1, float64(r.Count)/float64(max(1, e.in.total)))
+	}
+	switch {
+	case r.Outcome == verdict.Violated:
+	case r.Reason != verdict.NoReason:
+		r.Outcome = verdict.Unknown
 	default:
 		r.Outcome = verdict.Satisfied
 		if e.opt.Proof && !e.opt.Online {

@@ -111,7 +111,7 @@ var outcomeNames = [...]string{"satisfied", "violated", "unknown", "not-applicab
 
 func (o Outcome) String() string { return outcomeNames[o] }
 
-// Reason says why an outcome is Unknown; a closed set.
+// Reason says why something is left open; a closed set.
 type Reason uint8
 
 // The reasons, weakest first: where several apply the largest is reported.
@@ -264,11 +264,14 @@ type Exhibit struct {
 
 // Result is what is known of one level.
 type Result struct {
-	Level      Level
-	Outcome    Outcome
-	Reason     Reason  // for Unknown
-	Decided    float64 // for Unknown: the share that was decided, 0 to 1
-	Count      int     // for Unknown: how many operations, transactions or constraints were not
+	Level   Level
+	Outcome Outcome
+	// Reason is why something is left open: that is what makes it Unknown. Of an engine
+	// that is online it is set of a level that is Violated, too: there may be other
+	// violations than those that were found. (In batch nothing more is looked for.)
+	Reason     Reason
+	Decided    float64 // with a Reason: the share that was decided, 0 to 1
+	Count      int     // with a Reason: how many operations, transactions or constraints were not
 	Violations []Violation
 	// RealTimeOnly: satisfied, but an order kept to the clocks is not; a note.
 	RealTimeOnly bool

@@ -54,7 +54,7 @@ func TestFiles(t *testing.T) {
 				f.found(t, &b)
 				for _, r := range results {
 					fmt.Fprintf(&b, "%v %v", r.Level, r.Outcome)
-					if r.Outcome == verdict.Unknown {
+					if r.Reason != verdict.NoReason {
 						fmt.Fprintf(&b, ", %v of %d", r.Reason, r.Count)
 					}
 					b.WriteString("\n")

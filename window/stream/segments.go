@@ -875,7 +875,13 @@ func (s *segments) loseAll() {
 // restart begins the segment again with partial coverage, as what the engine
 // concluded from absence may be wrong. What it found stands.
 func (s *segments) restart() {
-	s.count(s.engine.Results())
+	results := s.engine.Results()
+	for i := range results {
+		if r := &results[i]; r.Outcome == verdict.Violated { // what is open is looked at again
+			r.Reason, r.Count = verdict.NoReason, 0
+		}
+	}
+	s.count(results)
 	own, again := 0, make([]fed, 0, len(s.fed))
 	for i, f := range s.fed {
 		if f.flags&base != 0 {
@@ -908,12 +914,18 @@ func (s *segments) count(results []verdict.Result) {
 }
 
 // joined is the verdict on a history of two parts: worse than either, and no
-// better than unknown, as what lies across the border was not seen whole.
+// better than unknown, as what lies across the border was not seen whole. What
+// is left open of either is left open of both.
 func joined(a, b verdict.Result) verdict.Result {
 	switch {
-	case a.Outcome == verdict.Violated:
+	case a.Outcome == verdict.Violated, b.Outcome == verdict.Violated:
+		if a.Outcome != verdict.Violated {
+			a, b = b, a
+		}
+		a.Violations = nil
+		a.Reason, a.Count = max(a.Reason, b.Reason), a.Count+b.Count
 		return a
-	case b.Outcome == verdict.Violated, b.Outcome == verdict.NotApplicable:
+	case b.Outcome == verdict.NotApplicable:
 		b.Violations = nil
 		return b
 	case a.Outcome == verdict.NotApplicable:

@@ -289,9 +289,9 @@ func (s *stretches) all() []Stretch {
 	return out
 }
 
-// undecided tells whether one of the results left something open.
+// undecided tells whether one of the results left something open, beside what was found.
 func undecided(results []verdict.Result) Whys {
-	if slices.ContainsFunc(results, func(r verdict.Result) bool { return r.Outcome == verdict.Unknown }) {
+	if slices.ContainsFunc(results, func(r verdict.Result) bool { return r.Reason != verdict.NoReason }) {
 		return WhyUndecided
 	}
 	return 0

@@ -174,6 +174,38 @@ func TestReportOfForgottenProofs(t *testing.T) {
 	}
 }
 
+// What is left open beside an anomaly is told: of the level, and of the stretch, which is partial. Of
+// the anomaly alone nothing of the kind is said.
+func TestReportOfWhatIsOpenBesideAnAnomaly(t *testing.T) {
+	found := lostUpdate(1, 1_700_000_000e9)
+	open := found[2]
+	open.ID, open.Session, open.Ops = "open", "open", []record.Op{{Kind: record.PredicateRead, Key: "t", Where: "v > 1", Value: record.Value{Kind: record.KindObject, Text: "{}"}}}
+	for _, tc := range []struct {
+		name string
+		txns []record.Transaction
+		open bool
+	}{{"alone", found, false}, {"beside", append(slices.Clone(found), open), true}} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := testConfig(nil)
+			c.Source = config.Source{File: &config.File{Path: recordsFile(t, "stream.jsonl", tc.txns)}}
+			c.Levels = []verdict.Level{verdict.SI}
+			st := newMemStore("r")
+			for run := range 2 {
+				r := start(t, c, st, true, fine)
+				if err := r.wait(t); err != nil {
+					t.Fatal(err)
+				}
+				h := r.Reports()[0]
+				said := slices.Contains(h.Results[0].Notes, "there may be more: not everything was decided (not-checked)")
+				partial := len(h.Stretches) == 1 && slices.Equal(h.Stretches[0].Why, []string{"undecided"})
+				if x := h.Results[0]; x.Verdict != verdict.Violated.String() || said != tc.open || partial != tc.open || !tc.open && len(h.Stretches) > 0 {
+					t.Errorf("run %d: %s, %q; %+v", run, x.Verdict, x.Notes, h.Stretches)
+				}
+			}
+		})
+	}
+}
+
 // TestViolatedStaysSo: a level that was violated is so in the report at the end, also if it
 // turns out afterwards, in another run, that it is not about such transactions.
 func TestViolatedStaysSo(t *testing.T) {

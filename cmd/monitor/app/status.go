@@ -459,7 +459,7 @@ var whyTexts = map[string]string{
 	"overlong-transaction":   "transactions took longer than window.max_transaction",
 	"not-waited-for":         "a silent partition was not waited for",
 	"forgotten":              "versions or reads that still mattered were given up, or what would prove an anomaly",
-	"undecided":              "the search did not decide everything in its budget",
+	"undecided":              "something was left open, as the search met its budget, say",
 	"straddling":             "transactions have no order against what lies beyond a cut",
 	"cut-by-limit":           "a segment was cut where nothing proves an order",
 	"times-unused":           "times of transactions contradict their sessions', or when they came, so that they are not used to the full",

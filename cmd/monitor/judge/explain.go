@@ -189,10 +189,18 @@ const (
 // Told has the result of a level say that it is violated, by what was told before the input was
 // over, whatever could be said of it at the end.
 func Told(r *report.Result, anomalies []report.Anomaly) {
+	if u := r.Unknown; u != nil && u.Reason != verdict.Forgotten.String() {
+		r.Notes = append(r.Notes, noteOpen(u.Reason))
+	}
 	r.Verdict, r.Unknown, r.Anomalies = verdict.Violated.String(), nil, anomalies
 	if i := slices.Index(r.Notes, noteSeveral); i >= 0 {
 		r.Notes[i] = noteLater
 	}
+}
+
+// noteOpen says of a violated level that something of it was left open.
+func noteOpen(why string) string {
+	return "there may be more: not everything was decided (" + why + ")"
 }
 
 // notes are what a reader should know beside the verdict.
@@ -203,6 +211,9 @@ func notes(v verdict.Result) []string {
 	}
 	if v.RealTimeOnly && v.Outcome == verdict.Satisfied {
 		out = append(out, "it holds, but in no order that agrees with the recorded times; this level does not ask for that, strong-si and sser do")
+	}
+	if v.Outcome == verdict.Violated && v.Reason != verdict.NoReason {
+		out = append(out, noteOpen(v.Reason.String()))
 	}
 	if v.NoTimes {
 		out = append(out, "the records have no times: real-time order is empty")

@@ -1,0 +1,172 @@
+package streamtest
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/stream"
+)
+
+// A passage is a topic as a History has seen it pass: what it found, and where it cut.
+type passage struct {
+	found []finding
+	// from are the places of the first transactions of the segments, and the number of all.
+	from      []uint64
+	stretches []stream.Stretch
+	stats     stream.Stats
+	results   []verdict.Result
+}
+
+// finding is a violation, with the ids of the transactions that prove it.
+type finding struct {
+	level    verdict.Level
+	kind     verdict.Kind
+	evidence []string
+}
+
+// breaks tells whether it may break a level, being told with a weakest one of those that it breaks.
+func (f *finding) breaks(l verdict.Level) bool {
+	return f.kind != verdict.Cycle && f.kind != verdict.Unsatisfiable || f.level == l || !f.level.Implies(l)
+}
+
+// pass reads the topic to its end.
+func (r *run) pass() passage {
+	h := stream.New(r.cfg)
+	p := passage{from: []uint64{0}}
+	take := func() {
+		for _, v := range h.Found() {
+			f := finding{level: v.Level, kind: v.Kind}
+			for _, id := range v.Evidence {
+				if x, ok := h.Lookup(id); ok {
+					f.evidence = append(f.evidence, x.ID)
+				}
+			}
+			p.found = append(p.found, f)
+		}
+	}
+	work := func() {
+		for more := true; more; {
+			ended := h.Stats().Segments
+			more = h.Run(1)
+			take()
+			if s := h.Stats(); s.Segments > ended {
+				at := s.Transactions
+				if all := h.Stretches(); len(all) > 0 && all[len(all)-1].Open {
+					at = all[len(all)-1].From
+				}
+				p.from = append(p.from, at)
+			}
+			if needs := h.Needs(); len(needs) > 0 {
+				if err := h.Answer(make([][]byte, len(needs))); err != nil {
+					panic(err)
+				}
+			}
+		}
+	}
+	for _, e := range r.topic.entries(rand.New(rand.NewPCG(r.seed, 54)), r.batch) {
+		h.Take(e)
+		work()
+	}
+	h.Flush()
+	work()
+	p.results = h.Close()
+	take()
+	p.stretches, p.stats = h.Stretches(), h.Stats()
+	p.from = append(p.from, p.stats.Transactions)
+	return p
+}
+
+// places are the places of the transactions in a stream in which nothing is late, by id;
+// false if the records do not say.
+func (t *topic) places() (map[string]uint64, bool) {
+	all := t.all()
+	slices.SortStableFunc(all, func(a, b record.Transaction) int { return cmp.Compare(a.End, b.End) })
+	out := map[string]uint64{}
+	for i, x := range all {
+		if !x.HasTimes || i > 0 && x.End == all[i-1].End {
+			return nil, false
+		}
+		out[x.ID] = uint64(i)
+	}
+	return out, t.lateness == 0
+}
+
+// between is the topic from one place to another. What is read there may be of other writers.
+func (t *topic) between(places map[string]uint64, from, to uint64) *topic {
+	s := *t
+	s.assume.Coverage, s.logs = record.CoveragePartial, nil
+	for _, log := range t.logs {
+		s.logs = append(s.logs, slices.DeleteFunc(slices.Clone(log), func(x sent) bool {
+			at := places[x.txn.ID]
+			return at < from || at >= to
+		}))
+	}
+	return &s
+}
+
+// Where a stretch is said to be complete for a level, whatever batch finds at that level in the records
+// from one of its cuts to the next is told, as it is or by what else some of the same transactions break: nothing
+// that was open when it was forgotten is passed over, whether something else was found or not.
+func TestCompleteStretchesAreTold(t *testing.T) {
+	var told, open atomic.Int64
+	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
+		places, ok := tp.places()
+		if !ok {
+			return nil
+		}
+		rng := rand.New(rand.NewPCG(seed, 63))
+		r := run{topic: tp, cfg: tp.config(), batch: 1 + rng.IntN(5), seed: seed}
+		if rng.IntN(3) > 0 {
+			r.cfg = tp.tight(rng)
+			r.cfg.Segment += rng.IntN(6)
+		}
+		r.cfg.Conflicts = rng.IntN(2)
+		p := r.pass()
+		y.add(&outcome{stats: p.stats, results: p.results})
+		if slices.ContainsFunc(p.stats.Losses[:], func(n uint64) bool { return n > 0 }) {
+			return nil
+		}
+		for i, from := range p.from[:len(p.from)-1] {
+			to, part := p.from[i+1], tp
+			if len(p.from) > 2 {
+				part = tp.between(places, from, to)
+			}
+			at := slices.IndexFunc(p.stretches, func(s stream.Stretch) bool { return from >= s.From && to <= s.To })
+			txns := part.all()
+			if at < 0 || len(txns) == 0 {
+				continue
+			}
+			whole := part.whole()
+			for _, l := range tp.levels {
+				if len(whole[l].Violations) > 0 && p.stretches[at].Partial == stream.WhyUndecided {
+					open.Add(1)
+				}
+				if p.stretches[at].At(l) == stream.Partial {
+					continue
+				}
+				for _, v := range whole[l].Violations {
+					told.Add(1)
+					among := func(id string) bool {
+						return slices.ContainsFunc(v.Evidence, func(x verdict.TxnID) bool { return txns[x].ID == id })
+					}
+					if !slices.ContainsFunc(p.found, func(f finding) bool {
+						return f.breaks(l) && slices.ContainsFunc(f.evidence, among)
+					}) {
+						return is(fmt.Sprintf("missed at %v", l), "%v %v among %d to %d is not told, but %v; segment %d, overlap %d, conflicts %d; %+v", v.Kind, v.Txns, from, to, p.found,
+							r.cfg.Segment, r.cfg.Overlap, r.cfg.Conflicts, p.stretches)
+					}
+				}
+			}
+		}
+		return nil
+	})
+	t.Cleanup(func() {
+		t.Logf("%d violations in complete stretches, %d beside what is open", told.Load(), open.Load())
+	})
+}
