@@ -137,6 +137,21 @@ func (r *robbery) examine() ([]verdict.Level, *complaint) {
 	return p.judge(definition(r.whole.txns, r.whole.opt))
 }
 
+// pass ends the test, with a smaller robbery, if something is wrong with this one; otherwise it
+// gives the levels that are accused.
+func (r *robbery) pass(t *testing.T, seed uint64) []verdict.Level {
+	t.Helper()
+	broken, wrong := r.examine()
+	if wrong != nil {
+		small, again := reduced(*r, wrong.class, func(r *robbery) *complaint { _, c := r.examine(); return c }, (*robbery).smaller)
+		if again == nil {
+			again = wrong
+		}
+		t.Fatalf("seed %d: %s: %s\n%v", seed, again.class, again.says, &small)
+	}
+	return broken
+}
+
 func (r *robbery) String() string {
 	p := r.portion()
 	var gone []string
@@ -248,14 +263,7 @@ func TestLossesAccuseNobody(t *testing.T) {
 					}
 					rng := rand.New(rand.NewPCG(seed, uint64(22+i)))
 					r := robbery{whole: st, lost: th.take(rng, st.txns), byKey: st.opt.Coverage == record.CoverageComplete && rng.IntN(2) == 0, uncertain: rng.IntN(6) == 0}
-					broken, wrong := r.examine()
-					if wrong != nil {
-						small, again := reduced(r, wrong.class, func(r *robbery) *complaint { _, c := r.examine(); return c }, (*robbery).smaller)
-						if again == nil {
-							again = wrong
-						}
-						t.Fatalf("seed %d: %s: %s\n%v", seed, again.class, again.says, &small)
-					}
+					broken := r.pass(t, seed)
 					sound, want := 0, definition(st.txns, st.opt)
 					for _, l := range within(st.opt.Levels, st.txns) {
 						if want.holds(l) {
@@ -320,14 +328,7 @@ func TestLostRetriesAccuseNobody(t *testing.T) {
 					lost[i] = second[i] && rng.IntN(3) > 0
 				}
 				r := robbery{whole: st, lost: lost, byKey: st.opt.Coverage == record.CoverageComplete && rng.IntN(2) == 0}
-				broken, wrong := r.examine()
-				if wrong != nil {
-					small, again := reduced(r, wrong.class, func(r *robbery) *complaint { _, c := r.examine(); return c }, (*robbery).smaller)
-					if again == nil {
-						again = wrong
-					}
-					t.Fatalf("seed %d: %s: %s\n%v", seed, again.class, again.says, &small)
-				}
+				broken := r.pass(t, seed)
 				c.add(1, 0, len(broken), 0)
 			}
 			if c.histories == 0 && *losses >= 20 {

@@ -175,6 +175,7 @@ func (p *Polygraph) solveFrom(zone, fresh int64, any bool, pairs []uint32, budge
 			some = append(some, c)
 		}
 	}
+	p.repeated = 0 // if this is the second attempt, it has those of the first
 	for _, c := range some {
 		if x := &p.pairs[c]; x.settled && x.top == noZone {
 			p.repeated++

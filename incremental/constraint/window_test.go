@@ -174,6 +174,17 @@ func (p *Polygraph) unsettle(c uint32) {
 	}
 }
 
+// timeless is how many open pairs have been solved and have no time after which they can be
+// left as they are.
+func (p *Polygraph) timeless() (n int) {
+	for i := range p.pairs {
+		if x := &p.pairs[i]; x.alive && x.settled && x.top == noZone {
+			n++
+		}
+	}
+	return n
+}
+
 // What is new, solved alone, gives the answer that solving everything gives: at each of many
 // ticks of streams with hot keys, and what it says is a solution is one.
 func TestWindowAgreesWithSolvingAll(t *testing.T) {
@@ -205,11 +216,16 @@ func TestWindowAgreesWithSolvingAll(t *testing.T) {
 						}
 					}
 					before := some.p.window.solved
+					some.p.Propagate()
+					timeless := some.p.timeless()
 					want, got := all.p.Solve(1<<20), some.p.Solve(1<<20)
 					if got != want {
 						t.Fatalf("seed %d, %d transactions, tick every %d: %v, all solved together %v\n%s", seed, upTo, every, got, want, pl)
 					}
 					ticks++
+					if n := some.p.Repeated(); n > timeless {
+						t.Fatalf("seed %d, %d transactions, tick every %d: %d pairs are said to be solved again, of %d", seed, upTo, every, n, timeless)
+					}
 					if got == sat.Unsat {
 						refuted++
 						break

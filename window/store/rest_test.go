@@ -215,6 +215,55 @@ func TestDiesInManyHistories(t *testing.T) {
 	}
 }
 
+// TestRestIsOneRecord: what a commit has left to do is counted as the record that it is, and what it
+// says of others only when they are stored.
+func TestRestIsOneRecord(t *testing.T) {
+	dir := filepath.Join(fastDir(t), "store")
+	records := func() int64 {
+		t.Helper()
+		r, err := store.Verify(dir)
+		if err != nil || len(r.Damaged) > 0 || len(r.Notes) > 0 {
+			t.Fatalf("%+v %v", r, err)
+		}
+		return r.Records
+	}
+	s, _ := crowded(t, dir, func(string) error { return nil })
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, commits, fatal := records(), 0, false
+	s, err := store.Open(store.WithFaults(store.Options{Path: dir, SyncWrites: true, Retain: store.Forever, Receivers: []string{"web"}}, func(what string) error {
+		if what == "commit" {
+			commits++
+		}
+		if fatal && commits > 1 { // the first one is what commits
+			return errDied
+		}
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commits, fatal = 0, true
+	if err := s.Commit(t.Context(), secondInput()); !errors.Is(err, errDied) {
+		t.Fatal(err)
+	}
+	fatal = false
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left := records()
+	if s, err = store.Open(store.Options{Path: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n, done := left-before, records()-left; n < 2 || n > 50 || done < 600 {
+		t.Errorf("%d records before the commit, %d more when it was committed, %d more when it was done", before, n, done)
+	}
+}
+
 // TestRestIsHeldToItsChecksum: of a commit of which something is left to do a byte of what is
 // written down is another, or the file is cut, or gone. That is damage, and not passed over.
 func TestRestIsHeldToItsChecksum(t *testing.T) {

@@ -295,12 +295,17 @@ func (v *verifier) sized(name string) {
 	}
 }
 
-// record holds a record to its checksum.
+// record counts and checks a record of Badger's files.
 func (v *verifier) record(r rawRecord) {
 	if internal(r.key) {
 		return
 	}
 	v.report.Records++
+	v.check(r)
+}
+
+// check holds a record to its checksum, and keeps it if there is none newer.
+func (v *verifier) check(r rawRecord) {
 	if !r.deleted {
 		// The first version of the layout had no checksums; meta tells.
 		if _, _, err := unseal(r.key, r.value); err != nil && string(r.key) != string(keySchema) {
@@ -404,7 +409,8 @@ func older(version int) error {
 	return fmt.Errorf("%w: its layout is version %d, and this program reads version %d", ErrOlder, version, schema)
 }
 
-// rest takes what a Commit has left to do for done, as Open does it.
+// rest takes what a Commit has left to do for done, as Open does it. What is written there is part of
+// one record; of what was done already there are others.
 func (v *verifier) rest() error {
 	r, ok := v.records[string(keyRest)]
 	if !ok || r.deleted {
@@ -431,7 +437,7 @@ func (v *verifier) rest() error {
 		return nil //nolint:nilerr // it is told as damage
 	}
 	for _, c := range changes {
-		v.record(rawRecord{key: c.key, version: math.MaxUint64, deleted: c.raw == nil, value: c.raw, file: file})
+		v.check(rawRecord{key: c.key, version: math.MaxUint64, deleted: c.raw == nil, value: c.raw, file: file})
 	}
 	return nil
 }
