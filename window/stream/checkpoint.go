@@ -76,6 +76,7 @@ type header struct {
 	Newest                                   int64
 	Stats                                    Stats
 	Past                                     []pastResult `json:",omitempty"`
+	Before                                   known
 	Whole                                    stretches
 }
 
@@ -119,7 +120,7 @@ func (h *History) AppendCheckpoint(out []byte) []byte {
 	s := h.segs
 	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:], Samples: h.samples,
 		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornAttempts: s.born.attempts, ListedSince: s.listed && !s.born.listed,
-		Lost: s.lost, BornLost: s.born.lost, Told: s.told, Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats, Whole: s.whole}
+		Lost: s.lost, BornLost: s.born.lost, Told: s.told, Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats, Before: s.before, Whole: s.whole}
 	for r, name := range h.held.sessions {
 		hd.Sessions = append(hd.Sessions, sessionOf{r, []byte(name)})
 	}
@@ -498,7 +499,7 @@ func (h *History) remember(l *loader) {
 // restoreSegments makes segments without an engine.
 func restoreSegments(cfg Config, src source, hd *header, parts [sections][]byte) (*segments, error) {
 	s := &segments{cfg: cfg, source: src, complete: hd.Complete, unique: hd.BornUnique, attempts: hd.BornAttempts, listed: hd.Listed && !hd.ListedSince, lazy: hd.Lazy,
-		number: hd.Number, newest: hd.Newest, lost: slices.Clone(hd.BornLost)}
+		number: hd.Number, newest: hd.Newest, before: hd.Before, lost: slices.Clone(hd.BornLost)}
 	var err error
 	if s.cutter, err = segment.Restore(cfg.cutter(), parts[sectionCutter]); err != nil {
 		return nil, err

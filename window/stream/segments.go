@@ -51,6 +51,7 @@ type segments struct {
 	ticks  []tick
 	begun  int // len(fed) when the segment's own records began
 	weight weights
+	before known          // of the overlap
 	met    bits           // keys that the engine was told of, where that matters, by its number
 	fresh  []string       // scratch
 	refs   []frontier.Ref // scratch
@@ -113,6 +114,14 @@ const (
 	detached
 	base // not from the order: ref is an index of bases
 )
+
+// known is what the engine before did not know of the overlap when it ended, so that what follows from it
+// was not told: the records, by their places in the overlap, of which a read waited, and whether
+// it gave up a search.
+type known struct {
+	Waited []int `json:",omitempty"`
+	Search bool  `json:",omitempty"`
+}
 
 // tick is a Tick of the engine: after how many of fed, and with what watermark.
 type tick struct {
@@ -464,14 +473,10 @@ func (s *segments) reached() int64 {
 // fewRecords is how many those are, or half a segment.
 const fewRecords = 8
 
-// tell passes on what the engine found, but for what only concerns the overlap:
-// the engine before had that. Where values repeat it had not: what was read is only known
-// when no other writer can come any more, which may be behind its end.
+// tell passes on what the engine found, but for what the engine before had.
 func (s *segments) tell(vs []verdict.Violation) {
-	old := verdict.TxnID(len(s.seeds) + s.begun)
 	for _, v := range vs {
-		ordered := v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable || v.Kind == verdict.Divergence
-		if s.number > 0 && s.unique && ordered && !slices.ContainsFunc(v.Evidence, func(t verdict.TxnID) bool { return t >= old }) {
+		if s.had(&v) {
 			continue
 		}
 		f := Violation{Violation: v, Coverage: record.CoveragePartial}
@@ -483,6 +488,44 @@ func (s *segments) tell(vs []verdict.Violation) {
 		}
 		s.found = append(s.found, f)
 	}
+}
+
+// had tells whether a violation only concerns the overlap, so that the engine before has told it. Where
+// values repeat it may not have: what was read is only known when no other writer can come any
+// more, which may be behind its end. The same of a read that waited when it ended, and of
+// what takes a search if it gave one up.
+func (s *segments) had(v *verdict.Violation) bool {
+	ordered := v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable || v.Kind == verdict.Divergence
+	if s.number == 0 || !s.unique || !ordered || v.Kind == verdict.Unsatisfiable && s.before.Search {
+		return false
+	}
+	return !slices.ContainsFunc(v.Evidence, func(t verdict.TxnID) bool {
+		i := int(t) - len(s.seeds)
+		return i >= s.begun || i >= 0 && len(s.before.Waited) > 0 && slices.Contains(s.before.Waited, s.place(0, i))
+	})
+}
+
+// place is how many records there are from one of fed to another.
+func (s *segments) place(from, to int) (n int) {
+	for _, f := range s.fed[from:to] {
+		if f.flags&base == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// unknown is what the engine does not know of the overlap, which begins at fed[from].
+func (s *segments) unknown(from int, waiting []verdict.Exhibit, results []verdict.Result) (k known) {
+	at, place := from, 0
+	for _, x := range waiting {
+		if i := int(x.Txn) - len(s.seeds); i >= from && len(x.Reads) > 0 {
+			place, at = place+s.place(at, i), i
+			k.Waited = append(k.Waited, place)
+		}
+	}
+	k.Search = slices.ContainsFunc(results, func(r verdict.Result) bool { return r.Reason == verdict.Conflicts })
+	return k
 }
 
 // record is the engine's transaction, to keep.
@@ -515,7 +558,9 @@ func (s *segments) rotate() {
 	}
 	s.count(results)
 	s.forget(from)
-	seeds := s.nextSeeds(from)
+	waiting := s.engine.Waiting()
+	before := s.unknown(from, waiting, results)
+	seeds := s.nextSeeds(from, waiting)
 	s.stretch(cut, from, undecided(results))
 	overlap := slices.DeleteFunc(slices.Clone(s.fed[from:]), func(f fed) bool { return f.flags&base != 0 })
 	for _, f := range s.fed[:from] {
@@ -526,7 +571,7 @@ func (s *segments) rotate() {
 	s.number++
 	s.stats.Segments++
 	s.front.Begin()
-	s.ended = true
+	s.ended, s.before = true, before
 	s.begin(seeds, overlap)
 }
 
@@ -624,17 +669,16 @@ func (s *segments) remember(id verdict.TxnID, keys []uint32) {
 	s.front.Forget(&stub, f.at)
 }
 
-// nextSeeds are the frontier, if it is small, and what Engine.Waiting names before
+// nextSeeds are the frontier, if it is small, and what of waiting, which Engine.Waiting names, lies before
 // fed[from]: reads whose writer may still come, and aborted writers. Keys are spilled only when it is not small any more, for
 // good: so what an engine is told does not depend on where keys are.
-func (s *segments) nextSeeds(from int) []record.Transaction {
+func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Transaction {
 	stubs, whole := s.front.All(s.cfg.MaxSeeds)
 	s.lazy = !whole
 	seeds := make([]record.Transaction, 0, len(stubs))
 	for i := range stubs {
 		seeds = append(seeds, placed(stubs[i].Txn, stubs[i].Arrival))
 	}
-	waiting := s.engine.Waiting()
 	waiting = slices.DeleteFunc(waiting, func(x verdict.Exhibit) bool { return int(x.Txn) >= len(s.seeds)+from })
 	if n := len(waiting) - max(waitingLeast, s.cfg.Overlap/4); n > 0 {
 		s.stats.Unawaited += uint64(n)

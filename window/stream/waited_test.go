@@ -1,0 +1,124 @@
+package stream
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/decode"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/window/order"
+)
+
+// What lies in the overlap of two segments is told once: by the first one, but by the second where a read
+// of it was still waiting for its writer when the first one ended, or the search for it was given up. That is so after a
+// restart at any point.
+func TestOverlapIsTold(t *testing.T) {
+	const before = "s1 T1: append(x,2) append(z,4) w(y,2) @4-24\ns2 T2: @31-38\ns3 T3: @35-39\n"
+	for _, tc := range []struct {
+		name, text string
+		coverage   record.Coverage
+	}{
+		{"known", "s4 T4: r(z,[4]) r(x,[2,6]) @41-46\ns5 T5: append(z,5) append(x,6) @38-47\n", record.CoveragePartial},
+		{"element of nobody", "s4 T4: r(z,[4]) r(x,[2,3,6]) @41-46\ns5 T5: append(z,5) append(x,6) @38-47\n", record.CoveragePartial},
+		{"empty list", "s4 T4: r(w,[]) r(x,[2,6]) @41-46\ns5 T5: append(w,5) append(x,6) @38-47\n", record.CoveragePartial},
+		{"initial value", "s4 T4: r(v,7) r(u,6) @41-46\ns5 T5: w(v,5) w(u,6) @38-47\n", record.CoverageComplete},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, err := script.Parse("initial any\n" + before + tc.text + "s6 T6: @200-210\ns7 T7: @220-230\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAny, Coverage: tc.coverage, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+				MaxTransaction: 100, UniqueValues: true, Every: 2, Segment: 5, Overlap: 2}
+			cfg.Order.Lateness = time.Nanosecond
+			var entries []*Entry
+			for i := range s.Txns {
+				s.Txns[i].DB = record.DefaultDB
+				entries = append(entries, &Entry{Number: uint64(i), Time: s.Txns[i].End + 1, Partitions: 1, Batch: batchOf(0, int64(i), s.Txns[i:i+1])})
+			}
+			for restart := range len(entries) + 1 {
+				h, told := New(cfg), 0
+				take := func() {
+					for _, v := range h.Found() {
+						if v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable {
+							told++
+						}
+					}
+				}
+				for i, e := range entries {
+					h.Take(e)
+					for h.Run(1) {
+						take()
+					}
+					take()
+					if i+1 == restart {
+						if h, err = Restore(cfg, h.Checkpoint(), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				h.Flush()
+				for h.Run(1) {
+					take()
+				}
+				r := h.Close()[0]
+				take()
+				if s := h.Stats(); told != 1 || r.Outcome != verdict.Violated || s.Segments == 0 {
+					t.Errorf("restarted after %d: %d told, %v after %d segments", restart, told, r.Outcome, s.Segments)
+				}
+			}
+		})
+	}
+}
+
+// The same of a search that the first segment gave up: what others had still to say makes it easy.
+func TestSearchedInTheOverlap(t *testing.T) {
+	hard, err := script.Parse("initial absent\n" + hardKnots() + unsolvable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decided strings.Builder
+	for i := range knots {
+		fmt.Fprintf(&decided, "n%[1]d N%[1]d: r(b%[1]d,2) r(a%[1]d,null)\n", i)
+	}
+	easy, err := script.Parse("initial absent\n" + decided.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(hard.Txns)
+	h, told, at := New(Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+		MaxTransaction: time.Minute, UniqueValues: true, Every: time.Second, Conflicts: 6, Segment: n, Overlap: n, Order: order.Options{Lateness: time.Millisecond}}), 0, int64(1_700_000_000e9)
+	ended := uint64(0)
+	for i, txns := range [][]record.Transaction{hard.Txns, nil, nil, easy.Txns, nil, nil} {
+		for j := range txns {
+			txns[j].DB, txns[j].HasTimes, txns[j].End = record.DefaultDB, false, at
+		}
+		b := batchOf(0, int64(i)*100, txns)
+		b.CaughtUp = true
+		h.Take(&Entry{Number: uint64(i), Time: at, Partitions: 1, Batch: b})
+		for h.Run(8) {
+			told += len(h.Found())
+		}
+		told += len(h.Found())
+		if i < 3 {
+			ended = h.Stats().Segments
+			if told > 0 {
+				t.Fatal("it is no search that is given up")
+			}
+		}
+		at += int64(time.Second)
+	}
+	h.Flush()
+	for h.Run(8) {
+		told += len(h.Found())
+	}
+	r := h.Close()[0]
+	told += len(h.Found())
+	if told != 1 || ended != 1 || r.Outcome != verdict.Violated {
+		t.Errorf("%d told, %v; %d segments had ended, %+v", told, r.Outcome, ended, h.Stats())
+	}
+}
