@@ -66,6 +66,7 @@ type Engine struct {
 	vouchers   map[uint32]voucher            // by transaction of unknown outcome that took effect
 	suspended  map[uint32][]func()           // what uncertain transactions broke, if they took effect
 	claims     map[version.Key][]pendingRead // uncertain transactions that read the initial value
+	unsaid     map[version.Key][]pendingRead // reads that say something only if their key turns out to hold lists
 	seen       map[string]bool               // violations told, once there are extra strands
 	out        []verdict.Violation           // found since the last Tick
 	lastLow    version.Slot                  // first slot admitted since the last Tick

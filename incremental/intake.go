@@ -138,6 +138,7 @@ type keyProps struct {
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
 	lossy    bool          // somebody unseen may have written it
 	emptied  bool          // an empty list was read of it
+	unsaid   bool          // some read of nothing is in Engine.unsaid
 	reader   uint32        // index of a transaction that read the initial version, or none
 	initial  cellID        // the value it held at first, once known by a read
 	// recent is the value written last by order of Step, if it is an integer, and

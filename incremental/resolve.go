@@ -41,6 +41,9 @@ func (e *Engine) wakeReaders(index uint32) {
 	var others []pendingRead
 	for _, c := range e.in.slab(e.in.txns.At(index).writes) {
 		others = e.wake(c, others)
+		if k := e.in.cells.At(c).key; e.in.perKey.At(k).unsaid {
+			e.turnedOut(k)
+		}
 	}
 	for _, r := range others {
 		e.resolve(r.index, e.waitedFor(r.index, r.cell))
@@ -244,6 +247,7 @@ func (e *Engine) waitedFor(index uint32, c cellID) cellID {
 // if that is decided, and tells the strands.
 func (e *Engine) resolve(index uint32, c cellID) {
 	if e.saysNothing(c) {
+		e.saysPerhaps(index, c)
 		return
 	}
 	if e.opt.Online && !e.opt.UniqueValues && !e.closed {
@@ -264,6 +268,34 @@ func (e *Engine) saysNothing(c cellID) bool {
 		return false
 	}
 	return cl.about&isNull != 0 || e.holdsInitial(cl)
+}
+
+// saysPerhaps keeps a read of nothing of a key that nobody is seen to have changed: it may
+// turn out to hold a list, of which there is nothing before the first append.
+func (e *Engine) saysPerhaps(index uint32, c cellID) {
+	k := e.in.cells.At(c).key
+	p := e.in.perKey.At(k)
+	if e.whole() || !p.bare() || !e.in.isNothing(c) {
+		return
+	}
+	if e.unsaid == nil {
+		e.unsaid = map[version.Key][]pendingRead{}
+	}
+	e.unsaid[k] = append(e.unsaid[k], pendingRead{index, c})
+	p.unsaid = true
+}
+
+// turnedOut resolves what was read of a key before it was known what it holds, if that is lists.
+func (e *Engine) turnedOut(k version.Key) {
+	reads := e.unsaid[k]
+	delete(e.unsaid, k)
+	e.in.perKey.At(k).unsaid = false
+	if !e.in.perKey.At(k).isListKey() {
+		return
+	}
+	for _, r := range reads {
+		e.resolve(r.index, r.cell)
+	}
 }
 
 // decide finds the version of a read of which all that will be known is known,

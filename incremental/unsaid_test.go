@@ -1,0 +1,49 @@
+package incremental_test
+
+import (
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// That nothing was read of a list says that it was before the first append, also with partial coverage; and
+// also where the record of the first append, by which it is known to be a list, comes later. Of
+// other keys it says nothing.
+func TestNothingReadBeforeTheFirstAppend(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		want verdict.Outcome
+	}{
+		{"s1 T1: r(y,null) r(x,[1])\ns2 T2: append(x,1) append(y,2)\n", verdict.Violated},
+		{"s1 T1: r(x,[1]) r(y,null)\ns3 T3 aborted: append(y,7)\ns2 T2: append(x,1) append(y,2)\n", verdict.Violated},
+		{"s1 T1: r(y,null) r(x,[1])\ns2 T2 unknown: append(x,1) append(y,2)\n", verdict.Violated},
+		{"s1 T1: r(y,null)\ns2 T2: append(x,1) append(y,2)\ns1 T3: r(x,[1])\n", verdict.Satisfied},
+		{"s1 T1: r(y,null) r(x,1)\ns2 T2: w(x,1) w(y,2)\n", verdict.Satisfied},
+	} {
+		for _, level := range []verdict.Level{verdict.RA, verdict.SI, verdict.SER} {
+			for _, unique := range []bool{true, false} {
+				s, err := script.Parse(tc.text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, online := range []bool{false, true} {
+					e := incremental.New(incremental.Options{Online: online, UniqueValues: unique, UnseenUnique: true, Levels: []verdict.Level{level}, Initial: record.InitialAny,
+						Coverage: record.CoveragePartial, MaxTransaction: 100})
+					told := 0
+					for i := range s.Txns {
+						e.Step(&s.Txns[i], int64(10*i))
+						told += len(e.Tick(int64(10*i)).Violations)
+					}
+					r := e.Close()[0]
+					told += len(e.Found().Violations)
+					if r.Outcome != tc.want || online && told != len(r.Violations) {
+						t.Errorf("online %v, unique values %v: %v is %v, %d told; want %v of\n%s", online, unique, level, r.Outcome, told, tc.want, tc.text)
+					}
+				}
+			}
+		}
+	}
+}
