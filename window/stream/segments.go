@@ -1,8 +1,10 @@
 package stream
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/isowatch/isowatch/incremental"
@@ -533,9 +535,7 @@ func (s *segments) record(id verdict.TxnID) (record.Transaction, bool) {
 	i := int(id)
 	if i < len(s.seeds) {
 		t := s.seeds[i]
-		if own, ok := strings.CutPrefix(t.Session, waitingSession); ok {
-			t.Session = own[strings.LastIndexByte(own, 0)+1:]
-		}
+		revive(&t)
 		return t, true
 	}
 	if i -= len(s.seeds); i >= len(s.fed) {
@@ -712,7 +712,7 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 			continue
 		}
 		t.Ops = reads
-		t.Session, t.HasSeq = awaiting(t.Session, t.ID), false // what it follows there is forgotten
+		await(&t) // what it follows in its session is forgotten
 		if i := int(x.Txn) - len(s.seeds); i >= 0 {
 			t = placed(t, s.fed[i].at)
 		}
@@ -816,12 +816,37 @@ const waitingLeast = 64
 // which wait for their writer, and that has no place in its own session.
 const waitingSession = "\x00waiting\x00"
 
-// awaiting is the name of that session, from which its own can be told again.
-func awaiting(session, id string) string {
-	if strings.HasPrefix(session, waitingSession) {
-		return session
+// await gives t a session of its own, in whose name is where it was in its session.
+func await(t *record.Transaction) {
+	if strings.HasPrefix(t.Session, waitingSession) {
+		return
 	}
-	return waitingSession + id + "\x00" + session
+	seq := ""
+	if t.HasSeq {
+		seq = strconv.FormatInt(t.Seq, 10)
+	}
+	t.Session, t.Seq, t.HasSeq = fmt.Sprintf("%s%s\x00%d\x00%s%s", waitingSession, seq, len(t.ID), t.ID, t.Session), 0, false
+}
+
+// revive undoes await: who reads the evidence must not take it to have come before those of its
+// session that came later and have a lower seq.
+func revive(t *record.Transaction) {
+	name, ok := strings.CutPrefix(t.Session, waitingSession)
+	if !ok {
+		return
+	}
+	seq, rest, _ := strings.Cut(name, "\x00")
+	size, own, _ := strings.Cut(rest, "\x00")
+	n, err := strconv.Atoi(size)
+	if err != nil || n < 0 || n > len(own) {
+		t.Session = name[strings.LastIndexByte(name, 0)+1:] // as earlier versions had it
+		return
+	}
+	t.Session = own[n:]
+	if seq != "" {
+		t.Seq, err = strconv.ParseInt(seq, 10, 64)
+		t.HasSeq = err == nil
+	}
 }
 
 // readsOf are the first reads of keys, of those that were not written before, in the

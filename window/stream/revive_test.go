@@ -1,0 +1,42 @@
+package stream
+
+import (
+	"math"
+	"testing"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// A read that waits on without its session is shown in its place there, whatever names have in them.
+func TestWaitingReadIsShownInItsPlace(t *testing.T) {
+	for _, x := range []record.Transaction{
+		{Session: "s", ID: "t", Seq: 7, HasSeq: true},
+		{Session: "s", ID: "t", HasSeq: true},
+		{Session: "s", ID: "t", Seq: math.MinInt64, HasSeq: true},
+		{Session: "s", ID: "t"},
+		{Session: "", ID: "", Seq: 3, HasSeq: true},
+		{Session: "a\x00b", ID: "5\x001\x00", Seq: 3, HasSeq: true},
+		{Session: "\x00", ID: "\x00\x00"},
+	} {
+		y := x
+		await(&y)
+		if y.HasSeq || y.Session == x.Session {
+			t.Errorf("%+v waits in its session: %+v", x, y)
+		}
+		again := y
+		if await(&again); again.Session != y.Session {
+			t.Errorf("%+v waits twice: %+v", x, again)
+		}
+		if revive(&y); y.Session != x.Session || y.Seq != x.Seq || y.HasSeq != x.HasSeq {
+			t.Errorf("%+v is shown as %+v", x, y)
+		}
+	}
+	for _, name := range []string{"", "\x00", "1\x00-1\x00t", "1\x009\x00t", "x\x001\x00ts"} { // what a client may call its session
+		y := record.Transaction{Session: waitingSession + name}
+		revive(&y)
+	}
+	old := record.Transaction{Session: waitingSession + "7\x00s", ID: "7"} // in a checkpoint of an earlier version
+	if revive(&old); old.Session != "s" || old.HasSeq {
+		t.Errorf("shown as %+v", old)
+	}
+}
