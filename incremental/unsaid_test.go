@@ -35,7 +35,7 @@ func TestNothingReadBeforeTheFirstAppend(t *testing.T) {
 					told := 0
 					for i := range s.Txns {
 						e.Step(&s.Txns[i], int64(10*i))
-						told += len(e.Tick(int64(10*i)).Violations)
+						told += len(e.Tick(int64(10 * i)).Violations)
 					}
 					r := e.Close()[0]
 					told += len(e.Found().Violations)

@@ -76,7 +76,7 @@ type header struct {
 	Newest                                   int64
 	Stats                                    Stats
 	Past                                     []pastResult `json:",omitempty"`
-	Before                                   known
+	Before                                   unknown
 	Whole                                    stretches
 }
 

@@ -53,7 +53,7 @@ type segments struct {
 	ticks  []tick
 	begun  int // len(fed) when the segment's own records began
 	weight weights
-	before known          // of the overlap
+	before unknown        // of the overlap
 	met    bits           // keys that the engine was told of, where that matters, by its number
 	fresh  []string       // scratch
 	refs   []frontier.Ref // scratch
@@ -117,12 +117,18 @@ const (
 	base // not from the order: ref is an index of bases
 )
 
-// known is what the engine before did not know of the overlap when it ended, so that what follows from it
-// was not told: the records, by their places in the overlap, of which a read waited, and whether
-// it gave up a search.
-type known struct {
-	Waited []int `json:",omitempty"`
-	Search bool  `json:",omitempty"`
+// unknown is what the engine before did not know of the overlap when it ended, so that what follows from it
+// was not told: the reads that waited, where values don't repeat, in the order of their places, and whether it gave up
+// a search.
+type unknown struct {
+	Waited []waited `json:",omitempty"`
+	Search bool     `json:",omitempty"`
+}
+
+// waited are reads of the record at a place in the overlap.
+type waited struct {
+	Place int
+	Keys  [][]byte // they need not be UTF-8
 }
 
 // tick is a Tick of the engine: after how many of fed, and with what watermark.
@@ -495,15 +501,29 @@ func (s *segments) tell(vs []verdict.Violation) {
 // had tells whether a violation only concerns the overlap, so that the engine before has told it. Where
 // values repeat it may not have: what was read is only known when no other writer can come any
 // more, which may be behind its end. The same of a read that waited when it ended, and of
-// what takes a search if it gave one up.
+// what takes a search if it gave one up, if all that proves it lies in the overlap.
 func (s *segments) had(v *verdict.Violation) bool {
 	ordered := v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable || v.Kind == verdict.Divergence
-	if s.number == 0 || !s.unique || !ordered || v.Kind == verdict.Unsatisfiable && s.before.Search {
+	if s.number == 0 || !s.unique || !ordered || slices.ContainsFunc(v.Evidence, func(t verdict.TxnID) bool { return int(t) >= len(s.seeds)+s.begun }) {
 		return false
 	}
-	return !slices.ContainsFunc(v.Evidence, func(t verdict.TxnID) bool {
+	past := func(t verdict.TxnID) bool {
 		i := int(t) - len(s.seeds)
-		return i >= s.begun || i >= 0 && len(s.before.Waited) > 0 && slices.Contains(s.before.Waited, s.place(0, i))
+		return i < 0 || s.fed[i].flags&base != 0
+	}
+	return slices.ContainsFunc(v.Evidence, past) || !slices.ContainsFunc(v.Exhibits, s.waited) && !(v.Kind == verdict.Unsatisfiable && s.before.Search)
+}
+
+// waited tells whether one of the reads that a proof needs of a transaction waited when the engine before
+// ended.
+func (s *segments) waited(x verdict.Exhibit) bool {
+	i := int(x.Txn) - len(s.seeds)
+	if i < 0 || i >= s.begun || len(s.before.Waited) == 0 {
+		return false
+	}
+	at, found := slices.BinarySearchFunc(s.before.Waited, s.place(0, i), func(w waited, place int) int { return w.Place - place })
+	return found && slices.ContainsFunc(s.before.Waited[at].Keys, func(key []byte) bool {
+		return slices.Contains(x.Reads, string(key)) || slices.Contains(x.All, string(key))
 	})
 }
 
@@ -517,17 +537,27 @@ func (s *segments) place(from, to int) (n int) {
 	return n
 }
 
-// unknown is what the engine does not know of the overlap, which begins at fed[from].
-func (s *segments) unknown(from int, waiting []verdict.Exhibit, results []verdict.Result) (k known) {
-	at, place := from, 0
-	for _, x := range waiting {
-		if i := int(x.Txn) - len(s.seeds); i >= from && len(x.Reads) > 0 {
-			place, at = place+s.place(at, i), i
-			k.Waited = append(k.Waited, place)
-		}
+// unknown is what the engine does not know of the overlap, which begins at fed[from]. O(the overlap).
+func (s *segments) unknown(from int, waiting []verdict.Exhibit, results []verdict.Result) unknown {
+	u := unknown{Search: slices.ContainsFunc(results, func(r verdict.Result) bool { return r.Reason == verdict.Conflicts })}
+	if !s.unique {
+		return u // what had waited is told in any case
 	}
-	k.Search = slices.ContainsFunc(results, func(r verdict.Result) bool { return r.Reason == verdict.Conflicts })
-	return k
+	place, at := 0, from
+	for _, x := range waiting {
+		i := int(x.Txn) - len(s.seeds)
+		if i < from || len(x.Reads) == 0 {
+			continue
+		}
+		place += s.place(at, i)
+		at = i
+		w := waited{Place: place}
+		for _, key := range x.Reads {
+			w.Keys = append(w.Keys, []byte(key))
+		}
+		u.Waited = append(u.Waited, w)
+	}
+	return u
 }
 
 // record is the engine's transaction, to keep.
