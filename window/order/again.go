@@ -14,14 +14,18 @@ const bareMax = 1 << 16
 // and Taken. A record that is not found among the remembered IDs may still be one
 // that came long ago; isNew must have a proof that it is not.
 //
-// The remembered IDs only tell Duplicate from Stale, but for two cases: records that
-// wait, whose IDs a restored Order has again, and bare ones. So what is taken is the
-// same without them, and a snapshot need not have them; unless one without times comes
-// again so late that beyond takes it for another.
+// The remembered IDs only tell Duplicate from Stale, but for three cases: records that
+// wait, whose IDs a restored Order has again; bare ones; and a bare one with the ID of one
+// that is not. So what is taken is the same without them, and a snapshot need not have
+// them; unless one without times comes again so late that beyond takes it for another, or a bare one has the ID of one that
+// is not so late that nobody remembers.
 func (o *Order) again(p *partition, n int, s *session, h *record.Head, arrival int64) (slot uint64, f Fate) {
 	m := o.remembers(h)
 	if h.ID != 0 {
 		slot, f = m.find(h.ID, h.Content)
+		if other := o.others(m); f == Taken && other.has(h.ID) {
+			f = Contradiction // one has seq or times, and one has not
+		}
 	}
 	switch {
 	case f == Duplicate:
@@ -39,6 +43,14 @@ func (o *Order) again(p *partition, n int, s *session, h *record.Head, arrival i
 // remembers is the memory for records such as h.
 func (o *Order) remembers(h *record.Head) *memory {
 	if h.HasSeq || h.HasTimes {
+		return &o.memory
+	}
+	return &o.bare
+}
+
+// others is the memory that m is not.
+func (o *Order) others(m *memory) *memory {
+	if m == &o.bare {
 		return &o.memory
 	}
 	return &o.bare

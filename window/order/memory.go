@@ -44,6 +44,18 @@ func (m *memory) find(id, content uint64) (uint64, Fate) {
 	return i, Taken
 }
 
+// has tells whether an ID is remembered, whatever the content. O(1).
+func (m *memory) has(id uint64) bool {
+	for _, t := range [...]*table{&m.old, &m.cur} {
+		if t.n > 0 {
+			if _, found := t.find(id); found {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // note remembers an ID that find has just not found, at the place that it gave.
 // It tells whether a generation was forgotten for it. That depends on the number
 // of calls alone, not on what the tables hold. Amortised O(1).

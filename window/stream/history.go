@@ -517,7 +517,7 @@ func (h *History) Withheld() {
 
 // Lookup is the record of a transaction that a violation of the last Found names.
 func (h *History) Lookup(id verdict.TxnID) (*record.Transaction, bool) {
-	t, ok := h.segs.record(id)
+	t, ok := h.segs.shown(id)
 	return &t, ok
 }
 

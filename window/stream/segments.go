@@ -560,6 +560,19 @@ func (s *segments) unknown(from int, waiting []verdict.Exhibit, results []verdic
 	return u
 }
 
+// shown is record as evidence has it. What the engine was reminded of by itself comes there in the order
+// of that, which need not be that of its session; only a seq says where it was. Without one it has
+// a session of its own, as the engine knows it in none.
+func (s *segments) shown(id verdict.TxnID) (record.Transaction, bool) {
+	t, ok := s.record(id)
+	i := int(id)
+	alone := ok && (i < len(s.seeds) && strings.HasPrefix(s.seeds[i].Session, waitingSession) || i >= len(s.seeds) && s.fed[i-len(s.seeds)].flags&base != 0)
+	if alone && !t.HasSeq {
+		t.Session += " detached " + t.ID
+	}
+	return t, ok
+}
+
 // record is the engine's transaction, to keep.
 func (s *segments) record(id verdict.TxnID) (record.Transaction, bool) {
 	i := int(id)

@@ -136,7 +136,7 @@ const heavyWaiting = 256
 // fingerprint is the same for configurations under which a history's state means
 // the same.
 func (a *App) fingerprint() (uint64, error) {
-	c, err := a.windowOf("", record.CoveragePartial, false)
+	c, err := a.windowOf("", a.cfg.Coverage, false) // a history's own may have become partial
 	if err != nil {
 		return 0, err
 	}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
@@ -308,6 +310,78 @@ func TestAnotherConfiguration(t *testing.T) {
 	}
 	if len(st.ids()) != 1 || !strings.Contains(r.log.String(), "the configuration has changed") {
 		t.Errorf("%d alerts, want 1", len(st.ids()))
+	}
+}
+
+// TestCoverageIsWhatIsAsked: who finds out that records are missing, and says so, is told no more of what
+// follows from that none is.
+func TestCoverageIsWhatIsAsked(t *testing.T) {
+	wrote := record.Transaction{DB: record.DefaultDB, Session: "a", Seq: 1, HasSeq: true, ID: "w", HasTimes: true, Start: 1_700_000_000e9, End: 1_700_000_000e9 + 1000, Status: record.Committed,
+		Ops: []record.Op{{Kind: record.Write, Key: "x", Value: record.Int(1)}}}
+	unseen, last := wrote, wrote // what it read is of nobody who is seen
+	unseen.Session, unseen.ID, unseen.Start, unseen.End = "b", "r", unseen.Start+2000, unseen.End+2000
+	unseen.Ops = []record.Op{{Kind: record.Read, Key: "x", Value: record.Int(9)}}
+	last.Session, last.ID, last.Start, last.End, last.Ops = "c", "l", last.Start+3600e9, last.End+3600e9, nil
+	for _, coverage := range []record.Coverage{record.CoverageComplete, record.CoveragePartial} {
+		c := testConfig(nil)
+		c.Coverage, c.Initial = record.CoverageComplete, record.InitialAbsent
+		st := newMemStore("r")
+		path := recordsFile(t, "stream.jsonl", []record.Transaction{wrote})
+		c.Source = config.Source{File: &config.File{Path: path}}
+		if err := start(t, c, st, true, fine).wait(t); err != nil {
+			t.Fatal(err)
+		}
+		more, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, err := os.ReadFile(recordsFile(t, "rest.jsonl", []record.Transaction{unseen, last}))
+		if _, err2 := more.Write(rest); err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		if err := more.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c.Coverage = coverage
+		r := start(t, c, st, true, fine)
+		if err := r.wait(t); err != nil {
+			t.Fatal(err)
+		}
+		if told, want := len(st.ids()) > 0, coverage == record.CoverageComplete; told != want {
+			t.Errorf("complete, then %v: told %v", coverage, told)
+		}
+		if h := r.Reports()[0]; coverage == record.CoveragePartial && h.Results[0].Verdict == verdict.Violated.String() {
+			t.Errorf("complete, then %v: %+v", coverage, h.Results[0])
+		}
+	}
+}
+
+// TestSegmentsAfterUntilEnd: a store that was used to judge an input as one segment serves to watch it
+// in segments.
+func TestSegmentsAfterUntilEnd(t *testing.T) {
+	g, err := generate.NewStream(generate.StreamConfig{Keys: 10, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var txns []record.Transaction
+	for range 60 {
+		x, _ := g.Next()
+		own := *x
+		own.DB, own.Ops = record.DefaultDB, slices.Clone(x.Ops)
+		txns = append(txns, own)
+	}
+	c := testConfig(nil)
+	c.Source = config.Source{File: &config.File{Path: recordsFile(t, "stream.jsonl", txns)}}
+	c.Window.Segment, c.Window.Overlap = 16, 2
+	st := newMemStore("r")
+	for i, untilEnd := range []bool{true, true, false, false} {
+		r := start(t, c, st, untilEnd)
+		if err := r.wait(t); err != nil {
+			t.Fatal(err)
+		}
+		if anew := strings.Contains(r.log.String(), "in segments"); anew != (i == 2) {
+			t.Errorf("run %d: judged anew: %v", i, anew)
+		}
 	}
 }
 

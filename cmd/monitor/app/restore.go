@@ -111,6 +111,11 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 			c = c.anew(config)
 			c.told.absolve()
 		}
+		if c.whole && !a.untilEnd {
+			a.log.Warn().Str("db", db).Msg("the store was used with --until-end, which judges all as one segment: the history is judged anew from the records that are kept, in segments, with partial coverage")
+			c = c.anew(config)
+			c.whole = false
+		}
 		if !stream.Current(c.state) {
 			a.log.Warn().Str("db", db).Msg("another version of the monitor wrote the state: the history is judged anew from the records that are kept, with partial coverage")
 			c = c.anew(config)
