@@ -15,6 +15,7 @@ const view = {
   async show(root, params, signal) {
     query = params.query;
     stop = signal;
+    signal.addEventListener('abort', () => clearTimeout(typing)); // the address is another page's then
     fresh = new Set();
     adopt(await get('status', signal), true);
     news = h('div', { class: 'news', role: 'status' });

@@ -6,7 +6,7 @@ import { state, adopt } from './app.js';
 
 const spans = [['1 hour', 1], ['4 hours', 4], ['12 hours', 12], ['1 day', 24], ['1 week', 168], ['30 days', 720]];
 
-let list, stop;
+let list, stop, asked = 0, shown = 0;
 
 export default {
   name: 'silences',
@@ -22,8 +22,13 @@ export default {
   resume() { load(); },
 };
 
+// load shows the silences there are. Of several that are under way an older answer may come
+// last, which is not shown.
 async function load() {
+  const turn = ++asked;
   const { silences } = await get('silences', stop);
+  if (turn < shown) return;
+  shown = turn;
   const at = list.contains(document.activeElement) && document.activeElement.dataset.id;
   list.replaceChildren(silences.length
     ? h('ul', { class: 'rows' }, silences.map(row))

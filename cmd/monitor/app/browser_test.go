@@ -223,6 +223,20 @@ func TestBrowser(t *testing.T) {
 	b.await(t, "that nothing fits", `document.querySelector('#list .empty')?.textContent === 'No alert fits this filter.' && location.hash.includes('q=nothing')`)
 	b.do(t, chromedp.Navigate("http://"+r.Addr()+"/#/alerts?name=G-single&level=ser"))
 	b.await(t, "the list, filtered", `document.querySelector('.alerts li') !== null && document.querySelector('#f-level').value === 'ser'`)
+	// Who goes on before the address says what was typed stays where that leads to.
+	b.do(t, chromedp.Evaluate[chromedp.Void](`{
+		const text = document.getElementById('f-q');
+		text.value = 'lost';
+		text.dispatchEvent(new Event('input'));
+		setTimeout(() => { window.typed = true; }, 300); // as long as the page waits for more, so right after it
+		location.hash = document.querySelector('.alerts a').hash;
+	}`))
+	b.await(t, "the end of what was typed", `window.typed === true && document.querySelector('h1')?.textContent === 'Lost update in bank'`)
+	if at, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.hash`)); err != nil || !strings.HasPrefix(at, "#/alerts/") {
+		t.Errorf("the address of the alert is %q, %v", at, err)
+	}
+	b.do(t, chromedp.Navigate("http://"+r.Addr()+"/#/alerts?name=G-single&level=ser"))
+	b.await(t, "the list again", `document.querySelector('.alerts li') !== null`)
 	// By the keyboard alone.
 	b.do(t, chromedp.Focus(chromedp.CSS(".alerts a")), chromedp.KeyEvent("\r"))
 	b.await(t, "the alert", `document.querySelector('h1')?.textContent === 'Lost update in bank' && document.activeElement === document.querySelector('h1')`)
@@ -403,6 +417,29 @@ func TestBrowserSilencesFocus(t *testing.T) {
 		end(other)
 		b.await(t, "one less, and the focus where it was", rows(3, on(comment)))
 	}
+	// An answer that another one has overtaken does not bring back what was before.
+	b.do(t, chromedp.Evaluate[chromedp.Void](`{
+		const ask = window.fetch;
+		window.fetch = async (...of) => {
+			const answer = await ask(...of);
+			if (!of[0].endsWith('/silences') || window.release) return answer;
+			await new Promise(free => { window.release = free; });
+			const text = await answer.text();
+			return { ok: true, text: async () => { setTimeout(() => { window.late = true; }, 0); return text; } };
+		};
+	}`))
+	late := silence("late")
+	b.await(t, "an answer that is held", `window.release !== undefined`)
+	after := silence("after it")
+	b.await(t, "two more", rows(5, on("first")))
+	b.do(t, chromedp.Evaluate[chromedp.Void](`window.release()`))
+	b.await(t, "the late answer", `window.late === true`)
+	if n, err := chromedp.Run(b.ctx, chromedp.Evaluate[int](`document.querySelectorAll('#list li').length`)); err != nil || n != 5 {
+		t.Errorf("an old answer is shown: %d silences, want 5, %v", n, err)
+	}
+	end(late)
+	end(after)
+	b.await(t, "two less", rows(3, on("first")))
 	end(ids["first"])
 	b.await(t, "the focus in the list", rows(2, `document.activeElement.matches('#list button')`))
 	end(ids["second"])
