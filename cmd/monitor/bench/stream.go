@@ -265,6 +265,7 @@ func removeStore(path string) {
 const (
 	metricJudged    = "isowatch_transactions_total"
 	metricRead      = "isowatch_records_total"
+	metricBehind    = "isowatch_source_lag_records"
 	metricRejected  = "isowatch_rejected_total"
 	metricForgotten = "isowatch_forgotten_total"
 	metricWaited    = "isowatch_overload_blocked_longest_seconds"

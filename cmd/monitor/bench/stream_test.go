@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/internal/rig"
@@ -138,6 +140,37 @@ func TestStreamHead(t *testing.T) {
 	defer e.close()
 	if got, want := e.head(), ". Records in protobuf, window.max_skew=0s, window.max_skew=1ms; each row reads for 20s at most"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q", got)
+	}
+}
+
+// A monitor that was started again goes on when it has read something, or when no partition has
+// anything more: as long as that is not known of each it is waited for.
+func TestGoesOn(t *testing.T) {
+	behind := func(records ...int) string {
+		text := "# TYPE isowatch_source_lag_records gauge\n"
+		for p, n := range records {
+			text += fmt.Sprintf("isowatch_source_lag_records{partition=\"%d\"} %d\n", p, n)
+		}
+		return text
+	}
+	read := func(n int) string {
+		return fmt.Sprintf("# TYPE isowatch_records_total counter\nisowatch_records_total %d\n", n)
+	}
+	for text, want := range map[string]bool{
+		read(0):                      false,
+		read(0) + behind(0, 0, 0):    false,
+		read(0) + behind(0, 0, 7, 0): false,
+		read(0) + behind(0, 0, 0, 0): true,
+		read(1) + behind(0, 5):       true,
+	} {
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		m, err := parser.TextToMetricFamilies(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := goesOn(m); got != want {
+			t.Errorf("of %q: %v", text, got)
+		}
 	}
 }
 

@@ -250,6 +250,8 @@ func (e *Env) killAndStart(ctx context.Context, t topic, r *rig.Receiver) (x Res
 	}
 	first.Kill()
 
+	ctx, cancel := context.WithTimeoutCause(ctx, e.opt.Timeout, &lateError{e.opt.Timeout})
+	defer cancel()
 	began := time.Now()
 	second, err := e.watch(t, levelsOfBoth, store, r)
 	if err != nil {
@@ -261,9 +263,7 @@ func (e *Env) killAndStart(ctx context.Context, t topic, r *rig.Receiver) (x Res
 	}
 	x.Ready = time.Since(began).Seconds()
 	for ctx.Err() == nil {
-		metrics, err := second.Metrics(ctx)
-		// The first may have read all of a short topic: then there is nothing to go on with.
-		if err == nil && (metrics.Sum(metricRead) > 0 || metrics.Sum(metricJudged) >= float64(t.transactions)) {
+		if metrics, err := second.Metrics(ctx); err == nil && goesOn(metrics) {
 			x.Reading = time.Since(began).Seconds()
 			second.Kill()
 			return x, nil
@@ -275,4 +275,11 @@ func (e *Env) killAndStart(ctx context.Context, t topic, r *rig.Receiver) (x Res
 		}
 	}
 	return x, context.Cause(ctx)
+}
+
+// goesOn tells whether a monitor reads on where the one before it had come to: it has read
+// something, or has seen of every partition that there is nothing more, as of a short topic the
+// first may have read all.
+func goesOn(m rig.Metrics) bool {
+	return m.Sum(metricRead) > 0 || len(m.By(metricBehind, "partition")) == streamPartitions && m.Sum(metricBehind) == 0
 }
