@@ -151,7 +151,7 @@ alerts:
 		var all struct {
 			Alerts []struct{ ID string }
 		}
-		for end := time.Now().Add(3 * time.Minute); len(all.Alerts) < 2 || !strings.Contains(posted.String(), "operational/dead-letters"); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(10 * time.Minute); len(all.Alerts) < 2 || !strings.Contains(posted.String(), "operational/dead-letters"); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Errorf("in vain waited for alerts; there are %v", all)
 				return

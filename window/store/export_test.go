@@ -6,6 +6,12 @@ func Sealed(key string, value []byte) []byte { return seal([]byte(key), value, k
 // ExplainOpen is what is said of a store that can't be opened.
 func ExplainOpen(path string, err error) error { return explainOpen(path, err) }
 
+// Room is what of the disk of path may still be written; 0 if that is not known.
+func Room(path string) uint64 {
+	n, _ := available(path)
+	return n
+}
+
 // WithFaults makes a store ask before whatever it does to a disk. Where it is told
 // an error it does half of it, if it is a write, and returns the error.
 func WithFaults(o Options, ask func(what string) error) Options {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -208,6 +209,9 @@ func TestDiesInManyHistories(t *testing.T) {
 				begun++
 			}
 			verified(t, dir, when+", opened")
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if begun == 0 || ended == 0 {

@@ -117,7 +117,7 @@ func TestLoadRecordsEverySessionInOrder(t *testing.T) {
 			t.Errorf("%s has %d after %d", rec.Session, rec.Seq, next[rec.Session]-1)
 		}
 		next[rec.Session]++
-		if n++; n == 60 {
+		if n++; n >= 60 && len(next) == 4 { // however long one waits for its turn
 			cancel()
 		}
 	}}

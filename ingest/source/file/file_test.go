@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 func TestMain(m *testing.M) { leak.Main(m) }
 

@@ -22,7 +22,7 @@ const topic = "transactions"
 
 // patience is how long a test waits for what must happen; nothing asserts on
 // how long it took.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

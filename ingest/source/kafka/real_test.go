@@ -36,7 +36,7 @@ func realOptions(b *realkafka.Broker, topic string) Options {
 }
 
 func realContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
