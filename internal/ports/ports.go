@@ -3,7 +3,9 @@
 //
 // The system hands out ports of a range of its own to whoever asks for any, and to every
 // connection that is made: a port of that range that was free a moment ago may be taken when it
-// is wanted, and is, now and then, on a busy machine. So these are from below that range.
+// is wanted, and is, now and then, on a busy machine. So these are from below that range, and one
+// that was handed out is not handed out again, by any process, while the one that got it runs,
+// whether somebody listens there already or not.
 package ports
 
 import (
@@ -12,6 +14,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync"
 )
 
 // The ports from which is chosen, unless the system's own begin before lowest.
@@ -20,7 +23,33 @@ const (
 	highest = 32_000
 )
 
-// Free are n different ports of 127.0.0.1 at which nobody listens.
+// heldMax is how many ports a process has for itself at most: who asks for more, as a long soak
+// does that starts monitor after monitor, is done with the oldest.
+const heldMax = 200
+
+// held keeps others that look for ports from those that were handed out: who has the UDP port
+// of a number, for which nobody else has a use, has the number.
+var held struct {
+	mu    sync.Mutex
+	ports []net.PacketConn
+}
+
+// hold takes a number, unless somebody has it.
+func hold(port int) bool {
+	c, err := net.ListenPacket("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	held.mu.Lock()
+	defer held.mu.Unlock()
+	if held.ports = append(held.ports, c); len(held.ports) > heldMax {
+		held.ports[0].Close()
+		held.ports = held.ports[1:]
+	}
+	return true
+}
+
+// Free are n different ports of 127.0.0.1 at which nobody listens, and that nobody else is given.
 func Free(n int) ([]int, error) {
 	end := highest
 	if b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
@@ -29,20 +58,27 @@ func Free(n int) ([]int, error) {
 			end = min(end, first)
 		}
 	}
+	return free(n, lowest, end)
+}
+
+// free are n ports from one on and before another.
+func free(n, from, end int) ([]int, error) {
 	var out []int
 	for range 1000 {
 		if len(out) == n {
 			return out, nil
 		}
-		port := lowest + rand.IntN(end-lowest)
+		port := from + rand.IntN(end-from)
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			continue // somebody listens there
 		}
-		defer l.Close() // only when all are found, so that they differ
-		out = append(out, port)
+		l.Close()
+		if hold(port) {
+			out = append(out, port)
+		}
 	}
-	return nil, fmt.Errorf("no %d ports are free from %d to %d of 127.0.0.1", n, lowest, end)
+	return nil, fmt.Errorf("no %d ports are free from %d to %d of 127.0.0.1", n, from, end)
 }
 
 // Address is host:port of one such port.

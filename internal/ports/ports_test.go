@@ -43,3 +43,29 @@ func TestFree(t *testing.T) {
 		}
 	}
 }
+
+// What was handed out is not handed out again, although nobody listens there yet.
+func TestFreeIsNotGivenTwice(t *testing.T) {
+	const from, end = lowest - 400, lowest // so few that it would be
+	t.Cleanup(func() {
+		held.mu.Lock()
+		defer held.mu.Unlock()
+		for _, c := range held.ports {
+			c.Close()
+		}
+		held.ports = nil
+	})
+	seen := map[int]bool{}
+	for range 8 {
+		got, err := free(20, from, end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range got {
+			if seen[p] || p < from || p >= end {
+				t.Errorf("port %d, of %d to %d, comes twice", p, from, end)
+			}
+			seen[p] = true
+		}
+	}
+}
