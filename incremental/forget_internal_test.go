@@ -113,3 +113,29 @@ func TestNumberIsKey(t *testing.T) {
 		t.Errorf("%d keys, not %d", b, a)
 	}
 }
+
+// What times alone say of a level without real time can't be judged again once something was
+// taken by Base, as not all is at hand: it is no violation, and is not satisfied either.
+func TestUnprovedIsOpen(t *testing.T) {
+	for _, stale := range []bool{false, true} {
+		e := later()
+		e.Step(at("a", 1, 1000, 1010, read("x", 1), write("x", 2)), 0)
+		if _, ok := e.Base(at("b", 1, 400, 410, write("x", 1))); !ok {
+			t.Fatal("it was not taken")
+		}
+		seen := int64(2)
+		if stale {
+			seen = 1
+		}
+		e.Step(at("c", 1, 2000, 2010, read("x", seen)), 0)
+		out := e.Tick(3000)
+		r := e.Results()[0]
+		want := verdict.Result{Outcome: verdict.Satisfied}
+		if stale {
+			want = verdict.Result{Outcome: verdict.Unknown, Reason: verdict.Forgotten, Count: 1}
+		}
+		if len(out.Violations) > 0 || r.Outcome != want.Outcome || r.Reason != want.Reason || r.Count != want.Count {
+			t.Errorf("stale %v: found %v, %v, %v %d, not %v, %v %d", stale, out.Violations, r.Outcome, r.Reason, r.Count, want.Outcome, want.Reason, want.Count)
+		}
+	}
+}

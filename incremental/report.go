@@ -642,8 +642,8 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	e.tell(c, v)
 }
 
-// unproved counts what only times say of a level that does not have them and that can't
-// be read again. After so much of it, nothing more is looked at, as most would be of that
+// unproved counts what only times say of a level that does not have them, or an order that
+// was chosen, and that can't be read again: it is left open. After so much of it, nothing more is looked at, as most would be of that
 // kind: what is not found is told to be undecided.
 func (e *Engine) unproved(c *check) {
 	c.unproved++
@@ -1309,6 +1309,8 @@ func (e *Engine) left(c *check, r *verdict.Result) {
 		r.Reason, r.Count = verdict.Forgotten, 1
 	case c.budget:
 		r.Reason, r.Count, r.Decided = verdict.Conflicts, c.poly.Undecided(), c.poly.Decided()
+	case c.unproved > 0:
+		r.Reason, r.Count = verdict.Forgotten, c.unproved
 	case notChecked > 0 && (r.Outcome == verdict.Violated || notChecked != len(e.doubtful) || !e.doesWithout(c)):
 		r.Reason, r.Count = verdict.NotChecked, notChecked
 		r.Decided = 1 - min(1, float64(notChecked)/float64(max(1, e.in.total)))
