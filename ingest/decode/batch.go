@@ -19,6 +19,7 @@ type Batch struct {
 	// unless messages before it are parts of transactions that are not complete yet.
 	Resume   int64
 	Gaps     []source.Gap // found before the first message
+	Midst    bool         // the first of a partition that is read from its middle on (source.Batch.Midst)
 	CaughtUp bool         // nothing more was there to read
 	Lag      int64        // how many messages are known to be behind Next
 	Bytes    int64        // of the messages

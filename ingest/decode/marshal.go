@@ -25,7 +25,7 @@ import (
 // and the content, in varints unless said otherwise:
 //
 //	partition, first, next - first, identity, next - resume
-//	flags               a byte: caught up
+//	flags               a byte: caught up, read from the middle on
 //	lag, bytes, lost    uvarints
 //	gaps                uvarint; of each: source, partition, from, to - from, why
 //	losses              uvarint; of each: db, session, transaction, offset, why
@@ -39,6 +39,7 @@ const (
 	checksumAt   = 1
 	checksumSize = 8
 	flagCaughtUp = 1
+	flagMidst    = 2
 )
 
 const (
@@ -102,6 +103,9 @@ func (b *Batch) appendContent(c []byte) []byte {
 	flags := byte(0)
 	if b.CaughtUp {
 		flags |= flagCaughtUp
+	}
+	if b.Midst {
+		flags |= flagMidst
 	}
 	c = append(c, flags)
 	for _, n := range []int64{b.Lag, b.Bytes, int64(b.Lost), int64(len(b.Gaps))} {
@@ -189,7 +193,8 @@ func readBatch(r *wire.Reader) *Batch {
 	b.Next = b.First + r.Int()
 	b.Identity = r.Int()
 	b.Resume = b.Next - r.Int()
-	b.CaughtUp = r.Byte() == flagCaughtUp
+	flags := r.Byte()
+	b.CaughtUp, b.Midst = flags&flagCaughtUp != 0, flags&flagMidst != 0
 	b.Lag, b.Bytes, b.Lost = int64(r.Uint()), int64(r.Uint()), int(r.Uint())
 	for n := things(r); n > 0 && r.OK(); n-- {
 		g := source.Gap{Source: r.Text(), Partition: int(r.Int()), From: r.Int()}

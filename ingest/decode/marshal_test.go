@@ -15,7 +15,7 @@ import (
 
 // sample are batches that have everything that one can have.
 func sample(t testing.TB) []*Batch {
-	all := source.Batch{Partition: 3, Messages: append(at(3, 100, 104), messages(blindW(3))...), Next: 120, Identity: -5, Lag: 7, CaughtUp: true,
+	all := source.Batch{Partition: 3, Messages: append(at(3, 100, 104), messages(blindW(3))...), Next: 120, Identity: -5, Lag: 7, CaughtUp: true, Midst: true,
 		Gaps: []source.Gap{{Source: "topic", Partition: 3, From: 90, To: 100, Why: "deleted"}}}
 	for i := range all.Messages {
 		all.Messages[i].Pos.Offset = 100 + int64(i)
@@ -36,7 +36,7 @@ func TestDamagedBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again.Resume != b.Resume || !slices.Equal(again.Losses, b.Losses) || !slices.Equal(again.Gaps, b.Gaps) || again.Lost != b.Lost {
+		if again.Resume != b.Resume || !slices.Equal(again.Losses, b.Losses) || !slices.Equal(again.Gaps, b.Gaps) || again.Lost != b.Lost || again.CaughtUp != b.CaughtUp || again.Midst != b.Midst {
 			t.Errorf("%+v became %+v", b, again)
 		}
 		for n := range good {

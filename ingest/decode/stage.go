@@ -235,7 +235,7 @@ func (o *Options) cut(b *source.Batch) (part source.Batch, weight int64, more bo
 	part.Next = b.Messages[0].Pos.Offset
 	part.Lag += int64(len(b.Messages))
 	part.CaughtUp = false
-	b.Gaps = nil // told with the first part
+	b.Gaps, b.Midst = nil, false // told with the first part
 	return part, weight, true
 }
 

@@ -106,7 +106,7 @@ func drawBatches(t *rapid.T) []source.Batch {
 	next := [3]int64{}
 	for range rapid.IntRange(0, 8).Draw(t, "batches") {
 		p := rapid.IntRange(0, 2).Draw(t, "partition")
-		b := source.Batch{Partition: p, Identity: 77, Lag: rapid.Int64Range(0, 100).Draw(t, "lag"), CaughtUp: rapid.Bool().Draw(t, "caught up")}
+		b := source.Batch{Partition: p, Identity: 77, Lag: rapid.Int64Range(0, 100).Draw(t, "lag"), CaughtUp: rapid.Bool().Draw(t, "caught up"), Midst: rapid.Bool().Draw(t, "midst")}
 		if rapid.IntRange(0, 4).Draw(t, "gap") == 0 {
 			b.Gaps = []source.Gap{{Source: "t", Partition: p, From: next[p], To: next[p] + 5, Why: "deleted"}}
 			next[p] += 5
@@ -207,7 +207,7 @@ func sameBatch(t *rapid.T, got, want *Batch) {
 // checkBatches compares out with the batches in, message by message.
 func checkBatches(t *rapid.T, in []source.Batch, out []*Batch, opts *Options) {
 	for _, b := range in {
-		messages, gaps := b.Messages, b.Gaps
+		messages, gaps, midst := b.Messages, b.Gaps, b.Midst
 		for last := false; !last; {
 			if len(out) == 0 {
 				t.Fatalf("no batch is left for messages %d of partition %d", len(messages), b.Partition)
@@ -225,10 +225,10 @@ func checkBatches(t *rapid.T, in []source.Batch, out []*Batch, opts *Options) {
 				next = messages[0].Pos.Offset
 			}
 			if got.Next != next || got.Resume != next || got.Identity != b.Identity || got.Partition != b.Partition || got.Lag != b.Lag+int64(len(messages)) ||
-				got.CaughtUp != (last && b.CaughtUp) || !slices.Equal(got.Gaps, gaps) {
+				got.CaughtUp != (last && b.CaughtUp) || !slices.Equal(got.Gaps, gaps) || got.Midst != midst {
 				t.Fatalf("%+v of %+v, %d messages left", got, b, len(messages))
 			}
-			gaps = nil
+			gaps, midst = nil, false
 		}
 	}
 	if len(out) > 0 {

@@ -41,6 +41,9 @@ type Batch struct {
 	Messages  []Message // may be empty: then only Next, Gaps or CaughtUp tell something
 	Next      int64     // where to resume after this batch
 	Gaps      []Gap     // found before Messages[0]
+	// Midst: this is the first batch of a partition that is read from its middle on. What
+	// was in front was not asked for, or is no longer there, and is not told as a gap.
+	Midst bool
 	// CaughtUp: nothing more was there to read in this partition. A source that
 	// goes on says so again and again for as long as it is so, at least every
 	// second: silence alone tells nothing, as the input may be out of reach.

@@ -134,7 +134,7 @@ func (f *files) take(t *testing.T, d *datadriven.TestData, b *strings.Builder) {
 	d.MaybeScanArgs(t, "sample", &level)
 	e.Sample = uint8(level)
 	e.Batch = batchOf(partition, int64(len(f.entries))*100, s.Txns)
-	e.Batch.CaughtUp = d.HasArg("caught-up")
+	e.Batch.CaughtUp, e.Batch.Midst = d.HasArg("caught-up"), d.HasArg("midst")
 	if d.HasArg("rejected") {
 		e.Batch.Lost++
 	}

@@ -234,14 +234,23 @@ func (h *History) takeBatch(e *Entry, b *decode.Batch) {
 	if other != noTime {
 		h.order.Observe(b.Partition, other, cmp.Or(b.Arrivals[b.Len()-1], other))
 	}
-	h.takeLosses(b)
+	h.takeLosses(b, e.Time)
 	if b.CaughtUp {
 		h.order.CaughtUp(b.Partition, e.Time)
 	}
 }
 
-// takeLosses notes what is missing among the records of a batch that was taken.
-func (h *History) takeLosses(b *decode.Batch) {
+// takeLosses notes what is missing among the records of a batch that was taken, and was read at
+// a time.
+func (h *History) takeLosses(b *decode.Batch, read int64) {
+	if b.Midst { // who wrote what is read may be in front of it; no record is lost that was to be seen
+		to := h.order.Reach()
+		if b.CaughtUp {
+			to = max(to, read)
+		}
+		h.segs.hide(noTime, to)
+		h.segs.loseAll()
+	}
 	if len(b.Gaps) > 0 {
 		h.loseNow(Loss{Why: LostRecords, From: b.Gaps[0].From, To: b.Gaps[len(b.Gaps)-1].To})
 	}

@@ -254,7 +254,7 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 
 // empty tells whether a batch says nothing but how far was read, and that time passes.
 func empty(b *decode.Batch) bool {
-	return b == nil || b.Len() == 0 && b.Lost == 0 && len(b.Gaps)+len(b.Losses)+len(b.Rejected)+len(b.State) == 0
+	return b == nil || b.Len() == 0 && b.Lost == 0 && !b.Midst && len(b.Gaps)+len(b.Losses)+len(b.Rejected)+len(b.State) == 0
 }
 
 // count tells metrics and log of a batch, and sets its unusable records aside.
@@ -278,7 +278,10 @@ func (in *ingest) count(b *decode.Batch, now int64) {
 // coverage is complete for them depends on what was lost up to this entry.
 func (in *ingest) meet(e *entry) {
 	b := e.batch
-	if len(b.Gaps) > 0 || b.Lost > 0 || len(b.Losses) > 0 {
+	if b.Midst && in.complete && in.cfg.Coverage == record.CoverageComplete {
+		in.log.Warn().Int("partition", b.Partition).Int64("offset", b.First).Msg("coverage is partial: the input is not read from its beginning")
+	}
+	if b.Midst || len(b.Gaps) > 0 || b.Lost > 0 || len(b.Losses) > 0 {
 		in.complete = false
 	}
 	further := false

@@ -105,13 +105,18 @@ type taken struct {
 	gaps     []source.Gap
 	next     map[int]int64
 	caughtUp map[int]bool
+	midst    map[int]bool // partitions whose first batch said so
 }
 
 func (g *taken) add(t testing.TB, b source.Batch) {
 	t.Helper()
 	if g.next == nil {
-		g.next, g.caughtUp = map[int]int64{}, map[int]bool{}
+		g.next, g.caughtUp, g.midst = map[int]int64{}, map[int]bool{}, map[int]bool{}
 	}
+	if _, old := g.next[b.Partition]; b.Midst && old {
+		t.Errorf("partition %d is read from its middle on, which a batch says that is not the first", b.Partition)
+	}
+	g.midst[b.Partition] = g.midst[b.Partition] || b.Midst
 	last := int64(-1)
 	for _, m := range b.Messages {
 		if m.Pos.Partition != b.Partition || m.Pos.Offset <= last || m.Pos.Offset >= b.Next || !m.Pos.Kafka || m.Pos.Source != topic {

@@ -28,6 +28,7 @@ type partition struct {
 	id [16]byte // identity of the topic that next belongs to
 
 	lost  *source.Gap // to be told first: the stored offset was of another topic
+	midst bool        // to be told with the first batch: there were records in front of it
 	next  int64
 	end   int64 // UntilEnd: where to stop; else the greatest offset
 	epoch int32 // leader epoch of the last batch, -1 for none
@@ -161,6 +162,7 @@ func (p *partition) put(ctx context.Context, b source.Batch, f *fetched, bytes i
 // batch says of b what is true of all batches of the partition.
 func (p *partition) batch(b source.Batch) source.Batch {
 	b.Partition, b.Identity = p.n, identity(p.id)
+	b.Midst, p.midst = p.midst, false
 	return b
 }
 

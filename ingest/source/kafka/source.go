@@ -110,6 +110,7 @@ func (s *Source) begin(ctx context.Context, n int) (*partition, error) {
 			s.reask(ctx)
 			return nil, err
 		}
+		p.midst = p.next > 0
 	}
 	if s.opts.UntilEnd {
 		if p.end, err = askOffset(ctx, s.conns.wire, t, s.opts.Topic, n, offsetLatest); err != nil {

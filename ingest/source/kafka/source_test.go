@@ -179,11 +179,23 @@ func TestDeletedRecordsAreAGap(t *testing.T) {
 	want(t, got, "0/6:6", "0/7:7", "0/8:8", "0/9:9")
 	wantGaps(t, got, source.Gap{From: 2, To: 6})
 
-	// Who never read the deleted records misses nothing.
+	// Who never read the deleted records misses nothing, but is told that there were some.
 	opts.Offsets = nil
 	got = drain(t, open(t, opts))
 	want(t, got, "0/6:6", "0/7:7", "0/8:8", "0/9:9")
 	wantGaps(t, got)
+	opts.UntilEnd = false
+	sent := false
+	got = take(t, open(t, opts), func(g *taken) bool {
+		if !sent && len(g.values) == 4 {
+			sent = true
+			produce(t, cl, 0, "10")
+		}
+		return len(g.values) == 5
+	})
+	if !got.midst[0] {
+		t.Error("it is not told that the partition is read from its middle on")
+	}
 }
 
 func TestStoredOffsetBeyondTheLog(t *testing.T) {
