@@ -498,10 +498,10 @@ func (s *segments) tell(vs []verdict.Violation) {
 	}
 }
 
-// had tells whether a violation only concerns the overlap, so that the engine before has told it. Where
-// values repeat it may not have: what was read is only known when no other writer can come any
+// had tells whether a violation only concerns the overlap and what was before it, so that the engine before has told
+// it. Where values repeat it may not have: what was read is only known when no other writer can come any
 // more, which may be behind its end. The same of a read that waited when it ended, and of
-// what takes a search if it gave one up, if all that proves it lies in the overlap.
+// what takes a search if it gave one up and all that proves it lies in the overlap.
 func (s *segments) had(v *verdict.Violation) bool {
 	ordered := v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable || v.Kind == verdict.Divergence
 	if s.number == 0 || !s.unique || !ordered || slices.ContainsFunc(v.Evidence, func(t verdict.TxnID) bool { return int(t) >= len(s.seeds)+s.begun }) {
@@ -511,20 +511,23 @@ func (s *segments) had(v *verdict.Violation) bool {
 		i := int(t) - len(s.seeds)
 		return i < 0 || s.fed[i].flags&base != 0
 	}
-	return slices.ContainsFunc(v.Evidence, past) || !slices.ContainsFunc(v.Exhibits, s.waited) && !(v.Kind == verdict.Unsatisfiable && s.before.Search)
+	searched := v.Kind == verdict.Unsatisfiable && s.before.Search && !slices.ContainsFunc(v.Evidence, past)
+	return !searched && !slices.ContainsFunc(v.Exhibits, s.waited)
 }
 
 // waited tells whether one of the reads that a proof needs of a transaction waited when the engine before
-// ended.
+// ended. Of a transaction before the overlap no other reads are remembered.
 func (s *segments) waited(x verdict.Exhibit) bool {
+	needs := func(key string) bool { return slices.Contains(x.Reads, key) || slices.Contains(x.All, key) }
 	i := int(x.Txn) - len(s.seeds)
-	if i < 0 || i >= s.begun || len(s.before.Waited) == 0 {
+	if i < 0 {
+		return slices.ContainsFunc(s.seeds[x.Txn].Ops, func(op record.Op) bool { return op.Kind == record.Read && needs(op.Key) })
+	}
+	if i >= s.begun || len(s.before.Waited) == 0 || s.fed[i].flags&base != 0 {
 		return false
 	}
 	at, found := slices.BinarySearchFunc(s.before.Waited, s.place(0, i), func(w waited, place int) int { return w.Place - place })
-	return found && slices.ContainsFunc(s.before.Waited[at].Keys, func(key []byte) bool {
-		return slices.Contains(x.Reads, string(key)) || slices.Contains(x.All, string(key))
-	})
+	return found && slices.ContainsFunc(s.before.Waited[at].Keys, func(key []byte) bool { return needs(string(key)) })
 }
 
 // place is how many records there are from one of fed to another.

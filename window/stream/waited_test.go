@@ -122,3 +122,72 @@ func TestSearchedInTheOverlap(t *testing.T) {
 		t.Errorf("%d told, %v; %d segments had ended, %+v", told, r.Outcome, ended, h.Stats())
 	}
 }
+
+// What the first segment did not know is told also where a part of it is only remembered: a write from before the
+// overlap, or the read that waited itself, which goes on alone. No level is violated without an alert, whenever it is
+// restarted.
+func TestRememberedAndOverlapAreTold(t *testing.T) {
+	for _, tc := range []struct {
+		name, first, fourth string
+		level               verdict.Level
+	}{
+		{"known", "r(v,7) w(v,8)", "r(v,8) w(v,9)", verdict.SI},
+		{"lost update of a read that went on alone", "r(v,7) w(v,8)", "r(v,7) w(v,9)", verdict.SI},
+		{"skew with a read that went on alone", "r(v,7) w(u,1)", "r(u,6) w(v,9)", verdict.SER},
+		{"half of what was written before", "w(u,1) w(p,1)", "r(p,1) r(u,6)", verdict.RA},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, err := script.Parse(fmt.Sprintf("initial any\ns1 T1: %s @4-24\ns2 T2: @31-33\ns3 T3: @31-36\ns4 T4: %s @20-46\ns5 T5: @38-47\ns6 T6: @200-210\ns7 T7: @220-230\n", tc.first, tc.fourth))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{tc.level}, Initial: record.InitialAny, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+				MaxTransaction: 100, UniqueValues: true, Every: 2, Segment: 5, Overlap: 2}
+			cfg.Order.Lateness = time.Nanosecond
+			var entries []*Entry
+			for i := range s.Txns {
+				s.Txns[i].DB = record.DefaultDB
+				entries = append(entries, &Entry{Number: uint64(i), Time: s.Txns[i].End + 1, Partitions: 1, Batch: batchOf(0, int64(i), s.Txns[i:i+1])})
+			}
+			for restart := range len(entries) + 1 {
+				h, told := New(cfg), 0
+				take := func() {
+					for _, v := range h.Found() {
+						told++
+						for _, id := range v.Evidence {
+							if x, ok := h.Lookup(id); !ok || x.ID != "T1" && x.ID != "T4" {
+								t.Errorf("restarted after %d: %+v is told of", restart, x)
+							}
+						}
+					}
+				}
+				run := func() {
+					for h.Run(1) {
+						take()
+					}
+					take()
+				}
+				for i, e := range entries {
+					h.Take(e)
+					run()
+					if i+1 == restart {
+						if h, err = Restore(cfg, h.Checkpoint(), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				h.Flush()
+				run()
+				r := h.Close()[0]
+				take()
+				want := 1
+				if tc.name == "known" {
+					want = 0
+				}
+				if s := h.Stats(); told != want || (r.Outcome == verdict.Violated) != (want > 0) || s.Segments == 0 {
+					t.Errorf("restarted after %d: %d told, %v after %d segments", restart, told, r.Outcome, s.Segments)
+				}
+			}
+		})
+	}
+}
