@@ -63,6 +63,8 @@ type header struct {
 	Ahead    []order.Release `json:",omitempty"`
 	Sessions []sessionOf     `json:",omitempty"` // of records with one of their own
 	Samples  []sampled       `json:",omitempty"`
+	Heads    []head          `json:",omitempty"`
+	Headed   bool            `json:",omitempty"`
 
 	Complete, Unique, Attempts, Listed, Lazy bool
 	BornUnique, BornAttempts                 bool
@@ -118,7 +120,7 @@ func (h *History) Checkpoint() []byte { return h.AppendCheckpoint(nil) }
 // are to be spared.
 func (h *History) AppendCheckpoint(out []byte) []byte {
 	s := h.segs
-	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:], Samples: h.samples,
+	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:], Samples: h.samples, Heads: h.heads, Headed: h.headed,
 		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornAttempts: s.born.attempts, ListedSince: s.listed && !s.born.listed,
 		Lost: s.lost, BornLost: s.born.lost, Told: s.told, Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats, Before: s.before, Whole: s.whole}
 	for r, name := range h.held.sessions {
@@ -375,7 +377,12 @@ func Restore(cfg Config, checkpoint []byte, load func(entry uint64) (*decode.Bat
 	if hd.Config != h.cfg.identity() {
 		return nil, ErrConfig
 	}
-	h.next, h.missed, h.ahead, h.samples = hd.Next, hd.Missed, hd.Ahead, hd.Samples
+	h.next, h.missed, h.ahead, h.samples, h.heads, h.headed = hd.Next, hd.Missed, hd.Ahead, hd.Samples, hd.Heads, hd.Headed
+	for _, p := range h.heads {
+		if p&open != 0 {
+			h.open++
+		}
+	}
 	l := loader{load: load, batches: map[uint64]*decode.Batch{}}
 	if l.adopted, err = unmarshalAdopted(parts[sectionAdopted]); err != nil {
 		return nil, err

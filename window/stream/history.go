@@ -131,6 +131,11 @@ type History struct {
 	missed int64 // what the order did not wait for, as far as that was noted as a loss
 	// samples are which sessions were left out of the entries from Floor on.
 	samples []sampled
+	// heads are how partitions begin, by number; open is of how many of them it is not known until
+	// when records are missing. headed is as Headed says.
+	heads  []head
+	open   int
+	headed bool
 
 	// ahead[first:] are handed out by the order, and next to be released; of the
 	// first ready of them the frontier has the keys in memory. needs are keys that
@@ -234,21 +239,16 @@ func (h *History) takeBatch(e *Entry, b *decode.Batch) {
 	if other != noTime {
 		h.order.Observe(b.Partition, other, cmp.Or(b.Arrivals[b.Len()-1], other))
 	}
-	h.takeLosses(b, e.Time)
+	h.takeLosses(b)
+	h.takeHead(e, b)
 	if b.CaughtUp {
 		h.order.CaughtUp(b.Partition, e.Time)
 	}
 }
 
-// takeLosses notes what is missing among the records of a batch that was taken, and was read at
-// a time.
-func (h *History) takeLosses(b *decode.Batch, read int64) {
-	if b.Midst { // who wrote what is read may be in front of it; no record is lost that was to be seen
-		to := h.order.Reach()
-		if b.CaughtUp {
-			to = max(to, read)
-		}
-		h.segs.hide(noTime, to)
+// takeLosses notes what is missing among the records of a batch that was taken.
+func (h *History) takeLosses(b *decode.Batch) {
+	if b.Midst { // who wrote what is read may be in front of it
 		h.segs.loseAll()
 	}
 	if len(b.Gaps) > 0 {

@@ -113,6 +113,7 @@ type pipe struct {
 	rng    *rand.Rand
 	logs   [][]message
 	next   []int
+	midst  []bool // it is read from its middle on, which the first batch says
 	told   []bool // that all was read
 	most   int
 	latest int64 // the latest message
@@ -129,7 +130,8 @@ func (s *pipe) Read(ctx context.Context) (source.Batch, error) {
 		return source.Batch{}, io.EOF
 	}
 	p := open[s.rng.IntN(len(open))]
-	b := source.Batch{Partition: p}
+	b := source.Batch{Partition: p, Midst: s.midst[p]}
+	s.midst[p] = false
 	for range min(1+s.rng.IntN(s.most), len(s.logs[p])-s.next[p]) {
 		m := &s.logs[p][s.next[p]]
 		b.Messages = append(b.Messages, source.Message{Pos: record.Position{Source: "topic", Kafka: true, Partition: p, Offset: int64(s.next[p])}, Time: m.at, Value: m.value})
@@ -151,6 +153,7 @@ func (s *pipe) Close() error    { return nil }
 type intake struct {
 	run
 	logs     [][]message
+	from     map[int]int64 // where partitions are read from; nil: from their first messages
 	assembly assemble.Options
 }
 
@@ -178,9 +181,12 @@ func (s *stored) take(b *decode.Batch, logs [][]message) *stream.Entry {
 
 // stage decodes what comes behind what is stored.
 func (in *intake) stage(rng *rand.Rand, s *stored) *decode.Stage {
-	src := &pipe{rng: rand.New(rand.NewPCG(rng.Uint64(), 54)), logs: in.logs, next: make([]int, len(in.logs)), told: make([]bool, len(in.logs)), most: in.batch, latest: s.now}
+	src := &pipe{rng: rand.New(rand.NewPCG(rng.Uint64(), 54)), logs: in.logs, next: make([]int, len(in.logs)), midst: make([]bool, len(in.logs)), told: make([]bool, len(in.logs)), most: in.batch, latest: s.now}
 	for p, at := range s.offsets {
 		src.next[p] = int(at)
+	}
+	for p, at := range in.from {
+		src.midst[p] = at > 0 && !slices.ContainsFunc(s.entries, func(e *stream.Entry) bool { return e.Batch.Partition == p })
 	}
 	return decode.New(src, decode.Options{Workers: 1, RecordsMax: 1 + rng.IntN(in.batch+1), Assembly: in.assembly,
 		Offsets: maps.Clone(s.offsets), Seen: maps.Clone(s.seen), States: maps.Clone(s.states)})
@@ -198,6 +204,8 @@ func (in *intake) read() (out *outcome, got []record.Transaction, err error) {
 	out = &outcome{found: map[string]told{}}
 	in.disk = map[string][]byte{}
 	kept := stored{offsets: map[int]int64{}, seen: map[int]int64{}, states: map[int][]byte{}}
+	maps.Copy(kept.offsets, in.from)
+	maps.Copy(kept.seen, in.from)
 	durable := kept.clone()
 	var checkpoints []saved
 	h := stream.New(in.cfg)

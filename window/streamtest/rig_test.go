@@ -34,6 +34,8 @@ type topic struct {
 	spaced bool // most ticks leave what is open to later ones
 	// longest bounds the transactions, lateness the time between end and sending.
 	longest, lateness int64
+	// from is how many records of each partition are not read: they were there before. Nil is none.
+	from []int
 }
 
 // sent is a record and when it was sent.
@@ -96,7 +98,8 @@ func (t *topic) String() string {
 func (t *topic) entries(rng *rand.Rand, most int) []*stream.Entry {
 	var out []*stream.Entry
 	read := make([]int, len(t.logs))
-	said := make([]bool, len(t.logs))
+	copy(read, t.from)
+	said, begun := make([]bool, len(t.logs)), make([]bool, len(t.logs))
 	now := int64(0)
 	for {
 		var open []int
@@ -111,6 +114,7 @@ func (t *topic) entries(rng *rand.Rand, most int) []*stream.Entry {
 		i := open[rng.IntN(len(open))]
 		n := min(len(t.logs[i])-read[i], 1+rng.IntN(most))
 		b := batch(i, read[i], t.logs[i][read[i]:read[i]+n])
+		b.Midst, begun[i] = !begun[i] && read[i] > 0, true
 		read[i] += n
 		if read[i] == len(t.logs[i]) && rng.IntN(2) == 0 {
 			b.CaughtUp, said[i] = true, true

@@ -29,6 +29,9 @@ type checkpoint struct {
 	// whole: it is judged in one segment, as the end of the input is to be told
 	// about all of it.
 	whole bool
+	// headed: a part of the input is missing that came before the history began. It matters only as long as
+	// there is no state, which has it.
+	headed bool
 	// consumed is the last entry that the state has; floor the least that it
 	// needs: below it nothing is read again.
 	consumed, floor uint64
@@ -52,17 +55,20 @@ func (c *checkpoint) appendWith(b []byte, h *stream.History) []byte {
 const checkpointVersion = 1
 
 // append writes, after a byte for the version, the fields in their order: origin
-// as its length and bytes, config as 8 bytes, numbers as uvarints, coverage and whole as a byte each, told as it writes itself,
+// as its length and bytes, config as 8 bytes, numbers as uvarints, coverage as a byte, a byte of flags (1: whole, 2: headed), told as it writes itself,
 // state to the end.
 func (c *checkpoint) append(b []byte) []byte {
 	b = wire.AppendText(append(b, checkpointVersion), c.origin)
 	b = binary.BigEndian.AppendUint64(b, c.config)
 	b = binary.AppendUvarint(b, c.born)
-	whole := byte(0)
+	flags := byte(0)
 	if c.whole {
-		whole = 1
+		flags |= 1
 	}
-	b = append(b, byte(c.coverage), whole)
+	if c.headed {
+		flags |= 2
+	}
+	b = append(b, byte(c.coverage), flags)
 	b = binary.AppendUvarint(b, c.consumed)
 	b = binary.AppendUvarint(b, c.floor)
 	return append(c.told.append(b), c.state...)
@@ -95,7 +101,8 @@ func parseCheckpoint(db string, b []byte) (*checkpoint, error) {
 	}
 	c.born = r.Uint()
 	c.coverage = record.Coverage(r.Byte())
-	c.whole = r.Byte() == 1
+	flags := r.Byte()
+	c.whole, c.headed = flags&1 != 0, flags&2 != 0
 	c.consumed, c.floor = r.Uint(), r.Uint()
 	c.told = readTold(&r)
 	c.state = r.Rest()

@@ -31,6 +31,7 @@ func testCheckpoints() []*checkpoint {
 	}
 	return []*checkpoint{
 		{origin: "kafka t", config: 1 << 60, born: 1, coverage: record.CoverageComplete, consumed: 0, floor: 1, told: newTold()},
+		{origin: "kafka t", config: 5, born: 9, coverage: record.CoveragePartial, headed: true, consumed: 8, floor: 9, told: newTold()},
 		{origin: "", config: 3, born: 7, coverage: record.CoveragePartial, whole: true, consumed: 1 << 40, floor: 8, told: full, state: []byte("the state")},
 	}
 }
@@ -45,7 +46,7 @@ func TestCheckpointIsReadAsWritten(t *testing.T) {
 		if again := got.append(nil); !bytes.Equal(again, b) {
 			t.Errorf("%d: written again it is another: %+v", i, got)
 		}
-		if got.origin != c.origin || got.config != c.config || got.born != c.born || got.coverage != c.coverage || got.whole != c.whole ||
+		if got.origin != c.origin || got.config != c.config || got.born != c.born || got.coverage != c.coverage || got.whole != c.whole || got.headed != c.headed ||
 			got.consumed != c.consumed || got.floor != c.floor || !bytes.Equal(got.state, c.state) || len(got.told.old) != len(c.told.old) {
 			t.Errorf("%d: got %+v, want %+v", i, got, c)
 		}

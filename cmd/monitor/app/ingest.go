@@ -324,7 +324,7 @@ func (in *ingest) bear(db string, e *entry) {
 		coverage = record.CoveragePartial
 	}
 	db = strings.Clone(db) // it is a part of the batch
-	c := &checkpoint{origin: in.origin, config: in.config, born: e.number, coverage: coverage, whole: in.untilEnd && !in.tuning.segments, consumed: e.number - 1, floor: e.number, told: newTold()}
+	c := &checkpoint{origin: in.origin, config: in.config, born: e.number, coverage: coverage, whole: in.untilEnd && !in.tuning.segments, headed: !in.complete, consumed: e.number - 1, floor: e.number, told: newTold()}
 	if in.births == nil {
 		in.births = map[string]checkpointed{}
 	}

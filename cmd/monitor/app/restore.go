@@ -220,7 +220,7 @@ func (a *App) provedAfter(ctx context.Context, db string, c *checkpoint) (*prove
 
 // anew is a checkpoint of a history that begins again where its records do.
 func (c *checkpoint) anew(config uint64) *checkpoint {
-	return &checkpoint{origin: c.origin, config: config, born: c.floor, coverage: record.CoveragePartial, whole: c.whole, consumed: c.floor - 1, floor: c.floor, told: c.told}
+	return &checkpoint{origin: c.origin, config: config, born: c.floor, coverage: record.CoveragePartial, whole: c.whole, headed: true, consumed: c.floor - 1, floor: c.floor, told: c.told}
 }
 
 // damaged says that the store is, but where another version wrote it.
@@ -252,7 +252,11 @@ func (in *ingest) start(db string, c *checkpoint, back func()) {
 		cfg, err := in.windowOf(db, c.coverage, c.whole)
 		cfg.Measure, cfg.Stop = w.measure, w.stopping.Load
 		if err != nil || len(c.state) == 0 {
-			return stream.New(cfg), err
+			h := stream.New(cfg)
+			if c.headed {
+				h.Headed()
+			}
+			return h, err
 		}
 		h, err := stream.Restore(cfg, c.state, loader(ctx, in.keeper))
 		if ctx.Err() != nil {
