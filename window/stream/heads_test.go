@@ -52,12 +52,12 @@ func TestHeadsAreRemembered(t *testing.T) {
 					h.Headed()
 				}
 				for i, e := range entries {
-					h.Take(e)
-					if i+1 == restart {
+					if i == restart {
 						if h, err = Restore(cfg, h.Checkpoint(), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
 							t.Fatal(err)
 						}
 					}
+					h.Take(e)
 				}
 				h.Flush()
 				for more := true; more; {
@@ -66,7 +66,7 @@ func TestHeadsAreRemembered(t *testing.T) {
 				}
 				h.Close()
 				if told += len(h.Found()); told != tc.told {
-					t.Errorf("restarted after %d: %d told, not %d", restart, told, tc.told)
+					t.Errorf("restarted before %d: %d told, not %d", restart, told, tc.told)
 				}
 			}
 		})

@@ -106,22 +106,24 @@ func TestHistoryJudgedAnewAccusesNobody(t *testing.T) {
 	in, st := newInput(t, "in.jsonl"), newMemStore("r")
 	c := in.follow("unused")
 	c.Levels, c.Coverage = []verdict.Level{verdict.SER}, record.CoveragePartial
-	c.Window.Segment, c.Window.Overlap, c.Window.MaxTransactions = 20, 2, 40
+	c.Window.Segment, c.Window.Overlap = 20, 2
 	did := func(session string, seq int, status record.Status, kind record.OpKind, key string, at time.Duration) record.Transaction {
 		return record.Transaction{DB: "h", Session: session, ID: fmt.Sprintf("%s#%d", session, seq), Seq: int64(seq), HasSeq: true, Status: status, HasTimes: true,
-			Start: int64(at), End: int64(at + time.Millisecond), Ops: []record.Op{{Kind: kind, Key: key, Value: record.Int(int64(seq))}}}
+			Start: int64(at), End: int64(at + time.Microsecond), Ops: []record.Op{{Kind: kind, Key: key, Value: record.Int(int64(seq))}}}
 	}
 	run := func() *running {
-		r := start(t, c, st, true, fine)
+		r := start(t, c, st, true, fine, func(a *App) { a.tuning.records = 1 })
 		if err := r.wait(t); err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
 	in.add(t, did("a", 1, record.Committed, record.Write, "x", time.Second))
-	for i := range 200 {
-		in.add(t, did("b", i+1, record.Committed, record.Write, "y", time.Second+time.Duration(i+1)*time.Millisecond))
+	var more []record.Transaction
+	for i := range 1300 { // the latest 1,024 entries are kept in any case
+		more = append(more, did("b", i+1, record.Committed, record.Write, "y", time.Second+time.Duration(i+1)*100*time.Microsecond))
 	}
+	in.add(t, more...)
 	run()
 	c.Levels = []verdict.Level{verdict.SI}
 	in.add(t, did("c", 1, record.Aborted, record.Write, "x", 1500*time.Millisecond), did("d", 1, record.Committed, record.Read, "x", 1700*time.Millisecond))
