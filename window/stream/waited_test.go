@@ -35,43 +35,61 @@ func TestOverlapIsTold(t *testing.T) {
 			cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAny, Coverage: tc.coverage, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
 				MaxTransaction: 100, UniqueValues: true, Every: 2, Segment: 5, Overlap: 2}
 			cfg.Order.Lateness = time.Nanosecond
-			var entries []*Entry
-			for i := range s.Txns {
-				s.Txns[i].DB = record.DefaultDB
-				entries = append(entries, &Entry{Number: uint64(i), Time: s.Txns[i].End + 1, Partitions: 1, Batch: batchOf(0, int64(i), s.Txns[i:i+1])})
-			}
-			for restart := range len(entries) + 1 {
-				h, told := New(cfg), 0
-				take := func() {
-					for _, v := range h.Found() {
-						if v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable {
-							told++
-						}
+			restartedAfterEach(t, cfg, s.Txns, func(restart int, h *History, found []Violation, r verdict.Result) {
+				told := 0
+				for _, v := range found {
+					if v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable {
+						told++
 					}
 				}
-				for i, e := range entries {
-					h.Take(e)
-					for h.Run(1) {
-						take()
-					}
-					take()
-					if i+1 == restart {
-						if h, err = Restore(cfg, h.Checkpoint(), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
-							t.Fatal(err)
-						}
-					}
-				}
-				h.Flush()
-				for h.Run(1) {
-					take()
-				}
-				r := h.Close()[0]
-				take()
 				if s := h.Stats(); told != 1 || r.Outcome != verdict.Violated || s.Segments == 0 {
 					t.Errorf("restarted after %d: %d told, %v after %d segments", restart, told, r.Outcome, s.Segments)
 				}
-			}
+			}, nil)
 		})
+	}
+}
+
+// restartedAfterEach has a history read transactions, an entry for each, several times: restarted after one of
+// the entries, each in turn, or not at all. ended is called at the end of each time with what was found, and look, if
+// it is not nil, with all of that when it can still be looked up.
+func restartedAfterEach(t *testing.T, cfg Config, txns []record.Transaction, ended func(restart int, h *History, found []Violation, r verdict.Result), look func(*History, Violation)) {
+	t.Helper()
+	var entries []*Entry
+	for i := range txns {
+		txns[i].DB = record.DefaultDB
+		entries = append(entries, &Entry{Number: uint64(i), Time: txns[i].End + 1, Partitions: 1, Batch: batchOf(0, int64(i), txns[i:i+1])})
+	}
+	for restart := range len(entries) + 1 {
+		h, err := New(cfg), error(nil)
+		var found []Violation
+		take := func() {
+			for _, v := range h.Found() {
+				if found = append(found, v); look != nil {
+					look(h, v)
+				}
+			}
+		}
+		run := func() {
+			for h.Run(1) {
+				take()
+			}
+			take()
+		}
+		for i, e := range entries {
+			h.Take(e)
+			run()
+			if i+1 == restart {
+				if h, err = Restore(cfg, h.Checkpoint(), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		h.Flush()
+		run()
+		r := h.Close()[0]
+		take()
+		ended(restart, h, found, r)
 	}
 }
 
@@ -144,50 +162,22 @@ func TestRememberedAndOverlapAreTold(t *testing.T) {
 			cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{tc.level}, Initial: record.InitialAny, Coverage: record.CoverageComplete, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
 				MaxTransaction: 100, UniqueValues: true, Every: 2, Segment: 5, Overlap: 2}
 			cfg.Order.Lateness = time.Nanosecond
-			var entries []*Entry
-			for i := range s.Txns {
-				s.Txns[i].DB = record.DefaultDB
-				entries = append(entries, &Entry{Number: uint64(i), Time: s.Txns[i].End + 1, Partitions: 1, Batch: batchOf(0, int64(i), s.Txns[i:i+1])})
+			evidence := func(h *History, v Violation) {
+				for _, id := range v.Evidence {
+					if x, ok := h.Lookup(id); !ok || x.ID != "T1" && x.ID != "T4" {
+						t.Errorf("%+v is told of", x)
+					}
+				}
 			}
-			for restart := range len(entries) + 1 {
-				h, told := New(cfg), 0
-				take := func() {
-					for _, v := range h.Found() {
-						told++
-						for _, id := range v.Evidence {
-							if x, ok := h.Lookup(id); !ok || x.ID != "T1" && x.ID != "T4" {
-								t.Errorf("restarted after %d: %+v is told of", restart, x)
-							}
-						}
-					}
-				}
-				run := func() {
-					for h.Run(1) {
-						take()
-					}
-					take()
-				}
-				for i, e := range entries {
-					h.Take(e)
-					run()
-					if i+1 == restart {
-						if h, err = Restore(cfg, h.Checkpoint(), func(n uint64) (*decode.Batch, error) { return entries[n].Batch, nil }); err != nil {
-							t.Fatal(err)
-						}
-					}
-				}
-				h.Flush()
-				run()
-				r := h.Close()[0]
-				take()
+			restartedAfterEach(t, cfg, s.Txns, func(restart int, h *History, found []Violation, r verdict.Result) {
 				want := 1
 				if tc.name == "known" {
 					want = 0
 				}
-				if s := h.Stats(); told != want || (r.Outcome == verdict.Violated) != (want > 0) || s.Segments == 0 {
-					t.Errorf("restarted after %d: %d told, %v after %d segments", restart, told, r.Outcome, s.Segments)
+				if s := h.Stats(); len(found) != want || (r.Outcome == verdict.Violated) != (want > 0) || s.Segments == 0 {
+					t.Errorf("restarted after %d: %d told, %v after %d segments", restart, len(found), r.Outcome, s.Segments)
 				}
-			}
+			}, evidence)
 		})
 	}
 }
