@@ -58,8 +58,8 @@ lint: ## Run go vet and golangci-lint
 	$(GO) run $(GOLANGCI_LINT) run
 
 .PHONY: docs
-docs: ## Write docs/commands.md and the tables of docs/configuration.md and docs/metrics.md anew, from the code
-	UPDATE=1 $(GO) test -count 1 -run 'TestDocumentationHasEveryKey|TestMetricsAreDocumented|TestCommandsAreDocumented' ./config ./cmd/monitor ./cmd/monitor/app
+docs: ## Write docs/commands.md and the tables of docs/configuration.md, docs/levels.md and docs/metrics.md anew, from the code
+	UPDATE=1 $(GO) test -count 1 -run 'TestDocumentationHasEveryKey|TestMetricsAreDocumented|TestCommandsAreDocumented|TestDatabasesAreDocumented' ./config ./cmd/monitor ./cmd/monitor/app ./incremental/verdict
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)

@@ -157,7 +157,7 @@ http: {listen: 8080}
 			`c.yaml:2:10: source.kafka.topic: is missing: name the topic`,
 			`c.yaml:2:21: source.kafka.brokers[0]: "here" wants a port, as in 127.0.0.1:9092`,
 			`c.yaml:2:28: source.kafka.topik: unknown key: did you mean topic?`,
-			`c.yaml:3:14: levels[1]: no level is called "serr": want rc, ra, cc, g1, pc, si, strong-si, ser, sser, lin, or what Adya, Elle or Jepsen call one of them`,
+			`c.yaml:3:14: levels[1]: no level is called "serr": want rc, ra, cc, g1, pc, si, strong-si, ser, sser, lin, what Adya, Elle or Jepsen call one of them, or a database's name as in postgres:repeatable-read`,
 			`c.yaml:3:24: levels[3]: si is named twice`,
 			`c.yaml:4:8: clock: wants prune, enforce or ignore, not "strict"`,
 			`c.yaml:5:20: window.lateness: wants a duration with its unit, such as 250ms, 2s or 24h, not "2"`,

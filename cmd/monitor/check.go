@@ -61,7 +61,7 @@ Levels: --level all judges a history at every level and names the strongest that
 (serializability and strong snapshot isolation are both below strict serializability,
 and neither above the other), for each that fails the anomaly that breaks it and the
 weakest level which that breaks, and the session guarantees. docs/levels.md says what
-the levels are.
+the levels are, and which of them a database promises: --level postgres:repeatable-read.
 
 Several files are judged side by side and reported in the order of their paths, a line
 each. Check one by itself to be shown what is wrong with it; --output json tells all
@@ -127,7 +127,7 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 		}
 		l, err := verdict.FindLevel(s)
 		if err != nil {
-			return unusablef("--level: %v, or all", err)
+			return unusablef("--level: %w (all is every level)", err)
 		}
 		c.ask = append(c.ask, l)
 	}

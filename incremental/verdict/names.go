@@ -32,7 +32,6 @@ var levelAliases = [numLevels][]string{
 var otherLevels = []struct{ name, advice string }{
 	{"read-uncommitted", "it forbids cycles of writes alone, which of the levels here rc forbids; g1, the weakest, asks nothing of writes"},
 	{"PL-1", "it forbids cycles of writes alone, which of the levels here rc forbids; g1, the weakest, asks nothing of writes"},
-	{"repeatable-read", "ask for ser, which is Adya's PL-2.99 where no predicate is read; what MySQL and MariaDB call so is nearer to si"},
 	{"PL-2.99", "ask for ser, which is the same where no predicate is read"},
 	{"cursor-stability", "the weakest level here that forbids lost updates is si"},
 	{"PL-CS", "the weakest level here that forbids lost updates is si"},
@@ -66,10 +65,14 @@ func (l Level) Aliases() []string { return slices.Clone(levelAliases[l]) }
 
 // FindLevel is the level that a person means: its own name or one that others have
 // for it, in whatever case, with hyphens, underscores or spaces, and a colon in front
-// if it was copied out of Clojure. The error names all levels, or what comes nearest
+// if it was copied out of Clojure; or that of a database (Databases), as in
+// postgres:repeatable-read. The error names all levels, or what comes nearest
 // to one that is known and not checked.
 func FindLevel(s string) (Level, error) {
 	want := foldLevel(s)
+	if database, level, ok := strings.Cut(want, ":"); ok {
+		return promised(strings.TrimSpace(database), strings.Trim(level, "-"))
+	}
 	for l := range numLevels {
 		if want == l.String() || slices.ContainsFunc(levelAliases[l], func(a string) bool { return foldLevel(a) == want }) {
 			return l, nil
@@ -80,7 +83,10 @@ func FindLevel(s string) (Level, error) {
 			return 0, fmt.Errorf("%s is not checked: %s", o.name, o.advice)
 		}
 	}
-	return 0, fmt.Errorf("no level is called %q: want %s, or what Adya, Elle or Jepsen call one of them", s, strings.Join(levelNames[:], ", "))
+	if advice := inDatabases(want); advice != "" {
+		return 0, fmt.Errorf("%s is what databases call levels of their own: %s", want, advice)
+	}
+	return 0, fmt.Errorf("no level is called %q: want %s, what Adya, Elle or Jepsen call one of them, or a database's name as in postgres:repeatable-read", s, strings.Join(levelNames[:], ", "))
 }
 
 // foldLevel is a name without what people write differently.

@@ -51,8 +51,8 @@ func TestLevelAliases(t *testing.T) {
 // to ask for.
 func TestLevelsOfOthers(t *testing.T) {
 	for text, want := range map[string]string{
-		"repeatable-read": "ask for ser", "PL-2.99": "ask for ser", "read-uncommitted": "g1", "parallel-snapshot-isolation": "si", "Read-Your-Writes": "ask for all",
-		"snapshot": `no level is called "snapshot"`, "": `no level is called ""`, "strict-serialisable": "want rc, ra,",
+		"PL-2.99": "ask for ser", "read-uncommitted": "g1", "parallel-snapshot-isolation": "si", "Read-Your-Writes": "ask for all",
+		"snapshots": `no level is called "snapshots"`, "": `no level is called ""`, "strict-serialisable": "want rc, ra,",
 	} {
 		if _, err := verdict.FindLevel(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
