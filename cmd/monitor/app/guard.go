@@ -87,16 +87,17 @@ func (g *guard) wrap(next http.Handler, open, loopback bool) http.Handler {
 	return page.Own(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if !open && g.asks() && !health(r) && !g.free(r) {
-			if wait := g.limited(r); wait > 0 && !g.known(r) {
-				w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
-				g.refuse(w, http.StatusTooManyRequests, "too-many-failures", "too many wrong tokens from this address", "wait as long as Retry-After says")
+			ok, wait := g.allows(r)
+			switch {
+			case wait > 0:
+				g.tooMany(w, wait)
 				return
-			}
-			if !g.allows(r) {
+			case !ok:
 				w.Header().Set("WWW-Authenticate", `Bearer realm="isowatch"`)
 				g.refuse(w, http.StatusUnauthorized, "unauthorized", "the monitor wants a token or a client certificate", "send Authorization: Bearer and the contents of http.token_file, or open the monitor's page and enter it there")
 				return
 			}
+			keepPlace(r.Context())
 		}
 		next.ServeHTTP(w, r)
 	}), g.base, loopback, g.refuse)
@@ -106,6 +107,12 @@ func (g *guard) wrap(next http.Handler, open, loopback bool) http.Handler {
 func (g *guard) refuse(w http.ResponseWriter, status int, code, message, hint string) {
 	g.count(code)
 	page.WriteError(w, status, code, message, hint)
+}
+
+// tooMany answers who has shown too many wrong tokens.
+func (g *guard) tooMany(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
+	g.refuse(w, http.StatusTooManyRequests, "too-many-failures", "too many wrong tokens from this address", "wait as long as Retry-After says")
 }
 
 // health tells whether a request is one of those that say nothing but how it goes.
@@ -119,13 +126,16 @@ func (g *guard) free(r *http.Request) bool {
 	return g.hasToken && g.public != nil && g.public(r)
 }
 
-// allows tells whether a request shows something that counts.
-func (g *guard) allows(r *http.Request) bool {
+// allows tells whether a request shows something that counts; for wait see check.
+func (g *guard) allows(r *http.Request) (ok bool, wait time.Duration) {
 	if g.known(r) {
-		return true
+		return true, 0
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return ok && g.check(r, strings.TrimSpace(token))
+	if !ok {
+		return false, 0
+	}
+	return g.check(r, strings.TrimSpace(token))
 }
 
 // known tells whether a request shows what nobody can guess: a certificate or a
@@ -144,25 +154,22 @@ func (g *guard) known(r *http.Request) bool {
 	return ok && g.now().Before(over)
 }
 
-// check compares a token, in a time that tells nothing of it, and counts wrong
-// ones.
-func (g *guard) check(r *http.Request, token string) bool {
+// check compares a token, in a time that tells nothing of it, and counts wrong ones. After too many of
+// them none is looked at, and whoever shows one has to wait. That is decided when all of the token is
+// there: between a look at the count and the token, others could come in.
+func (g *guard) check(r *http.Request, token string) (ok bool, wait time.Duration) {
 	sum := sha256.Sum256([]byte(token))
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.hasToken && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 {
-		return true
+	failures := g.limiter(r)
+	if missing := 1 - failures.TokensAt(g.now()); missing > 0 {
+		return false, time.Duration(missing * float64(failuresEvery))
 	}
-	g.limiter(r).AllowN(g.now(), 1)
-	return false
-}
-
-// limited is how long whoever has shown too many wrong tokens has to wait.
-func (g *guard) limited(r *http.Request) time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	missing := 1 - g.limiter(r).TokensAt(g.now())
-	return time.Duration(max(missing, 0) * float64(failuresEvery))
+	if g.hasToken && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1 {
+		return true, 0
+	}
+	failures.AllowN(g.now(), 1)
+	return false, 0
 }
 
 // limiter counts the wrong tokens of the address that a request comes from. g.mu is
@@ -222,20 +229,21 @@ func (g *guard) session() http.Handler {
 		c := g.cookie(r)
 		switch r.Method {
 		case http.MethodPost:
-			if wait := g.limited(r); wait > 0 {
-				w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
-				g.refuse(w, http.StatusTooManyRequests, "too-many-failures", "too many wrong tokens from this address", "wait as long as Retry-After says")
-				return
-			}
 			token, err := handedIn(w, r)
 			if err != nil {
 				g.refuse(w, http.StatusBadRequest, "invalid", "the token can't be read: "+err.Error(), `send {"token": "…"} as application/json`)
 				return
 			}
-			if !g.check(r, token) {
+			ok, wait := g.check(r, token)
+			switch {
+			case wait > 0:
+				g.tooMany(w, wait)
+				return
+			case !ok:
 				g.refuse(w, http.StatusUnauthorized, "unauthorized", "that is not the token", "it stands in the file that http.token_file names")
 				return
 			}
+			keepPlace(r.Context())
 			c.Value, c.MaxAge = g.begin(), int(sessionLasts/time.Second)
 		case http.MethodDelete:
 			if had, err := r.Cookie(c.Name); err == nil {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
-	"golang.org/x/net/netutil"
 
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/config"
@@ -127,12 +126,14 @@ func (s *server) listen(address string, log zerolog.Logger, routes http.Handler,
 		Handler:           paced(s.guard.wrap(routes, open, loopback), time.Now),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
+		ConnContext:       withPlace,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streamsMax},
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          stdlog.New(debugLines{log}, "", 0),
 	}
-	serving := netutil.LimitListener(l, connectionsMax)
+	var serving net.Listener = &places{Listener: l, max: connectionsMax, taken: func() { s.guard.count("too-many-connections") }}
 	if s.certs != nil && !(open && loopback) {
-		serving = tls.NewListener(l, s.certs.server())
+		serving = tls.NewListener(serving, s.certs.server())
 	}
 	s.running = append(s.running, srv)
 	s.serving.Go(func() {

@@ -88,7 +88,7 @@ func put(t *testing.T, c *config.ServerTLS, pair tls.Certificate) {
 
 // secured is a monitor that has not begun, with TLS, an authority for clients and a
 // token, and the configuration that it has.
-func secured(t *testing.T, ca *authority) (*App, *config.Config, *syncBuffer) {
+func secured(t *testing.T, ca *authority, change ...func(*config.Config)) (*App, *config.Config, *syncBuffer) {
 	t.Helper()
 	dir := t.TempDir()
 	c := config.Default()
@@ -99,6 +99,9 @@ func secured(t *testing.T, ca *authority) (*App, *config.Config, *syncBuffer) {
 	put(t, c.HTTP.TLS, ca.pair(t))
 	if err := os.WriteFile(c.HTTP.TLS.ClientCA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw}), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range change {
+		f(c)
 	}
 	log := &syncBuffer{}
 	level := &LogLevel{}

@@ -124,7 +124,7 @@ func (m *metrics) monitorList() metricGroup {
 		{&m.reloaded, "config_last_reload_successful", "1 unless the configuration could not be read again when that was last asked for (SIGHUP).", nil, nil},
 		{&m.reloadedAt, "config_last_reload_success_timestamp_seconds", "When the configuration was last read.", nil, nil},
 		{&m.certificate, "certificate_expiry_timestamp_seconds", "When the certificate of http.tls is no longer valid; 0 without one.", nil, nil},
-		{&m.refused, "http_refused_total", "Requests that were refused, by why.", labels("reason"), nil},
+		{&m.refused, "http_refused_total", "Requests that were refused, by why. too-many-connections: connections that were closed in favour of others, those first that had shown no token.", labels("reason"), nil},
 	}}
 }
 

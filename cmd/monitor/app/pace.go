@@ -12,8 +12,10 @@ const (
 	// writePatience is how long a reader may take for each paceBytes of an answer.
 	writePatience = 30 * time.Second
 	paceBytes     = 64 << 10
-	// connectionsMax is how many connections a listener has at once. More wait.
-	connectionsMax = 1024
+	// connectionsMax is how many connections a listener has at once (places), and streamsMax how many
+	// requests there are on each at once under HTTP/2.
+	connectionsMax = 512
+	streamsMax     = 32
 )
 
 // paced ends what does not go on: a body that does not come, and an answer that is not
