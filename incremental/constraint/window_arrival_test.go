@@ -164,7 +164,7 @@ func TestWindowOfLateRecords(t *testing.T) {
 			cfg.Sessions, cfg.RealTime = true, true
 			var ticks, windows, refuted, known, late, turned, again int
 			for n := range *plans / 5 {
-				seed := *planFrom + uint64(n)
+				seed := *seedFrom + uint64(n)
 				rng := rand.New(rand.NewPCG(seed, 44))
 				pl, due := arriving(rng)
 				cfg := cfg

@@ -151,7 +151,7 @@ func TestWindowOfRoughStreams(t *testing.T) {
 			cfg.Sessions, cfg.RealTime, cfg.Late = true, true, true
 			var ticks, windows, refuted, known, late int
 			for n := range *plans / 5 {
-				seed := *planFrom + uint64(n)
+				seed := *seedFrom + uint64(n)
 				rng := rand.New(rand.NewPCG(seed, 43))
 				pl, like := rough(rng)
 				if rng.IntN(2) == 0 {

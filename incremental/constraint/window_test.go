@@ -194,7 +194,7 @@ func TestWindowAgreesWithSolvingAll(t *testing.T) {
 			cfg.Sessions, cfg.RealTime, cfg.Late = true, true, true
 			var ticks, windows, refuted, known, held int
 			for n := range *plans / 15 {
-				seed := *planFrom + uint64(n)
+				seed := *seedFrom + uint64(n)
 				rng := rand.New(rand.NewPCG(seed, 41))
 				pl := hotPlan(rng, 30+rng.IntN(170), 1+rng.IntN(4), 2+rng.IntN(6), rng.IntN(8)/7*10)
 				for i := range rng.IntN(4) {
@@ -262,7 +262,7 @@ func TestWindowWithChosenOrders(t *testing.T) {
 			cfg.Sessions, cfg.RealTime, cfg.Late = true, true, true
 			var windows, chosen, ticks int
 			for n := range *plans / 15 {
-				seed := *planFrom + uint64(n)
+				seed := *seedFrom + uint64(n)
 				rng := rand.New(rand.NewPCG(seed, 42))
 				pl := hotPlan(rng, 60+rng.IntN(240), 1+rng.IntN(4), 2+rng.IntN(6), 0)
 				for i := range rng.IntN(4) {

@@ -20,6 +20,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/internal/leak"
+	_ "github.com/isowatch/isowatch/internal/seeds"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }

@@ -8,7 +8,16 @@ const SeqFirstMax = 1
 
 // MissingBefore is how many of a session's transactions are missing before the first one that
 // is there, which has this seq: the least that it can be, as some number from 0 and some from 1.
-func MissingBefore(first int64) int64 { return max(0, first-SeqFirstMax) }
+func MissingBefore(first int64) int64 { return MissingBetween(SeqFirstMax-1, first) }
+
+// MissingBetween is how many of a session's transactions are missing between two that follow each
+// other, by their seqs: as many as can be counted, and none where they are out of order.
+func MissingBetween(last, next int64) int64 {
+	if next <= last {
+		return 0
+	}
+	return int64(min(uint64(next)-uint64(last)-1, math.MaxInt64))
+}
 
 // Missing is how many transactions are missing in sessions at least, by seq: those of holes,
 // and those before the first one that is there. Each session's are in session order. Of a
@@ -30,8 +39,8 @@ func Missing(txns []Transaction) (n int64) {
 			if t.HasSeq {
 				lost = MissingBefore(t.Seq)
 			}
-		case t.HasSeq && p.has && t.Seq > p.seq:
-			lost = t.Seq - p.seq - 1
+		case t.HasSeq && p.has:
+			lost = MissingBetween(p.seq, t.Seq)
 		}
 		n += min(lost, math.MaxInt64-n) // as many as can be counted
 		if t.HasSeq {

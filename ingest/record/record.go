@@ -96,7 +96,7 @@ type Op struct {
 type Transaction struct {
 	DB      string // the history it belongs to; never empty once decoded
 	Session string // transactions of a session follow each other
-	Seq     int64  // place in the session, counting aborted ones; meaningful if HasSeq
+	Seq     int64  // place in the session, from 0 on, counting aborted ones; meaningful if HasSeq
 	ID      string // unique in its history
 	// Start and End are the client's clock at begin and at the commit's
 	// answer, in nanoseconds; meaningful if HasTimes, and then Start <= End.

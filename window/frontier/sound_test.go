@@ -16,13 +16,14 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/seeds"
 	"github.com/isowatch/isowatch/window/frontier"
 )
 
 // A failure prints the seed; -histories 1 -seed SEED repeats it.
 var (
 	histories = flag.Int("histories", 400, "random histories of each kind")
-	seedFrom  = flag.Uint64("seed", 1, "the first seed")
+	seedFrom  = seeds.First
 )
 
 // forgetting is how a history is cut and what its engines are told.

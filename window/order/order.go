@@ -441,7 +441,7 @@ func (o *Order) goesOn(s *session, seq int64) bool {
 func (o *Order) gap(r *Release, g Gap) {
 	r.Gap = &g
 	o.counts.Gaps++
-	o.counts.Missing = add(o.counts.Missing, sub(g.To, g.From-1))
+	o.counts.Missing = add(o.counts.Missing, record.MissingBetween(g.From-1, g.To+1))
 }
 
 // detachedName is a session's name that no other record has, the same for

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/isowatch/isowatch/ingest/record"
+	_ "github.com/isowatch/isowatch/internal/seeds"
 )
 
 // sent is a record in a partition's log.

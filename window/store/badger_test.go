@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
+	_ "github.com/isowatch/isowatch/internal/seeds"
 	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/store/storetest"
 )

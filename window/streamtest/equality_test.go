@@ -14,12 +14,13 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/seeds"
 	"github.com/isowatch/isowatch/window/stream"
 )
 
 var (
 	histories = flag.Int("histories", map[bool]int{false: 40, true: 10}[race.Enabled], "random histories of each kind for each property")
-	seedFrom  = flag.Uint64("seed", 1, "the first seed")
+	seedFrom  = seeds.First
 )
 
 // kinds are what histories have in them.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/leak"
+	_ "github.com/isowatch/isowatch/internal/seeds"
 )
 
 // drawValue is any canonical value.
@@ -194,24 +195,29 @@ func TestRegular(t *testing.T) {
 // What is missing in sessions is what package record counts, record by record and chunk by
 // chunk; sessions that go through all numbers overflow nothing.
 func TestMissing(t *testing.T) {
-	const most = math.MaxInt64
+	const most, least, none = math.MaxInt64, math.MinInt64, 1 << 50
 	for _, c := range []struct {
-		seqs map[string][]int64 // -1: none
+		seqs map[string][]int64
 		want int64
 	}{
-		{map[string][]int64{"a": {0, 1, 2}, "b": {1, 2}, "c": {-1, -1}}, 0},
+		{map[string][]int64{"a": {0, 1, 2}, "b": {1, 2}, "c": {none, none}}, 0},
 		{map[string][]int64{"a": {0, 4, 6}}, 4},
 		{map[string][]int64{"a": {2}}, 1},
 		{map[string][]int64{"a": {5, 6, 8}, "b": {0}, "c": {3}}, 4 + 1 + 2},
-		{map[string][]int64{"a": {-1, 7, 8, -1, 10}}, 1}, // where it began nobody says
-		{map[string][]int64{"a": {5, 4, 0, 2}}, 4 + 1},   // out of order, which nobody gives it
+		{map[string][]int64{"a": {none, 7, 8, none, 10}}, 1}, // where it began nobody says
+		{map[string][]int64{"a": {5, 4, 0, 2}}, 4 + 1},       // out of order, which nobody gives it
 		{map[string][]int64{"a": {0, most}}, most - 1},
 		{map[string][]int64{"a": {0, most}, "b": {most}}, most},
+		// No decoder gives these, whatever the bytes.
+		{map[string][]int64{"a": {least, least + 1}}, 0},
+		{map[string][]int64{"a": {-1, most}}, most},
+		{map[string][]int64{"a": {least, most}}, most},
+		{map[string][]int64{"a": {most, least, 0}}, most},
 	} {
 		var txns []record.Transaction
 		for _, s := range slices.Sorted(maps.Keys(c.seqs)) {
 			for _, n := range c.seqs[s] {
-				txns = append(txns, record.Transaction{Session: s, HasSeq: n >= 0, Seq: max(n, 0)})
+				txns = append(txns, record.Transaction{Session: s, HasSeq: n != none, Seq: n})
 			}
 		}
 		var b Builder

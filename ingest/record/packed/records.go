@@ -141,9 +141,7 @@ func (b *Builder) follow(heads []head, names []uint32) {
 		}
 		if last, known := b.last[session]; known {
 			b.notOrder = b.notOrder || h.seq <= last
-			if h.seq > last && h.seq-last > 1 {
-				b.miss(h.seq - last - 1)
-			}
+			b.miss(record.MissingBetween(last, h.seq))
 		} else if first {
 			b.miss(record.MissingBefore(h.seq))
 		}
