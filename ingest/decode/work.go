@@ -26,7 +26,7 @@ type worker struct {
 
 func newWorker(formats map[string]func() Format) *worker {
 	w := &worker{formats: map[string]Format{}}
-	w.chunk.Summing = true
+	w.chunk.Summing, w.chunk.Shortening = true, true
 	for contentType, open := range formats {
 		w.formats[contentType] = open()
 	}
@@ -69,7 +69,7 @@ func (w *worker) message(j *job, m *source.Message) {
 	isEvent, err := w.pack(m)
 	switch {
 	case isEvent && err == nil:
-		j.events = append(j.events, event{pos: m.Pos, time: m.Time, value: w.event, bytes: bytes.Clone(m.Value)})
+		j.events = append(j.events, event{pos: m.Pos, time: m.Time, value: short(w.event), bytes: bytes.Clone(m.Value)})
 	case again && err == nil:
 		w.chunk.Undo()
 	case again:
@@ -81,6 +81,14 @@ func (w *worker) message(j *job, m *source.Message) {
 	default:
 		b.reject(m, err)
 	}
+}
+
+// short is an event with short texts, as records have them: much of it waits for the end of its
+// transaction.
+func short(e assemble.Event) assemble.Event {
+	e.Session, e.Txn, e.ID = packed.Shortened(e.Session), packed.Shortened(e.Txn), packed.Shortened(e.ID)
+	e.Op = packed.ShortOp(e.Op)
+	return e
 }
 
 // sizeOf is how large a message is, or was before it was cut off.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -405,6 +406,10 @@ func TestUnsoundState(t *testing.T) {
 		{"another form", func(st *state) { st.Form++ }},
 		{"no step", func(st *state) { st.Steps = nil }},
 		{"steps out of order", func(st *state) { slices.Reverse(st.Steps) }},
+		{"a step in the future", func(st *state) { st.Steps[len(st.Steps)-1].Pos = st.Next + 1 }},
+		{"more than a stream has", func(st *state) { st.Next = 1<<62 + 1 }},
+		{"a longer chain than there is", func(st *state) { st.Fences.Top = math.MaxUint64 }},
+		{"a chain that begins behind its end", func(st *state) { st.Fences.Base = st.Fences.Top + 2 }},
 		{"a cut in the future", func(st *state) { st.Last.From = st.Next + 1 }},
 		{"no such cut", func(st *state) { st.Last.Kind = Fence + 1 }},
 		{"too many that wait", func(st *state) { st.Fences.Wait = make([]waitState, waitMost+1) }},

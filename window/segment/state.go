@@ -145,10 +145,14 @@ func Restore(opt Options, data []byte) (*Cutter, error) {
 	return c, nil
 }
 
+// placeMost is more than positions in a stream and places in a chain reach.
+const placeMost = 1 << 62
+
 // sound tells whether what is used without another look is as it must be.
 func (st *state) sound() bool {
 	ascending := slices.IsSortedFunc(st.Steps, func(a, b stepState) int { return cmp.Compare(a.Pos, b.Pos) })
-	if len(st.Steps) == 0 || !ascending || st.Last.From > st.Next || st.Last.Kind > Fence || len(st.Fences.Wait) > waitMost ||
+	if len(st.Steps) == 0 || !ascending || st.Steps[len(st.Steps)-1].Pos > st.Next || st.Last.From > st.Next || st.Next > placeMost ||
+		st.Fences.Top > placeMost || st.Fences.Base > st.Fences.Top+1 || st.Last.Kind > Fence || len(st.Fences.Wait) > waitMost ||
 		len(st.Fences.Votes) > votesMost || len(st.Fences.Ring) > chainMost || uint64(len(st.Fences.Ring)) > st.Fences.Top || st.Fences.Base == 0 {
 		return false
 	}

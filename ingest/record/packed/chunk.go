@@ -52,6 +52,9 @@ type Chunk struct {
 	// Summing: records are hashed as they are added, for Sums. It is set before the
 	// first.
 	Summing bool
+	// Shortening: long texts are made short as records are added; see Shortened. It is set before
+	// the first as well.
+	Shortening bool
 
 	data  []byte
 	at    []uint32 // where each record begins
@@ -111,6 +114,11 @@ func (c *Chunk) Begin(h *Head) { c.begin(h, false) }
 
 // begin also spells out what is not meaningful if it is idle.
 func (c *Chunk) begin(h *Head, idle bool) {
+	if c.Shortening {
+		short := *h
+		short.Session, short.ID = Shortened(h.Session), Shortened(h.ID)
+		h = &short
+	}
 	c.begun.data, c.begun.ops = len(c.data), c.ops
 	c.begun.hasStart, c.begun.hasInt = c.hasStart, c.hasInt
 	c.fresh = c.fresh[:0]
@@ -213,6 +221,9 @@ func (c *Chunk) difference(n int64) int64 {
 
 // Int adds an operation with an integer and without a predicate. O(len(key)).
 func (c *Chunk) Int(kind record.OpKind, key []byte, n int64) {
+	if c.Shortening {
+		key = Shortened(key)
+	}
 	c.ops++
 	if c.Summing {
 		c.digest = c.digest.Int(kind, record.HashBytes(key), n)
@@ -229,6 +240,9 @@ func (c *Chunk) Int(kind record.OpKind, key []byte, n int64) {
 
 // Null is Int with null.
 func (c *Chunk) Null(kind record.OpKind, key []byte) {
+	if c.Shortening {
+		key = Shortened(key)
+	}
 	c.ops++
 	if c.Summing {
 		c.digest = c.digest.Null(kind, record.HashBytes(key))
@@ -238,6 +252,10 @@ func (c *Chunk) Null(kind record.OpKind, key []byte) {
 
 // Op adds any operation.
 func (c *Chunk) Op(op *record.Op) {
+	if c.Shortening && (len(op.Key) > TextMax || len(op.Value.Text) > TextMax) {
+		short := ShortOp(*op)
+		op = &short
+	}
 	c.scratch = append(c.scratch[:0], op.Key...)
 	if op.Where == "" {
 		switch op.Value.Kind {
