@@ -74,8 +74,14 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 oracle: ## Compare the engine with the brute-force judge on HISTORIES (20000) histories for each way and kind, from SEED (1) on
 	$(GO) test ./incremental -run 'AgreesWithOracle|AgreeWithOracle' -v -histories $(HISTORIES) -seed $(SEED) -timeout 24h
 
+# Packages whose tests draw at random, all from one seed.
+RANDOM_TESTS = $(shell $(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/internal\/seeds/ { print $$1 }')
+
 .PHONY: volume
-volume: ## Lose records of 100,000 random histories at random, and run as many streams in pieces, killed, forgetting, sampled: nobody is accused; SEED (1)
+volume: SEED := $(shell date +%s)
+volume: ## Lose records of 100,000 random histories at random, and run as many streams in pieces, killed, forgetting, sampled: nobody is accused; SEED (another one each time)
+	@echo 'make volume SEED=$(SEED)'
+	$(GO) test $(RANDOM_TESTS) -seed $(SEED) -timeout 24h
 	$(GO) test ./incremental -run '^TestLosses' -v -losses 1500 -seed $(SEED) -timeout 24h
 	$(GO) test ./window/streamtest -v -histories 1500 -seed $(SEED) -timeout 24h
 
