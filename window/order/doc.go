@@ -117,10 +117,13 @@
 //
 //	a session goes silent              holds nothing back; what is missing when it      no loss, unless Gap
 //	                                   comes back is a Gap
-//	a partition stalls                 holds all back, until IdleAfter; then it is      loss: Missed counts it, and
-//	                                   passed over, and what it still had is Late       its records are Late
-//	all partitions stall               the same; when one comes back, the others are    loss: Missed
-//	                                   waited for anew, for IdleAfter
+//	a partition stalls                 holds all back, until IdleAfter; then it is      no loss
+//	                                   passed over, and holds back ticks only; what
+//	                                   it still had is Late and Passed
+//	… for longer                       is given up when it was silent, and the others   loss: Missed counts it, and
+//	                                   went on, for MaxTransaction more                 its records are Late
+//	all partitions stall               passed over; when one comes back, the others     no loss
+//	                                   are waited for anew, for IdleAfter
 //	a hole in a session                Gap                                              loss
 //	a session's first records are      with Whole, Gap if the first that comes has a    loss
 //	missing                            seq of 2 or more; it may also be one that was
@@ -179,10 +182,16 @@
 // # IdleAfter
 //
 // A partition that gives neither records nor CaughtUp for IdleAfter (its broker is
-// away, or its reader stuck) stops holding the watermark back. When it comes back,
-// what ended before the watermark is Late. If all are stuck the watermark goes
-// to the greatest end seen. Time in which nobody read does not count: from one
-// Advance to the next at most five seconds pass, or four ticks.
+// away, or its reader stuck) stops holding the watermark back. If all are stuck the watermark goes
+// to the greatest end seen. That loses nothing: ticks go on waiting for it (Patience), so nothing is
+// concluded from the absence of what it has. When it comes back,
+// what ended before the watermark is Late, behind its place, but Passed, which is no loss. Only one that is
+// silent for MaxTransaction more, while the stream goes on for as long, is given up: ticks go on without it, which
+// is a loss (Missed, Unread) until it has shown that it is where the watermark is. Where ticks have
+// no patience, that is at once.
+//
+// Time in which nobody read, as the process was stopped, does not count: from one
+// Advance to the next at most a second passes, or four ticks.
 //
 // # When it is full
 //

@@ -124,8 +124,12 @@ type Release struct {
 	// nothing that left and the hole is before the first. A loss.
 	Forgotten bool
 	// Late: it came later than Lateness allows. What was concluded before from
-	// the absence of what it wrote may not hold: a loss.
+	// the absence of what it wrote may not hold: a loss, unless it is Passed.
 	Late bool
+	// Passed: Late only as its partition was silent and the watermark passed it meanwhile; it
+	// came in time as far as the partition shows. Nothing was concluded from absence without
+	// it: no loss. But it is behind its place.
+	Passed bool
 	// TimesDropped: it has times that must not be used. No loss.
 	TimesDropped bool
 	// Contradicts: TimesDropped, as by its times it started after a successor in its session had
@@ -146,7 +150,9 @@ type Release struct {
 
 // Loses tells whether records are missing around this one, or what was concluded
 // from their absence may be wrong.
-func (r *Release) Loses() bool { return r.Gap != nil || r.Forgotten || r.Late || r.Overlong }
+func (r *Release) Loses() bool {
+	return r.Gap != nil || r.Forgotten || r.Late && !r.Passed || r.Overlong
+}
 
 // Apply changes the record to what the engine may know of it.
 func (r *Release) Apply(t *record.Transaction) {
@@ -184,7 +190,7 @@ type Counts struct {
 	Detached       int64
 	Forgotten      int64 // releases that are so flagged
 	Sessions       int64 // sessions forgotten
-	Skipped        int64 // partitions that the watermark passed while they were idle
+	Skipped        int64 // partitions that were given up as they were idle
 	Gaps           int64
 	Missing        int64 // records in these gaps
 	Forced         int64 // left early because the buffer was full

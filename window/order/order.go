@@ -187,7 +187,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	it.flags |= ofStatus(h.Status)
 	own := true // key is the record's own time, so it can be late
 	trusted := h.HasTimes && !o.aheadOf(h.End, arrival)
-	limit := sub(p.greatest, o.delay) // as it was before this record
+	limit, shown := sub(p.greatest, o.delay), p.bound(o.delay) // as they were before this record
 	switch {
 	case trusted:
 		p.timed = true
@@ -229,6 +229,9 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	if it.key < o.watermark {
 		it.flags |= isDue
 		if own {
+			if it.flags&isLate == 0 && it.key >= shown && !p.skipped && o.patience.wait > 0 {
+				it.flags |= isPassed
+			}
 			it.flags |= isLate
 		}
 	}
@@ -347,7 +350,7 @@ func (o *Order) pop() Release {
 // release fills in the Release of it, which leaves session s under key.
 func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	r.Ref, r.Key, r.Partition, r.Session = it.ref, key, int(it.partition), s.name
-	r.Late = it.flags&isLate != 0
+	r.Late, r.Passed = it.flags&isLate != 0, it.flags&isPassed != 0
 	at, n := o.ticks.before(key, o.every)
 	if r.TickAt, r.Tick, r.Silent = at, n > 0, n > 1; r.Tick {
 		r.TickAt = o.proved(r.TickAt)

@@ -210,7 +210,7 @@ func (o *Order) proved(at int64) int64 {
 	until := int64(math.MaxInt64) // all that came before has been handed out
 	if !o.flushed {
 		for i := range o.partitions {
-			if p := &o.partitions[i]; p.known && !o.idle(p) {
+			if p := &o.partitions[i]; p.known && !p.skipped {
 				until = min(until, max(p.came, p.ended))
 			}
 		}

@@ -11,7 +11,8 @@ type partition struct {
 	known bool // it holds the watermark back
 	// heard: there was news since the time of day was last told.
 	heard bool
-	// skipped: the watermark passed it while it was idle, as it still is; see Counts.Skipped.
+	// skipped: it was given up, and has not shown since that it is where the watermark is; see
+	// Counts.Skipped.
 	skipped bool
 	timed   bool // a record with times was seen
 	// setBack: since greatest was reached, a clock has been seen that was set
@@ -24,7 +25,7 @@ type partition struct {
 	anchor   int64 // when what greatest comes from arrived
 	observed int64 // the greatest end of other histories
 	// caughtUp is the bound that the latest CaughtUp proved, caughtAt its time of
-	// day.
+	// day; before the first, where the watermark was when the partition became known.
 	caughtUp int64
 	caughtAt int64
 	ended    int64 // the same by the time of patience
@@ -57,6 +58,7 @@ func (o *Order) partition(n int) *partition {
 	p := &o.partitions[n]
 	if !p.known {
 		p.known, p.heard = true, true
+		p.caughtUp = o.watermark // what it had before is missed
 		o.dirty = true
 	}
 	return p
@@ -88,8 +90,9 @@ func (o *Order) Observe(n int, t, came int64) {
 func (o *Order) CaughtUp(n int, now int64) {
 	p := o.partition(n)
 	o.hear(p)
-	o.Advance(now)
-	p.heard, p.active, p.caughtAt, p.ended = false, o.now, o.now, o.patience.now
+	away := o.advance(now)
+	// What says that there was nothing more may have waited while nobody read, and be as old.
+	p.heard, p.active, p.caughtAt, p.ended = false, o.now, o.now, sub(o.patience.now, away)
 	o.dirty = true
 	if o.greatest == none {
 		return
@@ -102,22 +105,27 @@ func (o *Order) CaughtUp(n int, now int64) {
 
 // Advance tells the time of day in nanoseconds. It is used for the passing of
 // time only; a time before an earlier one is ignored. O(partitions).
-func (o *Order) Advance(now int64) {
+func (o *Order) Advance(now int64) { o.advance(now) }
+
+// advance is Advance, and tells for how long nobody read: that time has not passed for those who
+// are waited for, as it proves nothing.
+func (o *Order) advance(now int64) (away int64) {
 	o.patience.tell(now)
 	if o.hasNow && now < o.now {
 		now = o.now
 	}
-	away := int64(0) // for so long nobody read
 	if o.hasNow {
 		away = max(0, sub(sub(now, o.now), max(int64(stepMost), 4*o.every)))
 	}
 	back := o.back()
 	o.now, o.hasNow = now, true
+	o.reachedAt = add(o.reachedAt, away)
 	if o.moved {
 		o.moved, o.reachedAt = false, now
 	}
 	for i := range o.partitions {
 		p := &o.partitions[i]
+		p.caughtAt = add(p.caughtAt, away)
 		if p.heard || back {
 			p.heard, p.active = false, now
 		} else {
@@ -125,6 +133,7 @@ func (o *Order) Advance(now int64) {
 		}
 	}
 	o.dirty = true
+	return away
 }
 
 // back tells whether a partition was heard after all had been idle: not they had stalled,
@@ -143,11 +152,10 @@ func (o *Order) back() bool {
 	return heard
 }
 
-// stepMost is how much time passes for idle partitions from one Advance to the next,
-// at most, if ticks are not much farther apart: a reader that reads tells the time more
-// often. One that did not was waiting itself, or was not running, and no partition could
-// speak.
-const stepMost = 5 * time.Second
+// stepMost is how much time passes from one Advance to the next, at most, if ticks are not much
+// farther apart: a reader that reads tells the time more often. One that did not was waiting
+// itself, or was not running: no partition could speak, and what is told next is as old.
+const stepMost = time.Second
 
 // hear notes that there is news of p: it is not idle.
 func (o *Order) hear(p *partition) {
@@ -235,13 +243,28 @@ func (o *Order) settle() {
 		p := &o.partitions[i]
 		switch {
 		case !p.known:
-		case !o.idle(p):
-			p.skipped = false // it is waited for again, and a stall that follows is another one
-		case !p.skipped && p.bound(o.delay) < o.watermark:
-			p.skipped = true // what it still has may be missed
+		case p.bound(o.delay) >= o.watermark:
+			p.skipped = false // a stall that follows is another one
+		case !p.skipped && o.givesUp(p):
+			p.skipped = true
 			o.counts.Skipped++
 		}
 	}
+}
+
+// givesUp tells whether a partition that the watermark has passed is not waited for any longer even
+// where something is concluded from absence: what it still has may be missed. Until then ticks say
+// less (Patience), and to have passed it has cost nothing. Where nothing holds ticks back that is
+// at once; else when it was silent, and the stream went on, for MaxTransaction more. While all are
+// silent nothing goes on.
+func (o *Order) givesUp(p *partition) bool {
+	switch {
+	case !o.idle(p):
+		return false
+	case o.patience.wait == 0:
+		return true
+	}
+	return o.holder >= 0 && sub(sub(o.now, p.active), o.idleAfter) > o.maxTransaction && sub(o.watermark, p.bound(o.delay)) > o.maxTransaction
 }
 
 // Watermark is the least end that may still arrive, in nanoseconds of the
@@ -269,7 +292,7 @@ func (o *Order) Holder() (partition int, ok bool) {
 func (o *Order) Full() bool { return o.maxBuffered > 0 && o.held+o.more >= o.maxBuffered }
 
 // Missed counts what makes all conclusions from absence doubtful, whatever the
-// key: the watermark passed a silent partition, or records left early because the
+// key: a silent partition was given up, or records left early because the
 // buffer was full. A caller compares it with what it was before it hands on a release
 // or a tick. It moves the watermark to where that follows from. O(partitions) when something was
 // learned since, otherwise O(1).
@@ -278,15 +301,16 @@ func (o *Order) Missed() int64 {
 	return o.counts.Skipped + o.counts.Forced
 }
 
-// PassesOver tells whether the watermark goes on without a partition that is idle: what is
-// written there meanwhile is missed, and has been counted once. O(partitions).
-func (o *Order) PassesOver() bool {
+// Unread is the least end that may still come in a partition that was given up: what is written
+// there is missed, as Missed has counted once. ok is false if there is none. O(partitions).
+func (o *Order) Unread() (from int64, ok bool) {
+	from = math.MaxInt64
 	for i := range o.partitions {
-		if p := &o.partitions[i]; p.known && p.skipped && o.idle(p) {
-			return true
+		if p := &o.partitions[i]; p.skipped {
+			from, ok = min(from, p.bound(o.delay)), true
 		}
 	}
-	return false
+	return from, ok
 }
 
 // Wants tells whether partition n should be read on: always, unless the buffer

@@ -35,6 +35,7 @@ const (
 	isCommitted
 	isUnknown // its outcome
 	isHeavy
+	isPassed // isLate only as its partition was passed over
 )
 
 const nil32 = int32(-1)

@@ -71,7 +71,7 @@ const (
 	LostLate                     // a record came later than it may
 	LostSession                  // a session was forgotten, as there are too many
 	LostOverlong                 // a transaction lasted longer than it may
-	LostPartition                // a silent partition was not waited for, or records left early
+	LostPartition                // a silent partition was given up, or records left early
 	lossWhys
 )
 
@@ -179,11 +179,14 @@ func (h *History) Take(e *Entry) {
 	}
 	h.order.Advance(e.Time)
 	// Before anything is concluded from that a partition is not waited for any more.
-	from := h.order.Watermark() // what it still has belongs behind it
-	if n := h.order.Missed(); n > h.missed {
+	from := h.order.Watermark()
+	n := h.order.Missed()
+	unread, goesOn := h.order.Unread() // what it still has belongs behind it
+	from = min(from, unread)
+	if n > h.missed {
 		h.missed = n
 		h.lose(Loss{Why: LostPartition}, from, h.order.Reach())
-	} else if h.order.PassesOver() { // it goes on
+	} else if goesOn {
 		h.segs.hide(from, h.order.Reach())
 		h.segs.whole.lost(LostPartition, from, h.order.Reach())
 	}
@@ -452,9 +455,12 @@ func (h *History) release(r *order.Release) {
 	if r.TimesDropped && !r.Late || r.Contradicts && h.realTime {
 		f.flags |= timesDropped
 	}
-	if r.Untimely && !r.Late && h.realTime {
+	if r.Untimely && (!r.Late || r.Passed) && h.realTime {
 		h.segs.whole.untimely()
 		h.segs.stats.Untimely++
+	}
+	if r.Passed {
+		h.segs.whole.passed(r.Key)
 	}
 	if r.Detached {
 		f.flags |= detached
@@ -502,7 +508,7 @@ func lossesAround(r *order.Release, t *record.Transaction, since int64) (out []p
 		is   bool
 		why  LossWhy
 		from int64
-	}{{r.Forgotten, LostSession, since}, {r.Late, LostLate, began}, {r.Overlong, LostOverlong, min(began, t.Start)}} {
+	}{{r.Forgotten, LostSession, since}, {r.Late && !r.Passed, LostLate, began}, {r.Overlong, LostOverlong, min(began, t.Start)}} {
 		if x.is {
 			out = append(out, placedLoss{Loss{Why: x.why, Session: t.Session, ID: strings.Clone(t.ID)}, x.from, r.Key})
 		}

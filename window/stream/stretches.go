@@ -163,6 +163,15 @@ func (s *stretches) untimely() {
 	s.Now.Partial |= WhyTimes
 }
 
+// passed says that the transaction that is released next, of a partition that was silent for a
+// while, belongs to that time, in front of others that were released. What leads from it to those of
+// stretches that have ended may be missed.
+func (s *stretches) passed(at int64) {
+	for i := len(s.Done) - 1; i >= 0 && s.Done[i].End >= at; i-- {
+		s.Done[i].Partial |= 1 << LostPartition
+	}
+}
+
 // withheld says that a violation is not told which was found among the transactions so
 // far, those of the stretch that has ended last included.
 func (s *stretches) withheld() {

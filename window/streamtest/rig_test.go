@@ -126,6 +126,24 @@ func (t *topic) entries(rng *rand.Rand, most int) []*stream.Entry {
 	}
 }
 
+// silence has time pass between entries, more than idle at times.
+func silence(rng *rand.Rand, entries []*stream.Entry, idle int64) []*stream.Entry {
+	var out []*stream.Entry
+	passed := int64(0)
+	add := func(e stream.Entry) {
+		e.Number, e.Time = uint64(len(out))+1, e.Time+passed
+		out = append(out, &e)
+	}
+	for _, e := range entries {
+		add(*e)
+		for n := max(0, rng.IntN(8)-4); n > 0; n-- {
+			passed += 1 + rng.Int64N(idle)
+			add(stream.Entry{Time: e.Time, Partitions: e.Partitions})
+		}
+	}
+	return out
+}
+
 // sample has sessions left out from some entries on, fewer or more, and none at times.
 func sample(rng *rand.Rand, entries []*stream.Entry) {
 	level := uint8(0)
@@ -203,6 +221,9 @@ type run struct {
 	luck  uint64 // the rest
 	// sampling: sessions are left out at times.
 	sampling bool
+	// silences: at times nothing comes for longer than is waited for, of all partitions or of one
+	// while others go on.
+	silences bool
 	// kill is the chance in percent that something happens to the monitor after an
 	// entry: that it makes a checkpoint, or is killed, or both.
 	kill int
@@ -219,6 +240,9 @@ func (r *run) play() (out *outcome, err error) {
 	entries := r.topic.entries(rand.New(rand.NewPCG(r.seed, 51)), r.batch)
 	if r.sampling {
 		sample(rand.New(rand.NewPCG(r.seed, 53)), entries)
+	}
+	if r.silences {
+		entries = silence(rand.New(rand.NewPCG(r.seed, 54)), entries, int64(r.cfg.Order.IdleAfter))
 	}
 	rng := rand.New(rand.NewPCG(r.seed^r.luck<<32, 52))
 	out = &outcome{found: map[string]told{}}

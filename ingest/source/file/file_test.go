@@ -346,6 +346,44 @@ func TestReadEndsWithItsContextAndClose(t *testing.T) {
 	}
 }
 
+// While a pipe is silent the stream says again and again that there is nothing more, as a source has to; and
+// nothing else than what came is told.
+func TestSilentPipeIsReadToItsEnd(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := NewStream(Stdin, r, 0)
+	defer s.Close()
+	for i, line := range []string{"a\n", "bb\n", "half"} {
+		if _, err := w.WriteString(line); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for silent := 0; silent < 2; {
+			b, err := s.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range b.Messages {
+				got = append(got, string(m.Value)+"\n")
+			}
+			if b.CaughtUp {
+				silent++
+			}
+			if whole := []int64{2, 5, 5}[i]; b.CaughtUp && b.Next != whole {
+				t.Errorf("after %q it is said to be read to %d, not %d", line, b.Next, whole)
+			}
+		}
+		if want := slices.DeleteFunc([]string{line}, func(s string) bool { return s == "half" }); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	w.Close()
+	want(t, take(t, s, -1, nil), "5:half")
+}
+
 func TestStreamTellsItsError(t *testing.T) {
 	broken := errors.New("broken")
 	s := NewStream(Stdin, io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(broken)), 0)

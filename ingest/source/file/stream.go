@@ -17,7 +17,7 @@ const Stdin = "-"
 // same bytes again after a restart feeds records whose ids are known.
 type Stream struct {
 	lines lines
-	ch    chan []byte // what was read; closed at the end
+	ch    chan []byte // what was read, nil: nothing more is there; closed at the end
 	err   error       // why it ended; set before ch is closed
 	done  bool
 
@@ -30,7 +30,8 @@ var _ source.Source = (*Stream)(nil)
 // NewStream reads r, which is called name in messages. messageMax is as in
 // Options. r is read ahead by one chunk of 256 KiB, in a goroutine that ends
 // with r, or with the Read of r under way when the stream is closed: a read from
-// a terminal can't be cut short.
+// a terminal can't be cut short. That nothing more is there is told where the system can tell: of files,
+// which pipes and terminals are, on Unix.
 func NewStream(name string, r io.Reader, messageMax int) *Stream {
 	if messageMax <= 0 {
 		messageMax = MessageMaxDefault
@@ -44,8 +45,17 @@ func NewStream(name string, r io.Reader, messageMax int) *Stream {
 // at, the other is filled.
 func (s *Stream) pump(r io.Reader) {
 	defer close(s.ch)
+	waits := waitsOn(r)
 	bufs := [2][]byte{make([]byte, chunk), make([]byte, chunk)}
 	for i := 0; ; i ^= 1 {
+		for waits != nil && waits(pollDefault) {
+			select {
+			case s.ch <- nil:
+			case <-s.closed:
+				return
+			default: // nobody reads, and later it may not be true
+			}
+		}
 		n, err := r.Read(bufs[i])
 		if n > 0 {
 			select {
@@ -80,6 +90,9 @@ func (s *Stream) Read(ctx context.Context) (source.Batch, error) {
 		var messages []source.Message
 		select {
 		case b, ok := <-s.ch:
+			if ok && b == nil {
+				return source.Batch{Next: s.lines.next(), CaughtUp: true}, nil
+			}
 			if ok {
 				messages = s.lines.feed(b)
 				break
