@@ -176,7 +176,10 @@ func New(opt Options) *Engine {
 	}
 	e.told = e.report
 	e.in.expect(opt.Expect)
-	e.in.seeds, e.in.attempts = opt.Seeds, maxTime
+	e.in.seeds, e.in.attempts, e.in.common = opt.Seeds, maxTime, isNull
+	if opt.Initial == record.InitialZero {
+		e.in.common |= isZero
+	}
 	if opt.MaxTransaction != 0 {
 		e.in.attempts = opt.MaxTransaction + opt.MaxSkew
 	}
@@ -318,7 +321,7 @@ const untimedEvery = 256
 // was aborted, or overwritten by its own transaction.
 func (e *Engine) wakeStirred() {
 	for _, c := range e.in.stirred {
-		if e.in.cells.At(c).waiting != none && e.opt.Online && e.opened && e.opt.UniqueValues {
+		if e.in.cells.At(c).waiting != none && e.opt.Online && e.opened && e.Unique() && !e.common(e.in.cells.At(c)) {
 			e.in.release(c, func(index uint32) { e.resolve(index, e.waitedFor(index, c)) })
 		}
 	}

@@ -246,8 +246,16 @@ func (e *Engine) Waiting() []verdict.Exhibit {
 		}
 		return &out[i]
 	}
+	waits := map[pendingRead]bool{}
+	met := map[cellID]bool{}
 	for _, w := range e.waiting {
-		if !e.in.waits(w.cell, w.index) {
+		if !met[w.cell] {
+			met[w.cell] = true
+			for index := range e.in.waitersOf(w.cell) {
+				waits[pendingRead{index, w.cell}] = true
+			}
+		}
+		if !waits[pendingRead{w.index, w.cell}] {
 			continue
 		}
 		key := e.in.nameOf(e.in.cells.At(w.cell).key)
@@ -264,18 +272,8 @@ func (e *Engine) Waiting() []verdict.Exhibit {
 	return out
 }
 
-// waits tells whether index's read of c waits for the writer.
-func (in *intake) waits(c cellID, index uint32) bool {
-	for at := in.cells.At(c).waiting; at != none; at = in.waiters[at].next {
-		if in.waiters[at].index == index {
-			return true
-		}
-	}
-	return false
-}
-
 // UniqueAttempts tells whether Options.UniqueAttempts was set and has held so far.
 func (e *Engine) UniqueAttempts() bool { return e.opt.UniqueAttempts && !e.in.retried }
 
 // Unique tells whether UniqueValues was asked for and has held so far.
-func (e *Engine) Unique() bool { return e.opt.UniqueValues }
+func (e *Engine) Unique() bool { return e.opt.UniqueValues && !e.in.repeated }

@@ -1,6 +1,7 @@
 package incremental
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -53,7 +54,9 @@ type intake struct {
 	placesOf             map[uint32][]int               // of sequences
 	large                int                            // transactions that are no mini-transactions
 	again                bool                           // a value was written to a key a second time
-	retried              bool                           // a value of an aborted transaction was written by another one
+	common               cellFlags                      // of values that many write, which shows nothing of others; see Engine.common
+	repeated             bool                           // any other value was written to a key by two transactions, neither of them aborted
+	retried              bool                           // one of an aborted transaction was written by another one
 	stirred              []cellID                       // values awaited by readers that an aborted transaction wrote, or one that overwrote them
 	several              bool                           // a transaction has several objects
 	timed                int                            // committed transactions with trusted times
@@ -77,7 +80,7 @@ type cell struct {
 	more  uint32 // further ones, the latest first, in intake.refs
 	// version is what final's write made of the key, once admitted.
 	version version.ID
-	waiting uint32 // the latest reader that waits for the writer, in intake.waiters
+	waiting uint32 // the latest reader that waits for the writer, in intake.waiters, or none
 	about   cellFlags
 }
 
@@ -112,7 +115,8 @@ type ownAppend struct {
 	element record.Value
 }
 
-// waiter is a read whose writer is awaited, and the one before it.
+// waiter is a read whose writer is awaited, and the next one to have come, in a ring: after the latest
+// the oldest. Those that are freed are in a list.
 type waiter struct {
 	index uint32
 	next  uint32
@@ -138,7 +142,7 @@ type keyProps struct {
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
 	lossy    bool          // somebody unseen may have written it
 	emptied  bool          // an empty list was read of it
-	unsaid   bool          // some read of nothing is in Engine.unsaid
+	unsaid   bool          // some read of nothing is in Engine.unsaid, or waits, as it may be of a list
 	reader   uint32        // index of a transaction that read the initial version, or none
 	initial  cellID        // the value it held at first, once known by a read
 	// recent is the value written last by order of Step, if it is an integer, and
@@ -295,7 +299,10 @@ func (in *intake) writersOf(c cellID, f func(index uint32) bool) {
 func (in *intake) wrote(c cellID, index uint32) {
 	cl := in.cells.At(c)
 	in.again = in.again || cl.final != none || in.others(c).inter != none
-	in.retried = in.retried || in.others(c).aborted != verdict.NoTxn
+	if cl.about&in.common == 0 {
+		in.repeated = in.repeated || cl.final != none || in.others(c).interOf(index) != none
+		in.retried = in.retried || in.others(c).aborted != verdict.NoTxn
+	}
 	if cl.final == none {
 		cl.final = index
 		return
@@ -319,46 +326,71 @@ func (in *intake) setOthers(c cellID, o otherWriters) {
 
 // wait notes that a transaction's read of c waits for the writer.
 func (in *intake) wait(c cellID, index uint32) {
-	cl := in.cells.At(c)
-	w := waiter{index, cl.waiting}
-	if in.freed == none {
-		in.waiters = append(in.waiters, w)
-		cl.waiting = uint32(len(in.waiters) - 1)
-		return
-	}
 	at := in.freed
-	in.freed = in.waiters[at].next
-	in.waiters[at] = w
+	if at == none {
+		at = uint32(len(in.waiters))
+		in.waiters = append(in.waiters, waiter{})
+	} else {
+		in.freed = in.waiters[at].next
+	}
+	cl := in.cells.At(c)
+	in.waiters[at] = waiter{index, at}
+	if last := cl.waiting; last != none {
+		in.waiters[at].next, in.waiters[last].next = in.waiters[last].next, at
+	}
 	cl.waiting = at
 }
 
-// unwait takes a read off the list again; false if it does not wait any more.
-func (in *intake) unwait(c cellID, index uint32) bool {
-	for at := &in.cells.At(c).waiting; *at != none; at = &in.waiters[*at].next {
-		if w := *at; in.waiters[w].index == index {
-			*at = in.waiters[w].next
-			in.waiters[w].next = in.freed
-			in.freed = w
-			return true
+// waitersOf are the readers that wait for c, oldest first.
+func (in *intake) waitersOf(c cellID) iter.Seq[uint32] {
+	return func(yield func(index uint32) bool) {
+		last := in.cells.At(c).waiting
+		for at := last; at != none; {
+			at = in.waiters[at].next
+			if !yield(in.waiters[at].index) || at == last {
+				return
+			}
 		}
 	}
-	return false
 }
 
-// release empties c's list of waiting reads and calls f with them, oldest first.
-func (in *intake) release(c cellID, f func(index uint32)) {
+// unwait takes a read off the ring again; false if it does not wait any more. O(1) of the oldest.
+func (in *intake) unwait(c cellID, index uint32) bool {
 	cl := in.cells.At(c)
-	var all []uint32
-	for at := cl.waiting; at != none; {
-		w := in.waiters[at]
-		all = append(all, w.index)
-		in.waiters[at].next = in.freed
-		in.freed = at
-		at = w.next
+	last := cl.waiting
+	if last == none {
+		return false
 	}
-	cl.waiting = none
-	for i := len(all) - 1; i >= 0; i-- {
-		f(all[i])
+	for before := last; ; {
+		at := in.waiters[before].next
+		if in.waiters[at].index == index {
+			switch {
+			case at == before:
+				cl.waiting = none
+			case at == last:
+				cl.waiting = before
+			}
+			in.waiters[before].next = in.waiters[at].next
+			in.waiters[at].next, in.freed = in.freed, at
+			return true
+		}
+		if before = at; at == last {
+			return false
+		}
+	}
+}
+
+// release empties c's ring of waiting reads and calls f with them, oldest first.
+func (in *intake) release(c cellID, f func(index uint32)) {
+	last := in.cells.At(c).waiting
+	if last == none {
+		return
+	}
+	all := slices.Collect(in.waitersOf(c))
+	in.waiters[last].next, in.freed = in.freed, in.waiters[last].next
+	in.cells.At(c).waiting = none
+	for _, index := range all {
+		f(index)
 	}
 }
 
@@ -671,7 +703,7 @@ func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID, arrival i
 		}
 		c := in.cellOf(k, op.Value)
 		o := in.others(c)
-		in.retried = in.retried || in.cells.At(c).final != none || o.aborted != verdict.NoTxn && o.aborted != id
+		in.retried = in.retried || in.cells.At(c).about&in.common == 0 && (in.cells.At(c).final != none || o.aborted != verdict.NoTxn && o.aborted != id)
 		if o.aborted == verdict.NoTxn {
 			o.aborted, o.since = id, since
 			in.setOthers(c, o)
@@ -724,6 +756,7 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 		}
 		o := in.others(c)
 		in.again = in.again || o.inter != none || in.cells.At(c).final != none
+		in.repeated = in.repeated || in.cells.At(c).about&in.common == 0 && (o.interOf(index) != none || in.cells.At(c).final != none)
 		switch {
 		case o.inter == none || o.inter == index:
 			o.inter = index

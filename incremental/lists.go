@@ -121,7 +121,7 @@ func (e *Engine) decideList(index uint32, c cellID) {
 		e.readElse(index, c)
 		return
 	}
-	if e.opt.Online && !e.opt.UniqueValues && !e.closedSet && !e.closed {
+	if e.opt.Online && !e.Unique() && !e.closedSet && !e.closed {
 		e.wait(index, c)
 		return
 	}

@@ -20,8 +20,9 @@ type Options struct {
 	MaxTransaction int64
 	// UniqueValues: no two recorded transactions write the same value to a key,
 	// so that online a read is known to be its writer's as soon as that has come.
-	// Otherwise it waits until no other writer can come (MaxTransaction). The
-	// assumption is given up when the stream breaks it. Batch needs none.
+	// Otherwise it waits until no other writer can come (MaxTransaction), as reads of
+	// null, and of what keys hold at first if that is declared, do in any case: anybody may
+	// write those. The assumption is given up when the stream breaks it; see Engine.Unique. Batch needs none.
 	UniqueValues bool
 	// UniqueAttempts: UniqueValues is meant of aborted transactions too, so that a
 	// client that tries again writes other values. Then a read of an aborted value is

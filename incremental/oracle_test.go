@@ -87,6 +87,9 @@ var kinds = []kind{
 	{"duplicates, unknown", func(c *tiny.Config) {
 		c.Keys, c.Duplicates, c.Values, c.Always, c.Unknown, c.Updates, c.Mutations = 2, true, 2, true, true, 50, 4
 	}},
+	{"deletes", func(c *tiny.Config) {
+		c.Keys, c.Ops, c.Common, c.Updates, c.Mutations = 2, 3, 40, 50, min(c.Mutations, 1)
+	}},
 	{"weak", func(c *tiny.Config) { c.Txns, c.Ops, c.Mutations, c.Weak, c.OneKey = 6, 5, 1, 100, 0 }},
 	{"weak, duplicates", func(c *tiny.Config) {
 		c.Keys, c.Ops, c.Duplicates, c.Values, c.Always, c.Mutations, c.Weak, c.OneKey = 2, 5, true, 2, true, 1, 100, 0

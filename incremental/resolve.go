@@ -115,7 +115,7 @@ func (e *Engine) settle() {
 // nothing but sessions would order the blocks of all that wait: every two of a key would
 // be a pair to be kept, and to be looked at again at each read that is decided.
 func (e *Engine) holds(s *strand) bool {
-	return e.opt.Online && !e.opt.UniqueValues && (!e.closed || e.giving) && s.untimed && len(s.polys) > 0
+	return e.opt.Online && !e.Unique() && (!e.closed || e.giving) && s.untimed && len(s.polys) > 0
 }
 
 // settleHeld gives the polygraphs the blocks of transactions whose reads are known,
@@ -208,10 +208,7 @@ func (e *Engine) readCell(index uint32, k version.Key) cellID {
 // it, and appends the others to dst.
 func (e *Engine) wake(c cellID, dst []pendingRead) []pendingRead {
 	cl := e.in.cells.At(c)
-	if cl.more != none {
-		e.opt.UniqueValues = false // so much for the assumption
-	}
-	if cl.waiting != none && (!e.opt.Online || e.opt.UniqueValues) {
+	if cl.waiting != none && (!e.opt.Online || e.Unique() && !e.common(cl)) {
 		key := cl.key
 		e.in.release(c, func(index uint32) {
 			if e.writesTo(index, key) {
@@ -250,12 +247,26 @@ func (e *Engine) resolve(index uint32, c cellID) {
 		e.saysPerhaps(index, c)
 		return
 	}
-	if e.opt.Online && !e.opt.UniqueValues && !e.closed {
+	if e.opt.Online && !e.closed && e.anybodys(c) {
 		e.wait(index, c) // for all candidates
+		if p := e.in.perKey.At(e.in.cells.At(c).key); p.bare() {
+			p.unsaid = true
+		}
 		return
 	}
 	e.decide(index, c)
 }
+
+// anybodys: who wrote the value can't be known before all have come who may have. Of a list there is nothing
+// before the first append, and nobody can take it away again.
+func (e *Engine) anybodys(c cellID) bool {
+	cl := e.in.cells.At(c)
+	return !e.Unique() || e.common(cl) && !e.in.perKey.At(cl.key).isListKey()
+}
+
+// common: the value is one that many write, as they delete what is there or put it back to what it was:
+// null, and what every key is known to hold at first. That values are unique is not said of it.
+func (e *Engine) common(cl *cell) bool { return cl.about&e.in.common != 0 }
 
 // saysNothing: with partial coverage an unseen writer may have deleted the key,
 // or put back what it held at first.
@@ -267,7 +278,7 @@ func (e *Engine) saysNothing(c cellID) bool {
 	if e.in.perKey.At(cl.key).isListKey() { // which is only ever appended to
 		return false
 	}
-	return cl.about&isNull != 0 || e.holdsInitial(cl)
+	return e.common(cl)
 }
 
 // saysPerhaps keeps a read of nothing of a key that nobody is seen to have changed: it may
@@ -296,6 +307,9 @@ func (e *Engine) turnedOut(k version.Key) {
 	for _, r := range reads {
 		e.resolve(r.index, r.cell)
 	}
+	if null := e.in.perKey.At(k).null; null != none && e.Unique() {
+		e.in.release(null, func(index uint32) { e.resolve(index, e.waitedFor(index, null)) })
+	}
 }
 
 // decide finds the version of a read of which all that will be known is known,
@@ -321,7 +335,6 @@ func (e *Engine) decide(index uint32, c cellID) {
 	w, several := e.onlyWriter(index, c)
 	switch {
 	case several && e.opt.Online && !e.closed && !e.closedSet:
-		e.opt.UniqueValues = false // so much for the assumption
 		e.wait(index, c)
 	case several:
 		e.decideAmong(index, c)
@@ -329,7 +342,7 @@ func (e *Engine) decide(index uint32, c cellID) {
 		e.readFrom(index, w, c)
 	case cl.final == index && !e.holdsInitial(cl):
 		e.readOwnLater(index, c)
-	case !e.opt.Online || e.closed || e.closedSet || e.opt.UniqueValues && (e.expected(c) || e.exposed(index, c)):
+	case !e.opt.Online || e.closed || e.closedSet || e.Unique() && e.exposed(index, c):
 		e.absent(index, c)
 	default:
 		e.wait(index, c)
@@ -560,12 +573,6 @@ func (e *Engine) holdsInitial(cl *cell) bool {
 		return cl.about&isZero != 0
 	}
 	return false
-}
-
-// expected: no writer of the value need be waited for.
-func (e *Engine) expected(c cellID) bool {
-	cl := e.in.cells.At(c)
-	return e.holdsInitial(cl) && !e.lossy(cl.key)
 }
 
 // exposed: the only writer of the value, as values are unique, did not commit it as

@@ -774,7 +774,7 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 // before, for all that is known: by their session, or by somebody who began before they
 // had ended. If a read turns out to have been of the initial value, that write came after it,
 // and what put it in front of it (the session, what else was read) is not carried along.
-// That takes complete coverage and an initial value that nobody has declared. Those
+// That takes complete coverage, and a value that may be the initial one: any if nobody has declared it. Those
 // carried from an earlier segment were counted when that ended. O(operations of the segment),
 // and of each write of a key O(reads of it that wait and are not counted).
 func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
@@ -786,7 +786,7 @@ func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 		}
 		return n
 	}
-	if !s.complete || s.cfg.Initial != record.InitialAny {
+	if !s.complete {
 		return 0
 	}
 	type read struct {
@@ -808,8 +808,10 @@ func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 		if t.HasTimes && t.End <= end-int64(s.cfg.MaxSkew) {
 			end = t.End + int64(s.cfg.MaxSkew)
 		}
-		for _, key := range x.Reads {
-			readers[key] = append(readers[key], read{i, t.Session, end})
+		for _, op := range readsOf(t.Ops, x.Reads) {
+			if s.cfg.Initial == record.InitialAny || op.Value.IsNull() || s.cfg.Initial == record.InitialZero && op.Value == record.Int(0) {
+				readers[op.Key] = append(readers[op.Key], read{i, t.Session, end})
+			}
 		}
 	}
 	if len(readers) == 0 {

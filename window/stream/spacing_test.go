@@ -29,7 +29,8 @@ s8 RD: r(y,4) r(a,1) r(b,2)
 func hardKnots() string {
 	var b strings.Builder
 	for i := range knots {
-		fmt.Fprintf(&b, `p%[1]d A%[1]d: w(x%[1]d,1) w(a%[1]d,1)
+		fmt.Fprintf(&b, `p%[1]d O%[1]d: w(a%[1]d,9)
+p%[1]d A%[1]d: r(a%[1]d,9) w(x%[1]d,1) w(a%[1]d,1)
 q%[1]d B%[1]d: w(x%[1]d,2) w(b%[1]d,2)
 r%[1]d C%[1]d: w(y%[1]d,3) w(c%[1]d,3)
 t%[1]d D%[1]d: w(y%[1]d,4) w(d%[1]d,4)
@@ -54,7 +55,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	// Each is decided at last.
 	for i := range knots {
-		fmt.Fprintf(&decided, "n%[1]d N%[1]d: r(b%[1]d,2) r(a%[1]d,null)\n", i)
+		fmt.Fprintf(&decided, "n%[1]d N%[1]d: r(b%[1]d,2) r(a%[1]d,9)\n", i)
 	}
 	for _, c := range []struct {
 		name, ends string

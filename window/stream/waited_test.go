@@ -101,7 +101,7 @@ func TestSearchedInTheOverlap(t *testing.T) {
 	}
 	var decided strings.Builder
 	for i := range knots {
-		fmt.Fprintf(&decided, "n%[1]d N%[1]d: r(b%[1]d,2) r(a%[1]d,null)\n", i)
+		fmt.Fprintf(&decided, "n%[1]d N%[1]d: r(b%[1]d,2) r(a%[1]d,9)\n", i)
 	}
 	easy, err := script.Parse("initial absent\n" + decided.String())
 	if err != nil {

@@ -37,6 +37,8 @@ var kinds = []struct {
 	{"unknown", tiny.Config{Keys: 2, Unknown: true, Updates: 50, Txns: 8}, false},
 	{"lists, unknown", tiny.Config{Appends: true, Always: true, Unknown: true, Updates: 30}, false},
 	{"duplicates", tiny.Config{Keys: 2, Duplicates: true, Values: 2, Always: true, Updates: 50}, false},
+	{"deletes", tiny.Config{Keys: 2, Ops: 3, Common: 40, Updates: 50, Txns: 7}, false},
+	{"deletes, weak", tiny.Config{Common: 40, Weak: 100, Txns: 7}, false},
 	{"one key", tiny.Config{OneKey: 100, Unknown: true}, false},
 	{"all", tiny.Config{Duplicates: true, Values: 2, Unknown: true, Appends: true, Updates: 30, Txns: 7}, false},
 	{"pooled", tiny.Config{Keys: 2, Sessions: 2, Ops: 2, Txns: 7, Weak: 30}, true},

@@ -7,15 +7,16 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Unique tells whether no key is written the same value twice, or its initial one.
+// Unique tells whether no key is written the same value twice, but for null and the
+// declared initial one, which anybody may write.
 func Unique(txns []record.Transaction, initial record.Initial) bool {
 	seen := map[record.Op]bool{}
 	for _, x := range txns {
 		for _, op := range x.Ops {
-			if op.Kind == record.Read {
+			if op.Kind == record.Read || op.Value.IsNull() || initial == record.InitialZero && op.Value == record.Int(0) {
 				continue
 			}
-			if seen[op] || op.Value.IsNull() || initial == record.InitialZero && op.Value == record.Int(0) {
+			if seen[op] {
 				return false
 			}
 			seen[op] = true

@@ -44,6 +44,9 @@ type Config struct {
 	// a new value.
 	Duplicates bool
 	Values     int // how many different ones; 0 means 3
+	// Common is the share, in percent, of writes of null, or, where that is what keys
+	// hold at first, zero: what anybody may write, also where values are unique.
+	Common int
 	// Aborted lets some transactions abort; those that the store refuses to
 	// commit are left out otherwise.
 	Aborted bool
@@ -375,6 +378,11 @@ func (g *gen) value(k int) record.Value {
 		again = g.cfg.Mixed && g.rng.IntN(6) == 0
 	}
 	switch {
+	case !g.isList(k) && g.cfg.Common > 0 && g.rng.IntN(100) < g.cfg.Common:
+		if g.initial == record.InitialZero && g.coin() {
+			return record.Int(0)
+		}
+		return record.Null
 	case !again:
 		g.values++
 		return record.Int(g.values)
