@@ -81,7 +81,7 @@ RANDOM_TESTS = $(shell $(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestI
 volume: SEED := $(shell date +%s)
 volume: ## Lose records of 100,000 random histories at random, and run as many streams in pieces, killed, forgetting, sampled: nobody is accused; SEED (another one each time)
 	@echo 'make volume SEED=$(SEED)'
-	$(GO) test $(RANDOM_TESTS) -seed $(SEED) -timeout 24h
+	VOLUME=1 $(GO) test $(RANDOM_TESTS) -seed $(SEED) -timeout 24h
 	$(GO) test ./incremental -run '^TestLosses' -v -losses 1500 -seed $(SEED) -timeout 24h
 	$(GO) test ./window/streamtest -v -histories 1500 -seed $(SEED) -timeout 24h
 

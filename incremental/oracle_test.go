@@ -14,11 +14,12 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 	"github.com/isowatch/isowatch/internal/seeds"
 )
 
 var (
-	histories = flag.Int("histories", 120, "random histories for each way of checking and each kind of history")
+	histories = flag.Int("histories", race.Few(60, 120), "random histories for each way of checking and each kind of history")
 	seedFrom  = seeds.First
 	failures  = flag.Int("failures", 1, "kinds of disagreement to show for each way and kind of history")
 )

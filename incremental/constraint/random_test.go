@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/sat"
+	"github.com/isowatch/isowatch/internal/race"
 	"github.com/isowatch/isowatch/internal/seeds"
 )
 
 var (
-	plans    = flag.Int("plans", 1500, "random plans for each setting")
+	plans    = flag.Int("plans", race.Few(400, 1500), "random plans for each setting")
 	seedFrom = seeds.First
 )
 

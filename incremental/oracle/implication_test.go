@@ -10,6 +10,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 var everything = tiny.Config{Txns: 6, Sessions: 4, Keys: 2, Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, PartialLists: true, Mutations: 3, Weak: 25, OneKey: 10}
@@ -24,7 +25,7 @@ func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
 func TestLevelsImplyLevels(t *testing.T) {
 	only := map[verdict.Level]int{}  // histories that l is a strongest level of
 	lists := map[verdict.Level]int{} // of these, with lists
-	for seed := range uint64(12000) {
+	for seed := range uint64(race.Few(7000, 12_000)) {
 		s, opt := random(seed, everything)
 		got := oracle.Check(s.Txns, opt)
 		var hold []verdict.Level
@@ -59,7 +60,7 @@ func TestLevelsImplyLevels(t *testing.T) {
 func TestLevelsImplyGuarantees(t *testing.T) {
 	only := map[verdict.Guarantee]int{} // histories that break it alone
 	lists := 0
-	for seed := range uint64(6000) {
+	for seed := range uint64(race.Few(4000, 6000)) {
 		s, opt := random(seed, everything)
 		hold := map[verdict.Guarantee]bool{}
 		count := 0
