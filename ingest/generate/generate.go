@@ -18,9 +18,8 @@ type Generator struct {
 	lists   lists
 	choice  choice  // of versions, for levels that choose
 	twitter twitter // for CTwitter
-	only    int     // the key of the transaction in work, for LIN
+	drawer  *Drawer
 
-	popul  sampler // the keys' popularity, for Zipf
 	common sampler // the common values' popularity, for Duplicates
 	values int64   // the last value given out
 	now    int64   // the last instant
@@ -103,9 +102,7 @@ func New(cfg Config) (*Generator, error) {
 		g.choice = newChoice(cfg.Level, cfg.Sessions, len(g.store.cells))
 		g.store.cells = nil
 	}
-	if cfg.Distribution == Zipf && cfg.Workload != CTwitter {
-		g.popul = newZipf(cfg.Keys, cfg.Exponent)
-	}
+	g.drawer = newDrawer(cfg, g.rng)
 	if cfg.Duplicates > 0 {
 		g.common = newZipf(cfg.DuplicateValues, cfg.DuplicateExponent)
 		g.values = int64(cfg.DuplicateValues) // the first are the common ones

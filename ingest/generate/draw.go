@@ -1,0 +1,238 @@
+package generate
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Step is an operation of a transaction before it is known what it reads or writes.
+type Step struct {
+	Kind record.OpKind // Read, Write or Append
+	Item int           // the number of the register or of the list, from 0
+	List bool
+}
+
+// Drawer draws what transactions of a workload do, one after the other: which operations, on which of the
+// registers and lists. What runs them is a simulated store here, and a real one in a canary.
+type Drawer struct {
+	cfg   Config
+	rng   *rand.Rand
+	popul sampler // the registers' popularity, for Zipf
+	lists int     // how many there are
+	only  int     // the register of the transaction in work, for LIN
+	steps []Step
+}
+
+// NewDrawer makes a drawer for the workload, operations, keys, distribution and read share of cfg.
+func NewDrawer(cfg Config, rng *rand.Rand) (*Drawer, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Workload == CTwitter {
+		return nil, fmt.Errorf("workload %v: what its transactions do depends on what they read", cfg.Workload)
+	}
+	return newDrawer(cfg, rng), nil
+}
+
+// newDrawer takes a configuration that has its defaults.
+func newDrawer(cfg Config, rng *rand.Rand) *Drawer {
+	d := &Drawer{cfg: cfg, rng: rng}
+	switch cfg.Workload {
+	case Append:
+		d.lists = cfg.Keys
+	case Mix:
+		d.lists = max(1, cfg.Keys/mixLists)
+	}
+	if cfg.Distribution == Zipf && cfg.Workload != CTwitter {
+		d.popul = newZipf(cfg.Keys, cfg.Exponent)
+	}
+	return d
+}
+
+// mixLists is how many registers Mix has for each list.
+const mixLists = 100
+
+// Lists is how many lists the workload has, numbered from 0; Registers is how many registers.
+func (d *Drawer) Lists() int { return d.lists }
+
+// Registers is how many registers the workload has, numbered from 0.
+func (d *Drawer) Registers() int {
+	if d.cfg.Workload == Append {
+		return 0
+	}
+	return d.cfg.Keys
+}
+
+// Draw returns what the next transaction does, until it is called again.
+func (d *Drawer) Draw() []Step {
+	d.steps = d.steps[:0]
+	n := d.cfg.Operations
+	if d.cfg.Level == LIN {
+		d.only = d.drawKey()
+	}
+	switch d.cfg.Workload {
+	case General:
+		d.general(n)
+	case BlindW:
+		d.blind(n)
+	case ReadOnly:
+		for range n {
+			d.add(record.Read, d.key())
+		}
+	case Mini:
+		d.mini()
+	case Append:
+		d.appends(1 + d.rng.IntN(n))
+	case Mix:
+		d.mix(n)
+	case Lightweight:
+		d.lightweight()
+	}
+	return d.steps
+}
+
+func (d *Drawer) add(kind record.OpKind, key int) {
+	d.steps = append(d.steps, Step{Kind: kind, Item: key})
+}
+
+// addList adds an operation on a list.
+func (d *Drawer) addList(kind record.OpKind) {
+	slot := 0
+	if d.cfg.Workload == Append {
+		slot = d.key()
+	} else {
+		slot = d.rng.IntN(d.lists)
+	}
+	d.steps = append(d.steps, Step{Kind: kind, Item: slot, List: true})
+}
+
+// kind is Read with the probability that was asked for, else the other.
+func (d *Drawer) kind(other record.OpKind) record.OpKind {
+	if d.cfg.ReadShare > 0 && d.rng.Float64() < d.cfg.ReadShare {
+		return record.Read
+	}
+	return other
+}
+
+func (d *Drawer) general(n int) {
+	for range n {
+		kind := d.kind(record.Write)
+		d.add(kind, d.key())
+	}
+}
+
+func (d *Drawer) blind(n int) {
+	kind := d.kind(record.Write)
+	for range n {
+		d.add(kind, d.key())
+	}
+}
+
+func (d *Drawer) appends(n int) {
+	for range n {
+		d.addList(d.kind(record.Append))
+	}
+}
+
+// mix adds a transaction of another workload, or one that uses registers and
+// lists.
+func (d *Drawer) mix(n int) {
+	switch d.rng.IntN(5) {
+	case 0:
+		d.general(n)
+	case 1:
+		d.blind(n)
+	case 2:
+		d.mini()
+	case 3:
+		d.appends(n)
+	case 4:
+		for range n {
+			if d.rng.IntN(2) == 0 {
+				d.addList(d.kind(record.Append))
+				continue
+			}
+			d.general(1)
+		}
+	}
+}
+
+// miniMax is how many operations a mini-transaction has at most.
+const miniMax = 4
+
+// mini adds one of the shapes of a mini-transaction: one or two reads, and
+// writes only of what was read before.
+func (d *Drawer) mini() {
+	x := d.key()
+	y := d.key()
+	for i := 0; i < 8 && d.cfg.Level != LIN; i++ { // look for another key, but not for ever: there may be one only
+		if y != x {
+			break
+		}
+		y = d.key()
+	}
+	shape := d.rng.IntN(7)
+	if y == x {
+		shape %= 2
+	}
+	d.add(record.Read, x)
+	switch shape {
+	case 0:
+	case 1:
+		d.add(record.Write, x)
+	case 2:
+		d.add(record.Read, y)
+	case 3:
+		d.add(record.Read, y)
+		d.add(record.Write, x)
+	case 4:
+		d.add(record.Write, x)
+		d.add(record.Read, y)
+	case 5:
+		d.add(record.Read, y)
+		d.add(record.Write, x)
+		d.add(record.Write, y)
+	case 6:
+		d.add(record.Write, x)
+		d.add(record.Read, y)
+		d.add(record.Write, y)
+	}
+}
+
+// lightweight adds a compare-and-set that succeeded, or one that did not, which only
+// reads.
+func (d *Drawer) lightweight() {
+	x := d.key()
+	kind := d.kind(record.Write)
+	d.add(record.Read, x)
+	if kind == record.Write {
+		d.add(record.Write, x)
+	}
+}
+
+// key draws a key, or gives the one that the transaction has to keep to.
+func (d *Drawer) key() int {
+	if d.cfg.Level == LIN {
+		return d.only
+	}
+	return d.drawKey()
+}
+
+func (d *Drawer) drawKey() int {
+	n := d.cfg.Keys
+	switch d.cfg.Distribution {
+	case Zipf:
+		return d.popul.draw(d.rng)
+	case Hotspot:
+		hot := max(1, n/5)
+		if n == hot || d.rng.IntN(5) < 4 {
+			return d.rng.IntN(hot)
+		}
+		return hot + d.rng.IntN(n-hot)
+	default:
+		return d.rng.IntN(n)
+	}
+}
