@@ -11,6 +11,7 @@ import (
 // descriptions of docs/configuration.md.
 type Config struct {
 	Source         Source          `yaml:"source"`
+	Canary         *Canary         `yaml:"canary"`
 	Levels         []verdict.Level `yaml:"levels" help:"What the database promises: any of rc, ra, cc, g1, pc, si, strong-si, ser, sser, lin, or a level by the name that the database has for it, as in postgres:repeatable-read (docs/levels.md says what they are). An anomaly is one alert, which names all of these that it breaks."`
 	Clock          record.Clock    `yaml:"clock" help:"What recorded times are used for. prune: to cut work, never to change a verdict; enforce: real-time order is part of the level (si is read as strong-si, ser as sser); ignore: nothing."`
 	Coverage       record.Coverage `yaml:"coverage" help:"Whether the input holds every write since the initial state (complete) or there are writers that nobody recorded (partial). Under complete, a value that nobody wrote is an anomaly."`

@@ -217,6 +217,11 @@ var scalars = map[reflect.Type]scalar{
 		parse: func(s string) (any, error) { return ParseBytes(s) },
 		print: func(v any) string { return v.(Bytes).String() },
 	},
+	reflect.TypeFor[Address](): {
+		name:  "address",
+		parse: func(s string) (any, error) { return parseAddress(s) },
+		print: func(v any) string { return v.(Address).String() },
+	},
 	reflect.TypeFor[Start](): {
 		name:  "place",
 		parse: func(s string) (any, error) { return ParseStart(s) },

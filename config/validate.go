@@ -59,6 +59,7 @@ func (v *validator) errorf(path, format string, args ...any) {
 
 func (v *validator) validate(c *Config) {
 	v.source(c)
+	v.canary(c.Canary)
 	v.levels(c)
 	w := c.Window
 	v.atLeast("window.lateness", w.Lateness, 0)
@@ -130,6 +131,9 @@ func (v *validator) source(c *Config) {
 	}
 	if c.Source.Stdin != nil {
 		given = append(given, "stdin")
+	}
+	if c.Canary != nil {
+		given = append(given, "canary")
 	}
 	switch len(given) {
 	case 0:
@@ -246,6 +250,9 @@ func (v *validator) secrets(c *Config, httpOnly bool) {
 	}
 	if k := c.Source.Kafka; k != nil && k.SASL != nil {
 		read("source.kafka.sasl.password_file", k.SASL.PasswordFile, &k.SASL.Password)
+	}
+	if c.Canary != nil {
+		read("canary.password_file", c.Canary.PasswordFile, &c.Canary.Password)
 	}
 	if c.Alerts.Values == ValuesHash {
 		if read("alerts.salt_file", c.Alerts.SaltFile, &c.Alerts.Salt); c.Alerts.Salt != "" && len(c.Alerts.Salt) < SaltMin {

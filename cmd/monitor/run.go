@@ -65,7 +65,7 @@ func (r *runFlags) run(cmd *cobra.Command) error {
 	if err := r.out.check(); err != nil {
 		return err
 	}
-	overrides, err := overridesOf(cmd, r.set)
+	overrides, err := overridesOf(cmd, shorthands, r.set)
 	if err != nil {
 		return err
 	}
@@ -144,21 +144,27 @@ func reload(a *app.App, sources config.Sources, log zerolog.Logger) {
 	_ = a.Reload(next.Config) // it logs and counts what fails
 }
 
+// shorthand is a flag for a key of the configuration. many: it may be given several times, for a list.
+type shorthand struct {
+	flag, path, usage string
+	many              bool
+}
+
 // shorthands are flags for the commonest keys.
-var shorthands = []struct{ flag, path, usage string }{
-	{"brokers", "source.kafka.brokers", "`host:port` of brokers, comma-separated: source.kafka.brokers"},
-	{"topic", "source.kafka.topic", "the `topic`: source.kafka.topic"},
-	{"level", "levels", "the `levels` that the database promises, comma-separated: levels"},
-	{"store", "store.path", "the `folder` of the store: store.path"},
-	{"listen", "http.listen", "the `address` of the page, as host:port; empty: none: http.listen"},
+var shorthands = []shorthand{
+	{flag: "brokers", path: "source.kafka.brokers", usage: "`host:port` of brokers, comma-separated: source.kafka.brokers"},
+	{flag: "topic", path: "source.kafka.topic", usage: "the `topic`: source.kafka.topic"},
+	{flag: "level", path: "levels", usage: "the `levels` that the database promises, comma-separated: levels"},
+	{flag: "store", path: "store.path", usage: "the `folder` of the store: store.path"},
+	{flag: "listen", path: "http.listen", usage: "the `address` of the page, as host:port; empty: none: http.listen"},
 }
 
 // overridesOf collects what the flags set, --set last.
-func overridesOf(cmd *cobra.Command, set []string) ([]config.Override, error) {
+func overridesOf(cmd *cobra.Command, shorthands []shorthand, set []string) ([]config.Override, error) {
 	var out []config.Override
 	for _, s := range shorthands {
 		if f := cmd.Flags().Lookup(s.flag); f.Changed {
-			out = append(out, config.Override{Flag: "--" + s.flag, Path: s.path, Value: f.Value.String()})
+			out = append(out, config.Override{Flag: "--" + s.flag, Path: s.path, Value: textOf(f)})
 		}
 	}
 	for _, kv := range set {

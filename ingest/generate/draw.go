@@ -90,6 +90,8 @@ func (d *Drawer) Draw() []Step {
 		d.mix(n)
 	case Lightweight:
 		d.lightweight()
+	case Snapshots:
+		d.snapshot(n)
 	}
 	return d.steps
 }
@@ -210,6 +212,17 @@ func (d *Drawer) lightweight() {
 	d.add(record.Read, x)
 	if kind == record.Write {
 		d.add(record.Write, x)
+	}
+}
+
+// snapshot adds a write of one key, or reads of n neighbours.
+func (d *Drawer) snapshot(n int) {
+	kind, from := d.kind(record.Write), d.key()
+	if kind == record.Write {
+		n = 1
+	}
+	for i := range min(n, d.cfg.Keys) {
+		d.add(kind, (from+i)%d.cfg.Keys)
 	}
 }
 

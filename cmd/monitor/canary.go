@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/isowatch/isowatch/cmd/monitor/app"
+	"github.com/isowatch/isowatch/cmd/monitor/canary"
+	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/source/kafka"
+)
+
+// canaryFlags are the flags of canary that are no shorthands of the configuration.
+type canaryFlags struct {
+	out     output
+	file    string
+	options canary.Options
+	record  string
+	publish string
+	cleanup bool
+	super   bool
+	set     []string
+}
+
+func newCanary() *cobra.Command {
+	var c canaryFlags
+	cmd := &cobra.Command{
+		Use:   "canary",
+		Short: "Watch a database by using it: sessions at work on keys of their own, and the monitor",
+		Long: `Connects sessions to a database, which read and write keys of their own and record what each
+transaction saw, and checks it against the levels that the database promises. All that it
+writes lies in a schema, database, file or folder of its own, isowatch_canary.
+
+It goes on until Ctrl-C, whatever it finds, or as --duration or --until-violation say.
+
+Exit status: when it ends by itself as check: 0 satisfied, 1 violated, 3 undecided; else 0. 2 an option or address
+that can't be used. 4 the environment failed.`,
+		Example: `  monitor canary --target postgres://canary@db-1/shop --isolation repeatable-read --level si
+  monitor canary --target postgres://canary@db-1/shop --replica postgres://canary@db-2/shop --isolation repeatable-read \
+      --level si --session-settings 'synchronous_commit=remote_apply;synchronous_commit=off' --until-violation
+  monitor canary --target mysql://canary:secret@db-1/ --isolation repeatable-read --level si --duration 60s`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&c.file, "config", "c", "", "YAML `file`; see docs/configuration.md")
+	durationVar(f, &c.options.Duration, "duration", 0, "how long it runs, such as 60s; 0: until Ctrl-C")
+	f.BoolVar(&c.options.UntilViolation, "until-violation", false, "end at the first violation")
+	f.StringVar(&c.record, "record", "", "`file` that the records are written to as well, for monitor check")
+	f.StringVar(&c.publish, "publish", "", "`broker:port/topic` that the records are sent to, instead of being checked here")
+	f.BoolVar(&c.cleanup, "cleanup", false, "remove what canaries have made in the database, and end")
+	f.BoolVar(&c.super, "allow-superuser", false, "take an account that may do anything: canary.allow_superuser")
+	f.Uint64Var(&c.options.Seed, "seed", uint64(time.Now().UnixNano()), "of the sessions' choices")
+	f.Lookup("seed").DefValue = "the time"
+	f.StringArrayVar(&c.set, "set", nil, "override any `key=value` of the configuration; may be repeated")
+	for _, s := range canaryShorthands {
+		if s.many {
+			f.StringArray(s.flag, nil, s.usage)
+		} else {
+			f.String(s.flag, "", s.usage)
+		}
+	}
+	c.out.flags(cmd)
+	return cmd
+}
+
+// canaryShorthands are flags for the keys that a canary is about.
+var canaryShorthands = []shorthand{
+	{flag: "target", path: "canary.targets", usage: "the `address` of a node that takes writes; may be repeated: canary.targets", many: true},
+	{flag: "replica", path: "canary.replicas", usage: "the `address` of a node that is only read; may be repeated: canary.replicas", many: true},
+	{flag: "isolation", path: "canary.isolation", usage: "the isolation `level` that is asked for, such as repeatable-read: canary.isolation"},
+	{flag: "session-settings", path: "canary.session_settings", usage: "`settings` that sessions take in turn, as in 'a=1;a=2': canary.session_settings"},
+	{flag: "workload", path: "canary.workloads", usage: "the `workloads`, comma-separated: canary.workloads"},
+	{flag: "sessions", path: "canary.sessions", usage: "how `many` sessions: canary.sessions"},
+	{flag: "rate", path: "canary.rate", usage: "transactions a `second`; 0: as many as the database takes: canary.rate"},
+	{flag: "level", path: "levels", usage: "the `levels` that the database promises, comma-separated: levels"},
+	{flag: "store", path: "store.path", usage: "the `folder` of the store; a temporary one without it: store.path"},
+	{flag: "listen", path: "http.listen", usage: "the `address` of the page, as host:port; empty: none: http.listen"},
+}
+
+func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
+	if err := c.out.check(); err != nil {
+		return err
+	}
+	overrides, err := overridesOf(cmd, canaryShorthands, c.set)
+	if err != nil {
+		return err
+	}
+	if c.super {
+		overrides = append(overrides, config.Override{Flag: "--allow-superuser", Path: "canary.allow_superuser", Value: "true"})
+	}
+	loaded, err := config.Load(config.Sources{File: c.file, Env: os.Environ(), Overrides: overrides})
+	if err != nil {
+		return unusable(err)
+	}
+	if loaded.Canary == nil {
+		return unusablef("--target: which database is to be watched? Give its address, such as postgres://canary@db-1:5432/shop, or a canary section in the configuration")
+	}
+	if c.options.Duration < 0 {
+		return unusablef("--duration: must not be negative")
+	}
+	ctx := cmd.Context()
+	if c.cleanup {
+		return c.clean(ctx, loaded.Canary)
+	}
+	o := &c.options
+	o.Config, o.Version, o.Out, o.JSON, o.Quiet = loaded.Config, buildInfo().Version, cmd.OutOrStdout(), c.out.json(), c.out.quiet
+	o.Color = isTerminal(o.Out)
+	stderr := cmd.ErrOrStderr()
+	if c.file == "" { // what goes well is told on standard output
+		loaded.Log.Level = "error"
+	}
+	log, level, err := app.NewLogger(loaded.Log, stderr, isTerminal(stderr))
+	if err != nil {
+		return unusable(err)
+	}
+	o.Log, o.LogLevel = log, level
+	if c.record != "" {
+		f, err := os.Create(c.record)
+		if err != nil {
+			return unusablef("--record: %w", err)
+		}
+		o.Record = struct{ io.WriteCloser }{f}
+	}
+	if c.publish != "" {
+		if o.Publish, err = c.producer(ctx); err != nil {
+			return err
+		}
+	}
+	app.LimitMemory(ctx, loaded.Config.Memory, log)
+	ended, err := canary.Run(ctx, *o)
+	if err != nil {
+		return canaryFailure(err)
+	}
+	if err := printReports(cmd, c.out, ended.Reports); err != nil {
+		return err
+	}
+	switch {
+	case ended.Alerts > 0 && ctx.Err() == nil:
+		return silent(exitViolated)
+	case len(ended.Reports) > 0:
+		return silent(report.Exit(ended.Reports))
+	}
+	return nil
+}
+
+// producer opens what --publish names.
+func (c *canaryFlags) producer(ctx context.Context) (*canary.Topic, error) {
+	broker, topic, ok := strings.Cut(c.publish, "/")
+	if !ok || topic == "" || broker == "" {
+		return nil, unusablef("--publish: wants broker:port/topic, as in 127.0.0.1:9092/transactions, not %q", c.publish)
+	}
+	p, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: kafka.Connection{Brokers: []string{broker}}, Topic: topic})
+	if err != nil {
+		return nil, runFailure(err)
+	}
+	return &canary.Topic{Producer: p}, nil
+}
+
+// clean removes what canaries have made.
+func (c *canaryFlags) clean(ctx context.Context, section *config.Canary) error {
+	db, err := canary.Open(ctx, section)
+	if err != nil {
+		return canaryFailure(err)
+	}
+	defer db.Close()
+	if err := db.Cleanup(ctx); err != nil {
+		return canaryFailure(err)
+	}
+	return nil
+}
+
+// canaryFailure gives an error its exit status.
+func canaryFailure(err error) error {
+	if errors.As(err, new(*target.Error)) {
+		return unusable(err)
+	}
+	return runFailure(err)
+}
+
+// yamlList is a list as YAML has it.
+func yamlList(items []string) string {
+	text, err := json.Marshal(items)
+	if err != nil {
+		panic("can't happen, because text always encodes: " + err.Error())
+	}
+	return string(text)
+}
+
+// textOf is what a flag of a shorthand was given.
+func textOf(f *pflag.Flag) string {
+	if many, ok := f.Value.(pflag.SliceValue); ok {
+		return yamlList(many.GetSlice())
+	}
+	return f.Value.String()
+}

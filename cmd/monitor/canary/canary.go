@@ -1,0 +1,349 @@
+// Package canary keeps a database under watch by using it: sessions that read and write keys of their own, a
+// recorder of what each transaction saw, and the monitor, in one process.
+//
+//	sessions ──▶ target (the database)
+//	    │
+//	    ▼ what each transaction read and wrote, and how it ended
+//	recorder ──▶ a pipe into the monitor, or a file, or a topic
+//
+// What the sessions do is described in ingest/generate, as for simulated histories; target has a file for
+// each database. Items belong to a group, which is used for some hundred transactions, read once more as a whole, and
+// removed. Every value that is written is new, so that a read names its writer, and every write is recorded: coverage is
+// complete, and nothing but the database can be the cause of an anomaly.
+package canary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/present"
+	"github.com/isowatch/isowatch/cmd/monitor/app"
+	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/recorder"
+)
+
+// DB is the name of a canary's history.
+const DB = "canary"
+
+// Options of a canary.
+type Options struct {
+	// Config is valid and has a Canary. Where the records go to the monitor in this process, what it says of
+	// coverage, the initial state and unique values is replaced by what is true of them.
+	Config *config.Config
+	// Duration ends it; 0: only ctx does. UntilViolation ends it at the first anomaly as well.
+	Duration       time.Duration
+	UntilViolation bool
+	// Record, if not nil, gets the records too, one per line after a header.
+	Record io.Writer
+	// Publish, if not nil, gets the records instead of a monitor in this process.
+	Publish recorder.Sink
+
+	Log      zerolog.Logger
+	LogLevel *app.LogLevel
+	Version  string
+	Out      io.Writer
+	Color    bool
+	// JSON writes alerts as they are, a line each, and no words around them. Quiet leaves out the words alone.
+	JSON, Quiet bool
+	Seed        uint64
+}
+
+// Outcome is how a canary ended.
+type Outcome struct {
+	// Reports are those of check, where the canary ended by itself and judged what it recorded.
+	Reports []report.History
+	// Alerts is how many anomalies were told.
+	Alerts int
+}
+
+// wholeMax is up to how many transactions a canary's history is judged as a whole, so that its end has a verdict.
+const wholeMax = 1_000_000
+
+// Run works until the duration, ctx or, if asked for, the first violation ends it. The error is a *target.Error where an
+// option does not fit the database, else what the monitor's Run returns.
+func Run(ctx context.Context, o Options) (*Outcome, error) {
+	c := o.Config.Canary
+	settings, err := target.ParseSettings(c.SessionSettings)
+	if err != nil {
+		return nil, &target.Error{Option: "--session-settings", What: err.Error()}
+	}
+	db, err := Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	if err := db.Prepare(ctx); err != nil {
+		return nil, fmt.Errorf("prepare %s: %w", db.Nodes()[0].Name, err)
+	}
+	w := &watch{Options: o, db: db, start: time.Now()}
+	return w.run(ctx, settings)
+}
+
+// Open opens the database of a canary.
+func Open(ctx context.Context, c *config.Canary) (target.Database, error) {
+	addresses := func(as []config.Address) (out []string) {
+		for _, a := range as {
+			out = append(out, a.WithPassword(c.Password))
+		}
+		return out
+	}
+	return target.Open(ctx, target.Options{Targets: addresses(c.Targets), Replicas: addresses(c.Replicas), Isolation: c.Isolation, AllowSuperuser: c.AllowSuperuser})
+}
+
+// watch is a canary at work.
+type watch struct {
+	Options
+	db      target.Database
+	start   time.Time
+	load    *Load
+	monitor *app.App // nil with Publish
+	stop    context.CancelFunc
+
+	mu     sync.Mutex // of Out and what follows
+	alerts int
+}
+
+func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome, error) {
+	dir, err := w.configure()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	sinks := teeSink{}
+	if w.Record != nil {
+		initial, coverage, skew := record.InitialAbsent, record.CoverageComplete, int64(0)
+		if _, err := w.Record.Write(append(codec.AppendHeader(nil, &record.Header{Initial: &initial, Coverage: &coverage, MaxSkew: &skew}), '\n')); err != nil {
+			return nil, err
+		}
+		sinks = append(sinks, recorder.Lines(w.Record))
+	}
+	var pipe *io.PipeReader
+	if w.Publish != nil {
+		sinks = append(sinks, w.Publish)
+	} else {
+		var in *io.PipeWriter
+		pipe, in = io.Pipe()
+		sinks = append(sinks, recorder.Lines(in))
+	}
+	rec := recorder.New(sinks, recorder.Options{DB: DB, Wait: true, Failed: func(err error) {
+		w.Log.Error().Err(err).Msg("records are lost")
+	}})
+	w.load = &Load{db: w.db, rec: rec, cfg: w.Config.Canary, settings: settings, seed: w.Seed, run: w.prefix(dir), groups: newGroups()}
+
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	if w.Duration > 0 {
+		working, stop = context.WithTimeout(ctx, w.Duration)
+		defer stop()
+	}
+	w.stop = stop
+	var monitoring sync.WaitGroup
+	var monitorErr error
+	if w.Publish == nil {
+		if w.monitor, err = app.New(app.Options{Config: w.Config, Log: w.Log, LogLevel: w.LogLevel, Version: w.Version, UntilEnd: w.whole(), Stdin: pipe, Stdout: w}); err != nil {
+			return nil, errors.Join(err, rec.Close(ctx))
+		}
+		monitoring.Go(func() { // ends with the pipe, so that all that was recorded is judged
+			monitorErr = w.monitor.Run(context.WithoutCancel(ctx))
+			pipe.CloseWithError(errMonitorEnded)
+			stop()
+		})
+	}
+	w.introduce()
+	reporting := make(chan struct{})
+	go func() { defer close(reporting); w.report(working) }()
+	err = w.load.work(working)
+	stop()
+	<-reporting
+	err = errors.Join(err, rec.Close(context.WithoutCancel(ctx)))
+	monitoring.Wait()
+	if err = errors.Join(err, monitorErr); err != nil {
+		return nil, err
+	}
+	w.count()
+	out := &Outcome{Alerts: w.alerts}
+	if w.monitor != nil && w.monitor.Ended() {
+		out.Reports = w.monitor.Reports()
+	}
+	return out, nil
+}
+
+var errMonitorEnded = errors.New("the monitor has ended")
+
+// prefix tells this run's names from those of others, where the monitor knows or may come to know others.
+func (w *watch) prefix(dir string) string {
+	if dir != "" {
+		return ""
+	}
+	return strconv.FormatInt(w.start.Unix(), 36) + "/"
+}
+
+// whole tells whether all that will be recorded is judged as one piece.
+func (w *watch) whole() bool {
+	return w.Duration > 0 && w.Config.Canary.Rate > 0 && float64(w.Config.Canary.Rate)*w.Duration.Seconds() <= wholeMax
+}
+
+// configure puts into the configuration what is true of a canary's records; dir is a folder to be removed at the end,
+// or empty.
+func (w *watch) configure() (dir string, err error) {
+	c := *w.Config
+	c.Coverage, c.Initial, c.UniqueValues, c.UniqueAttempts = record.CoverageComplete, record.InitialAbsent, true, true
+	c.Window.MaxSkew = 0
+	c.Alerts.Stdout = true
+	if c.Store.Path == config.Default().Store.Path && w.Publish == nil {
+		if dir, err = os.MkdirTemp("", "isowatch-canary-"); err != nil {
+			return "", fmt.Errorf("make a folder for the monitor: %w", err)
+		}
+		c.Store.Path = dir
+	}
+	w.Config = &c
+	return dir, nil
+}
+
+// Write takes a notice as the monitor writes it: a JSON object and an end of line.
+func (w *watch) Write(line []byte) (int, error) {
+	n, err := life.Parse(line)
+	if err != nil {
+		return 0, fmt.Errorf("read the monitor's notice: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	drawn := len(n.Notification.IDs) > 0 && w.alerts == 0
+	w.alerts += len(n.Notification.IDs)
+	switch {
+	case w.JSON:
+		_, err = w.Out.Write(line)
+	case drawn:
+		fmt.Fprintf(w.Out, "%7.1f s  ANOMALY\n\n", time.Since(w.start).Seconds())
+		if err = present.Text(w.Out, n.Alert, present.Options{Color: w.Color}); err == nil {
+			fmt.Fprintln(w.Out)
+		}
+	default:
+		w.say(n.Summary)
+	}
+	if len(n.Notification.IDs) > 0 && w.UntilViolation {
+		w.stop()
+	}
+	return len(line), err
+}
+
+// say prints a line with the time since the start; w.mu is held.
+func (w *watch) say(what string) {
+	fmt.Fprintf(w.Out, "%7.1f s  %s\n", time.Since(w.start).Seconds(), what)
+}
+
+// introduce says what is watched, and how.
+func (w *watch) introduce() {
+	if w.JSON || w.Quiet {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.Config.Canary
+	var nodes []string
+	for _, n := range w.db.Nodes() {
+		if n.Replica {
+			n.Name += " (replica)"
+		}
+		nodes = append(nodes, n.Name)
+	}
+	isolation := c.Isolation
+	if isolation == "" {
+		isolation = "the database's default"
+	}
+	rate := "as many transactions as it takes"
+	if c.Rate > 0 {
+		rate = humanize.Comma(int64(c.Rate)) + " transactions a second"
+	}
+	fmt.Fprintf(w.Out, "%s: %s\n  isolation %s; %d sessions, %s: %s\n", w.db.Describe(), strings.Join(nodes, ", "),
+		isolation, c.Sessions, rate, strings.Join(c.Workloads, ", "))
+	if w.monitor == nil {
+		fmt.Fprintln(w.Out)
+		return
+	}
+	var levels []string
+	for _, l := range w.Config.Levels {
+		levels = append(levels, l.String())
+	}
+	fmt.Fprintf(w.Out, "  checked at %s", strings.Join(levels, ", "))
+	if a := w.monitor.Addr(); a != "" {
+		fmt.Fprintf(w.Out, "; page http://%s/", a)
+	}
+	fmt.Fprint(w.Out, "\n\n")
+}
+
+// reportEvery is how often a line says how it goes.
+const reportEvery = 10 * time.Second
+
+// report says how it goes until ctx ends.
+func (w *watch) report(ctx context.Context) {
+	for sleep(ctx, reportEvery) == nil {
+		w.count()
+	}
+}
+
+// count prints what has been done.
+func (w *watch) count() {
+	if w.JSON || w.Quiet {
+		return
+	}
+	outcomes, reasons := w.load.counts.total()
+	text := fmt.Sprintf("%s committed, %s aborted, %s unknown", humanize.Comma(outcomes[record.Committed]), humanize.Comma(outcomes[record.Aborted]), humanize.Comma(outcomes[record.Unknown]))
+	var why []string
+	for _, r := range target.Reasons() {
+		if n := reasons[r]; n > 0 {
+			why = append(why, fmt.Sprintf("%s %s", humanize.Comma(n), r))
+		}
+	}
+	if len(why) > 0 {
+		text += " (" + strings.Join(why, ", ") + ")"
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.monitor == nil:
+	case w.alerts == 0:
+		text += "; no anomaly"
+	default:
+		text += "; " + english.Plural(w.alerts, "anomaly", "anomalies")
+	}
+	w.say(text)
+	for _, node := range w.load.counts.down() {
+		w.say("can't reach " + node)
+	}
+}
+
+// teeSink hands records to several sinks.
+type teeSink []recorder.Sink
+
+func (t teeSink) Put(ctx context.Context, records []recorder.Record) error {
+	var errs []error
+	for _, s := range t {
+		errs = append(errs, s.Put(ctx, records))
+	}
+	return errors.Join(errs...)
+}
+
+func (t teeSink) Close() error {
+	var errs []error
+	for _, s := range t {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,502 @@
+package canary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/recorder"
+)
+
+// Load is sessions at work on a database, each transaction of which is recorded as its client saw it.
+type Load struct {
+	db       target.Database
+	rec      *recorder.Recorder
+	cfg      *config.Canary
+	settings [][]target.Setting
+	seed     uint64
+	// run is what the names of this run's sessions and items begin with, where there may be those of others.
+	run    string
+	groups groups
+	values atomic.Int64 // the last value that was given out: no two writes have the same
+	counts counts
+}
+
+// opMax is how long one operation may go unanswered, beyond what the database itself allows.
+const opMax = 30 * time.Second
+
+// reconnectMax is the longest pause between two attempts to connect.
+const reconnectMax = 5 * time.Second
+
+// work runs until ctx ends; what is under way then is finished, and every item is read once more. An error is an
+// option that can't be used.
+func (l *Load) work(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var wg sync.WaitGroup
+	part := func(f func() error) {
+		wg.Go(func() {
+			if err := f(); err != nil {
+				stop(err)
+			}
+		})
+	}
+	nodes := l.db.Nodes()
+	k := &keeper{client: client{Load: l, number: l.cfg.Sessions, node: nodes[0], rng: rand.New(rand.NewPCG(l.seed, 1<<32))}}
+	ready := make(chan struct{})
+	part(func() error { return k.keep(ctx, ready) })
+	select {
+	case <-ready:
+	case <-ctx.Done():
+	}
+	writers, start := 0, time.Now()
+	for i := range l.cfg.Sessions {
+		c := &client{Load: l, number: i, node: nodes[i%len(nodes)], start: start, rng: rand.New(rand.NewPCG(l.seed, uint64(i)))}
+		if !c.node.Replica {
+			c.settings = l.settings[writers%len(l.settings)]
+			writers++
+		}
+		part(func() error { return c.work(ctx) })
+	}
+	wg.Wait()
+	k.final(ctx)
+	if err := context.Cause(ctx); errors.As(err, new(*target.Error)) {
+		return err
+	}
+	return nil
+}
+
+// client is one session after the other, at one node.
+type client struct {
+	*Load
+	number   int
+	node     target.Node
+	settings []target.Setting
+	rng      *rand.Rand
+	start    time.Time
+
+	begun   int // sessions
+	session target.Session
+	rec     *recorder.Session
+	drawers map[*group]*generate.Drawer
+}
+
+func (c *client) work(ctx context.Context) error {
+	defer c.leave()
+	for {
+		if err := c.turn(ctx); err != nil {
+			return nil // asked to stop
+		}
+		if c.session == nil {
+			if err := c.connect(ctx); err != nil {
+				return err
+			}
+			if c.session == nil {
+				return nil
+			}
+		}
+		if err := c.transact(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// turn waits for the session's turn. All sessions begin a transaction in each round, within about the time that one
+// takes, so that they meet however low the rate is.
+func (c *client) turn(ctx context.Context) error {
+	if c.cfg.Rate == 0 {
+		return ctx.Err()
+	}
+	round := time.Duration(c.cfg.Sessions) * time.Second / time.Duration(c.cfg.Rate)
+	within := min(round/2, 2*time.Duration(c.cfg.Operations)*c.cfg.Pause)
+	return sleep(ctx, round-time.Since(c.start)%round+time.Duration(c.rng.Int64N(int64(within)+1)))
+}
+
+// connect begins a session, trying for as long as it takes; there is none when ctx has ended. The error is an
+// option that can't be used.
+func (c *client) connect(ctx context.Context) error {
+	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, reconnectMax) {
+		attempt, cancel := context.WithTimeout(ctx, opMax)
+		s, err := c.db.Connect(attempt, c.node, c.settings)
+		cancel()
+		if err == nil {
+			c.session = s
+			c.rec = c.Load.rec.Session(fmt.Sprintf("%ss%d.%d@%s", c.run, c.number, c.begun, c.node.Name))
+			c.begun++
+			c.counts.reached(c.node)
+			return nil
+		}
+		if errors.As(err, new(*target.Error)) && c.begun == 0 {
+			return err
+		}
+		if ctx.Err() == nil {
+			c.counts.unreachable(c.node, err)
+		}
+		_ = sleep(ctx, wait)
+	}
+	return nil
+}
+
+// leave ends the session.
+func (c *client) leave() {
+	if c.session != nil {
+		c.session.Close()
+		c.session, c.rec = nil, nil
+	}
+}
+
+// transact runs a transaction and records it.
+func (c *client) transact(ctx context.Context) error {
+	g, err := c.groups.enter(ctx)
+	if err != nil {
+		return nil // asked to stop
+	}
+	defer c.groups.leave(g)
+	drawer := c.drawers[g]
+	if drawer == nil {
+		if drawer, err = generate.NewDrawer(g.config, c.rng); err != nil {
+			return fmt.Errorf("workload %s: %w", g.workload, err)
+		}
+		c.drawers = map[*group]*generate.Drawer{g: drawer} // those before are not used any more
+	}
+	c.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
+		return c.perform(ctx, t, g, drawer.Draw())
+	})
+	return nil
+}
+
+// record runs a transaction to its end, whether ctx ends or not, and records and counts it.
+func (c *client) record(ctx context.Context, run func(context.Context, *recorder.Transaction) (record.Status, target.Reason)) record.Status {
+	began := time.Now()
+	t := c.rec.Begin()
+	outcome, reason := run(context.WithoutCancel(ctx), t)
+	t.End(outcome)
+	c.counts.add(c.node, outcome, reason, time.Since(began))
+	return outcome
+}
+
+// perform does what a transaction does, and tells how it ended.
+func (c *client) perform(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) (record.Status, target.Reason) {
+	return c.finish(ctx, c.operate(ctx, t, g, steps))
+}
+
+// finish commits, or gives up what has failed with err. It leaves the session if its connection is of no more use.
+func (c *client) finish(ctx context.Context, err error) (record.Status, target.Reason) {
+	if err == nil {
+		if err = c.within(ctx, c.session.Commit); err == nil {
+			return record.Committed, ""
+		}
+		f := c.db.Fault(err)
+		if !f.Answered {
+			c.leave()
+			return record.Unknown, f.Reason
+		}
+		return record.Aborted, f.Reason
+	}
+	// What was not committed is undone: by the database itself where the connection is gone.
+	f := c.db.Fault(err)
+	if !f.Answered || c.within(ctx, c.session.Abort) != nil {
+		c.leave()
+	}
+	return record.Aborted, f.Reason
+}
+
+// operate begins a transaction and does all of it but the commit. A write is recorded before it is tried, as it may
+// have happened whatever the answer is.
+func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) error {
+	if err := c.within(ctx, c.session.Begin); err != nil {
+		return err
+	}
+	for i, s := range steps {
+		if i > 0 && c.cfg.Pause > 0 {
+			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
+		}
+		item := g.item(s)
+		err := c.within(ctx, func(ctx context.Context) error {
+			switch {
+			case s.Kind == record.Read || c.node.Replica:
+				v, err := c.session.Read(ctx, item)
+				if err == nil {
+					t.Read(item.Name, v)
+				}
+				return err
+			case s.Kind == record.Append:
+				v := c.values.Add(1)
+				t.Append(item.Name, record.Int(v))
+				return c.session.Append(ctx, item, v)
+			default:
+				v := c.values.Add(1)
+				t.Write(item.Name, record.Int(v))
+				return c.session.Write(ctx, item, v)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within does one operation, for as long as an operation may take.
+func (c *client) within(ctx context.Context, op func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, opMax)
+	defer cancel()
+	return op(ctx)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// group is items that are used together for a while, by one workload.
+type group struct {
+	workload string
+	config   generate.Config
+	items    []target.Item // the registers, then the lists
+	lists    int           // where these begin
+	left     int           // transactions that it is used for still
+	users    int           // transactions in work
+}
+
+// item is the item that a step is about.
+func (g *group) item(s generate.Step) target.Item {
+	if s.List {
+		return g.items[g.lists+s.Item]
+	}
+	return g.items[s.Item]
+}
+
+// groups hands out the group in use.
+type groups struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed when current has changed
+	current *group        // nil: none is ready
+	past    chan *group   // those that nobody uses any more
+	wanted  chan struct{} // has an element when current has to be replaced
+}
+
+func newGroups() groups {
+	return groups{changed: make(chan struct{}), past: make(chan *group, 16), wanted: make(chan struct{}, 1)}
+}
+
+// enter takes a group for one transaction, waiting until there is one.
+func (gs *groups) enter(ctx context.Context) (*group, error) {
+	for {
+		gs.mu.Lock()
+		g, changed := gs.current, gs.changed
+		if g != nil {
+			g.left--
+			g.users++
+			if g.left <= 0 { // used up: the next one waits for the keeper
+				gs.current = nil
+				gs.want()
+			}
+		}
+		gs.mu.Unlock()
+		if g != nil {
+			return g, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+func (gs *groups) want() {
+	select {
+	case gs.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// leave ends a transaction's use of a group. The last one hands it to the keeper, or leaves it if the keeper is far
+// behind.
+func (gs *groups) leave(g *group) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	g.users--
+	if g.users == 0 && g.left <= 0 {
+		select {
+		case gs.past <- g:
+		default:
+		}
+	}
+}
+
+// use makes a group the current one.
+func (gs *groups) use(g *group) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	gs.current = g
+	close(gs.changed)
+	gs.changed = make(chan struct{})
+}
+
+// retire takes the current group out of use and returns it if nobody uses it; nil: there is none, or who uses it
+// hands it on.
+func (gs *groups) retire() *group {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	g := gs.current
+	gs.current = nil
+	if g == nil {
+		return nil
+	}
+	g.left = 0
+	if g.users > 0 {
+		return nil
+	}
+	return g
+}
+
+// keeper is the session that makes groups and removes those that were used.
+type keeper struct {
+	client
+	ahead *group // made, and not in use yet
+}
+
+// keep makes groups before they are wanted, and reads and removes those that were used, until ctx ends. ready is
+// closed when the first group is in use.
+func (k *keeper) keep(ctx context.Context, ready chan<- struct{}) error {
+	for n := 0; ctx.Err() == nil; n++ {
+		var err error
+		if k.ahead, err = k.make(ctx, n); err != nil {
+			return err
+		}
+		if k.ahead == nil {
+			continue // it failed, and is tried with another
+		}
+		for waiting := ready == nil; waiting; {
+			select {
+			case <-ctx.Done():
+				return nil
+			case old := <-k.groups.past:
+				k.remove(ctx, old)
+			case <-k.groups.wanted:
+				waiting = false
+			}
+		}
+		k.groups.use(k.ahead)
+		k.ahead = nil
+		if ready != nil {
+			close(ready)
+			ready = nil
+		}
+	}
+	return nil
+}
+
+// finalMax is how long reading what is left at the end may take.
+const finalMax = 20 * time.Second
+
+// final reads and removes what is left when nobody is at work any more.
+func (k *keeper) final(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalMax)
+	defer cancel()
+	defer k.leave()
+	left := []*group{k.groups.retire(), k.ahead}
+	for len(k.groups.past) > 0 {
+		left = append(left, <-k.groups.past)
+	}
+	for _, g := range left {
+		if g != nil {
+			k.remove(ctx, g)
+		}
+	}
+}
+
+// make makes the n-th group in one recorded transaction; nil: it failed.
+func (k *keeper) make(ctx context.Context, n int) (*group, error) {
+	workload := k.cfg.Workloads[n%len(k.cfg.Workloads)]
+	var cfg generate.Config
+	if err := cfg.Preset(workload); err != nil {
+		return nil, &target.Error{Option: "--workload", What: err.Error()}
+	}
+	cfg.Keys, cfg.Operations = k.cfg.Keys, k.cfg.Operations
+	d, err := generate.NewDrawer(cfg, k.rng)
+	if err != nil {
+		return nil, &target.Error{Option: "--workload", What: err.Error(), Do: "use another"}
+	}
+	g := &group{workload: workload, config: cfg, left: k.cfg.Group, lists: d.Registers()}
+	for i := range d.Registers() {
+		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sk%d.%d", k.run, n, i)})
+	}
+	for i := range d.Lists() {
+		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sl%d.%d", k.run, n, i), List: true})
+	}
+	if k.session == nil {
+		if err := k.connect(ctx); err != nil || k.session == nil {
+			return nil, err
+		}
+	}
+	if k.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
+		return k.create(ctx, t, g)
+	}) != record.Committed {
+		_ = sleep(ctx, 100*time.Millisecond)
+		return nil, nil
+	}
+	return g, nil
+}
+
+// create writes all items of a group.
+func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) (record.Status, target.Reason) {
+	err := k.within(ctx, k.session.Begin)
+	for _, item := range g.items {
+		if err != nil {
+			break
+		}
+		var v int64
+		if !item.List { // a list is empty at first, which is no write
+			v = k.values.Add(1)
+			t.Write(item.Name, record.Int(v))
+		}
+		err = k.within(ctx, func(ctx context.Context) error { return k.session.Create(ctx, item, v) })
+	}
+	return k.finish(ctx, err)
+}
+
+// remove reads all of a group once more, at each node, and removes it: nobody uses it any more.
+func (k *keeper) remove(ctx context.Context, g *group) {
+	var steps []generate.Step
+	for i := range g.items {
+		s := generate.Step{Kind: record.Read, Item: i, List: i >= g.lists}
+		if s.List {
+			s.Item -= g.lists
+		}
+		steps = append(steps, s)
+	}
+	for _, n := range k.db.Nodes() {
+		reader := &client{Load: k.Load, number: k.number, node: n, rng: k.rng, begun: k.begun}
+		k.begun++
+		attempt, cancel := context.WithTimeout(ctx, opMax)
+		if err := reader.connect(attempt); err == nil && reader.session != nil {
+			reader.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
+				return reader.perform(ctx, t, g, steps)
+			})
+			reader.leave()
+		}
+		cancel()
+	}
+	attempt, cancel := context.WithTimeout(ctx, opMax)
+	defer cancel()
+	if err := k.db.Discard(attempt, g.items); err != nil && ctx.Err() == nil {
+		k.counts.unreachable(k.node, err)
+	}
+}

@@ -1,0 +1,171 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// badgerStore is a Badger store in this process.
+type badgerStore struct {
+	node Node
+	db   *badger.DB
+}
+
+func openBadger(_ context.Context, o Options) (Database, error) {
+	detect, err := isolation(o.Isolation, "serializable", map[string]string{"serializable": "on", "no-conflict-detection": "off"})
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Targets) > 1 || len(o.Replicas) > 0 {
+		return nil, &Error{Option: "--target", What: "a Badger store is one node", Do: "give one --target and no --replica"}
+	}
+	u, err := url.Parse(o.Targets[0])
+	if err != nil || u.Path == "" || u.Host != "" {
+		return nil, &Error{Option: "--target", What: "the address names no folder", Do: "write it as badger:///folder/canary"}
+	}
+	if !strings.Contains(filepath.Base(u.Path), "canary") {
+		return nil, &Error{Option: "--target", What: u.Path + " may be somebody's data", Do: "name a folder of the canary's own, with canary in its name"}
+	}
+	db, err := badger.Open(badger.DefaultOptions(u.Path).WithLogger(nil).WithDetectConflicts(detect == "on").
+		WithMemTableSize(8 << 20).WithNumMemtables(2).WithBlockCacheSize(1 << 20).WithIndexCacheSize(1 << 20).
+		WithValueLogFileSize(16 << 20).WithNumCompactors(2).WithMetricsEnabled(false))
+	if err != nil {
+		return nil, &Error{Option: "--target", What: u.Path + " can't be opened", Err: err, Do: "name a folder that nobody else has open"}
+	}
+	return &badgerStore{Node{Name: filepath.Base(u.Path), address: u.Path}, db}, nil
+}
+
+func (b *badgerStore) Nodes() []Node    { return []Node{b.node} }
+func (b *badgerStore) Describe() string { return "Badger v4" }
+func (b *badgerStore) Close()           { b.db.Close() }
+
+func (b *badgerStore) Prepare(context.Context) error { return b.db.DropPrefix([]byte(Space)) }
+
+func (b *badgerStore) Cleanup(context.Context) error {
+	if err := b.db.Close(); err != nil {
+		return err
+	}
+	return os.RemoveAll(b.node.address)
+}
+
+func (b *badgerStore) Discard(_ context.Context, items []Item) error {
+	batch := b.db.NewWriteBatch()
+	defer batch.Cancel()
+	for _, i := range items {
+		if err := batch.Delete(badgerKey(i)); err != nil {
+			return err
+		}
+	}
+	return batch.Flush()
+}
+
+func (b *badgerStore) Connect(_ context.Context, _ Node, settings []Setting) (Session, error) {
+	if len(settings) > 0 {
+		return nil, &Error{Option: "--session-settings", What: "a Badger store has none", Do: "leave them out"}
+	}
+	return &badgerSession{db: b.db}, nil
+}
+
+func (b *badgerStore) Fault(err error) Fault {
+	switch {
+	case errors.Is(err, ErrNotThere):
+		return Fault{Missing, true}
+	case errors.Is(err, badger.ErrConflict):
+		return Fault{Conflict, true}
+	case errors.Is(err, badger.ErrBlockedWrites), errors.Is(err, badger.ErrDBClosed):
+		return Fault{Down, false}
+	}
+	return Fault{AnythingElse, false}
+}
+
+func badgerKey(i Item) []byte { return []byte(Space + "/" + i.Name) }
+
+// badgerSession has at most one transaction.
+type badgerSession struct {
+	db  *badger.DB
+	txn *badger.Txn
+}
+
+func (s *badgerSession) Begin(context.Context) error {
+	s.txn = s.db.NewTransaction(true)
+	return nil
+}
+
+// get returns what is stored, and whether it is.
+func (s *badgerSession) get(i Item) (text string, found bool, err error) {
+	item, err := s.txn.Get(badgerKey(i))
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	err = item.Value(func(v []byte) error { text = string(v); return nil })
+	return text, true, err
+}
+
+func (s *badgerSession) Read(_ context.Context, i Item) (record.Value, error) {
+	text, found, err := s.get(i)
+	if err != nil || !found {
+		return record.Null, err
+	}
+	if i.List {
+		return listOf(text), nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return record.Null, fmt.Errorf("%s holds no number: %w", i.Name, err)
+	}
+	return record.Int(n), nil
+}
+
+func (s *badgerSession) Write(_ context.Context, i Item, value int64) error { return s.put(i, value) }
+
+// Create and Write are one: a key that is set is there.
+func (s *badgerSession) Create(_ context.Context, i Item, value int64) error {
+	if i.List {
+		return s.txn.Set(badgerKey(i), nil)
+	}
+	return s.put(i, value)
+}
+
+func (s *badgerSession) put(i Item, value int64) error {
+	return s.txn.Set(badgerKey(i), strconv.AppendInt(nil, value, 10))
+}
+
+func (s *badgerSession) Append(_ context.Context, i Item, element int64) error {
+	text, found, err := s.get(i)
+	if err == nil && !found {
+		err = ErrNotThere
+	}
+	if err != nil {
+		return err
+	}
+	return s.txn.Set(badgerKey(i), append(strconv.AppendInt([]byte(text), element, 10), ','))
+}
+
+func (s *badgerSession) Commit(context.Context) error {
+	err := s.txn.Commit()
+	s.txn = nil
+	return err
+}
+
+func (s *badgerSession) Abort(context.Context) error {
+	if s.txn != nil {
+		s.txn.Discard()
+		s.txn = nil
+	}
+	return nil
+}
+
+func (s *badgerSession) Close() { _ = s.Abort(context.Background()) }

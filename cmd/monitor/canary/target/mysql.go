@@ -1,0 +1,244 @@
+package target
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/url"
+	"strings"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+)
+
+// mySQL is MySQL 8 or MariaDB 10 and later: one server, a primary and its replicas, or a cluster of which each
+// node takes writes.
+type mySQL struct {
+	nodes   []Node
+	pools   map[string]*sql.DB // by node
+	level   string
+	version string
+}
+
+// sqlMode makes MySQL refuse what it would otherwise change in silence.
+const sqlMode = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
+
+var mySQLDialect = dialect{begin: "start transaction", concat: "concat(elements, ?)", registers: Space + ".registers", lists: Space + ".lists"}
+
+func openMySQL(ctx context.Context, o Options) (Database, error) {
+	level, err := isolation(o.Isolation, "repeatable-read", map[string]string{"read-uncommitted": "read uncommitted",
+		"read-committed": "read committed", "repeatable-read": "repeatable read", "serializable": "serializable"})
+	if err != nil {
+		return nil, err
+	}
+	m := &mySQL{nodes: nodesOf(o), pools: map[string]*sql.DB{}, level: level}
+	for _, n := range m.nodes {
+		c, err := mySQLConfig(n.address)
+		if err != nil {
+			m.Close()
+			return nil, &Error{Option: optionOf(n), What: "the address can't be read", Err: err, Do: "write it as mysql://user:password@host:3306/?tls=true"}
+		}
+		connector, err := driver.NewConnector(c)
+		if err != nil {
+			m.Close()
+			return nil, &Error{Option: optionOf(n), What: "the address can't be used", Err: err, Do: "write it as mysql://user:password@host:3306/?tls=true"}
+		}
+		m.pools[n.Name] = sql.OpenDB(connector)
+		if err := m.look(ctx, n, o.AllowSuperuser); err != nil {
+			m.Close()
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// mySQLConfig translates an address; its errors hold no password.
+func mySQLConfig(address string) (*driver.Config, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("it is no URL") // the error would have the password in it
+	}
+	c := driver.NewConfig()
+	c.Net, c.Addr, c.User = "tcp", u.Host, u.User.Username()
+	if u.Port() == "" {
+		c.Addr = u.Host + ":3306"
+	}
+	c.Passwd, _ = u.User.Password()
+	for name, values := range u.Query() {
+		switch name {
+		case "tls":
+			c.TLSConfig = values[0]
+		case "socket":
+			c.Net, c.Addr = "unix", values[0]
+		default:
+			return nil, fmt.Errorf("there is no parameter %q; there are tls (true, skip-verify) and socket", name)
+		}
+	}
+	c.InterpolateParams, c.ClientFoundRows = true, true
+	c.Timeout, c.ReadTimeout = connectMax, 2*statementMax
+	c.Logger = log.New(io.Discard, "", 0) // what it says of broken connections is counted here
+	return c, nil
+}
+
+// look connects to a node and checks that it is what the options say.
+func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
+	var readOnly bool
+	var version, grants string
+	err := m.pools[n.Name].QueryRowContext(ctx, "select version(), @@global.read_only").Scan(&version, &readOnly)
+	var said *driver.MySQLError
+	switch {
+	case errors.As(err, &said) && (said.Number == 1045 || said.Number == 1044 || said.Number == 1698):
+		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: said, Do: "check user and password"}
+	case err != nil:
+		return fmt.Errorf("ask %s what it is: %w", n.Name, err)
+	case readOnly && !n.Replica:
+		return &Error{Option: "--target", What: n.Name + " is read-only", Do: "give a node that takes writes, and this one with --replica"}
+	}
+	if err := m.pools[n.Name].QueryRowContext(ctx, "show grants").Scan(&grants); err == nil && !superuser &&
+		strings.HasPrefix(strings.ToUpper(grants), "GRANT ALL PRIVILEGES ON *.*") {
+		return &Error{Option: optionOf(n), What: "the account at " + n.Name + " may do anything, and a canary needs no such rights",
+			Do: "make it one: CREATE USER canary …; GRANT ALL ON " + Space + ".* TO canary; or say --allow-superuser"}
+	}
+	if m.version == "" {
+		m.version = "MySQL " + version
+		if name, _, ok := strings.Cut(version, "-MariaDB"); ok {
+			m.version = "MariaDB " + name
+		}
+	}
+	return nil
+}
+
+func (m *mySQL) Nodes() []Node    { return m.nodes }
+func (m *mySQL) Describe() string { return m.version }
+
+func (m *mySQL) Close() {
+	for _, p := range m.pools {
+		p.Close()
+	}
+}
+
+// owned tells whether the database is there, and refuses one that is not ours.
+func (m *mySQL) owned(ctx context.Context) (bool, error) {
+	db := m.pools[m.nodes[0].Name]
+	var name string
+	err := db.QueryRowContext(ctx, "select schema_name from information_schema.schemata where schema_name = ?", Space).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var tables, ours int
+	if err := db.QueryRowContext(ctx, "select count(*), coalesce(sum(table_comment = ?), 0) from information_schema.tables where table_schema = ?", made, Space).Scan(&tables, &ours); err != nil {
+		return false, err
+	}
+	if tables != ours {
+		return false, &Error{Option: "--target", What: "the server has a database " + Space + " with tables that no canary of this version has made",
+			Do: "rename it, or drop it if it is an older canary's"}
+	}
+	return true, nil
+}
+
+func (m *mySQL) Prepare(ctx context.Context) error {
+	if _, err := m.owned(ctx); err != nil {
+		return err
+	}
+	db := m.pools[m.nodes[0].Name]
+	const table = " (name varchar(64) character set ascii collate ascii_bin primary key, "
+	for _, text := range []string{
+		"create database if not exists " + Space,
+		"create table if not exists " + Space + ".registers" + table + "value bigint not null) engine=InnoDB comment='" + made + "'",
+		"create table if not exists " + Space + ".lists" + table + "elements mediumtext not null) engine=InnoDB comment='" + made + "'",
+		"truncate table " + Space + ".registers", "truncate table " + Space + ".lists",
+	} {
+		if _, err := db.ExecContext(ctx, text); err != nil {
+			if m.Fault(err).Reason == Denied {
+				return &Error{Option: "--target", What: "the account may not make the database " + Space, Err: err, Do: "GRANT ALL ON " + Space + ".* TO it"}
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *mySQL) Cleanup(ctx context.Context) error {
+	there, err := m.owned(ctx)
+	if err == nil && there {
+		_, err = m.pools[m.nodes[0].Name].ExecContext(ctx, "drop database "+Space)
+	}
+	return err
+}
+
+func (m *mySQL) Discard(ctx context.Context, items []Item) error {
+	return discard(ctx, m.pools[m.nodes[0].Name], mySQLDialect, items)
+}
+
+func (m *mySQL) Connect(ctx context.Context, at Node, settings []Setting) (Session, error) {
+	conn, err := m.pools[at.Name].Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &sqlSession{conn, mySQLDialect}
+	texts := []string{"set session transaction isolation level " + m.level, "set session sql_mode = " + sqlMode,
+		fmt.Sprintf("set session innodb_lock_wait_timeout = %d", int(lockMax/time.Second))}
+	for _, text := range texts {
+		if err := s.exec(ctx, text); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	for _, set := range settings {
+		if err := s.exec(ctx, "set session "+set.Name+" = "+literal(set.Value)); err != nil {
+			s.Close()
+			if m.Fault(err).Answered {
+				return nil, &Error{Option: "--session-settings", What: "the database does not take " + set.Name + "=" + set.Value, Err: err, Do: "see SHOW VARIABLES for what there is"}
+			}
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// literal is a value as a statement has it: a number as it is, anything else as a string.
+func literal(value string) string {
+	if value != "" && strings.Trim(value, "0123456789") == "" {
+		return value
+	}
+	return "'" + strings.ReplaceAll(strings.ReplaceAll(value, `\`, `\\`), "'", "''") + "'"
+}
+
+// Fault reads the server's error number. A commit that ends with 1180 (an error of the engine's) or 1213 in a cluster has been undone by
+// certification; 1180 is ambiguous, and left so.
+func (m *mySQL) Fault(err error) Fault {
+	var said *driver.MySQLError
+	switch {
+	case errors.Is(err, ErrNotThere):
+		return Fault{Missing, true}
+	case !errors.As(err, &said):
+		return Fault{Lost, false}
+	}
+	switch said.Number {
+	case 1213:
+		return Fault{Deadlock, true}
+	case 1020, 3101:
+		return Fault{Conflict, true}
+	case 1205:
+		return Fault{LockTimeout, true}
+	case 1969, 3024:
+		return Fault{Slow, true}
+	case 1290, 1792, 1836:
+		return Fault{ReadOnly, true}
+	case 1040, 1203, 1226:
+		return Fault{TooMany, true}
+	case 1044, 1045, 1142, 1227:
+		return Fault{Denied, true}
+	case 1047: // WSREP has not yet prepared node for application use
+		return Fault{Down, true}
+	case 1053, 1077, 1180, 1317, 1927, 2006, 2013:
+		return Fault{Down, false}
+	}
+	return Fault{AnythingElse, true}
+}

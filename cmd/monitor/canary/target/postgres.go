@@ -1,0 +1,319 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// postgres is PostgreSQL 12 or later, one primary and any number of standbys, or what speaks its protocol.
+type postgres struct {
+	nodes       []Node
+	configs     map[string]*pgx.ConnConfig // by node
+	begin       string
+	beginAtHand string // on a standby
+	version     string
+	superuser   bool
+}
+
+// What a session may take: a statement, a wait for a lock, a transaction that does nothing.
+const (
+	statementMax = 10 * time.Second
+	lockMax      = 5 * time.Second
+	connectMax   = 10 * time.Second
+)
+
+func openPostgres(ctx context.Context, o Options) (Database, error) {
+	level, err := isolation(o.Isolation, "read-committed", map[string]string{
+		"read-committed": "read committed", "repeatable-read": "repeatable read", "serializable": "serializable"})
+	if err != nil {
+		return nil, err
+	}
+	p := &postgres{nodes: nodesOf(o), configs: map[string]*pgx.ConnConfig{}, superuser: o.AllowSuperuser,
+		begin: "begin isolation level " + level, beginAtHand: "begin isolation level " + level + " read only"}
+	if level == "serializable" { // a hot standby refuses it
+		p.beginAtHand = "begin isolation level repeatable read read only"
+	}
+	for _, n := range p.nodes {
+		c, err := pgx.ParseConfig(n.address)
+		if err != nil { // its text has the password taken out, and names what it could not read
+			return nil, &Error{Option: optionOf(n), What: "the address can't be read", Err: err, Do: "write it as postgres://user:password@host:port/database?sslmode=require"}
+		}
+		c.ConnectTimeout = connectMax
+		c.RuntimeParams["application_name"] = "isowatch-canary"
+		p.configs[n.Name] = c
+		if err := p.look(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// look connects to a node and checks that it is what the options say.
+func (p *postgres) look(ctx context.Context, n Node) error {
+	c, err := p.dial(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	var standby, super bool
+	var version int
+	var text string
+	if err := c.QueryRow(ctx, `select pg_is_in_recovery(), current_setting('server_version_num')::int, current_setting('server_version'),
+		(select rolsuper from pg_roles where rolname = current_user)`).Scan(&standby, &version, &text, &super); err != nil {
+		return fmt.Errorf("ask %s what it is: %w", n.Name, err)
+	}
+	switch {
+	case version < 120000:
+		return &Error{Option: optionOf(n), What: n.Name + " is PostgreSQL " + text, Do: "12 is the oldest that is known to work"}
+	case standby && !n.Replica:
+		return &Error{Option: "--target", What: n.Name + " is a standby, which takes no writes", Do: "give its primary, and it with --replica"}
+	case !standby && n.Replica:
+		return &Error{Option: "--replica", What: n.Name + " is no standby", Do: "give it with --target, or the standby that is meant"}
+	case super && !p.superuser:
+		return &Error{Option: optionOf(n), What: "the account at " + n.Name + " is a superuser's, and a canary needs no such rights",
+			Do: "make it one: CREATE ROLE canary LOGIN; GRANT CREATE ON DATABASE … TO canary; or say --allow-superuser"}
+	}
+	if p.version == "" {
+		p.version = text
+	}
+	return nil
+}
+
+// dial connects, and says which option is at fault where one is.
+func (p *postgres) dial(ctx context.Context, n Node) (*pgx.Conn, error) {
+	c, err := pgx.ConnectConfig(ctx, p.configs[n.Name])
+	if err == nil {
+		return c, nil
+	}
+	var said *pgconn.PgError
+	if errors.As(err, &said) {
+		switch said.Code {
+		case "28P01", "28000":
+			return nil, &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: said, Do: "check user, password and pg_hba.conf"}
+		case "3D000":
+			return nil, &Error{Option: optionOf(n), What: n.Name + " has no such database", Err: said, Do: "name one that is there: postgres://host/database"}
+		}
+	}
+	return nil, err
+}
+
+func (p *postgres) Nodes() []Node    { return p.nodes }
+func (p *postgres) Describe() string { return "PostgreSQL " + p.version }
+func (p *postgres) Close()           {}
+
+// made is the comment that tells our schema from another's of the same name.
+const made = "made by isowatch canary, version 1"
+
+// do runs statements of its own on the first node.
+func (p *postgres) do(ctx context.Context, work func(*pgx.Conn) error) error {
+	c, err := p.dial(ctx, p.nodes[0])
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	return work(c)
+}
+
+// owned tells whether the schema is there, and refuses one that is not ours.
+func (p *postgres) owned(ctx context.Context, c *pgx.Conn) (bool, error) {
+	var comment string
+	err := c.QueryRow(ctx, `select coalesce(obj_description(oid, 'pg_namespace'), '') from pg_namespace where nspname = $1`, Space).Scan(&comment)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, err
+	case comment != made:
+		return false, &Error{Option: "--target", What: "the database has a schema " + Space + " that no canary of this version has made",
+			Do: "rename it, or drop it if it is an older canary's, or use another database"}
+	}
+	return true, nil
+}
+
+func (p *postgres) Prepare(ctx context.Context) error {
+	return p.do(ctx, func(c *pgx.Conn) error {
+		there, err := p.owned(ctx, c)
+		if err != nil {
+			return err
+		}
+		text := "create schema " + Space + "; comment on schema " + Space + " is '" + made + "';" +
+			"create table " + Space + ".registers (key text primary key, value bigint not null);" +
+			"create table " + Space + ".lists (key text primary key, elements text not null)"
+		if there {
+			text = "truncate " + Space + ".registers, " + Space + ".lists"
+		}
+		_, err = c.Exec(ctx, text)
+		if f := p.Fault(err); f.Reason == Denied {
+			return &Error{Option: "--target", What: "the account may not make a schema", Err: err, Do: "GRANT CREATE ON DATABASE … TO it"}
+		}
+		return err
+	})
+}
+
+func (p *postgres) Cleanup(ctx context.Context) error {
+	return p.do(ctx, func(c *pgx.Conn) error {
+		there, err := p.owned(ctx, c)
+		if err == nil && there {
+			_, err = c.Exec(ctx, "drop schema "+Space+" cascade")
+		}
+		return err
+	})
+}
+
+func (p *postgres) Discard(ctx context.Context, items []Item) error {
+	var registers, lists []string
+	for _, i := range items {
+		if i.List {
+			lists = append(lists, i.Name)
+		} else {
+			registers = append(registers, i.Name)
+		}
+	}
+	return p.do(ctx, func(c *pgx.Conn) error {
+		if _, err := c.Exec(ctx, "delete from "+Space+".registers where key = any($1)", registers); err != nil {
+			return err
+		}
+		_, err := c.Exec(ctx, "delete from "+Space+".lists where key = any($1)", lists)
+		return err
+	})
+}
+
+func (p *postgres) Connect(ctx context.Context, at Node, settings []Setting) (Session, error) {
+	c, err := p.dial(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	all := append([]Setting{{"statement_timeout", ms(statementMax)}, {"lock_timeout", ms(lockMax)},
+		{"idle_in_transaction_session_timeout", ms(statementMax)}}, settings...)
+	for _, s := range all {
+		if _, err := c.Exec(ctx, "select set_config($1, $2, false)", s.Name, s.Value); err != nil {
+			c.Close(context.WithoutCancel(ctx))
+			if p.Fault(err).Answered {
+				return nil, &Error{Option: "--session-settings", What: "the database does not take " + s.Name + "=" + s.Value, Err: err, Do: "see SHOW ALL for what there is"}
+			}
+			return nil, err
+		}
+	}
+	begin := p.begin
+	if at.Replica {
+		begin = p.beginAtHand
+	}
+	return &pgSession{c, begin}, nil
+}
+
+func ms(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// Fault reads the SQLSTATE (PostgreSQL, Appendix A).
+func (p *postgres) Fault(err error) Fault {
+	var said *pgconn.PgError
+	switch {
+	case errors.Is(err, ErrNotThere):
+		return Fault{Missing, true}
+	case !errors.As(err, &said):
+		return Fault{Lost, false}
+	}
+	switch {
+	case said.Code == "40001":
+		return Fault{Conflict, true}
+	case said.Code == "40P01":
+		return Fault{Deadlock, true}
+	case said.Code == "55P03":
+		return Fault{LockTimeout, true}
+	case said.Code == "57014": // also where a commit was waiting for a standby, when it had taken effect
+		return Fault{Slow, false}
+	case said.Code == "25006":
+		return Fault{ReadOnly, true}
+	case said.Code == "53300":
+		return Fault{TooMany, true}
+	case said.Code == "42501":
+		return Fault{Denied, true}
+	case strings.HasPrefix(said.Code, "57P"), strings.HasPrefix(said.Code, "08"), said.Code == "40003", said.Code == "25P03":
+		return Fault{Down, false}
+	}
+	return Fault{AnythingElse, true}
+}
+
+// pgSession is a connection to a node.
+type pgSession struct {
+	conn  *pgx.Conn
+	begin string
+}
+
+func (s *pgSession) Begin(ctx context.Context) error { return s.exec(ctx, s.begin) }
+
+// exec runs a statement without arguments.
+func (s *pgSession) exec(ctx context.Context, sql string) error {
+	_, err := s.conn.Exec(ctx, sql)
+	return err
+}
+
+func (s *pgSession) Read(ctx context.Context, item Item) (record.Value, error) {
+	if item.List {
+		var elements string
+		err := s.conn.QueryRow(ctx, "select elements from "+Space+".lists where key = $1", item.Name).Scan(&elements)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return record.Null, nil
+		}
+		return listOf(elements), err
+	}
+	var value int64
+	err := s.conn.QueryRow(ctx, "select value from "+Space+".registers where key = $1", item.Name).Scan(&value)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return record.Null, nil
+	}
+	return record.Int(value), err
+}
+
+func (s *pgSession) Write(ctx context.Context, item Item, value int64) error {
+	return s.change(ctx, "update "+Space+".registers set value = $2 where key = $1", item.Name, value)
+}
+
+func (s *pgSession) Append(ctx context.Context, list Item, element int64) error {
+	return s.change(ctx, "update "+Space+".lists set elements = elements || $2 where key = $1", list.Name, strconv.FormatInt(element, 10)+",")
+}
+
+// change runs a statement that changes one row.
+func (s *pgSession) change(ctx context.Context, sql string, args ...any) error {
+	tag, err := s.conn.Exec(ctx, sql, args...)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = ErrNotThere
+	}
+	return err
+}
+
+func (s *pgSession) Create(ctx context.Context, item Item, value int64) error {
+	if item.List {
+		_, err := s.conn.Exec(ctx, "insert into "+Space+".lists values ($1, '')", item.Name)
+		return err
+	}
+	_, err := s.conn.Exec(ctx, "insert into "+Space+".registers values ($1, $2)", item.Name, value)
+	return err
+}
+
+// errRolledBack: a commit of a transaction that had failed before is answered so.
+var errRolledBack = &pgconn.PgError{Code: "40001", Severity: "ERROR", Message: "the commit was answered with ROLLBACK"}
+
+func (s *pgSession) Commit(ctx context.Context) error {
+	tag, err := s.conn.Exec(ctx, "commit")
+	if err == nil && tag.String() != "COMMIT" {
+		err = errRolledBack
+	}
+	return err
+}
+
+func (s *pgSession) Abort(ctx context.Context) error { return s.exec(ctx, "rollback") }
+
+func (s *pgSession) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	s.conn.Close(ctx)
+}

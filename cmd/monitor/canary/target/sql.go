@@ -1,0 +1,100 @@
+package target
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"strconv"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// sqlSession is a connection of database/sql, held for as long as the session lasts: nothing is tried again
+// on another one.
+type sqlSession struct {
+	conn *sql.Conn
+	said dialect
+}
+
+// dialect is what databases behind database/sql say differently.
+type dialect struct {
+	begin     string
+	concat    string // adds ? to the column elements
+	registers string // the tables
+	lists     string
+}
+
+func (s *sqlSession) Begin(ctx context.Context) error  { return s.exec(ctx, s.said.begin) }
+func (s *sqlSession) Commit(ctx context.Context) error { return s.exec(ctx, "commit") }
+func (s *sqlSession) Abort(ctx context.Context) error  { return s.exec(ctx, "rollback") }
+
+func (s *sqlSession) exec(ctx context.Context, text string, args ...any) error {
+	_, err := s.conn.ExecContext(ctx, text, args...)
+	return err
+}
+
+func (s *sqlSession) Read(ctx context.Context, item Item) (record.Value, error) {
+	if item.List {
+		var elements string
+		err := s.conn.QueryRowContext(ctx, "select elements from "+s.said.lists+" where name = ?", item.Name).Scan(&elements)
+		if errors.Is(err, sql.ErrNoRows) {
+			return record.Null, nil
+		}
+		return listOf(elements), err
+	}
+	var value int64
+	err := s.conn.QueryRowContext(ctx, "select value from "+s.said.registers+" where name = ?", item.Name).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return record.Null, nil
+	}
+	return record.Int(value), err
+}
+
+func (s *sqlSession) Write(ctx context.Context, item Item, value int64) error {
+	return s.change(ctx, "update "+s.said.registers+" set value = ? where name = ?", value, item.Name)
+}
+
+func (s *sqlSession) Append(ctx context.Context, list Item, element int64) error {
+	return s.change(ctx, "update "+s.said.lists+" set elements = "+s.said.concat+" where name = ?", strconv.FormatInt(element, 10)+",", list.Name)
+}
+
+// change runs a statement that changes one row.
+func (s *sqlSession) change(ctx context.Context, text string, args ...any) error {
+	result, err := s.conn.ExecContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	n, err := result.RowsAffected()
+	if err == nil && n == 0 {
+		err = ErrNotThere
+	}
+	return err
+}
+
+func (s *sqlSession) Create(ctx context.Context, item Item, value int64) error {
+	if item.List {
+		return s.exec(ctx, "insert into "+s.said.lists+" values (?, '')", item.Name)
+	}
+	return s.exec(ctx, "insert into "+s.said.registers+" values (?, ?)", item.Name, value)
+}
+
+// Close ends the connection itself, rather than giving it back to the pool.
+func (s *sqlSession) Close() {
+	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = s.conn.Close()
+}
+
+// discard removes items with one statement each.
+func discard(ctx context.Context, db *sql.DB, d dialect, items []Item) error {
+	for _, i := range items {
+		table := d.registers
+		if i.List {
+			table = d.lists
+		}
+		if _, err := db.ExecContext(ctx, "delete from "+table+" where name = ?", i.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

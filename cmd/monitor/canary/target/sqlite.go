@@ -1,0 +1,141 @@
+package target
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+)
+
+// sqliteFile is a file of SQLite, opened by each session as by a process of its own.
+type sqliteFile struct {
+	node    Node
+	db      *sql.DB
+	begin   string
+	version string
+}
+
+var sqliteDialect = dialect{concat: "elements || ?", registers: "registers", lists: "lists"}
+
+func openSQLite(ctx context.Context, o Options) (Database, error) {
+	begin, err := isolation(o.Isolation, "serializable", map[string]string{"serializable": "begin", "immediate": "begin immediate"})
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Targets) > 1 || len(o.Replicas) > 0 {
+		return nil, &Error{Option: "--target", What: "a file of SQLite is one node", Do: "give one --target and no --replica"}
+	}
+	u, err := url.Parse(o.Targets[0])
+	if err != nil || u.Path == "" || u.Host != "" {
+		return nil, &Error{Option: "--target", What: "the address names no file", Do: "write it as sqlite:///folder/canary.db"}
+	}
+	if !strings.Contains(filepath.Base(u.Path), "canary") {
+		return nil, &Error{Option: "--target", What: u.Path + " may be somebody's data", Do: "name a file of the canary's own, with canary in its name"}
+	}
+	for name := range u.Query() {
+		if name != "journal" {
+			return nil, &Error{Option: "--target", What: fmt.Sprintf("there is no parameter %q", name), Do: "there is journal=wal or journal=delete"}
+		}
+	}
+	journal := u.Query().Get("journal")
+	if journal == "" {
+		journal = "wal"
+	}
+	if !plain(journal) {
+		return nil, &Error{Option: "--target", What: fmt.Sprintf("there is no journal mode %q", journal), Do: "use wal or delete"}
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: u.Path}).EscapedPath()+"?_pragma=busy_timeout(5000)&_pragma=journal_mode("+journal+")")
+	if err != nil {
+		return nil, err
+	}
+	s := &sqliteFile{node: Node{Name: filepath.Base(u.Path), address: u.Path}, db: db, begin: begin}
+	if err := db.QueryRowContext(ctx, "select sqlite_version()").Scan(&s.version); err != nil {
+		db.Close()
+		return nil, &Error{Option: "--target", What: u.Path + " can't be opened", Err: err, Do: "name a file in a folder that may be written"}
+	}
+	return s, nil
+}
+
+func (s *sqliteFile) Nodes() []Node    { return []Node{s.node} }
+func (s *sqliteFile) Describe() string { return "SQLite " + s.version }
+func (s *sqliteFile) Close()           { s.db.Close() }
+
+func (s *sqliteFile) Prepare(ctx context.Context) error {
+	var others int
+	if err := s.db.QueryRowContext(ctx, "select count(*) from sqlite_master where type = 'table' and name not in ('registers', 'lists')").Scan(&others); err != nil {
+		return err
+	}
+	if others > 0 {
+		return &Error{Option: "--target", What: s.node.address + " has tables that no canary has made", Do: "name a file of the canary's own"}
+	}
+	for _, text := range []string{
+		"create table if not exists registers (name text primary key, value integer not null)",
+		"create table if not exists lists (name text primary key, elements text not null)",
+		"delete from registers", "delete from lists",
+	} {
+		if _, err := s.db.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Cleanup removes the file, and what SQLite keeps beside it.
+func (s *sqliteFile) Cleanup(context.Context) error {
+	s.db.Close()
+	var errs []error
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if err := os.Remove(s.node.address + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *sqliteFile) Discard(ctx context.Context, items []Item) error {
+	return discard(ctx, s.db, sqliteDialect, items)
+}
+
+func (s *sqliteFile) Connect(ctx context.Context, _ Node, settings []Setting) (Session, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := sqliteDialect
+	d.begin = s.begin
+	session := &sqlSession{conn, d}
+	for _, set := range settings {
+		if err := session.exec(ctx, "pragma "+set.Name+" = "+literal(set.Value)); err != nil {
+			session.Close()
+			return nil, &Error{Option: "--session-settings", What: "SQLite does not take " + set.Name + "=" + set.Value, Err: err, Do: "name a pragma"}
+		}
+	}
+	return session, nil
+}
+
+// Fault reads SQLite's result code: the low byte is the primary one.
+func (s *sqliteFile) Fault(err error) Fault {
+	var said *sqlite.Error
+	switch {
+	case errors.Is(err, ErrNotThere):
+		return Fault{Missing, true}
+	case !errors.As(err, &said):
+		return Fault{Lost, false}
+	}
+	const busy, locked, readOnly, ioError, full = 5, 6, 8, 10, 13
+	switch said.Code() & 0xff {
+	case busy, locked:
+		return Fault{Conflict, true}
+	case readOnly:
+		return Fault{ReadOnly, true}
+	case ioError, full:
+		return Fault{Down, false}
+	}
+	return Fault{AnythingElse, true}
+}

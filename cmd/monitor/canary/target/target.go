@@ -1,0 +1,270 @@
+// Package target is the databases that a canary works on: one file each. A database shows itself as
+// nodes, to which sessions connect, and a session runs one transaction at a time:
+//
+//	db, err := target.Open("postgres://…", target.Options{Replicas: […], Isolation: "repeatable-read"})
+//	err = db.Prepare(ctx)                         // makes what is needed, in a place of its own
+//	s, err := db.Connect(ctx, db.Nodes()[0], "")  // a connection
+//	err = s.Begin(ctx)
+//	v, err := s.Read(ctx, target.Item{Name: "7.3"})
+//	err = s.Write(ctx, target.Item{Name: "7.3"}, 41)
+//	err = s.Commit(ctx)
+//	fault := db.Fault(err)                        // what the error says, and whether the database said it
+//
+// A database is added by a file with a type that implements Database and a line in drivers. All that a
+// canary writes lies in a schema, database, key prefix or folder named Space, which Prepare makes and Cleanup
+// removes; a Space that something else has made is refused.
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Space is the name of what holds everything that a canary writes.
+const Space = "isowatch_canary"
+
+// Item is an object of the database: a register that holds an integer, or a list of integers.
+type Item struct {
+	Name string
+	List bool
+}
+
+// Node is a server of the database.
+type Node struct {
+	Name    string // as records have it
+	Replica bool   // takes no writes
+	address string
+}
+
+// Session is a connection. One goroutine uses it. After an error of any method but Abort, the transaction is to be
+// aborted; after one of Abort or Commit the session is of no more use unless Fault says that the database answered.
+type Session interface {
+	Begin(ctx context.Context) error
+	// Read returns an integer, a list, or record.Null for what is not there.
+	Read(ctx context.Context, item Item) (record.Value, error)
+	// Write gives a register that is there a value. ErrNotThere says that it was not there, and stays so.
+	Write(ctx context.Context, item Item, value int64) error
+	// Append adds an element to the end of a list that is there, or returns ErrNotThere.
+	Append(ctx context.Context, list Item, element int64) error
+	// Create makes an item: a register with a value, an empty list.
+	Create(ctx context.Context, item Item, value int64) error
+	Commit(ctx context.Context) error
+	Abort(ctx context.Context) error
+	Close()
+}
+
+// ErrNotThere says that an item that was to be changed is not there.
+var ErrNotThere = errors.New("what was to be changed is not there")
+
+// Database is a database under watch. Its methods are safe for concurrent use.
+type Database interface {
+	// Nodes lists the servers, those that take writes first.
+	Nodes() []Node
+	// Describe says what it is, with its version, for a person.
+	Describe() string
+	// Prepare makes the Space, or finds it as it was made before, and empties it.
+	Prepare(ctx context.Context) error
+	// Connect begins a session at a node with settings of its own, such as synchronous_commit=off.
+	Connect(ctx context.Context, at Node, settings []Setting) (Session, error)
+	// Discard removes items that nobody uses any more.
+	Discard(ctx context.Context, items []Item) error
+	// Cleanup removes the Space.
+	Cleanup(ctx context.Context) error
+	// Fault tells what an error of a session means.
+	Fault(err error) Fault
+	Close()
+}
+
+// Setting is a setting of a session, as the database calls it.
+type Setting struct{ Name, Value string }
+
+// ParseSettings reads what sessions take in turn: settings with commas between them, and semicolons
+// between one session's and the next's.
+func ParseSettings(text string) ([][]Setting, error) {
+	var out [][]Setting
+	for _, session := range strings.Split(text, ";") {
+		settings := []Setting{}
+		for _, s := range strings.Split(session, ",") {
+			if s = strings.TrimSpace(s); s == "" {
+				continue
+			}
+			name, value, ok := strings.Cut(s, "=")
+			if name = strings.TrimSpace(name); !ok || !plain(name) {
+				return nil, fmt.Errorf("%q is no setting; write name=value, a comma before the next setting, a semicolon before the next session's", s)
+			}
+			settings = append(settings, Setting{name, strings.TrimSpace(value)})
+		}
+		out = append(out, settings)
+	}
+	return out, nil
+}
+
+// plain tells whether a name of a setting can stand in a statement as it is.
+func plain(name string) bool {
+	return name != "" && strings.IndexFunc(name, func(r rune) bool {
+		return !(r == '_' || r == '.' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+	}) < 0
+}
+
+// Reason says why a transaction did not go through: a closed set, which metrics and reports use.
+type Reason string
+
+// The reasons.
+const (
+	Conflict     Reason = "conflict"        // the database refused one of two that collide: it keeps its promise so
+	Deadlock     Reason = "deadlock"        // two waited for each other
+	LockTimeout  Reason = "lock-timeout"    // a lock was waited for too long
+	Slow         Reason = "timeout"         // a statement took too long
+	ReadOnly     Reason = "read-only"       // the node takes no writes (any more)
+	TooMany      Reason = "connections"     // no connection is to be had
+	Lost         Reason = "connection-lost" // no answer
+	Down         Reason = "shutdown"        // the server goes down, or is not ready
+	Missing      Reason = "not-there"       // a row that another node has is not there yet
+	Denied       Reason = "denied"          // rights are missing
+	AnythingElse Reason = "other"
+)
+
+// Reasons lists them.
+func Reasons() []Reason {
+	return []Reason{Conflict, Deadlock, LockTimeout, Slow, ReadOnly, TooMany, Lost, Down, Missing, Denied, AnythingElse}
+}
+
+// Fault is what an error means.
+type Fault struct {
+	Reason Reason
+	// Answered: the database said itself that what was asked for did not happen. Otherwise it is not known, and a
+	// commit may have taken effect, or may yet.
+	Answered bool
+}
+
+// Options of a database.
+type Options struct {
+	// Targets are the addresses of nodes that take writes, one at least; Replicas of those that don't.
+	Targets, Replicas []string
+	// Isolation is the level that transactions ask for, by the database's name with hyphens:
+	// repeatable-read. Empty: the database's default.
+	Isolation string
+	// AllowSuperuser takes an account that may do anything.
+	AllowSuperuser bool
+}
+
+// Error is an option that can't be used, or does not fit the database, and what to do about it.
+type Error struct {
+	Option string // as on the command line: --target
+	What   string
+	Do     string
+	Err    error // the cause; may be nil. It holds no password.
+}
+
+func (e *Error) Error() string {
+	s := e.Option + ": " + e.What
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Do != "" {
+		s += "; " + e.Do
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// drivers are the databases by the schemes of their addresses.
+var drivers = []struct {
+	schemes []string
+	example string
+	open    func(context.Context, Options) (Database, error)
+}{
+	{[]string{"postgres", "postgresql"}, "postgres://canary@db-1:5432/shop", openPostgres},
+	{[]string{"mysql", "mariadb"}, "mysql://canary:secret@db-1:3306/", openMySQL},
+	{[]string{"sqlite"}, "sqlite:///var/lib/shop/canary.db", openSQLite},
+	{[]string{"badger"}, "badger:///var/lib/shop/canary", openBadger},
+}
+
+// Open finds out which database the options speak of, connects to each node once, and checks that they are what the
+// options say. The error is an *Error where an option is at fault, else the environment's.
+func Open(ctx context.Context, o Options) (Database, error) {
+	if len(o.Targets) == 0 {
+		return nil, &Error{Option: "--target", What: "which database is to be watched?", Do: "give its address, such as " + drivers[0].example}
+	}
+	scheme := schemeOf(o.Targets[0])
+	for _, other := range slices.Concat(o.Targets[1:], o.Replicas) {
+		if schemeOf(other) != scheme {
+			return nil, &Error{Option: "--target", What: "all nodes have to be of one database, and the addresses begin with " + scheme + ": and " + schemeOf(other) + ":",
+				Do: "watch another database with another canary"}
+		}
+	}
+	var known []string
+	for _, d := range drivers {
+		if slices.Contains(d.schemes, scheme) {
+			return d.open(ctx, o)
+		}
+		known = append(known, d.example)
+	}
+	return nil, &Error{Option: "--target", What: "no database is known by " + scheme + ":", Do: "give an address such as " + strings.Join(known, ", ")}
+}
+
+func schemeOf(address string) string {
+	scheme, _, ok := strings.Cut(address, ":")
+	if !ok {
+		return ""
+	}
+	return strings.ToLower(scheme)
+}
+
+// hostOf is what a node is called: its host and port.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "node"
+	}
+	return u.Host
+}
+
+// nodesOf names the nodes of options by their addresses.
+func nodesOf(o Options) []Node {
+	var out []Node
+	add := func(addresses []string, replica bool) {
+		for _, a := range addresses {
+			name := hostOf(a)
+			for n := 2; slices.ContainsFunc(out, func(other Node) bool { return other.Name == name }); n++ {
+				name = fmt.Sprintf("%s-%d", hostOf(a), n)
+			}
+			out = append(out, Node{Name: name, Replica: replica, address: a})
+		}
+	}
+	add(o.Targets, false)
+	add(o.Replicas, true)
+	return out
+}
+
+// optionOf is the option that gave a node's address.
+func optionOf(n Node) string {
+	if n.Replica {
+		return "--replica"
+	}
+	return "--target"
+}
+
+// isolation finds what a database calls a level.
+func isolation(asked, standard string, levels map[string]string) (string, error) {
+	if asked == "" {
+		asked = standard
+	}
+	sql, ok := levels[strings.ToLower(strings.ReplaceAll(asked, " ", "-"))]
+	if !ok {
+		var names []string
+		for n := range levels {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		return "", &Error{Option: "--isolation", What: fmt.Sprintf("the database has no level %q", asked), Do: "use one of " + strings.Join(names, ", ")}
+	}
+	return sql, nil
+}

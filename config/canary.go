@@ -1,0 +1,87 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+	"time"
+)
+
+// Canary is a database that monitor canary works on, and how. It takes the place of a source.
+type Canary struct {
+	Targets         []Address     `yaml:"targets" help:"Addresses of the nodes that take writes, as URLs: postgres://user@host:port/database, mysql://user@host:port/, sqlite:///folder/canary.db, badger:///folder/canary."`
+	Replicas        []Address     `yaml:"replicas" help:"Addresses of the nodes that are only read."`
+	PasswordFile    string        `yaml:"password_file" help:"The file that holds the account's password, for addresses without one; an end of line at its end is not part of it."`
+	Isolation       string        `yaml:"isolation" help:"The isolation level that transactions ask the database for, by the database's name with hyphens, such as repeatable-read. Empty: the database's default."`
+	SessionSettings string        `yaml:"session_settings" help:"Settings that the sessions that write take in turn: name=value, a comma before the next setting of the same session, a semicolon before the next session's, as in synchronous_commit=remote_apply;synchronous_commit=off."`
+	Workloads       []string      `yaml:"workloads" help:"What transactions do; one after the other, each for a group of keys: mini, snapshots, append, general, blindw-rw, blindw-rh, blindw-wh, lwt (monitor generate has the same)."`
+	Sessions        int           `yaml:"sessions" help:"How many sessions are at work, each a connection, spread over the nodes. On a replica a session only reads."`
+	Rate            int           `yaml:"rate" help:"How many transactions a second are begun at most, by all sessions together. 0: as many as the database takes."`
+	Pause           time.Duration `yaml:"pause" help:"The mean of the pauses between a transaction's operations, which make transactions overlap."`
+	Keys            int           `yaml:"keys" help:"How many keys a group has: few make transactions collide."`
+	Operations      int           `yaml:"operations" help:"How many operations a transaction has, at most for append; mini-transactions and lwt have their own number."`
+	Group           int           `yaml:"group" help:"After how many transactions a new group of keys is used; the old one is read once more and removed, so that tables stay small."`
+	AllowSuperuser  bool          `yaml:"allow_superuser" help:"Whether the account may be one that may do anything."`
+
+	// Password is the contents of PasswordFile, read by Load.
+	Password Secret `yaml:"-"`
+}
+
+func (c *Canary) setDefaults() {
+	c.Workloads = []string{"mini", "snapshots", "append", "general"}
+	c.Sessions, c.Rate, c.Pause, c.Keys, c.Operations, c.Group = 8, 50, 2*time.Millisecond, 6, 4, 250
+}
+
+// Address is the URL of a database's node. Printed, it has no password.
+type Address string
+
+func parseAddress(s string) (Address, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme == "" { // the error would have the password in it
+		return "", errors.New("wants an address such as postgres://canary@db-1:5432/shop")
+	}
+	return Address(s), nil
+}
+
+// String is the address without its password.
+func (a Address) String() string {
+	u, err := url.Parse(string(a))
+	if err != nil {
+		return "[not an address]"
+	}
+	return u.Redacted()
+}
+
+// WithPassword is the address with a password, if it has none and there is a user.
+func (a Address) WithPassword(p Secret) string {
+	u, err := url.Parse(string(a))
+	if err != nil || p == "" {
+		return string(a)
+	}
+	if _, has := u.User.Password(); has || u.User == nil {
+		return string(a)
+	}
+	u.User = url.UserPassword(u.User.Username(), string(p))
+	return u.String()
+}
+
+// canary checks what a canary is asked to do; what only a database knows is checked when it is opened.
+func (v *validator) canary(c *Canary) {
+	if c == nil {
+		return
+	}
+	if len(c.Targets) == 0 {
+		v.errorf("canary.targets", "is missing: give the address of the database, such as postgres://canary@db-1:5432/shop")
+	}
+	for _, f := range []struct {
+		path          string
+		value, lo, hi int
+	}{{"canary.sessions", c.Sessions, 1, 1000}, {"canary.keys", c.Keys, 1, 10_000}, {"canary.operations", c.Operations, 1, 100}, {"canary.group", c.Group, 1, 1 << 30}, {"canary.rate", c.Rate, 0, 1_000_000}} {
+		if f.value < f.lo || f.value > f.hi {
+			v.errorf(f.path, "must be from %d to %d, not %d", f.lo, f.hi, f.value)
+		}
+	}
+	v.atLeast("canary.pause", c.Pause, 0)
+	if len(c.Workloads) == 0 {
+		v.errorf("canary.workloads", "is empty: name one at least")
+	}
+}

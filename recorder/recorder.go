@@ -1,0 +1,265 @@
+// Package recorder records what an application's transactions read and wrote, as
+// Isowatch reads it: a record per transaction, into a topic, a file or a stream.
+//
+//	rec := recorder.New(recorder.Lines(file), recorder.Options{DB: "orders"})
+//	defer rec.Close(ctx)
+//
+//	session := rec.Session("api-3/7")          // one connection, one transaction at a time
+//	t := session.Begin()                       // before BEGIN is sent
+//	t.Read("acct:1", record.Int(100))          // when the answer is there
+//	t.Write("acct:1", record.Int(90))
+//	t.End(record.Committed)                    // when COMMIT was answered
+//
+// What a client does is not held up: a record that ends goes into a buffer of bounded size,
+// which a goroutine empties into the sink. If the buffer is full the record is dropped and counted. Its
+// number in the session is used up all the same, so that the monitor knows that something is
+// missing and accuses nobody for it. Options.Wait asks for the opposite.
+//
+// # The outcome
+//
+// End wants what the client knows, not what it hopes. An error that the database gave as its answer
+// means Aborted. No answer to COMMIT (the connection broke, a time-out) means Unknown: the transaction may
+// have taken effect, or may yet. No answer to anything before COMMIT means Aborted, as a database gives
+// up what was not committed. After Unknown a new session is to be begun, as the old connection's fate is open.
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Record is one transaction, encoded.
+type Record struct {
+	Session string
+	JSON    []byte // without an end of line
+}
+
+// Sink is where records go.
+type Sink interface {
+	// Put hands records on, in their order. It is called by one goroutine, and may keep nothing of them when
+	// it has returned. What it returns an error for counts as dropped; trying again is its own business.
+	Put(ctx context.Context, records []Record) error
+	// Close ends it once everything was put.
+	Close() error
+}
+
+// Options of a Recorder.
+type Options struct {
+	// DB is the history that the records belong to; empty: record.DefaultDB.
+	DB string
+	// BufferBytes is how much may wait for the sink; 0: 16 MiB.
+	BufferBytes int
+	// Wait makes who ends a transaction wait for room in the buffer where a record would be dropped
+	// otherwise. It is meant for loads that are there to be recorded.
+	Wait bool
+	// Failed is told of errors of the sink, by the goroutine that empties the buffer; nil: nobody is.
+	Failed func(error)
+}
+
+const bufferBytesDefault = 16 << 20
+
+// Recorder takes records in and passes them on. Its methods are safe for concurrent use.
+type Recorder struct {
+	sink    Sink
+	options Options
+
+	mu      sync.Mutex
+	filling *buffer
+	closed  bool
+	filled  chan struct{} // has an element when filling may have records
+	room    sync.Cond     // of mu: filling was taken
+
+	recorded, dropped atomic.Int64
+	latest            atomic.Int64 // the latest time given out
+	over              chan struct{}
+	stop              context.CancelFunc
+}
+
+// buffer holds records one behind the other.
+type buffer struct {
+	text    []byte
+	records []span
+}
+
+// span is a record in a buffer's text: [from, to).
+type span struct {
+	session  string
+	from, to int
+}
+
+// New makes a recorder that feeds sink until it is closed.
+func New(sink Sink, o Options) *Recorder {
+	if o.DB == "" {
+		o.DB = record.DefaultDB
+	}
+	if o.BufferBytes <= 0 {
+		o.BufferBytes = bufferBytesDefault
+	}
+	if o.Failed == nil {
+		o.Failed = func(error) {}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r := &Recorder{sink: sink, options: o, filling: &buffer{}, filled: make(chan struct{}, 1), over: make(chan struct{}), stop: stop}
+	r.room.L = &r.mu
+	go r.feed(ctx)
+	return r
+}
+
+// Recorded is how many records the sink has taken.
+func (r *Recorder) Recorded() int64 { return r.recorded.Load() }
+
+// Dropped is how many records are lost: there was no room for them, or the sink failed.
+func (r *Recorder) Dropped() int64 { return r.dropped.Load() }
+
+// Close hands on what is buffered, until ctx ends, and closes the sink. Transactions that end later are
+// dropped.
+func (r *Recorder) Close(ctx context.Context) error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	r.room.Broadcast()
+	r.mu.Unlock()
+	r.wake()
+	defer context.AfterFunc(ctx, r.stop)()
+	<-r.over
+	r.stop()
+	if err := r.sink.Close(); err != nil {
+		return fmt.Errorf("close what is recorded to: %w", err)
+	}
+	return nil
+}
+
+// feed empties the buffer until the recorder is closed. Two buffers take turns.
+func (r *Recorder) feed(ctx context.Context) {
+	defer close(r.over)
+	full := &buffer{}
+	var records []Record
+	for range r.filled {
+		r.mu.Lock()
+		r.filling, full = full, r.filling
+		closed := r.closed
+		r.room.Broadcast()
+		r.mu.Unlock()
+
+		records = records[:0]
+		for _, s := range full.records {
+			records = append(records, Record{Session: s.session, JSON: full.text[s.from:s.to]})
+		}
+		if len(records) > 0 {
+			if err := r.sink.Put(ctx, records); err != nil {
+				r.dropped.Add(int64(len(records)))
+				r.options.Failed(err)
+			} else {
+				r.recorded.Add(int64(len(records)))
+			}
+		}
+		clear(full.records)
+		full.text, full.records = full.text[:0], full.records[:0]
+		if closed {
+			return
+		}
+	}
+}
+
+// wake says that there is something to do; that it was said before is enough.
+func (r *Recorder) wake() {
+	select {
+	case r.filled <- struct{}{}:
+	default:
+	}
+}
+
+// take puts a record into the buffer, or drops it. A record that is larger than the whole buffer has room
+// when the buffer is empty.
+func (r *Recorder) take(t *record.Transaction) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.options.Wait && !r.closed && len(r.filling.text) >= r.options.BufferBytes {
+		r.room.Wait()
+	}
+	if r.closed || len(r.filling.text) >= r.options.BufferBytes {
+		r.dropped.Add(1)
+		return
+	}
+	b := r.filling
+	from := len(b.text)
+	b.text = codec.AppendJSON(b.text, t)
+	b.records = append(b.records, span{t.Session, from, len(b.text)})
+	r.wake()
+}
+
+// now is the wall clock in Unix nanoseconds, but never earlier than, nor equal to, what it was before: where the
+// machine's clock is set back, the order of events stays what it was.
+func (r *Recorder) now() int64 {
+	wall := time.Now().UnixNano()
+	for {
+		latest := r.latest.Load()
+		next := max(wall, latest+1)
+		if r.latest.CompareAndSwap(latest, next) {
+			return next
+		}
+	}
+}
+
+// Session begins a session. Its name must not have been used before in the history, also not by an
+// earlier run of the application.
+func (r *Recorder) Session(name string) *Session { return &Session{recorder: r, name: name} }
+
+// Session is a client's transactions, one after the other. It is not safe for concurrent use.
+type Session struct {
+	recorder *Recorder
+	name     string
+	seq      int64
+	txn      Transaction
+}
+
+// Name is the session's name.
+func (s *Session) Name() string { return s.name }
+
+// Begin begins the next transaction; the last one has to have ended. It is called before the database
+// is told.
+func (s *Session) Begin() *Transaction {
+	ops := s.txn.record.Ops[:0]
+	s.txn = Transaction{recorder: s.recorder, record: record.Transaction{
+		DB: s.recorder.options.DB, Session: s.name, Seq: s.seq, HasSeq: true,
+		ID: fmt.Sprintf("%s#%d", s.name, s.seq), Start: s.recorder.now(), HasTimes: true, Ops: ops}}
+	s.seq++
+	return &s.txn
+}
+
+// Transaction is one transaction in work. It may not be used after End.
+type Transaction struct {
+	recorder *Recorder
+	record   record.Transaction
+}
+
+// ID names the transaction in its history.
+func (t *Transaction) ID() string { return t.record.ID }
+
+// Read says that key was read and held value; record.Null if it was not there.
+func (t *Transaction) Read(key string, value record.Value) { t.op(record.Read, key, value) }
+
+// Write says that key was given value; record.Null if it was deleted.
+func (t *Transaction) Write(key string, value record.Value) { t.op(record.Write, key, value) }
+
+// Append says that element was added to the end of the list at key.
+func (t *Transaction) Append(key string, element record.Value) { t.op(record.Append, key, element) }
+
+func (t *Transaction) op(kind record.OpKind, key string, value record.Value) {
+	t.record.Ops = append(t.record.Ops, record.Op{Kind: kind, Key: key, Value: value})
+}
+
+// End ends the transaction with what its client learned of it.
+func (t *Transaction) End(outcome record.Status) {
+	t.record.Status, t.record.End = outcome, t.recorder.now()
+	t.recorder.take(&t.record)
+}
