@@ -183,6 +183,8 @@ var drivers = []struct {
 }{
 	{[]string{"postgres", "postgresql"}, "postgres://canary@db-1:5432/shop", openPostgres},
 	{[]string{"mysql", "mariadb"}, "mysql://canary:secret@db-1:3306/", openMySQL},
+	{[]string{"etcd"}, "etcd://db-1:2379", openEtcd},
+	{[]string{"redis", "rediss"}, "redis://db-1:6379/0", openRedis},
 	{[]string{"sqlite"}, "sqlite:///var/lib/shop/canary.db", openSQLite},
 	{[]string{"badger"}, "badger:///var/lib/shop/canary", openBadger},
 }

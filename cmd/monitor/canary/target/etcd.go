@@ -1,0 +1,266 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// etcdCluster is etcd. A transaction reads at the revision of its first read, keeps its writes to itself, and sends them
+// with comparisons of what may not have changed since.
+type etcdCluster struct {
+	nodes    []Node
+	clients  map[string]*clientv3.Client // by node
+	compares string                      // what a commit compares: reads, writes
+	stale    bool                        // reads ask the node alone
+	version  string
+}
+
+func openEtcd(ctx context.Context, o Options) (Database, error) {
+	level, err := isolation(o.Isolation, "serializable", map[string]string{"serializable": "reads", "snapshot": "writes", "serializable-stale-reads": "stale"})
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Replicas) > 0 {
+		return nil, &Error{Option: "--replica", What: "every member of etcd takes writes", Do: "give it with --target"}
+	}
+	e := &etcdCluster{nodes: nodesOf(o), clients: map[string]*clientv3.Client{}, compares: level}
+	if level == "stale" {
+		e.compares, e.stale = "reads", true
+	}
+	for _, n := range e.nodes {
+		u, err := url.Parse(n.address)
+		if err != nil || u.Host == "" {
+			return nil, errors.Join(&Error{Option: optionOf(n), What: "the address can't be read", Do: "write it as etcd://user:password@host:2379"}, e.close())
+		}
+		c := clientv3.Config{Endpoints: []string{"http://" + u.Host}, DialTimeout: connectMax, Context: context.WithoutCancel(ctx)}
+		if u.Query().Get("tls") == "true" {
+			c.Endpoints[0] = "https://" + u.Host
+		}
+		c.Username = u.User.Username()
+		c.Password, _ = u.User.Password()
+		client, err := clientv3.New(c)
+		if err != nil {
+			return nil, errors.Join(&Error{Option: optionOf(n), What: n.Name + " can't be asked", Err: err, Do: "check address, user and password"}, e.close())
+		}
+		e.clients[n.Name] = client
+		attempt, cancel := context.WithTimeout(ctx, connectMax)
+		said, err := client.Status(attempt, c.Endpoints[0])
+		cancel()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("ask %s what it is: %w", n.Name, err), e.close())
+		}
+		e.version = said.Version
+	}
+	return e, nil
+}
+
+func (e *etcdCluster) Nodes() []Node    { return e.nodes }
+func (e *etcdCluster) Describe() string { return "etcd " + e.version }
+func (e *etcdCluster) Close()           { _ = e.close() }
+
+func (e *etcdCluster) close() error {
+	var errs []error
+	for _, c := range e.clients {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (e *etcdCluster) Prepare(ctx context.Context) error { return e.Cleanup(ctx) }
+
+// Cleanup removes the keys that begin with Space and a slash.
+func (e *etcdCluster) Cleanup(ctx context.Context) error {
+	_, err := e.clients[e.nodes[0].Name].Delete(ctx, Space+"/", clientv3.WithPrefix())
+	return err
+}
+
+func (e *etcdCluster) Discard(ctx context.Context, items []Item) error {
+	for _, i := range items {
+		if _, err := e.clients[e.nodes[0].Name].Delete(ctx, etcdKey(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func etcdKey(i Item) string { return Space + "/" + i.Name }
+
+func (e *etcdCluster) Connect(_ context.Context, at Node, settings []Setting) (Session, error) {
+	if len(settings) > 0 {
+		return nil, &Error{Option: "--session-settings", What: "a session of etcd has none", Do: "leave them out"}
+	}
+	return &etcdSession{client: e.clients[at.Name], compares: e.compares, stale: e.stale}, nil
+}
+
+// errChanged: the comparisons of a commit failed.
+var errChanged = errors.New("what was read, or is to be written, has changed")
+
+// Fault reads the status of the call.
+func (e *etcdCluster) Fault(err error) Fault {
+	switch {
+	case errors.Is(err, errChanged):
+		return Fault{Conflict, true}
+	case errors.Is(err, ErrNotThere):
+		return Fault{Missing, true}
+	}
+	switch status.Code(err) {
+	case codes.PermissionDenied, codes.Unauthenticated:
+		return Fault{Denied, true}
+	case codes.OutOfRange, codes.InvalidArgument, codes.FailedPrecondition:
+		return Fault{AnythingElse, true}
+	case codes.ResourceExhausted:
+		return Fault{TooMany, true}
+	case codes.DeadlineExceeded:
+		return Fault{Slow, false}
+	}
+	return Fault{Lost, false}
+}
+
+// etcdSession is a client of one member, with what its transaction has read and not sent yet.
+type etcdSession struct {
+	client   *clientv3.Client
+	compares string
+	stale    bool
+
+	revision int64            // of the reads; 0: none yet
+	read     map[string]bool  // keys
+	writes   map[string]int64 // registers, by key
+	lists    map[string]string
+	order    []string // keys that are written
+}
+
+func (s *etcdSession) Begin(context.Context) error {
+	*s = etcdSession{client: s.client, compares: s.compares, stale: s.stale, read: map[string]bool{}, writes: map[string]int64{}, lists: map[string]string{}}
+	return nil
+}
+
+// get reads a key at the transaction's revision.
+func (s *etcdSession) get(ctx context.Context, key string) (text string, found bool, err error) {
+	var options []clientv3.OpOption
+	if s.revision > 0 {
+		options = append(options, clientv3.WithRev(s.revision))
+	}
+	if s.stale {
+		options = append(options, clientv3.WithSerializable())
+	}
+	r, err := s.client.Get(ctx, key, options...)
+	if err != nil {
+		return "", false, err
+	}
+	if s.revision == 0 {
+		s.revision = r.Header.Revision
+	}
+	s.read[key] = true
+	if len(r.Kvs) == 0 {
+		return "", false, nil
+	}
+	return string(r.Kvs[0].Value), true, nil
+}
+
+func (s *etcdSession) Read(ctx context.Context, item Item) (record.Value, error) {
+	key := etcdKey(item)
+	if item.List {
+		if text, ours := s.lists[key]; ours {
+			return listOf(text), nil
+		}
+		text, found, err := s.get(ctx, key)
+		if err != nil || !found {
+			return record.Null, err
+		}
+		return listOf(text), nil
+	}
+	if v, ours := s.writes[key]; ours {
+		return record.Int(v), nil
+	}
+	text, found, err := s.get(ctx, key)
+	if err != nil || !found {
+		return record.Null, err
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return record.Null, fmt.Errorf("%s holds no number: %w", key, err)
+	}
+	return record.Int(v), nil
+}
+
+func (s *etcdSession) Write(_ context.Context, item Item, value int64) error {
+	key := etcdKey(item)
+	if _, again := s.writes[key]; !again {
+		s.order = append(s.order, key)
+	}
+	s.writes[key] = value
+	return nil
+}
+
+// Append reads the list, so that its commit compares it whatever the isolation.
+func (s *etcdSession) Append(ctx context.Context, list Item, element int64) error {
+	key := etcdKey(list)
+	text, ours := s.lists[key]
+	if !ours {
+		var found bool
+		var err error
+		if text, found, err = s.get(ctx, key); err != nil {
+			return err
+		}
+		if !found {
+			return ErrNotThere
+		}
+		s.order = append(s.order, key)
+	}
+	s.lists[key] = text + strconv.FormatInt(element, 10) + ","
+	return nil
+}
+
+func (s *etcdSession) Create(ctx context.Context, item Item, value int64) error {
+	if item.List {
+		s.order = append(s.order, etcdKey(item))
+		s.lists[etcdKey(item)] = ""
+		return nil
+	}
+	return s.Write(ctx, item, value)
+}
+
+// Commit sends the writes. What was read at one revision and writes nothing needs no answer, unless reads may be stale
+// and are to be as they were said to be.
+func (s *etcdSession) Commit(ctx context.Context) error {
+	if len(s.order) == 0 {
+		return nil
+	}
+	var compare []clientv3.Cmp
+	var puts []clientv3.Op
+	unchanged := func(key string) {
+		compare = append(compare, clientv3.Compare(clientv3.ModRevision(key), "<", s.revision+1))
+	}
+	if s.revision > 0 && s.compares == "reads" {
+		for key := range s.read {
+			unchanged(key)
+		}
+	}
+	for _, key := range s.order {
+		text, list := s.lists[key]
+		if !list {
+			text = strconv.FormatInt(s.writes[key], 10)
+		}
+		if s.revision > 0 && (list || s.compares == "writes") {
+			unchanged(key)
+		}
+		puts = append(puts, clientv3.OpPut(key, text))
+	}
+	r, err := s.client.Txn(ctx).If(compare...).Then(puts...).Commit()
+	if err == nil && !r.Succeeded {
+		err = errChanged
+	}
+	return err
+}
+
+func (s *etcdSession) Abort(context.Context) error { return nil }
+func (s *etcdSession) Close()                      {}

@@ -1,0 +1,229 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// redisServer is Redis, or what speaks its protocol: one primary and any number of replicas. A transaction reads what it
+// needs, under WATCH or not, keeps its writes to itself, and sends them between MULTI and EXEC.
+type redisServer struct {
+	nodes   []Node
+	clients map[string]*redis.Client // by node
+	watch   bool
+	version string
+}
+
+func openRedis(ctx context.Context, o Options) (Database, error) {
+	watch, err := isolation(o.Isolation, "watch", map[string]string{"watch": "yes", "multi": "no"})
+	if err != nil {
+		return nil, err
+	}
+	r := &redisServer{nodes: nodesOf(o), clients: map[string]*redis.Client{}, watch: watch == "yes"}
+	for _, n := range r.nodes {
+		c, err := redis.ParseURL(n.address)
+		if err != nil {
+			r.Close()
+			if u := new(url.Error); errors.As(err, &u) { // its text has the password in it
+				err = u.Err
+			}
+			return nil, &Error{Option: optionOf(n), What: "the address can't be read", Err: err, Do: "write it as redis://user:password@host:6379/0"}
+		}
+		c.MaxRetries = -1 // what failed is told, not tried again
+		c.DialTimeout, c.ReadTimeout, c.WriteTimeout = connectMax, statementMax, statementMax
+		r.clients[n.Name] = redis.NewClient(c)
+		if err := r.look(ctx, n); err != nil {
+			r.Close()
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// look connects to a node and checks that it is what the options say.
+func (r *redisServer) look(ctx context.Context, n Node) error {
+	info, err := r.clients[n.Name].Info(ctx, "server", "replication").Result()
+	switch {
+	case err != nil && (strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONGPASS") || strings.HasPrefix(err.Error(), "NOPERM")):
+		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
+	case err != nil:
+		return fmt.Errorf("ask %s what it is: %w", n.Name, err)
+	}
+	said := map[string]string{}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		said[name] = value
+	}
+	switch replica := said["role"] == "slave"; {
+	case replica && !n.Replica:
+		return &Error{Option: "--target", What: n.Name + " is a replica, which takes no writes", Do: "give its primary, and it with --replica"}
+	case !replica && n.Replica:
+		return &Error{Option: "--replica", What: n.Name + " is no replica", Do: "give it with --target, or the replica that is meant"}
+	}
+	if r.version == "" {
+		r.version = said["redis_version"]
+	}
+	return nil
+}
+
+func (r *redisServer) Nodes() []Node    { return r.nodes }
+func (r *redisServer) Describe() string { return "Redis " + r.version }
+
+func (r *redisServer) Close() {
+	for _, c := range r.clients {
+		c.Close()
+	}
+}
+
+func (r *redisServer) Prepare(ctx context.Context) error { return r.Cleanup(ctx) }
+
+// Cleanup removes the keys that begin with Space and a colon.
+func (r *redisServer) Cleanup(ctx context.Context) error {
+	c := r.clients[r.nodes[0].Name]
+	keys := c.Scan(ctx, 0, Space+":*", 1000).Iterator()
+	for keys.Next(ctx) {
+		if err := c.Unlink(ctx, keys.Val()).Err(); err != nil {
+			return err
+		}
+	}
+	return keys.Err()
+}
+
+func (r *redisServer) Discard(ctx context.Context, items []Item) error {
+	keys := make([]string, 0, len(items))
+	for _, i := range items {
+		keys = append(keys, redisKey(i))
+	}
+	return r.clients[r.nodes[0].Name].Unlink(ctx, keys...).Err()
+}
+
+func redisKey(i Item) string { return Space + ":" + i.Name }
+
+func (r *redisServer) Connect(ctx context.Context, at Node, settings []Setting) (Session, error) {
+	if len(settings) > 0 {
+		return nil, &Error{Option: "--session-settings", What: "a session of Redis has none", Do: "leave them out"}
+	}
+	s := &redisSession{conn: r.clients[at.Name].Conn(), watch: r.watch}
+	if err := s.conn.Ping(ctx).Err(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Fault reads the word that an error of Redis begins with.
+func (r *redisServer) Fault(err error) Fault {
+	var said redis.Error
+	switch {
+	case errors.Is(err, redis.TxFailedErr):
+		return Fault{Conflict, true}
+	case !errors.As(err, &said):
+		return Fault{Lost, false}
+	}
+	switch word, _, _ := strings.Cut(said.Error(), " "); word {
+	case "READONLY":
+		return Fault{ReadOnly, true}
+	case "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS":
+		return Fault{Down, true}
+	case "NOAUTH", "NOPERM", "WRONGPASS":
+		return Fault{Denied, true}
+	case "UNBLOCKED":
+		return Fault{Down, false}
+	}
+	return Fault{AnythingElse, true}
+}
+
+// redisSession is a connection, with what its transaction has not sent yet.
+type redisSession struct {
+	conn   *redis.Conn
+	watch  bool
+	writes []redisWrite
+}
+
+// redisWrite is a write, or an append, to be sent with EXEC.
+type redisWrite struct {
+	item  Item
+	value int64
+}
+
+func (s *redisSession) Begin(context.Context) error {
+	s.writes = s.writes[:0]
+	return nil
+}
+
+// Read asks the server, and adds what the transaction has written itself.
+func (s *redisSession) Read(ctx context.Context, item Item) (record.Value, error) {
+	if s.watch {
+		if err := s.conn.Do(ctx, "WATCH", redisKey(item)).Err(); err != nil {
+			return record.Null, err
+		}
+	}
+	if item.List {
+		elements, err := s.conn.LRange(ctx, redisKey(item), 0, -1).Result()
+		for _, w := range s.writes {
+			if w.item == item {
+				elements = append(elements, strconv.FormatInt(w.value, 10))
+			}
+		}
+		return listOf(strings.Join(elements, ",")), err
+	}
+	value, err := s.conn.Get(ctx, redisKey(item)).Int64()
+	found := err == nil
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	for _, w := range s.writes {
+		if w.item == item {
+			value, found = w.value, true
+		}
+	}
+	if err != nil || !found {
+		return record.Null, err
+	}
+	return record.Int(value), nil
+}
+
+func (s *redisSession) Write(_ context.Context, item Item, value int64) error {
+	s.writes = append(s.writes, redisWrite{item, value})
+	return nil
+}
+
+func (s *redisSession) Append(ctx context.Context, list Item, element int64) error {
+	return s.Write(ctx, list, element)
+}
+
+// Create writes a register; an empty list is one that is not there.
+func (s *redisSession) Create(ctx context.Context, item Item, value int64) error {
+	if item.List {
+		return nil
+	}
+	return s.Write(ctx, item, value)
+}
+
+// Commit sends the writes; without any, EXEC still says whether what was read has changed.
+func (s *redisSession) Commit(ctx context.Context) error {
+	_, err := s.conn.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		for _, w := range s.writes {
+			if w.item.List {
+				p.RPush(ctx, redisKey(w.item), w.value)
+			} else {
+				p.Set(ctx, redisKey(w.item), w.value, 0)
+			}
+		}
+		p.Echo(ctx, "")
+		return nil
+	})
+	return err
+}
+
+func (s *redisSession) Abort(ctx context.Context) error { return s.conn.Do(ctx, "UNWATCH").Err() }
+
+func (s *redisSession) Close() { _ = s.conn.Close() }
