@@ -41,7 +41,7 @@ func newCanary() *cobra.Command {
 transaction saw, and checks it against the levels that the database promises. All that it
 writes lies in a schema, database, file or folder of its own, isowatch_canary.
 
-It goes on until Ctrl-C, whatever it finds, or as --duration or --until-violation say.
+It goes on until Ctrl-C, whatever it finds, or as --duration, --transactions or --until-violation say.
 
 Exit status: when it ends by itself as check: 0 satisfied, 1 violated, 3 undecided; else 0. 2 an option or address
 that can't be used. 4 the environment failed.`,
@@ -55,6 +55,7 @@ that can't be used. 4 the environment failed.`,
 	f := cmd.Flags()
 	f.StringVarP(&c.file, "config", "c", "", "YAML `file`; see docs/configuration.md")
 	durationVar(f, &c.options.Duration, "duration", 0, "how long it runs, such as 60s; 0: until Ctrl-C")
+	f.Int64Var(&c.options.Transactions, "transactions", 0, "how `many` transactions it runs; 0: as many as there is time for")
 	f.BoolVar(&c.options.UntilViolation, "until-violation", false, "end at the first violation")
 	f.StringVar(&c.record, "record", "", "`file` that the records are written to as well, for monitor check")
 	f.StringVar(&c.publish, "publish", "", "`broker:port/topic` that the records are sent to, instead of being checked here")
@@ -101,13 +102,16 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	}
 	loaded, err := config.Load(config.Sources{File: c.file, Env: os.Environ(), Overrides: overrides})
 	if err != nil {
+		if c.file == "" && !cmd.Flags().Changed("target") {
+			err = errNoTarget
+		}
 		return unusable(err)
 	}
 	if loaded.Canary == nil {
-		return unusablef("--target: which database is to be watched? Give its address, such as postgres://canary@db-1:5432/shop, or a canary section in the configuration")
+		return unusable(errNoTarget)
 	}
-	if c.options.Duration < 0 {
-		return unusablef("--duration: must not be negative")
+	if c.options.Duration < 0 || c.options.Transactions < 0 {
+		return unusablef("--duration, --transactions: must not be negative")
 	}
 	ctx := cmd.Context()
 	if c.cleanup {
@@ -153,6 +157,8 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	}
 	return nil
 }
+
+var errNoTarget = errors.New("--target: which database is to be watched? Give its address, such as postgres://canary@db-1:5432/shop, or a canary section in the configuration")
 
 // producer opens what --publish names.
 func (c *canaryFlags) producer(ctx context.Context) (*canary.Topic, error) {

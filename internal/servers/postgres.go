@@ -33,9 +33,14 @@ type Postgres struct {
 
 const postgresPackage = "postgresql"
 
+// initdb is the program that makes a database.
+func initdb() (string, error) {
+	return find("initdb", postgresPackage, "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
+}
+
 // NewPostgres makes and starts servers in dir. The error is a *MissingError where PostgreSQL is not installed.
 func NewPostgres(ctx context.Context, dir string, o PostgresOptions) (*Postgres, error) {
-	initdb, err := find("initdb", postgresPackage, "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
+	initdb, err := initdb()
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,29 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not installed: apt-get install %s", e.Program, e.Package)
 }
 
+// Missing says what is not installed of what a server by this name takes: postgres, mariadb, galera, redis, etcd,
+// pgbouncer; nil: all is there.
+func Missing(server string) error {
+	var err error
+	switch server {
+	case "postgres":
+		_, err = initdb()
+	case "mariadb", "galera":
+		if _, err = find("mariadb-install-db", mariaDBPackage); err == nil && server == "galera" && !exists(galeraLibrary) {
+			err = &MissingError{"Galera", mariaDBPackage}
+		}
+	case "redis":
+		_, err = find("redis-server", "redis-server")
+	case "etcd":
+		_, err = find("etcd", "etcd-server")
+	case "pgbouncer":
+		_, err = find("pgbouncer", "pgbouncer", "/usr/sbin")
+	default:
+		err = fmt.Errorf("there is no server %q", server)
+	}
+	return err
+}
+
 // find looks for a program in the PATH and in folders, which may be patterns, the last match first.
 func find(program, pkg string, folders ...string) (string, error) {
 	for _, folder := range folders {

@@ -46,8 +46,10 @@ type Options struct {
 	// Config is valid and has a Canary. Where the records go to the monitor in this process, what it says of
 	// coverage, the initial state and unique values is replaced by what is true of them.
 	Config *config.Config
-	// Duration ends it; 0: only ctx does. UntilViolation ends it at the first anomaly as well.
+	// Duration ends it, and so does the number of transactions; 0: only ctx does. UntilViolation ends it at the first
+	// anomaly as well.
 	Duration       time.Duration
+	Transactions   int64
 	UntilViolation bool
 	// Record, if not nil, gets the records too, one per line after a header.
 	Record io.Writer
@@ -144,7 +146,7 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	rec := recorder.New(sinks, recorder.Options{DB: DB, Wait: true, Failed: func(err error) {
 		w.Log.Error().Err(err).Msg("records are lost")
 	}})
-	w.load = &Load{db: w.db, rec: rec, cfg: w.Config.Canary, settings: settings, seed: w.Seed, run: w.prefix(dir), groups: newGroups()}
+	w.load = &Load{db: w.db, rec: rec, cfg: w.Config.Canary, settings: settings, seed: w.Seed, transactions: w.Transactions, run: w.prefix(dir), groups: newGroups()}
 
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -196,6 +198,9 @@ func (w *watch) prefix(dir string) string {
 
 // whole tells whether all that will be recorded is judged as one piece.
 func (w *watch) whole() bool {
+	if w.Transactions > 0 {
+		return w.Transactions <= wholeMax
+	}
 	return w.Duration > 0 && w.Config.Canary.Rate > 0 && float64(w.Config.Canary.Rate)*w.Duration.Seconds() <= wholeMax
 }
 

@@ -27,7 +27,11 @@ type Load struct {
 	run    string
 	groups groups
 	values atomic.Int64 // the last value that was given out: no two writes have the same
-	counts counts
+	// begun counts the transactions of the sessions, of which there are transactions at most; 0: as many as there is time
+	// for.
+	begun        atomic.Int64
+	transactions int64
+	counts       counts
 }
 
 // opMax is how long one operation may go unanswered, beyond what the database itself allows.
@@ -41,8 +45,8 @@ const reconnectMax = 5 * time.Second
 func (l *Load) work(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var wg sync.WaitGroup
-	part := func(f func() error) {
+	var wg sync.WaitGroup // of the clients
+	part := func(wg *sync.WaitGroup, f func() error) {
 		wg.Go(func() {
 			if err := f(); err != nil {
 				stop(err)
@@ -50,9 +54,12 @@ func (l *Load) work(ctx context.Context) error {
 		})
 	}
 	nodes := l.db.Nodes()
+	keeping, release := context.WithCancel(ctx)
+	defer release()
+	var keep sync.WaitGroup
 	k := &keeper{client: client{Load: l, number: l.cfg.Sessions, node: nodes[0], rng: rand.New(rand.NewPCG(l.seed, 1<<32))}}
 	ready := make(chan struct{})
-	part(func() error { return k.keep(ctx, ready) })
+	part(&keep, func() error { return k.keep(keeping, ready) })
 	select {
 	case <-ready:
 	case <-ctx.Done():
@@ -64,9 +71,11 @@ func (l *Load) work(ctx context.Context) error {
 			c.settings = l.settings[writers%len(l.settings)]
 			writers++
 		}
-		part(func() error { return c.work(ctx) })
+		part(&wg, func() error { return c.work(ctx) })
 	}
 	wg.Wait()
+	release()
+	keep.Wait()
 	k.final(ctx)
 	if err := context.Cause(ctx); errors.As(err, new(*target.Error)) {
 		return err
@@ -83,7 +92,7 @@ type client struct {
 	rng      *rand.Rand
 	start    time.Time
 
-	begun   int // sessions
+	started int // sessions
 	session target.Session
 	rec     *recorder.Session
 	drawers map[*group]*generate.Drawer
@@ -94,6 +103,9 @@ func (c *client) work(ctx context.Context) error {
 	for {
 		if err := c.turn(ctx); err != nil {
 			return nil // asked to stop
+		}
+		if n := c.Load.begun.Add(1); c.transactions > 0 && n > c.transactions {
+			return nil
 		}
 		if c.session == nil {
 			if err := c.connect(ctx); err != nil {
@@ -129,12 +141,12 @@ func (c *client) connect(ctx context.Context) error {
 		cancel()
 		if err == nil {
 			c.session = s
-			c.rec = c.Load.rec.Session(fmt.Sprintf("%ss%d.%d@%s", c.run, c.number, c.begun, c.node.Name))
-			c.begun++
+			c.rec = c.Load.rec.Session(fmt.Sprintf("%ss%d.%d@%s", c.run, c.number, c.started, c.node.Name))
+			c.started++
 			c.counts.reached(c.node)
 			return nil
 		}
-		if errors.As(err, new(*target.Error)) && c.begun == 0 {
+		if errors.As(err, new(*target.Error)) && c.started == 0 {
 			return err
 		}
 		if ctx.Err() == nil {
@@ -483,8 +495,8 @@ func (k *keeper) remove(ctx context.Context, g *group) {
 		steps = append(steps, s)
 	}
 	for _, n := range k.db.Nodes() {
-		reader := &client{Load: k.Load, number: k.number, node: n, rng: k.rng, begun: k.begun}
-		k.begun++
+		reader := &client{Load: k.Load, number: k.number, node: n, rng: k.rng, started: k.started}
+		k.started++
 		attempt, cancel := context.WithTimeout(ctx, opMax)
 		if err := reader.connect(attempt); err == nil && reader.session != nil {
 			reader.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {

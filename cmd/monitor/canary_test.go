@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/isowatch/isowatch/internal/servers"
+)
+
+// TestCanary runs testdata/canary/*.txtar: the canary on real servers. A script whose servers are not
+// installed is skipped, and fails where CI is set.
+func TestCanary(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:   "testdata/canary",
+		Setup: func(env *testscript.Env) error { env.Values[startedKey{}] = &started{}; return nil },
+		Condition: func(what string) (bool, error) {
+			server, ok := strings.CutPrefix(what, "installed:")
+			if !ok {
+				return false, fmt.Errorf("there is no condition %q", what)
+			}
+			err := servers.Missing(server)
+			if errors.As(err, new(*servers.MissingError)) {
+				return os.Getenv("CI") != "", nil // so that it fails when it is started
+			}
+			return err == nil, err
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "postgres": startPostgres, "pgbouncer": startPgBouncer,
+			"mariadb": startMariaDB, "redis": startRedis, "etcd": startEtcd, "faults": faults},
+	})
+}
+
+// started are the servers of a script.
+type started struct{ postgres *servers.Postgres }
+
+type startedKey struct{}
+
+func startedBy(ts *testscript.TestScript) *started { return ts.Value(startedKey{}).(*started) }
+
+// folder is one that a server's account may enter; it is gone at the script's end.
+func folder(ts *testscript.TestScript) string {
+	dir, err := os.MkdirTemp("", "isowatch-server-")
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(os.RemoveAll(dir)) })
+	return dir
+}
+
+// usage ends a script that calls a command wrongly.
+func usage(ts *testscript.TestScript, wrong bool, text string) {
+	if wrong {
+		ts.Fatalf("usage: %s", text)
+	}
+}
+
+// startPostgres starts PostgreSQL, and sets $PRIMARY, $SUPERUSER and, of a pair, $STANDBY:
+//
+//	postgres [standby]
+func startPostgres(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) > 1 || len(args) == 1 && args[0] != "standby", "postgres [standby]")
+	p, err := servers.NewPostgres(context.Background(), folder(ts), servers.PostgresOptions{Standby: len(args) == 1})
+	ts.Check(err)
+	ts.Defer(p.Close)
+	ts.Setenv("PRIMARY", p.URL(p.Primary))
+	ts.Setenv("SUPERUSER", strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1))
+	if p.Standby != nil {
+		ts.Setenv("STANDBY", p.URL(p.Standby))
+	}
+	startedBy(ts).postgres = p
+}
+
+// startPgBouncer starts a pooler before the script's PostgreSQL, and sets $POOLER.
+func startPgBouncer(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) > 0, "pgbouncer")
+	b, err := servers.NewPgBouncer(context.Background(), folder(ts), startedBy(ts).postgres)
+	ts.Check(err)
+	ts.Defer(b.Close)
+	ts.Setenv("POOLER", b.URL())
+}
+
+// startMariaDB starts MariaDB, as a cluster if there are several nodes, and sets $NODE1, $NODE2 and so on:
+//
+//	mariadb NODES
+func startMariaDB(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) != 1, "mariadb NODES")
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	m, err := servers.NewMariaDB(context.Background(), folder(ts), n)
+	ts.Check(err)
+	ts.Defer(m.Close)
+	for i, s := range m.Nodes {
+		ts.Setenv(fmt.Sprintf("NODE%d", i+1), m.URL(s))
+	}
+}
+
+// startRedis starts Redis with a replica, and sets $PRIMARY and $REPLICA.
+func startRedis(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) > 0, "redis")
+	r, err := servers.NewRedis(context.Background(), folder(ts), true)
+	ts.Check(err)
+	ts.Defer(r.Close)
+	ts.Setenv("PRIMARY", r.URL(r.Primary))
+	ts.Setenv("REPLICA", r.URL(r.Replica))
+}
+
+// startEtcd starts etcd, and sets $PRIMARY.
+func startEtcd(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) > 0, "etcd")
+	e, err := servers.NewEtcd(context.Background(), folder(ts))
+	ts.Check(err)
+	ts.Defer(e.Close)
+	ts.Setenv("PRIMARY", e.URL())
+}
+
+// faults runs a command that must end with the given exit status, and does harm to the script's PostgreSQL, one kind
+// after the other, until it ends:
+//
+//	faults kill,pause,connections STATUS command…
+func faults(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) < 3, "faults KINDS STATUS command…")
+	p := startedBy(ts).postgres
+	kinds := strings.Split(args[0], ",")
+	known := map[string]func(context.Context) error{
+		"kill": func(ctx context.Context) error { p.Primary.Kill(); return p.Primary.Start(ctx) },
+		"pause": func(ctx context.Context) error {
+			p.Primary.Pause()
+			defer p.Primary.Resume()
+			return wait(ctx, 2*time.Second)
+		},
+		"connections": func(ctx context.Context) error {
+			return p.Do(ctx, "postgres", "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'canary'")
+		},
+	}
+	for _, k := range kinds {
+		usage(ts, known[k] == nil, "faults kill,pause,connections STATUS command…")
+	}
+	ctx, over := context.WithCancel(context.Background())
+	var harm sync.WaitGroup
+	var done []string
+	var failed error
+	harm.Go(func() {
+		for i := 0; wait(ctx, time.Second) == nil; i++ {
+			k := kinds[i%len(kinds)]
+			if failed = known[k](context.WithoutCancel(ctx)); failed != nil {
+				return
+			}
+			done = append(done, k)
+		}
+	})
+	status(ts, false, args[1:])
+	over()
+	harm.Wait()
+	if !errors.Is(failed, context.Canceled) {
+		ts.Check(failed)
+	}
+	for _, k := range kinds {
+		if !slices.Contains(done, k) {
+			ts.Fatalf("it ended before there was a fault %q: %v", k, done)
+		}
+	}
+	ts.Logf("faults: %s", strings.Join(done, ", "))
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,177 @@
+package recorder_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/recorder"
+)
+
+// What was recorded can be read, in the order of its ends, with a place in its session for what did not commit too.
+func TestRecords(t *testing.T) {
+	var out bytes.Buffer
+	rec := recorder.New(recorder.Lines(&out), recorder.Options{DB: "shop"})
+	a, b := rec.Session("a"), rec.Session("b")
+	first := a.Begin()
+	first.Read("x", record.Null)
+	second := b.Begin()
+	second.Append("l", record.Int(7))
+	second.End(record.Unknown)
+	first.Write("x", record.String("new"))
+	first.End(record.Committed)
+	third := a.Begin()
+	third.End(record.Aborted)
+	if err := rec.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	var ends []int64
+	for line := range strings.Lines(out.String()) {
+		var r record.Transaction
+		if err := codec.Decode([]byte(strings.TrimSpace(line)), &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if !r.HasTimes || r.End <= r.Start || r.DB != "shop" {
+			t.Errorf("%s: want times and db", line)
+		}
+		ends = append(ends, r.End)
+		var ops []string
+		for _, o := range r.Ops {
+			ops = append(ops, o.Kind.String()+" "+o.Key+"="+o.Value.String())
+		}
+		got = append(got, r.ID+" "+r.Status.String()+" "+strings.Join(ops, ", "))
+	}
+	want := []string{"b#0 unknown append l=7", `a#0 committed r x=null, w x="new"`, "a#1 aborted "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for i := 1; i < len(ends); i++ {
+		if ends[i] <= ends[i-1] {
+			t.Errorf("ends are not in order: %v", ends)
+		}
+	}
+	if rec.Recorded() != 3 || rec.Dropped() != 0 {
+		t.Errorf("recorded %d, dropped %d", rec.Recorded(), rec.Dropped())
+	}
+}
+
+// gate is a sink that takes nothing until it is opened.
+type gate struct {
+	open  chan struct{}
+	lines []string
+	err   error
+}
+
+func (g *gate) Put(ctx context.Context, records []recorder.Record) error {
+	select {
+	case <-g.open:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for _, r := range records {
+		g.lines = append(g.lines, string(r.JSON))
+	}
+	return g.err
+}
+
+func (g *gate) Close() error { return nil }
+
+// A sink that hangs holds no client up: what has no room is dropped and counted, and its number is missing in the
+// session.
+func TestDropsWhenFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{open: make(chan struct{})}
+		rec := recorder.New(g, recorder.Options{BufferBytes: 300})
+		s := rec.Session("s")
+		for range 50 {
+			s.Begin().End(record.Committed)
+			synctest.Wait()
+		}
+		if rec.Dropped() == 0 || rec.Dropped() >= 50 {
+			t.Errorf("%d of 50 were dropped", rec.Dropped())
+		}
+		close(g.open)
+		synctest.Wait()
+		s.Begin().End(record.Committed)
+		if err := rec.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if int64(len(g.lines))+rec.Dropped() != 51 || rec.Recorded() != int64(len(g.lines)) {
+			t.Errorf("%d of 51 came, %d are said to have, %d to be dropped", len(g.lines), rec.Recorded(), rec.Dropped())
+		}
+		if last := g.lines[len(g.lines)-1]; !strings.Contains(last, `"seq":50`) {
+			t.Errorf("the last is %s, want seq 50", last)
+		}
+	})
+}
+
+// With Wait nothing is dropped.
+func TestWaitsWhenFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{open: make(chan struct{})}
+		rec := recorder.New(g, recorder.Options{BufferBytes: 300, Wait: true})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s := rec.Session("s")
+			for range 50 {
+				s.Begin().End(record.Committed)
+			}
+		}()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Error("nobody waited")
+		default:
+		}
+		close(g.open)
+		<-done
+		if err := rec.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(g.lines) != 50 || rec.Dropped() != 0 {
+			t.Errorf("%d of 50 came, %d were dropped", len(g.lines), rec.Dropped())
+		}
+	})
+}
+
+// What a sink refuses is counted and told; Close ends though the sink hangs, once it is told to.
+func TestSinkFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{open: make(chan struct{}), err: errors.New("broken")}
+		close(g.open)
+		var told []error
+		rec := recorder.New(g, recorder.Options{Failed: func(err error) { told = append(told, err) }})
+		rec.Session("s").Begin().End(record.Committed)
+		synctest.Wait()
+		if rec.Dropped() != 1 || len(told) != 1 {
+			t.Errorf("%d dropped, told %v", rec.Dropped(), told)
+		}
+		if err := rec.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		hanging := recorder.New(&gate{open: make(chan struct{})}, recorder.Options{})
+		hanging.Session("s").Begin().End(record.Committed)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := hanging.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if hanging.Dropped() != 1 {
+			t.Errorf("%d dropped", hanging.Dropped())
+		}
+		hanging.Session("s2").Begin().End(record.Committed)
+		if hanging.Dropped() != 2 {
+			t.Errorf("%d dropped, also after the end", hanging.Dropped())
+		}
+	})
+}
