@@ -146,7 +146,7 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return canaryFailure(err)
 	}
-	if err := printReports(cmd, c.out, ended.Reports); err != nil {
+	if err := printReports(cmd, c.out, ended.Reports, true); err != nil {
 		return err
 	}
 	switch {

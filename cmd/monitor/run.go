@@ -95,7 +95,7 @@ func (r *runFlags) run(cmd *cobra.Command) error {
 		return nil
 	}
 	reports := a.Reports()
-	if err := printReports(cmd, r.out, reports); err != nil {
+	if err := printReports(cmd, r.out, reports, false); err != nil {
 		return err
 	}
 	switch {
@@ -187,8 +187,8 @@ func runFailure(err error) error {
 	return storeFailure(err)
 }
 
-// printReports writes reports as --output says.
-func printReports(cmd *cobra.Command, out output, reports []report.History) error {
+// printReports writes reports as --output says; drawn: their anomalies were drawn before.
+func printReports(cmd *cobra.Command, out output, reports []report.History, drawn bool) error {
 	w := cmd.OutOrStdout()
 	if out.json() {
 		for i := range reports {
@@ -198,7 +198,7 @@ func printReports(cmd *cobra.Command, out output, reports []report.History) erro
 		}
 		return nil
 	}
-	text := report.Text{W: w, Color: isTerminal(w)}
+	text := report.Text{W: w, Color: isTerminal(w), Drawn: drawn}
 	var all report.Tally
 	for i := range reports {
 		all.Add(&reports[i])

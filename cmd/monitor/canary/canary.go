@@ -182,6 +182,9 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	out := &Outcome{Alerts: w.alerts}
 	if w.monitor != nil && w.monitor.Ended() {
 		out.Reports = w.monitor.Reports()
+		for i := range out.Reports {
+			out.Reports[i].File = w.db.Describe()
+		}
 	}
 	return out, nil
 }

@@ -17,6 +17,8 @@ import (
 type Text struct {
 	W     io.Writer
 	Color bool
+	// Drawn: the anomalies were drawn before, and are named alone.
+	Drawn bool
 }
 
 // ANSI colors of verdicts.
@@ -70,8 +72,10 @@ func (t Text) History(h *History) error {
 		}
 	}
 	t.stretches(&b, h.Stretches)
-	if err := t.anomalies(&b, h); err != nil {
-		return err
+	if !t.Drawn {
+		if err := t.anomalies(&b, h); err != nil {
+			return err
+		}
 	}
 	_, err := io.WriteString(t.W, b.String())
 	return err
