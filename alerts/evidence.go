@@ -43,30 +43,43 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 		return candidates[0], err
 	}
 	last := name.Breaks(v.Level, v.Level, ctx.asked())[0]
-	for i, level := range n.Breaks {
-		for _, p := range candidates {
-			if ctx.Judge(level, p.header, p.txns) != verdict.Violated {
-				continue
+	open := true
+	for pass := 0; open && pass < passes; pass++ {
+		open = false
+		for i, level := range n.Breaks {
+			for _, p := range candidates {
+				outcome := ctx.Judge(level, p.header, p.txns)
+				if outcome == verdict.Violated {
+					if i > 0 {
+						n.Fall(level, ctx.asked())
+					}
+					return smaller(v, level, p, ctx), nil
+				}
+				open = open || outcome == verdict.Unknown
 			}
-			if i > 0 {
-				n.Fall(level, ctx.asked())
+			if level == last {
+				break
 			}
-			violated := func(txns []record.Transaction) bool { return ctx.Judge(level, p.header, txns) == verdict.Violated }
-			opt := essentials(v, p.txns, ctx)
-			opt.Unseen = *p.header.Coverage == record.CoveragePartial
-			p.tried, p.level = &shrink.Memory{}, level
-			opt.Memory, opt.Enough = p.tried, enough(v, level, p, ctx)
-			calls := 0
-			p.txns, calls = shrink.Shrink(p.txns, violated, opt)
-			p.txns = shrinkMore(v, p.txns, violated, opt, calls, ctx.Lookup)
-			p.large = p.tried.Cut()
-			return p, nil
-		}
-		if level == last {
-			break
 		}
 	}
 	return candidates[len(candidates)-1], fmt.Errorf("%s at %v, %d transactions: %w", n.Name, n.Breaks[0], len(full), ErrUnproved)
+}
+
+// passes is how often a judge is asked that does not know at first, as it does not look for long.
+const passes = 3
+
+// smaller leaves out of a proof of a level what it can do without.
+func smaller(v verdict.Violation, level verdict.Level, p proof, ctx Context) proof {
+	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, p.header, txns) == verdict.Violated }
+	opt := essentials(v, p.txns, ctx)
+	opt.Unseen = *p.header.Coverage == record.CoveragePartial
+	p.tried, p.level = &shrink.Memory{}, level
+	opt.Memory, opt.Enough = p.tried, enough(v, level, p, ctx)
+	calls := 0
+	p.txns, calls = shrink.Shrink(p.txns, violated, opt)
+	p.txns = shrinkMore(v, p.txns, violated, opt, calls, ctx.Lookup)
+	p.large = p.tried.Cut()
+	return p
 }
 
 // shrinkMore leaves out what essentials protect of a read anomaly and the judge can

@@ -154,6 +154,9 @@ func New(opt Options) *Engine {
 	if opt.Conflicts == 0 {
 		opt.Conflicts = defaultConflicts
 	}
+	if opt.ChoiceWork == 0 {
+		opt.ChoiceWork = defaultChoiceWork
+	}
 	if opt.SolveAt == 0 {
 		opt.SolveAt = defaultSolveAt
 	}

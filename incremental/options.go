@@ -38,6 +38,9 @@ type Options struct {
 	Lost Losses
 	// Conflicts is the solver's budget per Tick or Close; 0 means the default.
 	Conflicts int
+	// ChoiceWork bounds, for each weak level, the transactions that proposals of who wrote what was read are
+	// judged with at Close; 0: a default of some millions, negative: none are made.
+	ChoiceWork int
 	// MaxViolations bounds the violations reported per level with their
 	// evidence by Close; 0 means all.
 	MaxViolations int

@@ -606,7 +606,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	x := e.exhibited(c, f)
 	proved := !f.Whole && (plain(f) || e.violated(c, x))
 	for range 2 { // the members, then those that they read from
-		if !proved {
+		if !proved && !e.halted() {
 			x.everything()
 			proved = e.violated(c, x)
 		}
@@ -701,7 +701,7 @@ func (e *Engine) withoutTimes(c *check, f *constraint.Violation, x *exhibits) (*
 	s.finish(false)
 	p := s.polys[0]
 	if p.Found == 0 {
-		p.Solve(e.opt.Conflicts)
+		p.Solve(min(e.opt.Conflicts, exhibitsConflicts))
 	}
 	found := p.TakeFound()
 	if len(found) == 0 {
@@ -847,7 +847,8 @@ func (t *teller) fallen(others []constraint.Other, depth int) [][]verdict.Edge {
 	return out
 }
 
-// violated checks the exhibits by themselves at c's level.
+// violated checks the exhibits by themselves at c's level. What the search does not show within a
+// budget that is small beside that of a whole history is not shown.
 func (e *Engine) violated(c *check, x *exhibits) bool {
 	s, diverges := e.reread(c, x)
 	if diverges {
@@ -858,8 +859,12 @@ func (e *Engine) violated(c *check, x *exhibits) bool {
 	if p.Found > 0 {
 		return true
 	}
-	return p.Solve(e.opt.Conflicts) == sat.Unsat
+	return p.Solve(min(e.opt.Conflicts, exhibitsConflicts)) == sat.Unsat
 }
+
+// exhibitsConflicts is the budget of the search that judges exhibits by themselves: they are a
+// part of what was decided, and where that is too hard, what proves it is the whole.
+const exhibitsConflicts = 2000
 
 // reread feeds the exhibits to a new strand for c's level as it is defined: with
 // times only if they are part of it. Reads of which not all possible writers are
@@ -869,6 +874,7 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 	cfg := e.config(c, c.timed && !c.noTimes, true)
 	cfg.Slots = len(slots)
 	s := newStrand([]constraint.Config{cfg})
+	s.polys[0].Stop = e.halted
 	s.polys[0].MaxFound = 1 // of a dense history's there may be hundreds, each with a search for why it holds
 	renamed := make(map[version.Slot]version.Slot, len(slots))
 	old := slots

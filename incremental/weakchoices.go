@@ -16,9 +16,8 @@ import (
 // until a proposal holds, or none is left. Every proposal costs a pass over the
 // history, so that the work is bounded; beyond that the level is undecided.
 
-// choiceWork bounds the transactions that proposals are judged with, all
-// together.
-const choiceWork = 30_000_000
+// defaultChoiceWork is Options.ChoiceWork when Options give none.
+const defaultChoiceWork = 30_000_000
 
 // witnessCost is what looking at a transaction in the search for cycles costs,
 // where judging it costs one.
@@ -83,6 +82,9 @@ func (e *Engine) decideChoices(c *weakCheck) {
 	if _, violated := e.sharedOf(c.level); violated || len(c.found) > 0 {
 		return
 	}
+	if e.opt.ChoiceWork < 0 {
+		return
+	}
 	ch := &chooser{e: e, check: c, solver: sat.New(0, nil), of: map[version.Slot][]int{}, in: map[uint32]int{}}
 	if n := e.blocked + e.weak.blocked + e.in.skipped + len(e.atClose); n > len(e.doubtful) {
 		return // a candidate may be missing
@@ -92,7 +94,7 @@ func (e *Engine) decideChoices(c *weakCheck) {
 		ch.clause(sat.Neg(ch.inclusion(index)))
 	}
 	conflicts := e.opt.Conflicts
-	for ch.work < choiceWork {
+	for ch.work < e.opt.ChoiceWork {
 		if e.halted() {
 			return
 		}

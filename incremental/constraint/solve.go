@@ -185,7 +185,8 @@ const coreMax = 60
 // minimal first: without any one of its constraints the rest can be satisfied.
 func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
 	pairs, choices := q.core(solver)
-	for i := 0; len(pairs)+len(choices) <= coreMax && i < len(pairs)+len(choices); {
+	left := coreConflicts
+	for i := 0; len(pairs)+len(choices) <= coreMax && i < len(pairs)+len(choices) && left > 0 && !p.halted(); {
 		var lessPairs, lessChoices []uint32
 		if i < len(pairs) {
 			lessPairs, lessChoices = slices.Delete(slices.Clone(pairs), i, i+1), choices
@@ -195,7 +196,8 @@ func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
 		}
 		less := p.contract(lessPairs, lessChoices)
 		s := less.solver(nil)
-		if s.Solve(coreBudget) != sat.Unsat {
+		answer := s.Solve(min(coreBudget, left))
+		if left -= s.Stats.Conflicts; answer != sat.Unsat {
 			i++ // needed, or too hard to say
 			continue
 		}
@@ -234,8 +236,8 @@ func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
 }
 
 // coreBudget is the conflicts that making a refutation smaller may cost, each
-// time.
-const coreBudget = 5000
+// time, and coreConflicts all times together.
+const coreBudget, coreConflicts = 5000, 20_000
 
 // missing counts the elements of all[:n] that are not in some; both ascend.
 func missing(all, some []uint32, n int) int {

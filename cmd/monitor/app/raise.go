@@ -81,7 +81,8 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	if w.tuning.proving != nil {
 		w.tuning.proving(w)
 	}
-	in.Judge, in.Find = judge.Until(w.halted)
+	proving := judge.NewProver(w.halted, 0)
+	in.Judge, in.Find = proving.Judge, proving.Find
 	a, err := alerts.NewWithin(v.Violation, in, alertMax)
 	if w.going.Err() != nil {
 		return errHalted // the judge gave up in the midst of it, perhaps

@@ -41,6 +41,9 @@ type Question struct {
 	// work, and what is undecided then is unknown for that reason. It must be
 	// cheap, and go on answering the same. May be nil.
 	Stop func() verdict.Reason
+	// Until is when Stop will answer for lack of time; zero: never. What is left of it is shared
+	// among the levels that are not decided.
+	Until time.Time
 	// Phase is told what is being done; may be nil.
 	Phase func(string)
 	// Known is told what is known so far, whenever that is more: of use to who
@@ -49,6 +52,30 @@ type Question struct {
 
 	proved    []verdict.Result // what Proved was given
 	explainer *explainer
+	share     time.Time // when what is done now has had its share of the time
+	found     []found
+}
+
+// found is a violated level, and the report on it before what breaks it is explained.
+type found struct {
+	verdict.Result
+	report report.Result
+}
+
+// stopped is what Stop answers, or that what is done now has had its share of the time.
+func (q *Question) stopped() verdict.Reason {
+	why := q.Stop()
+	if why == verdict.NoReason && !q.share.IsZero() && time.Now().After(q.share) {
+		why = verdict.Timeout
+	}
+	return why
+}
+
+// divide gives what is done next the n-th part of what is left of the time.
+func (q *Question) divide(n int) {
+	if !q.Until.IsZero() {
+		q.share = time.Now().Add(time.Until(q.Until) / time.Duration(max(n, 1)))
+	}
 }
 
 // stopEvery is how many transactions an engine takes between two looks at Stop.
@@ -92,14 +119,94 @@ func Check(q Question, h *report.History) error {
 	}
 	fill()
 	q.Known(*h)
-	for _, levels := range q.rounds() {
-		if err := q.round(levels, h, tell); err != nil {
-			return err
-		}
+	if err := q.decide(h, known, tell); err != nil {
+		return err
+	}
+	for i, v := range q.found {
+		q.Phase("explaining what breaks " + v.Level.String())
+		q.divide(len(q.found) - i)
+		explaining := time.Now()
+		r := q.explainer.result(v.Result)
+		took := time.Since(explaining).Seconds()
+		r.Seconds = v.report.Seconds + took
+		r.Stats.PhaseSeconds, r.Stats.PeakBytes = v.report.Stats.PhaseSeconds, limit.Peak()
+		r.Stats.PhaseSeconds.Explain = took
+		tell(r, v.Level)
 	}
 	fill()
 	h.Conclude(q.AnomaliesMax)
 	return q.proveInferred(h)
+}
+
+// decide judges all levels: first each with its share of the time, and without a search for who wrote what
+// was read at those levels that are not decided by one as a rule. What is undecided then, and does not follow
+// from what is decided, gets what is left.
+func (q *Question) decide(h *report.History, known map[verdict.Level]report.Result, tell func(report.Result, verdict.Level)) error {
+	rounds := q.rounds()
+	for i, levels := range rounds {
+		q.divide(len(rounds) - i)
+		if err := q.round(levels, -1, h, tell); err != nil {
+			return err
+		}
+	}
+	open := func(l verdict.Level) bool {
+		return known[l].Verdict == verdict.Unknown.String() && !slices.ContainsFunc(q.Levels, func(m verdict.Level) bool {
+			return known[m].Verdict == verdict.Satisfied.String() && m.Implies(l) || known[m].Verdict == verdict.Violated.String() && l.Implies(m)
+		})
+	}
+	if err := q.fromStronger(slices.DeleteFunc(slices.Clone(q.Levels), func(l verdict.Level) bool { return !verdict.CC.Implies(l) || !open(l) }), tell); err != nil {
+		return err
+	}
+	if q.All && !open(verdict.CC) && known[verdict.CC].Verdict == verdict.Unknown.String() && h.Guarantees != nil {
+		h.Guarantees = q.explainer.guarantees(implied())
+	}
+	rounds = slices.DeleteFunc(rounds, func(levels []verdict.Level) bool {
+		again := func(l verdict.Level) bool {
+			return open(l) && (verdict.CC.Implies(l) || known[l].Unknown.Reason == verdict.Timeout.String())
+		}
+		return !slices.ContainsFunc(levels, again)
+	})
+	for i, levels := range rounds {
+		if q.Stop() != verdict.NoReason {
+			break
+		}
+		q.divide(len(rounds) - i)
+		open := slices.DeleteFunc(slices.Clone(levels), func(l verdict.Level) bool { return !open(l) })
+		if err := q.round(open, 0, h, tell); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fromStronger asks of snapshot isolation whether weak levels hold that are open, if no level was asked that
+// could have told: where values repeat, the order of writes decides most reads, which the weak levels lack. What it
+// breaks says nothing of them.
+func (q *Question) fromStronger(open []verdict.Level, tell func(report.Result, verdict.Level)) error {
+	if len(open) == 0 || slices.ContainsFunc(q.Levels, func(l verdict.Level) bool { return l.Implies(verdict.PC) }) {
+		return nil
+	}
+	q.divide(2)
+	q.Phase("judging " + verdict.SI.String())
+	began := time.Now()
+	e, ok := q.feed([]verdict.Level{verdict.SI}, -1)
+	if !ok {
+		return nil
+	}
+	v := e.Close()[0]
+	if v.Outcome != verdict.Satisfied {
+		return nil
+	}
+	for _, l := range open {
+		r := resultOf(v)
+		r.Level, r.Seconds = l.String(), time.Since(began).Seconds()
+		r.Notes = append(r.Notes, "it was decided by snapshot isolation (si), which holds and implies it")
+		tell(r, l)
+		if err := q.prove(verdict.Result{Level: l, Outcome: v.Outcome, Order: weaken(v.Order, v.Level, l)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rounds are the levels by the engines that judge them, in their order.
@@ -169,9 +276,27 @@ func undecided(l verdict.Level, why verdict.Reason, transactions int) report.Res
 		Unknown: &report.Unknown{Reason: why.String(), Count: transactions}}
 }
 
-// round judges levels with one engine and tells each result. Those that are violated
-// are told twice: before what explains it is worked out, and after.
-func (q *Question) round(levels []verdict.Level, h *report.History, tell func(report.Result, verdict.Level)) error {
+// feed gives all records to an engine for some levels, with that work for choices; false if it was stopped.
+func (q *Question) feed(levels []verdict.Level, choices int) (*incremental.Engine, bool) {
+	o := q.Assume.Options(levels, q.AnomaliesMax, q.Conflicts)
+	o.Proof = q.Replay || q.Proved != nil
+	o.Stop, o.ChoiceWork = q.stopped, choices
+	s := q.Records.Summary()
+	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations, Names: q.Records.Names()}
+	e := incremental.New(o)
+	i := 0
+	for t, keys := range q.Records.Numbered() {
+		if i++; i%stopEvery == 1 && q.stopped() != verdict.NoReason {
+			return nil, false // an engine that has not seen all writers must not be asked
+		}
+		e.StepNumbered(t, 0, keys)
+	}
+	return e, true
+}
+
+// round judges levels with one engine, with that work for choices, and tells each result: of one that is
+// violated with one anomaly as it was found. What breaks it is explained when all levels are judged.
+func (q *Question) round(levels []verdict.Level, choices int, h *report.History, tell func(report.Result, verdict.Level)) error {
 	if l := levels[0]; q.Assume.beyond(l) {
 		tell(report.Result{Level: l.String(), Verdict: verdict.NotApplicable.String(), Anomalies: []report.Anomaly{},
 			Notes: []string{"it holds real time, which the clock setting ignore takes away"}}, l)
@@ -180,26 +305,14 @@ func (q *Question) round(levels []verdict.Level, h *report.History, tell func(re
 	phases := report.Phases{Decode: q.Decoded.Seconds()}
 	q.Phase("judging " + names(levels))
 	began := time.Now()
-	o := q.Assume.Options(levels, q.AnomaliesMax, q.Conflicts)
-	o.Proof = q.Replay || q.Proved != nil
-	o.Stop = q.Stop
-	s := q.Records.Summary()
-	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations, Names: q.Records.Names()}
-	e := incremental.New(o)
-	i := 0
-	for t, keys := range q.Records.Numbered() {
-		if i++; i%stopEvery == 1 {
-			if why := q.Stop(); why != verdict.NoReason {
-				// An engine that has not seen all writers must not be asked.
-				for _, l := range levels {
-					r := undecided(l, why, q.Records.Len())
-					r.Seconds = time.Since(began).Seconds()
-					tell(r, l)
-				}
-				return nil
-			}
+	e, ok := q.feed(levels, choices)
+	if !ok {
+		for _, l := range levels {
+			r := undecided(l, q.stopped(), q.Records.Len())
+			r.Seconds = time.Since(began).Seconds()
+			tell(r, l)
 		}
-		e.StepNumbered(t, 0, keys)
+		return nil
 	}
 	phases.Construct = time.Since(began).Seconds()
 	solving := time.Now()
@@ -209,23 +322,14 @@ func (q *Question) round(levels []verdict.Level, h *report.History, tell func(re
 	h.Mini, q.explainer.single = e.Mini(), e.SingleObjects()
 
 	for _, v := range results {
-		if v.Outcome == verdict.Violated {
-			tell(report.Result{Level: v.Level.String(), Verdict: v.Outcome.String(), Seconds: judged.Seconds(), Anomalies: []report.Anomaly{},
-				Notes: append(notes(v), fmt.Sprintf("%d anomalies are not shown: the limit was reached before they were explained", len(v.Violations)))}, v.Level)
-		}
-	}
-	for _, v := range results {
-		if v.Outcome == verdict.Violated {
-			q.Phase("explaining what breaks " + v.Level.String())
-		}
-		explaining := time.Now()
-		r := q.explainer.result(v)
-		took := time.Since(explaining)
-		r.Seconds = (judged + took).Seconds()
+		r := q.explainer.first(v)
+		r.Seconds = judged.Seconds()
 		r.Stats.PhaseSeconds = phases
-		r.Stats.PhaseSeconds.Explain = took.Seconds()
 		r.Stats.PeakBytes = limit.Peak()
 		tell(r, v.Level)
+		if v.Outcome == verdict.Violated {
+			q.found = append(q.found, found{v, r})
+		}
 		if err := q.prove(v); err != nil {
 			return err
 		}

@@ -39,6 +39,9 @@ type explainer struct {
 	// single: no transaction has several objects.
 	single bool
 	told   map[string]explained
+	// left are the steps that all anomalies of a level have for making their evidence small, steps those
+	// of the next.
+	left, steps int
 }
 
 // explained is a violation as reports show it, and whether its evidence is not proved.
@@ -52,14 +55,41 @@ func newExplainer(q *Question, find name.Lookup) *explainer {
 	return &explainer{q: q, find: find, told: map[string]explained{}}
 }
 
+// first is the report on a level before anything is explained: if it is violated with one anomaly, as it was
+// found.
+func (x *explainer) first(v verdict.Result) report.Result {
+	r := resultOf(v)
+	if v.Outcome != verdict.Violated {
+		return r
+	}
+	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
+	ctx.Judge, ctx.Find, ctx.OneKey = nil, nil, x.single
+	alert, _ := alerts.New(v.Violations[0], ctx) // its records are all at hand
+	a := Anomaly(alert.Unfinished())
+	a.Same, a.Level = alert.ID, v.Level.String()
+	r.Anomalies = append(r.Anomalies, a)
+	r.Notes = append(r.Notes, hurry(1))
+	if n := len(v.Violations) - 1; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d more anomalies are not shown: the limit was reached before they were explained", n))
+	}
+	return r
+}
+
+// hurry is the note on anomalies of which the evidence is as it was found.
+func hurry(n int) string {
+	return fmt.Sprintf("the evidence of %d anomalies was neither made small nor judged again, as the limit was reached", n)
+}
+
 // result is the report on a level, with the anomalies made into alerts.
 func (x *explainer) result(v verdict.Result) report.Result {
 	q, r := x.q, resultOf(v)
 	unproved, hurried := 0, 0
-	for _, violation := range v.Violations {
+	x.left = ProofSteps * 2
+	for i, violation := range v.Violations {
+		x.steps = min(ProofSteps, max(x.left/(len(v.Violations)-i), ProofSteps/16))
 		e := x.explain(violation, v.Level, false)
 		switch {
-		case e.err != nil && q.Stop() != verdict.NoReason:
+		case e.err != nil && q.stopped() != verdict.NoReason:
 			hurried++
 			e.anomaly.Level = v.Level.String() // a weaker one was not tried
 		case e.err != nil:
@@ -71,9 +101,9 @@ func (x *explainer) result(v verdict.Result) report.Result {
 		r.Notes = append(r.Notes, report.Unproved(unproved))
 	}
 	if hurried > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("the evidence of %d anomalies was neither made small nor judged again, as the limit was reached", hurried))
+		r.Notes = append(r.Notes, hurry(hurried))
 	}
-	if why := q.Stop(); why != verdict.NoReason && v.Outcome == verdict.Violated {
+	if why := q.stopped(); why != verdict.NoReason && v.Outcome == verdict.Violated {
 		r.Notes = append(r.Notes, "there may be more: the limit of "+why.String()+" was reached")
 	}
 	return r
@@ -89,13 +119,15 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 		return e
 	}
 	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
-	ctx.Judge, ctx.Find = Until(x.q.Stop)
+	proving := NewProver(x.q.stopped, x.steps)
+	ctx.Judge, ctx.Find = proving.Judge, proving.Find
 	if guarantee {
 		ctx.Find = nil
 	}
 	ctx.OneKey = x.single
 	alert, err := alerts.New(v, ctx)
-	if err == nil && x.q.Stop() != verdict.NoReason {
+	x.left -= proving.Spent()
+	if err == nil && (proving.Cut() || x.q.stopped() != verdict.NoReason) {
 		alert = alert.Unfinished()
 	}
 	e := explained{anomaly: Anomaly(alert), err: err}

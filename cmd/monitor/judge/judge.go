@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/alerts/shrink"
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -118,47 +116,120 @@ func (a Assumptions) Options(levels []verdict.Level, anomaliesMax, conflicts int
 // Evidence judges a few records at one level, as `monitor check` would when it
 // reads them with that header in front.
 func Evidence(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-	return bare(level, h, txns, nil)
+	return bare(level, h, txns, incremental.Options{}).Outcome
 }
 
-// bare is the outcome that small has, with one anomaly and no description of it. Times that are no part of the level change
+// bare is what small says, with one anomaly and no description of it. Times that are no part of the level change
 // no verdict, and of a few transactions they cost more than they save.
-func bare(level verdict.Level, h record.Header, txns []record.Transaction, stop func() verdict.Reason) verdict.Outcome {
+func bare(level verdict.Level, h record.Header, txns []record.Transaction, extra incremental.Options) verdict.Result {
 	if h.Clock != nil && *h.Clock == record.ClockPrune && !realTime(level) && len(txns) <= untimedMax {
 		ignore := record.ClockIgnore
 		h.Clock = &ignore
 	}
-	return small(level, h, txns, incremental.Options{MaxViolations: 1, Bare: true, Stop: stop}).Outcome
+	extra.MaxViolations, extra.Bare = 1, true
+	return small(level, h, txns, extra)
 }
 
 // untimedMax bounds the transactions that are judged without times where these decide
 // nothing.
-const untimedMax = 256
+const untimedMax = 1024
 
 // Found is what Evidence finds, of which the first would be told.
 func Found(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
-	return found(level, h, txns, nil)
+	return small(level, h, txns, incremental.Options{MaxViolations: foundMax}).Violations
 }
 
-// found is Found with stop, see small.
-func found(level verdict.Level, h record.Header, txns []record.Transaction, stop func() verdict.Reason) []verdict.Violation {
-	return small(level, h, txns, incremental.Options{MaxViolations: foundMax, Stop: stop}).Violations
+// Prover judges what alerts take for their evidence, within a budget of counted steps: of an anomaly
+// that is hard to prove there is a proof first, and as much smaller a one as the budget allows.
+type Prover struct {
+	stop  func() verdict.Reason
+	steps int // that it has
+	spent int
+	limit int // conflicts of one search
+	// proved: something was found violated. Until then the budget does not count.
+	proved bool
+	cut    bool
 }
 
-// Until is Evidence and Found that end early as soon as stop gives a reason: what they say
-// then is good for nothing. nil: never.
-func Until(stop func() verdict.Reason) (shrink.Judge, alerts.Finder) {
-	return func(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-			return bare(level, h, txns, stop)
-		}, func(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
-			return found(level, h, txns, stop)
+// NewProver is a prover that ends early as soon as stop gives a reason, which may be nil: what it says then is
+// good for nothing. Once it has found something violated it has so many steps left; 0 means ProofSteps.
+func NewProver(stop func() verdict.Reason, steps int) *Prover {
+	if steps == 0 {
+		steps = ProofSteps
+	}
+	return &Prover{stop: stop, steps: steps, limit: searchLeast}
+}
+
+// ProofSteps is what making one proof small may cost as a rule: a step is a transaction that is judged,
+// a pair of versions or a candidate that is looked at; a conflict of a search is conflictSteps.
+const ProofSteps = 400_000
+
+// A search for a proof begins with searchLeast conflicts, and gets twice as many after each that was
+// too short, up to searchMost. One that asks whether less proves the same gets no more than a little more than
+// what the proof took: fewer records are no harder as a rule.
+const (
+	searchLeast   = 250
+	searchMost    = 4000
+	conflictSteps = 20
+	// choiceSteps is what the search for writers may cost at a weak level.
+	choiceSteps = 200_000
+)
+
+// Cut tells whether anything was not judged, or not to the end, as the budget was spent.
+func (p *Prover) Cut() bool { return p.cut }
+
+// Spent is how many steps were taken.
+func (p *Prover) Spent() int { return p.spent }
+
+// Judge is Evidence within the budget; beyond it all is unknown.
+func (p *Prover) Judge(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+	if p.proved && p.spent >= p.steps {
+		p.cut = true
+		return verdict.Unknown
+	}
+	r := bare(level, h, txns, p.limits())
+	p.spend(len(txns), r.Stats)
+	switch {
+	case r.Outcome == verdict.Violated:
+		if !p.proved {
+			p.proved, p.limit = true, searchLeast
 		}
+		p.limit = max(p.limit, min(2*r.Stats.Conflicts, searchMost))
+	case r.Outcome == verdict.Unknown && p.proved:
+		p.cut = true
+	case r.Outcome == verdict.Unknown:
+		p.limit = min(2*p.limit, searchMost)
+	}
+	return r.Outcome
+}
+
+// Find is Found within the budget.
+func (p *Prover) Find(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
+	if p.proved && p.spent >= p.steps {
+		p.cut = true
+		return nil
+	}
+	o := p.limits()
+	o.MaxViolations = foundMax
+	r := small(level, h, txns, o)
+	p.spend(len(txns), r.Stats)
+	return r.Violations
+}
+
+func (p *Prover) limits() incremental.Options {
+	return incremental.Options{Stop: p.stop, Conflicts: p.limit, ChoiceWork: choiceSteps}
+}
+
+func (p *Prover) spend(txns int, s verdict.Stats) {
+	if p.proved {
+		p.spent += txns + s.Choices + s.Constraints + conflictSteps*s.Conflicts
+	}
 }
 
 // foundMax bounds the anomalies that are looked for in the evidence of one.
 const foundMax = 8
 
-// small judges a few records at one level, as extra says beside what the header does. With
+// small judges a few records at one level, within the limits of extra beside what the header says. With
 // its Stop it ends early: what is then not known to be violated is unknown.
 func small(level verdict.Level, h record.Header, txns []record.Transaction, extra incremental.Options) verdict.Result {
 	a := Assumptions{}.Override(h)
@@ -167,8 +238,8 @@ func small(level verdict.Level, h record.Header, txns []record.Transaction, extr
 		return verdict.Result{Level: level, Outcome: verdict.NotApplicable}
 	}
 	stop := extra.Stop
-	o := a.Options(levels, extra.MaxViolations, 0)
-	o.Stop, o.Bare = stop, extra.Bare
+	o := a.Options(levels, extra.MaxViolations, extra.Conflicts)
+	o.Stop, o.Bare, o.ChoiceWork = stop, extra.Bare, extra.ChoiceWork
 	e := incremental.New(o)
 	for i := range txns {
 		if stop != nil && i%stopEvery == 0 && stop() != verdict.NoReason {

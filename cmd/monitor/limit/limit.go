@@ -128,6 +128,7 @@ func (g *Guard) Begin(timeout time.Duration) *Run {
 	g.runs[r] = struct{}{}
 	g.mu.Unlock()
 	if timeout > 0 {
+		r.until = time.Now().Add(timeout)
 		r.timers = []*time.Timer{
 			time.AfterFunc(timeout, func() { r.Stop(verdict.Timeout) }),
 			time.AfterFunc(timeout+timeout/grace, func() { r.Stop(verdict.Timeout); r.expire() }),
@@ -145,7 +146,11 @@ type Run struct {
 	once    sync.Once
 	expired chan struct{}
 	timers  []*time.Timer
+	until   time.Time
 }
+
+// Until is when it is stopped for lack of time; zero: never.
+func (r *Run) Until() time.Time { return r.until }
 
 // Stopped is the limit that was reached, which does not change any more, or
 // NoReason. It costs an atomic load.
