@@ -111,7 +111,7 @@ type Context struct {
 	Sessions record.Sessions
 	MaxSkew  int64 // nanoseconds
 	// OneKey: no transaction of the history touches several keys, so that lin can
-	// be asked of it; see name.Asked.
+	// be asked of it.
 	OneKey bool
 	// Lookup finds the records of the engine's transactions.
 	Lookup name.Lookup
@@ -131,7 +131,7 @@ type Context struct {
 }
 
 func (c Context) asked() name.Asked {
-	return name.Asked{Levels: c.Levels, Clock: c.Clock, OneKey: c.OneKey}
+	return name.Asked{Levels: c.Levels, Clock: c.Clock}
 }
 
 // ErrUnproved is returned by New, beside a usable alert, when the evidence is
@@ -159,6 +159,9 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	// found by.
 	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, n.Breaks[0].String(), n, v)
 	n.Weakest = weakest
+	if err == nil && ctx.Judge != nil && len(p.txns) <= reachMax && n.MayNeedSessions() && needsSessions(weakest, p, ctx) {
+		n.NeedsSessions()
+	}
 	ids := identifier{lookup: ctx.Lookup}
 	v, p, lookup, hideErr := hide(v, n, p, err == nil, ctx)
 	err = errors.Join(err, hideErr)

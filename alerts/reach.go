@@ -62,3 +62,18 @@ func literal(h record.Header) record.Header {
 	}
 	return h
 }
+
+// needsSessions tells whether a proof at a level, as that is defined, needs the order of
+// sessions: the reason of a step may be one that is not told.
+func needsSessions(level verdict.Level, p proof, ctx Context) bool {
+	sessions := map[string]bool{}
+	for i := range p.txns {
+		sessions[p.txns[i].Session] = true
+	}
+	if len(sessions) == len(p.txns) || *p.header.Sessions == record.SessionsIgnore {
+		return false
+	}
+	ignore := record.SessionsIgnore
+	p.header.Sessions = &ignore
+	return judgeAs(level, p, ctx) == verdict.Satisfied
+}

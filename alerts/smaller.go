@@ -60,8 +60,7 @@ func (s story) told(ctx Context) story {
 			next.n.Fall(level, ctx.asked())
 		}
 	}
-	next.also(ctx, ctx.OneKey || slices.Contains(s.n.Breaks, verdict.LIN))
-	next.process(ctx)
+	next.judged(ctx, ctx.OneKey || slices.Contains(s.n.Breaks, verdict.LIN))
 	return next
 }
 
@@ -168,35 +167,16 @@ func placeIn(rest, full []record.Op, at int) int {
 	return slices.Index(rest, full[at])
 }
 
-// also adds to what a story is said to break those of the promised levels of which its name
-// knows nothing, as they neither imply what it is proved at nor are implied by it; of these
-// lin only if it can be asked.
-func (s *story) also(ctx Context, lin bool) {
-	for _, l := range append(name.Ordered(), verdict.LIN) {
-		if slices.Contains(ctx.Levels, l) && !slices.Contains(s.n.Breaks, l) && !s.n.Breaks[0].Implies(l) && (lin || l != verdict.LIN) &&
-			ctx.Judge(l, s.p.header, s.p.txns) == verdict.Violated {
-			s.n.BreaksToo(l)
-		}
-	}
-}
-
-// process adds to a phenomenon that it needs the order of sessions, if its evidence does:
-// the reason of a step may be one that is not told.
-func (s *story) process(ctx Context) {
-	sessions := map[string]bool{}
-	several := false
-	for i := range s.p.txns {
-		several = several || sessions[s.p.txns[i].Session]
-		sessions[s.p.txns[i].Session] = true
-	}
-	if !several || !s.n.MayNeedSessions() || *s.p.header.Sessions == record.SessionsIgnore {
-		return
-	}
-	h, ignore := s.p.header, record.SessionsIgnore
-	h.Sessions = &ignore
-	if ctx.Judge(s.n.Breaks[0], h, s.p.txns) == verdict.Satisfied {
-		s.n.NeedsSessions()
-	}
+// judged makes what a story is said to break those of the promised levels that its evidence
+// breaks: those that imply what it is proved at, and of the others what the judge says, lin
+// only if it can be asked. A name may claim more, as what it is made of may not be all of
+// the proof.
+func (s *story) judged(ctx Context, lin bool) {
+	first := s.n.Breaks[0]
+	s.n.Breaks = slices.DeleteFunc(append(name.Ordered(), verdict.LIN), func(l verdict.Level) bool {
+		asked := slices.Contains(ctx.Levels, l) && (lin || l != verdict.LIN)
+		return l != first && !(asked && (l.Implies(first) || ctx.Judge(l, s.p.header, s.p.txns) == verdict.Violated))
+	})
 }
 
 // loosenMax bounds the transactions of which loosen tries to take sessions and times.

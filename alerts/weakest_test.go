@@ -31,10 +31,13 @@ func TestAlertsSayWhatTheirEvidenceShows(t *testing.T) {
 	var all, process, fallen int
 	for seed := range n {
 		s, levels := several(seed)
+		if seed%4 == 0 {
+			s, levels = oneKey(seed)
+		}
 		for _, online := range []bool{false, true} {
 			for _, v := range foundBy(s, levels, online, seed) {
 				ctx := context(s, levels...)
-				ctx.Judge, ctx.Find = engineJudge, engineFind
+				ctx.Judge, ctx.Find, ctx.OneKey = engineJudge, engineFind, slices.Contains(levels, verdict.LIN)
 				a, err := alerts.New(v, ctx)
 				if err != nil {
 					t.Fatalf("seed %d, %v: %v\n%s\n%+v", seed, levels, err, script.Format(s), v)
@@ -64,7 +67,7 @@ func shows(t *testing.T, a alerts.Alert, levels []verdict.Level) {
 	t.Helper()
 	h, txns := evidence(t, a)
 	var broken []string
-	for _, l := range name.Ordered() {
+	for _, l := range append(name.Ordered(), verdict.LIN) {
 		if slices.Contains(levels, l) && engineJudge(l, h, txns) == verdict.Violated {
 			broken = append(broken, l.String())
 		}
@@ -73,17 +76,18 @@ func shows(t *testing.T, a alerts.Alert, levels []verdict.Level) {
 		t.Errorf("level %s, breaks %v; its evidence breaks %v", a.Level, a.Breaks, broken)
 	}
 	level, _ := verdict.ParseLevel(a.Level)
+	weakest, _ := verdict.ParseLevel(a.Weakest)
 	ignore := record.SessionsIgnore
 	without := h
 	without.Sessions = &ignore
-	needs := engineJudge(level, without, txns) == verdict.Satisfied
+	needs := engineJudge(weakest, without, txns) == verdict.Satisfied
 	if said := strings.HasSuffix(a.Adya, "-process"); needs != said && !strings.HasSuffix(a.Adya, "-realtime") {
-		t.Errorf("%s, %s: that its evidence satisfies %s without sessions is %v", a.Name, a.Adya, a.Level, needs)
+		t.Errorf("%s, %s: that its evidence satisfies %s without sessions is %v", a.Name, a.Adya, a.Weakest, needs)
 	}
 	var again []string
 	for _, v := range engine(h, txns, level)[0].Violations {
 		ctx := context(script.Script{Header: h, Txns: txns}, levels...)
-		ctx.Judge, ctx.Find = engineJudge, engineFind
+		ctx.Judge, ctx.Find, ctx.OneKey = engineJudge, engineFind, slices.Contains(levels, verdict.LIN)
 		b, err := alerts.New(v, ctx)
 		if err != nil {
 			t.Errorf("its evidence: %v", err)
@@ -122,10 +126,26 @@ func several(seed uint64) (script.Script, []verdict.Level) {
 		s, rng = ambiguous(seed, 3)
 	}
 	slices.SortStableFunc(s.Txns, func(a, b record.Transaction) int { return cmp.Compare(a.End, b.End) }) // as a stream has them
-	levels := name.Ordered()
+	return s, some(rng, name.Ordered())
+}
+
+// some are two or more of some levels.
+func some(rng *rand.Rand, levels []verdict.Level) []verdict.Level {
 	rng.Shuffle(len(levels), func(i, j int) { levels[i], levels[j] = levels[j], levels[i] })
-	levels = levels[:2+rng.IntN(len(levels)-1)]
-	return s, levels
+	return levels[:2+rng.IntN(len(levels)-1)]
+}
+
+// oneKey is a random history of single keys, of which lin can be asked, with values that come
+// again, and some levels.
+func oneKey(seed uint64) (script.Script, []verdict.Level) {
+	rng := rand.New(rand.NewPCG(seed, 54))
+	s := tiny.Random(rng, tiny.Config{Txns: 7, Times: true, OneKey: 100, Keys: 1, Unknown: seed%3 == 0, Duplicates: true, Always: true, Values: 2, Mutations: 3})
+	slices.SortStableFunc(s.Txns, func(a, b record.Transaction) int { return cmp.Compare(a.End, b.End) })
+	levels := name.Ordered()
+	if slices.Contains(oracle.Levels(s.Txns), verdict.LIN) {
+		levels = verdict.Levels()
+	}
+	return s, some(rng, levels)
 }
 
 // foundBy is what the engine finds: in a file, or in a stream with ticks.
@@ -138,7 +158,7 @@ func foundBy(s script.Script, levels []verdict.Level, online bool, seed uint64) 
 		return out
 	}
 	o := oracle.FromHeader(s.Header)
-	e := incremental.New(incremental.Options{UnseenUnique: true, UniqueValues: true, Online: true, Levels: levels, Initial: o.Initial, Coverage: o.Coverage,
+	e := incremental.New(incremental.Options{UnseenUnique: true, UniqueValues: tiny.Unique(s.Txns, o.Initial), Online: true, Levels: levels, Initial: o.Initial, Coverage: o.Coverage,
 		Clock: o.Clock, Sessions: o.Sessions, MaxSkew: o.MaxSkew})
 	rng := rand.New(rand.NewPCG(seed, 52))
 	for i := range s.Txns {

@@ -11,7 +11,6 @@ import (
 	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
-	"github.com/isowatch/isowatch/incremental/oracle"
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -27,7 +26,7 @@ func TestGolden(t *testing.T) {
 		lookup := alerttest.Lookup(s.Txns)
 		asked := asked
 		if !c.Level.Implies(verdict.SI) { // ask for all levels that apply
-			asked.Levels, asked.OneKey = verdict.Levels(), slices.Contains(oracle.Levels(s.Txns), verdict.LIN)
+			asked.Levels = verdict.Levels()
 		}
 		e := explain.Explain(v, name.Of(v, lookup, asked), lookup)
 		fmt.Fprintf(&b, "== %s\n%s\n--\n%s\n", c.Title, e.Summary, e.Text)

@@ -15,18 +15,12 @@ var weakestFirst = []verdict.Level{verdict.G1, verdict.RC, verdict.RA, verdict.C
 func Ordered() []verdict.Level { return slices.Clone(weakestFirst[:len(weakestFirst)-1]) }
 
 // Breaks lists the levels of asked that a violation of weakest breaks, weakest
-// first; at least proved, the level that the engine says is broken. Lin is among
-// them only if it is what was proved.
+// first; at least proved, the level that the engine says is broken. Lin, which stands
+// apart, is among them only if it is what was proved.
 func Breaks(weakest, proved verdict.Level, asked Asked) []verdict.Level {
-	return breaks(weakest, proved, false, asked)
-}
-
-// breaks is Breaks; with lin, that level is broken as well.
-func breaks(weakest, proved verdict.Level, lin bool, asked Asked) []verdict.Level {
 	var out []verdict.Level
 	for _, l := range weakestFirst {
-		broken := l == proved || l == verdict.LIN && lin || effective(l, asked.Clock).Implies(weakest)
-		if broken && slices.Contains(asked.Levels, l) {
+		if (l == proved || effective(l, asked.Clock).Implies(weakest)) && slices.Contains(asked.Levels, l) {
 			out = append(out, l)
 		}
 	}
@@ -47,15 +41,9 @@ func (n Name) Holds() []verdict.Level {
 // Fall corrects a name to what the evidence shows to be broken: level, and what
 // implies it.
 func (n *Name) Fall(level verdict.Level, asked Asked) {
-	lin := slices.Contains(n.Breaks, verdict.LIN)
 	n.Weakest = sequential(level)
-	n.Breaks = breaks(n.Weakest, level, lin, asked)
+	n.Breaks = Breaks(n.Weakest, level, asked)
 	n.Severity = severity(*n)
-}
-
-// BreaksToo adds a level to those that are broken.
-func (n *Name) BreaksToo(level verdict.Level) {
-	n.Breaks = slices.DeleteFunc(slices.Clone(weakestFirst), func(l verdict.Level) bool { return l != level && !slices.Contains(n.Breaks, l) })
 }
 
 // MayNeedSessions tells whether a name is of a cycle that is not said to need the order
@@ -112,41 +100,4 @@ func weaker(a, proved verdict.Level) verdict.Level {
 		return a
 	}
 	return proved
-}
-
-// linearizable tells whether the violation breaks linearizability where that can
-// be asked: its proof needs no session order, and its transactions keep to one
-// key each.
-func (k kinds) linearizable() bool {
-	for _, id := range slices.Concat(k.v.Txns, k.v.Evidence) {
-		t, ok := k.record(id)
-		if id == verdict.NoTxn {
-			continue
-		}
-		if !ok || slices.ContainsFunc(t.Ops, func(op record.Op) bool { return op.Key != t.Ops[0].Key }) {
-			return false
-		}
-	}
-	if k.v.Kind == verdict.Cycle && len(k.v.Cycle) == 0 || k.v.Kind == verdict.Unsatisfiable && len(k.v.Cases) == 0 {
-		return false // nothing is known of its proof
-	}
-	left := reasonsMax + edgesOf(k.v)
-	return !slices.ContainsFunc(append([][]verdict.Edge{k.v.Cycle}, k.v.Cases...), func(c []verdict.Edge) bool { return needsSessions(c, 0, &left) })
-}
-
-// needsSessions tells whether an edge, or a reason of one, is session order, or
-// may be as it is not told.
-func needsSessions(c []verdict.Edge, depth int, left *int) bool {
-	return slices.ContainsFunc(c, func(e verdict.Edge) bool {
-		*left--
-		told := reasons(e)
-		switch {
-		case e.Type == verdict.SO || e.Why == verdict.BySession || *left < 0:
-			return true
-		case e.Why == verdict.ByOrder || e.Why == verdict.ByElimination:
-			return len(told) == 0 || depth >= becauseDepth ||
-				slices.ContainsFunc(told, func(c []verdict.Edge) bool { return needsSessions(c, depth+1, left) })
-		}
-		return false
-	})
 }

@@ -50,10 +50,6 @@ type Asked struct {
 	Levels []verdict.Level
 	// Clock: with record.ClockEnforce, si means strong-si and ser means sser.
 	Clock record.Clock
-	// OneKey: no transaction of the history touches several keys, so that lin is
-	// a question that can be asked of it. Without, lin is said to be broken only
-	// where the engine says so.
-	OneKey bool
 }
 
 // Of names a violation. It never fails: what fits no better name has the
@@ -64,7 +60,7 @@ func Of(v verdict.Violation, lookup Lookup, asked Asked) Name {
 	n := Name{Name: c.name, Adya: c.adya, Guarantee: c.guarantee, ClockDependent: v.ClockDependent || c.realTime}
 	n.Divergence = n.Name == "lost-update" && k.diverges()
 	n.Weakest = weaker(c.weakest, v.Level)
-	n.Breaks = breaks(n.Weakest, v.Level, asked.OneKey && k.linearizable(), asked)
+	n.Breaks = Breaks(n.Weakest, v.Level, asked)
 	n.Severity = severity(n)
 	return n
 }

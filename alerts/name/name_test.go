@@ -22,8 +22,7 @@ func TestNames(t *testing.T) {
 		t.Run(c.Title, func(t *testing.T) {
 			s, v := c.Load(t)
 			v.ClockDependent = false // the name knows by itself
-			oneKey := slices.Contains(oracle.Levels(s.Txns), verdict.LIN)
-			got := name.Of(v, alerttest.Lookup(s.Txns), name.Asked{Levels: verdict.Levels(), OneKey: oneKey})
+			got := name.Of(v, alerttest.Lookup(s.Txns), name.Asked{Levels: verdict.Levels()})
 			breaks := got.Breaks
 			got.Breaks = nil
 			if d := cmp.Diff(c.Want, got); d != "" {
@@ -49,7 +48,7 @@ func confirm(t *testing.T, s script.Script, n name.Name, breaks []verdict.Level)
 	holds := oracle.Check(s.Txns, oracle.FromHeader(s.Header))
 	for l, ok := range holds {
 		switch broken := slices.Contains(breaks, l); {
-		case l == verdict.LIN && !broken: // another proof may need no session
+		case l == verdict.LIN && !broken: // that is asked of the evidence
 		case broken && ok:
 			t.Errorf("%v is said to be broken; it holds", l)
 		case !broken && !ok && !(l == verdict.SSER && !n.ClockDependent):

@@ -41,6 +41,8 @@ var kinds = []struct {
 	{"deletes, weak", tiny.Config{Common: 40, Weak: 100, Txns: 7}, false},
 	{"one key", tiny.Config{OneKey: 100, Unknown: true}, false},
 	{"all", tiny.Config{Duplicates: true, Values: 2, Unknown: true, Appends: true, Updates: 30, Txns: 7}, false},
+	{"one key, duplicates", tiny.Config{OneKey: 100, Keys: 2, Duplicates: true, Values: 2, Always: true, Txns: 8}, false},
+	{"one key, duplicates, pooled", tiny.Config{OneKey: 100, Keys: 2, Duplicates: true, Values: 2, Always: true, Sessions: 2, Txns: 7}, true},
 	{"pooled", tiny.Config{Keys: 2, Sessions: 2, Ops: 2, Txns: 7, Weak: 30}, true},
 	{"pooled, unknown", tiny.Config{Keys: 2, Unknown: true, Sessions: 3, Txns: 8}, true},
 }
