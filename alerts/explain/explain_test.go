@@ -117,3 +117,22 @@ func TestNext(t *testing.T) {
 		}
 	}
 }
+
+// What a transaction read twice is told in the order in which it read it.
+func TestOrderOfTwoReads(t *testing.T) {
+	for _, c := range []struct{ reads, want string }{
+		{"r(x,null) r(x,13)", "first null, then 13, which A wrote."},
+		{"r(x,13) r(x,null)", "first 13, which A wrote, then null."},
+	} {
+		s, err := script.Parse("s1 A: w(x,13)\ns2 B: " + c.reads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := verdict.Violation{Kind: verdict.Cycle, Level: verdict.RA, Read: -1, Txns: []verdict.TxnID{0, 1}, Evidence: []verdict.TxnID{0, 1}, Cycle: []verdict.Edge{
+			{From: 0, To: 1, Type: verdict.WR, Key: "x", Why: verdict.ByValue}, {From: 1, To: 0, Type: verdict.RW, Key: "x", Why: verdict.ByInitial}}}
+		n := name.Name{Name: "non-repeatable-reads", Weakest: verdict.RA, Breaks: []verdict.Level{verdict.RA}}
+		if got := explain.Explain(v, n, alerttest.Lookup(s.Txns)).Summary; !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q in it", c.reads, got, c.want)
+		}
+	}
+}

@@ -153,6 +153,18 @@ func (t teller) readNotOf(id verdict.TxnID, key string, writer verdict.TxnID) fa
 	return f
 }
 
+// lastPlace is where a transaction last did what a fact is about; -1 where that is not known.
+func (t teller) lastPlace(id verdict.TxnID, f fact) int {
+	if r, ok := t.record(id); ok && f.known {
+		for i, op := range slices.Backward(r.Ops) {
+			if op == f.op {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
 // writer finds, among the transactions of the violation, who wrote what a read
 // returned; false where several may have. Of a list it is who appended its last
 // element.

@@ -202,8 +202,11 @@ func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
 		return fmt.Sprintf("%s saw only a part of %s: it read %s, but %s.",
 			reader, writer, t.saw(seen), t.missed(missed)), true
 	case "non-repeatable-reads":
-		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s, which %s wrote.", reader, text.Name(missed.Key),
-			t.readNotOf(missed.From, missed.Key, missed.To).value(), t.readFrom(missed.From, missed.Key, missed.To).value(), writer), true
+		old, new := t.readNotOf(missed.From, missed.Key, missed.To), t.readFrom(missed.From, missed.Key, missed.To)
+		if t.lastPlace(missed.From, new) < t.lastPlace(missed.From, old) {
+			return fmt.Sprintf("%s read %s twice and got two values: first %s, which %s wrote, then %s.", reader, text.Name(missed.Key), new.value(), writer, old.value()), true
+		}
+		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s, which %s wrote.", reader, text.Name(missed.Key), old.value(), new.value(), writer), true
 	case "non-monotonic-read":
 		return fmt.Sprintf("%s went back in time: it read %s, and after that %s.",
 			reader, t.saw(seen), t.missed(missed)), true

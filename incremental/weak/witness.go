@@ -100,21 +100,21 @@ func (c *Checker) step(a, b Txn) (Edge, bool) {
 	return Edge{From: a, To: b, Kind: SO}, c.nodes.At(b).prev == a
 }
 
-// readStep is the read-from from a to b.
+// readStep is the read-from from a to b, by the first read that shows it: what b missed
+// at read committed it read later.
 func (c *Checker) readStep(a, b Txn) (Edge, bool) {
 	n := c.nodes.At(b)
 	reads := c.reads.at(n.reads)
-	for _, r := range reads {
-		if r.from == a {
-			return Edge{From: a, To: b, Kind: WR, Key: r.key}, true
-		}
-	}
+	first := uint32(slices.IndexFunc(reads, func(r read) bool { return r.from == a })) // none if there is none
 	for at := n.extra; at != none; at = c.extra[at].next {
 		if x := c.extra[at]; x.from == a {
-			return Edge{From: a, To: b, Kind: WR, Key: reads[x.at].key}, true
+			first = min(first, x.at)
 		}
 	}
-	return Edge{}, false
+	if first == none {
+		return Edge{}, false
+	}
+	return Edge{From: a, To: b, Kind: WR, Key: reads[first].key}, true
 }
 
 // precedesInSession tells whether a comes before b in their session.
