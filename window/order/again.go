@@ -156,6 +156,7 @@ func (s *session) arrive(h *record.Head, it *item) {
 		it.behind = behind(it.seq, h.Seq)
 	}
 	switch {
+	case it.flags&isOnTrial != 0:
 	case it.flags&isAhead != 0:
 		s.aheadEnd = max(s.aheadEnd, h.End)
 	case it.flags&hasTimes != 0:

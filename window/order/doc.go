@@ -32,7 +32,7 @@
 //	}
 //
 // Files: order.go is Add and Next; progress.go the partitions and the watermark; session.go
-// and heap.go what waits; again.go and memory.go what came before; forget.go how sessions
+// and heap.go what waits; trial.go what is too far ahead; again.go and memory.go what came before; forget.go how sessions
 // are forgotten; tick.go, patience.go, sample.go, snapshot.go what they say.
 //
 // # The watermark
@@ -130,8 +130,10 @@
 //	                                   forgotten: Forgotten
 //	a record is late                   placed by its partition's time, times dropped;   loss: Late
 //	                                   Detached if its session has gone on
-//	one client's clock is ahead by     placed where it arrived, times dropped           no loss
-//	MaxAhead or more
+//	one client's clock is ahead by     placed where it arrived, times dropped; where     no loss
+//	MaxAhead or more                   no broker says when that was, if those behind
+//	                                   it are not as far (trial.go)
+//	an end is after 2116               the same                                         no loss
 //	ahead by less                      believed: its partition's neighbours are Late    loss
 //	                                   while it lasts
 //	one client's clock is set back     with seqs: placed at its partition's time,       no loss

@@ -55,10 +55,10 @@ func TestOtherHistorysClock(t *testing.T) {
 		}
 		return o.proved(5000 * s)
 	}
-	if got := told(func(o *Order) { o.Observe(0, 5000*s, 1002*s) }); got > 1100*s {
+	if got := told(func(o *Order) { o.Observe(0, "d\x00b", 5000*s, 1002*s) }); got > 1100*s {
 		t.Errorf("a tick may go to %d s", got/s)
 	}
-	if got := told(func(o *Order) { o.Observe(0, 5000*s, 5000*s) }); got != 5000*s {
+	if got := told(func(o *Order) { o.Observe(0, "d\x00b", 5000*s, 5000*s) }); got != 5000*s {
 		t.Errorf("where the broker says nothing a tick may go to %d s", got/s)
 	}
 }

@@ -29,8 +29,8 @@ type Options struct {
 	// watermark for ever.
 	IdleAfter time.Duration
 	// MaxAhead bounds how far an end may lie ahead of the record's arrival or
-	// of the time of day, whichever is earlier. 0: no bound, as for histories
-	// with times of their own.
+	// of the time of day, whichever is earlier; where no broker says when it arrived, ahead of all others of its
+	// partition (trial.go). 0: no bound.
 	MaxAhead time.Duration
 	// MaxBuffered bounds the records that wait, 64 bytes each. What one call
 	// after another adds before Next is called comes on top. 0: no bound.

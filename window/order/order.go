@@ -138,8 +138,8 @@ func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 	p := o.partition(n)
 	o.hear(p)
 	o.counts.Added++
-	came := arrival
-	if arrival == 0 {
+	came, broker := arrival, arrival != 0
+	if !broker {
 		arrival = o.reading
 		if came = h.End; !h.HasTimes {
 			came = arrival
@@ -155,7 +155,10 @@ func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 	if fate != Taken {
 		return fate
 	}
-	it := o.place(p, n, s, h, arrival)
+	if h.HasTimes && !broker {
+		o.heed(p, h.Session, h.End)
+	}
+	it := o.place(p, n, s, h, arrival, broker)
 	it.ref, it.came = ref, o.patience.slotOf(came)
 	o.weigh(&it, h.Bytes)
 	if it.flags&isLate != 0 {
@@ -179,16 +182,21 @@ func (o *Order) weigh(it *item, bytes int) {
 // place finds where in the order a record belongs, and moves the time of its
 // partition. Nothing but the partition's and the session's own records decides,
 // as long as they keep to Lateness.
-func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival int64) item {
+func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival int64, broker bool) item {
 	it := item{start: h.Start, id: h.ID, partition: int32(n), next: nil32, flags: isUsed}
 	if h.HasSeq {
 		it.flags |= hasSeq
 	}
 	it.flags |= ofStatus(h.Status)
 	own := true // key is the record's own time, so it can be late
-	trusted := h.HasTimes && !o.aheadOf(h.End, arrival)
+	trusted := h.HasTimes && h.End <= endMost && !(broker && o.aheadOf(h.End, arrival))
 	limit, shown := sub(p.greatest, o.delay), p.bound(o.delay) // as they were before this record
 	switch {
+	case trusted && !broker && o.far(p, h.End):
+		it.key = h.End
+		it.flags |= isOnTrial
+	case !trusted && h.HasTimes && !broker && p.greatest == none:
+		it.key, own = 0, false // before all others
 	case trusted:
 		p.timed = true
 		it.key = h.End
@@ -201,7 +209,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 			p.setBack = true
 		}
 		o.reached(p, h.End, arrival)
-	case p.timed || o.aheadOf(arrival, 0):
+	case p.timed || broker && o.aheadOf(arrival, 0):
 		it.key, own = o.pass(p, arrival), false
 	default:
 		it.key = arrival
@@ -270,6 +278,9 @@ func (o *Order) enqueue(s *session, h *record.Head, it item) {
 	o.held++
 	o.more += int(it.more)
 	o.patience.enter(it.came)
+	if it.flags&isOnTrial != 0 {
+		o.tries(&o.partitions[it.partition], probe{session: s.name, own: true, item: i, end: it.key})
+	}
 	o.push(s, i)
 	if o.first(s) == i {
 		o.put(s)
@@ -328,6 +339,9 @@ func (o *Order) due(h *head) bool {
 func (o *Order) pop() Release {
 	s, key := o.heads[0].s, o.heads[0].key
 	i := o.first(s)
+	if o.at(i).flags&isOnTrial != 0 {
+		o.leaves(i)
+	}
 	it := *o.at(i)
 	o.shift(s)
 	*o.at(i) = item{next: o.free}

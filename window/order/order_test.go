@@ -454,7 +454,7 @@ func TestObserveLetsOtherHistoriesPass(t *testing.T) {
 	o.Add(0, txn("a", 1, 0, 100), 0)
 	o.Add(0, txn("a", 2, 100, 120), 0)
 	wantIDs(t, o)
-	o.Observe(1, 130, 130)
+	o.Observe(1, "other", 130, 130)
 	wantIDs(t, o, "a#1")
 }
 

@@ -1,8 +1,10 @@
 package order
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -34,6 +36,7 @@ type partition struct {
 	// gone and goneNext are what greatest was when the older and the newer
 	// of the remembered generations of IDs began; see Order.gone.
 	gone, goneNext int64
+	trial          trial // trial.go
 }
 
 // bound is the least end that may still arrive in the partition.
@@ -72,11 +75,27 @@ func (o *Order) Expect(n int) { o.partition(n) }
 // arrived) at t, was read from partition n, so that this history's share of a
 // common topic need not keep all histories waiting. Only for histories of the
 // same clocks. It moves the watermark and nothing else: where this history's
-// records belong does not depend on it. When it came is what the broker says, or t. O(1).
-func (o *Order) Observe(n int, t, came int64) {
+// records belong does not depend on it. session names whose it was, in its history. When it came is what the
+// broker says; 0: there is none, then it is t. What ended long after it came, or far ahead of all others,
+// is not believed. O(1).
+func (o *Order) Observe(n int, session string, t, arrival int64) {
 	p := o.partition(n)
 	o.hear(p)
-	o.came(p, came)
+	o.came(p, cmp.Or(arrival, t))
+	if arrival == 0 {
+		o.heed(p, session, t)
+	}
+	switch {
+	case t > endMost || arrival != 0 && o.aheadOf(t, arrival):
+	case arrival == 0 && o.far(p, t):
+		o.tries(p, probe{session: strings.Clone(session), end: t})
+	default:
+		o.observed(p, t)
+	}
+}
+
+// observed notes that another history has reached t in partition p.
+func (o *Order) observed(p *partition, t int64) {
 	if t > p.observed {
 		p.observed = t
 		o.dirty = true
@@ -93,6 +112,7 @@ func (o *Order) CaughtUp(n int, now int64) {
 	away := o.advance(now)
 	// What says that there was nothing more may have waited while nobody read, and be as old.
 	p.heard, p.active, p.caughtAt, p.ended = false, o.now, o.now, sub(o.patience.now, away)
+	o.rests(p)
 	o.dirty = true
 	if o.greatest == none {
 		return

@@ -8,7 +8,7 @@ import (
 // that it was read to its end, is not idle: nothing is said to be missed.
 func TestPartitionsThatAreNotIdle(t *testing.T) {
 	for name, say := range map[string]func(o *rig, now int64){
-		"observed":  func(o *rig, now int64) { o.Observe(1, 90, 90) },
+		"observed":  func(o *rig, now int64) { o.Observe(1, "other", 90, 90) },
 		"caught up": func(o *rig, now int64) { o.CaughtUp(1, now) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,14 +116,14 @@ func TestObservedMovesAtOnce(t *testing.T) {
 		t.Errorf("partition %d %v holds it back", p, ok)
 	}
 	wantIDs(t, o)
-	o.Observe(1, 150, 150)
+	o.Observe(1, "other", 150, 150)
 	wantIDs(t, o, "a#1")
 	if w := o.Watermark(); w != 138 {
 		t.Errorf("watermark %d, want 138 = 150-12", w)
 	}
-	o.Observe(1, 140, 140) // others may come in any order
-	o.Observe(1, 500, 500)
-	o.Observe(0, 500, 500)
+	o.Observe(1, "other", 140, 140) // others may come in any order
+	o.Observe(1, "other", 500, 500)
+	o.Observe(0, "other", 500, 500)
 	wantIDs(t, o, "a#2")
 	if w, r := o.Watermark(), o.Reach(); w != 488 || r != 512 {
 		t.Errorf("watermark %d and reach %d, want 488 and 512", w, r)

@@ -88,6 +88,8 @@ type player struct {
 	refs   []*record.Transaction // by ref
 	events []event
 	fates  []Fate
+	// without: there is no broker that says when records arrived.
+	without bool
 }
 
 func play(opt Options, logs [][]message) *player {
@@ -111,6 +113,9 @@ func (g *player) left() []int {
 
 func (g *player) add(p int) {
 	m := g.logs[p][g.next[p]]
+	if g.without {
+		m.arrival = 0
+	}
 	g.next[p]++
 	h := record.HeadOf(m.txn)
 	g.refs = append(g.refs, m.txn)

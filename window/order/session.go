@@ -36,6 +36,7 @@ const (
 	isUnknown // its outcome
 	isHeavy
 	isPassed // isLate only as its partition was passed over
+	isOnTrial
 )
 
 const nil32 = int32(-1)

@@ -19,6 +19,7 @@ import (
 //	partitions
 //	sessions  by name: where each is, and of what waits the refs
 //	odd items of what waits that what can't be told from its head
+//	trials    what is on trial, by partition
 //	bare      IDs of records with neither seq nor times
 //	patience  places that were handed out, and when their records came
 //	checksum  xxhash64 of all before, 8 bytes
@@ -26,7 +27,7 @@ import (
 // Numbers are varints; times are differences from the greatest end. A record
 // that waits takes two to four bytes.
 
-const snapshotVersion = 4
+const snapshotVersion = 5
 
 // Errors of Restore wrap ErrDamaged where the bytes are not what Snapshot wrote.
 var ErrDamaged = errors.New("the snapshot of an order is damaged")
@@ -55,6 +56,9 @@ func (o *Order) Snapshot(dst []byte) []byte {
 		e.text(name)
 		s.code(&e)
 		last = o.writeItems(&e, s, last)
+	}
+	for i := range o.partitions {
+		o.writeTrial(&e, &o.partitions[i].trial)
 	}
 	o.bare.old.write(&e)
 	o.bare.cur.write(&e)
@@ -117,6 +121,7 @@ func Restore(opt Options, data []byte, load func(ref uint64) (record.Head, error
 			return nil, err
 		}
 	}
+	o.readTrials(&d)
 	o.bare.old.read(&d)
 	o.bare.cur.read(&d)
 	o.patience.read(&d)
@@ -320,7 +325,7 @@ func (o *Order) writeItems(e *encoder, s *session, last uint64) uint64 {
 }
 
 func (it *item) odd(s *session) bool {
-	return it.flags&(hasTimes|isLate|isVague|isAhead|isOverlong|isDue|isDetached|isHeavy) != hasTimes || it.partition != s.partition ||
+	return it.flags&(hasTimes|isLate|isVague|isAhead|isOverlong|isDue|isDetached|isHeavy|isOnTrial) != hasTimes || it.partition != s.partition ||
 		(it.flags&hasSeq == 0 && it.seq != s.maxSeq)
 }
 
@@ -386,6 +391,56 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 		o.put(s)
 	}
 	return last, d.err
+}
+
+func (o *Order) writeTrial(e *encoder, t *trial) {
+	e.uint(uint64(len(t.ends)))
+	if len(t.ends) == 0 {
+		return
+	}
+	e.int(t.since)
+	for i := range t.ends {
+		x, ref := &t.ends[i], uint64(0)
+		if x.own {
+			ref = o.at(x.item).ref + 1
+		}
+		e.text(x.session)
+		e.uint(ref)
+		e.time(&x.end)
+	}
+}
+
+// readTrials reads what is on trial. Of the records that wait it is just those that say so.
+func (o *Order) readTrials(d *decoder) {
+	waits := map[uint64]int32{}
+	for i := range o.items.Len() {
+		if it := o.at(int32(i)); it.flags&isOnTrial != 0 {
+			waits[it.ref] = int32(i)
+		}
+	}
+	for n := range o.partitions {
+		t := &o.partitions[n].trial
+		for i := range d.count(trialMost, 3) {
+			if i == 0 {
+				t.since = d.int()
+			}
+			x := probe{session: d.text()}
+			ref := d.uint()
+			d.time(&x.end)
+			if ref > 0 {
+				x.item, x.own = waits[ref-1], true
+				if it, ok := waits[ref-1]; !ok || o.sessions[x.session] == nil || int(o.at(it).partition) != n {
+					d.fail("record %d is on trial and does not wait", ref-1)
+					return
+				}
+				delete(waits, ref-1)
+			}
+			t.ends = append(t.ends, x)
+		}
+	}
+	if len(waits) > 0 {
+		d.fail("%d records are on no trial that should be", len(waits))
+	}
 }
 
 // write puts the IDs of a table out in an order of their own.

@@ -35,6 +35,7 @@ func TestSnapshotIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		opt := drawOptions(t)
 		a := play(opt, drawLogs(t))
+		a.without = rapid.Bool().Draw(t, "without a broker")
 		now := int64(0)
 		var b *player
 		for left := a.left(); len(left) > 0; left = a.left() {
@@ -54,7 +55,7 @@ func TestSnapshotIsExact(t *testing.T) {
 				case 5:
 					g.Advance(now)
 				case 6:
-					g.Observe(p, now, now)
+					g.Observe(p, fmt.Sprint("other", now&3), now*(1+now&16), []int64{now, 0}[b2i(g.without)])
 				case 7:
 					g.Sample(uint8(now & 1))
 				}
@@ -99,7 +100,7 @@ func restored(t *rapid.T, opt Options, a *player) *player {
 	if !bytes.Equal(data, o.Snapshot(nil)) {
 		t.Fatal("the snapshot of what was restored is another")
 	}
-	b := &player{Order: o, logs: a.logs, next: append([]int{}, a.next...), refs: append([]*record.Transaction{}, a.refs...)}
+	b := &player{Order: o, without: a.without, logs: a.logs, next: append([]int{}, a.next...), refs: append([]*record.Transaction{}, a.refs...)}
 	b.events, b.fates = append(b.events, a.events...), append(b.fates, a.fates...)
 	return b
 }
@@ -120,7 +121,7 @@ func TestRestoredWithoutMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &player{Order: o, logs: a.logs, next: append([]int{}, a.next...), refs: append([]*record.Transaction{}, a.refs...)}
+		b := &player{Order: o, without: a.without, logs: a.logs, next: append([]int{}, a.next...), refs: append([]*record.Transaction{}, a.refs...)}
 		b.events = append(b.events, a.events...)
 		for len(a.left()) > 0 {
 			p := rapid.SampledFrom(a.left()).Draw(t, "read")
@@ -273,4 +274,11 @@ func BenchmarkSnapshot(b *testing.B) {
 			}
 		})
 	}
+}
+
+func b2i(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }

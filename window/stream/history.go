@@ -228,19 +228,15 @@ func (h *History) leftOut(session string, entry uint64) bool {
 func (h *History) loseNow(l Loss) { h.lose(l, h.order.Watermark(), h.order.Reach()) }
 
 func (h *History) takeBatch(e *Entry, b *decode.Batch) {
-	other := int64(noTime)
 	switch n := b.Len(); {
 	case n == 0:
 	case h.held.add(e.Number, b, h.cfg.DB):
 		for i := range n {
-			other = max(other, h.add(e, i))
+			h.add(e, i)
 		}
 		h.held.trim(e.Number)
 	default: // the last one says enough
-		other = h.add(e, n-1)
-	}
-	if other != noTime {
-		h.order.Observe(b.Partition, other, cmp.Or(b.Arrivals[b.Len()-1], other))
+		h.add(e, n-1)
 	}
 	h.takeLosses(b)
 	h.takeHead(e, b)
@@ -268,16 +264,18 @@ func (h *History) takeLosses(b *decode.Batch) {
 	}
 }
 
-// add gives record i of an entry to the order; of one of another history it
-// returns the time that it reaches.
-func (h *History) add(e *Entry, i int) int64 {
+// add gives record i of an entry to the order; of one of another history only the time that it
+// reaches.
+func (h *History) add(e *Entry, i int) {
 	b := e.Batch
 	head := b.Head(i)
 	if head.DB != h.cfg.DB {
-		if head.HasTimes {
-			return head.End
+		t := head.End
+		if !head.HasTimes {
+			t = cmp.Or(b.Arrivals[i], e.Time)
 		}
-		return cmp.Or(b.Arrivals[i], e.Time)
+		h.order.Observe(b.Partition, head.Session, t, b.Arrivals[i])
+		return
 	}
 	head.Bytes = b.Block.Size(i)
 	r := newRef(e.Number, i)
@@ -293,7 +291,6 @@ func (h *History) add(e *Entry, i int) int64 {
 	case order.LeftOut:
 		h.loseRecord(Loss{Why: LostSample, Session: head.Session}, &head)
 	}
-	return noTime
 }
 
 // loseRecord notes that a record is not taken.
@@ -617,6 +614,10 @@ func (h *History) Solver() (sum verdict.Stats) {
 // Mini tells whether the transactions of the segment are mini-transactions; see
 // incremental.Engine.
 func (h *History) Mini() bool { return h.segs.engine.Mini() }
+
+// Judged is how many transactions had been released when the engine had its last tick; it does not grow
+// while nothing is judged. 0 before the first after a restart.
+func (h *History) Judged() uint64 { return h.segs.judged }
 
 // Newest is the greatest time that a released record has; math.MinInt64 before the
 // first.

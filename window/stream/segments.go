@@ -83,6 +83,7 @@ type segments struct {
 
 	found  []Violation
 	newest int64
+	judged uint64           // transactions before the last tick of this run
 	past   []verdict.Result // of the segments before
 	stats  Stats
 	// whole says which parts of the stream are.
@@ -443,6 +444,7 @@ func (s *segments) solve(watermark int64) (ends bool) {
 	out := s.engine.Tick(min(watermark, s.reached()))
 	s.ticks = append(s.ticks, tick{len(s.fed), watermark})
 	s.weight.ticked = s.weight.all
+	s.judged = s.stats.Transactions
 	s.tell(out.Violations)
 	ends = s.long()
 	switch {

@@ -224,6 +224,8 @@ type run struct {
 	// silences: at times nothing comes for longer than is waited for, of all partitions or of one
 	// while others go on.
 	silences bool
+	// without: there is no broker that says when records came.
+	without bool
 	// kill is the chance in percent that something happens to the monitor after an
 	// entry: that it makes a checkpoint, or is killed, or both.
 	kill int
@@ -240,6 +242,12 @@ func (r *run) play() (out *outcome, err error) {
 	entries := r.topic.entries(rand.New(rand.NewPCG(r.seed, 51)), r.batch)
 	if r.sampling {
 		sample(rand.New(rand.NewPCG(r.seed, 53)), entries)
+	}
+	if r.without {
+		for _, e := range entries {
+			clear(e.Batch.Arrivals)
+			e.Time += 1 << 40 // times of the records are their own
+		}
 	}
 	if r.silences {
 		entries = silence(rand.New(rand.NewPCG(r.seed, 54)), entries, int64(r.cfg.Order.IdleAfter))

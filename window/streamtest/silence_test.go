@@ -1,10 +1,13 @@
 package streamtest
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/stream"
 )
 
@@ -54,4 +57,47 @@ func timesUnused(o *outcome, l verdict.Level) bool {
 		}
 	}
 	return false
+}
+
+// Times far ahead of all others, up to the end of time, accuse nobody, with a broker's times and without, also
+// where one session has them again and again: nothing is told that the batch engine, which has those times, would not.
+func TestExtremeTimesSilenceNobody(t *testing.T) {
+	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
+		rng := rand.New(rand.NewPCG(seed, 71))
+		odd := *tp
+		odd.logs = nil
+		if !slices.ContainsFunc(tp.all(), func(x record.Transaction) bool { return x.HasTimes }) {
+			return nil
+		}
+		session := tp.all()[0].Session
+		for _, log := range tp.logs {
+			log = slices.Clone(log)
+			for i := range log {
+				if x := &log[i].txn; rng.IntN(6) == 0 || x.Session == session && rng.IntN(2) == 0 {
+					x.End = []int64{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64/2 + 1, math.MaxInt64 / 2, 1 << 39, 1 << 30, 1 << 20}[rng.IntN(7)]
+					if rng.IntN(2) == 0 {
+						x.Start = x.End - rng.Int64N(3)
+					}
+				}
+			}
+			odd.logs = append(odd.logs, log)
+		}
+		whole := odd.whole()
+		for way := range uint64(4) {
+			r := run{topic: &odd, cfg: odd.config(), batch: 1 + rng.IntN(7), seed: seed + way, silences: way&1 > 0, without: way < 2, kill: int(way&1) * 30}
+			if way > 1 {
+				r.cfg = odd.tight(rng)
+			}
+			r.cfg.Order.IdleAfter, r.cfg.Order.MaxAhead, r.cfg.MaxTransaction = 50, 200, 1<<20
+			o, err := r.play()
+			if err != nil {
+				return is("broken", "%v", err)
+			}
+			y.add(o)
+			if w := sound(o, whole); w != nil {
+				return w
+			}
+		}
+		return nil
+	})
 }

@@ -57,9 +57,6 @@ type App struct {
 	// name is what positions and reports call the input, origin what the store
 	// does; empty for an input that can't be read again.
 	name, origin string
-	// aheadMax bounds how far a client's clock may be ahead of the broker's;
-	// 0: no bound.
-	aheadMax time.Duration
 
 	metrics *metrics
 	ready   readiness
@@ -115,8 +112,9 @@ type tuning struct {
 
 var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax, queue: queueRecordsMax, reopen: reopenEvery, piece: pieceEvery}
 
-// aheadMax for Kafka: more than a minute before the broker has a record it can't
-// have ended, and must not drag the watermark along.
+// aheadMax: more than a minute before the broker has a record it can't
+// have ended, and must not drag the watermark along. Where there is no broker that is said of one that
+// is so far ahead of all others.
 const aheadMax = time.Minute
 
 // New opens the store and the HTTP server; the source is opened by Run, which
@@ -129,7 +127,7 @@ func New(o Options) (*App, error) {
 	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, stdout: o.Stdout, version: o.Version, metrics: newMetrics(), tuning: defaultTuning}
 	switch src := o.Config.Source; {
 	case src.Kafka != nil:
-		a.name, a.origin, a.aheadMax = src.Kafka.Topic, originOf("kafka", src.Kafka.Topic), aheadMax
+		a.name, a.origin = src.Kafka.Topic, originOf("kafka", src.Kafka.Topic)
 	case src.File != nil:
 		a.name, a.origin = src.File.Path, originOf("file", src.File.Path)
 	default:

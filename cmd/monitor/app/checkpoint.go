@@ -128,7 +128,7 @@ func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.
 		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Clock: c.Clock, UniqueValues: c.UniqueValues, UniqueAttempts: c.UniqueAttempts,
 		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
 		Segment: segment, Heavy: heavy, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxBytes: int64(w.Keys) * keyBytes, MaxSeeds: a.tuning.seeds, Spilling: true,
-		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: a.aheadMax, MaxBuffered: w.MaxTransactions, Heavy: heavyWaiting},
+		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: aheadMax, MaxBuffered: w.MaxTransactions, Heavy: heavyWaiting},
 	}, nil
 }
 

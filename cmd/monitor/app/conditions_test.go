@@ -42,6 +42,7 @@ func TestConditions(t *testing.T) {
 		{kind: troubleStore, severity: "critical", begin: func(x *telling, _ *worker) { x.ready.wait(whoStore, "no room") }, end: func(x *telling, _ *worker) { x.ready.ready(whoStore) }},
 		{kind: troubleLag, severity: "warning", begin: func(_ *telling, w *worker) { w.lag.Store(int64(time.Hour)) }, end: func(_ *telling, w *worker) { w.lag.Store(0) }},
 		{kind: troubleStuck, severity: "error", begin: func(_ *telling, w *worker) { w.queue.offer(queued{entry: &entry{number: 1}, records: 1}) }, end: func(_ *telling, w *worker) { w.queue.take() }},
+		{kind: troubleStuck, severity: "error", begin: func(_ *telling, w *worker) { w.came.Add(1) }, end: func(_ *telling, w *worker) { w.upTo.Add(1) }},
 		{kind: troubleOverload, severity: "warning", begin: func(_ *telling, w *worker) { w.blocked.Store(true) }, end: func(_ *telling, w *worker) { w.blocked.Store(false) }},
 		{kind: troubleSampling, severity: "warning", begin: func(_ *telling, w *worker) { w.leavesOut.Store(true) }, end: func(_ *telling, w *worker) { w.leavesOut.Store(false) }},
 		{kind: troubleGap, severity: "warning", event: true, begin: func(x *telling, _ *worker) {

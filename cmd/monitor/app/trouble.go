@@ -33,6 +33,9 @@ const (
 	troubleUnproved = "alert-unproved" // a bug of the monitor
 )
 
+// unjudged is, in trouble.since, that records come and are not judged; it is told as troubleStuck.
+const unjudged = "unjudged"
+
 // How long something has to last until it is trouble.
 const (
 	sourceFailsFor = 10 * time.Second
@@ -50,9 +53,10 @@ type trouble struct {
 	configured *life.Config
 	// since is from when on something has been the case, by kind and history.
 	since map[[2]string]time.Time
-	// consumed and lag are, by history, what they were when since was set.
-	consumed map[string]uint64
-	lag      map[string]int64
+	// consumed and lag are, by history, what they were when since was set; came is what it was when upTo was
+	// first seen.
+	consumed, came, upTo map[string]uint64
+	lag                  map[string]int64
 }
 
 // happened takes in events since the last round.
@@ -152,7 +156,7 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 	consumed, lag := w.consumed.Load(), w.lag.Load()
 	tr := &t.trouble
 	if tr.consumed == nil {
-		tr.consumed, tr.lag = map[string]uint64{}, map[string]int64{}
+		tr.consumed, tr.came, tr.upTo, tr.lag = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}, map[string]int64{}
 	}
 	if last, ok := tr.consumed[w.db]; !ok || last != consumed || waits == 0 {
 		delete(tr.since, [2]string{troubleStuck, w.db})
@@ -162,6 +166,16 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 		t.unseen(w)
 		is(life.Condition{Kind: troubleStuck, DB: w.db, Severity: name.Error,
 			Text: fmt.Sprintf("History %q has not worked off anything for more than %s, though records wait for it. See the time that isowatch_engine_seconds says is spent, and solver.conflicts.", w.db, stuckFor)})
+	}
+	came, upTo := w.came.Load(), w.upTo.Load()
+	if last, ok := tr.upTo[w.db]; !ok || last != upTo {
+		tr.came[w.db], tr.upTo[w.db] = came, upTo
+		delete(tr.since, [2]string{unjudged, w.db})
+	}
+	if t.lasts(now, came > tr.came[w.db], unjudged, w.db, stuckFor) {
+		t.unseen(w)
+		is(life.Condition{Kind: troubleStuck, DB: w.db, Severity: name.Error,
+			Text: fmt.Sprintf("Records of %q come, and none has been judged for more than %s: something holds all of them back, as a partition that can't be read does for window.idle_after. See isowatch_watermark_lag_seconds, and the partitions' isowatch_source_lag_records.", w.db, stuckFor)})
 	}
 	over := lag - int64(t.cfg.Window.Lateness) - int64(t.cfg.Window.IdleAfter)
 	behind := limits.LagMax > 0 && over > int64(limits.LagMax)

@@ -63,9 +63,12 @@ type worker struct {
 
 	// blocked: the ingest waits for the queue. leavesOut: it leaves sessions out.
 	blocked, leavesOut atomic.Bool
-	// consumed and lag are for others to read.
+	// consumed and lag are for others to read, as are how many records the order has taken in, and
+	// stream.History.Judged.
 	consumed atomic.Uint64
 	lag      atomic.Int64
+	came     atomic.Uint64
+	upTo     atomic.Uint64
 	// unjudged is the oldest time of which records may not have been judged yet; 0:
 	// none waits.
 	unjudged atomic.Int64
@@ -197,6 +200,9 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 			w.totals.count(e.batch, w.db)
 		}
 	}
+	n := w.history.OrderCounts()
+	w.came.Store(uint64(n.Added - n.Duplicates - n.Contradictions - n.Stale - n.LeftOut))
+	w.upTo.Store(w.history.Judged())
 	w.consumed.Store(e.number)
 	w.arrive()
 	if w.due(time.Since(w.saved)) {
