@@ -83,6 +83,7 @@ volume: ## Lose records of 100,000 random histories at random, and run as many s
 	@echo 'make volume SEED=$(SEED)'
 	VOLUME=1 $(GO) test $(RANDOM_TESTS) -seed $(SEED) -timeout 24h
 	$(GO) test ./incremental -run '^TestLosses' -v -losses 1500 -seed $(SEED) -timeout 24h
+	$(GO) test ./cmd/monitor/judge -run '^TestLosses' -v -losses 5000 -mutants 500 -seed $(SEED) -timeout 24h
 	$(GO) test ./window/streamtest -v -histories 1500 -seed $(SEED) -timeout 24h
 
 .PHONY: soak

@@ -107,6 +107,8 @@ type Context struct {
 	// What the engine assumed of the history.
 	Initial  record.Initial
 	Coverage record.Coverage
+	// Repeats: somebody unseen may have written any value that a recorded transaction wrote.
+	Repeats  bool
 	Clock    record.Clock
 	Sessions record.Sessions
 	MaxSkew  int64 // nanoseconds

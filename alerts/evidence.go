@@ -189,6 +189,10 @@ func header(v verdict.Violation, ctx Context, coverage record.Coverage) record.H
 		skew := ctx.MaxSkew
 		h.MaxSkew = &skew
 	}
+	if coverage == record.CoveragePartial { // of a part that is cut out it can't be seen
+		unique := !ctx.Repeats
+		h.UniqueValues = &unique
+	}
 	return h
 }
 

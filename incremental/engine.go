@@ -875,7 +875,7 @@ func (e *Engine) findAmbiguities() {
 			todo = append(todo, w)
 		}
 	}
-	if e.in.opaque || e.opt.Coverage == record.CoveragePartial && !e.opt.UnseenUnique {
+	if e.in.opaque || e.opt.Coverage == record.CoveragePartial && !e.UnseenUnique() {
 		return // no read proves anything
 	}
 	if e.in.open == 0 && len(e.in.refs) == 0 && !(e.opt.Initial == record.InitialAbsent && e.in.wroteNull) &&

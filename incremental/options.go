@@ -34,6 +34,9 @@ type Options struct {
 	// a candidate for every read, and none of them proves anything.
 	// It is not said of an attempt that was aborted and made again; see Lost.
 	UnseenUnique bool
+	// UnseenAsSeen: UnseenUnique is given up where the input shows that values repeat; see
+	// Engine.UnseenUnique.
+	UnseenAsSeen bool
 	// Lost are the times in which records are known to be missing; see Engine.Lost.
 	Lost Losses
 	// Conflicts is the solver's budget per Tick or Close; 0 means the default.

@@ -320,7 +320,7 @@ func (e *Engine) decide(index uint32, c cellID) {
 	switch {
 	case e.saysNothing(c):
 		return
-	case !e.opt.UnseenUnique && e.lossy(cl.key):
+	case !e.UnseenUnique() && e.lossy(cl.key):
 		if cl.about&(hasOthers|isList) != 0 || cl.final != none {
 			e.block(index, c) // an unseen transaction may have written it as well
 		}

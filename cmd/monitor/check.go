@@ -28,6 +28,7 @@ type checkFlags struct {
 	sessions  string
 	initial   string
 	coverage  string
+	unique    string
 	clock     string
 	skew      time.Duration
 	anomalies int
@@ -101,6 +102,7 @@ several histories 1 goes before 2, 2 before 3.`,
 	f.StringVar(&c.initial, "initial", "any", "what an unwritten key holds: any (one value that nobody knows), absent or zero")
 	f.StringVar(&c.coverage, "coverage", "complete", "complete: all writes are in the history; partial: a value that nobody wrote belongs to somebody unseen")
 	f.StringVar(&c.clock, "clock", "prune", "prune: times save work; enforce: they are part of the level (si is read as strong-si, ser as sser); ignore: they are not used")
+	f.StringVar(&c.unique, "unique-values", "", "where records are missing: whether nobody unseen wrote a value that a recorded transaction wrote to the same key, true or false (default: true unless values repeat)")
 	durationVar(f, &c.skew, "max-skew", 0, "how far clients' clocks differ at most")
 	f.IntVar(&c.anomalies, "anomalies", 10, "how many anomalies are reported per level, with evidence; 0: all")
 	f.IntVar(&c.conflicts, "conflicts", 0, "dead ends that the search may meet before a level is undecided; 0: 100000")
@@ -162,6 +164,9 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 	if err := state(&c.header.Clock, changed("clock"), "clock", c.clock, record.ParseClock, "prune, enforce or ignore"); err != nil {
 		return err
 	}
+	if err := state(&c.header.UniqueValues, changed("unique-values"), "unique-values", c.unique, boolean, "true or false"); err != nil {
+		return err
+	}
 	if changed("max-skew") {
 		ns := int64(c.skew)
 		c.header.MaxSkew = &ns
@@ -184,6 +189,8 @@ func (c *checkFlags) asked(clock record.Clock) ([]verdict.Level, error) {
 	}
 	return judge.Levels(c.ask, clock)
 }
+
+func boolean(text string) (v, ok bool) { return text == "true", text == "true" || text == "false" }
 
 // state sets a field of a header from a flag that was given.
 func state[T any](into **T, given bool, flag, text string, parse func(string) (T, bool), want string) error {

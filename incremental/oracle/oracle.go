@@ -41,6 +41,7 @@ func FromHeader(h record.Header) Options {
 	if h.MaxSkew != nil {
 		o.MaxSkew = *h.MaxSkew
 	}
+	o.UnseenDuplicates = h.UniqueValues != nil && !*h.UniqueValues
 	return o
 }
 

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -10,7 +11,7 @@ import (
 // A history file may open with a header line, which says what a reader must assume:
 //
 //	{"history":{"initial":"any|absent|zero","sessions":"keep|ignore","clock":"prune|enforce|ignore",
-//	            "max_skew":"5ms","coverage":"complete|partial"}}
+//	            "max_skew":"5ms","coverage":"complete|partial","unique_values":true|false}}
 //
 // Every setting may be missing. max_skew is a duration with its unit, or an
 // integer of nanoseconds.
@@ -102,8 +103,11 @@ func (d *Decoder) settings(h *record.Header) *reject.Error {
 		case "max_skew":
 			twice = h.MaxSkew != nil
 			h.MaxSkew, err = d.duration()
+		case "unique_values":
+			twice = h.UniqueValues != nil
+			h.UniqueValues, err = d.boolean()
 		default:
-			return reject.In(brief([]byte(setting)), reject.UnknownField, "no setting is called %s: a header has initial, sessions, clock, max_skew and coverage", quoted([]byte(setting)))
+			return reject.In(brief([]byte(setting)), reject.UnknownField, "no setting is called %s: a header has initial, sessions, clock, max_skew, coverage and unique_values", quoted([]byte(setting)))
 		}
 		if err == nil && twice {
 			err = reject.New(reject.DuplicateField, "the setting is there twice")
@@ -153,15 +157,29 @@ func (d *Decoder) duration() (*int64, *reject.Error) {
 	return &n, nil
 }
 
+func (d *Decoder) boolean() (*bool, *reject.Error) {
+	v := d.peek() == 't'
+	switch {
+	case v:
+		return &v, d.literal("true")
+	case d.peek() == 'f':
+		return &v, d.literal("false")
+	}
+	return nil, d.mistyped("true or false")
+}
+
 // AppendHeader appends h as a header line, without a line break. Decoding that
 // gives back h.
 func AppendHeader(b []byte, h *record.Header) []byte {
 	b = append(b, `{"history":{`...)
 	comma := ""
-	set := func(name, value string) {
+	name := func(name string) {
 		b = append(append(append(append(b, comma...), '"'), name...), `":`...)
-		b = record.AppendJSONString(b, value)
 		comma = ","
+	}
+	set := func(field, value string) {
+		name(field)
+		b = record.AppendJSONString(b, value)
 	}
 	if h.Initial != nil {
 		set("initial", h.Initial.String())
@@ -177,6 +195,10 @@ func AppendHeader(b []byte, h *record.Header) []byte {
 	}
 	if h.Coverage != nil {
 		set("coverage", h.Coverage.String())
+	}
+	if h.UniqueValues != nil {
+		name("unique_values")
+		b = strconv.AppendBool(b, *h.UniqueValues)
 	}
 	return append(b, '}', '}')
 }

@@ -219,6 +219,9 @@ type Header struct {
 	Clock    *Clock
 	MaxSkew  *int64 // nanoseconds
 	Coverage *Coverage
+	// UniqueValues: with partial coverage, nobody unseen wrote a value that a recorded
+	// transaction wrote to the same key.
+	UniqueValues *bool
 }
 
 // Position says where a record came from, for messages that a person can act

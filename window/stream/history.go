@@ -34,6 +34,8 @@ type Violation struct {
 	verdict.Violation
 	// Coverage with which its evidence proves it.
 	Coverage record.Coverage
+	// Repeats: who was not seen may have written any value that is in it.
+	Repeats bool
 	// Torn: there may be no such evidence. Some of what it rests on needs complete
 	// coverage, and some needs a key of which a write is forgotten, but a history has one
 	// coverage. Withheld has to be called if it is not told.

@@ -71,6 +71,8 @@ type segments struct {
 		unique, attempts, listed bool
 		lost                     incremental.Losses
 	}
+	// broken are the levels that what the engine found breaks, as far as that is told.
+	broken []bool
 	// due is what has to be done before the next step, once what was found has been
 	// taken: it names transactions of the present engine.
 	due due
@@ -106,8 +108,9 @@ const (
 	noChange due = iota
 	// nextSegment: the segment is long enough.
 	nextSegment
-	// partial: any key may have lost a write.
-	partial
+	// anew: less can be assumed than the engine was told: any key may have lost a write, or values
+	// repeat.
+	anew
 )
 
 type fedFlags uint8
@@ -175,6 +178,7 @@ func (s *segments) open() {
 	s.opened++
 	s.born.unique, s.born.attempts, s.born.listed, s.born.lost = s.unique, s.attempts, s.listed, slices.Clone(s.lost)
 	s.told = s.told[:0]
+	s.broken = make([]bool, len(s.cfg.Levels))
 	s.engine = s.newEngine()
 	s.met.clear()
 	clear(s.awaited)
@@ -242,6 +246,9 @@ func (s *segments) feed(t *record.Transaction, f fed) []uint32 {
 	s.engine.Warm(t, keys)
 	s.meet(t, keys)
 	s.engine.StepKeys(t, f.at, keys)
+	if s.unique && !s.engine.Unique() {
+		s.unique, s.due = false, anew
+	}
 	f.weight = s.cfg.weigh(t)
 	s.add(f)
 	return keys
@@ -432,7 +439,7 @@ func (s *segments) change() {
 	switch d {
 	case nextSegment:
 		s.rotate()
-	case partial:
+	case anew:
 		s.restart()
 	}
 }
@@ -453,7 +460,6 @@ func (s *segments) solve(watermark int64) (ends bool) {
 	case silent: // perhaps none soon
 		s.tell(s.engine.SolveSilent().Violations)
 	}
-	s.unique = s.unique && s.engine.Unique()
 	s.attempts = s.engine.UniqueAttempts()
 	s.reach()
 	return ends
@@ -483,9 +489,16 @@ func (s *segments) reached() int64 {
 // fewRecords is how many those are, or half a segment.
 const fewRecords = 8
 
-// tell passes on what the engine found, but for what the engine before had.
+// tell passes on what the engine found, but for what the engine before had. Once values turn out to repeat what
+// it found may rest on that they don't: the next engine finds what holds.
 func (s *segments) tell(vs []verdict.Violation) {
+	if s.born.unique != s.unique {
+		return
+	}
 	for _, v := range vs {
+		for i, l := range s.cfg.Levels {
+			s.broken[i] = s.broken[i] || l == verdict.LIN || l.Implies(v.Level)
+		}
 		if s.had(&v) {
 			continue
 		}
@@ -496,6 +509,7 @@ func (s *segments) tell(vs []verdict.Violation) {
 		case s.complete:
 			f.Torn = s.number > 0
 		}
+		f.Repeats = !s.unique && f.Coverage == record.CoveragePartial
 		s.found = append(s.found, f)
 	}
 }
@@ -987,17 +1001,20 @@ func (s *segments) loseAll() {
 	if s.complete {
 		s.solve(noTime) // nothing is concluded from absence any more
 		s.complete = false
-		s.due = partial
+		s.due = anew
 	}
 }
 
-// restart begins the segment again with partial coverage, as what the engine
-// concluded from absence may be wrong. What it found stands.
+// restart begins the segment again with partial coverage, or without unique values, as what the engine
+// concluded from absence may be wrong. What was told stands.
 func (s *segments) restart() {
 	results := s.engine.Results()
 	for i := range results {
 		if r := &results[i]; r.Outcome == verdict.Violated { // what is open is looked at again
 			r.Reason, r.Count = verdict.NoReason, 0
+			if !s.broken[i] {
+				r.Outcome = verdict.Satisfied
+			}
 		}
 	}
 	s.count(results)

@@ -31,6 +31,7 @@ type topic struct {
 	assume judge.Assumptions
 	levels []verdict.Level
 	unique bool // no value is written to a key twice
+	shown  bool // that it is not so, at once; until then it is believed
 	spaced bool // most ticks leave what is open to later ones
 	// longest bounds the transactions, lateness the time between end and sending.
 	longest, lateness int64
@@ -82,7 +83,7 @@ func (t *topic) all() []record.Transaction {
 func (t *topic) String() string {
 	h := t.assume.Header()
 	var b strings.Builder
-	fmt.Fprintf(&b, "levels %v, unique %v, longest %d, lateness %d\n", t.levels, t.unique, t.longest, t.lateness)
+	fmt.Fprintf(&b, "levels %v, unique %v, shown %v, longest %d, lateness %d\n", t.levels, t.unique, t.shown, t.longest, t.lateness)
 	for i, log := range t.logs {
 		var txns []record.Transaction
 		var at []int64
@@ -355,7 +356,7 @@ func (r *run) spill(h *stream.History, rng *rand.Rand) {
 func (r *run) take(h *stream.History, out *outcome) {
 	for _, v := range h.Found() {
 		a := r.topic.assume
-		ctx := alerts.Context{DB: record.DefaultDB, Levels: r.topic.levels, Initial: a.Initial, Coverage: v.Coverage, Clock: a.Clock, Sessions: a.Sessions,
+		ctx := alerts.Context{DB: record.DefaultDB, Levels: r.topic.levels, Initial: a.Initial, Coverage: v.Coverage, Repeats: v.Repeats, Clock: a.Clock, Sessions: a.Sessions,
 			MaxSkew: a.MaxSkew, OneKey: h.SingleObjects(), Lookup: h.Lookup, Judge: judge.Evidence, Find: judge.Found}
 		var t told
 		if t.alert, t.err = alerts.New(v.Violation, ctx); t.err != nil {
@@ -389,7 +390,7 @@ func (t *topic) whole() map[verdict.Level]verdict.Result {
 // config is how a topic is read where nothing is forgotten.
 func (t *topic) config() stream.Config {
 	c := stream.Config{DB: record.DefaultDB, Levels: t.levels, Initial: t.assume.Initial, Coverage: t.assume.Coverage, Clock: t.assume.Clock,
-		Sessions: t.assume.Sessions, MaxSkew: time.Duration(t.assume.MaxSkew), MaxTransaction: time.Duration(t.longest), UniqueValues: t.unique,
+		Sessions: t.assume.Sessions, MaxSkew: time.Duration(t.assume.MaxSkew), MaxTransaction: time.Duration(t.longest), UniqueValues: t.unique || t.shown,
 		Every: 5, Segment: math.MaxInt32}
 	c.Order.Lateness = time.Duration(t.lateness)
 	if t.spaced {

@@ -24,9 +24,10 @@ import (
 // often it was found, and its group, needs less than what is left.
 const alertMax = store.LimitBody - 64<<10
 
-// assume is what alerts are judged under that are found with some coverage.
-func (a *App) assume(coverage record.Coverage) judge.Assumptions {
-	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: coverage, MaxSkew: int64(a.cfg.Window.MaxSkew)}
+// assume is what an alert is judged under.
+func (a *App) assume(v *stream.Violation) judge.Assumptions {
+	unique := !v.Repeats
+	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: v.Coverage, MaxSkew: int64(a.cfg.Window.MaxSkew), UniqueValues: &unique}
 }
 
 // raise makes alerts of what was found, one for all levels that an anomaly breaks, and
@@ -67,7 +68,7 @@ func (w *worker) raise(ctx context.Context) error {
 
 // raiseOne is raise of one anomaly.
 func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Time) error {
-	in := w.assume(v.Coverage).Context(w.db, w.cfg.Levels, w.history.Lookup)
+	in := w.assume(v).Context(w.db, w.cfg.Levels, w.history.Lookup)
 	in.Now, in.OneKey, in.Veil = now.UnixNano(), w.history.SingleObjects(), w.veil
 	w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()
 	same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)

@@ -317,12 +317,20 @@ func (q *Question) round(levels []verdict.Level, choices int, h *report.History,
 	phases.Construct = time.Since(began).Seconds()
 	solving := time.Now()
 	results := e.Close()
+	doubtful := q.Assume.Coverage == record.CoveragePartial && !e.UnseenUnique()
+	if doubtful {
+		q.suppose(results, choices)
+		q.Assume.UniqueValues = new(bool) // it is false
+	}
 	phases.Solve = time.Since(solving).Seconds()
 	judged := time.Since(began)
 	h.Mini, q.explainer.single = e.Mini(), e.SingleObjects()
 
 	for _, v := range results {
 		r := q.explainer.first(v)
+		if doubtful && v.Outcome == verdict.Unknown {
+			r.Notes = append(r.Notes, "values repeat, so that somebody unseen may have written what was read (--unique-values=true says that nobody did)")
+		}
 		r.Seconds = judged.Seconds()
 		r.Stats.PhaseSeconds = phases
 		r.Stats.PeakBytes = limit.Peak()
@@ -345,6 +353,33 @@ func (q *Question) round(levels []verdict.Level, choices int, h *report.History,
 		}
 	}
 	return nil
+}
+
+// suppose completes results that leave open who was read, as values repeat and some of their writers are
+// unseen: what the recorded ones explain without the others is satisfied. That they don't explain it shows
+// nothing.
+func (q *Question) suppose(results []verdict.Result, choices int) {
+	var open []verdict.Level
+	for _, r := range results {
+		if r.Outcome == verdict.Unknown && r.Reason == verdict.NotChecked {
+			open = append(open, r.Level)
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	q.Phase("judging " + names(open) + " by the recorded writers")
+	supposed, unique := *q, true
+	supposed.Assume.UniqueValues = &unique
+	e, ok := supposed.feed(open, choices)
+	if !ok {
+		return
+	}
+	for _, v := range e.Close() {
+		if i := slices.IndexFunc(results, func(r verdict.Result) bool { return r.Level == v.Level }); v.Outcome == verdict.Satisfied {
+			results[i] = v
+		}
+	}
 }
 
 // implied are the session guarantees of a causally consistent history: all hold.

@@ -188,7 +188,8 @@ func (a Assumptions) Context(db string, levels []verdict.Level, find name.Lookup
 	return alerts.Context{
 		DB: db, Levels: levels,
 		Initial: a.Initial, Coverage: a.Coverage, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew,
-		Lookup: find, Judge: Evidence, Find: Found,
+		Repeats: a.UniqueValues != nil && !*a.UniqueValues,
+		Lookup:  find, Judge: Evidence, Find: Found,
 	}
 }
 

@@ -23,6 +23,10 @@ type Assumptions struct {
 	// Lossy: coverage is partial because records are known to be missing, and any of them may
 	// be that of a second attempt.
 	Lossy bool
+	// UniqueValues: with partial coverage, nobody unseen wrote a value that a recorded
+	// transaction wrote to the same key. Where nothing is said, that is believed unless the history
+	// shows that values repeat.
+	UniqueValues *bool
 }
 
 // Override replaces what the header states.
@@ -42,12 +46,15 @@ func (a Assumptions) Override(h record.Header) Assumptions {
 	if h.MaxSkew != nil {
 		a.MaxSkew = *h.MaxSkew
 	}
+	if h.UniqueValues != nil {
+		a.UniqueValues = h.UniqueValues
+	}
 	return a
 }
 
 // Header states every assumption.
 func (a Assumptions) Header() record.Header {
-	return record.Header{Initial: &a.Initial, Sessions: &a.Sessions, Clock: &a.Clock, Coverage: &a.Coverage, MaxSkew: &a.MaxSkew}
+	return record.Header{Initial: &a.Initial, Sessions: &a.Sessions, Clock: &a.Clock, Coverage: &a.Coverage, MaxSkew: &a.MaxSkew, UniqueValues: a.UniqueValues}
 }
 
 // Levels applies the clock to what is asked: under enforce, si is read as
@@ -109,7 +116,8 @@ func (a Assumptions) Options(levels []verdict.Level, anomaliesMax, conflicts int
 		MaxSkew:       a.MaxSkew,
 		Conflicts:     conflicts,
 		MaxViolations: anomaliesMax,
-		UnseenUnique:  true, // what partial coverage means for a file; docs/soundness.md
+		UnseenUnique:  a.UniqueValues == nil || *a.UniqueValues,
+		UnseenAsSeen:  a.UniqueValues == nil,
 	}
 }
 

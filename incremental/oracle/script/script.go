@@ -72,12 +72,16 @@ func (s *Script) assume(line string) error {
 		var v record.Clock
 		v, ok = record.ParseClock(value)
 		s.Header.Clock = &v
+	case "unique_values":
+		v, err := strconv.ParseBool(value)
+		ok = err == nil
+		s.Header.UniqueValues = &v
 	case "max_skew":
 		v, err := strconv.ParseInt(value, 10, 64)
 		ok = err == nil && v >= 0
 		s.Header.MaxSkew = &v
 	default:
-		return fmt.Errorf("%q: expected a transaction, or one of initial, coverage, sessions, clock, max_skew", line)
+		return fmt.Errorf("%q: expected a transaction, or one of initial, coverage, sessions, clock, max_skew, unique_values", line)
 	}
 	if !ok {
 		return fmt.Errorf("%s can't be %q", name, value)
@@ -183,6 +187,9 @@ func Format(s Script) string {
 	}
 	if h.MaxSkew != nil {
 		fmt.Fprintf(&b, "max_skew %d\n", *h.MaxSkew)
+	}
+	if h.UniqueValues != nil {
+		fmt.Fprintf(&b, "unique_values %v\n", *h.UniqueValues)
 	}
 	for _, t := range s.Txns {
 		fmt.Fprintf(&b, "%s %s", t.Session, t.ID)
