@@ -22,7 +22,7 @@ type Config struct {
 	Window         Window          `yaml:"window"`
 	Solver         Solver          `yaml:"solver"`
 	Store          Store           `yaml:"store"`
-	Memory         Bytes           `yaml:"memory" help:"How much memory the monitor aims at, its limit for Go's garbage collector: it collects more often when it comes near, and a limit that the histories do not fit is raised, with a warning. 0, or GOMEMLIMIT in the environment: no limit is set."`
+	Memory         Bytes           `yaml:"memory" help:"How much memory the monitor aims at, its limit for Go's garbage collector: it collects more often when it comes near, and a limit that the histories do not fit is raised, with a warning. A third of it is for what waits for its place; see window.max_transactions. 0, or GOMEMLIMIT in the environment: no limit is set."`
 	Alerts         Alerts          `yaml:"alerts"`
 	HTTP           HTTP            `yaml:"http"`
 	Log            Log             `yaml:"log"`
@@ -76,7 +76,7 @@ type Window struct {
 	MaxTransaction  time.Duration `yaml:"max_transaction" help:"No transaction lasts longer. A value that was read is waited for so long, by the records' times and by when they came, before its absence means something."`
 	MaxSkew         time.Duration `yaml:"max_skew" help:"The most that two clients' clocks differ."`
 	IdleAfter       time.Duration `yaml:"idle_after" help:"A partition or session that is silent for so long stops holding the others back."`
-	MaxTransactions int           `yaml:"max_transactions" help:"How many transactions are held at most, per history, also where nothing says what may be forgotten; then the oldest are forgotten all the same, counted and reported. Large ones count as several; see window.segment."`
+	MaxTransactions int           `yaml:"max_transactions" help:"How many transactions are held at most, per history, also where nothing says what may be forgotten; then the oldest are forgotten all the same, counted and reported. Large ones count as several; see window.segment. Of those that wait for their place no more are held than a third of memory has room for, at 256 bytes each."`
 	Segment         int           `yaml:"segment" help:"How many transactions are judged together, per history. Once so many have been taken and a cut is possible, what lies before it is forgotten but for what a later transaction may still read. Larger segments need more memory and a longer restart; an anomaly that spans more than a segment may be missed. A transaction of more than 1 kB (64 bytes an operation, its key and its value) counts as several, one for each kB, so that a segment takes so much memory whatever comes."`
 	Overlap         int           `yaml:"overlap" help:"How many transactions of a segment are judged again with the next one, so that what lies across the cut is found. At most half a segment."`
 	Keys            int           `yaml:"keys" help:"Of how many keys the last writes are kept in memory, per history; of others they are on disk. It changes what a key costs, not what is found. What a segment touches is in memory as well, so more than about 100 bytes a key are needed beside these."`

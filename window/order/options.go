@@ -35,8 +35,8 @@ type Options struct {
 	// MaxBuffered bounds the records that wait, 64 bytes each. What one call
 	// after another adds before Next is called comes on top. 0: no bound.
 	MaxBuffered int
-	// Heavy is of how many bytes (record.Head.Bytes) a record counts as several for
-	// MaxBuffered, one for each so many. 0: all count alike. It bounds memory only, so it is
+	// Heavy is of how many bytes (record.Head.Bytes, and what a session takes that it begins) a record
+	// counts as several for MaxBuffered, one for each so many. 0: all count alike. It bounds memory only, so it is
 	// no part of a history's identity.
 	Heavy int `json:"-"`
 	// MaxRemembered bounds the IDs remembered against doubled input: at least
@@ -49,7 +49,7 @@ type Options struct {
 	// It follows from what else is asked of a history, so it is no part of its identity.
 	Bare int `json:"-"`
 	// MaxSessions bounds the sessions remembered besides those of which
-	// records wait, some 250 bytes each: of those that released nothing while
+	// records wait, sessionBytes each: of those that released nothing while
 	// MaxSessions/2 others did it is forgotten where they were. 0 means
 	// DefaultSessions.
 	MaxSessions int
@@ -57,6 +57,9 @@ type Options struct {
 	// no ticks.
 	Every time.Duration
 }
+
+// sessionBytes is about what a session takes besides its name.
+const sessionBytes = 256
 
 // DefaultRemembered is MaxRemembered where none is given; up to 9 MB.
 const DefaultRemembered = 1 << 18

@@ -160,7 +160,11 @@ func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 	}
 	it := o.place(p, n, s, h, arrival, broker)
 	it.ref, it.came = ref, o.patience.slotOf(came)
-	o.weigh(&it, h.Bytes)
+	bytes := h.Bytes
+	if s == nil {
+		bytes += sessionBytes + len(h.Session)
+	}
+	o.weigh(&it, bytes)
 	if it.flags&isLate != 0 {
 		fate = Late
 		o.counts.Late++

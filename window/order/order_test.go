@@ -374,7 +374,8 @@ func TestRecordWithoutTimesAmongOthers(t *testing.T) {
 	}
 }
 
-// A heavy record counts as several, before and after a restart: so many bytes wait at most.
+// A heavy record counts as several, before and after a restart: so many bytes wait at most. What a
+// session takes is its first record's.
 func TestFullOfHeavyRecords(t *testing.T) {
 	opt := Options{Partitions: []int{0, 1}, MaxBuffered: 10, Heavy: 100}
 	o := New(opt)
@@ -385,8 +386,9 @@ func TestFullOfHeavyRecords(t *testing.T) {
 		heads = append(heads, h)
 		o.Add(0, &h, uint64(len(heads)-1), 0)
 	}
-	for range 3 {
-		add(300) // 3 each
+	add(300 - sessionBytes - len("a"))
+	for range 2 {
+		add(300) // 3 each, as the first one
 	}
 	if o.Full() || o.Held() != 3 {
 		t.Fatalf("%d of 300 bytes fill it", o.Held())
@@ -556,5 +558,27 @@ func TestOverlapInASession(t *testing.T) {
 				t.Errorf("%s: %+v", tc.name, r.Release)
 			}
 		}
+	}
+}
+
+// Where each record begins a session, as many wait as there is room for their sessions.
+func TestFullOfSessions(t *testing.T) {
+	const most, heavy = 1000, 64
+	o := New(Options{Partitions: []int{0, 1}, MaxBuffered: most, Heavy: heavy})
+	for i := range 3 * most {
+		h := record.HeadOf(txn(fmt.Sprint("session-", i), 0, int64(i), int64(i)+1))
+		h.Bytes = 10
+		o.Add(0, &h, uint64(i), 0)
+		for o.Full() {
+			if _, ok := o.Next(); !ok {
+				break
+			}
+		}
+		if bytes := o.Held() * sessionBytes; bytes > most*heavy {
+			t.Fatalf("the sessions of %d records that wait take %d bytes, with room for %d", o.Held(), bytes, most*heavy)
+		}
+	}
+	if o.Counts().Forced == 0 {
+		t.Error("none left early")
 	}
 }

@@ -120,15 +120,18 @@ func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.
 		return stream.Config{}, err
 	}
 	w := c.Window
-	segment, heavy, heavyWaiting := min(w.Segment, w.MaxTransactions), 0, heavyWaiting
-	if whole { // so many are asked for, whatever they take
+	segment, heavy, waiting, heavyWaiting := min(w.Segment, w.MaxTransactions), 0, w.MaxTransactions, heavyWaiting
+	switch {
+	case whole: // so many are asked for, whatever they take
 		segment, heavy, heavyWaiting = w.MaxTransactions, -1, 0
+	case c.Memory > 0:
+		waiting = max(1, min(waiting, int(c.Memory/waitingShare)/heavyWaiting))
 	}
 	return stream.Config{
 		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Clock: c.Clock, UniqueValues: c.UniqueValues, UniqueAttempts: c.UniqueAttempts,
 		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
 		Segment: segment, Heavy: heavy, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxBytes: int64(w.Keys) * keyBytes, MaxSeeds: a.tuning.seeds, Spilling: true,
-		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: aheadMax, MaxBuffered: w.MaxTransactions, Heavy: heavyWaiting},
+		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: aheadMax, MaxBuffered: waiting, Heavy: heavyWaiting},
 	}, nil
 }
 
@@ -139,6 +142,9 @@ const keyBytes = 128
 // heavyWaiting is of how many bytes a record that waits for its place counts as several for
 // window.max_transactions. Most take less, some ten times as much in an engine.
 const heavyWaiting = 256
+
+// waitingShare is what part of the memory records may take that wait for their place: one in so many.
+const waitingShare = 3
 
 // fingerprint is the same for configurations under which a history's state means
 // the same.
