@@ -173,6 +173,9 @@ http: {listen: 8080}
 			"c.yaml:3:18: alerts.retain: must be at most 175200h, which is 20 years, not 175200h0m1s"}},
 		{"times beyond all years", minimal + "alerts: {silences: [{db: x, until: 2900-01-01T00:00:00Z}]}\n", []string{
 			`c.yaml:2:36: alerts.silences[0].until: wants a time such as 2026-01-31T12:00:00Z, not "2900-01-01T00:00:00Z"`}},
+		{"a tab", "levels: [si]\nwindow:\n\tlateness: 2s\n", []string{"c.yaml:3:1: not YAML: a tab indents this line, where YAML takes spaces only: replace it, and set your editor to indent with spaces"}},
+		{"a tab behind spaces", "levels: [si]\nwindow:\n  lateness: 2s\n  \tmax_skew: 5ms\nclock: prune\n", []string{"c.yaml:4:3: not YAML: a tab indents this line, where YAML takes spaces only: replace it, and set your editor to indent with spaces"}},
+		{"a tab far from the error", "levels: [si]\nclock: @x\nwindow:\n  lateness: 2s\n\tmax_skew: 5ms\n", []string{"c.yaml:2: not YAML: found character that cannot start any token"}},
 		{"not YAML", "levels: [si\nclock: x\n", []string{"c.yaml:1: not YAML: did not find expected ',' or ']'"}},
 		{"two documents", minimal + "---\n" + minimal, []string{"c.yaml:2:1: is a second document: one file is one configuration"}},
 		{"a key twice", minimal + "clock: prune\nclock: ignore\n", []string{"c.yaml:3:1: clock: is given twice, first on line 2"}},

@@ -120,7 +120,7 @@ func (d *decoder) file(name string, text []byte, c *Config) {
 	case errors.Is(err, io.EOF):
 		return // an empty file: every default
 	case err != nil:
-		d.syntax(err)
+		d.syntax(err, text)
 		return
 	}
 	if len(doc.Content) == 1 {
@@ -129,19 +129,31 @@ func (d *decoder) file(name string, text []byte, c *Config) {
 	if err := dec.Decode(&doc); err == nil {
 		d.errorf(&doc, "", "is a second document: one file is one configuration")
 	} else if !errors.Is(err, io.EOF) {
-		d.syntax(err)
+		d.syntax(err, text)
 	}
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntax reports an error of the YAML parser, which knows the line only.
-func (d *decoder) syntax(err error) {
+// syntax reports an error of the YAML parser, which knows the line only. A tab that indents is what it
+// stumbles over most, and speaks of in riddles, at the line of the tab or before it.
+func (d *decoder) syntax(err error, text []byte) {
+	d.broken = true
 	e := &Error{Place: Place{Origin: d.origin}, Msg: "not YAML: " + yamlLine.ReplaceAllString(err.Error(), "")}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 		e.Place.Line, _ = strconv.Atoi(m[1])
 	}
-	d.errs, d.broken = append(d.errs, e), true
+	d.errs = append(d.errs, e)
+	if !strings.Contains(e.Msg, "tab character") && !strings.Contains(e.Msg, "cannot start any token") {
+		return
+	}
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		if indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]; i+1 >= e.Place.Line && i <= e.Place.Line && bytes.ContainsRune(indent, '\t') {
+			e.Place.Line, e.Place.Column = i+1, bytes.IndexByte(indent, '\t')+1
+			e.Msg = "not YAML: a tab indents this line, where YAML takes spaces only: replace it, and set your editor to indent with spaces"
+			return
+		}
+	}
 }
 
 // env applies the environment.

@@ -179,7 +179,7 @@ func shower(format, view string) (func(io.Writer, alerts.Alert) error, error) {
 	switch format {
 	case "text":
 		return func(w io.Writer, a alerts.Alert) error {
-			return present.Text(w, a, present.Options{Color: isTerminal(w), Command: "monitor alerts export --evidence . --id " + a.ID + " && monitor check --level %s " + evidenceName(a.ID)})
+			return present.Text(w, a, present.Options{Color: isColored(w), Command: "monitor alerts export --evidence . --id " + a.ID + " && monitor check --level %s " + evidenceName(a.ID)})
 		}, nil
 	case "json":
 		return bytes(func(a alerts.Alert) []byte { return append(a.JSON(), '\n') }), nil

@@ -274,7 +274,7 @@ func (c *checkFlags) printVerified(cmd *cobra.Command, all []report.Verification
 		if c.out.json() {
 			err = printJSON(w, &all[i])
 		} else {
-			err = report.Text{W: w, Color: isTerminal(w)}.Verification(&all[i])
+			err = report.Text{W: w, Color: isColored(w)}.Verification(&all[i])
 		}
 		if err != nil {
 			return environment(err)

@@ -92,7 +92,7 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 	}
 	if all.Histories > 1 && c.out.format == "text" {
 		all.Took = time.Since(began)
-		if err := (report.Text{W: cmd.OutOrStdout(), Color: isTerminal(cmd.OutOrStdout())}).Summary(&all); err != nil {
+		if err := (report.Text{W: cmd.OutOrStdout(), Color: isColored(cmd.OutOrStdout())}).Summary(&all); err != nil {
 			return environment(err)
 		}
 	}
@@ -102,7 +102,7 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 // print writes the reports of one file: each on a line if there are several files.
 func (c *checkFlags) print(cmd *cobra.Command, hs []report.History, several bool) error {
 	w := cmd.OutOrStdout()
-	out := report.Text{W: w, Color: isTerminal(w)}
+	out := report.Text{W: w, Color: isColored(w)}
 	for i := range hs {
 		var err error
 		switch {

@@ -29,7 +29,7 @@ Exit status: 0 if the fault was alerted and nothing was before it, else 1.`,
 				return unusablef("--duration: must not be negative")
 			}
 			o.Out, o.Quiet, o.Version = cmd.OutOrStdout(), quiet, buildInfo().Version
-			o.Color = isTerminal(o.Out)
+			o.Color = isColored(o.Out)
 			planned, err := demo.Run(cmd.Context(), o)
 			if err != nil {
 				return environment(err)

@@ -29,10 +29,10 @@ const (
 	progressEvery = 200 * time.Millisecond
 )
 
-// newProgress starts showing progress on w; nil if w is no terminal or quiet is
-// asked for. Finish must be called.
+// newProgress starts showing progress on w; nil if w is no terminal, or one that can't take back what it
+// was sent, or quiet is asked for. Finish must be called.
 func newProgress(w io.Writer, quiet bool) *progress {
-	if quiet || !isTerminal(w) {
+	if quiet || !isTerminal(w) || isDumb() {
 		return nil
 	}
 	p := &progress{w: w, stop: make(chan struct{})}

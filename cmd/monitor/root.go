@@ -25,10 +25,11 @@ or configuration, 3 undecided, 4 the environment failed.`,
 		Example: `  monitor demo                                 see it find real lost updates
   monitor check --level si,ser history.jsonl   judge a recorded history
   monitor run --config isowatch.yaml           watch a Kafka topic`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       buildInfo().text(),
 	}
+	root.SetVersionTemplate("{{.Version}}")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return unusablef("%w\nsee %s --help", err, cmd.CommandPath())
 	})
@@ -98,6 +99,15 @@ func printJSON(w io.Writer, v any) error {
 	}
 	return nil
 }
+
+// isColored tells whether colors may be written to w: to a terminal that knows them, unless the
+// environment says no (no-color.org).
+func isColored(w io.Writer) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && !isDumb()
+}
+
+// isDumb tells whether the terminal only prints what it is sent, line after line.
+func isDumb() bool { return os.Getenv("TERM") == "dumb" }
 
 // isTerminal tells whether a person looks at w.
 func isTerminal(w io.Writer) bool {

@@ -75,7 +75,7 @@ func (r *runFlags) run(cmd *cobra.Command) error {
 		return unusable(err)
 	}
 	stderr := cmd.ErrOrStderr()
-	log, level, err := app.NewLogger(loaded.Log, stderr, isTerminal(stderr))
+	log, level, err := app.NewLogger(loaded.Log, stderr, isColored(stderr))
 	if err != nil {
 		return unusable(err)
 	}
@@ -198,7 +198,7 @@ func printReports(cmd *cobra.Command, out output, reports []report.History, draw
 		}
 		return nil
 	}
-	text := report.Text{W: w, Color: isTerminal(w), Drawn: drawn}
+	text := report.Text{W: w, Color: isColored(w), Drawn: drawn}
 	var all report.Tally
 	for i := range reports {
 		all.Add(&reports[i])

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -41,6 +42,19 @@ func buildInfo() build {
 	return b
 }
 
+// text is what people read.
+func (b build) text() string {
+	out := "monitor " + b.Version + "\n"
+	if b.Revision != "" {
+		changed := ""
+		if b.Modified {
+			changed = ", with changes"
+		}
+		out += fmt.Sprintf("commit %s of %s%s\n", b.Revision, b.Time, changed)
+	}
+	return out + fmt.Sprintf("built with %s for %s\n", b.Go, b.Platform)
+}
+
 func newVersion() *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
@@ -56,16 +70,8 @@ func newVersion() *cobra.Command {
 			if out.json() {
 				return printJSON(w, b)
 			}
-			fmt.Fprintf(w, "monitor %s\n", b.Version)
-			if b.Revision != "" {
-				changed := ""
-				if b.Modified {
-					changed = ", with changes"
-				}
-				fmt.Fprintf(w, "commit %s of %s%s\n", b.Revision, b.Time, changed)
-			}
-			fmt.Fprintf(w, "built with %s for %s\n", b.Go, b.Platform)
-			return nil
+			_, err := io.WriteString(w, b.text())
+			return err
 		},
 	}
 	out.flags(cmd)

@@ -51,6 +51,10 @@ type Options struct {
 	// Assembly bounds what waits of transactions that are told in events.
 	Assembly assemble.Options
 
+	// OnHeader is told the header line with which a file begins, by whichever goroutine decodes it;
+	// may be nil. What it says is for the caller to consider: nothing here depends on it.
+	OnHeader func(line []byte)
+
 	// What was stored before a restart, by partition; absent ones are new. Offsets are
 	// the source's, where it begins to read: Batch.Resume. Messages before Seen,
 	// Batch.Next, were handed out: they are passed over, but for events of transactions
@@ -115,7 +119,7 @@ func New(src source.Source, opts Options) *Stage {
 	s.running.Go(func() { s.read(ctx, src) })
 	for range opts.Workers {
 		s.running.Go(func() {
-			w := newWorker(opts.Formats)
+			w := newWorker(&opts)
 			for j := range s.work {
 				w.decode(j)
 				close(j.done)

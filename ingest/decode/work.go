@@ -19,15 +19,16 @@ import (
 // worker decodes parts, one at a time.
 type worker struct {
 	formats map[string]Format
+	header  func(line []byte)
 	chunk   packed.Chunk
 	event   assemble.Event
 	id      []byte
 }
 
-func newWorker(formats map[string]func() Format) *worker {
-	w := &worker{formats: map[string]Format{}}
+func newWorker(opts *Options) *worker {
+	w := &worker{formats: map[string]Format{}, header: opts.OnHeader}
 	w.chunk.Summing, w.chunk.Shortening = true, true
-	for contentType, open := range formats {
+	for contentType, open := range opts.Formats {
 		w.formats[contentType] = open()
 	}
 	if f, ok := w.formats[ContentTypeJSON]; ok {
@@ -50,7 +51,10 @@ func (w *worker) decode(j *job) {
 	for i := range in.Messages {
 		m := &in.Messages[i]
 		if m.Pos.Line == 1 && !m.Pos.Kafka && codec.IsHeader(m.Value) {
-			continue // what it says, the configuration says
+			if w.header != nil {
+				w.header(m.Value)
+			}
+			continue // no record
 		}
 		j.latest = max(j.latest, m.Time)
 		w.message(j, m)

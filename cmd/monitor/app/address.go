@@ -32,11 +32,7 @@ func (a *App) announce() {
 	if a.Addr() == "" {
 		return
 	}
-	scheme := "http"
-	if a.cfg.HTTP.TLS != nil {
-		scheme = "https"
-	}
-	text := fmt.Sprintf("%d\n%s\n", os.Getpid(), LocalURL(scheme, a.Addr()))
+	text := fmt.Sprintf("%d\n%s\n", os.Getpid(), a.localURL())
 	if err := replace(filepath.Join(a.cfg.Store.Path, addressFile), text); err != nil {
 		a.log.Debug().Err(err).Msg("the store's folder does not say where its monitor is: monitor alerts needs --config or --url")
 	}
@@ -96,6 +92,23 @@ func Address(path string) string {
 		return ""
 	}
 	return lines[1]
+}
+
+// localURL is where this machine reaches the page; empty without one.
+func (a *App) localURL() string {
+	scheme := "http"
+	if a.cfg.HTTP.TLS != nil {
+		scheme = "https"
+	}
+	return LocalURL(scheme, a.Addr())
+}
+
+// pageURL is where people reach the page; empty without one.
+func (a *App) pageURL() string {
+	if a.Addr() != "" && a.cfg.HTTP.BaseURL != "" {
+		return a.cfg.HTTP.BaseURL
+	}
+	return a.localURL()
 }
 
 // LocalURL is how a server that listens at an address is reached from its own machine;

@@ -3,9 +3,11 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -277,6 +279,7 @@ func (a *App) Close() error {
 func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.Close()) }()
 	defer a.supervise(ctx)()
+	a.introduce()
 
 	receivers, err := Receivers(a.cfg, a.stdout)
 	if err != nil {
@@ -331,6 +334,15 @@ func (a *App) Run(ctx context.Context) (err error) {
 		a.log.Warn().Err(err).Msg("alerts are left to be delivered at the next start")
 	}
 	return nil
+}
+
+// introduce says which monitor begins and where its page is.
+func (a *App) introduce() {
+	e := a.log.Info().Str("version", a.version).Str("store", a.cfg.Store.Path)
+	if at := a.pageURL(); at != "" {
+		e = e.Str("page", at)
+	}
+	e.Msg("the monitor begins")
 }
 
 // maintainEvery is how often the store frees space.
@@ -481,12 +493,33 @@ func (a *App) delivered(e deliver.Event) {
 func (a *App) open(ctx context.Context, resume map[int]int64) (source.Source, error) {
 	switch src := a.cfg.Source; {
 	case src.Kafka != nil:
+		defer a.impatient(fmt.Errorf("kafka topic %q: no broker of %s has told of it yet", src.Kafka.Topic, strings.Join(src.Kafka.Brokers, ", ")))()
 		return kafka.Open(ctx, a.kafkaOptions(src.Kafka, resume))
 	case src.File != nil:
 		return file.Open(file.Options{Path: src.File.Path, Follow: src.File.Follow && !a.untilEnd, Offsets: resume, OnRetry: a.retrying})
 	default:
 		return file.NewStream(file.Stdin, a.stdin, 0), nil
 	}
+}
+
+// answersAfter is how long a source may take to answer before that is told.
+const answersAfter = time.Second
+
+// impatient tells of err, as of a failure that is tried again, if what begins takes long and has not
+// failed meanwhile. What it returns is to be called when that is over; nothing is told after it.
+func (a *App) impatient(err error) (over func()) {
+	done := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case <-done:
+		case <-time.After(answersAfter):
+			if _, failed := a.ready.waiting(whoSource); !failed {
+				a.retrying(err)
+			}
+		}
+	})
+	return func() { close(done); waiting.Wait() }
 }
 
 func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options {
