@@ -45,7 +45,12 @@ type Loaded struct {
 	*Config
 	// Warnings do not keep the monitor from running.
 	Warnings []string
+
+	places validator // of keys
 }
+
+// Place is where a key, or the nearest part around it, was set; that may be nowhere.
+func (l *Loaded) Place(path string) Place { return l.places.place(path) }
 
 // Load reads, merges and validates a configuration and the secrets it names.
 // The error is Errors unless a file can't be read at all.
@@ -82,6 +87,7 @@ func Load(from Sources) (*Loaded, error) {
 		})
 		return nil, errs
 	}
+	l.places = *v
 	return l, nil
 }
 

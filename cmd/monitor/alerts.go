@@ -63,41 +63,55 @@ func (s *shelf) flags(cmd *cobra.Command) {
 
 // open opens the store, or finds the monitor that has it.
 func (s *shelf) open(ctx context.Context) (book, error) {
+	st, at, err := s.find()
+	switch {
+	case err != nil:
+		return nil, err
+	case at != nil:
+		return at, nil
+	}
+	return newLocal(ctx, st)
+}
+
+// find opens the store, or else says which monitor has it.
+func (s *shelf) find() (*store.Badger, *remote, error) {
 	c := config.Default()
 	if s.config != "" {
 		l, err := config.Load(config.Sources{File: s.config, Env: os.Environ(), HTTPOnly: true})
 		if err != nil {
-			return nil, unusable(err)
+			return nil, nil, unusable(err)
 		}
 		c = l.Config
 	}
 	if s.url != "" {
-		return newRemote(s, c, s.url, false)
+		r, err := newRemote(s, c, s.url, false)
+		return nil, r, err
 	}
 	path := c.Store.Path
 	if s.store != "" {
 		path = s.store
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, unusablef("%w; name the store with --store, its configuration with --config, or the address of a monitor with --url", err)
+		return nil, nil, unusablef("%w; name the store with --store, its configuration with --config, or the address of a monitor with --url", err)
 	}
 	if err := storeAt(path); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	st, err := store.Open(store.Options{Path: path})
 	switch {
 	case errors.Is(err, store.ErrLocked):
-		return s.running(c, path, err)
+		r, err := s.running(c, path, err)
+		return nil, r, err
 	case err != nil:
-		return nil, storeFailure(err)
+		return nil, nil, storeFailure(err)
 	}
-	return newLocal(ctx, st)
+	return st, nil, nil
 }
 
 // running is the monitor that has the store at path, in which case opening gave locked.
 // The store's folder says where it is; if not, its configuration may. Without either, what
 // is at the default address may well be another monitor.
-func (s *shelf) running(c *config.Config, path string, locked error) (book, error) {
+func (s *shelf) running(c *config.Config, path string, locked error) (*remote, error) {
 	at, from := app.Address(path), "what the store's folder says"
 	if at == "" && s.config != "" {
 		at, from = own(c), "http.listen"

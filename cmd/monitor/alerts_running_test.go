@@ -25,7 +25,7 @@ const lostUpdate = `{"id":"A","session":"a","seq":1,"status":"committed","ops":[
 `
 
 // watching starts a monitor of a lost update on a store, and ends it with the test.
-func watching(t *testing.T, listen string) (path, address string) {
+func watching(t *testing.T, listen string, change ...func(c *config.Config)) (path, address string) {
 	t.Helper()
 	dir := t.TempDir()
 	records := filepath.Join(dir, "h.jsonl")
@@ -37,6 +37,9 @@ func watching(t *testing.T, listen string) (path, address string) {
 	c.Levels, c.Coverage, c.Initial = []verdict.Level{verdict.SI}, record.CoverageComplete, record.InitialZero
 	c.Window.Lateness, c.Window.MaxTransaction, c.Solver.Every = 10*time.Millisecond, 10*time.Millisecond, 10*time.Millisecond
 	c.Store.Path, c.HTTP.Listen = filepath.Join(dir, "store"), listen
+	for _, f := range change {
+		f(c)
+	}
 	a, err := app.New(app.Options{Config: c, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
@@ -159,5 +162,49 @@ func TestAlertOfLargeValues(t *testing.T) {
 	}
 	if _, _, err := command(t, nil, "check", "--level", "si", evidence); exitStatus(err, &buffer{}) != exitViolated {
 		t.Errorf("the evidence: %v", err)
+	}
+}
+
+// Records that could not be used are read from the monitor that has the store as from the store, as
+// far as it may show them.
+func TestDeadLettersOfRunningMonitor(t *testing.T) {
+	for _, values := range []config.Values{config.ValuesFull, config.ValuesHash} {
+		t.Run(values.String(), func(t *testing.T) {
+			path, _ := watching(t, "127.0.0.1:0", func(c *config.Config) {
+				c.Alerts.Values = values
+				if err := os.WriteFile(c.Source.File.Path, []byte("secret nonsense\n"+lostUpdate+`{"session":1,"secret":2}`+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			})
+			do := func(args ...string) string {
+				t.Helper()
+				out, stderr, err := command(t, nil, append(append([]string{"dead-letters"}, args...), "--store", path)...)
+				if err != nil {
+					t.Fatalf("%q: %v\n%s", args, err, stderr)
+				}
+				return out.String()
+			}
+			list := ""
+			for strings.Count(list, "\n") < 2 {
+				list = do("list") // until both are set aside; or the test's time is over
+			}
+			if !strings.Contains(list, "h.jsonl:1") || !strings.Contains(list, "bad-json") || !strings.Contains(list, "h.jsonl:4") || !strings.Contains(list, "wrong-type") {
+				t.Errorf("the list is\n%s", list)
+			}
+			if got := do("list", "--reason", "wrong-type", "--limit", "1", "--output", "json"); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, `{"id":1,`) {
+				t.Errorf("one reason, as JSON: %s", got)
+			}
+			shown := do("show", "0")
+			if values == config.ValuesFull && !strings.Contains(shown, "\nsecret nonsense\n") {
+				t.Errorf("shown is %q", shown)
+			}
+			if all := list + shown + do("show", "1", "--output", "json"); values != config.ValuesFull && strings.Contains(all, "secret") {
+				t.Errorf("values are hidden, and what is said is\n%s", all)
+			}
+			_, _, err := command(t, nil, "dead-letters", "show", "7", "--store", path)
+			if said := (&buffer{}); exitStatus(err, said) != exitUnusable || !strings.Contains(said.String(), "no dead letter 7") {
+				t.Errorf("one that is not there: %s", said)
+			}
+		})
 	}
 }

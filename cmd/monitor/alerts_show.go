@@ -161,6 +161,7 @@ can't be read.`,
 	}
 	at.flags(cmd)
 	cmd.Flags().StringVar(&format, "output", "text", "text, json, dot, svg or html")
+	offer(cmd, "output", false, []string{"text", "json", "dot", "svg", "html"})
 	cmd.Flags().StringVar(&view, "view", "cycle", "of svg: cycle, or timeline")
 	return cmd
 }

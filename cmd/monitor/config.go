@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/config"
 )
 
@@ -30,7 +31,9 @@ func newConfigCheck() *cobra.Command {
 		Short: "Say what is wrong with a configuration, or print what it amounts to",
 		Long: `Reads a configuration as run does, with the environment's ISOWATCH_… variables,
 and prints the effective one: every key with its value, without secrets. What is
-wrong is reported all together, with file, line, column and key.
+wrong is reported all together, with file, line, column and key. The files that it
+names (secrets, certificates, authorities, the input) are read as run reads them, and
+silences that can't match anything are warned of. Nobody on the network is asked.
 
 Exit status: 0 usable, 2 not.`,
 		Example: "  monitor config check isowatch.yaml",
@@ -41,6 +44,11 @@ Exit status: 0 usable, 2 not.`,
 			}
 			w := cmd.OutOrStdout()
 			l, err := config.Load(config.Sources{File: args[0], Env: os.Environ()})
+			if err == nil {
+				var idle []string
+				idle, err = app.Examine(l)
+				l.Warnings = append(l.Warnings, idle...)
+			}
 			if err != nil {
 				if !out.json() {
 					return unusable(err)

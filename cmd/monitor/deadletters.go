@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"text/tabwriter"
@@ -12,8 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/text"
-	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/window/store"
 )
 
@@ -22,17 +26,14 @@ func newDeadLetters() *cobra.Command {
 		Use:   "dead-letters",
 		Short: "Look at the records that could not be used",
 		Long: `Records that can't be decoded or contradict themselves are set aside in the store of
-run, with the reason. A store has one user at a time: stop the monitor first, or look at
-isowatch_rejected_total in its /metrics.`,
+run, with the reason. While a monitor uses the store they are asked of that monitor, as
+monitor alerts does: the store's folder says where it is, or --url does. If it wants a
+token, it is taken from http.token_file of the configuration or from ISOWATCH_TOKEN. A
+monitor that hides values (alerts.values) tells reasons and places only.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(newDeadLettersList(), newDeadLettersShow())
 	return cmd
-}
-
-// storePath adds --store.
-func storePath(cmd *cobra.Command) *string {
-	return cmd.Flags().String("store", config.Default().Store.Path, "the `folder` of the store, store.path of the configuration")
 }
 
 // openStore opens a store that is there already.
@@ -69,41 +70,93 @@ func thereIs(named, path string) error {
 	return nil
 }
 
-// deadLetter is the JSON of a dead letter.
-type deadLetter struct {
-	ID        uint64 `json:"id"`
-	Source    string `json:"source"`
-	Partition *int   `json:"partition,omitempty"` // of a topic
-	Offset    int64  `json:"offset"`
-	Line      int64  `json:"line,omitempty"` // of a file
-	Reason    string `json:"reason"`
-	Detail    string `json:"detail"`
-	Time      string `json:"time"`
-	Size      int    `json:"size"` // of the record in bytes; value may be cut
-	Value     string `json:"value,omitempty"`
-	Bytes     []byte `json:"bytes,omitempty"` // instead of value, in base64, if it is not UTF-8
+// letters are where dead letters are: a store, or a monitor that uses it.
+type letters interface {
+	// DeadLetters calls each for those of a reason, or for all, the oldest first, until it returns an error.
+	DeadLetters(ctx context.Context, reason string, each func(app.DeadLetter) error) error
+	// DeadLetter is one with its bytes; page.ErrNotFound if there is none.
+	DeadLetter(ctx context.Context, id uint64) (app.DeadLetter, error)
+	Close() error
 }
 
-func newDeadLetter(d store.DeadLetter, value bool) deadLetter {
-	out := deadLetter{ID: d.ID, Source: d.Pos.Source, Offset: d.Pos.Offset, Line: d.Pos.Line, Reason: d.Reason, Detail: d.Detail,
-		Time: time.Unix(0, d.Time).UTC().Format(time.RFC3339Nano), Size: d.Size}
-	if d.Pos.Kafka {
-		out.Partition = &d.Pos.Partition
-	}
+// letters opens them.
+func (s *shelf) letters() (letters, error) {
+	st, at, err := s.find()
 	switch {
-	case !value:
-	case utf8.Valid(d.Value):
-		out.Value = string(d.Value)
-	default:
-		out.Bytes = d.Value
+	case err != nil:
+		return nil, err
+	case at != nil:
+		return at, nil
 	}
-	return out
+	return localLetters{st}, nil
+}
+
+// localLetters are those of a store that no monitor uses.
+type localLetters struct{ *store.Badger }
+
+func (l localLetters) DeadLetters(ctx context.Context, reason string, each func(app.DeadLetter) error) error {
+	var own error
+	err := l.Badger.DeadLetters(ctx, func(d store.DeadLetter) bool {
+		if reason == "" || d.Reason == reason {
+			own = each(app.NewDeadLetter(d, false))
+		}
+		return own == nil
+	})
+	if own != nil || err == nil {
+		return own
+	}
+	return environment(err)
+}
+
+func (l localLetters) DeadLetter(ctx context.Context, id uint64) (app.DeadLetter, error) {
+	found, err := app.FindDeadLetter(func(f func(store.DeadLetter) bool) error { return l.Badger.DeadLetters(ctx, f) }, id)
+	switch {
+	case err != nil:
+		return app.DeadLetter{}, environment(err)
+	case found == nil:
+		return app.DeadLetter{}, page.ErrNotFound
+	}
+	return app.NewDeadLetter(*found, true), nil
+}
+
+func (r *remote) DeadLetters(ctx context.Context, reason string, each func(app.DeadLetter) error) error {
+	q := url.Values{}
+	if reason != "" {
+		q.Set("reason", reason)
+	}
+	for from := uint64(0); ; {
+		var some app.DeadLetters
+		if err := r.ask(ctx, http.MethodGet, app.LettersPath, q, nil, &some); err != nil {
+			if errors.Is(err, page.ErrNotFound) {
+				return environment(fmt.Errorf("%s: this monitor does not show dead letters, being of another version; stop it and read its store", r.base.Redacted()))
+			}
+			return err
+		}
+		for _, d := range some.DeadLetters {
+			if err := each(d); err != nil {
+				return err
+			}
+		}
+		if some.Next == 0 {
+			return nil
+		}
+		if some.Next <= from {
+			return environment(fmt.Errorf("%s: it gives the same page again and again", r.base.Redacted()))
+		}
+		from = some.Next
+		q.Set("from", strconv.FormatUint(from, 10))
+	}
+}
+
+func (r *remote) DeadLetter(ctx context.Context, id uint64) (d app.DeadLetter, err error) {
+	err = r.ask(ctx, http.MethodGet, app.LettersPath+"/"+strconv.FormatUint(id, 10), nil, nil, &d)
+	return d, err
 }
 
 func newDeadLettersList() *cobra.Command {
 	var (
 		out    output
-		path   *string
+		at     shelf
 		reason string
 		limit  int
 	)
@@ -115,28 +168,30 @@ func newDeadLettersList() *cobra.Command {
 			if err := out.check(); err != nil {
 				return err
 			}
-			st, err := openStore(*path)
+			all, err := at.letters()
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, st.Close()) }()
+			defer func() { err = errors.Join(err, all.Close()) }()
 			w := cmd.OutOrStdout()
 			table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 			n := 0
-			var failed error
-			err = st.DeadLetters(cmd.Context(), func(d store.DeadLetter) bool {
-				if reason != "" && d.Reason != reason {
-					return true
-				}
+			err = all.DeadLetters(cmd.Context(), reason, func(d app.DeadLetter) (err error) {
 				n++
 				if out.json() {
-					failed = printJSON(w, newDeadLetter(d, false))
-				} else {
-					_, failed = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", d.ID, time.Unix(0, d.Time).Format(time.DateTime), text.Printable(d.Pos.String()), d.Reason, text.Printable(d.Detail))
+					err = printJSON(w, d)
+				} else if _, err = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", d.ID, atHome(d.Time), text.Printable(d.Place()), text.Printable(d.Reason), text.Printable(d.Detail)); err != nil {
+					err = environment(err)
 				}
-				return failed == nil && (limit == 0 || n < limit)
+				if err == nil && n == limit {
+					err = errEnough
+				}
+				return err
 			})
-			if err := errors.Join(err, failed, table.Flush()); err != nil {
+			if err != nil && !errors.Is(err, errEnough) {
+				return err
+			}
+			if err := table.Flush(); err != nil {
 				return environment(err)
 			}
 			if n == 0 && !out.quiet && !out.json() {
@@ -145,7 +200,7 @@ func newDeadLettersList() *cobra.Command {
 			return nil
 		},
 	}
-	path = storePath(cmd)
+	at.flags(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "only those of this `reason`")
 	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many; 0: all")
 	out.flags(cmd)
@@ -154,8 +209,8 @@ func newDeadLettersList() *cobra.Command {
 
 func newDeadLettersShow() *cobra.Command {
 	var (
-		out  output
-		path *string
+		out output
+		at  shelf
 	)
 	cmd := &cobra.Command{
 		Use:   "show ID",
@@ -169,40 +224,46 @@ func newDeadLettersShow() *cobra.Command {
 			if err != nil {
 				return unusablef("%q is no number of a dead letter; dead-letters list shows them", args[0])
 			}
-			st, err := openStore(*path)
+			all, err := at.letters()
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, st.Close()) }()
-			var found *store.DeadLetter
-			err = st.DeadLetters(cmd.Context(), func(d store.DeadLetter) bool {
-				if d.ID == id {
-					found = &d
-				}
-				return d.ID < id
-			})
-			if err != nil {
-				return environment(err)
+			defer func() { err = errors.Join(err, all.Close()) }()
+			found, err := all.DeadLetter(cmd.Context(), id)
+			if errors.Is(err, page.ErrNotFound) {
+				return unusablef("there is no dead letter %d; dead-letters list shows them", id)
 			}
-			if found == nil {
-				return unusablef("there is no dead letter %d in %s; dead-letters list shows them", id, *path)
+			if err != nil {
+				return err
 			}
 			w := cmd.OutOrStdout()
 			if out.json() {
-				return printJSON(w, newDeadLetter(*found, true))
+				return printJSON(w, found)
 			}
-			fmt.Fprintf(w, "%s: %s (%s)\nset aside %s, %d bytes", text.Printable(found.Pos.String()), text.Printable(found.Detail), found.Reason,
-				time.Unix(0, found.Time).Format(time.DateTime), found.Size)
-			if len(found.Value) < found.Size {
-				fmt.Fprintf(w, ", the first %d kept", len(found.Value))
+			value := found.Bytes
+			if value == nil {
+				value = []byte(found.Value)
 			}
-			fmt.Fprintf(w, "\n\n%s\n", shown(found.Value))
+			fmt.Fprintf(w, "%s: %s (%s)\nset aside %s, %d bytes", text.Printable(found.Place()), text.Printable(found.Detail), text.Printable(found.Reason), atHome(found.Time), found.Size)
+			if len(value) < found.Size {
+				fmt.Fprintf(w, ", the first %d kept", len(value))
+			}
+			fmt.Fprintf(w, "\n\n%s\n", shown(value))
 			return nil
 		},
 	}
-	path = storePath(cmd)
+	at.flags(cmd)
 	out.flags(cmd)
 	return cmd
+}
+
+// atHome is a time of the API as people here read it.
+func atHome(stamp string) string {
+	t, err := time.Parse(time.RFC3339Nano, stamp)
+	if err != nil {
+		return text.Printable(stamp)
+	}
+	return t.Local().Format(time.DateTime)
 }
 
 // shown makes bytes fit for a terminal: as they are where they are text, quoted

@@ -48,6 +48,7 @@ or configuration, 3 undecided, 4 the environment failed.`,
 		newConfig(),
 		newVersion(),
 	)
+	complete(root)
 	for _, c := range root.Commands() {
 		if !c.Runnable() { // it would show its help and succeed, whatever is asked of it
 			c.DisableFlagsInUseLine = true
@@ -71,6 +72,7 @@ func (o *output) flags(cmd *cobra.Command) {
 		usage = "text, for people, json, " + strings.Join(o.more[:len(o.more)-1], ", ") + " or " + o.more[len(o.more)-1]
 	}
 	cmd.Flags().StringVar(&o.format, "output", "text", usage)
+	offer(cmd, "output", false, append([]string{"text", "json"}, o.more...))
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress and nothing but the result")
 }
 

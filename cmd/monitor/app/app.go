@@ -524,7 +524,7 @@ func (a *App) impatient(err error) (over func()) {
 
 func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options {
 	o := kafka.Options{
-		Connection: connection(k.Brokers, k.TLS, k.SASL),
+		Connection: connection("source.kafka", k.Brokers, k.TLS, k.SASL),
 		Topic:      k.Topic,
 		Offsets:    resume,
 		UntilEnd:   a.untilEnd,

@@ -90,19 +90,33 @@ func newTeller(ctx context.Context, a *App, k *keeper) (*teller, error) {
 // configure says when something is news.
 func (t *teller) configure(c *config.Config) {
 	cfg := life.Config{Repeat: c.Alerts.Repeat, ResolveAfter: c.Alerts.ResolveAfter, RateMax: c.Alerts.Rate.Max, RatePer: c.Alerts.Rate.Per}
-	for _, s := range c.Alerts.Silences {
-		x := life.Silence{DB: s.DB, Level: s.Level, Name: s.Name, Key: s.Key, Comment: s.Comment}
-		if !s.Until.IsZero() {
-			x.Until = s.Until.UnixNano()
-		}
-		if err := x.Known(); err != nil {
-			t.log.Warn().Err(err).Msg("a silence of the configuration (alerts.silences) can't match anything")
-		}
-		cfg.Silences = append(cfg.Silences, x)
+	var idle []config.Error
+	cfg.Silences, idle = silences(c, time.Now())
+	for i := range idle {
+		t.log.Warn().Err(&idle[i]).Msg("a silence of the configuration can't match anything")
 	}
 	t.config.Store(&cfg)
 	limits := c.Alerts
 	t.trouble.limits.Store(&limits)
+}
+
+// silences are those of a configuration, and why which of them can't match anything.
+func silences(c *config.Config, now time.Time) (all []life.Silence, idle []config.Error) {
+	for i, s := range c.Alerts.Silences {
+		x := life.Silence{DB: s.DB, Level: s.Level, Name: s.Name, Key: s.Key, Comment: s.Comment}
+		err := x.Known()
+		if !s.Until.IsZero() {
+			x.Until = s.Until.UnixNano()
+			if !now.Before(s.Until) {
+				err = fmt.Errorf("it ended at %s", s.Until.Format(time.RFC3339))
+			}
+		}
+		if err != nil {
+			idle = append(idle, config.Error{Path: fmt.Sprintf("alerts.silences[%d]", i), Msg: err.Error()})
+		}
+		all = append(all, x)
+	}
+	return all, idle
 }
 
 // restoreLife is life.Restore, which says who wrote a state that it can't read.

@@ -85,6 +85,7 @@ type Connection struct {
 	TLS      *TLS     // nil: no TLS
 	SASL     *SASL    // nil: no authentication
 	ClientID string   // what the brokers log; default "isowatch"
+	Key      string   // what messages about TLS and SASL files call it; default "source.kafka"
 }
 
 // Options configure a Source. The zero value of every field but Brokers and
@@ -189,6 +190,24 @@ func (c *Connection) mechanismName() string {
 	return strings.ToUpper(c.SASL.Mechanism)
 }
 
+// key is what messages call the connection.
+func (c *Connection) key() string {
+	if c.Key == "" {
+		return "source.kafka"
+	}
+	return c.Key
+}
+
+// Check reads the TLS files and tries the settings that don't need a broker; the error is a
+// *source.StartupError.
+func (c *Connection) Check() error {
+	if _, err := c.tlsConfig(); err != nil {
+		return err
+	}
+	_, err := c.mechanism()
+	return err
+}
+
 // tlsConfig reads the TLS files.
 func (c *Connection) tlsConfig() (*tls.Config, error) {
 	if c.TLS == nil {
@@ -198,20 +217,20 @@ func (c *Connection) tlsConfig() (*tls.Config, error) {
 	if c.TLS.CA != "" {
 		pem, err := os.ReadFile(c.TLS.CA)
 		if err != nil {
-			return nil, &source.StartupError{What: "source.kafka.tls.ca", Do: "name a readable PEM file", Err: err}
+			return nil, &source.StartupError{What: c.key() + ".tls.ca", Do: "name a readable PEM file", Err: err}
 		}
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, &source.StartupError{What: "source.kafka.tls.ca: " + c.TLS.CA + " holds no certificate", Do: "name a PEM file with CERTIFICATE blocks"}
+			return nil, &source.StartupError{What: c.key() + ".tls.ca: " + c.TLS.CA + " holds no certificate", Do: "name a PEM file with CERTIFICATE blocks"}
 		}
 	}
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
-		return nil, &source.StartupError{What: "source.kafka.tls has only one of cert and key", Do: "set both or neither"}
+		return nil, &source.StartupError{What: c.key() + ".tls has only one of cert and key", Do: "set both or neither"}
 	}
 	if c.TLS.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
 		if err != nil {
-			return nil, &source.StartupError{What: "source.kafka.tls.cert and .key", Do: "name a PEM certificate and the private key that belongs to it", Err: err}
+			return nil, &source.StartupError{What: c.key() + ".tls.cert and .key", Do: "name a PEM certificate and the private key that belongs to it", Err: err}
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	}
@@ -224,7 +243,7 @@ func (c *Connection) mechanism() (sasl.Mechanism, error) {
 		return nil, nil
 	}
 	if c.SASL.Username == "" {
-		return nil, &source.StartupError{What: "source.kafka.sasl has no username", Do: "set source.kafka.sasl.username"}
+		return nil, &source.StartupError{What: c.key() + ".sasl has no username", Do: "set " + c.key() + ".sasl.username"}
 	}
 	var (
 		m   sasl.Mechanism
@@ -241,7 +260,7 @@ func (c *Connection) mechanism() (sasl.Mechanism, error) {
 		err = errors.New("unknown mechanism")
 	}
 	if err != nil {
-		return nil, &source.StartupError{What: fmt.Sprintf("source.kafka.sasl: mechanism %q", c.SASL.Mechanism),
+		return nil, &source.StartupError{What: fmt.Sprintf("%s.sasl: mechanism %q", c.key(), c.SASL.Mechanism),
 			Do: "use " + Plain + ", " + ScramSHA256 + " or " + ScramSHA512, Err: err}
 	}
 	return m, nil
