@@ -119,7 +119,7 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	}
 	o := &c.options
 	o.Config, o.Version, o.Out, o.JSON, o.Quiet = loaded.Config, buildInfo().Version, cmd.OutOrStdout(), c.out.json(), c.out.quiet
-	o.Color = isTerminal(o.Out)
+	o.Color = isColored(o.Out)
 	stderr := cmd.ErrOrStderr()
 	if c.file == "" { // what goes well is told on standard output
 		loaded.Log.Level = "error"
