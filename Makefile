@@ -4,6 +4,8 @@
 SHELL         := bash
 GO            ?= go
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GORELEASER    := github.com/goreleaser/goreleaser/v2@v2.12.7
+KUSTOMIZE     := sigs.k8s.io/kustomize/kustomize/v5@v5.7.1
 GOTESTSUM     := gotest.tools/gotestsum@v1.13.0
 
 # What may be set: make fuzz FUZZTIME=1m, make bench BENCH=Online, …
@@ -60,6 +62,18 @@ lint: ## Run go vet and golangci-lint
 .PHONY: docs
 docs: ## Write docs/commands.md and the tables of docs/configuration.md, docs/levels.md and docs/metrics.md anew, from the code
 	UPDATE=1 $(GO) test -count 1 -run 'TestDocumentationHasEveryKey|TestMetricsAreDocumented|TestCommandsAreDocumented|TestDatabasesAreDocumented' ./config ./cmd/monitor ./cmd/monitor/app ./incremental/verdict
+
+.PHONY: packaging
+packaging: ## Write what packages hold beside the program into ./packaging: pages of the manual, completions, the unit
+	rm -rf packaging
+	PACKAGING=$(CURDIR)/packaging $(GO) test -count 1 -run '^TestManual$$' ./cmd/monitor
+	sed 's|/usr/local/bin/|/usr/bin/|' deploy/systemd/isowatch.service > packaging/isowatch.service
+
+.PHONY: packages
+packages: ## Check .goreleaser.yaml and deploy/kubernetes, and build archives, deb and rpm of this commit into ./dist (not the image and SBOMs, which want Docker and syft)
+	$(GO) run $(KUSTOMIZE) build deploy/kubernetes >/dev/null
+	$(GO) run $(GORELEASER) check
+	$(GO) run $(GORELEASER) release --snapshot --clean --skip docker,sbom
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -173,19 +174,53 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestImage: the image has nothing but the program, and whoever runs it is not root.
-func TestImage(t *testing.T) {
-	var from, user string
-	for line := range strings.Lines(string(read(t, "docker/Dockerfile"))) {
-		switch word, rest, _ := strings.Cut(strings.TrimSpace(line), " "); word {
-		case "FROM":
-			from, user = rest, ""
-		case "USER":
-			user = rest
+// TestImages: the images have nothing but the program, and whoever runs them is not root; what is behind the
+// last FROM is the same but for where the program comes from.
+func TestImages(t *testing.T) {
+	var same []string
+	for _, file := range []string{"docker/Dockerfile", "docker/release.Dockerfile"} {
+		var from, user, rest string
+		for line := range strings.Lines(string(read(t, file))) {
+			switch word, what, _ := strings.Cut(strings.TrimSpace(line), " "); word {
+			case "FROM":
+				from, user, rest = what, "", ""
+			case "USER":
+				user = what
+			case "COPY", "#":
+			default:
+				rest += line
+			}
+		}
+		if from != "gcr.io/distroless/static-debian12:nonroot" || user != "65532:65532" {
+			t.Errorf("the image of %s is of %q and runs as %q", file, from, user)
+		}
+		same = append(same, rest)
+	}
+	if same[0] != same[1] {
+		t.Errorf("the images differ:\n%s\n%s", same[0], same[1])
+	}
+}
+
+// TestRelease: what the packages hold is in the repository or made by make packaging, and the configuration
+// that they bring is one that the monitor takes.
+func TestRelease(t *testing.T) {
+	var release struct {
+		Builds []struct{ Main string }
+		Nfpms  []struct{ Contents []struct{ Src, Dst string } }
+	}
+	if err := yaml.Unmarshal(read(t, "../.goreleaser.yaml"), &release); err != nil {
+		t.Fatal(err)
+	}
+	if len(release.Nfpms) != 1 || len(release.Nfpms[0].Contents) == 0 {
+		t.Fatal("the packages hold nothing")
+	}
+	for _, c := range release.Nfpms[0].Contents {
+		if _, err := os.Stat(filepath.Join("..", c.Src)); err != nil && !strings.HasPrefix(c.Src, "packaging/") {
+			t.Error(err)
 		}
 	}
-	if !strings.HasPrefix(from, "gcr.io/distroless/static") || !strings.HasSuffix(from, ":nonroot") || user != "65532:65532" {
-		t.Errorf("the image is of %q and runs as %q", from, user)
+	if _, err := config.Load(config.Sources{File: filepath.FromSlash("systemd/isowatch.yaml")}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -211,82 +246,168 @@ func TestImageConfiguration(t *testing.T) {
 	}
 }
 
-// TestManifest: what the manifest mounts is there, nobody is root, and the
-// configuration in it is one that the monitor takes.
-func TestManifest(t *testing.T) {
-	type object map[string]any
+// TestScrape: Prometheus takes the job, which shows the token and finds the port by the name that the
+// manifests give it.
+func TestScrape(t *testing.T) {
+	text := string(read(t, "prometheus/scrape.yaml"))
+	// Debian's promtool knows no Kubernetes.
+	job := strings.Replace(text, "kubernetes_sd_configs:\n      - {role: pod}", "static_configs:\n      - {targets: ['isowatch:8443']}", 1)
+	if job == text {
+		t.Fatal("pods are found otherwise")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "scrape.yaml"), []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text, "credentials_file:") || !strings.Contains(text, "regex: isowatch,") {
+		t.Error("the job shows no token, or looks for another port")
+	}
+	if wrong := tool(t, dir, "promtool", "check", "config", "--syntax-only", "scrape.yaml"); wrong != "" {
+		t.Errorf("promtool: %s", wrong)
+	}
+}
+
+// object is a thing of Kubernetes.
+type object map[string]any
+
+// objects are those of a file, by kind.
+func objects(t *testing.T, file string) map[string]object {
+	t.Helper()
 	byKind := map[string]object{}
-	d := yaml.NewDecoder(bytes.NewReader(read(t, "kubernetes/isowatch.yaml")))
+	d := yaml.NewDecoder(bytes.NewReader(read(t, file)))
 	for {
 		o := object{}
 		if err := d.Decode(&o); errors.Is(err, io.EOF) {
-			break
+			return byKind
 		} else if err != nil {
 			t.Fatal(err)
 		}
 		byKind[o["kind"].(string)] = o
 	}
-	var deployment struct {
+}
+
+// as puts a thing into a form that has what is looked at.
+func as(t *testing.T, o any, into any) {
+	t.Helper()
+	text, err := yaml.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type volume struct{ Name string }
+
+type mount struct {
+	Name      string
+	MountPath string `yaml:"mountPath"`
+}
+
+type container struct {
+	Args          []string
+	Ports         []struct{ Name string }
+	VolumeMounts  []mount `yaml:"volumeMounts"`
+	LivenessProbe struct {
+		HTTPGet struct{ Path, Port, Scheme string } `yaml:"httpGet"`
+	} `yaml:"livenessProbe"`
+	SecurityContext struct {
+		ReadOnly bool `yaml:"readOnlyRootFilesystem"`
+	} `yaml:"securityContext"`
+}
+
+// TestManifests: in a Deployment of its own and in a sidecar, what is mounted is there, nobody is root,
+// probes and Prometheus find the port, and the configuration is one that the monitor takes without a word.
+func TestManifests(t *testing.T) {
+	sidecar, alone := objects(t, "kubernetes/sidecar.yaml"), objects(t, "kubernetes/deployment.yaml")
+	var base struct {
+		Resources []string
+		Generated []struct {
+			Name  string
+			Files []string
+		} `yaml:"configMapGenerator"`
+	}
+	if err := yaml.Unmarshal(read(t, "kubernetes/kustomization.yaml"), &base); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range base.Resources {
+		read(t, "kubernetes/"+file)
+	}
+	if len(base.Generated) != 1 || base.Generated[0].Name != "isowatch" || !slices.Equal(base.Generated[0].Files, []string{"isowatch.yaml"}) {
+		t.Errorf("the configuration of the base is %+v", base.Generated)
+	}
+	var service struct {
 		Spec struct {
-			Template struct {
-				Spec struct {
-					SecurityContext struct {
-						RunAsNonRoot bool `yaml:"runAsNonRoot"`
-					} `yaml:"securityContext"`
-					InitContainers []struct {
-						Name, RestartPolicy string `yaml:",omitempty"`
-						Args                []string
-						VolumeMounts        []struct{ Name, MountPath string } `yaml:"volumeMounts"`
-						LivenessProbe       struct {
-							HTTPGet struct{ Path, Port, Scheme string } `yaml:"httpGet"`
-						} `yaml:"livenessProbe"`
-						SecurityContext struct {
-							ReadOnly bool `yaml:"readOnlyRootFilesystem"`
-						} `yaml:"securityContext"`
-					} `yaml:"initContainers"`
-					Volumes []struct{ Name string }
-				}
+			Selector map[string]string
+			Ports    []struct {
+				TargetPort string `yaml:"targetPort"`
 			}
 		}
 	}
-	text, err := yaml.Marshal(byKind["Deployment"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(text, &deployment); err != nil {
-		t.Fatal(err)
-	}
-	pod := deployment.Spec.Template.Spec
-	if len(pod.InitContainers) != 1 || !pod.SecurityContext.RunAsNonRoot || !pod.InitContainers[0].SecurityContext.ReadOnly {
-		t.Fatalf("the pod is %+v", pod)
-	}
-	c := pod.InitContainers[0]
-	if p := c.LivenessProbe.HTTPGet; p.Path != "/healthz" || p.Scheme != "HTTPS" {
-		t.Errorf("the probe is %+v", p)
-	}
-	for _, m := range c.VolumeMounts {
-		if !slices.ContainsFunc(pod.Volumes, func(v struct{ Name string }) bool { return v.Name == m.Name }) {
-			t.Errorf("there is no volume %s", m.Name)
-		}
-	}
-	// The configuration, with its files where a test may put them.
-	dir := t.TempDir()
-	configuration := byKind["ConfigMap"]["data"].(object)["isowatch.yaml"].(string)
-	for name, value := range byKind["Secret"]["stringData"].(object) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(value.(string)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	configuration = strings.ReplaceAll(configuration, "/etc/isowatch/secrets", dir)
-	file := filepath.Join(dir, "isowatch.yaml")
-	if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := config.Load(config.Sources{File: file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(loaded.Warnings) > 0 {
-		t.Errorf("warnings: %q", loaded.Warnings)
+	as(t, objects(t, "kubernetes/service.yaml")["Service"], &service)
+	secrets := sidecar["Secret"]["stringData"].(object)
+	for name, of := range map[string]struct {
+		objects       map[string]object
+		configuration string
+	}{
+		"sidecar": {sidecar, sidecar["ConfigMap"]["data"].(object)["isowatch.yaml"].(string)},
+		"alone":   {alone, string(read(t, "kubernetes/isowatch.yaml"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var deployment struct {
+				Spec struct {
+					Template struct {
+						Metadata struct{ Labels map[string]string }
+						Spec     struct {
+							SecurityContext struct {
+								RunAsNonRoot bool `yaml:"runAsNonRoot"`
+							} `yaml:"securityContext"`
+							InitContainers []container `yaml:"initContainers"`
+							Containers     []container
+							Volumes        []volume
+						}
+					}
+				}
+			}
+			as(t, of.objects["Deployment"], &deployment)
+			pod := deployment.Spec.Template.Spec
+			c := append(pod.InitContainers, pod.Containers...)[0]
+			if !pod.SecurityContext.RunAsNonRoot || !c.SecurityContext.ReadOnly {
+				t.Errorf("the pod is %+v", pod)
+			}
+			if p := c.LivenessProbe.HTTPGet; p.Path != "/healthz" || p.Scheme != "HTTPS" || p.Port != "isowatch" || len(c.Ports) != 1 || c.Ports[0].Name != "isowatch" {
+				t.Errorf("the probe is %+v, the ports are %+v", p, c.Ports)
+			}
+			if name == "alone" && (!maps.Equal(service.Spec.Selector, deployment.Spec.Template.Metadata.Labels) || len(service.Spec.Ports) != 1 || service.Spec.Ports[0].TargetPort != "isowatch") {
+				t.Errorf("the service is %+v, the pod has %v", service, deployment.Spec.Template.Metadata.Labels)
+			}
+			for _, m := range c.VolumeMounts {
+				if !slices.ContainsFunc(pod.Volumes, func(v volume) bool { return v.Name == m.Name }) {
+					t.Errorf("there is no volume %s", m.Name)
+				}
+			}
+			// The configuration, with its files where a test may put them.
+			dir := t.TempDir()
+			for name, value := range secrets {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(value.(string)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			file := filepath.Join(dir, "isowatch.yaml")
+			if err := os.WriteFile(file, []byte(strings.ReplaceAll(of.configuration, "/etc/isowatch/secrets", dir)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			loaded, err := config.Load(config.Sources{File: file})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(loaded.Warnings) > 0 {
+				t.Errorf("warnings: %q", loaded.Warnings)
+			}
+			if !slices.ContainsFunc(c.VolumeMounts, func(m mount) bool { return m.MountPath == loaded.Store.Path }) {
+				t.Errorf("the store at %s is on no volume", loaded.Store.Path)
+			}
+		})
 	}
 }

@@ -21,9 +21,14 @@ type build struct {
 
 // buildInfo reads what the Go tool stamps into binaries.
 func buildInfo() build {
+	info, _ := debug.ReadBuildInfo()
+	return buildFrom(info)
+}
+
+// buildFrom is what build information says; nil: there is none.
+func buildFrom(info *debug.BuildInfo) build {
 	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if info == nil {
 		return b
 	}
 	if info.Main.Version != "" {
