@@ -27,7 +27,7 @@ type Canary struct {
 }
 
 func (c *Canary) setDefaults() {
-	c.Workloads = []string{"mini", "snapshots", "append", "general"}
+	c.Workloads = []string{"mini", "snapshots", "append", "snapshots", "general"}
 	c.Sessions, c.Rate, c.Pause, c.Keys, c.Operations, c.Group = 8, 50, 2*time.Millisecond, 6, 4, 250
 }
 

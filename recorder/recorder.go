@@ -245,6 +245,9 @@ type Transaction struct {
 // ID names the transaction in its history.
 func (t *Transaction) ID() string { return t.record.ID }
 
+// At says which server the transaction runs on. It is shown with what is found.
+func (t *Transaction) At(node string) { t.record.Node = node }
+
 // Read says that key was read and held value; record.Null if it was not there.
 func (t *Transaction) Read(key string, value record.Value) { t.op(record.Read, key, value) }
 

@@ -21,6 +21,7 @@ func TestRecords(t *testing.T) {
 	rec := recorder.New(recorder.Lines(&out), recorder.Options{DB: "shop"})
 	a, b := rec.Session("a"), rec.Session("b")
 	first := a.Begin()
+	first.At("db-1")
 	first.Read("x", record.Null)
 	second := b.Begin()
 	second.Append("l", record.Int(7))
@@ -47,9 +48,9 @@ func TestRecords(t *testing.T) {
 		for _, o := range r.Ops {
 			ops = append(ops, o.Kind.String()+" "+o.Key+"="+o.Value.String())
 		}
-		got = append(got, r.ID+" "+r.Status.String()+" "+strings.Join(ops, ", "))
+		got = append(got, r.ID+r.Node+" "+r.Status.String()+" "+strings.Join(ops, ", "))
 	}
-	want := []string{"b#0 unknown append l=7", `a#0 committed r x=null, w x="new"`, "a#1 aborted "}
+	want := []string{"b#0 unknown append l=7", `a#0db-1 committed r x=null, w x="new"`, "a#1 aborted "}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -126,7 +126,10 @@ func (s *scene) node(id string) node {
 		return size(n)
 	}
 	n.under = "session " + middle(text.Name(t.Session), sessionCols)
-	n.tip += ", session " + text.Name(t.Session)
+	n.tip += ", session " + text.Session(t)
+	if t.Node != "" {
+		n.under += " at " + middle(text.Name(t.Node), sessionCols)
+	}
 	if t.Status != record.Committed {
 		n.under += " · " + t.Status.String()
 		n.tip += ", " + t.Status.String()

@@ -154,7 +154,10 @@ func (t *chart) barOf(id string) (*bar, bool) {
 func (t *chart) bar(i int) bar {
 	r := &t.txns[i]
 	b := bar{txn: i, id: middle(text.Name(r.ID), idCols), class: "box"}
-	b.tip = text.Name(r.ID) + ", session " + text.Name(r.Session)
+	b.tip = text.Name(r.ID) + ", session " + text.Session(r)
+	if r.Node != "" {
+		b.id += " at " + middle(text.Name(r.Node), sessionCols)
+	}
 	if r.Status != record.Committed {
 		b.id += " · " + r.Status.String()
 		b.class = "ghost"

@@ -359,7 +359,7 @@ func row(line []byte) txn {
 	if err := codec.Decode(line, &t); err != nil {
 		return txn{ID: "a record that can't be read"}
 	}
-	out := txn{ID: text.Name(t.ID), Session: text.Name(t.Session), Status: t.Status.String()}
+	out := txn{ID: text.Name(t.ID), Session: text.Session(&t), Status: t.Status.String()}
 	if t.HasTimes {
 		out.Start, out.Took = time.Unix(0, t.Start).UTC().Format("2006-01-02 15:04:05.000000"), time.Duration(t.End-t.Start).String()
 	}

@@ -204,7 +204,7 @@ func (p *printer) records(a alerts.Alert) {
 			p.line("  a record that can't be read: %s", text.Printable(err.Error()))
 			continue
 		}
-		facts := []string{p.style(bold, text.Name(t.ID)), "session " + text.Name(t.Session)}
+		facts := []string{p.style(bold, text.Name(t.ID)), "session " + text.Session(&t)}
 		if t.Status != record.Committed {
 			facts = append(facts, p.style(red, t.Status.String()))
 		}

@@ -90,16 +90,17 @@ const (
 	fieldEnd
 	fieldStatus
 	fieldOps
+	fieldNode
 )
 
 var recordForm = form{
-	fields:   []string{"db", "session", "seq", "id", "start", "end", "status", "ops"},
-	optional: fieldDB | fieldSeq | fieldID | fieldStart | fieldEnd,
+	fields:   []string{"db", "session", "seq", "id", "start", "end", "status", "ops", "node"},
+	optional: fieldDB | fieldSeq | fieldID | fieldStart | fieldEnd | fieldNode,
 	unknown: func(name []byte) *reject.Error {
 		if string(name) == "history" {
 			return reject.In("history", reject.MisplacedHeader, "a header is no record: it stands only on the first line of a file")
 		}
-		return reject.In(brief(name), reject.UnknownField, "no field is called %s: a record has db, session, seq, id, start, end, status and ops", quoted(name))
+		return reject.In(brief(name), reject.UnknownField, "no field is called %s: a record has db, session, seq, id, node, start, end, status and ops", quoted(name))
 	},
 }
 
@@ -141,6 +142,11 @@ func (d *Decoder) field(f uint, t *record.Transaction) (err *reject.Error) {
 		var raw []byte
 		if raw, err = d.nameBytes("the id"); err == nil {
 			t.ID = string(raw)
+		}
+	case fieldNode:
+		var raw []byte
+		if raw, err = d.nameBytes("the node"); err == nil {
+			t.Node = string(raw)
 		}
 	case fieldStart:
 		t.Start, err = d.integer()

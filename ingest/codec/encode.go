@@ -21,6 +21,9 @@ func AppendJSON(b []byte, t *record.Transaction) []byte {
 	if t.ID != "" {
 		b = record.AppendJSONString(append(b, `,"id":`...), t.ID)
 	}
+	if t.Node != "" {
+		b = record.AppendJSONString(append(b, `,"node":`...), t.Node)
+	}
 	if t.HasTimes {
 		b = strconv.AppendInt(append(b, `,"start":`...), t.Start, 10)
 		b = strconv.AppendInt(append(b, `,"end":`...), t.End, 10)

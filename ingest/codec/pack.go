@@ -107,6 +107,11 @@ func (d *Decoder) canonicalHead(h *packed.Head) (ok bool) {
 		n := len(h.Session)
 		h.SeqID = h.HasSeq && len(h.ID) == n+1+len(seq) && h.ID[n] == '#' && bytes.HasPrefix(h.ID, h.Session) && bytes.HasSuffix(h.ID, seq)
 	}
+	if d.word(`,"node":"`) {
+		if h.Node, ok = d.plainString(); !ok {
+			return false
+		}
+	}
 	if d.word(`,"start":`) {
 		if h.Start, ok = d.plainInteger(); !ok || !d.word(`,"end":`) {
 			return false

@@ -35,7 +35,7 @@ import (
 //
 // A text is its length and its bytes.
 const (
-	version      = 1
+	version      = 2
 	checksumAt   = 1
 	checksumSize = 8
 	flagCaughtUp = 1

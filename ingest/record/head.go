@@ -36,6 +36,9 @@ func HeadOf(t *Transaction) Head {
 		op := &t.Ops[i]
 		d = d.Op(op, Hash(op.Key))
 	}
+	if t.Node != "" {
+		d = d.Node(Hash(t.Node))
+	}
 	h.Content = d.Sum(len(t.Ops))
 	return h
 }
@@ -105,6 +108,9 @@ func (d Digest) value(kind OpKind, value ValueKind, key uint64, n int64) Digest 
 	h := mix(uint64(d), key)
 	return Digest(mix(h^uint64(kind)<<8^uint64(value), uint64(n)))
 }
+
+// Node goes on with the name of a node, by its hash; a record without one says nothing of it.
+func (d Digest) Node(node uint64) Digest { return Digest(mix(uint64(d), node)) }
 
 // Sum ends the digest, of so many operations.
 func (d Digest) Sum(ops int) uint64 { return mix(uint64(d), uint64(ops)) }

@@ -98,6 +98,7 @@ type Transaction struct {
 	Session string // transactions of a session follow each other
 	Seq     int64  // place in the session, from 0 on, counting aborted ones; meaningful if HasSeq
 	ID      string // unique in its history
+	Node    string // the server that it ran on, if that is known; it changes no verdict
 	// Start and End are the client's clock at begin and at the commit's
 	// answer, in nanoseconds; meaningful if HasTimes, and then Start <= End.
 	Start, End int64

@@ -141,7 +141,7 @@ func (c *client) connect(ctx context.Context) error {
 		cancel()
 		if err == nil {
 			c.session = s
-			c.rec = c.Load.rec.Session(fmt.Sprintf("%ss%d.%d@%s", c.run, c.number, c.started, c.node.Name))
+			c.rec = c.Load.rec.Session(fmt.Sprintf("%ss%d.%d", c.run, c.number, c.started))
 			c.started++
 			c.counts.reached(c.node)
 			return nil
@@ -174,7 +174,11 @@ func (c *client) transact(ctx context.Context) error {
 	defer c.groups.leave(g)
 	drawer := c.drawers[g]
 	if drawer == nil {
-		if drawer, err = generate.NewDrawer(g.config, c.rng); err != nil {
+		cfg := g.config
+		if c.node.Replica {
+			cfg.ReadShare = 1
+		}
+		if drawer, err = generate.NewDrawer(cfg, c.rng); err != nil {
 			return fmt.Errorf("workload %s: %w", g.workload, err)
 		}
 		c.drawers = map[*group]*generate.Drawer{g: drawer} // those before are not used any more
@@ -189,6 +193,7 @@ func (c *client) transact(ctx context.Context) error {
 func (c *client) record(ctx context.Context, run func(context.Context, *recorder.Transaction) (record.Status, target.Reason)) record.Status {
 	began := time.Now()
 	t := c.rec.Begin()
+	t.At(c.node.Name)
 	outcome, reason := run(context.WithoutCancel(ctx), t)
 	t.End(outcome)
 	c.counts.add(c.node, outcome, reason, time.Since(began))

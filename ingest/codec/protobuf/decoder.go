@@ -42,12 +42,12 @@ func New(opt codec.Options) *Decoder {
 const (
 	messageTransaction, messageBegin, messageStep, messageEnd = 1, 2, 3, 4
 
-	txnSession, txnSeq, txnStart, txnEnd, txnStatus, txnDB, txnID, txnOps = 1, 2, 3, 4, 5, 6, 7, 8
+	txnSession, txnSeq, txnStart, txnEnd, txnStatus, txnDB, txnID, txnOps, txnNode = 1, 2, 3, 4, 5, 6, 7, 8, 9
 )
 
 var (
 	messageSchema     = &schema{"Message", []string{"", "transaction", "begin", "step", "end"}}
-	transactionSchema = &schema{"Transaction", []string{"", "session", "seq", "start", "end", "status", "db", "id", "ops"}}
+	transactionSchema = &schema{"Transaction", []string{"", "session", "seq", "start", "end", "status", "db", "id", "ops", "node"}}
 )
 
 // Message decodes a message. A whole record is added to c, or nothing if there is an
@@ -151,7 +151,7 @@ func (d *Decoder) transaction(c cursor, t *record.Transaction) *reject.Error {
 	if err != nil {
 		return err
 	}
-	t.DB, t.Session = d.names.String(h.DB), d.names.String(h.Session)
+	t.DB, t.Session, t.Node = d.names.String(h.DB), d.names.String(h.Session), d.names.String(h.Node)
 	t.Seq, t.HasSeq = h.Seq, h.HasSeq
 	t.Start, t.End, t.HasTimes = h.Start, h.End, h.HasTimes
 	t.Status = h.Status
@@ -233,6 +233,8 @@ func (d *Decoder) field(c *cursor, tag uint64, set *uint, h *packed.Head) (err *
 		h.DB, err = c.history()
 	case txnID:
 		h.ID, err = c.name("the id")
+	case txnNode:
+		h.Node, err = c.name("the node")
 	}
 	if err != nil {
 		return err.Under(transactionSchema.fields[number])
@@ -241,7 +243,7 @@ func (d *Decoder) field(c *cursor, tag uint64, set *uint, h *packed.Head) (err *
 }
 
 // transactionWire are the wire types of a transaction's fields.
-var transactionWire = [...]uint64{txnSession: bytesType, txnSeq: varintType, txnStart: fixed64, txnEnd: fixed64, txnStatus: varintType, txnOps: bytesType, txnDB: bytesType, txnID: bytesType}
+var transactionWire = [...]uint64{txnSession: bytesType, txnSeq: varintType, txnStart: fixed64, txnEnd: fixed64, txnStatus: varintType, txnOps: bytesType, txnDB: bytesType, txnID: bytesType, txnNode: bytesType}
 
 // finish sets what is absent and checks what only the whole record tells.
 func (d *Decoder) finish(h *packed.Head, set uint) *reject.Error {

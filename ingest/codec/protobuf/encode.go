@@ -33,6 +33,9 @@ func Append(b []byte, t *record.Transaction) []byte {
 	for i := range t.Ops {
 		b = operation(b, txnOps, &t.Ops[i])
 	}
+	if t.Node != "" {
+		b = text(b, txnNode, t.Node)
+	}
 	return closed(b, message)
 }
 

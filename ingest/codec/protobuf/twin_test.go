@@ -152,7 +152,7 @@ func (v view) status() (record.Status, error) {
 }
 
 func (v view) transaction() (_ *record.Transaction, err error) {
-	var errs [7]error
+	var errs [8]error
 	var t record.Transaction
 	var hasStart, hasEnd bool
 	t.Session, errs[0] = v.name("session", true)
@@ -162,6 +162,7 @@ func (v view) transaction() (_ *record.Transaction, err error) {
 	t.Start, hasStart, errs[4] = v.integer("start")
 	t.End, hasEnd, errs[5] = v.integer("end")
 	t.Status, errs[6] = v.status()
+	t.Node, errs[7] = v.name("node", false)
 	t.HasTimes = hasStart && hasEnd
 	if errors.Join(errs[:]...) != nil || hasStart != hasEnd || t.End < t.Start {
 		return nil, errTwin
@@ -293,7 +294,7 @@ func TestFieldNumbers(t *testing.T) {
 		got.WriteByte('\n')
 	}
 	const want = `Message 1:transaction 2:begin 3:step 4:end
-Transaction 1:session 2:seq 3:start 4:end 5:status 6:db 7:id 8:ops
+Transaction 1:session 2:seq 3:start 4:end 5:status 6:db 7:id 8:ops 9:node
 Operation 1:read 2:write 3:append 4:predicate_read 5:predicate_write 6:integer 7:text 8:null 9:boolean 10:number 11:integers 12:json
 Predicate 1:table 2:where
 Integers 1:values

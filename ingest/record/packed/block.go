@@ -77,7 +77,7 @@ func (b *Block) DBs() []string {
 	last := uint64(0)
 	for i := range b.at {
 		db := uint64(0)
-		if b.data[b.at[i]]&flagDB != 0 {
+		if b.data[b.at[i]]&flagNames != 0 {
 			u.p = int(b.at[i])
 			u.head()
 			db = u.h.db
@@ -116,6 +116,9 @@ func (b *Block) Sums() []Sum {
 		for j := range u.ops {
 			d = d.Op(&u.ops[j], hashes[u.keys[j]])
 		}
+		if u.h.node != 0 {
+			d = d.Node(hashes[u.h.node-1])
+		}
 		out[i].Content = d.Sum(len(u.ops))
 		switch {
 		case u.h.flags&flagContent != 0:
@@ -152,6 +155,9 @@ func (b *Block) At(i int, r *Reader) *record.Transaction {
 	u.data, u.base, u.p = b.data, b.base, int(b.at[i])
 	u.next()
 	u.t.DB, u.t.Session = b.name(uint32(u.h.db)), b.name(uint32(u.h.session))
+	if u.h.node != 0 {
+		u.t.Node = b.name(uint32(u.h.node - 1))
+	}
 	for j, k := range u.keys {
 		u.ops[j].Key = b.name(k)
 	}
@@ -167,7 +173,7 @@ func (b *Block) At(i int, r *Reader) *record.Transaction {
 func (b *Block) Copy(i int) record.Transaction {
 	var r Reader
 	t := *b.At(i, &r)
-	size := len(t.DB) + len(t.Session) + len(t.ID)
+	size := len(t.DB) + len(t.Session) + len(t.ID) + len(t.Node)
 	for j := range t.Ops {
 		op := &t.Ops[j]
 		size += len(op.Key) + len(op.Value.Text) + len(op.Where)
@@ -182,6 +188,7 @@ func (b *Block) Copy(i int) record.Transaction {
 	own(&t.DB)
 	own(&t.Session)
 	own(&t.ID)
+	own(&t.Node)
 	for j := range t.Ops {
 		op := &t.Ops[j]
 		own(&op.Key)

@@ -16,7 +16,7 @@ const (
 	flagTimes   = 1 << 3
 	flagID      = 1 << 4 // the ID is spelled out
 	flagIdle    = 1 << 5 // Seq, Start and End are spelled out though not meaningful
-	flagDB      = 1 << 6 // a DB other than the block's
+	flagNames   = 1 << 6 // a DB other than the block's, or a node
 	flagContent = 1 << 7 // the ID is made from the content, see Chunk.NameByContent
 )
 
@@ -78,6 +78,7 @@ type Chunk struct {
 	digest  record.Digest // of the record at hand
 	scratch []byte
 	id      []byte // scratch
+	node    uint64 // the hash of the node of the record at hand; 0: it has none
 }
 
 // head is what joining needs to know of a record.
@@ -93,8 +94,9 @@ type head struct {
 // Head is a record without its operations, as Begin takes it.
 type Head struct {
 	DB, Session []byte
-	Seq         int64 // if HasSeq
-	Start, End  int64 // if HasTimes
+	Node        []byte // empty: not known
+	Seq         int64  // if HasSeq
+	Start, End  int64  // if HasTimes
 	ID          []byte
 	HasSeq      bool
 	HasTimes    bool
@@ -116,7 +118,7 @@ func (c *Chunk) Begin(h *Head) { c.begin(h, false) }
 func (c *Chunk) begin(h *Head, idle bool) {
 	if c.Shortening {
 		short := *h
-		short.Session, short.ID = Shortened(h.Session), Shortened(h.ID)
+		short.Session, short.ID, short.Node = Shortened(h.Session), Shortened(h.ID), Shortened(h.Node)
 		h = &short
 	}
 	c.begun.data, c.begun.ops = len(c.data), c.ops
@@ -138,13 +140,17 @@ func (c *Chunk) begin(h *Head, idle bool) {
 		flags |= flagIdle
 	}
 	db := c.names.number(h.DB)
-	if db != 0 { // the chunk's is the first name of all
-		flags |= flagDB
+	node := uint32(0)
+	if len(h.Node) > 0 {
+		node = c.names.number(h.Node) + 1
+	}
+	if db != 0 || node != 0 { // the chunk's db is the first name of all
+		flags |= flagNames
 	}
 	session := c.names.number(h.Session)
 	b := append(c.data, flags, 0) // the number of operations: End sets it
-	if flags&flagDB != 0 {
-		b = binary.AppendUvarint(b, uint64(db))
+	if flags&flagNames != 0 {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(db)), uint64(node))
 	}
 	b = binary.AppendUvarint(b, uint64(session))
 	if flags&(flagSeq|flagIdle) != 0 {
@@ -171,6 +177,9 @@ func (c *Chunk) begin(h *Head, idle bool) {
 
 // sum begins to hash a record, and hashes its ID.
 func (c *Chunk) sum(h *Head) {
+	if c.node = 0; len(h.Node) > 0 {
+		c.node = record.HashBytes(h.Node)
+	}
 	r := record.Head{Seq: h.Seq, Start: h.Start, End: h.End, HasSeq: h.HasSeq, HasTimes: h.HasTimes, Status: h.Status}
 	c.digest = record.NewDigest(&r, record.HashBytes(h.Session))
 	id := h.ID
@@ -293,6 +302,9 @@ func (c *Chunk) Op(op *record.Op) {
 func (c *Chunk) End() {
 	n, at := c.ops-c.begun.ops, c.begun.data+1
 	if c.Summing {
+		if c.node != 0 {
+			c.digest = c.digest.Node(c.node)
+		}
 		c.sums[len(c.sums)-1].Content = c.digest.Sum(n)
 	}
 	if n < manyOps {
@@ -364,8 +376,9 @@ func (c *Chunk) Add(t *record.Transaction) {
 	b := record.AppendSequenceID(c.scratch[:0], t.Session, t.Seq)
 	h.SeqID = t.HasSeq && string(b) == t.ID
 	session, id := len(t.Session), len(b)
-	b = append(append(b, t.ID...), t.DB...)
-	h.Session, h.ID, h.DB = b[:session], b[id:id+len(t.ID)], b[id+len(t.ID):]
+	b = append(append(append(b, t.ID...), t.DB...), t.Node...)
+	db, node := id+len(t.ID), id+len(t.ID)+len(t.DB)
+	h.Session, h.ID, h.DB, h.Node = b[:session], b[id:db], b[db:node], b[node:]
 	c.scratch = b
 	c.begin(&h, !t.HasSeq && t.Seq != 0 || !t.HasTimes && (t.Start != 0 || t.End != 0))
 	for i := range t.Ops {

@@ -189,8 +189,11 @@ func (c *checker) record() int {
 		c.fail("two IDs")
 	}
 	db := uint64(0)
-	if flags&flagDB != 0 {
+	if flags&flagNames != 0 {
 		db = c.uvarint()
+		if node := c.uvarint(); node != 0 {
+			c.name(node - 1)
+		}
 	}
 	c.name(db)
 	c.name(c.uvarint())
