@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/isowatch/isowatch/alerts/internal/list"
 	"github.com/isowatch/isowatch/alerts/name"
@@ -40,14 +41,15 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 	full, err := records(v, ctx.Lookup)
 	candidates := candidates(v, full, ctx)
 	if ctx.Judge == nil || err != nil {
-		return candidates[0], err
+		return candidates[0](), err
 	}
 	last := name.Breaks(v.Level, v.Level, ctx.asked())[0]
 	open := true
 	for pass := 0; open && pass < passes; pass++ {
 		open = false
 		for i, level := range n.Breaks {
-			for _, p := range candidates {
+			for _, made := range candidates {
+				p := made()
 				outcome := ctx.Judge(level, p.header, p.txns)
 				if outcome == verdict.Violated {
 					if i > 0 {
@@ -62,7 +64,7 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 			}
 		}
 	}
-	return candidates[len(candidates)-1], fmt.Errorf("%s at %v, %d transactions: %w", n.Name, n.Breaks[0], len(full), ErrUnproved)
+	return candidates[len(candidates)-1](), fmt.Errorf("%s at %v, %d transactions: %w", n.Name, n.Breaks[0], len(full), ErrUnproved)
 }
 
 // passes is how often a judge is asked that does not know at first, as it does not look for long.
@@ -150,30 +152,34 @@ func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, err
 // the engine says is needed before everything; claiming partial coverage, which
 // assumes less, before complete. The last one has every write. All of them are
 // implied by what was recorded; see docs/soundness.md, "Why evidence never
-// invents a violation".
-func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []proof {
-	var out []proof
-	var exhibited [][]record.Transaction
+// invents a violation". Each is made when it is asked for, and once: as a rule
+// the first one proves.
+func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []func() proof {
+	var out []func() proof
+	var exhibited []func() []record.Transaction
+	cut := func(from []record.Transaction, everyWrite bool) func() []record.Transaction {
+		return sync.OnceValue(func() []record.Transaction { return exhibit(v, from, ctx.Lookup, everyWrite) })
+	}
 	if len(v.Exhibits) > 0 {
-		exhibited = append(exhibited, exhibit(v, full, ctx.Lookup, false))
-		if others, ok := vouching(full); ok && (v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable) {
-			exhibited = append(exhibited, exhibit(v, others, ctx.Lookup, false))
+		exhibited = append(exhibited, cut(full, false))
+		if v.Kind == verdict.Cycle || v.Kind == verdict.Unsatisfiable {
+			if others, ok := vouching(full); ok {
+				exhibited = append(exhibited, cut(others, false))
+			}
 		}
 	}
-	full = exhibit(v, full, ctx.Lookup, true)
+	uncut := cut(full, true)
 	if v.Kind != verdict.ThinAirRead {
-		partial := header(v, ctx, record.CoveragePartial)
-		for _, txns := range exhibited {
-			out = append(out, proof{header: partial, txns: txns})
+		for _, txns := range append(exhibited, uncut) {
+			out = append(out, func() proof { return proof{header: header(v, ctx, record.CoveragePartial), txns: txns()} })
 		}
-		out = append(out, proof{header: partial, txns: full})
 	}
 	if ctx.Coverage == record.CoverageComplete || v.Kind == verdict.ThinAirRead {
-		complete := header(v, ctx, record.CoverageComplete)
-		for _, txns := range exhibited {
-			out = append(out, proof{header: complete, txns: withoutSeq(closed(v, txns, ctx, true))})
+		for _, txns := range append(exhibited, uncut) {
+			out = append(out, sync.OnceValue(func() proof {
+				return proof{header: header(v, ctx, record.CoverageComplete), txns: withoutSeq(closed(v, txns(), ctx, len(v.Exhibits) > 0))}
+			}))
 		}
-		out = append(out, proof{header: complete, txns: withoutSeq(closed(v, full, ctx, len(v.Exhibits) > 0))})
 	}
 	return out
 }
@@ -315,6 +321,9 @@ func vouches(op record.Op, reader string, offending record.Value, txns []record.
 // the reads of the key before it, of which otherwise the first would stand for all. ok tells
 // whether there is any such.
 func vouching(txns []record.Transaction) (out []record.Transaction, ok bool) {
+	if !slices.ContainsFunc(txns, func(t record.Transaction) bool { return t.Status == record.Unknown }) {
+		return nil, false
+	}
 	out = slices.Clone(txns)
 	for i := range out {
 		by := map[string]int{} // key: the place of the read that vouches
