@@ -138,14 +138,18 @@ func Check(q Question, h *report.History) error {
 	return q.proveInferred(h)
 }
 
-// decide judges all levels: first each with its share of the time, and without a search for who wrote what
-// was read at those levels that are not decided by one as a rule. What is undecided then, and does not follow
+// quickChoices is the work of a search for who wrote what was read, in transactions, that is tried before other
+// levels are asked; auxConflicts what asking one may cost.
+const quickChoices, auxConflicts = 2_000_000, 2000
+
+// decide judges all levels: first each with its share of the time, and with a short search for who wrote what
+// was read at those levels that a longer one rarely decides. What is undecided then, and does not follow
 // from what is decided, gets what is left.
 func (q *Question) decide(h *report.History, known map[verdict.Level]report.Result, tell func(report.Result, verdict.Level)) error {
 	rounds := q.rounds()
 	for i, levels := range rounds {
 		q.divide(len(rounds) - i)
-		if err := q.round(levels, -1, h, tell); err != nil {
+		if err := q.round(levels, quickChoices, h, tell); err != nil {
 			return err
 		}
 	}
@@ -189,7 +193,9 @@ func (q *Question) fromStronger(open []verdict.Level, tell func(report.Result, v
 	q.divide(2)
 	q.Phase("judging " + verdict.SI.String())
 	began := time.Now()
-	e, ok := q.feed([]verdict.Level{verdict.SI}, -1)
+	e, ok := q.feed([]verdict.Level{verdict.SI}, -1, func(o *incremental.Options) {
+		o.Bare, o.MaxViolations, o.Conflicts = true, 1, auxConflicts // what breaks it is nobody's question
+	})
 	if !ok {
 		return nil
 	}
@@ -276,13 +282,15 @@ func undecided(l verdict.Level, why verdict.Reason, transactions int) report.Res
 		Unknown: &report.Unknown{Reason: why.String(), Count: transactions}}
 }
 
-// feed gives all records to an engine for some levels, with that work for choices; false if it was stopped.
-func (q *Question) feed(levels []verdict.Level, choices int) (*incremental.Engine, bool) {
+// feed gives all records to an engine for some levels, with that work for choices and what change does to its
+// options; false if it was stopped.
+func (q *Question) feed(levels []verdict.Level, choices int, change func(*incremental.Options)) (*incremental.Engine, bool) {
 	o := q.Assume.Options(levels, q.AnomaliesMax, q.Conflicts)
 	o.Proof = q.Replay || q.Proved != nil
 	o.Stop, o.ChoiceWork = q.stopped, choices
 	s := q.Records.Summary()
 	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations, Names: q.Records.Names()}
+	change(&o)
 	e := incremental.New(o)
 	i := 0
 	for t, keys := range q.Records.Numbered() {
@@ -305,7 +313,7 @@ func (q *Question) round(levels []verdict.Level, choices int, h *report.History,
 	phases := report.Phases{Decode: q.Decoded.Seconds()}
 	q.Phase("judging " + names(levels))
 	began := time.Now()
-	e, ok := q.feed(levels, choices)
+	e, ok := q.feed(levels, choices, func(*incremental.Options) {})
 	if !ok {
 		for _, l := range levels {
 			r := undecided(l, q.stopped(), q.Records.Len())
