@@ -284,13 +284,15 @@ func undecided(l verdict.Level, why verdict.Reason, transactions int) report.Res
 
 // feed gives all records to an engine for some levels, with that work for choices and what change does to its
 // options; false if it was stopped.
-func (q *Question) feed(levels []verdict.Level, choices int, change func(*incremental.Options)) (*incremental.Engine, bool) {
+func (q *Question) feed(levels []verdict.Level, choices int, change ...func(*incremental.Options)) (*incremental.Engine, bool) {
 	o := q.Assume.Options(levels, q.AnomaliesMax, q.Conflicts)
 	o.Proof = q.Replay || q.Proved != nil
 	o.Stop, o.ChoiceWork = q.stopped, choices
 	s := q.Records.Summary()
 	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations, Names: q.Records.Names()}
-	change(&o)
+	for _, f := range change {
+		f(&o)
+	}
 	e := incremental.New(o)
 	i := 0
 	for t, keys := range q.Records.Numbered() {
@@ -313,7 +315,7 @@ func (q *Question) round(levels []verdict.Level, choices int, h *report.History,
 	phases := report.Phases{Decode: q.Decoded.Seconds()}
 	q.Phase("judging " + names(levels))
 	began := time.Now()
-	e, ok := q.feed(levels, choices, func(*incremental.Options) {})
+	e, ok := q.feed(levels, choices)
 	if !ok {
 		for _, l := range levels {
 			r := undecided(l, q.stopped(), q.Records.Len())
