@@ -234,12 +234,15 @@ func TestViolatedStaysSo(t *testing.T) {
 		}
 		return strings.Join(out, "\n")
 	}
-	in.add(t, one("a", 1, 1, write("x", 1)), one("b", 1, 3, record.Op{Kind: record.Read, Key: "x", Value: record.Null}), one("a", 2, 180, write("x", 2)))
+	in.add(t, one("a", 1, 1, write("x", 1)), one("b", 1, 3, record.Op{Kind: record.Read, Key: "x", Value: record.Null}))
+	for seq := int64(2); seq < 11; seq++ { // nobody can come any more who deleted x
+		in.add(t, one("a", seq, 180+2*seq, write("x", seq)))
+	}
 	first := report()
 	if !strings.Contains(first, "lin violated") || !strings.Contains(first, "lin "+st.ids()[0]) {
 		t.Fatalf("at first: %s", first)
 	}
-	in.add(t, one("a", 3, 3600, write("x", 40), write("y", 40)))
+	in.add(t, one("a", 11, 3600, write("x", 40), write("y", 40)))
 	for run := range 2 {
 		if got := report(); !strings.HasPrefix(got, strings.Split(first, "\n")[0]) || !strings.Contains(got, "lin "+st.ids()[0]) || !strings.Contains(got, "before the first that has several") {
 			t.Errorf("run %d after that: %s\nat first: %s", run, got, first)
