@@ -85,6 +85,21 @@ type Alert struct {
 	// it; empty if they are as they were recorded.
 	Values string            `json:"values,omitempty"`
 	Links  map[string]string `json:"links"`
+	// At is how far its history had been judged when run found it last; nil of what
+	// check finds.
+	At *Place `json:"at,omitempty"`
+}
+
+// Place is how far a history is judged.
+type Place struct {
+	// History is the entry of the input with which it began. A changed configuration, or
+	// another input, begins another one, whose transactions are counted anew.
+	History uint64 `json:"history"`
+	// Transactions have been judged since then.
+	Transactions int64 `json:"transactions"`
+	// Time is up to when, by the records' clock, in Unix nanoseconds; of an alert, when the
+	// last of its transactions ended. Where records have no times it is when they came.
+	Time int64 `json:"time"`
 }
 
 // Edge is one step of a cycle.
@@ -287,6 +302,7 @@ func (a Alert) Again(now int64) Alert {
 // If keys and values were shown otherwise then, it has the words of the new one.
 func (a Alert) After(before Alert) Alert {
 	again := before.Again(a.LastSeen)
+	again.At = a.At
 	if before.Values == a.Values {
 		return again
 	}

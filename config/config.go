@@ -99,20 +99,21 @@ type Store struct {
 
 // Alerts says who is told, and how much.
 type Alerts struct {
-	Webhooks     []Webhook     `yaml:"webhooks"`
-	Kafka        *AlertsKafka  `yaml:"kafka"`
-	Stdout       bool          `yaml:"stdout" help:"Whether alerts are written to standard output as well, a JSON object a line."`
-	Repeat       time.Duration `yaml:"repeat" help:"How long after a notification of a group (alerts of one database, level, name and keys) the next one comes if there is more of it, unless it has grown tenfold meanwhile; also how often one is reminded of operational trouble. 0: every new alert is worth one."`
-	ResolveAfter time.Duration `yaml:"resolve_after" help:"How long nothing of a group is found until it is resolved."`
-	SilentAfter  time.Duration `yaml:"silent_after" help:"An operational alert is raised when no record has come for so long. 0: never, as where nights are quiet."`
-	LagMax       time.Duration `yaml:"lag_max" help:"An operational alert is raised when what has been read, but not judged, spans so much more than the window asks for, and grows. 0: never."`
-	Rate         Rate          `yaml:"rate"`
-	Severity     Severities    `yaml:"severity"`
-	Silences     []Silence     `yaml:"silences"`
-	Retain       time.Duration `yaml:"retain" help:"How long alerts stay in the store. Those of groups that are not resolved, and those that no receiver was told of yet, stay longer. 0: for ever."`
-	MaxAlerts    int           `yaml:"max_alerts" help:"How many alerts stay in the store, the oldest going first, with the same exceptions. 0: as many as there are."`
-	Values       Values        `yaml:"values" help:"What alerts, the page, notifications, evidence and the log show of keys and values. full: they are as they were recorded; hash: hashes of them, by which equal stays equal in all alerts; none: pseudonyms, by which it does in one alert. Evidence proves the same in all three; ids of transactions and sessions stay as they are."`
-	SaltFile     string        `yaml:"salt_file" help:"values: hash: the file that holds the salt, 16 bytes at least; an end of line at its end is not part of it. Monitors with the same salt have the same hashes. Empty: the monitor makes one of its own, in store.path."`
+	Webhooks            []Webhook     `yaml:"webhooks"`
+	Kafka               *AlertsKafka  `yaml:"kafka"`
+	Stdout              bool          `yaml:"stdout" help:"Whether alerts are written to standard output as well, a JSON object a line."`
+	Repeat              time.Duration `yaml:"repeat" help:"How long after a notification of a group (alerts of one database, level and name) the next one comes if there is more of it, unless it has grown tenfold meanwhile; also how often one is reminded of operational trouble. 0: every new alert is worth one."`
+	ResolveAfter        time.Duration `yaml:"resolve_after" help:"How much of its database, in the time of the records, has to be judged without anything more of a group until it is resolved, and its promise holds again. Where nothing is judged, nothing is resolved."`
+	ResolveTransactions int           `yaml:"resolve_transactions" help:"How many transactions have to be judged for that beside alerts.resolve_after."`
+	SilentAfter         time.Duration `yaml:"silent_after" help:"An operational alert is raised when no record has come for so long. 0: never, as where nights are quiet."`
+	LagMax              time.Duration `yaml:"lag_max" help:"An operational alert is raised when what has been read, but not judged, spans so much more than the window asks for, and grows. 0: never."`
+	Rate                Rate          `yaml:"rate"`
+	Severity            Severities    `yaml:"severity"`
+	Silences            []Silence     `yaml:"silences"`
+	Retain              time.Duration `yaml:"retain" help:"How long alerts stay in the store. Those of groups that are not resolved, and those that no receiver was told of yet, stay longer. 0: for ever."`
+	MaxAlerts           int           `yaml:"max_alerts" help:"How many alerts stay in the store, the oldest going first, with the same exceptions. 0: as many as there are."`
+	Values              Values        `yaml:"values" help:"What alerts, the page, notifications, evidence and the log show of keys and values. full: they are as they were recorded; hash: hashes of them, by which equal stays equal in all alerts; none: pseudonyms, by which it does in one alert. Evidence proves the same in all three; ids of transactions and sessions stay as they are."`
+	SaltFile            string        `yaml:"salt_file" help:"values: hash: the file that holds the salt, 16 bytes at least; an end of line at its end is not part of it. Monitors with the same salt have the same hashes. Empty: the monitor makes one of its own, in store.path."`
 
 	// Salt is the contents of SaltFile, read by Load.
 	Salt Secret `yaml:"-"`
@@ -270,7 +271,7 @@ func Default() *Config {
 		Solver: Solver{Every: 250 * time.Millisecond, Conflicts: 100_000},
 		Store:  Store{Path: "./isowatch-data", MaxBytes: 10 << 30},
 		Memory: 300 << 20,
-		Alerts: Alerts{Values: ValuesFull, Repeat: 4 * time.Hour, ResolveAfter: 15 * time.Minute, LagMax: time.Minute, Rate: Rate{Max: 5, Per: time.Minute},
+		Alerts: Alerts{Values: ValuesFull, Repeat: 4 * time.Hour, ResolveAfter: 15 * time.Minute, ResolveTransactions: 1000, LagMax: time.Minute, Rate: Rate{Max: 5, Per: time.Minute},
 			Retain: 90 * 24 * time.Hour, MaxAlerts: 100_000},
 		HTTP: HTTP{Listen: "127.0.0.1:8080"},
 		Log:  Log{Level: "info", Format: "console"},

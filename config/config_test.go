@@ -47,7 +47,7 @@ solver: {every: 100ms, conflicts: 7}
 store: {path: ./data, max_bytes: 2 GB, sync: true}
 memory: 1GiB
 alerts: {webhooks: [{url: "https://u:p@example.org/hook", format: generic, secret_file: secret}], values: full,
-  repeat: 1h, resolve_after: 5m, silent_after: 2m, lag_max: 30s, rate: {max: 7, per: 10s}, severity: {ser: warning, strong-si: info}, retain: 48h, max_alerts: 1_000,
+  repeat: 1h, resolve_after: 5m, resolve_transactions: 77, silent_after: 2m, lag_max: 30s, rate: {max: 7, per: 10s}, severity: {ser: warning, strong-si: info}, retain: 48h, max_alerts: 1_000,
   silences: [{db: "shop-*", level: si, name: lost-update, key: "acct:?", until: 2026-02-01T00:00:00Z, comment: moved}]}
 http: {listen: "", admin: "[::1]:6060", tls: {cert: s.pem, key: sk.pem, client_ca: cca.pem}, token_file: token, base_url: "https://example.org/isowatch"}
 log: {level: debug, format: json}
@@ -83,7 +83,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 		Memory: 1 << 30,
 		Alerts: Alerts{Webhooks: []Webhook{{URL: "https://u:p@example.org/hook", Format: "generic",
 			SecretFile: "secret", Secrets: []Secret{"whsec_c2VjcmV0"}, Timeout: 10 * time.Second}}, Values: ValuesFull,
-			Repeat: time.Hour, ResolveAfter: 5 * time.Minute, SilentAfter: 2 * time.Minute, LagMax: 30 * time.Second, Rate: Rate{Max: 7, Per: 10 * time.Second},
+			Repeat: time.Hour, ResolveAfter: 5 * time.Minute, ResolveTransactions: 77, SilentAfter: 2 * time.Minute, LagMax: 30 * time.Second, Rate: Rate{Max: 7, Per: 10 * time.Second},
 			Severity: Severities{SER: "warning", StrongSI: "info"}, Retain: 48 * time.Hour, MaxAlerts: 1000,
 			Silences: []Silence{{DB: "shop-*", Level: "si", Name: "lost-update", Key: "acct:?", Until: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), Comment: "moved"}}},
 		HTTP: HTTP{Admin: "[::1]:6060", TLS: &ServerTLS{Cert: "s.pem", Key: "sk.pem", ClientCA: "cca.pem"}, TokenFile: "token", BaseURL: "https://example.org/isowatch", Token: "0123456789abcdef"},

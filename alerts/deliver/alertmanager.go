@@ -23,16 +23,11 @@ const (
 
 // Active is a group of anomalies, or a condition, that is not over.
 type Active struct {
-	Group          string
-	DB, Level      string
-	Breaks         []string // may be empty: then Level alone counts
-	Name, Severity string
-	Keys           []string
-	Since          int64 // Unix nanoseconds
-	Count          int64
-	Alert          string // id of the alert that stands for it
-	Summary        string // may be empty
-	Link           string // may be empty
+	Group               string
+	DB, Level, Severity string
+	Breaks              []string // the configured levels that it breaks; may be empty: then Level alone counts
+	// Notice makes the notice that says what there is to say of it now.
+	Notice func(context.Context) ([]byte, error)
 }
 
 // Resender is a Receiver that wants to be told again and again what is active.
@@ -145,20 +140,29 @@ func (a *Alertmanager) others(n *notice, alert amAlert, now time.Time) []amAlert
 // Resend implements Resender.
 func (a *Alertmanager) Resend(ctx context.Context, active []Active) (time.Duration, error) {
 	now := time.Now().UTC()
+	out := make([]amAlert, 0, len(active))
+	for _, g := range active {
+		alert, known := a.knows(g)
+		if alert.EndsAt = now.Add(a.hold); !known { // since the start: a notice told of it before that
+			body, err := g.Notice(ctx)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", a, err)
+			}
+			n, err := parse(body)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", a, err)
+			}
+			alert = a.alert(n, now)
+		}
+		out = append(out, alert)
+	}
 	a.mu.Lock()
 	rest := map[string]bool{}
 	for key := range a.told {
 		rest[key] = true
 	}
-	out := make([]amAlert, 0, len(active))
-	for _, g := range active {
-		alert := a.active(g, now)
-		key := identity(alert)
-		delete(rest, key)
-		if known, ok := a.told[key]; ok { // what a notice said is more
-			alert.Annotations, alert.GeneratorURL = known.Annotations, known.GeneratorURL
-		}
-		out = append(out, alert)
+	for _, alert := range out {
+		delete(rest, identity(alert))
 	}
 	for _, key := range sortedAlerts(a.told) {
 		t := a.told[key]
@@ -185,14 +189,16 @@ func (a *Alertmanager) Resend(ctx context.Context, active []Active) (time.Durati
 	return 0, nil
 }
 
-// active is a group as an alert.
-func (a *Alertmanager) active(g Active, now time.Time) amAlert {
-	n := &notice{ID: g.Alert, DB: g.DB, Level: g.Level, Name: g.Name, Severity: g.Severity, Keys: g.Keys, Summary: g.Summary}
-	n.Notification.Group, n.Notification.Count, n.Notification.Since = g.Group, g.Count, g.Since
-	if webLink(g.Link) {
-		n.Links = map[string]string{"alert": g.Link}
+// knows is a group as an alert, as it was told last.
+func (a *Alertmanager) knows(g Active) (amAlert, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, key := range sortedAlerts(a.told) {
+		if l := a.told[key].Labels; l["group"] == clean(g.Group) && l["severity"] == clean(g.Severity) && l["kind"] == "" {
+			return a.told[key], true
+		}
 	}
-	return a.alert(n, now)
+	return amAlert{}, false
 }
 
 // remember keeps what was told as long as it is not over.

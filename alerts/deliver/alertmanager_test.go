@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/isowatch/isowatch/alerts/deliver"
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/name"
 )
 
 // amAlert is postableAlert of Alertmanager's OpenAPI.
@@ -43,7 +46,9 @@ func posted(t *testing.T, body string) []amAlert {
 }
 
 func active(group, severity string) deliver.Active {
-	return deliver.Active{Group: group, DB: "orders", Level: "si", Name: "lost-update", Severity: severity, Keys: []string{"x"}, Since: 1_700_000_000_000_000_000, Count: 3, Alert: "a1"}
+	n := lostUpdate()
+	n.Notification.Group, n.Notification.Kind, n.Severity = group, life.KindOngoing, name.Severity(severity)
+	return deliver.Active{Group: group, DB: "orders", Level: "si", Severity: severity, Notice: func(context.Context) ([]byte, error) { return n.JSON(), nil }}
 }
 
 // What is active is told again under the same labels, with what its notice said; what is
@@ -78,6 +83,11 @@ func TestAlertmanager(t *testing.T) {
 	again := posted(t, got[1])
 	if len(again) != 2 || cmp.Diff(first.Labels, again[0].Labels) != "" || cmp.Diff(first.Annotations, again[0].Annotations) != "" || again[1].Labels["group"] != "g2" {
 		t.Errorf("told again: %+v", again)
+	}
+	for _, a := range slices.Concat(posted(t, got[0]), again) { // who never heard of it by a notice hears as much
+		if a.Annotations["summary"] == "" || a.Annotations["description"] == "" || a.GeneratorURL == "" {
+			t.Errorf("told is %+v", a)
+		}
 	}
 	third := posted(t, got[2])
 	if len(third) != 2 || third[1].Labels["group"] != "g2" || third[1].Labels["severity"] != "warning" || third[1].EndsAt.After(time.Now()) || third[0].EndsAt.Before(time.Now()) {

@@ -47,12 +47,15 @@ func (f Filter) wants(body []byte) ([]byte, bool) {
 		return body, true
 	}
 	n, err := parse(body)
-	if err != nil || n.Notification.Kind == kindTest || f.lets(n) {
+	if err != nil || n.Notification.Kind == kindTest {
 		return body, true
+	}
+	if f.lets(n) {
+		return f.under(body, n), true
 	}
 	for _, p := range n.Notification.Over {
 		switch {
-		case !f.severe(p.Severity) || !f.db(p.DB) || !f.level(nil, p.Level):
+		case !f.passes(p):
 		case n.over():
 			return body, true
 		case len(n.Notification.Resolved) > 0:
@@ -83,15 +86,37 @@ func (f Filter) lets(n *notice) bool {
 	return named < n.Notification.Groups || f.db(n.DB) && f.level(n.Breaks, n.Level)
 }
 
+// under is a notice that passes, under a group that the receiver hears the end of: a summary
+// of groups that were told of before has that of one of them, which may not be for it.
+func (f Filter) under(body []byte, n *notice) []byte {
+	own := slices.IndexFunc(n.Notification.Parts, func(p part) bool { return p.Group == n.Notification.Group })
+	if own < 0 || f.passes(n.Notification.Parts[own]) {
+		return body
+	}
+	i := slices.IndexFunc(n.Notification.Parts, func(p part) bool { return p.Group != "" && f.passes(p) })
+	if i < 0 {
+		return body
+	}
+	n.Notification.Group = n.Notification.Parts[i].Group
+	return merged(body, map[string]any{"group": n.Notification.Group, "notification": n.Notification})
+}
+
+func (f Filter) passes(p part) bool {
+	return f.severe(p.Severity) && f.db(p.DB) && f.level(nil, p.Level)
+}
+
 // onlyOver is a notice reduced to what is over by it, for which p stands.
 func onlyOver(body []byte, n *notice, p part) []byte {
 	k := n.Notification
-	said := "what was told of before is over"
+	said, links := "what was told of before is over", map[string]string{}
+	if l, ok := n.Links["page"]; ok {
+		links["page"] = l
+	}
 	notification := map[string]any{"id": k.ID, "kind": kindResolved, "group": k.Resolved[0], "ids": []string{}, "groups": len(k.Resolved), "count": 0, "since": 0, "silenced": 0,
 		"resolved": k.Resolved, "over": k.Over}
 	return merged(body, map[string]any{"id": "", "db": p.DB, "level": p.Level, "name": p.Name, "severity": p.Severity, "state": stateResolved, "group": k.Resolved[0],
 		"breaks": []string{}, "holds": []string{}, "aliases": []string{}, "adya": "", "keys": []string{}, "transactions": []string{}, "cycle": []string{}, "cases": nil, "evidence": []string{},
-		"summary": said, "explanation": said, "links": map[string]string{}, "notification": notification})
+		"summary": said, "explanation": said, "links": links, "notification": notification})
 }
 
 // wantsActive is wants for what is told again.

@@ -48,6 +48,7 @@ type notice struct {
 
 // part is a share of a notice.
 type part struct {
+	Group    string `json:"group"`
 	DB       string `json:"db"`
 	Level    string `json:"level"`
 	Name     string `json:"name"`

@@ -79,12 +79,14 @@ func summaries(t *testing.T) map[string]life.News {
 	} {
 		l := life.New(life.Config{RateMax: 2, RatePer: 10 * time.Minute, ResolveAfter: 5 * time.Minute})
 		now := begin
+		judged(l, now, "shop")
 		l.Anomaly(head("a1", "shop", "si", "lost-update", "x", name.Critical), now)
 		if n := told(l, now); len(n) != 1 || n[0].Kind != life.KindAlert {
 			t.Fatalf("%s: %v", what, n)
 		}
 		if script.over {
 			now += 301 * second
+			judged(l, now, "shop")
 			l.Tick(now)
 		}
 		now += second
@@ -108,6 +110,13 @@ func summaries(t *testing.T) map[string]life.News {
 		out[what] = n[0]
 	}
 	return out
+}
+
+// judged says that databases are judged up to now, at a thousand transactions a second.
+func judged(l *life.Life, now int64, dbs ...string) {
+	for _, db := range dbs {
+		l.Judged(life.Progress{DB: db, Place: alerts.Place{History: 1, Transactions: (now - begin) / int64(time.Millisecond), Time: now}, Levels: []life.Asked{{Level: "si"}, {Level: "ser"}}}, now)
+	}
 }
 
 var moments = regexp.MustCompile(`"(endsAt|startsAt)": "[^"]*"`)
@@ -228,12 +237,14 @@ func TestNothingStaysOpen(t *testing.T) {
 			default:
 				now += int64(r.IntN(60)) * int64(time.Second)
 			}
+			judged(l, now, "db0", "db1", "db2")
 			l.Tick(now)
 			note()
 		}
 		l.Over(lag, now)
 		for range 2000 {
 			now += int64(30 * time.Second)
+			judged(l, now, "db0", "db1", "db2")
 			l.Tick(now)
 			note()
 		}

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
@@ -24,7 +26,7 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the form of the state of alerts is %d, and this version reads %d", e.Form, e.Known)
 }
 
-const stateVersion = 1
+const stateVersion = 2
 
 // The limits of what is read: more is never written.
 const (
@@ -40,15 +42,15 @@ var (
 
 // Append appends the state, which Restore takes:
 //
-//	u8 version, now, fed, backlog, times of notices, burst, silences, groups by id,
-//	which of these are in the line
+//	u8 version, now, fed, backlog, what ends a group, times of notices, burst, silences, groups by id,
+//	which of these are in the line, databases by name
 //
 // Numbers are varints, texts and lists have their length before them. An id of
-// 32 hexadecimal digits, as all are, takes 17 bytes. The configuration is no part of
-// it.
+// 32 hexadecimal digits, as all are, takes 17 bytes. Of the configuration only what ends a
+// group is part of it, for who reads it without one.
 func (l *Life) Append(b []byte) []byte {
 	w := writer{append(b, stateVersion)}
-	w.ints(l.now, l.fed, l.backlog)
+	w.ints(l.now, l.fed, l.backlog, int64(l.cfg.ResolveAfter), l.cfg.ResolveTransactions)
 	w.int(int64(len(l.sent)))
 	w.ints(l.sent...)
 	w.id(l.burst.id)
@@ -73,8 +75,36 @@ func (l *Life) Append(b []byte) []byte {
 	for _, g := range l.wanting {
 		w.int(int64(at[g]))
 	}
+	w.int(int64(len(l.dbs)))
+	for _, db := range slices.Sorted(maps.Keys(l.dbs)) {
+		w.database(l.dbs[db])
+	}
 	return w.b
 }
+
+func (w *writer) database(d *database) {
+	w.text(d.DB)
+	w.place(d.Place)
+	w.ints(d.LastRecord, d.began)
+	w.int(int64(len(d.Levels)))
+	for _, a := range d.Levels {
+		w.text(a.Level)
+		w.text(string(a.Complete))
+	}
+	w.int(int64(len(d.breaches)))
+	for _, b := range d.breaches {
+		w.text(b.level)
+		w.ints(b.since, b.last, b.alerts, b.count)
+		w.place(b.at)
+		w.bools(b.ended)
+	}
+	w.int(int64(len(d.spans)))
+	for _, s := range d.spans {
+		w.ints(s.From, s.To, s.Alerts)
+	}
+}
+
+func (w *writer) place(p alerts.Place) { w.ints(int64(p.History), p.Transactions, p.Time) }
 
 func (w *writer) group(g *group) {
 	w.id(g.ID)
@@ -84,6 +114,8 @@ func (w *writer) group(g *group) {
 	w.id(g.Representative)
 	w.texts(g.Keys)
 	w.texts(g.aliases)
+	w.text(g.weakest)
+	w.place(g.at)
 	w.b = append(w.b, byte(g.tier), byte(slices.Index(stateNames, g.State)), byte(max(0, slices.Index(severityNames, g.Severity))))
 	w.bools(g.told, g.burst, g.ends, g.farewell)
 	w.ints(g.Since, g.Last, g.ResolvedAt, g.Count, g.Alerts, g.Silenced, g.touched, g.toldAt, g.toldCount, g.kept, g.over)
@@ -107,6 +139,10 @@ func Restore(b []byte, cfg Config) (*Life, error) {
 	r := reader{wire.NewReader(b[1:])}
 	r.Minimal = true
 	l.now, l.fed, l.backlog = r.time(), r.time(), r.time()
+	after, transactions := time.Duration(r.int(1, math.MaxInt64/4)), r.int(1, math.MaxInt64/4)
+	if cfg.ResolveAfter <= 0 && cfg.ResolveTransactions <= 0 {
+		l.cfg.ResolveAfter, l.cfg.ResolveTransactions = after, transactions
+	}
 	for range r.count(RateLimit+1, 1) {
 		l.sent = append(l.sent, r.time())
 	}
@@ -125,7 +161,7 @@ func Restore(b []byte, cfg Config) (*Life, error) {
 	}
 	var groups []*group
 	members := 0
-	for range r.count(stateGroups, 25) {
+	for range r.count(stateGroups, 29) {
 		g := r.group()
 		if !r.OK() || len(groups) > 0 && g.ID <= groups[len(groups)-1].ID {
 			return nil, ErrState
@@ -147,6 +183,15 @@ func Restore(b []byte, cfg Config) (*Life, error) {
 		}
 		l.want(groups[i])
 	}
+	last := ""
+	for i := range r.count(databasesMax, 9) {
+		d := r.database()
+		if !r.OK() || i > 0 && d.DB <= last {
+			return nil, ErrState
+		}
+		last = d.DB
+		l.dbs[d.DB] = d
+	}
 	r.refuse(l.burst.id == "" && (members > 0 || l.burst.over))
 	if !r.Done() || members != l.burst.members || l.backlog > 0 && len(l.wanting) == 0 {
 		return nil, ErrState
@@ -163,6 +208,7 @@ func (r *reader) group() *group {
 	}
 	g.Representative = r.id()
 	g.Keys, g.aliases = r.texts(), r.texts()
+	g.weakest, g.at = r.text(), r.place()
 	tier, state, severity := r.Byte(), r.Byte(), r.Byte()
 	if int(tier) >= tiers || int(state) >= len(stateNames) || int(severity) >= len(severityNames) {
 		r.Fail()
@@ -179,6 +225,30 @@ func (r *reader) group() *group {
 	over := g.State == alerts.Resolved
 	r.refuse(g.ID == "" || g.told && g.burst || g.farewell && !over || (g.ResolvedAt > 0) != over)
 	return g
+}
+
+func (r *reader) database() *database {
+	d := &database{moved: true}
+	d.DB, d.Place = r.text(), r.place()
+	d.LastRecord, d.began = r.time(), r.time()
+	for range r.count(levelsMax, 2) {
+		d.Levels = append(d.Levels, Asked{r.text(), Completeness(r.text())})
+	}
+	for range r.count(levelsMax, 9) {
+		b := breach{level: r.text(), since: r.time(), last: r.time(), alerts: r.int(0, math.MaxInt64/4), count: r.int(0, math.MaxInt64/4), at: r.place(), ended: r.bool()}
+		r.refuse(len(d.breaches) > 0 && b.level <= d.breaches[len(d.breaches)-1].level)
+		d.breaches = append(d.breaches, b)
+	}
+	for range r.count(spansMax, 3) {
+		s := Span{r.time(), r.time(), r.int(0, math.MaxInt64/4)}
+		r.refuse(s.From > s.To || len(d.spans) > 0 && s.From <= d.spans[len(d.spans)-1].To)
+		d.spans = append(d.spans, s)
+	}
+	return d
+}
+
+func (r *reader) place() alerts.Place {
+	return alerts.Place{History: uint64(r.int(0, math.MaxInt64)), Transactions: r.int(0, math.MaxInt64/4), Time: r.time()}
 }
 
 // writer and reader are the two ends of the state's encoding.

@@ -9,8 +9,12 @@ type Config struct {
 	// more of it; earlier ones come when it has grown tenfold. 0: every alert is
 	// news.
 	Repeat time.Duration
-	// ResolveAfter is how long nothing of a group is found until it is over.
-	ResolveAfter time.Duration
+	// ResolveAfter and ResolveTransactions are how much has to be judged of a database, in
+	// the time of its records and in transactions, without anything more of a group until
+	// that is over. What only passes of time, and what is not judged, ends no group. Of an
+	// event, ResolveAfter is how long it has not happened.
+	ResolveAfter        time.Duration
+	ResolveTransactions int64
 	// RateMax is how many notices there are at most in any RatePer. What it keeps
 	// back goes into one summary.
 	RateMax int
@@ -18,7 +22,7 @@ type Config struct {
 	// Silences of the configuration.
 	Silences []Silence
 	// GroupsMax is how many groups that are not over are told apart: alerts of
-	// further ones share groups by database, level and name, of which there are at
+	// further ones share groups by database and level, of which there are at
 	// most as many again; and then one.
 	GroupsMax int
 	// WithheldMax is how many alerts may wait for a notice until no more are taken.
@@ -29,10 +33,13 @@ type Config struct {
 const (
 	RepeatDefault       = 4 * time.Hour
 	ResolveAfterDefault = 15 * time.Minute
-	RateMaxDefault      = 5
-	RatePerDefault      = time.Minute
-	GroupsMaxDefault    = 1024
-	WithheldMaxDefault  = 16_384
+	// ResolveTransactionsDefault: of anomalies that one in 300 transactions has, so many
+	// without one come once in 28 times.
+	ResolveTransactionsDefault = 1000
+	RateMaxDefault             = 5
+	RatePerDefault             = time.Minute
+	GroupsMaxDefault           = 1024
+	WithheldMaxDefault         = 16_384
 	// RateLimit bounds RateMax: when each was is remembered.
 	RateLimit = 10_000
 )
@@ -47,6 +54,9 @@ const resolvedMax = 256
 func (c Config) withDefaults() Config {
 	if c.ResolveAfter <= 0 {
 		c.ResolveAfter = ResolveAfterDefault
+	}
+	if c.ResolveTransactions <= 0 {
+		c.ResolveTransactions = ResolveTransactionsDefault
 	}
 	if c.RateMax <= 0 {
 		c.RateMax = RateMaxDefault

@@ -11,10 +11,10 @@
 //
 // # The life of a group
 //
-// Alerts of one database, level, name and keys are one group. The first is told at
+// Alerts of one database, level and name are one group. The first is told at
 // once, further ones when there are ten times as many as when it was told last, or
-// after Config.Repeat. A group of which nothing was found for Config.ResolveAfter is
-// over, which is told too, if anything was. Trouble of the monitor itself is a group
+// after Config.Repeat. A group is over when enough was judged without more of it, which is
+// told too, if anything was; time that only passes ends none. Trouble of the monitor itself is a group
 // as well, a condition: it is over when somebody says so, and was for half a minute.
 //
 // # A storm
@@ -35,6 +35,7 @@
 //   - next.go: what goes out.
 //   - silence.go: what is kept back.
 //   - group.go: groups, and how readers see them.
+//   - standing.go: how far databases are judged, and how their promises stand.
 //   - notice.go: what receivers get.
 //   - config.go: when something is news; the bounds.
 //   - codec.go: the state as bytes.

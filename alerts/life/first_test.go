@@ -41,13 +41,13 @@ func TestWorstFirst(t *testing.T) {
 	mild := lost("1", "x")
 	mild.Severity = name.Warning
 	for i := range 8 {
-		mild.ID, mild.Keys = fmt.Sprint("w", i), []string{fmt.Sprint(i)}
+		mild.ID, mild.DB = fmt.Sprint("w", i), fmt.Sprint(i)
 		s.find(mild)
 	}
 	s.pass(50 * time.Second) // four by themselves, four in a summary
 	s.pass(11 * time.Second) // there is room again
 	for i := range 3 {
-		mild.ID, mild.Keys = fmt.Sprint("v", i), []string{fmt.Sprint("v", i)}
+		mild.ID, mild.DB = fmt.Sprint("v", i), fmt.Sprint("v", i)
 		s.l.Anomaly(mild, s.now)
 	}
 	s.l.Anomaly(lost("c", "y"), s.now)

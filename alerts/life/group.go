@@ -17,7 +17,9 @@ type Head struct {
 	DB    string
 	Level string
 	Name  string
-	// Aliases are other names, for silences. Keys are sorted.
+	// Weakest is the weakest level that it breaks, whether anybody asked for that or not.
+	Weakest string
+	// Aliases are other names, and Keys what it is about, for silences.
 	Aliases  []string
 	Keys     []string
 	Severity name.Severity
@@ -25,14 +27,15 @@ type Head struct {
 	// how often at all. They are equal for an alert that is new.
 	News  int64
 	Count int64
-	// Seen is when it was last found.
+	// Seen is when it was last found, At where in the stream; nil: that is not known.
 	Seen int64
+	At   *alerts.Place
 }
 
 // HeadOf is the head of an alert of which so many detections are news.
 func HeadOf(a alerts.Alert, news int) Head {
 	h := Head{ID: a.ID, DB: a.DB, Level: a.Level, Name: a.Name, Keys: a.Keys, Severity: a.Severity, News: int64(max(news, 1)), Count: int64(a.Count), Seen: a.LastSeen}
-	h.Aliases = a.Aliases
+	h.Aliases, h.Weakest, h.At = a.Aliases, a.Weakest, a.At
 	return h
 }
 
@@ -55,14 +58,14 @@ type Condition struct {
 // Operational begins the names of conditions.
 const Operational = "operational/"
 
-// Group is what belongs together: alerts of one database, level, name and keys, or a
-// condition.
+// Group is what belongs together: alerts of one database, level and name, which as a rule
+// have one cause, or a condition.
 type Group struct {
 	ID       string        `json:"id"`
 	DB       string        `json:"db"`
 	Level    string        `json:"level"`
 	Name     string        `json:"name"`
-	Keys     []string      `json:"keys"`
+	Keys     []string      `json:"keys"` // some of those that its alerts are about
 	State    alerts.State  `json:"state"`
 	Severity name.Severity `json:"severity"` // the worst
 	// Since is when it began, Last when it was last found, ResolvedAt when it was
@@ -85,13 +88,20 @@ type Group struct {
 }
 
 // GroupID is the group of an alert.
-func GroupID(db, level, of string, keys []string) string {
-	return hash("group", append([]string{db, level, of}, keys...)...)
-}
+func GroupID(db, level, of string) string { return hash("group", db, level, of) }
 
-// coarseID is the group of alerts that share all but the keys, overflowID that of
+// coarseID is the group of alerts that share all but the name, overflowID that of
 // everything else; see Config.GroupsMax.
-func coarseID(db, level, of string) string { return hash("coarse", db, level, of) }
+func coarseID(db, level string) string { return hash("coarse", db, level) }
+
+// SeveralNames is the name of a group of alerts that have different ones.
+const SeveralNames = "several"
+
+// conditionID is the group of a condition; one without a database and what it is of has
+// those of its kind for which there is no room.
+func conditionID(db, of string, what []string) string {
+	return hash("condition", append([]string{db, of}, what...)...)
+}
 
 var overflowID = hash("overflow")
 
@@ -119,6 +129,8 @@ type Snapshot struct {
 	Withheld int
 	byID     map[string]int
 	fed      int64 // when the latest alert that is part of it was found
+	dbs      map[string]*database
+	enough   Judged
 }
 
 // Group finds a group.
@@ -135,7 +147,7 @@ func (s *Snapshot) Group(id string) (Group, bool) {
 
 // Of is the group that an alert is in, if it is still remembered.
 func (s *Snapshot) Of(a alerts.Alert) (Group, bool) {
-	for _, id := range []string{GroupID(a.DB, a.Level, a.Name, a.Keys), coarseID(a.DB, a.Level, a.Name), overflowID} {
+	for _, id := range []string{GroupID(a.DB, a.Level, a.Name), coarseID(a.DB, a.Level), overflowID} {
 		if g, ok := s.Group(id); ok && a.LastSeen <= max(g.Last, g.ResolvedAt) && a.LastSeen >= g.Since {
 			return g, true
 		}
@@ -146,7 +158,7 @@ func (s *Snapshot) Of(a alerts.Alert) (Group, bool) {
 // Overlay is an alert as it is now: resolved if its group is over, or so long over
 // that it is forgotten.
 func (s *Snapshot) Overlay(a alerts.Alert) alerts.Alert {
-	a.Group = GroupID(a.DB, a.Level, a.Name, a.Keys)
+	a.Group = GroupID(a.DB, a.Level, a.Name)
 	g, ok := s.Of(a)
 	switch {
 	case !ok && s != nil && a.LastSeen < s.fed: // a later one may not be part of it yet
@@ -166,8 +178,8 @@ func (s *Snapshot) Open(id string) bool {
 	return ok && g.State != alerts.Resolved
 }
 
-func newSnapshot(groups []Group, silences []Silence, withheld int, fed int64) *Snapshot {
-	s := &Snapshot{Groups: groups, Silences: silences, Withheld: withheld, fed: fed, byID: make(map[string]int, len(groups))}
+func (s *Snapshot) sort() *Snapshot {
+	s.byID = make(map[string]int, len(s.Groups))
 	slices.SortFunc(s.Groups, func(a, b Group) int {
 		if over := func(g Group) bool { return g.State == alerts.Resolved }; over(a) != over(b) {
 			if over(a) {

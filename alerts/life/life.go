@@ -37,9 +37,9 @@ type Life struct {
 	after   int64 // of a notice that is being made: the sum of when its groups were told of before
 	// burst is told in summaries until all groups of it are over.
 	burst burst
-	// awaited are the databases that have groups and of which nothing has been judged since
-	// Await.
-	awaited map[string]bool
+	dbs   map[string]*database
+	// shared: a snapshot has dbs, which is copied before it changes.
+	shared bool
 }
 
 // burst is what summaries are about: the groups that no notice of their own told
@@ -69,6 +69,9 @@ type group struct {
 	aliases []string
 	tier    int
 	touched int64 // when it was found last, by Life's time
+	// Of anomalies: the weakest level that they break, and where the last one was found.
+	weakest string
+	at      alerts.Place
 	unsaid  []string
 	due     bool
 	// told: a notice of its own was about it since it began; burst: a summary was.
@@ -77,8 +80,8 @@ type group struct {
 	toldAt      int64
 	toldCount   int64
 	kept        int64 // silenced since
-	// Of conditions: ends says that it is over when Over says so, over since when it
-	// is, 0 if it is not.
+	// Of conditions: ends says that it is over when Over says so. over is since when it is,
+	// 0 if it is not; of anomalies, since when nobody asks for the level any more.
 	ends bool
 	over int64
 	// farewell: that it is over is to be told.
@@ -95,7 +98,7 @@ type News struct {
 
 // New makes an empty life.
 func New(cfg Config) *Life {
-	return &Life{cfg: cfg.withDefaults(), groups: map[string]*group{}, silenceEnds: math.MaxInt64}
+	return &Life{cfg: cfg.withDefaults(), groups: map[string]*group{}, dbs: map[string]*database{}, silenceEnds: math.MaxInt64}
 }
 
 // Configure replaces the configuration.
@@ -149,12 +152,16 @@ func (l *Life) Anomaly(h Head, now int64) {
 	if isNew {
 		g.Alerts++
 	}
+	l.broke(g, h)
 	if g.Representative == "" || rank(h.Severity) > rank(g.Severity) {
 		g.Representative, g.Severity = h.ID, h.Severity
 	}
-	if g.Muted {
+	if g.Muted || l.silenced(func(s *Silence) bool { return s.matches(g, h.Keys) }) {
 		g.Silenced += max(h.News, 1)
 		g.kept += max(h.News, 1)
+		if !g.Muted && (g.told || g.burst) {
+			g.toldCount += max(h.News, 1) // nobody is told that there is more of it
+		}
 		return
 	}
 	if isNew {
@@ -178,8 +185,8 @@ func (l *Life) place(h Head) *group {
 		id         string
 		g          Group
 	}{
-		{tierFine, l.cfg.GroupsMax, GroupID(h.DB, h.Level, h.Name, h.Keys), Group{DB: h.DB, Level: h.Level, Name: h.Name, Keys: shown(h.Keys)}},
-		{tierCoarse, l.cfg.GroupsMax, coarseID(h.DB, h.Level, h.Name), Group{DB: h.DB, Level: h.Level, Name: h.Name, Keys: []string{}}},
+		{tierFine, l.cfg.GroupsMax, GroupID(h.DB, h.Level, h.Name), Group{DB: h.DB, Level: h.Level, Name: h.Name, Keys: []string{}}},
+		{tierCoarse, l.cfg.GroupsMax, coarseID(h.DB, h.Level), Group{DB: h.DB, Level: h.Level, Name: SeveralNames, Keys: []string{}}},
 		{tierOverflow, 1, overflowID, Group{Keys: []string{}}},
 	} {
 		g := l.groups[p.id]
@@ -187,9 +194,9 @@ func (l *Life) place(h Head) *group {
 			return g
 		}
 		if l.active[p.tier] < p.most {
-			aliases := shown(h.Aliases)
-			if p.tier == tierOverflow {
-				aliases = nil
+			var aliases []string
+			if p.tier == tierFine {
+				aliases = shown(h.Aliases)
 			}
 			p.g.ID = p.id
 			return l.begin(p.g, p.tier, aliases)
@@ -279,7 +286,7 @@ func (l *Life) condition(c Condition, make bool) *group {
 	if c.Of != "" {
 		g.Keys = shown([]string{c.Of})
 	}
-	g.ID = GroupID(g.DB, "", g.Name, g.Keys)
+	g.ID = conditionID(g.DB, g.Name, g.Keys)
 	have := l.groups[g.ID]
 	if have != nil && have.State != alerts.Resolved {
 		return have
@@ -289,7 +296,7 @@ func (l *Life) condition(c Condition, make bool) *group {
 	}
 	ends := !c.Event
 	if l.active[tierCondition] >= conditionsMax {
-		g = Group{ID: coarseID("", "", g.Name), Name: g.Name, Keys: []string{}}
+		g = Group{ID: conditionID("", g.Name, nil), Name: g.Name, Keys: []string{}}
 		if have = l.groups[g.ID]; have != nil && have.State != alerts.Resolved {
 			return have
 		}
@@ -304,7 +311,7 @@ func (l *Life) condition(c Condition, make bool) *group {
 func (l *Life) isNews(g *group) bool {
 	switch {
 	case !g.told && !g.burst:
-		return true
+		return g.Count > g.Silenced || !l.hushed(g)
 	case g.Count <= g.toldCount && len(g.unsaid) == 0 && !g.lasts():
 		return false
 	case l.cfg.Repeat <= 0:
@@ -333,8 +340,11 @@ func (l *Life) Tick(now int64) {
 		l.mute()
 	}
 	for _, g := range l.those(func(g *group) bool {
+		if g.State == alerts.Resolved || g.due {
+			return false
+		}
 		at, ok := l.ends(g)
-		return g.State != alerts.Resolved && !g.due && (ok && l.now >= at || !g.Muted && l.isNews(g))
+		return ok && l.now >= at || !g.Muted && l.isNews(g)
 	}) {
 		if at, ok := l.ends(g); ok && l.now >= at {
 			l.resolve(g)
@@ -345,10 +355,16 @@ func (l *Life) Tick(now int64) {
 	l.forget()
 }
 
-// ends is when a group is over if nothing more comes.
+// ends is when a group is over by the time that passes alone, if it is: of anomalies, only
+// if enough has been judged without them, or nobody asks for their level any more.
 func (l *Life) ends(g *group) (int64, bool) {
-	if !g.ends {
-		return g.touched + int64(l.cfg.ResolveAfter), !l.awaits(g)
+	switch {
+	case g.tier == tierOverflow:
+		return l.now, !l.anyBroken()
+	case g.tier != tierCondition:
+		return l.now, g.over > 0 || l.dbs[g.DB].since(g.at).reach(l.enough())
+	case !g.ends:
+		return g.touched + int64(l.cfg.ResolveAfter), true
 	}
 	return g.over + min(int64(settle), int64(l.cfg.ResolveAfter)), g.over > 0
 }
@@ -460,7 +476,9 @@ func (l *Life) Snapshot() *Snapshot {
 		c.Keys = slices.Clone(c.Keys)
 		groups = append(groups, c)
 	}
-	return newSnapshot(groups, l.Silences(), l.withheld, l.fed)
+	l.shared = true
+	s := &Snapshot{Groups: groups, Silences: l.Silences(), Withheld: l.withheld, fed: l.fed, dbs: l.dbs, enough: l.enough()}
+	return s.sort()
 }
 
 // Groups are those that are not over, the latest first, and the last that are.

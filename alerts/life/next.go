@@ -225,7 +225,7 @@ func partsOf(all []*group) []Part {
 		k := of{g.DB, g.Level, g.Name}
 		p := parts[k]
 		if p == nil {
-			p = &Part{DB: g.DB, Level: g.Level, Name: g.Name, Text: g.Text, Severity: g.Severity}
+			p = &Part{Group: g.ID, DB: g.DB, Level: g.Level, Name: g.Name, Text: g.Text, Severity: g.Severity}
 			parts[k] = p
 		}
 		if rank(g.Severity) > rank(p.Severity) {

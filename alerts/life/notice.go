@@ -56,6 +56,7 @@ type Notification struct {
 
 // Part is a share of a notice: anomalies of one name, or a condition.
 type Part struct {
+	Group    string        `json:"group"` // the first of its groups
 	DB       string        `json:"db"`
 	Level    string        `json:"level"`
 	Name     string        `json:"name"`

@@ -14,12 +14,14 @@ func TestNothingIsOverBeforeAllIsBrought(t *testing.T) {
 	for _, summary := range []bool{false, true} {
 		s := newSim(t, Config{Repeat: time.Hour, ResolveAfter: time.Minute})
 		s.find(lost("1", "x"))
-		s.find(lost("2", "y"))
+		s.find(another("2", "y"))
 		s.now += 2 * int64(time.Minute)
+		s.judged += ResolveTransactionsDefault
+		s.judge(s.l)
 		s.l.Tick(s.now)
 		if summary { // what waits is told of with what is over
 			for _, k := range []string{"a", "b", "c", "d", "e", "f"} {
-				s.l.Anomaly(lost("of "+k, k), s.now)
+				s.l.Anomaly(another("of "+k, k), s.now)
 			}
 		}
 		for {
@@ -45,7 +47,7 @@ func TestNothingIsOverBeforeAllIsBrought(t *testing.T) {
 				}
 			}
 		}
-		if x, y := GroupID("shop", "si", "lost-update", []string{"x"}), GroupID("shop", "si", "lost-update", []string{"y"}); over[x] || !over[y] {
+		if x, y := GroupID("shop", "si", "lost-update"), GroupID("y", "si", "lost-update"); over[x] || !over[y] {
 			t.Errorf("summary %v: over are x: %v, y: %v; want y alone", summary, over[x], over[y])
 		}
 	}
@@ -55,10 +57,10 @@ func TestNothingIsOverBeforeAllIsBrought(t *testing.T) {
 // is told to be over while all of them go on.
 func TestSummaryOfToldGroups(t *testing.T) {
 	s := newSim(t, Config{Repeat: time.Hour})
-	first := append(s.find(lost("1", "x")), s.find(lost("2", "y"))...)
+	first := append(s.find(lost("1", "x")), s.find(another("2", "y"))...)
 	s.now += int64(time.Second)
 	s.find(lost("3", "x"))
-	s.find(lost("4", "y"))
+	s.find(another("4", "y"))
 	n, ok := s.l.Flush(s.now)
 	if !ok || n.Kind != KindSummary || n.State != alerts.Ongoing || len(n.IDs) != 2 {
 		t.Fatalf("told is %s", says([]News{n}))
@@ -71,8 +73,8 @@ func TestSummaryOfToldGroups(t *testing.T) {
 	}
 	// One that is new opens one, as it has no notice of its own.
 	s.find(lost("5", "x"))
-	s.l.Anomaly(lost("6", "z"), s.now)
-	s.l.Anomaly(lost("7", "w"), s.now)
+	s.l.Anomaly(another("6", "z"), s.now)
+	s.l.Anomaly(another("7", "w"), s.now)
 	if n, ok := s.l.Flush(s.now); !ok || n.State != alerts.Fresh || n.Group != s.l.burst.id || s.l.burst.members != 2 {
 		t.Errorf("told is %s of %s", says([]News{n}), n.Group)
 	}

@@ -80,10 +80,15 @@ func (s Silence) named() Silence {
 // holds tells whether it has not ended.
 func (s Silence) holds(now int64) bool { return s.Until == 0 || now < s.Until }
 
-// matches tells whether a group is kept from the receivers.
-func (s Silence) matches(g *group) bool {
-	return like(s.DB, g.DB) && likeLevel(s.Level, g.Level) && likeName(s.Name, g.Name, g.aliases) &&
-		(s.Key == "" || slices.ContainsFunc(g.Keys, func(k string) bool { return like(s.Key, k) }))
+// matches tells whether what is of a group and concerns some keys is kept from the
+// receivers.
+func (s *Silence) matches(g *group, keys []string) bool {
+	return s.concerns(g) && (s.Key == "" || slices.ContainsFunc(keys, func(k string) bool { return like(s.Key, k) }))
+}
+
+// concerns tells whether it is about a group, or some keys of it.
+func (s *Silence) concerns(g *group) bool {
+	return like(s.DB, g.DB) && likeLevel(s.Level, g.Level) && likeName(s.Name, g.Name, g.aliases)
 }
 
 // likeLevel tells whether a pattern is of a level: one of its names, or a pattern of its
@@ -124,7 +129,8 @@ func like(pattern, text string) bool {
 }
 
 // Silence adds one that ends at s.Until, and returns it with its id. What it matches
-// and no notice has told of yet counts as silenced. Errors are ErrSilence.
+// and no notice has told of yet counts as silenced, but for what waits of a group of which
+// it is about some keys only. Errors are ErrSilence.
 func (l *Life) Silence(s Silence, now int64) (Silence, error) {
 	l.advance(now)
 	s.Configured, s.Since = false, l.now
@@ -203,7 +209,28 @@ func (l *Life) mute() {
 	}
 }
 
-// muted tells whether a silence holds for a group.
+// muted tells whether a silence holds for all of a group.
 func (l *Life) muted(g *group) bool {
-	return slices.ContainsFunc(l.Silences(), func(s Silence) bool { return s.matches(g) })
+	keys := g.Keys
+	if !g.operational() {
+		keys = nil // anomalies of other keys may be of it
+	}
+	return l.silenced(func(s *Silence) bool { return s.matches(g, keys) })
+}
+
+// hushed tells whether a silence holds for some keys of a group.
+func (l *Life) hushed(g *group) bool {
+	return l.silenced(func(s *Silence) bool { return s.concerns(g) })
+}
+
+// silenced tells whether there is such a silence, and it holds.
+func (l *Life) silenced(such func(*Silence) bool) bool {
+	for _, all := range [][]Silence{l.cfg.Silences, l.silences} {
+		for i := range all {
+			if all[i].holds(l.now) && such(&all[i]) {
+				return true
+			}
+		}
+	}
+	return false
 }

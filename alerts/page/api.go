@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
 )
 
 // Data is what the page shows: the running monitor, as it sees itself. Methods are
@@ -106,23 +107,13 @@ type Summary struct {
 	Group          string   `json:"group,omitempty"`
 }
 
-// Health is one word on how it goes, for the monitor, a history or a level.
-type Health string
-
-// The health of a promise.
-const (
-	Kept    Health = "kept"    // nothing was found in what was judged
-	Broken  Health = "broken"  // violations were found, and are not over
-	Waiting Health = "waiting" // nothing has been judged yet
-)
-
 // Status is how the monitor is doing. Times are Unix nanoseconds, 0 for none.
 type Status struct {
 	Version string `json:"version"`
 	Now     int64  `json:"now"`
 	Started int64  `json:"started"`
 	// Health is the worst of all histories.
-	Health Health `json:"health"`
+	Health life.Health `json:"health"`
 	// Waits says what the monitor waits for, as /readyz does; empty when ready.
 	Waits       []string     `json:"waits"`
 	Source      Source       `json:"source"`
@@ -146,18 +137,20 @@ type StatusConfig struct {
 
 // Source is the input.
 type Source struct {
-	Kind       string `json:"kind"` // kafka, file or stdin
-	Name       string `json:"name"`
-	Partitions int    `json:"partitions"`
-	Records    int64  `json:"records"`  // read since the start
-	Rejected   int64  `json:"rejected"` // of these, set aside as dead letters
-	Behind     int64  `json:"behind"`   // records there that have not been read; -1: not known
+	Kind string `json:"kind"` // kafka, file or stdin
+	Name string `json:"name"`
+	// Brokers are where a topic is.
+	Brokers    []string `json:"brokers,omitempty"`
+	Partitions int      `json:"partitions"`
+	Records    int64    `json:"records"`  // read since the start
+	Rejected   int64    `json:"rejected"` // of these, set aside as dead letters
+	Behind     int64    `json:"behind"`   // records there that have not been read; -1: not known
 }
 
 // History is one database's history.
 type History struct {
 	DB     string        `json:"db"`
-	Health Health        `json:"health"`
+	Health life.Health   `json:"health"`
 	Levels []LevelStatus `json:"levels"`
 	// Coverage is complete while every write since the initial state is known to be
 	// seen, else partial.
@@ -178,6 +171,8 @@ type History struct {
 	// Stretches divide [Since, Until] into what was checked completely and what was
 	// not, oldest first; the oldest are joined when there are many.
 	Stretches []Stretch `json:"stretches"`
+	// Broken are the parts of it in which there were anomalies.
+	Broken []life.Span `json:"broken"`
 	// Losses count what was missing or given up, by why, since the history began.
 	Losses []Reason `json:"losses"`
 
@@ -189,33 +184,31 @@ type History struct {
 	SampledOneIn int64 `json:"sampled_one_in"` // 1: every session is taken
 }
 
-// LevelStatus is whether one level is kept.
+// LevelStatus is how it stands with one level of a database.
 type LevelStatus struct {
-	Level  string `json:"level"`
-	Title  string `json:"title"` // in words
-	Health Health `json:"health"`
-	// Since is, for a broken level, when it was first found broken of what is not
-	// over; for a kept one, since when nothing was found.
-	Since int64 `json:"since"`
-	// Last is when the last violation was found.
-	Last int64 `json:"last,omitempty"`
-	// Violations are the alerts in this run that break the level.
-	Violations int64 `json:"violations"`
-	// Complete says how much "kept" means; see the constants.
-	Complete Completeness `json:"complete"`
+	Level string `json:"level"`
+	Title string `json:"title"` // in words
+	life.Standing
 	// Why says in words what the completeness rests on.
 	Why string `json:"why"`
 }
 
-// Completeness is how much of what was judged a level's verdict covers.
-type Completeness string
+// Promise is a LevelStatus and whose it is.
+type Promise struct {
+	DB string `json:"db"`
+	LevelStatus
+}
 
-// The kinds of completeness.
-const (
-	Complete         Completeness = "complete"
-	CompleteRealTime Completeness = "complete-assuming-real-time"
-	Partial          Completeness = "partial"
-)
+// Promises are those of all databases, in order.
+func (s *Status) Promises() []Promise {
+	var out []Promise
+	for _, h := range s.Histories {
+		for _, l := range h.Levels {
+			out = append(out, Promise{h.DB, l})
+		}
+	}
+	return out
+}
 
 // Stretch is a part of a history's time.
 type Stretch struct {
@@ -287,13 +280,14 @@ type Series struct {
 	Alerts []float64 `json:"alerts"`
 }
 
-// Group is a group of alerts of one database, level, name and keys.
+// Group is a group of alerts of one database, level and name.
 type Group struct {
 	ID       string   `json:"id"`
 	DB       string   `json:"db"`
 	Level    string   `json:"level"`
+	Breaks   []string `json:"breaks"` // the configured levels that they break
 	Name     string   `json:"name"`
-	Keys     []string `json:"keys"`
+	Keys     []string `json:"keys"` // some of those that they are about
 	State    string   `json:"state"`
 	Severity string   `json:"severity"`
 	Since    int64    `json:"since"`

@@ -25,6 +25,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
 )
 
@@ -60,9 +61,9 @@ func summary(a alerts.Alert, n int) page.Summary {
 }
 
 func (m *monitor) Status(context.Context) (page.Status, error) {
-	return page.Status{Version: "v1", Health: page.Broken, Waits: []string{"input: nothing yet"}, Operational: []page.Condition{{Kind: "lag", Severity: "warning", Text: "behind", Since: 1}},
-		Histories: []page.History{{DB: "bank", Health: page.Broken, Levels: []page.LevelStatus{{Level: "si", Title: "Snapshot isolation", Health: page.Broken, Complete: page.Partial, Violations: 1}}, Coverage: "partial",
-			Stretches: []page.Stretch{{From: 1, To: 2, Why: []page.Reason{{Why: "gap", Text: "a gap", Count: 1}}}}, Losses: []page.Reason{}, SampledOneIn: 1}},
+	return page.Status{Version: "v1", Health: life.Broken, Waits: []string{"input: nothing yet"}, Operational: []page.Condition{{Kind: "lag", Severity: "warning", Text: "behind", Since: 1}},
+		Histories: []page.History{{DB: "bank", Health: life.Broken, Levels: []page.LevelStatus{{Level: "si", Title: "Snapshot isolation", Standing: life.Standing{Health: life.Broken, Complete: life.Partial, Alerts: 1, Violations: 2}}}, Coverage: "partial",
+			Stretches: []page.Stretch{{From: 1, To: 2, Why: []page.Reason{{Why: "gap", Text: "a gap", Count: 1}}}}, Broken: []life.Span{{From: 1, To: 2, Alerts: 1}}, Losses: []page.Reason{}, SampledOneIn: 1}},
 		Receivers: []page.Receiver{{Name: "hook"}}, Settings: page.StatusConfig{Levels: []string{"si"}},
 		Series: page.Series{Step: 1, Transactions: []float64{1}, Records: []float64{1}, Lag: []float64{1}, Window: []float64{1}, Judging: []float64{1}, Proving: []float64{1}, Open: []float64{1}, Conflicts: []float64{1}, Alerts: []float64{1}}}, m.err
 }
@@ -86,7 +87,7 @@ func (m *monitor) Alert(_ context.Context, id string) (alerts.Alert, error) {
 }
 
 func (m *monitor) Groups(context.Context) ([]page.Group, error) {
-	return []page.Group{{ID: "g", DB: "bank", Keys: []string{"x"}, State: "new"}}, m.err
+	return []page.Group{{ID: "g", DB: "bank", Breaks: []string{"si"}, Keys: []string{"x"}, State: "new"}}, m.err
 }
 
 func (m *monitor) Silences(context.Context) ([]page.Silence, error) { return m.silences, m.err }

@@ -214,7 +214,7 @@ func TestBounded(t *testing.T) {
 	}
 	for name, want := range map[string][]string{
 		string(picture.Cycle(a)):    {"… 5977 more …", "… 995 more"},
-		string(picture.Timeline(a)): {"and 5961 more transactions"},
+		string(picture.Timeline(a)): {"and 5745 more transactions"},
 	} {
 		if err := sound([]byte(name)); err != nil {
 			t.Error(err)

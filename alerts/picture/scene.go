@@ -15,10 +15,10 @@ const (
 	recordBytes  = 1 << 20 // of one of them
 	nodesMax     = 24      // transactions of one cycle that are drawn
 	casesMax     = 8
-	barsMax      = 40 // transactions in a timeline
-	opsMax       = 6  // operations of a transaction in a cycle
-	opsMaxInTime = 10 // and in a timeline
-	sheetMax     = 20 // alerts in one file
+	barsMax      = 256 // transactions in a timeline
+	opsMax       = 6   // operations of a transaction in a cycle
+	opsMaxInTime = 10  // and in a timeline
+	sheetMax     = 20  // alerts in one file
 )
 
 // scene is what an alert has to be drawn: the transactions of its evidence, and the

@@ -29,7 +29,7 @@ monitor, over HTTP: the store's folder says where it is, or --url does. If it wa
 token, it is taken from http.token_file of the configuration or from ISOWATCH_TOKEN.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.AddCommand(newAlertsList(), newAlertsShow(), newAlertsExport(), newAlertsSilence(), newAlertsTest())
+	cmd.AddCommand(newAlertsStatus(), newAlertsList(), newAlertsShow(), newAlertsExport(), newAlertsSilence(), newAlertsTest())
 	return cmd
 }
 
@@ -39,6 +39,8 @@ type book interface {
 	// until it returns an error.
 	Alerts(ctx context.Context, f page.Filter, each func(page.Summary) error) error
 	Alert(ctx context.Context, id string) (alerts.Alert, error)
+	// Promises are how it stands with each level of each database.
+	Promises(ctx context.Context) ([]page.Promise, error)
 	Silences(ctx context.Context) ([]page.Silence, error)
 	Silence(ctx context.Context, s page.Silence) (page.Silence, error)
 	Expire(ctx context.Context, id string) error

@@ -254,6 +254,12 @@ func (r *remote) Alert(ctx context.Context, id string) (alerts.Alert, error) {
 	return a, err
 }
 
+func (r *remote) Promises(ctx context.Context) ([]page.Promise, error) {
+	var st page.Status
+	err := r.ask(ctx, http.MethodGet, "/api/v1/status", nil, nil, &st)
+	return st.Promises(), err
+}
+
 func (r *remote) Silences(ctx context.Context) ([]page.Silence, error) {
 	var out struct {
 		Silences []page.Silence `json:"silences"`

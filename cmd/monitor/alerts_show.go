@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/picture"
 	"github.com/isowatch/isowatch/alerts/present"
@@ -22,15 +24,17 @@ import (
 
 func newAlertsList() *cobra.Command {
 	var (
-		out output
-		at  shelf
-		by  choice
+		out  output
+		at   shelf
+		by   choice
+		each bool
 	)
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List them, the latest first",
-		Long: `Lists every alert that is stored, whether or not it was notified by itself; as JSON an
-object per line.
+		Short: "List them: a line for each group, the rarest of the worst first",
+		Long: `Lists what is stored, whether or not it was notified by itself: a line for each group
+(alerts of one database, level and name) with its latest alert, how many there are and since
+when; with --each, and as JSON, every alert by itself, the latest first.
 
 Exit status: 0, also if there are none; 2 unusable flags, 4 store or monitor can't be read.`,
 		Example: `  monitor alerts list --db orders --name lost-update --since 24h
@@ -46,13 +50,19 @@ Exit status: 0, also if there are none; 2 unusable flags, 4 store or monitor can
 			return at.with(cmd.Context(), func(b book) error {
 				w := cmd.OutOrStdout()
 				l := &lines{w: w, table: tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)}
+				var groups grouped
 				err = by.choose(cmd.Context(), b, func(a page.Summary) error {
 					l.n++
-					if out.json() {
+					switch {
+					case out.json():
 						return printLine(w, a)
+					case each:
+						return l.row(a)
 					}
-					return l.row(a)
+					groups.add(a)
+					return nil
 				})
+				groups.print(l)
 				if err := errors.Join(err, l.flush()); err != nil {
 					return err
 				}
@@ -66,7 +76,140 @@ Exit status: 0, also if there are none; 2 unusable flags, 4 store or monitor can
 	at.flags(cmd)
 	by.flags(cmd)
 	out.flags(cmd)
+	cmd.Flags().BoolVar(&each, "each", false, "every alert by itself, the latest first")
 	return cmd
+}
+
+// grouped are alerts by their group.
+type grouped struct {
+	all []*groupRow
+	by  map[string]*groupRow
+}
+
+// groupRow is a group: its latest alert, how many there are, how often they were found, and
+// since when.
+type groupRow struct {
+	page.Summary
+	alerts, found int
+	since         int64
+}
+
+// add takes in an alert; later ones come first.
+func (g *grouped) add(a page.Summary) {
+	r := g.by[a.Group]
+	if r == nil {
+		r = &groupRow{Summary: a, since: a.FirstSeen}
+		if g.by == nil {
+			g.by = map[string]*groupRow{}
+		}
+		g.by[a.Group], g.all = r, append(g.all, r)
+	}
+	r.alerts, r.found = r.alerts+1, r.found+a.Count
+	r.since, r.LastSeen = min(r.since, a.FirstSeen), max(r.LastSeen, a.LastSeen)
+	if a.State != string(alerts.Resolved) && r.State == string(alerts.Resolved) {
+		r.State = a.State
+	}
+	if worse(a.Severity, r.Severity) {
+		r.Severity = a.Severity
+	}
+}
+
+// worse tells whether one severity is worse than another.
+func worse(a, b string) bool {
+	order := []string{"info", "warning", "error", "critical"}
+	return slices.Index(order, a) > slices.Index(order, b)
+}
+
+// print writes a row for each: what is not over first, the worst, and of these the rarest.
+func (g *grouped) print(l *lines) {
+	slices.SortStableFunc(g.all, func(a, b *groupRow) int {
+		if over := a.State == string(alerts.Resolved); over != (b.State == string(alerts.Resolved)) {
+			if over {
+				return 1
+			}
+			return -1
+		}
+		switch {
+		case worse(a.Severity, b.Severity):
+			return -1
+		case worse(b.Severity, a.Severity):
+			return 1
+		}
+		return a.alerts - b.alerts
+	})
+	for _, r := range g.all {
+		if r.Count = r.found; r.alerts > 1 {
+			r.Summary.Summary = fmt.Sprintf("%d alerts since %s; the latest: %s", r.alerts, time.Unix(0, r.since).Format(time.DateTime), r.Summary.Summary)
+		}
+		_ = l.row(r.Summary) // its table keeps the first failure
+	}
+}
+
+func newAlertsStatus() *cobra.Command {
+	var (
+		out output
+		at  shelf
+	)
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say how it stands with each promise: each level of each database",
+		Long: `Says of each level of each database whether it holds, holds in part, is broken, was broken
+earlier, or is not judged; since when; and how much was judged since. Of a store that no
+monitor uses it is how it stood when the last one stopped. As JSON an object per line.
+
+Exit status: 0, however it stands; 2 unusable flags, 4 store or monitor can't be read.`,
+		Example: `  monitor alerts status
+  monitor alerts status --output json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := out.check(); err != nil {
+				return err
+			}
+			return at.with(cmd.Context(), func(b book) error {
+				all, err := b.Promises(cmd.Context())
+				if err != nil {
+					return err
+				}
+				w := cmd.OutOrStdout()
+				table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+				for _, p := range all {
+					if out.json() {
+						if err := printLine(w, p); err != nil {
+							return err
+						}
+						continue
+					}
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", brief(text.Name(p.DB), cellMax), p.Level, strings.ReplaceAll(string(p.Health), "-", " "), standing(p.Standing))
+				}
+				if err := table.Flush(); err != nil {
+					return environment(err)
+				}
+				if len(all) == 0 && !out.quiet && !out.json() {
+					fmt.Fprintln(cmd.ErrOrStderr(), "monitor: no database has been judged")
+				}
+				return nil
+			})
+		},
+	}
+	at.flags(cmd)
+	out.flags(cmd)
+	return cmd
+}
+
+// standing is how a promise stands, in a sentence.
+func standing(s life.Standing) string {
+	at := func(t int64) string { return time.Unix(0, t).Format(time.DateTime) }
+	switch s.Health {
+	case life.Broken, life.BrokenEarlier:
+		return fmt.Sprintf("%d alerts since %s, the last %s; judged since: %d of %d transactions, %v of %v", s.Alerts, at(s.Since), at(s.Last), s.Judged.Transactions, s.Enough.Transactions, s.Judged.Time.Round(time.Second), s.Enough.Time)
+	case life.NotJudged:
+		return ""
+	}
+	out := fmt.Sprintf("since %s, in %d transactions, up to %s", at(s.Since), s.Judged.Transactions, at(s.Until))
+	if s.Last > 0 {
+		out += fmt.Sprintf("; broken before, last %s, with %d alerts", at(s.Last), s.Alerts)
+	}
+	return out
 }
 
 // lines is a table of any length: its columns fit the rows that are flushed together.

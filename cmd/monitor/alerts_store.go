@@ -48,6 +48,8 @@ func (l *local) Alert(ctx context.Context, id string) (alerts.Alert, error) {
 	return a, localFailure(err)
 }
 
+func (l *local) Promises(ctx context.Context) ([]page.Promise, error) { return l.stored.Promises(ctx) }
+
 func (l *local) Silences(ctx context.Context) ([]page.Silence, error) { return l.stored.Silences(ctx) }
 
 func (l *local) Silence(ctx context.Context, s page.Silence) (page.Silence, error) {

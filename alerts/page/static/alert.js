@@ -1,6 +1,6 @@
 // One alert: what broke, a picture, the sentences, the operations, and how to check
 // it again.
-import { h, badge, clock, copy, count, cut, lines, long, plural, safe, time, title } from './dom.js';
+import { h, badge, clock, copy, count, cut, lines, long, pattern, plural, safe, time, title } from './dom.js';
 import { Exact, address, get, getExact } from './api.js';
 import { graph } from './graph.js';
 
@@ -70,18 +70,36 @@ function facts(a) {
     a.keys?.length > 0 && item('Keys', list(a.keys)),
     h('div', { class: 'two' }, h('dt', null, 'Found'), h('dd', null, h('span', { id: 'count' }, found(a)))),
     a.group && item('Others like it', h('a', { href: `#/alerts?${new URLSearchParams({ group: a.group })}` }, 'The whole group')),
-    h('div', { class: 'act' }, h('dt', null, 'Notifications'), h('dd', null, h('a', { href: `#/silences?${new URLSearchParams({ db: pattern(a.db), level: a.level, name: a.name, key: a.keys?.length === 1 ? pattern(a.keys[0]) : '', comment: '' })}` }, 'Silence this'))));
+    h('div', { class: 'act' }, h('dt', null, 'Notifications'), h('dd', null, h('a', { href: `#/silences?${new URLSearchParams({ db: pattern(a.db), level: a.level, name: a.name, comment: '' })}` }, 'Silence all like it'))));
 }
 
-// pattern is a glob that nothing but the text matches.
-const pattern = text => text.replace(/[\\*?[\]]/g, '\\$&');
+// zoomable is a picture at its own size, which scrolls, with buttons to see more of it or
+// more closely.
+function zoomable(scroll) {
+  const img = scroll.querySelector('img');
+  let scale = 1;
+  const zoom = to => {
+    const middle = (scroll.scrollLeft + scroll.clientWidth / 2) / scale;
+    scale = Math.min(4, Math.max(0.05, to));
+    img.style.width = `${Math.round(img.naturalWidth * scale)}px`;
+    scroll.scrollLeft = middle * scale - scroll.clientWidth / 2;
+    shown.textContent = `${Math.round(scale * 100)} %`;
+  };
+  const shown = h('span', { class: 'faint', role: 'status' });
+  const button = (label, text, to) => h('button', { type: 'button', class: 'small', 'aria-label': label, onclick: () => zoom(to()) }, text);
+  const fit = () => Math.min(1, scroll.clientWidth / img.naturalWidth);
+  const bar = h('p', { class: 'ways', role: 'group', 'aria-label': 'Size of the picture' }, button('Smaller', '−', () => scale / 1.25), button('Larger', '+', () => scale * 1.25), button('All of it', 'All of it', fit), button('100 %: its own size', '100 %', () => 1), shown);
+  img.classList.add('own-size');
+  img.addEventListener('load', () => { bar.hidden = img.naturalWidth <= scroll.clientWidth && img.naturalHeight <= scroll.clientHeight; zoom(1); });
+  return h('div', { class: 'zoom' }, bar, scroll);
+}
 
 // pictures are two views of the same, as tabs.
 function pictures(a, records, cycles) {
   const image = (which, words) => h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': words }, h('img', { class: 'picture', src: address(`alerts/${encodeURIComponent(a.id)}/picture.svg?view=${which}`), alt: `${words} The steps below say the same in words.` }));
   const views = [
     ['Graph', () => (cycles.length ? h('div', null, cycles.slice(0, 6).map((c, i) => h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': cycles.length > 1 ? `Graph of case ${i + 1}` : 'Graph of the cycle' }, cycles.length > 1 && h('p', { class: 'faint' }, `Case ${i + 1} of ${cycles.length}`), graph(c, records, i, point)))) : image('cycle', 'Who wrote and who read.'))],
-    ['Timeline', () => image('timeline', 'The sessions in time.')],
+    ['Timeline', () => zoomable(image('timeline', 'The sessions in time.'))],
   ];
   const panel = h('div', { id: 'picture-panel', role: 'tabpanel', class: 'card panel' });
   const tabs = views.map(([name], i) => h('button', { type: 'button', role: 'tab', id: `tab-${i}`, 'aria-controls': 'picture-panel', onclick: () => choose(i) }, name));

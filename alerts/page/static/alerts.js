@@ -1,5 +1,6 @@
-// All alerts, newest first, as far as a filter lets them through.
-import { h, badge, count, cut, clock, plural, safe, time, title } from './dom.js';
+// What was found: a row for each group, which opens; or each alert by itself, newest first,
+// as far as a filter lets them through.
+import { h, badge, count, cut, clock, pattern, plural, safe, time, title } from './dom.js';
 import { get } from './api.js';
 import { adopt, state } from './app.js';
 
@@ -7,6 +8,8 @@ const pageSize = 50;
 const fields = ['q', 'db', 'level', 'name', 'state', 'severity', 'group'];
 export const names = ['thin-air-read', 'aborted-read', 'future-read', 'not-my-last-write', 'not-my-own-write', 'intermediate-read', 'non-repeatable-reads', 'session-guarantee-violation',
   'non-monotonic-read', 'fractured-read', 'causality-violation', 'long-fork', 'lost-update', 'write-skew'];
+// each: alerts are listed by themselves; so they are by a name that others have for them.
+const each = () => ['q', 'group', 'after', 'each'].some(f => query.get(f)) || !['', ...names].includes(query.get('name') ?? '');
 
 let query, list, form, news, fresh, stop, typing;
 
@@ -58,7 +61,7 @@ function filters() {
     select('name', 'Anomaly', names, title),
     select('state', 'State', ['new', 'ongoing', 'resolved']),
     select('severity', 'Severity', ['critical', 'error', 'warning', 'info']),
-    query.get('group') && h('input', { type: 'hidden', name: 'group', value: query.get('group') }));
+    ['group', 'each'].map(f => query.get(f) && h('input', { type: 'hidden', name: f, value: query.get(f) })));
 }
 
 // changed takes the form's values into the address, and lists anew.
@@ -66,7 +69,7 @@ function changed() {
   clearTimeout(typing);
   const next = new URLSearchParams();
   const values = new FormData(form);
-  for (const f of fields) if (values.get(f)) next.set(f, values.get(f));
+  for (const f of [...fields, 'each']) if (values.get(f)) next.set(f, values.get(f));
   query = next;
   history.replaceState(null, '', address(next));
   fresh.clear();
@@ -84,7 +87,12 @@ async function load(signal) {
   loading.abort();
   const mine = loading = new AbortController();
   signal.addEventListener('abort', () => mine.abort());
+  if (!each()) {
+    const [{ groups }, { total }] = await Promise.all([get('groups', mine.signal), get('alerts?limit=1', mine.signal)]);
+    return drawGroups(groups, total);
+  }
   const q = new URLSearchParams(query);
+  q.delete('each');
   q.set('limit', pageSize);
   const found = [];
   let page, scanned = 0;
@@ -104,16 +112,70 @@ async function load(signal) {
   draw(found, page);
 }
 
+// foremost sorts groups: open ones, the worst, and of these the rarest come first, so that
+// many of one kind do not bury another.
+export function foremost(groups) {
+  const severity = ['critical', 'error', 'warning', 'info'];
+  const key = g => [g.state === 'resolved' ? 1 : 0, severity.indexOf(g.severity), g.alerts, -g.last];
+  return [...groups].sort((a, b) => key(a).map((x, i) => x - key(b)[i]).find(x => x) ?? 0);
+}
+
+// group is a group on one line.
+export function group(g) {
+  return [badge(g.severity),
+    h('span', { class: 'grow' }, h('strong', null, title(g.name)), ' breaks ', h('code', null, safe(g.level)), ' in ', h('bdi', null, cut(g.db, 60)),
+      g.keys.length > 0 && h('span', { class: 'note' }, 'on ', g.keys.slice(0, 4).map((k, i) => [i ? ', ' : '', h('bdi', { class: 'mono' }, cut(k, 40))]), g.keys.length > 4 && ' and others')),
+    h('span', { class: 'when' }, h('strong', null, plural(g.alerts, 'alert')), g.count > g.alerts && `, found ${count(g.count)} times`, h('br'), g.count > 1 ? [clock(g.since), ' – ', time(g.last)] : time(g.last)),
+    g.silenced && badge('silenced'), badge(g.state)];
+}
+
+function drawGroups(groups, total) {
+  const fits = g => ['db', 'name', 'state', 'severity'].every(f => !query.get(f) || g[f] === query.get(f)) && (!query.get('level') || g.breaks.includes(query.get('level')));
+  const shown = foremost(groups.filter(fits));
+  const alone = new URLSearchParams([...query, ['each', '1']]);
+  const opened = new Set([...list.querySelectorAll('details[open]')].map(d => d.dataset.group));
+  const filtered = fields.some(f => query.get(f));
+  list.replaceChildren(...[
+    total > 0 && h('p', { class: 'bar faint' }, `${plural(shown.length, 'group')}: open ones first, the worst, and the rarest of these. `, h('a', { href: address(alone) }, `Each of the ${plural(total, 'alert')} by itself`), filtered && [' · ', h('a', { href: '#/alerts' }, 'Clear the filter')]),
+    shown.length ? h('ul', { class: 'rows groups' }, shown.map(g => h('li', null, expanding(g, opened.has(g.id))))) : nothing(filtered, { total })].filter(Boolean));
+}
+
+// expanding is a group that shows its latest alerts when it is opened.
+function expanding(g, open) {
+  const inside = h('div', { class: 'inside' });
+  const load = async () => {
+    if (inside.firstChild) return;
+    inside.append(h('p', { class: 'faint', role: 'status' }, 'Reading…'));
+    try {
+      const found = [];
+      const q = new URLSearchParams({ group: g.id, limit: 20 });
+      for (let page = { next: 1 }; found.length < 20 && page.next;) {
+        page = await get(`alerts?${q}`, stop);
+        found.push(...page.alerts);
+        q.set('after', page.next);
+      }
+      inside.replaceChildren(
+        found.length ? h('ul', { class: 'alerts' }, found.slice(0, 20).map(row)) : h('p', { class: 'faint' }, 'None of them is in the store any more (alerts.retain).'),
+        h('p', { class: 'ways' }, h('a', { href: `#/alerts?${new URLSearchParams({ group: g.id })}` }, 'All of this group, newest first'),
+          h('a', { href: `#/silences?${new URLSearchParams({ db: pattern(g.db), level: g.level, name: g.name, comment: '' })}` }, 'Silence this group')));
+    } catch (e) {
+      if (e.name !== 'AbortError') inside.replaceChildren(h('p', { class: 'error', role: 'alert' }, e.message));
+    }
+  };
+  const el = h('details', { 'data-group': g.id, open, ontoggle: () => { if (el.open) load(); } }, h('summary', { class: 'row' }, group(g)), inside);
+  return el;
+}
+
 function draw(found, page) {
   const filtered = fields.some(f => query.get(f));
   const after = query.get('after');
   const parts = [];
   if (filtered || after) {
     parts.push(h('p', { class: 'bar' },
-      query.get('group') && ['One group. '], h('span', { class: 'faint' }, `${plural(page.total, 'alert')} stored in all. `),
+      query.get('group') && ['One group. '], h('a', { href: '#/alerts' }, 'All groups'), ' · ', h('span', { class: 'faint' }, `${plural(page.total, 'alert')} stored in all. `),
       filtered && h('a', { href: '#/alerts' }, 'Clear the filter')));
   } else if (page.total) {
-    parts.push(h('p', { class: 'bar faint' }, `${plural(page.total, 'alert')}, newest first`));
+    parts.push(h('p', { class: 'bar faint' }, `${plural(page.total, 'alert')}, newest first. `, h('a', { href: '#/alerts' }, 'By group')));
   }
   if (found.length) parts.push(h('ul', { class: 'rows alerts' }, found.map(row)));
   else parts.push(nothing(filtered, page));

@@ -74,7 +74,7 @@ async function route({ focus = true } = {}) {
 
 function rename() {
   const heading = main.querySelector('h1')?.textContent;
-  const sign = state.status?.health === 'broken' ? '✕ ' : '';
+  const sign = state.status?.health.startsWith('broken') ? '✕ ' : '';
   document.title = `${sign}${heading ? heading + ' – ' : ''}Isowatch`;
 }
 
@@ -111,7 +111,7 @@ export function adopt(status, whole) {
   n.textContent = status.alerts.groups > 999 ? '999+' : String(status.alerts.groups);
   n.setAttribute('aria-label', plural(status.alerts.groups, 'open group'));
   n.title = `${plural(status.alerts.groups, 'group')} of alerts that ${status.alerts.groups === 1 ? 'is' : 'are'} not over`;
-  if (before && before.health !== status.health) announce(status.health === 'broken' ? 'The promise is broken' : status.health === 'kept' ? 'Nothing is broken any more' : 'The monitor waits');
+  if (before && before.health !== status.health) announce({ broken: 'The promise is broken', 'broken-earlier': 'Nothing is found any more; too little has been judged to say that it is over', 'not-judged': 'The monitor waits' }[status.health] ?? 'Enough was judged: nothing is broken any more');
 }
 
 const seriesMax = 300;

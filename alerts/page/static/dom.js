@@ -141,15 +141,21 @@ export function tick() {
   }
 }
 
-const icons = { kept: '✓', broken: '✕', waiting: '…', critical: '▲', error: '▲', warning: '△', info: 'i', new: '●', ongoing: '◐', resolved: '○', complete: '✓', partial: '◐', 'complete-assuming-real-time': '✓' };
+const icons = { holds: '✓', 'holds-in-part': '◐', broken: '✕', 'broken-earlier': '✕', 'not-judged': '…', critical: '▲', error: '▲', warning: '△', info: 'i', new: '●', ongoing: '◐', resolved: '○', complete: '✓', partial: '◐', 'complete-assuming-real-time': '✓' };
 
 // badge is a word that has a colour, and a sign for those who do not see it.
 export function badge(kind, text = kind) {
   return h('span', { class: 'badge', 'data-kind': kind }, h('span', { 'aria-hidden': 'true' }, icons[kind] ?? '•'), ' ', text);
 }
 
+// healths are the words for how a promise stands.
+export const healths = { holds: 'holds', 'holds-in-part': 'holds in part', broken: 'broken', 'broken-earlier': 'broken earlier', 'not-judged': 'not judged' };
+
 // sentence is a message of the monitor as a sentence of its own.
 export const sentence = text => { const t = safe(text); return t && t.charAt(0).toUpperCase() + t.slice(1) + (/[.!?]$/.test(t) ? '' : '.'); };
+
+// pattern is a glob that nothing but the text matches.
+export const pattern = text => text.replace(/[\\*?[\]]/g, '\\$&');
 
 // title is a kebab-case name as a heading.
 export const title = name => { const t = safe(name).replaceAll('-', ' '); return t.charAt(0).toUpperCase() + t.slice(1); };

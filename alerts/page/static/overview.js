@@ -1,8 +1,9 @@
 // Is the database keeping its promise?
-import { h, s, badge, bytes, clock, count, duration, figure, plural, safe, time, title } from './dom.js';
+import { h, s, badge, bytes, clock, copy, count, duration, figure, healths, now, plural, safe, time, title } from './dom.js';
 import { get } from './api.js';
 import { adopt, state } from './app.js';
 import { Chart } from './chart.js';
+import { foremost, group } from './alerts.js';
 
 let root, charts, groups, timer;
 
@@ -18,7 +19,6 @@ const view = {
     draw();
     signal.addEventListener('abort', () => { clearTimeout(timer); timer = 0; charts?.forEach(c => c.destroy()); charts = null; });
   },
-  shown() { charts.forEach(c => c.fit()); },
   event(type) {
     if (!charts) return;
     if (type === 'theme') return charts.forEach(c => c.redraw());
@@ -88,44 +88,64 @@ function draw() {
     conditions(st),
     drawGroups(),
     histories(st),
-    h('section', { 'aria-labelledby': 'charts-h' }, h('h2', { id: 'charts-h' }, 'The last minutes'), h('div', { class: 'charts' }, c.map(x => x.element))),
-    machine(st));
+    h('details', { id: 'engine', ontoggle: e => e.target.open && charts?.forEach(x => x.fit()) },
+      h('summary', null, 'The engine: input, delivery, throughput, work'),
+      machine(st),
+      h('section', { 'aria-labelledby': 'charts-h' }, h('h2', { id: 'charts-h' }, 'The last minutes'), h('div', { class: 'charts' }, c.map(x => x.element)))));
 }
+
+// rank orders healths, the worst first.
+const rank = ['broken', 'broken-earlier', 'not-judged', 'holds-in-part', 'holds'];
+
+const quietAfter = 60; // seconds
+
+// quiet is since when no record has come, if that is a while; else 0.
+const quiet = last => (last && now() / 1000 - last / 1e9 > quietAfter ? last : 0);
+
+// much is how much was judged, in words.
+const much = (j, per) => [`${count(j.transactions)}${per ? ` of ${count(per.transactions)}` : ''} ${j.transactions === 1 && !per ? 'transaction' : 'transactions'}`,
+  per ? ` and ${duration(j.time / 1e9)} of ${duration(per.time / 1e9)}` : ''];
 
 // verdict is the answer in one sentence, and what it rests on.
 function verdict(st) {
   const levels = st.histories.flatMap(x => x.levels.map(l => ({ ...l, db: x.db })));
-  const broken = levels.filter(l => l.health === 'broken');
-  const dbs = new Set(broken.map(l => l.db));
+  const worst = levels.filter(l => l.health === st.health);
+  const dbs = new Set(worst.map(l => l.db));
   // While the state of the last run is being restored, what is not judged yet may be broken.
-  const health = st.health === 'kept' && st.waits.length ? 'waiting' : st.health;
+  const health = st.health.startsWith('holds') && st.waits.length ? 'not-judged' : st.health;
+  const last = Math.max(0, ...levels.map(l => l.last ?? 0));
+  const since = quiet(Math.max(0, ...st.histories.map(x => x.last_record)));
+  const judged = st.histories.reduce((n, x) => n + x.transactions, 0);
+  const until = Math.min(...st.histories.map(x => x.until).filter(x => x));
+  const all = h('a', { href: '#/alerts' }, `${plural(st.alerts.total, 'alert')} stored`);
   let heading, text;
-  if (st.health === 'broken') {
-    const first = Math.min(...broken.map(l => l.since));
-    heading = dbs.size === 1 ? `${safe(broken[0].db)} breaks its promise` : `${dbs.size} databases break their promises`;
-    text = [`${plural(broken.length, 'level')} of ${levels.length} broken, since `, time(first), '. ',
-      h('a', { href: '#/alerts' }, `${plural(st.alerts.total, 'alert')} stored`), st.alerts.groups ? `, ${plural(st.alerts.groups, 'group')} open.` : '.'];
-  } else if (st.health === 'kept' && health === 'waiting') {
+  if (st.health.startsWith('broken')) {
+    const now = st.health === 'broken';
+    const who = dbs.size === 1 ? safe(worst[0].db) : `${dbs.size} databases`;
+    heading = `${who} ${now ? dbs.size === 1 ? 'breaks its promise' : 'break their promises' : dbs.size === 1 ? 'broke its promise' : 'broke their promises'}`;
+    const least = worst.reduce((a, b) => (a.judged.transactions <= b.judged.transactions ? a : b));
+    text = [`${plural(worst.length, 'level')} of ${levels.length} ${now ? 'broken' : 'broken earlier'}, since `, time(Math.min(...worst.map(l => l.since))), ', last found ', time(Math.max(...worst.map(l => l.last))), '. ',
+      !now && ['Nothing was found since, but too little was judged to say that it is over: ', much(least.judged, least.enough), '. '], all, '.'];
+  } else if (health === 'not-judged' && st.health !== 'not-judged') {
     heading = 'Not everything is judged yet';
     text = ['Nothing has been found so far in what is. The monitor waits:'];
-  } else if (health === 'kept') {
-    const since = Math.max(...st.histories.map(x => Math.min(...x.levels.map(l => l.since || st.started))));
-    const partial = levels.some(l => l.complete === 'partial');
-    heading = partial ? 'No violation in what was seen' : 'The promise is kept';
-    text = ['Nothing has been found that breaks ', st.settings.levels.join(', '), ' since ', time(since), '. ',
-      partial ? 'Not all could be checked: see below what was missed, and when. ' : levels.some(l => l.complete === 'complete-assuming-real-time') ? 'All was checked, assuming that the database keeps real time. ' : 'All was checked. ',
-      st.alerts.total > 0 && h('a', { href: '#/alerts' }, `${plural(st.alerts.total, 'older alert')} stored`)];
+  } else if (health.startsWith('holds')) {
+    heading = health === 'holds' ? 'The promise holds' : 'The promise holds, in part';
+    text = ['Nothing that breaks ', st.settings.levels.join(', '), ' was found since ', time(Math.max(...levels.map(l => l.since || st.started))), `: ${count(judged)} transactions are judged`, Number.isFinite(until) && [', up to ', time(until, { relative: false })], '. ',
+      health === 'holds-in-part' ? 'Not all could be checked: see below what was missed, and when. ' : levels.some(l => l.complete === 'complete-assuming-real-time') ? 'All of it was checked, assuming that the database keeps real time. ' : 'All of it was checked. ',
+      last > 0 && ['It was broken before, last ', time(last), '. '], st.alerts.total > 0 && [all, '.']];
   } else {
     heading = 'Nothing has been judged yet';
-    text = [st.waits.length ? 'The monitor waits:' : 'The monitor reads; the first records are judged once the watermark has passed them.'];
+    text = [st.waits.length ? 'The monitor waits:' : ['The monitor reads since ', time(st.started), '; the first records are judged once the watermark has passed them.']];
   }
   const late = Math.max(0, ...st.histories.map(x => x.behind_seconds));
   return h('section', { id: 'verdict', class: 'verdict', 'data-health': health, 'aria-labelledby': 'verdict-h' },
-    h('div', { class: 'sign', 'aria-hidden': 'true' }, st.health === 'broken' ? '✕' : health === 'kept' ? '✓' : '…'),
+    h('div', { class: 'sign', 'aria-hidden': 'true' }, health.startsWith('broken') ? '✕' : health.startsWith('holds') ? '✓' : '…'),
     h('div', null,
       h('h1', { id: 'verdict-h', tabindex: '-1' }, heading),
       h('p', null, text),
       late > 5 && h('p', null, h('strong', null, `This is ${duration(late)} old: `), 'records come faster than they are judged, and what they show is not in it yet.'),
+      since > 0 && health !== 'not-judged' && h('p', null, h('strong', null, 'No record has come since ', time(since)), '. What happens meanwhile is not judged.'),
       st.waits.length > 0 && h('ul', { class: 'waits' }, st.waits.map(w => h('li', null, safe(w))))));
 }
 
@@ -140,53 +160,82 @@ function conditions(st) {
 function histories(st) {
   return h('section', { id: 'histories', 'aria-labelledby': 'histories-h' },
     h('h2', { id: 'histories-h' }, st.histories.length === 1 ? 'Database' : 'Databases'),
-    st.histories.length ? [...st.histories].sort((a, b) => (b.health === 'broken') - (a.health === 'broken')).map(history)
-      : h('p', { class: 'empty' }, 'No database has sent a record yet. The monitor reads ', h('code', null, safe(`${st.source.kind} ${st.source.name}`.trim())), '; each database appears here with its first record.'));
+    st.histories.length ? [...st.histories].sort((a, b) => rank.indexOf(a.health) - rank.indexOf(b.health)).map(history) : nobody(st.source));
+}
+
+const born = Date.now();
+const example = `{"db":"orders","session":"api-1","seq":1,"start":${born}000000,"end":${born + 1}000000,"status":"committed","ops":[["r","acct:1",100],["w","acct:1",90]]}`;
+
+// nobody says how the first record comes.
+function nobody(source) {
+  const file = source.name.replace(/'/g, `'\\''`);
+  const [how, command] = {
+    kafka: ['The topic gets a record, with its session as key, by', `echo 'api-1|${example}' | kcat -P -K '|' -b ${source.brokers?.[0] ?? 'BROKER:9092'} -t ${source.name}`],
+    file: ['The file gets a record by', `echo '${example}' >> '${file}'`],
+    stdin: ['Records come on the standard input, one on each line:', `echo '${example}' | monitor run --config FILE`],
+  }[source.kind];
+  return h('div', { class: 'empty' },
+    h('p', null, h('strong', null, 'No database has sent a record yet.'), ' The monitor reads ', h('code', null, safe(`${source.kind} ${source.name}`.trim())), '; each database appears here with its first record.'),
+    h('p', null, how),
+    h('div', { class: 'command' }, h('code', null, safe(command)), copy(command, 'the command')),
+    h('p', null, 'It says: a client of the database ', h('code', null, 'orders'), ' has read 100 from ', h('code', null, 'acct:1'), ' and written 90, in one transaction that it began and saw committed at these times (nanoseconds since 1970).'));
 }
 
 const completeness = { complete: 'checked completely', 'complete-assuming-real-time': 'complete, assuming real time', partial: 'checked in part' };
 
 function history(x) {
+  const since = quiet(x.last_record);
   return h('article', { class: 'card history', 'data-health': x.health },
     h('header', null, h('h3', null, h('bdi', null, safe(x.db))),
-      h('span', { class: 'faint' }, `${count(x.transactions)} transactions judged`, x.until ? [', up to ', clock(x.until)] : '')),
+      h('span', { class: 'faint' }, `${count(x.transactions)} transactions judged`, x.until ? [', up to ', clock(x.until)] : '', since > 0 && ['; the last record came ', time(since, { absolute: false })])),
     h('ul', { class: 'levels' }, x.levels.map(l => level(x, l))),
     strip(x),
-    h('dl', { class: 'facts' },
+    h('details', { 'data-key': `engine ${x.db}` }, h('summary', null, 'The engine’s insides'), h('dl', { class: 'facts' },
       fact('Writes seen', x.coverage === 'complete' ? 'all of them' : 'perhaps not all'),
       fact('Lag', duration(x.lag_seconds + x.behind_seconds)),
-      fact('Last record judged', time(x.last_record, { absolute: false })),
+      fact('Last record', time(x.last_record, { absolute: false })),
       fact('Held in the window', count(x.waiting)),
       fact('Queued before it', count(x.queued)),
       fact('Segments closed', count(x.segments)),
       fact('Keys remembered', count(x.frontier_keys)),
-      x.sampled_one_in > 1 && fact('Sampled', `1 session in ${x.sampled_one_in}`)));
+      x.sampled_one_in > 1 && fact('Sampled', `1 session in ${x.sampled_one_in}`))));
 }
 
 const fact = (name, value) => h('div', null, h('dt', null, name), h('dd', null, value));
 
+// level is a line for each level: how it stands, and since when.
 function level(x, l) {
   const query = new URLSearchParams({ db: x.db, level: l.level });
+  const when = {
+    broken: () => ['since ', time(l.since), '; last ', time(l.last, { absolute: false })],
+    'broken-earlier': () => ['last ', time(l.last), '; since then ', much(l.judged, l.enough), ' judged'],
+    'not-judged': () => [],
+  }[l.health] ?? (() => ['since ', time(l.since), ': ', much(l.judged), ' judged', l.last ? ['; broken before, last ', time(l.last, { absolute: false })] : '']);
   return h('li', { class: 'level', 'data-health': l.health },
-    badge(l.health),
+    badge(l.health, healths[l.health]),
     h('span', { class: 'grow' }, h('strong', null, l.title), ' ', h('code', null, l.level), ' ',
-      h('span', { class: 'faint how', title: l.why }, l.health === 'waiting' ? 'nothing judged yet' : completeness[l.complete] ?? l.complete)),
-    h('span', { class: 'when' },
-      l.health === 'broken' ? ['since ', time(l.since), l.last ? ['; last ', time(l.last, { absolute: false })] : ''] : l.health === 'kept' ? ['since ', time(l.since)] : ''),
-    l.violations > 0 && h('a', { href: `#/alerts?${query}`, 'aria-label': `${plural(l.violations, 'alert')} of ${l.level} in ${safe(x.db)}` }, plural(l.violations, 'alert')));
+      h('span', { class: 'faint how', title: l.why }, completeness[l.complete] ?? 'nothing judged yet')),
+    h('span', { class: 'when' }, when()),
+    l.alerts > 0 && h('a', { href: `#/alerts?${query}`, 'aria-label': `${plural(l.alerts, 'alert')} of ${l.level} in ${safe(x.db)}` }, plural(l.alerts, 'alert')));
 }
 
-// strip shows which stretches of the stream were checked completely.
+// strip shows which stretches of the stream were checked completely, and where there were
+// anomalies.
 function strip(x) {
   const span = x.until - x.since;
   if (!x.stretches.length || span <= 0) return null;
+  const at = t => 1000 * (t - x.since) / span;
   const whole = x.stretches.filter(p => p.complete).reduce((n, p) => n + p.to - p.from, 0);
   const partial = x.stretches.filter(p => !p.complete);
+  const broken = x.broken.filter(p => p.to >= x.since && p.from <= x.until);
   const share = partial.length ? Math.min(99.9, Math.floor(1000 * whole / span) / 10) : 100;
-  const words = partial.length ? `${share} % complete, ${plural(partial.length, 'stretch', 'stretches')} in part` : 'all of it complete';
+  const hits = broken.reduce((n, p) => n + p.alerts, 0);
+  const words = `${partial.length ? `${share} % complete, ${plural(partial.length, 'stretch', 'stretches')} in part` : 'all of it complete'}${hits ? `; ${plural(hits, 'anomaly', 'anomalies')}` : ''}`;
+  const bar = (from, to, least, kind) => { const width = Math.max(least, at(to) - at(from)); return s('rect', { x: Math.max(0, Math.min(at(from), 1000 - width)), width, y: 0, height: 12, class: kind }); };
   return h('div', { class: 'strip' },
     s('svg', { viewBox: '0 0 1000 12', preserveAspectRatio: 'none', role: 'img', 'aria-label': `What was checked from ${clock(x.since)} to ${clock(x.until)}: ${words}` },
-      x.stretches.map(p => s('rect', { x: 1000 * (p.from - x.since) / span, width: Math.max(p.complete ? 0 : 3, 1000 * (p.to - p.from) / span), y: 0, height: 12, class: p.complete ? 'whole' : 'part' }))),
+      x.stretches.map(p => bar(p.from, p.to, p.complete ? 0 : 3, p.complete ? 'whole' : 'part')),
+      broken.map(p => { const r = bar(p.from, p.to, 5, 'hit'); r.append(s('title', null, `${plural(p.alerts, 'anomaly', 'anomalies')}, ${clock(p.from)}${p.to > p.from ? ` to ${clock(p.to)}` : ''}`)); return r; })),
     h('div', { class: 'ends', 'aria-hidden': 'true' }, h('span', null, clock(x.since)), h('span', null, words), h('span', null, clock(x.until))),
     (partial.length > 0 || x.losses.length > 0) && h('details', { 'data-key': `strip ${x.db}` },
       h('summary', null, 'What was missed, and when'),
@@ -199,22 +248,13 @@ function strip(x) {
 const reasons = why => why.map(r => `${safe(r.text)} (${count(r.count)})`).join(', ') || 'not known why';
 
 function drawGroups() {
-  const open = groups.filter(g => g.state !== 'resolved');
-  const shown = open.slice(0, 6);
+  const open = foremost(groups.filter(g => g.state !== 'resolved'));
+  const shown = open.slice(0, 8);
   if (!shown.length) return h('section', { id: 'groups', hidden: true }); // the answer above says so
   return h('section', { id: 'groups', 'aria-labelledby': 'groups-h' },
-    h('h2', { id: 'groups-h' }, 'Open alerts'),
-    h('ul', { class: 'rows' }, shown.map(group)),
+    h('h2', { id: 'groups-h' }, 'What broke'),
+    h('ul', { class: 'rows' }, shown.map(g => h('li', null, h('a', { class: 'row', href: `#/alerts?${new URLSearchParams({ group: g.id })}` }, group(g))))),
     open.length > shown.length && h('p', null, h('a', { href: '#/alerts' }, `${plural(open.length - shown.length, 'more group')}: see all alerts`)));
-}
-
-function group(g) {
-  return h('li', null, h('a', { class: 'row', href: `#/alerts?${new URLSearchParams({ group: g.id })}` },
-    badge(g.severity),
-    h('span', { class: 'grow' }, h('strong', null, title(g.name)), ' breaks ', h('code', null, g.level), ' in ', h('bdi', null, safe(g.db)),
-      g.keys.length > 0 && h('span', { class: 'note' }, 'on ', g.keys.slice(0, 4).map((k, i) => [i ? ', ' : '', h('bdi', { class: 'mono' }, safe(k.length > 40 ? k.slice(0, 40) + '…' : k))]), g.keys.length > 4 && ` and ${g.keys.length - 4} more`)),
-    h('span', { class: 'when' }, `${plural(g.alerts, 'alert')}${g.count > g.alerts ? `, found ${count(g.count)} times` : ''}; last `, time(g.last, { absolute: false })),
-    g.silenced && badge('silenced'), badge(g.state)));
 }
 
 function machine(st) {

@@ -1,10 +1,14 @@
 package app
 
 import (
+	"context"
+	"strings"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts/deliver"
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
 // active lists the groups that are not over and that nobody silenced: what an
@@ -15,10 +19,23 @@ func (a *App) active() []deliver.Active {
 		if g.ResolvedAt != 0 || g.Muted {
 			continue
 		}
-		out = append(out, deliver.Active{
-			Group: g.ID, DB: g.DB, Level: g.Level, Name: g.Name, Severity: string(g.Severity), Keys: g.Keys,
-			Since: g.Since, Count: g.Count, Alert: g.Representative, Summary: g.Text,
-		})
+		n := life.News{State: g.State, Of: g, Notification: life.Notification{Kind: life.KindOngoing, Group: g.ID, Groups: 1, Count: g.Count, Since: g.Since, Silenced: g.Silenced}}
+		if strings.HasPrefix(g.Name, life.Operational) {
+			n.Kind = life.KindOperational
+		}
+		out = append(out, deliver.Active{Group: g.ID, DB: g.DB, Level: g.Level, Severity: string(g.Severity), Breaks: a.broken(g.Level),
+			Notice: func(ctx context.Context) ([]byte, error) { return a.teller.body(ctx, n) }})
+	}
+	return out
+}
+
+// broken are the configured levels that what breaks one breaks.
+func (a *App) broken(level string) (out []string) {
+	l, ok := verdict.ParseLevel(level)
+	for _, asked := range a.cfg.Levels {
+		if ok && asked.Implies(l) {
+			out = append(out, asked.String())
+		}
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/window/store"
 )
 
@@ -124,4 +125,22 @@ func LocalURL(scheme, listen string) string {
 		}
 	}
 	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// links are where people read more of what a notice is about; none, if nobody knows where
+// they reach the page. A notice of several groups leads to the list of all.
+func (a *App) links(n life.News) map[string]string {
+	base := strings.TrimSuffix(a.pageURL(), "/")
+	if base == "" {
+		return map[string]string{}
+	}
+	out := map[string]string{"page": base + "/"}
+	switch {
+	case n.Kind == life.KindSummary || n.Groups > 1:
+		out["page"] = base + "/#/alerts"
+	case n.Of.Representative != "":
+		out["alert"] = base + "/#/alerts/" + url.PathEscape(n.Of.Representative)
+		out["group"] = base + "/#/alerts?group=" + url.QueryEscape(n.Of.ID)
+	}
+	return out
 }

@@ -300,6 +300,8 @@ func (a *App) Run(ctx context.Context) (err error) {
 		return advise(err)
 	}
 	a.status.begin(k, a.teller)
+	promises := a.status.promises
+	a.metrics.promises.values.Store(&promises)
 	a.dispatcher = a.newDispatcher(k, receivers)
 	told.begin()
 	delivery, stopDelivery := context.WithCancel(context.Background())

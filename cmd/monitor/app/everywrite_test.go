@@ -149,7 +149,7 @@ func TestStoppedAtEveryWrite(t *testing.T) {
 			t.Fatalf("after the stop at write %d: %d alerts, want %d", n, len(got), len(want))
 		}
 		h.mu.Lock()
-		of, seen := map[string]int{}, map[string]bool{}
+		of, seen, found := map[string]int{}, map[string]bool{}, 0
 		for _, x := range h.told {
 			if seen[x.Notification.ID] || x.Notification.Kind == life.KindOperational {
 				continue
@@ -158,7 +158,8 @@ func TestStoppedAtEveryWrite(t *testing.T) {
 			for _, id := range x.Notification.IDs {
 				of[id]++
 			}
-			if x.State != alerts.Fresh || x.Notification.Count != 1 {
+			found += len(x.Notification.IDs)
+			if (x.State == alerts.Fresh) != (found == len(x.Notification.IDs)) || x.Notification.Count != int64(found) {
 				t.Errorf("after the stop at write %d there is a notice %s, %s of %d", n, x.Notification.Kind, x.State, x.Notification.Count)
 			}
 		}

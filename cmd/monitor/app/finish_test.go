@@ -268,7 +268,7 @@ func toldOnce(t *testing.T, out *stamped, ids []string, events bool) {
 	seen := map[string]bool{}
 	of := map[string]int{}
 	var says []string
-	bad := int64(0)
+	bad, found := int64(0), 0
 	for _, line := range out.lines {
 		n, err := life.Parse(line)
 		if err != nil {
@@ -286,7 +286,8 @@ func toldOnce(t *testing.T, out *stamped, ids []string, events bool) {
 			bad = n.Notification.Count
 			continue
 		}
-		if n.State != alerts.Fresh || n.Notification.Count != int64(len(n.Notification.IDs)) || len(n.Notification.Resolved) > 0 {
+		found += len(n.Notification.IDs) // all are of one group
+		if (n.State == alerts.Fresh) != (found == len(n.Notification.IDs)) || n.Notification.Count != int64(found) || len(n.Notification.Resolved) > 0 {
 			t.Errorf("told is %s", says[len(says)-1])
 		}
 	}

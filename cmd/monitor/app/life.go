@@ -41,6 +41,11 @@ type teller struct {
 	checked time.Time // when trouble was looked for
 	expired time.Time // when old alerts were dropped
 	trouble trouble
+	// progress is what was said last of each history; saved is when that was last stored,
+	// and moved: there is more now.
+	progress map[*worker]*life.Progress
+	saved    time.Time
+	moved    bool
 
 	mu      sync.Mutex
 	events  map[string]*life.Condition // since the last round
@@ -57,6 +62,7 @@ type request struct {
 const (
 	checkTroubleEvery = time.Second
 	expireEvery       = time.Minute
+	progressEvery     = 10 * time.Second // when it is stored at the latest
 	// roundEvery is the least time between two rounds; roundWaits while nothing can
 	// be told anyway, as the rate is used up.
 	roundEvery = 20 * time.Millisecond
@@ -83,13 +89,13 @@ func newTeller(ctx context.Context, a *App, k *keeper) (*teller, error) {
 		t.configure(next)
 		t.poke()
 		return nil
-	}, "alerts.repeat", "alerts.resolve_after", "alerts.rate", "alerts.silences", "alerts.silent_after", "alerts.lag_max", "alerts.retain", "alerts.max_alerts")
+	}, "alerts.repeat", "alerts.resolve_after", "alerts.resolve_transactions", "alerts.rate", "alerts.silences", "alerts.silent_after", "alerts.lag_max", "alerts.retain", "alerts.max_alerts")
 	return t, nil
 }
 
 // configure says when something is news.
 func (t *teller) configure(c *config.Config) {
-	cfg := life.Config{Repeat: c.Alerts.Repeat, ResolveAfter: c.Alerts.ResolveAfter, RateMax: c.Alerts.Rate.Max, RatePer: c.Alerts.Rate.Per}
+	cfg := life.Config{Repeat: c.Alerts.Repeat, ResolveAfter: c.Alerts.ResolveAfter, ResolveTransactions: int64(c.Alerts.ResolveTransactions), RateMax: c.Alerts.Rate.Max, RatePer: c.Alerts.Rate.Per}
 	var idle []config.Error
 	cfg.Silences, idle = silences(c, time.Now())
 	for i := range idle {
@@ -148,8 +154,7 @@ func (t *teller) restore(ctx context.Context) error {
 			t.life = l
 		}
 	}
-	t.life.Await()
-	t.changed = false
+	t.changed, t.moved, t.progress = false, false, map[*worker]*life.Progress{}
 	t.show()
 	return nil
 }
@@ -181,7 +186,7 @@ func (t *teller) commit(ctx context.Context, notices []store.Notice, handled []s
 	if err := t.keeper.tell(ctx, t.life.Append(nil), notices, handled); err != nil {
 		return fmt.Errorf("store %s: %w", t.cfg.Store.Path, err)
 	}
-	t.changed = false
+	t.changed, t.moved, t.saved = false, false, time.Now()
 	clear(t.brought)
 	t.show()
 	return nil
@@ -276,11 +281,8 @@ func (t *teller) round(ctx context.Context) (told bool, err error) {
 		t.trouble.configured = cfg
 		t.life.Configure(*cfg, now.UnixNano())
 	}
-	for _, w := range t.watched() {
-		if w.judged.Load() {
-			t.life.Judged(w.db, now.UnixNano())
-		}
-	}
+	t.judged(now)
+	t.changed = t.changed || t.moved && now.Sub(t.saved) >= progressEvery
 	t.life.Tick(now.UnixNano())
 	t.happened(now)
 	if now.Sub(t.checked) >= checkTroubleEvery {
@@ -302,6 +304,18 @@ func (t *teller) round(ctx context.Context) (told bool, err error) {
 		t.expire(ctx, now)
 	}
 	return told, nil
+}
+
+// judged brings how far the histories are judged.
+func (t *teller) judged(now time.Time) {
+	for _, w := range t.watched() {
+		if p := w.progress.Load(); p != nil && p != t.progress[w] {
+			t.progress[w] = p
+			if t.life.Judged(*p, now.UnixNano()) {
+				t.moved = true
+			}
+		}
+	}
 }
 
 func ended(ctx context.Context) bool { return ctx.Err() != nil }
@@ -453,7 +467,10 @@ func (t *teller) body(ctx context.Context, n life.News) ([]byte, error) {
 	if a.Summary == "" {
 		a.Summary = "what was told of in summaries is over"
 	}
-	a.Group, a.State, a.ResolvedAt = n.Group, n.State, n.Of.ResolvedAt
+	if a.Explanation == "" {
+		a.Explanation = a.Summary
+	}
+	a.Group, a.State, a.ResolvedAt, a.Links = n.Group, n.State, n.Of.ResolvedAt, t.links(n)
 	if n.Of.Severity != "" {
 		a.Severity = n.Of.Severity
 	} else if a.Severity == "" {
@@ -471,6 +488,8 @@ func (t *teller) finish(ctx context.Context, stop context.CancelFunc) error {
 		return err
 	}
 	t.happened(time.Now())
+	t.judged(time.Now())
+	t.changed = t.changed || t.moved
 	for t.keeper.tells() {
 		more, n, err := t.step(ctx, true)
 		if err != nil {

@@ -71,6 +71,7 @@ type metrics struct {
 	lettersLost  prometheus.Counter
 	alertsLost   prometheus.Counter
 	groups       prometheus.Gauge
+	promises     *gauges // db, level, health
 	withheld     prometheus.Gauge
 	notices      *prometheus.CounterVec // kind
 	expired      prometheus.Counter

@@ -28,7 +28,7 @@ func shownMetrics(t *testing.T) *prometheus.Registry {
 			case **prometheus.HistogramVec:
 				(*into).WithLabelValues(values...)
 			case **gauges:
-				one := func() map[string]float64 { return map[string]float64{"x": 1} }
+				one := func() map[string]float64 { return map[string]float64{strings.Join(values, labelEnd): 1} }
 				(*into).values.Store(&one)
 			}
 		}

@@ -97,6 +97,7 @@ func (m *metrics) alertList() metricGroup {
 		{&m.deliveries, "deliveries_total", "Attempts to deliver an alert.", labels("receiver", "outcome"), nil},
 		{&m.delivery, "alert_delivery_seconds", "From the end of the last of the transactions that show an anomaly, by the client's clock, to the delivery of its alert; summaries are left out.", labels("receiver"), latencyBounds},
 		{&m.outbox, "outbox_notices", "Notices that the receiver has not taken yet, as it is down, refuses, or asked to be left alone (Retry-After); of more than 10,000, 10,000.", labels("receiver"), nil},
+		{&m.promises, "promise", "How it stands with a level of a history: 1 for what is the case of `holds`, `holds-in-part`, `broken`, `broken-earlier` and `not-judged`, 0 for the others.", labels("db", "level", "health"), nil},
 		{&m.groups, "alert_groups", "Groups of alerts, and operational alerts, that are not over.", nil, nil},
 		{&m.notices, "notices_total", "What receivers were to be told, by kind.", labels("kind"), nil},
 		{&m.withheld, "alerts_withheld", "Alerts that no receiver was told of yet, as the rate of alerts.rate was used up or their group was told of lately.", nil, nil},

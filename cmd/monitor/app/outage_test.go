@@ -15,6 +15,9 @@ import (
 func (x *telling) found(t *testing.T, id string) {
 	t.Helper()
 	a := alerts.Alert{Version: alerts.Version, ID: id, DB: "shop", Level: "si", Name: "lost-update", Severity: "critical", Keys: []string{id}, Count: 1, FirstSeen: time.Now().UnixNano(), LastSeen: time.Now().UnixNano()}
+	if x.worker != nil && x.worker.progress.Load() != nil {
+		a.At = &x.worker.progress.Load().Place
+	}
 	if err := x.keeper.save(t.Context(), "shop", nil, []store.Alert{{ID: id, Body: a.JSON(), News: 1}}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -38,16 +41,16 @@ func (s *stamped) notices(t *testing.T, kind life.Kind) (out []life.Notice) {
 	return out
 }
 
-// While nothing is judged nothing is told to be over: the input can't be read, no record
-// comes of which it was said that they do, or a history does not get on. From the first
-// record that is judged afterwards on resolve_after counts anew.
-func TestOutageResolvesNothing(t *testing.T) {
+// Nothing but what is judged ends an alert: not a source that fails, not one that is silent,
+// not a history that does not get on, and not a monitor that is started anew. What is judged
+// of another database is not of this one.
+func TestOnlyWhatIsJudgedResolves(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		begin, end func(x *telling, w *worker)
 	}{
+		{"nothing comes", func(*telling, *worker) {}, func(*telling, *worker) {}},
 		{"the source fails", func(x *telling, _ *worker) { x.ready.wait(whoSource, "broker down") }, func(x *telling, _ *worker) { x.ready.ready(whoSource) }},
-		{"nothing comes", func(x *telling, _ *worker) { x.arrived.Store(1) }, func(x *telling, _ *worker) { x.arrived.Store(time.Now().Add(24 * time.Hour).UnixNano()) }},
 		{"a history is stuck",
 			func(_ *telling, w *worker) { w.queue.offer(queued{entry: &entry{number: 1}, records: 1}) },
 			func(_ *telling, w *worker) { w.queue.take() }},
@@ -58,40 +61,43 @@ func TestOutageResolvesNothing(t *testing.T) {
 				conf.Source.Stdin = &config.Stdin{}
 				conf.HTTP.Listen = ""
 				conf.Alerts.Stdout = true
-				if c.name == "nothing comes" {
-					conf.Alerts.SilentAfter = time.Minute
+				out, st := &stamped{}, newMemStore(stdoutName)
+				x := startTelling(t, conf, st, out)
+				over := func() (n int) {
+					for _, n1 := range out.notices(t, life.KindResolved) {
+						if n1.Name == "lost-update" {
+							n++
+						}
+					}
+					return n
 				}
-				out := &stamped{}
-				x := startTelling(t, conf, newMemStore(stdoutName), out)
-				defer x.end()
-				x.arrived.Store(time.Now().Add(24 * time.Hour).UnixNano())
-				w := x.teller.watched()[0]
+				x.worker.judge(5000)
 				x.found(t, "a")
 				time.Sleep(10 * time.Minute)
-				c.begin(x, w)
+				c.begin(x, x.worker)
 				time.Sleep(time.Hour)
-				if n := out.notices(t, life.KindResolved); len(n) > 0 {
-					t.Fatalf("%v is told to be over while nobody could look", n[0].Notification.Resolved)
+				c.end(x, x.worker)
+				x.end()
+				x = startTelling(t, conf, st, out)
+				defer func() { x.end() }()
+				other := &worker{App: x.App, db: "stock", queue: newQueue(100, newPool(1))}
+				x.teller.watches(other)
+				for range 24 {
+					time.Sleep(time.Hour)
+					other.judge(1_000_000)
 				}
-				c.end(x, w)
-				time.Sleep(time.Hour)
-				w.judged.Store(true) // the first record
-				back := time.Now()
-				time.Sleep(conf.Alerts.ResolveAfter - time.Minute)
-				for _, n := range out.notices(t, life.KindResolved) {
-					if n.Name == "lost-update" {
-						t.Errorf("it is told to be over %v after the first record", time.Since(back))
-					}
+				if got := x.teller.Snapshot().Standing("shop", "si", time.Now().UnixNano()); got.Health != life.BrokenEarlier || got.Alerts != 1 || over() != 0 {
+					t.Fatalf("%+v, told to be over %d times", got, over())
 				}
-				time.Sleep(2 * time.Minute)
-				over := 0
-				for _, n := range out.notices(t, life.KindResolved) {
-					if n.Name == "lost-update" {
-						over++
-					}
+				x.worker.judge(5999) // a transaction is missing
+				time.Sleep(time.Minute)
+				if got := x.teller.Snapshot().Standing("shop", "si", time.Now().UnixNano()); got.Health != life.BrokenEarlier || got.Judged.Transactions != 999 || over() != 0 {
+					t.Fatalf("%+v, told to be over %d times", got, over())
 				}
-				if over != 1 {
-					t.Errorf("it is told %d times to be over", over)
+				x.worker.judge(6000)
+				time.Sleep(time.Minute)
+				if got := x.teller.Snapshot().Standing("shop", "si", time.Now().UnixNano()); got.Health != life.Holds || got.Alerts != 1 || over() != 1 {
+					t.Fatalf("%+v, told to be over %d times", got, over())
 				}
 			})
 		})

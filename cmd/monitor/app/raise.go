@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -106,6 +107,8 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	if !w.told.cover(same, outcomeOf(&a)) {
 		return nil
 	}
+	at := w.foundAt(&v.Violation)
+	a.At = &at
 	old, known, err := w.keeper.Alert(ctx, a.ID)
 	if err != nil {
 		return err
@@ -127,9 +130,32 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	if severity := w.severities.Load().Of(a.Level); severity != "" {
 		a.Severity = name.Severity(severity)
 	}
-	a.Group = life.GroupID(a.DB, a.Level, a.Name, a.Keys)
+	a.Group = life.GroupID(a.DB, a.Level, a.Name)
 	w.piece.add(a)
 	return nil
+}
+
+// place is how far the history is judged.
+func (w *worker) place() alerts.Place {
+	at := alerts.Place{History: w.born, Transactions: int64(w.history.Stats().Transactions), Time: w.lastRecord}
+	if newest := w.history.Newest(); newest != math.MinInt64 {
+		at.Time = min(newest, w.history.Watermark())
+	}
+	return at
+}
+
+// foundAt is place with the time of what was found now, if it has any.
+func (w *worker) foundAt(v *verdict.Violation) alerts.Place {
+	at, timed := w.place(), int64(math.MinInt64)
+	for _, id := range v.Txns {
+		if t, ok := w.history.Lookup(id); ok && t.HasTimes {
+			timed = max(timed, t.End)
+		}
+	}
+	if timed != math.MinInt64 {
+		at.Time = min(at.Time, timed)
+	}
+	return at
 }
 
 // halted is verdict.NoReason until nothing new is to be begun.

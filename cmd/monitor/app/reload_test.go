@@ -74,7 +74,7 @@ func TestReloadAlerts(t *testing.T) {
 	if a := h.next(t); a.Severity != "critical" {
 		t.Errorf("what was found before the reload is %s", a.Severity)
 	}
-	send(t, p, lostUpdate(2, 2000)...)
+	send(t, p, elsewhere("b", lostUpdate(2, 2000))...)
 	if a := h.next(t); a.Severity != "info" {
 		t.Errorf("what was found after the reload is %s", a.Severity)
 	}
@@ -109,7 +109,7 @@ func TestReloadAlerts(t *testing.T) {
 	h.mu.Lock()
 	before := len(h.told)
 	h.mu.Unlock()
-	send(t, p, lostUpdate(3, 3000)...)
+	send(t, p, elsewhere("c", lostUpdate(3, 3000))...)
 	eventually(t, "the third is known", func() bool { return len(r.teller.Snapshot().Groups) == 3 })
 
 	// What can't be used changes nothing.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -86,12 +87,11 @@ type historyView struct {
 	frontier          int
 	sample            uint8
 	solver            verdict.Stats
-	levels            map[verdict.Level]levelView
 }
 
 // newView is a history of which its worker has shown nothing yet.
 func newView() *historyView {
-	return &historyView{newest: math.MinInt64, watermark: math.MinInt64, levels: map[verdict.Level]levelView{}}
+	return &historyView{newest: math.MinInt64, watermark: math.MinInt64}
 }
 
 // behind is how long, in seconds, the record that is judged next has waited since it was
@@ -102,12 +102,6 @@ func (v *historyView) behind(now time.Time) float64 {
 		return 0
 	}
 	return max(0, now.Sub(time.Unix(0, v.lastRecord)).Seconds())
-}
-
-// levelView is what this run has found broken of a level.
-type levelView struct {
-	first, last int64
-	count       int64
 }
 
 // publish shows the page how the history is doing, if it is time to.
@@ -124,39 +118,25 @@ func (w *worker) publish(now time.Time, must bool) {
 		stats: w.history.Stats(), leftOut: w.history.OrderCounts().LeftOut, stretches: w.history.Stretches(), complete: w.history.Complete(), frontier: kept.Keys + kept.OnDisk,
 		sample: w.sampling, solver: w.history.Solver()}
 	w.status.show(w.db, v)
+	if w.replays() {
+		return // the run before was further
+	}
+	p := &life.Progress{DB: w.db, Place: w.place(), LastRecord: w.lastRecord}
+	for _, l := range w.cfg.Levels {
+		p.Levels = append(p.Levels, life.Asked{Level: l.String(), Complete: completeness(l, v)})
+	}
+	w.progress.Store(p)
 }
 
 func (s *status) show(db string, v *historyView) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.views[db]; old != nil {
-		v.levels = old.levels
-	} else {
-		v.levels = map[verdict.Level]levelView{}
-	}
 	s.views[db] = v
 }
 
 // raised takes note of an alert that was committed, and tells who listens.
 func (s *status) raised(a *alerts.Alert) {
 	s.mu.Lock()
-	v := s.views[a.DB]
-	if v == nil {
-		v = newView()
-		s.views[a.DB] = v
-	}
-	for _, l := range a.Breaks {
-		if level, ok := verdict.ParseLevel(l); ok {
-			x := v.levels[level]
-			if x.first == 0 {
-				x.first = a.LastSeen
-			}
-			if x.last = max(x.last, a.LastSeen); a.State == alerts.Fresh {
-				x.count++
-			}
-			v.levels[level] = x
-		}
-	}
 	s.ring.alerts++
 	s.mu.Unlock()
 	if s.hub.Listened() && s.events.take(time.Now()) {
@@ -264,7 +244,7 @@ func (s *status) Status(ctx context.Context) (page.Status, error) { return s.at(
 func (s *status) at(_ context.Context, steps int) (page.Status, error) {
 	now := time.Now().UnixNano()
 	k, groups, _ := s.parts()
-	out := page.Status{Version: s.version, Now: now, Started: s.started.UnixNano(), Health: page.Waiting, Waits: s.ready.reasons(), Source: s.source(),
+	out := page.Status{Version: s.version, Now: now, Started: s.started.UnixNano(), Health: life.NotJudged, Waits: s.ready.reasons(), Source: s.source(),
 		Histories: []page.History{}, Operational: conditions(groups), Settings: s.settings()}
 	held := 0
 	if k != nil {
@@ -272,13 +252,9 @@ func (s *status) at(_ context.Context, steps int) (page.Status, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for db, v := range s.views {
-		out.Histories = append(out.Histories, s.history(db, v, groups))
+	for _, db := range s.databases(groups) {
+		out.Histories = append(out.Histories, s.history(db, groups, now))
 	}
-	for _, db := range s.unseen(groups) {
-		out.Histories = append(out.Histories, s.history(db, newView(), groups))
-	}
-	slices.SortFunc(out.Histories, func(a, b page.History) int { return strings.Compare(a.DB, b.DB) })
 	for _, h := range out.Histories {
 		out.Health = worse(out.Health, h.Health)
 	}
@@ -298,35 +274,29 @@ func (s *status) at(_ context.Context, steps int) (page.Status, error) {
 	return out, nil
 }
 
-// unseen are the databases whose alerts are not over although no worker has shown its
-// history yet, as after a restart: what was broken is broken until it is known to be
-// over. s.mu is held.
-func (s *status) unseen(groups *life.Snapshot) []string {
-	var out []string
-	for _, g := range open(groups) {
-		if s.views[g.DB] == nil && g.DB != "" && !strings.HasPrefix(g.Name, life.Operational) {
-			out = append(out, g.DB)
-		}
-	}
+// databases are those that a worker has shown, and those of which something is known from
+// before, in order. s.mu is held.
+func (s *status) databases(groups *life.Snapshot) []string {
+	out := append(groups.Databases(), slices.Collect(maps.Keys(s.views))...)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
 // worse is the health that counts of two.
-func worse(a, b page.Health) page.Health {
-	for _, h := range []page.Health{page.Broken, page.Kept} {
+func worse(a, b life.Health) life.Health {
+	for _, h := range []life.Health{life.Broken, life.BrokenEarlier, life.HoldsInPart, life.Holds} {
 		if a == h || b == h {
 			return h
 		}
 	}
-	return page.Waiting
+	return life.NotJudged
 }
 
 func (s *status) source() page.Source {
 	src := page.Source{Kind: "stdin", Records: int64(total(s.metrics.records)), Rejected: int64(total(s.metrics.rejected)), Behind: -1}
 	switch c := s.cfg.Source; {
 	case c.Kafka != nil:
-		src.Kind, src.Name, src.Behind = "kafka", c.Kafka.Topic, int64(total(s.metrics.sourceLag))
+		src.Kind, src.Name, src.Brokers, src.Behind = "kafka", c.Kafka.Topic, c.Kafka.Brokers, int64(total(s.metrics.sourceLag))
 	case c.File != nil:
 		src.Kind, src.Name = "file", c.File.Path
 	}
@@ -364,19 +334,31 @@ func conditions(s *life.Snapshot) []page.Condition {
 	return out
 }
 
-// history is a history as the page shows it.
-func (s *status) history(db string, v *historyView, groups *life.Snapshot) page.History {
-	h := page.History{DB: db, Health: page.Waiting, Coverage: record.CoveragePartial.String(), Lag: max(0, v.lag.Seconds()), Behind: v.behind(time.Now()), LastRecord: v.lastRecord,
-		Stretches: shownStretches(v.stretches, s.cfg.Levels), Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
+// history is a history as the page shows it: what its worker has shown, and what is known
+// from before as long as it has not. s.mu is held.
+func (s *status) history(db string, groups *life.Snapshot, now int64) page.History {
+	v := s.views[db]
+	if v == nil {
+		v = newView()
+	}
+	h := page.History{DB: db, Health: life.NotJudged, Coverage: record.CoveragePartial.String(), Lag: max(0, v.lag.Seconds()), Behind: v.behind(time.Unix(0, now)), LastRecord: v.lastRecord,
+		Stretches: shownStretches(v.stretches, s.cfg.Levels), Broken: groups.Spans(db), Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
 		Segments: int64(v.stats.Segments), FrontierKeys: int64(v.frontier), SampledOneIn: 1 << v.sample, Newest: moment(v.newest)}
 	if v.complete {
 		h.Coverage = record.CoverageComplete.String()
 	}
+	if h.Broken == nil {
+		h.Broken = []life.Span{}
+	}
 	if n := len(h.Stretches); n > 0 {
 		h.Since, h.Until = h.Stretches[0].From, h.Stretches[n-1].To
 	}
+	if p, ok := groups.Progress(db); ok {
+		h.LastRecord, h.Transactions, h.Until = max(h.LastRecord, p.LastRecord), max(h.Transactions, p.Transactions), max(h.Until, p.Time)
+	}
 	for _, l := range s.cfg.Levels {
-		x := s.level(l, db, v, groups, h.Since)
+		x := levelStatus(groups, db, l.String(), now)
+		x.Why += coverages[v.complete]
 		h.Health = worse(h.Health, x.Health)
 		h.Levels = append(h.Levels, x)
 	}
@@ -391,57 +373,64 @@ func moment(t int64) int64 {
 	return t
 }
 
-// level is whether a level is kept: broken as long as a group of alerts that break it
-// is not over.
-func (s *status) level(l verdict.Level, db string, v *historyView, groups *life.Snapshot, since int64) page.LevelStatus {
-	phrase := name.LevelPhrase(l)
-	out := page.LevelStatus{Level: l.String(), Title: strings.ToUpper(phrase[:1]) + phrase[1:], Health: page.Waiting, Since: since, Last: v.levels[l].last, Violations: v.levels[l].count}
-	out.Complete, out.Why = completeness(l, v)
-	if v.stats.Transactions > 0 {
-		out.Health = page.Kept
+// levelStatus is how it stands with a level: what page, API, commands and metrics say.
+func levelStatus(groups *life.Snapshot, db, level string, now int64) page.LevelStatus {
+	out := page.LevelStatus{Level: level, Title: level, Standing: groups.Standing(db, level, now)}
+	if l, ok := verdict.ParseLevel(level); ok {
+		phrase := name.LevelPhrase(l)
+		out.Title = strings.ToUpper(phrase[:1]) + phrase[1:]
 	}
-	if groups == nil {
-		if x := v.levels[l]; x.last > 0 {
-			out.Health, out.Since = page.Broken, x.first
-		}
-		return out
+	switch out.Complete {
+	case life.Complete:
+		out.Why = "every violation among the records that came is found"
+	case life.CompleteRealTime:
+		out.Why = "every violation among the records that came is found if the database keeps real time; else one may lead from one segment into another"
+	case life.Partial:
+		out.Why = "a violation may be missed in some stretches"
+	default:
+		out.Why = "nothing is judged at this level"
 	}
-	for i, g := range groups.Groups {
-		broken, ok := verdict.ParseLevel(g.Level)
-		if !ok || g.DB != db || !l.Implies(broken) || strings.HasPrefix(g.Name, life.Operational) {
-			continue
-		}
-		out.Last = max(out.Last, g.Last)
-		switch {
-		case g.State != alerts.Resolved && out.Health != page.Broken:
-			out.Health, out.Since = page.Broken, groups.Groups[i].Since
-		case g.State != alerts.Resolved:
-			out.Since = min(out.Since, g.Since)
-		case out.Health != page.Broken:
-			out.Since = max(out.Since, g.Last)
+	return out
+}
+
+// coverages say what is known of writes that nobody has seen.
+var coverages = map[bool]string{
+	false: "; what nobody is seen to have written may have been written by somebody unseen",
+	true:  "; every write since the initial state is seen",
+}
+
+// promises are the values of isowatch_promise.
+func (s *status) promises() map[string]float64 {
+	out := map[string]float64{}
+	_, groups, _ := s.parts()
+	s.mu.Lock()
+	dbs := s.databases(groups)
+	s.mu.Unlock()
+	now := time.Now().UnixNano()
+	for _, db := range dbs {
+		for _, l := range s.cfg.Levels {
+			for _, h := range []life.Health{life.Holds, life.HoldsInPart, life.Broken, life.BrokenEarlier, life.NotJudged} {
+				out[strings.Join([]string{db, l.String(), string(h)}, labelEnd)] = 0
+			}
+			out[strings.Join([]string{db, l.String(), string(groups.Standing(db, l.String(), now).Health)}, labelEnd)] = 1
 		}
 	}
 	return out
 }
 
-// completeness is how much of a history is judged completely at a level, and in words
-// what that rests on.
-func completeness(l verdict.Level, v *historyView) (page.Completeness, string) {
+// completeness is how much of a history is judged completely at a level.
+func completeness(l verdict.Level, v *historyView) life.Completeness {
 	least := stream.Complete
 	for i := range v.stretches {
 		least = min(least, v.stretches[i].At(l))
 	}
-	coverage := "what nobody is seen to have written may have been written by somebody unseen"
-	if v.complete {
-		coverage = "every write since the initial state is seen"
-	}
 	switch least {
 	case stream.Complete:
-		return page.Complete, "every violation among the records that came is found; " + coverage
+		return life.Complete
 	case stream.AssumingRealTime:
-		return page.CompleteRealTime, "every violation among the records that came is found if the database keeps real time; else one may lead from one segment into another; " + coverage
+		return life.CompleteRealTime
 	}
-	return page.Partial, "a violation may be missed in some stretches; " + coverage
+	return life.Partial
 }
 
 // whyTexts say in words why something may be missed; the names are those of
@@ -655,7 +644,7 @@ func (s *status) Groups(context.Context) ([]page.Group, error) {
 		if strings.HasPrefix(g.Name, life.Operational) {
 			continue
 		}
-		x := page.Group{ID: g.ID, DB: g.DB, Level: g.Level, Name: g.Name, Keys: []string{}, State: string(g.State), Severity: string(g.Severity), Since: g.Since, Last: g.Last, Count: g.Count, Alerts: g.Alerts, Silenced: g.Muted}
+		x := page.Group{ID: g.ID, DB: g.DB, Level: g.Level, Breaks: notNil(s.broken(g.Level)), Name: g.Name, Keys: []string{}, State: string(g.State), Severity: string(g.Severity), Since: g.Since, Last: g.Last, Count: g.Count, Alerts: g.Alerts, Silenced: g.Muted}
 		for _, k := range g.Keys {
 			x.Keys = append(x.Keys, short(k, listKeyMax))
 		}
@@ -663,6 +652,9 @@ func (s *status) Groups(context.Context) ([]page.Group, error) {
 	}
 	return out, nil
 }
+
+// notNil is a list that JSON has as one.
+func notNil(s []string) []string { return append([]string{}, s...) }
 
 // Silences implements page.Data.
 func (s *status) Silences(context.Context) ([]page.Silence, error) {

@@ -18,7 +18,6 @@ import (
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/window/stream"
 )
 
 // call sends a request to the monitor's API and reads its answer, if it is wanted.
@@ -59,7 +58,7 @@ func TestStatus(t *testing.T) {
 	var st page.Status
 	eventually(t, "the status has it all", func() bool {
 		st = call[page.Status](t, r, "GET", "status", "", 200)
-		return st.Health == page.Broken && len(st.Histories) == 1 && st.Histories[0].Levels[0].Health == page.Broken && st.Alerts.Total == 1 && st.Alerts.Groups == 1 &&
+		return st.Health == life.Broken && len(st.Histories) == 1 && st.Histories[0].Levels[0].Health == life.Broken && st.Alerts.Total == 1 && st.Alerts.Groups == 1 &&
 			st.Histories[0].Transactions+st.Histories[0].Waiting == 2003 && len(st.Waits) == 0 && st.Store.Bytes > 0 && st.Histories[0].Queued == 0
 	})
 	all := call[page.List](t, r, "GET", "alerts", "", 200)
@@ -73,7 +72,7 @@ func TestStatus(t *testing.T) {
 	}
 	for i, level := range []string{"si", "ser"} {
 		l := h.Levels[i]
-		if l.Level != level || l.Health != page.Broken || l.Violations != 1 || l.Complete == page.Partial || l.Since < began || l.Since > l.Last || l.Last < a.LastSeen || l.Title == "" || l.Why == "" {
+		if l.Level != level || l.Health != life.Broken || l.Alerts != 1 || l.Violations != 1 || l.Complete == life.Partial || l.Since < began || l.Since > l.Last || l.Last < a.LastSeen || l.Title == "" || l.Why == "" {
 			t.Errorf("level %d: %+v", i, l)
 		}
 	}
@@ -136,17 +135,15 @@ func TestStatus(t *testing.T) {
 }
 
 // fixedLife is the life of alerts at one moment.
-type fixedLife struct{ now life.Snapshot }
-
-func (f *fixedLife) Snapshot() *life.Snapshot { return &f.now }
+type fixedLife struct{ *life.Life }
 
 func (f *fixedLife) Silence(_ context.Context, s life.Silence) (life.Silence, error) { return s, nil }
 
 func (f *fixedLife) Expire(context.Context, string) error { return nil }
 
-// TestBrokenBeforeAnythingIsJudged: after a restart, a database whose alerts are not over
-// is broken, although its history has not been made anew. A page that says that
-// all is well meanwhile would be believed.
+// TestBrokenBeforeAnythingIsJudged: after a restart, how it stands with a database is what
+// is known from before, although its history has not been made anew: page, metrics and
+// commands say the same. A page that says that all is well meanwhile would be believed.
 func TestBrokenBeforeAnythingIsJudged(t *testing.T) {
 	c := testConfig(nil)
 	c.Source = config.Source{Stdin: &config.Stdin{}}
@@ -154,30 +151,46 @@ func TestBrokenBeforeAnythingIsJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := func(db, level, name string, state alerts.State, since int64) life.Group {
-		return life.Group{ID: db + name, DB: db, Level: level, Name: name, State: state, Severity: "critical", Since: since, Last: since + 5, Alerts: 1, Count: 1}
+	now := time.Now().UnixNano()
+	hour := int64(time.Hour)
+	l := life.New(life.Config{})
+	levels := []life.Asked{{Level: "si", Complete: life.Complete}, {Level: "ser", Complete: life.Partial}}
+	for _, db := range []string{"orders", "bank", "old", "idle"} {
+		l.Judged(life.Progress{DB: db, Place: alerts.Place{History: 1, Transactions: 100, Time: now - 3*hour}, LastRecord: now - hour, Levels: levels}, now-3*hour)
 	}
-	groups := []life.Group{
-		group("orders", "ser", "write-skew", alerts.Ongoing, 20), group("bank", "si", "lost-update", alerts.Fresh, 30), group("bank", "si", "long-fork", alerts.Fresh, 10),
-		group("idle", "", life.Operational+"lag", alerts.Fresh, 1), group("", "si", "lost-update", alerts.Fresh, 1), group("old", "si", "lost-update", alerts.Resolved, 1),
+	find := func(db, level, name string, at int64) {
+		l.Anomaly(life.Head{ID: db + name, DB: db, Level: level, Weakest: level, Name: name, News: 1, Count: 1, Seen: at, Severity: "critical", At: &alerts.Place{History: 1, Transactions: 100, Time: now - 2*hour}}, at)
 	}
-	a.status.begin(nil, &fixedLife{life.Snapshot{Groups: groups}})
-	a.status.show("shop", &historyView{stats: stream.Stats{Transactions: 5}})
+	find("orders", "ser", "write-skew", now-hour)
+	find("bank", "si", "lost-update", now-hour)
+	find("bank", "si", "long-fork", now-int64(time.Second))
+	find("old", "si", "lost-update", now-hour)
+	for ok := true; ok; {
+		_, ok = l.Next(now)
+	}
+	l.Judged(life.Progress{DB: "old", Place: alerts.Place{History: 1, Transactions: 2000, Time: now}, LastRecord: now, Levels: levels}, now)
+	l.Raise(life.Condition{Kind: "lag", DB: "idle", Severity: "warning"}, now)
+	l.Tick(now)
+	a.status.begin(nil, &fixedLife{l})
+	a.status.show("shop", &historyView{})
 	st, err := a.status.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, h := range st.Histories {
-		for _, l := range h.Levels {
-			got = append(got, fmt.Sprintf("%s %s %s since %d", h.DB, l.Level, l.Health, l.Since))
+	shown := a.status.promises()
+	for _, p := range st.Promises() {
+		got = append(got, fmt.Sprintf("%s %s %s, %d alerts", p.DB, p.Level, p.Health, p.Alerts))
+		if shown[p.DB+labelEnd+p.Level+labelEnd+string(p.Health)] != 1 {
+			t.Errorf("the metrics say otherwise of %s of %s", p.Level, p.DB)
 		}
 	}
-	want := []string{"bank si broken since 10", "bank ser broken since 10", "orders si waiting since 0", "orders ser broken since 20", "shop si kept since 0", "shop ser kept since 0"}
+	want := []string{"bank si broken, 2 alerts", "bank ser broken, 2 alerts", "idle si holds, 0 alerts", "idle ser holds-in-part, 0 alerts", "old si holds, 1 alerts", "old ser holds-in-part, 1 alerts",
+		"orders si holds, 0 alerts", "orders ser broken-earlier, 1 alerts", "shop si not-judged, 0 alerts", "shop ser not-judged, 0 alerts"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	if st.Health != page.Broken || st.Alerts.Groups != 4 || len(st.Operational) != 1 || st.Operational[0].Kind != "lag" {
+	if st.Health != life.Broken || st.Alerts.Groups != 3 || len(st.Operational) != 1 || st.Operational[0].Kind != "lag" || len(shown) != len(want)*5 {
 		t.Errorf("%s, %+v, %+v", st.Health, st.Alerts, st.Operational)
 	}
 }

@@ -68,6 +68,19 @@ func (s *Stored) Alert(ctx context.Context, id string) (alerts.Alert, error) {
 	return s.life.Snapshot().Overlay(a), err
 }
 
+// Promises are those of every database, as they stood when the monitor stopped.
+func (s *Stored) Promises(context.Context) ([]page.Promise, error) {
+	var out []page.Promise
+	groups := s.life.Snapshot()
+	for _, db := range groups.Databases() {
+		p, _ := groups.Progress(db)
+		for _, l := range p.Levels {
+			out = append(out, page.Promise{DB: db, LevelStatus: levelStatus(groups, db, l.Level, s.now.UnixNano())})
+		}
+	}
+	return out, nil
+}
+
 // Silences are those that were made while a monitor ran; those of the configuration
 // are not in the store.
 func (s *Stored) Silences(context.Context) ([]page.Silence, error) {

@@ -37,7 +37,15 @@ func (s *stamped) Write(p []byte) (int, error) {
 type telling struct {
 	*App
 	keeper *keeper
+	worker *worker
 	end    func()
+}
+
+// judge says that so many transactions of a history are judged, up to now.
+func (w *worker) judge(transactions int64) {
+	now := time.Now().UnixNano()
+	w.progress.Store(&life.Progress{DB: w.db, Place: alerts.Place{History: 1, Transactions: transactions, Time: now}, LastRecord: now, Levels: []life.Asked{{Level: "si", Complete: life.Complete}}})
+	w.teller.poke()
 }
 
 func startTelling(t *testing.T, c *config.Config, st store.Store, out *stamped) *telling {
@@ -57,7 +65,7 @@ func startTelling(t *testing.T, c *config.Config, st store.Store, out *stamped) 
 	}
 	a.dispatcher = a.newDispatcher(x.keeper, receivers)
 	w := &worker{App: a, db: "shop", queue: newQueue(100, newPool(1))}
-	w.judged.Store(true) // nothing is over of which nobody looks
+	x.worker = w
 	a.teller.watches(w)
 	var wg sync.WaitGroup
 	wg.Go(func() { a.teller.run(ctx) })
@@ -85,12 +93,15 @@ func TestStorm(t *testing.T) {
 				st, out := newMemStore(stdoutName), &stamped{}
 				x := startTelling(t, c, st, out)
 				const chunk = 50
+				judged := int64(1)
+				x.worker.judge(judged)
 				most, killed := 0, 0
 				for i := 0; i < storm; i += chunk {
 					var found []store.Alert
 					for j := i; j < i+chunk; j++ {
 						id := fmt.Sprintf("%032x", j)
-						a := alerts.Alert{Version: alerts.Version, ID: id, DB: "shop", Level: "si", Name: "lost-update", Severity: "critical", Keys: []string{fmt.Sprint(j % groups)}, Count: 1, LastSeen: time.Now().UnixNano()}
+						a := alerts.Alert{Version: alerts.Version, ID: id, DB: "shop", Level: "si", Name: "lost-update", Severity: "critical", Keys: []string{fmt.Sprint(j % groups)}, Count: 1, LastSeen: time.Now().UnixNano(), At: &alerts.Place{History: 1, Transactions: judged, Time: time.Now().UnixNano()}}
+						a.Name = fmt.Sprint("anomaly-", j%groups) // as if there were so many kinds
 						found = append(found, store.Alert{ID: id, Body: a.JSON(), News: 1})
 					}
 					if err := x.keeper.save(t.Context(), "shop", nil, found, nil); err != nil {
@@ -112,6 +123,8 @@ func TestStorm(t *testing.T) {
 				}
 				for range 40 * 4 {
 					time.Sleep(15 * time.Second)
+					judged += 100
+					x.worker.judge(judged)
 					most = max(most, x.teller.Snapshot().Withheld)
 				}
 				for _, g := range x.teller.Snapshot().Groups {

@@ -124,10 +124,6 @@ func (t *teller) look(now time.Time) {
 			Text: fmt.Sprintf("No record has come from %s for more than %s: the clients are silent, or what records them is not running. Nothing is judged until records come again.", t.name, limits.SilentAfter)})
 	}
 	why, fails := t.ready.waiting(whoSource)
-	if fails || silent {
-		t.life.Await()
-		t.unseen(t.watched()...)
-	}
 	if t.lasts(now, fails, troubleSource, "", sourceFailsFor) {
 		is(life.Condition{Kind: troubleSource, Severity: name.Error, Text: fmt.Sprintf("%s can't be read; it is tried again until it works: %s", t.name, why)})
 	}
@@ -163,7 +159,6 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 	}
 	tr.consumed[w.db] = consumed
 	if t.lasts(now, waits > 0, troubleStuck, w.db, stuckFor) {
-		t.unseen(w)
 		is(life.Condition{Kind: troubleStuck, DB: w.db, Severity: name.Error,
 			Text: fmt.Sprintf("History %q has not worked off anything for more than %s, though records wait for it. See the time that isowatch_engine_seconds says is spent, and solver.conflicts.", w.db, stuckFor)})
 	}
@@ -173,7 +168,6 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 		delete(tr.since, [2]string{unjudged, w.db})
 	}
 	if t.lasts(now, came > tr.came[w.db], unjudged, w.db, stuckFor) {
-		t.unseen(w)
 		is(life.Condition{Kind: troubleStuck, DB: w.db, Severity: name.Error,
 			Text: fmt.Sprintf("Records of %q come, and none has been judged for more than %s: something holds all of them back, as a partition that can't be read does for window.idle_after. See isowatch_watermark_lag_seconds, and the partitions' isowatch_source_lag_records.", w.db, stuckFor)})
 	}
@@ -194,15 +188,6 @@ func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func
 	if w.leavesOut.Load() {
 		is(life.Condition{Kind: troubleSampling, DB: w.db, Severity: name.Warning,
 			Text: fmt.Sprintf("Records of %q come faster than they can be judged: whole sessions are left out until it has caught up, and anomalies among these are missed.", w.db)})
-	}
-}
-
-// unseen says that nothing of some histories is judged now, so that nothing is over by
-// not being found.
-func (t *teller) unseen(of ...*worker) {
-	for _, w := range of {
-		w.judged.Store(false) // until records come again
-		t.life.Await(w.db)
 	}
 }
 

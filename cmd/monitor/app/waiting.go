@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,7 +11,7 @@ import (
 )
 
 // gauges are a metric of which the values are asked for when they are wanted, one for each
-// value of its label.
+// of the values of its labels, which are joined by labelEnd.
 type gauges struct {
 	desc   *prometheus.Desc
 	values atomic.Pointer[func() map[string]float64] // nil: there are none yet
@@ -21,10 +22,13 @@ func (g *gauges) Describe(ch chan<- *prometheus.Desc) { ch <- g.desc }
 func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	if f := g.values.Load(); f != nil {
 		for label, v := range (*f)() {
-			ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, v, label)
+			ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, v, strings.Split(label, labelEnd)...)
 		}
 	}
 }
+
+// labelEnd is in no name of a database.
+const labelEnd = "\x00"
 
 // waitingMost is how many notices of a receiver are counted: counting costs, and whoever
 // sees so many knows.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -39,8 +40,9 @@ type worker struct {
 	// this one is there, once; nil: it has been, or there was none.
 	before uint64
 	back   func()
-	// judged: records of it that came in this run have been worked off.
-	judged atomic.Bool
+	// progress is how far it is judged, if that is further than the run before was; for
+	// others to read.
+	progress atomic.Pointer[life.Progress]
 
 	shown  shown
 	causes causes
@@ -182,6 +184,9 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 		w.metrics.queueWait.Observe(max(0, time.Duration(began.UnixNano()-e.time).Seconds()))
 	}
 	w.beat.work(began)
+	if e.batch != nil && slices.Contains(e.batch.DBs, w.db) {
+		w.lastRecord = e.time
+	}
 	w.history.Take(&stream.Entry{Number: e.number, Time: e.time, Partitions: e.partitions, Sample: e.sample[w.db], Batch: e.batch})
 	w.spendStep(began)
 	if err := w.work(ctx); err != nil {
@@ -189,12 +194,6 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 	}
 	w.sampling = e.sample[w.db]
 	if e.batch != nil {
-		if slices.Contains(e.batch.DBs, w.db) {
-			w.lastRecord = e.time
-			if e.number > w.replayed {
-				w.judged.Store(true)
-			}
-		}
 		w.dirty += e.batch.Len()
 		if w.untilEnd {
 			w.totals.count(e.batch, w.db)

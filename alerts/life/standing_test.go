@@ -1,0 +1,193 @@
+package life
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/alerts"
+)
+
+// stands is how a level stands, in short; restored first, as after a restart.
+func (s *sim) stands(db, level string) string {
+	s.t.Helper()
+	b := s.l.Append(nil)
+	l, err := Restore(b, s.cfg)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if !bytes.Equal(b, l.Append(nil)) {
+		s.t.Fatal("restored and written again it is another state")
+	}
+	now, then := s.l.Snapshot().Standing(db, level, s.now), l.Snapshot().Standing(db, level, s.now)
+	if now != then {
+		s.t.Errorf("%s of %s: %+v, restored %+v", level, db, now, then)
+	}
+	open := 0
+	for _, g := range s.l.Groups() {
+		if g.DB == db && g.State != alerts.Resolved {
+			open++
+		}
+	}
+	return fmt.Sprintf("%s, %d alerts, judged %d in %v, %d open", now.Health, now.Alerts, now.Judged.Transactions, now.Judged.Time, open)
+}
+
+func (s *sim) standing(db, level, want string) {
+	s.t.Helper()
+	if got := s.stands(db, level); got != want {
+		s.t.Errorf("%s of %s after %v: %s; want %s", level, db, time.Duration(s.now-1_800_000_000*second), got, want)
+	}
+}
+
+// tell says how far a database is judged.
+func (s *sim) tell(db string, history uint64, transactions, at int64, levels ...string) {
+	p := Progress{DB: db, Place: alerts.Place{History: history, Transactions: transactions, Time: at}}
+	for _, level := range levels {
+		name, part := strings.CutSuffix(level, " in part")
+		a := Asked{Level: name, Complete: Complete}
+		if part {
+			a.Complete = Partial
+		}
+		p.Levels = append(p.Levels, a)
+	}
+	s.l.Judged(p, s.now)
+	s.l.Tick(s.now)
+	s.next()
+}
+
+// A promise that was broken is broken until enough has been judged since: whatever time
+// passes, however often the monitor starts, whatever other databases do. Enough is as many
+// transactions, and as much of the records' time.
+func TestSilenceIsNoGoodNews(t *testing.T) {
+	s := newSim(t, Config{Repeat: time.Hour})
+	s.silent = true
+	minute := int64(time.Minute)
+	begin := s.now
+	s.standing("shop", "si", "not-judged, 0 alerts, judged 0 in 0s, 0 open")
+	s.tell("shop", 1, 5000, begin, "si", "ser")
+	s.standing("shop", "si", "holds, 0 alerts, judged 5000 in 0s, 0 open")
+	s.standing("shop", "rc", "not-judged, 0 alerts, judged 5000 in 0s, 0 open") // nobody asks for it
+
+	for i := range 774 {
+		h := lost(fmt.Sprint(i), fmt.Sprint(i))
+		h.At = &alerts.Place{History: 1, Transactions: 5000 + int64(i), Time: begin + int64(i)}
+		s.find(h)
+	}
+	s.standing("shop", "si", "broken, 774 alerts, judged 0 in 0s, 1 open")
+	s.standing("shop", "ser", "broken, 774 alerts, judged 0 in 0s, 1 open")
+	if s.told[len(s.told)-1].Group != s.told[0].Group || len(s.told) != 3 {
+		t.Errorf("one cause is told as %s", says(s.told))
+	}
+
+	// Silence, and a storm elsewhere, which ends.
+	s.pass(24 * time.Hour)
+	s.standing("shop", "si", "broken-earlier, 774 alerts, judged 0 in 0s, 1 open")
+	for i := range 2 * GroupsMaxDefault {
+		s.find(another(fmt.Sprint("o", i), fmt.Sprint("other", i)))
+	}
+	for i := range 2 * GroupsMaxDefault {
+		s.tell(fmt.Sprint("other", i), 1, 100_000, s.now+int64(time.Hour), "si")
+	}
+	s.pass(time.Hour)
+	s.standing("other7", "si", "holds, 1 alerts, judged 100000 in 1h0m0s, 0 open")
+	s.standing("shop", "si", "broken-earlier, 774 alerts, judged 0 in 0s, 1 open")
+
+	// Much at once, and little for long, are not enough.
+	s.tell("shop", 1, 500_000, begin+minute, "si", "ser")
+	s.standing("shop", "si", "broken-earlier, 774 alerts, judged 494227 in 59.999999227s, 1 open")
+	h := lost("again", "x")
+	h.At = &alerts.Place{History: 1, Transactions: 500_000, Time: begin + minute}
+	s.find(h)
+	s.standing("shop", "si", "broken, 775 alerts, judged 0 in 0s, 1 open")
+	s.pass(2 * time.Minute)
+	s.tell("shop", 1, 500_999, begin+40*minute, "si", "ser in part")
+	s.standing("shop", "si", "broken-earlier, 775 alerts, judged 999 in 39m0s, 1 open")
+	s.tell("shop", 1, 501_000, begin+40*minute, "si", "ser in part")
+	s.standing("shop", "si", "holds, 775 alerts, judged 1000 in 39m0s, 0 open")
+	s.standing("shop", "ser", "holds-in-part, 775 alerts, judged 1000 in 39m0s, 0 open")
+
+	// It begins again: that is another breach.
+	h.ID, h.At = "later", &alerts.Place{History: 1, Transactions: 501_001, Time: begin + 41*minute}
+	s.find(h)
+	s.standing("shop", "si", "broken, 1 alerts, judged 0 in 0s, 1 open")
+	if got := s.l.Snapshot().Standing("shop", "si", s.now); got.Since != s.now || got.Last != s.now || got.Enough != (Judged{1000, 15 * time.Minute}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Another configuration begins another history: what was judged before it does not count,
+// nor does the history that an alert of before it names. A level that nobody asks for any
+// more ends its groups, unless what it broke breaks one that is asked for. Whatever was
+// found breaks what is asked for later.
+func TestChangedPromise(t *testing.T) {
+	s := newSim(t, Config{})
+	s.silent = true
+	skew := func(history uint64, transactions int64) Head {
+		h := lost(fmt.Sprint("skew", history, transactions), "x")
+		h.Level, h.Weakest, h.Name = "ser", "ser", "write-skew"
+		h.At = &alerts.Place{History: history, Transactions: transactions, Time: s.now}
+		return h
+	}
+	update := lost("update", "x")
+	update.Level = "ser" // asked for ser alone
+	update.At = &alerts.Place{History: 1, Transactions: 10, Time: s.now}
+	s.tell("shop", 1, 10, s.now, "ser")
+	s.find(skew(1, 10))
+	s.find(update)
+	s.standing("shop", "ser", "broken, 2 alerts, judged 0 in 0s, 2 open")
+	s.tell("shop", 1, 900, s.now+int64(time.Hour), "ser")
+	s.standing("shop", "ser", "broken, 2 alerts, judged 890 in 1h0m0s, 2 open")
+
+	// ser becomes si: the write skew is no matter any more, the lost update is.
+	s.pass(time.Hour)
+	s.tell("shop", 7, 500, s.now, "si")
+	s.standing("shop", "si", "broken-earlier, 1 alerts, judged 0 in 0s, 1 open")
+	s.standing("shop", "rc", "not-judged, 0 alerts, judged 500 in 0s, 1 open")
+	late := skew(1, 1_000_000) // it was pending
+	late.Level, late.Weakest, late.Name = "si", "si", "long-fork"
+	s.find(late)
+	s.tell("shop", 7, 501, s.now, "si")
+	s.tell("shop", 7, 502, s.now, "si")
+	s.standing("shop", "si", "broken, 2 alerts, judged 1 in 0s, 2 open")
+	s.tell("shop", 7, 501+ResolveTransactionsDefault, s.now+int64(time.Hour), "si")
+	s.standing("shop", "si", "holds, 2 alerts, judged 1000 in 1h0m0s, 0 open")
+
+	// And ser again: of that nothing was judged since the write skew.
+	s.tell("shop", 8, 3, s.now+int64(time.Hour), "ser")
+	s.standing("shop", "ser", "broken-earlier, 1 alerts, judged 0 in 0s, 0 open")
+	s.standing("shop", "si", "not-judged, 2 alerts, judged 0 in 0s, 0 open")
+}
+
+// Where there were anomalies is remembered in as many spans as there is room for.
+func TestSpans(t *testing.T) {
+	s := newSim(t, Config{})
+	for _, at := range []int64{50, 10, 30, 30, 20} {
+		h := lost(fmt.Sprint(at), "x")
+		h.At = &alerts.Place{History: 1, Time: at}
+		s.find(h)
+	}
+	if got, want := fmt.Sprint(s.l.Snapshot().Spans("shop")), "[{10 10 1} {20 20 1} {30 30 2} {50 50 1}]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	before := fmt.Sprint(s.l.Snapshot().Spans("shop"))
+	kept := s.l.Snapshot()
+	for i := range 10 * spansMax {
+		h := lost(fmt.Sprint("more", i), "x")
+		h.At = &alerts.Place{History: 1, Time: 1000 + int64(i*i)}
+		s.find(h)
+	}
+	spans, total := s.l.Snapshot().Spans("shop"), int64(0)
+	for i, x := range spans {
+		if total += x.Alerts; x.From > x.To || i > 0 && x.From <= spans[i-1].To {
+			t.Fatalf("%v", spans)
+		}
+	}
+	if len(spans) != spansMax || total != 5+10*spansMax || spans[0].From != 10 || spans[len(spans)-1].To != 1000+(10*spansMax-1)*(10*spansMax-1) {
+		t.Errorf("%d spans of %d: %v", len(spans), total, spans)
+	}
+	if fmt.Sprint(kept.Spans("shop")) != before {
+		t.Error("a snapshot has changed")
+	}
+}
