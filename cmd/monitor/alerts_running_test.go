@@ -20,8 +20,10 @@ import (
 // addressFile is where a store says where its monitor is.
 const addressFile = "monitor.address"
 
-const lostUpdate = `{"id":"A","session":"a","seq":1,"status":"committed","ops":[["r","x",0],["w","x",1]]}
-{"id":"B","session":"b","seq":1,"status":"committed","ops":[["r","x",0],["w","x",2]]}
+// lostUpdate rests on no read of the initial value, which would wait until nobody can have written that.
+const lostUpdate = `{"id":"W","session":"w","seq":1,"status":"committed","ops":[["w","x",5]]}
+{"id":"A","session":"a","seq":1,"status":"committed","ops":[["r","x",5],["w","x",1]]}
+{"id":"B","session":"b","seq":1,"status":"committed","ops":[["r","x",5],["w","x",2]]}
 `
 
 // watching starts a monitor of a lost update on a store, and ends it with the test.
