@@ -148,6 +148,12 @@ func (s *session) arrive(h *record.Head, it *item) {
 		s.moved = true
 	}
 	if h.HasSeq {
+		if h.Seq > s.maxSeq {
+			s.topEnd = none
+			if it.flags&(hasTimes|isVague|isOnTrial) == hasTimes {
+				s.topEnd = h.End
+			}
+		}
 		s.arrived(h.Seq)
 	}
 	if it.seq = s.maxSeq; it.flags&(hasSeq|isDetached) == hasSeq {
@@ -162,6 +168,13 @@ func (s *session) arrive(h *record.Head, it *item) {
 	case it.flags&hasTimes != 0:
 		s.maxEnd = max(s.maxEnd, h.End)
 	}
+}
+
+// misnumbered tells whether h has a wrong number: it came after one of its session that has a
+// greater one, or the same, and by the clocks it began after that had ended. A clock that was set back is no such thing, as that
+// changes nothing in how records come; nor is a record that comes late, which began before.
+func (s *session) misnumbered(h *record.Head, skew int64) bool {
+	return s != nil && h.HasSeq && h.HasTimes && h.Seq <= s.maxSeq && s.topEnd != none && h.Start > add(s.topEnd, skew)
 }
 
 // follows tells whether h comes after all of its session that came so far, by seq,

@@ -136,6 +136,8 @@
 //	an end is after 2116               the same                                         no loss
 //	ahead by less                      believed: its partition's neighbours are Late    loss
 //	                                   while it lasts
+//	numbers run backwards, or start    who came after a greater number, and began after     no loss
+//	again                              that had ended, is Detached: Misnumbered
 //	one client's clock is set back     with seqs: placed at its partition's time,       no loss
 //	                                   times dropped, until the clock has caught up
 //	                                   without: in its place if by less than delay,     loss: Stale

@@ -146,6 +146,9 @@ type Release struct {
 	// have been. It stands in a session of its own, without seq. No loss by
 	// itself.
 	Detached bool
+	// Misnumbered: Detached as its seq contradicts both when it came and the clocks: it came after a record
+	// of its session with a greater one, or the same, and began after that had ended. No loss by itself.
+	Misnumbered bool
 	// Overlong: it lasted longer than MaxTransaction, so that what was
 	// concluded from absence may not hold for what it wrote. A loss.
 	Overlong bool
@@ -197,6 +200,7 @@ type Counts struct {
 	Gaps           int64
 	Missing        int64 // records in these gaps
 	Forced         int64 // left early because the buffer was full
+	Misnumbered    int64 // they are Detached
 }
 
 // none is the time before all times: nothing is known yet.

@@ -238,6 +238,10 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 			it.flags |= isDetached // successors may have left, depending on other partitions
 		}
 	}
+	if it.flags&(isVague|isOnTrial) == 0 && s.misnumbered(h, o.skew) {
+		it.flags |= isDetached | isMisnumbered
+		o.counts.Misnumbered++
+	}
 	if it.key < o.watermark {
 		it.flags |= isDue
 		if own {
@@ -376,6 +380,7 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	}
 	o.patience.handed(it)
 	o.touch(s)
+	r.Misnumbered = it.flags&isMisnumbered != 0
 	if it.flags&isOverlong != 0 {
 		r.Overlong = true
 		o.counts.Overlong++

@@ -37,6 +37,7 @@ const (
 	isHeavy
 	isPassed // isLate only as its partition was passed over
 	isOnTrial
+	isMisnumbered
 )
 
 const nil32 = int32(-1)
@@ -56,6 +57,7 @@ type session struct {
 	// What came: the greatest seq; bit i of window says that maxSeq-i did; the
 	// greatest end, and the greatest that was ahead of its arrival.
 	maxSeq   int64
+	topEnd   int64 // the end of the one with maxSeq, none if it has none to believe
 	window   uint64
 	maxEnd   int64
 	aheadEnd int64

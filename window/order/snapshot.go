@@ -178,7 +178,7 @@ func (o *Order) scalars(c coder) {
 	o.bare.code(c)
 	n := &o.counts
 	for _, p := range []*int64{&n.Added, &n.Released, &n.Duplicates, &n.Contradictions, &n.Stale, &n.LeftOut, &n.Late, &n.TimesDropped, &n.Ahead,
-		&n.SteppedBack, &n.Overlong, &n.Detached, &n.Forgotten, &n.Sessions, &n.Skipped, &n.Gaps, &n.Missing, &n.Forced} {
+		&n.SteppedBack, &n.Overlong, &n.Detached, &n.Forgotten, &n.Sessions, &n.Skipped, &n.Gaps, &n.Missing, &n.Forced, &n.Misnumbered} {
 		c.num(p)
 	}
 }
@@ -217,6 +217,7 @@ func (s *session) code(c coder) {
 	codeUint(c, &s.lastPartition)
 	codeUint(c, &s.generation)
 	c.num(&s.maxSeq)
+	c.time(&s.topEnd)
 	c.bits(&s.window)
 	c.time(&s.maxEnd)
 	c.time(&s.lastKey)

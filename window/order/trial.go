@@ -115,6 +115,9 @@ func (o *Order) accept(p *partition, x probe) {
 	o.at(x.item).flags &^= isOnTrial
 	s := o.sessions[x.session]
 	s.maxEnd = max(s.maxEnd, x.end)
+	if o.at(x.item).seq == s.maxSeq {
+		s.topEnd = x.end
+	}
 	p.timed = true
 	o.reached(p, x.end, 0)
 }

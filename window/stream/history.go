@@ -74,11 +74,12 @@ const (
 	LostSession                  // a session was forgotten, as there are too many
 	LostOverlong                 // a transaction lasted longer than it may
 	LostPartition                // a silent partition was given up, or records left early
+	LostNumber                   // a record's seq contradicts the clocks, so that its session's order is not used for it
 	lossWhys
 )
 
 var lossNames = [...]string{"records-missing", "unusable-record", "incomplete-transaction", "same-id", "stale-record", "sampling", "session-gap",
-	"late-record", "session-forgotten", "overlong-transaction", "not-waited-for"}
+	"late-record", "session-forgotten", "overlong-transaction", "not-waited-for", "wrong-seq"}
 
 func (w LossWhy) String() string { return lossNames[w] }
 
@@ -316,12 +317,17 @@ func before(at, much int64) int64 {
 // between two times.
 func (h *History) lose(l Loss, from, to int64) {
 	h.segs.hide(from, to)
+	h.note(l, from, to)
+	h.segs.loseAll()
+}
+
+// note has a loss counted and told, and the stretches between two times be partial for it.
+func (h *History) note(l Loss, from, to int64) {
 	h.segs.whole.lost(l.Why, from, to)
 	h.segs.stats.Losses[l.Why]++
 	if len(h.losses) < lossesMax {
 		h.losses = append(h.losses, l)
 	}
-	h.segs.loseAll()
 }
 
 // Run works off what is due, at most so many records; it tells whether there may be
@@ -468,6 +474,9 @@ func (h *History) release(r *order.Release) {
 	t, err := h.held.record(f.ref, f.flags)
 	if err != nil {
 		panic(fmt.Sprintf("stream: %v: can't happen, because blocks are held until their records have left", err))
+	}
+	if r.Misnumbered { // no write is missing: only what the session's order would show
+		h.note(Loss{Why: LostNumber, Session: strings.Clone(t.Session[:len(t.Session)]), ID: strings.Clone(t.ID)}, r.Key, r.Key)
 	}
 	if !r.Loses() {
 		h.segs.step(t, f)

@@ -49,6 +49,7 @@ func TestConditions(t *testing.T) {
 			x.event(life.Condition{Kind: troubleGap, Severity: "warning", Text: "gone"})
 		}},
 		{kind: troubleLoss, severity: "info", event: true, begin: func(_ *telling, w *worker) { w.missing(stream.Loss{Session: "s", From: 3, To: 4}) }},
+		{kind: troubleNumbers, severity: "warning", event: true, begin: func(_ *telling, w *worker) { w.missing(stream.Loss{Why: stream.LostNumber, ID: "s#3"}) }},
 		{kind: troubleCoverage, severity: "warning", event: true, begin: func(x *telling, _ *worker) {
 			x.event(life.Condition{Kind: troubleCoverage, DB: "shop", Severity: "warning", Text: "lost"})
 		}},

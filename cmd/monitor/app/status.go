@@ -447,6 +447,7 @@ var whyTexts = map[string]string{
 	"session-forgotten":      "sessions had been forgotten",
 	"overlong-transaction":   "transactions took longer than window.max_transaction",
 	"not-waited-for":         "a silent partition was not waited for, or came back behind what was judged",
+	"wrong-seq":              "numbers of a session contradict its clocks, so that its order was not used",
 	"forgotten":              "versions or reads that still mattered were given up, or what would prove an anomaly",
 	"undecided":              "something was left open, as the search met its budget, say",
 	"straddling":             "transactions have no order against what lies beyond a cut",

@@ -29,6 +29,7 @@ const (
 	troubleGap      = "gap"            // records are missing in the input
 	troubleCoverage = "coverage-lost"  // what nobody is seen to have written proves nothing any more
 	troubleLoss     = "loss"           // something is missing in a history, or may be
+	troubleNumbers  = "wrong-seq"      // numbers of a session contradict its clocks
 	troubleLetters  = "dead-letters"   // records can't be used
 	troubleUnproved = "alert-unproved" // a bug of the monitor
 )
@@ -220,6 +221,11 @@ func (r *readiness) waiting(who string) (string, bool) {
 // missing tells of what may have been missed. Holes in a partition's offsets are told
 // by the ingest.
 func (w *worker) missing(l stream.Loss) {
+	if l.Why == stream.LostNumber {
+		w.event(life.Condition{Kind: troubleNumbers, DB: w.db, Severity: name.Warning,
+			Text: fmt.Sprintf("Numbers (seq) of sessions of %q run against the clocks: record %.100q came after one of its session with a greater number, or the same, and began after that had ended. That is an error of what records them, or a session's name is used twice. The order of such records in their sessions is not used, and anomalies that only it shows are missed.", w.db, l.ID)})
+		return
+	}
 	where := ""
 	if l.Session != "" {
 		where = fmt.Sprintf(", session %.100q", l.Session)

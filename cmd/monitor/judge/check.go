@@ -52,8 +52,11 @@ type Question struct {
 
 	proved    []verdict.Result // what Proved was given
 	explainer *explainer
-	share     time.Time // when what is done now has had its share of the time
-	found     []found
+	notes     []string // on every result
+	// renumbered: it was looked whether the numbers of sessions are wrong.
+	renumbered bool
+	share      time.Time // when what is done now has had its share of the time
+	found      []found
 }
 
 // found is a violated level, and the report on it before what breaks it is explained.
@@ -93,11 +96,10 @@ func Check(q Question, h *report.History) error {
 	q.fillIn()
 	count(q.Records, h)
 	h.All = q.All
-	var notes []string
 	missing := q.Records.Summary().Missing
 	assume := q.Assume.without(missing)
 	if assume != q.Assume {
-		notes = append(notes, fmt.Sprintf("coverage was partial: by their sessions' seq, at least %d transactions are missing", missing))
+		q.notes = append(q.notes, fmt.Sprintf("coverage was partial: by their sessions' seq, at least %d transactions are missing", missing))
 	}
 	q.Assume = assume
 	q.explainer = newExplainer(&q, lookup(q.Records))
@@ -112,7 +114,7 @@ func Check(q Question, h *report.History) error {
 		}
 	}
 	tell := func(r report.Result, l verdict.Level) {
-		r.Notes = append(slices.Clone(r.Notes), notes...)
+		r.Notes = append(slices.Clone(r.Notes), q.notes...)
 		known[l] = r
 		fill()
 		q.Known(*h)
@@ -327,6 +329,9 @@ func (q *Question) round(levels []verdict.Level, choices int, h *report.History,
 	phases.Construct = time.Since(began).Seconds()
 	solving := time.Now()
 	results := e.Close()
+	if q.renumber(results) {
+		return q.round(levels, choices, h, tell)
+	}
 	doubtful := q.Assume.Coverage == record.CoveragePartial && !e.UnseenUnique()
 	if doubtful {
 		q.suppose(results, choices)

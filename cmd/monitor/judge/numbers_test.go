@@ -1,0 +1,70 @@
+package judge_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// A session in which each transaction reads what the one before it wrote, at times that ascend, by numbers that may run
+// against them: that is held against no database, and said. One clock that steps is no such thing, and what a
+// database does against a session's order is found.
+func TestNumbersAgainstClocks(t *testing.T) {
+	const n = 40
+	for _, c := range []struct {
+		name   string
+		number func(i int) int
+		step   int64 // of the clock, half way
+		breaks bool
+		want   verdict.Outcome
+		noted  bool
+	}{
+		{"in order", func(i int) int { return i + 1 }, 0, false, verdict.Satisfied, false},
+		{"in order, broken", func(i int) int { return i + 1 }, 0, true, verdict.Violated, false},
+		{"a clock steps back", func(i int) int { return i + 1 }, -1e9, false, verdict.Satisfied, false},
+		{"a clock steps back, broken", func(i int) int { return i + 1 }, -1e9, true, verdict.Violated, false},
+		{"backwards", func(i int) int { return n - i }, 0, false, verdict.Satisfied, true},
+		{"backwards, broken", func(i int) int { return n - i }, 0, true, verdict.Violated, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var txns []record.Transaction
+			add := func(session string, seq int, at int64, ops ...record.Op) {
+				txns = append(txns, record.Transaction{DB: record.DefaultDB, Session: session, Seq: int64(seq), HasSeq: true, ID: fmt.Sprint(session, "#", seq), HasTimes: true, Start: at, End: at + 1000, Ops: ops})
+			}
+			for i := range n {
+				at := int64(1e18) + int64(i)*1e7
+				if i >= n/2 {
+					at += c.step
+				}
+				read := record.Null
+				if i > 0 {
+					read = record.Int(int64(i))
+				}
+				add("s", c.number(i), at, record.Op{Kind: record.Read, Key: "x", Value: read}, record.Op{Kind: record.Write, Key: "x", Value: record.Int(int64(i + 1))})
+			}
+			slices.SortFunc(txns, func(a, b record.Transaction) int { return int(a.Seq - b.Seq) })
+			if c.breaks {
+				add("g", 1, 2e18, record.Op{Kind: record.Write, Key: "y", Value: record.Int(1)})
+				add("g", 2, 2e18+1e7, record.Op{Kind: record.Read, Key: "y", Value: record.Null})
+			}
+			levels := []verdict.Level{verdict.G1, verdict.SI, verdict.SER}
+			var h report.History
+			assume := judge.Assumptions{Initial: record.InitialAbsent, Clock: record.ClockPrune, Coverage: record.CoverageComplete, Sessions: record.SessionsKeep, MaxSkew: 5e6}
+			if err := judge.Check(judge.Question{DB: record.DefaultDB, Txns: txns, Levels: levels, Assume: assume}, &h); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range h.Results[1:] {
+				noted := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "contradict the times") })
+				if r.Verdict != c.want.String() || noted != c.noted || len(r.Anomalies) > 1 {
+					t.Errorf("%s is %s with %d anomalies, %q", r.Level, r.Verdict, len(r.Anomalies), r.Notes)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,53 @@
+package order
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Numbers that contradict both the clocks and how records came are the producer's error: such a record has no place in
+// its session. A clock that was set back, and a record that comes late, are no such thing.
+//
+// A record is its number in the session, its end in milliseconds, and "wrong" if its number is.
+func TestWrongNumbers(t *testing.T) {
+	for _, c := range []struct{ name, lines string }{
+		{"in order", "1 10, 2 20, 3 30, 4 40"},
+		{"backwards", "9 10, 8 20 wrong, 7 30 wrong, 6 40 wrong"},
+		{"backwards and no faster than clocks differ", "9 100, 8 104, 7 108 wrong"},
+		{"begun anew", "7 10, 8 20, 1 30 wrong, 2 40 wrong, 9 50"},
+		{"all the same", "3 10, 3 20 wrong, 3 30 wrong"},
+		{"two producers", "100 10, 1 20 wrong, 101 30, 2 40 wrong, 102 50"},
+		{"a hole that is filled late", "1 10, 3 30, 2 20, 4 40"},
+		{"a clock that was set back", "1 100, 2 110, 3 50, 4 60"},
+		{"a clock that was set ahead", "1 10, 2 500, 3 510"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := newRig(Options{Partitions: []int{0}, Lateness: 100 * time.Millisecond, MaxSkew: 5 * time.Millisecond})
+			want, wrong := map[string]bool{}, int64(0)
+			for i, line := range strings.Split(c.lines, ", ") {
+				var seq, end int64
+				_, _ = fmt.Sscan(line, &seq, &end)
+				x := txn("s", seq, end*1e6-1000, end*1e6)
+				x.ID = fmt.Sprintf("%d: %s", i, line)
+				if want[x.ID] = strings.HasSuffix(line, "wrong"); want[x.ID] {
+					wrong++
+				}
+				if f := o.Add(0, x, end*1e6+1); f != Taken {
+					t.Errorf("%s is %v", x.ID, f)
+				}
+			}
+			o.Flush()
+			for _, r := range drain(o) {
+				if r.Misnumbered != want[r.Txn.ID] || r.Detached != r.Misnumbered {
+					t.Errorf("%s: misnumbered %v, detached %v", r.Txn.ID, r.Misnumbered, r.Detached)
+				}
+				delete(want, r.Txn.ID)
+			}
+			if n := o.Counts().Misnumbered; len(want) > 0 || n != wrong {
+				t.Errorf("%d are misnumbered, want %d; never handed out: %v", n, wrong, want)
+			}
+		})
+	}
+}
