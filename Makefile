@@ -66,7 +66,7 @@ docs: ## Write docs/commands.md and the tables of docs/configuration.md, docs/le
 .PHONY: packaging
 packaging: ## Write what packages hold beside the program into ./packaging: pages of the manual, completions, the unit
 	rm -rf packaging
-	PACKAGING=$(CURDIR)/packaging $(GO) test -count 1 -run '^TestManual$$' ./cmd/monitor
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) PACKAGING=$(CURDIR)/packaging $(GO) test -count 1 -run '^TestManual$$' ./cmd/monitor
 	sed 's|/usr/local/bin/|/usr/bin/|' deploy/systemd/isowatch.service > packaging/isowatch.service
 
 .PHONY: packages

@@ -205,11 +205,15 @@ func TestImages(t *testing.T) {
 // that they bring is one that the monitor takes.
 func TestRelease(t *testing.T) {
 	var release struct {
+		Before struct{ Hooks []string }
 		Builds []struct{ Main string }
 		Nfpms  []struct{ Contents []struct{ Src, Dst string } }
 	}
 	if err := yaml.Unmarshal(read(t, "../.goreleaser.yaml"), &release); err != nil {
 		t.Fatal(err)
+	}
+	if !slices.Equal(release.Before.Hooks, []string{"make packaging"}) {
+		t.Errorf("before a release %q are run", release.Before.Hooks)
 	}
 	if len(release.Nfpms) != 1 || len(release.Nfpms[0].Contents) == 0 {
 		t.Fatal("the packages hold nothing")
