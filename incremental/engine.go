@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/isowatch/isowatch/incremental/budget"
 	"github.com/isowatch/isowatch/incremental/constraint"
 	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -23,6 +24,18 @@ const defaultDisplacedMax = 1 << 24
 
 // defaultChooseAt is Options.ChooseAt when Options give none.
 const defaultChooseAt = 200_000
+
+// defaultSteps is Options.Steps when Options give none: some third of a millisecond. The pairs of a
+// hot key that is written blindly take less for some thousands of transactions, whatever usual takes
+// a hundredth. stepsAtFirst is for how many transactions an engine has steps before any has come.
+const (
+	defaultSteps = 1 << 15
+	stepsAtFirst = 64
+)
+
+// defaultPairsMax is Options.PairsMax online when Options give none: some 40 MB, and several times
+// that while they are searched.
+const defaultPairsMax = 1 << 19
 
 // Engine checks one history at one or more levels.
 //
@@ -75,16 +88,18 @@ type Engine struct {
 	// outcome may have been read from. Then strands have one polygraph each.
 	ambiguities bool
 	stopped     verdict.Reason // the work was ended early
-	offChain    int            // transactions of unknown outcome that were admitted, or will be
-	closedSet   bool           // the read being decided has all its candidates
-	repeatsDue  bool           // lists that were read again are being decided
-	closed      bool
-	giving      bool                    // reads are being decided that waited
-	seenWarm    uint32                  // means nothing; see warm
-	spare       []*strand               // of Options.Spare, not used again yet
-	told        func(verdict.Violation) // report
-	found       []constraint.Violation  // of one polygraph, while they are judged
-	distrusts   int                     // how often sessions were distrusted
+	// budget is what all stages draw from; online so much is granted with each transaction.
+	budget     *budget.Budget
+	offChain   int  // transactions of unknown outcome that were admitted, or will be
+	closedSet  bool // the read being decided has all its candidates
+	repeatsDue bool // lists that were read again are being decided
+	closed     bool
+	giving     bool                    // reads are being decided that waited
+	seenWarm   uint32                  // means nothing; see warm
+	spare      []*strand               // of Options.Spare, not used again yet
+	told       func(verdict.Violation) // report
+	found      []constraint.Violation  // of one polygraph, while they are judged
+	distrusts  int                     // how often sessions were distrusted
 }
 
 // voucher is a read by which a transaction of unknown outcome is known to have
@@ -131,6 +146,7 @@ type check struct {
 	// was of much again; passed is how many Ticks have gone without one for that.
 	next, passed int
 	left         bool // the last Tick went without a search, for either reason
+	cost         int  // steps that the last search took
 }
 
 // restsMax is the most Ticks in a row that go without a search as others met their
@@ -169,13 +185,27 @@ func New(opt Options) *Engine {
 	if opt.ChooseAt == 0 {
 		opt.ChooseAt = defaultChooseAt
 	}
-	e := &Engine{opt: opt, in: newIntake(), seeds: none, first: none, lists: map[version.Key]*listKey{},
+	if opt.Steps == 0 {
+		opt.Steps = defaultSteps
+	}
+	if opt.PairsMax == 0 && opt.Online {
+		opt.PairsMax = defaultPairsMax
+	}
+	e := &Engine{opt: opt, in: newIntake(), budget: budget.Unlimited(), seeds: none, first: none, lists: map[version.Key]*listKey{},
 		suspended: map[uint32][]func(){}, vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
 	if old := opt.Spare; old != nil {
 		e.in.reuse(old.in)
 		e.spare, e.slotTx, e.waiting = old.strands, old.slotTx[:0], old.waiting[:0]
 		old.strands, old.main = nil, nil
 		e.opt.Spare = nil
+	}
+	if opt.Online {
+		e.budget = &budget.Budget{}
+		e.budget.Grant(stepsAtFirst * opt.Steps)
+		e.budget.HeldMax = opt.PairsMax
+	}
+	if opt.Stop != nil {
+		e.budget.Stop = e.halted
 	}
 	e.told = e.report
 	e.in.expect(opt.Expect)
@@ -302,10 +332,18 @@ func (e *Engine) Keys(n int, name func(i int) string, numbers []uint32) {
 }
 
 // stream admits a transaction online. The first ones wait for one with times,
-// which says how the history is to be kept, or for the first tick.
+// which says how the history is to be kept, for the first tick, or until they are many.
 func (e *Engine) stream(index uint32) {
 	e.unadmitted = append(e.unadmitted, index)
-	if e.opened || e.in.timed > 0 {
+	e.budget.Grant(e.opt.Steps)
+	if e.opened || e.in.timed > 0 || e.in.untimed-e.in.untimedSeeds >= untimedMany {
+		e.timesCame()
+		if e.in.several {
+			e.dropSingle()
+		}
+		if e.opt.BytesMax > 0 && e.ClosureBytes() >= e.opt.BytesMax {
+			e.budget.End()
+		}
 		e.admitAll()
 		e.collectEarly()
 		e.displaced()
@@ -315,6 +353,28 @@ func (e *Engine) stream(index uint32) {
 		e.reconsider()
 	}
 }
+
+// timesCame reads what there is again for the levels that have real time once the first transaction
+// comes that has times: before that they were judged without, as the closure that times are for is a
+// matrix where there are none.
+func (e *Engine) timesCame() {
+	without := func(c *check) bool { return c.timed && c.noTimes }
+	if !e.opened || e.in.timed == 0 || !slices.ContainsFunc(e.checks, without) {
+		return
+	}
+	e.collect()
+	var users []*check
+	for _, c := range e.checks {
+		if without(c) {
+			c.noTimes = false
+			users = append(users, c)
+		}
+	}
+	e.again(func(c *check) bool { return slices.Contains(users, c) })
+}
+
+// untimedMany is how many transactions without times are taken for a history that has none.
+const untimedMany = 64
 
 // untimedEvery is after how many transactions without times it is asked, between
 // Ticks too, whether times are worth using.
@@ -418,14 +478,13 @@ func (c *check) strandKind() strandKind {
 // open makes the strands. timed: the history has times to use.
 func (e *Engine) open(timed bool) {
 	e.opened = true
-	if e.in.several && !e.opt.Online {
+	if e.in.several {
 		e.dropSingle()
 	}
 	var cfgs [strandKinds][]constraint.Config
 	which := make([]int, len(e.checks)) // place in cfgs of the kind
 	for i, c := range e.checks {
-		// Online, times may come later.
-		c.noTimes = c.timed && !timed && !e.opt.Online
+		c.noTimes = c.timed && !timed && (!e.opt.Online || e.in.timed == 0) // online, they may come; see timesCame
 		realTime := c.timed && !c.noTimes || !c.timed && timed && e.prunable()
 		c.pruned = realTime && !c.timed
 		cfg := e.config(c, realTime, !e.opt.Online)
@@ -485,8 +544,17 @@ func (e *Engine) dispensable(p *constraint.Polygraph) bool {
 
 // dropSingle gives up lin: a transaction has several objects.
 func (e *Engine) dropSingle() {
-	e.checks = slices.DeleteFunc(e.checks, func(c *check) bool { return c.single })
-	e.plain = len(e.checks) == 0
+	i := slices.IndexFunc(e.checks, func(c *check) bool { return c.single })
+	if i < 0 {
+		return
+	}
+	poly := e.checks[i].poly
+	e.checks = slices.Delete(e.checks, i, i+1)
+	if poly != nil {
+		e.drop(poly)
+	} else {
+		e.plain = len(e.checks) == 0
+	}
 }
 
 func (e *Engine) newStrand(cfgs ...constraint.Config) *strand {
@@ -503,7 +571,7 @@ func (e *Engine) newStrand(cfgs ...constraint.Config) *strand {
 		return e.candidates(index, e.readCell(index, k))
 	}
 	for _, p := range s.polys {
-		p.Stop = e.halted
+		p.Budget = e.budget
 	}
 	return s
 }
@@ -680,6 +748,17 @@ func (e *Engine) again(which func(*check) bool) {
 	}
 }
 
+// Full tells whether the engine has used up so much of what it may (steps, pairs, the memory of
+// closures) that another one had better take over, which begins with little: it has, where all
+// is used up, given up what was open.
+func (e *Engine) Full() bool {
+	return e.budget.Half() || e.opt.BytesMax > 0 && e.ClosureBytes() >= e.opt.BytesMax/2
+}
+
+// GaveUp tells whether what was granted is used up: from then on nothing is found but what the
+// records show by themselves.
+func (e *Engine) GaveUp() bool { return e.budget.Ended() }
+
 // Found are the violations found since the last Tick, by Close say.
 func (e *Engine) Found() Output { return e.flush() }
 
@@ -704,16 +783,19 @@ func (e *Engine) collectEarly() {
 // collectAt is less than what a polygraph explains between two Ticks.
 const collectAt = 32
 
-// solveEarly solves, between Ticks, what is open where that has become much. It costs
-// little more in parts than all at once at the next Tick, and takes less memory. What it
-// finds is told then.
+// solveEarly solves, between Ticks, what is open where that has become much, also beside what the
+// last search cost. It costs little more in parts than all at once at the next Tick, and takes
+// less memory. What it finds is told then.
 func (e *Engine) solveEarly() {
 	for _, c := range e.checks {
-		if c.rest == 0 && c.poly.Unsettled() >= max(e.opt.SolveAt, c.poly.Repeated()) {
+		if c.rest == 0 && c.poly.Unsettled() >= max(e.opt.SolveAt, c.cost/stepsForNew) && !e.budget.Ended() {
 			e.solveAndRest(c)
 		}
 	}
 }
+
+// stepsForNew is how many steps of a search a pair is worth that has come since.
+const stepsForNew = 8
 
 // solveInTurn is solve at a Tick: what is too hard is left alone for a while, the
 // longer the more often it was met, so that a stream is not held up by it; and what is much
@@ -744,7 +826,9 @@ func (e *Engine) solveAndRest(c *check) {
 }
 
 func (e *Engine) solve(c *check) {
+	used := e.budget.Used()
 	defer func() {
+		c.cost = int(e.budget.Used() - used)
 		c.left, c.passed, c.next = false, 0, 0
 		if wait := c.poly.Repeated() * e.opt.Spacing / 1024; wait >= spacedLeast {
 			c.next = len(e.slotTx) + wait

@@ -874,7 +874,7 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 	cfg := e.config(c, c.timed && !c.noTimes, true)
 	cfg.Slots = len(slots)
 	s := newStrand([]constraint.Config{cfg})
-	s.polys[0].Stop = e.halted
+	s.polys[0].Budget.Stop = e.budget.Stop
 	s.polys[0].MaxFound = 1 // of a dense history's there may be hundreds, each with a search for why it holds
 	renamed := make(map[version.Slot]version.Slot, len(slots))
 	old := slots
@@ -1171,6 +1171,7 @@ func (e *Engine) drop(old *constraint.Polygraph) {
 	if slices.ContainsFunc(e.checks, func(c *check) bool { return c.poly == old }) {
 		return
 	}
+	old.Drop()
 	for _, x := range e.strands {
 		x.polys = slices.DeleteFunc(x.polys, func(p *constraint.Polygraph) bool { return p == old })
 	}
@@ -1313,7 +1314,7 @@ func (e *Engine) left(c *check, r *verdict.Result) {
 		r.Reason, r.Count, r.Decided = e.stopped, c.poly.Undecided(), c.poly.Decided()
 	case c.displaced:
 		r.Reason, r.Count = verdict.Forgotten, 1
-	case c.budget:
+	case c.budget || e.opt.Online && c.poly.GaveUp():
 		r.Reason, r.Count, r.Decided = verdict.Conflicts, c.poly.Undecided(), c.poly.Decided()
 	case c.unproved > 0:
 		r.Reason, r.Count = verdict.Forgotten, c.unproved

@@ -3,6 +3,7 @@ package incremental
 import (
 	"slices"
 
+	"github.com/isowatch/isowatch/incremental/budget"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/incremental/weak"
@@ -18,6 +19,7 @@ type weakChecks struct {
 	choices   []pendingRead
 	exclusive [][2]uint32
 	ruledOut  map[uint32]verdict.Level // transactions that can't have taken effect, by what breaks the level
+	gaveUp    bool                     // something was not worked off, as the budget had ended
 	blocked   int                      // reads that could not be decided, of keys read before
 	repeats   []pendingRead            // lists that a transaction read again
 	keys      []version.Key            // scratch
@@ -172,8 +174,12 @@ func (e *Engine) tickWeak(last bool) {
 	if e.weak == nil || last && e.halted() {
 		return
 	}
-	if e.opt.Stop != nil {
-		e.weak.Stop = e.halted
+	e.weak.Stop = func() bool {
+		if e.budget.Certain(budget.AskEvery) {
+			return false
+		}
+		e.weak.gaveUp = true
+		return true
 	}
 	for _, v := range e.weak.Tick(last && !e.opt.Online) {
 		c := e.weak.check(v.Level)
@@ -266,6 +272,8 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	case r.Outcome == verdict.Violated && !e.opt.Online: // nothing more was looked for
 	case e.stopped != verdict.NoReason:
 		r.Reason = e.stopped
+	case e.weak.gaveUp:
+		r.Reason, r.Count = verdict.Conflicts, 1
 	case notChecked > 0 || open > 0:
 		r.Reason, r.Count = verdict.NotChecked, notChecked+open
 		if notChecked == 0 {
@@ -320,7 +328,7 @@ func (e *Engine) Guarantees() []verdict.GuaranteeResult {
 		switch {
 		case broken: // reads that no order explains
 			r.Outcome, r.Violations = verdict.Violated, base
-		case e.stopped != verdict.NoReason || e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.choices) > 0:
+		case e.stopped != verdict.NoReason || e.weak.gaveUp || e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.choices) > 0:
 			r.Outcome = verdict.Unknown
 		default:
 			e.judgeGuarantee(&r)

@@ -84,6 +84,7 @@ type Theory struct {
 	bwd    []int32
 	places []int32
 	level  []int32
+	looked int // nodes that searches have met
 
 	infers  bool
 	implied []sat.Lit
@@ -149,6 +150,9 @@ func (t *Theory) fix(fixed []Arc) {
 		ins[a.To]++
 	}
 }
+
+// Looked is how many nodes all searches have met so far: what the theory has cost.
+func (t *Theory) Looked() int { return t.looked }
 
 // Nodes is the number of nodes.
 func (t *Theory) Nodes() int { return len(t.pos) }

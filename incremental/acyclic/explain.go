@@ -30,6 +30,7 @@ func (t *Theory) path(from, to int32, before int) bool {
 	found := false
 search:
 	for len(level) > 0 {
+		t.looked += len(level)
 		for i := 0; i < len(level); i++ {
 			n := level[i]
 			for _, v := range t.outTo[t.outAt[n]:t.outAt[n+1]] {
@@ -47,6 +48,7 @@ search:
 				break search
 			}
 		}
+		t.looked += len(level) // with those that came in
 		for _, n := range level {
 			for k := t.out[n]; k != none; k = t.links[k].nextOut {
 				l := t.links[k].lit

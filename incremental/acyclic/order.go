@@ -13,10 +13,13 @@ func (t *Theory) order(a Arc) bool {
 	if t.pos[x] < t.pos[y] {
 		return true
 	}
-	if !t.forward(y, x) {
+	forward := t.forward(y, x)
+	t.looked += len(t.fwd)
+	if !forward {
 		return false
 	}
 	t.backward(x, t.pos[y])
+	t.looked += len(t.bwd)
 	if t.infers && len(t.ends) > 0 { // easy problems, without a conflict, need none
 		t.infer()
 	}

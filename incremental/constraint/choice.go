@@ -90,6 +90,10 @@ func (p *Polygraph) Ambiguous(reader version.Slot, key version.Key, cands []vers
 	if guarded && p.maybe[reader] == isOut {
 		return
 	}
+	p.Budget.Use(len(cands))
+	if !p.bulk && p.leaves() {
+		return
+	}
 	guarded = guarded && p.maybe[reader] == mayBeIn
 	ci := uint32(len(p.choices))
 	p.choices = append(p.choices, choice{reader: reader, key: key, guarded: guarded, cands: cands})
@@ -299,12 +303,16 @@ func (p *Polygraph) writes(s slot, k keyID) vid {
 	return version.None
 }
 
+// behindSteps is what the search in one line of writers costs.
+const behindSteps = 8
+
 // narrow drops the candidates of a choice that the graph excludes, and leaves
 // the writers of the key that precede the reader in p.scratch. Cost: per line
 // of writers a binary search, per candidate concurrent with the reader a
 // reachability question for each of those.
 func (p *Polygraph) narrow(c *choice) {
 	p.scratch = p.behind(c.key, c.reader, p.scratch[:0])
+	p.Budget.Use(behindSteps*len(p.byLine[c.key]) + len(c.cands))
 	var kept []vid
 	dropped := false
 	drop := func(i int) {

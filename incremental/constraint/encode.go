@@ -76,6 +76,9 @@ func (p *Polygraph) contract(pairs, choices []uint32) *problem {
 	q.vars, q.means = make([]variable, 0, len(pairs)), make([][]graph.Edge, 0, 2*len(pairs))
 	arena := make([]graph.Edge, 0, 4*len(pairs)) // what they mean, where there is room
 	for _, id := range pairs {
+		if !p.Budget.Take(statedSteps / 2) { // whoever asked looks whether the problem is all
+			break
+		}
 		pr := &p.pairs[id]
 		v := q.newVar(variable{kind: pairVar, id: id})
 		for l, ab := range [2][2]vid{{pr.a, pr.b}, {pr.b, pr.a}} {
@@ -88,7 +91,7 @@ func (p *Polygraph) contract(pairs, choices []uint32) *problem {
 	}
 	if len(choices) > 0 {
 		q.pairOf = make(map[[2]vid]int, len(pairs))
-		for v, id := range pairs {
+		for v, id := range pairs[:len(q.vars)] {
 			q.pairOf[[2]vid{p.pairs[id].a, p.pairs[id].b}] = v
 		}
 	}
@@ -97,8 +100,12 @@ func (p *Polygraph) contract(pairs, choices []uint32) *problem {
 	}
 	q.exclusions()
 	q.contractGraph()
+	p.Budget.Use(statedSteps/2*len(q.vars) + len(p.contracted))
 	return q
 }
+
+// statedSteps is what to state a variable costs.
+const statedSteps = 16
 
 // choice adds a read's candidates.
 func (q *problem) choice(ci uint32) {
@@ -170,7 +177,9 @@ func (q *problem) overwriters(ci uint32, x int, v vid) {
 	if ver.Kind == version.Written {
 		a = p.tab.Head(v)
 	}
-	for _, b := range *p.list(c.key) {
+	list := *p.list(c.key)
+	p.Budget.Use(len(list))
+	for _, b := range list {
 		w := p.writer(b.head)
 		if b.head == a || w == c.reader || p.reach.Reaches(start, p.commit(w)) {
 			continue // nothing follows, or it does anyway
@@ -421,7 +430,13 @@ const twoWidth, twoWidthSteps = 20_000, 2_000_000
 // clauses.
 func (q *problem) solver(learned func([]sat.Lit)) *sat.Solver {
 	off := q.p.cfg.Ablate
-	s := sat.NewWith(len(q.vars), q.theory, sat.Options{Stop: q.p.Stop, Learned: learned, Unguided: off.NoPolarity})
+	told := q.theory.Looked()
+	stop := func() bool {
+		n := q.theory.Looked() - told
+		told += n
+		return !q.p.Budget.Take(sat.AskEvery + n/placesAStep)
+	}
+	s := sat.NewWith(len(q.vars), q.theory, sat.Options{Stop: stop, Learned: learned, Unguided: off.NoPolarity})
 	if off.TwoWidth {
 		for _, l := range q.theory.Narrow(twoWidth, twoWidthSteps) {
 			s.AddLemma(l.Objection, l.Lits...)

@@ -47,10 +47,7 @@ func (p *Polygraph) reportClash(e, opposite graph.Edge) {
 // more counts a violation and tells whether it is to be explained.
 func (p *Polygraph) more() bool {
 	p.Found++
-	if p.Stop != nil && !p.stopped {
-		p.stopped = p.Stop()
-	}
-	if p.stopped || p.MaxFound > 0 && p.Found > p.MaxFound {
+	if p.Budget.Ask() || p.MaxFound > 0 && p.Found > p.MaxFound {
 		return false
 	}
 	if p.MaxPending > 0 && len(p.found) >= p.MaxPending {

@@ -26,7 +26,10 @@ func (p *Polygraph) closes(a, b vid) (graph.Edge, bool) {
 	if p.reach.Reaches(p.writing(hw), p.commit(tw)) {
 		return graph.Edge{From: p.commit(tw), To: p.writing(hw), Key: tv.Key, Type: verdict.WW}, true
 	}
+	steps := 0
+	defer func() { p.Budget.Use(steps) }()
 	for r := range p.tab.Readers(tail) {
+		steps++
 		if r != hw && p.reach.Reaches(p.commit(hw), p.start(r)) && !p.isWithdrawn(r, tail) {
 			return graph.Edge{From: p.start(r), To: p.commit(hw), Key: tv.Key, Type: verdict.RW}, true
 		}
@@ -42,6 +45,10 @@ func (p *Polygraph) isWithdrawn(r slot, v vid) bool {
 // possible, and puts its edges in.
 func (p *Polygraph) relate(a, b vid) relation {
 	if len(p.given) > 0 && p.given[[2]vid{min(a, b), max(a, b)}] {
+		return givenUp
+	}
+	if p.halted() {
+		p.left++
 		return givenUp
 	}
 	if p.banded != nil && p.longBefore(a, b) {
@@ -190,6 +197,9 @@ func (p *Polygraph) Block(w version.ID) {
 	if p.openChoices > 0 {
 		p.solved.valid = false // it may follow what they read
 	}
+	if p.leaves() {
+		return
+	}
 	list := p.list(v.Key)
 	if p.tab.First(w) {
 		p.first(w, list)
@@ -232,6 +242,16 @@ func (p *Polygraph) Block(w version.ID) {
 		*list = slices.Insert(*list, at, blockRef{w, uint32(low)})
 	}
 	p.Propagate()
+}
+
+// leaves tells whether a block, or what is new of it, is not looked at, as the budget has
+// ended; that is counted. The lists of blocks are not asked for anything from then on.
+func (p *Polygraph) leaves() bool {
+	if p.halted() {
+		p.left++
+		return true
+	}
+	return false
 }
 
 // harmless tells, of blocks that neither order decides, whether it can't matter
@@ -289,11 +309,16 @@ func (p *Polygraph) constrain(a, b vid) {
 		return
 	}
 	p.open++
+	p.Budget.Hold(1)
 	p.addPair(a, b)
 }
 
+// pairSteps is what to make a pair costs, and to drop it.
+const pairSteps = 4
+
 func (p *Polygraph) addPair(a, b vid) {
 	c := uint32(len(p.pairs))
+	p.Budget.Use(pairSteps)
 	p.pairs = append(p.pairs, pair{a: a, b: b, alive: true})
 	p.window.unsettled++
 	for _, h := range [2]vid{a, b} {
@@ -373,7 +398,7 @@ func (p *Polygraph) held(head vid) bool { return p.Held != nil && p.Held(head) }
 // the blocks known to follow, and wakes the pairs that are open.
 func (p *Polygraph) readTail(r slot, v vid) {
 	head := p.tab.Head(v)
-	if p.held(head) {
+	if p.held(head) || p.leaves() {
 		return
 	}
 	if p.open > 0 {
@@ -395,6 +420,7 @@ func (p *Polygraph) others(head vid, relate func(x vid) relation) {
 	for place >= 0 && list[place].head != head {
 		place--
 	}
+	p.Budget.Use((len(list) - place) / placesAStep)
 	for i, after := place+1, len(list); i < len(list); i++ {
 		x := list[i]
 		if int(x.low) <= after && !p.isOpen(head, x.head) && relate(x.head) == isBefore {
@@ -416,13 +442,19 @@ func (p *Polygraph) isOpen(a, b vid) bool {
 	if p.open == 0 {
 		return false
 	}
+	steps := 0
+	defer func() { p.Budget.Use(steps / placesAStep) }()
 	for c := p.firstPair(a); c != none; c = *p.nextPair(c, a) {
+		steps++
 		if p.pairs[c].a == b || p.pairs[c].b == b {
 			return true
 		}
 	}
 	return false
 }
+
+// placesAStep is how many places of a list, looked at one after the other, are a step.
+const placesAStep = 8
 
 // Overwrite takes in that w is the immediate successor of v, which the table
 // has joined: w's writer has read v, or a list shows it and Follow was told. fresh:
@@ -440,7 +472,7 @@ func (p *Polygraph) Overwrite(v, w version.ID, fresh bool) {
 	case ver.Kind != version.Written:
 		if fresh {
 			p.Block(w)
-		} else if p.tab.First(w) { // the block is there, and now it is the first
+		} else if p.tab.First(w) && !p.leaves() { // the block is there, and now it is the first
 			list := p.list(ver.Key)
 			if i := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == w }); i >= 0 {
 				remove(list, i)
@@ -466,7 +498,7 @@ func (p *Polygraph) drop(head vid) {
 
 // extend takes in that the block's tail has moved on by one.
 func (p *Polygraph) extend(head vid) {
-	if p.held(head) {
+	if p.held(head) || p.leaves() {
 		return
 	}
 	for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
@@ -486,6 +518,9 @@ func (p *Polygraph) extend(head vid) {
 // merge takes in that the blocks of a and b, both in the list, have become one,
 // headed by a. All orders that either had are drawn again for the whole.
 func (p *Polygraph) merge(a, b vid) {
+	if p.leaves() {
+		return
+	}
 	list := p.list(p.tab.At(a).Key)
 	p.drop(a)
 	p.drop(b)

@@ -57,6 +57,7 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/acyclic"
+	"github.com/isowatch/isowatch/incremental/budget"
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -95,7 +96,7 @@ type Config struct {
 	// Chains is how many sessions to expect, Slots how many transactions, if
 	// known; see manyChains.
 	Chains, Slots int
-	// PairsMax bounds the pairs of blocks that are made; see run.go. 0: pairsMax.
+	// PairsMax bounds the pairs of blocks that are made, of a complete history; see run.go. 0: pairsMax.
 	PairsMax int
 	Ablate   Ablate
 }
@@ -211,7 +212,7 @@ type Polygraph struct {
 	memory        memory
 	window        window
 	implicit      int  // pairs that were not made, as there are too many
-	left          int  // blocks that a bulk load had not looked at when it was stopped
+	left          int  // blocks, orders, reads and edges that were not looked at, as the budget had ended
 	byElimination bool // a candidate was taken: blocks may rest on it
 	chose         bool // orders were chosen for good
 
@@ -246,11 +247,11 @@ type Polygraph struct {
 	// OnRead is told of each ambiguous read that has been decided, before its
 	// dependencies go in; it makes the reader one of v's in the table.
 	OnRead func(reader version.Slot, v version.ID)
-	// Stop, if set, is asked now and then whether to end the work early; what is
-	// open then stays so.
-	Stop    func() bool
-	stopped bool
-	steps   int
+	// Budget is what all work is drawn from. When it has ended what is open stays so, and
+	// nothing is ordered any more; what is certain goes in as long as there is enough for
+	// that. New gives one without an end.
+	Budget *budget.Budget
+	wide   int // about how many steps a changed row of the closure is
 }
 
 // watch lets item, a pair or a choice, be looked at again when something new
@@ -269,9 +270,12 @@ func (p *Polygraph) tooMany() bool {
 	return p.cfg.Last && p.places != nil && len(p.pairs) >= p.cfg.PairsMax
 }
 
+// Drop gives back what the polygraph holds, which must not be used any more.
+func (p *Polygraph) Drop() { p.Budget.Hold(-p.open) }
+
 // New makes an empty polygraph over the table.
 func New(cfg Config, tab *version.Table) *Polygraph {
-	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime,
+	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime, Budget: budget.Unlimited(),
 		window: window{zone: noZone}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
 	if cfg.Split {
 		p.parts = 2
@@ -442,6 +446,7 @@ func (p *Polygraph) Add(t Txn) {
 		p.firstWatch = append(p.firstWatch, none)
 	}
 	p.lines = append(p.lines, t.Line)
+	p.wide = 1 + p.reach.Bytes()/(64*p.g.Nodes())
 	switch {
 	case t.Base && p.banded != nil:
 		p.banded.AddBase(t.First)
@@ -483,19 +488,22 @@ func (p *Polygraph) leaveChains() {
 	p.reach, p.chains = p.bits, nil
 }
 
-// halted asks Stop, now and then.
-func (p *Polygraph) halted() bool {
-	if p.steps++; p.Stop != nil && !p.stopped && p.steps&63 == 0 {
-		p.stopped = p.Stop()
-	}
-	return p.stopped
-}
+// halted draws a step, and tells whether what is open is to be left so.
+func (p *Polygraph) halted() bool { return !p.Budget.Take(1) }
+
+// GaveUp tells whether something was not looked at as the budget had ended: then nothing is
+// known to be satisfied.
+func (p *Polygraph) GaveUp() bool { return p.left > 0 }
 
 // addEdge puts an edge in the graph. An edge that is implied is stored only if
 // it is a fact; one that would close a cycle is reported. It tells whether the
 // order that the edge stands for holds now.
 func (p *Polygraph) addEdge(e graph.Edge, fact bool) bool {
 	if p.forgotten(e) {
+		return true
+	}
+	if !p.Budget.Certain(1) {
+		p.left++
 		return true
 	}
 	if p.bulk {
@@ -531,7 +539,10 @@ func (p *Polygraph) forgotten(e graph.Edge) bool {
 
 // changed wakes the pairs that watch n.
 func (p *Polygraph) changed(n node) {
+	steps := p.wide
+	defer func() { p.Budget.Use(steps) }()
 	for w := p.firstWatch[n]; w != none; w = p.watches[w].next {
+		steps++
 		if item := p.watches[w].item; item&itemChoice != 0 {
 			p.wakeChoice(item &^ itemChoice)
 		} else {
@@ -548,6 +559,7 @@ func (p *Polygraph) wake(c uint32) {
 }
 
 func (p *Polygraph) watchNode(n node, c uint32) {
+	p.Budget.Use(1)
 	p.watches = append(p.watches, watch{c, n, p.firstWatch[n]})
 	p.firstWatch[n] = uint32(len(p.watches) - 1)
 }
@@ -580,7 +592,7 @@ func (p *Polygraph) Propagate() {
 			p.Stats.Pruned++
 		}
 	}
-	if len(p.pairs) > 1024 && p.open < len(p.pairs)/4 {
+	if len(p.pairs) > 1024 && p.open < len(p.pairs)/2 {
 		p.compact()
 	}
 }
@@ -622,6 +634,7 @@ func (p *Polygraph) kill(c uint32) {
 	pr := &p.pairs[c]
 	pr.alive = false
 	p.open--
+	p.Budget.Hold(-1)
 	if !pr.settled {
 		p.window.unsettled--
 	}

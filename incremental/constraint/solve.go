@@ -37,7 +37,8 @@ const runFirst = 2000
 // search. Unsat reports a violation and gives up what it rests on.
 func (p *Polygraph) Solve(budget int) sat.Answer {
 	p.Propagate()
-	if p.halted() {
+	p.Budget.Use((len(p.pairs) + len(p.choices)) / placesAStep)
+	if p.halted() || p.GaveUp() {
 		return sat.Budget
 	}
 	pairs, choices := p.undecided()
@@ -47,6 +48,9 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 	p.solved, p.repeated = solution{}, 0
 	if p.solveWindow(pairs, choices, budget) {
 		return sat.Sat
+	}
+	if p.halted() {
+		return sat.Budget
 	}
 	if p.implicit > 0 || p.places != nil && p.cfg.Last && len(pairs)+len(choices) > runFirst {
 		p.Stats.Residual = len(pairs) + len(choices) + p.implicit
@@ -68,6 +72,9 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 		p.repeated = p.again(pairs, choices)
 	}
 	q := p.contract(pairs, choices)
+	if p.halted() {
+		return sat.Budget
+	}
 	p.memory.learned = nil
 	solver := q.solver(p.memory.note)
 	if !p.cfg.Last {
@@ -78,6 +85,9 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 	if answer == sat.Unsat && len(p.memory.lemmas) > 0 { // they may rest on what was given up
 		p.memory = memory{}
 		q = p.contract(pairs, choices)
+		if p.halted() {
+			return sat.Budget
+		}
 		solver = q.solver(nil)
 		answer = solver.Solve(budget)
 		p.Stats.Conflicts += solver.Stats.Conflicts
@@ -321,7 +331,7 @@ func (p *Polygraph) expand(q *problem, cycle acyclic.Cycle, todo []step) ([]step
 // the open pairs of a stream few: what was never overwritten remains. What rests
 // on such an order is checked again from the records.
 func (p *Polygraph) Choose(low version.Slot) {
-	if !p.solved.valid || p.banded == nil {
+	if !p.solved.valid || p.banded == nil || p.halted() {
 		return
 	}
 	pairs, ab := p.solved.pairs, p.solved.ab

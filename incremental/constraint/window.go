@@ -182,6 +182,9 @@ func (p *Polygraph) solveFrom(zone, fresh int64, any bool, pairs []uint32, budge
 		}
 	}
 	q := p.contract(some, nil)
+	if p.halted() {
+		return false
+	}
 	for i, v := range q.vars {
 		if x := &p.pairs[v.id]; !x.free(fresh) {
 			hold := sat.Pos(i)

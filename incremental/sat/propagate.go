@@ -31,8 +31,8 @@ func (s *Solver) assign(l Lit, reason ref) {
 	s.trail = append(s.trail, l)
 }
 
-// askEvery is how many steps lie between two questions to Stop.
-const askEvery = 4096
+// AskEvery is how many steps lie between two questions to Stop, at most.
+const AskEvery = 64
 
 // propagate draws conclusions until nothing follows; it returns a clause that
 // is false, or noRef. Clauses go first, as they are cheap; then the theory is
@@ -74,7 +74,7 @@ func (s *Solver) propagate() ref {
 
 func (s *Solver) askStop() bool {
 	s.sinceAsked++
-	if s.sinceAsked >= askEvery {
+	if s.sinceAsked >= AskEvery {
 		s.sinceAsked = 0
 		s.stopped = s.stopped || s.opt.Stop()
 	}

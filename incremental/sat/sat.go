@@ -126,9 +126,8 @@ type Options struct {
 	// Learned, if set, is called with every clause that is derived, in order, to
 	// be checked by an independent judge. The slice is only lent.
 	Learned func(lits []Lit)
-	// Stop, if set, is asked every few thousand steps (decisions, conflicts,
-	// literals told to the theory) whether to end the search, which then answers
-	// Budget.
+	// Stop, if set, is asked at each conflict, and every AskEvery steps (decisions, literals
+	// told to the theory), whether to end the search, which then answers Budget.
 	Stop func() bool
 }
 

@@ -31,7 +31,8 @@ func (s *Solver) SolveAssuming(assumptions []Lit, budget int) Answer {
 			if !s.learn(r) {
 				return Unsat
 			}
-			if budget <= 0 {
+			s.sinceAsked = AskEvery // to learn takes so much
+			if budget <= 0 || s.opt.Stop != nil && s.askStop() {
 				return Budget
 			}
 			continue

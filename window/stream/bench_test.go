@@ -58,6 +58,40 @@ func BenchmarkHistoryUntimed(b *testing.B) {
 	}
 }
 
+// BenchmarkHistoryBlind is a hot key that 40 clients write and nobody reads: any two writers that overlap have
+// two orders, and without times all do. Clocks may differ by ten times as much as a transaction takes.
+func BenchmarkHistoryBlind(b *testing.B) {
+	for _, timed := range []bool{true, false} {
+		for _, levels := range [][]verdict.Level{{verdict.SER}, {verdict.SI, verdict.SER, verdict.SSER, verdict.LIN}} {
+			b.Run(fmt.Sprintf("timed=%v/levels=%d", timed, len(levels)), func(b *testing.B) {
+				const clients, n, apart = 40, 8000, 10_000
+				for range b.N {
+					h := New(Config{DB: record.DefaultDB, Levels: levels, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+						MaxSkew: 5 * time.Millisecond, MaxTransaction: time.Minute, UniqueValues: true, Order: order.Options{Lateness: time.Second, IdleAfter: 10 * time.Second}})
+					var all []record.Transaction
+					for i := range n {
+						end := int64(i) * apart
+						t := record.Transaction{DB: record.DefaultDB, Session: fmt.Sprint("s", i%clients), Seq: int64(i / clients), HasSeq: true, ID: fmt.Sprint(i), Status: record.Committed,
+							Start: end - clients*apart + apart/2, End: end, HasTimes: timed, Ops: []record.Op{{Kind: record.Write, Key: "hot", Value: record.Int(int64(i))}}}
+						all = append(all, t)
+					}
+					h.Take(&Entry{Number: 1, Time: n * apart, Partitions: 1, Batch: batchOf(0, 0, all)})
+					h.Flush()
+					for h.Run(1000) {
+						if len(h.Found()) > 0 {
+							b.Fatal("a violation was found")
+						}
+					}
+					s := h.Stats()
+					b.ReportMetric(float64(s.Undecided), "undecided")
+					b.ReportMetric(float64(s.Segments), "segments")
+				}
+				b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "txn/s")
+			})
+		}
+	}
+}
+
 func benchHistory(b *testing.B, n int, level verdict.Level, stream generate.StreamConfig, timed bool) {
 	const partitions = 4
 	batch, lateness := 4000, 2*time.Second

@@ -551,6 +551,9 @@ func (s *segments) replay(all []fed, hd *header) error {
 		if i == len(all) {
 			break
 		}
+		if s.stopped() {
+			return nil
+		}
 		t, err := s.source.record(all[i].ref, all[i].flags)
 		if err != nil {
 			return err

@@ -208,7 +208,8 @@ func (s *segments) newEngine() *incremental.Engine {
 	}
 	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
-		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing, Online: true, Seeds: len(s.seeds), Spare: s.engine, Lost: s.lost})
+		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing,
+		Steps: s.cfg.Steps, PairsMax: s.cfg.PairsMax, BytesMax: s.cfg.BytesMax, Online: true, Seeds: len(s.seeds), Spare: s.engine, Lost: s.lost})
 }
 
 // step gives the engine the next released record.
@@ -226,7 +227,7 @@ func (s *segments) step(t *record.Transaction, f fed) {
 	s.whole.released(f.at, straddles)
 	s.stats.Transactions++
 	s.stats.Operations += uint64(len(t.Ops))
-	if s.weight.all-s.weight.ticked < untickedMost {
+	if s.weight.all-s.weight.ticked < untickedMost && !s.full() {
 		return
 	}
 	watermark := int64(noTime)
@@ -381,11 +382,26 @@ func (s *segments) tick(watermark int64) {
 // than half of it would be overlap, or there is no room for more.
 func (s *segments) long() bool {
 	fresh := s.weight.all - s.weight.begun
+	if s.full() {
+		return true
+	}
 	if fresh < s.cfg.Segment {
 		return false
 	}
 	return s.unique || s.weight.all >= s.cfg.Longest || s.since(s.undecidedFrom()) <= min(fresh, s.overlapMost())
 }
+
+// full tells whether the engine has done so much that the segment ends, however short it is; but not
+// before it has taken enough for another one to be worth beginning.
+func (s *segments) full() bool {
+	if fresh := s.weight.all - s.weight.begun; fresh < max(1, s.cfg.Overlap/leastOfOverlap) {
+		return false
+	}
+	return s.engine.GaveUp() || !s.cfg.Whole && s.engine.Full()
+}
+
+// leastOfOverlap is the part of an overlap that a segment has of new records at least.
+const leastOfOverlap = 16
 
 // undecidedFrom is the first of fed whose reads may still turn out to be somebody else's, where
 // values repeat: no other writer comes once the watermark is MaxTransaction beyond them. O(fed).
@@ -656,7 +672,13 @@ func (s *segments) overlap() (segment.Cut, int) {
 
 // cut is where the segment is cut: where values repeat at or before the first record whose reads
 // are open, as far as there is room for them.
+//
+// Where the engine was full, the next one begins with a fourth of what this one had: what grows with
+// the square of that is a sixteenth then.
 func (s *segments) cut() segment.Cut {
+	if s.full() && s.weight.all < 4*s.cfg.Overlap {
+		return s.cutter.CutIn(s.stats.Transactions-s.last(s.weight.all/4), math.MaxUint64)
+	}
 	if s.unique {
 		return s.cutter.CutIn(s.stats.Transactions-s.last(2*s.cfg.Overlap), math.MaxUint64)
 	}
@@ -939,6 +961,9 @@ func writesOf(ops []record.Op, keys []string) []record.Op {
 	})
 }
 
+// stopped tells whether Config.Stop says so: then nothing need be what its records make it.
+func (s *segments) stopped() bool { return s.cfg.Stop != nil && s.cfg.Stop() }
+
 // begin makes the engine of a segment.
 func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 	s.seeds, s.fed, s.ticks = seeds, s.fed[:0], s.ticks[:0]
@@ -946,10 +971,16 @@ func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 	s.bases.clear()
 	s.open()
 	for i := range seeds {
+		if s.stopped() {
+			break
+		}
 		s.seed(&seeds[i])
 	}
 	s.engine.Seeded()
 	for _, f := range overlap {
+		if s.stopped() {
+			break
+		}
 		if t, err := s.source.record(f.ref, f.flags); err == nil {
 			s.again(t, f)
 		}

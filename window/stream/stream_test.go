@@ -18,9 +18,16 @@ import (
 // found.
 func judged(t *testing.T, cfg Config, lines []string) (found []verdict.Kind, results []verdict.Result) {
 	t.Helper()
+	_, found, results = judgedBy(t, cfg, lines)
+	return found, results
+}
+
+// judgedBy is judged, and gives the History.
+func judgedBy(t *testing.T, cfg Config, lines []string) (h *History, found []verdict.Kind, results []verdict.Result) {
+	t.Helper()
 	cfg.DB, cfg.Clock, cfg.Sessions, cfg.MaxTransaction = "d", record.ClockPrune, record.SessionsKeep, cmp.Or(cfg.MaxTransaction, time.Minute)
 	cfg.Order = order.Options{Lateness: time.Second}
-	h := New(cfg)
+	h = New(cfg)
 	drain := func() {
 		for _, v := range h.Found() {
 			for _, id := range v.Evidence {
@@ -50,7 +57,7 @@ func judged(t *testing.T, cfg Config, lines []string) (found []verdict.Kind, res
 	drain()
 	results = h.Close()
 	drain()
-	return found, results
+	return h, found, results
 }
 
 // others are transactions of no interest, which make segments end.

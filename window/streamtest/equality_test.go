@@ -332,7 +332,7 @@ func TestStreamAndBatchAgree(t *testing.T) {
 
 // tight is a configuration that forgets all the time.
 func (t *topic) tight(rng *rand.Rand) stream.Config {
-	c := t.config()
+	c := config{t.config()}
 	c.Segment, c.Overlap, c.Every = 1+rng.IntN(4), 1+rng.IntN(3), 2
 	if rng.IntN(3) == 0 {
 		c.MaxSeeds = 1
@@ -340,7 +340,13 @@ func (t *topic) tight(rng *rand.Rand) stream.Config {
 	if rng.IntN(3) == 0 { // some count as several
 		c.Heavy, c.Segment, c.Overlap = 100, 2*c.Segment, 2*c.Overlap
 	}
-	return c
+	if rng.IntN(3) == 0 { // what an engine may do is used up at some point
+		c.little(rng)
+		if c.Segment = 1 + rng.IntN(20); c.Overlap > c.Segment {
+			c.Overlap = c.Segment
+		}
+	}
+	return c.Config
 }
 
 // Where the engine changes all the time, nothing is told that the whole history
@@ -359,6 +365,44 @@ func TestForgettingStreamsAccuseNobody(t *testing.T) {
 			return is("lost", "something is said to be missing: %v", o.stats.Losses)
 		}
 		return sound(o, whole)
+	})
+}
+
+type config struct{ stream.Config }
+
+// little lets an engine do so little that it gives up, in some histories at once and in some near
+// the end.
+func (c *config) little(rng *rand.Rand) {
+	switch rng.IntN(4) {
+	case 0:
+		c.PairsMax = 1 + rng.IntN(3)
+	case 1:
+		c.BytesMax = 1 + rng.IntN(1000)
+	default:
+		c.Steps = 1 + rng.IntN(8)
+	}
+	c.Whole = rng.IntN(2) == 0
+}
+
+// Where an engine has used up what it may do, what it tells is true and proved, and it does not take
+// for satisfied what is not.
+func TestLittleBudgetsAccuseNobodyAndSatisfyNobody(t *testing.T) {
+	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
+		whole := tp.whole()
+		rng := rand.New(rand.NewPCG(seed, 57))
+		cfg := config{tp.config()}
+		cfg.Overlap = 1 << 20 // one segment
+		cfg.little(rng)
+		r := run{topic: tp, cfg: cfg.Config, batch: 1 + rng.IntN(7), seed: seed, kill: rng.IntN(2) * 40}
+		o, err := r.play()
+		if err != nil {
+			return is("broken", "%v", err)
+		}
+		y.add(o)
+		if w := sound(o, whole); w != nil {
+			return w
+		}
+		return equal(o, tp, whole)
 	})
 }
 

@@ -120,20 +120,24 @@ func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.
 		return stream.Config{}, err
 	}
 	w := c.Window
-	segment, heavy, waiting, heavyWaiting := min(w.Segment, w.MaxTransactions), 0, w.MaxTransactions, heavyWaiting
+	segment, heavy, waiting, heavyWaiting, closures := min(w.Segment, w.MaxTransactions), 0, w.MaxTransactions, heavyWaiting, closuresMax
 	switch {
 	case whole: // so many are asked for, whatever they take
-		segment, heavy, heavyWaiting = w.MaxTransactions, -1, 0
+		segment, heavy, heavyWaiting, closures = w.MaxTransactions, -1, 0, 0
 	case c.Memory > 0:
 		waiting = max(1, min(waiting, int(c.Memory/waitingShare)/heavyWaiting))
 	}
 	return stream.Config{
 		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Clock: c.Clock, UniqueValues: c.UniqueValues, UniqueAttempts: c.UniqueAttempts,
-		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every,
+		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every, BytesMax: closures, Whole: whole,
 		Segment: segment, Heavy: heavy, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxBytes: int64(w.Keys) * keyBytes, MaxSeeds: a.tuning.seeds, Spilling: true,
 		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: aheadMax, MaxBuffered: waiting, Heavy: heavyWaiting},
 	}, nil
 }
+
+// closuresMax is how many bytes the closures of a segment may take: those of 65,536 transactions, in 50
+// sessions without times, take 45 MB at si and ser.
+const closuresMax = 192 << 20
 
 // keyBytes is how many bytes of what is known of it a key may take in memory, if all
 // that window.keys allows are there: twice of what most take.

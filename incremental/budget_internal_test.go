@@ -1,0 +1,77 @@
+package incremental
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// askedWithin is how many steps may lie between two questions to Stop, and after it has said so: one
+// piece of work that is not divided, of the histories below. At ten to thirty nanoseconds a step that is less than 100 ms.
+const askedWithin = 1 << 22
+
+// Whenever Stop says so, the engine does next to nothing any more; and it is asked often. What is done is
+// counted in steps.
+func TestStopIsAskedOften(t *testing.T) {
+	const n = 600
+	for _, kind := range []string{"blind", "update beside it", "read", "timed", "repeated"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			stopped := func(at int) (asked int) {
+				var e *Engine
+				last := uint64(0)
+				say := verdict.NoReason
+				e = New(Options{Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER, verdict.CC, verdict.LIN}, Online: true, UniqueValues: kind != "repeated",
+					UnseenUnique: true, MaxSkew: 5_000_000, MaxTransaction: 1_000_000_000, Steps: 1 << 30, Stop: func() verdict.Reason {
+						asked++
+						if gap := e.budget.Used() - last; gap > askedWithin {
+							t.Errorf("%d steps lie before question %d", gap, asked)
+						}
+						last = e.budget.Used()
+						if asked >= at {
+							say = verdict.Timeout
+						}
+						return say
+					}})
+				for i := range n {
+					x := record.Transaction{Session: fmt.Sprint("s", i%20), Seq: int64(i / 20), HasSeq: true, ID: fmt.Sprint(i), Status: record.Committed}
+					v := record.Int(int64(i + 1))
+					switch kind {
+					case "update beside it":
+						key := fmt.Sprint("k", i%37)
+						x.Ops = []record.Op{{Kind: record.Read, Key: key, Value: record.Int(int64(i + 1 - 37))}, {Kind: record.Write, Key: key, Value: v}}
+					case "read":
+						x.Ops = []record.Op{{Kind: record.Read, Key: "other", Value: record.Int(int64(i - i%5))}, {Kind: record.Write, Key: "other", Value: v}}[i%2:][:1]
+					case "timed":
+						x.Start, x.End, x.HasTimes = int64(i)*10_000-395_000, int64(i)*10_000, true
+					case "repeated":
+						v = record.Int(int64(i % 7))
+						x.Ops = []record.Op{{Kind: record.Read, Key: "other", Value: v}, {Kind: record.Write, Key: "other", Value: record.Int(int64(i % 5))}}
+					}
+					x.Ops = append(x.Ops, record.Op{Kind: record.Write, Key: "hot", Value: v})
+					e.Step(&x, int64(i)*10_000)
+					if i%200 == 199 {
+						e.Tick(int64(i)*10_000 - 10_000_000)
+					}
+					if say != verdict.NoReason {
+						e.Tick(int64(i) * 10_000)
+						break
+					}
+				}
+				if left := e.budget.Used() - last; say != verdict.NoReason && left > askedWithin {
+					t.Errorf("stopped at question %d: %d steps came after it", at, left)
+				}
+				return asked
+			}
+			all := stopped(1 << 60)
+			if all < 5 {
+				t.Errorf("asked only %d times", all)
+			}
+			for i := 1; i <= 5; i++ {
+				stopped(1 + all*i/6)
+			}
+		})
+	}
+}

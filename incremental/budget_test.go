@@ -1,0 +1,85 @@
+package incremental_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// Wherever what an engine may do is used up, it tells only what the history has done, and takes no level
+// for satisfied that is not; and some of what the records show by themselves is found all the same.
+func TestLittleBudgetsAgreeWithOracle(t *testing.T) {
+	for _, w := range ways {
+		if !w.online {
+			continue
+		}
+		for _, k := range kinds {
+			t.Run(w.name+"/"+k.name, func(t *testing.T) {
+				t.Parallel()
+				cfg := w.cfg
+				k.set(&cfg)
+				cfg.Mixed = false
+				gaveUp := 0
+				for i := range *histories {
+					seed := *seedFrom + uint64(i)
+					st := w.draw(seed, cfg)
+					if len(st.opt.Levels) == 0 {
+						continue
+					}
+					rng := rand.New(rand.NewPCG(seed, 57))
+					if rng.IntN(4) == 0 {
+						st.opt.PairsMax = 1 + rng.IntN(3)
+					} else {
+						st.opt.Steps = 1 + rng.IntN(6)
+					}
+					want, said := definition(st.txns, st.opt), st.feed(st.opt)
+					least := want
+					if st.opt.Coverage == record.CoveragePartial {
+						least = seenAlone(st.txns, st.opt, func(string) bool { return true })
+					}
+					for _, v := range said.ticked {
+						if want.holds(v.Level) {
+							t.Fatalf("seed %d, steps %d, pairs %d: a tick says %v broken, which holds: %+v\n%v", seed, st.opt.Steps, st.opt.PairsMax, v.Level, v, &st)
+						}
+					}
+					for _, r := range said.results {
+						switch {
+						case !want.applies(r.Level):
+						case r.Outcome == verdict.Violated && want.holds(r.Level), r.Outcome == verdict.Satisfied && !least.holds(r.Level):
+							t.Fatalf("seed %d, steps %d, pairs %d: %v is %v, that it holds is %v\n%v", seed, st.opt.Steps, st.opt.PairsMax, r.Level, r.Outcome, want.holds(r.Level), &st)
+						}
+						if r.Reason == verdict.Conflicts {
+							gaveUp++
+						}
+					}
+				}
+				if gaveUp == 0 && *histories >= 100 {
+					t.Error("nothing was given up")
+				}
+			})
+		}
+	}
+}
+
+// A stretch of blind writes is given up, and what follows by itself from what is read after it is told.
+func TestCertainIsTold(t *testing.T) {
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI}, Online: true, UniqueValues: true, UnseenUnique: true, Steps: 64})
+	for _, x := range hotWriters(2000, "hot") {
+		e.Step(&x, 0)
+	}
+	if !e.GaveUp() {
+		t.Fatal("the writes of a hot key used up nothing")
+	}
+	for _, x := range lostUpdate() {
+		e.Step(&x, 0)
+	}
+	if out := e.Tick(0); len(out.Violations) != 1 {
+		t.Errorf("%d violations, want the lost update: %+v", len(out.Violations), out.Violations)
+	}
+	if r := e.Results()[0]; r.Outcome != verdict.Violated || r.Reason != verdict.Conflicts {
+		t.Errorf("%v (%v), want it violated, and the rest given up", r.Outcome, r.Reason)
+	}
+}

@@ -1,0 +1,91 @@
+package stream
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// blindLines are records of 50 clients that write a hot key and never read it, with or without times by which 40
+// overlap; each 500th begins two updates of one version, one of which is lost.
+func blindLines(n int, timed bool) []string {
+	var lines []string
+	add := func(session string, seq, at int, ops string) {
+		times := ""
+		if timed {
+			end := 1_700_000_000_000_000_000 + at*10_000
+			times = fmt.Sprintf(`"start":%d,"end":%d,`, end-395_000, end)
+		}
+		lines = append(lines, fmt.Sprintf(`{"session":%q,"seq":%d,%s"status":"committed","ops":[%s]}`, session, seq, times, ops))
+	}
+	for i := range n {
+		add(fmt.Sprint("s", i%50), i/50, i, fmt.Sprintf(`["w","hot",%d]`, i+1))
+		if i%500 == 499 {
+			key := fmt.Sprint("k", i)
+			add("first"+key, 0, i, fmt.Sprintf(`["w",%q,1]`, key))
+			add("one"+key, 0, i+40, fmt.Sprintf(`["r",%q,1],["w",%q,2]`, key, key))
+			add("other"+key, 0, i+41, fmt.Sprintf(`["r",%q,1],["w",%q,3]`, key, key))
+		}
+	}
+	return lines
+}
+
+// Writes of a hot key that nobody reads have two orders each two: a segment ends before there is too
+// much of that, nothing is left open, and what the records show is told.
+func TestBlindWritesEndSegments(t *testing.T) {
+	for _, timed := range []bool{false, true} {
+		for _, levels := range [][]verdict.Level{{verdict.SI}, {verdict.SI, verdict.SER, verdict.SSER}} {
+			t.Run(fmt.Sprint("timed ", timed, ", ", levels), func(t *testing.T) {
+				t.Parallel()
+				cfg := Config{Levels: levels, UniqueValues: true, Coverage: record.CoveragePartial, MaxSkew: 5 * time.Millisecond, MaxTransaction: time.Minute, PairsMax: 1 << 15, Overlap: 512}
+				h, found, results := judgedBy(t, cfg, blindLines(4000, timed))
+				s := h.Stats()
+				if s.Segments < 10 || s.Undecided > 0 {
+					t.Errorf("%d segments ended and left %d open, want many, and nothing", s.Segments, s.Undecided)
+				}
+				if n := h.Solver().Constraints; n > 2<<15 { // those of two levels may be the same
+					t.Errorf("%d pairs were made in one segment, which may have %d", n, 1<<15)
+				}
+				if len(found) != 8 || found[0] != verdict.Divergence {
+					t.Errorf("%v are told, want 8 lost updates", found)
+				}
+				for _, r := range results {
+					if r.Outcome != verdict.Violated {
+						t.Errorf("%v: %v", r.Level, r.Outcome)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Where all is asked for in one piece a segment ends only when what may be done is used up; that is
+// said, and what comes then is judged as usual.
+func TestWholeGivesUpAndGoesOn(t *testing.T) {
+	lines := blindLines(1000, false)
+	for i := range 2000 {
+		key := fmt.Sprint("calm", i%10)
+		read := "null"
+		if i >= 10 {
+			read = fmt.Sprint(i - 9)
+		}
+		lines = append(lines, fmt.Sprintf(`{"session":"c%d","seq":%d,"status":"committed","ops":[["r",%q,%s],["w",%q,%d]]}`, i%10, i/10, key, read, key, i+1))
+	}
+	cfg := Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, PairsMax: 1 << 15, Segment: 1 << 20, Whole: true}
+	h, _, _ := judgedBy(t, cfg, lines)
+	if s := h.Stats(); s.Undecided == 0 || s.Segments == 0 {
+		t.Errorf("%d segments ended and left %d open, want some of both", s.Segments, s.Undecided)
+	}
+	all := h.Stretches()
+	if last := all[len(all)-1]; all[0].Partial&WhyUndecided == 0 || last.Partial&WhyUndecided != 0 {
+		var names []string
+		for _, x := range all {
+			names = append(names, fmt.Sprint(x.From, "-", x.To, " ", strings.Join(x.Partial.Names(), " ")))
+		}
+		t.Errorf("stretches %v: want the first undecided and the last not", names)
+	}
+}
