@@ -123,7 +123,7 @@ func shrinkMore(v verdict.Violation, txns []record.Transaction, violated func([]
 }
 
 // records are the records of the evidence, in the order in which the engine got
-// them, which keeps each session's order. Those that are no longer there are
+// them, which keeps each session's order, and without times where these say nothing. Those that are no longer there are
 // left out, with an error.
 func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, error) {
 	ids := slices.Clone(v.Evidence)
@@ -132,11 +132,15 @@ func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, err
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
+	untimed := slices.Sorted(slices.Values(v.Untimed))
 	var out []record.Transaction
 	var missing []verdict.TxnID
 	for _, id := range ids {
 		if r, ok := lookup.Find(id); ok {
 			out = append(out, *r)
+			if _, no := slices.BinarySearch(untimed, id); no {
+				out[len(out)-1].HasTimes, out[len(out)-1].Start, out[len(out)-1].End = false, 0, 0
+			}
 		} else if id != verdict.NoTxn {
 			missing = append(missing, id)
 		}

@@ -618,3 +618,55 @@ func TestReadsOfStrangers(t *testing.T) {
 		}
 	}
 }
+
+// A clock that stepped back orders nothing in a part of the history either, where the
+// transaction of the session that shows it is not there: of a proper history with such clocks
+// no evidence can be made, whatever part of it is taken for a violation.
+func TestSteppedClocksOrderNothingInAPart(t *testing.T) {
+	asked, stepped := 0, 0
+	for seed := range uint64(4000) {
+		rng := rand.New(rand.NewPCG(seed, 57))
+		s := tiny.Random(rng, tiny.Config{Txns: 7, Times: true, Keys: 2, Sessions: 3})
+		if len(s.Txns) == 0 || !s.Txns[0].HasTimes {
+			continue
+		}
+		for i := range s.Txns {
+			if x := &s.Txns[i]; rng.IntN(3) == 0 {
+				x.Start -= rng.Int64N(30)
+				x.End = x.Start + rng.Int64N(x.End-x.Start+1)
+			}
+		}
+		v := verdict.Violation{Kind: verdict.Unsatisfiable, Level: verdict.SSER, Read: -1, ClockDependent: true}
+		type clock struct{ start, end int64 }
+		last := map[string]clock{}
+		for i := range s.Txns {
+			x, id := &s.Txns[i], verdict.TxnID(i)
+			if was, ok := last[x.Session]; ok && (x.Start < was.start || x.End < was.end) {
+				v.Untimed = append(v.Untimed, id)
+			} else {
+				last[x.Session] = clock{x.Start, x.End}
+			}
+			if rng.IntN(3) > 0 {
+				v.Evidence = append(v.Evidence, id)
+			}
+		}
+		if len(v.Evidence) == 0 || engineJudge(v.Level, s.Header, s.Txns) != verdict.Satisfied {
+			continue
+		}
+		v.Untimed = slices.DeleteFunc(v.Untimed, func(id verdict.TxnID) bool { return !slices.Contains(v.Evidence, id) })
+		stepped += len(v.Untimed)
+		v.Txns = v.Evidence[:1]
+		ctx := context(s, v.Level)
+		ctx.Judge = func(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+			asked++
+			if engineJudge(l, h, txns) == verdict.Violated {
+				t.Fatalf("seed %d: %v holds in\n%sbut not in its part\n%s", seed, l, script.Format(s), script.Format(script.Script{Header: h, Txns: txns}))
+			}
+			return []verdict.Outcome{verdict.Violated, verdict.Satisfied}[rng.IntN(2)]
+		}
+		_, _ = alerts.New(v, ctx) // the judge's answers are random
+	}
+	if asked < 2000 || stepped < 300 {
+		t.Errorf("the judge was asked %d times, of parts with %d clocks that stepped back", asked, stepped)
+	}
+}

@@ -764,6 +764,7 @@ func (e *Engine) Found() Output { return e.flush() }
 
 func (e *Engine) flush() Output {
 	out := Output{Violations: e.out}
+	e.untimed(out.Violations)
 	e.out = nil
 	return out
 }
@@ -861,6 +862,7 @@ func (e *Engine) allResults() []verdict.Result {
 	out := make([]verdict.Result, len(e.results))
 	for i, result := range e.results {
 		out[i] = result()
+		e.untimed(out[i].Violations)
 	}
 	return out
 }

@@ -94,6 +94,21 @@ func (e *Engine) vouch(v *verdict.Violation) {
 	}
 }
 
+// untimed notes, of violations that are told now, whose times are not used.
+func (e *Engine) untimed(vs []verdict.Violation) {
+	if e.in.timed == 0 {
+		return // nobody's are
+	}
+	for n := range vs {
+		vs[n].Untimed = nil
+		for _, id := range vs[n].Evidence {
+			if i := e.in.indexOf[id]; i != none && !e.in.txns.At(i).timed {
+				vs[n].Untimed = append(vs[n].Untimed, id)
+			}
+		}
+	}
+}
+
 // merged are the exhibits, one a transaction, sorted.
 func merged(xs []verdict.Exhibit) []verdict.Exhibit {
 	slices.SortStableFunc(xs, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })

@@ -244,6 +244,10 @@ type Violation struct {
 	// read with partial coverage (or complete for ThinAirRead), are violated.
 	// It contains Txns. Sorted.
 	Evidence []TxnID
+	// Untimed are those of Evidence whose recorded times say nothing, as they contradict
+	// what else their session did: that may not be in the evidence, and then nothing would
+	// show it.
+	Untimed []TxnID
 	// Exhibits say which operations of the evidence the proof needs, by
 	// transaction, in the order of Evidence. Records cut down to them are
 	// violated too, and every read left in them finds its writer among them
