@@ -141,7 +141,7 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 			return err
 		}
 	}
-	app.LimitMemory(ctx, loaded.Config.Memory, log)
+	app.LimitMemory(ctx, loaded.Config.Memory, loaded.Config.Store.Path, log)
 	ended, err := canary.Run(ctx, *o)
 	if err != nil {
 		return canaryFailure(err)

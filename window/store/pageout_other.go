@@ -1,0 +1,6 @@
+//go:build !linux
+
+package store
+
+// PageOut does nothing here.
+func PageOut(string) {}
