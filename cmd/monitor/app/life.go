@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -448,20 +449,23 @@ func head(a store.Alert) life.Head {
 	return h
 }
 
-// body is what receivers get: the alert that stands for a group, or something of
-// that shape.
+// body is what receivers get: the alert that stands for a group, or the first of those that are told now if it is
+// not among them; or something of that shape.
 func (t *teller) body(ctx context.Context, n life.News) ([]byte, error) {
 	a := alerts.Alert{Version: alerts.Version, ID: n.Of.ID, DB: n.Of.DB, Level: n.Of.Level, Name: n.Of.Name, FirstSeen: n.Of.Since, LastSeen: n.Of.Last, Count: int(min(n.Of.Count, math.MaxInt32)),
 		Summary: n.Of.Text, Explanation: n.Of.Text, Keys: n.Of.Keys}
-	if n.Of.Representative != "" {
-		stored, ok, err := t.keeper.Alert(ctx, n.Of.Representative)
+	if id := n.Of.Representative; id != "" {
+		if len(n.IDs) > 0 && !slices.Contains(n.IDs, id) { // that was told of before
+			id = n.IDs[0]
+		}
+		stored, ok, err := t.keeper.Alert(ctx, id)
 		if err != nil {
 			return nil, fmt.Errorf("store %s: %w", t.cfg.Store.Path, err)
 		}
 		if x, err := alerts.Parse(stored.Body); ok && err == nil {
 			a = x
 		} else {
-			a.ID, a.Summary = n.Of.Representative, "the alert itself is not in the store any more"
+			a.ID, a.Summary = id, "the alert itself is not in the store any more"
 		}
 	}
 	if a.Summary == "" {
