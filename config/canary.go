@@ -64,6 +64,9 @@ func (a Address) WithPassword(p Secret) string {
 	return u.String()
 }
 
+// pauseMax bounds the pauses within a transaction: a canary that is asked to stop finishes what it is at.
+const pauseMax = time.Second
+
 // canary checks what a canary is asked to do; what only a database knows is checked when it is opened.
 func (v *validator) canary(c *Canary) {
 	if c == nil {
@@ -81,6 +84,9 @@ func (v *validator) canary(c *Canary) {
 		}
 	}
 	v.atLeast("canary.pause", c.Pause, 0)
+	if c.Pause > pauseMax {
+		v.errorf("canary.pause", "must be at most %s, not %s", printDuration(pauseMax), printDuration(c.Pause))
+	}
 	if len(c.Workloads) == 0 {
 		v.errorf("canary.workloads", "is empty: name one at least")
 	}
