@@ -196,7 +196,7 @@ func (w *watch) prefix(dir string) string {
 	if dir != "" {
 		return ""
 	}
-	return strconv.FormatInt(w.start.Unix(), 36) + "/"
+	return strconv.FormatInt(w.start.UnixMilli(), 36) + "/"
 }
 
 // whole tells whether all that will be recorded is judged as one piece.

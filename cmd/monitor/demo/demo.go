@@ -14,13 +14,16 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
+	"github.com/isowatch/isowatch/cmd/monitor/canary"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
 // Options of a demonstration.
@@ -41,16 +44,16 @@ type Options struct {
 
 // The scene.
 const (
-	accounts = 12
-	clients  = 8
+	topic      = "transactions"
+	partitions = 4
+	sessions   = "8"
+	rate       = "400"
 	// healthyMax is how long the store keeps its promise at most; with a
 	// duration given it is a third of that.
 	healthyMax = 6 * time.Second
 	// graceMax is how long the alert may take at the end, once the clients have
 	// stopped: enough for a machine that is slow and busy.
 	graceMax = time.Minute
-	// reportEvery is how often a line says that all is well.
-	reportEvery = 2 * time.Second
 )
 
 // Run shows the monitor at work and tells whether all went as planned: nothing
@@ -62,9 +65,17 @@ func Run(ctx context.Context, o Options) (planned bool, err error) {
 		return false, fmt.Errorf("make a folder for the demo: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s := &stage{Options: o, dir: dir, start: time.Now()}
-	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.set(ctx); err != nil {
+	o.Out = &shared{w: o.Out}
+	s := &stage{Options: o, dir: dir}
+	if s.broker, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, topic)); err != nil {
+		return false, fmt.Errorf("start the embedded broker: %w", err)
+	}
+	defer s.broker.Close()
+	if s.receiver, err = startReceiver(); err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, s.receiver.close()) }()
+	if s.monitor, err = app.New(app.Options{Config: s.config(), Log: zerolog.Nop(), Version: s.Version}); err != nil {
 		return false, err
 	}
 	return s.play(ctx)
@@ -73,51 +84,23 @@ func Run(ctx context.Context, o Options) (planned bool, err error) {
 // stage holds the parts of one demonstration.
 type stage struct {
 	Options
-	dir   string
-	start time.Time
-
-	bank     *Bank
-	load     *Load
-	broker   *broker
-	recorder *recorder
+	dir      string
+	broker   *kfake.Cluster
 	receiver *receiver
 	monitor  *app.App
-	closers  []func() error // in reverse
 
 	// What has happened so far.
-	reopened time.Time // zero before
-	early    int       // alerts that nothing explains
-	alerts   int       // after the store was reopened
-	first    *notice   // of these
-}
-
-// set builds everything but starts no client.
-func (s *stage) set(ctx context.Context) (err error) {
-	now := clock()
-	if s.bank, err = OpenBank(filepath.Join(s.dir, "bank"), accounts, now); err != nil {
-		return err
-	}
-	s.closers = append(s.closers, s.bank.Close)
-	if s.broker, err = startBroker(); err != nil {
-		return err
-	}
-	s.closers = append(s.closers, func() error { s.broker.close(); return nil })
-	if s.receiver, err = startReceiver(); err != nil {
-		return err
-	}
-	s.closers = append(s.closers, s.receiver.close)
-	if s.recorder, err = newRecorder(ctx, s.broker.addrs()); err != nil {
-		return err
-	}
-	s.load = &Load{Bank: s.bank, Clients: clients, Seed: s.Seed, Record: s.recorder.record}
-	s.monitor, err = app.New(app.Options{Config: s.config(), Log: zerolog.Nop(), Version: s.Version})
-	return err
+	opened   time.Time // the store, last
+	reopened bool
+	early    int     // alerts that nothing explains
+	alerts   int     // after the store was reopened
+	first    *notice // of these
 }
 
 // config is what an operator would write for this store, with short waits.
 func (s *stage) config() *config.Config {
 	c := config.Default()
-	c.Source.Kafka = &config.Kafka{Brokers: s.broker.addrs(), Topic: topic}
+	c.Source.Kafka = &config.Kafka{Brokers: s.broker.ListenAddrs(), Topic: topic}
 	c.Levels = []verdict.Level{verdict.SI, verdict.SER}
 	c.Coverage = record.CoverageComplete
 	c.Window.Lateness = 200 * time.Millisecond
@@ -131,110 +114,89 @@ func (s *stage) config() *config.Config {
 	return c
 }
 
-func (s *stage) close() error {
-	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i]())
-	}
-	return errors.Join(errs...)
-}
-
-// play runs the parts to the end of the demonstration.
-func (s *stage) play(ctx context.Context) (planned bool, err error) {
+// play goes through the phases. It ends early where it is asked to or a part fails.
+func (s *stage) play(asked context.Context) (planned bool, err error) {
 	s.introduce()
-	failed := make(chan error, 3)
-	part := func(g *sync.WaitGroup, f func() error) {
-		g.Go(func() {
-			if err := f(); err != nil {
-				failed <- err
-			}
-		})
-	}
-	// In the order in which they stop: the clients, then the recorder once it has
-	// sent what they did, then the monitor once it has judged that.
-	var recording, monitoring sync.WaitGroup
-	unstopped := context.WithoutCancel(ctx)
-	monitorCtx, stopMonitor := context.WithCancel(unstopped)
-	loadCtx, stopLoad := context.WithCancel(ctx)
-	defer stopMonitor()
-	defer stopLoad()
-	part(&monitoring, func() error { return s.monitor.Run(monitorCtx) })
-	part(&recording, func() error { return s.recorder.run(unstopped) })
-	part(&recording, func() error {
-		defer close(s.recorder.queue)
-		return s.load.Run(loadCtx)
-	})
-
-	err = s.watch(loadCtx, failed)
-	stopLoad()
-	recording.Wait()
-	if err == nil && !s.reopened.IsZero() && s.first == nil {
-		err = s.await(ctx, failed)
-	}
-	stopMonitor()
-	monitoring.Wait()
-	close(failed)
-	for e := range failed {
-		err = errors.Join(err, e)
-	}
-	if err != nil {
-		return false, err
-	}
-	return s.conclude()
-}
-
-// watch goes through the phases until the duration or ctx ends.
-func (s *stage) watch(ctx context.Context, failed <-chan error) error {
+	ctx, fail := context.WithCancelCause(asked) // with why, where a part can't work
+	defer fail(nil)
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if err := s.monitor.Run(watching); err != nil {
+			fail(err)
+		}
+	}()
 	healthy := healthyMax
-	var end <-chan time.Time // of the fault, which has its share of the duration however long reopening takes
 	if s.Duration > 0 {
 		healthy = min(healthy, s.Duration/3)
 	}
-	breakIt := time.After(healthy)
-	report := time.NewTicker(reportEvery)
-	defer report.Stop()
-	s.say("the store detects conflicts and refuses one of two transactions that collide")
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-end:
-			return nil
-		case err := <-failed:
-			return err
-		case n := <-s.receiver.notices:
-			if err := s.notice(n); err != nil {
-				return err
-			}
-		case <-report.C:
-			s.count()
-		case <-breakIt:
-			s.count()
-			if err := s.bank.Reopen(false); err != nil {
-				return err
-			}
-			s.reopened = time.Now()
-			s.say("the same files, reopened with conflict detection OFF. No client sees an error.")
-			if s.Duration > 0 {
-				end = time.After(s.Duration - healthy)
-			}
-		}
+	s.phase(ctx, fail, "serializable", healthy)
+	if ctx.Err() == nil {
+		s.reopened = true
+		s.say("the same files, reopened with conflict detection OFF. No client sees an error.")
+		s.phase(ctx, fail, "no-conflict-detection", max(0, s.Duration-healthy))
 	}
+	if s.reopened && s.first == nil { // it may be told yet
+		grace, end := context.WithTimeout(ctx, graceMax)
+		s.attend(grace, fail, true)
+		end()
+	}
+	stop()
+	<-watched
+	if ctx.Err() != nil && asked.Err() == nil {
+		return false, context.Cause(ctx)
+	}
+	return s.conclude(), nil
 }
 
-// await gives the alert of what has happened already a last chance.
-func (s *stage) await(ctx context.Context, failed <-chan error) error {
-	grace := time.NewTimer(graceMax)
-	defer grace.Stop()
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-grace.C:
-		return nil
-	case err := <-failed:
+// phase opens the store and has clients work on it for a while, until ctx ends if that is 0.
+func (s *stage) phase(ctx context.Context, fail context.CancelCauseFunc, isolation string, d time.Duration) {
+	s.opened = time.Now()
+	working, end := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer end()
+		if err := s.work(ctx, isolation, d); err != nil {
+			fail(err)
+		}
+	}()
+	s.attend(working, fail, false)
+}
+
+// work runs the clients on the store.
+func (s *stage) work(ctx context.Context, isolation string, d time.Duration) error {
+	var overrides []config.Override
+	for path, value := range map[string]string{
+		"canary.targets": "[badger://" + filepath.Join(s.dir, "canary") + "]", "canary.isolation": isolation,
+		"canary.sessions": sessions, "canary.rate": rate,
+	} {
+		overrides = append(overrides, config.Override{Path: path, Value: value})
+	}
+	loaded, err := config.Load(config.Sources{Overrides: overrides})
+	if err != nil {
 		return err
-	case n := <-s.receiver.notices:
-		return s.notice(n)
+	}
+	p, err := kafka.OpenProducer(context.WithoutCancel(ctx), kafka.ProducerOptions{Connection: kafka.Connection{Brokers: s.broker.ListenAddrs()}, Topic: topic})
+	if err != nil {
+		return fmt.Errorf("open the recorder: %w", err)
+	}
+	log := zerolog.New(zerolog.ConsoleWriter{Out: s.Out, NoColor: !s.Color}).Level(zerolog.ErrorLevel)
+	_, err = canary.Run(ctx, canary.Options{Config: loaded.Config, Duration: d, Publish: &canary.Topic{Producer: p}, Log: log, Out: s.Out, Quiet: s.Quiet, Seed: s.Seed})
+	return err
+}
+
+// attend takes in what arrives until ctx ends, or until the first alert of the fault.
+func (s *stage) attend(ctx context.Context, fail context.CancelCauseFunc, untilFirst bool) {
+	for !untilFirst || s.first == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case n := <-s.receiver.notices:
+			if err := s.notice(n); err != nil {
+				fail(err)
+			}
+		}
 	}
 }
 
@@ -244,14 +206,14 @@ const planted = "lost-update"
 // notice takes in an alert.
 func (s *stage) notice(n notice) error {
 	switch {
-	case s.reopened.IsZero():
+	case !s.reopened:
 		s.early++
 		s.say("an alert although the store keeps its promise: this should not be")
 		return s.show(n)
 	case s.first == nil && n.name() == planted:
 		s.alerts++
 		s.first = &n
-		s.say(fmt.Sprintf("ALERT, %.1f s after the store was reopened", n.at.Sub(s.reopened).Seconds()))
+		s.say(fmt.Sprintf("ALERT, %.1f s after the store was reopened", n.at.Sub(s.opened).Seconds()))
 		return s.show(n)
 	}
 	s.alerts++
@@ -262,60 +224,37 @@ func (s *stage) introduce() {
 	if s.Quiet {
 		return
 	}
-	fmt.Fprintf(s.Out, `A bank of %d accounts in a Badger store, which promises serializability.
-%d clients transfer money and audit accounts; each sends a record of every
-transaction, as it saw it, to a Kafka topic. The monitor sees only that.
+	fmt.Fprintf(s.Out, `A Badger store, which promises serializability. Its clients send a record of
+every transaction, as they saw it, to a Kafka topic. The monitor sees only that.
 
   broker    %s, topic %s (embedded)
   monitor   levels si and ser
   page      http://%s/
   webhook   %s
 
-`, accounts, clients, s.broker.addrs()[0], topic, s.monitor.Addr(), s.receiver.url)
+`, s.broker.ListenAddrs()[0], topic, s.monitor.Addr(), s.receiver.url)
 }
 
-// say prints a line with the time since the start.
+// say prints a line with the time since the store was opened.
 func (s *stage) say(what string) {
-	fmt.Fprintf(s.Out, "%5.1f s  %s\n", time.Since(s.start).Seconds(), what)
-}
-
-// count prints how it goes.
-func (s *stage) count() {
-	if s.Quiet {
-		return
-	}
-	alerts := "no alert"
-	if n := s.early + s.alerts; n > 0 {
-		alerts = humanize.Comma(int64(n)) + " alerts"
-	}
-	s.say(fmt.Sprintf("%s transactions committed, %s refused, %s",
-		humanize.Comma(s.load.Committed.Load()), humanize.Comma(s.load.Refused.Load()), alerts))
+	fmt.Fprintf(s.Out, "%7.1f s  %s\n", time.Since(s.opened).Seconds(), what)
 }
 
 // conclude says how it ended.
-func (s *stage) conclude() (planned bool, err error) {
-	s.count()
-	total, err := s.bank.Total()
-	if err != nil {
-		return false, err
-	}
+func (s *stage) conclude() (planned bool) {
 	fmt.Fprintln(s.Out)
-	if !s.Quiet && total != accounts*openingBalance {
-		fmt.Fprintf(s.Out, "The clients only moved money around, and yet the bank holds %s instead of %s.\n",
-			humanize.Comma(int64(total)), humanize.Comma(accounts*openingBalance))
-	}
 	switch {
 	case s.early > 0:
 		fmt.Fprintf(s.Out, "NOT as planned: %d alerts while the store kept its promise.\n", s.early)
-	case s.reopened.IsZero():
+	case !s.reopened:
 		fmt.Fprintln(s.Out, "Ended before the store was reopened: nothing was shown.")
 	case s.first == nil:
 		fmt.Fprintln(s.Out, "NOT as planned: the store lost updates and no alert came.")
 	default:
 		fmt.Fprintf(s.Out, "As planned: no alert before the fault, %s after it.\n", humanize.Comma(int64(s.alerts)))
-		return true, nil
+		return true
 	}
-	return false, nil
+	return false
 }
 
 // show draws an alert and, if it is the first real one, keeps its evidence.
@@ -333,7 +272,7 @@ func (s *stage) show(n notice) error {
 		return err
 	}
 	fmt.Fprintln(s.Out)
-	if s.Evidence == "" || s.reopened.IsZero() {
+	if s.Evidence == "" || !s.reopened {
 		return nil
 	}
 	var text bytes.Buffer
@@ -345,4 +284,17 @@ func (s *stage) show(n notice) error {
 	}
 	s.say("the evidence is in " + s.Evidence)
 	return nil
+}
+
+// shared is a writer that several may use at once.
+type shared struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements io.Writer.
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
 }
