@@ -103,3 +103,7 @@ volume: ## Lose records of 100,000 random histories at random, and run as many s
 .PHONY: soak
 soak: ## Watch a topic while broker, disk, clocks and producer fail and the monitor is killed: TRANSACTIONS (300000), RATE (10000/s), FAULTS (all) each FAULT_EVERY (2s), SEED; 10 million at 60000/s is the long form
 	$(GO) test ./internal/soak -run '^TestSoak$$' -v -count 1 -timeout 24h -soak.transactions $(TRANSACTIONS) -soak.rate $(RATE) -soak.faults $(FAULTS) -soak.fault-every $(FAULT_EVERY) -soak.seed $(SEED)
+
+.PHONY: drill
+drill: ## Keep the canary at a PostgreSQL that is killed, stopped and cut off every 30 s, for DURATION (30s): nobody is accused
+	$(GO) test ./internal/findings -run '^TestDrill$$' -v -count 1 -timeout 24h -drill.duration $(DURATION)

@@ -128,19 +128,8 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) < 3, "faults KINDS STATUS command…")
 	p := startedBy(ts).postgres
 	kinds := strings.Split(args[0], ",")
-	known := map[string]func(context.Context) error{
-		"kill": func(ctx context.Context) error { p.Primary.Kill(); return p.Primary.Start(ctx) },
-		"pause": func(ctx context.Context) error {
-			p.Primary.Pause()
-			defer p.Primary.Resume()
-			return wait(ctx, 2*time.Second)
-		},
-		"connections": func(ctx context.Context) error {
-			return p.Do(ctx, "postgres", "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'canary'")
-		},
-	}
 	for _, k := range kinds {
-		usage(ts, known[k] == nil, "faults kill,pause,connections STATUS command…")
+		usage(ts, !slices.Contains(servers.PostgresFaults(), k), "faults kill,pause,connections STATUS command…")
 	}
 	ctx, over := context.WithCancel(context.Background())
 	var harm sync.WaitGroup
@@ -149,7 +138,7 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 	harm.Go(func() {
 		for i := 0; wait(ctx, time.Second) == nil; i++ {
 			k := kinds[i%len(kinds)]
-			if failed = known[k](context.WithoutCancel(ctx)); failed != nil {
+			if failed = p.Strike(context.WithoutCancel(ctx), k); failed != nil {
 				return
 			}
 			done = append(done, k)

@@ -3,11 +3,15 @@ package servers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -128,6 +132,14 @@ func (p *Postgres) URL(s *Server) string {
 	return "postgres://canary@" + s.Addr + "/canary?sslmode=disable"
 }
 
+// URLs is the address of whichever server takes writes.
+func (p *Postgres) URLs() string {
+	if p.Standby == nil {
+		return p.URL(p.Primary)
+	}
+	return "postgres://canary@" + p.Primary.Addr + "," + p.Standby.Addr + "/canary?sslmode=disable&target_session_attrs=read-write"
+}
+
 // Do runs statements on the primary, as its superuser.
 func (p *Postgres) Do(ctx context.Context, database string, statements ...string) error {
 	c, err := pgx.Connect(ctx, "postgres://postgres@"+p.Primary.Addr+"/"+database+"?sslmode=disable")
@@ -146,6 +158,50 @@ func (p *Postgres) Do(ctx context.Context, database string, statements ...string
 // Promote makes the standby a primary.
 func (p *Postgres) Promote(ctx context.Context) error {
 	return p.account.run(ctx, filepath.Join(p.bin, "pg_ctl"), "-D", filepath.Join(p.dir, "standby"), "promote", "-w")
+}
+
+// postgresFaults are what may be done to a PostgreSQL that clients are at work on.
+var postgresFaults = map[string]func(context.Context, *Postgres) error{
+	"kill": func(ctx context.Context, p *Postgres) error {
+		p.Primary.Kill()
+		return p.Primary.Start(ctx)
+	},
+	"pause": func(ctx context.Context, p *Postgres) error {
+		p.Primary.Pause()
+		defer p.Primary.Resume()
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Second):
+		}
+		return nil
+	},
+	"connections": func(ctx context.Context, p *Postgres) error {
+		return p.Do(ctx, "postgres", "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'canary'")
+	},
+	"promote": func(ctx context.Context, p *Postgres) error {
+		if p.Standby == nil {
+			return nil // it was promoted before
+		}
+		p.Primary.Kill()
+		if err := p.Promote(ctx); err != nil {
+			return err
+		}
+		p.Primary, p.Standby = p.Standby, nil
+		return nil
+	},
+}
+
+// PostgresFaults lists what Strike knows, sorted.
+func PostgresFaults() []string { return slices.Sorted(maps.Keys(postgresFaults)) }
+
+// Strike harms the servers: kill ends the primary with SIGKILL and starts it again, pause stops it for two seconds,
+// connections ends those of clients, promote kills it and makes the standby the primary, once.
+func (p *Postgres) Strike(ctx context.Context, fault string) error {
+	strike := postgresFaults[fault]
+	if strike == nil {
+		return fmt.Errorf("there is no fault %q, but %s", fault, strings.Join(PostgresFaults(), ", "))
+	}
+	return strike(ctx, p)
 }
 
 // Close ends the servers.

@@ -122,14 +122,20 @@ func (c *client) work(ctx context.Context) error {
 }
 
 // turn waits for the session's turn. All sessions begin a transaction in each round, within about the time that one
-// takes, so that they meet however low the rate is.
+// takes, so that they meet however low the rate is. In some rounds those at nodes that take writes begin almost at once:
+// what lasts as long as a commit, such as its way to a replica, is seen only then.
 func (c *client) turn(ctx context.Context) error {
 	if c.cfg.Rate == 0 {
 		return ctx.Err()
 	}
 	round := time.Duration(c.cfg.Sessions) * time.Second / time.Duration(c.cfg.Rate)
-	within := min(round/2, 2*time.Duration(c.cfg.Operations)*c.cfg.Pause)
-	return sleep(ctx, round-time.Since(c.start)%round+time.Duration(c.rng.Int64N(int64(within)+1)))
+	number := 1 + time.Since(c.start)/round
+	within := float64(min(round/2, 2*time.Duration(c.cfg.Operations)*c.cfg.Pause))
+	if !c.node.Replica {
+		close := rand.New(rand.NewPCG(c.seed, uint64(number))).Float64() // the same for all
+		within *= close * close
+	}
+	return sleep(ctx, round*number-time.Since(c.start)+time.Duration(c.rng.Float64()*within))
 }
 
 // connect begins a session, trying for as long as it takes; there is none when ctx has ended. The error is an
@@ -174,20 +180,24 @@ func (c *client) transact(ctx context.Context) error {
 	defer c.groups.leave(g)
 	drawer := c.drawers[g]
 	if drawer == nil {
-		cfg := g.config
-		if c.node.Replica {
-			cfg.ReadShare = 1
-		}
-		if drawer, err = generate.NewDrawer(cfg, c.rng); err != nil {
+		if drawer, err = generate.NewDrawer(g.config, c.rng); err != nil {
 			return fmt.Errorf("workload %s: %w", g.workload, err)
 		}
 		c.drawers = map[*group]*generate.Drawer{g: drawer} // those before are not used any more
 	}
+	steps := drawer.Draw()
+	if c.node.Replica || c.rng.Float64() < snapshotShare {
+		steps = g.snapshot(c.rng.IntN(len(g.items)))
+	}
 	c.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
-		return c.perform(ctx, t, g, drawer.Draw())
+		return c.perform(ctx, t, g, steps)
 	})
 	return nil
 }
+
+// snapshotShare is how many of a session's transactions read the whole group instead of what the workload asks for.
+// Whether two see the same order of commits shows only in what reads the items of both.
+const snapshotShare = 0.25
 
 // record runs a transaction to its end, whether ctx ends or not, and records and counts it.
 func (c *client) record(ctx context.Context, run func(context.Context, *recorder.Transaction) (record.Status, target.Reason)) record.Status {
@@ -239,7 +249,7 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		item := g.item(s)
 		err := c.within(ctx, func(ctx context.Context) error {
 			switch {
-			case s.Kind == record.Read || c.node.Replica:
+			case s.Kind == record.Read:
 				v, err := c.session.Read(ctx, item)
 				if err == nil {
 					t.Read(item.Name, v)
@@ -296,6 +306,19 @@ func (g *group) item(s generate.Step) target.Item {
 		return g.items[g.lists+s.Item]
 	}
 	return g.items[s.Item]
+}
+
+// snapshot is reads of all items, from the given one on.
+func (g *group) snapshot(from int) []generate.Step {
+	var steps []generate.Step
+	for i := range g.items {
+		s := generate.Step{Kind: record.Read, Item: (from + i) % len(g.items)}
+		if s.Item >= g.lists {
+			s.Item, s.List = s.Item-g.lists, true
+		}
+		steps = append(steps, s)
+	}
+	return steps
 }
 
 // groups hands out the group in use.
@@ -491,21 +514,13 @@ func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) 
 
 // remove reads all of a group once more, at each node, and removes it: nobody uses it any more.
 func (k *keeper) remove(ctx context.Context, g *group) {
-	var steps []generate.Step
-	for i := range g.items {
-		s := generate.Step{Kind: record.Read, Item: i, List: i >= g.lists}
-		if s.List {
-			s.Item -= g.lists
-		}
-		steps = append(steps, s)
-	}
 	for _, n := range k.db.Nodes() {
 		reader := &client{Load: k.Load, number: k.number, node: n, rng: k.rng, started: k.started}
 		k.started++
 		attempt, cancel := context.WithTimeout(ctx, opMax)
 		if err := reader.connect(attempt); err == nil && reader.session != nil {
 			reader.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
-				return reader.perform(ctx, t, g, steps)
+				return reader.perform(ctx, t, g, g.snapshot(0))
 			})
 			reader.leave()
 		}
