@@ -13,11 +13,13 @@ type Canary struct {
 	PasswordFile    string        `yaml:"password_file" help:"The file that holds the account's password, for addresses without one; an end of line at its end is not part of it."`
 	Isolation       string        `yaml:"isolation" help:"The isolation level that transactions ask the database for, by the database's name with hyphens, such as repeatable-read. Empty: the database's default."`
 	SessionSettings string        `yaml:"session_settings" help:"Settings that the sessions that write take in turn: name=value, a comma before the next setting of the same session, a semicolon before the next session's, as in synchronous_commit=remote_apply;synchronous_commit=off."`
-	Workloads       []string      `yaml:"workloads" help:"What transactions do; one after the other, each for a group of keys: mini, snapshots, append, general, blindw-rw, blindw-rh, blindw-wh, lwt (monitor generate has the same)."`
-	Sessions        int           `yaml:"sessions" help:"How many sessions are at work, each a connection, spread over the nodes. On a replica a session only reads."`
+	Workloads       []string      `yaml:"workloads" help:"What transactions do; one after the other, each for a group of keys: mini, snapshots, append, bank, ranges, general, blindw-rw, blindw-rh, blindw-wh, lwt (monitor generate has the same)."`
+	Sessions        int           `yaml:"sessions" help:"How many sessions are at work, spread over the nodes, with a connection to each that it uses. On a replica a session only reads."`
+	Access          string        `yaml:"access" help:"Which nodes a session uses, as applications do: pinned, one alone; split, one to write and another to read; wander, each transaction on any of them. A session's transactions are in its order wherever they run, as for whoever uses the application."`
 	Rate            int           `yaml:"rate" help:"How many transactions a second are begun at most, by all sessions together. 0: as many as the database takes."`
 	Pause           time.Duration `yaml:"pause" help:"The mean of the pauses between a transaction's operations, which make transactions overlap."`
 	Keys            int           `yaml:"keys" help:"How many keys a group has: few make transactions collide."`
+	Distribution    string        `yaml:"distribution" help:"How popular the keys of a group are: uniform, zipf, hotspot (four in five operations go to one key in five)."`
 	Operations      int           `yaml:"operations" help:"How many operations a transaction has, at most for append; mini-transactions and lwt have their own number."`
 	Group           int           `yaml:"group" help:"After how many transactions a new group of keys is used; the old one is read once more and removed, so that tables stay small."`
 	AllowSuperuser  bool          `yaml:"allow_superuser" help:"Whether the account may be one that may do anything."`
@@ -26,8 +28,16 @@ type Canary struct {
 	Password Secret `yaml:"-"`
 }
 
+// The values of Canary.Access.
+const (
+	AccessPinned = "pinned"
+	AccessSplit  = "split"
+	AccessWander = "wander"
+)
+
 func (c *Canary) setDefaults() {
-	c.Workloads = []string{"mini", "snapshots", "append", "snapshots", "general"}
+	c.Workloads = []string{"mini", "snapshots", "append", "snapshots", "general", "ranges", "snapshots", "bank"}
+	c.Access, c.Distribution = AccessPinned, "uniform"
 	c.Sessions, c.Rate, c.Pause, c.Keys, c.Operations, c.Group = 8, 50, 2*time.Millisecond, 6, 4, 250
 }
 
@@ -87,6 +97,8 @@ func (v *validator) canary(c *Canary) {
 	if c.Pause > pauseMax {
 		v.errorf("canary.pause", "must be at most %s, not %s", printDuration(pauseMax), printDuration(c.Pause))
 	}
+	v.oneOf("canary.access", c.Access, AccessPinned, AccessSplit, AccessWander)
+	v.oneOf("canary.distribution", c.Distribution, "uniform", "zipf", "hotspot")
 	if len(c.Workloads) == 0 {
 		v.errorf("canary.workloads", "is empty: name one at least")
 	}

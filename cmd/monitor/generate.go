@@ -75,6 +75,9 @@ on keys that nothing else uses. Workloads:
   append     Elle's: lists, read and appended to, up to four operations, ten lists
              at a time
   mix        all of these, on registers and lists
+  snapshots  one key is written, or --ops neighbours are read
+  bank       transfers between two of ten accounts, and reads of all of them
+  ranges     --ops neighbours are read, and one of them may be written
   hard       a random 3-SAT formula of --variables as a history: valid at si and at
              ser exactly if it can be satisfied, which is not known. Only --level si
              or ser, --seed, --clauses, --db and --quiet go with it

@@ -64,10 +64,12 @@ const (
 	Mix                         // registers and lists: transactions of the other workloads, and some that use both
 	Lightweight                 // a key is read and written, at once: compare and set (MTC)
 	Snapshots                   // a key is written, or as many as a transaction has operations are read, neighbours of each other
+	Bank                        // two accounts are read and written, or all of them are read (Jepsen)
+	Ranges                      // neighbours are read at once, and one of them may be written; a store may have none of some at first
 	CTwitter                    // users tweet, follow each other and look at tweets (Cobra)
 )
 
-var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix", "lwt", "snapshots", "c-twitter"}
+var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix", "lwt", "snapshots", "bank", "ranges", "c-twitter"}
 
 func (w Workload) String() string { return workloadNames[w] }
 
@@ -108,7 +110,7 @@ type Config struct {
 
 	Workload Workload
 	// ReadShare is the share of operations that read, for General, and of
-	// transactions that only read, for BlindW, Lightweight and Snapshots. Mini and CTwitter
+	// transactions that only read, for BlindW, Lightweight, Snapshots, Bank and Ranges. Mini and CTwitter
 	// ignore it. NoReads makes it 0, as the zero value stands for one half.
 	ReadShare    float64
 	NoReads      bool
@@ -213,6 +215,10 @@ var presets = []struct {
 	{"mix", workload(Mix, 0.5)},
 	{"lwt", func(c *Config) { c.Workload, c.NoReads = Lightweight, true }},
 	{"snapshots", workload(Snapshots, 0.5)},
+	{"bank", func(c *Config) {
+		c.Workload, c.ReadShare, c.Keys = Bank, 0.3, 10
+	}},
+	{"ranges", workload(Ranges, 0.3)},
 	{"c-twitter", func(c *Config) { // Cobra 6, as AWDIT 5.4 uses it
 		c.Workload, c.Sessions, c.Keys = CTwitter, 50, 4400
 	}},
@@ -327,7 +333,7 @@ func (c *Config) checkNumbers() error {
 
 // checkWorkload refuses what the workload, or the level with it, can't have.
 func (c *Config) checkWorkload() error {
-	if c.Level == LIN && (c.lists() || c.Workload == Snapshots || c.Workload == CTwitter) {
+	if c.Level == LIN && (c.lists() || c.Workload == Snapshots || c.Workload == Bank || c.Workload == Ranges || c.Workload == CTwitter) {
 		return fmt.Errorf("lin is about transactions of one key, and those of workload %v have several; use general, blindw, mini, read-only or lwt", c.Workload)
 	}
 	if c.Workload == CTwitter && c.Duplicates > 0 {

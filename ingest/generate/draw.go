@@ -12,6 +12,8 @@ type Step struct {
 	Kind record.OpKind // Read, Write or Append
 	Item int           // the number of the register or of the list, from 0
 	List bool
+	// Range, if not 0, says that a range of so many registers is read, of which Item is the first.
+	Range int
 }
 
 // Drawer draws what transactions of a workload do, one after the other: which operations, on which of the
@@ -92,6 +94,10 @@ func (d *Drawer) Draw() []Step {
 		d.lightweight()
 	case Snapshots:
 		d.snapshot(n)
+	case Bank:
+		d.bank()
+	case Ranges:
+		d.ranges(n)
 	}
 	return d.steps
 }
@@ -223,6 +229,31 @@ func (d *Drawer) snapshot(n int) {
 	}
 	for i := range min(n, d.cfg.Keys) {
 		d.add(kind, (from+i)%d.cfg.Keys)
+	}
+}
+
+// bank adds a transfer between two accounts, or reads of all. Amounts are not drawn: a wrong total is an update that
+// was lost or read in part, and who wrote what shows that.
+func (d *Drawer) bank() {
+	if d.kind(record.Write) == record.Read || d.cfg.Keys == 1 {
+		d.steps = append(d.steps, Step{Kind: record.Read, Range: d.cfg.Keys})
+		return
+	}
+	from := d.key()
+	to := (from + 1 + d.rng.IntN(d.cfg.Keys-1)) % d.cfg.Keys
+	for _, kind := range []record.OpKind{record.Read, record.Write} {
+		d.add(kind, from)
+		d.add(kind, to)
+	}
+}
+
+// ranges adds reads of a range of n keys, and a write of one of them if it is to write.
+func (d *Drawer) ranges(n int) {
+	n = min(n, d.cfg.Keys)
+	from := min(d.key(), d.cfg.Keys-n)
+	d.steps = append(d.steps, Step{Kind: record.Read, Item: from, Range: n})
+	if kind := d.kind(record.Write); kind == record.Write {
+		d.add(kind, from+d.rng.IntN(n))
 	}
 }
 

@@ -97,6 +97,8 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 		{Level: SER, Workload: Append, Keys: 3, ListAppends: 1},
 		{Level: SSER, Workload: Mix, Keys: 100, Duplicates: 0.5, UnknownRate: 0.01},
 		{Level: StrongSI, Workload: Mix, Keys: 1000, Distribution: Zipf, Duplicates: 0.3, Initial: record.InitialAbsent, Operations: 2},
+		{Level: SI, Workload: Bank, Keys: 30, UnknownRate: 0.02, AbortRate: 0.05},
+		{Level: SER, Workload: Ranges, Keys: 50, Initial: record.InitialAbsent},
 		{Level: SI, Keys: 1 << 33, Distribution: Zipf, Operations: 4},
 		{Level: PC, Keys: 100, UnknownRate: 0.02, AbortRate: 0.05},
 		{Level: PC, Workload: CTwitter, Keys: 50, Initial: record.InitialAbsent},
@@ -259,6 +261,31 @@ func TestMiniTransactions(t *testing.T) {
 		shapes[shape] = true
 	}
 	if len(shapes) != 7 {
+		t.Errorf("shapes %v", shapes)
+	}
+}
+
+// A transfer reads what it writes, an audit reads all; a range is read whole.
+func TestRanges(t *testing.T) {
+	shapes := map[string]int{}
+	_, txns := history(t, Config{Workload: Bank, Transactions: 500, Keys: 5})
+	_, more := history(t, Config{Workload: Ranges, Transactions: 500, Keys: 3, Operations: 5})
+	for _, x := range slices.Concat(txns, more) {
+		shape := ""
+		for _, op := range x.Ops {
+			shape += op.Kind.String()
+			if op.Kind == record.Write && !slices.ContainsFunc(x.Ops, func(o record.Op) bool { return o.Kind == record.Read && o.Key == op.Key }) {
+				t.Fatalf("%s writes %s without having read it", x.ID, op.Key)
+			}
+		}
+		shapes[shape]++
+	}
+	for _, want := range []string{"rrww", "rrrrr", "rrr", "rrrw"} {
+		if shapes[want] < 100 {
+			t.Errorf("shapes %v: not enough of %s", shapes, want)
+		}
+	}
+	if len(shapes) != 4 {
 		t.Errorf("shapes %v", shapes)
 	}
 }

@@ -12,7 +12,11 @@ const opsChunk = 4096
 // work decides what transaction t does: its operations, with the values that it
 // writes. What it reads is filled in when it does.
 func (g *Generator) work(t *running) {
-	g.room(max(g.cfg.Operations, miniMax))
+	most := max(g.cfg.Operations+1, miniMax)
+	if g.cfg.Workload == Bank {
+		most = max(most, g.cfg.Keys)
+	}
+	g.room(most)
 	from := len(g.ops)
 	if g.cfg.Workload == CTwitter {
 		g.tweeting(t)
@@ -20,8 +24,10 @@ func (g *Generator) work(t *running) {
 		for _, s := range g.drawer.Draw() {
 			if s.List {
 				g.addList(t, s.Kind, s.Item)
-			} else {
-				g.add(t, s.Kind, s.Item)
+				continue
+			}
+			for i := range max(1, s.Range) {
+				g.add(t, s.Kind, s.Item+i)
 			}
 		}
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
+	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/codec"
@@ -90,6 +91,9 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 		return nil, err
 	}
 	defer db.Close()
+	if c.Access != config.AccessPinned && len(db.Nodes()) == 1 {
+		return nil, &target.Error{Option: "--access", What: c.Access + " is about several nodes, and there is one", Do: "give the others with --target or --replica"}
+	}
 	if err := db.Prepare(ctx); err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", db.Nodes()[0].Name, err)
 	}
@@ -301,7 +305,7 @@ const reportEvery = 10 * time.Second
 
 // report says how it goes until ctx ends.
 func (w *watch) report(ctx context.Context) {
-	for sleep(ctx, reportEvery) == nil {
+	for feed.Sleep(ctx, reportEvery) == nil {
 		w.count()
 	}
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
+	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -37,8 +40,11 @@ type Load struct {
 // opMax is how long one operation may go unanswered, beyond what the database itself allows.
 const opMax = 30 * time.Second
 
-// reconnectMax is the longest pause between two attempts to connect.
-const reconnectMax = 5 * time.Second
+// The shortest and the longest pause between two attempts to connect.
+const (
+	reconnectMin = 100 * time.Millisecond
+	reconnectMax = 5 * time.Second
+)
 
 // work runs until ctx ends; what is under way then is finished, and every item is read once more. An error is an
 // option that can't be used.
@@ -57,7 +63,7 @@ func (l *Load) work(ctx context.Context) error {
 	keeping, release := context.WithCancel(ctx)
 	defer release()
 	var keep sync.WaitGroup
-	k := &keeper{client: client{Load: l, number: l.cfg.Sessions, node: nodes[0], rng: rand.New(rand.NewPCG(l.seed, 1<<32))}}
+	k := &keeper{client: client{Load: l, number: l.cfg.Sessions, nodes: nodes[:1], node: nodes[0], rng: rand.New(rand.NewPCG(l.seed, 1<<32))}}
 	ready := make(chan struct{})
 	part(&keep, func() error { return k.keep(keeping, ready) })
 	select {
@@ -66,8 +72,8 @@ func (l *Load) work(ctx context.Context) error {
 	}
 	writers, start := 0, time.Now()
 	for i := range l.cfg.Sessions {
-		c := &client{Load: l, number: i, node: nodes[i%len(nodes)], start: start, rng: rand.New(rand.NewPCG(l.seed, uint64(i)))}
-		if !c.node.Replica {
+		c := &client{Load: l, number: i, nodes: l.route(nodes, i), start: start, rng: rand.New(rand.NewPCG(l.seed, uint64(i)))}
+		if !c.nodes[0].Replica {
 			c.settings = l.settings[writers%len(l.settings)]
 			writers++
 		}
@@ -83,42 +89,62 @@ func (l *Load) work(ctx context.Context) error {
 	return nil
 }
 
-// client is one session after the other, at one node.
+// client is one session after the other. A session has a connection to each of the nodes that it uses.
 type client struct {
 	*Load
 	number   int
-	node     target.Node
-	settings []target.Setting
+	nodes    []target.Node
+	settings []target.Setting // on nodes that take writes
 	rng      *rand.Rand
 	start    time.Time
 
-	started int // sessions
-	session target.Session
-	rec     *recorder.Session
-	drawers map[*group]*generate.Drawer
+	started     int                       // sessions
+	connections map[string]target.Session // by node
+	rec         *recorder.Session         // nil: no session has begun
+	wait        time.Duration             // after the next attempt to connect that fails
+	node        target.Node               // of the transaction in work
+	session     target.Session            // its connection
+	drawers     map[*group]*generate.Drawer
+	absent      []string // registers that the transaction in work saw not to be there
+}
+
+// route is the nodes that the i-th session uses. Which one a transaction runs on is drawn.
+func (l *Load) route(nodes []target.Node, i int) []target.Node {
+	own := nodes[i%len(nodes)]
+	switch l.cfg.Access {
+	case config.AccessSplit:
+		writers := slices.IndexFunc(nodes, func(n target.Node) bool { return n.Replica })
+		if writers < 0 { // any node takes writes: what is read is read at the next one
+			reads := nodes[(i+1)%len(nodes)]
+			reads.Replica = true
+			return []target.Node{own, reads}
+		}
+		return []target.Node{nodes[i%writers], nodes[writers+i%(len(nodes)-writers)]}
+	case config.AccessWander:
+		return slices.Concat(nodes[i%len(nodes):], nodes[:i%len(nodes)])
+	}
+	return []target.Node{own}
 }
 
 func (c *client) work(ctx context.Context) error {
 	defer c.leave()
-	for {
-		if err := c.turn(ctx); err != nil {
-			return nil // asked to stop
+	for c.turn(ctx) == nil {
+		c.node = c.nodes[c.rng.IntN(len(c.nodes))]
+		there, err := c.connect(ctx)
+		if err != nil {
+			return err
+		}
+		if !there {
+			continue
 		}
 		if n := c.Load.begun.Add(1); c.transactions > 0 && n > c.transactions {
 			return nil
-		}
-		if c.session == nil {
-			if err := c.connect(ctx); err != nil {
-				return err
-			}
-			if c.session == nil {
-				return nil
-			}
 		}
 		if err := c.transact(ctx); err != nil {
 			return err
 		}
 	}
+	return nil // asked to stop
 }
 
 // turn waits for the session's turn. All sessions begin a transaction in each round, within about the time that one
@@ -131,44 +157,53 @@ func (c *client) turn(ctx context.Context) error {
 	round := time.Duration(c.cfg.Sessions) * time.Second / time.Duration(c.cfg.Rate)
 	number := 1 + time.Since(c.start)/round
 	within := float64(min(round/2, 2*time.Duration(c.cfg.Operations)*c.cfg.Pause))
-	if !c.node.Replica {
+	if !c.nodes[0].Replica {
 		close := rand.New(rand.NewPCG(c.seed, uint64(number))).Float64() // the same for all
 		within *= close * close
 	}
-	return sleep(ctx, round*number-time.Since(c.start)+time.Duration(c.rng.Float64()*within))
+	return feed.Sleep(ctx, round*number-time.Since(c.start)+time.Duration(c.rng.Float64()*within))
 }
 
-// connect begins a session, trying for as long as it takes; there is none when ctx has ended. The error is an
-// option that can't be used.
-func (c *client) connect(ctx context.Context) error {
-	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, reconnectMax) {
-		attempt, cancel := context.WithTimeout(ctx, opMax)
-		s, err := c.db.Connect(attempt, c.node, c.settings)
-		cancel()
-		if err == nil {
-			c.session = s
-			c.rec = c.Load.rec.Session(fmt.Sprintf("%ss%d.%d", c.run, c.number, c.started))
-			c.started++
-			c.counts.reached(c.node)
-			return nil
-		}
+// connect takes the connection to the node, and makes one if there is none yet; false: the node can't be reached now. A
+// session begins with its first connection. The error is an option that can't be used.
+func (c *client) connect(ctx context.Context) (bool, error) {
+	if c.session = c.connections[c.node.Name]; c.session != nil {
+		return true, nil
+	}
+	var settings []target.Setting
+	if !c.node.Replica {
+		settings = c.settings
+	}
+	attempt, cancel := context.WithTimeout(ctx, opMax)
+	defer cancel()
+	s, err := c.db.Connect(attempt, c.node, settings)
+	if err != nil {
 		if errors.As(err, new(*target.Error)) && c.started == 0 {
-			return err
+			return false, err
 		}
 		if ctx.Err() == nil {
 			c.counts.unreachable(c.node, err)
 		}
-		_ = sleep(ctx, wait)
+		c.wait = min(max(2*c.wait, reconnectMin), reconnectMax)
+		_ = feed.Sleep(ctx, c.wait)
+		return false, nil
 	}
-	return nil
+	if c.rec == nil {
+		c.connections = map[string]target.Session{}
+		c.rec = c.Load.rec.Session(fmt.Sprintf("%ss%d.%d", c.run, c.number, c.started))
+		c.started++
+	}
+	c.session, c.connections[c.node.Name], c.wait = s, s, 0
+	c.counts.reached(c.node)
+	return true, nil
 }
 
 // leave ends the session.
 func (c *client) leave() {
-	if c.session != nil {
-		c.session.Close()
-		c.session, c.rec = nil, nil
+	for _, s := range c.connections {
+		s.Close()
 	}
+	c.connections, c.session, c.rec = nil, nil, nil
 }
 
 // transact runs a transaction and records it.
@@ -242,6 +277,7 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 	if err := c.within(ctx, c.session.Begin); err != nil {
 		return err
 	}
+	c.absent = c.absent[:0]
 	for i, s := range steps {
 		if i > 0 && c.cfg.Pause > 0 {
 			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
@@ -249,10 +285,17 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		item := g.item(s)
 		err := c.within(ctx, func(ctx context.Context) error {
 			switch {
+			case s.Range > 0:
+				registers := g.items[s.Item : s.Item+s.Range]
+				values, err := c.session.Scan(ctx, registers)
+				for i, v := range values {
+					c.saw(t, g, registers[i], v)
+				}
+				return err
 			case s.Kind == record.Read:
 				v, err := c.session.Read(ctx, item)
 				if err == nil {
-					t.Read(item.Name, v)
+					c.saw(t, g, item, v)
 				}
 				return err
 			case s.Kind == record.Append:
@@ -262,6 +305,10 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 			default:
 				v := c.values.Add(1)
 				t.Write(item.Name, record.Int(v))
+				if i := slices.Index(c.absent, item.Name); i >= 0 {
+					c.absent[i] = ""
+					return c.session.Create(ctx, item, v)
+				}
 				return c.session.Write(ctx, item, v)
 			}
 		})
@@ -272,22 +319,19 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 	return nil
 }
 
+// saw records what was read of an item.
+func (c *client) saw(t *recorder.Transaction, g *group, item target.Item, v record.Value) {
+	t.Read(item.Name, v)
+	if g.sparse() && v.IsNull() {
+		c.absent = append(c.absent, item.Name)
+	}
+}
+
 // within does one operation, for as long as an operation may take.
 func (c *client) within(ctx context.Context, op func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, opMax)
 	defer cancel()
 	return op(ctx)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // group is items that are used together for a while, by one workload.
@@ -299,6 +343,9 @@ type group struct {
 	left     int           // transactions that it is used for still
 	users    int           // transactions in work
 }
+
+// sparse tells whether some registers are not there before they are written.
+func (g *group) sparse() bool { return g.config.Workload == generate.Ranges }
 
 // item is the item that a step is about.
 func (g *group) item(s generate.Step) target.Item {
@@ -470,37 +517,40 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 		return nil, &target.Error{Option: "--workload", What: err.Error()}
 	}
 	cfg.Keys, cfg.Operations = k.cfg.Keys, k.cfg.Operations
+	cfg.Distribution, _ = generate.ParseDistribution(k.cfg.Distribution)
 	d, err := generate.NewDrawer(cfg, k.rng)
 	if err != nil {
 		return nil, &target.Error{Option: "--workload", What: err.Error(), Do: "use another"}
 	}
 	g := &group{workload: workload, config: cfg, left: k.cfg.Group, lists: d.Registers()}
+	digits := len(strconv.Itoa(d.Registers() - 1)) // so that the order of the names is that of the numbers
 	for i := range d.Registers() {
-		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sk%d.%d", k.run, n, i)})
+		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sk%d.%0*d", k.run, n, digits, i)})
 	}
 	for i := range d.Lists() {
 		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sl%d.%d", k.run, n, i), List: true})
 	}
-	if k.session == nil {
-		if err := k.connect(ctx); err != nil || k.session == nil {
-			return nil, err
-		}
+	if there, err := k.connect(ctx); err != nil || !there {
+		return nil, err
 	}
 	if k.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return k.create(ctx, t, g)
 	}) != record.Committed {
-		_ = sleep(ctx, 100*time.Millisecond)
+		_ = feed.Sleep(ctx, 100*time.Millisecond)
 		return nil, nil
 	}
 	return g, nil
 }
 
-// create writes all items of a group.
+// create writes all items of a group, and every other one of those that need not be there.
 func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) (record.Status, target.Reason) {
 	err := k.within(ctx, k.session.Begin)
-	for _, item := range g.items {
+	for i, item := range g.items {
 		if err != nil {
 			break
+		}
+		if g.sparse() && i%2 == 1 {
+			continue
 		}
 		var v int64
 		if !item.List { // a list is empty at first, which is no write
@@ -518,7 +568,12 @@ func (k *keeper) remove(ctx context.Context, g *group) {
 		reader := &client{Load: k.Load, number: k.number, node: n, rng: k.rng, started: k.started}
 		k.started++
 		attempt, cancel := context.WithTimeout(ctx, opMax)
-		if err := reader.connect(attempt); err == nil && reader.session != nil {
+		var there bool
+		var err error
+		for !there && err == nil && attempt.Err() == nil {
+			there, err = reader.connect(attempt)
+		}
+		if there {
 			reader.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 				return reader.perform(ctx, t, g, g.snapshot(0))
 			})

@@ -100,7 +100,7 @@ func Replay(ctx context.Context, to Sender, next func() (record.Transaction, err
 			if err := flush(); err != nil {
 				return err
 			}
-			if err := sleep(ctx, wait); err != nil {
+			if err := Sleep(ctx, wait); err != nil {
 				return err
 			}
 		}
@@ -112,7 +112,8 @@ func Replay(ctx context.Context, to Sender, next func() (record.Transaction, err
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits for d, or returns ctx's error.
+func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -129,6 +129,10 @@ func (s *badgerSession) Read(_ context.Context, i Item) (record.Value, error) {
 	return record.Int(n), nil
 }
 
+func (s *badgerSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
+	return each(ctx, s, registers)
+}
+
 func (s *badgerSession) Write(_ context.Context, i Item, value int64) error { return s.put(i, value) }
 
 // Create and Write are one: a key that is set is there.

@@ -192,6 +192,10 @@ func (s *etcdSession) Read(ctx context.Context, item Item) (record.Value, error)
 	return record.Int(v), nil
 }
 
+func (s *etcdSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
+	return each(ctx, s, registers)
+}
+
 func (s *etcdSession) Write(_ context.Context, item Item, value int64) error {
 	key := etcdKey(item)
 	if _, again := s.writes[key]; !again {

@@ -223,7 +223,7 @@ func (m *mySQL) Fault(err error) Fault {
 	switch said.Number {
 	case 1213:
 		return Fault{Deadlock, true}
-	case 1020, 3101:
+	case 1020, 1062, 3101: // 1062: another has made the row
 		return Fault{Conflict, true}
 	case 1205:
 		return Fault{LockTimeout, true}

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func (p *postgres) Describe() string { return "PostgreSQL " + p.version }
 func (p *postgres) Close()           {}
 
 // made is the comment that tells our schema from another's of the same name.
-const made = "made by isowatch canary, version 1"
+const made = "made by isowatch canary, version 2"
 
 // do runs statements of its own on the first node.
 func (p *postgres) do(ctx context.Context, work func(*pgx.Conn) error) error {
@@ -146,8 +147,8 @@ func (p *postgres) Prepare(ctx context.Context) error {
 			return err
 		}
 		text := "create schema " + Space + "; comment on schema " + Space + " is '" + made + "';" +
-			"create table " + Space + ".registers (key text primary key, value bigint not null);" +
-			"create table " + Space + ".lists (key text primary key, elements text not null)"
+			"create table " + Space + ".registers (key text collate \"C\" primary key, value bigint not null);" +
+			"create table " + Space + ".lists (key text collate \"C\" primary key, elements text not null)"
 		if there {
 			text = "truncate " + Space + ".registers, " + Space + ".lists"
 		}
@@ -222,7 +223,7 @@ func (p *postgres) Fault(err error) Fault {
 		return Fault{Lost, false}
 	}
 	switch {
-	case said.Code == "40001":
+	case said.Code == "40001", said.Code == "23505": // another has made the row
 		return Fault{Conflict, true}
 	case said.Code == "40P01":
 		return Fault{Deadlock, true}
@@ -271,6 +272,16 @@ func (s *pgSession) Read(ctx context.Context, item Item) (record.Value, error) {
 		return record.Null, nil
 	}
 	return record.Int(value), err
+}
+
+func (s *pgSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
+	rows, err := s.conn.Query(ctx, "select key, value from "+Space+".registers where key between $1 and $2", registers[0].Name, registers[len(registers)-1].Name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out, err := scanned(registers, rows.Next, func(name *string, value *int64) error { return rows.Scan(name, value) })
+	return out, cmp.Or(err, rows.Err())
 }
 
 func (s *pgSession) Write(ctx context.Context, item Item, value int64) error {

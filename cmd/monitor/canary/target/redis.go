@@ -191,6 +191,10 @@ func (s *redisSession) Read(ctx context.Context, item Item) (record.Value, error
 	return record.Int(value), nil
 }
 
+func (s *redisSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
+	return each(ctx, s, registers)
+}
+
 func (s *redisSession) Write(_ context.Context, item Item, value int64) error {
 	s.writes = append(s.writes, redisWrite{item, value})
 	return nil

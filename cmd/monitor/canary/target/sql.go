@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -49,6 +50,16 @@ func (s *sqlSession) Read(ctx context.Context, item Item) (record.Value, error) 
 		return record.Null, nil
 	}
 	return record.Int(value), err
+}
+
+func (s *sqlSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
+	rows, err := s.conn.QueryContext(ctx, "select name, value from "+s.said.registers+" where name between ? and ?", registers[0].Name, registers[len(registers)-1].Name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	out, err := scanned(registers, rows.Next, func(name *string, value *int64) error { return rows.Scan(name, value) })
+	return out, cmp.Or(err, rows.Err())
 }
 
 func (s *sqlSession) Write(ctx context.Context, item Item, value int64) error {

@@ -128,9 +128,9 @@ func (s *sqliteFile) Fault(err error) Fault {
 	case !errors.As(err, &said):
 		return Fault{Lost, false}
 	}
-	const busy, locked, readOnly, ioError, full = 5, 6, 8, 10, 13
+	const busy, locked, readOnly, ioError, full, constraint = 5, 6, 8, 10, 13, 19
 	switch said.Code() & 0xff {
-	case busy, locked:
+	case busy, locked, constraint: // constraint: another has made the row
 		return Fault{Conflict, true}
 	case readOnly:
 		return Fault{ReadOnly, true}

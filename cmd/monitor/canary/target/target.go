@@ -48,15 +48,50 @@ type Session interface {
 	Begin(ctx context.Context) error
 	// Read returns an integer, a list, or record.Null for what is not there.
 	Read(ctx context.Context, item Item) (record.Value, error)
+	// Scan returns what registers hold, in their order: those of a range of names, all of which are given. A database that
+	// has reads of ranges does one.
+	Scan(ctx context.Context, registers []Item) ([]record.Value, error)
 	// Write gives a register that is there a value. ErrNotThere says that it was not there, and stays so.
 	Write(ctx context.Context, item Item, value int64) error
 	// Append adds an element to the end of a list that is there, or returns ErrNotThere.
 	Append(ctx context.Context, list Item, element int64) error
-	// Create makes an item: a register with a value, an empty list.
+	// Create makes an item that is not there: a register with a value, an empty list.
 	Create(ctx context.Context, item Item, value int64) error
 	Commit(ctx context.Context) error
 	Abort(ctx context.Context) error
 	Close()
+}
+
+// each is Scan for a database that reads one register after the other.
+func each(ctx context.Context, s Session, registers []Item) ([]record.Value, error) {
+	out := make([]record.Value, len(registers))
+	for i, item := range registers {
+		var err error
+		if out[i], err = s.Read(ctx, item); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// scanned puts what rows of names and values have into the order of the registers that were asked for; the others are not
+// there.
+func scanned(registers []Item, next func() bool, row func(name *string, value *int64) error) ([]record.Value, error) {
+	out := make([]record.Value, len(registers))
+	for i := range out {
+		out[i] = record.Null
+	}
+	for next() {
+		var name string
+		var value int64
+		if err := row(&name, &value); err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(registers, func(r Item) bool { return r.Name == name }); i >= 0 {
+			out[i] = record.Int(value)
+		}
+	}
+	return out, nil
 }
 
 // ErrNotThere says that an item that was to be changed is not there.
