@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", race.Few(60, 120), "random histories for each way of checking and each kind of history")
+	histories = flag.Int("histories", race.Few(30, 120), "random histories for each way of checking and each kind of history")
 	seedFrom  = seeds.First
 	failures  = flag.Int("failures", 1, "kinds of disagreement to show for each way and kind of history")
 )

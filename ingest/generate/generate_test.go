@@ -13,6 +13,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 var verdictLevel = map[Level]verdict.Level{SSER: verdict.SSER, SER: verdict.SER, StrongSI: verdict.StrongSI, SI: verdict.SI,
@@ -34,7 +35,7 @@ func history(t testing.TB, cfg Config) (*Generator, []record.Transaction) {
 func TestTinyHistoriesHoldTheirLevel(t *testing.T) {
 	for _, level := range allLevels {
 		broken := map[verdict.Level]int{}
-		const n = 800
+		n := race.Few(400, 800)
 		for seed := range uint64(n) {
 			cfg := Config{Level: level, Seed: seed, Transactions: 6, Sessions: 4, Operations: 3, Keys: 2, Stale: 0.4, Pause: time.Millisecond,
 				Initial: record.Initial(seed % 3)}

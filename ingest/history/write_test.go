@@ -16,6 +16,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // essence draws what verdicts depend on: sessions, outcomes, and which value of
@@ -286,7 +287,7 @@ func without(h *History, opt WriteOptions) *History {
 // Written in any format and read again, a history is what it was, or it is
 // refused with a reason and a place.
 func TestWriteRandom(t *testing.T) {
-	const rounds = 500
+	rounds := race.Few(150, 500)
 	written, refused := map[string]int{}, map[string]int{}
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -332,7 +333,7 @@ func TestWriteCorpus(t *testing.T) {
 		if _, ok := specs[m.Format]; !ok || m.Format == isowatchFormat && m.Txns > 20_000 || find(m.Format) == nil {
 			continue
 		}
-		if m.Ops > 50_000 && tested[m.Format] >= 20 {
+		if m.Ops > race.Few(2_000, 50_000) && tested[m.Format] >= race.Few(3, 20) {
 			continue // enough of the large ones
 		}
 		hs, err := Open(filepath.Join(dir, m.File), Options{})

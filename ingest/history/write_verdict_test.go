@@ -15,6 +15,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // verdicts are what the engine says of a history, with and without real time, as
@@ -188,10 +189,7 @@ func shrunk(h *History, still func(h *History) bool) *History {
 // Whatever is converted is judged as before, at every level, unless a note says
 // that times are gone.
 func TestWriteKeepsVerdicts(t *testing.T) {
-	rounds := uint64(2000)
-	if testing.Short() {
-		rounds = 500
-	}
+	rounds := uint64(race.Few(500, 2000))
 	const enough = 5 // to look at
 	complaints := 0
 	written, kinds := map[string]int{}, map[verdict.Outcome]int{}

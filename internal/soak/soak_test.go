@@ -19,6 +19,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/internal/mounts"
+	"github.com/isowatch/isowatch/internal/race"
 	"github.com/isowatch/isowatch/internal/realkafka/node"
 	"github.com/isowatch/isowatch/internal/rig"
 )
@@ -72,21 +73,18 @@ func check(t *testing.T, r *Report, err error) {
 // The monitor is killed every few seconds during a replay with 20 planted anomalies: the
 // receiver gets exactly 20 distinct alerts, each of an anomaly that was planted.
 func TestKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(4, "transactions"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	const n = 100_000
+	n, kills := int64(race.Few(50_000, 100_000)), race.Few(3, 6)
 	r, err := Run(t.Context(), Options{Command: build(t), Broker: c.ListenAddrs()[0], Topic: "transactions", Dir: t.TempDir(), Seed: 3,
 		Transactions: n, Every: n/20 - 20, Rate: 6000, Levels: "si,ser", Encoding: rig.Encodings()[0], Faults: []Fault{kill{}}, FaultEvery: 2500 * time.Millisecond,
 		Log: logger{t}})
 	check(t, r, err)
-	if r.Planted != 20 || r.Found != 20 || r.Struck["kill"] != 6 {
-		t.Errorf("%d planted, %d found, %d kills; want 20, 20 and 6", r.Planted, r.Found, r.Struck["kill"])
+	if r.Planted != 20 || r.Found != 20 || r.Struck["kill"] != kills {
+		t.Errorf("%d planted, %d found, %d kills; want 20, 20 and %d", r.Planted, r.Found, r.Struck["kill"], kills)
 	}
 }
 
