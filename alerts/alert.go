@@ -88,6 +88,9 @@ type Alert struct {
 	// At is how far its history had been judged when run found it last; nil of what
 	// check finds.
 	At *Place `json:"at,omitempty"`
+	// Events are those near its transactions. Stored alerts have none: Near lays them over an alert that is
+	// shown or told of.
+	Events []Nearby `json:"events,omitempty"`
 }
 
 // Place is how far a history is judged.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Data is what the page shows: the running monitor, as it sees itself. Methods are
@@ -30,6 +31,8 @@ type Data interface {
 	// Expire ends a silence that was made at run time; ErrNotFound if there is
 	// none, an *Invalid for one of the configuration.
 	Expire(ctx context.Context, id string) error
+	// Happen keeps an event that somebody tells of.
+	Happen(ctx context.Context, e record.Event) error
 	// Subscribe returns what happens from now on until ctx ends, when the channel
 	// is closed. It is closed early for a reader that is too slow.
 	Subscribe(ctx context.Context) <-chan Event
@@ -119,6 +122,7 @@ type Status struct {
 	Source      Source       `json:"source"`
 	Histories   []History    `json:"histories"`
 	Operational []Condition  `json:"operational"`
+	Events      Events       `json:"events"`
 	Receivers   []Receiver   `json:"receivers"`
 	Alerts      AlertCounts  `json:"alerts"`
 	Store       StoreStatus  `json:"store"`
@@ -233,6 +237,16 @@ type Condition struct {
 	Text     string `json:"text"`
 	Since    int64  `json:"since"`
 }
+
+// Events are what happened around the databases.
+type Events struct {
+	Latest  []record.Event `json:"latest"` // the newest first, at most EventsShown
+	Kept    int            `json:"kept"`
+	Dropped int64          `json:"dropped"` // as there were too many, since the store was made
+}
+
+// EventsShown is how many of the events that are kept a Status has.
+const EventsShown = 20
 
 // Receiver is where alerts are delivered to.
 type Receiver struct {

@@ -18,6 +18,8 @@ import (
 	"github.com/isowatch/isowatch/alerts/explain"
 	"github.com/isowatch/isowatch/alerts/picture"
 	"github.com/isowatch/isowatch/alerts/text"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/reject"
 )
 
 // routes is the API; static/openapi.yaml describes it, and a test holds the answers
@@ -37,6 +39,7 @@ func (s *server) routes(mux *http.ServeMux) {
 	get("events", s.events)
 	mux.Handle("GET /api/v1/openapi.yaml", assets()["/openapi.yaml"])
 	mux.Handle("POST /api/v1/silences", handler(s.silence))
+	mux.Handle("POST /api/v1/events", handler(s.happen))
 	mux.Handle("DELETE /api/v1/silences/{id}", handler(s.expire))
 	if s.opt.Session != nil {
 		mux.Handle("POST "+sessionPath, s.opt.Session)
@@ -337,6 +340,22 @@ func (s *server) silence(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusCreated, out)
 }
 
+// happen takes an event as it stands in an input.
+func (s *server) happen(w http.ResponseWriter, r *http.Request) error {
+	raw, err := payload(w, r)
+	if err != nil {
+		return err
+	}
+	e, err := codec.DecodeWorldEvent(raw)
+	if bad := reject.From(err); bad != nil {
+		return &Invalid{bad.Field, bad.Detail, `send {"event":{"at":…,"node":…,"kind":…,"text":…}}, at in nanoseconds since 1970`}
+	}
+	if err := s.data.Happen(r.Context(), e); err != nil {
+		return err
+	}
+	return reply(w, http.StatusCreated, e)
+}
+
 func (s *server) expire(w http.ResponseWriter, r *http.Request) error {
 	if err := s.data.Expire(r.Context(), r.PathValue("id")); err != nil {
 		if errors.Is(err, ErrNotFound) {
@@ -348,27 +367,38 @@ func (s *server) expire(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// body reads a request's JSON. The type is asked for because no form of a foreign
+// payload reads a request's body. The type is asked for because no form of a foreign
 // page can send it.
-func body(w http.ResponseWriter, r *http.Request, into any) error {
+func payload(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		return &problem{http.StatusUnsupportedMediaType, "content-type", "the body has to be application/json", "send Content-Type: application/json"}
+		return nil, &problem{http.StatusUnsupportedMediaType, "content-type", "the body has to be application/json", "send Content-Type: application/json"}
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyMax))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
+	var large *http.MaxBytesError
+	switch {
+	case err == nil:
+		return raw, nil
+	case errors.As(err, &large):
+		return nil, &problem{http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the body has more than %d bytes", bodyMax), "send less"}
+	case errors.Is(err, os.ErrDeadlineExceeded) || r.Context().Err() != nil:
+		return nil, &problem{http.StatusRequestTimeout, "timeout", "the body did not arrive in time, and nothing was done", "send it again"}
+	}
+	return nil, &Invalid{"", "the body can't be read: " + text.Printable(err.Error()), "send it again"}
+}
+
+// body reads a request's JSON.
+func body(w http.ResponseWriter, r *http.Request, into any) error {
+	raw, err := payload(w, r)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if err == nil {
+	if err = d.Decode(into); err == nil {
 		if _, err = d.Token(); errors.Is(err, io.EOF) {
 			return nil
 		}
 		err = errors.New("something follows the object")
-	}
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return &problem{http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the body has more than %d bytes", bodyMax), "send less"}
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) || r.Context().Err() != nil {
-		return &problem{http.StatusRequestTimeout, "timeout", "the body did not arrive in time, and nothing was done", "send it again"}
 	}
 	return &Invalid{"", "the body is not as described: " + text.Printable(err.Error()), "see /api/v1/openapi.yaml"}
 }

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,6 +28,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // monitor is a monitor that has these alerts.
@@ -34,6 +36,7 @@ type monitor struct {
 	page.Hub
 	alerts   []alerts.Alert
 	silences []page.Silence
+	events   []record.Event
 	asked    page.Filter
 	err      error
 }
@@ -61,7 +64,7 @@ func summary(a alerts.Alert, n int) page.Summary {
 }
 
 func (m *monitor) Status(context.Context) (page.Status, error) {
-	return page.Status{Version: "v1", Health: life.Broken, Waits: []string{"input: nothing yet"}, Operational: []page.Condition{{Kind: "lag", Severity: "warning", Text: "behind", Since: 1}},
+	return page.Status{Version: "v1", Health: life.Broken, Waits: []string{"input: nothing yet"}, Operational: []page.Condition{{Kind: "lag", Severity: "warning", Text: "behind", Since: 1}}, Events: page.Events{Latest: []record.Event{{At: 1, Text: "a failover"}}, Kept: 1},
 		Histories: []page.History{{DB: "bank", Health: life.Broken, Levels: []page.LevelStatus{{Level: "si", Title: "Snapshot isolation", Standing: life.Standing{Health: life.Broken, Complete: life.Partial, Alerts: 1, Violations: 2}}}, Coverage: "partial",
 			Stretches: []page.Stretch{{From: 1, To: 2, Why: []page.Reason{{Why: "gap", Text: "a gap", Count: 1}}}}, Broken: []life.Span{{From: 1, To: 2, Alerts: 1}}, Losses: []page.Reason{}, SampledOneIn: 1}},
 		Receivers: []page.Receiver{{Name: "hook"}}, Settings: page.StatusConfig{Levels: []string{"si"}},
@@ -99,6 +102,11 @@ func (m *monitor) Silence(_ context.Context, s page.Silence) (page.Silence, erro
 	s.ID = fmt.Sprint("s", len(m.silences))
 	m.silences = append(m.silences, s)
 	return s, nil
+}
+
+func (m *monitor) Happen(_ context.Context, e record.Event) error {
+	m.events = append(m.events, e)
+	return m.err
 }
 
 func (m *monitor) Expire(_ context.Context, id string) error {
@@ -213,6 +221,13 @@ func TestOpenAPI(t *testing.T) {
 	check("POST", "/api/v1/silences", `{"until":5,"comment":""}{}`, 400)
 	check("POST", "/api/v1/silences", `{"comment":"`+strings.Repeat("x", 20000)+`"}`, 413)
 	check("POST", "/api/v1/silences", `{"until":5,"comment":""}`, 415, header("Content-Type", "text/plain"))
+	check("POST", "/api/v1/events", `{"event":{"at":5,"node":"pg-2","kind":"failover","text":"became primary"}}`, 201)
+	check("POST", "/api/v1/events", `{"event":{"at":5}}`, 400)
+	check("POST", "/api/v1/events", `{"event":{"at":5,"text":"x"}}`, 415, header("Content-Type", "text/plain"))
+	check("POST", "/api/v1/events", `{"event":{"at":5,"text":"`+strings.Repeat("x", 20000)+`"}}`, 413)
+	if want := []record.Event{{At: 5, Node: "pg-2", Kind: "failover", Text: "became primary"}}; !slices.Equal(m.events, want) {
+		t.Errorf("events %+v, want %+v", m.events, want)
+	}
 	check("DELETE", "/api/v1/silences/s0", "", 204)
 	check("DELETE", "/api/v1/silences/s0", "", 404)
 	check("GET", "/api/v1/openapi.yaml", "", 200)

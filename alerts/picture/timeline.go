@@ -17,6 +17,8 @@ const (
 	tickMin   = 26 // between two moments, at least
 	columnGap = 52 // between bars that follow each other without times
 	axisH     = 22
+	eventH    = 18 // of an event's label, above the axis
+	eventCols = 60
 	arc       = 40 // over the heads of bars of one lane
 )
 
@@ -41,6 +43,13 @@ type lane struct {
 	y, h int
 }
 
+// happening is an event near the transactions, and where in time it is drawn.
+type happening struct {
+	label string
+	tip   string
+	x     int
+}
+
 // chart is a timeline in the making.
 type chart struct {
 	*scene
@@ -52,6 +61,7 @@ type chart struct {
 	right  int
 	left0  int // transactions that are not drawn
 	timed  bool
+	events []happening
 	edges  []edge
 	routes []route
 }
@@ -282,6 +292,9 @@ func (t *chart) byTime() {
 		r := &t.txns[t.bars[i].txn]
 		ms = append(ms, moment{r.Start, false}, moment{r.End, true})
 	}
+	for _, e := range t.alert.Events {
+		ms = append(ms, moment{e.At, false})
+	}
 	slices.SortFunc(ms, func(a, b moment) int {
 		switch {
 		case a.ns < b.ns, a.ns == b.ns && !a.end && b.end:
@@ -325,6 +338,15 @@ func (t *chart) byTime() {
 		b := &t.bars[i]
 		b.at.x, b.at.w = xs[b.from], xs[b.to]-xs[b.from]
 		t.right = max(t.right, b.at.x+b.at.w)
+	}
+	for _, e := range t.alert.Events {
+		what := e.Text
+		if e.Node != "" {
+			what = e.Node + " " + what
+		}
+		h := happening{label: middle(text.Name(what), eventCols), tip: clock(e.At) + ": it " + printable(e.Told, 400), x: xs[slices.Index(ms, moment{e.At, false})]}
+		t.events = append(t.events, h)
+		t.right = max(t.right, h.x+8+px(h.label, 12))
 	}
 }
 
@@ -395,7 +417,7 @@ func reaches(after [][]int, from, to int) bool {
 // stack gives every lane its height; it returns the lower end.
 func (t *chart) stack(y int) int {
 	if t.timed {
-		y += axisH
+		y += axisH + len(t.events)*eventH
 	}
 	first := slices.ContainsFunc(t.edges, func(e edge) bool {
 		a, _ := t.barOf(e.From)

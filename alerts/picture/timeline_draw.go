@@ -19,6 +19,14 @@ func (t *chart) draw(bottom int) {
 	if t.timed {
 		t.axis(bottom)
 	}
+	for i, e := range t.events {
+		y := t.lanes[0].y - axisH - (len(t.events)-1-i)*eventH
+		t.c.raw("<g>")
+		t.c.title(e.tip)
+		t.c.raw(`<path d="M%d %dV%d" class="e rt"/>`+"\n", e.x, y-10, bottom)
+		t.c.text(e.x+6, y, "l rt", "start", e.label)
+		t.c.raw("</g>\n")
+	}
 	for i := range t.bars {
 		t.drawBar(&t.bars[i])
 	}

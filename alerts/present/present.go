@@ -107,7 +107,11 @@ func facts(a alerts.Alert) [][2]string {
 	if a.ClockDependent {
 		clocks = "the proof needs the recorded times: it holds if the clients' clocks differ by no more than the configured skew"
 	}
-	return append(out, [2]string{"clocks", clocks})
+	out = append(out, [2]string{"clocks", clocks})
+	for _, e := range a.Events {
+		out = append(out, [2]string{"around it", "it " + text.Printable(e.Told)})
+	}
+	return out
 }
 
 // namesMax bounds how many names are said in a row.

@@ -17,19 +17,20 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/store"
 )
 
 func newAlerts() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts",
-		Short: "Look at what was found, silence it, try the receivers",
+		Short: "Look at what was found, silence it, tell of events, try the receivers",
 		Long: `The alerts of run, from its store, or, while a monitor uses the store, from that
 monitor, over HTTP: the store's folder says where it is, or --url does. If it wants a
 token, it is taken from http.token_file of the configuration or from ISOWATCH_TOKEN.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.AddCommand(newAlertsStatus(), newAlertsList(), newAlertsShow(), newAlertsExport(), newAlertsSilence(), newAlertsTest())
+	cmd.AddCommand(newAlertsStatus(), newAlertsList(), newAlertsShow(), newAlertsExport(), newAlertsSilence(), newAlertsEvent(), newAlertsTest())
 	return cmd
 }
 
@@ -44,6 +45,7 @@ type book interface {
 	Silences(ctx context.Context) ([]page.Silence, error)
 	Silence(ctx context.Context, s page.Silence) (page.Silence, error)
 	Expire(ctx context.Context, id string) error
+	Happen(ctx context.Context, e record.Event) error
 	Close() error
 }
 

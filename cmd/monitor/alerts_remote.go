@@ -22,6 +22,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // remote is a running monitor.
@@ -280,6 +281,10 @@ func (r *remote) Expire(ctx context.Context, id string) error {
 		return unusablef("there is no silence %q; monitor alerts silence list shows all", id)
 	}
 	return err
+}
+
+func (r *remote) Happen(ctx context.Context, e record.Event) error {
+	return r.ask(ctx, http.MethodPost, "/api/v1/events", nil, happening(e), nil)
 }
 
 func (r *remote) Close() error {

@@ -11,6 +11,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
+	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/store"
 )
 
@@ -59,6 +60,10 @@ func (l *local) Silence(ctx context.Context, s page.Silence) (page.Silence, erro
 
 func (l *local) Expire(ctx context.Context, id string) error {
 	return localFailure(l.stored.Expire(ctx, id))
+}
+
+func (l *local) Happen(ctx context.Context, e record.Event) error {
+	return localFailure(l.stored.Happen(ctx, e))
 }
 
 func (l *local) Close() error { return l.store.Close() }

@@ -402,7 +402,7 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 				txns = hs[i].Records.Transactions()
 			}
 			proofs.txns, proofs.to = txns, s.certificate(i, txns, assume[i])
-			q := judge.Question{DB: hs[i].DB, Records: hs[i].Records, Txns: txns, Levels: known[i].levels, All: s.b.flags.all, Assume: assume[i], Decoded: decoded,
+			q := judge.Question{DB: hs[i].DB, Records: hs[i].Records, Txns: txns, Events: hs[i].Events, Levels: known[i].levels, All: s.b.flags.all, Assume: assume[i], Decoded: decoded,
 				AnomaliesMax: s.b.flags.anomalies, Conflicts: s.b.flags.conflicts, Replay: s.b.flags.replay,
 				Proved: proofs.proved(), Stop: s.run.Stopped, Until: s.run.Until(), Phase: s.phase, Known: func(h report.History) { s.tell(i, h) }}
 			if err := judge.Check(q, &h); err != nil {

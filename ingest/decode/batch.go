@@ -34,6 +34,9 @@ type Batch struct {
 	// DBs are the histories that the records belong to, in order of occurrence.
 	DBs []string
 
+	// Events are what happened around, as messages say; Unmarshal leaves it nil.
+	Events []record.Event
+
 	// Rejected are the messages that are no records; Unmarshal leaves it nil. Lost
 	// is how many there are.
 	Rejected []Rejected

@@ -70,6 +70,16 @@ func (w *worker) message(j *job, m *source.Message) {
 	if !again {
 		b.Bytes += sizeOf(m)
 	}
+	if m.Oversize == 0 && codec.IsWorldEvent(m.Value) {
+		switch e, err := codec.DecodeWorldEvent(m.Value); {
+		case again: // it was handed out
+		case err != nil:
+			b.reject(m, err)
+		default:
+			b.Events = append(b.Events, e)
+		}
+		return
+	}
 	isEvent, err := w.pack(m)
 	switch {
 	case isEvent && err == nil:

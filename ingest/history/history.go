@@ -23,7 +23,9 @@ type History struct {
 	// in session order. No two have the same ID. None if Options.Packed.
 	Transactions []record.Transaction
 	// Records are the transactions, packed, if Options.Packed; else nil.
-	Records    *packed.Records
+	Records *packed.Records
+	// Events are what happened around it, in the order of the input.
+	Events     []record.Event
 	Duplicates int // records dropped because they had come before
 	FailedOps  int // operations left out because they had no effect
 }

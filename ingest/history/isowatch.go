@@ -23,6 +23,9 @@ func looksIsowatch(head []byte) bool {
 	if len(line) == 0 || line[0] != '{' {
 		return false
 	}
+	if codec.IsWorldEvent(line) {
+		return true
+	}
 	for _, field := range []string{`"session"`, `"ops"`, `"db"`, `"history"`} {
 		if bytes.Contains(line, []byte(field)) {
 			return true
@@ -52,6 +55,7 @@ type chunk struct {
 type batch struct {
 	records *packed.Part
 	lines   []int64 // of the records
+	events  []record.Event
 	header  *record.Header
 	err     error
 }
@@ -218,6 +222,15 @@ func decode(in *input, d *codec.Decoder, c chunk, records *packed.Chunk) (b batc
 				continue
 			}
 		}
+		if codec.IsWorldEvent(text) {
+			e, err := codec.DecodeWorldEvent(text)
+			if err != nil {
+				b.err = in.located(err, line, at)
+				return b
+			}
+			b.events = append(b.events, e)
+			continue
+		}
 		if len(b.lines) == cap(b.lines) { // by the size of lines so far
 			more := 1 + len(data)/max(64, int(offset-c.offset)/(len(b.lines)+1))
 			b.lines = slices.Grow(b.lines, more+more/16)
@@ -248,12 +261,14 @@ func (in *input) located(err error, line, offset int64) error {
 type read struct {
 	records packed.Builder
 	lines   []int64
+	events  []record.Event
 	header  record.Header
 }
 
 func (r *read) add(b batch) {
 	r.records.Append(b.records)
 	r.lines = append(r.lines, b.lines...)
+	r.events = append(r.events, b.events...)
 	if b.header != nil {
 		r.header = *b.header
 	}
@@ -268,7 +283,7 @@ func (r *read) histories(in *input) ([]History, error) {
 		return nil, in.reject(reject.EmptyInput, "there is no transaction in the file")
 	}
 	if records.Summary().Regular {
-		return []History{{File: in.name, Format: isowatchFormat, DB: records.At(0).DB, Header: r.header, Records: records}}, nil
+		return []History{{File: in.name, Format: isowatchFormat, DB: records.At(0).DB, Header: r.header, Events: r.eventsOf(records.At(0).DB), Records: records}}, nil
 	}
 	txns := records.Transactions()
 	places, sizes := map[string]int{}, []int{} // of the databases
@@ -299,7 +314,17 @@ func (r *read) histories(in *input) ([]History, error) {
 			return nil, err
 		}
 		txns := parts[i].txns
-		out[i] = History{File: in.name, Format: isowatchFormat, DB: txns[0].DB, Header: r.header, Transactions: txns, Duplicates: duplicates}
+		out[i] = History{File: in.name, Format: isowatchFormat, DB: txns[0].DB, Header: r.header, Events: r.eventsOf(txns[0].DB), Transactions: txns, Duplicates: duplicates}
 	}
 	return out, nil
+}
+
+// eventsOf are those that are not about another database.
+func (r *read) eventsOf(db string) (out []record.Event) {
+	for _, e := range r.events {
+		if e.DB == "" || e.DB == db {
+			out = append(out, e)
+		}
+	}
+	return out
 }

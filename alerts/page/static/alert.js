@@ -68,6 +68,7 @@ function facts(a) {
     others.length > 0 && item('Also called', list(others)),
     a.guarantee && item('Session guarantee', safe(a.guarantee)),
     a.keys?.length > 0 && item('Keys', list(a.keys)),
+    a.events?.length > 0 && h('div', { class: 'all' }, h('dt', null, 'Around it'), h('dd', null, h('ul', null, a.events.map(e => h('li', null, clock(Number(e.at)), ': it ', long(e.told, 400)))))),
     h('div', { class: 'two' }, h('dt', null, 'Found'), h('dd', null, h('span', { id: 'count' }, found(a)))),
     a.group && item('Others like it', h('a', { href: `#/alerts?${new URLSearchParams({ group: a.group })}` }, 'The whole group')),
     h('div', { class: 'act' }, h('dt', null, 'Notifications'), h('dd', null, h('a', { href: `#/silences?${new URLSearchParams({ db: pattern(a.db), level: a.level, name: a.name, comment: '' })}` }, 'Silence all like it'))));

@@ -46,6 +46,7 @@ function update() {
   keep(root.querySelector('#verdict'), verdict(st));
   keep(root.querySelector('#conditions'), conditions(st));
   keep(root.querySelector('#histories'), histories(st));
+  keep(root.querySelector('#events'), events(st));
   keep(root.querySelector('#machine'), machine(st));
   charts.forEach(c => c.set(st.series));
 }
@@ -88,6 +89,7 @@ function draw() {
     conditions(st),
     drawGroups(),
     histories(st),
+    events(st),
     h('details', { id: 'engine', ontoggle: e => e.target.open && charts?.forEach(x => x.fit()) },
       h('summary', null, 'The engine: input, delivery, throughput, work'),
       machine(st),
@@ -255,6 +257,17 @@ function drawGroups() {
     h('h2', { id: 'groups-h' }, 'What broke'),
     h('ul', { class: 'rows' }, shown.map(g => h('li', null, h('a', { class: 'row', href: `#/alerts?${new URLSearchParams({ group: g.id })}` }, group(g))))),
     open.length > shown.length && h('p', null, h('a', { href: '#/alerts' }, `${plural(open.length - shown.length, 'more group')}: see all alerts`)));
+}
+
+// events are what happened around the databases.
+function events(st) {
+  const { latest, kept, dropped } = st.events;
+  if (!latest.length) return h('section', { id: 'events', hidden: true });
+  return h('section', { id: 'events', 'aria-labelledby': 'events-h' },
+    h('h2', { id: 'events-h' }, 'What happened around'),
+    h('ul', { class: 'rows' }, latest.map(e => h('li', { class: 'row' },
+      h('span', { class: 'grow' }, e.kind && [h('strong', null, h('bdi', null, safe(e.kind))), ' '], e.node && [h('bdi', { class: 'mono' }, safe(e.node)), ' '], e.db && ['in ', h('bdi', null, safe(e.db)), ' '], safe(e.text)), h('span', { class: 'when' }, time(e.at))))),
+    (kept > latest.length || dropped > 0) && h('p', { class: 'faint' }, `The latest of ${count(kept)} that are kept`, dropped > 0 && `; ${count(dropped)} before these were dropped`, '.'));
 }
 
 function machine(st) {

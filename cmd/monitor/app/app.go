@@ -294,6 +294,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		return err
 	}
 	k := newKeeper(a)
+	k.recall(context.WithoutCancel(ctx))
 	waiting := k.waiting
 	a.metrics.outbox.values.Store(&waiting)
 	if a.teller, err = newTeller(context.WithoutCancel(ctx), a, k); err != nil {

@@ -254,7 +254,7 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 
 // empty tells whether a batch says nothing but how far was read, and that time passes.
 func empty(b *decode.Batch) bool {
-	return b == nil || b.Len() == 0 && b.Lost == 0 && !b.Midst && len(b.Gaps)+len(b.Losses)+len(b.Rejected)+len(b.State) == 0
+	return b == nil || b.Len() == 0 && b.Lost == 0 && !b.Midst && len(b.Gaps)+len(b.Losses)+len(b.Rejected)+len(b.State)+len(b.Events) == 0
 }
 
 // count tells metrics and log of a batch, and sets its unusable records aside.
@@ -265,6 +265,7 @@ func (in *ingest) count(b *decode.Batch, now int64) {
 	in.metrics.records.Add(float64(b.Len() + len(b.Rejected)))
 	in.metrics.bytes.Add(float64(b.Bytes))
 	in.metrics.sourceLag.WithLabelValues(strconv.Itoa(b.Partition)).Set(float64(b.Lag))
+	in.keeper.hear(b.Events)
 	for _, g := range b.Gaps {
 		in.gap(g)
 	}

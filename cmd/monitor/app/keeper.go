@@ -64,6 +64,7 @@ type keeper struct {
 	born      map[string]checkpointed // the first ones of histories that have begun
 	letters   []store.DeadLetter
 	outbox
+	world
 }
 
 // kept is an entry as the journal has it, and what it says of the input.
@@ -104,7 +105,9 @@ func newKeeper(a *App) *keeper {
 func (k *keeper) take(names []string) {
 	k.left = make(map[string][]byte, len(names))
 	for _, name := range names {
-		k.left[name] = nil
+		if name != worldName { // what happened is of no input
+			k.left[name] = nil
+		}
 	}
 }
 
@@ -120,11 +123,13 @@ func (k *keeper) append(ctx context.Context, entries []kept, letters []store.Dea
 	if k.full == nil {
 		c := k.commit(entries)
 		maps.Copy(c.Checkpoints, k.encoded(births))
+		maps.Copy(c.Checkpoints, k.news())
 		c.DeadLetters = letters
 		c.Forget = k.begun(births) // another history of that name may have spilled
 		err := k.Store.Commit(ctx, c)
 		if err == nil {
 			k.left = nil
+			k.unsaved = false
 			return nil
 		}
 		if !k.hold(err) {
@@ -316,6 +321,9 @@ func (k *keeper) retry(ctx context.Context, now time.Time) error {
 // hole the offsets come last, together with the checkpoints of all histories, of which none
 // needs what was dropped; see trim.
 func (k *keeper) recover(ctx context.Context) error {
+	if err := k.saveEvents(ctx); err != nil { // before the offsets behind them
+		return err
+	}
 	for len(k.held) > 0 {
 		n := chunk(k.held)
 		c, births := k.commit(k.held[:n]), k.bornBy(k.held[n-1].number)

@@ -463,7 +463,10 @@ func (t *teller) body(ctx context.Context, n life.News) ([]byte, error) {
 			return nil, fmt.Errorf("store %s: %w", t.cfg.Store.Path, err)
 		}
 		if x, err := alerts.Parse(stored.Body); ok && err == nil {
-			a = x
+			a = x.Near(t.keeper.World().Events)
+			if c := a.Circumstance(); c != "" {
+				a.Summary += " " + c
+			}
 		} else {
 			a.ID, a.Summary = id, "the alert itself is not in the store any more"
 		}

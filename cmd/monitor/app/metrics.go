@@ -17,13 +17,15 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 
-	records   prometheus.Counter
-	bytes     prometheus.Counter
-	rejected  *prometheus.CounterVec // reason
-	gaps      *prometheus.CounterVec // kind
-	missing   *prometheus.CounterVec // kind
-	retries   prometheus.Counter
-	sourceLag *prometheus.GaugeVec // partition
+	records       prometheus.Counter
+	bytes         prometheus.Counter
+	rejected      *prometheus.CounterVec // reason
+	events        prometheus.Counter
+	eventsDropped prometheus.Counter
+	gaps          *prometheus.CounterVec // kind
+	missing       *prometheus.CounterVec // kind
+	retries       prometheus.Counter
+	sourceLag     *prometheus.GaugeVec // partition
 
 	queue        *prometheus.GaugeVec // queue
 	queueMax     *prometheus.GaugeVec // queue

@@ -44,6 +44,8 @@ func (m *metrics) inputList() metricGroup {
 		{&m.records, "records_total", "Records read, the unusable ones too.", nil, nil},
 		{&m.bytes, "record_bytes_total", "Bytes of the records read.", nil, nil},
 		{&m.rejected, "rejected_total", "Records that could not be used and were set aside as dead letters.", labels("reason"), nil},
+		{&m.events, "events_total", "Events of the world, such as failovers, that were read or given.", nil, nil},
+		{&m.eventsDropped, "events_dropped_total", "Old events that were dropped, as there were too many.", nil, nil},
 		{&m.gaps, "gaps_total", "Holes in the input: in a partition's offsets or in a session's seq.", labels("kind"), nil},
 		{&m.missing, "missing_total", "Records that are known to be missing, by those holes.", labels("kind"), nil},
 		{&m.retries, "source_retries_total", "Failures of the source that were tried again.", nil, nil},

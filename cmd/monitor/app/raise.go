@@ -100,7 +100,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		return nil
 	}
 	if w.untilEnd {
-		w.totals.keep(a)
+		w.totals.keep(a.Near(w.keeper.World().Events))
 	}
 	w.proved.put(m, outcomeOf(&a))
 	w.told.breaks(a.Breaks)

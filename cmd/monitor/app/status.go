@@ -245,9 +245,10 @@ func (s *status) at(_ context.Context, steps int) (page.Status, error) {
 	now := time.Now().UnixNano()
 	k, groups, _ := s.parts()
 	out := page.Status{Version: s.version, Now: now, Started: s.started.UnixNano(), Health: life.NotJudged, Waits: s.ready.reasons(), Source: s.source(),
-		Histories: []page.History{}, Operational: conditions(groups), Settings: s.settings()}
+		Histories: []page.History{}, Operational: conditions(groups), Events: page.Events{Latest: []record.Event{}}, Settings: s.settings()}
 	held := 0
 	if k != nil {
+		out.Events = shownEvents(k.World())
 		held = k.holding()
 	}
 	s.mu.Lock()
@@ -513,6 +514,22 @@ func losses(v *historyView) []page.Reason {
 	return out
 }
 
+// shownEvents are the newest events, and how many there are.
+func shownEvents(w World) page.Events {
+	latest := slices.Clone(w.Events[max(0, len(w.Events)-page.EventsShown):])
+	slices.Reverse(latest)
+	return page.Events{Latest: append([]record.Event{}, latest...), Kept: len(w.Events), Dropped: w.Dropped}
+}
+
+// Happen implements page.Data.
+func (s *status) Happen(ctx context.Context, e record.Event) error {
+	k, _, _ := s.parts()
+	if k == nil {
+		return errNotYet
+	}
+	return k.add(ctx, e)
+}
+
 // Subscribe implements page.Data.
 func (s *status) Subscribe(ctx context.Context) <-chan page.Event { return s.hub.Subscribe(ctx) }
 
@@ -631,7 +648,7 @@ func (s *status) Alert(ctx context.Context, id string) (alerts.Alert, error) {
 	if err != nil {
 		return a, err
 	}
-	return groups.Overlay(a), nil
+	return groups.Overlay(a).Near(k.World().Events), nil
 }
 
 // Groups implements page.Data.

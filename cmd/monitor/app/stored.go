@@ -8,6 +8,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/store"
 )
 
@@ -65,7 +66,21 @@ func (s *Stored) Alert(ctx context.Context, id string) (alerts.Alert, error) {
 		return alerts.Alert{}, page.ErrNotFound
 	}
 	a, err := alerts.Parse(stored.Body)
-	return s.life.Snapshot().Overlay(a), err
+	if err != nil {
+		return a, err
+	}
+	w, err := ReadWorld(ctx, s.store)
+	return s.life.Snapshot().Overlay(a).Near(w.Events), err
+}
+
+// Happen keeps an event.
+func (s *Stored) Happen(ctx context.Context, e record.Event) error {
+	w, err := ReadWorld(ctx, s.store)
+	if err != nil {
+		return err
+	}
+	w, _ = w.with([]record.Event{e})
+	return s.store.Commit(ctx, store.Commit{Checkpoints: w.checkpoint()})
 }
 
 // Promises are those of every database, as they stood when the monitor stopped.

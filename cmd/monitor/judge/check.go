@@ -22,6 +22,7 @@ type Question struct {
 	// same, which only Replay needs; Records are made of them if they are nil.
 	Records *packed.Records
 	Txns    []record.Transaction
+	Events  []record.Event  // that happened around it; they change no verdict
 	Levels  []verdict.Level // as Levels or AllLevels gave them
 	// All: every level is asked, to learn which hold; the session guarantees are
 	// reported too, and levels that do not apply leave nothing undecided.

@@ -130,6 +130,7 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	if err == nil && (proving.Cut() || x.q.stopped() != verdict.NoReason) {
 		alert = alert.Unfinished()
 	}
+	alert = alert.Near(x.q.Events)
 	e := explained{anomaly: Anomaly(alert), err: err}
 	e.anomaly.Same = alert.ID
 	e.level, _ = verdict.ParseLevel(alert.Level)
@@ -196,7 +197,7 @@ func (a Assumptions) Context(db string, levels []verdict.Level, find name.Lookup
 // Anomaly is an alert as reports show it.
 func Anomaly(a alerts.Alert) report.Anomaly {
 	out := report.Anomaly{Name: a.Name, Adya: a.Adya, Level: a.Level, Transactions: a.Transactions,
-		Cycle: edges(a.Cycle), Explanation: a.Summary + "\n" + a.Explanation, History: a.Evidence, Alert: a}
+		Cycle: edges(a.Cycle), Explanation: a.Summary + "\n" + a.Explanation, History: a.Evidence, Events: a.Events, Alert: a}
 	for _, c := range a.Cases {
 		out.Cases = append(out.Cases, edges(c))
 	}

@@ -106,6 +106,7 @@ type Anomaly struct {
 	Cases        [][]Edge          `json:"cases,omitempty"` // instead of a cycle: whatever is supposed, one of these
 	Explanation  string            `json:"explanation"`
 	History      []json.RawMessage `json:"history"` // records, header line first
+	Events       []alerts.Nearby   `json:"events,omitempty"`
 
 	// Same is equal for an anomaly that several levels do not allow; not part of the
 	// JSON.

@@ -1,0 +1,154 @@
+package codec
+
+import (
+	"strconv"
+
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/reject"
+)
+
+// An event of the world may stand wherever a record may:
+//
+//	{"event":{"at":NANOSECONDS,"db":…,"node":…,"kind":…,"text":…}}
+//
+// At and text are needed. It is told from an event that is a part of a transaction by the
+// object behind its name.
+
+const (
+	worldAt = 1 << iota
+	worldDB
+	worldNode
+	worldKind
+	worldText
+)
+
+var worldForm = form{
+	fields:   []string{"at", "db", "node", "kind", "text"},
+	optional: worldDB | worldNode | worldKind,
+	unknown: func(name []byte) *reject.Error {
+		return reject.In(brief(name), reject.UnknownField, "no field is called %s: what happened has at, db, node, kind, text", quoted(name))
+	},
+}
+
+// IsWorldEvent tells whether a line or message is meant as an event of the world: an object whose first
+// field is "event", which is an object. The rest may be wrong; DecodeWorldEvent says so. O(1) for a record.
+func IsWorldEvent(b []byte) bool {
+	d := Decoder{b: b}
+	if d.peek() != '{' {
+		return false
+	}
+	d.p++
+	const name = `"event"`
+	d.space()
+	if len(b)-d.p < len(name) || string(b[d.p:d.p+len(name)]) != name {
+		return false
+	}
+	d.p += len(name)
+	return d.colon() == nil && d.peek() == '{'
+}
+
+// DecodeWorldEvent decodes an event of the world. An error is a *reject.Error without a position.
+func DecodeWorldEvent(b []byte) (record.Event, error) {
+	if len(b) > SizeDefault {
+		return record.Event{}, reject.New(reject.TooLarge, "the event has %d bytes, more than the limit of %d", len(b), SizeDefault)
+	}
+	d := New(Options{NamesMax: 1})
+	d.b = b
+	e, err := d.worldEvent()
+	if err != nil {
+		return record.Event{}, err
+	}
+	return e, nil
+}
+
+func (d *Decoder) worldEvent() (e record.Event, err *reject.Error) {
+	if err := d.open('{', "one JSON object"); err != nil {
+		return e, err
+	}
+	for first := true; ; first = false {
+		name, more, err := d.member(first)
+		switch {
+		case err != nil:
+			return e, err
+		case !more && first:
+			return e, reject.In("event", reject.MissingField, `an event needs the field "event"`)
+		case !more:
+			return e, d.end()
+		case string(name) != "event":
+			return e, reject.In(brief(name), reject.UnknownField, "no field is called %s: beside an event that is an object there is nothing", quoted(name))
+		case !first:
+			return e, reject.In("event", reject.DuplicateField, `the field "event" is there twice`)
+		}
+		if err := d.colon(); err != nil {
+			return e, err
+		}
+		if err := d.happened(&e); err != nil {
+			return e, err.Under("event")
+		}
+	}
+}
+
+func (d *Decoder) happened(e *record.Event) *reject.Error {
+	o, err := d.object(&worldForm, "an object, with at and text")
+	if err != nil {
+		return err
+	}
+	for {
+		f, err := d.nextField(&o)
+		if err != nil {
+			return err
+		}
+		if f == 0 {
+			break
+		}
+		if err := d.worldField(f, e); err != nil {
+			return err.Under(o.name(f))
+		}
+	}
+	if missing := (worldAt | worldText) &^ o.given; missing != 0 {
+		name := worldForm.name(missing)
+		return reject.In(name, reject.MissingField, "what happened needs the field %q", name)
+	}
+	return nil
+}
+
+func (d *Decoder) worldField(f uint, e *record.Event) (err *reject.Error) {
+	switch f {
+	case worldAt:
+		if e.At, err = d.integer(); err == nil && e.At < 0 {
+			err = reject.New(reject.Negative, "%d is negative: it is in nanoseconds since 1970", e.At)
+		}
+	case worldDB:
+		e.DB, err = d.history()
+	case worldNode:
+		e.Node, err = d.worldText("the node", record.EventNameMax)
+	case worldKind:
+		e.Kind, err = d.worldText("the kind", record.EventNameMax)
+	case worldText:
+		e.Text, err = d.worldText("the text", record.EventTextMax)
+	}
+	return err
+}
+
+func (d *Decoder) worldText(what string, most int) (string, *reject.Error) {
+	raw, err := d.nameBytes(what)
+	if err == nil && len(raw) > most {
+		err = reject.New(reject.TooLarge, "%s has %d bytes, more than the limit of %d", what, len(raw), most)
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(raw), nil
+}
+
+// AppendWorldEvent appends e as a line of JSON, without a line break. Decoding that gives back e.
+func AppendWorldEvent(b []byte, e *record.Event) []byte {
+	b = strconv.AppendInt(append(b, `{"event":{"at":`...), e.At, 10)
+	for _, f := range [...]struct{ name, value string }{{"db", e.DB}, {"node", e.Node}, {"kind", e.Kind}, {"text", e.Text}} {
+		if f.value != "" {
+			b = append(append(append(b, `,"`...), f.name...), `":`...)
+			b = record.AppendJSONString(b, f.value)
+		}
+	}
+	return append(b, '}', '}')
+}
