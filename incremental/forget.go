@@ -33,6 +33,13 @@ func (e *Engine) Lose(key string, mixed bool) {
 	p.mixed = p.mixed || mixed
 }
 
+// LoseWrite is Lose of one write that is left out, and was committed: what is read of it is from that writer, also if
+// another attempt to write the same was aborted.
+func (e *Engine) LoseWrite(op *record.Op) {
+	e.Lose(op.Key, false)
+	e.in.cells.At(e.in.cellOf(e.in.keyNumber(op.Key), op.Value)).about |= outside
+}
+
 // Seeded says that the stubs are all taken: what comes from here on has ended at
 // the end of the last one or later.
 func (e *Engine) Seeded() {

@@ -93,6 +93,7 @@ const (
 	hasOthers // intake.otherWriters has more
 	isList
 	isEmpty // the list without elements
+	outside // somebody who committed wrote it, and is not among the transactions
 	givenUp // an element of a list that was decided before anybody was seen to append it
 )
 

@@ -722,7 +722,7 @@ func (e *Engine) absent(index uint32, c cellID) {
 		e.readOwnLater(index, c)
 	case o.inter != none:
 		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.inter).id)
-	case o.aborted != verdict.NoTxn && !e.maybeRetried(index, o):
+	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !e.maybeRetried(index, o):
 		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 	case !complete || o.aborted != verdict.NoTxn:
 		// An unseen writer, without any order; another read of the same value

@@ -212,8 +212,9 @@
 // one. So these are flagged TimesDropped and counted: a record that ends before the last
 // committed one of its session ended, or starts before that one started (the clock stepped
 // back, as incremental has it); one that ends MaxAhead or more after it arrived (the clock
-// runs ahead; it must not drag the watermark along); a late one; one that started
-// after a successor in its session had started that was handed out before it (Contradicts). For
+// runs ahead; it must not drag the watermark along), and what comes next of its session until that has started
+// later than it ended; a late one; one that started
+// after a successor in its session had started that was handed out before it, or is late and started before its predecessor had ended (Contradicts). For
 // the last a session with holes keeps the least starts behind the eight newest of them; what
 // fills an older one is compared with more than it has to be.
 //

@@ -138,6 +138,7 @@ type Release struct {
 	// Contradicts: TimesDropped, as by its times it started after a successor in its session had
 	// started that was handed out before it. They must not be used even where those of a
 	// late record are.
+	// Or it is late, and started before its predecessor in the session had ended.
 	Contradicts bool
 	// Untimely: TimesDropped, or it ended before Key, and counts as one that ended
 	// then: what it precedes by the clock may not be seen. No loss.

@@ -224,6 +224,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 		if !trusted {
 			o.counts.Ahead++
 			it.flags |= isVague | isAhead
+			it.start = h.End
 		}
 		if o.maxTransaction > 0 && sub(h.End, h.Start) > o.maxTransaction {
 			it.flags |= isOverlong
@@ -408,7 +409,11 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 		return
 	}
 	s.released, s.lastPartition = true, it.partition
-	if timed && !r.TimesDropped && it.flags&isCommitted != 0 {
+	switch {
+	case !timed || it.flags&isCommitted == 0:
+	case it.flags&isAhead != 0: // who ends before it has stepped back, whichever of the two is wrong
+		s.lastStart, s.lastEnd = max(s.lastStart, it.start), max(s.lastEnd, it.start)
+	case !r.TimesDropped:
 		s.lastStart, s.lastEnd = it.start, it.key
 	}
 	if it.flags&hasSeq != 0 {
@@ -421,7 +426,9 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 // all the same, so they count.
 func (s *session) compare(r *Release, it *item) {
 	fills := r.Detached && it.flags&hasSeq != 0
-	if fills && it.start > s.started(it.own()) {
+	// The end of one that is late is not known here.
+	back := r.Late && !r.Detached && it.start < max(s.lastStart, s.lastEnd) && it.flags&isUnknown == 0
+	if fills && it.start > s.started(it.own()) || back {
 		r.Contradicts, r.TimesDropped, r.Untimely = true, true, true
 	}
 	switch {

@@ -7,7 +7,7 @@ import "github.com/isowatch/isowatch/ingest/record"
 // again.
 type item struct {
 	key   int64 // its own time in the order: end, or what stands for it
-	start int64 // as recorded
+	start int64 // as recorded; of one that isAhead its end, before which nobody of its session is believed
 	// seq and ref are its place in the session: records without seq follow
 	// the greatest seq that came before them.
 	seq       int64

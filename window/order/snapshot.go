@@ -27,7 +27,7 @@ import (
 // Numbers are varints; times are differences from the greatest end. A record
 // that waits takes two to four bytes.
 
-const snapshotVersion = 5
+const snapshotVersion = 6
 
 // Errors of Restore wrap ErrDamaged where the bytes are not what Snapshot wrote.
 var ErrDamaged = errors.New("the snapshot of an order is damaged")
@@ -303,11 +303,12 @@ func (o *Order) ordered(s *session) []int32 {
 func (o *Order) writeItems(e *encoder, s *session, last uint64) uint64 {
 	items := o.ordered(s)
 	e.uint(uint64(len(items)))
-	odd := 0
+	odd, came := 0, o.patience.slotOf(o.greatest)
 	for _, i := range items {
 		it := o.at(i)
 		e.int(int64(it.ref - last))
-		e.int(it.came - o.patience.slotOf(it.start))
+		e.int(it.came - came)
+		came = it.came
 		last = it.ref
 		if it.odd(s) {
 			odd++
@@ -342,7 +343,7 @@ func (it *item) code(c coder) {
 
 // readItems is the inverse of writeItems. Refs of what waits are loaded.
 func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64) (record.Head, error)) (uint64, error) {
-	first := o.items.Len()
+	first, came := o.items.Len(), o.patience.slotOf(o.greatest)
 	for range d.count(d.in.Len(), 2) {
 		last += uint64(d.int())
 		if d.err != nil {
@@ -356,7 +357,8 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 			return 0, fmt.Errorf("%w: record %d is of session %q, not %q", ErrDamaged, last, h.Session, s.name)
 		}
 		it := plain(s, last, &h)
-		it.came = d.int() + o.patience.slotOf(it.start)
+		came += d.int()
+		it.came = came
 		o.items.Push(it)
 		o.Remember(last, &h)
 	}
@@ -370,8 +372,11 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 			return 0, d.err
 		}
 		it := o.at(int32(n))
-		was, own := it.flags, it.seq
+		was, own, end := it.flags, it.seq, it.key
 		it.code(d)
+		if it.flags&isAhead != 0 {
+			it.start = end
+		}
 		if it.flags&isDetached != 0 {
 			it.behind = behind(it.seq, own)
 		}

@@ -338,7 +338,7 @@ func TestClockOfOneClient(t *testing.T) {
 					t.Fatalf("clock %s: %s#%d is %v", name, s, i, f)
 				}
 			}
-			want = append(want, fmt.Sprint(i, stepped))
+			want = append(want, fmt.Sprint(i, stepped || i >= 700 && step > 0)) // not before the clock is as far again
 			note()
 		}
 		o.Flush()

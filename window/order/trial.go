@@ -82,7 +82,7 @@ func (o *Order) settleTrial(p *partition) {
 func (o *Order) drops(p *partition, x probe) {
 	o.counts.Ahead++
 	it, s := o.at(x.item), o.sessions[x.session]
-	it.flags = it.flags&^isOnTrial | isVague | isAhead
+	it.flags, it.start = it.flags&^isOnTrial|isVague|isAhead, x.end
 	if it.key = max(p.greatest, p.observed, 0); it.key < o.watermark {
 		it.flags |= isDue
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // What ended far ahead of all others of its partition, where no broker says when it came, moves nothing: it is judged
-// without times, and the others in their places. That the stream has gone on after a pause is no such thing.
+// without times, and the others in their places, but for its session's: until their clock is as far, it has stepped back. That the stream has gone on after a pause is no such thing.
 //
 // A record is its session, its end in seconds, and "ahead" if it is to be judged without times. "quiet" is that for so
 // many seconds nothing more is there.
@@ -19,10 +19,11 @@ func TestFarAheadOfAllOthers(t *testing.T) {
 		name, lines string
 		waits       int // so many are not handed out before the end
 	}{
-		{"one", "a 1, b 2, c 90000 ahead, a 3, b 4, c 5", 3},
-		{"the end of time", "a 1, b 2, c end ahead, a 3, c 4, b 5", 3},
-		{"the first", "c 90000 ahead, a 1, b 2, a 3, c 4", 3},
-		{"the first, at the end of time", "c end ahead, a 1, b 2, a 3, c 4", 3},
+		{"one", "a 1, b 2, c 90000 ahead, a 3, b 4, c 5 ahead", 3},
+		{"the end of time", "a 1, b 2, c end ahead, a 3, c 4 ahead, b 5", 3},
+		{"the first", "c 90000 ahead, a 1, b 2, a 3, c 4 ahead", 3},
+		{"the first, at the end of time", "c end ahead, a 1, b 2, a 3, c 4 ahead", 3},
+		{"one whose clock is believed once it is as far", "a 1, b 2, c 70 ahead, a 3, c 40 ahead, b 69, c 70 ahead, a 71, c 72", 3},
 		{"the last", "a 1, b 2, a 3, c 90000", 4},
 		{"several of one session", "a 1, b 2, c 90000 ahead, c 90001 ahead, c 90002 ahead, a 3, b 4", 6},
 		{"again and again", "a 1, b 2, c 90000 ahead, a 3, c 90001 ahead, b 4, c 90002 ahead, a 5", 5},

@@ -78,7 +78,7 @@ func (s *segments) take() {
 			}
 		}
 		for i := range stub.Txn.Ops { // a write that is left out
-			s.engine.Lose(stub.Txn.Ops[i].Key, false)
+			s.engine.LoseWrite(&stub.Txn.Ops[i])
 		}
 	})
 }
