@@ -331,8 +331,8 @@ func (x *exhibits) against(index uint32) {
 		}
 		if o := in.others(c); o.aborted != verdict.NoTxn {
 			x.other = append(x.other, verdict.Exhibit{Txn: o.aborted, Writes: []string{in.nameOf(k)}})
-		} else if w := o.interOf(index); w != none && in.txns.At(w).slot != none {
-			x.write(in.txns.At(w).slot, k)
+		} else if w := o.interOf(index); w != none {
+			x.other = append(x.other, verdict.Exhibit{Txn: in.txns.At(w).id, Writes: []string{in.nameOf(k)}})
 		}
 		if w, _ := x.e.onlyWriter(index, c); w != none {
 			continue
@@ -358,8 +358,8 @@ func (x *exhibits) againstList(c cellID) {
 		return
 	}
 	for _, el := range in.elementsOf(c).elements {
-		if w := in.cells.At(el).final; w != none && in.txns.At(w).slot != none {
-			x.write(in.txns.At(w).slot, k)
+		if w := in.cells.At(el).final; w != none {
+			x.other = append(x.other, verdict.Exhibit{Txn: in.txns.At(w).id, Writes: []string{in.nameOf(k)}})
 		} else if o := in.others(el); o.aborted != verdict.NoTxn {
 			x.other = append(x.other, verdict.Exhibit{Txn: o.aborted, Writes: []string{in.nameOf(k)}})
 		}
