@@ -22,10 +22,19 @@ type Canary struct {
 	Distribution    string        `yaml:"distribution" help:"How popular the keys of a group are: uniform, zipf, hotspot (four in five operations go to one key in five)."`
 	Operations      int           `yaml:"operations" help:"How many operations a transaction has, at most for append; mini-transactions and lwt have their own number."`
 	Group           int           `yaml:"group" help:"After how many transactions a new group of keys is used; the old one is read once more and removed, so that tables stay small."`
+	LagMax          time.Duration `yaml:"lag_max" help:"An operational alert is raised, and an event kept, when what a replica shows is older. 0: never."`
+	StopIf          StopIf        `yaml:"stop_if"`
 	AllowSuperuser  bool          `yaml:"allow_superuser" help:"Whether the account may be one that may do anything."`
 
 	// Password is the contents of PasswordFile, read by Load.
 	Password Secret `yaml:"-"`
+}
+
+// StopIf is when a canary stops by itself, as it or what it works on is in trouble.
+type StopIf struct {
+	Errors int           `yaml:"errors" help:"How many in a hundred transactions and attempts to connect may fail, other than by a conflict or a deadlock; with more the canary stops: with an operational alert that says why, and exit status 4. 0: it goes on whatever fails."`
+	P99    time.Duration `yaml:"p99" help:"It stops likewise when more than one transaction in a hundred takes longer. 0: however long they take."`
+	For    time.Duration `yaml:"for" help:"How long that has to last."`
 }
 
 // The values of Canary.Access.
@@ -37,6 +46,7 @@ const (
 
 func (c *Canary) setDefaults() {
 	c.Workloads = []string{"mini", "snapshots", "append", "snapshots", "general", "ranges", "snapshots", "bank"}
+	c.LagMax, c.StopIf.For = 10*time.Second, 30*time.Second
 	c.Access, c.Distribution = AccessPinned, "uniform"
 	c.Sessions, c.Rate, c.Pause, c.Keys, c.Operations, c.Group = 8, 50, 2*time.Millisecond, 6, 4, 250
 }
@@ -74,6 +84,9 @@ func (a Address) WithPassword(p Secret) string {
 	return u.String()
 }
 
+// stopForMax bounds what is remembered of how transactions went.
+const stopForMax = time.Hour
+
 // pauseMax bounds the pauses within a transaction: a canary that is asked to stop finishes what it is at.
 const pauseMax = time.Second
 
@@ -88,10 +101,16 @@ func (v *validator) canary(c *Canary) {
 	for _, f := range []struct {
 		path          string
 		value, lo, hi int
-	}{{"canary.sessions", c.Sessions, 1, 1000}, {"canary.keys", c.Keys, 1, 10_000}, {"canary.operations", c.Operations, 1, 100}, {"canary.group", c.Group, 1, 1 << 30}, {"canary.rate", c.Rate, 0, 1_000_000}} {
+	}{{"canary.sessions", c.Sessions, 1, 1000}, {"canary.keys", c.Keys, 1, 10_000}, {"canary.operations", c.Operations, 1, 100}, {"canary.group", c.Group, 1, 100_000}, {"canary.rate", c.Rate, 0, 1_000_000}, {"canary.stop_if.errors", c.StopIf.Errors, 0, 99}} {
 		if f.value < f.lo || f.value > f.hi {
 			v.errorf(f.path, "must be from %d to %d, not %d", f.lo, f.hi, f.value)
 		}
+	}
+	v.atLeast("canary.lag_max", c.LagMax, 0)
+	v.atLeast("canary.stop_if.p99", c.StopIf.P99, 0)
+	v.atLeast("canary.stop_if.for", c.StopIf.For, time.Second)
+	if c.StopIf.For > stopForMax {
+		v.errorf("canary.stop_if.for", "must be at most %s, not %s", printDuration(stopForMax), printDuration(c.StopIf.For))
 	}
 	v.atLeast("canary.pause", c.Pause, 0)
 	if c.Pause > pauseMax {

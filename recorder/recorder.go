@@ -26,6 +26,7 @@ package recorder
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -180,7 +181,7 @@ func (r *Recorder) wake() {
 
 // take puts a record into the buffer, or drops it. A record that is larger than the whole buffer has room
 // when the buffer is empty.
-func (r *Recorder) take(t *record.Transaction) {
+func (r *Recorder) take(session string, encode func([]byte) []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.options.Wait && !r.closed && len(r.filling.text) >= r.options.BufferBytes {
@@ -192,9 +193,22 @@ func (r *Recorder) take(t *record.Transaction) {
 	}
 	b := r.filling
 	from := len(b.text)
-	b.text = codec.AppendJSON(b.text, t)
-	b.records = append(b.records, span{t.Session, from, len(b.text)})
+	b.text = encode(b.text)
+	b.records = append(b.records, span{session, from, len(b.text)})
 	r.wake()
+}
+
+// Event records that something happened around the transactions, such as a failover. It goes where records
+// go, changes no verdict, and is told with what is found near it. Texts beyond record.EventNameMax and
+// record.EventTextMax are cut.
+func (r *Recorder) Event(e record.Event) {
+	e.DB, e.Node, e.Kind, e.Text = r.options.DB, cut(e.Node, record.EventNameMax), cut(e.Kind, record.EventNameMax), cut(e.Text, record.EventTextMax)
+	r.take("", func(b []byte) []byte { return codec.AppendWorldEvent(b, &e) })
+}
+
+// cut is the beginning of a text, whole characters of it.
+func cut(s string, most int) string {
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
 // now is the wall clock in Unix nanoseconds, but never earlier than, nor equal to, what it was before: where the
@@ -264,5 +278,5 @@ func (t *Transaction) op(kind record.OpKind, key string, value record.Value) {
 // End ends the transaction with what its client learned of it.
 func (t *Transaction) End(outcome record.Status) {
 	t.record.Status, t.record.End = outcome, t.recorder.now()
-	t.recorder.take(&t.record)
+	t.recorder.take(t.record.Session, func(b []byte) []byte { return codec.AppendJSON(b, &t.record) })
 }

@@ -123,6 +123,7 @@ type Status struct {
 	Histories   []History    `json:"histories"`
 	Operational []Condition  `json:"operational"`
 	Events      Events       `json:"events"`
+	Canary      *Canary      `json:"canary,omitempty"` // of monitor canary
 	Receivers   []Receiver   `json:"receivers"`
 	Alerts      AlertCounts  `json:"alerts"`
 	Store       StoreStatus  `json:"store"`
@@ -237,6 +238,35 @@ type Condition struct {
 	Text     string `json:"text"`
 	Since    int64  `json:"since"`
 }
+
+// Canary is what works on a database in the monitor's process.
+type Canary struct {
+	DB        string       `json:"db"`        // the history that it makes
+	Database  string       `json:"database"`  // what it is, with its version
+	Isolation string       `json:"isolation"` // that is asked for; empty: the database's default
+	Sessions  int          `json:"sessions"`
+	Rate      int          `json:"rate"` // transactions a second; 0: as many as the database takes
+	LagMax    float64      `json:"lag_max_seconds"`
+	Nodes     []CanaryNode `json:"nodes"`
+}
+
+// CanaryNode is a node that a canary works on.
+type CanaryNode struct {
+	Name        string           `json:"name"`
+	Replica     bool             `json:"replica"`
+	Role        string           `json:"role,omitempty"`
+	Connections int64            `json:"connections"`
+	Committed   int64            `json:"committed"`
+	Aborted     int64            `json:"aborted"`
+	Unknown     int64            `json:"unknown"`
+	Reasons     map[string]int64 `json:"reasons"`       // why transactions did not commit
+	Down        int64            `json:"down"`          // since when it can't be reached; 0: it can
+	Why         string           `json:"why,omitempty"` // it can't be reached
+	Lag         float64          `json:"lag_seconds"`   // -1: not known
+}
+
+// Lagging tells whether a node is further behind than it may.
+func (c *Canary) Lagging(n *CanaryNode) bool { return c.LagMax > 0 && n.Lag > c.LagMax }
 
 // Events are what happened around the databases.
 type Events struct {

@@ -44,7 +44,7 @@ writes lies in a schema, database, file or folder of its own, isowatch_canary.
 It goes on until Ctrl-C, whatever it finds, or as --duration, --transactions or --until-violation say.
 
 Exit status: when it ends by itself as check: 0 satisfied, 1 violated, 3 undecided; else 0. 2 an option or address
-that can't be used. 4 the environment failed.`,
+that can't be used. 4 the environment failed, or canary.stop_if ended it.`,
 		Example: `  monitor canary --target postgres://canary@db-1/shop --isolation repeatable-read --level si
   monitor canary --target postgres://canary@db-1/shop --replica postgres://canary@db-2/shop --isolation repeatable-read \
       --level si --session-settings 'synchronous_commit=remote_apply;synchronous_commit=off' --until-violation

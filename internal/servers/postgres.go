@@ -166,13 +166,16 @@ var postgresFaults = map[string]func(context.Context, *Postgres) error{
 		p.Primary.Kill()
 		return p.Primary.Start(ctx)
 	},
+	"outage": func(ctx context.Context, p *Postgres) error { // so long that it is trouble, and over for as long
+		p.Primary.Kill()
+		pause(ctx, 8*time.Second)
+		defer pause(ctx, 8*time.Second)
+		return p.Primary.Start(ctx)
+	},
 	"pause": func(ctx context.Context, p *Postgres) error {
 		p.Primary.Pause()
 		defer p.Primary.Resume()
-		select {
-		case <-ctx.Done():
-		case <-time.After(2 * time.Second):
-		}
+		pause(ctx, 2*time.Second)
 		return nil
 	},
 	"connections": func(ctx context.Context, p *Postgres) error {
@@ -210,5 +213,13 @@ func (p *Postgres) Close() {
 		if s != nil {
 			s.Stop(syscall.SIGQUIT) // at once: what it has is not needed any more
 		}
+	}
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }

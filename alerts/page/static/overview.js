@@ -46,6 +46,7 @@ function update() {
   keep(root.querySelector('#verdict'), verdict(st));
   keep(root.querySelector('#conditions'), conditions(st));
   keep(root.querySelector('#histories'), histories(st));
+  keep(root.querySelector('#canary'), canary(st));
   keep(root.querySelector('#events'), events(st));
   keep(root.querySelector('#machine'), machine(st));
   charts.forEach(c => c.set(st.series));
@@ -89,6 +90,7 @@ function draw() {
     conditions(st),
     drawGroups(),
     histories(st),
+    canary(st),
     events(st),
     h('details', { id: 'engine', ontoggle: e => e.target.open && charts?.forEach(x => x.fit()) },
       h('summary', null, 'The engine: input, delivery, throughput, work'),
@@ -257,6 +259,21 @@ function drawGroups() {
     h('h2', { id: 'groups-h' }, 'What broke'),
     h('ul', { class: 'rows' }, shown.map(g => h('li', null, h('a', { class: 'row', href: `#/alerts?${new URLSearchParams({ group: g.id })}` }, group(g))))),
     open.length > shown.length && h('p', null, h('a', { href: '#/alerts' }, `${plural(open.length - shown.length, 'more group')}: see all alerts`)));
+}
+
+// canary is what works on a database in the monitor's process, a line for each node.
+function canary({ canary: c }) {
+  if (!c) return h('section', { id: 'canary', hidden: true });
+  const why = n => Object.entries(n.reasons).sort((a, b) => b[1] - a[1]).map(([r, k]) => `${count(k)} ${title(r).toLowerCase()}`).join(', ');
+  return h('section', { id: 'canary', 'aria-labelledby': 'canary-h' },
+    h('h2', { id: 'canary-h' }, 'Canary'),
+    h('p', null, `${safe(c.database)}, isolation ${safe(c.isolation || 'as the database has it by default')}: ${plural(c.sessions, 'session')}, ${c.rate ? `${plural(c.rate, 'transaction')} a second` : 'as many transactions as it takes'}.`),
+    h('ul', { class: 'rows' }, c.nodes.map(n => h('li', { class: 'row' },
+      n.down ? badge('error', 'not reached') : n.lag_seconds > c.lag_max_seconds && c.lag_max_seconds > 0 ? badge('warning', 'behind') : badge('holds', 'up'),
+      h('span', { class: 'grow' }, h('strong', null, h('bdi', { class: 'mono' }, safe(n.name))), ' ', safe(n.role || (n.replica ? 'replica' : '')),
+        `: ${count(n.committed)} committed, ${count(n.aborted)} aborted, ${count(n.unknown)} unknown`, why(n) && h('span', { class: 'faint' }, ` (${why(n)})`),
+        n.down && n.why && [': ', safe(n.why)]),
+      h('span', { class: 'when' }, n.down ? ['since ', time(n.down)] : n.lag_seconds >= 0 ? `${duration(n.lag_seconds)} behind` : plural(n.connections, 'connection'))))));
 }
 
 // events are what happened around the databases.

@@ -46,6 +46,9 @@ type Options struct {
 	// Store replaces the one at Config.Store.Path; nil: none does. The App closes
 	// it.
 	Store store.Store
+	// Canary is how what works on a database in this process is doing, for page, metrics and operational alerts; nil:
+	// nothing does. It is called by any goroutine.
+	Canary func() page.Canary
 }
 
 // App is one monitor. New makes it, Run runs it once.
@@ -59,6 +62,7 @@ type App struct {
 	// name is what positions and reports call the input, origin what the store
 	// does; empty for an input that can't be read again.
 	name, origin string
+	canary       func() page.Canary // nil: there is none
 
 	metrics *metrics
 	ready   readiness
@@ -126,7 +130,7 @@ func New(o Options) (*App, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
-	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, stdout: o.Stdout, version: o.Version, metrics: newMetrics(), tuning: defaultTuning}
+	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, stdout: o.Stdout, version: o.Version, canary: o.Canary, metrics: newMetrics(), tuning: defaultTuning}
 	switch src := o.Config.Source; {
 	case src.Kafka != nil:
 		a.name, a.origin = src.Kafka.Topic, originOf("kafka", src.Kafka.Topic)
@@ -301,6 +305,9 @@ func (a *App) Run(ctx context.Context) (err error) {
 		return advise(err)
 	}
 	a.status.begin(k, a.teller)
+	a.showCanary()
+	ages := a.status.completeAges
+	a.metrics.completeAge.values.Store(&ages)
 	promises := a.status.promises
 	a.metrics.promises.values.Store(&promises)
 	a.dispatcher = a.newDispatcher(k, receivers)
@@ -346,6 +353,28 @@ func (a *App) introduce() {
 		e = e.Str("page", at)
 	}
 	e.Msg("the monitor begins")
+}
+
+// showCanary has the metrics ask what works on a database here, if anything does.
+func (a *App) showCanary() {
+	if a.canary == nil {
+		return
+	}
+	of := func(value func(*page.CanaryNode) float64) *func() map[string]float64 {
+		f := func() map[string]float64 {
+			out := map[string]float64{}
+			for _, n := range a.canary().Nodes {
+				if v := value(&n); v >= 0 { // else it is not known
+					out[n.Name] = v
+				}
+			}
+			return out
+		}
+		return &f
+	}
+	a.metrics.workUp.values.Store(of(func(n *page.CanaryNode) float64 { return float64(bit(n.Down == 0)) }))
+	a.metrics.workLag.values.Store(of(func(n *page.CanaryNode) float64 { return n.Lag }))
+	a.metrics.workConnections.values.Store(of(func(n *page.CanaryNode) float64 { return float64(n.Connections) }))
 }
 
 // maintainEvery is how often the store frees space.

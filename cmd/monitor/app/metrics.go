@@ -78,6 +78,14 @@ type metrics struct {
 	notices      *prometheus.CounterVec // kind
 	expired      prometheus.Counter
 
+	worked          *prometheus.CounterVec   // node, outcome
+	workFailed      *prometheus.CounterVec   // node, reason
+	workTook        *prometheus.HistogramVec // node
+	workUp          *gauges                  // node
+	workLag         *gauges                  // node
+	workConnections *gauges                  // node
+	completeAge     *gauges                  // db
+
 	build        *prometheus.GaugeVec // version, go
 	reloaded     prometheus.Gauge
 	reloadedAt   prometheus.Gauge

@@ -28,6 +28,8 @@ type metricGroup struct {
 var (
 	// workBounds: from the least step to what nobody should have to wait for.
 	workBounds = prometheus.ExponentialBuckets(0.0001, 4, 10)
+	// canaryBounds: from a transaction in memory to the longest that an operation may go unanswered.
+	canaryBounds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 	// latencyBounds: from at once to what window.max_transaction and an outage make of it.
 	latencyBounds = []float64{0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 120, 300, 900, 3600}
 )
@@ -36,7 +38,7 @@ func labels(names ...string) []string { return names }
 
 // list is every metric of the monitor's own, in the order of docs/metrics.md.
 func (m *metrics) list() []metricGroup {
-	return []metricGroup{m.inputList(), m.queueList(), m.judgingList(), m.alertList(), m.storeList(), m.monitorList()}
+	return []metricGroup{m.inputList(), m.queueList(), m.judgingList(), m.alertList(), m.canaryList(), m.storeList(), m.monitorList()}
 }
 
 func (m *metrics) inputList() metricGroup {
@@ -78,6 +80,7 @@ func (m *metrics) judgingList() metricGroup {
 		{&m.watermarkLag, "watermark_lag_seconds", "How far the watermark is behind the newest record: what has not been judged yet.", nil, nil},
 		{&m.unjudged, "unjudged_age_seconds", "How old, by the monitor's clock, is the oldest time of which records may not have been judged yet; 0 while none waits.", labels("db"), nil},
 		{&m.complete, "coverage_complete", "1 while every write since the initial state is known to be seen.", labels("db"), nil},
+		{&m.completeAge, "complete_age_seconds", "How long ago, by the monitor's clock, the last stretch ended that was judged completely at all levels that are checked.", labels("db"), nil},
 		{&m.losses, "losses_total", "What is missing in the input, or may be, by cause: from the first on, absence proves nothing.", labels("db", "why"), nil},
 		{&m.ordered, "order_total", "What the order met in the input, by kind.", labels("db", "what"), nil},
 		{&m.forgotten, "forgotten_total", "What was given up to bound memory, by kind: what it could have shown may be missed.", labels("db", "why"), nil},
@@ -105,6 +108,17 @@ func (m *metrics) alertList() metricGroup {
 		{&m.withheld, "alerts_withheld", "Alerts that no receiver was told of yet, as the rate of alerts.rate was used up or their group was told of lately.", nil, nil},
 		{&m.expired, "alerts_expired_total", "Alerts that were dropped from the store, by alerts.retain or alerts.max_alerts.", nil, nil},
 		{&m.alertsLost, "alerts_lost_total", "Alerts that could be neither stored nor held.", nil, nil},
+	}}
+}
+
+func (m *metrics) canaryList() metricGroup {
+	return metricGroup{"Canary", "What `monitor canary` meets in the database that it works on.", []metric{
+		{&m.worked, "canary_transactions_total", "Transactions of the canary, by how they ended: `committed`, `aborted`, `unknown`.", labels("node", "outcome"), nil},
+		{&m.workFailed, "canary_failures_total", "Transactions of the canary that did not commit, by why.", labels("node", "reason"), nil},
+		{&m.workTook, "canary_transaction_seconds", "How long the canary's transactions took, pauses between their operations included.", labels("node"), canaryBounds},
+		{&m.workUp, "canary_node_up", "1 while the canary reaches the node.", labels("node"), nil},
+		{&m.workLag, "canary_replica_lag_seconds", "How old the newest transaction is that the replica shows, as far as the database says so; 0 when it has all.", labels("node"), nil},
+		{&m.workConnections, "canary_connections", "Connections of the canary's sessions.", labels("node"), nil},
 	}}
 }
 

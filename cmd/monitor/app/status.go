@@ -246,6 +246,10 @@ func (s *status) at(_ context.Context, steps int) (page.Status, error) {
 	k, groups, _ := s.parts()
 	out := page.Status{Version: s.version, Now: now, Started: s.started.UnixNano(), Health: life.NotJudged, Waits: s.ready.reasons(), Source: s.source(),
 		Histories: []page.History{}, Operational: conditions(groups), Events: page.Events{Latest: []record.Event{}}, Settings: s.settings()}
+	if s.canary != nil {
+		c := s.canary()
+		out.Canary = &c
+	}
 	held := 0
 	if k != nil {
 		out.Events = shownEvents(k.World())
@@ -414,6 +418,23 @@ func (s *status) promises() map[string]float64 {
 				out[strings.Join([]string{db, l.String(), string(h)}, labelEnd)] = 0
 			}
 			out[strings.Join([]string{db, l.String(), string(groups.Standing(db, l.String(), now).Health)}, labelEnd)] = 1
+		}
+	}
+	return out
+}
+
+// completeAges are the values of isowatch_complete_age_seconds.
+func (s *status) completeAges() map[string]float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]float64{}
+	now := time.Now().UnixNano()
+	for db, v := range s.views {
+		for _, x := range slices.Backward(shownStretches(v.stretches, s.cfg.Levels)) {
+			if x.Complete {
+				out[db] = max(0, float64(now-x.To)/1e9)
+				break
+			}
 		}
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/window/stream"
@@ -32,6 +33,10 @@ const (
 	troubleNumbers  = "wrong-seq"      // numbers of a session contradict its clocks
 	troubleLetters  = "dead-letters"   // records can't be used
 	troubleUnproved = "alert-unproved" // a bug of the monitor
+
+	troubleUnreachable = "canary-unreachable" // the canary can't reach a node
+	troubleReplica     = "canary-lag"         // a node shows what is too old
+	troubleStopped     = "canary-stopped"     // the canary has stopped by itself
 )
 
 // unjudged is, in trouble.since, that records come and are not judged; it is told as troubleStuck.
@@ -43,6 +48,7 @@ const (
 	lagGrowsFor    = 30 * time.Second
 	stuckFor       = time.Minute
 	overloadFor    = 30 * time.Second
+	unreachableFor = 5 * time.Second
 )
 
 var errStopping = errors.New("the monitor is stopping")
@@ -134,6 +140,10 @@ func (t *teller) look(now time.Time) {
 	for _, w := range t.watched() {
 		t.lookAt(w, now, limits, is)
 	}
+	if t.canary != nil {
+		c := t.canary()
+		lookAtCanary(&c, now, is)
+	}
 	for _, c := range t.life.Conditions() {
 		if _, still := current[c.Kind+"\x00"+c.DB+"\x00"+c.Of]; !still {
 			t.life.Over(c, now.UnixNano())
@@ -143,6 +153,35 @@ func (t *teller) look(now time.Time) {
 	for _, key := range sortedKeys(current) {
 		t.changed = t.changed || !t.life.Is(current[key])
 		t.life.Raise(current[key], now.UnixNano())
+	}
+}
+
+// lookAtCanary finds out what is the case with the nodes that a canary works on.
+func lookAtCanary(c *page.Canary, now time.Time, is func(life.Condition)) {
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.Down != 0 && now.UnixNano()-n.Down >= int64(unreachableFor) {
+			is(life.Condition{Kind: troubleUnreachable, DB: c.DB, Of: n.Name, Severity: name.Error,
+				Text: fmt.Sprintf("The canary has not reached node %.100q for more than %s, and tries until it does; what clients see there is not checked meanwhile: %s", n.Name, unreachableFor, cutText(n.Why))})
+		}
+		if n.Down == 0 && c.Lagging(n) {
+			is(life.Condition{Kind: troubleReplica, DB: c.DB, Of: n.Name, Severity: name.Warning,
+				Text: fmt.Sprintf("Node %.100q is more than %v s behind: the newest transaction that it shows is older than canary.lag_max.", n.Name, c.LagMax)})
+		}
+	}
+}
+
+// Stopped says that what works on a database in this process stops by itself, and why.
+func (a *App) Stopped(db, why string) {
+	a.event(life.Condition{Kind: troubleStopped, DB: db, Severity: name.Error, Text: "The canary has stopped by itself: " + why + ". Nothing is checked until it is started again."})
+}
+
+// Worked says that a transaction of a canary has ended, and why it did not commit.
+func (a *App) Worked(node, outcome, why string, took time.Duration) {
+	a.metrics.worked.WithLabelValues(node, outcome).Inc()
+	a.metrics.workTook.WithLabelValues(node).Observe(took.Seconds())
+	if why != "" {
+		a.metrics.workFailed.WithLabelValues(node, why).Inc()
 	}
 }
 

@@ -27,7 +27,9 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/rs/zerolog"
 
+	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
@@ -120,6 +122,9 @@ type watch struct {
 	load    *Load
 	monitor *app.App // nil with Publish
 	stop    context.CancelFunc
+	observe *observer
+	// exceeded is why it has stopped by itself; empty: it has not.
+	exceeded string
 
 	mu     sync.Mutex // of Out and what follows
 	alerts int
@@ -151,6 +156,8 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		w.Log.Error().Err(err).Msg("records are lost")
 	}})
 	w.load = &Load{db: w.db, rec: rec, cfg: w.Config.Canary, settings: settings, seed: w.Seed, transactions: w.Transactions, run: w.prefix(dir), groups: newGroups()}
+	w.load.counts.slowAfter = w.Config.Canary.StopIf.P99
+	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax, happen: rec.Event, nodes: map[string]observed{}}
 
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -162,9 +169,10 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	var monitoring sync.WaitGroup
 	var monitorErr error
 	if w.Publish == nil {
-		if w.monitor, err = app.New(app.Options{Config: w.Config, Log: w.Log, LogLevel: w.LogLevel, Version: w.Version, UntilEnd: w.whole(), Stdin: pipe, Stdout: w}); err != nil {
+		if w.monitor, err = app.New(app.Options{Config: w.Config, Log: w.Log, LogLevel: w.LogLevel, Version: w.Version, UntilEnd: w.whole(), Stdin: pipe, Stdout: w, Canary: w.status}); err != nil {
 			return nil, errors.Join(err, rec.Close(ctx))
 		}
+		w.load.counts.tell = w.monitor.Worked
 		monitoring.Go(func() { // ends with the pipe, so that all that was recorded is judged
 			monitorErr = w.monitor.Run(context.WithoutCancel(ctx))
 			pipe.CloseWithError(errMonitorEnded)
@@ -172,17 +180,22 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		})
 	}
 	w.introduce()
-	reporting := make(chan struct{})
-	go func() { defer close(reporting); w.report(working) }()
+	var beside sync.WaitGroup
+	beside.Go(func() { w.report(working) })
+	beside.Go(func() { w.observe.run(working) })
+	beside.Go(func() { w.watchStrain(working) })
 	err = w.load.work(working)
 	stop()
-	<-reporting
+	beside.Wait()
 	err = errors.Join(err, rec.Close(context.WithoutCancel(ctx)))
 	monitoring.Wait()
 	if err = errors.Join(err, monitorErr); err != nil {
 		return nil, err
 	}
 	w.count()
+	if w.exceeded != "" {
+		return nil, fmt.Errorf("the canary stopped by itself: %s", w.exceeded)
+	}
 	out := &Outcome{Alerts: w.alerts}
 	if w.monitor != nil && w.monitor.Ended() {
 		out.Reports = w.monitor.Reports()
@@ -191,6 +204,39 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		}
 	}
 	return out, nil
+}
+
+// watchStrain stops the canary when it is too much for the database, or the database too little for it.
+func (w *watch) watchStrain(ctx context.Context) {
+	l := limits{StopIf: w.Config.Canary.StopIf}
+	for feed.Sleep(ctx, observeEvery) == nil {
+		if w.exceeded = l.exceeded(w.load.counts.strain(), time.Now()); w.exceeded == "" {
+			continue
+		}
+		if w.monitor != nil {
+			w.monitor.Stopped(DB, w.exceeded)
+		}
+		w.stop()
+		return
+	}
+}
+
+// status is what the page shows.
+func (w *watch) status() page.Canary {
+	c := w.Config.Canary
+	out := page.Canary{DB: DB, Database: w.db.Describe(), Isolation: c.Isolation, Sessions: c.Sessions, Rate: c.Rate, LagMax: c.LagMax.Seconds()}
+	for _, n := range w.db.Nodes() {
+		node, o := w.load.counts.node(n), w.observe.of(n)
+		node.Role, node.Why, node.Lag = o.Role, o.why, -1
+		if o.asked && o.lag >= 0 {
+			node.Lag = o.lag.Seconds()
+		}
+		if !o.down.IsZero() {
+			node.Down = o.down.UnixNano()
+		}
+		out.Nodes = append(out.Nodes, node)
+	}
+	return out
 }
 
 var errMonitorEnded = errors.New("the monitor has ended")
@@ -246,6 +292,8 @@ func (w *watch) Write(line []byte) (int, error) {
 		if err = present.Text(w.Out, n.Alert, present.Options{Color: w.Color}); err == nil {
 			fmt.Fprintln(w.Out)
 		}
+	case n.State == alerts.Resolved:
+		w.say("over: " + n.Summary)
 	default:
 		w.say(n.Summary)
 	}
@@ -336,8 +384,10 @@ func (w *watch) count() {
 		text += "; " + english.Plural(w.alerts, "anomaly", "anomalies")
 	}
 	w.say(text)
-	for _, node := range w.load.counts.down() {
-		w.say("can't reach " + node)
+	for _, n := range w.db.Nodes() {
+		if o := w.observe.of(n); !o.down.IsZero() {
+			w.say("can't reach " + n.Name + ": " + o.why)
+		}
 	}
 }
 

@@ -1,11 +1,11 @@
 package canary
 
 import (
-	"maps"
-	"slices"
+	"errors"
 	"sync"
 	"time"
 
+	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -14,16 +14,22 @@ import (
 type counts struct {
 	mu    sync.Mutex
 	nodes map[string]*nodeCounts
+	// tell is told of each transaction; nil: nobody is. slow counts those that took longer than slowAfter, if that is
+	// not 0.
+	tell      func(node, outcome, why string, took time.Duration)
+	slowAfter time.Duration
+	slow      int64
 }
 
 // nodeCounts are those of one node.
 type nodeCounts struct {
 	outcomes map[record.Status]int64
 	reasons  map[target.Reason]int64 // why transactions did not commit
-	spent    time.Duration           // in transactions, all together
 	failed   int64                   // attempts to connect
 	down     time.Time               // since when none has worked; zero: one did
 	why      string                  // the last one failed
+
+	connections int64
 }
 
 // of is a node's, made when first asked for; c.mu is held.
@@ -45,7 +51,15 @@ func (c *counts) add(n target.Node, outcome record.Status, why target.Reason, to
 	defer c.mu.Unlock()
 	at := c.of(n)
 	at.outcomes[outcome]++
-	at.spent += took
+	if outcome == record.Committed {
+		at.down = time.Time{}
+	}
+	if c.slowAfter > 0 && took > c.slowAfter {
+		c.slow++
+	}
+	if c.tell != nil {
+		c.tell(n.Name, outcome.String(), string(why), took)
+	}
 	if why != "" {
 		at.reasons[why]++
 	}
@@ -67,6 +81,14 @@ func (c *counts) reached(n target.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.of(n).down = time.Time{}
+	c.of(n).connections++
+}
+
+// left says that a connection was closed.
+func (c *counts) left(n target.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of(n).connections--
 }
 
 // total adds up the outcomes of all nodes and the reasons for what did not commit.
@@ -85,15 +107,45 @@ func (c *counts) total() (outcomes map[record.Status]int64, reasons map[target.R
 	return outcomes, reasons
 }
 
-// down lists the nodes that can't be reached, with why, sorted.
-func (c *counts) down() []string {
+// down is why a node can't be reached; nil: it can.
+func (c *counts) down(n target.Node) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
-		if at := c.nodes[name]; !at.down.IsZero() {
-			out = append(out, name+": "+at.why)
-		}
+	if at := c.of(n); !at.down.IsZero() {
+		return errors.New(at.why)
+	}
+	return nil
+}
+
+// node is what the page shows of a node.
+func (c *counts) node(n target.Node) page.CanaryNode {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := c.of(n)
+	out := page.CanaryNode{Name: n.Name, Replica: n.Replica, Connections: at.connections, Committed: at.outcomes[record.Committed], Aborted: at.outcomes[record.Aborted], Unknown: at.outcomes[record.Unknown], Reasons: map[string]int64{}}
+	for r, n := range at.reasons {
+		out.Reasons[string(r)] = n
 	}
 	return out
+}
+
+// strain is how much was done, in transactions and attempts to connect, how much of it failed, other than by a
+// conflict of transactions, and how much took longer than the limit.
+func (c *counts) strain() strain {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := strain{slow: c.slow}
+	for _, at := range c.nodes {
+		for _, n := range at.outcomes {
+			s.done += n
+		}
+		s.done += at.failed
+		s.failed += at.failed
+		for r, n := range at.reasons {
+			if r != target.Conflict && r != target.Deadlock && r != target.Missing {
+				s.failed += n
+			}
+		}
+	}
+	return s
 }

@@ -200,8 +200,9 @@ func (c *client) connect(ctx context.Context) (bool, error) {
 
 // leave ends the session.
 func (c *client) leave() {
-	for _, s := range c.connections {
+	for node, s := range c.connections {
 		s.Close()
+		c.counts.left(target.Node{Name: node})
 	}
 	c.connections, c.session, c.rec = nil, nil, nil
 }
@@ -456,13 +457,18 @@ func (gs *groups) retire() *group {
 // keeper is the session that makes groups and removes those that were used.
 type keeper struct {
 	client
-	ahead *group // made, and not in use yet
+	ahead  *group        // made, and not in use yet
+	undone []target.Item // that nobody uses any more, and that could not be removed yet
 }
 
 // keep makes groups before they are wanted, and reads and removes those that were used, until ctx ends. ready is
 // closed when the first group is in use.
 func (k *keeper) keep(ctx context.Context, ready chan<- struct{}) error {
 	for n := 0; ctx.Err() == nil; n++ {
+		if k.discard(ctx); len(k.undone) > undoneMax { // no more rows while those that are there can't be removed
+			_ = feed.Sleep(ctx, time.Second)
+			continue
+		}
 		var err error
 		if k.ahead, err = k.make(ctx, n); err != nil {
 			return err
@@ -581,9 +587,24 @@ func (k *keeper) remove(ctx context.Context, g *group) {
 		}
 		cancel()
 	}
+	k.undone = append(k.undone, g.items...)
+	k.discard(ctx)
+}
+
+// undoneMax is how many items may wait to be removed before no more are made.
+const undoneMax = 10_000
+
+// discard removes what nobody uses any more; what can't be removed now is, with the next.
+func (k *keeper) discard(ctx context.Context) {
+	if len(k.undone) == 0 {
+		return
+	}
 	attempt, cancel := context.WithTimeout(ctx, opMax)
 	defer cancel()
-	if err := k.db.Discard(attempt, g.items); err != nil && ctx.Err() == nil {
+	switch err := k.db.Discard(attempt, k.undone); {
+	case err == nil:
+		k.undone = nil
+	case ctx.Err() == nil:
 		k.counts.unreachable(k.node, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -241,4 +242,54 @@ func (m *mySQL) Fault(err error) Fault {
 		return Fault{Down, false}
 	}
 	return Fault{AnythingElse, true}
+}
+
+// Observe implements Observer.
+func (m *mySQL) Observe(ctx context.Context, at Node) (State, error) {
+	s := State{Age: -1}
+	db := m.pools[at.Name]
+	if err := db.QueryRowContext(ctx, "select @@global.read_only").Scan(&s.ReadOnly); err != nil {
+		return State{}, err
+	}
+	var name string
+	if err := db.QueryRowContext(ctx, "show global status like 'wsrep_local_state_comment'").Scan(&name, &s.Cluster); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return State{}, err
+	}
+	if at.Replica {
+		s.Role = "replica"
+		s.Age = replicaAge(ctx, db)
+	}
+	return s, nil
+}
+
+// replicaAge is how far a replica says that it is behind; -1 if it does not, or the account may not ask.
+func replicaAge(ctx context.Context, db *sql.DB) time.Duration {
+	for _, statement := range []string{"show replica status", "show slave status"} { // MySQL 8.0.22 and MariaDB 10.5, and before
+		rows, err := db.QueryContext(ctx, statement)
+		if err != nil {
+			continue
+		}
+		defer rows.Close()
+		columns, err := rows.Columns()
+		if err != nil || !rows.Next() {
+			continue
+		}
+		values := make([]sql.NullString, len(columns))
+		into := make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if rows.Scan(into...) != nil {
+			continue
+		}
+		for i, c := range columns {
+			if c != "Seconds_Behind_Source" && c != "Seconds_Behind_Master" {
+				continue
+			}
+			if seconds, err := strconv.Atoi(values[i].String); err == nil {
+				return time.Duration(seconds) * time.Second
+			}
+		}
+	}
+	return -1
 }

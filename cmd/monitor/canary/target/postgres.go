@@ -23,6 +23,7 @@ type postgres struct {
 	beginAtHand string // on a standby
 	version     string
 	superuser   bool
+	observers   map[string]*pgSession // by node; without a connection before the first question
 }
 
 // What a session may take: a statement, a wait for a lock, a transaction that does nothing.
@@ -38,7 +39,7 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &postgres{nodes: nodesOf(o), configs: map[string]*pgx.ConnConfig{}, superuser: o.AllowSuperuser,
+	p := &postgres{nodes: nodesOf(o), configs: map[string]*pgx.ConnConfig{}, superuser: o.AllowSuperuser, observers: map[string]*pgSession{},
 		begin: "begin isolation level " + level, beginAtHand: "begin isolation level " + level + " read only"}
 	if level == "serializable" { // a hot standby refuses it
 		p.beginAtHand = "begin isolation level repeatable read read only"
@@ -50,7 +51,7 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 		}
 		c.ConnectTimeout = connectMax
 		c.RuntimeParams["application_name"] = "isowatch-canary"
-		p.configs[n.Name] = c
+		p.configs[n.Name], p.observers[n.Name] = c, &pgSession{}
 		if err := p.look(ctx, n); err != nil {
 			return nil, err
 		}
@@ -109,7 +110,13 @@ func (p *postgres) dial(ctx context.Context, n Node) (*pgx.Conn, error) {
 
 func (p *postgres) Nodes() []Node    { return p.nodes }
 func (p *postgres) Describe() string { return "PostgreSQL " + p.version }
-func (p *postgres) Close()           {}
+func (p *postgres) Close() {
+	for _, c := range p.observers {
+		if c.conn != nil {
+			c.Close()
+		}
+	}
+}
 
 // made is the comment that tells our schema from another's of the same name.
 const made = "made by isowatch canary, version 2"
@@ -209,6 +216,42 @@ func (p *postgres) Connect(ctx context.Context, at Node, settings []Setting) (Se
 		begin = p.beginAtHand
 	}
 	return &pgSession{c, begin}, nil
+}
+
+// Observe implements Observer. A connection is kept for it, so that a short outage shows too.
+func (p *postgres) Observe(ctx context.Context, at Node) (State, error) {
+	o := p.observers[at.Name]
+	if o.conn == nil {
+		c, err := p.dial(ctx, at)
+		if err != nil {
+			return State{}, err
+		}
+		o.conn = c
+	}
+	var standby bool
+	var age *float64
+	var position string
+	s := State{Age: -1}
+	err := o.conn.QueryRow(ctx, `select pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on',
+		extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())::float8,
+		coalesce(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end::text, '')`).Scan(&standby, &s.ReadOnly, &age, &position)
+	if err != nil {
+		o.Close()
+		o.conn = nil
+		return State{}, err
+	}
+	s.Role = "primary"
+	if standby {
+		s.Role, s.ReadOnly = "standby", true
+		if age != nil {
+			s.Age = max(0, time.Duration(*age*float64(time.Second)))
+		}
+	}
+	var high, low uint32
+	if _, err := fmt.Sscanf(position, "%X/%X", &high, &low); err == nil {
+		s.Position = uint64(high)<<32 | uint64(low)
+	}
+	return s, nil
 }
 
 func ms(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -22,6 +22,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -114,6 +115,23 @@ type Database interface {
 	// Fault tells what an error of a session means.
 	Fault(err error) Fault
 	Close()
+}
+
+// State is what a node says of itself.
+type State struct {
+	Role     string // primary or standby; empty: the database has no such roles
+	ReadOnly bool
+	Cluster  string // the node's state in its cluster, as the database calls it; empty: in none
+	// Age is how old the newest transaction is that a replica has applied, and -1 where that is not known. It grows
+	// also while there is nothing to apply, which Position shows: how far the node's log goes, 0 if that is not known.
+	Age      time.Duration
+	Position uint64
+}
+
+// Observer is a Database that can say how its nodes are doing.
+type Observer interface {
+	// Observe asks a node; one goroutine at a time does for each.
+	Observe(ctx context.Context, at Node) (State, error)
 }
 
 // Setting is a setting of a session, as the database calls it.

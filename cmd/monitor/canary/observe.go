@@ -1,0 +1,158 @@
+package canary
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
+	"github.com/isowatch/isowatch/cmd/monitor/feed"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// observeEvery is how often each node is asked how it is doing, observeMax how long its answer may take.
+const (
+	observeEvery = time.Second
+	observeMax   = 5 * time.Second
+)
+
+// The kinds of events that a canary sees; a closed set.
+const (
+	kindLost     = "connection-lost"
+	kindBack     = "node-back"
+	kindRole     = "role"
+	kindReadOnly = "read-only"
+	kindCluster  = "cluster-state"
+	kindLag      = "replica-lag"
+)
+
+// observed is how a node is doing, as it was seen last.
+type observed struct {
+	asked bool // it has answered once
+	target.State
+	down    time.Time // since when it can't be reached; zero: it can
+	why     string
+	lag     time.Duration // -1: not known
+	lagging bool
+}
+
+// next is o after an answer, or an error, at a time; and what has happened since o. newest is how far any node's log
+// is known to go: a replica that has applied all of it is not behind, however long ago that was. alone: no node that
+// takes writes can be reached.
+func (o observed) next(s target.State, err error, now time.Time, newest uint64, alone bool, lagMax time.Duration) (observed, []record.Event) {
+	var events []record.Event
+	say := func(kind, format string, args ...any) {
+		events = append(events, record.Event{At: now.UnixNano(), Kind: kind, Text: fmt.Sprintf(format, args...)})
+	}
+	if err != nil {
+		o.why = strings.Join(strings.Fields(err.Error()), " ") // on one line
+		if o.down.IsZero() {
+			o.down = now
+			say(kindLost, "can't be reached: %s", o.why)
+		}
+		return o, events
+	}
+	if !o.down.IsZero() {
+		say(kindBack, "can be reached again, after %s", now.Sub(o.down).Round(100*time.Millisecond))
+	}
+	n := observed{asked: true, State: s, lag: s.Age}
+	switch {
+	case alone: // nobody knows what it lacks
+		n.lag, n.lagging = -1, o.lagging
+	case n.lag > 0 && s.Position > 0 && s.Position >= newest:
+		n.lag = 0
+		fallthrough
+	default:
+		n.lagging = lagMax > 0 && n.lag > lagMax
+	}
+	if !o.asked {
+		return n, events
+	}
+	if s.Role != o.Role {
+		say(kindRole, "became %s", s.Role)
+	} else if s.ReadOnly != o.ReadOnly {
+		say(kindReadOnly, "%s", map[bool]string{true: "takes no writes any more", false: "takes writes"}[s.ReadOnly])
+	}
+	if s.Cluster != o.Cluster {
+		say(kindCluster, "is %s in its cluster, and was %s", orNone(s.Cluster), orNone(o.Cluster))
+	}
+	if n.lagging != o.lagging {
+		if n.lagging {
+			say(kindLag, "is %s behind", n.lag.Round(100*time.Millisecond))
+		} else {
+			say(kindLag, "has caught up")
+		}
+	}
+	return n, events
+}
+
+func orNone(state string) string {
+	if state == "" {
+		return "nothing"
+	}
+	return state
+}
+
+// observer asks all nodes how they are doing, and records what has happened to them.
+type observer struct {
+	db     target.Database
+	counts *counts
+	lagMax time.Duration
+	happen func(record.Event)
+
+	mu     sync.Mutex
+	nodes  map[string]observed
+	newest uint64 // how far any node's log is known to go
+}
+
+// run works until ctx ends.
+func (o *observer) run(ctx context.Context) {
+	var asking sync.WaitGroup
+	for _, n := range o.db.Nodes() {
+		asking.Go(func() {
+			for feed.Sleep(ctx, observeEvery) == nil {
+				o.look(ctx, n)
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// look asks one node. Of a database that can't say how it is doing, sessions that can't connect do.
+func (o *observer) look(ctx context.Context, n target.Node) {
+	var s target.State
+	var err error
+	if db, ok := o.db.(target.Observer); ok {
+		asking, cancel := context.WithTimeout(ctx, observeMax)
+		s, err = db.Observe(asking, n)
+		cancel()
+		if ctx.Err() != nil {
+			return // asked to stop
+		}
+	} else {
+		s.Age = -1
+		err = o.counts.down(n)
+	}
+	o.mu.Lock()
+	alone := !slices.ContainsFunc(o.db.Nodes(), func(n target.Node) bool { return !n.Replica && o.nodes[n.Name].down.IsZero() })
+	next, events := o.nodes[n.Name].next(s, err, time.Now(), o.newest, alone, o.lagMax)
+	o.nodes[n.Name] = next
+	if !next.lagging && err == nil {
+		o.newest = max(o.newest, s.Position)
+	}
+	o.mu.Unlock()
+	for _, e := range events {
+		e.Node = n.Name
+		o.happen(e)
+	}
+}
+
+// of is how a node is doing.
+func (o *observer) of(n target.Node) observed {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.nodes[n.Name]
+}

@@ -1,0 +1,95 @@
+package canary
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
+	"github.com/isowatch/isowatch/config"
+)
+
+// What a node says of itself becomes events where it changes, and nothing where it does not.
+func TestObserved(t *testing.T) {
+	primary, standby := target.State{Role: "primary", Age: -1}, target.State{Role: "standby", ReadOnly: true, Age: time.Second}
+	late, idle := standby, standby
+	late.Age, late.Position = 12*time.Second, 5
+	idle.Age, idle.Position = time.Hour, 10
+	in := func(cluster string) target.State { return target.State{Cluster: cluster, Age: -1} }
+	refused := errors.New("refused")
+	for _, c := range []struct {
+		name string
+		says []any // a State or an error, a second apart
+		want []string
+	}{
+		{"the same", []any{primary, primary, standby}, []string{"role became standby"}},
+		{"the first answer", []any{standby}, nil},
+		{"lost and back", []any{primary, refused, refused, primary}, []string{"connection-lost can't be reached: refused", "node-back can be reached again, after 2s"}},
+		{"lost from the beginning", []any{refused, primary}, []string{"connection-lost can't be reached: refused", "node-back can be reached again, after 1s"}},
+		{"back as another", []any{standby, refused, primary}, []string{"connection-lost can't be reached: refused", "node-back can be reached again, after 1s", "role became primary"}},
+		{"read-only", []any{target.State{Age: -1}, target.State{Age: -1, ReadOnly: true}, target.State{Age: -1}}, []string{"read-only takes no writes any more", "read-only takes writes"}},
+		{"wsrep", []any{in("Synced"), in("Donor/Desynced"), in("")}, []string{"cluster-state is Donor/Desynced in its cluster, and was Synced", "cluster-state is nothing in its cluster, and was Donor/Desynced"}},
+		{"behind", []any{standby, late, late, standby}, []string{"replica-lag is 12s behind", "replica-lag has caught up"}},
+		{"alone", []any{standby, late, late}, nil},
+		{"nothing to apply", []any{standby, idle, idle}, nil},
+	} {
+		var o observed
+		var got []string
+		for i, says := range c.says {
+			s, _ := says.(target.State)
+			err, _ := says.(error)
+			next, events := o.next(s, err, time.Unix(int64(i), 0), 10, c.name == "alone", 10*time.Second)
+			o = next
+			for _, e := range events {
+				got = append(got, e.Kind+" "+e.Text)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// A canary stops when too much fails, or takes too long, for as long as it may, and not before.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		config.StopIf
+		each strain // of each second
+		from int    // the second from which on it is so
+		at   int    // when it stops; -1: never
+		says string
+	}{
+		{"off", config.StopIf{For: 3 * time.Second}, strain{10, 10, 10}, 0, -1, ""},
+		{"few errors", config.StopIf{Errors: 50, For: 3 * time.Second}, strain{10, 5, 0}, 0, -1, ""},
+		{"errors", config.StopIf{Errors: 50, For: 3 * time.Second}, strain{10, 6, 0}, 0, 3, "18 of 30 transactions and attempts to connect failed in the last 3s"},
+		{"errors later", config.StopIf{Errors: 50, For: 3 * time.Second}, strain{10, 10, 0}, 10, 12, "20 of 30"},
+		{"one in a hundred slow", config.StopIf{P99: time.Second, For: 3 * time.Second}, strain{100, 0, 1}, 0, -1, ""},
+		{"slow", config.StopIf{P99: time.Second, For: 3 * time.Second}, strain{100, 0, 2}, 0, 3, "6 of 300 transactions took longer than 1s"},
+		{"nothing is done", config.StopIf{Errors: 50, P99: time.Second, For: 3 * time.Second}, strain{}, 0, -1, ""},
+	} {
+		l := limits{StopIf: c.StopIf}
+		at, says := -1, ""
+		var sum strain
+		for i := range 20 {
+			if says = l.exceeded(sum, time.Unix(int64(i), 0)); says != "" {
+				at = i
+				break
+			}
+			if add := c.each; i >= c.from {
+				sum = strain{sum.done + add.done, sum.failed + add.failed, sum.slow + add.slow}
+			} else {
+				sum.done += add.done
+			}
+		}
+		if at != c.at || !strings.Contains(says, c.says) {
+			t.Errorf("%s: stopped at %d (%s), want %d (%s)", c.name, at, says, c.at, c.says)
+		}
+		if len(l.past) > 5 {
+			t.Errorf("%s: %d moments are kept", c.name, len(l.past))
+		}
+	}
+}
