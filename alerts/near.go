@@ -74,7 +74,8 @@ func (a *Alert) Circumstance() string {
 	return "It " + e.Told + "."
 }
 
-// span is when the transactions of an alert ran, by their clients' clocks.
+// span is when the transactions of an alert ran, by their clients' clocks. Evidence has no times where it does not
+// need them; then it is only known when the last of them ended.
 func (a *Alert) span() (from, to int64, ok bool) {
 	from, to = math.MaxInt64, math.MinInt64
 	for i, line := range a.Evidence {
@@ -83,6 +84,9 @@ func (a *Alert) span() (from, to int64, ok bool) {
 			continue
 		}
 		from, to = min(from, t.Start), max(to, t.End)
+	}
+	if a.At != nil && a.At.Time > 0 {
+		from, to = min(from, a.At.Time), max(to, a.At.Time)
 	}
 	return from, to, from <= to
 }
@@ -105,6 +109,8 @@ func told(e record.Event, from, to int64) string {
 		what = "node " + e.Node + " " + what
 	}
 	switch {
+	case e.At < from && from == to:
+		return "ended " + apart(from-e.At) + " after: " + what
 	case e.At < from:
 		return "began " + apart(from-e.At) + " after: " + what
 	case e.At > to:

@@ -52,4 +52,8 @@ func TestNear(t *testing.T) {
 	if len(a.Near(events).Events) > 0 {
 		t.Error("nothing is near what has no times")
 	}
+	a.At = &Place{Time: 100 * s} // which evidence that needs no times leaves
+	if got := a.Near(events[:1]).Events; len(got) != 1 || got[0].Told != "ended 22ms after: node pg-2 became primary" {
+		t.Errorf("by its end: %+v", got)
+	}
 }

@@ -267,6 +267,11 @@ func (t *chart) heading() int {
 		}
 		say = []string{"Clients' clocks from " + clock(first) + ";", "drawn in order, lengths are not to scale."}
 	}
+	if !t.timed {
+		for _, e := range t.alert.Events {
+			say = append(say, middle("It "+text.Name(e.Told), 2*eventCols)+".")
+		}
+	}
 	if len(t.rings) > 1 {
 		say = append(say, "The edges are those of all cases.")
 	}
