@@ -30,6 +30,8 @@ const (
 	Fresh    State = "new"
 	Ongoing  State = "ongoing"
 	Resolved State = "resolved"
+	// Suspected is of what is kept to be explained when somebody looks; see Suspect.
+	Suspected State = "suspected"
 )
 
 // Alert is what is stored and delivered; its JSON form is a contract.
@@ -91,6 +93,8 @@ type Alert struct {
 	// Events are those near its transactions. Stored alerts have none: Near lays them over an alert that is
 	// shown or told of.
 	Events []Nearby `json:"events,omitempty"`
+	// Suspicion is what Explained makes an alert of; absent of what is one.
+	Suspicion json.RawMessage `json:"suspicion,omitempty"`
 }
 
 // Place is how far a history is judged.

@@ -20,7 +20,7 @@ const memoMax = 64
 // remembering is a context whose lookups and judgements are remembered.
 func (c Context) remembering() Context {
 	if c.Lookup != nil {
-		c.Lookup = remembered(c.Lookup)
+		c.Lookup = Remembered(c.Lookup)
 	}
 	if c.Judge != nil {
 		c.Judge = judgedOnce(c.Judge)
@@ -28,7 +28,8 @@ func (c Context) remembering() Context {
 	return c
 }
 
-func remembered(find name.Lookup) name.Lookup {
+// Remembered looks each record up once, as long as the same are there.
+func Remembered(find name.Lookup) name.Lookup {
 	type found struct {
 		t  *record.Transaction
 		ok bool

@@ -135,6 +135,7 @@ type check struct {
 	found       []verdict.Violation
 	count       int
 	unproved    int  // findings that only times show, where it can't be read again
+	unexplained bool // the polygraph has met cycles that it did not look for
 	notRealTime bool // satisfied or not, no order that keeps to the clocks explains it
 	noTimes     bool
 	displaced   bool // real time is no longer taken for a part of the level; see Engine.displaced

@@ -588,6 +588,10 @@ func (e *Engine) collectOnce() {
 		}
 		for _, c := range users {
 			c.count = p.Found
+			if p.Unexplained > 0 && !c.unexplained { // they may be of what the level does not forbid
+				c.unexplained = true
+				e.blocked++
+			}
 		}
 		e.found = found
 		for i := range found {
@@ -1295,8 +1299,11 @@ func (e *Engine) result(c *check) verdict.Result {
 	if c.single && e.in.several {
 		return verdict.Result{Level: c.level, Outcome: verdict.NotApplicable}
 	}
-	r := verdict.Result{Level: c.level, NoTimes: c.timed && e.in.timed == 0, Stats: c.poly.Stats,
+	r := verdict.Result{Level: c.level, NoTimes: c.timed && e.in.timed == 0, Stats: c.poly.Stats, Unexplained: c.poly.Unexplained,
 		Partial: e.opt.Coverage == record.CoveragePartial}
+	if most := c.poly.MaxFound; !e.opt.Online && most > 0 {
+		r.Unexplained += max(0, c.poly.Found-most)
+	}
 	shared, violated := e.sharedOf(c.level)
 	r.Violations = append(shared, c.found...)
 	if violated || len(c.found) > 0 {

@@ -159,6 +159,9 @@ func (s *Snapshot) Of(a alerts.Alert) (Group, bool) {
 // that it is forgotten.
 func (s *Snapshot) Overlay(a alerts.Alert) alerts.Alert {
 	a.Group = GroupID(a.DB, a.Level, a.Name)
+	if len(a.Suspicion) > 0 { // it was never told of
+		return a
+	}
 	g, ok := s.Of(a)
 	switch {
 	case !ok && s != nil && a.LastSeen < s.fed: // a later one may not be part of it yet

@@ -60,7 +60,7 @@ func (e *Invalid) Error() string {
 type Filter struct {
 	DB, Level string
 	Name      string // the canonical name or an alias
-	State     string // new, ongoing or resolved
+	State     string // new, ongoing, resolved or suspected
 	Severity  string
 	Text      string // part of summary, keys, transactions or ID, whatever the case
 	Group     string // ID of a group

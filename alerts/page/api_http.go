@@ -202,9 +202,9 @@ func parseFilter(q url.Values) (Filter, error) {
 		}
 	}
 	switch f.State {
-	case "", string(alerts.Fresh), string(alerts.Ongoing), string(alerts.Resolved):
+	case "", string(alerts.Fresh), string(alerts.Ongoing), string(alerts.Resolved), string(alerts.Suspected):
 	default:
-		return f, &Invalid{"state", "is no state: " + quote(f.State), "states are new, ongoing, resolved"}
+		return f, &Invalid{"state", "is no state: " + quote(f.State), "states are new, ongoing, resolved, suspected"}
 	}
 	return f, nil
 }

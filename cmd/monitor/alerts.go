@@ -142,7 +142,7 @@ func (c *choice) flags(cmd *cobra.Command) {
 	f.StringVar(&c.db, "db", "", "only of this `database`")
 	f.StringVar(&c.level, "level", "", "only those that break this `level`; other tools' names will do")
 	f.StringVar(&c.name, "name", "", "only of this `name`, Isowatch's or another's, such as P4 or G-single*")
-	f.StringVar(&c.state, "state", "", "only of this `state`: new, ongoing or resolved")
+	f.StringVar(&c.state, "state", "", "only of this `state`: new, ongoing, resolved or suspected")
 	f.StringVar(&c.severity, "severity", "", "only of this `severity`: critical, error, warning or info")
 	f.StringVar(&c.since, "since", "", "only what was found since then: a `time` such as 2026-01-31T12:00:00Z, or 24h ago")
 	f.IntVar(&c.limit, "limit", 0, "at most so many; 0: all")
@@ -164,8 +164,8 @@ func (c *choice) filter(now time.Time) (page.Filter, error) {
 	if c.name != "" && !name.Known(c.name) && !strings.HasPrefix(c.name, "operational/") {
 		return f, unusablef("--name: no anomaly is called %q; known are %s, and the names that others have for them", c.name, strings.Join(name.Names(), ", "))
 	}
-	if s := []string{"", string(alerts.Fresh), string(alerts.Ongoing), string(alerts.Resolved)}; !slices.Contains(s, c.state) {
-		return f, unusablef("--state: wants new, ongoing or resolved, not %q", c.state)
+	if s := []string{"", string(alerts.Fresh), string(alerts.Ongoing), string(alerts.Resolved), string(alerts.Suspected)}; !slices.Contains(s, c.state) {
+		return f, unusablef("--state: wants new, ongoing, resolved or suspected, not %q", c.state)
 	}
 	if s := []string{"", "critical", "error", "warning", "info"}; !slices.Contains(s, c.severity) {
 		return f, unusablef("--severity: wants critical, error, warning or info, not %q", c.severity)

@@ -28,7 +28,7 @@ var flagValues = map[string]func() []string{
 	"clock":    func() []string { return []string{"prune", "enforce", "ignore"} },
 	"drop":     func() []string { return []string{"aborted", "times"} },
 	"encoding": func() []string { return []string{"json", "protobuf"} },
-	"state":    func() []string { return []string{"new", "ongoing", "resolved"} },
+	"state":    func() []string { return []string{"new", "ongoing", "resolved", "suspected"} },
 	"severity": func() []string { return []string{"critical", "error", "warning", "info"} },
 }
 

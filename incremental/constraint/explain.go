@@ -1,6 +1,7 @@
 package constraint
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
@@ -50,12 +51,21 @@ func (p *Polygraph) more() bool {
 	if p.Budget.Ask() || p.MaxFound > 0 && p.Found > p.MaxFound {
 		return false
 	}
+	if p.looked >= cmp.Or(p.LookMax, lookMax) {
+		p.Unexplained++
+		return false
+	}
 	if p.MaxPending > 0 && len(p.found) >= p.MaxPending {
 		p.Dropped++
 		return false
 	}
 	return true
 }
+
+// lookMax is, by default, after how many edges no cycle is looked for any more: those that a polygraph finds then are
+// counted. One of a dense history may take a million, and there may be tens of thousands; a short one is
+// found within some hundred.
+const lookMax = 1 << 24
 
 // Pending is how many violations TakeFound would return.
 func (p *Polygraph) Pending() int { return len(p.found) + len(p.hopeless) }

@@ -227,6 +227,10 @@ type Polygraph struct {
 	// MaxPending bounds those that are explained before they are taken; 0: no bound.
 	// Dropped counts what is not, therefore.
 	MaxPending, Dropped int
+	// Unexplained counts the cycles that were not looked for, as LookMax edges had been looked at for
+	// those before; looked are these edges. 0: lookMax.
+	Unexplained, looked int
+	LookMax             int
 	Stats               verdict.Stats
 	topo                []node  // from Finish to Blocks, as are heads
 	places              []int32 // by node: its place in topo, after a bulk load

@@ -137,6 +137,7 @@ func (w *walker) back(at state, level int) {
 		w.reach(v-1, at.run, came{free: true, to: at, level: level})
 	}
 	for e := p.g.FirstIn(v); e != graph.None; e = p.g.NextIn(e) {
+		p.looked++
 		if w.edge == nil || w.edge(e) {
 			w.step(at, step{p.g.Edge(e), e}, level)
 		}

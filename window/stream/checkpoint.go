@@ -97,6 +97,8 @@ type pastResult struct {
 	Outcome verdict.Outcome
 	Reason  verdict.Reason
 	Count   int
+	// Unexplained is as in verdict.Result.
+	Unexplained int `json:",omitempty"`
 }
 
 // identity is what of a Config decides what is found.
@@ -128,7 +130,7 @@ func (h *History) AppendCheckpoint(out []byte) []byte {
 	}
 	slices.SortFunc(hd.Sessions, func(a, b sessionOf) int { return int(int64(a.Ref) - int64(b.Ref)) })
 	for _, r := range s.past {
-		hd.Past = append(hd.Past, pastResult{r.Outcome, r.Reason, r.Count})
+		hd.Past = append(hd.Past, pastResult{r.Outcome, r.Reason, r.Count, r.Unexplained})
 	}
 	own, n, t := make([]fed, 0, len(s.fed)), 0, 0
 	for i, f := range s.fed {
@@ -525,7 +527,7 @@ func restoreSegments(cfg Config, src source, hd *header, parts [sections][]byte)
 	}
 	for i, r := range hd.Past {
 		if i < len(cfg.Levels) {
-			s.past = append(s.past, verdict.Result{Level: cfg.Levels[i], Outcome: r.Outcome, Reason: r.Reason, Count: r.Count})
+			s.past = append(s.past, verdict.Result{Level: cfg.Levels[i], Outcome: r.Outcome, Reason: r.Reason, Count: r.Count, Unexplained: r.Unexplained})
 		}
 	}
 	return s, nil

@@ -40,6 +40,8 @@ type Violation struct {
 	// coverage, and some needs a key of which a write is forgotten, but a history has one
 	// coverage. Withheld has to be called if it is not told.
 	Torn bool
+	// Segment is the number of the segment that it was found in.
+	Segment uint64
 }
 
 // Contradiction is a record whose ID another record has.
@@ -94,8 +96,8 @@ type Stats struct {
 	// versions among them, Unawaited the reads, that might have mattered and for
 	// which there was no room (or which wait on without what came before them); Undecided the orders of versions and the readers'
 	// choices that were open when their segment ended; Withheld the violations that were
-	// found, and whose proof is forgotten.
-	Forgotten, Dropped, Unawaited, Undecided, Withheld uint64
+	// found, and whose proof is forgotten; Unexplained the cycles that were only counted.
+	Forgotten, Dropped, Unawaited, Undecided, Withheld, Unexplained uint64
 
 	Losses [lossWhys]uint64 // by LossWhy
 	Cuts   [4]uint64        // between segments, by segment.Kind

@@ -518,7 +518,7 @@ func (s *segments) tell(vs []verdict.Violation) {
 		if s.had(&v) {
 			continue
 		}
-		f := Violation{Violation: v, Coverage: record.CoveragePartial}
+		f := Violation{Violation: v, Coverage: record.CoveragePartial, Segment: uint64(s.number)}
 		switch {
 		case s.complete && s.engine.Complete(v):
 			f.Coverage = record.CoverageComplete
@@ -633,6 +633,7 @@ func (s *segments) rotate() {
 	results := s.engine.Results()
 	for _, r := range results {
 		s.stats.Undecided += uint64(r.Count)
+		s.stats.Unexplained += uint64(r.Unexplained)
 	}
 	s.count(results)
 	s.forget(from)
@@ -1090,7 +1091,7 @@ func joined(a, b verdict.Result) verdict.Result {
 			a, b = b, a
 		}
 		a.Violations = nil
-		a.Reason, a.Count = max(a.Reason, b.Reason), a.Count+b.Count
+		a.Reason, a.Count, a.Unexplained = max(a.Reason, b.Reason), a.Count+b.Count, a.Unexplained+b.Unexplained
 		return a
 	case b.Outcome == verdict.NotApplicable:
 		b.Violations = nil

@@ -59,7 +59,7 @@ function filters() {
     select('db', 'Database', st.histories.map(x => x.db)),
     select('level', 'Level', st.settings.levels),
     select('name', 'Anomaly', names, title),
-    select('state', 'State', ['new', 'ongoing', 'resolved']),
+    select('state', 'State', ['new', 'ongoing', 'resolved', 'suspected']),
     select('severity', 'Severity', ['critical', 'error', 'warning', 'info']),
     ['group', 'each'].map(f => query.get(f) && h('input', { type: 'hidden', name: f, value: query.get(f) })));
 }

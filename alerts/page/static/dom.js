@@ -141,7 +141,7 @@ export function tick() {
   }
 }
 
-const icons = { holds: '✓', 'holds-in-part': '◐', broken: '✕', 'broken-earlier': '✕', 'not-judged': '…', critical: '▲', error: '▲', warning: '△', info: 'i', new: '●', ongoing: '◐', resolved: '○', complete: '✓', partial: '◐', 'complete-assuming-real-time': '✓' };
+const icons = { holds: '✓', 'holds-in-part': '◐', broken: '✕', 'broken-earlier': '✕', 'not-judged': '…', critical: '▲', error: '▲', warning: '△', info: 'i', new: '●', ongoing: '◐', resolved: '○', suspected: '?', complete: '✓', partial: '◐', 'complete-assuming-real-time': '✓' };
 
 // badge is a word that has a colour, and a sign for those who do not see it.
 export function badge(kind, text = kind) {

@@ -27,7 +27,7 @@ func testBatch() *decode.Batch {
 func testCheckpoints() []*checkpoint {
 	full := newTold()
 	for i := range toldMax + 10 {
-		full.cover(fmt.Sprint(i), outcome{verdict.SER, fmt.Sprint(i)})
+		full.cover(fmt.Sprint(i), outcome{level: verdict.SER, id: fmt.Sprint(i)})
 	}
 	return []*checkpoint{
 		{origin: "kafka t", config: 1 << 60, born: 1, coverage: record.CoverageComplete, consumed: 0, floor: 1, told: newTold()},
@@ -80,17 +80,17 @@ func TestEntryIsReadAsWritten(t *testing.T) {
 // found first, and again only after many others.
 func TestTold(t *testing.T) {
 	a := newTold()
-	if a.covered("x", verdict.SER) || !a.cover("x", outcome{verdict.SI, "1"}) {
+	if a.covered("x", verdict.SER) || !a.cover("x", outcome{level: verdict.SI, id: "1"}) {
 		t.Error("a new anomaly was told already")
 	}
 	if !a.covered("x", verdict.SER) || !a.covered("x", verdict.SI) || a.covered("x", verdict.RC) {
 		t.Error("an anomaly that is told at si is told at ser and si, and not at rc")
 	}
-	if a.cover("y", outcome{verdict.SI, "1"}) {
+	if a.cover("y", outcome{level: verdict.SI, id: "1"}) {
 		t.Error("one alert is told twice")
 	}
 	for i := range 3 * toldMax {
-		a.cover(fmt.Sprint(i), outcome{verdict.SI, fmt.Sprint("id", i)})
+		a.cover(fmt.Sprint(i), outcome{level: verdict.SI, id: fmt.Sprint("id", i)})
 	}
 	if a.covered("x", verdict.SI) {
 		t.Error("everything is remembered for ever")
@@ -121,7 +121,7 @@ func FuzzCheckpoint(f *testing.F) {
 	f.Add(testCheckpoints()[0].append(nil))
 	small := testCheckpoints()[1]
 	small.told = newTold()
-	small.told.cover("x", outcome{verdict.SI, "1"})
+	small.told.cover("x", outcome{level: verdict.SI, id: "1"})
 	f.Add(small.append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := parseCheckpoint("db", b)

@@ -57,6 +57,7 @@ type metrics struct {
 	phase        *prometheus.HistogramVec
 
 	violations *prometheus.CounterVec // db, level
+	suspicions *prometheus.CounterVec // db, kept
 	alerts     *prometheus.CounterVec // db, name
 	unproved   prometheus.Counter
 	detection  prometheus.Histogram
@@ -203,6 +204,7 @@ func (w *worker) show() {
 	addStat(m.forgotten, stats.Unawaited, had.Unawaited, w.db, "awaited-read")
 	addStat(m.forgotten, stats.Undecided, had.Undecided, w.db, "undecided")
 	addStat(m.forgotten, stats.Withheld, had.Withheld, w.db, "evidence")
+	addStat(m.forgotten, stats.Unexplained, had.Unexplained, w.db, "explanation")
 	addStat(m.straddlers, stats.Straddlers, had.Straddlers, w.db)
 	addStat(m.incomplete, stats.Incomplete, had.Incomplete, w.db)
 	for i, n := range stats.Cuts {

@@ -95,6 +95,7 @@ func (m *metrics) judgingList() metricGroup {
 
 func (m *metrics) alertList() metricGroup {
 	return metricGroup{"Alerts", "What was found, and how long it took until somebody knew.", []metric{
+		{&m.suspicions, "suspicions_total", "Anomalies beyond those of their kind and segment that are alerts, by whether they are kept to be explained when somebody looks.", labels("db", "kept"), nil},
 		{&m.violations, "violations_total", "Violations found, before those of one cause are made one alert.", labels("db", "level"), nil},
 		{&m.alerts, "alerts_total", "Alerts raised.", labels("db", "name"), nil},
 		{&m.unproved, "alerts_unproved_total", "Alerts whose evidence does not prove them by itself: bugs of the monitor.", nil, nil},

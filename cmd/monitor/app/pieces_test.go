@@ -237,8 +237,8 @@ var testMeetings = []struct {
 	noted   bool
 	outcome outcome
 }{
-	{6, "x", verdict.SI, true, outcome{verdict.SI, "1"}},
-	{6, "x", verdict.SER, true, outcome{verdict.SER, "2"}},
+	{6, "x", verdict.SI, true, outcome{level: verdict.SI, id: "1"}},
+	{6, "x", verdict.SER, true, outcome{level: verdict.SER, id: "2"}},
 	{6, "covered", verdict.SER, false, withheld},
 	{6, "y", verdict.SI, true, withheld},
 	{6, "y", verdict.SI, false, withheld}, // once more
@@ -276,7 +276,7 @@ func TestProvedIsReadAsWritten(t *testing.T) {
 func TestProvedIsBounded(t *testing.T) {
 	p := provedSince(&checkpoint{})
 	for i := range provedMax + 10 {
-		p.put(p.meet(1, "x", verdict.SI), outcome{verdict.SI, fmt.Sprint(i)})
+		p.put(p.meet(1, "x", verdict.SI), outcome{level: verdict.SI, id: fmt.Sprint(i)})
 	}
 	if got, err := parseProved("db", p.append(nil)); err != nil || len(got.outcomes) != provedMax {
 		t.Errorf("%d, %v", len(got.outcomes), err)

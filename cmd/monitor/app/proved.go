@@ -41,8 +41,8 @@ type met struct {
 // forgotten meanwhile, or may only then have come. So an outcome is that of one meeting.
 type meeting struct {
 	met
-	same string
-	at   verdict.Level
+	same, kind string
+	at         verdict.Level
 }
 
 // meet is the meeting with the next anomaly of those found at an entry. All that are found have
@@ -53,13 +53,14 @@ func (p *proved) meet(entry uint64, same string, at verdict.Level) meeting {
 		p.met = met{entry: entry}
 	}
 	p.met.n++
-	return meeting{p.met, same, at}
+	return meeting{met: p.met, same: same, at: at}
 }
 
 // outcome is the alert that an anomaly is, by its id, and at which level; without an id
 // it was withheld.
 type outcome struct {
 	level verdict.Level
+	share byte // of what the proofs of its kind may take, see told.add
 	id    string
 }
 
@@ -80,7 +81,7 @@ const provedMax = 2 * toldMax
 
 // provedVersion is the first byte. Whoever takes what is stored for the checkpoint of a
 // history must not take it for one that it knows.
-const provedVersion = 0x82
+const provedVersion = 0x83
 
 // provedSince is what is proved after a checkpoint: nothing yet.
 func provedSince(c *checkpoint) *proved {
@@ -111,7 +112,7 @@ func (p *proved) put(m meeting, o outcome) {
 
 // append writes, after a byte for the version, origin as its length and bytes, config as
 // 8 bytes, consumed and how many outcomes follow as uvarints; of each its key, a byte for
-// the level, and the id.
+// the level, one for the share, and the id.
 func (p *proved) append(b []byte) []byte {
 	b = wire.AppendText(append(b, provedVersion), p.origin)
 	b = binary.LittleEndian.AppendUint64(b, p.config)
@@ -119,7 +120,7 @@ func (p *proved) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(p.outcomes)))
 	for _, k := range slices.SortedFunc(maps.Keys(p.outcomes), func(x, y toldKey) int { return bytes.Compare(x[:], y[:]) }) {
 		o := p.outcomes[k]
-		b = append(append(b, k[:]...), byte(o.level))
+		b = append(append(b, k[:]...), byte(o.level), o.share)
 		b = wire.AppendText(b, o.id)
 	}
 	return b
@@ -134,10 +135,10 @@ func parseProved(db string, b []byte) (*proved, error) {
 	r := wire.NewReader(b[1:])
 	p := proved{origin: r.Text(), config: r.Fixed(), outcomes: map[toldKey]outcome{}}
 	p.consumed = r.Uint()
-	for range r.Count(provedMax, len(toldKey{})+2) {
+	for range r.Count(provedMax, len(toldKey{})+3) {
 		var k toldKey
 		copy(k[:], r.Take(uint64(len(k))))
-		p.outcomes[k] = outcome{level: verdict.Level(r.Byte()), id: r.Text()}
+		p.outcomes[k] = outcome{level: verdict.Level(r.Byte()), share: r.Byte(), id: r.Text()}
 	}
 	if !r.Done() {
 		return nil, fmt.Errorf("history %q: what is noted of its proofs is damaged", db)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -69,13 +70,17 @@ func (w *worker) raise(ctx context.Context) error {
 
 // raiseOne is raise of one anomaly.
 func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Time) error {
-	in := w.assume(v).Context(w.db, w.cfg.Levels, w.history.Lookup)
+	in := w.assume(v).Context(w.db, w.cfg.Levels, alerts.Remembered(w.history.Lookup))
 	in.Now, in.OneKey, in.Veil = now.UnixNano(), w.history.SingleObjects(), w.veil
 	w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()
 	same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
 	m := w.proved.meet(w.history.Next(), same, v.Level)
+	m.kind = kindOf(same, v)
 	if w.told.covered(same, v.Level) {
 		return nil
+	}
+	if w.told.enough(m.kind) {
+		return w.suspect(ctx, v, in, m)
 	}
 	if done, err := w.asBefore(ctx, m); done || err != nil {
 		return err
@@ -102,9 +107,12 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	if w.untilEnd {
 		w.totals.keep(a.Near(w.keeper.World().Events))
 	}
-	w.proved.put(m, outcomeOf(&a))
+	o := outcomeOf(&a)
+	o.share = shareOf(proving.All(), kindSteps)
+	w.proved.put(m, o)
 	w.told.breaks(a.Breaks)
-	if !w.told.cover(same, outcomeOf(&a)) {
+	w.told.add(m.kind, o.share)
+	if !w.told.cover(same, o) {
 		return nil
 	}
 	at := w.foundAt(&v.Violation)
@@ -193,14 +201,63 @@ func (w *worker) asBefore(ctx context.Context, m meeting) (bool, error) {
 		w.totals.keep(a)
 	}
 	w.told.breaks(a.Breaks)
+	w.told.add(m.kind, o.share)
 	w.told.cover(m.same, o)
 	return true, nil
+}
+
+// suspect keeps what is found of a kind of which enough is told already, to be explained when somebody
+// looks, or only counts it.
+func (w *worker) suspect(ctx context.Context, v *stream.Violation, in alerts.Context, m meeting) error {
+	w.totals.suspect(v.Level)
+	if w.once("suspicions") {
+		w.log.Warn().Str("db", w.db).Msg("more anomalies are like some of this segment that are alerts than are explained: what explains them is kept as far as there is room, for monitor alerts list --state suspected")
+	}
+	if w.told.enough("kept " + m.kind) {
+		w.metrics.suspicions.WithLabelValues(w.db, "no").Inc()
+		return nil
+	}
+	a, err := alerts.Suspect(v.Violation, in)
+	if err != nil {
+		if !errors.Is(err, alerts.ErrLarge) {
+			return err
+		}
+		w.metrics.suspicions.WithLabelValues(w.db, "no").Inc()
+		return nil
+	}
+	w.told.add("kept "+m.kind, shareOf(len(a.Suspicion), kindBytes))
+	o := outcomeOf(&a)
+	o.level = v.Level
+	if !w.told.cover(m.same, o) {
+		return nil
+	}
+	w.metrics.suspicions.WithLabelValues(w.db, "yes").Inc()
+	if _, known, err := w.keeper.Alert(ctx, a.ID); known || err != nil {
+		return err
+	}
+	at := w.foundAt(&v.Violation)
+	a.At, a.Group = &at, life.GroupID(a.DB, a.Level, a.Name)
+	w.piece.keep(store.Alert{ID: a.ID, Body: a.JSON()})
+	return nil
+}
+
+// Of a kind of anomalies a segment has alerts until their proofs took kindSteps, at most sharesMax of them; of more of it,
+// what is needed to explain them later is kept, up to kindBytes, at most sharesMax of these; and more are counted.
+const (
+	kindSteps = 2 * judge.ProofSteps
+	kindBytes = 4 << 20
+)
+
+// kindOf is a kind of anomalies: those of a segment that are found at a level and called the same.
+func kindOf(same string, v *stream.Violation) string {
+	name, _, _ := strings.Cut(same, " ")
+	return fmt.Sprintf("%s at %v of segment %d", name, v.Level, v.Segment)
 }
 
 // piece is what was made of anomalies and is not stored yet.
 type piece struct {
 	found   []store.Alert
-	news    []alerts.Alert // the same
+	news    []alerts.Alert // those of them that are news
 	bytes   int            // of found
 	proving time.Duration  // since what was proved was noted in the store
 }
@@ -214,9 +271,12 @@ const (
 )
 
 func (p *piece) add(a alerts.Alert) {
-	s := store.Alert{ID: a.ID, Body: a.JSON(), News: 1}
-	p.news, p.found, p.bytes = append(p.news, a), append(p.found, s), p.bytes+len(s.Body)
+	p.news = append(p.news, a)
+	p.keep(store.Alert{ID: a.ID, Body: a.JSON(), News: 1})
 }
+
+// keep adds what is stored and is no news by itself.
+func (p *piece) keep(s store.Alert) { p.found, p.bytes = append(p.found, s), p.bytes+len(s.Body) }
 
 // tell stores what was found and tells of it. No checkpoint is part of that: what was
 // found is found again after a crash, and known. With noted goes, so that it is not proved

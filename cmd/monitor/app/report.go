@@ -28,8 +28,9 @@ type totals struct {
 	// found are the alerts of anomalies that this run met, by level: the first
 	// anomaliesMax. Their records may be forgotten when the report is made.
 	found map[string][]report.Anomaly
-	// unproved and withheld are how many of a level are not told.
-	unproved, withheld map[verdict.Level]int
+	// unproved and withheld are how many of a level are not told, suspected how many wait to be explained
+	// or are only counted.
+	unproved, withheld, suspected map[verdict.Level]int
 }
 
 // count takes in a history's records of a batch.
@@ -100,6 +101,15 @@ func (w *worker) verdicts(ctx context.Context, results []verdict.Result) (report
 		if n := w.totals.withheld[results[i].Level]; n > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("%d anomalies are not told, as a part of what proves them is forgotten", n))
 		}
+		suspected := 0
+		for l, n := range w.totals.suspected {
+			if l == results[i].Level || results[i].Level.Implies(l) {
+				suspected += n
+			}
+		}
+		if suspected > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%d more anomalies are like others that are alerts; as far as there is room they are kept, and explained by monitor alerts show (state suspected)", suspected))
+		}
 		out.Results = append(out.Results, r)
 	}
 	w.carry(out.Results)
@@ -133,6 +143,14 @@ func (t *totals) untold(level verdict.Level, withheld bool) {
 	} else {
 		t.unproved[level]++
 	}
+}
+
+// suspect notes an anomaly of which there are enough alerts.
+func (t *totals) suspect(level verdict.Level) {
+	if t.suspected == nil {
+		t.suspected = map[verdict.Level]int{}
+	}
+	t.suspected[level]++
 }
 
 // with adds an alert to what is shown of a level, if it is not there and there is room.

@@ -609,10 +609,10 @@ func (l *lister) take(number uint64, stored store.Alert) bool {
 }
 
 // matches tells whether a filter lets an alert through. A level is that of every
-// alert that breaks it.
+// alert that breaks it. What waits to be explained is there for who asks for that state, or for a text.
 func matches(f page.Filter, a *alerts.Alert) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
-	if !is(f.DB, a.DB) || !is(f.State, string(a.State)) || !is(f.Severity, string(a.Severity)) || !is(f.Group, a.Group) || a.LastSeen < f.Since {
+	if !is(f.DB, a.DB) || !is(f.State, string(a.State)) || f.State == "" && f.Text == "" && len(a.Suspicion) > 0 || !is(f.Severity, string(a.Severity)) || !is(f.Group, a.Group) || a.LastSeen < f.Since {
 		return false
 	}
 	if f.Level != "" && a.Level != f.Level && !slices.Contains(a.Breaks, f.Level) {
@@ -665,11 +665,11 @@ func (s *status) Alert(ctx context.Context, id string) (alerts.Alert, error) {
 	if !ok {
 		return alerts.Alert{}, page.ErrNotFound
 	}
-	a, err := alerts.Parse(stored.Body)
+	a, err := readAlert(ctx, stored.Body, groups)
 	if err != nil {
 		return a, err
 	}
-	return groups.Overlay(a).Near(k.World().Events), nil
+	return a.Near(k.World().Events), nil
 }
 
 // Groups implements page.Data.

@@ -8,6 +8,8 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/store"
 )
@@ -65,12 +67,35 @@ func (s *Stored) Alert(ctx context.Context, id string) (alerts.Alert, error) {
 	if !ok {
 		return alerts.Alert{}, page.ErrNotFound
 	}
-	a, err := alerts.Parse(stored.Body)
+	a, err := readAlert(ctx, stored.Body, s.life.Snapshot())
 	if err != nil {
 		return a, err
 	}
 	w, err := ReadWorld(ctx, s.store)
-	return s.life.Snapshot().Overlay(a).Near(w.Events), err
+	return a.Near(w.Events), err
+}
+
+// readAlert is a stored alert as it is now, explained if it waited for somebody to look. What is not proved then says so
+// itself.
+func readAlert(ctx context.Context, body []byte, groups *life.Snapshot) (alerts.Alert, error) {
+	a, err := alerts.Parse(body)
+	if err != nil {
+		return a, err
+	}
+	proving := judge.NewProver(func() verdict.Reason {
+		if ctx.Err() != nil {
+			return verdict.Timeout
+		}
+		return verdict.NoReason
+	}, 0)
+	a, err = groups.Overlay(a).Explained(proving.Judge, proving.Find, alertMax)
+	if ctx.Err() != nil {
+		return a, ctx.Err()
+	}
+	if errors.Is(err, alerts.ErrUnproved) {
+		err = nil
+	}
+	return a, err
 }
 
 // Happen keeps an event.

@@ -25,6 +25,26 @@ type toldKey [16]byte
 // unless the database does not isolate at all.
 const toldMax = 4096
 
+// sharesMax is how many shares make enough of a kind: each that is added is one, or as many as its part
+// of what all may take.
+const sharesMax = 128
+
+// shareOf is the share of something that takes n of all that there is, from 1 to sharesMax.
+func shareOf(n, all int) byte { return byte(min(sharesMax, 1+n*sharesMax/all)) }
+
+// enough tells whether enough was added of a kind.
+func (t *told) enough(kind string) bool {
+	n, _ := t.get(toldHash("kind", kind))
+	return n >= sharesMax
+}
+
+// add adds to a kind what one took. (A kind that is no longer remembered begins anew.)
+func (t *told) add(kind string, share byte) {
+	k := toldHash("kind", kind)
+	n, _ := t.get(k)
+	t.put(k, byte(min(sharesMax, int(n)+int(share))))
+}
+
 // toldID is the value of an alert's ID, toldBroken that of a level that an alert says is
 // broken; others are levels.
 const (

@@ -14,7 +14,7 @@ func TestBrokenStaysSo(t *testing.T) {
 	told := newTold()
 	told.breaks([]string{"lin"})
 	for i := range 3 * toldMax {
-		told.cover(fmt.Sprint("anomaly ", i), outcome{verdict.SER, fmt.Sprint("alert ", i)})
+		told.cover(fmt.Sprint("anomaly ", i), outcome{level: verdict.SER, id: fmt.Sprint("alert ", i)})
 		told.breaks([]string{"ser"})
 		if i%1000 == 0 {
 			r := wire.NewReader(told.append(nil))

@@ -249,6 +249,9 @@ func notes(v verdict.Result) []string {
 	if v.Outcome == verdict.Violated && v.Reason != verdict.NoReason {
 		out = append(out, noteOpen(v.Reason.String()))
 	}
+	if v.Outcome == verdict.Violated && v.Unexplained > 0 {
+		out = append(out, fmt.Sprintf("%d more cycles were met, and only counted", v.Unexplained))
+	}
 	if v.NoTimes {
 		out = append(out, "the records have no times: real-time order is empty")
 	}

@@ -152,7 +152,8 @@ func Found(level verdict.Level, h record.Header, txns []record.Transaction) []ve
 type Prover struct {
 	stop  func() verdict.Reason
 	steps int // that it has
-	spent int
+	spent int // since something was proved
+	first int // until then
 	limit int // conflicts of one search
 	// proved: something was found violated. Until then the budget does not count.
 	proved bool
@@ -186,8 +187,11 @@ const (
 // Cut tells whether anything was not judged, or not to the end, as the budget was spent.
 func (p *Prover) Cut() bool { return p.cut }
 
-// Spent is how many steps were taken.
+// Spent is how many steps were taken to make a proof small.
 func (p *Prover) Spent() int { return p.spent }
+
+// All is how many were taken, with those for the first proof.
+func (p *Prover) All() int { return p.first + p.spent }
 
 // Judge is Evidence within the budget; beyond it all is unknown.
 func (p *Prover) Judge(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
@@ -229,8 +233,11 @@ func (p *Prover) limits() incremental.Options {
 }
 
 func (p *Prover) spend(txns int, s verdict.Stats) {
+	n := txns + s.Choices + s.Constraints + conflictSteps*s.Conflicts
 	if p.proved {
-		p.spent += txns + s.Choices + s.Constraints + conflictSteps*s.Conflicts
+		p.spent += n
+	} else {
+		p.first += n
 	}
 }
 
