@@ -4,23 +4,30 @@ import "encoding/binary"
 
 // arena holds bodies in blocks of some sizes, so that a million of them are some
 // pages and not a million objects. A block begins with the body's length in two
-// bytes, or is a slice by itself if it is large. What is freed is used again for
-// bodies of its class; pages are never given back.
+// bytes, or is a slice by itself if it is large. A page has blocks of one class, and is
+// given back when none of them is in use: what is known of keys grows by a byte now and
+// then, as the numbers in it do, so that the classes in use change.
 type arena struct {
-	classes [len(blockSizes)]blocks
-	large   [][]byte
-	freed   []uint32 // free places of large
-	bytes   int64    // of large
+	pages  []page
+	unused []uint32                // places of pages that were given back
+	open   [len(blockSizes)]uint32 // of each class a page with room, and its next ones: its place plus 1
+	taken  int                     // pages that are not unused
+	large  [][]byte
+	freed  []uint32 // free places of large
+	bytes  int64    // of large
 }
 
-type blocks struct {
-	pages [][]byte
-	used  uint32 // blocks in use or free
-	free  []uint32
+type page struct {
+	bytes      []byte
+	next, prev uint32 // of the pages of the class with room: their places plus 1
+	free       uint16 // the first free block plus 1; a free block begins with the next one
+	fresh      uint16 // blocks that have ever been in use, which come first
+	used       uint16 // blocks in use
 }
 
 const (
 	blockHead  = 2
+	blockShift = 10 // a block's number is its page's place and, in so many bits, its own there
 	pageBytes  = 1 << 14
 	largeClass = uint8(255)
 )
@@ -44,19 +51,13 @@ var classOf = func() (of [2008/4 + 1]uint8) {
 }()
 
 func (a *arena) memory() int64 {
-	n := a.bytes + int64(cap(a.large))*24 + int64(cap(a.freed))*4
-	for i := range a.classes {
-		n += int64(len(a.classes[i].pages))*(pageBytes+24) + int64(cap(a.classes[i].free))*4
-	}
-	return n
+	return a.bytes + int64(cap(a.large))*24 + int64(cap(a.freed)+cap(a.unused))*4 + int64(cap(a.pages))*48 + int64(a.taken)*pageBytes
 }
 
 func (a *arena) block(class uint8, block uint32) []byte {
 	size := blockSizes[class]
-	per := uint32(pageBytes / size)
-	page := a.classes[class].pages[block/per]
-	from := int(block%per) * size
-	return page[from : from+size]
+	from := int(block&(1<<blockShift-1)) * size
+	return a.pages[block>>blockShift].bytes[from : from+size]
 }
 
 // at is a body. It is good until the next change of it.
@@ -85,19 +86,58 @@ func (a *arena) put(body []byte) (class uint8, block uint32) {
 		return largeClass, block
 	}
 	class = classOf[(size+3)/4]
-	c := &a.classes[class]
-	if n := len(c.free); n > 0 {
-		block = c.free[n-1]
-		c.free = c.free[:n-1]
+	if a.open[class] == 0 {
+		a.link(class, a.fresh())
+	}
+	at := a.open[class] - 1
+	p := &a.pages[at]
+	block = at<<blockShift | uint32(p.fresh)
+	if p.free != 0 {
+		block = at<<blockShift | uint32(p.free-1)
+		p.free = binary.LittleEndian.Uint16(a.block(class, block))
 	} else {
-		block = c.used
-		if per := uint32(pageBytes / blockSizes[class]); block/per == uint32(len(c.pages)) {
-			c.pages = append(c.pages, make([]byte, pageBytes))
-		}
-		c.used++
+		p.fresh++
+	}
+	if p.used++; int(p.used) == pageBytes/blockSizes[class] {
+		a.unlink(class, at)
 	}
 	a.write(class, block, body)
 	return class, block
+}
+
+// fresh is the place of an empty page.
+func (a *arena) fresh() uint32 {
+	at := uint32(len(a.pages))
+	if n := len(a.unused); n > 0 {
+		at, a.unused = a.unused[n-1], a.unused[:n-1]
+	} else {
+		a.pages = append(a.pages, page{})
+	}
+	a.pages[at] = page{bytes: make([]byte, pageBytes)}
+	a.taken++
+	return at
+}
+
+// link and unlink change which pages of a class have room.
+func (a *arena) link(class uint8, at uint32) {
+	next := a.open[class]
+	a.pages[at].next, a.pages[at].prev = next, 0
+	if next != 0 {
+		a.pages[next-1].prev = at + 1
+	}
+	a.open[class] = at + 1
+}
+
+func (a *arena) unlink(class uint8, at uint32) {
+	p := &a.pages[at]
+	if p.next != 0 {
+		a.pages[p.next-1].prev = p.prev
+	}
+	if p.prev != 0 {
+		a.pages[p.prev-1].next = p.next
+	} else {
+		a.open[class] = p.next
+	}
 }
 
 func (a *arena) write(class uint8, block uint32, body []byte) {
@@ -123,5 +163,17 @@ func (a *arena) free(class uint8, block uint32) {
 		a.freed = append(a.freed, block)
 		return
 	}
-	a.classes[class].free = append(a.classes[class].free, block)
+	at := block >> blockShift
+	p := &a.pages[at]
+	if int(p.used) == pageBytes/blockSizes[class] {
+		a.link(class, at)
+	}
+	binary.LittleEndian.PutUint16(a.block(class, block), p.free)
+	p.free = uint16(block&(1<<blockShift-1)) + 1
+	if p.used--; p.used == 0 {
+		a.unlink(class, at)
+		*p = page{}
+		a.unused = append(a.unused, at)
+		a.taken--
+	}
 }

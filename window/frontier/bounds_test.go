@@ -87,6 +87,33 @@ func TestRoomIsUsedAgain(t *testing.T) {
 	}
 }
 
+// What is known grows by a byte now and then, as the numbers in it do. The room of what was shorter, and has left
+// memory, is given back.
+func TestRoomIsGivenBack(t *testing.T) {
+	f := New(Options{MaxPerKey: 1, MaxKeys: 2000})
+	n := int64(0)
+	for size := range 60 {
+		for range 3000 {
+			n++
+			f.Forget(txnOf(n, writeOf(fmt.Sprint("k", n), record.String(strings.Repeat("v", 4*size)))), n)
+		}
+	}
+	if took, most := f.Memory(), 2*f.Stats().Bytes; took > most {
+		t.Errorf("%d bytes are taken for %d keys of %d", took, f.Stats().Keys, f.Stats().Bytes)
+	}
+}
+
+// MaxBytes is of what keys take: with short ones, that they are known takes as much as what is known.
+func TestMaxBytesCountsKeys(t *testing.T) {
+	f := New(Options{MaxPerKey: 1, MaxBytes: 1 << 20})
+	for n := range int64(50_000) {
+		f.Forget(txnOf(n+1, writeOf(fmt.Sprint("k", n), record.Int(n))), n)
+	}
+	if took := f.Memory(); took > 5<<18 || took < 3<<18 {
+		t.Errorf("%d bytes are taken where %d may be", took, 1<<20)
+	}
+}
+
 // The bounds of what is kept: versions of a key, and keys where there is no disk.
 func TestBounds(t *testing.T) {
 	f := New(Options{MaxPerKey: 1000})

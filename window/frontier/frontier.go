@@ -15,7 +15,7 @@ type Options struct {
 	// MaxPerKey bounds the versions of a key; of more, or of more than 56 KiB
 	// together, the oldest is dropped. 0 means 8, at most 200.
 	MaxPerKey int
-	// MaxKeys and MaxBytes (of keys and versions) bound what stays in memory, but
+	// MaxKeys and MaxBytes (of keys and versions, and 24 a key) bound what stays in memory, but
 	// that MinKeys keys stay, as long as the frontier has never taken more than
 	// WideBytes. 0 means no bound. With Spilling the bounds are exceeded by what was asked
 	// for since Begin.
@@ -140,6 +140,9 @@ func (f *Frontier) Stats() Stats {
 	s.Forgotten = f.folded
 	return s
 }
+
+// Total is Stats().Total.
+func (f *Frontier) Total() int { return f.total }
 
 // Memory estimates the bytes that the frontier takes.
 func (f *Frontier) Memory() int64 {

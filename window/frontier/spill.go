@@ -11,9 +11,12 @@ type KV struct {
 	Value []byte
 }
 
-// over tells whether so many keys with so many bytes are too many.
+// keyBytes is about what a key takes in memory beside its body.
+const keyBytes = 24
+
+// over tells whether so many keys with so many bytes of bodies are too many.
 func (f *Frontier) over(keys int, bytes int64) bool {
-	return f.opt.MaxKeys > 0 && keys > f.opt.MaxKeys || f.opt.MaxBytes > 0 && bytes > f.opt.MaxBytes && (f.wide || keys > max(1, f.opt.MinKeys))
+	return f.opt.MaxKeys > 0 && keys > f.opt.MaxKeys || f.opt.MaxBytes > 0 && bytes+keyBytes*int64(keys) > f.opt.MaxBytes && (f.wide || keys > max(1, f.opt.MinKeys))
 }
 
 // evict forgets keys not written for long that do not fit, where nothing keeps

@@ -38,6 +38,7 @@ type segments struct {
 
 	engine *incremental.Engine
 	opened uint64 // engines so far
+	sized  int    // for how many records the engines had room when the last one began with no other's memory
 	front  *frontier.Frontier
 	// complete: every write since the initial state is in the input, so far.
 	complete bool
@@ -185,7 +186,7 @@ func (s *segments) open() {
 }
 
 // newEngine makes an engine with the memory of the last one, which must not be used any
-// more.
+// more; but not once it has room for much less, as the memory would stay.
 func (s *segments) newEngine() *incremental.Engine {
 	coverage := record.CoveragePartial
 	if s.complete {
@@ -194,8 +195,12 @@ func (s *segments) newEngine() *incremental.Engine {
 	var expect incremental.Expect
 	if s.number > 0 { // the one before was filled
 		operations := int(s.stats.Operations/max(1, s.stats.Transactions) + 1)
-		n := (s.cfg.Segment+2*s.cfg.Overlap)/s.cfg.weighs(operations*opBytes) + len(s.seeds)
+		n := s.room(s.cfg.Segment+2*s.cfg.Overlap)/s.cfg.weighs(operations*opBytes) + len(s.seeds)
 		expect = incremental.Expect{Transactions: n, Operations: operations * n}
+	}
+	spare, room := s.engine, s.room(s.cfg.Segment)
+	if spare == nil || 4*room < 3*s.sized {
+		spare, s.engine, s.sized = nil, nil, room
 	}
 	var stop func() verdict.Reason
 	if s.cfg.Stop != nil {
@@ -209,7 +214,7 @@ func (s *segments) newEngine() *incremental.Engine {
 	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
 		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing,
-		Steps: s.cfg.Steps, PairsMax: s.cfg.PairsMax, BytesMax: s.cfg.BytesMax, Online: true, Seeds: len(s.seeds), Spare: s.engine, Lost: s.lost})
+		Steps: s.cfg.Steps, PairsMax: s.cfg.PairsMax, BytesMax: s.cfg.BytesMax, Online: true, Seeds: len(s.seeds), Spare: spare, Lost: s.lost})
 }
 
 // step gives the engine the next released record.
@@ -385,10 +390,10 @@ func (s *segments) long() bool {
 	if s.full() {
 		return true
 	}
-	if fresh < s.cfg.Segment {
+	if fresh < s.room(s.cfg.Segment) {
 		return false
 	}
-	return s.unique || s.weight.all >= s.cfg.Longest || s.since(s.undecidedFrom()) <= min(fresh, s.overlapMost())
+	return s.unique || s.weight.all >= s.room(s.cfg.Longest) || s.since(s.undecidedFrom()) <= min(fresh, s.overlapMost())
 }
 
 // full tells whether the engine has done so much that the segment ends, however short it is; but not
@@ -444,7 +449,7 @@ func (s *segments) last(weight int) (n uint64) {
 // overlapMost is how many records the overlap has at most where values repeat: half of what an
 // engine takes.
 func (s *segments) overlapMost() int {
-	return max(s.cfg.Overlap, min(s.cfg.Longest/2, s.cfg.Longest-s.cfg.Segment))
+	return s.room(max(s.cfg.Overlap, min(s.cfg.Longest/2, s.cfg.Longest-s.cfg.Segment)))
 }
 
 // change does what is due.
@@ -681,14 +686,14 @@ func (s *segments) cut() segment.Cut {
 		return s.cutter.CutIn(s.stats.Transactions-s.last(s.weight.all/4), math.MaxUint64)
 	}
 	if s.unique {
-		return s.cutter.CutIn(s.stats.Transactions-s.last(2*s.cfg.Overlap), math.MaxUint64)
+		return s.cutter.CutIn(s.stats.Transactions-s.last(s.room(2*s.cfg.Overlap)), math.MaxUint64)
 	}
 	waiting := s.since(s.undecidedFrom())
 	most := min(s.since(s.begun), s.overlapMost())
-	if waiting > max(most, s.cfg.Overlap) {
+	if waiting > max(most, s.room(s.cfg.Overlap)) {
 		s.stats.Short++
 	}
-	return s.cutter.CutIn(s.stats.Transactions-s.last(most+2*s.cfg.Overlap), s.stats.Transactions-s.last(min(waiting, most)))
+	return s.cutter.CutIn(s.stats.Transactions-s.last(most+s.room(2*s.cfg.Overlap)), s.stats.Transactions-s.last(min(waiting, most)))
 }
 
 // stretch notes what is known of what lies before fed[from].

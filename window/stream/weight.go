@@ -10,6 +10,23 @@ import "github.com/isowatch/isowatch/ingest/record"
 // opBytes is about what an operation takes besides its texts, in a block and in an engine.
 const opBytes = 64
 
+// knownBytes is about what a key that is known takes, by the same measure: its last write, and its part of
+// a checkpoint.
+const knownBytes = 64
+
+// room is what is left of a number of records, which Config gives, while keys are known: what is known takes
+// of the room that a segment has, or that one of DefaultSegment has if that is more, down to a fourth of it. It
+// changes only when a segment ends, and does not depend on where keys are.
+func (s *segments) room(records int) int {
+	if s.cfg.Heavy < 0 {
+		return records
+	}
+	all := max(s.cfg.Segment, DefaultSegment)
+	known := s.cfg.weighs(s.front.Total() * knownBytes)
+	left := min(s.cfg.Segment, max(all-known, all/4))
+	return max(1, int(int64(records)*int64(left)/int64(s.cfg.Segment)))
+}
+
 // weights are how many records there are, each counted by its weight.
 type weights struct {
 	all    int // of fed

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -47,5 +48,66 @@ func TestBytesOfASegmentAreBounded(t *testing.T) {
 		if tc.unique && (least > 2*overlap/weight+1 || least < overlap/weight/2) {
 			t.Errorf("%d transactions of 40 kB were judged again, where from %d to %d of 1 kB are", least, overlap, 2*overlap)
 		}
+	}
+}
+
+// Keys that are known take of the room of segments, the same after a restart and wherever they are, and
+// what there is to be found is found: also by who reads what was written long ago.
+func TestKnownKeysTakeRoomOfSegments(t *testing.T) {
+	const txns, each, restarted, begun = 8000, 20, 5000, 7500
+	cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SI}, Coverage: record.CoveragePartial, Every: 100, MaxTransaction: 200, UniqueValues: true, Heavy: 64}
+	cfg.Order.Lateness = time.Duration(1)
+	txn := func(n int64, session string, ops ...record.Op) record.Transaction {
+		return record.Transaction{DB: record.DefaultDB, Session: session, Seq: n, HasSeq: true, ID: fmt.Sprint(session, "#", n), HasTimes: true, Start: 10 * n, End: 10*n + 5, Ops: ops}
+	}
+	h := New(cfg)
+	var lengths []int // of segments, with what they have in common with the one before
+	var entries []*Entry
+	found := 0
+	for n := range int64(txns) {
+		var ops []record.Op
+		for k := range int64(each) {
+			ops = append(ops, record.Op{Kind: record.Write, Key: fmt.Sprint("k", n*each+k), Value: record.Int(n + 1)})
+		}
+		xs := []record.Transaction{txn(n, "s", ops...)}
+		if n == begun { // two updates of a key that was written at first
+			for _, session := range []string{"a", "b"} {
+				xs = append(xs, txn(n, session, record.Op{Kind: record.Read, Key: "k0", Value: record.Int(1)},
+					record.Op{Kind: record.Write, Key: "k0", Value: record.String(session)}))
+			}
+		}
+		e := &Entry{Number: uint64(n + 1), Time: 10*n + 5, Partitions: 1, Batch: batchOf(0, 3*n, xs)}
+		entries = append(entries, e)
+		h.Take(e)
+		for last, more := h.Segment(), true; more; last = h.Segment() {
+			before := h.Stats().Segments
+			if more = h.Run(1); h.Stats().Segments > before {
+				lengths = append(lengths, last)
+			}
+			found += len(h.Found())
+		}
+		if n == restarted {
+			room := h.segs.room(cfg.WithDefaults().Segment)
+			r, err := Restore(cfg, h.Checkpoint(), func(entry uint64) (*decode.Batch, error) { return entries[entry-1].Batch, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h = r; h.segs.room(cfg.WithDefaults().Segment) != room || h.segs.sized > room*4/3 {
+				t.Errorf("after a restart there is room for %d records, with the memory of %d; before it for %d", h.segs.room(cfg.WithDefaults().Segment), h.segs.sized, room)
+			}
+		}
+	}
+	const weight = each * (64 + 6) / 64 // of a record
+	if len(lengths) < 5 || lengths[0] < DefaultSegment/weight*9/10 {
+		t.Fatalf("segments of %v records", lengths)
+	}
+	for _, n := range lengths[2:] { // the second begins with what the first had room for; 57,000 keys are known, of 64 bytes each
+		if most := (DefaultSegment + 2*DefaultOverlap) / 4 / weight; n > most+most/10 || n < most/2 {
+			t.Errorf("segments of %v records, where there is room for %d", lengths, most)
+			break
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d violations were found of one", found)
 	}
 }
