@@ -332,7 +332,7 @@ func (x *exhibits) against(index uint32) {
 		if o := in.others(c); o.aborted != verdict.NoTxn {
 			x.other = append(x.other, verdict.Exhibit{Txn: o.aborted, Writes: []string{in.nameOf(k)}})
 		} else if w := o.interOf(index); w != none {
-			x.other = append(x.other, verdict.Exhibit{Txn: in.txns.At(w).id, Writes: []string{in.nameOf(k)}})
+			x.wrote(w, k)
 		}
 		if w, _ := x.e.onlyWriter(index, c); w != none {
 			continue
@@ -348,6 +348,15 @@ func (x *exhibits) against(index uint32) {
 	}
 }
 
+// wrote keeps the writes of k of one that may have no place, as nobody can have read from it.
+func (x *exhibits) wrote(w uint32, k version.Key) {
+	if t := x.e.in.txns.At(w); t.slot != none {
+		x.write(t.slot, k)
+	} else {
+		x.other = append(x.other, verdict.Exhibit{Txn: t.id, Writes: []string{x.e.in.nameOf(k)}})
+	}
+}
+
 // againstList is against for a list: who appended its elements, whatever became of it, and
 // the longest one of its key.
 func (x *exhibits) againstList(c cellID) {
@@ -359,7 +368,7 @@ func (x *exhibits) againstList(c cellID) {
 	}
 	for _, el := range in.elementsOf(c).elements {
 		if w := in.cells.At(el).final; w != none {
-			x.other = append(x.other, verdict.Exhibit{Txn: in.txns.At(w).id, Writes: []string{in.nameOf(k)}})
+			x.wrote(w, k)
 		} else if o := in.others(el); o.aborted != verdict.NoTxn {
 			x.other = append(x.other, verdict.Exhibit{Txn: o.aborted, Writes: []string{in.nameOf(k)}})
 		}

@@ -181,7 +181,11 @@ func (x *weakExhibits) all(index uint32, t *txn) {
 		if o := x.e.in.others(c); o.aborted != verdict.NoTxn {
 			x.other = append(x.other, verdict.Exhibit{Txn: o.aborted, Writes: []string{x.e.in.nameOf(k)}})
 		} else if w := o.interOf(index); w != none {
-			x.other = append(x.other, verdict.Exhibit{Txn: x.e.in.txns.At(w).id, Writes: []string{x.e.in.nameOf(k)}})
+			if t := x.e.in.txns.At(w); t.slot != none {
+				x.write(t.slot, k)
+			} else { // nobody can have read from it
+				x.other = append(x.other, verdict.Exhibit{Txn: t.id, Writes: []string{x.e.in.nameOf(k)}})
+			}
 		}
 		if r := x.e.in.perKey.At(k).reader; r != none && x.e.in.txns.At(r).slot != none && r != index {
 			y := x.of(x.e.in.txns.At(r).slot)
