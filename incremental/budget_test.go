@@ -1,6 +1,7 @@
 package incremental_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -81,5 +82,21 @@ func TestCertainIsTold(t *testing.T) {
 	}
 	if r := e.Results()[0]; r.Outcome != verdict.Violated || r.Reason != verdict.Conflicts {
 		t.Errorf("%v (%v), want it violated, and the rest given up", r.Outcome, r.Reason)
+	}
+}
+
+// A session of which no transaction is admitted, as its only one was aborted, takes no memory for
+// each transaction of the others.
+func TestAbortedSessionsCostNothing(t *testing.T) {
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SI}, Online: true, UniqueValues: true, UnseenUnique: true})
+	for i := range 1000 {
+		e.Step(&record.Transaction{Session: fmt.Sprint("aborted ", i), ID: fmt.Sprint("a", i), Status: record.Aborted}, 0)
+	}
+	const n = 4096
+	for i := range n {
+		e.Step(&record.Transaction{Session: fmt.Sprint("s", i%8), Seq: int64(i / 8), HasSeq: true, ID: fmt.Sprint(i), Status: record.Committed}, 0)
+	}
+	if most := 256 * n; e.ClosureBytes() > most {
+		t.Errorf("closures take %d bytes, want at most %d", e.ClosureBytes(), most)
 	}
 }

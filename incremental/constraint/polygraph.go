@@ -297,7 +297,7 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 		p.bits = reach.NewBits(&p.g, int(p.parts))
 		p.reach = p.bits
 	default:
-		p.chains = reach.NewChains(&p.g, int(p.parts), cfg.Chains)
+		p.chains = reach.NewChains(&p.g, int(p.parts))
 		p.reach = p.chains
 	}
 	return p
@@ -460,8 +460,9 @@ func (p *Polygraph) Add(t Txn) {
 	case p.bits != nil:
 		p.bits.Add(p.bulk)
 	default:
-		p.chains.Add(t.Chain, p.bulk)
-		if n := p.chains.Len(); !p.bulk && n >= chainsMany && manyChains(n, p.slots) {
+		if chains := max(p.chains.Len(), int(t.Chain)+1); p.bulk || 4*chains*p.g.Nodes() < chainsBytes {
+			p.chains.Add(t.Chain, p.bulk)
+		} else {
 			p.leaveChains()
 		}
 	}
@@ -478,14 +479,14 @@ func (p *Polygraph) Add(t Txn) {
 // manyChains: so few transactions lie on each chain that bits are the smaller closure.
 func manyChains(chains, slots int) bool { return chains > slots/32+64 }
 
-// chainsMany is how many chains there are at least where a stream, of which nobody knows how many
-// transactions will come, leaves them.
-const chainsMany = 1024
+// chainsBytes is how much the chains of a stream, of which nobody knows how many transactions will come,
+// may take: a word for each chain and node. It is what 65,536 transactions of two nodes take in 64 sessions.
+const chainsBytes = 32 << 20
 
 // leaveChains goes on with bits, for good.
 func (p *Polygraph) leaveChains() {
 	p.bits = reach.NewBits(&p.g, int(p.parts))
-	for range p.slots {
+	for range p.slots { // the one at hand among them
 		p.bits.Add(true)
 	}
 	p.bits.Build(p.layers())

@@ -33,10 +33,10 @@ type Chains struct {
 // prefix is the first n nodes of a chain.
 type prefix struct{ chain, n uint32 }
 
-// NewChains makes an empty closure over g with room for k chains; more are
-// made room for as they come, at the cost of a copy.
-func NewChains(g *graph.Graph, parts, k int) *Chains {
-	return &Chains{g: g, parts: uint32(parts), k: max(k, 1)}
+// NewChains makes an empty closure over g. Chains are made room for as they come, at the
+// cost of a copy, and not as sessions are heard of: many of these never have a transaction here.
+func NewChains(g *graph.Graph, parts int) *Chains {
+	return &Chains{g: g, parts: uint32(parts), k: 1}
 }
 
 // Add appends the next transaction, which follows all others of its chain by an

@@ -275,7 +275,7 @@ func newBandedWorld(rng *rand.Rand) *world {
 func newChainsWorld(rng *rand.Rand) *world {
 	w := &world{rng: rng, parts: 1 + rng.Uint32N(2)}
 	k := 1 + rng.IntN(5)
-	c := NewChains(&w.g, int(w.parts), rng.IntN(k+1))
+	c := NewChains(&w.g, int(w.parts))
 	w.r = c
 	last := map[uint32]uint32{}
 	used := uint32(0)
@@ -332,7 +332,7 @@ func TestBuildIsInserts(t *testing.T) {
 		n := 1 + rng.Uint32N(12)
 		k := 1 + rng.Uint32N(4)
 		w := &world{rng: rng, parts: parts, add: func() {}}
-		chains, bits := NewChains(&w.g, int(parts), int(k)), NewBits(&w.g, int(parts))
+		chains, bits := NewChains(&w.g, int(parts)), NewBits(&w.g, int(parts))
 		last := map[uint32]uint32{}
 		for t := range n {
 			w.grow()
