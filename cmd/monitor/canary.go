@@ -142,7 +142,7 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 			return err
 		}
 	}
-	app.LimitMemory(ctx, loaded.Config.Memory, loaded.Config.Store.Path, log)
+	defer app.LimitMemory(loaded.Config.Memory, loaded.Config.Store.Path, log)()
 	ended, err := canary.Run(ctx, *o)
 	if err != nil {
 		return canaryFailure(err)

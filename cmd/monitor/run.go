@@ -82,7 +82,7 @@ func (r *runFlags) run(cmd *cobra.Command) error {
 	for _, w := range loaded.Warnings {
 		log.Warn().Msg(w)
 	}
-	app.LimitMemory(cmd.Context(), loaded.Config.Memory, loaded.Config.Store.Path, log)
+	defer app.LimitMemory(loaded.Config.Memory, loaded.Config.Store.Path, log)()
 	a, err := app.New(app.Options{Config: loaded.Config, Log: log, LogLevel: level, Version: buildInfo().Version, UntilEnd: r.untilEnd, Rebuild: r.rebuild, Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout()})
 	if err != nil {
 		return runFailure(err)

@@ -121,16 +121,20 @@ func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.
 	}
 	w := c.Window
 	segment, heavy, waiting, heavyWaiting, closures := min(w.Segment, w.MaxTransactions), 0, w.MaxTransactions, heavyWaiting, closuresMax
+	known := int64(w.Keys) * keyBytes
 	switch {
 	case whole: // so many are asked for, whatever they take
 		segment, heavy, heavyWaiting, closures = w.MaxTransactions, -1, 0, 0
 	case c.Memory > 0:
 		waiting = max(1, min(waiting, int(c.Memory/waitingShare)/heavyWaiting))
 	}
+	if c.Memory > 0 {
+		known = min(known, int64(c.Memory/knownShare))
+	}
 	return stream.Config{
 		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Clock: c.Clock, UniqueValues: c.UniqueValues, UniqueAttempts: c.UniqueAttempts,
 		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every, BytesMax: closures, Whole: whole,
-		Segment: segment, Heavy: heavy, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxBytes: int64(w.Keys) * keyBytes, MaxSeeds: a.tuning.seeds, Spilling: true,
+		Segment: segment, Heavy: heavy, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxBytes: known, MaxSeeds: a.tuning.seeds, Spilling: true,
 		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: aheadMax, MaxBuffered: waiting, Heavy: heavyWaiting},
 	}, nil
 }
@@ -146,6 +150,9 @@ const keyBytes = 128
 // heavyWaiting is of how many bytes a record that waits for its place counts as several for
 // window.max_transactions. Most take less, some ten times as much in an engine.
 const heavyWaiting = 256
+
+// knownShare is what part of the memory the last writes of keys may take between segments: one in so many.
+const knownShare = 4
 
 // waitingShare is what part of the memory records may take that wait for their place: one in so many.
 const waitingShare = 3

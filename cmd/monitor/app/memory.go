@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"os"
@@ -15,56 +14,60 @@ import (
 	"github.com/isowatch/isowatch/window/store"
 )
 
-// goShare is the share of the memory budget that is Go's; the rest is the
-// store's, which it maps from its files, and the program itself.
+// goShare is the share of the memory budget that is Go's at most; the rest is the
+// store's, which it maps from its files, and the program itself, which may need more.
 const goShare = 0.85
 
 // mappedShare is what part of the memory budget files may take that are mapped, the program among
 // them: one in so many. Beyond it tables of the store are paged out.
-const mappedShare = 4
+const mappedShare = 6
 
 // The limit is looked at every limitEvery. What lives may fill at most liveMax of
 // it, as the collector runs ever more often the less room it has; if it does, the
-// limit becomes what it fills so much of.
+// limit is what it fills so much of, for as long as it does.
 const (
-	limitEvery = time.Second
-	liveMax    = 0.8
+	limitEvery = 250 * time.Millisecond
+	liveMax    = 0.875
 )
 
-// LimitMemory sets Go's memory limit so that the process stays within budget, as
-// long as ctx lasts; 0 sets none. It is for a whole process: the limit that the
-// environment sets (GOMEMLIMIT) goes first. What is resident of mapped files
-// beyond mappedShare is paged out, of the store at path.
-func LimitMemory(ctx context.Context, budget config.Bytes, path string, log zerolog.Logger) {
+// LimitMemory sets Go's memory limit so that the process stays within budget, until
+// what it returns is called, when the work has ended; 0 sets none. It is for a whole
+// process: the limit that the environment sets (GOMEMLIMIT) goes first. What is
+// resident of mapped files beyond mappedShare is paged out, of the store at path, and
+// what is left of them is not Go's.
+func LimitMemory(budget config.Bytes, path string, log zerolog.Logger) (end func()) {
 	if budget == 0 || debug.SetMemoryLimit(-1) != math.MaxInt64 {
-		return
+		return func() {}
 	}
-	limit := int64(float64(budget) * goShare)
-	debug.SetMemoryLimit(limit)
-	mapped := int64(budget / mappedShare)
+	debug.SetMemoryLimit(limitOf(budget, mappedNow(), 0))
+	ended, gone := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer debug.SetMemoryLimit(math.MaxInt64)
+		defer close(gone)
 		t := time.NewTicker(limitEvery)
 		defer t.Stop()
 		for warned := false; ; {
 			select {
-			case <-ctx.Done():
+			case <-ended:
 				return
 			case <-t.C:
 			}
-			if mappedNow() > mapped {
+			if mappedNow() > int64(budget/mappedShare) {
 				store.PageOut(path)
 			}
-			if next := raised(limit, live()); next > limit {
-				limit = next
-				debug.SetMemoryLimit(limit)
-				if !warned {
-					log.Warn().Stringer("memory", budget).Int64("limit", limit).Msg("the histories do not fit the memory that the configuration allows: the limit is raised; a smaller window.segment needs less")
-				}
+			mapped, lives := mappedNow(), live()
+			limit := limitOf(budget, mapped, lives)
+			debug.SetMemoryLimit(limit)
+			if limit > limitOf(budget, mapped, 0) && !warned {
 				warned = true
+				log.Warn().Stringer("memory", budget).Int64("limit", limit).Msg("the histories do not fit the memory that the configuration allows: the limit is raised; a smaller window.segment needs less")
 			}
 		}
 	}()
+	return func() {
+		close(ended)
+		<-gone
+		debug.SetMemoryLimit(math.MaxInt64)
+	}
 }
 
 // mappedNow is how much of files the process has in memory, in bytes; 0 where the system does not say.
@@ -80,11 +83,9 @@ func mappedNow() int64 {
 	return shared * int64(os.Getpagesize())
 }
 
-// raised is the limit for what lives.
-func raised(limit int64, live uint64) int64 {
-	if float64(live) <= liveMax*float64(limit) {
-		return limit
-	}
+// limitOf is Go's limit where so many bytes of files are mapped and so many live.
+func limitOf(budget config.Bytes, mapped int64, live uint64) int64 {
+	limit := min(int64(float64(budget)*goShare), int64(budget)-mapped)
 	return max(limit, int64(float64(live)/liveMax))
 }
 

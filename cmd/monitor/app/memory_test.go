@@ -1,18 +1,41 @@
 package app
 
-import "testing"
+import (
+	"math"
+	"runtime/debug"
+	"testing"
 
-// The limit stays as long as what lives fills at most four fifths of it, then it grows with
-// that, without a step, and never shrinks.
-func TestRaisedLimit(t *testing.T) {
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/config"
+)
+
+// What is mapped is not Go's; what lives fills at most seven eighths of the limit, which falls again
+// when less lives.
+func TestMemoryLimit(t *testing.T) {
 	const mb = 1_000_000
 	for _, tc := range []struct {
-		limit int64
-		live  uint64
-		want  int64
-	}{{250 * mb, 10 * mb, 250 * mb}, {250 * mb, 200 * mb, 250 * mb}, {250 * mb, 204 * mb, 255 * mb}, {255 * mb, 190 * mb, 255 * mb}, {255 * mb, 400 * mb, 500 * mb}} {
-		if got := raised(tc.limit, tc.live); got != tc.want {
-			t.Errorf("limit %d MB, %d MB live: %d, want %d", tc.limit/mb, tc.live/mb, got, tc.want)
+		mapped int64
+		live   uint64
+		want   int64
+	}{{0, 10 * mb, 255 * mb}, {45 * mb, 223 * mb, 255 * mb}, {75 * mb, 10 * mb, 225 * mb}, {45 * mb, 420 * mb, 480 * mb}, {75 * mb, 210 * mb, 240 * mb}} {
+		if got := limitOf(300*mb, tc.mapped, tc.live); got != tc.want {
+			t.Errorf("%d MB mapped, %d MB live: %d, want %d", tc.mapped/mb, tc.live/mb, got, tc.want)
 		}
+	}
+}
+
+// The limit holds until the work has ended: to be told to stop is not that.
+func TestMemoryLimitHoldsUntilTheEnd(t *testing.T) {
+	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		t.Skip("GOMEMLIMIT is set")
+	}
+	end := LimitMemory(config.Bytes(1<<40), t.TempDir(), zerolog.Nop())
+	if got := debug.SetMemoryLimit(-1); got >= 1<<40 {
+		t.Errorf("the limit is %d", got)
+	}
+	end()
+	if got := debug.SetMemoryLimit(-1); got != math.MaxInt64 {
+		t.Errorf("in the end the limit is %d", got)
 	}
 }
