@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"time"
 )
@@ -24,6 +25,8 @@ type Canary struct {
 	Group           int           `yaml:"group" help:"After how many transactions a new group of keys is used; the old one is read once more and removed, so that tables stay small."`
 	LagMax          time.Duration `yaml:"lag_max" help:"An operational alert is raised, and an event kept, when what a replica shows is older. 0: never."`
 	StopIf          StopIf        `yaml:"stop_if"`
+	Publish         *CanaryTopic  `yaml:"publish"`
+	Faults          CanaryFaults  `yaml:"faults"`
 	AllowSuperuser  bool          `yaml:"allow_superuser" help:"Whether the account may be one that may do anything."`
 
 	// Password is the contents of PasswordFile, read by Load.
@@ -37,6 +40,28 @@ type StopIf struct {
 	For    time.Duration `yaml:"for" help:"How long that has to last."`
 }
 
+// CanaryTopic is a topic that the records are sent to, instead of being checked by the canary itself.
+type CanaryTopic struct {
+	Brokers []string `yaml:"brokers" help:"Addresses to start from, host:port."`
+	Topic   string   `yaml:"topic" help:"The topic that the records are sent to, instead of being checked here. It must exist."`
+	TLS     *TLS     `yaml:"tls"`
+	SASL    *SASL    `yaml:"sasl"`
+}
+
+// CanaryFaults is harm that the owner of the database allows to be done to it.
+type CanaryFaults struct {
+	Every    time.Duration `yaml:"every" help:"How long after one fault is over the next is begun."`
+	For      time.Duration `yaml:"for" help:"How long a fault that has undo lasts."`
+	Commands []CanaryFault `yaml:"commands" help:"The faults that there are. Nothing is run but what --faults names."`
+}
+
+// CanaryFault is a fault by commands of the owner's. They are run as they stand, without a shell.
+type CanaryFault struct {
+	Name string   `yaml:"name" help:"The name by which --faults asks for it."`
+	Do   []string `yaml:"do" help:"The program that does harm, and its arguments: [docker, pause, pg-2]."`
+	Undo []string `yaml:"undo" help:"The program that ends the harm, if it does not end by itself. It is also run when the canary ends."`
+}
+
 // The values of Canary.Access.
 const (
 	AccessPinned = "pinned"
@@ -47,6 +72,7 @@ const (
 func (c *Canary) setDefaults() {
 	c.Workloads = []string{"mini", "snapshots", "append", "snapshots", "general", "ranges", "snapshots", "bank"}
 	c.LagMax, c.StopIf.For = 10*time.Second, 30*time.Second
+	c.Faults.Every, c.Faults.For = 30*time.Second, 5*time.Second
 	c.Access, c.Distribution = AccessPinned, "uniform"
 	c.Sessions, c.Rate, c.Pause, c.Keys, c.Operations, c.Group = 8, 50, 2*time.Millisecond, 6, 4, 250
 }
@@ -115,6 +141,16 @@ func (v *validator) canary(c *Canary) {
 	v.atLeast("canary.pause", c.Pause, 0)
 	if c.Pause > pauseMax {
 		v.errorf("canary.pause", "must be at most %s, not %s", printDuration(pauseMax), printDuration(c.Pause))
+	}
+	if p := c.Publish; p != nil {
+		v.cluster("canary.publish", p.Brokers, p.Topic, p.TLS, p.SASL)
+	}
+	v.atLeast("canary.faults.every", c.Faults.Every, time.Second)
+	v.atLeast("canary.faults.for", c.Faults.For, 0)
+	for i, f := range c.Faults.Commands {
+		if f.Name == "" || len(f.Do) == 0 {
+			v.errorf(fmt.Sprintf("canary.faults.commands[%d]", i), "wants a name, and in do the program that does the harm")
+		}
 	}
 	v.oneOf("canary.access", c.Access, AccessPinned, AccessSplit, AccessWander)
 	v.oneOf("canary.distribution", c.Distribution, "uniform", "zipf", "hotspot")

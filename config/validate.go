@@ -253,6 +253,9 @@ func (v *validator) secrets(c *Config, httpOnly bool) {
 	}
 	if c.Canary != nil {
 		read("canary.password_file", c.Canary.PasswordFile, &c.Canary.Password)
+		if p := c.Canary.Publish; p != nil && p.SASL != nil {
+			read("canary.publish.sasl.password_file", p.SASL.PasswordFile, &p.SASL.Password)
+		}
 	}
 	if c.Alerts.Values == ValuesHash {
 		if read("alerts.salt_file", c.Alerts.SaltFile, &c.Alerts.Salt); c.Alerts.Salt != "" && len(c.Alerts.Salt) < SaltMin {

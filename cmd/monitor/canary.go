@@ -58,7 +58,8 @@ that can't be used. 4 the environment failed, or canary.stop_if ended it.`,
 	f.Int64Var(&c.options.Transactions, "transactions", 0, "how `many` transactions it runs; 0: as many as there is time for")
 	f.BoolVar(&c.options.UntilViolation, "until-violation", false, "end at the first violation")
 	f.StringVar(&c.record, "record", "", "`file` that the records are written to as well, for monitor check")
-	f.StringVar(&c.publish, "publish", "", "`broker:port/topic` that the records are sent to, instead of being checked here")
+	f.StringVar(&c.publish, "publish", "", "`broker:port/topic` that the records are sent to, instead of being checked here: canary.publish")
+	f.StringSliceVar(&c.options.Faults, "faults", nil, "do harm by these `commands` of canary.faults.commands, in turn; without it none is run")
 	f.BoolVar(&c.cleanup, "cleanup", false, "remove what canaries have made in the database, and end")
 	f.BoolVar(&c.super, "allow-superuser", false, "take an account that may do anything: canary.allow_superuser")
 	f.Uint64Var(&c.options.Seed, "seed", uint64(time.Now().UnixNano()), "of the sessions' choices")
@@ -101,6 +102,14 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	if c.super {
 		overrides = append(overrides, config.Override{Flag: "--allow-superuser", Path: "canary.allow_superuser", Value: "true"})
 	}
+	if c.publish != "" {
+		broker, topic, ok := strings.Cut(c.publish, "/")
+		if !ok || topic == "" || broker == "" {
+			return unusablef("--publish: wants broker:port/topic, as in 127.0.0.1:9092/transactions, not %q", c.publish)
+		}
+		overrides = append(overrides, config.Override{Flag: "--publish", Path: "canary.publish.brokers", Value: yamlList([]string{broker})},
+			config.Override{Flag: "--publish", Path: "canary.publish.topic", Value: topic})
+	}
 	loaded, err := config.Load(config.Sources{File: c.file, Env: os.Environ(), Overrides: overrides})
 	if err != nil {
 		if c.file == "" && !cmd.Flags().Changed("target") {
@@ -137,10 +146,12 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 		}
 		o.Record = struct{ io.WriteCloser }{f}
 	}
-	if c.publish != "" {
-		if o.Publish, err = c.producer(ctx); err != nil {
-			return err
+	if p := loaded.Canary.Publish; p != nil {
+		producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: app.Connection("canary.publish", p.Brokers, p.TLS, p.SASL), Topic: p.Topic})
+		if err != nil {
+			return runFailure(err)
 		}
+		o.Publish = &canary.Topic{Producer: producer}
 	}
 	defer app.LimitMemory(loaded.Config.Memory, loaded.Config.Store.Path, log)()
 	ended, err := canary.Run(ctx, *o)
@@ -160,19 +171,6 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 }
 
 var errNoTarget = errors.New("--target: which database is to be watched? Give its address, such as postgres://canary@db-1:5432/shop, or a canary section in the configuration")
-
-// producer opens what --publish names.
-func (c *canaryFlags) producer(ctx context.Context) (*canary.Topic, error) {
-	broker, topic, ok := strings.Cut(c.publish, "/")
-	if !ok || topic == "" || broker == "" {
-		return nil, unusablef("--publish: wants broker:port/topic, as in 127.0.0.1:9092/transactions, not %q", c.publish)
-	}
-	p, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: kafka.Connection{Brokers: []string{broker}}, Topic: topic})
-	if err != nil {
-		return nil, runFailure(err)
-	}
-	return &canary.Topic{Producer: p}, nil
-}
 
 // clean removes what canaries have made.
 func (c *canaryFlags) clean(ctx context.Context, section *config.Canary) error {

@@ -61,7 +61,7 @@ func usage(ts *testscript.TestScript, wrong bool, text string) {
 	}
 }
 
-// startPostgres starts PostgreSQL, and sets $PRIMARY, $SUPERUSER and, of a pair, $STANDBY:
+// startPostgres starts PostgreSQL, and sets $PRIMARY, $SUPERUSER $ADDR and, of a pair, $STANDBY, and $EITHER for the one that takes writes:
 //
 //	postgres [standby]
 func startPostgres(ts *testscript.TestScript, neg bool, args []string) {
@@ -70,9 +70,13 @@ func startPostgres(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(p.Close)
 	ts.Setenv("PRIMARY", p.URL(p.Primary))
+	ts.Setenv("ADDR", p.Primary.Addr)
 	ts.Setenv("SUPERUSER", strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1))
 	if p.Standby != nil {
 		ts.Setenv("STANDBY", p.URL(p.Standby))
+		_, first, _ := strings.Cut(p.Primary.Addr, ":")
+		_, second, _ := strings.Cut(p.Standby.Addr, ":")
+		ts.Setenv("EITHER", fmt.Sprintf("postgres://canary@/canary?sslmode=disable&host=127.0.0.1,127.0.0.1&port=%s,%s&target_session_attrs=read-write", first, second))
 	}
 	startedBy(ts).postgres = p
 }
@@ -96,6 +100,7 @@ func startMariaDB(ts *testscript.TestScript, neg bool, args []string) {
 	m, err := servers.NewMariaDB(context.Background(), folder(ts), n)
 	ts.Check(err)
 	ts.Defer(m.Close)
+	ts.Setenv("ADDR", m.Nodes[0].Addr)
 	for i, s := range m.Nodes {
 		ts.Setenv(fmt.Sprintf("NODE%d", i+1), m.URL(s))
 	}

@@ -556,7 +556,7 @@ func (a *App) impatient(err error) (over func()) {
 
 func (a *App) kafkaOptions(k *config.Kafka, resume map[int]int64) kafka.Options {
 	o := kafka.Options{
-		Connection: connection("source.kafka", k.Brokers, k.TLS, k.SASL),
+		Connection: Connection("source.kafka", k.Brokers, k.TLS, k.SASL),
 		Topic:      k.Topic,
 		Offsets:    resume,
 		UntilEnd:   a.untilEnd,

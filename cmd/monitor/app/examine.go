@@ -28,7 +28,7 @@ func Examine(l *config.Loaded) (warnings []string, err error) {
 		}
 	}
 	if k := c.Source.Kafka; k != nil {
-		of := connection("source.kafka", k.Brokers, k.TLS, k.SASL)
+		of := Connection("source.kafka", k.Brokers, k.TLS, k.SASL)
 		failed("source.kafka.tls", of.Check())
 	}
 	if f := c.Source.File; f != nil {

@@ -103,7 +103,7 @@ func Receivers(c *config.Config, out io.Writer) ([]*Receiver, error) {
 	}
 	if k := c.Alerts.Kafka; k != nil {
 		r := &Receiver{Name: fmt.Sprintf(kafkaNameForm, k.Topic), Key: "alerts.kafka", Filter: filterOf(k.MinSeverity, k.Levels, k.DB), from: *k, files: filesOf(k.TLS)}
-		topic, err := deliver.NewKafka(deliver.KafkaOptions{Connection: connection("alerts.kafka", k.Brokers, k.TLS, k.SASL), Topic: k.Topic})
+		topic, err := deliver.NewKafka(deliver.KafkaOptions{Connection: Connection("alerts.kafka", k.Brokers, k.TLS, k.SASL), Topic: k.Topic})
 		if err == nil {
 			r.Receiver, r.close = topic, topic.Close
 		}
@@ -186,8 +186,8 @@ func filterOf(severity string, levels []verdict.Level, dbs []string) deliver.Fil
 	return f
 }
 
-// connection is how a cluster is reached, for the source and for alerts; key is that of the configuration.
-func connection(key string, brokers []string, t *config.TLS, s *config.SASL) kafka.Connection {
+// Connection is how a cluster is reached; key is that of the configuration.
+func Connection(key string, brokers []string, t *config.TLS, s *config.SASL) kafka.Connection {
 	c := kafka.Connection{Brokers: brokers, Key: key}
 	if t != nil {
 		c.TLS = &kafka.TLS{CA: t.CA, Cert: t.Cert, Key: t.Key}

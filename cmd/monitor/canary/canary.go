@@ -54,6 +54,8 @@ type Options struct {
 	Duration       time.Duration
 	Transactions   int64
 	UntilViolation bool
+	// Faults are the names of canary.faults.commands that are run in turn.
+	Faults []string
 	// Record, if not nil, gets the records too, one per line after a header.
 	Record io.Writer
 	// Publish, if not nil, gets the records instead of a monitor in this process.
@@ -96,10 +98,17 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if c.Access != config.AccessPinned && len(db.Nodes()) == 1 {
 		return nil, &target.Error{Option: "--access", What: c.Access + " is about several nodes, and there is one", Do: "give the others with --target or --replica"}
 	}
-	if err := db.Prepare(ctx); err != nil {
+	faults, err := faultsOf(c.Faults, o.Faults)
+	if err != nil {
+		return nil, err
+	}
+	switch err := db.Prepare(ctx); {
+	case errors.As(err, new(*target.Error)):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("prepare %s: %w", db.Nodes()[0].Name, err)
 	}
-	w := &watch{Options: o, db: db, start: time.Now()}
+	w := &watch{Options: o, db: db, start: time.Now(), faults: faults}
 	return w.run(ctx, settings)
 }
 
@@ -121,6 +130,7 @@ type watch struct {
 	start   time.Time
 	load    *Load
 	monitor *app.App // nil with Publish
+	faults  []config.CanaryFault
 	stop    context.CancelFunc
 	observe *observer
 	// exceeded is why it has stopped by itself; empty: it has not.
@@ -184,7 +194,10 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	beside.Go(func() { w.report(working) })
 	beside.Go(func() { w.observe.run(working) })
 	beside.Go(func() { w.watchStrain(working) })
-	err = w.load.work(working)
+	harm, undone := context.WithCancel(working)
+	harming := make(chan struct{})
+	go func() { defer close(harming); w.harm(harm) }()
+	err = w.load.work(working, func() { undone(); <-harming })
 	stop()
 	beside.Wait()
 	err = errors.Join(err, rec.Close(context.WithoutCancel(ctx)))
@@ -254,8 +267,16 @@ func (w *watch) whole() bool {
 	if w.Transactions > 0 {
 		return w.Transactions <= wholeMax
 	}
-	return w.Duration > 0 && w.Config.Canary.Rate > 0 && float64(w.Config.Canary.Rate)*w.Duration.Seconds() <= wholeMax
+	rate := w.Config.Canary.Rate
+	if rate == 0 {
+		rate = unlimitedRate
+	}
+	return w.Duration > 0 && float64(rate)*w.Duration.Seconds() <= wholeMax
 }
+
+// unlimitedRate is what a database is taken to manage. Where it manages more, what is beyond wholeMax is another segment,
+// and the end undecided.
+const unlimitedRate = 10_000
 
 // configure puts into the configuration what is true of a canary's records; dir is a folder to be removed at the end,
 // or empty.

@@ -37,8 +37,9 @@ type Load struct {
 	counts       counts
 }
 
-// opMax is how long one operation may go unanswered, beyond what the database itself allows.
-const opMax = 30 * time.Second
+// answerMax is how long a transaction, or an attempt to connect, may go unanswered. The monitor waits for a transaction for
+// longer than that (window.max_transaction).
+const answerMax = 30 * time.Second
 
 // The shortest and the longest pause between two attempts to connect.
 const (
@@ -46,9 +47,9 @@ const (
 	reconnectMax = 5 * time.Second
 )
 
-// work runs until ctx ends; what is under way then is finished, and every item is read once more. An error is an
-// option that can't be used.
-func (l *Load) work(ctx context.Context) error {
+// work runs until ctx ends; what is under way then is finished, over is called, and every item is read once more. An error
+// is an option that can't be used.
+func (l *Load) work(ctx context.Context, over func()) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var wg sync.WaitGroup // of the clients
@@ -82,6 +83,7 @@ func (l *Load) work(ctx context.Context) error {
 	wg.Wait()
 	release()
 	keep.Wait()
+	over()
 	k.final(ctx)
 	if err := context.Cause(ctx); errors.As(err, new(*target.Error)) {
 		return err
@@ -174,7 +176,7 @@ func (c *client) connect(ctx context.Context) (bool, error) {
 	if !c.node.Replica {
 		settings = c.settings
 	}
-	attempt, cancel := context.WithTimeout(ctx, opMax)
+	attempt, cancel := context.WithTimeout(ctx, answerMax)
 	defer cancel()
 	s, err := c.db.Connect(attempt, c.node, settings)
 	if err != nil {
@@ -223,7 +225,7 @@ func (c *client) transact(ctx context.Context) error {
 	}
 	steps := drawer.Draw()
 	if c.node.Replica || c.rng.Float64() < snapshotShare {
-		steps = g.snapshot(c.rng.IntN(len(g.items)))
+		steps = g.snapshot(c.rng.IntN(len(g.items)), snapshotMax)
 	}
 	c.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return c.perform(ctx, t, g, steps)
@@ -235,12 +237,17 @@ func (c *client) transact(ctx context.Context) error {
 // Whether two see the same order of commits shows only in what reads the items of both.
 const snapshotShare = 0.25
 
+// snapshotMax is how many items of a large group it reads.
+const snapshotMax = 32
+
 // record runs a transaction to its end, whether ctx ends or not, and records and counts it.
 func (c *client) record(ctx context.Context, run func(context.Context, *recorder.Transaction) (record.Status, target.Reason)) record.Status {
 	began := time.Now()
 	t := c.rec.Begin()
 	t.At(c.node.Name)
-	outcome, reason := run(context.WithoutCancel(ctx), t)
+	answering, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerMax)
+	defer cancel()
+	outcome, reason := run(answering, t)
 	t.End(outcome)
 	c.counts.add(c.node, outcome, reason, time.Since(began))
 	return outcome
@@ -254,7 +261,7 @@ func (c *client) perform(ctx context.Context, t *recorder.Transaction, g *group,
 // finish commits, or gives up what has failed with err. It leaves the session if its connection is of no more use.
 func (c *client) finish(ctx context.Context, err error) (record.Status, target.Reason) {
 	if err == nil {
-		if err = c.within(ctx, c.session.Commit); err == nil {
+		if err = c.session.Commit(ctx); err == nil {
 			return record.Committed, ""
 		}
 		f := c.db.Fault(err)
@@ -266,7 +273,7 @@ func (c *client) finish(ctx context.Context, err error) (record.Status, target.R
 	}
 	// What was not committed is undone: by the database itself where the connection is gone.
 	f := c.db.Fault(err)
-	if !f.Answered || c.within(ctx, c.session.Abort) != nil {
+	if !f.Answered || c.session.Abort(ctx) != nil {
 		c.leave()
 	}
 	return record.Aborted, f.Reason
@@ -275,7 +282,7 @@ func (c *client) finish(ctx context.Context, err error) (record.Status, target.R
 // operate begins a transaction and does all of it but the commit. A write is recorded before it is tried, as it may
 // have happened whatever the answer is.
 func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) error {
-	if err := c.within(ctx, c.session.Begin); err != nil {
+	if err := c.session.Begin(ctx); err != nil {
 		return err
 	}
 	c.absent = c.absent[:0]
@@ -283,41 +290,42 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		if i > 0 && c.cfg.Pause > 0 {
 			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
 		}
-		item := g.item(s)
-		err := c.within(ctx, func(ctx context.Context) error {
-			switch {
-			case s.Range > 0:
-				registers := g.items[s.Item : s.Item+s.Range]
-				values, err := c.session.Scan(ctx, registers)
-				for i, v := range values {
-					c.saw(t, g, registers[i], v)
-				}
-				return err
-			case s.Kind == record.Read:
-				v, err := c.session.Read(ctx, item)
-				if err == nil {
-					c.saw(t, g, item, v)
-				}
-				return err
-			case s.Kind == record.Append:
-				v := c.values.Add(1)
-				t.Append(item.Name, record.Int(v))
-				return c.session.Append(ctx, item, v)
-			default:
-				v := c.values.Add(1)
-				t.Write(item.Name, record.Int(v))
-				if i := slices.Index(c.absent, item.Name); i >= 0 {
-					c.absent[i] = ""
-					return c.session.Create(ctx, item, v)
-				}
-				return c.session.Write(ctx, item, v)
-			}
-		})
-		if err != nil {
+		if err := c.do(ctx, t, g, s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// do does one operation.
+func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, s generate.Step) error {
+	item := g.item(s)
+	switch {
+	case s.Range > 0:
+		registers := g.items[s.Item : s.Item+s.Range]
+		values, err := c.session.Scan(ctx, registers)
+		for i, v := range values {
+			c.saw(t, g, registers[i], v)
+		}
+		return err
+	case s.Kind == record.Read:
+		v, err := c.session.Read(ctx, item)
+		if err == nil {
+			c.saw(t, g, item, v)
+		}
+		return err
+	}
+	v := c.values.Add(1)
+	if s.Kind == record.Append {
+		t.Append(item.Name, record.Int(v))
+		return c.session.Append(ctx, item, v)
+	}
+	t.Write(item.Name, record.Int(v))
+	if i := slices.Index(c.absent, item.Name); i >= 0 {
+		c.absent[i] = ""
+		return c.session.Create(ctx, item, v)
+	}
+	return c.session.Write(ctx, item, v)
 }
 
 // saw records what was read of an item.
@@ -326,13 +334,6 @@ func (c *client) saw(t *recorder.Transaction, g *group, item target.Item, v reco
 	if g.sparse() && v.IsNull() {
 		c.absent = append(c.absent, item.Name)
 	}
-}
-
-// within does one operation, for as long as an operation may take.
-func (c *client) within(ctx context.Context, op func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, opMax)
-	defer cancel()
-	return op(ctx)
 }
 
 // group is items that are used together for a while, by one workload.
@@ -357,9 +358,9 @@ func (g *group) item(s generate.Step) target.Item {
 }
 
 // snapshot is reads of all items, from the given one on.
-func (g *group) snapshot(from int) []generate.Step {
+func (g *group) snapshot(from, most int) []generate.Step {
 	var steps []generate.Step
-	for i := range g.items {
+	for i := range min(most, len(g.items)) {
 		s := generate.Step{Kind: record.Read, Item: (from + i) % len(g.items)}
 		if s.Item >= g.lists {
 			s.Item, s.List = s.Item-g.lists, true
@@ -550,7 +551,7 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 
 // create writes all items of a group, and every other one of those that need not be there.
 func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) (record.Status, target.Reason) {
-	err := k.within(ctx, k.session.Begin)
+	err := k.session.Begin(ctx)
 	for i, item := range g.items {
 		if err != nil {
 			break
@@ -563,7 +564,7 @@ func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) 
 			v = k.values.Add(1)
 			t.Write(item.Name, record.Int(v))
 		}
-		err = k.within(ctx, func(ctx context.Context) error { return k.session.Create(ctx, item, v) })
+		err = k.session.Create(ctx, item, v)
 	}
 	return k.finish(ctx, err)
 }
@@ -573,7 +574,7 @@ func (k *keeper) remove(ctx context.Context, g *group) {
 	for _, n := range k.db.Nodes() {
 		reader := &client{Load: k.Load, number: k.number, node: n, rng: k.rng, started: k.started}
 		k.started++
-		attempt, cancel := context.WithTimeout(ctx, opMax)
+		attempt, cancel := context.WithTimeout(ctx, answerMax)
 		var there bool
 		var err error
 		for !there && err == nil && attempt.Err() == nil {
@@ -581,7 +582,7 @@ func (k *keeper) remove(ctx context.Context, g *group) {
 		}
 		if there {
 			reader.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
-				return reader.perform(ctx, t, g, g.snapshot(0))
+				return reader.perform(ctx, t, g, g.snapshot(0, len(g.items)))
 			})
 			reader.leave()
 		}
@@ -599,7 +600,7 @@ func (k *keeper) discard(ctx context.Context) {
 	if len(k.undone) == 0 {
 		return
 	}
-	attempt, cancel := context.WithTimeout(ctx, opMax)
+	attempt, cancel := context.WithTimeout(ctx, answerMax)
 	defer cancel()
 	switch err := k.db.Discard(attempt, k.undone); {
 	case err == nil:

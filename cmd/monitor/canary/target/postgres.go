@@ -160,7 +160,11 @@ func (p *postgres) Prepare(ctx context.Context) error {
 			text = "truncate " + Space + ".registers, " + Space + ".lists"
 		}
 		_, err = c.Exec(ctx, text)
-		if f := p.Fault(err); f.Reason == Denied {
+		switch f := p.Fault(err); {
+		case err == nil:
+		case f.Reason == Denied && there:
+			return &Error{Option: "--target", What: "the schema " + Space + " is another account's", Err: err, Do: "use that account, or have it removed with --cleanup"}
+		case f.Reason == Denied:
 			return &Error{Option: "--target", What: "the account may not make a schema", Err: err, Do: "GRANT CREATE ON DATABASE … TO it"}
 		}
 		return err

@@ -16,6 +16,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -276,10 +277,10 @@ func schemeOf(address string) string {
 // hostOf is what a node is called: its host and port.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
+	if err != nil {
 		return "node"
 	}
-	return u.Host
+	return cmp.Or(u.Host, u.Query().Get("host"), "node")
 }
 
 // nodesOf names the nodes of options by their addresses.

@@ -1,0 +1,142 @@
+package canary
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/internal/servers"
+	"github.com/isowatch/isowatch/recorder"
+)
+
+// What the benchmark's transactions work on, and how many clients there are.
+const (
+	benchKeys     = 20
+	benchSessions = 8
+)
+
+// BenchmarkCanary says how many transactions a second PostgreSQL does for pgbench, for the canary's sessions alone, and for
+// the whole canary: the same statements, connections and server. b.N transactions of 100,000 or more tell something:
+//
+//	go test ./cmd/monitor/canary -run '^$' -bench Canary -benchtime 100000x
+//
+// "us-cpu/txn" is this process's CPU time: watched less unwatched is the monitor's, and the recorder's is in both.
+func BenchmarkCanary(b *testing.B) {
+	dir, err := os.MkdirTemp("", "isowatch-bench-")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(dir) })
+	ctx := context.Background()
+	p, err := servers.NewPostgres(ctx, dir, servers.PostgresOptions{Settings: []string{"synchronous_commit = off"}})
+	if err != nil {
+		b.Skip("SKIPPED: ", err)
+	}
+	b.Cleanup(p.Close)
+	for _, turn := range []string{"first", "second"} { // the machine may be slower at one time than at another
+		b.Run("pgbench/"+turn, func(b *testing.B) { pgbench(b, p, dir) })
+		b.Run("unwatched/"+turn, func(b *testing.B) { benchCanary(b, p, discard{}) })
+		b.Run("watched/"+turn, func(b *testing.B) { benchCanary(b, p, nil) })
+	}
+}
+
+type discard struct{}
+
+func (discard) Put(context.Context, []recorder.Record) error { return nil }
+func (discard) Close() error                                 { return nil }
+
+func benchCanary(b *testing.B, p *servers.Postgres, to recorder.Sink) {
+	loaded, err := config.Load(config.Sources{Overrides: []config.Override{
+		{Path: "canary.targets", Value: `["` + p.URL(p.Primary) + `"]`}, {Path: "canary.isolation", Value: "repeatable-read"}, {Path: "canary.workloads", Value: "[mini]"},
+		{Path: "canary.rate", Value: "0"}, {Path: "canary.pause", Value: "0s"}, {Path: "canary.keys", Value: strconv.Itoa(benchKeys)}, {Path: "canary.group", Value: "10000"},
+		{Path: "canary.sessions", Value: strconv.Itoa(benchSessions)}, {Path: "levels", Value: "si"}, {Path: "http.listen", Value: ""}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	began, used := time.Now(), cpu()
+	o, err := Run(context.Background(), Options{Config: loaded.Config, Transactions: int64(b.N), Publish: to, Log: zerolog.Nop(), Out: io.Discard, Quiet: true, Seed: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "txn/s")
+	b.ReportMetric(float64((cpu()-used).Microseconds())/float64(b.N), "us-cpu/txn")
+	if to == nil && b.N < wholeMax && (len(o.Reports) != 1 || o.Alerts > 0) {
+		b.Errorf("%+v", o)
+	}
+}
+
+// cpu is what this process has used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+var throughput = regexp.MustCompile(`number of transactions actually processed: (\d+)(?s:.*)number of failed transactions: (\d+)(?s:.*)tps = ([0-9.]+) \(without`)
+
+// pgbench runs as many transactions of the same shapes.
+func pgbench(b *testing.B, p *servers.Postgres, dir string) {
+	bin, err := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
+	if err != nil || len(bin) == 0 {
+		b.Skip("SKIPPED: pgbench is not installed")
+	}
+	if err := p.Do(context.Background(), "canary", `drop table if exists pgbench`, `create table pgbench (key text collate "C" primary key, value bigint not null)`,
+		fmt.Sprintf(`insert into pgbench select 'k0.' || i, i from generate_series(0, %d) i`, benchKeys-1), `grant all on pgbench to canary`); err != nil {
+		b.Fatal(err)
+	}
+	read, write := "select value from pgbench where key = 'k0.' || :%s;\n", "update pgbench set value = :v where key = 'k0.' || :%s;\n"
+	shapes := []string{"R", "RW", "Rr", "RrW", "RWr", "RrWw", "RWrw"}
+	args := []string{"-n", "-c", strconv.Itoa(benchSessions), "-j", "2", "-M", "prepared", "-t", strconv.Itoa(max(1, b.N/benchSessions)), "-h", "127.0.0.1", "-p", p.Primary.Addr[strings.LastIndex(p.Primary.Addr, ":")+1:], "-U", "canary"}
+	script := func(name string, weight int, body string) {
+		path := filepath.Join(dir, name)
+		text := fmt.Sprintf("\\set x random(0, %d)\n\\set y (:x + random(1, %d)) %% %d\n\\set v random(1, 1000000000)\nbegin isolation level repeatable read;\n%scommit;\n", benchKeys-1, benchKeys-1, benchKeys, body)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			b.Fatal(err)
+		}
+		args = append(args, "-f", fmt.Sprintf("%s@%d", path, weight))
+	}
+	for _, s := range shapes {
+		var body strings.Builder
+		for _, op := range s {
+			switch op {
+			case 'R':
+				fmt.Fprintf(&body, read, "x")
+			case 'r':
+				fmt.Fprintf(&body, read, "y")
+			case 'W':
+				fmt.Fprintf(&body, write, "x")
+			case 'w':
+				fmt.Fprintf(&body, write, "y")
+			}
+		}
+		script(s, 3, body.String())
+	}
+	var all strings.Builder
+	for i := range benchKeys {
+		fmt.Fprintf(&all, "select value from pgbench where key = 'k0.%d';\n", i)
+	}
+	script("all", 7, all.String())
+	out, err := exec.Command(bin[len(bin)-1], append(args, "canary")...).CombinedOutput()
+	m := throughput.FindSubmatch(out)
+	if err != nil || m == nil {
+		b.Fatalf("pgbench: %v: %s", err, out)
+	}
+	done, _ := strconv.ParseFloat(string(m[1]), 64)
+	failed, _ := strconv.ParseFloat(string(m[2]), 64)
+	tps, _ := strconv.ParseFloat(string(m[3]), 64)
+	b.ReportMetric(tps*(done+failed)/done, "txn/s") // those that were refused too, as in the others
+}
