@@ -269,7 +269,7 @@ func (t *chart) heading() int {
 	}
 	if !t.timed {
 		for _, e := range t.alert.Events {
-			say = append(say, middle("It "+text.Name(e.Told), 2*eventCols)+".")
+			say = append(say, middle("It "+printable(e.Told, 400), 2*eventCols)+".")
 		}
 	}
 	if len(t.rings) > 1 {
@@ -349,7 +349,7 @@ func (t *chart) byTime() {
 		if e.Node != "" {
 			what = e.Node + " " + what
 		}
-		h := happening{label: middle(text.Name(what), eventCols), tip: clock(e.At) + ": it " + printable(e.Told, 400), x: xs[slices.Index(ms, moment{e.At, false})]}
+		h := happening{label: middle(printable(what, 400), eventCols), tip: clock(e.At) + ": it " + printable(e.Told, 400), x: xs[slices.Index(ms, moment{e.At, false})]}
 		t.events = append(t.events, h)
 		t.right = max(t.right, h.x+8+px(h.label, 12))
 	}
