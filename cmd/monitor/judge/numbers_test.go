@@ -54,15 +54,26 @@ func TestNumbersAgainstClocks(t *testing.T) {
 				add("g", 2, 2e18+1e7, record.Op{Kind: record.Read, Key: "y", Value: record.Null})
 			}
 			levels := []verdict.Level{verdict.G1, verdict.SI, verdict.SER}
-			var h report.History
-			assume := judge.Assumptions{Initial: record.InitialAbsent, Clock: record.ClockPrune, Coverage: record.CoverageComplete, Sessions: record.SessionsKeep, MaxSkew: 5e6}
-			if err := judge.Check(judge.Question{DB: record.DefaultDB, Txns: txns, Levels: levels, Assume: assume}, &h); err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range h.Results[1:] {
-				noted := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "contradict the times") })
-				if r.Verdict != c.want.String() || noted != c.noted || len(r.Anomalies) > 1 {
-					t.Errorf("%s is %s with %d anomalies, %q", r.Level, r.Verdict, len(r.Anomalies), r.Notes)
+			for _, certified := range []bool{false, true} {
+				var h report.History
+				var proved []string
+				assume := judge.Assumptions{Initial: record.InitialAbsent, Clock: record.ClockPrune, Coverage: record.CoverageComplete, Sessions: record.SessionsKeep, MaxSkew: 5e6}
+				q := judge.Question{DB: record.DefaultDB, Txns: slices.Clone(txns), Levels: levels, Assume: assume}
+				if certified {
+					q.Proved = func(r verdict.Result) error { proved = append(proved, r.Level.String()); return nil }
+				}
+				if err := judge.Check(q, &h); err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range h.Results[1:] {
+					said := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "no certificate is written") })
+					if said != (certified && c.noted) || certified && slices.Contains(proved, r.Level) != (c.want == verdict.Satisfied && !c.noted) {
+						t.Errorf("%s: certificate asked for: %v, of %q; notes %q", r.Level, certified, proved, r.Notes)
+					}
+					noted := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "contradict the times") })
+					if r.Verdict != c.want.String() || noted != c.noted || len(r.Anomalies) > 1 {
+						t.Errorf("%s is %s with %d anomalies, %q", r.Level, r.Verdict, len(r.Anomalies), r.Notes)
+					}
 				}
 			}
 		})
