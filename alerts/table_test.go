@@ -1,0 +1,294 @@
+package alerts_test
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/incremental/oracle/tiny"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/seeds"
+)
+
+// row is a row of the table of names: what Adya calls it, the weakest levels that it may break, and what holds.
+type row struct {
+	adya, weakest, holds []string
+	any                  bool // whatever is below holds
+}
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// table is the table of names of docs/alerts.md, by name.
+func table(t *testing.T) map[string]row {
+	t.Helper()
+	b, err := os.ReadFile("../docs/alerts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(b), "| weakest level broken |")
+	text, _, _ := strings.Cut(rest, "\n\n")
+	out := map[string]row{}
+	for line := range strings.Lines(text) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 7 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		words := func(cell string) (all []string) {
+			for _, m := range quoted.FindAllStringSubmatch(cell, -1) {
+				all = append(all, m[1])
+			}
+			return all
+		}
+		r := row{adya: strings.FieldsFunc(strings.ReplaceAll(cells[3], "-realtime", ""), func(c rune) bool { return c == ' ' || c == ',' }), weakest: words(cells[4]), holds: words(cells[5])}
+		r.any = len(r.holds) == 0 && strings.Contains(cells[5], "what is below")
+		if from, to, ok := strings.Cut(cells[4], " to "); ok {
+			all := names(name.Ordered())
+			r.weakest = all[slices.Index(all, words(from)[0]) : slices.Index(all, words(to)[0])+1]
+		}
+		for _, n := range words(cells[1]) {
+			out[n] = r
+		}
+	}
+	for _, n := range name.Names() {
+		if _, ok := out[n]; !ok {
+			t.Fatalf("%s is not in the table", n)
+		}
+	}
+	return out
+}
+
+func names(levels []verdict.Level) (out []string) {
+	for _, l := range levels {
+		out = append(out, l.String())
+	}
+	return out
+}
+
+// outside says what of an alert is outside the table; "" if nothing is.
+func outside(all map[string]row, a alerts.Alert) string {
+	r := all[a.Name]
+	base, _, _ := strings.Cut(strings.TrimSuffix(a.Adya, "-process"), "-realtime")
+	worse := slices.Contains(r.adya, "worse") || slices.Contains(r.adya, "any")
+	switch {
+	case !slices.Contains(r.weakest, a.Weakest):
+		return "weakest " + a.Weakest
+	case !r.any && len(r.holds) > 0 && slices.ContainsFunc(a.Holds, func(l string) bool { return !slices.Contains(r.holds, l) }):
+		return "holds " + strings.Join(a.Holds, " ")
+	case !worse && base != "" && !slices.Contains(r.adya, base):
+		return "adya " + a.Adya
+	}
+	return ""
+}
+
+// ops are the operations of a transaction that are like that.
+func ops(t record.Transaction, is func(record.Op) bool) []record.Op {
+	return slices.DeleteFunc(slices.Clone(t.Ops), func(op record.Op) bool { return !is(op) })
+}
+
+func reads(t record.Transaction, key string) []record.Op {
+	return ops(t, func(op record.Op) bool { return op.Kind == record.Read && op.Key == key })
+}
+
+func writes(t record.Transaction, key string) []record.Op {
+	return ops(t, func(op record.Op) bool { return (op.Kind == record.Write || op.Kind == record.Append) && op.Key == key })
+}
+
+// keysOf are the keys of a transaction.
+func keysOf(t record.Transaction) (out []string) {
+	for _, op := range t.Ops {
+		out = append(out, op.Key)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// pair tells whether two transactions are like that.
+func pair(txns []record.Transaction, is func(a, b record.Transaction) bool) bool {
+	for i := range txns {
+		for j := range txns {
+			if i != j && is(txns[i], txns[j]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// one tells whether a key of a transaction is like that.
+func one(txns []record.Transaction, is func(t record.Transaction, key string) bool) bool {
+	return slices.ContainsFunc(txns, func(t record.Transaction) bool {
+		return slices.ContainsFunc(keysOf(t), func(key string) bool { return is(t, key) })
+	})
+}
+
+func differ(a, b []record.Op) bool {
+	return slices.ContainsFunc(a, func(x record.Op) bool {
+		return slices.ContainsFunc(b, func(y record.Op) bool { return x.Value != y.Value })
+	})
+}
+
+// shapes are what a name says at least of who did what.
+var shapes = map[string]func(a alerts.Alert, txns []record.Transaction) bool{
+	"aborted-read": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return slices.ContainsFunc(txns, func(t record.Transaction) bool { return t.Status == record.Aborted })
+	},
+	"not-my-last-write": ownWriteThenRead, "not-my-own-write": ownWriteThenRead,
+	"future-read": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return one(txns, func(t record.Transaction, key string) bool { return len(reads(t, key)) > 0 && len(writes(t, key)) > 0 })
+	},
+	"intermediate-read": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return one(txns, func(t record.Transaction, key string) bool { return len(writes(t, key)) > 1 })
+	},
+	"duplicate-elements": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return one(txns, func(t record.Transaction, key string) bool {
+			return slices.ContainsFunc(reads(t, key), func(op record.Op) bool {
+				es, _ := list.Elements(op.Value)
+				_, n := list.Repeated(es)
+				return n > 1
+			})
+		})
+	},
+	"circular-information-flow": func(a alerts.Alert, _ []record.Transaction) bool {
+		return !slices.ContainsFunc(a.Cycle, func(e alerts.Edge) bool { return e.Type == "rw" })
+	},
+	"dirty-write": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return pair(txns, func(a, b record.Transaction) bool { return conflict(a, b) })
+	},
+	"non-repeatable-reads": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return one(txns, func(t record.Transaction, key string) bool { return differ(reads(t, key), reads(t, key)) })
+	},
+	"non-monotonic-read": twoReads, "fractured-read": twoReads,
+	"session-guarantee-violation": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return pair(txns, func(a, b record.Transaction) bool { return a.Session == b.Session })
+	},
+	"long-fork": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return pair(txns, func(a, b record.Transaction) bool {
+			n := 0
+			for _, key := range keysOf(a) {
+				if differ(reads(a, key), reads(b, key)) {
+					n++
+				}
+			}
+			return n > 1
+		})
+	},
+	"lost-update": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return pair(txns, func(a, b record.Transaction) bool {
+			return slices.ContainsFunc(keysOf(a), func(key string) bool {
+				return len(writes(b, key)) > 0 && len(writes(a, key)) > 0 && (len(reads(a, key)) > 0 || writes(a, key)[0].Kind == record.Append)
+			})
+		})
+	},
+	"write-skew": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return pair(txns, func(a, b record.Transaction) bool {
+			missed := func(a, b record.Transaction) bool {
+				return slices.ContainsFunc(keysOf(a), func(key string) bool { return len(reads(a, key)) > 0 && len(writes(b, key)) > 0 })
+			}
+			return missed(a, b) && missed(b, a)
+		})
+	},
+	"read-only-anomaly": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return slices.ContainsFunc(txns, func(t record.Transaction) bool {
+			return len(ops(t, func(op record.Op) bool { return op.Kind == record.Read })) == len(t.Ops)
+		})
+	},
+	"stale-read": timed, "real-time-violation": timed,
+}
+
+func conflict(a, b record.Transaction) bool {
+	return slices.ContainsFunc(keysOf(a), func(key string) bool { return len(writes(a, key)) > 0 && len(writes(b, key)) > 0 })
+}
+
+func ownWriteThenRead(_ alerts.Alert, txns []record.Transaction) bool {
+	return one(txns, func(t record.Transaction, key string) bool {
+		own := ops(t, func(op record.Op) bool { return op.Key == key })
+		at := slices.IndexFunc(own, func(op record.Op) bool { return op.Kind != record.Read })
+		return at >= 0 && slices.ContainsFunc(own[at:], func(op record.Op) bool { return op.Kind == record.Read })
+	})
+}
+
+func twoReads(_ alerts.Alert, txns []record.Transaction) bool {
+	return slices.ContainsFunc(txns, func(t record.Transaction) bool {
+		return len(ops(t, func(op record.Op) bool { return op.Kind == record.Read })) > 1
+	})
+}
+
+func timed(a alerts.Alert, txns []record.Transaction) bool {
+	return a.ClockDependent && len(slices.DeleteFunc(slices.Clone(txns), func(t record.Transaction) bool { return !t.HasTimes })) > 1
+}
+
+// rough is a random history of what recordings have: lists, nulls and values that come again, unknown outcomes, weak
+// stores, a lost record, a wrong clock.
+func rough(seed uint64) (script.Script, []verdict.Level) {
+	rng := rand.New(rand.NewPCG(seed, 57))
+	s := tiny.Random(rng, tiny.Config{Txns: 7, Keys: 1 + int(seed%3), Sessions: 4, Times: seed%2 == 0, Duplicates: seed%3 == 0, Common: 10 * int(seed%5), Aborted: seed%4 == 0,
+		Unknown: seed%5 == 0, Partial: seed%6 == 0, Appends: seed%3 == 1, Weak: 50, Updates: int(seed%2) * 40, Mutations: 2})
+	if at := rng.IntN(len(s.Txns) + 1); seed%4 == 1 && at < len(s.Txns) && len(s.Txns) > 2 {
+		s.Txns = slices.Delete(s.Txns, at, at+1)
+		partial := record.CoveragePartial
+		s.Header.Coverage = &partial
+	}
+	if at := rng.IntN(len(s.Txns) + 1); seed%4 == 2 && at < len(s.Txns) && s.Txns[at].HasTimes {
+		by := rng.Int64N(100)
+		s.Txns[at].Start, s.Txns[at].End = s.Txns[at].Start+by, s.Txns[at].End+by
+	}
+	slices.SortStableFunc(s.Txns, func(a, b record.Transaction) int { return cmp.Compare(a.End, b.End) })
+	return s, some(rng, name.Ordered())
+}
+
+// beside are names of anomalies that are told at a level which the table does not give them: an order of
+// writes behind the cycle, or another reading of the evidence, is of that level.
+var beside = []string{"causality-violation at si", "fractured-read at rc", "read-skew at strong-si", "stale-read at sser", "write-skew at sser"}
+
+// Every anomaly of random histories is inside the table of names but those that are listed, is what its name
+// says, and its evidence alone is violated at the level of the alert.
+func TestNamesAreInTheTable(t *testing.T) {
+	all, found, apart := table(t), map[string]int{}, map[string]int{}
+	for seed := *seeds.First; seed < *seeds.First+uint64(race.Few(1000, 10000)); seed++ {
+		s, levels := rough(seed)
+		switch seed % 8 {
+		case 0, 4:
+			s, levels = several(seed)
+		case 1:
+			s, levels = oneKey(seed)
+		}
+		for _, online := range []bool{false, true} {
+			for _, v := range foundBy(s, levels, online, seed) {
+				ctx := context(s, levels...)
+				ctx.Judge, ctx.Find, ctx.OneKey = engineJudge, engineFind, slices.Contains(levels, verdict.LIN)
+				a, err := alerts.New(v, ctx)
+				if err != nil {
+					t.Fatalf("seed %d, %v, online %v: %v\n%s\n%+v", seed, levels, online, err, script.Format(s), v)
+				}
+				found[a.Name]++
+				h, txns := evidence(t, a)
+				if level, _ := verdict.ParseLevel(a.Level); engineJudge(level, h, txns) != verdict.Violated {
+					t.Errorf("the evidence satisfies %s", a.Level)
+				}
+				if is, ok := shapes[a.Name]; ok && !is(a, txns) {
+					t.Errorf("the evidence is no %s", a.Name)
+				}
+				why := outside(all, a)
+				if at := a.Name + " at " + a.Weakest; why != "" && slices.Contains(beside, at) {
+					apart[at]++
+				} else if why != "" {
+					t.Errorf("outside the table: %s: %s", a.Name, why)
+				}
+				if t.Failed() {
+					t.Fatalf("seed %d, %v, online %v:\n%s\n%s", seed, levels, online, script.Format(script.Script{Header: h, Txns: txns}), a.Explanation)
+				}
+			}
+		}
+	}
+	t.Log(found, apart)
+}
