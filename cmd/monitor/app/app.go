@@ -114,9 +114,10 @@ type tuning struct {
 	segments   bool            // also where the end of the input is to be told
 	seeds      int             // stream.Config.MaxSeeds
 	reopen     time.Duration   // between two attempts to open a store on a full disk
+	drain      time.Duration   // that what was read is worked off after a stop, where it can't be read again
 }
 
-var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax, queue: queueRecordsMax, reopen: reopenEvery, piece: pieceEvery}
+var defaultTuning = tuning{groupBytes: groupBytesMax, checkpoint: checkpointEvery, held: heldBytesMax, queue: queueRecordsMax, reopen: reopenEvery, drain: drainMax, piece: pieceEvery}
 
 // aheadMax: more than a minute before the broker has a record it can't
 // have ended, and must not drag the watermark along. Where there is no broker that is said of one that
@@ -174,6 +175,9 @@ func New(o Options) (*App, error) {
 
 // leastRetain is window.retain where it is 0, which to the store means for ever.
 const leastRetain = time.Nanosecond
+
+// drainMax is how long a stop works off what was read of an input that can't be read again.
+const drainMax = time.Second
 
 // reopenEvery is how often it is tried to open a store on a full disk.
 const reopenEvery = time.Second
@@ -415,9 +419,15 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	group, working := errgroup.WithContext(context.WithoutCancel(ctx))
 	going, halt := context.WithCancel(working)
 	defer halt()
-	if a.origin != "" { // what waits is in the journal; the next run has it
-		defer context.AfterFunc(ctx, halt)()
-	}
+	defer context.AfterFunc(ctx, func() {
+		if a.origin == "" { // else what waits is in the journal; the next run has it
+			select {
+			case <-time.After(a.tuning.drain):
+			case <-going.Done():
+			}
+		}
+		halt()
+	})()
 	in := &ingest{App: a, keeper: k, config: config, complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew, foreign: s.foreign && s.again(a.cfg.Source.Kafka),
 		workers: map[string]*worker{}, group: group, working: working, going: going, began: began, now: time.Now, beat: a.pulse.of("input"), causes: causes{}, pool: newPool(a.cfg.Window.Histories)}
 	// However this ends, the workers do too.
@@ -428,9 +438,11 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 		err = errors.Join(err, group.Wait())
 		if err == nil && in.ended {
 			a.conclude(in.order)
-		} else if err == nil && ctx.Err() != nil {
+		}
+		if err == nil && !a.ended && ctx.Err() != nil {
 			in.leave()
 		}
+		a.metrics.conclude(a.log, time.Since(began))
 	}()
 	if err := in.restore(working, s); err != nil {
 		if errors.Is(err, errHalted) {

@@ -414,13 +414,17 @@ func (in *ingest) halted() error {
 	return errHalted
 }
 
-// leave says what a graceful stop leaves to the next run.
+// leave says what a graceful stop leaves to the next run, or, of what can't be read again, to nobody.
 func (in *ingest) leave() {
 	records := 0
 	for _, w := range in.order {
 		n, _ := w.queue.length()
 		left, _ := w.queue.backlog()
 		records += n + left
+	}
+	if in.origin == "" {
+		in.log.Info().Int("queued", records).Msg("stopped; what was read and is not judged yet can't be read again")
+		return
 	}
 	in.log.Info().Int("queued", records).Msg("stopped; the next run goes on with what was read and is not judged yet")
 }

@@ -2,9 +2,12 @@ package app
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/window/order"
@@ -240,6 +243,45 @@ func (w *worker) show() {
 		}
 		w.lag.Store(newest - max(w.history.Watermark(), w.oldest))
 	}
+}
+
+// conclude says, at the end of a run that lasted so long, how much was judged, and of all histories together
+// what was given up or was missing, by reason: what the counters show.
+func (m *metrics) conclude(log zerolog.Logger, took time.Duration) {
+	families, err := m.registry.Gather()
+	if err != nil {
+		log.Error().Err(err).Msg("the metrics can't be read")
+		return
+	}
+	judged, gaveUp := 0.0, zerolog.Dict()
+	for _, f := range families { // each counter by itself, ascending
+		name := strings.TrimPrefix(f.GetName(), namespace+"_")
+		if !slices.Contains([]string{"transactions_total", "forgotten_total", "losses_total", "overload_left_out_total"}, name) {
+			continue
+		}
+		sums, reasons := map[string]float64{}, []string{}
+		for _, c := range f.GetMetric() {
+			why := strings.TrimSuffix(name, "_total")
+			for _, l := range c.GetLabel() {
+				if l.GetName() == "why" {
+					why = l.GetValue()
+				}
+			}
+			if sums[why] == 0 && c.GetCounter().GetValue() > 0 {
+				reasons = append(reasons, why)
+			}
+			sums[why] += c.GetCounter().GetValue()
+		}
+		if name == "transactions_total" {
+			judged = sums["transactions"]
+			continue
+		}
+		slices.Sort(reasons)
+		for _, why := range reasons {
+			gaveUp.Float64(why, sums[why])
+		}
+	}
+	log.Info().Float64("transactions", judged).Float64("per_second", math.Round(judged/max(took.Seconds(), 1e-3))).Dict("given_up", gaveUp).Msg("judged in this run")
 }
 
 // spend notes the time since began as spent on some work.

@@ -1,14 +1,21 @@
 package app
 
 import (
+	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/internal/race"
 )
 
@@ -57,6 +64,58 @@ func TestStopLeavesTheQueue(t *testing.T) {
 	}
 	if n := len(st.ids()); n != 6 {
 		t.Errorf("%d alerts, want 6", n)
+	}
+}
+
+// TestStopOfStandardInput: what was read of standard input can't be read again; a stop gives it a moment and then
+// leaves it, and the log says how much was judged and what is left.
+func TestStopOfStandardInput(t *testing.T) {
+	c := testConfig(nil)
+	c.Source = config.Source{Stdin: &config.Stdin{}}
+	var lines []byte
+	records := planted(t, 1200)
+	for i := range records {
+		lines = append(codec.AppendJSON(lines, &records[i]), '\n')
+	}
+	at := make(chan struct{})
+	var once sync.Once
+	r := start(t, c, newMemStore(), false, func(a *App) {
+		a.stdin = bytes.NewReader(lines)
+		a.tuning.drain, a.tuning.records = 0, 50
+		a.tuning.proving = func(w *worker) {
+			once.Do(func() { close(at) })
+			<-w.going.Done()
+		}
+	})
+	<-at
+	eventually(t, "all is read", func() bool { return r.metric(t, "records_total") == len(records) })
+	r.stop(t)
+	judged := r.released(t, "default")
+	if judged >= len(records)/2 {
+		t.Errorf("%d of %d transactions were judged", judged, len(records))
+	}
+	for _, want := range []string{"can't be read again", fmt.Sprintf(`"transactions":%d,`, judged)} {
+		if !strings.Contains(r.log.String(), want) {
+			t.Errorf("the log does not say %q", want)
+		}
+	}
+}
+
+// TestConcludes: the sums of the counters are said at the end, by reason.
+func TestConcludes(t *testing.T) {
+	m := newMetrics()
+	m.transactions.WithLabelValues("a").Add(30)
+	m.transactions.WithLabelValues("b").Add(10)
+	m.forgotten.WithLabelValues("a", "undecided").Add(3)
+	m.forgotten.WithLabelValues("b", "undecided").Add(4)
+	m.forgotten.WithLabelValues("b", "awaited-read").Add(1)
+	m.losses.WithLabelValues("a", "late").Add(0)
+	m.leftOut.WithLabelValues("a").Add(2)
+	var log bytes.Buffer
+	m.conclude(zerolog.New(&log), 4*time.Second)
+	want := `{"level":"info","transactions":40,"per_second":10,"given_up":{"awaited-read":1,"undecided":7,"overload_left_out":2},"message":"judged in this run"}` + "\n"
+	if log.String() != want {
+		t.Errorf("%s, want %s", &log, want)
 	}
 }
 
