@@ -97,7 +97,7 @@ func startMariaDB(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) != 1, "mariadb NODES")
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	m, err := servers.NewMariaDB(context.Background(), folder(ts), n)
+	m, err := servers.NewMariaDB(context.Background(), folder(ts), servers.MariaDBOptions{Nodes: n})
 	ts.Check(err)
 	ts.Defer(m.Close)
 	ts.Setenv("ADDR", m.Nodes[0].Addr)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,8 +11,9 @@ import (
 
 func newDemo() *cobra.Command {
 	var (
-		o     demo.Options
-		quiet bool
+		o        demo.Options
+		database string
+		quiet    bool
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -21,8 +23,13 @@ it, the monitor and a webhook receiver. After some seconds the store is reopened
 its conflict detection switched off, so that it really loses updates. Nothing has to be
 installed, and nothing is left behind. The address of the monitor's page is printed first.
 
-Exit status: 0 if the fault was alerted and nothing was before it, else 1.`,
-		Example: "  monitor demo --duration 20s --evidence evidence.jsonl",
+--database postgres starts the PostgreSQL that is installed on this machine instead, a primary and a
+synchronous standby in a temporary folder, which break what they promise without any fault: half of the sessions
+wait until the standby shows what they commit, half don't, and the two servers show commits in different orders.
+
+Exit status: 0 if the fault was alerted and nothing was before it, else 1. 4 the environment failed, such as where
+no PostgreSQL is installed.`,
+		Example: "  monitor demo --duration 20s --evidence evidence.jsonl\n  monitor demo --database postgres",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Duration < 0 {
@@ -30,7 +37,11 @@ Exit status: 0 if the fault was alerted and nothing was before it, else 1.`,
 			}
 			o.Out, o.Quiet, o.Version = cmd.OutOrStdout(), quiet, buildInfo().Version
 			o.Color = isColored(o.Out)
-			planned, err := demo.Run(cmd.Context(), o)
+			run := map[string]func(context.Context, demo.Options) (bool, error){"badger": demo.Run, "postgres": demo.Postgres}[database]
+			if run == nil {
+				return unusablef("--database: there is badger and postgres, not %q", database)
+			}
+			planned, err := run(cmd.Context(), o)
 			if err != nil {
 				return environment(err)
 			}
@@ -40,6 +51,7 @@ Exit status: 0 if the fault was alerted and nothing was before it, else 1.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&database, "database", "badger", "the `database` that is watched: badger, in this process, or postgres, which has to be installed")
 	durationVar(cmd.Flags(), &o.Duration, "duration", 0, "how long it runs, such as 20s; 0: until Ctrl-C")
 	cmd.Flags().StringVar(&o.Evidence, "evidence", "", "`file` that the first alert's evidence is written to, for monitor check")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()), "of the clients' choices")

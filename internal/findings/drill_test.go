@@ -5,6 +5,7 @@ package findings
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/process"
 	"github.com/isowatch/isowatch/internal/rig"
@@ -84,38 +86,15 @@ func TestDrill(t *testing.T) {
 	missing(t, err)
 	defer p.Close()
 	recorded := filepath.Join(t.TempDir(), "history.jsonl")
-	r, w := io.Pipe()
-	cmd := monitor("canary", "--target", p.URLs(), "--isolation", *drillIsolation, "--level", *drillLevel, "--listen", "", "--output", "json", "--record", recorded)
-	cmd.Stdout = w
-	m, err := process.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Kill()
-	go func() {
-		<-m.Exited()
-		w.Close()
-	}()
-	told := make(chan map[life.Kind]int, 1)
-	go func() {
-		kinds := map[life.Kind]int{}
-		lines := bufio.NewScanner(r)
-		lines.Buffer(nil, 64<<20)
-		for lines.Scan() {
-			n, err := life.Parse(lines.Bytes())
-			if err != nil {
-				t.Error(err)
-				break
-			}
-			kinds[n.Notification.Kind]++
-			t.Logf("told: %s: %s", n.Notification.Kind, n.Summary)
-			if n.Notification.Kind != life.KindOperational && n.Notification.Kind != life.KindResolved {
-				t.Errorf("an alert: %s", lines.Text())
-			}
+	kinds := map[life.Kind]int{}
+	m, told := start(t, monitor("canary", "--target", p.URLs(), "--isolation", *drillIsolation, "--level", *drillLevel, "--listen", "", "--output", "json",
+		"--record", recorded), func(n life.Notice) {
+		kinds[n.Notification.Kind]++
+		t.Logf("told: %s: %s", n.Notification.Kind, n.Summary)
+		if len(n.Notification.IDs) > 0 {
+			t.Errorf("an alert of %s", n.Name)
 		}
-		told <- kinds
-	}()
-
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), *drillDuration)
 	defer cancel()
 	struck := map[string]int{}
@@ -151,7 +130,7 @@ func TestDrill(t *testing.T) {
 	if status := m.Status(); status != 0 {
 		t.Errorf("exit status %d: %s", status, m.Said())
 	}
-	kinds := <-told
+	<-told
 	t.Logf("%s: transactions %v, faults %v, told %v; %d MB after %s, %d MB at the end, at most %d MB; %s of CPU", time.Since(began).Round(time.Second),
 		outcomes(t, recorded), struck, kinds, first.Resident>>20, *drillEvery, last.Resident>>20, last.Peak>>20, last.CPU)
 	out, err := monitor("check", "--level", *drillLevel, recorded).CombinedOutput()
@@ -159,6 +138,48 @@ func TestDrill(t *testing.T) {
 		t.Errorf("check of what was recorded: %v", err)
 	}
 	t.Logf("check: %s", out)
+}
+
+// start starts a canary that tells as JSON: each notice as it comes, and the reports at its end.
+func start(t *testing.T, cmd *exec.Cmd, notice func(life.Notice)) (*process.Process, <-chan []report.History) {
+	t.Helper()
+	r, w := io.Pipe()
+	cmd.Stdout = w
+	m, err := process.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Kill)
+	go func() {
+		<-m.Exited()
+		w.Close()
+	}()
+	told := make(chan []report.History, 1)
+	go func() {
+		var reports []report.History
+		for in := json.NewDecoder(r); ; {
+			var line json.RawMessage
+			if err := in.Decode(&line); err != nil {
+				if !errors.Is(err, io.EOF) {
+					t.Error(err)
+				}
+				break
+			}
+			var h report.History
+			if err := json.Unmarshal(line, &h); err == nil && h.Results != nil {
+				reports = append(reports, h)
+				continue
+			}
+			n, err := life.Parse(line)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			notice(n)
+		}
+		told <- reports
+	}()
+	return m, told
 }
 
 // outcomes counts the transactions of a recorded history by how they ended.

@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -10,96 +11,152 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	_ "github.com/go-sql-driver/mysql" // the driver
 
 	"github.com/isowatch/isowatch/internal/ports"
 )
 
-// MariaDB is servers of MariaDB, one, or several as a Galera cluster. The user canary, without a password, may do
-// anything in the database isowatch_canary.
+// MariaDB is servers of MariaDB: one; or one and a replica that follows its binary log; or several that are a Galera
+// cluster. The user canary, without a password, may do anything in the database isowatch_canary.
 type MariaDB struct {
-	Nodes []*Server
+	Nodes   []*Server // those that take writes
+	Replica *Server   // may be nil
+
+	account          *account
+	install, program string
 }
 
-const mariaDBPackage = "mariadb-server galera-4 rsync lsof"
+const mariaDBInstall = "apt-get install mariadb-server galera-4 rsync lsof"
 
 // galeraLibrary is where Debian's galera-4 puts it.
 const galeraLibrary = "/usr/lib/galera/libgalera_smm.so"
 
-// NewMariaDB makes and starts n servers in dir, with further lines of their configuration. The error is a *MissingError
-// where MariaDB or, for several, Galera is not installed.
-func NewMariaDB(ctx context.Context, dir string, n int, settings ...string) (*MariaDB, error) {
-	install, err := find("mariadb-install-db", mariaDBPackage)
-	if err != nil {
+// MariaDBOptions say what is started.
+type MariaDBOptions struct {
+	Nodes   int  // several are a Galera cluster
+	Replica bool // there is a replica of the one node as well
+}
+
+// NewMariaDB makes and starts servers in dir. The error is a *MissingError where MariaDB or, for several, Galera is not
+// installed.
+func NewMariaDB(ctx context.Context, dir string, o MariaDBOptions) (*MariaDB, error) {
+	m := &MariaDB{}
+	var err error
+	if m.install, err = find("mariadb-install-db", mariaDBInstall); err != nil {
 		return nil, err
 	}
-	program, err := find("mariadbd", mariaDBPackage, "/usr/sbin")
-	if err != nil {
+	if m.program, err = find("mariadbd", mariaDBInstall, "/usr/sbin"); err != nil {
 		return nil, err
 	}
-	if n > 1 && !exists(galeraLibrary) {
-		return nil, &MissingError{"Galera", mariaDBPackage}
+	if o.Nodes > 1 && !exists(galeraLibrary) {
+		return nil, &MissingError{"Galera", mariaDBInstall}
 	}
-	a, err := accountOf("mysql")
-	if err != nil {
+	if m.account, err = accountOf("mysql"); err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
 	}
+	if o.Nodes > 1 {
+		err = m.cluster(ctx, dir, o.Nodes)
+	} else {
+		err = m.alone(ctx, dir, o.Replica)
+	}
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+// users are the statements that make the account of a canary.
+var users = []string{"create user canary@'127.0.0.1'", "grant all on isowatch_canary.* to canary@'127.0.0.1'"}
+
+// alone starts one server, and its replica if asked for.
+func (m *MariaDB) alone(ctx context.Context, dir string, replica bool) error {
+	numbers, err := ports.Free(2)
+	if err != nil {
+		return err
+	}
+	log := func(id string) []string { return []string{"server_id=" + id, "log_bin=binlog"} }
+	s, err := m.server(ctx, dir, "node-1", numbers[0], false, log("1")...)
+	if err != nil {
+		return err
+	}
+	m.Nodes = []*Server{s}
+	if err := errors.Join(s.Start(ctx), m.do(ctx, s, users...)); err != nil || !replica {
+		return err
+	}
+	if m.Replica, err = m.server(ctx, dir, "replica", numbers[1], false, append(log("2"), "read_only=ON")...); err != nil {
+		return err
+	}
+	db, err := sql.Open("mysql", "root@tcp("+s.Addr+")/")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var position string
+	if err := db.QueryRowContext(ctx, "select @@gtid_current_pos").Scan(&position); err != nil {
+		return err
+	}
+	if err := m.Replica.Start(ctx); err != nil {
+		return err
+	}
+	return m.do(ctx, m.Replica, fmt.Sprintf("change master to master_host='127.0.0.1', master_port=%d, master_user='root', master_use_gtid=slave_pos", numbers[0]),
+		"start slave", "select master_gtid_wait('"+position+"', 60)")
+}
+
+// cluster starts the nodes of a Galera cluster, one after the other.
+func (m *MariaDB) cluster(ctx context.Context, dir string, n int) error {
 	numbers, err := ports.Free(4 * n)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var members []string // where they speak to each other
 	for i := range n {
 		members = append(members, "127.0.0.1:"+strconv.Itoa(numbers[4*i+1]))
 	}
-	m := &MariaDB{}
 	for i := range n {
-		data := filepath.Join(dir, fmt.Sprintf("node-%d", i+1))
-		if err := a.folder(data); err != nil {
-			return nil, err
+		name, port := fmt.Sprintf("node-%d", i+1), numbers[4*i:4*i+4]
+		s, err := m.server(ctx, dir, name, port[0], true,
+			"wsrep_on=ON", "wsrep_provider="+galeraLibrary, "wsrep_cluster_name=canary", "wsrep_cluster_address=gcomm://"+strings.Join(members, ","),
+			"wsrep_node_name="+name, "wsrep_node_address="+members[i], "wsrep_sst_method=rsync", "wsrep_sst_receive_address=127.0.0.1:"+strconv.Itoa(port[2]),
+			fmt.Sprintf(`wsrep_provider_options="gmcast.listen_addr=tcp://%s;ist.recv_addr=127.0.0.1:%d;gcache.size=32M"`, members[i], port[3]))
+		if err != nil {
+			return err
 		}
-		if err := a.run(ctx, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
-			return nil, err
-		}
-		port := numbers[4*i : 4*i+4]
-		lines := append([]string{"[mysqld]", "datadir=" + data, "socket=" + filepath.Join(data, "s"), "port=" + strconv.Itoa(port[0]), "bind-address=127.0.0.1",
-			"innodb_buffer_pool_size=64M", "innodb_flush_log_at_trx_commit=2", "binlog_format=ROW", "innodb_autoinc_lock_mode=2", "skip-name-resolve"}, settings...)
-		if n > 1 {
-			lines = append(lines, "wsrep_on=ON", "wsrep_provider="+galeraLibrary, "wsrep_cluster_name=canary", "wsrep_cluster_address=gcomm://"+strings.Join(members, ","),
-				fmt.Sprintf("wsrep_node_name=node-%d", i+1), "wsrep_node_address="+members[i], "wsrep_sst_method=rsync",
-				"wsrep_sst_receive_address=127.0.0.1:"+strconv.Itoa(port[2]),
-				fmt.Sprintf(`wsrep_provider_options="gmcast.listen_addr=tcp://%s;ist.recv_addr=127.0.0.1:%d;gcache.size=32M"`, members[i], port[3]))
-		}
-		file := data + ".cnf"
-		if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-			return nil, err
-		}
-		s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port[0])), account: a, program: program, args: []string{"--defaults-file=" + file}}
-		s.ready = func(ctx context.Context) error { return m.ready(ctx, s, n > 1) }
 		m.Nodes = append(m.Nodes, s)
 		joining := s.args
-		if n > 1 && i == 0 {
+		if i == 0 {
 			s.args = append(slices.Clone(s.args), "--wsrep-new-cluster")
 		}
 		if err := s.Start(ctx); err != nil {
-			m.Close()
-			return nil, err
+			return err
 		}
 		s.args = joining
-		if i > 0 {
-			continue
-		}
-		if err := m.do(ctx, s, "create user canary@'127.0.0.1'", "grant all on isowatch_canary.* to canary@'127.0.0.1'"); err != nil {
-			m.Close()
-			return nil, err
-		}
 	}
-	return m, nil
+	return m.do(ctx, m.Nodes[0], users...)
+}
+
+// server makes a server and its files, and does not start it.
+func (m *MariaDB) server(ctx context.Context, dir, name string, port int, cluster bool, settings ...string) (*Server, error) {
+	data := filepath.Join(dir, name)
+	if err := m.account.folder(data); err != nil {
+		return nil, err
+	}
+	if err := m.account.run(ctx, m.install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
+		return nil, err
+	}
+	lines := append([]string{"[mysqld]", "datadir=" + data, "socket=" + filepath.Join(data, "s"), "port=" + strconv.Itoa(port), "bind-address=127.0.0.1",
+		"innodb_buffer_pool_size=64M", "innodb_flush_log_at_trx_commit=2", "binlog_format=ROW", "innodb_autoinc_lock_mode=2", "skip-name-resolve"}, settings...)
+	file := data + ".cnf"
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		return nil, err
+	}
+	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), account: m.account, program: m.program, args: []string{"--defaults-file=" + file}}
+	s.ready = func(ctx context.Context) error { return m.ready(ctx, s, cluster) }
+	return s, nil
 }
 
 // ready tells whether a server answers and, in a cluster, has what the others have.
@@ -142,7 +199,11 @@ func (m *MariaDB) URL(s *Server) string { return "mysql://canary@" + s.Addr + "/
 
 // Close ends the servers.
 func (m *MariaDB) Close() {
-	for _, s := range slices.Backward(m.Nodes) {
-		s.Stop(syscall.SIGKILL) // what it has is not needed any more
+	nodes := m.Nodes
+	if m.Replica != nil {
+		nodes = append(slices.Clone(nodes), m.Replica)
+	}
+	for _, s := range slices.Backward(nodes) {
+		s.Kill() // what it has is not needed any more
 	}
 }

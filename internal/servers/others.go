@@ -15,12 +15,19 @@ import (
 	"github.com/isowatch/isowatch/internal/ports"
 )
 
+// What installs them.
+const (
+	redisInstall     = "apt-get install redis-server"
+	etcdInstall      = "apt-get install etcd-server"
+	pgBouncerInstall = "apt-get install pgbouncer"
+)
+
 // Redis is a primary of Redis and, if asked for, its replica.
 type Redis struct{ Primary, Replica *Server }
 
 // NewRedis makes and starts servers in dir.
 func NewRedis(ctx context.Context, dir string, replica bool) (*Redis, error) {
-	program, err := find("redis-server", "redis-server")
+	program, err := find("redis-server", redisInstall)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +96,7 @@ type Etcd struct{ *Server }
 
 // NewEtcd makes and starts a server in dir.
 func NewEtcd(ctx context.Context, dir string) (*Etcd, error) {
-	program, err := find("etcd", "etcd-server")
+	program, err := find("etcd", etcdInstall)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +140,7 @@ type PgBouncer struct{ *Server }
 
 // NewPgBouncer makes and starts a pooler of p's primary in dir.
 func NewPgBouncer(ctx context.Context, dir string, p *Postgres) (*PgBouncer, error) {
-	program, err := find("pgbouncer", "pgbouncer", "/usr/sbin")
+	program, err := find("pgbouncer", pgBouncerInstall, "/usr/sbin")
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +154,7 @@ func NewPgBouncer(ctx context.Context, dir string, p *Postgres) (*PgBouncer, err
 	}
 	file := filepath.Join(dir, "pgbouncer.ini")
 	text := fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"+
-		"max_prepared_statements = 100\nignore_startup_parameters = extra_float_digits\ndefault_pool_size = 5\n", host, port, numbers[0])
+		"ignore_startup_parameters = extra_float_digits\ndefault_pool_size = 5\n", host, port, numbers[0])
 	text = strings.Replace(text, "* = host", "canary = user=canary dbname=canary host", 1)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return nil, err

@@ -24,6 +24,8 @@ type PostgresOptions struct {
 	Standby bool
 	// Settings are further lines of the primary's configuration.
 	Settings []string
+	// Apart: a Ctrl-C at the terminal does not reach the servers, and who started them is sure to end them.
+	Apart bool
 }
 
 // Postgres is PostgreSQL: a primary with a database canary, in which a role of that name may make schemas.
@@ -33,13 +35,14 @@ type Postgres struct {
 	account *account
 	bin     string
 	dir     string
+	apart   bool
 }
 
-const postgresPackage = "postgresql"
+const postgresInstall = "apt-get install postgresql, dnf install postgresql-server, or brew install postgresql"
 
 // initdb is the program that makes a database.
 func initdb() (string, error) {
-	return find("initdb", postgresPackage, "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
+	return find("initdb", postgresInstall, "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin")
 }
 
 // NewPostgres makes and starts servers in dir. The error is a *MissingError where PostgreSQL is not installed.
@@ -48,7 +51,7 @@ func NewPostgres(ctx context.Context, dir string, o PostgresOptions) (*Postgres,
 	if err != nil {
 		return nil, err
 	}
-	p := &Postgres{bin: filepath.Dir(initdb), dir: dir}
+	p := &Postgres{bin: filepath.Dir(initdb), dir: dir, apart: o.Apart}
 	if p.account, err = accountOf("postgres"); err != nil {
 		return nil, err
 	}
@@ -74,8 +77,8 @@ func (p *Postgres) make(ctx context.Context, o PostgresOptions) error {
 	if err := p.account.run(ctx, filepath.Join(p.bin, "initdb"), "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-locale", "--no-sync"); err != nil {
 		return err
 	}
-	lines := append([]string{"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "max_connections = 200", "shared_buffers = 32MB"}, o.Settings...)
-	if err := appendTo(filepath.Join(data, "postgresql.conf"), append(lines, "port = "+strconv.Itoa(numbers[0]))...); err != nil {
+	lines := append([]string{"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "max_connections = 200", "shared_buffers = 32MB", "port = " + strconv.Itoa(numbers[0])}, o.Settings...)
+	if err := appendTo(filepath.Join(data, "postgresql.conf"), lines...); err != nil {
 		return err
 	}
 	p.Primary = p.server(data, numbers[0])
@@ -116,7 +119,7 @@ func (p *Postgres) make(ctx context.Context, o PostgresOptions) error {
 
 func (p *Postgres) server(data string, port int) *Server {
 	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), account: p.account,
-		program: filepath.Join(p.bin, "postgres"), args: []string{"-D", data}}
+		program: filepath.Join(p.bin, "postgres"), args: []string{"-D", data}, apart: p.apart}
 	s.ready = func(ctx context.Context) error {
 		c, err := pgx.Connect(ctx, "postgres://postgres@"+s.Addr+"/postgres?sslmode=disable")
 		if err != nil {

@@ -27,10 +27,10 @@ import (
 )
 
 // MissingError says that a program is not installed, and what to install.
-type MissingError struct{ Program, Package string }
+type MissingError struct{ Program, Install string }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is not installed: apt-get install %s", e.Program, e.Package)
+	return fmt.Sprintf("%s is not installed: %s", e.Program, e.Install)
 }
 
 // Missing says what is not installed of what a server by this name takes: postgres, mariadb, galera, redis, etcd,
@@ -41,15 +41,15 @@ func Missing(server string) error {
 	case "postgres":
 		_, err = initdb()
 	case "mariadb", "galera":
-		if _, err = find("mariadb-install-db", mariaDBPackage); err == nil && server == "galera" && !exists(galeraLibrary) {
-			err = &MissingError{"Galera", mariaDBPackage}
+		if _, err = find("mariadb-install-db", mariaDBInstall); err == nil && server == "galera" && !exists(galeraLibrary) {
+			err = &MissingError{"Galera", mariaDBInstall}
 		}
 	case "redis":
-		_, err = find("redis-server", "redis-server")
+		_, err = find("redis-server", redisInstall)
 	case "etcd":
-		_, err = find("etcd", "etcd-server")
+		_, err = find("etcd", etcdInstall)
 	case "pgbouncer":
-		_, err = find("pgbouncer", "pgbouncer", "/usr/sbin")
+		_, err = find("pgbouncer", pgBouncerInstall, "/usr/sbin")
 	default:
 		err = fmt.Errorf("there is no server %q", server)
 	}
@@ -57,7 +57,7 @@ func Missing(server string) error {
 }
 
 // find looks for a program in the PATH and in folders, which may be patterns, the last match first.
-func find(program, pkg string, folders ...string) (string, error) {
+func find(program, install string, folders ...string) (string, error) {
 	for _, folder := range folders {
 		matches, _ := filepath.Glob(filepath.Join(folder, program)) // the patterns are constants
 		if len(matches) > 0 {
@@ -66,7 +66,7 @@ func find(program, pkg string, folders ...string) (string, error) {
 	}
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return "", &MissingError{program, pkg}
+		return "", &MissingError{program, install}
 	}
 	return path, nil
 }
@@ -97,9 +97,9 @@ func accountOf(name string) (*account, error) {
 // command is a program run as a.
 func (a *account) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = "/"
+	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{}
 	if a != nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.gid}}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: a.uid, Gid: a.gid}
 		cmd.Env = append(os.Environ(), "HOME=/")
 	}
 	return cmd
@@ -133,6 +133,7 @@ type Server struct {
 	account *account
 	program string
 	args    []string
+	apart   bool                        // in a group of processes of its own, which a terminal's Ctrl-C does not reach
 	ready   func(context.Context) error // nil once it answers
 	running *process.Process
 }
@@ -145,7 +146,9 @@ func (s *Server) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startMax)
 	defer cancel()
 	var err error
-	if s.running, err = process.Start(s.account.command(context.WithoutCancel(ctx), s.program, s.args...)); err != nil {
+	cmd := s.account.command(context.WithoutCancel(ctx), s.program, s.args...)
+	cmd.SysProcAttr.Setpgid = s.apart
+	if s.running, err = process.Start(cmd); err != nil {
 		return err
 	}
 	retry := time.NewTicker(100 * time.Millisecond)
@@ -168,6 +171,12 @@ func (s *Server) Start(ctx context.Context) error {
 		}
 	}
 }
+
+// Ended is closed when the server, which was started, has ended, whoever ended it.
+func (s *Server) Ended() <-chan struct{} { return s.running.Exited() }
+
+// Said is the end of what the server, which was started, has said.
+func (s *Server) Said() string { return s.running.Said() }
 
 // Kill ends the server and its children with SIGKILL and returns when it is gone. It may be gone already.
 func (s *Server) Kill() {

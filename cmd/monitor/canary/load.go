@@ -107,7 +107,9 @@ type client struct {
 	node        target.Node               // of the transaction in work
 	session     target.Session            // its connection
 	drawers     map[*group]*generate.Drawer
-	absent      []string // registers that the transaction in work saw not to be there
+	follows     bool          // the next transaction reads what the last one has left
+	ahead       time.Duration // how many rounds have been used before they began
+	absent      []string      // registers that the transaction in work saw not to be there
 }
 
 // route is the nodes that the i-th session uses. Which one a transaction runs on is drawn.
@@ -153,11 +155,12 @@ func (c *client) work(ctx context.Context) error {
 // takes, so that they meet however low the rate is. In some rounds those at nodes that take writes begin almost at once:
 // what lasts as long as a commit, such as its way to a replica, is seen only then.
 func (c *client) turn(ctx context.Context) error {
-	if c.cfg.Rate == 0 {
+	if c.cfg.Rate == 0 || c.follows {
 		return ctx.Err()
 	}
 	round := time.Duration(c.cfg.Sessions) * time.Second / time.Duration(c.cfg.Rate)
-	number := 1 + time.Since(c.start)/round
+	number := 1 + time.Since(c.start)/round + c.ahead
+	c.ahead = 0
 	within := float64(min(round/2, 2*time.Duration(c.cfg.Operations)*c.cfg.Pause))
 	if !c.nodes[0].Replica {
 		close := rand.New(rand.NewPCG(c.seed, uint64(number))).Float64() // the same for all
@@ -224,18 +227,24 @@ func (c *client) transact(ctx context.Context) error {
 		c.drawers = map[*group]*generate.Drawer{g: drawer} // those before are not used any more
 	}
 	steps := drawer.Draw()
-	if c.node.Replica || c.rng.Float64() < snapshotShare {
+	if c.follows || c.node.Replica {
 		steps = g.snapshot(c.rng.IntN(len(g.items)), snapshotMax)
 	}
-	c.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
+	if c.follows {
+		c.ahead++
+	}
+	outcome := c.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return c.perform(ctx, t, g, steps)
 	})
+	c.follows = outcome == record.Committed && c.rng.Float64() < followShare &&
+		slices.ContainsFunc(steps, func(s generate.Step) bool { return s.Kind != record.Read })
 	return nil
 }
 
-// snapshotShare is how many of a session's transactions read the whole group instead of what the workload asks for.
-// Whether two see the same order of commits shows only in what reads the items of both.
-const snapshotShare = 0.25
+// followShare is after how many of the transactions that write a session reads the whole group at once, in place of its
+// next turn. Whether two see the same order of commits shows only in what reads the items of both, and nowhere sooner
+// than right behind one of them.
+const followShare = 0.5
 
 // snapshotMax is how many items of a large group it reads.
 const snapshotMax = 32

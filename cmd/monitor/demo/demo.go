@@ -3,12 +3,12 @@ package demo
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -166,14 +166,10 @@ func (s *stage) phase(ctx context.Context, fail context.CancelCauseFunc, isolati
 
 // work runs the clients on the store.
 func (s *stage) work(ctx context.Context, isolation string, d time.Duration) error {
-	var overrides []config.Override
-	for path, value := range map[string]string{
+	c, err := configured(map[string]string{
 		"canary.targets": "[badger://" + filepath.Join(s.dir, "canary") + "]", "canary.isolation": isolation,
 		"canary.sessions": sessions, "canary.rate": rate,
-	} {
-		overrides = append(overrides, config.Override{Path: path, Value: value})
-	}
-	loaded, err := config.Load(config.Sources{Overrides: overrides})
+	})
 	if err != nil {
 		return err
 	}
@@ -182,7 +178,7 @@ func (s *stage) work(ctx context.Context, isolation string, d time.Duration) err
 		return fmt.Errorf("open the recorder: %w", err)
 	}
 	log := zerolog.New(zerolog.ConsoleWriter{Out: s.Out, NoColor: !s.Color}).Level(zerolog.ErrorLevel)
-	_, err = canary.Run(ctx, canary.Options{Config: loaded.Config, Duration: d, Publish: &canary.Topic{Producer: p}, Log: log, Out: s.Out, Quiet: s.Quiet, Seed: s.Seed})
+	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: d, Publish: &canary.Topic{Producer: p}, Log: log, Out: s.Out, Quiet: s.Quiet, Seed: s.Seed})
 	return err
 }
 
@@ -275,14 +271,23 @@ func (s *stage) show(n notice) error {
 	if s.Evidence == "" || !s.reopened {
 		return nil
 	}
-	var text bytes.Buffer
-	for _, line := range a.Evidence {
-		text.Write(append(slices.Clone(line), '\n'))
-	}
-	if err := os.WriteFile(s.Evidence, text.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("save the evidence: %w", err)
+	if err := keep(s.Evidence, a.Evidence); err != nil {
+		return err
 	}
 	s.say("the evidence is in " + s.Evidence)
+	return nil
+}
+
+// keep writes evidence to a file, for monitor check.
+func keep(file string, evidence []json.RawMessage) error {
+	var text bytes.Buffer
+	for _, line := range evidence {
+		text.Write(line)
+		text.WriteByte('\n')
+	}
+	if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("save the evidence: %w", err)
+	}
 	return nil
 }
 

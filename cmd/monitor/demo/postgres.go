@@ -1,0 +1,99 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/cmd/monitor/canary"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/internal/servers"
+)
+
+// forkMax is how long the fork of commits is waited for, unless another duration is given: a minute does, mostly.
+const forkMax = 10 * time.Minute
+
+// Postgres starts a primary and its synchronous standby, and has a canary's sessions write to the one and read both. It
+// tells whether the two were seen to show commits in different orders, which breaks snapshot isolation, though neither
+// has failed. The error is a *servers.MissingError where PostgreSQL is not installed.
+func Postgres(ctx context.Context, o Options) (planned bool, err error) {
+	dir, err := os.MkdirTemp("", "isowatch-demo-")
+	if err != nil {
+		return false, fmt.Errorf("make a folder for the demo: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if !o.Quiet {
+		fmt.Fprint(o.Out, "Starts a PostgreSQL and a synchronous standby. Half of the sessions wait until the standby\n"+
+			"shows what they commit (synchronous_commit=remote_apply), half don't (off). Both servers are read.\n\n")
+	}
+	p, err := servers.NewPostgres(ctx, dir, servers.PostgresOptions{Standby: true, Apart: true})
+	if err != nil {
+		if ctx.Err() != nil {
+			err = nil // asked to stop
+		}
+		return false, err
+	}
+	defer p.Close()
+	ctx, fail := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer fail(nil)
+	for _, s := range []*servers.Server{p.Primary, p.Standby} {
+		watching.Go(func() {
+			select {
+			case <-s.Ended():
+				fail(fmt.Errorf("PostgreSQL at %s has ended: %s", s.Addr, s.Said()))
+			case <-ctx.Done():
+			}
+		})
+	}
+	c, err := configured(map[string]string{
+		"canary.targets": fmt.Sprintf("[%q]", p.URL(p.Primary)), "canary.replicas": fmt.Sprintf("[%q]", p.URL(p.Standby)), "canary.isolation": "repeatable-read",
+		"canary.session_settings": "synchronous_commit=remote_apply;synchronous_commit=off", "levels": "[si]", "http.listen": "127.0.0.1:0"})
+	if err != nil {
+		return false, err
+	}
+	found, err := canary.Run(ctx, canary.Options{Config: c, Duration: cmp.Or(o.Duration, forkMax), UntilViolation: true,
+		Log: zerolog.Nop(), Version: o.Version, Out: o.Out, Color: o.Color, Quiet: o.Quiet, Seed: o.Seed})
+	if failed := context.Cause(ctx); failed != nil && !errors.Is(failed, context.Canceled) {
+		return false, failed
+	}
+	if err != nil {
+		return false, err
+	}
+	if found.Alerts == 0 {
+		fmt.Fprintln(o.Out, "\nEnded before the two servers were seen to show commits in different orders: another run may see it.")
+		return false, nil
+	}
+	fmt.Fprintln(o.Out, "\nAs planned: each server kept its own promise, and both together did not.")
+	if o.Evidence == "" {
+		return true, nil
+	}
+	for _, h := range found.Reports {
+		for _, r := range h.Results {
+			for _, a := range r.Anomalies {
+				return true, keep(o.Evidence, a.History)
+			}
+		}
+	}
+	return true, errors.New("the anomaly has no evidence")
+}
+
+// configured is a configuration with settings of its own.
+func configured(settings map[string]string) (*config.Config, error) {
+	var overrides []config.Override
+	for path, value := range settings {
+		overrides = append(overrides, config.Override{Path: path, Value: value})
+	}
+	loaded, err := config.Load(config.Sources{Overrides: overrides})
+	if err != nil {
+		return nil, err
+	}
+	return loaded.Config, nil
+}
