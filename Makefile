@@ -28,7 +28,7 @@ CONCURRENT    := ./ingest/source/... ./window/... ./alerts/... ./cmd/monitor/...
 help: ## Print this
 	@echo 'usage: make TARGET [NAME=VALUE]'
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build ./monitor
@@ -103,6 +103,10 @@ volume: ## Lose records of 100,000 random histories at random, and run as many s
 .PHONY: soak
 soak: ## Watch a topic while broker, disk, clocks and producer fail and the monitor is killed: TRANSACTIONS (300000), RATE (10000/s), FAULTS (all) each FAULT_EVERY (2s), SEED; 10 million at 60000/s is the long form
 	$(GO) test ./internal/soak -run '^TestSoak$$' -v -count 1 -timeout 24h -soak.transactions $(TRANSACTIONS) -soak.rate $(RATE) -soak.faults $(FAULTS) -soak.fault-every $(FAULT_EVERY) -soak.seed $(SEED)
+
+.PHONY: findings
+findings: ## Let the canary find out for DURATION (30s) each what databases give, side by side; writes docs/findings.md and testdata/findings
+	$(GO) test ./internal/findings -run '^TestFindings$$' -v -count 1 -timeout 24h -findings.duration $(DURATION)
 
 .PHONY: drill
 drill: ## Keep the canary at a PostgreSQL that is killed, stopped and cut off every 30 s, for DURATION (30s): nobody is accused
