@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -23,6 +25,7 @@ const forkMax = 10 * time.Minute
 // tells whether the two were seen to show commits in different orders, which breaks snapshot isolation, though neither
 // has failed. The error is a *servers.MissingError where PostgreSQL is not installed.
 func Postgres(ctx context.Context, o Options) (planned bool, err error) {
+	signal.Ignore(syscall.SIGPIPE) // who reads the output may end first (| head): the servers are stopped all the same
 	dir, err := os.MkdirTemp("", "isowatch-demo-")
 	if err != nil {
 		return false, fmt.Errorf("make a folder for the demo: %w", err)
