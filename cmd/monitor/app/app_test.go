@@ -307,7 +307,6 @@ func lostUpdate(n int, at int64) []record.Transaction {
 }
 
 func TestUntilEndAnswersLikeCheck(t *testing.T) {
-	t.Parallel()
 	brokers := cluster(t)
 	for _, tc := range []struct {
 		anomaly, want string
@@ -356,7 +355,6 @@ func TestUntilEndAnswersLikeCheck(t *testing.T) {
 
 // TestEvidenceProvesTheAlert: what the receiver gets is violated by itself.
 func TestEvidenceProvesTheAlert(t *testing.T) {
-	t.Parallel()
 	brokers := cluster(t)
 	send(t, producer(t, brokers), lostUpdate(1, 1000)...)
 	h := newHook(t)
@@ -375,7 +373,6 @@ func TestEvidenceProvesTheAlert(t *testing.T) {
 }
 
 func TestEmptyTopicIsWaitedFor(t *testing.T) {
-	t.Parallel()
 	brokers := cluster(t)
 	p := producer(t, brokers)
 	h := newHook(t)
@@ -402,7 +399,6 @@ func TestUntilEndOfAnEmptyTopic(t *testing.T) {
 }
 
 func TestMissingTopicIsUnusable(t *testing.T) {
-	t.Parallel()
 	r := start(t, testConfig(cluster(t)), newMemStore(), false)
 	err := r.wait(t)
 	var startup *source.StartupError
@@ -440,7 +436,6 @@ func poison() []source.Message {
 var poisonReasons = []string{"bad-json", "unknown-op", "wrong-type", "time-backwards", "content-type", "bad-json"}
 
 func TestPoisonedRecordsBecomeDeadLettersAndTheStreamGoesOn(t *testing.T) {
-	t.Parallel()
 	brokers := cluster(t)
 	p := producer(t, brokers)
 	if err := p.Send(t.Context(), poison()...); err != nil {
@@ -510,7 +505,6 @@ func TestPoisonedRecordsBecomeDeadLettersAndTheStreamGoesOn(t *testing.T) {
 // TestHugeRecordIsADeadLetter: a record of 50 MB neither stops nor fills the
 // monitor.
 func TestHugeRecordIsADeadLetter(t *testing.T) {
-	t.Parallel()
 	brokers := cluster(t, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "100000000"}))
 	p := producer(t, brokers)
 	huge := append([]byte(`{"session":"s","status":"committed","ops":[["w","k","`), bytes.Repeat([]byte("x"), 50<<20)...)
@@ -535,7 +529,6 @@ func TestHugeRecordIsADeadLetter(t *testing.T) {
 // TestRestartFindsWhatStraddlesIt: half of an anomaly is read before a stop, the
 // other half after it; what was found before is not delivered again.
 func TestRestartFindsWhatStraddlesIt(t *testing.T) {
-	t.Parallel()
 	brokers := cluster(t)
 	p := producer(t, brokers)
 	h := newHook(t)
