@@ -10,10 +10,10 @@ import (
 )
 
 // PageOut takes the tables of the store at path, as this process maps them, out of
-// its resident memory: the kernel writes what has changed, and what is read next
-// comes from the disk. It may be called at any time: what is mapped elsewhere meanwhile stays
-// as it is, since this advice never drops what has no other copy. Best effort, as not all kernels and
-// sandboxes take the advice (Linux 5.4). Cost: O(what is mapped).
+// its resident memory: what is read next comes from the disk. It may be called at any time: what is mapped
+// elsewhere meanwhile stays as it is, since this advice never drops what has no other copy, and so does what is
+// on its way to the disk, until the next call. Best effort, as not all kernels and sandboxes take the advice
+// (Linux 5.4). Cost: O(what is mapped).
 func PageOut(path string) {
 	dir, err := filepath.Abs(path)
 	if err == nil {
