@@ -178,7 +178,7 @@ func (w *worker) carry(results []report.Result) {
 }
 
 // recall adds to what is violated the alerts of runs before this one, as far as there is
-// room, the newest first: those that are of this history, and not of one of that name in
+// room, the newest first: those that are explained and of this history, and not of one of that name in
 // another input that the store was used for. Once, when the input is over: O(alerts in the store) at most.
 func (w *worker) recall(ctx context.Context, results []report.Result) error {
 	wanting := 0
@@ -198,6 +198,9 @@ func (w *worker) recall(ctx context.Context, results []report.Result) error {
 		}
 		if a, damaged = alerts.Parse(stored.Body); damaged != nil {
 			return false
+		}
+		if len(a.Suspicion) > 0 {
+			return true
 		}
 		for i := range results {
 			r := &results[i]

@@ -218,13 +218,15 @@ const tellSteps = 5
 
 func (s *status) sample(ctx context.Context, now time.Time, size bool) {
 	reading := counters{records: total(s.metrics.records), judging: spentOn(s.metrics, workStep) + spentOn(s.metrics, workTick) + spentOn(s.metrics, workSegment), proving: spentOn(s.metrics, workAlert)}
-	var stored store.Stats
+	stored, known := store.Stats{}, false
 	if k, _, _ := s.parts(); size && k != nil {
-		stored, _ = k.Stats(ctx) // it fails when the store is being closed
+		var err error
+		stored, err = k.Stats(ctx)
+		known = err == nil // it fails when the store is being closed
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if stored.DiskBytes > 0 {
+	if known {
 		s.stored = stored
 	}
 	var p point

@@ -9,6 +9,8 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -52,6 +54,19 @@ func TestEnoughOfAKind(t *testing.T) {
 	}
 	if !slices.Equal(st.ids(), other.ids()) {
 		t.Errorf("after a restart there are %d, and others than the %d before", len(other.ids()), len(st.ids()))
+	}
+
+	// What ends by itself shows some of what is explained.
+	file := testConfig(nil)
+	file.Coverage = record.CoveragePartial
+	file.Source = config.Source{File: &config.File{Path: recordsFile(t, "planted.jsonl", plantedIn(t, 240, anomalies, 60))}}
+	ends := start(t, file, newMemStore("r"), false)
+	if err := ends.wait(t); err != nil {
+		t.Fatal(err)
+	}
+	shown := ends.Reports()[0].Results[0].Anomalies
+	if len(shown) != anomaliesMax || slices.ContainsFunc(shown, func(x report.Anomaly) bool { return len(x.Cycle) == 0 }) {
+		t.Errorf("%d anomalies are shown, of which some are not explained", len(shown))
 	}
 
 	list, err := r.status.Alerts(t.Context(), page.Filter{Limit: 1000})
