@@ -24,7 +24,8 @@ type Head struct {
 	Keys     []string
 	Severity name.Severity
 	// News is how often it was found since it was last told of, at least 1; Count
-	// how often at all. They are equal for an alert that is new.
+	// how often at all. They are equal for an alert that is new; of what is like alerts, and only kept to be explained
+	// later, there is one more.
 	News  int64
 	Count int64
 	// Seen is when it was last found, At where in the stream; nil: that is not known.
@@ -36,6 +37,9 @@ type Head struct {
 func HeadOf(a alerts.Alert, news int) Head {
 	h := Head{ID: a.ID, DB: a.DB, Level: a.Level, Name: a.Name, Keys: a.Keys, Severity: a.Severity, News: int64(max(news, 1)), Count: int64(a.Count), Seen: a.LastSeen}
 	h.Aliases, h.Weakest, h.At = a.Aliases, a.Weakest, a.At
+	if len(a.Suspicion) > 0 {
+		h.Count++ // one more of what others tell of
+	}
 	return h
 }
 

@@ -136,7 +136,7 @@ function drawGroups(groups, total) {
   const opened = new Set([...list.querySelectorAll('details[open]')].map(d => d.dataset.group));
   const filtered = fields.some(f => query.get(f));
   list.replaceChildren(...[
-    total > 0 && h('p', { class: 'bar faint' }, `${plural(shown.length, 'group')}: open ones first, the worst, and the rarest of these. `, h('a', { href: address(alone) }, `Each of the ${plural(total, 'alert')} by itself`), filtered && [' · ', h('a', { href: '#/alerts' }, 'Clear the filter')]),
+    total > 0 && h('p', { class: 'bar faint' }, `${plural(shown.length, 'group')}: open ones first, the worst, and the rarest of these. `, h('a', { href: address(alone) }, 'Each alert by itself'), filtered && [' · ', h('a', { href: '#/alerts' }, 'Clear the filter')]),
     shown.length ? h('ul', { class: 'rows groups' }, shown.map(g => h('li', null, expanding(g, opened.has(g.id))))) : nothing(filtered, { total })].filter(Boolean));
 }
 
@@ -172,10 +172,10 @@ function draw(found, page) {
   const parts = [];
   if (filtered || after) {
     parts.push(h('p', { class: 'bar' },
-      query.get('group') && ['One group. '], h('a', { href: '#/alerts' }, 'All groups'), ' · ', h('span', { class: 'faint' }, `${plural(page.total, 'alert')} stored in all. `),
+      query.get('group') && ['One group. '], h('a', { href: '#/alerts' }, 'All groups'), ' · ',
       filtered && h('a', { href: '#/alerts' }, 'Clear the filter')));
   } else if (page.total) {
-    parts.push(h('p', { class: 'bar faint' }, `${plural(page.total, 'alert')}, newest first. `, h('a', { href: '#/alerts' }, 'By group')));
+    parts.push(h('p', { class: 'bar faint' }, 'Newest first. ', h('a', { href: '#/alerts' }, 'By group')));
   }
   if (found.length) parts.push(h('ul', { class: 'rows alerts' }, found.map(row)));
   else parts.push(nothing(filtered, page));

@@ -121,7 +121,7 @@ function verdict(st) {
   const since = quiet(Math.max(0, ...st.histories.map(x => x.last_record)));
   const judged = st.histories.reduce((n, x) => n + x.transactions, 0);
   const until = Math.min(...st.histories.map(x => x.until).filter(x => x));
-  const all = h('a', { href: '#/alerts' }, `${plural(st.alerts.total, 'alert')} stored`);
+  const all = h('a', { href: '#/alerts' }, 'All alerts');
   let heading, text;
   if (st.health.startsWith('broken')) {
     const now = st.health === 'broken';

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,6 +141,9 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		a.Severity = name.Severity(severity)
 	}
 	a.Group = life.GroupID(a.DB, a.Level, a.Name)
+	if w.counted[m.kind] == nil {
+		w.counted[m.kind] = &tally{segment: v.Segment, id: a.ID}
+	}
 	w.piece.add(a)
 	return nil
 }
@@ -214,16 +219,16 @@ func (w *worker) suspect(ctx context.Context, v *stream.Violation, in alerts.Con
 		w.log.Warn().Str("db", w.db).Msg("more anomalies are like some of this segment that are alerts than are explained: what explains them is kept as far as there is room, for monitor alerts list --state suspected")
 	}
 	if w.told.enough("kept " + m.kind) {
-		w.metrics.suspicions.WithLabelValues(w.db, "no").Inc()
+		w.another(v, m.kind)
 		return nil
 	}
 	a, err := alerts.Suspect(v.Violation, in)
-	if err != nil {
-		if !errors.Is(err, alerts.ErrLarge) {
-			return err
-		}
-		w.metrics.suspicions.WithLabelValues(w.db, "no").Inc()
+	if errors.Is(err, alerts.ErrLarge) {
+		w.another(v, m.kind)
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	w.told.add("kept "+m.kind, shareOf(len(a.Suspicion), kindBytes))
 	o := outcomeOf(&a)
@@ -232,12 +237,55 @@ func (w *worker) suspect(ctx context.Context, v *stream.Violation, in alerts.Con
 		return nil
 	}
 	w.metrics.suspicions.WithLabelValues(w.db, "yes").Inc()
+	w.counted[m.kind] = &tally{segment: v.Segment, id: a.ID}
 	if _, known, err := w.keeper.Alert(ctx, a.ID); known || err != nil {
 		return err
 	}
 	at := w.foundAt(&v.Violation)
 	a.At, a.Group = &at, life.GroupID(a.DB, a.Level, a.Name)
-	w.piece.keep(store.Alert{ID: a.ID, Body: a.JSON()})
+	w.piece.keep(store.Alert{ID: a.ID, Body: a.JSON(), News: 1})
+	return nil
+}
+
+// tally is what is only counted of a kind since that was stored, with an alert or a suspicion of it.
+type tally struct {
+	segment uint64
+	id      string
+	n       int
+	at      alerts.Place // of the last
+}
+
+// another counts an anomaly of which nothing else is kept.
+func (w *worker) another(v *stream.Violation, kind string) {
+	w.metrics.suspicions.WithLabelValues(w.db, "no").Inc()
+	if c := w.counted[kind]; c != nil && !w.replays() {
+		c.n, c.at = c.n+1, w.foundAt(&v.Violation)
+	}
+}
+
+// addCounted has what was counted found once more, as what it is counted with.
+func (w *worker) addCounted(ctx context.Context, now int64) error {
+	newest := uint64(0)
+	for _, kind := range slices.Sorted(maps.Keys(w.counted)) {
+		c := w.counted[kind]
+		newest = max(newest, c.segment)
+		if c.n == 0 {
+			continue
+		}
+		stored, known, err := w.keeper.Alert(ctx, c.id)
+		if err != nil || !known {
+			return err
+		}
+		a, err := alerts.Parse(stored.Body)
+		if err != nil {
+			return err
+		}
+		at := c.at
+		a.Count, a.LastSeen, a.At = a.Count+c.n, max(a.LastSeen, now), &at
+		w.piece.keep(store.Alert{ID: a.ID, Body: a.JSON(), News: c.n})
+		c.n = 0
+	}
+	maps.DeleteFunc(w.counted, func(_ string, c *tally) bool { return c.segment < newest })
 	return nil
 }
 
@@ -283,6 +331,9 @@ func (p *piece) keep(s store.Alert) { p.found, p.bytes = append(p.found, s), p.b
 // again either, what came of all proofs since the last checkpoint; that is too much to be
 // written with every alert.
 func (w *worker) tell(ctx context.Context, letters []store.DeadLetter, noted bool) error {
+	if err := w.addCounted(ctx, time.Now().UnixNano()); err != nil {
+		return err
+	}
 	p := w.piece
 	if len(p.found) == 0 && len(letters) == 0 && !noted {
 		return nil

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,9 +21,9 @@ import (
 // proof; more are kept without any, all are counted, and which they are does not depend on restarts. Whoever
 // looks at one gets the alert that would have been made, whose evidence is judged violated by itself.
 func TestEnoughOfAKind(t *testing.T) {
-	const anomalies = sharesMax + 40
+	const anomalies = 2*sharesMax + 40 // 40 are only counted
 	brokers := cluster(t)
-	topicOf(t, brokers, testTopic, plantedIn(t, 240, anomalies, 60))
+	topicOf(t, brokers, testTopic, plantedIn(t, 600, anomalies, 60))
 	c := testConfig(brokers)
 	c.Coverage = record.CoveragePartial
 	st, proofs := newMemStore("r"), int64(0)
@@ -31,10 +32,13 @@ func TestEnoughOfAKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	told, kept := toldAndKept(t, st)
-	if len(told) != sharesMax || len(kept) != anomalies-sharesMax || proofs != sharesMax {
-		t.Fatalf("%d alerts by %d proofs, %d kept, want %d and %d", len(told), proofs, len(kept), sharesMax, anomalies-sharesMax)
+	if len(told) != sharesMax || len(kept) != sharesMax || proofs != sharesMax {
+		t.Fatalf("%d alerts by %d proofs, %d kept, want %d of each", len(told), proofs, len(kept), sharesMax)
 	}
-	if notes := strings.Join(r.Reports()[0].Results[0].Notes, "\n"); !strings.Contains(notes, "40 more anomalies are like others") {
+	if g := r.teller.Snapshot().Groups[0]; g.Alerts != sharesMax || g.Count != anomalies {
+		t.Errorf("the group has %d alerts and was found %d times, want %d and %d", g.Alerts, g.Count, sharesMax, anomalies)
+	}
+	if notes := strings.Join(r.Reports()[0].Results[0].Notes, "\n"); !strings.Contains(notes, fmt.Sprint(anomalies-sharesMax, " more anomalies are like others")) {
 		t.Errorf("the report says nothing of those that are kept: %q", notes)
 	}
 
@@ -59,7 +63,7 @@ func TestEnoughOfAKind(t *testing.T) {
 	// What ends by itself shows some of what is explained.
 	file := testConfig(nil)
 	file.Coverage = record.CoveragePartial
-	file.Source = config.Source{File: &config.File{Path: recordsFile(t, "planted.jsonl", plantedIn(t, 240, anomalies, 60))}}
+	file.Source = config.Source{File: &config.File{Path: recordsFile(t, "planted.jsonl", plantedIn(t, 600, anomalies, 60))}}
 	ends := start(t, file, newMemStore("r"), false)
 	if err := ends.wait(t); err != nil {
 		t.Fatal(err)
