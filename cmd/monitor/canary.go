@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
@@ -25,6 +26,7 @@ type canaryFlags struct {
 	out     output
 	file    string
 	options canary.Options
+	until   bool
 	record  string
 	publish string
 	cleanup bool
@@ -56,7 +58,7 @@ that can't be used. 4 the environment failed, or canary.stop_if ended it.`,
 	f.StringVarP(&c.file, "config", "c", "", "YAML `file`; see docs/configuration.md")
 	durationVar(f, &c.options.Duration, "duration", 0, "how long it runs, such as 60s; 0: until Ctrl-C")
 	f.Int64Var(&c.options.Transactions, "transactions", 0, "how `many` transactions it runs; 0: as many as there is time for")
-	f.BoolVar(&c.options.UntilViolation, "until-violation", false, "end at the first violation")
+	f.BoolVar(&c.until, "until-violation", false, "end at the first violation")
 	f.StringVar(&c.record, "record", "", "`file` that the records are written to as well, for monitor check")
 	f.StringVar(&c.publish, "publish", "", "`broker:port/topic` that the records are sent to, instead of being checked here: canary.publish")
 	f.StringSliceVar(&c.options.Faults, "faults", nil, "do harm by these `commands` of canary.faults.commands, in turn; without it none is run")
@@ -133,6 +135,9 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	stderr := cmd.ErrOrStderr()
 	if c.file == "" { // what goes well is told on standard output
 		loaded.Log.Level = "error"
+	}
+	if c.until {
+		o.Until = func(alerts.Alert) bool { return true }
 	}
 	log, level, err := app.NewLogger(loaded.Log, stderr, isTerminal(stderr))
 	if err != nil {

@@ -49,11 +49,11 @@ type Options struct {
 	// Config is valid and has a Canary. Where the records go to the monitor in this process, what it says of
 	// coverage, the initial state and unique values is replaced by what is true of them.
 	Config *config.Config
-	// Duration ends it, and so does the number of transactions; 0: only ctx does. UntilViolation ends it at the first
-	// anomaly as well.
-	Duration       time.Duration
-	Transactions   int64
-	UntilViolation bool
+	// Duration ends it, and so does the number of transactions; 0: only ctx does. Until, if not nil, ends it as well: at
+	// the first anomaly for which it is true.
+	Duration     time.Duration
+	Transactions int64
+	Until        func(alerts.Alert) bool
 	// Faults are the names of canary.faults.commands that are run in turn.
 	Faults []string
 	// Record, if not nil, gets the records too, one per line after a header.
@@ -108,7 +108,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	case err != nil:
 		return nil, fmt.Errorf("prepare %s: %w", db.Nodes()[0].Name, err)
 	}
-	w := &watch{Options: o, db: db, start: time.Now(), faults: faults}
+	w := &watch{Options: o, db: db, start: time.Now(), faults: faults, drawn: map[string]bool{}}
 	return w.run(ctx, settings)
 }
 
@@ -138,6 +138,7 @@ type watch struct {
 
 	mu     sync.Mutex // of Out and what follows
 	alerts int
+	drawn  map[string]bool // by name: an anomaly of it
 }
 
 func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome, error) {
@@ -295,7 +296,7 @@ func (w *watch) configure() (dir string, err error) {
 	return dir, nil
 }
 
-// Write takes a notice as the monitor writes it: a JSON object and an end of line.
+// Write takes a notice as the monitor writes it: a JSON object and an end of line. The first anomaly of a name is drawn.
 func (w *watch) Write(line []byte) (int, error) {
 	n, err := life.Parse(line)
 	if err != nil {
@@ -303,12 +304,13 @@ func (w *watch) Write(line []byte) (int, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	drawn := len(n.Notification.IDs) > 0 && w.alerts == 0
-	w.alerts += len(n.Notification.IDs)
+	anomalies := len(n.Notification.IDs)
+	w.alerts += anomalies
 	switch {
 	case w.JSON:
 		_, err = w.Out.Write(line)
-	case drawn:
+	case anomalies > 0 && !w.drawn[n.Name]:
+		w.drawn[n.Name] = true
 		fmt.Fprintf(w.Out, "%7.1f s  ANOMALY\n\n", time.Since(w.start).Seconds())
 		if err = present.Text(w.Out, n.Alert, present.Options{Color: w.Color}); err == nil {
 			fmt.Fprintln(w.Out)
@@ -318,7 +320,7 @@ func (w *watch) Write(line []byte) (int, error) {
 	default:
 		w.say(n.Summary)
 	}
-	if len(n.Notification.IDs) > 0 && w.UntilViolation {
+	if anomalies > 0 && w.Until != nil && w.Until(n.Alert) {
 		w.stop()
 	}
 	return len(line), err

@@ -13,17 +13,18 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/cmd/monitor/canary"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/internal/servers"
 )
 
-// forkMax is how long the fork of commits is waited for, unless another duration is given: a minute does, mostly.
+// forkMax is how long the long fork is waited for, unless another duration is given: a minute does, mostly.
 const forkMax = 10 * time.Minute
 
 // Postgres starts a primary and its synchronous standby, and has a canary's sessions write to the one and read both. It
-// tells whether the two were seen to show commits in different orders, which breaks snapshot isolation, though neither
-// has failed. The error is a *servers.MissingError where PostgreSQL is not installed.
+// tells whether a long fork was seen: two readers that saw two commits in different orders, which breaks snapshot
+// isolation, though neither server has failed. The error is a *servers.MissingError where PostgreSQL is not installed.
 func Postgres(ctx context.Context, o Options) (planned bool, err error) {
 	signal.Ignore(syscall.SIGPIPE) // who reads the output may end first (| head): the servers are stopped all the same
 	dir, err := os.MkdirTemp("", "isowatch-demo-")
@@ -62,30 +63,29 @@ func Postgres(ctx context.Context, o Options) (planned bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	found, err := canary.Run(ctx, canary.Options{Config: c, Duration: cmp.Or(o.Duration, forkMax), UntilViolation: true,
-		Log: zerolog.Nop(), Version: o.Version, Out: o.Out, Color: o.Color, Quiet: o.Quiet, Seed: o.Seed})
+	var fork *alerts.Alert
+	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: cmp.Or(o.Duration, forkMax), Log: zerolog.Nop(), Version: o.Version, Out: o.Out, Color: o.Color,
+		Quiet: o.Quiet, Seed: o.Seed, Until: func(a alerts.Alert) bool {
+			if fork == nil && a.Name == "long-fork" {
+				fork = &a
+			}
+			return fork != nil
+		}})
 	if failed := context.Cause(ctx); failed != nil && !errors.Is(failed, context.Canceled) {
 		return false, failed
 	}
 	if err != nil {
 		return false, err
 	}
-	if found.Alerts == 0 {
-		fmt.Fprintln(o.Out, "\nEnded before the two servers were seen to show commits in different orders: another run may see it.")
+	if fork == nil {
+		fmt.Fprintln(o.Out, "\nEnded before two readers were seen to see two commits in different orders: another run may see it.")
 		return false, nil
 	}
 	fmt.Fprintln(o.Out, "\nAs planned: each server kept its own promise, and both together did not.")
 	if o.Evidence == "" {
 		return true, nil
 	}
-	for _, h := range found.Reports {
-		for _, r := range h.Results {
-			for _, a := range r.Anomalies {
-				return true, keep(o.Evidence, a.History)
-			}
-		}
-	}
-	return true, errors.New("the anomaly has no evidence")
+	return true, keep(o.Evidence, fork.Evidence)
 }
 
 // configured is a configuration with settings of its own.
