@@ -167,12 +167,12 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	switch {
-	case ended.Alerts > 0 && ctx.Err() == nil:
+	case ctx.Err() != nil: // its owner ended it, whatever it found
+		return nil
+	case ended.Alerts > 0:
 		return silent(exitViolated)
-	case len(ended.Reports) > 0:
-		return silent(report.Exit(ended.Reports))
 	}
-	return nil
+	return silent(report.Exit(ended.Reports))
 }
 
 var errNoTarget = errors.New("--target: which database is to be watched? Give its address, such as postgres://canary@db-1:5432/shop, or a canary section in the configuration")

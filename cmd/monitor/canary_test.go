@@ -61,7 +61,7 @@ func usage(ts *testscript.TestScript, wrong bool, text string) {
 	}
 }
 
-// startPostgres starts PostgreSQL, and sets $PRIMARY, $SUPERUSER $ADDR and, of a pair, $STANDBY, and $EITHER for the one that takes writes:
+// startPostgres starts PostgreSQL, and sets $PRIMARY, $SUPERUSER $ADDR and, of a pair, $STANDBY, $STANDBY_SUPERUSER, and $EITHER for the one that takes writes:
 //
 //	postgres [standby]
 func startPostgres(ts *testscript.TestScript, neg bool, args []string) {
@@ -74,6 +74,7 @@ func startPostgres(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("SUPERUSER", strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1))
 	if p.Standby != nil {
 		ts.Setenv("STANDBY", p.URL(p.Standby))
+		ts.Setenv("STANDBY_SUPERUSER", strings.Replace(p.URL(p.Standby), "canary@", "postgres@", 1))
 		_, first, _ := strings.Cut(p.Primary.Addr, ":")
 		_, second, _ := strings.Cut(p.Standby.Addr, ":")
 		ts.Setenv("EITHER", fmt.Sprintf("postgres://canary@/canary?sslmode=disable&host=127.0.0.1,127.0.0.1&port=%s,%s&target_session_attrs=read-write", first, second))

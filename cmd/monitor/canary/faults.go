@@ -11,6 +11,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // faultsOf finds those that were asked for among those that there are.
@@ -43,8 +44,9 @@ func (w *watch) harm(ctx context.Context) {
 	}
 }
 
-// command runs a command to its end, whether ctx ends or not, and says so.
+// command runs a command to its end, whether ctx ends or not, and says so, also as an event of when it began.
 func (w *watch) command(ctx context.Context, what string, command []string) {
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandMax)
 	defer cancel()
 	said, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
@@ -52,6 +54,7 @@ func (w *watch) command(ctx context.Context, what string, command []string) {
 		w.Log.Warn().Err(err).Str("command", strings.Join(command, " ")).Str("said", strings.TrimSpace(string(said))).Msg("a fault's command failed")
 		what += " failed"
 	}
+	w.observe.happen(record.Event{At: began.UnixNano(), Kind: kindFault, Text: "fault: " + what})
 	if w.JSON || w.Quiet {
 		return
 	}

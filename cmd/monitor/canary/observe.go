@@ -19,7 +19,7 @@ const (
 	observeMax   = 5 * time.Second
 )
 
-// The kinds of events that a canary sees; a closed set.
+// The kinds of events that a canary sees, or causes; a closed set.
 const (
 	kindLost     = "connection-lost"
 	kindBack     = "node-back"
@@ -27,6 +27,7 @@ const (
 	kindReadOnly = "read-only"
 	kindCluster  = "cluster-state"
 	kindLag      = "replica-lag"
+	kindFault    = "fault"
 )
 
 // observed is how a node is doing, as it was seen last.
