@@ -179,10 +179,12 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	v, n, p := s.v, s.n, s.p
 	ctx.Lookup = s.lookup
 	weakest, holds := reach(n, p, err == nil, ctx)
+	if n.Weakest = weakest; ctx.Find != nil { // else it stays what it is
+		n.Fit(weakest)
+	}
 	// Of what is told, as it was recorded: however much of it is shown, and whatever it was
 	// found by.
 	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, n.Breaks[0].String(), n, v)
-	n.Weakest = weakest
 	if err == nil && ctx.Judge != nil && len(p.txns) <= reachMax && n.MayNeedSessions() && needsSessions(weakest, p, ctx) {
 		n.NeedsSessions()
 	}

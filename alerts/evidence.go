@@ -235,8 +235,11 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 	reader, offending, offends := offender(v, lookup)
 	// Where transactions see snapshots, or are one moment each, a key has one value in
 	// a transaction; if it read another one as well that is a violation of its own, whose
-	// writers are not exhibited here. Below, all its reads are: see strangers.
+	// writers are not exhibited here. Where nothing less proves, the list that shows an order,
+	// whose elements name who appended them, and the value that shows what took effect may be
+	// what it read later. Below, all its reads are: see strangers.
 	repeatable := v.Level.Implies(verdict.PC) || v.Level == verdict.LIN
+	lists := writersOf(full)
 	keep := make([][]bool, len(full))
 	for i := range full {
 		x := wanted[full[i].ID]
@@ -255,7 +258,7 @@ func exhibit(v verdict.Violation, full []record.Transaction, lookup name.Lookup,
 				if _, ok := first[op.Key]; !ok {
 					first[op.Key] = op.Value
 				}
-				keep[i][j] = op.Value == first[op.Key]
+				keep[i][j] = op.Value == first[op.Key] || everyWrite && (lists.appends[op.Key] > 0 || vouches(op, full[i].ID, first[op.Key], full))
 				if !repeatable { // it may be any of them, and of thin air and the initial version both
 					keep[i][j] = !offends || v.Kind == verdict.ThinAirRead || full[i].ID != reader || op.Key != v.Key || op.Value == offending
 				}

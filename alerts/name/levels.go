@@ -38,6 +38,46 @@ func (n Name) Holds() []verdict.Level {
 	return verdict.Maximal(whole)
 }
 
+// broken are, by name, the weakest levels that an anomaly of that name may break.
+var broken = map[string][]verdict.Level{
+	"thin-air-read": {verdict.G1}, "aborted-read": {verdict.G1}, "intermediate-read": {verdict.G1}, "future-read": {verdict.G1},
+	"not-my-last-write": {verdict.G1}, "not-my-own-write": {verdict.G1}, "incompatible-order": {verdict.G1}, "duplicate-elements": {verdict.G1},
+	"circular-information-flow":   {verdict.G1, verdict.RC},
+	"dirty-write":                 {verdict.RC},
+	"non-monotonic-read":          {verdict.RC},
+	"non-repeatable-reads":        {verdict.RA},
+	"fractured-read":              {verdict.RA},
+	"session-guarantee-violation": {verdict.RC, verdict.RA},
+	"causality-violation":         {verdict.CC},
+	"commit-order-cycle":          {verdict.RC, verdict.RA, verdict.CC},
+	"long-fork":                   {verdict.PC},
+	"prefix-violation":            {verdict.PC},
+	"read-skew":                   {verdict.PC, verdict.SI},
+	"lost-update":                 {verdict.SI},
+	"snapshot-cycle":              {verdict.SI},
+	"write-skew":                  {verdict.SER},
+	"read-only-anomaly":           {verdict.SER},
+	"serialization-cycle":         {verdict.SER},
+	"stale-read":                  {verdict.StrongSI},
+	"real-time-violation":         {verdict.StrongSI, verdict.SSER},
+}
+
+// Fit corrects a name to the weakest level that the evidence was found to break: one that
+// is of other levels was of how it was found, and makes room for the general one. What
+// has no order in real time alone needs the clocks, whether a step says so or only its reason.
+func (n *Name) Fit(weakest verdict.Level) {
+	n.Weakest = weakest
+	base, suffix := unsuffixed(n.Adya)
+	if !slices.Contains(broken[n.Name], weakest) && n.Breaks[0] != verdict.LIN { // which knows no sessions: a weak level may be broken besides
+		n.Name, n.Guarantee, n.Divergence = general(weakest), "", false
+		base = phenomena[max(phenomenon(base), least(weakest))]
+	}
+	if n.Name == "real-time-violation" && base != "" {
+		suffix, n.ClockDependent = "-realtime", true
+	}
+	n.Adya, n.Severity = base+suffix, severity(*n)
+}
+
 // Fall corrects a name to what the evidence shows to be broken: level, and what
 // implies it.
 func (n *Name) Fall(level verdict.Level, asked Asked) {

@@ -173,6 +173,8 @@ func general(l verdict.Level) string {
 		return "snapshot-cycle"
 	case verdict.PC:
 		return "prefix-violation"
+	case verdict.G1:
+		return "circular-information-flow"
 	}
 	return "commit-order-cycle"
 }

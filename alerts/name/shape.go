@@ -70,6 +70,9 @@ func (k kinds) cycle(edges []verdict.Edge) class {
 		c.guarantee = guaranteeOf(s)
 	}
 	inferred := c.weakest != shapeStrength(s, c.name)
+	if inferred && c.name != "lost-update" || s.rw == 0 && len(parts(edges, false)) > 0 {
+		c.adya = suffixed(behind(edges, c.weakest), c.realTime, s.so > 0)
+	}
 	switch {
 	case misses:
 		c.name, c.guarantee = k.most(edges)
@@ -87,7 +90,6 @@ func (k kinds) cycle(edges []verdict.Edge) class {
 		if verdict.CC.Implies(c.weakest) {
 			c.name, c.guarantee = k.most(edges)
 		}
-		c.adya = suffixed(k.missing(s, c.weakest), c.realTime, s.so > 0)
 	case c.name == "prefix-violation" && inferred:
 		c.name = general(c.weakest)
 	case c.name == "session-guarantee-violation" && oneKey(edges):
@@ -110,16 +112,21 @@ func oneKey(edges []verdict.Edge) bool {
 	return true
 }
 
-// missing is the phenomenon behind the inferred orders of a cycle.
-func (k kinds) missing(s shape, weakest verdict.Level) string {
-	most := phenomenon("G-single")
+// least is the mildest phenomenon that breaks a level and nothing below it. Where snapshots
+// are fine and a serial order is not, there is an order of writes in which all cycles have two
+// adjacent anti-dependencies.
+func least(weakest verdict.Level) int {
 	if !verdict.SI.Implies(weakest) && weakest != verdict.StrongSI {
-		most = phenomenon("G2-item")
+		return phenomenon("G2-item")
 	}
-	for _, e := range s.edges {
-		for _, c := range reasons(e) {
-			most = max(most, phenomenon(phenomenonOf(shapeOf(c), false)))
-		}
+	return phenomenon("G-single")
+}
+
+// behind is the phenomenon of a cycle whose orders were inferred from others.
+func behind(edges []verdict.Edge, weakest verdict.Level) string {
+	most := least(weakest)
+	for _, s := range parts(edges, true) {
+		most = max(most, phenomenon(phenomenonOf(s, false)))
 	}
 	return phenomena[most]
 }
