@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -32,6 +33,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
 		UpdateScripts: updateScripts,
+		Setup: func(env *testscript.Env) error {
+			recorded, err := filepath.Abs(filepath.Join("judge", "testdata"))
+			env.Setenv("RECORDED", recorded)
+			return err
+		},
 		Condition: func(what string) (bool, error) {
 			if what != "race" { // the race detector is on
 				return false, fmt.Errorf("there is no condition %q", what)

@@ -51,7 +51,7 @@ type Question struct {
 	// can't wait until Check returns. May be nil.
 	Known func(report.History)
 
-	proved    []verdict.Result // what Proved was given
+	proved    []verdict.Result // what holds, with its proof
 	explainer *explainer
 	notes     []string // on every result
 	// renumbered: it was looked whether the numbers of sessions are wrong.
@@ -90,7 +90,7 @@ const stopEvery = 1 << 10
 // or is one of Proved.
 //
 // The levels that are defined by axioms on the commit order share an engine, as what
-// they need is the same: who read from whom. Each other level has an engine of its own:
+// they need is the same: who read from whom. So do si and strong-si, and ser and sser. Each other level has its own:
 // they share little, and so their times and their memory are their own.
 func Check(q Question, h *report.History) error {
 	began := time.Now()
@@ -138,112 +138,103 @@ func Check(q Question, h *report.History) error {
 	}
 	fill()
 	h.Conclude(q.AnomaliesMax)
-	return q.proveInferred(h)
+	return q.proveInferred()
 }
 
-// quickChoices is the work of a search for who wrote what was read, in transactions, that is tried before other
-// levels are asked; auxConflicts what asking one may cost.
-const quickChoices, auxConflicts = 2_000_000, 2000
+// quickProposals is how many proposals of who wrote what was read are tried at weak levels before other levels are
+// asked; auxConflicts what asking one may cost that nobody asked for.
+const quickProposals, auxConflicts = 16, 2000
 
-// decide judges all levels: first each with its share of the time, and with a short search for who wrote what
-// was read at those levels that a longer one rarely decides. What is undecided then, and does not follow
-// from what is decided, gets what is left.
+// work is for one engine.
+type work struct {
+	levels  []verdict.Level
+	choices int  // how long it may search for who wrote what was read, in transactions; 0: for long
+	aux     bool // nobody asked for it: only of use where it holds
+}
+
+// decide judges all levels, each with its share of the time, but for those that a stronger one has answered. What a
+// share was too short for gets what is left in the end.
 func (q *Question) decide(h *report.History, known map[verdict.Level]report.Result, tell func(report.Result, verdict.Level)) error {
-	rounds := q.rounds()
-	for i, levels := range rounds {
-		q.divide(len(rounds) - i)
-		if err := q.round(levels, quickChoices, h, tell); err != nil {
-			return err
+	open := func(l verdict.Level) bool {
+		r, judged := known[l]
+		return q.implying(l) == nil && (!judged || r.Unknown != nil && !slices.ContainsFunc(q.Levels, func(m verdict.Level) bool {
+			return l.Implies(m) && known[m].Verdict == verdict.Violated.String()
+		}))
+	}
+	plan := q.plan()
+	for turn := range 2 {
+		for i, w := range plan {
+			w.levels = slices.DeleteFunc(slices.Clone(w.levels), func(l verdict.Level) bool {
+				r, judged := known[l]
+				return !open(l) || turn > 0 && (!judged || r.Unknown.Reason != verdict.Timeout.String())
+			})
+			if len(w.levels) == 0 || w.aux && !slices.ContainsFunc(q.Levels, open) || turn > 0 && q.Stop() != verdict.NoReason {
+				continue
+			}
+			q.divide(len(plan) - i)
+			if err := q.round(w, h, known, tell); err != nil {
+				return err
+			}
 		}
 	}
-	open := func(l verdict.Level) bool {
-		return known[l].Verdict == verdict.Unknown.String() && !slices.ContainsFunc(q.Levels, func(m verdict.Level) bool {
-			return known[m].Verdict == verdict.Satisfied.String() && m.Implies(l) || known[m].Verdict == verdict.Violated.String() && l.Implies(m)
-		})
+	for _, l := range q.Levels {
+		if v := q.implying(l); v != nil && known[l].Verdict != verdict.Satisfied.String() {
+			r := resultOf(verdict.Result{Level: l, Partial: v.Partial})
+			r.Notes = append(r.Notes, fmt.Sprintf("it was decided by %v, which holds and implies it", v.Level))
+			tell(r, l)
+		}
 	}
-	if err := q.fromStronger(slices.DeleteFunc(slices.Clone(q.Levels), func(l verdict.Level) bool { return !verdict.CC.Implies(l) || !open(l) }), tell); err != nil {
-		return err
-	}
-	if q.All && !open(verdict.CC) && known[verdict.CC].Verdict == verdict.Unknown.String() && h.Guarantees != nil {
+	if q.All && known[verdict.CC].Verdict == verdict.Satisfied.String() {
 		h.Guarantees = q.explainer.guarantees(implied())
 	}
-	rounds = slices.DeleteFunc(rounds, func(levels []verdict.Level) bool {
-		again := func(l verdict.Level) bool {
-			return open(l) && (verdict.CC.Implies(l) || known[l].Unknown.Reason == verdict.Timeout.String())
-		}
-		return !slices.ContainsFunc(levels, again)
-	})
-	for i, levels := range rounds {
-		if q.Stop() != verdict.NoReason {
-			break
-		}
-		q.divide(len(rounds) - i)
-		open := slices.DeleteFunc(slices.Clone(levels), func(l verdict.Level) bool { return !open(l) })
-		if err := q.round(open, 0, h, tell); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
-// fromStronger asks of snapshot isolation whether weak levels hold that are open, if no level was asked that
-// could have told: where values repeat, the order of writes decides most reads, which the weak levels lack. What it
-// breaks says nothing of them.
-func (q *Question) fromStronger(open []verdict.Level, tell func(report.Result, verdict.Level)) error {
-	if len(open) == 0 || slices.ContainsFunc(q.Levels, func(l verdict.Level) bool { return l.Implies(verdict.PC) }) {
-		return nil
-	}
-	q.divide(2)
-	q.Phase("judging " + verdict.SI.String())
-	began := time.Now()
-	e, ok := q.feed([]verdict.Level{verdict.SI}, -1, func(o *incremental.Options) {
-		o.Bare, o.MaxViolations, o.Conflicts = true, 1, auxConflicts // what breaks it is nobody's question
-	})
-	if !ok {
-		return nil
-	}
-	v := e.Close()[0]
-	if v.Outcome != verdict.Satisfied {
-		return nil
-	}
-	for _, l := range open {
-		r := resultOf(v)
-		r.Level, r.Seconds = l.String(), time.Since(began).Seconds()
-		r.Notes = append(r.Notes, "it was decided by snapshot isolation (si), which holds and implies it")
-		tell(r, l)
-		if err := q.prove(verdict.Result{Level: l, Outcome: v.Outcome, Order: weaken(v.Order, v.Level, l)}); err != nil {
-			return err
+// plan is what is to be decided, in that order: the weak levels, with a short search for who wrote what was read; the
+// levels that have an order of versions, which decides most of that; and with a long search, for what is open still,
+// the weak ones again. si and strong-si have a search in common wherever times decide nothing between them, and so
+// have ser and sser.
+func (q *Question) plan() []work {
+	var plan []work
+	share := func(l verdict.Level, with ...verdict.Level) {
+		for i := range plan {
+			if slices.Contains(with, plan[i].levels[0]) {
+				plan[i].levels = append(plan[i].levels, l)
+				return
+			}
 		}
+		plan = append(plan, work{levels: []verdict.Level{l}})
 	}
-	return nil
-}
-
-// rounds are the levels by the engines that judge them, in their order.
-func (q *Question) rounds() [][]verdict.Level {
-	var out [][]verdict.Level
-	var last []verdict.Level
-	weak := -1 // the round of the levels that are defined by axioms
+	var weak, last []verdict.Level
+	ordered := false
 	for _, l := range q.Levels {
+		ordered = ordered || l.Implies(verdict.PC)
 		switch {
 		case q.Assume.beyond(l):
-			out = append(out, []verdict.Level{l})
+			plan = append(plan, work{levels: []verdict.Level{l}})
 		case verdict.CC.Implies(l):
-			if weak < 0 {
-				weak = len(out)
-				out = append(out, nil)
-			}
-			out[weak] = append(out[weak], l)
-		case l == verdict.PC && q.All:
-			// The hardest question of all, which the others may answer.
+			weak = append(weak, l)
+		case l == verdict.PC && q.All: // the hardest question of all, which the others may answer
 			last = append(last, l)
+		case l == verdict.SI || l == verdict.StrongSI:
+			share(l, verdict.SI, verdict.StrongSI)
+		case l == verdict.SER || l == verdict.SSER:
+			share(l, verdict.SER, verdict.SSER)
 		default:
-			out = append(out, []verdict.Level{l})
+			share(l)
 		}
 	}
 	if len(last) > 0 {
-		out = append(out, last)
+		plan = append(plan, work{levels: last})
 	}
-	return out
+	if len(weak) > 0 {
+		plan = slices.Insert(plan, 0, work{levels: weak, choices: quickProposals * q.Records.Len()})
+		if !ordered {
+			plan = append(plan, work{levels: []verdict.Level{verdict.SI}, choices: -1, aux: true})
+		}
+		plan = append(plan, work{levels: weak})
+	}
+	return plan
 }
 
 func (q *Question) fillIn() {
@@ -285,17 +276,16 @@ func undecided(l verdict.Level, why verdict.Reason, transactions int) report.Res
 		Unknown: &report.Unknown{Reason: why.String(), Count: transactions}}
 }
 
-// feed gives all records to an engine for some levels, with that work for choices and what change does to its
-// options; false if it was stopped.
-func (q *Question) feed(levels []verdict.Level, choices int, change ...func(*incremental.Options)) (*incremental.Engine, bool) {
-	o := q.Assume.Options(levels, q.AnomaliesMax, q.Conflicts)
+// feed gives all records to an engine; false if it was stopped.
+func (q *Question) feed(w work) (*incremental.Engine, bool) {
+	o := q.Assume.Options(w.levels, q.AnomaliesMax, q.Conflicts)
+	if w.aux {
+		o.Bare, o.MaxViolations, o.Conflicts = true, 1, auxConflicts
+	}
 	o.Proof = q.Replay || q.Proved != nil
-	o.Stop, o.ChoiceWork = q.stopped, choices
+	o.Stop, o.ChoiceWork = q.stopped, w.choices
 	s := q.Records.Summary()
 	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations, Names: q.Records.Names()}
-	for _, f := range change {
-		f(&o)
-	}
 	e := incremental.New(o)
 	i := 0
 	for t, keys := range q.Records.Numbered() {
@@ -307,20 +297,23 @@ func (q *Question) feed(levels []verdict.Level, choices int, change ...func(*inc
 	return e, true
 }
 
-// round judges levels with one engine, with that work for choices, and tells each result: of one that is
-// violated with one anomaly as it was found. What breaks it is explained when all levels are judged.
-func (q *Question) round(levels []verdict.Level, choices int, h *report.History, tell func(report.Result, verdict.Level)) error {
-	if l := levels[0]; q.Assume.beyond(l) {
+// round does one work and tells each result: of a level that is violated with one anomaly as it was found. What
+// breaks it is explained when all levels are judged. One that it has no time to begin with is as it was known.
+func (q *Question) round(w work, h *report.History, known map[verdict.Level]report.Result, tell func(report.Result, verdict.Level)) error {
+	if l := w.levels[0]; q.Assume.beyond(l) {
 		tell(report.Result{Level: l.String(), Verdict: verdict.NotApplicable.String(), Anomalies: []report.Anomaly{},
 			Notes: []string{"it holds real time, which the clock setting ignore takes away"}}, l)
 		return nil
 	}
 	phases := report.Phases{Decode: q.Decoded.Seconds()}
-	q.Phase("judging " + names(levels))
+	q.Phase("judging " + names(w.levels))
 	began := time.Now()
-	e, ok := q.feed(levels, choices)
+	e, ok := q.feed(w)
 	if !ok {
-		for _, l := range levels {
+		for _, l := range w.levels {
+			if _, judged := known[l]; judged {
+				continue
+			}
 			r := undecided(l, q.stopped(), q.Records.Len())
 			r.Seconds = time.Since(began).Seconds()
 			tell(r, l)
@@ -331,11 +324,11 @@ func (q *Question) round(levels []verdict.Level, choices int, h *report.History,
 	solving := time.Now()
 	results := e.Close()
 	if q.renumber(results) {
-		return q.round(levels, choices, h, tell)
+		return q.round(w, h, known, tell)
 	}
 	doubtful := q.Assume.Coverage == record.CoveragePartial && !e.UnseenUnique()
 	if doubtful {
-		q.suppose(results, choices)
+		q.suppose(results, w.choices)
 		q.Assume.UniqueValues = new(bool) // it is false
 	}
 	phases.Solve = time.Since(solving).Seconds()
@@ -351,6 +344,12 @@ func (q *Question) round(levels []verdict.Level, choices int, h *report.History,
 		r.Stats.PhaseSeconds = phases
 		r.Stats.PeakBytes = limit.Peak()
 		tell(r, v.Level)
+		if w.aux {
+			if v.Outcome == verdict.Satisfied {
+				q.proved = append(q.proved, v)
+			}
+			continue
+		}
 		if v.Outcome == verdict.Violated {
 			q.found = append(q.found, found{v, r})
 		}
@@ -359,11 +358,7 @@ func (q *Question) round(levels []verdict.Level, choices int, h *report.History,
 		}
 	}
 	for _, v := range results {
-		switch {
-		case !q.All || v.Level != verdict.CC:
-		case v.Outcome == verdict.Satisfied:
-			h.Guarantees = q.explainer.guarantees(implied())
-		default:
+		if q.All && v.Level == verdict.CC && v.Outcome != verdict.Satisfied {
 			q.Phase("judging the session guarantees")
 			h.Guarantees = q.explainer.guarantees(e.Guarantees())
 		}
@@ -387,7 +382,7 @@ func (q *Question) suppose(results []verdict.Result, choices int) {
 	q.Phase("judging " + names(open) + " by the recorded writers")
 	supposed, unique := *q, true
 	supposed.Assume.UniqueValues = &unique
-	e, ok := supposed.feed(open, choices)
+	e, ok := supposed.feed(work{levels: open, choices: choices})
 	if !ok {
 		return
 	}
@@ -414,6 +409,16 @@ func names(levels []verdict.Level) string {
 	return strings.Join(out, ", ")
 }
 
+// implying is the first result by which a level holds, or nil.
+func (q *Question) implying(l verdict.Level) *verdict.Result {
+	for i := range q.proved {
+		if v := &q.proved[i]; v.Level.Implies(l) {
+			return v
+		}
+	}
+	return nil
+}
+
 // prove does what was asked with the proof of a satisfied verdict.
 func (q *Question) prove(v verdict.Result) error {
 	if v.Outcome != verdict.Satisfied {
@@ -425,29 +430,22 @@ func (q *Question) prove(v verdict.Result) error {
 			return fmt.Errorf("level %s was found satisfied, but its proof does not hold: %w", v.Level, err)
 		}
 	}
+	q.proved = append(q.proved, v)
 	if q.Proved == nil {
 		return nil
 	}
-	q.proved = append(q.proved, v)
 	return q.Proved(v)
 }
 
 // proveInferred hands on the proofs of levels that are satisfied because others are.
-func (q *Question) proveInferred(h *report.History) error {
-	own := slices.Clone(q.proved)
-	for i, l := range q.Levels {
-		if h.Results[i].Verdict != verdict.Satisfied.String() || slices.ContainsFunc(own, func(v verdict.Result) bool { return v.Level == l }) {
+func (q *Question) proveInferred() error {
+	for _, l := range q.Levels {
+		v := q.implying(l)
+		if v == nil || slices.ContainsFunc(q.proved, func(v verdict.Result) bool { return v.Level == l }) {
 			continue
 		}
-		for _, v := range own {
-			if v.Level.Implies(l) {
-				from := v.Level
-				v.Level, v.Order = l, weaken(v.Order, from, l)
-				if err := q.prove(v); err != nil {
-					return err
-				}
-				break
-			}
+		if err := q.prove(verdict.Result{Level: l, Order: weaken(v.Order, v.Level, l)}); err != nil {
+			return err
 		}
 	}
 	return nil

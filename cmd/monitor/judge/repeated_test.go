@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
@@ -82,6 +84,98 @@ func TestWeakLevelAlone(t *testing.T) {
 			t.Errorf("%v: %+v, proved: %v", l, h.Results, proved)
 		}
 	}
+}
+
+// Levels that have a search in common have an engine in common; the weak levels come first, with a short search, and
+// last, with a long one; and only where no level was asked that could answer for them, snapshot isolation is.
+func TestPlan(t *testing.T) {
+	for _, c := range []struct {
+		levels string
+		all    bool
+		clock  record.Clock
+		want   string
+	}{
+		{"si", false, record.ClockPrune, "si"},
+		{"lin,sser,si,ser,strong-si", false, record.ClockPrune, "lin; sser,ser; si,strong-si"},
+		{"rc,ra,cc,g1,pc,si,strong-si,ser,sser,lin", true, record.ClockPrune,
+			"rc,ra,cc,g1 for a while; si,strong-si; ser,sser; lin; pc; rc,ra,cc,g1"},
+		{"rc,si,sser", true, record.ClockIgnore, "rc for a while; si; sser; rc"},
+		{"pc,si", false, record.ClockPrune, "pc; si"},
+		{"rc,pc", false, record.ClockPrune, "rc for a while; pc; rc"},
+		{"rc,lin", false, record.ClockPrune, "rc for a while; lin; unasked si; rc"},
+	} {
+		var levels []verdict.Level
+		for _, name := range strings.Split(c.levels, ",") {
+			l, _ := verdict.ParseLevel(name)
+			levels = append(levels, l)
+		}
+		q := Question{Levels: levels, All: c.all, Assume: Assumptions{Clock: c.clock}, Txns: make([]record.Transaction, 1)}
+		q.fillIn()
+		var got []string
+		for _, w := range q.plan() {
+			text := strings.ReplaceAll(names(w.levels), ", ", ",")
+			switch {
+			case w.aux:
+				text = "unasked " + text
+			case w.choices > 0:
+				text += " for a while"
+			}
+			got = append(got, text)
+		}
+		if got := strings.Join(got, "; "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.levels, got, c.want)
+		}
+	}
+}
+
+// Whenever the time ends, what was known stays known, and nothing is known that is not so.
+func TestWhatIsKnownStays(t *testing.T) {
+	violated := []verdict.Level{verdict.SER, verdict.SSER}
+	undecided := map[string]bool{}
+	for looks := 1; looks < 10_000; looks = 3*looks + 1 {
+		q := recorded(t, "postgres-rr-domain20-no-times.jsonl.gz", AllLevels(record.ClockPrune)...)
+		q.All, q.Replay = true, false
+		asked := 0
+		q.Stop = func() verdict.Reason {
+			if asked++; asked > looks {
+				return verdict.Timeout
+			}
+			return verdict.NoReason
+		}
+		known := map[string]report.Result{}
+		q.Known = func(h report.History) {
+			for _, r := range h.Results {
+				was, ok := known[r.Level]
+				switch {
+				case r.Verdict == "violated" && !slices.Contains(violated, level(r)), r.Verdict == "satisfied" && slices.Contains(violated, level(r)):
+					t.Fatalf("after %d of %d looks %s is %s", asked, looks, r.Level, r.Verdict)
+				case ok && was.Unknown == nil && r.Unknown != nil, ok && was.Unknown != nil && r.Unknown != nil && r.Unknown.Count > was.Unknown.Count:
+					t.Fatalf("after %d of %d looks %s was %s %+v and is %s %+v", asked, looks, r.Level, was.Verdict, was.Unknown, r.Verdict, r.Unknown)
+				}
+				if r.Unknown != nil {
+					undecided[r.Level+" "+r.Unknown.Reason] = true
+				}
+				known[r.Level] = r
+			}
+		}
+		var h report.History
+		if err := Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		if asked <= looks {
+			break
+		}
+	}
+	for _, want := range []string{"g1 timeout", "cc timeout", "cc conflicts", "si timeout", "ser timeout", "pc timeout"} {
+		if !undecided[want] {
+			t.Errorf("%s was never told; these were: %v", want, undecided)
+		}
+	}
+}
+
+func level(r report.Result) verdict.Level {
+	l, _ := verdict.ParseLevel(r.Level)
+	return l
 }
 
 // A proof is made small within its budget: when that is spent, nothing is judged any more, and that is said.
