@@ -663,7 +663,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		for id := range e.in.indexOf {
 			v.Evidence = append(v.Evidence, verdict.TxnID(id))
 		}
-		if (!e.opt.Online || e.closed && e.first == none) && len(x.s.choices) > 0 { // online, whoever wrote what was read may have been forgotten, or be to come
+		if !e.opt.Online && len(x.s.choices) > 0 { // online, whoever wrote what was read may have been forgotten, or be to come
 			v.Exhibits = e.allOf(x.s).list()
 		}
 	}
