@@ -144,7 +144,7 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 	harm.Go(func() {
 		for i := 0; wait(ctx, time.Second) == nil; i++ {
 			k := kinds[i%len(kinds)]
-			if failed = p.Strike(context.WithoutCancel(ctx), k); failed != nil {
+			if failed = p.Strike(ctx, k); failed != nil {
 				return
 			}
 			done = append(done, k)
@@ -153,9 +153,7 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 	status(ts, false, args[1:])
 	over()
 	harm.Wait()
-	if !errors.Is(failed, context.Canceled) {
-		ts.Check(failed)
-	}
+	ts.Check(failed)
 	for _, k := range kinds {
 		if !slices.Contains(done, k) {
 			ts.Fatalf("it ended before there was a fault %q: %v", k, done)

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,7 +24,12 @@ import (
 
 // TestMain lets scripts call the monitor as a command: the test binary runs as
 // `monitor` when it is started under that name.
+//
+// Scripts wait for servers most of the time, and so do it beside each other, whatever the number of processors.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"monitor": main})
 }
 

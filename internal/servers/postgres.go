@@ -164,27 +164,27 @@ func (p *Postgres) Promote(ctx context.Context) error {
 }
 
 // postgresFaults are what may be done to a PostgreSQL that clients are at work on.
-var postgresFaults = map[string]func(context.Context, *Postgres) error{
-	"kill": func(ctx context.Context, p *Postgres) error {
+var postgresFaults = map[string]func(ctx context.Context, p *Postgres, pause func(time.Duration)) error{
+	"kill": func(ctx context.Context, p *Postgres, _ func(time.Duration)) error {
 		p.Primary.Kill()
 		return p.Primary.Start(ctx)
 	},
-	"outage": func(ctx context.Context, p *Postgres) error { // so long that it is trouble, and over for as long
+	"outage": func(ctx context.Context, p *Postgres, pause func(time.Duration)) error { // so long that it is trouble, and over for as long
 		p.Primary.Kill()
-		pause(ctx, 8*time.Second)
-		defer pause(ctx, 8*time.Second)
+		pause(8 * time.Second)
+		defer pause(8 * time.Second)
 		return p.Primary.Start(ctx)
 	},
-	"pause": func(ctx context.Context, p *Postgres) error {
+	"pause": func(_ context.Context, p *Postgres, pause func(time.Duration)) error {
 		p.Primary.Pause()
 		defer p.Primary.Resume()
-		pause(ctx, 2*time.Second)
+		pause(2 * time.Second)
 		return nil
 	},
-	"connections": func(ctx context.Context, p *Postgres) error {
+	"connections": func(ctx context.Context, p *Postgres, _ func(time.Duration)) error {
 		return p.Do(ctx, "postgres", "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'canary'")
 	},
-	"promote": func(ctx context.Context, p *Postgres) error {
+	"promote": func(ctx context.Context, p *Postgres, _ func(time.Duration)) error {
 		if p.Standby == nil {
 			return nil // it was promoted before
 		}
@@ -201,13 +201,19 @@ var postgresFaults = map[string]func(context.Context, *Postgres) error{
 func PostgresFaults() []string { return slices.Sorted(maps.Keys(postgresFaults)) }
 
 // Strike harms the servers: kill ends the primary with SIGKILL and starts it again, pause stops it for two seconds,
-// connections ends those of clients, promote kills it and makes the standby the primary, once.
+// connections ends those of clients, promote kills it and makes the standby the primary, once. When ctx ends nothing is
+// waited for any more, and what was stopped is started.
 func (p *Postgres) Strike(ctx context.Context, fault string) error {
 	strike := postgresFaults[fault]
 	if strike == nil {
 		return fmt.Errorf("there is no fault %q, but %s", fault, strings.Join(PostgresFaults(), ", "))
 	}
-	return strike(ctx, p)
+	return strike(context.WithoutCancel(ctx), p, func(d time.Duration) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(d):
+		}
+	})
 }
 
 // Close ends the servers.
@@ -216,13 +222,5 @@ func (p *Postgres) Close() {
 		if s != nil {
 			s.Stop(syscall.SIGQUIT) // at once: what it has is not needed any more
 		}
-	}
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }

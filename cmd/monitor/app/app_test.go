@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +36,15 @@ import (
 	"github.com/isowatch/isowatch/internal/leak"
 	"github.com/isowatch/isowatch/window/store"
 )
+
+// TestMain has tests run beside each other whatever the number of processors: most of the time they wait, for a
+// broker, a browser or a disk.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 const testTopic = "transactions"
 
@@ -307,6 +318,7 @@ func lostUpdate(n int, at int64) []record.Transaction {
 }
 
 func TestUntilEndAnswersLikeCheck(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	for _, tc := range []struct {
 		anomaly, want string
@@ -355,6 +367,7 @@ func TestUntilEndAnswersLikeCheck(t *testing.T) {
 
 // TestEvidenceProvesTheAlert: what the receiver gets is violated by itself.
 func TestEvidenceProvesTheAlert(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	send(t, producer(t, brokers), lostUpdate(1, 1000)...)
 	h := newHook(t)
@@ -373,6 +386,7 @@ func TestEvidenceProvesTheAlert(t *testing.T) {
 }
 
 func TestEmptyTopicIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	p := producer(t, brokers)
 	h := newHook(t)
@@ -399,6 +413,7 @@ func TestUntilEndOfAnEmptyTopic(t *testing.T) {
 }
 
 func TestMissingTopicIsUnusable(t *testing.T) {
+	t.Parallel()
 	r := start(t, testConfig(cluster(t)), newMemStore(), false)
 	err := r.wait(t)
 	var startup *source.StartupError
@@ -436,6 +451,7 @@ func poison() []source.Message {
 var poisonReasons = []string{"bad-json", "unknown-op", "wrong-type", "time-backwards", "content-type", "bad-json"}
 
 func TestPoisonedRecordsBecomeDeadLettersAndTheStreamGoesOn(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	p := producer(t, brokers)
 	if err := p.Send(t.Context(), poison()...); err != nil {
@@ -505,6 +521,7 @@ func TestPoisonedRecordsBecomeDeadLettersAndTheStreamGoesOn(t *testing.T) {
 // TestHugeRecordIsADeadLetter: a record of 50 MB neither stops nor fills the
 // monitor.
 func TestHugeRecordIsADeadLetter(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "100000000"}))
 	p := producer(t, brokers)
 	huge := append([]byte(`{"session":"s","status":"committed","ops":[["w","k","`), bytes.Repeat([]byte("x"), 50<<20)...)
@@ -529,6 +546,7 @@ func TestHugeRecordIsADeadLetter(t *testing.T) {
 // TestRestartFindsWhatStraddlesIt: half of an anomaly is read before a stop, the
 // other half after it; what was found before is not delivered again.
 func TestRestartFindsWhatStraddlesIt(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	p := producer(t, brokers)
 	h := newHook(t)

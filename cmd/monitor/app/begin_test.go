@@ -9,6 +9,7 @@ import (
 // TestSilentBroker: the log begins with which monitor it is and where its page is, and a broker that
 // takes connections and does not answer is told long before a request to it fails.
 func TestSilentBroker(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 // TestBrowserReport opens the page that check --output html writes, on a screen and on a
 // phone: a verdict is never broken inside a word, and nothing has to be scrolled sideways.
 func TestBrowserReport(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	opt := present.PageOptions{Title: "report"}
 	for i := range 3 {

@@ -207,6 +207,7 @@ func bank(t *testing.T) string {
 // promise is broken, shows which alert, draws it, and hands out evidence, which is
 // judged violated by itself.
 func TestBrowser(t *testing.T) {
+	t.Parallel()
 	c := bankConfig(t)
 	r := start(t, c, nil, false)
 	b := openTab(t, r.Addr())
@@ -317,6 +318,7 @@ func TestBrowser(t *testing.T) {
 // TestBrowserKeyboard goes the way from the overview to a silence without a mouse: Tab until
 // the right thing has the focus, then Enter.
 func TestBrowserKeyboard(t *testing.T) {
+	t.Parallel()
 	c := bankConfig(t)
 	r := start(t, c, nil, false)
 	b := openTab(t, r.Addr())
@@ -366,6 +368,7 @@ func TestBrowserKeyboard(t *testing.T) {
 // silences, also such as look alike; if it ends itself, the focus stays in the list, and on
 // the page when that is empty.
 func TestBrowserSilencesFocus(t *testing.T) {
+	t.Parallel()
 	r := start(t, bankConfig(t), nil, false)
 	ask := func(method, path, body string, status int) (answer struct{ ID string }) {
 		t.Helper()
@@ -454,6 +457,7 @@ func TestBrowserSilencesFocus(t *testing.T) {
 
 // TestBrowserToken: nothing is shown before the token is.
 func TestBrowserToken(t *testing.T) {
+	t.Parallel()
 	c := testConfig(nil)
 	c.Source = config.Source{File: &config.File{Path: bank(t), Follow: true}}
 	c.Store.Path = filepath.Join(t.TempDir(), "store")

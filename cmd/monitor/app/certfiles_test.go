@@ -21,6 +21,7 @@ import (
 // read again at a reload that changes nothing else; files that can't be used change
 // nothing.
 func TestReloadFiles(t *testing.T) {
+	t.Parallel()
 	const before, after = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 	ca, other := newAuthority(t), newAuthority(t)
 	h := newHook(t)

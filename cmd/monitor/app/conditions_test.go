@@ -30,6 +30,7 @@ func badgerStore(t *testing.T, path string, now func() time.Time) *store.Badger 
 // TestConditions: each kind of trouble is told of once, with its name and severity, and once
 // more when it is over, from a store on the disk.
 func TestConditions(t *testing.T) {
+	t.Parallel()
 	var broken = errors.New("broker down")
 	for i, c := range []struct {
 		kind, severity string
@@ -154,6 +155,7 @@ func TestSilenceInStore(t *testing.T) {
 // TestRetention: alerts go from the store when they are old, and beyond max_alerts, but for
 // those of groups that are not over and those that a receiver is still to be told of.
 func TestRetention(t *testing.T) {
+	t.Parallel()
 	path := t.TempDir()
 	minute := time.Minute
 	if race.Brief() {

@@ -82,6 +82,7 @@ func spilling(a *App) {
 // TestHistoryBegunAnew: with another configuration a history begins anew, and does
 // not take what it had spilled before for its own.
 func TestHistoryBegunAnew(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	topicOf(t, brokers, testTopic, plantedIn(t, 1200, 8, 1000))
 	c := testConfig(brokers)
@@ -137,6 +138,7 @@ func undisturbed(t *testing.T) (*config.Config, *memStore) {
 // TestKilledAnywhere: wherever the monitor dies, the next run finds what a run that
 // did not die finds, and every alert is delivered.
 func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	c, whole := undisturbed(t)
 	want := whole.ids()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -192,6 +194,7 @@ func TestKilledAnywhere(t *testing.T) {
 // TestTwoMonitorsAgree: monitors that read the same topic at different times give
 // the same alerts.
 func TestTwoMonitorsAgree(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	p := producer(t, brokers)
 	c := testConfig(brokers)
@@ -221,6 +224,7 @@ func TestTwoMonitorsAgree(t *testing.T) {
 // room again all is stored, and a crash then loses nothing. With little memory for
 // what waits the journal gets a hole.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, held := range []int64{heldBytesMax, 1} {
 		t.Run(fmt.Sprint("held ", held), func(t *testing.T) {
 			brokers := cluster(t)
@@ -316,6 +320,7 @@ func TestAnotherConfiguration(t *testing.T) {
 // TestCoverageIsWhatIsAsked: who finds out that records are missing, and says so, is told no more of what
 // follows from that none is.
 func TestCoverageIsWhatIsAsked(t *testing.T) {
+	t.Parallel()
 	wrote := record.Transaction{DB: record.DefaultDB, Session: "a", Seq: 1, HasSeq: true, ID: "w", HasTimes: true, Start: 1_700_000_000e9, End: 1_700_000_000e9 + 1000, Status: record.Committed,
 		Ops: []record.Op{{Kind: record.Write, Key: "x", Value: record.Int(1)}}}
 	unseen, last := wrote, wrote // what it read is of nobody who is seen
@@ -359,6 +364,7 @@ func TestCoverageIsWhatIsAsked(t *testing.T) {
 // TestSegmentsAfterUntilEnd: a store that was used to judge an input as one segment serves to watch it
 // in segments.
 func TestSegmentsAfterUntilEnd(t *testing.T) {
+	t.Parallel()
 	g, err := generate.NewStream(generate.StreamConfig{Keys: 10, Seed: 7})
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,7 @@ func (r *running) reported(t *testing.T) map[string]int {
 // and so is what goes when the store is used for another input. Each history is judged, and goes on
 // after a stop, also if the configuration has changed and all begin anew together.
 func TestLongNames(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
 	for _, letter := range []string{"a", "b"} {
 		in := newInput(t, letter+".jsonl")

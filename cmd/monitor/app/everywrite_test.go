@@ -18,6 +18,7 @@ import (
 // keys in memory and with keys in the store: the next run finds what one that did not
 // die finds, under the same ids, and all of it is delivered.
 func TestKilledAtEveryWrite(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	const anomalies = 3
 	topicOf(t, brokers, testTopic, plantedIn(t, 240, anomalies, 60))
@@ -105,6 +106,7 @@ func (s *stopper) Commit(ctx context.Context, c store.Commit) error {
 // there is: in the end each alert is there, counted as if it had not been, and told of as new
 // in one notice; and nothing is told to be over.
 func TestStoppedAtEveryWrite(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	const anomalies = 3
 	topicOf(t, brokers, testTopic, plantedIn(t, 240, anomalies, 60))

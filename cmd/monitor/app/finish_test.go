@@ -87,6 +87,7 @@ func (m *mischief) Alert(ctx context.Context, id string) (store.Alert, bool, err
 // each event is, counted right; nothing is told to be over; and if the monitor gave up, the
 // next run does what is left.
 func TestEndWhileTelling(t *testing.T) {
+	t.Parallel()
 	for _, way := range []struct {
 		name  string
 		ends  bool // at the access

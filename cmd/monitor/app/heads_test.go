@@ -18,6 +18,7 @@ import (
 // A topic of which Kafka has deleted the first records is not read from its beginning, however
 // early the reading begins: who wrote what is read may have been among them.
 func TestDeletedHeadIsHeldAgainstNobody(t *testing.T) {
+	t.Parallel()
 	op := func(kind record.OpKind, key, value int) record.Op {
 		return record.Op{Kind: kind, Key: fmt.Sprint("k", key), Value: record.Int(int64(value))}
 	}
@@ -68,6 +69,7 @@ func TestDeletedHeadIsHeldAgainstNobody(t *testing.T) {
 // from the beginning on, as nothing of that was its: a read of what was aborted is told. Where something was
 // lost, it may have been of another attempt.
 func TestHistoryThatBeginsLaterHasMissedNothing(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ name, before, verdict string }{
 		{"all was read", "", "violated"},
 		{"a record could not be used", "{\n", "satisfied"},
@@ -103,6 +105,7 @@ func TestHistoryThatBeginsLaterHasMissedNothing(t *testing.T) {
 // A history that is judged anew from the records that are kept, as the configuration has changed, does not
 // have those before them: one may be of the attempt that committed what was seen to be aborted.
 func TestHistoryJudgedAnewAccusesNobody(t *testing.T) {
+	t.Parallel()
 	in, st := newInput(t, "in.jsonl"), newMemStore("r")
 	c := in.follow("unused")
 	c.Levels, c.Coverage = []verdict.Level{verdict.SER}, record.CoveragePartial

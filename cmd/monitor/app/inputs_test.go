@@ -158,6 +158,7 @@ func whole(t *testing.T, path string) (ids []string) {
 // the other, and has a history that the other does not have. Each goes on where it was, no record of one is
 // taken for the other's, and what is found in the end is what is there.
 func TestInputsInTurn(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{20, 400} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "store")
@@ -205,6 +206,7 @@ func judgedAll(t *testing.T, in *input, path string) (string, error) {
 // TestEndInSharedStore: what is said at the end of an input is about that one alone, whatever
 // else the store was used for, and nothing is where what was judged of it is gone.
 func TestEndInSharedStore(t *testing.T) {
+	t.Parallel()
 	path, own := filepath.Join(t.TempDir(), "shared"), filepath.Join(t.TempDir(), "own")
 	a, b := newInput(t, "a.jsonl"), newInput(t, "b.jsonl")
 	a.add(t, slices.Concat(chain("default", "s", 0, 300), lostUpdate(1, 1_000_000))...)
@@ -234,6 +236,7 @@ func TestEndInSharedStore(t *testing.T) {
 
 // TestPassingInput: standard input, judged in the store of another input, takes nothing from it.
 func TestPassingInput(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
 	a := newInput(t, "a.jsonl")
 	keys := func(from, to, write int) []record.Transaction {
@@ -313,6 +316,7 @@ func reads(t *testing.T, c *config.Config, st store.Store) {
 // nothing from it; that one goes on as if it had not been. What is there of it later is judged
 // with complete coverage, as it is read from its beginning.
 func TestEmptyInput(t *testing.T) {
+	t.Parallel()
 	path, own := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "own")
 	a, b := newInput(t, "a.jsonl"), newInput(t, "b.jsonl")
 	a.add(t, slices.Concat(chain("default", "s", 0, 100), lostUpdate(1, 1_000_000))...)
@@ -342,6 +346,7 @@ func TestEmptyInput(t *testing.T) {
 // TestEndOfLatest: a topic that is read from where it ended when the monitor was there first is read
 // from there, also if nothing came before the next run, and another input had the store.
 func TestEndOfLatest(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	st := newMemStore("r")
 	c := testConfig(brokers)
@@ -364,6 +369,7 @@ func TestEndOfLatest(t *testing.T) {
 // TestEndOfWhatWasTaken: of an input of which what was judged is gone, as the store was used for
 // another one meanwhile, the end is not told, also when more of it has been judged since.
 func TestEndOfWhatWasTaken(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
 	a, b := newInput(t, "a.jsonl"), newInput(t, "b.jsonl")
 	a.add(t, chain("default", "s", 0, 30)...)

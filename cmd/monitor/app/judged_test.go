@@ -142,6 +142,7 @@ func (s *memStore) born(t *testing.T, db string) uint64 {
 // was, and not before, whatever waits in the journal behind that; where that is not
 // known, when the journal is worked off. It finds what is to be found either way.
 func TestReadyWhereItWas(t *testing.T) {
+	t.Parallel()
 	const taken = 10
 	brokers := cluster(t)
 	txns := append(in("slow", planted(t, 600)), in("quick", lostUpdate(900, 1000))...)
@@ -197,6 +198,7 @@ func TestReadyWhereItWas(t *testing.T) {
 // take back what is noted, and what a history that is alone has no room for does not keep
 // the input from being opened.
 func TestKilledAgain(t *testing.T) {
+	t.Parallel()
 	const taken = 10
 	brokers := cluster(t)
 	txns := in("slow", planted(t, 600))
@@ -234,6 +236,7 @@ func TestKilledAgain(t *testing.T) {
 // TestReadyAfterAStop: after a stop, whose last checkpoint has all that was judged, the
 // monitor is ready with its histories' states.
 func TestReadyAfterAStop(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	topicOf(t, brokers, testTopic, in("slow", planted(t, 300)))
 	c := testConfig(brokers)

@@ -81,6 +81,7 @@ func restorable(t *testing.T, st *memStore, when string) {
 // TestKeeper: whatever is appended and saved, whenever the disk is full and wherever
 // the process then dies, a restart loses nothing.
 func TestKeeper(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		st := newMemStore()

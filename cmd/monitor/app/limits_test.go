@@ -27,6 +27,7 @@ func in(db string, txns []record.Transaction) []record.Transaction {
 // is set aside and told once, and those that are watched are judged. A larger limit
 // lets others in, which are known to have missed something.
 func TestTooManyHistories(t *testing.T) {
+	t.Parallel()
 	c, p, h := hooked(t)
 	c.Window.Histories = 2
 	st := newMemStore(webhookName(h.webhook()))
@@ -147,6 +148,7 @@ func TestCausesAreNewsAgain(t *testing.T) {
 // TestFullAtTheStart: where there is no room for the store the monitor waits for it,
 // says so, and begins when there is.
 func TestFullAtTheStart(t *testing.T) {
+	t.Parallel()
 	c, p, h := hooked(t)
 	room := make(chan struct{})
 	noRoom := func(a *App) {

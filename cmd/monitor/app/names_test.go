@@ -17,6 +17,7 @@ import (
 // TestNames: whatever things are called, the monitor goes on, also after a restart, finds
 // what is wrong among them, and has a dead letter where a name is one of its own or too long.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	long := func(s string, n int) string { return s + strings.Repeat("x", n-len(s)) }
 	type names struct{ db, session, id, key string }
 	refused := []names{{db: eventsPrefix + "0"}, {db: eventsPrefix + "x"}, {db: provedPrefix + "default"}, {db: "\x00"}, {db: "a\x00"}, {session: "\x00s"}, {session: "s\x00"},
@@ -89,6 +90,7 @@ func TestNames(t *testing.T) {
 // TestLongPath: a file may have a path that is longer than a name in the store, and another
 // one that begins alike is another input.
 func TestLongPath(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	for len(folder) < store.LimitName+100 {
 		folder = filepath.Join(folder, strings.Repeat("x", 200))

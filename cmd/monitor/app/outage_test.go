@@ -45,6 +45,7 @@ func (s *stamped) notices(t *testing.T, kind life.Kind) (out []life.Notice) {
 // not a history that does not get on, and not a monitor that is started anew. What is judged
 // of another database is not of this one.
 func TestOnlyWhatIsJudgedResolves(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name       string
 		begin, end func(x *telling, w *worker)

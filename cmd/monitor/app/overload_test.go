@@ -67,6 +67,7 @@ func many(t *testing.T, p *kafka.Producer, db string, n int) int {
 // others are judged to their ends, and what is read is durable. What waits for it is in
 // the journal, and it is judged to the end too when it gets on.
 func TestSlowHistory(t *testing.T) {
+	t.Parallel()
 	c, p, h := hooked(t)
 	g := newGate(t)
 	st := newMemStore(webhookName(h.webhook()))
@@ -107,6 +108,7 @@ func TestSlowHistory(t *testing.T) {
 // judged by the next run, which reads nothing again; so does what a run that ends
 // with its input has left there.
 func TestBacklogSurvives(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	topicOf(t, brokers, testTopic, append(in("slow", planted(t, 1200)), in("quick", lostUpdate(900, 1000))...))
 	c := testConfig(brokers)
@@ -233,6 +235,7 @@ func TestSampling(t *testing.T) {
 // TestOverload: with sample-sessions a history that is held up has sessions left out,
 // which the log tells and the metrics count.
 func TestOverload(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	p := producer(t, brokers)
 	c := testConfig(brokers)

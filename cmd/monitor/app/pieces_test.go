@@ -86,6 +86,7 @@ func sameAs(t *testing.T, st, whole *memStore, h *hook, when string) {
 // proves none of them again, and finds the rest. An anomaly of which the proof was given up
 // is not called a bug.
 func TestStoppedInAStorm(t *testing.T) {
+	t.Parallel()
 	for where, set := range storms {
 		t.Run(where, func(t *testing.T) { stoppedInAStorm(t, set) })
 	}
@@ -142,6 +143,7 @@ func stoppedInAStorm(t *testing.T, set func(*App)) {
 // behind one checkpoint, for every n there is: the next run proves none again that the
 // store has, and in the end there is what one run finds that did not die.
 func TestKilledInAStorm(t *testing.T) {
+	t.Parallel()
 	for where, set := range storms {
 		t.Run(where, func(t *testing.T) { killedInAStorm(t, set) })
 	}
@@ -188,6 +190,7 @@ func killedInAStorm(t *testing.T, set func(*App)) {
 // anomalies, which come behind one checkpoint, gets through all the same. With each life two
 // more are told, and the health check sees that it gets on.
 func TestLivesTooShortForAStorm(t *testing.T) {
+	t.Parallel()
 	for where, set := range storms {
 		t.Run(where, func(t *testing.T) { livesTooShortForAStorm(t, set) })
 	}
@@ -375,6 +378,7 @@ func (s *during) Commit(ctx context.Context, c store.Commit) error {
 // TestStoppedBetweenTwo: a monitor that is asked to stop while the n-th of many anomalies is
 // stored, for every n, begins the proof of no other.
 func TestStoppedBetweenTwo(t *testing.T) {
+	t.Parallel()
 	const anomalies = 12
 	c, _ := storm(t, anomalies, stormy)
 	for at := 1; at <= anomalies; at++ {

@@ -92,6 +92,7 @@ func servers(t *testing.T, each func(t *testing.T, connect func() *client)) {
 // TestNobodyHoldsAllPlaces: however many connections are held open, who asks how the monitor does is
 // answered, and so is who has shown the token; no more connections are open than may be.
 func TestNobodyHoldsAllPlaces(t *testing.T) {
+	t.Parallel()
 	servers(t, func(t *testing.T, connect func() *client) {
 		owner := connect()
 		owner.asked(t, "/metrics", http.StatusOK, "Authorization: Bearer "+testToken)

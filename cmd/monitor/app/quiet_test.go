@@ -17,6 +17,7 @@ import (
 // TestQuietTopicRecovers: a source that failed works again as soon as it can be read,
 // whether or not a record comes.
 func TestQuietTopicRecovers(t *testing.T) {
+	t.Parallel()
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
 		t.Fatal(err)

@@ -43,6 +43,7 @@ func unprovable() []record.Transaction {
 // the list is forgotten, and what y held at first needs complete coverage, is
 // counted as forgotten: no bug is told of, and no alert. With a larger overlap it is told.
 func TestForgottenProofIsNoBug(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		overlap int
 		told    bool

@@ -51,6 +51,7 @@ func (g *doorman) turnedAway() int {
 // TestReloadAlerts: how a receiver is reached, the severity of a level, silences and the
 // rate change at once; a receiver that is new, and one that is gone, are named.
 func TestReloadAlerts(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	p := producer(t, brokers)
 	h := newHook(t)

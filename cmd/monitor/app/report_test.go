@@ -35,6 +35,7 @@ func recordsFile(t *testing.T, name string, txns []record.Transaction) string {
 // store, each once, whenever they were found; and a second run, which finds nothing new,
 // shows what is in the store.
 func TestReportTellsStoredAlerts(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "anomalies", "*.jsonl"))
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d files, %v", len(files), err)
@@ -123,6 +124,7 @@ func shownAlerts(t *testing.T, a *App, st *memStore) []string {
 // reported as violated: it is unknown, as what is forgotten is needed to tell; so it is of a
 // run that takes this one over. Where an anomaly is told beside it, it is violated.
 func TestReportOfForgottenProofs(t *testing.T) {
+	t.Parallel()
 	txns := unprovable()
 	last := txns[len(txns)-1].End
 	for _, tc := range []struct {
@@ -177,6 +179,7 @@ func TestReportOfForgottenProofs(t *testing.T) {
 // What is left open beside an anomaly is told: of the level, and of the stretch, which is partial. Of
 // the anomaly alone nothing of the kind is said.
 func TestReportOfWhatIsOpenBesideAnAnomaly(t *testing.T) {
+	t.Parallel()
 	found := lostUpdate(1, 1_700_000_000e9)
 	open := found[2]
 	open.ID, open.Session, open.Ops = "open", "open", []record.Op{{Kind: record.PredicateRead, Key: "t", Where: "v > 1", Value: record.Value{Kind: record.KindObject, Text: "{}"}}}
@@ -209,6 +212,7 @@ func TestReportOfWhatIsOpenBesideAnAnomaly(t *testing.T) {
 // TestViolatedStaysSo: a level that was violated is so in the report at the end, also if it
 // turns out afterwards, in another run, that it is not about such transactions.
 func TestViolatedStaysSo(t *testing.T) {
+	t.Parallel()
 	in, st := newInput(t, "in.jsonl"), newMemStore("r")
 	const second = int64(time.Second)
 	one := func(session string, seq int64, at int64, ops ...record.Op) record.Transaction {

@@ -52,6 +52,7 @@ func call[T any](t *testing.T, r *running, method, path, body string, want int) 
 
 // TestStatus asks a running monitor, through its API, how it is doing.
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	began := time.Now().UnixNano()
 	c := bankConfig(t)
 	r := start(t, c, nil, false)

@@ -122,6 +122,7 @@ func TestConcludes(t *testing.T) {
 // TestStoppedAnywhere: wherever the monitor is asked to stop, and however often, in
 // the end there are the alerts of a run that was never stopped, each counted once.
 func TestStoppedAnywhere(t *testing.T) {
+	t.Parallel()
 	c, whole := undisturbed(t)
 	want := whole.ids()
 	rng := rand.New(rand.NewPCG(3, 4))

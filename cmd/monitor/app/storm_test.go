@@ -79,6 +79,7 @@ func startTelling(t *testing.T, c *config.Config, st store.Store, out *stamped) 
 // in a notice, one that comes again has the id that it had, what waits in memory is
 // bounded, and in the end everything is said to be over.
 func TestStorm(t *testing.T) {
+	t.Parallel()
 	const storm, groups = 10_000, 3000
 	for _, kills := range []int{0, 7} {
 		if kills == 0 && race.Brief() {

@@ -50,6 +50,7 @@ func TestOneStretch(t *testing.T) {
 // report has one stretch, which says what the cuts mean for each level; of an input of one
 // segment it has none.
 func TestReportOfCutStretch(t *testing.T) {
+	t.Parallel()
 	const n = 64
 	path := filepath.Join(t.TempDir(), "in.jsonl")
 	var lines []byte

@@ -33,6 +33,7 @@ func secretUpdate(n int) []record.Transaction {
 // alert in the store, what receivers get, the log. The same anomaly keeps its id, and its
 // evidence proves it.
 func TestValuesAreHidden(t *testing.T) {
+	t.Parallel()
 	ids := map[string]bool{}
 	for _, values := range []config.Values{config.ValuesFull, config.ValuesHash, config.ValuesNone} {
 		t.Run(values.String(), func(t *testing.T) {

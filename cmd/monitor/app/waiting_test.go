@@ -19,6 +19,7 @@ import (
 // of each receiver by itself, until it has been taken. Nothing else there says so for an
 // hour: an attempt is made after Retry-After only.
 func TestWaitingIsShown(t *testing.T) {
+	t.Parallel()
 	c, p, h := hooked(t)
 	var open atomic.Bool
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

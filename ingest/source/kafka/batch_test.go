@@ -239,6 +239,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestDecodeCompressed(t *testing.T) {
+	t.Parallel()
 	for _, codec := range []compress.Compression{compress.Gzip, compress.Snappy, compress.Lz4, compress.Zstd} {
 		a, b, big := data(0, "a", "b"), inTxn(7, 2, "c"), data(3, "d", strings.Repeat("x", 30<<20), "f")
 		a.codec, b.codec, big.codec = codec, codec, codec

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"slices"
@@ -16,7 +17,13 @@ import (
 	"github.com/isowatch/isowatch/internal/leak"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+// TestMain has tests run beside each other whatever the number of processors, as most of the time they wait for a broker.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	leak.Main(m)
+}
 
 const topic = "transactions"
 

@@ -47,6 +47,7 @@ func TestProducerCreatesTheTopic(t *testing.T) {
 // A session's records are in one partition, in order, also when some are too
 // large for a batch; and sending survives what passes.
 func TestProducerKeepsSessionsInOrder(t *testing.T) {
+	t.Parallel()
 	c := fake(t, kfake.NumBrokers(3), kfake.BrokerConfigs(map[string]string{"message.max.bytes": fmt.Sprint(10 << 20)}))
 	p := producer(t, c, 4)
 	const sessions, each = 6, 200

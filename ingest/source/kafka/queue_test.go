@@ -296,6 +296,7 @@ func absurd(r *rand.Rand) func() int64 {
 // order; none is passed over for ever; and what is there is held back for
 // a bounded time.
 func TestQueueNeverStalls(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))

@@ -18,9 +18,6 @@ import (
 
 // TestRealKafka runs against Apache Kafka itself; its parts share a broker.
 func TestRealKafka(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts Apache Kafka: not with -short")
-	}
 	b := realkafka.Start(t)
 	t.Run("transactions, kill -9, restarts", func(t *testing.T) { realTransactions(t, b) })
 	t.Run("deleted records", func(t *testing.T) { realDeleted(t, b) })

@@ -94,6 +94,7 @@ func TestOpenTransactionHoldsBack(t *testing.T) {
 }
 
 func TestResumeReadsEveryRecordOnce(t *testing.T) {
+	t.Parallel()
 	c := fake(t, kfake.NumBrokers(3), kfake.SeedTopics(4, topic))
 	cl := client(t, c)
 	const each = 50
@@ -475,6 +476,7 @@ func TestMessageFields(t *testing.T) {
 }
 
 func TestOversizeIsDeliveredCut(t *testing.T) {
+	t.Parallel()
 	c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, topic),
 		kfake.BrokerConfigs(map[string]string{"message.max.bytes": fmt.Sprint(100 << 20)}))
 	const size = 50 << 20

@@ -52,6 +52,7 @@ func refused(t *testing.T, opts Options, says ...string) {
 }
 
 func TestMissingTopicAndPartition(t *testing.T) {
+	t.Parallel()
 	c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(2, topic))
 	opts := options(c)
 	opts.Topic = "elsewhere"
@@ -119,6 +120,7 @@ func TestRights(t *testing.T) {
 }
 
 func TestSASLMechanisms(t *testing.T) {
+	t.Parallel()
 	c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, topic), kfake.EnableSASL(),
 		kfake.Superuser("PLAIN", "u", "pw"), kfake.Superuser("SCRAM-SHA-256", "u", "pw"), kfake.Superuser("SCRAM-SHA-512", "u", "pw"))
 	for _, m := range []string{Plain, ScramSHA256, "SCRAM-SHA-512"} {
@@ -139,6 +141,7 @@ func TestSASLMechanisms(t *testing.T) {
 // A broker that hangs up once, or is too slow to answer, is asked again, even if it would talk
 // about SASL without expecting it.
 func TestHangingUpIsNoSASL(t *testing.T) {
+	t.Parallel()
 	c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, topic))
 	c.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
 		return nil, errors.New("hang up"), true // once
@@ -165,6 +168,7 @@ func answer(c *kfake.Cluster, key kmsg.Key, fail func(kmsg.Response)) {
 }
 
 func TestSASLRefused(t *testing.T) {
+	t.Parallel()
 	c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, topic), kfake.EnableSASL(), kfake.Superuser("PLAIN", "u", "pw"), kfake.Superuser("SCRAM-SHA-256", "u", "pw"))
 	for _, m := range []string{Plain, ScramSHA256} {
 		opts := options(c)
@@ -286,6 +290,7 @@ func TestTLS(t *testing.T) {
 // A broker that can't be reached is no reason to give up: Open goes on until it
 // is there, and tells of each failure.
 func TestUnreachableBrokerIsRetried(t *testing.T) {
+	t.Parallel()
 	free, err := ports.Free(1)
 	if err != nil {
 		t.Fatal(err)
