@@ -6,6 +6,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // askedWithin is how many steps may lie between two questions to Stop, and after it has said so: one
@@ -69,8 +70,8 @@ func TestStopIsAskedOften(t *testing.T) {
 			if all < 5 {
 				t.Errorf("asked only %d times", all)
 			}
-			for i := 1; i <= 5; i++ {
-				stopped(1 + all*i/6)
+			for i, times := 1, race.Few(2, 5); i <= times; i++ {
+				stopped(1 + all*i/(times+1))
 			}
 		})
 	}

@@ -11,16 +11,14 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // An edge of a read that several transactions may be the source of has a cycle for
 // each of the others: it closes, it is about that one, and with all of them and the
 // edge's own writer there is nobody else who wrote the value.
 func TestOthers(t *testing.T) {
-	n := uint64(6000)
-	if testing.Short() {
-		n = 800
-	}
+	n := uint64(race.Few(3000, 6000))
 	told, untold, initial := 0, 0, 0
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 31))
@@ -62,7 +60,7 @@ func TestOthers(t *testing.T) {
 			t.Fatalf("seed %d:\n%s", seed, script.Format(s))
 		}
 	}
-	if told == 0 || untold*5 > told || initial == 0 && !testing.Short() {
+	if told == 0 || untold*5 > told || initial == 0 && !race.Brief() {
 		t.Errorf("%d reads are told with their other candidates, %d of the initial version, %d are not", told, initial, untold)
 	}
 	t.Logf("%d reads are told with their other candidates, %d of the initial version, %d are not", told, initial, untold)

@@ -10,6 +10,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // Transactions of many operations, and histories of many sessions, are worked on
@@ -28,7 +29,7 @@ func TestPaddedHistoriesAgreeWithOracle(t *testing.T) {
 				k.set(&cfg)
 				cfg.Mixed = false
 				told := newTally()
-				for i := range max(*histories/4, 30) {
+				for i := range max(*histories/4, race.Few(10, 30)) {
 					seed := *seedFrom + uint64(i)
 					st := w.draw(seed, cfg)
 					if len(st.txns) == 0 {
@@ -71,7 +72,7 @@ func TestPaddedHistoriesAgreeWithOracle(t *testing.T) {
 						}
 					}
 				}
-				if told.of(verdict.Satisfied)+told.of(verdict.Unknown) == 0 || told.of(verdict.Violated) == 0 {
+				if !race.Brief() && (told.of(verdict.Satisfied)+told.of(verdict.Unknown) == 0 || told.of(verdict.Violated) == 0) {
 					t.Errorf("the sample tells little: %v", told)
 				}
 			})

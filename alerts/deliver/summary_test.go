@@ -17,6 +17,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // noticeOf is the notice of some news, as the monitor makes it.
@@ -187,10 +188,7 @@ func opened(t *testing.T, format string, bodies []string) map[string]bool {
 // Whatever happens and however it is told, in the end nothing is open with any receiver,
 // also with one that gets but a part; and what is over is never told of as if it began.
 func TestNothingStaysOpen(t *testing.T) {
-	kinds, ends, scripts := map[life.Kind]int{}, 0, uint64(30)
-	if testing.Short() {
-		scripts = 10
-	}
+	kinds, ends, scripts := map[life.Kind]int{}, 0, uint64(race.Few(10, 30))
 	for seed := range scripts {
 		r := rand.New(rand.NewPCG(seed, 77))
 		l := life.New(life.Config{Repeat: time.Duration(r.IntN(2)) * 10 * time.Minute, ResolveAfter: time.Duration(1+r.IntN(9)) * time.Minute, RateMax: 1 + r.IntN(5), RatePer: time.Duration(1+r.IntN(4)) * time.Minute, GroupsMax: 2 + r.IntN(8)})

@@ -11,13 +11,14 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // violations calls f with random histories that are violated, and which.
 func violations(t *testing.T, n uint64, f func(seed uint64, s script.Script, violated func([]record.Transaction) bool)) {
 	t.Helper()
-	if testing.Short() {
-		n /= 10
+	if race.Brief() {
+		n /= 4
 	}
 	found := 0
 	for seed := range n {

@@ -14,6 +14,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 func parse(t *testing.T, text string) script.Script {
@@ -87,10 +88,7 @@ func TestCallsAreBounded(t *testing.T) {
 // level, with whatever is assumed of values that nobody wrote. And every read
 // that is left has all its possible writers left.
 func TestNeverInvents(t *testing.T) {
-	n := uint64(2000)
-	if testing.Short() {
-		n = 200
-	}
+	n := uint64(race.Few(500, 2000))
 	proper, lists, cut := 0, 0, 0
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -8,6 +8,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // executed is an order of commits with some thirty transactions: more sessions
@@ -138,7 +139,7 @@ func writesKey(t record.Transaction, key string) bool {
 // Orders of commits are judged as the axioms say, word for word.
 func TestAxiomsWordForWord(t *testing.T) {
 	kept, broken := map[verdict.Level]int{}, map[verdict.Level]int{}
-	for seed := range uint64(1000) {
+	for seed := range uint64(race.Few(300, 1000)) {
 		x := execute(seed, 0)
 		order := make([]verdict.Event, len(x.txns))
 		for i := range order {
@@ -167,7 +168,7 @@ func TestAxiomsWordForWord(t *testing.T) {
 // judged as the axioms say, and if they keep them some are found without help.
 func TestAxiomsWithWritersNamed(t *testing.T) {
 	kept, broken, searched := map[verdict.Level]int{}, map[verdict.Level]int{}, 0
-	for seed := range uint64(1000) {
+	for seed := range uint64(race.Few(300, 1000)) {
 		x := execute(seed, 2+int(seed%5))
 		order := make([]verdict.Event, len(x.txns))
 		var choices []certificate.Choice

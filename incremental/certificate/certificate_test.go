@@ -14,6 +14,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 var levels = []verdict.Level{verdict.PC, verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER}
@@ -61,7 +62,7 @@ func TestWitnessesAreAccepted(t *testing.T) {
 func TestSomeOrderIsAcceptedExactlyIfTheLevelHolds(t *testing.T) {
 	cfg := tiny.Config{Txns: 4, Keys: 2, Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, Mixed: true, Mutations: 3}
 	refused := 0
-	for seed := range uint64(1500) {
+	for seed := range uint64(race.Few(500, 1500)) {
 		s, opt := random(seed, cfg)
 		partial, lists := opt.Coverage == record.CoveragePartial, appends(s)
 		for _, l := range levels {
@@ -88,7 +89,7 @@ func TestSomeOrderIsAcceptedExactlyIfTheLevelHolds(t *testing.T) {
 func TestSomeCommitOrderIsAcceptedExactlyIfTheLevelHolds(t *testing.T) {
 	cfg := tiny.Config{Txns: 5, Keys: 2, Aborted: true, Unknown: true, Partial: true, Mutations: 3}
 	refused := map[verdict.Level]int{}
-	for seed := range uint64(1500) {
+	for seed := range uint64(race.Few(500, 1500)) {
 		cfg.Duplicates = seed%4 == 0
 		s, opt := random(seed, cfg)
 		partial := opt.Coverage == record.CoveragePartial

@@ -14,6 +14,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // judge is what docs/certificates.md says of orders of commits, word for word
@@ -468,7 +469,7 @@ func TestOrdersOfCommitsByTheLetter(t *testing.T) {
 	for _, l := range weak {
 		counts[l] = &count{}
 	}
-	for seed := range uint64(4000) {
+	for seed := range uint64(race.Few(1200, 4000)) {
 		cfg := all
 		cfg.Mixed = seed%8 == 0
 		if cfg.Appends = seed%2 == 0; cfg.Appends {

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	plans    = flag.Int("plans", race.Few(400, 1500), "random plans for each setting")
+	plans    = flag.Int("plans", race.Few(150, 1500), "random plans for each setting")
 	seedFrom = seeds.First
 )
 

@@ -25,7 +25,7 @@ func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
 func TestLevelsImplyLevels(t *testing.T) {
 	only := map[verdict.Level]int{}  // histories that l is a strongest level of
 	lists := map[verdict.Level]int{} // of these, with lists
-	for seed := range uint64(race.Few(7000, 12_000)) {
+	for seed := range uint64(race.Few(2000, 12_000)) {
 		s, opt := random(seed, everything)
 		got := oracle.Check(s.Txns, opt)
 		var hold []verdict.Level
@@ -48,7 +48,7 @@ func TestLevelsImplyLevels(t *testing.T) {
 		}
 	}
 	for _, l := range verdict.Levels() {
-		if only[l] < 5 || lists[l] < 2 {
+		if (only[l] < 5 || lists[l] < 2) && !race.Brief() {
 			t.Errorf("%v is the strongest level of %d histories, %d with lists: the sample tells little about it", l, only[l], lists[l])
 		}
 	}
@@ -60,7 +60,7 @@ func TestLevelsImplyLevels(t *testing.T) {
 func TestLevelsImplyGuarantees(t *testing.T) {
 	only := map[verdict.Guarantee]int{} // histories that break it alone
 	lists := 0
-	for seed := range uint64(race.Few(4000, 6000)) {
+	for seed := range uint64(race.Few(1500, 6000)) {
 		s, opt := random(seed, everything)
 		hold := map[verdict.Guarantee]bool{}
 		count := 0
@@ -91,11 +91,11 @@ func TestLevelsImplyGuarantees(t *testing.T) {
 		}
 	}
 	for _, g := range verdict.Guarantees() {
-		if only[g] < 2 {
+		if only[g] < 2 && !race.Brief() {
 			t.Errorf("%v is the one broken guarantee of %d histories: the sample tells little about it", g, only[g])
 		}
 	}
-	if lists < 5 {
+	if lists < 5 && !race.Brief() {
 		t.Errorf("%d histories with lists break one guarantee", lists)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // A world is a random history as a closure sees it, and its closure by brute
@@ -308,13 +309,13 @@ func TestReachIsTheClosure(t *testing.T) {
 	}{{"banded", newBandedWorld}, {"chains", newChainsWorld}, {"bits", newBitsWorld}} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(1500) {
+			for seed := range uint64(race.Few(500, 1500)) {
 				rng := rand.New(rand.NewPCG(seed, 3))
 				if err := x.make(rng).play(2 + rng.Uint32N(10)); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 			}
-			for seed := range uint64(12) { // rows of several words
+			for seed := range uint64(race.Few(4, 12)) { // rows of several words
 				rng := rand.New(rand.NewPCG(seed, 4))
 				if err := x.make(rng).play(70 + rng.Uint32N(30)); err != nil {
 					t.Fatalf("large, seed %d: %v", seed, err)

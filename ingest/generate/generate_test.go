@@ -35,7 +35,7 @@ func history(t testing.TB, cfg Config) (*Generator, []record.Transaction) {
 func TestTinyHistoriesHoldTheirLevel(t *testing.T) {
 	for _, level := range allLevels {
 		broken := map[verdict.Level]int{}
-		n := race.Few(400, 800)
+		n := race.Few(200, 800)
 		for seed := range uint64(n) {
 			cfg := Config{Level: level, Seed: seed, Transactions: 6, Sessions: 4, Operations: 3, Keys: 2, Stale: 0.4, Pause: time.Millisecond,
 				Initial: record.Initial(seed % 3)}

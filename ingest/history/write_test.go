@@ -287,7 +287,7 @@ func without(h *History, opt WriteOptions) *History {
 // Written in any format and read again, a history is what it was, or it is
 // refused with a reason and a place.
 func TestWriteRandom(t *testing.T) {
-	rounds := race.Few(150, 500)
+	rounds := race.Few(60, 500)
 	written, refused := map[string]int{}, map[string]int{}
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -319,7 +319,7 @@ func TestWriteRandom(t *testing.T) {
 	}
 	for _, format := range WrittenFormats() {
 		t.Logf("%-20s %d written, %d refused", format, written[format], refused[format])
-		if written[format] < rounds/30 {
+		if written[format] < rounds/50 {
 			t.Errorf("%s: only %d were written", format, written[format])
 		}
 	}
@@ -333,7 +333,7 @@ func TestWriteCorpus(t *testing.T) {
 		if _, ok := specs[m.Format]; !ok || m.Format == isowatchFormat && m.Txns > 20_000 || find(m.Format) == nil {
 			continue
 		}
-		if m.Ops > race.Few(2_000, 50_000) && tested[m.Format] >= race.Few(3, 20) {
+		if m.Ops > race.Few(2_000, 50_000) && tested[m.Format] >= race.Few(2, 20) {
 			continue // enough of the large ones
 		}
 		hs, err := Open(filepath.Join(dir, m.File), Options{})

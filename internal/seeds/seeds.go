@@ -2,7 +2,7 @@
 // sees what everybody sees, and other input with -seed N.
 //
 // Tests whose package imports it take their own seeds from First on; properties of rapid follow by
-// themselves. These neither write nor read a record of a failure, which the seed repeats: what an
+// themselves, with fewer checks where a test is to be brief. These neither write nor read a record of a failure, which the seed repeats: what an
 // earlier run left decides nothing.
 package seeds
 
@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	_ "pgregory.net/rapid" // has the flags that are set here
+
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // First is the first seed, from 1 on.
@@ -19,7 +21,7 @@ var First = new(uint64)
 
 func init() {
 	flag.Var((*seed)(First), "seed", "the first seed of random input, from 1 on")
-	for name, value := range map[string]string{"rapid.nofailfile": "true", "seed": "1"} {
+	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.checks": strconv.Itoa(race.Few(25, 100)), "seed": "1"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err) // not reached: both are there
 		}

@@ -334,7 +334,7 @@ func strideOf(name string, at, used, size int) int {
 	}
 	flips := 30
 	if race.Brief() {
-		flips = 5
+		flips = 2
 	}
 	if *every {
 		flips = used

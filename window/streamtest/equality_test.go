@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", race.Few(map[bool]int{false: 25, true: 10}[race.Enabled], 40), "random histories of each kind for each property")
+	histories = flag.Int("histories", race.Few(10, 40), "random histories of each kind for each property")
 	seedFrom  = seeds.First
 )
 

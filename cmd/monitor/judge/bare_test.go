@@ -9,15 +9,13 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // Evidence is judged without describing what is found, and without times that are no part of
 // the level. The verdict is the one that a file of the same records has.
 func TestEvidenceIsJudgedAsAFile(t *testing.T) {
-	n := uint64(1500)
-	if testing.Short() {
-		n = 150
-	}
+	n := uint64(race.Few(400, 1500))
 	found := map[verdict.Level]map[verdict.Outcome]int{}
 	for _, l := range verdict.Levels() {
 		found[l] = map[verdict.Outcome]int{}

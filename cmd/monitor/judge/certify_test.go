@@ -14,6 +14,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // shapes are kinds of small histories, each with what makes certificates hard.
@@ -32,7 +33,7 @@ func TestSatisfiedIsProved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			proved, named := map[verdict.Level]int{}, 0
-			for seed := range uint64(400) {
+			for seed := range uint64(race.Few(150, 400)) {
 				s := tiny.Random(rand.New(rand.NewPCG(seed, 41)), cfg)
 				assume := judge.Assumptions{}.Override(s.Header)
 				if seed%5 == 0 {

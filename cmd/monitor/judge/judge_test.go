@@ -15,6 +15,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 func TestLevels(t *testing.T) {
@@ -223,7 +224,7 @@ func TestStop(t *testing.T) {
 			t.Fatalf("asked %d times whether to stop", total)
 		}
 		decided := 0
-		const parts = 16
+		parts := race.Few(5, 16)
 		for part := range parts + 1 {
 			n := total * part / parts
 			asked = 0

@@ -17,12 +17,13 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/race"
 )
 
 // mutants is how many real histories lose a record, and losses how many random ones of each kind.
 var (
 	mutants = flag.Int("mutants", 8, "recorded histories of which one record is lost")
-	losses  = flag.Int("losses", 120, "random histories of each kind of which one record is lost")
+	losses  = flag.Int("losses", race.Few(40, 120), "random histories of each kind of which one record is lost")
 	seed    = flag.Uint64("seed", 1, "the first seed")
 )
 
