@@ -142,7 +142,9 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 	var done []string
 	var failed error
 	harm.Go(func() {
-		for i := 0; wait(ctx, time.Second) == nil; i++ {
+		pause := 3 * time.Second // in which the canary has seen all nodes as they are
+		for i := 0; wait(ctx, pause) == nil; i++ {
+			pause = time.Second
 			k := kinds[i%len(kinds)]
 			if failed = p.Strike(ctx, k); failed != nil {
 				return
