@@ -21,8 +21,9 @@ TRANSACTIONS  ?= 300000
 RATE          ?= 10000
 FAULTS        ?= all
 FAULT_EVERY   ?= 2s
-# Packages with goroutines; the engine has none.
-CONCURRENT    := ./ingest/source/... ./window/... ./alerts/... ./cmd/monitor/...
+# Packages that start goroutines, and the store, which many use at once.
+CONCURRENT    := ./ingest/decode ./ingest/record/packed ./ingest/source/... ./window/store/... ./alerts/deliver ./recorder \
+                 ./cmd/monitor ./cmd/monitor/app ./cmd/monitor/canary/... ./cmd/monitor/limit
 
 .PHONY: help
 help: ## Print this
