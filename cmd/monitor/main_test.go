@@ -188,14 +188,16 @@ func head(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(line+"\n"), 0o644))
 }
 
-// firstID puts the beginning of the id of a store's latest alert into a variable:
+// firstID puts the beginning of the id of a store's latest alert into a variable, of those that options of
+// alerts list leave:
 //
-//	firstid STORE VARIABLE
+//	firstid STORE VARIABLE [OPTION…]
 func firstID(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: firstid STORE VARIABLE")
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: firstid STORE VARIABLE [OPTION…]")
 	}
-	ts.Check(ts.Exec("monitor", "alerts", "list", "--store", args[0], "--output", "json", "--limit", "1"))
+	list := []string{"alerts", "list", "--store", args[0], "--output", "json", "--limit", "1"}
+	ts.Check(ts.Exec("monitor", append(list, args[2:]...)...))
 	var a struct{ ID string }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &a))
 	ts.Setenv(args[1], a.ID[:8])
