@@ -107,23 +107,25 @@ func startMariaDB(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// startRedis starts Redis with a replica, and sets $PRIMARY and $REPLICA.
+// startRedis starts Redis with a replica, and sets $PRIMARY, $ADDR and $REPLICA.
 func startRedis(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) > 0, "redis")
 	r, err := servers.NewRedis(context.Background(), folder(ts), true)
 	ts.Check(err)
 	ts.Defer(r.Close)
 	ts.Setenv("PRIMARY", r.URL(r.Primary))
+	ts.Setenv("ADDR", r.Primary.Addr)
 	ts.Setenv("REPLICA", r.URL(r.Replica))
 }
 
-// startEtcd starts etcd, and sets $PRIMARY.
+// startEtcd starts etcd, and sets $PRIMARY and $ADDR.
 func startEtcd(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) > 0, "etcd")
 	e, err := servers.NewEtcd(context.Background(), folder(ts))
 	ts.Check(err)
 	ts.Defer(e.Close)
 	ts.Setenv("PRIMARY", e.URL())
+	ts.Setenv("ADDR", e.Addr)
 }
 
 // faults runs a command that must end with the given exit status, and does harm to the script's PostgreSQL, one kind

@@ -49,14 +49,14 @@ func openEtcd(ctx context.Context, o Options) (Database, error) {
 		c.Password, _ = u.User.Password()
 		client, err := clientv3.New(c)
 		if err != nil {
-			return nil, errors.Join(&Error{Option: optionOf(n), What: n.Name + " can't be asked", Err: err, Do: "check address, user and password"}, e.close())
+			return nil, errors.Join(letIn(n, err, fmt.Errorf("ask %s what it is: %w", n.Name, err)), e.close())
 		}
 		e.clients[n.Name] = client
 		attempt, cancel := context.WithTimeout(ctx, connectMax)
 		said, err := client.Status(attempt, c.Endpoints[0])
 		cancel()
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("ask %s what it is: %w", n.Name, err), e.close())
+			return nil, errors.Join(letIn(n, err, fmt.Errorf("ask %s what it is: %w", n.Name, err)), e.close())
 		}
 		e.version = said.Version
 	}
@@ -77,10 +77,28 @@ func (e *etcdCluster) close() error {
 
 func (e *etcdCluster) Prepare(ctx context.Context) error { return e.Cleanup(ctx) }
 
+// codeOf is the code of an answer, which the client wraps in an error of its own where it knows the text.
+func codeOf(err error) codes.Code {
+	var known interface{ Code() codes.Code }
+	if errors.As(err, &known) {
+		return known.Code()
+	}
+	return status.Code(err)
+}
+
+// letIn is otherwise, unless err says that the account is not known or may not do what was asked.
+func letIn(n Node, err, otherwise error) error {
+	switch codeOf(err) {
+	case codes.Unauthenticated, codes.PermissionDenied, codes.InvalidArgument: // the last is how it says that a name or password is missing, or wrong
+		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
+	}
+	return otherwise
+}
+
 // Cleanup removes the keys that begin with Space and a slash.
 func (e *etcdCluster) Cleanup(ctx context.Context) error {
 	_, err := e.clients[e.nodes[0].Name].Delete(ctx, Space+"/", clientv3.WithPrefix())
-	return err
+	return letIn(e.nodes[0], err, err)
 }
 
 func (e *etcdCluster) Discard(ctx context.Context, items []Item) error {
@@ -112,7 +130,7 @@ func (e *etcdCluster) Fault(err error) Fault {
 	case errors.Is(err, ErrNotThere):
 		return Fault{Missing, true}
 	}
-	switch status.Code(err) {
+	switch codeOf(err) {
 	case codes.PermissionDenied, codes.Unauthenticated:
 		return Fault{Denied, true}
 	case codes.OutOfRange, codes.InvalidArgument, codes.FailedPrecondition:
