@@ -65,6 +65,34 @@ s2 T5: r(x,6) w(x,9)
 	}
 }
 
+// Where the whole history is the evidence, who has no part in it is none of it, and who may not
+// have taken effect stands there with all that it read.
+func TestTheWholeHistoryAsEvidence(t *testing.T) {
+	for _, text := range []string{`initial absent
+s3 T3: r(y,null) w(y,0)
+s2 T2: r(y,null) w(y,null)
+s1 T1: r(y,null) w(y,1) r(x,1)
+s2 T4 unknown:
+`, `initial zero
+s1 T1: r(x,1) w(x,1)
+s2 T2: r(x,1)
+s3 T3 unknown: w(x,1) r(x,100)
+`} {
+		for _, level := range []verdict.Level{verdict.SER, verdict.SSER} {
+			vs := violations(t, text, level)
+			if len(vs) == 0 {
+				t.Errorf("%v holds of\n%s", level, text)
+			}
+			s, _ := script.Parse(text)
+			for _, v := range vs {
+				if ok, why := proves(v, level, s.Txns, incremental.Options{UnseenUnique: true, Initial: oracle.FromHeader(s.Header).Initial}); !ok {
+					t.Errorf("%v: %s%+v", level, why, v)
+				}
+			}
+		}
+	}
+}
+
 // Of a list with an element twice that nobody recorded appended, the others show what
 // they always show.
 func TestListsWithUnseenElementsTwice(t *testing.T) {

@@ -491,7 +491,7 @@ func (x *exhibits) list() []verdict.Exhibit {
 				ex.All = append(ex.All, x.e.in.nameOf(k)) // its read may follow its own append
 			}
 		}
-		if x.e.in.txns.At(x.e.slotTx[s]).doubt == uncertain {
+		if t := x.e.in.txns.At(x.e.slotTx[s]); t.open && t.doubt != tookEffect { // any read may be why it did not
 			ex.All = append(ex.All, ex.Reads...)
 			ex.All = append(ex.All, ex.Writes...)
 		}
@@ -653,19 +653,19 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		f, x = e.withoutTimes(c, f, x)
 	}
 	v := e.violation(c, f)
-	if proved {
+	switch {
+	case proved:
 		x.complete()
 		v.Exhibits = x.list()
-		for _, ex := range v.Exhibits {
-			v.Evidence = append(v.Evidence, ex.Txn)
-		}
-	} else {
+	case !e.opt.Online && len(x.s.choices) > 0: // online, whoever wrote what was read may have been forgotten, or be to come
+		v.Exhibits = e.allOf(x.s).list()
+	default:
 		for id := range e.in.indexOf {
 			v.Evidence = append(v.Evidence, verdict.TxnID(id))
 		}
-		if !e.opt.Online && len(x.s.choices) > 0 { // online, whoever wrote what was read may have been forgotten, or be to come
-			v.Exhibits = e.allOf(x.s).list()
-		}
+	}
+	for _, ex := range v.Exhibits {
+		v.Evidence = append(v.Evidence, ex.Txn)
 	}
 	e.tell(c, v)
 }
