@@ -442,7 +442,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 		if err == nil && !a.ended && ctx.Err() != nil {
 			in.leave()
 		}
-		a.metrics.conclude(a.log, time.Since(began))
+		a.metrics.conclude(a.log, time.Since(began), a.reports)
 	}()
 	if err := in.restore(working, s); err != nil {
 		if errors.Is(err, errHalted) {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/window/order"
 	"github.com/isowatch/isowatch/window/segment"
@@ -246,8 +248,9 @@ func (w *worker) show() {
 }
 
 // conclude says, at the end of a run that lasted so long, how much was judged, and of all histories together
-// what was given up or was missing, by reason: what the counters show.
-func (m *metrics) conclude(log zerolog.Logger, took time.Duration) {
+// what was given up or was missing, by reason: what the counters show; and, where the input has ended, what
+// the reports leave open, by level.
+func (m *metrics) conclude(log zerolog.Logger, took time.Duration, reports []report.History) {
 	families, err := m.registry.Gather()
 	if err != nil {
 		log.Error().Err(err).Msg("the metrics can't be read")
@@ -281,7 +284,18 @@ func (m *metrics) conclude(log zerolog.Logger, took time.Duration) {
 			gaveUp.Float64(why, sums[why])
 		}
 	}
-	log.Info().Float64("transactions", judged).Float64("per_second", math.Round(judged/max(took.Seconds(), 1e-3))).Dict("given_up", gaveUp).Msg("judged in this run")
+	open, levels := map[string]int{}, zerolog.Dict()
+	for i := range reports {
+		for _, r := range reports[i].Results {
+			if r.Unknown != nil {
+				open[r.Level] += r.Unknown.Count
+			}
+		}
+	}
+	for _, level := range slices.Sorted(maps.Keys(open)) {
+		levels.Int(level, open[level])
+	}
+	log.Info().Float64("transactions", judged).Float64("per_second", math.Round(judged/max(took.Seconds(), 1e-3))).Dict("given_up", gaveUp).Dict("left_open", levels).Msg("judged in this run")
 }
 
 // spend notes the time since began as spent on some work.

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/internal/race"
@@ -101,7 +102,7 @@ func TestStopOfStandardInput(t *testing.T) {
 	}
 }
 
-// TestConcludes: the sums of the counters are said at the end, by reason.
+// TestConcludes: the sums of the counters are said at the end, by reason, and what is left open, by level.
 func TestConcludes(t *testing.T) {
 	m := newMetrics()
 	m.transactions.WithLabelValues("a").Add(30)
@@ -112,8 +113,11 @@ func TestConcludes(t *testing.T) {
 	m.losses.WithLabelValues("a", "late").Add(0)
 	m.leftOut.WithLabelValues("a").Add(2)
 	var log bytes.Buffer
-	m.conclude(zerolog.New(&log), 4*time.Second)
-	want := `{"level":"info","transactions":40,"per_second":10,"given_up":{"awaited-read":1,"undecided":7,"overload_left_out":2},"message":"judged in this run"}` + "\n"
+	open := func(n int) []report.Result {
+		return []report.Result{{Level: "si"}, {Level: "ser", Unknown: &report.Unknown{Count: n}}}
+	}
+	m.conclude(zerolog.New(&log), 4*time.Second, []report.History{{Results: open(3)}, {Results: open(4)}})
+	want := `{"level":"info","transactions":40,"per_second":10,"given_up":{"awaited-read":1,"undecided":7,"overload_left_out":2},"left_open":{"ser":7},"message":"judged in this run"}` + "\n"
 	if log.String() != want {
 		t.Errorf("%s, want %s", &log, want)
 	}
