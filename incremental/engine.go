@@ -74,7 +74,7 @@ type Engine struct {
 	deferred   []pendingRead // batch: reads that wait until all candidates are admitted
 	blocked    int           // reads that could not be decided
 	atClose    []pendingRead // reads that only the end of the input decides
-	doubtful   []uint32      // of these, by transactions that may not have taken effect
+	doubtful   []pendingRead // of these, by transactions that may not have taken effect
 	lists      map[version.Key]*listKey
 	vouchers   map[uint32]voucher            // by transaction of unknown outcome that took effect
 	suspended  map[uint32][]func()           // what uncertain transactions broke, if they took effect

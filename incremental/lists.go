@@ -222,7 +222,7 @@ func (e *Engine) judgeLists() {
 func (e *Engine) decideUncertainList(index uint32, c cellID, known bool) {
 	if !known {
 		e.blocked++
-		e.doubtful = append(e.doubtful, index)
+		e.doubtful = append(e.doubtful, pendingRead{index, c})
 		return
 	}
 	k := e.in.cells.At(c).key

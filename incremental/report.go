@@ -1291,8 +1291,8 @@ func (e *Engine) doesWithout(c *check) bool {
 		return false
 	}
 	s := e.copy(e.config(c, c.timed && !c.noTimes, true))
-	for _, index := range e.doubtful {
-		s.impossible(e.in.txns.At(index).slot)
+	for _, r := range e.doubtful {
+		s.impossible(e.in.txns.At(r.index).slot)
 	}
 	s.finish(false)
 	p := s.polys[0]

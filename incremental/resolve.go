@@ -440,6 +440,7 @@ func (e *Engine) tookEffect(w, reader uint32, key version.Key) {
 			e.appendedTo(x, func(k version.Key) { e.weak.Appended(k, x.slot) })
 		}
 		e.settleClaims(w)
+		e.settleDoubts(w)
 		e.judgeFaults(w)
 		for _, report := range e.suspended[w] {
 			report()
@@ -447,6 +448,21 @@ func (e *Engine) tookEffect(w, reader uint32, key version.Key) {
 		delete(e.suspended, w)
 	} else if e.opt.Online {
 		e.admit(w)
+	}
+}
+
+// settleDoubts decides the lists that w read that were not checked as long as it was uncertain.
+func (e *Engine) settleDoubts(w uint32) {
+	var due []pendingRead
+	e.doubtful = slices.DeleteFunc(e.doubtful, func(r pendingRead) bool {
+		if r.index == w {
+			due = append(due, r)
+		}
+		return r.index == w
+	})
+	e.blocked -= len(due)
+	for _, r := range due {
+		e.decideList(r.index, r.cell)
 	}
 }
 

@@ -90,8 +90,8 @@ func (e *Engine) decideChoices(c *weakCheck) {
 		return // a candidate may be missing
 	}
 	ch.collect()
-	for _, index := range e.doubtful { // does the history do without them?
-		ch.clause(sat.Neg(ch.inclusion(index)))
+	for _, r := range e.doubtful { // does the history do without them?
+		ch.clause(sat.Neg(ch.inclusion(r.index)))
 	}
 	conflicts := e.opt.Conflicts
 	for ch.work < e.opt.ChoiceWork {
