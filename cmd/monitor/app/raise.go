@@ -273,8 +273,11 @@ func (w *worker) addCounted(ctx context.Context, now int64) error {
 			continue
 		}
 		stored, known, err := w.keeper.Alert(ctx, c.id)
-		if err != nil || !known {
+		if err != nil {
 			return err
+		}
+		if !known {
+			continue // it is stored with this piece, and what is counted with the next
 		}
 		a, err := alerts.Parse(stored.Body)
 		if err != nil {
@@ -285,7 +288,7 @@ func (w *worker) addCounted(ctx context.Context, now int64) error {
 		w.piece.keep(store.Alert{ID: a.ID, Body: a.JSON(), News: c.n})
 		c.n = 0
 	}
-	maps.DeleteFunc(w.counted, func(_ string, c *tally) bool { return c.segment < newest })
+	maps.DeleteFunc(w.counted, func(_ string, c *tally) bool { return c.segment+1 < newest })
 	return nil
 }
 
