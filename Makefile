@@ -53,7 +53,7 @@ bench: ## Run the benchmarks that match BENCH (all)
 
 .PHONY: measure
 measure: ## Measure time and memory beside the papers' figures: SUITE (weak, strong, or stream), ONLY those rows, recorded histories in CORPUS
-	$(GO) run ./cmd/monitor bench --suite $(SUITE) $(if $(ONLY),--only $(ONLY)) $(if $(CORPUS),--corpus $(CORPUS))
+	$(GO) run ./cmd/bench --suite $(SUITE) $(if $(ONLY),--only $(ONLY)) $(if $(CORPUS),--corpus $(CORPUS))
 
 .PHONY: lint
 lint: ## Run go vet and golangci-lint
@@ -90,7 +90,7 @@ oracle: ## Compare the engine with the brute-force judge on HISTORIES (20000) hi
 	$(GO) test ./incremental -run 'AgreesWithOracle|AgreeWithOracle' -v -histories $(HISTORIES) -seed $(SEED) -timeout 24h
 
 # Packages whose tests draw at random, all from one seed.
-RANDOM_TESTS = $(shell $(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/internal\/seeds/ { print $$1 }')
+RANDOM_TESTS = $(shell $(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/internal\/lab\/seeds/ { print $$1 }')
 
 .PHONY: volume
 volume: SEED := $(shell date +%s)
@@ -99,16 +99,16 @@ volume: ## Lose records of 100,000 random histories at random, and run as many s
 	VOLUME=1 $(GO) test $(RANDOM_TESTS) -seed $(SEED) -timeout 24h
 	$(GO) test ./incremental -run '^TestLosses' -v -losses 1500 -seed $(SEED) -timeout 24h
 	$(GO) test ./cmd/monitor/judge -run '^TestLosses' -v -losses 5000 -mutants 500 -seed $(SEED) -timeout 24h
-	$(GO) test ./window/streamtest -v -histories 1500 -seed $(SEED) -timeout 24h
+	$(GO) test ./internal/lab/streamtest -v -histories 1500 -seed $(SEED) -timeout 24h
 
 .PHONY: soak
 soak: ## Watch a topic while broker, disk, clocks and producer fail and the monitor is killed: TRANSACTIONS (300000), RATE (10000/s), FAULTS (all) each FAULT_EVERY (2s), SEED; 10 million at 60000/s is the long form
-	$(GO) test ./internal/soak -run '^TestSoak$$' -v -count 1 -timeout 24h -soak.transactions $(TRANSACTIONS) -soak.rate $(RATE) -soak.faults $(FAULTS) -soak.fault-every $(FAULT_EVERY) -soak.seed $(SEED)
+	$(GO) test ./internal/lab/soak -run '^TestSoak$$' -v -count 1 -timeout 24h -soak.transactions $(TRANSACTIONS) -soak.rate $(RATE) -soak.faults $(FAULTS) -soak.fault-every $(FAULT_EVERY) -soak.seed $(SEED)
 
 .PHONY: findings
 findings: ## Let the canary find out for DURATION (30s) each what databases give, side by side; writes docs/findings.md and testdata/findings
-	$(GO) test ./internal/findings -run '^TestFindings$$' -v -count 1 -timeout 24h -findings.duration $(DURATION)
+	$(GO) test ./internal/lab/findings -run '^TestFindings$$' -v -count 1 -timeout 24h -findings.duration $(DURATION)
 
 .PHONY: drill
 drill: ## Keep the canary at a PostgreSQL that is killed, stopped and cut off every 30 s, for DURATION (30s): nobody is accused
-	$(GO) test ./internal/findings -run '^TestDrill$$' -v -count 1 -timeout 24h -drill.duration $(DURATION)
+	$(GO) test ./internal/lab/findings -run '^TestDrill$$' -v -count 1 -timeout 24h -drill.duration $(DURATION)

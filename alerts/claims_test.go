@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/alerts/internal/list"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // Every statement in the words of an alert, of random files and streams, is true of its

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/shrink"
 	"github.com/isowatch/isowatch/incremental/verdict"

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 var fewSeeds = flag.Int("few", 2, "histories of each anomaly in TestFewTransactions")

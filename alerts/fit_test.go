@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/alerts/internal/alerttest"
 	"github.com/isowatch/isowatch/alerts/picture"
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/alerttest"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // lost is a lost update by transactions of these ids, of a key.

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // TestNothingIsJudgedTwice: while an alert is made, no history is judged at a level that was

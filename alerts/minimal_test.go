@@ -8,12 +8,12 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/shrink"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
-	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // Of the evidence of what the engine finds no transaction and no operation can be

@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/alerts/internal/golden"
-	"github.com/isowatch/isowatch/incremental/oracle"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
-	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/golden"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // testdata/names.txt is a table of anomalies: a history, the level at which the engine

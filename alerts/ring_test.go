@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // ring is a cycle of n transactions, each of which read what the one before it wrote.

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
-	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // What a weak level finds, snapshot isolation finds too, mostly as the same

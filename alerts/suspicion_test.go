@@ -8,10 +8,10 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/veil"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
-	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // TestExplainedLate: what is kept of an anomaly makes the alert that would have been made at once, with the same

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/alerts/name"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/golden"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // testdata/told.txt has histories, and below "-- told at" what alerts say of each, where

@@ -10,13 +10,13 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/incremental"
-	"github.com/isowatch/isowatch/incremental/oracle"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
-	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // What an alert says of levels is what its evidence shows when it is judged again, whether

@@ -70,7 +70,7 @@ func BenchmarkOnline(b *testing.B) {
 	}
 }
 
-// streamOf is the stream that "monitor bench" sends, from its beginning: blind transactions of
+// streamOf is the stream that cmd/bench sends, from its beginning: blind transactions of
 // eight operations, 24 sessions, times without skew.
 func streamOf(tb testing.TB, d generate.Distribution, rate float64, n int) []record.Transaction {
 	g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Distribution: d, Rate: rate})

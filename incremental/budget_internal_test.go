@@ -6,7 +6,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // askedWithin is how many steps may lie between two questions to Stop, and after it has said so: one

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // A read of what nobody has written yet waits as long as its writer may take,

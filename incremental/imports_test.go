@@ -51,12 +51,8 @@ var onPaper = map[string]bool{
 	"unicode/utf8":  true,
 }
 
-// forTests are packages of the engine that only tests may import.
-const forTests = module + "incremental/oracle"
-
 // The engine is a pure state machine. Its packages import what is listed above
-// and nothing else, start no goroutine, use no channel and print nothing; and
-// nothing but tests uses the oracle, so that it stays an independent judge.
+// and nothing else, start no goroutine, use no channel and print nothing.
 func TestEngineIsPure(t *testing.T) {
 	seen := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -70,18 +66,14 @@ func TestEngineIsPure(t *testing.T) {
 		}
 		seen++
 		complain := func(n ast.Node, what string) { t.Errorf("incremental/%s: %s", fset.Position(n.Pos()), what) }
-		oracle := strings.HasPrefix(filepath.ToSlash(path), "oracle/")
 		for _, i := range file.Imports {
 			name, err := strconv.Unquote(i.Path.Value)
 			if err != nil {
 				return err
 			}
 			switch {
-			case under(name, forTests) && !oracle:
-				complain(i, "imports "+name+", which only tests may: the oracle judges the engine and must not be part of it")
-			case oracle && name == "encoding/json": // it takes lists apart
 			case onPaper[name] && strings.HasPrefix(filepath.ToSlash(path), "certificate/"):
-			case !pure[name] && !under(name, module+"incremental"):
+			case !pure[name] && !strings.HasPrefix(name, module+"incremental/"):
 				complain(i, "imports "+name+": the engine is pure; let the caller hand in what is needed, or, if the package knows "+
 					"no clock, file, network, goroutine or chance, add it to the list in this test")
 			}
@@ -112,6 +104,3 @@ func TestEngineIsPure(t *testing.T) {
 		t.Errorf("only %d files were looked at: is this still the engine's folder?", seen)
 	}
 }
-
-// under tells whether a package is root or lies in it.
-func under(name, root string) bool { return name == root || strings.HasPrefix(name, root+"/") }

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental"
-	"github.com/isowatch/isowatch/incremental/oracle/tiny"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // losses is how many histories of each kind are robbed in each way; a failure

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/isowatch/isowatch/incremental/oracle"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // Transactions of many operations, and histories of many sessions, are worked on

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/isowatch/isowatch/incremental"
-	"github.com/isowatch/isowatch/incremental/oracle"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
 )
 
 // A portion is what one engine gets of a history: some of its records, some of

@@ -9,10 +9,10 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/isowatch/isowatch/incremental"
-	"github.com/isowatch/isowatch/incremental/oracle"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // Histories to be read, with what the engine says about them. The command

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // blindWriters write one key of which nobody reads: each two of them are a pair that stays

@@ -9,10 +9,10 @@ import (
 
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/certificate"
-	"github.com/isowatch/isowatch/incremental/oracle"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // A stream is a history as it may come in: in some order, online with ticks that

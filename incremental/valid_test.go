@@ -10,7 +10,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 var simulated = map[generate.Level]verdict.Level{generate.SSER: verdict.SSER, generate.SER: verdict.SER,

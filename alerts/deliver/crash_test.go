@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts/deliver"
+	"github.com/isowatch/isowatch/internal/lab/storetest"
 	"github.com/isowatch/isowatch/window/store"
-	"github.com/isowatch/isowatch/window/store/storetest"
 )
 
 // The process dies, or a write fails, at every write there is: after a restart

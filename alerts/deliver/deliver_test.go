@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/isowatch/isowatch/alerts/deliver"
-	"github.com/isowatch/isowatch/internal/leak"
+	"github.com/isowatch/isowatch/internal/lab/leak"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }

@@ -3,7 +3,7 @@ package deliver
 import (
 	"slices"
 
-	"github.com/isowatch/isowatch/alerts/internal/glob"
+	"github.com/isowatch/isowatch/alerts/glob"
 )
 
 // Filter says which notices a receiver gets. Each empty field lets everything pass.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/deliver"
-	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/name"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/golden"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // noticeOf is the notice of some news, as the monitor makes it.

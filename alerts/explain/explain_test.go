@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/alerts/explain"
-	"github.com/isowatch/isowatch/alerts/internal/alerttest"
-	"github.com/isowatch/isowatch/alerts/internal/golden"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/alerttest"
+	"github.com/isowatch/isowatch/internal/lab/golden"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 var asked = name.Asked{Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER}}

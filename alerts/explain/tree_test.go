@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/alerts/explain"
-	"github.com/isowatch/isowatch/alerts/internal/alerttest"
 	"github.com/isowatch/isowatch/alerts/name"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/internal/lab/alerttest"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // A tree of possibilities is told only where the records show that it leaves

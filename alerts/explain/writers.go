@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"

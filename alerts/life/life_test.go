@@ -15,7 +15,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 const second = int64(time.Second)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/isowatch/isowatch/alerts/internal/glob"
+	"github.com/isowatch/isowatch/alerts/glob"
 )
 
 // synonyms are what others call the anomalies, those who say most first: ANSI's

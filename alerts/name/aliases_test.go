@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/isowatch/isowatch/alerts/internal/alerttest"
 	"github.com/isowatch/isowatch/alerts/name"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/internal/lab/alerttest"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // Whatever people write for an anomaly, and what is none of it.

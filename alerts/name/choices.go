@@ -3,7 +3,7 @@ package name
 import (
 	"slices"
 
-	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/alerts/internal/made"
 	"github.com/isowatch/isowatch/alerts/picture"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/made"
 )
 
 // What happened near the transactions is in the timeline, whether they have times or not, as text that is safe to show.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/isowatch/isowatch/alerts/internal/made"
 	"github.com/isowatch/isowatch/alerts/picture"
+	"github.com/isowatch/isowatch/internal/lab/made"
 )
 
 var (

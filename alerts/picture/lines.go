@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/rivo/uniseg"

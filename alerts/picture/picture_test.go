@@ -3,9 +3,9 @@ package picture_test
 import (
 	"testing"
 
-	"github.com/isowatch/isowatch/alerts/internal/golden"
-	"github.com/isowatch/isowatch/alerts/internal/made"
 	"github.com/isowatch/isowatch/alerts/picture"
+	"github.com/isowatch/isowatch/internal/lab/golden"
+	"github.com/isowatch/isowatch/internal/lab/made"
 )
 
 // A file per anomaly and picture, to be looked at in a browser.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/ingest/record"
 )

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/alerts/internal/golden"
-	"github.com/isowatch/isowatch/alerts/internal/made"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/golden"
+	"github.com/isowatch/isowatch/internal/lab/made"
 )
 
 func page(t *testing.T, as []alerts.Alert, opt present.PageOptions) string {

@@ -1,7 +1,7 @@
 package shrink
 
 import (
-	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/isowatch/isowatch/alerts/internal/alerttest"
-	"github.com/isowatch/isowatch/alerts/internal/list"
+	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/alerts/shrink"
-	"github.com/isowatch/isowatch/incremental/oracle"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/alerttest"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // What is left of lists, with partial coverage (unseen) and without.

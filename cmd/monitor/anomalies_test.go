@@ -11,11 +11,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/cmd/monitor/internal/anomalies"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
+	"github.com/isowatch/isowatch/internal/lab/anomalies"
 	"github.com/isowatch/isowatch/window/store"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -14,29 +15,29 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/isowatch/isowatch/internal/lab/scripts"
 	"github.com/isowatch/isowatch/internal/servers"
 )
 
 // TestCanary runs testdata/canary/*.txtar: the canary on real servers. A script whose servers are not
 // installed is skipped, and fails where CI is set.
 func TestCanary(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:   "testdata/canary",
-		Setup: func(env *testscript.Env) error { env.Values[startedKey{}] = &started{}; return nil },
-		Condition: func(what string) (bool, error) {
-			server, ok := strings.CutPrefix(what, "installed:")
-			if !ok {
-				return false, fmt.Errorf("there is no condition %q", what)
-			}
-			err := servers.Missing(server)
-			if errors.As(err, new(*servers.MissingError)) {
-				return os.Getenv("CI") != "", nil // so that it fails when it is started
-			}
-			return err == nil, err
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "postgres": startPostgres, "pgbouncer": startPgBouncer,
-			"mariadb": startMariaDB, "redis": startRedis, "etcd": startEtcd, "faults": faults},
-	})
+	p := scripts.Params("testdata/canary")
+	p.Setup = func(env *testscript.Env) error { env.Values[startedKey{}] = &started{}; return nil }
+	p.Condition = func(what string) (bool, error) {
+		server, ok := strings.CutPrefix(what, "installed:")
+		if !ok {
+			return false, fmt.Errorf("there is no condition %q", what)
+		}
+		err := servers.Missing(server)
+		if errors.As(err, new(*servers.MissingError)) {
+			return os.Getenv("CI") != "", nil // so that it fails when it is started
+		}
+		return err == nil, err
+	}
+	maps.Copy(p.Cmds, map[string]func(*testscript.TestScript, bool, []string){"postgres": startPostgres, "pgbouncer": startPgBouncer,
+		"mariadb": startMariaDB, "redis": startRedis, "etcd": startEtcd, "faults": faults})
+	testscript.Run(t, p)
 }
 
 // started are the servers of a script.
@@ -154,7 +155,7 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 			done = append(done, k)
 		}
 	})
-	status(ts, false, args[1:])
+	scripts.Status(ts, false, args[1:])
 	over()
 	harm.Wait()
 	ts.Check(failed)

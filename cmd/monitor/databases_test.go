@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isowatch/isowatch/cmd/monitor/internal/anomalies"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/internal/lab/anomalies"
 )
 
 // What a database's documentation says may happen at one of its levels breaks nothing that we take

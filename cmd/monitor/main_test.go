@@ -6,7 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,7 +19,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/scripts"
 )
 
 // TestMain lets scripts call the monitor as a command: the test binary runs as
@@ -36,42 +36,15 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar: command lines with their exit status and
 // what they print. UPDATE=1 rewrites expected files.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:           "testdata",
-		UpdateScripts: updateScripts,
-		Setup: func(env *testscript.Env) error {
-			recorded, err := filepath.Abs(filepath.Join("judge", "testdata"))
-			env.Setenv("RECORDED", recorded)
-			return err
-		},
-		Condition: func(what string) (bool, error) {
-			if what != "race" { // the race detector is on
-				return false, fmt.Errorf("there is no condition %q", what)
-			}
-			return race.Enabled, nil
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "truncate": truncate, "broker": broker, "produce": produce,
-			"endless": endless, "timeless": timeless, "swap": swap, "head": head, "firstid": firstID},
-	})
-}
-
-// status runs a command that must end with the given exit status:
-//
-//	status 2 monitor check --level none
-func status(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: status N command…")
+	p := scripts.Params("testdata")
+	p.Setup = func(env *testscript.Env) error {
+		recorded, err := filepath.Abs(filepath.Join("judge", "testdata"))
+		env.Setenv("RECORDED", recorded)
+		return err
 	}
-	err := ts.Exec(args[1], args[2:]...)
-	got := 0
-	if err != nil {
-		code, ok := exitCode(err)
-		if !ok {
-			ts.Fatalf("%v", err)
-		}
-		got = code
-	}
-	ts.Check(equalStatus(args[0], got))
+	maps.Copy(p.Cmds, map[string]func(*testscript.TestScript, bool, []string){"truncate": truncate, "broker": broker, "produce": produce,
+		"endless": endless, "timeless": timeless, "swap": swap, "head": head, "firstid": firstID})
+	testscript.Run(t, p)
 }
 
 // truncate writes the first half of a file, compressed, to another:

@@ -44,7 +44,6 @@ or configuration, 3 undecided, 4 the environment failed.`,
 		newAlerts(),
 		newDeadLetters(),
 		newStore(),
-		newBench(),
 		newConfig(),
 		newVersion(),
 	)

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/sat"
-	"github.com/isowatch/isowatch/internal/race"
-	"github.com/isowatch/isowatch/internal/seeds"
+	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/internal/lab/seeds"
 )
 
 var (

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/sat"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // Where no pair is made, what can be run is satisfied, and its order is right;

@@ -11,7 +11,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // A world is a random history as a closure sees it, and its closure by brute

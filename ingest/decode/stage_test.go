@@ -19,8 +19,8 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/ingest/source"
-	"github.com/isowatch/isowatch/internal/leak"
-	_ "github.com/isowatch/isowatch/internal/seeds"
+	"github.com/isowatch/isowatch/internal/lab/leak"
+	_ "github.com/isowatch/isowatch/internal/lab/seeds"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/isowatch/isowatch/incremental/oracle"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // weakestBroken is, for each anomaly, the weakest level that it breaks; it

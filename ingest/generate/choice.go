@@ -19,7 +19,7 @@ const replicasMax = 8
 // read returns, at the levels where that is more than the time of a snapshot. The
 // order of commits is the order of steps. With t1 whose version a read returns, t2
 // any other transaction that wrote the key, and "visible" as
-// the level defines it (see incremental/oracle/axioms.go), it holds that
+// the level defines it (see internal/lab/oracle/axioms.go), it holds that
 //
 //		t2 visible to the read  ⇒  t2 before t1 in the order of commits
 //

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/isowatch/isowatch/incremental/oracle"
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // triangles counts them by trying all nodes.

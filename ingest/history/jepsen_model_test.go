@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isowatch/isowatch/incremental/oracle"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/reject"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
 )
 
 // What is no read or write in a log becomes reads and writes. These tests judge

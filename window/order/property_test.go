@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/isowatch/isowatch/ingest/record"
-	_ "github.com/isowatch/isowatch/internal/seeds"
+	_ "github.com/isowatch/isowatch/internal/lab/seeds"
 )
 
 // sent is a record in a partition's log.

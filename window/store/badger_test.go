@@ -18,9 +18,9 @@ import (
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
-	_ "github.com/isowatch/isowatch/internal/seeds"
+	_ "github.com/isowatch/isowatch/internal/lab/seeds"
+	"github.com/isowatch/isowatch/internal/lab/storetest"
 	"github.com/isowatch/isowatch/window/store"
-	"github.com/isowatch/isowatch/window/store/storetest"
 )
 
 func onDisk(t *testing.T) storetest.Place {

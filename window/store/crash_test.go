@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isowatch/isowatch/internal/leak"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/leak"
+	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/internal/lab/storetest"
 	"github.com/isowatch/isowatch/window/store"
-	"github.com/isowatch/isowatch/window/store/storetest"
 )
 
 // crashDir, in the environment, makes the test binary the victim of TestKill.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/internal/lab/storetest"
 	"github.com/isowatch/isowatch/window/store"
-	"github.com/isowatch/isowatch/window/store/storetest"
 )
 
 var every = flag.Bool("every", false, "TestEveryByte flips every byte of the stores, not some")

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/internal/lab/storetest"
 	"github.com/isowatch/isowatch/window/store"
-	"github.com/isowatch/isowatch/window/store/storetest"
 )
 
 // round is what the n-th commit of a small monitor has: everything there is, with

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/isowatch/isowatch/internal/mounts"
+	"github.com/isowatch/isowatch/internal/lab/mounts"
+	"github.com/isowatch/isowatch/internal/lab/storetest"
 	"github.com/isowatch/isowatch/window/store"
-	"github.com/isowatch/isowatch/window/store/storetest"
 )
 
 // smallDisk mounts a disk of so many bytes.

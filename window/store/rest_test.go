@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/internal/lab/storetest"
 	"github.com/isowatch/isowatch/window/store"
-	"github.com/isowatch/isowatch/window/store/storetest"
 )
 
 // crowd are histories whose names are so long that these are more than one transaction holds.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isowatch/isowatch/internal/lab/storetest"
 	"github.com/isowatch/isowatch/window/store"
-	"github.com/isowatch/isowatch/window/store/storetest"
 )
 
 // TestRetention: entries that no checkpoint needs go by age and by size, the oldest

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/internal/lab/storetest"
 	"github.com/isowatch/isowatch/window/store"
-	"github.com/isowatch/isowatch/window/store/storetest"
 )
 
 // copied is a copy of a store that is in use.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
 	reader "github.com/isowatch/isowatch/ingest/source"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // files runs the files of testdata/files: what is said to be found, missing and complete.
@@ -25,7 +25,7 @@ import (
 //
 // Sessions of the history "other" begin with that name; * is a history that is not known.
 //
-// The records of an entry are written as incremental/oracle/script does; their seq are their
+// The records of an entry are written as internal/lab/oracle/script does; their seq are their
 // places in their sessions, those included that are missing. After each entry the
 // history is what is restored of its checkpoint.
 type files struct {

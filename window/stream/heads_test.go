@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // That something stands in front of where a partition is read, and until when, is known after a restart too,

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/isowatch/isowatch/incremental/oracle/script"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 	"github.com/isowatch/isowatch/window/order"
 )
 

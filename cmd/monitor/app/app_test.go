@@ -33,7 +33,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
-	"github.com/isowatch/isowatch/internal/leak"
+	"github.com/isowatch/isowatch/internal/lab/leak"
 	"github.com/isowatch/isowatch/window/store"
 )
 

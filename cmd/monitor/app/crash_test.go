@@ -17,7 +17,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // planted is plantedIn with six lost updates and 50 other keys.

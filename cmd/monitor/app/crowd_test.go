@@ -9,7 +9,7 @@ import (
 
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // crowd are so many histories' names, each so much longer.

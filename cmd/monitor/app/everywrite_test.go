@@ -10,7 +10,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
 	"github.com/isowatch/isowatch/window/store"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
 	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/stream"
 )

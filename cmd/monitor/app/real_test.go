@@ -10,7 +10,7 @@ import (
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
-	"github.com/isowatch/isowatch/internal/realkafka"
+	"github.com/isowatch/isowatch/internal/lab/realkafka"
 )
 
 // TestRealKafka is the whole way with an Apache Kafka broker and a store on disk.

@@ -17,7 +17,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/codec"
-	"github.com/isowatch/isowatch/internal/race"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // TestStopLeavesTheQueue: a monitor that is asked to stop finishes the entry at hand

@@ -3,10 +3,10 @@ package judge
 import (
 	"testing"
 
-	"github.com/isowatch/isowatch/cmd/monitor/internal/anomalies"
 	"github.com/isowatch/isowatch/incremental"
-	"github.com/isowatch/isowatch/incremental/oracle"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/internal/lab/anomalies"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
 )
 
 // TestAnomaliesByDefinition: the oracle says of each of MTC's anomalies what the table

@@ -19,7 +19,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
-	_ "github.com/isowatch/isowatch/internal/seeds"
+	_ "github.com/isowatch/isowatch/internal/lab/seeds"
 )
 
 // sample are one message of each kind, with one value of each kind.

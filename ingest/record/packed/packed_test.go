@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/leak"
-	_ "github.com/isowatch/isowatch/internal/seeds"
+	"github.com/isowatch/isowatch/internal/lab/leak"
+	_ "github.com/isowatch/isowatch/internal/lab/seeds"
 )
 
 // drawValue is any canonical value.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/ingest/source"
-	"github.com/isowatch/isowatch/internal/leak"
+	"github.com/isowatch/isowatch/internal/lab/leak"
 )
 
 // patience is how long a test waits for what must happen.

@@ -12,7 +12,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
-	"github.com/isowatch/isowatch/internal/rig"
+	"github.com/isowatch/isowatch/internal/lab/rig"
 	"github.com/isowatch/isowatch/window/order"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/isowatch/isowatch/ingest/source"
-	"github.com/isowatch/isowatch/internal/leak"
+	"github.com/isowatch/isowatch/internal/lab/leak"
 )
 
 // TestMain has tests run beside each other whatever the number of processors, as most of the time they wait for a broker.

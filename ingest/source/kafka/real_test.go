@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/isowatch/isowatch/ingest/source"
-	"github.com/isowatch/isowatch/internal/realkafka"
+	"github.com/isowatch/isowatch/internal/lab/realkafka"
 )
 
 // TestRealKafka runs against Apache Kafka itself; its parts share a broker.
