@@ -120,6 +120,7 @@ func TestAnomaliesInText(t *testing.T) {
 // gives, from a file and from a topic, and an anomaly is one alert for all levels that
 // it breaks, the weakest first.
 func TestRunAnswersLikeCheck(t *testing.T) {
+	t.Parallel()
 	const levels = "rc,ra,cc,si,ser,sser"
 	brokers, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
@@ -165,9 +166,11 @@ func TestRunAnswersLikeCheck(t *testing.T) {
 	}
 	both := func(name, file, anomaly string) {
 		t.Run(name+"/file", func(t *testing.T) {
+			t.Parallel()
 			answers(t, file, anomaly, "--set", "source.file.path="+file)
 		})
 		t.Run(name+"/topic", func(t *testing.T) {
+			t.Parallel()
 			monitor(t, "replay", file, "--brokers", broker, "--topic", name, "--partitions", "3")
 			answers(t, file, anomaly, "--brokers", broker, "--topic", name)
 		})

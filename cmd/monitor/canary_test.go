@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -16,12 +18,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/isowatch/isowatch/internal/lab/scripts"
+	"github.com/isowatch/isowatch/internal/ports"
 	"github.com/isowatch/isowatch/internal/servers"
 )
 
 // TestCanary runs testdata/canary/*.txtar: the canary on real servers. A script whose servers are not
 // installed is skipped, and fails where CI is set.
 func TestCanary(t *testing.T) {
+	t.Parallel()
 	p := scripts.Params("testdata/canary")
 	p.Setup = func(env *testscript.Env) error { env.Values[startedKey{}] = &started{}; return nil }
 	p.Condition = func(what string) (bool, error) {
@@ -129,30 +133,34 @@ func startEtcd(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("ADDR", e.Addr)
 }
 
-// faults runs a command that must end with the given exit status, and does harm to the script's PostgreSQL, one kind
-// after the other, until it ends:
+// faults runs a canary that must end with the given exit status, and does harm to the script's PostgreSQL, one kind
+// after the other, from when the canary has seen all nodes as they are until it ends:
 //
-//	faults kill,pause,connections STATUS command…
+//	faults kill,pause,connections STATUS monitor canary …
 func faults(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg || len(args) < 3, "faults KINDS STATUS command…")
+	usage(ts, neg || len(args) < 4, "faults KINDS STATUS monitor canary …")
 	p := startedBy(ts).postgres
 	kinds := strings.Split(args[0], ",")
 	for _, k := range kinds {
-		usage(ts, !slices.Contains(servers.PostgresFaults(), k), "faults kill,pause,connections STATUS command…")
+		usage(ts, !slices.Contains(servers.PostgresFaults(), k), "faults kill,pause,connections STATUS monitor canary …")
 	}
+	page, err := ports.Address()
+	ts.Check(err)
+	args = append(args, "--listen", page)
 	ctx, over := context.WithCancel(context.Background())
 	var harm sync.WaitGroup
 	var done []string
 	var failed error
 	harm.Go(func() {
-		pause := 3 * time.Second // in which the canary has seen all nodes as they are
-		for i := 0; wait(ctx, pause) == nil; i++ {
-			pause = time.Second
+		for !seen(ctx, page) && wait(ctx, 100*time.Millisecond) == nil {
+		}
+		for i := 0; ctx.Err() == nil; i++ {
 			k := kinds[i%len(kinds)]
 			if failed = p.Strike(ctx, k); failed != nil {
 				return
 			}
 			done = append(done, k)
+			_ = wait(ctx, time.Second)
 		}
 	})
 	scripts.Status(ts, false, args[1:])
@@ -165,6 +173,24 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Logf("faults: %s", strings.Join(done, ", "))
+}
+
+// seen tells whether the canary whose page is at an address has heard of each node what it is.
+func seen(ctx context.Context, page string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+page+"/api/v1/status", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false // it does not listen yet
+	}
+	defer resp.Body.Close()
+	var s struct {
+		Canary struct{ Nodes []struct{ Role string } }
+	}
+	return json.NewDecoder(resp.Body).Decode(&s) == nil && len(s.Canary.Nodes) > 0 &&
+		!slices.ContainsFunc(s.Canary.Nodes, func(n struct{ Role string }) bool { return n.Role == "" })
 }
 
 func wait(ctx context.Context, d time.Duration) error {

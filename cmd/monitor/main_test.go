@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar: command lines with their exit status and
 // what they print. UPDATE=1 rewrites expected files.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	p := scripts.Params("testdata")
 	p.Setup = func(env *testscript.Env) error {
 		recorded, err := filepath.Abs(filepath.Join("judge", "testdata"))

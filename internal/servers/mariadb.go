@@ -142,13 +142,14 @@ func (m *MariaDB) cluster(ctx context.Context, dir string, n int) error {
 // server makes a server and its files, and does not start it.
 func (m *MariaDB) server(ctx context.Context, dir, name string, port int, cluster bool, settings ...string) (*Server, error) {
 	data := filepath.Join(dir, name)
-	if err := m.account.folder(data); err != nil {
+	tmp := data + ".tmp" // its own: a server that starts removes the temporary tables of all that have the same
+	if err := errors.Join(m.account.folder(data), m.account.folder(tmp)); err != nil {
 		return nil, err
 	}
-	if err := m.account.run(ctx, m.install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
+	if err := m.account.run(ctx, m.install, "--no-defaults", "--datadir="+data, "--tmpdir="+tmp, "--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
 		return nil, err
 	}
-	lines := append([]string{"[mysqld]", "datadir=" + data, "socket=" + filepath.Join(data, "s"), "port=" + strconv.Itoa(port), "bind-address=127.0.0.1",
+	lines := append([]string{"[mysqld]", "datadir=" + data, "tmpdir=" + tmp, "socket=" + filepath.Join(data, "s"), "port=" + strconv.Itoa(port), "bind-address=127.0.0.1",
 		"innodb_buffer_pool_size=64M", "innodb_flush_log_at_trx_commit=2", "binlog_format=ROW", "innodb_autoinc_lock_mode=2", "skip-name-resolve"}, settings...)
 	file := data + ".cnf"
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
