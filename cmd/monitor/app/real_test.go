@@ -18,6 +18,7 @@ import (
 // stopped and started again. Every anomaly that was planted is alerted, nothing
 // else is, and a run to the end answers as check does.
 func TestRealKafka(t *testing.T) {
+	t.Parallel()
 	b := realkafka.Start(t)
 	b.CreateTopic(t, testTopic, 3, nil)
 	g, err := generate.New(generate.Config{Level: generate.SER, Transactions: 9000, Keys: 500, Sessions: 12, Seed: 11, Anomaly: "lost-update", Planted: 9})

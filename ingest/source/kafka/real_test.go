@@ -18,6 +18,7 @@ import (
 
 // TestRealKafka runs against Apache Kafka itself; its parts share a broker.
 func TestRealKafka(t *testing.T) {
+	t.Parallel()
 	b := realkafka.Start(t)
 	t.Run("transactions, kill -9, restarts", func(t *testing.T) { realTransactions(t, b) })
 	t.Run("deleted records", func(t *testing.T) { realDeleted(t, b) })

@@ -21,6 +21,7 @@ import (
 // A topic that falls silent and a monitor whose process is stopped, both for several times as long as a silent
 // partition is waited for, cost no coverage: each aborted read after that is told.
 func TestSilenceCostsNothing(t *testing.T) {
+	t.Parallel()
 	const (
 		topic      = "transactions"
 		idle       = 500 * time.Millisecond
@@ -36,7 +37,7 @@ func TestSilenceCostsNothing(t *testing.T) {
 	}
 	defer hook.Close()
 	dir := t.TempDir()
-	m, err := rig.StartMonitor(rig.MonitorOptions{Command: build(t), Dir: dir, Store: filepath.Join(dir, "store"), Brokers: []string{b.Addr()},
+	m, err := rig.StartMonitor(rig.MonitorOptions{Command: monitor, Dir: dir, Store: filepath.Join(dir, "store"), Brokers: []string{b.Addr()},
 		Topic: topic, Levels: "rc", Webhook: hook.URL, Set: []string{"coverage=complete", "initial=absent", "window.lateness=200ms",
 			"window.max_transaction=" + idle.String(), "window.idle_after=" + idle.String()}})
 	if err != nil {

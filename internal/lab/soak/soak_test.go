@@ -37,15 +37,25 @@ var (
 	soakDisk         = flag.String("soak.disk", "full", "what the store's disk may be: full or slow")
 )
 
-// build makes the monitor's program.
-func build(t *testing.T) rig.Command {
-	t.Helper()
-	monitor, err := rig.Build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rig.Program(monitor)
+// TestMain makes the monitor's program, which all tests start.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "isowatch-soak-")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		path, err := rig.Build(context.Background(), dir)
+		if err != nil {
+			panic(err)
+		}
+		monitor = rig.Program(path)
+		return m.Run()
+	}())
 }
+
+var monitor rig.Command
 
 // logger writes lines into a test's log.
 type logger struct{ t *testing.T }
@@ -71,13 +81,14 @@ func check(t *testing.T, r *Report, err error) {
 // The monitor is killed every few seconds during a replay with 20 planted anomalies: the
 // receiver gets exactly 20 distinct alerts, each of an anomaly that was planted.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(4, "transactions"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	n, kills := int64(race.Few(50_000, 100_000)), race.Few(3, 6)
-	r, err := Run(t.Context(), Options{Command: build(t), Broker: c.ListenAddrs()[0], Topic: "transactions", Dir: t.TempDir(), Seed: 3,
+	r, err := Run(t.Context(), Options{Command: monitor, Broker: c.ListenAddrs()[0], Topic: "transactions", Dir: t.TempDir(), Seed: 3,
 		Transactions: n, Every: n/20 - 20, Rate: 6000, Levels: "si,ser", Encoding: rig.Encodings()[0], Faults: []Fault{kill{}}, FaultEvery: 2500 * time.Millisecond,
 		Log: logger{t}})
 	check(t, r, err)
@@ -110,7 +121,7 @@ func TestSoak(t *testing.T) {
 	if err := errors.Join(kafka.Start(t.Context()), kafka.CreateTopic(t.Context(), "transactions", 4, nil)); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Command: build(t), Broker: kafka.Addr(), Topic: "transactions", Dir: t.TempDir(), Seed: *soakSeed, Transactions: *soakTransactions,
+	o := Options{Command: monitor, Broker: kafka.Addr(), Topic: "transactions", Dir: t.TempDir(), Seed: *soakSeed, Transactions: *soakTransactions,
 		Every: *soakEvery, Shared: *soakShared, Unknown: *soakUnknown, Rate: *soakRate, Levels: "si,ser", Encoding: enc, Faults: faults, FaultEvery: *soakFaultEvery, Log: logger{t},
 		Restart: func(ctx context.Context) error {
 			kafka.Kill()
