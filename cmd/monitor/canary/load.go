@@ -313,10 +313,13 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, s ge
 	case s.Range > 0:
 		registers := g.items[s.Item : s.Item+s.Range]
 		values, err := c.session.Scan(ctx, registers)
+		if err != nil {
+			return err
+		}
 		for i, v := range values {
 			c.saw(t, g, registers[i], v)
 		}
-		return err
+		return nil
 	case s.Kind == record.Read:
 		v, err := c.session.Read(ctx, item)
 		if err == nil {

@@ -10,3 +10,15 @@ import (
 func listOf(elements string) record.Value {
 	return record.Value{Kind: record.KindList, Text: "[" + strings.TrimSuffix(elements, ",") + "]"}
 }
+
+// value is what the one column of a row holds of the item: an integer, or a list as listOf reads it.
+func (i Item) value(scan func(...any) error) (record.Value, error) {
+	if i.List {
+		var elements string
+		err := scan(&elements)
+		return listOf(elements), err
+	}
+	var value int64
+	err := scan(&value)
+	return record.Int(value), err
+}

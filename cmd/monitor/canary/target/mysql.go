@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -98,16 +99,18 @@ func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 	case readOnly && !n.Replica:
 		return &Error{Option: "--target", What: n.Name + " is read-only", Do: "give a node that takes writes, and this one with --replica"}
 	}
+	product, oldest := "MySQL", 8
+	if name, _, ok := strings.Cut(version, "-MariaDB"); ok {
+		product, version, oldest = "MariaDB", name, 10
+	}
+	if err := tooOld(n, product, version, oldest); err != nil {
+		return err
+	}
+	m.version = cmp.Or(m.version, product+" "+version)
 	if err := m.pools[n.Name].QueryRowContext(ctx, "show grants").Scan(&grants); err == nil && !superuser &&
 		strings.HasPrefix(strings.ToUpper(grants), "GRANT ALL PRIVILEGES ON *.*") {
 		return &Error{Option: optionOf(n), What: "the account at " + n.Name + " may do anything, and a canary needs no such rights",
 			Do: "make it one: CREATE USER canary …; GRANT ALL ON " + Space + ".* TO canary; or say --allow-superuser"}
-	}
-	if m.version == "" {
-		m.version = "MySQL " + version
-		if name, _, ok := strings.Cut(version, "-MariaDB"); ok {
-			m.version = "MariaDB " + name
-		}
 	}
 	return nil
 }

@@ -67,15 +67,15 @@ func (p *postgres) look(ctx context.Context, n Node) error {
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	var standby, super bool
-	var version int
-	var text string
-	if err := c.QueryRow(ctx, `select pg_is_in_recovery(), current_setting('server_version_num')::int, current_setting('server_version'),
-		(select rolsuper from pg_roles where rolname = current_user)`).Scan(&standby, &version, &text, &super); err != nil {
+	var version string
+	if err := c.QueryRow(ctx, `select pg_is_in_recovery(), current_setting('server_version'),
+		(select rolsuper from pg_roles where rolname = current_user)`).Scan(&standby, &version, &super); err != nil {
 		return fmt.Errorf("ask %s what it is: %w", n.Name, err)
 	}
+	if err := tooOld(n, "PostgreSQL", version, 12); err != nil {
+		return err
+	}
 	switch {
-	case version < 120000:
-		return &Error{Option: optionOf(n), What: n.Name + " is PostgreSQL " + text, Do: "12 is the oldest that is known to work"}
 	case standby && !n.Replica:
 		return &Error{Option: "--target", What: n.Name + " is a standby, which takes no writes", Do: "give its primary, and it with --replica"}
 	case !standby && n.Replica:
@@ -84,9 +84,7 @@ func (p *postgres) look(ctx context.Context, n Node) error {
 		return &Error{Option: optionOf(n), What: "the account at " + n.Name + " is a superuser's, and a canary needs no such rights",
 			Do: "make it one: CREATE ROLE canary LOGIN; GRANT CREATE ON DATABASE … TO canary; or say --allow-superuser"}
 	}
-	if p.version == "" {
-		p.version = text
-	}
+	p.version = cmp.Or(p.version, version)
 	return nil
 }
 
@@ -219,7 +217,7 @@ func (p *postgres) Connect(ctx context.Context, at Node, settings []Setting) (Se
 	if at.Replica {
 		begin = p.beginAtHand
 	}
-	return &pgSession{c, begin}, nil
+	return &pgSession{conn: c, begin: begin}, nil
 }
 
 // Observe implements Observer. A connection is kept for it, so that a short outage shows too.
@@ -294,81 +292,105 @@ func (p *postgres) Fault(err error) Fault {
 type pgSession struct {
 	conn  *pgx.Conn
 	begin string
+	due   bool // begin is to be sent with the next statement
 }
 
-func (s *pgSession) Begin(ctx context.Context) error { return s.exec(ctx, s.begin) }
-
-// exec runs a statement without arguments.
-func (s *pgSession) exec(ctx context.Context, sql string) error {
-	_, err := s.conn.Exec(ctx, sql)
-	return err
+// Begin costs no round trip: the statement goes with the first one of the transaction, which is when PostgreSQL takes the
+// snapshot. The deadline is the connection's, as watching ctx in each statement costs more.
+func (s *pgSession) Begin(ctx context.Context) error {
+	s.due = true
+	deadline, _ := ctx.Deadline()
+	return s.conn.PgConn().Conn().SetDeadline(deadline)
 }
 
-func (s *pgSession) Read(ctx context.Context, item Item) (record.Value, error) {
-	if item.List {
-		var elements string
-		err := s.conn.QueryRow(ctx, "select elements from "+Space+".lists where key = $1", item.Name).Scan(&elements)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return record.Null, nil
+// do runs a statement, and calls row for each row that it returns.
+func (s *pgSession) do(row func(pgx.Row) error, sql string, args ...any) (tag pgconn.CommandTag, err error) {
+	var rows pgx.Rows
+	if !s.due {
+		if len(args) == 0 {
+			return s.conn.Exec(context.Background(), sql)
 		}
-		return listOf(elements), err
+		rows, err = s.conn.Query(context.Background(), sql, args...)
+	} else {
+		s.due = false
+		both := &pgx.Batch{}
+		both.Queue(s.begin)
+		both.Queue(sql, args...)
+		results := s.conn.SendBatch(context.Background(), both)
+		defer func() { err = cmp.Or(err, results.Close()) }()
+		if _, err = results.Exec(); err != nil {
+			return tag, err
+		}
+		rows, err = results.Query()
 	}
-	var value int64
-	err := s.conn.QueryRow(ctx, "select value from "+Space+".registers where key = $1", item.Name).Scan(&value)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return record.Null, nil
-	}
-	return record.Int(value), err
-}
-
-func (s *pgSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
-	rows, err := s.conn.Query(ctx, "select key, value from "+Space+".registers where key between $1 and $2", registers[0].Name, registers[len(registers)-1].Name)
 	if err != nil {
-		return nil, err
+		return tag, err
 	}
 	defer rows.Close()
-	out, err := scanned(registers, rows.Next, func(name *string, value *int64) error { return rows.Scan(name, value) })
-	return out, cmp.Or(err, rows.Err())
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return tag, err
+		}
+	}
+	rows.Close()
+	return rows.CommandTag(), rows.Err()
 }
 
-func (s *pgSession) Write(ctx context.Context, item Item, value int64) error {
-	return s.change(ctx, "update "+Space+".registers set value = $2 where key = $1", item.Name, value)
+func (s *pgSession) Read(_ context.Context, item Item) (record.Value, error) {
+	sql, out := "select value from "+Space+".registers where key = $1", record.Null
+	if item.List {
+		sql = "select elements from " + Space + ".lists where key = $1"
+	}
+	_, err := s.do(func(r pgx.Row) (err error) { out, err = item.value(r.Scan); return err }, sql, item.Name)
+	return out, err
 }
 
-func (s *pgSession) Append(ctx context.Context, list Item, element int64) error {
-	return s.change(ctx, "update "+Space+".lists set elements = elements || $2 where key = $1", list.Name, strconv.FormatInt(element, 10)+",")
+func (s *pgSession) Scan(_ context.Context, registers []Item) ([]record.Value, error) {
+	out := absent(registers)
+	_, err := s.do(func(r pgx.Row) error { return found(out, registers, r.Scan) },
+		"select key, value from "+Space+".registers where key between $1 and $2", registers[0].Name, registers[len(registers)-1].Name)
+	return out, err
+}
+
+func (s *pgSession) Write(_ context.Context, item Item, value int64) error {
+	return s.change("update "+Space+".registers set value = $2 where key = $1", item.Name, value)
+}
+
+func (s *pgSession) Append(_ context.Context, list Item, element int64) error {
+	return s.change("update "+Space+".lists set elements = elements || $2 where key = $1", list.Name, strconv.FormatInt(element, 10)+",")
+}
+
+func (s *pgSession) Create(_ context.Context, item Item, value int64) error {
+	if item.List {
+		return s.change("insert into "+Space+".lists values ($1, '')", item.Name)
+	}
+	return s.change("insert into "+Space+".registers values ($1, $2)", item.Name, value)
 }
 
 // change runs a statement that changes one row.
-func (s *pgSession) change(ctx context.Context, sql string, args ...any) error {
-	tag, err := s.conn.Exec(ctx, sql, args...)
+func (s *pgSession) change(sql string, args ...any) error {
+	tag, err := s.do(nil, sql, args...)
 	if err == nil && tag.RowsAffected() == 0 {
 		err = ErrNotThere
 	}
 	return err
 }
 
-func (s *pgSession) Create(ctx context.Context, item Item, value int64) error {
-	if item.List {
-		_, err := s.conn.Exec(ctx, "insert into "+Space+".lists values ($1, '')", item.Name)
-		return err
-	}
-	_, err := s.conn.Exec(ctx, "insert into "+Space+".registers values ($1, $2)", item.Name, value)
-	return err
-}
-
 // errRolledBack: a commit of a transaction that had failed before is answered so.
 var errRolledBack = &pgconn.PgError{Code: "40001", Severity: "ERROR", Message: "the commit was answered with ROLLBACK"}
 
-func (s *pgSession) Commit(ctx context.Context) error {
-	tag, err := s.conn.Exec(ctx, "commit")
+func (s *pgSession) Commit(context.Context) error {
+	tag, err := s.do(nil, "commit")
 	if err == nil && tag.String() != "COMMIT" {
 		err = errRolledBack
 	}
 	return err
 }
 
-func (s *pgSession) Abort(ctx context.Context) error { return s.exec(ctx, "rollback") }
+func (s *pgSession) Abort(context.Context) error {
+	_, err := s.do(nil, "rollback")
+	return err
+}
 
 func (s *pgSession) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

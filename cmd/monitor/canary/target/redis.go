@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 
 // look connects to a node and checks that it is what the options say.
 func (r *redisServer) look(ctx context.Context, n Node) error {
-	info, err := r.clients[n.Name].Info(ctx, "server", "replication").Result()
+	info, err := r.clients[n.Name].Info(ctx).Result()
 	switch {
 	case err != nil && (strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONGPASS") || strings.HasPrefix(err.Error(), "NOPERM")):
 		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
@@ -68,9 +69,7 @@ func (r *redisServer) look(ctx context.Context, n Node) error {
 	case !replica && n.Replica:
 		return &Error{Option: "--replica", What: n.Name + " is no replica", Do: "give it with --target, or the replica that is meant"}
 	}
-	if r.version == "" {
-		r.version = said["redis_version"]
-	}
+	r.version = cmp.Or(r.version, said["redis_version"])
 	return nil
 }
 

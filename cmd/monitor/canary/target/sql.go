@@ -36,20 +36,15 @@ func (s *sqlSession) exec(ctx context.Context, text string, args ...any) error {
 }
 
 func (s *sqlSession) Read(ctx context.Context, item Item) (record.Value, error) {
+	text := "select value from " + s.said.registers + " where name = ?"
 	if item.List {
-		var elements string
-		err := s.conn.QueryRowContext(ctx, "select elements from "+s.said.lists+" where name = ?", item.Name).Scan(&elements)
-		if errors.Is(err, sql.ErrNoRows) {
-			return record.Null, nil
-		}
-		return listOf(elements), err
+		text = "select elements from " + s.said.lists + " where name = ?"
 	}
-	var value int64
-	err := s.conn.QueryRowContext(ctx, "select value from "+s.said.registers+" where name = ?", item.Name).Scan(&value)
+	v, err := item.value(s.conn.QueryRowContext(ctx, text, item.Name).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return record.Null, nil
 	}
-	return record.Int(value), err
+	return v, err
 }
 
 func (s *sqlSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
@@ -58,7 +53,10 @@ func (s *sqlSession) Scan(ctx context.Context, registers []Item) ([]record.Value
 		return nil, err
 	}
 	defer rows.Close()
-	out, err := scanned(registers, rows.Next, func(name *string, value *int64) error { return rows.Scan(name, value) })
+	out := absent(registers)
+	for err == nil && rows.Next() {
+		err = found(out, registers, rows.Scan)
+	}
 	return out, cmp.Or(err, rows.Err())
 }
 

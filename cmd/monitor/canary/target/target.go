@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,24 +77,24 @@ func each(ctx context.Context, s Session, registers []Item) ([]record.Value, err
 	return out, nil
 }
 
-// scanned puts what rows of names and values have into the order of the registers that were asked for; the others are not
-// there.
-func scanned(registers []Item, next func() bool, row func(name *string, value *int64) error) ([]record.Value, error) {
+// absent is what a scan returns that finds nothing.
+func absent(registers []Item) []record.Value {
 	out := make([]record.Value, len(registers))
 	for i := range out {
 		out[i] = record.Null
 	}
-	for next() {
-		var name string
-		var value int64
-		if err := row(&name, &value); err != nil {
-			return nil, err
-		}
-		if i := slices.IndexFunc(registers, func(r Item) bool { return r.Name == name }); i >= 0 {
-			out[i] = record.Int(value)
-		}
+	return out
+}
+
+// found puts a row of name and value into the place of the register that it is of.
+func found(out []record.Value, registers []Item, scan func(...any) error) error {
+	var name string
+	var value int64
+	err := scan(&name, &value)
+	if i := slices.IndexFunc(registers, func(r Item) bool { return r.Name == name }); i >= 0 {
+		out[i] = record.Int(value)
 	}
-	return out, nil
+	return err
 }
 
 // ErrNotThere says that an item that was to be changed is not there.
@@ -306,6 +307,15 @@ func optionOf(n Node) string {
 		return "--replica"
 	}
 	return "--target"
+}
+
+// tooOld refuses a node whose version begins with a lower number than the oldest that is known to work.
+func tooOld(n Node, product, version string, oldest int) error {
+	number, _, _ := strings.Cut(version, ".")
+	if major, err := strconv.Atoi(number); err != nil || major >= oldest {
+		return nil
+	}
+	return &Error{Option: optionOf(n), What: n.Name + " is " + product + " " + version, Do: fmt.Sprintf("%d is the oldest that is known to work", oldest)}
 }
 
 // isolation finds what a database calls a level.
