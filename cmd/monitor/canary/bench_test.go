@@ -27,37 +27,50 @@ const (
 	benchSessions = 8
 )
 
-// BenchmarkCanary says how many transactions a second PostgreSQL does for pgbench, for the canary's sessions alone, and for
-// the whole canary: the same statements, connections and server. b.N transactions of 100,000 or more tell something:
+// BenchmarkCanary compares how many transactions a second PostgreSQL does for pgbench, for the canary's sessions alone, and
+// for the whole canary: the same statements, connections and server, in turns, as the machine may be slower at one time than
+// at another. b.N transactions of 60,000 or more tell something:
 //
-//	go test ./cmd/monitor/canary -run '^$' -bench Canary -benchtime 100000x
+//	go test ./cmd/monitor/canary -run '^$' -bench Canary -benchtime 60000x
 //
-// "us-cpu/txn" is this process's CPU time: watched less unwatched is the monitor's, and the recorder's is in both.
+// "us-cpu" is the client's CPU time for a transaction: watched less unwatched is the monitor's, and the recorder's is in both.
 func BenchmarkCanary(b *testing.B) {
 	dir, err := os.MkdirTemp("", "isowatch-bench-")
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	ctx := context.Background()
-	p, err := servers.NewPostgres(ctx, dir, servers.PostgresOptions{Settings: []string{"synchronous_commit = off"}})
+	p, err := servers.NewPostgres(b.Context(), dir, servers.PostgresOptions{Settings: []string{"synchronous_commit = off"}})
 	if err != nil {
 		b.Skip("SKIPPED: ", err)
 	}
 	b.Cleanup(p.Close)
-	for _, turn := range []string{"first", "second"} { // the machine may be slower at one time than at another
-		b.Run("pgbench/"+turn, func(b *testing.B) { pgbench(b, p, dir) })
-		b.Run("unwatched/"+turn, func(b *testing.B) { benchCanary(b, p, discard{}) })
-		b.Run("watched/"+turn, func(b *testing.B) { benchCanary(b, p, nil) })
+	const turns = 3
+	of := map[string]cost{}
+	n := max(benchSessions, b.N/turns)
+	for range turns {
+		of["prepared"] = of["prepared"].plus(pgbench(b, p, dir, "prepared", n))
+		of["simple"] = of["simple"].plus(pgbench(b, p, dir, "simple", n))
+		of["unwatched"] = of["unwatched"].plus(benchCanary(b, p, discard{}, n))
+		of["watched"] = of["watched"].plus(benchCanary(b, p, nil, n))
+	}
+	for name, c := range of {
+		b.ReportMetric(float64(turns*n)/c.took.Seconds(), name+"-txn/s")
+		b.ReportMetric(float64(c.cpu.Microseconds())/float64(turns*n), name+"-us-cpu")
 	}
 }
+
+// cost is what some transactions took, and of the client's CPU time.
+type cost struct{ took, cpu time.Duration }
+
+func (c cost) plus(o cost) cost { return cost{c.took + o.took, c.cpu + o.cpu} }
 
 type discard struct{}
 
 func (discard) Put(context.Context, []recorder.Record) error { return nil }
 func (discard) Close() error                                 { return nil }
 
-func benchCanary(b *testing.B, p *servers.Postgres, to recorder.Sink) {
+func benchCanary(b *testing.B, p *servers.Postgres, to recorder.Sink, n int) cost {
 	loaded, err := config.Load(config.Sources{Overrides: []config.Override{
 		{Path: "canary.targets", Value: `["` + p.URL(p.Primary) + `"]`}, {Path: "canary.isolation", Value: "repeatable-read"}, {Path: "canary.workloads", Value: "[mini]"},
 		{Path: "canary.rate", Value: "0"}, {Path: "canary.pause", Value: "0s"}, {Path: "canary.keys", Value: strconv.Itoa(benchKeys)}, {Path: "canary.group", Value: "10000"},
@@ -66,15 +79,14 @@ func benchCanary(b *testing.B, p *servers.Postgres, to recorder.Sink) {
 		b.Fatal(err)
 	}
 	began, used := time.Now(), cpu()
-	o, err := Run(context.Background(), Options{Config: loaded.Config, Transactions: int64(b.N), Publish: to, Log: zerolog.Nop(), Out: io.Discard, Quiet: true, Seed: 1})
+	o, err := Run(context.Background(), Options{Config: loaded.Config, Transactions: int64(n), Publish: to, Log: zerolog.Nop(), Out: io.Discard, Quiet: true, Seed: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "txn/s")
-	b.ReportMetric(float64((cpu()-used).Microseconds())/float64(b.N), "us-cpu/txn")
-	if to == nil && b.N < wholeMax && (len(o.Reports) != 1 || o.Alerts > 0) {
+	if to == nil && n < wholeMax && (len(o.Reports) != 1 || o.Alerts > 0) {
 		b.Errorf("%+v", o)
 	}
+	return cost{time.Since(began), cpu() - used}
 }
 
 // cpu is what this process has used.
@@ -88,8 +100,8 @@ func cpu() time.Duration {
 
 var throughput = regexp.MustCompile(`number of transactions actually processed: (\d+)(?s:.*)number of failed transactions: (\d+)(?s:.*)tps = ([0-9.]+) \(without`)
 
-// pgbench runs as many transactions of the same shapes.
-func pgbench(b *testing.B, p *servers.Postgres, dir string) {
+// pgbench runs n transactions of the same shapes.
+func pgbench(b *testing.B, p *servers.Postgres, dir, protocol string, n int) cost {
 	bin, err := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
 	if err != nil || len(bin) == 0 {
 		b.Skip("SKIPPED: pgbench is not installed")
@@ -100,7 +112,7 @@ func pgbench(b *testing.B, p *servers.Postgres, dir string) {
 	}
 	read, write := "select value from pgbench where key = 'k0.' || :%s;\n", "update pgbench set value = :v where key = 'k0.' || :%s;\n"
 	shapes := []string{"R", "RW", "Rr", "RrW", "RWr", "RrWw", "RWrw"}
-	args := []string{"-n", "-c", strconv.Itoa(benchSessions), "-j", "2", "-M", "prepared", "-t", strconv.Itoa(max(1, b.N/benchSessions)), "-h", "127.0.0.1", "-p", p.Primary.Addr[strings.LastIndex(p.Primary.Addr, ":")+1:], "-U", "canary"}
+	args := []string{"-n", "-c", strconv.Itoa(benchSessions), "-j", "2", "-M", protocol, "-t", strconv.Itoa(n / benchSessions), "-h", "127.0.0.1", "-p", p.Primary.Addr[strings.LastIndex(p.Primary.Addr, ":")+1:], "-U", "canary"}
 	script := func(name string, weight int, body string) {
 		path := filepath.Join(dir, name)
 		text := fmt.Sprintf("\\set x random(0, %d)\n\\set y (:x + random(1, %d)) %% %d\n\\set v random(1, 1000000000)\nbegin isolation level repeatable read;\n%scommit;\n", benchKeys-1, benchKeys-1, benchKeys, body)
@@ -130,7 +142,8 @@ func pgbench(b *testing.B, p *servers.Postgres, dir string) {
 		fmt.Fprintf(&all, "select value from pgbench where key = 'k0.%d';\n", i)
 	}
 	script("all", 7, all.String())
-	out, err := exec.Command(bin[len(bin)-1], append(args, "canary")...).CombinedOutput()
+	cmd := exec.Command(bin[len(bin)-1], append(args, "canary")...)
+	out, err := cmd.CombinedOutput()
 	m := throughput.FindSubmatch(out)
 	if err != nil || m == nil {
 		b.Fatalf("pgbench: %v: %s", err, out)
@@ -138,5 +151,6 @@ func pgbench(b *testing.B, p *servers.Postgres, dir string) {
 	done, _ := strconv.ParseFloat(string(m[1]), 64)
 	failed, _ := strconv.ParseFloat(string(m[2]), 64)
 	tps, _ := strconv.ParseFloat(string(m[3]), 64)
-	b.ReportMetric(tps*(done+failed)/done, "txn/s") // those that were refused too, as in the others
+	tps *= (done + failed) / done // those that were refused too, as in the others
+	return cost{time.Duration(float64(n) / tps * float64(time.Second)), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 }
