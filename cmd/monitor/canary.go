@@ -24,24 +24,24 @@ import (
 // canaryFlags are the flags of canary that are no shorthands of the configuration.
 type canaryFlags struct {
 	out     output
-	file    string
+	from    configured
 	options canary.Options
 	until   bool
 	record  string
 	publish string
 	cleanup bool
 	super   bool
-	set     []string
 }
 
 func newCanary() *cobra.Command {
-	var c canaryFlags
+	c := canaryFlags{from: configured{shorthands: canaryShorthands}}
 	cmd := &cobra.Command{
 		Use:   "canary",
 		Short: "Watch a database by using it: sessions at work on keys of their own, and the monitor",
 		Long: `Connects sessions to a database, which read and write keys of their own and record what each
 transaction saw, and checks it against the levels that the database promises. All that it
-writes lies in a schema, database, file or folder of its own, isowatch_canary.
+writes lies in a schema, database, file or folder of its own, isowatch_canary. Without --store
+what the monitor keeps is in a temporary folder, gone at the end.
 
 It goes on until Ctrl-C, whatever it finds, or as --duration, --transactions or --until-violation say.
 
@@ -55,7 +55,7 @@ that can't be used. 4 the environment failed, or canary.stop_if ended it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&c.file, "config", "c", "", "YAML `file`; see docs/configuration.md")
+	c.from.flags(cmd)
 	durationVar(f, &c.options.Duration, "duration", 0, "how long it runs, such as 60s; 0: until Ctrl-C")
 	f.Int64Var(&c.options.Transactions, "transactions", 0, "how `many` transactions it runs; 0: as many as there is time for")
 	f.BoolVar(&c.until, "until-violation", false, "end at the first violation")
@@ -66,14 +66,6 @@ that can't be used. 4 the environment failed, or canary.stop_if ended it.`,
 	f.BoolVar(&c.super, "allow-superuser", false, "take an account that may do anything: canary.allow_superuser")
 	f.Uint64Var(&c.options.Seed, "seed", uint64(time.Now().UnixNano()), "of the sessions' choices")
 	f.Lookup("seed").DefValue = "the time"
-	f.StringArrayVar(&c.set, "set", nil, "override any `key=value` of the configuration; may be repeated")
-	for _, s := range canaryShorthands {
-		if s.many {
-			f.StringArray(s.flag, nil, s.usage)
-		} else {
-			f.String(s.flag, "", s.usage)
-		}
-	}
 	c.out.flags(cmd)
 	return cmd
 }
@@ -88,33 +80,30 @@ var canaryShorthands = []shorthand{
 	{flag: "sessions", path: "canary.sessions", usage: "how `many` sessions: canary.sessions"},
 	{flag: "access", path: "canary.access", usage: "which `nodes` a session uses: pinned, split, wander: canary.access"},
 	{flag: "rate", path: "canary.rate", usage: "transactions a `second`; 0: as many as the database takes: canary.rate"},
-	{flag: "level", path: "levels", usage: "the `levels` that the database promises, comma-separated: levels"},
-	{flag: "store", path: "store.path", usage: "the `folder` of the store; a temporary one without it: store.path"},
-	{flag: "listen", path: "http.listen", usage: "the `address` of the page, as host:port; empty: none: http.listen"},
 }
 
 func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	if err := c.out.check(); err != nil {
 		return err
 	}
-	overrides, err := overridesOf(cmd, canaryShorthands, c.set)
+	sources, err := c.from.sources(cmd)
 	if err != nil {
 		return err
 	}
 	if c.super {
-		overrides = append(overrides, config.Override{Flag: "--allow-superuser", Path: "canary.allow_superuser", Value: "true"})
+		sources.Overrides = append(sources.Overrides, config.Override{Flag: "--allow-superuser", Path: "canary.allow_superuser", Value: "true"})
 	}
 	if c.publish != "" {
 		broker, topic, ok := strings.Cut(c.publish, "/")
 		if !ok || topic == "" || broker == "" {
 			return unusablef("--publish: wants broker:port/topic, as in 127.0.0.1:9092/transactions, not %q", c.publish)
 		}
-		overrides = append(overrides, config.Override{Flag: "--publish", Path: "canary.publish.brokers", Value: yamlList([]string{broker})},
+		sources.Overrides = append(sources.Overrides, config.Override{Flag: "--publish", Path: "canary.publish.brokers", Value: yamlList([]string{broker})},
 			config.Override{Flag: "--publish", Path: "canary.publish.topic", Value: topic})
 	}
-	loaded, err := config.Load(config.Sources{File: c.file, Env: os.Environ(), Overrides: overrides})
+	loaded, err := config.Load(sources)
 	if err != nil {
-		if c.file == "" && !cmd.Flags().Changed("target") {
+		if c.from.file == "" && !cmd.Flags().Changed("target") {
 			err = errNoTarget
 		}
 		return unusable(err)
@@ -133,7 +122,7 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	o.Config, o.Version, o.Out, o.JSON, o.Quiet = loaded.Config, buildInfo().Version, cmd.OutOrStdout(), c.out.json(), c.out.quiet
 	o.Color = isColored(o.Out)
 	stderr := cmd.ErrOrStderr()
-	if c.file == "" { // what goes well is told on standard output
+	if c.from.file == "" { // what goes well is told on standard output
 		loaded.Log.Level = "error"
 	}
 	if c.until {
@@ -152,8 +141,11 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 		o.Record = struct{ io.WriteCloser }{f}
 	}
 	if p := loaded.Canary.Publish; p != nil {
-		producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: app.Connection("canary.publish", p.Brokers, p.TLS, p.SASL), Topic: p.Topic})
-		if err != nil {
+		producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: app.Connection("canary.publish", p.Brokers, p.TLS, p.SASL), Topic: p.Topic, OnRetry: firstOnly(stderr, c.out.quiet)})
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
 			return runFailure(err)
 		}
 		o.Publish = &canary.Topic{Producer: producer}

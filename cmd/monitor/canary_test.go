@@ -40,7 +40,7 @@ func TestCanary(t *testing.T) {
 		return err == nil, err
 	}
 	maps.Copy(p.Cmds, map[string]func(*testscript.TestScript, bool, []string){"postgres": startPostgres, "pgbouncer": startPgBouncer,
-		"mariadb": startMariaDB, "redis": startRedis, "etcd": startEtcd, "faults": faults})
+		"mariadb": startMariaDB, "redis": startRedis, "etcd": startEtcd, "faults": faults, "broker": broker})
 	testscript.Run(t, p)
 }
 

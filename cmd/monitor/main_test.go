@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"encoding/pem"
 	"flag"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -64,12 +67,23 @@ func truncate(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // broker starts a broker in this process for the rest of the script and puts its
-// address into $BROKER.
+// address into $BROKER. A secured one has a topic transactions, and wants TLS, whose authority is in ca.pem then, and user
+// canary with password sesame77:
+//
+//	broker [secured]
 func broker(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: broker")
+	if neg || len(args) > 1 || len(args) == 1 && args[0] != "secured" {
+		ts.Fatalf("usage: broker [secured]")
 	}
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	options := []kfake.Opt{kfake.NumBrokers(1)}
+	if len(args) == 1 {
+		s := httptest.NewTLSServer(nil) // for its certificate
+		defer s.Close()
+		ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
+		options = append(options, kfake.SeedTopics(1, "transactions"), kfake.TLS(&tls.Config{Certificates: s.TLS.Certificates, MinVersion: tls.VersionTLS12}),
+			kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "canary", "sesame77"))
+	}
+	c, err := kfake.NewCluster(options...)
 	ts.Check(err)
 	ts.Defer(c.Close)
 	ts.Setenv("BROKER", c.ListenAddrs()[0])

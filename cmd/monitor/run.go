@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,14 +20,16 @@ import (
 // runFlags are the flags of run.
 type runFlags struct {
 	out      output
-	file     string
+	from     configured
 	untilEnd bool
 	rebuild  bool
-	set      []string
 }
 
 func newRun() *cobra.Command {
-	var r runFlags
+	r := runFlags{from: configured{shorthands: []shorthand{
+		{flag: "brokers", path: "source.kafka.brokers", usage: "`host:port` of brokers, comma-separated: source.kafka.brokers"},
+		{flag: "topic", path: "source.kafka.topic", usage: "the `topic`: source.kafka.topic"},
+	}}}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Watch a Kafka topic, a file or standard input",
@@ -49,13 +50,9 @@ compacted topic. 4 the environment failed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&r.file, "config", "c", "", "YAML `file`; see docs/configuration.md")
+	r.from.flags(cmd)
 	f.BoolVar(&r.untilEnd, "until-end", false, "stop where the input ends now and answer like check")
 	f.BoolVar(&r.rebuild, "rebuild", false, "set a damaged store aside and begin with a new one, from the input")
-	f.StringArrayVar(&r.set, "set", nil, "override any `key=value` of the configuration; may be repeated")
-	for _, s := range shorthands {
-		f.String(s.flag, "", s.usage)
-	}
 	r.out.flags(cmd)
 	return cmd
 }
@@ -65,11 +62,10 @@ func (r *runFlags) run(cmd *cobra.Command) error {
 	if err := r.out.check(); err != nil {
 		return err
 	}
-	overrides, err := overridesOf(cmd, shorthands, r.set)
+	sources, err := r.from.sources(cmd)
 	if err != nil {
 		return err
 	}
-	sources := config.Sources{File: r.file, Env: os.Environ(), Overrides: overrides}
 	loaded, err := config.Load(sources)
 	if err != nil {
 		return unusable(err)
@@ -150,31 +146,50 @@ type shorthand struct {
 	many              bool
 }
 
-// shorthands are flags for the commonest keys.
-var shorthands = []shorthand{
-	{flag: "brokers", path: "source.kafka.brokers", usage: "`host:port` of brokers, comma-separated: source.kafka.brokers"},
-	{flag: "topic", path: "source.kafka.topic", usage: "the `topic`: source.kafka.topic"},
+// always are the shorthands of every command that has a monitor.
+var always = []shorthand{
 	{flag: "level", path: "levels", usage: "the `levels` that the database promises, comma-separated: levels"},
 	{flag: "store", path: "store.path", usage: "the `folder` of the store: store.path"},
 	{flag: "listen", path: "http.listen", usage: "the `address` of the page, as host:port; empty: none: http.listen"},
 }
 
-// overridesOf collects what the flags set, --set last.
-func overridesOf(cmd *cobra.Command, shorthands []shorthand, set []string) ([]config.Override, error) {
-	var out []config.Override
-	for _, s := range shorthands {
-		if f := cmd.Flags().Lookup(s.flag); f.Changed {
-			out = append(out, config.Override{Flag: "--" + s.flag, Path: s.path, Value: textOf(f)})
+// configured is where a command's configuration comes from: a file, the shorthands of the command and those of all, and --set.
+type configured struct {
+	shorthands []shorthand
+	file       string
+	set        []string
+}
+
+func (c *configured) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&c.file, "config", "c", "", "YAML `file`; see docs/configuration.md")
+	f.StringArrayVar(&c.set, "set", nil, "override any `key=value` of the configuration; may be repeated")
+	c.shorthands = append(c.shorthands, always...)
+	for _, s := range c.shorthands {
+		if s.many {
+			f.StringArray(s.flag, nil, s.usage)
+		} else {
+			f.String(s.flag, "", s.usage)
 		}
 	}
-	for _, kv := range set {
+}
+
+// sources are those of the configuration; what flags set overrides the file and the environment, --set last.
+func (c *configured) sources(cmd *cobra.Command) (config.Sources, error) {
+	out := config.Sources{File: c.file, Env: os.Environ()}
+	for _, s := range c.shorthands {
+		if f := cmd.Flags().Lookup(s.flag); f.Changed {
+			out.Overrides = append(out.Overrides, config.Override{Flag: "--" + s.flag, Path: s.path, Value: textOf(f)})
+		}
+	}
+	for _, kv := range c.set {
 		path, value, ok := strings.Cut(kv, "=")
 		if !ok {
-			return nil, unusablef("--set: wants key=value, as in window.lateness=5s, not %q", kv)
+			return out, unusablef("--set: wants key=value, as in window.lateness=5s, not %q", kv)
 		}
-		out = append(out, config.Override{Flag: "--set", Path: path, Value: value})
+		out.Overrides = append(out.Overrides, config.Override{Flag: "--set", Path: path, Value: value})
 	}
-	return slices.Clip(out), nil
+	return out, nil
 }
 
 // runFailure gives an error of the monitor its exit status: what a person has to

@@ -401,6 +401,7 @@ func (w *watch) count() {
 	defer w.mu.Unlock()
 	switch {
 	case w.monitor == nil:
+		text += fmt.Sprintf("; %s records sent, %s lost", humanize.Comma(w.load.rec.Recorded()), humanize.Comma(w.load.rec.Dropped()))
 	case w.alerts == 0:
 		text += "; no anomaly"
 	default:
