@@ -16,10 +16,13 @@ const askedWithin = 1 << 22
 // Whenever Stop says so, the engine does next to nothing any more; and it is asked often. What is done is
 // counted in steps.
 func TestStopIsAskedOften(t *testing.T) {
-	const n = 600
 	for _, kind := range []string{"blind", "update beside it", "read", "timed", "repeated"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
+			n := 600
+			if kind != "repeated" { // which asks seldom
+				n = race.Few(300, n)
+			}
 			stopped := func(at int) (asked int) {
 				var e *Engine
 				last := uint64(0)

@@ -118,7 +118,7 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 		{Level: SI, Workload: CTwitter, Keys: 40, UnknownRate: 0.01, AbortRate: 0.05},
 	} {
 		t.Run(fmt.Sprintf("%v %v %v", cfg.Level, cfg.Workload, cfg.Distribution), func(t *testing.T) {
-			cfg.Transactions, cfg.Seed = 20_000, 5
+			cfg.Transactions, cfg.Seed = race.Few(5_000, 20_000), 5
 			g, err := New(cfg)
 			if err != nil {
 				t.Fatal(err)
