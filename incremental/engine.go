@@ -914,7 +914,7 @@ func (e *Engine) closeBatch() {
 	e.judgeRepeats()
 	e.tickWeak(true)
 	for _, c := range e.checks {
-		if _, violated := e.sharedOf(c.level); !violated && e.stopped == verdict.NoReason && c.poly.Found == 0 {
+		if !e.broken(c.level, c.found) && e.stopped == verdict.NoReason && c.poly.Found == 0 {
 			e.solve(c)
 		}
 	}

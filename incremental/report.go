@@ -624,7 +624,7 @@ func (e *Engine) collectOnce() {
 // that was chosen, only counts if the records without them say so too; if the
 // transactions of the proof don't, the whole history is read again.
 func (e *Engine) judge(c *check, f *constraint.Violation) {
-	if !e.applies(c.level) {
+	if !e.applies(c.level) || e.opt.Bare && !e.opt.Online && e.broken(c.level, c.found) {
 		return
 	}
 	if e.opt.Bare && !e.opt.Online && !f.Chosen && (c.timed || !f.Assumed) { // it counts, whatever proves it
@@ -668,6 +668,13 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		v.Evidence = append(v.Evidence, ex.Txn)
 	}
 	e.tell(c, v)
+}
+
+// broken tells whether level l, of which so much was found, is known to be violated. In batch what is open is
+// not searched for more then: it may be hard, and decides nothing.
+func (e *Engine) broken(l verdict.Level, found []verdict.Violation) bool {
+	_, violated := e.sharedOf(l)
+	return violated || len(found) > 0
 }
 
 // unproved counts what only times say of a level that does not have them, or an order that
@@ -1182,7 +1189,9 @@ func (e *Engine) retreat(c *check) {
 	c.poly, c.strand = s.polys[0], s
 	c.poly.MaxFound = e.opt.MaxViolations
 	s.finish(false)
-	e.solve(c)
+	if e.opt.Online || !e.broken(c.level, c.found) {
+		e.solve(c)
+	}
 	found := c.poly.TakeFound()
 	c.count = c.poly.Found
 	for i := range found {

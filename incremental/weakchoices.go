@@ -79,7 +79,7 @@ func (ch *chooser) clause(lits ...sat.Lit) int {
 // decideChoices decides a level of a history that has choices, at its end.
 func (e *Engine) decideChoices(c *weakCheck) {
 	c.outcome = verdict.Unknown
-	if _, violated := e.sharedOf(c.level); violated || len(c.found) > 0 {
+	if e.broken(c.level, c.found) {
 		return
 	}
 	if e.opt.ChoiceWork < 0 {

@@ -264,12 +264,17 @@ func (p *Polygraph) settleChoices() {
 func (p *Polygraph) blockHeads() []vid {
 	var heads []vid
 	for v := range vid(p.tab.Len()) {
-		ver := p.tab.At(v)
-		if ver.Kind == version.Written && (ver.Prev == version.None || p.tab.At(ver.Prev).Kind != version.Written) {
+		if p.tab.At(v).Kind == version.Written && p.isHead(v) {
 			heads = append(heads, v)
 		}
 	}
 	return heads
+}
+
+// isHead tells whether a written version is the first of its block.
+func (p *Polygraph) isHead(v vid) bool {
+	prev := p.tab.At(v).Prev
+	return prev == version.None || p.tab.At(prev).Kind != version.Written
 }
 
 // topological orders all nodes, oldest layer first. A cycle is reported and one

@@ -233,25 +233,43 @@ func (p *Polygraph) trackAll() {
 }
 
 // behind are, of each line, the last writer of key that precedes reader: what a
-// read by it can't go back behind. It appends to out. Whatever precedes a
-// transaction of a line does so for its successors there, so a binary search
-// finds it.
+// read by it can't go back behind. It appends to out.
 func (p *Polygraph) behind(key keyID, reader slot, out []slot) []slot {
+	for _, l := range p.byLine[key] {
+		if n := p.preceding(l.vs, reader); n > 0 {
+			out = append(out, p.writer(l.vs[n-1]))
+		}
+	}
+	return out
+}
+
+// preceding is how many of the writers of a line precede reader. Whatever precedes a
+// transaction of a line does so for its successors there, so a binary search finds it.
+func (p *Polygraph) preceding(vs []vid, reader slot) int {
 	start := p.start(reader)
-	for i := range p.byLine[key] {
-		vs := p.byLine[key][i].vs
-		lo, hi := 0, len(vs)
-		for lo < hi {
-			mid := int(uint(lo+hi) >> 1)
-			if w := p.writer(vs[mid]); w != reader && p.reach.Reaches(p.commit(w), start) {
-				lo = mid + 1
-			} else {
-				hi = mid
+	return sort.Search(len(vs), func(i int) bool {
+		w := p.writer(vs[i])
+		return w == reader || !p.reach.Reaches(p.commit(w), start)
+	})
+}
+
+// beside appends the heads of the blocks that a read may have missed whatever it is of: they neither follow
+// its transaction nor precede it, as what comes before one that does is no candidate any more.
+// Cost: per line of writers two binary searches, and what is found.
+func (p *Polygraph) beside(c *choice, out []vid) []vid {
+	start := p.start(c.reader)
+	for _, l := range p.byLine[c.key] {
+		vs := l.vs
+		if !p.cfg.Ablate.NoPruning {
+			vs = vs[p.preceding(vs, c.reader):]
+		}
+		vs = vs[:sort.Search(len(vs), func(i int) bool { return p.reach.Reaches(start, p.commit(p.writer(vs[i]))) })]
+		for _, v := range vs {
+			if p.writer(v) != c.reader && p.isHead(v) && !p.held(v) {
+				out = append(out, v)
 			}
 		}
-		if lo > 0 {
-			out = append(out, p.writer(vs[lo-1]))
-		}
+		p.Budget.Use(2*behindSteps + len(vs))
 	}
 	return out
 }

@@ -36,9 +36,10 @@ type problem struct {
 	at []int32
 
 	vars   []variable
-	pairOf map[[2]vid]int // variable of an open pair, by its blocks
+	pairs  []uint32       // those that are stated, ascending: the first variables
 	in     map[slot]int   // variable
-	after  map[[2]uint32]int
+	after  map[slot]int   // of the read at hand: variable, by the first writer of a block
+	later  []vid          // of the read at hand: see Polygraph.beside
 	means  [][]graph.Edge // by literal
 	clause [][]sat.Lit
 	place  []int32
@@ -72,7 +73,7 @@ func (q *problem) newVar(v variable) int {
 
 // contract states the problem of the given pairs and choices.
 func (p *Polygraph) contract(pairs, choices []uint32) *problem {
-	q := &problem{p: p, in: map[slot]int{}, after: map[[2]uint32]int{}}
+	q := &problem{p: p, in: map[slot]int{}, after: map[slot]int{}}
 	q.vars, q.means = make([]variable, 0, len(pairs)), make([][]graph.Edge, 0, 2*len(pairs))
 	arena := make([]graph.Edge, 0, 4*len(pairs)) // what they mean, where there is room
 	for _, id := range pairs {
@@ -89,12 +90,7 @@ func (p *Polygraph) contract(pairs, choices []uint32) *problem {
 			q.means[2*v+l] = some[:len(some):len(some)] // positive literals are even
 		}
 	}
-	if len(choices) > 0 {
-		q.pairOf = make(map[[2]vid]int, len(pairs))
-		for v, id := range pairs[:len(q.vars)] {
-			q.pairOf[[2]vid{p.pairs[id].a, p.pairs[id].b}] = v
-		}
-	}
+	q.pairs = pairs[:len(q.vars)]
 	for _, ci := range choices {
 		q.choice(ci)
 	}
@@ -111,6 +107,8 @@ const statedSteps = 16
 func (q *problem) choice(ci uint32) {
 	p := q.p
 	c := &p.choices[ci]
+	clear(q.after)
+	q.later = p.beside(c, q.later[:0])
 	var some []sat.Lit
 	if c.guarded {
 		some = append(some, sat.Neg(q.inHistory(c.reader)))
@@ -161,7 +159,8 @@ func (q *problem) inHistory(s slot) int {
 }
 
 // overwriters adds the anti-dependencies of choice ci's reader if it read v, x
-// being the variable of that.
+// being the variable of that: to what is known to come after v, and to what does if an open pair of the
+// block that v ends has it so.
 func (q *problem) overwriters(ci uint32, x int, v vid) {
 	p := q.p
 	c := &p.choices[ci]
@@ -173,43 +172,42 @@ func (q *problem) overwriters(ci uint32, x int, v vid) {
 		}
 		return
 	}
-	a := version.None // the block that v ends
+	a, first := version.None, true // the block that v ends; whether it precedes all others
 	if ver.Kind == version.Written {
 		a = p.tab.Head(v)
+		first = p.tab.First(a)
 	}
-	list := *p.list(c.key)
-	p.Budget.Use(len(list))
-	for _, b := range list {
-		w := p.writer(b.head)
-		if b.head == a || w == c.reader || p.reach.Reaches(start, p.commit(w)) {
-			continue // nothing follows, or it does anyway
-		}
-		var before []sat.Lit // empty: v is known to come before b
-		if a != version.None && !p.tab.First(a) {
-			if y, ok := q.pairOf[[2]vid{a, b.head}]; ok {
-				before = []sat.Lit{sat.Neg(y)}
-			} else if y, ok := q.pairOf[[2]vid{b.head, a}]; ok {
-				before = []sat.Lit{sat.Pos(y)}
-			} else if p.tab.First(b.head) || !p.reach.Reaches(p.writing(ver.Writer), p.commit(w)) {
-				continue // b comes before a, or the pair was given up
-			}
-		}
-		if before == nil {
+	p.Budget.Use(len(q.later))
+	for _, b := range q.later {
+		w := p.writer(b)
+		if b != a && (first || !p.tab.First(b) && p.reach.Reaches(p.writing(ver.Writer), p.commit(w))) {
 			q.mean(sat.Pos(x), p.antiDependency(c.reader, w, c.key))
-			continue
 		}
-		z := q.follows(ci, w)
-		q.clause = append(q.clause, append([]sat.Lit{sat.Neg(x), sat.Pos(z)}, before...))
+	}
+	if a == version.None {
+		return
+	}
+	for id := p.firstPair(a); id != none; id = *p.nextPair(id, a) {
+		p.Budget.Use(1)
+		y, stated := slices.BinarySearch(q.pairs, id)
+		pr := &p.pairs[id]
+		before, b := sat.Pos(y), pr.b // that a comes before b
+		if pr.b == a {
+			before, b = sat.Neg(y), pr.a
+		}
+		if w := p.writer(b); stated && w != c.reader && !p.reach.Reaches(start, p.commit(w)) {
+			q.clause = append(q.clause, []sat.Lit{sat.Neg(x), before.Not(), sat.Pos(q.follows(ci, w))})
+		}
 	}
 }
 
+// follows is the variable of that choice ci's reader read what comes before the block that w begins.
 func (q *problem) follows(ci uint32, w slot) int {
-	c := &q.p.choices[ci]
-	z, ok := q.after[[2]uint32{ci, w}]
+	z, ok := q.after[w]
 	if !ok {
 		z = q.newVar(variable{kind: followsVar, id: ci})
-		q.after[[2]uint32{ci, w}] = z
-		q.mean(sat.Pos(z), q.p.antiDependency(c.reader, w, c.key))
+		q.after[w] = z
+		q.mean(sat.Pos(z), q.p.antiDependency(q.p.choices[ci].reader, w, q.p.choices[ci].key))
 	}
 	return z
 }
@@ -367,7 +365,7 @@ func (q *problem) schedule() {
 		keys[i] = uint64(uint32(q.vars[i].time)^1<<31)<<32 | uint64(i)
 	}
 	if slices.IsSorted(keys) {
-		q.pairOf, q.in, q.after = nil, nil, nil
+		q.in = nil
 		return
 	}
 	slices.Sort(keys)
@@ -419,7 +417,7 @@ func (q *problem) renumber(order []int) {
 			c[k] = n
 		}
 	}
-	q.pairOf, q.in, q.after = nil, nil, nil // their numbers are the old ones
+	q.in = nil // their numbers are the old ones
 }
 
 // twoWidth bounds the clauses of cycles of two choices, and the looks at a pair
