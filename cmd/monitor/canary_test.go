@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/lab/scripts"
 	"github.com/isowatch/isowatch/internal/ports"
 	"github.com/isowatch/isowatch/internal/servers"
@@ -33,7 +34,7 @@ func TestCanary(t *testing.T) {
 		if !ok {
 			return false, fmt.Errorf("there is no condition %q", what)
 		}
-		err := servers.Missing(server)
+		err := databases.Missing(server)
 		if errors.As(err, new(*servers.MissingError)) {
 			return os.Getenv("CI") != "", nil // so that it fails when it is started
 		}
@@ -90,7 +91,7 @@ func startPostgres(ts *testscript.TestScript, neg bool, args []string) {
 // startPgBouncer starts a pooler before the script's PostgreSQL, and sets $POOLER.
 func startPgBouncer(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) > 0, "pgbouncer")
-	b, err := servers.NewPgBouncer(context.Background(), folder(ts), startedBy(ts).postgres)
+	b, err := databases.NewPgBouncer(context.Background(), folder(ts), startedBy(ts).postgres)
 	ts.Check(err)
 	ts.Defer(b.Close)
 	ts.Setenv("POOLER", b.URL())
@@ -103,7 +104,7 @@ func startMariaDB(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) != 1, "mariadb NODES")
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	m, err := servers.NewMariaDB(context.Background(), folder(ts), servers.MariaDBOptions{Nodes: n})
+	m, err := databases.NewMariaDB(context.Background(), folder(ts), databases.MariaDBOptions{Nodes: n})
 	ts.Check(err)
 	ts.Defer(m.Close)
 	ts.Setenv("ADDR", m.Nodes[0].Addr)
@@ -115,7 +116,7 @@ func startMariaDB(ts *testscript.TestScript, neg bool, args []string) {
 // startRedis starts Redis with a replica, and sets $PRIMARY, $ADDR and $REPLICA.
 func startRedis(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) > 0, "redis")
-	r, err := servers.NewRedis(context.Background(), folder(ts), true)
+	r, err := databases.NewRedis(context.Background(), folder(ts), true)
 	ts.Check(err)
 	ts.Defer(r.Close)
 	ts.Setenv("PRIMARY", r.URL(r.Primary))
@@ -126,7 +127,7 @@ func startRedis(ts *testscript.TestScript, neg bool, args []string) {
 // startEtcd starts etcd, and sets $PRIMARY and $ADDR.
 func startEtcd(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) > 0, "etcd")
-	e, err := servers.NewEtcd(context.Background(), folder(ts))
+	e, err := databases.NewEtcd(context.Background(), folder(ts))
 	ts.Check(err)
 	ts.Defer(e.Close)
 	ts.Setenv("PRIMARY", e.URL())
@@ -142,7 +143,7 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 	p := startedBy(ts).postgres
 	kinds := strings.Split(args[0], ",")
 	for _, k := range kinds {
-		usage(ts, !slices.Contains(servers.PostgresFaults(), k), "faults kill,pause,connections STATUS monitor canary …")
+		usage(ts, !slices.Contains(databases.PostgresFaults(), k), "faults kill,pause,connections STATUS monitor canary …")
 	}
 	page, err := ports.Address()
 	ts.Check(err)
@@ -156,7 +157,7 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		for i := 0; ctx.Err() == nil; i++ {
 			k := kinds[i%len(kinds)]
-			if failed = p.Strike(ctx, k); failed != nil {
+			if failed = databases.Strike(ctx, p, k); failed != nil {
 				return
 			}
 			done = append(done, k)

@@ -17,8 +17,10 @@
 //	realkafka   Apache Kafka for tests of one package; node starts and kills it
 //	rig         the monitor as a process between a broker and a receiver of alerts, watched from outside
 //
-// A broker that a test only needs is kfake, in the process of the test. Databases are started by internal/servers,
-// which `monitor demo --database postgres` does too.
+//	databases   MariaDB with Galera, Redis, etcd, pgbouncer, and harm to a PostgreSQL
+//
+// A broker that a test only needs is kfake, in the process of the test. PostgreSQL is started by internal/servers,
+// as `monitor demo --database postgres` does.
 //
 // What uses all of it:
 //

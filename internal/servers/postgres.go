@@ -3,15 +3,11 @@ package servers
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,7 +28,7 @@ type PostgresOptions struct {
 type Postgres struct {
 	Primary, Standby *Server // Standby may be nil
 
-	account *account
+	account *Account
 	bin     string
 	dir     string
 	apart   bool
@@ -40,19 +36,19 @@ type Postgres struct {
 
 const postgresInstall = "apt-get install postgresql, dnf install postgresql-server, or brew install postgresql"
 
-// initdb is the program that makes a database.
-func initdb() (string, error) {
-	return find("initdb", postgresInstall, "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin")
+// Initdb is the program that makes a database. The error is a *MissingError where PostgreSQL is not installed.
+func Initdb() (string, error) {
+	return Find("initdb", postgresInstall, "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin")
 }
 
 // NewPostgres makes and starts servers in dir. The error is a *MissingError where PostgreSQL is not installed.
 func NewPostgres(ctx context.Context, dir string, o PostgresOptions) (*Postgres, error) {
-	initdb, err := initdb()
+	initdb, err := Initdb()
 	if err != nil {
 		return nil, err
 	}
 	p := &Postgres{bin: filepath.Dir(initdb), dir: dir, apart: o.Apart}
-	if p.account, err = accountOf("postgres"); err != nil {
+	if p.account, err = AccountOf("postgres"); err != nil {
 		return nil, err
 	}
 	if err := p.make(ctx, o); err != nil {
@@ -71,10 +67,10 @@ func (p *Postgres) make(ctx context.Context, o PostgresOptions) error {
 	if err := os.Chmod(p.dir, 0o755); err != nil {
 		return err
 	}
-	if err := p.account.folder(data); err != nil {
+	if err := p.account.Folder(data); err != nil {
 		return err
 	}
-	if err := p.account.run(ctx, filepath.Join(p.bin, "initdb"), "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-locale", "--no-sync"); err != nil {
+	if err := p.account.Run(ctx, filepath.Join(p.bin, "initdb"), "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-locale", "--no-sync"); err != nil {
 		return err
 	}
 	lines := append([]string{"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "max_connections = 200", "shared_buffers = 32MB", "port = " + strconv.Itoa(numbers[0])}, o.Settings...)
@@ -92,14 +88,14 @@ func (p *Postgres) make(ctx context.Context, o PostgresOptions) error {
 		return nil
 	}
 	data = filepath.Join(p.dir, "standby")
-	if err := p.account.folder(data); err != nil {
+	if err := p.account.Folder(data); err != nil {
 		return err
 	}
 	host, port, err := net.SplitHostPort(p.Primary.Addr)
 	if err != nil {
 		return err
 	}
-	if err := p.account.run(ctx, filepath.Join(p.bin, "pg_basebackup"), "-D", data, "-h", host, "-p", port, "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
+	if err := p.account.Run(ctx, filepath.Join(p.bin, "pg_basebackup"), "-D", data, "-h", host, "-p", port, "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
 		return err
 	}
 	if err := appendTo(filepath.Join(data, "postgresql.conf"), "port = "+strconv.Itoa(numbers[1]), "hot_standby = on",
@@ -118,9 +114,9 @@ func (p *Postgres) make(ctx context.Context, o PostgresOptions) error {
 }
 
 func (p *Postgres) server(data string, port int) *Server {
-	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), account: p.account,
-		program: filepath.Join(p.bin, "postgres"), args: []string{"-D", data}, apart: p.apart}
-	s.ready = func(ctx context.Context) error {
+	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Account: p.account,
+		Program: filepath.Join(p.bin, "postgres"), Args: []string{"-D", data}, apart: p.apart}
+	s.Ready = func(ctx context.Context) error {
 		c, err := pgx.Connect(ctx, "postgres://postgres@"+s.Addr+"/postgres?sslmode=disable")
 		if err != nil {
 			return err
@@ -133,14 +129,6 @@ func (p *Postgres) server(data string, port int) *Server {
 // URL is the address of a server's database canary, for the role canary.
 func (p *Postgres) URL(s *Server) string {
 	return "postgres://canary@" + s.Addr + "/canary?sslmode=disable"
-}
-
-// URLs is the address of whichever server takes writes.
-func (p *Postgres) URLs() string {
-	if p.Standby == nil {
-		return p.URL(p.Primary)
-	}
-	return "postgres://canary@" + p.Primary.Addr + "," + p.Standby.Addr + "/canary?sslmode=disable&target_session_attrs=read-write"
 }
 
 // Do runs statements on the primary, as its superuser.
@@ -156,64 +144,6 @@ func (p *Postgres) Do(ctx context.Context, database string, statements ...string
 		}
 	}
 	return nil
-}
-
-// Promote makes the standby a primary.
-func (p *Postgres) Promote(ctx context.Context) error {
-	return p.account.run(ctx, filepath.Join(p.bin, "pg_ctl"), "-D", filepath.Join(p.dir, "standby"), "promote", "-w")
-}
-
-// postgresFaults are what may be done to a PostgreSQL that clients are at work on.
-var postgresFaults = map[string]func(ctx context.Context, p *Postgres, pause func(time.Duration)) error{
-	"kill": func(ctx context.Context, p *Postgres, _ func(time.Duration)) error {
-		p.Primary.Kill()
-		return p.Primary.Start(ctx)
-	},
-	"outage": func(ctx context.Context, p *Postgres, pause func(time.Duration)) error { // so long that it is trouble, and over for as long
-		p.Primary.Kill()
-		pause(8 * time.Second)
-		defer pause(8 * time.Second)
-		return p.Primary.Start(ctx)
-	},
-	"pause": func(_ context.Context, p *Postgres, pause func(time.Duration)) error {
-		p.Primary.Pause()
-		defer p.Primary.Resume()
-		pause(2 * time.Second)
-		return nil
-	},
-	"connections": func(ctx context.Context, p *Postgres, _ func(time.Duration)) error {
-		return p.Do(ctx, "postgres", "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'canary'")
-	},
-	"promote": func(ctx context.Context, p *Postgres, _ func(time.Duration)) error {
-		if p.Standby == nil {
-			return nil // it was promoted before
-		}
-		p.Primary.Kill()
-		if err := p.Promote(ctx); err != nil {
-			return err
-		}
-		p.Primary, p.Standby = p.Standby, nil
-		return nil
-	},
-}
-
-// PostgresFaults lists what Strike knows, sorted.
-func PostgresFaults() []string { return slices.Sorted(maps.Keys(postgresFaults)) }
-
-// Strike harms the servers: kill ends the primary with SIGKILL and starts it again, pause stops it for two seconds,
-// connections ends those of clients, promote kills it and makes the standby the primary, once. When ctx ends nothing is
-// waited for any more, and what was stopped is started.
-func (p *Postgres) Strike(ctx context.Context, fault string) error {
-	strike := postgresFaults[fault]
-	if strike == nil {
-		return fmt.Errorf("there is no fault %q, but %s", fault, strings.Join(PostgresFaults(), ", "))
-	}
-	return strike(context.WithoutCancel(ctx), p, func(d time.Duration) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(d):
-		}
-	})
 }
 
 // Close ends the servers.

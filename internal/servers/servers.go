@@ -1,6 +1,6 @@
-// Package servers runs the database servers that are installed on this machine, on loopback and in folders of their
-// own: for tests, which kill and stop them, and for demonstrations. Debian's packages are known by where they put
-// things.
+// Package servers runs database servers that are installed on this machine, on loopback and in folders of their own:
+// PostgreSQL for the demonstration, and for tests, which kill and stop it and have other databases beside
+// (internal/lab/databases). Debian's packages are known by where they put things.
 //
 //	p, err := servers.NewPostgres(ctx, dir, servers.PostgresOptions{Standby: true})
 //	defer p.Close()
@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -33,31 +32,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not installed: %s", e.Program, e.Install)
 }
 
-// Missing says what is not installed of what a server by this name takes: postgres, mariadb, galera, redis, etcd,
-// pgbouncer; nil: all is there.
-func Missing(server string) error {
-	var err error
-	switch server {
-	case "postgres":
-		_, err = initdb()
-	case "mariadb", "galera":
-		if _, err = find("mariadb-install-db", mariaDBInstall); err == nil && server == "galera" && !exists(galeraLibrary) {
-			err = &MissingError{"Galera", mariaDBInstall}
-		}
-	case "redis":
-		_, err = find("redis-server", redisInstall)
-	case "etcd":
-		_, err = find("etcd", etcdInstall)
-	case "pgbouncer":
-		_, err = find("pgbouncer", pgBouncerInstall, "/usr/sbin")
-	default:
-		err = fmt.Errorf("there is no server %q", server)
-	}
-	return err
-}
-
-// find looks for a program in the PATH and in folders, which may be patterns, the last match first.
-func find(program, install string, folders ...string) (string, error) {
+// Find looks for a program in the PATH and in folders, which may be patterns, the last match first.
+func Find(program, install string, folders ...string) (string, error) {
 	for _, folder := range folders {
 		matches, _ := filepath.Glob(filepath.Join(folder, program)) // the patterns are constants
 		if len(matches) > 0 {
@@ -71,11 +47,11 @@ func find(program, install string, folders ...string) (string, error) {
 	return path, nil
 }
 
-// account is whom a server runs as: most refuse root. nil: as this process.
-type account struct{ uid, gid uint32 }
+// Account is whom a server runs as: most refuse root. nil: as this process.
+type Account struct{ uid, gid uint32 }
 
-// accountOf is name's account if this process is root's.
-func accountOf(name string) (*account, error) {
+// AccountOf is name's account if this process is root's.
+func AccountOf(name string) (*Account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
@@ -91,11 +67,11 @@ func accountOf(name string) (*account, error) {
 	if err != nil {
 		return nil, fmt.Errorf("user %s has no group: %w", name, err)
 	}
-	return &account{uint32(uid), uint32(gid)}, nil
+	return &Account{uint32(uid), uint32(gid)}, nil
 }
 
 // command is a program run as a.
-func (a *account) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+func (a *Account) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{}
 	if a != nil {
@@ -105,8 +81,8 @@ func (a *account) command(ctx context.Context, program string, args ...string) *
 	return cmd
 }
 
-// run runs a program to its end; its error holds what it said.
-func (a *account) run(ctx context.Context, program string, args ...string) error {
+// Run runs a program to its end; its error holds what it said.
+func (a *Account) Run(ctx context.Context, program string, args ...string) error {
 	said, err := a.command(ctx, program, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", filepath.Base(program), err, strings.TrimSpace(string(said)))
@@ -114,8 +90,8 @@ func (a *account) run(ctx context.Context, program string, args ...string) error
 	return nil
 }
 
-// folder makes a folder of a's.
-func (a *account) folder(path string) error {
+// Folder makes a folder of a's.
+func (a *Account) Folder(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
@@ -129,12 +105,13 @@ func (a *account) folder(path string) error {
 type Server struct {
 	// Addr is its host:port, which stays the same.
 	Addr string
+	// What is run, and as whom.
+	Account *Account
+	Program string
+	Args    []string
+	Ready   func(context.Context) error // nil once it answers
 
-	account *account
-	program string
-	args    []string
-	apart   bool                        // in a group of processes of its own, which a terminal's Ctrl-C does not reach
-	ready   func(context.Context) error // nil once it answers
+	apart   bool // in a group of processes of its own, which a terminal's Ctrl-C does not reach
 	running *process.Process
 }
 
@@ -146,7 +123,7 @@ func (s *Server) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startMax)
 	defer cancel()
 	var err error
-	cmd := s.account.command(context.WithoutCancel(ctx), s.program, s.args...)
+	cmd := s.Account.command(context.WithoutCancel(ctx), s.Program, s.Args...)
 	cmd.SysProcAttr.Setpgid = s.apart
 	if s.running, err = process.Start(cmd); err != nil {
 		return err
@@ -155,18 +132,18 @@ func (s *Server) Start(ctx context.Context) error {
 	defer retry.Stop()
 	for {
 		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err = s.ready(attempt)
+		err = s.Ready(attempt)
 		cancel()
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-s.running.Exited():
-			return fmt.Errorf("%s has ended: %s", filepath.Base(s.program), s.running.Said())
+			return fmt.Errorf("%s has ended: %s", filepath.Base(s.Program), s.running.Said())
 		case <-ctx.Done():
 			said := s.running.Said()
 			s.Kill()
-			return fmt.Errorf("%s does not answer: %w: %s", filepath.Base(s.program), err, said)
+			return fmt.Errorf("%s does not answer: %w: %s", filepath.Base(s.Program), err, said)
 		case <-retry.C:
 		}
 	}
@@ -263,10 +240,4 @@ func appendTo(path string, lines ...string) error {
 	}
 	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
 	return errors.Join(err, f.Close())
-}
-
-// exists tells whether a file is there.
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/lab/rig"
 	"github.com/isowatch/isowatch/internal/process"
 	"github.com/isowatch/isowatch/internal/servers"
@@ -30,7 +31,7 @@ import (
 var (
 	drillDuration  = flag.Duration("drill.duration", 0, "how long TestDrill runs; 0: it is skipped")
 	drillEvery     = flag.Duration("drill.fault-every", 30*time.Second, "after how much time the next fault is due")
-	drillFaults    = flag.String("drill.faults", "kill,connections,pause", "what goes wrong, one after the other: "+strings.Join(servers.PostgresFaults(), ", "))
+	drillFaults    = flag.String("drill.faults", "kill,connections,pause", "what goes wrong, one after the other: "+strings.Join(databases.PostgresFaults(), ", "))
 	drillIsolation = flag.String("drill.isolation", "serializable", "what the canary asks PostgreSQL for")
 	drillLevel     = flag.String("drill.level", "ser", "what it checks")
 	drillMonitor   = flag.String("drill.monitor", "", "the program, if it has been built")
@@ -87,7 +88,7 @@ func TestDrill(t *testing.T) {
 	defer p.Close()
 	recorded := filepath.Join(t.TempDir(), "history.jsonl")
 	kinds := map[life.Kind]int{}
-	m, told := start(t, monitor("canary", "--target", p.URLs(), "--isolation", *drillIsolation, "--level", *drillLevel, "--listen", "", "--output", "json",
+	m, told := start(t, monitor("canary", "--target", databases.URLs(p), "--isolation", *drillIsolation, "--level", *drillLevel, "--listen", "", "--output", "json",
 		"--record", recorded), func(n life.Notice) {
 		kinds[n.Notification.Kind]++
 		t.Logf("told: %s: %s", n.Notification.Kind, n.Summary)
@@ -114,7 +115,7 @@ func TestDrill(t *testing.T) {
 			}
 			fault := faults[i%len(faults)]
 			t.Logf("%s: %s; %d MB, %s of CPU", time.Since(began).Round(time.Second), fault, usage.Resident>>20, usage.CPU)
-			if err := p.Strike(t.Context(), fault); err != nil {
+			if err := databases.Strike(t.Context(), p, fault); err != nil {
 				t.Fatalf("%s: %v", fault, err)
 			}
 			struck[fault]++

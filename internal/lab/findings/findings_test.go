@@ -25,6 +25,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
+	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/lab/rig"
 	"github.com/isowatch/isowatch/internal/servers"
 )
@@ -91,24 +92,24 @@ var topologies = []topology{
 		p, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{})
 		missing(t, err)
 		t.Cleanup(p.Close)
-		b, err := servers.NewPgBouncer(t.Context(), dir, p)
+		b, err := databases.NewPgBouncer(t.Context(), dir, p)
 		missing(t, err)
 		t.Cleanup(b.Close)
 		return place{[]string{"--target", b.URL()}, []string{b.Addr, "pooler:6432", "?sslmode=disable&", "?"}}
 	}, []setting{{"repeatable-read", "", "si"}, {"serializable", "", "ser"}}},
 	{"mariadb", "MariaDB", "alone", func(t *testing.T, dir string) place {
-		return atMariaDB(t, dir, servers.MariaDBOptions{Nodes: 1})
+		return atMariaDB(t, dir, databases.MariaDBOptions{Nodes: 1})
 	}, []setting{{"read-uncommitted", "", ""}, {"read-committed", "", "g1"}, {"repeatable-read", "", ""}, {"repeatable-read", "innodb_snapshot_isolation=ON", "si"},
 		{"serializable", "", "ser"}}},
 	{"mariadb-replica", "MariaDB", "primary and replica of its binary log, which is read", func(t *testing.T, dir string) place {
-		return atMariaDB(t, dir, servers.MariaDBOptions{Nodes: 1, Replica: true})
+		return atMariaDB(t, dir, databases.MariaDBOptions{Nodes: 1, Replica: true})
 	}, []setting{{"repeatable-read", "", ""}, {"serializable", "", ""}}},
 	{"galera", "MariaDB", "Galera cluster of three nodes, all written", func(t *testing.T, dir string) place {
-		return atMariaDB(t, dir, servers.MariaDBOptions{Nodes: 3})
+		return atMariaDB(t, dir, databases.MariaDBOptions{Nodes: 3})
 	}, []setting{{"repeatable-read", "wsrep_sync_wait=0", ""}, {"repeatable-read", "wsrep_sync_wait=1", ""}, {"repeatable-read", "wsrep_sync_wait=7", ""},
 		{"serializable", "wsrep_sync_wait=0", ""}, {"serializable", "wsrep_sync_wait=1", ""}, {"serializable", "wsrep_sync_wait=7", ""}}},
 	{"etcd", "etcd", "one member", func(t *testing.T, dir string) place {
-		e, err := servers.NewEtcd(t.Context(), dir)
+		e, err := databases.NewEtcd(t.Context(), dir)
 		missing(t, err)
 		t.Cleanup(e.Close)
 		return place{[]string{"--target", e.URL()}, []string{e.Addr, "db-1:2379"}}
@@ -139,8 +140,8 @@ func atPostgres(t *testing.T, dir string, standby bool) place {
 	return at
 }
 
-func atMariaDB(t *testing.T, dir string, o servers.MariaDBOptions) place {
-	m, err := servers.NewMariaDB(t.Context(), dir, o)
+func atMariaDB(t *testing.T, dir string, o databases.MariaDBOptions) place {
+	m, err := databases.NewMariaDB(t.Context(), dir, o)
 	missing(t, err)
 	t.Cleanup(m.Close)
 	var at place
@@ -156,7 +157,7 @@ func atMariaDB(t *testing.T, dir string, o servers.MariaDBOptions) place {
 }
 
 func atRedis(t *testing.T, dir string, replica bool) place {
-	r, err := servers.NewRedis(t.Context(), dir, replica)
+	r, err := databases.NewRedis(t.Context(), dir, replica)
 	missing(t, err)
 	t.Cleanup(r.Close)
 	at := place{[]string{"--target", r.URL(r.Primary)}, []string{r.Primary.Addr, "primary"}}

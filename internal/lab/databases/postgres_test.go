@@ -1,4 +1,4 @@
-package servers_test
+package databases
 
 import (
 	"context"
@@ -18,18 +18,16 @@ func TestPostgresKilledAndPromoted(t *testing.T) {
 	if err := p.Do(ctx, "canary", "create table t (k int primary key)", "set synchronous_commit = remote_apply", "insert into t values (1)"); err != nil {
 		t.Fatal(err)
 	}
-	p.Primary.Kill()
-	if err := p.Primary.Start(ctx); err != nil {
+	if err := Strike(ctx, p, "kill"); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(ctx, t, p.Primary); n != 1 {
 		t.Errorf("after SIGKILL the primary has %d rows", n)
 	}
-	p.Primary.Kill()
-	if err := p.Promote(ctx); err != nil {
+	if err := Strike(ctx, p, "promote"); err != nil {
 		t.Fatal(err)
 	}
-	if n := count(ctx, t, p.Standby); n != 1 {
+	if n := count(ctx, t, p.Primary); n != 1 {
 		t.Errorf("after its promotion the standby has %d rows", n)
 	}
 }

@@ -1,4 +1,4 @@
-package servers
+package databases
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/isowatch/isowatch/internal/ports"
+	"github.com/isowatch/isowatch/internal/servers"
 )
 
 // What installs them.
@@ -23,11 +24,11 @@ const (
 )
 
 // Redis is a primary of Redis and, if asked for, its replica.
-type Redis struct{ Primary, Replica *Server }
+type Redis struct{ Primary, Replica *servers.Server }
 
 // NewRedis makes and starts servers in dir.
 func NewRedis(ctx context.Context, dir string, replica bool) (*Redis, error) {
-	program, err := find("redis-server", redisInstall)
+	program, err := servers.Find("redis-server", redisInstall)
 	if err != nil {
 		return nil, err
 	}
@@ -35,14 +36,14 @@ func NewRedis(ctx context.Context, dir string, replica bool) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := func(name string, port int, args ...string) (*Server, error) {
+	server := func(name string, port int, args ...string) (*servers.Server, error) {
 		data := filepath.Join(dir, name)
 		if err := os.MkdirAll(data, 0o700); err != nil {
 			return nil, err
 		}
-		s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), program: program,
-			args: append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", data, "--appendonly", "yes"}, args...)}
-		s.ready = func(ctx context.Context) error { return pong(ctx, s.Addr) }
+		s := &servers.Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Program: program,
+			Args: append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", data, "--appendonly", "yes"}, args...)}
+		s.Ready = func(ctx context.Context) error { return pong(ctx, s.Addr) }
 		return s, s.Start(ctx)
 	}
 	r := &Redis{}
@@ -80,11 +81,11 @@ func pong(ctx context.Context, addr string) error {
 }
 
 // URL is the address of a server.
-func (r *Redis) URL(s *Server) string { return "redis://" + s.Addr + "/0" }
+func (r *Redis) URL(s *servers.Server) string { return "redis://" + s.Addr + "/0" }
 
 // Close ends the servers.
 func (r *Redis) Close() {
-	for _, s := range []*Server{r.Replica, r.Primary} {
+	for _, s := range []*servers.Server{r.Replica, r.Primary} {
 		if s != nil {
 			s.Kill()
 		}
@@ -92,11 +93,11 @@ func (r *Redis) Close() {
 }
 
 // Etcd is a member of etcd that is a cluster by itself.
-type Etcd struct{ *Server }
+type Etcd struct{ *servers.Server }
 
 // NewEtcd makes and starts a server in dir.
 func NewEtcd(ctx context.Context, dir string) (*Etcd, error) {
-	program, err := find("etcd", etcdInstall)
+	program, err := servers.Find("etcd", etcdInstall)
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +106,10 @@ func NewEtcd(ctx context.Context, dir string) (*Etcd, error) {
 		return nil, err
 	}
 	client, peer := fmt.Sprintf("http://127.0.0.1:%d", numbers[0]), fmt.Sprintf("http://127.0.0.1:%d", numbers[1])
-	e := &Etcd{&Server{Addr: strings.TrimPrefix(client, "http://"), program: program, args: []string{"--data-dir", filepath.Join(dir, "data"),
+	e := &Etcd{&servers.Server{Addr: strings.TrimPrefix(client, "http://"), Program: program, Args: []string{"--data-dir", filepath.Join(dir, "data"),
 		"--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
 		"--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer, "--logger", "zap"}}}
-	e.ready = func(ctx context.Context) error {
+	e.Ready = func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, client+"/health", nil)
 		if err != nil {
 			return err
@@ -136,11 +137,11 @@ func (e *Etcd) URL() string { return "etcd://" + e.Addr }
 func (e *Etcd) Close() { e.Stop(syscall.SIGTERM) }
 
 // PgBouncer pools connections to a PostgreSQL, a transaction at a time.
-type PgBouncer struct{ *Server }
+type PgBouncer struct{ *servers.Server }
 
 // NewPgBouncer makes and starts a pooler of p's primary in dir.
-func NewPgBouncer(ctx context.Context, dir string, p *Postgres) (*PgBouncer, error) {
-	program, err := find("pgbouncer", pgBouncerInstall, "/usr/sbin")
+func NewPgBouncer(ctx context.Context, dir string, p *servers.Postgres) (*PgBouncer, error) {
+	program, err := servers.Find("pgbouncer", pgBouncerInstall, "/usr/sbin")
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +160,8 @@ func NewPgBouncer(ctx context.Context, dir string, p *Postgres) (*PgBouncer, err
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
-	b := &PgBouncer{&Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(numbers[0])), account: p.account, program: program, args: []string{file}}}
-	b.ready = func(ctx context.Context) error {
+	b := &PgBouncer{&servers.Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(numbers[0])), Account: p.Primary.Account, Program: program, Args: []string{file}}}
+	b.Ready = func(ctx context.Context) error {
 		var d net.Dialer
 		c, err := d.DialContext(ctx, "tcp", b.Addr)
 		if err != nil {

@@ -1,4 +1,4 @@
-package servers
+package databases
 
 import (
 	"context"
@@ -15,15 +15,16 @@ import (
 	_ "github.com/go-sql-driver/mysql" // the driver
 
 	"github.com/isowatch/isowatch/internal/ports"
+	"github.com/isowatch/isowatch/internal/servers"
 )
 
 // MariaDB is servers of MariaDB: one; or one and a replica that follows its binary log; or several that are a Galera
 // cluster. The user canary, without a password, may do anything in the database isowatch_canary.
 type MariaDB struct {
-	Nodes   []*Server // those that take writes
-	Replica *Server   // may be nil
+	Nodes   []*servers.Server // those that take writes
+	Replica *servers.Server   // may be nil
 
-	account          *account
+	account          *servers.Account
 	install, program string
 }
 
@@ -38,21 +39,21 @@ type MariaDBOptions struct {
 	Replica bool // there is a replica of the one node as well
 }
 
-// NewMariaDB makes and starts servers in dir. The error is a *MissingError where MariaDB or, for several, Galera is not
+// NewMariaDB makes and starts servers in dir. The error is a *servers.MissingError where MariaDB or, for several, Galera is not
 // installed.
 func NewMariaDB(ctx context.Context, dir string, o MariaDBOptions) (*MariaDB, error) {
 	m := &MariaDB{}
 	var err error
-	if m.install, err = find("mariadb-install-db", mariaDBInstall); err != nil {
+	if m.install, err = servers.Find("mariadb-install-db", mariaDBInstall); err != nil {
 		return nil, err
 	}
-	if m.program, err = find("mariadbd", mariaDBInstall, "/usr/sbin"); err != nil {
+	if m.program, err = servers.Find("mariadbd", mariaDBInstall, "/usr/sbin"); err != nil {
 		return nil, err
 	}
 	if o.Nodes > 1 && !exists(galeraLibrary) {
-		return nil, &MissingError{"Galera", mariaDBInstall}
+		return nil, &servers.MissingError{Program: "Galera", Install: mariaDBInstall}
 	}
-	if m.account, err = accountOf("mysql"); err != nil {
+	if m.account, err = servers.AccountOf("mysql"); err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(dir, 0o755); err != nil {
@@ -84,7 +85,7 @@ func (m *MariaDB) alone(ctx context.Context, dir string, replica bool) error {
 	if err != nil {
 		return err
 	}
-	m.Nodes = []*Server{s}
+	m.Nodes = []*servers.Server{s}
 	if err := errors.Join(s.Start(ctx), m.do(ctx, s, users...)); err != nil || !replica {
 		return err
 	}
@@ -127,26 +128,26 @@ func (m *MariaDB) cluster(ctx context.Context, dir string, n int) error {
 			return err
 		}
 		m.Nodes = append(m.Nodes, s)
-		joining := s.args
+		joining := s.Args
 		if i == 0 {
-			s.args = append(slices.Clone(s.args), "--wsrep-new-cluster")
+			s.Args = append(slices.Clone(s.Args), "--wsrep-new-cluster")
 		}
 		if err := s.Start(ctx); err != nil {
 			return err
 		}
-		s.args = joining
+		s.Args = joining
 	}
 	return m.do(ctx, m.Nodes[0], users...)
 }
 
 // server makes a server and its files, and does not start it.
-func (m *MariaDB) server(ctx context.Context, dir, name string, port int, cluster bool, settings ...string) (*Server, error) {
+func (m *MariaDB) server(ctx context.Context, dir, name string, port int, cluster bool, settings ...string) (*servers.Server, error) {
 	data := filepath.Join(dir, name)
 	tmp := data + ".tmp" // its own: a server that starts removes the temporary tables of all that have the same
-	if err := errors.Join(m.account.folder(data), m.account.folder(tmp)); err != nil {
+	if err := errors.Join(m.account.Folder(data), m.account.Folder(tmp)); err != nil {
 		return nil, err
 	}
-	if err := m.account.run(ctx, m.install, "--no-defaults", "--datadir="+data, "--tmpdir="+tmp, "--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
+	if err := m.account.Run(ctx, m.install, "--no-defaults", "--datadir="+data, "--tmpdir="+tmp, "--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
 		return nil, err
 	}
 	lines := append([]string{"[mysqld]", "datadir=" + data, "tmpdir=" + tmp, "socket=" + filepath.Join(data, "s"), "port=" + strconv.Itoa(port), "bind-address=127.0.0.1",
@@ -155,13 +156,13 @@ func (m *MariaDB) server(ctx context.Context, dir, name string, port int, cluste
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), account: m.account, program: m.program, args: []string{"--defaults-file=" + file}}
-	s.ready = func(ctx context.Context) error { return m.ready(ctx, s, cluster) }
+	s := &servers.Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Account: m.account, Program: m.program, Args: []string{"--defaults-file=" + file}}
+	s.Ready = func(ctx context.Context) error { return m.ready(ctx, s, cluster) }
 	return s, nil
 }
 
 // ready tells whether a server answers and, in a cluster, has what the others have.
-func (m *MariaDB) ready(ctx context.Context, s *Server, cluster bool) error {
+func (m *MariaDB) ready(ctx context.Context, s *servers.Server, cluster bool) error {
 	db, err := sql.Open("mysql", "root@tcp("+s.Addr+")/")
 	if err != nil {
 		return err
@@ -181,7 +182,7 @@ func (m *MariaDB) ready(ctx context.Context, s *Server, cluster bool) error {
 }
 
 // do runs statements on a server, as its superuser.
-func (m *MariaDB) do(ctx context.Context, s *Server, statements ...string) error {
+func (m *MariaDB) do(ctx context.Context, s *servers.Server, statements ...string) error {
 	db, err := sql.Open("mysql", "root@tcp("+s.Addr+")/")
 	if err != nil {
 		return err
@@ -196,7 +197,7 @@ func (m *MariaDB) do(ctx context.Context, s *Server, statements ...string) error
 }
 
 // URL is the address of a server for the user canary.
-func (m *MariaDB) URL(s *Server) string { return "mysql://canary@" + s.Addr + "/" }
+func (m *MariaDB) URL(s *servers.Server) string { return "mysql://canary@" + s.Addr + "/" }
 
 // Close ends the servers.
 func (m *MariaDB) Close() {
