@@ -106,26 +106,14 @@ var recordForm = form{
 
 // transaction parses all of d.b. The fields that are absent are set by finish.
 func (d *Decoder) transaction(t *record.Transaction) *reject.Error {
-	o, err := d.object(&recordForm, "one JSON object")
+	given, err := d.object(&recordForm, "one JSON object", func(f uint) *reject.Error { return d.field(f, t) })
 	if err != nil {
 		return err
-	}
-	for {
-		f, err := d.nextField(&o)
-		if err != nil {
-			return err
-		}
-		if f == 0 {
-			break
-		}
-		if err := d.field(f, t); err != nil {
-			return err.Under(o.name(f))
-		}
 	}
 	if err := d.end(); err != nil {
 		return err
 	}
-	return d.finish(t, o.given)
+	return d.finish(t, given)
 }
 
 // field parses the value of one field.

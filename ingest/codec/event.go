@@ -91,26 +91,14 @@ func (d *Decoder) Event(b []byte, e *assemble.Event) error {
 }
 
 func (d *Decoder) event(e *assemble.Event) *reject.Error {
-	o, err := d.object(&eventForm, "one JSON object")
+	given, err := d.object(&eventForm, "one JSON object", func(f uint) *reject.Error { return d.eventField(f, e) })
 	if err != nil {
 		return err
-	}
-	for {
-		f, err := d.nextField(&o)
-		if err != nil {
-			return err
-		}
-		if f == 0 {
-			break
-		}
-		if err := d.eventField(f, e); err != nil {
-			return err.Under(o.name(f))
-		}
 	}
 	if err := d.end(); err != nil {
 		return err
 	}
-	return finishEvent(e, o.given)
+	return finishEvent(e, given)
 }
 
 func finishEvent(e *assemble.Event, given uint) *reject.Error {

@@ -29,41 +29,34 @@ func (f *form) bit(name []byte) uint {
 // name is that of the first field of a set, which is not empty.
 func (f *form) name(set uint) string { return f.fields[bits.TrailingZeros(set)] }
 
-// reading is an object that is being read.
-type reading struct {
-	*form
-	seen  uint // the fields that were there
-	given uint // of these, those that were not null
-}
-
-// object takes the bracket that opens an object; want says what the object is.
-func (d *Decoder) object(f *form, want string) (reading, *reject.Error) {
-	return reading{form: f}, d.open('{', want)
-}
-
-// nextField takes all up to the value of the next field that is not null, and returns its bit; 0
-// at the end of the object.
-func (d *Decoder) nextField(o *reading) (uint, *reject.Error) {
-	for {
-		name, more, err := d.member(o.seen == 0)
+// object takes an object of a form; want says what it is. take is called behind the name of each field that is not null,
+// with its bit, and takes its value. It returns the fields that take was called for.
+func (d *Decoder) object(f *form, want string, take func(field uint) *reject.Error) (given uint, err *reject.Error) {
+	if err := d.open('{', want); err != nil {
+		return 0, err
+	}
+	for seen := uint(0); ; {
+		name, more, err := d.member(seen == 0)
 		if err != nil || !more {
-			return 0, err
+			return given, err
 		}
-		f := o.bit(name)
+		field := f.bit(name)
 		switch {
-		case f == 0:
-			return 0, o.unknown(name)
-		case o.seen&f != 0:
+		case field == 0:
+			return 0, f.unknown(name)
+		case seen&field != 0:
 			return 0, reject.In(string(name), reject.DuplicateField, "the field %q is there twice", name)
 		}
-		o.seen |= f
+		seen |= field
 		if err := d.colon(); err != nil {
 			return 0, err
 		}
-		if f&o.optional != 0 && d.null() {
+		if field&f.optional != 0 && d.null() {
 			continue
 		}
-		o.given |= f
-		return f, nil
+		given |= field
+		if err := take(field); err != nil {
+			return 0, err.Under(f.name(field))
+		}
 	}
 }

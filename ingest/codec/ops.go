@@ -157,28 +157,21 @@ var predicateForm = form{fields: []string{"table", "where"}, unknown: func(name 
 
 // predicate takes {"table":T,"where":W}.
 func (d *Decoder) predicate(op *record.Op) *reject.Error {
-	o, err := d.object(&predicateForm, `an object, {"table":…,"where":…}`)
-	if err != nil {
-		return err
-	}
-	for {
-		f, err := d.nextField(&o)
-		switch {
-		case err != nil:
-			return err
-		case f == predicateTable:
+	given, err := d.object(&predicateForm, `an object, {"table":…,"where":…}`, func(f uint) (err *reject.Error) {
+		if f == predicateTable {
 			op.Key, err = d.name("the table")
-		case f == predicateWhere:
+		} else {
 			op.Where, err = d.name("the predicate")
-		case o.given&predicateTable == 0:
-			return reject.In("table", reject.MissingField, "a predicate needs the field \"table\"")
-		case o.given&predicateWhere == 0:
-			return reject.In("where", reject.MissingField, "a predicate needs the field \"where\"; \"true\" means every row")
-		default:
-			return nil
 		}
-		if err != nil {
-			return err.Under(o.name(f))
-		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case given&predicateTable == 0:
+		return reject.In("table", reject.MissingField, "a predicate needs the field \"table\"")
+	case given&predicateWhere == 0:
+		return reject.In("where", reject.MissingField, "a predicate needs the field \"where\"; \"true\" means every row")
 	}
+	return nil
 }

@@ -89,23 +89,11 @@ func (d *Decoder) worldEvent() (e record.Event, err *reject.Error) {
 }
 
 func (d *Decoder) happened(e *record.Event) *reject.Error {
-	o, err := d.object(&worldForm, "an object, with at and text")
+	given, err := d.object(&worldForm, "an object, with at and text", func(f uint) *reject.Error { return d.worldField(f, e) })
 	if err != nil {
 		return err
 	}
-	for {
-		f, err := d.nextField(&o)
-		if err != nil {
-			return err
-		}
-		if f == 0 {
-			break
-		}
-		if err := d.worldField(f, e); err != nil {
-			return err.Under(o.name(f))
-		}
-	}
-	if missing := (worldAt | worldText) &^ o.given; missing != 0 {
+	if missing := (worldAt | worldText) &^ given; missing != 0 {
 		name := worldForm.name(missing)
 		return reject.In(name, reject.MissingField, "what happened needs the field %q", name)
 	}
