@@ -79,8 +79,12 @@ type Outcome struct {
 	Alerts int
 }
 
-// wholeMax is up to how many transactions a canary's history is judged as a whole, so that its end has a verdict.
-const wholeMax = 1_000_000
+// What a monitor takes beside its history, and for each transaction of a history that is judged as one piece: half as much
+// again as was measured at the canary's workloads.
+const (
+	monitorBytes     = 64 << 20
+	transactionBytes = 1280
+)
 
 // Run works until the duration, ctx or, if asked for, the first violation ends it. The error is a *target.Error where an
 // option does not fit the database, else what the monitor's Run returns.
@@ -180,7 +184,7 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	var monitoring sync.WaitGroup
 	var monitorErr error
 	if w.Publish == nil {
-		if w.monitor, err = app.New(app.Options{Config: w.Config, Log: w.Log, LogLevel: w.LogLevel, Version: w.Version, UntilEnd: w.whole(), Stdin: pipe, Stdout: w, Canary: w.status}); err != nil {
+		if w.monitor, err = app.New(app.Options{Config: w.Config, Log: w.Log, LogLevel: w.LogLevel, Version: w.Version, UntilEnd: w.Duration > 0 || w.Transactions > 0, Stdin: pipe, Stdout: w, Canary: w.status}); err != nil {
 			return nil, errors.Join(err, rec.Close(ctx))
 		}
 		w.load.counts.tell = w.monitor.Worked
@@ -263,28 +267,15 @@ func (w *watch) prefix(dir string) string {
 	return strconv.FormatInt(w.start.UnixMilli(), 36) + "/"
 }
 
-// whole tells whether all that will be recorded is judged as one piece.
-func (w *watch) whole() bool {
-	if w.Transactions > 0 {
-		return w.Transactions <= wholeMax
-	}
-	rate := w.Config.Canary.Rate
-	if rate == 0 {
-		rate = unlimitedRate
-	}
-	return w.Duration > 0 && float64(rate)*w.Duration.Seconds() <= wholeMax
-}
-
-// unlimitedRate is what a database is taken to manage. Where it manages more, what is beyond wholeMax is another segment,
-// and the end undecided.
-const unlimitedRate = 10_000
-
 // configure puts into the configuration what is true of a canary's records; dir is a folder to be removed at the end,
 // or empty.
 func (w *watch) configure() (dir string, err error) {
 	c := *w.Config
 	c.Coverage, c.Initial, c.UniqueValues, c.UniqueAttempts = record.CoverageComplete, record.InitialAbsent, true, true
 	c.Window.MaxSkew = 0
+	if c.Memory > 0 { // a canary that ends is judged as one piece as far as there is room
+		c.Window.MaxTransactions = min(c.Window.MaxTransactions, max(c.Window.Segment, int(c.Memory-monitorBytes)/transactionBytes))
+	}
 	c.Alerts.Stdout = true
 	if c.Store.Path == config.Default().Store.Path && w.Publish == nil {
 		if dir, err = os.MkdirTemp("", "isowatch-canary-"); err != nil {

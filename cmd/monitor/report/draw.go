@@ -56,7 +56,7 @@ func (d *Drawing) Add(h *History) {
 	for _, r := range results {
 		l := present.PageLevel{Level: r.Level, Verdict: r.Verdict, Notes: slices.Clone(r.Notes)}
 		if u := r.Unknown; u != nil {
-			l.Notes = append(l.Notes, fmt.Sprintf("%s: %s left open, %.0f%% decided", u.Reason, count(u.Count, "part"), 100*u.Decided))
+			l.Notes = append(l.Notes, u.text())
 		}
 		out.Levels = append(out.Levels, l)
 	}

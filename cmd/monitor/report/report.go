@@ -19,6 +19,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
@@ -92,6 +94,15 @@ type Unknown struct {
 	Reason  string  `json:"reason"`  // timeout, memory, conflicts, not-checked or forgotten
 	Decided float64 `json:"decided"` // the share that was decided, 0 to 1
 	Count   int     `json:"count"`   // how many operations, transactions or constraints were not
+}
+
+// text says how much was decided. Where transactions were forgotten no share of them is: each part of the stream is judged by
+// itself.
+func (u *Unknown) text() string {
+	if u.Reason == verdict.Forgotten.String() {
+		return "no violation is told; each stretch is judged by itself, and what lies across them is not decided (" + u.Reason + ")"
+	}
+	return fmt.Sprintf("%s: %s left open, %.0f%% decided", u.Reason, humanize.Comma(int64(u.Count)), 100*u.Decided)
 }
 
 // Anomaly is one violation with its proof.

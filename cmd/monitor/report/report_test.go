@@ -127,6 +127,7 @@ func TestText(t *testing.T) {
 	h.Results = append(h.Results, again)
 	unread := History{File: "big.jsonl", Limit: "timeout", Results: []Result{{Level: "si", Verdict: "unknown", Unknown: &Unknown{Reason: "timeout"},
 		Notes: []string{"the history was not read to its end"}}}}
+	long := History{File: "long.jsonl", Results: []Result{{Level: "si", Verdict: "unknown", Unknown: &Unknown{Reason: "forgotten", Count: 7266}}}}
 	broken := History{File: "b.jsonl", Error: &Error{Line: 3, Field: "ops[1]", Message: "unknown operation"}}
 	if err := w.History(&h); err != nil {
 		t.Fatal(err)
@@ -135,6 +136,9 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.History(&unread); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.History(&long); err != nil {
 		t.Fatal(err)
 	}
 	want := `h.jsonl (orders): 10,000 transactions, 1 operation, 25 sessions, 9,731 keys
@@ -154,6 +158,8 @@ b.jsonl:3: can't be judged: ops[1]: unknown operation
 big.jsonl: not read to its end
   si        unknown    0.000 s  timeout: 0 left open, 0% decided
             the history was not read to its end
+long.jsonl: 0 transactions, 0 operations, 0 sessions, 0 keys
+  si        unknown    0.000 s  no violation is told; each stretch is judged by itself, and what lies across them is not decided (forgotten)
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -130,7 +130,7 @@ func (t Text) verdict(r *Result) (said, more string) {
 	case verdict.Unknown.String():
 		said = t.paint(yellow, "unknown  ")
 		if u := r.Unknown; u != nil {
-			more = fmt.Sprintf("  %s: %s left open, %.0f%% decided", u.Reason, humanize.Comma(int64(u.Count)), 100*u.Decided)
+			more = "  " + u.text()
 		}
 	default:
 		said = r.Verdict
