@@ -108,11 +108,11 @@ func TestHostileAndHuge(t *testing.T) {
 
 func TestNext(t *testing.T) {
 	for _, c := range append(alerttest.Cases, alerttest.Case{Want: name.Name{Name: "unheard-of"}}) {
-		next := explain.Next(c.Want.Name)
+		next := explain.Next(c.Want.Name, nil)
 		if len(next) == 0 {
 			t.Errorf("%s: nothing to look at", c.Want.Name)
 		}
-		if general := explain.Next(""); c.Title != "" && slices.Equal(next, general) {
+		if general := explain.Next("", nil); c.Title != "" && slices.Equal(next, general) {
 			t.Errorf("%s: nothing of its own to look at", c.Want.Name)
 		}
 	}

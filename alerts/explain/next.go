@@ -1,14 +1,23 @@
 package explain
 
+import "slices"
+
 // Next says what to look at next for an anomaly: causes that have been behind
 // it in real systems, most likely first, with the names of settings where
-// databases have one. Never empty.
-func Next(name string) []string {
-	if n, ok := next[name]; ok {
-		return n
+// databases have one. What is said of one of its aliases goes first. Never empty.
+func Next(name string, aliases []string) []string {
+	n, ok := next[name]
+	if !ok {
+		n = next[""]
 	}
-	return next[""]
+	if slices.Contains(aliases, phantom) {
+		n = slices.Concat(next[phantom], n)
+	}
+	return n
 }
+
+// phantom is the alias of anomalies that are about what matches a condition.
+const phantom = "phantom"
 
 // What several anomalies have in common.
 const (
@@ -31,6 +40,12 @@ const (
 )
 
 var next = map[string][]string{
+	phantom: {
+		"ROW where CONDITION stands for whether the row matches: null says that it does not, or is not there. " +
+			"Check what guards conditions, and not only rows: a lock on the rows that were found does not keep others from coming. " +
+			"PostgreSQL: SERIALIZABLE; MySQL and MariaDB: next-key locks (SELECT … FOR UPDATE at REPEATABLE READ, or SERIALIZABLE); SQL Server: SERIALIZABLE or HOLDLOCK.",
+		"Guard the condition by something that both have to write: a constraint (UNIQUE, EXCLUDE), or a row that stands for the range.",
+	},
 	"": {
 		lookSession,
 		"Look for a failover, a restored backup or a changed setting shortly before the first of these transactions.",

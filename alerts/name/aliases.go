@@ -51,6 +51,9 @@ var guarantees = map[string][]string{
 	"writes-follow-reads": {"WFR", "MRWD"},
 }
 
+// phantoms are names of anomalies that are about what matches a condition.
+var phantoms = []string{"phantom", "P3", "A3"}
+
 // Divergence is MTC's name of the pattern by which two transactions show a lost
 // update by themselves: they read one version and both overwrote it.
 const Divergence = "DIVERGENCE"
@@ -62,6 +65,9 @@ const Divergence = "DIVERGENCE"
 // lost updates.
 func (n Name) Aliases() []string {
 	out := slices.Clone(synonyms[n.Name])
+	if n.Phantom {
+		out = slices.Concat(phantoms, out)
+	}
 	if n.Divergence {
 		out = append(out, Divergence)
 	}
@@ -144,7 +150,7 @@ func Canonical(what string) []string {
 // Known tells whether a pattern can match any anomaly: its name, a synonym, a
 // phenomenon, a session guarantee.
 func Known(pattern string) bool {
-	all := append(Names(), Divergence, "internal")
+	all := append(append(Names(), Divergence, "internal"), phantoms...)
 	for _, s := range synonyms {
 		all = append(all, s...)
 	}

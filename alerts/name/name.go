@@ -1,9 +1,11 @@
 package name
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -32,6 +34,8 @@ type Name struct {
 	// Divergence: two transactions read one version and both overwrote it, which is
 	// MTC's pattern of a lost update (Definition 10).
 	Divergence bool
+	// Phantom: what somebody missed, or did not see again, is whether a row matches a condition.
+	Phantom bool
 	// Guarantee is the session guarantee that is broken, as in read-your-writes;
 	// empty where it is none of the four.
 	Guarantee string
@@ -59,10 +63,24 @@ func Of(v verdict.Violation, lookup Lookup, asked Asked) Name {
 	c := k.classify()
 	n := Name{Name: c.name, Adya: c.adya, Guarantee: c.guarantee, ClockDependent: v.ClockDependent || c.realTime}
 	n.Divergence = n.Name == "lost-update" && k.diverges()
+	n.Phantom = phantom(v)
 	n.Weakest = weaker(c.weakest, v.Level)
 	n.Breaks = Breaks(n.Weakest, v.Level, asked)
 	n.Severity = severity(n)
 	return n
+}
+
+// phantom tells whether a violation is about what matches a condition.
+func phantom(v verdict.Violation) bool {
+	if len(v.Cycle) == 0 && len(v.Cases) == 0 {
+		return predicate.IsRegister(v.Key)
+	}
+	for _, c := range append(slices.Clip(v.Cases), v.Cycle) {
+		if slices.ContainsFunc(c, func(e verdict.Edge) bool { return e.Type == verdict.RW && predicate.IsRegister(e.Key) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // kinds classifies one violation.

@@ -296,7 +296,7 @@ func (s *server) next(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, map[string][]string{"next": explain.Next(a.Name)})
+	return reply(w, http.StatusOK, map[string][]string{"next": explain.Next(a.Name, a.Aliases)})
 }
 
 func (s *server) groups(w http.ResponseWriter, r *http.Request) error {

@@ -227,7 +227,7 @@ type card struct {
 }
 
 func newCard(a alerts.Alert, at int, opt PageOptions) *card {
-	c := &card{Alert: a, At: at, Facts: append(cardFacts(a), facts(a)...), Next: explain.Next(a.Name)}
+	c := &card{Alert: a, At: at, Facts: append(cardFacts(a), facts(a)...), Next: explain.Next(a.Name, a.Aliases)}
 	if at < len(opt.Sources) {
 		c.Source = head(opt.Sources[at], 300)
 	}

@@ -57,7 +57,7 @@ func Text(w io.Writer, a alerts.Alert, opt Options) error {
 		p.section("Why that can't be")
 		p.indented(a.Explanation)
 		p.section("What to look at next")
-		for _, s := range explain.Next(a.Name) {
+		for _, s := range explain.Next(a.Name, a.Aliases) {
 			p.wrap("  "+p.bullet+" ", "    ", s)
 		}
 	}

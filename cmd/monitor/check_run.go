@@ -397,14 +397,15 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 		h := known[i].report
 		proofs := &prover{s: s, i: i}
 		if h.Error == nil {
+			q := judge.Ask(hs[i].Records, assume[i])
 			var txns []record.Transaction // only proofs are replayed and written from these
 			if s.b.flags.replay || s.b.flags.certificate != "" {
-				txns = hs[i].Records.Transactions()
+				txns = q.Records.Transactions()
 			}
 			proofs.txns, proofs.to = txns, s.certificate(i, txns, assume[i])
-			q := judge.Question{DB: hs[i].DB, Records: hs[i].Records, Txns: txns, Events: hs[i].Events, Levels: known[i].levels, All: s.b.flags.all, Assume: assume[i], Decoded: decoded,
-				AnomaliesMax: s.b.flags.anomalies, Conflicts: s.b.flags.conflicts, Replay: s.b.flags.replay,
-				Proved: proofs.proved(), Stop: s.run.Stopped, Until: s.run.Until(), Phase: s.phase, Known: func(h report.History) { s.tell(i, h) }}
+			q.DB, q.Txns, q.Events, q.Levels, q.All, q.Decoded = hs[i].DB, txns, hs[i].Events, known[i].levels, s.b.flags.all, decoded
+			q.AnomaliesMax, q.Conflicts, q.Replay, q.Proved = s.b.flags.anomalies, s.b.flags.conflicts, s.b.flags.replay, proofs.proved()
+			q.Stop, q.Until, q.Phase, q.Known = s.run.Stopped, s.run.Until(), s.phase, func(h report.History) { s.tell(i, h) }
 			if err := judge.Check(q, &h); err != nil {
 				return answer{err: environment(fmt.Errorf("%s: %w", s.file, err))}
 			}

@@ -48,5 +48,13 @@ func appendOp(b []byte, op *record.Op) []byte {
 	default:
 		b = record.AppendJSONString(b, op.Key)
 	}
+	if op.Kind == record.PredicateWrite {
+		members := op.Value.Fields()
+		if rows, known := members[record.Hit]; known {
+			delete(members, record.Hit)
+			b = record.ObjectOf(members).AppendJSON(append(b, ','))
+			return append(rows.AppendJSON(append(b, ',')), ']')
+		}
+	}
 	return append(op.Value.AppendJSON(append(b, ',')), ']')
 }

@@ -129,11 +129,55 @@ func (d *Decoder) operation(op *record.Op) *reject.Error {
 	if op.Value, err = d.value(); err != nil {
 		return err.UnderIndex(2)
 	}
+	if op.Kind == record.PredicateWrite {
+		return d.hit(op)
+	}
 	more, err := d.element(false)
 	if err == nil && more {
 		err = reject.New(reject.WrongLength, "an operation has three elements, this one has more")
 	}
 	return err
+}
+
+// hit takes the rows that a predicate write hit, if they are there: they become a member of its value.
+func (d *Decoder) hit(op *record.Op) *reject.Error {
+	members := op.Value.Fields()
+	if _, given := members[record.Hit]; given {
+		return reject.In(record.Hit, reject.UnknownField, "the rows that a predicate write hit are its fourth element").UnderIndex(2)
+	}
+	more, err := d.element(false)
+	if err != nil || !more {
+		return err
+	}
+	if d.peek() != '[' {
+		return d.mistyped("a list, of the rows that were hit").UnderIndex(3)
+	}
+	rows, err := d.value()
+	if err == nil {
+		op.Value, err = WithHit(op.Value, rows)
+	}
+	if err != nil {
+		return err.UnderIndex(3)
+	}
+	if more, err = d.element(false); err == nil && more {
+		err = reject.New(reject.WrongLength, "a predicate write has four elements at most, this one has more")
+	}
+	return err
+}
+
+// WithHit is a predicate write's value with the rows that it hit, a list of their keys.
+func WithHit(v, rows record.Value) (record.Value, *reject.Error) {
+	for i, r := range rows.Elements() {
+		if r.Kind != record.KindString || r.Text == "" {
+			return v, reject.New(reject.WrongType, "want the key of a row, as a string, found %s", brief([]byte(r.String()))).UnderIndex(i)
+		}
+	}
+	members := v.Fields()
+	if members == nil {
+		members = map[string]record.Value{}
+	}
+	members[record.Hit] = rows
+	return record.ObjectOf(members), nil
 }
 
 // next moves on to element i of an operation.

@@ -58,12 +58,17 @@ type OpKind uint8
 
 // The micro-operations, as Jepsen names them, and Vbox's predicate forms.
 const (
-	Read           OpKind = iota // "r": Key had Value
-	Write                        // "w": Key is given Value (Null deletes)
-	Append                       // "append": Value is added to the list at Key
-	PredicateRead                // "rp": the rows of table Key matching Where were Value (an Object)
-	PredicateWrite               // "wp": the rows of table Key matching Where got Value (an Object)
+	Read          OpKind = iota // "r": Key had Value
+	Write                       // "w": Key is given Value (Null deletes)
+	Append                      // "append": Value is added to the list at Key
+	PredicateRead               // "rp": the rows of table Key matching Where were Value (an Object)
+	// PredicateWrite, "wp": the rows of table Key matching Where were given the member "set" of Value (an Object), or
+	// deleted if there is "delete"; member Hit has their keys, if they are known.
+	PredicateWrite
 )
+
+// Hit is the member of a predicate write's value that names the rows it hit.
+const Hit = "hit"
 
 var opNames = [...]string{"r", "w", "append", "rp", "wp"}
 

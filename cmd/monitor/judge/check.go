@@ -51,6 +51,8 @@ type Question struct {
 	// can't wait until Check returns. May be nil.
 	Known func(report.History)
 
+	read      packed.Summary   // of the records as they were read
+	fewer     *packed.Records  // without what statements read that read several registers; nil: none does
 	proved    []verdict.Result // what holds, with its proof
 	explainer *explainer
 	notes     []string // on every result
@@ -95,7 +97,7 @@ const stopEvery = 1 << 10
 func Check(q Question, h *report.History) error {
 	began := time.Now()
 	q.fillIn()
-	count(q.Records, h)
+	count(q.read, h)
 	h.All = q.All
 	missing := q.Records.Summary().Missing
 	assume := q.Assume.without(missing)
@@ -250,6 +252,9 @@ func (q *Question) fillIn() {
 	if q.Records == nil {
 		q.Records = packed.Of(q.Txns)
 	}
+	if q.read == (packed.Summary{}) {
+		q.read = q.Records.Summary()
+	}
 }
 
 // GiveUp completes the report on a history whose work was ended from outside: what
@@ -326,6 +331,7 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 	if q.renumber(results) {
 		return q.round(w, h, known, tell)
 	}
+	q.unordered(results, w.choices)
 	doubtful := q.Assume.Coverage == record.CoveragePartial && !e.UnseenUnique()
 	if doubtful {
 		q.suppose(results, w.choices)
@@ -452,8 +458,7 @@ func (q *Question) proveInferred() error {
 }
 
 // count fills in the size of the history.
-func count(records *packed.Records, h *report.History) {
-	s := records.Summary()
+func count(s packed.Summary, h *report.History) {
 	h.Transactions, h.Operations, h.Sessions, h.Keys = s.Records, s.Operations, s.Sessions, s.Keys
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
@@ -107,6 +108,13 @@ func (d *Decoder) operation(c cursor, op *record.Op) *reject.Error {
 		return reject.New(reject.MissingField, "an operation needs a value: null says that there was none")
 	case op.Where != "" && op.Value.Kind != record.KindObject:
 		return reject.New(reject.WrongType, "the value of a predicate's operation is an object, in field json")
+	case op.Kind == record.PredicateWrite:
+		rows, given := op.Value.Fields()[record.Hit]
+		if given && rows.Kind != record.KindList {
+			return reject.In(record.Hit, reject.WrongType, "want a list of the rows that were hit, found %s", rows)
+		}
+		_, err := codec.WithHit(op.Value, rows)
+		return err
 	}
 	return nil
 }

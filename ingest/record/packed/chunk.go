@@ -61,6 +61,7 @@ type Chunk struct {
 	heads []head
 	names dictionary
 	ops   int
+	where int // of these, operations with a predicate
 
 	base     base
 	hasStart bool // base.start is set
@@ -69,7 +70,7 @@ type Chunk struct {
 
 	// How things stood when the record at hand began, for Undo.
 	begun struct {
-		data, ops        int
+		data, ops, where int
 		hasStart, hasInt bool
 		id               int // where its ID stands, if spelled out
 	}
@@ -121,7 +122,7 @@ func (c *Chunk) begin(h *Head, idle bool) {
 		short.Session, short.ID, short.Node = Shortened(h.Session), Shortened(h.ID), Shortened(h.Node)
 		h = &short
 	}
-	c.begun.data, c.begun.ops = len(c.data), c.ops
+	c.begun.data, c.begun.ops, c.begun.where = len(c.data), c.ops, c.where
 	c.begun.hasStart, c.begun.hasInt = c.hasStart, c.hasInt
 	c.fresh = c.fresh[:0]
 	c.at = append(c.at, uint32(len(c.data)))
@@ -283,6 +284,7 @@ func (c *Chunk) Op(op *record.Op) {
 	first := byte(op.Kind) | byte(op.Value.Kind)<<valueShift
 	if op.Where != "" {
 		first |= flagWhere
+		c.where++
 	}
 	b := c.open(first, c.key(c.scratch))
 	switch op.Value.Kind {
@@ -330,7 +332,7 @@ func (c *Chunk) Undo() {
 	if c.Summing {
 		c.sums = c.sums[:len(c.sums)-1]
 	}
-	c.ops, c.hasStart, c.hasInt = c.begun.ops, c.begun.hasStart, c.begun.hasInt
+	c.ops, c.where, c.hasStart, c.hasInt = c.begun.ops, c.begun.where, c.begun.hasStart, c.begun.hasInt
 }
 
 // Anonymous tells whether the record that ended last has the empty ID.
@@ -400,6 +402,7 @@ func (c *Chunk) text() string {
 // reset empties the chunk.
 func (c *Chunk) reset() {
 	c.data, c.at, c.heads, c.sums, c.ops = c.data[:0], c.at[:0], c.heads[:0], c.sums[:0], 0
+	c.where = 0
 	c.base, c.hasStart, c.hasInt = base{}, false, false
 	c.names.reset()
 }
@@ -414,7 +417,7 @@ func (c *Chunk) Seal() *Block {
 
 // Part is Seal for records that a Builder is to join with others.
 func (c *Chunk) Part() *Part {
-	p := &Part{block: block{data: c.text(), base: c.base}, heads: slices.Clone(c.heads), ops: c.ops,
+	p := &Part{block: block{data: c.text(), base: c.base}, heads: slices.Clone(c.heads), ops: c.ops, where: c.where,
 		text: string(c.names.text), ends: slices.Clone(c.names.ends), hashes: slices.Clone(c.names.hashes), isKey: slices.Clone(c.names.isKey)}
 	for i, at := range c.at {
 		if n := len(p.marks); n == 0 || i-p.marks[n-1].record >= markRecords || int(at)-p.marks[n-1].at >= markBytes {
@@ -430,6 +433,7 @@ type Part struct {
 	block
 	heads []head
 	ops   int
+	where int
 	// Of the names:
 	text   string // one after the other
 	ends   []uint32

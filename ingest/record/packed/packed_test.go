@@ -137,6 +137,9 @@ func summarize(txns []record.Transaction) Summary {
 		sessions[t.Session] = true
 		for _, op := range t.Ops {
 			keys[op.Key] = true
+			if op.Where != "" {
+				s.Predicates++
+			}
 		}
 		s.Regular = s.Regular && t.HasSeq && t.ID == fmt.Sprintf("%s#%d", t.Session, t.Seq) && t.DB == txns[0].DB
 		if !t.HasSeq {

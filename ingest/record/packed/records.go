@@ -57,6 +57,7 @@ type Records struct {
 // Summary says what the records hold altogether.
 type Summary struct {
 	Records, Operations int
+	Predicates          int // operations
 	Sessions            int
 	Keys                int // the tables of predicates included
 	// Missing is how many records are missing in sessions at least, by seq: what lies
@@ -122,6 +123,7 @@ func (b *Builder) Append(in *Part) {
 	b.blocks = append(b.blocks, out)
 	b.summary.Records += len(in.heads)
 	b.summary.Operations += in.ops
+	b.summary.Predicates += in.where
 	b.follow(in.heads, out.names)
 }
 

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -101,10 +102,20 @@ func (s *nodes) add(i int) {
 // externalRead is a read of something that the transaction didn't write itself.
 type externalRead struct {
 	txn, op, key int
+	name         string // of the key
 	value        record.Value
+	predicate    *record.Op     // whose read it is, if any: of a value that fits
 	added        []record.Value // to a list, by the transaction itself before the read
 	last         int            // as chosen: who wrote the version read
 	from         nodes          // as chosen: whoever wrote a part of it
+}
+
+// accepts tells whether the read may be of a value.
+func (r *externalRead) accepts(v record.Value) bool {
+	if r.predicate != nil {
+		return fits(r.predicate, r.name, v)
+	}
+	return v == r.value
 }
 
 // listVersion is what a list was, and whose elements are in it.
@@ -200,6 +211,17 @@ func (a *assignment) collect() bool {
 			k := a.h.keys[op.Key]
 			v, wrote := own[op.Key]
 			switch {
+			case isPredicate(&op):
+				for _, key := range a.h.rows(&op) {
+					if v, wrote := own[key]; wrote && !fits(&op, key, v) {
+						return false
+					} else if !wrote {
+						a.reads = append(a.reads, externalRead{txn: i, op: j, key: a.h.keys[key], name: key, predicate: &op})
+					}
+				}
+				for _, key := range written(&op) {
+					own[key] = gave(&op)
+				}
 			case op.Kind == record.Write:
 				own[op.Key] = op.Value
 			case op.Kind == record.Append && wrote:
@@ -210,7 +232,7 @@ func (a *assignment) collect() bool {
 				return false
 			case !wrote:
 				before := added[op.Key]
-				a.reads = append(a.reads, externalRead{txn: i, op: j, key: k, value: op.Value, added: before[:len(before):len(before)]})
+				a.reads = append(a.reads, externalRead{txn: i, op: j, key: k, name: op.Key, value: op.Value, added: before[:len(before):len(before)]})
 			}
 		}
 	}
@@ -273,7 +295,7 @@ func (a *assignment) extendList(k int, left set) bool {
 func (a *assignment) after(v listVersion, k, t int) listVersion {
 	for _, op := range a.h.txns[t].Ops {
 		switch {
-		case a.h.keys[op.Key] != k || op.Kind == record.Read:
+		case isPredicate(&op) || a.h.keys[op.Key] != k || op.Kind == record.Read:
 			continue
 		case op.Kind == record.Write:
 			v.value, v.from = op.Value, nodes{}
@@ -336,12 +358,12 @@ func (a *assignment) choose(i int) bool {
 		}
 		return false
 	}
-	key := a.h.txns[r.txn].Ops[r.op].Key
+	key := r.name
 	for w := range a.h.txns {
 		if w == r.txn || !a.all.has(w) {
 			continue
 		}
-		if v, ok := a.h.lastWrite(w, key); ok && v == r.value && a.readFrom(i, w, nodes{}) {
+		if v, ok := a.h.lastWrite(w, key); ok && r.accepts(v) && a.readFrom(i, w, nodes{}) {
 			return true
 		}
 	}
@@ -364,7 +386,7 @@ func (a *assignment) chooseInitial(i int, key string) bool {
 		return false
 	}
 	if a.settled.has(r.key) {
-		return a.start[r.key] == r.value && a.readFrom(i, a.initialNode(), nodes{})
+		return r.accepts(a.start[r.key]) && a.readFrom(i, a.initialNode(), nodes{})
 	}
 	a.settled, a.start[r.key] = a.settled.with(r.key), r.value
 	if a.readFrom(i, a.initialNode(), nodes{}) {
@@ -398,8 +420,11 @@ func (a *assignment) chooseUnseen(i int, key string) bool {
 // lastWrite is what remains of transaction t's writes to a key.
 func (h *history) lastWrite(t int, key string) (v record.Value, ok bool) {
 	for _, op := range h.txns[t].Ops {
-		if op.Kind == record.Write && op.Key == key {
+		switch {
+		case op.Kind == record.Write && op.Key == key:
 			v, ok = op.Value, true
+		case op.Kind == record.PredicateWrite && slices.Contains(hits(&op), key):
+			v, ok = gave(&op), true
 		}
 	}
 	return v, ok

@@ -49,8 +49,9 @@
 // same list. A key that is appended to starts empty, whatever the initial
 // state. So does one that nobody changes and of which somebody reads [], under complete
 // coverage: it is a list, too. For the weak levels its versions come in the order of commit, and who
-// reads one reads from the writers of all its elements. Predicates are not
-// judged; see Supported.
+// reads one reads from the writers of all its elements. A predicate
+// operation reads each row of its table that the history names, at once, and of every row a version that fits what was
+// seen of it; see Supported.
 //
 // # Cost
 //

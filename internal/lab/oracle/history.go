@@ -42,17 +42,22 @@ func newHistory(txns []record.Transaction, opt Options) *history {
 	h.touches = make([]set, len(txns))
 	for i := range txns {
 		for _, op := range txns[i].Ops {
-			k, known := h.keys[op.Key]
-			if !known {
-				k = len(h.keys)
-				h.keys[op.Key] = k
+			for _, key := range named(&op) {
+				k, known := h.keys[key]
+				if !known {
+					k = len(h.keys)
+					h.keys[key] = k
+				}
+				h.touches[i] = h.touches[i].with(k)
 			}
-			h.touches[i] = h.touches[i].with(k)
-			if op.Kind != record.Read {
-				h.writes[i] = h.writes[i].with(k)
+			for _, key := range written(&op) {
+				h.writes[i] = h.writes[i].with(h.keys[key])
 			}
 			if op.Kind == record.Append {
-				h.grows = h.grows.with(k)
+				h.grows = h.grows.with(h.keys[op.Key])
+			}
+			if isPredicate(&op) && (opt.Coverage != record.CoverageComplete || opt.Initial != record.InitialAbsent) {
+				panic("oracle: predicates are judged under complete coverage, and with no rows at first")
 			}
 		}
 	}

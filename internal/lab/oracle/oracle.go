@@ -76,7 +76,7 @@ func Levels(txns []record.Transaction) []verdict.Level {
 	oneKey := true
 	for _, t := range txns {
 		for _, op := range t.Ops {
-			oneKey = oneKey && record.Object(op.Key) == record.Object(t.Ops[0].Key)
+			oneKey = oneKey && !isPredicate(&op) && record.Object(op.Key) == record.Object(t.Ops[0].Key)
 		}
 	}
 	return slices.DeleteFunc(verdict.Levels(), func(l verdict.Level) bool { return l == verdict.LIN && !oneKey })
@@ -93,9 +93,10 @@ func Supported(txns []record.Transaction) error {
 			if keys[op.Key] = true; len(keys) > 64 {
 				return fmt.Errorf("oracle: %s, operation %d: more than 64 keys; leave out those that do not matter", t.ID, i)
 			}
-			switch op.Kind {
-			case record.PredicateRead, record.PredicateWrite:
-				return fmt.Errorf("oracle: %s, operation %d: predicates are not judged", t.ID, i)
+			if isPredicate(&op) {
+				if err := supportedPredicate(&op); err != nil {
+					return fmt.Errorf("oracle: %s, operation %d: %w", t.ID, i, err)
+				}
 			}
 		}
 	}

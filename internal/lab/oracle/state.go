@@ -64,6 +64,20 @@ func (h *history) answers(t int, s state) bool {
 	for _, op := range h.txns[t].Ops {
 		k := h.keys[op.Key]
 		switch op.Kind {
+		case record.PredicateRead, record.PredicateWrite:
+			for _, key := range h.rows(&op) {
+				row := s[h.keys[key]].value
+				if wrote.has(h.keys[key]) {
+					row = own[h.keys[key]].value
+				}
+				if !fits(&op, key, row) {
+					return false
+				}
+			}
+			for _, key := range written(&op) {
+				own[h.keys[key]] = cell{gave(&op), known}
+				wrote = wrote.with(h.keys[key])
+			}
 		case record.Write:
 			own[k] = cell{op.Value, known}
 			wrote = wrote.with(k)
@@ -103,6 +117,10 @@ func (h *history) commit(t int, s state) {
 	for _, op := range h.txns[t].Ops {
 		k := h.keys[op.Key]
 		switch op.Kind {
+		case record.PredicateWrite:
+			for _, key := range written(&op) {
+				s[h.keys[key]] = cell{gave(&op), known}
+			}
 		case record.Write:
 			s[k] = cell{op.Value, known}
 		case record.Append:

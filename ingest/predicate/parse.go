@@ -1,0 +1,354 @@
+package predicate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// What a condition may have at most: bytes, and parentheses and nots within each other.
+const (
+	textMax  = 64 << 10
+	depthMax = 100
+)
+
+// Parse reads a condition. An error says what is not understood, and where: its byte, from 1.
+// O(len(text)).
+func Parse(text string) (*Predicate, error) {
+	if len(text) > textMax {
+		return nil, fmt.Errorf("the condition has %d bytes, more than %d", len(text), textMax)
+	}
+	p := parser{rest: text, size: len(text)}
+	p.advance()
+	n, err := p.disjunction(0)
+	if err == nil && p.kind != tokenEnd {
+		err = p.unexpected("the end, && or ||")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Predicate{n}, nil
+}
+
+type tokenKind uint8
+
+const (
+	tokenEnd    tokenKind = iota
+	tokenWord             // a column or a word of the language
+	tokenColumn           // a column in backquotes
+	tokenText
+	tokenNumber
+	tokenSign
+	tokenBad
+)
+
+// parser has one token in hand; what comes behind it is rest.
+type parser struct {
+	rest  string
+	size  int
+	kind  tokenKind
+	token string // what it says, without quotes
+	at    int    // where it began
+}
+
+// signs are tokens, longer ones before those that they begin with.
+var signs = []string{"&&", "||", "==", "!=", "<>", "<=", ">=", "=", "<", ">", "!", "(", ")", ","}
+
+func isLetter(c byte) bool {
+	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf
+}
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isWord(s string) bool {
+	for i := range len(s) {
+		if !isLetter(s[i]) && (i == 0 || !isDigit(s[i]) && s[i] != '.') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// words are no columns, unless in backquotes.
+var words = []string{"and", "or", "not", "in", "like", "between", "is", "null", "true", "false"}
+
+func reserved(word string) bool { return slices.Contains(words, strings.ToLower(word)) }
+
+// advance takes the next token.
+func (p *parser) advance() {
+	p.rest = strings.TrimLeft(p.rest, " \t\r\n")
+	p.at = p.size - len(p.rest)
+	if p.rest == "" {
+		p.kind, p.token = tokenEnd, ""
+		return
+	}
+	c, n := p.rest[0], 1
+	switch {
+	case isLetter(c):
+		for n < len(p.rest) && (isLetter(p.rest[n]) || isDigit(p.rest[n]) || p.rest[n] == '.') {
+			n++
+		}
+		p.kind, p.token = tokenWord, p.rest[:n]
+	case isDigit(c), c == '-' && len(p.rest) > 1 && isDigit(p.rest[1]):
+		for n < len(p.rest) && (isDigit(p.rest[n]) || strings.IndexByte(".eE", p.rest[n]) >= 0 ||
+			strings.IndexByte("+-", p.rest[n]) >= 0 && strings.IndexByte("eE", p.rest[n-1]) >= 0) {
+			n++
+		}
+		p.kind, p.token = tokenNumber, p.rest[:n]
+	case c == '\'' || c == '`':
+		n = p.quoted(c)
+	case c == '"':
+		n = p.json()
+	default:
+		p.kind, p.token = tokenBad, p.rest[:1]
+		for _, s := range signs {
+			if strings.HasPrefix(p.rest, s) {
+				n, p.kind, p.token = len(s), tokenSign, s
+				break
+			}
+		}
+	}
+	p.rest = p.rest[n:]
+}
+
+// quoted takes what stands between two quotes, of which two within stand for one, and says how long it is.
+func (p *parser) quoted(quote byte) int {
+	var text strings.Builder
+	for i := 1; i < len(p.rest); i++ {
+		if p.rest[i] != quote {
+			text.WriteByte(p.rest[i])
+			continue
+		}
+		if i+1 < len(p.rest) && p.rest[i+1] == quote {
+			text.WriteByte(quote)
+			i++
+			continue
+		}
+		p.kind, p.token = tokenText, text.String()
+		if quote == '`' {
+			p.kind = tokenColumn
+		}
+		return i + 1
+	}
+	p.kind, p.token = tokenBad, p.rest
+	return len(p.rest)
+}
+
+// json takes a text in double quotes, as JSON has it, and says how long it is.
+func (p *parser) json() int {
+	i := 1
+	for i < len(p.rest) && p.rest[i] != '"' {
+		if p.rest[i] == '\\' {
+			i++
+		}
+		i++
+	}
+	if i >= len(p.rest) || json.Unmarshal([]byte(p.rest[:i+1]), &p.token) != nil {
+		p.kind, p.token = tokenBad, p.rest
+		return len(p.rest)
+	}
+	p.kind = tokenText
+	return i + 1
+}
+
+// unexpected is the error that the token in hand is none of what may stand there.
+func (p *parser) unexpected(want string) error {
+	found := "the end"
+	if p.kind != tokenEnd {
+		found = strconv.Quote(fmt.Sprintf("%.40s", p.token))
+	}
+	return fmt.Errorf("byte %d of the condition: want %s, found %s", p.at+1, want, found)
+}
+
+// is tells whether the token in hand is a sign or, in any case of letters, a word.
+func (p *parser) is(texts ...string) bool {
+	if p.kind != tokenSign && p.kind != tokenWord {
+		return false
+	}
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.EqualFold(t, p.token) })
+}
+
+// take advances if the token in hand is one of those.
+func (p *parser) take(texts ...string) bool {
+	if !p.is(texts...) {
+		return false
+	}
+	p.advance()
+	return true
+}
+
+func (p *parser) expect(text string) error {
+	if !p.take(text) {
+		return p.unexpected(strconv.Quote(text))
+	}
+	return nil
+}
+
+func (p *parser) disjunction(depth int) (node, error) {
+	n, err := p.conjunction(depth)
+	for err == nil && p.take("||", "or") {
+		var more node
+		if more, err = p.conjunction(depth); err == nil {
+			n = join(true, n, more)
+		}
+	}
+	return n, err
+}
+
+func (p *parser) conjunction(depth int) (node, error) {
+	n, err := p.negation(depth)
+	for err == nil && p.take("&&", "and") {
+		var more node
+		if more, err = p.negation(depth); err == nil {
+			n = join(false, n, more)
+		}
+	}
+	return n, err
+}
+
+func (p *parser) negation(depth int) (node, error) {
+	if depth == depthMax {
+		return nil, fmt.Errorf("byte %d of the condition: more than %d parentheses and nots within each other", p.at+1, depthMax)
+	}
+	switch {
+	case p.take("!", "not"):
+		n, err := p.negation(depth + 1)
+		return not{n}, err
+	case p.take("("):
+		n, err := p.disjunction(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		return n, p.expect(")")
+	}
+	return p.comparison()
+}
+
+// comparison takes what is compared, or a column or constant that is true or false by itself.
+func (p *parser) comparison() (node, error) {
+	left, err := p.operand()
+	if err != nil {
+		return nil, err
+	}
+	if p.is("==", "=", "!=", "<>", "<", "<=", ">", ">=") {
+		op := p.token
+		switch op {
+		case "=":
+			op = "=="
+		case "<>":
+			op = "!="
+		}
+		p.advance()
+		right, err := p.operand()
+		return comparison{left, right, op}, err
+	}
+	if p.take("is") {
+		negated := p.take("not")
+		return negate(negated, isNull{left}), p.expect("null")
+	}
+	negated := p.take("not")
+	switch {
+	case p.take("in"):
+		n, err := p.list(left)
+		return negate(negated, n), err
+	case p.take("between"):
+		low, err := p.operand()
+		if err != nil {
+			return nil, err
+		}
+		if err := p.expect("and"); err != nil {
+			return nil, err
+		}
+		high, err := p.operand()
+		return negate(negated, join(false, comparison{left, low, ">="}, comparison{left, high, "<="})), err
+	case p.take("like"):
+		n, err := p.pattern(left)
+		return negate(negated, n), err
+	case negated:
+		return nil, p.unexpected("in, between or like")
+	case left.column != "":
+		return comparison{left, operand{constant: boolean("true")}, "=="}, nil
+	case left.constant.Kind == record.KindBool:
+		return always(left.constant.Text == "true"), nil
+	}
+	return nil, p.unexpected("a comparison")
+}
+
+func negate(negated bool, n node) node {
+	if negated {
+		return not{n}
+	}
+	return n
+}
+
+func (p *parser) list(of operand) (node, error) {
+	n := in{of: of}
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	for {
+		at := p.at
+		o, err := p.operand()
+		if err == nil && o.column != "" {
+			err = fmt.Errorf("byte %d of the condition: want a constant, found the column %q", at+1, o.column)
+		}
+		if err != nil {
+			return nil, err
+		}
+		n.list = append(n.list, o.constant)
+		if p.take(",") {
+			continue
+		}
+		slices.SortFunc(n.list, func(a, b record.Value) int { return strings.Compare(a.String(), b.String()) })
+		n.list = slices.Compact(n.list)
+		return n, p.expect(")")
+	}
+}
+
+// pattern takes the prefix of a like.
+func (p *parser) pattern(of operand) (node, error) {
+	prefix, found := strings.CutSuffix(p.token, "%")
+	if p.kind != tokenText || !found || strings.ContainsAny(prefix, `%_\`) {
+		return nil, p.unexpected("a prefix, 'abc%', as other patterns are not understood")
+	}
+	p.advance()
+	return startsWith{of, prefix}, nil
+}
+
+func boolean(text string) record.Value { return record.Value{Kind: record.KindBool, Text: text} }
+
+// operand takes a column or a constant.
+func (p *parser) operand() (operand, error) {
+	var o operand
+	switch {
+	case p.kind == tokenText:
+		o.constant = record.String(p.token)
+	case p.kind == tokenNumber:
+		v, ok := number(p.token)
+		if !ok {
+			return o, p.unexpected("a number")
+		}
+		o.constant = v
+	case p.is("true", "false"):
+		o.constant = boolean(strings.ToLower(p.token))
+	case p.is("null"):
+	case p.kind == tokenColumn && p.token != "" && !strings.Contains(p.token, "`"), p.kind == tokenWord && !reserved(p.token):
+		o.column = p.token
+	default:
+		return o, p.unexpected("a column or a constant")
+	}
+	p.advance()
+	return o, nil
+}
+
+// number is a constant as a record has it: an int64, or other digits that JSON allows.
+func number(text string) (record.Value, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return record.Int(n), true
+	}
+	return record.Value{Kind: record.KindNumber, Text: text}, json.Valid([]byte(text))
+}

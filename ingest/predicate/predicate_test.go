@@ -1,0 +1,176 @@
+package predicate_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/predicate"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// TestConditions runs testdata/conditions.txt.
+func TestConditions(t *testing.T) {
+	text, err := os.ReadFile("testdata/conditions.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p *predicate.Predicate
+	var failed error
+	for i, line := range strings.Split(string(text), "\n") {
+		said, inner := strings.CutPrefix(line, "  ")
+		want, canonical := strings.CutPrefix(said, "= ")
+		switch {
+		case line == "" || line[0] == '#':
+		case !inner:
+			if p, failed = predicate.Parse(line); failed == nil {
+				if again, err := predicate.Parse(p.String()); err != nil || again.String() != p.String() {
+					t.Errorf("line %d: %q is read again as %v, %v", i+1, p, again, err)
+				}
+			}
+		case strings.HasPrefix(said, "error: "):
+			if got := fmt.Sprintf("error: %v", failed); got != said {
+				t.Errorf("line %d: %s, want %s", i+1, got, said)
+			}
+		case failed != nil:
+			t.Errorf("line %d: %v", i+1, failed)
+		case canonical:
+			if p.String() != want {
+				t.Errorf("line %d: %q, want %q", i+1, p, want)
+			}
+		default:
+			row, want, _ := strings.Cut(said, " yes")
+			want = "yes" + want
+			for _, answer := range []string{" no", " error: "} {
+				if before, after, found := strings.Cut(said, answer); found {
+					row, want = before, strings.TrimPrefix(answer, " ")+after
+				}
+			}
+			got := "no"
+			switch match, err := p.Match(value(t, row)); {
+			case err != nil:
+				got = "error: " + err.Error()
+			case match:
+				got = "yes"
+			}
+			if got != want {
+				t.Errorf("line %d: %s of %s, want %s", i+1, got, row, want)
+			}
+		}
+	}
+}
+
+// value is a value as a record has it.
+func value(t *testing.T, text string) record.Value {
+	t.Helper()
+	var x record.Transaction
+	if err := codec.New(codec.Options{}).Decode([]byte(`{"session":"s","status":"committed","ops":[["r","k",`+text+`]]}`), &x); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return x.Ops[0].Value
+}
+
+// FuzzParse: whatever is understood has a canonical text, which says the same.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"v == 2", "a = 1 or not (b in (1, 'x', null))", "name like 'a%' && n between 3 and 7", "`a b` is not null", "true", `s == "\u0000"`, "((((("} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := predicate.Parse(text)
+		if err != nil {
+			return
+		}
+		again, err := predicate.Parse(p.String())
+		if err != nil || again.String() != p.String() {
+			t.Fatalf("%q is %q, which is read again as %v, %v", text, p, again, err)
+		}
+		row := record.ObjectOf(map[string]record.Value{"a": record.Int(1), "v": record.String("x"), "n": {Kind: record.KindNumber, Text: "1.5"}})
+		match, err := p.Match(row)
+		match2, err2 := again.Match(row)
+		if match != match2 || fmt.Sprint(err) != fmt.Sprint(err2) {
+			t.Fatalf("%q: %v, %v; its canonical text %q: %v, %v", text, match, err, p, match2, err2)
+		}
+	})
+}
+
+// TestItems: what registers a small history comes to, and why others come to none.
+func TestItems(t *testing.T) {
+	for _, c := range []struct{ title, history, want string }{
+		{"a row that is not returned and never matches is not read, nor is one of another table",
+			`[["w","t:1",{"v":1}],["w","u:1",{"v":2}],["rp",{"table":"t","where":"v == 2"},{}]]`,
+			`w t:1 {"v":1}, w u:1 {"v":2}`},
+		{"a row that is returned with all its columns is read itself",
+			`[["w","t:1",{"v":2}]] [["rp",{"table":"t","where":"v = 2"},{"t:1":{"v":2}}]]`,
+			`w t:1 {"v":2}; r t:1 {"v":2}`},
+		{"else its register",
+			`[["w","t:1",{"v":2,"w":3}]] [["rp",{"table":"t","where":"v = 2"},{"t:1":{"w":3}}]]`,
+			`w t:1 {"v":2,"w":3}, w t:1 (w) where v == 2 {"w":3}; r t:1 (w) where v == 2 {"w":3}`},
+		{"one that matches and is not returned, too; who deletes it writes the register",
+			`[["w","t:1",{"v":2}]] [["w","t:1",null]] [["rp",{"table":"t","where":"v = 2"},{}]]`,
+			`w t:1 {"v":2}, w t:1 where v == 2 true; w t:1 null, w t:1 where v == 2 null; r t:1 where v == 2 null`},
+		{"a predicate write reads and writes",
+			`[["w","t:1",{"v":2}],["w","t:2",{"v":2}]] [["wp",{"table":"t","where":"v = 2"},{"set":{"v":3}},["t:1"]]]`,
+			`w t:1 {"v":2}, w t:1 where v == 2 true, w t:2 {"v":2}, w t:2 where v == 2 true; ` +
+				`r t:2 where v == 2 null, r t:1 where v == 2 true, w t:1 {"v":3}, w t:1 where v == 2 null`},
+		{"of some columns, where the row is known",
+			`[["w","t:1",{"v":2,"w":7}],["wp",{"table":"t","where":"v = 2"},{"set":{"v":3}},["t:1"]]]`,
+			`w t:1 {"v":2,"w":7}, w t:1 where v == 2 true, r t:1 where v == 2 true, w t:1 {"v":3,"w":7}, w t:1 where v == 2 null`},
+		{"or said",
+			`[["wp",{"table":"t","where":"v = 2"},{"set":{"v":3}},["t:1"]],["w","t:1",{"v":3,"w":7}]]`,
+			`r t:1 where v == 2 true, w t:1 {"v":3,"w":7}, w t:1 where v == 2 null`},
+		{"else not", `[["w","t:1",{"v":2,"w":7}]] [["wp",{"table":"t","where":"v = 2"},{"set":{"v":3}},["t:1"]]]`,
+			`transaction s1#0, operation 0: what else the row "t:1" held is not known: a predicate write sets all columns, or is followed by a write of the row as it is then`},
+		{"rows that were hit are named", `[["w","t:1",{"v":2}]] [["wp",{"table":"t","where":"v = 2"},{"delete":true}]]`,
+			`transaction s1#0, operation 0: it is not known which rows the predicate write hit: a fourth element of the operation names them`},
+		{"unless none can be", `[["w","t:1",{"v":1}]] [["wp",{"table":"t","where":"v = 2"},{"delete":true}]]`, `w t:1 {"v":1}; `},
+		{"a column that no row has", `[["w","t:1",{"v":1}],["rp",{"table":"t","where":"V = 2"},{}]]`,
+			`transaction s0#0, operation 1: the condition "V == 2" names the column "V", which no row has`},
+		{"what is not understood", `[["rp",{"table":"t","where":"v % 2 = 0"},{}]]`,
+			`transaction s0#0, operation 0: the condition "v % 2 = 0": byte 3 of the condition: want the end, && or ||, found "%"`},
+		{"a row of another table", `[["rp",{"table":"t","where":"true"},{"u:1":{}}]]`,
+			`transaction s0#0, operation 0: the row "u:1" is none of table "t": their keys begin with "t:"`},
+		{"a row that is no object", `[["w","t:1",5],["rp",{"table":"t","where":"true"},{}]]`,
+			`transaction s0#0, operation 0: the row "t:1" held 5, which is no object with columns`},
+		{"a list", `[["append","t:1",5],["rp",{"table":"t","where":"true"},{}]]`,
+			`transaction s0#0, operation 0: "t:1" is a row of a table that has predicates, and a list`},
+		{"values that can't be compared", `[["w","t:1",{"v":"a"}],["rp",{"table":"t","where":"v > 2"},{}]]`,
+			`transaction s0#0, operation 1: row "t:1": v > 2: "a" and 2 can't be compared`},
+		{"a key that is called as a register is",
+			`[["w","t:1",{"v":2}],["w","t:1 where v == 2",{"v":2}],["rp",{"table":"t","where":"v = 2"},{}]]`,
+			`transaction s0#0, operation 2: there is a key "t:1 where v == 2", which is how the register of a condition is called`},
+	} {
+		t.Run(c.title, func(t *testing.T) {
+			var txns []record.Transaction
+			for i, ops := range strings.Split(c.history, "]] [[") {
+				ops = "[[" + strings.TrimSuffix(strings.TrimPrefix(ops, "[["), "]]") + "]]"
+				var x record.Transaction
+				line := fmt.Appendf(nil, `{"session":"s%d","seq":0,"status":"committed","ops":%s}`, i, ops)
+				if err := codec.New(codec.Options{}).Decode(line, &x); err != nil {
+					t.Fatal(err)
+				}
+				txns = append(txns, x)
+			}
+			items, err := predicate.Items(txns)
+			got := fmt.Sprint(err)
+			if err == nil {
+				var all []string
+				for _, x := range items.Transactions {
+					var ops []string
+					for _, op := range x.Ops {
+						ops = append(ops, fmt.Sprintf("%v %s %v", op.Kind, op.Key, op.Value))
+						if predicate.IsRegister(op.Key) != strings.Contains(op.Key, " where ") {
+							t.Errorf("%q", op.Key)
+						}
+					}
+					all = append(all, strings.Join(ops, ", "))
+				}
+				got = strings.Join(all, "; ")
+			}
+			if got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
