@@ -60,6 +60,9 @@ type Options struct {
 	Record io.Writer
 	// Publish, if not nil, gets the records instead of a monitor in this process.
 	Publish recorder.Sink
+	// Prefix is what the names of sessions and keys begin with. Nil: nothing where the monitor knows no other run, else what no
+	// other run's begin with.
+	Prefix *string
 
 	Log      zerolog.Logger
 	LogLevel *app.LogLevel
@@ -259,9 +262,12 @@ func (w *watch) status() page.Canary {
 
 var errMonitorEnded = errors.New("the monitor has ended")
 
-// prefix tells this run's names from those of others, where the monitor knows or may come to know others.
+// prefix is that of Options; dir is the folder of a monitor that knows this run only, or empty.
 func (w *watch) prefix(dir string) string {
-	if dir != "" {
+	switch {
+	case w.Prefix != nil:
+		return *w.Prefix
+	case dir != "":
 		return ""
 	}
 	return strconv.FormatInt(w.start.UnixMilli(), 36) + "/"

@@ -177,8 +177,12 @@ func (s *stage) work(ctx context.Context, isolation string, d time.Duration) err
 	if err != nil {
 		return fmt.Errorf("open the recorder: %w", err)
 	}
+	prefix := ""
+	if !s.reopened {
+		prefix = "before/" // what an alert shows is of the time after
+	}
 	log := zerolog.New(zerolog.ConsoleWriter{Out: s.Out, NoColor: !s.Color}).Level(zerolog.ErrorLevel)
-	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: d, Publish: &canary.Topic{Producer: p}, Log: log, Out: s.Out, Quiet: s.Quiet, Seed: s.Seed})
+	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: d, Publish: &canary.Topic{Producer: p}, Prefix: &prefix, Log: log, Out: s.Out, Quiet: s.Quiet, Seed: s.Seed})
 	return err
 }
 
