@@ -13,10 +13,12 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/alerttest"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
 	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/internal/lab/seeds"
 )
 
 // What an alert says of levels is what its evidence shows when it is judged again, whether
@@ -175,4 +177,118 @@ func foundBy(s script.Script, levels []verdict.Level, online bool, seed uint64) 
 		out = append(out, r.Violations...)
 	}
 	return out
+}
+
+// rereading is a random history in which some transactions read a key once more and found what else was
+// written to it: by who committed, or may have. Of a read that is evidence for who took effect, the others of its
+// key may be of writers who are not evidence.
+func rereading(seed uint64) (script.Script, []verdict.Level) {
+	rng := rand.New(rand.NewPCG(seed, 58))
+	s := tiny.Random(rng, tiny.Config{Txns: 6, Keys: 2, Ops: 3, Sessions: 4, Times: seed%2 == 0, Aborted: seed%4 == 0, Unknown: true, Appends: seed%3 == 1, Duplicates: seed%3 == 0,
+		Updates: 40, Weak: 60, Always: true, Mutations: int(seed % 3)})
+	if seed%5 == 0 {
+		initial := record.InitialAny
+		s.Header.Initial = &initial
+	}
+	for i := range s.Txns {
+		for j, op := range s.Txns[i].Ops {
+			from := &s.Txns[rng.IntN(len(s.Txns))]
+			at := slices.IndexFunc(from.Ops, func(o record.Op) bool { return o.Key == op.Key && o.Kind != record.Append })
+			if op.Kind == record.Read && at >= 0 && rng.IntN(3) == 0 {
+				again := record.Op{Kind: record.Read, Key: op.Key, Value: from.Ops[at].Value}
+				s.Txns[i].Ops = slices.Insert(slices.Clone(s.Txns[i].Ops), j+rng.IntN(2), again)
+				break
+			}
+		}
+	}
+	slices.SortStableFunc(s.Txns, func(a, b record.Transaction) int { return cmp.Compare(a.End, b.End) })
+	return s, some(rng, name.Ordered())
+}
+
+func appends(t record.Transaction, key string) []record.Op {
+	return ops(t, func(op record.Op) bool { return op.Kind == record.Append && op.Key == key })
+}
+
+// TestNoOtherLevelIsInvented: what the oracle says of evidence it says of all that was recorded too, at each level, also at
+// those below the one that the evidence is for.
+func TestNoOtherLevelIsInvented(t *testing.T) {
+	made, several := 0, 0
+	for seed := *seeds.First; seed < *seeds.First+uint64(race.Few(500, 6000)); seed++ {
+		s, levels := rereading(seed)
+		if oracle.Supported(s.Txns) != nil {
+			continue
+		}
+		var holds map[verdict.Level]bool
+		for _, online := range []bool{false, true} {
+			for _, v := range foundBy(s, levels, online, seed) {
+				ctx := context(s, levels...)
+				ctx.Judge, ctx.Find, ctx.Repeats = engineJudge, engineFind, seed%4 > 1
+				a, err := alerts.New(v, ctx)
+				if err != nil {
+					continue // it is not told
+				}
+				if holds == nil {
+					holds = oracle.Check(s.Txns, oracle.FromHeader(s.Header))
+				}
+				made++
+				h, txns := evidence(t, a)
+				if one(txns, func(x record.Transaction, key string) bool { return differ(reads(x, key), reads(x, key)) }) {
+					if several++; *h.Coverage == record.CoveragePartial && one(txns, func(x record.Transaction, key string) bool { return len(appends(x, key)) > 0 }) {
+						continue // of values that nobody wrote beside lists the judge knows only that they differ
+					}
+				}
+				for _, l := range name.Ordered() {
+					if holds[l] && alerttest.Judge(l, h, txns) == verdict.Violated {
+						t.Fatalf("seed %d, %v, online %v: evidence breaks %v, which holds:\n%s\n%s\n%+v", seed, levels, online, l, script.Format(s), a.JSON(), v)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d alerts, %d in whose evidence a key is read twice and not the same", made, several)
+	if several*20 < made || made == 0 {
+		t.Error("that tells little")
+	}
+}
+
+// What was once told with evidence of something else, or with none, though it comes in pieces.
+func TestEvidenceOfUnknownOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		title, history string
+		weakest        []string
+	}{
+		{"T7 did not write what T5 read, as it is later, nor did T6, as it did not see T2", `initial any
+max_skew 4
+s2 T2: w(x,1) r(x,1) @5-9
+s2 T4: r(x,1) @10-21
+s1 T5: r(x,2) @15-23
+s2 T7 unknown: w(x,2) w(x,2) r(x,2) @28-30
+s3 T6 unknown: r(x,null) w(x,1) w(x,2) @20-32
+`, []string{"strong-si"}},
+		{"T5 shows that T2 took effect, and may have written what T2 read; so may T4", `initial zero
+s1 T2 unknown: r(y,2) r(y,0) w(x,1)
+s1 T4: w(y,2)
+s1 T5: r(x,1) w(y,2)
+`, []string{"rc", "ra"}},
+	} {
+		s, err := script.Parse(c.history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := 0
+		for seed := range uint64(16) {
+			for _, v := range foundBy(s, name.Ordered(), seed > 0, seed) {
+				ctx := context(s, name.Ordered()...)
+				ctx.Judge, ctx.Find = engineJudge, engineFind
+				a, err := alerts.New(v, ctx)
+				if err != nil || !slices.Contains(c.weakest, a.Weakest) {
+					t.Errorf("%s: %s at %s: %v", c.title, a.Name, a.Weakest, err)
+				}
+				told++
+			}
+		}
+		if told < 16 {
+			t.Errorf("%s: told %d times", c.title, told)
+		}
+	}
 }

@@ -133,9 +133,8 @@ type check struct {
 	pruned bool // times are used though the level does not have them
 
 	found       []verdict.Violation
-	count       int
 	unproved    int  // findings that only times show, where it can't be read again
-	unexplained bool // the polygraph has met cycles that it did not look for
+	partly      bool // of what was found for it, some was only counted
 	notRealTime bool // satisfied or not, no order that keeps to the clocks explains it
 	noTimes     bool
 	displaced   bool // real time is no longer taken for a part of the level; see Engine.displaced

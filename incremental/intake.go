@@ -42,29 +42,29 @@ type intake struct {
 	apps                 []ownAppend         // what the transaction at hand appended
 	refs                 []writerRef         // further writers of values
 	suspects             []suspect
-	open                 int                            // transactions of unknown outcome
-	wroteNull, wroteZero bool                           // as a last write
-	faults               map[uint32][]verdict.Violation // what transactions of unknown outcome break by themselves, if they took effect
-	lists                map[cellID]*list               // the values that are lists
-	ordered              bool                           // the program order of reads is wanted where it is more than the order of keys
-	sequence             []cellID                       // of the transaction at hand: what it read from others, in program order
-	repeats              bool                           // sequence is not just the first read of each key, in the order of touching them
-	sequences            map[uint32][]cellID            // of transactions for which it is not
-	places               []int                          // of sequence: which operations
-	placesOf             map[uint32][]int               // of sequences
-	large                int                            // transactions that are no mini-transactions
-	again                bool                           // a value was written to a key a second time
-	common               cellFlags                      // of values that many write, which shows nothing of others; see Engine.common
-	repeated             bool                           // any other value was written to a key by two transactions, neither of them aborted
-	retried              bool                           // one of an aborted transaction was written by another one
-	stirred              []cellID                       // values awaited by readers that an aborted transaction wrote, or one that overwrote them
-	several              bool                           // a transaction has several objects
-	timed                int                            // committed transactions with trusted times
-	untimed              int                            // and those without
-	seeds                int                            // Options.Seeds
-	attempts             int64                          // how long before an attempt that is aborted another one may have ended
-	untimedSeeds         int                            // of these, among the first, which are seeds
-	last                 []sessionClock                 // by session
+	open                 int                 // transactions of unknown outcome
+	wroteNull, wroteZero bool                // as a last write
+	faults               map[uint32][]fault  // what transactions of unknown outcome break by themselves, if they took effect
+	lists                map[cellID]*list    // the values that are lists
+	ordered              bool                // the program order of reads is wanted where it is more than the order of keys
+	sequence             []cellID            // of the transaction at hand: what it read from others, in program order
+	repeats              bool                // sequence is not just the first read of each key, in the order of touching them
+	sequences            map[uint32][]cellID // of transactions for which it is not
+	places               []int               // of sequence: which operations
+	placesOf             map[uint32][]int    // of sequences
+	large                int                 // transactions that are no mini-transactions
+	again                bool                // a value was written to a key a second time
+	common               cellFlags           // of values that many write, which shows nothing of others; see Engine.common
+	repeated             bool                // any other value was written to a key by two transactions, neither of them aborted
+	retried              bool                // one of an aborted transaction was written by another one
+	stirred              []cellID            // values awaited by readers that an aborted transaction wrote, or one that overwrote them
+	several              bool                // a transaction has several objects
+	timed                int                 // committed transactions with trusted times
+	untimed              int                 // and those without
+	seeds                int                 // Options.Seeds
+	attempts             int64               // how long before an attempt that is aborted another one may have ended
+	untimedSeeds         int                 // of these, among the first, which are seeds
+	last                 []sessionClock      // by session
 }
 
 const none = version.None
@@ -486,13 +486,13 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 		in.indexOf = append(in.indexOf, none)
 		return none
 	}
+	index := uint32(in.txns.Len())
 	if t.Status == record.Unknown {
-		index := uint32(in.txns.Len())
 		report = func(v verdict.Violation) {
 			if in.faults == nil {
-				in.faults = map[uint32][]verdict.Violation{}
+				in.faults = map[uint32][]fault{}
 			}
-			in.faults[index] = append(in.faults[index], v)
+			in.faults[index] = append(in.faults[index], fault{v: v})
 		}
 	}
 	in.total += len(t.Ops)
@@ -535,7 +535,21 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 			in.takeRead(op, i, k, st, id, report)
 		}
 	}
+	for n := range in.faults[index] {
+		f := &in.faults[index][n]
+		for i := range t.Ops {
+			if op := &t.Ops[i]; op.Kind == record.Read && op.Key == f.v.Key {
+				f.reads = append(f.reads, in.cellOf(in.keyOf(i, op.Key), op.Value))
+			}
+		}
+	}
 	return in.commit(t, id, session, arrival)
+}
+
+// fault is what is wrong with reads of a key by itself, and what these returned.
+type fault struct {
+	v     verdict.Violation
+	reads []cellID
 }
 
 // apart is a session of its own for a record of one that has gone on since, as far as

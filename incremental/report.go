@@ -164,14 +164,18 @@ func (e *Engine) showOtherReads(v *verdict.Violation, index uint32, c cellID) {
 	}
 	k := e.in.cells.At(c).key
 	for _, other := range e.in.external(index) {
-		if other == c || e.in.cells.At(other).key != k {
-			continue
+		if other != c && e.in.cells.At(other).key == k {
+			e.showWriters(v, other)
 		}
-		e.in.writersOf(other, func(w uint32) bool {
-			v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(w).id, Writes: []string{e.in.nameOf(k)}})
-			return true
-		})
 	}
+}
+
+// showWriters adds who may have written c.
+func (e *Engine) showWriters(v *verdict.Violation, c cellID) {
+	e.in.writersOf(c, func(w uint32) bool {
+		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(w).id, Writes: []string{e.in.nameOf(e.in.cells.At(c).key)}})
+		return true
+	})
 }
 
 // showInitial adds a reader of the key's initial version, where the declaration
@@ -596,11 +600,7 @@ func (e *Engine) collectOnce() {
 			}
 		}
 		for _, c := range users {
-			c.count = p.Found
-			if p.Unexplained > 0 && !c.unexplained { // they may be of what the level does not forbid
-				c.unexplained = true
-				e.blocked++
-			}
+			c.partly = c.partly || p.Unexplained > 0 // they may be of what the level does not forbid
 		}
 		e.found = found
 		for i := range found {
@@ -684,7 +684,6 @@ func (e *Engine) unproved(c *check) {
 	c.unproved++
 	if c.unproved == unprovedMax && e.dispensable(c.poly) {
 		c.poly.MaxFound = c.poly.Found
-		e.blocked++
 	}
 }
 
@@ -1193,13 +1192,10 @@ func (e *Engine) retreat(c *check) {
 		e.solve(c)
 	}
 	found := c.poly.TakeFound()
-	c.count = c.poly.Found
 	for i := range found {
 		e.judge(c, &found[i])
 	}
-	if c.poly.Dropped > 0 {
-		e.blocked++ // there may be more
-	}
+	c.partly = c.partly || c.poly.Dropped > 0 // there may be more
 	e.drop(old)
 }
 
@@ -1349,6 +1345,9 @@ func (e *Engine) result(c *check) verdict.Result {
 // left says in r why something is left open of c's level, if anything is, and how much.
 func (e *Engine) left(c *check, r *verdict.Result) {
 	notChecked := e.in.skipped + e.blocked + len(e.atClose)
+	if c.partly {
+		notChecked++
+	}
 	switch {
 	case e.stopped != verdict.NoReason:
 		r.Reason, r.Count, r.Decided = e.stopped, c.poly.Undecided(), c.poly.Decided()

@@ -70,16 +70,19 @@ func (e *Engine) judgeFaults(index uint32) {
 	}
 	if e.in.txns.At(index).doubt == uncertain {
 		least := verdict.LIN
-		for _, v := range faults {
-			if least == verdict.LIN || least.Implies(v.Level) {
-				least = v.Level
+		for _, f := range faults {
+			if least == verdict.LIN || least.Implies(f.v.Level) {
+				least = f.v.Level
 			}
 		}
 		e.impossible(index, least)
 		return
 	}
-	for _, v := range faults {
-		e.report(v)
+	for _, f := range faults { // who shows that it took effect may have written what it read, as others may
+		for _, c := range f.reads {
+			e.showWriters(&f.v, c)
+		}
+		e.report(f.v)
 	}
 	delete(e.in.faults, index)
 }

@@ -206,19 +206,15 @@ func (p *Polygraph) groundElimination(v *Violation, s step, todo []step) []step 
 	if _, told := v.Others[s.Edge]; told {
 		return todo
 	}
-	fallen, ok := p.eliminated(s.Edge, s.id)
+	fallen, ruledOut, ok := p.eliminated(s.Edge, s.id)
 	v.Whole = v.Whole || !ok || len(v.Rest) > explainedMax
 	if v.Whole {
 		return todo
 	}
 	for _, f := range fallen {
-		v.Rest = append(append(v.Rest, edges(f.cycle)...), edges(f.order)...)
-		todo = append(todo, f.cycle[1:]...)
-		if f.order != nil {
-			todo = append(todo, f.order[1:]...)
-		}
+		todo = f.ground(v, todo)
 	}
-	if len(fallen) <= othersMax && len(v.Others) < othersMax {
+	if !ruledOut && len(fallen) <= othersMax && len(v.Others) < othersMax {
 		if v.Others == nil {
 			v.Others = map[graph.Edge][]Other{}
 		}
@@ -238,26 +234,61 @@ const othersMax = 32
 // a later writer, order is why that one comes later: the cycle of the opposite order.
 type fallen struct{ cycle, order []step }
 
+// ground adds to v.Rest what f is, and to todo what that rests on.
+func (f fallen) ground(v *Violation, todo []step) []step {
+	for _, walk := range [2][]step{f.cycle, f.order} {
+		if walk != nil {
+			v.Rest = append(v.Rest, edges(walk)...)
+			todo = append(todo, walk[1:]...)
+		}
+	}
+	return todo
+}
+
 // eliminated are, for the read-from edge e that was left when all other
-// candidates had fallen, why these have, among the edges older than limit; false if
-// not all can be shown.
-func (p *Polygraph) eliminated(e graph.Edge, limit uint32) ([]fallen, bool) {
+// candidates had fallen, why these have, among the edges older than limit; ruledOut if that is
+// of some of them what their writers read themselves, false if not all can be shown.
+func (p *Polygraph) eliminated(e graph.Edge, limit uint32) (out []fallen, ruledOut, ok bool) {
 	ci, ok := p.choiceOf[[2]uint32{p.SlotOf(e.To), e.Key}]
 	if !ok {
-		return nil, false
+		return nil, false, false
 	}
-	var out []fallen
-	for _, v := range p.AllCandidates(p.choices[ci].reader, e.Key) {
-		if ver := p.tab.At(v); ver.Kind == version.Written && p.commit(ver.Writer) == e.From {
+	shown := map[slot]bool{}
+	out, ok = p.whyNot(p.choices[ci].reader, e.Key, e.From, limit, shown)
+	return out, len(shown) > 0, ok
+}
+
+// whyNot is why reader can't have read of key what any but the writer with commit node but
+// wrote: each candidate closes a cycle, or its writer did not take effect, as it
+// can't have read what it did. It is false, and the rest is told, if not all can be shown. shown are
+// these writers; false, of whom it can't be shown, or not yet.
+func (p *Polygraph) whyNot(reader slot, key keyID, but, limit node, shown map[slot]bool) (out []fallen, ok bool) {
+	ok = true
+	for _, v := range p.AllCandidates(reader, key) {
+		ver := p.tab.At(v)
+		if ver.Kind == version.Written && p.commit(ver.Writer) == but {
 			continue
 		}
-		f, ok := p.wouldClose(v, p.choices[ci].reader, limit)
-		if !ok {
-			return out, false
+		f, closes := p.wouldClose(v, reader, limit)
+		switch {
+		case closes:
+			out = append(out, f)
+		case ver.Kind != version.Written || p.maybe[ver.Writer] != isOut:
+			ok = false
+		default:
+			if _, met := shown[ver.Writer]; !met {
+				shown[ver.Writer] = false
+				for _, ci := range p.guardedBy[ver.Writer] {
+					if own, all := p.whyNot(ver.Writer, p.choices[ci].key, none, limit, shown); all {
+						out, shown[ver.Writer] = append(out, own...), true
+						break
+					}
+				}
+			}
+			ok = ok && shown[ver.Writer]
 		}
-		out = append(out, f)
 	}
-	return out, true
+	return out, ok
 }
 
 // wouldClose shows why reader can't have read v; false if it can't be shown with the
@@ -294,21 +325,16 @@ func (p *Polygraph) wouldClose(v vid, reader slot, limit uint32) (fallen, bool) 
 // candidate would close a cycle.
 func (p *Polygraph) explainNoCandidate(c *choice) {
 	v := Violation{Because: map[int][]graph.Edge{}, Assumed: p.cfg.RealTime, Reads: []Read{{c.reader, c.key}}}
+	all, ok := p.whyNot(c.reader, c.key, none, none, map[slot]bool{})
+	v.Whole = !ok
 	var todo []step
-	for _, cand := range p.AllCandidates(c.reader, c.key) {
-		f, ok := p.wouldClose(cand, c.reader, none)
-		if !ok {
-			v.Whole = true
-			continue
-		}
+	for _, f := range all {
 		v.Cases = append(v.Cases, edges(f.cycle))
+		todo = f.ground(&v, todo)
 		for _, cy := range [2][]step{f.cycle, f.order} {
-			if cy == nil {
-				continue
+			if cy != nil {
+				p.spine(&v, cy[0].Edge)
 			}
-			v.Rest = append(v.Rest, edges(cy)...)
-			todo = append(todo, cy[1:]...)
-			p.spine(&v, cy[0].Edge)
 		}
 	}
 	if len(v.Cases) == 1 {
