@@ -3,7 +3,6 @@ package target
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -119,14 +118,7 @@ func (s *badgerSession) Read(_ context.Context, i Item) (record.Value, error) {
 	if err != nil || !found {
 		return record.Null, err
 	}
-	if i.List {
-		return listOf(text), nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return record.Null, fmt.Errorf("%s holds no number: %w", i.Name, err)
-	}
-	return record.Int(n), nil
+	return i.stored(text)
 }
 
 func (s *badgerSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {

@@ -149,20 +149,23 @@ type etcdSession struct {
 	compares string
 	stale    bool
 
-	revision int64            // of the reads; 0: none yet
-	read     map[string]bool  // keys
-	writes   map[string]int64 // registers, by key
-	lists    map[string]string
-	order    []string // keys that are written
+	revision int64           // of the reads; 0: none yet
+	read     map[string]bool // keys
+	writes   map[Item]string // what is to be stored
+	order    []Item          // of the writes
 }
 
 func (s *etcdSession) Begin(context.Context) error {
-	*s = etcdSession{client: s.client, compares: s.compares, stale: s.stale, read: map[string]bool{}, writes: map[string]int64{}, lists: map[string]string{}}
+	*s = etcdSession{client: s.client, compares: s.compares, stale: s.stale, read: map[string]bool{}, writes: map[Item]string{}}
 	return nil
 }
 
-// get reads a key at the transaction's revision.
-func (s *etcdSession) get(ctx context.Context, key string) (text string, found bool, err error) {
+// get is what is stored of an item at the transaction's revision, or what the transaction stores itself.
+func (s *etcdSession) get(ctx context.Context, item Item) (text string, found bool, err error) {
+	if text, ours := s.writes[item]; ours {
+		return text, true, nil
+	}
+	key := etcdKey(item)
 	var options []clientv3.OpOption
 	if s.revision > 0 {
 		options = append(options, clientv3.WithRev(s.revision))
@@ -185,68 +188,45 @@ func (s *etcdSession) get(ctx context.Context, key string) (text string, found b
 }
 
 func (s *etcdSession) Read(ctx context.Context, item Item) (record.Value, error) {
-	key := etcdKey(item)
-	if item.List {
-		if text, ours := s.lists[key]; ours {
-			return listOf(text), nil
-		}
-		text, found, err := s.get(ctx, key)
-		if err != nil || !found {
-			return record.Null, err
-		}
-		return listOf(text), nil
-	}
-	if v, ours := s.writes[key]; ours {
-		return record.Int(v), nil
-	}
-	text, found, err := s.get(ctx, key)
+	text, found, err := s.get(ctx, item)
 	if err != nil || !found {
 		return record.Null, err
 	}
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return record.Null, fmt.Errorf("%s holds no number: %w", key, err)
-	}
-	return record.Int(v), nil
+	return item.stored(text)
 }
 
 func (s *etcdSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
 	return each(ctx, s, registers)
 }
 
-func (s *etcdSession) Write(_ context.Context, item Item, value int64) error {
-	key := etcdKey(item)
-	if _, again := s.writes[key]; !again {
-		s.order = append(s.order, key)
+// put notes what is to be stored.
+func (s *etcdSession) put(item Item, text string) error {
+	if _, again := s.writes[item]; !again {
+		s.order = append(s.order, item)
 	}
-	s.writes[key] = value
+	s.writes[item] = text
 	return nil
+}
+
+func (s *etcdSession) Write(_ context.Context, item Item, value int64) error {
+	return s.put(item, strconv.FormatInt(value, 10))
 }
 
 // Append reads the list, so that its commit compares it whatever the isolation.
 func (s *etcdSession) Append(ctx context.Context, list Item, element int64) error {
-	key := etcdKey(list)
-	text, ours := s.lists[key]
-	if !ours {
-		var found bool
-		var err error
-		if text, found, err = s.get(ctx, key); err != nil {
-			return err
-		}
-		if !found {
-			return ErrNotThere
-		}
-		s.order = append(s.order, key)
+	text, found, err := s.get(ctx, list)
+	if err == nil && !found {
+		err = ErrNotThere
 	}
-	s.lists[key] = text + strconv.FormatInt(element, 10) + ","
-	return nil
+	if err != nil {
+		return err
+	}
+	return s.put(list, text+strconv.FormatInt(element, 10)+",")
 }
 
 func (s *etcdSession) Create(ctx context.Context, item Item, value int64) error {
 	if item.List {
-		s.order = append(s.order, etcdKey(item))
-		s.lists[etcdKey(item)] = ""
-		return nil
+		return s.put(item, "")
 	}
 	return s.Write(ctx, item, value)
 }
@@ -267,15 +247,12 @@ func (s *etcdSession) Commit(ctx context.Context) error {
 			unchanged(key)
 		}
 	}
-	for _, key := range s.order {
-		text, list := s.lists[key]
-		if !list {
-			text = strconv.FormatInt(s.writes[key], 10)
-		}
-		if s.revision > 0 && (list || s.compares == "writes") {
+	for _, item := range s.order {
+		key := etcdKey(item)
+		if s.revision > 0 && (item.List || s.compares == "writes") {
 			unchanged(key)
 		}
-		puts = append(puts, clientv3.OpPut(key, text))
+		puts = append(puts, clientv3.OpPut(key, s.writes[item]))
 	}
 	r, err := s.client.Txn(ctx).If(compare...).Then(puts...).Commit()
 	if err == nil && !r.Succeeded {

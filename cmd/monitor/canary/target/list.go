@@ -1,6 +1,8 @@
 package target
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -21,4 +23,16 @@ func (i Item) value(scan func(...any) error) (record.Value, error) {
 	var value int64
 	err := scan(&value)
 	return record.Int(value), err
+}
+
+// stored is what a text says that is stored of the item: a number, or a list as listOf reads it.
+func (i Item) stored(text string) (record.Value, error) {
+	if i.List {
+		return listOf(text), nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return record.Null, fmt.Errorf("%s holds no number: %w", i.Name, err)
+	}
+	return record.Int(n), nil
 }
