@@ -22,7 +22,10 @@ const OperationsMax = 1 << 22
 // conditions that bound a column of integers only the rows that are ever within the bounds count.
 func Items(txns []record.Transaction) (*Result, error) {
 	x := expansion{txns: txns, tables: map[string]*table{}, conditions: map[string]*Predicate{}, keys: map[string]*row{}}
-	for _, pass := range []func(*record.Transaction, int) error{x.collectTable, x.collectRows, x.collectVersions, x.collectReads} {
+	for i, pass := range []func(*record.Transaction, int) error{x.collectTable, x.collectRows, x.collectVersions, x.collectReads} {
+		if i == 2 {
+			x.suppose()
+		}
 		for t := range txns {
 			for i := range txns[t].Ops {
 				if err := pass(&txns[t], i); err != nil {
@@ -34,7 +37,7 @@ func Items(txns []record.Transaction) (*Result, error) {
 	if n := x.size(); n > OperationsMax {
 		return nil, fmt.Errorf("the rows and conditions come to %d operations, more than %d", n, OperationsMax)
 	}
-	out := &Result{Transactions: slices.Clone(txns)}
+	out := &Result{Transactions: slices.Clone(txns), Supposed: x.isSupposed}
 	for _, reads := range x.reads {
 		if len(reads) > 1 {
 			out.Fewer = slices.Clone(txns)
@@ -61,6 +64,9 @@ type Result struct {
 	// stand in Transactions. Of the levels rc alone depends on the order of reads; what of the registers breaks it is
 	// certain if it does so in Fewer. Nil: no statement reads several.
 	Fewer []record.Transaction
+	// Supposed: what some predicate writes hit, or made of it, is not known; it is as if the transactions had run in the
+	// order of their ends. If that is satisfied so is the history, else nothing is known.
+	Supposed bool
 }
 
 // expansion is the work of Items.
@@ -69,7 +75,9 @@ type expansion struct {
 	tables     map[string]*table     // those that predicates are about
 	conditions map[string]*Predicate // by the text in the record
 	candidates map[question][]*row
-	keys       map[string]*row // rows by their keys; nil for keys of no such table
+	supposed   map[*record.Op]map[string]record.Value // by predicate write and row; see suppose
+	isSupposed bool                                   // some of that is part of the result
+	keys       map[string]*row                        // rows by their keys; nil for keys of no such table
 	reads      map[*record.Op][]record.Op
 	writes     map[*record.Op][]record.Op // of predicate writes: what they made of the rows they hit
 }
@@ -260,7 +268,7 @@ func (x *expansion) collectVersions(t *record.Transaction, i int) error {
 		if x.writes == nil {
 			x.writes = map[*record.Op][]record.Op{}
 		}
-		for _, key := range c.hit {
+		for _, key := range x.hit(op, c) {
 			v, written, err := x.made(t, i, key, c)
 			if err != nil {
 				return err
@@ -280,6 +288,14 @@ func (r *row) hold(v record.Value) {
 		r.known[v] = true
 		r.versions = append(r.versions, version{v, v.Fields()})
 	}
+}
+
+// hit are the rows that a predicate write hit, by the record or as it is supposed.
+func (x *expansion) hit(op *record.Op, c change) []string {
+	if c.isKnown {
+		return c.hit
+	}
+	return slices.Sorted(maps.Keys(x.supposed[op]))
 }
 
 // made is what operation i of t made of a row that it hit. written is false where the transaction writes the row by
@@ -307,16 +323,14 @@ func (x *expansion) made(t *record.Transaction, i int, key string, c change) (v 
 				continue
 			}
 		}
-		columns := before.Fields()
-		if columns == nil {
-			columns = map[string]record.Value{}
-		}
-		for name, value := range set {
-			columns[name] = value
-		}
-		return record.ObjectOf(columns), true, nil
+		return merged(before, c.set), true, nil
 	}
-	return v, false, fmt.Errorf("what else the row %q held is not known: a predicate write sets all columns, or is followed by a write of the row as it is then", key)
+	v, is := x.supposed[&t.Ops[i]][key]
+	if !is {
+		return v, false, fmt.Errorf("what else the row %q held is not known: a predicate write sets all columns, or is followed by a write of the row as it is then", key)
+	}
+	x.isSupposed = true
+	return v, true, nil
 }
 
 // collectReads finds the registers that predicates read, and what they read of them.
@@ -332,16 +346,17 @@ func (x *expansion) collectReads(t *record.Transaction, i int) error {
 	if err := of.has(p); err != nil {
 		return err
 	}
-	matched, isKnown := map[string]record.Value{}, true
+	matched, isKnown, c := map[string]record.Value{}, true, change{}
 	if op.Kind == record.PredicateRead {
 		matched = op.Value.Fields()
 	} else {
-		c, err := changeOf(op)
-		if err != nil {
+		var err error
+		if c, err = changeOf(op); err != nil {
 			return err
 		}
-		isKnown = c.isKnown
-		for _, key := range c.hit {
+		_, isSupposed := x.supposed[op]
+		isKnown = c.isKnown || isSupposed
+		for _, key := range x.hit(op, c) {
 			matched[key] = record.Null
 		}
 	}
@@ -349,6 +364,7 @@ func (x *expansion) collectReads(t *record.Transaction, i int) error {
 	if err != nil {
 		return err
 	}
+	x.isSupposed = x.isSupposed || len(rows) > 0 && op.Kind == record.PredicateWrite && !c.isKnown
 	if len(rows) > 0 && !isKnown {
 		return fmt.Errorf("it is not known which rows the predicate write hit: a fourth element of the operation names them")
 	}

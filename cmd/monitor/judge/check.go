@@ -53,6 +53,7 @@ type Question struct {
 
 	read      packed.Summary   // of the records as they were read
 	fewer     *packed.Records  // without what statements read that read several registers; nil: none does
+	supposed  bool             // they rest on what is supposed of predicate writes
 	proved    []verdict.Result // what holds, with its proof
 	explainer *explainer
 	notes     []string // on every result
@@ -331,6 +332,7 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 	if q.renumber(results) {
 		return q.round(w, h, known, tell)
 	}
+	q.leave(results)
 	q.unordered(results, w.choices)
 	doubtful := q.Assume.Coverage == record.CoveragePartial && !e.UnseenUnique()
 	if doubtful {
@@ -364,7 +366,7 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 		}
 	}
 	for _, v := range results {
-		if q.All && v.Level == verdict.CC && v.Outcome != verdict.Satisfied {
+		if q.All && !q.supposed && v.Level == verdict.CC && v.Outcome != verdict.Satisfied {
 			q.Phase("judging the session guarantees")
 			h.Guarantees = q.explainer.guarantees(e.Guarantees())
 		}
