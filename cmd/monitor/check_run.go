@@ -397,13 +397,13 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 		h := known[i].report
 		proofs := &prover{s: s, i: i}
 		if h.Error == nil {
-			q := judge.Ask(hs[i].Records, assume[i])
+			q := judge.Ask(hs[i].Records, assume[i], known[i].levels)
 			var txns []record.Transaction // only proofs are replayed and written from these
 			if s.b.flags.replay || s.b.flags.certificate != "" {
 				txns = q.Records.Transactions()
 			}
 			proofs.txns, proofs.to = txns, s.certificate(i, txns, assume[i])
-			q.DB, q.Txns, q.Events, q.Levels, q.All, q.Decoded = hs[i].DB, txns, hs[i].Events, known[i].levels, s.b.flags.all, decoded
+			q.DB, q.Txns, q.Events, q.All, q.Decoded = hs[i].DB, txns, hs[i].Events, s.b.flags.all, decoded
 			q.AnomaliesMax, q.Conflicts, q.Replay, q.Proved = s.b.flags.anomalies, s.b.flags.conflicts, s.b.flags.replay, proofs.proved()
 			q.Stop, q.Until, q.Phase, q.Known = s.run.Stopped, s.run.Until(), s.phase, func(h report.History) { s.tell(i, h) }
 			if err := judge.Check(q, &h); err != nil {

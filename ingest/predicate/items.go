@@ -37,36 +37,40 @@ func Items(txns []record.Transaction) (*Result, error) {
 	if n := x.size(); n > OperationsMax {
 		return nil, fmt.Errorf("the rows and conditions come to %d operations, more than %d", n, OperationsMax)
 	}
-	out := &Result{Transactions: slices.Clone(txns), Supposed: x.isSupposed}
-	for _, reads := range x.reads {
-		if len(reads) > 1 {
-			out.Fewer = slices.Clone(txns)
-			break
+	return &Result{Transactions: x.result(false), Supposed: x.isSupposed, from: &x}, nil
+}
+
+// result are the transactions without predicates; with few, without the reads that Fewer leaves out.
+func (x *expansion) result(few bool) []record.Transaction {
+	out := slices.Clone(x.txns)
+	for t := range out {
+		if x.touches(&out[t]) {
+			out[t].Ops = x.items(&x.txns[t], few)
 		}
 	}
-	for t := range txns {
-		if !x.touches(&txns[t]) {
-			continue
-		}
-		out.Transactions[t].Ops = x.items(&txns[t], false)
-		if out.Fewer != nil {
-			out.Fewer[t].Ops = x.items(&txns[t], true)
-		}
-	}
-	return out, nil
+	return out
 }
 
 // Result is a history without predicates.
 type Result struct {
 	Transactions []record.Transaction
-	// Fewer are the same without what statements read that read several registers: a read of a register that nobody
-	// writes stands in place of each. A statement reads its rows at once, and not one after the other as the registers
-	// stand in Transactions. Of the levels rc alone depends on the order of reads; what of the registers breaks it is
-	// certain if it does so in Fewer. Nil: no statement reads several.
-	Fewer []record.Transaction
 	// Supposed: what some predicate writes hit, or made of it, is not known; it is as if the transactions had run in the
 	// order of their ends. If that is satisfied so is the history, else nothing is known.
 	Supposed bool
+	from     *expansion
+}
+
+// Fewer are the transactions without what statements read that read several registers: a read of a register that nobody
+// writes stands in place of each. A statement reads its rows at once, and not one after the other as the registers
+// stand in Transactions. Of the levels rc alone depends on the order of reads; what of the registers breaks it is
+// certain if it does so in these. Nil: no statement reads several.
+func (r *Result) Fewer() []record.Transaction {
+	for _, reads := range r.from.reads {
+		if len(reads) > 1 {
+			return r.from.result(true)
+		}
+	}
+	return nil
 }
 
 // expansion is the work of Items.
@@ -536,7 +540,7 @@ func (x *expansion) touches(t *record.Transaction) bool {
 	})
 }
 
-// items are the operations of a transaction without predicates; with few, without the reads that are not in Result.Fewer.
+// items are the operations of a transaction without predicates; with few, without the reads that are not in Fewer.
 func (x *expansion) items(t *record.Transaction, few bool) []record.Op {
 	var out []record.Op
 	for i := range t.Ops {

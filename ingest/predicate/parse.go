@@ -189,25 +189,34 @@ func (p *parser) expect(text string) error {
 }
 
 func (p *parser) disjunction(depth int) (node, error) {
-	n, err := p.conjunction(depth)
-	for err == nil && p.take("||", "or") {
-		var more node
-		if more, err = p.conjunction(depth); err == nil {
-			n = join(true, n, more)
-		}
-	}
-	return n, err
+	return p.series(depth, true, p.conjunction, "||", "or")
 }
 
 func (p *parser) conjunction(depth int) (node, error) {
-	n, err := p.negation(depth)
-	for err == nil && p.take("&&", "and") {
-		var more node
-		if more, err = p.negation(depth); err == nil {
-			n = join(false, n, more)
+	return p.series(depth, false, p.negation, "&&", "and")
+}
+
+// series takes conditions with one of the signs between them.
+func (p *parser) series(depth int, or bool, part func(int) (node, error), signs ...string) (node, error) {
+	var parts []node
+	for {
+		n, err := part(depth)
+		if err != nil {
+			return nil, err
+		}
+		if j, is := n.(junction); is && j.or == or {
+			parts = append(parts, j.parts...)
+		} else {
+			parts = append(parts, n)
+		}
+		switch {
+		case p.take(signs...):
+		case len(parts) == 1:
+			return parts[0], nil
+		default:
+			return junction{or, parts}, nil
 		}
 	}
-	return n, err
 }
 
 func (p *parser) negation(depth int) (node, error) {
@@ -264,7 +273,7 @@ func (p *parser) comparison() (node, error) {
 			return nil, err
 		}
 		high, err := p.operand()
-		return negate(negated, join(false, comparison{left, low, ">="}, comparison{left, high, "<="})), err
+		return negate(negated, junction{parts: []node{comparison{left, low, ">="}, comparison{left, high, "<="}}}), err
 	case p.take("like"):
 		n, err := p.pattern(left)
 		return negate(negated, n), err

@@ -3,7 +3,6 @@ package predicate
 import (
 	"fmt"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -254,19 +253,6 @@ func (j junction) name(columns map[string]bool) {
 	for _, p := range j.parts {
 		p.name(columns)
 	}
-}
-
-// join makes one junction of two conditions.
-func join(or bool, a, b node) node {
-	var parts []node
-	for _, n := range []node{a, b} {
-		if j, is := n.(junction); is && j.or == or {
-			parts = append(parts, j.parts...)
-		} else {
-			parts = append(parts, n)
-		}
-	}
-	return junction{or, slices.Clip(parts)}
 }
 
 // compare is the order of two values that are not null.

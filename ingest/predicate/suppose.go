@@ -14,6 +14,11 @@ const supposeMax = 1 << 26
 // suppose runs the history in the order of its ends, and notes which rows its predicate writes would hit, and what they would
 // make of them, where the records don't say it. It stops where a row can't be compared.
 func (x *expansion) suppose() {
+	if !slices.ContainsFunc(x.txns, func(t record.Transaction) bool {
+		return slices.ContainsFunc(t.Ops, func(op record.Op) bool { return op.Kind == record.PredicateWrite })
+	}) {
+		return
+	}
 	order := make([]int, len(x.txns))
 	for i := range order {
 		order[i] = i

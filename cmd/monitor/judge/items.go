@@ -13,8 +13,8 @@ import (
 // Ask makes a question of records as they were read: with registers in place of predicates, as package predicate makes
 // them, if there are predicates and that can be done. Else the records stay as they are, which leaves predicates
 // unjudged, and a note says why.
-func Ask(read *packed.Records, a Assumptions) Question {
-	q := Question{Records: read, Assume: a, read: read.Summary()}
+func Ask(read *packed.Records, a Assumptions, levels []verdict.Level) Question {
+	q := Question{Records: read, Assume: a, Levels: levels, read: read.Summary()}
 	if q.read.Predicates > 0 {
 		if why := q.items(); why != "" {
 			q.notes = append(q.notes, "predicates are not judged: "+why)
@@ -40,8 +40,10 @@ func (q *Question) items() string {
 			"it was tried whether all is explained if the transactions ran in the order of their ends")
 	}
 	q.Records = packed.Of(items.Transactions)
-	if items.Fewer != nil {
-		q.fewer = packed.Of(items.Fewer)
+	if slices.Contains(q.Levels, verdict.RC) {
+		if fewer := items.Fewer(); fewer != nil {
+			q.fewer = packed.Of(fewer)
+		}
 	}
 	return ""
 }

@@ -25,8 +25,8 @@ func TestPredicatesByDefinition(t *testing.T) {
 		txns := randomPredicates(rand.New(rand.NewPCG(seed, 77)))
 		absent := record.InitialAbsent
 		header := record.Header{Initial: &absent}
-		q := Ask(packed.Of(txns), Assumptions{}.Override(header))
-		q.DB, q.Levels, q.All, q.Replay, q.AnomaliesMax = "d", verdict.Levels(), true, true, 2
+		q := Ask(packed.Of(txns), Assumptions{}.Override(header), verdict.Levels())
+		q.DB, q.All, q.Replay, q.AnomaliesMax = "d", true, true, 2
 		q.Txns = q.Records.Transactions()
 		if len(q.notes) > 0 && strings.Contains(q.notes[0], "which no row has") { // all rows that there are have one column
 			continue
@@ -85,8 +85,8 @@ func TestSupposedHits(t *testing.T) {
 		}
 		absent := record.InitialAbsent
 		header := record.Header{Initial: &absent}
-		q := Ask(packed.Of(txns), Assumptions{}.Override(header))
-		q.DB, q.Levels, q.All, q.Replay, q.Txns = "d", verdict.Levels(), true, true, q.Records.Transactions()
+		q := Ask(packed.Of(txns), Assumptions{}.Override(header), verdict.Levels())
+		q.DB, q.All, q.Replay, q.Txns = "d", true, true, q.Records.Transactions()
 		var h report.History
 		if err := Check(q, &h); err != nil {
 			t.Fatalf("seed %d: %v %v", seed, err, q.notes)
