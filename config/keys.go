@@ -101,17 +101,3 @@ func printValue(v reflect.Value) string {
 	}
 	return fmt.Sprint(v.Interface())
 }
-
-// Table is the table of docs/configuration.md, in Markdown.
-func Table() string {
-	var b strings.Builder
-	b.WriteString("| Key | Default | Type | Meaning |\n| --- | --- | --- | --- |\n")
-	for _, k := range Keys() {
-		def := ""
-		if k.Default != "" {
-			def = "`" + k.Default + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, def, k.Type, k.Help)
-	}
-	return b.String()
-}

@@ -17,7 +17,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/config"
 )
 
@@ -31,7 +30,7 @@ var (
 func known(t *testing.T) (metrics, labels map[string]bool) {
 	t.Helper()
 	metrics, labels = map[string]bool{}, map[string]bool{"instance": true, "job": true, "le": true}
-	for _, m := range rowForm.FindAllStringSubmatch(app.MetricsTable(), -1) {
+	for _, m := range rowForm.FindAllStringSubmatch(string(read(t, "../docs/metrics.md")), -1) {
 		if m[2] == "histogram" {
 			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 				metrics[m[1]+suffix] = true

@@ -22,12 +22,9 @@ type names struct {
 	own   bool // copies are kept, as a name may be a part of something large
 }
 
-// number is the name's number, and whether it is new.
-func (t *names) number(name string) (version.Key, bool) { return t.numberOf(name, hashName(name)) }
-
 func hashName(name string) uint32 { return uint32(xxhash.Sum64String(name) >> 32) }
 
-// numberOf is number, of a name with that hash.
+// numberOf is the number of a name with that hash, and whether it is new.
 func (t *names) numberOf(name string, h uint32) (version.Key, bool) {
 	if 4*t.list.Len() >= 3*len(t.slots) {
 		t.slots = slots.Doubled(t.slots, 16)

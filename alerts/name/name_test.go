@@ -168,10 +168,6 @@ func TestLevelsInWords(t *testing.T) {
 			t.Errorf("%v has no words: %q", l, got)
 		}
 	}
-	got := name.Levels([]verdict.Level{verdict.SI, verdict.SER})
-	if want := "snapshot isolation (si) and serializability (ser)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
 }
 
 // The 14 anomalies of MTC, Table I, all have a case.

@@ -1,8 +1,6 @@
 package name
 
 import (
-	"strings"
-
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
@@ -58,20 +56,4 @@ func Level(l verdict.Level) string {
 		return p + " (" + l.String() + ")"
 	}
 	return l.String()
-}
-
-// Levels joins levels in words: "snapshot isolation (si) and serializability
-// (ser)".
-func Levels(ls []verdict.Level) string {
-	words := make([]string, len(ls))
-	for i, l := range ls {
-		words[i] = Level(l)
-	}
-	switch len(words) {
-	case 0:
-		return ""
-	case 1:
-		return words[0]
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }

@@ -138,15 +138,6 @@ func (t *Triangle) Header() record.Header {
 // Len is how many transactions there are.
 func (t *Triangle) Len() int { return 2 * t.cfg.Nodes }
 
-// Edges is how many edges the graph has.
-func (t *Triangle) Edges() int {
-	n := 0
-	for _, bs := range t.adjacent {
-		n += len(bs)
-	}
-	return n / 2
-}
-
 // Transactions yields the history, writers before readers.
 func (t *Triangle) Transactions() iter.Seq[record.Transaction] {
 	return func(yield func(record.Transaction) bool) {

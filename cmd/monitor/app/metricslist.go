@@ -2,7 +2,6 @@ package app
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -196,33 +195,4 @@ func (m *metrics) collector(d metric) prometheus.Collector {
 		return *into
 	}
 	panic(fmt.Sprintf("can't happen, because every field of metrics is of a known type: %s is %T", d.name, d.into))
-}
-
-// kind is what Prometheus calls the type of a metric.
-func (d metric) kind() string {
-	switch d.into.(type) {
-	case *prometheus.Counter, **prometheus.CounterVec:
-		return "counter"
-	case *prometheus.Histogram, **prometheus.HistogramVec:
-		return "histogram"
-	}
-	return "gauge"
-}
-
-// MetricsTable is what docs/metrics.md has of the metrics: a section for each group, in
-// Markdown.
-func MetricsTable() string {
-	var b strings.Builder
-	for _, g := range new(metrics).list() {
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n| Metric | Type | Labels | Meaning |\n| --- | --- | --- | --- |\n", g.title, g.text)
-		for _, d := range g.metrics {
-			names := make([]string, len(d.labels))
-			for i, l := range d.labels {
-				names[i] = "`" + l + "`"
-			}
-			fmt.Fprintf(&b, "| `%s_%s` | %s | %s | %s |\n", namespace, d.name, d.kind(), strings.Join(names, ", "), d.help)
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
 }
