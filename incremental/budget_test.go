@@ -100,3 +100,40 @@ func TestAbortedSessionsCostNothing(t *testing.T) {
 		t.Errorf("closures take %d bytes, want at most %d", e.ClosureBytes(), most)
 	}
 }
+
+// Writes that nobody reads have no order that matters: they make no pairs and leave nothing open, however many
+// there are, and once somebody reads some of them the order of these is searched for.
+func TestUnreadWritesMakeNoPairs(t *testing.T) {
+	levels := []verdict.Level{verdict.PC, verdict.SI, verdict.StrongSI, verdict.SER, verdict.SSER, verdict.LIN}
+	for _, kind := range []string{"hot", "timed"} {
+		for _, online := range []bool{false, true} {
+			e := incremental.New(incremental.Options{Levels: levels, Online: online, UniqueValues: true, UnseenUnique: true, MaxSkew: 5_000_000, Proof: true})
+			const n = 3000
+			for _, x := range hotWriters(n, kind) {
+				e.Step(&x, 0)
+			}
+			if e.Tick(0); e.GaveUp() {
+				t.Errorf("%s, online %v: given up", kind, online)
+			}
+			if online {
+				for _, r := range e.Results() {
+					if r.Stats.Constraints > 0 {
+						t.Errorf("%s: %v: %d pairs of what nobody has read", kind, r.Level, r.Stats.Constraints)
+					}
+				}
+				for i := range int64(5) { // the last ones, which are concurrent
+					read := record.Op{Kind: record.Read, Key: "hot", Value: record.Int(n - i)}
+					e.Step(&record.Transaction{Session: fmt.Sprint("r", i), ID: fmt.Sprint("r", i), HasSeq: true, Status: record.Committed, Ops: []record.Op{read}}, 0)
+				}
+			}
+			for _, r := range e.Close() {
+				if r.Outcome != verdict.Satisfied {
+					t.Errorf("%s, online %v: %v is %v (%v)", kind, online, r.Level, r.Outcome, r.Reason)
+				}
+				if online != (r.Stats.Constraints > 0) {
+					t.Errorf("%s, online %v: %v: %d pairs", kind, online, r.Level, r.Stats.Constraints)
+				}
+			}
+		}
+	}
+}

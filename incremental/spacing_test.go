@@ -11,11 +11,11 @@ import (
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
-// blindWriters write one key of which nobody reads: each two of them are a pair that stays
+// blindWriters write one key, and somebody reads each version: each two of them are a pair that stays
 // open.
 func blindWriters(b *strings.Builder, n int) {
 	for i := range n {
-		fmt.Fprintf(b, "w%d W%d: w(hot,%d)\n", i, i, i)
+		fmt.Fprintf(b, "w%d W%d: w(hot,%d)\nw%d R%d: r(hot,%d)\n", i, i, i, i, i, i)
 	}
 }
 

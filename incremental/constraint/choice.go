@@ -100,6 +100,7 @@ func (p *Polygraph) Ambiguous(reader version.Slot, key version.Key, cands []vers
 	p.openChoices++
 	p.solved.valid = false
 	p.Stats.Choices++
+	p.readsSome(reader)
 	if p.choiceOf == nil {
 		p.choiceOf = map[[2]uint32]uint32{}
 	}
@@ -404,11 +405,16 @@ func (p *Polygraph) wakeChoice(ci uint32) {
 // settleChoice narrows a choice, and takes what remains alone.
 func (p *Polygraph) settleChoice(ci uint32) {
 	c := &p.choices[ci]
-	if p.cfg.Ablate.NoPruning {
-		return
+	if !p.cfg.Ablate.NoPruning {
+		p.narrow(c)
+		if p.decide(ci) {
+			return
+		}
 	}
-	p.narrow(c)
-	if p.decide(ci) {
+	for _, v := range c.cands {
+		p.mayRead(v)
+	}
+	if p.cfg.Ablate.NoPruning {
 		return
 	}
 	// What may change it: something new before the reader, before a candidate,

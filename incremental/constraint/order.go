@@ -3,6 +3,8 @@ package constraint
 import (
 	"slices"
 
+	"github.com/bits-and-blooms/bitset"
+
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
@@ -206,10 +208,15 @@ func (p *Polygraph) Block(w version.ID) {
 		p.Propagate()
 		return
 	}
-	any := false
+	any, alike := false, p.banded == nil && p.idle(w)
 	at, low := len(*list), len(*list) // low: of those seen, the first that is not before w
 	for i, known := len(*list)-1, 0; i >= known; i-- {
 		x := (*list)[i]
+		if alike && p.idle(x.head) { // nothing follows from their order, where times don't make it cheap to know
+			p.Budget.Use(1)
+			low = i
+			continue
+		}
 		if p.cfg.Ablate.NoPruning && !p.tab.First(x.head) {
 			p.constrain(x.head, w)
 			low = i
@@ -254,19 +261,43 @@ func (p *Polygraph) leaves() bool {
 	return false
 }
 
-// harmless tells, of blocks that neither order decides, whether it can't matter
-// which comes first: where versions are ordered as transactions or commits are,
-// at all levels but snapshot isolation, two that nobody reads, nor can be found to
-// have read, agree with any order of their writers. Only where all reads are there
-// already, in a bulk load.
-func (p *Polygraph) harmless(a, b vid) bool {
-	if !p.cfg.Last || p.places == nil || p.parts > 1 && !p.cfg.Prefix || p.tab.Tail(a) != a || p.tab.Tail(b) != b {
-		return false
+// harmless tells, of blocks that neither order decides, whether it doesn't matter which comes first. That is
+// so of two versions that nobody has read, nor may have: they agree with any order of their writers, which
+// at all levels but snapshot isolation is the order of transactions or commits. There a writer that reads nothing
+// can be taken to begin as it commits, and two such agree with any order of their commits. So no pair is made
+// before somebody reads; see matters.
+func (p *Polygraph) harmless(a, b vid) bool { return p.idle(a) && p.idle(b) }
+
+// idle tells whether the block that head heads has an order with others of its kind in any case.
+func (p *Polygraph) idle(head vid) bool {
+	return p.tab.Tail(head) == head && !p.tab.First(head) && !p.tab.HasReaders(head) && !p.candidate.Test(uint(head)) &&
+		(p.parts == 1 || p.cfg.Prefix || !p.reads.Test(uint(p.writer(head))))
+}
+
+// matters makes the pairs of a version that was idle, if it is one that Block was told of.
+func (p *Polygraph) matters(v vid) {
+	if ver := p.tab.At(v); !p.bulk && ver.Kind == version.Written && ver.Next == version.None && p.isHead(v) && !p.tab.HasReaders(v) && !p.leaves() {
+		p.pairUp(v)
 	}
-	if k := p.tab.At(a).Key; int(k) < len(p.tracked) && p.tracked[k] {
-		return false // there are reads of the key that are not decided
+}
+
+// mayRead takes in that v is what some read may be of.
+func (p *Polygraph) mayRead(v vid) {
+	if !p.candidate.Test(uint(v)) {
+		p.candidate.Set(uint(v))
+		p.matters(v)
 	}
-	return !p.tab.HasReaders(a) && !p.tab.HasReaders(b)
+}
+
+// readsSome takes in that s reads something.
+func (p *Polygraph) readsSome(s slot) {
+	if p.parts == 1 || p.cfg.Prefix || p.reads.Test(uint(s)) {
+		return
+	}
+	p.reads.Set(uint(s))
+	for _, w := range p.Writes(s) {
+		p.matters(w)
+	}
 }
 
 // afterInitial puts the anti-dependencies of the initial version's readers to a
@@ -342,6 +373,7 @@ func (p *Polygraph) watchTail(head vid, c uint32) {
 func (p *Polygraph) Read(r version.Slot, v version.ID) { p.readAs(r, v, verdict.ByValue) }
 
 func (p *Polygraph) readAs(r slot, v vid, why verdict.Why) {
+	p.readsSome(r)
 	ver := p.tab.At(v)
 	if ver.Kind == version.Written {
 		e := graph.Edge{From: p.commit(ver.Writer), To: p.start(r), Key: ver.Key, Type: verdict.WR, Why: why}
@@ -408,49 +440,46 @@ func (p *Polygraph) readTail(r slot, v vid) {
 			p.wake(c)
 		}
 	}
-	p.others(head, func(x vid) relation { return p.relate(head, x) })
+	p.pairUp(head)
 }
 
-// others calls relate for the blocks of head's key that may come after it and
-// that it has no open pair with; relate returns how head stands to the other.
-// What comes after one that comes after head is passed over.
-func (p *Polygraph) others(head vid, relate func(x vid) relation) {
+// pairUp relates a block to those that may come after it, or before, and that it has no open pair with, and makes
+// the pairs that matter. What comes after one that comes after head is passed over.
+func (p *Polygraph) pairUp(head vid) {
+	relate := func(x vid) relation {
+		r := p.relate(head, x)
+		if r == undecided && !p.harmless(head, x) {
+			p.constrain(head, x)
+		}
+		return r
+	}
 	list := *p.list(p.tab.At(head).Key)
 	place := len(list) - 1
 	for place >= 0 && list[place].head != head {
 		place--
 	}
-	p.Budget.Use((len(list) - place) / placesAStep)
+	if place < 0 {
+		return // Block is yet to be told of it
+	}
+	var open bitset.BitSet // the blocks that it has an open pair with
+	pairs := 0
+	for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
+		open.Set(uint(p.pairs[c].a ^ p.pairs[c].b ^ head))
+		pairs++
+	}
+	p.Budget.Use((len(list) - place + pairs) / placesAStep)
 	for i, after := place+1, len(list); i < len(list); i++ {
 		x := list[i]
-		if int(x.low) <= after && !p.isOpen(head, x.head) && relate(x.head) == isBefore {
+		if int(x.low) <= after && !open.Test(uint(x.head)) && relate(x.head) == isBefore {
 			after = min(after, i)
 		}
 	}
-	known := 0 // head comes after the first so many
-	if place >= 0 {
-		known = int(list[place].low)
-	}
+	known := int(list[place].low) // head comes after the first so many
 	for i := place - 1; i >= known; i-- {
-		if x := list[i]; !p.isOpen(head, x.head) && relate(x.head) == isAfter {
+		if x := list[i]; !open.Test(uint(x.head)) && relate(x.head) == isAfter {
 			known = max(known, int(x.low))
 		}
 	}
-}
-
-func (p *Polygraph) isOpen(a, b vid) bool {
-	if p.open == 0 {
-		return false
-	}
-	steps := 0
-	defer func() { p.Budget.Use(steps / placesAStep) }()
-	for c := p.firstPair(a); c != none; c = *p.nextPair(c, a) {
-		steps++
-		if p.pairs[c].a == b || p.pairs[c].b == b {
-			return true
-		}
-	}
-	return false
 }
 
 // placesAStep is how many places of a list, looked at one after the other, are a step.
@@ -506,13 +535,7 @@ func (p *Polygraph) extend(head vid) {
 		p.moveTail(head, c)
 		p.wake(c)
 	}
-	p.others(head, func(x vid) relation {
-		r := p.relate(head, x)
-		if r == undecided {
-			p.constrain(head, x)
-		}
-		return r
-	})
+	p.pairUp(head)
 }
 
 // merge takes in that the blocks of a and b, both in the list, have become one,

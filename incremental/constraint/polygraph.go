@@ -19,7 +19,8 @@
 // would, the pair becomes a constraint, looked at again whenever something new
 // reaches one of the nodes that matter to it (pruning, Cobra's and Vbox's,
 // driven by newly reachable pairs instead of passes). What is left at the end
-// goes to the solver (solve.go).
+// goes to the solver (solve.go). Of versions that nobody reads none does: see
+// Polygraph.harmless.
 //
 // At prefix consistency (Config.Prefix) a version need not be seen by who
 // overwrites it: WW leads to the commit of the next writer, not to its start, and
@@ -55,6 +56,8 @@ package constraint
 
 import (
 	"slices"
+
+	"github.com/bits-and-blooms/bitset"
 
 	"github.com/isowatch/isowatch/incremental/acyclic"
 	"github.com/isowatch/isowatch/incremental/budget"
@@ -205,6 +208,8 @@ type Polygraph struct {
 	lines         []uint32          // by slot: the total order it lies on
 	byLine        [][]writersOnLine // by key, if tracked: its writers
 	tracked       []bool
+	candidate     bitset.BitSet // versions that a read that is open was found to may be of
+	reads         bitset.BitSet // transactions that read something, where that matters; see idle
 	scratch       []slot
 	contracted    [][2]uint32   // of the last problem; see problem.fixed
 	arcs          []acyclic.Arc // the same

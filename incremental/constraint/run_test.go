@@ -36,7 +36,7 @@ func TestRunAgainstBruteForce(t *testing.T) {
 // make their fifty million pairs.
 func TestHotKeyIsRun(t *testing.T) {
 	n := race.Few(4000, 10_000)
-	p := hot{writers: n, sessions: n}.load(Config{Sessions: true, Chains: n, Slots: n, Bulk: true, Last: true, Split: true, PairsMax: 1000})
+	p := hot{writers: n, sessions: n, reads: true}.load(Config{Sessions: true, Chains: n, Slots: n, Bulk: true, Last: true, Split: true, PairsMax: 1000})
 	if len(p.pairs) > 1000 || p.implicit < n*n/3 {
 		t.Errorf("%d pairs made, %d not", len(p.pairs), p.implicit)
 	}

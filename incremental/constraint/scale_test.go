@@ -18,6 +18,7 @@ type hot struct {
 	overlap           int  // with times: how many run at once
 	ties              int  // a tie with another session at every so manieth writer; 0: never
 	updates           bool // each has read the key's version before its own
+	reads             bool // each has read a key that nobody wrote
 }
 
 func (h hot) load(cfg Config) *Polygraph {
@@ -55,6 +56,12 @@ func (h hot) load(cfg Config) *Polygraph {
 			reads[s] = append(reads[s], ties[i-1])
 			tab.AddReader(ties[i-1], s, nil)
 			p.Read(s, ties[i-1])
+		}
+		if h.reads {
+			initial := tab.New(keyID(h.writers+i+1), version.Initial, version.None)
+			reads[s] = append(reads[s], initial)
+			tab.AddReader(initial, s, nil)
+			p.Read(s, initial)
 		}
 		if h.updates && latest != version.None {
 			reads[s] = append(reads[s], latest)
@@ -96,7 +103,7 @@ func TestHotKeyMakesFewPairs(t *testing.T) {
 		{"banded", hot{writers: n / 4, sessions: 20, overlap: 5}, Config{Sessions: true, RealTime: true}, 5 * n / 4},
 		{"banded, pc", hot{writers: n / 4, sessions: 20, overlap: 5}, Config{Sessions: true, RealTime: true, Split: true, Prefix: true}, 5 * n / 4},
 		{"banded, pc, updates", hot{writers: n, sessions: 20, overlap: 1, updates: true}, Config{Sessions: true, RealTime: true, Split: true, Prefix: true}, 0},
-		{"banded, si", hot{writers: n / 4, sessions: 20, overlap: 5}, Config{Sessions: true, RealTime: true, Split: true}, 5 * n / 4},
+		{"banded, si", hot{writers: n / 4, sessions: 20, overlap: 5, reads: true}, Config{Sessions: true, RealTime: true, Split: true}, 5 * n / 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := c.hot.load(c.cfg)
@@ -116,9 +123,9 @@ func TestHotKeyMakesFewPairs(t *testing.T) {
 // Constraints grow with the number of writers, not with its square, where
 // sessions now and then see of each other.
 func TestPairsGrowLinearly(t *testing.T) {
-	for _, cfg := range []Config{{Sessions: true, Chains: 20}, {Sessions: true, Chains: 20, Bulk: true}} {
-		few := hot{writers: 1500, sessions: 20, ties: 3}.load(cfg)
-		many := hot{writers: 3000, sessions: 20, ties: 3}.load(cfg)
+	for _, cfg := range []Config{{Sessions: true, Chains: 20, Split: true}, {Sessions: true, Chains: 20, Split: true, Bulk: true}} {
+		few := hot{writers: 1500, sessions: 20, ties: 3, reads: true}.load(cfg)
+		many := hot{writers: 3000, sessions: 20, ties: 3, reads: true}.load(cfg)
 		if len(few.pairs) == 0 || len(many.pairs) > 5*len(few.pairs)/2 {
 			t.Errorf("bulk %v: %d pairs of 1500 writers, %d of 3000", cfg.Bulk, len(few.pairs), len(many.pairs))
 		}

@@ -388,6 +388,7 @@ func TestChoose(t *testing.T) {
 		buried := `
 			A a @0-10 w(x) r(y)=M
 			B b @0-11 w(x) w(p)
+			R r @2-12 r(x)=A
 			C c @20-30 w(x)
 			`
 		text := buried + `
@@ -407,8 +408,8 @@ func TestChoose(t *testing.T) {
 				r.serve(i, nil, nil)
 			}
 		}
-		upTo(4)
-		r.p.Choose(4)
+		upTo(5)
+		r.p.Choose(5)
 		if r.p.Undecided() != 1 {
 			t.Fatalf("%s: %d open before a solution", level, r.p.Undecided())
 		}
@@ -416,17 +417,17 @@ func TestChoose(t *testing.T) {
 			t.Fatal("not satisfied")
 		}
 		first := r.p.solved.ab[0]
-		if r.p.Choose(2); r.p.Undecided() != 1 {
+		if r.p.Choose(3); r.p.Undecided() != 1 {
 			t.Errorf("%s: an order was chosen though the block after both may still be read", level)
 		}
 		r.p.Solve(1000)
-		if r.p.Choose(3); r.p.Undecided() != 0 || r.p.Solve(1000) != sat.Sat {
+		if r.p.Choose(4); r.p.Undecided() != 0 || r.p.Solve(1000) != sat.Sat {
 			t.Fatalf("%s: %d open after Choose", level, r.p.Undecided())
 		}
 		if first != r.follows("A", "B") || first == r.follows("B", "A") {
 			t.Errorf("%s: the order chosen is not the solution's", level)
 		}
-		if upTo(5); !first {
+		if upTo(6); !first {
 			t.Fatalf("%s: the solution has B before A, with which M agrees", level)
 		}
 		found := r.p.TakeFound()
@@ -436,13 +437,13 @@ func TestChoose(t *testing.T) {
 
 		alone := feed(parse(strings.Replace(buried, " r(y)=M", "", 1)+"\nE e @40-50 w(q)"), cfg)
 		alone.p.Solve(1000)
-		alone.p.Choose(4)
+		alone.p.Choose(5)
 		if alone.p.Undecided() != 0 {
 			t.Errorf("%s: %d open with a block after both", level, alone.p.Undecided())
 		}
-		last := feed(parse("A a @0-10 w(x)\nB b @0-11 w(x)\nE e @40-50 w(q)"), cfg)
+		last := feed(parse("A a @0-10 w(x)\nB b @0-11 w(x)\nR r @2-12 r(x)=A\nE e @40-50 w(q)"), cfg)
 		last.p.Solve(1000)
-		last.p.Choose(3)
+		last.p.Choose(4)
 		if last.p.Undecided() != 1 {
 			t.Errorf("%s: %d open though either may be the last of the key", level, last.p.Undecided())
 		}
@@ -464,7 +465,7 @@ func TestCompactKeepsWatching(t *testing.T) {
 		`)
 	const n = 1100
 	for i := range n {
-		fmt.Fprintf(&b, "A%d a w(k%d)\n", i, i)
+		fmt.Fprintf(&b, "A%d a w(k%d)\nR%d a r(k%d)=A%d\n", i, i, i, i, i)
 	}
 	b.WriteString("Z a w(z)\nB b r(m)=M\n")
 	for i := range n {

@@ -229,22 +229,28 @@ func TestWindowTurnsSettledPairs(t *testing.T) {
 		{"a pair has a reader more", "x", `
 			A a @0-10 w(x)
 			B b @5-25 w(x) w(r)
+			X x @6-26 r(x)=A
 			C c @20-30 r(r)=B w(y)
 			D d @22-31 w(y) w(p)
+			Y y @23-32 r(y)=C
 			R e @15-50 r(p)=D r(x)=A`},
 		{"both pairs end before the transaction that a new edge leads to", "p", `
 			O o @0-1 w(q)
 			A a @10-20 r(q)=O w(x) w(q)
 			B b @10-25 w(x) w(r)
+			X x @15-26 r(x)=A
 			C c @19-30 r(r)=B w(y)
 			D d @18-31 w(y) w(p)
+			Y y @15-32 r(y)=C
 			R e @11-50 r(q)=O r(p)=D`},
 		{"no end is known of the transactions that the pairs name", "p", `
 			O o @0-1 w(q)
 			A a r(q)=O w(x) w(q)
 			B b w(x) w(r)
+			X x r(x)=A
 			C c r(r)=B w(y)
 			D d w(y) w(p)
+			Y y r(y)=C
 			V v @60-61 w(z)
 			R e @70-80 r(q)=O r(p)=D`},
 	} {

@@ -10,7 +10,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// blindLines are records of 50 clients that write a hot key and never read it, with or without times by which 40
+// blindLines are records of 50 clients that write a hot key blindly and of 50 that read it, with or without times by which 40
 // overlap; each 500th begins two updates of one version, one of which is lost.
 func blindLines(n int, timed bool) []string {
 	var lines []string
@@ -24,6 +24,7 @@ func blindLines(n int, timed bool) []string {
 	}
 	for i := range n {
 		add(fmt.Sprint("s", i%50), i/50, i, fmt.Sprintf(`["w","hot",%d]`, i+1))
+		add(fmt.Sprint("r", i%50), i/50, i, fmt.Sprintf(`["r","hot",%d]`, i+1))
 		if i%500 == 499 {
 			key := fmt.Sprint("k", i)
 			add("first"+key, 0, i, fmt.Sprintf(`["w",%q,1]`, key))
@@ -34,7 +35,7 @@ func blindLines(n int, timed bool) []string {
 	return lines
 }
 
-// Writes of a hot key that nobody reads have two orders each two: a segment ends before there is too
+// Blind writes of a hot key, each read once, have two orders each two: a segment ends before there is too
 // much of that, nothing is left open, and what the records show is told.
 func TestBlindWritesEndSegments(t *testing.T) {
 	for _, timed := range []bool{false, true} {

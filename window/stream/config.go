@@ -107,7 +107,7 @@ const (
 	DefaultEvery    = 250 * time.Millisecond
 	DefaultSegment  = 65_536
 	DefaultOverlap  = 4_096
-	DefaultMaxSeeds = 32_768
+	DefaultMaxSeeds = 16_384
 	DefaultHeavy    = 1 << 10 // some 14 operations on integers
 )
 
