@@ -26,6 +26,7 @@ package recorder
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,9 +212,9 @@ func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
-// now is the wall clock in Unix nanoseconds, but never earlier than, nor equal to, what it was before: where the
+// Now is the time that records have: the wall clock in Unix nanoseconds, but never earlier than, nor equal to, what it was before: where the
 // machine's clock is set back, the order of events stays what it was.
-func (r *Recorder) now() int64 {
+func (r *Recorder) Now() int64 {
 	wall := time.Now().UnixNano()
 	for {
 		latest := r.latest.Load()
@@ -241,13 +242,25 @@ func (s *Session) Name() string { return s.name }
 
 // Begin begins the next transaction; the last one has to have ended. It is called before the database
 // is told.
-func (s *Session) Begin() *Transaction {
+func (s *Session) Begin() *Transaction { return s.BeginAt(s.recorder.Now()) }
+
+// BeginAt is Begin for who learns only later that a transaction began. start is what Recorder.Now was before the database was
+// told, and not before the session's last transaction began.
+func (s *Session) BeginAt(start int64) *Transaction {
 	ops := s.txn.record.Ops[:0]
 	s.txn = Transaction{recorder: s.recorder, record: record.Transaction{
 		DB: s.recorder.options.DB, Session: s.name, Seq: s.seq, HasSeq: true,
-		ID: fmt.Sprintf("%s#%d", s.name, s.seq), Start: s.recorder.now(), HasTimes: true, Ops: ops}}
+		ID: s.name + "#" + strconv.FormatInt(s.seq, 10), Start: start, HasTimes: true, Ops: ops}}
 	s.seq++
 	return &s.txn
+}
+
+// Lose says that the session had a transaction of which too much is not known, such as what it wrote. Its record counts as
+// dropped, and one that says nothing follows it, so that the monitor sees the gap, be it the last of the session.
+func (s *Session) Lose() {
+	s.seq++
+	s.recorder.dropped.Add(1)
+	s.Begin().End(record.Aborted)
 }
 
 // Transaction is one transaction in work. It may not be used after End.
@@ -277,6 +290,6 @@ func (t *Transaction) op(kind record.OpKind, key string, value record.Value) {
 
 // End ends the transaction with what its client learned of it.
 func (t *Transaction) End(outcome record.Status) {
-	t.record.Status, t.record.End = outcome, t.recorder.now()
+	t.record.Status, t.record.End = outcome, t.recorder.Now()
 	t.recorder.take(t.record.Session, func(b []byte) []byte { return codec.AppendJSON(b, &t.record) })
 }

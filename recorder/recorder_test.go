@@ -176,3 +176,19 @@ func TestSinkFails(t *testing.T) {
 		}
 	})
 }
+
+// A transaction that can't be told of leaves a gap in its session, which shows though nothing of the application's follows it.
+func TestLose(t *testing.T) {
+	g := &gate{open: make(chan struct{})}
+	close(g.open)
+	rec := recorder.New(g, recorder.Options{})
+	s := rec.Session("s")
+	s.Begin().End(record.Committed)
+	s.Lose()
+	if err := rec.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if rec.Dropped() != 1 || len(g.lines) != 2 || !strings.Contains(g.lines[1], `"seq":2`) {
+		t.Errorf("%d dropped, records %v; want 1, and a last record with seq 2", rec.Dropped(), g.lines)
+	}
+}

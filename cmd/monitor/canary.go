@@ -19,6 +19,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/recorder/kafkasink"
 )
 
 // canaryFlags are the flags of canary that are no shorthands of the configuration.
@@ -148,7 +149,7 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 		case err != nil:
 			return runFailure(err)
 		}
-		o.Publish = &canary.Topic{Producer: producer}
+		o.Publish = &kafkasink.Topic{Producer: producer}
 	}
 	defer app.LimitMemory(loaded.Config.Memory, loaded.Config.Store.Path, log)()
 	ended, err := canary.Run(ctx, *o)

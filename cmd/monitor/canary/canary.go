@@ -154,7 +154,7 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	sinks := teeSink{}
+	var sinks []recorder.Sink
 	if w.Record != nil {
 		initial, coverage, skew := record.InitialAbsent, record.CoverageComplete, int64(0)
 		if _, err := w.Record.Write(append(codec.AppendHeader(nil, &record.Header{Initial: &initial, Coverage: &coverage, MaxSkew: &skew}), '\n')); err != nil {
@@ -170,7 +170,7 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		pipe, in = io.Pipe()
 		sinks = append(sinks, recorder.Lines(in))
 	}
-	rec := recorder.New(sinks, recorder.Options{DB: DB, Wait: true, Failed: func(err error) {
+	rec := recorder.New(recorder.Tee(sinks...), recorder.Options{DB: DB, Wait: true, Failed: func(err error) {
 		w.Log.Error().Err(err).Msg("records are lost")
 	}})
 	w.load = &Load{db: w.db, rec: rec, cfg: w.Config.Canary, settings: settings, seed: w.Seed, transactions: w.Transactions, run: w.prefix(dir), groups: newGroups()}
@@ -410,23 +410,4 @@ func (w *watch) count() {
 			w.say("can't reach " + n.Name + ": " + o.why)
 		}
 	}
-}
-
-// teeSink hands records to several sinks.
-type teeSink []recorder.Sink
-
-func (t teeSink) Put(ctx context.Context, records []recorder.Record) error {
-	var errs []error
-	for _, s := range t {
-		errs = append(errs, s.Put(ctx, records))
-	}
-	return errors.Join(errs...)
-}
-
-func (t teeSink) Close() error {
-	var errs []error
-	for _, s := range t {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(errs...)
 }

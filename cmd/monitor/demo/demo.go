@@ -24,6 +24,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/recorder/kafkasink"
 )
 
 // Options of a demonstration.
@@ -182,7 +183,7 @@ func (s *stage) work(ctx context.Context, isolation string, d time.Duration) err
 		prefix = "before/" // what an alert shows is of the time after
 	}
 	log := zerolog.New(zerolog.ConsoleWriter{Out: s.Out, NoColor: !s.Color}).Level(zerolog.ErrorLevel)
-	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: d, Publish: &canary.Topic{Producer: p}, Prefix: &prefix, Log: log, Out: s.Out, Quiet: s.Quiet, Seed: s.Seed})
+	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: d, Publish: &kafkasink.Topic{Producer: p}, Prefix: &prefix, Log: log, Out: s.Out, Quiet: s.Quiet, Seed: s.Seed})
 	return err
 }
 

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/isowatch/isowatch/cmd/monitor/canary"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 	"github.com/isowatch/isowatch/internal/lab/realkafka"
 	"github.com/isowatch/isowatch/internal/lab/rig"
 	"github.com/isowatch/isowatch/recorder"
+	"github.com/isowatch/isowatch/recorder/kafkasink"
 )
 
 // A topic that falls silent and a monitor whose process is stopped, both for several times as long as a silent
@@ -49,7 +49,7 @@ func TestSilenceCostsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := recorder.New(&canary.Topic{Producer: p}, recorder.Options{Wait: true, Failed: func(err error) { t.Error(err) }})
+	rec := recorder.New(&kafkasink.Topic{Producer: p}, recorder.Options{Wait: true, Failed: func(err error) { t.Error(err) }})
 	defer rec.Close(context.WithoutCancel(t.Context()))
 
 	var sessions []*recorder.Session
