@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	badger "github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -89,6 +90,10 @@ func (s *Badger) start() error {
 		settle(s.opt.Path)
 	}
 	db, err := badger.Open(tuned(s.opt))
+	for until := time.Now().Add(lockWait); err != nil && inUse(err) && time.Now().Before(until); {
+		time.Sleep(lockWait / 50)
+		db, err = badger.Open(tuned(s.opt))
+	}
 	if err != nil {
 		return explainOpen(s.opt.Path, err)
 	}
@@ -217,11 +222,19 @@ func holder(path string) string {
 	return ""
 }
 
+// lockWait is how long a store that is in use is waited for: who only looks at it has soon done so, one that has ended
+// may have forked a process that did not run its program yet, and holds what was open until it does.
+const lockWait = time.Second
+
+// inUse tells whether a store was not opened because somebody has it open. Badger wraps the cause as text.
+func inUse(err error) bool {
+	return errors.Is(err, ErrLocked) || strings.Contains(err.Error(), "Cannot acquire directory lock")
+}
+
 // explainOpen says what to do about a failure to open.
 func explainOpen(path string, err error) error {
 	switch {
-	// Badger wraps the cause as text.
-	case errors.Is(err, ErrLocked), strings.Contains(err.Error(), "Cannot acquire directory lock"):
+	case inUse(err):
 		return fmt.Errorf("store %s: %w%s: a store has one user at a time, readers included; stop that one first, or set another store.path", path, ErrLocked, holder(path))
 	case errors.Is(full(err), ErrFull):
 		return fmt.Errorf("store %s can't be opened: %w", path, full(err))

@@ -109,6 +109,7 @@ type tuning struct {
 	queue      int             // records that wait for a history
 	backlog    int64           // bytes of the journal that are left for a history; 0: a share of the store
 	piece      time.Duration   // of proving, after which what is proved is stored
+	reading    func()          // called before the input is read
 	slow       func(db string) // called before a history takes an entry
 	proving    func(*worker)   // called before an anomaly is proved
 	segments   bool            // also where the end of the input is to be told

@@ -129,7 +129,12 @@ func (in *ingest) run(reading context.Context) error {
 	batches := make(chan *decode.Batch)
 	stop, cancel := context.WithCancel(reading)
 	over := make(chan error, 1)
-	go func() { over <- read(stop, in.stage, batches) }()
+	go func() {
+		if in.tuning.reading != nil {
+			in.tuning.reading()
+		}
+		over <- read(stop, in.stage, batches)
+	}()
 	defer func() { // however this ends, the reader does too
 		cancel()
 		for range batches {
@@ -164,7 +169,9 @@ func (in *ingest) run(reading context.Context) error {
 			err = in.write(work)
 		case <-tick.C:
 			in.beat.work(in.now())
-			if now := in.now(); now.Sub(last) >= in.idle() && in.listened() {
+			// Where an input that can be read again ends, that time passes says nothing: what is found at its end
+			// would else depend on how long it takes to open it, and a run after a crash would find it elsewhere.
+			if now := in.now(); !(in.untilEnd && in.origin != "") && now.Sub(last) >= in.idle() && in.listened() {
 				last = now
 				in.take(nil, now)
 				err = in.write(work)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
 // client is a connection to a monitor, by hand. It gives up long after anything must have happened.
@@ -77,6 +78,9 @@ func (w *client) asked(t *testing.T, target string, want int, header ...string) 
 // servers are a monitor with a token, with and without TLS, and how one connects to it.
 func servers(t *testing.T, each func(t *testing.T, connect func() *client)) {
 	t.Run("tls", func(t *testing.T) {
+		if race.Enabled {
+			t.Skip("hundreds of handshakes take minutes with the race detector; they are done without it")
+		}
 		ca := newAuthority(t)
 		a, _, _ := secured(t, ca)
 		roots := x509.NewCertPool()
