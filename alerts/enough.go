@@ -56,9 +56,9 @@ func enough(v verdict.Violation, level verdict.Level, p proof, ctx Context) func
 	}
 }
 
-// all says of a proof that is not small that all of it may be enough: most of it was found to
+// everything says of a proof that is not small that all of it may be enough: most of it was found to
 // be needed.
-func all(p proof) func(i, op int) bool {
+func everything(p proof) func(i, op int) bool {
 	if len(p.txns) < enoughMin {
 		return nil
 	}

@@ -18,6 +18,8 @@ import (
 type proof struct {
 	header record.Header
 	txns   []record.Transaction
+	// whole is what the proof was before it was made small.
+	whole []record.Transaction
 	// tried is what was found to prove nothing at a level while the proof was made small.
 	tried *shrink.Memory
 	level verdict.Level
@@ -75,7 +77,7 @@ func smaller(v verdict.Violation, level verdict.Level, p proof, ctx Context) pro
 	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, p.header, txns) == verdict.Violated }
 	opt := essentials(v, p.txns, ctx)
 	opt.Unseen = *p.header.Coverage == record.CoveragePartial
-	p.tried, p.level = &shrink.Memory{}, level
+	p.whole, p.tried, p.level = p.txns, &shrink.Memory{}, level
 	opt.Memory, opt.Enough = p.tried, enough(v, level, p, ctx)
 	calls := 0
 	p.txns, calls = shrink.Shrink(p.txns, violated, opt)

@@ -41,18 +41,7 @@ func (s story) told(ctx Context) story {
 		s.p.large = s.p.large || ctx.Find != nil
 		return s
 	}
-	level := s.n.Breaks[0]
-	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, s.p.header, txns) == verdict.Violated }
-	if ctx.Find != nil {
-		opt := shrink.Options{Calls: ctx.JudgeCalls, Unseen: *s.p.header.Coverage == record.CoveragePartial,
-			Enough: all(s.p), Memory: &shrink.Memory{}}
-		if level == s.p.level {
-			opt.Memory = s.p.tried
-		}
-		s.p.txns, _ = shrink.Shrink(s.p.txns, violated, opt)
-		s.p.large = opt.Memory.Cut()
-	}
-	level, lowest := s.weakest(ctx)
+	s, level, lowest := s.least(ctx)
 	next, ok := s.again(lowest, ctx)
 	if !ok {
 		next = s.within()
@@ -62,6 +51,57 @@ func (s story) told(ctx Context) story {
 	}
 	next.judged(ctx, ctx.OneKey || slices.Contains(s.n.Breaks, verdict.LIN))
 	return next
+}
+
+// least is a story with no more than it needs, and the weakest levels that it breaks. That
+// is as few operations as will do (all of them where there is no finder), unless what it was found in shows the same with fewer
+// steps of sessions: of two readers of two writes in two orders, one that follows its own
+// session's write need not have read it, but if it has, that is what is told.
+func (s story) least(ctx Context) (least story, promised, lowest verdict.Level) {
+	if ctx.Find == nil {
+		promised, lowest = s.weakest(ctx)
+		return s, promised, lowest
+	}
+	level := s.n.Breaks[0]
+	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, s.p.header, txns) == verdict.Violated }
+	opt := shrink.Options{Calls: ctx.JudgeCalls, Unseen: *s.p.header.Coverage == record.CoveragePartial,
+		Enough: everything(s.p), Memory: &shrink.Memory{}}
+	if level == s.p.level {
+		opt.Memory = s.p.tried
+	}
+	s.p.txns, _ = shrink.Shrink(s.p.txns, violated, opt)
+	s.p.large = opt.Memory.Cut()
+	promised, lowest = s.weakest(ctx)
+	needed := steps(loosen(s.p.txns, violated))
+	if needed == 0 || len(s.p.whole) > loosenMax {
+		return s, promised, lowest
+	}
+	opt.Memory = &shrink.Memory{}
+	rest, _ := shrink.Shrink(loosen(s.p.whole, violated), violated, opt)
+	if steps(rest) >= needed || opt.Memory.Cut() {
+		return s, promised, lowest
+	}
+	other := s
+	other.p.txns, other.p.large = nil, false
+	for _, t := range s.p.whole { // as they were, with their sessions
+		if len(rest) > 0 && rest[0].ID == t.ID {
+			t.Ops, rest = rest[0].Ops, rest[1:]
+			other.p.txns = append(other.p.txns, t)
+		}
+	}
+	if p, l := other.weakest(ctx); p != promised || l != lowest {
+		return s, promised, lowest
+	}
+	return other, promised, lowest
+}
+
+// steps is how many transactions come after another one of their session.
+func steps(txns []record.Transaction) int {
+	sessions := map[string]bool{}
+	for i := range txns {
+		sessions[txns[i].Session] = true
+	}
+	return len(txns) - len(sessions)
 }
 
 // weakest is the weakest promised level that a proof breaks, and the weakest of all that
@@ -87,8 +127,8 @@ func (s story) weakest(ctx Context) (promised, lowest verdict.Level) {
 }
 
 // again is what the finder finds in the proof of a story at a level; false if it finds
-// nothing that is of that level, or there is none. Where steps are inferred, or there is a
-// tree of cases, sessions and times that are not needed are not told as reasons.
+// nothing that is of that level, or there is none. Where steps are inferred or of sessions, or
+// there is a tree of cases, sessions and times that are not needed are not told.
 func (s story) again(level verdict.Level, ctx Context) (story, bool) {
 	if ctx.Find == nil {
 		return s, false
@@ -107,7 +147,7 @@ func (s story) again(level verdict.Level, ctx Context) (story, bool) {
 		return s, false
 	}
 	next, ok := find(s.p.txns)
-	if ok && inferred(next.v) {
+	if ok && (inferred(next.v) || slices.ContainsFunc(next.v.Cycle, func(e verdict.Edge) bool { return e.Type == verdict.SO })) {
 		violated := func(txns []record.Transaction) bool { return ctx.Judge(level, h, txns) == verdict.Violated }
 		if looser, ok := find(loosen(s.p.txns, violated)); ok {
 			return looser, true

@@ -2,6 +2,7 @@ package alerts_test
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -303,6 +304,100 @@ func TestNamesAreInTheTable(t *testing.T) {
 	if unproved*1000 > made {
 		t.Errorf("of %d anomalies %d are not proved", made, unproved)
 	}
+}
+
+// Where sessions read all keys right behind their own writes, at a primary and at a standby that makes some commits
+// visible in another order, a fork is a long fork: each of two readers has read what the other one missed, though
+// the order of a session says of one of them what its read says as well.
+func TestForksOfAStandby(t *testing.T) {
+	found, all := map[string]int{}, table(t)
+	for seed := range uint64(40) {
+		s := standby(rand.New(rand.NewPCG(seed, 18)))
+		for _, v := range foundBy(s, []verdict.Level{verdict.SI}, seed%2 == 0, seed) {
+			a, ok := told(t, all, v, context(s, verdict.SI))
+			if found[a.Name]++; !ok || a.Name != "long-fork" && forks(a, s.Txns) {
+				t.Fatalf("seed %d: %s, %v\n%s\n%s", seed, a.Name, ok, script.Format(s), a.Explanation)
+			}
+		}
+	}
+	if t.Log(found); found["long-fork"] < 20 {
+		t.Error("the test is too easy")
+	}
+}
+
+// standby is a history of two sessions at a primary, which write and read all right behind, and of two at its
+// standby, which sees every other pair of commits the other way round.
+func standby(rng *rand.Rand) script.Script {
+	s := script.Script{}
+	keys, last := []string{"x", "y", "z"}, int64(0)
+	primary, replica := map[string]record.Value{}, map[string]record.Value{}
+	add := func(session string, ops ...record.Op) {
+		s.Txns = append(s.Txns, record.Transaction{Session: session, ID: fmt.Sprintf("T%d", len(s.Txns)+1), Ops: ops})
+	}
+	write := func(key string) record.Op {
+		last++
+		return record.Op{Kind: record.Write, Key: key, Value: record.Int(last)}
+	}
+	snapshot := func(session string, state map[string]record.Value) {
+		var ops []record.Op
+		for _, i := range rng.Perm(len(keys)) {
+			ops = append(ops, record.Op{Kind: record.Read, Key: keys[i], Value: state[keys[i]]})
+		}
+		add(session, ops...)
+	}
+	var first []record.Op
+	for _, k := range keys {
+		first = append(first, write(k))
+		primary[k], replica[k] = first[len(first)-1].Value, first[len(first)-1].Value
+	}
+	add("s0", first...)
+	for range 4 {
+		p := rng.Perm(len(keys))
+		a, b := write(keys[p[0]]), write(keys[p[1]])
+		add("s1", a)
+		primary[a.Key] = a.Value
+		if rng.IntN(2) == 0 {
+			snapshot("s1", primary)
+		}
+		add("s2", b)
+		replica[b.Key] = b.Value
+		if rng.IntN(2) == 0 {
+			snapshot("s3", replica)
+		}
+		primary[b.Key], replica[a.Key] = b.Value, a.Value
+		if rng.IntN(2) == 0 {
+			snapshot("s2", primary)
+		}
+		if rng.IntN(2) == 0 {
+			snapshot("s4", replica)
+		}
+	}
+	return s
+}
+
+// forks tells whether a cycle is of two transactions that missed one write each, and each of them read, as it was
+// recorded, what the other one missed.
+func forks(a alerts.Alert, txns []record.Transaction) bool {
+	if len(a.Cycle) != 4 {
+		return false
+	}
+	at := map[string]record.Transaction{}
+	for _, t := range txns {
+		at[t.ID] = t
+	}
+	missed := 0
+	for i, e := range a.Cycle {
+		reader, writer := a.Cycle[(i+1)%4], at[e.To]
+		if e.Type != "rw" {
+			continue
+		}
+		wrote := writes(writer, e.Key)
+		if reader.Type == "rw" || len(wrote) == 0 || !slices.ContainsFunc(reads(at[reader.To], e.Key), func(op record.Op) bool { return op.Value == wrote[len(wrote)-1].Value }) {
+			return false
+		}
+		missed++
+	}
+	return missed == 2
 }
 
 // The anomalies of recorded histories likewise.

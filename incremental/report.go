@@ -452,6 +452,15 @@ func (x *exhibits) edge(ed graph.Edge, p *constraint.Polygraph) {
 	}
 }
 
+// between keeps the reads by which a transaction shows that it came after another one of its session.
+func (x *exhibits) between(first, last version.Slot) {
+	for _, v := range x.s.readsOf(last) {
+		if ver := x.s.tab.At(v); ver.Kind == version.Written && ver.Writer == first {
+			x.read(last, ver.Key)
+		}
+	}
+}
+
 // fromInitial keeps what shows that the block that holds s's version of k is the first:
 // the read of the initial version, and those that lead from there to s.
 func (x *exhibits) fromInitial(s version.Slot, k version.Key) {
@@ -712,8 +721,16 @@ func (e *Engine) exhibited(c *check, f *constraint.Violation) *exhibits {
 	}
 	x := newExhibits(e, c.strand)
 	for _, list := range append([][]graph.Edge{f.Cycle, f.Rest}, f.Cases...) {
-		for _, ed := range list {
+		first := version.Slot(none) // of a run along a session
+		for i, ed := range list {
 			x.edge(ed, c.poly)
+			if ed.Type != verdict.SO {
+				continue
+			}
+			if i == 0 || list[i-1].Type != verdict.SO || c.poly.SlotOf(list[i-1].To) != c.poly.SlotOf(ed.From) {
+				first = c.poly.SlotOf(ed.From)
+			}
+			x.between(first, c.poly.SlotOf(ed.To))
 		}
 	}
 	for _, r := range f.Reads {
