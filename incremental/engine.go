@@ -1024,6 +1024,9 @@ func (e *Engine) admitInBulk(order []uint32) {
 		}
 		e.enter(i)
 	}
+	for _, s := range e.strands {
+		s.holds = e.ambiguities
+	}
 	for n, i := range order {
 		if n&1023 == 0 && e.halted() {
 			return

@@ -111,10 +111,10 @@ func (st *stream) pad(rng *rand.Rand) {
 		}
 	}
 	txns, end, tick := []record.Transaction{before}, []int64{0}, []int64{noTick}
-	if rng.IntN(2) == 0 { // many sessions, the clock of each late in it
-		for i := range 100 {
+	if n := rng.IntN(3); n > 0 { // many sessions, the clock of each late in it; or so many without that times are few
+		for i := range 100 * n {
 			k := rng.IntN(common)
-			x := record.Transaction{DB: record.DefaultDB, Session: fmt.Sprintf("reader %d", i), ID: fmt.Sprintf("R%d", i), HasTimes: timed, Start: first - 90, End: first - 80,
+			x := record.Transaction{DB: record.DefaultDB, Session: fmt.Sprintf("reader %d", i), ID: fmt.Sprintf("R%d", i), HasTimes: timed && n == 1, Start: first - 90, End: first - 80,
 				Ops: []record.Op{{Key: fmt.Sprintf("common %d", k), Value: record.Int(int64(k + 1))}}}
 			txns, end, tick = append(txns, x), append(end, 0), append(tick, noTick)
 		}
@@ -133,8 +133,8 @@ func (st *stream) pad(rng *rand.Rand) {
 			}
 		}
 	}
-	if !timed {
-		for i := range txns {
+	for i := range txns {
+		if !txns[i].HasTimes {
 			txns[i].Start, txns[i].End = 0, 0
 		}
 	}

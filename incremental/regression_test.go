@@ -1,6 +1,7 @@
 package incremental_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental"
@@ -260,6 +261,38 @@ s4 T4: r(x,3) w(x,5)
 	}
 	for _, r := range e.Close() {
 		if want := map[verdict.Level]verdict.Outcome{verdict.RC: verdict.Satisfied, verdict.LIN: verdict.NotApplicable}[r.Level]; r.Outcome != want {
+			t.Errorf("%v: %v, want %v", r.Level, r.Outcome, want)
+		}
+	}
+}
+
+// Where times are few, what has them goes in with all else at once, and a read with several possible writers is
+// known before these are ordered: each of the two was overwritten, by the clock, or follows the other read.
+func TestChoicesKnowOfAllWriters(t *testing.T) {
+	s, err := script.Parse(`initial absent
+s1 W1: w(x,1) @0-10
+s2 V1: w(y,1) @0-10
+s3 W2: w(x,2) @20-30
+s4 V2: w(y,2) @20-30
+s5 R1: r(x,1) @40-50
+s5 V3: w(y,1)
+s6 R2: r(y,1) @40-50
+s6 W3: w(x,1)
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 250 {
+		s.Txns = append(s.Txns, record.Transaction{Session: "others", Seq: int64(i), HasSeq: true,
+			Ops: []record.Op{{Kind: record.Write, Key: fmt.Sprint("other ", i), Value: record.Int(1)}}})
+	}
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SER, verdict.SSER}, Initial: record.InitialAbsent})
+	for i := range s.Txns {
+		e.Step(&s.Txns[i], 0)
+	}
+	results := e.Close()
+	for i, want := range []verdict.Outcome{verdict.Satisfied, verdict.Violated} {
+		if r := results[i]; r.Outcome != want {
 			t.Errorf("%v: %v, want %v", r.Level, r.Outcome, want)
 		}
 	}

@@ -925,6 +925,7 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 	cfg := e.config(c, c.timed && !c.noTimes, true)
 	cfg.Slots = len(slots)
 	s := newStrand([]constraint.Config{cfg})
+	s.holds = len(x.s.choices) > 0
 	s.polys[0].Budget.Stop = e.budget.Stop
 	s.polys[0].MaxFound = 1 // of a dense history's there may be hundreds, each with a search for why it holds
 	renamed := make(map[version.Slot]version.Slot, len(slots))
@@ -1233,6 +1234,7 @@ func (e *Engine) drop(old *constraint.Polygraph) {
 // has to carry an edge to all that came after what it leads to.
 func (e *Engine) copy(cfg constraint.Config) *strand {
 	s := e.newStrand(cfg)
+	s.holds = len(e.main.choices) > 0
 	tab := &e.main.tab
 	reads, next := e.readsInOrder(), version.ID(0)
 	for slot := range version.Slot(len(e.slotTx)) {

@@ -23,6 +23,9 @@ func (e *Engine) admit(index uint32) {
 		return
 	}
 	e.enter(index)
+	for _, s := range e.strands {
+		s.holds = e.holds(s)
+	}
 	for _, c := range e.in.slab(t.writes) {
 		e.write(index, c)
 	}
@@ -181,7 +184,6 @@ func (e *Engine) write(index uint32, c cellID) {
 	}
 	if v == none {
 		for i, s := range e.strands {
-			s.holds = e.holds(s)
 			w := s.write(t.slot, cl.key)
 			if i == 0 {
 				v = w

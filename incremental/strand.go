@@ -51,8 +51,8 @@ type strand struct {
 	candidates func(version.Slot, version.Key) []version.ID
 	// untimed: no polygraph has times, by which blocks that come early would be ordered.
 	untimed bool
-	// holds: what is written now does not become a block before the reads of its
-	// transaction are known.
+	// holds: what is written now does not become a block before reads of its key are
+	// chosen or given, which have to know of it.
 	holds bool
 }
 

@@ -182,6 +182,9 @@ func (p *Polygraph) trackWriters(k keyID) {
 // Hold is Wrote for a version that Block will only be told of when other transactions
 // have come: a read of its key knows of it before.
 func (p *Polygraph) Hold(v version.ID) {
+	if p.bulk {
+		return // all are tracked when it ends
+	}
 	p.trackWriters(p.tab.At(v).Key)
 	p.trackWriter(v)
 }
