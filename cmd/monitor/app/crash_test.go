@@ -260,6 +260,10 @@ func TestFullDisk(t *testing.T) {
 				return ok && get(t, r.Addr(), "/readyz") == "ready\n"
 			})
 			send(t, p, txns[800:1000]...)
+			// What the journal lacks is lost by a crash unless it is judged by then.
+			eventually(t, "what came while the disk was full is judged", func() bool {
+				return r.released(t, record.DefaultDB) >= 800 && len(st.ids()) >= 4
+			})
 			// It dies, and goes on from what is stored.
 			st.die(4)
 			send(t, p, txns[1000:]...)
