@@ -177,15 +177,11 @@ var shapes = map[string]func(a alerts.Alert, txns []record.Transaction) bool{
 	"session-guarantee-violation": func(_ alerts.Alert, txns []record.Transaction) bool {
 		return pair(txns, func(a, b record.Transaction) bool { return a.Session == b.Session })
 	},
-	"long-fork": func(_ alerts.Alert, txns []record.Transaction) bool {
-		return pair(txns, func(a, b record.Transaction) bool {
-			n := 0
-			for _, key := range keysOf(a) {
-				if differ(reads(a, key), reads(b, key)) {
-					n++
-				}
-			}
-			return n > 1
+	"long-fork": func(_ alerts.Alert, txns []record.Transaction) bool { // each has read from a transaction that the other missed
+		return pair(txns, func(t, u record.Transaction) bool {
+			return pair(txns, func(a, b record.Transaction) bool {
+				return saw(a, t) && missed(a, u) && saw(b, u) && missed(b, t)
+			})
 		})
 	},
 	"lost-update": func(_ alerts.Alert, txns []record.Transaction) bool { return pair(txns, conflict) },
@@ -203,6 +199,20 @@ var shapes = map[string]func(a alerts.Alert, txns []record.Transaction) bool{
 		})
 	},
 	"stale-read": timed, "real-time-violation": timed,
+}
+
+// saw tells whether a transaction read something that another one wrote, and missed whether it read something else of a
+// key that the other one wrote.
+func saw(t, writer record.Transaction) bool {
+	return one([]record.Transaction{writer}, func(_ record.Transaction, key string) bool {
+		return slices.ContainsFunc(reads(t, key), func(op record.Op) bool { return name.Shows(op, &writer) })
+	})
+}
+
+func missed(t, writer record.Transaction) bool {
+	return one([]record.Transaction{writer}, func(_ record.Transaction, key string) bool {
+		return len(writes(writer, key)) > 0 && slices.ContainsFunc(reads(t, key), func(op record.Op) bool { return !name.Shows(op, &writer) })
+	})
 }
 
 func conflict(a, b record.Transaction) bool {

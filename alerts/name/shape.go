@@ -152,25 +152,12 @@ func (k kinds) nameOf(s shape) string {
 		return k.missed(s)
 	case s.rw == 1:
 		return "read-skew"
-	case s.forks():
+	case n == 4 && s.rw == 2 && s.wr == 2: // two readers, each of which saw one of two transactions and missed the other
 		return "long-fork"
 	case s.grounded == s.rw:
 		return "prefix-violation"
 	}
 	return "snapshot-cycle"
-}
-
-// forks tells whether each of two readers saw the write of a key that the other missed.
-func (s shape) forks() bool {
-	if len(s.edges) != 4 || s.rw != 2 || s.wr != 2 {
-		return false
-	}
-	for i, e := range s.edges {
-		if next := s.edges[(i+1)%4]; e.Type == verdict.RW && (!reads(next) || next.Key != e.Key) {
-			return false
-		}
-	}
-	return true
 }
 
 // backwards tells whether the reader read the new value first and then fell
