@@ -142,6 +142,9 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 		o.Record = struct{ io.WriteCloser }{f}
 	}
 	if p := loaded.Canary.Publish; p != nil {
+		if c.until {
+			return unusablef("--until-violation: with canary.publish the records are checked by who reads the topic; leave one of the two out")
+		}
 		producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: app.Connection("canary.publish", p.Brokers, p.TLS, p.SASL), Topic: p.Topic, OnRetry: firstOnly(stderr, c.out.quiet)})
 		switch {
 		case ctx.Err() != nil:

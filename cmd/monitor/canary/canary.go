@@ -58,7 +58,7 @@ type Options struct {
 	Faults []string
 	// Record, if not nil, gets the records too, one per line after a header.
 	Record io.Writer
-	// Publish, if not nil, gets the records instead of a monitor in this process.
+	// Publish, if not nil, gets the records instead of the monitor in this process.
 	Publish recorder.Sink
 	// Prefix is what the names of sessions and keys begin with. Nil: nothing where the monitor knows no other run, else what no
 	// other run's begin with.
@@ -136,7 +136,7 @@ type watch struct {
 	db      target.Database
 	start   time.Time
 	load    *Load
-	monitor *app.App // nil with Publish
+	monitor *app.App // with Publish it gets no records, and tells how the nodes are doing
 	faults  []config.CanaryFault
 	stop    context.CancelFunc
 	observe *observer
@@ -155,19 +155,18 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	}
 	defer os.RemoveAll(dir)
 	var sinks []recorder.Sink
+	initial, coverage, skew := record.InitialAbsent, record.CoverageComplete, int64(0)
+	header := append(codec.AppendHeader(nil, &record.Header{Initial: &initial, Coverage: &coverage, MaxSkew: &skew}), '\n')
 	if w.Record != nil {
-		initial, coverage, skew := record.InitialAbsent, record.CoverageComplete, int64(0)
-		if _, err := w.Record.Write(append(codec.AppendHeader(nil, &record.Header{Initial: &initial, Coverage: &coverage, MaxSkew: &skew}), '\n')); err != nil {
+		if _, err := w.Record.Write(header); err != nil {
 			return nil, err
 		}
 		sinks = append(sinks, recorder.Lines(w.Record))
 	}
-	var pipe *io.PipeReader
+	pipe, in := io.Pipe()
 	if w.Publish != nil {
 		sinks = append(sinks, w.Publish)
 	} else {
-		var in *io.PipeWriter
-		pipe, in = io.Pipe()
 		sinks = append(sinks, recorder.Lines(in))
 	}
 	rec := recorder.New(recorder.Tee(sinks...), recorder.Options{DB: DB, Wait: true, Failed: func(err error) {
@@ -184,18 +183,19 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		defer stop()
 	}
 	w.stop = stop
+	if w.monitor, err = app.New(app.Options{Config: w.Config, Log: w.Log, LogLevel: w.LogLevel, Version: w.Version, UntilEnd: w.Duration > 0 || w.Transactions > 0, Stdin: pipe, Stdout: w, Canary: w.status}); err != nil {
+		return nil, errors.Join(err, rec.Close(ctx))
+	}
+	w.load.counts.tell = w.monitor.Worked
 	var monitoring sync.WaitGroup
 	var monitorErr error
-	if w.Publish == nil {
-		if w.monitor, err = app.New(app.Options{Config: w.Config, Log: w.Log, LogLevel: w.LogLevel, Version: w.Version, UntilEnd: w.Duration > 0 || w.Transactions > 0, Stdin: pipe, Stdout: w, Canary: w.status}); err != nil {
-			return nil, errors.Join(err, rec.Close(ctx))
-		}
-		w.load.counts.tell = w.monitor.Worked
-		monitoring.Go(func() { // ends with the pipe, so that all that was recorded is judged
-			monitorErr = w.monitor.Run(context.WithoutCancel(ctx))
-			pipe.CloseWithError(errMonitorEnded)
-			stop()
-		})
+	monitoring.Go(func() { // ends with the pipe, so that all that was recorded is judged
+		monitorErr = w.monitor.Run(context.WithoutCancel(ctx))
+		pipe.CloseWithError(errMonitorEnded)
+		stop()
+	})
+	if w.Publish != nil { // it is all that it reads, and shows that it does
+		monitoring.Go(func() { _, _ = in.Write(header) })
 	}
 	w.introduce()
 	var beside sync.WaitGroup
@@ -208,7 +208,7 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	err = w.load.work(working, func() { undone(); <-harming })
 	stop()
 	beside.Wait()
-	err = errors.Join(err, rec.Close(context.WithoutCancel(ctx)))
+	err = errors.Join(err, rec.Close(context.WithoutCancel(ctx)), in.Close())
 	monitoring.Wait()
 	if err = errors.Join(err, monitorErr); err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		return nil, fmt.Errorf("the canary stopped by itself: %s", w.exceeded)
 	}
 	out := &Outcome{Alerts: w.alerts}
-	if w.monitor != nil && w.monitor.Ended() {
+	if w.Publish == nil && w.monitor.Ended() {
 		out.Reports = w.monitor.Reports()
 		for i := range out.Reports {
 			out.Reports[i].File = w.db.Describe()
@@ -234,9 +234,7 @@ func (w *watch) watchStrain(ctx context.Context) {
 		if w.exceeded = l.exceeded(w.load.counts.strain(), time.Now()); w.exceeded == "" {
 			continue
 		}
-		if w.monitor != nil {
-			w.monitor.Stopped(DB, w.exceeded)
-		}
+		w.monitor.Stopped(DB, w.exceeded)
 		w.stop()
 		return
 	}
@@ -267,7 +265,7 @@ func (w *watch) prefix(dir string) string {
 	switch {
 	case w.Prefix != nil:
 		return *w.Prefix
-	case dir != "":
+	case dir != "" && w.Publish == nil:
 		return ""
 	}
 	return strconv.FormatInt(w.start.UnixMilli(), 36) + "/"
@@ -283,7 +281,7 @@ func (w *watch) configure() (dir string, err error) {
 		c.Window.MaxTransactions = min(c.Window.MaxTransactions, max(c.Window.Segment, int(c.Memory-monitorBytes)/transactionBytes))
 	}
 	c.Alerts.Stdout = true
-	if c.Store.Path == config.Default().Store.Path && w.Publish == nil {
+	if c.Store.Path == config.Default().Store.Path {
 		if dir, err = os.MkdirTemp("", "isowatch-canary-"); err != nil {
 			return "", fmt.Errorf("make a folder for the monitor: %w", err)
 		}
@@ -308,7 +306,11 @@ func (w *watch) Write(line []byte) (int, error) {
 		_, err = w.Out.Write(line)
 	case anomalies > 0 && !w.drawn[n.Name]:
 		w.drawn[n.Name] = true
-		fmt.Fprintf(w.Out, "%7.1f s  ANOMALY\n\n", time.Since(w.start).Seconds())
+		found := "ANOMALY"
+		if n.At != nil && n.At.Time > 0 {
+			found += fmt.Sprintf(", told %.1f s after the last of its transactions had ended", time.Since(time.Unix(0, n.At.Time)).Seconds())
+		}
+		fmt.Fprintf(w.Out, "%7.1f s  %s\n\n", time.Since(w.start).Seconds(), found)
 		if err = present.Text(w.Out, n.Alert, present.Options{Color: w.Color}); err == nil {
 			fmt.Fprintln(w.Out)
 		}
@@ -353,19 +355,32 @@ func (w *watch) introduce() {
 	}
 	fmt.Fprintf(w.Out, "%s: %s\n  isolation %s; %d sessions, %s: %s\n", w.db.Describe(), strings.Join(nodes, ", "),
 		isolation, c.Sessions, rate, strings.Join(c.Workloads, ", "))
-	if w.monitor == nil {
-		fmt.Fprintln(w.Out)
-		return
+	to := "sent to a topic"
+	if w.Publish == nil {
+		var levels []string
+		for _, l := range w.Config.Levels {
+			levels = append(levels, l.String())
+		}
+		to = "checked at " + strings.Join(levels, ", ")
 	}
-	var levels []string
-	for _, l := range w.Config.Levels {
-		levels = append(levels, l.String())
-	}
-	fmt.Fprintf(w.Out, "  checked at %s", strings.Join(levels, ", "))
+	fmt.Fprint(w.Out, "  "+to)
 	if a := w.monitor.Addr(); a != "" {
 		fmt.Fprintf(w.Out, "; page http://%s/", a)
 	}
-	fmt.Fprint(w.Out, "\n\n")
+	fmt.Fprint(w.Out, "\n")
+	if most, all := w.Config.Window.MaxTransactions, w.due(); w.Publish == nil && all > most {
+		fmt.Fprintf(w.Out, "  of more than %s transactions the end is undecided where no anomaly is found, as they are judged in segments; memory says how many are one piece\n", humanize.Comma(int64(most)))
+	}
+	fmt.Fprintln(w.Out)
+}
+
+// due is how many transactions there will be at most, where that is known; else 0.
+func (w *watch) due() int {
+	due := w.Transactions
+	if c := w.Config.Canary; due == 0 {
+		due = int64(w.Duration.Seconds() * float64(c.Rate))
+	}
+	return int(due)
 }
 
 // reportEvery is how often a line says how it goes.
@@ -397,7 +412,7 @@ func (w *watch) count() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.monitor == nil:
+	case w.Publish != nil:
 		text += fmt.Sprintf("; %s records sent, %s lost", humanize.Comma(w.load.rec.Recorded()), humanize.Comma(w.load.rec.Dropped()))
 	case w.alerts == 0:
 		text += "; no anomaly"

@@ -169,7 +169,7 @@ func (s *stage) phase(ctx context.Context, fail context.CancelCauseFunc, isolati
 func (s *stage) work(ctx context.Context, isolation string, d time.Duration) error {
 	c, err := configured(map[string]string{
 		"canary.targets": "[badger://" + filepath.Join(s.dir, "canary") + "]", "canary.isolation": isolation,
-		"canary.sessions": sessions, "canary.rate": rate,
+		"canary.sessions": sessions, "canary.rate": rate, "http.listen": "",
 	})
 	if err != nil {
 		return err
