@@ -214,7 +214,13 @@ func (s *sitting) verified(hs []history.History) answer {
 	var a answer
 	for i := range hs {
 		h := &hs[i]
-		txns := judge.Ask(h.Records, s.b.flags.assume(h.Header), nil).Records.Transactions()
+		expanded, err := judge.Expanded(h.Records, s.b.flags.assume(h.Header))
+		if err != nil {
+			a.verified = append(a.verified, report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: h.Records.Len(),
+				Certificate: s.b.flags.verify, Proofs: []report.Proof{}, Error: &report.Error{Message: err.Error()}})
+			continue
+		}
+		txns := expanded.Transactions()
 		h.Records = nil // its memory is free
 		v := report.Verification{File: h.File, Format: h.Format, DB: h.DB, Transactions: len(txns), Certificate: s.b.flags.verify, Proofs: []report.Proof{}}
 		s.phase("verifying")

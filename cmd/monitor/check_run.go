@@ -397,10 +397,16 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 		h := known[i].report
 		proofs := &prover{s: s, i: i}
 		if h.Error == nil {
-			q := judge.Ask(hs[i].Records, assume[i], known[i].levels)
+			q := judge.Question{Records: hs[i].Records, Assume: assume[i], Levels: known[i].levels}
 			var txns []record.Transaction // only proofs are replayed and written from these
 			if s.b.flags.replay || s.b.flags.certificate != "" {
-				txns = q.Records.Transactions()
+				expanded, err := judge.Expanded(hs[i].Records, assume[i])
+				if err != nil {
+					h.Error = &report.Error{Message: "no proof can be replayed or written: " + err.Error()}
+					a.add(h, nil)
+					continue
+				}
+				txns = expanded.Transactions()
 			}
 			proofs.txns, proofs.to = txns, s.certificate(i, txns, assume[i])
 			q.DB, q.Txns, q.Events, q.All, q.Decoded = hs[i].DB, txns, hs[i].Events, s.b.flags.all, decoded

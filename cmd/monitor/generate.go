@@ -68,6 +68,9 @@ on keys that nothing else uses. Workloads:
   large      PolySI's: 1,000,000 transactions of 15 operations, a billion keys
   blindw-…   Cobra's and Vbox's: transactions only read or only write; rw, wr: half
              of them read, rh: 80%, wh: 20%, rr: all
+  blindw-pred  Vbox's: the rows of a range of one of two columns are read, or all
+             written; --keys rows, of which a range has up to a tenth; --ops ranges
+             a transaction, which is 1; from pc on
   mini       MTC's mini-transactions: what is written was read before
   lwt        MTC's lightweight transactions: compare and set of one key
   c-twitter  Cobra's, as AWDIT uses it: --keys users tweet, follow each other and look

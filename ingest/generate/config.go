@@ -67,9 +67,10 @@ const (
 	Bank                        // two accounts are read and written, or all of them are read (Jepsen)
 	Ranges                      // neighbours are read at once, and one of them may be written; a store may have none of some at first
 	CTwitter                    // users tweet, follow each other and look at tweets (Cobra)
+	Predicates                  // the rows of a range are read, or all written at once (Vbox)
 )
 
-var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix", "lwt", "snapshots", "bank", "ranges", "c-twitter"}
+var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix", "lwt", "snapshots", "bank", "ranges", "c-twitter", "predicates"}
 
 func (w Workload) String() string { return workloadNames[w] }
 
@@ -104,13 +105,13 @@ type Config struct {
 	Sessions     int // 24
 	Operations   int // 8 per transaction, with Append at most; Mini, Lightweight and CTwitter have their own
 	// Keys is how many keys there are, 10000; with Append, how many lists at a
-	// time; with CTwitter, how many users. Beyond 4 million they are not tabled, and memory
+	// time; with CTwitter, how many users; with Predicates, how many rows. Beyond 4 million they are not tabled, and memory
 	// depends on how many of them are written instead.
 	Keys int
 
 	Workload Workload
 	// ReadShare is the share of operations that read, for General, and of
-	// transactions that only read, for BlindW, Lightweight, Snapshots, Bank and Ranges. Mini and CTwitter
+	// transactions that only read, for BlindW, Lightweight, Snapshots, Bank, Ranges and Predicates. Mini and CTwitter
 	// ignore it. NoReads makes it 0, as the zero value stands for one half.
 	ReadShare    float64
 	NoReads      bool
@@ -222,6 +223,9 @@ var presets = []struct {
 	{"c-twitter", func(c *Config) { // Cobra 6, as AWDIT 5.4 uses it
 		c.Workload, c.Sessions, c.Keys = CTwitter, 50, 4400
 	}},
+	{"blindw-pred", func(c *Config) { // Vbox 4.1
+		c.Workload, c.ReadShare, c.Operations = Predicates, 0.5, 1
+	}},
 	{"large", func(c *Config) { // PolySI 5.1.1, its short transactions
 		c.Workload, c.ReadShare = General, 0.5
 		c.Transactions, c.Sessions, c.Operations, c.Keys = 1_000_000, 20, 15, 1_000_000_000
@@ -279,6 +283,9 @@ func (c *Config) fill() {
 	}
 	if c.lists() && !c.Level.refuses() && c.Level != LIN {
 		c.Level = SI
+	}
+	if c.Workload == Predicates && c.Initial == record.InitialAny {
+		c.Initial = record.InitialAbsent // else it says nothing that a row is not returned
 	}
 	if c.NoStale || c.Level.realTime() {
 		c.Stale = 0
@@ -341,6 +348,12 @@ func (c *Config) checkWorkload() error {
 	}
 	if c.Workload == CTwitter && c.Keys > usersMax {
 		return fmt.Errorf("users: %d are too many; use at most %d", c.Keys, usersMax)
+	}
+	if c.Workload == Predicates && (c.Level.chooses() || c.Level == LIN) {
+		return fmt.Errorf("level %v: the rows of a range are read from one state of the table; use pc or a stronger level with workload %v", c.Level, c.Workload)
+	}
+	if c.Workload == Predicates && (c.Keys > tableMax || c.Duplicates > 0 || c.Initial == record.InitialZero) {
+		return fmt.Errorf("rows: use at most %d, no duplicates and initial absent with workload %v", tableMax, c.Workload)
 	}
 	if c.lists() && c.Initial == record.InitialZero {
 		return fmt.Errorf("initial: a list is never zero; use any or absent with workload %v", c.Workload)

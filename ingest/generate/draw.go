@@ -33,7 +33,7 @@ func NewDrawer(cfg Config, rng *rand.Rand) (*Drawer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Workload == CTwitter {
+	if cfg.Workload == CTwitter || cfg.Workload == Predicates {
 		return nil, fmt.Errorf("workload %v: what its transactions do depends on what they read", cfg.Workload)
 	}
 	return newDrawer(cfg, rng), nil

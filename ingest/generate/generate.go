@@ -18,6 +18,7 @@ type Generator struct {
 	lists   lists
 	choice  choice  // of versions, for levels that choose
 	twitter twitter // for CTwitter
+	rows    rows    // for Predicates
 	drawer  *Drawer
 
 	common sampler // the common values' popularity, for Duplicates
@@ -60,6 +61,7 @@ type running struct {
 	takes      bool  // whether its commit takes effect, unless refused
 	stale      bool  // whether it may see what is not the newest
 	deed       deed  // what it does at C-Twitter
+	asks       []ask // what it asks of rows
 	isScripted bool
 }
 
@@ -93,6 +95,8 @@ func New(cfg Config) (*Generator, error) {
 	case CTwitter:
 		g.twitter = newTwitter(cfg.Keys)
 		g.store = registers{names: g.twitter.names(), cells: make([]cell, 2*cfg.Keys)}
+	case Predicates:
+		g.rows = newRows(cfg.Keys)
 	case Mix:
 		g.store, g.lists = newRegisters(cfg.Keys), newLists(max(1, cfg.Keys/mixLists))
 	default:
@@ -302,6 +306,7 @@ func (g *Generator) readAll(t *running) bool {
 	if t.deed.looks() {
 		return g.look(t)
 	}
+	g.query(t)
 	for i, k := range t.keys {
 		op := &t.record.Ops[i]
 		if op.Kind != record.Read {
@@ -389,6 +394,7 @@ func (g *Generator) write(t *running, session int) {
 		}
 	}
 	g.twitter.happen(t.deed)
+	g.rows.happen(t, g.steps)
 }
 
 // conflicts tells whether somebody committed a write of what t writes since t's reads.
@@ -398,5 +404,5 @@ func (g *Generator) conflicts(t *running) bool {
 			return true
 		}
 	}
-	return false
+	return g.rows.overtaken(t)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
@@ -116,6 +117,8 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 		{Level: LIN, Keys: 20, Operations: 3, UnknownRate: 0.02, MaxSkew: time.Millisecond},
 		{Level: SER, Workload: CTwitter, Keys: 40, Sessions: 50},
 		{Level: SI, Workload: CTwitter, Keys: 40, UnknownRate: 0.01, AbortRate: 0.05},
+		{Level: SER, Workload: Predicates, Keys: 200, UnknownRate: 0.01, AbortRate: 0.05},
+		{Level: SI, Workload: Predicates, Keys: 400, Operations: 2, UnknownRate: 0.01},
 	} {
 		t.Run(fmt.Sprintf("%v %v %v", cfg.Level, cfg.Workload, cfg.Distribution), func(t *testing.T) {
 			cfg.Transactions, cfg.Seed = race.Few(5_000, 20_000), 5
@@ -146,6 +149,20 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 			for _, e := range events {
 				if committed[e.id] && (e.commit || certificate.KindOf(verdictLevel[cfg.Level]) == certificate.Events) {
 					order = append(order, verdict.Event{Txn: index[e.id], Commit: e.commit})
+				}
+			}
+			if cfg.Workload == Predicates {
+				h, err := predicate.Read(txns)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := h.Explain(verdictLevel[cfg.Level], order, func() bool { return false }); n > 0 {
+					t.Errorf("the execution does not explain %d rows that predicates were asked for", n)
+				}
+				txns = txns[:0]
+				for x := range h.Transactions(false) {
+					x.Ops = slices.Clone(x.Ops)
+					txns = append(txns, *x)
 				}
 			}
 			opt := certificate.Options{Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew)}
@@ -409,6 +426,8 @@ func TestConfigErrors(t *testing.T) {
 		"anomaly write-skew have several": {Level: LIN, Anomaly: "write-skew"},
 		"number is its own":               {Workload: CTwitter, Duplicates: 0.5},
 		"users: ":                         {Workload: CTwitter, Keys: 1 << 21},
+		"from one state of the table":     {Workload: Predicates, Level: RC},
+		"no duplicates":                   {Workload: Predicates, Duplicates: 0.1},
 	} {
 		_, err := New(cfg)
 		if err == nil || !strings.Contains(err.Error(), want) {

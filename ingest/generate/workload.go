@@ -13,14 +13,17 @@ const opsChunk = 4096
 // writes. What it reads is filled in when it does.
 func (g *Generator) work(t *running) {
 	most := max(g.cfg.Operations+1, miniMax)
-	if g.cfg.Workload == Bank {
+	if g.cfg.Workload == Bank || g.cfg.Workload == Predicates && !g.rows.loaded {
 		most = max(most, g.cfg.Keys)
 	}
 	g.room(most)
 	from := len(g.ops)
-	if g.cfg.Workload == CTwitter {
+	switch g.cfg.Workload {
+	case CTwitter:
 		g.tweeting(t)
-	} else {
+	case Predicates:
+		g.asking(t)
+	default:
 		for _, s := range g.drawer.Draw() {
 			if s.List {
 				g.addList(t, s.Kind, s.Item)

@@ -1,76 +1,110 @@
 package predicate
 
 import (
-	"cmp"
+	"iter"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
-	"sort"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// index has the versions of a table's rows by the integer in one column.
+// index has rows by the integer in one column: of all that they ever hold, or as they are now.
 type index struct {
-	entries []entry // by number, then row
-	usable  bool    // no version holds anything but an integer or null there
+	values []int64   // that versions of the table have there, each once
+	rows   [][]int32 // by value; last, those that have another
+	filled []uint64  // a bit for each of these that has any
+	place  []int32   // by row, where it is in its list; of rows as they are now
 }
 
-type entry struct {
-	number int64
-	row    int
-}
-
-// within are rows of the table, in order, that have all those that ever match the condition among them.
-func (t *table) within(p *Predicate) []*row {
-	column, low, high, bounded := bounds(p.root)
-	if !bounded {
-		return t.rows
-	}
-	x := t.index(column)
-	if !x.usable {
-		return t.rows
-	}
-	from := sort.Search(len(x.entries), func(i int) bool { return x.entries[i].number >= low })
-	var rows []int
-	for _, e := range x.entries[from:] {
-		if e.number > high {
-			break
+// index makes an empty index of a column, or none if it holds anything but integers and null. O(n log n) of the contents of rows.
+func (t *table) index(column string) *index {
+	var values []int64
+	for _, v := range t.contents {
+		switch c := v.columns[column]; c.Kind {
+		case record.KindInt:
+			values = append(values, c.Num)
+		case record.KindNull:
+		default:
+			return nil
 		}
-		rows = append(rows, e.row)
 	}
-	slices.Sort(rows)
-	rows = slices.Compact(rows)
-	out := make([]*row, len(rows))
-	for i, r := range rows {
-		out[i] = t.rows[r]
-	}
-	return out
+	slices.Sort(values)
+	values = slices.Compact(values)
+	return &index{values: values, rows: make([][]int32, len(values)+1), filled: make([]uint64, len(values)/64+1)}
 }
 
-// index makes the index of a column when it is first wanted. O(n log n) of the versions.
-func (t *table) index(column string) index {
-	if x, known := t.indexes[column]; known {
-		return x
+// list is which list has rows with that content; -1: none, as there is nothing in the column.
+func (x *index) list(v *version, column string) int {
+	if v == nil || v.columns[column].Kind != record.KindInt {
+		return -1
 	}
-	x := index{usable: true}
-	for i, r := range t.rows {
-		for _, v := range r.versions {
-			switch c := v.columns[column]; c.Kind {
-			case record.KindInt:
-				x.entries = append(x.entries, entry{c.Num, i})
-			case record.KindNull:
-			default:
-				x.usable = false
+	i, known := slices.BinarySearch(x.values, v.columns[column].Num)
+	if !known {
+		return len(x.values)
+	}
+	return i
+}
+
+func (x *index) add(row int32, list int) {
+	x.rows[list] = append(x.rows[list], row)
+	x.filled[list/64] |= 1 << (list % 64)
+}
+
+// move puts a row that is in one list, or none (-1), into another.
+func (x *index) move(row int32, from, to int) {
+	for int(row) >= len(x.place) {
+		x.place = append(x.place, 0)
+	}
+	if from >= 0 {
+		rows, at := x.rows[from], x.place[row]
+		last := rows[len(rows)-1]
+		rows[at], x.place[last] = last, at
+		if x.rows[from] = rows[:len(rows)-1]; len(rows) == 1 {
+			x.filled[from/64] &^= 1 << (from % 64)
+		}
+	}
+	if to >= 0 {
+		x.place[row] = int32(len(x.rows[to]))
+		x.add(row, to)
+	}
+}
+
+// within are the rows with an integer from low to high, and some others. A row with several is there several times.
+func (x *index) within(low, high int64) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		from, _ := slices.BinarySearch(x.values, low)
+		to, known := slices.BinarySearch(x.values, high)
+		if known {
+			to++
+		}
+		give := func(rows []int32) bool {
+			for _, r := range rows {
+				if !yield(r) {
+					return false
+				}
+			}
+			return true
+		}
+		for at := from; at < to; at++ {
+			if at%64 == 0 || at == from {
+				word := x.filled[at/64] >> (at % 64) << (at % 64)
+				if word == 0 {
+					at |= 63
+					continue
+				}
+				at = at&^63 + bits.TrailingZeros64(word)
+				if at >= to {
+					break
+				}
+			}
+			if !give(x.rows[at]) {
+				return
 			}
 		}
+		give(x.rows[len(x.values)])
 	}
-	slices.SortFunc(x.entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.row, b.row)) })
-	if t.indexes == nil {
-		t.indexes = map[string]index{}
-	}
-	t.indexes[column] = x
-	return x
 }
 
 // bounds are a column and the integers that it has in every row that matches, from low to high. Of several bounded

@@ -60,6 +60,8 @@ type node interface {
 	eval(row map[string]record.Value) (truth, error)
 	text() string
 	name(columns map[string]bool) // adds the columns that are named
+	// compares is an error if that can't be compared which columns hold, by examples of each kind.
+	compares(kinds map[string][]record.Value) error
 }
 
 // operand is a column, or a constant if that has no name.
@@ -91,6 +93,14 @@ func (o operand) name(columns map[string]bool) {
 	}
 }
 
+// kinds are examples of what the operand holds.
+func (o operand) kinds(of map[string][]record.Value) []record.Value {
+	if o.column != "" {
+		return of[o.column]
+	}
+	return []record.Value{o.constant}
+}
+
 // constantText is a constant as the canonical text has it: texts in single quotes, unless JSON's are needed.
 func constantText(v record.Value) string {
 	if v.Kind == record.KindString && !strings.ContainsFunc(v.Text, func(c rune) bool { return c < ' ' || c == '\'' || c == '\\' }) {
@@ -105,6 +115,7 @@ type always bool
 func (a always) eval(map[string]record.Value) (truth, error) { return truthOf(bool(a)), nil }
 func (a always) text() string                                { return strconv.FormatBool(bool(a)) }
 func (a always) name(map[string]bool)                        {}
+func (a always) compares(map[string][]record.Value) error    { return nil }
 
 // comparison is "left op right", with op one of == != < <= > >=.
 type comparison struct {
@@ -143,6 +154,17 @@ func (c comparison) name(columns map[string]bool) {
 	c.right.name(columns)
 }
 
+func (c comparison) compares(kinds map[string][]record.Value) error {
+	for _, l := range c.left.kinds(kinds) {
+		for _, r := range c.right.kinds(kinds) {
+			if _, err := compare(l, r); err != nil && !l.IsNull() && !r.IsNull() {
+				return fmt.Errorf("%s: %w", c.text(), err)
+			}
+		}
+	}
+	return nil
+}
+
 // isNull is "operand is null".
 type isNull struct{ of operand }
 
@@ -151,6 +173,8 @@ func (n isNull) eval(row map[string]record.Value) (truth, error) {
 }
 func (n isNull) text() string                 { return n.of.text() + " is null" }
 func (n isNull) name(columns map[string]bool) { n.of.name(columns) }
+
+func (n isNull) compares(map[string][]record.Value) error { return nil }
 
 // startsWith is "operand like 'prefix%'".
 type startsWith struct {
@@ -172,6 +196,15 @@ func (s startsWith) text() string {
 	return s.of.text() + " like " + constantText(record.String(s.prefix+"%"))
 }
 func (s startsWith) name(columns map[string]bool) { s.of.name(columns) }
+
+func (s startsWith) compares(kinds map[string][]record.Value) error {
+	for _, v := range s.of.kinds(kinds) {
+		if v.Kind != record.KindString && !v.IsNull() {
+			return fmt.Errorf("%s: %s is no text", s.text(), v)
+		}
+	}
+	return nil
+}
 
 // in is "operand in (constants)", which are sorted by their text, each once.
 type in struct {
@@ -201,6 +234,15 @@ func (n in) text() string {
 
 func (n in) name(columns map[string]bool) { n.of.name(columns) }
 
+func (n in) compares(kinds map[string][]record.Value) error {
+	for _, c := range n.list {
+		if err := (comparison{n.of, operand{constant: c}, "=="}).compares(kinds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // not, and, or: with unknown between no and yes.
 type not struct{ of node }
 
@@ -211,6 +253,8 @@ func (n not) eval(row map[string]record.Value) (truth, error) {
 
 func (n not) text() string                 { return "!(" + n.of.text() + ")" }
 func (n not) name(columns map[string]bool) { n.of.name(columns) }
+
+func (n not) compares(kinds map[string][]record.Value) error { return n.of.compares(kinds) }
 
 type junction struct {
 	or    bool
@@ -253,6 +297,15 @@ func (j junction) name(columns map[string]bool) {
 	for _, p := range j.parts {
 		p.name(columns)
 	}
+}
+
+func (j junction) compares(kinds map[string][]record.Value) error {
+	for _, p := range j.parts {
+		if err := p.compares(kinds); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // compare is the order of two values that are not null.

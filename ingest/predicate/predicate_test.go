@@ -136,10 +136,10 @@ func TestItems(t *testing.T) {
 		{"a list", `[["append","t:1",5],["rp",{"table":"t","where":"true"},{}]]`,
 			`transaction s0#0, operation 0: "t:1" is a row of a table that has predicates, and a list`},
 		{"values that can't be compared", `[["w","t:1",{"v":"a"}],["rp",{"table":"t","where":"v > 2"},{}]]`,
-			`transaction s0#0, operation 1: row "t:1": v > 2: "a" and 2 can't be compared`},
+			`transaction s0#0, operation 1: v > 2: "a" and 2 can't be compared`},
 		{"a key that is called as a register is",
 			`[["w","t:1",{"v":2}],["w","t:1 where v == 2",{"v":2}],["rp",{"table":"t","where":"v = 2"},{}]]`,
-			`transaction s0#0, operation 2: there is a key "t:1 where v == 2", which is how the register of a condition is called`},
+			`transaction s0#0, operation 1: there is a key "t:1 where v == 2", which is how the register of a condition is called`},
 	} {
 		t.Run(c.title, func(t *testing.T) {
 			var txns []record.Transaction
@@ -152,11 +152,14 @@ func TestItems(t *testing.T) {
 				}
 				txns = append(txns, x)
 			}
-			items, err := predicate.Items(txns)
+			items, err := predicate.Read(txns)
 			got := fmt.Sprint(err)
 			if err == nil {
+				if err := items.AskAll(); err != nil {
+					t.Fatal(err)
+				}
 				var all []string
-				for _, x := range items.Transactions {
+				for x := range items.Transactions(false) {
 					var ops []string
 					for _, op := range x.Ops {
 						ops = append(ops, fmt.Sprintf("%v %s %v", op.Kind, op.Key, op.Value))

@@ -1,26 +1,34 @@
 package record
 
 import (
+	"iter"
 	"maps"
 	"slices"
 )
 
-// Fields are the members of an object, by name. Anything but an object has none. Cost: linear in the text.
+// Members are the members of an object, in the order of their names. Anything but an object has none. Cost: linear in the text.
+func (v Value) Members() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		if v.Kind != KindObject || len(v.Text) <= 2 {
+			return
+		}
+		for text := v.Text[1 : len(v.Text)-1]; ; {
+			name := nameEnd(text)
+			n := name + 1 + elementEnd(text[name+1:])
+			if !yield(element(text[:name]).Text, element(text[name+1:n])) || n == len(text) {
+				return
+			}
+			text = text[n+1:]
+		}
+	}
+}
+
+// Fields are the members of an object, by name. Anything but an object has none.
 func (v Value) Fields() map[string]Value {
 	if v.Kind != KindObject || len(v.Text) <= 2 {
 		return nil
 	}
-	out := map[string]Value{}
-	for text := v.Text[1 : len(v.Text)-1]; len(text) > 0; {
-		n := elementEnd(text)
-		name := nameEnd(text)
-		out[element(text[:name]).Text] = element(text[name+1 : n])
-		if n == len(text) {
-			break
-		}
-		text = text[n+1:]
-	}
-	return out
+	return maps.Collect(v.Members())
 }
 
 // nameEnd is the length of the quoted name that canonical text begins with.

@@ -11,6 +11,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 )
@@ -51,10 +52,10 @@ type Question struct {
 	// can't wait until Check returns. May be nil.
 	Known func(report.History)
 
-	read      packed.Summary   // of the records as they were read
-	fewer     *packed.Records  // without what statements read that read several registers; nil: none does
-	supposed  bool             // they rest on what is supposed of predicate writes
-	proved    []verdict.Result // what holds, with its proof
+	read      packed.Summary     // of the records as they were read
+	items     *predicate.History // what of predicates is asked for in Records; nil: they are not judged, or there are none
+	isWhole   bool               // that is all of them
+	proved    []verdict.Result   // what holds, with its proof
 	explainer *explainer
 	notes     []string // on every result
 	// renumbered: it was looked whether the numbers of sessions are wrong.
@@ -67,6 +68,7 @@ type Question struct {
 type found struct {
 	verdict.Result
 	report report.Result
+	find   name.Lookup // the records in which it was found
 }
 
 // stopped is what Stop answers, or that what is done now has had its share of the time.
@@ -131,6 +133,7 @@ func Check(q Question, h *report.History) error {
 	for i, v := range q.found {
 		q.Phase("explaining what breaks " + v.Level.String())
 		q.divide(len(q.found) - i)
+		q.explainer.find = v.find
 		explaining := time.Now()
 		r := q.explainer.result(v.Result)
 		took := time.Since(explaining).Seconds()
@@ -209,6 +212,7 @@ func (q *Question) plan() []work {
 		plan = append(plan, work{levels: []verdict.Level{l}})
 	}
 	var weak, last []verdict.Level
+	var lin []work
 	ordered := false
 	for _, l := range q.Levels {
 		ordered = ordered || l.Implies(verdict.PC)
@@ -217,6 +221,8 @@ func (q *Question) plan() []work {
 			plan = append(plan, work{levels: []verdict.Level{l}})
 		case verdict.CC.Implies(l):
 			weak = append(weak, l)
+		case l == verdict.LIN && q.items != nil:
+			lin = append(lin, work{levels: []verdict.Level{l}})
 		case l == verdict.PC && q.All: // the hardest question of all, which the others may answer
 			last = append(last, l)
 		case l == verdict.SI || l == verdict.StrongSI:
@@ -231,13 +237,15 @@ func (q *Question) plan() []work {
 		plan = append(plan, work{levels: last})
 	}
 	if len(weak) > 0 {
-		plan = slices.Insert(plan, 0, work{levels: weak, choices: quickProposals * q.Records.Len()})
+		if q.items == nil { // else it takes all that predicates say
+			plan = slices.Insert(plan, 0, work{levels: weak, choices: quickProposals * q.Records.Len()})
+		}
 		if !ordered {
 			plan = append(plan, work{levels: []verdict.Level{verdict.SI}, choices: -1, aux: true})
 		}
 		plan = append(plan, work{levels: weak})
 	}
-	return plan
+	return append(plan, lin...)
 }
 
 func (q *Question) fillIn() {
@@ -255,6 +263,10 @@ func (q *Question) fillIn() {
 	}
 	if q.read == (packed.Summary{}) {
 		q.read = q.Records.Summary()
+	}
+	if q.read.Predicates > 0 {
+		q.Phase("reading predicates")
+		q.readItems()
 	}
 }
 
@@ -288,7 +300,7 @@ func (q *Question) feed(w work) (*incremental.Engine, bool) {
 	if w.aux {
 		o.Bare, o.MaxViolations, o.Conflicts = true, 1, auxConflicts
 	}
-	o.Proof = q.Replay || q.Proved != nil
+	o.Proof = q.Replay || q.Proved != nil || q.items != nil
 	o.Stop, o.ChoiceWork = q.stopped, w.choices
 	s := q.Records.Summary()
 	o.Expect = incremental.Expect{Transactions: s.Records, Operations: s.Operations, Names: q.Records.Names()}
@@ -312,8 +324,15 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 		return nil
 	}
 	phases := report.Phases{Decode: q.Decoded.Seconds()}
-	q.Phase("judging " + names(w.levels))
 	began := time.Now()
+	if err := q.whole(w.levels); err != nil {
+		q.notes = append(q.notes, "predicates are not judged at "+names(w.levels)+": "+err.Error())
+		for _, l := range w.levels {
+			tell(resultOf(q.open(l)), l)
+		}
+		return nil
+	}
+	q.Phase("judging " + names(w.levels))
 	e, ok := q.feed(w)
 	if !ok {
 		for _, l := range w.levels {
@@ -329,9 +348,10 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 	phases.Construct = time.Since(began).Seconds()
 	solving := time.Now()
 	results := e.Close()
-	if q.renumber(results) {
+	if q.renumber(results) || q.unexplained(results) {
 		return q.round(w, h, known, tell)
 	}
+	q.explainer.find = lookup(q.Records)
 	q.leave(results)
 	q.unordered(results, w.choices)
 	doubtful := q.Assume.Coverage == record.CoveragePartial && !e.UnseenUnique()
@@ -341,7 +361,7 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 	}
 	phases.Solve = time.Since(solving).Seconds()
 	judged := time.Since(began)
-	h.Mini, q.explainer.single = e.Mini(), e.SingleObjects()
+	h.Mini, q.explainer.single = e.Mini() && q.items == nil, e.SingleObjects()
 
 	for _, v := range results {
 		r := q.explainer.first(v)
@@ -359,14 +379,14 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 			continue
 		}
 		if v.Outcome == verdict.Violated {
-			q.found = append(q.found, found{v, r})
+			q.found = append(q.found, found{v, r, q.explainer.find})
 		}
 		if err := q.prove(v); err != nil {
 			return err
 		}
 	}
 	for _, v := range results {
-		if q.All && !q.supposed && v.Level == verdict.CC && v.Outcome != verdict.Satisfied {
+		if q.All && (q.items == nil || !q.items.Supposed) && v.Level == verdict.CC && v.Outcome != verdict.Satisfied {
 			q.Phase("judging the session guarantees")
 			h.Guarantees = q.explainer.guarantees(e.Guarantees())
 		}

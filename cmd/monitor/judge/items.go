@@ -2,74 +2,141 @@ package judge
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
+	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 )
 
-// Ask makes a question of records as they were read: with registers in place of predicates, as package predicate makes
-// them, if there are predicates and that can be done. Else the records stay as they are, which leaves predicates
-// unjudged, and a note says why.
-func Ask(read *packed.Records, a Assumptions, levels []verdict.Level) Question {
-	q := Question{Records: read, Assume: a, Levels: levels, read: read.Summary()}
-	if q.read.Predicates > 0 {
-		if why := q.items(); why != "" {
-			q.notes = append(q.notes, "predicates are not judged: "+why)
-		}
+// Expanded are records as they were read, with registers in place of predicates: all that these say. Records without
+// predicates, and those whose predicates are not judged, stay as they are. An error says that there would be too many operations.
+func Expanded(read *packed.Records, a Assumptions) (*packed.Records, error) {
+	q := Question{Records: read, Assume: a}
+	q.fillIn()
+	if q.items == nil {
+		return read, nil
 	}
-	return q
+	if err := q.items.AskAll(); err != nil {
+		return nil, err
+	}
+	q.repack()
+	return q.Records, nil
 }
 
-// items puts registers in place of predicates, or says why that can't be done.
-func (q *Question) items() string {
+// readItems takes records apart that have predicates: with registers in place of them, as package predicate makes them, if
+// that can be done. Else the records stay as they are, which leaves predicates unjudged, and a note says why.
+func (q *Question) readItems() {
+	var err error
 	switch a := q.Assume.without(q.read.Missing); {
 	case a.Coverage != record.CoverageComplete:
-		return "somebody unseen may have written rows, as coverage is partial"
+		err = fmt.Errorf("somebody unseen may have written rows, as coverage is partial")
 	case a.Initial != record.InitialAbsent:
-		return fmt.Sprintf("it is not known that there are no rows at first, as initial is %s and not absent", a.Initial)
+		err = fmt.Errorf("it is not known that there are no rows at first, as initial is %s and not absent", a.Initial)
+	default:
+		q.items, err = predicate.Read(q.Records.Transactions())
 	}
-	items, err := predicate.Items(q.Records.Transactions())
 	if err != nil {
-		return err.Error()
+		q.items = nil
+		q.notes = append(q.notes, "predicates are not judged: "+err.Error())
+		return
 	}
-	if q.supposed = items.Supposed; q.supposed {
+	if q.items.Supposed {
 		q.notes = append(q.notes, "which rows predicate writes hit, or what else these held, is not known: "+
 			"it was tried whether all is explained if the transactions ran in the order of their ends")
 	}
-	q.Records = packed.Of(items.Transactions)
-	if slices.Contains(q.Levels, verdict.RC) {
-		if fewer := items.Fewer(); fewer != nil {
-			q.fewer = packed.Of(fewer)
+	q.repack()
+}
+
+// repack makes the records of what is asked of the predicates by now.
+func (q *Question) repack() { q.Records = pack(q.items.Transactions(false)) }
+
+func pack(txns iter.Seq[*record.Transaction]) *packed.Records {
+	var b packed.Builder
+	for t := range txns {
+		b.Add(t)
+	}
+	return b.Records()
+}
+
+// whole asks for all that predicates say, as levels that are defined by axioms on the order of commits need it: whom a read is from
+// matters to them, whatever the order.
+func (q *Question) whole(levels []verdict.Level) error {
+	if q.items == nil || q.isWhole || certificate.KindOf(levels[0]) != certificate.Commits && levels[0] != verdict.LIN {
+		return nil
+	}
+	q.Phase("reading predicates")
+	if err := q.items.AskAll(); err != nil {
+		return err
+	}
+	q.isWhole = true
+	q.repack()
+	return nil
+}
+
+// unexplained tells whether an order that satisfies a level leaves something of the predicates unexplained, which is asked for from
+// now on. What was violated before is so with more.
+func (q *Question) unexplained(results []verdict.Result) bool {
+	if q.items == nil || q.isWhole {
+		return false
+	}
+	added := 0
+	for i, r := range results {
+		if r.Outcome != verdict.Satisfied {
+			continue
+		}
+		q.Phase("looking whether " + r.Level.String() + " explains predicates")
+		added += q.items.Explain(r.Level, r.Order, func() bool { return q.stopped() != verdict.NoReason })
+		if why := q.stopped(); why != verdict.NoReason {
+			results[i] = verdict.Result{Level: r.Level, Outcome: verdict.Unknown, Reason: why, Count: len(q.items.Txns), Stats: r.Stats}
 		}
 	}
-	return ""
+	if n := q.items.Size(); added > 0 && n > predicate.OperationsMax {
+		for i, r := range results {
+			if r.Outcome == verdict.Satisfied {
+				results[i] = q.open(r.Level)
+			}
+		}
+		added = 0
+	}
+	if added > 0 {
+		q.repack()
+	}
+	return added > 0
 }
 
 // leave leaves open what breaks a level as predicate writes were supposed to have hit rows: they may have hit others.
 func (q *Question) leave(results []verdict.Result) {
 	for i, r := range results {
-		if q.supposed && r.Outcome == verdict.Violated {
-			results[i] = verdict.Result{Level: r.Level, Outcome: verdict.Unknown, Reason: verdict.NotChecked, Count: q.read.Predicates, Stats: r.Stats}
+		if q.items != nil && q.items.Supposed && r.Outcome == verdict.Violated {
+			results[i] = q.open(r.Level)
+			results[i].Stats = r.Stats
 		}
 	}
+}
+
+// open is the result of a level for which predicates are not judged.
+func (q *Question) open(l verdict.Level) verdict.Result {
+	return verdict.Result{Level: l, Outcome: verdict.Unknown, Reason: verdict.NotChecked, Count: q.read.Predicates}
 }
 
 // unordered looks again at rc where it is broken and statements read several registers, whose order in the records is not
 // one in time. What breaks it without them is told; else it is left open.
 func (q *Question) unordered(results []verdict.Result, choices int) {
 	i := slices.IndexFunc(results, func(r verdict.Result) bool { return r.Level == verdict.RC && r.Outcome == verdict.Violated })
-	if i < 0 || q.fewer == nil {
+	if i < 0 || q.items == nil || !q.items.Several() {
 		return
 	}
 	q.Phase("judging rc without the order of rows")
-	open := verdict.Result{Level: verdict.RC, Outcome: verdict.Unknown, Reason: verdict.NotChecked, Count: q.read.Predicates, Stats: results[i].Stats}
+	open := q.open(verdict.RC)
+	open.Stats = results[i].Stats
 	for _, ask := range []struct {
 		level   verdict.Level
 		records *packed.Records
-	}{{verdict.RC, q.fewer}, {verdict.G1, q.Records}} { // g1 does not depend on the order, and what breaks it breaks rc
+	}{{verdict.RC, pack(q.items.Transactions(true))}, {verdict.G1, q.Records}} { // g1 does not depend on the order, and what breaks it breaks rc
 		part := *q
 		part.Records = ask.records
 		if e, ok := part.feed(work{levels: []verdict.Level{ask.level}, choices: choices}); ok && open.Outcome != verdict.Violated {

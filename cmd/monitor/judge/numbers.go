@@ -94,17 +94,20 @@ func (q *Question) renumber(results []verdict.Result) bool {
 	if len(wrong) == 0 {
 		return false
 	}
-	txns := q.Records.Transactions()
-	unnumbered(txns, wrong)
-	q.Records = packed.Of(txns)
-	if q.Txns != nil {
-		q.Txns = txns
+	if q.items != nil {
+		unnumbered(q.items.Txns, wrong)
+		q.repack()
+	} else {
+		txns := q.Records.Transactions()
+		unnumbered(txns, wrong)
+		q.Records = packed.Of(txns)
 	}
+	q.Txns = slices.Clone(q.Txns)
+	unnumbered(q.Txns, wrong)
 	uncertified := ""
 	if q.Proved != nil { // who verifies has the numbers
 		q.Proved, uncertified = nil, "; no certificate is written of what holds without it, as who verifies one goes by the numbers"
 	}
-	q.explainer = newExplainer(q, lookup(q.Records))
 	q.notes = append(q.notes, fmt.Sprintf("the numbers (seq) of %d sessions contradict the times of their own transactions, which is an error of what records them: "+
 		"the order of these sessions was not used; the first is %.100q%s", len(wrong), wrong[0], uncertified))
 	return true

@@ -1,0 +1,317 @@
+package predicate
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// OperationsMax is how many operations the history without predicates may have.
+const OperationsMax = 1 << 22
+
+// ask adds that a statement read a row, the n-th of those that it returned or hit, or, with n < 0, one that was not there.
+// false if that was asked before.
+func (h *History) ask(st *statement, n int, r *row) bool {
+	if st.asked == nil {
+		st.asked = map[*row]bool{}
+	}
+	if st.asked[r] {
+		return false
+	}
+	st.asked[r], r.isAsked = true, true
+	var columns []string
+	if n >= 0 && st.seen != nil {
+		seen := st.seen[n]
+		if !r.mixed && (r.shape == nil || r.shape == seen.shape) && seen.matched(st.where) {
+			st.reads = append(st.reads, read{row: r, value: seen.value}) // with all columns that it has: the row itself was read
+			return true
+		}
+		columns = *seen.shape
+	}
+	g := r.register(st, columns)
+	value := record.Null
+	switch {
+	case n >= 0 && st.seen != nil:
+		value = g.show(st.seen[n])
+	case n >= 0:
+		value = boolean("true")
+	}
+	st.reads = append(st.reads, read{row: r, register: g, value: value})
+	return true
+}
+
+// seed asks for what tells most of whom statements read from: one of the rows with each content that they returned, and
+// rather one that others ask for.
+func (h *History) seed() {
+	for t, a := range h.statements() {
+		st, chosen := a.statement, map[*version]int{}
+		if h.Txns[t].Status == record.Aborted {
+			continue
+		}
+		for n, v := range st.seen {
+			if c, known := chosen[v]; !known || st.rows[n].isAsked && !st.rows[c].isAsked {
+				chosen[v] = n
+			}
+		}
+		for n, v := range st.seen {
+			if chosen[v] == n {
+				h.ask(st, n, st.rows[n])
+			}
+		}
+	}
+}
+
+// AskAll asks for all that the statements say. An error says that this is too much.
+func (h *History) AskAll() error {
+	for _, r := range h.keys {
+		if r != nil {
+			r.isAsked = true
+		}
+	}
+	size := h.Size()
+	for _, a := range h.statements() {
+		st := a.statement
+		missing := st.of.mayMatch(st.where)
+		if len(st.rows) > 0 {
+			hit := make(map[*row]bool, len(st.rows))
+			for _, r := range st.rows {
+				hit[r] = true
+			}
+			missing = slices.DeleteFunc(slices.Clone(missing), func(r *row) bool { return hit[r] })
+		}
+		add := func(n int, r *row) {
+			had := len(r.registers)
+			if h.ask(st, n, r) {
+				size += 1 + r.writes*(len(r.registers)-had)
+			}
+		}
+		for _, r := range missing {
+			add(-1, r)
+		}
+		for n, r := range st.rows {
+			add(n, r)
+		}
+		if size > OperationsMax {
+			return fmt.Errorf("the rows and conditions come to more than %d operations", OperationsMax)
+		}
+	}
+	return nil
+}
+
+// Size is how many operations Transactions have.
+func (h *History) Size() (n int) {
+	for _, r := range h.keys {
+		if r != nil && r.isAsked {
+			n += r.writes * (1 + len(r.registers))
+		}
+	}
+	for _, a := range h.statements() {
+		n += len(a.statement.reads)
+	}
+	for i := range h.Txns {
+		n += len(h.Txns[i].Ops)
+	}
+	return n
+}
+
+// Explain executes the transactions in the order that proves a level, and asks for what it does not explain of the rows that
+// statements returned and hit and of those that they did not; at si and strong-si also for rows that two write of which none
+// starts when the other has committed. It returns how much that is. All that is asked for already is explained by the
+// order. stop is asked often; with true nothing more is looked for.
+func (h *History) Explain(level verdict.Level, order []verdict.Event, stop func() bool) int {
+	serial, exclusive := level.Implies(verdict.SER) || level == verdict.LIN, level == verdict.SI || level == verdict.StrongSI
+	w := h.walk()
+	added := 0
+	started, written := make([]int, len(h.Txns)), map[*row]int{}
+	for at, s := range order {
+		if at%stopEvery == stopEvery-1 && stop() {
+			return added
+		}
+		acts := h.acts[s.Txn]
+		if serial || !s.Commit {
+			started[s.Txn] = at
+			clear(w.own)
+			for i := range acts {
+				if st := acts[i].statement; st != nil {
+					added += w.explain(st)
+				}
+				for r, v := range writes(acts[i : i+1]) {
+					w.own[r] = v
+				}
+			}
+		}
+		if !s.Commit {
+			continue
+		}
+		for r, v := range writes(acts) {
+			if exclusive {
+				if !r.isAsked && written[r] > started[s.Txn] && written[r] != at {
+					r.isAsked = true
+					added++
+				}
+				written[r] = at
+			}
+			w.put(r, v)
+		}
+	}
+	return added
+}
+
+// stopEvery is how many steps Explain takes between two looks at stop.
+const stopEvery = 1 << 8
+
+// explain asks for what a statement would not find now as it found it.
+func (w *walk) explain(st *statement) (added int) {
+	count := func(is bool) {
+		if is {
+			added++
+		}
+	}
+	found := 0
+	for n, r := range st.rows {
+		if w.finds(st, n, r) {
+			found++
+		} else {
+			count(w.h.ask(st, n, r))
+		}
+	}
+	matching := 0
+	for range w.matching(st.of, st.where) {
+		matching++
+	}
+	if matching == found {
+		return added
+	}
+	known := make(map[*row]bool, len(st.rows))
+	for _, r := range st.rows {
+		known[r] = true
+	}
+	var missing []*row
+	for r := range w.matching(st.of, st.where) {
+		if !known[r] {
+			missing = append(missing, r)
+		}
+	}
+	slices.SortFunc(missing, func(a, b *row) int { return int(a.number - b.number) })
+	for _, r := range missing {
+		count(w.h.ask(st, -1, r))
+	}
+	return added
+}
+
+// finds tells whether the n-th row that a statement returned or hit is as it found it.
+func (w *walk) finds(st *statement, n int, r *row) bool {
+	v := w.holds(r)
+	if !v.matched(st.where) || st.seen == nil || v == st.seen[n] {
+		return v.matched(st.where)
+	}
+	seen := st.seen[n]
+	if !r.mixed && r.shape == seen.shape {
+		return false
+	}
+	g := register{of: st.where, columns: *seen.shape}
+	return g.show(v) == g.show(seen)
+}
+
+// Transactions are the transactions with reads and writes of rows and registers in place of their predicate operations: as
+// much of these as was asked for. With less than all that the statements say more is allowed; what is not allowed then is not
+// allowed by the statements. Each is good until the next, as are its operations.
+//
+// With few, a read of a register that nobody writes stands in place of each that a statement of several reads has. A statement
+// reads its rows at once, and not one after the other as the registers stand here. Of the levels rc alone depends on
+// the order of reads; what of the registers breaks it is certain if it does so without these.
+func (h *History) Transactions(few bool) iter.Seq[*record.Transaction] {
+	return func(yield func(*record.Transaction) bool) {
+		var ops []record.Op
+		for i := range h.Txns {
+			t := h.Txns[i]
+			if len(h.acts[i]) > 0 {
+				ops = h.operations(ops[:0], i, few)
+				t.Ops = ops
+			}
+			if !yield(&t) {
+				return
+			}
+		}
+	}
+}
+
+// operations are those of a transaction without predicates.
+func (h *History) operations(out []record.Op, t int, few bool) []record.Op {
+	acts := h.acts[t]
+	for i := range h.Txns[t].Ops {
+		op := &h.Txns[t].Ops[i]
+		if len(acts) == 0 || int(acts[0].op) != i {
+			out = append(out, *op)
+			continue
+		}
+		a := &acts[0]
+		switch {
+		case a.statement != nil:
+			out = a.statement.operations(out, few)
+		case !a.isWrite:
+			out = append(out, *op)
+		}
+		for r, v := range writes(acts[:1]) {
+			out = r.write(out, v)
+		}
+		acts = acts[1:]
+	}
+	return out
+}
+
+// operations are a statement's reads: first of rows that it did not find, as these are often from older versions.
+func (st *statement) operations(out []record.Op, few bool) []record.Op {
+	slices.SortFunc(st.reads, func(a, b read) int {
+		switch {
+		case a.value.IsNull() && b.value.IsNull():
+			return int(a.row.number - b.row.number)
+		case a.value.IsNull():
+			return -1
+		case b.value.IsNull():
+			return 1
+		}
+		return strings.Compare(a.row.key, b.row.key)
+	})
+	for _, r := range st.reads {
+		op := record.Op{Kind: record.Read, Key: r.row.key, Value: r.value}
+		if r.register != nil {
+			op.Key = r.register.name
+		}
+		if few && len(st.reads) > 1 {
+			op = record.Op{Kind: record.Read, Key: st.op.Key + " where " + st.op.Where}
+		}
+		out = append(out, op)
+	}
+	return out
+}
+
+// write adds what writing a row means for the row and its registers, if it is asked for.
+func (r *row) write(out []record.Op, v *version) []record.Op {
+	if !r.isAsked {
+		return out
+	}
+	op := record.Op{Kind: record.Write, Key: r.key}
+	if v != nil {
+		op.Value = v.value
+	}
+	out = append(out, op)
+	for _, g := range r.registers {
+		out = append(out, record.Op{Kind: record.Write, Key: g.name, Value: g.shows(v)})
+	}
+	return out
+}
+
+// Several tells whether some statement reads several rows.
+func (h *History) Several() bool {
+	for _, a := range h.statements() {
+		if len(a.statement.reads) > 1 {
+			return true
+		}
+	}
+	return false
+}

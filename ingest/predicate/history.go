@@ -1,0 +1,539 @@
+package predicate
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// History is a history with predicates, and what of it is asked without them. It is for one goroutine.
+type History struct {
+	// Txns are the transactions as they were read. Their sessions may be changed.
+	Txns []record.Transaction
+	// Supposed: what some predicate writes hit, or made of it, is not known; it is as if the transactions had run in the
+	// order of their ends. If that is satisfied so is the history, else nothing is known.
+	Supposed bool
+
+	tables     map[string]*table     // those that predicates are about
+	conditions map[string]*Predicate // by the text in the record
+	keys       map[string]*row       // rows by their keys; nil for keys of no such table
+	acts       [][]act               // by transaction
+	shapes     map[string]*[]string
+	supposes   bool // of all predicate writes what they hit
+}
+
+// table are the rows that predicates of it are about.
+type table struct {
+	rows     []*row // in the order in which they are met
+	columns  map[string]bool
+	contents map[record.Value]*version // that its rows hold or were seen with
+	all      map[*Predicate][]*row     // that may match, once it was asked
+	ever     map[string]*index         // of all versions, by column, once it was asked
+	kind     map[string][]record.Value
+}
+
+// row is what a key of a table ever held.
+type row struct {
+	key       string
+	of        *table
+	number    int32
+	versions  []*version // without null
+	shape     *[]string  // the columns of all versions, if these are the same
+	mixed     bool
+	writes    int  // operations that write it
+	isAsked   bool // it is read, or it matters who writes it
+	registers []*register
+	byName    map[string]*register
+}
+
+// version is one content of a row.
+type version struct {
+	value   record.Value
+	columns map[string]record.Value
+	shape   *[]string
+	// What was found last: whether it matches a condition.
+	asked   *Predicate
+	matches bool
+}
+
+// matched tells whether a version of a row matches; nil is no row.
+func (v *version) matched(p *Predicate) bool {
+	if v == nil {
+		return false
+	}
+	if v.asked != p {
+		match, err := p.match(v.columns)
+		if err != nil {
+			panic(fmt.Sprintf("predicate: %v; can't happen, because the columns of each table were compared", err))
+		}
+		v.asked, v.matches = p, match
+	}
+	return v.matches
+}
+
+// register says of a row whether it matches a condition and, where it does, what columns hold.
+type register struct {
+	name    string
+	of      *Predicate
+	columns []string // sorted; none: just whether it matches
+}
+
+// act is what an operation does to rows: it writes or reads one, or it is a statement with a condition.
+type act struct {
+	op        int32
+	isWrite   bool
+	row       *row
+	made      *version // nil: deleted
+	statement *statement
+}
+
+// statement is a predicate operation.
+type statement struct {
+	op    *record.Op
+	of    *table
+	where *Predicate
+	text  string // canonical
+	rows  []*row // that were returned, or hit
+	seen  []*version
+	// Of a predicate write:
+	set     *version // nil: the rows are deleted
+	isKnown bool     // which rows were hit
+	made    []*version
+	written []bool // by it, and not by an operation of its own that follows
+	reads   []read
+	asked   map[*row]bool
+}
+
+// read is one of the reads that a statement is asked for.
+type read struct {
+	row      *row
+	register *register // nil: the row itself
+	value    record.Value
+}
+
+// Read takes transactions apart. Nobody may have written a row that is not among them, and all rows are absent at first. What the
+// clients saw stays what it was: all else of the transactions is shared with those given.
+//
+// An error says what can't be judged, and of which operation: the condition is not understood, or names a column that
+// no row has; a row is no object; it is not known which rows a predicate write hit, or what it made of them; columns hold
+// what can't be compared. O(size of the records).
+func Read(txns []record.Transaction) (*History, error) {
+	h := &History{Txns: txns, tables: map[string]*table{}, conditions: map[string]*Predicate{}, keys: map[string]*row{}, acts: make([][]act, len(txns)), shapes: map[string]*[]string{}}
+	for _, pass := range []func(t *record.Transaction, i int, acts *[]act) error{h.findTable, h.findRows} {
+		for t := range txns {
+			for i := range txns[t].Ops {
+				if err := pass(&txns[t], i, &h.acts[t]); err != nil {
+					return nil, h.at(t, i, err)
+				}
+			}
+		}
+	}
+	for _, pass := range []func() (t int, a *act, err error){h.compare, h.findMade, h.findUnknown} {
+		if t, a, err := pass(); err != nil {
+			return nil, h.at(t, int(a.op), err)
+		}
+	}
+	h.seed()
+	return h, nil
+}
+
+func (h *History) at(t, op int, err error) error {
+	return fmt.Errorf("transaction %s, operation %d: %w", h.Txns[t].ID, op, err)
+}
+
+// tableOf is the table that a key is a row of, or nil: keys are TABLE:ROW.
+func (h *History) tableOf(key string) *table {
+	for i := range len(key) {
+		if key[i] == ':' {
+			if t := h.tables[key[:i]]; t != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+func isPredicate(op *record.Op) bool {
+	return op.Kind == record.PredicateRead || op.Kind == record.PredicateWrite
+}
+
+// findTable finds tables, and reads conditions.
+func (h *History) findTable(t *record.Transaction, i int, _ *[]act) error {
+	op := &t.Ops[i]
+	if !isPredicate(op) {
+		return nil
+	}
+	if h.tables[op.Key] == nil {
+		h.tables[op.Key] = &table{columns: map[string]bool{}, contents: map[record.Value]*version{}, all: map[*Predicate][]*row{}, ever: map[string]*index{}}
+	}
+	if h.conditions[op.Where] != nil {
+		return nil
+	}
+	p, err := Parse(op.Where)
+	if err != nil {
+		return fmt.Errorf("the condition %.100q: %w", op.Where, err)
+	}
+	h.conditions[op.Where] = p
+	return nil
+}
+
+// findRows finds the rows of the tables, what is seen and written of them, and the columns.
+func (h *History) findRows(t *record.Transaction, i int, acts *[]act) error {
+	op := &t.Ops[i]
+	if isPredicate(op) {
+		st, err := h.statement(op)
+		*acts = append(*acts, act{op: int32(i), statement: st})
+		return err
+	}
+	r, known := h.keys[op.Key]
+	of := h.tableOf(op.Key)
+	switch {
+	case IsRegister(op.Key):
+		return fmt.Errorf("there is a key %.100q, which is how the register of a condition is called", op.Key)
+	case known && r == nil, of == nil:
+		h.keys[op.Key] = nil
+		return nil
+	case op.Kind == record.Append:
+		return fmt.Errorf("%q is a row of a table that has predicates, and a list", op.Key)
+	case !op.Value.IsNull() && op.Value.Kind != record.KindObject:
+		return fmt.Errorf("the row %q held %.100s, which is no object with columns", op.Key, op.Value)
+	}
+	r = h.meet(of, op.Key)
+	r.isAsked = r.isAsked || op.Kind == record.Read
+	*acts = append(*acts, act{op: int32(i), isWrite: op.Kind == record.Write, row: r, made: h.content(of, op.Value)})
+	return nil
+}
+
+// statement reads a predicate operation.
+func (h *History) statement(op *record.Op) (*statement, error) {
+	of := h.tables[op.Key]
+	st := &statement{op: op, of: of, where: h.conditions[op.Where]}
+	st.text = st.where.String()
+	add := func(key string) error {
+		if h.tableOf(key) != of {
+			return fmt.Errorf("the row %q is none of table %q: their keys begin with %q", key, op.Key, op.Key+":")
+		}
+		st.rows = append(st.rows, h.meet(of, key))
+		return nil
+	}
+	if op.Kind == record.PredicateRead {
+		st.isKnown = true
+		for key, v := range op.Value.Members() {
+			if err := add(key); err != nil {
+				return nil, err
+			}
+			if v.Kind != record.KindObject {
+				return nil, fmt.Errorf("of the row %q there is %.100s, which is no object with columns", key, v)
+			}
+			st.seen = append(st.seen, h.content(of, v))
+		}
+		return st, nil
+	}
+	var set, gone, hit record.Value
+	for name, v := range op.Value.Members() {
+		switch name {
+		case "set":
+			set = v
+		case "delete":
+			gone = v
+		case record.Hit:
+			hit, st.isKnown = v, true
+		}
+	}
+	if set.IsNull() == gone.IsNull() || !set.IsNull() && set.Kind != record.KindObject || !gone.IsNull() && gone != boolean("true") {
+		return nil, fmt.Errorf(`want {"set":{…}} or {"delete":true}, found %.100s`, op.Value)
+	}
+	st.set = h.content(of, set)
+	for _, e := range hit.Elements() {
+		if e.Kind != record.KindString {
+			return nil, fmt.Errorf("the rows that were hit are named by texts, not by %.100s", e)
+		}
+		if err := add(e.Text); err != nil {
+			return nil, err
+		}
+	}
+	return st, nil
+}
+
+// content is a row's version; nil of null.
+func (h *History) content(of *table, value record.Value) *version {
+	if value.IsNull() {
+		return nil
+	}
+	v := of.contents[value]
+	if v == nil {
+		v = &version{value: value, columns: value.Fields()}
+		var names []string
+		for c := range value.Members() {
+			names, of.columns[c] = append(names, c), true
+		}
+		shape := fmt.Sprintf("%q", names)
+		if h.shapes[shape] == nil {
+			h.shapes[shape] = &names
+		}
+		v.shape = h.shapes[shape]
+		of.contents[value] = v
+	}
+	return v
+}
+
+func (h *History) meet(of *table, key string) *row {
+	r := h.keys[key]
+	if r == nil {
+		r = &row{key: key, of: of, number: int32(len(of.rows))}
+		h.keys[key] = r
+		of.rows = append(of.rows, r)
+	}
+	return r
+}
+
+// statements are those of all transactions.
+func (h *History) statements() iter.Seq2[int, *act] {
+	return func(yield func(int, *act) bool) {
+		for t := range h.acts {
+			for i := range h.acts[t] {
+				if a := &h.acts[t][i]; a.statement != nil && !yield(t, a) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// compare tells whether each condition names columns that there are, if the table ever has a row (a name that is
+// spelled differently would be null everywhere), and compares what can be compared.
+func (h *History) compare() (int, *act, error) {
+	type question struct {
+		of *table
+		p  *Predicate
+	}
+	looked := map[question]bool{}
+	for t, a := range h.statements() {
+		of, p := a.statement.of, a.statement.where
+		if len(of.columns) == 0 || looked[question{of, p}] {
+			continue
+		}
+		looked[question{of, p}] = true
+		for _, c := range slices.Sorted(maps.Keys(p.columns())) {
+			if !of.columns[c] {
+				return t, a, fmt.Errorf("the condition %.100q names the column %q, which no row has", p, c)
+			}
+		}
+		if err := p.root.compares(of.kinds()); err != nil {
+			return t, a, err
+		}
+	}
+	return 0, nil, nil
+}
+
+// kinds are values of each kind that is compared in another way, by column.
+func (t *table) kinds() map[string][]record.Value {
+	if t.kind == nil {
+		t.kind = map[string][]record.Value{}
+		for _, text := range slices.SortedFunc(maps.Keys(t.contents), func(a, b record.Value) int { return strings.Compare(a.Text, b.Text) }) {
+			for c, v := range t.contents[text].columns {
+				same := func(o record.Value) bool { _, err := compare(v, o); return err == nil }
+				if _, err := compare(v, v); !v.IsNull() && (err != nil || !slices.ContainsFunc(t.kind[c], same)) && len(t.kind[c]) < kindsMax {
+					t.kind[c] = append(t.kind[c], v)
+				}
+			}
+		}
+	}
+	return t.kind
+}
+
+// kindsMax is how many kinds of a column's values are told apart: texts, numbers, numbers that are too large, and so on.
+const kindsMax = 8
+
+// findMade finds what predicate writes made of rows, and what rows ever held.
+func (h *History) findMade() (int, *act, error) {
+	h.suppose()
+	for t, acts := range h.acts {
+		own := map[*row]*version{}
+		for i := range acts {
+			a := &acts[i]
+			switch {
+			case a.isWrite:
+				own[a.row] = a.made
+				a.row.hold(a.made)
+			case a.statement != nil && a.statement.op.Kind == record.PredicateWrite:
+				if err := h.make(a.statement, acts[i+1:], own); err != nil {
+					return t, a, err
+				}
+			}
+		}
+	}
+	return 0, nil, nil
+}
+
+// make finds what a predicate write made of the rows it hit. What it does not write is written by the transaction itself
+// next, which says it too.
+func (h *History) make(st *statement, next []act, own map[*row]*version) error {
+	if st.made == nil {
+		st.made = make([]*version, len(st.rows))
+	} // else as it is supposed
+	whole := st.set == nil || len(st.set.columns) == len(st.of.columns)
+	follows := map[*row]bool{} // by a write, before anything else is done with the row
+	for i := 0; !whole && i < len(next) && next[i].statement == nil; i++ {
+		if _, met := follows[next[i].row]; !met {
+			follows[next[i].row] = next[i].isWrite
+		}
+	}
+	st.written = make([]bool, len(st.rows))
+	for n, r := range st.rows {
+		before, isOwn := own[r]
+		switch {
+		case whole:
+			st.made[n] = st.set
+		case follows[r]:
+			continue
+		case isOwn:
+			st.made[n] = h.merged(st.of, before, st.set)
+		case st.made[n] == nil:
+			return fmt.Errorf("what else the row %q held is not known: a predicate write sets all columns, or is followed by a write of the row as it is then", r.key)
+		default:
+			h.Supposed = true
+		}
+		st.written[n], own[r] = true, st.made[n]
+		r.hold(st.made[n])
+	}
+	return nil
+}
+
+// findUnknown finds predicate writes of which it matters that it is not known what they hit.
+func (h *History) findUnknown() (int, *act, error) {
+	for t, a := range h.statements() {
+		if st := a.statement; !st.isKnown && len(st.of.mayMatch(st.where)) > 0 {
+			if h.Supposed = true; !h.supposes {
+				return t, a, fmt.Errorf("it is not known which rows the predicate write hit: a fourth element of the operation names them")
+			}
+		}
+	}
+	return 0, nil, nil
+}
+
+func (r *row) hold(v *version) {
+	r.writes++
+	if v == nil || len(r.versions) > 0 && r.versions[len(r.versions)-1] == v {
+		return
+	}
+	r.mixed = r.mixed || len(r.versions) > 0 && r.shape != v.shape
+	r.shape = v.shape
+	r.versions = append(r.versions, v)
+}
+
+// merged is a row of which some columns are set; nil is deleted.
+func (h *History) merged(of *table, v, set *version) *version {
+	if v == nil || set == nil {
+		return set
+	}
+	columns := maps.Clone(v.columns)
+	maps.Copy(columns, set.columns)
+	return h.content(of, record.ObjectOf(columns))
+}
+
+// mayMatch are the rows of which some version matches, in the order of the table.
+func (t *table) mayMatch(p *Predicate) []*row {
+	if rows, known := t.all[p]; known {
+		return rows
+	}
+	rows := t.rows
+	if x, low, high := t.bounded(p, t.ever, t.indexed); x != nil {
+		rows = nil
+		for i := range x.within(low, high) {
+			rows = append(rows, t.rows[i])
+		}
+		slices.SortFunc(rows, func(a, b *row) int { return int(a.number - b.number) })
+		rows = slices.Compact(rows)
+	}
+	var out []*row
+	for _, r := range rows {
+		if slices.ContainsFunc(r.versions, func(v *version) bool { return v.matched(p) }) {
+			out = append(out, r)
+		}
+	}
+	t.all[p] = out
+	return out
+}
+
+// indexed is an index of all versions by a column.
+func (t *table) indexed(column string) *index {
+	x := t.index(column)
+	for i, r := range t.rows {
+		for _, v := range r.versions {
+			if list := x.list(v, column); list >= 0 {
+				x.add(int32(i), list)
+			}
+		}
+	}
+	return x
+}
+
+// bounded is the index by the column that a condition bounds, if it does, of those that are there or can be made.
+func (t *table) bounded(p *Predicate, indexes map[string]*index, fill func(column string) *index) (x *index, low, high int64) {
+	column, low, high, is := bounds(p.root)
+	if !is {
+		return nil, 0, 0
+	}
+	x, known := indexes[column]
+	if !known {
+		if t.index(column) != nil {
+			x = fill(column)
+		}
+		indexes[column] = x
+	}
+	return x, low, high
+}
+
+// IsRegister tells whether a key is a register that a History made, as its name says.
+func IsRegister(key string) bool {
+	_, condition, found := strings.Cut(key, " where ")
+	if !found {
+		return false
+	}
+	_, err := Parse(condition)
+	return err == nil
+}
+
+// register returns the register of a row for a statement's condition and columns, which is made when it is first asked for.
+func (r *row) register(st *statement, columns []string) *register {
+	name := r.key + " where " + st.text
+	if len(columns) > 0 {
+		name = r.key + " (" + strings.Join(columns, ", ") + ") where " + st.text
+	}
+	g := r.byName[name]
+	if g == nil {
+		g = &register{name: name, of: st.where, columns: columns}
+		if r.byName == nil {
+			r.byName = map[string]*register{}
+		}
+		r.byName[name] = g
+		r.registers = append(r.registers, g)
+	}
+	return g
+}
+
+// shows is what the register holds of a version of its row. Columns that are null show nothing.
+func (g *register) shows(v *version) record.Value {
+	if !v.matched(g.of) {
+		return record.Null
+	}
+	return g.show(v)
+}
+
+func (g *register) show(v *version) record.Value {
+	if len(g.columns) == 0 {
+		return boolean("true")
+	}
+	seen := make(map[string]record.Value, len(g.columns))
+	for _, c := range g.columns {
+		if v := v.columns[c]; !v.IsNull() {
+			seen[c] = v
+		}
+	}
+	return record.ObjectOf(seen)
+}
