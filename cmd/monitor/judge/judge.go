@@ -155,6 +155,7 @@ type Prover struct {
 	spent int // since something was proved
 	first int // until then
 	limit int // conflicts of one search
+	asks  int // of the engine at hand
 	// proved: something was found violated. Until then the budget does not count.
 	proved bool
 	cut    bool
@@ -169,17 +170,19 @@ func NewProver(stop func() verdict.Reason, steps int) *Prover {
 	return &Prover{stop: stop, steps: steps, limit: searchLeast}
 }
 
-// ProofSteps is what making one proof small may cost as a rule: a step is a transaction that is judged,
-// a pair of versions or a candidate that is looked at; a conflict of a search is conflictSteps.
+// ProofSteps is what making one proof small may cost as a rule, in steps of about a microsecond: one for each
+// transaction that is judged, and askSteps each time that an engine asks whether to stop, as it does after so
+// much work; but asksFree times it asks whatever it does.
 const ProofSteps = 400_000
 
 // A search for a proof begins with searchLeast conflicts, and gets twice as many after each that was
 // too short, up to searchMost. One that asks whether less proves the same gets no more than a little more than
 // what the proof took: fewer records are no harder as a rule.
 const (
-	searchLeast   = 250
-	searchMost    = 4000
-	conflictSteps = 20
+	searchLeast = 250
+	searchMost  = 4000
+	askSteps    = 40
+	asksFree    = 8
 	// choiceSteps is what the search for writers may cost at a weak level.
 	choiceSteps = 200_000
 )
@@ -195,12 +198,11 @@ func (p *Prover) All() int { return p.first + p.spent }
 
 // Judge is Evidence within the budget; beyond it all is unknown.
 func (p *Prover) Judge(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-	if p.proved && p.spent >= p.steps {
-		p.cut = true
+	if p.over() {
 		return verdict.Unknown
 	}
 	r := bare(level, h, txns, p.limits())
-	p.spend(len(txns), r.Stats)
+	p.spend(len(txns))
 	switch {
 	case r.Outcome == verdict.Violated:
 		if !p.proved {
@@ -217,23 +219,43 @@ func (p *Prover) Judge(level verdict.Level, h record.Header, txns []record.Trans
 
 // Find is Found within the budget.
 func (p *Prover) Find(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
-	if p.proved && p.spent >= p.steps {
-		p.cut = true
+	if p.over() {
 		return nil
 	}
 	o := p.limits()
 	o.MaxViolations = foundMax
 	r := small(level, h, txns, o)
-	p.spend(len(txns), r.Stats)
+	p.spend(len(txns))
 	return r.Violations
 }
 
 func (p *Prover) limits() incremental.Options {
-	return incremental.Options{Stop: p.stop, Conflicts: p.limit, ChoiceWork: choiceSteps}
+	p.asks = 0
+	return incremental.Options{Stop: p.ask, Conflicts: p.limit, ChoiceWork: choiceSteps}
 }
 
-func (p *Prover) spend(txns int, s verdict.Stats) {
-	n := txns + s.Choices + s.Constraints + conflictSteps*s.Conflicts
+// ask is what an engine asks in the midst of its work.
+func (p *Prover) ask() verdict.Reason {
+	if p.asks++; p.asks > asksFree {
+		p.spend(askSteps)
+	}
+	switch {
+	case p.over():
+		return verdict.Conflicts
+	case p.stop != nil:
+		return p.stop()
+	}
+	return verdict.NoReason
+}
+
+// over tells whether the budget is spent.
+func (p *Prover) over() bool {
+	spent := p.proved && p.spent >= p.steps
+	p.cut = p.cut || spent
+	return spent
+}
+
+func (p *Prover) spend(n int) {
 	if p.proved {
 		p.spent += n
 	} else {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -198,6 +199,25 @@ func TestProver(t *testing.T) {
 		if p.Cut() != c.cut {
 			t.Errorf("%d steps: cut is %v", c.steps, p.Cut())
 		}
+	}
+}
+
+// What is judged when the steps have been spent ends there, and not when it is done.
+func TestProverEndsAJudgement(t *testing.T) {
+	h := Assumptions{Coverage: record.CoverageComplete}.Header()
+	blind := make([]record.Transaction, 2000)
+	for i := range blind {
+		blind[i] = record.Transaction{ID: fmt.Sprint(i), Session: fmt.Sprint(i % 50), Ops: []record.Op{{Kind: record.Write, Key: "x", Value: record.Int(int64(i))}}}
+	}
+	p := NewProver(nil, len(blind))
+	if got := p.Judge(verdict.SI, h, fourWriters()); got != verdict.Violated {
+		t.Fatalf("%v, want a proof", got)
+	}
+	if got := p.Judge(verdict.SI, h, blind); got != verdict.Unknown || !p.Cut() || p.Spent() > 3*len(blind) {
+		t.Errorf("%v after %d steps, cut is %v", got, p.Spent(), p.Cut())
+	}
+	if got := NewProver(nil, len(blind)).Judge(verdict.SI, h, blind); got != verdict.Satisfied {
+		t.Errorf("%v where nothing was proved before", got)
 	}
 }
 
