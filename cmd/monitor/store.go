@@ -265,13 +265,14 @@ func newStoreVerify() *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
 		Use:   "verify [PATH]",
-		Short: "Hold every record of a store to its checksum",
-		Long: `Reads all of a store, or of a copy of its directory, and holds every record to its
-checksum and to the records that refer to it. Nothing is changed. The copy may be one that
-was made with cp -r while the monitor ran: what is torn at the end of its files is noted.
+		Short: "Hold all of a store to what was committed",
+		Long: `Reads all of a store, or of a copy of its directory, and holds it to what was committed, by
+checksums. Nothing is changed; the database is copied to the directory for temporary files, and
+opened there. The copy may be one that was made with cp -r while the monitor ran: where its
+files don't fit together it is not known whether the store is whole, which is noted.
 
-Exit status: 0 whole, 2 damaged (the records are named) or not a store, 4 it can't be read
-or is in use.`,
+Exit status: 0 whole, 2 damaged (what is, is named) or not a store, 3 not known (the notes say
+why), 4 it can't be read or is in use.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(); err != nil {
@@ -294,8 +295,11 @@ or is in use.`,
 			if err != nil {
 				return err
 			}
-			if len(r.Damaged) > 0 {
+			switch {
+			case len(r.Damaged) > 0:
 				return silent(exitUnusable)
+			case len(r.Notes) > 0:
+				return silent(exitUndecided)
 			}
 			return nil
 		},
@@ -305,7 +309,7 @@ or is in use.`,
 }
 
 func reportOf(path string, r store.Report) storeReport {
-	out := storeReport{Path: path, OK: len(r.Damaged) == 0, Records: r.Records, Entries: r.Entries, Bytes: r.Bytes, Damaged: []storeDamage{}, Notes: append([]string{}, r.Notes...)}
+	out := storeReport{Path: path, OK: len(r.Damaged)+len(r.Notes) == 0, Records: r.Records, Entries: r.Entries, Bytes: r.Bytes, Damaged: []storeDamage{}, Notes: append([]string{}, r.Notes...)}
 	for _, d := range r.Damaged {
 		out.Damaged = append(out.Damaged, storeDamage{Kind: d.Kind, Record: d.Key, File: d.File, Offset: d.Offset, Why: d.Why})
 	}
@@ -323,6 +327,9 @@ func printReport(w io.Writer, path string, r store.Report, quiet bool) error {
 		}
 	}
 	state := "whole"
+	if len(r.Notes) > 0 {
+		state = "not known to be whole"
+	}
 	if len(r.Damaged) > 0 {
 		state = "DAMAGED in one place"
 		if n := len(r.Damaged); n > 1 {

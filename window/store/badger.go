@@ -24,7 +24,17 @@ import (
 type Badger struct {
 	opt     Options
 	files   files
+	marks   files // where COMMITTED is, which stays open
 	journal *journal
+
+	// slot of COMMITTED is written next, and marked with run.
+	slot int64
+	run  uint64
+	// What follows is of the database as it was opened: whether a store was made of it, how
+	// many records it had, and what COMMITTED counts and it does not have, nil: it has all.
+	made    bool
+	records int64
+	lost    *Damage
 
 	// largeBytes is what large values take.
 	largeBytes atomic.Int64
@@ -65,10 +75,16 @@ func Open(opt Options) (*Badger, error) {
 		if err := prepare(opt.Path); err != nil {
 			return nil, err
 		}
-		s.files = &osFiles{dir: opt.Path}
+		s.files, s.marks = &osFiles{dir: opt.Path}, &osFiles{dir: opt.Path}
+		if !opt.SyncWrites {
+			s.run = machineRun()
+		}
 	}
 	if opt.wrap != nil {
 		s.files = opt.wrap(s.files)
+		if s.marks != nil {
+			s.marks = opt.wrap(s.marks)
+		}
 	}
 	s.journal = &journal{files: s.files, indexes: make(map[uint64][]spot)}
 	if err := s.start(); err != nil {
@@ -83,37 +99,27 @@ func (s *Badger) start() error {
 	if err := s.room(min(0, openRoom-s.opt.Reserve)); err != nil {
 		return fmt.Errorf("store %s can't be opened: %w", s.opt.Path, err)
 	}
-	if !s.opt.InMemory {
-		if err := examine(s.opt.Path); err != nil {
-			return explainOpen(s.opt.Path, err)
-		}
-		settle(s.opt.Path)
-	}
-	db, err := badger.Open(tuned(s.opt))
+	err := s.database()
 	for until := time.Now().Add(lockWait); err != nil && inUse(err) && time.Now().Before(until); {
 		time.Sleep(lockWait / 50)
-		db, err = badger.Open(tuned(s.opt))
+		err = s.database()
 	}
-	if err != nil {
-		return explainOpen(s.opt.Path, err)
+	if err == nil {
+		err = s.load()
 	}
-	s.db = db
-	if !s.opt.InMemory {
-		_ = plainRegistry(s.opt.Path) // if it can't be done, a change of what says nothing is not seen
-	}
-	err = s.load()
 	if err == nil {
 		err = s.startRoom()
 	}
 	if err != nil {
-		s.db = nil
-		switch {
-		case errors.Is(err, ErrDamaged), errors.Is(err, ErrFull):
-			err = explainOpen(s.opt.Path, err)
-		default:
-			err = fmt.Errorf("store %s: %w", s.opt.Path, full(err))
+		err = explainOpen(s.opt.Path, err)
+		if s.db != nil {
+			err = errors.Join(err, s.db.Close())
 		}
-		return errors.Join(err, db.Close())
+		s.db = nil
+		return err
+	}
+	if !s.opt.InMemory {
+		settle(s.opt.Path)
 	}
 	return nil
 }
@@ -188,7 +194,7 @@ func ours(path string) error {
 		switch ext := filepath.Ext(n); {
 		case passedOver(n), n == "LOCK", strings.HasPrefix(n, badger.ManifestFilename):
 			// A mount point's own, and what a first start that was killed leaves.
-		case n == journalDir, n == largeDir, n == badger.KeyRegistryFileName, n == discardFile, n == placeFile, ext == tableExt, ext == memExt, ext == vlogExt:
+		case n == journalDir, n == largeDir, n == badger.KeyRegistryFileName, n == discardFile, n == placeFile, n == markFile, ext == tableExt, ext == memExt, ext == vlogExt:
 			used = true
 		default:
 			return fmt.Errorf("%w, it holds %s; set store.path to a directory of its own", ErrForeign, n)
@@ -228,8 +234,11 @@ const lockWait = time.Second
 
 // inUse tells whether a store was not opened because somebody has it open. Badger wraps the cause as text.
 func inUse(err error) bool {
-	return errors.Is(err, ErrLocked) || strings.Contains(err.Error(), "Cannot acquire directory lock")
+	return errors.Is(err, ErrLocked) || strings.Contains(err.Error(), lockTaken)
 }
+
+// lockTaken is what Badger says if another process has the database.
+const lockTaken = "Cannot acquire directory lock"
 
 // explainOpen says what to do about a failure to open.
 func explainOpen(path string, err error) error {
@@ -240,7 +249,7 @@ func explainOpen(path string, err error) error {
 		return fmt.Errorf("store %s can't be opened: %w", path, full(err))
 	case errors.Is(err, ErrDamaged):
 		return fmt.Errorf("store %s: %w; --rebuild sets it aside and begins anew, from where source.kafka.start says", path, err)
-	case errors.Is(err, ErrForeign):
+	case errors.Is(err, ErrForeign), errors.Is(err, ErrOlder), errors.Is(err, ErrNewer):
 		return fmt.Errorf("store %s: %w", path, err)
 	case errors.Is(err, os.ErrPermission), strings.Contains(err.Error(), syscall.EACCES.Error()), strings.Contains(err.Error(), syscall.EROFS.Error()):
 		return fmt.Errorf("store %s can't be opened: %w; whoever opens a store writes to it, to look at it too: let it be written to, or copy the directory and take the copy", path, err)
@@ -248,11 +257,25 @@ func explainOpen(path string, err error) error {
 	return fmt.Errorf("store %s can't be opened: %w; if nothing else helps, --rebuild sets it aside and begins anew, from where source.kafka.start says", path, err)
 }
 
-// load checks the version, or writes it into a new database, and makes the files
-// what the database says.
+// load ends what a crash interrupted, and makes the files what the database says.
 func (s *Badger) load() error {
-	if err := s.version(); err != nil {
+	if s.lost != nil && !s.lost.power {
+		return s.lost
+	}
+	if s.lost != nil {
+		s.opt.Logger.Warn().Str("lost", s.lost.Key).Msg("the machine went down, and the store has not all that was committed before: it is read again; store.sync keeps it")
+	}
+	st, err := s.state()
+	if err != nil {
 		return err
+	}
+	if err := s.settleMark(st.commits, s.run); err != nil {
+		return err
+	}
+	if !s.made {
+		if err := s.create(); err != nil {
+			return err
+		}
 	}
 	if err := s.finish(); err != nil {
 		return err
@@ -266,9 +289,9 @@ func (s *Badger) load() error {
 	return s.loadSpill()
 }
 
-func (s *Badger) version() error {
-	version := 0
-	err := s.db.View(func(txn *badger.Txn) error {
+// version checks the version of the layout; made: there is one.
+func (s *Badger) version() (made bool, err error) {
+	err = s.db.View(func(txn *badger.Txn) error {
 		item, err := txn.Get(keySchema)
 		if errors.Is(err, badger.ErrKeyNotFound) {
 			it := txn.NewIterator(badger.IteratorOptions{})
@@ -281,6 +304,7 @@ func (s *Badger) version() error {
 		if err != nil {
 			return err
 		}
+		made = true
 		b, err := item.ValueCopy(nil)
 		if err != nil {
 			return err
@@ -291,23 +315,42 @@ func (s *Badger) version() error {
 				return &Damage{Kind: "schema", Key: "the version of the layout", Why: "its checksum is wrong"}
 			}
 		}
-		if n := binary.BigEndian.Uint16(b); n < schema {
+		switch n := binary.BigEndian.Uint16(b); {
+		case n < schema:
 			return fmt.Errorf("%w: its layout is version %d, and this program reads version %d; --rebuild sets it aside and begins anew, from where source.kafka.start says (alerts found again have the ids they had)", ErrOlder, n, schema)
+		case n > schema:
+			return fmt.Errorf("%w: its layout is version %d and this program knows up to %d; use the newer program, or another store.path", ErrNewer, n, schema)
 		}
-		if version = int(binary.BigEndian.Uint16(b)); version > schema {
-			return fmt.Errorf("%w: its layout is version %d and this program knows up to %d; use the newer program, or another store.path", ErrNewer, version, schema)
+		return nil
+	})
+	return made, err
+}
+
+// create makes a store of an empty database. COMMITTED is on the disk before there is something
+// that it counts.
+func (s *Badger) create() error {
+	if !s.opt.InMemory {
+		if err := s.marks.sync(markFile); err != nil {
+			return err
 		}
-		_, err = readState(txn)
+	}
+	return s.db.Update(func(txn *badger.Txn) error {
+		return errors.Join(
+			txn.Set(keySchema, seal(keySchema, binary.BigEndian.AppendUint16(nil, schema), kindInline)),
+			txn.Set(keyState, seal(keyState, new(state).encode(), kindInline)))
+	})
+}
+
+// state is what the last transaction wrote along; of a database that is no store yet, nothing.
+func (s *Badger) state() (st state, err error) {
+	if !s.made {
+		return st, nil
+	}
+	err = s.db.View(func(txn *badger.Txn) (err error) {
+		st, err = readState(txn)
 		return err
 	})
-	if err == nil && version == 0 {
-		err = s.db.Update(func(txn *badger.Txn) error {
-			return errors.Join(
-				txn.Set(keySchema, seal(keySchema, binary.BigEndian.AppendUint16(nil, schema), kindInline)),
-				txn.Set(keyState, seal(keyState, new(state).encode(), kindInline)))
-		})
-	}
-	return full(err)
+	return st, err
 }
 
 // loadJournal reads the segments and takes away what was never committed.
@@ -426,9 +469,17 @@ func (s *Badger) Close() error {
 	if free, ok := s.free(); ok && free < closeRoom {
 		return fmt.Errorf("store %s: closing: %w: what was committed is kept, and the next start looks after it", s.opt.Path, ErrFull)
 	}
+	st, err := s.state()
 	db := s.db
 	s.db = nil
-	if err := errors.Join(s.files.close(), db.Close()); err != nil {
+	err = errors.Join(err, s.files.close(), db.Close())
+	if err == nil {
+		err = s.settleMark(st.commits, 0) // all is synced
+	}
+	if s.marks != nil {
+		err = errors.Join(err, s.marks.close())
+	}
+	if err != nil {
 		return fmt.Errorf("store %s: closing: %w", s.opt.Path, err)
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/isowatch/isowatch/internal/lab/leak"
 	"github.com/isowatch/isowatch/internal/lab/race"
 	"github.com/isowatch/isowatch/internal/lab/storetest"
@@ -25,7 +27,18 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, victim(dir))
 		os.Exit(1)
 	}
-	leak.Main(m)
+	leak.Main(m, left...)
+}
+
+// left are goroutines that Badger leaves where it can't open a database, which are some of those of
+// one that is open.
+var left = []goleak.Option{
+	goleak.IgnoreAnyFunction("github.com/dgraph-io/badger/v4.(*DB).monitorCache"),
+	goleak.IgnoreAnyFunction("github.com/dgraph-io/badger/v4.(*DB).updateSize"),
+	goleak.IgnoreAnyFunction("github.com/dgraph-io/badger/v4/y.(*WaterMark).process"),
+	goleak.IgnoreAnyFunction("github.com/dgraph-io/ristretto/v2.(*Cache[...]).processItems"),
+	goleak.IgnoreAnyFunction("github.com/dgraph-io/ristretto/v2.(*defaultPolicy[...]).processItems"),
+	goleak.IgnoreAnyFunction("github.com/dgraph-io/ristretto/v2/z.(*AllocatorPool).freeupAllocators"),
 }
 
 const perCommit = 20

@@ -17,11 +17,10 @@ type Damage struct {
 	Offset int64  // where in it, if there is a file
 	Why    string
 
-	// seam: a part of what is damaged has zeros up to the end of a page, or is missing,
-	// as where a file is copied while it grows.
-	seam bool
-	// last: nothing follows the damage. A log that ends there would be whole.
-	last bool
+	// short: a part of what is damaged is missing, as where a file is copied while it grows.
+	short bool
+	// power: a loss of power explains it, too.
+	power bool
 }
 
 func (d *Damage) Error() string {

@@ -18,6 +18,7 @@
 //	MANIFEST *.sst *.mem …     a Badger database of small values
 //	journal/<id>.log           the journal, see journal.go
 //	large/<id>                 a value of more than 80 kB: a checkpoint, a large alert
+//	COMMITTED                  how many transactions were committed, see whole.go
 //	PLACE                      which directory this is, so that Verify can tell it from a copy
 //
 // The files beside the database are written, and with SyncWrites synced, before the
@@ -31,7 +32,7 @@
 // as numbers do. A name is its length as a varint and its bytes.
 //
 //	m schema                            ─▶ u16 version of this layout
-//	m state                             ─▶ counters, see state
+//	m state                             ─▶ counters and the digest of all others, see state
 //	m rest                              ─▶ what the last Commit has left to do, see rest.go
 //	o name(source) u32 partition        ─▶ u64 next offset
 //	s u64 file of the journal           ─▶ what of it is committed, see segment
@@ -80,13 +81,14 @@
 // A Commit that returned survives the death of the process: Badger writes through a
 // shared memory map, which belongs to the operating system by then. Only with
 // SyncWrites does it survive the loss of power. Without, what is left after that is a
-// prefix of the commits, or damage that Open recognises.
+// prefix of the commits, which Open logs, or damage that it recognises.
 //
 // # Damage
 //
 // Every value, journal entry and large file has a checksum, which readers hold it to.
-// Badger recognises less than that by itself (raw.go), so Open looks at its files
-// first, and Verify does so instead of it.
+// What Badger loses without a word is found by a digest of all records, and by how many
+// transactions there were (whole.go): Open compares them, and Verify, which opens a copy of the
+// database and reads the journal and the large files as well.
 //
 // # A full disk
 //

@@ -3,6 +3,9 @@ package store
 // Sealed is a value as it is stored.
 func Sealed(key string, value []byte) []byte { return seal([]byte(key), value, kindInline) }
 
+// Marked is a slot of COMMITTED.
+func Marked(commits, run uint64) []byte { return mark{commits, run}.encode() }
+
 // ExplainOpen is what is said of a store that can't be opened.
 func ExplainOpen(path string, err error) error { return explainOpen(path, err) }
 

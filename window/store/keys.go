@@ -9,7 +9,7 @@ import (
 )
 
 // schema is the version of the layout in doc.go.
-const schema = 3
+const schema = 4
 
 var (
 	keySchema = []byte("mschema")
@@ -110,10 +110,12 @@ type state struct {
 	drop         uint64 // journal entries below are evidence only
 	alertCount   uint64 // alerts kept
 	noticeNext   uint64
+	commits      uint64 // transactions committed
+	digest       uint64 // of all records but this one and the schema, see whole.go
 }
 
-func (s *state) fields() [11]*uint64 {
-	return [11]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext, &s.offsetCount, &s.segmentNext, &s.largeNext, &s.drop, &s.alertCount, &s.noticeNext}
+func (s *state) fields() [13]*uint64 {
+	return [13]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext, &s.offsetCount, &s.segmentNext, &s.largeNext, &s.drop, &s.alertCount, &s.noticeNext, &s.commits, &s.digest}
 }
 
 func (s *state) encode() []byte {

@@ -101,6 +101,13 @@ func damaged(key []byte, why string) *Damage {
 // errGone: a large value was replaced while it was read.
 var errGone = errors.New("replaced meanwhile")
 
+// noLarge says that a file of a large value is missing.
+func noLarge(key []byte, r reference) *Damage {
+	d := damaged(key, "its file is missing")
+	d.File, d.short = largeFile(r.id), true
+	return d
+}
+
 // readLarge reads what a reference says.
 func readLarge(from files, key []byte, r reference) (_ []byte, err error) {
 	damage := func(why string) *Damage {
@@ -118,7 +125,7 @@ func readLarge(from files, key []byte, r reference) (_ []byte, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if uint64(f.Size()) < r.size {
 		d := damage(fmt.Sprintf("the file has %d bytes of %d", f.Size(), r.size))
-		d.seam = true
+		d.short = true
 		return nil, d
 	}
 	b := make([]byte, r.size)
@@ -184,9 +191,7 @@ func (s *Badger) successor(key []byte, gone reference) ([]byte, error) {
 			return b, err
 		}
 		if r == gone {
-			d := damaged(key, "its file is missing")
-			d.File = largeFile(r.id)
-			return nil, d
+			return nil, noLarge(key, r)
 		}
 		out, err := readLarge(s.files, key, r)
 		if !errors.Is(err, errGone) {
@@ -214,9 +219,7 @@ func (s *Badger) loadLarge() error {
 			name := largeFile(id)[len(largeDir)+1:]
 			size, ok := sizes[name]
 			if !ok {
-				d := damaged(owner, "its file is missing")
-				d.File = largeFile(id)
-				return false, d
+				return false, noLarge(owner, reference{id: id})
 			}
 			total += size
 			delete(sizes, name)

@@ -3,8 +3,6 @@ package store
 import (
 	"errors"
 
-	badger "github.com/dgraph-io/badger/v4"
-
 	"github.com/isowatch/isowatch/internal/wire"
 )
 
@@ -85,17 +83,27 @@ func (s *Badger) finish() error {
 	if err := s.room(int64(len(b)) + openRoom - s.opt.Reserve); err != nil {
 		return err
 	}
-	err = s.update(len(changes), func(txn *badger.Txn, i int) error {
-		if changes[i].raw == nil {
-			return txn.Delete(changes[i].key)
+	for _, c := range changes {
+		if err := w.change(c); err != nil {
+			return err
 		}
-		return txn.Set(changes[i].key, changes[i].raw)
-	})
-	if err != nil {
+	}
+	if err := w.room(2, 64); err != nil {
 		return err
 	}
 	if err := errors.Join(w.release(keyRest, raw), w.remove(keyRest)); err != nil {
 		return err
 	}
 	return w.end()
+}
+
+// change does one of a rest.
+func (w *writer) change(c change) error {
+	if err := w.room(1, len(c.key)+len(c.raw)); err != nil {
+		return err
+	}
+	if c.raw == nil {
+		return w.remove(c.key)
+	}
+	return w.put(c.key, c.raw)
 }

@@ -219,8 +219,7 @@ func TestDiesInManyHistories(t *testing.T) {
 	}
 }
 
-// TestRestIsOneRecord: what a commit has left to do is counted as the record that it is, and what it
-// says of others only when they are stored.
+// TestRestIsOneRecord: what a commit has left to do is counted as the record that it is.
 func TestRestIsOneRecord(t *testing.T) {
 	dir := filepath.Join(fastDir(t), "store")
 	records := func() int64 {
@@ -257,14 +256,8 @@ func TestRestIsOneRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := records()
-	if s, err = store.Open(store.Options{Path: dir}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if n, done := left-before, records()-left; n < 2 || n > 50 || done < 600 {
-		t.Errorf("%d records before the commit, %d more when it was committed, %d more when it was done", before, n, done)
+	if n := left - before; n < 2 || n > 50 {
+		t.Errorf("%d records before the commit, %d more when it was committed", before, n)
 	}
 }
 

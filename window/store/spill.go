@@ -191,7 +191,11 @@ func (s *Badger) forgetHistories(dbs []string) error {
 			return err
 		}
 	}
-	return s.update(len(dbs), func(txn *badger.Txn, i int) error { return txn.Delete(forgetKey(dbs[i])) })
+	marks := make([]change, len(dbs))
+	for i, db := range dbs {
+		marks[i].key = forgetKey(db)
+	}
+	return s.update(marks)
 }
 
 // deleteAll deletes the keys under a prefix, some at a time.
@@ -200,44 +204,39 @@ func (s *Badger) deleteAll(prefix []byte) error {
 	// From the prefix again, a round would pass over all that the rounds before it
 	// have deleted.
 	for from := prefix; ; {
-		var keys [][]byte
+		var gone []change
 		err := s.db.View(func(txn *badger.Txn) error {
 			opt := badger.IteratorOptions{Prefix: prefix}
 			it := txn.NewIterator(opt)
 			defer it.Close()
-			for it.Seek(from); it.Valid() && len(keys) < batch; it.Next() {
-				keys = append(keys, it.Item().KeyCopy(nil))
+			for it.Seek(from); it.Valid() && len(gone) < batch; it.Next() {
+				gone = append(gone, change{key: it.Item().KeyCopy(nil)})
 			}
 			return nil
 		})
-		if err != nil || len(keys) == 0 {
+		if err != nil || len(gone) == 0 {
 			return err
 		}
-		if err := s.update(len(keys), func(txn *badger.Txn, i int) error { return txn.Delete(keys[i]) }); err != nil {
+		if err := s.update(gone); err != nil {
 			return err
 		}
-		from = keys[len(keys)-1]
+		from = gone[len(gone)-1].key
 	}
 }
 
-// update does n steps in as many transactions as it takes.
-func (s *Badger) update(n int, step func(txn *badger.Txn, i int) error) error {
-	txn := s.db.NewTransaction(true)
-	defer func() { txn.Discard() }()
-	for i := range n {
-		err := step(txn, i)
-		if errors.Is(err, badger.ErrTxnTooBig) {
-			if err := s.apply(txn); err != nil {
-				return err
-			}
-			txn = s.db.NewTransaction(true)
-			err = step(txn, i)
-		}
-		if err != nil {
+// update makes changes in as many transactions as it takes.
+func (s *Badger) update(changes []change) error {
+	w, err := s.writer()
+	if err != nil {
+		return err
+	}
+	defer w.discard()
+	for _, c := range changes {
+		if err := w.change(c); err != nil {
 			return err
 		}
 	}
-	return s.apply(txn)
+	return w.end()
 }
 
 // loadSpill takes back what was spilled after the last checkpoint of each history,
@@ -296,11 +295,11 @@ func (s *Badger) takeBack(db string) error {
 	prefix := undoGeneration(db, n)
 	from := prefix
 	for from != nil {
-		var keys, values [][]byte
+		var changes []change
 		next := []byte(nil)
 		err := s.db.View(func(txn *badger.Txn) error {
 			return scan(context.Background(), txn, prefix, from, func(key, raw []byte) (bool, error) {
-				if len(keys) == 1000 {
+				if len(changes) == 1000 {
 					next = append([]byte{}, key...)
 					return false, nil
 				}
@@ -308,23 +307,20 @@ func (s *Badger) takeBack(db string) error {
 				if err != nil {
 					return false, err
 				}
-				if len(value) == 0 || (value[0] == undoAbsent) != (len(value) == 1) {
+				if len(value) == 0 || (value[0] == undoAbsent) != (len(value) == 1) || value[0] == undoValue && len(value) <= sealed {
 					return false, damaged(key, "it can't be decoded")
 				}
-				keys = append(keys, spillKey(db, string(key[len(prefix):])))
-				values = append(values, value[1:])
+				c := change{key: spillKey(db, string(key[len(prefix):]))}
+				if len(value) > 1 {
+					c.raw = value[1:]
+				}
+				changes = append(changes, c)
 				return true, nil
 			})
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.update(changes)
 		}
-		err = s.update(len(keys), func(txn *badger.Txn, i int) error {
-			if len(values[i]) == 0 {
-				return txn.Delete(keys[i])
-			}
-			return txn.Set(keys[i], values[i])
-		})
 		if err != nil {
 			return err
 		}

@@ -131,6 +131,7 @@ type writer struct {
 	// before is the state that txn found, state what it leaves. It is read anew
 	// each time: after a failed commit nobody knows which one holds.
 	before, state state
+	changed       bool // besides the state
 	count         int64
 	size          int64
 	// What a transaction may hold.
@@ -166,7 +167,7 @@ const (
 
 func (w *writer) begin() error {
 	w.txn = w.s.db.NewTransaction(true)
-	w.count, w.size = reservedCount, reservedSize
+	w.count, w.size, w.changed = reservedCount, reservedSize, false
 	var err error
 	w.before, err = readState(w.txn)
 	w.state = w.before
@@ -195,10 +196,14 @@ func (w *writer) end() error {
 			return err
 		}
 	}
-	if w.state != w.before {
-		if err := w.txn.Set(keyState, seal(keyState, w.state.encode(), kindInline)); err != nil {
-			return err
-		}
+	if left == nil && !w.changed && w.state == w.before {
+		w.discard()
+		w.clear()
+		return nil
+	}
+	w.state.commits++
+	if err := w.txn.Set(keyState, seal(keyState, w.state.encode(), kindInline)); err != nil {
+		return err
 	}
 	if w.s.opt.SyncWrites {
 		for _, r := range w.files {
@@ -219,6 +224,7 @@ func (w *writer) end() error {
 	if err := w.s.apply(w.txn); err != nil {
 		return err
 	}
+	w.s.committed(w.state.commits)
 	for _, r := range w.files {
 		w.s.largeBytes.Add(int64(r.size))
 	}
@@ -239,7 +245,24 @@ func (w *writer) put(key, raw []byte) error {
 		w.rest.put(key, raw)
 		return nil
 	}
+	if err := w.replace(key, sumOf(raw)); err != nil {
+		return err
+	}
 	return w.txn.Set(key, raw)
+}
+
+// replace puts a checksum in the digest for that of what is stored under a key.
+func (w *writer) replace(key []byte, sum uint64) error {
+	item, err := w.txn.Get(key)
+	if err == nil {
+		err = item.Value(func(raw []byte) error { w.state.digest -= sumOf(raw); return nil })
+	}
+	w.state.digest += sum
+	w.changed = true
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil
+	}
+	return err
 }
 
 // remove deletes a key.
@@ -247,6 +270,9 @@ func (w *writer) remove(key []byte) error {
 	if w.rest != nil {
 		w.rest.remove(key)
 		return nil
+	}
+	if err := w.replace(key, 0); err != nil {
+		return err
 	}
 	return w.txn.Delete(key)
 }

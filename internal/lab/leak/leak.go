@@ -27,10 +27,10 @@ func find(patience time.Duration, opts []goleak.Option) error {
 
 // Main runs the tests of a package and ends the process, with status 1 if goroutines are left
 // after tests that succeeded. It is for TestMain.
-func Main(m *testing.M) {
+func Main(m *testing.M, opts ...goleak.Option) {
 	status := m.Run()
 	if status == 0 {
-		if err := find(patience, nil); err != nil {
+		if err := find(patience, opts); err != nil {
 			fmt.Fprintln(os.Stderr, "after the tests:", err)
 			status = 1
 		}
