@@ -152,20 +152,26 @@ func (m *mySQL) Prepare(ctx context.Context) error {
 	}
 	db := m.pools[m.nodes[0].Name]
 	const table = " (name varchar(64) character set ascii collate ascii_bin primary key, "
-	for _, text := range []string{
-		"create database if not exists " + Space,
-		"create table if not exists " + Space + ".registers" + table + "value bigint not null) engine=InnoDB comment='" + made + "'",
-		"create table if not exists " + Space + ".lists" + table + "elements mediumtext not null) engine=InnoDB comment='" + made + "'",
-		"truncate table " + Space + ".registers", "truncate table " + Space + ".lists",
-	} {
-		if _, err := db.ExecContext(ctx, text); err != nil {
-			if m.Fault(err).Reason == Denied {
-				return &Error{Option: "--target", What: "the account may not make the database " + Space, Err: err, Do: "GRANT ALL ON " + Space + ".* TO it"}
+	run := func(texts ...string) error {
+		for _, text := range texts {
+			if _, err := db.ExecContext(ctx, text); err != nil {
+				if m.Fault(err).Reason == Denied {
+					return &Error{Option: "--target", What: "the account may not make the database " + Space, Err: err, Do: "GRANT ALL ON " + Space + ".* TO it"}
+				}
+				return err
 			}
-			return err
 		}
+		return nil
 	}
-	return nil
+	if err := run("create database if not exists "+Space,
+		"create table if not exists "+Space+".registers"+table+"value bigint not null) engine=InnoDB comment='"+made+"'",
+		"create table if not exists "+Space+".lists"+table+"elements mediumtext not null) engine=InnoDB comment='"+made+"'"); err != nil {
+		return err
+	}
+	if err := unused(ctx, stateIn(db, mySQLDialect)); err != nil {
+		return err
+	}
+	return run("truncate table "+Space+".registers", "truncate table "+Space+".lists")
 }
 
 func (m *mySQL) Cleanup(ctx context.Context) error {

@@ -155,6 +155,11 @@ func (p *postgres) Prepare(ctx context.Context) error {
 			"create table " + Space + ".registers (key text collate \"C\" primary key, value bigint not null);" +
 			"create table " + Space + ".lists (key text collate \"C\" primary key, elements text not null)"
 		if there {
+			if err := unused(ctx, func(ctx context.Context) (state int64, err error) {
+				return state, c.QueryRow(ctx, stateOf(Space+".registers", Space+".lists")).Scan(&state)
+			}); err != nil && p.Fault(err).Reason != Denied {
+				return err
+			}
 			text = "truncate " + Space + ".registers, " + Space + ".lists"
 		}
 		_, err = c.Exec(ctx, text)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net/url"
 	"strconv"
 	"strings"
@@ -82,7 +83,19 @@ func (r *redisServer) Close() {
 	}
 }
 
-func (r *redisServer) Prepare(ctx context.Context) error { return r.Cleanup(ctx) }
+func (r *redisServer) Prepare(ctx context.Context) error {
+	if err := unused(ctx, func(ctx context.Context) (int64, error) {
+		c, state := r.clients[r.nodes[0].Name], fnv.New64a()
+		keys := c.Scan(ctx, 0, Space+":*", 1000).Iterator()
+		for keys.Next(ctx) {
+			fmt.Fprint(state, keys.Val(), c.Dump(ctx, keys.Val()).Val())
+		}
+		return int64(state.Sum64() - fnv.New64a().Sum64()), keys.Err() // 0 without a key
+	}); err != nil {
+		return err
+	}
+	return r.Cleanup(ctx)
+}
 
 // Cleanup removes the keys that begin with Space and a colon.
 func (r *redisServer) Cleanup(ctx context.Context) error {

@@ -26,6 +26,13 @@ type dialect struct {
 	lists     string
 }
 
+// stateIn reads the state of a Space, for unused.
+func stateIn(db *sql.DB, said dialect) func(context.Context) (int64, error) {
+	return func(ctx context.Context) (state int64, err error) {
+		return state, db.QueryRowContext(ctx, stateOf(said.registers, said.lists)).Scan(&state)
+	}
+}
+
 func (s *sqlSession) Begin(ctx context.Context) error  { return s.exec(ctx, s.said.begin) }
 func (s *sqlSession) Commit(ctx context.Context) error { return s.exec(ctx, "commit") }
 func (s *sqlSession) Abort(ctx context.Context) error  { return s.exec(ctx, "rollback") }

@@ -74,16 +74,15 @@ func (s *sqliteFile) Prepare(ctx context.Context) error {
 	if others > 0 {
 		return &Error{Option: "--target", What: s.node.address + " has tables that no canary has made", Do: "name a file of the canary's own"}
 	}
-	for _, text := range []string{
-		"create table if not exists registers (name text primary key, value integer not null)",
-		"create table if not exists lists (name text primary key, elements text not null)",
-		"delete from registers", "delete from lists",
-	} {
-		if _, err := s.db.ExecContext(ctx, text); err != nil {
-			return err
-		}
+	if _, err := s.db.ExecContext(ctx, "create table if not exists registers (name text primary key, value integer not null);"+
+		"create table if not exists lists (name text primary key, elements text not null)"); err != nil {
+		return err
 	}
-	return nil
+	if err := unused(ctx, stateIn(s.db, sqliteDialect)); err != nil {
+		return err
+	}
+	_, err := s.db.ExecContext(ctx, "delete from registers; delete from lists")
+	return err
 }
 
 // Cleanup removes the file, and what SQLite keeps beside it.

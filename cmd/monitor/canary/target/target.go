@@ -309,6 +309,33 @@ func optionOf(n Node) string {
 	return "--target"
 }
 
+// watchFor is for how long what a Space holds has to stay as it is before it is emptied: longer than a canary's pauses.
+const watchFor = 2 * time.Second
+
+// unused refuses a Space that another canary is at work in, as emptying it would look as if the database had lost what
+// that one wrote. state is 0 for one that is empty, and else changes with what is there.
+func unused(ctx context.Context, state func(context.Context) (int64, error)) error {
+	before, err := state(ctx)
+	if err != nil || before == 0 {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(watchFor):
+	}
+	after, err := state(ctx)
+	if err == nil && after != before {
+		err = &Error{Option: "--target", What: "another canary is at work in " + Space + " there", Do: "stop it first, or give this one another database"}
+	}
+	return err
+}
+
+// stateOf is the state of a Space, in SQL: values and lists only grow.
+func stateOf(registers, lists string) string {
+	return "select (select count(*) + coalesce(max(value), 0) from " + registers + ") + (select count(*) + coalesce(sum(length(elements)), 0) from " + lists + ")"
+}
+
 // tooOld refuses a node whose version begins with a lower number than the oldest that is known to work.
 func tooOld(n Node, product, version string, oldest int) error {
 	number, _, _ := strings.Cut(version, ".")
