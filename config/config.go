@@ -22,7 +22,7 @@ type Config struct {
 	Window         Window          `yaml:"window"`
 	Solver         Solver          `yaml:"solver"`
 	Store          Store           `yaml:"store"`
-	Memory         Bytes           `yaml:"memory" help:"How much memory the monitor aims at, its limit for Go's garbage collector: it collects more often when it comes near, and a limit that the histories do not fit is raised, with a warning. A third of it is for what waits for its place; see window.max_transactions. 0, or GOMEMLIMIT in the environment: no limit is set."`
+	Memory         Bytes           `yaml:"memory" help:"How much memory the monitor aims at, its limit for Go's garbage collector: it collects more often when it comes near, and a limit that the histories do not fit is raised, with a warning. A third of it is for what waits for its place; see window.max_transactions. A segment ends early when a quarter of it is closures and pairs of versions without an order. 0, or GOMEMLIMIT in the environment: no limit is set."`
 	Alerts         Alerts          `yaml:"alerts"`
 	HTTP           HTTP            `yaml:"http"`
 	Log            Log             `yaml:"log"`

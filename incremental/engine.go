@@ -33,9 +33,8 @@ const (
 	stepsAtFirst = 64
 )
 
-// defaultPairsMax is Options.PairsMax online when Options give none: some 40 MB, and several times
-// that while they are searched.
-const defaultPairsMax = 1 << 19
+// defaultBytesMax is Options.BytesMax when Options give none.
+const defaultBytesMax = 256 << 20
 
 // Engine checks one history at one or more levels.
 //
@@ -90,6 +89,7 @@ type Engine struct {
 	stopped     verdict.Reason // the work was ended early
 	// budget is what all stages draw from; online so much is granted with each transaction.
 	budget     *budget.Budget
+	overloaded bool // stubs alone have made it Laden: nothing more is admitted
 	offChain   int  // transactions of unknown outcome that were admitted, or will be
 	closedSet  bool // the read being decided has all its candidates
 	repeatsDue bool // lists that were read again are being decided
@@ -188,8 +188,8 @@ func New(opt Options) *Engine {
 	if opt.Steps == 0 {
 		opt.Steps = defaultSteps
 	}
-	if opt.PairsMax == 0 && opt.Online {
-		opt.PairsMax = defaultPairsMax
+	if opt.BytesMax == 0 {
+		opt.BytesMax = defaultBytesMax
 	}
 	e := &Engine{opt: opt, in: newIntake(), budget: budget.Unlimited(), seeds: none, first: none, lists: map[version.Key]*listKey{},
 		suspended: map[uint32][]func(){}, vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
@@ -202,7 +202,7 @@ func New(opt Options) *Engine {
 	if opt.Online {
 		e.budget = &budget.Budget{}
 		e.budget.Grant(stepsAtFirst * opt.Steps)
-		e.budget.HeldMax = opt.PairsMax
+		e.budget.HeldMax = opt.BytesMax
 	}
 	if opt.Stop != nil {
 		e.budget.Stop = e.halted
@@ -341,9 +341,6 @@ func (e *Engine) stream(index uint32) {
 		if e.in.several {
 			e.dropSingle()
 		}
-		if e.opt.BytesMax > 0 && e.ClosureBytes() >= e.opt.BytesMax {
-			e.budget.End()
-		}
 		e.admitAll()
 		e.collectEarly()
 		e.displaced()
@@ -397,7 +394,13 @@ func (e *Engine) admitAll() {
 		e.open(e.opt.Clock != record.ClockIgnore && e.in.timed > 0)
 	}
 	for _, i := range e.unadmitted {
-		e.admit(i)
+		if int(i) < e.opt.Seeds && e.Laden() {
+			e.overloaded = true
+			e.budget.End()
+		}
+		if !e.overloaded {
+			e.admit(i)
+		}
 	}
 	e.unadmitted = e.unadmitted[:0]
 }
@@ -748,11 +751,13 @@ func (e *Engine) again(which func(*check) bool) {
 	}
 }
 
-// Full tells whether the engine has used up so much of what it may (steps, pairs, the memory of
-// closures) that another one had better take over, which begins with little: it has, where all
-// is used up, given up what was open.
-func (e *Engine) Full() bool {
-	return e.budget.Half() || e.opt.BytesMax > 0 && e.ClosureBytes() >= e.opt.BytesMax/2
+// Full tells whether the engine has used up so much of what it may (steps, memory) that another one had better
+// take over, which begins with little: it has, where all is used up, given up what was open.
+func (e *Engine) Full() bool { return e.budget.Half() }
+
+// Laden tells whether it is Full, and the better part of that is the closures of stubs.
+func (e *Engine) Laden() bool {
+	return e.Full() && e.ClosureBytes()*e.opt.Seeds >= e.opt.BytesMax/4*max(1, len(e.slotTx))
 }
 
 // GaveUp tells whether what was granted is used up: from then on nothing is found but what the

@@ -41,13 +41,17 @@ func (e *Engine) LoseWrite(op *record.Op) {
 }
 
 // Seeded says that the stubs are all taken: what comes from here on has ended at
-// the end of the last one or later.
+// the end of the last one or later. Where they alone make the engine Laden, it gives up, and
+// finds nothing.
 func (e *Engine) Seeded() {
 	e.seeds = uint32(len(e.slotTx))
 	for _, i := range e.unadmitted {
 		if !e.in.txns.At(i).open {
 			e.seeds++
 		}
+	}
+	if len(e.unadmitted) > 0 {
+		e.admitAll()
 	}
 }
 

@@ -59,16 +59,16 @@ type Options struct {
 	// caller's affair; without it the engine depends on its input alone.
 	Stop func() verdict.Reason
 	// PairsMax bounds the pairs of versions of which the order is searched for. Where there
-	// are more, a history is satisfied if it can be run straight through, and else undecided;
-	// online, counted over all levels, what is open is given up (see Steps). 0: a default of a million, online
-	// of half of that.
+	// are more, a history is satisfied if it can be run straight through, and else undecided
+	// (batch only). 0: a default of a million.
 	PairsMax int
 	// Steps is how much work is granted online with each transaction, in steps of some ten
 	// nanoseconds, for all levels together (see package budget). What is used up is given up: no
 	// level that wants it is satisfied any more, and only what the records show by themselves is
 	// found. 0 means the default.
 	Steps int
-	// BytesMax bounds in the same way, only online, the memory of closures. 0: no bound.
+	// BytesMax bounds in the same way, only online, the memory of what may grow with more than the transactions:
+	// closures and open pairs, over all levels. 0: a default of 256 MiB.
 	BytesMax int
 	// SolveAt is how many pairs of versions may have come to be open since what is open was
 	// solved last, where times are used, before it is solved between Ticks. 0: a default of

@@ -26,7 +26,7 @@ const AskEvery = 4096
 type Budget struct {
 	// Stop, if not nil, is asked now and then whether to end all work at once.
 	Stop func() bool
-	// HeldMax bounds what is held at a time of what takes memory, if it is above 0; see Hold.
+	// HeldMax bounds the bytes that are held at a time, if it is above 0; see Hold.
 	HeldMax int
 
 	held                 int
@@ -72,7 +72,7 @@ func (b *Budget) Ask() bool {
 	return b.stopped
 }
 
-// Hold says that n more things are held, or, if n is negative, fewer: the budget ends with steps or
+// Hold says that n more bytes are held, or, if n is negative, fewer: the budget ends with steps or
 // with room, whichever is first.
 func (b *Budget) Hold(n int) {
 	if b.held += n; b.HeldMax > 0 && b.held >= b.HeldMax {

@@ -437,5 +437,5 @@ func (k *Clocks) Clear() {
 
 // Bytes is the memory held, for measurement.
 func (k *Clocks) Bytes() int {
-	return k.blocks.Len()*int(unsafe.Sizeof(block{})+4) + 4*cap(k.free)
+	return k.blocks.Len()*int(unsafe.Sizeof(block{})+4) + 4*len(k.free)
 }

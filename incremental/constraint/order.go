@@ -340,7 +340,6 @@ func (p *Polygraph) constrain(a, b vid) {
 		return
 	}
 	p.open++
-	p.Budget.Hold(1)
 	p.addPair(a, b)
 }
 

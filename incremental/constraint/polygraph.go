@@ -218,6 +218,7 @@ type Polygraph struct {
 	window        window
 	implicit      int  // pairs that were not made, as there are too many
 	left          int  // blocks, orders, reads and edges that were not looked at, as the budget had ended
+	bytes         int  // what Budget was told that is held
 	byElimination bool // a candidate was taken: blocks may rest on it
 	chose         bool // orders were chosen for good
 
@@ -279,8 +280,18 @@ func (p *Polygraph) tooMany() bool {
 	return p.cfg.Last && p.places != nil && len(p.pairs) >= p.cfg.PairsMax
 }
 
+// pairBytes is what an open pair takes with its watches, and while its order is searched for.
+const pairBytes = 512
+
+// hold tells the budget what the closure and the open pairs take now.
+func (p *Polygraph) hold() {
+	now := p.reach.Bytes() + p.open*pairBytes
+	p.Budget.Hold(now - p.bytes)
+	p.bytes = now
+}
+
 // Drop gives back what the polygraph holds, which must not be used any more.
-func (p *Polygraph) Drop() { p.Budget.Hold(-p.open) }
+func (p *Polygraph) Drop() { p.Budget.Hold(-p.bytes) }
 
 // New makes an empty polygraph over the table.
 func New(cfg Config, tab *version.Table) *Polygraph {
@@ -465,12 +476,13 @@ func (p *Polygraph) Add(t Txn) {
 	case p.bits != nil:
 		p.bits.Add(p.bulk)
 	default:
-		if chains := max(p.chains.Len(), int(t.Chain)+1); p.bulk || 4*chains*p.g.Nodes() < chainsBytes {
+		if chains := p.chains.Len() + 1; p.bulk || 4*chains*p.g.Nodes() < chainsBytes {
 			p.chains.Add(t.Chain, p.bulk)
 		} else {
 			p.leaveChains()
 		}
 	}
+	p.hold()
 	if p.cfg.Sessions && t.Prev != version.None {
 		e := graph.Edge{From: p.commit(t.Prev), To: p.start(s), Key: none, Type: verdict.SO, Why: verdict.BySession}
 		if p.chains != nil && t.OnChain {
@@ -605,6 +617,7 @@ func (p *Polygraph) Propagate() {
 	if len(p.pairs) > 1024 && p.open < len(p.pairs)/2 {
 		p.compact()
 	}
+	p.hold()
 }
 
 // compact drops the bookkeeping of pairs that are decided: a stream decides as
@@ -644,7 +657,6 @@ func (p *Polygraph) kill(c uint32) {
 	pr := &p.pairs[c]
 	pr.alive = false
 	p.open--
-	p.Budget.Hold(-1)
 	if !pr.settled {
 		p.window.unsettled--
 	}

@@ -11,29 +11,38 @@ import (
 // total orders, so all of a session that reaches v is a prefix of it, and one
 // number per session says which:
 //
-//	u reaches v  iff  place(u) < vec(v)[chain(u)]
+//	u reaches v  iff  place(u) < vec(v)[column(chain(u))]
 //
-// Space is 4·k bytes per node for k chains. Insert costs k per node whose
+// A chain has a column once one of its nodes reaches one of another chain: most of
+// short sessions never do. Space is 4·k bytes per node for k columns. Insert costs k per node whose
 // vector changes.
 //
-// Invariant: vec(v)[c] is the number of nodes of chain c that reach v, v itself
-// included.
+// Invariant: vec(v)[column(c)] is the number of nodes of chain c that reach v, v itself
+// included. A chain without a column reaches none but its own nodes.
 type Chains struct {
 	g       *graph.Graph
 	parts   uint32
-	k       int      // chains there is room for in each vector
+	k       int      // columns there is room for in each vector
+	columns int      // that there are
 	chain   []uint32 // by transaction
 	place   []uint32 // by transaction: place in its chain, in transactions
 	members [][]uint32
-	vec     []uint32 // by node, k each
+	column  []uint32   // by chain; none
+	vec     [][]uint32 // by node, k each, in pages
 	queue   []Node
 	news    []prefix // scratch
 }
 
-// prefix is the first n nodes of a chain.
-type prefix struct{ chain, n uint32 }
+// vecPage is how many nodes have their vectors in one page: a flat array of all would be copied where it grows.
+const vecPage = 256
 
-// NewChains makes an empty closure over g. Chains are made room for as they come, at the
+// none is the column of a chain that has none.
+const none = ^uint32(0)
+
+// prefix is the first n nodes of the chain of a column.
+type prefix struct{ column, n uint32 }
+
+// NewChains makes an empty closure over g. Columns are made room for as they come, at the
 // cost of a copy, and not as sessions are heard of: many of these never have a transaction here.
 func NewChains(g *graph.Graph, parts int) *Chains {
 	return &Chains{g: g, parts: uint32(parts), k: 1}
@@ -44,7 +53,7 @@ func NewChains(g *graph.Graph, parts int) *Chains {
 // vectors are left to Build.
 func (c *Chains) Add(chain uint32, bulk bool) {
 	for int(chain) >= len(c.members) {
-		c.members = append(c.members, nil)
+		c.members, c.column = append(c.members, nil), append(c.column, none)
 	}
 	t := uint32(len(c.chain))
 	c.chain = append(c.chain, chain)
@@ -53,47 +62,70 @@ func (c *Chains) Add(chain uint32, bulk bool) {
 	if bulk {
 		return
 	}
-	if len(c.members) > c.k {
-		c.widen(max(len(c.members), c.k+c.k/2))
-	}
 	first := t * c.parts
-	for k := range c.parts {
-		n := first + k
-		c.vec = append(c.vec, make([]uint32, c.k)...)
-		if k > 0 {
-			copy(c.at(n), c.at(n-1))
-		} else if p := c.place[t]; p > 0 {
-			copy(c.at(n), c.at(c.members[chain][p-1]*c.parts+c.parts-1))
+	c.grow()
+	for n := first; n < first+c.parts; n++ {
+		if p, ok := c.prev(n); ok {
+			copy(c.at(n), c.at(p))
 		}
-		c.at(n)[chain] = c.rank(n) + 1
+		if i := c.column[chain]; i != none {
+			c.at(n)[i] = c.rank(n) + 1
+		}
 	}
 }
 
-// Len is the number of chains.
-func (c *Chains) Len() int { return len(c.members) }
+// grow makes room for the vectors of all nodes.
+func (c *Chains) grow() {
+	for nodes := len(c.chain) * int(c.parts); len(c.vec)*vecPage < nodes; {
+		c.vec = append(c.vec, make([]uint32, vecPage*c.k))
+	}
+}
+
+// Len is the number of columns.
+func (c *Chains) Len() int { return c.columns }
+
+// addColumn gives a chain a column.
+func (c *Chains) addColumn(chain uint32) {
+	if c.columns == c.k {
+		c.widen(c.k + (c.k+1)/2)
+	}
+	i := c.columns
+	c.columns++
+	c.column[chain] = uint32(i)
+	for _, t := range c.members[chain] {
+		for n := t * c.parts; n < (t+1)*c.parts; n++ {
+			c.at(n)[i] = c.rank(n) + 1
+		}
+	}
+}
 
 func (c *Chains) widen(k int) {
-	vec := make([]uint32, len(c.chain[:len(c.chain)-1])*int(c.parts)*k)
-	for n := 0; n < len(vec)/k; n++ {
-		copy(vec[n*k:], c.vec[n*c.k:(n+1)*c.k])
+	for i, old := range c.vec {
+		page := make([]uint32, vecPage*k)
+		for n := range vecPage {
+			copy(page[n*k:], old[n*c.k:(n+1)*c.k])
+		}
+		c.vec[i] = page
 	}
-	c.vec, c.k = vec, k
+	c.k = k
 }
 
-func (c *Chains) at(n Node) []uint32 { return c.vec[int(n)*c.k : (int(n)+1)*c.k] }
+func (c *Chains) at(n Node) []uint32 {
+	i := int(n%vecPage) * c.k
+	return c.vec[n/vecPage][i : i+c.k]
+}
 
 // rank is the node's place in its chain.
 func (c *Chains) rank(n Node) uint32 { return c.place[n/c.parts]*c.parts + n%c.parts }
 
 // Build implements Builder.
 func (c *Chains) Build(topo []Node) {
-	c.k = max(len(c.members), 1)
-	if n := len(c.chain) * int(c.parts) * c.k; n <= cap(c.vec) {
-		c.vec = c.vec[:n]
-		clear(c.vec)
-	} else {
-		c.vec = make([]uint32, n)
+	c.columns = len(c.members)
+	c.k, c.vec = max(c.columns, 1), nil
+	for i := range c.column {
+		c.column[i] = uint32(i)
 	}
+	c.grow()
 	for _, n := range topo {
 		v := c.at(n)
 		if p, ok := c.prev(n); ok {
@@ -138,7 +170,11 @@ func (c *Chains) next(n Node) (Node, bool) {
 
 // Reaches implements Reach in O(1).
 func (c *Chains) Reaches(u, v Node) bool {
-	return c.rank(u) < c.at(v)[c.chain[u/c.parts]]
+	own := c.chain[u/c.parts]
+	if i := c.column[own]; i != none {
+		return c.rank(u) < c.at(v)[i]
+	}
+	return own == c.chain[v/c.parts] && c.rank(u) <= c.rank(v)
 }
 
 // Insert implements Reach: what reaches u is passed on to v and what v reaches.
@@ -146,11 +182,14 @@ func (c *Chains) Reaches(u, v Node) bool {
 // that is news to anybody is news to v, as what v reaches has what v has: so it is found
 // once, and each node whose vector changes costs that and a look along its edges.
 func (c *Chains) Insert(u, v Node, changed func(Node)) {
-	own, rank := c.chain[u/c.parts], c.rank(u)
-	dst := c.at(v)
-	if rank < dst[own] {
+	if c.Reaches(u, v) {
 		return
 	}
+	if chain := c.chain[u/c.parts]; c.column[chain] == none {
+		c.addColumn(chain)
+	}
+	own, rank := c.column[c.chain[u/c.parts]], c.rank(u)
+	dst := c.at(v)
 	c.news = c.news[:0]
 	for i, x := range c.at(u) {
 		if x > dst[i] {
@@ -162,11 +201,11 @@ func (c *Chains) Insert(u, v Node, changed func(Node)) {
 	for len(c.queue) > 0 {
 		n := c.queue[len(c.queue)-1]
 		c.queue = c.queue[:len(c.queue)-1]
-		if s, ok := c.next(n); ok && rank >= c.vec[int(s)*c.k+int(own)] {
+		if s, ok := c.next(n); ok && rank >= c.at(s)[own] {
 			c.pass(s, changed)
 		}
 		for e := c.g.FirstOut(n); e != graph.None; e = c.g.NextOut(e) {
-			if s := c.g.To(e); rank >= c.vec[int(s)*c.k+int(own)] {
+			if s := c.g.To(e); rank >= c.at(s)[own] {
 				c.pass(s, changed)
 			}
 		}
@@ -177,7 +216,7 @@ func (c *Chains) Insert(u, v Node, changed func(Node)) {
 func (c *Chains) pass(s Node, changed func(Node)) {
 	dst := c.at(s)
 	for _, x := range c.news {
-		dst[x.chain] = max(dst[x.chain], x.n)
+		dst[x.column] = max(dst[x.column], x.n)
 	}
 	changed(s)
 	c.queue = append(c.queue, s)
@@ -221,14 +260,15 @@ func (c *Chains) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 				edges = append(edges, [2]uint32{vs[n-1], i})
 			}
 			for ch, l := range byChain {
-				if ch == own || len(l) == 0 {
+				if ch == own || len(l) == 0 || c.column[ch] == none {
 					continue
 				}
 				var q int
+				before := vec[c.column[ch]]
 				if table != nil {
-					q = int(table[ch][vec[ch]])
+					q = int(table[ch][before])
 				} else {
-					q = sort.Search(len(l), func(k int) bool { return c.rank(nodes[l[k]]) >= vec[ch] })
+					q = sort.Search(len(l), func(k int) bool { return c.rank(nodes[l[k]]) >= before })
 				}
 				if q > known[ch] {
 					known[ch] = q
@@ -241,4 +281,4 @@ func (c *Chains) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 }
 
 // Bytes implements Reach.
-func (c *Chains) Bytes() int { return 4*cap(c.vec) + 12*cap(c.chain) }
+func (c *Chains) Bytes() int { return 4*len(c.vec)*vecPage*c.k + 12*len(c.chain) }

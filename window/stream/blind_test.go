@@ -1,7 +1,9 @@
 package stream
 
 import (
+	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +44,7 @@ func TestBlindWritesEndSegments(t *testing.T) {
 		for _, levels := range [][]verdict.Level{{verdict.SI}, {verdict.SI, verdict.SER, verdict.SSER}} {
 			t.Run(fmt.Sprint("timed ", timed, ", ", levels), func(t *testing.T) {
 				t.Parallel()
-				cfg := Config{Levels: levels, UniqueValues: true, Coverage: record.CoveragePartial, MaxSkew: 5 * time.Millisecond, MaxTransaction: time.Minute, PairsMax: 1 << 15, Overlap: 512}
+				cfg := Config{Levels: levels, UniqueValues: true, Coverage: record.CoveragePartial, MaxSkew: 5 * time.Millisecond, MaxTransaction: time.Minute, BytesMax: 16 << 20, Overlap: 512}
 				h, found, results := judgedBy(t, cfg, blindLines(4000, timed))
 				s := h.Stats()
 				if s.Segments < 10 || s.Undecided > 0 {
@@ -64,6 +66,33 @@ func TestBlindWritesEndSegments(t *testing.T) {
 	}
 }
 
+// Where what was forgotten would fill an engine before anything new has come, a segment begins without it, instead of
+// ending at once.
+func TestSeedsThatTakeAllAreLeftOut(t *testing.T) {
+	rng, last := rand.New(rand.NewPCG(1, 2)), map[int]string{}
+	var lines []string
+	for i := range 12_000 {
+		k := rng.IntN(4000)
+		read := cmp.Or(last[k], "null")
+		last[k] = fmt.Sprint(i + 1)
+		lines = append(lines, fmt.Sprintf(`{"session":"s%d","seq":%d,"status":"committed","ops":[["r","k%d",%s],["w","k%d",%s]]}`, i%64, i/64, k, read, k, last[k]))
+		if i%1000 == 999 {
+			for j, ops := range []string{`["w","x%d",1]`, `["r","x%d",1],["w","x%[1]d",2]`, `["r","x%d",1],["w","x%[1]d",3]`} {
+				lines = append(lines, fmt.Sprintf(`{"session":"x%d","seq":%d,"status":"committed","ops":[%s]}`, j, i, fmt.Sprintf(ops, i)))
+			}
+		}
+	}
+	cfg := Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Coverage: record.CoverageComplete, Initial: record.InitialAbsent, MaxTransaction: time.Minute,
+		BytesMax: 1200 << 10, Segment: 1024, Overlap: 64, MaxSeeds: 1 << 20}
+	h, found, _ := judgedBy(t, cfg, lines)
+	if s := h.Stats(); s.Segments > 24 || s.Undecided > 0 {
+		t.Errorf("%d segments ended and left %d open, want few, and nothing", s.Segments, s.Undecided)
+	}
+	if len(found) != 12 {
+		t.Errorf("%v are told, want 12 lost updates", found)
+	}
+}
+
 // Where all is asked for in one piece a segment ends only when what may be done is used up; that is
 // said, and what comes then is judged as usual.
 func TestWholeGivesUpAndGoesOn(t *testing.T) {
@@ -76,7 +105,7 @@ func TestWholeGivesUpAndGoesOn(t *testing.T) {
 		}
 		lines = append(lines, fmt.Sprintf(`{"session":"c%d","seq":%d,"status":"committed","ops":[["r",%q,%s],["w",%q,%d]]}`, i%10, i/10, key, read, key, i+1))
 	}
-	cfg := Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, PairsMax: 1 << 15, Segment: 1 << 20, Whole: true}
+	cfg := Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, BytesMax: 16 << 20, Segment: 1 << 20, Whole: true}
 	h, _, _ := judgedBy(t, cfg, lines)
 	if s := h.Stats(); s.Undecided == 0 || s.Segments == 0 {
 		t.Errorf("%d segments ended and left %d open, want some of both", s.Segments, s.Undecided)

@@ -31,11 +31,10 @@ type Config struct {
 	Conflicts int
 	// Spacing is incremental.Options.Spacing; 0 means the engine's default.
 	Spacing int `json:",omitempty"`
-	// Steps, PairsMax and BytesMax are those of incremental.Options. What an engine may do is used up
+	// Steps and BytesMax are those of incremental.Options. What an engine may do is used up
 	// to a half before its segment is long enough: then that ends early, so that nothing has to be given up; Whole says
 	// that it does so only where something was.
 	Steps    int  `json:",omitempty"`
-	PairsMax int  `json:",omitempty"`
 	BytesMax int  `json:",omitempty"`
 	Whole    bool `json:",omitempty"`
 	// Every is how much time of the records lies between ticks; 0 means

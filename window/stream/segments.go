@@ -214,7 +214,7 @@ func (s *segments) newEngine() *incremental.Engine {
 	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
 		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing,
-		Steps: s.cfg.Steps, PairsMax: s.cfg.PairsMax, BytesMax: s.cfg.BytesMax, Online: true, Seeds: len(s.seeds), Spare: spare, Lost: s.lost})
+		Steps: s.cfg.Steps, BytesMax: s.cfg.BytesMax, Online: true, Seeds: len(s.seeds), Spare: spare, Lost: s.lost})
 }
 
 // step gives the engine the next released record.
@@ -645,7 +645,10 @@ func (s *segments) rotate() {
 	waiting := s.engine.Waiting()
 	before := s.unknown(from, waiting, results)
 	seeds := s.nextSeeds(from, waiting)
-	s.stretch(cut, from, undecided(results))
+	if s.engine.Laden() { // as the next one would soon be
+		seeds = s.leaveOut(seeds)
+	}
+	end, begin := s.around(from)
 	overlap := slices.DeleteFunc(slices.Clone(s.fed[from:]), func(f fed) bool { return f.flags&base != 0 })
 	for _, f := range s.fed[:from] {
 		if f.flags&base == 0 {
@@ -657,6 +660,7 @@ func (s *segments) rotate() {
 	s.front.Begin()
 	s.ended, s.before = true, before
 	s.begin(seeds, overlap)
+	s.stretch(cut, end, begin, undecided(results))
 }
 
 // overlap is the first of fed that the next engine is given once more.
@@ -696,13 +700,18 @@ func (s *segments) cut() segment.Cut {
 	return s.cutter.CutIn(s.stats.Transactions-s.last(most+s.room(2*s.cfg.Overlap)), s.stats.Transactions-s.last(min(waiting, most)))
 }
 
-// stretch notes what is known of what lies before fed[from].
-func (s *segments) stretch(cut segment.Cut, from int, more Whys) {
+// stretch notes what is known of what lies before a cut, which is until end; what comes begins at begin.
+func (s *segments) stretch(cut segment.Cut, end, begin int64, more Whys) {
 	if n := s.stats.Dropped + s.stats.Unawaited; n > s.whole.Dropped {
 		s.whole.Dropped = n
 		more |= WhyForgotten
 	}
-	end, begin := int64(noTime), int64(math.MaxInt64)
+	s.whole.cut(cut, end, begin, more)
+}
+
+// around are the last end before fed[from], and the first one from there on.
+func (s *segments) around(from int) (end, begin int64) {
+	end, begin = noTime, math.MaxInt64
 	for i, f := range s.fed {
 		switch {
 		case f.flags&base != 0:
@@ -712,7 +721,7 @@ func (s *segments) stretch(cut segment.Cut, from int, more Whys) {
 			begin = min(begin, f.at)
 		}
 	}
-	s.whole.cut(cut, end, begin, more)
+	return end, begin
 }
 
 // forget folds what lies before fed[from] into the frontier. What the engine was only reminded
@@ -970,8 +979,29 @@ func writesOf(ops []record.Op, keys []string) []record.Op {
 // stopped tells whether Config.Stop says so: then nothing need be what its records make it.
 func (s *segments) stopped() bool { return s.cfg.Stop != nil && s.cfg.Stop() }
 
-// begin makes the engine of a segment.
+// begin makes the engine of a segment; without seeds, if it would be full of them before anything new has come.
 func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
+	if !s.prepare(seeds, overlap) {
+		s.prepare(s.leaveOut(seeds), overlap)
+	}
+	s.begun = len(s.fed)
+	s.weight.begun, s.weight.ticked = s.weight.all, s.weight.all
+	s.reach()
+}
+
+// leaveOut gives up what was forgotten, for one segment, and returns no seeds.
+func (s *segments) leaveOut(seeds []record.Transaction) []record.Transaction {
+	for i := range seeds {
+		if strings.HasPrefix(seeds[i].Session, waitingSession) {
+			s.stats.Unawaited++
+		}
+	}
+	s.lazy = true
+	return nil
+}
+
+// prepare makes an engine and gives it what a segment begins with, and tells whether there is room for seeds.
+func (s *segments) prepare(seeds []record.Transaction, overlap []fed) bool {
 	s.seeds, s.fed, s.ticks = seeds, s.fed[:0], s.ticks[:0]
 	s.weight = weights{}
 	s.bases.clear()
@@ -984,16 +1014,14 @@ func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 	}
 	s.engine.Seeded()
 	for _, f := range overlap {
-		if s.stopped() {
+		if s.stopped() || s.engine.Laden() {
 			break
 		}
 		if t, err := s.source.record(f.ref, f.flags); err == nil {
 			s.again(t, f)
 		}
 	}
-	s.begun = len(s.fed)
-	s.weight.begun, s.weight.ticked = s.weight.all, s.weight.all
-	s.reach()
+	return !s.engine.Laden()
 }
 
 func (s *segments) seed(t *record.Transaction) {

@@ -120,12 +120,13 @@ func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.
 		return stream.Config{}, err
 	}
 	w := c.Window
-	segment, heavy, waiting, heavyWaiting, closures := min(w.Segment, w.MaxTransactions), 0, w.MaxTransactions, heavyWaiting, closuresMax
+	segment, heavy, waiting, heavyWaiting, searched := min(w.Segment, w.MaxTransactions), 0, w.MaxTransactions, heavyWaiting, 0
 	known := int64(w.Keys) * keyBytes
 	switch {
 	case whole: // so many are asked for, whatever they take
-		segment, heavy, heavyWaiting, closures = w.MaxTransactions, -1, 0, 0
+		segment, heavy, heavyWaiting, searched = w.MaxTransactions, -1, 0, max(w.MaxTransactions*wholeBytes, int(c.Memory/searchedShare))
 	case c.Memory > 0:
+		searched = int(c.Memory / searchedShare)
 		waiting = max(1, min(waiting, int(c.Memory/waitingShare)/heavyWaiting))
 	}
 	if c.Memory > 0 {
@@ -133,15 +134,18 @@ func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.
 	}
 	return stream.Config{
 		DB: db, Levels: levels, Initial: c.Initial, Coverage: coverage, Clock: c.Clock, UniqueValues: c.UniqueValues, UniqueAttempts: c.UniqueAttempts,
-		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every, BytesMax: closures, Whole: whole,
+		MaxSkew: w.MaxSkew, MaxTransaction: w.MaxTransaction, Conflicts: c.Solver.Conflicts, Every: c.Solver.Every, BytesMax: searched, Whole: whole,
 		Segment: segment, Heavy: heavy, Overlap: max(1, min(w.Overlap, segment/2)), MaxKeys: w.Keys, MaxBytes: known, MaxSeeds: a.tuning.seeds, Spilling: true,
 		Order: order.Options{Lateness: w.Lateness, IdleAfter: w.IdleAfter, MaxAhead: aheadMax, MaxBuffered: waiting, Heavy: heavyWaiting},
 	}, nil
 }
 
-// closuresMax is how many bytes the closures of a segment may take: those of 65,536 transactions, in 50
-// sessions without times, take 45 MB at si and ser.
-const closuresMax = 192 << 20
+// searchedShare is what part of the memory closures and open pairs may take: one in so many. A segment ends at
+// half of that.
+const searchedShare = 2
+
+// wholeBytes is how many bytes they may take for each transaction that one segment is asked to have.
+const wholeBytes = 1 << 10
 
 // keyBytes is how many bytes of what is known of it a key may take in memory, if all
 // that window.keys allows are there: twice of what most take.

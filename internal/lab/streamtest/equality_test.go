@@ -375,9 +375,9 @@ type config struct{ stream.Config }
 func (c *config) little(rng *rand.Rand) {
 	switch rng.IntN(4) {
 	case 0:
-		c.PairsMax = 1 + rng.IntN(3)
-	case 1:
 		c.BytesMax = 1 + rng.IntN(1000)
+	case 1:
+		c.BytesMax = 1 + rng.IntN(8000)
 	default:
 		c.Steps = 1 + rng.IntN(8)
 	}
