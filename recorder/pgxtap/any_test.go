@@ -1,0 +1,180 @@
+package pgxtap_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/internal/lab/seeds"
+	"github.com/isowatch/isowatch/recorder/postgres"
+)
+
+// statement is one of any kind, about row i of a table; rarely one after which less is recorded.
+func statement(rng *rand.Rand, table string) string {
+	id, n := rng.IntN(4), rng.IntN(4)
+	text := []string{
+		"select n from %[1]s where id = %[2]d",
+		"select n, s from %[1]s where id = %[2]d for update",
+		"select * from %[1]s order by id",
+		"select id, n from %[1]s where n > 1",
+		"update %[1]s set n = %[3]d where id = %[2]d",
+		"update %[1]s set n = n + 1 where id = %[2]d returning n",
+		"update %[1]s set n = %[3]d, s = 'x' where id = %[2]d and n = 2",
+		"update %[1]s set n = n + 1 where n = %[3]d returning id, n",
+		"insert into %[1]s values (%[2]d, %[3]d, 'new') on conflict do nothing",
+		"insert into %[1]s (id, n) values (%[2]d, %[3]d) on conflict (id) do update set n = excluded.n returning *",
+		"insert into %[1]s (id) values (%[2]d)",
+		"delete from %[1]s where id = %[2]d",
+		"delete from %[1]s where n = %[3]d returning id",
+	}
+	lossy := []string{"update %[1]s set n = n - %[3]d where id = %[2]d", "update %[1]s set s = s || '.' where id = %[2]d", "update %[1]s set n = %[3]d where n > 2", "delete from %[1]s where s = 'x'"}
+	format := text[rng.IntN(len(text))]
+	if rng.IntN(300) == 0 {
+		format = lossy[rng.IntN(len(lossy))]
+	}
+	out := fmt.Sprintf(format+" -- %[1]s %[2]d %[3]d", table, id, n)
+	return out
+}
+
+// work runs transactions of any statements on one connection after the other, some of which break.
+func work(t *testing.T, rng *rand.Rand, connect func(pgx.QueryExecMode) *pgx.Conn, isolation pgx.TxIsoLevel, transactions int) {
+	ctx := t.Context()
+	modes := []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeExec}
+	c := connect(modes[rng.IntN(len(modes))])
+	for range transactions {
+		table := fmt.Sprintf("t%d", rng.IntN(12))
+		switch rng.IntN(8) {
+		case 0: // commits by itself
+			_, _ = c.Exec(ctx, statement(rng, table))
+			continue
+		case 1: // a pipeline
+			b := &pgx.Batch{}
+			b.Queue("begin isolation level " + string(isolation))
+			for range 1 + rng.IntN(3) {
+				b.Queue(statement(rng, table))
+			}
+			b.Queue("commit")
+			_ = c.SendBatch(ctx, b).Close()
+			_, _ = c.Exec(ctx, "rollback")
+			continue
+		}
+		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: isolation})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for range 1 + rng.IntN(4) {
+			if rng.IntN(6) == 0 {
+				inner, err := tx.Begin(ctx) // a savepoint
+				if err != nil {
+					break
+				}
+				_, err = inner.Exec(ctx, statement(rng, table))
+				if err != nil || rng.IntN(2) == 0 {
+					_ = inner.Rollback(ctx)
+				} else {
+					_ = inner.Commit(ctx)
+				}
+				continue
+			}
+			if rng.IntN(8) == 0 { // what it writes is learned from what is read next
+				id := rng.IntN(4)
+				if _, err := tx.Exec(ctx, fmt.Sprintf("update %s set n = n - 1 where id = $1", table), id); err != nil {
+					break
+				}
+				if _, err := tx.Exec(ctx, fmt.Sprintf("select n from %s where id = $1", table), id); err != nil {
+					break
+				}
+				continue
+			}
+			if _, err := tx.Exec(ctx, statement(rng, table)); err != nil {
+				break
+			}
+		}
+		switch rng.IntN(40) {
+		case 0: // it breaks while COMMIT is on its way
+			conn := c.PgConn().Conn()
+			_, _ = conn.Write([]byte("Q\x00\x00\x00\x0bcommit\x00"))
+			conn.Close()
+			c = connect(modes[rng.IntN(len(modes))])
+		case 1, 2, 3:
+			_ = tx.Rollback(ctx)
+		default:
+			_ = tx.Commit(ctx)
+		}
+	}
+	c.Close(context.Background())
+}
+
+// Whatever statements there are, a PostgreSQL that is serializable is not called anything else, and one at READ COMMITTED is seen to
+// lose updates.
+func TestAnyStatements(t *testing.T) {
+	url, do := server(t)
+	do("alter system set default_transaction_isolation = serializable", "select pg_reload_conf()")
+	for i := range 12 {
+		do(fmt.Sprintf("create table t%d (id int primary key, n int default 2, s text)", i))
+	}
+	violated := 0
+	for i := range race.Few(2, 20) {
+		seed := *seeds.First + uint64(i)
+		isolation, level := pgx.Serializable, verdict.SER
+		if i%2 == 1 {
+			isolation, level = pgx.ReadCommitted, verdict.SI
+		}
+		do("truncate t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11")
+		for i := range 12 {
+			do(fmt.Sprintf("insert into t%d select i, i from generate_series(0, 2) i", i))
+		}
+		lines, capture := listen(t, url, postgres.Options{Complete: true}, func(connect func(pgx.QueryExecMode) *pgx.Conn) {
+			var wg sync.WaitGroup
+			for client := range 6 {
+				wg.Go(func() { work(t, rand.New(rand.NewPCG(seed, uint64(client))), connect, isolation, 100) })
+			}
+			wg.Wait()
+		})
+		if capture.Blind() {
+			t.Fatalf("seed %d: blind: %v", seed, capture.Unclear())
+		}
+		reads := 0
+		for _, r := range lines {
+			reads += strings.Count(r.text, `["r"`)
+		}
+		result := judged(t, lines, level)
+		t.Logf("seed %d, %s: %s of %d records with %d reads; unclear: %v", seed, isolation, result.Verdict, len(lines), reads, capture.Unclear())
+		switch {
+		case isolation == pgx.Serializable && result.Verdict != verdict.Satisfied.String():
+			t.Errorf("seed %d: %s at %s; unclear %v\n%+v", seed, result.Verdict, level, capture.Unclear(), result.Anomalies)
+		case isolation == pgx.ReadCommitted && result.Verdict == verdict.Violated.String():
+			violated++
+		}
+	}
+	if violated == 0 {
+		t.Error("no lost update was found at READ COMMITTED")
+	}
+}
+
+// judged is what check says of records.
+func judged(t *testing.T, lines []heard, level verdict.Level) report.Result {
+	t.Helper()
+	var txns []record.Transaction
+	for _, l := range lines {
+		txns = append(txns, l.record)
+	}
+	var out report.History
+	q := judge.Question{DB: record.DefaultDB, Txns: txns, Levels: []verdict.Level{level}, AnomaliesMax: 1,
+		Assume: judge.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}}
+	if err := judge.Check(q, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Results[0]
+}

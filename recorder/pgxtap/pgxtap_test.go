@@ -1,0 +1,231 @@
+package pgxtap_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/servers"
+	"github.com/isowatch/isowatch/recorder"
+	"github.com/isowatch/isowatch/recorder/pgxtap"
+	"github.com/isowatch/isowatch/recorder/postgres"
+)
+
+// server starts PostgreSQL with some tables.
+func server(t *testing.T) (url string, do func(...string)) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "isowatch-pgxtap-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	p, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{Settings: []string{"fsync = off"}})
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("SKIPPED: ", err)
+	}
+	t.Cleanup(p.Close)
+	do = func(statements ...string) {
+		t.Helper()
+		if err := p.Do(t.Context(), "canary", statements...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1), do
+}
+
+// heard is a record, and what stands in a line of it: the outcome, or initial, and the operations.
+type heard struct {
+	record record.Transaction
+	text   string
+}
+
+// listen records what f does over connections that are listened to.
+func listen(t *testing.T, url string, o postgres.Options, f func(connect func(pgx.QueryExecMode) *pgx.Conn)) ([]heard, *postgres.Capture) {
+	t.Helper()
+	var out bytes.Buffer
+	rec := recorder.New(recorder.Lines(&out), recorder.Options{})
+	tap, err := pgxtap.Open(t.Context(), rec, url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f(func(mode pgx.QueryExecMode) *pgx.Conn {
+		config, err := pgx.ParseConfig(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.AfterNetConnect, config.DefaultQueryExecMode = tap.Connection, mode
+		c, err := pgx.ConnectConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close(context.Background()) })
+		return c
+	})
+	if err := rec.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var lines []heard
+	for line := range strings.Lines(out.String()) {
+		var r struct {
+			Session, Status string
+			Ops             json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		who := r.Status
+		if strings.HasSuffix(r.Session, "/initial") {
+			who = "initial"
+		}
+		h := heard{text: who + " " + string(r.Ops)}
+		if err := codec.Decode([]byte(strings.TrimSpace(line)), &h.record); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		lines = append(lines, h)
+	}
+	return lines, tap.Capture
+}
+
+func exec(t *testing.T, c *pgx.Conn, sql string, args ...any) {
+	t.Helper()
+	if _, err := c.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// What becomes of statements, in both protocols, at a real server.
+func TestStatements(t *testing.T) {
+	url, do := server(t)
+	do("create table a (id int primary key, n int not null default 0, s varchar(5), m numeric(10,2), at timestamptz default now())",
+		"create table pair (x text, y int, v bigint, primary key (x, y))", "create table nokey (v int)",
+		"create function f() returns int language plpgsql as 'begin return 1; end'")
+	type ops []string
+	cases := []struct {
+		name string
+		do   func(c *pgx.Conn)
+		want ops
+	}{
+		{"a row is made, read, changed and removed", func(c *pgx.Conn) {
+			exec(t, c, "insert into a (id, n, s, m) values ($1, $2, $3, $4)", 1, 5, "one", "1.50")
+			exec(t, c, "select n, s, m from a where id = $1", 1)
+			exec(t, c, "update a set n = $1 where id = $2 and s = 'one'", 6, 1)
+			exec(t, c, "delete from a where id = 1")
+			exec(t, c, "select n from a where id = 1")
+		}, ops{
+			`committed [["w","a:1.n",5],["w","a:1.s","one"],["w","a:1.m","1.5"]]`,
+			`committed [["r","a:1.n",5],["r","a:1.s","one"],["r","a:1.m","1.5"]]`,
+			`committed [["r","a:1.s","one"],["w","a:1.n",6]]`,
+			`committed [["w","a:1.n",null],["w","a:1.s",null],["w","a:1.m",null]]`,
+			`committed [["r","a:1.n",null]]`}},
+		{"what was there before is told when it is first read", func(c *pgx.Conn) {
+			do("insert into a values (2, 7, null)")
+			exec(t, c, "select n, s from a where id = 2")
+			exec(t, c, "update a set n = n - 1 where id = 2 returning n")
+		}, ops{
+			`initial [["w","a:2.n",7]]`, `initial [["w","a:2.s",{"null":true}]]`,
+			`committed [["r","a:2.n",7],["r","a:2.s",{"null":true}]]`,
+			`committed [["r","a:2.n",7],["w","a:2.n",6]]`}},
+		{"a hidden read is learned within the transaction", func(c *pgx.Conn) {
+			do("insert into a values (3, 10)")
+			exec(t, c, "begin")
+			exec(t, c, "update a set n = n + $1 where id = 3", 5)
+			exec(t, c, "update a set n = n - 1 where id = 3")
+			exec(t, c, "select n from a where id = 3")
+			exec(t, c, "commit")
+		}, ops{`initial [["w","a:3.n",10]]`, `committed [["r","a:3.n",10],["w","a:3.n",14]]`}},
+		{"what is never learned is lossy", func(c *pgx.Conn) {
+			do("insert into a values (4, 10)")
+			exec(t, c, "select n from a where id = 4")
+			exec(t, c, "update a set n = n * 2 where id = 4")
+			exec(t, c, "select n from a where id = 4")
+			exec(t, c, "update a set n = 1 where id = 4")
+		}, ops{`initial [["w","a:4.n",10]]`, `committed [["r","a:4.n",10]]`}},
+		{"what was written first without being read is lossy", func(c *pgx.Conn) {
+			do("insert into a values (5, 10)")
+			exec(t, c, "update a set n = 1 where id = 5")
+			exec(t, c, "select n from a where id = 5")
+		}, ops{`committed [["w","a:5.n",1]]`}},
+		{"savepoints", func(c *pgx.Conn) {
+			exec(t, c, "insert into a (id, n) values (6, 1)")
+			exec(t, c, "begin")
+			exec(t, c, "savepoint p")
+			exec(t, c, "update a set n = 2 where id = 6")
+			exec(t, c, "select n from a where id = 6")
+			exec(t, c, "rollback to p")
+			exec(t, c, "select n from a where id = 6")
+			exec(t, c, "commit")
+		}, ops{`committed [["w","a:6.n",1],["w","a:6.s",{"null":true}],["w","a:6.m",{"null":true}]]`, `committed [["r","a:6.n",1]]`}},
+		{"failures and conflicts", func(c *pgx.Conn) {
+			exec(t, c, "insert into a (id, n) values (7, 1) on conflict do nothing")
+			exec(t, c, "insert into a (id, n) values (7, 2) on conflict do nothing")
+			exec(t, c, "begin")
+			exec(t, c, "update a set n = 3 where id = 7")
+			if _, err := c.Exec(t.Context(), "insert into a (id) values (7)"); err == nil {
+				t.Error("a key twice")
+			}
+			exec(t, c, "commit") // which the server rolls back
+			exec(t, c, "insert into a (id, n) values (7, 4) on conflict (id) do update set n = excluded.n")
+			exec(t, c, "select n from a where id = 7")
+		}, ops{
+			`committed [["w","a:7.n",1],["w","a:7.s",{"null":true}],["w","a:7.m",{"null":true}]]`,
+			`aborted [["w","a:7.n",3]]`, `committed [["w","a:7.n",4]]`, `committed [["r","a:7.n",4]]`}},
+		{"keys of several columns, rows by a range, several rows", func(c *pgx.Conn) {
+			exec(t, c, "insert into pair values ('a', 1, 10), ('b', 2, 20)")
+			exec(t, c, "select * from pair where y > 0 order by y")
+			exec(t, c, "select p.v from pair as p where p.y = 2 and 'b' = p.x for update")
+			exec(t, c, "update pair set v = v + 1 where y > 1 returning *")
+			exec(t, c, "select p.x, p.y, p.v, a.id, a.n from pair p join a on a.id = 1 + 0 * p.y")
+		}, ops{
+			`committed [["w","pair:\"a\",1.v",10],["w","pair:\"b\",2.v",20]]`,
+			`committed [["r","pair:\"a\",1.v",10],["r","pair:\"b\",2.v",20]]`,
+			`committed [["r","pair:\"b\",2.v",20]]`,
+			`committed [["r","pair:\"b\",2.v",20],["w","pair:\"b\",2.v",21]]`}},
+		{"rows that are not told", func(c *pgx.Conn) {
+			exec(t, c, "insert into pair values ('z', 1, 10)")
+			exec(t, c, "update pair set v = 0 where y > 100")
+			exec(t, c, "select v from pair where x = 'z' and y = 1")
+		}, ops{`committed [["w","pair:\"z\",1.v",10]]`}},
+		{"a batch", func(c *pgx.Conn) {
+			b := &pgx.Batch{}
+			b.Queue("insert into a (id, n) values ($1, 1)", 8)
+			b.Queue("select n from a where id = $1", 8)
+			if err := c.SendBatch(t.Context(), b).Close(); err != nil {
+				t.Error(err)
+			}
+		}, ops{`committed [["w","a:8.n",1],["w","a:8.s",{"null":true}],["w","a:8.m",{"null":true}],["r","a:8.n",1]]`}},
+		{"a function may write anything", func(c *pgx.Conn) {
+			exec(t, c, "insert into a (id, n) values (9, 1)")
+			exec(t, c, "select f()")
+			exec(t, c, "select n from a where id = 9")
+			exec(t, c, "update a set n = 2 where id = 9")
+		}, ops{`committed [["w","a:9.n",1],["w","a:9.s",{"null":true}],["w","a:9.m",{"null":true}]]`}},
+	}
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol} {
+		for _, tc := range cases {
+			t.Run(mode.String()+"/"+tc.name, func(t *testing.T) {
+				do("delete from a", "delete from pair")
+				lines, _ := listen(t, url, postgres.Options{Complete: true}, func(connect func(pgx.QueryExecMode) *pgx.Conn) {
+					tc.do(connect(mode))
+				})
+				var got []string
+				for _, l := range lines {
+					got = append(got, l.text)
+				}
+				if diff := cmp.Diff([]string(tc.want), got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/recorder"
+)
+
+// Options of a Capture.
+type Options struct {
+	// Complete: all that writes the recorded tables goes through this Capture. Else what an item held before is not known, reads are
+	// recorded all the same, and the history is one of partial coverage.
+	Complete bool
+	// Prefix is what the names of sessions begin with, and of items if capture is complete: what an earlier one knew of them ends with it.
+	Prefix string
+	// Load asks the database for its tables, at first and when they have changed.
+	Load func(context.Context) (*Catalog, error)
+	// Failed is told why the tables could not be asked for again; nil: nobody is.
+	Failed func(error)
+}
+
+// loadMax is how long the tables may be waited for.
+const loadMax = 10 * time.Second
+
+// Capture makes records of the connections to one database.
+type Capture struct {
+	rec         *recorder.Recorder
+	options     Options
+	catalog     atomic.Pointer[Catalog]
+	items       items
+	connections atomic.Int64
+	outcomes    [3]atomic.Int64
+
+	mu      sync.Mutex
+	plans   map[string][]*plan
+	unclear map[Unclear]int64
+}
+
+// New makes a Capture that records with rec. The error is that of Options.Load.
+func New(ctx context.Context, rec *recorder.Recorder, o Options) (*Capture, error) {
+	if o.Failed == nil {
+		o.Failed = func(error) {}
+	}
+	c := &Capture{rec: rec, options: o, plans: map[string][]*plan{}, unclear: map[Unclear]int64{}}
+	c.items.init()
+	catalog, err := o.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.adopt(catalog)
+	return c, nil
+}
+
+// adopt takes what the database says of its tables from here on.
+func (c *Capture) adopt(catalog *Catalog) {
+	for _, t := range catalog.byOID {
+		if t.label = t.called; c.options.Complete {
+			t.label = c.options.Prefix + t.called
+		}
+	}
+	c.catalog.Store(catalog)
+}
+
+// Catalog is what the database said of its tables last.
+func (c *Capture) Catalog() *Catalog { return c.catalog.Load() }
+
+// Reload asks for the tables again. If that fails nothing is known of them, and a statement may write anything.
+func (c *Capture) Reload() {
+	ctx, cancel := context.WithTimeout(context.Background(), loadMax)
+	defer cancel()
+	catalog, err := c.options.Load(ctx)
+	if err != nil {
+		c.options.Failed(fmt.Errorf("tables were made or changed, and nothing is recorded any more: %w", err))
+		c.items.loseAll()
+		return
+	}
+	c.adopt(catalog)
+}
+
+// Connect begins a connection of which the first message is still to come.
+func (c *Capture) Connect() *Connection {
+	return &Connection{capture: c, client: framer{isUntyped: true}, starting: true, status: 'I', statements: map[string]*statement{},
+		portals: map[string]*portal{}, unresolved: map[string]*plan{}, temporary: map[string]bool{}}
+}
+
+// Reason is why what a statement did is not recorded.
+type Reason string
+
+// The reasons; a closed set.
+const (
+	// ReasonAnything: it may have written anything. In complete capture nothing is recorded any more.
+	ReasonAnything Reason = "may-write-anything"
+	// ReasonRows: which rows it wrote is not told. In complete capture the columns are not recorded any more.
+	ReasonRows Reason = "rows-not-told"
+	// ReasonValue: what it wrote is not told. In complete capture the rows' columns are not recorded any more.
+	ReasonValue Reason = "value-not-told"
+)
+
+// Unclear is a statement of which something is not recorded.
+type Unclear struct {
+	Reason Reason
+	Text   string // without literals
+}
+
+// Counted is how often there was one.
+type Counted struct {
+	Unclear
+	Count int64
+}
+
+// unclearMax is how many texts are counted apart.
+const unclearMax = 1000
+
+func (c *Capture) count(p *plan, why Reason) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := Unclear{why, p.text}
+	if _, there := c.unclear[u]; !there && len(c.unclear) >= unclearMax {
+		u.Text = "(others)"
+	}
+	c.unclear[u]++
+}
+
+// Unclear is what was not understood, the worst and most frequent first.
+func (c *Capture) Unclear() []Counted {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Counted
+	for u, n := range c.unclear {
+		out = append(out, Counted{u, n})
+	}
+	slices.SortFunc(out, func(a, b Counted) int {
+		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Text, b.Text))
+	})
+	return out
+}
+
+// Outcomes is how many transactions ended so; with those that had nothing to record.
+func (c *Capture) Outcomes(s record.Status) int64 { return c.outcomes[s].Load() }
+
+func (c *Capture) ended(s record.Status) { c.outcomes[s].Add(1) }
+
+// anything says that a statement may write anything.
+func (c *Capture) anything(p *plan) {
+	c.count(p, ReasonAnything)
+	if c.options.Complete {
+		c.items.loseAll()
+	}
+}
+
+func (c *Capture) loseTable(p *plan, t *table) {
+	if t.key == nil {
+		return
+	}
+	c.count(p, ReasonRows)
+	c.items.loseTable(t, -1)
+}
+
+func (c *Capture) loseColumn(p *plan, t *table, column int) {
+	c.count(p, ReasonRows)
+	c.items.loseTable(t, column)
+}
+
+// plansMax and planTextMax bound what is kept of texts.
+const (
+	plansMax    = 4096
+	planTextMax = 16 << 10
+)
+
+// plan is what the statements of a text do, and its literals.
+func (c *Capture) plan(text string, isStrange bool) ([]*plan, []token) {
+	if isStrange {
+		return []*plan{{verb: vAnything, text: "(a text with standard_conforming_strings off)"}}, nil
+	}
+	tokens, err := lex(make([]token, 0, 32), text)
+	if err != nil {
+		return []*plan{{verb: vAnything, text: "(a text that can't be read: " + err.Error() + ")"}}, nil
+	}
+	var room [512]byte
+	shape := room[:0]
+	literals := 0
+	for i, t := range tokens {
+		shape = append(shape, byte('0'+t.kind))
+		if t.isLiteral() {
+			tokens[i].n = literals
+			literals++
+		} else {
+			shape = append(append(shape, t.text...), 0)
+		}
+	}
+	var values []token
+	if literals > 0 {
+		values = make([]token, 0, literals)
+		for _, t := range tokens {
+			if t.isLiteral() {
+				values = append(values, t)
+			}
+		}
+	}
+	c.mu.Lock()
+	plans, ok := c.plans[string(shape)]
+	c.mu.Unlock()
+	if ok {
+		return plans, values
+	}
+	plans = plansOf(tokens)
+	if len(text) <= planTextMax {
+		c.mu.Lock()
+		if len(c.plans) >= plansMax {
+			clear(c.plans)
+		}
+		c.plans[string(shape)] = plans
+		c.mu.Unlock()
+	}
+	return plans, values
+}
+
+// Blind tells whether nothing is recorded any more, as something may have written anything.
+func (c *Capture) Blind() bool {
+	c.items.mu.Lock()
+	defer c.items.mu.Unlock()
+	return c.items.all
+}

@@ -1,0 +1,197 @@
+package postgres
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// standing is what is known of an item, of which a write that is not in the records would make what is read a riddle.
+type standing uint8
+
+const (
+	unseen standing = iota // no statement wrote it, and none has read it
+	opened                 // one connection's statements wrote it, and it is not known yet what it held before
+	known                  // what it held before is recorded, and all that was written
+	lossy                  // no more is recorded of it
+)
+
+type item struct {
+	standing standing
+	owner    *Connection // of opened
+}
+
+// itemsMax is how many items are kept apart. Of more nothing is recorded.
+const itemsMax = 1_000_000
+
+// items are all of a Capture that is complete. The zero value is ready.
+type items struct {
+	mu    sync.Mutex
+	of    map[string]item
+	full  bool            // some item had no room: none that is not in of is unseen for certain
+	lossy map[string]bool // labels of tables, and label.column
+	all   bool            // all are lossy
+	// loose counts the statements under way, by label, that write rows which only their answer tells.
+	loose map[string]int
+}
+
+func (s *items) init() {
+	s.of, s.lossy, s.loose = map[string]item{}, map[string]bool{}, map[string]int{}
+}
+
+// isLossy tells whether no more is recorded of an item; s.mu is held.
+func (s *items) isLossy(key string, t *table, column int) bool {
+	return s.all || s.lossy[t.label] || s.lossy[t.label+"."+t.columns[column].name] || s.of[key].standing == lossy
+}
+
+// write says that a connection is about to write an item. It is true if the item was unseen: it is then opened.
+// isLossy: no more is recorded of it.
+func (s *items) write(key string, t *table, column int, c *Connection) (opens, isLossy bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	it := s.of[key]
+	switch {
+	case s.isLossy(key, t, column):
+		return false, true
+	case it.standing == known || it.standing == opened && it.owner == c:
+		return false, false
+	case it.standing == opened: // by another: which of them found what was there before is not known
+		s.of[key] = item{standing: lossy}
+		return false, true
+	case len(s.of) >= itemsMax:
+		s.full = true
+		return false, true
+	case s.full:
+		return false, true
+	case s.loose[t.label] > 0: // that may have written it before
+		s.of[key] = item{standing: lossy}
+		return false, true
+	}
+	s.of[key] = item{opened, c}
+	return true, false
+}
+
+// lose makes an item lossy.
+func (s *items) lose(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, there := s.of[key]; !there && len(s.of) >= itemsMax {
+		s.full = true
+		return
+	}
+	s.of[key] = item{standing: lossy}
+}
+
+// loseTable makes all of a table lossy, or a column of it.
+func (s *items) loseTable(t *table, column int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if column >= 0 {
+		s.lossy[t.label+"."+t.columns[column].name] = true
+	} else {
+		s.lossy[t.label] = true
+	}
+}
+
+// defined says that tables of these names are made or changed: what was there under the names is not what will be.
+func (s *items) defined(names []name, prefix string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range names {
+		label := prefix + n.table
+		if n.schema != "" && n.schema != "public" {
+			label = prefix + n.schema + "." + n.table
+		}
+		for key := range s.of {
+			if strings.HasPrefix(key, label+":") {
+				s.lossy[label] = true
+				break
+			}
+		}
+	}
+}
+
+func (s *items) loseAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = true
+	s.of, s.full = map[string]item{}, true
+}
+
+// read says that what an item holds was read, by a connection or as what it held before the connection wrote it. held: the read
+// may be recorded. first: what it held before all is known by it.
+func (s *items) read(key string, t *table, column int, c *Connection, before bool) (held, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isLossy(key, t, column) {
+		return false, false
+	}
+	it, there := s.of[key]
+	switch {
+	case it.standing == known:
+		return true, false
+	case !there && (s.full || s.loose[t.label] > 0):
+		return false, false
+	case !there && len(s.of) >= itemsMax:
+		s.full = true
+		return false, false
+	case it.standing == opened && (it.owner != c || !before):
+		return false, false
+	case it.standing == opened && s.loose[t.label] > 0: // what was there before may be what that wrote
+		s.of[key] = item{standing: lossy}
+		return false, false
+	}
+	s.of[key] = item{standing: known}
+	return true, true
+}
+
+// absent says that an item was made by a connection, so that there was nothing before.
+func (s *items) absent(key string, t *table, c *Connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of[key] == (item{opened, c}) && s.loose[t.label] == 0 {
+		s.of[key] = item{standing: known}
+	}
+}
+
+// close ends a connection's claim to an item that it opened. undone: nothing was written after all.
+func (s *items) close(key string, c *Connection, undone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of[key] != (item{opened, c}) {
+		return
+	}
+	if undone && !s.full {
+		delete(s.of, key)
+		return
+	}
+	s.of[key] = item{standing: lossy}
+}
+
+// await counts the statements under way that write rows of a table which are not known yet.
+func (s *items) await(t *table, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loose[t.label] += n
+}
+
+// itemKey is the name of an item; empty: the row's key has no name.
+func itemKey(t *table, row string, column int) string {
+	return t.label + ":" + row + "." + t.columns[column].name
+}
+
+// rowKey is what a row's key is called.
+func rowKey(values []record.Value) string {
+	if len(values) == 1 && values[0].Kind == record.KindString {
+		return values[0].Text
+	}
+	var b []byte
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = v.AppendJSON(b)
+	}
+	return string(b)
+}

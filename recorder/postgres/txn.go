@@ -1,0 +1,1073 @@
+package postgres
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/recorder"
+)
+
+// Connection is one connection of an application's. FromClient and FromServer may be called by two goroutines.
+type Connection struct {
+	capture *Capture
+
+	mu             sync.Mutex
+	client, server framer
+	application    string
+	session, first *recorder.Session // first: of what its items held before all that is recorded
+	ignored        bool              // nothing is recorded
+	strange        bool              // strings are not those of the standard
+	isUTF8         bool
+	searches       bool            // names are looked up in other schemas than the catalog's
+	temporary      map[string]bool // tables of its own
+	starting       bool            // the first message is still to come
+	values         pgproto3.DataRow
+
+	queue      []answer
+	statements map[string]*statement
+	portals    map[string]*portal
+	status     byte // as the server said last: I, T, E
+
+	// What the messages that are sent will have led to when the next one is carried out: whether that stands in a transaction that
+	// its own COMMIT ends, and how many statements there were since the last Sync.
+	inBlock bool
+	batch   int
+	// committing: something was sent that may commit, and all that was sent is not answered.
+	committing bool
+
+	started int64 // when the message that is being answered was sent, or that with which its transaction began
+	txn     *txn  // nil: none has begun
+	failed  bool  // a statement of the batch failed
+	// unresolved are items that this connection wrote and whose value is not known; they are lossy once that is committed. opened
+	// are those that it was the first to write.
+	unresolved map[string]*plan
+	opened     []string
+	defines    bool // the transaction changes which tables there are
+}
+
+// op is an operation of a transaction; none: it is not recorded.
+type op struct {
+	key   string
+	kind  record.OpKind
+	value record.Value
+	none  bool
+}
+
+// own is what a transaction gave an item itself.
+type own struct {
+	value   record.Value
+	isKnown bool
+	delta   int64 // if not isKnown, and isDelta: it is what was there before, and delta
+	isDelta bool
+	at      int // where in its operations what was there, and what it wrote, have their places
+}
+
+// txn is a transaction in work.
+type txn struct {
+	start      int64
+	isExplicit bool
+	ops        []op
+	own        map[string]own
+	saves      []save
+	undo       []undo // while there is a savepoint
+	isLost     bool   // what it wrote is not known
+}
+
+// save is a savepoint.
+type save struct {
+	name string
+	ops  int
+	undo int
+}
+
+// undo is what an item's own value was before it changed.
+type undo struct {
+	key    string
+	before own
+	there  bool
+}
+
+// readsMax is how many operations a transaction has before its reads are left out.
+const readsMax = 10_000
+
+// writesMax is how many operations it may have before it is too large to be told of.
+const writesMax = 200_000
+
+// effect is an item that a statement writes.
+type effect struct {
+	row     string
+	column  int
+	value   record.Value
+	isKnown bool
+	isDelta bool // what was there, and delta
+	delta   int64
+	skip    bool // it was lossy when the statement was sent
+}
+
+// run is a statement that is carried out.
+type run struct {
+	plan      *plan
+	literals  []token
+	statement *statement // nil: of the simple protocol
+	portal    *portal    // likewise
+	about     *description
+
+	catalog   *Catalog
+	table     *table // that it writes; nil: none that is recorded
+	rows      []string
+	effects   []effect
+	isLoose   bool // the answer tells which rows it writes
+	before    []effect
+	returned  []returned
+	seen      int // rows
+	hasUnseen bool
+}
+
+// returned is a row that RETURNING gave.
+type returned struct {
+	row    string
+	values map[int]record.Value // by column
+}
+
+// rowMap says where in a row what is recorded of a table stands.
+type rowMap struct {
+	table   *table
+	key     []int // fields, by column of the key; nil: the statement's conditions say which row it is
+	columns [][2]int
+}
+
+// begin begins the session, whose name is known from here on.
+func (c *Connection) begin() {
+	n := strconv.FormatInt(c.capture.connections.Add(1), 10)
+	prefix := c.capture.options.Prefix + cmpOr(strings.ToValidUTF8(c.application, ""), "client") + "/" + n
+	c.session, c.first = c.capture.rec.Session(prefix), c.capture.rec.Session(prefix+"/initial")
+}
+
+// value is what a column is given or compared with.
+func (c *Connection) value(r *run, o operand, col *column) (record.Value, bool) {
+	if col.class == notHeld || o.cast != notHeld && o.cast != col.class || col.class == cText && !c.isUTF8 {
+		return record.Value{}, false
+	}
+	switch o.kind {
+	case oConstant:
+		if o.isNull {
+			return sqlNull, true
+		}
+		return written(col.class, o.text, col.most)
+	case oDefault:
+		return col.preset, col.hasPreset
+	case oLiteral:
+		t := r.literals[o.n]
+		switch {
+		case t.kind == tSealed, t.kind == tNumber && col.class != cInt && col.class != cNumeric:
+			return record.Value{}, false
+		case o.negative:
+			return written(col.class, "-"+t.text, col.most)
+		}
+		return written(col.class, t.text, col.most)
+	case oParam:
+		if r.portal == nil || o.n >= len(r.portal.params) {
+			return record.Value{}, false
+		}
+		if o.n < len(r.statement.oids) {
+			if oid := r.statement.oids[o.n]; oid != 0 && oid != unknownOID && classes[oid] != col.class {
+				return record.Value{}, false
+			}
+		}
+		v, ok := received(col.class, format(r.portal.formats, o.n), r.portal.params[o.n])
+		if ok && col.most > 0 && v.Kind == record.KindString {
+			return written(col.class, v.Text, col.most)
+		}
+		return v, ok
+	}
+	return record.Value{}, false
+}
+
+// unknownOID is the type of a text whose type the server chooses.
+const unknownOID = 705
+
+// start works out what a statement may do, before it is sent.
+func (c *Connection) start(r *run) *run {
+	c.batch++
+	p := r.plan
+	r.catalog = c.capture.catalog.Load()
+	complete := c.capture.options.Complete
+	if slices.ContainsFunc(p.calls, func(f string) bool { return r.catalog.writers[f] }) {
+		c.capture.anything(p)
+	}
+	switch p.verb {
+	case vAnything:
+		c.capture.anything(p)
+		c.willCommit()
+	case vBegin:
+		c.inBlock = c.inBlock || c.batch == 1
+	case vCommit, vPrepare:
+		c.willCommit()
+		c.inBlock = p.chain
+	case vRollback:
+		c.inBlock = p.chain
+	case vDefine, vTables:
+		for _, n := range p.writes {
+			t, ok := c.find(r, n)
+			switch {
+			case ok && (p.verb == vDefine || !t.risky):
+				c.loseRows(p, t)
+			case p.verb == vTables:
+				c.capture.anything(p)
+			}
+		}
+		if p.verb == vDefine && complete {
+			c.capture.items.defined(p.writes, c.capture.options.Prefix)
+		}
+	case vInsert, vUpdate, vDelete:
+		t, ok := c.find(r, p.target)
+		switch {
+		case !ok || t.risky:
+			c.capture.anything(p)
+		default:
+			c.effects(r, t)
+		}
+	}
+	c.searches = c.searches || p.searches
+	for _, t := range p.temporary {
+		c.temporary[t] = true
+	}
+	return r
+}
+
+// loseRows takes a statement that writes rows of a table, it is not known which, or deletes them.
+func (c *Connection) loseRows(p *plan, t *table) {
+	c.capture.loseTable(p, t)
+	all := make([]int, len(t.columns))
+	for i := range all {
+		all[i] = i
+	}
+	follow := map[*table]bool{}
+	t.followers(follow, true, all)
+	for f := range follow {
+		c.capture.loseTable(p, f)
+	}
+}
+
+// find is the table that a statement of this connection names.
+func (c *Connection) find(r *run, n name) (*table, bool) {
+	if n.schema == "" && (c.searches || c.temporary[n.table]) {
+		return nil, false
+	}
+	return r.catalog.find(n)
+}
+
+// sync takes what commits all that does not stand in a transaction of its own.
+func (c *Connection) sync() {
+	if !c.inBlock {
+		c.willCommit()
+	}
+	c.batch = 0
+}
+
+// willCommit says that what is sent next may commit: whoever reads what was written reads it after that.
+func (c *Connection) willCommit() {
+	c.committing = true
+	for key, p := range c.unresolved {
+		c.capture.count(p, ReasonValue)
+		c.capture.items.lose(key)
+	}
+	clear(c.unresolved)
+}
+
+// effects works out what a statement writes to t.
+func (c *Connection) effects(r *run, t *table) {
+	p := r.plan
+	r.isLoose = p.loose
+	var columns []int // that it writes
+	unlisted := false
+	for _, a := range p.sets {
+		if at := t.column(a.column); at >= 0 {
+			columns = append(columns, at)
+		} else {
+			unlisted = true
+		}
+	}
+	follow := map[*table]bool{}
+	t.followers(follow, p.verb == vDelete, columns)
+	for f := range follow {
+		c.capture.loseTable(p, f)
+	}
+	if t.key == nil {
+		return
+	}
+	if unlisted || slices.ContainsFunc(columns, t.isKey) || p.conflict == conflictUpdate && !c.conflictOnKey(p, t) ||
+		p.verb == vInsert && p.columns == nil && slices.ContainsFunc(p.rows, func(row []operand) bool { return len(row) > len(t.columns) }) {
+		c.capture.loseTable(p, t)
+		return
+	}
+	r.table = t
+	switch p.verb {
+	case vInsert:
+		c.inserts(r, t)
+	default:
+		if !r.isLoose {
+			row, before, ok := c.conditions(r, t)
+			r.isLoose = !ok
+			r.rows, r.before = []string{row}, before
+		}
+		if r.isLoose {
+			r.rows = nil
+		}
+		for _, a := range p.sets {
+			at := t.column(a.column)
+			if t.columns[at].class != notHeld {
+				r.effects = append(r.effects, c.effect(r, a.value, at, r.rows))
+			}
+		}
+		if p.verb == vDelete {
+			for at := range t.columns {
+				if t.columns[at].class != notHeld && !t.isKey(at) {
+					r.effects = append(r.effects, effect{row: first(r.rows), column: at, isKnown: true})
+				}
+			}
+		}
+	}
+	c.declare(r, t)
+}
+
+// conflictOnKey tells whether a row that is there is told by the primary key, so that the row that is written is known.
+func (c *Connection) conflictOnKey(p *plan, t *table) bool {
+	if len(p.conflictOn) != len(t.key) {
+		return false
+	}
+	for _, k := range t.key {
+		if !slices.Contains(p.conflictOn, t.columns[k].name) {
+			return false
+		}
+	}
+	return true
+}
+
+// conditions is the row that a statement's conditions name, and what its other columns have to hold.
+func (c *Connection) conditions(r *run, t *table) (row string, before []effect, ok bool) {
+	key := make([]record.Value, len(t.key))
+	named := 0
+	for _, a := range r.plan.conditions {
+		at := t.column(a.column)
+		if at < 0 {
+			continue
+		}
+		v, ok := c.value(r, a.value, &t.columns[at])
+		k := slices.Index(t.key, at)
+		switch {
+		case !ok || v == sqlNull:
+			if k >= 0 {
+				return "", nil, false
+			}
+		case k >= 0:
+			if key[k] != (record.Value{}) {
+				return "", nil, false
+			}
+			key[k] = v
+			named++
+		default:
+			before = append(before, effect{column: at, value: v, isKnown: true})
+		}
+	}
+	if named < len(t.key) {
+		return "", nil, false
+	}
+	return rowKey(key), before, true
+}
+
+// effect is what SET gives a column.
+func (c *Connection) effect(r *run, o operand, at int, rows []string) effect {
+	e := effect{row: first(rows), column: at}
+	col := &r.table.columns[at]
+	if o.kind == oDelta && col.class == cInt {
+		if by, ok := c.value(r, *o.by, col); ok && by.Kind == record.KindInt {
+			e.isDelta, e.delta = true, by.Num
+			if o.negative {
+				e.delta = -by.Num
+			}
+		}
+		return e
+	}
+	e.value, e.isKnown = c.value(r, o, col)
+	return e
+}
+
+// first is the only row that a statement writes, if it is known.
+func first(rows []string) string {
+	if len(rows) == 1 {
+		return rows[0]
+	}
+	return ""
+}
+
+// inserts works out the rows of an INSERT.
+func (c *Connection) inserts(r *run, t *table) {
+	p := r.plan
+	names := p.columns
+	place := func(at int) int { // of a column among a row's values
+		if names == nil {
+			return at
+		}
+		return slices.Index(names, t.columns[at].name)
+	}
+	for _, n := range names {
+		if t.column(n) < 0 {
+			r.isLoose = true // it fails
+		}
+	}
+	for _, values := range p.rows {
+		given := func(at int) operand {
+			if i := place(at); i >= 0 && i < len(values) {
+				return values[i]
+			}
+			return operand{kind: oDefault}
+		}
+		var key []record.Value
+		for _, k := range t.key {
+			v, ok := c.value(r, given(k), &t.columns[k])
+			if !ok || v == sqlNull {
+				r.isLoose = true
+				break
+			}
+			key = append(key, v)
+		}
+		row := ""
+		if !r.isLoose {
+			row = rowKey(key)
+			r.rows = append(r.rows, row)
+		}
+		for at := range t.columns {
+			if t.columns[at].class == notHeld || t.isKey(at) {
+				continue
+			}
+			e := effect{row: row, column: at}
+			e.value, e.isKnown = c.value(r, given(at), &t.columns[at])
+			if p.conflict == conflictUpdate { // known only if it is the same in both cases
+				set := slices.IndexFunc(p.sets, func(a assignment) bool { return a.column == t.columns[at].name })
+				e.isKnown = e.isKnown && set >= 0 && p.sets[set].value.kind == oExcluded
+			}
+			r.effects = append(r.effects, e)
+		}
+	}
+	if r.isLoose {
+		r.rows = nil
+		for i := range r.effects {
+			r.effects[i].row = ""
+		}
+		if len(p.rows) > 1 { // which of the values a row has is not known
+			r.effects = r.effects[:len(r.effects)/len(p.rows)]
+			for i := range r.effects {
+				r.effects[i].isKnown = false
+			}
+		}
+	}
+}
+
+// declare says what is about to be written.
+func (c *Connection) declare(r *run, t *table) {
+	p := r.plan
+	if p.verb != vDelete && p.conflict == conflictNothing && len(p.rows) > 1 && !c.returns(p, t, t.key) {
+		c.capture.loseTable(p, t) // which of the rows are written is not told
+		r.table = nil
+		return
+	}
+	if r.isLoose {
+		if !c.returns(p, t, t.key) || p.verb == vInsert && len(p.rows) == 0 {
+			if p.verb == vUpdate {
+				for _, e := range r.effects {
+					c.capture.loseColumn(p, t, e.column)
+				}
+			} else {
+				c.capture.loseTable(p, t)
+			}
+			r.table = nil
+			return
+		}
+		for _, e := range r.effects {
+			if !e.isKnown && !c.returns(p, t, []int{e.column}) {
+				c.capture.loseColumn(p, t, e.column)
+			}
+		}
+		if c.capture.options.Complete {
+			c.capture.items.await(t, 1)
+		}
+		return
+	}
+	for i := range r.effects {
+		e := &r.effects[i]
+		key := itemKey(t, e.row, e.column)
+		if c.capture.options.Complete {
+			var opens bool
+			if opens, e.skip = c.capture.items.write(key, t, e.column, c); opens {
+				c.opened = append(c.opened, key)
+			}
+		}
+		if !e.isKnown && !e.skip && !c.returns(p, t, []int{e.column}) {
+			c.unresolved[key] = p
+		}
+	}
+}
+
+// returns tells whether RETURNING gives these columns.
+func (c *Connection) returns(p *plan, t *table, columns []int) bool {
+	for _, at := range columns {
+		if !slices.Contains(p.returning, "*") && !slices.Contains(p.returning, t.columns[at].name) {
+			return false
+		}
+	}
+	return len(p.returning) > 0
+}
+
+// row takes a row that a statement gave.
+func (c *Connection) row(r *run, values [][]byte) {
+	r.seen++
+	about := r.about
+	var results []int16
+	if r.portal != nil {
+		about, results = r.statement.about, r.portal.results
+	}
+	if about == nil || len(about.fields) != len(values) || r.plan.verb == vQuiet {
+		r.hasUnseen = true
+		return
+	}
+	for _, m := range c.mapsOf(r, about) {
+		get := func(field, column int) (record.Value, bool) {
+			col := &m.table.columns[column]
+			if col.class == cText && !c.isUTF8 {
+				return record.Value{}, false
+			}
+			return received(col.class, format(results, field), values[field])
+		}
+		var row string
+		if m.key == nil {
+			var ok bool
+			if row, _, ok = c.conditions(r, m.table); !ok {
+				continue
+			}
+		} else {
+			key, ok := make([]record.Value, len(m.key)), true
+			for i, field := range m.key {
+				v, has := get(field, m.table.key[i])
+				key[i], ok = v, ok && has && v != sqlNull
+			}
+			if !ok {
+				continue // an outer join found no row
+			}
+			row = rowKey(key)
+		}
+		if r.plan.verb != vSelect {
+			back := returned{row, map[int]record.Value{}}
+			for _, fc := range m.columns {
+				if v, ok := get(fc[0], fc[1]); ok {
+					back.values[fc[1]] = v
+				}
+			}
+			r.returned = append(r.returned, back)
+			continue
+		}
+		for _, fc := range m.columns {
+			if v, ok := get(fc[0], fc[1]); ok {
+				c.see(m.table, row, fc[1], v)
+			}
+		}
+	}
+}
+
+// mapsOf is where in the rows of a statement there is something to be recorded.
+func (c *Connection) mapsOf(r *run, about *description) []rowMap {
+	if about.catalog == r.catalog && about.plan == r.plan {
+		return about.maps
+	}
+	about.catalog, about.plan, about.maps = r.catalog, r.plan, nil
+	p := r.plan
+	if p.verb == vSelect && !p.plain {
+		return nil
+	}
+	for i := range about.fields {
+		t := r.catalog.byOID[about.fields[i].TableOID]
+		if t == nil || t.key == nil || slices.ContainsFunc(about.maps, func(m rowMap) bool { return m.table == t }) {
+			continue
+		}
+		switch {
+		case p.verb == vSelect && !p.single && p.mentions[t.rel] > 1: // two rows of one table
+			continue
+		case p.verb != vSelect && t != r.table:
+			continue
+		}
+		m := rowMap{table: t, key: make([]int, len(t.key))}
+		for k := range m.key {
+			m.key[k] = -1
+		}
+		for field := range about.fields {
+			f := &about.fields[field]
+			at := slices.IndexFunc(t.columns, func(col column) bool { return col.number == f.TableAttributeNumber })
+			if f.TableOID != t.oid || at < 0 || t.columns[at].class == notHeld || classes[f.DataTypeOID] != t.columns[at].class {
+				continue
+			}
+			if k := slices.Index(t.key, at); k >= 0 {
+				m.key[k] = field
+			} else if !slices.ContainsFunc(m.columns, func(fc [2]int) bool { return fc[1] == at }) {
+				m.columns = append(m.columns, [2]int{field, at})
+			}
+		}
+		if slices.Contains(m.key, -1) {
+			if p.verb == vSelect && !p.single || p.verb != vSelect && r.isLoose || p.verb == vInsert {
+				continue
+			}
+			m.key = nil
+		}
+		about.maps = append(about.maps, m)
+	}
+	return about.maps
+}
+
+// current is the transaction that is being answered.
+func (c *Connection) current() *txn {
+	if c.txn == nil {
+		c.txn = &txn{start: c.started, own: map[string]own{}}
+	}
+	return c.txn
+}
+
+// see takes what an item was read to hold.
+func (c *Connection) see(t *table, row string, column int, v record.Value) {
+	x := c.current()
+	key := itemKey(t, row, column)
+	mine, isMine := x.own[key]
+	if !isMine || mine.isKnown {
+		if len(x.ops) < readsMax && c.holds(t, key, column, v, !isMine) {
+			x.ops = append(x.ops, op{key: key, kind: record.Read, value: v})
+		}
+		return
+	}
+	c.learn(t, key, column, v)
+}
+
+// learn takes what the transaction gave an item, which was not known.
+func (c *Connection) learn(t *table, key string, column int, v record.Value) {
+	x := c.current()
+	mine := x.own[key]
+	if mine.isDelta && v.Kind == record.KindInt {
+		if before := record.Int(v.Num - mine.delta); c.holds(t, key, column, before, true) {
+			x.ops[mine.at] = op{key: key, kind: record.Read, value: before}
+		}
+	}
+	x.ops[mine.at+1] = op{key: key, kind: record.Write, value: v}
+	mine.value, mine.isKnown = v, true
+	x.set(key, mine)
+	delete(c.unresolved, key)
+}
+
+// holds tells whether a read may be recorded. before: the transaction has not written the item. What an item is seen to have
+// held before all is recorded first.
+func (c *Connection) holds(t *table, key string, column int, v record.Value, before bool) bool {
+	if !c.capture.options.Complete {
+		return true
+	}
+	held, isFirst := c.capture.items.read(key, t, column, c, before)
+	if isFirst && !v.IsNull() {
+		init := c.first.BeginAt(c.current().start)
+		init.Write(key, v)
+		init.End(record.Committed)
+	}
+	return held
+}
+
+// complete takes the end of a statement that was carried out.
+func (c *Connection) complete(r *run, tag string) bool {
+	p := r.plan
+	word, rest, _ := strings.Cut(tag, " ")
+	count := 0
+	if at := strings.LastIndexByte(rest, ' '); rest != "" {
+		count, _ = strconv.Atoi(rest[at+1:])
+	}
+	want := map[verb]string{vSelect: "SELECT", vInsert: "INSERT", vUpdate: "UPDATE", vDelete: "DELETE", vSavepoint: "SAVEPOINT"}[p.verb]
+	if want != "" && word != want {
+		return false
+	}
+	switch p.verb {
+	case vBegin:
+		c.current().isExplicit = true
+	case vCommit:
+		switch tag {
+		case "COMMIT":
+			c.end(record.Committed)
+		case "ROLLBACK":
+			c.end(record.Aborted)
+		}
+	case vRollback:
+		c.end(record.Aborted)
+	case vPrepare:
+		if word == "ROLLBACK" {
+			c.end(record.Aborted)
+		} else {
+			c.end(record.Unknown)
+		}
+	case vSavepoint:
+		x := c.current()
+		x.saves = append(x.saves, save{name: p.name, ops: len(x.ops), undo: len(x.undo)})
+	case vRollbackTo:
+		c.current().rollBackTo(p.name)
+	case vRelease:
+		x := c.current()
+		if i := x.find(p.name); i >= 0 {
+			x.saves = x.saves[:i]
+		}
+	case vDefine:
+		c.defines = true
+		c.current()
+	case vSelect:
+		c.current()
+		c.selected(r)
+	case vInsert, vUpdate, vDelete:
+		c.current()
+		c.wrote(r, count)
+	default:
+		c.current()
+	}
+	return true
+}
+
+// find is the place of the last savepoint of a name; -1: there is none.
+func (x *txn) find(name string) int {
+	for i := len(x.saves) - 1; i >= 0; i-- {
+		if x.saves[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// rollBackTo undoes what was written since a savepoint. What was read is kept but for what was written since.
+func (x *txn) rollBackTo(name string) {
+	i := x.find(name)
+	if i < 0 {
+		return
+	}
+	s := x.saves[i]
+	changed := map[string]bool{}
+	for j := len(x.undo) - 1; j >= s.undo; j-- {
+		u := x.undo[j]
+		changed[u.key] = true
+		if u.there {
+			x.own[u.key] = u.before
+		} else {
+			delete(x.own, u.key)
+		}
+	}
+	x.undo = x.undo[:s.undo]
+	for j := s.ops; j < len(x.ops); j++ {
+		if x.ops[j].kind == record.Write || changed[x.ops[j].key] {
+			x.ops[j].none = true
+		}
+	}
+	x.saves = x.saves[:i+1]
+}
+
+// set says what the transaction gave an item.
+func (x *txn) set(key string, o own) {
+	if len(x.saves) > 0 {
+		before, there := x.own[key]
+		x.undo = append(x.undo, undo{key, before, there})
+	}
+	x.own[key] = o
+}
+
+// selected takes the end of a SELECT. A row that was asked for by its key and is not there is one that holds nothing.
+func (c *Connection) selected(r *run) {
+	p := r.plan
+	about := r.about
+	if r.portal != nil {
+		about = r.statement.about
+	}
+	if r.seen > 0 || !p.plain || !p.single || !p.only || about == nil {
+		return
+	}
+	for _, m := range c.mapsOf(r, about) {
+		row, before, ok := c.conditions(r, m.table)
+		if !ok || len(before) > 0 {
+			continue
+		}
+		for _, fc := range m.columns {
+			c.see(m.table, row, fc[1], record.Null)
+		}
+	}
+}
+
+// wrote takes the end of a statement that writes count rows.
+func (c *Connection) wrote(r *run, count int) {
+	t, x := r.table, c.current()
+	if t == nil {
+		return
+	}
+	c.finished(r)
+	p := r.plan
+	if r.isLoose {
+		if r.hasUnseen || len(r.returned) != count {
+			x.isLost = true
+			return
+		}
+		for _, back := range r.returned {
+			r.rows = append(r.rows, back.row)
+			for _, e := range r.effects {
+				e.row = back.row
+				c.claim(r, t, &e)
+				c.write(r, t, e, back.values)
+			}
+			c.others(r, t, back)
+		}
+		return
+	}
+	switch {
+	case count == 0:
+		return
+	case count != len(r.rows):
+		if p.conflict != conflictNothing || len(r.returned) != count || r.hasUnseen {
+			x.isLost = true
+			return
+		}
+	}
+	for _, e := range r.before {
+		c.see(t, r.rows[0], e.column, e.value)
+	}
+	backs := map[string]returned{}
+	for _, back := range r.returned {
+		backs[back.row] = back
+	}
+	for _, e := range r.effects {
+		back, isBack := backs[e.row]
+		if p.conflict == conflictNothing && len(r.rows) > 1 && !isBack {
+			continue
+		}
+		if len(r.rows) == 1 && !isBack && len(r.returned) == 1 {
+			back = r.returned[0]
+		}
+		c.write(r, t, e, back.values)
+	}
+	for _, back := range r.returned {
+		c.others(r, t, back)
+	}
+}
+
+// claim declares an item whose row only the answer told.
+func (c *Connection) claim(r *run, t *table, e *effect) {
+	if !c.capture.options.Complete {
+		return
+	}
+	key := itemKey(t, e.row, e.column)
+	if opens, _ := c.capture.items.write(key, t, e.column, c); opens {
+		c.opened = append(c.opened, key)
+	}
+}
+
+// finished says that a statement writes no more.
+func (c *Connection) finished(r *run) {
+	if r.isLoose && r.table != nil && c.capture.options.Complete {
+		c.capture.items.await(r.table, -1)
+	}
+	r.table = nil
+}
+
+// abandon takes a statement that failed or was not carried out.
+func (c *Connection) abandon(r *run) {
+	if t := r.table; t != nil {
+		for _, e := range r.effects {
+			key := itemKey(t, e.row, e.column)
+			if mine, isMine := c.current().own[key]; !isMine || mine.isKnown {
+				delete(c.unresolved, key)
+			}
+		}
+	}
+	c.finished(r)
+}
+
+// others takes what RETURNING gave of columns that the statement left as they were, or of the row that it deleted.
+func (c *Connection) others(r *run, t *table, back returned) {
+	if r.plan.verb == vInsert {
+		return
+	}
+	for at, v := range back.values {
+		if r.plan.verb != vDelete && !slices.ContainsFunc(r.effects, func(e effect) bool { return e.column == at }) {
+			c.see(t, back.row, at, v)
+		}
+	}
+}
+
+// write takes an item that was written. back is what RETURNING gave of its row.
+func (c *Connection) write(r *run, t *table, e effect, back map[int]record.Value) {
+	x := c.current()
+	key := itemKey(t, e.row, e.column)
+	before, isMine := x.own[key]
+	if v, ok := back[e.column]; ok {
+		if r.plan.verb == vDelete { // what it held
+			c.see(t, e.row, e.column, v)
+			before, isMine = x.own[key]
+		} else if e.isKnown {
+			e.value = v
+		} else {
+			e.value, e.isKnown = v, !e.isDelta
+			if e.isDelta { // learned at once
+				x.set(key, own{isDelta: !isMine, delta: e.delta, at: len(x.ops)})
+				x.ops = append(x.ops, op{none: true}, op{none: true})
+				c.learn(t, key, e.column, v)
+				return
+			}
+		}
+	}
+	if r.plan.verb == vInsert && r.plan.conflict != conflictUpdate && c.capture.options.Complete {
+		c.capture.items.absent(key, t, c)
+	}
+	if len(x.ops) > writesMax {
+		x.isLost = true
+		return
+	}
+	o := own{at: len(x.ops)}
+	switch {
+	case e.isKnown:
+		o.value, o.isKnown = e.value, true
+	case e.isDelta && isMine && before.isKnown && before.value.Kind == record.KindInt:
+		o.value, o.isKnown = record.Int(before.value.Num+e.delta), true
+		delete(c.unresolved, key)
+	case e.isDelta && isMine && before.isDelta:
+		o.isDelta, o.delta = true, before.delta+e.delta
+	case e.isDelta && !isMine:
+		o.isDelta, o.delta = true, e.delta
+	}
+	x.ops = append(x.ops, op{none: true}, op{key: key, kind: record.Write, value: o.value, none: !o.isKnown || e.skip})
+	x.set(key, o)
+}
+
+// end ends the transaction that is being answered.
+func (c *Connection) end(status record.Status) {
+	x := c.txn
+	c.txn, c.started = nil, 0
+	if x == nil {
+		return
+	}
+	c.capture.ended(status)
+	isOver := status == record.Aborted && len(c.queue) <= 1 // and nothing else is under way
+	for _, key := range c.opened {
+		c.capture.items.close(key, c, isOver)
+	}
+	c.opened = c.opened[:0]
+	if isOver {
+		clear(c.unresolved)
+	}
+	if x.isLost && status != record.Aborted {
+		c.session.Lose()
+		return
+	}
+	var t *recorder.Transaction
+	for _, o := range x.ops {
+		if o.none {
+			continue
+		}
+		if t == nil {
+			t = c.session.BeginAt(x.start)
+		}
+		if o.kind == record.Read {
+			t.Read(o.key, o.value)
+		} else {
+			t.Write(o.key, o.value)
+		}
+	}
+	if t != nil {
+		t.End(status)
+	}
+}
+
+// settle takes what ReadyForQuery says.
+func (c *Connection) settle(status byte) {
+	switch {
+	case status == 'I' && c.txn != nil && c.failed:
+		c.end(record.Aborted)
+	case status == 'I' && c.txn != nil:
+		c.end(record.Committed)
+	case status != 'I':
+		c.current()
+	}
+	if status == 'I' {
+		c.started = 0
+	}
+	c.status, c.failed = status, false
+	if len(c.queue) == 0 {
+		c.committing = false
+	}
+	if status == 'I' && c.defines {
+		c.defines = false
+		c.capture.Reload()
+	}
+}
+
+// Close ends it. What was not answered may have happened or not.
+func (c *Connection) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ignored || c.session == nil {
+		return
+	}
+	c.ignored = true
+	c.leave()
+}
+
+// leave ends what is under way when no more of the connection is seen.
+func (c *Connection) leave() {
+	var under []*run // statements that may have written
+	for _, a := range c.queue {
+		for _, r := range a.runs {
+			if r.table != nil {
+				under = append(under, r)
+			}
+		}
+	}
+	switch {
+	case len(c.queue) == 0 || !c.committing: // the server gives up what was not committed
+		c.queue = nil
+		c.end(record.Aborted)
+	case len(under) == 0 && c.txn == nil: // nothing was written
+	case len(under) == 0:
+		c.end(record.Unknown)
+	case len(under) == 1 && c.txn == nil && !under[0].isLoose && len(under[0].returned) == 0 && !under[0].awaits(c):
+		// The statement wrote what it says, or nothing; then nobody reads that.
+		c.started = c.queue[0].sent
+		c.wrote(under[0], len(under[0].rows))
+		c.end(record.Unknown)
+	default:
+		c.current().isLost = true
+		c.end(record.Unknown)
+	}
+	for _, r := range under {
+		c.finished(r)
+	}
+	for _, key := range c.opened {
+		c.capture.items.close(key, c, false)
+	}
+	c.queue, c.opened = nil, nil
+}
+
+// awaits tells whether only the answer would have told a value.
+func (r *run) awaits(c *Connection) bool {
+	return slices.ContainsFunc(r.effects, func(e effect) bool {
+		return !e.isKnown && c.returns(r.plan, r.table, []int{e.column})
+	})
+}
+
+// giveUp passes over the rest of a connection that is not understood.
+func (c *Connection) giveUp(why string) {
+	if c.ignored {
+		return
+	}
+	c.capture.anything(&plan{text: "(" + why + ")"})
+	c.committing = true
+	if c.session != nil {
+		c.current().isLost = true
+		c.leave()
+	}
+	c.ignored = true
+}

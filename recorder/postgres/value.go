@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/isowatch/isowatch/ingest/record"
+)
+
+// class is a kind of types whose values have one form here, whether they were sent as text or binary, or stand in a
+// statement. Columns of other types are not recorded.
+type class uint8
+
+const (
+	notHeld  class = iota
+	cInt           // smallint, integer, bigint
+	cText          // text, varchar
+	cBool          //
+	cUUID          //
+	cNumeric       // in text alone
+)
+
+var classes = map[uint32]class{pgtype.Int2OID: cInt, pgtype.Int4OID: cInt, pgtype.Int8OID: cInt, pgtype.TextOID: cText,
+	pgtype.VarcharOID: cText, pgtype.BoolOID: cBool, pgtype.UUIDOID: cUUID, pgtype.NumericOID: cNumeric}
+
+// sqlNull is what a column of a row that is there holds where SQL says NULL. A row that is not there is record.Null.
+var sqlNull = record.Value{Kind: record.KindObject, Text: `{"null":true}`}
+
+var (
+	yes = record.Value{Kind: record.KindBool, Text: "true"}
+	no  = record.Value{Kind: record.KindBool, Text: "false"}
+)
+
+// received is a value of a type as PostgreSQL or its client sent it; false: it has no one form.
+func received(c class, binaryFormat bool, b []byte) (record.Value, bool) {
+	if b == nil {
+		return sqlNull, true
+	}
+	if !binaryFormat {
+		return written(c, string(b), 0)
+	}
+	switch {
+	case c == cInt && len(b) == 2:
+		return record.Int(int64(int16(binary.BigEndian.Uint16(b)))), true
+	case c == cInt && len(b) == 4:
+		return record.Int(int64(int32(binary.BigEndian.Uint32(b)))), true
+	case c == cInt && len(b) == 8:
+		return record.Int(int64(binary.BigEndian.Uint64(b))), true
+	case c == cText:
+		return written(c, string(b), 0)
+	case c == cBool && len(b) == 1 && b[0] <= 1:
+		if b[0] == 1 {
+			return yes, true
+		}
+		return no, true
+	case c == cUUID && len(b) == 16:
+		return record.String(uuidOf(hex.EncodeToString(b))), true
+	case c == cNumeric:
+		var n pgtype.Numeric
+		if err := (pgtype.NumericCodec{}).PlanScan(nil, pgtype.NumericOID, pgtype.BinaryFormatCode, &n).Scan(b, &n); err != nil {
+			return record.Value{}, false
+		}
+		text, err := n.Value()
+		if s, ok := text.(string); err == nil && ok {
+			return written(c, s, 0)
+		}
+	}
+	return record.Value{}, false
+}
+
+// written is what a column of a class holds when it is given a text. most is how many characters, or digits behind the point, it
+// may have and stay what it is; 0: any.
+func written(c class, text string, most int) (record.Value, bool) {
+	switch c {
+	case cInt:
+		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		return record.Int(n), err == nil
+	case cText:
+		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 || most > 0 && utf8.RuneCountInString(text) > most {
+			return record.Value{}, false
+		}
+		return record.String(text), true
+	case cBool:
+		switch text {
+		case "t", "true":
+			return yes, true
+		case "f", "false":
+			return no, true
+		}
+	case cUUID:
+		digits := strings.ReplaceAll(strings.ToLower(text), "-", "")
+		if _, err := hex.DecodeString(digits); len(digits) == 32 && err == nil {
+			return record.String(uuidOf(digits)), true
+		}
+	case cNumeric:
+		return decimal(text, most)
+	}
+	return record.Value{}, false
+}
+
+func uuidOf(digits string) string {
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
+}
+
+// decimal is a number without zeros in front and behind, as text: 10.50 is 10.5.
+func decimal(text string, scaleMax int) (record.Value, bool) {
+	digits, negative := strings.CutPrefix(text, "-")
+	whole, part, _ := strings.Cut(digits, ".")
+	for _, s := range []string{whole, part} {
+		for i := range len(s) {
+			if !isDigit(s[i]) {
+				return record.Value{}, false
+			}
+		}
+	}
+	if len(whole)+len(part) == 0 || len(digits) > 1000 {
+		return record.Value{}, false
+	}
+	whole, part = strings.TrimLeft(whole, "0"), strings.TrimRight(part, "0")
+	if scaleMax > 0 && len(part) > scaleMax-1 {
+		return record.Value{}, false
+	}
+	out := cmpOr(whole, "0")
+	if part != "" {
+		out += "." + part
+	}
+	if negative && out != "0" {
+		out = "-" + out
+	}
+	return record.String(out), true
+}

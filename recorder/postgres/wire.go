@@ -1,0 +1,539 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// messageMax is how long a message may be that is looked into. What is longer passes: of a row nothing is recorded, a statement
+// may write anything.
+const messageMax = 1 << 20
+
+// framer cuts a stream into messages.
+type framer struct {
+	isUntyped bool   // the first message has no type
+	held      []byte // the beginning of a message that is not complete
+	skip      int    // bytes of a long message that are still to come
+	skipped   byte   // its type
+}
+
+// feed calls f for every message that is complete with these bytes; body is nil of one that is too long, and valid only
+// during the call. It is false if the stream is none of messages, or f says so.
+func (m *framer) feed(b []byte, f func(kind byte, body []byte) bool) bool {
+	for {
+		if m.skip > 0 {
+			n := min(m.skip, len(b))
+			m.skip, b = m.skip-n, b[n:]
+			if m.skip > 0 {
+				return true
+			}
+			if !f(m.skipped, nil) {
+				return false
+			}
+			continue
+		}
+		whole := b
+		if len(m.held) > 0 {
+			m.held = append(m.held, b...)
+			whole = m.held
+		}
+		head := 5
+		if m.isUntyped {
+			head = 4
+		}
+		if len(whole) < head {
+			m.hold(whole)
+			return true
+		}
+		length := int(int32(binary.BigEndian.Uint32(whole[head-4:])))
+		if length < 4 {
+			return false
+		}
+		size := head + length - 4
+		kind := byte(0)
+		if !m.isUntyped {
+			kind = whole[0]
+		}
+		if length > messageMax {
+			if m.isUntyped {
+				return false
+			}
+			m.skip, m.skipped, b = size, kind, whole
+			m.held = nil
+			continue
+		}
+		if len(whole) < size {
+			m.hold(whole)
+			return true
+		}
+		m.isUntyped = false
+		rest := whole[size:]
+		if !f(kind, whole[head:size]) {
+			return false
+		}
+		if len(m.held) > 0 { // it was joined there
+			rest = slices.Clone(rest)
+			m.held = m.held[:0]
+		}
+		if len(rest) == 0 {
+			return true
+		}
+		b = rest
+	}
+}
+
+func (m *framer) hold(b []byte) {
+	if len(m.held) == 0 {
+		m.held = append(m.held[:0], b...)
+	}
+}
+
+// statement is a prepared statement.
+type statement struct {
+	plan     *plan
+	literals []token
+	oids     []uint32     // of the parameters; 0: the server chooses
+	about    *description // of its rows; nil: not known
+}
+
+// portal is a statement with its parameters.
+type portal struct {
+	statement *statement
+	params    [][]byte
+	formats   []int16 // of the parameters
+	results   []int16 // of the columns
+	run       *run    // under way: some of its rows were fetched
+}
+
+// description is what a row has.
+type description struct {
+	fields []pgproto3.FieldDescription
+
+	catalog *Catalog // for which maps was made
+	plan    *plan
+	maps    []rowMap
+}
+
+// answer is what the server has still to answer.
+type answer struct {
+	kind   byte // of the client's message
+	sent   int64
+	runs   []*run // of Q, and the one of E
+	about  **description
+	name   string // of the statement or portal that the message made or closed
+	before any    // what was called so before
+}
+
+// FromClient takes what the client sends, before it is sent on.
+func (c *Connection) FromClient(b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hear(&c.client, b, c.clientMessage, "what the client sends is not understood")
+}
+
+// FromServer takes what the server sends, before the client gets it.
+func (c *Connection) FromServer(b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hear(&c.server, b, c.serverMessage, "what the server sends is not understood")
+}
+
+// hear takes a part of one side's stream. Whatever is wrong with it, or with what becomes of it here, the connection goes on.
+func (c *Connection) hear(from *framer, b []byte, message func(byte, []byte) bool, why string) {
+	if c.ignored {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			c.ignored = true
+			c.capture.anything(&plan{text: "(a mistake of the recorder's)"})
+			c.capture.options.Failed(fmt.Errorf("can't happen, and nothing is recorded any more: %v\n%s", p, debug.Stack()))
+			if c.session != nil {
+				c.session.Lose()
+			}
+		}
+	}()
+	if !from.feed(b, message) {
+		c.giveUp(why)
+	}
+}
+
+// protocolMajor is the version of the protocol, whatever the minor one.
+const protocolMajor = 3
+
+// startup reads the client's first message. Of a connection to another database, or one for replication, nothing is recorded.
+func (c *Connection) startup(body []byte) bool {
+	if len(body) < 4 || binary.BigEndian.Uint16(body) != protocolMajor {
+		return false
+	}
+	fields := strings.Split(string(body[4:]), "\x00")
+	var user, database string
+	for i := 0; i+1 < len(fields) && fields[i] != ""; i += 2 {
+		switch fields[i] {
+		case "user":
+			user = fields[i+1]
+		case "database":
+			database = fields[i+1]
+		case "replication":
+			c.ignored = c.ignored || fields[i+1] != "false" && fields[i+1] != "off" && fields[i+1] != "no" && fields[i+1] != "0"
+		case "application_name":
+			c.application = fields[i+1]
+		case "options":
+			c.searches = c.searches || strings.Contains(fields[i+1], "search_path")
+		case "search_path":
+			c.searches = true
+		}
+	}
+	if cmpOr(database, user) != c.capture.catalog.Load().database {
+		c.ignored = true
+	}
+	c.begin()
+	return true
+}
+
+func (c *Connection) clientMessage(kind byte, body []byte) bool {
+	if c.starting {
+		c.starting = false
+		return c.startup(body)
+	}
+	if len(c.queue) == 0 {
+		c.inBlock, c.batch = c.status != 'I', 0
+	}
+	a := answer{kind: kind}
+	switch kind {
+	case 'Q':
+		var m pgproto3.Query
+		plans, literals := []*plan{{verb: vAnything, text: "(a statement of more than 1 MiB)"}}, []token(nil)
+		if body != nil {
+			if m.Decode(body) != nil {
+				return false
+			}
+			plans, literals = c.capture.plan(m.String, c.strange)
+		}
+		for _, p := range plans {
+			a.runs = append(a.runs, c.start(&run{plan: p, literals: literals}))
+		}
+		c.sync()
+	case 'P':
+		var m pgproto3.Parse
+		s := &statement{plan: &plan{verb: vAnything, text: "(a statement of more than 1 MiB)"}}
+		if body != nil {
+			if m.Decode(body) != nil {
+				return false
+			}
+			plans, literals := c.capture.plan(m.Query, c.strange)
+			s.oids, s.literals, s.plan = m.ParameterOIDs, literals, &plan{verb: vQuiet}
+			if len(plans) > 0 {
+				s.plan = plans[0]
+			}
+			if len(plans) > 1 {
+				s.plan = &plan{verb: vAnything, text: plans[0].text}
+			}
+		}
+		a.name = m.Name
+		a.before = c.statements[a.name]
+		if len(c.statements) >= preparedMax && a.name != "" {
+			return false
+		}
+		c.statements[a.name] = s
+	case 'B':
+		p := &portal{}
+		var m pgproto3.Bind
+		if body != nil {
+			if m.Decode(body) != nil {
+				return false
+			}
+			p.statement = c.statements[m.PreparedStatement]
+			p.formats, p.results = m.ParameterFormatCodes, m.ResultFormatCodes
+			for _, v := range m.Parameters {
+				p.params = append(p.params, cloned(v))
+			}
+		}
+		if p.statement == nil {
+			p.statement = &statement{plan: &plan{verb: vAnything, text: "(a statement that was prepared out of sight)"}}
+		}
+		a.name, a.before = m.DestinationPortal, c.portals[m.DestinationPortal]
+		if len(c.portals) >= preparedMax && a.name != "" {
+			return false
+		}
+		c.portals[a.name] = p
+	case 'D':
+		var m pgproto3.Describe
+		if body == nil || m.Decode(body) != nil {
+			return false
+		}
+		if s := c.statements[m.Name]; m.ObjectType == 'S' && s != nil {
+			a.about, a.name = &s.about, m.Name
+			a.before = s
+		} else if p := c.portals[m.Name]; m.ObjectType == 'P' && p != nil {
+			a.about = &p.statement.about
+		} else {
+			a.about = new(*description)
+		}
+	case 'E':
+		var m pgproto3.Execute
+		if body == nil || m.Decode(body) != nil {
+			return false
+		}
+		p := c.portals[m.Portal]
+		switch {
+		case p == nil: // a cursor that SQL declared
+			a.runs = []*run{c.start(&run{plan: &plan{verb: vAnything, text: "(a portal that was made out of sight)"}})}
+		case p.run != nil:
+			a.runs = []*run{p.run}
+		default:
+			p.run = &run{plan: p.statement.plan, literals: p.statement.literals, statement: p.statement, portal: p}
+			a.runs = []*run{c.start(p.run)}
+		}
+	case 'C':
+		var m pgproto3.Close
+		if body == nil || m.Decode(body) != nil {
+			return false
+		}
+		if m.ObjectType == 'S' {
+			a.name, a.before = m.Name, c.statements[m.Name]
+			delete(c.statements, m.Name)
+		} else {
+			delete(c.portals, m.Name)
+		}
+	case 'S':
+		c.sync()
+	case 'F':
+		a.runs = []*run{c.start(&run{plan: &plan{verb: vAnything, text: "(a function call of the protocol)"}})}
+		c.sync()
+	default: // passwords, COPY's data, Flush, Terminate
+		return true
+	}
+	if len(c.queue) >= queueMax {
+		return false
+	}
+	a.sent = c.capture.rec.Now()
+	c.queue = append(c.queue, a)
+	return true
+}
+
+// Bounds of what a client may leave open.
+const (
+	preparedMax = 10_000
+	queueMax    = 100_000
+)
+
+func cloned(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	return append([]byte{}, b...)
+}
+
+// head is what the next answer is to.
+func (c *Connection) head() *answer {
+	if len(c.queue) == 0 {
+		return nil
+	}
+	if c.started == 0 {
+		c.started = c.queue[0].sent
+	}
+	return &c.queue[0]
+}
+
+func (c *Connection) pop() {
+	c.queue[0] = answer{}
+	if c.queue = c.queue[1:]; len(c.queue) == 0 {
+		c.queue = nil
+	}
+}
+
+func (c *Connection) serverMessage(kind byte, body []byte) bool {
+	switch kind {
+	case 'S':
+		var m pgproto3.ParameterStatus
+		if body == nil || m.Decode(body) != nil {
+			return false
+		}
+		switch m.Name {
+		case "client_encoding":
+			c.isUTF8 = m.Value == "UTF8"
+		case "standard_conforming_strings":
+			c.strange = m.Value != "on"
+		}
+		return true
+	case 'N', 'A', 'R', 'K', 'd', 'c', 'V', 'v', 't':
+		if kind != 't' {
+			return true
+		}
+	case 'Z':
+		return len(body) == 1 && c.ready(body[0])
+	}
+	a := c.head()
+	if a == nil {
+		return kind == 'E' // it ends the connection
+	}
+	var r *run
+	if len(a.runs) > 0 {
+		r = a.runs[0]
+	}
+	switch kind {
+	case '1', '2', '3':
+		if a.kind != "PBC"[kind-'1'] {
+			return false
+		}
+		if kind != '3' {
+			c.current() // the server has begun one
+		}
+		c.pop()
+	case 't':
+		var m pgproto3.ParameterDescription
+		if body == nil || m.Decode(body) != nil || a.kind != 'D' {
+			return false
+		}
+		if s, ok := a.before.(*statement); ok {
+			s.oids = slices.Clone(m.ParameterOIDs)
+		}
+	case 'n':
+		if a.kind != 'D' {
+			return false
+		}
+		c.current()
+		c.pop()
+	case 'T':
+		about := &description{}
+		if body != nil {
+			var m pgproto3.RowDescription
+			if m.Decode(body) != nil {
+				return false
+			}
+			about.fields = slices.Clone(m.Fields)
+			for i := range about.fields {
+				about.fields[i].Name = nil // it is the message's
+			}
+		}
+		switch {
+		case a.kind == 'D':
+			*a.about = about
+			c.current()
+			c.pop()
+		case a.kind == 'Q' && r != nil:
+			r.about = about
+		default:
+			return false
+		}
+	case 'D':
+		if r == nil {
+			return false
+		}
+		if body == nil {
+			r.hasUnseen, r.seen = true, r.seen+1
+			return true
+		}
+		if c.values.Decode(body) != nil {
+			return false
+		}
+		c.row(r, c.values.Values)
+	case 'C', 'I':
+		if r == nil {
+			return a.kind == 'Q' && kind == 'I'
+		}
+		tag := ""
+		if kind == 'C' {
+			var m pgproto3.CommandComplete
+			if body == nil || m.Decode(body) != nil {
+				return false
+			}
+			tag = string(m.CommandTag)
+		}
+		if r.portal != nil {
+			r.portal.run = nil
+		}
+		if a.runs = a.runs[1:]; a.kind == 'E' {
+			c.pop()
+		}
+		return c.complete(r, tag)
+	case 's':
+		if a.kind != 'E' {
+			return false
+		}
+		c.pop()
+	case 'G', 'W', 'H':
+		return a.kind == 'Q' || kind == 'H'
+	case 'E':
+		var m pgproto3.ErrorResponse
+		if body != nil && m.Decode(body) != nil {
+			return false
+		}
+		if m.SeverityUnlocalized == "FATAL" || m.SeverityUnlocalized == "PANIC" {
+			return true // the connection ends with no answer to what it was asked
+		}
+		c.failed = true
+		c.current()
+		return c.skip()
+	default:
+		return false
+	}
+	return true
+}
+
+// skip passes over what the server does not answer after an error.
+func (c *Connection) skip() bool {
+	for len(c.queue) > 0 {
+		a := &c.queue[0]
+		for _, r := range a.runs {
+			c.abandon(r)
+		}
+		switch a.runs = nil; a.kind {
+		case 'Q', 'S', 'F':
+			return true
+		case 'P':
+			restore(c.statements, a)
+		case 'B':
+			restore(c.portals, a)
+		case 'C':
+			if s, ok := a.before.(*statement); ok && s != nil {
+				c.statements[a.name] = s
+			}
+		}
+		c.pop()
+	}
+	return true
+}
+
+// restore undoes what a message that was not carried out said of a name.
+func restore[V *statement | *portal](of map[string]V, a *answer) {
+	if before, ok := a.before.(V); ok && before != nil {
+		of[a.name] = before
+	} else {
+		delete(of, a.name)
+	}
+}
+
+// ready takes ReadyForQuery.
+func (c *Connection) ready(status byte) bool {
+	if len(c.queue) > 0 {
+		a := c.head()
+		if (a.kind != 'Q' && a.kind != 'S' && a.kind != 'F') || len(a.runs) > 0 && a.kind == 'Q' {
+			return false
+		}
+		for _, r := range a.runs { // of F
+			c.abandon(r)
+		}
+		c.pop()
+	}
+	c.settle(status)
+	return true
+}
+
+// format is the format of a value among those of a message.
+func format(codes []int16, i int) bool {
+	switch {
+	case len(codes) == 1:
+		return codes[0] == pgtype.BinaryFormatCode
+	case i < len(codes):
+		return codes[i] == pgtype.BinaryFormatCode
+	}
+	return false
+}

@@ -1,0 +1,308 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/recorder"
+)
+
+// shop is a catalog with a table of accounts (id, n, s).
+func shop() *Catalog {
+	t := &table{oid: 16400, rel: "a", called: "a", key: []int{0}, columns: []column{
+		{name: "id", number: 1, class: cInt}, {name: "n", number: 2, class: cInt, preset: sqlNull, hasPreset: true},
+		{name: "s", number: 3, class: cText, preset: sqlNull, hasPreset: true}}}
+	return &Catalog{database: "shop", tables: map[name]*table{{"public", "a"}: t}, byName: map[string][]*table{"a": {t}},
+		byOID: map[uint32]*table{t.oid: t}, writers: map[string]bool{"f": true}}
+}
+
+// heard is what is recorded of what both sides send, in the order in which play says so.
+func heard(t testing.TB, play func(c *Connection)) (ops []string, capture *Capture) {
+	var out bytes.Buffer
+	rec := recorder.New(recorder.Lines(&out), recorder.Options{Wait: true})
+	capture, err := New(context.Background(), rec, Options{Complete: true, Load: func(context.Context) (*Catalog, error) { return shop(), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := capture.Connect()
+	play(c)
+	c.Close()
+	if err := rec.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		var r record.Transaction
+		if err := codec.Decode([]byte(strings.TrimSpace(line)), &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		_, what, _ := strings.Cut(strings.TrimSpace(line), `"status":`)
+		ops = append(ops, what)
+	}
+	return ops, capture
+}
+
+// message is one of either side's.
+type message interface {
+	Encode([]byte) ([]byte, error)
+}
+
+func bytesOf(t testing.TB, ms ...message) []byte {
+	var b []byte
+	for _, m := range ms {
+		var err error
+		if b, err = m.Encode(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+func hello(t testing.TB) (client, server []byte) {
+	return bytesOf(t, &pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "u", "database": "shop"}}),
+		bytesOf(t, &pgproto3.AuthenticationOk{}, &pgproto3.ParameterStatus{Name: "client_encoding", Value: "UTF8"},
+			&pgproto3.ParameterStatus{Name: "standard_conforming_strings", Value: "on"}, &pgproto3.ReadyForQuery{TxStatus: 'I'})
+}
+
+var (
+	columnN  = pgproto3.FieldDescription{Name: []byte("n"), TableOID: 16400, TableAttributeNumber: 2, DataTypeOID: pgtype.Int4OID}
+	columnID = pgproto3.FieldDescription{Name: []byte("id"), TableOID: 16400, TableAttributeNumber: 1, DataTypeOID: pgtype.Int4OID}
+)
+
+func tag(text string) message { return &pgproto3.CommandComplete{CommandTag: []byte(text)} }
+
+var (
+	idle, inside, broken = &pgproto3.ReadyForQuery{TxStatus: 'I'}, &pgproto3.ReadyForQuery{TxStatus: 'T'}, &pgproto3.ReadyForQuery{TxStatus: 'E'}
+)
+
+// turn is what one side sends.
+type turn struct {
+	client []message
+	server []message
+}
+
+func play(t testing.TB, turns ...turn) func(*Connection) {
+	return func(c *Connection) {
+		client, server := hello(t)
+		c.FromClient(client)
+		c.FromServer(server)
+		for _, n := range turns {
+			c.FromClient(bytesOf(t, n.client...))
+			c.FromServer(bytesOf(t, n.server...))
+		}
+	}
+}
+
+// What is on its way when a connection breaks is what its client does not know.
+func TestBreaks(t *testing.T) {
+	begin := turn{[]message{&pgproto3.Query{String: "begin"}}, []message{tag("BEGIN"), inside}}
+	insert := turn{[]message{&pgproto3.Query{String: "insert into a values (1, 10, 'x')"}}, []message{tag("INSERT 0 1"), inside}}
+	commit := turn{[]message{&pgproto3.Query{String: "commit"}}, nil}
+	made := `[["w","a:1.n",10],["w","a:1.s","x"]]}`
+	for _, tc := range []struct {
+		name  string
+		turns []turn
+		want  []string
+	}{
+		{"in a transaction", []turn{begin, insert}, []string{`"aborted","ops":` + made}},
+		{"within a statement of a transaction", []turn{begin, insert, {[]message{&pgproto3.Query{String: "update a set n = 1 where id = 1"}}, nil}},
+			[]string{`"aborted","ops":` + made}},
+		{"before COMMIT is answered", []turn{begin, insert, commit}, []string{`"unknown","ops":` + made}},
+		{"with a farewell in place of the answer", []turn{begin, insert, {commit.client, []message{&pgproto3.ErrorResponse{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "57P01"}}}},
+			[]string{`"unknown","ops":` + made}},
+		{"within a statement that commits itself", []turn{{insert.client, nil}}, []string{`"unknown","ops":` + made}},
+		{"with several under way", []turn{{[]message{&pgproto3.Query{String: "insert into a values (1, 1); insert into a values (2, 2)"}}, nil}},
+			[]string{`"aborted","ops":[]}`}}, // behind a gap
+		{"when nothing is written", []turn{{[]message{&pgproto3.Query{String: "select n from a"}}, nil}}, nil},
+		{"after an answer to COMMIT that says it failed", []turn{begin, insert, {commit.client, []message{&pgproto3.ErrorResponse{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: "40001"}, idle}}},
+			[]string{`"aborted","ops":` + made}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, _ := heard(t, play(t, tc.turns...))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A pipeline is one transaction up to its Sync, what follows an error in it is not carried out, and a name of a statement then means
+// what it meant before.
+func TestPipeline(t *testing.T) {
+	parse := func(name, text string) message { return &pgproto3.Parse{Name: name, Query: text} }
+	bind := func(name string, params ...string) message {
+		b := &pgproto3.Bind{PreparedStatement: name}
+		for _, p := range params {
+			b.Parameters = append(b.Parameters, []byte(p))
+		}
+		return b
+	}
+	run, sync := &pgproto3.Execute{}, &pgproto3.Sync{}
+	got, capture := heard(t, play(t,
+		turn{[]message{parse("put", "insert into a values ($1, $2)"), bind("put", "1", "10"), run, bind("put", "2", "20"), run, sync},
+			[]message{&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, tag("INSERT 0 1"), &pgproto3.BindComplete{}, tag("INSERT 0 1"), idle}},
+		turn{[]message{bind("put", "1", "11"), run, parse("put", "select 1"), bind("put", "3", "30"), run, sync},
+			[]message{&pgproto3.BindComplete{}, &pgproto3.ErrorResponse{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: "23505"}, idle}},
+		turn{[]message{bind("put", "4", "40"), run, sync}, []message{&pgproto3.BindComplete{}, tag("INSERT 0 1"), idle}},
+	))
+	want := []string{`"committed","ops":[["w","a:1.n",10],["w","a:1.s",{"null":true}],["w","a:2.n",20],["w","a:2.s",{"null":true}]]}`,
+		`"committed","ops":[["w","a:4.n",40],["w","a:4.s",{"null":true}]]}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if c, a := capture.Outcomes(record.Committed), capture.Outcomes(record.Aborted); c != 2 || a != 1 || len(capture.Unclear()) > 0 {
+		t.Errorf("%d committed, %d aborted, unclear %v; want 2, 1, none", c, a, capture.Unclear())
+	}
+}
+
+// What is not understood of a statement is counted by its text, and what it may have touched is recorded no more.
+func TestNotUnderstood(t *testing.T) {
+	for _, tc := range []struct {
+		text   string
+		reason Reason // empty: all of it is understood
+	}{
+		{"select n from a where id = 1", ""},
+		{"set application_name = 'x'", ""},
+		{"select f(1)", ReasonAnything},
+		{"call p()", ReasonAnything},
+		{"do $$ begin end $$", ReasonAnything},
+		{"execute q", ReasonAnything},
+		{"update elsewhere set n = 1", ReasonAnything},
+		{"select n into b from a", ReasonAnything},
+		{"select 'a", ReasonAnything},
+		{"update a set n = n * 2 where id = 1", ReasonValue},
+		{"update a set n = 1", ReasonRows},
+		{"update a set n = 1 where id = 1 or n = 2", ReasonRows},
+		{"update a set n = 1 where id between 1 and 2", ReasonRows},
+		{"update a set id = 2 where id = 1", ReasonRows},
+		{"update a set n = 1 from a as b where a.id = 1", ReasonRows},
+		{"delete from a where n = 1", ReasonRows},
+		{"insert into a select 1, 2", ReasonRows},
+		{"insert into a (id) values (default)", ReasonRows},
+		{"with x as (delete from a where id = 1 returning n) select n from x", ReasonRows},
+		{"explain analyze delete from a where id = 1", ReasonRows},
+		{"copy a from stdin", ReasonRows},
+		{"copy a to stdout", ""},
+		{"truncate a", ReasonRows},
+		{"merge into a using b on a.id = b.id when matched then delete", ReasonRows},
+		{"set search_path to x; update a set n = 1 where id = 1", ReasonAnything},
+		{"create temp table a (id int); update a set n = 1 where id = 1", ReasonAnything},
+	} {
+		_, capture := heard(t, play(t, turn{[]message{&pgproto3.Query{String: tc.text}}, nil}))
+		var got Reason
+		if u := capture.Unclear(); len(u) > 0 {
+			got = u[0].Reason
+		}
+		if got != tc.reason {
+			t.Errorf("%s: %q, want %q", tc.text, got, tc.reason)
+		}
+	}
+}
+
+// With a prefix neither sessions nor items are called as those of another run.
+func TestPrefix(t *testing.T) {
+	var out bytes.Buffer
+	rec := recorder.New(recorder.Lines(&out), recorder.Options{})
+	capture, err := New(t.Context(), rec, Options{Complete: true, Prefix: "x/", Load: func(context.Context) (*Catalog, error) { return shop(), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := capture.Connect()
+	play(t, turn{[]message{&pgproto3.Query{String: "insert into a values (1, 10, 'x')"}}, []message{tag("INSERT 0 1"), idle}})(c)
+	c.Close()
+	if err := rec.Close(t.Context()); err != nil || !strings.Contains(out.String(), `"session":"x/client/1"`) || !strings.Contains(out.String(), `["w","x/a:1.n",10]`) {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// Tables that can't be asked for again are not taken for those that were.
+func TestReloadFails(t *testing.T) {
+	var told error
+	_, capture := heard(t, func(c *Connection) {
+		c.capture.options.Load = func(context.Context) (*Catalog, error) { return nil, errors.New("gone") }
+		c.capture.options.Failed = func(err error) { told = err }
+		play(t, turn{[]message{&pgproto3.Query{String: "create table b (id int)"}}, []message{tag("CREATE TABLE"), idle}})(c)
+	})
+	if told == nil || !capture.items.all {
+		t.Errorf("told %v, all lossy %t", told, capture.items.all)
+	}
+}
+
+// A mistake of ours costs the records, and not the connection.
+func TestPanics(t *testing.T) {
+	var told error
+	got, capture := heard(t, func(c *Connection) {
+		c.capture.options.Failed = func(err error) { told = err }
+		play(t, turn{[]message{&pgproto3.Query{String: "insert into a values (1, 10, 'x')"}}, []message{tag("INSERT 0 1"), idle}})(c)
+		c.statements = nil
+		c.FromClient(bytesOf(t, &pgproto3.Parse{Name: "s", Query: "select 1"}, &pgproto3.Sync{}))
+	})
+	if told == nil || !capture.Blind() || len(got) != 2 || !strings.Contains(got[1], "aborted") {
+		t.Errorf("told %v, blind %t, records %v; want a record, and one behind a gap", told, capture.Blind(), got)
+	}
+}
+
+// FuzzConnection feeds what both sides may send, in pieces. Whatever that is, nothing panics, and what is recorded are records.
+func FuzzConnection(f *testing.F) {
+	turns := []turn{
+		{[]message{&pgproto3.Query{String: "begin; update a set n = n - 1 where id = 1"}}, []message{tag("BEGIN"), tag("UPDATE 1"), inside}},
+		{[]message{&pgproto3.Query{String: "select id, n from a"}}, []message{&pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{columnID, columnN}},
+			&pgproto3.DataRow{Values: [][]byte{[]byte("1"), []byte("5")}}, tag("SELECT 1"), inside}},
+		{[]message{&pgproto3.Parse{Name: "s", Query: "update a set n = $1 where id = $2 returning n", ParameterOIDs: []uint32{pgtype.Int4OID, pgtype.Int4OID}}, &pgproto3.Describe{ObjectType: 'S', Name: "s"}, &pgproto3.Sync{}},
+			[]message{&pgproto3.ParseComplete{}, &pgproto3.ParameterDescription{ParameterOIDs: []uint32{pgtype.Int4OID, pgtype.Int4OID}}, &pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{columnN}}, inside}},
+		{[]message{&pgproto3.Bind{PreparedStatement: "s", ParameterFormatCodes: []int16{1}, Parameters: [][]byte{{0, 0, 0, 9}, {0, 0, 0, 1}}, ResultFormatCodes: []int16{1}}, &pgproto3.Execute{MaxRows: 1}, &pgproto3.Sync{}},
+			[]message{&pgproto3.BindComplete{}, &pgproto3.DataRow{Values: [][]byte{{0, 0, 0, 9}}}, tag("UPDATE 1"), inside}},
+		{[]message{&pgproto3.Query{String: "savepoint p; rollback to p; commit"}}, []message{tag("SAVEPOINT"), tag("ROLLBACK"), tag("COMMIT"), idle}},
+		{[]message{&pgproto3.Query{String: "copy a from stdin"}, &pgproto3.CopyData{Data: []byte("1")}, &pgproto3.CopyDone{}}, []message{&pgproto3.CopyInResponse{}, tag("COPY 1"), idle}},
+	}
+	client, server := hello(f)
+	for i := range turns {
+		f.Add(slices.Concat(client, bytesOf(f, turns[i].client...)), slices.Concat(server, bytesOf(f, turns[i].server...)), uint8(i))
+	}
+	f.Fuzz(func(t *testing.T, client, server []byte, piece uint8) {
+		heard(t, func(c *Connection) {
+			n := int(piece) + 1
+			for len(client) > 0 || len(server) > 0 {
+				k := min(n, len(client))
+				c.FromClient(client[:k])
+				client = client[k:]
+				k = min(n, len(server))
+				c.FromServer(server[:k])
+				server = server[k:]
+			}
+		})
+	})
+}
+
+// FuzzPlan reads any text. Its statements are the same whatever its literals are.
+func FuzzPlan(f *testing.F) {
+	for _, text := range []string{"select n from a where id = 1", "insert into a (id, n) values (1, -2), ($1, default) on conflict (id) do update set n = excluded.n returning *",
+		"update only a.b as x set n = n - 1, s = 'it''s' where x.id = $2 and n = '4'::int", "/* a /* b */ */ delete from a where (id = 1) -- c", "begin; select $$a$$; commit and chain",
+		"create temporary table t (a int default 1)", "truncate a, b cascade", "e'\\'' u&\"a\" x'1f'"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		tokens, err := lex(nil, text)
+		if err != nil {
+			return
+		}
+		plans := plansOf(tokens)
+		for i := range tokens {
+			if k := tokens[i].kind; k == tNumber || k == tString {
+				tokens[i].text = "0"
+			}
+		}
+		if diff := cmp.Diff(plans, plansOf(tokens), cmp.AllowUnexported(plan{}, name{}, operand{}, assignment{})); diff != "" {
+			t.Errorf("%q with other literals: %s", text, diff)
+		}
+	})
+}
