@@ -895,6 +895,7 @@ func (e *Engine) closeOnline() {
 	e.settle()
 	e.judgeLists()
 	e.judgeRepeats()
+	e.ruleOutReaders()
 	e.tickWeak(true)
 	for _, c := range e.checks {
 		e.solve(c)
@@ -916,6 +917,7 @@ func (e *Engine) closeBatch() {
 		e.admitInBulk(order)
 	}
 	e.judgeRepeats()
+	e.ruleOutReaders()
 	e.tickWeak(true)
 	for _, c := range e.checks {
 		if !e.broken(c.level, c.found) && e.stopped == verdict.NoReason && c.poly.Found == 0 {

@@ -229,6 +229,25 @@ func (e *Engine) decideUncertainList(index uint32, c cellID, known bool) {
 	e.choose(index, c, []version.ID{e.lastRecorded(e.in.elementsOf(c).elements, k)})
 }
 
+// ruleOutReaders says, at the end, of who may not have taken effect that it did not, where its list has an element
+// of one that can't have.
+func (e *Engine) ruleOutReaders() {
+	for before := -1; before != len(e.doubtful); {
+		before = len(e.doubtful)
+		e.doubtful = slices.DeleteFunc(e.doubtful, func(r pendingRead) bool {
+			out := slices.ContainsFunc(e.in.elementsOf(r.cell).elements, func(el cellID) bool {
+				w := e.in.cells.At(el).final
+				return w != none && len(e.suspended[w]) > 0
+			})
+			if out {
+				e.blocked--
+				e.suspend(r.index, func() {})
+			}
+			return out
+		})
+	}
+}
+
 // readElse is a read of something that a list key can't hold, unless it turns
 // out to be written by other means too.
 func (e *Engine) readElse(index uint32, c cellID) {

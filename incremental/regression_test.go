@@ -297,3 +297,27 @@ s6 W3: w(x,1)
 		}
 	}
 }
+
+// Who read a list with an element of a transaction that can't have taken effect did not take effect either: here
+// one appends what it read before, and so nobody wrote what the last one read.
+func TestReadersOfTheImpossible(t *testing.T) {
+	s, err := script.Parse(`initial any
+s2 T2 unknown: r(x,[1]) append(x,1) w(y,2)
+s3 T3 unknown: r(x,[1]) w(y,2)
+s2 T4: r(y,2)
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, online := range []bool{false, true} {
+		for _, l := range verdict.Levels() {
+			e := incremental.New(incremental.Options{Levels: []verdict.Level{l}, Online: online})
+			for i := range s.Txns {
+				e.Step(&s.Txns[i], int64(i))
+			}
+			if r := e.Close()[0]; r.Outcome != verdict.Violated && l != verdict.LIN {
+				t.Errorf("%v, online %v: %v (%v, %d)", l, online, r.Outcome, r.Reason, r.Count)
+			}
+		}
+	}
+}
