@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/isowatch/isowatch/alerts/life"
 )
 
 // HoldDefault is how long an Alertmanager keeps an alert that it is not told of
@@ -95,7 +97,7 @@ func (a *Alertmanager) Notify(ctx context.Context, body []byte, _ string) (time.
 // alert is a notice as an alert.
 func (a *Alertmanager) alert(n *notice, now time.Time) amAlert {
 	out := amAlert{
-		Labels:      labels(n.group(), n.DB, n.Level, n.Name, n.Severity, n.Notification.Kind),
+		Labels:      labels(n.group(), n.DB, n.Level, n.Name, string(n.Severity), n.Notification.Kind),
 		Annotations: annotations(n.title(), n.Summary, n.Explanation, n.ID, strings.Join(n.parts(), "\n"), n.Keys, n.Notification.Count),
 		StartsAt:    n.since(), EndsAt: now.Add(a.hold), GeneratorURL: n.link(),
 	}
@@ -103,7 +105,7 @@ func (a *Alertmanager) alert(n *notice, now time.Time) amAlert {
 		out.StartsAt = now
 	}
 	switch {
-	case n.Notification.Kind == kindTest:
+	case n.Notification.Kind == life.KindTest:
 		out.EndsAt = now.Add(time.Minute)
 	case n.over():
 		out.EndsAt = n.endedAt(now)
@@ -168,7 +170,7 @@ func (a *Alertmanager) Resend(ctx context.Context, active []Active) (time.Durati
 		t := a.told[key]
 		switch {
 		case !rest[key]:
-		case t.Labels["kind"] == kindSummary || t.Labels["kind"] == kindTest:
+		case t.Labels["kind"] == string(life.KindSummary) || t.Labels["kind"] == string(life.KindTest):
 			// Not among the groups: these end by a notice, or by themselves.
 			if t.EndsAt.Before(now) {
 				delete(a.told, key)
@@ -232,15 +234,15 @@ func (a *Alertmanager) send(ctx context.Context, alerts []amAlert) (time.Duratio
 // labels are what an alert is, as Alertmanager sees it: nothing in them changes from
 // one notice about a group to the next, but for its severity. Empty ones are left out,
 // as an Alertmanager does.
-func labels(group, db, level, name, severity, kind string) map[string]string {
+func labels(group, db, level, name, severity string, kind life.Kind) map[string]string {
 	l := map[string]string{"alertname": alertName(name)}
 	for label, value := range map[string]string{"group": group, "db": db, "level": level, "name": name, "severity": severity} {
 		if value != "" {
 			l[label] = clean(value)
 		}
 	}
-	if kind == kindSummary || kind == kindTest {
-		l["alertname"], l["kind"] = "Isowatch"+camel(kind), kind
+	if kind == life.KindSummary || kind == life.KindTest {
+		l["alertname"], l["kind"] = "Isowatch"+camel(string(kind)), string(kind)
 		delete(l, "name") // of one of many
 	}
 	return l

@@ -3,7 +3,9 @@ package deliver
 import (
 	"slices"
 
+	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/glob"
+	"github.com/isowatch/isowatch/alerts/life"
 )
 
 // Filter says which notices a receiver gets. Each empty field lets everything pass.
@@ -47,7 +49,7 @@ func (f Filter) wants(body []byte) ([]byte, bool) {
 		return body, true
 	}
 	n, err := parse(body)
-	if err != nil || n.Notification.Kind == kindTest {
+	if err != nil || n.Notification.Kind == life.KindTest {
 		return body, true
 	}
 	if f.lets(n) {
@@ -70,7 +72,7 @@ func (f Filter) lets(n *notice) bool {
 	if n.over() && n.Name == "" { // of what summaries told of, whatever that was
 		return true
 	}
-	if !f.severe(n.Severity) {
+	if !f.severe(string(n.Severity)) {
 		return false
 	}
 	if n.Notification.Groups <= 1 {
@@ -89,11 +91,11 @@ func (f Filter) lets(n *notice) bool {
 // under is a notice that passes, under a group that the receiver hears the end of: a summary
 // of groups that were told of before has that of one of them, which may not be for it.
 func (f Filter) under(body []byte, n *notice) []byte {
-	own := slices.IndexFunc(n.Notification.Parts, func(p part) bool { return p.Group == n.Notification.Group })
+	own := slices.IndexFunc(n.Notification.Parts, func(p life.Part) bool { return p.Group == n.Notification.Group })
 	if own < 0 || f.passes(n.Notification.Parts[own]) {
 		return body
 	}
-	i := slices.IndexFunc(n.Notification.Parts, func(p part) bool { return p.Group != "" && f.passes(p) })
+	i := slices.IndexFunc(n.Notification.Parts, func(p life.Part) bool { return p.Group != "" && f.passes(p) })
 	if i < 0 {
 		return body
 	}
@@ -101,20 +103,20 @@ func (f Filter) under(body []byte, n *notice) []byte {
 	return merged(body, map[string]any{"group": n.Notification.Group, "notification": n.Notification})
 }
 
-func (f Filter) passes(p part) bool {
-	return f.severe(p.Severity) && f.db(p.DB) && f.level(nil, p.Level)
+func (f Filter) passes(p life.Part) bool {
+	return f.severe(string(p.Severity)) && f.db(p.DB) && f.level(nil, p.Level)
 }
 
 // onlyOver is a notice reduced to what is over by it, for which p stands.
-func onlyOver(body []byte, n *notice, p part) []byte {
+func onlyOver(body []byte, n *notice, p life.Part) []byte {
 	k := n.Notification
 	said, links := "what was told of before is over", map[string]string{}
 	if l, ok := n.Links["page"]; ok {
 		links["page"] = l
 	}
-	notification := map[string]any{"id": k.ID, "kind": kindResolved, "group": k.Resolved[0], "ids": []string{}, "groups": len(k.Resolved), "count": 0, "since": 0, "silenced": 0,
+	notification := map[string]any{"id": k.ID, "kind": life.KindResolved, "group": k.Resolved[0], "ids": []string{}, "groups": len(k.Resolved), "count": 0, "since": 0, "silenced": 0,
 		"resolved": k.Resolved, "over": k.Over}
-	return merged(body, map[string]any{"id": "", "db": p.DB, "level": p.Level, "name": p.Name, "severity": p.Severity, "state": stateResolved, "group": k.Resolved[0],
+	return merged(body, map[string]any{"id": "", "db": p.DB, "level": p.Level, "name": p.Name, "severity": p.Severity, "state": alerts.Resolved, "group": k.Resolved[0],
 		"breaks": []string{}, "holds": []string{}, "aliases": []string{}, "adya": "", "keys": []string{}, "transactions": []string{}, "cycle": []string{}, "cases": nil, "evidence": []string{},
 		"summary": said, "explanation": said, "links": links, "notification": notification})
 }

@@ -9,76 +9,27 @@ import (
 	"strings"
 	"time"
 
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/text"
 )
 
-// notice is what receivers show of a notice (alerts/life.Notice), whose JSON the
-// outbox holds. Every field may hold anything: it came from a database.
-type notice struct {
-	ID             string            `json:"id"`
-	DB             string            `json:"db"`
-	Level          string            `json:"level"`
-	Breaks         []string          `json:"breaks"`
-	Holds          []string          `json:"holds"`
-	Name           string            `json:"name"`
-	Adya           string            `json:"adya"`
-	ClockDependent bool              `json:"clock_dependent"`
-	Severity       string            `json:"severity"`
-	State          string            `json:"state"`
-	ResolvedAt     int64             `json:"resolved_at"`
-	Summary        string            `json:"summary"`
-	Explanation    string            `json:"explanation"`
-	Transactions   []string          `json:"transactions"`
-	Keys           []string          `json:"keys"`
-	Links          map[string]string `json:"links"`
-	Notification   struct {
-		ID       string   `json:"id"`
-		Kind     string   `json:"kind"`
-		Group    string   `json:"group"`
-		IDs      []string `json:"ids"`
-		Groups   int      `json:"groups"`
-		Count    int64    `json:"count"`
-		Since    int64    `json:"since"`
-		Silenced int64    `json:"silenced"`
-		Resolved []string `json:"resolved"`
-		Parts    []part   `json:"parts"`
-		Over     []part   `json:"over"`
-	} `json:"notification"`
-}
-
-// part is a share of a notice.
-type part struct {
-	Group    string `json:"group"`
-	DB       string `json:"db"`
-	Level    string `json:"level"`
-	Name     string `json:"name"`
-	Severity string `json:"severity"`
-	Groups   int    `json:"groups"`
-	Alerts   int    `json:"alerts"`
-	Text     string `json:"text"`
-}
-
-// The kinds of notices that are told differently; the words of alerts/life.
-const (
-	kindOngoing     = "ongoing"
-	kindSummary     = "summary"
-	kindResolved    = "resolved"
-	kindOperational = "operational"
-	kindTest        = "test"
-)
-
-const stateResolved = "resolved"
+// notice is what receivers show of a notice. Every field may hold anything: it came from a
+// database.
+type notice struct{ life.Notice }
 
 func parse(body []byte) (*notice, error) {
 	n := &notice{}
-	if err := json.Unmarshal(body, n); err != nil {
+	if err := json.Unmarshal(body, &n.Notice); err != nil {
 		return nil, fmt.Errorf("the notice can't be read, and is given up: %w", err)
 	}
 	return n, nil
 }
 
 // over tells whether the notice says that something has ended.
-func (n *notice) over() bool { return n.Notification.Kind == kindResolved || n.State == stateResolved }
+func (n *notice) over() bool {
+	return n.Notification.Kind == life.KindResolved || n.State == alerts.Resolved
+}
 
 // group is what notices about the same thing have in common; never empty.
 func (n *notice) group() string {
@@ -105,15 +56,15 @@ func (n *notice) about() []string {
 func (n *notice) title() string {
 	what := called(n.Name, n.DB, n.Level)
 	switch k := n.Notification; {
-	case k.Kind == kindTest:
+	case k.Kind == life.KindTest:
 		return "Test of Isowatch's alerts: nothing is wrong"
 	case n.over() && k.Groups > 1:
 		return fmt.Sprintf("Over: %d groups, the worst: %s", k.Groups, what)
 	case n.over():
 		return "Over: " + what
-	case k.Kind == kindSummary:
+	case k.Kind == life.KindSummary:
 		return n.several(what)
-	case k.Kind == kindOngoing:
+	case k.Kind == life.KindOngoing:
 		return "Still: " + what
 	}
 	return what
@@ -124,7 +75,7 @@ func (n *notice) several(what string) string {
 	k := n.Notification
 	anomalies, conditions, over := len(k.IDs), 0, 0
 	for _, p := range k.Parts {
-		if p.operational() {
+		if isOperational(p) {
 			conditions += p.Groups
 		}
 	}
@@ -161,10 +112,7 @@ func count(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// operational begins the names of conditions of the monitor and its input.
-const operational = "operational/"
-
-func (p part) operational() bool { return strings.HasPrefix(p.Name, operational) }
+func isOperational(p life.Part) bool { return strings.HasPrefix(p.Name, life.Operational) }
 
 // conditions are those names in words.
 var conditions = map[string]string{
@@ -179,7 +127,7 @@ func called(name, db, level string) string {
 	if name == "" {
 		what = "what summaries told of"
 	}
-	if kind, ok := strings.CutPrefix(name, operational); ok {
+	if kind, ok := strings.CutPrefix(name, life.Operational); ok {
 		if words, ok := conditions[kind]; ok {
 			what = words + " (" + name + ")"
 		}
@@ -196,16 +144,16 @@ func called(name, db, level string) string {
 // parts says what a notice is made of, and what is over by it, a line each.
 func (n *notice) parts() []string {
 	out := make([]string, 0, len(n.Notification.Parts)+len(n.Notification.Over))
-	add := func(before string, all []part) {
+	add := func(before string, all []life.Part) {
 		for _, p := range all {
 			line := before + called(p.Name, p.DB, p.Level)
 			if p.Alerts > 0 {
 				line = before + fmt.Sprintf("%d × ", p.Alerts) + called(p.Name, p.DB, p.Level)
 			}
 			switch {
-			case p.operational() && p.Text != "" && before == "":
+			case isOperational(p) && p.Text != "" && before == "":
 				line += ": " + text.Printable(p.Text)
-			case !p.operational() || p.Groups > 1:
+			case !isOperational(p) || p.Groups > 1:
 				line += ", " + count(p.Groups, "group", "groups")
 			}
 			out = append(out, line)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/isowatch/isowatch/alerts/life"
 )
 
 // PagerDuty's limits (developer.pagerduty.com, Events API v2); the rest keeps an event
@@ -57,7 +59,7 @@ func (p pagerDuty) bodies(body []byte, plain bool) ([][]byte, error) {
 	}
 	// First what can't be refused.
 	out := append(p.resolve(n.Notification.Resolved), encode(p.trigger(n, plain)))
-	if n.Notification.Kind == kindTest { // nobody is to have to close it
+	if n.Notification.Kind == life.KindTest { // nobody is to have to close it
 		out = append(out, p.resolve([]string{n.group()})...)
 	}
 	return out, nil
@@ -136,10 +138,10 @@ func pagerSource(n *notice) string {
 // pagerSeverity is one of the four words that PagerDuty knows, which are ours.
 func pagerSeverity(n *notice) string {
 	switch {
-	case n.Notification.Kind == kindTest:
+	case n.Notification.Kind == life.KindTest:
 		return "info"
-	case slices.Contains(severities, n.Severity):
-		return n.Severity
+	case slices.Contains(severities, string(n.Severity)):
+		return string(n.Severity)
 	}
 	return "error"
 }

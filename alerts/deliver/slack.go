@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+
+	"github.com/isowatch/isowatch/alerts/life"
 )
 
 // Slack's limits, in characters (docs.slack.dev, Block Kit). They are counted in
@@ -99,7 +101,7 @@ func slackFields(n *notice) []slackText {
 	}
 	add("Breaks", listed(n.Breaks, 12))
 	add("Still holds", listed(n.Holds, 12))
-	add("Severity", lines(n.Severity))
+	add("Severity", lines(string(n.Severity)))
 	add("Keys", listed(n.Keys, 16))
 	add("Adya", lines(n.Adya))
 	if n.Notification.Count > 0 {
@@ -122,7 +124,7 @@ func icon(n *notice) string {
 	switch {
 	case n.over():
 		return "✅"
-	case n.Notification.Kind == kindTest:
+	case n.Notification.Kind == life.KindTest:
 		return "🔔"
 	case n.Severity == "critical" || n.Severity == "error":
 		return "🔴"
@@ -133,7 +135,7 @@ func icon(n *notice) string {
 // references name the alerts and how to look at them.
 func references(n *notice) string {
 	switch ids := n.Notification.IDs; {
-	case n.Notification.Kind == kindTest, n.Notification.Kind == kindOperational:
+	case n.Notification.Kind == life.KindTest, n.Notification.Kind == life.KindOperational:
 		return "Isowatch"
 	case len(ids) == 1:
 		return "monitor alerts show " + listed(ids, 1)
