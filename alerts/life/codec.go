@@ -40,89 +40,37 @@ var (
 	severityNames = []name.Severity{"", Info, name.Warning, name.Error, name.Critical}
 )
 
+// state is what of a Life is stored.
+type state struct {
+	*Life
+	after, transactions int64 // what ends a group, for who reads it without a configuration
+	groups              []*group
+	wanting             []int64 // which of groups are in the line
+	dbs                 []*database
+}
+
 // Append appends the state, which Restore takes:
 //
 //	u8 version, now, fed, backlog, what ends a group, times of notices, burst, silences, groups by id,
 //	which of these are in the line, databases by name
 //
 // Numbers are varints, texts and lists have their length before them. An id of
-// 32 hexadecimal digits, as all are, takes 17 bytes. Of the configuration only what ends a
-// group is part of it, for who reads it without one.
+// 32 hexadecimal digits, as all are, takes 17 bytes.
 func (l *Life) Append(b []byte) []byte {
-	w := writer{append(b, stateVersion)}
-	w.ints(l.now, l.fed, l.backlog, int64(l.cfg.ResolveAfter), l.cfg.ResolveTransactions)
-	w.int(int64(len(l.sent)))
-	w.ints(l.sent...)
-	w.id(l.burst.id)
-	w.ints(l.burst.since, int64(l.burst.members))
-	w.bools(l.burst.over)
-	w.int(int64(len(l.silences)))
-	for _, s := range l.silences {
-		w.id(s.ID)
-		for _, t := range []string{s.DB, s.Level, s.Name, s.Key, s.Comment, s.By} {
-			w.text(t)
-		}
-		w.ints(s.Since, s.Until)
-	}
-	groups := l.ordered()
-	w.int(int64(len(groups)))
-	at := make(map[*group]int, len(groups))
-	for i, g := range groups {
+	s := state{Life: l, after: int64(l.cfg.ResolveAfter), transactions: l.cfg.ResolveTransactions, groups: l.ordered()}
+	at := make(map[*group]int, len(s.groups))
+	for i, g := range s.groups {
 		at[g] = i
-		w.group(g)
 	}
-	w.int(int64(len(l.wanting)))
 	for _, g := range l.wanting {
-		w.int(int64(at[g]))
+		s.wanting = append(s.wanting, int64(at[g]))
 	}
-	w.int(int64(len(l.dbs)))
 	for _, db := range slices.Sorted(maps.Keys(l.dbs)) {
-		w.database(l.dbs[db])
+		s.dbs = append(s.dbs, l.dbs[db])
 	}
-	return w.b
-}
-
-func (w *writer) database(d *database) {
-	w.text(d.DB)
-	w.place(d.Place)
-	w.ints(d.LastRecord, d.began)
-	w.int(int64(len(d.Levels)))
-	for _, a := range d.Levels {
-		w.text(a.Level)
-		w.text(string(a.Complete))
-	}
-	w.int(int64(len(d.breaches)))
-	for _, b := range d.breaches {
-		w.text(b.level)
-		w.ints(b.since, b.last, b.alerts, b.count)
-		w.place(b.at)
-		w.bools(b.ended)
-	}
-	w.int(int64(len(d.spans)))
-	for _, s := range d.spans {
-		w.ints(s.From, s.To, s.Alerts)
-	}
-}
-
-func (w *writer) place(p alerts.Place) { w.ints(int64(p.History), p.Transactions, p.Time) }
-
-func (w *writer) group(g *group) {
-	w.id(g.ID)
-	for _, t := range []string{g.DB, g.Level, g.Name, g.Text} {
-		w.text(t)
-	}
-	w.id(g.Representative)
-	w.texts(g.Keys)
-	w.texts(g.aliases)
-	w.text(g.weakest)
-	w.place(g.at)
-	w.b = append(w.b, byte(g.tier), byte(slices.Index(stateNames, g.State)), byte(max(0, slices.Index(severityNames, g.Severity))))
-	w.bools(g.told, g.burst, g.ends, g.farewell)
-	w.ints(g.Since, g.Last, g.ResolvedAt, g.Count, g.Alerts, g.Silenced, g.touched, g.toldAt, g.toldCount, g.kept, g.over)
-	w.int(int64(len(g.unsaid)))
-	for _, id := range g.unsaid {
-		w.id(id)
-	}
+	c := coder{b: append(b, stateVersion)}
+	s.code(&c)
+	return c.b
 }
 
 // Restore makes a life anew from what Append wrote. Errors are a *VersionError, or ErrState. What the
@@ -136,232 +84,253 @@ func Restore(b []byte, cfg Config) (*Life, error) {
 	if b[0] != stateVersion {
 		return nil, &VersionError{Form: b[0], Known: stateVersion}
 	}
-	r := reader{wire.NewReader(b[1:])}
-	r.Minimal = true
-	l.now, l.fed, l.backlog = r.time(), r.time(), r.time()
-	after, transactions := time.Duration(r.int(1, math.MaxInt64/4)), r.int(1, math.MaxInt64/4)
-	if cfg.ResolveAfter <= 0 && cfg.ResolveTransactions <= 0 {
-		l.cfg.ResolveAfter, l.cfg.ResolveTransactions = after, transactions
-	}
-	for range r.count(RateLimit+1, 1) {
-		l.sent = append(l.sent, r.time())
-	}
-	r.refuse(!slices.IsSorted(l.sent) || len(l.sent) > 0 && l.sent[len(l.sent)-1] > l.now)
-	l.burst.id = r.id()
-	l.burst.since, l.burst.members = r.time(), int(r.int(0, stateGroups))
-	l.burst.over = r.bool()
-	for range r.count(SilencesMax, 9) {
-		s := Silence{ID: r.id()}
-		for _, t := range []*string{&s.DB, &s.Level, &s.Name, &s.Key, &s.Comment, &s.By} {
-			*t = r.text()
-		}
-		s.Since, s.Until = r.time(), r.int(0, math.MaxInt64) // until 2099, as people write for ever
-		r.refuse(s.Validate() != nil || s.Until == 0)
-		l.silences = append(l.silences, s)
-	}
-	var groups []*group
-	members := 0
-	for range r.count(stateGroups, 29) {
-		g := r.group()
-		if !r.OK() || len(groups) > 0 && g.ID <= groups[len(groups)-1].ID {
-			return nil, ErrState
-		}
-		groups = append(groups, g)
-		l.groups[g.ID] = g
-		if g.State != alerts.Resolved {
-			l.active[g.tier]++
-			if g.burst {
-				members++
-			}
-		}
-		l.withheld += len(g.unsaid)
-	}
-	for range r.count(len(groups), 1) {
-		i := r.int(0, int64(len(groups))-1)
-		if !r.OK() || groups[i].due || groups[i].State == alerts.Resolved {
-			return nil, ErrState
-		}
-		l.want(groups[i])
-	}
-	last := ""
-	for i := range r.count(databasesMax, 9) {
-		d := r.database()
-		if !r.OK() || i > 0 && d.DB <= last {
-			return nil, ErrState
-		}
-		last = d.DB
-		l.dbs[d.DB] = d
-	}
-	r.refuse(l.burst.id == "" && (members > 0 || l.burst.over))
-	if !r.Done() || members != l.burst.members || l.backlog > 0 && len(l.wanting) == 0 {
+	s := state{Life: l}
+	c := coder{reading: true, Reader: wire.NewReader(b[1:])}
+	c.Minimal = true
+	s.code(&c)
+	if !c.Done() || !s.take() {
 		return nil, ErrState
+	}
+	if cfg.ResolveAfter <= 0 && cfg.ResolveTransactions <= 0 {
+		l.cfg.ResolveAfter, l.cfg.ResolveTransactions = time.Duration(s.after), s.transactions
 	}
 	l.mute()
 	return l, nil
 }
 
-func (r *reader) group() *group {
-	g := &group{}
-	g.ID = r.id()
-	for _, t := range []*string{&g.DB, &g.Level, &g.Name, &g.Text} {
-		*t = r.text()
-	}
-	g.Representative = r.id()
-	g.Keys, g.aliases = r.texts(), r.texts()
-	g.weakest, g.at = r.text(), r.place()
-	tier, state, severity := r.Byte(), r.Byte(), r.Byte()
-	if int(tier) >= tiers || int(state) >= len(stateNames) || int(severity) >= len(severityNames) {
-		r.Fail()
-		return g
-	}
-	g.tier, g.State, g.Severity = int(tier), stateNames[state], severityNames[severity]
-	g.told, g.burst, g.ends, g.farewell = r.bool(), r.bool(), r.bool(), r.bool()
-	g.Since, g.Last, g.ResolvedAt = r.time(), r.time(), r.time()
-	g.Count, g.Alerts, g.Silenced = r.int(1, math.MaxInt64), r.int(0, math.MaxInt64), r.int(0, math.MaxInt64)
-	g.touched, g.toldAt, g.toldCount, g.kept, g.over = r.time(), r.time(), r.int(0, math.MaxInt64), r.int(0, math.MaxInt64), r.time()
-	for range r.count(stateIDs, 2) {
-		g.unsaid = append(g.unsaid, r.id())
-	}
-	over := g.State == alerts.Resolved
-	r.refuse(g.ID == "" || g.told && g.burst || g.farewell && !over || (g.ResolvedAt > 0) != over)
-	return g
-}
-
-func (r *reader) database() *database {
-	d := &database{moved: true}
-	d.DB, d.Place = r.text(), r.place()
-	d.LastRecord, d.began = r.time(), r.time()
-	for range r.count(levelsMax, 2) {
-		d.Levels = append(d.Levels, Asked{r.text(), Completeness(r.text())})
-	}
-	for range r.count(levelsMax, 9) {
-		b := breach{level: r.text(), since: r.time(), last: r.time(), alerts: r.int(0, math.MaxInt64/4), count: r.int(0, math.MaxInt64/4), at: r.place(), ended: r.bool()}
-		r.refuse(len(d.breaches) > 0 && b.level <= d.breaches[len(d.breaches)-1].level)
-		d.breaches = append(d.breaches, b)
-	}
-	for range r.count(spansMax, 3) {
-		s := Span{r.time(), r.time(), r.int(0, math.MaxInt64/4)}
-		r.refuse(s.From > s.To || len(d.spans) > 0 && s.From <= d.spans[len(d.spans)-1].To)
-		d.spans = append(d.spans, s)
-	}
-	return d
-}
-
-func (r *reader) place() alerts.Place {
-	return alerts.Place{History: uint64(r.int(0, math.MaxInt64)), Transactions: r.int(0, math.MaxInt64/4), Time: r.time()}
-}
-
-// writer and reader are the two ends of the state's encoding.
-type writer struct{ b []byte }
-
-func (w *writer) int(n int64) { w.b = binary.AppendVarint(w.b, n) }
-
-func (w *writer) ints(ns ...int64) {
-	for _, n := range ns {
-		w.int(n)
-	}
-}
-
-func (w *writer) bools(bs ...bool) {
-	for _, x := range bs {
-		n := byte(0)
-		if x {
-			n = 1
+func (s *state) code(c *coder) {
+	c.times(&s.now, &s.fed, &s.backlog)
+	c.nums(1, math.MaxInt64/4, &s.after, &s.transactions)
+	list(c, &s.sent, RateLimit+1, 1, func(t *int64) { c.times(t) })
+	c.id(&s.burst.id)
+	c.times(&s.burst.since)
+	members := int64(s.burst.members)
+	c.nums(0, stateGroups, &members)
+	s.burst.members = int(members)
+	c.bools(&s.burst.over)
+	list(c, &s.silences, SilencesMax, 9, func(x *Silence) {
+		c.id(&x.ID)
+		c.texts(&x.DB, &x.Level, &x.Name, &x.Key, &x.Comment, &x.By)
+		c.times(&x.Since)
+		c.nums(0, math.MaxInt64, &x.Until) // until 2099, as people write for ever
+	})
+	list(c, &s.groups, stateGroups, 29, func(g **group) {
+		if c.reading {
+			*g = &group{}
 		}
-		w.b = append(w.b, n)
+		c.group(*g)
+	})
+	list(c, &s.wanting, len(s.groups), 1, func(i *int64) { c.nums(0, int64(len(s.groups))-1, i) })
+	list(c, &s.dbs, databasesMax, 9, func(d **database) {
+		if c.reading {
+			*d = &database{moved: true}
+		}
+		c.database(*d)
+	})
+}
+
+func (c *coder) group(g *group) {
+	c.id(&g.ID)
+	c.texts(&g.DB, &g.Level, &g.Name, &g.Text)
+	c.id(&g.Representative)
+	for _, l := range []*[]string{&g.Keys, &g.aliases} {
+		list(c, l, listMax, 1, func(s *string) { c.texts(s) })
+		if c.reading && *l == nil {
+			*l = []string{}
+		}
 	}
+	c.texts(&g.weakest)
+	c.place(&g.at)
+	tier := byte(g.tier)
+	c.byte(&tier, tiers)
+	g.tier = int(tier)
+	one(c, &g.State, stateNames)
+	one(c, &g.Severity, severityNames)
+	c.bools(&g.told, &g.burst, &g.ends, &g.farewell)
+	c.times(&g.Since, &g.Last, &g.ResolvedAt)
+	c.nums(1, math.MaxInt64, &g.Count)
+	c.nums(0, math.MaxInt64, &g.Alerts, &g.Silenced)
+	c.times(&g.touched, &g.toldAt)
+	c.nums(0, math.MaxInt64, &g.toldCount, &g.kept)
+	c.times(&g.over)
+	list(c, &g.unsaid, stateIDs, 2, func(id *string) { c.id(id) })
 }
 
-func (w *writer) text(s string) {
-	w.b = wire.AppendText(w.b, s)
+func (c *coder) database(d *database) {
+	c.texts(&d.DB)
+	c.place(&d.Place)
+	c.times(&d.LastRecord, &d.began)
+	list(c, &d.Levels, levelsMax, 2, func(a *Asked) { c.texts(&a.Level, (*string)(&a.Complete)) })
+	list(c, &d.breaches, levelsMax, 9, func(b *breach) {
+		c.texts(&b.level)
+		c.times(&b.since, &b.last)
+		c.nums(0, math.MaxInt64/4, &b.alerts, &b.count)
+		c.place(&b.at)
+		c.bools(&b.ended)
+	})
+	list(c, &d.spans, spansMax, 3, func(s *Span) {
+		c.times(&s.From, &s.To)
+		c.nums(0, math.MaxInt64/4, &s.Alerts)
+	})
 }
 
-func (w *writer) texts(list []string) {
-	w.int(int64(len(list)))
-	for _, s := range list {
-		w.text(s)
+func (c *coder) place(p *alerts.Place) {
+	history := int64(p.History)
+	c.nums(0, math.MaxInt64, &history)
+	p.History = uint64(history)
+	c.nums(0, math.MaxInt64/4, &p.Transactions)
+	c.times(&p.Time)
+}
+
+// take makes the life that the state is of, if the state keeps the invariants.
+func (s *state) take() bool {
+	bad := !slices.IsSorted(s.sent) || len(s.sent) > 0 && s.sent[len(s.sent)-1] > s.now
+	for _, x := range s.silences {
+		bad = bad || x.Validate() != nil || x.Until == 0
 	}
-}
-
-// idHex marks an id that is written as what its hexadecimal digits mean.
-const (
-	idText = iota
-	idHex
-)
-
-func (w *writer) id(s string) {
-	if raw, err := hex.DecodeString(s); err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == s {
-		w.b = append(append(w.b, idHex), raw...)
-		return
+	members := 0
+	for i, g := range s.groups {
+		over := g.State == alerts.Resolved
+		bad = bad || g.ID == "" || g.told && g.burst || g.farewell && !over || (g.ResolvedAt > 0) != over || i > 0 && g.ID <= s.groups[i-1].ID
+		s.Life.groups[g.ID] = g
+		if !over {
+			s.active[g.tier]++
+			if g.burst {
+				members++
+			}
+		}
+		s.withheld += len(g.unsaid)
 	}
-	w.b = append(w.b, idText)
-	w.text(s)
+	for _, i := range s.wanting {
+		g := s.groups[i]
+		bad = bad || g.due || g.State == alerts.Resolved
+		s.want(g)
+	}
+	for i, d := range s.dbs {
+		bad = bad || i > 0 && d.DB <= s.dbs[i-1].DB || !d.ordered()
+		s.Life.dbs[d.DB] = d
+	}
+	return !bad && (s.burst.id != "" || members == 0 && !s.burst.over) && members == s.burst.members && (s.backlog <= 0 || len(s.wanting) > 0)
 }
 
-// reader reads the state; each number has one form.
-type reader struct{ wire.Reader }
+// ordered tells whether what was found is in its order.
+func (d *database) ordered() bool {
+	for i, b := range d.breaches {
+		if i > 0 && b.level <= d.breaches[i-1].level {
+			return false
+		}
+	}
+	for i, s := range d.spans {
+		if s.From > s.To || i > 0 && s.From <= d.spans[i-1].To {
+			return false
+		}
+	}
+	return true
+}
 
-func (r *reader) bool() bool {
-	b := r.Byte()
-	r.refuse(b > 1)
-	return b == 1
+// coder writes the state, or reads it: what it is made of is listed once for both. What is read
+// has one form only, and no number, text or list is beyond its bounds.
+type coder struct {
+	b           []byte // what was written
+	wire.Reader        // what is read
+	reading     bool
 }
 
 // refuse says that what was read can't be, if so.
-func (r *reader) refuse(bad bool) {
+func (c *coder) refuse(bad bool) {
 	if bad {
-		r.Fail()
+		c.Fail()
 	}
 }
 
-func (r *reader) int(least, most int64) int64 {
-	n := r.Int()
-	if n < least || n > most {
-		r.Fail()
+// nums are numbers from least to most.
+func (c *coder) nums(least, most int64, ns ...*int64) {
+	for _, n := range ns {
+		if !c.reading {
+			c.b = binary.AppendVarint(c.b, *n)
+			continue
+		}
+		*n = c.Int()
+		c.refuse(*n < least || *n > most)
 	}
-	if !r.OK() {
-		return 0
-	}
-	return n
 }
 
-// time reads an instant; those so late that a sum of them overflows are none.
-func (r *reader) time() int64 { return r.int(math.MinInt64/4, math.MaxInt64/4) }
+// times are instants; those so late that a sum of them overflows are none.
+func (c *coder) times(ts ...*int64) { c.nums(math.MinInt64/4, math.MaxInt64/4, ts...) }
 
-// count reads a length of at most so many items of at least so many bytes each.
-func (r *reader) count(most, each int) int {
-	n := int(r.int(0, int64(most)))
-	if n > r.Len()/each {
-		r.Fail()
-		return 0
+// byte is a number below most.
+func (c *coder) byte(x *byte, most int) {
+	if !c.reading {
+		c.b = append(c.b, *x)
+	} else if *x = c.Byte(); int(*x) >= most {
+		c.Fail()
+		*x = 0
 	}
-	return n
 }
 
-func (r *reader) text() string {
-	n := r.Uint()
-	r.refuse(n > stateText)
-	return string(r.Take(n))
+func (c *coder) bools(bs ...*bool) {
+	for _, b := range bs {
+		n := byte(0)
+		if *b {
+			n = 1
+		}
+		if c.byte(&n, 2); c.reading {
+			*b = n == 1
+		}
+	}
 }
 
-func (r *reader) texts() []string {
-	out := []string{}
-	for range r.count(listMax, 1) {
-		out = append(out, r.text())
+// one is one of all, as its place among them; the first if it is none.
+func one[T comparable](c *coder, x *T, all []T) {
+	at := byte(max(0, slices.Index(all, *x)))
+	if c.byte(&at, len(all)); c.reading {
+		*x = all[at]
 	}
-	return out
 }
 
-func (r *reader) id() string {
-	switch r.Byte() {
-	case idHex:
-		return hex.EncodeToString(r.Take(idBytes))
-	case idText:
-		s := r.text()
-		raw, err := hex.DecodeString(s)
-		r.refuse(err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == s)
-		return s
+func (c *coder) texts(ts ...*string) {
+	for _, t := range ts {
+		if !c.reading {
+			c.b = wire.AppendText(c.b, *t)
+			continue
+		}
+		n := c.Uint()
+		c.refuse(n > stateText)
+		*t = string(c.Take(n))
 	}
-	r.Fail()
-	return ""
+}
+
+// list is a list of at most so many items of at least so many bytes each.
+func list[T any](c *coder, l *[]T, most, each int, item func(*T)) {
+	n := int64(len(*l))
+	c.nums(0, int64(most), &n)
+	if c.reading {
+		*l = nil
+		c.refuse(n > int64(c.Len()/each))
+		if !c.OK() || n == 0 {
+			return
+		}
+		*l = make([]T, n)
+	}
+	for i := range *l {
+		item(&(*l)[i])
+	}
+}
+
+// id is one that is written as what its hexadecimal digits mean, if it can be.
+func (c *coder) id(s *string) {
+	raw, err := hex.DecodeString(*s)
+	hexed := err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == *s
+	form := hexed
+	c.bools(&form)
+	switch {
+	case form && c.reading:
+		*s = hex.EncodeToString(c.Take(idBytes))
+	case form:
+		c.b = append(c.b, raw...)
+	default:
+		c.texts(s)
+		raw, err := hex.DecodeString(*s)
+		c.refuse(c.reading && err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == *s)
+	}
 }
