@@ -584,6 +584,19 @@ func (e *Engine) wait(index uint32, c cellID) {
 	e.waiting = append(e.waiting, waitingRead{index, c, e.deadline(index)})
 }
 
+// waits tells whether it is not known yet who may have written what index read of c.
+func (e *Engine) waits(index uint32, c cellID) bool {
+	waitsFor := func(c cellID) bool {
+		for r := range e.in.waitersOf(c) {
+			if r == index {
+				return true
+			}
+		}
+		return false
+	}
+	return waitsFor(c) || e.in.cells.At(c).about&isList != 0 && slices.ContainsFunc(e.in.elementsOf(c).elements, waitsFor)
+}
+
 // holdsInitial tells whether every key is known to hold the cell's value at
 // first.
 func (e *Engine) holdsInitial(cl *cell) bool {
