@@ -10,7 +10,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// OperationsMax is how many operations the history without predicates may have.
+// OperationsMax is how many operations there may be for predicates in the history without them.
 const OperationsMax = 1 << 22
 
 // ask adds that a statement read a row, the n-th of those that it returned or hit, or, with n < 0, one that was not there.
@@ -95,14 +95,14 @@ func (h *History) AskAll() error {
 		for n, r := range st.rows {
 			add(n, r)
 		}
-		if size > OperationsMax {
-			return fmt.Errorf("the rows and conditions come to more than %d operations", OperationsMax)
+		if size > h.Most {
+			return fmt.Errorf("the rows and conditions come to more than %d operations", h.Most)
 		}
 	}
 	return nil
 }
 
-// Size is how many operations Transactions have.
+// Size is how many operations Transactions have for predicates: the reads, and the writes of what is asked for.
 func (h *History) Size() (n int) {
 	for _, r := range h.keys {
 		if r != nil && r.isAsked {
@@ -111,9 +111,6 @@ func (h *History) Size() (n int) {
 	}
 	for _, a := range h.statements() {
 		n += len(a.statement.reads)
-	}
-	for i := range h.Txns {
-		n += len(h.Txns[i].Ops)
 	}
 	return n
 }

@@ -17,6 +17,8 @@ type History struct {
 	// Supposed: what some predicate writes hit, or made of it, is not known; it is as if the transactions had run in the
 	// order of their ends. If that is satisfied so is the history, else nothing is known.
 	Supposed bool
+	// Most is how much Size may be: AskAll goes no further. OperationsMax.
+	Most int
 
 	tables     map[string]*table     // those that predicates are about
 	conditions map[string]*Predicate // by the text in the record
@@ -122,7 +124,7 @@ type read struct {
 // no row has; a row is no object; it is not known which rows a predicate write hit, or what it made of them; columns hold
 // what can't be compared. O(size of the records).
 func Read(txns []record.Transaction) (*History, error) {
-	h := &History{Txns: txns, tables: map[string]*table{}, conditions: map[string]*Predicate{}, keys: map[string]*row{}, acts: make([][]act, len(txns)), shapes: map[string]*[]string{}}
+	h := &History{Txns: txns, Most: OperationsMax, tables: map[string]*table{}, conditions: map[string]*Predicate{}, keys: map[string]*row{}, acts: make([][]act, len(txns)), shapes: map[string]*[]string{}}
 	for _, pass := range []func(t *record.Transaction, i int, acts *[]act) error{h.findTable, h.findRows} {
 		for t := range txns {
 			for i := range txns[t].Ops {

@@ -55,6 +55,8 @@ type Question struct {
 	read      packed.Summary     // of the records as they were read
 	items     *predicate.History // what of predicates is asked for in Records; nil: they are not judged, or there are none
 	isWhole   bool               // that is all of them
+	itemsMax  int                // how many operations there may be for predicates; 0: as package predicate has it
+	isTooMuch bool               // more is asked for than is in Records, as that would be too many operations
 	proved    []verdict.Result   // what holds, with its proof
 	explainer *explainer
 	notes     []string // on every result

@@ -48,6 +48,9 @@ func (q *Question) readItems() {
 		q.notes = append(q.notes, "which rows predicate writes hit, or what else these held, is not known: "+
 			"it was tried whether all is explained if the transactions ran in the order of their ends; what is violated is so whatever they hit")
 	}
+	if q.itemsMax > 0 {
+		q.items.Most = q.itemsMax
+	}
 	q.repack()
 }
 
@@ -70,6 +73,7 @@ func (q *Question) whole(levels []verdict.Level) error {
 	}
 	q.Phase("reading predicates")
 	if err := q.items.AskAll(); err != nil {
+		q.isTooMuch = true
 		return err
 	}
 	q.isWhole = true
@@ -94,13 +98,13 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 			results[i] = verdict.Result{Level: r.Level, Outcome: verdict.Unknown, Reason: why, Count: len(q.items.Txns), Stats: r.Stats}
 		}
 	}
-	if n := q.items.Size(); added > 0 && n > predicate.OperationsMax {
+	if q.isTooMuch = q.isTooMuch || q.items.Size() > q.items.Most; q.isTooMuch {
 		for i, r := range results {
 			if r.Outcome == verdict.Satisfied {
 				results[i] = q.open(r.Level)
 			}
 		}
-		added = 0
+		return false
 	}
 	if added > 0 {
 		q.repack()

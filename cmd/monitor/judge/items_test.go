@@ -80,6 +80,37 @@ func judged(t *testing.T, txns []record.Transaction, header record.Header) (h re
 	return h, notes
 }
 
+// TestTooMuchOfPredicates: where predicates come to more operations than there may be a level is as it is by definition, or unknown.
+func TestTooMuchOfPredicates(t *testing.T) {
+	open, told := 0, 0
+	for seed := range uint64(race.Few(400, 4000)) {
+		txns := randomPredicates(rand.New(rand.NewPCG(seed, 79)))
+		absent := record.InitialAbsent
+		header := record.Header{Initial: &absent}
+		q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(header), Levels: verdict.Levels(), DB: "d", All: true, itemsMax: 6 + int(seed%10)}
+		var h report.History
+		if err := Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		defined := oracle.Check(txns, oracle.FromHeader(header))
+		for _, r := range h.Results {
+			l, _ := verdict.ParseLevel(r.Level)
+			switch holds, judged := defined[l]; {
+			case l == verdict.LIN:
+			case r.Verdict == "unknown":
+				open++
+			case r.Verdict != outcome(holds, judged).String():
+				t.Fatalf("seed %d, %v: %v\n%s", seed, l, r, script.Format(script.Script{Header: header, Txns: txns}))
+			default:
+				told++
+			}
+		}
+	}
+	if open < 100 || told < 100 {
+		t.Errorf("%d unknown, %d told", open, told)
+	}
+}
+
 // TestSupposedHits: where it is not known which rows predicate writes hit, a level is satisfied only if some rows explain it by
 // definition, and violated only if none do.
 func TestSupposedHits(t *testing.T) {
