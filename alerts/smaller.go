@@ -41,8 +41,14 @@ func (s story) told(ctx Context) story {
 		s.p.large = s.p.large || ctx.Find != nil
 		return s
 	}
-	s, level, lowest := s.least(ctx)
-	next, ok := s.again(lowest, ctx)
+	stories, level, lowest := s.least(ctx)
+	var next story
+	var ok bool
+	for _, s = range stories {
+		if next, ok = s.again(lowest, ctx); ok && len(next.v.Cases) == 0 {
+			break
+		}
+	}
 	if !ok {
 		next = s.within()
 		if level != next.n.Breaks[0] {
@@ -54,13 +60,14 @@ func (s story) told(ctx Context) story {
 }
 
 // least is a story with no more than it needs, and the weakest levels that it breaks. That
-// is as few operations as will do (all of them where there is no finder), unless what it was found in shows the same with fewer
-// steps of sessions: of two readers of two writes in two orders, one that follows its own
-// session's write need not have read it, but if it has, that is what is told.
-func (s story) least(ctx Context) (least story, promised, lowest verdict.Level) {
+// is as few operations as will do (all of them where there is no finder). Before it comes
+// what shows the same with fewer steps of sessions, if what it was found in has that: of two
+// readers of two writes in two orders, one that follows its own session's write need not
+// have read it, but if it has, that is what is told, unless it takes a tree of cases.
+func (s story) least(ctx Context) (stories []story, promised, lowest verdict.Level) {
 	if ctx.Find == nil {
 		promised, lowest = s.weakest(ctx)
-		return s, promised, lowest
+		return []story{s}, promised, lowest
 	}
 	level := s.n.Breaks[0]
 	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, s.p.header, txns) == verdict.Violated }
@@ -74,12 +81,12 @@ func (s story) least(ctx Context) (least story, promised, lowest verdict.Level) 
 	promised, lowest = s.weakest(ctx)
 	needed := steps(loosen(s.p.txns, violated))
 	if needed == 0 || len(s.p.whole) > loosenMax {
-		return s, promised, lowest
+		return []story{s}, promised, lowest
 	}
 	opt.Memory = &shrink.Memory{}
 	rest, _ := shrink.Shrink(loosen(s.p.whole, violated), violated, opt)
 	if steps(rest) >= needed || opt.Memory.Cut() {
-		return s, promised, lowest
+		return []story{s}, promised, lowest
 	}
 	other := s
 	other.p.txns, other.p.large = nil, false
@@ -90,9 +97,9 @@ func (s story) least(ctx Context) (least story, promised, lowest verdict.Level) 
 		}
 	}
 	if p, l := other.weakest(ctx); p != promised || l != lowest {
-		return s, promised, lowest
+		return []story{s}, promised, lowest
 	}
-	return other, promised, lowest
+	return []story{other, s}, promised, lowest
 }
 
 // steps is how many transactions come after another one of their session.
