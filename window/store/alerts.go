@@ -26,8 +26,8 @@ func (w *writer) alert(a Alert) error {
 		w.state.alertCount++
 		now := u64(uint64(w.s.opt.Now().UnixNano()))
 		return errors.Join(
-			w.set(key, append(u64(number), a.Body...), nil),
-			w.set(alertOrderKey(number), append(now, a.ID...), nil),
+			w.set(key, append(u64(number), a.Body...)),
+			w.set(alertOrderKey(number), append(now, a.ID...)),
 			w.pend(number, a.ID, a.News))
 	}
 	old, err := w.s.value(key, raw)
@@ -41,7 +41,7 @@ func (w *writer) alert(a Alert) error {
 	if bytes.Equal(old[8:], a.Body) {
 		return nil
 	}
-	return errors.Join(w.set(key, append(u64(number), a.Body...), raw), w.pend(number, a.ID, a.News))
+	return errors.Join(w.set(key, append(u64(number), a.Body...)), w.pend(number, a.ID, a.News))
 }
 
 // pend adds to what is pending of an alert, or takes from it.
@@ -64,7 +64,7 @@ func (w *writer) pend(number uint64, id string, news int) error {
 	if left <= 0 {
 		return w.remove(key)
 	}
-	return w.set(key, append(u64(uint64(left)), id...), nil)
+	return w.set(key, append(u64(uint64(left)), id...))
 }
 
 // noticed is how many entries and bytes notices add to a transaction at most.
@@ -113,11 +113,7 @@ func (w *writer) notices(c Commit) error {
 	if c.Life == nil {
 		return nil
 	}
-	raw, err := w.raw(keyLife)
-	if err != nil {
-		return err
-	}
-	return w.set(keyLife, c.Life, raw)
+	return w.set(keyLife, c.Life)
 }
 
 // notice puts a notice into the outboxes, unless it is in one.
@@ -133,10 +129,10 @@ func (w *writer) notice(n Notice) error {
 	number := w.state.noticeNext
 	w.state.noticeNext++
 	err := errors.Join(
-		w.set(noticeKey(number), n.Body, nil),
-		w.set(key, append(u64(number), u64(uint64(len(receivers)))...), nil))
+		w.set(noticeKey(number), n.Body),
+		w.set(key, append(u64(number), u64(uint64(len(receivers)))...)))
 	for _, r := range receivers {
-		err = errors.Join(err, w.set(outboxKey(r, number), []byte(n.ID), nil))
+		err = errors.Join(err, w.set(outboxKey(r, number), []byte(n.ID)))
 	}
 	return err
 }
@@ -188,14 +184,9 @@ func (w *writer) delivered(receiver, id string) error {
 		return err
 	}
 	if left > 1 {
-		return w.set(key, append(u64(number), u64(left-1)...), nil)
+		return w.set(key, append(u64(number), u64(left-1)...))
 	}
-	body := noticeKey(number)
-	raw, err := w.raw(body)
-	if err != nil {
-		return err
-	}
-	return errors.Join(w.release(body, raw), w.remove(body), w.remove(key))
+	return errors.Join(w.remove(noticeKey(number)), w.remove(key))
 }
 
 // changing runs f on a writer and commits what it did, one transaction. room is
@@ -318,12 +309,7 @@ func (w *writer) expire(numbers []uint64) error {
 		if err != nil {
 			return err
 		}
-		key := alertKey(string(b[8:]))
-		raw, err := w.raw(key)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(w.release(key, raw), w.remove(key), w.remove(alertOrderKey(number))); err != nil {
+		if err := errors.Join(w.remove(alertKey(string(b[8:]))), w.remove(alertOrderKey(number))); err != nil {
 			return err
 		}
 		w.state.alertCount--

@@ -31,9 +31,10 @@ type Badger struct {
 	slot int64
 	run  uint64
 	// What follows is of the database as it was opened: whether a store was made of it, how
-	// many records it had, and what COMMITTED counts and it does not have, nil: it has all.
+	// many records it had, which large values, and what COMMITTED counts and it does not have, nil: it has all.
 	made    bool
 	records int64
+	large   []owned
 	lost    *Damage
 
 	// largeBytes is what large values take.
@@ -277,7 +278,11 @@ func (s *Badger) load() error {
 			return err
 		}
 	}
-	if err := s.finish(); err != nil {
+	did, err := s.finish()
+	if err == nil && did {
+		err = s.whole()
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.loadJournal(); err != nil {
@@ -353,10 +358,9 @@ func (s *Badger) state() (st state, err error) {
 	return st, err
 }
 
-// loadJournal reads the segments and takes away what was never committed.
-func (s *Badger) loadJournal() error {
-	var segments []segment
-	err := s.db.View(func(txn *badger.Txn) error {
+// segments are what the database says of the journal.
+func (s *Badger) segments() (segments []segment, err error) {
+	err = s.db.View(func(txn *badger.Txn) error {
 		prefix := []byte{prefixSegment}
 		return scan(context.Background(), txn, prefix, prefix, func(key, raw []byte) (bool, error) {
 			value, _, err := unseal(key, raw)
@@ -374,6 +378,12 @@ func (s *Badger) loadJournal() error {
 			return true, nil
 		})
 	})
+	return segments, err
+}
+
+// loadJournal reads the segments and takes away what was never committed.
+func (s *Badger) loadJournal() error {
+	segments, err := s.segments()
 	if err != nil {
 		return err
 	}

@@ -198,8 +198,8 @@ func ours(name string) bool {
 }
 
 // during is how the disk may look in a commit with SyncWrites: first the journal and
-// large values are written and synced, then the database is, then files go that are
-// not needed any more.
+// large values are written and synced, then the database is, then COMMITTED says so and files
+// go that are not needed any more.
 func during(r *rand.Rand, old, new tree) tree {
 	phase := r.IntN(3)
 	mixed, out := mix(r, old, new), make(tree)
@@ -219,6 +219,9 @@ func during(r *rand.Rand, old, new tree) tree {
 		if ours(name) && phase > 0 || !ours(name) && phase == 2 {
 			out[name] = b
 		}
+	}
+	if phase < 2 {
+		out["COMMITTED"] = old["COMMITTED"]
 	}
 	return out
 }

@@ -45,7 +45,6 @@
 //	i 16 bytes of hash of a dead letter ─▶ u64 its ID
 //	a alert ID                          ─▶ u64 number, then the body
 //	x name(receiver) u64 alert number   ─▶ alert ID: still to be delivered
-//	b u64 large file                    ─▶ the key that it belongs to
 //
 // A value is stored as
 //

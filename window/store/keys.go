@@ -31,7 +31,6 @@ const (
 	prefixNoticeID   = 'k'
 	prefixOutbox     = 'x'
 	prefixSegment    = 's'
-	prefixLarge      = 'b'
 	prefixCheckpoint = 'c'
 	prefixGeneration = 'g'
 	prefixForget     = 'z'
@@ -72,8 +71,6 @@ func outboxKey(receiver string, number uint64) []byte {
 }
 
 func segmentKey(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{prefixSegment}, id) }
-
-func largeKey(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{prefixLarge}, id) }
 
 func checkpointKey(db string) []byte { return append([]byte{prefixCheckpoint}, db...) }
 
@@ -194,6 +191,16 @@ func (r reference) encode() []byte {
 	b := binary.BigEndian.AppendUint64(nil, r.id)
 	b = binary.BigEndian.AppendUint64(b, r.size)
 	return binary.BigEndian.AppendUint64(b, r.sum)
+}
+
+// largeOf is the reference that is stored, if one is.
+func largeOf(raw []byte) (reference, bool) {
+	n := len(raw) - sealed
+	if n < 0 || raw[n] != kindLarge {
+		return reference{}, false
+	}
+	r, err := decodeReference(raw[:n])
+	return r, err == nil
 }
 
 func decodeReference(b []byte) (reference, error) {

@@ -1,11 +1,11 @@
 package store
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 
 	badger "github.com/dgraph-io/badger/v4"
 )
@@ -75,8 +75,6 @@ func describe(key []byte) (kind, name string) {
 		return "outbox", fmt.Sprintf("of %s, delivery %s", receiver, number())
 	case prefixSegment:
 		return "journal", "what is committed of " + segmentFile(binary.BigEndian.Uint64(append(rest[:len(rest):len(rest)], make([]byte, 8)...)))
-	case prefixLarge:
-		return "large value", number()
 	case prefixCheckpoint:
 		return "checkpoint", fmt.Sprintf("of history %q", rest)
 	case prefixGeneration:
@@ -201,6 +199,12 @@ func (s *Badger) successor(key []byte, gone reference) ([]byte, error) {
 	}
 }
 
+// owned is a large value that there is.
+type owned struct {
+	key []byte
+	reference
+}
+
 // loadLarge removes files that nothing refers to, and counts the others.
 func (s *Badger) loadLarge() error {
 	sizes, err := s.files.list(largeDir)
@@ -208,26 +212,14 @@ func (s *Badger) loadLarge() error {
 		return err
 	}
 	total := int64(0)
-	err = s.db.View(func(txn *badger.Txn) error {
-		prefix := []byte{prefixLarge}
-		return scan(context.Background(), txn, prefix, prefix, func(key, raw []byte) (bool, error) {
-			owner, _, err := unseal(key, raw)
-			if err != nil || len(key) != 9 {
-				return false, damaged(key, "its checksum is wrong")
-			}
-			id := binary.BigEndian.Uint64(key[1:])
-			name := largeFile(id)[len(largeDir)+1:]
-			size, ok := sizes[name]
-			if !ok {
-				return false, noLarge(owner, reference{id: id})
-			}
-			total += size
-			delete(sizes, name)
-			return true, nil
-		})
-	})
-	if err != nil {
-		return err
+	for _, o := range s.large {
+		name := path.Base(largeFile(o.id))
+		size, ok := sizes[name]
+		if !ok {
+			return noLarge(o.key, o.reference)
+		}
+		total += size
+		delete(sizes, name)
 	}
 	for name := range sizes {
 		if err := s.files.remove(largeDir + "/" + name); err != nil {
@@ -235,5 +227,6 @@ func (s *Badger) loadLarge() error {
 		}
 	}
 	s.largeBytes.Store(total)
+	s.large = nil
 	return nil
 }

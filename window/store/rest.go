@@ -1,8 +1,6 @@
 package store
 
 import (
-	"errors"
-
 	"github.com/isowatch/isowatch/internal/wire"
 )
 
@@ -59,42 +57,42 @@ func parseRest(b []byte) ([]change, error) {
 	return out, nil
 }
 
-// finish does what a Commit has left to do, if there is anything. The caller holds write, or
+// finish does what a Commit has left to do; did: there was something. The caller holds write, or
 // nobody else has the store yet.
-func (s *Badger) finish() error {
+func (s *Badger) finish() (did bool, err error) {
 	w, err := s.writer()
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer w.discard()
 	raw, err := w.raw(keyRest)
 	if err != nil || raw == nil {
-		return err
+		return false, err
 	}
 	b, err := s.value(keyRest, raw)
 	if err != nil {
-		return err
+		return false, err
 	}
 	changes, err := parseRest(b)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// Badger writes through memory maps.
 	if err := s.room(int64(len(b)) + openRoom - s.opt.Reserve); err != nil {
-		return err
+		return false, err
 	}
 	for _, c := range changes {
 		if err := w.change(c); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := w.room(2, 64); err != nil {
-		return err
+		return false, err
 	}
-	if err := errors.Join(w.release(keyRest, raw), w.remove(keyRest)); err != nil {
-		return err
+	if err := w.remove(keyRest); err != nil {
+		return false, err
 	}
-	return w.end()
+	return true, w.end()
 }
 
 // change does one of a rest.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	badger "github.com/dgraph-io/badger/v4"
 )
 
 // Report is what Verify found: if nothing is Damaged and there are no Notes, the store is whole.
@@ -153,7 +150,11 @@ func (v *verifier) run() (err error) {
 	if !v.s.made {
 		return nil
 	}
-	if err := v.s.finish(); err != nil {
+	did, err := v.s.finish()
+	if err == nil && did {
+		err = v.s.whole()
+	}
+	if err != nil {
 		return v.found(err, true)
 	}
 	if err := v.large(); err != nil {
@@ -199,31 +200,16 @@ func copyFile(from, to string) (err error) {
 	return err
 }
 
-// each calls f with the records under a prefix.
-func (v *verifier) each(prefix byte, f func(key, raw []byte) error) error {
-	return v.s.db.View(func(txn *badger.Txn) error {
-		from := []byte{prefix}
-		return scan(context.Background(), txn, from, from, func(key, raw []byte) (bool, error) { return true, f(key, raw) })
-	})
-}
-
 // large reads the files of large values.
 func (v *verifier) large() error {
-	for _, prefix := range []byte{prefixAlert, prefixCheckpoint, prefixLetter, prefixLife, prefixNotice} {
-		err := v.each(prefix, func(key, raw []byte) error {
-			b, r, err := stored(key, raw)
-			if err != nil || b != nil {
-				return v.found(err, false)
-			}
-			_, err = readLarge(v.s.files, key, r)
-			if errors.Is(err, errGone) {
-				err = noLarge(key, r)
-			}
-			v.report.Bytes += int64(r.size)
-			var d *Damage
-			return v.found(err, errors.As(err, &d) && d.short)
-		})
-		if err != nil {
+	for _, o := range v.s.large {
+		_, err := readLarge(v.s.files, o.key, o.reference)
+		if errors.Is(err, errGone) {
+			err = noLarge(o.key, o.reference)
+		}
+		v.report.Bytes += int64(o.size)
+		var d *Damage
+		if err := v.found(err, errors.As(err, &d) && d.short); err != nil {
 			return err
 		}
 	}
@@ -232,17 +218,16 @@ func (v *verifier) large() error {
 
 // entries reads the journal.
 func (v *verifier) entries() error {
-	return v.each(prefixSegment, func(key, raw []byte) error {
-		value, _, err := unseal(key, raw)
-		var g segment
-		if err == nil {
-			g, err = decodeSegment(key, value)
+	segments, err := v.s.segments()
+	if err != nil {
+		return v.found(err, false)
+	}
+	for _, g := range segments {
+		if err := v.segment(g); err != nil {
+			return err
 		}
-		if err != nil {
-			return v.found(damaged(key, "it can't be decoded"), false)
-		}
-		return v.segment(g)
-	})
+	}
+	return nil
 }
 
 // segment reads a file of the journal.

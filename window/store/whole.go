@@ -138,6 +138,7 @@ func (s *Badger) database() error {
 func (s *Badger) whole() error {
 	var st state
 	digest := uint64(0)
+	s.records, s.large, s.lost = 0, nil, nil
 	err := s.db.View(func(txn *badger.Txn) (err error) {
 		if !s.made {
 			return nil
@@ -158,6 +159,9 @@ func (s *Badger) whole() error {
 					return damaged(key, "its checksum is wrong")
 				}
 				digest += sumOf(raw)
+				if r, ok := largeOf(raw); ok {
+					s.large = append(s.large, owned{slices.Clone(key), r})
+				}
 				return nil
 			})
 			if err != nil {

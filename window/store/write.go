@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -192,7 +193,7 @@ func (w *writer) abandon() {
 func (w *writer) end() error {
 	left := w.rest
 	if w.rest = nil; left != nil {
-		if err := w.set(keyRest, left.changes, nil); err != nil {
+		if err := w.set(keyRest, left.changes); err != nil {
 			return err
 		}
 	}
@@ -230,7 +231,7 @@ func (w *writer) end() error {
 	}
 	w.files = nil
 	if left != nil {
-		if err := w.s.finish(); err != nil {
+		if _, err := w.s.finish(); err != nil {
 			w.s.broken = true // it is committed: opening again finishes it
 			return err
 		}
@@ -245,24 +246,34 @@ func (w *writer) put(key, raw []byte) error {
 		w.rest.put(key, raw)
 		return nil
 	}
-	if err := w.replace(key, sumOf(raw)); err != nil {
+	if err := w.replace(key, raw); err != nil {
 		return err
 	}
 	return w.txn.Set(key, raw)
 }
 
-// replace puts a checksum in the digest for that of what is stored under a key.
-func (w *writer) replace(key []byte, sum uint64) error {
-	item, err := w.txn.Get(key)
-	if err == nil {
-		err = item.Value(func(raw []byte) error { w.state.digest -= sumOf(raw); return nil })
-	}
-	w.state.digest += sum
+// replace puts what is stored under a key, nil for nothing, in the digest, and lets go of what
+// was stored there.
+func (w *writer) replace(key, raw []byte) error {
 	w.changed = true
+	if raw != nil {
+		w.state.digest += sumOf(raw)
+	}
+	item, err := w.txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return item.Value(func(old []byte) error {
+		w.state.digest -= sumOf(old)
+		// What a rest has left to do may be done twice.
+		if r, ok := largeOf(old); ok && !bytes.Equal(old, raw) {
+			w.gone = append(w.gone, r)
+		}
+		return nil
+	})
 }
 
 // remove deletes a key.
@@ -271,7 +282,7 @@ func (w *writer) remove(key []byte) error {
 		w.rest.remove(key)
 		return nil
 	}
-	if err := w.replace(key, 0); err != nil {
+	if err := w.replace(key, nil); err != nil {
 		return err
 	}
 	return w.txn.Delete(key)
@@ -323,12 +334,8 @@ func (w *writer) room(count int, size int) error {
 // stored is what a value adds to a transaction: large ones are elsewhere.
 func (w *writer) stored(value int) int { return inlined(value) }
 
-// set stores a value, in a file of its own if it is large, and lets go of the one
-// that was there. It takes up to three entries.
-func (w *writer) set(key, value []byte, old []byte) error {
-	if err := w.release(key, old); err != nil {
-		return err
-	}
+// set stores a value, in a file of its own if it is large.
+func (w *writer) set(key, value []byte) error {
 	if len(value) <= inlineMax {
 		return w.put(key, seal(key, value, kindInline))
 	}
@@ -340,10 +347,7 @@ func (w *writer) set(key, value []byte, old []byte) error {
 			return err
 		}
 	}
-	owner := largeKey(r.id)
-	return errors.Join(
-		w.put(owner, seal(owner, key, kindInline)),
-		w.put(key, seal(key, r.encode(), kindLarge)))
+	return w.put(key, seal(key, r.encode(), kindLarge))
 }
 
 // raw is what is stored under a key, nil if nothing is.
@@ -356,19 +360,6 @@ func (w *writer) raw(key []byte) ([]byte, error) {
 		return nil, err
 	}
 	return item.ValueCopy(nil)
-}
-
-// release lets go of the file of what was stored under a key, if it has one.
-func (w *writer) release(key, raw []byte) error {
-	if raw == nil {
-		return nil
-	}
-	b, r, err := stored(key, raw)
-	if err != nil || b != nil {
-		return err
-	}
-	w.gone = append(w.gone, r)
-	return w.remove(largeKey(r.id))
 }
 
 func (w *writer) commit(c Commit, tidy bool) error {
@@ -397,7 +388,7 @@ func (w *writer) letter(l DeadLetter) error {
 		return err
 	}
 	number := w.state.letterNext
-	if err := errors.Join(w.set(letterKey(number), value, nil), w.set(indexKey(id), u64(number), nil)); err != nil {
+	if err := errors.Join(w.set(letterKey(number), value), w.set(indexKey(id), u64(number))); err != nil {
 		return err
 	}
 	w.state.letterNext++
@@ -436,7 +427,7 @@ func (w *writer) dropOldest() error {
 	w.state.letterOldest++
 	w.state.letterBytes -= uint64(len(value))
 	w.state.letterDrops++
-	return errors.Join(w.release(key, raw), w.remove(key), w.remove(indexKey(id)))
+	return errors.Join(w.remove(key), w.remove(indexKey(id)))
 }
 
 // last puts what must hold together into one transaction and commits it: offsets,
@@ -487,7 +478,7 @@ func (w *writer) last(c Commit, tidy bool) error {
 		}
 	}
 	for _, db := range c.Forget {
-		if err := w.set(forgetKey(db), nil, nil); err != nil {
+		if err := w.set(forgetKey(db), nil); err != nil {
 			return err
 		}
 	}
@@ -496,7 +487,7 @@ func (w *writer) last(c Commit, tidy bool) error {
 	for _, g := range plan.segments {
 		w.state.segmentNext = max(w.state.segmentNext, g.id+1)
 		if plan.changed[g.id] {
-			if err := w.set(segmentKey(g.id), g.encode(), nil); err != nil {
+			if err := w.set(segmentKey(g.id), g.encode()); err != nil {
 				return err
 			}
 		}
@@ -522,7 +513,7 @@ func (w *writer) offsets(offsets map[string]map[int]int64) error {
 			} else if err != nil {
 				return err
 			}
-			if err := w.set(key, u64(uint64(next)), nil); err != nil {
+			if err := w.set(key, u64(uint64(next))); err != nil {
 				return err
 			}
 		}
@@ -578,17 +569,12 @@ func (w *writer) journal(c Commit, tidy bool) (*plan, error) {
 // checkpoint replaces the checkpoint of a history, or deletes it.
 func (w *writer) checkpoint(db string, data []byte) error {
 	key, generation := checkpointKey(db), generationKey(db)
-	raw, err := w.raw(key)
-	if err != nil {
-		return err
-	}
 	if data == nil {
-		forget := forgetKey(db)
-		return errors.Join(w.release(key, raw), w.remove(key), w.remove(generation), w.set(forget, nil, nil))
+		return errors.Join(w.remove(key), w.remove(generation), w.set(forgetKey(db), nil))
 	}
 	n, err := w.s.generation(w.txn, db)
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.set(key, data, raw), w.set(generation, u64(n+1), nil))
+	return errors.Join(w.set(key, data), w.set(generation, u64(n+1)))
 }
