@@ -268,13 +268,13 @@ func (x *exhibits) member(s version.Slot) {
 	}
 }
 
-// read keeps s's read of k, and all who may have written what it read, unless these are still to come: then
-// it is part of no proof.
+// read keeps s's read of k, and all who may have written what it read, unless these are not known: then it is
+// part of no proof.
 func (x *exhibits) read(s version.Slot, k version.Key) {
 	x.member(s)
 	index := x.e.slotTx[s]
 	c := x.e.readCell(index, k)
-	if c != none && x.e.waits(index, c) || !mark(x.reads, s, k) || c == none {
+	if c != none && x.s.readOf(s, k) == none && x.e.isOpen(index, c) || !mark(x.reads, s, k) || c == none {
 		return
 	}
 	if x.e.in.perKey.At(k).isListKey() {

@@ -330,8 +330,8 @@ func (e *Engine) decide(index uint32, c cellID) {
 			e.block(index, c) // an unseen transaction may have written it as well
 		}
 		return
-	case e.in.opaque || key.appended && !key.isListKey():
-		e.block(index, c) // who wrote it can't be known by what is kept of the records
+	case e.unknowable(cl.key):
+		e.block(index, c)
 		return
 	case key.isListKey():
 		e.decideList(index, c)
@@ -584,8 +584,14 @@ func (e *Engine) wait(index uint32, c cellID) {
 	e.waiting = append(e.waiting, waitingRead{index, c, e.deadline(index)})
 }
 
-// waits tells whether it is not known yet who may have written what index read of c.
-func (e *Engine) waits(index uint32, c cellID) bool {
+// unknowable: who wrote what was read of the key can't be known by what is kept of the records.
+func (e *Engine) unknowable(k version.Key) bool {
+	key := e.in.perKey.At(k)
+	return e.in.opaque || key.appended && !key.isListKey()
+}
+
+// isOpen tells whether it is not known, or not yet, who may have written what index read of c.
+func (e *Engine) isOpen(index uint32, c cellID) bool {
 	waitsFor := func(c cellID) bool {
 		for r := range e.in.waitersOf(c) {
 			if r == index {
@@ -594,7 +600,7 @@ func (e *Engine) waits(index uint32, c cellID) bool {
 		}
 		return false
 	}
-	return waitsFor(c) || e.in.cells.At(c).about&isList != 0 && slices.ContainsFunc(e.in.elementsOf(c).elements, waitsFor)
+	return e.unknowable(e.in.cells.At(c).key) || waitsFor(c) || e.in.cells.At(c).about&isList != 0 && slices.ContainsFunc(e.in.elementsOf(c).elements, waitsFor)
 }
 
 // holdsInitial tells whether every key is known to hold the cell's value at
