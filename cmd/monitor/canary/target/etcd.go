@@ -3,7 +3,6 @@ package target
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 
@@ -49,14 +48,14 @@ func openEtcd(ctx context.Context, o Options) (Database, error) {
 		c.Password, _ = u.User.Password()
 		client, err := clientv3.New(c)
 		if err != nil {
-			return nil, errors.Join(letIn(n, err, fmt.Errorf("ask %s what it is: %w", n.Name, err)), e.close())
+			return nil, errors.Join(letIn(n, err, unanswered(n, err)), e.close())
 		}
 		e.clients[n.Name] = client
 		attempt, cancel := context.WithTimeout(ctx, connectMax)
 		said, err := client.Status(attempt, c.Endpoints[0])
 		cancel()
 		if err != nil {
-			return nil, errors.Join(letIn(n, err, fmt.Errorf("ask %s what it is: %w", n.Name, err)), e.close())
+			return nil, errors.Join(letIn(n, err, unanswered(n, err)), e.close())
 		}
 		e.version = said.Version
 	}

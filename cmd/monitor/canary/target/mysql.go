@@ -95,7 +95,7 @@ func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 	case errors.As(err, &said) && (said.Number == 1045 || said.Number == 1044 || said.Number == 1698):
 		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: said, Do: "check user and password"}
 	case err != nil:
-		return fmt.Errorf("ask %s what it is: %w", n.Name, err)
+		return unanswered(n, err)
 	case readOnly && !n.Replica:
 		return &Error{Option: "--target", What: n.Name + " is read-only", Do: "give a node that takes writes, and this one with --replica"}
 	}

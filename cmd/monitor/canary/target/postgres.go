@@ -63,14 +63,14 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 func (p *postgres) look(ctx context.Context, n Node) error {
 	c, err := p.dial(ctx, n)
 	if err != nil {
-		return err
+		return unanswered(n, err)
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	var standby, super bool
 	var version string
 	if err := c.QueryRow(ctx, `select pg_is_in_recovery(), current_setting('server_version'),
 		(select rolsuper from pg_roles where rolname = current_user)`).Scan(&standby, &version, &super); err != nil {
-		return fmt.Errorf("ask %s what it is: %w", n.Name, err)
+		return unanswered(n, err)
 	}
 	if err := tooOld(n, "PostgreSQL", version, 12); err != nil {
 		return err

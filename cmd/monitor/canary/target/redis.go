@@ -24,11 +24,17 @@ type redisServer struct {
 	version string
 }
 
+// silent keeps the client from writing what it also returns.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
 func openRedis(ctx context.Context, o Options) (Database, error) {
 	watch, err := isolation(o.Isolation, "watch", map[string]string{"watch": "yes", "multi": "no"})
 	if err != nil {
 		return nil, err
 	}
+	redis.SetLogger(silent{})
 	r := &redisServer{nodes: nodesOf(o), clients: map[string]*redis.Client{}, watch: watch == "yes"}
 	for _, n := range r.nodes {
 		c, err := redis.ParseURL(n.address)
@@ -57,7 +63,7 @@ func (r *redisServer) look(ctx context.Context, n Node) error {
 	case err != nil && (strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONGPASS") || strings.HasPrefix(err.Error(), "NOPERM")):
 		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
 	case err != nil:
-		return fmt.Errorf("ask %s what it is: %w", n.Name, err)
+		return unanswered(n, err)
 	}
 	said := map[string]string{}
 	for line := range strings.Lines(info) {

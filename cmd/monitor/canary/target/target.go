@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -307,6 +308,21 @@ func optionOf(n Node) string {
 		return "--replica"
 	}
 	return "--target"
+}
+
+// unanswered says of which option the node is that can't be asked what it is; an option at fault says so itself.
+func unanswered(n Node, err error) error {
+	var lookup *net.DNSError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, new(*Error)):
+		return err
+	case errors.As(err, &lookup):
+		err = lookup
+	case errors.As(err, &dial):
+		err = dial
+	}
+	return fmt.Errorf("%s: %s does not answer: %w; check the address, and that the server is up and lets this machine in", optionOf(n), n.Name, err)
 }
 
 // watchFor is for how long what a Space holds has to stay as it is before it is emptied: longer than a canary's pauses.
