@@ -378,7 +378,7 @@ func twinOf(obj fields) (t record.Transaction, err error) {
 			t.ID = t.Session + "#" + strconv.FormatInt(t.Seq, 10)
 		}
 	}
-	status, ok := record.ParseStatus(str("status", ""))
+	status, ok := parseStatus(str("status", ""))
 	t.Status = status
 	ops, isList := get["ops"].([]any)
 	if err != nil || !ok || !isList || hasStart != hasEnd || t.End < t.Start {
@@ -532,4 +532,14 @@ func twinNumber(s string) (string, error) {
 		digits = digits[:1] + "." + digits[1:]
 	}
 	return sign + digits + "e" + strconv.FormatInt(p-1, 10), nil
+}
+
+// parseStatus is the inverse of Status.String.
+func parseStatus(s string) (status record.Status, ok bool) {
+	for status := range record.Unknown + 1 {
+		if status.String() == s {
+			return status, true
+		}
+	}
+	return 0, false
 }

@@ -24,12 +24,10 @@ const (
 
 var constructionNames = [...]string{"triangle", "triangle-ra", "triangle-rc"}
 
-func (c Construction) String() string { return constructionNames[c] }
-
 // Constructions lists their names, which are names of workloads.
 func Constructions() []string { return constructionNames[:] }
 
-// ParseConstruction is the inverse of String.
+// ParseConstruction is the construction of that name.
 func ParseConstruction(s string) (Construction, bool) {
 	i := slices.Index(constructionNames[:], s)
 	return Construction(max(i, 0)), i >= 0

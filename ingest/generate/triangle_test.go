@@ -30,7 +30,7 @@ func (t *Triangle) triangles() int {
 func TestTriangleLemmas(t *testing.T) {
 	for name, weakest := range map[string]verdict.Level{"triangle": verdict.RC, "triangle-ra": verdict.RA, "triangle-rc": verdict.RC} {
 		c, ok := ParseConstruction(name)
-		if !ok || c.String() != name {
+		if !ok || constructionNames[c] != name {
 			t.Fatalf("%s is parsed as %v, %v", name, c, ok)
 		}
 		seen := map[bool]int{}

@@ -43,16 +43,6 @@ func (s Status) String() string {
 	return fmt.Sprintf("status(%d)", uint8(s))
 }
 
-// ParseStatus is the inverse of String.
-func ParseStatus(s string) (Status, bool) {
-	for i, n := range statusNames {
-		if n == s {
-			return Status(i), true
-		}
-	}
-	return 0, false
-}
-
 // OpKind says what a micro-operation does.
 type OpKind uint8
 

@@ -81,7 +81,7 @@ func producer(t *testing.T, brokers []string) *kafka.Producer {
 // send produces records.
 func send(t *testing.T, p *kafka.Producer, txns ...record.Transaction) {
 	t.Helper()
-	if err := feed.Send(t.Context(), p, txns); err != nil {
+	if err := feed.Send(t.Context(), p, feed.Form{}, txns); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -336,7 +336,7 @@ func TestUntilEndAnswersLikeCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			if err := feed.Send(t.Context(), p, generated(t, generate.Config{Level: generate.SER, Transactions: 2000, Keys: 200, Sessions: 8, Seed: 3, Anomaly: tc.anomaly})); err != nil {
+			if err := feed.Send(t.Context(), p, feed.Form{}, generated(t, generate.Config{Level: generate.SER, Transactions: 2000, Keys: 200, Sessions: 8, Seed: 3, Anomaly: tc.anomaly})); err != nil {
 				t.Fatal(err)
 			}
 			h := newHook(t)

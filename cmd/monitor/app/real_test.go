@@ -47,7 +47,7 @@ func TestRealKafka(t *testing.T) {
 	third := len(txns) / 3
 	sendAll := func(from, to int) {
 		for ; from < to; from += 500 {
-			if err := feed.Send(t.Context(), p, txns[from:min(from+500, to)]); err != nil {
+			if err := feed.Send(t.Context(), p, feed.Form{}, txns[from:min(from+500, to)]); err != nil {
 				t.Fatal(err)
 			}
 		}

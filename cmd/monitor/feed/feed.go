@@ -24,12 +24,8 @@ func Message(t *record.Transaction) source.Message {
 	return source.Message{Key: []byte(t.Session), Value: codec.AppendJSON(nil, t)}
 }
 
-// Send sends records in their order, in JSON, and returns when the brokers have them.
-func Send(ctx context.Context, to Sender, txns []record.Transaction) error {
-	return send(ctx, to, Form{}, txns)
-}
-
-func send(ctx context.Context, to Sender, form Form, txns []record.Transaction) error {
+// Send sends records in their order, in a form, and returns when the brokers have them.
+func Send(ctx context.Context, to Sender, form Form, txns []record.Transaction) error {
 	msgs := make([]source.Message, 0, len(txns))
 	for i := range txns {
 		msgs = form.append(msgs, &txns[i])
@@ -78,7 +74,7 @@ func Replay(ctx context.Context, to Sender, next func() (record.Transaction, err
 		if len(batch) == 0 {
 			return nil
 		}
-		if err := send(ctx, to, form, batch); err != nil {
+		if err := Send(ctx, to, form, batch); err != nil {
 			return err
 		}
 		sent(len(batch))

@@ -185,19 +185,6 @@ func (r *Records) Len() int { return r.summary.Records }
 // Summary is what they hold altogether.
 func (r *Records) Summary() Summary { return r.summary }
 
-// Bytes is about how much memory they take.
-func (r *Records) Bytes() int64 {
-	n := int64(16 * len(r.names))
-	for _, s := range r.names {
-		n += int64(len(s))
-	}
-	for i := range r.blocks {
-		b := &r.blocks[i]
-		n += int64(len(b.data) + 16*len(b.marks) + 4*len(b.names))
-	}
-	return n
-}
-
 // At takes out the i-th record. Nothing of it is shared with another call but
 // strings. O(log of all, size of the record), and a few records are passed over.
 func (r *Records) At(i int) record.Transaction {

@@ -97,7 +97,7 @@ func transaction(head, rest string) (record.Transaction, error) {
 	}
 	t.Session, t.ID = words[0], words[1]
 	if len(words) == 3 {
-		status, ok := record.ParseStatus(words[2])
+		status, ok := parseStatus(words[2])
 		if !ok {
 			return t, fmt.Errorf("outcome can't be %q; use committed, aborted or unknown", words[2])
 		}
@@ -206,4 +206,14 @@ func Format(s Script) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// parseStatus is the inverse of Status.String.
+func parseStatus(s string) (status record.Status, ok bool) {
+	for status := range record.Unknown + 1 {
+		if status.String() == s {
+			return status, true
+		}
+	}
+	return 0, false
 }
