@@ -8,6 +8,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -48,10 +49,13 @@ type fact struct {
 	own   bool // of a list, after the reader had appended to it itself
 }
 
-// String is "x = 5", or "x" where the value is not known.
+// String is "x = 5", or "x" where the value is not known; of a register of a predicate "t:1 matching v == 2".
 func (f fact) String() string {
 	if !f.known {
 		return text.Name(f.key)
+	}
+	if row, ok := text.Row(f.key, f.op.Value); ok {
+		return row
 	}
 	if es, ok := list.Elements(f.op.Value); ok && f.op.Kind == record.Read && len(es) > 0 {
 		return text.Name(f.key) + " = " + text.List(es, len(es)-1)
@@ -64,6 +68,11 @@ func (f fact) value() string {
 	if !f.known {
 		return "another value"
 	}
+	if _, _, is := predicate.Register(f.key); is && f.op.Value.IsNull() {
+		return "not matching"
+	} else if is {
+		return "matching"
+	}
 	return text.Value(f.op.Value)
 }
 
@@ -73,6 +82,8 @@ func (f fact) did() string {
 	switch {
 	case !f.known:
 		return "wrote " + text.Name(f.key)
+	case predicate.IsRegister(f.key):
+		return "left " + f.String()
 	case f.op.Kind == record.Append:
 		return "appended " + text.Value(f.op.Value) + " to " + text.Name(f.key)
 	case f.op.Value.IsNull():
@@ -87,6 +98,8 @@ func (f fact) overwrote() string {
 	switch {
 	case !f.known:
 		return "overwrote"
+	case predicate.IsRegister(f.key):
+		return "changed"
 	case f.op.Kind == record.Append:
 		return "appended " + text.Value(f.op.Value) + " to"
 	case f.op.Value.IsNull():

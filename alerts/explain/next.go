@@ -41,7 +41,7 @@ const (
 
 var next = map[string][]string{
 	phantom: {
-		"ROW where CONDITION stands for whether the row matches: null says that it does not, or is not there. " +
+		"A row that is not there matches no condition. " +
 			"Check what guards conditions, and not only rows: a lock on the rows that were found does not keep others from coming. " +
 			"PostgreSQL: SERIALIZABLE; MySQL and MariaDB: next-key locks (SELECT … FOR UPDATE at REPEATABLE READ, or SERIALIZABLE); SQL Server: SERIALIZABLE or HOLDLOCK.",
 		"Guard the condition by something that both have to write: a constraint (UNIQUE, EXCLUDE), or a row that stands for the range.",

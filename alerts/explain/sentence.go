@@ -211,8 +211,12 @@ func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
 		return fmt.Sprintf("%s went back in time: it read %s, and after that %s.",
 			reader, t.saw(seen), t.missed(missed)), true
 	case "write-skew":
-		return fmt.Sprintf("%s and %s each read what the other then overwrote: %s %s; %s %s.",
-			reader, writer, reader, t.missed(missed), writer, t.missed(seen)), true
+		what := "read what the other then overwrote"
+		if t.n.Phantom {
+			what = "looked for rows by a condition, which the other then changed for one of them"
+		}
+		return fmt.Sprintf("%s and %s each %s: %s %s; %s %s.",
+			reader, writer, what, reader, t.missed(missed), writer, t.missed(seen)), true
 	case "real-time-violation":
 		if missed.Type == verdict.RT {
 			seen, missed = missed, seen

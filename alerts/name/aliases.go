@@ -67,6 +67,9 @@ func (n Name) Aliases() []string {
 	out := slices.Clone(synonyms[n.Name])
 	if n.Phantom {
 		out = slices.Concat(phantoms, out)
+		if n.Name == "write-skew" {
+			out = slices.Insert(out, 0, "predicate-write-skew")
+		}
 	}
 	if n.Divergence {
 		out = append(out, Divergence)

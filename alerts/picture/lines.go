@@ -56,6 +56,11 @@ func sortLines(ls []line) {
 }
 
 func operation(op record.Op) string {
+	if row, ok := text.Row(op.Key, op.Value); ok && op.Kind == record.Read {
+		return "read " + head(row, keyCols+valueCols)
+	} else if ok && op.Kind == record.Write {
+		return "write " + head(row, keyCols+valueCols)
+	}
 	key := middle(text.Name(op.Key), keyCols)
 	switch op.Kind {
 	case record.Read:

@@ -232,6 +232,11 @@ func times(t record.Transaction) string {
 }
 
 func operation(op record.Op) string {
+	if row, ok := text.Row(op.Key, op.Value); ok && op.Kind == record.Read {
+		return "read    " + row
+	} else if ok && op.Kind == record.Write {
+		return "write   " + row
+	}
 	switch op.Kind {
 	case record.Read:
 		return "read    " + text.Name(op.Key) + " = " + text.Value(op.Value)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -59,6 +60,21 @@ func Name(s string) string {
 		return s
 	}
 	return quote(s)
+}
+
+// Row is what a register of a predicate tells of its row, as package predicate names it: "t:1 matching v == 2", with the columns that were
+// seen, or "t:1 not matching v == 2". false: the key is no register.
+func Row(key string, v record.Value) (string, bool) {
+	row, where, is := predicate.Register(key)
+	switch {
+	case !is:
+		return "", false
+	case v.IsNull():
+		return Name(row) + " not matching " + Name(where), true
+	case v.Kind == record.KindObject:
+		return Name(row) + " matching " + Name(where) + " with " + Value(v), true
+	}
+	return Name(row) + " matching " + Name(where), true
 }
 
 // Cut is the beginning of s, with an ellipsis at its end if that is not all: at most so many

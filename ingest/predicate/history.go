@@ -491,14 +491,21 @@ func (t *table) bounded(p *Predicate, indexes map[string]*index, fill func(colum
 	return x, low, high
 }
 
-// IsRegister tells whether a key is a register that a History made, as its name says.
-func IsRegister(key string) bool {
-	_, condition, found := strings.Cut(key, " where ")
-	if !found {
-		return false
+// Register tells whether a key is a register that a History made, as its name says: of which row, perhaps with columns, and
+// for which condition.
+func Register(key string) (row, where string, is bool) {
+	row, where, is = strings.Cut(key, " where ")
+	if is {
+		_, err := Parse(where)
+		is = err == nil
 	}
-	_, err := Parse(condition)
-	return err == nil
+	return row, where, is
+}
+
+// IsRegister tells whether a key is a register.
+func IsRegister(key string) bool {
+	_, _, is := Register(key)
+	return is
 }
 
 // register returns the register of a row for a statement's condition and columns, which is made when it is first asked for.

@@ -181,15 +181,7 @@ func TestFigure1(t *testing.T) {
 `
 	absent := record.InitialAbsent
 	for history, want := range map[string]string{writes: "satisfied", writes + read: "violated"} {
-		var txns []record.Transaction
-		for line := range strings.Lines(history) {
-			var x record.Transaction
-			if err := codec.New(codec.Options{}).Decode([]byte(line), &x); err != nil {
-				t.Fatal(err)
-			}
-			txns = append(txns, x)
-		}
-		q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(record.Header{Initial: &absent}), Levels: []verdict.Level{verdict.SER}, DB: "d"}
+		q := Question{Records: packed.Of(decoded(t, history)), Assume: Assumptions{}.Override(record.Header{Initial: &absent}), Levels: []verdict.Level{verdict.SER}, DB: "d"}
 		var h report.History
 		if err := Check(q, &h); err != nil {
 			t.Fatal(err)
@@ -199,6 +191,40 @@ func TestFigure1(t *testing.T) {
 			t.Errorf("%v, want %s\n%s", r, want, history)
 		}
 	}
+}
+
+// TestPredicateWriteSkew: two look for the same rows, and each adds one that the other did not see. It is told of rows and the condition.
+func TestPredicateWriteSkew(t *testing.T) {
+	txns := decoded(t, `{"session":"a","seq":1,"status":"committed","ops":[["w","shift:1",{"on":1}]]}
+{"session":"b","seq":1,"status":"committed","ops":[["rp",{"table":"shift","where":"on = 1"},{"shift:1":{"on":1}}],["w","shift:2",{"on":1}]]}
+{"session":"c","seq":1,"status":"committed","ops":[["rp",{"table":"shift","where":"on = 1"},{"shift:1":{"on":1}}],["w","shift:3",{"on":1}]]}
+`)
+	absent := record.InitialAbsent
+	q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(record.Header{Initial: &absent}), Levels: []verdict.Level{verdict.SI, verdict.SER}, DB: "d"}
+	var h report.History
+	if err := Check(q, &h); err != nil {
+		t.Fatal(err)
+	}
+	if h.Results[0].Verdict != "satisfied" || len(h.Results[1].Anomalies) != 1 {
+		t.Fatal(h.Results)
+	}
+	a := h.Results[1].Anomalies[0].Alert
+	if want := `b#1 read shift:3 not matching "on == 1" and missed that c#1 left shift:3 matching "on == 1"`; !strings.Contains(a.Summary, want) || a.Aliases[0] != "predicate-write-skew" {
+		t.Errorf("%v\n%s\nwant\n%s", a.Aliases, a.Summary, want)
+	}
+}
+
+// decoded are records, one a line.
+func decoded(t *testing.T, lines string) (txns []record.Transaction) {
+	t.Helper()
+	for line := range strings.Lines(lines) {
+		var x record.Transaction
+		if err := codec.New(codec.Options{}).Decode([]byte(line), &x); err != nil {
+			t.Fatal(err)
+		}
+		txns = append(txns, x)
+	}
+	return txns
 }
 
 // randomPredicates is a small history of a table "t" with columns v and w. Most reads are of some state that the table
