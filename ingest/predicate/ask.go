@@ -10,7 +10,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// OperationsMax is how many operations there may be for predicates in the history without them.
+// OperationsMax is how many operations on registers there may be in the history without predicates.
 const OperationsMax = 1 << 22
 
 // ask adds that a statement read a row, the n-th of those that it returned or hit, or, with n < 0, one that was not there.
@@ -85,7 +85,7 @@ func (h *History) AskAll() error {
 		}
 		add := func(n int, r *row) {
 			had := len(r.registers)
-			if h.ask(st, n, r) {
+			if h.ask(st, n, r) && st.reads[len(st.reads)-1].register != nil {
 				size += 1 + r.writes*(len(r.registers)-had)
 			}
 		}
@@ -102,15 +102,19 @@ func (h *History) AskAll() error {
 	return nil
 }
 
-// Size is how many operations Transactions have for predicates: the reads, and the writes of what is asked for.
+// Size is how many operations on registers Transactions have. Those on rows are no more than the records name.
 func (h *History) Size() (n int) {
 	for _, r := range h.keys {
-		if r != nil && r.isAsked {
-			n += r.writes * (1 + len(r.registers))
+		if r != nil {
+			n += r.writes * len(r.registers)
 		}
 	}
 	for _, a := range h.statements() {
-		n += len(a.statement.reads)
+		for _, r := range a.statement.reads {
+			if r.register != nil {
+				n++
+			}
+		}
 	}
 	return n
 }
