@@ -9,7 +9,7 @@ import (
 	badger "github.com/dgraph-io/badger/v4"
 )
 
-// AlertsBefore implements Pager.
+// AlertsBefore calls f for alerts, the one stored last first, until f returns false.
 func (s *Badger) AlertsBefore(ctx context.Context, before uint64, f func(number uint64, a Alert) bool) error {
 	return s.view(ctx, "alerts", func(txn *badger.Txn) error {
 		opt := badger.DefaultIteratorOptions

@@ -235,6 +235,22 @@ func (s *Badger) Undelivered(ctx context.Context, receiver string, f func(Notice
 	})
 }
 
+// Waiting counts what is to be delivered to that receiver; of more than most, most.
+func (s *Badger) Waiting(ctx context.Context, receiver string, most int) (n int, err error) {
+	err = s.view(ctx, "outbox of "+receiver, func(txn *badger.Txn) error {
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: outboxPrefix(receiver)})
+		defer it.Close()
+		for it.Rewind(); it.Valid() && n < most; it.Next() {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
 // Pending calls f for each alert of which there is news, oldest first, until f
 // returns false. The same holds for f as with DeadLetters.
 func (s *Badger) Pending(ctx context.Context, f func(Alert) bool) error {

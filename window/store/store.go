@@ -105,6 +105,11 @@ type Store interface {
 	Alerts(ctx context.Context, f func(Alert) bool) error
 	// Alert returns the alert of that ID, and whether there is one.
 	Alert(ctx context.Context, id string) (Alert, bool, error)
+	// AlertsBefore calls f for alerts, the one stored last first, until f returns false.
+	// Alerts are numbered from 0 in the order in which they were first stored; before,
+	// if it is not 0, begins with the one below that number. So pages stay as they are
+	// while new alerts come. It costs as much as what f is called for.
+	AlertsBefore(ctx context.Context, before uint64, f func(number uint64, a Alert) bool) error
 	// HasAlert tells whether an alert of that ID was ever committed.
 	HasAlert(ctx context.Context, id string) (bool, error)
 	// Pending calls f for each alert of which there is news, oldest first, until f
@@ -118,6 +123,9 @@ type Store interface {
 	// receiver, oldest first. Outbox entries are made per receiver named in
 	// Options.Receivers when the notice is committed.
 	Undelivered(ctx context.Context, receiver string, f func(Notice) bool) error
+	// Waiting is how many notices are still to be delivered to that receiver; of more
+	// than most, most. It costs as much as it counts, and reads none of them.
+	Waiting(ctx context.Context, receiver string, most int) (int, error)
 	// Delivered takes a notice out of that receiver's outbox. One that is in no
 	// outbox any more is gone.
 	Delivered(ctx context.Context, receiver, id string) error

@@ -185,7 +185,6 @@ func (s *memStore) Alerts(_ context.Context, f func(store.Alert) bool) error {
 	return nil
 }
 
-// AlertsBefore is as store.Pager has it.
 func (s *memStore) AlertsBefore(_ context.Context, before uint64, f func(uint64, store.Alert) bool) error {
 	s.mu.Lock()
 	order, alerts := slices.Clone(s.order), maps.Clone(s.alerts)
@@ -323,6 +322,14 @@ func (s *memStore) Expire(_ context.Context, e store.Expiry) (int, error) {
 		n++
 	}
 	return n, nil
+}
+
+func (s *memStore) Waiting(ctx context.Context, receiver string, most int) (n int, err error) {
+	err = s.Undelivered(ctx, receiver, func(store.Notice) bool {
+		n++
+		return n < most
+	})
+	return n, err
 }
 
 func (s *memStore) Undelivered(_ context.Context, receiver string, f func(store.Notice) bool) error {

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/isowatch/isowatch/window/store"
 )
@@ -38,11 +37,7 @@ func (k *keeper) AlertsBefore(ctx context.Context, before uint64, f func(number 
 	if before > heldBase {
 		before = 0
 	}
-	pages, ok := k.Store.(store.Pager)
-	if !ok {
-		return fmt.Errorf("alerts can't be listed from a store of type %T", k.Store)
-	}
-	return pages.AlertsBefore(ctx, before, func(number uint64, a store.Alert) bool {
+	return k.Store.AlertsBefore(ctx, before, func(number uint64, a store.Alert) bool {
 		return newer[a.ID] || f(number, a)
 	})
 }

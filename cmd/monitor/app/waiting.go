@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/isowatch/isowatch/window/store"
 )
 
 // gauges are a metric of which the values are asked for when they are wanted, one for each
@@ -50,18 +48,6 @@ func (k *keeper) waiting() map[string]float64 {
 func (k *keeper) waitingFor(ctx context.Context, receiver string) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	n, err := k.storedFor(ctx, receiver)
+	n, err := k.Store.Waiting(ctx, receiver, waitingMost)
 	return max(0, min(n+len(k.notices)-len(k.sent[receiver]), waitingMost)), err
-}
-
-// storedFor counts what the store has for a receiver.
-func (k *keeper) storedFor(ctx context.Context, receiver string) (n int, err error) {
-	if c, ok := k.Store.(store.Counter); ok {
-		return c.Waiting(ctx, receiver, waitingMost)
-	}
-	err = k.Store.Undelivered(ctx, receiver, func(store.Notice) bool {
-		n++
-		return n < waitingMost
-	})
-	return n, err
 }

@@ -120,7 +120,8 @@ type contents struct {
 // stored is an alert, whose News are pending, and when it came.
 type stored struct {
 	store.Alert
-	at int64
+	at     int64
+	number int64 // of its first commit
 }
 
 func (c contents) clone() contents {
@@ -327,7 +328,7 @@ func (m *memory) putAlert(to *contents, a store.Alert) {
 			return
 		}
 	}
-	to.alerts = append(to.alerts, stored{a, m.opt.Now().UnixNano()})
+	to.alerts = append(to.alerts, stored{a, m.opt.Now().UnixNano(), to.raised})
 	to.raised++
 }
 
@@ -359,6 +360,20 @@ func (m *memory) DeadLetters(ctx context.Context, f func(store.DeadLetter) bool)
 	for _, l := range c.letters {
 		l.Value = append([]byte{}, l.Value...)
 		if !f(l) {
+			break
+		}
+	}
+	return nil
+}
+
+func (m *memory) AlertsBefore(ctx context.Context, before uint64, f func(uint64, store.Alert) bool) error {
+	c, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range slices.Backward(c.alerts) {
+		n := uint64(a.number)
+		if (before == 0 || n < before) && !f(n, store.Alert{ID: a.ID, Body: append([]byte{}, a.Body...)}) {
 			break
 		}
 	}
@@ -552,6 +567,14 @@ func (m *memory) HasAlert(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	return slices.ContainsFunc(c.alerts, func(a stored) bool { return a.ID == id }), nil
+}
+
+func (m *memory) Waiting(ctx context.Context, receiver string, most int) (n int, err error) {
+	err = m.Undelivered(ctx, receiver, func(store.Notice) bool {
+		n++
+		return n < most
+	})
+	return n, err
 }
 
 func (m *memory) Undelivered(ctx context.Context, receiver string, f func(store.Notice) bool) error {
