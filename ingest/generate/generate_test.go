@@ -152,11 +152,11 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 				}
 			}
 			if cfg.Workload == Predicates {
-				h, err := predicate.Read(txns)
+				h, err := predicate.Read(txns, func() bool { return false })
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n := h.Explain(verdictLevel[cfg.Level], order, func() bool { return false }); n > 0 {
+				if n := h.Explain(verdictLevel[cfg.Level], order); n > 0 {
 					t.Errorf("the execution does not explain %d rows that predicates were asked for", n)
 				}
 				txns = txns[:0]

@@ -49,6 +49,9 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 func (h *History) seed() {
 	for t, a := range h.statements() {
 		st, chosen := a.statement, map[*version]int{}
+		if t%stopEvery == 0 && h.stop() {
+			return
+		}
 		if h.Txns[t].Status == record.Aborted {
 			continue
 		}
@@ -73,7 +76,10 @@ func (h *History) AskAll() error {
 		}
 	}
 	size := h.Size()
-	for _, a := range h.statements() {
+	for t, a := range h.statements() {
+		if t%stopEvery == 0 && h.stop() {
+			return nil
+		}
 		st := a.statement
 		missing := st.of.mayMatch(st.where)
 		if len(st.rows) > 0 {
@@ -122,14 +128,14 @@ func (h *History) Size() (n int) {
 // Explain executes the transactions in the order that proves a level, and asks for what it does not explain of the rows that
 // statements returned and hit and of those that they did not; at si and strong-si also for rows that two write of which none
 // starts when the other has committed. It returns how much that is. All that is asked for already is explained by the
-// order. stop is asked often; with true nothing more is looked for.
-func (h *History) Explain(level verdict.Level, order []verdict.Event, stop func() bool) int {
+// order.
+func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 	serial, exclusive := level.Implies(verdict.SER) || level == verdict.LIN, level == verdict.SI || level == verdict.StrongSI
 	w := h.walk()
 	added := 0
 	started, written := make([]int, len(h.Txns)), map[*row]int{}
 	for at, s := range order {
-		if at%stopEvery == stopEvery-1 && stop() {
+		if at%stopEvery == stopEvery-1 && h.stop() {
 			return added
 		}
 		acts := h.acts[s.Txn]
@@ -162,7 +168,7 @@ func (h *History) Explain(level verdict.Level, order []verdict.Event, stop func(
 	return added
 }
 
-// stopEvery is how many steps Explain takes between two looks at stop.
+// stopEvery is how many transactions are looked at between two looks at stop.
 const stopEvery = 1 << 8
 
 // explain asks for what a statement would not find now as it found it.

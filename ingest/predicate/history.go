@@ -26,6 +26,7 @@ type History struct {
 	acts       [][]act               // by transaction
 	shapes     map[string]*[]string
 	supposes   bool // of all predicate writes what they hit
+	stop       func() bool
 }
 
 // table are the rows that predicates of it are about.
@@ -122,11 +123,15 @@ type read struct {
 //
 // An error says what can't be judged, and of which operation: the condition is not understood, or names a column that
 // no row has; a row is no object; it is not known which rows a predicate write hit, or what it made of them; columns hold
-// what can't be compared. O(size of the records).
-func Read(txns []record.Transaction) (*History, error) {
-	h := &History{Txns: txns, Most: OperationsMax, tables: map[string]*table{}, conditions: map[string]*Predicate{}, keys: map[string]*row{}, acts: make([][]act, len(txns)), shapes: map[string]*[]string{}}
+// what can't be compared. O(size of the records). stop is asked often, here and by Explain and AskAll; once it answers true, which
+// it goes on doing, work ends early, and what comes of it means nothing.
+func Read(txns []record.Transaction, stop func() bool) (*History, error) {
+	h := &History{stop: stop, Txns: txns, Most: OperationsMax, tables: map[string]*table{}, conditions: map[string]*Predicate{}, keys: map[string]*row{}, acts: make([][]act, len(txns)), shapes: map[string]*[]string{}}
 	for _, pass := range []func(t *record.Transaction, i int, acts *[]act) error{h.findTable, h.findRows} {
 		for t := range txns {
+			if t%stopEvery == 0 && stop() {
+				return nil, fmt.Errorf("the limit was reached as they were read")
+			}
 			for i := range txns[t].Ops {
 				if err := pass(&txns[t], i, &h.acts[t]); err != nil {
 					return nil, h.at(t, i, err)
@@ -139,7 +144,9 @@ func Read(txns []record.Transaction) (*History, error) {
 			return nil, h.at(t, int(a.op), err)
 		}
 	}
-	h.seed()
+	if h.seed(); stop() {
+		return nil, fmt.Errorf("the limit was reached as they were read")
+	}
 	return h, nil
 }
 
@@ -355,6 +362,9 @@ const kindsMax = 8
 func (h *History) findMade() (int, *act, error) {
 	h.suppose()
 	for t, acts := range h.acts {
+		if t%stopEvery == 0 && h.stop() {
+			break
+		}
 		own := map[*row]*version{}
 		for i := range acts {
 			a := &acts[i]

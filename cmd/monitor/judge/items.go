@@ -37,7 +37,7 @@ func (q *Question) readItems() {
 	case a.Initial != record.InitialAbsent:
 		err = fmt.Errorf("it is not known that there are no rows at first, as initial is %s and not absent", a.Initial)
 	default:
-		q.items, err = predicate.Read(q.Records.Transactions())
+		q.items, err = predicate.Read(q.Records.Transactions(), func() bool { return q.Stop() != verdict.NoReason })
 	}
 	if err != nil {
 		q.items = nil
@@ -93,7 +93,7 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 			continue
 		}
 		q.Phase("looking whether " + r.Level.String() + " explains predicates")
-		added += q.items.Explain(r.Level, r.Order, func() bool { return q.stopped() != verdict.NoReason })
+		added += q.items.Explain(r.Level, r.Order)
 		if why := q.stopped(); why != verdict.NoReason {
 			results[i] = verdict.Result{Level: r.Level, Outcome: verdict.Unknown, Reason: why, Count: len(q.items.Txns), Stats: r.Stats}
 		}
