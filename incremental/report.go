@@ -76,8 +76,12 @@ func (e *Engine) vouch(v *verdict.Violation) {
 			continue
 		}
 		for _, el := range e.in.elementsOf(c).elements {
-			if w := e.in.cells.At(el).final; w != none {
-				x := exhibit(e.in.txns.At(w).id)
+			w := e.in.others(el).aborted
+			if f := e.in.cells.At(el).final; f != none {
+				w = e.in.txns.At(f).id
+			}
+			if w != verdict.NoTxn {
+				x := exhibit(w)
 				x.Writes = append(x.Writes, key)
 			}
 		}
@@ -654,6 +658,10 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 			e.retreat(c)
 		}
 		c.notRealTime = !f.Chosen // then times alone said violated
+		return
+	}
+	if _, violated := e.sharedOf(c.level); violated && !proved {
+		c.poly.Unexplained++ // it may follow only from what was read: a transaction took effect that can't have
 		return
 	}
 	if proved && f.Assumed && !c.timed {
