@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,10 +13,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
-	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/ingest/source/kafka"
-	"github.com/isowatch/isowatch/recorder/kafkasink"
 )
 
 // canaryFlags are the flags of canary that are no shorthands of the configuration.
@@ -28,8 +22,7 @@ type canaryFlags struct {
 	from    configured
 	options canary.Options
 	until   bool
-	record  string
-	publish string
+	sinks   sinkFlags
 	cleanup bool
 	super   bool
 }
@@ -60,8 +53,7 @@ that can't be used. 4 the environment failed, or canary.stop_if ended it.`,
 	durationVar(f, &c.options.Duration, "duration", 0, "how long it runs, such as 60s; 0: until Ctrl-C")
 	f.Int64Var(&c.options.Transactions, "transactions", 0, "how `many` transactions it runs; 0: as many as there is time for")
 	f.BoolVar(&c.until, "until-violation", false, "end at the first violation")
-	f.StringVar(&c.record, "record", "", "`file` that the records are written to as well, for monitor check")
-	f.StringVar(&c.publish, "publish", "", "`broker:port/topic` that the records are sent to, instead of being checked here: canary.publish")
+	c.sinks.flags(f, ": canary.publish")
 	f.StringSliceVar(&c.options.Faults, "faults", nil, "do harm by these `commands` of canary.faults.commands, in turn; without it none is run")
 	f.BoolVar(&c.cleanup, "cleanup", false, "remove what canaries have made in the database, and end")
 	f.BoolVar(&c.super, "allow-superuser", false, "take an account that may do anything: canary.allow_superuser")
@@ -94,10 +86,10 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	if c.super {
 		sources.Overrides = append(sources.Overrides, config.Override{Flag: "--allow-superuser", Path: "canary.allow_superuser", Value: "true"})
 	}
-	if c.publish != "" {
-		broker, topic, ok := strings.Cut(c.publish, "/")
-		if !ok || topic == "" || broker == "" {
-			return unusablef("--publish: wants broker:port/topic, as in 127.0.0.1:9092/transactions, not %q", c.publish)
+	if c.sinks.publish != "" {
+		broker, topic, err := c.sinks.topic()
+		if err != nil {
+			return err
 		}
 		sources.Overrides = append(sources.Overrides, config.Override{Flag: "--publish", Path: "canary.publish.brokers", Value: yamlList([]string{broker})},
 			config.Override{Flag: "--publish", Path: "canary.publish.topic", Value: topic})
@@ -134,41 +126,27 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 		return unusable(err)
 	}
 	o.Log, o.LogLevel = log, level
-	if c.record != "" {
-		f, err := os.Create(c.record)
-		if err != nil {
-			return unusablef("--record: %w", err)
-		}
-		o.Record = struct{ io.WriteCloser }{f}
+	if o.Record, err = c.sinks.open(); err != nil {
+		return err
 	}
 	if p := loaded.Canary.Publish; p != nil {
 		if c.until {
 			return unusablef("--until-violation: with canary.publish the records are checked by who reads the topic; leave one of the two out")
 		}
-		producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: app.Connection("canary.publish", p.Brokers, p.TLS, p.SASL), Topic: p.Topic, OnRetry: firstOnly(stderr, c.out.quiet)})
+		o.Publish, err = publishTo(cmd, app.Connection("canary.publish", p.Brokers, p.TLS, p.SASL), p.Topic, c.out.quiet)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			return runFailure(err)
+			return err
 		}
-		o.Publish = &kafkasink.Topic{Producer: producer}
 	}
 	defer app.LimitMemory(loaded.Config.Memory, loaded.Config.Store.Path, log)()
 	ended, err := canary.Run(ctx, *o)
 	if err != nil {
 		return canaryFailure(err)
 	}
-	if err := printReports(cmd, c.out, ended.Reports, true); err != nil {
-		return err
-	}
-	switch {
-	case ctx.Err() != nil: // its owner ended it, whatever it found
-		return nil
-	case ended.Alerts > 0:
-		return silent(exitViolated)
-	}
-	return silent(report.Exit(ended.Reports))
+	return c.out.ended(cmd, ended.Reports, ended.Alerts)
 }
 
 var errNoTarget = errors.New("--target: which database is to be watched? Give its address, such as postgres://canary@db-1:5432/shop, or a canary section in the configuration")

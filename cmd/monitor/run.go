@@ -164,7 +164,11 @@ func (c *configured) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&c.file, "config", "c", "", "YAML `file`; see docs/configuration.md")
 	f.StringArrayVar(&c.set, "set", nil, "override any `key=value` of the configuration; may be repeated")
-	c.shorthands = append(c.shorthands, always...)
+	for _, s := range always {
+		if f.Lookup(s.flag) == nil { // the command has not another of that name
+			c.shorthands = append(c.shorthands, s)
+		}
+	}
 	for _, s := range c.shorthands {
 		if s.many {
 			f.StringArray(s.flag, nil, s.usage)

@@ -17,26 +17,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"github.com/rs/zerolog"
 
 	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
-	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
+	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/recorder"
 )
@@ -115,7 +110,7 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	case err != nil:
 		return nil, fmt.Errorf("prepare %s: %w", db.Nodes()[0].Name, err)
 	}
-	w := &watch{Options: o, db: db, start: time.Now(), faults: faults, drawn: map[string]bool{}}
+	w := &watch{Options: o, db: db, faults: faults}
 	return w.run(ctx, settings)
 }
 
@@ -133,49 +128,18 @@ func Open(ctx context.Context, c *config.Canary) (target.Database, error) {
 // watch is a canary at work.
 type watch struct {
 	Options
+	monitor *embedded.Monitor
 	db      target.Database
-	start   time.Time
 	load    *Load
-	monitor *app.App // with Publish it gets no records, and tells how the nodes are doing
 	faults  []config.CanaryFault
 	stop    context.CancelFunc
 	observe *observer
 	// exceeded is why it has stopped by itself; empty: it has not.
 	exceeded string
-
-	mu     sync.Mutex // of Out and what follows
-	alerts int
-	drawn  map[string]bool // by name: an anomaly of it
 }
 
 func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome, error) {
-	dir, err := w.configure()
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	var sinks []recorder.Sink
-	initial, coverage, skew := record.InitialAbsent, record.CoverageComplete, int64(0)
-	header := append(codec.AppendHeader(nil, &record.Header{Initial: &initial, Coverage: &coverage, MaxSkew: &skew}), '\n')
-	if w.Record != nil {
-		if _, err := w.Record.Write(header); err != nil {
-			return nil, err
-		}
-		sinks = append(sinks, recorder.Lines(w.Record))
-	}
-	pipe, in := io.Pipe()
-	if w.Publish != nil {
-		sinks = append(sinks, w.Publish)
-	} else {
-		sinks = append(sinks, recorder.Lines(in))
-	}
-	rec := recorder.New(recorder.Tee(sinks...), recorder.Options{DB: DB, Wait: true, Failed: func(err error) {
-		w.Log.Error().Err(err).Msg("records are lost")
-	}})
-	w.load = &Load{db: w.db, rec: rec, cfg: w.Config.Canary, settings: settings, seed: w.Seed, transactions: w.Transactions, run: w.prefix(dir), groups: newGroups()}
-	w.load.counts.slowAfter = w.Config.Canary.StopIf.P99
-	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax, happen: rec.Event, nodes: map[string]observed{}}
-
+	w.configure()
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	if w.Duration > 0 {
@@ -183,20 +147,20 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		defer stop()
 	}
 	w.stop = stop
-	if w.monitor, err = app.New(app.Options{Config: w.Config, Log: w.Log, LogLevel: w.LogLevel, Version: w.Version, UntilEnd: w.Duration > 0 || w.Transactions > 0, Stdin: pipe, Stdout: w, Canary: w.status}); err != nil {
-		return nil, errors.Join(err, rec.Close(ctx))
+	w.load = &Load{db: w.db, cfg: w.Config.Canary, settings: settings, seed: w.Seed, transactions: w.Transactions, groups: newGroups()}
+	w.load.counts.slowAfter = w.Config.Canary.StopIf.P99
+	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax, nodes: map[string]observed{}}
+	var err error
+	if w.monitor, err = embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true, Until: w.Until, UntilEnd: w.Duration > 0 || w.Transactions > 0,
+		Record: w.Record, Publish: w.Publish, Canary: w.status, Log: w.Log, LogLevel: w.LogLevel, Version: w.Version,
+		Out: w.Out, Color: w.Color, JSON: w.JSON, Quiet: w.Quiet}, stop); err != nil {
+		return nil, err
 	}
-	w.load.counts.tell = w.monitor.Worked
-	var monitoring sync.WaitGroup
-	var monitorErr error
-	monitoring.Go(func() { // ends with the pipe, so that all that was recorded is judged
-		monitorErr = w.monitor.Run(context.WithoutCancel(ctx))
-		pipe.CloseWithError(errMonitorEnded)
-		stop()
-	})
-	if w.Publish != nil { // it is all that it reads, and shows that it does
-		monitoring.Go(func() { _, _ = in.Write(header) })
+	w.load.rec, w.load.run, w.load.counts.tell, w.observe.happen = w.monitor.Recorder, w.monitor.Prefix(), w.monitor.App.Worked, w.monitor.Event
+	if w.Prefix != nil {
+		w.load.run = *w.Prefix
 	}
+	w.monitor.Run(ctx)
 	w.introduce()
 	var beside sync.WaitGroup
 	beside.Go(func() { w.report(working) })
@@ -208,23 +172,14 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	err = w.load.work(working, func() { undone(); <-harming })
 	stop()
 	beside.Wait()
-	err = errors.Join(err, rec.Close(context.WithoutCancel(ctx)), in.Close())
-	monitoring.Wait()
-	if err = errors.Join(err, monitorErr); err != nil {
+	if err = errors.Join(err, w.monitor.Close(ctx)); err != nil {
 		return nil, err
 	}
 	w.count()
 	if w.exceeded != "" {
 		return nil, fmt.Errorf("the canary stopped by itself: %s", w.exceeded)
 	}
-	out := &Outcome{Alerts: w.alerts}
-	if w.Publish == nil && w.monitor.Ended() {
-		out.Reports = w.monitor.Reports()
-		for i := range out.Reports {
-			out.Reports[i].File = w.db.Describe()
-		}
-	}
-	return out, nil
+	return &Outcome{Alerts: w.monitor.Alerts(), Reports: w.monitor.Reports(w.db.Describe())}, nil
 }
 
 // watchStrain stops the canary when it is too much for the database, or the database too little for it.
@@ -234,7 +189,7 @@ func (w *watch) watchStrain(ctx context.Context) {
 		if w.exceeded = l.exceeded(w.load.counts.strain(), time.Now()); w.exceeded == "" {
 			continue
 		}
-		w.monitor.Stopped(DB, w.exceeded)
+		w.monitor.App.Stopped(DB, w.exceeded)
 		w.stop()
 		return
 	}
@@ -258,22 +213,8 @@ func (w *watch) status() page.Canary {
 	return out
 }
 
-var errMonitorEnded = errors.New("the monitor has ended")
-
-// prefix is that of Options; dir is the folder of a monitor that knows this run only, or empty.
-func (w *watch) prefix(dir string) string {
-	switch {
-	case w.Prefix != nil:
-		return *w.Prefix
-	case dir != "" && w.Publish == nil:
-		return ""
-	}
-	return strconv.FormatInt(w.start.UnixMilli(), 36) + "/"
-}
-
-// configure puts into the configuration what is true of a canary's records; dir is a folder to be removed at the end,
-// or empty.
-func (w *watch) configure() (dir string, err error) {
+// configure puts into the configuration what is true of a canary's records.
+func (w *watch) configure() {
 	c := *w.Config
 	c.Coverage, c.Initial, c.UniqueValues, c.UniqueAttempts = record.CoverageComplete, record.InitialAbsent, true, true
 	c.Window.MaxSkew = 0
@@ -281,62 +222,11 @@ func (w *watch) configure() (dir string, err error) {
 		c.Window.MaxTransactions = min(c.Window.MaxTransactions, max(c.Window.Segment, int(c.Memory-monitorBytes)/transactionBytes))
 	}
 	c.Alerts.Stdout = true
-	if c.Store.Path == config.Default().Store.Path {
-		if dir, err = os.MkdirTemp("", "isowatch-canary-"); err != nil {
-			return "", fmt.Errorf("make a folder for the monitor: %w", err)
-		}
-		c.Store.Path = dir
-	}
 	w.Config = &c
-	return dir, nil
-}
-
-// Write takes a notice as the monitor writes it: a JSON object and an end of line. The first anomaly of a name is drawn.
-func (w *watch) Write(line []byte) (int, error) {
-	n, err := life.Parse(line)
-	if err != nil {
-		return 0, fmt.Errorf("read the monitor's notice: %w", err)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	anomalies := len(n.Notification.IDs)
-	w.alerts += anomalies
-	switch {
-	case w.JSON:
-		_, err = w.Out.Write(line)
-	case anomalies > 0 && !w.drawn[n.Name]:
-		w.drawn[n.Name] = true
-		found := "ANOMALY"
-		if n.At != nil && n.At.Time > 0 {
-			found += fmt.Sprintf(", told %.1f s after the last of its transactions had ended", time.Since(time.Unix(0, n.At.Time)).Seconds())
-		}
-		fmt.Fprintf(w.Out, "%7.1f s  %s\n\n", time.Since(w.start).Seconds(), found)
-		if err = present.Text(w.Out, n.Alert, present.Options{Color: w.Color}); err == nil {
-			fmt.Fprintln(w.Out)
-		}
-	case n.State == alerts.Resolved:
-		w.say("over: " + n.Summary)
-	default:
-		w.say(n.Summary)
-	}
-	if anomalies > 0 && w.Until != nil && w.Until(n.Alert) {
-		w.stop()
-	}
-	return len(line), err
-}
-
-// say prints a line with the time since the start; w.mu is held.
-func (w *watch) say(what string) {
-	fmt.Fprintf(w.Out, "%7.1f s  %s\n", time.Since(w.start).Seconds(), what)
 }
 
 // introduce says what is watched, and how.
 func (w *watch) introduce() {
-	if w.JSON || w.Quiet {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	c := w.Config.Canary
 	var nodes []string
 	for _, n := range w.db.Nodes() {
@@ -353,25 +243,12 @@ func (w *watch) introduce() {
 	if c.Rate > 0 {
 		rate = humanize.Comma(int64(c.Rate)) + " transactions a second"
 	}
-	fmt.Fprintf(w.Out, "%s: %s\n  isolation %s; %d sessions, %s: %s\n", w.db.Describe(), strings.Join(nodes, ", "),
-		isolation, c.Sessions, rate, strings.Join(c.Workloads, ", "))
-	to := "sent to a topic"
-	if w.Publish == nil {
-		var levels []string
-		for _, l := range w.Config.Levels {
-			levels = append(levels, l.String())
-		}
-		to = "checked at " + strings.Join(levels, ", ")
-	}
-	fmt.Fprint(w.Out, "  "+to)
-	if a := w.monitor.Addr(); a != "" {
-		fmt.Fprintf(w.Out, "; page http://%s/", a)
-	}
-	fmt.Fprint(w.Out, "\n")
+	var more []string
 	if most, all := w.Config.Window.MaxTransactions, w.due(); w.Publish == nil && all > most {
-		fmt.Fprintf(w.Out, "  of more than %s transactions the end is undecided where no anomaly is found, as they are judged in segments; memory says how many are one piece\n", humanize.Comma(int64(most)))
+		more = append(more, fmt.Sprintf("  of more than %s transactions the end is undecided where no anomaly is found, as they are judged in segments; memory says how many are one piece", humanize.Comma(int64(most))))
 	}
-	fmt.Fprintln(w.Out)
+	w.monitor.Introduce(fmt.Sprintf("%s: %s\n  isolation %s; %d sessions, %s: %s", w.db.Describe(), strings.Join(nodes, ", "),
+		isolation, c.Sessions, rate, strings.Join(c.Workloads, ", ")), more...)
 }
 
 // due is how many transactions there will be at most, where that is known; else 0.
@@ -395,9 +272,6 @@ func (w *watch) report(ctx context.Context) {
 
 // count prints what has been done.
 func (w *watch) count() {
-	if w.JSON || w.Quiet {
-		return
-	}
 	outcomes, reasons := w.load.counts.total()
 	text := fmt.Sprintf("%s committed, %s aborted, %s unknown", humanize.Comma(outcomes[record.Committed]), humanize.Comma(outcomes[record.Aborted]), humanize.Comma(outcomes[record.Unknown]))
 	var why []string
@@ -409,20 +283,11 @@ func (w *watch) count() {
 	if len(why) > 0 {
 		text += " (" + strings.Join(why, ", ") + ")"
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.Publish != nil:
-		text += fmt.Sprintf("; %s records sent, %s lost", humanize.Comma(w.load.rec.Recorded()), humanize.Comma(w.load.rec.Dropped()))
-	case w.alerts == 0:
-		text += "; no anomaly"
-	default:
-		text += "; " + english.Plural(w.alerts, "anomaly", "anomalies")
-	}
-	w.say(text)
+	lines := []string{text + "; " + w.monitor.Result()}
 	for _, n := range w.db.Nodes() {
 		if o := w.observe.of(n); !o.down.IsZero() {
-			w.say("can't reach " + n.Name + ": " + o.why)
+			lines = append(lines, "can't reach "+n.Name+": "+o.why)
 		}
 	}
+	w.monitor.Say(lines...)
 }

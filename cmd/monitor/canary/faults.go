@@ -55,10 +55,5 @@ func (w *watch) command(ctx context.Context, what string, command []string) {
 		what += " failed"
 	}
 	w.observe.happen(record.Event{At: began.UnixNano(), Kind: kindFault, Text: "fault: " + what})
-	if w.JSON || w.Quiet {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.say("fault: " + what)
+	w.monitor.Say("fault: " + what)
 }

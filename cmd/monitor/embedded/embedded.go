@@ -1,0 +1,258 @@
+// Package embedded is a monitor in the process that makes the records: of a canary, or of a proxy. What is recorded goes to it
+// through a pipe, or to a topic instead, and to a file beside.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/alerts/present"
+	"github.com/isowatch/isowatch/cmd/monitor/app"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/recorder"
+)
+
+// Options of a Monitor.
+type Options struct {
+	// Config says what is true of the records.
+	Config *config.Config
+	DB     string // the name of the history
+	// Wait makes who ends a transaction wait where a record would be lost otherwise.
+	Wait bool
+	// Until, if not nil, ends the work at the first anomaly for which it is true.
+	Until func(alerts.Alert) bool
+	// UntilEnd: the records end by themselves, and are then judged to the end.
+	UntilEnd bool
+	// Record, if not nil, gets the records too, one per line after a header.
+	Record io.Writer
+	// Publish, if not nil, gets the records instead of the monitor, which has then only its page and metrics.
+	Publish recorder.Sink
+	// Canary is what the page shows of a canary; nil: there is none.
+	Canary func() page.Canary
+
+	Log      zerolog.Logger
+	LogLevel *app.LogLevel
+	Version  string
+	Out      io.Writer
+	Color    bool
+	// JSON writes alerts as they are, a line each, and no words around them. Quiet leaves out the words alone.
+	JSON, Quiet bool
+}
+
+// Monitor is a recorder and what judges its records.
+type Monitor struct {
+	*recorder.Recorder
+	App *app.App
+
+	options Options
+	start   time.Time
+	stop    context.CancelFunc
+	dir     string // to be removed at the end, or empty
+	pipe    *io.PipeReader
+	in      *io.PipeWriter
+	header  []byte
+	running sync.WaitGroup
+	err     error // of running
+
+	mu     sync.Mutex // of options.Out and what follows
+	alerts int
+	drawn  map[string]bool // by name: an anomaly of it
+}
+
+var errEnded = errors.New("the monitor has ended")
+
+// New makes a monitor; Run lets it work. stop is called when it has ended, or the work is to end.
+func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
+	m = &Monitor{options: o, start: time.Now(), stop: stop, drawn: map[string]bool{}}
+	if o.Config.Store.Path == config.Default().Store.Path {
+		if m.dir, err = os.MkdirTemp("", "isowatch-monitor-"); err != nil {
+			return nil, fmt.Errorf("make a folder for the monitor: %w", err)
+		}
+		c := *o.Config
+		c.Store.Path = m.dir
+		o.Config = &c
+	}
+	skew := int64(o.Config.Window.MaxSkew)
+	h := record.Header{Initial: &o.Config.Initial, Coverage: &o.Config.Coverage, MaxSkew: &skew}
+	if o.Config.Coverage == record.CoveragePartial {
+		h.UniqueValues = &o.Config.UniqueValues
+	}
+	m.header = append(codec.AppendHeader(nil, &h), '\n')
+	var sinks []recorder.Sink
+	if o.Record != nil {
+		if _, err := o.Record.Write(m.header); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(m.dir))
+		}
+		sinks = append(sinks, recorder.Lines(o.Record))
+	}
+	m.pipe, m.in = io.Pipe()
+	if o.Publish != nil {
+		sinks = append(sinks, o.Publish)
+	} else {
+		sinks = append(sinks, recorder.Lines(m.in))
+	}
+	m.Recorder = recorder.New(recorder.Tee(sinks...), recorder.Options{DB: o.DB, Wait: o.Wait, Failed: func(err error) {
+		o.Log.Error().Err(err).Msg("records are lost")
+	}})
+	m.App, err = app.New(app.Options{Config: o.Config, Log: o.Log, LogLevel: o.LogLevel, Version: o.Version, UntilEnd: o.UntilEnd, Stdin: m.pipe, Stdout: m, Canary: o.Canary})
+	if err != nil {
+		return nil, errors.Join(err, m.Recorder.Close(context.Background()), os.RemoveAll(m.dir))
+	}
+	return m, nil
+}
+
+// Prefix is what names may begin with so that no other run's do; empty where nobody knows another.
+func (m *Monitor) Prefix() string {
+	if m.dir != "" && m.options.Publish == nil {
+		return ""
+	}
+	return strconv.FormatInt(m.start.UnixMilli(), 36) + "/"
+}
+
+// Run lets the monitor work until Close, whether ctx ends or not: all that was recorded is judged.
+func (m *Monitor) Run(ctx context.Context) {
+	m.running.Go(func() {
+		m.err = m.App.Run(context.WithoutCancel(ctx))
+		m.pipe.CloseWithError(errEnded)
+		m.stop()
+	})
+	if m.options.Publish != nil { // it is all that it reads, and shows that it does
+		m.running.Go(func() { _, _ = m.in.Write(m.header) })
+	}
+}
+
+// Close ends it when all that was recorded is judged, or sent.
+func (m *Monitor) Close(ctx context.Context) error {
+	err := errors.Join(m.Recorder.Close(context.WithoutCancel(ctx)), m.in.Close())
+	m.running.Wait()
+	return errors.Join(err, m.err, os.RemoveAll(m.dir))
+}
+
+// Alerts is how many anomalies were told.
+func (m *Monitor) Alerts() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.alerts
+}
+
+// Reports are those of check, of the history called file, where the records have ended by themselves; else none.
+func (m *Monitor) Reports(file string) []report.History {
+	if m.options.Publish != nil || !m.App.Ended() {
+		return nil
+	}
+	out := m.App.Reports()
+	for i := range out {
+		out[i].File = file
+	}
+	return out
+}
+
+// Write takes a notice as the monitor writes it: a JSON object and an end of line. The first anomaly of a name is drawn.
+func (m *Monitor) Write(line []byte) (int, error) {
+	n, err := life.Parse(line)
+	if err != nil {
+		return 0, fmt.Errorf("read the monitor's notice: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := &m.options
+	anomalies := len(n.Notification.IDs)
+	m.alerts += anomalies
+	switch {
+	case o.JSON:
+		_, err = o.Out.Write(line)
+	case anomalies > 0 && !m.drawn[n.Name]:
+		m.drawn[n.Name] = true
+		found := "ANOMALY"
+		if n.At != nil && n.At.Time > 0 {
+			found += fmt.Sprintf(", told %.1f s after the last of its transactions had ended", time.Since(time.Unix(0, n.At.Time)).Seconds())
+		}
+		fmt.Fprintf(o.Out, "%7.1f s  %s\n\n", time.Since(m.start).Seconds(), found)
+		if err = present.Text(o.Out, n.Alert, present.Options{Color: o.Color}); err == nil {
+			fmt.Fprintln(o.Out)
+		}
+	case n.State == alerts.Resolved:
+		m.say("over: " + n.Summary)
+	default:
+		m.say(n.Summary)
+	}
+	if anomalies > 0 && o.Until != nil && o.Until(n.Alert) {
+		m.stop()
+	}
+	return len(line), err
+}
+
+// say prints a line with the time since the start; m.mu is held.
+func (m *Monitor) say(what string) {
+	fmt.Fprintf(m.options.Out, "%7.1f s  %s\n", time.Since(m.start).Seconds(), what)
+}
+
+// Say prints lines with the time since the start. With JSON and Quiet it prints nothing.
+func (m *Monitor) Say(lines ...string) {
+	if m.options.JSON || m.options.Quiet {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, line := range lines {
+		m.say(line)
+	}
+}
+
+// Introduce prints what is watched and where its records go, and further lines. With JSON and Quiet it prints nothing.
+func (m *Monitor) Introduce(what string, more ...string) {
+	o := &m.options
+	if o.JSON || o.Quiet {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	to := "sent to a topic"
+	if o.Publish == nil {
+		var levels []string
+		for _, l := range o.Config.Levels {
+			levels = append(levels, l.String())
+		}
+		to = "checked at " + strings.Join(levels, ", ")
+	}
+	fmt.Fprintf(o.Out, "%s\n  %s", what, to)
+	if a := m.App.Addr(); a != "" {
+		fmt.Fprintf(o.Out, "; page http://%s/", a)
+	}
+	fmt.Fprintln(o.Out)
+	for _, line := range more {
+		fmt.Fprintln(o.Out, line)
+	}
+	fmt.Fprintln(o.Out)
+}
+
+// Result says what has come of the records.
+func (m *Monitor) Result() string {
+	n, dropped := m.Alerts(), m.Dropped()
+	switch {
+	case m.options.Publish != nil:
+		return fmt.Sprintf("%s records sent, %s lost", humanize.Comma(m.Recorded()), humanize.Comma(dropped))
+	case dropped > 0:
+		return fmt.Sprintf("%s, and %s records lost", english.Plural(n, "anomaly", "anomalies"), humanize.Comma(dropped))
+	case n == 0:
+		return "no anomaly"
+	}
+	return english.Plural(n, "anomaly", "anomalies")
+}

@@ -1,0 +1,259 @@
+// Package proxy stands between an application and its PostgreSQL. It passes on what both say, as it is, and records what
+// transactions read and wrote (recorder/postgres).
+//
+//	client ──▶ proxy ──▶ PostgreSQL
+//	             │
+//	             ▼ records
+//
+// Whatever becomes of the recording, the traffic goes on.
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/recorder/postgres"
+)
+
+// Options of a Proxy.
+type Options struct {
+	// Upstream is where PostgreSQL is. Its user and password are not used: clients give their own.
+	Upstream *pgconn.Config
+	Capture  *postgres.Capture
+	Log      zerolog.Logger
+}
+
+// Proxy passes connections on.
+type Proxy struct {
+	Options
+	open atomic.Int64
+
+	mu      sync.Mutex
+	conns   map[net.Conn]bool // of clients and of PostgreSQL; nil: the proxy has ended
+	serving sync.WaitGroup
+}
+
+// New makes a proxy; Serve lets it work.
+func New(o Options) *Proxy { return &Proxy{Options: o, conns: map[net.Conn]bool{}} }
+
+// Connections is how many clients are connected.
+func (p *Proxy) Connections() int64 { return p.open.Load() }
+
+// Serve takes connections from l until ctx ends, and ends them then.
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	var err error
+	for {
+		var client net.Conn
+		client, err = l.Accept()
+		if err == nil {
+			p.serving.Go(func() { p.serve(ctx, client) })
+			continue
+		}
+		if ctx.Err() != nil {
+			err = nil
+			break
+		}
+		if errors.Is(err, net.ErrClosed) {
+			break
+		}
+		p.Log.Error().Err(err).Msg("a connection could not be taken")
+		time.Sleep(acceptPause)
+	}
+	p.mu.Lock()
+	for c := range p.conns {
+		c.Close()
+	}
+	p.conns = nil
+	p.mu.Unlock()
+	p.serving.Wait()
+	return err
+}
+
+const (
+	// acceptPause is how long after a connection could not be taken the next is tried, as where there are too many files.
+	acceptPause = 50 * time.Millisecond
+	// helloMax is how long a client may take to say what it wants, and PostgreSQL to be reached.
+	helloMax = 30 * time.Second
+	// helloBytes is how long what it says may be, as PostgreSQL has it.
+	helloBytes = 10_000
+	// buffered is how much is passed on at once.
+	buffered = 32 << 10
+)
+
+// keep says that a connection is to be closed when the proxy ends; false: it has ended.
+func (p *Proxy) keep(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conns == nil {
+		c.Close()
+		return false
+	}
+	p.conns[c] = true
+	return true
+}
+
+func (p *Proxy) drop(c net.Conn) {
+	c.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+}
+
+// The requests that come in place of a startup message.
+const (
+	requestCancel = 80877102
+	requestTLS    = 80877103
+	requestGSS    = 80877104
+)
+
+// serve passes on one connection.
+func (p *Proxy) serve(ctx context.Context, client net.Conn) {
+	if !p.keep(client) {
+		return
+	}
+	defer p.drop(client)
+	_ = client.SetDeadline(time.Now().Add(helloMax))
+	hello, err := p.hello(client)
+	if err != nil {
+		return // it was no client, or went
+	}
+	server, err := p.dial(ctx)
+	if err != nil {
+		p.Log.Error().Err(err).Msg("PostgreSQL can't be reached")
+		refuse(client, err)
+		return
+	}
+	if !p.keep(server) {
+		return
+	}
+	defer p.drop(server)
+	if _, err := server.Write(hello); err != nil {
+		return
+	}
+	if binary.BigEndian.Uint32(hello[4:]) == requestCancel {
+		_, _ = io.Copy(io.Discard, server) // until it has taken it
+		return
+	}
+	_ = client.SetDeadline(time.Time{})
+	p.open.Add(1)
+	defer p.open.Add(-1)
+	heard := p.Capture.Connect()
+	defer heard.Close()
+	heard.FromClient(hello)
+	var back sync.WaitGroup
+	back.Go(func() {
+		pass(client, server, heard.FromServer)
+		client.Close()
+	})
+	pass(server, client, heard.FromClient)
+	server.Close()
+	back.Wait()
+}
+
+// hello reads what a client wants first. TLS is refused, as the protocol has it, and so is GSS; the client then goes on without, or
+// goes.
+func (p *Proxy) hello(client net.Conn) ([]byte, error) {
+	for {
+		b := make([]byte, 8, 256)
+		if _, err := io.ReadFull(client, b); err != nil {
+			return nil, err
+		}
+		length := binary.BigEndian.Uint32(b)
+		if length < 8 || length > helloBytes {
+			return nil, errors.New("no PostgreSQL client")
+		}
+		b = append(b, make([]byte, length-8)...)
+		if _, err := io.ReadFull(client, b[8:]); err != nil {
+			return nil, err
+		}
+		switch binary.BigEndian.Uint32(b[4:]) {
+		case requestTLS, requestGSS:
+			if _, err := client.Write([]byte{'N'}); err != nil {
+				return nil, err
+			}
+		default:
+			return b, nil
+		}
+	}
+}
+
+// dial connects to PostgreSQL, with TLS as its address says.
+func (p *Proxy) dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloMax)
+	defer cancel()
+	tries := []*pgconn.FallbackConfig{{Host: p.Upstream.Host, Port: p.Upstream.Port, TLSConfig: p.Upstream.TLSConfig}}
+	var failed error
+	for _, to := range append(tries, p.Upstream.Fallbacks...) {
+		network, address := pgconn.NetworkAddress(to.Host, to.Port)
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err == nil && to.TLSConfig != nil {
+			conn, err = secure(ctx, conn, to.TLSConfig)
+		}
+		if err == nil {
+			return conn, nil
+		}
+		failed = errors.Join(failed, fmt.Errorf("%s: %w", address, err))
+	}
+	return nil, failed
+}
+
+// secure begins TLS on a connection to PostgreSQL.
+func secure(ctx context.Context, conn net.Conn, c *tls.Config) (net.Conn, error) {
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	answer := []byte{0}
+	_, err := conn.Write(binary.BigEndian.AppendUint32([]byte{0, 0, 0, 8}, requestTLS))
+	if err == nil {
+		_, err = io.ReadFull(conn, answer)
+	}
+	if err == nil && answer[0] != 'S' {
+		err = errors.New("it has no TLS; sslmode=disable in the address does without")
+	}
+	if err == nil {
+		secured := tls.Client(conn, c)
+		if err = secured.HandshakeContext(ctx); err == nil {
+			_ = conn.SetDeadline(time.Time{})
+			return secured, nil
+		}
+	}
+	conn.Close()
+	return nil, err
+}
+
+// refuse tells a client that there is no PostgreSQL.
+func refuse(client net.Conn, why error) {
+	m := pgproto3.ErrorResponse{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "08006", Message: "monitor proxy: PostgreSQL can't be reached: " + why.Error()}
+	if b, err := m.Encode(nil); err == nil {
+		_, _ = client.Write(b)
+	}
+}
+
+// pass passes on what from says, which is heard before to gets it.
+func pass(to io.Writer, from io.Reader, heard func([]byte)) {
+	b := make([]byte, buffered)
+	for {
+		n, err := from.Read(b)
+		if n > 0 {
+			heard(b[:n])
+			if _, err := to.Write(b[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package proxy_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/cmd/monitor/proxy"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/ports"
+	"github.com/isowatch/isowatch/internal/servers"
+	"github.com/isowatch/isowatch/recorder"
+	"github.com/isowatch/isowatch/recorder/pgxtap"
+	"github.com/isowatch/isowatch/recorder/postgres"
+)
+
+// start starts PostgreSQL.
+func start(t *testing.T) *servers.Postgres {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "isowatch-proxy-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	p, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{Settings: []string{"fsync = off"}})
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("SKIPPED: ", err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// stood is a proxy at work.
+type stood struct {
+	addr    string
+	capture *postgres.Capture
+	end     func() []record.Transaction // ends it, and gives what it recorded
+}
+
+// stand lets a proxy stand before a database.
+func stand(t *testing.T, url string) stood {
+	t.Helper()
+	var out bytes.Buffer
+	rec := recorder.New(recorder.Lines(&out), recorder.Options{Wait: true})
+	capture, err := postgres.New(t.Context(), rec, postgres.Options{Complete: true, Load: pgxtap.Load(url), Failed: func(err error) { t.Error(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream, err := pgconn.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- proxy.New(proxy.Options{Upstream: upstream, Capture: capture, Log: zerolog.Nop()}).Serve(ctx, l)
+	}()
+	ended := false
+	end := func() []record.Transaction {
+		if ended {
+			return nil
+		}
+		ended = true
+		stop()
+		if err := errors.Join(<-done, rec.Close(context.Background())); err != nil {
+			t.Fatal(err)
+		}
+		var txns []record.Transaction
+		for line := range strings.Lines(out.String()) {
+			var r record.Transaction
+			if err := codec.Decode([]byte(strings.TrimSpace(line)), &r); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			txns = append(txns, r)
+		}
+		return txns
+	}
+	t.Cleanup(func() { end() })
+	return stood{l.Addr().String(), capture, end}
+}
+
+// pgbench runs it, in some mode and at some isolation level, as user postgres in database canary.
+func pgbench(t *testing.T, addr, isolation string, args ...string) string {
+	t.Helper()
+	initdb, err := servers.Initdb()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := servers.Find("pgbench", "apt-get install postgresql-contrib", filepath.Dir(initdb))
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	host, port, _ := net.SplitHostPort(addr)
+	cmd := exec.CommandContext(t.Context(), program, append(append([]string{"-h", host, "-p", port, "-U", "postgres"}, args...), "canary")...)
+	cmd.Env = append(os.Environ(), "PGOPTIONS=-c default_transaction_isolation="+isolation)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("pgbench %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// committed is how many transactions PostgreSQL says have committed in database canary.
+func committed(t *testing.T, p *servers.Postgres) (n int64) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), "postgres://postgres@"+p.Primary.Addr+"/postgres?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	if err := c.QueryRow(t.Context(), "select xact_commit from pg_stat_database where datname = 'canary'").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// clients is how many pgbench has.
+const clients = 6
+
+// readThenWrite is a transaction as applications have them: it reads a balance and writes another.
+const readThenWrite = `\set aid random(1, 10)
+begin;
+select abalance from pgbench_accounts where aid = :aid \gset
+\set more :abalance + 1
+update pgbench_accounts set abalance = :more where aid = :aid;
+end;
+`
+
+// pgbench, which knows nothing of the proxy, in all its modes: as many transactions as PostgreSQL has counted, satisfied where it is
+// serializable, and lost updates where it is not.
+func TestPgbench(t *testing.T) {
+	p := start(t)
+	script := filepath.Join(t.TempDir(), "script.sql")
+	if err := os.WriteFile(script, []byte(readThenWrite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pgbench(t, p.Primary.Addr, "serializable", "-i", "-q")
+	url := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
+	count := regexp.MustCompile(`actually processed: (\d+)`)
+	for _, tc := range []struct {
+		isolation string
+		level     verdict.Level
+		want      verdict.Outcome
+		args      []string
+	}{
+		{"serializable", verdict.SER, verdict.Satisfied, []string{"-M", "prepared"}},
+		{"serializable", verdict.SER, verdict.Satisfied, []string{"-M", "simple", "-f", script}},
+		{`read\ committed`, verdict.SI, verdict.Violated, []string{"-M", "prepared", "-f", script}},
+		{`read\ committed`, verdict.SI, verdict.Violated, []string{"-M", "simple", "-f", script}},
+	} {
+		t.Run(tc.isolation+" "+tc.args[1], func(t *testing.T) {
+			s := stand(t, url)
+			c, err := pgx.Connect(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// What was asked for the tables is in the count once the server has ended that connection.
+			for gone := false; !gone; {
+				if err := c.QueryRow(t.Context(), "select count(*) = 1 from pg_stat_activity where datname = 'canary'").Scan(&gone); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.Close(context.Background())
+			before := int64(-1)
+			for n := committed(t, p); n != before; n = committed(t, p) {
+				before = n
+				time.Sleep(300 * time.Millisecond)
+			}
+			said := pgbench(t, s.addr, tc.isolation, append(tc.args, "-n", "-c", strconv.Itoa(clients), "-t", "60", "--max-tries", "1000")...)
+			processed, err := strconv.Atoi(count.FindStringSubmatch(said)[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			txns := s.end()
+			mine := s.capture.Outcomes(record.Committed)
+			for theirs := int64(-1); theirs != mine; {
+				if t.Context().Err() != nil || theirs > mine {
+					t.Fatalf("the proxy saw %d transactions commit, PostgreSQL %d", mine, theirs)
+				}
+				// It tells of a session that has ended a little later, and counts a login, of which pgbench has one more than clients.
+				theirs = committed(t, p) - before - (clients + 1)
+			}
+			recorded := int64(0)
+			for i := range txns {
+				if txns[i].Status == record.Committed && !strings.HasSuffix(txns[i].Session, "/initial") {
+					recorded++
+				}
+			}
+			if processed != 360 || recorded < int64(processed) || recorded > mine {
+				t.Errorf("pgbench says %d, recorded are %d of %d", processed, recorded, mine)
+			}
+			var out report.History
+			q := judge.Question{DB: record.DefaultDB, Txns: txns, Levels: []verdict.Level{tc.level}, AnomaliesMax: 1,
+				Assume: judge.Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete}}
+			if err := judge.Check(q, &out); err != nil {
+				t.Fatal(err)
+			}
+			r := out.Results[0]
+			if r.Verdict != tc.want.String() || tc.want == verdict.Violated && r.Anomalies[0].Name != "lost-update" {
+				t.Errorf("%s %s, %+v; want %s", tc.level, r.Verdict, r.Anomalies, tc.want)
+			}
+			for _, u := range s.capture.Unclear() {
+				if u.Reason != postgres.ReasonValue || slices.Contains(tc.args, script) {
+					t.Errorf("not understood: %+v", u)
+				}
+			}
+		})
+	}
+}
+
+// What is no statement passes too: cancel requests, refusals, and what is said where there is no PostgreSQL.
+func TestPasses(t *testing.T) {
+	p := start(t)
+	url := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
+	s := stand(t, url)
+	through := strings.Replace(url, p.Primary.Addr, s.addr, 1)
+	c, err := pgx.Connect(t.Context(), through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan error, 1)
+	go func() { _, err := c.Exec(ctx, "select pg_sleep(600)"); asked <- err }()
+	watcher, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Close(context.Background())
+	active := func() (n int) {
+		if err := watcher.QueryRow(t.Context(), "select count(*) from pg_stat_activity where query ~ '^select pg_sleep' and state = 'active'").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for active() == 0 {
+	}
+	if err := c.PgConn().CancelRequest(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var told *pgconn.PgError
+	if err := <-asked; !errors.As(err, &told) || told.Code != "57014" {
+		t.Errorf("a canceled statement says %v", err)
+	}
+	cancel()
+	for _, text := range []string{"create table a (id int primary key, n int)", "insert into a values (1, 5)"} {
+		if _, err := c.Exec(t.Context(), text); err != nil {
+			t.Error(err)
+		}
+	}
+	var n int
+	if err := c.QueryRow(t.Context(), "select n from a where id = 1").Scan(&n); err != nil || n != 5 {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := pgx.Connect(t.Context(), strings.Replace(through, "sslmode=disable", "sslmode=require", 1)); err == nil || !strings.Contains(err.Error(), "TLS") {
+		t.Errorf("with TLS: %v", err)
+	}
+	c.Close(context.Background())
+	var reads []string
+	for _, r := range s.end() {
+		for _, o := range r.Ops {
+			reads = append(reads, o.Kind.String()+" "+o.Key)
+		}
+	}
+	if !slices.Contains(reads, "r a:1.n") {
+		t.Errorf("of a table that was made through the proxy was recorded %v", reads)
+	}
+
+	nowhere, err := ports.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream, err := pgconn.ParseConfig(fmt.Sprintf("postgres://canary@%s/canary?sslmode=disable", nowhere))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- proxy.New(proxy.Options{Upstream: upstream, Capture: s.capture, Log: zerolog.Nop()}).Serve(serving, l)
+	}()
+	_, err = pgx.Connect(t.Context(), strings.Replace(url, p.Primary.Addr, l.Addr().String(), 1))
+	if !errors.As(err, &told) || told.Code != "08006" || !strings.Contains(told.Message, nowhere) {
+		t.Errorf("without PostgreSQL: %v", err)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

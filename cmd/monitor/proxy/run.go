@@ -1,0 +1,170 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/cmd/monitor/app"
+	"github.com/isowatch/isowatch/cmd/monitor/embedded"
+	"github.com/isowatch/isowatch/cmd/monitor/feed"
+	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/recorder"
+	"github.com/isowatch/isowatch/recorder/pgxtap"
+	"github.com/isowatch/isowatch/recorder/postgres"
+)
+
+// RunOptions are what Run needs.
+type RunOptions struct {
+	// Config is valid. What it says of the initial state, repeated values and skew is replaced by what is true of the records.
+	Config   *config.Config
+	Listen   string
+	Upstream string // an address, as libpq has it
+	// Unique: nobody writes to a column of a row what somebody else wrote to it.
+	Unique   bool
+	Duration time.Duration // 0: only ctx ends it
+	Until    func(alerts.Alert) bool
+	Record   io.Writer
+	Publish  recorder.Sink
+
+	Log         zerolog.Logger
+	LogLevel    *app.LogLevel
+	Version     string
+	Out         io.Writer
+	Color       bool
+	JSON, Quiet bool
+}
+
+// Outcome is how a run ended.
+type Outcome struct {
+	Reports []report.History
+	Alerts  int
+}
+
+// An Error is an option that can't be used.
+type Error struct {
+	Option string
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Option + ": " + e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Run passes connections on and judges what is recorded, until ctx or the duration ends it. The error is an *Error where an option
+// can't be used, else what the monitor's Run returns.
+func Run(ctx context.Context, o RunOptions) (*Outcome, error) {
+	upstream, err := pgx.ParseConfig(o.Upstream)
+	if err != nil {
+		return nil, &Error{"--upstream", err}
+	}
+	l, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return nil, &Error{"--listen", err}
+	}
+	defer l.Close()
+	c := *o.Config
+	complete := c.Coverage == record.CoverageComplete
+	c.UniqueValues, c.UniqueAttempts, c.Window.MaxSkew, c.Alerts.Stdout = o.Unique, false, 0, true
+	if c.Initial = record.InitialAny; complete {
+		c.Initial = record.InitialAbsent
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if o.Duration > 0 {
+		ctx, stop = context.WithTimeout(ctx, o.Duration)
+		defer stop()
+	}
+	m, err := embedded.New(embedded.Options{Config: &c, DB: upstream.Database, Until: o.Until, UntilEnd: o.Duration > 0, Record: o.Record, Publish: o.Publish,
+		Log: o.Log, LogLevel: o.LogLevel, Version: o.Version, Out: o.Out, Color: o.Color, JSON: o.JSON, Quiet: o.Quiet}, stop)
+	if err != nil {
+		return nil, err
+	}
+	m.Run(ctx)
+	work := func() error {
+		capture, err := postgres.New(ctx, m.Recorder, postgres.Options{Complete: complete, Prefix: m.Prefix(), Load: pgxtap.Load(o.Upstream),
+			Failed: func(err error) { o.Log.Error().Err(err).Msg("recording is in trouble") }})
+		if err != nil {
+			return fmt.Errorf("ask %s for its tables: %w", upstream.Host, err)
+		}
+		p := New(Options{Upstream: &upstream.Config, Capture: capture, Log: o.Log})
+		introduce(m, l, upstream, capture, complete, o.Unique)
+		var saying sync.WaitGroup
+		saying.Go(func() {
+			for feed.Sleep(ctx, reportEvery) == nil {
+				m.Say(status(m, p))
+			}
+		})
+		err = p.Serve(ctx, l)
+		stop()
+		saying.Wait()
+		m.Say(append([]string{status(m, p)}, unclear(capture)...)...)
+		return err
+	}
+	err = work()
+	stop()
+	if err = errors.Join(err, m.Close(ctx)); err != nil {
+		return nil, err
+	}
+	return &Outcome{Reports: m.Reports(upstream.Host), Alerts: m.Alerts()}, nil
+}
+
+// reportEvery is how often a line says how it goes.
+const reportEvery = 10 * time.Second
+
+// introduce says what is recorded, and what that is worth.
+func introduce(m *embedded.Monitor, l net.Listener, upstream *pgx.ConnConfig, capture *postgres.Capture, complete, unique bool) {
+	recorded, others := capture.Catalog().Tables()
+	text := fmt.Sprintf("%s passes on to %s:%d, database %s\n  rows of %d tables are recorded, by their primary keys", l.Addr(), upstream.Host, upstream.Port, upstream.Database, recorded)
+	for _, t := range slices.Sorted(maps.Keys(others)) {
+		text += fmt.Sprintf("\n  not of %s: %s", t, others[t])
+	}
+	switch {
+	case complete:
+		text += "\n  coverage is complete: all that writes these tables is taken to come through here"
+	case unique:
+		text += "\n  coverage is partial, and values are taken to be unique"
+	default:
+		text += "\n  coverage is partial: of others' writes nothing is known, so that only what contradicts itself within a transaction is found; if all that\n" +
+			"  writes comes through here, say --coverage complete"
+	}
+	m.Introduce(text)
+}
+
+// status says how it goes.
+func status(m *embedded.Monitor, p *Proxy) string {
+	c := p.Capture
+	text := fmt.Sprintf("%d connections; %s committed, %s aborted, %s unknown; %s", p.Connections(), humanize.Comma(c.Outcomes(record.Committed)),
+		humanize.Comma(c.Outcomes(record.Aborted)), humanize.Comma(c.Outcomes(record.Unknown)), m.Result())
+	if c.Blind() {
+		text += "; nothing is recorded any more, as a statement may have written anything"
+	}
+	return text
+}
+
+// unclearShown is how many statements are shown that were not understood.
+const unclearShown = 20
+
+// unclear lists what was not understood.
+func unclear(c *postgres.Capture) []string {
+	var out []string
+	for i, u := range c.Unclear() {
+		if i == unclearShown {
+			return append(out, "…")
+		}
+		out = append(out, fmt.Sprintf("%s × %s: %s", humanize.Comma(u.Count), u.Reason, u.Text))
+	}
+	return out
+}
