@@ -130,7 +130,7 @@ func (h *History) Size() (n int) {
 // starts when the other has committed. It returns how much that is. All that is asked for already is explained by the
 // order.
 func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
-	serial, exclusive := level.Implies(verdict.SER) || level == verdict.LIN, level == verdict.SI || level == verdict.StrongSI
+	serial, exclusive := level.Implies(verdict.SER), level == verdict.SI || level == verdict.StrongSI
 	w := h.walk()
 	added := 0
 	started, written := make([]int, len(h.Txns)), map[*row]int{}

@@ -68,9 +68,14 @@ func pack(txns iter.Seq[*record.Transaction]) *packed.Records {
 // whole asks for all that predicates say, as levels that are defined by axioms on the order of commits need it: whom a read is from
 // matters to them, whatever the order.
 func (q *Question) whole(levels []verdict.Level) error {
-	if q.items == nil || q.isWhole || certificate.KindOf(levels[0]) != certificate.Commits && levels[0] != verdict.LIN {
+	if q.items == nil || q.isWhole || certificate.KindOf(levels[0]) != certificate.Commits {
 		return nil
 	}
+	return q.askAll()
+}
+
+// askAll asks for all that predicates say.
+func (q *Question) askAll() error {
 	q.Phase("reading predicates")
 	if err := q.items.AskAll(); err != nil {
 		q.isTooMuch = true
@@ -89,6 +94,13 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 	}
 	added := 0
 	for i, r := range results {
+		if r.Level == verdict.LIN && r.Outcome != verdict.NotApplicable { // it seldom applies, and then needs all
+			if q.askAll() == nil {
+				return true
+			}
+			results[i] = q.open(r.Level)
+			continue
+		}
 		if r.Outcome != verdict.Satisfied {
 			continue
 		}
