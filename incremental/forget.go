@@ -37,7 +37,11 @@ func (e *Engine) Lose(key string, mixed bool) {
 // another attempt to write the same was aborted.
 func (e *Engine) LoseWrite(op *record.Op) {
 	e.Lose(op.Key, false)
-	e.in.cells.At(e.in.cellOf(e.in.keyNumber(op.Key), op.Value)).about |= outside
+	of := e.in.cellOf
+	if op.Kind == record.Append {
+		of = e.in.elementOf
+	}
+	e.in.cells.At(of(e.in.keyNumber(op.Key), op.Value)).about |= outside
 }
 
 // Seeded says that the stubs are all taken: what comes from here on has ended at

@@ -576,7 +576,7 @@ var newClock = sessionClock{order: math.MinInt64, seq: math.MinInt64, index: non
 
 func (in *intake) takeAppend(k version.Key, st *keyState, element record.Value, id verdict.TxnID) {
 	in.appendedTo(k, id)
-	c := in.cellOf(k, element)
+	c := in.elementOf(k, element)
 	in.apps = append(in.apps, ownAppend{k, c, element})
 	st.apps++
 	if st.wrote != none {
@@ -711,12 +711,14 @@ func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID, arrival i
 		}
 		k := in.keyOf(i, op.Key)
 		in.meet(k)
+		var c cellID
 		if op.Kind == record.Append {
 			in.appendedTo(k, id)
+			c = in.elementOf(k, op.Value)
 		} else {
 			in.perKey.At(k).writtenBy(id)
+			c = in.cellOf(k, op.Value)
 		}
-		c := in.cellOf(k, op.Value)
 		o := in.others(c)
 		in.retried = in.retried || in.cells.At(c).about&in.common == 0 && (in.cells.At(c).final != none || o.aborted != verdict.NoTxn && o.aborted != id)
 		if o.aborted == verdict.NoTxn {

@@ -98,7 +98,7 @@ func (in *intake) elementsOf(c cellID) *list {
 	k := in.cells.At(c).key
 	seen := map[cellID]bool{}
 	for _, v := range (record.Value{Kind: record.KindList, Text: l.text}).Elements() {
-		e := in.cellOf(k, v)
+		e := in.elementOf(k, v)
 		if seen[e] {
 			l.twice = append(l.twice, e)
 		}
@@ -106,6 +106,15 @@ func (in *intake) elementsOf(c cellID) *list {
 		l.elements = append(l.elements, e)
 	}
 	return l
+}
+
+// elementOf is the cell of an element of k's lists. That of null is no value of the key, which may hold
+// nothing at first, but one that no value is.
+func (in *intake) elementOf(k version.Key, v record.Value) cellID {
+	if v.IsNull() {
+		v = record.Value{Kind: record.KindList, Text: "null"}
+	}
+	return in.cellOf(k, v)
 }
 
 // decideList finds the version that an external read of a list saw, and what

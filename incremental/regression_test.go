@@ -70,6 +70,10 @@ s3 T3: r(x,5) w(x,6)
 s4 T4: r(x,5) w(x,7)
 s2 U unknown: w(x,5)
 `},
+	{name: "an element that is null is not what a list holds at first", text: `initial zero
+s1 T1: r(x,null)
+s3 T2 unknown: append(x,null) r(x,[null,3])
+`},
 	{name: "online: first committed record has no times", online: true, text: `initial zero
 s3 T3: r(z,0) w(x,3)
 s1 T2: r(y,0) w(y,2) r(x,0) r(z,0) @0-15
