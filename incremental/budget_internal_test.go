@@ -2,6 +2,10 @@ package incremental
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -13,9 +17,16 @@ import (
 // piece of work that is not divided, of the histories below. At ten to thirty nanoseconds a step that is less than 100 ms.
 const askedWithin = 1 << 22
 
-// Whenever Stop says so, the engine does next to nothing any more; and it is asked often. What is done is
-// counted in steps.
+// Whichever stage is at work when Stop says so, the engine does next to nothing any more; and it is asked often.
+// What is done is counted in steps.
 func TestStopIsAskedOften(t *testing.T) {
+	var drawers sync.Map
+	t.Cleanup(func() {
+		var names []string
+		drawers.Range(func(f, _ any) bool { names = append(names, f.(string)); return true })
+		slices.Sort(names)
+		t.Log(names)
+	})
 	for _, kind := range []string{"blind", "update beside it", "read", "timed", "repeated"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -23,6 +34,7 @@ func TestStopIsAskedOften(t *testing.T) {
 			if kind != "repeated" { // which asks seldom
 				n = race.Few(300, n)
 			}
+			lastOf := map[string]int{} // by the function that drew: its last question
 			stopped := func(at int) (asked int) {
 				var e *Engine
 				last := uint64(0)
@@ -30,6 +42,9 @@ func TestStopIsAskedOften(t *testing.T) {
 				e = New(Options{Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER, verdict.CC, verdict.LIN}, Online: true, UniqueValues: kind != "repeated",
 					UnseenUnique: true, MaxSkew: 5_000_000, MaxTransaction: 1_000_000_000, Steps: 1 << 30, Stop: func() verdict.Reason {
 						asked++
+						if at == 1<<60 {
+							lastOf[drawer()] = asked
+						}
 						if gap := e.budget.Used() - last; gap > askedWithin {
 							t.Errorf("%d steps lie before question %d", gap, asked)
 						}
@@ -73,9 +88,25 @@ func TestStopIsAskedOften(t *testing.T) {
 			if all < 5 {
 				t.Errorf("asked only %d times", all)
 			}
-			for i, times := 1, race.Few(2, 5); i <= times; i++ {
-				stopped(1 + all*i/(times+1))
+			for _, at := range lastOf {
+				stopped(at)
+			}
+			for f := range lastOf {
+				drawers.Store(f, true)
 			}
 		})
+	}
+}
+
+// drawer is the function that draws from the budget when Stop is asked.
+func drawer() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	for {
+		f, more := frames.Next()
+		name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]
+		if !more || !strings.HasPrefix(name, "budget.") && !strings.HasSuffix(name, ".halted") {
+			return name
+		}
 	}
 }

@@ -283,6 +283,7 @@ func (p *Polygraph) beside(c *choice, out []vid) []vid {
 func (p *Polygraph) excluded(v vid, reader slot, behind []slot) (graph.Edge, bool) {
 	ver := p.tab.At(v)
 	start := p.start(reader)
+	p.Budget.Use(len(behind) / placesAStep)
 	if ver.Kind == version.Initial {
 		for _, x := range behind {
 			return p.antiDependency(reader, x, ver.Key), true

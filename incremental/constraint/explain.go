@@ -25,7 +25,7 @@ func (p *Polygraph) reportCycle(e graph.Edge) {
 	v := Violation{}
 	walk := append([]step{{e, none}}, p.path(e.To, e.From, none)...)
 	p.fill(&v, walk, nil)
-	p.found = append(p.found, v)
+	p.tell(v)
 }
 
 // reportClash reports the cycle of e, which holds because its opposite would
@@ -42,7 +42,7 @@ func (p *Polygraph) reportClash(e, opposite graph.Edge) {
 		because = append([]step{{opposite, none}}, p.path(opposite.To, opposite.From, none)...)
 	}
 	p.fill(&v, walk, because)
-	p.found = append(p.found, v)
+	p.tell(v)
 }
 
 // more counts a violation and tells whether it is to be explained.
@@ -61,6 +61,19 @@ func (p *Polygraph) more() bool {
 	}
 	return true
 }
+
+// tell keeps a violation for TakeFound, unless what explains it was cut short.
+func (p *Polygraph) tell(v Violation) {
+	if p.leavesOff() {
+		p.Unexplained++
+		return
+	}
+	p.found = append(p.found, v)
+}
+
+// leavesOff tells whether a cycle is not looked for to its end: online, once Stop has said so. In batch what is
+// found by then is told.
+func (p *Polygraph) leavesOff() bool { return !p.cfg.Last && p.Budget.Stopped() }
 
 // lookMax is, by default, after how many edges no cycle is looked for any more: those that a polygraph finds then are
 // counted. One of a dense history may take a million, and there may be tens of thousands; a short one is
@@ -342,7 +355,7 @@ func (p *Polygraph) explainNoCandidate(c *choice) {
 	}
 	p.ground(&v, todo)
 	p.markAssumed(&v)
-	p.found = append(p.found, v)
+	p.tell(v)
 }
 
 func edges(walk []step) []graph.Edge {

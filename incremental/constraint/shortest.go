@@ -66,7 +66,7 @@ type came struct {
 // the way, where a cycle begins and ends there.
 const arrived = none
 
-// find is the path; nil if there is none.
+// find is the path; nil if there is none, or it is not looked for any more.
 func (w *walker) find() []step {
 	w.begin()
 	defer w.done()
@@ -80,6 +80,9 @@ func (w *walker) find() []step {
 				if *w.budget--; *w.budget < 0 {
 					return nil
 				}
+			}
+			if w.p.leavesOff() {
+				return nil
 			}
 			w.back(w.order[i], level)
 		}
@@ -136,12 +139,14 @@ func (w *walker) back(at state, level int) {
 	if p.parts == 2 && v%2 == 1 {
 		w.reach(v-1, at.run, came{free: true, to: at, level: level})
 	}
+	looked := p.looked
 	for e := p.g.FirstIn(v); e != graph.None; e = p.g.NextIn(e) {
 		p.looked++
 		if w.edge == nil || w.edge(e) {
 			w.step(at, step{p.g.Edge(e), e}, level)
 		}
 	}
+	p.Budget.Use(1 + p.looked - looked)
 	if !w.clock || p.parts == 2 && v%2 == 1 {
 		return
 	}

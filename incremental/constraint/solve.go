@@ -242,7 +242,7 @@ func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
 	}
 	p.ground(&v, todo)
 	p.markAssumed(&v)
-	p.found = append(p.found, v)
+	p.tell(v)
 }
 
 // coreBudget is the conflicts that making a refutation smaller may cost, each

@@ -26,7 +26,7 @@ func (c *Checker) advance(from uint32) {
 	}
 	moved := map[Txn]bool{} // their clocks have changed
 	for i, t := range c.base.at[from:] {
-		if i&1023 == 0 && c.halted() {
+		if i&127 == 0 && c.halted() {
 			break
 		}
 		n := c.nodes.At(t)

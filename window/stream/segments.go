@@ -645,6 +645,9 @@ func (s *segments) rotate() {
 	waiting := s.engine.Waiting()
 	before := s.unknown(from, waiting, results)
 	seeds := s.nextSeeds(from, waiting)
+	if s.stopped() {
+		return
+	}
 	if s.engine.Laden() { // as the next one would soon be
 		seeds = s.leaveOut(seeds)
 	}
@@ -729,6 +732,9 @@ func (s *segments) around(from int) (end, begin int64) {
 func (s *segments) forget(from int) {
 	fold := s.complete || s.listed // which keys have lost a write has to be known, so all is folded
 	for _, f := range s.fed[:from] {
+		if s.stopped() {
+			return
+		}
 		if f.flags&base != 0 {
 			continue
 		}
