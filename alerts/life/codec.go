@@ -105,8 +105,9 @@ func (s *state) code(c *coder) {
 	c.id(&s.burst.id)
 	c.times(&s.burst.since)
 	members := int64(s.burst.members)
-	c.nums(0, stateGroups, &members)
-	s.burst.members = int(members)
+	if c.nums(0, stateGroups, &members); c.reading {
+		s.burst.members = int(members)
+	}
 	c.bools(&s.burst.over)
 	list(c, &s.silences, SilencesMax, 9, func(x *Silence) {
 		c.id(&x.ID)
@@ -142,8 +143,9 @@ func (c *coder) group(g *group) {
 	c.texts(&g.weakest)
 	c.place(&g.at)
 	tier := byte(g.tier)
-	c.byte(&tier, tiers)
-	g.tier = int(tier)
+	if c.byte(&tier, tiers); c.reading {
+		g.tier = int(tier)
+	}
 	one(c, &g.State, stateNames)
 	one(c, &g.Severity, severityNames)
 	c.bools(&g.told, &g.burst, &g.ends, &g.farewell)
@@ -176,8 +178,9 @@ func (c *coder) database(d *database) {
 
 func (c *coder) place(p *alerts.Place) {
 	history := int64(p.History)
-	c.nums(0, math.MaxInt64, &history)
-	p.History = uint64(history)
+	if c.nums(0, math.MaxInt64, &history); c.reading {
+		p.History = uint64(history)
+	}
 	c.nums(0, math.MaxInt64/4, &p.Transactions)
 	c.times(&p.Time)
 }
@@ -228,8 +231,8 @@ func (d *database) ordered() bool {
 	return true
 }
 
-// coder writes the state, or reads it: what it is made of is listed once for both. What is read
-// has one form only, and no number, text or list is beyond its bounds.
+// coder writes the state, or reads it: what it is made of is listed once for both. Writing changes nothing, as
+// others may be reading a snapshot. What is read has one form only, and no number, text or list is beyond its bounds.
 type coder struct {
 	b           []byte // what was written
 	wire.Reader        // what is read
