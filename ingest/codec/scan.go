@@ -53,6 +53,7 @@ func (d *Decoder) syntax(want string) *reject.Error {
 // mistyped says that the value at d.p should be of another type.
 func (d *Decoder) mistyped(want string) *reject.Error {
 	var is string
+	next := func(word string) bool { return bytes.HasPrefix(d.b[d.p:], []byte(word)) }
 	switch c := d.peek(); {
 	case c == '{':
 		is = "an object"
@@ -60,9 +61,9 @@ func (d *Decoder) mistyped(want string) *reject.Error {
 		is = "a list"
 	case c == '"':
 		is = "a string"
-	case c == 't' || c == 'f':
+	case next("true") || next("false"):
 		is = "a boolean"
-	case c == 'n':
+	case next("null"):
 		is = "null"
 	case c == '-' || isDigit(c):
 		is = "a number"
