@@ -150,7 +150,7 @@ func (s *session) arrive(h *record.Head, it *item) {
 	if h.HasSeq {
 		if h.Seq > s.maxSeq {
 			s.topEnd = none
-			if it.flags&(hasTimes|isVague|isOnTrial) == hasTimes {
+			if it.flags&(hasTimes|isVague) == hasTimes {
 				s.topEnd = h.End
 			}
 		}
@@ -172,7 +172,8 @@ func (s *session) arrive(h *record.Head, it *item) {
 
 // misnumbered tells whether h has a wrong number: it came after one of its session that has a
 // greater one, or the same, and by the clocks it began after that had ended. A clock that was set back is no such thing, as that
-// changes nothing in how records come; nor is a record that comes late, which began before.
+// changes nothing in how records come; nor is a record that comes late, which began before. Times that are on trial say as
+// much as others, as those of a session are of one clock.
 func (s *session) misnumbered(h *record.Head, skew int64) bool {
 	return s != nil && h.HasSeq && h.HasTimes && h.Seq <= s.maxSeq && s.topEnd != none && h.Start > add(s.topEnd, skew)
 }

@@ -23,31 +23,39 @@ func TestWrongNumbers(t *testing.T) {
 		{"a clock that was set back", "1 100, 2 110, 3 50, 4 60"},
 		{"a clock that was set ahead", "1 10, 2 500, 3 510"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			o := newRig(Options{Partitions: []int{0}, Lateness: 100 * time.Millisecond, MaxSkew: 5 * time.Millisecond})
-			want, wrong := map[string]bool{}, int64(0)
-			for i, line := range strings.Split(c.lines, ", ") {
-				var seq, end int64
-				_, _ = fmt.Sscan(line, &seq, &end)
-				x := txn("s", seq, end*1e6-1000, end*1e6)
-				x.ID = fmt.Sprintf("%d: %s", i, line)
-				if want[x.ID] = strings.HasSuffix(line, "wrong"); want[x.ID] {
-					wrong++
-				}
-				if f := o.Add(0, x, end*1e6+1); f != Taken {
-					t.Errorf("%s is %v", x.ID, f)
-				}
-			}
-			o.Flush()
-			for _, r := range drain(o) {
-				if r.Misnumbered != want[r.Txn.ID] || r.Detached != r.Misnumbered {
-					t.Errorf("%s: misnumbered %v, detached %v", r.Txn.ID, r.Misnumbered, r.Detached)
-				}
-				delete(want, r.Txn.ID)
-			}
-			if n := o.Counts().Misnumbered; len(want) > 0 || n != wrong {
-				t.Errorf("%d are misnumbered, want %d; never handed out: %v", n, wrong, want)
-			}
-		})
+		for _, trial := range []bool{false, true} { // without a broker's time the first records are on trial
+			t.Run(fmt.Sprintf("%s, on trial %v", c.name, trial), func(t *testing.T) { wrongNumbers(t, c.lines, trial) })
+		}
+	}
+}
+
+func wrongNumbers(t *testing.T, lines string, trial bool) {
+	o := newRig(Options{Partitions: []int{0}, Lateness: 100 * time.Millisecond, MaxSkew: 5 * time.Millisecond, MaxAhead: time.Minute})
+	want, wrong := map[string]bool{}, int64(0)
+	for i, line := range strings.Split(lines, ", ") {
+		var seq, end int64
+		_, _ = fmt.Sscan(line, &seq, &end)
+		x := txn("s", seq, end*1e6-1000, end*1e6)
+		x.ID = fmt.Sprintf("%d: %s", i, line)
+		if want[x.ID] = strings.HasSuffix(line, "wrong"); want[x.ID] {
+			wrong++
+		}
+		arrival := end*1e6 + 1
+		if trial {
+			arrival = 0
+		}
+		if f := o.Add(0, x, arrival); f != Taken {
+			t.Errorf("%s is %v", x.ID, f)
+		}
+	}
+	o.Flush()
+	for _, r := range drain(o) {
+		if r.Misnumbered != want[r.Txn.ID] || r.Detached != r.Misnumbered {
+			t.Errorf("%s: misnumbered %v, detached %v", r.Txn.ID, r.Misnumbered, r.Detached)
+		}
+		delete(want, r.Txn.ID)
+	}
+	if n := o.Counts().Misnumbered; len(want) > 0 || n != wrong {
+		t.Errorf("%d are misnumbered, want %d; never handed out: %v", n, wrong, want)
 	}
 }

@@ -239,7 +239,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 			it.flags |= isDetached // successors may have left, depending on other partitions
 		}
 	}
-	if it.flags&(isVague|isOnTrial) == 0 && s.misnumbered(h, o.skew) {
+	if it.flags&isVague == 0 && s.misnumbered(h, o.skew) {
 		it.flags |= isDetached | isMisnumbered
 		o.counts.Misnumbered++
 	}
