@@ -1,11 +1,14 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +38,9 @@ func openBadger(_ context.Context, o Options) (Database, error) {
 	if !strings.Contains(filepath.Base(u.Path), "canary") {
 		return nil, &Error{Option: "--target", What: u.Path + " may be somebody's data", Do: "name a folder of the canary's own, with canary in its name"}
 	}
+	if err := onlyBadgers(u.Path); err != nil {
+		return nil, err
+	}
 	db, err := badger.Open(badger.DefaultOptions(u.Path).WithLogger(nil).WithDetectConflicts(detect == "on").
 		WithMemTableSize(8 << 20).WithNumMemtables(2).WithBlockCacheSize(1 << 20).WithIndexCacheSize(1 << 20).
 		WithValueLogFileSize(16 << 20).WithNumCompactors(2).WithMetricsEnabled(false))
@@ -48,9 +54,51 @@ func (b *badgerStore) Nodes() []Node    { return []Node{b.node} }
 func (b *badgerStore) Describe() string { return "Badger v4" }
 func (b *badgerStore) Close()           { b.db.Close() }
 
-func (b *badgerStore) Prepare(context.Context) error { return b.db.DropPrefix([]byte(Space)) }
+// onlyBadgers refuses a folder with something else in it than a Badger store: it would be removed with it.
+func onlyBadgers(path string) error {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return &Error{Option: "--target", What: path + " can't be read", Err: err, Do: "name a folder that may be read and written"}
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == badger.ManifestFilename, name == badger.KeyRegistryFileName, name == "DISCARD", name == "LOCK":
+		case slices.Contains([]string{".sst", ".mem", ".vlog"}, filepath.Ext(name)):
+		default:
+			return &Error{Option: "--target", What: fmt.Sprintf("%s holds %s, which no Badger store has", path, name), Do: "name a folder of the canary's own"}
+		}
+	}
+	return nil
+}
+
+// ours refuses a store with keys that no canary has written.
+func (b *badgerStore) ours() error {
+	return b.db.View(func(txn *badger.Txn) error {
+		it := txn.NewIterator(badger.IteratorOptions{})
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			if key := it.Item().Key(); !bytes.HasPrefix(key, badgerKey(Item{})) {
+				return &Error{Option: "--target", What: fmt.Sprintf("%s has the key %.40q, which no canary has written", b.node.address, key), Do: "name a folder of the canary's own"}
+			}
+		}
+		return nil
+	})
+}
+
+func (b *badgerStore) Prepare(context.Context) error {
+	if err := b.ours(); err != nil {
+		return err
+	}
+	return b.db.DropPrefix(badgerKey(Item{}))
+}
 
 func (b *badgerStore) Cleanup(context.Context) error {
+	if err := b.ours(); err != nil {
+		return err
+	}
 	if err := b.db.Close(); err != nil {
 		return err
 	}

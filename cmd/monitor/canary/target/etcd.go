@@ -122,9 +122,15 @@ func (e *etcdCluster) Discard(ctx context.Context, items []Item) error {
 
 func etcdKey(i Item) string { return Space + "/" + i.Name }
 
-func (e *etcdCluster) Connect(_ context.Context, at Node, settings []Setting) (Session, error) {
+// Connect asks the node for something: its client connects by itself, and says nothing of a node that is not there.
+func (e *etcdCluster) Connect(ctx context.Context, at Node, settings []Setting) (Session, error) {
 	if len(settings) > 0 {
 		return nil, &Error{Option: "--session-settings", What: "a session of etcd has none", Do: "leave them out"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectMax)
+	defer cancel()
+	if _, err := e.clients[at.Name].Get(ctx, Space+"/", clientv3.WithCountOnly(), clientv3.WithLimit(1), clientv3.WithSerializable()); err != nil {
+		return nil, err
 	}
 	return &etcdSession{client: e.clients[at.Name], compares: e.compares, stale: e.stale}, nil
 }

@@ -66,13 +66,23 @@ func (s *sqliteFile) Nodes() []Node    { return []Node{s.node} }
 func (s *sqliteFile) Describe() string { return "SQLite " + s.version }
 func (s *sqliteFile) Close()           { s.db.Close() }
 
-func (s *sqliteFile) Prepare(ctx context.Context) error {
+// ours refuses a file with something that no canary has made: other tables than its own, or these with other columns.
+func (s *sqliteFile) ours(ctx context.Context) error {
 	var others int
-	if err := s.db.QueryRowContext(ctx, "select count(*) from sqlite_master where type = 'table' and name not in ('registers', 'lists')").Scan(&others); err != nil {
+	if err := s.db.QueryRowContext(ctx, "select (select count(*) from sqlite_master where tbl_name not in ('registers', 'lists')) +"+
+		" (select count(*) from pragma_table_info('registers') where name not in ('name', 'value')) +"+
+		" (select count(*) from pragma_table_info('lists') where name not in ('name', 'elements'))").Scan(&others); err != nil {
 		return err
 	}
 	if others > 0 {
 		return &Error{Option: "--target", What: s.node.address + " has tables that no canary has made", Do: "name a file of the canary's own"}
+	}
+	return nil
+}
+
+func (s *sqliteFile) Prepare(ctx context.Context) error {
+	if err := s.ours(ctx); err != nil {
+		return err
 	}
 	if _, err := s.db.ExecContext(ctx, "create table if not exists registers (name text primary key, value integer not null);"+
 		"create table if not exists lists (name text primary key, elements text not null)"); err != nil {
@@ -86,7 +96,10 @@ func (s *sqliteFile) Prepare(ctx context.Context) error {
 }
 
 // Cleanup removes the file, and what SQLite keeps beside it.
-func (s *sqliteFile) Cleanup(context.Context) error {
+func (s *sqliteFile) Cleanup(ctx context.Context) error {
+	if err := s.ours(ctx); err != nil {
+		return err
+	}
 	s.db.Close()
 	var errs []error
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
