@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -88,11 +89,18 @@ func parseAddress(s string) (Address, error) {
 	return Address(s), nil
 }
 
-// String is the address without its password.
+// String is the address without its password, and without those that drivers take as parameters, such as sslpassword.
 func (a Address) String() string {
 	u, err := url.Parse(string(a))
 	if err != nil {
 		return "[not an address]"
+	}
+	given := u.Query()
+	for name := range given {
+		if strings.Contains(strings.ToLower(name), "password") {
+			given.Set(name, "xxxxx")
+			u.RawQuery = given.Encode()
+		}
 	}
 	return u.Redacted()
 }

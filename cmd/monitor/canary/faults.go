@@ -45,13 +45,14 @@ func (w *watch) harm(ctx context.Context) {
 }
 
 // command runs a command to its end, whether ctx ends or not, and says so, also as an event of when it began.
+// Its arguments may have a password in them, and are not told.
 func (w *watch) command(ctx context.Context, what string, command []string) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandMax)
 	defer cancel()
 	said, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
 	if err != nil {
-		w.Log.Warn().Err(err).Str("command", strings.Join(command, " ")).Str("said", strings.TrimSpace(string(said))).Msg("a fault's command failed")
+		w.Log.Warn().Err(err).Str("command", command[0]).Str("said", strings.TrimSpace(string(said))).Msg("a fault's command failed")
 		what += " failed"
 	}
 	w.observe.happen(record.Event{At: began.UnixNano(), Kind: kindFault, Text: "fault: " + what})
