@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +12,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/internal/servers"
+	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/recorder"
 	"github.com/isowatch/isowatch/recorder/pgxtap"
 	"github.com/isowatch/isowatch/recorder/postgres"
@@ -22,19 +21,7 @@ import (
 // server starts PostgreSQL with some tables.
 func server(t *testing.T) (url string, do func(...string)) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "isowatch-pgxtap-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	p, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{Settings: []string{"fsync = off"}})
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("SKIPPED: ", err)
-	}
-	t.Cleanup(p.Close)
+	p := databases.StartPostgres(t)
 	do = func(statements ...string) {
 		t.Helper()
 		if err := p.Do(t.Context(), "canary", statements...); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/internal/servers"
 	"github.com/isowatch/isowatch/recorder"
@@ -79,7 +80,8 @@ func benchCanary(b *testing.B, p *servers.Postgres, to recorder.Sink, n int) cos
 		b.Fatal(err)
 	}
 	began, used := time.Now(), cpu()
-	o, err := Run(context.Background(), Options{Config: loaded.Config, Transactions: int64(n), Publish: to, Log: zerolog.Nop(), Out: io.Discard, Quiet: true, Seed: 1})
+	o, err := Run(context.Background(), Options{Config: loaded.Config, Transactions: int64(n), Seed: 1,
+		Output: embedded.Output{Publish: to, Log: zerolog.Nop(), Out: io.Discard, Quiet: true}})
 	if err != nil {
 		b.Fatal(err)
 	}

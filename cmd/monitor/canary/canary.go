@@ -16,24 +16,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/rs/zerolog"
 
-	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/page"
-	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/recorder"
 )
 
 // DB is the name of a canary's history.
@@ -44,29 +39,17 @@ type Options struct {
 	// Config is valid and has a Canary. Where the records go to the monitor in this process, what it says of
 	// coverage, the initial state and unique values is replaced by what is true of them.
 	Config *config.Config
-	// Duration ends it, and so does the number of transactions; 0: only ctx does. Until, if not nil, ends it as well: at
-	// the first anomaly for which it is true.
+	// Duration ends it, and so does the number of transactions; 0: only ctx does.
 	Duration     time.Duration
 	Transactions int64
-	Until        func(alerts.Alert) bool
 	// Faults are the names of canary.faults.commands that are run in turn.
 	Faults []string
-	// Record, if not nil, gets the records too, one per line after a header.
-	Record io.Writer
-	// Publish, if not nil, gets the records instead of the monitor in this process.
-	Publish recorder.Sink
 	// Prefix is what the names of sessions and keys begin with. Nil: nothing where the monitor knows no other run, else what no
 	// other run's begin with.
 	Prefix *string
+	Seed   uint64
 
-	Log      zerolog.Logger
-	LogLevel *app.LogLevel
-	Version  string
-	Out      io.Writer
-	Color    bool
-	// JSON writes alerts as they are, a line each, and no words around them. Quiet leaves out the words alone.
-	JSON, Quiet bool
-	Seed        uint64
+	embedded.Output
 }
 
 // Outcome is how a canary ended.
@@ -151,9 +134,8 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	w.load.counts.slowAfter = w.Config.Canary.StopIf.P99
 	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax, nodes: map[string]observed{}}
 	var err error
-	if w.monitor, err = embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true, Until: w.Until, UntilEnd: w.Duration > 0 || w.Transactions > 0,
-		Record: w.Record, Publish: w.Publish, Canary: w.status, Log: w.Log, LogLevel: w.LogLevel, Version: w.Version,
-		Out: w.Out, Color: w.Color, JSON: w.JSON, Quiet: w.Quiet}, stop); err != nil {
+	if w.monitor, err = embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true, UntilEnd: w.Duration > 0 || w.Transactions > 0,
+		Canary: w.status, Output: w.Output}, stop); err != nil {
 		return nil, err
 	}
 	w.load.rec, w.load.run, w.load.counts.tell, w.observe.happen = w.monitor.Recorder, w.monitor.Prefix(), w.monitor.App.Worked, w.monitor.Event

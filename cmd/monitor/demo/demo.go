@@ -20,6 +20,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary"
+	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -183,7 +184,8 @@ func (s *stage) work(ctx context.Context, isolation string, d time.Duration) err
 		prefix = "before/" // what an alert shows is of the time after
 	}
 	log := zerolog.New(zerolog.ConsoleWriter{Out: s.Out, NoColor: !s.Color}).Level(zerolog.ErrorLevel)
-	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: d, Publish: &kafkasink.Topic{Producer: p}, Prefix: &prefix, Log: log, Out: s.Out, Quiet: s.Quiet, Seed: s.Seed})
+	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: d, Prefix: &prefix, Seed: s.Seed,
+		Output: embedded.Output{Publish: &kafkasink.Topic{Producer: p}, Log: log, Out: s.Out, Quiet: s.Quiet}})
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/cmd/monitor/canary"
+	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/internal/servers"
 )
@@ -64,13 +65,13 @@ func Postgres(ctx context.Context, o Options) (planned bool, err error) {
 		return false, err
 	}
 	var fork *alerts.Alert
-	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: cmp.Or(o.Duration, forkMax), Log: zerolog.Nop(), Version: o.Version, Out: o.Out, Color: o.Color,
-		Quiet: o.Quiet, Seed: o.Seed, Until: func(a alerts.Alert) bool {
+	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: cmp.Or(o.Duration, forkMax), Seed: o.Seed,
+		Output: embedded.Output{Log: zerolog.Nop(), Version: o.Version, Out: o.Out, Color: o.Color, Quiet: o.Quiet, Until: func(a alerts.Alert) bool {
 			if fork == nil && a.Name == "long-fork" {
 				fork = &a
 			}
 			return fork != nil
-		}})
+		}}})
 	if failed := context.Cause(ctx); failed != nil && !errors.Is(failed, context.Canceled) {
 		return false, failed
 	}

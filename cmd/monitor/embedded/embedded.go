@@ -36,16 +36,22 @@ type Options struct {
 	DB     string // the name of the history
 	// Wait makes who ends a transaction wait where a record would be lost otherwise.
 	Wait bool
-	// Until, if not nil, ends the work at the first anomaly for which it is true.
-	Until func(alerts.Alert) bool
 	// UntilEnd: the records end by themselves, and are then judged to the end.
 	UntilEnd bool
+	// Canary is what the page shows of a canary; nil: there is none.
+	Canary func() page.Canary
+
+	Output
+}
+
+// Output is where what becomes of the records goes; all who have a Monitor are told it alike.
+type Output struct {
+	// Until, if not nil, ends the work at the first anomaly for which it is true.
+	Until func(alerts.Alert) bool
 	// Record, if not nil, gets the records too, one per line after a header.
 	Record io.Writer
 	// Publish, if not nil, gets the records instead of the monitor, which has then only its page and metrics.
 	Publish recorder.Sink
-	// Canary is what the page shows of a canary; nil: there is none.
-	Canary func() page.Canary
 
 	Log      zerolog.Logger
 	LogLevel *app.LogLevel

@@ -26,31 +26,13 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/databases"
 	"github.com/isowatch/isowatch/internal/ports"
 	"github.com/isowatch/isowatch/internal/servers"
 	"github.com/isowatch/isowatch/recorder"
 	"github.com/isowatch/isowatch/recorder/pgxtap"
 	"github.com/isowatch/isowatch/recorder/postgres"
 )
-
-// start starts PostgreSQL.
-func start(t *testing.T) *servers.Postgres {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "isowatch-proxy-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	p, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{Settings: []string{"fsync = off"}})
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("SKIPPED: ", err)
-	}
-	t.Cleanup(p.Close)
-	return p
-}
 
 // stood is a proxy at work.
 type stood struct {
@@ -155,7 +137,7 @@ end;
 // pgbench, which knows nothing of the proxy, in all its modes: as many transactions as PostgreSQL has counted, satisfied where it is
 // serializable, and lost updates where it is not.
 func TestPgbench(t *testing.T) {
-	p := start(t)
+	p := databases.StartPostgres(t)
 	script := filepath.Join(t.TempDir(), "script.sql")
 	if err := os.WriteFile(script, []byte(readThenWrite), 0o600); err != nil {
 		t.Fatal(err)
@@ -236,7 +218,7 @@ func TestPgbench(t *testing.T) {
 
 // What is no statement passes too: cancel requests, refusals, and what is said where there is no PostgreSQL.
 func TestPasses(t *testing.T) {
-	p := start(t)
+	p := databases.StartPostgres(t)
 	url := strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1)
 	s := stand(t, url)
 	through := strings.Replace(url, p.Primary.Addr, s.addr, 1)

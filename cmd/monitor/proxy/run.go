@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"slices"
@@ -13,16 +12,12 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/jackc/pgx/v5"
-	"github.com/rs/zerolog"
 
-	"github.com/isowatch/isowatch/alerts"
-	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/recorder"
 	"github.com/isowatch/isowatch/recorder/pgxtap"
 	"github.com/isowatch/isowatch/recorder/postgres"
 )
@@ -36,16 +31,8 @@ type RunOptions struct {
 	// Unique: nobody writes to a column of a row what somebody else wrote to it.
 	Unique   bool
 	Duration time.Duration // 0: only ctx ends it
-	Until    func(alerts.Alert) bool
-	Record   io.Writer
-	Publish  recorder.Sink
 
-	Log         zerolog.Logger
-	LogLevel    *app.LogLevel
-	Version     string
-	Out         io.Writer
-	Color       bool
-	JSON, Quiet bool
+	embedded.Output
 }
 
 // Outcome is how a run ended.
@@ -87,8 +74,7 @@ func Run(ctx context.Context, o RunOptions) (*Outcome, error) {
 		ctx, stop = context.WithTimeout(ctx, o.Duration)
 		defer stop()
 	}
-	m, err := embedded.New(embedded.Options{Config: &c, DB: upstream.Database, Until: o.Until, UntilEnd: o.Duration > 0, Record: o.Record, Publish: o.Publish,
-		Log: o.Log, LogLevel: o.LogLevel, Version: o.Version, Out: o.Out, Color: o.Color, JSON: o.JSON, Quiet: o.Quiet}, stop)
+	m, err := embedded.New(embedded.Options{Config: &c, DB: upstream.Database, UntilEnd: o.Duration > 0, Output: o.Output}, stop)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,28 @@
+package databases
+
+import (
+	"os"
+	"testing"
+
+	"github.com/isowatch/isowatch/internal/servers"
+)
+
+// StartPostgres starts a PostgreSQL for a test, and ends it with that. Where none is installed the test is skipped, and
+// fails under CI. What is lost with the machine's power is lost.
+func StartPostgres(t testing.TB) *servers.Postgres {
+	t.Helper()
+	if err := Missing("postgres"); err != nil && os.Getenv("CI") == "" {
+		t.Skip("NOT TESTED ON A REAL POSTGRESQL: ", err)
+	}
+	dir, err := os.MkdirTemp("", "isowatch-postgres-") // the server's own account goes into it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	p, err := servers.NewPostgres(t.Context(), dir, servers.PostgresOptions{Settings: []string{"fsync = off"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
