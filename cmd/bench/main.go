@@ -93,10 +93,7 @@ Exit status: 0 measured, whatever the figures are; 4 something could not be meas
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if b.suite == "stream" && !cmd.Flags().Changed("runs") {
-				b.opt.Runs = 1 // a run takes half a minute
-			}
-			suite, err := b.parse()
+			suite, err := b.parse(cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
@@ -112,8 +109,8 @@ Exit status: 0 measured, whatever the figures are; 4 something could not be meas
 	f.StringSliceVar(&b.only, "only", nil, "only these rows, comma-separated: a `name`, or its beginning up to a hyphen")
 	f.BoolVar(&b.list, "list", false, "list the names of the rows and measure nothing")
 	f.StringVar(&b.opt.Corpus, "corpus", "", "`directory` of recorded histories")
-	f.IntVar(&b.opt.Runs, "runs", 3, "how often each history is judged; the median counts (default of the suite stream: 1)")
-	f.Float64Var(&b.opt.Scale, "scale", 1, "make histories smaller by this factor, and take fewer of the recorded ones; for trying it out")
+	f.IntVar(&b.opt.Runs, "runs", 3, "how often each history is judged; the median counts (default of the suites stream and cliffs: 1)")
+	f.Float64Var(&b.opt.Scale, "scale", 1, "make histories smaller by this factor, and take fewer of the recorded ones; for trying it out (default of the suite cliffs: 0.25)")
 	f.DurationVar(&b.opt.Timeout, "timeout", 10*time.Minute, "how long one run may take")
 	f.StringVar(&b.opt.Peer, "peer", "", "AWDIT's `program`, to be run beside ours (default: awdit in PATH, if it is there)")
 	f.Int64Var(&b.opt.Transactions, "transactions", bench.TransactionsDefault, "how many each topic of the suite stream has")
@@ -138,14 +135,20 @@ func newBroker() *cobra.Command {
 	}
 }
 
-// parse finds the suite and refuses flags that make no sense.
-func (b *flags) parse() (bench.Suite, error) {
+// parse finds the suite, takes its defaults for what changed says was not given, and refuses flags that make no sense.
+func (b *flags) parse(changed func(flag string) bool) (bench.Suite, error) {
 	if b.output != "text" && b.output != "json" {
 		return bench.Suite{}, fmt.Errorf("--output: wants text or json, not %q", b.output)
 	}
 	suite, ok := bench.Named(b.suite)
 	if !ok {
 		return suite, fmt.Errorf("--suite: there is none called %q; see --help", b.suite)
+	}
+	if suite.Runs > 0 && !changed("runs") {
+		b.opt.Runs = suite.Runs
+	}
+	if suite.Scale > 0 && !changed("scale") {
+		b.opt.Scale = suite.Scale
 	}
 	if b.opt.Runs < 1 {
 		return suite, fmt.Errorf("--runs: must be at least 1, not %d", b.opt.Runs)

@@ -33,7 +33,7 @@ const (
 // streams is the suite of the monitor as it runs: Kafka, decoding, engine, store, alerts.
 func streams() Suite {
 	s := Suite{Name: "stream", About: "`monitor run` as a process of its own, reading a topic of BlindW-RW: 8 operations, 24 sessions, 4 partitions. " +
-		"The broker runs on the same machine and shares its cores; its part is listed apart", Head: (*Env).head}
+		"The broker runs on the same machine and shares its cores; its part is listed apart", Head: (*Env).head, Runs: 1} // a run takes half a minute
 	for _, b := range []string{brokerKafka, brokerFake} {
 		for _, v := range []struct {
 			name, work string

@@ -15,10 +15,13 @@ type Suite struct {
 	Head    func(*Env) string // what About says further of how it is measured; may be nil
 	Rows    []Row
 	Studies []Study
+	// Runs and Scale are those of Options unless something else is asked for; 0: 3 runs, full size.
+	Runs  int
+	Scale float64
 }
 
 // Suites lists all suites.
-func Suites() []Suite { return []Suite{strong(), weak(), streams()} }
+func Suites() []Suite { return []Suite{strong(), weak(), cliffs(), streams()} }
 
 // Named finds a suite.
 func Named(name string) (Suite, bool) {
