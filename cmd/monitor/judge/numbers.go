@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -11,33 +10,45 @@ import (
 	"github.com/isowatch/isowatch/ingest/record/packed"
 )
 
-// numbers is how the numbers (seq) of a session go with its clocks, of the transactions that have both: of how many
-// neighbours the latter had ended, by the clocks, before the former began.
+// numbers is how the numbers (seq) of a session go with its clocks, of the transactions that have both: how often the next one by
+// numbers is the later one by the clocks, and how often the earlier one. Two that the clocks can't tell apart, as they overlap
+// or are no further apart than clocks differ, say neither, and what comes next is compared with the first of them.
 type numbers struct {
-	any        bool
-	start      int64 // of the last one
-	pairs, bad int
+	start, end int64
+	pairs      int // with what says neither
+	good, bad  int
 }
 
-// contradictMin is how often numbers have to contradict clocks to be wrong: a clock that steps back does so once.
+// contradictMin is how often the numbers of a session have to contradict its clocks to be wrong, as a clock that steps back does
+// so once; and in how many sessions, where most have fewer numbers than that.
 const contradictMin = 3
 
-// wrong tells whether it is the numbers that are wrong: at most places they run against the clocks.
-func (n *numbers) wrong() bool { return n.bad >= contradictMin && 2*n.bad > n.pairs }
+// agreeShare is how many sessions have to contradict for each that agrees, so that they are the producer's error together.
+const agreeShare = 10
 
 // next takes in the next transaction of the session by its numbers.
 func (n *numbers) next(t *record.Transaction, skew int64) {
-	if n.any {
-		n.pairs++
-		if t.End <= math.MaxInt64-skew && t.End+skew < n.start {
-			n.bad++
-		}
+	switch n.pairs++; {
+	case n.pairs == 1:
+	case before(n.end, t.Start, skew):
+		n.good++
+	case before(t.End, n.start, skew):
+		n.bad++
+	default:
+		return
 	}
-	n.any, n.start = true, t.Start
+	n.start, n.end = t.Start, t.End
 }
 
-// misnumbered are the sessions whose numbers are wrong, in order. O(records).
-func misnumbered(r *packed.Records, skew int64) []string {
+// before tells whether an end is before a start, by clocks that differ by at most a skew.
+func before(end, start, skew int64) bool {
+	return end < start && uint64(start)-uint64(end) > uint64(skew)
+}
+
+// misnumbered are the sessions whose numbers are wrong, in order, and how many others contradict their clocks. A session's are
+// wrong if they contradict at most places, and more than once or twice. Many short sessions say together what one of them
+// can't: where hardly any of a history agrees with its clocks, numbers are right only of those that do. O(records).
+func misnumbered(r *packed.Records, skew int64) (wrong []string, doubtful int) {
 	all := map[string]*numbers{}
 	for _, t := range r.All() {
 		if !t.HasSeq || !t.HasTimes {
@@ -50,14 +61,26 @@ func misnumbered(r *packed.Records, skew int64) []string {
 		}
 		n.next(t, skew)
 	}
-	var out []string
-	for session, n := range all {
-		if n.wrong() {
-			out = append(out, session)
+	agree, contradict := 0, 0
+	for _, n := range all {
+		switch {
+		case n.bad > n.good:
+			contradict++
+		case n.good > 0:
+			agree++
 		}
 	}
-	slices.Sort(out)
-	return out
+	together := contradict >= contradictMin && agreeShare*agree <= contradict
+	for session, n := range all {
+		switch {
+		case n.bad > n.good && (together || n.bad >= contradictMin), together && n.pairs > 1 && n.good == 0:
+			wrong = append(wrong, session)
+		case n.bad > 0:
+			doubtful++
+		}
+	}
+	slices.Sort(wrong)
+	return wrong, doubtful
 }
 
 // unnumbered are the same transactions, of which those of some sessions have no order in these: each
@@ -90,7 +113,11 @@ func (q *Question) renumber(results []verdict.Result) bool {
 		return false
 	}
 	q.renumbered = true
-	wrong := misnumbered(q.Records, q.Assume.MaxSkew)
+	wrong, doubtful := misnumbered(q.Records, q.Assume.MaxSkew)
+	if doubtful > 0 {
+		q.notes = append(q.notes, fmt.Sprintf("the numbers (seq) of %d sessions contradict the times of their own transactions now and then, as where a clock is set back: "+
+			"the numbers were believed", doubtful))
+	}
 	if len(wrong) == 0 {
 		return false
 	}

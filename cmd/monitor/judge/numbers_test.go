@@ -70,11 +70,64 @@ func TestNumbersAgainstClocks(t *testing.T) {
 					if said != (certified && c.noted) || certified && slices.Contains(proved, r.Level) != (c.want == verdict.Satisfied && !c.noted) {
 						t.Errorf("%s: certificate asked for: %v, of %q; notes %q", r.Level, certified, proved, r.Notes)
 					}
-					noted := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "contradict the times") })
+					noted := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "was not used") })
 					if r.Verdict != c.want.String() || noted != c.noted || len(r.Anomalies) > 1 {
 						t.Errorf("%s is %s with %d anomalies, %q", r.Level, r.Verdict, len(r.Anomalies), r.Notes)
 					}
 				}
+			}
+		})
+	}
+}
+
+// Where sessions are too short to say anything each, all of them say it together: numbers that hardly any session's clocks bear
+// out are the producer's error. A few sessions among others that contradict their clocks are what a clock that steps
+// back looks like, and believed.
+func TestNumbersOfShortSessions(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		backwards, forwards int // sessions of so many
+		per                 int // transactions
+		apart               int64
+		want                verdict.Outcome
+		wrong, doubtful     string // as notes say
+	}{
+		{"all of two", 20, 0, 2, 1e7, verdict.Satisfied, "of 20 sessions", ""},
+		{"all of three", 20, 0, 3, 1e7, verdict.Satisfied, "of 20 sessions", ""},
+		{"nearly all", 20, 2, 2, 1e7, verdict.Satisfied, "of 20 sessions", ""},
+		{"one", 1, 20, 2, 1e7, verdict.Violated, "", "of 1 sessions"},
+		{"one alone", 1, 0, 2, 1e7, verdict.Violated, "", "of 1 sessions"},
+		{"a few", 5, 20, 3, 1e7, verdict.Violated, "", "of 5 sessions"},
+		{"one that is faster than clocks differ", 1, 0, 40, 1e6, verdict.Satisfied, "of 1 sessions", ""},
+		{"half", 20, 20, 2, 1e7, verdict.Violated, "", "of 20 sessions"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var txns []record.Transaction
+			at, last := int64(1e18), record.Null
+			for i := range c.per {
+				for s := range c.backwards + c.forwards {
+					seq := i + 1
+					if s < c.backwards {
+						seq = c.per - i
+					}
+					session, next := fmt.Sprint("s", s), record.Int(int64(len(txns)+1))
+					txns = append(txns, record.Transaction{DB: record.DefaultDB, Session: session, Seq: int64(seq), HasSeq: true, ID: fmt.Sprint(session, "#", seq), HasTimes: true, Start: at, End: at + 1000,
+						Ops: []record.Op{{Kind: record.Read, Key: "x", Value: last}, {Kind: record.Write, Key: "x", Value: next}}})
+					at, last = at+c.apart, next
+				}
+			}
+			slices.SortStableFunc(txns, func(a, b record.Transaction) int { return int(a.Seq - b.Seq) })
+			var h report.History
+			assume := judge.Assumptions{Initial: record.InitialAbsent, Clock: record.ClockPrune, Coverage: record.CoverageComplete, Sessions: record.SessionsKeep, MaxSkew: 5e6}
+			if err := judge.Check(judge.Question{DB: record.DefaultDB, Txns: txns, Levels: []verdict.Level{verdict.SER}, Assume: assume}, &h); err != nil {
+				t.Fatal(err)
+			}
+			r := h.Results[0]
+			has := func(part, what string) bool {
+				return slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, part+" contradict") && strings.Contains(n, what) })
+			}
+			if r.Verdict != c.want.String() || has(c.wrong, "was not used") != (c.wrong != "") || has(c.doubtful, "were believed") != (c.doubtful != "") {
+				t.Errorf("%s with %q", r.Verdict, r.Notes)
 			}
 		})
 	}
