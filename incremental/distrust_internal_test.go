@@ -58,12 +58,12 @@ func TestSteppedClockIsDistrusted(t *testing.T) {
 // Of findings that have sessions in common, those are blamed that most have.
 func TestBlamed(t *testing.T) {
 	for _, c := range []struct {
-		met  [][]uint32
-		want []uint32
+		met  [][]sessionID
+		want []sessionID
 	}{
-		{[][]uint32{{1, 2}}, []uint32{1, 2}},
-		{[][]uint32{{1, 7}, {2, 7}, {3, 7}}, []uint32{7}},
-		{[][]uint32{{1, 7}, {2, 7}, {3, 4}, {4, 5}, {7, 9}}, []uint32{7, 4}},
+		{[][]sessionID{{1, 2}}, []sessionID{1, 2}},
+		{[][]sessionID{{1, 7}, {2, 7}, {3, 7}}, []sessionID{7}},
+		{[][]sessionID{{1, 7}, {2, 7}, {3, 4}, {4, 5}, {7, 9}}, []sessionID{7, 4}},
 	} {
 		if got := blamed(slices.Clone(c.met)); !slices.Equal(got, c.want) {
 			t.Errorf("%v: %v are blamed, want %v", c.met, got, c.want)
@@ -113,7 +113,7 @@ func BenchmarkReadAgain(b *testing.B) {
 				e.Step(x, x.End)
 			}
 			e.in.last[3].distrusted = true
-			for i := range uint32(e.in.txns.Len()) {
+			for i := range ordinal(e.in.txns.Len()) {
 				if t := e.in.txns.At(i); e.in.last[t.session].distrusted {
 					t.timed = false
 				}

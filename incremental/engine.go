@@ -62,21 +62,21 @@ type Engine struct {
 	// kind has its own.
 	strands []*strand
 	main    *strand
-	slotTx  []uint32 // by slot: index of the transaction
+	slotTx  []ordinal // by slot
 	// seeds is how many slots the seeds took, once Seeded was called; first the first
 	// slot after them with times, once there is a base, else none.
-	seeds uint32
+	seeds version.Slot
 	first version.Slot
 
 	waiting    []waitingRead // reads whose writer has not come, oldest first
-	unadmitted []uint32      // taken in before the history's kind was known
+	unadmitted []ordinal     // taken in before the history's kind was known
 	deferred   []pendingRead // batch: reads that wait until all candidates are admitted
 	blocked    int           // reads that could not be decided
 	atClose    []pendingRead // reads that only the end of the input decides
 	doubtful   []pendingRead // of these, by transactions that may not have taken effect
 	lists      map[version.Key]*listKey
-	vouchers   map[uint32]voucher            // by transaction of unknown outcome that took effect
-	suspended  map[uint32][]func()           // what uncertain transactions broke, if they took effect
+	vouchers   map[ordinal]voucher           // by transaction of unknown outcome that took effect
+	suspended  map[ordinal][]func()          // what uncertain transactions broke, if they took effect
 	claims     map[version.Key][]pendingRead // uncertain transactions that read the initial value
 	unsaid     map[version.Key][]pendingRead // reads that say something only if their key turns out to hold lists
 	seen       map[string]bool               // violations told, once there are extra strands
@@ -105,18 +105,18 @@ type Engine struct {
 // voucher is a read by which a transaction of unknown outcome is known to have
 // taken effect: reader's of key.
 type voucher struct {
-	reader uint32
+	reader ordinal
 	key    version.Key
 }
 
 // pendingRead is a read of a transaction.
 type pendingRead struct {
-	index uint32
+	index ordinal
 	cell  cellID
 }
 
 type waitingRead struct {
-	index uint32
+	index ordinal
 	cell  cellID
 	by    int64 // the latest time its writer's record can carry
 }
@@ -192,7 +192,7 @@ func New(opt Options) *Engine {
 		opt.BytesMax = defaultBytesMax
 	}
 	e := &Engine{opt: opt, in: newIntake(), budget: budget.Unlimited(), seeds: none, first: none, lists: map[version.Key]*listKey{},
-		suspended: map[uint32][]func(){}, vouchers: map[uint32]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
+		suspended: map[ordinal][]func(){}, vouchers: map[ordinal]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
 	if old := opt.Spare; old != nil {
 		e.in.reuse(old.in)
 		e.spare, e.slotTx, e.waiting = old.strands, old.slotTx[:0], old.waiting[:0]
@@ -284,14 +284,14 @@ func (e *Engine) StepNumbered(t *record.Transaction, arrival int64, keys []uint3
 
 // Warm says that t will be stepped next, by StepKeys, after what Base is given of its
 // keys: what that needs is fetched. It changes nothing.
-func (e *Engine) Warm(t *record.Transaction, keys []uint32) {
+func (e *Engine) Warm(t *record.Transaction, keys []version.Key) {
 	if e.opt.Online && t.Status != record.Aborted {
 		e.warm(t.Ops, keys)
 	}
 }
 
 // StepKeys is Step where the keys of the operations have been looked up by Key.
-func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []uint32) verdict.TxnID {
+func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []version.Key) verdict.TxnID {
 	e.in.known = keys
 	id := e.StepNumbered(t, arrival, nil)
 	e.in.known = nil
@@ -300,11 +300,11 @@ func (e *Engine) StepKeys(t *record.Transaction, arrival int64, keys []uint32) v
 
 // Key is the engine's number of a key, for StepKeys. Who takes records out of
 // blocks with tables of names looks up a name once and not at each operation.
-func (e *Engine) Key(name string) uint32 { return e.in.keyNumber(name) }
+func (e *Engine) Key(name string) version.Key { return e.in.keyNumber(name) }
 
 // Number sets those of the numbers that are NoKey to Key(name(i)). What it needs of many
 // is fetched side by side.
-func (e *Engine) Number(numbers []uint32, name func(i int) string) {
+func (e *Engine) Number(numbers []version.Key, name func(i int) string) {
 	var hashes [warmMost]uint32
 	var at [warmMost]int
 	for from := 0; from < len(numbers); {
@@ -327,13 +327,13 @@ const NoKey = none
 
 // Keys sets numbers[i] to the number of the key called name(i), of n, where it has
 // one. Looking up many at once is faster than one by one.
-func (e *Engine) Keys(n int, name func(i int) string, numbers []uint32) {
+func (e *Engine) Keys(n int, name func(i int) string, numbers []version.Key) {
 	e.in.keys.find(n, name, numbers)
 }
 
 // stream admits a transaction online. The first ones wait for one with times,
 // which says how the history is to be kept, for the first tick, or until they are many.
-func (e *Engine) stream(index uint32) {
+func (e *Engine) stream(index ordinal) {
 	e.unadmitted = append(e.unadmitted, index)
 	e.budget.Grant(e.opt.Steps)
 	if e.opened || e.in.timed > 0 || e.in.untimed-e.in.untimedSeeds >= untimedMany {
@@ -382,7 +382,7 @@ const untimedEvery = 256
 func (e *Engine) wakeStirred() {
 	for _, c := range e.in.stirred {
 		if e.in.cells.At(c).waiting != none && e.opt.Online && e.opened && e.Unique() && !e.common(e.in.cells.At(c)) {
-			e.in.release(c, func(index uint32) { e.resolve(index, e.waitedFor(index, c)) })
+			e.in.release(c, func(index ordinal) { e.resolve(index, e.waitedFor(index, c)) })
 		}
 	}
 	e.in.stirred = e.in.stirred[:0]
@@ -938,15 +938,15 @@ func (e *Engine) realTime() bool {
 }
 
 // batchOrder is the order in which transactions get their slots.
-func (e *Engine) batchOrder() []uint32 {
-	order := make([]uint32, 0, e.in.txns.Len())
-	for i := range uint32(e.in.txns.Len()) {
+func (e *Engine) batchOrder() []ordinal {
+	order := make([]ordinal, 0, e.in.txns.Len())
+	for i := range ordinal(e.in.txns.Len()) {
 		if t := e.in.txns.At(i); !t.open || t.doubt != unread {
 			order = append(order, i)
 		}
 	}
 	if e.realTime() {
-		slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(e.in.txns.At(a).order, e.in.txns.At(b).order) })
+		slices.SortStableFunc(order, func(a, b ordinal) int { return cmp.Compare(e.in.txns.At(a).order, e.in.txns.At(b).order) })
 	}
 	return order
 }
@@ -955,8 +955,8 @@ func (e *Engine) batchOrder() []uint32 {
 // the transactions of unknown outcome that are in the history or may be: the
 // least fixpoint from the committed ones (design 3).
 func (e *Engine) findAmbiguities() {
-	var todo []uint32
-	promote := func(w uint32, to doubt, by voucher) {
+	var todo []ordinal
+	promote := func(w ordinal, to doubt, by voucher) {
 		if x := e.in.txns.At(w); x.open && x.doubt < to {
 			if to == tookEffect {
 				e.vouchers[w] = by
@@ -975,7 +975,7 @@ func (e *Engine) findAmbiguities() {
 		!(e.opt.Initial == record.InitialZero && e.in.wroteZero) {
 		return // nothing to be found
 	}
-	for i := range uint32(e.in.txns.Len()) {
+	for i := range ordinal(e.in.txns.Len()) {
 		if !e.in.txns.At(i).open {
 			e.readFroms(i, tookEffect, promote)
 		}
@@ -985,14 +985,14 @@ func (e *Engine) findAmbiguities() {
 		todo = todo[:len(todo)-1]
 		e.readFroms(i, e.in.txns.At(i).doubt, promote)
 	}
-	for i := range uint32(e.in.txns.Len()) {
+	for i := range ordinal(e.in.txns.Len()) {
 		e.ambiguities = e.ambiguities || e.in.txns.At(i).doubt == uncertain
 	}
 }
 
 // readFroms tells promote of the transactions of unknown outcome that index, which
 // is in the history as far as sure says, read from or may have.
-func (e *Engine) readFroms(index uint32, sure doubt, promote func(w uint32, to doubt, by voucher)) {
+func (e *Engine) readFroms(index ordinal, sure doubt, promote func(w ordinal, to doubt, by voucher)) {
 	for _, c := range e.in.external(index) {
 		if e.saysNothing(c) {
 			continue
@@ -1010,7 +1010,7 @@ func (e *Engine) readFroms(index uint32, sure doubt, promote func(w uint32, to d
 		switch {
 		case several:
 			e.ambiguities = true
-			e.in.writersOf(c, func(w uint32) bool {
+			e.in.writersOf(c, func(w ordinal) bool {
 				if w != index {
 					promote(w, uncertain, by)
 				}
@@ -1024,7 +1024,7 @@ func (e *Engine) readFroms(index uint32, sure doubt, promote func(w uint32, to d
 
 // admitInBulk gives everything to the strands at once, those that are surely in
 // the history first.
-func (e *Engine) admitInBulk(order []uint32) {
+func (e *Engine) admitInBulk(order []ordinal) {
 	for n, i := range order {
 		if n&1023 == 0 && e.halted() {
 			return
@@ -1062,7 +1062,7 @@ func (e *Engine) admitInBulk(order []uint32) {
 
 // resolveDeferred resolves what waited for all candidates to be admitted: reads
 // with several, and those of uncertain transactions.
-func (e *Engine) resolveDeferred(order []uint32) {
+func (e *Engine) resolveDeferred(order []ordinal) {
 	e.closedSet = true
 	deferred := e.deferred
 	e.deferred = nil
@@ -1080,7 +1080,7 @@ func (e *Engine) resolveDeferred(order []uint32) {
 // admitByTime gives one transaction after the other to the strands. A read with
 // several candidates waits until all have been admitted that began before its
 // transaction ended; later ones follow it by the clock.
-func (e *Engine) admitByTime(order []uint32) {
+func (e *Engine) admitByTime(order []ordinal) {
 	earliest := make([]int64, len(order)+1) // by place: the least start from there on
 	earliest[len(order)] = maxTime
 	for i := len(order) - 1; i >= 0; i-- {
@@ -1109,7 +1109,7 @@ func (e *Engine) admitByTime(order []uint32) {
 }
 
 // precededBy: whatever begins at start or later follows index by the clock.
-func (e *Engine) precededBy(index uint32, start int64) bool {
+func (e *Engine) precededBy(index ordinal, start int64) bool {
 	t := e.in.txns.At(index)
 	return t.timed && !t.open && t.end < start && start-t.end > e.opt.MaxSkew
 }

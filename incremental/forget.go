@@ -48,7 +48,7 @@ func (e *Engine) LoseWrite(op *record.Op) {
 // the end of the last one or later. Where they alone make the engine Laden, it gives up, and
 // finds nothing.
 func (e *Engine) Seeded() {
-	e.seeds = uint32(len(e.slotTx))
+	e.seeds = version.Slot(len(e.slotTx))
 	for _, i := range e.unadmitted {
 		if !e.in.txns.At(i).open {
 			e.seeds++
@@ -86,7 +86,7 @@ func (e *Engine) Base(t *record.Transaction) (verdict.TxnID, bool) {
 
 // firstTimed is the first slot after the seeds that has a known end, or none.
 func (e *Engine) firstTimed() version.Slot {
-	for s := e.seeds; s < uint32(len(e.slotTx)); s++ {
+	for s := e.seeds; s < version.Slot(len(e.slotTx)); s++ {
 		if t := e.in.txns.At(e.slotTx[s]); t.timed && !t.open {
 			return s
 		}
@@ -101,7 +101,7 @@ func (e *Engine) firstTimed() version.Slot {
 // wrote, follows it in its session, or began after it ended, by the clocks. At most
 // perKey are kept of a key. The result is how many writers that were not known to be
 // overwritten are not among them. O(writes).
-func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnID, keys []uint32)) (dropped int) {
+func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnID, keys []version.Key)) (dropped int) {
 	f := frontier{e: e, last: make([]uint32, e.in.perKey.Len()), kept: make([]kept, 0, e.in.perKey.Len()), perKey: perKey}
 	for k := range f.last {
 		f.last[k] = none
@@ -109,7 +109,7 @@ func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnI
 	for i := e.in.before(n); i > 0; i-- {
 		f.take(i - 1)
 	}
-	var keys []uint32
+	var keys []version.Key
 	for i := len(f.kept); i > 0; {
 		index := f.kept[i-1].index
 		for keys = keys[:0]; i > 0 && f.kept[i-1].index == index; i-- {
@@ -121,7 +121,7 @@ func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnI
 }
 
 // before is how many transactions that are not aborted are among the first n.
-func (in *intake) before(n verdict.TxnID) uint32 {
+func (in *intake) before(n verdict.TxnID) ordinal {
 	for i := min(int(n), len(in.indexOf)); i > 0; i-- {
 		if x := in.indexOf[i-1]; x != none {
 			return x + 1
@@ -141,16 +141,17 @@ type frontier struct {
 
 // kept is a transaction that wrote a key, and the one kept of it before.
 type kept struct {
-	index, prev uint32
-	key         version.Key
+	index ordinal
+	prev  uint32 // the place in kept before, or none
+	key   version.Key
 }
 
 // take keeps a transaction for the keys that nobody kept is known to have
 // overwritten.
-func (f *frontier) take(index uint32) {
+func (f *frontier) take(index ordinal) {
 	in := f.e.in
 	t := in.txns.At(index)
-	key := none
+	key := version.Key(none)
 	for _, c := range in.slab(t.writes) {
 		k := in.cells.At(c).key
 		if k == key { // the elements that it appended to a list
@@ -175,7 +176,7 @@ func (f *frontier) take(index uint32) {
 
 // overwrote tells whether what old wrote to k is known to be before what late
 // wrote.
-func (f *frontier) overwrote(late, old uint32, k version.Key) bool {
+func (f *frontier) overwrote(late, old ordinal, k version.Key) bool {
 	in := f.e.in
 	l, o := in.txns.At(late), in.txns.At(old)
 	switch {
@@ -232,7 +233,7 @@ func (e *Engine) writerShown(id verdict.TxnID, k version.Key, wrote map[verdict.
 			return false
 		}
 		o, found := e.in.others(c), false
-		e.in.writersOf(c, func(w uint32) bool {
+		e.in.writersOf(c, func(w ordinal) bool {
 			found = shown(e.in.txns.At(w).id)
 			return !found
 		})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -72,7 +73,7 @@ func TestFrontierNamesLastWriters(t *testing.T) {
 		{1, 4, "0 z; 2 x; 3 y; 4 v; 6 u w; "},
 	} {
 		got := ""
-		dropped := e.Frontier(7, c.perKey, func(id verdict.TxnID, keys []uint32) {
+		dropped := e.Frontier(7, c.perKey, func(id verdict.TxnID, keys []version.Key) {
 			var names []string
 			for _, k := range keys {
 				names = append(names, e.in.nameOf(k))
@@ -100,7 +101,7 @@ func TestNumberIsKey(t *testing.T) {
 	for from := 0; from < len(names); {
 		some := names[from:min(len(names), from+1+from)]
 		from += len(some)
-		numbers := make([]uint32, len(some))
+		numbers := make([]version.Key, len(some))
 		many.Keys(len(some), func(i int) string { return some[i] }, numbers)
 		many.Number(numbers, func(i int) string { return some[i] })
 		for i, name := range some {

@@ -21,63 +21,69 @@ type intake struct {
 	keys     names
 	numbers  []uint32      // the caller's, of the operations' keys of the transaction at hand, or nil
 	base     bool          // the transaction at hand is one of Engine.Base
-	known    []uint32      // or numbers that Engine.Key gave
+	known    []version.Key // or numbers that Engine.Key gave
 	byNumber []version.Key // key by the caller's number, or none
 	values
 	rare     map[cellID]otherWriters
 	waiters  []waiter
 	freed    uint32 // list of waiters to use again
-	sessions map[string]uint32
+	sessions map[string]sessionID
 
-	txns                 paged.Vec[txn]      // committed, in the order of Step: "index"
-	indexOf              []uint32            // by TxnID: index, or none
-	cellIDs              []cellID            // slab of reads and writes
-	touched              []keyState          // what the transaction at hand did to keys, in order of first touch
-	touchedAt            map[version.Key]int // of many: where in touched
-	inters               []cellID            // what it wrote and overwrote itself
-	perKey               paged.Vec[keyProps] // by key
-	skipped              int                 // operations not checked
-	total                int                 // operations of committed transactions
-	opaque               bool                // a predicate write may have written anything
-	apps                 []ownAppend         // what the transaction at hand appended
-	refs                 []writerRef         // further writers of values
+	txns                 paged.Vec[ordinal, txn]
+	indexOf              []ordinal                        // by TxnID, or none
+	cellIDs              []cellID                         // slab of reads and writes
+	touched              []keyState                       // what the transaction at hand did to keys, in order of first touch
+	touchedAt            map[version.Key]int              // of many: where in touched
+	inters               []cellID                         // what it wrote and overwrote itself
+	perKey               paged.Vec[version.Key, keyProps] // by key
+	skipped              int                              // operations not checked
+	total                int                              // operations of committed transactions
+	opaque               bool                             // a predicate write may have written anything
+	apps                 []ownAppend                      // what the transaction at hand appended
+	refs                 []writerRef                      // further writers of values
 	suspects             []suspect
-	open                 int                 // transactions of unknown outcome
-	wroteNull, wroteZero bool                // as a last write
-	faults               map[uint32][]fault  // what transactions of unknown outcome break by themselves, if they took effect
-	lists                map[cellID]*list    // the values that are lists
-	ordered              bool                // the program order of reads is wanted where it is more than the order of keys
-	sequence             []cellID            // of the transaction at hand: what it read from others, in program order
-	repeats              bool                // sequence is not just the first read of each key, in the order of touching them
-	sequences            map[uint32][]cellID // of transactions for which it is not
-	places               []int               // of sequence: which operations
-	placesOf             map[uint32][]int    // of sequences
-	large                int                 // transactions that are no mini-transactions
-	again                bool                // a value was written to a key a second time
-	common               cellFlags           // of values that many write, which shows nothing of others; see Engine.common
-	repeated             bool                // any other value was written to a key by two transactions, neither of them aborted
-	retried              bool                // one of an aborted transaction was written by another one
-	stirred              []cellID            // values awaited by readers that an aborted transaction wrote, or one that overwrote them
-	several              bool                // a transaction has several objects
-	timed                int                 // committed transactions with trusted times
-	untimed              int                 // and those without
-	seeds                int                 // Options.Seeds
-	attempts             int64               // how long before an attempt that is aborted another one may have ended
-	untimedSeeds         int                 // of these, among the first, which are seeds
-	last                 []sessionClock      // by session
+	open                 int                  // transactions of unknown outcome
+	wroteNull, wroteZero bool                 // as a last write
+	faults               map[ordinal][]fault  // what transactions of unknown outcome break by themselves, if they took effect
+	lists                map[cellID]*list     // the values that are lists
+	ordered              bool                 // the program order of reads is wanted where it is more than the order of keys
+	sequence             []cellID             // of the transaction at hand: what it read from others, in program order
+	repeats              bool                 // sequence is not just the first read of each key, in the order of touching them
+	sequences            map[ordinal][]cellID // of transactions for which it is not
+	places               []int                // of sequence: which operations
+	placesOf             map[ordinal][]int    // of sequences
+	large                int                  // transactions that are no mini-transactions
+	again                bool                 // a value was written to a key a second time
+	common               cellFlags            // of values that many write, which shows nothing of others; see Engine.common
+	repeated             bool                 // any other value was written to a key by two transactions, neither of them aborted
+	retried              bool                 // one of an aborted transaction was written by another one
+	stirred              []cellID             // values awaited by readers that an aborted transaction wrote, or one that overwrote them
+	several              bool                 // a transaction has several objects
+	timed                int                  // committed transactions with trusted times
+	untimed              int                  // and those without
+	seeds                int                  // Options.Seeds
+	attempts             int64                // how long before an attempt that is aborted another one may have ended
+	untimedSeeds         int                  // of these, among the first, which are seeds
+	last                 []sessionClock       // by session
 }
 
 const none = version.None
 
+// ordinal numbers the transactions that are committed, or may be, in the order of Step. sessionID numbers sessions.
+type (
+	ordinal   uint32
+	sessionID uint32
+)
+
 // cellID numbers the pairs of key and value that occur.
-type cellID = uint32
+type cellID uint32
 
 // cell is a value of a key: who wrote it, and who waits for it.
 type cell struct {
 	num   int64 // the value, if it is an integer
 	key   version.Key
-	final uint32 // index of the first transaction, committed or of unknown outcome, whose last write it is, or none
-	more  uint32 // further ones, the latest first, in intake.refs
+	final ordinal // the first transaction, committed or of unknown outcome, whose last write it is, or none
+	more  uint32  // further ones, the latest first, in intake.refs
 	// version is what final's write made of the key, once admitted.
 	version version.ID
 	waiting uint32 // the latest reader that waits for the writer, in intake.waiters, or none
@@ -100,14 +106,17 @@ const (
 // otherWriters are the writers of a value whose write is not their transaction's
 // last to the key, or whose transaction did not commit.
 type otherWriters struct {
-	inter   uint32 // index of the first transaction that overwrote it itself, or none
-	inter2  uint32 // and of another one
+	inter   ordinal // the first transaction that overwrote it itself, or none
+	inter2  ordinal // and of another one
 	aborted verdict.TxnID
 	since   int64 // no attempt of the same ended earlier, by any clock
 }
 
 // writerRef is a writer of a value, and the one before it.
-type writerRef struct{ index, next uint32 }
+type writerRef struct {
+	index ordinal
+	next  uint32
+}
 
 // ownAppend is an element that the transaction at hand appended.
 type ownAppend struct {
@@ -119,18 +128,18 @@ type ownAppend struct {
 // waiter is a read whose writer is awaited, and the next one to have come, in a ring: after the latest
 // the oldest. Those that are freed are in a list.
 type waiter struct {
-	index uint32
+	index ordinal
 	next  uint32
 }
 
 // sessionClock is how far a session has come.
 type sessionClock struct {
-	start, end int64  // the greatest so far of transactions with times
-	timed      bool   // there was one
-	distrusted bool   // its clock is; see Engine.distrust
-	order      int64  // the greatest txn.order
-	seq        int64  // the greatest of its records that have one
-	index      uint32 // the last committed transaction, or none
+	start, end int64   // the greatest so far of transactions with times
+	timed      bool    // there was one
+	distrusted bool    // its clock is; see Engine.distrust
+	order      int64   // the greatest txn.order
+	seq        int64   // the greatest of its records that have one
+	index      ordinal // the last committed transaction, or none
 }
 
 // keyProps is what is known of a key as a whole.
@@ -144,7 +153,7 @@ type keyProps struct {
 	lossy    bool          // somebody unseen may have written it
 	emptied  bool          // an empty list was read of it
 	unsaid   bool          // some read of nothing is in Engine.unsaid, or waits, as it may be of a list
-	reader   uint32        // index of a transaction that read the initial version, or none
+	reader   ordinal       // a transaction that read the initial version, or none
 	initial  cellID        // the value it held at first, once known by a read
 	// recent is the value written last by order of Step, if it is an integer, and
 	// null the cell of null: most reads find one of them, which spares the look-up.
@@ -185,12 +194,12 @@ type keyState struct {
 // txn is a transaction that is committed or of unknown outcome.
 type txn struct {
 	id         verdict.TxnID
-	session    uint32
+	session    sessionID
 	start, end int64 // nanoseconds, if timed
 	// order is when it ended, or, without times, when it arrived, and not before
 	// its predecessor in the session.
 	order   int64
-	prev    uint32 // index of the committed transaction before it in its session, or none
+	prev    ordinal // the committed transaction before it in its session, or none
 	timed   bool
 	open    bool         // its outcome is unknown
 	arrived bool         // if open, online: its turn to be admitted has come
@@ -234,7 +243,7 @@ func (in *intake) reuse(old *intake) {
 
 func newIntake() *intake {
 	return &intake{freed: none, rare: map[cellID]otherWriters{}, touchedAt: map[version.Key]int{},
-		sessions: map[string]uint32{}}
+		sessions: map[string]sessionID{}}
 }
 
 func (in *intake) keyNumber(name string) version.Key { return in.numberOf(name, hashName(name)) }
@@ -271,7 +280,7 @@ func (in *intake) keyOf(i int, name string) version.Key {
 func (in *intake) nameOf(k version.Key) string { return *in.keys.list.At(k) }
 
 // interOf is a transaction other than index that overwrote c itself, or none.
-func (o otherWriters) interOf(index uint32) uint32 {
+func (o otherWriters) interOf(index ordinal) ordinal {
 	if o.inter == index {
 		return o.inter2
 	}
@@ -280,12 +289,12 @@ func (o otherWriters) interOf(index uint32) uint32 {
 
 // writersOf calls f with the transactions whose last write the value is, in the
 // order of Step, until it returns false.
-func (in *intake) writersOf(c cellID, f func(index uint32) bool) {
+func (in *intake) writersOf(c cellID, f func(index ordinal) bool) {
 	cl := in.cells.At(c)
 	if cl.final == none || !f(cl.final) || cl.more == none {
 		return
 	}
-	var all []uint32
+	var all []ordinal
 	for at := cl.more; at != none; at = in.refs[at].next {
 		all = append(all, in.refs[at].index)
 	}
@@ -297,7 +306,7 @@ func (in *intake) writersOf(c cellID, f func(index uint32) bool) {
 }
 
 // wrote notes that the value is the last write of index.
-func (in *intake) wrote(c cellID, index uint32) {
+func (in *intake) wrote(c cellID, index ordinal) {
 	cl := in.cells.At(c)
 	in.again = in.again || cl.final != none || in.others(c).inter != none
 	if cl.about&in.common == 0 {
@@ -326,7 +335,7 @@ func (in *intake) setOthers(c cellID, o otherWriters) {
 }
 
 // wait notes that a transaction's read of c waits for the writer.
-func (in *intake) wait(c cellID, index uint32) {
+func (in *intake) wait(c cellID, index ordinal) {
 	at := in.freed
 	if at == none {
 		at = uint32(len(in.waiters))
@@ -343,8 +352,8 @@ func (in *intake) wait(c cellID, index uint32) {
 }
 
 // waitersOf are the readers that wait for c, oldest first.
-func (in *intake) waitersOf(c cellID) iter.Seq[uint32] {
-	return func(yield func(index uint32) bool) {
+func (in *intake) waitersOf(c cellID) iter.Seq[ordinal] {
+	return func(yield func(index ordinal) bool) {
 		last := in.cells.At(c).waiting
 		for at := last; at != none; {
 			at = in.waiters[at].next
@@ -356,7 +365,7 @@ func (in *intake) waitersOf(c cellID) iter.Seq[uint32] {
 }
 
 // unwait takes a read off the ring again; false if it does not wait any more. O(1) of the oldest.
-func (in *intake) unwait(c cellID, index uint32) bool {
+func (in *intake) unwait(c cellID, index ordinal) bool {
 	cl := in.cells.At(c)
 	last := cl.waiting
 	if last == none {
@@ -382,7 +391,7 @@ func (in *intake) unwait(c cellID, index uint32) bool {
 }
 
 // release empties c's ring of waiting reads and calls f with them, oldest first.
-func (in *intake) release(c cellID, f func(index uint32)) {
+func (in *intake) release(c cellID, f func(index ordinal)) {
 	last := in.cells.At(c).waiting
 	if last == none {
 		return
@@ -396,7 +405,7 @@ func (in *intake) release(c cellID, f func(index uint32)) {
 }
 
 // external is what a transaction read from others, in program order.
-func (in *intake) external(index uint32) []cellID {
+func (in *intake) external(index ordinal) []cellID {
 	if s, ok := in.sequences[index]; ok {
 		return s
 	}
@@ -405,7 +414,7 @@ func (in *intake) external(index uint32) []cellID {
 
 // place is the index of the operation by which a transaction read c, where that
 // is kept because the key was read several times; else -1.
-func (in *intake) place(index uint32, c cellID) int {
+func (in *intake) place(index ordinal, c cellID) int {
 	if i := slices.Index(in.sequences[index], c); i >= 0 {
 		return in.placesOf[index][i]
 	}
@@ -458,9 +467,9 @@ func (in *intake) meet(k version.Key) {
 	p.shared, p.met = p.met, true
 }
 
-// take reads a record and returns the index of its transaction, or none if it
+// take reads a record and returns the ordinal of its transaction, or none if it
 // was aborted, and what it breaks by itself.
-func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, report func(verdict.Violation)) uint32 {
+func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, report func(verdict.Violation)) ordinal {
 	in.touched = in.touched[:0]
 	clear(in.touchedAt)
 	in.inters = in.inters[:0]
@@ -468,7 +477,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 	in.sequence, in.places, in.repeats = in.sequence[:0], in.places[:0], false
 	session, ok := in.sessions[t.Session]
 	if !ok {
-		session = uint32(len(in.sessions))
+		session = sessionID(len(in.sessions))
 		in.sessions[strings.Clone(t.Session)] = session
 		in.last = append(in.last, newClock)
 	}
@@ -486,11 +495,11 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 		in.indexOf = append(in.indexOf, none)
 		return none
 	}
-	index := uint32(in.txns.Len())
+	index := ordinal(in.txns.Len())
 	if t.Status == record.Unknown {
 		report = func(v verdict.Violation) {
 			if in.faults == nil {
-				in.faults = map[uint32][]fault{}
+				in.faults = map[ordinal][]fault{}
 			}
 			in.faults[index] = append(in.faults[index], fault{v: v})
 		}
@@ -555,8 +564,8 @@ type fault struct {
 // apart is a session of its own for a record of one that has gone on since, as far as
 // seq tells: who gave up to remember where the session was passes on what comes late of it
 // as what comes next. It follows nothing and nothing follows it.
-func (in *intake) apart(name string) uint32 {
-	session := uint32(len(in.sessions))
+func (in *intake) apart(name string) sessionID {
+	session := sessionID(len(in.sessions))
 	for n := len(in.last); ; n++ { // whatever sessions are called
 		if own := name + " apart " + strconv.Itoa(n); !in.named(own) {
 			in.sessions[own] = session
@@ -730,8 +739,8 @@ func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID, arrival i
 }
 
 // commit stores the transaction whose operations have been taken.
-func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32, arrival int64) uint32 {
-	index := uint32(in.txns.Len())
+func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session sessionID, arrival int64) ordinal {
+	index := ordinal(in.txns.Len())
 	in.indexOf = append(in.indexOf, index)
 	x := txn{id: id, session: session, start: t.Start, end: t.End, order: arrival, timed: t.HasTimes, slot: none,
 		open: t.Status == record.Unknown}
@@ -785,7 +794,7 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session uint32
 	}
 	if in.repeats {
 		if in.sequences == nil {
-			in.sequences, in.placesOf = map[uint32][]cellID{}, map[uint32][]int{}
+			in.sequences, in.placesOf = map[ordinal][]cellID{}, map[ordinal][]int{}
 		}
 		in.sequences[index], in.placesOf[index] = slices.Clone(in.sequence), slices.Clone(in.places)
 	}
@@ -845,7 +854,7 @@ func (in *intake) mini(t *record.Transaction) bool {
 }
 
 // date gives a transaction its place in time and in its session.
-func (in *intake) date(x *txn, index uint32) {
+func (in *intake) date(x *txn, index ordinal) {
 	if x.base = in.base; x.base {
 		x.prev, x.order = none, math.MinInt64
 		return

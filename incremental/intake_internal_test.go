@@ -50,7 +50,7 @@ func TestWaiters(t *testing.T) {
 		switch rng.IntN(10) {
 		case 0:
 			var got []uint32
-			in.release(c, func(i uint32) { got = append(got, i) })
+			in.release(c, func(i ordinal) { got = append(got, uint32(i)) })
 			if !slices.Equal(got, waiting[c]) {
 				t.Fatalf("%v are let go, %v waited", got, waiting[c])
 			}
@@ -59,7 +59,7 @@ func TestWaiters(t *testing.T) {
 		case 1, 2, 3:
 			w := uint32(rng.IntN(int(next) + 1))
 			at := slices.Index(waiting[c], w)
-			if in.unwait(c, w) != (at >= 0) {
+			if in.unwait(c, ordinal(w)) != (at >= 0) {
 				t.Fatalf("that %d waits is %v", w, at >= 0)
 			}
 			if at >= 0 {
@@ -67,7 +67,7 @@ func TestWaiters(t *testing.T) {
 				all--
 			}
 		default:
-			in.wait(c, next)
+			in.wait(c, ordinal(next))
 			waiting[c] = append(waiting[c], next)
 			next++
 			all++
@@ -84,14 +84,14 @@ func TestWaitWhileReleased(t *testing.T) {
 	in := newIntake()
 	c := in.cellOf(0, record.Int(1))
 	for i := range uint32(3) {
-		in.wait(c, i)
+		in.wait(c, ordinal(i))
 	}
 	var got []uint32
-	in.release(c, func(i uint32) {
-		got = append(got, i)
+	in.release(c, func(i ordinal) {
+		got = append(got, uint32(i))
 		in.wait(c, i+10)
 	})
-	in.release(c, func(i uint32) { got = append(got, i) })
+	in.release(c, func(i ordinal) { got = append(got, uint32(i)) })
 	if !slices.Equal(got, []uint32{0, 1, 2, 10, 11, 12}) {
 		t.Errorf("let go: %v", got)
 	}
@@ -116,13 +116,13 @@ func TestWritersOf(t *testing.T) {
 		}
 		c := in.cellOf(k, record.Int(n))
 		var got []uint32
-		in.writersOf(c, func(i uint32) bool { got = append(got, i); return true })
+		in.writersOf(c, func(i ordinal) bool { got = append(got, uint32(i)); return true })
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: writers %v, not %v", key, got, want)
 		}
 		for stop := range want {
 			got = nil
-			in.writersOf(c, func(i uint32) bool { got = append(got, i); return len(got) <= stop })
+			in.writersOf(c, func(i ordinal) bool { got = append(got, uint32(i)); return len(got) <= stop })
 			if !slices.Equal(got, want[:stop+1]) {
 				t.Errorf("%s: writers %v, asked for %d", key, got, stop+1)
 			}
@@ -200,7 +200,7 @@ func TestDate(t *testing.T) {
 		status     record.Status
 		timed      bool
 		order      int64
-		prev       uint32
+		prev       ordinal
 	}
 	committed, unknown, aborted := record.Committed, record.Unknown, record.Aborted
 	var txns []record.Transaction
@@ -232,7 +232,7 @@ func TestDate(t *testing.T) {
 		got := in.txns.At(in.indexOf[i])
 		prev := x.prev
 		if prev != none {
-			prev = in.indexOf[prev]
+			prev = ordinal(uint32(in.indexOf[prev]))
 		}
 		if got.timed != x.timed || got.order != x.order || got.prev != prev || got.open != (x.status == unknown) {
 			t.Errorf("transaction %d: timed %v, order %d, after %d", i, got.timed, got.order, got.prev)

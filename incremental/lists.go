@@ -33,7 +33,7 @@ type list struct {
 // listKey is what is known of a key that holds lists.
 type listKey struct {
 	longest []cellID // elements
-	reader  uint32   // index of a transaction that read it
+	reader  ordinal  // a transaction that read it
 	cell    cellID   // what it read
 }
 
@@ -119,7 +119,7 @@ func (in *intake) elementOf(k version.Key, v record.Value) cellID {
 
 // decideList finds the version that an external read of a list saw, and what
 // the list says about the order of versions.
-func (e *Engine) decideList(index uint32, c cellID) {
+func (e *Engine) decideList(index ordinal, c cellID) {
 	k := e.in.cells.At(c).key
 	t := e.in.txns.At(index)
 	if e.in.isNothing(c) {
@@ -175,7 +175,7 @@ func (e *Engine) decideList(index uint32, c cellID) {
 
 // finallyAborted: nobody but who was aborted can have appended an element that index
 // read, or can be somebody whose record is still to come.
-func (e *Engine) finallyAborted(index uint32, o otherWriters) bool {
+func (e *Engine) finallyAborted(index ordinal, o otherWriters) bool {
 	return (!e.opt.Online || e.closed || e.closedSet || e.UniqueAttempts()) && !e.maybeRetried(index, o)
 }
 
@@ -183,7 +183,7 @@ func (e *Engine) finallyAborted(index uint32, o otherWriters) bool {
 // was appended by a recorded transaction; unseen ones may have appended the same, and
 // what else the list shows is as good as ever. It tells whether the read is dealt with,
 // or waits.
-func (e *Engine) decideTwice(index uint32, c cellID, l *list) bool {
+func (e *Engine) decideTwice(index ordinal, c cellID, l *list) bool {
 	for _, el := range l.twice {
 		if w := e.in.cells.At(el).final; w != none {
 			e.readAnomaly(verdict.DuplicateElements, index, c, e.in.txns.At(w).id)
@@ -228,7 +228,7 @@ func (e *Engine) judgeLists() {
 // have taken effect. What it shows beyond what others read, the order of
 // versions, would hold only if it did; that is not checked, and counts as such
 // unless the history turns out to do without the transaction.
-func (e *Engine) decideUncertainList(index uint32, c cellID, known bool) {
+func (e *Engine) decideUncertainList(index ordinal, c cellID, known bool) {
 	if !known {
 		e.blocked++
 		e.doubtful = append(e.doubtful, pendingRead{index, c})
@@ -259,7 +259,7 @@ func (e *Engine) ruleOutReaders() {
 
 // readElse is a read of something that a list key can't hold, unless it turns
 // out to be written by other means too.
-func (e *Engine) readElse(index uint32, c cellID) {
+func (e *Engine) readElse(index ordinal, c cellID) {
 	switch {
 	case e.lossy(e.in.cells.At(c).key):
 	case e.opt.Online && !e.closedSet && !e.closed:
@@ -280,7 +280,7 @@ func (e *Engine) listOf(k version.Key) *listKey {
 
 // appendersKnown tells whether the transactions that appended the elements
 // have been admitted; if not, the read waits for one, or is an anomaly.
-func (e *Engine) appendersKnown(index uint32, c cellID, l *list) bool {
+func (e *Engine) appendersKnown(index ordinal, c cellID, l *list) bool {
 	k := e.in.cells.At(c).key
 	complete := !e.lossy(k)
 	for _, el := range l.elements {
@@ -320,7 +320,7 @@ func (e *Engine) appendersKnown(index uint32, c cellID, l *list) bool {
 
 // wellFormed checks that each transaction's elements stand together, whole and
 // in order.
-func (e *Engine) wellFormed(index uint32, c cellID, l *list) bool {
+func (e *Engine) wellFormed(index ordinal, c cellID, l *list) bool {
 	for i := 0; i < len(l.elements); {
 		w := e.in.cells.At(l.elements[i]).final
 		if w == none {
@@ -347,7 +347,7 @@ func (e *Engine) wellFormed(index uint32, c cellID, l *list) bool {
 }
 
 // appendsOf are the elements that a transaction appended to k, in order.
-func (e *Engine) appendsOf(index uint32, k version.Key) []cellID {
+func (e *Engine) appendsOf(index ordinal, k version.Key) []cellID {
 	all := e.in.slab(e.in.txns.At(index).writes)
 	from := slices.IndexFunc(all, func(c cellID) bool { return e.in.cells.At(c).key == k })
 	var out []cellID
@@ -360,7 +360,7 @@ func (e *Engine) appendsOf(index uint32, k version.Key) []cellID {
 }
 
 // versionBy is what index made of k.
-func (e *Engine) versionBy(index uint32, k version.Key) version.ID {
+func (e *Engine) versionBy(index ordinal, k version.Key) version.ID {
 	return e.main.writeOf(e.in.txns.At(index).slot, k)
 }
 
@@ -424,7 +424,7 @@ func (e *Engine) missed(late version.Slot, first version.ID) {
 
 // incompatible reports two transactions whose lists of k can't both be prefixes
 // of one, or whose elements stand in an order that one of them did not append.
-func (e *Engine) incompatible(index, other uint32, k version.Key) {
+func (e *Engine) incompatible(index, other ordinal, k version.Key) {
 	if e.in.txns.At(index).doubt == uncertain {
 		e.suspend(index, func() { e.incompatible(index, other, k) })
 		return

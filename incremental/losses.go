@@ -72,7 +72,7 @@ func (e *Engine) Lost(known Losses) { e.opt.Lost = append(e.opt.Lost[:0], known.
 // maybeRetried: the value that index read, and that nobody recorded is known to have committed, may be
 // that of another attempt whose record is lost. Its writer then is unseen. Such an attempt may have been
 // made before, as one whose answer is lost is tried again, and ended no later than what index waits for.
-func (e *Engine) maybeRetried(index uint32, o otherWriters) bool {
+func (e *Engine) maybeRetried(index ordinal, o otherWriters) bool {
 	return !e.UniqueAttempts() && e.opt.Lost.touch(o.since, e.deadline(index))
 }
 

@@ -18,7 +18,7 @@ import (
 // probing from a name's hash finds it before a free slot.
 type names struct {
 	slots []uint64 // as package slots has them
-	list  paged.Vec[string]
+	list  paged.Vec[version.Key, string]
 	own   bool // copies are kept, as a name may be a part of something large
 }
 
@@ -40,8 +40,8 @@ func (t *names) numberOf(name string, h uint32) (version.Key, bool) {
 			t.slots[i] = uint64(h)<<32 | uint64(k+1)
 			return k, true
 		}
-		if uint32(s>>32) == h && *t.list.At(uint32(s) - 1) == name {
-			return uint32(s) - 1, false
+		if uint32(s>>32) == h && *t.list.At(version.Key(s) - 1) == name {
+			return version.Key(s) - 1, false
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (t *names) find(n int, name func(int) string, out []version.Key) {
 		for i := range m {
 			held[i] = ""
 			if e := entries[i]; e != 0 && uint32(e>>32) == hashes[i] {
-				held[i] = *t.list.At(uint32(e) - 1)
+				held[i] = *t.list.At(version.Key(e) - 1)
 			}
 		}
 		for i := range m {
@@ -94,7 +94,7 @@ func (t *names) find(n int, name func(int) string, out []version.Key) {
 			case entries[i] == 0:
 				out[from+i] = none
 			case held[i] == at && uint32(entries[i]>>32) == hashes[i]:
-				out[from+i] = uint32(entries[i]) - 1
+				out[from+i] = version.Key(entries[i]) - 1
 			default:
 				out[from+i] = t.probe(at, hashes[i])
 			}
@@ -106,8 +106,8 @@ func (t *names) find(n int, name func(int) string, out []version.Key) {
 func (t *names) probe(name string, h uint32) version.Key {
 	mask := uint32(len(t.slots) - 1)
 	for i := h & mask; t.slots[i] != 0; i = (i + 1) & mask {
-		if s := t.slots[i]; uint32(s>>32) == h && *t.list.At(uint32(s) - 1) == name {
-			return uint32(s) - 1
+		if s := t.slots[i]; uint32(s>>32) == h && *t.list.At(version.Key(s) - 1) == name {
+			return version.Key(s) - 1
 		}
 	}
 	return none

@@ -15,7 +15,7 @@ import (
 )
 
 // readAnomaly reports a read that no level allows.
-func (e *Engine) readAnomaly(kind verdict.Kind, index uint32, c cellID, writer verdict.TxnID) {
+func (e *Engine) readAnomaly(kind verdict.Kind, index ordinal, c cellID, writer verdict.TxnID) {
 	if e.in.txns.At(index).doubt == uncertain {
 		e.suspend(index, func() { e.readAnomaly(kind, index, c, writer) })
 		return
@@ -131,7 +131,7 @@ func merged(xs []verdict.Exhibit) []verdict.Exhibit {
 
 // thinAir reports a read of a value that nobody wrote and that the key did not
 // hold at first: another reader saw it hold something else.
-func (e *Engine) thinAir(index uint32, c cellID) {
+func (e *Engine) thinAir(index ordinal, c cellID) {
 	if e.in.txns.At(index).doubt == uncertain {
 		e.suspend(index, func() { e.thinAir(index, c) })
 		return
@@ -162,7 +162,7 @@ func (e *Engine) thinAir(index uint32, c cellID) {
 
 // showOtherReads adds the writers of what index read of the key of c elsewhere, so
 // that these reads are no anomalies of the evidence.
-func (e *Engine) showOtherReads(v *verdict.Violation, index uint32, c cellID) {
+func (e *Engine) showOtherReads(v *verdict.Violation, index ordinal, c cellID) {
 	if _, ok := e.in.sequences[index]; !ok {
 		return
 	}
@@ -176,7 +176,7 @@ func (e *Engine) showOtherReads(v *verdict.Violation, index uint32, c cellID) {
 
 // showWriters adds who may have written c.
 func (e *Engine) showWriters(v *verdict.Violation, c cellID) {
-	e.in.writersOf(c, func(w uint32) bool {
+	e.in.writersOf(c, func(w ordinal) bool {
 		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(w).id, Writes: []string{e.in.nameOf(e.in.cells.At(c).key)}})
 		return true
 	})
@@ -220,7 +220,7 @@ type exhibits struct {
 	reads  map[version.Slot]map[version.Key]bool
 	writes map[version.Slot]map[version.Key]bool
 	lists  []cellID          // that were read
-	whole  map[uint32]bool   // uncertain transactions of which all is kept
+	whole  map[ordinal]bool  // uncertain transactions of which all is kept
 	other  []verdict.Exhibit // of transactions without a slot
 	// initial: an initial version other than an empty list was read, so that the
 	// evidence has to be complete.
@@ -293,7 +293,7 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 	if w, _ := x.e.onlyWriter(index, c); w == none || x.e.holdsInitial(x.e.in.cells.At(c)) {
 		x.initial = true
 	}
-	x.e.in.writersOf(c, func(w uint32) bool {
+	x.e.in.writersOf(c, func(w ordinal) bool {
 		if t := x.e.in.txns.At(w); t.slot != none && w != index {
 			x.write(t.slot, k)
 			if t.doubt == uncertain {
@@ -306,12 +306,12 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 
 // entirely keeps all of a transaction that may not have taken effect, as any read of it may
 // be why it did not, and what shows that nobody can have read that.
-func (x *exhibits) entirely(index uint32) {
+func (x *exhibits) entirely(index ordinal) {
 	if x.whole[index] {
 		return
 	}
 	if x.whole == nil {
-		x.whole = map[uint32]bool{}
+		x.whole = map[ordinal]bool{}
 	}
 	x.whole[index] = true
 	t := x.e.in.txns.At(index)
@@ -327,7 +327,7 @@ func (x *exhibits) entirely(index uint32) {
 // against keeps what a transaction that may not have taken effect can't be reconciled with
 // by what it read: an attempt that came to nothing, or was not the last one, of who read what the
 // key held at first or, if nobody surely did, of who else says so.
-func (x *exhibits) against(index uint32) {
+func (x *exhibits) against(index ordinal) {
 	in := x.e.in
 	for _, c := range in.external(index) {
 		k := in.cells.At(c).key
@@ -355,7 +355,7 @@ func (x *exhibits) against(index uint32) {
 }
 
 // wrote keeps the writes of k of one that may have no place, as nobody can have read from it.
-func (x *exhibits) wrote(w uint32, k version.Key) {
+func (x *exhibits) wrote(w ordinal, k version.Key) {
 	if t := x.e.in.txns.At(w); t.slot != none {
 		x.write(t.slot, k)
 	} else {
@@ -936,7 +936,7 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 	s.polys[0].MaxFound = 1 // of a dense history's there may be hundreds, each with a search for why it holds
 	renamed := make(map[version.Slot]version.Slot, len(slots))
 	old := slots
-	sessions, fresh := map[uint32]uint32{}, uint32(0)
+	sessions, fresh := map[sessionID]sessionID{}, sessionID(0)
 	for _, o := range slots {
 		t := e.in.txns.At(e.slotTx[o])
 		session, ok := sessions[t.session]
@@ -1105,7 +1105,7 @@ func (e *Engine) distrust(c *check) bool {
 	if !e.opt.Online || e.distrusts >= distrustsMax || slices.ContainsFunc(e.checks, func(k *check) bool { return k.timed }) {
 		return false
 	}
-	var met [][]uint32
+	var met [][]sessionID
 	for i := range e.found {
 		if f := &e.found[i]; f.Assumed && !f.Chosen {
 			if at := e.clocksOf(c, f); len(at) > 0 {
@@ -1120,7 +1120,7 @@ func (e *Engine) distrust(c *check) bool {
 	for _, session := range blamed(met) {
 		e.in.last[session].distrusted = true
 	}
-	for i := range uint32(e.in.txns.Len()) {
+	for i := range ordinal(e.in.txns.Len()) {
 		if t := e.in.txns.At(i); t.timed && !t.base && e.in.last[t.session].distrusted {
 			t.timed = false
 			e.in.timed--
@@ -1145,8 +1145,8 @@ func (e *Engine) distrust(c *check) bool {
 const distrustsMax = 8
 
 // clocksOf are the sessions whose clocks a finding rests on, sorted.
-func (e *Engine) clocksOf(c *check, f *constraint.Violation) []uint32 {
-	var out []uint32
+func (e *Engine) clocksOf(c *check, f *constraint.Violation) []sessionID {
+	var out []sessionID
 	walk := func(list []graph.Edge) {
 		for _, ed := range list {
 			if ed.Type != verdict.RT {
@@ -1173,10 +1173,10 @@ func (e *Engine) clocksOf(c *check, f *constraint.Violation) []uint32 {
 
 // blamed are, of findings that each have to do with some sessions, few sessions with which
 // all have: again and again those that most of the rest have.
-func blamed(met [][]uint32) []uint32 {
-	var out []uint32
+func blamed(met [][]sessionID) []sessionID {
+	var out []sessionID
 	for len(met) > 0 {
-		count, most := map[uint32]int{}, 0
+		count, most := map[sessionID]int{}, 0
 		for _, sessions := range met {
 			for _, s := range sessions {
 				count[s]++
@@ -1190,8 +1190,8 @@ func blamed(met [][]uint32) []uint32 {
 			}
 		}
 		slices.Sort(out[first:])
-		met = slices.DeleteFunc(met, func(sessions []uint32) bool {
-			return slices.ContainsFunc(sessions, func(s uint32) bool { return slices.Contains(out[first:], s) })
+		met = slices.DeleteFunc(met, func(sessions []sessionID) bool {
+			return slices.ContainsFunc(sessions, func(s sessionID) bool { return slices.Contains(out[first:], s) })
 		})
 	}
 	return out

@@ -12,7 +12,7 @@ import (
 // admit gives a transaction to the strands, its predecessors in the order of
 // slots being there. One of unknown outcome waits until somebody may have read
 // from it.
-func (e *Engine) admit(index uint32) {
+func (e *Engine) admit(index ordinal) {
 	t := e.in.txns.At(index)
 	if t.slot != none {
 		return
@@ -40,7 +40,7 @@ func (e *Engine) admit(index uint32) {
 // transactions that overwrote it, which come after index. Until that is known they are
 // unordered writers, and what others read of both may break a level in another way than it
 // does when all is known: one anomaly would be found twice.
-func (e *Engine) wakeReaders(index uint32) {
+func (e *Engine) wakeReaders(index ordinal) {
 	var others []pendingRead
 	for _, c := range e.in.slab(e.in.txns.At(index).writes) {
 		others = e.wake(c, others)
@@ -54,7 +54,7 @@ func (e *Engine) wakeReaders(index uint32) {
 }
 
 // resolveAll resolves a transaction's reads.
-func (e *Engine) resolveAll(index uint32) {
+func (e *Engine) resolveAll(index ordinal) {
 	t := e.in.txns.At(index)
 	if t.open {
 		e.judgeFaults(index)
@@ -66,7 +66,7 @@ func (e *Engine) resolveAll(index uint32) {
 }
 
 // judgeFaults says what a transaction of unknown outcome breaks by itself.
-func (e *Engine) judgeFaults(index uint32) {
+func (e *Engine) judgeFaults(index ordinal) {
 	faults := e.in.faults[index]
 	if len(faults) == 0 {
 		return
@@ -92,14 +92,14 @@ func (e *Engine) judgeFaults(index uint32) {
 
 // suspend: index, which is uncertain, can't have taken effect, or it is as report
 // says.
-func (e *Engine) suspend(index uint32, report func()) {
+func (e *Engine) suspend(index ordinal, report func()) {
 	e.suspended[index] = append(e.suspended[index], report)
 	e.impossible(index, verdict.G1)
 }
 
 // impossible: an uncertain transaction can't have taken effect, by what breaks
 // base. That of all levels with a polygraph is at least ra.
-func (e *Engine) impossible(index uint32, base verdict.Level) {
+func (e *Engine) impossible(index ordinal, base verdict.Level) {
 	if e.weak != nil {
 		e.weak.ruleOut(index, base)
 	}
@@ -137,7 +137,7 @@ func (e *Engine) settleHeld(watermark int64) {
 }
 
 // enter gives a transaction its slot.
-func (e *Engine) enter(index uint32) {
+func (e *Engine) enter(index ordinal) {
 	t := e.in.txns.At(index)
 	reads, writes := t.reads.len(), t.writes.len()
 	if e.plain {
@@ -173,12 +173,12 @@ func (e *Engine) txnFor(t *txn) strandTxn {
 
 // write makes the version of a final write; the elements that a transaction
 // appended to a list are one.
-func (e *Engine) write(index uint32, c cellID) {
+func (e *Engine) write(index ordinal, c cellID) {
 	t, cl := e.in.txns.At(index), e.in.cells.At(c)
 	if e.alone(cl.key) || e.plain && !e.in.perKey.At(cl.key).appended {
 		return
 	}
-	v := version.None
+	v := version.ID(none)
 	if e.in.perKey.At(cl.key).appended {
 		v = e.main.writeOf(t.slot, cl.key) // of an element before
 	}
@@ -200,7 +200,7 @@ func (e *Engine) write(index uint32, c cellID) {
 func (e *Engine) alone(k version.Key) bool { return !e.opt.Online && !e.in.perKey.At(k).shared }
 
 // readCell is what a transaction's external read of k found, or none.
-func (e *Engine) readCell(index uint32, k version.Key) cellID {
+func (e *Engine) readCell(index ordinal, k version.Key) cellID {
 	for _, c := range e.in.slab(e.in.txns.At(index).reads) {
 		if e.in.cells.At(c).key == k {
 			return c
@@ -215,7 +215,7 @@ func (e *Engine) wake(c cellID, dst []pendingRead) []pendingRead {
 	cl := e.in.cells.At(c)
 	if cl.waiting != none && (!e.opt.Online || e.Unique() && !e.common(cl)) {
 		key := cl.key
-		e.in.release(c, func(index uint32) {
+		e.in.release(c, func(index ordinal) {
 			if e.writesTo(index, key) {
 				e.resolve(index, e.waitedFor(index, c))
 			} else {
@@ -227,13 +227,13 @@ func (e *Engine) wake(c cellID, dst []pendingRead) []pendingRead {
 }
 
 // writesTo tells whether a transaction wrote a key.
-func (e *Engine) writesTo(index uint32, k version.Key) bool {
+func (e *Engine) writesTo(index ordinal, k version.Key) bool {
 	return slices.ContainsFunc(e.in.slab(e.in.txns.At(index).writes), func(c cellID) bool { return e.in.cells.At(c).key == k })
 }
 
 // waitedFor is index's read that waited for c: of c itself, or of a list with
 // that element.
-func (e *Engine) waitedFor(index uint32, c cellID) cellID {
+func (e *Engine) waitedFor(index ordinal, c cellID) cellID {
 	for _, r := range e.in.slab(e.in.txns.At(index).reads) {
 		if r == c {
 			return c
@@ -247,7 +247,7 @@ func (e *Engine) waitedFor(index uint32, c cellID) cellID {
 
 // resolve finds the version that a transaction's external read of a cell saw,
 // if that is decided, and tells the strands.
-func (e *Engine) resolve(index uint32, c cellID) {
+func (e *Engine) resolve(index ordinal, c cellID) {
 	if e.saysNothing(c) {
 		e.saysPerhaps(index, c)
 		return
@@ -288,7 +288,7 @@ func (e *Engine) saysNothing(c cellID) bool {
 
 // saysPerhaps keeps a read of nothing of a key that nobody is seen to have changed: it may
 // turn out to hold a list, of which there is nothing before the first append.
-func (e *Engine) saysPerhaps(index uint32, c cellID) {
+func (e *Engine) saysPerhaps(index ordinal, c cellID) {
 	k := e.in.cells.At(c).key
 	p := e.in.perKey.At(k)
 	if e.whole() || !p.bare() || !e.in.isNothing(c) {
@@ -313,13 +313,13 @@ func (e *Engine) turnedOut(k version.Key) {
 		e.resolve(r.index, r.cell)
 	}
 	if null := e.in.perKey.At(k).null; null != none && e.Unique() {
-		e.in.release(null, func(index uint32) { e.resolve(index, e.waitedFor(index, null)) })
+		e.in.release(null, func(index ordinal) { e.resolve(index, e.waitedFor(index, null)) })
 	}
 }
 
 // decide finds the version of a read of which all that will be known is known,
 // or its candidates.
-func (e *Engine) decide(index uint32, c cellID) {
+func (e *Engine) decide(index ordinal, c cellID) {
 	cl := e.in.cells.At(c)
 	key := e.in.perKey.At(cl.key)
 	switch {
@@ -356,7 +356,7 @@ func (e *Engine) decide(index uint32, c cellID) {
 
 // block counts a read that can't be decided. One that only the weak levels know
 // of, as its key was read before, leaves the others decided.
-func (e *Engine) block(index uint32, c cellID) {
+func (e *Engine) block(index ordinal, c cellID) {
 	if e.in.sequences != nil && e.readCell(index, e.in.cells.At(c).key) != c {
 		e.weak.blocked++
 		return
@@ -367,7 +367,7 @@ func (e *Engine) block(index uint32, c cellID) {
 // onlyWriter is the only transaction other than index that the value can be
 // from, or none; several tells that there is more than one possibility, the
 // initial state counted.
-func (e *Engine) onlyWriter(index uint32, c cellID) (w uint32, several bool) {
+func (e *Engine) onlyWriter(index ordinal, c cellID) (w ordinal, several bool) {
 	w = none
 	n := 0
 	if cl := e.in.cells.At(c); cl.final != none && cl.more == none { // nearly always
@@ -375,7 +375,7 @@ func (e *Engine) onlyWriter(index uint32, c cellID) (w uint32, several bool) {
 			w, n = cl.final, 1
 		}
 	} else {
-		e.in.writersOf(c, func(x uint32) bool {
+		e.in.writersOf(c, func(x ordinal) bool {
 			if x != index {
 				w = x
 				n++
@@ -390,7 +390,7 @@ func (e *Engine) onlyWriter(index uint32, c cellID) (w uint32, several bool) {
 }
 
 // readFrom takes in that index read what w, and no other, can have written.
-func (e *Engine) readFrom(index, w uint32, c cellID) {
+func (e *Engine) readFrom(index, w ordinal, c cellID) {
 	t := e.in.txns.At(index)
 	if t.doubt == uncertain {
 		e.decideAmong(index, c)
@@ -417,14 +417,14 @@ func (e *Engine) readFrom(index, w uint32, c cellID) {
 
 // arrived: it is w's turn, or past it, to be admitted. Online its predecessors
 // have been.
-func (e *Engine) arrived(w uint32) bool {
+func (e *Engine) arrived(w ordinal) bool {
 	x := e.in.txns.At(w)
 	return !x.open || x.arrived || !e.opt.Online
 }
 
 // tookEffect: reader, which is in the history, read key from w, so w is in the
 // history, whatever its client knows.
-func (e *Engine) tookEffect(w, reader uint32, key version.Key) {
+func (e *Engine) tookEffect(w, reader ordinal, key version.Key) {
 	x := e.in.txns.At(w)
 	if !x.open {
 		return
@@ -457,7 +457,7 @@ func (e *Engine) tookEffect(w, reader uint32, key version.Key) {
 }
 
 // settleDoubts decides the lists that w read that were not checked as long as it was uncertain.
-func (e *Engine) settleDoubts(w uint32) {
+func (e *Engine) settleDoubts(w ordinal) {
 	var due []pendingRead
 	e.doubtful = slices.DeleteFunc(e.doubtful, func(r pendingRead) bool {
 		if r.index == w {
@@ -472,7 +472,7 @@ func (e *Engine) settleDoubts(w uint32) {
 }
 
 // mayHaveTakenEffect: somebody may have read from w.
-func (e *Engine) mayHaveTakenEffect(w uint32) {
+func (e *Engine) mayHaveTakenEffect(w ordinal) {
 	if x := e.in.txns.At(w); x.open && x.doubt == unread {
 		x.doubt = uncertain
 		if e.opt.Online {
@@ -483,12 +483,12 @@ func (e *Engine) mayHaveTakenEffect(w uint32) {
 
 // decideAmong tells the strands of a read with several candidates, or of an
 // uncertain transaction's.
-func (e *Engine) decideAmong(index uint32, c cellID) {
+func (e *Engine) decideAmong(index ordinal, c cellID) {
 	if !e.opt.Online && !e.closedSet {
 		e.deferred = append(e.deferred, pendingRead{index, c})
 		return
 	}
-	e.in.writersOf(c, func(w uint32) bool {
+	e.in.writersOf(c, func(w ordinal) bool {
 		if w != index {
 			e.mayHaveTakenEffect(w)
 		}
@@ -502,7 +502,7 @@ func (e *Engine) decideAmong(index uint32, c cellID) {
 }
 
 // choose tells the strands of a read's candidates.
-func (e *Engine) choose(index uint32, c cellID, cands []version.ID) {
+func (e *Engine) choose(index ordinal, c cellID, cands []version.ID) {
 	if e.weak != nil {
 		e.weak.choices = append(e.weak.choices, pendingRead{index, c})
 	}
@@ -518,7 +518,7 @@ func (e *Engine) choose(index uint32, c cellID, cands []version.ID) {
 
 // candidates are the versions that a read of c by index can be of: those of the
 // value's admitted writers, by line and slot, and the initial one before them.
-func (e *Engine) candidates(index uint32, c cellID) []version.ID {
+func (e *Engine) candidates(index ordinal, c cellID) []version.ID {
 	var out []version.ID
 	cl := e.in.cells.At(c)
 	if e.in.perKey.At(cl.key).isListKey() {
@@ -537,7 +537,7 @@ func (e *Engine) candidates(index uint32, c cellID) []version.ID {
 		out = append(out, e.initialVersion(cl.key))
 	}
 	n := len(out)
-	e.in.writersOf(c, func(w uint32) bool {
+	e.in.writersOf(c, func(w ordinal) bool {
 		if x := e.in.txns.At(w); w != index && x.slot != none {
 			v := cl.version
 			if cl.final != w || v == none {
@@ -579,7 +579,7 @@ func (e *Engine) separate() {
 
 // wait keeps a read until somebody writes c, or nobody can any more. c is what
 // was read, or an element of it.
-func (e *Engine) wait(index uint32, c cellID) {
+func (e *Engine) wait(index ordinal, c cellID) {
 	e.in.wait(c, index)
 	e.waiting = append(e.waiting, waitingRead{index, c, e.deadline(index)})
 }
@@ -591,7 +591,7 @@ func (e *Engine) unknowable(k version.Key) bool {
 }
 
 // isOpen tells whether it is not known, or not yet, who may have written what index read of c.
-func (e *Engine) isOpen(index uint32, c cellID) bool {
+func (e *Engine) isOpen(index ordinal, c cellID) bool {
 	waitsFor := func(c cellID) bool {
 		for r := range e.in.waitersOf(c) {
 			if r == index {
@@ -617,14 +617,14 @@ func (e *Engine) holdsInitial(cl *cell) bool {
 
 // exposed: the only writer of the value, as values are unique, did not commit it as
 // it stands.
-func (e *Engine) exposed(index uint32, c cellID) bool {
+func (e *Engine) exposed(index ordinal, c cellID) bool {
 	o := e.in.others(c)
 	return o.interOf(index) != none || o.aborted != verdict.NoTxn && e.UniqueAttempts()
 }
 
 // deadline is the latest end that the record of a writer of what index read can
 // carry: the writer began before index ended.
-func (e *Engine) deadline(index uint32) int64 {
+func (e *Engine) deadline(index ordinal) int64 {
 	t := e.in.txns.At(index)
 	if e.opt.MaxTransaction == 0 {
 		return maxTime
@@ -641,7 +641,7 @@ const maxTime = int64(^uint64(0) >> 1)
 // readOwnLater: the only transaction whose last write the value is, is the
 // reader itself, later. It can only have read the initial state, which is a
 // candidate for what no other transaction wrote in any way.
-func (e *Engine) readOwnLater(index uint32, c cellID) {
+func (e *Engine) readOwnLater(index ordinal, c cellID) {
 	o := e.in.others(c)
 	switch {
 	case o.interOf(index) != none:
@@ -660,7 +660,7 @@ func (e *Engine) readOwnLater(index uint32, c cellID) {
 // first, where that is not declared: one value per key. Of transactions that may
 // not have taken effect and read different values at most one did, and none if
 // somebody surely read another one.
-func (e *Engine) becomesInitial(index uint32, c cellID) bool {
+func (e *Engine) becomesInitial(index ordinal, c cellID) bool {
 	k := e.in.cells.At(c).key
 	p := e.in.perKey.At(k)
 	if p.initial != none {
@@ -677,7 +677,7 @@ func (e *Engine) becomesInitial(index uint32, c cellID) bool {
 				s.exclude(t.slot, other.slot)
 			}
 			if e.weak != nil {
-				e.weak.exclusive = append(e.weak.exclusive, [2]uint32{index, o.index})
+				e.weak.exclusive = append(e.weak.exclusive, [2]ordinal{index, o.index})
 			}
 		}
 	}
@@ -701,7 +701,7 @@ func (e *Engine) settleInitial(k version.Key, c cellID) {
 
 // notInitial: what index, which may not have taken effect, read is not what the key held
 // at first, as it claimed; if it did, that is an anomaly.
-func (e *Engine) notInitial(index uint32, c cellID) {
+func (e *Engine) notInitial(index ordinal, c cellID) {
 	if e.turnsOut(c) { // that a key holds nothing and that it holds an empty list may be the same
 		e.atClose = append(e.atClose, pendingRead{index, c})
 		return
@@ -714,7 +714,7 @@ func (e *Engine) notInitial(index uint32, c cellID) {
 }
 
 // settleClaims: index, which read initial values, is in the history.
-func (e *Engine) settleClaims(index uint32) {
+func (e *Engine) settleClaims(index ordinal) {
 	for _, c := range e.in.slab(e.in.txns.At(index).reads) {
 		k := e.in.cells.At(c).key
 		if slices.Contains(e.claims[k], pendingRead{index, c}) {
@@ -751,7 +751,7 @@ func (e *Engine) turnsOut(c cellID) bool {
 }
 
 // absent resolves a read of a value that no other transaction wrote last.
-func (e *Engine) absent(index uint32, c cellID) {
+func (e *Engine) absent(index ordinal, c cellID) {
 	cl := e.in.cells.At(c)
 	complete := !e.lossy(cl.key)
 	o := e.in.others(c)
@@ -782,7 +782,7 @@ func (e *Engine) absent(index uint32, c cellID) {
 // tookOwnForInitial: what was taken for the initial value of c's key is what its reader
 // itself wrote later. As index read another value that nobody wrote, it is that reader who
 // read from the future, and c what the key held at first.
-func (e *Engine) tookOwnForInitial(index uint32, c cellID) bool {
+func (e *Engine) tookOwnForInitial(index ordinal, c cellID) bool {
 	k := e.in.cells.At(c).key
 	p := e.in.perKey.At(k)
 	if e.in.txns.At(index).doubt == uncertain || p.initial == none || p.reader == none || e.in.cells.At(p.initial).final != p.reader {
@@ -805,7 +805,7 @@ func (e *Engine) initialVersion(k version.Key) version.ID {
 	if v := e.main.tab.InitialOf(k); v != none {
 		return v
 	}
-	v := none
+	v := version.ID(none)
 	for i, s := range e.strands { // versions have the same numbers in all
 		w := s.source(k, version.Initial)
 		if i == 0 {
@@ -815,7 +815,7 @@ func (e *Engine) initialVersion(k version.Key) version.ID {
 	return v
 }
 
-func (e *Engine) readInitial(index uint32, c cellID) {
+func (e *Engine) readInitial(index ordinal, c cellID) {
 	k := e.in.cells.At(c).key
 	if p := e.in.perKey.At(k); p.reader == none || e.in.txns.At(p.reader).doubt == uncertain && e.in.txns.At(index).doubt != uncertain {
 		p.reader = index
@@ -841,7 +841,7 @@ func (e *Engine) readInitial(index uint32, c cellID) {
 
 // read tells the strands of a resolved read. The first in which it diverges says so: of
 // the others, a polygraph may have decided what hides it there.
-func (e *Engine) read(index uint32, c cellID, v version.ID) {
+func (e *Engine) read(index ordinal, c cellID, v version.ID) {
 	if e.weak != nil {
 		e.readWeak(index, c, e.writerOf(v))
 	}

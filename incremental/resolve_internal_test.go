@@ -72,7 +72,7 @@ func TestOnlyWriter(t *testing.T) {
 		reader  uint32
 		key     string
 		value   int64
-		writer  uint32
+		writer  ordinal
 		several bool
 	}{
 		{record.InitialAny, 9, "x", 0, 0, false},
@@ -91,7 +91,7 @@ func TestOnlyWriter(t *testing.T) {
 			e.Step(&txns[i], 0)
 		}
 		cell := e.in.cellOf(e.in.keyNumber(c.key), record.Int(c.value))
-		if w, several := e.onlyWriter(c.reader, cell); several != c.several || !several && w != c.writer {
+		if w, several := e.onlyWriter(ordinal(c.reader), cell); several != c.several || !several && w != c.writer {
 			t.Errorf("%d reading %d from %s with %v: %d, several %v", c.reader, c.value, c.key, c.initial, w, several)
 		}
 	}
@@ -119,13 +119,13 @@ func TestCandidatesAreSorted(t *testing.T) {
 				t.Fatalf("%v: %+v", r.Outcome, r.Violations)
 			}
 			k := e.in.keyNumber("x")
-			cands := e.candidates(uint32(len(txns)-1), e.in.cellOf(k, record.Int(0)))
+			cands := e.candidates(ordinal(uint32(len(txns)-1)), e.in.cellOf(k, record.Int(0)))
 			if len(cands) != len(txns) || cands[0] != e.initialVersion(k) {
 				t.Fatalf("%d candidates, first %d", len(cands), cands[0])
 			}
 			place := func(v version.ID) [2]uint32 {
 				s := e.main.tab.At(v).Writer
-				return [2]uint32{e.main.line[s], s}
+				return [2]uint32{uint32(e.main.line[s]), uint32(s)}
 			}
 			if !slices.IsSortedFunc(cands[1:], func(a, b version.ID) int { x, y := place(a), place(b); return slices.Compare(x[:], y[:]) }) {
 				t.Errorf("sessions %v, online %v: candidates %v are not sorted", sessions, online, cands)

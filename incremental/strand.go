@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/constraint"
+	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
@@ -29,12 +30,12 @@ type strand struct {
 	keepAllReaders bool
 
 	last    []version.Slot // by session: the latest transaction on its chain
-	chainOf []uint32       // by session
-	chains  uint32
-	session []uint32     // by slot
-	line    []uint32     // by slot: the total order it lies on, be it alone
-	fresh   []version.ID // versions not yet given to the polygraphs
-	isFresh []bool       // by version: made by a write and not given yet
+	chainOf []reach.Chain  // by session
+	chains  reach.Chain
+	session []sessionID       // by slot
+	line    []constraint.Line // by slot: the total order it lies on, be it alone
+	fresh   []version.ID      // versions not yet given to the polygraphs
+	isFresh []bool            // by version: made by a write and not given yet
 
 	ops      []slotOps                     // by slot
 	decided  map[version.Slot][]version.ID // ambiguous reads that a polygraph decided
@@ -65,7 +66,7 @@ type few struct{ at, n, room uint32 }
 
 // strandTxn is what a strand is told of a transaction.
 type strandTxn struct {
-	session    uint32
+	session    sessionID
 	start, end int64
 	timed      bool
 	prev       version.Slot // its predecessor, or none
@@ -156,7 +157,7 @@ func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
 	if t.open || t.base {
 		x.Chain = s.chains
 		s.chains++
-		s.session[slot] = ^slot // stands for no other reader
+		s.session[slot] = ^sessionID(slot) // stands for no other reader
 	} else {
 		for int(t.session) >= len(s.last) {
 			s.last = append(s.last, version.None)
@@ -172,9 +173,9 @@ func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
 	if t.open || !t.timed {
 		s.tab.Endless(slot)
 	}
-	x.Line = x.Chain
+	x.Line = constraint.Line(x.Chain)
 	if s.keepAllReaders || t.open || t.base {
-		x.Line = ^slot
+		x.Line = ^constraint.Line(slot)
 	}
 	s.line = append(s.line, x.Line)
 	for _, p := range s.polys {

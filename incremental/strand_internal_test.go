@@ -16,7 +16,7 @@ func TestReadDecidesAnother(t *testing.T) {
 	for _, split := range []bool{false, true} {
 		s := newStrand([]constraint.Config{{Sessions: true, Split: split}})
 		next := func(session uint32) (version.Slot, version.ID) {
-			x := s.add(strandTxn{session: session, prev: none}, 1, 1)
+			x := s.add(strandTxn{session: sessionID(session), prev: none}, 1, 1)
 			return x, s.write(x, 0)
 		}
 		_, b := next(0)
@@ -53,7 +53,7 @@ func strandOf(cfgs []constraint.Config, writers uint32) (*strand, []version.ID) 
 	s := newStrand(cfgs)
 	var out []version.ID
 	for i := range writers {
-		x := s.add(strandTxn{session: i, prev: none}, 1, 1)
+		x := s.add(strandTxn{session: sessionID(i), prev: none}, 1, 1)
 		out = append(out, s.write(x, 0))
 	}
 	return s, out

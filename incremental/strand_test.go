@@ -12,11 +12,11 @@ import (
 func TestChainOutOfSlotOrder(t *testing.T) {
 	s := newStrand([]constraint.Config{{RealTime: true, Sessions: true}})
 	for i := range uint32(3) { // all overlap; the chain is 0, 2, 1
-		s.add(strandTxn{session: i, end: int64(10 + i), timed: true, prev: none}, 1, 1)
+		s.add(strandTxn{session: sessionID(i), end: int64(10 + i), timed: true, prev: none}, 1, 1)
 	}
 	var w [3]version.ID
 	for slot := range uint32(3) {
-		w[slot] = s.write(slot, 0)
+		w[slot] = s.write(version.Slot(slot), 0)
 	}
 	start := s.source(0, version.Initial)
 	for slot, v := range []version.ID{start, w[2], w[0]} {

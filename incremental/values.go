@@ -20,7 +20,7 @@ import (
 // Invariant: slots has a power of two of entries, at most 3/4 of them taken;
 // probing from the hash of an integer cell finds it before a free slot.
 type values struct {
-	cells paged.Vec[cell]
+	cells paged.Vec[cellID, cell]
 	slots []uint64 // of cells, as package slots has them
 	ints  int      // slots taken
 	texts map[text]cellID
@@ -78,8 +78,8 @@ func (vs *values) cellOf(k version.Key, v record.Value) cellID {
 		if uint32(s>>32) != h {
 			continue
 		}
-		if c := vs.cells.At(uint32(s) - 1); c.num == num && c.key == k && c.about&isNull == kind {
-			return uint32(s) - 1
+		if c := vs.cells.At(cellID(s) - 1); c.num == num && c.key == k && c.about&isNull == kind {
+			return cellID(s) - 1
 		}
 	}
 }

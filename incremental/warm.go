@@ -15,7 +15,7 @@ const warmMost = 16
 // caches. One operation after the other would wait for each in turn, as each depends
 // on the one before; here every step looks at one thing for all operations, and what
 // is missing comes at the same time. It changes nothing.
-func (e *Engine) warm(ops []record.Op, keys []uint32) {
+func (e *Engine) warm(ops []record.Op, keys []version.Key) {
 	if len(e.in.slots) == 0 || !e.opened || e.plain {
 		return
 	}
@@ -28,11 +28,11 @@ func (e *Engine) warm(ops []record.Op, keys []uint32) {
 	mask := uint32(len(e.in.slots) - 1)
 	seen := uint32(0) // keeps what is looked at from being optimised away
 	for i := range ops {
-		seen += e.in.perKey.At(keys[i]).recent
+		seen += uint32(e.in.perKey.At(keys[i]).recent)
 		hashes[i] = hash(keys[i], ops[i].Value.Num)
 		entries[i] = e.in.slots[hashes[i]&mask]
 	}
-	var writers [warmMost]uint32
+	var writers [warmMost]ordinal
 	for i := range ops {
 		versions[i], writers[i] = version.None, none
 		if ops[i].Kind != record.Read {
@@ -43,13 +43,13 @@ func (e *Engine) warm(ops []record.Op, keys []uint32) {
 			at = (at + 1) & mask
 		}
 		if x != 0 {
-			cl := e.in.cells.At(uint32(x) - 1)
+			cl := e.in.cells.At(cellID(x) - 1)
 			versions[i], writers[i] = cl.version, cl.final
 		}
 	}
 	for _, w := range writers[:len(ops)] {
 		if w != none {
-			seen += e.in.txns.At(w).slot
+			seen += uint32(e.in.txns.At(w).slot)
 		}
 	}
 	s := e.main
@@ -59,21 +59,23 @@ func (e *Engine) warm(ops []record.Op, keys []uint32) {
 	e.seenWarm = seen
 }
 
-func warmBlocks(p *constraint.Polygraph, keys []uint32, versions []version.ID) uint32 {
-	var at [warmMost]uint32
+func warmBlocks(p *constraint.Polygraph, keys []version.Key, versions []version.ID) uint32 {
+	var lists [warmMost]uint32
+	var heads [warmMost]version.ID
+	var writers [warmMost]version.Slot
 	for i, k := range keys {
-		at[i] = p.WarmKey(k)
+		lists[i] = p.WarmKey(k)
 	}
 	for i := range keys {
-		at[i] = p.WarmList(at[i])
+		heads[i] = p.WarmList(lists[i])
 	}
 	seen := uint32(0)
 	for i, v := range versions {
-		seen += p.WarmVersion(at[i])
-		at[i] = p.WarmVersion(v)
+		seen += uint32(p.WarmVersion(heads[i]))
+		writers[i] = p.WarmVersion(v)
 	}
-	for _, w := range at[:len(versions)] {
-		seen += p.WarmNode(w)
+	for _, w := range writers[:len(versions)] {
+		seen += uint32(p.WarmNode(w))
 	}
 	return seen
 }

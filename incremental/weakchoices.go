@@ -48,7 +48,7 @@ func (c candidate) precedes(reader version.Slot) int {
 
 // weakChoice is a read that is to be decided.
 type weakChoice struct {
-	index uint32
+	index ordinal
 	cell  cellID
 	slot  version.Slot
 	reads []int // which of the transaction's
@@ -63,7 +63,7 @@ type chooser struct {
 	solver  *sat.Solver
 	choices []weakChoice
 	of      map[version.Slot][]int // choices by reader
-	in      map[uint32]int         // by uncertain transaction: the variable that it took effect
+	in      map[ordinal]int        // by uncertain transaction: the variable that it took effect
 	cycles  []verdict.Violation
 	work    int
 	clauses int // given to solver
@@ -85,7 +85,7 @@ func (e *Engine) decideChoices(c *weakCheck) {
 	if e.opt.ChoiceWork < 0 {
 		return
 	}
-	ch := &chooser{e: e, check: c, solver: sat.New(0, nil), of: map[version.Slot][]int{}, in: map[uint32]int{}}
+	ch := &chooser{e: e, check: c, solver: sat.New(0, nil), of: map[version.Slot][]int{}, in: map[ordinal]int{}}
 	if n := e.blocked + e.weak.blocked + e.in.skipped + len(e.atClose); n > len(e.doubtful) {
 		return // a candidate may be missing
 	}
@@ -141,7 +141,7 @@ func (ch *chooser) collect() {
 	for _, x := range e.weak.exclusive {
 		ch.clause(sat.Neg(ch.inclusion(x[0])), sat.Neg(ch.inclusion(x[1])))
 	}
-	var out []uint32
+	var out []ordinal
 	for index, base := range e.weak.ruledOut {
 		if breaks(ch.check.level, base) {
 			out = append(out, index)
@@ -161,7 +161,7 @@ func (ch *chooser) add(w weakChoice) {
 
 // inclusion is the variable that an uncertain transaction took effect. One that
 // has become certain since is fixed.
-func (ch *chooser) inclusion(index uint32) int {
+func (ch *chooser) inclusion(index ordinal) int {
 	v, ok := ch.in[index]
 	if !ok {
 		v = ch.solver.NewVar()
@@ -209,7 +209,7 @@ func (ch *chooser) state(w *weakChoice) {
 
 // weakCandidates are the possible writers of a read, by slot, the initial state
 // first.
-func (e *Engine) weakCandidates(index uint32, c cellID) []candidate {
+func (e *Engine) weakCandidates(index ordinal, c cellID) []candidate {
 	cl := e.in.cells.At(c)
 	if e.in.perKey.At(cl.key).isListKey() {
 		if cl.about&isList == 0 || e.in.isNothing(c) {
@@ -227,7 +227,7 @@ func (e *Engine) weakCandidates(index uint32, c cellID) []candidate {
 		out = append(out, candidate{from: weak.Initial})
 	}
 	n := len(out)
-	e.in.writersOf(c, func(w uint32) bool {
+	e.in.writersOf(c, func(w ordinal) bool {
 		if x := e.in.txns.At(w); w != index && x.slot != none {
 			out = append(out, candidate{from: x.slot})
 		}
@@ -309,8 +309,8 @@ func (ch *chooser) unrefuted() (n int) {
 }
 
 // included are the uncertain transactions that the proposal has.
-func (ch *chooser) included() []uint32 {
-	var out []uint32
+func (ch *chooser) included() []ordinal {
+	var out []ordinal
 	for index, v := range ch.in {
 		if ch.solver.Value(v) && ch.e.in.txns.At(index).doubt == uncertain {
 			out = append(out, index)
@@ -321,8 +321,8 @@ func (ch *chooser) included() []uint32 {
 }
 
 // excluded are the uncertain transactions that the proposal leaves out.
-func (ch *chooser) excluded() map[uint32]bool {
-	out := map[uint32]bool{}
+func (ch *chooser) excluded() map[ordinal]bool {
+	out := map[ordinal]bool{}
 	for index, v := range ch.in {
 		if !ch.solver.Value(v) {
 			out[index] = true

@@ -17,13 +17,13 @@ type weakChecks struct {
 	// choices are reads with several possible writers, and those of transactions
 	// that may not have taken effect.
 	choices   []pendingRead
-	exclusive [][2]uint32
-	ruledOut  map[uint32]verdict.Level // transactions that can't have taken effect, by what breaks the level
-	gaveUp    bool                     // something was not worked off, as the budget had ended
-	blocked   int                      // reads that could not be decided, of keys read before
-	repeats   []pendingRead            // lists that a transaction read again
-	keys      []version.Key            // scratch
-	told      map[string]verdict.Level // by the transactions of a cycle: the weakest level it was told of
+	exclusive [][2]ordinal
+	ruledOut  map[ordinal]verdict.Level // transactions that can't have taken effect, by what breaks the level
+	gaveUp    bool                      // something was not worked off, as the budget had ended
+	blocked   int                       // reads that could not be decided, of keys read before
+	repeats   []pendingRead             // lists that a transaction read again
+	keys      []version.Key             // scratch
+	told      map[string]verdict.Level  // by the transactions of a cycle: the weakest level it was told of
 }
 
 type weakCheck struct {
@@ -37,7 +37,7 @@ type weakCheck struct {
 	// are not in the order.
 	outcome  verdict.Outcome // zero without choices
 	open     int
-	excluded map[uint32]bool
+	excluded map[ordinal]bool
 }
 
 var weakNames = map[verdict.Level]weak.Level{verdict.G1: weak.G1, verdict.RC: weak.RC, verdict.RA: weak.RA, verdict.CC: weak.CC}
@@ -48,7 +48,7 @@ var guaranteeNames = map[verdict.Guarantee]weak.Level{
 }
 
 func newWeakChecks(sessions bool, levels []verdict.Level) *weakChecks {
-	w := &weakChecks{ruledOut: map[uint32]verdict.Level{}, told: map[string]verdict.Level{}}
+	w := &weakChecks{ruledOut: map[ordinal]verdict.Level{}, told: map[string]verdict.Level{}}
 	var names []weak.Level
 	for l, name := range weakNames {
 		if slices.Contains(levels, l) {
@@ -64,14 +64,14 @@ func newWeakChecks(sessions bool, levels []verdict.Level) *weakChecks {
 
 // ruleOut notes that an uncertain transaction can't have taken effect at base and
 // the levels that imply it.
-func (w *weakChecks) ruleOut(index uint32, base verdict.Level) {
+func (w *weakChecks) ruleOut(index ordinal, base verdict.Level) {
 	if was, ok := w.ruledOut[index]; !ok || was.Implies(base) {
 		w.ruledOut[index] = base
 	}
 }
 
 // enterWeak gives a transaction to the checker, under its slot.
-func (e *Engine) enterWeak(t *txn, index uint32) {
+func (e *Engine) enterWeak(t *txn, index ordinal) {
 	w := e.weak
 	w.keys = w.keys[:0]
 	for _, c := range e.in.external(index) {
@@ -83,11 +83,11 @@ func (e *Engine) enterWeak(t *txn, index uint32) {
 			w.keys = append(w.keys, k)
 		}
 	}
-	prev := none
+	prev := version.Slot(none)
 	if t.prev != none {
 		prev = e.in.txns.At(t.prev).slot
 	}
-	slot := w.Add(t.session, prev, t.open || t.base, w.keys[:n], w.keys[n:])
+	slot := w.Add(uint32(t.session), prev, t.open || t.base, w.keys[:n], w.keys[n:])
 	if t.doubt != uncertain {
 		e.appendedTo(t, func(k version.Key) { w.Appended(k, slot) })
 	}
@@ -95,7 +95,7 @@ func (e *Engine) enterWeak(t *txn, index uint32) {
 
 // appendedTo calls f with the keys that a transaction appended to.
 func (e *Engine) appendedTo(t *txn, f func(version.Key)) {
-	last := none
+	last := version.Key(none)
 	for _, c := range e.in.slab(t.writes) {
 		if k := e.in.cells.At(c).key; k != last && e.in.perKey.At(k).appended {
 			f(k)
@@ -105,7 +105,7 @@ func (e *Engine) appendedTo(t *txn, f func(version.Key)) {
 }
 
 // readWeak tells the checker of a resolved read.
-func (e *Engine) readWeak(index uint32, c cellID, from version.Slot) {
+func (e *Engine) readWeak(index ordinal, c cellID, from version.Slot) {
 	if e.weak == nil { // and no polygraph either
 		return
 	}
@@ -119,7 +119,7 @@ func (e *Engine) readWeak(index uint32, c cellID, from version.Slot) {
 
 // showWeak tells the checker of the transactions whose elements a list shows,
 // but for the last, which readWeak has told of.
-func (e *Engine) showWeak(index uint32, c cellID, l *list) {
+func (e *Engine) showWeak(index ordinal, c cellID, l *list) {
 	slot := e.in.txns.At(index).slot
 	from := e.shownBy(l)
 	for i, r := range e.in.external(index) {
@@ -143,7 +143,7 @@ func (e *Engine) shownBy(l *list) []version.Slot {
 }
 
 // resolveRepeats resolves what a transaction read again, and found changed.
-func (e *Engine) resolveRepeats(index uint32) {
+func (e *Engine) resolveRepeats(index ordinal) {
 	seq, ok := e.in.sequences[index]
 	if !ok {
 		return

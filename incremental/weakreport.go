@@ -85,7 +85,7 @@ type weakExhibits struct {
 	e     *Engine
 	parts map[version.Slot]*verdict.Exhibit
 	lists map[version.Key]bool
-	whole map[uint32]bool   // uncertain transactions of which all is kept
+	whole map[ordinal]bool  // uncertain transactions of which all is kept
 	other []verdict.Exhibit // of transactions without a slot
 }
 
@@ -149,7 +149,7 @@ func (x *weakExhibits) read(s version.Slot, k version.Key) {
 			x.elements(c)
 			continue
 		}
-		x.e.in.writersOf(c, func(w uint32) bool {
+		x.e.in.writersOf(c, func(w ordinal) bool {
 			if t := x.e.in.txns.At(w); t.slot != none && w != index {
 				x.write(t.slot, k)
 				if t.doubt == uncertain {
@@ -163,12 +163,12 @@ func (x *weakExhibits) read(s version.Slot, k version.Key) {
 
 // all keeps all of a transaction that may not have taken effect, as any read of
 // it may be why it did not, and what that read should not have found.
-func (x *weakExhibits) all(index uint32, t *txn) {
+func (x *weakExhibits) all(index ordinal, t *txn) {
 	if x.whole[index] {
 		return
 	}
 	if x.whole == nil {
-		x.whole = map[uint32]bool{}
+		x.whole = map[ordinal]bool{}
 	}
 	x.whole[index] = true
 	p := x.of(t.slot)

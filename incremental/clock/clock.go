@@ -21,7 +21,7 @@ import (
 )
 
 // ID names a vector. It is counted how many have it: Share and Release.
-type ID = uint32
+type ID uint32
 
 // None is the vector of zeros.
 const None ID = math.MaxUint32
@@ -34,8 +34,8 @@ const None ID = math.MaxUint32
 type Clocks struct {
 	// Bits: a word is a set of bits, and a join has those of both.
 	Bits   bool
-	blocks paged.Vec[block]
-	refs   paged.Vec[uint32] // clocks and blocks that a block is part of
+	blocks paged.Vec[uint32, block]
+	refs   paged.Vec[uint32, uint32] // by number of a block: clocks, and blocks that it is part of
 	free   []uint32
 }
 
@@ -52,61 +52,67 @@ type block [blockSize]uint32
 const heightBits = 3
 
 // height is 0 of a leaf.
-func height(id ID) uint32 { return id & (1<<heightBits - 1) }
+func height(id ID) uint32 { return uint32(id) & (1<<heightBits - 1) }
 
-func (k *Clocks) at(id ID) *block { return k.blocks.At(id >> heightBits) }
+// number is that of the block.
+func number(id ID) uint32 { return uint32(id >> heightBits) }
+
+// child is the i-th of a block that is no leaf.
+func (b *block) child(i int) ID { return ID(b[i]) }
+
+func (k *Clocks) at(id ID) *block { return k.blocks.At(number(id)) }
 
 // Held is the number of blocks in use.
 func (k *Clocks) Held() int { return k.blocks.Len() - len(k.free) }
 
 // make is a new block of zeros.
-func (k *Clocks) make(h uint32) uint32 {
-	var id uint32
+func (k *Clocks) make(h uint32) ID {
+	var id ID
 	if f := len(k.free); f > 0 {
-		id = k.free[f-1]<<heightBits | h
+		id = ID(k.free[f-1]<<heightBits | h)
 		k.free = k.free[:f-1]
 		*k.at(id) = block{}
 	} else {
-		id = k.blocks.Push(block{})<<heightBits | h
+		id = ID(k.blocks.Push(block{})<<heightBits | h)
 		k.refs.Push(0)
 	}
-	*k.refs.At(id >> heightBits) = 1
+	*k.refs.At(number(id)) = 1
 	if h > 0 {
 		b := k.at(id)
 		for i := range b {
-			b[i] = None
+			b[i] = uint32(None)
 		}
 	}
 	return id
 }
 
 // Share is the clock for one more that has it.
-func (k *Clocks) Share(id uint32) uint32 {
+func (k *Clocks) Share(id ID) ID {
 	if id != None {
-		*k.refs.At(id >> heightBits)++
+		*k.refs.At(number(id))++
 	}
 	return id
 }
 
 // Release gives a clock up that one less has.
-func (k *Clocks) Release(id uint32) {
+func (k *Clocks) Release(id ID) {
 	if id == None {
 		return
 	}
-	n := k.refs.At(id >> heightBits)
+	n := k.refs.At(number(id))
 	if *n--; *n > 0 {
 		return
 	}
 	if height(id) > 0 {
 		for _, child := range k.at(id) {
-			k.Release(child)
+			k.Release(ID(child))
 		}
 	}
-	k.free = append(k.free, id>>heightBits)
+	k.free = append(k.free, number(id))
 }
 
 // Get is the count of a chain.
-func (k *Clocks) Get(id, chain uint32) uint32 {
+func (k *Clocks) Get(id ID, chain uint32) uint32 {
 	if b := k.leaf(id, chain); b != nil {
 		return b[chain%blockSize]
 	}
@@ -114,7 +120,7 @@ func (k *Clocks) Get(id, chain uint32) uint32 {
 }
 
 // leaf is the block with the count of a chain, or nil if that is zero.
-func (k *Clocks) leaf(id, chain uint32) *block {
+func (k *Clocks) leaf(id ID, chain uint32) *block {
 	if id == None {
 		return nil
 	}
@@ -123,7 +129,7 @@ func (k *Clocks) leaf(id, chain uint32) *block {
 		return nil
 	}
 	for ; h > 0; h-- {
-		if id = k.at(id)[chain>>(blockBits*h)%blockSize]; id == None {
+		if id = k.at(id).child(int(chain >> (blockBits * h) % blockSize)); id == None {
 			return nil
 		}
 	}
@@ -134,13 +140,13 @@ func (k *Clocks) leaf(id, chain uint32) *block {
 // no block is made.
 type View struct {
 	k    *Clocks
-	id   uint32
+	id   ID
 	at   uint32 // chains from at·blockSize on are in leaf
 	leaf *block
 }
 
 // View is a view of a clock.
-func (k *Clocks) View(id uint32) View { return View{k: k, id: id, at: None} }
+func (k *Clocks) View(id ID) View { return View{k: k, id: id, at: math.MaxUint32} }
 
 // Get is the word at a place.
 func (v *View) Get(chain uint32) uint32 {
@@ -154,14 +160,14 @@ func (v *View) Get(chain uint32) uint32 {
 }
 
 // above is a block of which id is the first, and the only one.
-func (k *Clocks) above(id uint32) uint32 {
+func (k *Clocks) above(id ID) ID {
 	top := k.make(height(id) + 1)
-	k.at(top)[0] = id
+	k.at(top)[0] = uint32(id)
 	return top
 }
 
 // Raise is the clock, which is given up, with at least so much of a chain.
-func (k *Clocks) Raise(id, chain, count uint32) uint32 {
+func (k *Clocks) Raise(id ID, chain, count uint32) ID {
 	old := k.Get(id, chain)
 	if count = k.word(old, count); count == old {
 		return id
@@ -183,17 +189,17 @@ func (k *Clocks) word(x, y uint32) uint32 {
 	return max(x, y)
 }
 
-func (k *Clocks) put(id, h, chain, count uint32) uint32 {
+func (k *Clocks) put(id ID, h, chain, count uint32) ID {
 	switch {
 	case id == None:
 		id = k.make(h)
-	case *k.refs.At(id >> heightBits) > 1:
+	case *k.refs.At(number(id)) > 1:
 		old := id
 		id = k.make(h)
 		b := k.at(id)
 		*b = *k.at(old)
 		for i := 0; h > 0 && i < blockSize; i++ {
-			k.Share(b[i])
+			k.Share(b.child(i))
 		}
 		k.Release(old)
 	}
@@ -202,8 +208,8 @@ func (k *Clocks) put(id, h, chain, count uint32) uint32 {
 		return id
 	}
 	i := chain >> (blockBits * h) % blockSize
-	child := k.put(k.at(id)[i], h-1, chain, count)
-	k.at(id)[i] = child
+	child := k.put(k.at(id).child(int(i)), h-1, chain, count)
+	k.at(id)[i] = uint32(child)
 	return id
 }
 
@@ -229,7 +235,7 @@ func (k *Clocks) Join(a, b ID) ID {
 // is not looked at, and what turns out equal is shared from then on: clocks of
 // which neither was made from the other have their own blocks of the same counts,
 // and would be compared again and again.
-func (k *Clocks) joined(a, b uint32) (id uint32, equal bool) {
+func (k *Clocks) joined(a, b ID) (id ID, equal bool) {
 	h, lower := height(a), height(b)
 	if h == 0 {
 		return k.joinedLeaf(a, b)
@@ -239,9 +245,9 @@ func (k *Clocks) joined(a, b uint32) (id uint32, equal bool) {
 		y = *k.at(b)
 	} else {
 		for i := range y {
-			y[i] = None
+			y[i] = uint32(None)
 		}
-		y[0] = b
+		y[0] = uint32(b)
 	}
 	out, isA, isB := *k.at(a), true, lower == h
 	var made uint32 // bits: children of out that it holds
@@ -249,19 +255,21 @@ func (k *Clocks) joined(a, b uint32) (id uint32, equal bool) {
 		switch {
 		case x == y[i]:
 			continue
-		case y[i] == None:
+		case y.child(i) == None:
 			isB = false
 			continue
-		case x == None:
-			out[i] = k.lifted(k.Share(y[i]), h-1)
+		case ID(x) == None:
+			out[i] = uint32(k.lifted(k.Share(y.child(i)), h-1))
 		default:
-			out[i], equal = k.joined(x, y[i])
+			var child ID
+			child, equal = k.joined(ID(x), y.child(i))
+			out[i] = uint32(child)
 			if equal {
-				k.agree(a, i, out[i])
+				k.agree(a, i, child)
 				if lower == h {
-					k.agree(b, i, out[i])
+					k.agree(b, i, child)
 				}
-				k.Release(out[i])
+				k.Release(child)
 				continue
 			}
 		}
@@ -271,7 +279,7 @@ func (k *Clocks) joined(a, b uint32) (id uint32, equal bool) {
 	if !isA && !isB {
 		for i, x := range out {
 			if made>>i&1 == 0 {
-				k.Share(x)
+				k.Share(ID(x))
 			}
 		}
 		id = k.make(h)
@@ -279,7 +287,7 @@ func (k *Clocks) joined(a, b uint32) (id uint32, equal bool) {
 		return id, false
 	}
 	for ; made != 0; made &= made - 1 {
-		k.Release(out[bits.TrailingZeros32(made)])
+		k.Release(out.child(bits.TrailingZeros32(made)))
 	}
 	if isA && isB {
 		return k.Share(min(a, b)), true
@@ -291,23 +299,23 @@ func (k *Clocks) joined(a, b uint32) (id uint32, equal bool) {
 }
 
 // agree makes the i-th child, which has the same counts, of a block.
-func (k *Clocks) agree(id uint32, i int, child uint32) {
+func (k *Clocks) agree(id ID, i int, child ID) {
 	b := k.at(id)
-	if old := b[i]; old != child {
-		b[i] = k.Share(child)
+	if old := b.child(i); old != child {
+		b[i] = uint32(k.Share(child))
 		k.Release(old)
 	}
 }
 
 // lifted is the clock, given up, as one of that height.
-func (k *Clocks) lifted(id, h uint32) uint32 {
+func (k *Clocks) lifted(id ID, h uint32) ID {
 	for height(id) < h {
 		id = k.above(id)
 	}
 	return id
 }
 
-func (k *Clocks) joinedLeaf(a, b uint32) (id uint32, equal bool) {
+func (k *Clocks) joinedLeaf(a, b ID) (id ID, equal bool) {
 	x, y := k.at(a), k.at(b)
 	var out block
 	var overA, overB uint32
@@ -339,7 +347,7 @@ func (k *Clocks) joinedLeaf(a, b uint32) (id uint32, equal bool) {
 }
 
 // Same tells whether two clocks have the same counts.
-func (k *Clocks) Same(a, b uint32) bool {
+func (k *Clocks) Same(a, b ID) bool {
 	switch {
 	case a == b:
 		return true
@@ -349,7 +357,7 @@ func (k *Clocks) Same(a, b uint32) bool {
 		return *k.at(a) == *k.at(b)
 	}
 	for i := range blockSize {
-		if !k.Same(k.at(a)[i], k.at(b)[i]) {
+		if !k.Same(k.at(a).child(i), k.at(b).child(i)) {
 			return false
 		}
 	}
@@ -413,7 +421,7 @@ func (k *Clocks) child(id ID, h uint32, i int) ID {
 	case id == None:
 		return None
 	case height(id) >= h:
-		return k.at(id)[i]
+		return k.at(id).child(i)
 	case i == 0:
 		return id
 	}

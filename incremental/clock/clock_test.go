@@ -12,7 +12,7 @@ func TestClocks(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		width := []int{3, blockSize + 1, 40, blockSize * blockSize, 5000, 1 << 30}[seed%6]
 		k := Clocks{}
-		ids := make([]uint32, 12)
+		ids := make([]ID, 12)
 		counts := make([]map[uint32]uint32, len(ids))
 		for i := range ids {
 			ids[i], counts[i] = None, map[uint32]uint32{}
@@ -74,7 +74,7 @@ func sameCounts(a, b map[uint32]uint32) bool {
 }
 
 // checkClock checks the counts of a clock, and of chains near those it has.
-func checkClock(t *testing.T, k *Clocks, id uint32, want map[uint32]uint32) {
+func checkClock(t *testing.T, k *Clocks, id ID, want map[uint32]uint32) {
 	t.Helper()
 	v := k.View(id)
 	for ch := range want {

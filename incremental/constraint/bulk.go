@@ -255,7 +255,7 @@ func (p *Polygraph) Blocks() {
 // settleChoices looks at all open choices once, after which they watch.
 func (p *Polygraph) settleChoices() {
 	for ci := range p.choices {
-		p.wakeChoice(uint32(ci))
+		p.wakeChoice(choiceID(ci))
 	}
 	p.Propagate()
 }
@@ -283,7 +283,7 @@ func (p *Polygraph) topological() []node {
 	n := p.g.Nodes()
 	in := make([]int32, n)
 	for i := range p.g.Len() {
-		in[p.g.Edge(uint32(i)).To]++
+		in[p.g.Edge(graph.EdgeID(i)).To]++
 	}
 	if p.parts == 2 {
 		for i := 1; i < n; i += 2 {
@@ -296,7 +296,7 @@ func (p *Polygraph) topological() []node {
 			topo = append(topo, node(i))
 		}
 	}
-	var cut map[uint32]bool
+	var cut map[graph.EdgeID]bool
 	lower := func(v node) {
 		if in[v]--; in[v] == 0 {
 			topo = append(topo, v)
@@ -307,7 +307,7 @@ func (p *Polygraph) topological() []node {
 	for at := 0; ; {
 		for ; at < len(topo); at++ {
 			u := topo[at]
-			if p.parts == 2 && u%2 == 0 {
+			if p.parts.OnlyStarts(u) {
 				lower(u + 1)
 			}
 			for e := p.g.FirstOut(u); e != graph.None; e = p.g.NextOut(e) {
@@ -320,7 +320,7 @@ func (p *Polygraph) topological() []node {
 			break
 		}
 		if cut == nil {
-			cut = map[uint32]bool{}
+			cut = map[graph.EdgeID]bool{}
 			search = &cycleSearch{seen: make([]uint32, n), budget: shorterBudget, first: firstBudget}
 		}
 		for in[next] <= 0 {
@@ -360,8 +360,8 @@ func (p *Polygraph) topological() []node {
 		p.g = graph.Graph{}
 		p.g.Grow(n)
 		for i := range old.Len() {
-			if !cut[uint32(i)] {
-				p.g.Add(old.Edge(uint32(i)))
+			if !cut[graph.EdgeID(i)] {
+				p.g.Add(old.Edge(graph.EdgeID(i)))
 			}
 		}
 	}
@@ -377,7 +377,7 @@ func (p *Polygraph) withdraw(e graph.Edge) {
 	r := p.SlotOf(e.From)
 	for _, v := range p.Reads(r) {
 		if p.tab.At(v).Key == e.Key {
-			p.withdrawn[[2]uint32{r, v}] = true
+			p.withdrawn[readOf{r, v}] = true
 		}
 	}
 }
@@ -391,8 +391,8 @@ const (
 
 // waitsInSession is the predecessor of v by session order, or its start, if
 // that still waits.
-func (p *Polygraph) waitsInSession(v node, in []int32, cut map[uint32]bool) (node, bool) {
-	if p.parts == 2 && v%2 == 1 && in[v-1] > 0 {
+func (p *Polygraph) waitsInSession(v node, in []int32, cut map[graph.EdgeID]bool) (node, bool) {
+	if p.parts.OnlyCommits(v) && in[v-1] > 0 {
 		return v - 1, true
 	}
 	for e := p.g.FirstIn(v); e != graph.None; e = p.g.NextIn(e) {
@@ -406,7 +406,7 @@ func (p *Polygraph) waitsInSession(v node, in []int32, cut map[uint32]bool) (nod
 // cutCycle finds a cycle behind n among the nodes that still wait (in > 0),
 // reports it, as short as the search makes it, and returns the edge of it to leave
 // out: a read's, not a session's.
-func (p *Polygraph) cutCycle(n node, in []int32, cut map[uint32]bool, search *cycleSearch) uint32 {
+func (p *Polygraph) cutCycle(n node, in []int32, cut map[graph.EdgeID]bool, search *cycleSearch) graph.EdgeID {
 	search.stamp++
 	for search.seen[n] != search.stamp {
 		search.seen[n] = search.stamp
@@ -437,8 +437,8 @@ func rank(t verdict.EdgeType) int {
 }
 
 // waitsFor returns a predecessor of n that still waits itself.
-func (p *Polygraph) waitsFor(n node, in []int32, cut map[uint32]bool) node {
-	if p.parts == 2 && n%2 == 1 && in[n-1] > 0 {
+func (p *Polygraph) waitsFor(n node, in []int32, cut map[graph.EdgeID]bool) node {
+	if p.parts.OnlyCommits(n) && in[n-1] > 0 {
 		return n - 1
 	}
 	for e := p.g.FirstIn(n); e != graph.None; e = p.g.NextIn(e) {
@@ -464,9 +464,9 @@ const shorterBudget = 1 << 18
 // shortest is a shortest cycle through n among the nodes that wait, or a shorter one
 // through another node of it, of which none has a shorter one, as far as the budget
 // goes.
-func (p *Polygraph) shortest(n node, in []int32, cut map[uint32]bool, search *cycleSearch) []step {
+func (p *Polygraph) shortest(n node, in []int32, cut map[graph.EdgeID]bool, search *cycleSearch) []step {
 	waits := func(u node) bool { return in[u] > 0 }
-	stays := func(e uint32) bool { return !cut[e] }
+	stays := func(e graph.EdgeID) bool { return !cut[e] }
 	left := math.MaxInt
 	walk := p.around(n, waits, stays, 0, &left)
 	search.first -= math.MaxInt - left

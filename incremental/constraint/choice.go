@@ -50,7 +50,7 @@ const (
 
 // writersOnLine are the writers of one key on one line (session), in order.
 type writersOnLine struct {
-	line uint32
+	line Line
 	vs   []vid
 }
 
@@ -95,19 +95,19 @@ func (p *Polygraph) Ambiguous(reader version.Slot, key version.Key, cands []vers
 		return
 	}
 	guarded = guarded && p.maybe[reader] == mayBeIn
-	ci := uint32(len(p.choices))
+	ci := choiceID(len(p.choices))
 	p.choices = append(p.choices, choice{reader: reader, key: key, guarded: guarded, cands: cands})
 	p.openChoices++
 	p.solved.valid = false
 	p.Stats.Choices++
 	p.readsSome(reader)
 	if p.choiceOf == nil {
-		p.choiceOf = map[[2]uint32]uint32{}
+		p.choiceOf = map[Read]choiceID{}
 	}
-	p.choiceOf[[2]uint32{reader, key}] = ci
+	p.choiceOf[Read{reader, key}] = ci
 	if guarded {
 		if p.guardedBy == nil {
-			p.guardedBy = map[slot][]uint32{}
+			p.guardedBy = map[slot][]choiceID{}
 		}
 		p.guardedBy[reader] = append(p.guardedBy[reader], ci)
 	}
@@ -160,7 +160,7 @@ func (p *Polygraph) Include(s version.Slot) {
 func (p *Polygraph) Config() Config { return p.cfg }
 
 // line numbers total orders: sessions, and each transaction outside of them.
-func (p *Polygraph) line(v vid) uint32 { return p.lines[p.tab.At(v).Writer] }
+func (p *Polygraph) line(v vid) Line { return p.lines[p.tab.At(v).Writer] }
 
 // trackWriters keeps the writers of a key by line from now on.
 func (p *Polygraph) trackWriters(k keyID) {
@@ -199,7 +199,7 @@ func (p *Polygraph) Wrote(v version.ID) {
 func (p *Polygraph) trackWriter(v vid) {
 	k, line := p.tab.At(v).Key, p.line(v)
 	lists := p.byLine[k]
-	i, ok := slices.BinarySearchFunc(lists, line, func(l writersOnLine, x uint32) int { return int(l.line) - int(x) })
+	i, ok := slices.BinarySearchFunc(lists, line, func(l writersOnLine, x Line) int { return int(l.line) - int(x) })
 	if !ok {
 		lists = slices.Insert(lists, i, writersOnLine{line: line})
 		p.byLine[k] = lists
@@ -398,7 +398,7 @@ func (p *Polygraph) eachLine(c *choice, drop, try func(i int)) {
 	}
 }
 
-func (p *Polygraph) wakeChoice(ci uint32) {
+func (p *Polygraph) wakeChoice(ci choiceID) {
 	c := &p.choices[ci]
 	if c.state == choiceOpen && !c.dirty {
 		c.dirty = true
@@ -407,7 +407,7 @@ func (p *Polygraph) wakeChoice(ci uint32) {
 }
 
 // settleChoice narrows a choice, and takes what remains alone.
-func (p *Polygraph) settleChoice(ci uint32) {
+func (p *Polygraph) settleChoice(ci choiceID) {
 	c := &p.choices[ci]
 	if !p.cfg.Ablate.NoPruning {
 		p.narrow(c)
@@ -435,7 +435,7 @@ func (p *Polygraph) settleChoice(ci uint32) {
 }
 
 // decide ends a choice that has at most one candidate left.
-func (p *Polygraph) decide(ci uint32) bool {
+func (p *Polygraph) decide(ci choiceID) bool {
 	c := &p.choices[ci]
 	switch {
 	case len(c.cands) == 0 && c.guarded:
@@ -462,16 +462,16 @@ func (p *Polygraph) endChoice(c *choice, s choiceState) {
 	}
 }
 
-func (p *Polygraph) watchChoice(ci uint32, n node) {
+func (p *Polygraph) watchChoice(ci choiceID, n node) {
 	c := &p.choices[ci]
 	if !slices.Contains(c.watched, n) {
 		c.watched = append(c.watched, n)
-		p.watchNode(n, ci|itemChoice)
+		p.watchNode(n, uint32(ci)|itemChoice)
 	}
 }
 
 // takeCandidate makes the one candidate that is left the version that was read.
-func (p *Polygraph) takeCandidate(ci uint32) {
+func (p *Polygraph) takeCandidate(ci choiceID) {
 	c := &p.choices[ci]
 	v, reader, key := c.cands[0], c.reader, c.key
 	p.endChoice(c, choiceTaken)
@@ -484,7 +484,7 @@ func (p *Polygraph) takeCandidate(ci uint32) {
 	if ver := p.tab.At(v); ver.Kind == version.Written {
 		p.include(ver.Writer)
 	}
-	w := version.None // its version that follows v at once
+	w := vid(none) // its version that follows v at once
 	if !p.cfg.Prefix {
 		w = p.writes(reader, key)
 	}
@@ -574,7 +574,7 @@ func (p *Polygraph) ruleOut(s slot) {
 			continue
 		}
 		if slices.ContainsFunc(c.cands, func(v vid) bool { return p.tab.At(v).Kind == version.Written && p.writer(v) == s }) {
-			p.wakeChoice(uint32(ci))
+			p.wakeChoice(choiceID(ci))
 		}
 	}
 }
@@ -590,7 +590,7 @@ func (p *Polygraph) resolveRound() int {
 		if c := &p.choices[ci]; c.state == choiceOpen {
 			c.dirty = false
 			p.narrow(c)
-			if p.decide(uint32(ci)) {
+			if p.decide(choiceID(ci)) {
 				n++
 			}
 		}

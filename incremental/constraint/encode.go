@@ -36,7 +36,7 @@ type problem struct {
 	at []int32
 
 	vars   []variable
-	pairs  []uint32       // those that are stated, ascending: the first variables
+	pairs  []pairID       // those that are stated, ascending: the first variables
 	in     map[slot]int   // variable
 	after  map[slot]int   // of the read at hand: variable, by the first writer of a block
 	later  []vid          // of the read at hand: see Polygraph.beside
@@ -56,13 +56,13 @@ const (
 )
 
 type variable struct {
-	kind varKind
-	// id is the number of the pair, or of the choice whose candidate v is, or
-	// whose reader follows.
-	id    uint32
-	v     vid
-	time  int32 // decided in this order
-	phase bool
+	kind   varKind
+	phase  bool
+	pair   pairID
+	choice choiceID // whose candidate v is, or whose reader follows
+	v      vid
+	slot   slot  // the uncertain transaction
+	time   int32 // decided in this order
 }
 
 func (q *problem) newVar(v variable) int {
@@ -72,7 +72,7 @@ func (q *problem) newVar(v variable) int {
 }
 
 // contract states the problem of the given pairs and choices.
-func (p *Polygraph) contract(pairs, choices []uint32) *problem {
+func (p *Polygraph) contract(pairs []pairID, choices []choiceID) *problem {
 	q := &problem{p: p, in: map[slot]int{}, after: map[slot]int{}}
 	q.vars, q.means = make([]variable, 0, len(pairs)), make([][]graph.Edge, 0, 2*len(pairs))
 	arena := make([]graph.Edge, 0, 4*len(pairs)) // what they mean, where there is room
@@ -81,7 +81,7 @@ func (p *Polygraph) contract(pairs, choices []uint32) *problem {
 			break
 		}
 		pr := &p.pairs[id]
-		v := q.newVar(variable{kind: pairVar, id: id})
+		v := q.newVar(variable{kind: pairVar, pair: id})
 		for l, ab := range [2][2]vid{{pr.a, pr.b}, {pr.b, pr.a}} {
 			from := len(arena)
 			arena = p.appendSides(arena, ab[0], ab[1])
@@ -104,7 +104,7 @@ func (p *Polygraph) contract(pairs, choices []uint32) *problem {
 const statedSteps = 16
 
 // choice adds a read's candidates.
-func (q *problem) choice(ci uint32) {
+func (q *problem) choice(ci choiceID) {
 	p := q.p
 	c := &p.choices[ci]
 	clear(q.after)
@@ -114,7 +114,7 @@ func (q *problem) choice(ci uint32) {
 		some = append(some, sat.Neg(q.inHistory(c.reader)))
 	}
 	for _, v := range c.cands {
-		x := q.newVar(variable{kind: candVar, id: ci, v: v})
+		x := q.newVar(variable{kind: candVar, choice: ci, v: v})
 		some = append(some, sat.Pos(x))
 		if ver := p.tab.At(v); ver.Kind == version.Written {
 			q.mean(sat.Pos(x), graph.Edge{From: p.commit(ver.Writer), To: p.start(c.reader), Key: c.key, Type: verdict.WR, Why: verdict.ByCase})
@@ -152,7 +152,7 @@ func (q *problem) mean(l sat.Lit, e graph.Edge) {
 func (q *problem) inHistory(s slot) int {
 	x, ok := q.in[s]
 	if !ok {
-		x = q.newVar(variable{kind: inVar, id: s})
+		x = q.newVar(variable{kind: inVar, slot: s})
 		q.in[s] = x
 	}
 	return x
@@ -161,7 +161,7 @@ func (q *problem) inHistory(s slot) int {
 // overwriters adds the anti-dependencies of choice ci's reader if it read v, x
 // being the variable of that: to what is known to come after v, and to what does if an open pair of the
 // block that v ends has it so.
-func (q *problem) overwriters(ci uint32, x int, v vid) {
+func (q *problem) overwriters(ci choiceID, x int, v vid) {
 	p := q.p
 	c := &p.choices[ci]
 	start := p.start(c.reader)
@@ -172,7 +172,7 @@ func (q *problem) overwriters(ci uint32, x int, v vid) {
 		}
 		return
 	}
-	a, first := version.None, true // the block that v ends; whether it precedes all others
+	a, first := vid(none), true // the block that v ends; whether it precedes all others
 	if ver.Kind == version.Written {
 		a = p.tab.Head(v)
 		first = p.tab.First(a)
@@ -202,10 +202,10 @@ func (q *problem) overwriters(ci uint32, x int, v vid) {
 }
 
 // follows is the variable of that choice ci's reader read what comes before the block that w begins.
-func (q *problem) follows(ci uint32, w slot) int {
+func (q *problem) follows(ci choiceID, w slot) int {
 	z, ok := q.after[w]
 	if !ok {
-		z = q.newVar(variable{kind: followsVar, id: ci})
+		z = q.newVar(variable{kind: followsVar, choice: ci})
 		q.after[w] = z
 		q.mean(sat.Pos(z), q.p.antiDependency(q.p.choices[ci].reader, w, q.p.choices[ci].key))
 	}
@@ -238,9 +238,9 @@ func (q *problem) contractGraph() {
 	for _, v := range q.vars { // the nodes by which schedule orders them
 		switch v.kind {
 		case candVar:
-			q.nodes = append(q.nodes, p.start(p.choices[v.id].reader))
+			q.nodes = append(q.nodes, p.start(p.choices[v.choice].reader))
 		case pairVar:
-			pr := p.pairs[v.id]
+			pr := p.pairs[v.pair]
 			q.nodes = append(q.nodes, p.commit(p.writer(p.tab.Tail(pr.a))), p.commit(p.writer(p.tab.Tail(pr.b))))
 		}
 	}
@@ -315,7 +315,7 @@ func (q *problem) whole() []acyclic.Arc {
 	}
 	var arcs []acyclic.Arc
 	for i := range p.g.Len() {
-		e := p.g.Edge(uint32(i))
+		e := p.g.Edge(graph.EdgeID(i))
 		arcs = append(arcs, acyclic.Arc{From: int32(e.From), To: int32(e.To)})
 	}
 	if p.parts == 2 {
@@ -337,20 +337,20 @@ func (q *problem) edge(l sat.Lit, a acyclic.Arc) graph.Edge {
 // contracted graph: a pair its order there, a read the last version before it.
 func (q *problem) schedule() {
 	p := q.p
-	best := map[uint32]int{} // by choice: the variable of its likeliest candidate
+	best := map[choiceID]int{} // by choice: the variable of its likeliest candidate
 	for i := range q.vars {
 		v := &q.vars[i]
 		switch v.kind {
 		case pairVar:
-			pr := p.pairs[v.id]
+			pr := p.pairs[v.pair]
 			a := q.placeOf(p.commit(p.writer(p.tab.Tail(pr.a))))
 			b := q.placeOf(p.commit(p.writer(p.tab.Tail(pr.b))))
 			v.time, v.phase = 2*min(a, b), a < b
 		case candVar:
-			c := &p.choices[v.id]
+			c := &p.choices[v.choice]
 			v.time = 2*q.placeOf(p.start(c.reader)) + 1
-			if b, ok := best[v.id]; !ok || q.likelier(c, v.v, q.vars[b].v) {
-				best[v.id] = i
+			if b, ok := best[v.choice]; !ok || q.likelier(c, v.v, q.vars[b].v) {
+				best[v.choice] = i
 			}
 		default:
 			v.time = 1 << 30

@@ -14,7 +14,7 @@ import (
 // that are not stored: real time, and the edge a report begins with.
 type step struct {
 	graph.Edge
-	id uint32
+	id graph.EdgeID
 }
 
 // reportCycle reports the cycle that e would close.
@@ -128,7 +128,7 @@ func (p *Polygraph) markAssumed(v *Violation) {
 
 // ground follows forced edges down to facts, adding all it meets to v.Rest.
 func (p *Polygraph) ground(v *Violation, todo []step) {
-	done := map[uint32]bool{}
+	done := map[graph.EdgeID]bool{}
 	for len(todo) > 0 {
 		s := todo[0]
 		todo = todo[1:]
@@ -157,7 +157,7 @@ func (p *Polygraph) ground(v *Violation, todo []step) {
 
 // reason is the cycle that the opposite of forced edge id would have closed
 // when it was forced; nil for edges that were not forced.
-func (p *Polygraph) reason(id uint32) []step {
+func (p *Polygraph) reason(id graph.EdgeID) []step {
 	if id == none {
 		return nil
 	}
@@ -261,8 +261,8 @@ func (f fallen) ground(v *Violation, todo []step) []step {
 // eliminated are, for the read-from edge e that was left when all other
 // candidates had fallen, why these have, among the edges older than limit; ruledOut if that is
 // of some of them what their writers read themselves, false if not all can be shown.
-func (p *Polygraph) eliminated(e graph.Edge, limit uint32) (out []fallen, ruledOut, ok bool) {
-	ci, ok := p.choiceOf[[2]uint32{p.SlotOf(e.To), e.Key}]
+func (p *Polygraph) eliminated(e graph.Edge, limit graph.EdgeID) (out []fallen, ruledOut, ok bool) {
+	ci, ok := p.choiceOf[Read{p.SlotOf(e.To), e.Key}]
 	if !ok {
 		return nil, false, false
 	}
@@ -275,7 +275,7 @@ func (p *Polygraph) eliminated(e graph.Edge, limit uint32) (out []fallen, ruledO
 // wrote: each candidate closes a cycle, or its writer did not take effect, as it
 // can't have read what it did. It is false, and the rest is told, if not all can be shown. shown are
 // these writers; false, of whom it can't be shown, or not yet.
-func (p *Polygraph) whyNot(reader slot, key keyID, but, limit node, shown map[slot]bool) (out []fallen, ok bool) {
+func (p *Polygraph) whyNot(reader slot, key keyID, but node, limit graph.EdgeID, shown map[slot]bool) (out []fallen, ok bool) {
 	ok = true
 	for _, v := range p.AllCandidates(reader, key) {
 		ver := p.tab.At(v)
@@ -306,7 +306,7 @@ func (p *Polygraph) whyNot(reader slot, key keyID, but, limit node, shown map[sl
 
 // wouldClose shows why reader can't have read v; false if it can't be shown with the
 // edges older than limit.
-func (p *Polygraph) wouldClose(v vid, reader slot, limit uint32) (fallen, bool) {
+func (p *Polygraph) wouldClose(v vid, reader slot, limit graph.EdgeID) (fallen, bool) {
 	key := p.tab.At(v).Key
 	if p.tab.At(v).Kind == version.Written {
 		w := p.writer(v)

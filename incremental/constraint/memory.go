@@ -8,7 +8,7 @@ import "github.com/isowatch/isowatch/incremental/sat"
 // given up after a violation; so a refutation that uses one is found again
 // without them before it is told.
 type memory struct {
-	read    map[uint32]vid // by choice
+	read    map[choiceID]vid // by choice
 	lemmas  [][]remembered
 	learned [][]sat.Lit // of the search at hand
 }
@@ -37,22 +37,22 @@ func (q *problem) name(i int) (remembered, bool) {
 	v := q.vars[i]
 	switch v.kind {
 	case pairVar:
-		pr := q.p.pairs[v.id]
-		return remembered{kind: pairVar, id: [2]uint32{pr.a, pr.b}}, true
+		pr := q.p.pairs[v.pair]
+		return remembered{kind: pairVar, id: [2]uint32{uint32(pr.a), uint32(pr.b)}}, true
 	case candVar:
-		return remembered{kind: candVar, id: [2]uint32{v.id, v.v}}, true
+		return remembered{kind: candVar, id: [2]uint32{uint32(v.choice), uint32(v.v)}}, true
 	case inVar:
-		return remembered{kind: inVar, id: [2]uint32{v.id, 0}}, true
+		return remembered{kind: inVar, id: [2]uint32{uint32(v.slot), 0}}, true
 	}
 	return remembered{}, false
 }
 
 // remember keeps what a search that succeeded chose and derived.
 func (m *memory) remember(q *problem, solver *sat.Solver) {
-	m.read = map[uint32]vid{}
+	m.read = map[choiceID]vid{}
 	for i, v := range q.vars {
 		if v.kind == candVar && solver.Value(i) {
-			m.read[v.id] = v.v
+			m.read[v.choice] = v.v
 		}
 	}
 	m.lemmas = append(m.lemmas, m.named(q)...)
@@ -86,11 +86,11 @@ func (m *memory) recall(q *problem, s *sat.Solver) {
 	for i, v := range q.vars {
 		switch v.kind {
 		case pairVar:
-			if x := &q.p.pairs[v.id]; x.tried {
+			if x := &q.p.pairs[v.pair]; x.tried {
 				s.SetPhase(i, x.ab)
 			}
 		case candVar:
-			if r, ok := m.read[v.id]; ok {
+			if r, ok := m.read[v.choice]; ok {
 				s.SetPhase(i, r == v.v)
 			}
 		}

@@ -40,7 +40,7 @@ func (p *Polygraph) closes(a, b vid) (graph.Edge, bool) {
 }
 
 func (p *Polygraph) isWithdrawn(r slot, v vid) bool {
-	return len(p.withdrawn) > 0 && p.withdrawn[[2]uint32{r, v}]
+	return len(p.withdrawn) > 0 && p.withdrawn[readOf{r, v}]
 }
 
 // relate decides the order of the blocks that a and b head, if only one is
@@ -163,7 +163,7 @@ func (p *Polygraph) force(e, opposite graph.Edge) {
 		p.g.Add(e)
 	}
 	if p.g.Len() > n && opposite.From != none {
-		p.forced = append(p.forced, forced{uint32(n), opposite})
+		p.forced = append(p.forced, forced{graph.EdgeID(n), opposite})
 	}
 }
 
@@ -347,7 +347,7 @@ func (p *Polygraph) constrain(a, b vid) {
 const pairSteps = 4
 
 func (p *Polygraph) addPair(a, b vid) {
-	c := uint32(len(p.pairs))
+	c := pairID(len(p.pairs))
 	p.Budget.Use(pairSteps)
 	p.pairs = append(p.pairs, pair{a: a, b: b, alive: true})
 	p.window.unsettled++
@@ -359,11 +359,11 @@ func (p *Polygraph) addPair(a, b vid) {
 
 // watchTail lets pair c be looked at again when something new reaches a node
 // that an edge of it leaves: then that edge may close a cycle.
-func (p *Polygraph) watchTail(head vid, c uint32) {
+func (p *Polygraph) watchTail(head vid, c pairID) {
 	tail := p.tab.Tail(head)
-	p.watchNode(p.commit(p.tab.At(tail).Writer), c)
+	p.watchNode(p.commit(p.tab.At(tail).Writer), uint32(c))
 	for r := range p.tab.Readers(tail) {
-		p.watchNode(p.start(r), c)
+		p.watchNode(p.start(r), uint32(c))
 	}
 }
 
@@ -378,7 +378,7 @@ func (p *Polygraph) readAs(r slot, v vid, why verdict.Why) {
 		e := graph.Edge{From: p.commit(ver.Writer), To: p.start(r), Key: ver.Key, Type: verdict.WR, Why: why}
 		e.Assumed = p.byElimination && p.cfg.RealTime
 		if !p.addEdge(e, true) {
-			p.withdrawn[[2]uint32{r, v}] = true
+			p.withdrawn[readOf{r, v}] = true
 			return
 		}
 	}
@@ -434,7 +434,7 @@ func (p *Polygraph) readTail(r slot, v vid) {
 	}
 	if p.open > 0 {
 		for c := p.firstPair(head); c != none; c = *p.nextPair(c, head) {
-			p.watchNode(p.start(r), c)
+			p.watchNode(p.start(r), uint32(c))
 			p.move(c, r)
 			p.wake(c)
 		}

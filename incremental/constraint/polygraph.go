@@ -146,17 +146,26 @@ type Other struct {
 	Order []graph.Edge
 }
 
+// Line numbers the total orders that transactions lie on.
+type Line uint32
+
 // Read names a read.
 type Read struct {
 	Reader version.Slot
 	Key    version.Key
 }
 
+// pairID numbers pairs, choiceID choices, in the order in which they are made.
+type (
+	pairID   uint32
+	choiceID uint32
+)
+
 // open constraint: the blocks that a and b head, on one key. It lies in the lists of
 // the pairs of a and of b.
 type pair struct {
 	a, b         vid
-	next, prev   [2]uint32 // in a's list and b's; the first's prev is the last
+	next, prev   [2]pairID // in a's list and b's; the first's prev is the last
 	top          int64     // if settled: see scope
 	alive, dirty bool
 	ab           bool // a came first in the solution that had the pair last
@@ -177,7 +186,7 @@ type blockRef struct {
 // levels and is changed by the engine before the polygraph is told.
 type Polygraph struct {
 	cfg   Config
-	parts uint32
+	parts graph.Parts
 	tab   *version.Table
 
 	g      graph.Graph
@@ -193,27 +202,27 @@ type Polygraph struct {
 	listAt  []uint32     // by key: which of lists
 	pairs   []pair
 	open    int      // pairs alive
-	pairsOf []uint32 // by the version that heads a block: its first pair
+	pairsOf []pairID // by the version that heads a block: its first pair
 	// watch lists: the pairs to look at again when something new reaches a node
 	firstWatch    []uint32 // by node, into watches
 	watches       []watch
-	dirty         []uint32
+	dirty         []pairID
 	choices       []choice
 	openChoices   int
-	choiceOf      map[[2]uint32]uint32 // by reader and key
-	dirtyChoices  []uint32
-	maybe         map[slot]maybe    // transactions of unknown outcome; in, where missing
-	guardedBy     map[slot][]uint32 // the choices of uncertain transactions
-	exclusive     map[slot][]slot   // uncertain transactions of which one at most took effect
-	lines         []uint32          // by slot: the total order it lies on
-	byLine        [][]writersOnLine // by key, if tracked: its writers
+	choiceOf      map[Read]choiceID // by reader and key
+	dirtyChoices  []choiceID
+	maybe         map[slot]maybe      // transactions of unknown outcome; in, where missing
+	guardedBy     map[slot][]choiceID // the choices of uncertain transactions
+	exclusive     map[slot][]slot     // uncertain transactions of which one at most took effect
+	lines         []Line              // by slot: the total order it lies on
+	byLine        [][]writersOnLine   // by key, if tracked: its writers
 	tracked       []bool
 	candidate     bitset.BitSet // versions that a read that is open was found to may be of
 	reads         bitset.BitSet // transactions that read something, where that matters; see idle
 	scratch       []slot
 	contracted    [][2]uint32   // of the last problem; see problem.fixed
 	arcs          []acyclic.Arc // the same
-	hopeless      []uint32      // choices without a candidate, to be explained
+	hopeless      []choiceID    // choices without a candidate, to be explained
 	memory        memory
 	window        window
 	implicit      int  // pairs that were not made, as there are too many
@@ -222,9 +231,9 @@ type Polygraph struct {
 	byElimination bool // a candidate was taken: blocks may rest on it
 	chose         bool // orders were chosen for good
 
-	given     map[[2]vid]bool    // pairs given up after a violation
-	withdrawn map[[2]uint32]bool // (reader, version): reads given up after a violation
-	forced    []forced           // ascending by edge
+	given     map[[2]vid]bool // pairs given up after a violation
+	withdrawn map[readOf]bool // reads given up after a violation
+	forced    []forced        // ascending by edge
 
 	found []Violation
 	// MaxFound bounds the violations that are explained; 0: no bound.
@@ -266,12 +275,22 @@ type Polygraph struct {
 
 // watch lets item, a pair or a choice, be looked at again when something new
 // reaches node.
-type watch struct{ item, node, next uint32 }
+type watch struct {
+	item uint32 // a pairID, or with itemChoice a choiceID
+	node node
+	next uint32
+}
+
+// readOf is a read that is known to be of v.
+type readOf struct {
+	reader slot
+	v      vid
+}
 
 // forced remembers why an edge was forced: the edge of the opposite order that
 // would have closed a cycle.
 type forced struct {
-	edge     uint32
+	edge     graph.EdgeID
 	opposite graph.Edge
 }
 
@@ -296,7 +315,7 @@ func (p *Polygraph) Drop() { p.Budget.Hold(-p.bytes) }
 // New makes an empty polygraph over the table.
 func New(cfg Config, tab *version.Table) *Polygraph {
 	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime, Budget: budget.Unlimited(),
-		window: window{zone: noZone}, given: map[[2]vid]bool{}, withdrawn: map[[2]uint32]bool{}}
+		window: window{zone: noZone}, given: map[[2]vid]bool{}, withdrawn: map[readOf]bool{}}
 	if cfg.Split {
 		p.parts = 2
 	}
@@ -305,15 +324,15 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 	}
 	switch {
 	case cfg.RealTime:
-		p.banded = reach.NewBanded(&p.g, int(p.parts), cfg.Skew)
+		p.banded = reach.NewBanded(&p.g, p.parts, cfg.Skew)
 		p.banded.Late = cfg.Late
 		p.banded.Heeds = func(n node) bool { return p.firstWatch[n] != none }
 		p.reach = p.banded
 	case !cfg.Sessions || cfg.Slots > 0 && manyChains(cfg.Chains, cfg.Slots):
-		p.bits = reach.NewBits(&p.g, int(p.parts))
+		p.bits = reach.NewBits(&p.g, p.parts)
 		p.reach = p.bits
 	default:
-		p.chains = reach.NewChains(&p.g, int(p.parts))
+		p.chains = reach.NewChains(&p.g, p.parts)
 		p.reach = p.chains
 	}
 	return p
@@ -345,8 +364,8 @@ func (p *Polygraph) Reuse(old *Polygraph) {
 	}
 }
 
-func (p *Polygraph) start(s slot) node  { return s * p.parts }
-func (p *Polygraph) commit(s slot) node { return s*p.parts + p.parts - 1 }
+func (p *Polygraph) start(s slot) node  { return p.parts.Start(s) }
+func (p *Polygraph) commit(s slot) node { return p.parts.Commit(s) }
 
 // writing is the node of s that version orders lead to: where it must know the
 // version before its own, which is at its start, or only follow it.
@@ -358,14 +377,14 @@ func (p *Polygraph) writing(s slot) node {
 }
 
 // Parts is how many nodes a transaction has.
-func (p *Polygraph) Parts() uint32 { return p.parts }
+func (p *Polygraph) Parts() graph.Parts { return p.parts }
 
 // Renamed is the violation with other numbers of transactions, each of which has so
 // many nodes.
-func (v Violation) Renamed(name func(version.Slot) version.Slot, parts uint32) Violation {
+func (v Violation) Renamed(name func(version.Slot) version.Slot, parts graph.Parts) Violation {
 	edge := func(e graph.Edge) graph.Edge {
-		e.From = name(e.From/parts)*parts + e.From%parts
-		e.To = name(e.To/parts)*parts + e.To%parts
+		e.From = parts.Start(name(parts.Slot(e.From))) + e.From%graph.Node(parts)
+		e.To = parts.Start(name(parts.Slot(e.To))) + e.To%graph.Node(parts)
 		return e
 	}
 	walk := func(es []graph.Edge) []graph.Edge {
@@ -401,7 +420,7 @@ func (v Violation) Renamed(name func(version.Slot) version.Slot, parts uint32) V
 }
 
 // SlotOf is the transaction of a node.
-func (p *Polygraph) SlotOf(n graph.Node) version.Slot { return n / p.parts }
+func (p *Polygraph) SlotOf(n graph.Node) version.Slot { return p.parts.Slot(n) }
 
 // Bytes is the memory of the closure, for measurement.
 func (p *Polygraph) Bytes() int { return p.reach.Bytes() }
@@ -430,7 +449,7 @@ func (p *Polygraph) Displaced() uint64 {
 // as few transactions have had times for a while, that chains are the smaller closure by far. Cost:
 // these slots.
 func (p *Polygraph) Sprawls(s version.Slot) bool {
-	return p.banded != nil && p.banded.Held(s) > rowsWide*(p.g.Nodes()-int(s*p.parts))+rowsFew
+	return p.banded != nil && p.banded.Held(s) > rowsWide*(p.g.Nodes()-int(p.start(s)))+rowsFew
 }
 
 // rowsWide is how many words the rows of the closure may have on the average: one for each 64 nodes
@@ -443,11 +462,11 @@ const (
 
 // Txn is what the polygraph is told of a transaction.
 type Txn struct {
-	Chain      uint32 // the chain it lies on: its session, if it is ordered by it
-	Line       uint32 // numbers the total orders that transactions lie on, be it alone
-	Prev       slot   // its predecessor in its session, or version.None
-	OnChain    bool   // Prev is the chain's last, or there is none
-	Start, End int64  // nanoseconds, if timed
+	Chain      reach.Chain // the chain it lies on: its session, if it is ordered by it
+	Line       Line        // numbers the total orders that transactions lie on, be it alone
+	Prev       slot        // its predecessor in its session, or version.None
+	OnChain    bool        // Prev is the chain's last, or there is none
+	Start, End int64       // nanoseconds, if timed
 	Timed      bool
 	Open       bool // its outcome is unknown: it may have taken effect after End
 	// Base: it ended before the first transaction that is not one, and comes late.
@@ -502,7 +521,7 @@ const chainsBytes = 32 << 20
 
 // leaveChains goes on with bits, for good.
 func (p *Polygraph) leaveChains() {
-	p.bits = reach.NewBits(&p.g, int(p.parts))
+	p.bits = reach.NewBits(&p.g, p.parts)
 	for range p.slots { // the one at hand among them
 		p.bits.Add(true)
 	}
@@ -566,23 +585,23 @@ func (p *Polygraph) changed(n node) {
 	for w := p.firstWatch[n]; w != none; w = p.watches[w].next {
 		steps++
 		if item := p.watches[w].item; item&itemChoice != 0 {
-			p.wakeChoice(item &^ itemChoice)
+			p.wakeChoice(choiceID(item &^ itemChoice))
 		} else {
-			p.wake(item)
+			p.wake(pairID(item))
 		}
 	}
 }
 
-func (p *Polygraph) wake(c uint32) {
+func (p *Polygraph) wake(c pairID) {
 	if p.pairs[c].alive && !p.pairs[c].dirty {
 		p.pairs[c].dirty = true
 		p.dirty = append(p.dirty, c)
 	}
 }
 
-func (p *Polygraph) watchNode(n node, c uint32) {
+func (p *Polygraph) watchNode(n node, item uint32) {
 	p.Budget.Use(1)
-	p.watches = append(p.watches, watch{c, n, p.firstWatch[n]})
+	p.watches = append(p.watches, watch{item, n, p.firstWatch[n]})
 	p.firstWatch[n] = uint32(len(p.watches) - 1)
 }
 
@@ -648,12 +667,12 @@ func (p *Polygraph) compact() {
 	for ci := range p.choices { // the numbers of choices stay
 		c := &p.choices[ci]
 		for _, n := range c.watched {
-			p.watchNode(n, uint32(ci)|itemChoice)
+			p.watchNode(n, itemChoice|uint32(ci))
 		}
 	}
 }
 
-func (p *Polygraph) kill(c uint32) {
+func (p *Polygraph) kill(c pairID) {
 	pr := &p.pairs[c]
 	pr.alive = false
 	p.open--
@@ -679,15 +698,15 @@ func (p *Polygraph) kill(c uint32) {
 
 // firstPair is the first of the pairs of the block that h heads, or none; nextPair goes
 // on. While a pair is killed they must not be walked.
-func (p *Polygraph) firstPair(h vid) uint32 {
+func (p *Polygraph) firstPair(h vid) pairID {
 	if int(h) >= len(p.pairsOf) {
 		return none
 	}
 	return p.pairsOf[h]
 }
 
-func (p *Polygraph) nextPair(c uint32, h vid) *uint32 { return &p.pairs[c].next[p.pairs[c].side(h)] }
-func (p *Polygraph) prevPair(c uint32, h vid) *uint32 { return &p.pairs[c].prev[p.pairs[c].side(h)] }
+func (p *Polygraph) nextPair(c pairID, h vid) *pairID { return &p.pairs[c].next[p.pairs[c].side(h)] }
+func (p *Polygraph) prevPair(c pairID, h vid) *pairID { return &p.pairs[c].prev[p.pairs[c].side(h)] }
 
 // side is where the pair keeps what concerns h, one of its two.
 func (x *pair) side(h vid) int {
@@ -698,7 +717,7 @@ func (x *pair) side(h vid) int {
 }
 
 // link puts pair c at the end of h's pairs.
-func (p *Polygraph) link(c uint32, h vid) {
+func (p *Polygraph) link(c pairID, h vid) {
 	for int(h) >= len(p.pairsOf) {
 		p.pairsOf = append(p.pairsOf, none)
 	}

@@ -28,7 +28,7 @@ func (p *Polygraph) Order() []verdict.Event {
 		in[e.To]++
 	}
 	for i := range p.g.Len() {
-		in[p.g.Edge(uint32(i)).To]++
+		in[p.g.Edge(graph.EdgeID(i)).To]++
 	}
 	var byEnd []slot          // those with a known end
 	waits := map[int][]node{} // by how many of these are waited for

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
@@ -436,21 +437,21 @@ func (r *rig) add(i int) {
 		t.Prev = s
 	}
 	if c, ok := r.chains[x.session]; ok && !x.maybe {
-		t.Chain = c
+		t.Chain = reach.Chain(c)
 	} else {
-		t.Chain = r.nChains
+		t.Chain = reach.Chain(r.nChains)
 		r.nChains++
 	}
-	t.Line = t.Chain
+	t.Line = Line(t.Chain)
 	if x.maybe {
-		t.Line = ^slot(i)
+		t.Line = Line(^slot(i))
 	} else {
-		r.last[x.session], r.chains[x.session] = slot(i), t.Chain
+		r.last[x.session], r.chains[x.session] = slot(i), uint32(t.Chain)
 	}
 	if x.maybe || !x.timed {
 		r.tab.Endless(slot(i))
 	}
-	r.lines = append(r.lines, t.Line)
+	r.lines = append(r.lines, uint32(t.Line))
 	r.reads, r.writes = append(r.reads, nil), append(r.writes, nil)
 	r.p.Add(t)
 	if x.maybe {
@@ -599,7 +600,7 @@ func (r *rig) answer() sat.Answer {
 // was taken.
 func (r *rig) left(reader, key string) string {
 	s, k := slot(r.pl.txn(reader)), r.pl.key(key)
-	ci, ok := r.p.choiceOf[[2]uint32{s, k}]
+	ci, ok := r.p.choiceOf[Read{s, k}]
 	if !ok {
 		return "no choice"
 	}
@@ -633,7 +634,7 @@ func (r *rig) follows(a, b string) bool {
 }
 
 // isAcyclic orders edges between n nodes, and the steps from start to commit.
-func isAcyclic(n int, parts uint32, edges []graph.Edge) bool {
+func isAcyclic(n int, parts graph.Parts, edges []graph.Edge) bool {
 	in := make([]int, n)
 	out := make([][]node, n)
 	link := func(u, v node) {
@@ -670,7 +671,7 @@ func isAcyclic(n int, parts uint32, edges []graph.Edge) bool {
 func (p *Polygraph) allEdges() []graph.Edge {
 	out := make([]graph.Edge, p.g.Len())
 	for i := range out {
-		out[i] = p.g.Edge(uint32(i))
+		out[i] = p.g.Edge(graph.EdgeID(i))
 	}
 	return out
 }

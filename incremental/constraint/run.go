@@ -55,7 +55,7 @@ func (p *Polygraph) runThrough() ([]verdict.Event, bool) {
 		unread: map[vid]int{}, readers: map[vid][]node{}, writers: map[keyID]*ready{}, either: map[keyID][]node{},
 		woken: map[node]keyID{}, choices: map[slot][]*choice{}, out: []verdict.Event{}}
 	for i := range p.g.Len() {
-		r.in[p.g.Edge(uint32(i)).To]++
+		r.in[p.g.Edge(graph.EdgeID(i)).To]++
 	}
 	out := 0 // nodes of transactions that are left out
 	for s := range slot(p.slots) {

@@ -7,6 +7,7 @@ import (
 	"github.com/bits-and-blooms/bitset"
 
 	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
@@ -36,7 +37,7 @@ func (h hot) load(cfg Config) *Polygraph {
 	add := func(i, session int) slot {
 		s := slot(len(writes))
 		reads, writes = append(reads, nil), append(writes, nil)
-		p.Add(Txn{Chain: uint32(session), Line: uint32(session), Prev: last[session], OnChain: true, Timed: h.overlap > 0,
+		p.Add(Txn{Chain: reach.Chain(uint32(session)), Line: Line(uint32(session)), Prev: last[session], OnChain: true, Timed: h.overlap > 0,
 			Start: int64(10 * i), End: int64(10*i + 10*h.overlap)})
 		last[session] = s
 		return s
@@ -64,11 +65,11 @@ func (h hot) load(cfg Config) *Polygraph {
 			p.Read(s, initial)
 		}
 		if h.updates && latest != version.None {
-			reads[s] = append(reads[s], latest)
-			tab.AddReader(latest, s, nil)
-			p.Read(s, latest)
+			reads[s] = append(reads[s], version.ID(latest))
+			tab.AddReader(version.ID(latest), s, nil)
+			p.Read(s, version.ID(latest))
 		}
-		latest = v
+		latest = int(v)
 		if !cfg.Bulk {
 			p.Block(v)
 			p.Block(own)
@@ -148,12 +149,12 @@ func TestManySessionsLeaveChains(t *testing.T) {
 			session, prev := uint32(len(last)), version.None
 			if rng.IntN(6) == 0 && s > 0 {
 				session = uint32(rng.IntN(len(last)))
-				prev = last[session]
+				prev = int(last[session])
 			} else {
 				last = append(last, 0)
 			}
 			last[session] = s
-			p.Add(Txn{Chain: session, Line: session, Prev: prev, OnChain: true})
+			p.Add(Txn{Chain: reach.Chain(session), Line: Line(session), Prev: slot(prev), OnChain: true})
 			for range min(2, int(s)) {
 				w := s - 1 - slot(rng.IntN(min(int(s), 100)))
 				p.addEdge(graph.Edge{From: p.commit(w), To: p.start(s), Key: none, Type: verdict.WR}, true)

@@ -30,7 +30,7 @@ type walker struct {
 	src, dst node
 	// usable tells whether a path may pass a node, edge whether it may take an edge.
 	usable func(node) bool
-	edge   func(id uint32) bool
+	edge   func(id graph.EdgeID) bool
 	// most, if positive, is the number of steps that is too many.
 	most int
 	// budget, if there is one, is how many states may still be looked at.
@@ -136,7 +136,7 @@ func (w *walker) back(at state, level int) {
 	if w.came[at.key()].level < level {
 		return // reached by a run meanwhile, and looked at then
 	}
-	if p.parts == 2 && v%2 == 1 {
+	if p.parts.OnlyCommits(v) {
 		w.reach(v-1, at.run, came{free: true, to: at, level: level})
 	}
 	looked := p.looked
@@ -147,7 +147,7 @@ func (w *walker) back(at state, level int) {
 		}
 	}
 	p.Budget.Use(1 + p.looked - looked)
-	if !w.clock || p.parts == 2 && v%2 == 1 {
+	if !w.clock || p.parts.OnlyCommits(v) {
 		return
 	}
 	s := p.SlotOf(v)
@@ -258,13 +258,13 @@ const nearMax = 32
 // 3: no path matrix). Real time enters from the first transaction to end that src
 // reaches, and from what comes right after src. nil if there is none, empty if the
 // two are the same.
-func (p *Polygraph) path(src, dst node, limit uint32) []step {
+func (p *Polygraph) path(src, dst node, limit graph.EdgeID) []step {
 	if src == dst {
 		return []step{}
 	}
 	w := walker{p: p, src: src, dst: dst, clock: p.banded != nil,
 		usable: func(n node) bool { return p.reach.Reaches(src, n) },
-		edge:   func(id uint32) bool { return id < limit }}
+		edge:   func(id graph.EdgeID) bool { return id < limit }}
 	for n := src; w.clock; n++ {
 		for e := p.g.FirstOut(n); e != graph.None && len(w.near) < nearMax; e = p.g.NextOut(e) {
 			if e < limit {
@@ -280,7 +280,7 @@ func (p *Polygraph) path(src, dst node, limit uint32) []step {
 
 // around is a shortest cycle through n among usable nodes and edges; nil if there is
 // none of less than most steps (0: of any length), or the budget ends.
-func (p *Polygraph) around(n node, usable func(node) bool, edge func(uint32) bool, most int, budget *int) []step {
+func (p *Polygraph) around(n node, usable func(node) bool, edge func(graph.EdgeID) bool, most int, budget *int) []step {
 	w := walker{p: p, src: n, dst: n, usable: usable, edge: edge, most: most, budget: budget}
 	return w.find()
 }

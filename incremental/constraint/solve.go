@@ -12,10 +12,10 @@ import (
 
 // solution is a choice for all that is open that leaves the graph acyclic.
 type solution struct {
-	pairs []uint32
+	pairs []pairID
 	ab    []bool // a before b
 	// read is the version that was read, by choice; edgesOfChoices what follows.
-	read           map[uint32]vid
+	read           map[choiceID]vid
 	edgesOfChoices []graph.Edge
 	openChoices    int
 	order          []verdict.Event // instead of all that, where the history was run
@@ -111,7 +111,7 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 func (p *Polygraph) Repeated() int { return p.repeated }
 
 // again is how many were solved before.
-func (p *Polygraph) again(pairs, choices []uint32) (n int) {
+func (p *Polygraph) again(pairs []pairID, choices []choiceID) (n int) {
 	for _, c := range pairs {
 		if p.pairs[c].tried {
 			n++
@@ -126,31 +126,31 @@ func (p *Polygraph) again(pairs, choices []uint32) (n int) {
 }
 
 // undecided lists what is open.
-func (p *Polygraph) undecided() (pairs, choices []uint32) {
-	pairs = make([]uint32, 0, p.open)
+func (p *Polygraph) undecided() (pairs []pairID, choices []choiceID) {
+	pairs = make([]pairID, 0, p.open)
 	for c := range p.pairs {
 		if p.pairs[c].alive {
-			pairs = append(pairs, uint32(c))
+			pairs = append(pairs, pairID(c))
 		}
 	}
 	for c := range p.choices {
 		if p.choices[c].state == choiceOpen {
-			choices = append(choices, uint32(c))
+			choices = append(choices, choiceID(c))
 		}
 	}
 	return pairs, choices
 }
 
 // keep stores the solver's solution of what is open.
-func (p *Polygraph) keep(q *problem, solver *sat.Solver, pairs, choices []uint32) {
-	p.solved = solution{read: map[uint32]vid{}, openChoices: len(choices)}
+func (p *Polygraph) keep(q *problem, solver *sat.Solver, pairs []pairID, choices []choiceID) {
+	p.solved = solution{read: map[choiceID]vid{}, openChoices: len(choices)}
 	for i, v := range q.vars {
 		switch on := solver.Value(i); {
 		case v.kind == pairVar:
-			p.pairs[v.id].ab, p.pairs[v.id].tried = on, true
+			p.pairs[v.pair].ab, p.pairs[v.pair].tried = on, true
 		case !on:
 		case v.kind == candVar:
-			p.solved.read[v.id] = v.v
+			p.solved.read[v.choice] = v.v
 			fallthrough
 		case v.kind == followsVar:
 			p.solved.edgesOfChoices = append(p.solved.edgesOfChoices, q.means[sat.Pos(i)]...)
@@ -160,7 +160,7 @@ func (p *Polygraph) keep(q *problem, solver *sat.Solver, pairs, choices []uint32
 }
 
 // keepPairs makes the orders that pairs had last part of the solution.
-func (p *Polygraph) keepPairs(pairs []uint32) {
+func (p *Polygraph) keepPairs(pairs []pairID) {
 	s := &p.solved
 	s.valid, s.edges, s.pairs, s.ab = true, p.g.Len(), pairs, make([]bool, len(pairs))
 	for i, c := range pairs {
@@ -197,7 +197,8 @@ func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
 	pairs, choices := q.core(solver)
 	left := coreConflicts
 	for i := 0; len(pairs)+len(choices) <= coreMax && i < len(pairs)+len(choices) && left > 0 && !p.halted(); {
-		var lessPairs, lessChoices []uint32
+		var lessPairs []pairID
+		var lessChoices []choiceID
 		if i < len(pairs) {
 			lessPairs, lessChoices = slices.Delete(slices.Clone(pairs), i, i+1), choices
 		} else {
@@ -250,7 +251,7 @@ func (p *Polygraph) reportUnsat(q *problem, solver *sat.Solver) {
 const coreBudget, coreConflicts = 5000, 20_000
 
 // missing counts the elements of all[:n] that are not in some; both ascend.
-func missing(all, some []uint32, n int) int {
+func missing[T pairID | choiceID](all, some []T, n int) int {
 	m := 0
 	for _, x := range all[:min(n, len(all))] {
 		if _, ok := slices.BinarySearch(some, x); !ok {
@@ -262,13 +263,13 @@ func missing(all, some []uint32, n int) int {
 
 // core lists the pairs and choices that the solver's refutation rests on,
 // ascending.
-func (q *problem) core(solver *sat.Solver) (pairs, choices []uint32) {
+func (q *problem) core(solver *sat.Solver) (pairs []pairID, choices []choiceID) {
 	use := func(l sat.Lit) {
 		switch v := q.vars[l.Var()]; v.kind {
 		case pairVar:
-			pairs = append(pairs, v.id)
+			pairs = append(pairs, v.pair)
 		case candVar, followsVar:
-			choices = append(choices, v.id)
+			choices = append(choices, v.choice)
 		}
 	}
 	for _, o := range solver.Objections() {
@@ -289,7 +290,7 @@ func (q *problem) core(solver *sat.Solver) (pairs, choices []uint32) {
 }
 
 // giveUp takes constraints out that were reported to have no solution.
-func (p *Polygraph) giveUp(pairs, choices []uint32) {
+func (p *Polygraph) giveUp(pairs []pairID, choices []choiceID) {
 	for _, id := range pairs {
 		pr := p.pairs[id]
 		p.given[[2]vid{min(pr.a, pr.b), max(pr.a, pr.b)}] = true

@@ -19,13 +19,13 @@ import (
 // then follows it.
 type trial struct {
 	p       *Polygraph
-	pairs   []uint32
-	choices []uint32
+	pairs   []pairID
+	choices []choiceID
 	known   map[[2]vid]bool
 	base    []graph.Edge
 }
 
-func newTrial(p *Polygraph, pairs, choices []uint32) *trial {
+func newTrial(p *Polygraph, pairs []pairID, choices []choiceID) *trial {
 	return &trial{p, pairs, choices, map[[2]vid]bool{}, p.allEdges()}
 }
 
@@ -106,8 +106,9 @@ func (tr *trial) overwriters(c *choice, v vid, before map[[2]vid]bool) []slot {
 
 // A core is what a refutation was found to rest on.
 type core struct {
-	pairs, choices []uint32
-	violation      Violation
+	pairs     []pairID
+	choices   []choiceID
+	violation Violation
 }
 
 // solve solves until nothing is left to be refuted, and returns the refutations.
@@ -126,8 +127,8 @@ func solve(t *testing.T, p *Polygraph) []core {
 			t.Fatalf("%v with %d violations, %d counted", answer, len(found), p.Found-had)
 		}
 		out = append(out, core{
-			slices.DeleteFunc(pairs, func(c uint32) bool { return p.pairs[c].alive }),
-			slices.DeleteFunc(choices, func(c uint32) bool { return p.choices[c].state == choiceOpen }),
+			slices.DeleteFunc(pairs, func(c pairID) bool { return p.pairs[c].alive }),
+			slices.DeleteFunc(choices, func(c choiceID) bool { return p.choices[c].state == choiceOpen }),
 			found[0]})
 		if n := len(out[len(out)-1].pairs) + len(out[len(out)-1].choices); n == 0 {
 			t.Fatal("a refutation that rests on nothing")

@@ -32,7 +32,7 @@ func (p *Polygraph) layers() []node {
 	n := p.g.Nodes()
 	in := make([]int32, n)
 	for i := range p.g.Len() {
-		in[p.g.Edge(uint32(i)).To]++
+		in[p.g.Edge(graph.EdgeID(i)).To]++
 	}
 	out := make([]node, 0, n)
 	for i := range n {
@@ -45,7 +45,7 @@ func (p *Polygraph) layers() []node {
 	}
 	for at := 0; at < len(out); at++ {
 		u := out[at]
-		if p.parts == 2 && u%2 == 0 {
+		if p.parts.OnlyStarts(u) {
 			if in[u+1]--; in[u+1] == 0 {
 				out = append(out, u+1)
 			}

@@ -1,6 +1,9 @@
 package constraint
 
-import "github.com/isowatch/isowatch/incremental/version"
+import (
+	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/version"
+)
 
 // The Warm functions look at one thing each that Read or Block will need, so that the
 // caller can have it fetched for many operations at once. They change nothing; what
@@ -31,7 +34,7 @@ func (p *Polygraph) WarmVersion(v version.ID) version.Slot {
 }
 
 // WarmNode looks at the commit of a transaction.
-func (p *Polygraph) WarmNode(s version.Slot) uint32 {
+func (p *Polygraph) WarmNode(s version.Slot) graph.EdgeID {
 	if int(s) >= p.slots {
 		return 0
 	}

@@ -91,7 +91,7 @@ func (p *Polygraph) settle(x *pair, top int64) {
 }
 
 // move says that there is a new edge in what pair c means, which leaves slot s.
-func (p *Polygraph) move(c uint32, s slot) {
+func (p *Polygraph) move(c pairID, s slot) {
 	if x := &p.pairs[c]; x.settled && p.banded != nil && !p.banded.IsBase(s) {
 		x.moved = true
 		p.window.zone = min(p.window.zone, p.banded.Before(s))
@@ -99,7 +99,7 @@ func (p *Polygraph) move(c uint32, s slot) {
 }
 
 // moveTail says that the block that head heads, one of pair c's, ends elsewhere.
-func (p *Polygraph) moveTail(head vid, c uint32) {
+func (p *Polygraph) moveTail(head vid, c pairID) {
 	tail := p.tab.Tail(head)
 	p.move(c, p.writer(tail))
 	for r := range p.tab.Readers(tail) {
@@ -134,7 +134,7 @@ func (p *Polygraph) Unsettled() int {
 
 // solveWindow solves what is new among pairs, which are all that are open, and
 // tells whether that gives a solution of all.
-func (p *Polygraph) solveWindow(pairs, choices []uint32, budget int) bool {
+func (p *Polygraph) solveWindow(pairs []pairID, choices []choiceID, budget int) bool {
 	if p.banded == nil || p.cfg.Last || p.cfg.Ablate != (Ablate{}) || len(choices) > 0 || p.window.unsettled == len(pairs) {
 		return false
 	}
@@ -168,8 +168,8 @@ func (p *Polygraph) solveWindow(pairs, choices []uint32, budget int) bool {
 // solveFrom solves what a cycle may consist of that is new, and tells whether that
 // gives a solution of all, zone being what it is for the pairs that are not settled, or,
 // if any says so, for all that are free.
-func (p *Polygraph) solveFrom(zone, fresh int64, any bool, pairs []uint32, budget int) bool {
-	var some []uint32
+func (p *Polygraph) solveFrom(zone, fresh int64, any bool, pairs []pairID, budget int) bool {
+	var some []pairID
 	for _, c := range pairs {
 		if x := &p.pairs[c]; x.free(fresh) || x.top >= zone {
 			some = append(some, c)
@@ -186,7 +186,7 @@ func (p *Polygraph) solveFrom(zone, fresh int64, any bool, pairs []uint32, budge
 		return false
 	}
 	for i, v := range q.vars {
-		if x := &p.pairs[v.id]; !x.free(fresh) {
+		if x := &p.pairs[v.pair]; !x.free(fresh) {
 			hold := sat.Pos(i)
 			if !x.ab {
 				hold = sat.Neg(i)
@@ -202,14 +202,14 @@ func (p *Polygraph) solveFrom(zone, fresh int64, any bool, pairs []uint32, budge
 		return false
 	}
 	for i, v := range q.vars {
-		if x := &p.pairs[v.id]; !any && x.settled && x.ab != solver.Value(i) {
+		if x := &p.pairs[v.pair]; !any && x.settled && x.ab != solver.Value(i) {
 			if z, _ := p.scope(x); z < zone {
 				return false
 			}
 		}
 	}
 	for i, v := range q.vars {
-		x := &p.pairs[v.id]
+		x := &p.pairs[v.pair]
 		x.ab, x.tried = solver.Value(i), true
 		_, top := p.scope(x)
 		p.settle(x, top)

@@ -189,7 +189,7 @@ func TestWindowOfLateRecords(t *testing.T) {
 					}
 					for c := range all.p.pairs {
 						if all.p.pairs[c].alive {
-							all.p.unsettle(uint32(c))
+							all.p.unsettle(pairID(c))
 						}
 					}
 					before, zone, solved := some.p.orders(), some.p.firstZone(), some.p.window.solved

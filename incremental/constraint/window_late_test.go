@@ -190,7 +190,7 @@ func TestWindowOfRoughStreams(t *testing.T) {
 					}
 					for c := range all.p.pairs {
 						if all.p.pairs[c].alive {
-							all.p.unsettle(uint32(c))
+							all.p.unsettle(pairID(c))
 						}
 					}
 					before := some.p.window.solved

@@ -167,7 +167,7 @@ func (r *rig) upTo(n int) {
 }
 
 // unsettle makes pair c one that is new.
-func (p *Polygraph) unsettle(c uint32) {
+func (p *Polygraph) unsettle(c pairID) {
 	if x := &p.pairs[c]; x.settled {
 		x.settled = false
 		p.window.unsettled++
@@ -212,7 +212,7 @@ func TestWindowAgreesWithSolvingAll(t *testing.T) {
 					}
 					for c := range all.p.pairs {
 						if all.p.pairs[c].alive {
-							all.p.unsettle(uint32(c))
+							all.p.unsettle(pairID(c))
 						}
 					}
 					before := some.p.window.solved

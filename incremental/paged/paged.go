@@ -9,23 +9,23 @@ const (
 	mask  = size - 1
 )
 
-// Vec is an append-only array of T. The zero value is empty. Indexing costs one
+// Vec is an append-only array of T that numbers of type I count. The zero value is empty. Indexing costs one
 // more load than a slice. A pointer from At stays valid once the first page is
 // full; before that, until the next Push.
-type Vec[T any] struct {
+type Vec[I ~uint32, T any] struct {
 	pages [][]T
 	n     int
 }
 
 // Len is the number of elements.
-func (v *Vec[T]) Len() int { return v.n }
+func (v *Vec[I, T]) Len() int { return v.n }
 
 // At is the i-th element, from 0.
-func (v *Vec[T]) At(i uint32) *T { return &v.pages[i>>shift][i&mask] }
+func (v *Vec[I, T]) At(i I) *T { return &v.pages[i>>shift][i&mask] }
 
 // Push appends x and returns its index.
-func (v *Vec[T]) Push(x T) uint32 {
-	i := uint32(v.n)
+func (v *Vec[I, T]) Push(x T) I {
+	i := I(v.n)
 	switch {
 	case i&mask != 0:
 	case len(v.pages) < cap(v.pages) && cap(v.pages[:len(v.pages)+1][len(v.pages)]) == size: // from Spare or Truncate
@@ -45,15 +45,15 @@ func (v *Vec[T]) Push(x T) uint32 {
 
 // Spare is an empty array that uses the memory of v again, which must not be used any
 // more. T has no pointers, or what they lead to stays in memory.
-func (v *Vec[T]) Spare() Vec[T] {
+func (v *Vec[I, T]) Spare() Vec[I, T] {
 	for i := range v.pages {
 		v.pages[i] = v.pages[i][:0]
 	}
-	return Vec[T]{pages: v.pages[:0]}
+	return Vec[I, T]{pages: v.pages[:0]}
 }
 
 // Truncate keeps the first n elements.
-func (v *Vec[T]) Truncate(n int) {
+func (v *Vec[I, T]) Truncate(n int) {
 	full := (n + size - 1) >> shift
 	v.pages = v.pages[:full]
 	if n&mask != 0 {

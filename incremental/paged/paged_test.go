@@ -5,7 +5,7 @@ import "testing"
 // Pages that are used again begin empty.
 func TestAgain(t *testing.T) {
 	for _, n := range []int{0, 1, 4095, 4096, 4097, 8192, 9000} {
-		var v Vec[int]
+		var v Vec[uint32, int]
 		fill := func(from, to, add int) {
 			for i := from; i < to; i++ {
 				if got := v.Push(i + add); got != uint32(i) {

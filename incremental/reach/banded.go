@@ -10,6 +10,7 @@ import (
 	"github.com/bits-and-blooms/bitset"
 
 	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/version"
 )
 
 // Banded is the closure for histories with times: transactions are numbered by
@@ -49,25 +50,25 @@ import (
 // v; the graph is acyclic.
 type Banded struct {
 	g     *graph.Graph
-	parts uint32
+	parts graph.Parts
 	skew  int64
 
-	end  []int64  // by slot: when it ended, or of one without a known end, what last is
-	last []int64  // by slot: the greatest known end so far, monotone
-	l    []int64  // by slot
-	p, m []int64  // by node
-	at   []uint32 // by node: the slot that m is of
-	from []uint32 // by node; see above
-	row  []row    // by node
+	end  []int64        // by slot: when it ended, or of one without a known end, what last is
+	last []int64        // by slot: the greatest known end so far, monotone
+	l    []int64        // by slot
+	p, m []int64        // by node
+	at   []version.Slot // by node: the slot that m is of
+	from []version.Slot // by node; see above
+	row  []row          // by node
 	// sufMinL[s] = min over slots t >= s of l(t): scans for what a slot can
 	// still reach stop by it.
 	sufMinL []int64
 	maxL    int64
-	maxFrom uint32
+	maxFrom version.Slot
 	// open has a bit for each node of a slot without a known end, in the words of
 	// rows; opened is the first such slot, math.MaxUint32 if there is none.
 	open   []uint64
-	opened uint32
+	opened version.Slot
 	// least is, for each block of blockSlots slots, a lower bound of p of those that
 	// are no bases; most is the greatest p of those without a known end.
 	least, most []int64
@@ -101,6 +102,9 @@ type word struct {
 	idx  uint32
 }
 
+// node is that of bit k.
+func (w word) node(k int) Node { return Node(w.idx)<<6 + Node(k) }
+
 // row says where a row lies: without pointers, as there are many. page and off
 // are into Banded.slab.
 type row struct {
@@ -114,8 +118,8 @@ const rowPage = 4096
 const wordSize = int(unsafe.Sizeof(word{}))
 
 // NewBanded makes an empty closure over g. skew is in nanoseconds.
-func NewBanded(g *graph.Graph, parts int, skew int64) *Banded {
-	return &Banded{g: g, parts: uint32(parts), skew: skew, opened: math.MaxUint32, maxL: never}
+func NewBanded(g *graph.Graph, parts graph.Parts, skew int64) *Banded {
+	return &Banded{g: g, parts: parts, skew: skew, opened: math.MaxUint32, maxL: never}
 }
 
 // Room makes room for n slots altogether.
@@ -148,15 +152,15 @@ const never, ever = math.MinInt64, math.MaxInt64
 // see Late. timed: start is known; known: end is, too, and not only as when its
 // client gave up. Cost: a binary search, and a step per slot that overlaps.
 func (b *Banded) Add(start, end int64, timed, known bool) {
-	slot := uint32(len(b.end))
+	slot := version.Slot(len(b.end))
 	last := b.latest()
-	l, from := int64(never), uint32(0)
+	l, from := int64(never), version.Slot(0)
 	if timed {
 		l = min(start-b.skew, ever-1) // no time is ever
 		if l > start {                // by overflow: before all that there is
 			l = never
 		}
-		from = uint32(sort.Search(int(slot), func(i int) bool { return b.last[i] >= l }))
+		from = version.Slot(sort.Search(int(slot), func(i int) bool { return b.last[i] >= l }))
 	}
 	late := known && end < last
 	if late && !b.Late {
@@ -174,8 +178,8 @@ func (b *Banded) Add(start, end int64, timed, known bool) {
 func (b *Banded) Displaced() uint64 { return b.displaced }
 
 // Held is how many words the rows of the slots from s on have. Cost: these slots.
-func (b *Banded) Held(s uint32) (words int) {
-	for _, r := range b.row[min(int(s*b.parts), len(b.row)):] {
+func (b *Banded) Held(s version.Slot) (words int) {
+	for _, r := range b.row[min(int(b.parts.Start(s)), len(b.row)):] {
 		words += int(r.n)
 	}
 	return words
@@ -189,9 +193,9 @@ func (b *Banded) latest() int64 {
 	return never
 }
 
-func (b *Banded) add(l int64, from uint32, end int64, known, base bool) {
-	slot := uint32(len(b.end))
-	last, m, at := b.latest(), int64(ever), uint32(math.MaxUint32)
+func (b *Banded) add(l int64, from version.Slot, end int64, known, base bool) {
+	slot := version.Slot(len(b.end))
+	last, m, at := b.latest(), int64(ever), version.Slot(version.None)
 	if known {
 		m, at = end, slot
 		if !base {
@@ -207,8 +211,7 @@ func (b *Banded) add(l int64, from uint32, end int64, known, base bool) {
 		b.sufMinL[s] = l
 	}
 	b.maxL, b.maxFrom = max(b.maxL, l), max(b.maxFrom, from)
-	for k := range b.parts {
-		n := slot*b.parts + k
+	for n := b.parts.Start(slot); n <= b.parts.Commit(slot); n++ {
 		bit := uint64(1) << (n & 63)
 		if n&63 == 0 {
 			b.open = append(b.open, 0)
@@ -216,12 +219,12 @@ func (b *Banded) add(l int64, from uint32, end int64, known, base bool) {
 		if !known {
 			b.open[n>>6] |= bit
 		}
-		if k == 1 {
+		if b.parts.OnlyCommits(n) {
 			bit |= bit >> 1 // the start reaches the commit; 2t is even, so they share a word
 		}
 		r := b.fresh(2)
 		r.n = 1
-		b.words(r)[0] = word{bit, n >> 6}
+		b.words(r)[0] = word{bit, uint32(n >> 6)}
 		b.row = append(b.row, r)
 		b.p, b.from = append(b.p, l), append(b.from, from)
 		b.m, b.at = append(b.m, m), append(b.at, at)
@@ -239,8 +242,8 @@ func (b *Banded) add(l int64, from uint32, end int64, known, base bool) {
 }
 
 // addLate notes that a slot lies among others that ended later.
-func (b *Banded) addLate(slot uint32) {
-	for n := slot * b.parts; n < (slot+1)*b.parts; n++ {
+func (b *Banded) addLate(slot version.Slot) {
+	for n := b.parts.Start(slot); n <= b.parts.Commit(slot); n++ {
 		for int(n>>6) >= len(b.late) {
 			b.late = append(b.late, 0)
 		}
@@ -254,8 +257,8 @@ const blockSlots = 64
 // AddBase appends a transaction that ended before slot first did, or at the same
 // time, but comes late: it precedes by the clock what that one precedes. No edge
 // may lead to it. With None for first its end is not known. O(1).
-func (b *Banded) AddBase(first uint32) {
-	slot := uint32(len(b.end))
+func (b *Banded) AddBase(first version.Slot) {
+	slot := version.Slot(len(b.end))
 	known, end := first != math.MaxUint32, int64(never)
 	if known {
 		end = b.end[first]
@@ -266,7 +269,7 @@ func (b *Banded) AddBase(first uint32) {
 }
 
 // IsBase tells whether slot s was added by AddBase.
-func (b *Banded) IsBase(s uint32) bool { return b.bases.Test(uint(s)) }
+func (b *Banded) IsBase(s version.Slot) bool { return b.bases.Test(uint(s)) }
 
 // fresh finds room for a row of up to n words.
 func (b *Banded) fresh(n int) row {
@@ -299,10 +302,10 @@ func (b *Banded) Slots() int { return len(b.end) }
 
 // Low is a number of slots so that those before it precede all slots from s on by the clock,
 // or what leads to them, bases left out. Cost: the slots from s on.
-func (b *Banded) Low(s uint32) uint32 {
+func (b *Banded) Low(s version.Slot) version.Slot {
 	low := b.maxFrom
 	for ; int(s) < len(b.end); s++ {
-		if from := b.from[s*b.parts]; from < low && !b.bases.Test(uint(s)) {
+		if from := b.from[b.parts.Start(s)]; from < low && !b.bases.Test(uint(s)) {
 			low = from
 		}
 	}
@@ -311,10 +314,10 @@ func (b *Banded) Low(s uint32) uint32 {
 
 // Fresh is the least Before of the slots from s on whose end is known, bases left out, and at
 // most the greatest start of all.
-func (b *Banded) Fresh(s uint32) int64 {
+func (b *Banded) Fresh(s version.Slot) int64 {
 	low := b.maxL
 	for ; int(s) < len(b.end); s++ {
-		if p := b.p[s*b.parts]; p < low && b.known(s) && !b.bases.Test(uint(s)) {
+		if p := b.p[b.parts.Start(s)]; p < low && b.known(s) && !b.bases.Test(uint(s)) {
 			low = p
 		}
 	}
@@ -323,15 +326,15 @@ func (b *Banded) Fresh(s uint32) int64 {
 
 // Before is a time so that what ended before it, which is known, precedes the start of slot s
 // by the clock, or what leads to it.
-func (b *Banded) Before(s uint32) int64 { return b.p[s*b.parts] }
+func (b *Banded) Before(s version.Slot) int64 { return b.p[b.parts.Start(s)] }
 
 // Past is the least known end of a slot that the commit of s reaches by edges, s's own for one;
 // so the commit reaches whatever begins later. math.MaxInt64 if there is none.
-func (b *Banded) Past(s uint32) int64 {
+func (b *Banded) Past(s version.Slot) int64 {
 	if b.known(s) {
 		return b.end[s]
 	}
-	return b.m[(s+1)*b.parts-1]
+	return b.m[b.parts.Commit(s)]
 }
 
 // Reaches implements Reach: O(1) for usual rows, else O(log of the row's words).
@@ -342,43 +345,43 @@ func (b *Banded) Reaches(u, v Node) bool {
 // Ends tells, at once, that v reaches nothing but nodes of its own transaction: it
 // is the last that was added, nothing begins after it, and no edge leaves it. False: it may.
 func (b *Banded) Ends(v Node) bool {
-	s := v / b.parts
-	return int(s) == len(b.end)-1 && b.m[v] >= b.maxL && !b.g.HasOut(v) && (b.parts == 1 || v&1 == 1 || !b.g.HasOut(v+1))
+	s := b.parts.Slot(v)
+	return int(s) == len(b.end)-1 && b.m[v] >= b.maxL && !b.g.HasOut(v) && (!b.parts.OnlyStarts(v) || !b.g.HasOut(v+1))
 }
 
 // ByClock tells whether a path from u to v has a step of real time in it.
 //
 // It looks at m, which for an old u is not in the cache, only where u's own end does
 // not say it: m(u) <= end(u) where that is known.
-func (b *Banded) ByClock(u, v Node) bool { return b.EndsBefore(u/b.parts, v) || b.m[u] < b.p[v] }
+func (b *Banded) ByClock(u, v Node) bool { return b.EndsBefore(b.parts.Slot(u), v) || b.m[u] < b.p[v] }
 
 // EndsBefore tells, at once, whether slot s and all before it, but those without a known
 // end, precede v by the clock; false also where s itself has none. False: they may.
-func (b *Banded) EndsBefore(s uint32, v Node) bool {
+func (b *Banded) EndsBefore(s version.Slot, v Node) bool {
 	return s < b.from[v] && (s < b.opened || b.known(s))
 }
 
 // Precedes tells whether slot s precedes slot t by the clock itself.
-func (b *Banded) Precedes(s, t uint32) bool { return b.end[s] < b.l[t] && b.known(s) }
+func (b *Banded) Precedes(s, t version.Slot) bool { return b.end[s] < b.l[t] && b.known(s) }
 
 // L is the time before which a slot must have ended to precede slot t by the clock;
 // math.MinInt64 if its start is not known.
-func (b *Banded) L(t uint32) int64 { return b.l[t] }
+func (b *Banded) L(t version.Slot) int64 { return b.l[t] }
 
 // End is when slot s is taken to have ended, if that is known.
-func (b *Banded) End(s uint32) (end int64, known bool) { return b.end[s], b.known(s) }
+func (b *Banded) End(s version.Slot) (end int64, known bool) { return b.end[s], b.known(s) }
 
 // First is the slot with the least known end of those whose commits u reaches by edges;
 // math.MaxUint32 if there is none.
-func (b *Banded) First(u Node) uint32 { return b.at[u] }
+func (b *Banded) First(u Node) version.Slot { return b.at[u] }
 
-func (b *Banded) known(s uint32) bool {
-	n := s * b.parts
+func (b *Banded) known(s version.Slot) bool {
+	n := b.parts.Start(s)
 	return b.open[n>>6]>>(n&63)&1 == 0
 }
 
 func has(r []word, n Node) bool {
-	idx, bit := n>>6, uint64(1)<<(n&63)
+	idx, bit := uint32(n>>6), uint64(1)<<(n&63)
 	if len(r) > 8 {
 		i := sort.Search(len(r), func(i int) bool { return r[i].idx >= idx })
 		return i < len(r) && r[i].idx == idx && r[i].bits&bit != 0
@@ -396,7 +399,7 @@ func has(r []word, n Node) bool {
 // few words. Otherwise what changes is looked for from v along the edges, and what
 // changes by the prefix rule alone among the slots that overlap.
 func (b *Banded) Insert(u, v Node, changed func(Node)) {
-	isStart := b.parts == 2 && v%2 == 0
+	isStart := b.parts.OnlyStarts(v)
 	if !b.g.HasOut(v) && b.m[v] >= b.maxL && (!isStart || !b.g.HasOut(v+1)) {
 		if b.take(v, u) {
 			changed(v)
@@ -426,7 +429,7 @@ func (b *Banded) byPrefix(u, v Node) {
 	}
 	// p(n) <= end(n) where that is known: so first is the first slot that need be looked at, but
 	// for those without.
-	first := uint32(sort.Search(len(b.last), func(i int) bool { return b.last[i] > low }))
+	first := version.Slot(sort.Search(len(b.last), func(i int) bool { return b.last[i] > low }))
 	for block := min(b.opened, first) / blockSlots; int(block) < len(b.least); block++ {
 		s := block * blockSlots
 		if s+blockSlots <= first {
@@ -443,10 +446,10 @@ func (b *Banded) byPrefix(u, v Node) {
 }
 
 // byPrefixIn does it for the block that begins with slot s, and finds its least p.
-func (b *Banded) byPrefixIn(u Node, s uint32, low, high int64) {
+func (b *Banded) byPrefixIn(u Node, s version.Slot, low, high int64) {
 	least := int64(ever)
-	for end := min(s+blockSlots, uint32(len(b.end))); s < end; s++ {
-		for n := s * b.parts; n < (s+1)*b.parts; n++ {
+	for end := min(s+blockSlots, version.Slot(len(b.end))); s < end; s++ {
+		for n := b.parts.Start(s); n <= b.parts.Commit(s); n++ {
 			p := b.p[n]
 			if low < p && p <= high && (b.Heeds == nil || b.Heeds(n)) && !has(b.words(b.row[n]), u) {
 				b.told = append(b.told, n)
@@ -474,7 +477,7 @@ func (b *Banded) byEdges(u, v Node) {
 		if b.take(n, u) {
 			b.told = append(b.told, n)
 		}
-		if b.parts == 2 && n&1 == 0 {
+		if b.parts.OnlyStarts(n) {
 			b.stack = append(b.stack, n+1)
 		}
 		for e := b.g.FirstOut(n); e != graph.None; e = b.g.NextOut(e) {
@@ -492,7 +495,7 @@ func (b *Banded) lower(u, v Node) {
 	}
 	for _, w := range b.words(b.row[u]) {
 		for x := w.bits; x != 0; x &= x - 1 {
-			if n := w.idx<<6 + uint32(bits.TrailingZeros64(x)); b.m[n] > m {
+			if n := w.node(bits.TrailingZeros64(x)); b.m[n] > m {
 				b.m[n], b.at[n] = m, at
 			}
 		}
@@ -504,13 +507,13 @@ func (b *Banded) lower(u, v Node) {
 func (b *Banded) top(u Node) int64 {
 	r := b.words(b.row[u])
 	w := r[len(r)-1]
-	top := b.last[(w.idx<<6+63-uint32(bits.LeadingZeros64(w.bits)))/b.parts]
+	top := b.last[b.parts.Slot(w.node(63-bits.LeadingZeros64(w.bits)))]
 	if b.opened == math.MaxUint32 {
 		return top
 	}
 	for _, w := range r {
 		for x := w.bits & b.open[w.idx]; x != 0; x &= x - 1 {
-			top = max(top, b.m[w.idx<<6+uint32(bits.TrailingZeros64(x))])
+			top = max(top, b.m[w.node(bits.TrailingZeros64(x))])
 		}
 	}
 	return top
@@ -522,13 +525,13 @@ func (b *Banded) take(n, u Node) bool {
 	grew := false
 	if b.p[u] > b.p[n] {
 		b.p[n], b.from[n] = b.p[u], max(b.from[n], b.from[u])
-		if s := n / b.parts; !b.known(s) {
+		if s := b.parts.Slot(n); !b.known(s) {
 			b.most[s/blockSlots] = max(b.most[s/blockSlots], b.p[n])
 		}
 		grew = true
 	}
 	// With its end known m(w) <= end(w), so the prefix covers the words below.
-	from := (b.from[n] * b.parts) >> 6
+	from := uint32(b.parts.Start(b.from[n]) >> 6)
 	if b.opened != math.MaxUint32 && b.takeOpen(n, u, from) {
 		grew = true
 	}
@@ -571,7 +574,7 @@ func (b *Banded) timely(src []word, p int64) []word {
 	for _, w := range src {
 		if int(w.idx) < len(b.late) {
 			for x := w.bits & b.late[w.idx]; x != 0; x &= x - 1 {
-				if k := bits.TrailingZeros64(x); b.m[w.idx<<6+uint32(k)] < p {
+				if k := bits.TrailingZeros64(x); b.m[w.node(k)] < p {
 					w.bits &^= 1 << k
 				}
 			}
@@ -617,7 +620,7 @@ func (b *Banded) put(n Node, w word) bool {
 func (b *Banded) openOf(w word, p int64) word {
 	w.bits &= b.open[w.idx]
 	for x := w.bits; x != 0; x &= x - 1 {
-		if k := bits.TrailingZeros64(x); b.m[w.idx<<6+uint32(k)] < p {
+		if k := bits.TrailingZeros64(x); b.m[w.node(k)] < p {
 			w.bits &^= 1 << k
 		}
 	}
@@ -700,8 +703,8 @@ func (b *Banded) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 			continue
 		}
 		for _, w := range row {
-			lo := sort.Search(len(nodes), func(k int) bool { return nodes[k] >= w.idx<<6 })
-			for k := lo; k < len(nodes) && nodes[k]>>6 == w.idx; k++ {
+			lo := sort.Search(len(nodes), func(k int) bool { return nodes[k] >= w.node(0) })
+			for k := lo; k < len(nodes) && nodes[k] <= w.node(63); k++ {
 				if k != i && w.bits&(1<<(nodes[k]&63)) != 0 && b.m[nodes[k]] >= b.p[v] {
 					edges = append(edges, [2]uint32{uint32(k), uint32(i)})
 				}
@@ -740,7 +743,7 @@ func (b *Banded) nearest(nodes []Node, i uint32, row []word, edges [][2]uint32) 
 			if left == 0 {
 				break
 			}
-			u := w.idx<<6 + 63 - uint32(bits.LeadingZeros64(left))
+			u := w.node(63 - bits.LeadingZeros64(left))
 			b.covered[w.idx] |= 1 << (u & 63)
 			if u == v || b.m[u] < b.p[v] {
 				continue

@@ -18,7 +18,7 @@ import (
 // Invariant: row(v) holds the places of exactly the nodes that reach v, v itself included.
 type Bits struct {
 	g     *graph.Graph
-	parts uint32
+	parts graph.Parts
 	sets  clock.Clocks
 	row   []clock.ID // by node
 	place []uint32   // by node
@@ -27,21 +27,21 @@ type Bits struct {
 }
 
 // NewBits makes an empty closure over g.
-func NewBits(g *graph.Graph, parts int) *Bits {
-	return &Bits{g: g, parts: uint32(parts), sets: clock.Clocks{Bits: true}}
+func NewBits(g *graph.Graph, parts graph.Parts) *Bits {
+	return &Bits{g: g, parts: parts, sets: clock.Clocks{Bits: true}}
 }
 
 // Add appends the next transaction. With bulk set, rows are left to Build.
 func (b *Bits) Add(bulk bool) {
 	for k := range b.parts {
 		n := Node(len(b.row))
-		b.place, b.at = append(b.place, n), append(b.at, n)
+		b.place, b.at = append(b.place, uint32(n)), append(b.at, n)
 		row := clock.None
 		if !bulk && k == 1 {
 			row = b.sets.Share(b.row[n-1])
 		}
 		if !bulk {
-			row = b.sets.Put(row, n)
+			row = b.sets.Put(row, uint32(n))
 		}
 		b.row = append(b.row, row)
 	}
@@ -59,7 +59,7 @@ func (b *Bits) Build(topo []Node) {
 		if first, ok := b.latest(v); ok { // which as a rule the others reach
 			row = b.sets.Share(b.row[first])
 		}
-		if b.parts == 2 && v%2 == 1 && !b.sets.Has(row, b.place[v-1]) {
+		if b.parts.OnlyCommits(v) && !b.sets.Has(row, b.place[v-1]) {
 			row = b.sets.Join(row, b.row[v-1])
 		}
 		for e := b.g.FirstIn(v); e != graph.None; e = b.g.NextIn(e) {
@@ -73,7 +73,7 @@ func (b *Bits) Build(topo []Node) {
 
 // latest is the predecessor of v with the greatest place.
 func (b *Bits) latest(v Node) (u Node, ok bool) {
-	if b.parts == 2 && v%2 == 1 {
+	if b.parts.OnlyCommits(v) {
 		u, ok = v-1, true
 	}
 	for e := b.g.FirstIn(v); e != graph.None; e = b.g.NextIn(e) {
@@ -95,7 +95,7 @@ func (b *Bits) Insert(u, v Node, changed func(Node)) {
 	for len(b.queue) > 0 {
 		n := b.queue[len(b.queue)-1]
 		b.queue = b.queue[:len(b.queue)-1]
-		if b.parts == 2 && n%2 == 0 {
+		if b.parts.OnlyStarts(n) {
 			b.pass(u, n+1, changed)
 		}
 		for e := b.g.FirstOut(n); e != graph.None; e = b.g.NextOut(e) {

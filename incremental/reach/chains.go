@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/version"
 )
 
 // Chains is the closure for histories without trusted clocks. Sessions are
@@ -21,17 +22,20 @@ import (
 // included. A chain without a column reaches none but its own nodes.
 type Chains struct {
 	g       *graph.Graph
-	parts   uint32
+	parts   graph.Parts
 	k       int      // columns there is room for in each vector
 	columns int      // that there are
-	chain   []uint32 // by transaction
+	chain   []Chain  // by transaction
 	place   []uint32 // by transaction: place in its chain, in transactions
-	members [][]uint32
+	members [][]version.Slot
 	column  []uint32   // by chain; none
 	vec     [][]uint32 // by node, k each, in pages
 	queue   []Node
 	news    []prefix // scratch
 }
+
+// Chain numbers the total orders, such as sessions, that transactions lie on.
+type Chain uint32
 
 // vecPage is how many nodes have their vectors in one page: a flat array of all would be copied where it grows.
 const vecPage = 256
@@ -44,27 +48,26 @@ type prefix struct{ column, n uint32 }
 
 // NewChains makes an empty closure over g. Columns are made room for as they come, at the
 // cost of a copy, and not as sessions are heard of: many of these never have a transaction here.
-func NewChains(g *graph.Graph, parts int) *Chains {
-	return &Chains{g: g, parts: uint32(parts), k: 1}
+func NewChains(g *graph.Graph, parts graph.Parts) *Chains {
+	return &Chains{g: g, parts: parts, k: 1}
 }
 
 // Add appends the next transaction, which follows all others of its chain by an
 // edge that the caller adds to the graph but does not Insert. With bulk set,
 // vectors are left to Build.
-func (c *Chains) Add(chain uint32, bulk bool) {
+func (c *Chains) Add(chain Chain, bulk bool) {
 	for int(chain) >= len(c.members) {
 		c.members, c.column = append(c.members, nil), append(c.column, none)
 	}
-	t := uint32(len(c.chain))
+	t := version.Slot(len(c.chain))
 	c.chain = append(c.chain, chain)
 	c.place = append(c.place, uint32(len(c.members[chain])))
 	c.members[chain] = append(c.members[chain], t)
 	if bulk {
 		return
 	}
-	first := t * c.parts
 	c.grow()
-	for n := first; n < first+c.parts; n++ {
+	for n := c.parts.Start(t); n <= c.parts.Commit(t); n++ {
 		if p, ok := c.prev(n); ok {
 			copy(c.at(n), c.at(p))
 		}
@@ -85,7 +88,7 @@ func (c *Chains) grow() {
 func (c *Chains) Len() int { return c.columns }
 
 // addColumn gives a chain a column.
-func (c *Chains) addColumn(chain uint32) {
+func (c *Chains) addColumn(chain Chain) {
 	if c.columns == c.k {
 		c.widen(c.k + (c.k+1)/2)
 	}
@@ -93,7 +96,7 @@ func (c *Chains) addColumn(chain uint32) {
 	c.columns++
 	c.column[chain] = uint32(i)
 	for _, t := range c.members[chain] {
-		for n := t * c.parts; n < (t+1)*c.parts; n++ {
+		for n := c.parts.Start(t); n <= c.parts.Commit(t); n++ {
 			c.at(n)[i] = c.rank(n) + 1
 		}
 	}
@@ -116,7 +119,9 @@ func (c *Chains) at(n Node) []uint32 {
 }
 
 // rank is the node's place in its chain.
-func (c *Chains) rank(n Node) uint32 { return c.place[n/c.parts]*c.parts + n%c.parts }
+func (c *Chains) rank(n Node) uint32 {
+	return c.place[c.parts.Slot(n)]*uint32(c.parts) + uint32(n)%uint32(c.parts)
+}
 
 // Build implements Builder.
 func (c *Chains) Build(topo []Node) {
@@ -133,48 +138,48 @@ func (c *Chains) Build(topo []Node) {
 		}
 		for e := c.g.FirstIn(n); e != graph.None; e = c.g.NextIn(e) {
 			u := c.g.Edge(e).From
-			if c.rank(u) >= v[c.chain[u/c.parts]] {
+			if c.rank(u) >= v[c.chain[c.parts.Slot(u)]] {
 				for i, x := range c.at(u) {
 					v[i] = max(v[i], x)
 				}
 			}
 		}
-		ch := c.chain[n/c.parts]
+		ch := c.chain[c.parts.Slot(n)]
 		v[ch] = max(v[ch], c.rank(n)+1)
 	}
 }
 
 // prev is the node before n in its chain.
 func (c *Chains) prev(n Node) (Node, bool) {
-	if c.parts == 2 && n%2 == 1 {
+	if c.parts.OnlyCommits(n) {
 		return n - 1, true
 	}
-	t := n / c.parts
+	t := c.parts.Slot(n)
 	if c.place[t] == 0 {
 		return 0, false
 	}
-	return c.members[c.chain[t]][c.place[t]-1]*c.parts + c.parts - 1, true
+	return c.parts.Commit(c.members[c.chain[t]][c.place[t]-1]), true
 }
 
 // next is the node after n in its chain.
 func (c *Chains) next(n Node) (Node, bool) {
-	if c.parts == 2 && n%2 == 0 {
+	if c.parts.OnlyStarts(n) {
 		return n + 1, true
 	}
-	t := n / c.parts
+	t := c.parts.Slot(n)
 	if m := c.members[c.chain[t]]; int(c.place[t])+1 < len(m) {
-		return m[c.place[t]+1] * c.parts, true
+		return c.parts.Start(m[c.place[t]+1]), true
 	}
 	return 0, false
 }
 
 // Reaches implements Reach in O(1).
 func (c *Chains) Reaches(u, v Node) bool {
-	own := c.chain[u/c.parts]
+	own := c.chain[c.parts.Slot(u)]
 	if i := c.column[own]; i != none {
 		return c.rank(u) < c.at(v)[i]
 	}
-	return own == c.chain[v/c.parts] && c.rank(u) <= c.rank(v)
+	return own == c.chain[c.parts.Slot(v)] && c.rank(u) <= c.rank(v)
 }
 
 // Insert implements Reach: what reaches u is passed on to v and what v reaches.
@@ -185,10 +190,10 @@ func (c *Chains) Insert(u, v Node, changed func(Node)) {
 	if c.Reaches(u, v) {
 		return
 	}
-	if chain := c.chain[u/c.parts]; c.column[chain] == none {
+	if chain := c.chain[c.parts.Slot(u)]; c.column[chain] == none {
 		c.addColumn(chain)
 	}
-	own, rank := c.column[c.chain[u/c.parts]], c.rank(u)
+	own, rank := c.column[c.chain[c.parts.Slot(u)]], c.rank(u)
 	dst := c.at(v)
 	c.news = c.news[:0]
 	for i, x := range c.at(u) {
@@ -229,7 +234,7 @@ func (c *Chains) pass(s Node, changed func(Node)) {
 func (c *Chains) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 	byChain := make([][]uint32, len(c.members)) // indexes into nodes, by rank
 	for i, n := range nodes {
-		ch := c.chain[n/c.parts]
+		ch := c.chain[c.parts.Slot(n)]
 		byChain[ch] = append(byChain[ch], uint32(i))
 	}
 	var table [][]uint32 // by chain and rank: how many of byChain lie before

@@ -11,6 +11,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
@@ -18,18 +19,18 @@ import (
 // force.
 type world struct {
 	rng    *rand.Rand
-	parts  uint32
+	parts  graph.Parts
 	g      graph.Graph
 	r      Reach
-	n      uint32   // transactions
-	before [][]Node // by node, what implicit edges lead to it from
-	path   [][]bool // path[u][v]
-	add    func()   // appends a transaction to r; implicit edges go into before
+	n      version.Slot // transactions
+	before [][]Node     // by node, what implicit edges lead to it from
+	path   [][]bool     // path[u][v]
+	add    func()       // appends a transaction to r; implicit edges go into before
 	banded *Banded
 	base   []bool // by transaction: no edge leads to it
 }
 
-func (w *world) nodes() uint32 { return w.n * w.parts }
+func (w *world) nodes() Node { return w.parts.Start(w.n) }
 
 // grow makes room for one more transaction.
 func (w *world) grow() {
@@ -84,7 +85,7 @@ func (w *world) check(told map[Node]bool) error {
 			if got := w.r.Reaches(u, v); got != path[u][v] {
 				return fmt.Errorf("Reaches(%d, %d) = %v", u, v, got)
 			}
-			if path[u][v] && u/w.parts != v/w.parts && w.banded != nil && w.banded.Ends(u) {
+			if path[u][v] && w.parts.Slot(u) != w.parts.Slot(v) && w.banded != nil && w.banded.Ends(u) {
 				return fmt.Errorf("%d ends, but reaches %d", u, v)
 			}
 			if told != nil && path[u][v] && !w.path[u][v] && !told[v] {
@@ -141,8 +142,8 @@ func (w *world) contracts() error {
 // way round as dependencies run, or as it comes.
 func (w *world) edge() (u, v Node, ok bool) {
 	for range 20 {
-		u, v = w.rng.Uint32N(w.nodes()), w.rng.Uint32N(w.nodes())
-		if !w.path[v][u] && (w.base == nil || !w.base[v/w.parts]) {
+		u, v = Node(w.rng.Uint32N(uint32(w.nodes()))), Node(w.rng.Uint32N(uint32(w.nodes())))
+		if !w.path[v][u] && (w.base == nil || !w.base[w.parts.Slot(v)]) {
 			return u, v, true
 		}
 	}
@@ -150,7 +151,7 @@ func (w *world) edge() (u, v Node, ok bool) {
 }
 
 // play adds transactions and edges in random order and checks after each.
-func (w *world) play(size uint32) error {
+func (w *world) play(size version.Slot) error {
 	w.grow()
 	if err := w.check(nil); err != nil {
 		return err
@@ -185,15 +186,15 @@ func (w *world) play(size uint32) error {
 // newBandedWorld has transactions of all lengths, late ones, some without a known
 // end, and bases.
 func newBandedWorld(rng *rand.Rand) *world {
-	w := &world{rng: rng, parts: 1 + rng.Uint32N(2)}
+	w := &world{rng: rng, parts: graph.Parts(1 + rng.Uint32N(2))}
 	skew := int64(rng.IntN(3)) * int64(rng.IntN(4))
 	open, long, late := rng.IntN(2)*rng.IntN(40), rng.IntN(30), rng.IntN(2)*rng.IntN(40)
 	bases := rng.IntN(2) * rng.IntN(30)
-	back, stretch := 10, uint32(0)
+	back, stretch := 10, version.Slot(0)
 	if rng.IntN(3) == 0 { // all come late for a while
-		back, stretch = 100, rng.Uint32N(60)
+		back, stretch = 100, version.Slot(rng.Uint32N(60))
 	}
-	w.banded = NewBanded(&w.g, int(w.parts), skew)
+	w.banded = NewBanded(&w.g, w.parts, skew)
 	w.banded.Late = rng.IntN(3) > 0
 	w.r = w.banded
 	clock := int64(rng.IntN(10))
@@ -216,8 +217,8 @@ func newBandedWorld(rng *rand.Rand) *world {
 			}
 			w.banded.AddBase(0)
 			for v := range known { // also those that came before it
-				if start := uint32(v) * w.parts; slices.Contains(w.before[start], w.parts-1) {
-					w.before[start] = append(w.before[start], w.n*w.parts-1)
+				if start := w.parts.Start(version.Slot(v)); slices.Contains(w.before[start], w.parts.Commit(0)) {
+					w.before[start] = append(w.before[start], w.parts.Commit(w.n-1))
 				}
 			}
 			took(ends[0], order[len(order)-1], 0, true, false)
@@ -245,8 +246,8 @@ func newBandedWorld(rng *rand.Rand) *world {
 		w.banded.Add(start, end, true, !isOpen)
 		for i := range ends {
 			if known[i] && ends[i]+skew < start {
-				from := uint32(i)*w.parts + w.parts - 1
-				to := (w.n - 1) * w.parts
+				from := w.parts.Commit(version.Slot(i))
+				to := w.parts.Start(w.n - 1)
 				w.before[to] = append(w.before[to], from)
 			}
 		}
@@ -259,8 +260,8 @@ func newBandedWorld(rng *rand.Rand) *world {
 		}
 		if !isOpen {
 			for v := range starts { // what it precedes may be there
-				if start := uint32(v) * w.parts; timed[v] && end+skew < starts[v] {
-					w.before[start] = append(w.before[start], w.n*w.parts-1)
+				if start := w.parts.Start(version.Slot(v)); timed[v] && end+skew < starts[v] {
+					w.before[start] = append(w.before[start], w.parts.Commit(w.n-1))
 				}
 			}
 		}
@@ -274,27 +275,27 @@ func newBandedWorld(rng *rand.Rand) *world {
 
 // newChainsWorld has transactions of a few sessions, more as they come.
 func newChainsWorld(rng *rand.Rand) *world {
-	w := &world{rng: rng, parts: 1 + rng.Uint32N(2)}
+	w := &world{rng: rng, parts: graph.Parts(1 + rng.Uint32N(2))}
 	k := 1 + rng.IntN(5)
-	c := NewChains(&w.g, int(w.parts))
+	c := NewChains(&w.g, w.parts)
 	w.r = c
-	last := map[uint32]uint32{}
+	last := map[uint32]version.Slot{}
 	used := uint32(0)
 	w.add = func() {
 		chain := min(rng.Uint32N(uint32(k)), used)
 		used = max(used, chain+1)
 		if p, ok := last[chain]; ok {
-			w.g.Add(graph.Edge{From: p*w.parts + w.parts - 1, To: (w.n - 1) * w.parts, Type: verdict.SO})
+			w.g.Add(graph.Edge{From: w.parts.Commit(p), To: w.parts.Start(w.n - 1), Type: verdict.SO})
 		}
 		last[chain] = w.n - 1
-		c.Add(chain, false)
+		c.Add(Chain(chain), false)
 	}
 	return w
 }
 
 func newBitsWorld(rng *rand.Rand) *world {
-	w := &world{rng: rng, parts: 1 + rng.Uint32N(2)}
-	b := NewBits(&w.g, int(w.parts))
+	w := &world{rng: rng, parts: graph.Parts(1 + rng.Uint32N(2))}
+	b := NewBits(&w.g, w.parts)
 	w.r = b
 	w.add = func() { b.Add(false) }
 	return w
@@ -311,13 +312,13 @@ func TestReachIsTheClosure(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(race.Few(500, 1500)) {
 				rng := rand.New(rand.NewPCG(seed, 3))
-				if err := x.make(rng).play(2 + rng.Uint32N(10)); err != nil {
+				if err := x.make(rng).play(version.Slot(2 + rng.Uint32N(10))); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 			}
 			for seed := range uint64(race.Few(4, 12)) { // rows of several words
 				rng := rand.New(rand.NewPCG(seed, 4))
-				if err := x.make(rng).play(70 + rng.Uint32N(30)); err != nil {
+				if err := x.make(rng).play(version.Slot(70 + rng.Uint32N(30))); err != nil {
 					t.Fatalf("large, seed %d: %v", seed, err)
 				}
 			}
@@ -332,17 +333,17 @@ func TestBuildIsInserts(t *testing.T) {
 		parts := 1 + rng.Uint32N(2)
 		n := 1 + rng.Uint32N(12)
 		k := 1 + rng.Uint32N(4)
-		w := &world{rng: rng, parts: parts, add: func() {}}
-		chains, bits := NewChains(&w.g, int(parts)), NewBits(&w.g, int(parts))
+		w := &world{rng: rng, parts: graph.Parts(parts), add: func() {}}
+		chains, bits := NewChains(&w.g, graph.Parts(parts)), NewBits(&w.g, graph.Parts(parts))
 		last := map[uint32]uint32{}
 		for t := range n {
 			w.grow()
 			chain := rng.Uint32N(min(k, t+1))
 			if p, ok := last[chain]; ok {
-				w.g.Add(graph.Edge{From: p*parts + parts - 1, To: t * parts, Type: verdict.SO})
+				w.g.Add(graph.Edge{From: graph.Node(p*parts + parts - 1), To: graph.Node(t * parts), Type: verdict.SO})
 			}
 			last[chain] = t
-			chains.Add(chain, true)
+			chains.Add(Chain(chain), true)
 			bits.Add(true)
 		}
 		w.path = w.close()
@@ -399,13 +400,13 @@ func TestBitsOfManyBlocks(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		parts, n := 1+uint32(seed%2), uint32(1500)
 		var g graph.Graph
-		b := NewBits(&g, int(parts))
+		b := NewBits(&g, graph.Parts(parts))
 		nodes := n * parts
 		g.Grow(int(nodes))
 		matrix := make([]bitset.BitSet, nodes)
 		for v := range nodes {
 			matrix[v].Set(uint(v))
-			if v%parts == 1 {
+			if uint32(v)%parts == 1 {
 				matrix[v].Set(uint(v - 1))
 			}
 		}
@@ -416,13 +417,13 @@ func TestBitsOfManyBlocks(t *testing.T) {
 		topo := make([]Node, 0, nodes)
 		for t := range n {
 			for k := range parts {
-				topo = append(topo, (n-1-t)*parts+k)
+				topo = append(topo, Node((n-1-t)*parts+k))
 			}
 		}
 		for t := range n {
 			for range min(3, n-1-t) {
 				u := (t+1+rng.Uint32N(min(300, n-1-t)))*parts + parts - 1
-				g.Add(graph.Edge{From: u, To: t * parts, Type: verdict.WR})
+				g.Add(graph.Edge{From: graph.Node(u), To: graph.Node(t * parts), Type: verdict.WR})
 			}
 		}
 		insert := func(u, v Node) {
@@ -436,7 +437,7 @@ func TestBitsOfManyBlocks(t *testing.T) {
 			for e := g.FirstIn(v); e != graph.None; e = g.NextIn(e) {
 				matrix[v].InPlaceUnion(&matrix[g.Edge(e).From])
 			}
-			if v%parts == 1 {
+			if uint32(v)%parts == 1 {
 				matrix[v].InPlaceUnion(&matrix[v-1])
 			}
 		}
@@ -445,7 +446,7 @@ func TestBitsOfManyBlocks(t *testing.T) {
 			t.Helper()
 			for v := range nodes {
 				for u := range nodes {
-					if want := matrix[v].Test(uint(u)); b.Reaches(u, v) != want {
+					if want := matrix[v].Test(uint(u)); b.Reaches(Node(u), Node(v)) != want {
 						t.Fatalf("seed %d: Reaches(%d, %d) = %v", seed, u, v, !want)
 					}
 				}
@@ -457,9 +458,9 @@ func TestBitsOfManyBlocks(t *testing.T) {
 			if matrix[u].Test(uint(v)) {
 				continue
 			}
-			g.Add(graph.Edge{From: u, To: v, Type: verdict.WR})
-			b.Insert(u, v, func(Node) {})
-			insert(u, v)
+			g.Add(graph.Edge{From: graph.Node(u), To: graph.Node(v), Type: verdict.WR})
+			b.Insert(Node(u), Node(v), func(Node) {})
+			insert(Node(u), Node(v))
 		}
 		compare()
 	}
@@ -478,19 +479,19 @@ func TestBandedByClock(t *testing.T) {
 	b.Add(100, 0, false, false)
 	for s := range uint32(4) {
 		for v := range uint32(4) {
-			if got, want := b.Precedes(s, v), s < v && ends[s]+5 < starts[v]; got != want {
+			if got, want := b.Precedes(version.Slot(s), version.Slot(v)), s < v && ends[s]+5 < starts[v]; got != want {
 				t.Errorf("Precedes(%d, %d) = %v", s, v, got)
 			}
 		}
-		if end, known := b.End(s); b.First(s) != s || b.L(s) != starts[s]-5 || end != ends[s] || !known {
-			t.Errorf("slot %d: first %d, L %d, ended %d, %v", s, b.First(s), b.L(s), end, known)
+		if end, known := b.End(version.Slot(s)); b.First(Node(s)) != version.Slot(s) || b.L(version.Slot(s)) != starts[s]-5 || end != ends[s] || !known {
+			t.Errorf("slot %d: first %d, L %d, ended %d, %v", s, b.First(Node(s)), b.L(version.Slot(s)), end, known)
 		}
 	}
 	if _, known := b.End(4); known || b.L(4) != math.MinInt64 || b.Precedes(4, 3) || b.First(4) != math.MaxUint32 {
 		t.Errorf("a slot without times has L %d, first %d, known %v", b.L(4), b.First(4), known)
 	}
-	for i, want := range []uint32{0, 0, 0, 0, 0, 3} {
-		if got := b.Low(uint32(i)); got != want {
+	for i, want := range []version.Slot{0, 0, 0, 0, 0, 3} {
+		if got := b.Low(version.Slot(i)); got != want {
 			t.Errorf("Low(%d) = %d, want %d", i, got, want)
 		}
 	}
@@ -511,8 +512,8 @@ func TestBasesByClock(t *testing.T) {
 	b.AddBase(0)
 	b.Add(30, 40, true, true)
 	for s, want := range []bool{true, true, false, true} {
-		_, known := b.End(uint32(s))
-		if r, c, p := b.Reaches(Node(s), 4), b.ByClock(Node(s), 4), b.Precedes(uint32(s), 4); r != want || c != want || p != want || known != want {
+		_, known := b.End(version.Slot(s))
+		if r, c, p := b.Reaches(Node(s), 4), b.ByClock(Node(s), 4), b.Precedes(version.Slot(s), 4); r != want || c != want || p != want || known != want {
 			t.Errorf("slot %d before the last: reaches %v, by clock %v, precedes %v, its end is known %v; want %v", s, r, c, p, known, want)
 		}
 	}
@@ -526,7 +527,7 @@ func TestContractOfLongRows(t *testing.T) {
 		for seed := range uint64(4) {
 			rng := rand.New(rand.NewPCG(seed, 77))
 			var g graph.Graph
-			b := NewBanded(&g, int(parts), 0)
+			b := NewBanded(&g, graph.Parts(parts), 0)
 			for s := range uint32(slots) {
 				g.Grow(int((s + 1) * parts))
 				timed := rng.IntN(40) == 0 && seed > 0
@@ -540,9 +541,9 @@ func TestContractOfLongRows(t *testing.T) {
 						continue
 					}
 					from, to := u*parts+parts-1, s*parts
-					if !b.Reaches(from, to) && !b.Reaches(to, from) {
-						g.Add(graph.Edge{From: from, To: to})
-						b.Insert(from, to, func(Node) {})
+					if !b.Reaches(Node(from), Node(to)) && !b.Reaches(Node(to), Node(from)) {
+						g.Add(graph.Edge{From: graph.Node(from), To: graph.Node(to)})
+						b.Insert(Node(from), Node(to), func(Node) {})
 					}
 				}
 			}
@@ -551,7 +552,7 @@ func TestContractOfLongRows(t *testing.T) {
 				var nodes []Node
 				for n := first * parts; n < last*parts; n++ {
 					if rng.IntN(4) == 0 || n == first*parts {
-						nodes = append(nodes, n)
+						nodes = append(nodes, Node(n))
 					}
 				}
 				edges, extra := b.Contract(nodes, nil)

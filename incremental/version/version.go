@@ -12,6 +12,7 @@ package version
 
 import (
 	"iter"
+	"math"
 
 	"github.com/isowatch/isowatch/incremental/paged"
 )
@@ -19,13 +20,13 @@ import (
 // ID numbers versions; Key numbers keys; Slot numbers the committed
 // transactions of a history in the order the engine took them in.
 type (
-	ID   = uint32
-	Key  = uint32
-	Slot = uint32
+	ID   uint32
+	Key  uint32
+	Slot uint32
 )
 
 // None is no version, no slot.
-const None = ^uint32(0)
+const None = math.MaxUint32
 
 // Kind says where a version comes from.
 type Kind uint8
@@ -70,8 +71,8 @@ type reader struct {
 // Invariants: Next and Prev are inverse to each other; only Written versions
 // lie in blocks; Head(Tail(h)) == h.
 type Table struct {
-	v       paged.Vec[Version]
-	readers paged.Vec[reader]
+	v       paged.Vec[ID, Version]
+	readers paged.Vec[uint32, reader]
 	initial []ID     // by key
 	endless []uint64 // by slot, a bit; see Endless
 }

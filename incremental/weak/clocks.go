@@ -1,10 +1,12 @@
 package weak
 
+import "github.com/isowatch/isowatch/incremental/clock"
+
 // clock gives t, whose predecessors have theirs, its vector clock, and if it is
 // on no session's chain, its chain. What it had before is the caller's to release.
 func (c *Checker) clock(t Txn, scratch []Txn) []Txn {
 	n := c.nodes.At(t)
-	k, row := &c.clocks, none
+	k, row := &c.clocks, clock.ID(none)
 	n.chains = 0
 	if n.prev != none {
 		p := c.nodes.At(n.prev)
@@ -30,14 +32,14 @@ func (c *Checker) clock(t Txn, scratch []Txn) []Txn {
 
 // extend makes n's clock, which is given up, one that has all that precedes w, and
 // w.
-func (c *Checker) extend(n *node, row uint32, w Txn) uint32 {
+func (c *Checker) extend(n *node, row clock.ID, w Txn) clock.ID {
 	n.chains = uint32(len(c.chains))
 	x := c.nodes.At(w)
 	return c.clocks.Raise(c.clocks.Join(row, x.row), x.chain, x.pos+1)
 }
 
 // known is what is known to commit before t: its clock, or more.
-func (c *Checker) known(t Txn) uint32 {
+func (c *Checker) known(t Txn) clock.ID {
 	n := c.nodes.At(t)
 	if n.cov != none {
 		return n.cov

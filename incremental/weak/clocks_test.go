@@ -35,8 +35,8 @@ func churn(tb testing.TB, txns, keys int) float64 {
 			reads = append(reads, version.Key(r.IntN(keys)))
 			writes = append(writes, version.Key(r.IntN(keys)))
 		}
-		t := c.Add(s.id, s.prev, false, reads, writes)
-		s.prev = t
+		t := c.Add(s.id, Txn(s.prev), false, reads, writes)
+		s.prev = uint32(t)
 		for i, k := range reads {
 			c.Read(t, i, last[k])
 		}

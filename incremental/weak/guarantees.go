@@ -47,7 +47,7 @@ type guaranteeJudge struct {
 	c     *Checker
 	which Level
 	g     *graph
-	seen  paged.Vec[[]seenBy] // by key
+	seen  paged.Vec[version.Key, []seenBy] // by key
 	stale []Violation
 	work  int
 }
@@ -69,7 +69,7 @@ type history struct {
 
 // of is what a session has of a key, or nil.
 func (j *guaranteeJudge) of(chain uint32, k version.Key) *history {
-	if k < uint32(j.seen.Len()) {
+	if k < version.Key(j.seen.Len()) {
 		for _, s := range *j.seen.At(k) {
 			if s.chain == chain {
 				return s.history
@@ -80,7 +80,7 @@ func (j *guaranteeJudge) of(chain uint32, k version.Key) *history {
 }
 
 func (j *guaranteeJudge) note(chain uint32, pos uint32, k version.Key, t Txn) {
-	for uint32(j.seen.Len()) <= k {
+	for version.Key(j.seen.Len()) <= k {
 		j.seen.Push(nil)
 	}
 	h := j.of(chain, k)

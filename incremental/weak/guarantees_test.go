@@ -79,9 +79,9 @@ func TestMonotonicReads(t *testing.T) {
 			c.Add(1, none, false, nil, []version.Key{x}) // other
 			prev := none
 			for _, from := range test.reads {
-				r := c.Add(2, prev, false, []version.Key{x}, nil)
+				r := c.Add(2, Txn(prev), false, []version.Key{x}, nil)
 				c.Read(r, 0, from)
-				prev = r
+				prev = int(r)
 			}
 			c.Tick(true)
 			found, decided := c.Judge(MonotonicReads)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/isowatch/isowatch/incremental/clock"
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
@@ -91,7 +92,7 @@ const manyChains = 96
 // session, its readers, and itself.
 func (c *Checker) countUses() {
 	c.uses = make([]uint32, c.nodes.Len())
-	for t := range uint32(c.nodes.Len()) {
+	for t := range Txn(c.nodes.Len()) {
 		c.uses[t]++
 		c.scratch = c.preds(t, c.scratch[:0])
 		for _, p := range c.scratch {
@@ -123,7 +124,7 @@ func (c *Checker) index(t Txn, n *node) {
 		return
 	}
 	for _, k := range c.writes.at(n.writes) {
-		for uint32(c.heads.Len()) <= k {
+		for version.Key(c.heads.Len()) <= k {
 			c.heads.Push(nil)
 		}
 		hs := c.heads.At(k)
@@ -190,7 +191,7 @@ func (c *Checker) latest(h *head, pos uint32) entry {
 
 // headOf is a chain's writes to k.
 func (c *Checker) headOf(k version.Key, chain uint32) *head {
-	if k >= uint32(c.heads.Len()) {
+	if k >= version.Key(c.heads.Len()) {
 		return nil
 	}
 	hs := *c.heads.At(k)
@@ -467,7 +468,7 @@ func (c *Checker) inferAtomicMany(g *graph, t Txn, n *node) {
 func (c *Checker) inferCausal(g *graph, t Txn, n *node) {
 	reads := c.reads.at(n.reads)
 	for i, r := range reads {
-		if r.from == Unseen || r.key >= uint32(c.heads.Len()) || repeated(reads, i) {
+		if r.from == Unseen || r.key >= version.Key(c.heads.Len()) || repeated(reads, i) {
 			continue
 		}
 		c.seeWriters(t, n, r)
@@ -495,8 +496,8 @@ func (c *Checker) inferCausal(g *graph, t Txn, n *node) {
 // t, unless it is known to precede the one whose write r found.
 func (c *Checker) seeWriters(t Txn, n *node, r read) {
 	c.visible = c.visible[:0]
-	before1 := none
-	chain1, pos1 := none, uint32(0)
+	before1 := clock.ID(none)
+	chain1, pos1 := uint32(none), uint32(0)
 	if r.from != Initial {
 		w := c.nodes.At(r.from)
 		chain1, pos1 = w.chain, w.pos

@@ -37,9 +37,9 @@ const (
 // place appends the new transactions to the orders, each after its predecessors
 // in the base, and otherwise as they came. It returns the first place used.
 func (c *Checker) place() uint32 {
-	g, n := c.base, uint32(c.nodes.Len())
+	g, n := c.base, Txn(c.nodes.Len())
 	first := uint32(len(g.at))
-	for uint32(len(g.pos)) < n {
+	for Txn(len(g.pos)) < n {
 		g.pos = append(g.pos, unplaced)
 	}
 	s := &g.search
@@ -49,7 +49,7 @@ func (c *Checker) place() uint32 {
 		}
 	}
 	for _, o := range c.graphs[1:] {
-		for uint32(len(o.pos)) < n {
+		for Txn(len(o.pos)) < n {
 			o.pos = append(o.pos, unplaced)
 			o.head = append(o.head, none)
 		}
@@ -115,7 +115,7 @@ func (s *search) enter(t Txn, preds func(Txn, []Txn) []Txn) {
 // mendBase brings the base in order again and reports its cycles. It returns
 // the first place that changed, or none.
 func (c *Checker) mendBase() uint32 {
-	first := none
+	first := uint32(none)
 	for _, w := range c.late {
 		if w.from < Initial && c.base.pos[w.from] > c.base.pos[w.to] {
 			c.base.back = append(c.base.back, w)
@@ -146,7 +146,7 @@ func (c *Checker) mendBase() uint32 {
 // edges (Tarjan's algorithm over predecessors, which yields the components in
 // topological order).
 func (c *Checker) mend(g *graph) uint32 {
-	lo, hi := none, uint32(0)
+	lo, hi := uint32(none), uint32(0)
 	for _, b := range g.back {
 		if g.pos[b.from] >= g.pos[b.to] {
 			lo, hi = min(lo, g.pos[b.to]), max(hi, g.pos[b.from])

@@ -220,7 +220,7 @@ func (w *teller) tell(now int) {
 			y.reads = append(y.reads, toldRead{key: r.key, from: Unseen})
 		}
 		w.told.txns = append(w.told.txns, y)
-		w.c.Add(x.session, x.prev, x.open, keys, x.writes)
+		w.c.Add(x.session, Txn(x.prev), x.open, keys, x.writes)
 	}
 	for t, x := range w.h.txns {
 		for _, k := range x.writes {

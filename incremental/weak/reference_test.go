@@ -116,7 +116,7 @@ func newReference(h *told) *reference {
 	for i, x := range h.txns {
 		t := Txn(i)
 		for p := x.prev; h.sessions && p != none; p = h.txns[p].prev {
-			r.so.add(p, t)
+			r.so.add(Txn(p), t)
 		}
 		for _, rd := range x.reads {
 			for f := range Txn(n) {

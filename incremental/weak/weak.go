@@ -26,6 +26,7 @@
 package weak
 
 import (
+	"math"
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental/clock"
@@ -33,10 +34,10 @@ import (
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
-// Txn numbers transactions in the order of Add.
-type Txn = uint32
+// Txn is a transaction, numbered in the order of Add.
+type Txn = version.Slot
 
-const none = ^uint32(0)
+const none = math.MaxUint32
 
 // What a read can have found that no recorded transaction wrote.
 const (
@@ -71,7 +72,7 @@ type Checker struct {
 	indexes  bool // and who wrote what, by chain
 	last     bool // no more will come, so that rows can go when they have served
 
-	nodes  paged.Vec[node]
+	nodes  paged.Vec[Txn, node]
 	reads  slab[read]
 	writes slab[version.Key]
 	extra  []source // further writers of what was read, linked from nodes
@@ -79,7 +80,7 @@ type Checker struct {
 	grown  []version.Key // lists of which more is known since the last Tick
 	shown  []listed      // orders that lists show
 	orders []listed      // of these, since the last Tick
-	placed uint32        // how many nodes were placed by former Ticks
+	placed Txn           // how many nodes were placed by former Ticks
 
 	base   *graph
 	graphs []*graph // base and those of rc, ra, cc, as far as asked for
@@ -90,9 +91,9 @@ type Checker struct {
 	loose        []uint32 // chains that are no sessions
 	clocks       clock.Clocks
 	uses         []uint32                          // by transaction: who still needs its clock; nil if clocks stay
-	heads        paged.Vec[[]head]                 // by key
+	heads        paged.Vec[version.Key, []head]    // by key
 	headAt       map[version.Key]map[uint32]uint32 // place in heads by chain, of keys with many
-	entries      paged.Vec[entry]
+	entries      paged.Vec[uint32, entry]
 
 	cuts      []Txn // lost a read-from to a cycle since the last Tick
 	scratch   []Txn
@@ -117,10 +118,10 @@ type Checker struct {
 
 // node is a transaction.
 type node struct {
-	chain, pos uint32 // the total order it lies on, and where; chain is none before it is placed, or without rows
-	prev       uint32 // its predecessor in the session, or none
-	row, cov   uint32 // clocks, or none
-	chains     uint32 // how many there were when row was made
+	chain, pos uint32   // the total order it lies on, and where; chain is none before it is placed, or without rows
+	prev       Txn      // its predecessor in the session, or none
+	row, cov   clock.ID // clocks, or none
+	chains     uint32   // how many there were when row was made
 	reads      span
 	writes     span
 	extra      uint32 // in Checker.extra, or none
@@ -164,7 +165,10 @@ type head struct {
 // entry is a write of a chain to a key. prev is the one before it and jump one
 // further back, in Checker.entries; with the number of those before it, as in a
 // skew-binary list, that makes a search logarithmic.
-type entry struct{ txn, pos, prev, jump, depth uint32 }
+type entry struct {
+	txn                    Txn
+	pos, prev, jump, depth uint32
+}
 
 // New makes a checker for levels; without sessions, session order counts for
 // nothing.
@@ -191,7 +195,7 @@ func (c *Checker) Len() int { return c.nodes.Len() }
 // wrote. prev is its predecessor in the session or none. An open one, of unknown
 // outcome, follows prev, but precedes nothing in its session. Transactions of a
 // session that are not open come in session order.
-func (c *Checker) Add(session, prev uint32, open bool, reads, writes []version.Key) Txn {
+func (c *Checker) Add(session uint32, prev Txn, open bool, reads, writes []version.Key) Txn {
 	n := node{chain: none, prev: none, row: none, cov: none, extra: none, open: open}
 	t := Txn(c.nodes.Len())
 	if c.sessions {
@@ -335,7 +339,7 @@ func (c *Checker) Tick(last bool) []Violation {
 			c.mend(g)
 		}
 	}
-	c.placed = uint32(c.nodes.Len())
+	c.placed = Txn(c.nodes.Len())
 	out := c.out
 	c.out = nil
 	return out

@@ -49,7 +49,7 @@ type Order struct {
 	// What waits; session.go, heap.go.
 	sessions map[string]*session
 	heads    []head // a heap by less
-	items    paged.Vec[item]
+	items    paged.Vec[uint32, item]
 	free     int32  // list of unused items
 	held     int    // items in use
 	more     int    // for how many more than held they count, as some are heavy

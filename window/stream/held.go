@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
@@ -16,7 +17,7 @@ type held struct {
 	blocks  map[uint64]*block // by number of the entry
 	oldest  uint64            // no block has a smaller number
 	reader  packed.Reader
-	numbers []uint32 // scratch
+	numbers []version.Key // scratch
 	// sessions are those of records that were given a session of their own.
 	sessions map[ref]string
 }
@@ -35,7 +36,7 @@ type block struct {
 type shelf struct {
 	*packed.Block
 	// keys are an engine's numbers of the block's names; incremental.NoKey: it had none.
-	keys   []uint32
+	keys   []version.Key
 	keysOf uint64 // which engine's: segments.opened
 }
 
@@ -135,11 +136,11 @@ func (h *held) find(r ref) (b *block, at int, err error) {
 
 // keys are the engine's numbers of the keys of the record taken out last, which is
 // that of r. Good until the next.
-func (h *held) keys(r ref, e *incremental.Engine, opened uint64) []uint32 {
+func (h *held) keys(r ref, e *incremental.Engine, opened uint64) []version.Key {
 	b := h.blocks[r.entry()]
 	if b.keysOf != opened {
 		if b.keys == nil {
-			b.keys = make([]uint32, b.Names())
+			b.keys = make([]version.Key, b.Names())
 		}
 		// Numbers are given in the order in which keys are touched, so that they do not
 		// depend on the blocks.

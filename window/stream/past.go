@@ -1,13 +1,14 @@
 package stream
 
 import (
+	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/frontier"
 )
 
 // meet tells the engine, before it is given t, what the frontier knows of its keys,
 // whose numbers keys are.
-func (s *segments) meet(t *record.Transaction, keys []uint32) {
+func (s *segments) meet(t *record.Transaction, keys []version.Key) {
 	s.listed = s.listed || lists(t)
 	switch {
 	case s.number == 0 || !s.complete && !s.listed && !s.lazy:
@@ -19,7 +20,7 @@ func (s *segments) meet(t *record.Transaction, keys []uint32) {
 }
 
 // meetAll takes all versions of the keys that the engine has not been told of.
-func (s *segments) meetAll(t *record.Transaction, keys []uint32) {
+func (s *segments) meetAll(t *record.Transaction, keys []version.Key) {
 	s.fresh = s.fresh[:0]
 	for i := range t.Ops {
 		if predicate(&t.Ops[i]) || s.met.has(keys[i]) {
@@ -40,7 +41,7 @@ func (s *segments) meetAll(t *record.Transaction, keys []uint32) {
 // value has one writer, and any write may be missing, the others say nothing: a write that
 // nobody reads has no order but that of the clock, which is before all
 // that the engine has.
-func (s *segments) meetRead(t *record.Transaction, keys []uint32) {
+func (s *segments) meetRead(t *record.Transaction, keys []version.Key) {
 	if t.Status == record.Aborted { // nothing is concluded from what it read
 		return
 	}
@@ -109,12 +110,12 @@ func (b *bases) at(i int) frontier.Past {
 // bits are a set of small numbers.
 type bits []uint64
 
-func (b bits) has(n uint32) bool {
-	return n>>6 < uint32(len(b)) && b[n>>6]>>(n&63)&1 != 0
+func (b bits) has(n version.Key) bool {
+	return n>>6 < version.Key(len(b)) && b[n>>6]>>(n&63)&1 != 0
 }
 
-func (b *bits) set(n uint32) {
-	for n>>6 >= uint32(len(*b)) {
+func (b *bits) set(n version.Key) {
+	for n>>6 >= version.Key(len(*b)) {
 		*b = append(*b, 0)
 	}
 	(*b)[n>>6] |= 1 << (n & 63)

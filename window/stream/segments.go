@@ -9,6 +9,7 @@ import (
 
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/frontier"
 	"github.com/isowatch/isowatch/window/segment"
@@ -61,7 +62,7 @@ type segments struct {
 	reads  []int          // scratch
 	// awaited are the values that reads of the seeds wait for, by the engine's number of the
 	// key: the least place of such a read in the stream's time.
-	awaited map[uint32]map[record.Value]int64
+	awaited map[version.Key]map[record.Value]int64
 	ops     []record.Op // scratch
 	// lost are the times in which records are known to be missing.
 	lost incremental.Losses
@@ -156,7 +157,7 @@ type source interface {
 	record(r ref, f fedFlags) (*record.Transaction, error)
 	// keys are the engine's numbers of the keys of the operations of the record that
 	// was asked for last, which is that of r; opened tells engines apart.
-	keys(r ref, e *incremental.Engine, opened uint64) []uint32
+	keys(r ref, e *incremental.Engine, opened uint64) []version.Key
 	// own is record, to keep.
 	own(r ref, f fedFlags) (record.Transaction, error)
 	// drop says that a record will not be asked for any more.
@@ -247,7 +248,7 @@ func (s *segments) step(t *record.Transaction, f fed) {
 const untickedMost = 16_384
 
 // feed returns the engine's numbers of the keys of t.
-func (s *segments) feed(t *record.Transaction, f fed) []uint32 {
+func (s *segments) feed(t *record.Transaction, f fed) []version.Key {
 	keys := s.source.keys(f.ref, s.engine, s.opened)
 	s.engine.Warm(t, keys)
 	s.meet(t, keys)
@@ -271,7 +272,7 @@ func (s *segments) await(t *record.Transaction) {
 		of := s.awaited[number]
 		if of == nil {
 			if s.awaited == nil {
-				s.awaited = map[uint32]map[record.Value]int64{}
+				s.awaited = map[version.Key]map[record.Value]int64{}
 			}
 			of = map[record.Value]int64{}
 			s.awaited[number] = of
@@ -291,7 +292,7 @@ func (s *segments) await(t *record.Transaction) {
 // awaitedFrom tells whether t wrote what was read before the cut, and since when that was
 // awaited. Such a read is in front of the cut and the write behind it, and what else the
 // reader did is forgotten.
-func (s *segments) awaitedFrom(t *record.Transaction, keys []uint32) (since int64, ok bool) {
+func (s *segments) awaitedFrom(t *record.Transaction, keys []version.Key) (since int64, ok bool) {
 	if len(s.awaited) == 0 || t.Status == record.Aborted {
 		return 0, false
 	}
@@ -753,7 +754,7 @@ func (s *segments) forget(from int) {
 
 // remember folds what one of the engine's transactions wrote to some keys into the
 // frontier.
-func (s *segments) remember(id verdict.TxnID, keys []uint32) {
+func (s *segments) remember(id verdict.TxnID, keys []version.Key) {
 	i := int(id) - len(s.seeds)
 	if i < 0 || s.fed[i].flags&base != 0 {
 		return // it is there
