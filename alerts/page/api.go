@@ -259,7 +259,7 @@ type CanaryNode struct {
 	Committed   int64            `json:"committed"`
 	Aborted     int64            `json:"aborted"`
 	Unknown     int64            `json:"unknown"`
-	Reasons     map[string]int64 `json:"reasons"`       // why transactions did not commit
+	Reasons     map[string]int64 `json:"reasons"`       // why transactions did not commit and attempts to connect failed
 	Down        int64            `json:"down"`          // since when it can't be reached; 0: it can
 	Why         string           `json:"why,omitempty"` // it can't be reached
 	Lag         float64          `json:"lag_seconds"`   // -1: not known

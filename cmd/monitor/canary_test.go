@@ -41,12 +41,15 @@ func TestCanary(t *testing.T) {
 		return err == nil, err
 	}
 	maps.Copy(p.Cmds, map[string]func(*testscript.TestScript, bool, []string){"postgres": startPostgres, "pgbouncer": startPgBouncer,
-		"mariadb": startMariaDB, "redis": startRedis, "etcd": startEtcd, "faults": faults, "broker": broker})
+		"mariadb": startMariaDB, "redis": startRedis, "etcd": startEtcd, "faults": faults, "hung": hung, "broker": broker})
 	testscript.Run(t, p)
 }
 
 // started are the servers of a script.
-type started struct{ postgres *servers.Postgres }
+type started struct {
+	postgres *servers.Postgres
+	server   *servers.Server // the first that was started last
+}
 
 type startedKey struct{}
 
@@ -85,7 +88,7 @@ func startPostgres(ts *testscript.TestScript, neg bool, args []string) {
 		_, second, _ := strings.Cut(p.Standby.Addr, ":")
 		ts.Setenv("EITHER", fmt.Sprintf("postgres://canary@/canary?sslmode=disable&host=127.0.0.1,127.0.0.1&port=%s,%s&target_session_attrs=read-write", first, second))
 	}
-	startedBy(ts).postgres = p
+	startedBy(ts).postgres, startedBy(ts).server = p, p.Primary
 }
 
 // startPgBouncer starts a pooler before the script's PostgreSQL, and sets $POOLER.
@@ -107,6 +110,7 @@ func startMariaDB(ts *testscript.TestScript, neg bool, args []string) {
 	m, err := databases.NewMariaDB(context.Background(), folder(ts), databases.MariaDBOptions{Nodes: n})
 	ts.Check(err)
 	ts.Defer(m.Close)
+	startedBy(ts).server = m.Nodes[0]
 	ts.Setenv("ADDR", m.Nodes[0].Addr)
 	for i, s := range m.Nodes {
 		ts.Setenv(fmt.Sprintf("NODE%d", i+1), m.URL(s))
@@ -119,6 +123,7 @@ func startRedis(ts *testscript.TestScript, neg bool, args []string) {
 	r, err := databases.NewRedis(context.Background(), folder(ts), true)
 	ts.Check(err)
 	ts.Defer(r.Close)
+	startedBy(ts).server = r.Primary
 	ts.Setenv("PRIMARY", r.URL(r.Primary))
 	ts.Setenv("ADDR", r.Primary.Addr)
 	ts.Setenv("REPLICA", r.URL(r.Replica))
@@ -130,6 +135,7 @@ func startEtcd(ts *testscript.TestScript, neg bool, args []string) {
 	e, err := databases.NewEtcd(context.Background(), folder(ts))
 	ts.Check(err)
 	ts.Defer(e.Close)
+	startedBy(ts).server = e.Server
 	ts.Setenv("PRIMARY", e.URL())
 	ts.Setenv("ADDR", e.Addr)
 }
@@ -176,22 +182,64 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Logf("faults: %s", strings.Join(done, ", "))
 }
 
+// hung runs a canary that must end with the given exit status though the script's server is stopped, from when the canary is at
+// work and until it has ended:
+//
+//	hung STATUS monitor canary …
+func hung(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) < 3, "hung STATUS monitor canary …")
+	server := startedBy(ts).server
+	page, err := ports.Address()
+	ts.Check(err)
+	ctx, over := context.WithCancel(context.Background())
+	var harm sync.WaitGroup
+	harm.Go(func() {
+		for !working(ctx, page) && wait(ctx, 100*time.Millisecond) == nil {
+		}
+		server.Pause()
+		<-ctx.Done()
+		server.Resume()
+	})
+	scripts.Status(ts, false, append(args, "--listen", page))
+	over()
+	harm.Wait()
+}
+
+// working tells whether the canary whose page is at an address has committed something in all its sessions.
+func working(ctx context.Context, page string) bool {
+	nodes := nodesOf(ctx, page)
+	return len(nodes) > 0 && nodes[0].Committed > 100
+}
+
 // seen tells whether the canary whose page is at an address has heard of each node what it is.
 func seen(ctx context.Context, page string) bool {
+	nodes := nodesOf(ctx, page)
+	return len(nodes) > 0 && !slices.ContainsFunc(nodes, func(n pageNode) bool { return n.Role == "" })
+}
+
+type pageNode struct {
+	Role      string
+	Committed int64
+}
+
+// nodesOf are those that a canary's page shows; none while there is no page.
+func nodesOf(ctx context.Context, page string) []pageNode {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+page+"/api/v1/status", nil)
 	if err != nil {
-		return false
+		return nil
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return false // it does not listen yet
+		return nil // it does not listen yet
 	}
 	defer resp.Body.Close()
 	var s struct {
-		Canary struct{ Nodes []struct{ Role string } }
+		Canary struct{ Nodes []pageNode }
 	}
-	return json.NewDecoder(resp.Body).Decode(&s) == nil && len(s.Canary.Nodes) > 0 &&
-		!slices.ContainsFunc(s.Canary.Nodes, func(n struct{ Role string }) bool { return n.Role == "" })
+	if json.NewDecoder(resp.Body).Decode(&s) != nil {
+		return nil
+	}
+	return s.Canary.Nodes
 }
 
 func wait(ctx context.Context, d time.Duration) error {

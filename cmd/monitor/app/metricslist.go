@@ -114,7 +114,7 @@ func (m *metrics) alertList() metricGroup {
 func (m *metrics) canaryList() metricGroup {
 	return metricGroup{"Canary", "What `monitor canary` meets in the database that it works on.", []metric{
 		{&m.worked, "canary_transactions_total", "Transactions of the canary, by how they ended: `committed`, `aborted`, `unknown`.", labels("node", "outcome"), nil},
-		{&m.workFailed, "canary_failures_total", "Transactions of the canary that did not commit, by why.", labels("node", "reason"), nil},
+		{&m.workFailed, "canary_failures_total", "Transactions of the canary that did not commit, and attempts to connect that failed, by why.", labels("node", "reason"), nil},
 		{&m.workTook, "canary_transaction_seconds", "How long the canary's transactions took, pauses between their operations included.", labels("node"), canaryBounds},
 		{&m.workUp, "canary_node_up", "1 while the canary reaches the node.", labels("node"), nil},
 		{&m.workLag, "canary_replica_lag_seconds", "How old the newest transaction is that the replica shows, as far as the database says so; 0 when it has all.", labels("node"), nil},

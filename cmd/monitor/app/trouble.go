@@ -176,14 +176,14 @@ func (a *App) Stopped(db, why string) {
 	a.event(life.Condition{Kind: troubleStopped, DB: db, Severity: name.Error, Text: "The canary has stopped by itself: " + why + ". Nothing is checked until it is started again."})
 }
 
-// Worked says that a transaction of a canary has ended, and why it did not commit.
-func (a *App) Worked(node, outcome, why string, took time.Duration) {
+// Worked says that a transaction of a canary has ended, and how.
+func (a *App) Worked(node, outcome string, took time.Duration) {
 	a.metrics.worked.WithLabelValues(node, outcome).Inc()
 	a.metrics.workTook.WithLabelValues(node).Observe(took.Seconds())
-	if why != "" {
-		a.metrics.workFailed.WithLabelValues(node, why).Inc()
-	}
 }
+
+// Failed says why a transaction of a canary, or its attempt to connect, failed.
+func (a *App) Failed(node, why string) { a.metrics.workFailed.WithLabelValues(node, why).Inc() }
 
 // lookAt finds out what is the case with a history.
 func (t *teller) lookAt(w *worker, now time.Time, limits *config.Alerts, is func(life.Condition)) {

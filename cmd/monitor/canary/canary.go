@@ -138,7 +138,7 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		Canary: w.status, Output: w.Output}, stop); err != nil {
 		return nil, err
 	}
-	w.load.rec, w.load.run, w.load.counts.tell, w.observe.happen = w.monitor.Recorder, w.monitor.Prefix(), w.monitor.App.Worked, w.monitor.Event
+	w.load.rec, w.load.run, w.load.counts.metrics, w.observe.happen = w.monitor.Recorder, w.monitor.Prefix(), w.monitor.App, w.monitor.Event
 	if w.Prefix != nil {
 		w.load.run = *w.Prefix
 	}
@@ -168,7 +168,9 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 func (w *watch) watchStrain(ctx context.Context) {
 	l := limits{StopIf: w.Config.Canary.StopIf}
 	for feed.Sleep(ctx, observeEvery) == nil {
-		if w.exceeded = l.exceeded(w.load.counts.strain(), time.Now()); w.exceeded == "" {
+		now := time.Now()
+		s, late := w.load.counts.strain(now, l.For)
+		if w.exceeded = l.exceeded(s, late, now); w.exceeded == "" {
 			continue
 		}
 		w.monitor.App.Stopped(DB, w.exceeded)

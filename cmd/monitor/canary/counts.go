@@ -14,17 +14,23 @@ import (
 type counts struct {
 	mu    sync.Mutex
 	nodes map[string]*nodeCounts
-	// tell is told of each transaction; nil: nobody is. slow counts those that took longer than slowAfter, if that is
-	// not 0.
-	tell      func(node, outcome, why string, took time.Duration)
+	// metrics are told the same; nil: none are. slow counts the transactions that took longer than slowAfter, if that is not 0.
+	metrics   metrics
 	slowAfter time.Duration
 	slow      int64
+	waiting   map[int]time.Time // since when a client waits for what it has asked for, by its number
+}
+
+// metrics are those of the monitor.
+type metrics interface {
+	Worked(node, outcome string, took time.Duration)
+	Failed(node, why string)
 }
 
 // nodeCounts are those of one node.
 type nodeCounts struct {
 	outcomes map[record.Status]int64
-	reasons  map[target.Reason]int64 // why transactions did not commit
+	reasons  map[target.Reason]int64 // why transactions did not commit, and attempts to connect failed
 	failed   int64                   // attempts to connect
 	down     time.Time               // since when none has worked; zero: one did
 	why      string                  // the last one failed
@@ -45,10 +51,21 @@ func (c *counts) of(n target.Node) *nodeCounts {
 	return at
 }
 
-// add counts a transaction.
-func (c *counts) add(n target.Node, outcome record.Status, why target.Reason, took time.Duration) {
+// asks says that a client begins a transaction, or an attempt to connect, the end of which add, reached or unreachable tells.
+func (c *counts) asks(client int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.waiting == nil {
+		c.waiting = map[int]time.Time{}
+	}
+	c.waiting[client] = time.Now()
+}
+
+// add counts a transaction.
+func (c *counts) add(client int, n target.Node, outcome record.Status, why target.Reason, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, client)
 	at := c.of(n)
 	at.outcomes[outcome]++
 	if outcome == record.Committed {
@@ -57,29 +74,40 @@ func (c *counts) add(n target.Node, outcome record.Status, why target.Reason, to
 	if c.slowAfter > 0 && took > c.slowAfter {
 		c.slow++
 	}
-	if c.tell != nil {
-		c.tell(n.Name, outcome.String(), string(why), took)
+	if c.metrics != nil {
+		c.metrics.Worked(n.Name, outcome.String(), took)
 	}
 	if why != "" {
-		at.reasons[why]++
+		c.fail(n, why)
+	}
+}
+
+// fail counts why something failed; c.mu is held.
+func (c *counts) fail(n target.Node, why target.Reason) {
+	c.of(n).reasons[why]++
+	if c.metrics != nil {
+		c.metrics.Failed(n.Name, string(why))
 	}
 }
 
 // unreachable counts an attempt that failed; reached says that one worked.
-func (c *counts) unreachable(n target.Node, err error) {
+func (c *counts) unreachable(client int, n target.Node, why target.Reason, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	delete(c.waiting, client)
 	at := c.of(n)
 	at.failed++
+	c.fail(n, why)
 	at.why = err.Error()
 	if at.down.IsZero() {
 		at.down = time.Now()
 	}
 }
 
-func (c *counts) reached(n target.Node) {
+func (c *counts) reached(client int, n target.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	delete(c.waiting, client)
 	c.of(n).down = time.Time{}
 	c.of(n).connections++
 }
@@ -130,22 +158,33 @@ func (c *counts) node(n target.Node) page.CanaryNode {
 }
 
 // strain is how much was done, in transactions and attempts to connect, how much of it failed, other than by a
-// conflict of transactions, and how much took longer than the limit.
-func (c *counts) strain() strain {
+// conflict of transactions, and how much took longer than the limit; and what is still waited for at a time and is too late for
+// the limit, or, being later than failing, as good as failed.
+func (c *counts) strain(now time.Time, failing time.Duration) (s, late strain) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := strain{slow: c.slow}
+	for _, since := range c.waiting {
+		slow, failed := c.slowAfter > 0 && now.Sub(since) > c.slowAfter, now.Sub(since) > failing
+		late = late.plus(strain{done: one(slow || failed), slow: one(slow), failed: one(failed)})
+	}
+	s.slow = c.slow
 	for _, at := range c.nodes {
 		for _, n := range at.outcomes {
 			s.done += n
 		}
 		s.done += at.failed
-		s.failed += at.failed
 		for r, n := range at.reasons {
 			if r != target.Conflict && r != target.Deadlock && r != target.Missing {
 				s.failed += n
 			}
 		}
 	}
-	return s
+	return s, late
+}
+
+func one(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }

@@ -35,6 +35,9 @@ type Load struct {
 	begun        atomic.Int64
 	transactions int64
 	counts       counts
+	// answering is what sessions ask the database in. It ends when they are to stop and the database has stopped answering.
+	answering context.Context
+	answers   atomic.Int64 // of the database, so far
 }
 
 // answerMax is how long a transaction, or an attempt to connect, may go unanswered. The monitor waits for a transaction for
@@ -47,11 +50,15 @@ const (
 	reconnectMax = 5 * time.Second
 )
 
-// work runs until ctx ends; what is under way then is finished, over is called, and every item is read once more. An error
-// is an option that can't be used.
+// work runs until ctx ends; what is under way then is finished, over is called, and every item is read once more, all as
+// long as the database answers. An error is an option that can't be used.
 func (l *Load) work(ctx context.Context, over func()) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	answering, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	l.answering = answering
+	defer context.AfterFunc(ctx, func() { l.whileAnswered(giveUp) })()
 	var wg sync.WaitGroup // of the clients
 	part := func(wg *sync.WaitGroup, f func() error) {
 		wg.Go(func() {
@@ -61,12 +68,10 @@ func (l *Load) work(ctx context.Context, over func()) error {
 		})
 	}
 	nodes := l.db.Nodes()
-	keeping, release := context.WithCancel(ctx)
-	defer release()
 	var keep sync.WaitGroup
 	k := &keeper{client: client{Load: l, number: l.cfg.Sessions, nodes: nodes[:1], node: nodes[0], rng: rand.New(rand.NewPCG(l.seed, 1<<32))}}
 	ready := make(chan struct{})
-	part(&keep, func() error { return k.keep(keeping, ready) })
+	part(&keep, func() error { return k.keep(ctx, ready) })
 	select {
 	case <-ready:
 	case <-ctx.Done():
@@ -81,14 +86,28 @@ func (l *Load) work(ctx context.Context, over func()) error {
 		part(&wg, func() error { return c.work(ctx) })
 	}
 	wg.Wait()
-	release()
+	stop(nil)
 	keep.Wait()
 	over()
-	k.final(ctx)
+	k.final()
 	if err := context.Cause(ctx); errors.As(err, new(*target.Error)) {
 		return err
 	}
 	return nil
+}
+
+// silenceMax is for how long there may be no answer once sessions are to stop, beside their pauses.
+const silenceMax = time.Second
+
+// whileAnswered calls giveUp when there was no answer for too long.
+func (l *Load) whileAnswered(giveUp func()) {
+	for last := int64(-1); last != l.answers.Load(); {
+		last = l.answers.Load()
+		if feed.Sleep(l.answering, silenceMax+2*l.cfg.Pause) != nil {
+			return
+		}
+	}
+	giveUp()
 }
 
 // client is one session after the other. A session has a connection to each of the nodes that it uses.
@@ -181,13 +200,14 @@ func (c *client) connect(ctx context.Context) (bool, error) {
 	}
 	attempt, cancel := context.WithTimeout(ctx, answerMax)
 	defer cancel()
+	c.counts.asks(c.number)
 	s, err := c.db.Connect(attempt, c.node, settings)
 	if err != nil {
 		if errors.As(err, new(*target.Error)) && c.started == 0 {
 			return false, err
 		}
 		if ctx.Err() == nil {
-			c.counts.unreachable(c.node, err)
+			c.counts.unreachable(c.number, c.node, c.db.Fault(err).Reason, err)
 		}
 		c.wait = min(max(2*c.wait, reconnectMin), reconnectMax)
 		_ = feed.Sleep(ctx, c.wait)
@@ -199,7 +219,8 @@ func (c *client) connect(ctx context.Context) (bool, error) {
 		c.started++
 	}
 	c.session, c.connections[c.node.Name], c.wait = s, s, 0
-	c.counts.reached(c.node)
+	c.answers.Add(1)
+	c.counts.reached(c.number, c.node)
 	return true, nil
 }
 
@@ -233,7 +254,7 @@ func (c *client) transact(ctx context.Context) error {
 	if c.follows {
 		c.ahead++
 	}
-	outcome := c.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
+	outcome := c.record(func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return c.perform(ctx, t, g, steps)
 	})
 	c.follows = outcome == record.Committed && c.rng.Float64() < followShare &&
@@ -249,16 +270,17 @@ const followShare = 0.5
 // snapshotMax is how many items of a large group it reads.
 const snapshotMax = 32
 
-// record runs a transaction to its end, whether ctx ends or not, and records and counts it.
-func (c *client) record(ctx context.Context, run func(context.Context, *recorder.Transaction) (record.Status, target.Reason)) record.Status {
+// record runs a transaction to its end, and records and counts it.
+func (c *client) record(run func(context.Context, *recorder.Transaction) (record.Status, target.Reason)) record.Status {
 	began := time.Now()
+	c.counts.asks(c.number)
 	t := c.rec.Begin()
 	t.At(c.node.Name)
-	answering, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerMax)
+	answering, cancel := context.WithTimeout(c.answering, answerMax)
 	defer cancel()
 	outcome, reason := run(answering, t)
 	t.End(outcome)
-	c.counts.add(c.node, outcome, reason, time.Since(began))
+	c.counts.add(c.number, c.node, outcome, reason, time.Since(began))
 	return outcome
 }
 
@@ -271,6 +293,7 @@ func (c *client) perform(ctx context.Context, t *recorder.Transaction, g *group,
 func (c *client) finish(ctx context.Context, err error) (record.Status, target.Reason) {
 	if err == nil {
 		if err = c.session.Commit(ctx); err == nil {
+			c.answers.Add(1)
 			return record.Committed, ""
 		}
 		f := c.db.Fault(err)
@@ -302,6 +325,7 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		if err := c.do(ctx, t, g, s); err != nil {
 			return err
 		}
+		c.answers.Add(1)
 	}
 	return nil
 }
@@ -513,8 +537,8 @@ func (k *keeper) keep(ctx context.Context, ready chan<- struct{}) error {
 const finalMax = 20 * time.Second
 
 // final reads and removes what is left when nobody is at work any more.
-func (k *keeper) final(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalMax)
+func (k *keeper) final() {
+	ctx, cancel := context.WithTimeout(k.answering, finalMax)
 	defer cancel()
 	defer k.leave()
 	left := []*group{k.groups.retire(), k.ahead}
@@ -552,7 +576,7 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 	if there, err := k.connect(ctx); err != nil || !there {
 		return nil, err
 	}
-	if k.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
+	if k.record(func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return k.create(ctx, t, g)
 	}) != record.Committed {
 		_ = feed.Sleep(ctx, 100*time.Millisecond)
@@ -593,7 +617,7 @@ func (k *keeper) remove(ctx context.Context, g *group) {
 			there, err = reader.connect(attempt)
 		}
 		if there {
-			reader.record(ctx, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
+			reader.record(func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 				return reader.perform(ctx, t, g, g.snapshot(0, len(g.items)))
 			})
 			reader.leave()
@@ -618,6 +642,6 @@ func (k *keeper) discard(ctx context.Context) {
 	case err == nil:
 		k.undone = nil
 	case ctx.Err() == nil:
-		k.counts.unreachable(k.node, err)
+		k.counts.unreachable(k.number, k.node, k.db.Fault(err).Reason, err)
 	}
 }

@@ -295,17 +295,23 @@ func (p *postgres) Fault(err error) Fault {
 
 // pgSession is a connection to a node.
 type pgSession struct {
-	conn  *pgx.Conn
-	begin string
-	due   bool // begin is to be sent with the next statement
+	conn    *pgx.Conn
+	begin   string
+	due     bool        // begin is to be sent with the next statement
+	unwatch func() bool // of the context that the transaction began in
 }
 
 // Begin costs no round trip: the statement goes with the first one of the transaction, which is when PostgreSQL takes the
-// snapshot. The deadline is the connection's, as watching ctx in each statement costs more.
+// snapshot. ctx is watched for the transaction as a whole, as doing so in each statement costs more.
 func (s *pgSession) Begin(ctx context.Context) error {
 	s.due = true
+	conn := s.conn.PgConn().Conn()
 	deadline, _ := ctx.Deadline()
-	return s.conn.PgConn().Conn().SetDeadline(deadline)
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	s.unwatch = context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	return nil
 }
 
 // do runs a statement, and calls row for each row that it returns.
@@ -385,6 +391,7 @@ func (s *pgSession) change(sql string, args ...any) error {
 var errRolledBack = &pgconn.PgError{Code: "40001", Severity: "ERROR", Message: "the commit was answered with ROLLBACK"}
 
 func (s *pgSession) Commit(context.Context) error {
+	defer s.unwatch()
 	tag, err := s.do(nil, "commit")
 	if err == nil && tag.String() != "COMMIT" {
 		err = errRolledBack
@@ -393,6 +400,7 @@ func (s *pgSession) Commit(context.Context) error {
 }
 
 func (s *pgSession) Abort(context.Context) error {
+	defer s.unwatch()
 	_, err := s.do(nil, "rollback")
 	return err
 }

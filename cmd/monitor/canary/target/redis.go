@@ -19,7 +19,8 @@ import (
 // needs, under WATCH or not, keeps its writes to itself, and sends them between MULTI and EXEC.
 type redisServer struct {
 	nodes   []Node
-	clients map[string]*redis.Client // by node
+	options map[string]*redis.Options // by node
+	clients map[string]*redis.Client  // by node
 	watch   bool
 	version string
 }
@@ -35,7 +36,7 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 		return nil, err
 	}
 	redis.SetLogger(silent{})
-	r := &redisServer{nodes: nodesOf(o), clients: map[string]*redis.Client{}, watch: watch == "yes"}
+	r := &redisServer{nodes: nodesOf(o), options: map[string]*redis.Options{}, clients: map[string]*redis.Client{}, watch: watch == "yes"}
 	for _, n := range r.nodes {
 		c, err := redis.ParseURL(n.address)
 		if err != nil {
@@ -47,7 +48,7 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 		}
 		c.MaxRetries = -1 // what failed is told, not tried again
 		c.DialTimeout, c.ReadTimeout, c.WriteTimeout = connectMax, statementMax, statementMax
-		r.clients[n.Name] = redis.NewClient(c)
+		r.options[n.Name], r.clients[n.Name] = c, redis.NewClient(c)
 		if err := r.look(ctx, n); err != nil {
 			r.Close()
 			return nil, err
@@ -129,7 +130,9 @@ func (r *redisServer) Connect(ctx context.Context, at Node, settings []Setting) 
 	if len(settings) > 0 {
 		return nil, &Error{Option: "--session-settings", What: "a session of Redis has none", Do: "leave them out"}
 	}
-	s := &redisSession{conn: r.clients[at.Name].Conn(), watch: r.watch}
+	client := redis.NewClient(r.options[at.Name]) // of its own, as ending it ends what it waits for
+	s := &redisSession{client: client, conn: client.Conn(), watch: r.watch}
+	defer s.endWith(ctx)()
 	if err := s.conn.Ping(ctx).Err(); err != nil {
 		s.Close()
 		return nil, err
@@ -161,9 +164,11 @@ func (r *redisServer) Fault(err error) Fault {
 
 // redisSession is a connection, with what its transaction has not sent yet.
 type redisSession struct {
-	conn   *redis.Conn
-	watch  bool
-	writes []redisWrite
+	client  *redis.Client
+	conn    *redis.Conn
+	watch   bool
+	writes  []redisWrite
+	unwatch func() bool // of endWith the context that the transaction began in
 }
 
 // redisWrite is a write, or an append, to be sent with EXEC.
@@ -172,9 +177,16 @@ type redisWrite struct {
 	value int64
 }
 
-func (s *redisSession) Begin(context.Context) error {
+func (s *redisSession) Begin(ctx context.Context) error {
 	s.writes = s.writes[:0]
+	s.unwatch = s.endWith(ctx)
 	return nil
+}
+
+// endWith closes the connection when ctx ends, unless it was undone before: the client looks at ctx before it asks, and not while
+// it waits.
+func (s *redisSession) endWith(ctx context.Context) (undo func() bool) {
+	return context.AfterFunc(ctx, func() { _ = s.client.Close() })
 }
 
 // Read asks the server, and adds what the transaction has written itself.
@@ -232,6 +244,7 @@ func (s *redisSession) Create(ctx context.Context, item Item, value int64) error
 
 // Commit sends the writes; without any, EXEC still says whether what was read has changed.
 func (s *redisSession) Commit(ctx context.Context) error {
+	defer s.unwatch()
 	_, err := s.conn.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		for _, w := range s.writes {
 			if w.item.List {
@@ -246,6 +259,12 @@ func (s *redisSession) Commit(ctx context.Context) error {
 	return err
 }
 
-func (s *redisSession) Abort(ctx context.Context) error { return s.conn.Do(ctx, "UNWATCH").Err() }
+func (s *redisSession) Abort(ctx context.Context) error {
+	defer s.unwatch()
+	return s.conn.Do(ctx, "UNWATCH").Err()
+}
 
-func (s *redisSession) Close() { _ = s.conn.Close() }
+func (s *redisSession) Close() {
+	_ = s.conn.Close()
+	_ = s.client.Close()
+}

@@ -46,7 +46,7 @@ type Node struct {
 	address string
 }
 
-// Session is a connection. One goroutine uses it. After an error of any method but Abort, the transaction is to be
+// Session is a connection. One goroutine uses it. Its methods return soon after the ctx ends that Begin was given. After an error of any method but Abort, the transaction is to be
 // aborted; after one of Abort or Commit the session is of no more use unless Fault says that the database answered.
 type Session interface {
 	Begin(ctx context.Context) error
