@@ -174,6 +174,13 @@ var shapes = map[string]func(a alerts.Alert, txns []record.Transaction) bool{
 		return one(txns, func(t record.Transaction, key string) bool { return differ(reads(t, key), reads(t, key)) })
 	},
 	"non-monotonic-read": twoReads, "fractured-read": twoReads,
+	"read-skew": func(_ alerts.Alert, txns []record.Transaction) bool {
+		return slices.ContainsFunc(txns, func(t record.Transaction) bool {
+			return one([]record.Transaction{t}, func(_ record.Transaction, key string) bool {
+				return len(reads(t, key)) > 0 && slices.ContainsFunc(keysOf(t), func(other string) bool { return other != key && len(reads(t, other)) > 0 })
+			})
+		})
+	},
 	"session-guarantee-violation": func(_ alerts.Alert, txns []record.Transaction) bool {
 		return pair(txns, func(a, b record.Transaction) bool { return a.Session == b.Session })
 	},

@@ -167,8 +167,8 @@ func (t teller) cycleSentence() string {
 		if s, ok := t.readOnly(c); ok {
 			return s
 		}
-	case "stale-read", "read-skew":
-		if i := firstMissed(c); i >= 0 {
+	case "stale-read", "read-skew", "prefix-violation", "snapshot-cycle", "real-time-violation":
+		if i := firstMissed(c); i >= 0 && firstMissed(c[i+1:]) < 0 {
 			return fmt.Sprintf("%s %s, although %s comes before it.", t.txn(c[i].From), t.missed(c[i]), t.txn(c[i].To))
 		}
 	case "long-fork":

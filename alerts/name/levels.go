@@ -47,7 +47,7 @@ var broken = map[string][]verdict.Level{
 	"non-monotonic-read":          {verdict.RC},
 	"non-repeatable-reads":        {verdict.RA},
 	"fractured-read":              {verdict.RA},
-	"session-guarantee-violation": {verdict.RC, verdict.RA},
+	"session-guarantee-violation": {verdict.RA, verdict.RC},
 	"causality-violation":         {verdict.CC},
 	"commit-order-cycle":          {verdict.RC, verdict.RA, verdict.CC},
 	"long-fork":                   {verdict.PC},

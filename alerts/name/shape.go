@@ -51,6 +51,14 @@ func shapeOf(edges []verdict.Edge) shape {
 	return s
 }
 
+// skewed tells whether the reader of a cycle with one anti-dependency read two keys: the new value of one, and the old
+// one of the other.
+func (s shape) skewed() bool {
+	at := slices.IndexFunc(s.edges, func(e verdict.Edge) bool { return e.Type == verdict.RW })
+	before := s.edges[(at+len(s.edges)-1)%len(s.edges)]
+	return reads(before) && before.Key != s.edges[at].Key
+}
+
 // cycle names a cycle of edges.
 func (k kinds) cycle(edges []verdict.Edge) class {
 	if len(edges) == 0 { // not told: nothing to go by but the level
@@ -77,8 +85,10 @@ func (k kinds) cycle(edges []verdict.Edge) class {
 	case misses:
 		c.name, c.guarantee = k.most(edges)
 		switch {
-		case missedName(c.name) && !verdict.CC.Implies(c.weakest):
-			c.name, c.guarantee = "read-skew", "" // an order that weak levels do not have is behind it
+		case missedName(c.name) && !verdict.CC.Implies(c.weakest): // an order that weak levels do not have is behind it
+			if c.name, c.guarantee = general(c.weakest), ""; s.skewed() && slices.Contains(broken["read-skew"], c.weakest) {
+				c.name = "read-skew"
+			}
 		case c.name == "non-repeatable-reads":
 			c.adya = intra[verdict.NonRepeatableRead].adya
 		}
@@ -90,7 +100,7 @@ func (k kinds) cycle(edges []verdict.Edge) class {
 		if verdict.CC.Implies(c.weakest) {
 			c.name, c.guarantee = k.most(edges)
 		}
-	case c.name == "prefix-violation" && inferred:
+	case inferred && s.rw > 0 && !slices.Contains(broken[c.name], c.weakest):
 		c.name = general(c.weakest)
 	case c.name == "session-guarantee-violation" && oneKey(edges):
 		c.guarantee = verdict.MonotonicWrites.String()
@@ -150,7 +160,7 @@ func (k kinds) nameOf(s shape) string {
 		return k.serializationName(s)
 	case s.rw == 1 && s.ww == 0:
 		return k.missed(s)
-	case s.rw == 1:
+	case s.rw == 1 && s.skewed():
 		return "read-skew"
 	case n == 4 && s.rw == 2 && s.wr == 2: // two readers, each of which saw one of two transactions and missed the other
 		return "long-fork"

@@ -277,8 +277,8 @@ type Result struct {
 	Decided    float64 // with a Reason: the share that was decided, 0 to 1
 	Count      int     // with a Reason: how many operations, transactions or constraints were not
 	Violations []Violation
-	// Unexplained is how many more cycles were met, of which it is only known that they are there, as
-	// it would have taken too long to look for all of them.
+	// Unexplained is how many more signs of violations were met, of which it is only known that they are there, as it
+	// would have taken too long to look for all of them, or what shows them is in other parts of the history.
 	Unexplained int
 	// RealTimeOnly: satisfied, but an order kept to the clocks is not; a note.
 	RealTimeOnly bool

@@ -250,7 +250,7 @@ func notes(v verdict.Result) []string {
 		out = append(out, noteOpen(v.Reason.String()))
 	}
 	if v.Outcome == verdict.Violated && v.Unexplained > 0 {
-		out = append(out, fmt.Sprintf("%d more cycles were met, and only counted", v.Unexplained))
+		out = append(out, fmt.Sprintf("%d more signs of anomalies were met, and only counted", v.Unexplained))
 	}
 	if v.NoTimes {
 		out = append(out, "the records have no times: real-time order is empty")

@@ -158,7 +158,7 @@ var strong = []Case{
 	{
 		Title: "concurrent writers of two keys", History: "initial zero\ns1 T1: w(x,1) w(y,1)\ns2 T2: r(y,0) w(x,2)\ns1 T3: r(x,2)",
 		Kind: verdict.Cycle, Level: verdict.SI, Cycle: "T1 ww(x,order) T2 rw(y,initial) T1",
-		Want: name.Name{Name: "read-skew", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
+		Want: name.Name{Name: "snapshot-cycle", Adya: "G-single", Weakest: verdict.SI, Severity: name.Critical},
 	},
 	{
 		Title: "information flow by an inferred order", Kind: verdict.Cycle, Level: verdict.SI,
@@ -208,7 +208,7 @@ var strong = []Case{
 	{
 		Title: "a write order by the clock", Kind: verdict.Cycle, Level: verdict.StrongSI,
 		Cycle: "T1 ww(x,order: T2 ww(x) T1 rt T2) T2 rw(y) T1",
-		Want:  name.Name{Name: "read-skew", Adya: "G-single-realtime", Weakest: verdict.StrongSI, ClockDependent: true, Severity: name.Warning},
+		Want:  name.Name{Name: "real-time-violation", Adya: "G-single-realtime", Weakest: verdict.StrongSI, ClockDependent: true, Severity: name.Warning},
 	},
 	{
 		Title: "lost update by a blind write", Kind: verdict.Unsatisfiable, Level: verdict.SI,

@@ -1,0 +1,4 @@
+package name
+
+// Broken is for tests.
+var Broken = broken
