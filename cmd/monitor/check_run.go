@@ -21,14 +21,16 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// gcPercent lets the heap grow to this much more than what lives before it is
-// collected. A history stays in memory from its decoding to the verdict, so that
-// collecting often finds little.
-const gcPercent = 50
+// gcPercent and gcRoom let the heap grow by so much more than what lives, in percent and bytes, before it is
+// collected. A history stays in memory from its decoding to the verdict, so that collecting often finds little.
+const (
+	gcPercent = 50
+	gcRoom    = 32 << 20
+)
 
 // run judges every path and ends with the status of all together.
 func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	defer limit.Room(gcPercent, gcRoom)()
 	began := time.Now()
 	files, err := c.files(cmd, paths)
 	if err != nil {

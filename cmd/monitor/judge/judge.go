@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental"
+	"github.com/isowatch/isowatch/incremental/linear"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -134,8 +135,23 @@ func bare(level verdict.Level, h record.Header, txns []record.Transaction, extra
 		ignore := record.ClockIgnore
 		h.Clock = &ignore
 	}
+	if o, decided := linearizable(level, Assumptions{}.Override(h), txns); decided {
+		return verdict.Result{Level: level, Outcome: o}
+	}
 	extra.MaxViolations, extra.Bare = 1, true
 	return small(level, h, txns, extra)
+}
+
+// linearizable judges lin where each object can be judged by itself; not decided is what the engine is for.
+func linearizable(level verdict.Level, a Assumptions, txns []record.Transaction) (o verdict.Outcome, decided bool) {
+	if level != verdict.LIN || a.beyond(level) || a.Coverage == record.CoveragePartial && (a.UniqueValues == nil || !*a.UniqueValues) {
+		return verdict.Unknown, false
+	}
+	holds, decided := linear.Decide(txns, linear.Options{Initial: a.Initial, Partial: a.Coverage == record.CoveragePartial, MaxSkew: a.MaxSkew})
+	if !holds {
+		return verdict.Violated, decided
+	}
+	return verdict.Satisfied, decided
 }
 
 // untimedMax bounds the transactions that are judged without times where these decide
