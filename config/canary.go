@@ -12,7 +12,7 @@ import (
 type Canary struct {
 	Targets         []Address     `yaml:"targets" help:"Addresses of the nodes that take writes, as URLs: postgres://user@host:port/database, mysql://user@host:port/, sqlite:///folder/canary.db, badger:///folder/canary."`
 	Replicas        []Address     `yaml:"replicas" help:"Addresses of the nodes that are only read."`
-	PasswordFile    string        `yaml:"password_file" help:"The file that holds the account's password, for addresses without one; an end of line at its end is not part of it."`
+	PasswordFile    string        `yaml:"password_file" help:"The file that holds the account's password, for addresses with a user and without one, and for Redis; an end of line at its end is not part of it."`
 	Isolation       string        `yaml:"isolation" help:"The isolation level that transactions ask the database for, by the database's name with hyphens, such as repeatable-read. Empty: the database's default."`
 	SessionSettings string        `yaml:"session_settings" help:"Settings that the sessions that write take in turn: name=value, a comma before the next setting of the same session, a semicolon before the next session's, as in synchronous_commit=remote_apply;synchronous_commit=off."`
 	Workloads       []string      `yaml:"workloads" help:"What transactions do; one after the other, each for a group of keys: mini, snapshots, append, bank, ranges, general, blindw-rw, blindw-rh, blindw-wh, lwt (monitor generate has the same)."`
@@ -105,17 +105,22 @@ func (a Address) String() string {
 	return u.Redacted()
 }
 
-// WithPassword is the address with a password, if it has none and there is a user.
+// WithPassword is the address with a password, if it has none and there is whom it could be of.
 func (a Address) WithPassword(p Secret) string {
 	u, err := url.Parse(string(a))
-	if err != nil || p == "" {
+	if err != nil || p == "" || !a.hasAccount() {
 		return string(a)
 	}
-	if _, has := u.User.Password(); has || u.User == nil {
-		return string(a)
+	if _, has := u.User.Password(); !has {
+		u.User = url.UserPassword(u.User.Username(), string(p))
 	}
-	u.User = url.UserPassword(u.User.Username(), string(p))
 	return u.String()
+}
+
+// hasAccount tells whether the address says whose password it takes. Redis has one without a user.
+func (a Address) hasAccount() bool {
+	u, err := url.Parse(string(a))
+	return err == nil && (u.User != nil || u.Scheme == "redis" || u.Scheme == "rediss")
 }
 
 // stopForMax bounds what is remembered of how transactions went.

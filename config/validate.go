@@ -253,6 +253,11 @@ func (v *validator) secrets(c *Config, httpOnly bool) {
 	}
 	if c.Canary != nil {
 		read("canary.password_file", c.Canary.PasswordFile, &c.Canary.Password)
+		for _, a := range slices.Concat(c.Canary.Targets, c.Canary.Replicas) {
+			if c.Canary.PasswordFile != "" && !a.hasAccount() {
+				v.errorf("canary.password_file", "%s has no user whose password it would be: write user@ before its host, or leave the file out", a)
+			}
+		}
 		if p := c.Canary.Publish; p != nil && p.SASL != nil {
 			read("canary.publish.sasl.password_file", p.SASL.PasswordFile, &p.SASL.Password)
 		}

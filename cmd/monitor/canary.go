@@ -126,9 +126,7 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 		return unusable(err)
 	}
 	o.Log, o.LogLevel = log, level
-	if o.Record, err = c.sinks.open(); err != nil {
-		return err
-	}
+	o.Record = c.sinks.open
 	if p := loaded.Canary.Publish; p != nil {
 		if c.until {
 			return unusablef("--until-violation: with canary.publish the records are checked by who reads the topic; leave one of the two out")
@@ -166,8 +164,11 @@ func (c *canaryFlags) clean(ctx context.Context, section *config.Canary) error {
 
 // canaryFailure gives an error its exit status.
 func canaryFailure(err error) error {
-	if errors.As(err, new(*target.Error)) {
+	switch {
+	case errors.As(err, new(*target.Error)):
 		return unusable(err)
+	case errors.Is(err, canary.ErrNothing):
+		return &failure{status: exitUndecided, err: err}
 	}
 	return runFailure(err)
 }

@@ -13,12 +13,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
@@ -68,15 +71,15 @@ func truncate(ts *testscript.TestScript, neg bool, args []string) {
 
 // broker starts a broker in this process for the rest of the script and puts its
 // address into $BROKER. A secured one has a topic transactions, and wants TLS, whose authority is in ca.pem then, and user
-// canary with password sesame77:
+// canary with password sesame77; a refusing one takes no record, as if each were too large:
 //
-//	broker [secured]
+//	broker [secured | refusing]
 func broker(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 1 || len(args) == 1 && args[0] != "secured" {
-		ts.Fatalf("usage: broker [secured]")
+	if neg || len(args) > 1 || len(args) == 1 && args[0] != "secured" && args[0] != "refusing" {
+		ts.Fatalf("usage: broker [secured | refusing]")
 	}
 	options := []kfake.Opt{kfake.NumBrokers(1)}
-	if len(args) == 1 {
+	if slices.Contains(args, "secured") {
 		s := httptest.NewTLSServer(nil) // for its certificate
 		defer s.Close()
 		ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
@@ -86,7 +89,28 @@ func broker(ts *testscript.TestScript, neg bool, args []string) {
 	c, err := kfake.NewCluster(options...)
 	ts.Check(err)
 	ts.Defer(c.Close)
+	if slices.Contains(args, "refusing") {
+		c.ControlKey(kmsg.Produce.Int16(), func(q kmsg.Request) (kmsg.Response, error, bool) {
+			c.KeepControl()
+			return refused(q.(*kmsg.ProduceRequest)), nil, true
+		})
+	}
 	ts.Setenv("BROKER", c.ListenAddrs()[0])
+}
+
+func refused(q *kmsg.ProduceRequest) *kmsg.ProduceResponse {
+	resp := q.ResponseKind().(*kmsg.ProduceResponse)
+	for _, t := range q.Topics {
+		topic := kmsg.NewProduceResponseTopic()
+		topic.Topic, topic.TopicID = t.Topic, t.TopicID
+		for _, p := range t.Partitions {
+			partition := kmsg.NewProduceResponseTopicPartition()
+			partition.Partition, partition.ErrorCode = p.Partition, kerr.MessageTooLarge.Code
+			topic.Partitions = append(topic.Partitions, partition)
+		}
+		resp.Topics = append(resp.Topics, topic)
+	}
+	return resp
 }
 
 // produce sends messages to a topic, whatever they are:

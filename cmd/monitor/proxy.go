@@ -100,9 +100,7 @@ func (p *proxyFlags) run(cmd *cobra.Command) (err error) {
 			return err
 		}
 	}
-	if o.Record, err = p.sinks.open(); err != nil {
-		return err
-	}
+	o.Record = p.sinks.open
 	o.Config, o.Version, o.Out, o.JSON, o.Quiet = loaded.Config, buildInfo().Version, cmd.OutOrStdout(), p.out.json(), p.out.quiet
 	o.Color = isColored(o.Out)
 	if p.until {

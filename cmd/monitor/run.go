@@ -70,6 +70,9 @@ func (r *runFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return unusable(err)
 	}
+	if loaded.Canary != nil {
+		return unusable(config.Errors{{Place: loaded.Place("canary"), Path: "canary", Msg: "is what monitor canary works by, and monitor run does not; give it a source"}})
+	}
 	stderr := cmd.ErrOrStderr()
 	log, level, err := app.NewLogger(loaded.Log, stderr, isColored(stderr))
 	if err != nil {
@@ -200,6 +203,9 @@ func (c *configured) sources(cmd *cobra.Command) (config.Sources, error) {
 // change is 2, what the machine did is 4.
 func runFailure(err error) error {
 	var startup *source.StartupError
+	if errors.As(err, new(*failure)) {
+		return err
+	}
 	if errors.As(err, &startup) || errors.As(err, new(config.Errors)) {
 		return unusable(err)
 	}

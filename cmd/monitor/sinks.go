@@ -32,7 +32,7 @@ func (s *sinkFlags) topic() (broker, topic string, err error) {
 	return broker, topic, nil
 }
 
-// open makes the file of --record; nil: there is none.
+// open makes the file of --record, or empties it; nil: there is none. It is called when there is something to record.
 func (s *sinkFlags) open() (io.Writer, error) {
 	if s.record == "" {
 		return nil, nil

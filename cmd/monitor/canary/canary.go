@@ -60,6 +60,9 @@ type Outcome struct {
 	Alerts int
 }
 
+// ErrNothing says that it ended before there was anything to judge.
+var ErrNothing = errors.New("no transaction of a session was committed, and so nothing is known; give --duration or --transactions more")
+
 // What a monitor takes beside its history, and for each transaction of a history that is judged as one piece: half as much
 // again as was measured at the canary's workloads.
 const (
@@ -91,7 +94,10 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	case errors.As(err, new(*target.Error)):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("prepare %s: %w", db.Nodes()[0].Name, err)
+		return nil, fmt.Errorf("--target: prepare %s: %w", db.Nodes()[0].Name, err)
+	}
+	if err := target.Rehearse(ctx, db); err != nil {
+		return nil, err
 	}
 	w := &watch{Options: o, db: db, faults: faults}
 	return w.run(ctx, settings)
@@ -158,8 +164,14 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		return nil, err
 	}
 	w.count()
-	if w.exceeded != "" {
+	lost := w.monitor.Dropped()
+	switch {
+	case w.exceeded != "":
 		return nil, fmt.Errorf("the canary stopped by itself: %s", w.exceeded)
+	case w.Publish != nil && lost > 0:
+		return nil, fmt.Errorf("--publish: %s records were lost on their way to the topic, which has %s; the log says why", humanize.Comma(lost), humanize.Comma(w.monitor.Recorded()))
+	case w.Publish == nil && w.load.committed.Load() == 0 && ctx.Err() == nil:
+		return nil, ErrNothing
 	}
 	return &Outcome{Alerts: w.monitor.Alerts(), Reports: w.monitor.Reports(w.db.Describe())}, nil
 }

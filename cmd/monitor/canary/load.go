@@ -34,6 +34,7 @@ type Load struct {
 	// for.
 	begun        atomic.Int64
 	transactions int64
+	committed    atomic.Int64 // of those
 	counts       counts
 	// answering is what sessions ask the database in. It ends when they are to stop and the database has stopped answering.
 	answering context.Context
@@ -257,6 +258,9 @@ func (c *client) transact(ctx context.Context) error {
 	outcome := c.record(func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return c.perform(ctx, t, g, steps)
 	})
+	if outcome == record.Committed {
+		c.committed.Add(1)
+	}
 	c.follows = outcome == record.Committed && c.rng.Float64() < followShare &&
 		slices.ContainsFunc(steps, func(s generate.Step) bool { return s.Kind != record.Read })
 	return nil

@@ -48,8 +48,8 @@ type Options struct {
 type Output struct {
 	// Until, if not nil, ends the work at the first anomaly for which it is true.
 	Until func(alerts.Alert) bool
-	// Record, if not nil, gets the records too, one per line after a header.
-	Record io.Writer
+	// Record, if not nil, makes what gets the records too, one per line after a header; nil: nothing does. Its error is New's.
+	Record func() (io.Writer, error)
 	// Publish, if not nil, gets the records instead of the monitor, which has then only its page and metrics.
 	Publish recorder.Sink
 
@@ -103,10 +103,14 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 	m.header = append(codec.AppendHeader(nil, &h), '\n')
 	var sinks []recorder.Sink
 	if o.Record != nil {
-		if _, err := o.Record.Write(m.header); err != nil {
+		file, err := o.Record()
+		if err == nil && file != nil {
+			_, err = file.Write(m.header)
+			sinks = append(sinks, recorder.Lines(file))
+		}
+		if err != nil {
 			return nil, errors.Join(err, os.RemoveAll(m.dir))
 		}
-		sinks = append(sinks, recorder.Lines(o.Record))
 	}
 	m.pipe, m.in = io.Pipe()
 	if o.Publish != nil {

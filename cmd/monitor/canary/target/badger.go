@@ -38,6 +38,9 @@ func openBadger(_ context.Context, o Options) (Database, error) {
 	if !strings.Contains(filepath.Base(u.Path), "canary") {
 		return nil, &Error{Option: "--target", What: u.Path + " may be somebody's data", Do: "name a folder of the canary's own, with canary in its name"}
 	}
+	if err := parametersOf("--target", u); err != nil {
+		return nil, err
+	}
 	if err := onlyBadgers(u.Path); err != nil {
 		return nil, err
 	}

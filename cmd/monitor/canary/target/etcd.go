@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -40,7 +41,10 @@ func openEtcd(ctx context.Context, o Options) (Database, error) {
 		if err != nil || u.Host == "" {
 			return nil, errors.Join(&Error{Option: optionOf(n), What: "the address can't be read", Do: "write it as etcd://user:password@host:2379"}, e.close())
 		}
-		c := clientv3.Config{Endpoints: []string{"http://" + u.Host}, DialTimeout: connectMax, Context: context.WithoutCancel(ctx)}
+		if err := parametersOf(optionOf(n), u, "tls"); err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+		c := clientv3.Config{Endpoints: []string{"http://" + u.Host}, DialTimeout: connectMax, Context: context.WithoutCancel(ctx), Logger: zap.NewNop()}
 		if u.Query().Get("tls") == "true" {
 			c.Endpoints[0] = "https://" + u.Host
 		}
@@ -48,14 +52,14 @@ func openEtcd(ctx context.Context, o Options) (Database, error) {
 		c.Password, _ = u.User.Password()
 		client, err := clientv3.New(c)
 		if err != nil {
-			return nil, errors.Join(letIn(n, err, unanswered(n, err)), e.close())
+			return nil, errors.Join(letIn(n, err, unanswered(n, err, e.Fault(err))), e.close())
 		}
 		e.clients[n.Name] = client
 		attempt, cancel := context.WithTimeout(ctx, connectMax)
 		said, err := client.Status(attempt, c.Endpoints[0])
 		cancel()
 		if err != nil {
-			return nil, errors.Join(letIn(n, err, unanswered(n, err)), e.close())
+			return nil, errors.Join(letIn(n, err, unanswered(n, err, e.Fault(err))), e.close())
 		}
 		e.version = said.Version
 	}
@@ -99,7 +103,10 @@ func codeOf(err error) codes.Code {
 // letIn is otherwise, unless err says that the account is not known or may not do what was asked.
 func letIn(n Node, err, otherwise error) error {
 	switch codeOf(err) {
-	case codes.Unauthenticated, codes.PermissionDenied, codes.InvalidArgument: // the last is how it says that a name or password is missing, or wrong
+	case codes.PermissionDenied:
+		return &Error{Option: optionOf(n), What: "the account at " + n.Name + " may not read and write keys that begin with " + Space + "/", Err: err,
+			Do: "etcdctl role grant-permission ROLE --prefix readwrite " + Space + "/"}
+	case codes.Unauthenticated, codes.InvalidArgument: // the last is how it says that a name or password is missing, or wrong
 		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
 	}
 	return otherwise

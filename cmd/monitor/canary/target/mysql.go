@@ -95,7 +95,7 @@ func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 	case errors.As(err, &said) && (said.Number == 1045 || said.Number == 1044 || said.Number == 1698):
 		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: said, Do: "check user and password"}
 	case err != nil:
-		return unanswered(n, err)
+		return unanswered(n, err, m.Fault(err))
 	case readOnly && !n.Replica:
 		return &Error{Option: "--target", What: n.Name + " is read-only", Do: "give a node that takes writes, and this one with --replica"}
 	}
@@ -124,30 +124,22 @@ func (m *mySQL) Close() {
 	}
 }
 
-// owned tells whether the database is there, and refuses one that is not ours.
-func (m *mySQL) owned(ctx context.Context) (bool, error) {
+// owned refuses a database that is not ours.
+func (m *mySQL) owned(ctx context.Context) error {
 	db := m.pools[m.nodes[0].Name]
-	var name string
-	err := db.QueryRowContext(ctx, "select schema_name from information_schema.schemata where schema_name = ?", Space).Scan(&name)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
 	var tables, ours int
 	if err := db.QueryRowContext(ctx, "select count(*), coalesce(sum(table_comment = ?), 0) from information_schema.tables where table_schema = ?", made, Space).Scan(&tables, &ours); err != nil {
-		return false, err
+		return err
 	}
 	if tables != ours {
-		return false, &Error{Option: "--target", What: "the server has a database " + Space + " with tables that no canary of this version has made",
+		return &Error{Option: "--target", What: "the server has a database " + Space + " with tables that no canary of this version has made",
 			Do: "rename it, or drop it if it is an older canary's"}
 	}
-	return true, nil
+	return nil
 }
 
 func (m *mySQL) Prepare(ctx context.Context) error {
-	if _, err := m.owned(ctx); err != nil {
+	if err := m.owned(ctx); err != nil {
 		return err
 	}
 	db := m.pools[m.nodes[0].Name]
@@ -175,9 +167,12 @@ func (m *mySQL) Prepare(ctx context.Context) error {
 }
 
 func (m *mySQL) Cleanup(ctx context.Context) error {
-	there, err := m.owned(ctx)
-	if err == nil && there {
-		_, err = m.pools[m.nodes[0].Name].ExecContext(ctx, "drop database "+Space)
+	err := m.owned(ctx)
+	if err == nil { // an account without rights to it sees none, and is told so
+		_, err = m.pools[m.nodes[0].Name].ExecContext(ctx, "drop database if exists "+Space)
+	}
+	if m.Fault(err).Reason == Denied {
+		return anothers(err)
 	}
 	return err
 }

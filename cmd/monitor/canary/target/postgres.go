@@ -63,14 +63,14 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 func (p *postgres) look(ctx context.Context, n Node) error {
 	c, err := p.dial(ctx, n)
 	if err != nil {
-		return unanswered(n, err)
+		return unanswered(n, err, p.Fault(err))
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	var standby, super bool
 	var version string
 	if err := c.QueryRow(ctx, `select pg_is_in_recovery(), current_setting('server_version'),
 		(select rolsuper from pg_roles where rolname = current_user)`).Scan(&standby, &version, &super); err != nil {
-		return unanswered(n, err)
+		return unanswered(n, err, p.Fault(err))
 	}
 	if err := tooOld(n, "PostgreSQL", version, 12); err != nil {
 		return err
@@ -101,6 +101,10 @@ func (p *postgres) dial(ctx context.Context, n Node) (*pgx.Conn, error) {
 			return nil, &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: said, Do: "check user, password and pg_hba.conf"}
 		case "3D000":
 			return nil, &Error{Option: optionOf(n), What: n.Name + " has no such database", Err: said, Do: "name one that is there: postgres://host/database"}
+		case "42501":
+			return nil, &Error{Option: optionOf(n), What: n.Name + " does not let the account into the database", Err: said, Do: "GRANT CONNECT ON DATABASE … TO it"}
+		case "42704", "22023", "08P01": // the last is how a pooler says it
+			return nil, &Error{Option: optionOf(n), What: n.Name + " does not take a parameter of the address", Err: said, Do: "leave it out, or see SHOW ALL for what there is"}
 		}
 	}
 	return nil, err
@@ -166,7 +170,7 @@ func (p *postgres) Prepare(ctx context.Context) error {
 		switch f := p.Fault(err); {
 		case err == nil:
 		case f.Reason == Denied && there:
-			return &Error{Option: "--target", What: "the schema " + Space + " is another account's", Err: err, Do: "use that account, or have it removed with --cleanup"}
+			return anothers(err)
 		case f.Reason == Denied:
 			return &Error{Option: "--target", What: "the account may not make a schema", Err: err, Do: "GRANT CREATE ON DATABASE … TO it"}
 		}
@@ -174,11 +178,19 @@ func (p *postgres) Prepare(ctx context.Context) error {
 	})
 }
 
+// anothers says that the Space belongs to another account.
+func anothers(err error) error {
+	return &Error{Option: "--target", What: Space + " is another account's", Err: err, Do: "use that account, and --cleanup with it removes it"}
+}
+
 func (p *postgres) Cleanup(ctx context.Context) error {
 	return p.do(ctx, func(c *pgx.Conn) error {
 		there, err := p.owned(ctx, c)
 		if err == nil && there {
 			_, err = c.Exec(ctx, "drop schema "+Space+" cascade")
+		}
+		if p.Fault(err).Reason == Denied {
+			return anothers(err)
 		}
 		return err
 	})

@@ -64,7 +64,7 @@ func (r *redisServer) look(ctx context.Context, n Node) error {
 	case err != nil && (strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONGPASS") || strings.HasPrefix(err.Error(), "NOPERM")):
 		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
 	case err != nil:
-		return unanswered(n, err)
+		return unanswered(n, err, r.Fault(err))
 	}
 	said := map[string]string{}
 	for line := range strings.Lines(info) {
@@ -99,9 +99,17 @@ func (r *redisServer) Prepare(ctx context.Context) error {
 		}
 		return int64(state.Sum64() - fnv.New64a().Sum64()), keys.Err() // 0 without a key
 	}); err != nil {
-		return err
+		return r.may(err)
 	}
 	return r.Cleanup(ctx)
+}
+
+// may is err, which may say that the account may not do something.
+func (r *redisServer) may(err error) error {
+	if r.Fault(err).Reason == Denied {
+		return &Error{Option: "--target", What: "the account may not do what a canary does", Err: err, Do: "ACL SETUSER it ~" + Space + ":* +@read +@write +@transaction +@connection +info"}
+	}
+	return err
 }
 
 // Cleanup removes the keys that begin with Space and a colon.
@@ -110,10 +118,10 @@ func (r *redisServer) Cleanup(ctx context.Context) error {
 	keys := c.Scan(ctx, 0, Space+":*", 1000).Iterator()
 	for keys.Next(ctx) {
 		if err := c.Unlink(ctx, keys.Val()).Err(); err != nil {
-			return err
+			return r.may(err)
 		}
 	}
-	return keys.Err()
+	return r.may(keys.Err())
 }
 
 func (r *redisServer) Discard(ctx context.Context, items []Item) error {

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -38,16 +39,11 @@ func openSQLite(ctx context.Context, o Options) (Database, error) {
 	if !strings.Contains(filepath.Base(u.Path), "canary") {
 		return nil, &Error{Option: "--target", What: u.Path + " may be somebody's data", Do: "name a file of the canary's own, with canary in its name"}
 	}
-	for name := range u.Query() {
-		if name != "journal" {
-			return nil, &Error{Option: "--target", What: fmt.Sprintf("there is no parameter %q", name), Do: "there is journal=wal or journal=delete"}
-		}
+	if err := parametersOf("--target", u, "journal"); err != nil {
+		return nil, err
 	}
-	journal := u.Query().Get("journal")
-	if journal == "" {
-		journal = "wal"
-	}
-	if !plain(journal) {
+	journal := cmp.Or(u.Query().Get("journal"), "wal")
+	if journal != "wal" && journal != "delete" {
 		return nil, &Error{Option: "--target", What: fmt.Sprintf("there is no journal mode %q", journal), Do: "use wal or delete"}
 	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: u.Path}).EscapedPath()+"?_pragma=busy_timeout(5000)&_pragma=journal_mode("+journal+")")

@@ -311,7 +311,10 @@ func optionOf(n Node) string {
 }
 
 // unanswered says of which option the node is that can't be asked what it is; an option at fault says so itself.
-func unanswered(n Node, err error) error {
+func unanswered(n Node, err error, f Fault) error {
+	if f.Reason == TooMany {
+		return fmt.Errorf("%s: %s has no connection left: %w; end some, or raise its limit", optionOf(n), n.Name, err)
+	}
 	var lookup *net.DNSError
 	var dial *net.OpError
 	switch {
@@ -323,6 +326,56 @@ func unanswered(n Node, err error) error {
 		err = dial
 	}
 	return fmt.Errorf("%s: %s does not answer: %w; check the address, and that the server is up and lets this machine in", optionOf(n), n.Name, err)
+}
+
+// parametersOf checks that an address has no other parameters than those that there are.
+func parametersOf(option string, u *url.URL, known ...string) error {
+	for name := range u.Query() {
+		if !slices.Contains(known, name) {
+			return &Error{Option: option, What: fmt.Sprintf("there is no parameter %q", name), Do: cmp.Or(strings.Join(known, ", "), "none") + " there is"}
+		}
+	}
+	return nil
+}
+
+// Rehearse does at each node, by hand, what sessions do, and removes it. The error is an *Error where the account may not; what
+// else fails may work later.
+func Rehearse(ctx context.Context, db Database) error {
+	register, list := Item{Name: "rehearsal"}, Item{Name: "rehearsal", List: true}
+	for _, n := range db.Nodes() {
+		if err := rehearse(ctx, db, n, register, list); err != nil && db.Fault(err).Reason == Denied {
+			return &Error{Option: optionOf(n), What: "the account at " + n.Name + " may not do what a canary does", Err: err, Do: "give it the rights that docs/canary.md lists"}
+		}
+	}
+	return nil
+}
+
+func rehearse(ctx context.Context, db Database, n Node, register, list Item) error {
+	s, err := db.Connect(ctx, n, nil)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	steps := []func() error{
+		func() error { return s.Create(ctx, register, 1) },
+		func() error { return s.Create(ctx, list, 0) },
+		func() error { return s.Write(ctx, register, 2) },
+		func() error { return s.Append(ctx, list, 1) },
+		func() error { _, err := s.Scan(ctx, []Item{register}); return err },
+		func() error { _, err := s.Read(ctx, list); return err },
+		func() error { return s.Commit(ctx) },
+		func() error { return db.Discard(ctx, []Item{register, list}) },
+	}
+	if n.Replica {
+		steps = steps[4:7]
+	}
+	err = s.Begin(ctx)
+	for _, step := range steps {
+		if err == nil {
+			err = step()
+		}
+	}
+	return err
 }
 
 // watchFor is for how long what a Space holds has to stay as it is before it is emptied: longer than a canary's pauses.
