@@ -3,12 +3,12 @@ package reach
 import (
 	"slices"
 
-	"github.com/isowatch/isowatch/incremental/clock"
 	"github.com/isowatch/isowatch/incremental/graph"
+	"github.com/isowatch/isowatch/incremental/sets"
 )
 
 // Bits is the closure where chains are many: one bit per pair, in blocks that rows share
-// (package clock). What reached u long ago reaches also what u reaches, so that rows agree
+// (package sets). What reached u long ago reaches also what u reaches, so that rows agree
 // but for what is recent, and of two that are joined only what differs is looked at.
 // A matrix would be n²/8 bytes.
 //
@@ -19,16 +19,16 @@ import (
 type Bits struct {
 	g     *graph.Graph
 	parts graph.Parts
-	sets  clock.Clocks
-	row   []clock.ID // by node
-	place []uint32   // by node
-	at    []Node     // by place
+	sets  sets.Sets
+	row   []sets.ID // by node
+	place []uint32  // by node
+	at    []Node    // by place
 	queue []Node
 }
 
 // NewBits makes an empty closure over g.
 func NewBits(g *graph.Graph, parts graph.Parts) *Bits {
-	return &Bits{g: g, parts: parts, sets: clock.Clocks{Bits: true}}
+	return &Bits{g: g, parts: parts}
 }
 
 // Add appends the next transaction. With bulk set, rows are left to Build.
@@ -36,7 +36,7 @@ func (b *Bits) Add(bulk bool) {
 	for k := range b.parts {
 		n := Node(len(b.row))
 		b.place, b.at = append(b.place, uint32(n)), append(b.at, n)
-		row := clock.None
+		row := sets.None
 		if !bulk && k == 1 {
 			row = b.sets.Share(b.row[n-1])
 		}
@@ -55,7 +55,7 @@ func (b *Bits) Build(topo []Node) {
 		b.place[v] = uint32(i)
 	}
 	for i, v := range topo {
-		row := clock.None
+		row := sets.None
 		if first, ok := b.latest(v); ok { // which as a rule the others reach
 			row = b.sets.Share(b.row[first])
 		}
@@ -124,13 +124,13 @@ func (b *Bits) Contract(nodes []Node, edges [][2]uint32) ([][2]uint32, int) {
 		index[places[i]] = uint32(i)
 	}
 	slices.Sort(places)
-	mask := clock.None
+	mask := sets.None
 	for _, p := range places {
 		mask = b.sets.Put(mask, p)
 	}
 	for i, v := range nodes {
 		own := b.place[v]
-		covered := clock.None
+		covered := sets.None
 		for below := uint32(len(b.at)); ; {
 			p, ok := b.sets.Last(b.row[v], mask, covered, below)
 			if !ok {

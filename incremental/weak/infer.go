@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/isowatch/isowatch/incremental/clock"
+	"github.com/isowatch/isowatch/incremental/sets"
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
@@ -22,10 +22,10 @@ func (c *Checker) advance(from uint32) {
 	if from == none {
 		return
 	}
-	if c.last && c.rows && len(c.chains) >= manyChains && c.placed == 0 {
+	if c.last && c.rows && c.placed == 0 {
 		c.countUses()
 	}
-	moved := map[Txn]bool{} // their clocks have changed
+	moved := map[Txn]bool{} // their rows have changed
 	for i, t := range c.base.at[from:] {
 		if i&127 == 0 && c.halted() {
 			break
@@ -40,12 +40,15 @@ func (c *Checker) advance(from uint32) {
 			continue
 		}
 		if c.rows {
-			c.setClock(t, n, again, moved)
+			c.setRow(t, n, again, moved)
 		}
 		for _, g := range c.graphs[1:] {
 			c.infer(g, t, n)
 		}
-		if fresh {
+		if fresh && c.rows {
+			c.noteWriter(n)
+		}
+		if fresh && c.indexes {
 			c.index(t, n)
 		}
 		c.served(t)
@@ -70,57 +73,19 @@ func (c *Checker) follows(t Txn, m map[Txn]bool) bool {
 	return false
 }
 
-// setClock gives t its vector clock, and notes in moved if it had another one, or
-// one made when there were fewer chains.
-func (c *Checker) setClock(t Txn, n *node, again bool, moved map[Txn]bool) {
-	old, chains := n.row, n.chains
-	c.scratch = c.clock(t, c.scratch)
-	if !again {
-		return
-	}
-	if chains != n.chains || !c.clocks.Same(old, n.row) {
+// setRow gives t its row, and notes in moved if it had another one.
+func (c *Checker) setRow(t Txn, n *node, again bool, moved map[Txn]bool) {
+	old := n.row
+	c.makeRow(t, n)
+	if again && !c.sets.Same(old, n.row) {
 		moved[t] = true
 	}
-	c.clocks.Release(old)
-}
-
-// manyChains is the number of chains from which on it pays to count who needs a
-// clock.
-const manyChains = 96
-
-// countUses counts who needs each transaction's row: its successor in the
-// session, its readers, and itself.
-func (c *Checker) countUses() {
-	c.uses = make([]uint32, c.nodes.Len())
-	for t := range Txn(c.nodes.Len()) {
-		c.uses[t]++
-		c.scratch = c.preds(t, c.scratch[:0])
-		for _, p := range c.scratch {
-			c.uses[p]++
-		}
-	}
-}
-
-// served drops the rows of those that nobody will need any more.
-func (c *Checker) served(t Txn) {
-	uses := c.uses
-	if uses == nil {
-		return
-	}
-	c.scratch = append(c.preds(t, c.scratch[:0]), t)
-	for _, p := range c.scratch {
-		if uses[p]--; uses[p] == 0 {
-			x := c.nodes.At(p)
-			c.clocks.Release(x.row)
-			c.clocks.Release(x.cov)
-			x.row, x.cov = none, none
-		}
-	}
+	c.sets.Release(old)
 }
 
 // index notes what t wrote, for later readers' inferences.
 func (c *Checker) index(t Txn, n *node) {
-	if n.chain == none || !c.indexes {
+	if n.chain == none {
 		return
 	}
 	for _, k := range c.writes.at(n.writes) {
@@ -462,92 +427,61 @@ func (c *Checker) inferAtomicMany(g *graph, t Txn, n *node) {
 	}
 }
 
-// inferCausal is AWDIT's Algorithm 3 for one transaction: of each chain, the last
+// inferCausal is AWDIT's Algorithm 3 for one transaction: of each session, the last
 // writer of a key that precedes it comes before the one whose write it read.
 // What precedes that one already needs no edge.
 func (c *Checker) inferCausal(g *graph, t Txn, n *node) {
 	reads := c.reads.at(n.reads)
 	for i, r := range reads {
-		if r.from == Unseen || r.key >= version.Key(c.heads.Len()) || repeated(reads, i) {
+		if r.from == Unseen || r.key >= version.Key(c.writers.Len()) || repeated(reads, i) {
 			continue
 		}
-		c.seeWriters(t, n, r)
-		if len(c.visible) == 0 {
-			continue
+		var w *node
+		if r.from != Initial {
+			w = c.nodes.At(r.from)
 		}
-		// The latest first: what precedes it need not be said.
-		if len(c.visible) > 1 {
-			slices.SortFunc(c.visible, func(a, b entry) int { return cmp.Compare(c.base.pos[b.txn], c.base.pos[a.txn]) })
-		}
-		for _, e := range c.visible {
-			if r.from == Initial {
-				c.must(g, e.txn, Initial, t, r.key)
+		c.askings++
+		writers, below := *c.writers.At(r.key), uint32(none)
+		for { // the latest first: what precedes it need not be said
+			known := sets.None
+			if w != nil {
+				known = w.before()
+			}
+			var bit uint32
+			var ok bool
+			if bit, writers, ok = c.lastWriter(writers, n.row, known, below); !ok {
 				break
 			}
-			if ch := c.nodes.At(e.txn).chain; !c.covered(ch, e.pos, r.from) {
-				c.must(g, e.txn, r.from, t, r.key)
-				c.cover(e.txn, r.from)
-			}
-		}
-	}
-}
-
-// seeWriters collects, of each chain, the last writer of what r read that precedes
-// t, unless it is known to precede the one whose write r found.
-func (c *Checker) seeWriters(t Txn, n *node, r read) {
-	c.visible = c.visible[:0]
-	before1 := clock.ID(none)
-	chain1, pos1 := uint32(none), uint32(0)
-	if r.from != Initial {
-		w := c.nodes.At(r.from)
-		chain1, pos1 = w.chain, w.pos
-		before1 = c.known(r.from)
-	}
-	own, known := c.clocks.View(n.row), c.clocks.View(before1)
-	hs := *c.heads.At(r.key)
-	for i := range hs {
-		h := &hs[i]
-		ch := h.chain
-		switch {
-		case ch == chain1:
-			if h.pos <= pos1 {
+			below = bit
+			if bit == n.bit {
 				continue
 			}
-		case h.pos < known.Get(ch):
-			continue
-		}
-		before := n.pos
-		if ch != n.chain {
-			if before = own.Get(ch); before == 0 {
-				continue
+			seen := *c.byBit.At(bit)
+			if w == nil {
+				c.must(g, seen, Initial, t, r.key)
+				break
 			}
+			x := c.nodes.At(seen)
+			if c.firstOf(x.chain) {
+				c.must(g, seen, r.from, t, r.key)
+			}
+			c.commitsBefore(x, w)
 		}
-		e := c.latest(h, before)
-		if e.txn == none || e.txn == r.from || e.txn == t || r.from != Initial && c.covered(ch, e.pos, r.from) {
-			continue
-		}
-		c.visible = append(c.visible, e)
 	}
 }
 
-// covered tells whether the pos-th of a chain is known to commit before t.
-func (c *Checker) covered(chain, pos uint32, t Txn) bool {
-	n := c.nodes.At(t)
-	if n.chain == chain {
-		return pos < n.pos
+// firstOf tells whether a transaction of the chain comes first in what is asked now. The row of who has served is
+// gone, and does not say any more that those before it in its session commit before it.
+func (c *Checker) firstOf(chain uint32) bool {
+	if chain == none {
+		return true
 	}
-	return c.clocks.Get(c.known(t), chain) > pos
-}
-
-// cover notes that a, and what is known to commit before it, commits before b.
-func (c *Checker) cover(a, b Txn) {
-	x, y := c.nodes.At(a), c.nodes.At(b)
-	k := &c.clocks
-	from := y.cov
-	if from == none {
-		from = k.Share(y.row)
+	for int(chain) >= len(c.told) {
+		c.told = append(c.told, 0)
 	}
-	y.cov = k.Raise(k.Join(from, c.known(a)), x.chain, x.pos+1)
+	first := c.told[chain] != c.askings
+	c.told[chain] = c.askings
+	return first
 }
 
 // must: t2 commits before t1, as t3 reads k from t1 and t2's is visible to it.

@@ -29,8 +29,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/isowatch/isowatch/incremental/clock"
 	"github.com/isowatch/isowatch/incremental/paged"
+	"github.com/isowatch/isowatch/incremental/sets"
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
@@ -68,8 +68,8 @@ const (
 // its transactions in which all edges known so far run forward.
 type Checker struct {
 	sessions bool
-	rows     bool // vector clocks are wanted
-	indexes  bool // and who wrote what, by chain
+	rows     bool // who precedes whom is wanted, and who wrote what
+	indexes  bool // who wrote what is wanted by session
 	last     bool // no more will come, so that rows can go when they have served
 
 	nodes  paged.Vec[Txn, node]
@@ -88,17 +88,20 @@ type Checker struct {
 
 	sessionChain []uint32 // by session
 	chains       []chain
-	loose        []uint32 // chains that are no sessions
-	clocks       clock.Clocks
-	uses         []uint32                          // by transaction: who still needs its clock; nil if clocks stay
-	heads        paged.Vec[version.Key, []head]    // by key
-	headAt       map[version.Key]map[uint32]uint32 // place in heads by chain, of keys with many
-	entries      paged.Vec[uint32, entry]
+	sets         sets.Sets
+	byBit        paged.Vec[uint32, Txn]           // who a bit of the sets stands for
+	uses         []uint32                         // by transaction: who still needs its row; nil if rows stay
+	writers      paged.Vec[version.Key, []uint32] // by key: the bits of who wrote it; they ascend
+
+	heads   paged.Vec[version.Key, []head]    // by key
+	headAt  map[version.Key]map[uint32]uint32 // place in heads by chain, of keys with many
+	entries paged.Vec[uint32, entry]
 
 	cuts      []Txn // lost a read-from to a cycle since the last Tick
 	scratch   []Txn
 	stamp     stamps
-	visible   []entry
+	told      []uint32 // by chain: the last of c.askings in which an edge was inferred from it
+	askings   uint32   // reads that were asked for whom they saw
 	below     []version.Key
 	firsts    []source
 	large     map[Txn][]version.Key // sorted writes of transactions with many
@@ -118,10 +121,11 @@ type Checker struct {
 
 // node is a transaction.
 type node struct {
-	chain, pos uint32   // the total order it lies on, and where; chain is none before it is placed, or without rows
-	prev       Txn      // its predecessor in the session, or none
-	row, cov   clock.ID // clocks, or none
-	chains     uint32   // how many there were when row was made
+	chain, pos uint32  // its session's, and where in that; chain is none if it precedes nothing in one
+	prev       Txn     // its predecessor in the session, or none
+	bit        uint32  // by which sets know it, once it has a row
+	row        sets.ID // itself and who precedes it in the base; sets.None before it is placed, and once it has served
+	known      sets.ID // who else is known to commit before it, with row; or sets.None
 	reads      span
 	writes     span
 	extra      uint32 // in Checker.extra, or none
@@ -148,12 +152,10 @@ type listed struct {
 	key        version.Key
 }
 
-// chain is a total order of transactions within so ∪ wr: a session, or a run of
-// others of which each precedes the next.
+// chain is the transactions of a session.
 type chain struct {
 	tail   Txn
 	length uint32
-	loose  bool // no session's
 }
 
 // head is the latest write of a chain to a key.
@@ -182,7 +184,7 @@ func New(sessions bool, levels ...Level) *Checker {
 		}
 		c.graphs = append(c.graphs, &graph{level: l})
 		c.rows = c.rows || l == CC
-		c.indexes = c.indexes || l == CC || l == RA && sessions
+		c.indexes = c.indexes || l == RA && sessions
 	}
 	return c
 }
@@ -196,7 +198,7 @@ func (c *Checker) Len() int { return c.nodes.Len() }
 // outcome, follows prev, but precedes nothing in its session. Transactions of a
 // session that are not open come in session order.
 func (c *Checker) Add(session uint32, prev Txn, open bool, reads, writes []version.Key) Txn {
-	n := node{chain: none, prev: none, row: none, cov: none, extra: none, open: open}
+	n := node{chain: none, prev: none, bit: none, row: sets.None, known: sets.None, extra: none, open: open}
 	t := Txn(c.nodes.Len())
 	if c.sessions {
 		n.prev = prev
@@ -414,10 +416,7 @@ func (c *Checker) Without(l Level) *Checker {
 	out := New(c.sessions, l)
 	for t := range Txn(c.nodes.Len()) {
 		n := *c.nodes.At(t)
-		n.row, n.cov = none, none
-		if n.chain != none && c.chains[n.chain].loose {
-			n.chain, n.pos = none, 0
-		}
+		n.bit, n.row, n.known = none, sets.None, sets.None
 		m := n
 		m.reads = out.reads.room(int(n.reads.n))
 		copy(out.reads.at(m.reads), c.reads.at(n.reads))
@@ -429,10 +428,5 @@ func (c *Checker) Without(l Level) *Checker {
 	out.lists = c.lists
 	out.orders = append(out.orders, c.shown...)
 	out.chains = append(out.chains, c.chains...)
-	for i := range out.chains {
-		if out.chains[i].loose {
-			out.chains[i] = chain{tail: none, loose: true} // numbers stay the same
-		}
-	}
 	return out
 }

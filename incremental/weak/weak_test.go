@@ -200,13 +200,13 @@ func TestAppendsLast(t *testing.T) {
 	}
 }
 
-// TestRowsUsedAgain: a whole history in one last Tick, where vector clocks go
+// TestRowsUsedAgain: a whole history in one last Tick, where rows go
 // when nobody needs them any more, gives the same as one that may go on.
 func TestRowsUsedAgain(t *testing.T) {
 	s := shape{txns: 700, keys: 12, sessions: 150, lists: 1, reads: 4, writes: 3, open: 5, lag: 50, ticks: 1}
 	var violated, used int
 	for seed := range uint64(6) {
-		s.noSessions, s.wild = seed%3 == 2, int(seed%2) // loose chains are more
+		s.noSessions, s.wild = seed%3 == 2, int(seed%2)
 		h := random(seed, s)
 		var tellers [2]*teller
 		var found [2][CC + 1]bool
@@ -222,7 +222,7 @@ func TestRowsUsedAgain(t *testing.T) {
 		if a, b := fmt.Sprint(kept.Order(RA)), fmt.Sprint(again.Order(RA)); a != b {
 			t.Errorf("seed %d: another order for ra, which needs no rows", seed)
 		}
-		if again.clocks.Bytes() < kept.clocks.Bytes() {
+		if again.sets.Bytes() < kept.sets.Bytes() {
 			used++
 		}
 		r := newReference(&tellers[1].told)

@@ -1,16 +1,14 @@
-// Package clock has vectors of counts, of which there are many that agree in most places:
-// vector clocks, by chain, and sets of bits. A flat one for each transaction would be n·k
-// words for k chains, and where sessions come and go, k grows with n. So a vector is a tree
-// of blocks, the leaves of which hold the words, and blocks are shared: vectors that agree on
-// a stretch, as clocks come to do on sessions that ended, have one block for it.
+// Package sets has sets of bits, of which there are many that agree in most places: who precedes each
+// transaction of a history. A flat one for each of n would be n² bits. So a set is a tree of blocks, the
+// leaves of which hold the bits, and blocks are shared: sets that agree on a stretch, as they come to do on
+// what was long ago, have one block for it.
 //
-//	height 1:   [ · · · … ]        child i: words 16·i to 16·i+15
+//	height 1:   [ · · · … ]              child i: bits 512·i to 512·i+511
 //	              │ │
-//	height 0:   [3 0 1 …] [0 0 2 …]
+//	height 0:   [1101…] [0010…]
 //
-// Space is what a vector differs in from those it is made of: the chains that only
-// some of the transactions of late have seen the end of, and the way to them.
-package clock
+// Space and time are what a set differs in from those it is made of, and the way to it.
+package sets
 
 import (
 	"math"
@@ -20,22 +18,20 @@ import (
 	"github.com/isowatch/isowatch/incremental/paged"
 )
 
-// ID names a vector. It is counted how many have it: Share and Release.
+// ID names a set. It is counted how many have it: Share and Release.
 type ID uint32
 
-// None is the vector of zeros.
+// None is the empty set.
 const None ID = math.MaxUint32
 
-// Clocks holds vectors. The zero value has no vector but None, and joins by the greater count.
+// Sets holds sets. The zero value has none but None.
 //
-// Invariant: no block is all zeros, or higher than its last word wants, so that
-// equal vectors have the same shape. A block that is shared changes only in that an
+// Invariant: no block is empty, or higher than its last bit wants, so that
+// equal sets have the same shape. A block that is shared changes only in that an
 // equal child takes the place of another.
-type Clocks struct {
-	// Bits: a word is a set of bits, and a join has those of both.
-	Bits   bool
+type Sets struct {
 	blocks paged.Vec[uint32, block]
-	refs   paged.Vec[uint32, uint32] // by number of a block: clocks, and blocks that it is part of
+	refs   paged.Vec[uint32, uint32] // by number of a block: sets, and blocks that it is part of
 	free   []uint32
 }
 
@@ -44,9 +40,15 @@ const (
 	blockSize = 1 << blockBits
 )
 
-// block has the counts of so many chains, or so many blocks of the height below,
-// where None stands for one of zeros.
+// block has so many words of bits, or so many blocks of the height below, where None stands
+// for an empty one.
 type block [blockSize]uint32
+
+// wordBits: so many bits of the number of a bit say which it is of its word.
+const wordBits = 5
+
+// wide is a leaf by words twice as long, in the order of the machine: for what treats all bits alike.
+func (b *block) wide() *[blockSize / 2]uint64 { return (*[blockSize / 2]uint64)(unsafe.Pointer(b)) }
 
 // heightBits of an ID are the height of its block, the others its number.
 const heightBits = 3
@@ -60,13 +62,13 @@ func number(id ID) uint32 { return uint32(id >> heightBits) }
 // child is the i-th of a block that is no leaf.
 func (b *block) child(i int) ID { return ID(b[i]) }
 
-func (k *Clocks) at(id ID) *block { return k.blocks.At(number(id)) }
+func (k *Sets) at(id ID) *block { return k.blocks.At(number(id)) }
 
 // Held is the number of blocks in use.
-func (k *Clocks) Held() int { return k.blocks.Len() - len(k.free) }
+func (k *Sets) Held() int { return k.blocks.Len() - len(k.free) }
 
-// make is a new block of zeros.
-func (k *Clocks) make(h uint32) ID {
+// make is a new empty block.
+func (k *Sets) make(h uint32) ID {
 	var id ID
 	if f := len(k.free); f > 0 {
 		id = ID(k.free[f-1]<<heightBits | h)
@@ -86,16 +88,16 @@ func (k *Clocks) make(h uint32) ID {
 	return id
 }
 
-// Share is the clock for one more that has it.
-func (k *Clocks) Share(id ID) ID {
+// Share is the set for one more that has it.
+func (k *Sets) Share(id ID) ID {
 	if id != None {
 		*k.refs.At(number(id))++
 	}
 	return id
 }
 
-// Release gives a clock up that one less has.
-func (k *Clocks) Release(id ID) {
+// Release gives a set up that one less has.
+func (k *Sets) Release(id ID) {
 	if id == None {
 		return
 	}
@@ -111,85 +113,47 @@ func (k *Clocks) Release(id ID) {
 	k.free = append(k.free, number(id))
 }
 
-// Get is the count of a chain.
-func (k *Clocks) Get(id ID, chain uint32) uint32 {
-	if b := k.leaf(id, chain); b != nil {
-		return b[chain%blockSize]
-	}
-	return 0
-}
-
-// leaf is the block with the count of a chain, or nil if that is zero.
-func (k *Clocks) leaf(id ID, chain uint32) *block {
+// Has tells whether a bit is in a set.
+func (k *Sets) Has(id ID, bit uint32) bool {
 	if id == None {
-		return nil
+		return false
 	}
 	h := height(id)
-	if chain>>(blockBits*(h+1)) != 0 {
-		return nil
+	word := bit >> wordBits
+	if word>>(blockBits*(h+1)) != 0 {
+		return false
 	}
 	for ; h > 0; h-- {
-		if id = k.at(id).child(int(chain >> (blockBits * h) % blockSize)); id == None {
-			return nil
+		if id = k.at(id).child(int(word >> (blockBits * h) % blockSize)); id == None {
+			return false
 		}
 	}
-	return k.at(id)
-}
-
-// View looks up many counts of a clock, of chains that often are neighbours, while
-// no block is made.
-type View struct {
-	k    *Clocks
-	id   ID
-	at   uint32 // chains from at·blockSize on are in leaf
-	leaf *block
-}
-
-// View is a view of a clock.
-func (k *Clocks) View(id ID) View { return View{k: k, id: id, at: math.MaxUint32} }
-
-// Get is the word at a place.
-func (v *View) Get(chain uint32) uint32 {
-	if at := chain / blockSize; at != v.at {
-		v.at, v.leaf = at, v.k.leaf(v.id, chain)
-	}
-	if v.leaf == nil {
-		return 0
-	}
-	return v.leaf[chain%blockSize]
+	return k.at(id)[word%blockSize]>>(bit%(1<<wordBits))&1 != 0
 }
 
 // above is a block of which id is the first, and the only one.
-func (k *Clocks) above(id ID) ID {
+func (k *Sets) above(id ID) ID {
 	top := k.make(height(id) + 1)
 	k.at(top)[0] = uint32(id)
 	return top
 }
 
-// Raise is the clock, which is given up, with at least so much of a chain.
-func (k *Clocks) Raise(id ID, chain, count uint32) ID {
-	old := k.Get(id, chain)
-	if count = k.word(old, count); count == old {
+// Put is the set, which is given up, with a bit more.
+func (k *Sets) Put(id ID, bit uint32) ID {
+	if k.Has(id, bit) {
 		return id
 	}
 	if id == None {
 		id = k.make(0)
 	}
-	for chain>>(blockBits*(height(id)+1)) != 0 {
+	word := bit >> wordBits
+	for word>>(blockBits*(height(id)+1)) != 0 {
 		id = k.above(id)
 	}
-	return k.put(id, height(id), chain, count)
+	return k.put(id, height(id), word, 1<<(bit%(1<<wordBits)))
 }
 
-// word is the join of two words.
-func (k *Clocks) word(x, y uint32) uint32 {
-	if k.Bits {
-		return x | y
-	}
-	return max(x, y)
-}
-
-func (k *Clocks) put(id ID, h, chain, count uint32) ID {
+func (k *Sets) put(id ID, h, word, bit uint32) ID {
 	switch {
 	case id == None:
 		id = k.make(h)
@@ -204,17 +168,17 @@ func (k *Clocks) put(id ID, h, chain, count uint32) ID {
 		k.Release(old)
 	}
 	if h == 0 {
-		k.at(id)[chain%blockSize] = count
+		k.at(id)[word%blockSize] |= bit
 		return id
 	}
-	i := chain >> (blockBits * h) % blockSize
-	child := k.put(k.at(id).child(int(i)), h-1, chain, count)
+	i := word >> (blockBits * h) % blockSize
+	child := k.put(k.at(id).child(int(i)), h-1, word, bit)
 	k.at(id)[i] = uint32(child)
 	return id
 }
 
-// Join is the clock a, which is given up, with the greater counts of b.
-func (k *Clocks) Join(a, b ID) ID {
+// Join is the set a, which is given up, with the bits of b.
+func (k *Sets) Join(a, b ID) ID {
 	switch {
 	case b == None || a == b:
 		return a
@@ -230,12 +194,12 @@ func (k *Clocks) Join(a, b ID) ID {
 	return joined
 }
 
-// joined has the greater counts of a and of b, which is not higher; it is one of
+// joined has the bits of a and of b, which is not higher; it is one of
 // them where that has them all, and the lesser if they are equal. What both share
-// is not looked at, and what turns out equal is shared from then on: clocks of
-// which neither was made from the other have their own blocks of the same counts,
+// is not looked at, and what turns out equal is shared from then on: sets of
+// which neither was made from the other have their own blocks of the same bits,
 // and would be compared again and again.
-func (k *Clocks) joined(a, b ID) (id ID, equal bool) {
+func (k *Sets) joined(a, b ID) (id ID, equal bool) {
 	h, lower := height(a), height(b)
 	if h == 0 {
 		return k.joinedLeaf(a, b)
@@ -298,8 +262,8 @@ func (k *Clocks) joined(a, b ID) (id ID, equal bool) {
 	return k.Share(b), false
 }
 
-// agree makes the i-th child, which has the same counts, of a block.
-func (k *Clocks) agree(id ID, i int, child ID) {
+// agree makes the i-th child, which has the same bits, of a block.
+func (k *Sets) agree(id ID, i int, child ID) {
 	b := k.at(id)
 	if old := b.child(i); old != child {
 		b[i] = uint32(k.Share(child))
@@ -307,47 +271,39 @@ func (k *Clocks) agree(id ID, i int, child ID) {
 	}
 }
 
-// lifted is the clock, given up, as one of that height.
-func (k *Clocks) lifted(id ID, h uint32) ID {
+// lifted is the set, given up, as one of that height.
+func (k *Sets) lifted(id ID, h uint32) ID {
 	for height(id) < h {
 		id = k.above(id)
 	}
 	return id
 }
 
-func (k *Clocks) joinedLeaf(a, b ID) (id ID, equal bool) {
-	x, y := k.at(a), k.at(b)
-	var out block
-	var overA, overB uint32
-	if k.Bits {
-		for i := range out {
-			out[i] = x[i] | y[i]
-			overA |= y[i] &^ x[i]
-			overB |= x[i] &^ y[i]
-		}
-	} else {
-		for i := range out {
-			m := max(x[i], y[i])
-			out[i] = m
-			overA |= m ^ x[i]
-			overB |= m ^ y[i]
-		}
+func (k *Sets) joinedLeaf(a, b ID) (id ID, equal bool) {
+	x, y := k.at(a).wide(), k.at(b).wide()
+	var onlyA, onlyB uint64
+	for i, w := range x {
+		onlyA |= w &^ y[i]
+		onlyB |= y[i] &^ w
 	}
 	switch {
-	case overA|overB == 0:
+	case onlyA|onlyB == 0:
 		return k.Share(min(a, b)), true
-	case overA == 0:
+	case onlyB == 0:
 		return k.Share(a), false
-	case overB == 0:
+	case onlyA == 0:
 		return k.Share(b), false
 	}
 	id = k.make(0)
-	*k.at(id) = out
+	x, y = k.at(a).wide(), k.at(b).wide()
+	for i, z := 0, k.at(id).wide(); i < len(z); i++ {
+		z[i] = x[i] | y[i]
+	}
 	return id, false
 }
 
-// Same tells whether two clocks have the same counts.
-func (k *Clocks) Same(a, b ID) bool {
+// Same tells whether two sets have the same bits.
+func (k *Sets) Same(a, b ID) bool {
 	switch {
 	case a == b:
 		return true
@@ -365,8 +321,8 @@ func (k *Clocks) Same(a, b ID) bool {
 }
 
 // Last is the greatest of the bits below a bound that are in the set a and in mask, and not in
-// but. What a and but share is not looked at. With Bits.
-func (k *Clocks) Last(a, mask, but ID, below uint32) (bit uint32, ok bool) {
+// but. What a and but share is not looked at.
+func (k *Sets) Last(a, mask, but ID, below uint32) (bit uint32, ok bool) {
 	if a == None || mask == None || below == 0 {
 		return 0, false
 	}
@@ -378,7 +334,7 @@ func (k *Clocks) Last(a, mask, but ID, below uint32) (bit uint32, ok bool) {
 }
 
 // last looks in what is of a height; most is counted from its beginning.
-func (k *Clocks) last(a, mask, but ID, h, most uint32) (bit uint32, ok bool) {
+func (k *Sets) last(a, mask, but ID, h, most uint32) (bit uint32, ok bool) {
 	if a == None || mask == None || a == but {
 		return 0, false
 	}
@@ -412,11 +368,8 @@ func (k *Clocks) last(a, mask, but ID, h, most uint32) (bit uint32, ok bool) {
 	return 0, false
 }
 
-// wordBits: so many bits of the number of a bit say which it is of its word.
-const wordBits = 5
-
-// child is the i-th child of a vector, seen as one of a height.
-func (k *Clocks) child(id ID, h uint32, i int) ID {
+// child is the i-th child of a set, seen as one of a height.
+func (k *Sets) child(id ID, h uint32, i int) ID {
 	switch {
 	case id == None:
 		return None
@@ -428,22 +381,12 @@ func (k *Clocks) child(id ID, h uint32, i int) ID {
 	return None
 }
 
-// Put is the set, which is given up, with a bit more.
-func (k *Clocks) Put(id ID, bit uint32) ID {
-	return k.Raise(id, bit>>wordBits, 1<<(bit%(1<<wordBits)))
-}
-
-// Has tells whether a bit is in a set.
-func (k *Clocks) Has(id ID, bit uint32) bool {
-	return k.Get(id, bit>>wordBits)>>(bit%(1<<wordBits))&1 != 0
-}
-
-// Clear gives all vectors up.
-func (k *Clocks) Clear() {
+// Clear gives all sets up.
+func (k *Sets) Clear() {
 	k.blocks, k.refs, k.free = k.blocks.Spare(), k.refs.Spare(), k.free[:0]
 }
 
 // Bytes is the memory held, for measurement.
-func (k *Clocks) Bytes() int {
+func (k *Sets) Bytes() int {
 	return k.blocks.Len()*int(unsafe.Sizeof(block{})+4) + 4*len(k.free)
 }
