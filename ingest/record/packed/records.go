@@ -84,10 +84,14 @@ type Builder struct {
 const blockSize = 128 << 10
 
 // Add adds a record after all that were added or appended before.
-func (b *Builder) Add(t *record.Transaction) {
-	if b.open.Add(t); b.open.Size() >= blockSize {
+func (b *Builder) Add(t *record.Transaction) { b.Chunk().Add(t) }
+
+// Chunk is what the next record may be put into in place of Add, if it is there and not a transaction yet.
+func (b *Builder) Chunk() *Chunk {
+	if b.open.Size() >= blockSize {
 		b.Append(b.open.Part())
 	}
+	return &b.open
 }
 
 // Append joins a block. O(names + records) of it. Append nothing between one Add and
