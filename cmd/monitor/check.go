@@ -65,8 +65,8 @@ weakest level which that breaks, and the session guarantees. docs/levels.md says
 the levels are, and which of them a database promises: --level postgres:repeatable-read.
 
 Several files are judged side by side and reported in the order of their paths, a line
-each. Check one by itself to be shown what is wrong with it; --output json tells all
-of every one.
+each, with what is wrong named as it was found. Check one by itself to be shown it, with
+evidence, of which less may do and have a simpler name; --output json tells all of every one.
 
 Pictures: --output html writes one page with what is wrong, drawn and explained, and the
 evidence to download. It needs no network and no script, and may be attached to a bug

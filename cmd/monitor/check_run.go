@@ -412,6 +412,7 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 			}
 			proofs.txns, proofs.to = txns, s.certificate(i, txns, assume[i])
 			q.DB, q.Txns, q.Events, q.All, q.Decoded = hs[i].DB, txns, hs[i].Events, s.b.flags.all, decoded
+			q.Named = s.b.several() && s.b.flags.out.format == "text"
 			q.AnomaliesMax, q.Conflicts, q.Replay, q.Proved = s.b.flags.anomalies, s.b.flags.conflicts, s.b.flags.replay, proofs.proved()
 			q.Stop, q.Until, q.Phase, q.Known = s.run.Stopped, s.run.Until(), s.phase, func(h report.History) { s.tell(i, h) }
 			if err := judge.Check(q, &h); err != nil {

@@ -32,7 +32,9 @@ type Question struct {
 	Decoded time.Duration // spent on decoding, for the report
 
 	AnomaliesMax int // reported with evidence per level; 0: all
-	Conflicts    int // the solver's budget; 0: the default
+	// Named: anomalies are only to be named, as they were found. Nobody asks for their evidence.
+	Named     bool
+	Conflicts int // the solver's budget; 0: the default
 	// Replay checks the proof of every satisfied verdict; one that fails is an
 	// error of Check.
 	Replay bool
@@ -133,6 +135,9 @@ func Check(q Question, h *report.History) error {
 		return err
 	}
 	for i, v := range q.found {
+		if q.Named {
+			break
+		}
 		q.Phase("explaining what breaks " + v.Level.String())
 		q.divide(len(q.found) - i)
 		q.explainer.find = v.find

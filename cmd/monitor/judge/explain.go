@@ -56,10 +56,19 @@ func newExplainer(q *Question, find name.Lookup) *explainer {
 }
 
 // first is the report on a level before anything is explained: if it is violated with one anomaly, as it was
-// found.
+// found, or with the names of all if these are all that is asked for.
 func (x *explainer) first(v verdict.Result) report.Result {
 	r := resultOf(v)
 	if v.Outcome != verdict.Violated {
+		return r
+	}
+	if x.q.Named {
+		asked := name.Asked{Levels: x.q.Levels, Clock: x.q.Assume.Clock}
+		for _, violation := range v.Violations {
+			n := name.Of(name.Plain(violation, x.find), x.find, asked)
+			same := Same(violation, asked, x.find)
+			r.Anomalies = append(r.Anomalies, report.Anomaly{Name: n.Name, Level: n.Breaks[0].String(), Same: same})
+		}
 		return r
 	}
 	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
