@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,28 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// describe writes a section for a command and for each below it: what --help says.
-func describe(out *strings.Builder, cmd *cobra.Command) {
-	if cmd.Hidden || !cmd.IsAvailableCommand() && !cmd.HasSubCommands() {
-		return
-	}
-	if cmd.HasParent() {
-		fmt.Fprintf(out, "## %s\n\n%s.\n\n", cmd.CommandPath(), cmd.Short)
-	}
-	out.WriteString("```\n")
-	if cmd.Long != "" {
-		out.WriteString(cmd.Long + "\n\n")
-	}
-	if cmd.Runnable() {
-		out.WriteString("usage: " + cmd.UseLine() + "\n")
-	} else {
-		out.WriteString("usage: " + cmd.CommandPath() + " COMMAND\n")
-	}
-	if cmd.Example != "" {
-		out.WriteString("\n" + cmd.Example + "\n")
-	}
-	out.WriteString("```\n\n")
-	rows := ""
+// flagRows are the rows of a table of a command's flags.
+func flagRows(cmd *cobra.Command) (rows []string) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" {
 			return
@@ -52,13 +34,59 @@ func describe(out *strings.Builder, cmd *cobra.Command) {
 		if def != "" {
 			def = "`" + def + "`"
 		}
-		rows += fmt.Sprintf("| `%s` | %s | %s |\n", name, def, strings.ReplaceAll(usage, "|", `\|`))
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", name, def, strings.ReplaceAll(usage, "|", `\|`)))
 	})
+	return rows
+}
+
+// count counts the rows of the flags of a command and of those below it.
+func count(rows map[string]int, cmd *cobra.Command) {
+	for _, r := range flagRows(cmd) {
+		rows[r]++
+	}
+	for _, c := range cmd.Commands() {
+		count(rows, c)
+	}
+}
+
+// describe writes a section for a command and for each below it: what --help says. Of shared flags there are only the
+// names.
+func describe(out *strings.Builder, cmd *cobra.Command, shared []string) {
+	if cmd.Hidden || !cmd.IsAvailableCommand() && !cmd.HasSubCommands() {
+		return
+	}
+	if cmd.HasParent() {
+		fmt.Fprintf(out, "## %s\n\n%s.\n\n", cmd.CommandPath(), cmd.Short)
+	}
+	out.WriteString("```\n")
+	if cmd.Long != "" {
+		out.WriteString(cmd.Long + "\n\n")
+	}
+	if cmd.Runnable() {
+		out.WriteString("usage: " + cmd.UseLine() + "\n")
+	} else {
+		out.WriteString("usage: " + cmd.CommandPath() + " COMMAND\n")
+	}
+	if cmd.Example != "" {
+		out.WriteString("\n" + cmd.Example + "\n")
+	}
+	out.WriteString("```\n\n")
+	rows, common := "", ""
+	for _, f := range flagRows(cmd) {
+		if slices.Contains(shared, f) {
+			common += ", " + strings.Split(f, " |")[0][len("| "):]
+		} else {
+			rows += f
+		}
+	}
 	if rows != "" {
 		out.WriteString("| flag | default | |\n| --- | --- | --- |\n" + rows + "\n")
 	}
+	if common != "" {
+		out.WriteString("[As of other commands](#flags-of-many-commands): " + strings.TrimPrefix(common, ", ") + ".\n\n")
+	}
 	for _, c := range cmd.Commands() {
-		describe(out, c)
+		describe(out, c, shared)
 	}
 }
 
@@ -73,7 +101,13 @@ What every command of the monitor does, and its flags: the text of its --help. T
 (make docs). What the configuration of ` + "`run`" + ` may have stands in [configuration](configuration.md).
 
 `)
-	describe(&b, newRoot())
+	root := newRoot()
+	rows := map[string]int{}
+	count(rows, root)
+	maps.DeleteFunc(rows, func(_ string, n int) bool { return n < 5 })
+	shared := slices.Sorted(maps.Keys(rows))
+	describe(&b, root, shared)
+	b.WriteString("## Flags of many commands\n\n| flag | default | |\n| --- | --- | --- |\n" + strings.Join(shared, ""))
 	want := strings.TrimRight(b.String(), "\n") + "\n"
 	got, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
