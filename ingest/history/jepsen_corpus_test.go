@@ -20,7 +20,6 @@ var inexpressible = map[string]string{
 	"elle-cli/jepsen-bank-tidb.edn.gz": "a transfer adds to balances without saying what they were",
 	"elle-cli/jepsen-bank.edn.gz":      "a transfer adds to balances without saying what they were",
 	"elle-cli/jepsen-bank.json.gz":     "a transfer adds to balances without saying what they were",
-	"porcupine/kv-c50-ok.txt.gz":       "shows an append of \"x 21 6 y\", of which the key has 2",
 }
 
 // Every operation of the corpus's Jepsen and Porcupine histories is found, with its

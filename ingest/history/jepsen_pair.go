@@ -161,7 +161,7 @@ func (all attempts) history(in *input, format string) (History, error) {
 	if format == porcupineKV {
 		e.workload = workStrings
 	}
-	if err := e.prepare(all.list); err != nil {
+	if err := e.prepare(all.list, all.timed); err != nil {
 		return History{}, err
 	}
 	txns := make([]record.Transaction, 0, len(all.list))
@@ -183,6 +183,10 @@ func (all attempts) history(in *input, format string) (History, error) {
 	h.Header.Initial = &e.initial
 	if all.timed {
 		h.Header.MaxSkew = new(int64) // one clock
+	}
+	if e.byTime {
+		enforce := record.ClockEnforce
+		h.Header.Clock = &enforce
 	}
 	if all.anonymous {
 		ignore := record.SessionsIgnore

@@ -140,6 +140,7 @@ type encoder struct {
 	// Values that a failed cas compared with, by register; Porcupine's only.
 	refused map[string][]record.Value
 	strings map[string]*stringKey // of Porcupine's store
+	byTime  bool                  // times tell which of several appends of a text a get shows
 }
 
 func (e *encoder) intern(s string) string {
@@ -166,11 +167,11 @@ func (e *encoder) take() []record.Op {
 }
 
 // prepare looks at all operations for what the encoding of each depends on.
-func (e *encoder) prepare(list []attempt) error {
+func (e *encoder) prepare(list []attempt, timed bool) error {
 	e.initial = record.InitialAbsent
 	switch e.workload {
 	case workStrings:
-		return e.prepareStrings(list)
+		return e.prepareStrings(list, timed)
 	case workBank:
 		e.initial = record.InitialAny // accounts are opened before the history begins
 	case workSet:

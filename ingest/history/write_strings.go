@@ -2,7 +2,6 @@ package history
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -51,7 +50,8 @@ func writePorcupineKV(w *writer) error {
 		f, value := "get", "nil"
 		switch {
 		case last.Kind == record.Write:
-			f = either(len(txn.Ops) == 2 || s.own && strings.HasPrefix(last.Value.Text, more), "append", "put")
+			_, appends := lastText(last.Value)
+			f = either(len(txn.Ops) == 2 || s.own && appends, "append", "put")
 			value = s.quoted(last)
 		case m.end && txn.Status == record.Committed:
 			text, err := s.whole(m.txn, last)
@@ -157,13 +157,7 @@ func (s *stringsWriter) text(op record.Op) string {
 	}
 	text := "<" + strconv.Itoa(len(s.texts)+1) + ">"
 	if s.own {
-		text = op.Value.Text
-		for _, mark := range []string{more, `\!`, `\`} { // see put in porcupine_strings.go
-			if rest, marked := strings.CutPrefix(text, mark); marked {
-				text = rest
-				break
-			}
-		}
+		text, _ = lastText(op.Value)
 	}
 	s.texts[op.Value] = text
 	return text
