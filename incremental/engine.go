@@ -201,8 +201,8 @@ func New(opt Options) *Engine {
 	}
 	if opt.Online {
 		e.budget = &budget.Budget{}
-		e.budget.Grant(stepsAtFirst * opt.Steps)
 		e.budget.HeldMax = opt.BytesMax
+		e.budget.Grant(stepsAtFirst*opt.Steps, 0)
 	}
 	if opt.Stop != nil {
 		e.budget.Stop = e.halted
@@ -242,6 +242,7 @@ func New(opt Options) *Engine {
 	}
 	if len(weaker) > 0 {
 		e.weak = newWeakChecks(opt.Sessions == record.SessionsKeep, weaker)
+		e.weak.budget = e.budget.Share()
 		e.in.ordered = true
 	}
 	e.plain = len(e.checks) == 0
@@ -335,7 +336,7 @@ func (e *Engine) Keys(n int, name func(i int) string, numbers []version.Key) {
 // which says how the history is to be kept, for the first tick, or until they are many.
 func (e *Engine) stream(index ordinal) {
 	e.unadmitted = append(e.unadmitted, index)
-	e.budget.Grant(e.opt.Steps)
+	e.budget.Grant(e.opt.Steps, e.opt.BytesEach)
 	if e.opened || e.in.timed > 0 || e.in.untimed-e.in.untimedSeeds >= untimedMany {
 		e.timesCame()
 		if e.in.several {
@@ -574,7 +575,7 @@ func (e *Engine) newStrand(cfgs ...constraint.Config) *strand {
 		return e.candidates(index, e.readCell(index, k))
 	}
 	for _, p := range s.polys {
-		p.Budget = e.budget
+		p.Budget = e.budget.Share()
 	}
 	return s
 }
@@ -794,7 +795,7 @@ const collectAt = 32
 // less memory. What it finds is told then.
 func (e *Engine) solveEarly() {
 	for _, c := range e.checks {
-		if c.rest == 0 && c.poly.Unsettled() >= max(e.opt.SolveAt, c.cost/stepsForNew) && !e.budget.Ended() {
+		if c.rest == 0 && c.poly.Unsettled() >= max(e.opt.SolveAt, c.cost/stepsForNew) && !c.poly.Budget.Ended() {
 			e.solveAndRest(c)
 		}
 	}
@@ -868,6 +869,12 @@ func (e *Engine) allResults() []verdict.Result {
 	for i, result := range e.results {
 		out[i] = result()
 		e.untimed(out[i].Violations)
+	}
+	for i := range out { // what satisfies a level satisfies what it implies; in batch its order is asked for as well
+		r := &out[i]
+		if e.opt.Online && r.Outcome == verdict.Unknown && slices.ContainsFunc(out, func(x verdict.Result) bool { return x.Outcome == verdict.Satisfied && x.Level.Implies(r.Level) }) {
+			r.Outcome, r.Reason, r.Count, r.Decided = verdict.Satisfied, verdict.NoReason, 0, 0
+		}
 	}
 	return out
 }

@@ -70,6 +70,8 @@ type Options struct {
 	// BytesMax bounds in the same way, only online, the memory of what may grow with more than the transactions:
 	// closures and open pairs, over all levels. 0: a default of 256 MiB.
 	BytesMax int
+	// BytesEach is how many more bytes each transaction grants, as closures grow with them.
+	BytesEach int
 	// SolveAt is how many pairs of versions may have come to be open since what is open was
 	// solved last, where times are used, before it is solved between Ticks. 0: a default of
 	// some thousands.

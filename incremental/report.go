@@ -932,7 +932,7 @@ func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
 	cfg.Slots = len(slots)
 	s := newStrand([]constraint.Config{cfg})
 	s.holds = len(x.s.choices) > 0
-	s.polys[0].Budget.Stop = e.budget.Stop
+	s.polys[0].Budget.SetStop(e.budget.Stop)
 	s.polys[0].MaxFound = 1 // of a dense history's there may be hundreds, each with a search for why it holds
 	renamed := make(map[version.Slot]version.Slot, len(slots))
 	old := slots

@@ -14,6 +14,7 @@ import (
 type weakChecks struct {
 	*weak.Checker
 	levels []*weakCheck // weakest first
+	budget *budget.Share
 	// choices are reads with several possible writers, and those of transactions
 	// that may not have taken effect.
 	choices   []pendingRead
@@ -175,7 +176,7 @@ func (e *Engine) tickWeak(last bool) {
 		return
 	}
 	e.weak.Stop = func() bool {
-		if e.budget.Certain(budget.AskEvery) {
+		if e.weak.budget.Certain(budget.AskEvery) {
 			return false
 		}
 		e.weak.gaveUp = true

@@ -269,7 +269,7 @@ type Polygraph struct {
 	// Budget is what all work is drawn from. When it has ended what is open stays so, and
 	// nothing is ordered any more; what is certain goes in as long as there is enough for
 	// that. New gives one without an end.
-	Budget *budget.Budget
+	Budget *budget.Share
 	wide   int // about how many steps a changed row of the closure is
 }
 
@@ -294,9 +294,14 @@ type forced struct {
 	opposite graph.Edge
 }
 
-// tooMany: no more pairs are made; the history is complete and will be run.
+// tooMany: no more pairs are made, and the history will be run: they are many and it is complete or has no times, or
+// there is no room for more.
 func (p *Polygraph) tooMany() bool {
-	return p.cfg.Last && p.places != nil && len(p.pairs) >= p.cfg.PairsMax
+	many := len(p.pairs) >= p.cfg.PairsMax
+	if !p.cfg.Last {
+		return p.banded == nil && (many || !p.Budget.Roomy())
+	}
+	return p.places != nil && many
 }
 
 // pairBytes is what an open pair takes with its watches, and while its order is searched for.
@@ -310,11 +315,11 @@ func (p *Polygraph) hold() {
 }
 
 // Drop gives back what the polygraph holds, which must not be used any more.
-func (p *Polygraph) Drop() { p.Budget.Hold(-p.bytes) }
+func (p *Polygraph) Drop() { p.Budget.Leave() }
 
 // New makes an empty polygraph over the table.
 func New(cfg Config, tab *version.Table) *Polygraph {
-	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime, Budget: budget.Unlimited(),
+	p := &Polygraph{cfg: cfg, parts: 1, tab: tab, bulk: cfg.Bulk && !cfg.RealTime, Budget: budget.Unlimited().Share(),
 		window: window{zone: noZone}, given: map[[2]vid]bool{}, withdrawn: map[readOf]bool{}}
 	if cfg.Split {
 		p.parts = 2

@@ -9,8 +9,8 @@ import (
 )
 
 // A hot key with thousands of concurrent writers has tens of millions of pairs.
-// Beyond Config.PairsMax they are not made. What is asked of them then is asked
-// of the history as a whole: can it be run? run lets transactions start and
+// Beyond Config.PairsMax, and in a stream without times where there is no room for more, they are not made.
+// What is asked of them then is asked of the history as a whole: can it be run? run lets transactions start and
 // commit one after the other, along the known graph,
 //
 //	a start     when all that it reads is what the keys hold, and, at snapshot
@@ -26,8 +26,8 @@ import (
 // pairsMax is how many pairs of blocks are made, where Config does not say.
 const pairsMax = 1_000_000
 
-// stepsPerNode bounds the steps of a run.
-const stepsPerNode = 100
+// stepsPerNode bounds the steps of a run, each of which costs about as much as runSteps of the budget.
+const stepsPerNode, runSteps = 100, 16
 
 // run is the state of the attempt.
 type run struct {
@@ -51,7 +51,14 @@ type run struct {
 // runThrough tries to run the history.
 func (p *Polygraph) runThrough() ([]verdict.Event, bool) {
 	n := p.g.Nodes()
-	r := &run{p: p, in: make([]int32, n), ready: &ready{prio: p.places}, holds: map[keyID]vid{}, busy: map[keyID]slot{},
+	prio := p.places
+	if len(prio) < n { // a stream comes in the order of time
+		prio = make([]int32, n)
+		for i := range prio {
+			prio[i] = int32(i)
+		}
+	}
+	r := &run{p: p, in: make([]int32, n), ready: &ready{prio: prio}, holds: map[keyID]vid{}, busy: map[keyID]slot{},
 		unread: map[vid]int{}, readers: map[vid][]node{}, writers: map[keyID]*ready{}, either: map[keyID][]node{},
 		woken: map[node]keyID{}, choices: map[slot][]*choice{}, out: []verdict.Event{}}
 	for i := range p.g.Len() {
@@ -88,7 +95,7 @@ func (p *Polygraph) runThrough() ([]verdict.Event, bool) {
 	// A step either happens or parks a node. Nodes are let go on by one that
 	// happened or that was parked elsewhere, so the bound is never met by a run
 	// that gets anywhere; it makes the end certain.
-	for left := stepsPerNode * (n + 1); r.ready.len() > 0 && left > 0 && !p.halted(); left-- {
+	for left := stepsPerNode * (n + 1); r.ready.len() > 0 && left > 0 && p.Budget.Take(runSteps); left-- {
 		if v := node(r.ready.pop()); r.step(v) {
 			done++
 		}
@@ -222,7 +229,7 @@ func (r *run) canCommit(v node, s slot) bool {
 func (r *run) park(v node, k keyID) {
 	l := r.writers[k]
 	if l == nil {
-		l = &ready{prio: r.p.places}
+		l = &ready{prio: r.ready.prio}
 		r.writers[k] = l
 	}
 	l.push(int32(v))

@@ -13,21 +13,26 @@ import (
 // Where no pair is made, what can be run is satisfied, and its order is right;
 // what gets stuck is undecided; neither is ever violated without cause.
 func TestRunAgainstBruteForce(t *testing.T) {
-	for _, level := range []Config{{}, {Split: true}, {Split: true, Prefix: true}} {
+	var cfgs []Config
+	for _, c := range []Config{{}, {Split: true}, {Split: true, Prefix: true}} {
+		for _, whole := range []bool{true, false} {
+			cfgs = append(cfgs, Config{Sessions: true, Bulk: whole, Last: whole, PairsMax: 1, Split: c.Split, Prefix: c.Prefix})
+		}
+	}
+	for _, cfg := range cfgs {
 		ran := 0
-		cfg := Config{Sessions: true, Bulk: true, Last: true, PairsMax: 1, Split: level.Split, Prefix: level.Prefix}
 		for seed := range uint64(*plans) {
 			pl := randomPlan(rand.New(rand.NewPCG(seed, 1)), false)
-			if says := disagrees(pl, cfg, seed, false); says != "" {
-				small := pl.shrink(func(c *plan) bool { return disagrees(c, cfg, seed, false) != "" })
-				t.Fatalf("split %v, prefix %v, seed %d: %s\n%v", cfg.Split, cfg.Prefix, seed, disagrees(small, cfg, seed, false), small)
+			if says := disagrees(pl, cfg, seed, !cfg.Last); says != "" {
+				small := pl.shrink(func(c *plan) bool { return disagrees(c, cfg, seed, !cfg.Last) != "" })
+				t.Fatalf("%+v, seed %d: %s\n%v", cfg, seed, disagrees(small, cfg, seed, !cfg.Last), small)
 			}
 			if r := feed(pl, cfg); !r.diverged && r.p.Found == 0 && r.p.implicit > 0 && r.p.Solve(1) == sat.Sat {
 				ran++
 			}
 		}
 		if ran < *plans/100 {
-			t.Errorf("split %v, prefix %v: %d histories of %d were run: that tells little", cfg.Split, cfg.Prefix, ran, *plans)
+			t.Errorf("%+v: %d histories of %d were run: that tells little", cfg, ran, *plans)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func TestWholeGivesUpAndGoesOn(t *testing.T) {
 		}
 		lines = append(lines, fmt.Sprintf(`{"session":"c%d","seq":%d,"status":"committed","ops":[["r",%q,%s],["w",%q,%d]]}`, i%10, i/10, key, read, key, i+1))
 	}
-	cfg := Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, BytesMax: 16 << 20, Segment: 1 << 20, Whole: true}
+	cfg := Config{Levels: []verdict.Level{verdict.SER}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, Steps: 512, Segment: 1 << 20, Whole: true}
 	h, _, _ := judgedBy(t, cfg, lines)
 	if s := h.Stats(); s.Undecided == 0 || s.Segments == 0 {
 		t.Errorf("%d segments ended and left %d open, want some of both", s.Segments, s.Undecided)
@@ -117,5 +117,52 @@ func TestWholeGivesUpAndGoesOn(t *testing.T) {
 			names = append(names, fmt.Sprint(x.From, "-", x.To, " ", strings.Join(x.Partial.Names(), " ")))
 		}
 		t.Errorf("stretches %v: want the first undecided and the last not", names)
+	}
+}
+
+// seenLines are n records without times of 50 clients, each of which updates one of some keys and writes blindly when
+// it was seen. It is serial.
+func seenLines(n, keys int) []string {
+	rng, last, lines := rand.New(rand.NewPCG(1, 2)), make([]string, keys), []string{}
+	add := func(format string, a ...any) {
+		i := len(lines)
+		lines = append(lines, fmt.Sprintf(`{"session":"s%d","seq":%d,"status":"committed","ops":[%s]}`, i%50, i/50, fmt.Sprintf(format, a...)))
+	}
+	for i := range keys {
+		last[i] = fmt.Sprint(i)
+		add(`["w","k%d",%d],["w","seen",%[2]d]`, i, i)
+	}
+	for len(lines) < n {
+		k := rng.IntN(keys)
+		v := fmt.Sprint(len(lines))
+		add(`["r","k%d",%s],["w","k%[1]d",%[3]s],["w","seen",%[3]s]`, k, last[k], v)
+		last[k] = v
+	}
+	return lines
+}
+
+// Blind writes by who reads something else have two orders each two at si: more than there is room for are not made,
+// and what can be run as it came is satisfied.
+func TestPairsBeyondTheRoomAreRun(t *testing.T) {
+	cfg := Config{Levels: []verdict.Level{verdict.SI}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, BytesMax: 1 << 20, Segment: 1 << 20, Whole: true}
+	h, _, results := judgedBy(t, cfg, seenLines(3000, 100))
+	if results[0].Outcome != verdict.Satisfied || h.Stats().Segments > 0 {
+		t.Errorf("%v %v, %d segments ended, want it satisfied in one", results[0].Outcome, results[0].Reason, h.Stats().Segments)
+	}
+	if all, most := h.Solver().Residual, (1<<20+3000<<10)/512; all < 10*most {
+		t.Errorf("%d pairs, which is not much beside the %d that there is room for", all, most)
+	}
+}
+
+// A level that takes much is given up, and not those that take little.
+func TestLevelsShareABudget(t *testing.T) {
+	lines := seenLines(3000, 100)
+	for i, ops := range []string{`["w","z",1],["w","a",1]`, `["w","z",2],["w","b",1]`, `["r","z",1],["r","b",1]`, `["r","z",2],["r","a",1]`} {
+		lines = append(lines, fmt.Sprintf(`{"session":"z%d","seq":0,"status":"committed","ops":[%s]}`, i, ops))
+	}
+	cfg := Config{Levels: []verdict.Level{verdict.SI, verdict.SER}, UniqueValues: true, Coverage: record.CoveragePartial, MaxTransaction: time.Minute, Steps: 3000, Segment: 1 << 20, Overlap: 1 << 19, Whole: true}
+	_, _, results := judgedBy(t, cfg, lines)
+	if ser := results[1]; ser.Outcome != verdict.Violated {
+		t.Errorf("ser is %v (%v), want it violated, whatever si took", ser.Outcome, ser.Reason)
 	}
 }

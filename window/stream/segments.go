@@ -203,6 +203,10 @@ func (s *segments) newEngine() *incremental.Engine {
 	if spare == nil || 4*room < 3*s.sized {
 		spare, s.engine, s.sized = nil, nil, room
 	}
+	each := 0
+	if s.cfg.Whole {
+		each = wholeBytes
+	}
 	var stop func() verdict.Reason
 	if s.cfg.Stop != nil {
 		stop = func() verdict.Reason {
@@ -215,8 +219,11 @@ func (s *segments) newEngine() *incremental.Engine {
 	return incremental.New(incremental.Options{Stop: stop, Expect: expect, Levels: s.cfg.Levels, Initial: s.cfg.Initial, Coverage: coverage, Clock: s.cfg.Clock,
 		Sessions: s.cfg.Sessions, MaxSkew: int64(s.cfg.MaxSkew), MaxTransaction: int64(s.cfg.MaxTransaction),
 		UniqueValues: s.unique, UnseenUnique: s.unique, UniqueAttempts: s.attempts, Conflicts: s.cfg.Conflicts, Spacing: s.cfg.Spacing,
-		Steps: s.cfg.Steps, BytesMax: s.cfg.BytesMax, Online: true, Seeds: len(s.seeds), Spare: spare, Lost: s.lost})
+		Steps: s.cfg.Steps, BytesMax: s.cfg.BytesMax, BytesEach: each, Online: true, Seeds: len(s.seeds), Spare: spare, Lost: s.lost})
 }
+
+// wholeBytes is how many bytes of closures each transaction of a segment may add that is to be the whole.
+const wholeBytes = 1 << 10
 
 // step gives the engine the next released record.
 func (s *segments) step(t *record.Transaction, f fed) {

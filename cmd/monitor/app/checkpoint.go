@@ -124,12 +124,12 @@ func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.
 	known := int64(w.Keys) * keyBytes
 	switch {
 	case whole: // so many are asked for, whatever they take
-		segment, heavy, heavyWaiting, searched = w.MaxTransactions, -1, 0, max(w.MaxTransactions*wholeBytes, int(c.Memory/searchedShare))
+		segment, heavy, heavyWaiting = w.MaxTransactions, -1, 0
 	case c.Memory > 0:
-		searched = int(c.Memory / searchedShare)
 		waiting = max(1, min(waiting, int(c.Memory/waitingShare)/heavyWaiting))
 	}
 	if c.Memory > 0 {
+		searched = int(c.Memory / searchedShare)
 		known = min(known, int64(c.Memory/knownShare))
 	}
 	return stream.Config{
@@ -143,9 +143,6 @@ func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.
 // searchedShare is what part of the memory closures and open pairs may take: one in so many. A segment ends at
 // half of that.
 const searchedShare = 2
-
-// wholeBytes is how many bytes they may take for each transaction that one segment is asked to have.
-const wholeBytes = 1 << 10
 
 // keyBytes is how many bytes of what is known of it a key may take in memory, if all
 // that window.keys allows are there: twice of what most take.
