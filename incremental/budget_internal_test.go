@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/race"
 )
@@ -27,20 +28,20 @@ func TestStopIsAskedOften(t *testing.T) {
 		slices.Sort(names)
 		t.Log(names)
 	})
-	for _, kind := range []string{"blind", "update beside it", "read", "timed", "repeated"} {
+	for _, kind := range []string{"blind", "update beside it", "read", "timed", "repeated", "broken"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			n := 600
-			if kind != "repeated" { // which asks seldom
-				n = race.Few(300, n)
+			if n = race.Few(300, n); kind == "repeated" || kind == "broken" { // each read has a fifth of the writers for candidates; there are many violations
+				n = 100
 			}
 			lastOf := map[string]int{} // by the function that drew: its last question
 			stopped := func(at int) (asked int) {
 				var e *Engine
 				last := uint64(0)
 				say := verdict.NoReason
-				e = New(Options{Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER, verdict.CC, verdict.LIN}, Online: true, UniqueValues: kind != "repeated",
-					UnseenUnique: true, MaxSkew: 5_000_000, MaxTransaction: 1_000_000_000, Steps: 1 << 30, Stop: func() verdict.Reason {
+				e = New(Options{Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER, verdict.CC, verdict.LIN}, Online: true, Initial: record.InitialAbsent, UniqueValues: kind != "repeated",
+					UnseenUnique: true, MaxSkew: 5_000_000, MaxTransaction: 1_000_000_000, Steps: 1 << 30, Conflicts: 20, Stop: func() verdict.Reason {
 						asked++
 						if at == 1<<60 {
 							lastOf[drawer()] = asked
@@ -54,6 +55,10 @@ func TestStopIsAskedOften(t *testing.T) {
 						}
 						return say
 					}})
+				e.budget.Every = 128 // so that loops that are short here are met as well
+				if kind == "broken" {
+					e.budget.Every = 1
+				}
 				for i := range n {
 					x := record.Transaction{Session: fmt.Sprint("s", i%20), Seq: int64(i / 20), HasSeq: true, ID: fmt.Sprint(i), Status: record.Committed}
 					v := record.Int(int64(i + 1))
@@ -63,6 +68,12 @@ func TestStopIsAskedOften(t *testing.T) {
 						x.Ops = []record.Op{{Kind: record.Read, Key: key, Value: record.Int(int64(i + 1 - 37))}, {Kind: record.Write, Key: key, Value: v}}
 					case "read":
 						x.Ops = []record.Op{{Kind: record.Read, Key: "other", Value: record.Int(int64(i - i%5))}, {Kind: record.Write, Key: "other", Value: v}}[i%2:][:1]
+					case "broken": // two readers of two writes, in opposite orders
+						a, b := fmt.Sprint("a", i/4), fmt.Sprint("b", i/4)
+						one, none := record.Int(1), record.Null
+						x.Ops = [][]record.Op{{{Kind: record.Write, Key: a, Value: one}}, {{Kind: record.Write, Key: b, Value: one}},
+							{{Kind: record.Read, Key: a, Value: one}, {Kind: record.Read, Key: b, Value: none}},
+							{{Kind: record.Read, Key: b, Value: one}, {Kind: record.Read, Key: a, Value: none}}}[i%4]
 					case "timed":
 						x.Start, x.End, x.HasTimes = int64(i)*10_000-395_000, int64(i)*10_000, true
 					case "repeated":
@@ -79,6 +90,14 @@ func TestStopIsAskedOften(t *testing.T) {
 						break
 					}
 				}
+				if kind == "broken" || kind == "repeated" {
+					e.Close()
+				}
+				e.Frontier(verdict.TxnID(n), 8, func(id verdict.TxnID, _ []version.Key) {
+					if say != verdict.NoReason {
+						t.Errorf("stopped at question %d: what %d wrote was remembered after it", at, id)
+					}
+				})
 				if left := e.budget.Used() - last; say != verdict.NoReason && left > askedWithin {
 					t.Errorf("stopped at question %d: %d steps came after it", at, left)
 				}

@@ -107,10 +107,13 @@ func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnI
 		f.last[k] = none
 	}
 	for i := e.in.before(n); i > 0; i-- {
+		if i&255 == 0 && e.halted() {
+			return
+		}
 		f.take(i - 1)
 	}
 	var keys []version.Key
-	for i := len(f.kept); i > 0; {
+	for i := len(f.kept); i > 0 && !e.halted(); {
 		index := f.kept[i-1].index
 		for keys = keys[:0]; i > 0 && f.kept[i-1].index == index; i-- {
 			keys = append(keys, f.kept[i-1].key)
