@@ -127,9 +127,9 @@ func LocalURL(scheme, listen string) string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// links are where people read more of what a notice is about; none, if nobody knows where
+// links are where people read more of what a notice is about, by the alert of that id; none, if nobody knows where
 // they reach the page. A notice of several groups leads to the list of all.
-func (a *App) links(n life.News) map[string]string {
+func (a *App) links(n life.News, alert string) map[string]string {
 	base := strings.TrimSuffix(a.pageURL(), "/")
 	if base == "" {
 		return map[string]string{}
@@ -139,7 +139,7 @@ func (a *App) links(n life.News) map[string]string {
 	case n.Kind == life.KindSummary || n.Groups > 1:
 		out["page"] = base + "/#/alerts"
 	case n.Of.Representative != "":
-		out["alert"] = base + "/#/alerts/" + url.PathEscape(n.Of.Representative)
+		out["alert"] = base + "/#/alerts/" + url.PathEscape(alert)
 		out["group"] = base + "/#/alerts?group=" + url.QueryEscape(n.Of.ID)
 	}
 	return out

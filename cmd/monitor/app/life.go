@@ -477,7 +477,7 @@ func (t *teller) body(ctx context.Context, n life.News) ([]byte, error) {
 	if a.Explanation == "" {
 		a.Explanation = a.Summary
 	}
-	a.Group, a.State, a.ResolvedAt, a.Links = n.Group, n.State, n.Of.ResolvedAt, t.links(n)
+	a.Group, a.State, a.ResolvedAt, a.Links = n.Group, n.State, n.Of.ResolvedAt, t.links(n, a.ID)
 	if n.Of.Severity != "" {
 		a.Severity = n.Of.Severity
 	} else if a.Severity == "" {
