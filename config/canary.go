@@ -17,11 +17,11 @@ type Canary struct {
 	SessionSettings string        `yaml:"session_settings" help:"Settings that the sessions that write take in turn: name=value, a comma before the next setting of the same session, a semicolon before the next session's, as in synchronous_commit=remote_apply;synchronous_commit=off."`
 	Workloads       []string      `yaml:"workloads" help:"What transactions do; one after the other, each for a group of keys: mini, snapshots, append, bank, ranges, general, blindw-rw, blindw-rh, blindw-wh, lwt (monitor generate has the same)."`
 	Sessions        int           `yaml:"sessions" help:"How many sessions are at work, spread over the nodes, with a connection to each that it uses. On a replica a session only reads."`
-	Access          string        `yaml:"access" help:"Which nodes a session uses, as applications do: pinned, one alone; split, one to write and another to read; wander, each transaction on any of them. A session's transactions are in its order wherever they run, as for whoever uses the application."`
+	Access          string        `yaml:"access" of:"pinned split wander" help:"Which nodes a session uses, as applications do: pinned, one alone; split, one to write and another to read; wander, each transaction on any of them. A session's transactions are in its order wherever they run, as for whoever uses the application."`
 	Rate            int           `yaml:"rate" help:"How many transactions a second are begun at most, by all sessions together. 0: as many as the database takes."`
 	Pause           time.Duration `yaml:"pause" help:"The mean of the pauses between a transaction's operations, which make transactions overlap."`
 	Keys            int           `yaml:"keys" help:"How many keys a group has: few make transactions collide."`
-	Distribution    string        `yaml:"distribution" help:"How popular the keys of a group are: uniform, zipf, hotspot (four in five operations go to one key in five)."`
+	Distribution    string        `yaml:"distribution" of:"uniform zipf hotspot" help:"How popular the keys of a group are: uniform, zipf, hotspot (four in five operations go to one key in five)."`
 	Operations      int           `yaml:"operations" help:"How many operations a transaction has, at most for append; mini-transactions and lwt have their own number."`
 	Group           int           `yaml:"group" help:"After how many transactions a new group of keys is used; the old one is read once more and removed, so that tables stay small."`
 	LagMax          time.Duration `yaml:"lag_max" help:"An operational alert is raised, and an event kept, when what a replica shows is older. 0: never."`
@@ -165,8 +165,8 @@ func (v *validator) canary(c *Canary) {
 			v.errorf(fmt.Sprintf("canary.faults.commands[%d]", i), "wants a name, and in do the program that does the harm")
 		}
 	}
-	v.oneOf("canary.access", c.Access, AccessPinned, AccessSplit, AccessWander)
-	v.oneOf("canary.distribution", c.Distribution, "uniform", "zipf", "hotspot")
+	v.oneOf("canary.access", c.Access)
+	v.oneOf("canary.distribution", c.Distribution)
 	if len(c.Workloads) == 0 {
 		v.errorf("canary.workloads", "is empty: name one at least")
 	}

@@ -16,7 +16,7 @@ type Config struct {
 	Clock          record.Clock    `yaml:"clock" help:"What recorded times are used for. prune: to cut work, never to change a verdict; enforce: real-time order is part of the level (si is read as strong-si, ser as sser); ignore: nothing."`
 	Coverage       record.Coverage `yaml:"coverage" help:"Whether the input holds every write since the initial state (complete) or there are writers that nobody recorded (partial). Under complete, a value that nobody wrote is an anomaly."`
 	Initial        record.Initial  `yaml:"initial" help:"What a key holds before anybody wrote it, under complete coverage: any (one value that is not known), absent (null) or zero. A read of it is judged when nobody can have written it any more (window.max_transaction)."`
-	UniqueValues   bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key, but for null and a declared initial value, which anybody may write. Set it to false when values repeat: a read is then tied to its writer only once no other can have written it (window.max_transaction), and alerts are later by so much. It is given up once two transactions are seen to do so. With partial coverage no read proves anything then, nor with false: any unrecorded client may have written what it found."`
+	UniqueValues   bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key, but for null and a declared initial value, which anybody may write. Set it to false when values repeat, also where a client only writes back what it read: a read is then tied to its writer only once no other can have written it (window.max_transaction), and alerts are later by so much. It is given up once two transactions are seen to do so. With partial coverage no read proves anything then, nor with false: any unrecorded client may have written what it found."`
 	Overload       Overload        `yaml:"overload" help:"What happens when the records of a history come faster than they can be judged for so long that its queue is full. block: they wait in the journal, or reading pauses, and the lag grows; nothing is left out. sample-sessions: whole sessions of that history are left out and counted until it has caught up, so that alerts stay timely; anomalies among what is left out are missed, and what it wrote belongs to an unseen writer."`
 	UniqueAttempts bool            `yaml:"unique_attempts" help:"Whether a client that tries again after an abort writes other values than before (a counter, a fresh id), so that a read of an aborted value is an anomaly for certain as soon as it is seen. Otherwise the same value may yet turn out to have been committed by another attempt: the alert waits until none can come (window.max_transaction)."`
 	Window         Window          `yaml:"window"`
@@ -53,7 +53,7 @@ type TLS struct {
 
 // SASL is how the monitor proves who it is to the brokers.
 type SASL struct {
-	Mechanism    string `yaml:"mechanism" help:"plain, scram-sha-256 or scram-sha-512."`
+	Mechanism    string `yaml:"mechanism" of:"plain scram-sha-256 scram-sha-512" help:"plain, scram-sha-256 or scram-sha-512."`
 	Username     string `yaml:"username" help:"The user."`
 	PasswordFile string `yaml:"password_file" help:"The file that holds the password; an end of line at its end is not part of it."`
 
@@ -128,16 +128,16 @@ type Rate struct {
 // Severities are the severities of alerts by the level that they break: critical,
 // error, warning or info; empty: as Isowatch has it.
 type Severities struct {
-	G1       string `yaml:"g1" help:"The severity of alerts that say that g1 is broken: critical, error, warning or info. Empty, here and below: critical for si and what is weaker, error for what is stronger, warning for what rests on clocks."`
-	RC       string `yaml:"rc" help:"The same for rc."`
-	RA       string `yaml:"ra" help:"The same for ra."`
-	CC       string `yaml:"cc" help:"The same for cc."`
-	PC       string `yaml:"pc" help:"The same for pc."`
-	SI       string `yaml:"si" help:"The same for si."`
-	StrongSI string `yaml:"strong-si" help:"The same for strong-si."`
-	SER      string `yaml:"ser" help:"The same for ser."`
-	SSER     string `yaml:"sser" help:"The same for sser."`
-	LIN      string `yaml:"lin" help:"The same for lin."`
+	G1       string `yaml:"g1" of:"info warning error critical" help:"The severity of alerts that say that g1 is broken: critical, error, warning or info. Empty, here and below: critical for si and what is weaker, error for what is stronger, warning for what rests on clocks."`
+	RC       string `yaml:"rc" of:"info warning error critical" help:"The same for rc."`
+	RA       string `yaml:"ra" of:"info warning error critical" help:"The same for ra."`
+	CC       string `yaml:"cc" of:"info warning error critical" help:"The same for cc."`
+	PC       string `yaml:"pc" of:"info warning error critical" help:"The same for pc."`
+	SI       string `yaml:"si" of:"info warning error critical" help:"The same for si."`
+	StrongSI string `yaml:"strong-si" of:"info warning error critical" help:"The same for strong-si."`
+	SER      string `yaml:"ser" of:"info warning error critical" help:"The same for ser."`
+	SSER     string `yaml:"sser" of:"info warning error critical" help:"The same for sser."`
+	LIN      string `yaml:"lin" of:"info warning error critical" help:"The same for lin."`
 }
 
 // Of is the severity of a level; empty: it is not configured.
@@ -170,7 +170,7 @@ type Webhook struct {
 	URL            string          `yaml:"url" help:"Where alerts are sent with POST. Of an Alertmanager, its address: /api/v2/alerts is added. For pagerduty it may be left out: https://events.pagerduty.com/v2/enqueue."`
 	URLFile        string          `yaml:"url_file" help:"Instead of url, the file that holds it, as such an address often is a secret (Slack's always)."`
 	URLEnv         string          `yaml:"url_env" help:"Instead of url, the environment variable that holds it."`
-	Format         string          `yaml:"format" help:"generic: the alert as JSON, signed as Standard Webhooks has it if there is a secret; slack: an incoming webhook of Slack, or of what understands its blocks; pagerduty: Events API v2; alertmanager: API v2, told again every minute while something is active."`
+	Format         string          `yaml:"format" of:"generic slack pagerduty alertmanager" help:"generic: the alert as JSON, signed as Standard Webhooks has it if there is a secret; slack: an incoming webhook of Slack, or of what understands its blocks; pagerduty: Events API v2; alertmanager: API v2, told again every minute while something is active."`
 	SecretFile     string          `yaml:"secret_file" help:"generic: the file that holds the signing secret (whsec_…); several, a line each, sign side by side while one is replaced. Empty: not signed."`
 	SecretEnv      string          `yaml:"secret_env" help:"Instead of secret_file, the environment variable that holds the secret, or several with spaces between them."`
 	RoutingKeyFile string          `yaml:"routing_key_file" help:"pagerduty: the file that holds the integration's routing key."`
@@ -178,7 +178,7 @@ type Webhook struct {
 	HeadersFile    string          `yaml:"headers_file" help:"A file of further headers, such as Authorization: Bearer …, one a line."`
 	TLS            *TLS            `yaml:"tls"`
 	Timeout        time.Duration   `yaml:"timeout" help:"How long one attempt may take, from connecting to the end of the answer."`
-	MinSeverity    string          `yaml:"min_severity" help:"Only what is at least so bad: info, warning, error or critical. Empty: everything."`
+	MinSeverity    string          `yaml:"min_severity" of:"info warning error critical" help:"Only what is at least so bad: info, warning, error or critical. Empty: everything."`
 	Levels         []verdict.Level `yaml:"levels" help:"Only anomalies that break one of these levels. Operational alerts have no level and are sent all the same. Empty: everything."`
 	DB             []string        `yaml:"db" help:"Only alerts of these databases, by name or pattern (shop-*). What concerns none of them in particular is sent all the same. Empty: everything."`
 
@@ -217,7 +217,7 @@ type AlertsKafka struct {
 	Topic       string          `yaml:"topic" help:"The topic; it must exist. Messages have the alert's JSON as their value and its group as their key, so that what is said of a group stays in order."`
 	TLS         *TLS            `yaml:"tls"`
 	SASL        *SASL           `yaml:"sasl"`
-	MinSeverity string          `yaml:"min_severity" help:"As of a webhook."`
+	MinSeverity string          `yaml:"min_severity" of:"info warning error critical" help:"As of a webhook."`
 	Levels      []verdict.Level `yaml:"levels" help:"As of a webhook."`
 	DB          []string        `yaml:"db" help:"As of a webhook."`
 }
@@ -243,8 +243,8 @@ type ServerTLS struct {
 
 // Log says what the monitor writes to standard error.
 type Log struct {
-	Level  string `yaml:"level" help:"debug, info, warn or error."`
-	Format string `yaml:"format" help:"console: for people; json: an object per line."`
+	Level  string `yaml:"level" of:"debug info warn error" help:"debug, info, warn or error."`
+	Format string `yaml:"format" of:"console json" help:"console: for people; json: an object per line."`
 }
 
 // Default returns the configuration that an empty file means. It has no source

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"slices"
+	"sort"
 	"strings"
 )
 
@@ -46,6 +48,22 @@ func (e *Error) Error() string {
 // Errors is everything that is wrong with a configuration, in the order of the
 // places; it is never empty when returned as an error.
 type Errors []*Error
+
+// Sort puts what is wrong in one file in its order there.
+func (es Errors) Sort() {
+	sort.SliceStable(es, func(i, j int) bool {
+		a, b := es[i].Place, es[j].Place
+		return a.Origin == b.Origin && a.Line > 0 && b.Line > 0 && (a.Line < b.Line || a.Line == b.Line && a.Column < b.Column)
+	})
+}
+
+// About tells whether something is wrong with a key, or a part of it.
+func (es Errors) About(path string) bool {
+	return slices.ContainsFunc(es, func(e *Error) bool {
+		rest, ok := strings.CutPrefix(e.Path, path)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
 
 func (es Errors) Error() string {
 	lines := make([]string, len(es))

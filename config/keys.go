@@ -3,7 +3,9 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
+	"sync"
 )
 
 // Key describes one setting.
@@ -13,6 +15,7 @@ type Key struct {
 	Type    string // text, list of text, duration, …
 	Default string // as in YAML; empty: none
 	Help    string
+	Words   []string // that a value, or an item of a list, is one of; nil: any text
 }
 
 // Keys lists every setting in the order of the file. Of a list of parts, such as
@@ -50,9 +53,38 @@ func keysOf(v reflect.Value, path string, env bool, out *[]Key) {
 			keysOf(item.Elem(), at+"[]", false, out)
 			continue
 		}
-		*out = append(*out, Key{Path: at, Env: envName(at, env), Type: typeName(fv.Type()), Default: printValue(fv), Help: help})
+		*out = append(*out, Key{Path: at, Env: envName(at, env), Type: typeName(fv.Type()), Default: printValue(fv), Help: help, Words: wordsOf(f, fv.Type())})
 	}
 }
+
+// wordsOf are the words that a field of a type takes; strings name them in a tag.
+func wordsOf(f reflect.StructField, t reflect.Type) []string {
+	if of := strings.Fields(f.Tag.Get("of")); len(of) > 0 {
+		return of
+	}
+	if t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	switch sc := scalars[t]; {
+	case sc.words != nil:
+		return sc.words()
+	case t.Kind() == reflect.Bool:
+		return []string{"true", "false"}
+	}
+	return nil
+}
+
+// words are the words of keys, by their paths.
+var words = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	for _, k := range Keys() {
+		out[k.Path] = k.Words
+	}
+	return out
+})
+
+// index is an item's place in a list, as paths have it.
+var index = regexp.MustCompile(`\[\d+\]`)
 
 func envName(path string, env bool) string {
 	if !env {

@@ -28,7 +28,7 @@ func (v *validator) life(a Alerts) {
 	v.atLeast("alerts.rate.per", a.Rate.Per, time.Millisecond)
 	for _, s := range a.Severity.all() {
 		if s.severity != "" {
-			v.oneOf("alerts.severity."+s.level, s.severity, severities...)
+			v.oneOf("alerts.severity."+s.level, s.severity)
 		}
 	}
 	for i, s := range a.Silences {

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -53,7 +52,8 @@ type Loaded struct {
 func (l *Loaded) Place(path string) Place { return l.places.place(path) }
 
 // Load reads, merges and validates a configuration and the secrets it names.
-// The error is Errors unless a file can't be read at all.
+// The error is Errors. Beside them is what could be loaded, for who looks for more of them; nil if the file can't be
+// read as YAML.
 func Load(from Sources) (*Loaded, error) {
 	l := &Loaded{Config: Default()}
 	d := &decoder{places: map[string]Place{}}
@@ -80,14 +80,11 @@ func Load(from Sources) (*Loaded, error) {
 	v.validate(l.Config)
 	v.secrets(l.Config, from.HTTPOnly)
 	l.Warnings = append(l.strangers(from.Env), v.warnings...)
-	if errs := append(d.errs, v.errs...); len(errs) > 0 {
-		sort.SliceStable(errs, func(i, j int) bool {
-			a, b := errs[i].Place, errs[j].Place
-			return a.Origin == b.Origin && a.Line > 0 && b.Line > 0 && (a.Line < b.Line || a.Line == b.Line && a.Column < b.Column)
-		})
-		return nil, errs
-	}
 	l.places = *v
+	if errs := append(d.errs, v.errs...); len(errs) > 0 {
+		errs.Sort()
+		return l, errs
+	}
 	return l, nil
 }
 

@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// severities are the words of min_severity, the mildest first.
-var severities = []string{"info", "warning", "error", "critical"}
-
 // receivers checks who is told.
 func (v *validator) receivers(c *Config) {
 	seen := map[string]string{}
@@ -57,7 +54,7 @@ func (w *Webhook) Identity() string {
 }
 
 func (v *validator) webhook(path string, w *Webhook) {
-	v.oneOf(path+".format", w.Format, FormatGeneric, FormatSlack, FormatPagerDuty, FormatAlertmanager)
+	v.oneOf(path+".format", w.Format)
 	switch given := count(w.URL, w.URLFile, w.URLEnv); {
 	case given > 1:
 		v.errorf(path+".url", "is given in several ways: only one of url, url_file and url_env")
@@ -117,7 +114,7 @@ func (v *validator) address(path, s, from string) {
 
 func (v *validator) filter(path, severity string, dbs []string) {
 	if severity != "" {
-		v.oneOf(path+".min_severity", severity, severities...)
+		v.oneOf(path+".min_severity", severity)
 	}
 	for i, db := range dbs {
 		if db == "" {

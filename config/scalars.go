@@ -170,6 +170,7 @@ type scalar struct {
 	name  string // for the table of keys
 	parse func(string) (any, error)
 	print func(any) string
+	words func() []string // that there are; nil: any
 }
 
 // enum makes a scalar of a type with a parser that only says yes or no.
@@ -184,6 +185,7 @@ func enum[T fmt.Stringer](name string, parse func(string) (T, bool), of ...strin
 			return v, nil
 		},
 		print: func(v any) string { return v.(T).String() },
+		words: func() []string { return of },
 	}
 }
 
@@ -250,6 +252,12 @@ var scalars = map[reflect.Type]scalar{
 		name:  "level",
 		parse: func(s string) (any, error) { return verdict.FindLevel(s) },
 		print: func(v any) string { return v.(verdict.Level).String() },
+		words: func() (out []string) {
+			for _, l := range verdict.Levels() {
+				out = append(out, l.String())
+			}
+			return out
+		},
 	},
 	reflect.TypeFor[record.Clock]():    enum("word", record.ParseClock, "prune", "enforce", "ignore"),
 	reflect.TypeFor[record.Coverage](): enum("word", record.ParseCoverage, "partial", "complete"),

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/history"
@@ -58,14 +59,42 @@ func complete(cmd *cobra.Command) {
 		}
 		offer(cmd, f.Name, f.Value.Type() == "stringSlice" || f.Name == "level" && cmd.Name() == "run", all)
 	})
+	if cmd.LocalFlags().Lookup("set") != nil {
+		register(cmd, "set", settings)
+	}
 	for _, c := range cmd.Commands() {
 		complete(c)
 	}
 }
 
+// settings offers keys of the configuration, and once there is one the words that it takes. Items of lists of parts are not set
+// by themselves.
+func settings(typed string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	key, _, valued := strings.Cut(typed, "=")
+	for _, k := range config.Keys() {
+		switch {
+		case k.Env == "":
+		case valued && k.Path == key:
+			before := typed[:max(strings.LastIndex(typed, ","), len(key))+1]
+			if !strings.HasPrefix(k.Type, "list") {
+				before = key + "="
+			}
+			for _, w := range k.Words {
+				if strings.HasPrefix(before+w, typed) {
+					out = append(out, before+w)
+				}
+			}
+		case !valued && strings.HasPrefix(k.Path, typed):
+			out = append(out, k.Path+"=")
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
 // offer has the shell offer words for a flag; several: it takes more than one, with commas between.
 func offer(cmd *cobra.Command, flag string, several bool, words []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	register(cmd, flag, func(typed string) ([]string, cobra.ShellCompDirective) {
 		before := ""
 		if several {
 			before = typed[:strings.LastIndex(typed, ",")+1]
@@ -77,6 +106,12 @@ func offer(cmd *cobra.Command, flag string, several bool, words []string) {
 			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func register(cmd *cobra.Command, flag string, offer func(typed string) ([]string, cobra.ShellCompDirective)) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return offer(typed)
 	})
 	if err != nil {
 		panic("can't happen, because there is such a flag, and it is offered once: " + err.Error())

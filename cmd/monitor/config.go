@@ -32,8 +32,8 @@ func newConfigCheck() *cobra.Command {
 		Long: `Reads a configuration as run does, with the environment's ISOWATCH_… variables,
 and prints the effective one: every key with its value, without secrets. What is
 wrong is reported all together, with file, line, column and key. The files that it
-names (secrets, certificates, authorities, the input) are read as run reads them, and
-silences that can't match anything are warned of. Nobody on the network is asked.
+names (secrets, certificates, authorities, the input) are read as run reads them, the
+folder of the store is looked at, and silences that can't match anything are warned of. Nobody on the network is asked.
 
 Exit status: 0 usable, 2 not.`,
 		Example: "  monitor config check isowatch.yaml",
@@ -44,16 +44,20 @@ Exit status: 0 usable, 2 not.`,
 			}
 			w := cmd.OutOrStdout()
 			l, err := config.Load(config.Sources{File: args[0], Env: os.Environ()})
-			if err == nil {
-				var idle []string
-				idle, err = app.Examine(l)
-				l.Warnings = append(l.Warnings, idle...)
+			var wrong config.Errors
+			if err != nil && !errors.As(err, &wrong) {
+				return err
 			}
-			if err != nil {
+			if l != nil {
+				idle, more := app.Examine(l, wrong)
+				l.Warnings = append(l.Warnings, idle...)
+				wrong = append(wrong, more...)
+			}
+			if wrong.Sort(); len(wrong) > 0 {
 				if !out.json() {
-					return unusable(err)
+					return unusable(wrong)
 				}
-				if err := printJSON(w, configReport{Errors: configProblems(err)}); err != nil {
+				if err := printJSON(w, configReport{Errors: configProblems(wrong)}); err != nil {
 					return err
 				}
 				return silent(exitUnusable)
@@ -96,11 +100,7 @@ type configProblem struct {
 	Message string `json:"message"`
 }
 
-func configProblems(err error) []configProblem {
-	var all config.Errors
-	if !errors.As(err, &all) {
-		return []configProblem{{Message: err.Error()}}
-	}
+func configProblems(all config.Errors) []configProblem {
 	out := make([]configProblem, len(all))
 	for i, e := range all {
 		out[i] = configProblem{File: e.Place.Origin, Line: e.Place.Line, Column: e.Place.Column, Field: e.Path, Message: e.Msg}

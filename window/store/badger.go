@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -178,6 +179,26 @@ func prepare(path string) error {
 		return explainOpen(path, err)
 	}
 	return nil
+}
+
+// Usable tells what keeps a path from being that of a store, without making or opening anything; nil if nothing is seen to.
+func Usable(path string) error {
+	for at := path; ; at = filepath.Dir(at) {
+		switch i, err := os.Stat(at); {
+		case errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at), errors.Is(err, syscall.ENOTDIR):
+		case err != nil:
+			return fmt.Errorf("store %s: %w", path, err)
+		case !i.IsDir():
+			return fmt.Errorf("store %s: %s is no directory; set store.path to a directory that can be written to", path, at)
+		case at != path:
+			return nil
+		default:
+			if err := ours(path); err != nil {
+				return explainOpen(path, err)
+			}
+			return nil
+		}
+	}
 }
 
 // ours tells whether a directory is a store, or empty.

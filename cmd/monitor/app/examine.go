@@ -7,22 +7,25 @@ import (
 
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/source/file"
+	"github.com/isowatch/isowatch/window/store"
 )
 
 // Examine looks at what Run would look at before it reads records, without asking anybody on the network:
-// certificates, authorities, the file of the input, silences. What can't work is config.Errors, what can
-// work and does nothing is a warning.
-func Examine(l *config.Loaded) (warnings []string, err error) {
+// certificates, authorities, the file of the input, the folder of the store, silences. What can't work is an error, what can
+// work and does nothing is a warning. Of what is known to be wrong nothing more is said.
+func Examine(l *config.Loaded, known config.Errors) (warnings []string, errs config.Errors) {
 	c := l.Config
-	var errs config.Errors
 	failed := func(path string, err error) {
 		var several config.Errors
 		switch {
 		case err == nil:
 		case errors.As(err, &several):
 			for _, e := range several {
-				errs = append(errs, &config.Error{Place: l.Place(e.Path), Path: e.Path, Msg: e.Msg})
+				if !known.About(e.Path) {
+					errs = append(errs, &config.Error{Place: l.Place(e.Path), Path: e.Path, Msg: e.Msg})
+				}
 			}
+		case known.About(path):
 		default: // it names the key itself
 			errs = append(errs, &config.Error{Place: l.Place(path), Msg: err.Error()})
 		}
@@ -44,13 +47,11 @@ func Examine(l *config.Loaded) (warnings []string, err error) {
 		_, err := newCertificates(*c.HTTP.TLS)
 		failed("http.tls", err)
 	}
+	failed("store.path", store.Usable(c.Store.Path))
 	_, idle := silences(c, time.Now())
 	for i := range idle {
 		idle[i].Place = l.Place(idle[i].Path)
 		warnings = append(warnings, "a silence can't match anything: "+idle[i].Error())
 	}
-	if len(errs) > 0 {
-		return warnings, errs
-	}
-	return warnings, nil
+	return warnings, errs
 }

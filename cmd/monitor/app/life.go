@@ -111,7 +111,7 @@ func (t *teller) configure(c *config.Config) {
 func silences(c *config.Config, now time.Time) (all []life.Silence, idle []config.Error) {
 	for i, s := range c.Alerts.Silences {
 		x := life.Silence{DB: s.DB, Level: s.Level, Name: s.Name, Key: s.Key, Comment: s.Comment}
-		err := x.Known()
+		err := x.Known(c.Levels...)
 		if !s.Until.IsZero() {
 			x.Until = s.Until.UnixNano()
 			if !now.Before(s.Until) {
