@@ -429,7 +429,7 @@ func TestNamesOfRealAnomalies(t *testing.T) {
 	}
 	all, found, histories := table(t), map[string]int{}, 0
 	for i, file := range files {
-		if i%race.Few(4, 1) != 0 {
+		if i%race.Few(4, 2) != 0 {
 			continue
 		}
 		hs, err := history.Open(file, history.Options{})
