@@ -263,26 +263,21 @@ func loosen(txns []record.Transaction, violated func([]record.Transaction) bool)
 	})
 }
 
-// each makes those changes, in order, that leave a violation with those before them. As a
-// change that is one too many stays that, whatever else is changed, as many are tried at once
-// as may do: all, and where these are too many one, two, four and so on.
+// each makes those changes, in order, that leave a violation with those before them: all of them, if that will do.
 func each(changes []int, txns []record.Transaction, violated func([]record.Transaction) bool, change func([]record.Transaction, int)) []record.Transaction {
-	for n := len(changes); len(changes) > 0; {
-		n = min(n, len(changes))
+	try := func(some []int) bool {
 		less := slices.Clone(txns)
-		for _, i := range changes[:n] {
+		for _, i := range some {
 			change(less, i)
 		}
-		switch {
-		case violated(less):
-			txns, changes, n = less, changes[n:], 2*n
-		case n == 1:
-			changes = changes[1:]
-		case n == len(changes):
-			n = 1
-		default:
-			n /= 2
+		if !violated(less) {
+			return false
 		}
+		txns = less
+		return true
+	}
+	if len(changes) < 2 || !try(changes) {
+		shrink.Pick(changes, try)
 	}
 	return txns
 }

@@ -213,13 +213,18 @@ func (s *shrinker) rank(u unit) int {
 	return 0
 }
 
-// pick drops as many of the units as it can where most have to stay: single ones, in order,
-// and more at a time while they can go.
+// pick drops as many of the units as it can where most have to stay.
 func (s *shrinker) pick(units []unit) {
-	for n := 1; len(units) > 0 && !s.spent(); {
+	Pick(units, func(some []unit) bool { return !s.spent() && s.try(some) })
+}
+
+// Pick tries units, in order, of which it is expected that few will do: single ones, and more at a time while they do. One
+// that does not must go on not to, whatever else is done.
+func Pick[U any](units []U, try func([]U) bool) {
+	for n := 1; len(units) > 0; {
 		n = min(n, len(units))
 		switch {
-		case s.try(units[:n]):
+		case try(units[:n]):
 			units, n = units[n:], 2*n
 		case n == 1:
 			units = units[1:]
