@@ -128,6 +128,9 @@ func etcdLine(in *input, line []byte) (jepsenEvent, *reject.Error) {
 
 // decodeWord decodes an EDN value of a line.
 func decodeWord(in *input, text []byte) (any, *reject.Error) {
+	if v, ok := plainWord(text); ok {
+		return v, nil
+	}
 	s := newForms(in, bufio.NewReader(bytes.NewReader(text)), false)
 	s.single = true
 	f, err := s.next()
@@ -141,6 +144,28 @@ func decodeWord(in *input, text []byte) (any, *reject.Error) {
 	}
 	return nil, reject.New(reject.BadStructure, "want one EDN value, not %.60q", text)
 }
+
+// plainWord decodes what nearly all words are: nil, a number that is not negative, or two of them in a vector.
+func plainWord(text []byte) (v any, ok bool) {
+	if string(text) == "nil" {
+		return nil, true
+	}
+	if n, digits := leadingNumber(text); digits == len(text) && isPlain(text) {
+		return int64(n), true
+	}
+	pair, opened := bytes.CutPrefix(text, []byte("["))
+	pair, closed := bytes.CutSuffix(pair, []byte("]"))
+	a, b, two := bytes.Cut(pair, []byte(" "))
+	if !opened || !closed || !two {
+		return nil, false
+	}
+	m, first := leadingNumber(a)
+	n, second := leadingNumber(b)
+	return []any{int64(m), int64(n)}, first == len(a) && second == len(b) && isPlain(a) && isPlain(b)
+}
+
+// isPlain: digits are of a number in EDN, of which only zero begins with 0.
+func isPlain(digits []byte) bool { return len(digits) == 1 || len(digits) > 1 && digits[0] != '0' }
 
 // etcdOutcomes gives completions the meaning that Porcupine's log has for them.
 func (all *attempts) etcdOutcomes() {
