@@ -90,7 +90,6 @@ type Engine struct {
 	// budget is what all stages draw from; online so much is granted with each transaction.
 	budget     *budget.Budget
 	overloaded bool // stubs alone have made it Laden: nothing more is admitted
-	offChain   int  // transactions of unknown outcome that were admitted, or will be
 	closedSet  bool // the read being decided has all its candidates
 	repeatsDue bool // lists that were read again are being decided
 	closed     bool
@@ -611,7 +610,7 @@ func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
 	// that would be a violation; where they don't, what rests on it is looked at again.
 	late := realTime && !slices.ContainsFunc(e.checks, func(c *check) bool { return c.timed })
 	c := constraint.Config{Late: late, Split: k.split, Prefix: k.prefix, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
-		Sessions: e.opt.Sessions == record.SessionsKeep && !k.single, Chains: len(e.in.sessions) + e.offChain}
+		Sessions: e.opt.Sessions == record.SessionsKeep && !k.single, Chains: len(e.in.sessions)}
 	c.Last, c.Ablate, c.PairsMax = !e.opt.Online, e.opt.Ablate, e.opt.PairsMax
 	if bulk {
 		c.Slots = e.in.txns.Len()
@@ -967,9 +966,6 @@ func (e *Engine) findAmbiguities() {
 		if x := e.in.txns.At(w); x.open && x.doubt < to {
 			if to == tookEffect {
 				e.vouchers[w] = by
-			}
-			if x.doubt == unread {
-				e.offChain++
 			}
 			x.doubt = to
 			todo = append(todo, w)

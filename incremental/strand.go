@@ -29,9 +29,7 @@ type strand struct {
 	// keepAllReaders: sessions are not ordered, so no reader stands for another
 	keepAllReaders bool
 
-	last    []version.Slot // by session: the latest transaction on its chain
-	chainOf []reach.Chain  // by session
-	chains  reach.Chain
+	last    []version.Slot    // by session: the latest transaction on its chain
 	session []sessionID       // by slot
 	line    []constraint.Line // by slot: the total order it lies on, be it alone
 	fresh   []version.ID      // versions not yet given to the polygraphs
@@ -153,21 +151,15 @@ func (s *strand) add(t strandTxn, reads, writes int) version.Slot {
 	slot := version.Slot(len(s.ops))
 	s.ops = append(s.ops, slotOps{reads: s.room(reads), writes: s.room(writes)})
 	s.session = append(s.session, t.session)
-	x := constraint.Txn{Prev: t.prev, Start: t.start, End: t.end, Timed: t.timed, Open: t.open, OnChain: !t.open, Base: t.base, First: t.first}
+	x := constraint.Txn{Prev: t.prev, Start: t.start, End: t.end, Timed: t.timed, Open: t.open, Base: t.base, First: t.first}
 	if t.open || t.base {
-		x.Chain = s.chains
-		s.chains++
+		x.Chain = reach.Alone
 		s.session[slot] = ^sessionID(slot) // stands for no other reader
 	} else {
 		for int(t.session) >= len(s.last) {
 			s.last = append(s.last, version.None)
-			s.chainOf = append(s.chainOf, version.None)
 		}
-		if s.chainOf[t.session] == version.None {
-			s.chainOf[t.session] = s.chains
-			s.chains++
-		}
-		x.Chain, x.Prev = s.chainOf[t.session], s.last[t.session]
+		x.Chain, x.Prev = reach.Chain(t.session), s.last[t.session]
 		s.last[t.session] = slot
 	}
 	if t.open || !t.timed {

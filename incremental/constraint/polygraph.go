@@ -467,10 +467,9 @@ const (
 
 // Txn is what the polygraph is told of a transaction.
 type Txn struct {
-	Chain      reach.Chain // the chain it lies on: its session, if it is ordered by it
+	Chain      reach.Chain // the chain it lies on, of which Prev is the last: its session; or reach.Alone
 	Line       Line        // numbers the total orders that transactions lie on, be it alone
 	Prev       slot        // its predecessor in its session, or version.None
-	OnChain    bool        // Prev is the chain's last, or there is none
 	Start, End int64       // nanoseconds, if timed
 	Timed      bool
 	Open       bool // its outcome is unknown: it may have taken effect after End
@@ -509,7 +508,7 @@ func (p *Polygraph) Add(t Txn) {
 	p.hold()
 	if p.cfg.Sessions && t.Prev != version.None {
 		e := graph.Edge{From: p.commit(t.Prev), To: p.start(s), Key: none, Type: verdict.SO, Why: verdict.BySession}
-		if p.chains != nil && t.OnChain {
+		if p.chains != nil && t.Chain != reach.Alone {
 			p.g.Add(e) // part of the chain
 		} else {
 			p.addEdge(e, true)

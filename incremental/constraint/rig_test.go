@@ -432,11 +432,13 @@ func (r *rig) did() {
 
 func (r *rig) add(i int) {
 	x := &r.pl.txns[i]
-	t := Txn{Prev: version.None, Start: x.start, End: x.end, Timed: x.timed, Open: x.maybe, OnChain: !x.maybe}
+	t := Txn{Prev: version.None, Start: x.start, End: x.end, Timed: x.timed, Open: x.maybe}
 	if s, ok := r.last[x.session]; ok {
 		t.Prev = s
 	}
-	if c, ok := r.chains[x.session]; ok && !x.maybe {
+	if c, ok := r.chains[x.session]; x.maybe {
+		t.Chain = reach.Alone
+	} else if ok {
 		t.Chain = reach.Chain(c)
 	} else {
 		t.Chain = reach.Chain(r.nChains)

@@ -37,7 +37,7 @@ func (h hot) load(cfg Config) *Polygraph {
 	add := func(i, session int) slot {
 		s := slot(len(writes))
 		reads, writes = append(reads, nil), append(writes, nil)
-		p.Add(Txn{Chain: reach.Chain(uint32(session)), Line: Line(uint32(session)), Prev: last[session], OnChain: true, Timed: h.overlap > 0,
+		p.Add(Txn{Chain: reach.Chain(uint32(session)), Line: Line(uint32(session)), Prev: last[session], Timed: h.overlap > 0,
 			Start: int64(10 * i), End: int64(10*i + 10*h.overlap)})
 		last[session] = s
 		return s
@@ -154,7 +154,7 @@ func TestManySessionsLeaveChains(t *testing.T) {
 				last = append(last, 0)
 			}
 			last[session] = s
-			p.Add(Txn{Chain: reach.Chain(session), Line: Line(session), Prev: slot(prev), OnChain: true})
+			p.Add(Txn{Chain: reach.Chain(session), Line: Line(session), Prev: slot(prev)})
 			for range min(2, int(s)) {
 				w := s - 1 - slot(rng.IntN(min(int(s), 100)))
 				p.addEdge(graph.Edge{From: p.commit(w), To: p.start(s), Key: none, Type: verdict.WR}, true)

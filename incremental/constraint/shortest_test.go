@@ -18,7 +18,7 @@ func randomGraph(rng *rand.Rand, split bool, shuffle *rand.Rand) *Polygraph {
 	last := [3]slot{version.None, version.None, version.None}
 	for s := range slot(9) {
 		c := rng.IntN(3)
-		p.Add(Txn{Chain: reach.Chain(uint32(c)), Line: Line(uint32(c)), Prev: last[c], OnChain: true})
+		p.Add(Txn{Chain: reach.Chain(uint32(c)), Line: Line(uint32(c)), Prev: last[c]})
 		last[c] = s
 	}
 	var es []graph.Edge

@@ -14,28 +14,37 @@ import (
 //
 //	u reaches v  iff  place(u) < vec(v)[column(chain(u))]
 //
+// A transaction that is on no session's chain, as its outcome is unknown, is put behind
+// another such one that reaches it, so that there are as many chains of these as are
+// concurrent, and not as there are of them.
+//
 // A chain has a column once one of its nodes reaches one of another chain: most of
 // short sessions never do. Space is 4·k bytes per node for k columns. Insert costs k per node whose
 // vector changes.
 //
-// Invariant: vec(v)[column(c)] is the number of nodes of chain c that reach v, v itself
-// included. A chain without a column reaches none but its own nodes.
+// Invariants: each transaction of a chain reaches the next. vec(v)[column(c)] is the number of
+// nodes of chain c that reach v, v itself included. A chain without a column reaches none but its own nodes.
 type Chains struct {
 	g       *graph.Graph
 	parts   graph.Parts
 	k       int      // columns there is room for in each vector
 	columns int      // that there are
-	chain   []Chain  // by transaction
+	chain   []Chain  // by transaction; Alone till Build, if it is one of alone
 	place   []uint32 // by transaction: place in its chain, in transactions
+	named   []Chain  // by the caller's number of a chain: its own, or Alone
 	members [][]version.Slot
-	column  []uint32   // by chain; none
-	vec     [][]uint32 // by node, k each, in pages
+	alone   []version.Slot // transactions on no chain of the caller's, of a bulk load
+	column  []uint32       // by chain; none
+	vec     [][]uint32     // by node, k each, in pages
 	queue   []Node
 	news    []prefix // scratch
 }
 
 // Chain numbers the total orders, such as sessions, that transactions lie on.
 type Chain uint32
+
+// Alone is the chain of a transaction that is on none.
+const Alone = ^Chain(0)
 
 // vecPage is how many nodes have their vectors in one page: a flat array of all would be copied where it grows.
 const vecPage = 256
@@ -52,17 +61,29 @@ func NewChains(g *graph.Graph, parts graph.Parts) *Chains {
 	return &Chains{g: g, parts: parts, k: 1}
 }
 
-// Add appends the next transaction, which follows all others of its chain by an
+// Add appends the next transaction, which follows all others of its chain, if it is not Alone, by an
 // edge that the caller adds to the graph but does not Insert. With bulk set,
-// vectors are left to Build.
-func (c *Chains) Add(chain Chain, bulk bool) {
-	for int(chain) >= len(c.members) {
-		c.members, c.column = append(c.members, nil), append(c.column, none)
-	}
+// vectors are left to Build, which follows before anything else is added.
+func (c *Chains) Add(name Chain, bulk bool) {
 	t := version.Slot(len(c.chain))
-	c.chain = append(c.chain, chain)
-	c.place = append(c.place, uint32(len(c.members[chain])))
-	c.members[chain] = append(c.members[chain], t)
+	c.chain, c.place = append(c.chain, Alone), append(c.place, 0)
+	chain := Alone
+	switch {
+	case name == Alone && bulk:
+		c.alone = append(c.alone, t)
+		return
+	case name == Alone:
+		chain = c.newChain()
+	default:
+		for int(name) >= len(c.named) {
+			c.named = append(c.named, Alone)
+		}
+		if c.named[name] == Alone {
+			c.named[name] = c.newChain()
+		}
+		chain = c.named[name]
+	}
+	c.put(t, chain)
 	if bulk {
 		return
 	}
@@ -75,6 +96,17 @@ func (c *Chains) Add(chain Chain, bulk bool) {
 			c.at(n)[i] = c.rank(n) + 1
 		}
 	}
+}
+
+func (c *Chains) newChain() Chain {
+	c.members, c.column = append(c.members, nil), append(c.column, none)
+	return Chain(len(c.members) - 1)
+}
+
+// put makes t the last of a chain.
+func (c *Chains) put(t version.Slot, chain Chain) {
+	c.chain[t], c.place[t] = chain, uint32(len(c.members[chain]))
+	c.members[chain] = append(c.members[chain], t)
 }
 
 // grow makes room for the vectors of all nodes.
@@ -125,8 +157,19 @@ func (c *Chains) rank(n Node) uint32 {
 
 // Build implements Builder.
 func (c *Chains) Build(topo []Node) {
-	c.columns = len(c.members)
-	c.k, c.vec = max(c.columns, 1), nil
+	for _, t := range c.alone {
+		if ch := c.chain[t]; ch != Alone && int(ch) < len(c.members) { // of the last Build
+			c.members, c.column = c.members[:ch], c.column[:ch]
+		}
+	}
+	for _, t := range c.alone {
+		c.chain[t] = Alone
+	}
+	own := len(c.members)
+	c.columns = own
+	if c.k < own {
+		c.k, c.vec = own, nil
+	}
 	for i := range c.column {
 		c.column[i] = uint32(i)
 	}
@@ -135,6 +178,8 @@ func (c *Chains) Build(topo []Node) {
 		v := c.at(n)
 		if p, ok := c.prev(n); ok {
 			copy(v, c.at(p))
+		} else {
+			clear(v)
 		}
 		for e := c.g.FirstIn(n); e != graph.None; e = c.g.NextIn(e) {
 			u := c.g.Edge(e).From
@@ -144,9 +189,27 @@ func (c *Chains) Build(topo []Node) {
 				}
 			}
 		}
-		ch := c.chain[c.parts.Slot(n)]
-		v[ch] = max(v[ch], c.rank(n)+1)
+		t := c.parts.Slot(n)
+		if c.chain[t] == Alone {
+			c.join(t, v, own)
+		}
+		ch := c.chain[t]
+		c.at(n)[ch] = max(c.at(n)[ch], c.rank(n)+1)
 	}
+}
+
+// join puts t, whose first node has the vector v, behind the last of a chain that is not one of the first own,
+// if that reaches it, else on a chain by itself.
+func (c *Chains) join(t version.Slot, v []uint32, own int) {
+	for ch := own; ch < len(c.members); ch++ {
+		if int(v[ch]) == len(c.members[ch])*int(c.parts) {
+			c.put(t, Chain(ch))
+			return
+		}
+	}
+	ch := c.newChain()
+	c.put(t, ch)
+	c.addColumn(ch)
 }
 
 // prev is the node before n in its chain.
@@ -155,7 +218,7 @@ func (c *Chains) prev(n Node) (Node, bool) {
 		return n - 1, true
 	}
 	t := c.parts.Slot(n)
-	if c.place[t] == 0 {
+	if c.place[t] == 0 || c.chain[t] == Alone {
 		return 0, false
 	}
 	return c.parts.Commit(c.members[c.chain[t]][c.place[t]-1]), true

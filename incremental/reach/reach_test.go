@@ -335,15 +335,19 @@ func TestBuildIsInserts(t *testing.T) {
 		k := 1 + rng.Uint32N(4)
 		w := &world{rng: rng, parts: graph.Parts(parts), add: func() {}}
 		chains, bits := NewChains(&w.g, graph.Parts(parts)), NewBits(&w.g, graph.Parts(parts))
-		last := map[uint32]uint32{}
+		last := map[Chain]uint32{}
 		for t := range n {
 			w.grow()
-			chain := rng.Uint32N(min(k, t+1))
+			chain := Chain(rng.Uint32N(min(k, t+1)))
 			if p, ok := last[chain]; ok {
 				w.g.Add(graph.Edge{From: graph.Node(p*parts + parts - 1), To: graph.Node(t * parts), Type: verdict.SO})
 			}
-			last[chain] = t
-			chains.Add(Chain(chain), true)
+			if rng.IntN(3) == 0 {
+				chain = Alone // whatever it follows, nothing follows it for its chain's sake
+			} else {
+				last[chain] = t
+			}
+			chains.Add(chain, true)
 			bits.Add(true)
 		}
 		w.path = w.close()
@@ -353,10 +357,6 @@ func TestBuildIsInserts(t *testing.T) {
 				w.path = w.close()
 			}
 		}
-		topo := make([]Node, w.nodes())
-		for i := range topo {
-			topo[i] = Node(i)
-		}
 		reached := func(v Node) (c int) {
 			for u := range w.nodes() {
 				if w.path[u][v] {
@@ -365,15 +365,43 @@ func TestBuildIsInserts(t *testing.T) {
 			}
 			return c
 		}
-		slices.SortFunc(topo, func(a, b Node) int { return reached(a) - reached(b) })
-		for _, b := range []Builder{chains, bits} {
-			b.Build(topo)
-			w.r = b
-			if err := w.check(nil); err != nil {
-				t.Fatalf("seed %d: %T after Build: %v", seed, b, err)
+		for range 2 { // the second time with an edge more
+			topo := make([]Node, w.nodes())
+			for i := range topo {
+				topo[i] = Node(i)
 			}
-			if err := w.contracts(); err != nil {
-				t.Fatalf("seed %d: %T: %v", seed, b, err)
+			slices.SortFunc(topo, func(a, b Node) int { return reached(a) - reached(b) })
+			for _, b := range []Builder{chains, bits} {
+				b.Build(topo)
+				w.r = b
+				if err := w.check(nil); err != nil {
+					t.Fatalf("seed %d: %T after Build: %v", seed, b, err)
+				}
+				if err := w.contracts(); err != nil {
+					t.Fatalf("seed %d: %T: %v", seed, b, err)
+				}
+			}
+			if u, v, ok := w.edge(); ok {
+				w.g.Add(graph.Edge{From: u, To: v, Type: verdict.WR})
+				w.path = w.close()
+				for _, b := range []Builder{chains, bits} {
+					b.Insert(u, v, func(Node) {})
+				}
+			}
+		}
+		for _, chain := range []Chain{Alone, Chain(k), 0} { // what comes later
+			w.grow()
+			bits.Add(false)
+			if p, ok := last[chain]; ok {
+				w.g.Add(graph.Edge{From: graph.Node(p*parts + parts - 1), To: graph.Node(uint32(w.n-1) * parts), Type: verdict.SO})
+				bits.Insert(graph.Node(p*parts+parts-1), graph.Node(uint32(w.n-1)*parts), func(Node) {})
+			}
+			last[chain] = uint32(w.n - 1)
+			chains.Add(chain, false)
+			w.path = w.close()
+			w.r = chains
+			if err := w.check(nil); err != nil {
+				t.Fatalf("seed %d: after Add: %v", seed, err)
 			}
 		}
 		// It goes on from there.
@@ -584,5 +612,25 @@ func TestContractOfLongRows(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Transactions on no chain take as many columns as are concurrent.
+func TestAloneShareColumns(t *testing.T) {
+	const n, concurrent = 200, 4
+	var g graph.Graph
+	c := NewChains(&g, 1)
+	g.Grow(n)
+	topo := make([]Node, n)
+	for i := range n {
+		topo[i] = Node(i)
+		if i >= concurrent {
+			g.Add(graph.Edge{From: Node(i - concurrent), To: Node(i), Type: verdict.WR})
+		}
+		c.Add(Alone, true)
+	}
+	c.Build(topo)
+	if c.Len() != concurrent {
+		t.Errorf("%d columns; want %d", c.Len(), concurrent)
 	}
 }
