@@ -272,7 +272,7 @@ func (q *problem) sortNodes() {
 		return
 	}
 	lo, hi := slices.Min(q.nodes), slices.Max(q.nodes)
-	if int(hi-lo) >= dense*len(q.nodes) || q.p.cfg.Ablate.NoContraction {
+	if int(hi-lo) >= dense*len(q.nodes) {
 		slices.Sort(q.nodes)
 		q.nodes = slices.Compact(q.nodes)
 		return
@@ -294,7 +294,7 @@ func (q *problem) sortNodes() {
 // to them. It is good until the next problem's.
 func (q *problem) fixed() (arcs []acyclic.Arc, extra int) {
 	p := q.p
-	if p.cfg.Ablate.NoContraction && p.banded == nil {
+	if p.banded == nil && (p.cfg.Ablate.NoContraction || 2*len(q.nodes) > p.g.Nodes() && p.g.Nodes() > wholeFrom) {
 		return q.whole(), 0
 	}
 	p.contracted, extra = p.reach.Contract(q.nodes, p.contracted[:0])
@@ -306,12 +306,16 @@ func (q *problem) fixed() (arcs []acyclic.Arc, extra int) {
 	return arcs, extra
 }
 
-// whole is the known graph as it is (Ablate.NoContraction).
+// wholeFrom is from how many nodes on the known graph is not contracted if most of its nodes are named: the
+// contracted one has up to an edge for each node and chain.
+const wholeFrom = 1 << 12
+
+// whole is the known graph as it is.
 func (q *problem) whole() []acyclic.Arc {
 	p := q.p
-	q.nodes = q.nodes[:0]
+	q.nodes, q.at = q.nodes[:0], make([]int32, p.g.Nodes())
 	for n := range node(p.g.Nodes()) {
-		q.nodes = append(q.nodes, n)
+		q.nodes, q.at[n] = append(q.nodes, n), int32(n)
 	}
 	var arcs []acyclic.Arc
 	for i := range p.g.Len() {
