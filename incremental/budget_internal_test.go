@@ -63,6 +63,10 @@ func TestStopIsAskedOften(t *testing.T) {
 					x := record.Transaction{Session: fmt.Sprint("s", i%20), Seq: int64(i / 20), HasSeq: true, ID: fmt.Sprint(i), Status: record.Committed}
 					v := record.Int(int64(i + 1))
 					switch kind {
+					case "blind": // but for one that is read, so that all have to do with it
+						if i == 1 {
+							x.Ops = []record.Op{{Kind: record.Read, Key: "hot", Value: record.Int(1)}}
+						}
 					case "update beside it":
 						key := fmt.Sprint("k", i%37)
 						x.Ops = []record.Op{{Kind: record.Read, Key: key, Value: record.Int(int64(i + 1 - 37))}, {Kind: record.Write, Key: key, Value: v}}

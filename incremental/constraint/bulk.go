@@ -164,6 +164,9 @@ func (p *Polygraph) surveyOnce() int {
 	for n, h := range p.heads {
 		k := p.tab.At(h).Key
 		prev[n], last[k] = last[k], uint32(n+1)
+		if p.unread(h) {
+			continue
+		}
 		latest := prev[n] > 0
 		for i, left := prev[n], surveyed; i > 0 && left > 0; i, left = prev[i-1], left-1 {
 			if p.foresee(p.heads[i-1], h) != isBefore {

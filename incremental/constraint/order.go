@@ -210,7 +210,11 @@ func (p *Polygraph) Block(w version.ID) {
 	}
 	any, alike := false, p.banded == nil && p.idle(w)
 	at, low := len(*list), len(*list) // low: of those seen, the first that is not before w
-	for i, known := len(*list)-1, 0; i >= known; i-- {
+	known := 0
+	if p.banded == nil && p.unread(w) {
+		low, known = 0, len(*list)
+	}
+	for i := len(*list) - 1; i >= known; i-- {
 		x := (*list)[i]
 		if alike && p.idle(x.head) { // nothing follows from their order, where times don't make it cheap to know
 			p.Budget.Use(1)
@@ -274,6 +278,16 @@ func (p *Polygraph) idle(head vid) bool {
 		(p.parts == 1 || p.cfg.Prefix || !p.reads.Test(uint(p.writer(head))))
 }
 
+// unread tells whether the block that head heads has an order with all that its key has so far in any case, as they
+// are all idle.
+func (p *Polygraph) unread(head vid) bool {
+	k := uint(p.tab.At(head).Key)
+	if !p.idle(head) {
+		p.busy.Set(k)
+	}
+	return !p.busy.Test(k)
+}
+
 // matters makes the pairs of a version that was idle, if it is one that Block was told of.
 func (p *Polygraph) matters(v vid) {
 	if ver := p.tab.At(v); !p.bulk && ver.Kind == version.Written && ver.Next == version.None && p.isHead(v) && !p.tab.HasReaders(v) && !p.leaves() {
@@ -316,6 +330,7 @@ func (p *Polygraph) afterInitial(k keyID, w slot) {
 
 // first takes in the block that overwrote the initial version: before all.
 func (p *Polygraph) first(w vid, list *[]blockRef) {
+	p.busy.Set(uint(p.tab.At(w).Key))
 	for i := range *list {
 		x := &(*list)[i]
 		if x.head != w {
@@ -374,6 +389,7 @@ func (p *Polygraph) Read(r version.Slot, v version.ID) { p.readAs(r, v, verdict.
 func (p *Polygraph) readAs(r slot, v vid, why verdict.Why) {
 	p.readsSome(r)
 	ver := p.tab.At(v)
+	p.busy.Set(uint(ver.Key))
 	if ver.Kind == version.Written {
 		e := graph.Edge{From: p.commit(ver.Writer), To: p.start(r), Key: ver.Key, Type: verdict.WR, Why: why}
 		e.Assumed = p.byElimination && p.cfg.RealTime
@@ -445,6 +461,7 @@ func (p *Polygraph) readTail(r slot, v vid) {
 // pairUp relates a block to those that may come after it, or before, and that it has no open pair with, and makes
 // the pairs that matter. What comes after one that comes after head is passed over.
 func (p *Polygraph) pairUp(head vid) {
+	p.busy.Set(uint(p.tab.At(head).Key))
 	relate := func(x vid) relation {
 		r := p.relate(head, x)
 		if r == undecided && !p.harmless(head, x) {
@@ -544,6 +561,7 @@ func (p *Polygraph) merge(a, b vid) {
 		return
 	}
 	list := p.list(p.tab.At(a).Key)
+	p.busy.Set(uint(p.tab.At(a).Key))
 	p.drop(a)
 	p.drop(b)
 	if i := slices.IndexFunc(*list, func(x blockRef) bool { return x.head == b }); i >= 0 {

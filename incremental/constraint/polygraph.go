@@ -218,6 +218,7 @@ type Polygraph struct {
 	byLine        [][]writersOnLine   // by key, if tracked: its writers
 	tracked       []bool
 	candidate     bitset.BitSet // versions that a read that is open was found to may be of
+	busy          bitset.BitSet // keys with a block that is not idle, or was read
 	reads         bitset.BitSet // transactions that read something, where that matters; see idle
 	scratch       []slot
 	contracted    [][2]uint32   // of the last problem; see problem.fixed
@@ -516,8 +517,9 @@ func (p *Polygraph) Add(t Txn) {
 	}
 }
 
-// manyChains: so few transactions lie on each chain that bits are the smaller closure.
-func manyChains(chains, slots int) bool { return chains > slots/32+64 }
+// manyChains: so few transactions lie on each chain that bits are the smaller closure. Their rows share most blocks:
+// they take what chains of 256 transactions would.
+func manyChains(chains, slots int) bool { return chains > slots/256+64 }
 
 // chainsBytes is how much the chains of a stream, of which nobody knows how many transactions will come,
 // may take: a word for each chain and node. It is what 65,536 transactions of two nodes take in 64 sessions.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bits-and-blooms/bitset"
 
+	"github.com/isowatch/isowatch/incremental/budget"
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/sat"
@@ -15,6 +16,7 @@ import (
 
 // hot is a load of writers of one key, from the sessions in turn.
 type hot struct {
+	budget            *budget.Budget // what it draws from, or nil
 	writers, sessions int
 	overlap           int  // with times: how many run at once
 	ties              int  // a tie with another session at every so manieth writer; 0: never
@@ -25,6 +27,9 @@ type hot struct {
 func (h hot) load(cfg Config) *Polygraph {
 	tab := &version.Table{}
 	p := New(cfg, tab)
+	if h.budget != nil {
+		p.Budget = h.budget.Share()
+	}
 	var reads, writes [][]version.ID
 	p.Reads = func(s slot) []version.ID { return reads[s] }
 	p.Writes = func(s slot) []version.ID { return writes[s] }
@@ -118,6 +123,18 @@ func TestHotKeyMakesFewPairs(t *testing.T) {
 				t.Error("not satisfied")
 			}
 		})
+	}
+}
+
+// What nobody reads is written in steps that grow with the writes.
+func TestUnreadWritesCostStepsEach(t *testing.T) {
+	const n = 10_000
+	for _, bulk := range []bool{false, true} {
+		b := budget.Unlimited()
+		hot{writers: n, sessions: 20, budget: b}.load(Config{Sessions: true, Chains: 20, Bulk: bulk})
+		if used := b.Used(); used > 100*n {
+			t.Errorf("bulk %v: %d steps for %d writers", bulk, used, n)
+		}
 	}
 }
 
