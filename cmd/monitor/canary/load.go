@@ -130,6 +130,7 @@ type client struct {
 	follows     bool          // the next transaction reads what the last one has left
 	ahead       time.Duration // how many rounds have been used before they began
 	absent      []string      // registers that the transaction in work saw not to be there
+	committing  bool          // its commit goes with its last operation, which is under way
 }
 
 // route is the nodes that the i-th session uses. Which one a transaction runs on is drawn.
@@ -280,6 +281,7 @@ func (c *client) record(run func(context.Context, *recorder.Transaction) (record
 	c.counts.asks(c.number)
 	t := c.rec.Begin()
 	t.At(c.node.Name)
+	c.committing = false
 	answering, cancel := context.WithTimeout(c.answering, answerMax)
 	defer cancel()
 	outcome, reason := run(answering, t)
@@ -312,11 +314,13 @@ func (c *client) finish(ctx context.Context, err error) (record.Status, target.R
 	if !f.Answered || c.session.Abort(ctx) != nil {
 		c.leave()
 	}
+	if !f.Answered && c.committing {
+		return record.Unknown, f.Reason
+	}
 	return record.Aborted, f.Reason
 }
 
-// operate begins a transaction and does all of it but the commit. A write is recorded before it is tried, as it may
-// have happened whatever the answer is.
+// operate begins a transaction and does all of it but the commit, which may go with its last operation.
 func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) error {
 	if err := c.session.Begin(ctx); err != nil {
 		return err
@@ -326,6 +330,10 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		if i > 0 && c.cfg.Pause > 0 {
 			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
 		}
+		if e, ok := c.session.(target.Ender); ok && i == len(steps)-1 {
+			e.Last()
+			c.committing = true
+		}
 		if err := c.do(ctx, t, g, s); err != nil {
 			return err
 		}
@@ -334,7 +342,7 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 	return nil
 }
 
-// do does one operation.
+// do does one operation. A write is recorded whatever the answer is, as it may have happened, unless there was nothing to write to.
 func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, s generate.Step) error {
 	item := g.item(s)
 	switch {
@@ -355,17 +363,21 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, s ge
 		}
 		return err
 	}
-	v := c.values.Add(1)
-	if s.Kind == record.Append {
-		t.Append(item.Name, record.Int(v))
-		return c.session.Append(ctx, item, v)
-	}
-	t.Write(item.Name, record.Int(v))
-	if i := slices.Index(c.absent, item.Name); i >= 0 {
+	v, write, wrote := c.values.Add(1), c.session.Write, t.Write
+	if i := slices.Index(c.absent, item.Name); s.Kind == record.Append {
+		write, wrote = c.session.Append, t.Append
+	} else if i >= 0 {
 		c.absent[i] = ""
-		return c.session.Create(ctx, item, v)
+		write = c.session.Create
 	}
-	return c.session.Write(ctx, item, v)
+	err := write(ctx, item, v)
+	switch {
+	case !errors.Is(err, target.ErrNotThere):
+		wrote(item.Name, record.Int(v))
+	case c.committing:
+		err = nil
+	}
+	return err
 }
 
 // saw records what was read of an item.

@@ -310,13 +310,21 @@ type pgSession struct {
 	conn    *pgx.Conn
 	begin   string
 	due     bool        // begin is to be sent with the next statement
+	last    bool        // and commit
+	ended   *ending     // how commit was answered, where it was sent so
 	unwatch func() bool // of the context that the transaction began in
+}
+
+// ending is the answer to a commit.
+type ending struct {
+	tag pgconn.CommandTag
+	err error
 }
 
 // Begin costs no round trip: the statement goes with the first one of the transaction, which is when PostgreSQL takes the
 // snapshot. ctx is watched for the transaction as a whole, as doing so in each statement costs more.
 func (s *pgSession) Begin(ctx context.Context) error {
-	s.due = true
+	s.due, s.last, s.ended = true, false, nil
 	conn := s.conn.PgConn().Conn()
 	deadline, _ := ctx.Deadline()
 	if err := conn.SetDeadline(deadline); err != nil {
@@ -326,23 +334,41 @@ func (s *pgSession) Begin(ctx context.Context) error {
 	return nil
 }
 
+// Last implements Ender: where the operation fails, PostgreSQL skips the commit that follows.
+func (s *pgSession) Last() { s.last = true }
+
 // do runs a statement, and calls row for each row that it returns.
 func (s *pgSession) do(row func(pgx.Row) error, sql string, args ...any) (tag pgconn.CommandTag, err error) {
 	var rows pgx.Rows
-	if !s.due {
+	begin, commit := s.due, s.last
+	if s.due, s.last = false, false; !begin && !commit {
 		if len(args) == 0 {
 			return s.conn.Exec(context.Background(), sql)
 		}
 		rows, err = s.conn.Query(context.Background(), sql, args...)
 	} else {
-		s.due = false
-		both := &pgx.Batch{}
-		both.Queue(s.begin)
-		both.Queue(sql, args...)
-		results := s.conn.SendBatch(context.Background(), both)
-		defer func() { err = cmp.Or(err, results.Close()) }()
-		if _, err = results.Exec(); err != nil {
-			return tag, err
+		all := &pgx.Batch{}
+		if begin {
+			all.Queue(s.begin)
+		}
+		all.Queue(sql, args...)
+		if commit {
+			all.Queue("commit")
+		}
+		results := s.conn.SendBatch(context.Background(), all)
+		defer func() {
+			if err == nil && commit {
+				s.ended = &ending{}
+				s.ended.tag, s.ended.err = results.Exec()
+			}
+			if closed := results.Close(); s.ended == nil {
+				err = cmp.Or(err, closed)
+			}
+		}()
+		if begin {
+			if _, err = results.Exec(); err != nil {
+				return tag, err
+			}
 		}
 		rows, err = results.Query()
 	}
@@ -404,7 +430,13 @@ var errRolledBack = &pgconn.PgError{Code: "40001", Severity: "ERROR", Message: "
 
 func (s *pgSession) Commit(context.Context) error {
 	defer s.unwatch()
-	tag, err := s.do(nil, "commit")
+	var tag pgconn.CommandTag
+	var err error
+	if s.ended != nil {
+		tag, err = s.ended.tag, s.ended.err
+	} else {
+		tag, err = s.do(nil, "commit")
+	}
 	if err == nil && tag.String() != "COMMIT" {
 		err = errRolledBack
 	}

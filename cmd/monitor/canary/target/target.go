@@ -66,6 +66,14 @@ type Session interface {
 	Close()
 }
 
+// Ender is a Session that sends the commit along with the last operation, where it is told which one that is.
+type Ender interface {
+	// Last says that the next operation is the transaction's last. Unless that fails, Commit is called after it as always, and
+	// says what became of the transaction. An error that the database did not answer leaves that open already, and after
+	// ErrNotThere the rest is committed all the same.
+	Last()
+}
+
 // each is Scan for a database that reads one register after the other.
 func each(ctx context.Context, s Session, registers []Item) ([]record.Value, error) {
 	out := make([]record.Value, len(registers))

@@ -1,0 +1,74 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/databases"
+)
+
+// A commit that goes with the last operation is skipped where that fails, and done where it met no row.
+func TestCommitGoesWithTheLastOperation(t *testing.T) {
+	p := databases.StartPostgres(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, mode := range []string{"", "&default_query_exec_mode=exec", "&default_query_exec_mode=simple_protocol"} {
+		t.Run("mode"+mode, func(t *testing.T) {
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			db, err := Open(ctx, Options{Targets: []string{p.URL(p.Primary) + mode}, Isolation: "repeatable-read"})
+			must(err)
+			defer db.Close()
+			must(db.Prepare(ctx))
+			session := func() Session {
+				s, err := db.Connect(ctx, db.Nodes()[0], nil)
+				must(err)
+				t.Cleanup(s.Close)
+				return s
+			}
+			a, b, here, none := session(), session(), Item{Name: "here"}, Item{Name: "none"}
+			is := func(want int64) {
+				t.Helper()
+				must(a.Begin(ctx))
+				a.(Ender).Last()
+				if v, err := a.Read(ctx, here); err != nil || v != record.Int(want) {
+					t.Errorf("it holds %v, %v, want %d", v, err, want)
+				}
+				must(a.Commit(ctx))
+			}
+			must(a.Begin(ctx))
+			a.(Ender).Last()
+			must(a.Create(ctx, here, 1))
+			must(a.Commit(ctx))
+			is(1)
+
+			must(a.Begin(ctx))
+			must(a.Write(ctx, here, 2))
+			a.(Ender).Last()
+			if err := a.Write(ctx, none, 3); !errors.Is(err, ErrNotThere) {
+				t.Errorf("what is not there was written: %v", err)
+			}
+			must(a.Commit(ctx))
+			is(2)
+
+			must(b.Begin(ctx))
+			_, err = b.Read(ctx, here)
+			must(err)
+			must(a.Begin(ctx))
+			must(a.Write(ctx, here, 4))
+			must(a.Commit(ctx))
+			b.(Ender).Last()
+			if err := b.Write(ctx, here, 5); db.Fault(err) != (Fault{Conflict, true}) {
+				t.Errorf("what another has overwritten was written: %v", err)
+			}
+			must(b.Abort(ctx))
+			is(4)
+		})
+	}
+}
