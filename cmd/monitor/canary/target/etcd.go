@@ -136,10 +136,16 @@ func (e *etcdCluster) Connect(ctx context.Context, at Node, settings []Setting) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectMax)
 	defer cancel()
-	if _, err := e.clients[at.Name].Get(ctx, Space+"/", clientv3.WithCountOnly(), clientv3.WithLimit(1), clientv3.WithSerializable()); err != nil {
+	if _, err := e.Observe(ctx, at); err != nil {
 		return nil, err
 	}
 	return &etcdSession{client: e.clients[at.Name], compares: e.compares, stale: e.stale}, nil
+}
+
+// Observe implements Observer: a member has nothing to say of itself, but answers.
+func (e *etcdCluster) Observe(ctx context.Context, at Node) (State, error) {
+	_, err := e.clients[at.Name].Get(ctx, Space+"/", clientv3.WithCountOnly(), clientv3.WithLimit(1), clientv3.WithSerializable())
+	return State{Age: -1}, err
 }
 
 // errChanged: the comparisons of a commit failed.

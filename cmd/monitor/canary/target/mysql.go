@@ -88,7 +88,7 @@ func mySQLConfig(address string) (*driver.Config, error) {
 // look connects to a node and checks that it is what the options say.
 func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 	var readOnly bool
-	var version, grants string
+	var version string
 	err := m.pools[n.Name].QueryRowContext(ctx, "select version(), @@global.read_only").Scan(&version, &readOnly)
 	var said *driver.MySQLError
 	switch {
@@ -107,12 +107,27 @@ func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 		return err
 	}
 	m.version = cmp.Or(m.version, product+" "+version)
-	if err := m.pools[n.Name].QueryRowContext(ctx, "show grants").Scan(&grants); err == nil && !superuser &&
-		strings.HasPrefix(strings.ToUpper(grants), "GRANT ALL PRIVILEGES ON *.*") {
+	if m.mayAnything(ctx, n) && !superuser {
 		return &Error{Option: optionOf(n), What: "the account at " + n.Name + " may do anything, and a canary needs no such rights",
 			Do: "make it one: CREATE USER canary …; GRANT ALL ON " + Space + ".* TO canary; or say --allow-superuser"}
 	}
 	return nil
+}
+
+// mayAnything tells whether the account at a node, by itself or by its role, may do anything.
+func (m *mySQL) mayAnything(ctx context.Context, n Node) bool {
+	rows, err := m.pools[n.Name].QueryContext(ctx, "show grants")
+	if err != nil {
+		return false
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var grant string
+		if rows.Scan(&grant) == nil && strings.HasPrefix(strings.ToUpper(grant), "GRANT ALL PRIVILEGES ON *.*") {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *mySQL) Nodes() []Node    { return m.nodes }
@@ -188,7 +203,7 @@ func (m *mySQL) Connect(ctx context.Context, at Node, settings []Setting) (Sessi
 	}
 	s := &sqlSession{conn, mySQLDialect}
 	texts := []string{"set session transaction isolation level " + m.level, "set session sql_mode = " + sqlMode,
-		fmt.Sprintf("set session innodb_lock_wait_timeout = %d", int(lockMax/time.Second))}
+		fmt.Sprintf("set session innodb_lock_wait_timeout = %[1]d, lock_wait_timeout = %[1]d", int(lockMax/time.Second))} // of rows, of tables
 	for _, text := range texts {
 		if err := s.exec(ctx, text); err != nil {
 			s.Close()

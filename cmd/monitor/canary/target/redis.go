@@ -59,17 +59,12 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 
 // look connects to a node and checks that it is what the options say.
 func (r *redisServer) look(ctx context.Context, n Node) error {
-	info, err := r.clients[n.Name].Info(ctx).Result()
+	said, err := r.info(ctx, n)
 	switch {
 	case err != nil && (strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONGPASS") || strings.HasPrefix(err.Error(), "NOPERM")):
 		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
 	case err != nil:
 		return unanswered(n, err, r.Fault(err))
-	}
-	said := map[string]string{}
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		said[name] = value
 	}
 	switch replica := said["role"] == "slave"; {
 	case replica && !n.Replica:
@@ -79,6 +74,33 @@ func (r *redisServer) look(ctx context.Context, n Node) error {
 	}
 	r.version = cmp.Or(r.version, said["redis_version"])
 	return nil
+}
+
+// info is what a node says of itself.
+func (r *redisServer) info(ctx context.Context, n Node) (map[string]string, error) {
+	info, err := r.clients[n.Name].Info(ctx).Result()
+	said := map[string]string{}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		said[name] = value
+	}
+	return said, err
+}
+
+// Observe implements Observer. An answer may come later than ctx ends, as the client does not look at it while it waits, and is
+// then not waited for.
+func (r *redisServer) Observe(ctx context.Context, at Node) (State, error) {
+	var said map[string]string
+	var err error
+	answered := make(chan struct{})
+	go func() { defer close(answered); said, err = r.info(ctx, at) }()
+	select {
+	case <-ctx.Done():
+		return State{}, ctx.Err()
+	case <-answered:
+	}
+	role := map[string]string{"master": "primary", "slave": "replica"}[said["role"]]
+	return State{Role: role, Age: -1}, err
 }
 
 func (r *redisServer) Nodes() []Node    { return r.nodes }
