@@ -326,24 +326,37 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		return err
 	}
 	c.absent = c.absent[:0]
-	for i, s := range steps {
+	for i := 0; i < len(steps); {
 		if i > 0 && c.cfg.Pause > 0 {
 			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
 		}
-		if e, ok := c.session.(target.Ender); ok && i == len(steps)-1 {
+		together := 1
+		for c.cfg.Pause == 0 && isRead(steps[i]) && together < togetherMax && i+together < len(steps) && isRead(steps[i+together]) {
+			together++
+		}
+		if e, ok := c.session.(target.Ender); ok && i+together == len(steps) {
 			e.Last()
 			c.committing = true
 		}
-		if err := c.do(ctx, t, g, s); err != nil {
+		if err := c.do(ctx, t, g, steps[i:i+together]); err != nil {
 			return err
 		}
 		c.answers.Add(1)
+		i += together
 	}
 	return nil
 }
 
-// do does one operation. A write is recorded whatever the answer is, as it may have happened, unless there was nothing to write to.
-func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, s generate.Step) error {
+// togetherMax is how many reads are asked for together at most. Those between which there is a pause are not.
+const togetherMax = 64
+
+// isRead tells whether a step reads one item.
+func isRead(s generate.Step) bool { return s.Kind == record.Read && s.Range == 0 }
+
+// do does one operation, or several reads. A write is recorded whatever the answer is, as it may have happened, unless there was
+// nothing to write to.
+func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) error {
+	s := steps[0]
 	item := g.item(s)
 	switch {
 	case s.Range > 0:
@@ -357,11 +370,18 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, s ge
 		}
 		return nil
 	case s.Kind == record.Read:
-		v, err := c.session.Read(ctx, item)
-		if err == nil {
-			c.saw(t, g, item, v)
+		items := make([]target.Item, len(steps))
+		for i, s := range steps {
+			items[i] = g.item(s)
 		}
-		return err
+		values, err := c.session.Read(ctx, items...)
+		if err != nil {
+			return err
+		}
+		for i, v := range values {
+			c.saw(t, g, items[i], v)
+		}
+		return nil
 	}
 	v, write, wrote := c.values.Add(1), c.session.Write, t.Write
 	if i := slices.Index(c.absent, item.Name); s.Kind == record.Append {

@@ -164,7 +164,11 @@ func (s *badgerSession) get(i Item) (text string, found bool, err error) {
 	return text, true, err
 }
 
-func (s *badgerSession) Read(_ context.Context, i Item) (record.Value, error) {
+func (s *badgerSession) Read(ctx context.Context, items ...Item) ([]record.Value, error) {
+	return each(ctx, items, s.one)
+}
+
+func (s *badgerSession) one(_ context.Context, i Item) (record.Value, error) {
 	text, found, err := s.get(i)
 	if err != nil || !found {
 		return record.Null, err
@@ -173,7 +177,7 @@ func (s *badgerSession) Read(_ context.Context, i Item) (record.Value, error) {
 }
 
 func (s *badgerSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
-	return each(ctx, s, registers)
+	return s.Read(ctx, registers...)
 }
 
 func (s *badgerSession) Write(_ context.Context, i Item, value int64) error { return s.put(i, value) }

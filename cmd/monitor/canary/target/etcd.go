@@ -216,7 +216,11 @@ func (s *etcdSession) get(ctx context.Context, item Item) (text string, found bo
 	return string(r.Kvs[0].Value), true, nil
 }
 
-func (s *etcdSession) Read(ctx context.Context, item Item) (record.Value, error) {
+func (s *etcdSession) Read(ctx context.Context, items ...Item) ([]record.Value, error) {
+	return each(ctx, items, s.one)
+}
+
+func (s *etcdSession) one(ctx context.Context, item Item) (record.Value, error) {
 	text, found, err := s.get(ctx, item)
 	if err != nil || !found {
 		return record.Null, err
@@ -225,7 +229,7 @@ func (s *etcdSession) Read(ctx context.Context, item Item) (record.Value, error)
 }
 
 func (s *etcdSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
-	return each(ctx, s, registers)
+	return s.Read(ctx, registers...)
 }
 
 // put notes what is to be stored.

@@ -337,47 +337,62 @@ func (s *pgSession) Begin(ctx context.Context) error {
 // Last implements Ender: where the operation fails, PostgreSQL skips the commit that follows.
 func (s *pgSession) Last() { s.last = true }
 
-// do runs a statement, and calls row for each row that it returns.
-func (s *pgSession) do(row func(pgx.Row) error, sql string, args ...any) (tag pgconn.CommandTag, err error) {
-	var rows pgx.Rows
+// statement is a text of SQL, its arguments, and what is called for each row that it returns.
+type statement struct {
+	sql  string
+	args []any
+	row  func(pgx.Row) error
+}
+
+// do runs statements, which go together, with BEGIN and COMMIT where these are due. The tag is the last one's.
+func (s *pgSession) do(statements ...statement) (tag pgconn.CommandTag, err error) {
 	begin, commit := s.due, s.last
-	if s.due, s.last = false, false; !begin && !commit {
-		if len(args) == 0 {
-			return s.conn.Exec(context.Background(), sql)
+	if s.due, s.last = false, false; !begin && !commit && len(statements) == 1 {
+		if first := statements[0]; len(first.args) == 0 {
+			return s.conn.Exec(context.Background(), first.sql)
 		}
-		rows, err = s.conn.Query(context.Background(), sql, args...)
-	} else {
-		all := &pgx.Batch{}
-		if begin {
-			all.Queue(s.begin)
-		}
-		all.Queue(sql, args...)
-		if commit {
-			all.Queue("commit")
-		}
-		results := s.conn.SendBatch(context.Background(), all)
-		defer func() {
-			if err == nil && commit {
-				s.ended = &ending{}
-				s.ended.tag, s.ended.err = results.Exec()
-			}
-			if closed := results.Close(); s.ended == nil {
-				err = cmp.Or(err, closed)
-			}
-		}()
-		if begin {
-			if _, err = results.Exec(); err != nil {
-				return tag, err
-			}
-		}
-		rows, err = results.Query()
+		return answer(statements[0], func() (pgx.Rows, error) {
+			return s.conn.Query(context.Background(), statements[0].sql, statements[0].args...)
+		})
 	}
+	all := &pgx.Batch{}
+	if begin {
+		all.Queue(s.begin)
+	}
+	for _, one := range statements {
+		all.Queue(one.sql, one.args...)
+	}
+	if commit {
+		all.Queue("commit")
+	}
+	results := s.conn.SendBatch(context.Background(), all)
+	if begin {
+		_, err = results.Exec()
+	}
+	for _, one := range statements {
+		if err == nil {
+			tag, err = answer(one, results.Query)
+		}
+	}
+	if err == nil && commit {
+		s.ended = &ending{}
+		s.ended.tag, s.ended.err = results.Exec()
+	}
+	if closed := results.Close(); s.ended == nil {
+		err = cmp.Or(err, closed)
+	}
+	return tag, err
+}
+
+// answer reads what a statement is answered with.
+func answer(to statement, query func() (pgx.Rows, error)) (tag pgconn.CommandTag, err error) {
+	rows, err := query()
 	if err != nil {
 		return tag, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := row(rows); err != nil {
+		if err := to.row(rows); err != nil {
 			return tag, err
 		}
 	}
@@ -385,19 +400,23 @@ func (s *pgSession) do(row func(pgx.Row) error, sql string, args ...any) (tag pg
 	return rows.CommandTag(), rows.Err()
 }
 
-func (s *pgSession) Read(_ context.Context, item Item) (record.Value, error) {
-	sql, out := "select value from "+Space+".registers where key = $1", record.Null
-	if item.List {
-		sql = "select elements from " + Space + ".lists where key = $1"
+func (s *pgSession) Read(_ context.Context, items ...Item) ([]record.Value, error) {
+	out, statements := absent(items), make([]statement, len(items))
+	for i, item := range items {
+		sql := "select value from " + Space + ".registers where key = $1"
+		if item.List {
+			sql = "select elements from " + Space + ".lists where key = $1"
+		}
+		statements[i] = statement{sql, []any{item.Name}, func(r pgx.Row) (err error) { out[i], err = item.value(r.Scan); return err }}
 	}
-	_, err := s.do(func(r pgx.Row) (err error) { out, err = item.value(r.Scan); return err }, sql, item.Name)
+	_, err := s.do(statements...)
 	return out, err
 }
 
 func (s *pgSession) Scan(_ context.Context, registers []Item) ([]record.Value, error) {
 	out := absent(registers)
-	_, err := s.do(func(r pgx.Row) error { return found(out, registers, r.Scan) },
-		"select key, value from "+Space+".registers where key between $1 and $2", registers[0].Name, registers[len(registers)-1].Name)
+	_, err := s.do(statement{"select key, value from " + Space + ".registers where key between $1 and $2",
+		[]any{registers[0].Name, registers[len(registers)-1].Name}, func(r pgx.Row) error { return found(out, registers, r.Scan) }})
 	return out, err
 }
 
@@ -418,7 +437,7 @@ func (s *pgSession) Create(_ context.Context, item Item, value int64) error {
 
 // change runs a statement that changes one row.
 func (s *pgSession) change(sql string, args ...any) error {
-	tag, err := s.do(nil, sql, args...)
+	tag, err := s.do(statement{sql, args, nil})
 	if err == nil && tag.RowsAffected() == 0 {
 		err = ErrNotThere
 	}
@@ -435,7 +454,7 @@ func (s *pgSession) Commit(context.Context) error {
 	if s.ended != nil {
 		tag, err = s.ended.tag, s.ended.err
 	} else {
-		tag, err = s.do(nil, "commit")
+		tag, err = s.do(statement{sql: "commit"})
 	}
 	if err == nil && tag.String() != "COMMIT" {
 		err = errRolledBack
@@ -445,7 +464,7 @@ func (s *pgSession) Commit(context.Context) error {
 
 func (s *pgSession) Abort(context.Context) error {
 	defer s.unwatch()
-	_, err := s.do(nil, "rollback")
+	_, err := s.do(statement{sql: "rollback"})
 	return err
 }
 

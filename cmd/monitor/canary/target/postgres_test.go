@@ -37,8 +37,8 @@ func TestCommitGoesWithTheLastOperation(t *testing.T) {
 				t.Helper()
 				must(a.Begin(ctx))
 				a.(Ender).Last()
-				if v, err := a.Read(ctx, here); err != nil || v != record.Int(want) {
-					t.Errorf("it holds %v, %v, want %d", v, err, want)
+				if v, err := a.Read(ctx, here, none); err != nil || v[0] != record.Int(want) || v[1] != record.Null {
+					t.Errorf("they hold %v, %v, want %d and nothing", v, err, want)
 				}
 				must(a.Commit(ctx))
 			}

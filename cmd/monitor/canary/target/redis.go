@@ -219,8 +219,12 @@ func (s *redisSession) endWith(ctx context.Context) (undo func() bool) {
 	return context.AfterFunc(ctx, func() { _ = s.client.Close() })
 }
 
-// Read asks the server, and adds what the transaction has written itself.
-func (s *redisSession) Read(ctx context.Context, item Item) (record.Value, error) {
+func (s *redisSession) Read(ctx context.Context, items ...Item) ([]record.Value, error) {
+	return each(ctx, items, s.one)
+}
+
+// one asks the server, and adds what the transaction has written itself.
+func (s *redisSession) one(ctx context.Context, item Item) (record.Value, error) {
 	if s.watch {
 		if err := s.conn.Do(ctx, "WATCH", redisKey(item)).Err(); err != nil {
 			return record.Null, err
@@ -252,7 +256,7 @@ func (s *redisSession) Read(ctx context.Context, item Item) (record.Value, error
 }
 
 func (s *redisSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
-	return each(ctx, s, registers)
+	return s.Read(ctx, registers...)
 }
 
 func (s *redisSession) Write(_ context.Context, item Item, value int64) error {

@@ -42,7 +42,11 @@ func (s *sqlSession) exec(ctx context.Context, text string, args ...any) error {
 	return err
 }
 
-func (s *sqlSession) Read(ctx context.Context, item Item) (record.Value, error) {
+func (s *sqlSession) Read(ctx context.Context, items ...Item) ([]record.Value, error) {
+	return each(ctx, items, s.one)
+}
+
+func (s *sqlSession) one(ctx context.Context, item Item) (record.Value, error) {
 	text := "select value from " + s.said.registers + " where name = ?"
 	if item.List {
 		text = "select elements from " + s.said.lists + " where name = ?"

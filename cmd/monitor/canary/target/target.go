@@ -50,8 +50,9 @@ type Node struct {
 // aborted; after one of Abort or Commit the session is of no more use unless Fault says that the database answered.
 type Session interface {
 	Begin(ctx context.Context) error
-	// Read returns an integer, a list, or record.Null for what is not there.
-	Read(ctx context.Context, item Item) (record.Value, error)
+	// Read returns an integer, a list, or record.Null for what is not there, of each item. They are read one after the other,
+	// though a database may be asked for them all before the first is answered.
+	Read(ctx context.Context, items ...Item) ([]record.Value, error)
 	// Scan returns what registers hold, in their order: those of a range of names, all of which are given. A database that
 	// has reads of ranges does one.
 	Scan(ctx context.Context, registers []Item) ([]record.Value, error)
@@ -74,12 +75,12 @@ type Ender interface {
 	Last()
 }
 
-// each is Scan for a database that reads one register after the other.
-func each(ctx context.Context, s Session, registers []Item) ([]record.Value, error) {
-	out := make([]record.Value, len(registers))
-	for i, item := range registers {
+// each is Read for a database that is asked for one item after the other.
+func each(ctx context.Context, items []Item, read func(context.Context, Item) (record.Value, error)) ([]record.Value, error) {
+	out := make([]record.Value, len(items))
+	for i, item := range items {
 		var err error
-		if out[i], err = s.Read(ctx, item); err != nil {
+		if out[i], err = read(ctx, item); err != nil {
 			return nil, err
 		}
 	}
