@@ -203,7 +203,7 @@ func (m *mySQL) Connect(ctx context.Context, at Node, settings []Setting) (Sessi
 	}
 	s := &sqlSession{conn, mySQLDialect}
 	texts := []string{"set session transaction isolation level " + m.level, "set session sql_mode = " + sqlMode,
-		fmt.Sprintf("set session innodb_lock_wait_timeout = %[1]d, lock_wait_timeout = %[1]d", int(lockMax/time.Second))} // of rows, of tables
+		fmt.Sprintf("set session innodb_lock_wait_timeout = %[1]d, lock_wait_timeout = %[1]d", int(lockMax/time.Second))}
 	for _, text := range texts {
 		if err := s.exec(ctx, text); err != nil {
 			s.Close()
