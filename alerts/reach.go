@@ -22,7 +22,7 @@ func reach(n name.Name, p proof, proved bool, ctx Context) (verdict.Level, []ver
 		return n.Weakest, n.Holds()
 	}
 	judge := func(l verdict.Level) verdict.Outcome { return judgeAs(l, p, ctx) }
-	named := n.Weakest == n.Breaks[0] && ctx.Clock != record.ClockEnforce || judge(n.Weakest) == verdict.Violated // the first is what was proved
+	named := n.Weakest == n.Breaks[0] && !ctx.Clock.Enforces() || judge(n.Weakest) == verdict.Violated // the first is what was proved
 	if holds := n.Holds(); named && !slices.ContainsFunc(holds, func(l verdict.Level) bool { return judge(l) != verdict.Satisfied }) {
 		return n.Weakest, holds
 	}

@@ -159,7 +159,7 @@ http: {listen: 8080}
 			`c.yaml:2:28: source.kafka.topik: unknown key: did you mean topic?`,
 			`c.yaml:3:14: levels[1]: no level is called "serr": want rc, ra, cc, g1, pc, si, strong-si, ser, sser, lin, what Adya, Elle or Jepsen call one of them, or a database's name as in postgres:repeatable-read`,
 			`c.yaml:3:24: levels[3]: si is named twice`,
-			`c.yaml:4:8: clock: wants prune, enforce or ignore, not "strict"`,
+			`c.yaml:4:8: clock: wants prune, enforce, ignore or database, not "strict"`,
 			`c.yaml:5:20: window.lateness: wants a duration with its unit, such as 250ms, 2s or 24h, not "2"`,
 			`c.yaml:5:33: window.max_skew: must be at least 0s, not -1s`,
 			`c.yaml:5:56: window.max_transactions: wants a whole number, not "many"`,
@@ -308,7 +308,7 @@ func TestOverrideErrorsNameTheirOrigin(t *testing.T) {
 	got := strings.Split(err.Error(), "\n")
 	want := []string{
 		"ISOWATCH_ALERTS_WEBHOOKS: alerts.webhooks: not YAML: did not find expected node content",
-		`ISOWATCH_CLOCK: clock: wants prune, enforce or ignore, not "sometimes"`,
+		`ISOWATCH_CLOCK: clock: wants prune, enforce, ignore or database, not "sometimes"`,
 		"--set: source.stdin.x: unknown key: there are none here",
 		"--set: levels.si: unknown key",
 	}

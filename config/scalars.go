@@ -259,7 +259,7 @@ var scalars = map[reflect.Type]scalar{
 			return out
 		},
 	},
-	reflect.TypeFor[record.Clock]():    enum("word", record.ParseClock, "prune", "enforce", "ignore"),
+	reflect.TypeFor[record.Clock]():    enum("word", record.ParseClock, "prune", "enforce", "ignore", "database"),
 	reflect.TypeFor[record.Coverage](): enum("word", record.ParseCoverage, "partial", "complete"),
 	reflect.TypeFor[record.Initial]():  enum("word", record.ParseInitial, "any", "absent", "zero"),
 	reflect.TypeFor[Values]():          enum("word", parseValues, "full", "hash", "none"),

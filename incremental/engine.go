@@ -208,6 +208,9 @@ func New(opt Options) *Engine {
 	}
 	e.told = e.report
 	e.in.expect(opt.Expect)
+	if e.in.instants = opt.Clock == record.ClockDatabase; e.in.instants {
+		e.opt.MaxSkew = 0 // it is one clock
+	}
 	e.in.seeds, e.in.attempts, e.in.common = opt.Seeds, maxTime, isNull
 	if opt.Initial == record.InitialZero {
 		e.in.common |= isZero
@@ -611,6 +614,9 @@ func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
 	late := realTime && !slices.ContainsFunc(e.checks, func(c *check) bool { return c.timed })
 	c := constraint.Config{Late: late, Split: k.split, Prefix: k.prefix, RealTime: realTime, Bulk: bulk, Skew: e.opt.MaxSkew,
 		Sessions: e.opt.Sessions == record.SessionsKeep && !k.single, Chains: len(e.in.sessions)}
+	if c.Instants = realTime && k.timed && e.in.instants; c.Instants {
+		c.Late = true // its clock is not a client's, which may have been set back
+	}
 	c.Last, c.Ablate, c.PairsMax = !e.opt.Online, e.opt.Ablate, e.opt.PairsMax
 	if bulk {
 		c.Slots = e.in.txns.Len()

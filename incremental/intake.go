@@ -62,6 +62,7 @@ type intake struct {
 	timed                int                  // committed transactions with trusted times
 	untimed              int                  // and those without
 	seeds                int                  // Options.Seeds
+	instants             bool                 // times are the database's own
 	attempts             int64                // how long before an attempt that is aborted another one may have ended
 	untimedSeeds         int                  // of these, among the first, which are seeds
 	last                 []sessionClock       // by session
@@ -862,9 +863,9 @@ func (in *intake) date(x *txn, index ordinal) {
 	last := &in.last[x.session]
 	x.prev = last.index
 	if x.timed {
-		// A clock that steps back within a session orders nothing.
+		// A clock that steps back within a session orders nothing, unless it is the database's.
 		switch {
-		case last.timed && (x.start < last.start || x.end < last.end && !x.open):
+		case !in.instants && last.timed && (x.start < last.start || x.end < last.end && !x.open):
 			x.timed = false
 		case x.open: // its end is not known
 			x.order = x.end

@@ -67,6 +67,7 @@ type way struct {
 
 var plain = tiny.Config{Aborted: true, Mutations: 2, Weak: 40, OneKey: 20}
 var timed = tiny.Config{Aborted: true, Mutations: 2, Times: true, Weak: 30, OneKey: 20}
+var instants = tiny.Config{Aborted: true, Mutations: 1, Times: true, Weak: 30, OneKey: 20}
 var partial = tiny.Config{Aborted: true, Mutations: 2, Times: true, Partial: true, PartialLists: true, Weak: 40}
 var wild = tiny.Config{Aborted: true, Mutations: 2, Times: true, Weak: 30, OneKey: 10, Partial: true, Duplicates: true, Unknown: true, Appends: true, PartialLists: true, Mixed: true}
 var many = tiny.Config{Txns: 6, Keys: 2, Sessions: 6, Ops: 3, Mutations: 1}
@@ -103,6 +104,24 @@ var kinds = []kind{
 
 func unchanged(*incremental.Options) {}
 
+// byDatabase takes times for the database's own. si and ser are not asked then, but what they are read as, and not both.
+func byDatabase(snapshot bool) func(*incremental.Options) {
+	return func(o *incremental.Options) {
+		o.Clock, o.MaxSkew = record.ClockDatabase, 0
+		o.Levels = slices.DeleteFunc(slices.Clone(o.Levels), func(l verdict.Level) bool {
+			serial := l == verdict.SSER || l == verdict.LIN
+			return l == verdict.SI || l == verdict.SER || serial && snapshot || l == verdict.StrongSI && !snapshot
+		})
+		if snapshot {
+			o.Levels = append(o.Levels, verdict.StrongSI)
+		} else {
+			o.Levels = append(o.Levels, verdict.SSER)
+		}
+		slices.Sort(o.Levels)
+		o.Levels = slices.Compact(o.Levels)
+	}
+}
+
 var ways = []way{
 	{name: "chains", cfg: plain, change: unchanged},
 	{name: "chains, blind", cfg: many, change: unchanged},
@@ -112,11 +131,15 @@ var ways = []way{
 	{name: "partial, nothing unique", cfg: partial, change: func(o *incremental.Options) { o.UnseenUnique = false }},
 	{name: "clock ignored", cfg: timed, change: ignoreClock},
 	{name: "bits", cfg: timed, change: func(o *incremental.Options) { o.Sessions = record.SessionsIgnore }},
+	{name: "database clock, si", cfg: instants, change: byDatabase(true)},
+	{name: "database clock, ser", cfg: instants, change: byDatabase(false)},
 	{name: "one violation", cfg: timed, change: func(o *incremental.Options) { o.MaxViolations = 1 }},
 	{name: "online, chains", cfg: plain, online: true, change: unchanged},
 	{name: "online, chains, no ticks", cfg: plain, online: true, quiet: true, change: unchanged},
 	{name: "online, banded, no ticks", cfg: timed, online: true, quiet: true, change: unchanged},
 	{name: "online, banded", cfg: timed, online: true, change: unchanged},
+	{name: "online, database clock, si", cfg: instants, online: true, change: byDatabase(true)},
+	{name: "online, database clock, ser", cfg: instants, online: true, change: byDatabase(false)},
 	{name: "online, partial", cfg: partial, online: true, change: unchanged},
 }
 

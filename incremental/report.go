@@ -812,7 +812,7 @@ func canonical(v verdict.Violation) string {
 
 // violation puts a polygraph's finding in terms of transactions.
 func (e *Engine) violation(c *check, f *constraint.Violation) verdict.Violation {
-	v := verdict.Violation{Kind: verdict.Cycle, Level: c.level, Read: -1, ClockDependent: c.timed && f.Assumed}
+	v := verdict.Violation{Kind: verdict.Cycle, Level: c.level, Read: -1, ClockDependent: c.timed && f.Assumed && !e.in.instants}
 	if len(f.Cycle) == 0 {
 		v.Kind = verdict.Unsatisfiable
 	}

@@ -371,7 +371,11 @@ func (t *truth) ask(l verdict.Level) {
 		return
 	}
 	holds := oracle.Holds(l, t.txns, t.def)
+	t.known[l] = holds
 	for _, m := range verdict.Levels() {
+		if t.def.Clock == record.ClockDatabase && (l == verdict.SI || l == verdict.StrongSI || m == verdict.SI || m == verdict.StrongSI) {
+			continue // an order of commits says nothing of starts
+		}
 		if holds && l.Implies(m) || !holds && m.Implies(l) {
 			t.known[m] = holds
 		}

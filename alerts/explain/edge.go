@@ -71,7 +71,20 @@ func (t teller) clockEdge(e verdict.Edge, from, to string) string {
 	if !ok || !found || !a.HasTimes || !b.HasTimes {
 		return fmt.Sprintf("%s had ended before %s started, by the clocks", from, to)
 	}
-	return fmt.Sprintf("%s had ended %v before %s started, by the clocks", from, time.Duration(b.Start-a.End), to)
+	if a.End < b.Start {
+		return fmt.Sprintf("%s had ended %v before %s started, by the clocks", from, time.Duration(b.Start-a.End), to)
+	}
+	// By the database's own: what is so of their starts and commits, the most that can be said.
+	what := "started before %s committed"
+	switch starts, commits := a.Start < b.Start, a.End < b.End; {
+	case starts && commits:
+		what = "started and committed before %s did"
+	case starts:
+		what = "started before %s did"
+	case commits:
+		what = "committed before %s did"
+	}
+	return fmt.Sprintf("%s "+what+", by the database's clock", from, to)
 }
 
 func (t teller) writeEdge(e verdict.Edge, from, to string) string {

@@ -73,7 +73,7 @@ func (n *Name) Fit(weakest verdict.Level) {
 		base = phenomena[max(phenomenon(base), least(weakest))]
 	}
 	if n.Name == "real-time-violation" && base != "" {
-		suffix, n.ClockDependent = "-realtime", true
+		suffix, n.ClockDependent = "-realtime", !n.Instants
 	}
 	n.Adya, n.Severity = base+suffix, severity(*n)
 }
@@ -95,7 +95,7 @@ func (n *Name) NeedsSessions() { n.Adya = suffixed(n.Adya, false, true) }
 
 // effective is what a level means when the clocks are enforced.
 func effective(l verdict.Level, c record.Clock) verdict.Level {
-	if c != record.ClockEnforce {
+	if !c.Enforces() {
 		return l
 	}
 	switch l {

@@ -46,13 +46,15 @@ type Name struct {
 	Breaks []verdict.Level
 	// ClockDependent: it is a violation only if the recorded times are right.
 	ClockDependent bool
-	Severity       Severity
+	// Instants: the recorded times are the database's own, which it answers for.
+	Instants bool
+	Severity Severity
 }
 
 // Asked is what the database promises, and what order the clocks prove.
 type Asked struct {
 	Levels []verdict.Level
-	// Clock: with record.ClockEnforce, si means strong-si and ser means sser.
+	// Clock: if it Enforces, si means strong-si and ser means sser.
 	Clock record.Clock
 }
 
@@ -61,7 +63,8 @@ type Asked struct {
 func Of(v verdict.Violation, lookup Lookup, asked Asked) Name {
 	k := newKinds(v, lookup)
 	c := k.classify()
-	n := Name{Name: c.name, Adya: c.adya, Guarantee: c.guarantee, ClockDependent: v.ClockDependent || c.realTime}
+	n := Name{Name: c.name, Adya: c.adya, Guarantee: c.guarantee, Instants: asked.Clock == record.ClockDatabase}
+	n.ClockDependent = (v.ClockDependent || c.realTime) && !n.Instants
 	n.Divergence = n.Name == "lost-update" && k.diverges()
 	n.Phantom = phantom(v)
 	n.Weakest = weaker(c.weakest, v.Level)

@@ -104,7 +104,10 @@ func facts(a alerts.Alert) [][2]string {
 		out = append(out, [2]string{"also called", strings.Join(names(others, text.Name), ", ")})
 	}
 	clocks := "not needed for the proof"
-	if a.ClockDependent {
+	switch {
+	case !a.ClockDependent && strings.HasSuffix(a.Adya, "-realtime"):
+		clocks = "the proof needs the recorded times, which are the database's own"
+	case a.ClockDependent:
 		clocks = "the proof needs the recorded times: it holds if the clients' clocks differ by no more than the configured skew"
 	}
 	out = append(out, [2]string{"clocks", clocks})

@@ -101,7 +101,7 @@ several histories 1 goes before 2, 2 before 3.`,
 	f.StringVar(&c.sessions, "sessions", "keep", "keep: session order is part of every level; ignore: it is not")
 	f.StringVar(&c.initial, "initial", "any", "what an unwritten key holds: any (one value that nobody knows), absent or zero")
 	f.StringVar(&c.coverage, "coverage", "complete", "complete: all writes are in the history; partial: a value that nobody wrote belongs to somebody unseen")
-	f.StringVar(&c.clock, "clock", "prune", "prune: times save work; enforce: they are part of the level (si is read as strong-si, ser as sser); ignore: they are not used")
+	f.StringVar(&c.clock, "clock", "prune", "prune: times save work; enforce: they are part of the level (si is read as strong-si, ser as sser); ignore: they are not used; database: they are the database's own instants of start and commit, to which si, or ser, is held")
 	f.StringVar(&c.unique, "unique-values", "", "where records are missing: whether nobody unseen wrote a value that a recorded transaction wrote to the same key, true or false (default: true unless values repeat)")
 	durationVar(f, &c.skew, "max-skew", 0, "how far clients' clocks differ at most")
 	f.IntVar(&c.anomalies, "anomalies", 10, "how many anomalies are reported per level, with evidence; 0: all")
@@ -161,7 +161,7 @@ func (c *checkFlags) parse(cmd *cobra.Command) error {
 	if err := state(&c.header.Coverage, changed("coverage"), "coverage", c.coverage, record.ParseCoverage, "complete or partial"); err != nil {
 		return err
 	}
-	if err := state(&c.header.Clock, changed("clock"), "clock", c.clock, record.ParseClock, "prune, enforce or ignore"); err != nil {
+	if err := state(&c.header.Clock, changed("clock"), "clock", c.clock, record.ParseClock, "prune, enforce, ignore or database"); err != nil {
 		return err
 	}
 	if err := state(&c.header.UniqueValues, changed("unique-values"), "unique-values", c.unique, boolean, "true or false"); err != nil {

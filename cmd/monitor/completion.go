@@ -26,7 +26,7 @@ var flagValues = map[string]func() []string{
 	"sessions": func() []string { return []string{"keep", "ignore"} },
 	"initial":  func() []string { return []string{"any", "absent", "zero"} },
 	"coverage": func() []string { return []string{"complete", "partial"} },
-	"clock":    func() []string { return []string{"prune", "enforce", "ignore"} },
+	"clock":    func() []string { return []string{"prune", "enforce", "ignore", "database"} },
 	"drop":     func() []string { return []string{"aborted", "times"} },
 	"encoding": func() []string { return []string{"json", "protobuf"} },
 	"state":    func() []string { return []string{"new", "ongoing", "resolved", "suspected"} },

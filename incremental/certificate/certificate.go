@@ -18,7 +18,7 @@ type Options struct {
 	// are known to be missing. It is no part of a certificate, as the history shows it.
 	Lossy    bool
 	Sessions record.Sessions
-	// Clock: with ClockEnforce ser is replayed as sser and si as strong-si.
+	// Clock: if it Enforces, ser is replayed as sser and si as strong-si.
 	Clock   record.Clock
 	MaxSkew int64 // nanoseconds
 }
@@ -172,7 +172,7 @@ func (r *replay) frame(level verdict.Level) *Error {
 	timed := false
 	switch level {
 	case verdict.SER, verdict.SI:
-		timed = r.opt.Clock == record.ClockEnforce
+		timed = r.opt.Clock.Enforces()
 	case verdict.SSER, verdict.StrongSI:
 		timed = true
 	case verdict.LIN:

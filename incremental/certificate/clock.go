@@ -9,6 +9,9 @@ import (
 // realTime checks that real-time order is kept: walking back, it knows who of
 // those that commit later ended first.
 func (r *replay) realTime() *Error {
+	if r.opt.Clock == record.ClockDatabase {
+		return r.instants()
+	}
 	trusted := r.trusted()
 	first, end := none, int64(math.MaxInt64)
 	for i := len(r.order) - 1; i >= 0; i-- {
@@ -19,6 +22,36 @@ func (r *replay) realTime() *Error {
 		}
 		if int(r.commit[n]) == i && trusted[n] && t.Status != record.Unknown && t.End < end {
 			first, end = n, t.End
+		}
+	}
+	return nil
+}
+
+// instants checks that the order is that of the database's clock: walking back, it knows the earliest of what
+// comes later.
+func (r *replay) instants() *Error {
+	first, least := none, int64(math.MaxInt64)
+	for i := len(r.order) - 1; i >= 0; i-- {
+		n := int(r.order[i].Txn)
+		t := &r.txns[n]
+		if !t.HasTimes {
+			continue
+		}
+		ended := t.Status != record.Unknown // else it is at some time after its start, if at all
+		commits := int(r.commit[n]) == i
+		after := t.Start // what happens before this comes before
+		if commits && ended {
+			after = t.End
+		}
+		if first >= 0 && least < after {
+			return r.fail(int32(i), n, -1, "is at %d by the database's clock, but %s comes behind it, at %d", after, r.who(first), least)
+		}
+		at := t.Start
+		if commits {
+			at = t.End
+		}
+		if ended && at < least {
+			first, least = n, at
 		}
 	}
 	return nil

@@ -268,14 +268,14 @@ func (p *Polygraph) leaves() bool {
 // harmless tells, of blocks that neither order decides, whether it doesn't matter which comes first. That is
 // so of two versions that nobody has read, nor may have: they agree with any order of their writers, which
 // at all levels but snapshot isolation is the order of transactions or commits. There a writer that reads nothing
-// can be taken to begin as it commits, and two such agree with any order of their commits. So no pair is made
-// before somebody reads; see matters.
+// can be taken to begin as it commits, unless its instants are known, and two such agree with any order of their
+// commits. So no pair is made before somebody reads; see matters.
 func (p *Polygraph) harmless(a, b vid) bool { return p.idle(a) && p.idle(b) }
 
 // idle tells whether the block that head heads has an order with others of its kind in any case.
 func (p *Polygraph) idle(head vid) bool {
 	return p.tab.Tail(head) == head && !p.tab.First(head) && !p.tab.HasReaders(head) && !p.candidate.Test(uint(head)) &&
-		(p.parts == 1 || p.cfg.Prefix || !p.reads.Test(uint(p.writer(head))))
+		(p.parts == 1 || p.cfg.Prefix || !p.cfg.Instants && !p.reads.Test(uint(p.writer(head))))
 }
 
 // unread tells whether the block that head heads has an order with all that its key has so far in any case, as they

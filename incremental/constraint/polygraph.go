@@ -94,6 +94,8 @@ type Config struct {
 	// Late: what ended before others that came before it precedes what those precede. Else
 	// it is taken to have ended when it came. With RealTime.
 	Late bool
+	// Instants: times are those of starts and commits themselves, by one clock. With RealTime.
+	Instants bool
 	// Sessions: transactions of a session are ordered.
 	Sessions bool
 	// Chains is how many sessions to expect, Slots how many transactions, if
@@ -331,7 +333,7 @@ func New(cfg Config, tab *version.Table) *Polygraph {
 	switch {
 	case cfg.RealTime:
 		p.banded = reach.NewBanded(&p.g, p.parts, cfg.Skew)
-		p.banded.Late = cfg.Late
+		p.banded.Late, p.banded.Instants = cfg.Late, cfg.Instants
 		p.banded.Heeds = func(n node) bool { return p.firstWatch[n] != none }
 		p.reach = p.banded
 	case !cfg.Sessions || cfg.Slots > 0 && manyChains(cfg.Chains, cfg.Slots):

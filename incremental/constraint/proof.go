@@ -30,10 +30,10 @@ func (p *Polygraph) Order() []verdict.Event {
 	for i := range p.g.Len() {
 		in[p.g.Edge(graph.EdgeID(i)).To]++
 	}
-	var byEnd []slot          // those with a known end
+	var timed []node          // those that others come after by the clock
 	waits := map[int][]node{} // by how many of these are waited for
 	if p.banded != nil {
-		byEnd = p.byEnd()
+		timed = p.byTime()
 	}
 	for s := range slot(p.slots) {
 		if p.parts == 2 {
@@ -42,9 +42,11 @@ func (p *Polygraph) Order() []verdict.Event {
 		if p.banded == nil {
 			continue
 		}
-		if k := sort.Search(len(byEnd), func(i int) bool { return !p.banded.Precedes(byEnd[i], s) }); k > 0 {
-			in[p.start(s)]++
-			waits[k] = append(waits[k], p.start(s))
+		for v := p.start(s); v == p.start(s) || p.cfg.Instants && v <= p.commit(s); v++ {
+			if k := sort.Search(len(timed), func(i int) bool { return !p.banded.Precedes(timed[i], v) }); k > 0 {
+				in[v]++
+				waits[k] = append(waits[k], v)
+			}
 		}
 	}
 	r := &ready{prio: make([]int32, n)}
@@ -61,10 +63,10 @@ func (p *Polygraph) Order() []verdict.Event {
 			r.push(int32(v))
 		}
 	}
-	committed := make([]bool, p.slots)
+	happened := make([]bool, n)
 	passed := 0
 	pass := func() {
-		for passed < len(byEnd) && committed[byEnd[passed]] {
+		for passed < len(timed) && happened[timed[passed]] {
 			passed++
 			for _, v := range waits[passed] {
 				lower(v)
@@ -79,7 +81,7 @@ func (p *Polygraph) Order() []verdict.Event {
 		s := p.SlotOf(u)
 		isCommit := u == p.commit(s)
 		// One that reads nothing begins as it commits: see harmless.
-		late := p.parts == 2 && !p.cfg.Prefix && !p.reads.Test(uint(s))
+		late := p.parts == 2 && !p.cfg.Prefix && !p.cfg.Instants && !p.reads.Test(uint(s))
 		if reached++; !left[s] {
 			if late && isCommit {
 				out = append(out, verdict.Event{Txn: verdict.TxnID(s)})
@@ -97,10 +99,8 @@ func (p *Polygraph) Order() []verdict.Event {
 		for _, v := range chosen[u] {
 			lower(v)
 		}
-		if isCommit {
-			committed[s] = true
-			pass()
-		}
+		happened[u] = true
+		pass()
 	}
 	if reached != n {
 		panic("constraint: a solved polygraph has a cycle, which can't happen, because the theory keeps it acyclic")
@@ -108,22 +108,24 @@ func (p *Polygraph) Order() []verdict.Event {
 	return out
 }
 
-// byEnd are the transactions whose end is known, in the order of it.
-func (p *Polygraph) byEnd() []slot {
-	type ended struct {
+// byTime are the nodes that others come after by the clock, in the order of their times.
+func (p *Polygraph) byTime() []node {
+	type timed struct {
 		at int64
-		s  slot
+		n  node
 	}
-	all := make([]ended, 0, p.slots)
+	all := make([]timed, 0, p.g.Nodes())
 	for s := range slot(p.slots) {
-		if at, known := p.banded.End(s); known {
-			all = append(all, ended{at, s})
+		for n := p.start(s); n <= p.commit(s); n++ {
+			if at, known := p.banded.Time(n); known && (n == p.commit(s) || p.cfg.Instants) {
+				all = append(all, timed{at, n})
+			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b ended) int { return cmp.Compare(a.at, b.at) })
-	out := make([]slot, len(all))
+	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(a.at, b.at) })
+	out := make([]node, len(all))
 	for i, x := range all {
-		out[i] = x.s
+		out[i] = x.n
 	}
 	return out
 }

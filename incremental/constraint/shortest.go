@@ -41,8 +41,8 @@ type walker struct {
 	came  map[uint64]came // by state.key
 	order []state         // as they were reached
 	next  []state         // of the next level
-	// near are, with clock, the transactions that come right after src.
-	near []slot
+	// near are, with clock, the commits of the transactions that come right after src.
+	near []node
 }
 
 // state is a node and whether a step of session order follows.
@@ -147,30 +147,33 @@ func (w *walker) back(at state, level int) {
 		}
 	}
 	p.Budget.Use(1 + p.looked - looked)
-	if !w.clock || p.parts.OnlyCommits(v) {
+	if !w.clock || p.parts.OnlyCommits(v) && !p.cfg.Instants {
 		return
 	}
-	s := p.SlotOf(v)
-	if own := p.SlotOf(w.src); p.banded.Precedes(own, s) {
+	own := w.src
+	if !p.cfg.Instants {
+		own = p.commit(p.SlotOf(own))
+	}
+	if p.SlotOf(own) != p.SlotOf(v) && p.banded.Precedes(own, v) {
 		w.step(at, w.later(own, v), level)
 	}
 	for _, q := range w.near {
-		if p.banded.Precedes(q, s) {
+		if p.banded.Precedes(q, v) {
 			w.step(at, w.later(q, v), level)
 		}
 	}
-	if first := p.banded.First(w.src); first != none && p.banded.Precedes(first, s) {
+	if first := p.banded.First(w.src); first != none && p.banded.Precedes(first, v) {
 		w.step(at, w.later(first, v), level)
 	}
 }
 
-// later is the step of real time from a transaction to the start of another one.
-func (w *walker) later(from slot, n node) step {
+// later is the step of real time from a node to one of another transaction.
+func (w *walker) later(from, n node) step {
 	p := w.p
-	if p.lines[from] == p.lines[p.SlotOf(n)] { // their session orders them as well
-		return step{graph.Edge{From: p.commit(from), To: n, Key: none, Type: verdict.SO, Why: verdict.BySession}, none}
+	if p.lines[p.SlotOf(from)] == p.lines[p.SlotOf(n)] && from == p.commit(p.SlotOf(from)) && n == p.start(p.SlotOf(n)) {
+		return step{graph.Edge{From: from, To: n, Key: none, Type: verdict.SO, Why: verdict.BySession}, none} // as well
 	}
-	return step{graph.Edge{From: p.commit(from), To: n, Key: none, Type: verdict.RT, Why: verdict.ByClock, Assumed: true}, none}
+	return step{graph.Edge{From: from, To: n, Key: none, Type: verdict.RT, Why: verdict.ByClock, Assumed: true}, none}
 }
 
 // step comes to a state by a step.
@@ -268,7 +271,7 @@ func (p *Polygraph) path(src, dst node, limit graph.EdgeID) []step {
 	for n := src; w.clock; n++ {
 		for e := p.g.FirstOut(n); e != graph.None && len(w.near) < nearMax; e = p.g.NextOut(e) {
 			if e < limit {
-				w.near = append(w.near, p.SlotOf(p.g.Edge(e).To))
+				w.near = append(w.near, p.commit(p.SlotOf(p.g.Edge(e).To)))
 			}
 		}
 		if p.SlotOf(n+1) != p.SlotOf(src) {

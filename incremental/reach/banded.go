@@ -38,6 +38,11 @@ import (
 // transaction that runs for minutes costs a word in the rows it touches, not a row as wide
 // as its life. Words that fall below from(v) leave at the old end.
 //
+// With Instants the times are those of one clock at which transactions start and commit, so that all nodes whose time
+// is known are in the order of it: l of a commit is its end, and m of a start begins with start(u). Of a
+// transaction of unknown outcome only what is before its start is known: as long as nobody read from it, it must be
+// possible to have it after everything, as if it had not been.
+//
 // A transaction without a known end (no times, or an unknown outcome) precedes
 // nothing by the clock; its m comes from what it reaches. One that comes late, after
 // others that ended later, has its slot among the last; with Late it precedes what its end
@@ -57,13 +62,14 @@ type Banded struct {
 	last []int64        // by slot: the greatest known end so far, monotone
 	l    []int64        // by slot
 	p, m []int64        // by node
-	at   []version.Slot // by node: the slot that m is of
+	at   []Node         // by node: that which m is of
 	from []version.Slot // by node; see above
 	row  []row          // by node
 	// sufMinL[s] = min over slots t >= s of l(t): scans for what a slot can
 	// still reach stop by it.
 	sufMinL []int64
 	maxL    int64
+	maxP    int64 // the greatest p of a node
 	maxFrom version.Slot
 	// open has a bit for each node of a slot without a known end, in the words of
 	// rows; opened is the first such slot, math.MaxUint32 if there is none.
@@ -79,6 +85,9 @@ type Banded struct {
 	// Late: one that comes late is taken to have ended when it says; else with the last
 	// before it, as its clock may have been set back.
 	Late bool
+
+	// Instants: times are those of starts and commits themselves, and not of what a client saw of them.
+	Instants bool
 
 	// Heeds, if it is not nil, tells whether anybody wants to know of a node that something
 	// new reaches it by the prefix rule.
@@ -119,7 +128,7 @@ const wordSize = int(unsafe.Sizeof(word{}))
 
 // NewBanded makes an empty closure over g. skew is in nanoseconds.
 func NewBanded(g *graph.Graph, parts graph.Parts, skew int64) *Banded {
-	return &Banded{g: g, parts: parts, skew: skew, opened: math.MaxUint32, maxL: never}
+	return &Banded{g: g, parts: parts, skew: skew, opened: math.MaxUint32, maxL: never, maxP: never}
 }
 
 // Room makes room for n slots altogether.
@@ -195,9 +204,8 @@ func (b *Banded) latest() int64 {
 
 func (b *Banded) add(l int64, from version.Slot, end int64, known, base bool) {
 	slot := version.Slot(len(b.end))
-	last, m, at := b.latest(), int64(ever), version.Slot(version.None)
+	last := b.latest()
 	if known {
-		m, at = end, slot
 		if !base {
 			last = max(last, end)
 		}
@@ -210,7 +218,7 @@ func (b *Banded) add(l int64, from version.Slot, end int64, known, base bool) {
 	for s := int(slot) - 1; !base && s >= 0 && b.sufMinL[s] > l; s-- {
 		b.sufMinL[s] = l
 	}
-	b.maxL, b.maxFrom = max(b.maxL, l), max(b.maxFrom, from)
+	b.maxL, b.maxP, b.maxFrom = max(b.maxL, l), max(b.maxP, l), max(b.maxFrom, from)
 	for n := b.parts.Start(slot); n <= b.parts.Commit(slot); n++ {
 		bit := uint64(1) << (n & 63)
 		if n&63 == 0 {
@@ -226,7 +234,19 @@ func (b *Banded) add(l int64, from version.Slot, end int64, known, base bool) {
 		r.n = 1
 		b.words(r)[0] = word{bit, uint32(n >> 6)}
 		b.row = append(b.row, r)
-		b.p, b.from = append(b.p, l), append(b.from, from)
+		p, from := l, from
+		if b.Instants && known && !base && !b.parts.OnlyStarts(n) && end > p {
+			p, from = end, version.Slot(sort.Search(int(slot), func(i int) bool { return b.last[i] >= end }))
+			b.maxP, b.maxFrom = max(b.maxP, p), max(b.maxFrom, from)
+		}
+		m, at := int64(ever), Node(graph.None)
+		switch {
+		case b.Instants && b.parts.OnlyStarts(n) && known && l != never:
+			m, at = l, n
+		case known:
+			m, at = end, b.parts.Commit(slot)
+		}
+		b.p, b.from = append(b.p, p), append(b.from, from)
 		b.m, b.at = append(b.m, m), append(b.at, at)
 	}
 	block := slot / blockSlots
@@ -346,7 +366,7 @@ func (b *Banded) Reaches(u, v Node) bool {
 // is the last that was added, nothing begins after it, and no edge leaves it. False: it may.
 func (b *Banded) Ends(v Node) bool {
 	s := b.parts.Slot(v)
-	return int(s) == len(b.end)-1 && b.m[v] >= b.maxL && !b.g.HasOut(v) && (!b.parts.OnlyStarts(v) || !b.g.HasOut(v+1))
+	return int(s) == len(b.end)-1 && b.m[v] >= b.maxP && !b.g.HasOut(v) && (!b.parts.OnlyStarts(v) || !b.g.HasOut(v+1))
 }
 
 // ByClock tells whether a path from u to v has a step of real time in it.
@@ -361,19 +381,34 @@ func (b *Banded) EndsBefore(s version.Slot, v Node) bool {
 	return s < b.from[v] && (s < b.opened || b.known(s))
 }
 
-// Precedes tells whether slot s precedes slot t by the clock itself.
-func (b *Banded) Precedes(s, t version.Slot) bool { return b.end[s] < b.l[t] && b.known(s) }
+// Precedes tells whether node u precedes node v by the clock itself.
+func (b *Banded) Precedes(u, v Node) bool {
+	at, known := b.Time(u)
+	return known && at < b.After(v)
+}
 
-// L is the time before which a slot must have ended to precede slot t by the clock;
-// math.MinInt64 if its start is not known.
-func (b *Banded) L(t version.Slot) int64 { return b.l[t] }
+// Time is the time of node u, if it is known: what is After it comes after u. Without Instants that is when
+// its transaction ended.
+func (b *Banded) Time(u Node) (at int64, known bool) {
+	s := b.parts.Slot(u)
+	if b.Instants && b.parts.OnlyStarts(u) && b.known(s) && b.l[s] != never {
+		return b.l[s], true
+	}
+	return b.end[s], b.known(s)
+}
 
-// End is when slot s is taken to have ended, if that is known.
-func (b *Banded) End(s version.Slot) (end int64, known bool) { return b.end[s], b.known(s) }
+// After is the time before which a node must be to precede v by the clock; math.MinInt64 if none does. Without
+// Instants that is when its transaction starts.
+func (b *Banded) After(v Node) int64 {
+	s := b.parts.Slot(v)
+	if b.Instants && !b.parts.OnlyStarts(v) && b.known(s) && !b.bases.Test(uint(s)) {
+		return max(b.end[s], b.l[s])
+	}
+	return b.l[s]
+}
 
-// First is the slot with the least known end of those whose commits u reaches by edges;
-// math.MaxUint32 if there is none.
-func (b *Banded) First(u Node) version.Slot { return b.at[u] }
+// First is the node with the least known Time of those that u reaches by edges; graph.None if there is none.
+func (b *Banded) First(u Node) Node { return b.at[u] }
 
 func (b *Banded) known(s version.Slot) bool {
 	n := b.parts.Start(s)
@@ -400,7 +435,7 @@ func has(r []word, n Node) bool {
 // changes by the prefix rule alone among the slots that overlap.
 func (b *Banded) Insert(u, v Node, changed func(Node)) {
 	isStart := b.parts.OnlyStarts(v)
-	if !b.g.HasOut(v) && b.m[v] >= b.maxL && (!isStart || !b.g.HasOut(v+1)) {
+	if !b.g.HasOut(v) && b.m[v] >= b.maxP && (!isStart || !b.g.HasOut(v+1)) {
 		if b.take(v, u) {
 			changed(v)
 		}

@@ -195,7 +195,8 @@ func newBandedWorld(rng *rand.Rand) *world {
 		back, stretch = 100, version.Slot(rng.Uint32N(60))
 	}
 	w.banded = NewBanded(&w.g, w.parts, skew)
-	w.banded.Late = rng.IntN(3) > 0
+	w.banded.Instants = rng.IntN(3) == 0
+	w.banded.Late = w.banded.Instants || rng.IntN(3) > 0
 	w.r = w.banded
 	clock := int64(rng.IntN(10))
 	var ends, order []int64 // as the closure takes them, and the last so far by slot
@@ -205,6 +206,9 @@ func newBandedWorld(rng *rand.Rand) *world {
 	took := func(end, last, start int64, isKnown, isTimed bool) {
 		ends, order, starts = append(ends, end), append(order, last), append(starts, start)
 		known, timed = append(known, isKnown), append(timed, isTimed)
+		if w.banded.Instants {
+			w.instants(starts, ends, timed, known, skew)
+		}
 	}
 	w.add = func() {
 		w.base = append(w.base, false)
@@ -271,6 +275,37 @@ func newBandedWorld(rng *rand.Rand) *world {
 		took(end, last, start, !isOpen, true)
 	}
 	return w
+}
+
+// instants orders all nodes by the times of starts and commits, where these are known.
+func (w *world) instants(starts, ends []int64, timed, known []bool, skew int64) {
+	at := func(n Node) (out, in int64) {
+		s := w.parts.Slot(n)
+		out, in = math.MaxInt64, math.MinInt64
+		if known[s] {
+			out = ends[s]
+		}
+		if timed[s] {
+			in = starts[s] - skew
+		}
+		switch {
+		case !w.parts.OnlyStarts(n):
+			if known[s] && !w.base[s] {
+				in = max(in, ends[s])
+			}
+		case timed[s] && known[s]:
+			out = in
+		}
+		return out, in
+	}
+	for v := range w.nodes() {
+		_, in := at(v)
+		for u := range w.nodes() {
+			if out, _ := at(u); w.parts.Slot(u) != w.parts.Slot(v) && out < in && !slices.Contains(w.before[v], u) {
+				w.before[v] = append(w.before[v], u)
+			}
+		}
+	}
 }
 
 // newChainsWorld has transactions of a few sessions, more as they come.
@@ -494,7 +529,7 @@ func TestBitsOfManyBlocks(t *testing.T) {
 	}
 }
 
-// Precedes, L, First and Low mean what they say.
+// Precedes, After, Time, First and Low mean what they say.
 func TestBandedByClock(t *testing.T) {
 	var g graph.Graph
 	b := NewBanded(&g, 1, 5)
@@ -507,16 +542,16 @@ func TestBandedByClock(t *testing.T) {
 	b.Add(100, 0, false, false)
 	for s := range uint32(4) {
 		for v := range uint32(4) {
-			if got, want := b.Precedes(version.Slot(s), version.Slot(v)), s < v && ends[s]+5 < starts[v]; got != want {
+			if got, want := b.Precedes(Node(s), Node(v)), s < v && ends[s]+5 < starts[v]; got != want {
 				t.Errorf("Precedes(%d, %d) = %v", s, v, got)
 			}
 		}
-		if end, known := b.End(version.Slot(s)); b.First(Node(s)) != version.Slot(s) || b.L(version.Slot(s)) != starts[s]-5 || end != ends[s] || !known {
-			t.Errorf("slot %d: first %d, L %d, ended %d, %v", s, b.First(Node(s)), b.L(version.Slot(s)), end, known)
+		if end, known := b.Time(Node(s)); b.First(Node(s)) != Node(s) || b.After(Node(s)) != starts[s]-5 || end != ends[s] || !known {
+			t.Errorf("slot %d: first %d, after %d, ended %d, %v", s, b.First(Node(s)), b.After(Node(s)), end, known)
 		}
 	}
-	if _, known := b.End(4); known || b.L(4) != math.MinInt64 || b.Precedes(4, 3) || b.First(4) != math.MaxUint32 {
-		t.Errorf("a slot without times has L %d, first %d, known %v", b.L(4), b.First(4), known)
+	if _, known := b.Time(4); known || b.After(4) != math.MinInt64 || b.Precedes(4, 3) || b.First(4) != math.MaxUint32 {
+		t.Errorf("a slot without times is after %d, first %d, known %v", b.After(4), b.First(4), known)
 	}
 	for i, want := range []version.Slot{0, 0, 0, 0, 0, 3} {
 		if got := b.Low(version.Slot(i)); got != want {
@@ -540,8 +575,8 @@ func TestBasesByClock(t *testing.T) {
 	b.AddBase(0)
 	b.Add(30, 40, true, true)
 	for s, want := range []bool{true, true, false, true} {
-		_, known := b.End(version.Slot(s))
-		if r, c, p := b.Reaches(Node(s), 4), b.ByClock(Node(s), 4), b.Precedes(version.Slot(s), 4); r != want || c != want || p != want || known != want {
+		_, known := b.Time(Node(s))
+		if r, c, p := b.Reaches(Node(s), 4), b.ByClock(Node(s), 4), b.Precedes(Node(s), 4); r != want || c != want || p != want || known != want {
 			t.Errorf("slot %d before the last: reaches %v, by clock %v, precedes %v, its end is known %v; want %v", s, r, c, p, known, want)
 		}
 	}

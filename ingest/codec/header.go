@@ -10,7 +10,7 @@ import (
 
 // A history file may open with a header line, which says what a reader must assume:
 //
-//	{"history":{"initial":"any|absent|zero","sessions":"keep|ignore","clock":"prune|enforce|ignore",
+//	{"history":{"initial":"any|absent|zero","sessions":"keep|ignore","clock":"prune|enforce|ignore|database",
 //	            "max_skew":"5ms","coverage":"complete|partial","unique_values":true|false}}
 //
 // Every setting may be missing. max_skew is a duration with its unit, or an
@@ -96,7 +96,7 @@ func (d *Decoder) settings(h *record.Header) *reject.Error {
 			h.Sessions, err = choice(d, record.ParseSessions, "keep or ignore")
 		case "clock":
 			twice = h.Clock != nil
-			h.Clock, err = choice(d, record.ParseClock, "prune, enforce or ignore")
+			h.Clock, err = choice(d, record.ParseClock, "prune, enforce, ignore or database")
 		case "coverage":
 			twice = h.Coverage != nil
 			h.Coverage, err = choice(d, record.ParseCoverage, "complete or partial")

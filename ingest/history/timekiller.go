@@ -28,8 +28,7 @@ import (
 // equal timestamps the commit comes first. So the order of events is that of
 // (p, l, commit before start), and dense ranks of those are Start and End. Then
 // End(A) < Start(B), strictly, says exactly that A's commit stands before B's
-// snapshot, also at equal timestamps, and may be claimed as order in time: it is the
-// order that the database itself says it had. A commit at its own start (sts = cts, a
+// snapshot, also at equal timestamps: they are instants of one clock (record.ClockDatabase). A commit at its own start (sts = cts, a
 // read-only transaction) can't stand before that start, as no transaction ends before it
 // begins: it takes the rank of the start, and so precedes nothing that starts at
 // that timestamp. That claims less than the tool would, never more: two such
@@ -164,7 +163,9 @@ func readTimekiller(in *input, format string) ([]History, error) {
 	if k.format == "" {
 		k.format = format
 	}
-	return []History{k.made(in.name, k.format, timekillerInitial(k.txns), k.txns)}, nil
+	h, database := k.made(in.name, k.format, timekillerInitial(k.txns), k.txns), record.ClockDatabase
+	h.Header.Clock = &database
+	return []History{h}, nil
 }
 
 // transaction takes in one element of the array.

@@ -285,11 +285,17 @@ func (w *writer) planTimes() error {
 			with++
 		}
 	}
-	enforced := w.h.Header.Clock != nil && *w.h.Header.Clock == record.ClockEnforce
+	instants := w.h.Header.Clock != nil && *w.h.Header.Clock == record.ClockDatabase
+	enforced := w.h.Header.Clock != nil && w.h.Header.Clock.Enforces()
 	switch {
 	case w.spec.times == timesAlways && (with < len(w.txns) || w.opt.DropTimes):
 		t := slices.IndexFunc(w.txns, func(t record.Transaction) bool { return !t.HasTimes || w.opt.DropTimes })
 		return w.cannot(t, -1, "it has no times, which the format needs")
+	case w.spec.times == timesAlways && !instants:
+		return w.cannot(0, -1, "its times are the clients', and the format's are the database's own: if these are, the header says so (\"clock\":\"database\")")
+	case w.spec.times == timesMaybe && with > 0 && instants:
+		t := slices.IndexFunc(w.txns, func(t record.Transaction) bool { return t.HasTimes })
+		return w.cannot(t, -1, "its times are the database's own, and the format's are the clients'; they may be left out (--drop times)")
 	case w.spec.times == timesNone && with > 0 && enforced && !w.opt.DropTimes:
 		t := slices.IndexFunc(w.txns, func(t record.Transaction) bool { return t.HasTimes })
 		return w.cannot(t, -1, "it has times, and the history's header makes them part of its levels; they may be left out (--drop times)")
@@ -299,7 +305,7 @@ func (w *writer) planTimes() error {
 	if w.spec.times == timesNone || with == 0 {
 		return nil
 	}
-	if c := w.h.Header.Clock; c != nil && *c != record.ClockPrune {
+	if c := w.h.Header.Clock; c != nil && *c != record.ClockPrune && !instants {
 		w.note("the header's clock: %s is left out, as the format has no word for it: %s", *c, either(enforced,
 			"its si and ser are strong-si and sser here", "strong-si and sser hold the history to its times here"))
 	}

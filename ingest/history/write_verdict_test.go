@@ -195,14 +195,14 @@ func TestWriteKeepsVerdicts(t *testing.T) {
 	written, kinds := map[string]int{}, map[verdict.Outcome]int{}
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(seed, 21))
-		h := scenario(r)
+		drawn := scenario(r)
 		if r.IntN(4) == 0 {
-			if simplify(r, h); len(h.Transactions) == 0 {
+			if simplify(r, drawn); len(drawn.Transactions) == 0 {
 				continue
 			}
 		}
 		for _, format := range WrittenFormats() {
-			opt := WriteOptions{Format: format, DropAborted: r.IntN(2) == 0, DropTimes: r.IntN(6) == 0}
+			h, opt := timedFor(drawn, format), WriteOptions{Format: format, DropAborted: r.IntN(2) == 0, DropTimes: r.IntN(6) == 0}
 			what, ok := changed(t, h, opt)
 			if ok {
 				written[format]++
@@ -248,7 +248,9 @@ func TestWriteInitial(t *testing.T) {
 		{"an empty list that nobody changes", "initial any\ns1 T1: r(x,[])\ns2 T2: r(x,null)", slices.Concat(jepsen, numbers, []string{cobraFormat, porcupineKV}), ""},
 		{"a list of no list is a value", "initial any\ns1 T1: r(x,[1,2])\ns2 T2: r(x,[1,2]) w(x,1)", slices.Concat(jepsen, numbers), ""},
 		{"nor of absent keys", "initial absent\ns1 T1: r(x,[])", slices.Concat(jepsen, numbers), ""},
-		{"nor with times", "initial absent\ns1 T1: r(x,[]) @1-2", []string{timekillerList}, ""},
+		{"nor with times", "initial absent\nclock database\ns1 T1: r(x,[]) @1-2", []string{timekillerList}, ""},
+		{"times that are no instants", "initial absent\ns1 T1: r(x,1) @1-2", []string{timekillerKV}, `"T1"`},
+		{"instants of a database", "initial absent\nclock database\ns1 T1: r(x,1) @1-2", jepsen, `"T1"`},
 		{"an empty list of no list is a value", "initial any\ns1 T1: r(x,[])\ns2 T2: w(x,[])", slices.Concat(numbers, []string{cobraFormat, porcupineKV}), ""},
 		{"an empty list is none of absent keys", "initial absent\ns1 T1: r(x,[])\ns2 T2: w(x,1)", numbers, ""},
 		{"nor is it nil", "initial absent\ns1 T1: r(x,[])\ns2 T2: w(x,1)", jepsen, "ops[0] of transaction \"T1\""},

@@ -143,9 +143,16 @@ const (
 	ClockEnforce
 	// ClockIgnore uses no times at all.
 	ClockIgnore
+	// ClockDatabase: starts and commits are instants of the database's own clock, such as TiDB's or Dgraph's timestamps.
+	// si and strong-si are held to their order, ser and sser to that of the commits (TimeKiller, AION): a transaction reads
+	// what was committed before its start and, at ser, before its commit. What happens at one instant is in no order.
+	ClockDatabase
 )
 
-var clockNames = [...]string{"prune", "enforce", "ignore"}
+// Enforces tells whether real-time order is part of si and ser: they are read as strong-si and sser.
+func (c Clock) Enforces() bool { return c == ClockEnforce || c == ClockDatabase }
+
+var clockNames = [...]string{"prune", "enforce", "ignore", "database"}
 
 func (c Clock) String() string { return clockNames[c] }
 

@@ -4,6 +4,7 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -58,30 +59,43 @@ func (a Assumptions) Header() record.Header {
 	return record.Header{Initial: &a.Initial, Sessions: &a.Sessions, Clock: &a.Clock, Coverage: &a.Coverage, MaxSkew: &a.MaxSkew, UniqueValues: a.UniqueValues}
 }
 
-// Levels applies the clock to what is asked: under enforce, si is read as
+// Levels applies the clock to what is asked: under enforce and database, si is read as
 // strong-si and ser as sser. A level that holds real time can't be asked with a
-// clock that is ignored.
+// clock that is ignored, and by the database's clock the order of commits (ser) says nothing of that of starts (si):
+// one of them can be asked.
 func Levels(ask []verdict.Level, clock record.Clock) ([]verdict.Level, error) {
 	for _, l := range ask {
 		if (Assumptions{Clock: clock}).beyond(l) {
 			return nil, fmt.Errorf("level %s holds real time, which the clock setting ignore takes away", l)
 		}
 	}
-	return read(ask, clock), nil
+	levels := read(ask, clock)
+	serial := func(l verdict.Level) bool { return l == verdict.SSER || l == verdict.LIN }
+	if clock == record.ClockDatabase && slices.Contains(levels, verdict.StrongSI) && slices.ContainsFunc(levels, serial) {
+		return nil, errors.New("by the database's clock si is held to its starts and commits, and ser to its commits: ask for one of them")
+	}
+	return levels, nil
 }
 
 // AllLevels are all levels, as the clock has them read. Those that hold real time are
-// among them also where clocks are ignored: Check reports that they do not apply.
-func AllLevels(clock record.Clock) []verdict.Level { return read(verdict.Levels(), clock) }
+// among them also where clocks are ignored: Check reports that they do not apply. By the database's clock ser is not
+// among them.
+func AllLevels(clock record.Clock) []verdict.Level {
+	all := verdict.Levels()
+	if clock == record.ClockDatabase { // see Levels
+		all = slices.DeleteFunc(all, func(l verdict.Level) bool { return l == verdict.SER || l == verdict.SSER || l == verdict.LIN })
+	}
+	return read(all, clock)
+}
 
 // read is what the levels asked mean under a clock, each once.
 func read(ask []verdict.Level, clock record.Clock) []verdict.Level {
 	var out []verdict.Level
 	for _, l := range ask {
 		switch {
-		case clock == record.ClockEnforce && l == verdict.SI:
+		case clock.Enforces() && l == verdict.SI:
 			l = verdict.StrongSI
-		case clock == record.ClockEnforce && l == verdict.SER:
+		case clock.Enforces() && l == verdict.SER:
 			l = verdict.SSER
 		}
 		if !slices.Contains(out, l) {

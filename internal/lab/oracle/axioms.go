@@ -468,7 +468,7 @@ func (a *assignment) hasCommitOrder(chosen []externalRead) bool {
 func (a *assignment) relate() {
 	n := a.count()
 	a.session, a.readBy, a.precedes = make([]nodes, n), make([]nodes, n), make([]nodes, n)
-	before := a.h.before(false)
+	before := a.h.before(false, false)
 	for t := range a.h.txns {
 		a.precedes[a.initialNode()].add(t)
 		for s := range a.h.txns {

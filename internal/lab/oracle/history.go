@@ -182,8 +182,9 @@ func (h *history) choices() []set {
 }
 
 // before are, per transaction, those that must have committed before it starts:
-// by session order, and by real-time order if that is asked for.
-func (h *history) before(realTime bool) []set {
+// by session order, and by real-time order if that is asked for. atOnce: what starts at its commit comes after what
+// committed before that, too.
+func (h *history) before(realTime, atOnce bool) []set {
 	out := make([]set, len(h.txns))
 	for j, s := range h.txns {
 		for i, t := range h.txns {
@@ -196,7 +197,32 @@ func (h *history) before(realTime bool) []set {
 			if realTime && t.HasTimes && s.HasTimes && t.End+h.opt.MaxSkew < s.Start {
 				out[j] = out[j].with(i)
 			}
+			if atOnce && t.HasTimes && s.HasTimes && s.Status != record.Unknown && t.End < s.End {
+				out[j] = out[j].with(i)
+			}
 		}
 	}
 	return out
+}
+
+// onTime tells whether t's start, or its commit, can be the next event by the database's clock: nothing of the
+// others is still to come that was before it.
+func (r *interleaver) onTime(t int, commit bool, started, committed set) bool {
+	x := &r.txns[t]
+	if !r.instants || !x.HasTimes {
+		return true
+	}
+	at := x.Start
+	if commit && x.Status == record.Committed {
+		at = x.End
+	}
+	for u := range r.txns {
+		y := &r.txns[u]
+		switch {
+		case u == t || !r.all.has(u) || !y.HasTimes: // of one of unknown outcome only what was before its start is known
+		case y.Status == record.Committed && (!started.has(u) && y.Start < at || !committed.has(u) && y.End < at):
+			return false
+		}
+	}
+	return true
 }

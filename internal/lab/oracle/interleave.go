@@ -1,15 +1,19 @@
 package oracle
 
-import "github.com/isowatch/isowatch/incremental/verdict"
+import (
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
 
 // interleave searches an order of starts and commits in which every
 // transaction reads what was committed at its start. With firstCommitterWins,
 // writers of a common key must not overlap.
 func (h *history) interleave(firstCommitterWins, realTime bool) ([]verdict.Event, bool) {
-	before := h.before(realTime)
+	before := h.before(realTime, false)
 	for _, all := range h.choices() {
 		h.take(all)
-		r := interleaver{history: h, before: before, all: all, firstCommitterWins: firstCommitterWins, failed: map[string]bool{}}
+		r := interleaver{history: h, before: before, all: all, firstCommitterWins: firstCommitterWins,
+			instants: realTime && h.opt.Clock == record.ClockDatabase, failed: map[string]bool{}}
 		if r.run(0, 0, h.initial()) {
 			return r.order, true
 		}
@@ -23,6 +27,7 @@ type interleaver struct {
 	before             []set // of each, who must commit before it starts
 	all                set   // who took effect
 	firstCommitterWins bool
+	instants           bool            // starts and commits are in the order of their times
 	failed             map[string]bool // what started, what committed, and what the database held
 	order              []verdict.Event // so far
 }
@@ -48,11 +53,11 @@ func (r *interleaver) run(started, committed set, s state) bool {
 	for t := range r.txns {
 		switch {
 		case running.has(t):
-			if r.commitNext(t, started, committed, s) {
+			if r.onTime(t, true, started, committed) && r.commitNext(t, started, committed, s) {
 				return true
 			}
 		case r.all.has(t) && !started.has(t):
-			if r.startNext(t, started, committed, busy, s) {
+			if r.onTime(t, false, started, committed) && r.startNext(t, started, committed, busy, s) {
 				return true
 			}
 		}

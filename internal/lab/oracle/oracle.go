@@ -53,10 +53,10 @@ type judge func(h *history) ([]verdict.Event, bool)
 // judges has every level.
 var judges = map[verdict.Level]judge{
 	verdict.SSER:     func(h *history) ([]verdict.Event, bool) { return h.serial(true) },
-	verdict.SER:      func(h *history) ([]verdict.Event, bool) { return h.serial(h.opt.Clock == record.ClockEnforce) },
+	verdict.SER:      func(h *history) ([]verdict.Event, bool) { return h.serial(h.opt.Clock.Enforces()) },
 	verdict.StrongSI: func(h *history) ([]verdict.Event, bool) { return h.interleave(true, true) },
 	verdict.SI: func(h *history) ([]verdict.Event, bool) {
-		return h.interleave(true, h.opt.Clock == record.ClockEnforce)
+		return h.interleave(true, h.opt.Clock.Enforces())
 	},
 	verdict.PC: func(h *history) ([]verdict.Event, bool) { return h.interleave(false, false) },
 	verdict.CC: axioms(axiom{visible: visibleByPath}),

@@ -1,10 +1,13 @@
 package oracle
 
-import "github.com/isowatch/isowatch/incremental/verdict"
+import (
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+)
 
 // serial searches a serial order of the transactions.
 func (h *history) serial(realTime bool) ([]verdict.Event, bool) {
-	before := h.before(realTime)
+	before := h.before(realTime, realTime && h.opt.Clock == record.ClockDatabase)
 	for _, all := range h.choices() {
 		h.take(all)
 		failed := map[string]bool{} // what was done and what the database held
