@@ -66,7 +66,7 @@ func (b *Budget) Share() *Share {
 	return &Share{all: b}
 }
 
-// Leave gives back what s holds. It must not be used any more.
+// Leave gives back what s holds; nothing is to be drawn from it any more.
 func (s *Share) Leave() {
 	s.all.held -= s.held
 	s.all.shares--
@@ -90,7 +90,7 @@ func (s *Share) Certain(n int) bool {
 // spent tells whether all that was granted is used so many times, and what falls to s.
 func (s *Share) spent(times uint64) bool {
 	b := s.all
-	return b.used >= times*b.granted && s.used >= times*b.granted/uint64(b.shares)
+	return b.used >= times*b.granted && s.used >= times*b.granted/uint64(max(1, b.shares))
 }
 
 // Use draws n steps for work that was done.
@@ -119,7 +119,7 @@ func (s *Share) Roomy() bool { return s.room(s.all.HeldMax / 4 * 3) }
 
 // room tells whether less than most is held by all, or less of it than falls to s.
 func (s *Share) room(most int) bool {
-	return s.all.HeldMax <= 0 || s.all.held < most || s.held < most/s.all.shares
+	return s.all.HeldMax <= 0 || s.all.held < most || s.held < most/max(1, s.all.shares)
 }
 
 func (s *Share) end() { s.ended, s.all.ended = true, true }
