@@ -291,10 +291,14 @@ func (h *history) linearizable(o *object) (ok, known bool) {
 // effect is equal for operations that do the same.
 func (x *op) effect(to []byte) []byte {
 	for _, r := range x.reads {
-		to = number(to, uint64(r.value)<<1)
+		what := uint64(r.value) << 2
+		if r.alien { // who wrote it later itself may read of the initial state what another may not
+			what |= 1
+		}
+		to = number(to, what)
 	}
 	for _, w := range x.writes {
-		to = number(to, uint64(w.value)<<1|1)
+		to = number(to, uint64(w.value)<<2|2)
 	}
 	return to
 }

@@ -73,3 +73,18 @@ func TestTooLong(t *testing.T) {
 		t.Error("decided within 10 steps")
 	}
 }
+
+// Of two that read and write the same, only the one that wrote what it read itself can have read it of the initial
+// state.
+func TestSameButForWhoWrote(t *testing.T) {
+	op := func(kind record.OpKind, v record.Value) record.Op { return record.Op{Kind: kind, Key: "x", Value: v} }
+	found, made := op(record.Read, record.Null), op(record.Write, record.Int(1))
+	txns := []record.Transaction{
+		{Status: record.Unknown, Ops: []record.Op{found, made}},
+		{Status: record.Unknown, Ops: []record.Op{found, op(record.Write, record.Null), made}},
+		{Ops: []record.Op{op(record.Read, record.Int(1))}},
+	}
+	if holds, decided := linear.Decide(txns, linear.Options{}); !holds || !decided {
+		t.Errorf("holds %v, decided %v; the second one, and then the read", holds, decided)
+	}
+}
