@@ -619,7 +619,7 @@ func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
 	}
 	c.Last, c.Ablate, c.PairsMax = !e.opt.Online, e.opt.Ablate, e.opt.PairsMax
 	if bulk {
-		c.Slots = e.in.txns.Len()
+		c.Slots, c.RunFirst = e.in.txns.Len(), c.Last && e.weak == nil
 	}
 	return c
 }

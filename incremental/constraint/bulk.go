@@ -13,7 +13,7 @@ import (
 
 // Finish ends bulk loading: anti-dependencies of overwritten and of initial
 // versions go in, cycles of the known graph are reported and cut, and the closure is built in
-// one pass along a topological order, O(edges · chains). Blocks comes next.
+// one pass along a topological order, O(edges · chains), unless the history can be run without. Blocks comes next.
 func (p *Polygraph) Finish() {
 	if !p.bulk {
 		return
@@ -52,8 +52,13 @@ func (p *Polygraph) Finish() {
 		p.topo, p.heads, p.bulk = nil, nil, false
 		return
 	}
+	if p.runs() {
+		return
+	}
 	p.close()
-	p.survey()
+	if p.survey() {
+		return
+	}
 	p.rounds()
 	if len(p.choices) > 0 {
 		p.heads = p.blockHeads()
@@ -136,12 +141,15 @@ const surveyed = 32
 // with the ones just before it in topological order, as far as its place among
 // them is clear. What that decides decides more, which is left to Blocks; but where chains are
 // many it is done again as long as it brings much: what reaches what follows from versions then,
-// more than from sessions, and to insert an edge is dear.
-func (p *Polygraph) survey() {
+// more than from sessions, and to insert an edge is dear. It tells whether that let the history be run.
+func (p *Polygraph) survey() bool {
 	for {
 		n := p.surveyOnce()
+		if n > 0 && p.runs() {
+			return true
+		}
 		if p.bits == nil || n <= p.g.Nodes()/surveyAgain {
-			return
+			return false
 		}
 	}
 }

@@ -37,7 +37,7 @@
 //	polygraph.go  transactions, edges, what is woken by what
 //	order.go      the order of blocks
 //	choice.go     reads of several versions, transactions of unknown outcome
-//	bulk.go       a whole history at once: rounds, a survey, then all blocks
+//	bulk.go       a whole history at once: a run, rounds, surveys, then all blocks
 //	encode.go     what is open, as variables and clauses
 //	solve.go      solving it; what an Unsat rests on
 //	window.go     solving, of a stream, only what is new
@@ -90,7 +90,9 @@ type Config struct {
 	// Last: nothing follows the bulk load, so that once the known graph has a
 	// cycle the rest need not be looked at where that is dear.
 	Last bool
-	Skew int64 // nanoseconds
+	// RunFirst: the bulk load is all there is, to the last list, so that it may be run before it is closed.
+	RunFirst bool
+	Skew     int64 // nanoseconds
 	// Late: what ended before others that came before it precedes what those precede. Else
 	// it is taken to have ended when it came. With RealTime.
 	Late bool

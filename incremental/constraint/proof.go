@@ -18,7 +18,7 @@ func (p *Polygraph) Order() []verdict.Event {
 		return nil
 	}
 	if p.solved.order != nil {
-		return p.solved.order
+		return slices.Clone(p.solved.order)
 	}
 	n := p.g.Nodes()
 	in := make([]int32, n)

@@ -8,9 +8,10 @@ import (
 	"github.com/isowatch/isowatch/incremental/version"
 )
 
-// A hot key with thousands of concurrent writers has tens of millions of pairs.
-// Beyond Config.PairsMax, and in a stream without times where there is no room for more, they are not made.
-// What is asked of them then is asked of the history as a whole: can it be run? run lets transactions start and
+// A history that lies in an order that nothing speaks against needs neither a closure nor pairs. And a hot key
+// with thousands of concurrent writers has tens of millions of pairs: beyond Config.PairsMax, and in a stream
+// without times where there is no room for more, they are not made. So before anything is closed, after surveys, and
+// before many pairs are searched it is asked of the history as a whole: can it be run? run lets transactions start and
 // commit one after the other, along the known graph,
 //
 //	a start     when all that it reads is what the keys hold, and, at snapshot
@@ -18,8 +19,7 @@ import (
 //	a commit    when all who read what it overwrites have started, and nothing
 //	            else is known to overwrite that first
 //
-// always the earliest in topological order of those that can. If all get
-// through, the order proves that the level is satisfied, whatever pairs there
+// always what came first of those that can. If all get through, the order proves that the level is satisfied, whatever pairs there
 // are; if they get stuck nothing is known, as another choice may get through.
 // Cost: O((n + edges) log n) for n reads and writes.
 
@@ -48,15 +48,30 @@ type run struct {
 	out      []verdict.Event
 }
 
-// runThrough tries to run the history.
+// runs tries to run a history that is loaded in bulk before its pairs are made, and before its graph is closed. If
+// that can be done it is solved, and there is nothing left to do. Not where reads are open, which may be decided later.
+func (p *Polygraph) runs() bool {
+	if !p.cfg.RunFirst || p.Found > 0 || len(p.choices) > 0 || p.cfg.Ablate.NoPruning || p.g.Nodes() <= min(runFrom, p.cfg.PairsMax) {
+		return false
+	}
+	order, ok := p.runThrough()
+	if ok {
+		p.solved = solution{valid: true, edges: p.g.Len(), openChoices: p.openChoices, order: order}
+		p.implicit = 1 // what is not known to be solved any more is not solved for having no pairs
+		p.topo, p.heads, p.bulk = nil, nil, false
+	}
+	return ok
+}
+
+// runFrom is how many nodes a history has at most that is not run first, if Config.PairsMax is not less.
+const runFrom = 1 << 12
+
+// runThrough tries to run the history, of all that can happen always what came first.
 func (p *Polygraph) runThrough() ([]verdict.Event, bool) {
 	n := p.g.Nodes()
-	prio := p.places
-	if len(prio) < n { // a stream comes in the order of time
-		prio = make([]int32, n)
-		for i := range prio {
-			prio[i] = int32(i)
-		}
+	prio := make([]int32, n) // as it came
+	for i := range prio {
+		prio[i] = int32(i)
 	}
 	r := &run{p: p, in: make([]int32, n), ready: &ready{prio: prio}, holds: map[keyID]vid{}, busy: map[keyID]slot{},
 		unread: map[vid]int{}, readers: map[vid][]node{}, writers: map[keyID]*ready{}, either: map[keyID][]node{},
