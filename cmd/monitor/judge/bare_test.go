@@ -23,7 +23,7 @@ func TestEvidenceIsJudgedAsAFile(t *testing.T) {
 	for seed := range n {
 		s := tiny.Random(rand.New(rand.NewPCG(seed, 9)), tiny.Config{Txns: 6, Times: true, Duplicates: seed%2 == 0, Aborted: true, Unknown: true,
 			Partial: seed%5 == 0, Appends: seed%3 == 0, Keys: int(seed % 4), Mutations: int(seed % 4)})
-		for _, clock := range []record.Clock{record.ClockPrune, record.ClockEnforce, record.ClockIgnore} {
+		for _, clock := range []record.Clock{record.ClockPrune, record.ClockEnforce, record.ClockDatabase, record.ClockIgnore} {
 			s.Header.Clock = &clock
 			for _, l := range verdict.Levels() {
 				want := small(l, s.Header, s.Txns, incremental.Options{}).Outcome

@@ -156,12 +156,14 @@ func bare(level verdict.Level, h record.Header, txns []record.Transaction, extra
 	return small(level, h, txns, extra)
 }
 
-// linearizable judges lin where each object can be judged by itself; not decided is what the engine is for.
+// linearizable judges lin where each object can be judged by itself, by clients' times; not decided is what the
+// engine is for.
 func linearizable(level verdict.Level, a Assumptions, txns []record.Transaction) (o verdict.Outcome, decided bool) {
-	if level != verdict.LIN || a.beyond(level) || a.Coverage == record.CoveragePartial && (a.UniqueValues == nil || !*a.UniqueValues) {
+	partial := a.Coverage == record.CoveragePartial
+	if level != verdict.LIN || a.beyond(level) || a.Clock == record.ClockDatabase || partial && (a.UniqueValues == nil || !*a.UniqueValues) {
 		return verdict.Unknown, false
 	}
-	holds, decided := linear.Decide(txns, linear.Options{Initial: a.Initial, Partial: a.Coverage == record.CoveragePartial, MaxSkew: a.MaxSkew})
+	holds, decided := linear.Decide(txns, linear.Options{Initial: a.Initial, Partial: partial, MaxSkew: a.MaxSkew})
 	if !holds {
 		return verdict.Violated, decided
 	}
