@@ -102,7 +102,7 @@ type Alerts struct {
 	Webhooks            []Webhook     `yaml:"webhooks"`
 	Kafka               *AlertsKafka  `yaml:"kafka"`
 	Stdout              bool          `yaml:"stdout" help:"Whether alerts are written to standard output as well, a JSON object a line."`
-	Repeat              time.Duration `yaml:"repeat" help:"How long after a notification of a group (alerts of one database, level and name) the next one comes if there is more of it, unless it has grown tenfold meanwhile; also how often one is reminded of operational trouble. 0: every new alert is worth one."`
+	Repeat              time.Duration `yaml:"repeat" help:"How long after a notification of a group (alerts of one database, name and weakest level) the next one comes if there is more of it, unless it has grown tenfold meanwhile; also how often one is reminded of operational trouble. 0: every new alert is worth one."`
 	ResolveAfter        time.Duration `yaml:"resolve_after" help:"How much of its database, in the time of the records, has to be judged without anything more of a group until it is resolved, and its promise holds again. Where nothing is judged, nothing is resolved."`
 	ResolveTransactions int           `yaml:"resolve_transactions" help:"How many transactions have to be judged for that beside alerts.resolve_after."`
 	SilentAfter         time.Duration `yaml:"silent_after" help:"An operational alert is raised when no record has come for so long. 0: never, as where nights are quiet."`

@@ -11,7 +11,7 @@
 //
 // # The life of a group
 //
-// Alerts of one database, level and name are one group. The first is told at
+// Alerts of one database, name and weakest level that is broken are one group. The first is told at
 // once, further ones when there are ten times as many as when it was told last, or
 // after Config.Repeat. A group is over when enough was judged without more of it, which is
 // told too, if anything was; time that only passes ends none. Trouble of the monitor itself is a group

@@ -1,6 +1,7 @@
 package life
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -62,11 +63,12 @@ type Condition struct {
 // Operational begins the names of conditions.
 const Operational = "operational/"
 
-// Group is what belongs together: alerts of one database, level and name, which as a rule
-// have one cause, or a condition.
+// Group is what belongs together: alerts of one database and name that break the same weakest
+// level, which as a rule have one cause, or a condition. What is asked for changes no group's id.
 type Group struct {
-	ID       string        `json:"id"`
-	DB       string        `json:"db"`
+	ID string `json:"id"`
+	DB string `json:"db"`
+	// Level is the weakest that is asked for of those that it breaks; of what breaks none, the last one.
 	Level    string        `json:"level"`
 	Name     string        `json:"name"`
 	Keys     []string      `json:"keys"` // some of those that its alerts are about
@@ -91,12 +93,14 @@ type Group struct {
 	Text string `json:"text,omitempty"`
 }
 
-// GroupID is the group of an alert.
-func GroupID(db, level, of string) string { return hash("group", db, level, of) }
+// GroupOf is the group of an alert.
+func GroupOf(a alerts.Alert) string { return groupID(a.DB, cmp.Or(a.Weakest, a.Level), a.Name) }
+
+func groupID(db, weakest, of string) string { return hash("group", db, weakest, of) }
 
 // coarseID is the group of alerts that share all but the name, overflowID that of
 // everything else; see Config.GroupsMax.
-func coarseID(db, level string) string { return hash("coarse", db, level) }
+func coarseID(db, weakest string) string { return hash("coarse", db, weakest) }
 
 // SeveralNames is the name of a group of alerts that have different ones.
 const SeveralNames = "several"
@@ -151,7 +155,7 @@ func (s *Snapshot) Group(id string) (Group, bool) {
 
 // Of is the group that an alert is in, if it is still remembered.
 func (s *Snapshot) Of(a alerts.Alert) (Group, bool) {
-	for _, id := range []string{GroupID(a.DB, a.Level, a.Name), coarseID(a.DB, a.Level), overflowID} {
+	for _, id := range []string{GroupOf(a), coarseID(a.DB, cmp.Or(a.Weakest, a.Level)), overflowID} {
 		if g, ok := s.Group(id); ok && a.LastSeen <= max(g.Last, g.ResolvedAt) && a.LastSeen >= g.Since {
 			return g, true
 		}
@@ -160,9 +164,9 @@ func (s *Snapshot) Of(a alerts.Alert) (Group, bool) {
 }
 
 // Overlay is an alert as it is now: resolved if its group is over, or so long over
-// that it is forgotten.
+// that it is forgotten; of the level that its group is of.
 func (s *Snapshot) Overlay(a alerts.Alert) alerts.Alert {
-	a.Group = GroupID(a.DB, a.Level, a.Name)
+	a.Group = GroupOf(a)
 	if len(a.Suspicion) > 0 { // it was never told of
 		return a
 	}
@@ -175,6 +179,20 @@ func (s *Snapshot) Overlay(a alerts.Alert) alerts.Alert {
 	}
 	if ok {
 		a.Group = g.ID
+		a = g.Asked(a)
+	}
+	return a
+}
+
+// Asked is an alert of the group as it is by what is asked for now: of the group's level, which is one more
+// that it breaks.
+func (g *Group) Asked(a alerts.Alert) alerts.Alert {
+	if g.Level == "" || g.Level == a.Level {
+		return a
+	}
+	if a.Level = g.Level; !slices.Contains(a.Breaks, g.Level) {
+		a.Breaks = append(slices.Clone(a.Breaks), g.Level)
+		slices.SortFunc(a.Breaks, func(x, y string) int { return cmp.Compare(strength(x), strength(y)) })
 	}
 	return a
 }

@@ -18,7 +18,7 @@ import (
 //
 // Invariants: wanting holds each group that is due once, in the order in which they
 // became so; withheld is the sum of all unsaid; at most 2*GroupsMax+1+conditionsMax+1
-// groups are not over, and resolvedMax are.
+// groups are not over, resolvedMax are, and GroupsMax were set aside, which reopen one by one.
 type Life struct {
 	cfg      Config
 	groups   map[string]*group
@@ -81,7 +81,7 @@ type group struct {
 	toldCount   int64
 	kept        int64 // silenced since
 	// Of conditions: ends says that it is over when Over says so. over is since when it is,
-	// 0 if it is not; of anomalies, since when nobody asks for the level any more.
+	// 0 if it is not; of anomalies, since when nobody asks for a level that they break.
 	ends bool
 	over int64
 	// farewell: that it is over is to be told.
@@ -180,16 +180,20 @@ func (l *Life) Anomaly(h Head, now int64) {
 
 // place finds or makes the group of an alert.
 func (l *Life) place(h Head) *group {
+	weakest := cmp.Or(h.Weakest, h.Level)
 	for _, p := range []struct {
 		tier, most int
 		id         string
 		g          Group
 	}{
-		{tierFine, l.cfg.GroupsMax, GroupID(h.DB, h.Level, h.Name), Group{DB: h.DB, Level: h.Level, Name: h.Name, Keys: []string{}}},
-		{tierCoarse, l.cfg.GroupsMax, coarseID(h.DB, h.Level), Group{DB: h.DB, Level: h.Level, Name: SeveralNames, Keys: []string{}}},
+		{tierFine, l.cfg.GroupsMax, groupID(h.DB, weakest, h.Name), Group{DB: h.DB, Level: h.Level, Name: h.Name, Keys: []string{}}},
+		{tierCoarse, l.cfg.GroupsMax, coarseID(h.DB, weakest), Group{DB: h.DB, Level: h.Level, Name: SeveralNames, Keys: []string{}}},
 		{tierOverflow, 1, overflowID, Group{Keys: []string{}}},
 	} {
 		g := l.groups[p.id]
+		if g != nil && g.aside() {
+			l.reopen(g)
+		}
 		if g != nil && g.State != alerts.Resolved {
 			return g
 		}
@@ -381,19 +385,51 @@ func (l *Life) resolve(g *group) {
 	}
 }
 
-// forget drops what has been over for longest, and was told.
+// aside: it is resolved as nobody asks for a level that it breaks, and not because enough was
+// judged without it: who asks again finds it as it was.
+func (g *group) aside() bool {
+	return g.State == alerts.Resolved && g.over > 0 && g.tier < tierOverflow
+}
+
+// reopen takes back that nobody asks for a group. Who was told that it is over is told that it is not.
+func (l *Life) reopen(g *group) {
+	g.State, g.ResolvedAt, g.over = alerts.Ongoing, 0, 0
+	l.active[g.tier]++
+	unheard := g.farewell && g.told
+	if g.farewell, g.burst = false, false; !unheard {
+		l.again(g)
+	}
+}
+
+// again puts a group in the line that receivers are to hear of once more, if they may.
+func (l *Life) again(g *group) {
+	if !g.Muted && (g.told || l.isNews(g)) {
+		l.want(g)
+	}
+}
+
+// forget drops what has been over for longest, and was told. Of what was set aside more is kept.
 func (l *Life) forget() {
-	var over []*group
+	var over, aside []*group
 	for _, g := range l.groups {
-		if g.State == alerts.Resolved && !g.farewell {
+		switch {
+		case g.State != alerts.Resolved || g.farewell:
+		case g.aside():
+			aside = append(aside, g)
+		default:
 			over = append(over, g)
 		}
 	}
-	if len(over) <= resolvedMax {
+	l.forgetOf(over, resolvedMax)
+	l.forgetOf(aside, l.cfg.GroupsMax)
+}
+
+func (l *Life) forgetOf(over []*group, most int) {
+	if len(over) <= most {
 		return
 	}
 	slices.SortFunc(over, byEnd)
-	for _, g := range over[:len(over)-resolvedMax] {
+	for _, g := range over[:len(over)-most] {
 		delete(l.groups, g.ID)
 	}
 }

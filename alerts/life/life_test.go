@@ -428,7 +428,7 @@ func TestOverlay(t *testing.T) {
 		t.Errorf("without a life: %+v", got)
 	}
 	s.find(HeadOf(a, 1))
-	if got := s.l.Snapshot().Overlay(a); got.State != alerts.Fresh || got.Group != GroupID("shop", "si", "lost-update") || !s.l.Snapshot().Open(got.Group) {
+	if got := s.l.Snapshot().Overlay(a); got.State != alerts.Fresh || got.Group != groupID("shop", "si", "lost-update") || !s.l.Snapshot().Open(got.Group) {
 		t.Errorf("new: %+v", got)
 	}
 	s.pass(15 * time.Minute)

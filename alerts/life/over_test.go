@@ -47,7 +47,7 @@ func TestNothingIsOverBeforeAllIsBrought(t *testing.T) {
 				}
 			}
 		}
-		if x, y := GroupID("shop", "si", "lost-update"), GroupID("y", "si", "lost-update"); over[x] || !over[y] {
+		if x, y := groupID("shop", "si", "lost-update"), groupID("y", "si", "lost-update"); over[x] || !over[y] {
 			t.Errorf("summary %v: over are x: %v, y: %v; want y alone", summary, over[x], over[y])
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
@@ -43,7 +44,8 @@ func (j Judged) reach(enough Judged) bool {
 type Standing struct {
 	Health Health `json:"health"`
 	// Since is when the first anomaly of a breach was found; of what holds, since when
-	// none was, in this history.
+	// none was, in this history: by the monitor's clock or the records', whichever was behind, so
+	// that it is never after Until.
 	Since int64 `json:"since"`
 	// Last is when an anomaly was found last, and Alerts and Violations are how many
 	// different ones were found since the breach began, and how often: of one that is
@@ -98,7 +100,7 @@ type Span struct {
 // database is what is remembered of one. It does not change: what changes is a copy.
 type database struct {
 	Progress
-	began    int64    // when Progress first was of this history
+	began    int64    // when Progress first was of this history, by the clock that was behind
 	breaches []breach // by level
 	spans    []Span   // in order, disjoint, at most spansMax
 	moved    bool     // something is of another history than Progress; not part of the state
@@ -178,9 +180,9 @@ func (d *database) over(b *breach, enough Judged) bool {
 // well. It tells whether that is news.
 //
 // With another history, all that was found before counts as found where it is now: what was
-// judged of the one before may have been judged otherwise. A level that is not asked for any
-// more, nor one that implies it, ends the groups of what broke it: the promise was taken
-// back.
+// judged of the one before may have been judged otherwise. Groups of which nobody asks for a level
+// that they break any more are set aside: the promise was taken back. When it is given again, so
+// are they.
 func (l *Life) Judged(p Progress, now int64) bool {
 	l.advance(now)
 	p.Time = bounded(p.Time)
@@ -192,7 +194,7 @@ func (l *Life) Judged(p Progress, now int64) bool {
 			return false
 		}
 	}
-	next := &database{Progress: p, began: l.now}
+	next := &database{Progress: p, began: earlier(l.now, p.Time)}
 	next.Levels = slices.Clone(p.Levels)
 	if d != nil {
 		next.breaches, next.spans = slices.Clone(d.breaches), d.spans
@@ -210,20 +212,66 @@ func (l *Life) Judged(p Progress, now int64) bool {
 	}
 	asked := d == nil || !slices.EqualFunc(p.Levels, d.Levels, func(a, b Asked) bool { return a.Level == b.Level })
 	if !same || d.moved || asked {
-		for _, g := range l.groups {
-			if g.DB != p.DB || g.tier >= tierOverflow || g.State == alerts.Resolved {
+		for _, g := range l.those(func(g *group) bool {
+			return g.DB == p.DB && g.tier < tierOverflow && (g.State != alerts.Resolved || g.aside())
+		}) {
+			if g.over == 0 && !g.due && d.since(g.at).reach(l.enough()) {
+				l.resolve(g) // as it is for the breach
 				continue
 			}
-			if g.at.History != p.History {
+			if g.at.History != p.History || g.aside() {
 				g.at = p.Place
 			}
-			if asked && g.over == 0 && !next.asks(g.Level) && !next.asks(g.weakest) {
-				g.over = l.now
+			if asked {
+				l.ask(g, next.promise(g))
 			}
 		}
 	}
 	l.put(next)
 	return true
+}
+
+// ask says which level a group breaks of those that are asked for now; empty: none.
+func (l *Life) ask(g *group, level string) {
+	before := g.Level
+	switch {
+	case level == "" && g.over == 0:
+		if g.over = l.now; !g.due {
+			l.resolve(g)
+		}
+	case level == "":
+	case g.aside():
+		g.Level = level
+		l.reopen(g)
+	default:
+		if g.Level, g.over = level, 0; before != level && g.told {
+			l.again(g) // receivers may be of a level
+		}
+	}
+}
+
+// promise is the weakest of the levels that are asked for which a group breaks, or empty.
+func (d *database) promise(g *group) string {
+	out := ""
+	for _, a := range d.Levels {
+		if (breaks(g.Level, a.Level) || breaks(g.weakest, a.Level)) && (out == "" || strength(a.Level) < strength(out)) {
+			out = a.Level
+		}
+	}
+	return out
+}
+
+// strength orders levels, the weakest first; lin, which is about single objects, is the last.
+func strength(level string) int {
+	return slices.IndexFunc(append(name.Ordered(), verdict.LIN), func(l verdict.Level) bool { return l.String() == level })
+}
+
+// earlier is the earlier of two times; 0 is none.
+func earlier(a, b int64) int64 {
+	if b != 0 {
+		return min(a, b)
+	}
+	return a
 }
 
 // asks tells whether a level is judged, or one that implies it.
@@ -376,7 +424,7 @@ func (s *Snapshot) Standing(db, level string, now int64) Standing {
 		case !over:
 			out.Since, out.Alerts, out.Violations, out.Judged, open = b.since, b.alerts, b.count, judged, true
 		case b.last > out.Last:
-			out.Since, out.Alerts, out.Violations, out.Judged = b.last, b.alerts, b.count, judged
+			out.Since, out.Alerts, out.Violations, out.Judged = earlier(b.last, b.at.Time), b.alerts, b.count, judged
 		default:
 			continue
 		}

@@ -156,8 +156,79 @@ func TestChangedPromise(t *testing.T) {
 
 	// And ser again: of that nothing was judged since the write skew.
 	s.tell("shop", 8, 3, s.now+int64(time.Hour), "ser")
-	s.standing("shop", "ser", "broken-earlier, 1 alerts, judged 0 in 0s, 0 open")
-	s.standing("shop", "si", "not-judged, 2 alerts, judged 0 in 0s, 0 open")
+	s.standing("shop", "ser", "broken-earlier, 1 alerts, judged 0 in 0s, 1 open")
+	s.standing("shop", "si", "not-judged, 2 alerts, judged 0 in 0s, 1 open")
+}
+
+// Page, list and receivers say of a breach what its standing says, whatever is asked for in turn: who asks for
+// less is told that it is over, who asks again that it is not, and nobody counts it anew.
+func TestAskedAgain(t *testing.T) {
+	s := newSim(t, Config{Repeat: time.Hour})
+	s.silent = true
+	update := lost("1", "x")
+	update.At = &alerts.Place{History: 1, Transactions: 10, Time: s.now}
+	stored := alerts.Alert{ID: "1", DB: "shop", Level: "si", Breaks: []string{"si"}, Weakest: "si", Name: "lost-update", LastSeen: s.now, State: alerts.Fresh}
+	ask := func(history uint64, level, list string) {
+		t.Helper()
+		s.now += int64(time.Hour)
+		s.l.Judged(Progress{DB: "shop", Place: alerts.Place{History: history, Transactions: 9, Time: s.now}, Levels: []Asked{{Level: level, Complete: Complete}}}, s.now)
+		s.l.Tick(s.now)
+		snapshot := s.l.Snapshot()
+		a, standing := snapshot.Overlay(stored), snapshot.Standing("shop", level, s.now)
+		if said := fmt.Sprintf("%s: %s at %s %v, %d alerts", standing.Health, a.State, a.Level, a.Breaks, standing.Alerts); said != list {
+			t.Errorf("asked for %s: %s, want %s", level, said, list)
+		}
+		s.stands("shop", level)
+	}
+	told := func(want string) { t.Helper(); s.want(s.next(), want) }
+	s.tell("shop", 1, 10, s.now, "si")
+	s.want(s.find(update), "alert/new groups=1 count=1 ids=1")
+	ask(2, "rc", "holds: resolved at si [si], 0 alerts")
+	told("resolved/resolved groups=1 count=1 ids=")
+	ask(3, "si", "broken-earlier: new at si [si], 1 alerts")
+	told("ongoing/ongoing groups=1 count=1 ids=")
+	ask(4, "ser", "broken-earlier: new at ser [si ser], 1 alerts")
+	told("ongoing/ongoing groups=1 count=1 ids=")
+	ask(5, "rc", "holds: resolved at ser [si ser], 0 alerts")
+	told("resolved/resolved groups=1 count=1 ids=")
+	ask(6, "pc", "holds: resolved at ser [si ser], 0 alerts")
+	told("")
+	ask(7, "strong-si", "broken-earlier: new at strong-si [si strong-si], 1 alerts")
+	told("ongoing/ongoing groups=1 count=1 ids=")
+
+	// Nobody has heard that it was over.
+	ask(8, "pc", "holds: resolved at strong-si [si strong-si], 0 alerts")
+	ask(9, "strong-si", "broken-earlier: new at strong-si [si strong-si], 1 alerts")
+	told("")
+
+	// Found again in the next run, before that has said how far it is.
+	ask(10, "g1", "holds: resolved at strong-si [si strong-si], 0 alerts")
+	told("resolved/resolved groups=1 count=1 ids=")
+	update.ID, update.At = "2", &alerts.Place{History: 11, Transactions: 3, Time: s.now}
+	s.want(s.find(update), "ongoing/ongoing groups=1 count=2 ids=2")
+	s.tell("shop", 11, 3, s.now, "si")
+	if g := s.l.Groups(); len(g) != 1 || g[0].State != alerts.Ongoing || g[0].Level != "si" || g[0].Alerts != 2 {
+		t.Errorf("%+v", g)
+	}
+
+	// What is over as enough was judged is so whoever asks.
+	s.tell("shop", 11, 3+ResolveTransactionsDefault, s.now+int64(time.Hour), "si")
+	s.standing("shop", "si", "holds, 2 alerts, judged 1000 in 1h0m0s, 0 open")
+	s.tell("shop", 12, 3, s.now+int64(time.Hour), "rc")
+	s.tell("shop", 13, 3, s.now+int64(time.Hour), "si")
+	s.standing("shop", "si", "holds, 2 alerts, judged 0 in 0s, 0 open")
+}
+
+// What a restart reads first is of before it: nothing holds until before it began to hold.
+func TestHoldsSinceBeforeUntil(t *testing.T) {
+	s := newSim(t, Config{})
+	s.silent = true
+	for i, behind := range []int64{3, 0, -3} {
+		s.tell("shop", uint64(i+1), 5, s.now-behind*second, "rc")
+		if got := s.l.Snapshot().Standing("shop", "rc", s.now); got.Health != Holds || got.Since > got.Until || got.Since != s.now-max(0, behind)*second {
+			t.Errorf("%d s behind: %+v", behind, got)
+		}
+	}
 }
 
 // Where there were anomalies is remembered in as many spans as there is room for.

@@ -324,7 +324,7 @@ type Series struct {
 	Alerts []float64 `json:"alerts"`
 }
 
-// Group is a group of alerts of one database, level and name.
+// Group is a group of alerts of one database, name and weakest level.
 type Group struct {
 	ID       string   `json:"id"`
 	DB       string   `json:"db"`

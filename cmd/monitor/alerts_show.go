@@ -33,7 +33,7 @@ func newAlertsList() *cobra.Command {
 		Use:   "list",
 		Short: "List them: a line for each group, the rarest of the worst first",
 		Long: `Lists what is stored, whether or not it was notified by itself: a line for each group
-(alerts of one database, level and name) with its latest alert, how many there are and since
+(alerts of one database, name and weakest level) with its latest alert, how many there are and since
 when; with --each, and as JSON, every alert by itself, the latest first.
 
 Exit status: 0, also if there are none; 2 unusable flags, 4 store or monitor can't be read.`,

@@ -464,6 +464,9 @@ func (t *teller) body(ctx context.Context, n life.News) ([]byte, error) {
 		}
 		if x, err := alerts.Parse(stored.Body); ok && err == nil {
 			a = x.Near(t.keeper.World().Events)
+			if life.GroupOf(a) == n.Of.ID {
+				a = n.Of.Asked(a)
+			}
 			if c := a.Circumstance(); c != "" {
 				a.Summary += " " + c
 			}
@@ -496,6 +499,7 @@ func (t *teller) finish(ctx context.Context, stop context.CancelFunc) error {
 	}
 	t.happened(time.Now())
 	t.judged(time.Now())
+	t.life.Tick(time.Now().UnixNano())
 	t.changed = t.changed || t.moved
 	for t.keeper.tells() {
 		more, n, err := t.step(ctx, true)

@@ -140,7 +140,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	if severity := w.severities.Load().Of(a.Level); severity != "" {
 		a.Severity = name.Severity(severity)
 	}
-	a.Group = life.GroupID(a.DB, a.Level, a.Name)
+	a.Group = life.GroupOf(a)
 	if w.counted[m.kind] == nil {
 		w.counted[m.kind] = &tally{segment: v.Segment, id: a.ID}
 	}
@@ -242,7 +242,7 @@ func (w *worker) suspect(ctx context.Context, v *stream.Violation, in alerts.Con
 		return err
 	}
 	at := w.foundAt(&v.Violation)
-	a.At, a.Group = &at, life.GroupID(a.DB, a.Level, a.Name)
+	a.At, a.Group = &at, life.GroupOf(a)
 	w.piece.keep(store.Alert{ID: a.ID, Body: a.JSON(), News: 1})
 	return nil
 }

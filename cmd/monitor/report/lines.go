@@ -68,7 +68,7 @@ func (t Text) level(r *Result) string {
 	case verdict.Unknown.String():
 		s := t.paint(yellow, r.Verdict)
 		if u := r.Unknown; u != nil {
-			s += fmt.Sprintf(" (%s, %.0f%% decided)", u.Reason, 100*u.Decided)
+			s += " (" + u.Reason + u.open(", ") + ")"
 		}
 		return s
 	}

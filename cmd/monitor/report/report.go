@@ -96,13 +96,25 @@ type Unknown struct {
 	Count   int     `json:"count"`   // how many operations, transactions or constraints were not
 }
 
-// text says how much was decided. Where transactions were forgotten no share of them is: each part of the stream is judged by
-// itself.
-func (u *Unknown) text() string {
-	if u.Reason == verdict.Forgotten.String() {
-		return "no violation is told; each stretch is judged by itself, and what lies across them is not decided (" + u.Reason + ")"
+// reasons say in words why something is not known.
+var reasons = map[string]string{
+	verdict.Timeout.String():    "the time was over before it was decided",
+	verdict.Memory.String():     "the memory was used up before it was decided",
+	verdict.Conflicts.String():  "the search took more steps than it may",
+	verdict.NotChecked.String(): "no violation is told; some of it is not checked",
+	verdict.Forgotten.String():  "no violation is told; each stretch is judged by itself, and what lies across them is not decided",
+}
+
+// text says why it is unknown, and how much was decided, if that is known.
+func (u *Unknown) text() string { return reasons[u.Reason] + " (" + u.Reason + ")" + u.open("; ") }
+
+// open is what was left open, behind a separator. Where transactions were forgotten there is no share of them: each
+// part of the stream is judged by itself. Where nothing is counted as open a share says nothing either.
+func (u *Unknown) open(separator string) string {
+	if u.Count == 0 || u.Reason == verdict.Forgotten.String() {
+		return ""
 	}
-	return fmt.Sprintf("%s: %s left open, %.0f%% decided", u.Reason, humanize.Comma(int64(u.Count)), 100*u.Decided)
+	return fmt.Sprintf("%s%s left open, %d%% decided", separator, humanize.Comma(int64(u.Count)), min(99, int(100*u.Decided)))
 }
 
 // Anomaly is one violation with its proof.

@@ -144,7 +144,7 @@ func TestText(t *testing.T) {
 	want := `h.jsonl (orders): 10,000 transactions, 1 operation, 25 sessions, 9,731 keys
   si        satisfied  0.250 s
             no times
-  strong-si unknown    0.000 s  conflicts: 12 left open, 98% decided
+  strong-si unknown    0.000 s  the search took more steps than it may (conflicts); 12 left open, 98% decided
   ser       VIOLATED   0.000 s  1 anomaly: write-skew
             12 reads with several possible writers, 10 orders of writes left to search, 3 dead ends met
   sser      VIOLATED   0.000 s  1 anomaly: write-skew
@@ -156,7 +156,7 @@ func TestText(t *testing.T) {
 
 b.jsonl:3: can't be judged: ops[1]: unknown operation
 big.jsonl: not read to its end
-  si        unknown    0.000 s  timeout: 0 left open, 0% decided
+  si        unknown    0.000 s  the time was over before it was decided (timeout)
             the history was not read to its end
 long.jsonl: 0 transactions, 0 operations, 0 sessions, 0 keys
   si        unknown    0.000 s  no violation is told; each stretch is judged by itself, and what lies across them is not decided (forgotten)
@@ -201,7 +201,7 @@ func TestLines(t *testing.T) {
 	if err := w.Summary(&all); err != nil {
 		t.Fatal(err)
 	}
-	want := `h.jsonl (orders): si satisfied, strong-si unknown (conflicts, 98% decided), ser VIOLATED (2 write-skew, lost-update)  0.750 s
+	want := `h.jsonl (orders): si satisfied, strong-si unknown (conflicts, 12 left open, 98% decided), ser VIOLATED (2 write-skew, lost-update)  0.750 s
 b.jsonl:3: can't be judged: ops[1]: unknown operation
 h: si satisfied, strong-si not-applicable  0.000 s
 h: si VIOLATED  0.000 s
@@ -309,7 +309,7 @@ func TestLattice(t *testing.T) {
   ser        serializability            VIOLATED   by lost-update and 1 more
   strong-si  strong snapshot isolation  VIOLATED   by lost-update and 1 more
   si         snapshot isolation         VIOLATED   by lost-update
-  pc         prefix consistency         unknown    conflicts: 1,200 left open, 50% decided
+  pc         prefix consistency         unknown    the search took more steps than it may (conflicts); 1,200 left open, 50% decided
   cc         causal consistency         satisfied  strongest
   ra         read atomic                satisfied
   rc         read committed             satisfied
@@ -326,7 +326,7 @@ func TestLattice(t *testing.T) {
 
   write-skew of T3, T4
 
-h.jsonl: strongest cc; pc unknown (conflicts, 50% decided); si VIOLATED (lost-update); strong-si VIOLATED (lost-update, stale-read); ser sser VIOLATED (lost-update, write-skew)  1.500 s
+h.jsonl: strongest cc; pc unknown (conflicts, 1,200 left open, 50% decided); si VIOLATED (lost-update); strong-si VIOLATED (lost-update, stale-read); ser sser VIOLATED (lost-update, write-skew)  1.500 s
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
