@@ -50,13 +50,16 @@ type Alert struct {
 	Holds   []string `json:"holds"`
 	// Name, Adya and Guarantee are as package name has them; Aliases are what
 	// others call it, see name.Aliases.
-	Name           string        `json:"name"`
-	Adya           string        `json:"adya"`
-	Aliases        []string      `json:"aliases"`
-	Guarantee      string        `json:"guarantee,omitempty"`
-	ClockDependent bool          `json:"clock_dependent"`
-	Severity       name.Severity `json:"severity"`
-	State          State         `json:"state"`
+	Name           string   `json:"name"`
+	Adya           string   `json:"adya"`
+	Aliases        []string `json:"aliases"`
+	Guarantee      string   `json:"guarantee,omitempty"`
+	ClockDependent bool     `json:"clock_dependent"`
+	// InitialDependent is absent or zero if it is an anomaly only as long as that is not what keys hold before
+	// anybody writes them, of which nothing is declared; empty otherwise.
+	InitialDependent string        `json:"initial_dependent,omitempty"`
+	Severity         name.Severity `json:"severity"`
+	State            State         `json:"state"`
 	// Group is the id of what it belongs to, see package life; ResolvedAt when that
 	// was over, in Unix nanoseconds. Stored alerts have no ResolvedAt: it is laid over
 	// them when they are read.
@@ -188,6 +191,9 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	if err == nil && ctx.Judge != nil && len(p.txns) <= reachMax && n.MayNeedSessions() && needsSessions(weakest, p, ctx) {
 		n.NeedsSessions()
 	}
+	if err == nil {
+		n.Unless = unless(n.Breaks[0], p, ctx)
+	}
 	ids := identifier{lookup: ctx.Lookup}
 	v, p, lookup, hideErr := hide(v, n, p, err == nil, ctx)
 	err = errors.Join(err, hideErr)
@@ -214,6 +220,9 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	}
 	if m := ctx.Veil.Mode(); m != veil.Full {
 		a.Values = m.String()
+	}
+	if n.Unless != record.InitialAny {
+		a.InitialDependent = n.Unless.String()
 	}
 	if p.large {
 		a = a.Unfinished()

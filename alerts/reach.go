@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/veil"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -61,6 +62,52 @@ func literal(h record.Header) record.Header {
 		h.Clock = &prune
 	}
 	return h
+}
+
+// unless is what keys would have to hold at first for a proof to be none, where that is not declared and may be: somebody
+// reads null or 0 of a key, and it is somebody's write. (What nobody writes is taken for what a key held.) One or two
+// judgements of such proofs, in the order that the clocks show: a key's first record is as a rule what it held then.
+// Where values are hidden nobody is to learn of a 0.
+func unless(level verdict.Level, p proof, ctx Context) record.Initial {
+	if ctx.Judge == nil || len(p.txns) > reachMax || *p.header.Initial != record.InitialAny {
+		return record.InitialAny
+	}
+	for _, initial := range []record.Initial{record.InitialAbsent, record.InitialZero} {
+		value, complete, h := record.Null, record.CoverageComplete, p.header
+		if initial == record.InitialZero {
+			if value = record.Int(0); ctx.Veil.Mode() != veil.Full {
+				break
+			}
+		}
+		h.Initial, h.Coverage, h.UniqueValues = &initial, &complete, nil
+		if enforce := record.ClockEnforce; h.Clock != nil && *h.Clock == record.ClockPrune {
+			h.Clock = &enforce
+		}
+		if readsAndWrites(p.txns, value) && ctx.Judge(level, h, withoutSeq(p.txns)) == verdict.Satisfied {
+			return initial
+		}
+	}
+	return record.InitialAny
+}
+
+// readsAndWrites tells whether a value is read of a key, and written to it.
+func readsAndWrites(txns []record.Transaction, value record.Value) bool {
+	read, written := map[string]bool{}, map[string]bool{}
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			switch {
+			case op.Value != value:
+			case op.Kind == record.Read:
+				read[op.Key] = true
+			case op.Kind == record.Write:
+				written[op.Key] = true
+			}
+			if read[op.Key] && written[op.Key] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // needsSessions tells whether a proof at a level, as that is defined, needs the order of

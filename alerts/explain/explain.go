@@ -261,6 +261,9 @@ func rule(n name.Name) string {
 	if n.ClockDependent {
 		clock = " The proof uses the recorded times: it holds if the clients' clocks differ by no more than the configured skew."
 	}
+	if s := name.Undeclared(n.Unless); s != "" {
+		clock += " " + s
+	}
 	if len(n.Breaks) > 0 && n.Breaks[0] == verdict.LIN && n.Weakest != verdict.G1 {
 		return "Under linearizability each transaction takes effect at one moment between its start and its end, and sees what was there then." + clock
 	}

@@ -222,9 +222,7 @@ func (l *Life) Judged(p Progress, now int64) bool {
 			if g.at.History != p.History || g.aside() {
 				g.at = p.Place
 			}
-			if asked {
-				l.ask(g, next.promise(g))
-			}
+			l.ask(g, next.promise(g)) // also of what was found before, and brought only now
 		}
 	}
 	l.put(next)

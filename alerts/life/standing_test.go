@@ -211,12 +211,23 @@ func TestAskedAgain(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 
+	// What was found before, and is brought only when nobody asks any more, is over.
+	s.tell("shop", 12, 3, s.now, "rc")
+	s.tell("shop", 12, 4, s.now, "rc")
+	s.now += int64(time.Hour) // there is room for notices
+	update.ID, update.At = "3", &alerts.Place{History: 11, Transactions: 4, Time: s.now}
+	s.want(s.find(update), "ongoing/ongoing groups=1 count=3 ids=3")
+	s.tell("shop", 12, 5, s.now, "rc")
+	s.standing("shop", "rc", "holds, 0 alerts, judged 5 in 0s, 0 open")
+	s.tell("shop", 11, 3, s.now, "si")
+	s.standing("shop", "si", "broken, 3 alerts, judged 0 in 0s, 1 open")
+
 	// What is over as enough was judged is so whoever asks.
 	s.tell("shop", 11, 3+ResolveTransactionsDefault, s.now+int64(time.Hour), "si")
-	s.standing("shop", "si", "holds, 2 alerts, judged 1000 in 1h0m0s, 0 open")
+	s.standing("shop", "si", "holds, 3 alerts, judged 1000 in 1h0m0s, 0 open")
 	s.tell("shop", 12, 3, s.now+int64(time.Hour), "rc")
 	s.tell("shop", 13, 3, s.now+int64(time.Hour), "si")
-	s.standing("shop", "si", "holds, 2 alerts, judged 0 in 0s, 0 open")
+	s.standing("shop", "si", "holds, 3 alerts, judged 0 in 0s, 0 open")
 }
 
 // What a restart reads first is of before it: nothing holds until before it began to hold.

@@ -1,6 +1,7 @@
 package name
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -48,7 +49,19 @@ type Name struct {
 	ClockDependent bool
 	// Instants: the recorded times are the database's own, which it answers for.
 	Instants bool
+	// Unless is what keys would have to hold before anybody writes them for it to be none; InitialAny: whatever
+	// they hold, or what is declared of it, it is one.
+	Unless   record.Initial
 	Severity Severity
+}
+
+// Undeclared says in a sentence what a violation assumes of keys that nobody has written, if it does.
+func Undeclared(unless record.Initial) string {
+	if unless == record.InitialAny {
+		return ""
+	}
+	value := map[record.Initial]string{record.InitialAbsent: "null", record.InitialZero: "0"}[unless]
+	return fmt.Sprintf("What a key holds before anybody writes it is not declared. If it is %s, this is no violation: say --initial %v, or initial: %v.", value, unless, unless)
 }
 
 // Asked is what the database promises, and what order the clocks prove.

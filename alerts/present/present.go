@@ -111,6 +111,9 @@ func facts(a alerts.Alert) [][2]string {
 		clocks = "the proof needs the recorded times: it holds if the clients' clocks differ by no more than the configured skew"
 	}
 	out = append(out, [2]string{"clocks", clocks})
+	if unless, ok := record.ParseInitial(a.InitialDependent); ok {
+		out = append(out, [2]string{"assumed", name.Undeclared(unless)})
+	}
 	for _, e := range a.Events {
 		out = append(out, [2]string{"around it", "it " + text.Printable(e.Told)})
 	}
