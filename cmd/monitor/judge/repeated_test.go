@@ -205,18 +205,19 @@ func TestProver(t *testing.T) {
 // What is judged when the steps have been spent ends there, and not when it is done.
 func TestProverEndsAJudgement(t *testing.T) {
 	h := Assumptions{Coverage: record.CoverageComplete}.Header()
-	blind := make([]record.Transaction, 2000)
+	blind := make([]record.Transaction, 600) // each second one reads what the one before wrote
 	for i := range blind {
-		blind[i] = record.Transaction{ID: fmt.Sprint(i), Session: fmt.Sprint(i % 50), Ops: []record.Op{{Kind: record.Write, Key: "x", Value: record.Int(int64(i))}}}
+		kind := []record.OpKind{record.Write, record.Read}[i%2]
+		blind[i] = record.Transaction{ID: fmt.Sprint(i), Session: fmt.Sprint(i % 50), Ops: []record.Op{{Kind: kind, Key: "x", Value: record.Int(int64(i / 2))}}}
 	}
-	p := NewProver(nil, len(blind))
+	p := NewProver(nil, len(blind)/2)
 	if got := p.Judge(verdict.SI, h, fourWriters()); got != verdict.Violated {
 		t.Fatalf("%v, want a proof", got)
 	}
 	if got := p.Judge(verdict.SI, h, blind); got != verdict.Unknown || !p.Cut() || p.Spent() > 3*len(blind) {
 		t.Errorf("%v after %d steps, cut is %v", got, p.Spent(), p.Cut())
 	}
-	if got := NewProver(nil, len(blind)).Judge(verdict.SI, h, blind); got != verdict.Satisfied {
+	if got := NewProver(nil, len(blind)/2).Judge(verdict.SI, h, blind); got != verdict.Satisfied {
 		t.Errorf("%v where nothing was proved before", got)
 	}
 }
