@@ -167,15 +167,18 @@ func TestAskedAgain(t *testing.T) {
 	s.silent = true
 	update := lost("1", "x")
 	update.At = &alerts.Place{History: 1, Transactions: 10, Time: s.now}
-	stored := alerts.Alert{ID: "1", DB: "shop", Level: "si", Breaks: []string{"si"}, Weakest: "si", Name: "lost-update", LastSeen: s.now, State: alerts.Fresh}
+	stored := alerts.Alert{ID: "1", DB: "shop", Level: "si", Breaks: []string{"si"}, Weakest: "si", Name: "lost-update",
+		LastSeen: s.now, State: alerts.Fresh}
 	ask := func(history uint64, level, list string) {
 		t.Helper()
 		s.now += int64(time.Hour)
-		s.l.Judged(Progress{DB: "shop", Place: alerts.Place{History: history, Transactions: 9, Time: s.now}, Levels: []Asked{{Level: level, Complete: Complete}}}, s.now)
+		place := alerts.Place{History: history, Transactions: 9, Time: s.now}
+		s.l.Judged(Progress{DB: "shop", Place: place, Levels: []Asked{{Level: level, Complete: Complete}}}, s.now)
 		s.l.Tick(s.now)
 		snapshot := s.l.Snapshot()
 		a, standing := snapshot.Overlay(stored), snapshot.Standing("shop", level, s.now)
-		if said := fmt.Sprintf("%s: %s at %s %v, %d alerts", standing.Health, a.State, a.Level, a.Breaks, standing.Alerts); said != list {
+		said := fmt.Sprintf("%s: %s at %s %v, %d alerts", standing.Health, a.State, a.Level, a.Breaks, standing.Alerts)
+		if said != list {
 			t.Errorf("asked for %s: %s, want %s", level, said, list)
 		}
 		s.stands("shop", level)
