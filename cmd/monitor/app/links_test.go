@@ -16,7 +16,7 @@ import (
 func TestLinksAreOfTheAlert(t *testing.T) {
 	c := config.Default()
 	c.Source.Stdin = &config.Stdin{}
-	c.HTTP.BaseURL = "https://isowatch.example/"
+	c.HTTP.Listen, c.HTTP.BaseURL = "127.0.0.1:0", "https://isowatch.example/"
 	st := newMemStore()
 	x := startTelling(t, c, st, &stamped{})
 	defer x.end()
