@@ -52,6 +52,9 @@ type Engine struct {
 	nShared [verdict.SSER + 1]int // by that level
 	checks  []*check              // levels that want a polygraph
 	weak    *weakChecks           // those that don't, or nil
+	// witness is a level that nobody asked for, or nil: where it holds it answers for weak levels whose reads may be
+	// of several writers, which takes them a long search. It goes as soon as it does not.
+	witness *check
 	results []func() verdict.Result
 	// plain: no polygraph is asked for, so that versions are made of lists only.
 	plain bool
@@ -246,6 +249,10 @@ func New(opt Options) *Engine {
 		e.weak = newWeakChecks(opt.Sessions == record.SessionsKeep, weaker)
 		e.weak.budget = e.budget.Share()
 		e.in.ordered = true
+		if opt.Online && !opt.UniqueValues && !slices.ContainsFunc(opt.Levels, func(l verdict.Level) bool { return l.Implies(verdict.PC) }) {
+			e.witness = &check{level: verdict.SI, split: true}
+			e.checks = append(e.checks, e.witness)
+		}
 	}
 	e.plain = len(e.checks) == 0
 	return e
@@ -346,6 +353,7 @@ func (e *Engine) stream(index ordinal) {
 		}
 		e.admitAll()
 		e.collectEarly()
+		e.dropWitness()
 		e.displaced()
 		e.solveEarly()
 	}
@@ -412,6 +420,9 @@ func (e *Engine) admitAll() {
 // that.
 func (e *Engine) report(v verdict.Violation) {
 	base := v.Level
+	if e.witness != nil && breaks(e.witness.level, base) {
+		e.witness.found = append(e.witness.found, v)
+	}
 	if !slices.ContainsFunc(e.opt.Levels, func(l verdict.Level) bool { return breaks(l, base) && e.applies(l) }) {
 		return
 	}
@@ -548,6 +559,17 @@ func (e *Engine) dispensable(p *constraint.Polygraph) bool {
 	return !slices.ContainsFunc(e.checks, func(c *check) bool { return c.poly == p && !c.pruned })
 }
 
+// dropWitness gives up the level that nobody asked for, if it is of no use any more.
+func (e *Engine) dropWitness() {
+	c := e.witness
+	if c == nil || c.poly == nil || len(c.found) == 0 && !c.poly.Budget.Ended() {
+		return
+	}
+	e.witness = nil
+	e.checks = slices.DeleteFunc(e.checks, func(x *check) bool { return x == c })
+	e.drop(c.poly)
+}
+
 // dropSingle gives up lin: a transaction has several objects.
 func (e *Engine) dropSingle() {
 	i := slices.IndexFunc(e.checks, func(c *check) bool { return c.single })
@@ -653,6 +675,7 @@ func (e *Engine) Tick(watermark int64) Output {
 		}
 	}
 	e.collect()
+	e.dropWitness()
 	e.lastLow = low
 	return e.flush()
 }
@@ -875,13 +898,44 @@ func (e *Engine) allResults() []verdict.Result {
 		out[i] = result()
 		e.untimed(out[i].Violations)
 	}
-	for i := range out { // what satisfies a level satisfies what it implies; in batch its order is asked for as well
+	e.passOn(out)
+	return out
+}
+
+// passOn passes verdicts on to what is open: what breaks a level breaks what implies it, and what satisfies it satisfies
+// what it implies; but in batch its order is asked for as well.
+func (e *Engine) passOn(out []verdict.Result) {
+	for i := range out {
 		r := &out[i]
-		if e.opt.Online && r.Outcome == verdict.Unknown && slices.ContainsFunc(out, func(x verdict.Result) bool { return x.Outcome == verdict.Satisfied && x.Level.Implies(r.Level) }) {
-			r.Outcome, r.Reason, r.Count, r.Decided = verdict.Satisfied, verdict.NoReason, 0, 0
+		for j := range out {
+			x := &out[j]
+			switch {
+			case r.Outcome != verdict.Unknown:
+			case x.Outcome == verdict.Violated && r.Level.Implies(x.Level):
+				r.Outcome, r.Violations = verdict.Violated, x.Violations
+			case e.opt.Online && x.Outcome == verdict.Satisfied && x.Level.Implies(r.Level):
+				satisfy(r)
+			}
 		}
 	}
-	return out
+	open := func(r verdict.Result) bool { return r.Outcome == verdict.Unknown }
+	if e.witness == nil || !slices.ContainsFunc(out, open) || !e.witnessed() {
+		return
+	}
+	for i := range out {
+		if open(out[i]) && e.witness.level.Implies(out[i].Level) {
+			satisfy(&out[i])
+		}
+	}
+}
+
+func satisfy(r *verdict.Result) {
+	r.Outcome, r.Reason, r.Count, r.Decided = verdict.Satisfied, verdict.NoReason, 0, 0
+}
+
+// witnessed: the level that nobody asked for holds.
+func (e *Engine) witnessed() bool {
+	return e.witness != nil && e.witness.poly != nil && e.result(e.witness).Outcome == verdict.Satisfied
 }
 
 // Close says that the input has ended and gives the verdicts, one per level of
@@ -913,6 +967,8 @@ func (e *Engine) closeOnline() {
 		e.solve(c)
 	}
 	e.collect()
+	e.dropWitness()
+	e.searchWriters()
 }
 
 // closeBatch admits everything: with times in the order of their end, as a
@@ -937,6 +993,7 @@ func (e *Engine) closeBatch() {
 		}
 	}
 	e.collect()
+	e.searchWriters()
 }
 
 // realTime: some polygraph uses times.

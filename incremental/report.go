@@ -638,6 +638,10 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	if !e.applies(c.level) || e.opt.Bare && !e.opt.Online && e.broken(c.level, c.found) {
 		return
 	}
+	if c == e.witness { // nobody wants to know why
+		c.found = append(c.found, verdict.Violation{Kind: verdict.Cycle, Level: c.level})
+		return
+	}
 	if e.opt.Bare && !e.opt.Online && !f.Chosen && (c.timed || !f.Assumed) { // it counts, whatever proves it
 		c.found = append(c.found, verdict.Violation{Kind: verdict.Cycle, Level: c.level})
 		return

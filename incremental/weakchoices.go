@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/isowatch/isowatch/incremental/budget"
 	"github.com/isowatch/isowatch/incremental/sat"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
@@ -22,6 +23,12 @@ const defaultChoiceWork = 30_000_000
 // witnessCost is what looking at a transaction in the search for cycles costs,
 // where judging it costs one.
 const witnessCost = 4
+
+// searchSteps are granted online for the search of all levels, beside what is left: some three seconds.
+const searchSteps = 1 << 28
+
+// copySteps is what a transaction costs in steps before a proposal is judged with it.
+const copySteps = 8
 
 // choiceCycles is how many cycles are taken of one proposal's tangle.
 const choiceCycles = 16
@@ -60,13 +67,26 @@ type weakChoice struct {
 type chooser struct {
 	e       *Engine
 	check   *weakCheck
+	budget  *budget.Share
 	solver  *sat.Solver
 	choices []weakChoice
 	of      map[version.Slot][]int // choices by reader
 	in      map[ordinal]int        // by uncertain transaction: the variable that it took effect
-	cycles  []verdict.Violation
+	cycles  []refuting
 	work    int
-	clauses int // given to solver
+	clauses int   // given to solver
+	given   []int // of these, what it rests on that no proposal is left
+}
+
+// refuting is a cycle that a proposal ran into, as a clause says. It is described only if it has a part in a proof.
+type refuting struct {
+	weak.Violation
+	paths map[[2]version.Slot][]weak.Edge // those of the checker that found it, of its inferred edges
+	said  int
+}
+
+func (x *refuting) path(_ weak.Level, from, to version.Slot) []weak.Edge {
+	return x.paths[[2]version.Slot{from, to}]
 }
 
 // clause gives the solver a clause and returns its number.
@@ -77,15 +97,12 @@ func (ch *chooser) clause(lits ...sat.Lit) int {
 }
 
 // decideChoices decides a level of a history that has choices, at its end.
-func (e *Engine) decideChoices(c *weakCheck) {
-	c.outcome = verdict.Unknown
-	if e.broken(c.level, c.found) {
-		return
-	}
+func (e *Engine) decideChoices(c *weakCheck, share *budget.Share) {
 	if e.opt.ChoiceWork < 0 {
 		return
 	}
-	ch := &chooser{e: e, check: c, solver: sat.New(0, nil), of: map[version.Slot][]int{}, in: map[ordinal]int{}}
+	ch := &chooser{e: e, check: c, budget: share, of: map[version.Slot][]int{}, in: map[ordinal]int{}}
+	ch.solver = sat.NewWith(0, nil, sat.Options{Stop: func() bool { return !ch.budget.Take(sat.AskEvery) }})
 	if n := e.blocked + e.weak.blocked + e.in.skipped + len(e.atClose); n > len(e.doubtful) {
 		return // a candidate may be missing
 	}
@@ -94,10 +111,7 @@ func (e *Engine) decideChoices(c *weakCheck) {
 		ch.clause(sat.Neg(ch.inclusion(r.index)))
 	}
 	conflicts := e.opt.Conflicts
-	for ch.work < e.opt.ChoiceWork {
-		if e.halted() {
-			return
-		}
+	for ch.work < e.opt.ChoiceWork && ch.budget.Take(0) {
 		before := ch.solver.Stats.Conflicts
 		answer := ch.solver.Solve(conflicts)
 		conflicts -= ch.solver.Stats.Conflicts - before
@@ -105,6 +119,7 @@ func (e *Engine) decideChoices(c *weakCheck) {
 		case answer == sat.Unsat && len(e.doubtful) > 0:
 			return
 		case answer == sat.Unsat:
+			ch.given = ch.solver.Given()
 			c.outcome, c.open = verdict.Violated, ch.unrefuted()
 			e.tellWeak(c, ch.violation())
 			return
@@ -255,7 +270,8 @@ func (ch *chooser) chosen(w *weakChoice) *candidate {
 func (ch *chooser) holds() bool {
 	e := ch.e
 	trial := e.weak.Without(ch.check.name)
-	trial.Witnesses, trial.Stop = choiceCycles, e.weak.Stop
+	trial.Witnesses, trial.Take = choiceCycles, ch.budget.Take
+	ch.budget.Use(copySteps * e.weak.Len())
 	proposal := make([]*candidate, len(ch.choices))
 	for i := range ch.choices {
 		w := &ch.choices[i]
@@ -276,7 +292,7 @@ func (ch *chooser) holds() bool {
 	}
 	found := trial.Tick(true)
 	ch.work += e.weak.Len() + 1 + witnessCost*trial.Visited
-	if e.stopped != verdict.NoReason {
+	if !ch.budget.Take(0) { // it may have ended early
 		return false
 	}
 	if len(found) == 0 {
@@ -287,11 +303,12 @@ func (ch *chooser) holds() bool {
 	}
 	for _, v := range found {
 		var clause []sat.Lit
-		for _, i := range ch.reasons(trial, v, proposal) {
+		x := refuting{Violation: v, paths: map[[2]version.Slot][]weak.Edge{}}
+		for _, i := range ch.reasons(trial, &x, proposal) {
 			clause = append(clause, sat.Neg(proposal[i].v))
 		}
-		ch.clause(clause...)
-		ch.cycles = append(ch.cycles, e.weakViolation(trial, v, ch.check.level))
+		x.said = ch.clause(clause...)
+		ch.cycles = append(ch.cycles, x)
 	}
 	return false
 }
@@ -299,13 +316,18 @@ func (ch *chooser) holds() bool {
 // unrefuted is, when no proposal is left, how many choices have no part in why: another
 // violation may lie in them.
 func (ch *chooser) unrefuted() (n int) {
-	given := ch.solver.Given()
 	for i := range ch.choices {
-		if _, used := slices.BinarySearch(given, ch.choices[i].said); !used {
+		if !ch.serves(ch.choices[i].said) {
 			n++
 		}
 	}
 	return n
+}
+
+// serves tells, when no proposal is left, whether that rests on a clause.
+func (ch *chooser) serves(said int) bool {
+	_, used := slices.BinarySearch(ch.given, said)
+	return used
 }
 
 // included are the uncertain transactions that the proposal has.
@@ -331,8 +353,8 @@ func (ch *chooser) excluded() map[ordinal]bool {
 	return out
 }
 
-// reasons are the choices that a cycle rests on.
-func (ch *chooser) reasons(trial *weak.Checker, v weak.Violation, proposal []*candidate) []int {
+// reasons are the choices that a cycle rests on; it notes the paths.
+func (ch *chooser) reasons(trial *weak.Checker, v *refuting, proposal []*candidate) []int {
 	var out []int
 	var edge func(ed weak.Edge)
 	because := func(reader version.Slot, on func(from version.Slot) bool, k version.Key) {
@@ -358,7 +380,9 @@ func (ch *chooser) reasons(trial *weak.Checker, v weak.Violation, proposal []*ca
 			because(ed.From, func(from version.Slot) bool { return from == weak.Initial }, ed.Key)
 		case weak.Inferred:
 			because(ed.By, func(from version.Slot) bool { return from == ed.To }, ed.Key)
-			for _, p := range trial.Path(v.Level, ed.From, ed.By) {
+			path := trial.Path(v.Level, ed.From, ed.By)
+			v.paths[[2]version.Slot{ed.From, ed.By}] = path
+			for _, p := range path {
 				edge(p)
 			}
 		case weak.Listed:
@@ -381,11 +405,15 @@ func (e *Engine) mayNotBe(c candidate) bool {
 	return c.from < weak.Initial && e.in.txns.At(e.slotTx[c.from]).doubt == uncertain
 }
 
-// violation is the proof that no proposal holds: the cycles that they run into.
+// violation is the proof that no proposal holds: the cycles that it rests on.
 func (ch *chooser) violation() verdict.Violation {
 	e := ch.e
 	v := verdict.Violation{Kind: verdict.Unsatisfiable, Level: ch.check.level, Read: -1}
-	for _, x := range ch.cycles {
+	for i := range ch.cycles {
+		if !ch.serves(ch.cycles[i].said) {
+			continue
+		}
+		x := e.weakViolation(ch.cycles[i].path, ch.cycles[i].Violation, ch.check.level)
 		v.Cases = append(v.Cases, x.Cycle)
 		for _, t := range x.Txns {
 			if !slices.Contains(v.Txns, t) {
@@ -397,7 +425,7 @@ func (ch *chooser) violation() verdict.Violation {
 	all := weakExhibits{e: e, parts: map[version.Slot]*verdict.Exhibit{}}
 	for _, w := range ch.choices {
 		t := e.in.txns.At(w.index)
-		if slices.Contains(v.Txns, t.id) || t.open || slices.ContainsFunc(w.cands, e.mayNotBe) {
+		if ch.serves(w.said) || slices.Contains(v.Txns, t.id) || t.open || slices.ContainsFunc(w.cands, e.mayNotBe) {
 			all.read(w.slot, e.in.cells.At(w.cell).key)
 		}
 		if t.doubt == uncertain {

@@ -20,6 +20,7 @@ type weakChecks struct {
 	choices   []pendingRead
 	exclusive [][2]ordinal
 	ruledOut  map[ordinal]verdict.Level // transactions that can't have taken effect, by what breaks the level
+	held      int                       // bytes that budget knows of
 	gaveUp    bool                      // something was not worked off, as the budget had ended
 	blocked   int                       // reads that could not be decided, of keys read before
 	repeats   []pendingRead             // lists that a transaction read again
@@ -175,26 +176,53 @@ func (e *Engine) tickWeak(last bool) {
 	if e.weak == nil || last && e.halted() {
 		return
 	}
-	e.weak.Stop = func() bool {
-		if e.weak.budget.Certain(budget.AskEvery) {
-			return false
-		}
-		e.weak.gaveUp = true
-		return true
+	e.weak.Take = func(steps int) bool {
+		on := e.weak.budget.Certain(steps)
+		e.weak.gaveUp = e.weak.gaveUp || !on
+		return on
 	}
-	for _, v := range e.weak.Tick(last && !e.opt.Online) {
+	found := e.weak.Tick(last && !e.opt.Online)
+	held := e.weak.Bytes()
+	e.weak.budget.Hold(held - e.weak.held)
+	e.weak.held = held
+	for _, v := range found {
 		c := e.weak.check(v.Level)
 		if c == nil { // a cycle of the base, and g1 was not asked for
 			c = e.weak.levels[0]
 		}
 		if c.count++; e.opt.MaxViolations == 0 || len(c.found) < e.opt.MaxViolations || e.opt.Online {
-			e.tellWeak(c, e.weakViolation(e.weak.Checker, v, c.level))
+			e.tellWeak(c, e.weakViolation(e.weak.Path, v, c.level))
 		}
 	}
-	if last && len(e.weak.choices)+len(e.doubtful) > 0 {
-		for _, c := range e.weak.levels {
-			e.decideChoices(c)
+}
+
+// searchWriters decides, at the end, the weak levels whose reads may be of several writers: the cheapest first, and
+// none that follows: a weaker one is broken, or a stronger one holds.
+func (e *Engine) searchWriters() {
+	if e.weak == nil || len(e.weak.choices)+len(e.doubtful) == 0 {
+		return
+	}
+	for _, c := range e.weak.levels {
+		c.outcome = verdict.Unknown
+	}
+	if e.halted() || e.witnessed() {
+		return
+	}
+	answered := func(l verdict.Level) bool {
+		return slices.ContainsFunc(e.weak.levels, func(c *weakCheck) bool { return l.Implies(c.level) && e.broken(c.level, c.found) }) ||
+			e.opt.Online && slices.ContainsFunc(e.checks, func(c *check) bool { return c.level.Implies(l) && e.result(c).Outcome == verdict.Satisfied })
+	}
+	open := slices.DeleteFunc(slices.Clone(e.weak.levels), func(c *weakCheck) bool { return answered(c.level) })
+	shares := make([]*budget.Share, len(open))
+	for i := range open {
+		shares[i] = e.budget.Share()
+	}
+	e.budget.Grant(searchSteps, 0)
+	for i, c := range open {
+		if !answered(c.level) { // of one before
+			e.decideChoices(c, shares[i])
 		}
+		shares[i].Leave()
 	}
 }
 
@@ -356,7 +384,7 @@ func (e *Engine) judgeGuarantee(r *verdict.GuaranteeResult) {
 		r.Outcome = verdict.Unknown
 	case len(found) > 0:
 		r.Outcome = verdict.Violated
-		v := e.weakViolation(e.weak.Checker, found[0], verdict.CC)
+		v := e.weakViolation(e.weak.Path, found[0], verdict.CC)
 		e.vouch(&v)
 		r.Violations = append(r.Violations, v)
 	}

@@ -11,6 +11,9 @@ import (
 
 func (e *Engine) partial() bool { return e.opt.Coverage == record.CoveragePartial }
 
+// visibly is how one transaction is visible to another; see weak.Checker.Path.
+type visibly func(l weak.Level, from, to version.Slot) []weak.Edge
+
 // weakViolation puts a checker's finding in terms of transactions.
 //
 // An inferred edge t2 → t1 is a version order that is known because the opposite
@@ -19,12 +22,12 @@ func (e *Engine) partial() bool { return e.opt.Coverage == record.CoveragePartia
 // that cycle instead, as t1's version is indeed before t2's:
 //
 //	t1 ⇝ t2 → t1 (inferred)        becomes        t2 ⇝ t3 —rw→ t2
-func (e *Engine) weakViolation(c *weak.Checker, v weak.Violation, level verdict.Level) verdict.Violation {
+func (e *Engine) weakViolation(path visibly, v weak.Violation, level verdict.Level) verdict.Violation {
 	out := verdict.Violation{Kind: verdict.Cycle, Level: level, Read: -1}
 	x := weakExhibits{e: e, parts: map[version.Slot]*verdict.Exhibit{}}
 	inferred, at := 0, 0
 	for i, ed := range v.Cycle {
-		x.edge(c, v.Level, ed)
+		x.edge(path, v.Level, ed)
 		if ed.Kind == weak.Inferred {
 			inferred++
 			at = i
@@ -36,11 +39,11 @@ func (e *Engine) weakViolation(c *weak.Checker, v weak.Violation, level verdict.
 		ed := v.Cycle[at]
 		way := slices.Concat(v.Cycle[at+1:], v.Cycle[:at]) // t1 ⇝ t2
 		back := verdict.Edge{From: e.txnOf(ed.From), To: e.txnOf(ed.To), Type: verdict.WW, Key: e.in.nameOf(ed.Key), Why: verdict.ByCase}
-		out.Cycle = e.weakEdges(c, v.Level, c.Path(v.Level, ed.From, ed.By))
+		out.Cycle = e.weakEdges(path, v.Level, path(v.Level, ed.From, ed.By))
 		out.Cycle = append(out.Cycle, verdict.Edge{From: e.txnOf(ed.By), To: e.txnOf(ed.From), Type: verdict.RW, Key: e.in.nameOf(ed.Key),
-			Why: verdict.ByOrder, Because: append(e.weakEdges(c, v.Level, way), back)})
+			Why: verdict.ByOrder, Because: append(e.weakEdges(path, v.Level, way), back)})
 	} else {
-		out.Cycle = e.weakEdges(c, v.Level, v.Cycle)
+		out.Cycle = e.weakEdges(path, v.Level, v.Cycle)
 	}
 	seen := make(map[verdict.TxnID]bool, len(out.Cycle)) // there may be a hundred thousand
 	for _, ed := range out.Cycle {
@@ -54,7 +57,7 @@ func (e *Engine) weakViolation(c *weak.Checker, v weak.Violation, level verdict.
 }
 
 // weakEdges names the transactions and keys of a checker's edges.
-func (e *Engine) weakEdges(c *weak.Checker, l weak.Level, way []weak.Edge) []verdict.Edge {
+func (e *Engine) weakEdges(path visibly, l weak.Level, way []weak.Edge) []verdict.Edge {
 	var out []verdict.Edge
 	for _, ed := range way {
 		v := verdict.Edge{From: e.txnOf(ed.From), To: e.txnOf(ed.To)}
@@ -72,7 +75,7 @@ func (e *Engine) weakEdges(c *weak.Checker, l weak.Level, way []weak.Edge) []ver
 			v.Type, v.Why = verdict.WW, verdict.ByList
 		case weak.Inferred:
 			v.Type, v.Why = verdict.WW, verdict.ByOrder
-			v.Because = append(e.weakEdges(c, l, c.Path(l, ed.From, ed.By)),
+			v.Because = append(e.weakEdges(path, l, path(l, ed.From, ed.By)),
 				verdict.Edge{From: e.txnOf(ed.By), To: v.From, Type: verdict.RW, Key: v.Key, Why: verdict.ByCase})
 		}
 		out = append(out, v)
@@ -99,7 +102,7 @@ func (x *weakExhibits) of(s version.Slot) *verdict.Exhibit {
 }
 
 // edge keeps what makes the edge known.
-func (x *weakExhibits) edge(c *weak.Checker, l weak.Level, ed weak.Edge) {
+func (x *weakExhibits) edge(path visibly, l weak.Level, ed weak.Edge) {
 	x.of(ed.From)
 	x.of(ed.To)
 	switch ed.Kind {
@@ -117,8 +120,8 @@ func (x *weakExhibits) edge(c *weak.Checker, l weak.Level, ed weak.Edge) {
 		x.write(ed.From, ed.Key)
 		x.write(ed.To, ed.Key)
 		x.read(ed.By, ed.Key)
-		for _, p := range c.Path(l, ed.From, ed.By) {
-			x.edge(c, l, p)
+		for _, p := range path(l, ed.From, ed.By) {
+			x.edge(path, l, p)
 		}
 	}
 }

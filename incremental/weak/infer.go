@@ -39,6 +39,7 @@ func (c *Checker) advance(from uint32) {
 		if !fresh && !again {
 			continue
 		}
+		c.made += inferSteps
 		if c.rows {
 			c.setRow(t, n, again, moved)
 		}

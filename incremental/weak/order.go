@@ -156,6 +156,7 @@ func (c *Checker) mend(g *graph) uint32 {
 		g.back = g.back[:0]
 		return none
 	}
+	c.made += mendSteps * int(hi-lo)
 	s := &g.search
 	s.sorted = s.sorted[:0]
 	visits := c.marks.reset(int(hi-lo) + 1)

@@ -111,9 +111,10 @@ type Checker struct {
 	// Visited counts the transactions that searches for witnesses looked at.
 	Visited  int
 	Inferred int // edges inferred so far, all levels
-	// Stop, if set, is asked now and then during a Tick, which ends early, with
-	// what was found, once it says so. Nothing may be asked of the checker then.
-	Stop func() bool
+	// Take, if set, is told now and then during a Tick of the steps (package budget) made since, and says whether to go
+	// on. Otherwise that ends early, with what was found, and nothing may be asked of the checker then.
+	Take func(steps int) bool
+	made int // steps that Take was not told of
 	// Witnesses is how many cycles are reported of one that tangles many
 	// transactions; 1 unless set.
 	Witnesses int
@@ -347,7 +348,22 @@ func (c *Checker) Tick(last bool) []Violation {
 	return out
 }
 
-func (c *Checker) halted() bool { return c.Stop != nil && c.Stop() }
+func (c *Checker) halted() bool {
+	made := c.made
+	c.made = 0
+	return c.Take != nil && !c.Take(made)
+}
+
+// What is counted for placing a transaction and what its reads ask for, for looking at one again to mend an order, and
+// for one that a search for a witness looks at.
+const (
+	inferSteps = 32
+	mendSteps  = 8
+	visitSteps = 64
+)
+
+// Bytes is about what rows take, which is all that may grow with more than the history.
+func (c *Checker) Bytes() int { return c.sets.Bytes() }
 
 // sources appends the transactions that t reads from.
 func (c *Checker) sources(n *node, to []Txn) []Txn {

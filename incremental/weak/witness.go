@@ -255,6 +255,7 @@ func (c *Checker) around(g *graph, u, v Txn, in map[Txn]bool, budget *int) ([]Tx
 			done[t] = true
 			*budget--
 			c.Visited++
+			c.made += visitSteps
 			if t == v {
 				var way []Txn
 				for x := v; x != none; x = best[x].next {

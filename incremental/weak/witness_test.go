@@ -52,7 +52,7 @@ func ofLevel(all []Violation, l Level) []Violation {
 // cycles, by level, as it cuts some where it finds one.
 func inferredEdges(c *Checker) map[Level]map[wrEdge]bool {
 	all := map[Level]map[wrEdge]bool{RC: {}, RA: {}, CC: {}}
-	c.Stop = func() bool {
+	c.Take = func(int) bool {
 		for _, g := range c.graphs[1:] {
 			for t, e := range g.head {
 				for ; e != none; e = g.edges[e].next {
@@ -62,7 +62,7 @@ func inferredEdges(c *Checker) map[Level]map[wrEdge]bool {
 				}
 			}
 		}
-		return false
+		return true
 	}
 	return all
 }

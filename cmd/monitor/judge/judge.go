@@ -187,6 +187,7 @@ type Prover struct {
 	spent int // since something was proved
 	first int // until then
 	limit int // conflicts of one search
+	tries int // ChoiceWork of one
 	asks  int // of the engine at hand
 	// proved: something was found violated. Until then the budget does not count.
 	proved bool
@@ -199,7 +200,7 @@ func NewProver(stop func() verdict.Reason, steps int) *Prover {
 	if steps == 0 {
 		steps = ProofSteps
 	}
-	return &Prover{stop: stop, steps: steps, limit: searchLeast}
+	return &Prover{stop: stop, steps: steps, limit: searchLeast, tries: triesLeast}
 }
 
 // ProofSteps is what making one proof small may cost as a rule, in steps of about a microsecond: one for each
@@ -215,8 +216,10 @@ const (
 	searchMost  = 4000
 	askSteps    = 40
 	asksFree    = 8
-	// choiceSteps is what the search for writers may cost at a weak level.
-	choiceSteps = 200_000
+	// So much work begins the search for writers at a weak level; four times as much has each after one that was too
+	// short, until something is proved, up to triesMost.
+	triesLeast = 200_000
+	triesMost  = triesLeast << 6
 )
 
 // Cut tells whether anything was not judged, or not to the end, as the budget was spent.
@@ -244,7 +247,7 @@ func (p *Prover) Judge(level verdict.Level, h record.Header, txns []record.Trans
 	case r.Outcome == verdict.Unknown && p.proved:
 		p.cut = true
 	case r.Outcome == verdict.Unknown:
-		p.limit = min(2*p.limit, searchMost)
+		p.limit, p.tries = min(2*p.limit, searchMost), min(4*p.tries, triesMost)
 	}
 	return r.Outcome
 }
@@ -263,7 +266,7 @@ func (p *Prover) Find(level verdict.Level, h record.Header, txns []record.Transa
 
 func (p *Prover) limits() incremental.Options {
 	p.asks = 0
-	return incremental.Options{Stop: p.ask, Conflicts: p.limit, ChoiceWork: choiceSteps}
+	return incremental.Options{Stop: p.ask, Conflicts: p.limit, ChoiceWork: p.tries}
 }
 
 // ask is what an engine asks in the midst of its work.

@@ -232,3 +232,23 @@ func fourWriters() []record.Transaction {
 	return []record.Transaction{w("A", "a", write(1)), w("B", "b", read, write(2)), w("C", "c", read, write(3)),
 		w("D", "d", record.Op{Kind: record.Write, Key: "y", Value: record.Int(1)})}
 }
+
+// What took many proposals of who wrote what was read to find takes as many to prove.
+func TestWhatWasHardToFindIsProved(t *testing.T) {
+	for _, l := range []verdict.Level{verdict.RA, verdict.CC} {
+		q := recorded(t, "repeated-60.jsonl.gz", l)
+		var h report.History
+		if err := Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		r := h.Results[0]
+		if r.Verdict != "violated" || len(r.Anomalies) != 1 || slices.Contains(r.Notes, report.Unproved(1)) {
+			t.Fatalf("%v is %s with %d anomalies: %q", l, r.Verdict, len(r.Anomalies), r.Notes)
+		}
+		a := r.Anomalies[0]
+		at, _ := verdict.ParseLevel(a.Level)
+		if h := evidence(t, a); Evidence(at, h.Header, h.Transactions) != verdict.Violated {
+			t.Errorf("%v: the evidence of %d transactions does not prove %s at %v", l, len(h.Transactions), a.Name, at)
+		}
+	}
+}
