@@ -413,6 +413,18 @@ func (in *intake) external(index ordinal) []cellID {
 	return in.slab(in.txns.At(index).reads)
 }
 
+// wroteWhat tells whether c, which somebody read, or something of it if it is a list, was written by a transaction.
+func (in *intake) wroteWhat(index ordinal, c cellID) (wrote bool) {
+	if c == none || in.cells.At(c).about&isList != 0 {
+		return c != none
+	}
+	in.writersOf(c, func(w ordinal) bool {
+		wrote = wrote || w == index
+		return !wrote
+	})
+	return wrote
+}
+
 // place is the index of the operation by which a transaction read c, where that
 // is kept because the key was read several times; else -1.
 func (in *intake) place(index ordinal, c cellID) int {

@@ -242,3 +242,14 @@ func run(s script.Script, opt incremental.Options) ([]verdict.Result, []record.T
 	}
 	return e.Close(), txns
 }
+
+// Where the second read of a key, which contradicts the first, is what shows that a transaction of unknown outcome took
+// effect, the evidence of what it breaks has that read.
+func TestSecondReadVouches(t *testing.T) {
+	w := way{cfg: instants, online: true, change: byDatabase(true)}
+	w.cfg.Keys, w.cfg.Unknown, w.cfg.Updates, w.cfg.Mutations = 2, true, 50, 5
+	st := w.draw(90186, w.cfg)
+	if c := st.examine(newTally()); c != nil {
+		t.Errorf("%s: %s\n%v", c.class, c.says, &st)
+	}
+}

@@ -259,8 +259,13 @@ func (x *exhibits) member(s version.Slot) {
 	}
 	if by, ok := x.e.vouchers[index]; ok {
 		x.write(s, by.key)
-		if r := x.e.in.txns.At(by.reader).slot; r != none { // else it is added later; see vouch
-			x.read(r, by.key)
+		reader := x.e.in.txns.At(by.reader)
+		if reader.slot == none { // it is added later; see vouch
+			return
+		}
+		x.read(reader.slot, by.key)
+		if !x.e.in.wroteWhat(index, x.e.readCell(by.reader, by.key)) { // it read the key twice, and this the second time
+			x.other = append(x.other, verdict.Exhibit{Txn: reader.id, All: []string{x.e.in.nameOf(by.key)}})
 		}
 		return
 	}
