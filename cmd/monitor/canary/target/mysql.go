@@ -213,7 +213,7 @@ func (m *mySQL) Connect(ctx context.Context, at Node, settings []Setting) (Sessi
 	for _, set := range settings {
 		if err := s.exec(ctx, "set session "+set.Name+" = "+literal(set.Value)); err != nil {
 			s.Close()
-			if m.Fault(err).Answered {
+			if errors.As(err, new(*driver.MySQLError)) {
 				return nil, &Error{Option: "--session-settings", What: "the database does not take " + set.Name + "=" + set.Value, Err: err, Do: "see SHOW VARIABLES for what there is"}
 			}
 			return nil, err
@@ -247,8 +247,8 @@ func (m *mySQL) Fault(err error) Fault {
 		return Fault{Conflict, true}
 	case 1205:
 		return Fault{LockTimeout, true}
-	case 1969, 3024:
-		return Fault{Slow, true}
+	case 1969, 3024: // a commit too, which may have been written
+		return Fault{Slow, false}
 	case 1290, 1792, 1836:
 		return Fault{ReadOnly, true}
 	case 1040, 1203, 1226:
@@ -259,8 +259,10 @@ func (m *mySQL) Fault(err error) Fault {
 		return Fault{Down, true}
 	case 1053, 1077, 1180, 1317, 1927, 2006, 2013:
 		return Fault{Down, false}
+	case 1049, 1146: // the database or the table is not there
+		return Fault{AnythingElse, true}
 	}
-	return Fault{AnythingElse, true}
+	return Fault{AnythingElse, false}
 }
 
 // Observe implements Observer.

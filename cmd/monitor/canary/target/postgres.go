@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -275,7 +276,8 @@ func (p *postgres) Observe(ctx context.Context, at Node) (State, error) {
 
 func ms(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// Fault reads the SQLSTATE (PostgreSQL, Appendix A).
+// Fault reads the SQLSTATE (PostgreSQL, Appendix A). What ends the connection or the server answers nothing: a commit may have been
+// written before it.
 func (p *postgres) Fault(err error) Fault {
 	var said *pgconn.PgError
 	switch {
@@ -284,25 +286,33 @@ func (p *postgres) Fault(err error) Fault {
 	case !errors.As(err, &said):
 		return Fault{Lost, false}
 	}
-	switch {
-	case said.Code == "40001", said.Code == "23505": // another has made the row
-		return Fault{Conflict, true}
-	case said.Code == "40P01":
-		return Fault{Deadlock, true}
-	case said.Code == "55P03":
-		return Fault{LockTimeout, true}
-	case said.Code == "57014": // also where a commit was waiting for a standby, when it had taken effect
-		return Fault{Slow, false}
-	case said.Code == "25006":
-		return Fault{ReadOnly, true}
-	case said.Code == "53300":
-		return Fault{TooMany, true}
-	case said.Code == "42501":
-		return Fault{Denied, true}
-	case strings.HasPrefix(said.Code, "57P"), strings.HasPrefix(said.Code, "08"), said.Code == "40003", said.Code == "25P03":
-		return Fault{Down, false}
+	reason, answered := AnythingElse, cmp.Or(said.SeverityUnlocalized, said.Severity) == "ERROR"
+	switch said.Code {
+	case "40001", "23505": // another has made the row
+		reason = Conflict
+	case "40P01":
+		reason = Deadlock
+	case "55P03":
+		reason = LockTimeout
+	case "57014": // also where a commit was waiting for a standby, when it had taken effect
+		reason, answered = Slow, false
+	case "25006":
+		reason = ReadOnly
+	case "53300":
+		reason = TooMany
+	case "42501":
+		reason = Denied
+	case "40003", "25P03":
+		reason, answered = Down, false
+	default:
+		switch class := said.Code[:min(2, len(said.Code))]; {
+		case strings.HasPrefix(said.Code, "57P"), class == "08":
+			reason, answered = Down, false
+		case !slices.Contains([]string{"22", "23", "25", "26", "40", "42", "55"}, class): // not of what was asked for, but of the server
+			answered = false
+		}
 	}
-	return Fault{AnythingElse, true}
+	return Fault{reason, answered}
 }
 
 // pgSession is a connection to a node.

@@ -184,12 +184,16 @@ func (r *redisServer) Fault(err error) Fault {
 		return Fault{ReadOnly, true}
 	case "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS":
 		return Fault{Down, true}
-	case "NOAUTH", "NOPERM", "WRONGPASS":
+	case "NOAUTH", "WRONGPASS":
 		return Fault{Denied, true}
+	case "NOPERM": // EXEC does the rest where rights were taken after a write had been queued
+		return Fault{Denied, false}
+	case "EXECABORT", "OOM", "MISCONF": // the last two refuse to queue a write, and EXEC then does nothing
+		return Fault{AnythingElse, true}
 	case "UNBLOCKED":
 		return Fault{Down, false}
 	}
-	return Fault{AnythingElse, true}
+	return Fault{AnythingElse, false} // what a command in EXEC failed with, when the others were done
 }
 
 // redisSession is a connection, with what its transaction has not sent yet.

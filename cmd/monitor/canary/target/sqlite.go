@@ -136,7 +136,7 @@ func (s *sqliteFile) Fault(err error) Fault {
 	case !errors.As(err, &said):
 		return Fault{Lost, false}
 	}
-	const busy, locked, readOnly, ioError, full, constraint = 5, 6, 8, 10, 13, 19
+	const generic, busy, locked, readOnly, ioError, full, constraint = 1, 5, 6, 8, 10, 13, 19
 	switch said.Code() & 0xff {
 	case busy, locked, constraint: // constraint: another has made the row
 		return Fault{Conflict, true}
@@ -144,6 +144,8 @@ func (s *sqliteFile) Fault(err error) Fault {
 		return Fault{ReadOnly, true}
 	case ioError, full:
 		return Fault{Down, false}
+	case generic: // there is no such table, or no transaction any more
+		return Fault{AnythingElse, true}
 	}
-	return Fault{AnythingElse, true}
+	return Fault{AnythingElse, false}
 }
