@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -109,7 +108,10 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	}
 	ctx := cmd.Context()
 	if c.cleanup {
-		return c.clean(ctx, loaded.Canary)
+		if err := canary.Cleanup(ctx, loaded.Canary); err != nil {
+			return canaryFailure(err)
+		}
+		return nil
 	}
 	o := &c.options
 	o.Config, o.Version, o.Out, o.JSON, o.Quiet = loaded.Config, buildInfo().Version, cmd.OutOrStdout(), c.out.json(), c.out.quiet
@@ -148,19 +150,6 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 }
 
 var errNoTarget = errors.New("--target: which database is to be watched? Give its address, such as postgres://canary@db-1:5432/shop, or a canary section in the configuration")
-
-// clean removes what canaries have made.
-func (c *canaryFlags) clean(ctx context.Context, section *config.Canary) error {
-	db, err := canary.Open(ctx, section)
-	if err != nil {
-		return canaryFailure(err)
-	}
-	defer db.Close()
-	if err := db.Cleanup(ctx); err != nil {
-		return canaryFailure(err)
-	}
-	return nil
-}
 
 // canaryFailure gives an error its exit status.
 func canaryFailure(err error) error {

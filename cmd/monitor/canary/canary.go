@@ -78,7 +78,9 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if err != nil {
 		return nil, &target.Error{Option: "--session-settings", What: err.Error()}
 	}
-	db, err := Open(ctx, c)
+	setup, done := context.WithTimeout(ctx, setupMax)
+	defer done()
+	db, err := open(setup, c)
 	if err != nil {
 		return nil, err
 	}
@@ -90,21 +92,46 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch err := db.Prepare(ctx); {
-	case errors.As(err, new(*target.Error)):
-		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("--target: prepare %s: %w", db.Nodes()[0].Name, err)
-	}
-	if err := target.Rehearse(ctx, db); err != nil {
+	if err := settingUp(db, "prepare", db.Prepare(setup)); err != nil {
 		return nil, err
 	}
+	if err := target.Rehearse(setup, db); err != nil {
+		return nil, err
+	}
+	done()
 	w := &watch{Options: o, db: db, faults: faults}
 	return w.run(ctx, settings)
 }
 
-// Open opens the database of a canary.
-func Open(ctx context.Context, c *config.Canary) (target.Database, error) {
+// setupMax is how long it may take to look at the nodes, and to make or remove what is needed there.
+const setupMax = 30 * time.Second
+
+// settingUp says what failed with err, and what it may have waited for.
+func settingUp(db target.Database, what string, err error) error {
+	if err == nil || errors.As(err, new(*target.Error)) {
+		return err
+	}
+	err = fmt.Errorf("--target: %s %s: %w", what, db.Nodes()[0].Name, err)
+	if r := db.Fault(err).Reason; r == target.LockTimeout || r == target.Slow || errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w; see whether somebody has locked %s there, or commits wait for a standby", err, target.Space)
+	}
+	return err
+}
+
+// Cleanup removes what canaries have made in the database. The error is as Run's.
+func Cleanup(ctx context.Context, c *config.Canary) error {
+	ctx, cancel := context.WithTimeout(ctx, setupMax)
+	defer cancel()
+	db, err := open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return settingUp(db, "clean up", db.Cleanup(ctx))
+}
+
+// open opens the database of a canary.
+func open(ctx context.Context, c *config.Canary) (target.Database, error) {
 	addresses := func(as []config.Address) (out []string) {
 		for _, a := range as {
 			out = append(out, a.WithPassword(c.Password))

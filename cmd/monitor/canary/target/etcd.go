@@ -78,18 +78,7 @@ func (e *etcdCluster) close() error {
 	return errors.Join(errs...)
 }
 
-func (e *etcdCluster) Prepare(ctx context.Context) error {
-	if err := unused(ctx, func(ctx context.Context) (int64, error) {
-		last, err := e.clients[e.nodes[0].Name].Get(ctx, Space+"/", clientv3.WithLastRev()...)
-		if err != nil || len(last.Kvs) == 0 {
-			return 0, letIn(e.nodes[0], err, err)
-		}
-		return last.Kvs[0].ModRevision, nil
-	}); err != nil {
-		return err
-	}
-	return e.Cleanup(ctx)
-}
+func (e *etcdCluster) Prepare(ctx context.Context) error { return e.Cleanup(ctx) }
 
 // codeOf is the code of an answer, which the client wraps in an error of its own where it knows the text.
 func codeOf(err error) codes.Code {
@@ -114,6 +103,15 @@ func letIn(n Node, err, otherwise error) error {
 
 // Cleanup removes the keys that begin with Space and a slash.
 func (e *etcdCluster) Cleanup(ctx context.Context) error {
+	if err := unused(ctx, func(ctx context.Context) (int64, error) {
+		last, err := e.clients[e.nodes[0].Name].Get(ctx, Space+"/", clientv3.WithLastRev()...)
+		if err != nil || len(last.Kvs) == 0 {
+			return 0, letIn(e.nodes[0], err, err)
+		}
+		return last.Kvs[0].ModRevision, nil
+	}); err != nil {
+		return err
+	}
 	_, err := e.clients[e.nodes[0].Name].Delete(ctx, Space+"/", clientv3.WithPrefix())
 	return letIn(e.nodes[0], err, err)
 }

@@ -80,6 +80,8 @@ func mySQLConfig(address string) (*driver.Config, error) {
 		}
 	}
 	c.InterpolateParams, c.ClientFoundRows = true, true
+	lock := strconv.Itoa(int(lockMax / time.Second))
+	c.Params = map[string]string{"innodb_lock_wait_timeout": lock, "lock_wait_timeout": lock}
 	c.Timeout, c.ReadTimeout = connectMax, 2*statementMax
 	c.Logger = log.New(io.Discard, "", 0) // what it says of broken connections is counted here
 	return c, nil
@@ -139,22 +141,22 @@ func (m *mySQL) Close() {
 	}
 }
 
-// owned refuses a database that is not ours.
-func (m *mySQL) owned(ctx context.Context) error {
+// owned counts the tables, and refuses a database that is not ours.
+func (m *mySQL) owned(ctx context.Context) (tables int, err error) {
 	db := m.pools[m.nodes[0].Name]
-	var tables, ours int
+	var ours int
 	if err := db.QueryRowContext(ctx, "select count(*), coalesce(sum(table_comment = ?), 0) from information_schema.tables where table_schema = ?", made, Space).Scan(&tables, &ours); err != nil {
-		return err
+		return 0, err
 	}
 	if tables != ours {
-		return &Error{Option: "--target", What: "the server has a database " + Space + " with tables that no canary of this version has made",
+		return 0, &Error{Option: "--target", What: "the server has a database " + Space + " with tables that no canary of this version has made",
 			Do: "rename it, or drop it if it is an older canary's"}
 	}
-	return nil
+	return tables, nil
 }
 
 func (m *mySQL) Prepare(ctx context.Context) error {
-	if err := m.owned(ctx); err != nil {
+	if _, err := m.owned(ctx); err != nil {
 		return err
 	}
 	db := m.pools[m.nodes[0].Name]
@@ -182,9 +184,13 @@ func (m *mySQL) Prepare(ctx context.Context) error {
 }
 
 func (m *mySQL) Cleanup(ctx context.Context) error {
-	err := m.owned(ctx)
+	db := m.pools[m.nodes[0].Name]
+	tables, err := m.owned(ctx)
+	if tables == 2 {
+		err = unused(ctx, stateIn(db, mySQLDialect))
+	}
 	if err == nil { // an account without rights to it sees none, and is told so
-		_, err = m.pools[m.nodes[0].Name].ExecContext(ctx, "drop database if exists "+Space)
+		_, err = db.ExecContext(ctx, "drop database if exists "+Space)
 	}
 	if m.Fault(err).Reason == Denied {
 		return anothers(err)
@@ -202,8 +208,7 @@ func (m *mySQL) Connect(ctx context.Context, at Node, settings []Setting) (Sessi
 		return nil, err
 	}
 	s := &sqlSession{conn, mySQLDialect}
-	texts := []string{"set session transaction isolation level " + m.level, "set session sql_mode = " + sqlMode,
-		fmt.Sprintf("set session innodb_lock_wait_timeout = %[1]d, lock_wait_timeout = %[1]d", int(lockMax/time.Second))}
+	texts := []string{"set session transaction isolation level " + m.level, "set session sql_mode = " + sqlMode}
 	for _, text := range texts {
 		if err := s.exec(ctx, text); err != nil {
 			s.Close()

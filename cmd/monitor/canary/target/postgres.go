@@ -124,9 +124,9 @@ func (p *postgres) Close() {
 // made is the comment that tells our schema from another's of the same name.
 const made = "made by isowatch canary, version 2"
 
-// do runs statements of its own on the first node.
+// do runs statements of its own on the first node, which may take as long as a session's.
 func (p *postgres) do(ctx context.Context, work func(*pgx.Conn) error) error {
-	c, err := p.dial(ctx, p.nodes[0])
+	c, err := p.dialWith(ctx, p.nodes[0], nil)
 	if err != nil {
 		return err
 	}
@@ -160,9 +160,7 @@ func (p *postgres) Prepare(ctx context.Context) error {
 			"create table " + Space + ".registers (key text collate \"C\" primary key, value bigint not null);" +
 			"create table " + Space + ".lists (key text collate \"C\" primary key, elements text not null)"
 		if there {
-			if err := unused(ctx, func(ctx context.Context) (state int64, err error) {
-				return state, c.QueryRow(ctx, stateOf(Space+".registers", Space+".lists")).Scan(&state)
-			}); err != nil && p.Fault(err).Reason != Denied {
+			if err := p.unused(ctx, c); err != nil {
 				return err
 			}
 			text = "truncate " + Space + ".registers, " + Space + ".lists"
@@ -179,6 +177,17 @@ func (p *postgres) Prepare(ctx context.Context) error {
 	})
 }
 
+// unused refuses a schema that another canary is at work in. Rights that are missing show in what follows.
+func (p *postgres) unused(ctx context.Context, c *pgx.Conn) error {
+	err := unused(ctx, func(ctx context.Context) (state int64, err error) {
+		return state, c.QueryRow(ctx, stateOf(Space+".registers", Space+".lists")).Scan(&state)
+	})
+	if said := new(pgconn.PgError); errors.As(err, &said) && (said.Code == "42501" || said.Code == "42P01") { // or there is no table
+		return nil
+	}
+	return err
+}
+
 // anothers says that the Space belongs to another account.
 func anothers(err error) error {
 	return &Error{Option: "--target", What: Space + " is another account's", Err: err, Do: "use that account, and --cleanup with it removes it"}
@@ -187,6 +196,9 @@ func anothers(err error) error {
 func (p *postgres) Cleanup(ctx context.Context) error {
 	return p.do(ctx, func(c *pgx.Conn) error {
 		there, err := p.owned(ctx, c)
+		if err == nil && there {
+			err = p.unused(ctx, c)
+		}
 		if err == nil && there {
 			_, err = c.Exec(ctx, "drop schema "+Space+" cascade")
 		}
@@ -215,7 +227,8 @@ func (p *postgres) Discard(ctx context.Context, items []Item) error {
 	})
 }
 
-func (p *postgres) Connect(ctx context.Context, at Node, settings []Setting) (Session, error) {
+// dialWith connects, limits how long things may take, and applies settings.
+func (p *postgres) dialWith(ctx context.Context, at Node, settings []Setting) (*pgx.Conn, error) {
 	c, err := p.dial(ctx, at)
 	if err != nil {
 		return nil, err
@@ -230,6 +243,14 @@ func (p *postgres) Connect(ctx context.Context, at Node, settings []Setting) (Se
 			}
 			return nil, err
 		}
+	}
+	return c, nil
+}
+
+func (p *postgres) Connect(ctx context.Context, at Node, settings []Setting) (Session, error) {
+	c, err := p.dialWith(ctx, at, settings)
+	if err != nil {
+		return nil, err
 	}
 	begin := p.begin
 	if at.Replica {
@@ -276,8 +297,8 @@ func (p *postgres) Observe(ctx context.Context, at Node) (State, error) {
 
 func ms(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// Fault reads the SQLSTATE (PostgreSQL, Appendix A). What ends the connection or the server answers nothing: a commit may have been
-// written before it.
+// Fault reads the SQLSTATE (PostgreSQL, Appendix A). What ends the connection or the server answers nothing: a commit may
+// have been written before it.
 func (p *postgres) Fault(err error) Fault {
 	var said *pgconn.PgError
 	switch {
@@ -308,7 +329,7 @@ func (p *postgres) Fault(err error) Fault {
 		switch class := said.Code[:min(2, len(said.Code))]; {
 		case strings.HasPrefix(said.Code, "57P"), class == "08":
 			reason, answered = Down, false
-		case !slices.Contains([]string{"22", "23", "25", "26", "40", "42", "55"}, class): // not of what was asked for, but of the server
+		case !slices.Contains([]string{"22", "23", "25", "26", "40", "42", "55"}, class): // it is not about what was asked for
 			answered = false
 		}
 	}

@@ -5,9 +5,39 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/databases"
 )
+
+// What another session has locked is not waited for without end.
+func TestPreparingEnds(t *testing.T) {
+	t.Parallel()
+	p := databases.StartPostgres(t)
+	ctx := t.Context()
+	db, err := Open(ctx, Options{Targets: []string{p.URL(p.Primary)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	other, err := pgx.Connect(ctx, p.URL(p.Primary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(ctx)
+	if _, err := other.Exec(ctx, "begin; lock table isowatch_canary.registers in access share mode"); err != nil {
+		t.Fatal(err)
+	}
+	for what, do := range map[string]func(context.Context) error{"preparing": db.Prepare, "cleaning up": db.Cleanup} {
+		if err := do(ctx); db.Fault(err).Reason != LockTimeout {
+			t.Errorf("%s what is locked: %v", what, err)
+		}
+	}
+}
 
 // A commit that goes with the last operation is skipped where that fails, and done where it met no row.
 func TestCommitGoesWithTheLastOperation(t *testing.T) {

@@ -93,7 +93,7 @@ func (s *sqliteFile) Prepare(ctx context.Context) error {
 
 // Cleanup removes the file, and what SQLite keeps beside it.
 func (s *sqliteFile) Cleanup(ctx context.Context) error {
-	if err := s.ours(ctx); err != nil {
+	if err := s.Prepare(ctx); err != nil { // which refuses what is not ours, or in use
 		return err
 	}
 	s.db.Close()

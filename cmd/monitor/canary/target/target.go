@@ -122,7 +122,7 @@ type Database interface {
 	Connect(ctx context.Context, at Node, settings []Setting) (Session, error)
 	// Discard removes items that nobody uses any more.
 	Discard(ctx context.Context, items []Item) error
-	// Cleanup removes the Space.
+	// Cleanup removes the Space. As Prepare, it refuses one that another canary is at work in.
 	Cleanup(ctx context.Context) error
 	// Fault tells what an error of a session means.
 	Fault(err error) Fault
@@ -387,7 +387,7 @@ func rehearse(ctx context.Context, db Database, n Node, register, list Item) err
 	return err
 }
 
-// watchFor is for how long what a Space holds has to stay as it is before it is emptied: longer than a canary's pauses.
+// watchFor is for how long what a Space holds has to stay as it is before it is emptied or removed: longer than a canary's pauses.
 const watchFor = 2 * time.Second
 
 // unused refuses a Space that another canary is at work in, as emptying it would look as if the database had lost what
@@ -404,7 +404,7 @@ func unused(ctx context.Context, state func(context.Context) (int64, error)) err
 	}
 	after, err := state(ctx)
 	if err == nil && after != before {
-		err = &Error{Option: "--target", What: "another canary is at work in " + Space + " there", Do: "stop it first, or give this one another database"}
+		err = &Error{Option: "--target", What: "another canary is at work in " + Space + " there", Do: "stop it first, or use another database"}
 	}
 	return err
 }
