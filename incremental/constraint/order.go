@@ -352,6 +352,7 @@ func (p *Polygraph) constrain(a, b vid) {
 	p.Stats.Constraints++
 	if p.tooMany() {
 		p.implicit++
+		p.solved.valid = false
 		return
 	}
 	p.open++

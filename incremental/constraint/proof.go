@@ -18,7 +18,7 @@ func (p *Polygraph) Order() []verdict.Event {
 		return nil
 	}
 	if p.solved.order != nil {
-		return slices.Clone(p.solved.order)
+		return p.withLater(slices.Clone(p.solved.order))
 	}
 	n := p.g.Nodes()
 	in := make([]int32, n)
@@ -126,6 +126,20 @@ func (p *Polygraph) byTime() []node {
 	out := make([]node, len(all))
 	for i, x := range all {
 		out[i] = x.n
+	}
+	return out
+}
+
+// withLater appends to the order that the history was run in what came since, which has no dependency yet.
+func (p *Polygraph) withLater(out []verdict.Event) []verdict.Event {
+	for s := slot(p.solved.slots); s < slot(p.slots); s++ {
+		if m, uncertain := p.maybe[s]; uncertain && m != isIn {
+			continue
+		}
+		if p.parts == 2 {
+			out = append(out, verdict.Event{Txn: verdict.TxnID(s)})
+		}
+		out = append(out, verdict.Event{Txn: verdict.TxnID(s), Commit: true})
 	}
 	return out
 }

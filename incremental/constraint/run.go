@@ -56,7 +56,7 @@ func (p *Polygraph) runs() bool {
 	}
 	order, ok := p.runThrough()
 	if ok {
-		p.solved = solution{valid: true, edges: p.g.Len(), openChoices: p.openChoices, order: order}
+		p.solved = solution{valid: true, edges: p.g.Len(), openChoices: p.openChoices, order: order, slots: p.slots}
 		p.implicit = 1 // what is not known to be solved any more is not solved for having no pairs
 		p.topo, p.heads, p.bulk = nil, nil, false
 	}

@@ -19,6 +19,7 @@ type solution struct {
 	edgesOfChoices []graph.Edge
 	openChoices    int
 	order          []verdict.Event // instead of all that, where the history was run
+	slots          int             // there were so many when it was
 	edges          int             // of the graph when it was found, to see whether it is stale
 	valid          bool
 }
@@ -56,7 +57,7 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 		p.Stats.Residual = max(p.Stats.Residual, len(pairs)+len(choices)+p.implicit)
 		p.repeated = len(pairs) + len(choices)
 		if order, ok := p.runThrough(); ok {
-			p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, openChoices: len(choices), order: order}
+			p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, openChoices: len(choices), order: order, slots: p.slots}
 			return sat.Sat
 		}
 		if p.implicit > 0 {
