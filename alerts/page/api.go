@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
@@ -263,6 +264,17 @@ type CanaryNode struct {
 	Down        int64            `json:"down"`          // since when it can't be reached; 0: it can
 	Why         string           `json:"why,omitempty"` // it can't be reached
 	Lag         float64          `json:"lag_seconds"`   // -1: not known
+	// Stalled is since when sessions try and nothing is committed, where it takes writes nothing of what writes; 0: something is.
+	Stalled int64  `json:"stalled"`
+	Failure string `json:"failure,omitempty"` // the last one while it is stalled: its reason and what the database said
+}
+
+// StalledAfter is for how long nothing is committed at a node until that is more than a pause.
+const StalledAfter = 10 * time.Second
+
+// Stuck tells whether nothing has been committed for too long.
+func (n *CanaryNode) Stuck(now time.Time) bool {
+	return n.Stalled != 0 && now.UnixNano()-n.Stalled >= int64(StalledAfter)
 }
 
 // Lagging tells whether a node is further behind than it may.

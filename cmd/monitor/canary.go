@@ -146,7 +146,10 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return canaryFailure(err)
 	}
-	return c.out.ended(cmd, ended.Reports, ended.Alerts)
+	if err := c.out.ended(cmd, ended.Reports, ended.Alerts); err != nil || ended.Unchecked == "" {
+		return err
+	}
+	return &failure{status: exitUndecided, err: errors.New(ended.Unchecked)}
 }
 
 var errNoTarget = errors.New("--target: which database is to be watched? Give its address, such as postgres://canary@db-1:5432/shop, or a canary section in the configuration")

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,6 +36,7 @@ const (
 	troubleUnproved = "alert-unproved" // a bug of the monitor
 
 	troubleUnreachable = "canary-unreachable" // the canary can't reach a node
+	troubleStalled     = "canary-stalled"     // nothing that the canary does at a node is committed
 	troubleReplica     = "canary-lag"         // a node shows what is too old
 	troubleStopped     = "canary-stopped"     // the canary has stopped by itself
 )
@@ -163,6 +165,10 @@ func lookAtCanary(c *page.Canary, now time.Time, is func(life.Condition)) {
 		if n.Down != 0 && now.UnixNano()-n.Down >= int64(unreachableFor) {
 			is(life.Condition{Kind: troubleUnreachable, DB: c.DB, Of: n.Name, Severity: name.Error,
 				Text: fmt.Sprintf("The canary has not reached node %.100q for more than %s, and tries until it does; what clients see there is not checked meanwhile: %s", n.Name, unreachableFor, cutText(n.Why))})
+		}
+		if n.Down == 0 && n.Stuck(now) {
+			is(life.Condition{Kind: troubleStalled, DB: c.DB, Of: n.Name, Severity: name.Error,
+				Text: fmt.Sprintf("The canary has committed nothing at node %.100q for more than %s, though its sessions try; what clients see there is not checked meanwhile. The last error: %s", n.Name, page.StalledAfter, cutText(cmp.Or(n.Failure, "none, as there is no answer")))})
 		}
 		if n.Down == 0 && c.Lagging(n) {
 			is(life.Condition{Kind: troubleReplica, DB: c.DB, Of: n.Name, Severity: name.Warning,

@@ -13,6 +13,7 @@
 package canary
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,8 @@ type Outcome struct {
 	Reports []report.History
 	// Alerts is how many anomalies were told.
 	Alerts int
+	// Unchecked is why nothing was checked any more at the end; empty: something was, or ctx ended it.
+	Unchecked string
 }
 
 // ErrNothing says that it ended before there was anything to judge.
@@ -191,6 +194,10 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		return nil, err
 	}
 	w.count()
+	ended := time.Now()
+	if at, ok := working.Deadline(); ok && at.Before(ended) { // what was under way then has been waited for
+		ended = at
+	}
 	lost := w.monitor.Dropped()
 	switch {
 	case w.exceeded != "":
@@ -200,7 +207,27 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	case w.Publish == nil && w.load.committed.Load() == 0 && ctx.Err() == nil:
 		return nil, ErrNothing
 	}
-	return &Outcome{Alerts: w.monitor.Alerts(), Reports: w.monitor.Reports(w.db.Describe())}, nil
+	out := &Outcome{Alerts: w.monitor.Alerts(), Reports: w.monitor.Reports(w.db.Describe())}
+	if ctx.Err() == nil {
+		out.Unchecked = w.unchecked(ended)
+	}
+	return out, nil
+}
+
+// unchecked is why nothing is checked at a time, as nothing is committed at any node that takes writes; empty: something is.
+func (w *watch) unchecked(at time.Time) string {
+	var why []string
+	for _, n := range w.db.Nodes() {
+		node := w.load.counts.node(n)
+		switch {
+		case n.Replica:
+		case !node.Stuck(at):
+			return ""
+		default:
+			why = append(why, node.Name+": "+cmp.Or(node.Failure, "no answer"))
+		}
+	}
+	return "when the canary ended nothing had been committed for more than " + page.StalledAfter.String() + ", and nothing was checked any more: " + strings.Join(why, "; ")
 }
 
 // watchStrain stops the canary when it is too much for the database, or the database too little for it.
@@ -230,6 +257,9 @@ func (w *watch) status() page.Canary {
 		}
 		if !o.down.IsZero() {
 			node.Down = o.down.UnixNano()
+		}
+		if node.Stalled != 0 && !o.up.IsZero() { // sessions come back later than the node
+			node.Stalled = max(node.Stalled, o.up.UnixNano())
 		}
 		out.Nodes = append(out.Nodes, node)
 	}
@@ -310,6 +340,9 @@ func (w *watch) count() {
 	for _, n := range w.db.Nodes() {
 		if o := w.observe.of(n); !o.down.IsZero() {
 			lines = append(lines, "can't reach "+n.Name+": "+o.why)
+		} else if node := w.load.counts.node(n); node.Stuck(time.Now()) {
+			lines = append(lines, fmt.Sprintf("nothing is committed at %s for %s: %s", n.Name,
+				time.Since(time.Unix(0, node.Stalled)).Round(time.Second), cmp.Or(node.Failure, "no answer")))
 		}
 	}
 	w.monitor.Say(lines...)

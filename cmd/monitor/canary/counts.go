@@ -2,6 +2,7 @@ package canary
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -34,6 +35,8 @@ type nodeCounts struct {
 	failed   int64                   // attempts to connect
 	down     time.Time               // since when none has worked; zero: one did
 	why      string                  // the last one failed
+	trying   time.Time               // since when transactions of those that count are tried, and none is committed; zero: one was
+	failure  string                  // the last one, of any kind: its reason and what the database said
 
 	connections int64
 }
@@ -52,39 +55,56 @@ func (c *counts) of(n target.Node) *nodeCounts {
 }
 
 // asks says that a client begins a transaction, or an attempt to connect, the end of which add, reached or unreachable tells.
-func (c *counts) asks(client int) {
+// writes: it is one that writes, which is what counts at a node that takes writes.
+func (c *counts) asks(client int, n target.Node, writes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting == nil {
 		c.waiting = map[int]time.Time{}
 	}
 	c.waiting[client] = time.Now()
+	if at := c.of(n); at.trying.IsZero() && writes {
+		at.trying = time.Now()
+	}
+}
+
+// ended is the end of a transaction.
+type ended struct {
+	outcome record.Status
+	why     target.Reason // it did not commit
+	err     error
+	writes  bool // as in asks
+	took    time.Duration
 }
 
 // add counts a transaction.
-func (c *counts) add(client int, n target.Node, outcome record.Status, why target.Reason, took time.Duration) {
+func (c *counts) add(client int, n target.Node, e ended) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waiting, client)
 	at := c.of(n)
-	at.outcomes[outcome]++
-	if outcome == record.Committed {
+	at.outcomes[e.outcome]++
+	if e.outcome == record.Committed {
 		at.down = time.Time{}
+		if e.writes {
+			at.trying = time.Time{}
+		}
 	}
-	if c.slowAfter > 0 && took > c.slowAfter {
+	if c.slowAfter > 0 && e.took > c.slowAfter {
 		c.slow++
 	}
 	if c.metrics != nil {
-		c.metrics.Worked(n.Name, outcome.String(), took)
+		c.metrics.Worked(n.Name, e.outcome.String(), e.took)
 	}
-	if why != "" {
-		c.fail(n, why)
+	if e.why != "" {
+		c.fail(n, e.why, e.err)
 	}
 }
 
 // fail counts why something failed; c.mu is held.
-func (c *counts) fail(n target.Node, why target.Reason) {
+func (c *counts) fail(n target.Node, why target.Reason, err error) {
 	c.of(n).reasons[why]++
+	c.of(n).failure = fmt.Sprintf("%s: %s", why, oneLine(err))
 	if c.metrics != nil {
 		c.metrics.Failed(n.Name, string(why))
 	}
@@ -97,7 +117,7 @@ func (c *counts) unreachable(client int, n target.Node, why target.Reason, err e
 	delete(c.waiting, client)
 	at := c.of(n)
 	at.failed++
-	c.fail(n, why)
+	c.fail(n, why, err)
 	at.why = err.Error()
 	if at.down.IsZero() {
 		at.down = time.Now()
@@ -154,7 +174,18 @@ func (c *counts) node(n target.Node) page.CanaryNode {
 	for r, n := range at.reasons {
 		out.Reasons[string(r)] = n
 	}
+	if since := at.stalled(); !since.IsZero() {
+		out.Stalled, out.Failure = since.UnixNano(), at.failure
+	}
 	return out
+}
+
+// stalled is since when sessions try and nothing goes through; zero: it does.
+func (at *nodeCounts) stalled() time.Time {
+	if at.trying.IsZero() || !at.down.IsZero() && at.down.Before(at.trying) {
+		return at.down
+	}
+	return at.trying
 }
 
 // strain is how much was done, in transactions and attempts to connect, how much of it failed, other than by a

@@ -70,9 +70,13 @@ func (l *Load) work(ctx context.Context, over func()) error {
 	}
 	nodes := l.db.Nodes()
 	var keep sync.WaitGroup
-	k := &keeper{client: client{Load: l, number: l.cfg.Sessions, nodes: nodes[:1], node: nodes[0], rng: rand.New(rand.NewPCG(l.seed, 1<<32))}}
+	own := func(i int) client { // at the nodes that take writes
+		return client{Load: l, number: l.cfg.Sessions + i, nodes: nodes[:writable(nodes)], node: nodes[0], rng: rand.New(rand.NewPCG(l.seed, 1<<32+uint64(i)))}
+	}
+	k, s := &keeper{client: own(0)}, &sweeper{client: own(1)}
 	ready := make(chan struct{})
 	part(&keep, func() error { return k.keep(ctx, ready) })
+	part(&keep, func() error { s.sweep(ctx); return nil })
 	select {
 	case <-ready:
 	case <-ctx.Done():
@@ -90,7 +94,8 @@ func (l *Load) work(ctx context.Context, over func()) error {
 	stop(nil)
 	keep.Wait()
 	over()
-	k.final()
+	k.leave()
+	s.final(k.ahead)
 	if err := context.Cause(ctx); errors.As(err, new(*target.Error)) {
 		return err
 	}
@@ -130,6 +135,7 @@ type client struct {
 	follows     bool          // the next transaction reads what the last one has left
 	ahead       time.Duration // how many rounds have been used before they began
 	absent      []string      // registers that the transaction in work saw not to be there
+	failure     error         // of the transaction in work
 	committing  bool          // its commit goes with its last operation, which is under way
 }
 
@@ -138,8 +144,8 @@ func (l *Load) route(nodes []target.Node, i int) []target.Node {
 	own := nodes[i%len(nodes)]
 	switch l.cfg.Access {
 	case config.AccessSplit:
-		writers := slices.IndexFunc(nodes, func(n target.Node) bool { return n.Replica })
-		if writers < 0 { // any node takes writes: what is read is read at the next one
+		writers := writable(nodes)
+		if writers == len(nodes) { // any node takes writes: what is read is read at the next one
 			reads := nodes[(i+1)%len(nodes)]
 			reads.Replica = true
 			return []target.Node{own, reads}
@@ -150,6 +156,17 @@ func (l *Load) route(nodes []target.Node, i int) []target.Node {
 	}
 	return []target.Node{own}
 }
+
+// writable is how many of the nodes take writes; they come first.
+func writable(nodes []target.Node) int {
+	if i := slices.IndexFunc(nodes, func(n target.Node) bool { return n.Replica }); i >= 0 {
+		return i
+	}
+	return len(nodes)
+}
+
+// elsewhere has the next attempt made at the next of the client's nodes, as the one at c.node failed.
+func (c *client) elsewhere() { c.node = c.nodes[(slices.Index(c.nodes, c.node)+1)%len(c.nodes)] }
 
 func (c *client) work(ctx context.Context) error {
 	defer c.leave()
@@ -202,7 +219,7 @@ func (c *client) connect(ctx context.Context) (bool, error) {
 	}
 	attempt, cancel := context.WithTimeout(ctx, answerMax)
 	defer cancel()
-	c.counts.asks(c.number)
+	c.counts.asks(c.number, c.node, false)
 	s, err := c.db.Connect(attempt, c.node, settings)
 	if err != nil {
 		if errors.As(err, new(*target.Error)) && c.started == 0 {
@@ -256,14 +273,14 @@ func (c *client) transact(ctx context.Context) error {
 	if c.follows {
 		c.ahead++
 	}
-	outcome := c.record(func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
+	writes := slices.ContainsFunc(steps, func(s generate.Step) bool { return s.Kind != record.Read })
+	outcome := c.record(writes, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return c.perform(ctx, t, g, steps)
 	})
 	if outcome == record.Committed {
 		c.committed.Add(1)
 	}
-	c.follows = outcome == record.Committed && c.rng.Float64() < followShare &&
-		slices.ContainsFunc(steps, func(s generate.Step) bool { return s.Kind != record.Read })
+	c.follows = outcome == record.Committed && c.rng.Float64() < followShare && writes
 	return nil
 }
 
@@ -275,18 +292,19 @@ const followShare = 0.5
 // snapshotMax is how many items of a large group it reads.
 const snapshotMax = 32
 
-// record runs a transaction to its end, and records and counts it.
-func (c *client) record(run func(context.Context, *recorder.Transaction) (record.Status, target.Reason)) record.Status {
+// record runs a transaction to its end, and records and counts it. writes: it writes something.
+func (c *client) record(writes bool, run func(context.Context, *recorder.Transaction) (record.Status, target.Reason)) record.Status {
 	began := time.Now()
-	c.counts.asks(c.number)
+	writes = writes || c.node.Replica
+	c.counts.asks(c.number, c.node, writes)
 	t := c.rec.Begin()
 	t.At(c.node.Name)
-	c.committing = false
+	c.committing, c.failure = false, nil
 	answering, cancel := context.WithTimeout(c.answering, answerMax)
 	defer cancel()
 	outcome, reason := run(answering, t)
 	t.End(outcome)
-	c.counts.add(c.number, c.node, outcome, reason, time.Since(began))
+	c.counts.add(c.number, c.node, ended{outcome, reason, c.failure, writes, time.Since(began)})
 	return outcome
 }
 
@@ -302,6 +320,7 @@ func (c *client) finish(ctx context.Context, err error) (record.Status, target.R
 			c.answers.Add(1)
 			return record.Committed, ""
 		}
+		c.failure = err
 		f := c.db.Fault(err)
 		if !f.Answered {
 			c.leave()
@@ -309,6 +328,7 @@ func (c *client) finish(ctx context.Context, err error) (record.Status, target.R
 		}
 		return record.Aborted, f.Reason
 	}
+	c.failure = err
 	// What was not committed is undone: by the database itself where the connection is gone.
 	f := c.db.Fault(err)
 	if !f.Answered || c.session.Abort(ctx) != nil {
@@ -448,6 +468,8 @@ type groups struct {
 	changed chan struct{} // closed when current has changed
 	current *group        // nil: none is ready
 	past    chan *group   // those that nobody uses any more
+	unread  []target.Item // of those for which there was no room in past
+	full    atomic.Bool   // so much waits to be removed that no more is to be made
 	wanted  chan struct{} // has an element when current has to be replaced
 }
 
@@ -463,7 +485,7 @@ func (gs *groups) enter(ctx context.Context) (*group, error) {
 		if g != nil {
 			g.left--
 			g.users++
-			if g.left <= 0 { // used up: the next one waits for the keeper
+			if g.left <= 0 { // used up: the next one waits to be used
 				gs.current = nil
 				gs.want()
 			}
@@ -487,7 +509,7 @@ func (gs *groups) want() {
 	}
 }
 
-// leave ends a transaction's use of a group. The last one hands it to the keeper, or leaves it if the keeper is far
+// leave ends a transaction's use of a group. The last one hands it to the sweeper, only to be removed if that is far
 // behind.
 func (gs *groups) leave(g *group) {
 	gs.mu.Lock()
@@ -497,6 +519,7 @@ func (gs *groups) leave(g *group) {
 		select {
 		case gs.past <- g:
 		default:
+			gs.unread = append(gs.unread, g.items...)
 		}
 	}
 }
@@ -527,18 +550,16 @@ func (gs *groups) retire() *group {
 	return g
 }
 
-// keeper is the session that makes groups and removes those that were used.
+// keeper is the session that makes groups, at whichever node takes them.
 type keeper struct {
 	client
-	ahead  *group        // made, and not in use yet
-	undone []target.Item // that nobody uses any more, and that could not be removed yet
+	ahead *group // made, and not in use yet
 }
 
-// keep makes groups before they are wanted, and reads and removes those that were used, until ctx ends. ready is
-// closed when the first group is in use.
+// keep makes groups before they are wanted until ctx ends. ready is closed when the first one is in use.
 func (k *keeper) keep(ctx context.Context, ready chan<- struct{}) error {
 	for n := 0; ctx.Err() == nil; n++ {
-		if k.discard(ctx); len(k.undone) > undoneMax { // no more rows while those that are there can't be removed
+		if k.groups.full.Load() { // no more rows while those that are there can't be removed
 			_ = feed.Sleep(ctx, time.Second)
 			continue
 		}
@@ -547,16 +568,14 @@ func (k *keeper) keep(ctx context.Context, ready chan<- struct{}) error {
 			return err
 		}
 		if k.ahead == nil {
+			k.elsewhere()
 			continue // it failed, and is tried with another
 		}
-		for waiting := ready == nil; waiting; {
+		if ready == nil {
 			select {
 			case <-ctx.Done():
 				return nil
-			case old := <-k.groups.past:
-				k.remove(ctx, old)
 			case <-k.groups.wanted:
-				waiting = false
 			}
 		}
 		k.groups.use(k.ahead)
@@ -569,21 +588,40 @@ func (k *keeper) keep(ctx context.Context, ready chan<- struct{}) error {
 	return nil
 }
 
+// sweeper reads and removes the groups that were used. A node that does not answer holds it up, and nobody else.
+type sweeper struct {
+	client
+	undone []target.Item // that nobody uses any more, and that could not be removed yet
+}
+
+// sweep works until ctx ends.
+func (s *sweeper) sweep(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case old := <-s.groups.past:
+			s.remove(ctx, old)
+		case <-time.After(time.Second):
+			s.discard(ctx)
+		}
+	}
+}
+
 // finalMax is how long reading what is left at the end may take.
 const finalMax = 20 * time.Second
 
 // final reads and removes what is left when nobody is at work any more.
-func (k *keeper) final() {
-	ctx, cancel := context.WithTimeout(k.answering, finalMax)
+func (s *sweeper) final(ahead *group) {
+	ctx, cancel := context.WithTimeout(s.answering, finalMax)
 	defer cancel()
-	defer k.leave()
-	left := []*group{k.groups.retire(), k.ahead}
-	for len(k.groups.past) > 0 {
-		left = append(left, <-k.groups.past)
+	left := []*group{s.groups.retire(), ahead}
+	for len(s.groups.past) > 0 {
+		left = append(left, <-s.groups.past)
 	}
 	for _, g := range left {
 		if g != nil {
-			k.remove(ctx, g)
+			s.remove(ctx, g)
 		}
 	}
 }
@@ -612,7 +650,7 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 	if there, err := k.connect(ctx); err != nil || !there {
 		return nil, err
 	}
-	if k.record(func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
+	if k.record(true, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return k.create(ctx, t, g)
 	}) != record.Committed {
 		_ = feed.Sleep(ctx, 100*time.Millisecond)
@@ -642,10 +680,10 @@ func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) 
 }
 
 // remove reads all of a group once more, at each node, and removes it: nobody uses it any more.
-func (k *keeper) remove(ctx context.Context, g *group) {
-	for _, n := range k.db.Nodes() {
-		reader := &client{Load: k.Load, number: k.number, node: n, rng: k.rng, started: k.started}
-		k.started++
+func (s *sweeper) remove(ctx context.Context, g *group) {
+	for _, n := range s.db.Nodes() {
+		reader := &client{Load: s.Load, number: s.number, node: n, rng: s.rng, started: s.started}
+		s.started++
 		attempt, cancel := context.WithTimeout(ctx, answerMax)
 		var there bool
 		var err error
@@ -653,31 +691,36 @@ func (k *keeper) remove(ctx context.Context, g *group) {
 			there, err = reader.connect(attempt)
 		}
 		if there {
-			reader.record(func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
+			reader.record(false, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 				return reader.perform(ctx, t, g, g.snapshot(0, len(g.items)))
 			})
 			reader.leave()
 		}
 		cancel()
 	}
-	k.undone = append(k.undone, g.items...)
-	k.discard(ctx)
+	s.undone = append(s.undone, g.items...)
+	s.discard(ctx)
 }
 
 // undoneMax is how many items may wait to be removed before no more are made.
 const undoneMax = 10_000
 
 // discard removes what nobody uses any more; what can't be removed now is, with the next.
-func (k *keeper) discard(ctx context.Context) {
-	if len(k.undone) == 0 {
+func (s *sweeper) discard(ctx context.Context) {
+	s.groups.mu.Lock()
+	s.undone, s.groups.unread = append(s.undone, s.groups.unread...), nil
+	s.groups.mu.Unlock()
+	if len(s.undone) == 0 {
 		return
 	}
+	defer func() { s.groups.full.Store(len(s.undone) > undoneMax) }()
 	attempt, cancel := context.WithTimeout(ctx, answerMax)
 	defer cancel()
-	switch err := k.db.Discard(attempt, k.undone); {
+	switch err := s.db.Discard(attempt, s.node, s.undone); {
 	case err == nil:
-		k.undone = nil
+		s.undone = nil
 	case ctx.Err() == nil:
-		k.counts.unreachable(k.number, k.node, k.db.Fault(err).Reason, err)
+		s.counts.unreachable(s.number, s.node, s.db.Fault(err).Reason, err)
+		s.elsewhere()
 	}
 }

@@ -36,6 +36,7 @@ type observed struct {
 	target.State
 	down    time.Time // since when it can't be reached; zero: it can
 	why     string
+	up      time.Time     // since when it can again; zero: it always could
 	lag     time.Duration // -1: not known
 	lagging bool
 }
@@ -49,7 +50,7 @@ func (o observed) next(s target.State, err error, now time.Time, newest uint64, 
 		events = append(events, record.Event{At: now.UnixNano(), Kind: kind, Text: fmt.Sprintf(format, args...)})
 	}
 	if err != nil {
-		o.why = strings.Join(strings.Fields(err.Error()), " ") // on one line
+		o.why = oneLine(err)
 		if o.down.IsZero() {
 			o.down = now
 			say(kindLost, "can't be reached: %s", o.why)
@@ -59,7 +60,10 @@ func (o observed) next(s target.State, err error, now time.Time, newest uint64, 
 	if !o.down.IsZero() {
 		say(kindBack, "can be reached again, after %s", now.Sub(o.down).Round(100*time.Millisecond))
 	}
-	n := observed{asked: true, State: s, lag: s.Age}
+	n := observed{asked: true, State: s, lag: s.Age, up: o.up}
+	if !o.down.IsZero() {
+		n.up = now
+	}
 	switch {
 	case alone: // nobody knows what it lacks
 		n.lag, n.lagging = -1, o.lagging
@@ -89,6 +93,8 @@ func (o observed) next(s target.State, err error, now time.Time, newest uint64, 
 	}
 	return n, events
 }
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 func orNone(state string) string {
 	if state == "" {

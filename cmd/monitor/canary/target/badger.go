@@ -108,7 +108,7 @@ func (b *badgerStore) Cleanup(context.Context) error {
 	return os.RemoveAll(b.node.address)
 }
 
-func (b *badgerStore) Discard(_ context.Context, items []Item) error {
+func (b *badgerStore) Discard(_ context.Context, _ Node, items []Item) error {
 	batch := b.db.NewWriteBatch()
 	defer batch.Cancel()
 	for _, i := range items {

@@ -116,9 +116,9 @@ func (e *etcdCluster) Cleanup(ctx context.Context) error {
 	return letIn(e.nodes[0], err, err)
 }
 
-func (e *etcdCluster) Discard(ctx context.Context, items []Item) error {
+func (e *etcdCluster) Discard(ctx context.Context, at Node, items []Item) error {
 	for _, i := range items {
-		if _, err := e.clients[e.nodes[0].Name].Delete(ctx, etcdKey(i)); err != nil {
+		if _, err := e.clients[at.Name].Delete(ctx, etcdKey(i)); err != nil {
 			return err
 		}
 	}

@@ -198,8 +198,8 @@ func (m *mySQL) Cleanup(ctx context.Context) error {
 	return err
 }
 
-func (m *mySQL) Discard(ctx context.Context, items []Item) error {
-	return discard(ctx, m.pools[m.nodes[0].Name], mySQLDialect, items)
+func (m *mySQL) Discard(ctx context.Context, at Node, items []Item) error {
+	return discard(ctx, m.pools[at.Name], mySQLDialect, items)
 }
 
 func (m *mySQL) Connect(ctx context.Context, at Node, settings []Setting) (Session, error) {

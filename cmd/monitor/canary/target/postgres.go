@@ -209,7 +209,7 @@ func (p *postgres) Cleanup(ctx context.Context) error {
 	})
 }
 
-func (p *postgres) Discard(ctx context.Context, items []Item) error {
+func (p *postgres) Discard(ctx context.Context, at Node, items []Item) error {
 	var registers, lists []string
 	for _, i := range items {
 		if i.List {
@@ -218,13 +218,16 @@ func (p *postgres) Discard(ctx context.Context, items []Item) error {
 			registers = append(registers, i.Name)
 		}
 	}
-	return p.do(ctx, func(c *pgx.Conn) error {
-		if _, err := c.Exec(ctx, "delete from "+Space+".registers where key = any($1)", registers); err != nil {
-			return err
-		}
-		_, err := c.Exec(ctx, "delete from "+Space+".lists where key = any($1)", lists)
+	c, err := p.dial(ctx, at)
+	if err != nil {
 		return err
-	})
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	if _, err := c.Exec(ctx, "delete from "+Space+".registers where key = any($1)", registers); err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, "delete from "+Space+".lists where key = any($1)", lists)
+	return err
 }
 
 // dialWith connects, limits how long things may take, and applies settings.

@@ -144,12 +144,12 @@ func (r *redisServer) Cleanup(ctx context.Context) error {
 	return r.may(keys.Err())
 }
 
-func (r *redisServer) Discard(ctx context.Context, items []Item) error {
+func (r *redisServer) Discard(ctx context.Context, at Node, items []Item) error {
 	keys := make([]string, 0, len(items))
 	for _, i := range items {
 		keys = append(keys, redisKey(i))
 	}
-	return r.clients[r.nodes[0].Name].Unlink(ctx, keys...).Err()
+	return r.clients[at.Name].Unlink(ctx, keys...).Err()
 }
 
 func redisKey(i Item) string { return Space + ":" + i.Name }

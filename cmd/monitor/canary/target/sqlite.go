@@ -106,7 +106,7 @@ func (s *sqliteFile) Cleanup(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (s *sqliteFile) Discard(ctx context.Context, items []Item) error {
+func (s *sqliteFile) Discard(ctx context.Context, _ Node, items []Item) error {
 	return discard(ctx, s.db, sqliteDialect, items)
 }
 

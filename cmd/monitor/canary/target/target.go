@@ -120,8 +120,8 @@ type Database interface {
 	Prepare(ctx context.Context) error
 	// Connect begins a session at a node with settings of its own, such as synchronous_commit=off.
 	Connect(ctx context.Context, at Node, settings []Setting) (Session, error)
-	// Discard removes items that nobody uses any more.
-	Discard(ctx context.Context, items []Item) error
+	// Discard removes items that nobody uses any more, at a node that takes writes.
+	Discard(ctx context.Context, at Node, items []Item) error
 	// Cleanup removes the Space. As Prepare, it refuses one that another canary is at work in.
 	Cleanup(ctx context.Context) error
 	// Fault tells what an error of a session means.
@@ -373,7 +373,7 @@ func rehearse(ctx context.Context, db Database, n Node, register, list Item) err
 		func() error { _, err := s.Scan(ctx, []Item{register}); return err },
 		func() error { _, err := s.Read(ctx, list); return err },
 		func() error { return s.Commit(ctx) },
-		func() error { return db.Discard(ctx, []Item{register, list}) },
+		func() error { return db.Discard(ctx, n, []Item{register, list}) },
 	}
 	if n.Replica {
 		steps = steps[4:7]
