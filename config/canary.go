@@ -84,7 +84,7 @@ type Address string
 func parseAddress(s string) (Address, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme == "" { // the error would have the password in it
-		return "", errors.New("wants an address such as postgres://canary@db-1:5432/shop")
+		return "", errors.New("wants an address such as postgres://canary@db-1:5432/shop; in a password write %2F for /, %25 for %, %23 for #")
 	}
 	return Address(s), nil
 }

@@ -94,7 +94,9 @@ func startPostgres(ts *testscript.TestScript, neg bool, args []string) {
 // startPgBouncer starts a pooler before the script's PostgreSQL, and sets $POOLER.
 func startPgBouncer(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) > 0, "pgbouncer")
-	b, err := databases.NewPgBouncer(context.Background(), folder(ts), startedBy(ts).postgres)
+	dir := folder(ts)
+	ts.Check(os.Chmod(dir, 0o755)) // PostgreSQL's account reads what is there
+	b, err := databases.NewPgBouncer(context.Background(), dir, startedBy(ts).postgres)
 	ts.Check(err)
 	ts.Defer(b.Close)
 	ts.Setenv("POOLER", b.URL())

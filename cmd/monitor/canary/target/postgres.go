@@ -71,7 +71,7 @@ func (p *postgres) look(ctx context.Context, n Node) error {
 	var version string
 	if err := c.QueryRow(ctx, `select pg_is_in_recovery(), current_setting('server_version'),
 		(select rolsuper from pg_roles where rolname = current_user)`).Scan(&standby, &version, &super); err != nil {
-		return unanswered(n, err, p.Fault(err))
+		return pooled(n, unanswered(n, err, p.Fault(err)))
 	}
 	if err := tooOld(n, "PostgreSQL", version, 12); err != nil {
 		return err
@@ -111,6 +111,15 @@ func (p *postgres) dial(ctx context.Context, n Node) (*pgx.Conn, error) {
 	return nil, err
 }
 
+// pooled is err, or says what is to be done where it shows a pooler that gives each transaction another's connection.
+func pooled(n Node, err error) error {
+	if said := new(pgconn.PgError); errors.As(err, &said) && (said.Code == "42P05" || said.Code == "26000") {
+		return &Error{Option: optionOf(n), What: n.Name + " mixes up prepared statements, as a pooler of transactions does", Err: said,
+			Do: "add default_query_exec_mode=exec to the address's parameters"}
+	}
+	return err
+}
+
 func (p *postgres) Nodes() []Node    { return p.nodes }
 func (p *postgres) Describe() string { return "PostgreSQL " + p.version }
 func (p *postgres) Close() {
@@ -131,7 +140,7 @@ func (p *postgres) do(ctx context.Context, work func(*pgx.Conn) error) error {
 		return err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	return work(c)
+	return pooled(p.nodes[0], work(c))
 }
 
 // owned tells whether the schema is there, and refuses one that is not ours.
@@ -241,6 +250,9 @@ func (p *postgres) dialWith(ctx context.Context, at Node, settings []Setting) (*
 	for _, s := range all {
 		if _, err := c.Exec(ctx, "select set_config($1, $2, false)", s.Name, s.Value); err != nil {
 			c.Close(context.WithoutCancel(ctx))
+			if err := pooled(at, err); errors.As(err, new(*Error)) {
+				return nil, err
+			}
 			if p.Fault(err).Answered {
 				return nil, &Error{Option: "--session-settings", What: "the database does not take " + s.Name + "=" + s.Value, Err: err, Do: "see SHOW ALL for what there is"}
 			}

@@ -334,8 +334,15 @@ func unanswered(n Node, err error, f Fault) error {
 	case errors.As(err, &dial):
 		err = dial
 	}
-	return fmt.Errorf("%s: %s does not answer: %w; check the address, and that the server is up and lets this machine in", optionOf(n), n.Name, err)
+	return fmt.Errorf("%s: %s does not answer: %w; check the address, and that the server is up, is %s, and lets this machine in",
+		optionOf(n), n.Name, oneLine{err}, schemeOf(n.address))
 }
+
+// oneLine is an error on one line.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+func (e oneLine) Unwrap() error { return e.error }
 
 // parametersOf checks that an address has no other parameters than those that there are.
 func parametersOf(option string, u *url.URL, known ...string) error {
