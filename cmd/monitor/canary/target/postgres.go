@@ -133,9 +133,9 @@ func (p *postgres) Close() {
 // made is the comment that tells our schema from another's of the same name.
 const made = "made by isowatch canary, version 2"
 
-// do runs statements of its own on the first node, which may take as long as a session's.
-func (p *postgres) do(ctx context.Context, work func(*pgx.Conn) error) error {
-	c, err := p.dialWith(ctx, p.nodes[0], nil)
+// do runs statements of its own at a node, which may take as long as a session's.
+func (p *postgres) do(ctx context.Context, at Node, work func(*pgx.Conn) error) error {
+	c, err := p.dialWith(ctx, at, nil)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (p *postgres) owned(ctx context.Context, c *pgx.Conn) (bool, error) {
 }
 
 func (p *postgres) Prepare(ctx context.Context) error {
-	return p.do(ctx, func(c *pgx.Conn) error {
+	return p.do(ctx, p.nodes[0], func(c *pgx.Conn) error {
 		there, err := p.owned(ctx, c)
 		if err != nil {
 			return err
@@ -203,7 +203,7 @@ func anothers(err error) error {
 }
 
 func (p *postgres) Cleanup(ctx context.Context) error {
-	return p.do(ctx, func(c *pgx.Conn) error {
+	return p.do(ctx, p.nodes[0], func(c *pgx.Conn) error {
 		there, err := p.owned(ctx, c)
 		if err == nil && there {
 			err = p.unused(ctx, c)
@@ -227,16 +227,13 @@ func (p *postgres) Discard(ctx context.Context, at Node, items []Item) error {
 			registers = append(registers, i.Name)
 		}
 	}
-	c, err := p.dial(ctx, at)
-	if err != nil {
+	return p.do(ctx, at, func(c *pgx.Conn) error {
+		if _, err := c.Exec(ctx, "delete from "+Space+".registers where key = any($1)", registers); err != nil {
+			return err
+		}
+		_, err := c.Exec(ctx, "delete from "+Space+".lists where key = any($1)", lists)
 		return err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
-	if _, err := c.Exec(ctx, "delete from "+Space+".registers where key = any($1)", registers); err != nil {
-		return err
-	}
-	_, err = c.Exec(ctx, "delete from "+Space+".lists where key = any($1)", lists)
-	return err
+	})
 }
 
 // dialWith connects, limits how long things may take, and applies settings.
