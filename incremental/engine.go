@@ -68,8 +68,9 @@ type Engine struct {
 	slotTx  []ordinal // by slot
 	// seeds is how many slots the seeds took, once Seeded was called; first the first
 	// slot after them with times, once there is a base, else none.
-	seeds version.Slot
-	first version.Slot
+	proving int // conflicts of the searches that judged exhibits; see provingConflicts
+	seeds   version.Slot
+	first   version.Slot
 
 	waiting    []waitingRead // reads whose writer has not come, oldest first
 	unadmitted []ordinal     // taken in before the history's kind was known

@@ -916,6 +916,9 @@ func (t *teller) fallen(others []constraint.Other, depth int) [][]verdict.Edge {
 // violated checks the exhibits by themselves at c's level. What the search does not show within a
 // budget that is small beside that of a whole history is not shown.
 func (e *Engine) violated(c *check, x *exhibits) bool {
+	if e.proving >= provingConflicts {
+		return false
+	}
 	s, diverges := e.reread(c, x)
 	if diverges {
 		return true
@@ -925,12 +928,18 @@ func (e *Engine) violated(c *check, x *exhibits) bool {
 	if p.Found > 0 {
 		return true
 	}
-	return p.Solve(min(e.opt.Conflicts, exhibitsConflicts)) == sat.Unsat
+	answer := p.Solve(min(e.opt.Conflicts, exhibitsConflicts))
+	e.proving += p.Stats.Conflicts
+	return answer == sat.Unsat
 }
 
 // exhibitsConflicts is the budget of the search that judges exhibits by themselves: they are a
 // part of what was decided, and where that is too hard, what proves it is the whole.
 const exhibitsConflicts = 2000
+
+// provingConflicts is what all these searches of an engine have together: of a history with thousands of violations the
+// first ones are proved from a part.
+const provingConflicts = 10_000
 
 // reread feeds the exhibits to a new strand for c's level as it is defined: with
 // times only if they are part of it. Reads of which not all possible writers are
