@@ -221,15 +221,10 @@ func (v *validator) levels(c *Config) {
 		case c.Clock == record.ClockIgnore && (l == verdict.StrongSI || l == verdict.SSER || l == verdict.LIN):
 			v.errorf(path, "%s holds real time, which clock: ignore takes away: choose another clock or a level without real time", l)
 		}
-		if c.Clock == record.ClockDatabase {
-			si, ser := l == verdict.SI || l == verdict.StrongSI, l == verdict.SER || l == verdict.SSER || l == verdict.LIN
-			for _, m := range named {
-				if si && (m == verdict.SER || m == verdict.SSER || m == verdict.LIN) || ser && (m == verdict.SI || m == verdict.StrongSI) {
-					v.errorf(path, "%s beside %s: by the database's clock si is held to starts and commits, and ser to commits: name one of them", l, m)
-				}
-			}
-		}
 		named = append(named, l)
+	}
+	if c.Clock == record.ClockDatabase && verdict.MixOrders(named) {
+		v.errorf("levels", "by the database's clock si is held to starts and commits, and ser to commits: name one of them")
 	}
 }
 

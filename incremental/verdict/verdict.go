@@ -4,7 +4,10 @@
 // them in the order of Step; whoever fed the engine keeps the records.
 package verdict
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // TxnID numbers the transactions of one engine in the order they were stepped,
 // from 0.
@@ -77,6 +80,16 @@ func (l Level) Implies(m Level) bool {
 		}
 	}
 	return false
+}
+
+// OrdersCommits tells whether a level is about one order of whole transactions: ser, sser and lin.
+func (l Level) OrdersCommits() bool { return l == SER || l == SSER || l == LIN }
+
+// MixOrders tells whether levels with an order of whole transactions are asked beside those with one of starts and commits
+// (si, strong-si). By the database's own clock they say nothing of each other, though elsewhere the former imply the latter.
+func MixOrders(levels []Level) bool {
+	split := func(l Level) bool { return l == SI || l == StrongSI }
+	return slices.ContainsFunc(levels, split) && slices.ContainsFunc(levels, Level.OrdersCommits)
 }
 
 // Maximal returns those of ls that no other level of ls implies, in order.

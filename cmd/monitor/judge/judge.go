@@ -70,8 +70,7 @@ func Levels(ask []verdict.Level, clock record.Clock) ([]verdict.Level, error) {
 		}
 	}
 	levels := read(ask, clock)
-	serial := func(l verdict.Level) bool { return l == verdict.SSER || l == verdict.LIN }
-	if clock == record.ClockDatabase && slices.Contains(levels, verdict.StrongSI) && slices.ContainsFunc(levels, serial) {
+	if clock == record.ClockDatabase && verdict.MixOrders(levels) {
 		return nil, errors.New("by the database's clock si is held to its starts and commits, and ser to its commits: ask for one of them")
 	}
 	return levels, nil
@@ -83,7 +82,7 @@ func Levels(ask []verdict.Level, clock record.Clock) ([]verdict.Level, error) {
 func AllLevels(clock record.Clock) []verdict.Level {
 	all := verdict.Levels()
 	if clock == record.ClockDatabase { // see Levels
-		all = slices.DeleteFunc(all, func(l verdict.Level) bool { return l == verdict.SER || l == verdict.SSER || l == verdict.LIN })
+		all = slices.DeleteFunc(all, verdict.Level.OrdersCommits)
 	}
 	return read(all, clock)
 }

@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
-	"time"
 )
 
 // A small heap is collected when the room is used up, and one that has become large by its percentage.
@@ -21,9 +20,9 @@ func TestRoom(t *testing.T) {
 		t.Errorf("%d%% of a heap of 4 MiB at first, want the room of 32 MiB", p)
 	}
 	large := make([]byte, 256<<20)
-	for p := 0; p != 50; p = percent() { // the collector tells it when it has time
+	for p := 0; p != 50; p = percent() { // the collector tells it after a collection
 		runtime.GC()
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	runtime.KeepAlive(large)
 	undo()
