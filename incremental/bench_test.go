@@ -14,6 +14,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 )
 
 // blindW is BlindW-RW as Cobra and Vbox have it: transactions of eight reads or
@@ -73,7 +74,7 @@ func BenchmarkOnline(b *testing.B) {
 // streamOf is the stream that cmd/bench sends, from its beginning: blind transactions of
 // eight operations, 24 sessions, times without skew.
 func streamOf(tb testing.TB, d generate.Distribution, rate float64, n int) []record.Transaction {
-	g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Distribution: d, Rate: rate})
+	g, err := endless.New(endless.Config{Seed: 1, Distribution: d, Rate: rate})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 )
 
 // The engine alone on a stream in which some transactions have no times: 200 of a
@@ -35,7 +35,7 @@ func BenchmarkOnlineUntimed(b *testing.B) {
 	} {
 		for _, level := range []verdict.Level{verdict.SER, verdict.SI, verdict.SSER, verdict.StrongSI} {
 			b.Run(w.name+"/"+level.String(), func(b *testing.B) {
-				g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Rate: 60_000})
+				g, err := endless.New(endless.Config{Seed: 1, Rate: 60_000})
 				if err != nil {
 					b.Fatal(err)
 				}

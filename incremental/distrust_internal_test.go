@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 )
 
 // The clock of one client steps for a while. Nothing is accused, and the times of the
@@ -17,7 +17,7 @@ import (
 func TestSteppedClockIsDistrusted(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, -500 * time.Millisecond, 500 * time.Millisecond, time.Hour} {
 		for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
-			g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Rate: 10_000, Keys: 200})
+			g, err := endless.New(endless.Config{Seed: 1, Rate: 10_000, Keys: 200})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestSeedsSayNothingOfTimes(t *testing.T) {
 func BenchmarkReadAgain(b *testing.B) {
 	for _, n := range []int{2500, 5000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Rate: 1000, Keys: 12})
+			g, err := endless.New(endless.Config{Seed: 1, Rate: 1000, Keys: 12})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func TestTimesAreUsedWhereTheyHelp(t *testing.T) {
 		{"none for long", func(i int, _ *record.Transaction) bool { return i < n/4 }, n, false},
 		{"none for not so long", func(i int, _ *record.Transaction) bool { return i < n/4 }, n / 2, true},
 	} {
-		g, err := generate.NewStream(generate.StreamConfig{Seed: 1, Rate: 10_000})
+		g, err := endless.New(endless.Config{Seed: 1, Rate: 10_000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -252,6 +252,29 @@ func asLists(steps [][]action) [][]action {
 // initValue is what scripts call a key's initial value.
 const initValue = "init"
 
+// Scripted is a transaction of an anomaly's script.
+type Scripted struct {
+	Session int // which of those that take part
+	// Stage orders them: all of one stage overlap each other, and follow those of the stage before.
+	Stage  int
+	Status record.Status
+	Ops    []record.Op
+}
+
+// Script is the anomaly of that name, once: key and value are asked for new ones, and initial is what a key held before.
+func Script(anomaly string, initial record.Value, key func() string, value func() record.Value) []Scripted {
+	a := anomalyNamed(anomaly)
+	if a == nil {
+		return nil
+	}
+	var out []Scripted
+	for n, ops := range instantiate(a.actions(), initial, key, value) {
+		s := a.steps[n]
+		out = append(out, Scripted{int(s.session - 'a'), s.stage, s.status, ops})
+	}
+	return out
+}
+
 // instantiate turns a script's names into keys and values. Key and value are
 // asked for new ones.
 func instantiate(steps [][]action, initial record.Value, key func() string, value func() record.Value) [][]record.Op {

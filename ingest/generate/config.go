@@ -235,8 +235,8 @@ var presets = []struct {
 // lists tells whether the workload has keys that hold lists.
 func (c *Config) lists() bool { return c.Workload == Append || c.Workload == Mix }
 
-// withDefaults fills in the zero fields and refuses what makes no sense.
-func (c Config) withDefaults() (Config, error) {
+// WithDefaults fills in the zero fields and refuses what makes no sense.
+func (c Config) WithDefaults() (Config, error) {
 	if int(c.Level) >= len(levelNames) || int(c.Workload) >= len(workloadNames) || int(c.Distribution) >= len(distributionNames) {
 		return c, fmt.Errorf("level, workload or distribution is none of this package's constants")
 	}

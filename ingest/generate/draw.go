@@ -21,7 +21,7 @@ type Step struct {
 type Drawer struct {
 	cfg   Config
 	rng   *rand.Rand
-	popul sampler // the registers' popularity, for Zipf
+	popul Sampler // the registers' popularity, for Zipf
 	lists int     // how many there are
 	only  int     // the register of the transaction in work, for LIN
 	steps []Step
@@ -29,7 +29,7 @@ type Drawer struct {
 
 // NewDrawer makes a drawer for the workload, operations, keys, distribution and read share of cfg.
 func NewDrawer(cfg Config, rng *rand.Rand) (*Drawer, error) {
-	cfg, err := cfg.withDefaults()
+	cfg, err := cfg.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func newDrawer(cfg Config, rng *rand.Rand) *Drawer {
 		d.lists = max(1, cfg.Keys/mixLists)
 	}
 	if cfg.Distribution == Zipf && cfg.Workload != CTwitter {
-		d.popul = newZipf(cfg.Keys, cfg.Exponent)
+		d.popul = NewZipf(cfg.Keys, cfg.Exponent)
 	}
 	return d
 }
@@ -269,7 +269,7 @@ func (d *Drawer) drawKey() int {
 	n := d.cfg.Keys
 	switch d.cfg.Distribution {
 	case Zipf:
-		return d.popul.draw(d.rng)
+		return d.popul.Draw(d.rng)
 	case Hotspot:
 		hot := max(1, n/5)
 		if n == hot || d.rng.IntN(5) < 4 {

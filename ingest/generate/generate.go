@@ -21,7 +21,7 @@ type Generator struct {
 	rows    rows    // for Predicates
 	drawer  *Drawer
 
-	common sampler // the common values' popularity, for Duplicates
+	common Sampler // the common values' popularity, for Duplicates
 	values int64   // the last value given out
 	now    int64   // the last instant
 	steps  int64   // counts reads and commits of the store
@@ -77,7 +77,7 @@ func (a ended) less(b ended) bool { return a.end < b.end || a.end == b.end && a.
 // New prepares a history; its errors are those of an impossible Config. Time and
 // space are linear in the number of sessions and of keys, up to 4 million of them.
 func New(cfg Config) (*Generator, error) {
-	cfg, err := cfg.withDefaults()
+	cfg, err := cfg.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func New(cfg Config) (*Generator, error) {
 	}
 	g.drawer = newDrawer(cfg, g.rng)
 	if cfg.Duplicates > 0 {
-		g.common = newZipf(cfg.DuplicateValues, cfg.DuplicateExponent)
+		g.common = NewZipf(cfg.DuplicateValues, cfg.DuplicateExponent)
 		g.values = int64(cfg.DuplicateValues) // the first are the common ones
 	}
 	for i := range g.sessions {

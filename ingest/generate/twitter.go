@@ -48,8 +48,8 @@ type twitter struct {
 	users   int
 	tweets  int64     // the number of the last tweet; the first is 1
 	follows [][]int32 // by user, ascending
-	active  sampler
-	famous  sampler
+	active  Sampler
+	famous  Sampler
 }
 
 // deed is what a transaction does at C-Twitter.
@@ -74,7 +74,7 @@ const (
 func (d deed) looks() bool { return d.kind >= timeline }
 
 func newTwitter(users int) twitter {
-	w := twitter{users: users, follows: make([][]int32, users), active: newZipf(users, 0.5), famous: newZipf(users, 0.99)}
+	w := twitter{users: users, follows: make([][]int32, users), active: NewZipf(users, 0.5), famous: NewZipf(users, 0.99)}
 	for u := range w.follows {
 		w.follows[u] = []int32{int32(u)}
 	}
@@ -112,7 +112,7 @@ func (w *twitter) happen(d deed) {
 // it reads.
 func (g *Generator) tweeting(t *running) {
 	w := &g.twitter
-	d := deed{user: int32(w.active.draw(g.rng))}
+	d := deed{user: int32(w.active.Draw(g.rng))}
 	switch dice := g.rng.IntN(100); {
 	case dice < 20:
 		d.kind = tweets
@@ -121,7 +121,7 @@ func (g *Generator) tweeting(t *running) {
 		g.put(t, record.Write, w.tweet(w.tweets), g.tweetName(w.tweets), record.Int(g.fresh()))
 		g.put(t, record.Write, w.last(d.user), g.store.names[w.last(d.user)], record.Int(w.tweets))
 	case dice < 60:
-		d.kind, d.whom = follows, int32(w.famous.draw(g.rng))
+		d.kind, d.whom = follows, int32(w.famous.Draw(g.rng))
 		if g.rng.IntN(2) == 0 {
 			d.kind = unfollows
 		}

@@ -68,7 +68,7 @@ func (g *Generator) addList(t *running, kind record.OpKind, slot int) {
 // popular keys have their share.
 func (g *Generator) value(key int) record.Value {
 	if d := g.cfg.Duplicates; d > 0 && math.Floor(float64(key+1)*d) > math.Floor(float64(key)*d) {
-		return record.Int(int64(1 + g.common.draw(g.rng)))
+		return record.Int(int64(1 + g.common.Draw(g.rng)))
 	}
 	g.values++
 	return record.Int(g.values)

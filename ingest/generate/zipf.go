@@ -5,16 +5,16 @@ import (
 	"math/rand/v2"
 )
 
-// sampler draws outcomes 0, 1, ….
-type sampler interface{ draw(rng *rand.Rand) int }
+// Sampler draws outcomes 0, 1, ….
+type Sampler interface{ Draw(rng *rand.Rand) int }
 
 // aliasMax is how many outcomes a table is made for; beyond, drawing costs more
 // and memory nothing.
 const aliasMax = 1 << 22
 
-// newZipf makes the distribution in which outcome i of n has weight
+// NewZipf makes the distribution in which outcome i of n has weight
 // 1/(i+1)^exponent.
-func newZipf(n int, exponent float64) sampler {
+func NewZipf(n int, exponent float64) Sampler {
 	if n > aliasMax {
 		return newRejection(n, exponent)
 	}
@@ -63,7 +63,7 @@ func newAlias(n int, exponent float64) *alias {
 	return a
 }
 
-func (a *alias) draw(rng *rand.Rand) int {
+func (a *alias) Draw(rng *rand.Rand) int {
 	i := rng.IntN(len(a.keep))
 	if rng.Float64() < a.keep[i] {
 		return i
@@ -92,7 +92,7 @@ func newRejection(n int, exponent float64) *rejection {
 	return r
 }
 
-func (r *rejection) draw(rng *rand.Rand) int {
+func (r *rejection) Draw(rng *rand.Rand) int {
 	for {
 		u := r.to + rng.Float64()*(r.from-r.to)
 		x := r.inverse(u)

@@ -16,12 +16,12 @@ func TestZipf(t *testing.T) {
 		for i := range n {
 			sum += math.Pow(float64(i+1), -exponent)
 		}
-		for _, s := range []sampler{newAlias(n, exponent), newRejection(n, exponent)} {
+		for _, s := range []Sampler{newAlias(n, exponent), newRejection(n, exponent)} {
 			t.Run(fmt.Sprintf("%T/%v", s, exponent), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(1, 2))
 				var counts [n]int
 				for range draws {
-					counts[s.draw(rng)]++
+					counts[s.Draw(rng)]++
 				}
 				for i, got := range counts {
 					p := math.Pow(float64(i+1), -exponent) / sum
@@ -42,7 +42,7 @@ func TestZipfOfMany(t *testing.T) {
 		for _, exponent := range []float64{0.01, 1, 10} {
 			r := newRejection(n, exponent)
 			for range 10_000 {
-				if k := r.draw(rng); k < 0 || k >= n {
+				if k := r.Draw(rng); k < 0 || k >= n {
 					t.Fatalf("%d of %d, exponent %v", k, n, exponent)
 				}
 			}

@@ -9,6 +9,7 @@
 //	anomalies   the 14 anomalies of MTC (testdata/anomalies), and the levels that each breaks
 //	alerttest   a violation of each kind by hand, with its name; the oracle as a judge of evidence
 //	made        alerts as the engine makes them, for what shows them
+//	endless     histories without an end, with anomalies planted again and again
 //	streamtest  a stream as a whole, however it comes in and whenever it is killed, beside the batch engine
 //
 // What stands in for the world:

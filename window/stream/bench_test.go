@@ -8,9 +8,9 @@ import (
 
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/decode"
-	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 	"github.com/isowatch/isowatch/window/order"
 )
 
@@ -40,7 +40,7 @@ func BenchmarkHistory(b *testing.B) {
 	for _, keys := range []int{10_000, 1_000_000} {
 		for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
 			b.Run(fmt.Sprintf("%v/keys=%d", level, keys), func(b *testing.B) {
-				benchHistory(b, 600_000, level, generate.StreamConfig{Keys: keys}, true)
+				benchHistory(b, 600_000, level, endless.Config{Keys: keys}, true)
 			})
 		}
 	}
@@ -52,7 +52,7 @@ func BenchmarkHistoryUntimed(b *testing.B) {
 	for _, rate := range []float64{1_000, 60_000} {
 		for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
 			b.Run(fmt.Sprintf("%v/rate=%.0f", level, rate), func(b *testing.B) {
-				benchHistory(b, 100_000, level, generate.StreamConfig{Keys: 10_000, Rate: rate}, false)
+				benchHistory(b, 100_000, level, endless.Config{Keys: 10_000, Rate: rate}, false)
 			})
 		}
 	}
@@ -92,7 +92,7 @@ func BenchmarkHistoryBlind(b *testing.B) {
 	}
 }
 
-func benchHistory(b *testing.B, n int, level verdict.Level, stream generate.StreamConfig, timed bool) {
+func benchHistory(b *testing.B, n int, level verdict.Level, stream endless.Config, timed bool) {
 	const partitions = 4
 	batch, lateness := 4000, 2*time.Second
 	if !timed {
@@ -100,7 +100,7 @@ func benchHistory(b *testing.B, n int, level verdict.Level, stream generate.Stre
 	}
 	for range b.N {
 		b.StopTimer()
-		g, err := generate.NewStream(stream)
+		g, err := endless.New(stream)
 		if err != nil {
 			b.Fatal(err)
 		}

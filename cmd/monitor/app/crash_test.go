@@ -17,6 +17,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
@@ -369,7 +370,7 @@ func TestCoverageIsWhatIsAsked(t *testing.T) {
 // in segments.
 func TestSegmentsAfterUntilEnd(t *testing.T) {
 	t.Parallel()
-	g, err := generate.NewStream(generate.StreamConfig{Keys: 10, Seed: 7})
+	g, err := endless.New(endless.Config{Keys: 10, Seed: 7})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/isowatch/isowatch/ingest/decode"
-	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 	"github.com/isowatch/isowatch/internal/lab/rig"
 	"github.com/isowatch/isowatch/window/order"
 )
@@ -35,7 +35,7 @@ func backlog(b *testing.B, transactions int) kafka.Options {
 		b.Fatal(err)
 	}
 	defer feed.Close()
-	stream, err := generate.NewStream(generate.StreamConfig{})
+	stream, err := endless.New(endless.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 	"github.com/isowatch/isowatch/internal/lab/rig"
 )
 
@@ -37,12 +38,12 @@ func streams() Suite {
 	for _, b := range []string{brokerKafka, brokerFake} {
 		for _, v := range []struct {
 			name, work string
-			cfg        generate.StreamConfig
+			cfg        endless.Config
 			target     Target
 		}{
-			{"10k", "10,000 keys", generate.StreamConfig{}, Target{PerSecond: streamRate, MB: 300, Flat: 1.05, Even: 1.10}},
-			{"1m", "1,000,000 keys", generate.StreamConfig{Keys: 1_000_000}, Target{}},
-			{"zipf", "10,000 keys, Zipfian (0.99)", generate.StreamConfig{Distribution: generate.Zipf}, Target{}},
+			{"10k", "10,000 keys", endless.Config{}, Target{PerSecond: streamRate, MB: 300, Flat: 1.05, Even: 1.10}},
+			{"1m", "1,000,000 keys", endless.Config{Keys: 1_000_000}, Target{}},
+			{"zipf", "10,000 keys, Zipfian (0.99)", endless.Config{Distribution: generate.Zipf}, Target{}},
 		} {
 			for _, l := range []struct{ name, level string }{{"ser", "ser"}, {"si", "si"}, {"both", levelsOfBoth}} {
 				row := Row{Name: b + "-" + v.name + "-" + l.name, Work: v.work, Level: l.level, Target: v.target, Measure: throughput(b, v.name, v.cfg, l.level)}
@@ -188,7 +189,7 @@ type topic struct {
 }
 
 // topicOf fills a topic when it is first asked for: the same stream for all levels.
-func (e *Env) topicOf(ctx context.Context, kind, variant string, cfg generate.StreamConfig) (topic, error) {
+func (e *Env) topicOf(ctx context.Context, kind, variant string, cfg endless.Config) (topic, error) {
 	name := "stream-" + variant
 	if t, ok := e.topics[kind+" "+name]; ok {
 		return t, nil
@@ -205,7 +206,7 @@ func (e *Env) topicOf(ctx context.Context, kind, variant string, cfg generate.St
 	if err := rig.CreateTopic(ctx, b, name, streamPartitions); err != nil {
 		return t, err
 	}
-	s, err := generate.NewStream(cfg)
+	s, err := endless.New(cfg)
 	if err != nil {
 		return t, err
 	}
@@ -290,7 +291,7 @@ type sample struct {
 
 // throughput measures how fast a monitor reads a topic from its beginning, with what memory and
 // at what cost.
-func throughput(kind, variant string, cfg generate.StreamConfig, level string) func(context.Context, *Env) (Measured, error) {
+func throughput(kind, variant string, cfg endless.Config, level string) func(context.Context, *Env) (Measured, error) {
 	return func(ctx context.Context, e *Env) (Measured, error) {
 		t, err := e.topicOf(ctx, kind, variant, cfg)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 	"github.com/isowatch/isowatch/internal/lab/rig"
 )
 
@@ -92,7 +92,7 @@ type played struct {
 
 // play sends a stream of now at its own pace, and waits for the alerts.
 func (e *Env) play(ctx context.Context, t *topic, r *rig.Receiver) (*played, error) {
-	s, err := generate.NewStream(generate.StreamConfig{Seed: 2, Rate: t.rate, Start: time.Now().UnixNano(), Every: max(int64(t.rate/plantedSecond), 1)})
+	s, err := endless.New(endless.Config{Seed: 2, Rate: t.rate, Start: time.Now().UnixNano(), Every: max(int64(t.rate/plantedSecond), 1)})
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func quantile(sorted []float64, share float64) float64 {
 // had come to. It is killed in the middle of the stream, when its window is full.
 func restart(kind string) func(context.Context, *Env) (Measured, error) {
 	return func(ctx context.Context, e *Env) (m Measured, err error) {
-		t, err := e.topicOf(ctx, kind, "10k", generate.StreamConfig{})
+		t, err := e.topicOf(ctx, kind, "10k", endless.Config{})
 		if err != nil {
 			return m, err
 		}

@@ -1,7 +1,7 @@
 // Package soak runs the monitor for a long time while everything around it goes
 // wrong, and compares what it says with what is known to be true.
 //
-//	generate.Stream ──▶ producer ──▶ broker ──▶ monitor ──▶ receiver
+//	endless.Stream ──▶ producer ──▶ broker ──▶ monitor ──▶ receiver
 //	 anomalies planted   redelivers,  killed     killed,     counts ids
 //	 every so often      loses, has              stalled,
 //	                     wrong clocks            its disk full

@@ -9,6 +9,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 	"github.com/isowatch/isowatch/internal/lab/rig"
 )
 
@@ -21,7 +22,7 @@ const recentMax = 500
 // producer sends the stream, and does wrong what it is ordered to. Records of anomalies
 // are never lost and their times always right: they must be found.
 type producer struct {
-	stream *generate.Stream
+	stream *endless.Stream
 	feed   *rig.Feed
 	pace   rig.Pace
 	every  int64           // a fault is due after so many

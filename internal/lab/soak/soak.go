@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/ingest/generate"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 	"github.com/isowatch/isowatch/internal/lab/rig"
 )
 
@@ -80,7 +81,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s, err := generate.NewStream(generate.StreamConfig{Seed: o.Seed, Sessions: sessions, Rate: o.Rate, Start: began.UnixNano(), AbortRate: 0.02, UnknownRate: o.Unknown,
+	s, err := endless.New(endless.Config{Seed: o.Seed, Sessions: sessions, Rate: o.Rate, Start: began.UnixNano(), AbortRate: 0.02, UnknownRate: o.Unknown,
 		Every: o.Every, Shared: o.Shared})
 	if err != nil {
 		return nil, err

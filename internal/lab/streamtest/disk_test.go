@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/incremental/verdict"
-	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 	"github.com/isowatch/isowatch/window/order"
 	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/stream"
@@ -29,7 +29,7 @@ func BenchmarkKeysOnDisk(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				g, err := generate.NewStream(generate.StreamConfig{Keys: keys})
+				g, err := endless.New(endless.Config{Keys: keys})
 				if err != nil {
 					b.Fatal(err)
 				}

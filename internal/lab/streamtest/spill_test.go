@@ -10,6 +10,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/endless"
 	"github.com/isowatch/isowatch/window/stream"
 )
 
@@ -102,7 +103,7 @@ func TestPlantedAnomaliesWhereverKeysAre(t *testing.T) {
 // those that the new segment has touched.
 func TestKeysInMemoryAreBounded(t *testing.T) {
 	const keys, overlap, segment = 4000, 20, 100
-	g, err := generate.NewStream(generate.StreamConfig{Keys: keys, Seed: 7})
+	g, err := endless.New(endless.Config{Keys: keys, Seed: 7})
 	if err != nil {
 		t.Fatal(err)
 	}

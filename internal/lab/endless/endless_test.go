@@ -1,4 +1,4 @@
-package generate
+package endless
 
 import (
 	"fmt"
@@ -9,20 +9,22 @@ import (
 
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/anomalies"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // streamed takes n transactions of a stream, with ids, and what was planted among them.
-func streamed(t testing.TB, cfg StreamConfig, n int) ([]record.Transaction, []Planting) {
+func streamed(t testing.TB, cfg Config, n int) ([]record.Transaction, []generate.Planting) {
 	t.Helper()
-	s, err := NewStream(cfg)
+	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var txns []record.Transaction
-	var planted []Planting
+	var planted []generate.Planting
 	for range n {
 		x, p := s.Next()
 		txns = append(txns, *x)
@@ -38,10 +40,10 @@ func streamed(t testing.TB, cfg StreamConfig, n int) ([]record.Transaction, []Pl
 	return txns, planted
 }
 
-var streamVariants = []StreamConfig{
+var variants = []Config{
 	{},
-	{Distribution: Zipf, Keys: 1000},
-	{Distribution: Hotspot, Keys: 1000, AbortRate: 0.1, UnknownRate: 0.02},
+	{Distribution: generate.Zipf, Keys: 1000},
+	{Distribution: generate.Hotspot, Keys: 1000, AbortRate: 0.1, UnknownRate: 0.02},
 	{Keys: 1_000_000, Sessions: 5, ReadShare: 0.8},
 	{Keys: 600, Every: 700, Shared: true, AbortRate: 0.05},
 	{Keys: 50, Every: 500, MaxSkew: time.Millisecond},
@@ -51,7 +53,7 @@ var streamVariants = []StreamConfig{
 // of a session follow each other; and each comes within a transaction's duration of its place
 // by its end.
 func TestStreamIsValid(t *testing.T) {
-	for i, cfg := range streamVariants {
+	for i, cfg := range variants {
 		cfg.Every, cfg.MaxSkew = 0, 0
 		txns, _ := streamed(t, cfg, 20_000)
 		e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.SSER}, UniqueValues: true, Clock: record.ClockEnforce})
@@ -85,7 +87,11 @@ func TestStreamIsValid(t *testing.T) {
 // asked for and as often; whoever plants on keys that others use leaves them in a state that others
 // go on from.
 func TestStreamPlants(t *testing.T) {
-	for i, cfg := range streamVariants {
+	weakest := map[string]verdict.Level{}
+	for _, c := range anomalies.Load(t, "../../../testdata/anomalies") {
+		weakest[c.Name] = c.Weakest()
+	}
+	for i, cfg := range variants {
 		if cfg.Every == 0 {
 			continue
 		}
@@ -100,7 +106,7 @@ func TestStreamPlants(t *testing.T) {
 		}
 		keys := map[string]bool{}
 		for j, p := range planted {
-			if want := StreamAnomalies()[j%len(StreamAnomalies())]; p.Anomaly != want {
+			if want := Anomalies()[j%len(Anomalies())]; p.Anomaly != want {
 				t.Fatalf("variant %d: planted %s, want %s", i, p.Anomaly, want)
 			}
 			var alone []record.Transaction
@@ -114,7 +120,7 @@ func TestStreamPlants(t *testing.T) {
 			}
 			slices.SortFunc(alone, func(a, b record.Transaction) int { return int(a.End - b.End) })
 			for _, l := range oracle.Levels(alone) {
-				if want := !l.Implies(weakestBroken[p.Anomaly]); l != verdict.LIN && oracle.Holds(l, alone, oracle.Options{Coverage: record.CoveragePartial, MaxSkew: int64(cfg.MaxSkew)}) != want {
+				if want := !l.Implies(weakest[p.Anomaly]); l != verdict.LIN && oracle.Holds(l, alone, oracle.Options{Coverage: record.CoveragePartial, MaxSkew: int64(cfg.MaxSkew)}) != want {
 					t.Fatalf("variant %d: %s: %v holds = %v:\n%s", i, p.Anomaly, l, !want, script.Format(script.Script{Txns: alone}))
 				}
 			}
@@ -136,7 +142,7 @@ func TestStreamPlants(t *testing.T) {
 
 // The engine finds every planting, and every violation is of one of them.
 func TestStreamViolationsAreThePlanted(t *testing.T) {
-	for i, cfg := range streamVariants {
+	for i, cfg := range variants {
 		if cfg.Every == 0 {
 			continue
 		}
@@ -181,7 +187,7 @@ func TestStreamViolationsAreThePlanted(t *testing.T) {
 
 // The same seed gives the same stream, another one another.
 func TestStreamIsDeterministic(t *testing.T) {
-	for i, cfg := range streamVariants {
+	for i, cfg := range variants {
 		text := func(seed uint64) string {
 			cfg.Seed = seed
 			txns, _ := streamed(t, cfg, 2000)
@@ -196,7 +202,7 @@ func TestStreamIsDeterministic(t *testing.T) {
 // A stream of many transactions takes no more memory than one of few: the next
 // transaction of the workload is made without allocating.
 func TestStreamDoesNotAllocate(t *testing.T) {
-	s, err := NewStream(StreamConfig{})
+	s, err := New(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +213,7 @@ func TestStreamDoesNotAllocate(t *testing.T) {
 
 // What can't be done is refused, with a way out.
 func TestStreamRefuses(t *testing.T) {
-	for want, cfg := range map[string]StreamConfig{
+	for want, cfg := range map[string]Config{
 		"use at most 4194304":               {Keys: 5_000_000},
 		"rate: -1":                          {Rate: -1},
 		"anomalies: 0 every 5":              {Every: 5, Anomalies: []string{}},
@@ -217,14 +223,14 @@ func TestStreamRefuses(t *testing.T) {
 		"takes 386 keys, and there are 385": {Every: 5, Anomalies: []string{"long-fork"}, Keys: 385, Shared: true},
 		"operations: -1":                    {Operations: -1},
 	} {
-		if _, err := NewStream(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", cfg, err, want)
 		}
 	}
 }
 
 func BenchmarkStream(b *testing.B) {
-	s, err := NewStream(StreamConfig{})
+	s, err := New(Config{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,24 +1,28 @@
-package generate
+// Package endless makes histories without an end, for what measures and torments: blind transactions that are
+// serializable in real time but for the anomalies that are planted.
+package endless
 
 import (
+	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// StreamConfig says what an endless history is like. Zero fields have the defaults that
+// Config says what an endless history is like. Zero fields have the defaults that
 // their comments name.
-type StreamConfig struct {
+type Config struct {
 	Seed uint64
 
 	Sessions     int // 24
 	Operations   int // 8 per transaction
 	Keys         int // 10000; at most 4194304, as all are tabled
-	Distribution Distribution
+	Distribution generate.Distribution
 	Exponent     float64 // of Zipf; 0.99
 	// ReadShare is the share of transactions that only read; 0.5. The others only
 	// write (BlindW).
@@ -38,24 +42,27 @@ type StreamConfig struct {
 	// Every is after how many transactions an anomaly is planted, again and again;
 	// 0: never. One is planted at a time: the next waits for the last one's end.
 	Every int64
-	// Anomalies are planted in turn; StreamAnomalies.
+	// Anomalies are planted in turn; Anomalies.
 	Anomalies []string
 	// Shared plants on keys of the workload, which nobody else touches from the
 	// anomaly's first transaction to its last; else on keys of its own.
 	Shared bool
 }
 
-// StreamAnomalies lists the anomalies that can be proved without having seen every
+// keysMax bounds the keys, which are all tabled.
+const keysMax = 1 << 22
+
+// Anomalies lists the anomalies that can be proved without having seen every
 // write, in the order in which a stream plants them. All but write-skew break si, and all
 // break ser.
-func StreamAnomalies() []string {
+func Anomalies() []string {
 	return []string{"lost-update", "write-skew", "long-fork", "fractured-read", "causality-violation", "aborted-read", "intermediate-read",
 		"non-monotonic-read", "non-repeatable-reads", "session-guarantee-violation", "not-my-last-write", "not-my-own-write"}
 }
 
-func (c StreamConfig) withDefaults() (StreamConfig, error) {
-	full, err := Config{Level: SSER, Workload: BlindW, Seed: c.Seed, Sessions: c.Sessions, Operations: c.Operations, Keys: c.Keys, Distribution: c.Distribution,
-		Exponent: c.Exponent, ReadShare: c.ReadShare, MaxSkew: c.MaxSkew, Start: c.Start, AbortRate: c.AbortRate, UnknownRate: c.UnknownRate}.withDefaults()
+func (c Config) withDefaults() (Config, error) {
+	full, err := generate.Config{Level: generate.SSER, Workload: generate.BlindW, Seed: c.Seed, Sessions: c.Sessions, Operations: c.Operations, Keys: c.Keys, Distribution: c.Distribution,
+		Exponent: c.Exponent, ReadShare: c.ReadShare, MaxSkew: c.MaxSkew, Start: c.Start, AbortRate: c.AbortRate, UnknownRate: c.UnknownRate}.WithDefaults()
 	if err != nil {
 		return c, err
 	}
@@ -64,10 +71,10 @@ func (c StreamConfig) withDefaults() (StreamConfig, error) {
 		c.Rate = 120_000
 	}
 	if c.Anomalies == nil {
-		c.Anomalies = StreamAnomalies()
+		c.Anomalies = Anomalies()
 	}
-	if c.Keys > tableMax {
-		return c, fmt.Errorf("keys: %d are more than a stream tables; use at most %d", c.Keys, tableMax)
+	if c.Keys > keysMax {
+		return c, fmt.Errorf("keys: %d are more than a stream tables; use at most %d", c.Keys, keysMax)
 	}
 	if !(c.Rate > 0 && c.Rate <= 1e9) {
 		return c, fmt.Errorf("rate: %v is out of range; use a number above 0 and up to 1e9", c.Rate)
@@ -76,15 +83,19 @@ func (c StreamConfig) withDefaults() (StreamConfig, error) {
 		return c, fmt.Errorf("anomalies: %d every %d transactions can't be planted", len(c.Anomalies), c.Every)
 	}
 	for _, name := range c.Anomalies {
-		a := anomalyNamed(name)
-		if a == nil || slices.Contains(ListAnomalies(), name) {
-			return c, fmt.Errorf("anomaly %q: a stream has registers alone; use some of %v", name, Anomalies())
+		sessions, keys := 0, 0
+		null := func() record.Value { return record.Null }
+		for _, x := range generate.Script(name, record.Null, func() string { keys++; return "" }, null) {
+			sessions = max(sessions, x.Session+1)
 		}
-		if c.Every > 0 && a.sessions() > c.Sessions {
-			return c, fmt.Errorf("anomaly %s takes %d sessions, and there are %d", name, a.sessions(), c.Sessions)
+		if sessions == 0 || slices.Contains(generate.ListAnomalies(), name) {
+			return c, fmt.Errorf("anomaly %q: a stream has registers alone; use some of %v", name, generate.Anomalies())
+		}
+		if c.Every > 0 && sessions > c.Sessions {
+			return c, fmt.Errorf("anomaly %s takes %d sessions, and there are %d", name, sessions, c.Sessions)
 		}
 		// One that nobody is using has to be found by drawing.
-		if need := 2*c.Sessions*c.Operations + a.keys(); c.Every > 0 && c.Shared && c.Keys < need {
+		if need := 2*c.Sessions*c.Operations + keys; c.Every > 0 && c.Shared && c.Keys < need {
 			return c, fmt.Errorf("anomaly %s is planted on keys that %d sessions share, which takes %d keys, and there are %d", name, c.Sessions, need, c.Keys)
 		}
 	}
@@ -100,13 +111,13 @@ func (c StreamConfig) withDefaults() (StreamConfig, error) {
 // of their ends up to the duration of a transaction, and that of every session. Records
 // have times and no id of their own: it follows from session and seq.
 type Stream struct {
-	cfg      StreamConfig
+	cfg      Config
 	rng      *rand.Rand
 	names    []string
-	store    []int64 // by key: the last committed value, 0 the initial one
-	popul    sampler // the keys' popularity, for Zipf
-	sessions []streamSession
-	instants heap[instant]
+	store    []int64          // by key: the last committed value, 0 the initial one
+	popul    generate.Sampler // the keys' popularity, for Zipf
+	sessions []session
+	instants instants
 	taken    int // the session whose transaction was handed out last; -1: none
 
 	duration, pause int64
@@ -117,10 +128,10 @@ type Stream struct {
 
 	due   int64 // handed out when the next anomaly is begun
 	begun int   // anomalies begun
-	plant streamPlanting
+	plant planting
 }
 
-type streamSession struct {
+type session struct {
 	name   string
 	seq    int64
 	skew   int64
@@ -134,26 +145,53 @@ type streamSession struct {
 	played int // 1 + the script's step that is running; 0 for none
 }
 
-// streamPlanting is the anomaly that is being played.
-type streamPlanting struct {
-	Planting
+// scripted is a step of an anomaly that waits for its session to get to it.
+type scripted struct {
+	step       int
+	status     record.Status
+	ops        []record.Op
+	start, end int64
+}
+
+// instants are when the sessions' transactions take effect, as a heap: no two are alike.
+type instants []instant
+
+type instant struct {
+	at      int64
+	session int32
+}
+
+func (h instants) Len() int { return len(h) }
+func (h instants) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].session < h[j].session
+}
+func (h instants) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h instants) Push(any)      {}
+func (h instants) Pop() any      { return nil }
+
+// keyName names a key as package generate does.
+func keyName(i int) string { return "k" + strconv.Itoa(i) }
+
+// planting is the anomaly that is being played.
+type planting struct {
+	generate.Planting
 	left int             // transactions still to be handed out
 	keys map[int32]int64 // those of the workload that it uses, with what they hold afterwards
 }
 
-// NewStream prepares a stream; its errors are those of an impossible configuration.
-func NewStream(cfg StreamConfig) (*Stream, error) {
+// New prepares a stream; its errors are those of an impossible configuration.
+func New(cfg Config) (*Stream, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	s := &Stream{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x57_2ea3)), names: make([]string, cfg.Keys), store: make([]int64, cfg.Keys),
-		sessions: make([]streamSession, cfg.Sessions), taken: -1, fresh: cfg.Keys, due: cfg.Every}
+		sessions: make([]session, cfg.Sessions), taken: -1, fresh: cfg.Keys, due: cfg.Every}
 	for i := range s.names {
 		s.names[i] = keyName(i)
 	}
-	if cfg.Distribution == Zipf {
-		s.popul = newZipf(cfg.Keys, cfg.Exponent)
+	if cfg.Distribution == generate.Zipf {
+		s.popul = generate.NewZipf(cfg.Keys, cfg.Exponent)
 	}
 	// A transaction lasts half of the mean to one and a half times it, a pause up to
 	// twice its mean; together they are what a session has for one.
@@ -168,22 +206,26 @@ func NewStream(cfg StreamConfig) (*Stream, error) {
 		p.ops, p.keys = make([]record.Op, cfg.Operations), make([]int32, cfg.Operations)
 	}
 	for i := range s.sessions {
-		s.schedule(i)
+		s.instants = append(s.instants, instant{session: int32(i)})
 	}
+	for i := range s.sessions {
+		s.instants[i].at = s.schedule(i)
+	}
+	heap.Init(&s.instants)
 	return s, nil
 }
 
 // Next hands out the next transaction, which is valid until Next is called again. The
 // planting is not nil with the last transaction of an anomaly, and is the caller's.
-func (s *Stream) Next() (*record.Transaction, *Planting) {
+func (s *Stream) Next() (*record.Transaction, *generate.Planting) {
 	if s.taken >= 0 {
 		if s.cfg.Every > 0 && s.plant.left == 0 && s.handed >= s.due {
 			s.begin()
 		}
-		s.schedule(s.taken)
+		s.instants[0].at = s.schedule(s.taken)
+		heap.Fix(&s.instants, 0)
 	}
-	now := s.instants.pop()
-	s.taken = int(now.session)
+	s.taken = int(s.instants[0].session)
 	s.handed++
 	p := &s.sessions[s.taken]
 	if p.played > 0 {
@@ -197,7 +239,7 @@ func (s *Stream) Next() (*record.Transaction, *Planting) {
 func (s *Stream) Handed() int64 { return s.handed }
 
 // take lets a transaction of the workload happen.
-func (s *Stream) take(p *streamSession) {
+func (s *Stream) take(p *session) {
 	if p.reads {
 		for i, k := range p.keys {
 			v := record.Null
@@ -216,7 +258,7 @@ func (s *Stream) take(p *streamSession) {
 }
 
 // play notes that a step of the anomaly was handed out, and ends it with the last.
-func (s *Stream) play(p *streamSession) *Planting {
+func (s *Stream) play(p *session) *generate.Planting {
 	s.plant.Transactions[p.played-1] = p.record.ID
 	p.played = 0
 	if s.plant.left--; s.plant.left > 0 {
@@ -226,7 +268,7 @@ func (s *Stream) play(p *streamSession) *Planting {
 		s.store[k] = v
 	}
 	done := s.plant.Planting
-	s.plant = streamPlanting{}
+	s.plant = planting{}
 	return &done
 }
 
@@ -240,8 +282,8 @@ func (s *Stream) within(n int64) int64 {
 
 func (s *Stream) chance(p float64) bool { return p > 0 && s.rng.Float64() < p }
 
-// schedule gives session i its next transaction.
-func (s *Stream) schedule(i int) {
+// schedule gives session i its next transaction, and returns when it takes effect.
+func (s *Stream) schedule(i int) int64 {
 	p := &s.sessions[i]
 	if len(p.script) > 0 {
 		x := p.script[0]
@@ -251,8 +293,7 @@ func (s *Stream) schedule(i int) {
 		p.played = x.step + 1
 		p.seq++
 		p.end = x.end
-		s.instants.push(instant{x.end, int32(i)})
-		return
+		return x.end
 	}
 	start := p.end + s.within(2*s.pause)
 	length := s.duration/2 + s.within(s.duration)
@@ -267,11 +308,11 @@ func (s *Stream) schedule(i int) {
 		p.record.Status, p.takes = record.Unknown, s.rng.IntN(2) == 0
 	}
 	s.work(p)
-	s.instants.push(instant{start + s.within(length), int32(i)})
+	return start + s.within(length)
 }
 
 // work decides what a transaction of the workload does.
-func (s *Stream) work(p *streamSession) {
+func (s *Stream) work(p *session) {
 	p.reads = s.chance(s.cfg.ReadShare)
 	for i := range p.ops {
 		k := s.key()
@@ -301,9 +342,9 @@ func (s *Stream) key() int32 {
 func (s *Stream) draw() int32 {
 	n := s.cfg.Keys
 	switch s.cfg.Distribution {
-	case Zipf:
-		return int32(s.popul.draw(s.rng))
-	case Hotspot:
+	case generate.Zipf:
+		return int32(s.popul.Draw(s.rng))
+	case generate.Hotspot:
 		hot := max(1, n/5)
 		if n == hot || s.rng.IntN(5) < 4 {
 			return int32(s.rng.IntN(hot))
@@ -318,29 +359,33 @@ func (s *Stream) draw() int32 {
 // after what they are doing.
 func (s *Stream) begin() {
 	name := s.cfg.Anomalies[s.begun%len(s.cfg.Anomalies)]
-	a := anomalyNamed(name)
 	s.begun++
 	s.due += s.cfg.Every
-	s.plant = streamPlanting{Planting: Planting{name, make([]string, len(a.steps))}, left: len(a.steps), keys: map[int32]int64{}}
-
-	taking := s.rng.Perm(len(s.sessions))[:a.sessions()]
+	s.plant = planting{keys: map[int32]int64{}}
+	taking := s.rng.Perm(len(s.sessions))
+	steps := s.instantiate(name)
+	s.plant.Planting, s.plant.left = generate.Planting{Anomaly: name, Transactions: make([]string, len(steps))}, len(steps)
+	sessions := 0
+	for _, x := range steps {
+		sessions = max(sessions, x.Session+1)
+	}
+	taking = taking[:sessions]
 	var begin int64
 	for _, i := range taking {
 		begin = max(begin, s.sessions[i].end)
 	}
 	span := max(s.duration, 16)
-	for n, ops := range s.instantiate(a) {
-		step := a.steps[n]
+	for n, x := range steps {
 		// A stage takes one span and a half. Starts fall into its first quarter
 		// of the span, ends into the last.
-		from := begin + 1 + int64(step.stage)*(span+span/2)
-		at := &s.sessions[taking[step.session-'a']]
-		at.script = append(at.script, scripted{step: n, status: step.status, ops: ops, start: from + s.within(span/4), end: from + span - s.within(span/4)})
+		from := begin + 1 + int64(x.Stage)*(span+span/2)
+		at := &s.sessions[taking[x.Session]]
+		at.script = append(at.script, scripted{step: n, status: x.Status, ops: x.Ops, start: from + s.within(span/4), end: from + span - s.within(span/4)})
 	}
 }
 
 // instantiate gives the script keys and values.
-func (s *Stream) instantiate(a *anomaly) [][]record.Op {
+func (s *Stream) instantiate(anomaly string) []generate.Scripted {
 	names := map[string]int32{} // of keys of the workload
 	initial := map[string]record.Value{}
 	key := func() string {
@@ -362,14 +407,14 @@ func (s *Stream) instantiate(a *anomaly) [][]record.Op {
 	}
 	// What a key held before is put in afterwards, as it differs from key to key.
 	unset := record.String("initial")
-	steps := instantiate(a.actions(), unset, key, value)
-	for n, ops := range steps {
-		for i := range ops {
-			op := &ops[i]
+	steps := generate.Script(anomaly, unset, key, value)
+	for _, x := range steps {
+		for i := range x.Ops {
+			op := &x.Ops[i]
 			if op.Kind == record.Read && op.Value == unset {
 				op.Value = initial[op.Key]
 			}
-			if k, ok := names[op.Key]; ok && op.Kind == record.Write && a.steps[n].status == record.Committed {
+			if k, ok := names[op.Key]; ok && op.Kind == record.Write && x.Status == record.Committed {
 				s.plant.keys[k] = op.Value.Num
 			}
 		}
