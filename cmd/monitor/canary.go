@@ -8,26 +8,23 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
 // canaryFlags are the flags of canary that are no shorthands of the configuration.
 type canaryFlags struct {
-	out     output
-	from    configured
+	recording
 	options canary.Options
-	until   bool
-	sinks   sinkFlags
 	cleanup bool
 	super   bool
 }
 
 func newCanary() *cobra.Command {
-	c := canaryFlags{from: configured{shorthands: canaryShorthands}}
+	c := canaryFlags{recording: recording{from: configured{shorthands: canaryShorthands}}}
 	cmd := &cobra.Command{
 		Use:   "canary",
 		Short: "Watch a database by using it: sessions at work on keys of their own, and the monitor",
@@ -38,8 +35,8 @@ what the monitor keeps is in a temporary folder, gone at the end.
 
 It goes on until Ctrl-C, whatever it finds, or as --duration, --transactions or --until-violation say.
 
-Exit status: when it ends by itself as check: 0 satisfied, 1 violated, 3 undecided; else 0. 2 an option or address
-that can't be used. 4 the environment failed, or canary.stop_if ended it.`,
+Exit status: when it ends by itself as check: 0 satisfied, 1 violated, 3 undecided, as where nothing was committed in the
+last ten seconds; else 0. 2 an option or address that can't be used. 4 the environment failed, or canary.stop_if ended it.`,
 		Example: `  monitor canary --target postgres://canary@db-1/shop --isolation repeatable-read --level si
   monitor canary --target postgres://canary@db-1/shop --replica postgres://canary@db-2/shop --isolation repeatable-read \
       --level si --session-settings 'synchronous_commit=remote_apply;synchronous_commit=off' --until-violation
@@ -48,17 +45,13 @@ that can't be used. 4 the environment failed, or canary.stop_if ended it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	f := cmd.Flags()
-	c.from.flags(cmd)
-	durationVar(f, &c.options.Duration, "duration", 0, "how long it runs, such as 60s; 0: until Ctrl-C")
+	c.flags(cmd, ": canary.publish")
 	f.Int64Var(&c.options.Transactions, "transactions", 0, "how `many` transactions it runs; 0: as many as there is time for")
-	f.BoolVar(&c.until, "until-violation", false, "end at the first violation")
-	c.sinks.flags(f, ": canary.publish")
 	f.StringSliceVar(&c.options.Faults, "faults", nil, "do harm by these `commands` of canary.faults.commands, in turn; without it none is run")
 	f.BoolVar(&c.cleanup, "cleanup", false, "remove what canaries have made in the database, and end")
 	f.BoolVar(&c.super, "allow-superuser", false, "take an account that may do anything: canary.allow_superuser")
 	f.Uint64Var(&c.options.Seed, "seed", uint64(time.Now().UnixNano()), "of the sessions' choices")
 	f.Lookup("seed").DefValue = "the time"
-	c.out.flags(cmd)
 	return cmd
 }
 
@@ -74,19 +67,16 @@ var canaryShorthands = []shorthand{
 	{flag: "rate", path: "canary.rate", usage: "transactions a `second`; 0: as many as the database takes: canary.rate"},
 }
 
-func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
-	if err := c.out.check(); err != nil {
-		return err
-	}
-	sources, err := c.from.sources(cmd)
+func (c *canaryFlags) run(cmd *cobra.Command) error {
+	sources, err := c.sources(cmd)
 	if err != nil {
 		return err
 	}
 	if c.super {
 		sources.Overrides = append(sources.Overrides, config.Override{Flag: "--allow-superuser", Path: "canary.allow_superuser", Value: "true"})
 	}
-	if c.sinks.publish != "" {
-		broker, topic, err := c.sinks.topic()
+	if c.publish != "" {
+		broker, topic, err := c.topic()
 		if err != nil {
 			return err
 		}
@@ -103,8 +93,8 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 	if loaded.Canary == nil {
 		return unusable(errNoTarget)
 	}
-	if c.options.Duration < 0 || c.options.Transactions < 0 {
-		return unusablef("--duration, --transactions: must not be negative")
+	if c.options.Transactions < 0 {
+		return unusablef("--transactions: must not be negative")
 	}
 	ctx := cmd.Context()
 	if c.cleanup {
@@ -114,34 +104,20 @@ func (c *canaryFlags) run(cmd *cobra.Command) (err error) {
 		return nil
 	}
 	o := &c.options
-	o.Config, o.Version, o.Out, o.JSON, o.Quiet = loaded.Config, buildInfo().Version, cmd.OutOrStdout(), c.out.json(), c.out.quiet
-	o.Color = isColored(o.Out)
-	stderr := cmd.ErrOrStderr()
-	if c.from.file == "" { // what goes well is told on standard output
-		loaded.Log.Level = "error"
-	}
-	if c.until {
-		o.Until = func(alerts.Alert) bool { return true }
-	}
-	log, level, err := app.NewLogger(loaded.Log, stderr, isTerminal(stderr))
-	if err != nil {
-		return unusable(err)
-	}
-	o.Log, o.LogLevel = log, level
-	o.Record = c.sinks.open
+	var to kafka.Connection
+	var topic string
 	if p := loaded.Canary.Publish; p != nil {
-		if c.until {
-			return unusablef("--until-violation: with canary.publish the records are checked by who reads the topic; leave one of the two out")
-		}
-		o.Publish, err = publishTo(cmd, app.Connection("canary.publish", p.Brokers, p.TLS, p.SASL), p.Topic, c.out.quiet)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			return err
-		}
+		to, topic = app.Connection("canary.publish", p.Brokers, p.TLS, p.SASL), p.Topic
 	}
-	defer app.LimitMemory(loaded.Config.Memory, loaded.Config.Store.Path, log)()
+	o.Config, o.Duration = loaded.Config, c.duration
+	o.Output, err = c.output(cmd, loaded, to, topic)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	defer app.LimitMemory(loaded.Config.Memory, loaded.Config.Store.Path, o.Log)()
 	ended, err := canary.Run(ctx, *o)
 	if err != nil {
 		return canaryFailure(err)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/proxy"
 	"github.com/isowatch/isowatch/config"
@@ -14,17 +13,14 @@ import (
 
 // proxyFlags are the flags of proxy that are no shorthands of the configuration.
 type proxyFlags struct {
-	out     output
-	from    configured
+	recording
 	options proxy.RunOptions
-	until   bool
-	sinks   sinkFlags
 }
 
 func newProxy() *cobra.Command {
-	p := proxyFlags{from: configured{shorthands: []shorthand{
+	p := proxyFlags{recording: recording{from: configured{shorthands: []shorthand{
 		{flag: "coverage", path: "coverage", usage: "`complete` if all that writes the tables comes through here, else partial: coverage"},
-	}}}
+	}}}}
 	cmd := &cobra.Command{
 		Use:   "proxy",
 		Short: "Stand between an application and its PostgreSQL, and watch what its transactions see",
@@ -46,30 +42,20 @@ that can't be used. 4 the environment failed.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&p.options.Listen, "listen", "127.0.0.1:6432", "the `address` that the application connects to")
-	p.from.flags(cmd)
+	p.flags(cmd, "")
 	f.StringVar(&p.options.Upstream, "upstream", "", "PostgreSQL's `address`, as libpq has it; a password may be in PGPASSWORD")
 	f.BoolVar(&p.options.Unique, "unique-values", false, "nobody writes to a column of a row what somebody else wrote to it: with coverage partial more is found")
-	durationVar(f, &p.options.Duration, "duration", 0, "how long it runs, such as 60s; 0: until Ctrl-C")
-	f.BoolVar(&p.until, "until-violation", false, "end at the first violation")
-	p.sinks.flags(f, "")
-	p.out.flags(cmd)
 	return cmd
 }
 
-func (p *proxyFlags) run(cmd *cobra.Command) (err error) {
-	if err := p.out.check(); err != nil {
+func (p *proxyFlags) run(cmd *cobra.Command) error {
+	sources, err := p.sources(cmd)
+	if err != nil {
 		return err
 	}
 	o := &p.options
 	if o.Upstream == "" {
 		return unusablef("--upstream: which PostgreSQL? Give its address, such as postgres://monitor@db-1:5432/shop")
-	}
-	if o.Duration < 0 {
-		return unusablef("--duration: must not be negative")
-	}
-	sources, err := p.from.sources(cmd)
-	if err != nil {
-		return err
 	}
 	// What is read is this process's own.
 	sources.Overrides = append(sources.Overrides, config.Override{Flag: "proxy", Path: "source.stdin", Value: "{}"})
@@ -77,34 +63,19 @@ func (p *proxyFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return unusable(err)
 	}
-	stderr := cmd.ErrOrStderr()
-	if p.from.file == "" { // what goes well is told on standard output
-		loaded.Log.Level = "error"
-	}
-	if o.Log, o.LogLevel, err = app.NewLogger(loaded.Log, stderr, isTerminal(stderr)); err != nil {
-		return unusable(err)
-	}
-	if p.sinks.publish != "" {
-		if p.until {
-			return unusablef("--until-violation: with --publish the records are checked by who reads the topic; leave one of the two out")
-		}
-		broker, topic, err := p.sinks.topic()
-		if err != nil {
-			return err
-		}
-		o.Publish, err = publishTo(cmd, kafka.Connection{Brokers: []string{broker}}, topic, p.out.quiet)
-		switch {
-		case cmd.Context().Err() != nil:
-			return nil
-		case err != nil:
+	var broker, topic string
+	if p.publish != "" {
+		if broker, topic, err = p.topic(); err != nil {
 			return err
 		}
 	}
-	o.Record = p.sinks.open
-	o.Config, o.Version, o.Out, o.JSON, o.Quiet = loaded.Config, buildInfo().Version, cmd.OutOrStdout(), p.out.json(), p.out.quiet
-	o.Color = isColored(o.Out)
-	if p.until {
-		o.Until = func(alerts.Alert) bool { return true }
+	o.Config, o.Duration = loaded.Config, p.duration
+	o.Output, err = p.output(cmd, loaded, kafka.Connection{Brokers: []string{broker}}, topic)
+	switch {
+	case cmd.Context().Err() != nil:
+		return nil
+	case err != nil:
+		return err
 	}
 	defer app.LimitMemory(loaded.Config.Memory, loaded.Config.Store.Path, o.Log)()
 	ended, err := proxy.Run(cmd.Context(), *o)

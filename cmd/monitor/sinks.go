@@ -4,40 +4,92 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/cmd/monitor/app"
+	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
+	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 	"github.com/isowatch/isowatch/recorder"
 	"github.com/isowatch/isowatch/recorder/kafkasink"
 )
 
-// sinkFlags are the flags of commands that record, of where the records go beside the monitor in the process.
-type sinkFlags struct{ record, publish string }
+// recording are the flags of commands that record what they see and have a monitor in their process: how long they go on, and
+// where the records go beside it.
+type recording struct {
+	out      output
+	from     configured
+	duration time.Duration
+	until    bool
+	record   string
+	publish  string
+}
 
 // flags adds them. key is what follows in the help of --publish.
-func (s *sinkFlags) flags(f *pflag.FlagSet, key string) {
-	f.StringVar(&s.record, "record", "", "`file` that the records are written to as well, for monitor check")
-	f.StringVar(&s.publish, "publish", "", "`broker:port/topic` that the records are sent to, instead of being checked here"+key)
+func (r *recording) flags(cmd *cobra.Command, key string) {
+	f := cmd.Flags()
+	r.from.flags(cmd)
+	durationVar(f, &r.duration, "duration", 0, "how long it runs, such as 60s; 0: until Ctrl-C")
+	f.BoolVar(&r.until, "until-violation", false, "end at the first violation")
+	f.StringVar(&r.record, "record", "", "`file` that the records are written to as well, for monitor check")
+	f.StringVar(&r.publish, "publish", "", "`broker:port/topic` that the records are sent to, instead of being checked here"+key)
+	r.out.flags(cmd)
+}
+
+// sources are those of the configuration.
+func (r *recording) sources(cmd *cobra.Command) (config.Sources, error) {
+	if err := r.out.check(); err != nil {
+		return config.Sources{}, err
+	}
+	if r.duration < 0 {
+		return config.Sources{}, unusablef("--duration: must not be negative")
+	}
+	return r.from.sources(cmd)
 }
 
 // topic is what --publish says.
-func (s *sinkFlags) topic() (broker, topic string, err error) {
-	broker, topic, ok := strings.Cut(s.publish, "/")
+func (r *recording) topic() (broker, topic string, err error) {
+	broker, topic, ok := strings.Cut(r.publish, "/")
 	if !ok || topic == "" || broker == "" {
-		return "", "", unusablef("--publish: wants broker:port/topic, as in 127.0.0.1:9092/transactions, not %q", s.publish)
+		return "", "", unusablef("--publish: wants broker:port/topic, as in 127.0.0.1:9092/transactions, not %q", r.publish)
 	}
 	return broker, topic, nil
 }
 
+// output is where what becomes of the records goes; they are sent to topic, if that is not empty.
+func (r *recording) output(cmd *cobra.Command, loaded *config.Loaded, to kafka.Connection, topic string) (o embedded.Output, err error) {
+	stderr := cmd.ErrOrStderr()
+	if r.from.file == "" { // what goes well is told on standard output
+		loaded.Log.Level = "error"
+	}
+	o = embedded.Output{Record: r.open, Version: buildInfo().Version, Out: cmd.OutOrStdout(), JSON: r.out.json(), Quiet: r.out.quiet}
+	o.Color = isColored(o.Out)
+	if o.Log, o.LogLevel, err = app.NewLogger(loaded.Log, stderr, isTerminal(stderr)); err != nil {
+		return o, unusable(err)
+	}
+	if r.until {
+		o.Until = func(alerts.Alert) bool { return true }
+	}
+	if topic == "" {
+		return o, nil
+	}
+	if r.until {
+		return o, unusablef("--until-violation: with --publish the records are checked by who reads the topic; leave one of the two out")
+	}
+	o.Publish, err = publishTo(cmd, to, topic, r.out.quiet)
+	return o, err
+}
+
 // open makes the file of --record, or empties it; nil: there is none. It is called when there is something to record.
-func (s *sinkFlags) open() (io.Writer, error) {
-	if s.record == "" {
+func (r *recording) open() (io.Writer, error) {
+	if r.record == "" {
 		return nil, nil
 	}
-	f, err := os.Create(s.record)
+	f, err := os.Create(r.record)
 	if err != nil {
 		return nil, unusablef("--record: %w", err)
 	}

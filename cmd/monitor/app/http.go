@@ -14,6 +14,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -103,23 +104,26 @@ func (a *App) serve() (*server, error) {
 	var err error
 	if c.Listen != "" {
 		// A token that is given counts on loopback too: others may share the machine.
-		if s.public, err = s.listen(c.Listen, a.log, a.routes(s.guard), false); err != nil {
-			return nil, errors.Join(fmt.Errorf("http.listen: %w", err), s.stop())
+		if s.public, err = s.listen("http.listen", c.Listen, a.log, a.routes(s.guard), false); err != nil {
+			return nil, errors.Join(err, s.stop())
 		}
 	}
 	if c.Admin != "" {
-		if s.admin, err = s.listen(c.Admin, a.log, a.adminRoutes(), config.Loopback(c.Admin)); err != nil {
-			return nil, errors.Join(fmt.Errorf("http.admin: %w", err), s.stop())
+		if s.admin, err = s.listen("http.admin", c.Admin, a.log, a.adminRoutes(), config.Loopback(c.Admin)); err != nil {
+			return nil, errors.Join(err, s.stop())
 		}
 	}
 	return s, nil
 }
 
-// listen answers on an address. open: nobody has to show anything.
-func (s *server) listen(address string, log zerolog.Logger, routes http.Handler, open bool) (net.Listener, error) {
+// listen answers on an address, which a key of the configuration has. open: nobody has to show anything.
+func (s *server) listen(key, address string, log zerolog.Logger, routes http.Handler, open bool) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w; name another, or none: --set %s=", err, key)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	loopback := config.Loopback(address)
 	srv := &http.Server{

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -173,9 +172,6 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	var err error
 	if w.monitor, err = embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true, UntilEnd: w.Duration > 0 || w.Transactions > 0,
 		Canary: w.status, Output: w.Output}, stop); err != nil {
-		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("%w; choose another with --listen, or none: --listen ''", err)
-		}
 		return nil, err
 	}
 	w.load.rec, w.load.run, w.load.counts.metrics, w.observe.happen = w.monitor.Recorder, w.monitor.Prefix(), w.monitor.App, w.monitor.Event
