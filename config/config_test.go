@@ -404,16 +404,23 @@ func TestDocumentationHasEveryKey(t *testing.T) {
 	}
 }
 
-// table is the table of docs/configuration.md, in Markdown.
+// table is the table of docs/configuration.md, in Markdown. What was said of another key is not said again.
 func table() string {
 	var b strings.Builder
+	said := map[string]string{}
 	b.WriteString("| Key | Default | Type | Meaning |\n| --- | --- | --- | --- |\n")
 	for _, k := range Keys() {
 		def := ""
 		if k.Default != "" {
 			def = "`" + k.Default + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, def, k.Type, k.Help)
+		help := k.Help
+		if first := said[help]; first != "" && len(help) > 50 {
+			help = "As `" + first + "`."
+		} else {
+			said[help] = k.Path
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, def, k.Type, help)
 	}
 	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,9 @@ func flagRows(cmd *cobra.Command) (rows []string) {
 	})
 	return rows
 }
+
+// flagName is the long name of the flag of a row.
+var flagName = regexp.MustCompile(`--[a-z-]+`)
 
 // count counts the rows of the flags of a command and of those below it.
 func count(rows map[string]int, cmd *cobra.Command) {
@@ -74,7 +78,7 @@ func describe(out *strings.Builder, cmd *cobra.Command, shared []string) {
 	rows, common := "", ""
 	for _, f := range flagRows(cmd) {
 		if slices.Contains(shared, f) {
-			common += ", " + strings.Split(f, " |")[0][len("| "):]
+			common += ", `" + flagName.FindString(f) + "`"
 		} else {
 			rows += f
 		}
@@ -83,7 +87,7 @@ func describe(out *strings.Builder, cmd *cobra.Command, shared []string) {
 		out.WriteString("| flag | default | |\n| --- | --- | --- |\n" + rows + "\n")
 	}
 	if common != "" {
-		out.WriteString("[As of other commands](#flags-of-many-commands): " + strings.TrimPrefix(common, ", ") + ".\n\n")
+		out.WriteString("[Also](#flags-of-many-commands): " + strings.TrimPrefix(common, ", ") + ".\n\n")
 	}
 	for _, c := range cmd.Commands() {
 		describe(out, c, shared)
@@ -104,7 +108,7 @@ What every command of the monitor does, and its flags: the text of its --help. T
 	root := newRoot()
 	rows := map[string]int{}
 	count(rows, root)
-	maps.DeleteFunc(rows, func(_ string, n int) bool { return n < 5 })
+	maps.DeleteFunc(rows, func(_ string, n int) bool { return n < 3 })
 	shared := slices.Sorted(maps.Keys(rows))
 	describe(&b, root, shared)
 	b.WriteString("## Flags of many commands\n\n| flag | default | |\n| --- | --- | --- |\n" + strings.Join(shared, ""))
