@@ -178,6 +178,18 @@ func (s *session) misnumbered(h *record.Head, skew int64) bool {
 	return s != nil && h.HasSeq && h.HasTimes && h.Seq <= s.maxSeq && s.topEnd != none && h.Start > add(s.topEnd, skew)
 }
 
+// latest is the greatest start of those of its session that precede h by seq, if all that came do, else none. Where no broker says
+// how records came, the input may be in the order of wrong numbers.
+func (o *Order) latest(s *session, h *record.Head) int64 {
+	if o.numbered || s == nil || !h.HasSeq || h.Seq <= s.maxSeq || s.aheadEnd != none {
+		return none
+	}
+	if s.tail != nil32 {
+		return max(s.lastStart, o.at(s.tail).start)
+	}
+	return s.lastStart
+}
+
 // follows tells whether h comes after all of its session that came so far, by seq,
 // and yet did not end after them.
 func (s *session) follows(h *record.Head) bool {

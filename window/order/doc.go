@@ -138,7 +138,9 @@
 //	                                   while it lasts
 //	numbers run backwards, or start    who came after a greater number, and began after     no loss
 //	again                              that had ended, is Detached: Misnumbered
-//	one client's clock is set back     with seqs: placed at its partition's time,       no loss
+//	… and so does the input, where     who ended before one in front of it began is          no loss
+//	no broker says when it came        Misnumbered, and its times dropped
+//	one client's clock is set back     with seqs and a broker's times: placed at its partition's time,       no loss
 //	                                   times dropped, until the clock has caught up
 //	                                   without: in its place if by less than delay,     loss: Stale
 //	                                   else dropped

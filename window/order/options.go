@@ -32,6 +32,8 @@ type Options struct {
 	// of the time of day, whichever is earlier; where no broker says when it arrived, ahead of all others of its
 	// partition (trial.go). 0: no bound.
 	MaxAhead time.Duration
+	// Numbered: a session's order is that of its numbers whatever its clock says.
+	Numbered bool `json:",omitempty"`
 	// MaxBuffered bounds the records that wait, 64 bytes each. What one call
 	// after another adds before Next is called comes on top. 0: no bound.
 	MaxBuffered int
@@ -148,7 +150,8 @@ type Release struct {
 	// itself.
 	Detached bool
 	// Misnumbered: Detached as its seq contradicts both when it came and the clocks: it came after a record
-	// of its session with a greater one, or the same, and began after that had ended. No loss by itself.
+	// of its session with a greater one, or the same, and began after that had ended. Or it contradicts the clock, no broker says
+	// when it came, and neither is believed. No loss by itself.
 	Misnumbered bool
 	// Overlong: it lasted longer than MaxTransaction, so that what was
 	// concluded from absence may not hold for what it wrote. A loss.

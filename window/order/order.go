@@ -18,6 +18,7 @@ type Order struct {
 	maxTransaction int64
 	idleAfter      int64
 	maxAhead       int64
+	numbered       bool
 	maxBuffered    int
 	heavy          int
 	maxSessions    int
@@ -94,6 +95,7 @@ func blank(opt Options) *Order {
 		maxTransaction: int64(opt.MaxTransaction),
 		idleAfter:      int64(opt.IdleAfter),
 		maxAhead:       int64(opt.MaxAhead),
+		numbered:       opt.Numbered,
 		maxBuffered:    opt.MaxBuffered,
 		heavy:          opt.Heavy,
 		maxSessions:    opt.MaxSessions,
@@ -196,6 +198,10 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	trusted := h.HasTimes && h.End <= endMost && !(broker && o.aheadOf(h.End, arrival))
 	limit, shown := sub(p.greatest, o.delay), p.bound(o.delay) // as they were before this record
 	switch {
+	case trusted && !broker && record.RunsBack(h.End, o.latest(s, h)):
+		it.flags |= isDetached | isMisnumbered | isVague
+		it.start = o.latest(s, h)
+		it.key, own = max(h.End, p.greatest), false
 	case trusted && !broker && o.far(p, h.End):
 		it.key = h.End
 		it.flags |= isOnTrial
@@ -241,6 +247,8 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	}
 	if it.flags&isVague == 0 && s.misnumbered(h, o.skew) {
 		it.flags |= isDetached | isMisnumbered
+	}
+	if it.flags&isMisnumbered != 0 {
 		o.counts.Misnumbered++
 	}
 	if it.key < o.watermark {
@@ -393,6 +401,7 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	}
 	if it.flags&hasSeq != 0 {
 		o.sequence(r, s, it)
+		r.Detached = r.Detached || it.flags&isDetached != 0
 	} else if s.released && (r.Late || it.partition != s.lastPartition) {
 		r.Detached = true // only the order within a partition says where it belongs
 	}
@@ -406,6 +415,9 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	if r.Detached {
 		o.counts.Detached++
 		r.Session = detachedName(s.name, it)
+		if it.inTurn() {
+			s.lastSeq = max(s.lastSeq, it.seq)
+		}
 		return
 	}
 	s.released, s.lastPartition = true, it.partition
@@ -443,7 +455,7 @@ func (s *session) compare(r *Release, it *item) {
 // sequence finds out what a record's seq tells.
 func (o *Order) sequence(r *Release, s *session, it *item) {
 	switch {
-	case it.flags&isDetached != 0, s.hasSeq && it.seq <= s.lastSeq, !s.released && r.Late && o.forgot.any:
+	case it.flags&isDetached != 0 && !it.inTurn(), s.hasSeq && it.seq <= s.lastSeq, !s.released && r.Late && o.forgot.any:
 		r.Detached = true
 	case s.hasSeq && it.seq > s.lastSeq+1:
 		o.gap(r, Gap{Session: s.name, From: s.lastSeq + 1, To: it.seq - 1, Sampled: s.leftOut})

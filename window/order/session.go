@@ -7,7 +7,7 @@ import "github.com/isowatch/isowatch/ingest/record"
 // again.
 type item struct {
 	key   int64 // its own time in the order: end, or what stands for it
-	start int64 // as recorded; of one that isAhead its end, before which nobody of its session is believed
+	start int64 // as recorded; of one that isAhead its end, before which nobody of its session is believed; inTurn: the greatest before it
 	// seq and ref are its place in the session: records without seq follow
 	// the greatest seq that came before them.
 	seq       int64
@@ -102,6 +102,10 @@ func ofStatus(s record.Status) uint16 {
 func (s *session) steppedBack(it *item) bool {
 	return it.start < s.lastStart || it.key < s.lastEnd && it.flags&isUnknown == 0
 }
+
+// inTurn tells whether a record that has no place in its session came in its turn all the same, by its number: so what is
+// missing in front of it shows.
+func (it *item) inTurn() bool { return it.flags&(isMisnumbered|isVague) == isMisnumbered|isVague }
 
 // at is item i. The pointer is good until the next item is made.
 func (o *Order) at(i int32) *item { return o.items.At(uint32(i)) }

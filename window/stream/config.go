@@ -130,6 +130,7 @@ func (c Config) WithDefaults() Config {
 	c.Order.MaxSkew, c.Order.MaxTransaction, c.Order.Every = c.MaxSkew, c.MaxTransaction, c.Every
 	c.Order.Whole = c.Coverage == record.CoverageComplete
 	c.Order.Bare = c.bare()
+	c.Order.Numbered = c.Clock == record.ClockDatabase || c.Clock == record.ClockIgnore || c.Sessions == record.SessionsIgnore
 	return c
 }
 

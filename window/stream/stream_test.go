@@ -25,6 +25,12 @@ func judged(t *testing.T, cfg Config, lines []string) (found []verdict.Kind, res
 // judgedBy is judged, and gives the History.
 func judgedBy(t *testing.T, cfg Config, lines []string) (h *History, found []verdict.Kind, results []verdict.Result) {
 	t.Helper()
+	return judgedFrom(t, cfg, lines, true)
+}
+
+// judgedFrom is judgedBy; broker: it is said that records came when they ended.
+func judgedFrom(t *testing.T, cfg Config, lines []string, broker bool) (h *History, found []verdict.Kind, results []verdict.Result) {
+	t.Helper()
 	cfg.DB, cfg.Clock, cfg.Sessions, cfg.MaxTransaction = "d", record.ClockPrune, record.SessionsKeep, cmp.Or(cfg.MaxTransaction, time.Minute)
 	cfg.Order = order.Options{Lateness: time.Second}
 	h = New(cfg)
@@ -44,7 +50,11 @@ func judgedBy(t *testing.T, cfg Config, lines []string) (h *History, found []ver
 			t.Fatal(err)
 		}
 		x.DB = "d"
-		h.Take(&Entry{Number: uint64(i), Time: x.End, Partitions: 1, Batch: batchOf(0, int64(i), []record.Transaction{x})})
+		b := batchOf(0, int64(i), []record.Transaction{x})
+		if !broker {
+			b.Arrivals[0] = 0
+		}
+		h.Take(&Entry{Number: uint64(i), Time: x.End, Partitions: 1, Batch: b})
 		for h.Run(10) {
 			drain()
 		}
