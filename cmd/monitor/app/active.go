@@ -30,7 +30,7 @@ func (a *App) active() []deliver.Active {
 }
 
 // broken are the configured levels that what breaks one breaks.
-func (a *App) broken(level string) (out []string) {
+func (a *setting) broken(level string) (out []string) {
 	l, ok := verdict.ParseLevel(level)
 	for _, asked := range a.cfg.Levels {
 		if ok && asked.Implies(l) {

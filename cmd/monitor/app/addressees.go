@@ -1,36 +1,46 @@
 package app
 
 import (
+	"io"
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/alerts/deliver"
 	"github.com/isowatch/isowatch/config"
 )
 
-// addressees are the receivers that are told, which a reload may replace. App.reloading
-// guards them.
+// addressees are the receivers that are told. A reload replaces one whose configuration changes, or what a file of
+// its certificates holds. A store keeps its outboxes as long as it is open: one more receiver, or one less, takes a
+// restart.
 type addressees struct {
-	*App
+	log        zerolog.Logger
+	stdout     io.Writer
+	dispatcher *deliver.Dispatcher
+
+	mu     sync.Mutex
 	now    []*Receiver
 	closed bool
 }
 
-// begin has receivers replaced where the configuration of one changes, or what a file of
-// its certificates holds. A store keeps its
-// outboxes as long as it is open: one more receiver, or one less, takes a restart.
-func (d *addressees) begin() {
-	d.reloads(reloader{keys: []string{"alerts.webhooks", "alerts.kafka", "alerts.resolve_after"}, apply: d.replace, stale: d.stale})
-}
+// receiverKeys are what of a configuration makes receivers.
+var receiverKeys = []string{"alerts.webhooks", "alerts.kafka", "alerts.resolve_after"}
 
 // stale tells whether a file of a receiver's certificates holds something else.
 func (d *addressees) stale() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return !d.closed && slices.ContainsFunc(d.now, (*Receiver).changed)
 }
 
 // replace puts into effect what changed of the receivers that there are, and says which
 // are there only in one of both configurations.
 func (d *addressees) replace(next *config.Config) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.closed {
 		return nil
 	}
@@ -71,8 +81,8 @@ func (d *addressees) find(in []*Receiver, r *Receiver) int {
 
 // Close gives all of them up, for good.
 func (d *addressees) Close() error {
-	d.reloading.Lock()
-	defer d.reloading.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.closed = true
 	return CloseReceivers(d.now)
 }

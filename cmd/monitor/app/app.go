@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/isowatch/isowatch/alerts/deliver"
 	"github.com/isowatch/isowatch/alerts/page"
-	"github.com/isowatch/isowatch/alerts/veil"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -53,26 +51,15 @@ type Options struct {
 
 // App is one monitor. New makes it, Run runs it once.
 type App struct {
-	cfg      *config.Config
-	log      zerolog.Logger
-	untilEnd bool
-	resumed  bool
-	stdin    io.Reader
-	stdout   io.Writer
-	// name is what positions and reports call the input, origin what the store
-	// does; empty for an input that can't be read again.
-	name, origin string
-	canary       func() page.Canary // nil: there is none
+	setting
+	resumed bool
+	stdin   io.Reader
+	stdout  io.Writer
 
-	metrics *metrics
-	ready   readiness
 	failing failing // of the source
-	pulse   pulse
-	ages    ages
-	// data is what the page shows; nil: there is no page. version is shown on it.
-	data    page.Data
-	status  *status
-	version string
+	// data is what the page shows; nil: there is no page.
+	data   page.Data
+	status *status
 	// opening opens the store, which is nil until there is room for it.
 	opening func() (store.Store, error)
 	store   store.Store
@@ -81,13 +68,7 @@ type App struct {
 	announces bool
 
 	dispatcher *deliver.Dispatcher
-	severities atomic.Pointer[config.Severities] // of levels, as configured
-	// veil hides keys and values in alerts, from Run on.
-	veil    veil.Veil
-	teller  *teller
-	arrived atomic.Int64 // when records came last, Unix nanoseconds
-
-	tuning tuning
+	teller     *teller
 
 	reports []report.History
 	ended   bool
@@ -132,7 +113,9 @@ func New(o Options) (*App, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
-	a := &App{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, stdin: o.Stdin, stdout: o.Stdout, version: o.Version, canary: o.Canary, metrics: newMetrics(), tuning: defaultTuning}
+	a := &App{stdin: o.Stdin, stdout: o.Stdout,
+		setting: setting{cfg: o.Config, log: o.Log, untilEnd: o.UntilEnd, version: o.Version, canary: o.Canary, metrics: newMetrics(),
+			tuning: defaultTuning}}
 	switch src := o.Config.Source; {
 	case src.Kafka != nil:
 		a.name, a.origin = src.Kafka.Topic, originOf("kafka", src.Kafka.Topic)
@@ -141,7 +124,7 @@ func New(o Options) (*App, error) {
 	default:
 		a.name = file.Stdin
 	}
-	a.status = newStatus(a)
+	a.status = newStatus(&a.setting)
 	a.data = a.status
 	a.metrics.stalledValue = func() float64 { return a.pulse.longest(time.Now()).Seconds() }
 	a.metrics.build.WithLabelValues(a.version, runtime.Version()).Set(1)
@@ -169,7 +152,6 @@ func New(o Options) (*App, error) {
 		a.announce()
 	}
 	a.running = o.Config
-	a.severities.Store(&o.Config.Alerts.Severity)
 	a.reloadOwn(o.LogLevel)
 	return a, nil
 }
@@ -294,7 +276,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	told := &addressees{App: a, now: receivers}
+	told := &addressees{log: a.log, stdout: a.stdout, now: receivers}
 	defer func() { err = errors.Join(err, told.Close()) }()
 	if err := a.awaitStore(ctx); err != nil {
 		return stopped(ctx, err)
@@ -302,11 +284,11 @@ func (a *App) Run(ctx context.Context) (err error) {
 	if a.veil, err = newVeil(a.cfg); err != nil {
 		return err
 	}
-	k := newKeeper(a)
+	k := newKeeper(&a.setting, a.store)
 	k.recall(context.WithoutCancel(ctx))
 	waiting := k.waiting
 	a.metrics.outbox.values.Store(&waiting)
-	if a.teller, err = newTeller(context.WithoutCancel(ctx), a, k); err != nil {
+	if err = a.begin(context.WithoutCancel(ctx), k, receivers); err != nil {
 		return advise(err)
 	}
 	a.status.begin(k, a.teller)
@@ -315,8 +297,8 @@ func (a *App) Run(ctx context.Context) (err error) {
 	a.metrics.completeAge.values.Store(&ages)
 	promises := a.status.promises
 	a.metrics.promises.values.Store(&promises)
-	a.dispatcher = a.newDispatcher(k, receivers)
-	told.begin()
+	told.dispatcher = a.dispatcher
+	a.reloads(reloader{keys: receiverKeys, apply: told.replace, stale: told.stale})
 	delivery, stopDelivery := context.WithCancel(context.Background())
 	var delivering sync.WaitGroup
 	delivering.Go(func() { a.dispatcher.Run(delivery) })
@@ -348,6 +330,18 @@ func (a *App) Run(ctx context.Context) (err error) {
 	if err := a.dispatcher.Flush(flush); err != nil {
 		a.log.Warn().Err(err).Msg("alerts are left to be delivered at the next start")
 	}
+	return nil
+}
+
+// begin makes what tells of alerts, from a store to receivers.
+func (a *App) begin(ctx context.Context, k *keeper, receivers []*Receiver) (err error) {
+	a.dispatcher = a.newDispatcher(k, receivers)
+	t := newTeller(&a.setting, k, a.dispatcher.Wake, a.links)
+	if err := t.restore(ctx); err != nil {
+		return err
+	}
+	a.teller = t
+	a.onReload(t.reconfigure, tellerKeys...)
 	return nil
 }
 
@@ -429,8 +423,12 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 		}
 		halt()
 	})()
-	in := &ingest{App: a, keeper: k, config: config, complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew, foreign: s.foreign && s.again(a.cfg.Source.Kafka),
-		workers: map[string]*worker{}, group: group, working: working, going: going, began: began, now: time.Now, beat: a.pulse.of("input"), causes: causes{}, pool: newPool(a.cfg.Window.Histories)}
+	in := &ingest{
+		setting: &a.setting, keeper: k, teller: a.teller, status: a.status, failing: &a.failing, config: config,
+		complete: s.complete || s.unread && s.fresh(a.cfg.Source.Kafka), next: s.next, anew: s.anew, foreign: s.foreign && s.again(a.cfg.Source.Kafka),
+		workers: map[string]*worker{}, group: group, working: working, going: going, began: began, now: time.Now, beat: a.pulse.of("input"),
+		causes: causes{}, pool: newPool(a.cfg.Window.Histories),
+	}
 	// However this ends, the workers do too.
 	defer func() {
 		for _, w := range in.order {
@@ -519,7 +517,7 @@ func (a *App) delivered(e deliver.Event) {
 	a.metrics.deliveries.WithLabelValues(e.Receiver, string(e.Outcome)).Inc()
 	switch e.Outcome {
 	case deliver.Delivered:
-		a.arrivedAt(e.Receiver, e.ID, time.Now())
+		a.metrics.arrivedAt(e.Receiver, e.ID, time.Now())
 		a.log.Info().Str("receiver", e.Receiver).Str("id", e.ID).Int("attempt", e.Attempt).Msg("alert delivered")
 	case deliver.Retrying:
 		if e.Attempt == 1 {

@@ -26,7 +26,7 @@ func TestWaitingFitsMemory(t *testing.T) {
 	} {
 		cfg := config.Default()
 		cfg.Memory, cfg.Window.MaxTransactions = c.memory, c.transactions
-		w, err := (&App{cfg: cfg}).windowOf("a", record.CoveragePartial, c.whole)
+		w, err := (&setting{cfg: cfg}).windowOf("a", record.CoveragePartial, c.whole)
 		if err != nil {
 			t.Fatal(err)
 		}

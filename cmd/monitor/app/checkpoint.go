@@ -113,7 +113,7 @@ func parseCheckpoint(db string, b []byte) (*checkpoint, error) {
 }
 
 // windowOf is what the configuration asks of a history.
-func (a *App) windowOf(db string, coverage record.Coverage, whole bool) (stream.Config, error) {
+func (a *setting) windowOf(db string, coverage record.Coverage, whole bool) (stream.Config, error) {
 	c := a.cfg
 	levels, err := judge.Levels(c.Levels, c.Clock)
 	if err != nil {
@@ -160,7 +160,7 @@ const waitingShare = 3
 
 // fingerprint is the same for configurations under which a history's state means
 // the same.
-func (a *App) fingerprint() (uint64, error) {
+func (a *setting) fingerprint() (uint64, error) {
 	c, err := a.windowOf("", a.cfg.Coverage, false) // a history's own may have become partial
 	if err != nil {
 		return 0, err

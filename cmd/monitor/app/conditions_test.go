@@ -37,8 +37,8 @@ func TestConditions(t *testing.T) {
 		event          bool
 		begin, end     func(x *telling, w *worker)
 	}{
-		{kind: troubleSilent, severity: "warning", begin: func(x *telling, _ *worker) { x.arrived.Store(time.Now().UnixNano()) },
-			end: func(x *telling, _ *worker) { x.arrived.Store(time.Now().Add(24 * time.Hour).UnixNano()) }},
+		{kind: troubleSilent, severity: "warning", begin: func(x *telling, _ *worker) { x.teller.arrived(time.Now().UnixNano()) },
+			end: func(x *telling, _ *worker) { x.teller.arrived(time.Now().Add(24 * time.Hour).UnixNano()) }},
 		{kind: troubleSource, severity: "error", begin: func(x *telling, _ *worker) { x.retrying(broken) }, end: func(x *telling, _ *worker) { x.ready.ready(whoSource) }},
 		{kind: troubleStore, severity: "critical", begin: func(x *telling, _ *worker) { x.ready.wait(whoStore, "no room") }, end: func(x *telling, _ *worker) { x.ready.ready(whoStore) }},
 		{kind: troubleLag, severity: "warning", begin: func(_ *telling, w *worker) { w.lag.Store(int64(time.Hour)) }, end: func(_ *telling, w *worker) { w.lag.Store(0) }},
@@ -47,16 +47,16 @@ func TestConditions(t *testing.T) {
 		{kind: troubleOverload, severity: "warning", begin: func(_ *telling, w *worker) { w.blocked.Store(true) }, end: func(_ *telling, w *worker) { w.blocked.Store(false) }},
 		{kind: troubleSampling, severity: "warning", begin: func(_ *telling, w *worker) { w.leavesOut.Store(true) }, end: func(_ *telling, w *worker) { w.leavesOut.Store(false) }},
 		{kind: troubleGap, severity: "warning", event: true, begin: func(x *telling, _ *worker) {
-			x.event(life.Condition{Kind: troubleGap, Severity: "warning", Text: "gone"})
+			x.teller.event(life.Condition{Kind: troubleGap, Severity: "warning", Text: "gone"})
 		}},
 		{kind: troubleLoss, severity: "info", event: true, begin: func(_ *telling, w *worker) { w.missing(stream.Loss{Session: "s", From: 3, To: 4}) }},
 		{kind: troubleNumbers, severity: "warning", event: true, begin: func(_ *telling, w *worker) { w.missing(stream.Loss{Why: stream.LostNumber, ID: "s#3"}) }},
 		{kind: troubleCoverage, severity: "warning", event: true, begin: func(x *telling, _ *worker) {
-			x.event(life.Condition{Kind: troubleCoverage, DB: "shop", Severity: "warning", Text: "lost"})
+			x.teller.event(life.Condition{Kind: troubleCoverage, DB: "shop", Severity: "warning", Text: "lost"})
 		}},
-		{kind: troubleLetters, severity: "warning", event: true, begin: func(x *telling, _ *worker) { x.setAside(reject.New(reject.TooLarge, "huge")) }},
+		{kind: troubleLetters, severity: "warning", event: true, begin: func(x *telling, _ *worker) { x.teller.setAside(reject.New(reject.TooLarge, "huge")) }},
 		{kind: troubleUnproved, severity: "warning", event: true, begin: func(x *telling, _ *worker) {
-			x.event(life.Condition{Kind: troubleUnproved, DB: "shop", Severity: "warning", Text: "a bug"})
+			x.teller.event(life.Condition{Kind: troubleUnproved, DB: "shop", Severity: "warning", Text: "a bug"})
 		}},
 	} {
 		if race.Brief() && i%3 > 0 {
@@ -81,7 +81,7 @@ func TestConditions(t *testing.T) {
 				defer x.end()
 				x.log = zerolog.Nop()
 				w := x.teller.watched()[0]
-				x.arrived.Store(time.Now().Add(24 * time.Hour).UnixNano())
+				x.teller.arrived(time.Now().Add(24 * time.Hour).UnixNano())
 				time.Sleep(2 * time.Minute)
 				c.begin(x, w)
 				time.Sleep(3 * time.Minute)

@@ -141,7 +141,7 @@ func endWhileTelling(t *testing.T, m *mischief, ends bool, rest time.Duration) {
 	for i, id := range ids {
 		x.found(t, id)
 		if i == 1 {
-			x.event(life.Condition{Kind: troubleLetters, Of: "bad", Severity: name.Warning, Text: "bad", Count: 2})
+			x.teller.event(life.Condition{Kind: troubleLetters, Of: "bad", Severity: name.Warning, Text: "bad", Count: 2})
 		}
 		time.Sleep(2 * roundEvery)
 	}
@@ -233,13 +233,12 @@ func startRun(t *testing.T, c *config.Config, st store.Store, out *stamped, befo
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &toldRun{telling: &telling{App: a, keeper: newKeeper(a)}}
+	x := &toldRun{telling: &telling{App: a, keeper: newKeeper(&a.setting, a.store)}}
 	var ctx context.Context
 	ctx, x.stop = context.WithCancel(context.Background())
-	if a.teller, err = newTeller(ctx, a, x.keeper); err != nil {
+	if err := a.begin(ctx, x.keeper, receivers); err != nil {
 		t.Fatal(err)
 	}
-	a.dispatcher = a.newDispatcher(x.keeper, receivers)
 	delivery, end := context.WithCancel(context.Background())
 	for _, f := range before {
 		f(x.stop)

@@ -28,9 +28,12 @@ import (
 // ingest is the state of the one goroutine that numbers what was read, has it
 // written to the journal and hands it to the histories.
 type ingest struct {
-	*App
-	keeper *keeper
-	stage  stage
+	*setting
+	keeper  *keeper
+	teller  *teller // hears of trouble
+	status  *status // hears of histories
+	failing *failing
+	stage   stage
 	// partitions is how many the source has.
 	partitions func() int
 	// complete: every write since the initial state can still be said to be seen,
@@ -267,7 +270,7 @@ func empty(b *decode.Batch) bool {
 // count tells metrics and log of a batch, and sets its unusable records aside.
 func (in *ingest) count(b *decode.Batch, now int64) {
 	if b.Len()+len(b.Rejected) > 0 {
-		in.arrived.Store(now)
+		in.teller.arrived(now)
 	}
 	in.metrics.records.Add(float64(b.Len() + len(b.Rejected)))
 	in.metrics.bytes.Add(float64(b.Bytes))
@@ -465,7 +468,7 @@ func (in *ingest) gap(g source.Gap) {
 	in.metrics.missing.WithLabelValues(gapOffset).Add(float64(g.To - g.From))
 	in.log.Warn().Str("source", g.Source).Int("partition", g.Partition).Int64("from", g.From).Int64("to", g.To).Str("why", g.Why).
 		Msg("records are missing and will never be seen")
-	in.event(life.Condition{Kind: troubleGap, Of: "partition " + strconv.Itoa(g.Partition), Severity: name.Warning,
+	in.teller.event(life.Condition{Kind: troubleGap, Of: "partition " + strconv.Itoa(g.Partition), Severity: name.Warning,
 		Text: fmt.Sprintf("Records %d to %d of partition %d of %s are missing and will never be seen: %s. Anomalies among them are missed, and from there on what they may have written is not held against anybody.", g.From, g.To-1, g.Partition, g.Source, g.Why)})
 }
 
@@ -473,7 +476,7 @@ func (in *ingest) gap(g source.Gap) {
 func (in *ingest) reject(e *reject.Error, value []byte, size, now int64) {
 	in.letters = append(in.letters, letter(e, value, size, now))
 	in.metrics.rejected.WithLabelValues(e.Reason.String()).Inc()
-	in.setAside(e)
+	in.teller.setAside(e)
 	if in.once("reject " + e.Reason.String()) {
 		e = in.sayable(e)
 		in.log.Warn().Str("reason", e.Reason.String()).Stringer("at", e.Pos).Str("field", e.Field).Str("detail", e.Detail).

@@ -324,7 +324,7 @@ func TestJudgedOfTheStore(t *testing.T) {
 		if delete(st.checkpoints, judgedName); x.note != nil {
 			st.checkpoints[judgedName] = x.note
 		}
-		a := &App{cfg: config.Default(), store: st, origin: "kafka t", log: zerolog.Nop()}
+		a := &App{store: st, setting: setting{cfg: config.Default(), origin: "kafka t", log: zerolog.Nop()}}
 		s, err := a.remember(t.Context())
 		if err != nil {
 			t.Fatalf("%s: %v", x.name, err)
@@ -364,7 +364,7 @@ func FuzzJudged(f *testing.F) {
 // names, whatever the order in which they began; and it is small where all are equally far,
 // however many they are.
 func TestNote(t *testing.T) {
-	in := &ingest{App: &App{origin: "kafka t"}}
+	in := &ingest{setting: &setting{origin: "kafka t"}}
 	begin := func(db string, consumed, before uint64) {
 		w := &worker{db: db, before: before}
 		w.consumed.Store(consumed)
@@ -399,7 +399,7 @@ func TestNote(t *testing.T) {
 // BenchmarkNote is what is noted with each commit of as many histories as may be, with long
 // names, of which every other one is behind.
 func BenchmarkNote(b *testing.B) {
-	in := &ingest{App: &App{origin: "kafka t"}}
+	in := &ingest{setting: &setting{origin: "kafka t"}}
 	for i := range config.HistoriesMax {
 		w := &worker{db: fmt.Sprintf("n%04d%s", i, strings.Repeat("x", 1000))}
 		w.consumed.Store(uint64(i % 2))
@@ -413,7 +413,7 @@ func BenchmarkNote(b *testing.B) {
 // TestReplay: of what the journal has each history is given what it has not consumed; that
 // time passes is told as long as one has nothing left there.
 func TestReplay(t *testing.T) {
-	in := &ingest{App: &App{}, going: t.Context()}
+	in := &ingest{setting: &setting{}, going: t.Context()}
 	if !in.listened() {
 		t.Error("before there is a history, time does not pass")
 	}

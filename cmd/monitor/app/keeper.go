@@ -92,8 +92,8 @@ const (
 	retryAtLeast = 20 * time.Millisecond
 )
 
-func newKeeper(a *App) *keeper {
-	k := &keeper{Store: a.store, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready, receivers: ReceiverNames(a.cfg),
+func newKeeper(a *setting, st store.Store) *keeper {
+	k := &keeper{Store: st, origin: a.origin, log: a.log, metrics: a.metrics, ready: &a.ready, receivers: ReceiverNames(a.cfg),
 		retryEvery: max(retryAtLeast, 4*a.cfg.Solver.Every), heldMax: a.tuning.held, floors: map[string]uint64{}, waited: map[int]bool{},
 		fresh: map[string]checkpointed{}, born: map[string]checkpointed{}, outbox: newOutbox()}
 	k.moved.waited = k.waited

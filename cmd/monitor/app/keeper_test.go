@@ -17,8 +17,8 @@ import (
 // testKeeper is a keeper over the twin; dbs were born at entry 1.
 func testKeeper(t *testing.T, st *memStore, held int64, dbs ...string) *keeper {
 	t.Helper()
-	a := &App{cfg: config.Default(), store: st, origin: "kafka t", log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: held}}
-	k := newKeeper(a)
+	a := &App{store: st, setting: setting{cfg: config.Default(), origin: "kafka t", log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: held}}}
+	k := newKeeper(&a.setting, a.store)
 	births := map[string]checkpointed{}
 	for _, db := range dbs {
 		births[db] = testCheckpoint(1, 0, 1)
@@ -48,7 +48,7 @@ func testEntries(from, to uint64) (out []kept) {
 // entries that every checkpoint needs, and goes on in the input behind the last.
 func restorable(t *testing.T, st *memStore, when string) {
 	t.Helper()
-	a := &App{cfg: config.Default(), store: st, origin: "kafka t", log: zerolog.Nop()}
+	a := &App{store: st, setting: setting{cfg: config.Default(), origin: "kafka t", log: zerolog.Nop()}}
 	s, err := a.remember(t.Context())
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)
@@ -151,8 +151,8 @@ func TestTakenOver(t *testing.T) {
 		for n := range 9 {
 			when := fmt.Sprintf("%s, dead at commit %d", way, n)
 			st := newMemStore("r")
-			before := &App{cfg: config.Default(), store: st, origin: "kafka before", log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: heldBytesMax}}
-			k := newKeeper(before)
+			before := &App{store: st, setting: setting{cfg: config.Default(), origin: "kafka before", log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: heldBytesMax}}}
+			k := newKeeper(&before.setting, before.store)
 			births := map[string]checkpointed{}
 			for _, db := range []string{"a", "b"} {
 				c := checkpoint{origin: before.origin, born: 1, floor: 1, told: newTold()}
@@ -161,7 +161,7 @@ func TestTakenOver(t *testing.T) {
 			if err := k.append(t.Context(), testEntries(1, 9), nil, births); err != nil {
 				t.Fatal(err)
 			}
-			a := &App{cfg: config.Default(), store: st, origin: "kafka t", log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: heldBytesMax}}
+			a := &App{store: st, setting: setting{cfg: config.Default(), origin: "kafka t", log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: heldBytesMax}}}
 			s, err := a.remember(t.Context())
 			if err != nil || s.next != 10 || !s.foreign || len(s.checkpoints) > 0 {
 				t.Fatalf("%s: %v, next %d, another's: %v, %d checkpoints", when, err, s.next, s.foreign, len(s.checkpoints))
@@ -170,7 +170,7 @@ func TestTakenOver(t *testing.T) {
 			if strings.HasSuffix(way, "hole") {
 				a.tuning.held = 1
 			}
-			k = newKeeper(a)
+			k = newKeeper(&a.setting, a.store)
 			k.take(s.left)
 			if !st.full {
 				st.die(n)
@@ -235,7 +235,7 @@ func TestFullBeforeTheFirstEntry(t *testing.T) {
 	testKeeper(t, st, heldBytesMax, "a", "b")
 	look := func(origin string) (*App, *stored) {
 		t.Helper()
-		a := &App{cfg: config.Default(), store: st, origin: origin, log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: heldBytesMax}}
+		a := &App{store: st, setting: setting{cfg: config.Default(), origin: origin, log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: heldBytesMax}}}
 		s, err := a.remember(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -243,7 +243,7 @@ func TestFullBeforeTheFirstEntry(t *testing.T) {
 		return a, s
 	}
 	a, s := look("kafka u")
-	k := newKeeper(a)
+	k := newKeeper(&a.setting, a.store)
 	k.take(s.left)
 	st.setFull(true)
 	if err := k.save(t.Context(), "", nil, nil, []store.DeadLetter{{Reason: "r"}}); err != nil {
@@ -276,7 +276,7 @@ func TestStoreOfVersionBefore(t *testing.T) {
 	}
 	look := func(origin string) *stored {
 		t.Helper()
-		a := &App{cfg: config.Default(), store: st, origin: origin, log: zerolog.Nop()}
+		a := &App{store: st, setting: setting{cfg: config.Default(), origin: origin, log: zerolog.Nop()}}
 		s, err := a.remember(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -316,7 +316,7 @@ func TestOtherWithoutHistory(t *testing.T) {
 	testKeeper(t, st, heldBytesMax)
 	inputs := map[string]*App{}
 	for _, origin := range []string{"kafka t", "kafka u"} {
-		inputs[origin] = &App{cfg: config.Default(), store: st, origin: origin, log: zerolog.Nop(), metrics: newMetrics()}
+		inputs[origin] = &App{store: st, setting: setting{cfg: config.Default(), origin: origin, log: zerolog.Nop(), metrics: newMetrics()}}
 	}
 	for i, origin := range []string{"kafka u", "kafka t", "kafka u"} {
 		a := inputs[origin]
@@ -324,7 +324,7 @@ func TestOtherWithoutHistory(t *testing.T) {
 		if err != nil || !s.foreign || len(s.states) > 0 || s.next != uint64(i)+2 {
 			t.Fatalf("turn %d: %v, another's: %v, next %d, waits: %v", i, err, s.foreign, s.next, s.states)
 		}
-		k := newKeeper(a)
+		k := newKeeper(&a.setting, a.store)
 		k.take(s.left)
 		entries := testEntries(s.next, s.next)
 		entries[0].mark.partition, entries[0].mark.state = i, []byte("waits")
@@ -481,7 +481,7 @@ func TestRecoveryOfBirthsInterrupted(t *testing.T) {
 		if err := k.retry(t.Context(), time.Now().Add(time.Hour)); err != nil {
 			died++
 		}
-		a := &App{cfg: config.Default(), store: st, origin: "kafka t", log: zerolog.Nop()}
+		a := &App{store: st, setting: setting{cfg: config.Default(), origin: "kafka t", log: zerolog.Nop()}}
 		s, err := a.remember(t.Context())
 		if err != nil {
 			t.Errorf("dead at commit %d: %v", n, err)

@@ -49,36 +49,36 @@ func lastEnd(v *verdict.Violation, lookup func(verdict.TxnID) (*record.Transacti
 }
 
 // raised notes and measures a new alert.
-func (a *App) raised(id string, v *verdict.Violation, lookup func(verdict.TxnID) (*record.Transaction, bool), now time.Time) {
+func (m *metrics) raised(id string, v *verdict.Violation, lookup func(verdict.TxnID) (*record.Transaction, bool), now time.Time) {
 	end, ok := lastEnd(v, lookup)
 	if !ok {
 		return
 	}
-	a.metrics.detection.Observe(since(end, now))
-	a.ages.mu.Lock()
-	defer a.ages.mu.Unlock()
-	a.ages.put(id, end)
+	m.detection.Observe(since(end, now))
+	m.ages.mu.Lock()
+	defer m.ages.mu.Unlock()
+	m.ages.put(id, end)
 }
 
 // noticed notes that a notice is the news of an alert.
-func (a *App) noticed(notice string, alerts []string) {
-	a.ages.mu.Lock()
-	defer a.ages.mu.Unlock()
+func (m *metrics) noticed(notice string, alerts []string) {
+	m.ages.mu.Lock()
+	defer m.ages.mu.Unlock()
 	if len(alerts) != 1 {
-		return // a summary is late on purpose
+		return // m summary is late on purpose
 	}
-	if end, ok := a.ages.get(alerts[0]); ok {
-		a.ages.put(notice, end)
+	if end, ok := m.ages.get(alerts[0]); ok {
+		m.ages.put(notice, end)
 	}
 }
 
 // arrivedAt measures a notice that a receiver has taken.
-func (a *App) arrivedAt(receiver, notice string, now time.Time) {
-	a.ages.mu.Lock()
-	end, ok := a.ages.get(notice)
-	a.ages.mu.Unlock()
+func (m *metrics) arrivedAt(receiver, notice string, now time.Time) {
+	m.ages.mu.Lock()
+	end, ok := m.ages.get(notice)
+	m.ages.mu.Unlock()
 	if ok {
-		a.metrics.delivery.WithLabelValues(receiver).Observe(since(end, now))
+		m.delivery.WithLabelValues(receiver).Observe(since(end, now))
 	}
 }
 

@@ -23,8 +23,12 @@ import (
 // a stop; one that fails is undone, so that nothing counts as told of which there is no
 // notice.
 type teller struct {
-	*App
+	*setting
 	keeper *keeper
+	// deliver has what was stored delivered, and links are where people read more of it.
+	deliver func()
+	links   func(n life.News, alert string) map[string]string
+
 	life   *life.Life
 	wake   chan struct{}
 	asks   chan request
@@ -79,19 +83,22 @@ const (
 	stepNotices = store.LimitNotices / 3
 )
 
-func newTeller(ctx context.Context, a *App, k *keeper) (*teller, error) {
-	t := &teller{App: a, keeper: k, wake: make(chan struct{}, 1), asks: make(chan request), gone: make(chan struct{}), events: map[string]*life.Condition{}, brought: map[string]*life.Condition{}}
+func newTeller(s *setting, k *keeper, deliver func(), links func(life.News, string) map[string]string) *teller {
+	t := &teller{setting: s, keeper: k, deliver: deliver, links: links, wake: make(chan struct{}, 1), asks: make(chan request), gone: make(chan struct{}), events: map[string]*life.Condition{}, brought: map[string]*life.Condition{}}
 	t.trouble.began = time.Now()
-	t.configure(a.cfg)
-	if err := t.restore(ctx); err != nil {
-		return nil, err
-	}
-	a.onReload(func(next *config.Config) error {
-		t.configure(next)
-		t.poke()
-		return nil
-	}, "alerts.repeat", "alerts.resolve_after", "alerts.resolve_transactions", "alerts.rate", "alerts.silences", "alerts.silent_after", "alerts.lag_max", "alerts.retain", "alerts.max_alerts")
-	return t, nil
+	t.configure(s.cfg)
+	return t
+}
+
+// tellerKeys are what of a configuration reconfigure applies.
+var tellerKeys = []string{"alerts.repeat", "alerts.resolve_after", "alerts.resolve_transactions", "alerts.rate", "alerts.severity", "alerts.silences",
+	"alerts.silent_after", "alerts.lag_max", "alerts.retain", "alerts.max_alerts"}
+
+// reconfigure puts another configuration into effect.
+func (t *teller) reconfigure(next *config.Config) error {
+	t.configure(next)
+	t.poke()
+	return nil
 }
 
 // configure says when something is news.
@@ -415,10 +422,10 @@ func (d *draft) drain(more bool) error {
 func (d *draft) told() {
 	for _, n := range d.news {
 		d.metrics.notices.WithLabelValues(string(n.Kind)).Inc()
-		d.noticed(n.ID, n.IDs)
+		d.metrics.noticed(n.ID, n.IDs)
 	}
 	if len(d.notices) > 0 {
-		d.dispatcher.Wake()
+		d.deliver()
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 // metrics are what /metrics shows; metricslist.go says what each is. Each App has its
 // own registry, so that several run in one process.
 type metrics struct {
+	ages     ages
 	registry *prometheus.Registry
 
 	records       prometheus.Counter

@@ -81,7 +81,7 @@ func TestOnlyWhatIsJudgedResolves(t *testing.T) {
 				x.end()
 				x = startTelling(t, conf, st, out)
 				defer func() { x.end() }()
-				other := &worker{App: x.App, db: "stock", queue: newQueue(100, newPool(1))}
+				other := &worker{setting: &x.setting, teller: x.teller, db: "stock", queue: newQueue(100, newPool(1))}
 				x.teller.watches(other)
 				for range 24 {
 					time.Sleep(time.Hour)

@@ -193,9 +193,9 @@ func TestSearchIsNotWaitedFor(t *testing.T) {
 // and all are taken again when it has caught up.
 func TestSampling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &App{cfg: config.Default(), log: zerolog.Nop(), metrics: newMetrics()}
+		a := &setting{cfg: config.Default(), log: zerolog.Nop(), metrics: newMetrics()}
 		a.cfg.Overload = config.OverloadSample
-		w := &worker{App: a, db: "d", queue: newQueue(100, newPool(1))}
+		w := &worker{setting: a, db: "d", queue: newQueue(100, newPool(1))}
 		decide := func(after time.Duration, records int) uint8 {
 			time.Sleep(after)
 			w.queue.records = records

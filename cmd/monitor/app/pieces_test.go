@@ -345,7 +345,7 @@ func TestProvedHoldsForReplays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &worker{App: &App{untilEnd: true}, keeper: k, told: newTold(), proved: p, replayed: replayed,
+		w := &worker{setting: &setting{untilEnd: true}, keeper: k, told: newTold(), proved: p, replayed: replayed,
 			history: stream.New(stream.Config{DB: "db", Levels: []verdict.Level{verdict.SI}})}
 		w.history.Take(&stream.Entry{Number: 5})
 		for _, x := range testMeetings {

@@ -29,7 +29,7 @@ import (
 const alertMax = store.LimitBody - 64<<10
 
 // assume is what an alert is judged under.
-func (a *App) assume(v *stream.Violation) judge.Assumptions {
+func (a *setting) assume(v *stream.Violation) judge.Assumptions {
 	unique := !v.Repeats
 	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: v.Coverage, MaxSkew: int64(a.cfg.Window.MaxSkew), UniqueValues: &unique}
 }
@@ -134,10 +134,10 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		a = a.After(before)
 	} else {
 		w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()
-		w.raised(a.ID, &v.Violation, w.history.Lookup, now)
+		w.metrics.raised(a.ID, &v.Violation, w.history.Lookup, now)
 		w.say(a, now)
 	}
-	if severity := w.severities.Load().Of(a.Level); severity != "" {
+	if severity := w.teller.severity(a.Level); severity != "" {
 		a.Severity = name.Severity(severity)
 	}
 	a.Group = life.GroupOf(a)
@@ -363,7 +363,7 @@ func (w *worker) unproved(a *alerts.Alert, at verdict.Level, err error) {
 	w.totals.untold(at, false)
 	w.log.Error().Err(err).Str("db", w.db).Str("id", a.ID).Str("name", a.Name).Strs("transactions", a.Transactions).
 		Msg("an anomaly is not told, as its evidence does not prove it; please report this")
-	w.event(life.Condition{Kind: troubleUnproved, DB: w.db, Severity: name.Warning, Text: "An anomaly (" + a.Name + ", " + a.ID + ") is not told, as its evidence does not prove it by itself. This is a bug of the monitor: please report it."})
+	w.teller.event(life.Condition{Kind: troubleUnproved, DB: w.db, Severity: name.Warning, Text: "An anomaly (" + a.Name + ", " + a.ID + ") is not told, as its evidence does not prove it by itself. This is a bug of the monitor: please report it."})
 }
 
 // withhold leaves untold what no history of whole records proves any more, as it rests both
@@ -426,7 +426,7 @@ func (w *worker) lost() []store.DeadLetter {
 	if w.complete && !w.history.Complete() {
 		w.complete = false
 		w.metrics.setComplete(w.db, false)
-		w.event(life.Condition{Kind: troubleCoverage, DB: w.db, Severity: name.Warning,
+		w.teller.event(life.Condition{Kind: troubleCoverage, DB: w.db, Severity: name.Warning,
 			Text: fmt.Sprintf("Not every write of %q is known any more: a value that nobody is seen to have written is no anomaly from now on, as what is missing may have written it.", w.db)})
 		w.log.Warn().Str("db", w.db).Msg("coverage is partial from now on: what nobody is seen to have written, the missing may have")
 	}
@@ -437,7 +437,7 @@ func (w *worker) lost() []store.DeadLetter {
 		value := codec.AppendJSON(nil, &c.Record)
 		letters = append(letters, letter(e, value, int64(len(value)), time.Now().UnixNano()))
 		w.metrics.rejected.WithLabelValues(reject.DuplicateID.String()).Inc()
-		w.setAside(e)
+		w.teller.setAside(e)
 		if w.once("reject " + reject.DuplicateID.String()) {
 			w.log.Warn().Str("reason", reject.DuplicateID.String()).Stringer("at", at).Str("detail", w.sayable(e).Detail).
 				Msg("record set aside; more of this reason are counted, and listed by monitor dead-letters")

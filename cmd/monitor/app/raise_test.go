@@ -98,7 +98,7 @@ func TestNextMeetingIsProved(t *testing.T) {
 	v := stream.Violation{Torn: true, Violation: verdict.Violation{Level: verdict.SI, Kind: verdict.Cycle, Txns: []verdict.TxnID{0, 1}, Evidence: []verdict.TxnID{0, 1},
 		Cycle: []verdict.Edge{{From: 0, To: 1, Type: verdict.WR, Key: "x", Why: verdict.ByValue}, {From: 1, To: 0, Type: verdict.RW, Key: "x", Why: verdict.ByOverwrite}}}}
 	proofs := 0
-	a := &App{cfg: config.Default(), log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{proving: func(*worker) { proofs++ }}}
+	a := &setting{cfg: config.Default(), log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{proving: func(*worker) { proofs++ }}}
 	a.cfg.Levels = []verdict.Level{verdict.SI}
 	meet := func(w *worker, want int) {
 		t.Helper()
@@ -111,7 +111,7 @@ func TestNextMeetingIsProved(t *testing.T) {
 		}
 	}
 	first := provedSince(&checkpoint{})
-	w := &worker{App: a, db: "db", history: h, told: newTold(), proved: first, replayed: 5, going: t.Context(), causes: causes{}}
+	w := &worker{setting: a, db: "db", history: h, told: newTold(), proved: first, replayed: 5, going: t.Context(), causes: causes{}}
 	meet(w, 1)
 	noted, err := parseProved("db", first.append(nil)) // a kill, after the first was noted
 	if err != nil {

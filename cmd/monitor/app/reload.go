@@ -127,10 +127,6 @@ func (a *App) reloadOwn(level *LogLevel) {
 	if level != nil {
 		a.onReload(func(next *config.Config) error { return level.Set(next.Log.Level) }, "log.level")
 	}
-	a.onReload(func(next *config.Config) error {
-		a.severities.Store(&next.Alerts.Severity)
-		return nil
-	}, "alerts.severity")
 	if a.server == nil {
 		return
 	}

@@ -83,7 +83,7 @@ func TestReloadAlerts(t *testing.T) {
 		t.Errorf("the rate is %d", n)
 	}
 	for _, want := range []string{
-		`"changed":["alerts.severity.si","alerts.rate.max","alerts.webhooks"]`,
+		`"changed":["alerts.rate.max","alerts.severity.si","alerts.webhooks"]`,
 		`"receiver":"` + webhookName(added) + `","key":"alerts.webhooks[0]","message":"a new receiver`,
 		`"receiver":"` + webhookName(gone) + `","was":"alerts.webhooks[1]","message":"a receiver that is not configured`,
 		`"receiver":"` + name + `","message":"a receiver is reached as`,

@@ -246,7 +246,7 @@ func (in *ingest) start(db string, c *checkpoint, back func()) {
 	if p == nil {
 		p = provedSince(c)
 	}
-	w := &worker{App: in.App, db: db, proved: p, keeper: in.keeper, queue: newQueue(in.tuning.queue, in.pool), told: c.told, counted: map[string]*tally{},
+	w := &worker{setting: in.setting, db: db, proved: p, keeper: in.keeper, teller: in.teller, status: in.status, queue: newQueue(in.tuning.queue, in.pool), told: c.told, counted: map[string]*tally{},
 		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, before: c.judged, back: back, causes: causes{}, beat: in.pulse.of("history " + db)}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
 		cfg, err := in.windowOf(db, c.coverage, c.whole)

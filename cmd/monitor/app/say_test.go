@@ -17,7 +17,7 @@ import (
 // A storm has as many lines in the log as notices, and none is lost to the count.
 func TestAlertsInTheLog(t *testing.T) {
 	var out strings.Builder
-	w := &worker{App: &App{log: zerolog.New(&out).Level(zerolog.InfoLevel), teller: &teller{}}, db: "orders"}
+	w := &worker{setting: &setting{log: zerolog.New(&out).Level(zerolog.InfoLevel)}, teller: &teller{}, db: "orders"}
 	w.teller.config.Store(&life.Config{RateMax: 3, RatePer: time.Minute})
 	now := time.Unix(1_700_000_000, 0)
 	for i := range 1000 {

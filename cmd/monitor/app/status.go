@@ -25,7 +25,7 @@ import (
 // snapshots of their histories into it, at most one in publishEvery; nobody waits for
 // a reader of the page. It is safe for concurrent use.
 type status struct {
-	*App
+	*setting
 	hub     page.Hub
 	started time.Time
 	events  ration // of alerts
@@ -49,8 +49,8 @@ type lifeView interface {
 // publishEvery is how often a worker shows the page how it is doing.
 const publishEvery = time.Second
 
-func newStatus(a *App) *status {
-	s := &status{App: a, started: time.Now(), views: map[string]*historyView{}, receivers: map[string]*page.Receiver{}}
+func newStatus(a *setting) *status {
+	s := &status{setting: a, started: time.Now(), views: map[string]*historyView{}, receivers: map[string]*page.Receiver{}}
 	for _, name := range ReceiverNames(a.cfg) {
 		s.receivers[name] = &page.Receiver{Name: name}
 	}

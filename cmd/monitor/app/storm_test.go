@@ -59,12 +59,11 @@ func startTelling(t *testing.T, c *config.Config, st store.Store, out *stamped) 
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	x := &telling{App: a, keeper: newKeeper(a)}
-	if a.teller, err = newTeller(ctx, a, x.keeper); err != nil {
+	x := &telling{App: a, keeper: newKeeper(&a.setting, a.store)}
+	if err := a.begin(ctx, x.keeper, receivers); err != nil {
 		t.Fatal(err)
 	}
-	a.dispatcher = a.newDispatcher(x.keeper, receivers)
-	w := &worker{App: a, db: "shop", queue: newQueue(100, newPool(1))}
+	w := &worker{setting: &a.setting, teller: a.teller, db: "shop", queue: newQueue(100, newPool(1))}
 	x.worker = w
 	a.teller.watches(w)
 	var wg sync.WaitGroup

@@ -58,6 +58,7 @@ var errStopping = errors.New("the monitor is stopping")
 // trouble is what the look at the monitor itself remembers from one to the next.
 type trouble struct {
 	began      time.Time
+	arrived    atomic.Int64 // when records came last, Unix nanoseconds
 	limits     atomic.Pointer[config.Alerts]
 	configured *life.Config
 	// since is from when on something has been the case, by kind and history.
@@ -91,8 +92,7 @@ func merged(old *life.Condition, c life.Condition) *life.Condition {
 
 // event says that something has happened that somebody should know of. It does not
 // block, and may be called by any goroutine.
-func (a *App) event(c life.Condition) {
-	t := a.teller
+func (t *teller) event(c life.Condition) {
 	if t == nil {
 		return
 	}
@@ -102,6 +102,18 @@ func (a *App) event(c life.Condition) {
 	t.events[key] = merged(t.events[key], c)
 	t.mu.Unlock()
 	t.poke()
+}
+
+// arrived says when records came last, in Unix nanoseconds.
+func (t *teller) arrived(at int64) {
+	if t != nil {
+		t.trouble.arrived.Store(at)
+	}
+}
+
+// severity is how bad the configuration says that breaking a level is; empty if it says nothing of it.
+func (t *teller) severity(level string) string {
+	return t.trouble.limits.Load().Severity.Of(level)
 }
 
 // watches says that a history is to be looked at.
@@ -126,7 +138,7 @@ func (t *teller) look(now time.Time) {
 	current := map[string]life.Condition{}
 	is := func(c life.Condition) { current[c.Kind+"\x00"+c.DB+"\x00"+c.Of] = c }
 	limits := t.trouble.limits.Load()
-	arrived := max(t.arrived.Load(), t.trouble.began.UnixNano())
+	arrived := max(t.trouble.arrived.Load(), t.trouble.began.UnixNano())
 	silent := limits.SilentAfter > 0 && now.UnixNano()-arrived >= int64(limits.SilentAfter)
 	if silent {
 		is(life.Condition{Kind: troubleSilent, Severity: name.Warning,
@@ -179,7 +191,7 @@ func lookAtCanary(c *page.Canary, now time.Time, is func(life.Condition)) {
 
 // Stopped says that what works on a database in this process stops by itself, and why.
 func (a *App) Stopped(db, why string) {
-	a.event(life.Condition{Kind: troubleStopped, DB: db, Severity: name.Error, Text: "The canary has stopped by itself: " + why + ". Nothing is checked until it is started again."})
+	a.teller.event(life.Condition{Kind: troubleStopped, DB: db, Severity: name.Error, Text: "The canary has stopped by itself: " + why + ". Nothing is checked until it is started again."})
 }
 
 // Worked says that a transaction of a canary has ended, and how.
@@ -267,7 +279,7 @@ func (r *readiness) waiting(who string) (string, bool) {
 // by the ingest.
 func (w *worker) missing(l stream.Loss) {
 	if l.Why == stream.LostNumber {
-		w.event(life.Condition{Kind: troubleNumbers, DB: w.db, Severity: name.Warning,
+		w.teller.event(life.Condition{Kind: troubleNumbers, DB: w.db, Severity: name.Warning,
 			Text: fmt.Sprintf("Numbers (seq) of sessions of %q run against the clocks: record %.100q came after one of its session with a greater number, or the same, and began after that had ended. That is an error of what records them, or a session's name is used twice. The order of such records in their sessions is not used, and anomalies that only it shows are missed.", w.db, l.ID)})
 		return
 	}
@@ -284,14 +296,14 @@ func (w *worker) missing(l stream.Loss) {
 	if l.ID != "" {
 		where += fmt.Sprintf(", record %.100q", l.ID)
 	}
-	w.event(life.Condition{Kind: troubleLoss, DB: w.db, Of: l.Why.String(), Severity: life.Info,
+	w.teller.event(life.Condition{Kind: troubleLoss, DB: w.db, Of: l.Why.String(), Severity: life.Info,
 		Text: fmt.Sprintf("Something is missing in the input of %q, or may be: %s%s. Anomalies among it are missed; nothing is held against what it may have written.", w.db, reason(l.Why.String(), 0).Text, where)})
 }
 
 // setAside tells that a record can't be used.
-func (a *App) setAside(e *reject.Error) {
-	a.event(life.Condition{Kind: troubleLetters, Of: e.Reason.String(), Severity: name.Warning,
-		Text: fmt.Sprintf("Records can't be used and are set aside: %s. The last: %s. See monitor dead-letters.", e.Reason, cutText(a.sayable(e).Error()))})
+func (t *teller) setAside(e *reject.Error) {
+	t.event(life.Condition{Kind: troubleLetters, Of: e.Reason.String(), Severity: name.Warning,
+		Text: fmt.Sprintf("Records can't be used and are set aside: %s. The last: %s. See monitor dead-letters.", e.Reason, cutText(t.sayable(e).Error()))})
 }
 
 // cutText keeps a message short that may hold parts of a record.

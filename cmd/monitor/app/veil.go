@@ -35,7 +35,7 @@ func newVeil(c *config.Config) (veil.Veil, error) {
 // sayable is what may be said outside of the store of a record that can't be used. The
 // detail quotes it, and so does the name of a field that no record has: where data is
 // hidden, there is the reason in general, and the place as far as it is one of the format.
-func (a *App) sayable(e *reject.Error) *reject.Error {
+func (a *setting) sayable(e *reject.Error) *reject.Error {
 	if a.veil.Mode() == veil.Full {
 		return e
 	}

@@ -72,7 +72,7 @@ func TestValuesAreHidden(t *testing.T) {
 // where data is hidden: names of fields that no record has, and what is in objects, is
 // the clients'.
 func TestPlacesOfHiddenRecords(t *testing.T) {
-	hidden, full := &App{veil: veil.New(veil.None, nil)}, &App{}
+	hidden, full := &setting{veil: veil.New(veil.None, nil)}, &setting{}
 	for field, want := range map[string]string{
 		"": "", "status": "status", "ops": "ops", "ops[0][0]": "ops[0][0]", "ops[12][2][3]": "ops[12][2][3]", "ops[0][1].where": "ops[0][1].where",
 		"ops[0][2].ssn": "ops[0][2]", "ops[0][2][1].a.b": "ops[0][2][1]", "transaction.ops[1]": "transaction.ops[1]", "begin.session": "begin.session",

@@ -18,9 +18,11 @@ import (
 // worker owns one history: it takes entries from its queue, one goroutine from
 // first to last, raises alerts and writes checkpoints.
 type worker struct {
-	*App
+	*setting
 	db     string
 	keeper *keeper
+	teller *teller // hears of alerts and trouble
+	status *status // hears how it goes
 	queue  *queue
 	// begin makes the history, or makes it anew from a checkpoint.
 	begin func(context.Context) (*stream.History, error)

@@ -23,7 +23,7 @@ func TestCheckpointDue(t *testing.T) {
 		{"the last one was large", 2500 * ms, 3000 * ms, 10 * checkpointRecords, false},
 		{"it was large, but long ago", 3000 * ms, 3000 * ms, 1, true},
 	} {
-		w := &worker{App: &App{tuning: defaultTuning}, space: c.space, dirty: c.records}
+		w := &worker{setting: &setting{tuning: defaultTuning}, space: c.space, dirty: c.records}
 		if got := w.due(c.since); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}

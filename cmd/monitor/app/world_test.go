@@ -68,7 +68,7 @@ func TestWorldSurvives(t *testing.T) {
 	if err := k.retry(t.Context(), k.retryAt); err != nil {
 		t.Fatal(err)
 	}
-	next := newKeeper(&App{cfg: config.Default(), store: st, origin: "file other", log: zerolog.Nop(), metrics: newMetrics()})
+	next := newKeeper(&setting{cfg: config.Default(), origin: "file other", log: zerolog.Nop(), metrics: newMetrics()}, st)
 	next.take([]string{worldName, "a"})
 	if err := next.append(t.Context(), testEntries(3, 3), nil, nil); err != nil {
 		t.Fatal(err)
