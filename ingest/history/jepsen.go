@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -146,82 +144,32 @@ func readJepsen(in *input, format string) ([]History, error) {
 	return []History{h}, nil
 }
 
-// eventsAtOnce is how many forms are handed out for decoding together.
-const eventsAtOnce = 4096
-
-// readEvents reads all events in order. Decoding a form is a hundred times the
-// work of cutting it out, and is done on all cores.
+// readEvents reads all events in order.
 func readEvents(in *input, isJSON bool) ([]jepsenEvent, error) {
 	s := newForms(in, in.r, isJSON)
 	var events []jepsenEvent
-	var at []form
 	for {
-		at = at[:0]
-		var err error
-		for size := 0; len(at) < eventsAtOnce && size < chunkSize; {
-			var f form
-			if f, err = s.next(); err != nil {
-				break
-			}
-			at = append(at, f)
-			size += len(f.text)
+		v, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return events, nil
 		}
-		more, bad := decodeEvents(in, at, isJSON)
-		switch {
-		case bad != nil:
-			return nil, bad
-		case errors.Is(err, io.EOF):
-			return append(events, more...), nil
-		case err != nil:
-			return nil, err
-		}
-		events = append(events, more...)
-	}
-}
-
-// decodeEvents decodes forms; an error is that of the first one refused.
-func decodeEvents(in *input, at []form, isJSON bool) ([]jepsenEvent, error) {
-	events := make([]jepsenEvent, len(at))
-	workers := min(runtime.GOMAXPROCS(0), 8)
-	refused := make([]error, workers)
-	var running sync.WaitGroup
-	for w := range workers {
-		running.Go(func() {
-			from, to := len(at)*w/workers, len(at)*(w+1)/workers
-			for i := from; i < to; i++ {
-				e, err := newEvent(at[i].text, isJSON)
-				if err != nil {
-					refused[w] = in.at(err, at[i].line, at[i].offset)
-					return
-				}
-				e.line, e.offset = at[i].line, at[i].offset
-				events[i] = e
-			}
-		})
-	}
-	running.Wait()
-	for _, err := range refused {
 		if err != nil {
 			return nil, err
 		}
+		e, bad := newEvent(v)
+		if bad != nil {
+			return nil, in.at(bad, s.form.line, s.form.offset)
+		}
+		e.line, e.offset = s.form.line, s.form.offset
+		events = append(events, e)
 	}
-	return events, nil
 }
 
-func newEvent(text []byte, isJSON bool) (jepsenEvent, *reject.Error) {
-	decode := decodeEDN
-	if isJSON {
-		decode = decodeJSON
-	}
-	v, err := decode(text)
-	if err != nil {
-		return jepsenEvent{}, err
-	}
+func newEvent(v any) (e jepsenEvent, err *reject.Error) {
 	m := untagged(v)
-	if !hasEntries(m) {
+	if _, isMap := m.(mapping); !isMap {
 		return jepsenEvent{}, reject.New(reject.WrongType, "want the map of an operation, {:type :invoke, …}, not %.60s", appendText(nil, m))
 	}
-	var e jepsenEvent
 	process, _ := fieldOf(m, "process")
 	if e.session, e.skip, err = sessionOf(untagged(process)); err != nil || e.skip {
 		return e, err
@@ -242,15 +190,6 @@ func newEvent(text []byte, isJSON bool) (jepsenEvent, *reject.Error) {
 	v, e.hasValue = fieldOf(m, "value")
 	e.body, err = newBody(e.f, v)
 	return e, err
-}
-
-// hasEntries tells whether v is a map, of EDN or of JSON.
-func hasEntries(v any) bool {
-	switch v.(type) {
-	case map[any]any, map[string]any:
-		return true
-	}
-	return false
 }
 
 // sessionOf names the session of a process: p3. The nemesis is no client.

@@ -1,390 +1,416 @@
 package history
 
 import (
-	"bufio"
-	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/reject"
 )
 
-// forms cuts a text of EDN or JSON into its outermost values, called forms, so that
-// a library can decode them one by one: a file is a sequence of forms, or one
-// list or vector of them, which may be larger than memory. To the cutter both
-// notations look the same but for what EDN adds: comments, tags, characters.
-//
-// The EDN library recurses without bound, knows no place in a file, and refuses
-// what Clojure prints beyond the standard (ratios, hexadecimal and symbolic
-// numbers, regular expressions, maps with a namespace). So the cutter bounds
-// size and nesting, counts lines, and writes such things as tagged strings.
+// forms reads the outermost values of a text of EDN or JSON, one by one: a file is a sequence of them, or one list or
+// vector of them, which may be larger than memory. Size and nesting of each are bounded. A value is one of: nil, bool,
+// int64, json.Number (what is no plain integer, as it is written: nothing of it is lost), string, rune (a character),
+// keyword, symbol, tag, []any (a list or vector), set, mapping.
 type forms struct {
 	in           *input
-	r            *bufio.Reader
+	r            io.ByteReader
 	json         bool
-	single       bool  // a list is a form itself, not a list of forms
-	line, offset int64 // of the byte to come
-	inside       byte  // what closes the list that the forms stand in; 0 if none is open
-	started      bool
-
-	// Of the form at hand.
-	text     []byte
-	closers  []byte // of what is open in it, innermost last
-	missing  int    // values still to come at its outermost level
-	prefixes int    // tags and discards directly before the value to come
-	discards int
-}
-
-// form is one form; its text is its own.
-type form struct {
-	text         []byte
+	single       bool // a list is a form itself, not a list of forms
+	ahead        int  // the byte to come, if it was looked at; else -1
 	line, offset int64
+	inside       byte // what closes the list that the forms stand in; 0 if none is open
+	form         struct{ line, offset int64 }
+	text         []byte         // of the string or word at hand
+	words        map[string]any // what words say that came before, up to wordsMax of them
 }
+
+type (
+	keyword string
+	symbol  string
+	set     []any  // as it was written: elements puts it in order
+	mapping []pair // the same
+	pair    struct{ key, value any }
+	tag     struct {
+		name  string
+		value any
+	}
+)
 
 const (
 	// formDepthMax bounds lists in lists and tags on tags: what stands around
 	// a value of the deepest kind that a record can hold.
 	formDepthMax = codec.DepthMax + 8
-	// discardsMax bounds what is crossed out in one form: the library's stack
-	// grows with each.
-	discardsMax = 1000
-	// numberTag marks the text of a number that is not a plain integer, so that
-	// nothing of it is lost, charTag that of a character beyond EDN's.
-	numberTag = "isowatch/number"
-	charTag   = "isowatch/char"
-	regexTag  = "isowatch/regex"
+	// charTag marks a character beyond EDN's, regexTag the text of a regular expression.
+	charTag  = "isowatch/char"
+	regexTag = "isowatch/regex"
+	wordsMax = 1 << 12
 )
 
-func newForms(in *input, r *bufio.Reader, json bool) *forms {
-	return &forms{in: in, r: r, json: json, line: 1}
+func newForms(in *input, r io.ByteReader, json bool) *forms {
+	return &forms{in: in, r: r, json: json, ahead: -1, line: 1, words: map[string]any{}}
 }
 
 func (s *forms) fail(r reject.Reason, format string, args ...any) error {
 	return s.in.at(reject.New(r, format, args...), s.line, s.offset)
 }
 
-// get takes a byte.
-func (s *forms) get() (byte, error) {
-	c, err := s.r.ReadByte()
-	if err != nil {
-		return 0, err
+// bad refuses what is not in the notation.
+func (s *forms) bad(format string, args ...any) error {
+	if s.json {
+		return s.fail(reject.BadJSON, "the operation is not JSON: "+format, args...)
 	}
-	s.offset++
-	if c == '\n' {
+	return s.fail(reject.BadStructure, "the operation is not EDN: "+format, args...)
+}
+
+// peek looks at the byte to come.
+func (s *forms) peek() (byte, error) {
+	if s.ahead < 0 {
+		c, err := s.r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		s.ahead = int(c)
+	}
+	return byte(s.ahead), nil
+}
+
+// skip passes over the byte that was looked at.
+func (s *forms) skip() {
+	if s.offset++; s.ahead == '\n' {
 		s.line++
 	}
-	return c, nil
+	s.ahead = -1
 }
 
-// peek looks at the byte to come; 0 at the end, where get tells why.
-func (s *forms) peek() byte {
-	b, _ := s.r.Peek(1)
-	if len(b) == 0 {
-		return 0
-	}
-	return b[0]
-}
-
-// put adds to the form's text, within bounds.
-func (s *forms) put(b ...byte) error {
-	if len(s.text)+len(b) > s.in.opt.RecordMax {
-		return s.fail(reject.TooLarge, "the operation has more than %d bytes, the limit of a record", s.in.opt.RecordMax)
-	}
-	s.text = append(s.text, b...)
-	return nil
-}
-
-// next returns the next form; io.EOF behind the last.
-func (s *forms) next() (form, error) {
-	if !s.started {
-		s.started = true
-		if b, _ := s.r.Peek(len(byteOrderMark)); bytes.Equal(b, byteOrderMark) {
-			n, _ := s.r.Discard(len(byteOrderMark))
-			s.offset += int64(n)
-		}
-	}
-	s.text, s.closers, s.missing, s.prefixes, s.discards = nil, s.closers[:0], 1, 0, 0
-	var f form
-	for s.missing > 0 || len(s.closers) > 0 {
-		fresh := len(s.text) == 0
-		if fresh {
-			f.line, f.offset = s.line, s.offset
-		}
-		c, err := s.get()
-		switch {
-		case errors.Is(err, io.EOF):
-			return f, s.atEnd()
-		case err != nil:
-			return f, err
-		case isBlank(c):
-			if fresh {
-				continue
-			}
-			err = s.put(c)
-		case len(s.closers) == 0 && s.inside != 0 && c == s.inside && s.onlyDiscarded():
-			s.inside = 0
-			s.text, s.missing, s.prefixes = nil, 1, 0
-		case fresh && s.inside == 0 && !s.single && (c == '[' || c == '(' && !s.json):
-			s.inside = closing(c)
-		default:
-			err = s.token(c)
-		}
-		if err != nil {
-			return f, err
-		}
-	}
-	f.text = s.text
-	return f, nil
-}
-
-// onlyDiscarded tells whether all that was read of the form is crossed out.
-func (s *forms) onlyDiscarded() bool { return s.missing == 1 && s.prefixes == 0 }
-
-// atEnd says what the end of the input means.
-func (s *forms) atEnd() error {
+// need looks at a byte that has to come, within the bounds of a form.
+func (s *forms) need() (byte, error) {
+	c, err := s.peek()
 	switch {
-	case len(s.closers) > 0 || !s.onlyDiscarded():
-		return s.fail(reject.Truncated, "the input ends in the middle of an operation")
-	case s.inside != 0:
-		return s.fail(reject.Truncated, "the input ends before the list of operations does")
-	}
-	return io.EOF
-}
-
-// token takes what c begins.
-func (s *forms) token(c byte) error {
-	switch c {
-	case '{', '[', '(':
-		return s.open(c)
-	case '}', ']', ')':
-		return s.close(c)
-	case '"':
-		if err := s.str(false); err != nil {
-			return err
-		}
-		return s.valueEnds()
-	}
-	if !s.json {
-		switch c {
-		case ';':
-			return s.comment()
-		case '#':
-			return s.dispatch()
-		case '\\':
-			return s.char()
-		}
-	}
-	word, err := s.word(c)
-	if err != nil {
-		return err
-	}
-	if !s.json && isOddNumber(word) {
-		word = tagged(numberTag, word)
-	}
-	if err := s.put(word...); err != nil {
-		return err
-	}
-	return s.valueEnds()
-}
-
-func (s *forms) open(c byte) error {
-	if len(s.closers)+s.prefixes >= formDepthMax {
-		return s.fail(reject.TooDeep, "the operation nests more than %d lists or maps", formDepthMax)
-	}
-	s.closers = append(s.closers, closing(c))
-	s.prefixes = 0
-	return s.put(c)
-}
-
-func (s *forms) close(c byte) error {
-	n := len(s.closers)
-	if n == 0 || s.closers[n-1] != c {
-		return s.fail(reject.BadStructure, "%q closes nothing that is open", c)
-	}
-	s.closers = s.closers[:n-1]
-	if err := s.put(c); err != nil {
-		return err
-	}
-	return s.valueEnds()
-}
-
-func (s *forms) valueEnds() error {
-	s.prefixes = 0
-	if len(s.closers) == 0 {
-		s.missing--
-	}
-	return nil
-}
-
-// prefix counts a tag or a discard, which stands before a value.
-func (s *forms) prefix() error {
-	if s.prefixes++; s.prefixes+len(s.closers) > formDepthMax {
-		return s.fail(reject.TooDeep, "the operation nests more than %d tags or lists", formDepthMax)
-	}
-	return nil
-}
-
-// str takes a string to its end. In a regular expression a backslash is itself.
-func (s *forms) str(regex bool) error {
-	if err := s.put('"'); err != nil {
-		return err
-	}
-	for {
-		c, err := s.body()
-		if err != nil {
-			return err
-		}
-		if err := s.put(c); err != nil {
-			return err
-		}
-		switch c {
-		case '"':
-			return nil
-		case '\\':
-			if c, err = s.body(); err != nil {
-				return err
-			}
-			if regex && c != '"' {
-				err = s.put('\\')
-			}
-			if err == nil {
-				err = s.put(c)
-			}
-			if err == nil && regex && c == '\\' {
-				err = s.put('\\')
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// body takes a byte that has to come.
-func (s *forms) body() (byte, error) {
-	c, err := s.get()
-	if errors.Is(err, io.EOF) {
+	case errors.Is(err, io.EOF):
 		return 0, s.fail(reject.Truncated, "the input ends in the middle of an operation")
+	case err == nil && s.offset-s.form.offset >= int64(s.in.opt.RecordMax):
+		return 0, s.fail(reject.TooLarge, "the operation has more than %d bytes, the limit of a record", s.in.opt.RecordMax)
 	}
 	return c, err
 }
 
-// comment passes over the rest of the line.
-func (s *forms) comment() error {
+// next returns the next form; io.EOF behind the last.
+func (s *forms) next() (any, error) {
 	for {
-		c, err := s.get()
+		c, err := s.peek()
 		switch {
-		case c == '\n' && len(s.text) > 0:
-			return s.put(c)
-		case c == '\n' || errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && s.inside != 0:
+			return nil, s.fail(reject.Truncated, "the input ends before the list of operations does")
+		case err != nil:
+			return nil, err
+		case isBlank(c), s.offset < int64(len(byteOrderMark)) && c == byteOrderMark[s.offset]:
+			s.skip()
+			continue
+		case c == s.inside:
+			s.inside = 0
+			s.skip()
+			continue
+		case s.inside == 0 && !s.single && (c == '[' || c == '(' && !s.json):
+			s.inside = closing(c)
+			s.skip()
+			continue
+		}
+		s.form.line, s.form.offset = s.line, s.offset
+		v, ok, err := s.value(0)
+		if err != nil || ok {
+			return v, err
+		}
+	}
+}
+
+// value reads a value, or what is none and stands where one may: a comment, or what is crossed out.
+func (s *forms) value(depth int) (v any, ok bool, err error) {
+	c, err := s.need()
+	switch {
+	case err != nil:
+		return nil, false, err
+	case depth > formDepthMax:
+		return nil, false, s.fail(reject.TooDeep, "the operation nests more than %d lists, maps or tags", formDepthMax)
+	case strings.IndexByte(")]}", c) >= 0:
+		return nil, false, s.fail(reject.BadStructure, "%q closes nothing that is open", c)
+	case c == '"':
+		v, err = s.str(false)
+	case c == '{':
+		v, err = s.pairs(depth)
+	case c == '[' || c == '(' && !s.json:
+		v, err = s.list(depth)
+	case s.json:
+		v, err = s.word()
+	case c == ';':
+		for err == nil && c != '\n' {
+			s.skip()
+			c, err = s.peek()
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil // who wants more finds that there is none
+		}
+		return nil, false, err
+	case c == '#':
+		return s.dispatch(depth)
+	case c == '\\':
+		v, err = s.char()
+	default:
+		v, err = s.word()
+	}
+	return v, true, err
+}
+
+// list reads the values up to the bracket that closes the one to come.
+func (s *forms) list(depth int) ([]any, error) {
+	opened := byte(s.ahead)
+	s.skip()
+	list := []any{}
+	for {
+		v, ok, err := s.more(depth, closing(opened), separator(opened, len(list)))
+		if err != nil || !ok {
+			return list, err
+		}
+		list = append(list, v)
+	}
+}
+
+// separator is what JSON has before the n-th value behind a bracket; 0 for nothing.
+func separator(opened byte, n int) byte {
+	switch {
+	case n == 0:
+		return 0
+	case opened == '{' && n%2 != 0:
+		return ':'
+	}
+	return ','
+}
+
+// more reads the next value inside another, unless its end comes before.
+func (s *forms) more(depth int, end, before byte) (v any, ok bool, err error) {
+	for !ok && err == nil {
+		var c byte
+		switch c, err = s.need(); {
+		case err != nil:
+		case c <= ' ' || c == ',' && !s.json:
+			s.skip()
+		case c == end:
+			s.skip()
+			return nil, false, nil
+		case s.json && before != 0:
+			if c != before {
+				return nil, false, s.bad("want %q, not %q", before, c)
+			}
+			s.skip()
+			before, end = 0, 0
+		default:
+			v, ok, err = s.value(depth + 1)
+		}
+	}
+	return v, ok, err
+}
+
+// pairs reads a map. Of JSON, which has no other way to write them, keys that are integers are numbers.
+func (s *forms) pairs(depth int) (mapping, error) {
+	list, err := s.list(depth)
+	if err == nil && len(list)%2 != 0 {
+		err = s.bad("a map has a key without a value")
+	}
+	m := make(mapping, 0, len(list)/2)
+	for i := 0; i+1 < len(list) && err == nil; i += 2 {
+		name, isString := list[i].(string)
+		switch {
+		case s.json && !isString:
+			err = s.bad("a key is no string")
+		case s.json && name != "" && !isOddNumber([]byte(name)) && isDecimal(strings.TrimPrefix(name, "-")):
+			list[i] = json.Number(name)
+		}
+		m = append(m, pair{list[i], list[i+1]})
+	}
+	return m, err
+}
+
+// dispatch reads what begins with #.
+func (s *forms) dispatch(depth int) (any, bool, error) {
+	s.skip()
+	c, err := s.need()
+	switch {
+	case err != nil:
+		return nil, false, err
+	case c == '{':
+		list, err := s.list(depth)
+		return set(list), true, err
+	case c == '_':
+		s.skip()
+		_, _, err := s.more(depth, 0, 0)
+		return nil, false, err
+	case c == '"':
+		text, err := s.str(true)
+		return tag{regexTag, text}, true, err
+	}
+	if err := s.collect("#"); err != nil {
+		return nil, false, err
+	}
+	word := string(s.text)
+	if strings.HasPrefix(word, "##") { // ##Inf, ##NaN
+		return json.Number(word), true, nil
+	}
+	name := strings.TrimLeft(word[1:], ":") // #:name{…}: its name becomes a tag
+	if !tagName.MatchString(name) {
+		return nil, false, s.bad("%.60q is no tag", word)
+	}
+	v, _, err := s.more(depth, 0, 0)
+	return tag{name, v}, true, err
+}
+
+// wordPart is what may stand in a symbol or keyword.
+const wordPart = `[\pL0-9.*+!\-_?$%&=<>:#']`
+
+var (
+	ednWord = regexp.MustCompile(`^(/|(:[\pL0-9.*+!\-_?$%&=<>#']|[\pL.*+!\-_?$%&=<>])` + wordPart + `*(/` + wordPart + `+)?)$`)
+	tagName = regexp.MustCompile(`^\pL` + wordPart + `*(/` + wordPart + `+)?$`)
+)
+
+// word reads a number or a name.
+func (s *forms) word() (any, error) {
+	if err := s.collect(""); err != nil {
+		return nil, err
+	}
+	if v, known := s.words[string(s.text)]; known {
+		return v, nil
+	}
+	text := string(s.text)
+	var v any
+	switch {
+	case text == "true" || text == "false":
+		v = text == "true"
+	case text == either(s.json, "null", "nil"):
+	case s.json && !json.Valid(s.text):
+		return nil, s.bad("%.60q is no value", text)
+	case isOddNumber(s.text):
+		return json.Number(text), nil
+	case isDecimal(strings.TrimPrefix(text, "-")) && text != "-":
+		return strconv.ParseInt(text, 10, 64)
+	case s.json:
+		return json.Number(text), nil
+	case !ednWord.MatchString(text):
+		return nil, s.bad("%.60q is no word", text)
+	case text[0] == ':':
+		v = keyword(text[1:])
+	default:
+		v = symbol(text)
+	}
+	if len(s.words) < wordsMax {
+		s.words[text] = v
+	}
+	return v, nil
+}
+
+// collect reads bytes up to what can't belong to a symbol or number, behind what begins them.
+func (s *forms) collect(begin string) error {
+	s.text = append(s.text[:0], begin...)
+	for {
+		c, err := s.peek()
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
+		case isBlank(c) || strings.IndexByte("{}[]()\";\\", c) >= 0 || s.json && c == ':':
+			return nil
+		case len(s.text) >= s.in.opt.RecordMax:
+			return s.fail(reject.TooLarge, "a word has more than %d bytes, the limit of a record", s.in.opt.RecordMax)
 		}
+		s.text = append(s.text, c)
+		s.skip()
 	}
 }
 
-// dispatch takes what begins with #.
-func (s *forms) dispatch() error {
-	switch c := s.peek(); c {
-	case '{':
-		if _, err := s.get(); err != nil {
-			return err
-		}
-		if err := s.put('#'); err != nil {
-			return err
-		}
-		return s.open('{')
-	case '_':
-		if _, err := s.get(); err != nil {
-			return err
-		}
-		if s.discards++; s.discards > discardsMax {
-			return s.fail(reject.TooLarge, "the operation has more than %d values crossed out with #_", discardsMax)
-		}
-		if len(s.closers) == 0 {
-			s.missing++
-		}
-		if err := s.prefix(); err != nil {
-			return err
-		}
-		return s.put('#', '_')
-	case '"':
-		if _, err := s.get(); err != nil {
-			return err
-		}
-		if err := s.put([]byte("#" + regexTag + " ")...); err != nil {
-			return err
-		}
-		if err := s.str(true); err != nil {
-			return err
-		}
-		return s.valueEnds()
-	}
-	word, err := s.word('#')
+// char reads a character: a backslash, any byte, and what may belong to it.
+func (s *forms) char() (any, error) {
+	s.skip()
+	c, err := s.need()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	s.skip()
+	if err := s.collect(string([]byte{c})); err != nil {
+		return nil, err
+	}
+	name := string(s.text)
+	text, known := charNames[name]
 	switch {
-	case bytes.HasPrefix(word, []byte("##")): // ##Inf, ##NaN
-		if err := s.put(tagged(numberTag, word)...); err != nil {
-			return err
-		}
-		return s.valueEnds()
-	case bytes.HasPrefix(word, []byte("#:")): // #:name{…}: its name becomes a tag
-		word = append([]byte("#"), bytes.TrimLeft(word[1:], ":")...)
+	case name == "backspace" || c == ',' || len(name) > 1 && c == 'o':
+		return tag{charTag, name}, nil
+	case known:
+		return text, nil
+	case len(name) == 5 && c == 'u':
+		name, err = unquoted([]byte(`"\` + name + `"`))
+		known = err == nil
+	default:
+		known = utf8.ValidString(name) && c > ' '
 	}
-	if err := s.prefix(); err != nil {
-		return err
+	if !known || utf8.RuneCountInString(name) != 1 {
+		return nil, s.bad("%.60q is no character", `\`+name)
 	}
-	return s.put(append(word, ' ')...)
+	r, _ := utf8.DecodeRuneInString(name)
+	return r, nil
 }
 
-// char takes a character: a backslash, any byte, and what may belong to it.
-func (s *forms) char() error {
-	c, err := s.body()
-	if err != nil {
-		return err
-	}
-	name, err := s.word(c)
-	if err != nil {
-		return err
-	}
-	word := append([]byte{'\\'}, name...)
-	if string(name) == "backspace" || name[0] == ',' || len(name) > 1 && name[0] == 'o' {
-		word = tagged(charTag, name)
-	}
-	if err := s.put(word...); err != nil {
-		return err
-	}
-	return s.valueEnds()
-}
+var charNames = map[string]rune{"newline": '\n', "return": '\r', "space": ' ', "tab": '\t', "formfeed": '\f'}
 
-// word takes bytes, of which c is the first, up to what can't belong to a
-// symbol or number.
-func (s *forms) word(c byte) ([]byte, error) {
-	word := []byte{c}
+// str reads a string. In a regular expression a backslash is itself, but before a quote.
+func (s *forms) str(regex bool) (string, error) {
+	s.skip()
+	s.text = append(s.text[:0], '"')
+	plain := true
 	for {
-		b, err := s.r.Peek(1)
-		if isReadError(err) {
-			return nil, err
+		c, err := s.need()
+		if err != nil {
+			return "", err
 		}
-		if len(b) == 0 || isBlank(b[0]) || strings.IndexByte("{}[]()\";\\", b[0]) >= 0 {
-			return word, nil
+		s.skip()
+		switch {
+		case c == '"':
+			if plain && utf8.Valid(s.text) {
+				return string(s.text[1:]), nil
+			}
+			text, err := unquoted(append(s.text, c))
+			if err != nil {
+				return "", s.bad("%.60q is no string", s.text)
+			}
+			return text, nil
+		case c == '\\':
+			next, err := s.need()
+			if err != nil {
+				return "", err
+			}
+			s.skip()
+			if plain = false; regex && next != '"' {
+				s.text = append(s.text, c, c)
+				if next == c {
+					s.text = append(s.text, c)
+				}
+			} else {
+				s.text = append(s.text, c)
+			}
+			s.text = append(s.text, next)
+		case c < ' ' && !s.json: // EDN has them as they are
+			plain = false
+			s.text = append(append(s.text, `\u00`...), "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
+		default:
+			plain = plain && c >= ' '
+			s.text = append(s.text, c)
 		}
-		if len(word) >= s.in.opt.RecordMax {
-			return nil, s.fail(reject.TooLarge, "a word has more than %d bytes, the limit of a record", s.in.opt.RecordMax)
-		}
-		if c, err = s.get(); err != nil {
-			return nil, err
-		}
-		word = append(word, c)
 	}
 }
 
-// isBlank: commas are blanks in EDN, and JSON's say nothing that its brackets do not.
+// isBlank: commas are blanks in EDN, and so they are between the operations of JSON.
 func isBlank(c byte) bool { return c <= ' ' || c == ',' }
 
 func closing(c byte) byte {
@@ -406,23 +432,5 @@ func isOddNumber(word []byte) bool {
 	if len(digits) == 0 || digits[0] < '0' || digits[0] > '9' {
 		return false
 	}
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return true
-		}
-	}
-	return len(digits) > 18 || word[0] == '+' || len(digits) > 1 && digits[0] == '0'
-}
-
-// tagged is word as a string with a tag.
-func tagged(tag string, word []byte) []byte {
-	b := append([]byte("#"), tag...)
-	b = append(b, ' ', '"')
-	for _, c := range word {
-		if c == '"' || c == '\\' {
-			b = append(b, '\\')
-		}
-		b = append(b, c)
-	}
-	return append(b, '"')
+	return !isDecimal(string(digits)) || len(digits) > 18 || word[0] == '+' || len(digits) > 1 && digits[0] == '0'
 }

@@ -1,86 +1,27 @@
 package history
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-
-	"olympos.io/encoding/edn"
 
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
-	"github.com/isowatch/isowatch/ingest/reject"
 )
-
-// What is decoded from a form is one of: nil, bool, int64, string, rune (a
-// character), edn.Keyword, edn.Symbol, edn.Tag, json.Number, []any (lists and
-// vectors), map[any]any, map[any]bool (sets), map[string]any (JSON's).
-
-// ednTags keeps tags that the library would convert, and refuse to, as tags.
-var ednTags = sync.OnceValue(func() *edn.TagMap {
-	tags := new(edn.TagMap)
-	for _, name := range []string{"inst", "base64"} {
-		tags.MustAddTagFn(name, func(v any) (edn.Tag, error) { return edn.Tag{Tagname: name, Value: v}, nil })
-	}
-	return tags
-})
-
-// ednReaders are buffers to decode from: the library makes one per decoder
-// otherwise, of ten times the size of an operation.
-var ednReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
-
-// decodeEDN decodes a form that was cut by forms, and so is of bounded depth.
-func decodeEDN(text []byte) (v any, err *reject.Error) {
-	// The library panics on what it did not foresee. Its state is its own, so
-	// nothing outlives this form.
-	defer func() {
-		if p := recover(); p != nil {
-			v, err = nil, reject.New(reject.BadStructure, "the operation is not EDN: %.200v", p)
-		}
-	}()
-	r := ednReaders.Get().(*bufio.Reader)
-	defer ednReaders.Put(r)
-	r.Reset(bytes.NewReader(text))
-	d := edn.NewDecoder(r) // reads from r itself, as that is a bufio.Reader
-	d.UseTagMap(ednTags())
-	if bad := d.Decode(&v); bad != nil {
-		return nil, reject.New(reject.BadStructure, "the operation is not EDN: %.200v", bad)
-	}
-	if strings.IndexByte(")]}", text[len(text)-1]) >= 0 {
-		return v, nil // nothing can follow: forms cuts behind the last bracket
-	}
-	var more any
-	if bad := d.Decode(&more); !errors.Is(bad, io.EOF) {
-		return nil, reject.New(reject.BadStructure, "the operation is not EDN: something follows it")
-	}
-	return v, nil
-}
-
-// decodeJSON decodes a form without rounding numbers.
-func decodeJSON(text []byte) (v any, err *reject.Error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if bad := d.Decode(&v); bad != nil {
-		return nil, reject.New(reject.BadJSON, "the operation is not JSON: %.200v", bad)
-	}
-	return v, nil
-}
 
 // fieldOf takes a field of an operation's map.
 func fieldOf(m any, name string) (v any, present bool) {
-	switch m := m.(type) {
-	case map[any]any:
-		if v, present = m[edn.Keyword(name)]; !present {
-			v, present = m[name]
+	of, _ := m.(mapping)
+	for _, p := range slices.Backward(of) {
+		switch p.key {
+		case keyword(name):
+			return p.value, true
+		case name:
+			if !present {
+				v, present = p.value, true
+			}
 		}
-	case map[string]any:
-		v, present = m[name]
 	}
 	return v, present
 }
@@ -88,20 +29,20 @@ func fieldOf(m any, name string) (v any, present bool) {
 // untagged takes off tags: #jepsen.history.Op{…} is a map.
 func untagged(v any) any {
 	for {
-		t, ok := v.(edn.Tag)
-		if !ok || t.Tagname == numberTag || t.Tagname == charTag {
+		t, ok := v.(tag)
+		if !ok || t.name == charTag {
 			return v
 		}
-		v = t.Value
+		v = t.value
 	}
 }
 
 // wordOf is the name of a keyword; JSON writes it as a string.
 func wordOf(v any) (string, bool) {
 	switch v := v.(type) {
-	case edn.Keyword:
+	case keyword:
 		return string(v), true
-	case edn.Symbol:
+	case symbol:
 		return string(v), true
 	case string:
 		return v, true
@@ -116,9 +57,6 @@ func numberText(v any) (string, bool) {
 		return strconv.FormatInt(v, 10), true
 	case json.Number:
 		return string(v), true
-	case edn.Tag:
-		s, ok := v.Value.(string)
-		return s, ok && v.Tagname == numberTag
 	}
 	return "", false
 }
@@ -145,54 +83,20 @@ func elements(v any) ([]any, bool) {
 	switch v := untagged(v).(type) {
 	case []any:
 		return v, true
-	case map[any]bool:
-		set := make([]any, 0, len(v))
-		for e := range v {
-			set = append(set, member(e))
-		}
-		sortByText(set, func(e any) any { return e })
-		return set, true
+	case set:
+		return canonicalOrder(v, func(e any) any { return e }), true
 	}
 	return nil, false
 }
 
-// member is a member of a set or a key of a map: the library puts lists and
-// maps, which can't be Go's, behind pointers.
-func member(e any) any {
-	if p, ok := e.(*any); ok {
-		return *p
-	}
-	return e
-}
-
-// pair is an entry of a map.
-type pair struct{ key, value any }
-
 // entries are those of a map in canonical order of keys.
 func entries(v any) ([]pair, bool) {
-	var out []pair
-	switch m := untagged(v).(type) {
-	case map[any]any:
-		for k, e := range m {
-			out = append(out, pair{member(k), e})
-		}
-	case map[string]any:
-		for k, e := range m {
-			var key any = k
-			if k != "" && !isOddNumber([]byte(k)) && isDecimal(strings.TrimPrefix(k, "-")) {
-				key = json.Number(k) // JSON has no other way to write it here
-			}
-			out = append(out, pair{key, e})
-		}
-	default:
-		return nil, false
-	}
-	sortByText(out, func(p pair) any { return p.key })
-	return out, true
+	m, ok := untagged(v).(mapping)
+	return canonicalOrder(m, func(p pair) any { return p.key }), ok
 }
 
-// sortByText sorts by the text of what key says, shorter numbers first.
-func sortByText[T any](list []T, key func(T) any) {
+// canonicalOrder is list in the order of the text of what key says, shorter numbers first; of equal ones the last.
+func canonicalOrder[T any](list []T, key func(T) any) []T {
 	type named struct {
 		text string
 		it   T
@@ -207,9 +111,13 @@ func sortByText[T any](list []T, key func(T) any) {
 		}
 		return strings.Compare(a.text, b.text)
 	})
+	var out []T
 	for i, n := range all {
-		list[i] = n.it
+		if i+1 == len(all) || all[i+1].text != n.text {
+			out = append(out, n.it)
+		}
 	}
+	return out
 }
 
 func isDecimal(s string) bool { return strings.Trim(s, "0123456789") == "" }
@@ -226,7 +134,7 @@ func nameOf(v any) string {
 		if v != "" && strings.IndexByte(special, v[0]) < 0 && v != "nil" && v != "true" && v != "false" {
 			return v
 		}
-	case edn.Symbol:
+	case symbol:
 		return "'" + string(v)
 	}
 	return string(appendText(nil, v))
@@ -247,7 +155,7 @@ func valueOf(v any) record.Value {
 		if v == "" || strings.IndexByte(":\"'\\#{", v[0]) < 0 {
 			return record.String(v)
 		}
-	case edn.Symbol:
+	case symbol:
 		return record.String("'" + string(v))
 	case []any:
 		text := []byte{'['}
@@ -290,18 +198,18 @@ func appendText(b []byte, v any) []byte {
 		return record.AppendJSONString(b, v)
 	case rune:
 		return append(append(b, '\\'), string(v)...)
-	case edn.Keyword:
+	case keyword:
 		return append(append(b, ':'), v...)
-	case edn.Symbol:
+	case symbol:
 		return append(b, v...)
-	case edn.Tag:
-		b = append(append(append(b, '#'), v.Tagname...), ' ')
-		return appendText(b, v.Value)
+	case tag:
+		b = append(append(append(b, '#'), v.name...), ' ')
+		return appendText(b, v.value)
 	case []any:
 		list("[", v, ']')
-	case map[any]bool:
-		set, _ := elements(v)
-		list("#{", set, '}')
+	case set:
+		in, _ := elements(v)
+		list("#{", in, '}')
 	default:
 		es, _ := entries(v)
 		flat := make([]any, 0, 2*len(es))

@@ -70,7 +70,8 @@ func (s *traits) note(a *attempt) {
 		if a.value != nil {
 			_, isList := elements(a.value)
 			s.lists = s.lists || isList
-			s.maps = s.maps || hasEntries(untagged(a.value))
+			_, isMap := untagged(a.value).(mapping)
+			s.maps = s.maps || isMap
 			s.noteKey(a)
 		}
 		s.reads = s.reads || a.says()

@@ -3,6 +3,7 @@ package history
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"regexp"
@@ -117,7 +118,7 @@ func etcdLine(in *input, line []byte) (jepsenEvent, *reject.Error) {
 	if e.session, e.skip, err = sessionOf(process); err != nil || e.skip {
 		return e, err
 	}
-	if e.kind, err = kindOf(map[string]any{"type": string(parts[2])}); err != nil {
+	if e.kind, err = kindOf(mapping{{"type", string(parts[2])}}); err != nil {
 		return e, err
 	}
 	e.f = string(parts[3][1:])
@@ -128,44 +129,27 @@ func etcdLine(in *input, line []byte) (jepsenEvent, *reject.Error) {
 
 // decodeWord decodes an EDN value of a line.
 func decodeWord(in *input, text []byte) (any, *reject.Error) {
-	if v, ok := plainWord(text); ok {
-		return v, nil
-	}
-	s := newForms(in, bufio.NewReader(bytes.NewReader(text)), false)
-	s.single = true
-	f, err := s.next()
-	if err == nil {
-		if _, err = s.next(); errors.Is(err, io.EOF) {
-			return decodeEDN(f.text)
-		}
-	}
-	if e := reject.From(err); e != nil {
-		return nil, e
+	v, err := only(in, text, false)
+	if e := reject.From(err); err == nil || e != nil {
+		return v, e
 	}
 	return nil, reject.New(reject.BadStructure, "want one EDN value, not %.60q", text)
 }
 
-// plainWord decodes what nearly all words are: nil, a number that is not negative, or two of them in a vector.
-func plainWord(text []byte) (v any, ok bool) {
-	if string(text) == "nil" {
-		return nil, true
+// only reads a text that is one value.
+func only(in *input, text []byte, isJSON bool) (any, error) {
+	s := newForms(in, bytes.NewReader(text), isJSON)
+	s.single = true
+	v, err := s.next()
+	if err == nil {
+		if _, err = s.next(); errors.Is(err, io.EOF) {
+			return v, nil
+		}
 	}
-	if n, digits := leadingNumber(text); digits == len(text) && isPlain(text) {
-		return int64(n), true
-	}
-	pair, opened := bytes.CutPrefix(text, []byte("["))
-	pair, closed := bytes.CutSuffix(pair, []byte("]"))
-	a, b, two := bytes.Cut(pair, []byte(" "))
-	if !opened || !closed || !two {
-		return nil, false
-	}
-	m, first := leadingNumber(a)
-	n, second := leadingNumber(b)
-	return []any{int64(m), int64(n)}, first == len(a) && second == len(b) && isPlain(a) && isPlain(b)
+	return nil, cmp.Or(err, errMore)
 }
 
-// isPlain: digits are of a number in EDN, of which only zero begins with 0.
-func isPlain(digits []byte) bool { return len(digits) == 1 || len(digits) > 1 && digits[0] != '0' }
+var errMore = errors.New("something follows the value")
 
 // etcdOutcomes gives completions the meaning that Porcupine's log has for them.
 func (all *attempts) etcdOutcomes() {

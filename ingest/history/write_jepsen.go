@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -205,22 +204,8 @@ func newTerms(w *writer, json bool) *terms {
 }
 
 func (j *terms) decode(text string) (any, bool) {
-	decode := decodeEDN
-	if j.json {
-		decode = decodeJSON
-	}
-	in := &input{opt: Options{RecordMax: 1 << 30}}
-	forms := newForms(in, bufio.NewReader(strings.NewReader(text)), j.json)
-	forms.single = true
-	f, err := forms.next()
-	if err != nil {
-		return nil, false
-	}
-	if _, err := forms.next(); err == nil {
-		return nil, false // more than one
-	}
-	v, bad := decode(f.text)
-	return v, bad == nil
+	v, err := only(&input{opt: Options{RecordMax: 1 << 30}}, []byte(text), j.json)
+	return v, err == nil
 }
 
 func (j *terms) key(b []byte, t, o int, key string) ([]byte, error) {
