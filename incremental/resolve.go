@@ -345,8 +345,6 @@ func (e *Engine) decide(index ordinal, c cellID) {
 		e.decideAmong(index, c)
 	case w != none:
 		e.readFrom(index, w, c)
-	case cl.final == index && !e.holdsInitial(cl):
-		e.readOwnLater(index, c)
 	case !e.opt.Online || e.closed || e.closedSet || e.Unique() && e.exposed(index, c):
 		e.absent(index, c)
 	default:
@@ -638,24 +636,6 @@ func (e *Engine) deadline(index ordinal) int64 {
 
 const maxTime = int64(^uint64(0) >> 1)
 
-// readOwnLater: the only transaction whose last write the value is, is the
-// reader itself, later. It can only have read the initial state, which is a
-// candidate for what no other transaction wrote in any way.
-func (e *Engine) readOwnLater(index ordinal, c cellID) {
-	o := e.in.others(c)
-	switch {
-	case o.interOf(index) != none:
-		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
-	case o.aborted != verdict.NoTxn:
-		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
-	case e.lossy(e.in.cells.At(c).key): // or the state before all that was recorded
-	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
-		e.readInitial(index, c)
-	default:
-		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
-	}
-}
-
 // becomesInitial tells whether the value can be, or is, what its key held at
 // first, where that is not declared: one value per key. Of transactions that may
 // not have taken effect and read different values at most one did, and none if
@@ -758,10 +738,8 @@ func (e *Engine) absent(index ordinal, c cellID) {
 	switch {
 	case complete && e.holdsInitial(cl) && !(e.opt.Initial == record.InitialZero && e.in.perKey.At(cl.key).bare() && !e.becomesInitial(index, c)):
 		e.readInitial(index, c)
-	case o.inter == index:
-		e.readOwnLater(index, c)
-	case o.inter != none:
-		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.inter).id)
+	case o.interOf(index) != none:
+		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
 	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !e.maybeRetried(index, o):
 		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 	case !complete || o.aborted != verdict.NoTxn:
@@ -769,6 +747,8 @@ func (e *Engine) absent(index ordinal, c cellID) {
 		// may have found another one's.
 	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
 		e.readInitial(index, c)
+	case o.inter == index || cl.final == index && !e.holdsInitial(cl):
+		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 	case e.turnsOut(c):
 		e.atClose = append(e.atClose, pendingRead{index, c})
 	case e.opt.Initial == record.InitialAny && e.tookOwnForInitial(index, c):

@@ -181,3 +181,33 @@ func TestRememberedAndOverlapAreTold(t *testing.T) {
 		})
 	}
 }
+
+// Who writes back what it read waits for the record of whom it read from, as others do: that may have been told later that it
+// had committed.
+func TestWhoWritesBackWaitsForTheWriter(t *testing.T) {
+	const reader = "s2 T: r(x,1) w(x,1) @20-25\ns3 U: r(z,null) @40-45\n"
+	for _, tc := range []struct {
+		name, text string
+		want       verdict.Outcome
+	}{
+		{"it comes", reader + "s1 A: w(x,1) @12-60\n", verdict.Satisfied},
+		{"of an attempt that was made again", "s1 A0 aborted: w(x,1) @0-10\n" + reader + "s1 A: w(x,1) @12-60\n", verdict.Satisfied},
+		{"it never comes", reader, verdict.Violated},
+		{"it was aborted", "s1 A0 aborted: w(x,1) @0-10\n" + reader, verdict.Violated},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, err := script.Parse("initial absent\n" + tc.text + "s6 V: @400-410\ns7 W: @420-430\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockPrune,
+				Sessions: record.SessionsKeep, MaxTransaction: 100, UniqueValues: true, Every: 2, Segment: 50, Overlap: 2}
+			cfg.Order.Lateness = time.Nanosecond
+			restartedAfterEach(t, cfg, s.Txns, func(restart int, h *History, found []Violation, r verdict.Result) {
+				if r.Outcome != tc.want || len(found) > 0 != (tc.want == verdict.Violated) {
+					t.Errorf("restarted after %d: %v, %v", restart, r.Outcome, found)
+				}
+			}, nil)
+		})
+	}
+}

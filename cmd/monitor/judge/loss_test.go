@@ -88,6 +88,33 @@ func TestWhoIsUnseenMayRepeat(t *testing.T) {
 	}
 }
 
+// Who writes back what it read can have read it of a lost attempt like anybody else, where an earlier one was aborted.
+func TestWhoWritesBackMayHaveReadALostAttempt(t *testing.T) {
+	for _, tc := range []struct {
+		ops  string
+		lost bool
+		want verdict.Outcome
+	}{
+		{"r(x,1)", true, verdict.Satisfied},
+		{"r(x,1) w(x,1)", true, verdict.Satisfied},
+		{"r(x,1) w(x,1) w(x,2)", true, verdict.Satisfied},
+		{"r(x,1) w(x,1)", false, verdict.Violated},
+	} {
+		s, err := script.Parse("s1 A1 aborted: w(x,1)\ns1 A3: w(y,1)\ns2 T1: " + tc.ops)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tc.lost {
+			s.Txns[1].Seq++ // A2 is not there
+		}
+		for _, r := range judged(t, s.Txns, judge.Assumptions{}, []verdict.Level{verdict.G1, verdict.SER}).Results {
+			if r.Verdict != tc.want.String() {
+				t.Errorf("%s, lost %v: %s is %s, want %v", tc.ops, tc.lost, r.Level, r.Verdict, tc.want)
+			}
+		}
+	}
+}
+
 // dropped are the records without one, whose absence its session's seq shows.
 func dropped(rng *rand.Rand, txns []record.Transaction) (rest []record.Transaction, gone *record.Transaction) {
 	last := map[string]int64{}
