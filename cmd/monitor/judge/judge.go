@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/isowatch/isowatch/incremental"
-	"github.com/isowatch/isowatch/incremental/linear"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -148,25 +147,8 @@ func bare(level verdict.Level, h record.Header, txns []record.Transaction, extra
 		ignore := record.ClockIgnore
 		h.Clock = &ignore
 	}
-	if o, decided := linearizable(level, Assumptions{}.Override(h), txns); decided {
-		return verdict.Result{Level: level, Outcome: o}
-	}
 	extra.MaxViolations, extra.Bare = 1, true
 	return small(level, h, txns, extra)
-}
-
-// linearizable judges lin where each object can be judged by itself, by clients' times; not decided is what the
-// engine is for.
-func linearizable(level verdict.Level, a Assumptions, txns []record.Transaction) (o verdict.Outcome, decided bool) {
-	partial := a.Coverage == record.CoveragePartial
-	if level != verdict.LIN || a.beyond(level) || a.Clock == record.ClockDatabase || partial && (a.UniqueValues == nil || !*a.UniqueValues) {
-		return verdict.Unknown, false
-	}
-	holds, decided := linear.Decide(txns, linear.Options{Initial: a.Initial, Partial: partial, MaxSkew: a.MaxSkew})
-	if !holds {
-		return verdict.Violated, decided
-	}
-	return verdict.Satisfied, decided
 }
 
 // untimedMax bounds the transactions that are judged without times where these decide
