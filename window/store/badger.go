@@ -70,23 +70,15 @@ func Open(opt Options) (*Badger, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Badger{opt: opt}
-	if opt.InMemory {
-		s.files = newMemFiles()
-	} else {
-		if err := prepare(opt.Path); err != nil {
-			return nil, err
-		}
-		s.files, s.marks = &osFiles{dir: opt.Path}, &osFiles{dir: opt.Path}
-		if !opt.SyncWrites {
-			s.run = machineRun()
-		}
+	if err := prepare(opt.Path); err != nil {
+		return nil, err
+	}
+	s := &Badger{opt: opt, files: &osFiles{dir: opt.Path}, marks: &osFiles{dir: opt.Path}}
+	if !opt.SyncWrites {
+		s.run = machineRun()
 	}
 	if opt.wrap != nil {
-		s.files = opt.wrap(s.files)
-		if s.marks != nil {
-			s.marks = opt.wrap(s.marks)
-		}
+		s.files, s.marks = opt.wrap(s.files), opt.wrap(s.marks)
 	}
 	s.journal = &journal{files: s.files, indexes: make(map[uint64][]spot)}
 	if err := s.start(); err != nil {
@@ -120,9 +112,7 @@ func (s *Badger) start() error {
 		s.db = nil
 		return err
 	}
-	if !s.opt.InMemory {
-		settle(s.opt.Path)
-	}
+	settle(s.opt.Path)
 	return nil
 }
 
@@ -142,12 +132,7 @@ func (s *Badger) startRoom() error {
 // take 300 MB; these take 3 MB when idle and 60 MB at 60,000 commits a second.
 // Nothing reaches Badger's value log: large values have files of their own.
 func tuned(opt Options) badger.Options {
-	path := opt.Path
-	if opt.InMemory {
-		path = ""
-	}
-	return badger.DefaultOptions(path).
-		WithInMemory(opt.InMemory).
+	return badger.DefaultOptions(opt.Path).
 		WithSyncWrites(opt.SyncWrites).
 		WithLogger(logger{opt.Logger}).
 		WithMemTableSize(4 << 20).
@@ -355,10 +340,8 @@ func (s *Badger) version() (made bool, err error) {
 // create makes a store of an empty database. COMMITTED is on the disk before there is something
 // that it counts.
 func (s *Badger) create() error {
-	if !s.opt.InMemory {
-		if err := s.marks.sync(markFile); err != nil {
-			return err
-		}
+	if err := s.marks.sync(markFile); err != nil {
+		return err
 	}
 	return s.db.Update(func(txn *badger.Txn) error {
 		return errors.Join(
@@ -507,10 +490,7 @@ func (s *Badger) Close() error {
 	if err == nil {
 		err = s.settleMark(st.commits, 0) // all is synced
 	}
-	if s.marks != nil {
-		err = errors.Join(err, s.marks.close())
-	}
-	if err != nil {
+	if err = errors.Join(err, s.marks.close()); err != nil {
 		return fmt.Errorf("store %s: closing: %w", s.opt.Path, err)
 	}
 	return nil
@@ -519,7 +499,7 @@ func (s *Badger) Close() error {
 // revive opens the database again after it failed. The caller holds write, and
 // has not entered.
 func (s *Badger) revive() error {
-	if !s.broken || s.opt.InMemory {
+	if !s.broken {
 		return nil
 	}
 	s.life.Lock()
@@ -564,9 +544,6 @@ func (s *Badger) room(bytes int64) error {
 }
 
 func (s *Badger) free() (int64, bool) {
-	if s.opt.InMemory {
-		return 0, false
-	}
 	free, ok := available(s.opt.Path)
 	return int64(min(free, math.MaxInt64)), ok
 }

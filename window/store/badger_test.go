@@ -31,13 +31,6 @@ func onDisk(t *testing.T) storetest.Place {
 	}}
 }
 
-func inMemory(*testing.T) storetest.Place {
-	return storetest.Place{Volatile: true, Open: func(o store.Options) (store.Store, error) {
-		o.InMemory = true
-		return asStore(store.Open(o))
-	}}
-}
-
 // asStore keeps a nil *Badger from becoming a Store that is not nil.
 func asStore(s *store.Badger, err error) (store.Store, error) {
 	if err != nil {
@@ -46,8 +39,7 @@ func asStore(s *store.Badger, err error) (store.Store, error) {
 	return s, nil
 }
 
-func TestConformanceOnDisk(t *testing.T)   { storetest.Run(t, onDisk) }
-func TestConformanceInMemory(t *testing.T) { storetest.Run(t, inMemory) }
+func TestConformance(t *testing.T) { storetest.Run(t, onDisk) }
 
 // TestAgreesWithTwin does the same random steps to Badger, reopened now and
 // then, and to the twin in memory.
@@ -236,10 +228,10 @@ func TestUnusableDirectories(t *testing.T) {
 			}
 		})
 	}
-	if _, err := store.Open(store.Options{InMemory: true, MaxValue: store.LimitMaxValue + 1}); err == nil {
+	if _, err := store.Open(store.Options{Path: t.TempDir(), MaxValue: store.LimitMaxValue + 1}); err == nil {
 		t.Error("MaxValue is not limited")
 	}
-	if _, err := store.Open(store.Options{InMemory: true, Receivers: []string{""}}); err == nil {
+	if _, err := store.Open(store.Options{Path: t.TempDir(), Receivers: []string{""}}); err == nil {
 		t.Error("a receiver has no name")
 	}
 }
@@ -323,7 +315,7 @@ func names(t *testing.T, dir, pattern string) []string {
 
 func TestLogger(t *testing.T) {
 	var b bytes.Buffer
-	s, err := store.Open(store.Options{InMemory: true, Logger: zerolog.New(zerolog.SyncWriter(&b))})
+	s, err := store.Open(store.Options{Path: t.TempDir(), Logger: zerolog.New(zerolog.SyncWriter(&b))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,10 @@ package store
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"sync"
 )
 
@@ -189,83 +186,3 @@ func (o *osFiles) close() error {
 	defer o.mu.Unlock()
 	return o.release()
 }
-
-// memFiles are files in memory.
-type memFiles struct {
-	mu    sync.Mutex
-	files map[string][]byte // never changed but at their ends: readers keep them
-}
-
-func newMemFiles() *memFiles { return &memFiles{files: make(map[string][]byte)} }
-
-func (m *memFiles) write(name string, off int64, parts ...[]byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	b := m.files[name]
-	if off < int64(len(b)) {
-		b = slices.Clone(b[:off])
-	} else if off > int64(len(b)) {
-		return fmt.Errorf("can't happen, because files have no holes: write at %d of %d bytes of %s", off, len(b), name)
-	}
-	for _, p := range parts {
-		b = append(b, p...)
-	}
-	m.files[name] = b
-	return nil
-}
-
-// memView is what a file in memory was when it was opened.
-type memView []byte
-
-func (v memView) Close() error { return nil }
-func (v memView) Size() int64  { return int64(len(v)) }
-func (v memView) ReadAt(p []byte, off int64) (int, error) {
-	if off > int64(len(v)) {
-		return 0, io.EOF
-	}
-	n := copy(p, v[off:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-func (m *memFiles) open(name string) (file, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	b, ok := m.files[name]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	return memView(b), nil
-}
-
-func (m *memFiles) sync(string) error { return nil }
-
-func (m *memFiles) truncate(name string, size int64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.files[name] = slices.Clone(m.files[name][:size])
-	return nil
-}
-
-func (m *memFiles) remove(name string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.files, name)
-	return nil
-}
-
-func (m *memFiles) list(dir string) (map[string]int64, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	out := make(map[string]int64)
-	for name, b := range m.files {
-		if path.Dir(name) == dir {
-			out[path.Base(name)] = int64(len(b))
-		}
-	}
-	return out, nil
-}
-
-func (m *memFiles) close() error { return nil }

@@ -14,7 +14,7 @@ import (
 // old ones are dropped: nothing is told twice, and nothing that stays is left out.
 func TestPages(t *testing.T) {
 	ctx := context.Background()
-	s, err := store.Open(store.Options{InMemory: true})
+	s, err := store.Open(store.Options{Path: t.TempDir()})
 	check := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -10,13 +10,11 @@ import (
 
 // Options of Open.
 type Options struct {
-	// Path is the directory; it is made if it does not exist. Unused InMemory.
+	// Path is the directory; it is made if it does not exist.
 	Path string
 	// Receivers are the names for which outbox entries are made when a notice
 	// is committed.
 	Receivers []string
-	// InMemory keeps nothing on disk.
-	InMemory bool
 	// SyncWrites makes a Commit survive the loss of power.
 	SyncWrites bool
 	// Retain is for how long entries of the journal that no checkpoint needs are

@@ -34,7 +34,7 @@ func TestRetention(t *testing.T) {
 		{"neither", store.Forever, 1 << 30, 400, 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := store.Open(store.Options{InMemory: true, Retain: c.retain, MaxBytes: c.maxBytes, Now: func() time.Time { return time.Unix(400, 0) }})
+			s, err := store.Open(store.Options{Path: t.TempDir(), Retain: c.retain, MaxBytes: c.maxBytes, Now: func() time.Time { return time.Unix(400, 0) }})
 			if err != nil {
 				t.Fatal(err)
 			}

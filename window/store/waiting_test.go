@@ -11,7 +11,7 @@ import (
 // TestWaiting: what waits for each receiver is counted, no further than asked, and what is
 // delivered waits no more.
 func TestWaiting(t *testing.T) {
-	s, err := store.Open(store.Options{InMemory: true, Receivers: []string{"web", "web2"}})
+	s, err := store.Open(store.Options{Path: t.TempDir(), Receivers: []string{"web", "web2"}})
 	if err != nil {
 		t.Fatal(err)
 	}

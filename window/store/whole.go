@@ -69,9 +69,6 @@ func machineRun() uint64 {
 
 // setMark writes a slot, and never the one that was written last.
 func (s *Badger) setMark(m mark) error {
-	if s.opt.InMemory {
-		return nil
-	}
 	err := s.marks.write(markFile, s.slot*markSize, m.encode())
 	if err == nil {
 		s.slot = 1 - s.slot
@@ -111,10 +108,8 @@ func readMark(dir string) (newest mark, other int64, ok bool, err error) {
 // database opens the database and holds it to what was committed. What is missing of its end
 // is s.lost then.
 func (s *Badger) database() error {
-	if !s.opt.InMemory {
-		if err := examine(s.opt.Path); err != nil {
-			return err
-		}
+	if err := examine(s.opt.Path); err != nil {
+		return err
 	}
 	db, err := openBadger(tuned(s.opt))
 	if err != nil {
@@ -175,9 +170,6 @@ func (s *Badger) whole() error {
 	}
 	if digest != st.digest {
 		return &Damage{Kind: "database", Key: "all records", Why: "they are not those that were committed: some are missing, or are there again"}
-	}
-	if s.opt.InMemory {
-		return nil
 	}
 	m, other, ok, err := readMark(s.opt.Path)
 	switch {

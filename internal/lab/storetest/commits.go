@@ -62,9 +62,6 @@ func (x suite) comesBack(t *testing.T) {
 		Outbox:  map[string][]string{"web": {"a", "c"}, "kafka": {"b", "a", "c"}},
 	}
 	same(t, want, x.read(t, s))
-	if p.Volatile {
-		return
-	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -137,12 +134,8 @@ func (x suite) largeCommit(t *testing.T) {
 func (x suite) largeAlerts(t *testing.T) {
 	p := x.newPlace(t)
 	s := open(t, p, x.opt)
-	sizes := []int{60 << 10, 70 << 10, store.LimitBody}
-	if !p.Volatile {
-		sizes = append(sizes, 1<<20, store.LimitBody)
-	}
 	var want []store.Alert
-	for i, n := range sizes {
+	for i, n := range []int{60 << 10, 70 << 10, 1 << 20, store.LimitBody} {
 		want = append(want, store.Alert{ID: fmt.Sprint(i), Body: bytes.Repeat([]byte{byte(i)}, n)})
 	}
 	commit(t, s, store.Commit{Alerts: want})

@@ -14,10 +14,8 @@ import (
 
 // Place is where one store lives.
 type Place struct {
-	// Open opens it; Path and InMemory are for Open to fill in.
+	// Open opens it; Path is for Open to fill in.
 	Open func(store.Options) (store.Store, error)
-	// Volatile: what was written is gone after Close.
-	Volatile bool
 }
 
 // Dump is all that a store holds, as its readers give it.

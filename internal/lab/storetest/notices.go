@@ -48,9 +48,6 @@ func (x suite) pending(t *testing.T) {
 	commit(t, s, store.Commit{Alerts: []store.Alert{found("a", "3", 2)}})
 	want.Pending, want.Alerts[0].Body = map[string]int{"a": 2}, []byte("3")
 	same(t, want, x.read(t, s))
-	if p.Volatile {
-		return
-	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -135,17 +132,15 @@ func (x suite) expiry(t *testing.T) {
 	expire(store.Expiry{Before: 1200e9, Keep: func(a store.Alert) bool { return string(a.Body) == "100" }}, 200-4-1, n-195)
 	expire(store.Expiry{Before: 1200e9, Max: 155}, 50, 155) // 100, and those of 200 to 249 but 208
 	expire(store.Expiry{Max: 1}, 155-8, 8)                  // but those that are pending
-	if !p.Volatile {
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s = open(t, p, opt)
-		if d := x.read(t, s); len(d.Alerts) != 8 || len(d.Pending) != 8 {
-			t.Fatalf("%d alerts, %d pending", len(d.Alerts), len(d.Pending))
-		}
-		commit(t, s, store.Commit{Alerts: []store.Alert{found("new", "", 0)}})
-		if d := x.read(t, s); len(d.Alerts) != 9 {
-			t.Fatalf("%d alerts", len(d.Alerts))
-		}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, p, opt)
+	if d := x.read(t, s); len(d.Alerts) != 8 || len(d.Pending) != 8 {
+		t.Fatalf("%d alerts, %d pending", len(d.Alerts), len(d.Pending))
+	}
+	commit(t, s, store.Commit{Alerts: []store.Alert{found("new", "", 0)}})
+	if d := x.read(t, s); len(d.Alerts) != 9 {
+		t.Fatalf("%d alerts", len(d.Alerts))
 	}
 }
