@@ -139,6 +139,11 @@ func TestSlack(t *testing.T) {
 	  {"type":"mrkdwn","verbatim":true,"text":"*Found*\nonce"},{"type":"mrkdwn","verbatim":true,"text":"*Since*\n<!date^1700000000^{date_num} {time_secs}|2023-11-14T22:13:20Z>"}]},
 	 {"type":"section","text":{"type":"mrkdwn","verbatim":true,"text":"`+"```What was seen:\\n  1. T1 read x```"+`"}},
 	 {"type":"context","elements":[{"type":"mrkdwn","verbatim":true,"text":"monitor alerts show a1"},{"type":"mrkdwn","verbatim":true,"text":"<https://isowatch.example/alerts/a1|Look at it>"}]}]}`)
+	weaker := lostUpdate()
+	weaker.Weakest = "pc"
+	if tell(t, made(t, "slack", rec), weaker); !strings.Contains(rec.got()[2], `"🔴 lost-update in orders, which breaks si, and already pc"`) {
+		t.Errorf("of what breaks a weaker level it is said: %s", rec.got()[2])
+	}
 	if over := rec.got()[1]; !strings.Contains(over, `"✅ Over: lost-update in orders, which breaks si"`) || strings.Contains(over, "What was seen") {
 		t.Errorf("resolved: %s", over)
 	}

@@ -55,6 +55,9 @@ func (n *notice) about() []string {
 // title is the notice on one line of some words, without markup.
 func (n *notice) title() string {
 	what := called(n.Name, n.DB, n.Level)
+	if n.Weakest != "" && n.Weakest != n.Level { // there is a group for each
+		what += ", and already " + text.Printable(n.Weakest)
+	}
 	switch k := n.Notification; {
 	case k.Kind == life.KindTest:
 		return "Test of Isowatch's alerts: nothing is wrong"

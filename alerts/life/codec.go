@@ -140,7 +140,7 @@ func (c *coder) group(g *group) {
 			*l = []string{}
 		}
 	}
-	c.texts(&g.weakest)
+	c.texts(&g.Weakest)
 	c.place(&g.at)
 	tier := byte(g.tier)
 	if c.byte(&tier, tiers); c.reading {

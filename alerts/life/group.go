@@ -69,7 +69,9 @@ type Group struct {
 	ID string `json:"id"`
 	DB string `json:"db"`
 	// Level is the weakest that is asked for of those that it breaks; of what breaks none, the last one.
-	Level    string        `json:"level"`
+	Level string `json:"level"`
+	// Weakest is the weakest level that it breaks, whether anybody asked for that or not; empty for a condition.
+	Weakest  string        `json:"weakest,omitempty"`
 	Name     string        `json:"name"`
 	Keys     []string      `json:"keys"` // some of those that its alerts are about
 	State    alerts.State  `json:"state"`

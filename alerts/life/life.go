@@ -68,10 +68,8 @@ type group struct {
 	Group
 	aliases []string
 	tier    int
-	touched int64 // when it was found last, by Life's time
-	// Of anomalies: the weakest level that they break, and where the last one was found.
-	weakest string
-	at      alerts.Place
+	touched int64        // when it was found last, by Life's time
+	at      alerts.Place // of anomalies: where the last one was found
 	unsaid  []string
 	due     bool
 	// told: a notice of its own was about it since it began; burst: a summary was.

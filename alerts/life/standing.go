@@ -252,7 +252,7 @@ func (l *Life) ask(g *group, level string) {
 func (d *database) promise(g *group) string {
 	out := ""
 	for _, a := range d.Levels {
-		if (breaks(g.Level, a.Level) || breaks(g.weakest, a.Level)) && (out == "" || strength(a.Level) < strength(out)) {
+		if (breaks(g.Level, a.Level) || breaks(g.Weakest, a.Level)) && (out == "" || strength(a.Level) < strength(out)) {
 			out = a.Level
 		}
 	}
@@ -322,8 +322,8 @@ func (l *Life) broke(g *group, h Head) {
 	l.put(next)
 
 	g.at, g.over = later(g.at, at), 0
-	if g.weakest == "" || breaks(level, g.weakest) {
-		g.weakest = level
+	if g.Weakest == "" || breaks(level, g.Weakest) {
+		g.Weakest = level
 	}
 	for _, k := range shown(h.Keys) {
 		if len(g.Keys) < listMax && !slices.Contains(g.Keys, k) {

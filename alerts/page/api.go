@@ -341,7 +341,8 @@ type Group struct {
 	ID       string   `json:"id"`
 	DB       string   `json:"db"`
 	Level    string   `json:"level"`
-	Breaks   []string `json:"breaks"` // the configured levels that they break
+	Weakest  string   `json:"weakest"` // the weakest level that they break, whether it is configured or not
+	Breaks   []string `json:"breaks"`  // the configured levels that they break
 	Name     string   `json:"name"`
 	Keys     []string `json:"keys"` // some of those that they are about
 	State    string   `json:"state"`

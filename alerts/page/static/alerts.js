@@ -123,7 +123,7 @@ export function foremost(groups) {
 // group is a group on one line.
 export function group(g) {
   return [badge(g.severity),
-    h('span', { class: 'grow' }, h('strong', null, title(g.name)), ' breaks ', h('code', null, safe(g.level)), ' in ', h('bdi', null, cut(g.db, 60)),
+    h('span', { class: 'grow' }, h('strong', null, title(g.name)), ' breaks ', h('code', null, safe(g.level)), g.weakest !== g.level && [', and already ', h('code', null, safe(g.weakest)), ','], ' in ', h('bdi', null, cut(g.db, 60)),
       g.keys.length > 0 && h('span', { class: 'note' }, 'on ', g.keys.slice(0, 4).map((k, i) => [i ? ', ' : '', h('bdi', { class: 'mono' }, cut(k, 40))]), g.keys.length > 4 && ' and others')),
     h('span', { class: 'when' }, h('strong', null, plural(g.alerts, 'alert')), g.count > g.alerts && `, found ${count(g.count)} times`, h('br'), g.count > 1 ? [clock(g.since), ' – ', time(g.last)] : time(g.last)),
     g.silenced && badge('silenced'), badge(g.state)];

@@ -685,7 +685,7 @@ func (s *status) Groups(context.Context) ([]page.Group, error) {
 		if strings.HasPrefix(g.Name, life.Operational) {
 			continue
 		}
-		x := page.Group{ID: g.ID, DB: g.DB, Level: g.Level, Breaks: notNil(s.broken(g.Level)), Name: g.Name, Keys: []string{}, State: string(g.State), Severity: string(g.Severity), Since: g.Since, Last: g.Last, Count: g.Count, Alerts: g.Alerts, Silenced: g.Muted}
+		x := page.Group{ID: g.ID, DB: g.DB, Level: g.Level, Weakest: g.Weakest, Breaks: notNil(s.broken(g.Level)), Name: g.Name, Keys: []string{}, State: string(g.State), Severity: string(g.Severity), Since: g.Since, Last: g.Last, Count: g.Count, Alerts: g.Alerts, Silenced: g.Muted}
 		for _, k := range g.Keys {
 			x.Keys = append(x.Keys, short(k, listKeyMax))
 		}
