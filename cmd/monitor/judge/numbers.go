@@ -68,8 +68,10 @@ func (q *Question) renumber(results []verdict.Result) bool {
 		apart(txns, wrong)
 		q.Records = packed.Of(txns)
 	}
-	q.Txns = slices.Clone(q.Txns)
-	apart(q.Txns, wrong)
+	if q.Txns != nil {
+		q.Txns = slices.Clone(q.Txns)
+		apart(q.Txns, wrong)
+	}
 	uncertified := ""
 	if q.Proved != nil { // who verifies has the numbers
 		q.Proved, uncertified = nil, "; no certificate is written of what holds without them, as who verifies one goes by the numbers"

@@ -1,15 +1,19 @@
 package judge_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
 )
 
 // A session in which each transaction reads what the one before it wrote, at times that ascend, by numbers that may run
@@ -116,10 +120,16 @@ func TestNumbersOfShortSessions(t *testing.T) {
 				}
 			}
 			slices.SortStableFunc(txns, func(a, b record.Transaction) int { return int(a.Seq - b.Seq) })
-			var h report.History
 			assume := judge.Assumptions{Initial: record.InitialAbsent, Clock: c.clock, Coverage: record.CoverageComplete, Sessions: record.SessionsKeep, MaxSkew: 5e6}
-			if err := judge.Check(judge.Question{DB: record.DefaultDB, Txns: txns, Levels: []verdict.Level{verdict.SER}, Assume: assume}, &h); err != nil {
+			q := judge.Question{DB: record.DefaultDB, Txns: txns, Levels: []verdict.Level{verdict.SER}, Assume: assume}
+			bare := q
+			bare.Txns, bare.Records = nil, packed.Of(txns)
+			var h, again report.History
+			if err := cmp.Or(judge.Check(q, &h), judge.Check(bare, &again)); err != nil {
 				t.Fatal(err)
+			}
+			if d := gocmp.Diff(h.Results[0].Notes, again.Results[0].Notes); d != "" || h.Results[0].Verdict != again.Results[0].Verdict {
+				t.Errorf("of records alone: %s, %s", again.Results[0].Verdict, d)
 			}
 			r := h.Results[0]
 			if r.Verdict != c.want.String() || strings.Contains(strings.Join(r.Notes, "; "), "contradict each other") != (c.noted != "") || !strings.Contains(strings.Join(r.Notes, "; "), c.noted) {
