@@ -19,19 +19,13 @@ import (
 // Options say how an alert is drawn.
 type Options struct {
 	Color bool
-	// Width is where lines are wrapped, in columns; 0 means WidthDefault.
-	Width int
-	// ASCII draws with - | + > instead of lines and arrows of Unicode.
-	ASCII bool
-	// Brief leaves out the explanation, the records and what to look at next.
-	Brief bool
 	// Command is how to check the evidence again, with %s for the level; empty:
 	// it is not said.
 	Command string
 }
 
-// WidthDefault suits a terminal of usual width.
-const WidthDefault = 100
+// Width is where lines are wrapped, in columns: it suits a terminal of usual width.
+const Width = 100
 
 // Bounds of what is drawn; the alert itself has everything.
 const (
@@ -43,23 +37,15 @@ const (
 
 // Text draws an alert. The only errors are those of w.
 func Text(w io.Writer, a alerts.Alert, opt Options) error {
-	if opt.Width == 0 {
-		opt.Width = WidthDefault
-	}
-	p := &printer{opt: opt, glyphs: unicodeGlyphs}
-	if opt.ASCII {
-		p.glyphs = asciiGlyphs
-	}
+	p := &printer{opt: opt}
 	p.title(a)
 	p.picture(a)
-	if !opt.Brief {
-		p.records(a)
-		p.section("Why that can't be")
-		p.indented(a.Explanation)
-		p.section("What to look at next")
-		for _, s := range explain.Next(a.Name, a.Aliases) {
-			p.wrap("  "+p.bullet+" ", "    ", s)
-		}
+	p.records(a)
+	p.section("Why that can't be")
+	p.indented(a.Explanation)
+	p.section("What to look at next")
+	for _, s := range explain.Next(a.Name, a.Aliases) {
+		p.wrap("  • ", "    ", s)
 	}
 	p.last(a)
 	_, err := io.WriteString(w, p.b.String())
@@ -67,7 +53,7 @@ func Text(w io.Writer, a alerts.Alert, opt Options) error {
 }
 
 func (p *printer) title(a alerts.Alert) {
-	head := []string{p.style(severityStyle(a.Severity), p.cross+" "+text.Name(a.Name)), "breaks " + levels(a.Breaks)}
+	head := []string{p.style(severityStyle(a.Severity), "✗ "+text.Name(a.Name)), "breaks " + levels(a.Breaks)}
 	if a.Adya != "" {
 		head = append(head, text.Name(a.Adya))
 	}
@@ -80,13 +66,10 @@ func (p *printer) title(a alerts.Alert) {
 	if a.ClockDependent {
 		head = append(head, "if the clocks are right")
 	}
-	first := head[0] + " " + p.dot + " "
-	p.wrapStyled(first, width(p.cross+" "+text.Name(a.Name))+3, "  ", strings.Join(head[1:], " "+p.dot+" "), 0)
+	first := head[0] + " · "
+	p.wrapStyled(first, width("✗ "+text.Name(a.Name))+3, "  ", strings.Join(head[1:], " · "), 0)
 	p.line("")
 	p.wrap("  ", "  ", text.Printable(a.Summary))
-	if p.opt.Brief {
-		return
-	}
 	p.line("")
 	for _, f := range facts(a) {
 		p.wrapStyled("  "+p.style(faint, f[0]+":")+" ", width(f[0])+4, "    ", f[1], 0)
@@ -154,7 +137,7 @@ func (p *printer) picture(a alerts.Alert) {
 		p.section(fmt.Sprintf("Every possibility runs into one of these %d cycles", len(a.Cases)))
 		for i, c := range a.Cases {
 			if i == casesMax {
-				p.line("  %s", p.style(faint, fmt.Sprintf("%s %d more", p.dots, len(a.Cases)-casesMax)))
+				p.line("  %s", p.style(faint, fmt.Sprintf("… %d more", len(a.Cases)-casesMax)))
 				break
 			}
 			if i > 0 {
@@ -168,34 +151,34 @@ func (p *printer) picture(a alerts.Alert) {
 // cycle draws the transactions below each other, and the way back at the left.
 func (p *printer) cycle(c []alerts.Edge) {
 	for i, e := range c {
-		lead := p.v
+		lead := "│ "
 		if i == 0 {
-			lead = p.start
+			lead = "┌▶"
 		}
 		if i == edgesMax {
-			p.line("  %s %s", p.v, p.style(faint, fmt.Sprintf("%s %d more steps", p.dots, len(c)-edgesMax)))
+			p.line("  │ %s", p.style(faint, fmt.Sprintf("… %d more steps", len(c)-edgesMax)))
 			break
 		}
 		id := text.Name(e.From)
 		if e.From == "" {
 			id = "(a writer that was not recorded)"
 		}
-		p.line("  %s %s", pad(lead, 2), p.style(bold, id))
+		p.line("  %s %s", lead, p.style(bold, id))
 		label := e.Type
 		if e.Key != "" {
 			label += " " + text.Name(e.Key)
 		}
-		head := fmt.Sprintf("  %s %s %s", pad(p.v, 2), p.v, p.style(typeStyle(e.Type), label))
+		head := "  │  │ " + p.style(typeStyle(e.Type), label)
 		if e.Why != "" {
-			p.wrapStyled(head+"  ", 6+width(label)+2, fmt.Sprintf("  %s %s ", pad(p.v, 2), p.v), text.Printable(e.Why), faint)
+			p.wrapStyled(head+"  ", 6+width(label)+2, "  │  │ ", text.Printable(e.Why), faint)
 		} else {
 			p.line("%s", head)
 		}
 		if i < len(c)-1 {
-			p.line("  %s %s", pad(p.v, 2), p.down)
+			p.line("  │  ▼")
 		}
 	}
-	p.line("  %s", p.end)
+	p.line("  └──┘")
 }
 
 // records shows what the clients of the evidence saw.
@@ -206,7 +189,7 @@ func (p *printer) records(a alerts.Alert) {
 	p.section("What the clients saw")
 	for i, line := range a.Evidence[1:] {
 		if i == txnsMax {
-			p.line("  %s", p.style(faint, fmt.Sprintf("%s %d more in the evidence", p.dots, len(a.Evidence)-1-txnsMax)))
+			p.line("  %s", p.style(faint, fmt.Sprintf("… %d more in the evidence", len(a.Evidence)-1-txnsMax)))
 			return
 		}
 		var t record.Transaction
@@ -224,7 +207,7 @@ func (p *printer) records(a alerts.Alert) {
 		p.line("  %s", strings.Join(facts, "  "))
 		for j, op := range t.Ops {
 			if j == opsMax {
-				p.line("      %s", p.style(faint, fmt.Sprintf("%s %d more operations", p.dots, len(t.Ops)-opsMax)))
+				p.line("      %s", p.style(faint, fmt.Sprintf("… %d more operations", len(t.Ops)-opsMax)))
 				break
 			}
 			p.line("      %s", operation(op))

@@ -9,21 +9,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// glyphs are what pictures are drawn with.
-type glyphs struct {
-	cross, dot, dots, bullet string
-	v, down                  string // the way on
-	start, end               string // the way back
-}
-
-var (
-	unicodeGlyphs = glyphs{cross: "✗", dot: "·", dots: "…", bullet: "•", v: "│", down: "▼", start: "┌▶", end: "└──┘"}
-	asciiGlyphs   = glyphs{cross: "x", dot: "-", dots: "...", bullet: "*", v: "|", down: "v", start: "+>", end: "+--+"}
-)
-
 // printer collects lines.
 type printer struct {
-	glyphs
 	opt Options
 	b   strings.Builder
 }
@@ -58,7 +45,7 @@ func (p *printer) wrapStyled(first string, n int, rest, words string, s style) {
 	head := first
 	for _, word := range strings.Fields(words) {
 		w := width(word)
-		if line != "" && at+1+w > p.opt.Width {
+		if line != "" && at+1+w > Width {
 			p.line("%s%s", head, p.style(s, line))
 			head, line, at = rest, "", width(rest)
 		}
@@ -74,9 +61,6 @@ func (p *printer) wrapStyled(first string, n int, rest, words string, s style) {
 
 // width is the number of columns that a terminal needs for s.
 func width(s string) int { return uniseg.StringWidth(s) }
-
-// pad fills s up to n columns.
-func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-width(s))) }
 
 // style is an SGR code of ECMA-48; 0 for none.
 type style int
