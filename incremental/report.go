@@ -1376,7 +1376,7 @@ func (e *Engine) result(c *check) verdict.Result {
 	default:
 		r.Outcome, r.RealTimeOnly = verdict.Satisfied, c.notRealTime
 		if e.opt.Proof && !e.opt.Online {
-			r.Order = c.poly.Order()
+			r.Order, r.ProvedBy = c.poly.Order(), c.level
 			for i := range r.Order {
 				r.Order[i].Txn = e.txnOf(version.Slot(r.Order[i].Txn))
 			}

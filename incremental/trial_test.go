@@ -307,12 +307,12 @@ func (st *stream) proofs(r verdict.Result, want *truth) *complaint {
 		}
 	}
 	nothingUnique := st.opt.Coverage == record.CoveragePartial && !st.opt.UnseenUnique // a proof would claim nothing
-	// A weak level's commit order can't tell of keys that are list and register.
+	// A commit order can't tell of keys that are list and register.
 	nothingToSay := isWeak(r.Level) && slices.Contains(kindsOf(st.txns, st.opt), "mixed")
 	if r.Outcome != verdict.Satisfied || st.opt.Online || !st.opt.Proof || nothingUnique || nothingToSay {
 		return nil
 	}
-	err := certificate.Replay(r.Level, st.txns, r.Order, certificate.Options{Initial: st.opt.Initial, Coverage: st.opt.Coverage,
+	err := certificate.Replay(r, st.txns, certificate.Options{Initial: st.opt.Initial, Coverage: st.opt.Coverage,
 		Sessions: st.opt.Sessions, Clock: st.opt.Clock, MaxSkew: st.opt.MaxSkew})
 	if err != nil {
 		return &complaint{fmt.Sprintf("proof %v", r.Level), fmt.Sprintf("%v: the proof fails: %v\n%v", r.Level, err, r.Order)}

@@ -93,7 +93,7 @@ func checkValid(t *testing.T, txns []record.Transaction, opt incremental.Options
 	for _, r := range e.Close() {
 		satisfied(t, r)
 		if r.Outcome == verdict.Satisfied && opt.Coverage == record.CoverageComplete {
-			if err := certificate.Replay(r.Level, txns, r.Order, certificate.Options{Initial: opt.Initial, MaxSkew: opt.MaxSkew}); err != nil {
+			if err := certificate.Replay(r, txns, certificate.Options{Initial: opt.Initial, MaxSkew: opt.MaxSkew}); err != nil {
 				t.Errorf("%v: the proof fails: %v", r.Level, err)
 			}
 		}

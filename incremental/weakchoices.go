@@ -9,6 +9,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
 	"github.com/isowatch/isowatch/incremental/weak"
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Reads with several possible writers, at the weak levels. The solver proposes
@@ -298,7 +299,7 @@ func (ch *chooser) holds() bool {
 	if len(found) == 0 {
 		ch.check.outcome = verdict.Satisfied
 		ch.check.order = trial.Order(ch.check.name)
-		ch.check.excluded = ch.excluded()
+		ch.check.excluded, ch.check.from = ch.excluded(), ch.sources(proposal)
 		return true
 	}
 	for _, v := range found {
@@ -311,6 +312,30 @@ func (ch *chooser) holds() bool {
 		ch.cycles = append(ch.cycles, x)
 	}
 	return false
+}
+
+// sources are whom the reads are from in a proposal, of what is written: a list says it itself, and the
+// initial state is the only one if it is not stated.
+func (ch *chooser) sources(proposal []*candidate) (out []verdict.Source) {
+	in := ch.e.in
+	for i, c := range proposal {
+		w := &ch.choices[i]
+		k := in.cells.At(w.cell).key
+		if c == nil || in.perKey.At(k).isListKey() || c.from >= weak.Initial && (ch.e.partial() || ch.e.opt.Initial == record.InitialAny) {
+			continue
+		}
+		s := verdict.Source{Txn: in.txns.At(w.index).id, Op: -1, Key: in.nameOf(k), Writer: verdict.NoTxn}
+		if c.from < weak.Initial {
+			s.Writer = ch.e.txnOf(c.from)
+		}
+		for _, r := range w.reads {
+			if at, kept := in.placesOf[w.index]; kept {
+				s.Op = at[r]
+			}
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // unrefuted is, when no proposal is left, how many choices have no part in why: another

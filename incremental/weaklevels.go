@@ -33,7 +33,8 @@ type weakCheck struct {
 	name  weak.Level
 	found []verdict.Violation
 	count int
-	order []version.Slot // that satisfies the level, if the choices have been made
+	order []version.Slot   // that satisfies the level, if the choices have been made
+	from  []verdict.Source // what was chosen
 	// outcome of a history with choices, once decided; open are the choices that it does
 	// not rest on if it is that they can't be made, excluded the uncertain transactions that
 	// are not in the order.
@@ -317,7 +318,7 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	default:
 		r.Outcome = verdict.Satisfied
 		if e.opt.Proof && !e.opt.Online {
-			r.Order = e.commitOrder(c)
+			r.Order, r.ProvedBy, r.Sources = e.commitOrder(c), l, c.from
 		}
 	}
 	return r

@@ -166,46 +166,15 @@ func (s *sitting) certificate(i int, txns []record.Transaction, assume judge.Ass
 	return c
 }
 
-// A prover adds the proofs of what is satisfied in the i-th history to its
-// certificate, if one is asked for.
-type prover struct {
-	s       *sitting
-	i       int
-	to      *certificate.Certificate
-	txns    []record.Transaction
-	without map[string]string // why a level has no proof
-}
-
-// add takes a proof. That the writers that it has to name can't be found leaves the
-// level without one.
-func (p *prover) add(r verdict.Result) error {
-	err := p.to.Add(r.Level, r.Order, p.txns)
-	var e *certificate.Error
-	if errors.As(err, &e) && e.GaveUp {
-		if p.without == nil {
-			p.without = map[string]string{}
-		}
-		p.without[r.Level.String()] = fmt.Sprintf("it has no certificate: %s, operation %d: %s", e.Txn, e.Op, e.What)
-		err = nil
-	}
-	p.s.tellProofs(p.i, *p.to)
-	return err
-}
-
-// proved is what takes proofs, or nil if none is asked for.
-func (p *prover) proved() func(verdict.Result) error {
-	if p.to == nil {
+// proved adds the proofs of what is satisfied in the i-th history to its certificate; nil without one.
+func (s *sitting) proved(i int, to *certificate.Certificate, txns []record.Transaction) func(verdict.Result) error {
+	if to == nil {
 		return nil
 	}
-	return p.add
-}
-
-// note says in the report which levels have no proof.
-func (p *prover) note(h *report.History) {
-	for i := range h.Results {
-		if why, ok := p.without[h.Results[i].Level]; ok {
-			h.Results[i].Notes = append(h.Results[i].Notes, why)
-		}
+	return func(r verdict.Result) error {
+		err := to.Add(r, txns)
+		s.tellProofs(i, *to)
+		return err
 	}
 }
 

@@ -397,7 +397,7 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 	a := answer{}
 	for i := range hs {
 		h := known[i].report
-		proofs := &prover{s: s, i: i}
+		var proofs *certificate.Certificate
 		if h.Error == nil {
 			q := judge.Question{Records: hs[i].Records, Assume: assume[i], Levels: known[i].levels}
 			var txns []record.Transaction // only proofs are replayed and written from these
@@ -410,18 +410,17 @@ func (s *sitting) judge(hs []history.History, decoded time.Duration) answer {
 				}
 				txns = expanded.Transactions()
 			}
-			proofs.txns, proofs.to = txns, s.certificate(i, txns, assume[i])
+			proofs = s.certificate(i, txns, assume[i])
 			q.DB, q.Txns, q.Events, q.All, q.Decoded = hs[i].DB, txns, hs[i].Events, s.b.flags.all, decoded
 			q.Named = s.b.several() && s.b.flags.out.format == "text"
-			q.AnomaliesMax, q.Conflicts, q.Replay, q.Proved = s.b.flags.anomalies, s.b.flags.conflicts, s.b.flags.replay, proofs.proved()
+			q.AnomaliesMax, q.Conflicts, q.Replay, q.Proved = s.b.flags.anomalies, s.b.flags.conflicts, s.b.flags.replay, s.proved(i, proofs, txns)
 			q.Stop, q.Until, q.Phase, q.Known = s.run.Stopped, s.run.Until(), s.phase, func(h report.History) { s.tell(i, h) }
 			if err := judge.Check(q, &h); err != nil {
 				return answer{err: environment(fmt.Errorf("%s: %w", s.file, err))}
 			}
-			proofs.note(&h)
 		}
 		s.tell(i, h)
-		a.add(h, proofs.to)
+		a.add(h, proofs)
 		hs[i] = history.History{} // its memory is free for the next
 	}
 	return a

@@ -63,7 +63,7 @@ func BenchmarkReplay(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := certificate.Replay(l, txns, order, opt); err != nil {
+				if err := replay(l, txns, order, opt); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -76,7 +76,7 @@ func BenchmarkReplay(b *testing.B) {
 func BenchmarkFile(b *testing.B) {
 	txns, order, opt := large()
 	c := certificate.New(txns, opt)
-	if err := c.Add(verdict.SI, apart(order), txns); err != nil {
+	if err := c.Add(verdict.Result{Level: verdict.SI, ProvedBy: verdict.SI, Order: apart(order)}, txns); err != nil {
 		b.Fatal(err)
 	}
 	var file bytes.Buffer
@@ -127,7 +127,7 @@ func BenchmarkLists(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := certificate.Replay(verdict.SER, txns, order, certificate.Options{Sessions: record.SessionsIgnore}); err != nil {
+		if err := replay(verdict.SER, txns, order, certificate.Options{Sessions: record.SessionsIgnore}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -35,11 +35,6 @@ type Error struct {
 	// Expected is the value, as JSON text, that the replay has where the history
 	// has Found, if the fault is a difference of values.
 	Expected, Found string
-	// GaveUp: nothing was found to be wrong, but Choose gave up looking for the
-	// writers of reads that the order leaves open.
-	GaveUp bool
-
-	unnamed bool // the fault is that a read has several possible writers
 }
 
 func (e *Error) Error() string {
@@ -101,7 +96,11 @@ var kindNames = [...]string{"none", "serial", "events", "commits"}
 
 func (k Kind) String() string { return kindNames[k] }
 
-// KindOf tells what kind of order proves a level.
+// proves tells whether such an order can prove a level: it is of the kind of the level or of
+// stronger ones, whose orders prove it as well.
+func (k Kind) proves(l verdict.Level) bool { return k != NoOrder && k <= KindOf(l) }
+
+// KindOf tells what kind of order proves a level, if it is not that of a stronger one.
 func KindOf(l verdict.Level) Kind {
 	switch l {
 	case verdict.SER, verdict.SSER, verdict.LIN:
@@ -114,55 +113,35 @@ func KindOf(l verdict.Level) Kind {
 	return NoOrder
 }
 
-// Replay checks that order proves that txns satisfy level. Events name
+// Replay checks that the order of a satisfied verdict proves that txns satisfy its level. Events name
 // transactions by their index in txns, in which each session's stand in session
-// order; an order of transactions or of commits has a commit event for each. An
+// order; an order of transactions or of commits has a commit event for each. Where an order of commits
+// leaves open which transaction a read is from, the verdict has to say it. An
 // order that proves it returns nil, any other an *Error.
-//
-// Where an order of commits leaves open which transaction a read is from, it looks
-// for writers with Choose.
 //
 // Time and space are linear in the size of the history, but for cc, which takes
 // a time that grows with the number of sessions, and rc and ra, which take
 // O(n^1.5) at worst.
-func Replay(level verdict.Level, txns []record.Transaction, order []verdict.Event, opt Options) error {
-	err := newReplay(level, txns, order, opt).run(level, nil)
-	if err == nil {
-		return nil // not err, which is a pointer
+func Replay(v verdict.Result, txns []record.Transaction, opt Options) error {
+	if err := replayed(v.Level, KindOf(v.ProvedBy), txns, v.Order, v.Sources, opt); err != nil {
+		return err // not what is nil, which is a pointer
 	}
-	if !err.unnamed {
-		return err
-	}
-	choices, none := Choose(level, txns, order, opt)
-	if none != nil {
-		return none
-	}
-	return ReplayChosen(level, txns, order, choices, opt)
+	return nil
 }
 
-// ReplayChosen is Replay with the writers of all reads that the order leaves
-// open; without one of these it is an error.
-func ReplayChosen(level verdict.Level, txns []record.Transaction, order []verdict.Event, choices []Choice, opt Options) error {
-	err := newReplay(level, txns, order, opt).run(level, choices)
-	if err == nil {
-		return nil
+func replayed(level verdict.Level, kind Kind, txns []record.Transaction, order []verdict.Event, sources []verdict.Source, opt Options) *Error {
+	if !kind.proves(level) {
+		return fault("an order of kind %s does not prove level %v", kind, level)
 	}
-	return err
-}
-
-func newReplay(level verdict.Level, txns []record.Transaction, order []verdict.Event, opt Options) *replay {
-	return &replay{txns: txns, order: order, opt: opt, serial: KindOf(level) != Events}
-}
-
-func (r *replay) run(level verdict.Level, choices []Choice) *Error {
+	r := &replay{txns: txns, order: order, opt: opt, serial: kind != Events}
 	if err := r.frame(level); err != nil {
 		return err
 	}
-	if KindOf(level) == Commits {
-		return r.commits(level, choices)
+	if kind == Commits {
+		return r.commits(level, sources)
 	}
-	if len(choices) > 0 {
-		return fault("names writers, of which an order of kind %s has no need", KindOf(level))
+	if len(sources) > 0 {
+		return fault("names writers, of which an order of kind %s has no need", kind)
 	}
 	return r.walk()
 }
@@ -183,9 +162,6 @@ func (r *replay) frame(level verdict.Level) *Error {
 		}
 	}
 	r.exclusive = level == verdict.SI || level == verdict.StrongSI
-	if KindOf(level) == NoOrder {
-		return fault("level %v has no order to replay", level)
-	}
 	if err := r.place(); err != nil {
 		return err
 	}

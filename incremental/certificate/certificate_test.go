@@ -1,8 +1,6 @@
 package certificate_test
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -21,6 +19,21 @@ var levels = []verdict.Level{verdict.PC, verdict.SI, verdict.StrongSI, verdict.S
 
 func options(o oracle.Options) certificate.Options {
 	return certificate.Options{Initial: o.Initial, Coverage: o.Coverage, Sessions: o.Sessions, Clock: o.Clock, MaxSkew: o.MaxSkew}
+}
+
+// replay replays an order of a level's own kind.
+func replay(l verdict.Level, txns []record.Transaction, order []verdict.Event, opt certificate.Options, from ...verdict.Source) error {
+	return certificate.Replay(verdict.Result{Level: l, ProvedBy: l, Order: order, Sources: from}, txns, opt)
+}
+
+// accepted replays an order with the writers that it needs, if there are some.
+func accepted(l verdict.Level, txns []record.Transaction, order []verdict.Event, opt certificate.Options) error {
+	err := replay(l, txns, order, opt)
+	if err == nil || !strings.Contains(err.Error(), "does not say whose it is") {
+		return err
+	}
+	from, _ := judge{level: l, txns: txns, order: commitsOf(order), opt: opt}.sources()
+	return replay(l, txns, order, opt, from...)
 }
 
 func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
@@ -47,7 +60,7 @@ func TestWitnessesAreAccepted(t *testing.T) {
 				continue
 			}
 			accepted++
-			if err := certificate.Replay(l, s.Txns, order, options(opt)); err != nil {
+			if err := replay(l, s.Txns, order, options(opt)); err != nil {
 				t.Fatalf("seed %d, %v, order %v: %v\n%s", seed, l, order, err, script.Format(s))
 			}
 		}
@@ -119,7 +132,7 @@ var weak = []verdict.Level{verdict.G1, verdict.RC, verdict.RA, verdict.CC}
 // provable tells whether some order whatever is accepted.
 func provable(l verdict.Level, txns []record.Transaction, opt oracle.Options) bool {
 	return anyOrder(txns, certificate.KindOf(l) != certificate.Events, func(order []verdict.Event) bool {
-		return certificate.Replay(l, txns, order, options(opt)) == nil
+		return accepted(l, txns, order, options(opt)) == nil
 	})
 }
 
@@ -257,8 +270,6 @@ func TestErrors(t *testing.T) {
 		{"weak: list replaced", "s1 A: append(x,1)\ns2 B: w(x,[]) r(x,[])\ns3 C: r(x,[])", "A B C", verdict.CC, `C, operation 0: reads "x", which is both appended to and written: an order of commits can't be checked for that`},
 		{"weak: own list", "s1 A: append(x,1)\ns2 B: w(x,[3]) append(x,4) r(x,[4])", "A B", verdict.CC, `B, operation 2: reads [4] from "x", its own write left [3,4]`},
 		{"weak: old list", "s1 A: append(x,1)\ns1 B: r(x,[])", "A B", verdict.RA, `B, operation 0: reads [] from "x", at first; but A, before it in its session, wrote the key too and commits later`},
-		{"weak: no writer will do", "initial zero\ns1 A: w(x,1) w(y,1)\ns2 B: w(x,1) w(y,1)\ns3 C: r(x,1) r(y,0)", "A B C", verdict.RC, `C, operation 1: reads 0 from "y", at first; but B, which it read from before, wrote the key too and commits later`},
-		{"weak: overwritten in its session", "s1 A: w(x,1)\ns2 B: w(x,1)\ns3 C: w(x,2)\ns3 D: r(x,1)", "A B C D", verdict.RA, `D, operation 0: reads 1 from "x", as B wrote it; but C, which is visible to it, wrote the key too and commits later`},
 		{"session guarantee", "initial zero\ns1 A: w(x,1)\ns1 B: r(x,0)", "A B", verdict.RA, `B, operation 0: reads 0 from "x", at first; but A, before it in its session, wrote the key too and commits later`},
 		{"causality", "initial zero\ns1 A: w(x,1)\ns2 B: r(x,1) w(y,1)\ns3 C: r(y,1) r(x,0)", "A B C", verdict.CC, `C, operation 1: reads 0 from "x", at first; but A, which happened before it`},
 		{"two keys", "s1 A: r(x,1) r(y,1)", "A", verdict.LIN, `A, operation 1: uses "y" beside "x": lin is of transactions on one object each`},
@@ -279,7 +290,7 @@ func TestErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = certificate.Replay(c.level, s.Txns, events(s.Txns, c.order), options(oracle.FromHeader(s.Header)))
+			err = replay(c.level, s.Txns, events(s.Txns, c.order), options(oracle.FromHeader(s.Header)))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q in it", err, c.want)
 			}
@@ -293,118 +304,46 @@ func TestNamedWriters(t *testing.T) {
 	const history = "initial zero\ns1 A: w(x,1)\ns2 B: w(x,2)\ns3 C: w(x,1) w(y,1)\ns4 D: r(x,1) r(y,0) w(z,1) r(z,1)\ns5 E: w(x,1)\ns6 F: w(x,0)\ns7 G: r(x,0)\ns8 H aborted: w(x,1)\ns9 I: append(l,1) r(l,[1])"
 	const order = "A B C D E F G I"
 	const d, g, i = 3, 6, 8
-	good := []certificate.Choice{{Txn: d, Op: 0, Writer: 0}, {Txn: g, Op: 0, Writer: 5}}
+	good := []verdict.Source{{Txn: d, Op: 0, Writer: 0}, {Txn: g, Op: 0, Writer: 5}}
 	for _, c := range []struct {
 		name    string
-		choices []certificate.Choice
+		sources []verdict.Source
 		want    string // nothing: it is accepted
 	}{
 		{"right", good, ""},
-		{"the initial state", []certificate.Choice{good[0], {Txn: g, Writer: verdict.NoTxn}}, ""},
-		{"one that needs no name", append([]certificate.Choice{{Txn: d, Op: 1, Writer: verdict.NoTxn}}, good...), ""},
+		{"the initial state", []verdict.Source{good[0], {Txn: g, Writer: verdict.NoTxn}}, ""},
+		{"of all reads of a key", []verdict.Source{{Txn: d, Op: -1, Key: "x", Writer: 0}, good[1]}, ""},
+		{"one that needs no name", append([]verdict.Source{{Txn: d, Op: 1, Writer: verdict.NoTxn}}, good...), ""},
 		{"none", nil, `D, operation 0: reads 1 from "x", which A and C both hold: an order of commits does not say whose it is, so the certificate has to`},
 		{"one missing", good[:1], `G, operation 0: reads 0 from "x", which the initial state and F both hold`},
-		{"another value's", []certificate.Choice{{Txn: d, Writer: 1}, good[1]}, `D, operation 0: reads 1 from "x", as B wrote it; but that left 2`},
-		{"another key's", []certificate.Choice{{Txn: d, Writer: 8}, good[1]}, `D, operation 0: reads 1 from "x", as I wrote it; but that does not commit before`},
-		{"no writer of the key", []certificate.Choice{good[0], {Txn: g, Writer: 3}}, `G, operation 0: reads 0 from "x", as D wrote it; but that did not write the key`},
-		{"a later one", []certificate.Choice{{Txn: d, Writer: 4}, good[1]}, `D, operation 0: reads 1 from "x", as E wrote it; but that does not commit before`},
-		{"an aborted one", []certificate.Choice{{Txn: d, Writer: 7}, good[1]}, `D, operation 0: reads 1 from "x", as H wrote it; but that does not commit before`},
-		{"itself", []certificate.Choice{{Txn: d, Writer: d}, good[1]}, `D, operation 0: reads 1 from "x", as D wrote it; but that does not commit before`},
-		{"against the axiom", []certificate.Choice{{Txn: d, Writer: 2}, good[1]}, `D, operation 1: reads 0 from "y", at first; but C, which it read from before, wrote the key too and commits later`},
-		{"the initial state of another value", []certificate.Choice{{Txn: d, Writer: verdict.NoTxn}, good[1]}, `D, operation 0: reads 1 from "x", which the initial state is not known to hold`},
+		{"another value's", []verdict.Source{{Txn: d, Writer: 1}, good[1]}, `D, operation 0: reads 1 from "x", as B wrote it; but that left 2`},
+		{"another key's", []verdict.Source{{Txn: d, Writer: 8}, good[1]}, `D, operation 0: reads 1 from "x", as I wrote it; but that does not commit before`},
+		{"no writer of the key", []verdict.Source{good[0], {Txn: g, Writer: 3}}, `G, operation 0: reads 0 from "x", as D wrote it; but that did not write the key`},
+		{"a later one", []verdict.Source{{Txn: d, Writer: 4}, good[1]}, `D, operation 0: reads 1 from "x", as E wrote it; but that does not commit before`},
+		{"an aborted one", []verdict.Source{{Txn: d, Writer: 7}, good[1]}, `D, operation 0: reads 1 from "x", as H wrote it; but that does not commit before`},
+		{"itself", []verdict.Source{{Txn: d, Writer: d}, good[1]}, `D, operation 0: reads 1 from "x", as D wrote it; but that does not commit before`},
+		{"against the axiom", []verdict.Source{{Txn: d, Writer: 2}, good[1]}, `D, operation 1: reads 0 from "y", at first; but C, which it read from before, wrote the key too and commits later`},
+		{"the initial state of another value", []verdict.Source{{Txn: d, Writer: verdict.NoTxn}, good[1]}, `D, operation 0: reads 1 from "x", which the initial state is not known to hold`},
 		{"twice", append(good, good[0]), `D, operation 0: has its writer named twice`},
-		{"of a write", append([]certificate.Choice{{Txn: d, Op: 2, Writer: 0}}, good...), `D, operation 2: has its writer named, and is no read`},
-		{"of a read of its own", append([]certificate.Choice{{Txn: d, Op: 3, Writer: 0}}, good...), `D, operation 3: has its writer named, and is no read`},
-		{"of a list", append([]certificate.Choice{{Txn: i, Op: 1, Writer: verdict.NoTxn}}, good...), `I, operation 1: has its writer named, and is no read`},
-		{"of no operation", append([]certificate.Choice{{Txn: d, Op: 4, Writer: 0}}, good...), `D: has no operation 4 to name the writer of`},
-		{"of a transaction that is not there", append([]certificate.Choice{{Txn: 7, Op: 0, Writer: 0}}, good...), `H, operation 0: has its writer named, and is no read`},
-		{"of nobody", append([]certificate.Choice{{Txn: 99, Op: 0, Writer: 0}}, good...), `transaction 99 reads from transaction 0, of 9`},
-		{"somebody else", append([]certificate.Choice{{Txn: d, Op: 0, Writer: 99}}, good...), `transaction 3 reads from transaction 99, of 9`},
+		{"of a write", append([]verdict.Source{{Txn: d, Op: 2, Writer: 0}}, good...), `D, operation 2: has its writer named, and is no read`},
+		{"of a read of its own", append([]verdict.Source{{Txn: d, Op: 3, Writer: 0}}, good...), `D, operation 3: has its writer named, and is no read`},
+		{"of a list", append([]verdict.Source{{Txn: i, Op: 1, Writer: verdict.NoTxn}}, good...), `I, operation 1: has its writer named, and is no read`},
+		{"of no operation", append([]verdict.Source{{Txn: d, Op: 4, Writer: 0}}, good...), `D: has no operation 4 to name the writer of`},
+		{"of a transaction that is not there", append([]verdict.Source{{Txn: 7, Op: 0, Writer: 0}}, good...), `H, operation 0: has its writer named, and is no read`},
+		{"of nobody", append([]verdict.Source{{Txn: 99, Op: 0, Writer: 0}}, good...), `transaction 99 reads from transaction 0, of 9`},
+		{"somebody else", append([]verdict.Source{{Txn: d, Op: 0, Writer: 99}}, good...), `transaction 3 reads from transaction 99, of 9`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, opt := parse(t, history)
-			err := certificate.ReplayChosen(verdict.RC, s.Txns, events(s.Txns, order), c.choices, opt)
+			err := replay(verdict.RC, s.Txns, events(s.Txns, order), opt, c.sources...)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("error\n\t%v\nwant\n\t%s", err, c.want)
 			}
 		})
 	}
 	s, opt := parse(t, "s1 A: w(x,1)")
-	if err := certificate.ReplayChosen(verdict.SER, s.Txns, events(s.Txns, "A"), good, opt); err == nil || !strings.Contains(err.Error(), "an order of kind serial") {
+	if err := replay(verdict.SER, s.Txns, events(s.Txns, "A"), opt, good...); err == nil || !strings.Contains(err.Error(), "an order of kind serial") {
 		t.Errorf("a serial order with writers: %v", err)
-	}
-}
-
-// Where finding the writers would take too much it is given up, which is told
-// apart from an order that proves nothing.
-func TestGivesUp(t *testing.T) {
-	var e *certificate.Error
-	// Each of many transactions is a chain by itself.
-	many := []record.Transaction{{ID: "R", Ops: []record.Op{{Key: "x", Value: record.Int(1)}}}}
-	for n := range 9000 {
-		many = append(many, record.Transaction{ID: fmt.Sprint(n), Ops: []record.Op{{Kind: record.Write, Key: "x", Value: record.Int(1)}}})
-	}
-	order := []verdict.Event{}
-	for n := range many {
-		order = append(order, verdict.Event{Txn: verdict.TxnID((n + 1) % len(many)), Commit: true})
-	}
-	opt := certificate.Options{Sessions: record.SessionsIgnore}
-	if err := certificate.Replay(verdict.CC, many, order, opt); !errors.As(err, &e) || !e.GaveUp || !strings.Contains(err.Error(), "R, operation 0: the history is too large") {
-		t.Errorf("many chains: %v", err)
-	}
-	if err := certificate.Replay(verdict.RA, many, order, opt); err != nil {
-		t.Errorf("ra has no need of chains: %v", err)
-	}
-}
-
-// Among many reads of which it does not matter whom they are from, the one that
-// matters is found: the first, of which only the second writer suits the last.
-func TestGoesBackToWhatMatters(t *testing.T) {
-	const history = `initial zero
-a A: w(a,1)
-b B: w(z,1)
-c C: w(z,1)
-d D: w(a,1) w(z,2)`
-	for _, together := range []bool{true, false} {
-		s, opt := parse(t, history)
-		reads := []record.Op{{Key: "a", Value: record.Int(1)}}
-		for k := range 40 {
-			key := fmt.Sprint("k", k)
-			for _, w := range []string{"V", "W"} {
-				s.Txns = append(s.Txns, record.Transaction{ID: w + key, Session: w, Ops: []record.Op{{Kind: record.Write, Key: key, Value: record.Int(1)}}})
-			}
-			reads = append(reads, record.Op{Key: key, Value: record.Int(1)})
-		}
-		reads = append(reads, record.Op{Key: "z", Value: record.Int(1)})
-		weak := []verdict.Level{verdict.RC, verdict.RA, verdict.CC}
-		if together {
-			s.Txns = append(s.Txns, record.Transaction{ID: "R", Session: "r", Ops: reads})
-		} else {
-			weak = []verdict.Level{verdict.CC}
-			for i := range reads {
-				session := fmt.Sprint("r", i)
-				if i == 0 || i == len(reads)-1 {
-					session = "r"
-				}
-				s.Txns = append(s.Txns, record.Transaction{ID: fmt.Sprint("R", i), Session: session, Ops: reads[i : i+1]})
-			}
-		}
-		var order []verdict.Event
-		for n := range s.Txns {
-			order = append(order, verdict.Event{Txn: verdict.TxnID(n), Commit: true})
-		}
-		for _, l := range weak {
-			if err := certificate.Replay(l, s.Txns, order, opt); err != nil {
-				t.Errorf("%v, in one transaction = %v: %v", l, together, err)
-			}
-			s.Txns[0].Ops[0].Value = record.Int(2) // and with that only D suits a
-			err := certificate.Replay(l, s.Txns, order, opt)
-			var e *certificate.Error
-			if !errors.As(err, &e) || e.GaveUp {
-				t.Errorf("%v, in one transaction = %v: it does not hold, and is %v", l, together, err)
-			}
-			s.Txns[0].Ops[0].Value = record.Int(1)
-		}
 	}
 }
 
@@ -447,7 +386,7 @@ func TestAccepted(t *testing.T) {
 			if certificate.KindOf(c.level) == certificate.Events {
 				order = apart(order)
 			}
-			if err := certificate.Replay(c.level, s.Txns, order, opt); err != nil {
+			if err := accepted(c.level, s.Txns, order, opt); err != nil {
 				t.Error(err)
 			}
 		})
@@ -470,7 +409,7 @@ func TestElementsWithCommas(t *testing.T) {
 			{ID: "B", Ops: []record.Op{{Kind: record.Append, Key: "l", Value: odd}}},
 			{ID: "C", Ops: []record.Op{{Key: "l", Value: list(text)}}},
 		}
-		err := certificate.Replay(verdict.SER, txns, []verdict.Event{{Txn: 0, Commit: true}, {Txn: 1, Commit: true}, {Txn: 2, Commit: true}}, opt)
+		err := replay(verdict.SER, txns, []verdict.Event{{Txn: 0, Commit: true}, {Txn: 1, Commit: true}, {Txn: 2, Commit: true}}, opt)
 		if (err == nil) != want {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -479,7 +418,7 @@ func TestElementsWithCommas(t *testing.T) {
 
 func TestPredicatesAreRefused(t *testing.T) {
 	txns := []record.Transaction{{ID: "A", Ops: []record.Op{{Kind: record.PredicateRead, Key: "t"}}}}
-	err := certificate.Replay(verdict.SER, txns, []verdict.Event{{Commit: true}}, certificate.Options{})
+	err := replay(verdict.SER, txns, []verdict.Event{{Commit: true}}, certificate.Options{})
 	if err == nil || !strings.Contains(err.Error(), `"rp"`) {
 		t.Errorf("error %v", err)
 	}

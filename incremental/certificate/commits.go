@@ -12,10 +12,9 @@ type commitOrder struct {
 	repeat bool // a key read twice has to give the same
 	// anyVersions: the versions of a list need not be in the order of commits.
 	anyVersions bool
-	search      bool // reads with several possible writers are left undecided
 
 	chosen map[place]int32 // the writers that the certificate names
-	taken  int             // so many of them were of use
+	used   int             // so many of them were of use
 
 	reads   []resolved
 	readsAt []span // by transaction
@@ -25,28 +24,15 @@ type commitOrder struct {
 	others  map[written]int32 // as ints, for values that are no integers
 	lists   map[int32]*listVersions
 	mixed   map[int32]bool // keys that are both appended to and written
-	open    []ambiguity    // reads that are undecided
 
 	latest []int32 // by key: a transaction, meaningful if stamp is this round's
 	stamp  []int32
 	met    []int32 // by transaction: the last round that met it
 	round  int32
-
-	broken breach // the axiom that was broken last
-}
-
-// breach is that visible, a writer of the key of read, does not commit before
-// whom reader read from.
-type breach struct {
-	reader, visible int32
-	read            resolved
 }
 
 // place is an operation.
 type place struct{ txn, op int32 }
-
-// undecided stands for the writer of a read that may have several.
-const undecided = -2
 
 // resolved is a read of another transaction's write, or of the initial state
 // (none). A list is read from all who appended what it shows; those before the
@@ -63,9 +49,9 @@ type span struct{ from, to int }
 // t3 reads a key from t1 and another writer t2 of it is visible to that read, t2
 // commits before t1. Sessions, and that writers commit before who reads from
 // them, have to be in the order as well; g1 asks for no more than that.
-func (r *replay) commits(level verdict.Level, choices []Choice) *Error {
+func (r *replay) commits(level verdict.Level, sources []verdict.Source) *Error {
 	c := newCommitOrder(r, level)
-	if err := c.take(choices); err != nil {
+	if err := c.choose(sources); err != nil {
 		return err
 	}
 	if err := c.resolve(); err != nil {
@@ -74,7 +60,7 @@ func (r *replay) commits(level verdict.Level, choices []Choice) *Error {
 	if err := r.contradicted(nil); err != nil {
 		return err
 	}
-	if err := c.allTaken(choices); err != nil {
+	if err := c.allUsed(sources); err != nil {
 		return err
 	}
 	switch level {
@@ -145,10 +131,9 @@ func (c *commitOrder) visible(key int32) int32 {
 // axiom checks that t2, which is visible to a read, commits before the read's
 // writer. why says how it is visible.
 func (c *commitOrder) axiom(n int32, rd resolved, t2 int32, why string) *Error {
-	if rd.part || rd.writer == undecided || t2 == none || t2 == rd.writer || c.commit[t2] < c.placeOf(rd.writer) {
+	if rd.part || t2 == none || t2 == rd.writer || c.commit[t2] < c.placeOf(rd.writer) {
 		return nil
 	}
-	c.broken = breach{n, t2, rd}
 	op, from := &c.txns[n].Ops[rd.op], "at first"
 	if rd.writer != none {
 		from = "as " + c.who(int(rd.writer)) + " wrote it"

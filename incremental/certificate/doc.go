@@ -5,7 +5,7 @@
 // and verdicts, and is small enough to be read in one sitting.
 //
 //	c := certificate.New(txns, opt)             // of this history, so assumed
-//	err := c.Add(verdict.SER, order, txns)      // for each level
+//	err := c.Add(result, txns)                  // for each level that is satisfied
 //	err = certificate.Write(w, c)
 //
 //	c, err := certificate.Read(r)
@@ -43,11 +43,13 @@
 // session order and read-from, and is held against the axioms; see commits.go.
 // There a read's writer matters. Of those that commit before the reader only one
 // may have written the value, or the certificate names the one that was read
-// (Choice). A list is read from all who appended what it shows, and the order has
+// (verdict.Source). A list is read from all who appended what it shows, and the order has
 // to be theirs, but at g1.
 //
-// Verify looks for nothing. Choose, which finds the writers to be named, is on the
-// side of those who make certificates, and need not be believed.
+// Orders of commits are for what was found at these levels. A level that holds because a stronger
+// one does is proved by that one's order, replayed as above, and nobody needs to be named.
+//
+// Verify looks for nothing: whoever found the verdict knows what it read.
 //
 // # What nobody is known to have written
 //
@@ -72,7 +74,6 @@
 //	claim.go        what nobody is to have written
 //	commits.go      the axioms of g1, rc and ra; causal.go: of cc
 //	writers.go      whom each read is from; versions.go: of lists
-//	choose.go       makers only: finding the writers to be named
 //	file.go, parse.go, digest.go, verify.go  the file, and that it is of a history
 //
 // # Cost

@@ -36,6 +36,7 @@ type Records struct {
 // Proof is the order that proves one level.
 type Proof struct {
 	Level verdict.Level
+	Kind  Kind // of the order: that of Level, or of a stronger one
 	Steps []Step
 	Reads []Source // in the order of their steps; only in orders of commits
 	Line  int      // of the file, at which the section begins; 0 if it was not read from one
@@ -72,26 +73,15 @@ func New(txns []record.Transaction, opt Options) *Certificate {
 	return &Certificate{Assumed: opt, Records: Describe(txns)}
 }
 
-// Add adds the proof of a level: an order as Replay takes it. The transactions
-// are those that New was given. Where an order of commits leaves open whom a
-// read is from it finds that out with Choose, whose error it returns; beyond
-// that, and naming transactions that are there, nothing is checked.
-func (c *Certificate) Add(level verdict.Level, order []verdict.Event, txns []record.Transaction) error {
-	choices, err := Choose(level, txns, order, c.Assumed)
-	if err != nil {
-		return err
-	}
-	return c.AddChosen(level, order, choices, txns)
-}
-
-// AddChosen is Add with the writers of all reads that the order leaves open.
-func (c *Certificate) AddChosen(level verdict.Level, order []verdict.Event, choices []Choice, txns []record.Transaction) error {
-	kind := KindOf(level)
-	if kind == NoOrder {
-		return fault("level %v has no order to prove it", level)
+// Add adds the proof of a satisfied verdict, as Replay takes it. The transactions
+// are those that New was given. That it names transactions that are there is checked, and nothing else.
+func (c *Certificate) Add(v verdict.Result, txns []record.Transaction) error {
+	kind, order := KindOf(v.ProvedBy), v.Order
+	if !kind.proves(v.Level) {
+		return fault("an order of kind %s does not prove level %v", kind, v.Level)
 	}
 	names := namesOf(txns)
-	p := Proof{Level: level, Steps: make([]Step, 0, len(order))}
+	p := Proof{Level: v.Level, Kind: kind, Steps: make([]Step, 0, len(order))}
 	for i, e := range order {
 		if int64(e.Txn) >= int64(len(txns)) {
 			err := fault("transaction %d of %d", e.Txn, len(txns))
@@ -105,7 +95,7 @@ func (c *Certificate) AddChosen(level verdict.Level, order []verdict.Event, choi
 		}
 		p.Steps = append(p.Steps, Step{Txn: names(int(e.Txn)), Start: kind != Events || !e.Commit, Commit: e.Commit})
 	}
-	if err := p.choose(choices, order, names, len(txns)); err != nil {
+	if err := p.choose(v.Sources, order, names, txns); err != nil {
 		return err
 	}
 	c.Proofs = append(c.Proofs, p)
@@ -113,24 +103,26 @@ func (c *Certificate) AddChosen(level verdict.Level, order []verdict.Event, choi
 }
 
 // choose adds the writers of reads.
-func (p *Proof) choose(choices []Choice, order []verdict.Event, names func(int) Name, txns int) error {
-	if len(choices) == 0 {
+func (p *Proof) choose(sources []verdict.Source, order []verdict.Event, names func(int) Name, txns []record.Transaction) error {
+	if len(sources) == 0 {
 		return nil
 	}
 	stepOf := make(map[verdict.TxnID]int, len(order))
 	for i, e := range order {
 		stepOf[e.Txn] = i
 	}
-	for _, ch := range choices {
-		step, ok := stepOf[ch.Txn]
-		if !ok || KindOf(p.Level) != Commits || ch.Writer != verdict.NoTxn && int64(ch.Writer) >= int64(txns) {
-			return fault("transaction %d reads from transaction %d, of %d, in an order of kind %s", ch.Txn, ch.Writer, txns, KindOf(p.Level))
+	for _, s := range sources {
+		step, ok := stepOf[s.Txn]
+		if !ok || p.Kind != Commits || s.Writer != verdict.NoTxn && int64(s.Writer) >= int64(len(txns)) {
+			return fault("transaction %d reads from transaction %d, of %d, in an order of kind %s", s.Txn, s.Writer, len(txns), p.Kind)
 		}
-		rd := Source{Step: step, Op: ch.Op, Initial: ch.Writer == verdict.NoTxn}
+		rd := Source{Step: step, Initial: s.Writer == verdict.NoTxn}
 		if !rd.Initial {
-			rd.Writer = names(int(ch.Writer))
+			rd.Writer = names(int(s.Writer))
 		}
-		p.Reads = append(p.Reads, rd)
+		for _, rd.Op = range operationsOf(s, &txns[s.Txn]) {
+			p.Reads = append(p.Reads, rd)
+		}
 	}
 	slices.SortFunc(p.Reads, func(a, b Source) int { return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Op, b.Op)) })
 	return nil
@@ -197,7 +189,7 @@ func Write(w io.Writer, c *Certificate) error {
 	for i := range c.Proofs {
 		p := &c.Proofs[i]
 		n := len(p.Steps)
-		if err := writeJSON(out, section{p.Level.String(), KindOf(p.Level).String(), &n, len(p.Reads)}); err != nil {
+		if err := writeJSON(out, section{p.Level.String(), p.Kind.String(), &n, len(p.Reads)}); err != nil {
 			return err
 		}
 		if err := p.write(out); err != nil {

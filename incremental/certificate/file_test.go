@@ -60,6 +60,15 @@ func events(txns []record.Transaction, text string) []verdict.Event {
 	return order
 }
 
+// proof is the result of an order, with writers by the letter.
+func proof(l verdict.Level, txns []record.Transaction, order []verdict.Event, opt certificate.Options) verdict.Result {
+	v := verdict.Result{Level: l, ProvedBy: l, Order: order}
+	if certificate.KindOf(l) == certificate.Commits {
+		v.Sources, _ = judge{level: l, txns: txns, order: commitsOf(order), opt: opt}.sources()
+	}
+	return v
+}
+
 // prove makes a certificate of "level: order" lines.
 func prove(t *testing.T, txns []record.Transaction, opt certificate.Options, proofs ...string) *certificate.Certificate {
 	t.Helper()
@@ -70,7 +79,7 @@ func prove(t *testing.T, txns []record.Transaction, opt certificate.Options, pro
 		if !ok {
 			t.Fatalf("no level %q", name)
 		}
-		if err := c.Add(l, events(txns, order), txns); err != nil {
+		if err := c.Add(proof(l, txns, events(txns, order), opt), txns); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,10 +101,10 @@ s3 C: r(y,0) r(x,1)`
 // The file of a value that was written twice names the writer that was read.
 func TestNamedInTheFile(t *testing.T) {
 	s, opt := parse(t, twice)
-	text := write(t, prove(t, s.Txns, opt, "rc:B A C", "cc:A B C"))
+	text := write(t, prove(t, s.Txns, opt, "rc:A B C", "cc:A B C"))
 	if _, lines, _ := strings.Cut(text, "\n"); lines != `{"level":"rc","kind":"commits","steps":3,"reads":1}
-B
 A
+B
 C
 read 1 A
 {"level":"cc","kind":"commits","steps":3,"reads":1}
@@ -106,26 +115,31 @@ read 1 A
 ` {
 		t.Errorf("the file is\n%s", text)
 	}
-	for _, choices := range [][]certificate.Choice{{{Txn: 7}}, {{Txn: 2, Op: 1, Writer: 9}}} {
-		if err := certificate.New(s.Txns, opt).AddChosen(verdict.RC, events(s.Txns, "A B C"), choices, s.Txns); err == nil {
-			t.Errorf("%v are added", choices)
+	for _, from := range [][]verdict.Source{{{Txn: 7}}, {{Txn: 2, Op: 1, Writer: 9}}} {
+		v := verdict.Result{Level: verdict.RC, Order: events(s.Txns, "A B C"), Sources: from}
+		if err := certificate.New(s.Txns, opt).Add(v, s.Txns); err == nil {
+			t.Errorf("%v are added", from)
 		}
 	}
 }
 
-// The file of a write skew, to be read. It proves si and what is weaker.
+// The file of a write skew, to be read. It proves si, ra by the same order, and cc by one of commits.
 func TestGoldenFile(t *testing.T) {
 	s, opt := parse(t, skew)
 	s.Txns[3].ID = "" // and is named by its place
 	c := certificate.New(s.Txns, opt)
-	for _, l := range []verdict.Level{verdict.SI, verdict.CC} {
-		order := []verdict.Event{{Txn: 0}, {Txn: 1}, {Txn: 0, Commit: true}, {Txn: 1, Commit: true}, {Txn: 2}, {Txn: 2, Commit: true}, {Txn: 3}, {Txn: 3, Commit: true}}
-		if certificate.KindOf(l) == certificate.Commits {
-			order = slices.DeleteFunc(order, func(e verdict.Event) bool { return !e.Commit })
-		}
-		if err := c.Add(l, order, s.Txns); err != nil {
+	si := verdict.Result{Level: verdict.SI, ProvedBy: verdict.SI, Order: []verdict.Event{
+		{Txn: 0}, {Txn: 1}, {Txn: 0, Commit: true}, {Txn: 1, Commit: true}, {Txn: 2}, {Txn: 2, Commit: true}, {Txn: 3}, {Txn: 3, Commit: true}}}
+	ra := si
+	ra.Level = verdict.RA
+	cc := verdict.Result{Level: verdict.CC, ProvedBy: verdict.CC, Order: commitEvents(commitsOf(si.Order))}
+	for _, v := range []verdict.Result{si, ra, cc} {
+		if err := c.Add(v, s.Txns); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := c.Add(verdict.Result{Level: verdict.SER, ProvedBy: verdict.SI, Order: si.Order}, s.Txns); err == nil {
+		t.Error("an order of starts and commits is taken for a proof of ser")
 	}
 	got, file := write(t, c), filepath.Join("testdata", "write-skew.certificate")
 	if *rewrite {
@@ -164,7 +178,7 @@ func TestWrittenAndRead(t *testing.T) {
 		for _, l := range slices.Concat(levels, weak) {
 			if order := proofOf(l, s.Txns, opt); order != nil {
 				proved[l]++
-				if err := c.Add(l, order, s.Txns); err != nil {
+				if err := c.Add(proof(l, s.Txns, order, opt), s.Txns); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -223,7 +237,7 @@ func TestNames(t *testing.T) {
 	for n := range txns {
 		order = append(order, verdict.Event{Txn: verdict.TxnID(n), Commit: true})
 	}
-	if err := c.Add(verdict.SER, order, txns); err != nil {
+	if err := c.Add(verdict.Result{Level: verdict.SER, ProvedBy: verdict.SER, Order: order}, txns); err != nil {
 		t.Fatal(err)
 	}
 	text := write(t, c)
@@ -245,7 +259,7 @@ func TestNames(t *testing.T) {
 	for _, bad := range []string{"\xff", strings.Repeat("x", 8<<20+1)} {
 		txns[0].ID = bad
 		c = certificate.New(txns, certificate.Options{})
-		if err := errors.Join(c.Add(verdict.SER, order, txns), certificate.Write(&bytes.Buffer{}, c)); err == nil {
+		if err := errors.Join(c.Add(verdict.Result{Level: verdict.SER, ProvedBy: verdict.SER, Order: order}, txns), certificate.Write(&bytes.Buffer{}, c)); err == nil {
 			t.Errorf("a name of %d bytes that can't be read again is written", len(bad))
 		}
 	}
@@ -254,7 +268,7 @@ func TestNames(t *testing.T) {
 // proofOf finds an order that is accepted, by trying, or nil.
 func proofOf(l verdict.Level, txns []record.Transaction, opt certificate.Options) (found []verdict.Event) {
 	anyOrder(txns, certificate.KindOf(l) != certificate.Events, func(order []verdict.Event) bool {
-		if certificate.Replay(l, txns, order, opt) != nil {
+		if accepted(l, txns, order, opt) != nil {
 			return false
 		}
 		found = append([]verdict.Event{}, order...)
@@ -352,7 +366,7 @@ func swap(i, j int) func([]string) {
 
 func TestErrorHasBothValues(t *testing.T) {
 	s, opt := parse(t, "initial zero\ns1 A: w(x,1)\ns2 B: r(x,0)")
-	err := certificate.Replay(verdict.SER, s.Txns, events(s.Txns, "A B"), opt)
+	err := replay(verdict.SER, s.Txns, events(s.Txns, "A B"), opt)
 	var e *certificate.Error
 	if !errors.As(err, &e) || e.Event != 1 || e.Txn != "B" || e.Op != 0 || e.Expected != "1" || e.Found != "0" {
 		t.Errorf("%+v", e)
@@ -378,7 +392,7 @@ func TestChangedCertificates(t *testing.T) {
 			if i == j {
 				changed = slices.Delete(changed, i, i+1)
 			}
-			err := certificate.Replay(l, s.Txns, changed, options(o))
+			err := replay(l, s.Txns, changed, options(o))
 			var e *certificate.Error
 			switch {
 			case err == nil && i == j && s.Txns[order[i].Txn].Status == record.Committed:

@@ -319,11 +319,11 @@ func (j judge) holds(reads []sources, writer []int) bool {
 
 // accepts tells whether the order proves the level with these writers of the
 // reads that have several possible.
-func (j judge) accepts(choices []certificate.Choice) bool {
+func (j judge) accepts(choices []verdict.Source) bool {
 	return j.someVersions(func(j judge) bool { return j.acceptsNamed(choices) })
 }
 
-func (j judge) acceptsNamed(choices []certificate.Choice) bool {
+func (j judge) acceptsNamed(choices []verdict.Source) bool {
 	reads, ok := j.reads()
 	if !ok {
 		return false
@@ -335,7 +335,7 @@ func (j judge) acceptsNamed(choices []certificate.Choice) bool {
 		if len(r.possible) > 0 {
 			writer[i] = r.possible[0]
 		}
-		if named := slices.IndexFunc(choices, func(c certificate.Choice) bool { return int(c.Txn) == r.txn && c.Op == r.op }); named >= 0 {
+		if named := slices.IndexFunc(choices, func(c verdict.Source) bool { return int(c.Txn) == r.txn && c.Op == r.op }); named >= 0 {
 			used++
 			if writer[i] = int(choices[named].Writer); choices[named].Writer == verdict.NoTxn {
 				writer[i] = initial
@@ -350,12 +350,26 @@ func (j judge) acceptsNamed(choices []certificate.Choice) bool {
 	return used == len(choices) && j.holds(reads, writer)
 }
 
-// provable tells whether it does with some writers.
-func (j judge) provable() bool {
-	return j.someVersions(func(j judge) bool {
+// sources are writers with which it does; false if there are none.
+func (j judge) sources() (from []verdict.Source, ok bool) {
+	ok = j.someVersions(func(j judge) bool {
+		from = nil
 		reads, ok := j.reads()
-		return ok && j.some(reads, make([]int, 0, len(reads)))
+		if !ok {
+			return false
+		}
+		writer, ok := j.some(reads, make([]int, 0, len(reads)))
+		for i, r := range reads {
+			if len(r.possible) > 1 {
+				from = append(from, verdict.Source{Txn: verdict.TxnID(r.txn), Op: r.op, Writer: verdict.NoTxn})
+				if ok && writer[i] != initial {
+					from[len(from)-1].Writer = verdict.TxnID(writer[i])
+				}
+			}
+		}
+		return ok
 	})
+	return from, ok
 }
 
 // someVersions tells whether something holds with some order of the versions of
@@ -409,20 +423,20 @@ func (j judge) permute(keys []string, holds func(judge) bool) bool {
 	return try(0)
 }
 
-func (j judge) some(reads []sources, writer []int) bool {
+func (j judge) some(reads []sources, writer []int) ([]int, bool) {
 	if len(writer) == len(reads) {
-		return j.holds(reads, writer)
+		return writer, j.holds(reads, writer)
 	}
 	possible := reads[len(writer)].possible
 	if len(possible) == 0 {
 		possible = []int{initial}
 	}
 	for _, w := range possible {
-		if j.some(reads, append(writer, w)) {
-			return true
+		if all, ok := j.some(reads, append(writer, w)); ok {
+			return all, true
 		}
 	}
-	return false
+	return nil, false
 }
 
 // orders are some orders of commits: of all committed transactions, with some of
@@ -447,6 +461,15 @@ func commitOrders(rng *rand.Rand, txns []record.Transaction, count int) (out [][
 			}
 		}
 		out = append(out, order)
+	}
+	return out
+}
+
+func commitsOf(order []verdict.Event) (out []int) {
+	for _, e := range order {
+		if e.Commit {
+			out = append(out, int(e.Txn))
+		}
 	}
 	return out
 }
@@ -480,19 +503,16 @@ func TestOrdersOfCommitsByTheLetter(t *testing.T) {
 		for _, order := range commitOrders(rng, s.Txns, 8) {
 			for _, l := range weak {
 				j, n := judge{level: l, txns: s.Txns, order: order, opt: options(o)}, counts[l]
-				want := j.provable()
-				err := certificate.Replay(l, s.Txns, commitEvents(order), options(o))
+				from, want := j.sources()
+				err := replay(l, s.Txns, commitEvents(order), options(o), from...)
 				if (err == nil) != want {
 					t.Fatalf("seed %d, %v, order %v: %v, and by the letter it is %v\n%s", seed, l, order, err, want, script.Format(s))
 				}
-				choices, none := certificate.Choose(l, s.Txns, commitEvents(order), options(o))
-				if none == nil {
-					choices = spoil(rng, choices, s.Txns)
-					n.chosen += min(1, len(choices))
-					err := certificate.ReplayChosen(l, s.Txns, commitEvents(order), choices, options(o))
-					if want := j.accepts(choices); (err == nil) != want {
-						t.Fatalf("seed %d, %v, order %v, %v: %v, and by the letter it is %v\n%s", seed, l, order, choices, err, want, script.Format(s))
-					}
+				from = spoil(rng, from, s.Txns)
+				n.chosen += min(1, len(from))
+				err = replay(l, s.Txns, commitEvents(order), options(o), from...)
+				if want := j.accepts(from); (err == nil) != want {
+					t.Fatalf("seed %d, %v, order %v, %v: %v, and by the letter it is %v\n%s", seed, l, order, from, err, want, script.Format(s))
 				}
 				if !want {
 					n.refused++
@@ -510,7 +530,7 @@ func TestOrdersOfCommitsByTheLetter(t *testing.T) {
 }
 
 // spoil changes some named writers, or names one too many or too few.
-func spoil(rng *rand.Rand, choices []certificate.Choice, txns []record.Transaction) []certificate.Choice {
+func spoil(rng *rand.Rand, choices []verdict.Source, txns []record.Transaction) []verdict.Source {
 	choices = slices.Clone(choices)
 	someone := func() verdict.TxnID {
 		if rng.IntN(4) == 0 {
@@ -530,8 +550,8 @@ func spoil(rng *rand.Rand, choices []certificate.Choice, txns []record.Transacti
 	case 2:
 		n := rng.IntN(len(txns))
 		if ops := len(txns[n].Ops); ops > 0 {
-			more := certificate.Choice{Txn: verdict.TxnID(n), Op: rng.IntN(ops), Writer: someone()}
-			if !slices.ContainsFunc(choices, func(c certificate.Choice) bool { return c.Txn == more.Txn && c.Op == more.Op }) {
+			more := verdict.Source{Txn: verdict.TxnID(n), Op: rng.IntN(ops), Writer: someone()}
+			if !slices.ContainsFunc(choices, func(c verdict.Source) bool { return c.Txn == more.Txn && c.Op == more.Op }) {
 				choices = append(choices, more)
 			}
 		}
@@ -539,8 +559,8 @@ func spoil(rng *rand.Rand, choices []certificate.Choice, txns []record.Transacti
 	return choices
 }
 
-// The order in which transactions commit that proves pc, or more, proves every
-// level that is weaker; and one that proves cc proves ra, rc and g1.
+// An order that proves pc, or more, proves every level that is weaker, as its commits do by the letter; and one
+// that proves cc proves ra, rc and g1, with the same writers.
 func TestOrdersProveWhatIsWeaker(t *testing.T) {
 	from, lists := map[verdict.Level]int{}, 0
 	for seed := range uint64(3000) {
@@ -555,20 +575,23 @@ func TestOrdersProveWhatIsWeaker(t *testing.T) {
 			if from[l]++; appends(s) {
 				lists++
 			}
-			commits := slices.DeleteFunc(slices.Clone(order), func(e verdict.Event) bool { return !e.Commit })
 			for _, w := range weak {
-				if err := certificate.Replay(w, s.Txns, commits, options(o)); err != nil {
-					t.Fatalf("seed %d: %v is proved by %v, and %v not by its commits: %v\n%s", seed, l, order, w, err, script.Format(s))
+				if err := certificate.Replay(verdict.Result{Level: w, ProvedBy: l, Order: order}, s.Txns, options(o)); err != nil {
+					t.Fatalf("seed %d: %v is proved by %v, and that does not prove %v: %v\n%s", seed, l, order, w, err, script.Format(s))
+				}
+				if _, ok := (judge{level: w, txns: s.Txns, order: commitsOf(order), opt: options(o)}).sources(); !ok {
+					t.Fatalf("seed %d: %v is proved by %v, and by the letter %v is not by its commits\n%s", seed, l, order, w, script.Format(s))
 				}
 			}
 		}
 		for _, order := range commitOrders(rand.New(rand.NewPCG(seed, 23)), s.Txns, 4) {
 			for i, l := range []verdict.Level{verdict.CC, verdict.RA, verdict.RC} {
-				if certificate.Replay(l, s.Txns, commitEvents(order), options(o)) != nil {
+				named, ok := judge{level: l, txns: s.Txns, order: order, opt: options(o)}.sources()
+				if !ok || replay(l, s.Txns, commitEvents(order), options(o), named...) != nil {
 					continue
 				}
 				from[l]++
-				if err := certificate.Replay(weak[2-i], s.Txns, commitEvents(order), options(o)); err != nil {
+				if err := replay(weak[2-i], s.Txns, commitEvents(order), options(o), named...); err != nil {
 					t.Fatalf("seed %d, %v: proves %v and not %v: %v\n%s", seed, order, l, weak[2-i], err, script.Format(s))
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -220,18 +221,18 @@ func (r *Reader) proof(name string) (Proof, error) {
 	if err := r.decode(line, &s); err != nil {
 		return Proof{}, err
 	}
-	kind := KindOf(level)
+	kind := Kind(max(0, slices.Index(kindNames[:], s.Kind)))
 	switch {
 	case s.Level != name:
 		return Proof{}, r.fail("level", "want %q, which the first line names next, not %q", name, s.Level)
-	case s.Kind != kind.String():
-		return Proof{}, r.fail("kind", "want %q for level %s, not %q", kind, name, s.Kind)
+	case !kind.proves(level):
+		return Proof{}, r.fail("kind", "want %q for level %s, or the kind of a stronger one, not %q", KindOf(level), name, s.Kind)
 	case s.Steps == nil || *s.Steps < 0 || *s.Steps > math.MaxInt32:
 		return Proof{}, r.fail("steps", "want the number of transactions, starts and commits that follow")
 	case s.Reads < 0 || s.Reads > math.MaxInt32 || s.Reads > 0 && kind != Commits:
 		return Proof{}, r.fail("reads", "want the number of reads that follow, in orders of kind %s only", Commits)
 	}
-	p := Proof{Level: level, Line: r.line, Steps: []Step{}}
+	p := Proof{Level: level, Kind: kind, Line: r.line, Steps: []Step{}}
 	for i := range *s.Steps + s.Reads { // what is promised takes no memory before it comes
 		line, err := r.inside(fmt.Sprintf("line %d of %d of level %s", i+1, *s.Steps+s.Reads, name))
 		if err != nil {

@@ -66,7 +66,6 @@ func (c *Certificate) matches(txns []record.Transaction, opt Options) *Error {
 
 // verify finds the transactions of the steps and replays them.
 func (p *Proof) verify(find func(Name) (int, string), txns []record.Transaction, opt Options) *Error {
-	kind := KindOf(p.Level)
 	order := make([]verdict.Event, 0, len(p.Steps))
 	stepOf := make([]int32, 0, len(p.Steps)) // by event
 	for i, s := range p.Steps {
@@ -75,41 +74,41 @@ func (p *Proof) verify(find func(Name) (int, string), txns []record.Transaction,
 			return &Error{Event: len(order), Op: -1, Line: p.lineOf(i), What: why}
 		}
 		id := verdict.TxnID(n)
-		if kind == Events && s.Start {
+		if p.Kind == Events && s.Start {
 			order, stepOf = append(order, verdict.Event{Txn: id}), append(stepOf, int32(i))
 		}
-		if kind != Events || s.Commit {
+		if p.Kind != Events || s.Commit {
 			order, stepOf = append(order, verdict.Event{Txn: id, Commit: true}), append(stepOf, int32(i))
 		}
 	}
-	choices, err := p.choices(find, order)
+	sources, err := p.sources(find, order)
 	if err != nil {
 		return err
 	}
-	err = newReplay(p.Level, txns, order, opt).run(p.Level, choices)
+	err = replayed(p.Level, p.Kind, txns, order, sources, opt)
 	if err != nil && err.Event >= 0 {
 		err.Line = p.lineOf(int(stepOf[err.Event]))
 	}
 	return err
 }
 
-// choices finds the transactions that reads are from. Each step is one event of
+// sources finds the transactions that reads are from. Each step is one event of
 // order, as only orders of commits have such reads.
-func (p *Proof) choices(find func(Name) (int, string), order []verdict.Event) ([]Choice, *Error) {
-	var out []Choice
+func (p *Proof) sources(find func(Name) (int, string), order []verdict.Event) ([]verdict.Source, *Error) {
+	var out []verdict.Source
 	for i, rd := range p.Reads {
-		if rd.Step < 0 || rd.Step >= len(p.Steps) || KindOf(p.Level) != Commits {
-			return nil, fault("read %d is of step %d of %d, in an order of kind %s", i, rd.Step, len(p.Steps), KindOf(p.Level))
+		if rd.Step < 0 || rd.Step >= len(p.Steps) || rd.Op < 0 || p.Kind != Commits {
+			return nil, fault("read %d is of step %d of %d, in an order of kind %s", i, rd.Step, len(p.Steps), p.Kind)
 		}
-		ch := Choice{Txn: order[rd.Step].Txn, Op: rd.Op, Writer: verdict.NoTxn}
+		from := verdict.Source{Txn: order[rd.Step].Txn, Op: rd.Op, Writer: verdict.NoTxn}
 		if !rd.Initial {
 			n, why := find(rd.Writer)
 			if why != "" {
 				return nil, &Error{Event: rd.Step, Op: rd.Op, Line: p.lineOf(rd.Step), What: why}
 			}
-			ch.Writer = verdict.TxnID(n)
+			from.Writer = verdict.TxnID(n)
 		}
-		out = append(out, ch)
+		out = append(out, from)
 	}
 	return out, nil
 }

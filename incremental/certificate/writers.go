@@ -9,14 +9,19 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Choice says whom a read of a transaction read from, where an order of commits
-// leaves several possible.
-type Choice struct {
-	Txn verdict.TxnID
-	Op  int // the operation in the transaction, from 0
-	// Writer wrote the value last of what it wrote to the key; verdict.NoTxn is
-	// the initial state.
-	Writer verdict.TxnID
+// operationsOf are those that a source is of.
+func operationsOf(s verdict.Source, t *record.Transaction) (out []int) {
+	if s.Op >= 0 {
+		return []int{s.Op}
+	}
+	for j := range t.Ops {
+		if op := &t.Ops[j]; op.Key == s.Key && op.Kind != record.Read {
+			break // the rest is its own
+		} else if op.Key == s.Key {
+			out = append(out, j)
+		}
+	}
+	return out
 }
 
 // finalWrite is a transaction's last write of a key, by operation op. before is
@@ -32,44 +37,43 @@ type integer struct {
 	num int64
 }
 
-// take takes the writers that a certificate names. That they are possible is
+// choose notes the writers that a certificate names. That they are possible is
 // checked where the read is.
-func (c *commitOrder) take(choices []Choice) *Error {
-	for _, ch := range choices {
-		if int64(ch.Txn) >= int64(len(c.txns)) || ch.Writer != verdict.NoTxn && int64(ch.Writer) >= int64(len(c.txns)) {
-			return fault("transaction %d reads from transaction %d, of %d", ch.Txn, ch.Writer, len(c.txns))
+func (c *commitOrder) choose(sources []verdict.Source) *Error {
+	c.chosen = make(map[place]int32, len(sources))
+	for _, s := range sources {
+		if int64(s.Txn) >= int64(len(c.txns)) || s.Writer != verdict.NoTxn && int64(s.Writer) >= int64(len(c.txns)) {
+			return fault("transaction %d reads from transaction %d, of %d", s.Txn, s.Writer, len(c.txns))
 		}
-		n, w := int32(ch.Txn), int32(none)
-		if ch.Writer != verdict.NoTxn {
-			w = int32(ch.Writer)
+		n, w := int32(s.Txn), int32(none)
+		if s.Writer != verdict.NoTxn {
+			w = int32(s.Writer)
 		}
-		if ch.Op < 0 || ch.Op >= len(c.txns[n].Ops) {
-			return c.fail(c.commit[n], int(n), -1, "has no operation %d to name the writer of", ch.Op)
+		for _, op := range operationsOf(s, &c.txns[n]) {
+			if op >= len(c.txns[n].Ops) {
+				return c.fail(c.commit[n], int(n), -1, "has no operation %d to name the writer of", op)
+			}
+			at := place{n, int32(op)}
+			if _, twice := c.chosen[at]; twice {
+				return c.fail(c.commit[n], int(n), op, "has its writer named twice")
+			}
+			c.chosen[at] = w
 		}
-		at := place{n, int32(ch.Op)}
-		if _, twice := c.chosen[at]; twice {
-			return c.fail(c.commit[n], int(n), ch.Op, "has its writer named twice")
-		}
-		if c.chosen == nil {
-			c.chosen = make(map[place]int32, len(choices))
-		}
-		c.chosen[at] = w
 	}
 	return nil
 }
 
-// allTaken checks that no writer is named of what is no such read.
-func (c *commitOrder) allTaken(choices []Choice) *Error {
-	if c.taken == len(choices) {
+// allUsed checks that no writer is named of what is no such read.
+func (c *commitOrder) allUsed(sources []verdict.Source) *Error {
+	if c.used == len(c.chosen) {
 		return nil
 	}
-	for _, ch := range choices {
-		n, isRead := int(ch.Txn), false
-		for _, rd := range c.readsOf(int32(ch.Txn)) {
-			isRead = isRead || int(rd.op) == ch.Op && !c.objects[rd.key].isList
-		}
-		if !isRead {
-			return c.fail(c.commit[n], n, ch.Op, "has its writer named, and is no read of a single recorded write")
+	for _, s := range sources {
+		n := int(s.Txn)
+		for _, op := range operationsOf(s, &c.txns[n]) {
+			if !slices.ContainsFunc(c.readsOf(int32(n)), func(rd resolved) bool { return int(rd.op) == op && !c.objects[rd.key].isList }) {
+				return c.fail(c.commit[n], n, op, "has its writer named, and is no read of a single recorded write")
+			}
 		}
 	}
 	return nil
@@ -199,17 +203,21 @@ func (c *commitOrder) readValue(i int32, n, j int, key int32) *Error {
 	initial := stated && !partial && o.value == v
 	at := c.lastWrite(key, v)
 	if w, ok := c.chosen[place{int32(n), int32(j)}]; ok {
-		c.taken++
+		c.used++
 		if err := c.possible(i, n, j, key, w, initial); err != nil {
 			return err
 		}
 		c.readFrom(j, key, w)
 		return nil
 	}
-	if at != none {
-		return c.readLatest(i, n, j, key, at, initial)
-	}
 	switch {
+	case at != none && c.writes[at].before != none:
+		return c.ambiguous(i, n, j, c.writes[c.writes[at].before].txn, c.writes[at].txn)
+	case at != none && initial:
+		return c.ambiguous(i, n, j, none, c.writes[at].txn)
+	case at != none:
+		c.readFrom(j, key, c.writes[at].txn)
+		return nil
 	case initial:
 	case stated && !partial:
 		return c.nobody(i, n, j, key)
@@ -225,24 +233,6 @@ func (c *commitOrder) readValue(i int32, n, j int, key int32) *Error {
 		c.presume(i, n, j, key, v, "")
 	}
 	c.readFrom(j, key, none)
-	return nil
-}
-
-// readLatest is readValue if somebody wrote the value: at, as an index of writes,
-// was the last, and the initial state may hold it too.
-func (c *commitOrder) readLatest(i int32, n, j int, key, at int32, initial bool) *Error {
-	w, before := c.writes[at].txn, c.writes[at].before
-	switch {
-	case before == none && !initial:
-		c.readFrom(j, key, w)
-	case c.search:
-		c.open = append(c.open, ambiguity{txn: int32(n), read: int32(len(c.reads)), last: at, initial: initial})
-		c.readFrom(j, key, undecided)
-	case before != none:
-		return c.ambiguous(i, n, j, c.writes[before].txn, w)
-	default:
-		return c.ambiguous(i, n, j, none, w)
-	}
 	return nil
 }
 
@@ -282,10 +272,8 @@ func (c *commitOrder) ambiguous(i int32, n, j int, w, m int32) *Error {
 		first = c.who(int(w))
 	}
 	op := &c.txns[n].Ops[j]
-	err := c.fail(i, n, j, "reads %s from %q, which %s and %s both hold: an order of commits does not say whose it is, so the certificate has to",
+	return c.fail(i, n, j, "reads %s from %q, which %s and %s both hold: an order of commits does not say whose it is, so the certificate has to",
 		brief(op.Value.String()), op.Key, first, c.who(int(m)))
-	err.unnamed = true
-	return err
 }
 
 // nobody is the Error of a read that no transaction before it in the order wrote

@@ -300,11 +300,14 @@ type Result struct {
 	NoTimes bool
 	// Partial: complete only under the assumptions named in docs/soundness.md.
 	Partial bool
-	// Order is the proof of a satisfied verdict in batch: for SER, SSER and LIN
-	// the included transactions in serial order; for PC, SI and StrongSI, start
-	// and commit events; for G1, RC, RA and CC the commit order.
-	Order []Event
-	Stats Stats
+	// Order is the proof of a satisfied verdict in batch, of ProvedBy: Level, or one that implies it.
+	// For SER, SSER and LIN it is the included transactions in serial order; for PC, SI and
+	// StrongSI, start and commit events; for G1, RC, RA and CC the commit order.
+	Order    []Event
+	ProvedBy Level
+	// Sources say whom reads are from of which a commit order leaves that open.
+	Sources []Source
+	Stats   Stats
 }
 
 // Event is one step of a satisfied verdict's proof. For SER and the weak levels
@@ -313,6 +316,15 @@ type Result struct {
 type Event struct {
 	Txn    TxnID
 	Commit bool
+}
+
+// Source is whom a transaction's read is from.
+type Source struct {
+	Txn TxnID
+	// Op is the operation, from 0, or -1: all that read Key, which it has not written by then.
+	Op     int
+	Key    string
+	Writer TxnID // NoTxn: the initial state
 }
 
 // Stats count the engine's work for one level.

@@ -166,7 +166,7 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 				}
 			}
 			opt := certificate.Options{Initial: cfg.Initial, MaxSkew: int64(cfg.MaxSkew)}
-			if err := certificate.Replay(verdictLevel[cfg.Level], txns, order, opt); err != nil {
+			if err := certificate.Replay(verdict.Result{Level: verdictLevel[cfg.Level], ProvedBy: verdictLevel[cfg.Level], Order: order}, txns, opt); err != nil {
 				t.Fatal(err)
 			}
 			if len(txns) != cfg.Transactions || aborted == cfg.Transactions {

@@ -41,7 +41,7 @@ func Replay(r verdict.Result, a Assumptions, txns []record.Transaction) error {
 	if len(r.Order) == 0 && included(txns) > 0 {
 		return fmt.Errorf("level %s is satisfied without a proof", r.Level)
 	}
-	return certificate.Replay(r.Level, txns, r.Order, a.Certificate())
+	return certificate.Replay(r, txns, a.Certificate())
 }
 
 func included(txns []record.Transaction) (n int) {
@@ -51,23 +51,6 @@ func included(txns []record.Transaction) (n int) {
 		}
 	}
 	return n
-}
-
-// weaken turns the order that proves a level into one of a level that it implies.
-func weaken(order []verdict.Event, from, to verdict.Level) []verdict.Event {
-	if certificate.KindOf(from) == certificate.KindOf(to) {
-		return order
-	}
-	var out []verdict.Event
-	for _, e := range order {
-		switch {
-		case certificate.KindOf(to) == certificate.Events: // from a serial order
-			out = append(out, verdict.Event{Txn: e.Txn}, e)
-		case e.Commit:
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 // Verify replays every proof of a certificate against the history that it is to be

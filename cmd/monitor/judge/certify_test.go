@@ -79,7 +79,7 @@ func certified(t *testing.T, txns []record.Transaction, assume judge.Assumptions
 	c := certificate.New(txns, corrected.Certificate())
 	var h report.History
 	q := judge.Question{DB: record.DefaultDB, Txns: txns, Levels: verdict.Levels(), Assume: assume, AnomaliesMax: 1, Replay: true,
-		Proved: func(r verdict.Result) error { return c.Add(r.Level, r.Order, txns) }}
+		Proved: func(r verdict.Result) error { return c.Add(r, txns) }}
 	if err := judge.Check(q, &h); err != nil {
 		t.Fatal(fmt.Errorf("%w\n%s", err, script.Format(script.Script{Txns: txns})))
 	}

@@ -479,7 +479,9 @@ func (q *Question) proveInferred() error {
 		if v == nil || slices.ContainsFunc(q.proved, func(v verdict.Result) bool { return v.Level == l }) {
 			continue
 		}
-		if err := q.prove(verdict.Result{Level: l, Order: weaken(v.Order, v.Level, l)}); err != nil {
+		follows := *v // its order proves this too
+		follows.Level = l
+		if err := q.prove(follows); err != nil {
 			return err
 		}
 	}
