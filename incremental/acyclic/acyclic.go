@@ -12,7 +12,6 @@
 //	order.go      the topological order
 //	explain.go    cycles: the shortest, kept compactly, drawn on demand
 //	infer.go      conclusions: arcs that would close a cycle, what to try first
-//	width.go      cycles of at most two chosen arcs, found beforehand
 //
 // Non-obvious:
 //   - An arc of a literal is one record for ever. Asserting it links it into the
@@ -30,8 +29,8 @@ import (
 	"github.com/isowatch/isowatch/incremental/sat"
 )
 
-// known marks arcs that hold whatever is assigned.
-const known = sat.Lit(-1)
+// fixed stands for a literal of arcs that hold whatever is assigned.
+const fixed = sat.Lit(-1)
 
 // none ends a list of arcs.
 const none = int32(-1)
@@ -46,7 +45,7 @@ type Cycle struct {
 	Lits []sat.Lit
 }
 
-// link is an arc that a literal stands for, or a fixed one that came after New.
+// link is an arc that a literal stands for.
 type link struct {
 	Arc
 	lit     sat.Lit
@@ -86,7 +85,6 @@ type Theory struct {
 	level  []int32
 	looked int // nodes that searches have met
 
-	infers  bool
 	implied []sat.Lit
 }
 
@@ -94,8 +92,10 @@ type Theory struct {
 // order is a topological order of; lits is the number of literals (twice that
 // of variables).
 func New(order []int32, fixed []Arc, lits int) *Theory {
-	t := &Theory{outAt: []int32{0}, inAt: []int32{0}, infers: true}
-	t.grow(len(order))
+	t := &Theory{outAt: make([]int32, len(order)+1), inAt: make([]int32, len(order)+1)}
+	n := len(order)
+	t.pos, t.mark, t.parent, t.via = make([]int32, n), make([]uint32, n), make([]int32, n), make([]int32, n)
+	t.out, t.in, t.may = slices.Repeat([]int32{none}, n), slices.Repeat([]int32{none}, n), slices.Repeat([]int32{none}, n)
 	for i, v := range order {
 		t.pos[v] = int32(i)
 	}
@@ -106,21 +106,6 @@ func New(order []int32, fixed []Arc, lits int) *Theory {
 
 // Expect makes room for so many arcs of literals.
 func (t *Theory) Expect(arcs int) { t.links = slices.Grow(t.links, arcs) }
-
-func (t *Theory) grow(n int) {
-	if more := n - len(t.pos); more > 1 {
-		t.pos, t.out, t.in, t.may = slices.Grow(t.pos, more), slices.Grow(t.out, more), slices.Grow(t.in, more), slices.Grow(t.may, more)
-		t.outAt, t.inAt = slices.Grow(t.outAt, more), slices.Grow(t.inAt, more)
-		t.mark, t.parent, t.via = slices.Grow(t.mark, more), slices.Grow(t.parent, more), slices.Grow(t.via, more)
-	}
-	for len(t.pos) < n {
-		t.pos = append(t.pos, int32(len(t.pos)))
-		t.out, t.in, t.may = append(t.out, none), append(t.in, none), append(t.may, none)
-		t.outAt = append(t.outAt, t.outAt[len(t.outAt)-1])
-		t.inAt = append(t.inAt, t.inAt[len(t.inAt)-1])
-		t.mark, t.parent, t.via = append(t.mark, 0), append(t.parent, none), append(t.via, none)
-	}
-}
 
 func (t *Theory) room(lits int) {
 	if more := lits - len(t.first); more > 2 {
@@ -154,14 +139,7 @@ func (t *Theory) fix(fixed []Arc) {
 // Looked is how many nodes all searches have met so far: what the theory has cost.
 func (t *Theory) Looked() int { return t.looked }
 
-// Nodes is the number of nodes.
-func (t *Theory) Nodes() int { return len(t.pos) }
-
-// Grow makes nodes up to n-1, last in the order; also between solves.
-func (t *Theory) Grow(n int) { t.grow(n) }
-
-// Means adds arcs to what l stands for; while l is not asserted (see
-// sat.Solver.Release).
+// Means adds arcs to what l stands for, while l is not asserted.
 func (t *Theory) Means(l sat.Lit, arcs ...Arc) {
 	t.room(int(l|1) + 1)
 	if t.place[l] != none {
@@ -183,20 +161,6 @@ func (t *Theory) Means(l sat.Lit, arcs ...Arc) {
 func (t *Theory) link(a Arc, l sat.Lit) int32 {
 	t.links = append(t.links, link{Arc: a, lit: l, prev: none, next: none, nextOut: none, nextIn: none, sibling: none})
 	return int32(len(t.links) - 1)
-}
-
-// Fix adds an arc to the fixed graph, when nothing is asserted (see
-// sat.Solver.Release). It returns false, and adds nothing, if the fixed graph
-// would have a cycle.
-func (t *Theory) Fix(a Arc) bool {
-	if len(t.stack) > 0 {
-		panic(fmt.Sprintf("acyclic: arc %v is fixed while %d literals are asserted", a, len(t.stack)))
-	}
-	if !t.order(a) {
-		return false
-	}
-	t.push(t.link(a, known))
-	return true
 }
 
 // Pos is the node's place in the current order.

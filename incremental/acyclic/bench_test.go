@@ -31,28 +31,21 @@ var classes = []struct {
 	{"stale", 5, func(seed uint64) *task { return duplicates(300, 100, 10, 0.2, seed) }},
 }
 
-// ablations switch off one thing each, or switch one on that is off.
+// ablations switch off one thing each.
 var ablations = []struct {
-	name  string
-	opt   sat.Options
-	set   func(p *task)
-	infer bool
-	max   int // narrow cycles to find first
+	name string
+	opt  sat.Options
+	set  func(p *task)
 }{
-	{name: "default", infer: true},
-	{name: "no-conclusions"},
-	{name: "phase-polarity", infer: true, opt: sat.Options{Unguided: true}},
-	{name: "true-polarity", infer: true, opt: sat.Options{Unguided: true}, set: func(p *task) {
+	{name: "default"},
+	{name: "phase-polarity", opt: sat.Options{Unguided: true}},
+	{name: "true-polarity", opt: sat.Options{Unguided: true}, set: func(p *task) {
 		for v := range p.phase {
 			p.phase[v] = true
 		}
 	}},
-	{name: "no-steady-start", infer: true, opt: sat.Options{Steady: -1}},
-	{name: "two-width", infer: true, max: 100000},
-	{name: "no-minimisation", infer: true, opt: sat.Options{Minimise: sat.None}},
-	{name: "no-deletion", infer: true, opt: sat.Options{KeepAll: true}},
-	{name: "auxiliaries-decided", infer: true, set: func(p *task) { p.aux = nil }},
-	{name: "untraced", infer: true, opt: sat.Options{Untraced: true}},
+	{name: "no-steady-start", opt: sat.Options{Steady: -1}},
+	{name: "auxiliaries-decided", set: func(p *task) { p.aux = nil }},
 }
 
 // BenchmarkSolve searches each class, at most 20,000 conflicts a problem, with
@@ -74,14 +67,8 @@ func BenchmarkSolve(b *testing.B) {
 					conflicts, ended, traced = 0, 0, 0
 					for _, p := range tasks {
 						th := p.theory()
-						th.Infer(a.infer)
 						s := sat.NewWith(len(p.phase), th, a.opt)
 						p.state(s)
-						if a.max > 0 {
-							for _, m := range th.Narrow(a.max, 50*a.max) {
-								s.AddLemma(m.Objection, m.Lits...)
-							}
-						}
 						if s.Solve(20000) == sat.Budget {
 							ended++
 						}

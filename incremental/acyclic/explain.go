@@ -38,11 +38,6 @@ search:
 					level = append(level, v)
 				}
 			}
-			for k := t.out[n]; k != none; k = t.links[k].nextOut {
-				if v := t.links[k].To; t.links[k].lit == known && visit(v, n, none) {
-					level = append(level, v)
-				}
-			}
 			if t.mark[to] == t.stamp {
 				found = true
 				break search
@@ -51,8 +46,7 @@ search:
 		t.looked += len(level) // with those that came in
 		for _, n := range level {
 			for k := t.out[n]; k != none; k = t.links[k].nextOut {
-				l := t.links[k].lit
-				if l == known || int(t.place[l]) >= before {
+				if int(t.place[t.links[k].lit]) >= before {
 					continue
 				}
 				if v := t.links[k].To; visit(v, n, k) {
@@ -120,13 +114,10 @@ func (c *Cycle) join(t *Theory, from, to int32) {
 	at := len(c.Arcs)
 	for n := to; n != from; n = t.parent[n] {
 		c.Arcs = append(c.Arcs, Arc{t.parent[n], n})
-		c.Lits = append(c.Lits, known)
+		c.Lits = append(c.Lits, fixed)
 	}
 	slices.Reverse(c.Arcs[at:])
 }
-
-// Objections is the number of objections so far.
-func (t *Theory) Objections() int { return len(t.ends) }
 
 // Bytes is the memory of the theory, for measurement.
 func (t *Theory) Bytes() int {

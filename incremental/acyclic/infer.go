@@ -57,6 +57,3 @@ func (t *Theory) against(l sat.Lit) bool {
 	}
 	return false
 }
-
-// Infer turns conclusions on, as they are at first, or off.
-func (t *Theory) Infer(on bool) { t.infers = on }

@@ -108,23 +108,12 @@ func (w watched) Reason(l sat.Lit, before int) ([]sat.Lit, int) {
 }
 
 // judged solves the task before a judge.
-func (p *task) judged(opt sat.Options, narrow, infer bool, budget int) (*sat.Solver, *Theory, sat.Answer, error) {
+func (p *task) judged(opt sat.Options, budget int) (*sat.Solver, *Theory, sat.Answer, error) {
 	j := &judge{p: p, clauses: slices.Clone(p.clauses)}
 	th := p.theory()
-	th.Infer(infer)
 	opt.Learned = j.derived
 	s := sat.NewWith(len(p.phase), watched{th, j}, opt)
 	p.state(s)
-	if narrow {
-		for _, m := range th.Narrow(500, 100000) {
-			var lits []sat.Lit
-			for _, l := range m.Lits {
-				lits = append(lits, l.Not())
-			}
-			watched{th, j}.objected(lits, m.Objection)
-			s.AddLemma(m.Objection, m.Lits...)
-		}
-	}
 	answer := s.Solve(budget)
 	if answer == sat.Unsat && j.err == nil && !j.rup(nil) {
 		j.err = fmt.Errorf("unsat, and the empty clause does not follow")
@@ -206,18 +195,13 @@ func (p *task) core(s *sat.Solver, th *Theory) error {
 
 // variants are the ways to search that must agree.
 var variants = []struct {
-	name          string
-	opt           sat.Options
-	narrow, infer bool
+	name string
+	opt  sat.Options
 }{
-	{"default", sat.Options{}, false, true},
-	{"no conclusions", sat.Options{}, false, false},
-	{"narrow cycles first", sat.Options{}, true, true},
-	{"unguided, all kept", sat.Options{Unguided: true, KeepAll: true}, false, true},
-	{"much deleted", sat.Options{Steady: -1, ReduceFirst: 5}, false, true},
-	{"much deleted, no conclusions", sat.Options{Steady: 20, ReduceFirst: 10}, false, false},
-	{"local minimisation", sat.Options{Minimise: sat.Local}, false, true},
-	{"no minimisation, no conclusions", sat.Options{Minimise: sat.None}, true, false},
+	{"default", sat.Options{}},
+	{"unguided", sat.Options{Unguided: true}},
+	{"much deleted", sat.Options{Steady: -1, ReduceFirst: 5}},
+	{"some deleted, unguided", sat.Options{Steady: 20, ReduceFirst: 10, Unguided: true}},
 }
 
 // Every step of the search is right, on every class of problem and in every
@@ -241,7 +225,7 @@ func TestJudged(t *testing.T) {
 				first := sat.Budget
 				for _, v := range variants {
 					p := class.make(seed)
-					s, th, answer, err := p.judged(v.opt, v.narrow, v.infer, 1<<30)
+					s, th, answer, err := p.judged(v.opt, 1<<30)
 					switch {
 					case err != nil:
 					case answer == sat.Sat:
@@ -310,7 +294,7 @@ func TestTiny(t *testing.T) {
 	for seed := range uint64(3000) {
 		v := variants[seed%uint64(len(variants))]
 		p := tiny(rand.New(rand.NewPCG(seed, 8)))
-		s, th, answer, err := p.judged(v.opt, v.narrow, v.infer, 1<<30)
+		s, th, answer, err := p.judged(v.opt, 1<<30)
 		answers[answer]++
 		inferred += s.Stats.Reasons
 		if (answer == sat.Sat) != p.possible() {
@@ -329,58 +313,5 @@ func TestTiny(t *testing.T) {
 	}
 	if answers[sat.Sat] < 500 || answers[sat.Unsat] < 500 || inferred < 50 {
 		t.Errorf("the sample tells little: %v, %d reasons", answers, inferred)
-	}
-}
-
-// Arcs, fixed arcs, nodes, variables and clauses are added between solves; a
-// solver that starts anew agrees each time.
-func TestGrows(t *testing.T) {
-	answers := map[sat.Answer]int{}
-	refused := 0
-	for seed := range uint64(400) {
-		rng := rand.New(rand.NewPCG(seed, 10))
-		p := tiny(rng)
-		th := p.theory()
-		s := sat.New(len(p.phase), th)
-		p.state(s)
-		for range 6 {
-			answer := s.Solve(1 << 30)
-			answers[answer]++
-			if (answer == sat.Sat) != p.possible() {
-				t.Fatalf("seed %d: %v, possible %v\n%+v", seed, answer, p.possible(), p)
-			}
-			s.Release()
-			p.n++
-			th.Grow(int(p.n))
-			a := Arc{rng.Int32N(p.n), rng.Int32N(p.n)}
-			with := *p
-			with.fixed = append(slices.Clone(p.fixed), a)
-			if ok := th.Fix(a); ok == with.cyclic(nil) {
-				t.Fatalf("seed %d: fixing %v says %v\n%+v", seed, a, ok, p)
-			} else if ok {
-				p.fixed = with.fixed
-			} else {
-				refused++
-			}
-			if len(p.phase) < 9 {
-				s.NewVar()
-				p.choice(nil, nil, true)
-			}
-			for range 2 {
-				l := sat.Lit(rng.IntN(len(p.means)))
-				if slices.Contains(p.aux, l.Var()) {
-					l &^= 1
-				}
-				a := Arc{rng.Int32N(p.n), rng.Int32N(p.n)}
-				p.means[l] = append(p.means[l], a)
-				th.Means(l, a)
-			}
-			c := []sat.Lit{sat.Lit(rng.IntN(len(p.means))), sat.Lit(rng.IntN(len(p.means)))}
-			p.clause(c...)
-			s.AddClause(c...)
-		}
-	}
-	if answers[sat.Sat] < 300 || answers[sat.Unsat] < 300 || refused < 100 {
-		t.Errorf("the sample tells little: %v, %d arcs refused", answers, refused)
 	}
 }

@@ -20,7 +20,7 @@ func (t *Theory) order(a Arc) bool {
 	}
 	t.backward(x, t.pos[y])
 	t.looked += len(t.bwd)
-	if t.infers && len(t.ends) > 0 { // easy problems, without a conflict, need none
+	if len(t.ends) > 0 { // easy problems, without a conflict, need none
 		t.infer()
 	}
 	t.reorder()

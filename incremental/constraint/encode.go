@@ -424,10 +424,6 @@ func (q *problem) renumber(order []int) {
 	q.in = nil // their numbers are the old ones
 }
 
-// twoWidth bounds the clauses of cycles of two choices, and the looks at a pair
-// of arcs that finding them may cost (Ablate.TwoWidth).
-const twoWidth, twoWidthSteps = 20_000, 2_000_000
-
 // solver makes the solver of the problem. learned, if not nil, is told of derived
 // clauses.
 func (q *problem) solver(learned func([]sat.Lit)) *sat.Solver {
@@ -439,11 +435,6 @@ func (q *problem) solver(learned func([]sat.Lit)) *sat.Solver {
 		return !q.p.Budget.Take(sat.AskEvery + n/placesAStep)
 	}
 	s := sat.NewWith(len(q.vars), q.theory, sat.Options{Stop: stop, Learned: learned, Unguided: off.NoPolarity})
-	if off.TwoWidth {
-		for _, l := range q.theory.Narrow(twoWidth, twoWidthSteps) {
-			s.AddLemma(l.Objection, l.Lits...)
-		}
-	}
 	for i, v := range q.vars {
 		s.SetPhase(i, v.phase || off.NoPolarity)
 		if v.kind == followsVar || v.kind == inVar {

@@ -113,7 +113,6 @@ type Ablate struct {
 	NoPruning     bool // every pair of blocks and every candidate goes to the solver
 	NoContraction bool // the solver gets the whole known graph
 	NoPolarity    bool // the solver's first values do not follow the order of the graph
-	TwoWidth      bool // cycles of two choices are looked for beforehand (switched on)
 }
 
 // Violation is a cycle or an unsatisfiable set of constraints, in nodes.

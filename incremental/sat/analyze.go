@@ -144,9 +144,6 @@ func (s *Solver) countLevels(c []Lit) Lit {
 // unitOf is the derivation of the unit clause of a variable assigned at level 0:
 // it is made when first asked for.
 func (s *Solver) unitOf(v int) deriv {
-	if !s.trace.on {
-		return noDeriv
-	}
 	todo := []int{v}
 	for len(todo) > 0 {
 		v := todo[len(todo)-1]

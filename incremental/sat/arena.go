@@ -118,9 +118,7 @@ func (s *Solver) reduce() {
 		}
 	}
 	s.lazy = keepLazy
-	if !s.opt.KeepAll {
-		s.dropWorst()
-	}
+	s.dropWorst()
 	if s.arena.waste*4 > len(s.arena.words) {
 		s.compact()
 	}

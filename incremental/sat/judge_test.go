@@ -64,7 +64,7 @@ func (p *problem) againstOther(s *Solver, answer Answer) error {
 // On 3-SAT near its threshold, where thousands of clauses are learned, deleted,
 // moved, and their derivations forgotten, another solver agrees.
 func TestAgreesWithAnotherSolver(t *testing.T) {
-	for _, opt := range []Options{{}, {Steady: -1, ReduceFirst: 50}, {Steady: 100, ReduceFirst: 10, Minimise: Local}, {KeepAll: true, Steady: -1}} {
+	for _, opt := range []Options{{}, {Steady: -1, ReduceFirst: 50}, {Steady: 100, ReduceFirst: 10}, {Steady: -1}} {
 		t.Run(fmt.Sprintf("%+v", opt), func(t *testing.T) {
 			answers := map[Answer]int{}
 			deleted, conflicts := 0, 0
@@ -81,27 +81,18 @@ func TestAgreesWithAnotherSolver(t *testing.T) {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 			}
-			if answers[Sat] < 5 || answers[Unsat] < 5 || conflicts < 5000 || deleted == 0 != (opt.KeepAll || opt.ReduceFirst == 0) {
+			if answers[Sat] < 5 || answers[Unsat] < 5 || conflicts < 5000 || deleted == 0 != (opt.ReduceFirst == 0) {
 				t.Errorf("the sample tells little: %v, %d conflicts, %d clauses deleted", answers, conflicts, deleted)
 			}
 		})
 	}
 }
 
-// Derivations cost no more than is needed: without tracing there are none, and
-// with it those that nothing rests on are forgotten.
-func TestTraceIsOptionalAndForgets(t *testing.T) {
-	p := pigeons(7)
-	s, _ := p.solverWith(Options{Untraced: true})
-	if s.Solve(1<<30) != Unsat || s.Given() != nil || s.Objections() != nil {
-		t.Error("not refuted, or explained without a trace")
-	}
-	if _, n := s.Bytes(); n > 64 {
-		t.Errorf("%d bytes of derivations without tracing", n)
-	}
-	p = &problem{vars: 110}
+// Derivations that nothing rests on are forgotten.
+func TestTraceForgets(t *testing.T) {
+	p := &problem{vars: 110}
 	p.threeSAT(rand.New(rand.NewPCG(3, 3)), 480)
-	s, _ = p.solverWith(Options{ReduceFirst: 100})
+	s, _ := p.solverWith(Options{ReduceFirst: 100})
 	if answer := s.Solve(1 << 30); answer != Unsat {
 		t.Fatalf("%v", answer)
 	}

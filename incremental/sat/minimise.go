@@ -3,9 +3,6 @@ package sat
 // minimise drops literals that the others imply, and notes the clauses by which
 // they do.
 func (s *Solver) minimise(learnt []Lit) []Lit {
-	if s.opt.Minimise == None {
-		return learnt
-	}
 	levels := uint32(0)
 	for _, l := range learnt[1:] {
 		levels |= s.levelBit(l.Var())
@@ -18,11 +15,9 @@ func (s *Solver) minimise(learnt []Lit) []Lit {
 		}
 		s.seen[l.Var()] |= dropped
 	}
-	if s.trace.on {
-		for _, l := range s.marked {
-			if s.seen[l.Var()]&dropped != 0 {
-				s.explain(l.Var())
-			}
+	for _, l := range s.marked {
+		if s.seen[l.Var()]&dropped != 0 {
+			s.explain(l.Var())
 		}
 	}
 	return out
@@ -46,7 +41,7 @@ func (s *Solver) implied(l Lit, levels uint32) bool {
 			if w == v || s.level[w] == 0 || s.seen[w] != 0 {
 				continue
 			}
-			if s.opt.Minimise == Local || s.reason[w] == noRef || s.levelBit(w)&levels == 0 {
+			if s.reason[w] == noRef || s.levelBit(w)&levels == 0 {
 				for _, m := range s.marked[before:] {
 					s.seen[m.Var()] = 0
 				}

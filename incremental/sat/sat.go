@@ -95,21 +95,9 @@ const (
 
 func (a Answer) String() string { return [...]string{"budget", "sat", "unsat"}[a] }
 
-// Minimisation of learned clauses.
-type Minimisation uint8
-
-// How far learned clauses are shortened.
-const (
-	Recursive Minimisation = iota // a literal that the others imply goes (Sörensson and Biere)
-	Local                         // only if it does so by one reason
-	None
-)
-
 // Options say how to search. The zero value is what measured best; the rest is
 // there for comparison.
 type Options struct {
-	// Minimise learned clauses.
-	Minimise Minimisation
 	// Unguided leaves the theory's preferences aside: a variable's first value
 	// is the one of SetPhase. Without Guide in the theory it means nothing.
 	Unguided bool
@@ -119,10 +107,6 @@ type Options struct {
 	// ReduceFirst is how many conflicts pass before learned clauses are first
 	// deleted. 0: 2000.
 	ReduceFirst int
-	// KeepAll deletes no learned clause.
-	KeepAll bool
-	// Untraced keeps no derivations: Objections and Given return nil.
-	Untraced bool
 	// Learned, if set, is called with every clause that is derived, in order, to
 	// be checked by an independent judge. The slice is only lent.
 	Learned func(lits []Lit)
@@ -218,7 +202,7 @@ func NewWith(n int, theory Theory, opt Options) *Solver {
 	if g, ok := theory.(Guide); ok && !opt.Unguided {
 		s.guide = g
 	}
-	s.trace.init(!opt.Untraced)
+	s.trace.init()
 	s.watches = make([][]watch, 2*n)
 	s.value = make([]int8, 2*n)
 	s.phase = make([]bool, n)
@@ -276,12 +260,6 @@ func (s *Solver) AddClause(lits ...Lit) {
 	id := s.trace.leaf(given, s.given)
 	s.given++
 	s.enter(lits, id)
-}
-
-// AddLemma adds a clause that follows from the theory alone, by the objection
-// to all its literals being false.
-func (s *Solver) AddLemma(objection int, lits ...Lit) {
-	s.enter(lits, s.trace.leaf(objected, objection))
 }
 
 // enter adds a clause at level 0, with the derivation id.
@@ -364,16 +342,6 @@ func (s *Solver) wakeAux(c []Lit) {
 			s.role[l.Var()] = lastly
 			s.auxNext = 0
 		}
-	}
-}
-
-// Release takes everything back from the theory, so that what literals mean to
-// it can be added to. The next Solve tells it again.
-func (s *Solver) Release() {
-	s.jump(0)
-	if s.told > 0 {
-		s.theory.Undo(s.told)
-		s.told = 0
 	}
 }
 

@@ -19,7 +19,6 @@ const (
 // been deleted: an Unsat answer is explained by what it rests on in the end. A
 // derivation costs 4 bytes and 4 for each premise.
 type trace struct {
-	on bool
 	// start[d] is where d's words begin; start[d+1] where they end. A leaf has
 	// one word, number<<2 | kind<<1 | 1; others have one for each premise, p<<1.
 	start []uint32
@@ -30,23 +29,16 @@ type trace struct {
 	name   []deriv
 }
 
-func (t *trace) init(on bool) {
-	t.on = on
+func (t *trace) init() {
 	t.start = []uint32{0, 0} // derivation 0 is none
 }
 
 func (t *trace) leaf(kind leafKind, number int) deriv {
-	if !t.on {
-		return noDeriv
-	}
 	t.words = append(t.words, uint32(number)<<2|uint32(kind)<<1|1)
 	return t.close()
 }
 
 func (t *trace) derive(from []deriv) deriv {
-	if !t.on {
-		return noDeriv
-	}
 	for _, d := range from {
 		t.words = append(t.words, uint32(d)<<1)
 	}
@@ -63,9 +55,6 @@ func (t *trace) of(d deriv) []uint32 { return t.words[t.start[d]:t.start[d+1]] }
 // leaves are the numbers of the leaves of one kind that some derivations rest
 // on, ascending.
 func (t *trace) leaves(from []deriv, kind leafKind) []int {
-	if !t.on {
-		return nil
-	}
 	seen := make([]bool, len(t.start))
 	todo := slices.Clone(from)
 	var out []int
@@ -90,7 +79,7 @@ func (t *trace) leaves(from []deriv, kind leafKind) []int {
 
 // worth tells whether so much has come since the last time, at some words for
 // each of conflicts, that forgetting may pay.
-func (t *trace) worth(conflicts int) bool { return t.on && len(t.words) > 2*t.kept+32*conflicts }
+func (t *trace) worth(conflicts int) bool { return len(t.words) > 2*t.kept+32*conflicts }
 
 // begin, keep, end and renamed forget all derivations but the kept ones and
 // what they rest on.

@@ -191,6 +191,5 @@ func variants(peer Peer) []Variant {
 		{Name: "without pruning", Set: func(o *incremental.Options) { o.Ablate.NoPruning = true }},
 		{Name: "without contraction", Set: func(o *incremental.Options) { o.Ablate.NoContraction = true }},
 		{Name: "without polarity", Set: func(o *incremental.Options) { o.Ablate.NoPolarity = true }},
-		{Name: "with 2-width clauses", Set: func(o *incremental.Options) { o.Ablate.TwoWidth = true }},
 	}
 }
