@@ -97,7 +97,7 @@ several histories 1 goes before 2, 2 before 3.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&c.levels, "level", []string{"si", "ser"}, "`levels` to judge, comma-separated: "+strings.Join(names(verdict.Levels()), ", ")+", or all of them: all")
-	f.StringVar(&c.format, "format", history.Auto, "`format` of the files: auto, "+strings.Join(history.Formats(), ", "))
+	f.StringVar(&c.format, "format", history.Auto, "`format` of the files, one of those above")
 	f.StringVar(&c.sessions, "sessions", "keep", "keep: session order is part of every level; ignore: it is not")
 	f.StringVar(&c.initial, "initial", "any", "what an unwritten key holds: any (one value that nobody knows), absent or zero")
 	f.StringVar(&c.coverage, "coverage", "complete", "complete: all writes are in the history; partial: a value that nobody wrote belongs to somebody unseen")

@@ -48,7 +48,7 @@ Formats: ` + strings.Join(history.WrittenFormats(), ", ") + `.`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return c.run(cmd, paths[0]) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.from, "from", history.Auto, "`format` of the input: auto, "+strings.Join(history.Formats(), ", "))
+	f.StringVar(&c.from, "from", history.Auto, "`format` of the input, as check has it")
 	f.StringVar(&c.to.Format, "to", "", "`format` of the output; needed")
 	f.StringVarP(&c.output, "output", "o", "-", "`file` to write, or directory for Cobra's logs; -: standard output")
 	f.StringVar(&c.db, "db", "", "the `history` to write, of several in the input")

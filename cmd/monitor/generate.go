@@ -123,7 +123,7 @@ func (g *generateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&g.level, "level", "si", "the `level` at which the history is valid, and as a rule at no stronger one: sser, ser, strong-si, si, pc, cc, ra, rc, g1 or lin; with lists nothing weaker than si")
 	f.StringVar(&c.Anomaly, "anomaly", "", "plant the anomaly of that `name`")
 	f.IntVar(&c.Planted, "planted", 1, "how many times the anomaly is planted")
-	f.StringVar(&g.workload, "workload", "general", "one of "+strings.Join(allWorkloads(), ", "))
+	f.StringVar(&g.workload, "workload", "general", "one of those above")
 	f.IntVar(&c.Transactions, "transactions", 10_000, "how many transactions, those of anomalies included")
 	f.IntVar(&c.Sessions, "sessions", 24, "how many clients")
 	f.IntVar(&c.Operations, "ops", 8, "operations of a transaction, in append at most; the workloads mini, lwt and c-twitter have their own")
