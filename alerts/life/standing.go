@@ -317,7 +317,11 @@ func (l *Life) broke(g *group, h Head) {
 		b.alerts++
 	}
 	if h.At != nil && h.At.Time != 0 {
-		next.spans = mark(next.spans, at.Time, max(h.News, 1))
+		from := at.Time
+		if at.From != 0 {
+			from = min(from, bounded(at.From))
+		}
+		next.spans = mark(next.spans, Span{From: from, To: at.Time, Alerts: max(h.News, 1)})
 	}
 	l.put(next)
 
@@ -340,16 +344,15 @@ func later(a, b alerts.Place) alerts.Place {
 	return alerts.Place{History: a.History, Transactions: max(a.Transactions, b.Transactions), Time: max(a.Time, b.Time)}
 }
 
-// mark notes an anomaly at a time. Where there are too many spans, the two that are
+// mark notes where there were anomalies. Where there are too many spans, the two that are
 // closest become one.
-func mark(spans []Span, at, n int64) []Span {
-	i, _ := slices.BinarySearchFunc(spans, at, func(s Span, at int64) int { return cmp.Compare(s.To, at) })
-	spans = slices.Clone(spans)
-	if i < len(spans) && spans[i].From <= at {
-		spans[i].Alerts += n
-		return spans
+func mark(spans []Span, x Span) []Span {
+	i, _ := slices.BinarySearchFunc(spans, x.From, func(s Span, at int64) int { return cmp.Compare(s.To, at) })
+	end := i
+	for ; end < len(spans) && spans[end].From <= x.To; end++ {
+		x = Span{From: min(x.From, spans[end].From), To: max(x.To, spans[end].To), Alerts: x.Alerts + spans[end].Alerts}
 	}
-	spans = slices.Insert(spans, i, Span{From: at, To: at, Alerts: n})
+	spans = slices.Replace(slices.Clone(spans), i, end, x)
 	if len(spans) <= spansMax {
 		return spans
 	}

@@ -256,6 +256,12 @@ func TestSpans(t *testing.T) {
 	if got, want := fmt.Sprint(s.l.Snapshot().Spans("shop")), "[{10 10 1} {20 20 1} {30 30 2} {50 50 1}]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	many := lost("counted", "x")
+	many.At, many.News = &alerts.Place{History: 1, From: 25, Time: 40}, 7 // several, of which that is all that is known
+	s.find(many)
+	if got, want := fmt.Sprint(s.l.Snapshot().Spans("shop")), "[{10 10 1} {20 20 1} {25 40 9} {50 50 1}]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	before := fmt.Sprint(s.l.Snapshot().Spans("shop"))
 	kept := s.l.Snapshot()
 	for i := range 10 * spansMax {
@@ -269,7 +275,7 @@ func TestSpans(t *testing.T) {
 			t.Fatalf("%v", spans)
 		}
 	}
-	if len(spans) != spansMax || total != 5+10*spansMax || spans[0].From != 10 || spans[len(spans)-1].To != 1000+(10*spansMax-1)*(10*spansMax-1) {
+	if len(spans) != spansMax || total != 12+10*spansMax || spans[0].From != 10 || spans[len(spans)-1].To != 1000+(10*spansMax-1)*(10*spansMax-1) {
 		t.Errorf("%d spans of %d: %v", len(spans), total, spans)
 	}
 	if fmt.Sprint(kept.Spans("shop")) != before {

@@ -252,14 +252,18 @@ type tally struct {
 	segment uint64
 	id      string
 	n       int
-	at      alerts.Place // of the last
+	at      alerts.Place // of the last, From the first
 }
 
 // another counts an anomaly of which nothing else is kept.
 func (w *worker) another(v *stream.Violation, kind string) {
 	w.metrics.suspicions.WithLabelValues(w.db, "no").Inc()
 	if c := w.counted[kind]; c != nil && !w.replays() {
-		c.n, c.at = c.n+1, w.foundAt(&v.Violation)
+		at, from := w.foundAt(&v.Violation), c.at.From
+		if at.From = at.Time; c.n > 0 {
+			at.From, at.Time = min(at.From, from), max(at.Time, c.at.Time)
+		}
+		c.n, c.at = c.n+1, at
 	}
 }
 

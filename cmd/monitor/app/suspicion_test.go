@@ -38,6 +38,11 @@ func TestEnoughOfAKind(t *testing.T) {
 	if g := r.teller.Snapshot().Groups[0]; g.Alerts != sharesMax || g.Count != anomalies {
 		t.Errorf("the group has %d alerts and was found %d times, want %d and %d", g.Alerts, g.Count, sharesMax, anomalies)
 	}
+	for _, x := range r.teller.Snapshot().Spans(record.DefaultDB) {
+		if x.Alerts > 1 && x.From == x.To {
+			t.Errorf("%d anomalies are shown at one instant", x.Alerts)
+		}
+	}
 	if notes := strings.Join(r.Reports()[0].Results[0].Notes, "\n"); !strings.Contains(notes, fmt.Sprint(anomalies-sharesMax, " more anomalies are like others")) {
 		t.Errorf("the report says nothing of those that are kept: %q", notes)
 	}
