@@ -404,23 +404,28 @@ func TestDocumentationHasEveryKey(t *testing.T) {
 	}
 }
 
-// table is the table of docs/configuration.md, in Markdown. What was said of another key is not said again.
+// table is the table of docs/configuration.md, in Markdown. A group of keys that is the same below another key has one
+// row there.
 func table() string {
 	var b strings.Builder
-	said := map[string]string{}
 	b.WriteString("| Key | Default | Type | Meaning |\n| --- | --- | --- | --- |\n")
+	said, last := map[string]Key{}, ""
 	for _, k := range Keys() {
+		group := k.Path[:strings.LastIndex(k.Path, ".")+1]
+		name := k.Path[strings.LastIndex(strings.TrimSuffix(group, "."), ".")+1:]
+		if first, ok := said[name]; ok && first.Help == k.Help {
+			if group != last {
+				fmt.Fprintf(&b, "| `%s*` |  |  | As `%s*`. |\n", group, strings.TrimSuffix(first.Path, k.Path[len(group):]))
+			}
+			last = group
+			continue
+		}
+		said[name] = k
 		def := ""
 		if k.Default != "" {
 			def = "`" + k.Default + "`"
 		}
-		help := k.Help
-		if first := said[help]; first != "" && len(help) > 50 {
-			help = "As `" + first + "`."
-		} else {
-			said[help] = k.Path
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, def, k.Type, help)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, def, k.Type, k.Help)
 	}
 	return b.String()
 }
