@@ -37,7 +37,7 @@ func TestOldRecordsAreNotNew(t *testing.T) {
 		if f := o.Add(0, noTimes(noSeq(txn("x", 2, 0, 0))), 2000); f != Taken {
 			t.Fatalf("long after, without times, it is %v", f)
 		}
-		if f := o.Add(0, x, 2001); f.Taken() {
+		if f := o.Add(0, x, 2001); f <= Late {
 			t.Errorf("again it is %v", f)
 		}
 	})

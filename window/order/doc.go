@@ -16,15 +16,16 @@
 //
 // Use:
 //
-//	fate := o.Add(partition, &head, ref, arrival)
-//	if fate.Loses() { … }                    // what it wrote is written by nobody who is seen
+//	switch o.Add(partition, &head, ref, arrival) {
+//	case order.Taken, order.Late: …          // it will come out of Next
+//	case order.Stale: …                      // what it wrote is written by nobody who is seen
+//	}
 //	for r, ok := o.Next(); ok; r, ok = o.Next() {
 //		if r.Tick {
 //			engine.Tick(r.TickAt)    // twice, if r.Silent
 //		}
 //		if r.Loses() { … }               // so may be what others wrote
-//		t := unpack(r.Ref)
-//		r.Apply(t)                       // takes away what must not be believed
+//		t := unpack(r.Ref)               // without what must not be believed of it: TimesDropped, Detached
 //		engine.Step(t, r.Key)
 //	}
 //	if at, due := o.Tick(); due {
@@ -128,8 +129,9 @@
 //	a session's first records are      with Whole, Gap if the first that comes has a    loss
 //	missing                            seq of 2 or more; it may also be one that was
 //	                                   forgotten: Forgotten
-//	a record is late                   placed by its partition's time, times dropped;   loss: Late
-//	                                   Detached if its session has gone on
+//	a record is late                   placed by its partition's time, times dropped    loss: Late
+//	                                   (Release.TimesDropped says for whom); Detached
+//	                                   if its session has gone on
 //	one client's clock is ahead by     placed where it arrived, times dropped; where     no loss
 //	MaxAhead or more                   no broker says when that was, if those behind
 //	                                   it are not as far (trial.go)

@@ -3,8 +3,6 @@ package order
 import (
 	"math"
 	"time"
-
-	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Options say what may be assumed of the input and how much is kept.
@@ -95,13 +93,6 @@ var fateNames = [...]string{"taken", "late", "duplicate", "contradiction", "stal
 
 func (f Fate) String() string { return fateNames[f] }
 
-// Loses tells whether something is missing from the history now: what this
-// record wrote was written by nobody who is seen.
-func (f Fate) Loses() bool { return f >= Contradiction }
-
-// Taken tells whether the record will come out of Next.
-func (f Fate) Taken() bool { return f <= Late }
-
 // Release is a record in its place in the order.
 type Release struct {
 	// Ref is what the record was added under.
@@ -135,7 +126,8 @@ type Release struct {
 	// came in time as far as the partition shows. Nothing was concluded from absence without
 	// it: no loss. But it is behind its place.
 	Passed bool
-	// TimesDropped: it has times that must not be used. No loss.
+	// TimesDropped: it has times that must not be used to place it. Of one that is Late package stream gives them
+	// to the engine all the same, unless it Contradicts and a level has real time. No loss.
 	TimesDropped bool
 	// Contradicts: TimesDropped, as by its times it started after a successor in its session had
 	// started that was handed out before it. They must not be used even where those of a
@@ -162,16 +154,6 @@ type Release struct {
 // from their absence may be wrong.
 func (r *Release) Loses() bool {
 	return r.Gap != nil || r.Forgotten || r.Late && !r.Passed || r.Overlong
-}
-
-// Apply changes the record to what the engine may know of it.
-func (r *Release) Apply(t *record.Transaction) {
-	if r.TimesDropped {
-		t.HasTimes = false
-	}
-	if r.Detached {
-		t.Session, t.HasSeq = r.Session, false
-	}
 }
 
 // Gap is a hole in the capture of a session: the records From to To, both

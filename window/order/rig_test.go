@@ -36,7 +36,10 @@ func (g *rig) Next() (out, bool) {
 	t := g.txns[r.Ref]
 	if r.TimesDropped || r.Detached {
 		c := *t
-		r.Apply(&c)
+		c.HasTimes = c.HasTimes && !r.TimesDropped
+		if r.Detached {
+			c.Session, c.HasSeq = r.Session, false
+		}
 		t = &c
 	}
 	return out{r, t}, true

@@ -92,7 +92,7 @@ func restored(t *rapid.T, opt Options, a *player) *player {
 		t.Fatal(err)
 	}
 	for ref := o.RememberedFrom(); ref < uint64(len(a.refs)); ref++ {
-		if a.fates[ref].Taken() {
+		if a.fates[ref] <= Late {
 			h := record.HeadOf(a.refs[ref])
 			o.Remember(ref, &h)
 		}
