@@ -63,7 +63,7 @@ type header struct {
 	Ahead    []order.Release `json:",omitempty"`
 	Sessions []sessionOf     `json:",omitempty"` // of records with one of their own
 	Samples  []sampled       `json:",omitempty"`
-	Heads    []head          `json:",omitempty"`
+	Heads    []partitionHead `json:",omitempty"`
 	Headed   bool            `json:",omitempty"`
 
 	Complete, Unique, Attempts, Listed, Lazy bool

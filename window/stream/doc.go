@@ -33,6 +33,7 @@
 //
 // # What is forgotten
 //
-// Package segments in segments.go says how, package frontier what is remembered,
-// and docs/windows.md what that means for verdicts.
+// Type segments says how: it tells the engine less than all, never anything that is not so. Package frontier says
+// what is remembered and why that is sound, package segment where the stream is cut, and docs/windows.md what that
+// means for verdicts.
 package stream

@@ -7,19 +7,19 @@ import (
 	"github.com/isowatch/isowatch/ingest/decode"
 )
 
-// head is how a partition begins. What stands in it before the place from which it is read (the
+// partitionHead is how a partition begins. What stands in it before the place from which it is read (the
 // monitor started there, or what was older is not kept any more) may be another attempt, which
 // committed what was seen to be aborted. All of it ended before
 // anything that can be sent later than it, plus what may be late, so what comes first says until when.
 //
 // No record is lost that was to be seen, so stretches are not partial for it: with partial coverage nothing
 // is concluded from the absence of others, and of that it is a case.
-type head uint8
+type partitionHead uint8
 
 const (
-	begun  head = 1 << iota // its first batch was taken
-	open                    // something stands before that, and it is not known until when
-	caught                  // it was read to its end since the last one was opened
+	begun  partitionHead = 1 << iota // its first batch was taken
+	open                             // something stands before that, and it is not known until when
+	caught                           // it was read to its end since the last one was opened
 )
 
 // Headed says, before the first entry is taken, that a part of the input is missing that came before the history
@@ -27,7 +27,7 @@ const (
 func (h *History) Headed() { h.headed = true }
 
 // head finds or makes what is known of partition n.
-func (h *History) head(n int) *head {
+func (h *History) head(n int) *partitionHead {
 	for n >= len(h.heads) {
 		h.heads = append(h.heads, 0)
 	}

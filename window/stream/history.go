@@ -138,7 +138,7 @@ type History struct {
 	samples []sampled
 	// heads are how partitions begin, by number; open is of how many of them it is not known until
 	// when records are missing. headed is as Headed says.
-	heads  []head
+	heads  []partitionHead
 	open   int
 	headed bool
 

@@ -55,7 +55,7 @@ type segments struct {
 	ticks  []tick
 	begun  int // len(fed) when the segment's own records began
 	weight weights
-	before unknown        // of the overlap
+	before unknown        // what the engine before left open of the overlap
 	met    bits           // keys that the engine was told of, where that matters, by its number
 	fresh  []string       // scratch
 	refs   []frontier.Ref // scratch
@@ -171,7 +171,7 @@ func newSegments(cfg Config, src source) *segments {
 	s := &segments{cfg: cfg, source: src, complete: cfg.Coverage == record.CoverageComplete, unique: cfg.UniqueValues, attempts: cfg.UniqueAttempts, front: frontier.New(cfg.frontier()),
 		cutter: segment.New(cfg.cutter()), newest: noTime, whole: newStretches()}
 	s.open()
-	s.reach()
+	s.widenCutter()
 	return s
 }
 
@@ -268,8 +268,8 @@ func (s *segments) feed(t *record.Transaction, f fed) []version.Key {
 	return keys
 }
 
-// await notes what the reads of a seed wait for.
-func (s *segments) await(t *record.Transaction) {
+// noteAwaited notes what the reads of a seed wait for.
+func (s *segments) noteAwaited(t *record.Transaction) {
 	for i := range t.Ops {
 		op := &t.Ops[i]
 		if op.Kind != record.Read {
@@ -401,7 +401,7 @@ func (s *segments) long() bool {
 	if fresh < s.room(s.cfg.Segment) {
 		return false
 	}
-	return s.unique || s.weight.all >= s.room(s.cfg.Longest) || s.since(s.undecidedFrom()) <= min(fresh, s.overlapMost())
+	return s.unique || s.weight.all >= s.room(s.cfg.Longest) || s.weightFrom(s.undecidedFrom()) <= min(fresh, s.overlapMost())
 }
 
 // full tells whether the engine has done so much that the segment ends, however short it is; but not
@@ -431,8 +431,8 @@ func (s *segments) undecidedFrom() int {
 	return i
 }
 
-// since is for how many records those count that there are from one of fed on.
-func (s *segments) since(i int) (n int) {
+// weightFrom is for how many records those count that there are from one of fed on.
+func (s *segments) weightFrom(i int) (n int) {
 	for _, f := range s.fed[i:] {
 		if f.flags&base == 0 {
 			n += int(f.weight)
@@ -441,8 +441,8 @@ func (s *segments) since(i int) (n int) {
 	return n
 }
 
-// last is how many records, the last ones, count together for at most so many.
-func (s *segments) last(weight int) (n uint64) {
+// lastWithin is how many records, the last ones, count together for at most so many.
+func (s *segments) lastWithin(weight int) (n uint64) {
 	for i := len(s.fed) - 1; i >= 0; i-- {
 		if f := &s.fed[i]; f.flags&base == 0 {
 			if weight -= int(f.weight); weight < 0 {
@@ -490,12 +490,12 @@ func (s *segments) solve(watermark int64) (ends bool) {
 		s.tell(s.engine.SolveSilent().Violations)
 	}
 	s.attempts = s.engine.UniqueAttempts()
-	s.reach()
+	s.widenCutter()
 	return ends
 }
 
-// reach has the cutter remember where the overlap may begin where values repeat.
-func (s *segments) reach() {
+// widenCutter has the cutter remember where the overlap may begin where values repeat.
+func (s *segments) widenCutter() {
 	if !s.unique {
 		s.cutter.Reach(uint64(s.overlapMost() + s.cfg.Overlap))
 	}
@@ -557,12 +557,12 @@ func (s *segments) had(v *verdict.Violation) bool {
 		return i < 0 || s.fed[i].flags&base != 0
 	}
 	searched := v.Kind == verdict.Unsatisfiable && s.before.Search && !slices.ContainsFunc(v.Evidence, past)
-	return !searched && !slices.ContainsFunc(v.Exhibits, s.waited)
+	return !searched && !slices.ContainsFunc(v.Exhibits, s.hadWaited)
 }
 
-// waited tells whether one of the reads that a proof needs of a transaction waited when the engine before
+// hadWaited tells whether one of the reads that a proof needs of a transaction waited when the engine before
 // ended. Of a transaction before the overlap no other reads are remembered.
-func (s *segments) waited(x verdict.Exhibit) bool {
+func (s *segments) hadWaited(x verdict.Exhibit) bool {
 	needs := func(key string) bool { return slices.Contains(x.Reads, key) || slices.Contains(x.All, key) }
 	i := int(x.Txn) - len(s.seeds)
 	if i < 0 {
@@ -626,7 +626,7 @@ func (s *segments) record(id verdict.TxnID) (record.Transaction, bool) {
 	i := int(id)
 	if i < len(s.seeds) {
 		t := s.seeds[i]
-		revive(&t)
+		joinSession(&t)
 		return t, true
 	}
 	if i -= len(s.seeds); i >= len(s.fed) {
@@ -649,7 +649,7 @@ func (s *segments) rotate() {
 		s.stats.Unexplained += uint64(r.Unexplained)
 	}
 	s.count(results)
-	s.forget(from)
+	s.foldBefore(from)
 	waiting := s.engine.Waiting()
 	before := s.unknown(from, waiting, results)
 	seeds := s.nextSeeds(from, waiting)
@@ -698,17 +698,17 @@ func (s *segments) overlap() (segment.Cut, int) {
 // the square of that is a sixteenth then.
 func (s *segments) cut() segment.Cut {
 	if s.full() && s.weight.all < 4*s.cfg.Overlap {
-		return s.cutter.CutIn(s.stats.Transactions-s.last(s.weight.all/4), math.MaxUint64)
+		return s.cutter.CutIn(s.stats.Transactions-s.lastWithin(s.weight.all/4), math.MaxUint64)
 	}
 	if s.unique {
-		return s.cutter.CutIn(s.stats.Transactions-s.last(s.room(2*s.cfg.Overlap)), math.MaxUint64)
+		return s.cutter.CutIn(s.stats.Transactions-s.lastWithin(s.room(2*s.cfg.Overlap)), math.MaxUint64)
 	}
-	waiting := s.since(s.undecidedFrom())
-	most := min(s.since(s.begun), s.overlapMost())
+	waiting := s.weightFrom(s.undecidedFrom())
+	most := min(s.weightFrom(s.begun), s.overlapMost())
 	if waiting > max(most, s.room(s.cfg.Overlap)) {
 		s.stats.Short++
 	}
-	return s.cutter.CutIn(s.stats.Transactions-s.last(most+s.room(2*s.cfg.Overlap)), s.stats.Transactions-s.last(min(waiting, most)))
+	return s.cutter.CutIn(s.stats.Transactions-s.lastWithin(most+s.room(2*s.cfg.Overlap)), s.stats.Transactions-s.lastWithin(min(waiting, most)))
 }
 
 // stretch notes what is known of what lies before a cut, which is until end; what comes begins at begin.
@@ -735,10 +735,10 @@ func (s *segments) around(from int) (end, begin int64) {
 	return end, begin
 }
 
-// forget folds what lies before fed[from] into the frontier. What the engine was only reminded
+// foldBefore folds what lies before fed[from] into the frontier. What the engine was only reminded
 // of is there, and was counted when it was forgotten.
-func (s *segments) forget(from int) {
-	fold := s.complete || s.listed // which keys have lost a write has to be known, so all is folded
+func (s *segments) foldBefore(from int) {
+	all := s.complete || s.listed // which keys have lost a write has to be known
 	for _, f := range s.fed[:from] {
 		if s.stopped() {
 			return
@@ -747,21 +747,21 @@ func (s *segments) forget(from int) {
 			continue
 		}
 		s.stats.Forgotten++
-		if !fold {
+		if !all {
 			continue
 		}
 		if t, err := s.source.record(f.ref, f.flags); err == nil {
 			s.front.Forget(t, f.at)
 		}
 	}
-	if !fold {
-		s.stats.Dropped += uint64(s.engine.Frontier(verdict.TxnID(len(s.seeds)+from), perKey, s.remember))
+	if !all { // else the last writers of each key, as the engine has them
+		s.stats.Dropped += uint64(s.engine.Frontier(verdict.TxnID(len(s.seeds)+from), perKey, s.foldWrites))
 	}
 }
 
-// remember folds what one of the engine's transactions wrote to some keys into the
+// foldWrites folds what one of the engine's transactions wrote to some keys into the
 // frontier.
-func (s *segments) remember(id verdict.TxnID, keys []version.Key) {
+func (s *segments) foldWrites(id verdict.TxnID, keys []version.Key) {
 	i := int(id) - len(s.seeds)
 	if i < 0 || s.fed[i].flags&base != 0 {
 		return // it is there
@@ -825,7 +825,7 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 			continue
 		}
 		t.Ops = reads
-		await(&t) // what it follows in its session is forgotten
+		leaveSession(&t) // what it follows in its session is forgotten
 		if i := int(x.Txn) - len(s.seeds); i >= 0 {
 			t = placed(t, s.fed[i].at)
 		}
@@ -931,8 +931,8 @@ const waitingLeast = 64
 // which wait for their writer, and that has no place in its own session.
 const waitingSession = "\x00waiting\x00"
 
-// await gives t a session of its own, in whose name is where it was in its session.
-func await(t *record.Transaction) {
+// leaveSession gives t a session of its own, in whose name is where it was in its session.
+func leaveSession(t *record.Transaction) {
 	if strings.HasPrefix(t.Session, waitingSession) {
 		return
 	}
@@ -943,9 +943,9 @@ func await(t *record.Transaction) {
 	t.Session, t.Seq, t.HasSeq = fmt.Sprintf("%s%s\x00%d\x00%s%s", waitingSession, seq, len(t.ID), t.ID, t.Session), 0, false
 }
 
-// revive undoes await: who reads the evidence must not take it to have come before those of its
+// joinSession undoes leaveSession: who reads the evidence must not take it to have come before those of its
 // session that came later and have a lower seq.
-func revive(t *record.Transaction) {
+func joinSession(t *record.Transaction) {
 	name, ok := strings.CutPrefix(t.Session, waitingSession)
 	if !ok {
 		return
@@ -1000,7 +1000,7 @@ func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 	}
 	s.begun = len(s.fed)
 	s.weight.begun, s.weight.ticked = s.weight.all, s.weight.all
-	s.reach()
+	s.widenCutter()
 }
 
 // leaveOut gives up what was forgotten, for one segment, and returns no seeds.
@@ -1054,7 +1054,7 @@ func (s *segments) seed(t *record.Transaction) {
 		}
 		s.met.set(number)
 	}
-	s.await(t)
+	s.noteAwaited(t)
 	s.engine.Step(t, t.End)
 }
 

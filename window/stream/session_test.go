@@ -19,24 +19,24 @@ func TestWaitingReadIsShownInItsPlace(t *testing.T) {
 		{Session: "\x00", ID: "\x00\x00"},
 	} {
 		y := x
-		await(&y)
+		leaveSession(&y)
 		if y.HasSeq || y.Session == x.Session {
 			t.Errorf("%+v waits in its session: %+v", x, y)
 		}
 		again := y
-		if await(&again); again.Session != y.Session {
+		if leaveSession(&again); again.Session != y.Session {
 			t.Errorf("%+v waits twice: %+v", x, again)
 		}
-		if revive(&y); y.Session != x.Session || y.Seq != x.Seq || y.HasSeq != x.HasSeq {
+		if joinSession(&y); y.Session != x.Session || y.Seq != x.Seq || y.HasSeq != x.HasSeq {
 			t.Errorf("%+v is shown as %+v", x, y)
 		}
 	}
 	for _, name := range []string{"", "\x00", "1\x00-1\x00t", "1\x009\x00t", "x\x001\x00ts"} { // what a client may call its session
 		y := record.Transaction{Session: waitingSession + name}
-		revive(&y)
+		joinSession(&y)
 	}
 	old := record.Transaction{Session: waitingSession + "7\x00s", ID: "7"} // in a checkpoint of an earlier version
-	if revive(&old); old.Session != "s" || old.HasSeq {
+	if joinSession(&old); old.Session != "s" || old.HasSeq {
 		t.Errorf("shown as %+v", old)
 	}
 }
