@@ -362,32 +362,32 @@ func (s *Badger) state() (st state, err error) {
 	return st, err
 }
 
-// segments are what the database says of the journal.
-func (s *Badger) segments() (segments []segment, err error) {
+// logFiles are what the database says of the journal.
+func (s *Badger) logFiles() (logFiles []logFile, err error) {
 	err = s.db.View(func(txn *badger.Txn) error {
-		prefix := []byte{prefixSegment}
+		prefix := []byte{prefixLogFile}
 		return scan(context.Background(), txn, prefix, prefix, func(key, raw []byte) (bool, error) {
 			value, _, err := unseal(key, raw)
-			var g segment
+			var g logFile
 			if err == nil {
-				g, err = decodeSegment(key, value)
+				g, err = decodeLogFile(key, value)
 			}
-			if err == nil && len(segments) > 0 && g.first <= segments[len(segments)-1].last {
+			if err == nil && len(logFiles) > 0 && g.first <= logFiles[len(logFiles)-1].last {
 				err = errDamaged
 			}
 			if err != nil {
 				return false, damaged(key, "its checksum is wrong")
 			}
-			segments = append(segments, g)
+			logFiles = append(logFiles, g)
 			return true, nil
 		})
 	})
-	return segments, err
+	return logFiles, err
 }
 
-// loadJournal reads the segments and takes away what was never committed.
+// loadJournal reads them and takes away what was never committed.
 func (s *Badger) loadJournal() error {
-	segments, err := s.segments()
+	logFiles, err := s.logFiles()
 	if err != nil {
 		return err
 	}
@@ -395,7 +395,7 @@ func (s *Badger) loadJournal() error {
 	if err != nil {
 		return err
 	}
-	for i, g := range segments {
+	for i, g := range logFiles {
 		name := filepath.Base(g.file())
 		size, ok := sizes[name]
 		delete(sizes, name)
@@ -404,7 +404,7 @@ func (s *Badger) loadJournal() error {
 			return missing(g)
 		case size < g.end:
 			return &Damage{Kind: "journal", Key: fmt.Sprintf("an entry up to %d", g.last), File: g.file(), Offset: size, Why: "the file is shorter than what was committed"}
-		case size > g.end && i == len(segments)-1:
+		case size > g.end && i == len(logFiles)-1:
 			if err := s.files.truncate(g.file(), g.end); err != nil {
 				return err
 			}
@@ -417,7 +417,7 @@ func (s *Badger) loadJournal() error {
 	}
 	s.journal.mu.Lock()
 	defer s.journal.mu.Unlock()
-	s.journal.segments = segments
+	s.journal.logFiles = logFiles
 	clear(s.journal.indexes)
 	s.journal.recent = nil
 	return nil

@@ -35,7 +35,7 @@
 //	m state                             ─▶ counters and the digest of all others, see state
 //	m rest                              ─▶ what the last Commit has left to do, see rest.go
 //	o name(source) u32 partition        ─▶ u64 next offset
-//	s u64 file of the journal           ─▶ what of it is committed, see segment
+//	s u64 file of the journal           ─▶ what of it is committed, see logFile
 //	c history                           ─▶ its checkpoint
 //	g history                           ─▶ u64 number of its checkpoints so far
 //	f name(history) key                 ─▶ a spilled value

@@ -18,7 +18,7 @@ import (
 //	frames    u32 length of data, u64 number, i64 time, u32 of checksum of these,
 //	          u64 checksum of header and data, data
 //
-// What of it counts says the database: key s has a segment for each file, and
+// What of it counts says the database: key s has a logFile for each, and
 // bytes beyond its end were never committed.
 const (
 	journalDir   = "journal"
@@ -28,8 +28,8 @@ const (
 	cutShort = "it is cut: the file is shorter than what was committed"
 )
 
-// segment says what is committed of a file of the journal.
-type segment struct {
+// logFile says what is committed of a file of the journal.
+type logFile struct {
 	id     uint64
 	first  uint64 // numbers of the entries
 	last   uint64
@@ -39,11 +39,11 @@ type segment struct {
 	newest int64
 }
 
-func segmentFile(id uint64) string { return fmt.Sprintf("%s/%016x.log", journalDir, id) }
+func logFileName(id uint64) string { return fmt.Sprintf("%s/%016x.log", journalDir, id) }
 
-func (g segment) file() string { return segmentFile(g.id) }
+func (g logFile) file() string { return logFileName(g.id) }
 
-func (g segment) encode() []byte {
+func (g logFile) encode() []byte {
 	var b []byte
 	for _, n := range [...]uint64{g.first, g.last, g.count, uint64(g.end), uint64(g.oldest), uint64(g.newest)} {
 		b = binary.BigEndian.AppendUint64(b, n)
@@ -51,14 +51,14 @@ func (g segment) encode() []byte {
 	return b
 }
 
-func decodeSegment(key, b []byte) (segment, error) {
+func decodeLogFile(key, b []byte) (logFile, error) {
 	if len(key) != 9 || len(b) != 48 {
-		return segment{}, errDamaged
+		return logFile{}, errDamaged
 	}
 	n := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
-	g := segment{id: binary.BigEndian.Uint64(key[1:]), first: n(0), last: n(1), count: n(2), end: int64(n(3)), oldest: int64(n(4)), newest: int64(n(5))}
+	g := logFile{id: binary.BigEndian.Uint64(key[1:]), first: n(0), last: n(1), count: n(2), end: int64(n(3)), oldest: int64(n(4)), newest: int64(n(5))}
 	if g.first > g.last || g.count == 0 || g.end < int64(len(journalMagic)+frameHeader) {
-		return segment{}, errDamaged
+		return logFile{}, errDamaged
 	}
 	return g, nil
 }
@@ -98,46 +98,46 @@ type spot struct {
 	at     int64
 }
 
-// journal is what the database says of the journal, in memory. Segments are in
+// journal is what the database says of the journal, in memory. Files are in
 // order of id and of their numbers.
 type journal struct {
 	files files
 
 	mu       sync.Mutex
-	segments []segment
-	// indexes are the spots of a few segments: those looked at last, the one
+	logFiles []logFile
+	// indexes are the spots of a few files: those looked at last, the one
 	// that is written to among them.
 	indexes map[uint64][]spot
 	recent  []uint64
 }
 
-// indexMax bounds how many segments have an index in memory.
+// indexMax bounds how many files have an index in memory.
 const indexMax = 4
 
-func (j *journal) snapshot() []segment {
+func (j *journal) snapshot() []logFile {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.segments)
+	return slices.Clone(j.logFiles)
 }
 
-// lives tells whether a segment is still there.
+// lives tells whether a file is still there.
 func (j *journal) lives(id uint64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.ContainsFunc(j.segments, func(g segment) bool { return g.id == id })
+	return slices.ContainsFunc(j.logFiles, func(g logFile) bool { return g.id == id })
 }
 
-// set replaces the segments; spots are those of entries that came with it.
-func (j *journal) set(segments []segment, spots map[uint64][]spot) {
+// set replaces the files; spots are those of entries that came with it.
+func (j *journal) set(logFiles []logFile, spots map[uint64][]spot) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	old := make(map[uint64]segment, len(j.segments))
-	for _, g := range j.segments {
+	old := make(map[uint64]logFile, len(j.logFiles))
+	for _, g := range j.logFiles {
 		old[g.id] = g
 	}
-	j.segments = segments
-	live := make(map[uint64]bool, len(segments))
-	for _, g := range segments {
+	j.logFiles = logFiles
+	live := make(map[uint64]bool, len(logFiles))
+	for _, g := range logFiles {
 		live[g.id] = true
 		have, ok := j.indexes[g.id]
 		if before, was := old[g.id]; (ok || !was) && before.last <= g.last {
@@ -168,9 +168,9 @@ func (j *journal) forget(id uint64) {
 	j.recent = slices.DeleteFunc(j.recent, func(x uint64) bool { return x == id })
 }
 
-// index returns the spots of a segment: from memory, or from the headers of its
+// index returns the spots of a file: from memory, or from the headers of its
 // file, one small read each.
-func (j *journal) index(f file, g segment) ([]spot, error) {
+func (j *journal) index(f file, g logFile) ([]spot, error) {
 	j.mu.Lock()
 	have, ok := j.indexes[g.id]
 	j.mu.Unlock()
@@ -187,16 +187,16 @@ func (j *journal) index(f file, g segment) ([]spot, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	// Only if no commit has changed the segment meanwhile.
-	if slices.Contains(j.segments, g) {
+	// Only if no commit has changed it meanwhile.
+	if slices.Contains(j.logFiles, g) {
 		j.keep(g.id, index)
 	}
 	return index, nil
 }
 
-// walk calls do with each frame of a segment and where it begins, until do
+// walk calls do with each frame of a file and where it begins, until do
 // returns false. It holds the file to what the database says of it.
-func walk(f file, g segment, do func(at int64, h frame) (bool, error)) error {
+func walk(f file, g logFile, do func(at int64, h frame) (bool, error)) error {
 	damaged := func(at int64, after uint64, why string) error {
 		return &Damage{Kind: "journal", Key: fmt.Sprintf("the entry after number %d", after), File: g.file(), Offset: at, Why: why}
 	}
@@ -235,8 +235,8 @@ func walk(f file, g segment, do func(at int64, h frame) (bool, error)) error {
 	return nil
 }
 
-// read reads the entry at a spot into buf, which it grows.
-func readEntry(f file, g segment, s spot, buf []byte) (Entry, []byte, error) {
+// readEntry reads the entry at a spot into buf, which it grows.
+func readEntry(f file, g logFile, s spot, buf []byte) (Entry, []byte, error) {
 	damaged := func(why string) error {
 		return &Damage{Kind: "journal", Key: fmt.Sprintf("entry %d", s.number), File: g.file(), Offset: s.at, Why: why}
 	}
@@ -269,7 +269,7 @@ func (j *journal) each(from uint64, f func(Entry) (bool, error)) error {
 		if g.last < from {
 			continue
 		}
-		more, err := j.segment(g, from, &buf, f)
+		more, err := j.eachIn(g, from, &buf, f)
 		if err != nil || !more {
 			return err
 		}
@@ -277,8 +277,8 @@ func (j *journal) each(from uint64, f func(Entry) (bool, error)) error {
 	return nil
 }
 
-// segment is each for one of them. One that was dropped meanwhile is passed over.
-func (j *journal) segment(g segment, from uint64, buf *[]byte, f func(Entry) (bool, error)) (more bool, err error) {
+// eachIn is each for one of them. One that was dropped meanwhile is passed over.
+func (j *journal) eachIn(g logFile, from uint64, buf *[]byte, f func(Entry) (bool, error)) (more bool, err error) {
 	in, err := j.files.open(g.file())
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -307,28 +307,28 @@ func (j *journal) segment(g segment, from uint64, buf *[]byte, f func(Entry) (bo
 	return true, nil
 }
 
-func missing(g segment) *Damage {
+func missing(g logFile) *Damage {
 	return &Damage{Kind: "journal", Key: fmt.Sprintf("entries %d to %d", g.first, g.last), File: g.file(), Why: "the file is missing"}
 }
 
 // plan is a change of the journal that is prepared but not committed.
 type plan struct {
 	j        *journal
-	segments []segment
+	logFiles []logFile
 	spots    map[uint64][]spot
 	changed  map[uint64]bool // written in this plan
-	dropped  []segment
+	dropped  []logFile
 }
 
 func (j *journal) plan() *plan {
-	return &plan{j: j, segments: j.snapshot(), spots: make(map[uint64][]spot), changed: make(map[uint64]bool)}
+	return &plan{j: j, logFiles: j.snapshot(), spots: make(map[uint64][]spot), changed: make(map[uint64]bool)}
 }
 
 // cut takes the entries with numbers from n on out of the journal.
 func (p *plan) cut(n uint64) error {
-	for len(p.segments) > 0 {
-		i := len(p.segments) - 1
-		g := p.segments[i]
+	for len(p.logFiles) > 0 {
+		i := len(p.logFiles) - 1
+		g := p.logFiles[i]
 		if g.last < n {
 			return nil
 		}
@@ -355,17 +355,17 @@ func (p *plan) cut(n uint64) error {
 		if err := errors.Join(err, in.Close()); err != nil {
 			return err
 		}
-		p.segments[i] = g
+		p.logFiles[i] = g
 		p.changed[g.id] = true
 	}
 	return nil
 }
 
 func (p *plan) drop(i int) {
-	p.dropped = append(p.dropped, p.segments[i])
-	delete(p.changed, p.segments[i].id)
-	delete(p.spots, p.segments[i].id)
-	p.segments = slices.Delete(p.segments, i, i+1)
+	p.dropped = append(p.dropped, p.logFiles[i])
+	delete(p.changed, p.logFiles[i].id)
+	delete(p.spots, p.logFiles[i].id)
+	p.logFiles = slices.Delete(p.logFiles, i, i+1)
 }
 
 // add writes an entry behind the others; begin says that it opens a file, of that
@@ -373,10 +373,10 @@ func (p *plan) drop(i int) {
 func (p *plan) add(e Entry, begin bool, id uint64) error {
 	var parts [3][]byte
 	if begin {
-		p.segments = append(p.segments, segment{id: id, first: e.Number, oldest: e.Time, newest: e.Time})
+		p.logFiles = append(p.logFiles, logFile{id: id, first: e.Number, oldest: e.Time, newest: e.Time})
 		parts[0] = []byte(journalMagic)
 	}
-	g := &p.segments[len(p.segments)-1]
+	g := &p.logFiles[len(p.logFiles)-1]
 	parts[1], parts[2] = e.header(), e.Data
 	if err := p.j.files.write(g.file(), g.end, parts[:]...); err != nil {
 		return err
@@ -395,11 +395,11 @@ func (p *plan) add(e Entry, begin bool, id uint64) error {
 // older than the time before, and as many as it takes to keep to budget bytes.
 func (p *plan) expire(drop uint64, before time.Time, budget int64) {
 	total := int64(0)
-	for _, g := range p.segments {
+	for _, g := range p.logFiles {
 		total += g.end
 	}
-	for len(p.segments) > 1 && p.segments[0].last < drop {
-		g := p.segments[0]
+	for len(p.logFiles) > 1 && p.logFiles[0].last < drop {
+		g := p.logFiles[0]
 		if g.newest >= before.UnixNano() && total <= budget {
 			return
 		}

@@ -30,7 +30,7 @@ const (
 	prefixNotice     = 'n'
 	prefixNoticeID   = 'k'
 	prefixOutbox     = 'x'
-	prefixSegment    = 's'
+	prefixLogFile    = 's'
 	prefixCheckpoint = 'c'
 	prefixGeneration = 'g'
 	prefixForget     = 'z'
@@ -70,7 +70,7 @@ func outboxKey(receiver string, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(outboxPrefix(receiver), number)
 }
 
-func segmentKey(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{prefixSegment}, id) }
+func logFileKey(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{prefixLogFile}, id) }
 
 func checkpointKey(db string) []byte { return append([]byte{prefixCheckpoint}, db...) }
 
@@ -102,7 +102,7 @@ type state struct {
 	letterDrops  uint64
 	alertNext    uint64
 	offsetCount  uint64 // offsets stored
-	segmentNext  uint64 // id of the next file of the journal
+	logFileNext  uint64 // id of the next file of the journal
 	largeNext    uint64 // id of the next file of a large value
 	drop         uint64 // journal entries below are evidence only
 	alertCount   uint64 // alerts kept
@@ -112,7 +112,7 @@ type state struct {
 }
 
 func (s *state) fields() [13]*uint64 {
-	return [13]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext, &s.offsetCount, &s.segmentNext, &s.largeNext, &s.drop, &s.alertCount, &s.noticeNext, &s.commits, &s.digest}
+	return [13]*uint64{&s.letterNext, &s.letterOldest, &s.letterBytes, &s.letterDrops, &s.alertNext, &s.offsetCount, &s.logFileNext, &s.largeNext, &s.drop, &s.alertCount, &s.noticeNext, &s.commits, &s.digest}
 }
 
 func (s *state) encode() []byte {

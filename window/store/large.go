@@ -73,8 +73,8 @@ func describe(key []byte) (kind, name string) {
 	case prefixOutbox:
 		receiver, _ := named()
 		return "outbox", fmt.Sprintf("of %s, delivery %s", receiver, number())
-	case prefixSegment:
-		return "journal", "what is committed of " + segmentFile(binary.BigEndian.Uint64(append(rest[:len(rest):len(rest)], make([]byte, 8)...)))
+	case prefixLogFile:
+		return "journal", "what is committed of " + logFileName(binary.BigEndian.Uint64(append(rest[:len(rest):len(rest)], make([]byte, 8)...)))
 	case prefixCheckpoint:
 		return "checkpoint", fmt.Sprintf("of history %q", rest)
 	case prefixGeneration:

@@ -330,7 +330,7 @@ func (s *Badger) Entry(ctx context.Context, number uint64) (Entry, bool, error) 
 			continue
 		}
 		var buf []byte
-		_, err := s.journal.segment(g, number, &buf, func(e Entry) (bool, error) {
+		_, err := s.journal.eachIn(g, number, &buf, func(e Entry) (bool, error) {
 			if e.Number == number {
 				found, ok = e, true
 			}

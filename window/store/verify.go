@@ -218,20 +218,20 @@ func (v *verifier) large() error {
 
 // entries reads the journal.
 func (v *verifier) entries() error {
-	segments, err := v.s.segments()
+	logFiles, err := v.s.logFiles()
 	if err != nil {
 		return v.found(err, false)
 	}
-	for _, g := range segments {
-		if err := v.segment(g); err != nil {
+	for _, g := range logFiles {
+		if err := v.logFile(g); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// segment reads a file of the journal.
-func (v *verifier) segment(g segment) (err error) {
+// logFile reads a file of the journal.
+func (v *verifier) logFile(g logFile) (err error) {
 	f, err := v.s.files.open(g.file())
 	if errors.Is(err, fs.ErrNotExist) {
 		return v.found(missing(g), true)

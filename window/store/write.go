@@ -213,7 +213,7 @@ func (w *writer) end() error {
 			}
 		}
 		if w.plan != nil {
-			for _, g := range w.plan.segments {
+			for _, g := range w.plan.logFiles {
 				if len(w.plan.spots[g.id]) > 0 {
 					if err := w.s.files.sync(g.file()); err != nil {
 						return err
@@ -292,7 +292,7 @@ func (w *writer) remove(key []byte) error {
 // the next Open.
 func (w *writer) clear() {
 	if w.plan != nil {
-		w.s.journal.set(w.plan.segments, w.plan.spots)
+		w.s.journal.set(w.plan.logFiles, w.plan.spots)
 		for _, g := range w.plan.dropped {
 			if err := w.s.files.remove(g.file()); err != nil {
 				w.s.opt.Logger.Warn().Err(err).Str("file", g.file()).Msg("a file of the journal that is not needed any more can't be removed; the next start tries again")
@@ -484,16 +484,16 @@ func (w *writer) last(c Commit, tidy bool) error {
 	}
 	// The state was read anew if room began another transaction.
 	w.state.drop = max(w.state.drop, c.Drop)
-	for _, g := range plan.segments {
-		w.state.segmentNext = max(w.state.segmentNext, g.id+1)
+	for _, g := range plan.logFiles {
+		w.state.logFileNext = max(w.state.logFileNext, g.id+1)
 		if plan.changed[g.id] {
-			if err := w.set(segmentKey(g.id), g.encode()); err != nil {
+			if err := w.set(logFileKey(g.id), g.encode()); err != nil {
 				return err
 			}
 		}
 	}
 	for _, g := range plan.dropped {
-		if err := w.remove(segmentKey(g.id)); err != nil {
+		if err := w.remove(logFileKey(g.id)); err != nil {
 			return err
 		}
 	}
@@ -524,21 +524,21 @@ func (w *writer) offsets(offsets map[string]map[int]int64) error {
 // Files of the journal are at most so large, and at least so many if the store is
 // bounded tightly: what is forgotten goes in whole files.
 const (
-	segmentMax   = 64 << 20
-	segmentMin   = 64 << 10
-	segmentParts = 16
+	logFileMax   = 64 << 20
+	logFileMin   = 64 << 10
+	logFileParts = 16
 )
 
 // journal writes the entries of c and plans what is forgotten.
 func (w *writer) journal(c Commit, tidy bool) (*plan, error) {
 	s := w.s
 	p := s.journal.plan()
-	id, begun := w.state.segmentNext, tidy
-	sizeMax := min(segmentMax, max(segmentMin, s.opt.MaxBytes/segmentParts))
+	id, begun := w.state.logFileNext, tidy
+	sizeMax := min(logFileMax, max(logFileMin, s.opt.MaxBytes/logFileParts))
 	for i, e := range c.Journal {
-		begin := len(p.segments) == 0
+		begin := len(p.logFiles) == 0
 		if !begin {
-			g := p.segments[len(p.segments)-1]
+			g := p.logFiles[len(p.logFiles)-1]
 			if i == 0 && e.Number <= g.last {
 				if err := p.cut(e.Number); err != nil {
 					return nil, err
@@ -546,7 +546,7 @@ func (w *writer) journal(c Commit, tidy bool) (*plan, error) {
 				begin = true
 			}
 			begin = begin || g.end+frameHeader+int64(len(e.Data)) > sizeMax ||
-				(s.opt.Retain > 0 && e.Time-g.oldest > int64(s.opt.Retain/segmentParts))
+				(s.opt.Retain > 0 && e.Time-g.oldest > int64(s.opt.Retain/logFileParts))
 		}
 		if err := p.add(e, begin, id); err != nil {
 			return nil, err
