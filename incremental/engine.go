@@ -66,11 +66,11 @@ type Engine struct {
 	strands []*strand
 	main    *strand
 	slotTx  []ordinal // by slot
+	proving int       // conflicts of the searches that judged exhibits; see provingConflicts
 	// seeds is how many slots the seeds took, once Seeded was called; first the first
 	// slot after them with times, once there is a base, else none.
-	proving int // conflicts of the searches that judged exhibits; see provingConflicts
-	seeds   version.Slot
-	first   version.Slot
+	seeds version.Slot
+	first version.Slot
 
 	waiting    []waitingRead // reads whose writer has not come, oldest first
 	unadmitted []ordinal     // taken in before the history's kind was known
@@ -98,7 +98,7 @@ type Engine struct {
 	repeatsDue bool // lists that were read again are being decided
 	closed     bool
 	giving     bool                    // reads are being decided that waited
-	seenWarm   uint32                  // means nothing; see warm
+	seenWarm   uint32                  // written, and never read, so that the reads of warm are not optimised away
 	spare      []*strand               // of Options.Spare, not used again yet
 	told       func(verdict.Violation) // report
 	found      []constraint.Violation  // of one polygraph, while they are judged
@@ -1023,7 +1023,7 @@ func (e *Engine) batchOrder() []ordinal {
 
 // findAmbiguities finds, in batch, the reads with several possible writers and
 // the transactions of unknown outcome that are in the history or may be: the
-// least fixpoint from the committed ones (design 3).
+// least fixpoint from the committed ones (docs/decisions/0010).
 func (e *Engine) findAmbiguities() {
 	var todo []ordinal
 	promote := func(w ordinal, to doubt, by voucher) {

@@ -10,7 +10,7 @@ import (
 
 // An engine holds one segment of a stream: what it has taken in it never forgets.
 // To forget is to go on with a new engine, which takes first what of the past a
-// later transaction may still refer to (design 4, "Closing"):
+// later transaction may still refer to (docs/decisions/0032):
 //
 //	Lose(key)…       the keys of which a write is forgotten
 //	Step(stub)…      the last writers of these keys, reduced to those writes

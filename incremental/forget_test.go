@@ -269,7 +269,7 @@ func (c *cutting) smaller() []cutting {
 
 // Where the engine is cut and how little the next one remembers, nobody is
 // accused of what the whole history has not done, and what is there by itself is
-// found (design 4, "Closing").
+// found.
 func TestForgettingAccusesNobody(t *testing.T) {
 	total := &count{}
 	t.Cleanup(func() { t.Log(total) })

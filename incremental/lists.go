@@ -9,7 +9,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Lists (design 3, "List appends give the version order of what was read"; Elle).
+// Lists (docs/decisions/0011; Elle).
 //
 // A key that is appended to, and never written otherwise, holds a list that only
 // grows. All lists read of it are prefixes of the longest; that gives the order

@@ -246,8 +246,7 @@ func wholeHistory(seed uint64, i int, k kind) (stream, bool) {
 }
 
 // Whatever records do not arrive, nobody is accused of what the whole history
-// has not done, and what is told is proved by the records that arrived (design 4,
-// "The rule that keeps it sound").
+// has not done, and what is told is proved by the records that arrived.
 func TestLossesAccuseNobody(t *testing.T) {
 	total := &count{}
 	t.Cleanup(func() { t.Log(total) })

@@ -17,7 +17,7 @@ import (
 )
 
 // weakest is, for each anomaly that can be planted, the weakest level that it
-// breaks (design 3, "Levels imply levels").
+// breaks.
 var weakest = map[string]verdict.Level{
 	"thin-air-read": verdict.G1, "aborted-read": verdict.G1, "future-read": verdict.G1, "not-my-last-write": verdict.G1,
 	"not-my-own-write": verdict.G1, "intermediate-read": verdict.G1, "non-monotonic-read": verdict.RC,

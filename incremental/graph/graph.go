@@ -1,6 +1,6 @@
 // Package graph keeps the known graph: every dependency that is proved, with
 // the reason it is known. Nodes are transactions (SER), or the start and the
-// commit of each (SI; design 3 "One graph for SER and SI"): with Parts == 2,
+// commit of each (SI; docs/decisions/0001): with Parts == 2,
 // node 2t is the start of transaction t and 2t+1 its commit, and the edge from
 // start to commit is implicit.
 //

@@ -1,6 +1,6 @@
 // Package reach answers "is there a path from u to v" in the known graph while
 // edges are added, without ever keeping a full matrix where the history offers
-// something better (design 3). One interface, three representations:
+// something better (docs/decisions/0002). One interface, three representations:
 //
 //   - Banded, by time, for histories with clocks (Vbox 3.4, Italiano+);
 //   - Chains, by session, for histories without;

@@ -16,10 +16,10 @@ type TxnID uint32
 // NoTxn stands for no transaction: the initial state, or a writer not seen.
 const NoTxn = ^TxnID(0)
 
-// Level is an isolation level; design 2.2.
+// Level is an isolation level; docs/levels.md says what each asks for.
 type Level uint8
 
-// The levels, from weak to strong. SER and StrongSI are incomparable.
+// The levels. Their order is none of strength, which Implies has; their numbers are in checkpoints, and stay.
 const (
 	RC Level = iota
 	RA
@@ -63,7 +63,7 @@ func Levels() []Level {
 }
 
 // directlyWeaker[l] are the levels that l implies at once; Implies is its
-// closure. Design 3: sser => ser => si => pc => cc => ra => rc => g1 and
+// closure: sser => ser => si => pc => cc => ra => rc => g1 and
 // sser => strong-si => si. LIN is of another kind and implies nothing here.
 var directlyWeaker = [numLevels][]Level{
 	SSER: {SER, StrongSI}, SER: {SI}, StrongSI: {SI}, SI: {PC}, PC: {CC}, CC: {RA}, RA: {RC}, RC: {G1},

@@ -2,7 +2,7 @@
 // and which version overwrote it by a read-modify-write.
 //
 // Under SI and SER a transaction that read a version and wrote the same key
-// makes its write the immediate successor of what it read (design 3; MTC). So
+// makes its write the immediate successor of what it read (MTC). So
 // versions form blocks, chains of immediate successors, and only whole blocks
 // remain to be ordered against each other:
 //

@@ -134,7 +134,7 @@ func ParseInitial(s string) (Initial, bool) {
 // Clock says what the recorded times may be used for.
 type Clock uint8
 
-// The possibilities of `--clock`; design 4, "Clocks".
+// The possibilities of `--clock`; docs/soundness.md.
 const (
 	// ClockPrune uses times to cut work and never to change a verdict.
 	ClockPrune Clock = iota

@@ -119,7 +119,7 @@ type Frontier struct {
 	kept    [][]byte // of add
 	buf     []byte   // a body that is being made
 
-	seen byte // means nothing; see fetch
+	seen byte // written, and never read, so that the reads of fetch are not optimised away
 	// Scratch of Past.
 	places   []place
 	refs     []Ref

@@ -10,8 +10,8 @@
 // overlap is remembered as a frontier only. A cut is the place From where the
 // overlap begins, and it is Complete if everything before it is proved to precede
 // everything that is still to come; then a cycle cannot lead from what comes back
-// to what was forgotten, and those within one segment are found there (design 4,
-// "Cuts").
+// to what was forgotten, and those within one segment are found there
+// (docs/windows.md, "Cuts").
 //
 //	… before From … | overlap, at least MinOverlap | still to come
 //	      a         |                              |      b          a precedes b

@@ -20,7 +20,7 @@ type DeadLetter struct {
 // Alert is a raised alert.
 type Alert struct {
 	ID   string
-	Body []byte // the JSON of design 2.4
+	Body []byte // JSON that the store does not look into
 	// News is, in a Commit, how often it was found beyond what was committed before:
 	// so much is added to what is pending of it, unless the store has that body
 	// already. Of Pending it is how much is; elsewhere 0.

@@ -9,7 +9,7 @@ import (
 )
 
 // Stretch is a part of the stream, from one cut to the next, and what of it is
-// known to be complete (design 4). Every transaction lies in one, by its place in
+// known to be complete (docs/windows.md). Every transaction lies in one, by its place in
 // the order.
 type Stretch struct {
 	// From and To are transactions, counted from 0 as they left the order: To is not

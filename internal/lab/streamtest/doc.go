@@ -1,6 +1,5 @@
 // Package streamtest holds the property tests of a stream as a whole: order,
-// segments, frontier, engines, checkpoints and alerts together (design 4,
-// "Equality" and "Crash"). It has nothing but tests:
+// segments, frontier, engines, checkpoints and alerts together. It has nothing but tests:
 //
 //   - However a history comes in, in which pieces, from which partitions first, and
 //     however often the monitor is killed between, it finds the same anomalies

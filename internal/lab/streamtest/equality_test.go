@@ -305,7 +305,7 @@ func (t *topic) smaller() []*topic {
 
 // Where nothing is forgotten a stream's verdicts are those of the batch engine,
 // whatever the order in which partitions are read, in whatever pieces, and with
-// kills between (design 4, "Equality").
+// kills between.
 func TestStreamAndBatchAgree(t *testing.T) {
 	each(t, func(seed uint64, tp *topic, y *tally) *wrong {
 		whole := tp.whole()
