@@ -39,20 +39,21 @@ type ingest struct {
 	// complete: every write since the initial state can still be said to be seen,
 	// as far as the input as a whole goes.
 	complete bool
-	// anew is as in stored. foreign: the store is another input's, and what nothing is said of this
-	// one by leaves it so.
-	anew, foreign bool
-	config        uint64 // fingerprint
+	// anew: what earlier runs judged of this input is gone, as the store was used for another one since.
+	anew bool
+	// foreign: the store is another input's, which it stays until an entry says more than that time passes.
+	foreign bool
+	config  uint64 // fingerprint
 	// next is the number of the next entry, replayed that of the last one of the run
 	// before.
 	next, replayed uint64
 	workers        map[string]*worker
 	order          []*worker // by name
-	named          int       // so many of them are in names, which is as judged has it
-	names          uint64
-	group          *errgroup.Group
-	working        context.Context // of the group
-	going          context.Context // the same until somebody asks to stop: nothing new is begun then
+	namesHash      uint64    // namesOf the first so many of them
+	hashed         int
+	group          *errgroup.Group // of the workers, and of those who refill their queues
+	working        context.Context // ends when one of the group fails: all is given up
+	going          context.Context // ends then, and when somebody asks to stop: nothing new is begun
 	behind         atomic.Int64    // histories that are not yet where the run before had brought them
 	ended          bool            // the input is over
 	began          time.Time
@@ -160,7 +161,7 @@ func (in *ingest) run(reading context.Context) error {
 			}
 			last = in.now()
 			first := len(in.taken) == 0
-			in.alive(b.Partition)
+			in.sourceWorks(b.Partition)
 			in.take(b, last)
 			if len(in.arena) >= in.tuning.groupBytes || len(in.letters) >= groupLettersMax {
 				err = in.write(work)
@@ -195,8 +196,8 @@ func (in *ingest) run(reading context.Context) error {
 	}
 }
 
-// alive notes that the source works, as far as a batch of a partition shows that.
-func (in *ingest) alive(partition int) {
+// sourceWorks notes that the source works, as far as a batch of a partition shows that.
+func (in *ingest) sourceWorks(partition int) {
 	if in.ready.ready(whoInput) {
 		in.log.Info().Str("source", in.name).Int("partitions", in.partitions()).Msg("reading")
 	}
@@ -248,7 +249,7 @@ func (in *ingest) take(b *decode.Batch, now time.Time) {
 	m := mark{partition: -1}
 	if b != nil {
 		m = mark{partition: b.Partition, resume: b.Resume, seen: b.Next, identity: b.Identity, state: b.State}
-		in.meet(e)
+		in.beginNew(e)
 	}
 	m.complete, m.anew = in.complete, in.anew
 	var data []byte
@@ -285,9 +286,9 @@ func (in *ingest) count(b *decode.Batch, now int64) {
 	}
 }
 
-// meet begins the histories that an entry is the first to have a record of. Whether
+// beginNew begins the histories that an entry is the first to have a record of. Whether
 // coverage is complete for them depends on what was lost up to this entry.
-func (in *ingest) meet(e *entry) {
+func (in *ingest) beginNew(e *entry) {
 	b := e.batch
 	if b.Midst && in.complete && in.cfg.Coverage == record.CoverageComplete {
 		in.log.Warn().Int("partition", b.Partition).Int64("offset", b.First).Msg("coverage is partial: the input is not read from its beginning")
@@ -300,7 +301,7 @@ func (in *ingest) meet(e *entry) {
 		switch {
 		case in.workers[db] != nil:
 		case len(in.workers) < in.cfg.Window.Histories:
-			in.bear(db, e)
+			in.beginHistory(db, e)
 		default:
 			further = true
 		}
@@ -328,8 +329,8 @@ func (in *ingest) refuse(e *entry) {
 	}
 }
 
-// bear begins a history.
-func (in *ingest) bear(db string, e *entry) {
+// beginHistory begins a history with an entry.
+func (in *ingest) beginHistory(db string, e *entry) {
 	coverage := in.cfg.Coverage
 	if !in.complete {
 		coverage = record.CoveragePartial
@@ -350,7 +351,7 @@ func (in *ingest) write(ctx context.Context) error {
 		return nil
 	}
 	began := in.now()
-	in.data[len(in.data)-1].judged = in.note()
+	in.data[len(in.data)-1].judged = in.judgedNow()
 	if err := in.keeper.append(ctx, in.data, in.letters, in.births); err != nil {
 		return fmt.Errorf("store %s: %w", in.cfg.Store.Path, err)
 	}
@@ -367,23 +368,23 @@ func (in *ingest) write(ctx context.Context) error {
 	return err
 }
 
-// note is what is noted of how far the histories are judged; nil where nothing is
+// judgedNow is what is noted of how far the histories are judged; nil where nothing is
 // journaled.
-func (in *ingest) note() []byte {
+func (in *ingest) judgedNow() []byte {
 	if in.origin == "" {
 		return nil
 	}
-	if in.named != len(in.order) { // there is none less
+	if in.hashed != len(in.order) { // there is none less
 		names := make([]string, len(in.order))
 		for i, w := range in.order {
 			names[i] = w.db
 		}
-		in.named, in.names = len(names), namesOf(names)
+		in.hashed, in.namesHash = len(names), namesOf(names)
 	}
-	j := judged{origin: in.origin, names: in.names, upTo: make([]uint64, len(in.order))}
+	j := judged{origin: in.origin, names: in.namesHash, upTo: make([]uint64, len(in.order))}
 	for i, w := range in.order {
 		// A run that did not come so far itself does not take back what is noted.
-		j.upTo[i] = max(w.before, w.consumed.Load())
+		j.upTo[i] = max(w.judgedBefore, w.consumed.Load())
 	}
 	return j.append(nil)
 }

@@ -366,14 +366,14 @@ func FuzzJudged(f *testing.F) {
 func TestNote(t *testing.T) {
 	in := &ingest{setting: &setting{origin: "kafka t"}}
 	begin := func(db string, consumed, before uint64) {
-		w := &worker{db: db, before: before}
+		w := &worker{db: db, judgedBefore: before}
 		w.consumed.Store(consumed)
 		at, _ := slices.BinarySearchFunc(in.order, db, func(w *worker, db string) int { return strings.Compare(w.db, db) })
 		in.order = slices.Insert(in.order, at, w)
 	}
 	is := func(names []string, upTo ...uint64) {
 		t.Helper()
-		j, err := parseJudged(in.note(), len(names))
+		j, err := parseJudged(in.judgedNow(), len(names))
 		if err != nil || j == nil || j.origin != in.origin || j.names != namesOf(names) || !slices.Equal(j.upTo, upTo) {
 			t.Errorf("it is noted %+v, %v", j, err)
 		}
@@ -388,10 +388,10 @@ func TestNote(t *testing.T) {
 	for i := range config.HistoriesMax {
 		begin(fmt.Sprintf("n%04d%s", i, strings.Repeat("x", 1000)), 9, 0)
 	}
-	if b := in.note(); len(b) > 64 {
+	if b := in.judgedNow(); len(b) > 64 {
 		t.Errorf("of %d histories it has %d bytes", len(in.order), len(b))
 	}
-	if in.origin = ""; in.note() != nil {
+	if in.origin = ""; in.judgedNow() != nil {
 		t.Error("it is noted of an input that can't be read again")
 	}
 }
@@ -406,7 +406,7 @@ func BenchmarkNote(b *testing.B) {
 		in.order = append(in.order, w)
 	}
 	for b.Loop() {
-		in.note()
+		in.judgedNow()
 	}
 }
 

@@ -27,8 +27,8 @@ type stored struct {
 	states   map[int][]byte
 	next     uint64 // the number of the next entry
 	complete bool
-	// how is how far the run before had judged, as the store has it.
-	how []byte
+	// judged is how far the run before had judged, as the store has it.
+	judged []byte
 	// unread: nothing of the input was written yet.
 	unread bool
 	// anew: what was judged of the input, some time, went when the store was used for another one.
@@ -97,7 +97,7 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	how, err := parseJudged(s.how, len(checkpoints))
+	how, err := parseJudged(s.judged, len(checkpoints))
 	if err != nil {
 		return nil, damaged(err)
 	}
@@ -166,7 +166,7 @@ func (a *App) checkpoints(ctx context.Context, names []string, journal store.Sta
 			continue
 		}
 		if name == judgedName {
-			s.how = b
+			s.judged = b
 			continue
 		}
 		if !HistoryInStore(name) {
@@ -247,7 +247,7 @@ func (in *ingest) start(db string, c *checkpoint, back func()) {
 		p = provedSince(c)
 	}
 	w := &worker{setting: in.setting, db: db, proved: p, keeper: in.keeper, teller: in.teller, status: in.status, queue: newQueue(in.tuning.queue, in.pool), told: c.told, counted: map[string]*tally{},
-		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, before: c.judged, back: back, causes: causes{}, beat: in.pulse.of("history " + db)}
+		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, judgedBefore: c.judged, back: back, causes: causes{}, beat: in.pulse.of("history " + db)}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
 		cfg, err := in.windowOf(db, c.coverage, c.whole)
 		cfg.Measure, cfg.Stop = w.measure, w.stopping.Load

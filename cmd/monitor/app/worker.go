@@ -28,8 +28,8 @@ type worker struct {
 	begin func(context.Context) (*stream.History, error)
 
 	history *stream.History
-	told    *told
-	proved  *proved // since the last checkpoint
+	told    *told   // which anomalies have an alert
+	proved  *proved // what came of proving anomalies since the last checkpoint
 	// What the checkpoint says beside the history's state.
 	born     uint64
 	coverage record.Coverage
@@ -38,10 +38,10 @@ type worker struct {
 	// replayed is the last entry of the run before: what is found up to there was
 	// told before, if it is known.
 	replayed uint64
-	// before is the last entry that the run before had judged, and back is called when
+	// judgedBefore is the last entry that the run before had judged, and back is called when
 	// this one is there, once; nil: it has been, or there was none.
-	before uint64
-	back   func()
+	judgedBefore uint64
+	back         func()
 	// progress is how far it is judged, if that is further than the run before was; for
 	// others to read.
 	progress atomic.Pointer[life.Progress]
@@ -68,12 +68,11 @@ type worker struct {
 
 	// blocked: the ingest waits for the queue. leavesOut: it leaves sessions out.
 	blocked, leavesOut atomic.Bool
-	// consumed and lag are for others to read, as are how many records the order has taken in, and
-	// stream.History.Judged.
-	consumed atomic.Uint64
-	lag      atomic.Int64
-	came     atomic.Uint64
-	upTo     atomic.Uint64
+	// What follows is for others to read, up to unjudged.
+	consumed atomic.Uint64 // the last entry that is worked off
+	lag      atomic.Int64  // of the watermark behind the newest record, nanoseconds
+	came     atomic.Uint64 // records that the order has taken in
+	upTo     atomic.Uint64 // stream.History.Judged
 	// unjudged is the oldest time of which records may not have been judged yet; 0:
 	// none waits.
 	unjudged atomic.Int64
@@ -215,7 +214,7 @@ func (w *worker) take(ctx context.Context, e *entry) error {
 
 // arrive tells once that the history is where the run before had brought it, if it is.
 func (w *worker) arrive() {
-	if w.back != nil && w.consumed.Load() >= w.before {
+	if w.back != nil && w.consumed.Load() >= w.judgedBefore {
 		w.back()
 		w.back = nil
 	}
