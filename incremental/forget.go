@@ -102,7 +102,7 @@ func (e *Engine) firstTimed() version.Slot {
 // perKey are kept of a key. The result is how many writers that were not known to be
 // overwritten are not among them. O(writes).
 func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnID, keys []version.Key)) (dropped int) {
-	f := frontier{e: e, last: make([]uint32, e.in.perKey.Len()), kept: make([]kept, 0, e.in.perKey.Len()), perKey: perKey}
+	f := lastWriters{e: e, last: make([]uint32, e.in.perKey.Len()), kept: make([]kept, 0, e.in.perKey.Len()), perKey: perKey}
 	for k := range f.last {
 		f.last[k] = none
 	}
@@ -133,8 +133,9 @@ func (in *intake) before(n verdict.TxnID) ordinal {
 	return 0
 }
 
-// frontier collects last writers, from the latest transaction to the first.
-type frontier struct {
+// lastWriters collects the last writers of keys, from the latest transaction to the first. Package window/frontier,
+// which is given them, asks the same again of what it has; to ask here spares it most.
+type lastWriters struct {
 	e       *Engine
 	last    []uint32 // by key: the writer kept last, in kept
 	kept    []kept
@@ -151,7 +152,7 @@ type kept struct {
 
 // take keeps a transaction for the keys that nobody kept is known to have
 // overwritten.
-func (f *frontier) take(index ordinal) {
+func (f *lastWriters) take(index ordinal) {
 	in := f.e.in
 	t := in.txns.At(index)
 	key := version.Key(none)
@@ -179,7 +180,7 @@ func (f *frontier) take(index ordinal) {
 
 // overwrote tells whether what old wrote to k is known to be before what late
 // wrote.
-func (f *frontier) overwrote(late, old ordinal, k version.Key) bool {
+func (f *lastWriters) overwrote(late, old ordinal, k version.Key) bool {
 	in := f.e.in
 	l, o := in.txns.At(late), in.txns.At(old)
 	switch {
