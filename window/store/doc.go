@@ -36,7 +36,7 @@
 //	m rest                              ─▶ what the last Commit has left to do, see rest.go
 //	o name(source) u32 partition        ─▶ u64 next offset
 //	s u64 file of the journal           ─▶ what of it is committed, see logFile
-//	c history                           ─▶ its checkpoint
+//	c history                           ─▶ its checkpoint, or what a caller keeps under a name that no history has
 //	g history                           ─▶ u64 number of its checkpoints so far
 //	f name(history) key                 ─▶ a spilled value
 //	u name(history) u64 generation key  ─▶ what it was at the last checkpoint, see spill.go
@@ -44,7 +44,12 @@
 //	d u64 ID                            ─▶ dead letter, see letter.go
 //	i 16 bytes of hash of a dead letter ─▶ u64 its ID
 //	a alert ID                          ─▶ u64 number, then the body
-//	x name(receiver) u64 alert number   ─▶ alert ID: still to be delivered
+//	t u64 alert number                  ─▶ i64 when it was first stored, alert ID
+//	p u64 alert number                  ─▶ u64 how much news of it is pending, alert ID
+//	l                                   ─▶ the state of what decides which notices there are
+//	n u64 notice number                 ─▶ its body
+//	k notice ID                         ─▶ u64 number, u64 how many receivers are still to be told
+//	x name(receiver) u64 notice number  ─▶ notice ID: still to be delivered
 //
 // A value is stored as
 //
@@ -52,7 +57,7 @@
 //	u64 file, u64 size, u64 checksum of the content, 'l', u64 checksum    if it has a file
 //
 // Dead letters have dense IDs between oldest and next: the oldest is found and
-// dropped without a scan over what was deleted before. Alert numbers are the
+// dropped without a scan over what was deleted before. Numbers of alerts and of notices are the
 // order of first commit, so an outbox is read oldest first. Nothing that happens
 // often looks for the first key of a range whose beginning is deleted again and
 // again.

@@ -401,7 +401,7 @@ func (a *App) maintain(ctx context.Context) {
 // watch restores the state of the run before and reads on.
 func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	began := time.Now()
-	s, err := a.remember(ctx)
+	s, err := a.previous(ctx)
 	if err != nil {
 		return err
 	}
@@ -484,7 +484,7 @@ func (a *App) conclude(workers []*worker) {
 }
 
 // greet says how this run begins.
-func (a *App) greet(s *stored) {
+func (a *App) greet(s *previousRun) {
 	a.resumed = len(s.resume) > 0
 	switch {
 	case a.resumed:

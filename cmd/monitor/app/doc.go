@@ -11,6 +11,16 @@
 // history (worker.go), one per receiver, one that lets the store free space, and the
 // HTTP server.
 //
+//	ingest.go, entry.go, marks.go   what was read: numbered, journaled, handed on; where the input is
+//	queue.go, backlog.go            what waits for a history
+//	worker.go, raise.go, proved.go  a history: its steps, its alerts, and what came of proofs
+//	told.go                         which anomalies have an alert
+//	checkpoint.go, restore.go       a history in the store, and made again from there
+//	keeper.go, outbox.go            the store, and what it has no room for
+//	life.go, receivers.go           what is news, and who hears of it
+//	trouble.go, pulse.go            the monitor watches itself
+//	status.go, http.go, guard.go    the page, and who may see it
+//
 // # Entries
 //
 // What the ingest takes is an entry: one decoded batch of one partition, the time of
@@ -54,6 +64,10 @@
 //     so that the answer is that of check. The last checkpoint is from before the end
 //     was told: if the input goes on after all, so does the next run.
 //   - Standard input can't be read again: nothing is journaled of it.
+//   - Not all is a checkpoint or an offset that the store takes for one. Under names that no history has (reserved, in
+//     marks.go) are, among checkpoints, events that wait for their transaction, how far was judged, what came of
+//     proofs and what happened to the database; under the input's name with a suffix are, among offsets, what was
+//     seen, of which topic, and the number of the next entry.
 //   - A history that is first seen in an entry has its birth committed with that entry; a
 //     restart would not know from where it has to be given entries otherwise.
 package app

@@ -325,7 +325,7 @@ func TestJudgedOfTheStore(t *testing.T) {
 			st.checkpoints[judgedName] = x.note
 		}
 		a := &App{store: st, setting: setting{cfg: config.Default(), origin: "kafka t", log: zerolog.Nop()}}
-		s, err := a.remember(t.Context())
+		s, err := a.previous(t.Context())
 		if err != nil {
 			t.Fatalf("%s: %v", x.name, err)
 		}
@@ -340,7 +340,7 @@ func TestJudgedOfTheStore(t *testing.T) {
 			continue
 		}
 		st.checkpoints[judgedName] = x.note[:len(x.note)-1]
-		if _, err := a.remember(t.Context()); x.name != "by another version" && (!errors.Is(err, errJudged) || !errors.Is(err, store.ErrDamaged)) {
+		if _, err := a.previous(t.Context()); x.name != "by another version" && (!errors.Is(err, errJudged) || !errors.Is(err, store.ErrDamaged)) {
 			t.Errorf("%s, cut: %v", x.name, err)
 		}
 	}

@@ -49,7 +49,7 @@ func testEntries(from, to uint64) (out []kept) {
 func restorable(t *testing.T, st *memStore, when string) {
 	t.Helper()
 	a := &App{store: st, setting: setting{cfg: config.Default(), origin: "kafka t", log: zerolog.Nop()}}
-	s, err := a.remember(t.Context())
+	s, err := a.previous(t.Context())
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)
 	}
@@ -162,7 +162,7 @@ func TestTakenOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := &App{store: st, setting: setting{cfg: config.Default(), origin: "kafka t", log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: heldBytesMax}}}
-			s, err := a.remember(t.Context())
+			s, err := a.previous(t.Context())
 			if err != nil || s.next != 10 || !s.foreign || len(s.checkpoints) > 0 {
 				t.Fatalf("%s: %v, next %d, another's: %v, %d checkpoints", when, err, s.next, s.foreign, len(s.checkpoints))
 			}
@@ -195,11 +195,11 @@ func TestTakenOver(t *testing.T) {
 				t.Fatalf("%s: %v", when, err)
 			}
 			st.die(0)
-			theirs, err := before.remember(t.Context())
+			theirs, err := before.previous(t.Context())
 			if err != nil {
 				t.Fatalf("%s: %v", when, err)
 			}
-			ours, err := a.remember(t.Context())
+			ours, err := a.previous(t.Context())
 			if err != nil {
 				t.Fatalf("%s: %v", when, err)
 			}
@@ -233,10 +233,10 @@ func TestTakenOver(t *testing.T) {
 func TestFullBeforeTheFirstEntry(t *testing.T) {
 	st := newMemStore("r")
 	testKeeper(t, st, heldBytesMax, "a", "b")
-	look := func(origin string) (*App, *stored) {
+	look := func(origin string) (*App, *previousRun) {
 		t.Helper()
 		a := &App{store: st, setting: setting{cfg: config.Default(), origin: origin, log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{held: heldBytesMax}}}
-		s, err := a.remember(t.Context())
+		s, err := a.previous(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,10 +274,10 @@ func TestStoreOfVersionBefore(t *testing.T) {
 		delete(st.offsets, journalOf)
 		delete(st.checkpoints, judgedName)
 	}
-	look := func(origin string) *stored {
+	look := func(origin string) *previousRun {
 		t.Helper()
 		a := &App{store: st, setting: setting{cfg: config.Default(), origin: origin, log: zerolog.Nop()}}
-		s, err := a.remember(t.Context())
+		s, err := a.previous(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +320,7 @@ func TestOtherWithoutHistory(t *testing.T) {
 	}
 	for i, origin := range []string{"kafka u", "kafka t", "kafka u"} {
 		a := inputs[origin]
-		s, err := a.remember(t.Context())
+		s, err := a.previous(t.Context())
 		if err != nil || !s.foreign || len(s.states) > 0 || s.next != uint64(i)+2 {
 			t.Fatalf("turn %d: %v, another's: %v, next %d, waits: %v", i, err, s.foreign, s.next, s.states)
 		}
@@ -331,7 +331,7 @@ func TestOtherWithoutHistory(t *testing.T) {
 		if err := k.append(t.Context(), entries, nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		if s, err = a.remember(t.Context()); err != nil || s.foreign || len(s.states) != 1 || s.states[i] == nil {
+		if s, err = a.previous(t.Context()); err != nil || s.foreign || len(s.states) != 1 || s.states[i] == nil {
 			t.Errorf("turn %d: %v, another's: %v, waits: %v", i, err, s.foreign, s.states)
 		}
 	}
@@ -482,7 +482,7 @@ func TestRecoveryOfBirthsInterrupted(t *testing.T) {
 			died++
 		}
 		a := &App{store: st, setting: setting{cfg: config.Default(), origin: "kafka t", log: zerolog.Nop()}}
-		s, err := a.remember(t.Context())
+		s, err := a.previous(t.Context())
 		if err != nil {
 			t.Errorf("dead at commit %d: %v", n, err)
 			continue

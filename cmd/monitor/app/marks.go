@@ -27,7 +27,7 @@ type mark struct {
 	// complete: every write since the initial state has been seen so far, as far
 	// as the input as a whole goes.
 	complete bool
-	// anew is as in stored.
+	// anew is as in previousRun.
 	anew bool
 }
 

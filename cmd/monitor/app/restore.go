@@ -18,8 +18,8 @@ import (
 	"github.com/isowatch/isowatch/window/stream"
 )
 
-// stored is what the run before left of the input.
-type stored struct {
+// previousRun is what the run before left of the input.
+type previousRun struct {
 	// resume are the offsets to go on at, with their identities, as sources take
 	// them; empty: the input was not read yet.
 	resume   map[int]int64
@@ -31,7 +31,7 @@ type stored struct {
 	judged []byte
 	// unread: nothing of the input was written yet.
 	unread bool
-	// anew: what was judged of the input, some time, went when the store was used for another one.
+	// anew: what earlier runs judged of the input is gone, as the store was used for another one since.
 	anew bool
 	// foreign: another input used the store last. left are the names of what it has among the
 	// checkpoints: none of it is of use, and it goes when something of this one is written.
@@ -42,9 +42,9 @@ type stored struct {
 	checkpoints map[string]*checkpoint
 }
 
-// remember reads what the run before stored.
-func (a *App) remember(ctx context.Context) (*stored, error) {
-	s := &stored{checkpoints: map[string]*checkpoint{}, states: map[int][]byte{}}
+// previous reads what the run before stored.
+func (a *App) previous(ctx context.Context) (*previousRun, error) {
+	s := &previousRun{checkpoints: map[string]*checkpoint{}, states: map[int][]byte{}}
 	if a.origin == "" {
 		s.next, s.from, s.unread = 1, 1, true
 		return s, nil
@@ -133,7 +133,7 @@ func (a *App) remember(ctx context.Context) (*stored, error) {
 // checkpoints reads those of histories, and into s what waits of events, or that another
 // input has used the store since this one did: then neither journal nor checkpoints are of
 // this one.
-func (a *App) checkpoints(ctx context.Context, names []string, journal store.Stats, s *stored) (map[string]*checkpoint, error) {
+func (a *App) checkpoints(ctx context.Context, names []string, journal store.Stats, s *previousRun) (map[string]*checkpoint, error) {
 	of, err := a.store.Offsets(ctx, journalOf)
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func (a *App) checkpoints(ctx context.Context, names []string, journal store.Sta
 // goOn makes of s where the input goes on, or begins, in a store that another one used last:
 // behind all that is in the journal, so that no entry takes another's place, and without what
 // was judged of it.
-func (a *App) goOn(s *stored, left []string, journal store.Stats) {
+func (a *App) goOn(s *previousRun, left []string, journal store.Stats) {
 	if !s.unread {
 		s.anew = true
 		if !a.ends() {
@@ -284,7 +284,7 @@ func (in *ingest) insert(w *worker) {
 // restore begins the histories that the store has, and gives them the entries that
 // they have not consumed. It returns when these are in the queues, or left in the journal
 // to be refilled from there: it waits for no history, so that the input is opened.
-func (in *ingest) restore(ctx context.Context, s *stored) error {
+func (in *ingest) restore(ctx context.Context, s *previousRun) error {
 	in.keeper.take(s.left)
 	if !s.foreign {
 		in.replayed = s.next - 1
@@ -389,9 +389,9 @@ func loader(ctx context.Context, st store.Store) func(uint64) (*decode.Batch, er
 
 // again tells whether a run that stores nothing is followed by one that reads from the same
 // place: what is read where the input ends now would otherwise move on with it.
-func (s *stored) again(k *config.Kafka) bool { return !s.unread || s.fresh(k) }
+func (s *previousRun) again(k *config.Kafka) bool { return !s.unread || s.fresh(k) }
 
 // fresh tells whether the input is read from its beginning.
-func (s *stored) fresh(k *config.Kafka) bool {
+func (s *previousRun) fresh(k *config.Kafka) bool {
 	return len(s.resume) == 0 && (k == nil || k.Start.At == config.StartStored || k.Start.At == config.StartEarliest)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // newStage begins to read and decode src behind what was stored.
-func (a *App) newStage(src source.Source, s *stored) *decode.Stage {
+func (a *App) newStage(src source.Source, s *previousRun) *decode.Stage {
 	return decode.New(src, decode.Options{
 		RecordsMax: a.tuning.records,
 		Assembly:   assemble.Options{MaxTransaction: int64(a.cfg.Window.MaxTransaction)},
