@@ -1,7 +1,6 @@
 package life
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -68,9 +67,9 @@ func (l *Life) Append(b []byte) []byte {
 	for _, db := range slices.Sorted(maps.Keys(l.dbs)) {
 		s.dbs = append(s.dbs, l.dbs[db])
 	}
-	c := coder{b: append(b, stateVersion)}
+	c := coder{wire.Coder{B: append(b, stateVersion)}}
 	s.code(&c)
-	return c.b
+	return c.B
 }
 
 // Restore makes a life anew from what Append wrote. Errors are a *VersionError, or ErrState. What the
@@ -85,7 +84,7 @@ func Restore(b []byte, cfg Config) (*Life, error) {
 		return nil, &VersionError{Form: b[0], Known: stateVersion}
 	}
 	s := state{Life: l}
-	c := coder{reading: true, Reader: wire.NewReader(b[1:])}
+	c := coder{wire.Reads(b[1:])}
 	c.Minimal = true
 	s.code(&c)
 	if !c.Done() || !s.take() {
@@ -105,7 +104,7 @@ func (s *state) code(c *coder) {
 	c.id(&s.burst.id)
 	c.times(&s.burst.since)
 	members := int64(s.burst.members)
-	if c.nums(0, stateGroups, &members); c.reading {
+	if c.nums(0, stateGroups, &members); c.Reading {
 		s.burst.members = int(members)
 	}
 	c.bools(&s.burst.over)
@@ -116,14 +115,14 @@ func (s *state) code(c *coder) {
 		c.nums(0, math.MaxInt64, &x.Until) // until 2099, as people write for ever
 	})
 	list(c, &s.groups, stateGroups, 29, func(g **group) {
-		if c.reading {
+		if c.Reading {
 			*g = &group{}
 		}
 		c.group(*g)
 	})
 	list(c, &s.wanting, len(s.groups), 1, func(i *int64) { c.nums(0, int64(len(s.groups))-1, i) })
 	list(c, &s.dbs, databasesMax, 9, func(d **database) {
-		if c.reading {
+		if c.Reading {
 			*d = &database{moved: true}
 		}
 		c.database(*d)
@@ -136,14 +135,14 @@ func (c *coder) group(g *group) {
 	c.id(&g.Representative)
 	for _, l := range []*[]string{&g.Keys, &g.aliases} {
 		list(c, l, listMax, 1, func(s *string) { c.texts(s) })
-		if c.reading && *l == nil {
+		if c.Reading && *l == nil {
 			*l = []string{}
 		}
 	}
 	c.texts(&g.Weakest)
 	c.place(&g.at)
 	tier := byte(g.tier)
-	if c.byte(&tier, tiers); c.reading {
+	if c.byte(&tier, tiers); c.Reading {
 		g.tier = int(tier)
 	}
 	one(c, &g.State, stateNames)
@@ -178,7 +177,7 @@ func (c *coder) database(d *database) {
 
 func (c *coder) place(p *alerts.Place) {
 	history := int64(p.History)
-	if c.nums(0, math.MaxInt64, &history); c.reading {
+	if c.nums(0, math.MaxInt64, &history); c.Reading {
 		p.History = uint64(history)
 	}
 	c.nums(0, math.MaxInt64/4, &p.Transactions)
@@ -233,11 +232,7 @@ func (d *database) ordered() bool {
 
 // coder writes the state, or reads it: what it is made of is listed once for both. Writing changes nothing, as
 // others may be reading a snapshot. What is read has one form only, and no number, text or list is beyond its bounds.
-type coder struct {
-	b           []byte // what was written
-	wire.Reader        // what is read
-	reading     bool
-}
+type coder struct{ wire.Coder }
 
 // refuse says that what was read can't be, if so.
 func (c *coder) refuse(bad bool) {
@@ -248,13 +243,9 @@ func (c *coder) refuse(bad bool) {
 
 // nums are numbers from least to most.
 func (c *coder) nums(least, most int64, ns ...*int64) {
+	c.Ints(ns...)
 	for _, n := range ns {
-		if !c.reading {
-			c.b = binary.AppendVarint(c.b, *n)
-			continue
-		}
-		*n = c.Int()
-		c.refuse(*n < least || *n > most)
+		c.refuse(c.Reading && (*n < least || *n > most))
 	}
 }
 
@@ -263,8 +254,8 @@ func (c *coder) times(ts ...*int64) { c.nums(math.MinInt64/4, math.MaxInt64/4, t
 
 // byte is a number below most.
 func (c *coder) byte(x *byte, most int) {
-	if !c.reading {
-		c.b = append(c.b, *x)
+	if !c.Reading {
+		c.B = append(c.B, *x)
 	} else if *x = c.Byte(); int(*x) >= most {
 		c.Fail()
 		*x = 0
@@ -277,7 +268,7 @@ func (c *coder) bools(bs ...*bool) {
 		if *b {
 			n = 1
 		}
-		if c.byte(&n, 2); c.reading {
+		if c.byte(&n, 2); c.Reading {
 			*b = n == 1
 		}
 	}
@@ -286,20 +277,15 @@ func (c *coder) bools(bs ...*bool) {
 // one is one of all, as its place among them; the first if it is none.
 func one[T comparable](c *coder, x *T, all []T) {
 	at := byte(max(0, slices.Index(all, *x)))
-	if c.byte(&at, len(all)); c.reading {
+	if c.byte(&at, len(all)); c.Reading {
 		*x = all[at]
 	}
 }
 
 func (c *coder) texts(ts ...*string) {
+	c.Texts(ts...)
 	for _, t := range ts {
-		if !c.reading {
-			c.b = wire.AppendText(c.b, *t)
-			continue
-		}
-		n := c.Uint()
-		c.refuse(n > stateText)
-		*t = string(c.Take(n))
+		c.refuse(c.Reading && len(*t) > stateText)
 	}
 }
 
@@ -307,7 +293,7 @@ func (c *coder) texts(ts ...*string) {
 func list[T any](c *coder, l *[]T, most, each int, item func(*T)) {
 	n := int64(len(*l))
 	c.nums(0, int64(most), &n)
-	if c.reading {
+	if c.Reading {
 		*l = nil
 		c.refuse(n > int64(c.Len()/each))
 		if !c.OK() || n == 0 {
@@ -327,13 +313,13 @@ func (c *coder) id(s *string) {
 	form := hexed
 	c.bools(&form)
 	switch {
-	case form && c.reading:
+	case form && c.Reading:
 		*s = hex.EncodeToString(c.Take(idBytes))
 	case form:
-		c.b = append(c.b, raw...)
+		c.B = append(c.B, raw...)
 	default:
 		c.texts(s)
 		raw, err := hex.DecodeString(*s)
-		c.refuse(c.reading && err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == *s)
+		c.refuse(c.Reading && err == nil && len(raw) == idBytes && hex.EncodeToString(raw) == *s)
 	}
 }

@@ -13,6 +13,8 @@
 // Numbers are varints as encoding/binary has them; a text is its length and its bytes. What is
 // read is looked at once, at the end: a Reader that has met what can't be is empty, so
 // that all that follows is zero, and no loop over it goes on for long.
+//
+// What is written and read in the same order is listed once, with a Coder.
 package wire
 
 import "encoding/binary"

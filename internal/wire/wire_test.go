@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -168,4 +169,54 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestCoder: what a Coder lists is read as it was written, and what is cut or too much is refused.
+func TestCoder(t *testing.T) {
+	type item struct {
+		n    int64
+		name string
+		deep []uint64
+	}
+	type state struct {
+		a, b  bool
+		small uint8
+		items []item
+		by    map[string]uint64
+	}
+	code := func(c *Coder, s *state) {
+		c.Flags(&s.a, &s.b)
+		Number(c, &s.small)
+		List(c, &s.items, 3, 3, func(x *item) {
+			c.Ints(&x.n)
+			c.Texts(&x.name)
+			List(c, &x.deep, 9, 1, func(n *uint64) { c.Uints(n) })
+		})
+		Table(c, s.by, 9, 1, func(_ string, n *uint64) { c.Uints(n) })
+	}
+	want := state{b: true, small: 200, items: []item{{-5, "é", nil}, {1 << 40, "", []uint64{7, 1 << 63}}}, by: map[string]uint64{"y": 2, "": 1}}
+	var w Coder
+	code(&w, &want)
+	got := state{by: map[string]uint64{}}
+	r := Reads(w.B)
+	if code(&r, &got); !r.Done() || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%+v, want %+v", got, want)
+	}
+	for n := range w.B {
+		r := Reads(w.B[:n])
+		if code(&r, &state{by: map[string]uint64{}}); r.Done() {
+			t.Errorf("%d bytes of %d are taken", n, len(w.B))
+		}
+	}
+	many := state{items: make([]item, 4)}
+	w = Coder{}
+	code(&w, &many)
+	r = Reads(w.B)
+	if code(&r, &state{by: map[string]uint64{}}); r.OK() {
+		t.Error("more items than there may be are taken")
+	}
+	r = Reads([]byte{0, 0x80, 2})
+	if code(&r, &state{by: map[string]uint64{}}); r.OK() {
+		t.Error("256 is taken for a uint8")
+	}
 }

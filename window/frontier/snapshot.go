@@ -4,56 +4,36 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // A snapshot is
 //
-//	magic      4 bytes, the last of them the version of the form
-//	flags      1 byte
-//	counters   varints: forgotten, keys, …
+//	form       byte
+//	flags, counters
 //	bodies     their number; each its length·2, plus 1 if the disk has the same, and its bytes
-//	CRC-32C    4 bytes, of all before
 //
-// Bodies come in the order of their slots.
+// Bodies come in the order of their slots. Who keeps it has a checksum.
 
-const snapshotMagic = "IWF\x02"
+const snapshotForm = 3
 
-// What of the frontier a snapshot's flags say.
-const (
-	snapshotGone = 1 << iota
-	snapshotLost
-	snapshotOpaque
-	snapshotWide
-
-	snapshotFlags = snapshotGone | snapshotLost | snapshotOpaque | snapshotWide
-)
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// code lists all but the bodies.
+func (f *Frontier) code(c *wire.Coder, bodies *uint64) {
+	total := uint64(f.total)
+	c.Flags(&f.gone, &f.lost, &f.opaque, &f.wide)
+	c.Uints(&f.folded, &total, &f.stats.Superseded, &f.stats.Dropped, &f.stats.Unreadable, &f.stats.Evicted, &f.stats.Spilled, &f.stats.Read, bodies)
+	f.total = int(total)
+}
 
 // Snapshot appends to dst all that is in memory. What is only on disk has to be
 // there, as it is now, when the snapshot is restored.
 //
 // Cost: O(keys in memory).
 func (f *Frontier) Snapshot(dst []byte) []byte {
-	from := len(dst)
-	dst = append(dst, snapshotMagic...)
-	var flags byte
-	for _, x := range [...]struct {
-		is   bool
-		flag byte
-	}{{f.gone, snapshotGone}, {f.lost, snapshotLost}, {f.opaque, snapshotOpaque}, {f.wide, snapshotWide}} {
-		if x.is {
-			flags |= x.flag
-		}
-	}
-	dst = append(dst, flags)
-	for _, n := range []uint64{f.folded, uint64(f.total), f.stats.Superseded, f.stats.Dropped, f.stats.Unreadable, f.stats.Evicted, f.stats.Spilled, f.stats.Read,
-		uint64(f.table.count)} {
-		dst = binary.AppendUvarint(dst, n)
-	}
+	c, bodies := wire.Coder{B: append(dst, snapshotForm)}, uint64(f.table.count)
+	f.code(&c, &bodies)
+	dst = c.B
 	for slot := range f.table.slots {
 		e := f.table.at(slot)
 		if e.flags&flagLive == 0 {
@@ -67,7 +47,7 @@ func (f *Frontier) Snapshot(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(len(body))<<1|same)
 		dst = append(dst, body...)
 	}
-	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[from:], castagnoli))
+	return dst
 }
 
 // SnapshotSize is about how many bytes Snapshot appends.
@@ -79,32 +59,23 @@ var errDamaged = errors.New("frontier: the snapshot is damaged: rebuild the stor
 
 // Restore makes the frontier that gave the snapshot.
 func Restore(opt Options, snapshot []byte) (*Frontier, error) {
-	n := len(snapshot) - 4
-	if n < len(snapshotMagic) || string(snapshot[:3]) != snapshotMagic[:3] {
+	if len(snapshot) == 0 {
 		return nil, errDamaged
 	}
-	if snapshot[3] != snapshotMagic[3] {
-		return nil, fmt.Errorf("frontier: the snapshot is of form %d, but this version of the monitor reads form %d", snapshot[3], snapshotMagic[3])
-	}
-	if crc32.Checksum(snapshot[:n], castagnoli) != binary.LittleEndian.Uint32(snapshot[n:]) {
-		return nil, errDamaged
+	if snapshot[0] != snapshotForm {
+		return nil, fmt.Errorf("frontier: the snapshot is of form %d, but this version of the monitor reads form %d", snapshot[0], snapshotForm)
 	}
 	f := New(opt)
-	if !f.load(snapshot[len(snapshotMagic):n]) {
+	if !f.load(snapshot[1:]) {
 		return nil, errDamaged
 	}
 	return f, nil
 }
 
 func (f *Frontier) load(b []byte) bool {
-	r := wire.NewReader(b)
-	flags := r.Byte()
-	f.gone, f.lost, f.opaque, f.wide = flags&snapshotGone != 0, flags&snapshotLost != 0, flags&snapshotOpaque != 0, flags&snapshotWide != 0
-	var total, count uint64
-	for _, n := range []*uint64{&f.folded, &total, &f.stats.Superseded, &f.stats.Dropped, &f.stats.Unreadable, &f.stats.Evicted, &f.stats.Spilled, &f.stats.Read, &count} {
-		*n = r.Uint()
-	}
-	if !r.OK() || flags&^snapshotFlags != 0 || count > uint64(r.Len()) || total > 1<<60 {
+	r, count := wire.Reads(b), uint64(0)
+	f.code(&r, &count)
+	if !r.OK() || count > uint64(r.Len()) || f.total < 0 || f.total > 1<<60 {
 		return false
 	}
 	for range count {
@@ -128,6 +99,5 @@ func (f *Frontier) load(b []byte) bool {
 			f.absent++
 		}
 	}
-	f.total = int(total)
 	return r.Done()
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/isowatch/isowatch/internal/wire"
 )
 
 // patience is how long nothing is concluded from the absence of a write, by when records came
@@ -228,18 +230,9 @@ func (o *Order) proved(at int64) int64 {
 	return min(at, add(w.out[0].place, w.deadline))
 }
 
-func (w *patience) write(e *encoder) {
-	e.uint(uint64(len(w.out)))
-	for i := range w.out {
-		e.int(w.out[i].slot)
-		e.time(&w.out[i].place)
-	}
-}
-
-func (w *patience) read(d *decoder) {
-	for range d.count(stairsMost, 2) {
-		s := stair{slot: d.int()}
-		d.time(&s.place)
-		w.out = append(w.out, s)
-	}
+func (w *patience) code(c *coder) {
+	wire.List(&c.Coder, &w.out, stairsMost, 2, func(s *stair) {
+		c.Ints(&s.slot)
+		c.times(&s.place)
+	})
 }

@@ -1,12 +1,12 @@
 package order
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/wire"
@@ -22,12 +22,11 @@ import (
 //	trials    what is on trial, by partition
 //	bare      IDs of records with neither seq nor times
 //	patience  places that were handed out, and when their records came
-//	checksum  xxhash64 of all before, 8 bytes
 //
 // Numbers are varints; times are differences from the greatest end. A record
-// that waits takes two to four bytes.
+// that waits takes two to four bytes. Who keeps it has a checksum.
 
-const snapshotVersion = 6
+const snapshotVersion = 7
 
 // Errors of Restore wrap ErrDamaged where the bytes are not what Snapshot wrote.
 var ErrDamaged = errors.New("the snapshot of an order is damaged")
@@ -36,34 +35,57 @@ var ErrDamaged = errors.New("the snapshot of an order is damaged")
 // of records that it has handed out. Records that wait are told by their refs. The
 // same state gives the same bytes. O(records that wait + sessions).
 func (o *Order) Snapshot(dst []byte) []byte {
-	from := len(dst)
-	e := encoder{b: append(dst, snapshotVersion), base: o.greatest}
-	e.int(o.greatest)
-	o.scalars(&e)
-	e.uint(uint64(len(o.partitions)))
-	for i := range o.partitions {
-		o.partitions[i].code(&e)
+	c := coder{Coder: wire.Coder{B: append(dst, snapshotVersion)}}
+	_ = o.code(&c, nil) // only reading fails
+	return c.B
+}
+
+// code lists what an Order knows.
+func (o *Order) code(c *coder, load func(ref uint64) (record.Head, error)) error {
+	c.Ints(&o.greatest)
+	c.base = o.greatest
+	o.scalars(c)
+	wire.List(&c.Coder, &o.partitions, partitionMax, 8, func(p *partition) {
+		if c.Reading {
+			*p = unheard
+		}
+		p.code(c)
+	})
+	last, err := uint64(0), error(nil)
+	wire.Table(&c.Coder, o.sessions, math.MaxInt, 8, func(name string, at **session) {
+		if c.Reading {
+			*at = &session{name: name, head: nil32, tail: nil32}
+		}
+		s := *at
+		s.code(c)
+		if !c.Reading {
+			last = o.writeItems(c, s, last)
+			return
+		}
+		if o.sessions[name] != nil {
+			c.fail("session %q is there twice", name)
+		}
+		if n := int32(len(o.partitions)); s.partition < 0 || s.partition >= n || s.lastPartition < 0 || s.lastPartition >= n {
+			c.fail("session %q is in no partition", name)
+		}
+		if c.there() && err == nil {
+			last, err = o.readItems(c, s, last, load)
+		}
+	})
+	if err != nil || !c.there() {
+		return err
 	}
-	names := make([]string, 0, len(o.sessions))
-	for name := range o.sessions {
-		names = append(names, name)
+	if c.Reading {
+		o.readTrials(c)
+	} else {
+		for i := range o.partitions {
+			o.writeTrial(c, &o.partitions[i].trial)
+		}
 	}
-	slices.Sort(names)
-	e.uint(uint64(len(names)))
-	last := uint64(0)
-	for _, name := range names {
-		s := o.sessions[name]
-		e.text(name)
-		s.code(&e)
-		last = o.writeItems(&e, s, last)
-	}
-	for i := range o.partitions {
-		o.writeTrial(&e, &o.partitions[i].trial)
-	}
-	o.bare.old.write(&e)
-	o.bare.cur.write(&e)
-	o.patience.write(&e)
-	return binary.LittleEndian.AppendUint64(e.b, xxhash.Sum64(e.b[from:]))
+	o.bare.old.code(c)
+	o.bare.cur.code(c)
+	o.patience.code(c)
+	return nil
 }
 
 // Current tells whether a snapshot has the version that this program writes. What is no
@@ -83,57 +105,26 @@ func Current(data []byte) bool {
 // Bytes that Snapshot did not write give an error that wraps ErrDamaged, at no more
 // cost than their length.
 func Restore(opt Options, data []byte, load func(ref uint64) (record.Head, error)) (*Order, error) {
-	body := len(data) - 8
-	if body < 1 || xxhash.Sum64(data[:body]) != binary.LittleEndian.Uint64(data[body:]) {
-		return nil, fmt.Errorf("%w: its checksum is wrong", ErrDamaged)
+	if len(data) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", ErrDamaged)
 	}
 	if data[0] != snapshotVersion {
 		return nil, fmt.Errorf("the snapshot of an order has version %d, this program knows %d: use the program that wrote it, or begin anew", data[0], snapshotVersion)
 	}
 	o := blank(opt)
-	d := decoder{in: wire.NewReader(data[1:body])}
-	o.greatest = d.int()
-	d.base = o.greatest
-	o.scalars(&d)
-	for range d.count(partitionMax, 8) {
-		o.partitions = append(o.partitions, unheard)
-		o.partitions[len(o.partitions)-1].code(&d)
+	c := coder{Coder: wire.Reads(data[1:])}
+	if err := o.code(&c, load); err != nil {
+		return nil, err
 	}
-	last := uint64(0)
-	for range d.count(len(data), 8) {
-		s := &session{name: d.text(), head: nil32, tail: nil32}
-		s.code(&d)
-		if o.sessions[s.name] != nil {
-			d.fail("session %q is there twice", s.name)
-		}
-		if n := int32(len(o.partitions)); s.partition < 0 || s.partition >= n || s.lastPartition < 0 || s.lastPartition >= n {
-			d.fail("session %q is in no partition", s.name)
-		}
-		if len(s.holes) > holesMost {
-			d.fail("session %q has %d holes", s.name, len(s.holes))
-		}
-		if d.err != nil {
-			break
-		}
-		o.sessions[s.name] = s
-		var err error
-		if last, err = o.readItems(&d, s, last, load); err != nil {
-			return nil, err
-		}
-	}
-	o.readTrials(&d)
-	o.bare.old.read(&d)
-	o.bare.cur.read(&d)
-	o.patience.read(&d)
-	if d.err == nil && d.in.Len() > 0 {
-		d.fail("%d bytes are left over", d.in.Len())
+	if c.OK() && c.Len() > 0 {
+		c.fail("%d bytes are left over", c.Len())
 	}
 	if o.level > LevelMax {
-		d.fail("there is no level %d of the sample", o.level)
+		c.fail("there is no level %d of the sample", o.level)
 	}
 	o.dirty = true
-	if d.err != nil {
-		return nil, d.err
+	if !c.there() {
+		return nil, c.err
 	}
 	return o, nil
 }
@@ -150,82 +141,57 @@ func (o *Order) Remember(ref uint64, h *record.Head) {
 	}
 }
 
-// coder is an encoder or a decoder: what is coded is listed once for both.
-type coder interface {
-	num(*int64)     // any number
-	time(*int64)    // near the greatest end
-	bits(*uint64)   // a number that is not negative
-	flags(...*bool) // at most eight
-}
-
-func (o *Order) scalars(c coder) {
-	c.flags(&o.hasNow, &o.moved, &o.flushed, &o.forgot.any, &o.ticks.pending, &o.ticks.silent)
-	c.num(&o.now)
-	c.num(&o.patience.now)
-	c.num(&o.patience.raw)
-	c.num(&o.reachedAt)
-	c.time(&o.watermark)
-	c.time(&o.blocked)
-	c.bits(&o.next)
-	codeUint(c, &o.generation)
-	codeUint(c, &o.fresh)
-	c.num(&o.forgot.low)
+func (o *Order) scalars(c *coder) {
+	c.Flags(&o.hasNow, &o.moved, &o.flushed, &o.forgot.any, &o.ticks.pending, &o.ticks.silent)
+	c.Ints(&o.now, &o.patience.now, &o.patience.raw, &o.reachedAt)
+	c.times(&o.watermark, &o.blocked)
+	c.Uints(&o.next)
+	wire.Number(&c.Coder, &o.generation)
+	wire.Number(&c.Coder, &o.fresh)
+	c.Ints(&o.forgot.low)
 	o.forgot.code(c)
-	codeUint(c, &o.level)
-	c.time(&o.ticks.last)
-	c.time(&o.ticks.told)
+	wire.Number(&c.Coder, &o.level)
+	c.times(&o.ticks.last, &o.ticks.told)
 	o.memory.code(c)
 	o.bare.code(c)
 	n := &o.counts
-	for _, p := range []*int64{&n.Added, &n.Released, &n.Duplicates, &n.Contradictions, &n.Stale, &n.LeftOut, &n.Late, &n.TimesDropped, &n.Ahead,
-		&n.SteppedBack, &n.Overlong, &n.Detached, &n.Forgotten, &n.Sessions, &n.Skipped, &n.Gaps, &n.Missing, &n.Forced, &n.Misnumbered} {
-		c.num(p)
-	}
+	c.Ints(&n.Added, &n.Released, &n.Duplicates, &n.Contradictions, &n.Stale, &n.LeftOut, &n.Late, &n.TimesDropped, &n.Ahead,
+		&n.SteppedBack, &n.Overlong, &n.Detached, &n.Forgotten, &n.Sessions, &n.Skipped, &n.Gaps, &n.Missing, &n.Forced, &n.Misnumbered)
 }
 
-func (r *reach) code(c coder) {
-	c.num(&r.seq)
-	c.time(&r.end)
-	c.time(&r.key)
+func (r *reach) code(c *coder) {
+	c.Ints(&r.seq)
+	c.times(&r.end, &r.key)
 }
 
-func (m *memory) code(c coder) {
-	codeUint(c, &m.noted)
-	c.bits(&m.from)
-	c.bits(&m.since)
+func (m *memory) code(c *coder) {
+	wire.Number(&c.Coder, &m.noted)
+	c.Uints(&m.from, &m.since)
 }
 
-func (p *partition) code(c coder) {
-	c.flags(&p.known, &p.heard, &p.skipped, &p.timed, &p.setBack)
-	c.time(&p.greatest)
-	c.num(&p.anchor)
-	c.time(&p.observed)
-	c.time(&p.caughtUp)
-	c.num(&p.caughtAt)
-	c.num(&p.ended)
-	c.num(&p.active)
-	c.num(&p.came)
-	c.time(&p.gone)
-	c.time(&p.goneNext)
+func (p *partition) code(c *coder) {
+	c.Flags(&p.known, &p.heard, &p.skipped, &p.timed, &p.setBack)
+	c.times(&p.greatest)
+	c.Ints(&p.anchor)
+	c.times(&p.observed, &p.caughtUp)
+	c.Ints(&p.caughtAt, &p.ended, &p.active, &p.came)
+	c.times(&p.gone, &p.goneNext)
 }
 
-func (s *session) code(c coder) {
+func (s *session) code(c *coder) {
 	ahead, floored := s.aheadEnd != none, s.floor != reachesNothing
 	started, holed := s.low != latest, s.holes != nil
-	c.flags(&s.moved, &s.released, &s.hasSeq, &s.leftOut, &ahead, &floored, &started, &holed)
-	codeUint(c, &s.partition)
-	codeUint(c, &s.lastPartition)
-	codeUint(c, &s.generation)
-	c.num(&s.maxSeq)
-	c.time(&s.topEnd)
-	c.bits(&s.window)
-	c.time(&s.maxEnd)
-	c.time(&s.lastKey)
-	c.time(&s.lastStart)
-	c.time(&s.lastEnd)
-	c.num(&s.lastSeq)
+	c.Flags(&s.moved, &s.released, &s.hasSeq, &s.leftOut, &ahead, &floored, &started, &holed)
+	wire.Number(&c.Coder, &s.partition)
+	wire.Number(&c.Coder, &s.lastPartition)
+	wire.Number(&c.Coder, &s.generation)
+	c.Ints(&s.maxSeq)
+	c.times(&s.topEnd)
+	c.Uints(&s.window)
+	c.times(&s.maxEnd, &s.lastKey, &s.lastStart, &s.lastEnd)
+	c.Ints(&s.lastSeq)
 	if ahead {
-		c.time(&s.aheadEnd)
+		c.times(&s.aheadEnd)
 	} else {
 		s.aheadEnd = none
 	}
@@ -235,7 +201,7 @@ func (s *session) code(c coder) {
 		s.floor = reachesNothing
 	}
 	if started {
-		c.time(&s.low)
+		c.times(&s.low)
 	} else {
 		s.low = latest
 	}
@@ -244,25 +210,13 @@ func (s *session) code(c coder) {
 	}
 }
 
-func (s *session) codeHoles(c coder) {
-	n := uint8(len(s.holes))
-	codeUint(c, &n)
-	n = min(n, holesMost+1) // that many are too many
-	s.holes = slices.Grow(s.holes, int(n))[:n]
-	for i := range s.holes {
-		x := &s.holes[i]
-		c.num(&x.from)
-		c.time(&x.low)
-		c.num(&x.filled)
-		c.time(&x.fills)
-	}
-}
-
-// codeUint codes a number that is never negative.
-func codeUint[T uint8 | uint16 | uint32 | int32 | int](c coder, v *T) {
-	u := uint64(*v)
-	c.bits(&u)
-	*v = T(u)
+func (s *session) codeHoles(c *coder) {
+	wire.List(&c.Coder, &s.holes, holesMost, 4, func(x *hole) {
+		c.Ints(&x.from)
+		c.times(&x.low)
+		c.Ints(&x.filled)
+		c.times(&x.fills)
+	})
 }
 
 // plain tells what an item of session s is if nothing is odd about it, so that
@@ -300,27 +254,27 @@ func (o *Order) ordered(s *session) []int32 {
 // writeItems writes what waits of s: the refs in session order; then those that
 // plain would not give again. Which they are can be told without the head: what is
 // not flagged has its end as its key.
-func (o *Order) writeItems(e *encoder, s *session, last uint64) uint64 {
+func (o *Order) writeItems(c *coder, s *session, last uint64) uint64 {
 	items := o.ordered(s)
-	e.uint(uint64(len(items)))
+	c.uint(uint64(len(items)))
 	odd, came := 0, o.patience.slotOf(o.greatest)
 	for _, i := range items {
 		it := o.at(i)
-		e.int(int64(it.ref - last))
-		e.int(it.came - came)
+		c.int(int64(it.ref - last))
+		c.int(it.came - came)
 		came = it.came
 		last = it.ref
 		if it.odd(s) {
 			odd++
 		}
 	}
-	e.uint(uint64(odd))
+	c.uint(uint64(odd))
 	at := 0
 	for n, i := range items {
 		if it := o.at(i); it.odd(s) {
-			e.uint(uint64(n - at))
+			c.uint(uint64(n - at))
 			at = n
-			it.code(e)
+			it.code(c)
 		}
 	}
 	return last
@@ -331,23 +285,23 @@ func (it *item) odd(s *session) bool {
 		(it.flags&hasSeq == 0 && it.seq != s.maxSeq)
 }
 
-func (it *item) code(c coder) {
-	codeUint(c, &it.flags)
-	codeUint(c, &it.partition)
-	c.time(&it.key)
-	c.num(&it.seq)
+func (it *item) code(c *coder) {
+	wire.Number(&c.Coder, &it.flags)
+	wire.Number(&c.Coder, &it.partition)
+	c.times(&it.key)
+	c.Ints(&it.seq)
 	if it.flags&isHeavy != 0 {
-		codeUint(c, &it.more)
+		wire.Number(&c.Coder, &it.more)
 	}
 }
 
 // readItems is the inverse of writeItems. Refs of what waits are loaded.
-func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64) (record.Head, error)) (uint64, error) {
+func (o *Order) readItems(c *coder, s *session, last uint64, load func(uint64) (record.Head, error)) (uint64, error) {
 	first, came := o.items.Len(), o.patience.slotOf(o.greatest)
-	for range d.count(d.in.Len(), 2) {
-		last += uint64(d.int())
-		if d.err != nil {
-			return 0, d.err
+	for range c.count(c.Len(), 2) {
+		last += uint64(c.Int())
+		if !c.there() {
+			return 0, c.err
 		}
 		h, err := load(last)
 		if err != nil {
@@ -357,23 +311,23 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 			return 0, fmt.Errorf("%w: record %d is of session %q, not %q", ErrDamaged, last, h.Session, s.name)
 		}
 		it := plain(s, last, &h)
-		came += d.int()
+		came += c.Int()
 		it.came = came
 		o.items.Push(it)
 		o.Remember(last, &h)
 	}
 	n := first
-	for i := range d.count(o.items.Len()-first, 5) {
-		skip := d.count(o.items.Len()-n, 0)
+	for i := range c.count(o.items.Len()-first, 5) {
+		skip := c.count(o.items.Len()-n, 0)
 		if n += skip; n >= o.items.Len() || (skip == 0 && i > 0) {
-			d.fail("an item of session %q is none", s.name)
+			c.fail("an item of session %q is none", s.name)
 		}
-		if d.err != nil {
-			return 0, d.err
+		if !c.there() {
+			return 0, c.err
 		}
 		it := o.at(int32(n))
 		was, own, end := it.flags, it.seq, it.key
-		it.code(d)
+		it.code(c)
 		if it.flags&isAhead != 0 {
 			it.start = end
 		}
@@ -381,12 +335,12 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 			it.behind = behind(it.seq, own)
 		}
 		if (it.flags^was)&(isUsed|hasSeq|hasTimes|isCommitted|isUnknown) != 0 || it.partition < 0 || int(it.partition) >= len(o.partitions) {
-			d.fail("what is said about record %d contradicts it", it.ref)
+			c.fail("what is said about record %d contradicts it", it.ref)
 		}
 	}
-	for i := first; i < o.items.Len() && d.err == nil; i++ {
+	for i := first; i < o.items.Len() && c.there(); i++ {
 		if i > first && !o.before(int32(i-1), int32(i)) {
-			d.fail("session %q is not in order", s.name)
+			c.fail("session %q is not in order", s.name)
 		}
 		o.push(s, int32(i))
 		o.patience.enter(o.at(int32(i)).came)
@@ -396,28 +350,28 @@ func (o *Order) readItems(d *decoder, s *session, last uint64, load func(uint64)
 	if s.head != nil32 {
 		o.put(s)
 	}
-	return last, d.err
+	return last, c.err
 }
 
-func (o *Order) writeTrial(e *encoder, t *trial) {
-	e.uint(uint64(len(t.ends)))
+func (o *Order) writeTrial(c *coder, t *trial) {
+	c.uint(uint64(len(t.ends)))
 	if len(t.ends) == 0 {
 		return
 	}
-	e.int(t.since)
+	c.int(t.since)
 	for i := range t.ends {
 		x, ref := &t.ends[i], uint64(0)
 		if x.own {
 			ref = o.at(x.item).ref + 1
 		}
-		e.text(x.session)
-		e.uint(ref)
-		e.time(&x.end)
+		c.Texts(&x.session)
+		c.uint(ref)
+		c.times(&x.end)
 	}
 }
 
 // readTrials reads what is on trial. Of the records that wait it is just those that say so.
-func (o *Order) readTrials(d *decoder) {
+func (o *Order) readTrials(c *coder) {
 	waits := map[uint64]int32{}
 	for i := range o.items.Len() {
 		if it := o.at(int32(i)); it.flags&isOnTrial != 0 {
@@ -426,17 +380,17 @@ func (o *Order) readTrials(d *decoder) {
 	}
 	for n := range o.partitions {
 		t := &o.partitions[n].trial
-		for i := range d.count(trialMost, 3) {
+		for i := range c.count(trialMost, 3) {
 			if i == 0 {
-				t.since = d.int()
+				t.since = c.Int()
 			}
-			x := probe{session: d.text()}
-			ref := d.uint()
-			d.time(&x.end)
+			x := probe{session: c.Text()}
+			ref := c.Uint()
+			c.times(&x.end)
 			if ref > 0 {
 				x.item, x.own = waits[ref-1], true
 				if it, ok := waits[ref-1]; !ok || o.sessions[x.session] == nil || int(o.at(it).partition) != n {
-					d.fail("record %d is on trial and does not wait", ref-1)
+					c.fail("record %d is on trial and does not wait", ref-1)
 					return
 				}
 				delete(waits, ref-1)
@@ -445,117 +399,75 @@ func (o *Order) readTrials(d *decoder) {
 		}
 	}
 	if len(waits) > 0 {
-		d.fail("%d records are on no trial that should be", len(waits))
+		c.fail("%d records are on no trial that should be", len(waits))
 	}
 }
 
-// write puts the IDs of a table out in an order of their own.
-func (t *table) write(e *encoder) {
+// code codes the IDs of a table in an order of their own.
+func (t *table) code(c *coder) {
+	if c.Reading {
+		for range c.count(c.Len(), 16) {
+			t.insert(c.Fixed(), c.Fixed())
+		}
+		return
+	}
 	all := make([]slot, 0, t.n)
 	for i, s := range t.slots {
 		if t.tags[i] != 0 {
 			all = append(all, s)
 		}
 	}
-	slices.SortFunc(all, func(a, b slot) int {
-		if a.id < b.id {
-			return -1
-		}
-		return 1
-	})
-	e.uint(uint64(len(all)))
+	slices.SortFunc(all, func(a, b slot) int { return cmp.Compare(a.id, b.id) })
+	c.uint(uint64(len(all)))
 	for _, s := range all {
-		e.b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(e.b, s.id), s.content)
+		c.B = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(c.B, s.id), s.content)
 	}
 }
 
-func (t *table) read(d *decoder) {
-	for range d.count(d.in.Len(), 16) {
-		id, content := d.in.Fixed(), d.in.Fixed()
-		t.insert(id, content)
-	}
-}
-
-type encoder struct {
-	b    []byte
-	base int64
-}
-
-func (e *encoder) uint(v uint64) { e.b = binary.AppendUvarint(e.b, v) }
-func (e *encoder) int(v int64)   { e.b = binary.AppendVarint(e.b, v) }
-
-func (e *encoder) text(s string) { e.b = wire.AppendText(e.b, s) }
-
-func (e *encoder) num(v *int64)   { e.int(*v) }
-func (e *encoder) time(v *int64)  { e.int(*v - e.base) } // may wrap around, and so does its inverse
-func (e *encoder) bits(v *uint64) { e.uint(*v) }
-
-func (e *encoder) flags(vs ...*bool) {
-	b := byte(0)
-	for i, v := range vs {
-		if *v {
-			b |= 1 << i
-		}
-	}
-	e.b = append(e.b, b)
-}
-
-// decoder reads what encoder wrote; after the first error everything is 0.
-type decoder struct {
-	in   wire.Reader
+// coder codes a snapshot; after the first error everything that is read is 0.
+type coder struct {
+	wire.Coder
 	base int64
 	err  error
 }
 
-func (d *decoder) fail(format string, args ...any) {
-	if d.err == nil {
-		d.err = fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
+func (c *coder) uint(v uint64) { c.Uints(&v) } // writes
+func (c *coder) int(v int64)   { c.Ints(&v) }
+
+// times are near the greatest end; what wraps around does so again when it is read.
+func (c *coder) times(ts ...*int64) {
+	for _, t := range ts {
+		v := *t - c.base
+		if c.Ints(&v); c.Reading {
+			*t = v + c.base
+		}
 	}
-	d.in.Fail()
 }
 
-// there makes it an error if what was read last was not there.
-func (d *decoder) there() {
-	if !d.in.OK() {
-		d.fail("it ends too early")
+func (c *coder) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
 	}
+	c.Fail()
 }
 
-func (d *decoder) uint() uint64 {
-	v := d.in.Uint()
-	d.there()
-	return v
-}
-
-func (d *decoder) int() int64 {
-	v := d.in.Int()
-	d.there()
-	return v
+// there tells whether all that was read was there.
+func (c *coder) there() bool {
+	if !c.OK() {
+		c.fail("it ends too early, or a number is out of bounds")
+	}
+	return c.err == nil
 }
 
 // count reads a number of things: at most limit, each of at least so many bytes.
-func (d *decoder) count(limit, bytes int) int {
-	n := d.uint()
-	if bytes > 0 {
-		limit = min(limit, d.in.Len()/bytes)
+func (c *coder) count(limit, bytes int) int {
+	if bytes == 0 {
+		n := c.Uint()
+		if n > uint64(limit) {
+			c.fail("it counts %d of what can be %d", n, limit)
+			return 0
+		}
+		return int(n)
 	}
-	if n > uint64(limit) {
-		d.fail("it counts %d of what can be %d", n, limit)
-		return 0
-	}
-	return int(n)
-}
-
-func (d *decoder) text() string { return string(d.in.Take(uint64(d.count(d.in.Len(), 1)))) }
-
-func (d *decoder) num(v *int64)   { *v = d.int() }
-func (d *decoder) time(v *int64)  { *v = d.int() + d.base }
-func (d *decoder) bits(v *uint64) { *v = d.uint() }
-
-func (d *decoder) flags(vs ...*bool) {
-	b := d.in.Byte()
-	d.there()
-	for i, v := range vs {
-		*v = b>>i&1 != 0
-	}
+	return c.Count(limit, bytes)
 }

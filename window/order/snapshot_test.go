@@ -2,14 +2,12 @@ package order
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -182,17 +180,11 @@ func (g *rig) load(ref uint64) (record.Head, error) {
 	return record.HeadOf(g.txns[ref]), nil
 }
 
-// TestDamagedSnapshot changes each byte and cuts at each place: an error, and the
-// right one.
+// TestDamagedSnapshot cuts at each place: an error, and the right one. What is changed is found by who keeps it.
 func TestDamagedSnapshot(t *testing.T) {
 	opt, o := full(t)
 	data := o.Snapshot(nil)
 	for i := range data {
-		bad := append([]byte{}, data...)
-		bad[i] ^= 1 << (i % 8)
-		if _, err := Restore(opt, bad, o.load); !errors.Is(err, ErrDamaged) {
-			t.Fatalf("byte %d changed: %v", i, err)
-		}
 		if _, err := Restore(opt, data[:i], o.load); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("cut at %d: %v", i, err)
 		}
@@ -205,26 +197,18 @@ func TestDamagedSnapshot(t *testing.T) {
 		t.Errorf("other records than were there: %v", err)
 	}
 	data[0]++
-	if _, err := Restore(opt, seal(data[:len(data)-8]), o.load); err == nil || errors.Is(err, ErrDamaged) {
+	if _, err := Restore(opt, data, o.load); err == nil || errors.Is(err, ErrDamaged) {
 		t.Errorf("another version: %v", err)
 	}
 }
 
-// seal appends the checksum.
-func seal(b []byte) []byte {
-	b = b[:len(b):len(b)]
-	return binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))
-}
-
-// FuzzRestore gives bytes with a right checksum. What is restored can be used.
+// FuzzRestore: what is restored of any bytes can be used.
 func FuzzRestore(f *testing.F) {
 	opt, o := full(f)
-	data := o.Snapshot(nil)
-	f.Add(data[:len(data)-8])
-	empty := New(opt).Snapshot(nil)
-	f.Add(empty[:len(empty)-8])
+	f.Add(o.Snapshot(nil))
+	f.Add(New(opt).Snapshot(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := Restore(opt, seal(b), o.load)
+		r, err := Restore(opt, b, o.load)
 		if err != nil {
 			return
 		}

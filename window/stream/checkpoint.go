@@ -175,7 +175,9 @@ func (h *History) AppendCheckpoint(out []byte) []byte {
 		case sectionSeeds:
 			b = marshalSeeds(s.seeds)
 		case sectionFed:
-			b = marshalFed(own)
+			c := wire.Coder{}
+			codeFed(&c, &own)
+			b = c.B
 		case sectionAdopted:
 			b = h.marshalAdopted()
 		}
@@ -311,33 +313,20 @@ func unmarshalAdopted(b []byte) (map[uint64]*block, error) {
 	return out, nil
 }
 
-func marshalFed(all []fed) []byte {
-	out := binary.AppendUvarint(nil, uint64(len(all)))
+// code lists fed: each is as its difference from the one before.
+func codeFed(c *wire.Coder, all *[]fed) {
 	var last fed
-	for _, f := range all {
-		out = binary.AppendVarint(out, int64(f.ref-last.ref))
-		out = binary.AppendVarint(out, f.at-last.at)
-		out = append(out, byte(f.flags))
-		last = f
-	}
-	return out
-}
-
-func unmarshalFed(b []byte) ([]fed, error) {
-	r := wire.NewReader(b)
-	out := make([]fed, r.Count(r.Len(), 3))
-	var last fed
-	for i := range out {
-		last = fed{ref: last.ref + ref(r.Int()), at: last.at + r.Int(), flags: fedFlags(r.Byte())}
-		if last.flags&^(timesDropped|detached) != 0 {
-			return nil, errCheckpoint
+	wire.List(c, all, math.MaxInt, 3, func(f *fed) {
+		r, at := int64(f.ref-last.ref), f.at-last.at
+		c.Ints(&r, &at)
+		wire.Number(c, &f.flags)
+		if c.Reading {
+			f.ref, f.at = last.ref+ref(r), last.at+at
 		}
-		out[i] = last
-	}
-	if !r.Done() {
-		return nil, errCheckpoint
-	}
-	return out, nil
+		if last = *f; f.flags&^(timesDropped|detached) != 0 {
+			c.Fail()
+		}
+	})
 }
 
 // split takes a checkpoint apart.
@@ -392,9 +381,10 @@ func Restore(cfg Config, checkpoint []byte, load func(entry uint64) (*decode.Bat
 	if h.order, err = order.Restore(h.cfg.Order, parts[sectionOrder], l.head); err != nil {
 		return nil, err
 	}
-	fed, err := unmarshalFed(parts[sectionFed])
-	if err != nil {
-		return nil, err
+	var fed []fed
+	c := wire.Reads(parts[sectionFed])
+	if codeFed(&c, &fed); !c.Done() {
+		return nil, errCheckpoint
 	}
 	for _, x := range hd.Sessions {
 		h.held.sessions[x.Ref] = string(x.Name)
