@@ -261,21 +261,23 @@ type CanaryNode struct {
 	Aborted     int64            `json:"aborted"`
 	Unknown     int64            `json:"unknown"`
 	Reasons     map[string]int64 `json:"reasons"`       // why transactions did not commit and attempts to connect failed
-	Down        int64            `json:"down"`          // since when it can't be reached; 0: it can
-	Why         string           `json:"why,omitempty"` // it can't be reached
 	Lag         float64          `json:"lag_seconds"`   // -1: not known
-	// Stalled is since when sessions try and nothing is committed, where it takes writes nothing of what writes; 0: something is.
-	Stalled int64  `json:"stalled"`
-	Failure string `json:"failure,omitempty"` // the last one while it is stalled: its reason and what the database said
+	State       string           `json:"state"`         // one of the constants
+	// Since is since when it can't be reached, or sessions try and nothing is committed there, where it takes writes nothing of what
+	// writes; 0: something is, and it can. Why is the last that failed then.
+	Since int64  `json:"since"`
+	Why   string `json:"why,omitempty"`
 }
+
+// The states of a CanaryNode.
+const (
+	NodeUp          = "up"
+	NodeUnreachable = "unreachable"
+	NodeStalled     = "stalled" // it answers, and nothing was committed for StalledAfter
+)
 
 // StalledAfter is for how long nothing is committed at a node until that is more than a pause.
 const StalledAfter = 10 * time.Second
-
-// Stuck tells whether nothing has been committed for too long.
-func (n *CanaryNode) Stuck(now time.Time) bool {
-	return n.Stalled != 0 && now.UnixNano()-n.Stalled >= int64(StalledAfter)
-}
 
 // Lagging tells whether a node is further behind than it may.
 func (c *Canary) Lagging(n *CanaryNode) bool { return c.LagMax > 0 && n.Lag > c.LagMax }

@@ -108,7 +108,7 @@ func startPgBouncer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("POOLER", b.URL())
 }
 
-// startMariaDB starts MariaDB, as a cluster if there are several nodes, and sets $NODE1, $NODE2 and so on:
+// startMariaDB starts MariaDB, as a cluster if there are several nodes, and sets $NODE1, $PORT1, $NODE2 and so on:
 //
 //	mariadb NODES
 func startMariaDB(ts *testscript.TestScript, neg bool, args []string) {
@@ -122,6 +122,8 @@ func startMariaDB(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("ADDR", m.Nodes[0].Addr)
 	for i, s := range m.Nodes {
 		ts.Setenv(fmt.Sprintf("NODE%d", i+1), m.URL(s))
+		_, port, _ := strings.Cut(s.Addr, ":")
+		ts.Setenv(fmt.Sprintf("PORT%d", i+1), port)
 	}
 }
 

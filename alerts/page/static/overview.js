@@ -269,11 +269,11 @@ function canary({ canary: c }) {
     h('h2', { id: 'canary-h' }, 'Canary'),
     h('p', null, `${safe(c.database)}, isolation ${safe(c.isolation || 'as the database has it by default')}: ${plural(c.sessions, 'session')}, ${c.rate ? `${plural(c.rate, 'transaction')} a second` : 'as many transactions as it takes'}.`),
     h('ul', { class: 'rows' }, c.nodes.map(n => h('li', { class: 'row' },
-      n.down > 0 ? badge('error', 'not reached') : n.lag_seconds > c.lag_max_seconds && c.lag_max_seconds > 0 ? badge('warning', 'behind') : badge('holds', 'up'),
+      n.state === 'unreachable' ? badge('error', 'not reached') : n.state === 'stalled' ? badge('error', 'nothing committed') : n.lag_seconds > c.lag_max_seconds && c.lag_max_seconds > 0 ? badge('warning', 'behind') : badge('holds', 'up'),
       h('span', { class: 'grow' }, h('strong', null, h('bdi', { class: 'mono' }, safe(n.name))), ' ', safe(n.role || (n.replica ? 'replica' : '')),
         `: ${count(n.committed)} committed, ${count(n.aborted)} aborted, ${count(n.unknown)} unknown`, why(n) && h('span', { class: 'faint' }, ` (${why(n)})`),
-        n.down > 0 && n.why && [': ', safe(n.why)]),
-      h('span', { class: 'when' }, n.down ? ['since ', time(n.down)] : n.lag_seconds >= 0 ? `${duration(n.lag_seconds)} behind` : plural(n.connections, 'connection'))))));
+        n.state !== 'up' && n.why && [': ', safe(n.why)]),
+      h('span', { class: 'when' }, n.state !== 'up' ? ['since ', time(n.since)] : n.lag_seconds >= 0 ? `${duration(n.lag_seconds)} behind` : plural(n.connections, 'connection'))))));
 }
 
 // events are what happened around the databases.

@@ -371,7 +371,13 @@ func (a *App) showCanary() {
 		}
 		return &f
 	}
-	a.metrics.workUp.values.Store(of(func(n *page.CanaryNode) float64 { return float64(bit(n.Down == 0)) }))
+	a.metrics.workUp.values.Store(of(func(n *page.CanaryNode) float64 { return float64(bit(n.State != page.NodeUnreachable)) }))
+	a.metrics.workStalled.values.Store(of(func(n *page.CanaryNode) float64 {
+		if n.State != page.NodeStalled {
+			return 0
+		}
+		return time.Since(time.Unix(0, n.Since)).Seconds()
+	}))
 	a.metrics.workLag.values.Store(of(func(n *page.CanaryNode) float64 { return n.Lag }))
 	a.metrics.workConnections.values.Store(of(func(n *page.CanaryNode) float64 { return float64(n.Connections) }))
 }

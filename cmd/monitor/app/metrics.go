@@ -89,6 +89,7 @@ type metrics struct {
 	workFailed      *prometheus.CounterVec   // node, reason
 	workTook        *prometheus.HistogramVec // node
 	workUp          *gauges                  // node
+	workStalled     *gauges                  // node
 	workLag         *gauges                  // node
 	workConnections *gauges                  // node
 	completeAge     *gauges                  // db

@@ -117,6 +117,7 @@ func (m *metrics) canaryList() metricGroup {
 		{&m.workFailed, "canary_failures_total", "Transactions of the canary that did not commit, and attempts to connect that failed, by why.", labels("node", "reason"), nil},
 		{&m.workTook, "canary_transaction_seconds", "How long the canary's transactions took, pauses between their operations included.", labels("node"), canaryBounds},
 		{&m.workUp, "canary_node_up", "1 while the canary reaches the node.", labels("node"), nil},
+		{&m.workStalled, "canary_stalled_seconds", "For how long nothing has been committed at a node that answers, though sessions try; 0 before that is ten seconds.", labels("node"), nil},
 		{&m.workLag, "canary_replica_lag_seconds", "How old the newest transaction is that the replica shows, as far as the database says so; 0 when it has all.", labels("node"), nil},
 		{&m.workConnections, "canary_connections", "Connections of the canary's sessions.", labels("node"), nil},
 	}}

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -174,15 +173,15 @@ func (t *teller) look(now time.Time) {
 func lookAtCanary(c *page.Canary, now time.Time, is func(life.Condition)) {
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		if n.Down != 0 && now.UnixNano()-n.Down >= int64(unreachableFor) {
+		switch lasts := now.UnixNano() - n.Since; {
+		case n.State == page.NodeUnreachable && lasts >= int64(unreachableFor):
 			is(life.Condition{Kind: troubleUnreachable, DB: c.DB, Of: n.Name, Severity: name.Error,
 				Text: fmt.Sprintf("The canary has not reached node %.100q for more than %s, and tries until it does; what clients see there is not checked meanwhile: %s", n.Name, unreachableFor, cutText(n.Why))})
-		}
-		if n.Down == 0 && n.Stuck(now) {
+		case n.State == page.NodeStalled:
 			is(life.Condition{Kind: troubleStalled, DB: c.DB, Of: n.Name, Severity: name.Error,
-				Text: fmt.Sprintf("The canary has committed nothing at node %.100q for more than %s, though its sessions try; what clients see there is not checked meanwhile. The last error: %s", n.Name, page.StalledAfter, cutText(cmp.Or(n.Failure, "none, as there is no answer")))})
+				Text: fmt.Sprintf("The canary has committed nothing at node %.100q for more than %s, though its sessions try; what clients see there is not checked meanwhile. The last error: %s", n.Name, page.StalledAfter, cutText(n.Why))})
 		}
-		if n.Down == 0 && c.Lagging(n) {
+		if n.State != page.NodeUnreachable && c.Lagging(n) {
 			is(life.Condition{Kind: troubleReplica, DB: c.DB, Of: n.Name, Severity: name.Warning,
 				Text: fmt.Sprintf("Node %.100q is more than %v s behind: the newest transaction that it shows is older than canary.lag_max.", n.Name, c.LagMax)})
 		}

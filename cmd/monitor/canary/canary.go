@@ -13,7 +13,6 @@
 package canary
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,9 +113,9 @@ func settingUp(db target.Database, what string, err error) error {
 	if err == nil || errors.As(err, new(*target.Error)) {
 		return err
 	}
-	err = fmt.Errorf("--target: %s %s: %w", what, db.Nodes()[0].Name, err)
+	err = fmt.Errorf("--target: %s %s: %w", what, target.Space, err)
 	if r := db.Fault(err).Reason; r == target.LockTimeout || r == target.Slow || errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w; see whether somebody has locked %s there, or commits wait for a standby", err, target.Space)
+		err = fmt.Errorf("%w; see whether somebody has locked it, commits wait for a standby, or the cluster has no quorum", err)
 	}
 	return err
 }
@@ -167,8 +166,8 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	}
 	w.stop = stop
 	w.load = &Load{db: w.db, cfg: w.Config.Canary, settings: settings, seed: w.Seed, transactions: w.Transactions, groups: newGroups()}
-	w.load.counts.slowAfter = w.Config.Canary.StopIf.P99
-	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax, nodes: map[string]observed{}}
+	w.load.counts.sessions, w.load.counts.slowAfter = w.Config.Canary.Sessions, w.Config.Canary.StopIf.P99
+	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax}
 	var err error
 	if w.monitor, err = embedded.New(embedded.Options{Config: w.Config, DB: DB, Wait: true, UntilEnd: w.Duration > 0 || w.Transactions > 0,
 		Canary: w.status, Output: w.Output}, stop); err != nil {
@@ -214,17 +213,18 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 	return out, nil
 }
 
-// unchecked is why nothing is checked at a time, as nothing is committed at any node that takes writes; empty: something is.
+// unchecked is why nothing is checked at a time, as nothing is committed at any node that takes writes; empty: something is. A node
+// at which no session has anything to do has no say.
 func (w *watch) unchecked(at time.Time) string {
 	var why []string
 	for _, n := range w.db.Nodes() {
-		node := w.load.counts.node(n)
+		node := w.load.counts.node(n, at)
 		switch {
-		case n.Replica:
-		case !node.Stuck(at):
+		case n.Replica || !w.load.counts.used(n):
+		case node.Since == 0 || at.UnixNano()-node.Since < int64(page.StalledAfter):
 			return ""
 		default:
-			why = append(why, node.Name+": "+cmp.Or(node.Failure, "no answer"))
+			why = append(why, node.Name+": "+node.Why)
 		}
 	}
 	return "when the canary ended nothing had been committed for more than " + page.StalledAfter.String() + ", and nothing was checked any more: " + strings.Join(why, "; ")
@@ -250,18 +250,7 @@ func (w *watch) status() page.Canary {
 	c := w.Config.Canary
 	out := page.Canary{DB: DB, Database: w.db.Describe(), Isolation: c.Isolation, Sessions: c.Sessions, Rate: c.Rate, LagMax: c.LagMax.Seconds()}
 	for _, n := range w.db.Nodes() {
-		node, o := w.load.counts.node(n), w.observe.of(n)
-		node.Role, node.Why, node.Lag = o.Role, o.why, -1
-		if o.asked && o.lag >= 0 {
-			node.Lag = o.lag.Seconds()
-		}
-		if !o.down.IsZero() {
-			node.Down = o.down.UnixNano()
-		}
-		if node.Stalled != 0 && !o.up.IsZero() { // sessions come back later than the node
-			node.Stalled = max(node.Stalled, o.up.UnixNano())
-		}
-		out.Nodes = append(out.Nodes, node)
+		out.Nodes = append(out.Nodes, w.load.counts.node(n, time.Now()))
 	}
 	return out
 }
@@ -338,11 +327,11 @@ func (w *watch) count() {
 	}
 	lines := []string{text + "; " + w.monitor.Result()}
 	for _, n := range w.db.Nodes() {
-		if o := w.observe.of(n); !o.down.IsZero() {
-			lines = append(lines, "can't reach "+n.Name+": "+o.why)
-		} else if node := w.load.counts.node(n); node.Stuck(time.Now()) {
-			lines = append(lines, fmt.Sprintf("nothing is committed at %s for %s: %s", n.Name,
-				time.Since(time.Unix(0, node.Stalled)).Round(time.Second), cmp.Or(node.Failure, "no answer")))
+		switch node := w.load.counts.node(n, time.Now()); node.State {
+		case page.NodeUnreachable:
+			lines = append(lines, "can't reach "+n.Name+": "+node.Why)
+		case page.NodeStalled:
+			lines = append(lines, fmt.Sprintf("nothing is committed at %s for %s: %s", n.Name, time.Since(time.Unix(0, node.Since)).Round(time.Second), node.Why))
 		}
 	}
 	w.monitor.Say(lines...)

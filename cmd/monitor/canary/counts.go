@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,10 +12,12 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// counts are what the sessions met, by node. The zero value is ready, and safe for concurrent use.
+// counts are what the canary met, by node, and how each node stands. The zero value is ready, and safe for concurrent use.
 type counts struct {
+	sessions int // clients with a lower number are sessions; others make and remove groups
+
 	mu    sync.Mutex
-	nodes map[string]*nodeCounts
+	nodes map[string]*node
 	// metrics are told the same; nil: none are. slow counts the transactions that took longer than slowAfter, if that is not 0.
 	metrics   metrics
 	slowAfter time.Duration
@@ -28,34 +31,36 @@ type metrics interface {
 	Failed(node, why string)
 }
 
-// nodeCounts are those of one node.
-type nodeCounts struct {
-	outcomes map[record.Status]int64
-	reasons  map[target.Reason]int64 // why transactions did not commit, and attempts to connect failed
-	failed   int64                   // attempts to connect
-	down     time.Time               // since when none has worked; zero: one did
-	why      string                  // the last one failed
-	trying   time.Time               // since when transactions of those that count are tried, and none is committed; zero: one was
-	failure  string                  // the last one, of any kind: its reason and what the database said
-
+// node is what was met at a node, and how it stands: unreachable while the observer has no answer, stalled where sessions try and
+// nothing comes of it for page.StalledAfter, else up. Only sessions count for that: at a node where none is at work nothing is due.
+type node struct {
+	observed
+	outcomes    map[record.Status]int64
+	reasons     map[target.Reason]int64 // why transactions did not commit, and attempts to connect failed
+	failed      int64                   // attempts to connect
 	connections int64
+
+	used    bool      // a session has been at work there
+	refused time.Time // since when no session could connect; zero: one could
+	trying  time.Time // since when sessions try to write, or to read at a replica, and nothing is committed; zero: something was
+	failure string    // the last one, of any kind: its reason and what the database said
 }
 
 // of is a node's, made when first asked for; c.mu is held.
-func (c *counts) of(n target.Node) *nodeCounts {
+func (c *counts) of(n target.Node) *node {
 	if c.nodes == nil {
-		c.nodes = map[string]*nodeCounts{}
+		c.nodes = map[string]*node{}
 	}
 	at := c.nodes[n.Name]
 	if at == nil {
-		at = &nodeCounts{outcomes: map[record.Status]int64{}, reasons: map[target.Reason]int64{}}
+		at = &node{outcomes: map[record.Status]int64{}, reasons: map[target.Reason]int64{}}
 		c.nodes[n.Name] = at
 	}
 	return at
 }
 
-// asks says that a client begins a transaction, or an attempt to connect, the end of which add, reached or unreachable tells.
-// writes: it is one that writes, which is what counts at a node that takes writes.
+// asks says that a client begins a transaction, which may write, or an attempt to connect, the end of which add, reached or
+// unreachable tells.
 func (c *counts) asks(client int, n target.Node, writes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,8 +68,11 @@ func (c *counts) asks(client int, n target.Node, writes bool) {
 		c.waiting = map[int]time.Time{}
 	}
 	c.waiting[client] = time.Now()
-	if at := c.of(n); at.trying.IsZero() && writes {
-		at.trying = time.Now()
+	if at := c.of(n); client < c.sessions {
+		at.used = true
+		if at.trying.IsZero() && (writes || n.Replica) {
+			at.trying = time.Now()
+		}
 	}
 }
 
@@ -84,11 +92,8 @@ func (c *counts) add(client int, n target.Node, e ended) {
 	delete(c.waiting, client)
 	at := c.of(n)
 	at.outcomes[e.outcome]++
-	if e.outcome == record.Committed {
-		at.down = time.Time{}
-		if e.writes {
-			at.trying = time.Time{}
-		}
+	if e.outcome == record.Committed && client < c.sessions && (e.writes || n.Replica) {
+		at.refused, at.trying = time.Time{}, time.Time{}
 	}
 	if c.slowAfter > 0 && e.took > c.slowAfter {
 		c.slow++
@@ -118,9 +123,8 @@ func (c *counts) unreachable(client int, n target.Node, why target.Reason, err e
 	at := c.of(n)
 	at.failed++
 	c.fail(n, why, err)
-	at.why = err.Error()
-	if at.down.IsZero() {
-		at.down = time.Now()
+	if at.refused.IsZero() && client < c.sessions {
+		at.refused = time.Now()
 	}
 }
 
@@ -128,8 +132,11 @@ func (c *counts) reached(client int, n target.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waiting, client)
-	c.of(n).down = time.Time{}
-	c.of(n).connections++
+	at := c.of(n)
+	at.connections++
+	if client < c.sessions {
+		at.refused = time.Time{}
+	}
 }
 
 // left says that a connection was closed.
@@ -155,37 +162,61 @@ func (c *counts) total() (outcomes map[record.Status]int64, reasons map[target.R
 	return outcomes, reasons
 }
 
-// down is why a node can't be reached; nil: it can.
-func (c *counts) down(n target.Node) error {
+// refused is why no session can connect to a node; nil: one can.
+func (c *counts) refused(n target.Node) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at := c.of(n); !at.down.IsZero() {
-		return errors.New(at.why)
+	if at := c.of(n); !at.refused.IsZero() {
+		return errors.New(at.failure)
 	}
 	return nil
 }
 
-// node is what the page shows of a node.
-func (c *counts) node(n target.Node) page.CanaryNode {
+// used tells whether a session has been at work at a node.
+func (c *counts) used(n target.Node) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.of(n).used
+}
+
+// node is how a node is shown, and how it stands at a time.
+func (c *counts) node(n target.Node, now time.Time) page.CanaryNode {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := c.of(n)
-	out := page.CanaryNode{Name: n.Name, Replica: n.Replica, Connections: at.connections, Committed: at.outcomes[record.Committed], Aborted: at.outcomes[record.Aborted], Unknown: at.outcomes[record.Unknown], Reasons: map[string]int64{}}
+	out := page.CanaryNode{Name: n.Name, Replica: n.Replica, Role: at.Role, Connections: at.connections, Committed: at.outcomes[record.Committed],
+		Aborted: at.outcomes[record.Aborted], Unknown: at.outcomes[record.Unknown], Reasons: map[string]int64{}, Lag: -1, State: page.NodeUp}
 	for r, n := range at.reasons {
 		out.Reasons[string(r)] = n
 	}
-	if since := at.stalled(); !since.IsZero() {
-		out.Stalled, out.Failure = since.UnixNano(), at.failure
+	if at.asked && at.lag >= 0 {
+		out.Lag = at.lag.Seconds()
+	}
+	since := at.since()
+	if since.IsZero() {
+		return out
+	}
+	out.Since = since.UnixNano()
+	switch {
+	case !at.down.IsZero():
+		out.State, out.Why = page.NodeUnreachable, at.why
+	case now.Sub(since) >= page.StalledAfter:
+		out.State, out.Why = page.NodeStalled, cmp.Or(at.failure, "no answer")
 	}
 	return out
 }
 
-// stalled is since when sessions try and nothing goes through; zero: it does.
-func (at *nodeCounts) stalled() time.Time {
-	if at.trying.IsZero() || !at.down.IsZero() && at.down.Before(at.trying) {
-		return at.down
+// since is since when a node can't be reached, or nothing comes of what sessions try; zero: it can, and something does.
+func (at *node) since() (first time.Time) {
+	for _, t := range []time.Time{at.down, at.refused, at.trying} {
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
 	}
-	return at.trying
+	if at.down.IsZero() && !first.IsZero() && first.Before(at.up) { // sessions come back later than the node
+		first = at.up
+	}
+	return first
 }
 
 // strain is how much was done, in transactions and attempts to connect, how much of it failed, other than by a

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/config"
@@ -44,6 +45,9 @@ type Load struct {
 // answerMax is how long a transaction, or an attempt to connect, may go unanswered. The monitor waits for a transaction for
 // longer than that (window.max_transaction).
 const answerMax = 30 * time.Second
+
+// elsewhereMax is that for what makes and removes groups, where another node may do as well.
+const elsewhereMax = 5 * time.Second
 
 // The shortest and the longest pause between two attempts to connect.
 const (
@@ -165,8 +169,23 @@ func writable(nodes []target.Node) int {
 	return len(nodes)
 }
 
-// elsewhere has the next attempt made at the next of the client's nodes, as the one at c.node failed.
-func (c *client) elsewhere() { c.node = c.nodes[(slices.Index(c.nodes, c.node)+1)%len(c.nodes)] }
+// elsewhere has the next attempt made at the next of the client's nodes that can be reached, as the one at c.node failed.
+func (c *client) elsewhere() {
+	for range c.nodes {
+		c.node = c.nodes[(slices.Index(c.nodes, c.node)+1)%len(c.nodes)]
+		if c.counts.node(c.node, time.Now()).State != page.NodeUnreachable {
+			return
+		}
+	}
+}
+
+// patience is how long an answer is waited for: not for long by who can go elsewhere.
+func (c *client) patience() time.Duration {
+	if c.number >= c.cfg.Sessions && len(c.nodes) > 1 {
+		return elsewhereMax
+	}
+	return answerMax
+}
 
 func (c *client) work(ctx context.Context) error {
 	defer c.leave()
@@ -217,7 +236,7 @@ func (c *client) connect(ctx context.Context) (bool, error) {
 	if !c.node.Replica {
 		settings = c.settings
 	}
-	attempt, cancel := context.WithTimeout(ctx, answerMax)
+	attempt, cancel := context.WithTimeout(ctx, c.patience())
 	defer cancel()
 	c.counts.asks(c.number, c.node, false)
 	s, err := c.db.Connect(attempt, c.node, settings)
@@ -295,12 +314,11 @@ const snapshotMax = 32
 // record runs a transaction to its end, and records and counts it. writes: it writes something.
 func (c *client) record(writes bool, run func(context.Context, *recorder.Transaction) (record.Status, target.Reason)) record.Status {
 	began := time.Now()
-	writes = writes || c.node.Replica
 	c.counts.asks(c.number, c.node, writes)
 	t := c.rec.Begin()
 	t.At(c.node.Name)
 	c.committing, c.failure = false, nil
-	answering, cancel := context.WithTimeout(c.answering, answerMax)
+	answering, cancel := context.WithTimeout(c.answering, c.patience())
 	defer cancel()
 	outcome, reason := run(answering, t)
 	t.End(outcome)
@@ -682,6 +700,9 @@ func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) 
 // remove reads all of a group once more, at each node, and removes it: nobody uses it any more.
 func (s *sweeper) remove(ctx context.Context, g *group) {
 	for _, n := range s.db.Nodes() {
+		if s.counts.node(n, time.Now()).State == page.NodeUnreachable {
+			continue
+		}
 		reader := &client{Load: s.Load, number: s.number, node: n, rng: s.rng, started: s.started}
 		s.started++
 		attempt, cancel := context.WithTimeout(ctx, answerMax)
@@ -714,7 +735,7 @@ func (s *sweeper) discard(ctx context.Context) {
 		return
 	}
 	defer func() { s.groups.full.Store(len(s.undone) > undoneMax) }()
-	attempt, cancel := context.WithTimeout(ctx, answerMax)
+	attempt, cancel := context.WithTimeout(ctx, s.patience())
 	defer cancel()
 	switch err := s.db.Discard(attempt, s.node, s.undone); {
 	case err == nil:

@@ -2,6 +2,7 @@ package canary
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,13 +107,10 @@ func orNone(state string) string {
 // observer asks all nodes how they are doing, and records what has happened to them.
 type observer struct {
 	db     target.Database
-	counts *counts
+	counts *counts // what it sees is kept there
 	lagMax time.Duration
 	happen func(record.Event)
-
-	mu     sync.Mutex
-	nodes  map[string]observed
-	newest uint64 // how far any node's log is known to go
+	newest uint64 // how far any node's log is known to go; counts.mu guards it
 }
 
 // run works until ctx ends.
@@ -139,27 +137,24 @@ func (o *observer) look(ctx context.Context, n target.Node) {
 		if ctx.Err() != nil {
 			return // asked to stop
 		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("no answer in %s", observeMax)
+		}
 	} else {
 		s.Age = -1
-		err = o.counts.down(n)
+		err = o.counts.refused(n)
 	}
-	o.mu.Lock()
-	alone := !slices.ContainsFunc(o.db.Nodes(), func(n target.Node) bool { return !n.Replica && o.nodes[n.Name].down.IsZero() })
-	next, events := o.nodes[n.Name].next(s, err, time.Now(), o.newest, alone, o.lagMax)
-	o.nodes[n.Name] = next
-	if !next.lagging && err == nil {
+	o.counts.mu.Lock()
+	at := o.counts.of(n)
+	alone := !slices.ContainsFunc(o.db.Nodes(), func(n target.Node) bool { return !n.Replica && o.counts.of(n).down.IsZero() })
+	var events []record.Event
+	at.observed, events = at.next(s, err, time.Now(), o.newest, alone, o.lagMax)
+	if !at.lagging && err == nil {
 		o.newest = max(o.newest, s.Position)
 	}
-	o.mu.Unlock()
+	o.counts.mu.Unlock()
 	for _, e := range events {
 		e.Node = n.Name
 		o.happen(e)
 	}
-}
-
-// of is how a node is doing.
-func (o *observer) of(n target.Node) observed {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.nodes[n.Name]
 }

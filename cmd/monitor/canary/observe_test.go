@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // What a node says of itself becomes events where it changes, and nothing where it does not.
@@ -93,6 +95,38 @@ func TestLimits(t *testing.T) {
 		}
 		if len(l.past) > 5 {
 			t.Errorf("%s: %d moments are kept", c.name, len(l.past))
+		}
+	}
+}
+
+// How a node stands: only what sessions try there counts, and what they have done before it was lost is not held against it.
+func TestStanding(t *testing.T) {
+	n, failed := target.Node{Name: "db-3"}, errors.New("refused")
+	wrote := ended{outcome: record.Committed, writes: true}
+	for name, c := range map[string]struct {
+		happens func(*counts)
+		after   time.Duration
+		want    string
+	}{
+		"nobody is at work there, and a group could not be made or removed there": {func(c *counts) {
+			c.asks(2, n, true)
+			c.unreachable(2, n, target.Lost, failed)
+		}, time.Hour, page.NodeUp},
+		"sessions try":                    {func(c *counts) { c.asks(1, n, true) }, 10 * time.Second, page.NodeStalled},
+		"not for long":                    {func(c *counts) { c.asks(1, n, true) }, 9 * time.Second, page.NodeUp},
+		"only reads are tried":            {func(c *counts) { c.asks(1, n, false) }, time.Hour, page.NodeUp},
+		"a session wrote":                 {func(c *counts) { c.asks(1, n, true); c.add(1, n, wrote) }, time.Hour, page.NodeUp},
+		"another client wrote":            {func(c *counts) { c.asks(1, n, true); c.add(2, n, wrote) }, time.Hour, page.NodeStalled},
+		"sessions can't connect":          {func(c *counts) { c.unreachable(1, n, target.TooMany, failed) }, 10 * time.Second, page.NodeStalled},
+		"they can":                        {func(c *counts) { c.unreachable(1, n, target.TooMany, failed); c.reached(1, n) }, time.Hour, page.NodeUp},
+		"lost":                            {func(c *counts) { c.of(n).down = time.Now() }, 0, page.NodeUnreachable},
+		"back, before sessions are":       {func(c *counts) { c.asks(1, n, true); c.of(n).up = time.Now().Add(time.Hour) }, time.Hour, page.NodeUp},
+		"back, and nothing comes of that": {func(c *counts) { c.asks(1, n, true); c.of(n).up = time.Now() }, 11 * time.Second, page.NodeStalled},
+	} {
+		of := counts{sessions: 2}
+		c.happens(&of)
+		if got := of.node(n, time.Now().Add(c.after)); got.State != c.want {
+			t.Errorf("%s: it is %s, want %s", name, got.State, c.want)
 		}
 	}
 }

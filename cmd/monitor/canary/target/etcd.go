@@ -3,8 +3,11 @@ package target
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strconv"
+	"sync"
+	"sync/atomic"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -18,10 +21,13 @@ import (
 // with comparisons of what may not have changed since.
 type etcdCluster struct {
 	nodes    []Node
+	first    Node                        // where it is prepared
+	configs  map[string]clientv3.Config  // by node
+	mu       sync.Mutex                  // of clients
 	clients  map[string]*clientv3.Client // by node
 	compares string                      // what a commit compares: reads, writes
 	stale    bool                        // reads ask the node alone
-	version  string
+	version  atomic.Value                // of a node
 }
 
 func openEtcd(ctx context.Context, o Options) (Database, error) {
@@ -32,17 +38,17 @@ func openEtcd(ctx context.Context, o Options) (Database, error) {
 	if len(o.Replicas) > 0 {
 		return nil, &Error{Option: "--replica", What: "every member of etcd takes writes", Do: "give it with --target"}
 	}
-	e := &etcdCluster{nodes: nodesOf(o), clients: map[string]*clientv3.Client{}, compares: level}
+	e := &etcdCluster{nodes: nodesOf(o), configs: map[string]clientv3.Config{}, clients: map[string]*clientv3.Client{}, compares: level}
 	if level == "stale" {
 		e.compares, e.stale = "reads", true
 	}
 	for _, n := range e.nodes {
 		u, err := url.Parse(n.address)
 		if err != nil || u.Host == "" {
-			return nil, errors.Join(&Error{Option: optionOf(n), What: "the address can't be read", Do: "write it as etcd://user:password@host:2379"}, e.close())
+			return nil, &Error{Option: optionOf(n), What: "the address can't be read", Do: "write it as etcd://user:password@host:2379"}
 		}
 		if err := parametersOf(optionOf(n), u, "tls"); err != nil {
-			return nil, errors.Join(err, e.close())
+			return nil, err
 		}
 		c := clientv3.Config{Endpoints: []string{"http://" + u.Host}, DialTimeout: connectMax, Context: context.WithoutCancel(ctx), Logger: zap.NewNop()}
 		if u.Query().Get("tls") == "true" {
@@ -50,32 +56,56 @@ func openEtcd(ctx context.Context, o Options) (Database, error) {
 		}
 		c.Username = u.User.Username()
 		c.Password, _ = u.User.Password()
-		client, err := clientv3.New(c)
-		if err != nil {
-			return nil, errors.Join(letIn(n, err, unanswered(n, err, e.Fault(err))), e.close())
-		}
-		e.clients[n.Name] = client
-		attempt, cancel := context.WithTimeout(ctx, connectMax)
-		said, err := client.Status(attempt, c.Endpoints[0])
-		cancel()
-		if err != nil {
-			return nil, errors.Join(letIn(n, err, unanswered(n, err, e.Fault(err))), e.close())
-		}
-		e.version = said.Version
+		e.configs[n.Name] = c
+	}
+	if e.first, err = lookAt(ctx, e.nodes, e.look); err != nil {
+		e.Close()
+		return nil, err
 	}
 	return e, nil
 }
 
-func (e *etcdCluster) Nodes() []Node    { return e.nodes }
-func (e *etcdCluster) Describe() string { return "etcd " + e.version }
-func (e *etcdCluster) Close()           { _ = e.close() }
-
-func (e *etcdCluster) close() error {
-	var errs []error
-	for _, c := range e.clients {
-		errs = append(errs, c.Close())
+// look asks a node for its version.
+func (e *etcdCluster) look(ctx context.Context, n Node) error {
+	client, err := e.client(n)
+	if err == nil {
+		var said *clientv3.StatusResponse
+		if said, err = client.Status(ctx, client.Endpoints()[0]); err == nil {
+			e.version.Store(said.Version)
+			return nil
+		}
 	}
-	return errors.Join(errs...)
+	return letIn(n, err, unanswered(n, err, e.Fault(err)))
+}
+
+// client is a node's, made when first asked for, and again after that failed: one with an account asks the node for a token then.
+func (e *etcdCluster) client(n Node) (*clientv3.Client, error) {
+	e.mu.Lock()
+	client, config := e.clients[n.Name], e.configs[n.Name]
+	e.mu.Unlock()
+	if client != nil {
+		return client, nil
+	}
+	client, err := clientv3.New(config)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if made := e.clients[n.Name]; made != nil {
+		return made, client.Close()
+	}
+	e.clients[n.Name] = client
+	return client, nil
+}
+
+func (e *etcdCluster) Nodes() []Node    { return e.nodes }
+func (e *etcdCluster) Describe() string { return fmt.Sprint("etcd ", e.version.Load()) }
+
+func (e *etcdCluster) Close() {
+	for _, c := range e.clients {
+		_ = c.Close()
+	}
 }
 
 func (e *etcdCluster) Prepare(ctx context.Context) error { return e.Cleanup(ctx) }
@@ -103,26 +133,30 @@ func letIn(n Node, err, otherwise error) error {
 
 // Cleanup removes the keys that begin with Space and a slash.
 func (e *etcdCluster) Cleanup(ctx context.Context) error {
-	if err := unused(ctx, func(ctx context.Context) (int64, error) {
-		last, err := e.clients[e.nodes[0].Name].Get(ctx, Space+"/", clientv3.WithLastRev()...)
-		if err != nil || len(last.Kvs) == 0 {
-			return 0, letIn(e.nodes[0], err, err)
-		}
-		return last.Kvs[0].ModRevision, nil
-	}); err != nil {
-		return err
+	client, err := e.client(e.first)
+	if err == nil {
+		err = unused(ctx, func(ctx context.Context) (int64, error) {
+			last, err := client.Get(ctx, Space+"/", clientv3.WithLastRev()...)
+			if err != nil || len(last.Kvs) == 0 {
+				return 0, err
+			}
+			return last.Kvs[0].ModRevision, nil
+		})
 	}
-	_, err := e.clients[e.nodes[0].Name].Delete(ctx, Space+"/", clientv3.WithPrefix())
-	return letIn(e.nodes[0], err, err)
+	if err == nil {
+		_, err = client.Delete(ctx, Space+"/", clientv3.WithPrefix())
+	}
+	return letIn(e.first, err, err)
 }
 
 func (e *etcdCluster) Discard(ctx context.Context, at Node, items []Item) error {
+	client, err := e.client(at)
 	for _, i := range items {
-		if _, err := e.clients[at.Name].Delete(ctx, etcdKey(i)); err != nil {
-			return err
+		if err == nil {
+			_, err = client.Delete(ctx, etcdKey(i))
 		}
 	}
-	return nil
+	return err
 }
 
 func etcdKey(i Item) string { return Space + "/" + i.Name }
@@ -137,12 +171,17 @@ func (e *etcdCluster) Connect(ctx context.Context, at Node, settings []Setting) 
 	if _, err := e.Observe(ctx, at); err != nil {
 		return nil, err
 	}
-	return &etcdSession{client: e.clients[at.Name], compares: e.compares, stale: e.stale}, nil
+	client, err := e.client(at)
+	return &etcdSession{client: client, compares: e.compares, stale: e.stale}, err
 }
 
 // Observe implements Observer: a member has nothing to say of itself, but answers.
 func (e *etcdCluster) Observe(ctx context.Context, at Node) (State, error) {
-	_, err := e.clients[at.Name].Get(ctx, Space+"/", clientv3.WithCountOnly(), clientv3.WithLimit(1), clientv3.WithSerializable())
+	client, err := e.client(at)
+	if err != nil {
+		return State{}, err
+	}
+	_, err = client.Get(ctx, Space+"/", clientv3.WithCountOnly(), clientv3.WithLimit(1), clientv3.WithSerializable())
 	return State{Age: -1}, err
 }
 

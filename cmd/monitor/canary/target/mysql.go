@@ -1,7 +1,6 @@
 package target
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -20,9 +20,10 @@ import (
 // node takes writes.
 type mySQL struct {
 	nodes   []Node
+	first   Node               // where it is prepared
 	pools   map[string]*sql.DB // by node
 	level   string
-	version string
+	version atomic.Value // of a node
 }
 
 // sqlMode makes MySQL refuse what it would otherwise change in silence.
@@ -49,10 +50,10 @@ func openMySQL(ctx context.Context, o Options) (Database, error) {
 			return nil, &Error{Option: optionOf(n), What: "the address can't be used", Err: err, Do: "write it as mysql://user:password@host:3306/?tls=true"}
 		}
 		m.pools[n.Name] = sql.OpenDB(connector)
-		if err := m.look(ctx, n, o.AllowSuperuser); err != nil {
-			m.Close()
-			return nil, err
-		}
+	}
+	if m.first, err = lookAt(ctx, m.nodes, func(ctx context.Context, n Node) error { return m.look(ctx, n, o.AllowSuperuser) }); err != nil {
+		m.Close()
+		return nil, err
 	}
 	return m, nil
 }
@@ -96,6 +97,15 @@ func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 	switch {
 	case errors.As(err, &said) && (said.Number == 1045 || said.Number == 1044 || said.Number == 1698):
 		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: said, Do: "check user and password"}
+	case err == nil: // a node of a cluster without a quorum refuses whatever has a table
+		var name, status string
+		if err = m.pools[n.Name].QueryRowContext(ctx, "show status like 'wsrep_cluster_status'").Scan(&name, &status); err == nil && status == "non-Primary" {
+			err = errors.New("its cluster has no quorum (wsrep_cluster_status is non-Primary)")
+		} else if errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		}
+	}
+	switch {
 	case err != nil:
 		return unanswered(n, err, m.Fault(err))
 	case readOnly && !n.Replica:
@@ -108,7 +118,7 @@ func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 	if err := tooOld(n, product, version, oldest); err != nil {
 		return err
 	}
-	m.version = cmp.Or(m.version, product+" "+version)
+	m.version.Store(product + " " + version)
 	if m.mayAnything(ctx, n) && !superuser {
 		return &Error{Option: optionOf(n), What: "the account at " + n.Name + " may do anything, and a canary needs no such rights",
 			Do: "make it one: CREATE USER canary …; GRANT ALL ON " + Space + ".* TO canary; or say --allow-superuser"}
@@ -133,7 +143,7 @@ func (m *mySQL) mayAnything(ctx context.Context, n Node) bool {
 }
 
 func (m *mySQL) Nodes() []Node    { return m.nodes }
-func (m *mySQL) Describe() string { return m.version }
+func (m *mySQL) Describe() string { return m.version.Load().(string) }
 
 func (m *mySQL) Close() {
 	for _, p := range m.pools {
@@ -143,7 +153,7 @@ func (m *mySQL) Close() {
 
 // owned counts the tables, and refuses a database that is not ours.
 func (m *mySQL) owned(ctx context.Context) (tables int, err error) {
-	db := m.pools[m.nodes[0].Name]
+	db := m.pools[m.first.Name]
 	var ours int
 	if err := db.QueryRowContext(ctx, "select count(*), coalesce(sum(table_comment = ?), 0) from information_schema.tables where table_schema = ?", made, Space).Scan(&tables, &ours); err != nil {
 		return 0, err
@@ -159,7 +169,7 @@ func (m *mySQL) Prepare(ctx context.Context) error {
 	if _, err := m.owned(ctx); err != nil {
 		return err
 	}
-	db := m.pools[m.nodes[0].Name]
+	db := m.pools[m.first.Name]
 	const table = " (name varchar(64) character set ascii collate ascii_bin primary key, "
 	run := func(texts ...string) error {
 		for _, text := range texts {
@@ -184,7 +194,7 @@ func (m *mySQL) Prepare(ctx context.Context) error {
 }
 
 func (m *mySQL) Cleanup(ctx context.Context) error {
-	db := m.pools[m.nodes[0].Name]
+	db := m.pools[m.first.Name]
 	tables, err := m.owned(ctx)
 	if tables == 2 {
 		err = unused(ctx, stateIn(db, mySQLDialect))

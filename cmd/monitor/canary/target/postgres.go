@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,10 +20,11 @@ import (
 // postgres is PostgreSQL 12 or later, one primary and any number of standbys, or what speaks its protocol.
 type postgres struct {
 	nodes       []Node
+	first       Node                       // where it is prepared
 	configs     map[string]*pgx.ConnConfig // by node
 	begin       string
-	beginAtHand string // on a standby
-	version     string
+	beginAtHand string       // on a standby
+	version     atomic.Value // of a node
 	superuser   bool
 	observers   map[string]*pgSession // by node; without a connection before the first question
 }
@@ -31,7 +33,7 @@ type postgres struct {
 const (
 	statementMax = 10 * time.Second
 	lockMax      = 5 * time.Second
-	connectMax   = 10 * time.Second
+	connectMax   = 5 * time.Second
 )
 
 func openPostgres(ctx context.Context, o Options) (Database, error) {
@@ -53,11 +55,9 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 		c.ConnectTimeout = connectMax
 		c.RuntimeParams["application_name"] = "isowatch-canary"
 		p.configs[n.Name], p.observers[n.Name] = c, &pgSession{}
-		if err := p.look(ctx, n); err != nil {
-			return nil, err
-		}
 	}
-	return p, nil
+	p.first, err = lookAt(ctx, p.nodes, p.look)
+	return p, err
 }
 
 // look connects to a node and checks that it is what the options say.
@@ -85,7 +85,7 @@ func (p *postgres) look(ctx context.Context, n Node) error {
 		return &Error{Option: optionOf(n), What: "the account at " + n.Name + " is a superuser's, and a canary needs no such rights",
 			Do: "make it one: CREATE ROLE canary LOGIN; GRANT CREATE ON DATABASE … TO canary; or say --allow-superuser"}
 	}
-	p.version = cmp.Or(p.version, version)
+	p.version.Store(version)
 	return nil
 }
 
@@ -121,7 +121,7 @@ func pooled(n Node, err error) error {
 }
 
 func (p *postgres) Nodes() []Node    { return p.nodes }
-func (p *postgres) Describe() string { return "PostgreSQL " + p.version }
+func (p *postgres) Describe() string { return fmt.Sprint("PostgreSQL ", p.version.Load()) }
 func (p *postgres) Close() {
 	for _, c := range p.observers {
 		if c.conn != nil {
@@ -140,7 +140,7 @@ func (p *postgres) do(ctx context.Context, at Node, work func(*pgx.Conn) error) 
 		return err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	return pooled(p.nodes[0], work(c))
+	return pooled(at, work(c))
 }
 
 // owned tells whether the schema is there, and refuses one that is not ours.
@@ -160,7 +160,7 @@ func (p *postgres) owned(ctx context.Context, c *pgx.Conn) (bool, error) {
 }
 
 func (p *postgres) Prepare(ctx context.Context) error {
-	return p.do(ctx, p.nodes[0], func(c *pgx.Conn) error {
+	return p.do(ctx, p.first, func(c *pgx.Conn) error {
 		there, err := p.owned(ctx, c)
 		if err != nil {
 			return err
@@ -203,7 +203,7 @@ func anothers(err error) error {
 }
 
 func (p *postgres) Cleanup(ctx context.Context) error {
-	return p.do(ctx, p.nodes[0], func(c *pgx.Conn) error {
+	return p.do(ctx, p.first, func(c *pgx.Conn) error {
 		there, err := p.owned(ctx, c)
 		if err == nil && there {
 			err = p.unused(ctx, c)

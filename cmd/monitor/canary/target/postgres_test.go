@@ -3,6 +3,8 @@ package target
 import (
 	"context"
 	"errors"
+	"net"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -100,5 +102,28 @@ func TestCommitGoesWithTheLastOperation(t *testing.T) {
 			must(b.Abort(ctx))
 			is(4)
 		})
+	}
+}
+
+// A node that hangs, or is not there, keeps nobody from the others; one that takes writes has to answer.
+func TestOpensWithoutTheFirst(t *testing.T) {
+	t.Parallel()
+	p := databases.StartPostgres(t)
+	hangs, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hangs.Close()
+	first := []string{"postgres://canary@" + hangs.Addr().String() + "/canary?sslmode=disable", "postgres://canary@127.0.0.1:1/canary"}
+	db, err := Open(t.Context(), Options{Targets: append(first, p.URL(p.Primary))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := errors.Join(db.Prepare(t.Context()), Rehearse(t.Context(), db), db.Cleanup(t.Context())); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open(t.Context(), Options{Targets: first}); err == nil || errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("no node answers: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package target
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,10 +19,11 @@ import (
 // needs, under WATCH or not, keeps its writes to itself, and sends them between MULTI and EXEC.
 type redisServer struct {
 	nodes   []Node
+	first   Node                      // where it is prepared
 	options map[string]*redis.Options // by node
 	clients map[string]*redis.Client  // by node
 	watch   bool
-	version string
+	version atomic.Value // of a node
 }
 
 // silent keeps the client from writing what it also returns.
@@ -47,12 +48,12 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 			return nil, &Error{Option: optionOf(n), What: "the address can't be read", Err: err, Do: "write it as redis://user:password@host:6379/0"}
 		}
 		c.MaxRetries = -1 // what failed is told, not tried again
-		c.DialTimeout, c.ReadTimeout, c.WriteTimeout = connectMax, statementMax, statementMax
+		c.DialTimeout, c.ReadTimeout, c.WriteTimeout, c.ContextTimeoutEnabled = connectMax, statementMax, statementMax, true
 		r.options[n.Name], r.clients[n.Name] = c, redis.NewClient(c)
-		if err := r.look(ctx, n); err != nil {
-			r.Close()
-			return nil, err
-		}
+	}
+	if r.first, err = lookAt(ctx, r.nodes, r.look); err != nil {
+		r.Close()
+		return nil, err
 	}
 	return r, nil
 }
@@ -72,7 +73,7 @@ func (r *redisServer) look(ctx context.Context, n Node) error {
 	case !replica && n.Replica:
 		return &Error{Option: "--replica", What: n.Name + " is no replica", Do: "give it with --target, or the replica that is meant"}
 	}
-	r.version = cmp.Or(r.version, said["redis_version"])
+	r.version.Store(said["redis_version"])
 	return nil
 }
 
@@ -87,24 +88,15 @@ func (r *redisServer) info(ctx context.Context, n Node) (map[string]string, erro
 	return said, err
 }
 
-// Observe implements Observer. An answer may come later than ctx ends, as the client does not look at it while it waits, and is
-// then not waited for.
+// Observe implements Observer.
 func (r *redisServer) Observe(ctx context.Context, at Node) (State, error) {
-	var said map[string]string
-	var err error
-	answered := make(chan struct{})
-	go func() { defer close(answered); said, err = r.info(ctx, at) }()
-	select {
-	case <-ctx.Done():
-		return State{}, ctx.Err()
-	case <-answered:
-	}
+	said, err := r.info(ctx, at)
 	role := map[string]string{"master": "primary", "slave": "replica"}[said["role"]]
 	return State{Role: role, Age: -1}, err
 }
 
 func (r *redisServer) Nodes() []Node    { return r.nodes }
-func (r *redisServer) Describe() string { return "Redis " + r.version }
+func (r *redisServer) Describe() string { return fmt.Sprint("Redis ", r.version.Load()) }
 
 func (r *redisServer) Close() {
 	for _, c := range r.clients {
@@ -124,7 +116,7 @@ func (r *redisServer) may(err error) error {
 
 // Cleanup removes the keys that begin with Space and a colon.
 func (r *redisServer) Cleanup(ctx context.Context) error {
-	c := r.clients[r.nodes[0].Name]
+	c := r.clients[r.first.Name]
 	all := func() *redis.ScanIterator { return c.Scan(ctx, 0, Space+":*", 1000).Iterator() }
 	if err := unused(ctx, func(ctx context.Context) (int64, error) {
 		keys, state := all(), fnv.New64a()

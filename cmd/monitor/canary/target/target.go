@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -116,7 +117,7 @@ type Database interface {
 	Nodes() []Node
 	// Describe says what it is, with its version, for a person.
 	Describe() string
-	// Prepare makes the Space, or finds it as it was made before, and empties it.
+	// Prepare makes the Space, or finds it as it was made before, and empties it, at the first node that takes writes and answered.
 	Prepare(ctx context.Context) error
 	// Connect begins a session at a node with settings of its own, such as synchronous_commit=off.
 	Connect(ctx context.Context, at Node, settings []Setting) (Session, error)
@@ -255,7 +256,7 @@ var drivers = []struct {
 }
 
 // Open finds out which database the options speak of, connects to each node once, and checks that they are what the
-// options say. The error is an *Error where an option is at fault, else the environment's.
+// options say; one that takes writes has to answer. The error is an *Error where an option is at fault, else the environment's.
 func Open(ctx context.Context, o Options) (Database, error) {
 	if len(o.Targets) == 0 {
 		return nil, &Error{Option: "--target", What: "which database is to be watched?", Do: "give its address, such as " + drivers[0].example}
@@ -338,6 +339,33 @@ func unanswered(n Node, err error, f Fault) error {
 		optionOf(n), n.Name, oneLine{err}, schemeOf(n.address))
 }
 
+// lookAt looks at all nodes, and returns the first that takes writes and answers. The error is an *Error where an option does not
+// fit one of them; that others do not answer is one only where none that takes writes does.
+func lookAt(ctx context.Context, nodes []Node, look func(context.Context, Node) error) (first Node, err error) {
+	errs := make([]error, len(nodes))
+	var looking sync.WaitGroup
+	for i, n := range nodes {
+		looking.Go(func() {
+			attempt, cancel := context.WithTimeout(ctx, connectMax)
+			defer cancel()
+			errs[i] = look(attempt, n)
+		})
+	}
+	looking.Wait()
+	for i := len(nodes) - 1; i >= 0; i-- {
+		switch {
+		case errors.As(errs[i], new(*Error)):
+			return Node{}, errs[i]
+		case errs[i] == nil && !nodes[i].Replica:
+			first = nodes[i]
+		}
+	}
+	if first.Name == "" {
+		err = errs[0]
+	}
+	return first, err
+}
+
 // oneLine is an error on one line.
 type oneLine struct{ error }
 
@@ -357,16 +385,19 @@ func parametersOf(option string, u *url.URL, known ...string) error {
 // Rehearse does at each node, by hand, what sessions do, and removes it. The error is an *Error where the account may not; what
 // else fails may work later.
 func Rehearse(ctx context.Context, db Database) error {
-	register, list := Item{Name: "rehearsal"}, Item{Name: "rehearsal", List: true}
-	for _, n := range db.Nodes() {
-		if err := rehearse(ctx, db, n, register, list); err != nil && db.Fault(err).Reason == Denied {
+	_, err := lookAt(ctx, db.Nodes(), func(ctx context.Context, n Node) error {
+		err := rehearse(ctx, db, n)
+		if err != nil && db.Fault(err).Reason == Denied {
 			return &Error{Option: optionOf(n), What: "the account at " + n.Name + " may not do what a canary does", Err: err, Do: "give it the rights that docs/canary.md lists"}
 		}
-	}
-	return nil
+		return nil
+	})
+	return err
 }
 
-func rehearse(ctx context.Context, db Database, n Node, register, list Item) error {
+func rehearse(ctx context.Context, db Database, n Node) error {
+	name := fmt.Sprintf("rehearsal.%d", slices.Index(db.Nodes(), n)) // of its own, as all are asked at once
+	register, list := Item{Name: name}, Item{Name: name, List: true}
 	s, err := db.Connect(ctx, n, nil)
 	if err != nil {
 		return err
