@@ -65,7 +65,7 @@ func summary(a alerts.Alert, n int) page.Summary {
 
 func (m *monitor) Status(context.Context) (page.Status, error) {
 	return page.Status{Version: "v1", Health: life.Broken, Waits: []string{"input: nothing yet"}, Operational: []page.Condition{{Kind: "lag", Severity: "warning", Text: "behind", Since: 1}}, Events: page.Events{Latest: []record.Event{{At: 1, Text: "a failover"}}, Kept: 1},
-		Canary: &page.Canary{DB: "canary", Database: "PostgreSQL 15", Nodes: []page.CanaryNode{{Name: "pg-1", Reasons: map[string]int64{"conflict": 1}, Lag: -1}}},
+		Canary: &page.Canary{DB: "canary", Database: "PostgreSQL 15", Nodes: []page.CanaryNode{{Name: "pg-1", State: page.NodeUp, Reasons: map[string]int64{"conflict": 1}, Lag: -1}}},
 		Histories: []page.History{{DB: "bank", Health: life.Broken, Levels: []page.LevelStatus{{Level: "si", Title: "Snapshot isolation", Standing: life.Standing{Health: life.Broken, Complete: life.Partial, Alerts: 1, Violations: 2}}}, Coverage: "partial",
 			Stretches: []page.Stretch{{From: 1, To: 2, Why: []page.Reason{{Why: "gap", Text: "a gap", Count: 1}}}}, Broken: []life.Span{{From: 1, To: 2, Alerts: 1}}, Losses: []page.Reason{}, SampledOneIn: 1}},
 		Receivers: []page.Receiver{{Name: "hook"}}, Settings: page.StatusConfig{Levels: []string{"si"}},

@@ -232,8 +232,8 @@ func (d *Drawer) snapshot(n int) {
 	}
 }
 
-// bank adds a transfer between two accounts, or reads of all. Amounts are not drawn: a wrong total is an update that
-// was lost or read in part, and who wrote what shows that.
+// bank adds a transfer between two accounts, or reads of all. Amounts are not drawn, as they depend on what is read: a wrong total
+// is an update that was lost or read in part, and who wrote what shows that.
 func (d *Drawer) bank() {
 	if d.kind(record.Write) == record.Read || d.cfg.Keys == 1 {
 		d.steps = append(d.steps, Step{Kind: record.Read, Range: d.cfg.Keys})

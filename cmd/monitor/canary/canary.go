@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
@@ -314,7 +315,7 @@ func (w *watch) report(ctx context.Context) {
 
 // count prints what has been done.
 func (w *watch) count() {
-	outcomes, reasons := w.load.counts.total()
+	outcomes, reasons, wrong := w.load.counts.total()
 	text := fmt.Sprintf("%s committed, %s aborted, %s unknown", humanize.Comma(outcomes[record.Committed]), humanize.Comma(outcomes[record.Aborted]), humanize.Comma(outcomes[record.Unknown]))
 	var why []string
 	for _, r := range target.Reasons() {
@@ -324,6 +325,9 @@ func (w *watch) count() {
 	}
 	if len(why) > 0 {
 		text += " (" + strings.Join(why, ", ") + ")"
+	}
+	if wrong > 0 {
+		text += "; " + english.Plural(int(wrong), "wrong total of accounts", "wrong totals of accounts")
 	}
 	lines := []string{text + "; " + w.monitor.Result()}
 	for _, n := range w.db.Nodes() {

@@ -22,6 +22,7 @@ type counts struct {
 	metrics   metrics
 	slowAfter time.Duration
 	slow      int64
+	wrong     int64             // totals of accounts
 	waiting   map[int]time.Time // since when a client waits for what it has asked for, by its number
 }
 
@@ -146,8 +147,8 @@ func (c *counts) left(n target.Node) {
 	c.of(n).connections--
 }
 
-// total adds up the outcomes of all nodes and the reasons for what did not commit.
-func (c *counts) total() (outcomes map[record.Status]int64, reasons map[target.Reason]int64) {
+// total adds up the outcomes of all nodes, the reasons for what did not commit, and wrong totals of accounts.
+func (c *counts) total() (outcomes map[record.Status]int64, reasons map[target.Reason]int64, wrong int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	outcomes, reasons = map[record.Status]int64{}, map[target.Reason]int64{}
@@ -159,7 +160,14 @@ func (c *counts) total() (outcomes map[record.Status]int64, reasons map[target.R
 			reasons[r] += n
 		}
 	}
-	return outcomes, reasons
+	return outcomes, reasons, c.wrong
+}
+
+// wrongTotal counts that a transaction saw accounts that do not hold together what they did at first.
+func (c *counts) wrongTotal() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrong++
 }
 
 // refused is why no session can connect to a node; nil: one can.

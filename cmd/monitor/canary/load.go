@@ -139,6 +139,7 @@ type client struct {
 	follows     bool          // the next transaction reads what the last one has left
 	ahead       time.Duration // how many rounds have been used before they began
 	absent      []string      // registers that the transaction in work saw not to be there
+	bank        bank          // what the transaction in work has seen of accounts
 	failure     error         // of the transaction in work
 	committing  bool          // its commit goes with its last operation, which is under way
 }
@@ -298,6 +299,9 @@ func (c *client) transact(ctx context.Context) error {
 	})
 	if outcome == record.Committed {
 		c.committed.Add(1)
+		if !writes && c.bank.accounts == len(g.items) && c.bank.total != int64(len(g.items))*balanceFirst {
+			c.counts.wrongTotal()
+		}
 	}
 	c.follows = outcome == record.Committed && c.rng.Float64() < followShare && writes
 	return nil
@@ -363,7 +367,7 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 	if err := c.session.Begin(ctx); err != nil {
 		return err
 	}
-	c.absent = c.absent[:0]
+	c.absent, c.bank = c.absent[:0], bank{}
 	for i := 0; i < len(steps); {
 		if i > 0 && c.cfg.Pause > 0 {
 			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
@@ -421,7 +425,7 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 		}
 		return nil
 	}
-	v, write, wrote := c.values.Add(1), c.session.Write, t.Write
+	v, write, wrote := c.value(g, item), c.session.Write, t.Write
 	if i := slices.Index(c.absent, item.Name); s.Kind == record.Append {
 		write, wrote = c.session.Append, t.Append
 	} else if i >= 0 {
@@ -444,6 +448,50 @@ func (c *client) saw(t *recorder.Transaction, g *group, item target.Item, v reco
 	if g.sparse() && v.IsNull() {
 		c.absent = append(c.absent, item.Name)
 	}
+	if g.config.Workload == generate.Bank && !v.IsNull() {
+		c.bank.accounts++
+		c.bank.total += v.Num & balanceMask
+		if c.bank.seen == nil {
+			c.bank.seen = map[string]int64{}
+		}
+		c.bank.seen[item.Name] = v.Num & balanceMask
+	}
+}
+
+// An account holds a number that no other write has, and in its low bits the balance.
+const (
+	balanceBits  = 24
+	balanceMask  = 1<<balanceBits - 1
+	balanceFirst = 100
+)
+
+// bank is what a transaction has seen of accounts: how many, what they hold together and each, and what it takes from the first
+// that it writes to give it to the second.
+type bank struct {
+	accounts int
+	total    int64
+	seen     map[string]int64
+	taken    int64
+	gives    bool // the first is written
+}
+
+// value is what is written to an item next.
+func (c *client) value(g *group, item target.Item) int64 {
+	v := c.values.Add(1)
+	if g.config.Workload != generate.Bank {
+		return v
+	}
+	balance, isKnown := c.bank.seen[item.Name]
+	switch {
+	case !isKnown: // the account is new, or not there
+		balance = balanceFirst
+	case c.bank.gives:
+		balance += c.bank.taken
+	default:
+		c.bank.gives, c.bank.taken = true, c.rng.Int64N(balance+1)
+		balance -= c.bank.taken
+	}
+	return v<<balanceBits | balance
 }
 
 // group is items that are used together for a while, by one workload.
@@ -663,7 +711,7 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sk%d.%0*d", k.run, n, digits, i)})
 	}
 	for i := range d.Lists() {
-		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sl%d.%d", k.run, n, i), List: true})
+		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sl%d.%d", k.run, n, i), List: true, Array: i%2 == 1})
 	}
 	if there, err := k.connect(ctx); err != nil || !there {
 		return nil, err
@@ -689,7 +737,7 @@ func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) 
 		}
 		var v int64
 		if !item.List { // a list is empty at first, which is no write
-			v = k.values.Add(1)
+			v = k.value(g, item)
 			t.Write(item.Name, record.Int(v))
 		}
 		err = k.session.Create(ctx, item, v)

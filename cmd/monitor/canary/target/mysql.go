@@ -29,7 +29,7 @@ type mySQL struct {
 // sqlMode makes MySQL refuse what it would otherwise change in silence.
 const sqlMode = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
 
-var mySQLDialect = dialect{begin: "start transaction", concat: "concat(elements, ?)", registers: Space + ".registers", lists: Space + ".lists"}
+var mySQLDialect = dialect{begin: "start transaction", concat: "concat(elements, ?)", table: Space + ".items"}
 
 func openMySQL(ctx context.Context, o Options) (Database, error) {
 	level, err := isolation(o.Isolation, "repeatable-read", map[string]string{"read-uncommitted": "read uncommitted",
@@ -170,7 +170,6 @@ func (m *mySQL) Prepare(ctx context.Context) error {
 		return err
 	}
 	db := m.pools[m.first.Name]
-	const table = " (name varchar(64) character set ascii collate ascii_bin primary key, "
 	run := func(texts ...string) error {
 		for _, text := range texts {
 			if _, err := db.ExecContext(ctx, text); err != nil {
@@ -183,20 +182,20 @@ func (m *mySQL) Prepare(ctx context.Context) error {
 		return nil
 	}
 	if err := run("create database if not exists "+Space,
-		"create table if not exists "+Space+".registers"+table+"value bigint not null) engine=InnoDB comment='"+made+"'",
-		"create table if not exists "+Space+".lists"+table+"elements mediumtext not null) engine=InnoDB comment='"+made+"'"); err != nil {
+		"create table if not exists "+Space+".items (name varchar(64) character set ascii collate ascii_bin primary key, value bigint, elements mediumtext)"+
+			" engine=InnoDB comment='"+made+"'"); err != nil {
 		return err
 	}
 	if err := unused(ctx, stateIn(db, mySQLDialect)); err != nil {
 		return err
 	}
-	return run("truncate table "+Space+".registers", "truncate table "+Space+".lists")
+	return run("truncate table " + Space + ".items")
 }
 
 func (m *mySQL) Cleanup(ctx context.Context) error {
 	db := m.pools[m.first.Name]
 	tables, err := m.owned(ctx)
-	if tables == 2 {
+	if tables > 0 {
 		err = unused(ctx, stateIn(db, mySQLDialect))
 	}
 	if err == nil { // an account without rights to it sees none, and is told so

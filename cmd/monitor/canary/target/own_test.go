@@ -34,7 +34,7 @@ func TestOthersDataIsLeftAlone(t *testing.T) {
 	}
 	targets := map[string]string{"badger://" + folder: photo, "badger://" + store: filepath.Join(store, badger.ManifestFilename)}
 	for name, tables := range map[string]string{
-		"canary-a.db": "create table orders (id integer)", "canary-b.db": "create table registers (name text, mine text)",
+		"canary-a.db": "create table orders (id integer)", "canary-b.db": "create table items (name text, mine text)",
 		"canary-c.db": "create view totals as select 1 as n",
 	} {
 		file := filepath.Join(dir, name)

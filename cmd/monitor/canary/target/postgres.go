@@ -131,7 +131,7 @@ func (p *postgres) Close() {
 }
 
 // made is the comment that tells our schema from another's of the same name.
-const made = "made by isowatch canary, version 2"
+const made = "made by isowatch canary, version 3"
 
 // do runs statements of its own at a node, which may take as long as a session's.
 func (p *postgres) do(ctx context.Context, at Node, work func(*pgx.Conn) error) error {
@@ -166,13 +166,12 @@ func (p *postgres) Prepare(ctx context.Context) error {
 			return err
 		}
 		text := "create schema " + Space + "; comment on schema " + Space + " is '" + made + "';" +
-			"create table " + Space + ".registers (key text collate \"C\" primary key, value bigint not null);" +
-			"create table " + Space + ".lists (key text collate \"C\" primary key, elements text not null)"
+			"create table " + Space + ".items (key text collate \"C\" primary key, value bigint, elements text, numbers bigint[])"
 		if there {
 			if err := p.unused(ctx, c); err != nil {
 				return err
 			}
-			text = "truncate " + Space + ".registers, " + Space + ".lists"
+			text = "truncate " + Space + ".items"
 		}
 		_, err = c.Exec(ctx, text)
 		switch f := p.Fault(err); {
@@ -189,7 +188,7 @@ func (p *postgres) Prepare(ctx context.Context) error {
 // unused refuses a schema that another canary is at work in. Rights that are missing show in what follows.
 func (p *postgres) unused(ctx context.Context, c *pgx.Conn) error {
 	err := unused(ctx, func(ctx context.Context) (state int64, err error) {
-		return state, c.QueryRow(ctx, stateOf(Space+".registers", Space+".lists")).Scan(&state)
+		return state, c.QueryRow(ctx, stateOf(Space+".items", "coalesce(elements, array_to_string(numbers, ','))")).Scan(&state)
 	})
 	if said := new(pgconn.PgError); errors.As(err, &said) && (said.Code == "42501" || said.Code == "42P01") { // or there is no table
 		return nil
@@ -219,19 +218,12 @@ func (p *postgres) Cleanup(ctx context.Context) error {
 }
 
 func (p *postgres) Discard(ctx context.Context, at Node, items []Item) error {
-	var registers, lists []string
+	var keys []string
 	for _, i := range items {
-		if i.List {
-			lists = append(lists, i.Name)
-		} else {
-			registers = append(registers, i.Name)
-		}
+		keys = append(keys, i.Name)
 	}
 	return p.do(ctx, at, func(c *pgx.Conn) error {
-		if _, err := c.Exec(ctx, "delete from "+Space+".registers where key = any($1)", registers); err != nil {
-			return err
-		}
-		_, err := c.Exec(ctx, "delete from "+Space+".lists where key = any($1)", lists)
+		_, err := c.Exec(ctx, "delete from "+Space+".items where key = any($1)", keys)
 		return err
 	})
 }
@@ -446,11 +438,14 @@ func answer(to statement, query func() (pgx.Rows, error)) (tag pgconn.CommandTag
 func (s *pgSession) Read(_ context.Context, items ...Item) ([]record.Value, error) {
 	out, statements := absent(items), make([]statement, len(items))
 	for i, item := range items {
-		sql := "select value from " + Space + ".registers where key = $1"
-		if item.List {
-			sql = "select elements from " + Space + ".lists where key = $1"
+		column := "value"
+		switch {
+		case item.Array:
+			column = "array_to_string(numbers, ',')"
+		case item.List:
+			column = "elements"
 		}
-		statements[i] = statement{sql, []any{item.Name}, func(r pgx.Row) (err error) { out[i], err = item.value(r.Scan); return err }}
+		statements[i] = statement{"select " + column + " from " + Space + ".items where key = $1", []any{item.Name}, func(r pgx.Row) (err error) { out[i], err = item.value(r.Scan); return err }}
 	}
 	_, err := s.do(statements...)
 	return out, err
@@ -458,24 +453,30 @@ func (s *pgSession) Read(_ context.Context, items ...Item) ([]record.Value, erro
 
 func (s *pgSession) Scan(_ context.Context, registers []Item) ([]record.Value, error) {
 	out := absent(registers)
-	_, err := s.do(statement{"select key, value from " + Space + ".registers where key between $1 and $2",
+	_, err := s.do(statement{"select key, value from " + Space + ".items where key between $1 and $2",
 		[]any{registers[0].Name, registers[len(registers)-1].Name}, func(r pgx.Row) error { return found(out, registers, r.Scan) }})
 	return out, err
 }
 
 func (s *pgSession) Write(_ context.Context, item Item, value int64) error {
-	return s.change("update "+Space+".registers set value = $2 where key = $1", item.Name, value)
+	return s.change("update "+Space+".items set value = $2 where key = $1", item.Name, value)
 }
 
 func (s *pgSession) Append(_ context.Context, list Item, element int64) error {
-	return s.change("update "+Space+".lists set elements = elements || $2 where key = $1", list.Name, strconv.FormatInt(element, 10)+",")
+	if list.Array {
+		return s.change("update "+Space+".items set numbers = array_append(numbers, $2) where key = $1", list.Name, element)
+	}
+	return s.change("update "+Space+".items set elements = elements || $2 where key = $1", list.Name, strconv.FormatInt(element, 10)+",")
 }
 
 func (s *pgSession) Create(_ context.Context, item Item, value int64) error {
-	if item.List {
-		return s.change("insert into "+Space+".lists values ($1, '')", item.Name)
+	switch {
+	case item.Array:
+		return s.change("insert into "+Space+".items (key, numbers) values ($1, '{}')", item.Name)
+	case item.List:
+		return s.change("insert into "+Space+".items (key, elements) values ($1, '')", item.Name)
 	}
-	return s.change("insert into "+Space+".registers values ($1, $2)", item.Name, value)
+	return s.change("insert into "+Space+".items (key, value) values ($1, $2)", item.Name, value)
 }
 
 // change runs a statement that changes one row.

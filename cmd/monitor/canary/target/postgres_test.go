@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func TestPreparingEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close(ctx)
-	if _, err := other.Exec(ctx, "begin; lock table isowatch_canary.registers in access share mode"); err != nil {
+	if _, err := other.Exec(ctx, "begin; lock table isowatch_canary.items in access share mode"); err != nil {
 		t.Fatal(err)
 	}
 	for what, do := range map[string]func(context.Context) error{"preparing": db.Prepare, "cleaning up": db.Cleanup} {
@@ -102,6 +103,50 @@ func TestCommitGoesWithTheLastOperation(t *testing.T) {
 			must(b.Abort(ctx))
 			is(4)
 		})
+	}
+}
+
+// Lists are read as they were appended to, texts and arrays.
+func TestLists(t *testing.T) {
+	t.Parallel()
+	p := databases.StartPostgres(t)
+	ctx := t.Context()
+	for _, mode := range []string{"", "&default_query_exec_mode=exec", "&default_query_exec_mode=simple_protocol"} {
+		db, err := Open(ctx, Options{Targets: []string{p.URL(p.Primary) + mode}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if err := db.Prepare(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s, err := db.Connect(ctx, db.Nodes()[0], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		text, array, other := Item{Name: "a", List: true}, Item{Name: "b", List: true, Array: true}, Item{Name: "c", List: true, Array: true}
+		err = errors.Join(s.Begin(ctx), s.Create(ctx, text, 0), s.Create(ctx, array, 0), s.Create(ctx, other, 0), s.Append(ctx, text, 7), s.Append(ctx, array, 8), s.Append(ctx, array, 9))
+		got, failed := s.Read(ctx, text, array, other, Item{Name: "d", List: true, Array: true})
+		list := func(text string) record.Value { return record.Value{Kind: record.KindList, Text: text} }
+		if want := []record.Value{list("[7]"), list("[8,9]"), list("[]"), record.Null}; err != nil || failed != nil || !slices.Equal(got, want) {
+			t.Errorf("they hold %v, want %v: %v, %v", got, want, err, failed)
+		}
+		if err := s.Commit(ctx); err != nil {
+			t.Error(err)
+		}
+		c, err := pgx.Connect(ctx, p.URL(p.Primary))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(ctx)
+		var numbers []int64
+		if err := c.QueryRow(ctx, "select numbers from isowatch_canary.items where key = 'b'").Scan(&numbers); err != nil || !slices.Equal(numbers, []int64{8, 9}) {
+			t.Errorf("the array is %v: %v", numbers, err)
+		}
+		if err := db.Discard(ctx, db.Nodes()[0], []Item{text, array, other}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -20,16 +20,15 @@ type sqlSession struct {
 
 // dialect is what databases behind database/sql say differently.
 type dialect struct {
-	begin     string
-	concat    string // adds ? to the column elements
-	registers string // the tables
-	lists     string
+	begin  string
+	concat string // adds ? to the column elements
+	table  string // of all items: a row has a value, or elements
 }
 
 // stateIn reads the state of a Space, for unused.
 func stateIn(db *sql.DB, said dialect) func(context.Context) (int64, error) {
 	return func(ctx context.Context) (state int64, err error) {
-		return state, db.QueryRowContext(ctx, stateOf(said.registers, said.lists)).Scan(&state)
+		return state, db.QueryRowContext(ctx, stateOf(said.table, "elements")).Scan(&state)
 	}
 }
 
@@ -47,11 +46,11 @@ func (s *sqlSession) Read(ctx context.Context, items ...Item) ([]record.Value, e
 }
 
 func (s *sqlSession) one(ctx context.Context, item Item) (record.Value, error) {
-	text := "select value from " + s.said.registers + " where name = ?"
+	column := "value"
 	if item.List {
-		text = "select elements from " + s.said.lists + " where name = ?"
+		column = "elements"
 	}
-	v, err := item.value(s.conn.QueryRowContext(ctx, text, item.Name).Scan)
+	v, err := item.value(s.conn.QueryRowContext(ctx, "select "+column+" from "+s.said.table+" where name = ?", item.Name).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return record.Null, nil
 	}
@@ -59,7 +58,7 @@ func (s *sqlSession) one(ctx context.Context, item Item) (record.Value, error) {
 }
 
 func (s *sqlSession) Scan(ctx context.Context, registers []Item) ([]record.Value, error) {
-	rows, err := s.conn.QueryContext(ctx, "select name, value from "+s.said.registers+" where name between ? and ?", registers[0].Name, registers[len(registers)-1].Name)
+	rows, err := s.conn.QueryContext(ctx, "select name, value from "+s.said.table+" where name between ? and ?", registers[0].Name, registers[len(registers)-1].Name)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +71,11 @@ func (s *sqlSession) Scan(ctx context.Context, registers []Item) ([]record.Value
 }
 
 func (s *sqlSession) Write(ctx context.Context, item Item, value int64) error {
-	return s.change(ctx, "update "+s.said.registers+" set value = ? where name = ?", value, item.Name)
+	return s.change(ctx, "update "+s.said.table+" set value = ? where name = ?", value, item.Name)
 }
 
 func (s *sqlSession) Append(ctx context.Context, list Item, element int64) error {
-	return s.change(ctx, "update "+s.said.lists+" set elements = "+s.said.concat+" where name = ?", strconv.FormatInt(element, 10)+",", list.Name)
+	return s.change(ctx, "update "+s.said.table+" set elements = "+s.said.concat+" where name = ?", strconv.FormatInt(element, 10)+",", list.Name)
 }
 
 // change runs a statement that changes one row.
@@ -94,9 +93,9 @@ func (s *sqlSession) change(ctx context.Context, text string, args ...any) error
 
 func (s *sqlSession) Create(ctx context.Context, item Item, value int64) error {
 	if item.List {
-		return s.exec(ctx, "insert into "+s.said.lists+" values (?, '')", item.Name)
+		return s.exec(ctx, "insert into "+s.said.table+" (name, elements) values (?, '')", item.Name)
 	}
-	return s.exec(ctx, "insert into "+s.said.registers+" values (?, ?)", item.Name, value)
+	return s.exec(ctx, "insert into "+s.said.table+" (name, value) values (?, ?)", item.Name, value)
 }
 
 // Close ends the connection itself, rather than giving it back to the pool.
@@ -108,11 +107,7 @@ func (s *sqlSession) Close() {
 // discard removes items with one statement each.
 func discard(ctx context.Context, db *sql.DB, d dialect, items []Item) error {
 	for _, i := range items {
-		table := d.registers
-		if i.List {
-			table = d.lists
-		}
-		if _, err := db.ExecContext(ctx, "delete from "+table+" where name = ?", i.Name); err != nil {
+		if _, err := db.ExecContext(ctx, "delete from "+d.table+" where name = ?", i.Name); err != nil {
 			return err
 		}
 	}

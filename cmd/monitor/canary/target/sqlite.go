@@ -22,7 +22,7 @@ type sqliteFile struct {
 	version string
 }
 
-var sqliteDialect = dialect{concat: "elements || ?", registers: "registers", lists: "lists"}
+var sqliteDialect = dialect{concat: "elements || ?", table: "items"}
 
 func openSQLite(ctx context.Context, o Options) (Database, error) {
 	begin, err := isolation(o.Isolation, "serializable", map[string]string{"serializable": "begin", "immediate": "begin immediate"})
@@ -65,9 +65,8 @@ func (s *sqliteFile) Close()           { s.db.Close() }
 // ours refuses a file with something that no canary has made: other tables than its own, or these with other columns.
 func (s *sqliteFile) ours(ctx context.Context) error {
 	var others int
-	if err := s.db.QueryRowContext(ctx, "select (select count(*) from sqlite_master where tbl_name not in ('registers', 'lists')) +"+
-		" (select count(*) from pragma_table_info('registers') where name not in ('name', 'value')) +"+
-		" (select count(*) from pragma_table_info('lists') where name not in ('name', 'elements'))").Scan(&others); err != nil {
+	if err := s.db.QueryRowContext(ctx, "select (select count(*) from sqlite_master where tbl_name <> 'items') +"+
+		" (select count(*) from pragma_table_info('items') where name not in ('name', 'value', 'elements'))").Scan(&others); err != nil {
 		return err
 	}
 	if others > 0 {
@@ -80,14 +79,13 @@ func (s *sqliteFile) Prepare(ctx context.Context) error {
 	if err := s.ours(ctx); err != nil {
 		return err
 	}
-	if _, err := s.db.ExecContext(ctx, "create table if not exists registers (name text primary key, value integer not null);"+
-		"create table if not exists lists (name text primary key, elements text not null)"); err != nil {
+	if _, err := s.db.ExecContext(ctx, "create table if not exists items (name text primary key, value integer, elements text)"); err != nil {
 		return err
 	}
 	if err := unused(ctx, stateIn(s.db, sqliteDialect)); err != nil {
 		return err
 	}
-	_, err := s.db.ExecContext(ctx, "delete from registers; delete from lists")
+	_, err := s.db.ExecContext(ctx, "delete from items")
 	return err
 }
 

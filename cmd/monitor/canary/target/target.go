@@ -34,10 +34,11 @@ import (
 // Space is the name of what holds everything that a canary writes.
 const Space = "isowatch_canary"
 
-// Item is an object of the database: a register that holds an integer, or a list of integers.
+// Item is an object of the database: a register that holds an integer, or a list of integers, an array where it is to be one and
+// the database has them.
 type Item struct {
-	Name string
-	List bool
+	Name        string
+	List, Array bool
 }
 
 // Node is a server of the database.
@@ -448,8 +449,8 @@ func unused(ctx context.Context, state func(context.Context) (int64, error)) err
 }
 
 // stateOf is the state of a Space, in SQL: values and lists only grow.
-func stateOf(registers, lists string) string {
-	return "select (select count(*) + coalesce(max(value), 0) from " + registers + ") + (select count(*) + coalesce(sum(length(elements)), 0) from " + lists + ")"
+func stateOf(table, elements string) string {
+	return "select count(*) + coalesce(max(value), 0) + coalesce(sum(length(" + elements + ")), 0) from " + table
 }
 
 // tooOld refuses a node whose version begins with a lower number than the oldest that is known to work.
