@@ -38,8 +38,6 @@ const (
 	version      = 2
 	checksumAt   = 1
 	checksumSize = 8
-	flagCaughtUp = 1
-	flagMidst    = 2
 )
 
 const (
@@ -94,47 +92,62 @@ var contents = sync.Pool{New: func() any { return new([]byte) }}
 const contentKept = 4 << 20
 
 // appendContent appends what is to be compressed.
-func (b *Batch) appendContent(c []byte) []byte {
-	c = binary.AppendVarint(c, int64(b.Partition))
-	c = binary.AppendVarint(c, b.First)
-	c = binary.AppendVarint(c, b.Next-b.First)
-	c = binary.AppendVarint(c, b.Identity)
-	c = binary.AppendVarint(c, b.Next-b.Resume)
-	flags := byte(0)
-	if b.CaughtUp {
-		flags |= flagCaughtUp
-	}
-	if b.Midst {
-		flags |= flagMidst
-	}
-	c = append(c, flags)
-	for _, n := range []int64{b.Lag, b.Bytes, int64(b.Lost), int64(len(b.Gaps))} {
-		c = binary.AppendUvarint(c, uint64(n))
-	}
-	for i := range b.Gaps {
-		g := &b.Gaps[i]
-		c = wire.AppendText(c, g.Source)
-		c = binary.AppendVarint(binary.AppendVarint(binary.AppendVarint(c, int64(g.Partition)), g.From), g.To-g.From)
-		c = wire.AppendText(c, g.Why)
-	}
-	c = binary.AppendUvarint(c, uint64(len(b.Losses)))
-	for i := range b.Losses {
-		l := &b.Losses[i]
-		c = wire.AppendText(wire.AppendText(wire.AppendText(c, l.DB), l.Session), l.Txn)
-		c = wire.AppendText(binary.AppendVarint(c, l.Offset), l.Why)
-	}
-	c = binary.AppendUvarint(c, uint64(len(b.Offsets)))
-	c = appendDifferences(appendDifferences(c, b.Offsets), b.Arrivals)
-	return b.Block.Marshal(c)
+func (b *Batch) appendContent(dst []byte) []byte {
+	c := wire.Coder{B: dst}
+	b.code(&c)
+	return b.Block.Marshal(c.B)
 }
 
-func appendDifferences(b []byte, list []int64) []byte {
-	last := int64(0)
-	for _, n := range list {
-		b = binary.AppendVarint(b, n-last)
-		last = n
+// code lists all but the block.
+func (b *Batch) code(c *wire.Coder) {
+	partition, length, ahead := int64(b.Partition), b.Next-b.First, b.Next-b.Resume
+	c.Ints(&partition, &b.First, &length, &b.Identity, &ahead)
+	c.Flags(&b.CaughtUp, &b.Midst)
+	lag, size := uint64(b.Lag), uint64(b.Bytes)
+	c.Uints(&lag, &size)
+	wire.Number(c, &b.Lost)
+	wire.List(c, &b.Gaps, math.MaxInt, 5, func(g *source.Gap) {
+		of, length := int64(g.Partition), g.To-g.From
+		c.Texts(&g.Source)
+		c.Ints(&of, &g.From, &length)
+		c.Texts(&g.Why)
+		if c.Reading {
+			g.Partition, g.To = int(of), g.From+length
+		}
+	})
+	wire.List(c, &b.Losses, math.MaxInt, 5, func(l *Loss) {
+		c.Texts(&l.DB, &l.Session, &l.Txn)
+		c.Ints(&l.Offset)
+		c.Texts(&l.Why)
+	})
+	records := len(b.Offsets)
+	wire.Number(c, &records)
+	differences(c, &b.Offsets, records)
+	differences(c, &b.Arrivals, records)
+	if c.Reading {
+		b.Partition, b.Next, b.Lag, b.Bytes = int(partition), b.First+length, int64(lag), int64(size)
+		b.Resume = b.Next - ahead
 	}
-	return b
+}
+
+// differences are so many numbers, each as its difference from the one before.
+func differences(c *wire.Coder, list *[]int64, n int) {
+	if c.Reading {
+		if n > c.Len() {
+			c.Fail()
+			return
+		}
+		*list = make([]int64, n)
+	}
+	last := int64(0)
+	for i := range *list {
+		d := (*list)[i] - last
+		c.Ints(&d)
+		last += d
+		if c.Reading {
+			(*list)[i] = last
+		}
+	}
 }
 
 // Form is the form in which Marshal writes a batch, the first of its bytes. One that another
@@ -172,8 +185,8 @@ func unmarshalBody(body []byte) (*Batch, error) {
 	if uint64(len(content)) != size {
 		return nil, damaged("%d bytes, should be %d", len(content), size)
 	}
-	in := wire.NewReader(content)
-	b := readBatch(&in)
+	b, in := &Batch{}, wire.Reads(content)
+	b.code(&in)
 	if !in.OK() {
 		return nil, damaged("a number or text does not fit")
 	}
@@ -185,46 +198,4 @@ func unmarshalBody(body []byte) (*Batch, error) {
 	}
 	b.Sums, b.DBs = b.Block.Sums(), b.Block.DBs()
 	return b, nil
-}
-
-// readBatch reads all but the block.
-func readBatch(r *wire.Reader) *Batch {
-	b := &Batch{Partition: int(r.Int()), First: r.Int()}
-	b.Next = b.First + r.Int()
-	b.Identity = r.Int()
-	b.Resume = b.Next - r.Int()
-	flags := r.Byte()
-	b.CaughtUp, b.Midst = flags&flagCaughtUp != 0, flags&flagMidst != 0
-	b.Lag, b.Bytes, b.Lost = int64(r.Uint()), int64(r.Uint()), int(r.Uint())
-	for n := things(r); n > 0 && r.OK(); n-- {
-		g := source.Gap{Source: r.Text(), Partition: int(r.Int()), From: r.Int()}
-		g.To = g.From + r.Int()
-		g.Why = r.Text()
-		b.Gaps = append(b.Gaps, g)
-	}
-	for n := things(r); n > 0 && r.OK(); n-- {
-		b.Losses = append(b.Losses, Loss{DB: r.Text(), Session: r.Text(), Txn: r.Text(), Offset: r.Int(), Why: r.Text()})
-	}
-	records := things(r)
-	b.Offsets = differences(r, records)
-	b.Arrivals = differences(r, records)
-	return b
-}
-
-// things is a number of what takes at least a byte each.
-func things(r *wire.Reader) int { return r.Count(math.MaxInt, 1) }
-
-// differences is the inverse of appendDifferences.
-func differences(r *wire.Reader, n int) []int64 {
-	if n > r.Len() {
-		r.Fail()
-		return nil
-	}
-	out := make([]int64, n)
-	last := int64(0)
-	for i := range out {
-		last += r.Int()
-		out[i] = last
-	}
-	return out
 }
