@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -72,9 +73,7 @@ func NewAlertmanager(opt WebhookOptions) (*Alertmanager, error) {
 	if !strings.HasSuffix(p.url.Path, amPath) {
 		p.url = p.url.JoinPath(amPath)
 	}
-	if opt.Hold == 0 {
-		opt.Hold = HoldDefault
-	}
+	opt.Hold = cmp.Or(opt.Hold, HoldDefault)
 	return &Alertmanager{poster: p, hold: opt.Hold, told: map[string]amAlert{}}, nil
 }
 

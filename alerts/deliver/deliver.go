@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -60,18 +61,10 @@ func New(st store.Store, receivers map[string]Receiver, opt Options) *Dispatcher
 	if opt.Observer == nil {
 		opt.Observer = ObserverFunc(func(Event) {})
 	}
-	if opt.WaitMin == 0 {
-		opt.WaitMin = WaitMinDefault
-	}
-	if opt.WaitMax == 0 {
-		opt.WaitMax = WaitMaxDefault
-	}
-	if opt.Grace == 0 {
-		opt.Grace = GraceDefault
-	}
-	if opt.Resend == 0 {
-		opt.Resend = ResendDefault
-	}
+	opt.WaitMin = cmp.Or(opt.WaitMin, WaitMinDefault)
+	opt.WaitMax = cmp.Or(opt.WaitMax, WaitMaxDefault)
+	opt.Grace = cmp.Or(opt.Grace, GraceDefault)
+	opt.Resend = cmp.Or(opt.Resend, ResendDefault)
 	d := &Dispatcher{stopped: make(chan struct{})}
 	names := make([]string, 0, len(receivers))
 	for name := range receivers {

@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -81,9 +82,7 @@ func newPoster(what string, opt WebhookOptions) (*poster, error) {
 	if opt.UserAgent == "" {
 		p.headers["User-Agent"] = "isowatch"
 	}
-	if p.timeout == 0 {
-		p.timeout = TimeoutDefault
-	}
+	p.timeout = cmp.Or(p.timeout, TimeoutDefault)
 	for name, value := range opt.Headers {
 		p.headers[name] = value
 		p.secrets = append(p.secrets, strings.Fields(value)...)

@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -39,9 +40,7 @@ func NewKafka(opt KafkaOptions) (*Kafka, error) {
 		return nil, err
 	}
 	k := &Kafka{sender: s, topic: opt.Topic, timeout: opt.Timeout}
-	if k.timeout == 0 {
-		k.timeout = KafkaTimeoutDefault
-	}
+	k.timeout = cmp.Or(k.timeout, KafkaTimeoutDefault)
 	return k, nil
 }
 

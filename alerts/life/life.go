@@ -133,9 +133,7 @@ func (l *Life) Full() bool { return l.withheld >= l.cfg.WithheldMax }
 // Anomaly takes in an alert that was found, for the first time or again.
 func (l *Life) Anomaly(h Head, now int64) {
 	l.advance(now)
-	if h.Seen == 0 {
-		h.Seen = l.now
-	}
+	h.Seen = cmp.Or(h.Seen, l.now)
 	l.fed = max(l.fed, h.Seen)
 	g := l.place(h)
 	began := g.Count == 0

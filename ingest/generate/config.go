@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -259,9 +260,7 @@ func (c *Config) fill() {
 			*field = value
 		}
 	}
-	if c.DB == "" {
-		c.DB = record.DefaultDB
-	}
+	c.DB = cmp.Or(c.DB, record.DefaultDB)
 	def(&c.Transactions, 10_000)
 	def(&c.Sessions, 24)
 	def(&c.Operations, 8)
@@ -272,15 +271,9 @@ func (c *Config) fill() {
 	if c.ReadShare == 0 && !c.NoReads {
 		c.ReadShare = 0.5
 	}
-	if c.Exponent == 0 {
-		c.Exponent = 0.99
-	}
-	if c.DuplicateExponent == 0 {
-		c.DuplicateExponent = 0.5
-	}
-	if c.Stale == 0 {
-		c.Stale = 0.02
-	}
+	c.Exponent = cmp.Or(c.Exponent, 0.99)
+	c.DuplicateExponent = cmp.Or(c.DuplicateExponent, 0.5)
+	c.Stale = cmp.Or(c.Stale, 0.02)
 	if c.lists() && !c.Level.refuses() && c.Level != LIN {
 		c.Level = SI
 	}
@@ -293,12 +286,8 @@ func (c *Config) fill() {
 	if c.Start == 0 {
 		c.Start = 1_732_160_000 * int64(time.Second)
 	}
-	if c.Duration == 0 {
-		c.Duration = time.Millisecond
-	}
-	if c.Pause == 0 {
-		c.Pause = 200 * time.Microsecond
-	}
+	c.Duration = cmp.Or(c.Duration, time.Millisecond)
+	c.Pause = cmp.Or(c.Pause, 200*time.Microsecond)
 }
 
 // checkNumbers refuses numbers that are out of range.

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -63,15 +64,9 @@ const clauseSize = 3
 
 // NewHard makes the history; time and space are linear in the number of clauses.
 func NewHard(cfg HardConfig) (*Hard, error) {
-	if cfg.DB == "" {
-		cfg.DB = record.DefaultDB
-	}
-	if cfg.Variables == 0 {
-		cfg.Variables = 100
-	}
-	if cfg.Ratio == 0 {
-		cfg.Ratio = threshold
-	}
+	cfg.DB = cmp.Or(cfg.DB, record.DefaultDB)
+	cfg.Variables = cmp.Or(cfg.Variables, 100)
+	cfg.Ratio = cmp.Or(cfg.Ratio, threshold)
 	if cfg.Variables < clauseSize || cfg.Variables > 1<<20 {
 		return nil, fmt.Errorf("variables: %d is out of range; use %d to %d", cfg.Variables, clauseSize, 1<<20)
 	}

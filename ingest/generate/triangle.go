@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -80,15 +81,9 @@ type Triangle struct {
 // NewTriangle makes the graph: time is quadratic in the number of nodes, space linear
 // in that of edges.
 func NewTriangle(cfg TriangleConfig) (*Triangle, error) {
-	if cfg.DB == "" {
-		cfg.DB = record.DefaultDB
-	}
-	if cfg.Nodes == 0 {
-		cfg.Nodes = 100
-	}
-	if cfg.Density == 0 {
-		cfg.Density = 0.5
-	}
+	cfg.DB = cmp.Or(cfg.DB, record.DefaultDB)
+	cfg.Nodes = cmp.Or(cfg.Nodes, 100)
+	cfg.Density = cmp.Or(cfg.Density, 0.5)
 	if cfg.Nodes < 2 || cfg.Nodes > 1<<20 {
 		return nil, fmt.Errorf("nodes of the graph: %d is out of range; use 2 to %d", cfg.Nodes, 1<<20)
 	}

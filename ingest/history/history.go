@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"os"
 
@@ -68,9 +69,7 @@ func (o Options) deliver(hs []History, err error) ([]History, error) {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Format == "" {
-		o.Format = Auto
-	}
+	o.Format = cmp.Or(o.Format, Auto)
 	if o.SizeMax <= 0 {
 		o.SizeMax = SizeDefault
 	}

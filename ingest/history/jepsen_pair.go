@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -127,9 +128,7 @@ func (e *jepsenEvent) shape() string {
 
 func (a *attempt) complete(e *jepsenEvent, place int64) {
 	a.end = place
-	if a.f == "" {
-		a.f = e.f
-	}
+	a.f = cmp.Or(a.f, e.f)
 	switch e.kind {
 	case typeOK:
 		a.status = record.Committed

@@ -160,9 +160,7 @@ func readTimekiller(in *input, format string) ([]History, error) {
 		return nil, in.reject(reject.EmptyInput, "the history has no transaction in it")
 	}
 	k.rank()
-	if k.format == "" {
-		k.format = format
-	}
+	k.format = cmp.Or(k.format, format)
 	h, database := k.made(in.name, k.format, timekillerInitial(k.txns), k.txns), record.ClockDatabase
 	h.Header.Clock = &database
 	return []History{h}, nil
@@ -228,9 +226,7 @@ func (c clock) compare(d clock) int { return cmp.Or(cmp.Compare(c.p, d.p), cmp.C
 
 // settle makes the format what an operation says it is.
 func (k *timekiller) settle(format, what string) *reject.Error {
-	if k.format == "" {
-		k.format = format
-	}
+	k.format = cmp.Or(k.format, format)
 	if k.format != format {
 		return reject.New(reject.BadStructure, "%s does not belong into %s: the history is of %s", what, k.format, format)
 	}

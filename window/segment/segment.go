@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -55,19 +56,13 @@ func (o Options) withDefaults() Options {
 	if o.IdleAfter <= 0 {
 		o.IdleAfter = 10e9
 	}
-	if o.MinOverlap == 0 {
-		o.MinOverlap = 1024
-	}
-	if o.MaxOverlap == 0 {
-		o.MaxOverlap = 16384
-	}
+	o.MinOverlap = cmp.Or(o.MinOverlap, 1024)
+	o.MaxOverlap = cmp.Or(o.MaxOverlap, 16384)
 	o.MaxOverlap = max(o.MaxOverlap, o.MinOverlap)
 	if o.MaxSessions <= 0 {
 		o.MaxSessions = 1 << 16
 	}
-	if o.SnapshotKeys == 0 {
-		o.SnapshotKeys = 1024
-	}
+	o.SnapshotKeys = cmp.Or(o.SnapshotKeys, 1024)
 	return o
 }
 
