@@ -27,6 +27,7 @@
 //
 //	bench       the suites of cmd/bench: time and memory beside the papers' figures
 //	soak        the whole monitor while broker, disk, clocks and producer fail
+//	census      a command that counts packages, lines and names of the monitor, before and after a change
 //	findings    the canary on real databases, and a drill in which PostgreSQL is harmed and nobody accused
 //
 // What tests of any package take:
