@@ -292,15 +292,7 @@ func (p *Polygraph) isHead(v vid) bool {
 // of its edges left out, until there is none.
 func (p *Polygraph) topological() []node {
 	n := p.g.Nodes()
-	in := make([]int32, n)
-	for i := range p.g.Len() {
-		in[p.g.Edge(graph.EdgeID(i)).To]++
-	}
-	if p.parts == 2 {
-		for i := 1; i < n; i += 2 {
-			in[i]++
-		}
-	}
+	in := p.predecessors()
 	topo := make([]node, 0, n)
 	for i := range n {
 		if in[i] == 0 {
@@ -308,24 +300,20 @@ func (p *Polygraph) topological() []node {
 		}
 	}
 	var cut map[graph.EdgeID]bool
-	lower := func(v node) {
-		if in[v]--; in[v] == 0 {
-			topo = append(topo, v)
+	ready := func(v node) { topo = append(topo, v) }
+	leaveOut := func(e graph.EdgeID) {
+		cut[e] = true
+		p.withdraw(p.g.Edge(e))
+		to := p.g.To(e)
+		if in[to]--; in[to] == 0 {
+			ready(to)
 		}
 	}
 	var search *cycleSearch
 	next, cycles := 0, 0
 	for at := 0; ; {
 		for ; at < len(topo); at++ {
-			u := topo[at]
-			if p.parts.OnlyStarts(u) {
-				lower(u + 1)
-			}
-			for e := p.g.FirstOut(u); e != graph.None; e = p.g.NextOut(e) {
-				if !cut[e] {
-					lower(p.g.Edge(e).To)
-				}
-			}
+			p.happen(topo[at], in, cut, ready)
 		}
 		if len(topo) == n {
 			break
@@ -339,10 +327,7 @@ func (p *Polygraph) topological() []node {
 		}
 		if (cycles < cyclesCut || search.first > 0) && p.more() {
 			cycles++
-			e := p.cutCycle(node(next), in, cut, search)
-			cut[e] = true
-			p.withdraw(p.g.Edge(e))
-			lower(p.g.Edge(e).To)
+			leaveOut(p.cutCycle(node(next), in, cut, search))
 			continue
 		}
 		// Enough is reported. All that holds up one node is left out: the first of
@@ -360,9 +345,7 @@ func (p *Polygraph) topological() []node {
 		}
 		for e := p.g.FirstIn(v); e != graph.None; e = p.g.NextIn(e) {
 			if ed := p.g.Edge(e); !cut[e] && ed.Type != verdict.SO && in[ed.From] > 0 {
-				cut[e] = true
-				p.withdraw(ed)
-				lower(v)
+				leaveOut(e)
 			}
 		}
 	}

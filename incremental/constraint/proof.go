@@ -21,27 +21,18 @@ func (p *Polygraph) Order() []verdict.Event {
 		return p.withLater(slices.Clone(p.solved.order))
 	}
 	n := p.g.Nodes()
-	in := make([]int32, n)
+	in := p.predecessors()
 	chosen := map[node][]node{}
 	for _, e := range p.chosenEdges() {
 		chosen[e.From] = append(chosen[e.From], e.To)
 		in[e.To]++
-	}
-	for i := range p.g.Len() {
-		in[p.g.Edge(graph.EdgeID(i)).To]++
 	}
 	var timed []node          // those that others come after by the clock
 	waits := map[int][]node{} // by how many of these are waited for
 	if p.banded != nil {
 		timed = p.byTime()
 	}
-	for s := range slot(p.slots) {
-		if p.parts == 2 {
-			in[p.commit(s)]++
-		}
-		if p.banded == nil {
-			continue
-		}
+	for s := slot(0); p.banded != nil && int(s) < p.slots; s++ {
 		for v := p.start(s); v == p.start(s) || p.cfg.Instants && v <= p.commit(s); v++ {
 			if k := sort.Search(len(timed), func(i int) bool { return !p.banded.Precedes(timed[i], v) }); k > 0 {
 				in[v]++
@@ -90,12 +81,7 @@ func (p *Polygraph) Order() []verdict.Event {
 				out = append(out, verdict.Event{Txn: verdict.TxnID(s), Commit: isCommit})
 			}
 		}
-		if !isCommit {
-			lower(u + 1)
-		}
-		for e := p.g.FirstOut(u); e != graph.None; e = p.g.NextOut(e) {
-			lower(p.g.Edge(e).To)
-		}
+		p.happen(u, in, nil, func(v node) { r.push(int32(v)) })
 		for _, v := range chosen[u] {
 			lower(v)
 		}

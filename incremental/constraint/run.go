@@ -3,7 +3,6 @@ package constraint
 import (
 	"slices"
 
-	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/incremental/version"
 )
@@ -29,18 +28,49 @@ const pairsMax = 1_000_000
 // stepsPerNode bounds the steps of a run, each of which costs about as much as runSteps of the budget.
 const stepsPerNode, runSteps = 100, 16
 
+// runFrom is how many nodes a history has at most that is not run first, if Config.PairsMax is not less.
+const runFrom = 1 << 12
+
+// runs tries to run a history that is loaded in bulk before its pairs are made. If that can be done there is nothing
+// left to do. Not where reads are open, which may be decided later.
+func (p *Polygraph) runs() bool {
+	if !p.cfg.RunFirst || p.Found > 0 || len(p.choices) > 0 || p.cfg.Ablate.NoPruning || p.g.Nodes() <= min(runFrom, p.cfg.PairsMax) || !p.run(nil, nil) {
+		return false
+	}
+	p.implicit = 1 // what is not known to be solved any more is not solved for having no pairs
+	p.topo, p.heads, p.bulk = nil, nil, false
+	return true
+}
+
+// run tries to run the history, of all that can happen always what came first. If it gets through, pairs and choices,
+// which are all that are open, are solved.
+func (p *Polygraph) run(pairs []pairID, choices []choiceID) bool {
+	r := p.newRun()
+	n := p.g.Nodes()
+	// A step either happens or parks a node. Nodes are let go on by one that
+	// happened or that was parked elsewhere, so the bound is never met by a run
+	// that gets anywhere; it makes the end certain.
+	for left := stepsPerNode * (n + 1); r.ready.len() > 0 && left > 0 && p.Budget.Take(runSteps); left-- {
+		if v := node(r.ready.pop()); r.step(v) {
+			r.missing--
+		}
+	}
+	if r.missing > 0 {
+		return false
+	}
+	p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, openChoices: len(choices), order: r.out, slots: p.slots}
+	return true
+}
+
 // run is the state of the attempt.
 type run struct {
-	p      *Polygraph
-	in     []int32 // by node: predecessors that have not happened
-	ready  *ready
-	holds  map[keyID]vid  // by key: its latest version, if it was written
-	busy   map[keyID]slot // by key: a writer that has started and not committed
-	unread map[vid]int    // by version: its readers that have not started
-
+	p       *Polygraph
+	in      []int32 // by node: predecessors that have not happened
+	ready   ready
+	missing int                // nodes that have not happened
+	keys    []runKey           // by key
+	unread  []uint32           // by version: those who read it and have not started
 	readers map[vid][]node     // parked until the version is there
-	writers map[keyID]*ready   // parked until the key can be written
-	either  map[keyID][]node   // parked until the key holds something else
 	woken   map[node]keyID     // writers let go on for the sake of a key
 	choices map[slot][]*choice // undecided reads
 	// parkedAt is the key that the last step parked a writer at, or none.
@@ -48,52 +78,33 @@ type run struct {
 	out      []verdict.Event
 }
 
-// runs tries to run a history that is loaded in bulk before its pairs are made, and before its graph is closed. If
-// that can be done it is solved, and there is nothing left to do. Not where reads are open, which may be decided later.
-func (p *Polygraph) runs() bool {
-	if !p.cfg.RunFirst || p.Found > 0 || len(p.choices) > 0 || p.cfg.Ablate.NoPruning || p.g.Nodes() <= min(runFrom, p.cfg.PairsMax) {
-		return false
-	}
-	order, ok := p.runThrough()
-	if ok {
-		p.solved = solution{valid: true, edges: p.g.Len(), openChoices: p.openChoices, order: order, slots: p.slots}
-		p.implicit = 1 // what is not known to be solved any more is not solved for having no pairs
-		p.topo, p.heads, p.bulk = nil, nil, false
-	}
-	return ok
+// runKey is what a run knows of a key.
+type runKey struct {
+	holds   vid    // its latest version; at first the initial one, or None if nobody reads that
+	busy    slot   // a writer that has started and not committed, or None
+	writers *ready // parked until the key can be written
+	either  []node // parked until it holds something else
 }
 
-// runFrom is how many nodes a history has at most that is not run first, if Config.PairsMax is not less.
-const runFrom = 1 << 12
-
-// runThrough tries to run the history, of all that can happen always what came first.
-func (p *Polygraph) runThrough() ([]verdict.Event, bool) {
+func (p *Polygraph) newRun() *run {
 	n := p.g.Nodes()
-	prio := make([]int32, n) // as it came
-	for i := range prio {
-		prio[i] = int32(i)
-	}
-	r := &run{p: p, in: make([]int32, n), ready: &ready{prio: prio}, holds: map[keyID]vid{}, busy: map[keyID]slot{},
-		unread: map[vid]int{}, readers: map[vid][]node{}, writers: map[keyID]*ready{}, either: map[keyID][]node{},
-		woken: map[node]keyID{}, choices: map[slot][]*choice{}, out: []verdict.Event{}}
-	for i := range p.g.Len() {
-		r.in[p.g.Edge(graph.EdgeID(i)).To]++
-	}
-	out := 0 // nodes of transactions that are left out
+	r := &run{p: p, in: p.predecessors(), ready: ready{prio: make([]int32, n)}, missing: n, unread: make([]uint32, p.tab.Len()),
+		readers: map[vid][]node{}, woken: map[node]keyID{}, choices: map[slot][]*choice{}, out: make([]verdict.Event, 0, n)}
 	for s := range slot(p.slots) {
-		if p.parts == 2 {
-			r.in[p.commit(s)]++
+		if m, uncertain := p.maybe[s]; uncertain && m != isIn { // nobody has to read from it
+			r.in[p.start(s)] = 1 << 30
+			r.missing -= int(p.parts)
+			continue
 		}
-		if m, uncertain := p.maybe[s]; uncertain && m != isIn {
-			r.in[p.start(s)] = 1 << 30 // nobody has to read from it
-			out += int(p.parts)
+		for _, v := range p.Reads(s) {
+			if !p.isWithdrawn(s, v) {
+				r.unread[v]++
+			}
 		}
 	}
 	for v := range vid(p.tab.Len()) {
-		for q := range p.tab.Readers(v) {
-			if !p.isWithdrawn(q, v) {
-				r.unread[v]++
-			}
+		for k := p.tab.At(v).Key; int(k) >= len(r.keys); {
+			r.keys = append(r.keys, runKey{holds: p.tab.InitialOf(keyID(len(r.keys))), busy: version.None})
 		}
 	}
 	for i := range p.choices {
@@ -102,20 +113,12 @@ func (p *Polygraph) runThrough() ([]verdict.Event, bool) {
 		}
 	}
 	for v := range n {
+		r.ready.prio[v] = int32(v) // as it came
 		if r.in[v] == 0 {
 			r.ready.push(int32(v))
 		}
 	}
-	done := 0
-	// A step either happens or parks a node. Nodes are let go on by one that
-	// happened or that was parked elsewhere, so the bound is never met by a run
-	// that gets anywhere; it makes the end certain.
-	for left := stepsPerNode * (n + 1); r.ready.len() > 0 && left > 0 && p.Budget.Take(runSteps); left-- {
-		if v := node(r.ready.pop()); r.step(v) {
-			done++
-		}
-	}
-	return r.out, done+out == n
+	return r
 }
 
 // step lets node v happen, or parks it; it tells which.
@@ -140,32 +143,15 @@ func (r *run) step(v node) bool {
 	}
 	if commits {
 		r.committed(s)
-	} else {
-		r.lower(v + 1)
 	}
-	for e := p.g.FirstOut(v); e != graph.None; e = p.g.NextOut(e) {
-		r.lower(p.g.Edge(e).To)
-	}
+	p.happen(v, r.in, nil, func(v node) { r.ready.push(int32(v)) })
 	return true
 }
 
-func (r *run) lower(v node) {
-	if r.in[v]--; r.in[v] == 0 {
-		r.ready.push(int32(v))
-	}
-}
-
-// is tells whether the key holds v.
-func (r *run) is(v vid, k keyID) bool {
+// is tells whether the key of v holds it, or may, as its writer was not seen.
+func (r *run) is(v vid) bool {
 	ver := r.p.tab.At(v)
-	h, written := r.holds[k]
-	switch ver.Kind {
-	case version.Written:
-		return written && h == v
-	case version.Initial:
-		return !written
-	}
-	return true // of a writer that was not seen
+	return ver.Kind == version.Unseen || r.keys[ver.Key].holds == v
 }
 
 func (r *run) canStart(v node, s slot) bool {
@@ -174,21 +160,21 @@ func (r *run) canStart(v node, s slot) bool {
 		if p.isWithdrawn(s, x) {
 			continue
 		}
-		if !r.is(x, p.tab.At(x).Key) {
+		if !r.is(x) {
 			r.readers[x] = append(r.readers[x], v)
 			return false
 		}
 	}
 	for _, c := range r.choices[s] {
-		if !slices.ContainsFunc(c.cands, func(x vid) bool { return r.is(x, c.key) }) {
-			r.either[c.key] = append(r.either[c.key], v)
+		if !slices.ContainsFunc(c.cands, r.is) {
+			r.keys[c.key].either = append(r.keys[c.key].either, v)
 			return false
 		}
 	}
 	if r.exclusive() {
 		for _, w := range p.Writes(s) {
 			k := p.tab.At(w).Key
-			if _, busy := r.busy[k]; busy || r.doomed(w, k) {
+			if r.keys[k].busy != version.None || r.doomed(w, k) {
 				r.park(v, k)
 				return false
 			}
@@ -202,38 +188,23 @@ func (r *run) exclusive() bool { return r.p.parts == 2 && !r.p.cfg.Prefix }
 
 // doomed: w can't be the next version of k, as another one is known to be.
 func (r *run) doomed(w vid, k keyID) bool {
-	h, written := r.holds[k]
-	if !written {
-		if h = r.p.tab.InitialOf(k); h == version.None {
-			return false
-		}
-	}
-	next := r.p.tab.At(h).Next
-	return next != version.None && next != w
+	h := r.keys[k].holds
+	return h != version.None && r.p.tab.At(h).Next != version.None && r.p.tab.At(h).Next != w
 }
 
-// waitedFor is how many others have still to read what k holds.
-func (r *run) waitedFor(k keyID, s slot) int {
-	h, written := r.holds[k]
-	if !written {
-		if h = r.p.tab.InitialOf(k); h == version.None {
-			return 0
-		}
+// waitedFor tells whether others than s have still to read what k holds.
+func (r *run) waitedFor(k keyID, s slot) bool {
+	h := r.keys[k].holds
+	if h == version.None || r.unread[h] == 0 {
+		return false
 	}
-	n := r.unread[h]
-	if n == 1 && r.p.parts == 1 { // it may be s itself, which reads as it commits
-		for q := range r.p.tab.Readers(h) {
-			if q == s && !r.p.isWithdrawn(q, h) {
-				return 0
-			}
-		}
-	}
-	return n
+	// It may be s itself, which reads as it commits.
+	return r.unread[h] > 1 || r.p.parts == 2 || r.p.isWithdrawn(s, h) || !slices.Contains(r.p.Reads(s), h)
 }
 
 func (r *run) canCommit(v node, s slot) bool {
 	for _, w := range r.p.Writes(s) {
-		if k := r.p.tab.At(w).Key; r.waitedFor(k, s) > 0 || r.doomed(w, k) {
+		if k := r.p.tab.At(w).Key; r.waitedFor(k, s) || r.doomed(w, k) {
 			r.park(v, k)
 			return false
 		}
@@ -242,18 +213,17 @@ func (r *run) canCommit(v node, s slot) bool {
 }
 
 func (r *run) park(v node, k keyID) {
-	l := r.writers[k]
-	if l == nil {
-		l = &ready{prio: r.ready.prio}
-		r.writers[k] = l
+	x := &r.keys[k]
+	if x.writers == nil {
+		x.writers = &ready{prio: r.ready.prio}
 	}
-	l.push(int32(v))
+	x.writers.push(int32(v))
 	r.parkedAt = k
 }
 
 // wakeWriter lets the first of those that wait to write k try again.
 func (r *run) wakeWriter(k keyID) {
-	if l := r.writers[k]; l != nil && l.len() > 0 {
+	if l := r.keys[k].writers; l != nil && l.len() > 0 {
 		v := node(l.pop())
 		r.woken[v] = k
 		r.ready.push(int32(v))
@@ -263,11 +233,7 @@ func (r *run) wakeWriter(k keyID) {
 func (r *run) started(s slot) {
 	p := r.p
 	for _, x := range p.Reads(s) {
-		isReader := false
-		for q := range p.tab.Readers(x) {
-			isReader = isReader || q == s
-		}
-		if !isReader || p.isWithdrawn(s, x) {
+		if p.isWithdrawn(s, x) {
 			continue
 		}
 		if r.unread[x]--; r.unread[x] == 0 {
@@ -276,7 +242,7 @@ func (r *run) started(s slot) {
 	}
 	if r.exclusive() {
 		for _, w := range p.Writes(s) {
-			r.busy[p.tab.At(w).Key] = s
+			r.keys[p.tab.At(w).Key].busy = s
 		}
 	}
 }
@@ -285,15 +251,14 @@ func (r *run) committed(s slot) {
 	p := r.p
 	for _, w := range p.Writes(s) {
 		k := p.tab.At(w).Key
-		r.holds[k] = w
-		delete(r.busy, k)
-		for _, list := range [2][]node{r.readers[w], r.either[k]} {
+		x := &r.keys[k]
+		for _, list := range [2][]node{r.readers[w], x.either} {
 			for _, v := range list {
 				r.ready.push(int32(v))
 			}
 		}
 		delete(r.readers, w)
-		delete(r.either, k)
+		x.holds, x.busy, x.either = w, version.None, nil
 		r.wakeWriter(k)
 	}
 }

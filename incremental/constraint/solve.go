@@ -56,8 +56,7 @@ func (p *Polygraph) Solve(budget int) sat.Answer {
 	if p.implicit > 0 || p.banded == nil && (p.places != nil || !p.cfg.Last) && len(pairs)+len(choices) > runFirst {
 		p.Stats.Residual = max(p.Stats.Residual, len(pairs)+len(choices)+p.implicit)
 		p.repeated = len(pairs) + len(choices)
-		if order, ok := p.runThrough(); ok {
-			p.solved = solution{valid: true, edges: p.g.Len(), pairs: pairs, openChoices: len(choices), order: order, slots: p.slots}
+		if p.run(pairs, choices) {
 			return sat.Sat
 		}
 		if p.implicit > 0 {

@@ -27,35 +27,47 @@ func (p *Polygraph) priorities(nodes []node, extra int) []int32 {
 	return prio
 }
 
-// layers is a topological order of the whole graph, first come first served.
-func (p *Polygraph) layers() []node {
-	n := p.g.Nodes()
-	in := make([]int32, n)
+// predecessors counts, by node, the edges of the known graph that lead there, its own start's among them.
+func (p *Polygraph) predecessors() []int32 {
+	in := make([]int32, p.g.Nodes())
 	for i := range p.g.Len() {
 		in[p.g.Edge(graph.EdgeID(i)).To]++
 	}
-	out := make([]node, 0, n)
-	for i := range n {
-		if p.parts == 2 && i%2 == 1 {
-			in[i]++
+	for v := 1; p.parts == 2 && v < len(in); v += 2 {
+		in[v]++
+	}
+	return in
+}
+
+// happen lowers the counts of those that a node precedes, but for edges that are cut, and calls ready with each that
+// nothing else precedes any more.
+func (p *Polygraph) happen(v node, in []int32, cut map[graph.EdgeID]bool, ready func(node)) {
+	lower := func(to node) {
+		if in[to]--; in[to] == 0 {
+			ready(to)
 		}
-		if in[i] == 0 {
-			out = append(out, node(i))
+	}
+	if p.parts.OnlyStarts(v) {
+		lower(v + 1)
+	}
+	for e := p.g.FirstOut(v); e != graph.None; e = p.g.NextOut(e) {
+		if !cut[e] {
+			lower(p.g.To(e))
+		}
+	}
+}
+
+// layers is a topological order of the whole graph, first come first served.
+func (p *Polygraph) layers() []node {
+	in := p.predecessors()
+	out := make([]node, 0, len(in))
+	for v, n := range in {
+		if n == 0 {
+			out = append(out, node(v))
 		}
 	}
 	for at := 0; at < len(out); at++ {
-		u := out[at]
-		if p.parts.OnlyStarts(u) {
-			if in[u+1]--; in[u+1] == 0 {
-				out = append(out, u+1)
-			}
-		}
-		for e := p.g.FirstOut(u); e != graph.None; e = p.g.NextOut(e) {
-			v := p.g.Edge(e).To
-			if in[v]--; in[v] == 0 {
-				out = append(out, v)
-			}
-		}
+		p.happen(out[at], in, nil, func(v node) { out = append(out, v) })
 	}
 	return out
 }
