@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/isowatch/isowatch/ingest/codec"
@@ -261,7 +262,7 @@ func (s *forms) dispatch(depth int) (any, bool, error) {
 		return json.Number(word), true, nil
 	}
 	name := strings.TrimLeft(word[1:], ":") // #:name{…}: its name becomes a tag
-	if !tagName.MatchString(name) {
+	if !tagName().MatchString(name) {
 		return nil, false, s.bad("%.60q is no tag", word)
 	}
 	v, _, err := s.more(depth, 0, 0)
@@ -272,8 +273,10 @@ func (s *forms) dispatch(depth int) (any, bool, error) {
 const wordPart = `[\pL0-9.*+!\-_?$%&=<>:#']`
 
 var (
-	ednWord = regexp.MustCompile(`^(/|(:[\pL0-9.*+!\-_?$%&=<>#']|[\pL.*+!\-_?$%&=<>])` + wordPart + `*(/` + wordPart + `+)?)$`)
-	tagName = regexp.MustCompile(`^\pL` + wordPart + `*(/` + wordPart + `+)?$`)
+	ednWord = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(/|(:[\pL0-9.*+!\-_?$%&=<>#']|[\pL.*+!\-_?$%&=<>])` + wordPart + `*(/` + wordPart + `+)?)$`)
+	})
+	tagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\pL` + wordPart + `*(/` + wordPart + `+)?$`) })
 )
 
 // word reads a number or a name.
@@ -298,7 +301,7 @@ func (s *forms) word() (any, error) {
 		return strconv.ParseInt(text, 10, 64)
 	case s.json:
 		return json.Number(text), nil
-	case !ednWord.MatchString(text):
+	case !ednWord().MatchString(text):
 		return nil, s.bad("%.60q is no word", text)
 	case text[0] == ':':
 		v = keyword(text[1:])
