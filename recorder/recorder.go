@@ -242,11 +242,21 @@ func (s *Session) Name() string { return s.name }
 
 // Begin begins the next transaction; the last one has to have ended. It is called before the database
 // is told.
-func (s *Session) Begin() *Transaction { return s.BeginAt(s.recorder.Now()) }
+func (s *Session) Begin() *Transaction { return s.begin(s.recorder.Now()) }
 
-// BeginAt is Begin for who learns only later that a transaction began. start is what Recorder.Now was before the database was
-// told, and not before the session's last transaction began.
-func (s *Session) BeginAt(start int64) *Transaction {
+// Record records a transaction that has ended, of who learns only then what it did. start is what Recorder.Now was before the
+// database was told, and not before the session's last transaction began. Operations without a key are left out.
+func (s *Session) Record(start int64, outcome record.Status, ops ...record.Op) {
+	t := s.begin(start)
+	for _, o := range ops {
+		if o.Key != "" {
+			t.op(o.Kind, o.Key, o.Value)
+		}
+	}
+	t.End(outcome)
+}
+
+func (s *Session) begin(start int64) *Transaction {
 	ops := s.txn.record.Ops[:0]
 	s.txn = Transaction{recorder: s.recorder, record: record.Transaction{
 		DB: s.recorder.options.DB, Session: s.name, Seq: s.seq, HasSeq: true,

@@ -24,7 +24,11 @@ type Tap struct{ Capture *postgres.Capture }
 
 // Open asks the database at url for its tables, by a connection of its own, and records with rec. options.Load is set.
 func Open(ctx context.Context, rec *recorder.Recorder, url string, options postgres.Options) (*Tap, error) {
-	options.Load = Load(url)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	options.Load = Load(config)
 	c, err := postgres.New(ctx, rec, options)
 	if err != nil {
 		return nil, err
@@ -32,10 +36,10 @@ func Open(ctx context.Context, rec *recorder.Recorder, url string, options postg
 	return &Tap{c}, nil
 }
 
-// Load is postgres.Options.Load for the database at url.
-func Load(url string) func(context.Context) (*postgres.Catalog, error) {
+// Load is postgres.Options.Load for the database at an address.
+func Load(config *pgx.ConnConfig) func(context.Context) (*postgres.Catalog, error) {
 	return func(ctx context.Context) (*postgres.Catalog, error) {
-		conn, err := pgx.Connect(ctx, url)
+		conn, err := pgx.ConnectConfig(ctx, config)
 		if err != nil {
 			return nil, fmt.Errorf("connect to ask for the tables: %w", err)
 		}

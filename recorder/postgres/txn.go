@@ -50,14 +50,6 @@ type Connection struct {
 	defines    bool // the transaction changes which tables there are
 }
 
-// op is an operation of a transaction; none: it is not recorded.
-type op struct {
-	key   string
-	kind  record.OpKind
-	value record.Value
-	none  bool
-}
-
 // own is what a transaction gave an item itself.
 type own struct {
 	value   record.Value
@@ -71,7 +63,7 @@ type own struct {
 type txn struct {
 	start      int64
 	isExplicit bool
-	ops        []op
+	ops        []record.Op // one without a key is not recorded
 	own        map[string]own
 	saves      []save
 	undo       []undo // while there is a savepoint
@@ -642,7 +634,7 @@ func (c *Connection) see(t *table, row string, column int, v record.Value) {
 	mine, isMine := x.own[key]
 	if !isMine || mine.isKnown {
 		if len(x.ops) < readsMax && c.holds(t, key, column, v, !isMine) {
-			x.ops = append(x.ops, op{key: key, kind: record.Read, value: v})
+			x.ops = append(x.ops, record.Op{Kind: record.Read, Key: key, Value: v})
 		}
 		return
 	}
@@ -655,10 +647,10 @@ func (c *Connection) learn(t *table, key string, column int, v record.Value) {
 	mine := x.own[key]
 	if mine.isDelta && v.Kind == record.KindInt {
 		if before := record.Int(v.Num - mine.delta); c.holds(t, key, column, before, true) {
-			x.ops[mine.at] = op{key: key, kind: record.Read, value: before}
+			x.ops[mine.at] = record.Op{Kind: record.Read, Key: key, Value: before}
 		}
 	}
-	x.ops[mine.at+1] = op{key: key, kind: record.Write, value: v}
+	x.ops[mine.at+1] = record.Op{Kind: record.Write, Key: key, Value: v}
 	mine.value, mine.isKnown = v, true
 	x.set(key, mine)
 	delete(c.unresolved, key)
@@ -672,9 +664,7 @@ func (c *Connection) holds(t *table, key string, column int, v record.Value, bef
 	}
 	held, isFirst := c.capture.items.read(key, t, column, c, before)
 	if isFirst && !v.IsNull() {
-		init := c.first.BeginAt(c.current().start)
-		init.Write(key, v)
-		init.End(record.Committed)
+		c.first.Record(c.current().start, record.Committed, record.Op{Kind: record.Write, Key: key, Value: v})
 	}
 	return held
 }
@@ -763,8 +753,8 @@ func (x *txn) rollBackTo(name string) {
 	}
 	x.undo = x.undo[:s.undo]
 	for j := s.ops; j < len(x.ops); j++ {
-		if x.ops[j].kind == record.Write || changed[x.ops[j].key] {
-			x.ops[j].none = true
+		if x.ops[j].Kind == record.Write || changed[x.ops[j].Key] {
+			x.ops[j].Key = ""
 		}
 	}
 	x.saves = x.saves[:i+1]
@@ -914,7 +904,7 @@ func (c *Connection) write(r *run, t *table, e effect, back map[int]record.Value
 			e.value, e.isKnown = v, !e.isDelta
 			if e.isDelta { // learned at once
 				x.set(key, own{isDelta: !isMine, delta: e.delta, at: len(x.ops)})
-				x.ops = append(x.ops, op{none: true}, op{none: true})
+				x.ops = append(x.ops, record.Op{}, record.Op{})
 				c.learn(t, key, e.column, v)
 				return
 			}
@@ -939,7 +929,11 @@ func (c *Connection) write(r *run, t *table, e effect, back map[int]record.Value
 	case e.isDelta && !isMine:
 		o.isDelta, o.delta = true, e.delta
 	}
-	x.ops = append(x.ops, op{none: true}, op{key: key, kind: record.Write, value: o.value, none: !o.isKnown || e.skip})
+	write := record.Op{Kind: record.Write, Value: o.value}
+	if o.isKnown && !e.skip {
+		write.Key = key
+	}
+	x.ops = append(x.ops, record.Op{}, write)
 	x.set(key, o)
 }
 
@@ -963,22 +957,8 @@ func (c *Connection) end(status record.Status) {
 		c.session.Lose()
 		return
 	}
-	var t *recorder.Transaction
-	for _, o := range x.ops {
-		if o.none {
-			continue
-		}
-		if t == nil {
-			t = c.session.BeginAt(x.start)
-		}
-		if o.kind == record.Read {
-			t.Read(o.key, o.value)
-		} else {
-			t.Write(o.key, o.value)
-		}
-	}
-	if t != nil {
-		t.End(status)
+	if slices.ContainsFunc(x.ops, func(o record.Op) bool { return o.Key != "" }) {
+		c.session.Record(x.start, status, x.ops...)
 	}
 }
 

@@ -45,11 +45,11 @@ func stand(t *testing.T, url string) stood {
 	t.Helper()
 	var out bytes.Buffer
 	rec := recorder.New(recorder.Lines(&out), recorder.Options{Wait: true})
-	capture, err := postgres.New(t.Context(), rec, postgres.Options{Complete: true, Load: pgxtap.Load(url), Failed: func(err error) { t.Error(err) }})
+	upstream, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	upstream, err := pgconn.ParseConfig(url)
+	capture, err := postgres.New(t.Context(), rec, postgres.Options{Complete: true, Load: pgxtap.Load(upstream), Failed: func(err error) { t.Error(err) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func stand(t *testing.T, url string) stood {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- proxy.New(proxy.Options{Upstream: upstream, Capture: capture, Log: zerolog.Nop()}).Serve(ctx, l)
+		done <- proxy.New(proxy.Options{Upstream: &upstream.Config, Capture: capture, Log: zerolog.Nop()}).Serve(ctx, l)
 	}()
 	ended := false
 	end := func() []record.Transaction {

@@ -80,7 +80,7 @@ func Run(ctx context.Context, o RunOptions) (*Outcome, error) {
 	}
 	m.Run(ctx)
 	work := func() error {
-		capture, err := postgres.New(ctx, m.Recorder, postgres.Options{Complete: complete, Prefix: m.Prefix(), Load: pgxtap.Load(o.Upstream),
+		capture, err := postgres.New(ctx, m.Recorder, postgres.Options{Complete: complete, Prefix: m.Prefix(), Load: pgxtap.Load(upstream),
 			Failed: func(err error) { o.Log.Error().Err(err).Msg("recording is in trouble") }})
 		if err != nil {
 			return fmt.Errorf("ask %s for its tables: %w", upstream.Host, err)
