@@ -294,6 +294,11 @@ func (t *Transaction) Write(key string, value record.Value) { t.op(record.Write,
 // Append says that element was added to the end of the list at key.
 func (t *Transaction) Append(key string, element record.Value) { t.op(record.Append, key, element) }
 
+// Where says that rows of a table were read, or written, by a condition, as record.Op has it.
+func (t *Transaction) Where(kind record.OpKind, table, condition string, value record.Value) {
+	t.record.Ops = append(t.record.Ops, record.Op{Kind: kind, Key: table, Where: condition, Value: value})
+}
+
 func (t *Transaction) op(kind record.OpKind, key string, value record.Value) {
 	t.record.Ops = append(t.record.Ops, record.Op{Kind: kind, Key: key, Value: value})
 }

@@ -9,8 +9,8 @@ import (
 
 // Step is an operation of a transaction before it is known what it reads or writes.
 type Step struct {
-	Kind record.OpKind // Read, Write or Append
-	Item int           // the number of the register or of the list, from 0
+	Kind record.OpKind // Read, Write or Append; PredicateRead or PredicateWrite of the rows of a class, from 0 to Classes-1
+	Item int           // the number of the register or of the list, from 0; of the class
 	List bool
 	// Range, if not 0, says that a range of so many registers is read, of which Item is the first.
 	Range int
@@ -33,7 +33,7 @@ func NewDrawer(cfg Config, rng *rand.Rand) (*Drawer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Workload == CTwitter || cfg.Workload == Predicates {
+	if cfg.Workload == CTwitter {
 		return nil, fmt.Errorf("workload %v: what its transactions do depends on what they read", cfg.Workload)
 	}
 	return newDrawer(cfg, rng), nil
@@ -98,6 +98,8 @@ func (d *Drawer) Draw() []Step {
 		d.bank()
 	case Ranges:
 		d.ranges(n)
+	case Predicates:
+		d.predicates(n)
 	}
 	return d.steps
 }
@@ -254,6 +256,20 @@ func (d *Drawer) ranges(n int) {
 	d.steps = append(d.steps, Step{Kind: record.Read, Item: from, Range: n})
 	if kind := d.kind(record.Write); kind == record.Write {
 		d.add(kind, from+d.rng.IntN(n))
+	}
+}
+
+// Classes is how many classes the rows of Predicates have.
+const Classes = 3
+
+// predicates adds reads, or writes, of the rows of classes.
+func (d *Drawer) predicates(n int) {
+	kind := record.PredicateRead
+	if d.kind(record.Write) == record.Write {
+		kind = record.PredicateWrite
+	}
+	for range n {
+		d.add(kind, d.rng.IntN(Classes))
 	}
 }
 

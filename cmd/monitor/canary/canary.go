@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -289,6 +290,9 @@ func (w *watch) introduce() {
 	var more []string
 	if most, all := w.Config.Window.MaxTransactions, w.due(); w.Publish == nil && all > most {
 		more = append(more, fmt.Sprintf("  of more than %s transactions the end is undecided where no anomaly is found, as they are judged in segments; memory says how many are one piece", humanize.Comma(int64(most))))
+	}
+	if slices.Contains(c.Workloads, "blindw-pred") {
+		more = append(more, "  conditions, as of blindw-pred, are counted here and leave the end undecided; monitor check judges them, of what --record writes")
 	}
 	w.monitor.Introduce(fmt.Sprintf("%s: %s\n  isolation %s; %d sessions, %s: %s", w.db.Describe(), strings.Join(nodes, ", "),
 		isolation, c.Sessions, rate, strings.Join(c.Workloads, ", ")), more...)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -293,7 +294,7 @@ func (c *client) transact(ctx context.Context) error {
 	if c.follows {
 		c.ahead++
 	}
-	writes := slices.ContainsFunc(steps, func(s generate.Step) bool { return s.Kind != record.Read })
+	writes := slices.ContainsFunc(steps, func(s generate.Step) bool { return s.Kind != record.Read && s.Kind != record.PredicateRead })
 	outcome := c.record(writes, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return c.perform(ctx, t, g, steps)
 	})
@@ -424,6 +425,8 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 			c.saw(t, g, items[i], v)
 		}
 		return nil
+	case s.Kind == record.PredicateRead || s.Kind == record.PredicateWrite:
+		return c.ask(ctx, t, g, s)
 	}
 	v, write, wrote := c.value(g, item), c.session.Write, t.Write
 	if i := slices.Index(c.absent, item.Name); s.Kind == record.Append {
@@ -442,28 +445,57 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 	return err
 }
 
+// ask reads, or writes, the rows of a class. Which were written is recorded where that was answered.
+func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, s generate.Step) error {
+	var to int64
+	set := map[string]record.Value{}
+	if s.Kind == record.PredicateWrite {
+		to = c.value(g, target.Item{})
+		set["set"] = g.shown(record.Int(to))
+	}
+	found, err := c.session.(target.Asker).Where(ctx, g.items, int64(s.Item), to)
+	if err != nil && (to == 0 || c.db.Fault(err).Answered) {
+		return err // a statement that was refused has written nothing
+	}
+	hit := []byte{'['}
+	for i, v := range found {
+		switch {
+		case v.IsNull():
+		case to == 0:
+			set[g.items[i].Name] = g.shown(v)
+		default:
+			if len(hit) > 1 {
+				hit = append(hit, ',')
+			}
+			hit = record.AppendJSONString(hit, g.items[i].Name)
+		}
+	}
+	if to != 0 && err == nil {
+		set[record.Hit] = record.Value{Kind: record.KindList, Text: string(append(hit, ']'))}
+	}
+	table, _, _ := strings.Cut(g.items[0].Name, ":")
+	t.Where(s.Kind, table, fmt.Sprintf("class == %d", s.Item), record.ObjectOf(set))
+	return err
+}
+
 // saw records what was read of an item.
 func (c *client) saw(t *recorder.Transaction, g *group, item target.Item, v record.Value) {
-	t.Read(item.Name, v)
+	t.Read(item.Name, g.shown(v))
 	if g.sparse() && v.IsNull() {
 		c.absent = append(c.absent, item.Name)
 	}
 	if g.config.Workload == generate.Bank && !v.IsNull() {
 		c.bank.accounts++
-		c.bank.total += v.Num & balanceMask
+		c.bank.total += v.Num & target.ClassMask
 		if c.bank.seen == nil {
 			c.bank.seen = map[string]int64{}
 		}
-		c.bank.seen[item.Name] = v.Num & balanceMask
+		c.bank.seen[item.Name] = v.Num & target.ClassMask
 	}
 }
 
-// An account holds a number that no other write has, and in its low bits the balance.
-const (
-	balanceBits  = 24
-	balanceMask  = 1<<balanceBits - 1
-	balanceFirst = 100
-)
+// balanceFirst is what an account holds at first. Its balance is its class, as target has it.
+const balanceFirst = 100
 
 // bank is what a transaction has seen of accounts: how many, what they hold together and each, and what it takes from the first
 // that it writes to give it to the second.
@@ -478,7 +510,11 @@ type bank struct {
 // value is what is written to an item next.
 func (c *client) value(g *group, item target.Item) int64 {
 	v := c.values.Add(1)
-	if g.config.Workload != generate.Bank {
+	switch g.config.Workload {
+	case generate.Predicates:
+		return v<<target.ClassBits | c.rng.Int64N(generate.Classes)
+	case generate.Bank:
+	default:
 		return v
 	}
 	balance, isKnown := c.bank.seen[item.Name]
@@ -491,7 +527,7 @@ func (c *client) value(g *group, item target.Item) int64 {
 		c.bank.gives, c.bank.taken = true, c.rng.Int64N(balance+1)
 		balance -= c.bank.taken
 	}
-	return v<<balanceBits | balance
+	return v<<target.ClassBits | balance
 }
 
 // group is items that are used together for a while, by one workload.
@@ -506,6 +542,14 @@ type group struct {
 
 // sparse tells whether some registers are not there before they are written.
 func (g *group) sparse() bool { return g.config.Workload == generate.Ranges }
+
+// shown is a value as records have it: a row's with its class.
+func (g *group) shown(v record.Value) record.Value {
+	if g.config.Workload != generate.Predicates || v.IsNull() {
+		return v
+	}
+	return record.ObjectOf(map[string]record.Value{"class": record.Int(v.Num & target.ClassMask), "value": v})
+}
 
 // item is the item that a step is about.
 func (g *group) item(s generate.Step) target.Item {
@@ -707,14 +751,21 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 	}
 	g := &group{workload: workload, config: cfg, left: k.cfg.Group, lists: d.Registers()}
 	digits := len(strconv.Itoa(d.Registers() - 1)) // so that the order of the names is that of the numbers
+	between := "."
+	if cfg.Workload == generate.Predicates {
+		between = ":" // a row of a table
+	}
 	for i := range d.Registers() {
-		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sk%d.%0*d", k.run, n, digits, i)})
+		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sk%d%s%0*d", k.run, n, between, digits, i)})
 	}
 	for i := range d.Lists() {
 		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sl%d.%d", k.run, n, i), List: true, Array: i%2 == 1})
 	}
 	if there, err := k.connect(ctx); err != nil || !there {
 		return nil, err
+	}
+	if _, ok := k.session.(target.Asker); !ok && cfg.Workload == generate.Predicates {
+		return nil, &target.Error{Option: "--workload", What: "the database does not tell which rows " + workload + " writes", Do: "use another"}
 	}
 	if k.record(true, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return k.create(ctx, t, g)
@@ -738,7 +789,7 @@ func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) 
 		var v int64
 		if !item.List { // a list is empty at first, which is no write
 			v = k.value(g, item)
-			t.Write(item.Name, record.Int(v))
+			t.Write(item.Name, g.shown(record.Int(v)))
 		}
 		err = k.session.Create(ctx, item, v)
 	}

@@ -458,6 +458,18 @@ func (s *pgSession) Scan(_ context.Context, registers []Item) ([]record.Value, e
 	return out, err
 }
 
+// Where implements Asker.
+func (s *pgSession) Where(_ context.Context, registers []Item, class, to int64) ([]record.Value, error) {
+	sql, args := "select key, value from "+Space+".items where key between $1 and $2 and value & $3 = $4",
+		[]any{registers[0].Name, registers[len(registers)-1].Name, int64(ClassMask), class}
+	if to != 0 {
+		sql, args = "update "+Space+".items set value = $5 where key between $1 and $2 and value & $3 = $4 returning key, value", append(args, to)
+	}
+	out := absent(registers)
+	_, err := s.do(statement{sql, args, func(r pgx.Row) error { return found(out, registers, r.Scan) }})
+	return out, err
+}
+
 func (s *pgSession) Write(_ context.Context, item Item, value int64) error {
 	return s.change("update "+Space+".items set value = $2 where key = $1", item.Name, value)
 }

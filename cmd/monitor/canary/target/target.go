@@ -77,6 +77,19 @@ type Ender interface {
 	Last()
 }
 
+// Asker is a Session of a database that tells which rows a statement with a condition met.
+type Asker interface {
+	// Where returns what those of some registers hold, in whose range of names there is no other, that are of a class; Null for the
+	// others. to, unless it is 0, is what they are given, and then what they held is not told.
+	Where(ctx context.Context, registers []Item, class, to int64) ([]record.Value, error)
+}
+
+// What a register holds is of the class that its low bits are.
+const (
+	ClassBits = 24
+	ClassMask = 1<<ClassBits - 1
+)
+
 // each is Read for a database that is asked for one item after the other.
 func each(ctx context.Context, items []Item, read func(context.Context, Item) (record.Value, error)) ([]record.Value, error) {
 	out := make([]record.Value, len(items))
