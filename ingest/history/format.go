@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/isowatch/isowatch/ingest/reject"
@@ -16,24 +17,37 @@ type format struct {
 	// input is of this format. It need not be sure that it can be read.
 	recognise func(head []byte) bool
 	read      func(in *input) ([]History, error)
+	spec      // what it can say, and how it is written
 }
 
 // formats in the order of recognition. The names are part of the command line.
 var formats = []format{
-	{"dbcop-json", looksDbcopJSON, readDbcopJSON},
-	{"isowatch", looksIsowatch, readIsowatch},
-	{"polysi-text", looksPolysi, readPolysi},
-	{"awdit-test", looksAwdit, readAwdit},
-	{"dbcop-hist", looksHist, readHist},
-	{"dbcop-yaml", looksDbcopYAML, readDbcopYAML},
-	{"timekiller-kv-json", looksTimekillerKV, readTimekillerKV},
-	{"timekiller-list-json", looksTimekillerList, readTimekillerList},
-	{"cobra-logs", looksCobra, readCobraLog},
-	{porcupineLog, looksEtcdLog, readEtcdLog},
-	{porcupineKV, looksPorcupineKV, readPorcupineKV},
-	{jepsenEDN, looksJepsenEDN, readJepsenEDN},
-	{jepsenJSON, looksJepsenJSON, readJepsenJSON},
-	{"dbcop-bincode", looksDbcop, readDbcop},
+	{dbcopJSONFormat, looksDbcopJSON, readDbcopJSON, spec{write: writeDbcopJSON, aborted: true, scalars: true,
+		numbers: true, valueMax: math.MaxUint64, initial: initialMark}},
+	{isowatchFormat, looksIsowatch, readIsowatch, spec{write: writeIsowatch, aborted: true, unknown: true, scalars: true, lists: true,
+		times: timesMaybe, initial: initialNull, overwrites: true}},
+	{polysiFormat, looksPolysi, readPolysi, spec{write: writePolysi, aborted: true, scalars: true,
+		numbers: true, valueMax: math.MaxInt64, initial: initialCode, overwrites: true}},
+	{awditFormat, looksAwdit, readAwdit, spec{write: writeAwdit, scalars: true, numbers: true, valueMax: math.MaxUint64}},
+	{histFormat, looksHist, readHist, spec{write: writeHist, aborted: true, scalars: true,
+		numbers: true, valueMax: math.MaxUint64, initial: initialMark}},
+	{dbcopYAMLFormat, looksDbcopYAML, readDbcopYAML, spec{write: writeDbcopYAML, aborted: true, scalars: true,
+		numbers: true, valueMax: math.MaxUint64, initial: initialCode, overwrites: true}},
+	{timekillerKV, looksTimekillerKV, readTimekillerKV, spec{write: writeTimekiller, scalars: true, times: timesAlways,
+		numbers: true, signed: true, valueMax: math.MaxInt64, initial: initialMark, overwrites: true}},
+	{timekillerList, looksTimekillerList, readTimekillerList, spec{write: writeTimekiller, lists: true, times: timesAlways,
+		numbers: true, signed: true, valueMax: math.MaxInt64, initial: initialNull}},
+	{cobraFormat, looksCobra, readCobraLog, spec{write: writeCobra, unknown: true, scalars: true, initial: initialNull}},
+	{porcupineLog, looksEtcdLog, readEtcdLog, spec{write: writeEtcdLog, aborted: true, unknown: true, scalars: true,
+		times: timesMaybe, initial: initialNull, overwrites: true}},
+	{porcupineKV, looksPorcupineKV, readPorcupineKV, spec{write: writePorcupineKV, aborted: true, unknown: true, scalars: true,
+		times: timesMaybe, initial: initialNull, overwrites: true}},
+	{jepsenEDN, looksJepsenEDN, readJepsenEDN, spec{write: writeJepsen, aborted: true, unknown: true, scalars: true, lists: true,
+		times: timesMaybe, initial: initialNull, overwrites: true}},
+	{jepsenJSON, looksJepsenJSON, readJepsenJSON, spec{write: writeJepsen, aborted: true, unknown: true, scalars: true, lists: true,
+		times: timesMaybe, initial: initialNull, overwrites: true}},
+	{dbcopFormat, looksDbcop, readDbcop, spec{write: writeDbcop, aborted: true, scalars: true,
+		numbers: true, valueMax: math.MaxUint64, initial: initialCode, overwrites: true}},
 }
 
 // headMax is how much of an input recognition may look at.

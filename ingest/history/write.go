@@ -57,19 +57,9 @@ const (
 	initialMark                  // by something that is no number; and 0 is read as that unless it was written
 )
 
-// specs has the formats that can be written.
-var specs = map[string]spec{}
-
-func register(format string, s spec) { specs[format] = s }
-
 // WrittenFormats lists the names of the formats that can be written.
 func WrittenFormats() []string {
-	names := make([]string, 0, len(specs))
-	for name := range specs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(slices.Values(Formats()))
 }
 
 // Write writes h in a format. Keys, values, sessions and ids that the format can't
@@ -83,16 +73,16 @@ func WrittenFormats() []string {
 // that read it; output is written as it is made. Cobra's logs are
 // written as a tar; for a directory, see WriteDir.
 func Write(out io.Writer, h *History, opt WriteOptions) (notes []string, err error) {
-	s, ok := specs[opt.Format]
-	if !ok {
+	f := find(opt.Format)
+	if f == nil {
 		return nil, reject.New(reject.Unsupported, "no format that can be written is called %q: want %s", opt.Format, list(WrittenFormats()))
 	}
-	w, err := newWriter(h, s, opt)
+	w, err := newWriter(h, f.spec, opt)
 	if err != nil {
 		return nil, err
 	}
 	w.out = bufio.NewWriterSize(out, 1<<16)
-	if err := s.write(w); err != nil {
+	if err := f.write(w); err != nil {
 		return nil, err
 	}
 	return w.notes, w.out.Flush()
@@ -132,11 +122,6 @@ func WriteAll(out io.Writer, hs []History, opt WriteOptions) (notes []string, er
 		}
 	}
 	return nil, w.out.Flush()
-}
-
-func init() {
-	register(isowatchFormat, spec{write: writeIsowatch, aborted: true, unknown: true, scalars: true, lists: true,
-		times: timesMaybe, overwrites: true, initial: initialNull})
 }
 
 // writeIsowatch writes the header and the records as they are.

@@ -12,11 +12,6 @@ import (
 	"github.com/isowatch/isowatch/ingest/reject"
 )
 
-func init() {
-	register(cobraFormat, spec{write: writeCobra, unknown: true, scalars: true,
-		initial: initialNull})
-}
-
 // writeCobra writes the logs as a tar, which is what a stream can hold.
 func writeCobra(w *writer) error {
 	c, err := newCobraWriter(w)
@@ -41,7 +36,7 @@ func WriteDir(dir string, h *History, opt WriteOptions) (notes []string, err err
 	if opt.Format != cobraFormat {
 		return nil, reject.New(reject.Unsupported, "only %s is a directory, not %s", cobraFormat, opt.Format)
 	}
-	w, err := newWriter(h, specs[cobraFormat], opt)
+	w, err := newWriter(h, find(cobraFormat).spec, opt)
 	if err != nil {
 		return nil, err
 	}

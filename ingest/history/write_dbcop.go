@@ -11,16 +11,6 @@ import (
 
 // Writers of dbcop's formats; its text is in write_text.go.
 
-func init() {
-	s := spec{aborted: true, scalars: true, numbers: true, valueMax: math.MaxUint64, initial: initialCode, overwrites: true}
-	s.write = writeDbcop
-	register(dbcopFormat, s)
-	s.write = writeDbcopYAML
-	register(dbcopYAMLFormat, s)
-	s.write, s.initial, s.overwrites = writeDbcopJSON, initialMark, false
-	register(dbcopJSONFormat, s)
-}
-
 // dbcopHead is what dbcop says of a run. Its info is the database: the history's
 // name. Times are those of the first begin and the last end, if there are any.
 type dbcopHead struct {

@@ -19,13 +19,6 @@ import (
 // An operation that did not commit keeps its reads in its invocation, as nothing is
 // believed of its completion.
 
-func init() {
-	s := spec{aborted: true, unknown: true, scalars: true, lists: true, times: timesMaybe, initial: initialNull, overwrites: true}
-	s.write = writeJepsen
-	register(jepsenEDN, s)
-	register(jepsenJSON, s)
-}
-
 // moment is the begin or the end of a transaction.
 type moment struct {
 	txn  int

@@ -12,14 +12,6 @@ import (
 // strings. A transaction is one operation there, in the order of lines that
 // moments finds.
 
-func init() {
-	s := spec{aborted: true, unknown: true, scalars: true, times: timesMaybe, initial: initialNull, overwrites: true}
-	s.write = writeEtcdLog
-	register(porcupineLog, s)
-	s.write = writePorcupineKV
-	register(porcupineKV, s)
-}
-
 // etcdWriter writes the log of a register. What says whether the register holds a
 // value that a failed cas compared with (see porcupine.go) goes back to
 // where it came from.

@@ -261,7 +261,7 @@ func without(h *History, opt WriteOptions) *History {
 	out := *h
 	out.Transactions = nil
 	for _, t := range h.Transactions {
-		if t.Status == record.Aborted && opt.DropAborted && !specs[opt.Format].aborted {
+		if t.Status == record.Aborted && opt.DropAborted && !find(opt.Format).aborted {
 			continue
 		}
 		if opt.Format == polysiFormat && t.Status == record.Aborted {
@@ -286,7 +286,7 @@ func without(h *History, opt WriteOptions) *History {
 
 // timedFor is a history whose times are the database's own, where a format has no others.
 func timedFor(h *History, format string) *History {
-	if specs[format].times != timesAlways {
+	if find(format).times != timesAlways {
 		return h
 	}
 	database, out := record.ClockDatabase, *h
@@ -320,7 +320,7 @@ func TestWriteRandom(t *testing.T) {
 			if diff := cmp.Diff(essence(want, whole, appends(h)), essence(planned(t, got), got, appends(h))); diff != "" && !merged {
 				t.Fatalf("seed %d, %s: %v\n%s\n%s\n%s", seed, format, notes, draw(*h), draw(*got), diff)
 			}
-			timed := specs[format].times != timesNone && h.Transactions[0].HasTimes && !opt.DropTimes
+			timed := find(format).times != timesNone && h.Transactions[0].HasTimes && !opt.DropTimes
 			if timed && h.Header.Sessions == nil {
 				if diff := cmp.Diff(before(want), before(got)); diff != "" {
 					t.Fatalf("seed %d, %s: %v\n%s\n%s\n%s", seed, format, notes, draw(*h), draw(*got), diff)
@@ -341,7 +341,7 @@ func TestWriteCorpus(t *testing.T) {
 	dir := corpus(t)
 	tested := map[string]int{}
 	for _, m := range manifest(t, dir) {
-		if _, ok := specs[m.Format]; !ok || m.Format == isowatchFormat && m.Txns > 20_000 || find(m.Format) == nil {
+		if find(m.Format) == nil || m.Format == isowatchFormat && m.Txns > 20_000 {
 			continue
 		}
 		if m.Ops > race.Few(2_000, 50_000) && tested[m.Format] >= race.Few(2, 20) {

@@ -11,15 +11,6 @@ import (
 
 // Writers of formats that are lines of text.
 
-func init() {
-	register(polysiFormat, spec{write: writePolysi, aborted: true, scalars: true,
-		numbers: true, valueMax: math.MaxInt64, initial: initialCode, overwrites: true})
-	register(awditFormat, spec{write: writeAwdit, scalars: true,
-		numbers: true, valueMax: math.MaxUint64, initial: initialNone})
-	register(histFormat, spec{write: writeHist, aborted: true, scalars: true,
-		numbers: true, valueMax: math.MaxUint64, initial: initialMark})
-}
-
 // writePolysi writes r(KEY,VALUE,SESSION,TXN) or w(…). Of an aborted transaction
 // the format keeps only the writes, under -1.
 func writePolysi(w *writer) error {

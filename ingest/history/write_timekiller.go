@@ -12,14 +12,6 @@ import (
 // is in a record; a transaction that begins and ends at one tick commits at
 // its start. See timekiller.go for what reading makes of that.
 
-func init() {
-	s := spec{write: writeTimekiller, times: timesAlways, numbers: true, signed: true, valueMax: math.MaxInt64}
-	s.scalars, s.overwrites, s.initial = true, true, initialMark
-	register(timekillerKV, s)
-	s.scalars, s.lists, s.overwrites, s.initial = false, true, false, initialNull
-	register(timekillerList, s)
-}
-
 func writeTimekiller(w *writer) error {
 	keys := w.numberedKeys(math.MaxInt64)
 	zero := w.zeroStays()
