@@ -122,6 +122,9 @@ func Check(q Question, h *report.History) error {
 				h.Results = append(h.Results, r)
 			}
 		}
+		if q.All && known[verdict.CC].Verdict == verdict.Satisfied.String() {
+			h.Guarantees = q.explainer.guarantees(implied())
+		}
 	}
 	tell := func(r report.Result, l verdict.Level) {
 		r.Notes = append(slices.Clone(r.Notes), q.notes...)
@@ -196,9 +199,6 @@ func (q *Question) decide(h *report.History, known map[verdict.Level]report.Resu
 			r.Notes = append(r.Notes, fmt.Sprintf("it was decided by %v, which holds and implies it", v.Level))
 			tell(r, l)
 		}
-	}
-	if q.All && known[verdict.CC].Verdict == verdict.Satisfied.String() {
-		h.Guarantees = q.explainer.guarantees(implied())
 	}
 	return nil
 }
