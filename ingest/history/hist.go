@@ -100,22 +100,27 @@ func readHist(in *input) ([]History, error) {
 // committed transaction writes version 0 to the same key. With dbcop's versions 0 is
 // what a counter stands at before the first write, unless somebody says otherwise.
 func zeroIsInitial(txns []record.Transaction) {
-	zero := record.Int(0)
-	written := map[string]bool{}
-	for i := range txns {
-		for _, op := range txns[i].Ops {
-			if op.Kind == record.Write && op.Value == zero && txns[i].Status == record.Committed {
-				written[op.Key] = true
-			}
-		}
-	}
+	written := committedZeros(txns)
 	for i := range txns {
 		for j := range txns[i].Ops {
-			if op := &txns[i].Ops[j]; op.Kind == record.Read && op.Value == zero && !written[op.Key] {
+			if op := &txns[i].Ops[j]; op.Kind == record.Read && op.Value == record.Int(0) && !written[op.Key] {
 				op.Value = record.Null
 			}
 		}
 	}
+}
+
+// committedZeros are the keys to which a transaction that committed writes 0.
+func committedZeros(txns []record.Transaction) map[string]bool {
+	out := map[string]bool{}
+	for i := range txns {
+		for _, op := range txns[i].Ops {
+			if op.Kind == record.Write && op.Value == record.Int(0) && txns[i].Status == record.Committed {
+				out[op.Key] = true
+			}
+		}
+	}
+	return out
 }
 
 // histParser takes a line of transactions apart.

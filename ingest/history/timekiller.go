@@ -349,15 +349,7 @@ func (k *timekiller) rank() {
 
 // timekillerInitial finds what unwritten keys hold; see above.
 func timekillerInitial(txns []record.Transaction) record.Initial {
-	zero := record.Int(0)
-	written := map[string]bool{} // keys that somebody writes 0 to
-	for i := range txns {
-		for _, op := range txns[i].Ops {
-			if op.Kind == record.Write && op.Value == zero {
-				written[op.Key] = true
-			}
-		}
-	}
+	written := committedZeros(txns) // all have committed
 	initial := record.InitialAbsent
 	for i := range txns {
 		for _, op := range txns[i].Ops {
@@ -365,7 +357,7 @@ func timekillerInitial(txns []record.Transaction) record.Initial {
 			case op.Kind != record.Read:
 			case op.Value.IsNull():
 				return record.InitialAbsent
-			case op.Value == zero && !written[op.Key]:
+			case op.Value == record.Int(0) && !written[op.Key]:
 				initial = record.InitialZero
 			}
 		}

@@ -16,7 +16,7 @@ import (
 func (w *writer) planValues() error {
 	zeros := map[string]bool{} // keys to which a transaction that committed wrote 0
 	if w.spec.initial == initialMark {
-		zeros = w.committedZeros()
+		zeros = committedZeros(w.txns)
 	}
 	var misfit *record.Value
 	for t := range w.txns {
@@ -46,19 +46,6 @@ func (w *writer) planValues() error {
 	}
 	w.note("values are numbered from 1, as %.40s is none that the format can say", *misfit)
 	return w.numberValues()
-}
-
-// committedZeros are the keys to which a transaction that committed wrote 0.
-func (w *writer) committedZeros() map[string]bool {
-	out := map[string]bool{}
-	for t := range w.txns {
-		for _, op := range w.txns[t].Ops {
-			if op.Kind == record.Write && op.Value == record.Int(0) && w.txns[t].Status == record.Committed {
-				out[op.Key] = true
-			}
-		}
-	}
-	return out
 }
 
 // checkInitialOp refuses an operation on what a key held first where the format has no
