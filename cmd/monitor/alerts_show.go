@@ -170,30 +170,35 @@ Exit status: 0, however it stands; 2 unusable flags, 4 store or monitor can't be
 				if err != nil {
 					return err
 				}
-				w := cmd.OutOrStdout()
-				table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-				for _, p := range all {
-					if out.json() {
-						if err := printLine(w, p); err != nil {
-							return err
-						}
-						continue
-					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", brief(text.Name(p.DB), cellMax), p.Level, strings.ReplaceAll(string(p.Health), "-", " "), standing(p.Standing))
-				}
-				if err := table.Flush(); err != nil {
-					return environment(err)
-				}
-				if len(all) == 0 && !out.quiet && !out.json() {
-					fmt.Fprintln(cmd.ErrOrStderr(), "monitor: no database has been judged")
-				}
-				return nil
+				return tell(cmd, &out, all, "no database has been judged", func(w io.Writer, p page.Promise) {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", brief(text.Name(p.DB), cellMax), p.Level, strings.ReplaceAll(string(p.Health), "-", " "), standing(p.Standing))
+				})
 			})
 		},
 	}
 	at.flags(cmd)
 	out.flags(cmd)
 	return cmd
+}
+
+// tell writes all as lines of JSON, or as a table for people; none is what these are told where there are none.
+func tell[T any](cmd *cobra.Command, out *output, all []T, none string, row func(io.Writer, T)) error {
+	w := cmd.OutOrStdout()
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, x := range all {
+		if !out.json() {
+			row(table, x)
+		} else if err := printLine(w, x); err != nil {
+			return err
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return environment(err)
+	}
+	if len(all) == 0 && !out.quiet && !out.json() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "monitor: "+none)
+	}
+	return nil
 }
 
 // standing is how a promise stands, in a sentence.

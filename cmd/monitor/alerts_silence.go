@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os/user"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -118,28 +118,14 @@ func newSilenceList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				w := cmd.OutOrStdout()
-				table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-				for _, s := range all {
-					if out.json() {
-						if err := printLine(w, s); err != nil {
-							return err
-						}
-						continue
-					}
+				return tell(cmd, &out, all, "there are none", func(w io.Writer, s page.Silence) {
 					until := "for ever"
 					if s.Until != 0 {
 						until = time.Unix(0, s.Until).Format(time.DateTime)
 					}
-					fmt.Fprintf(table, "%s\t%s\tdb %s\tlevel %s\tname %s\tkey %s\t%s\t%s\n", text.Printable(s.ID[:min(len(s.ID), 12)]), until, pattern(s.DB), pattern(s.Level), pattern(s.Name), pattern(s.Key), text.Printable(s.By), brief(text.Printable(s.Comment), summaryMax))
-				}
-				if err := table.Flush(); err != nil {
-					return environment(err)
-				}
-				if len(all) == 0 && !out.quiet && !out.json() {
-					fmt.Fprintln(cmd.ErrOrStderr(), "monitor: there are none")
-				}
-				return nil
+					fmt.Fprintf(w, "%s\t%s\tdb %s\tlevel %s\tname %s\tkey %s\t%s\t%s\n", text.Printable(s.ID[:min(len(s.ID), 12)]), until, pattern(s.DB),
+						pattern(s.Level), pattern(s.Name), pattern(s.Key), text.Printable(s.By), brief(text.Printable(s.Comment), summaryMax))
+				})
 			})
 		},
 	}

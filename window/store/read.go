@@ -284,10 +284,13 @@ func (s *Badger) Pending(ctx context.Context, f func(Alert) bool) error {
 
 // Life returns the state that was committed last, and whether there is one.
 func (s *Badger) Life(ctx context.Context) ([]byte, bool, error) {
-	var out []byte
-	found := false
-	err := s.view(ctx, "state of alerts", func(txn *badger.Txn) (err error) {
-		out, err = s.get(txn, keyLife)
+	return s.one(ctx, "state of alerts", keyLife)
+}
+
+// one is what is stored under a key, and whether there is anything.
+func (s *Badger) one(ctx context.Context, what string, key []byte) (out []byte, found bool, err error) {
+	err = s.view(ctx, what, func(txn *badger.Txn) (err error) {
+		out, err = s.get(txn, key)
 		if errors.Is(err, badger.ErrKeyNotFound) || errors.Is(err, errGone) {
 			return nil
 		}
@@ -346,17 +349,7 @@ func (s *Badger) Entry(ctx context.Context, number uint64) (Entry, bool, error) 
 // Checkpoint returns the last committed checkpoint of a history, and whether
 // there is one.
 func (s *Badger) Checkpoint(ctx context.Context, db string) ([]byte, bool, error) {
-	var out []byte
-	found := false
-	err := s.view(ctx, "checkpoint of "+db, func(txn *badger.Txn) (err error) {
-		out, err = s.get(txn, checkpointKey(db))
-		if errors.Is(err, badger.ErrKeyNotFound) || errors.Is(err, errGone) {
-			return nil
-		}
-		found = err == nil
-		return err
-	})
-	return out, found, err
+	return s.one(ctx, "checkpoint of "+db, checkpointKey(db))
 }
 
 // Checkpoints returns the names of the histories that have one, sorted.
