@@ -899,39 +899,11 @@ func (e *Engine) allResults() []verdict.Result {
 		out[i] = result()
 		e.untimed(out[i].Violations)
 	}
-	e.passOn(out)
+	verdict.Infer(out, out)
+	if e.witnessed() {
+		verdict.Infer(out, []verdict.Result{e.result(e.witness)})
+	}
 	return out
-}
-
-// passOn passes verdicts on to what is open: what breaks a level breaks what implies it, and what satisfies it satisfies
-// what it implies; but in batch its order is asked for as well.
-func (e *Engine) passOn(out []verdict.Result) {
-	for i := range out {
-		r := &out[i]
-		for j := range out {
-			x := &out[j]
-			switch {
-			case r.Outcome != verdict.Unknown:
-			case x.Outcome == verdict.Violated && r.Level.Implies(x.Level):
-				r.Outcome, r.Violations = verdict.Violated, x.Violations
-			case e.opt.Online && x.Outcome == verdict.Satisfied && x.Level.Implies(r.Level):
-				satisfy(r)
-			}
-		}
-	}
-	open := func(r verdict.Result) bool { return r.Outcome == verdict.Unknown }
-	if e.witness == nil || !slices.ContainsFunc(out, open) || !e.witnessed() {
-		return
-	}
-	for i := range out {
-		if open(out[i]) && e.witness.level.Implies(out[i].Level) {
-			satisfy(&out[i])
-		}
-	}
-}
-
-func satisfy(r *verdict.Result) {
-	r.Outcome, r.Reason, r.Count, r.Decided = verdict.Satisfied, verdict.NoReason, 0, 0
 }
 
 // witnessed: the level that nobody asked for holds.

@@ -1374,9 +1374,9 @@ func (e *Engine) result(c *check) verdict.Result {
 	case r.Reason != verdict.NoReason:
 		r.Outcome = verdict.Unknown
 	default:
-		r.Outcome, r.RealTimeOnly = verdict.Satisfied, c.notRealTime
+		r.Outcome, r.ProvedBy, r.RealTimeOnly = verdict.Satisfied, c.level, c.notRealTime
 		if e.opt.Proof && !e.opt.Online {
-			r.Order, r.ProvedBy = c.poly.Order(), c.level
+			r.Order = c.poly.Order()
 			for i := range r.Order {
 				r.Order[i].Txn = e.txnOf(version.Slot(r.Order[i].Txn))
 			}

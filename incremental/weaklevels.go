@@ -316,9 +316,9 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	case r.Reason != verdict.NoReason:
 		r.Outcome = verdict.Unknown
 	default:
-		r.Outcome = verdict.Satisfied
+		r.Outcome, r.ProvedBy = verdict.Satisfied, l
 		if e.opt.Proof && !e.opt.Online {
-			r.Order, r.ProvedBy, r.Sources = e.commitOrder(c), l, c.from
+			r.Order, r.Sources = e.commitOrder(c), c.from
 		}
 	}
 	return r

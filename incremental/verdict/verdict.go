@@ -300,14 +300,33 @@ type Result struct {
 	NoTimes bool
 	// Partial: complete only under the assumptions named in docs/soundness.md.
 	Partial bool
-	// Order is the proof of a satisfied verdict in batch, of ProvedBy: Level, or one that implies it.
+	// ProvedBy is, of a satisfied verdict, the level that was found to hold: Level, or one that implies it.
+	ProvedBy Level
+	// Order is the proof of a satisfied verdict in batch, of ProvedBy.
 	// For SER, SSER and LIN it is the included transactions in serial order; for PC, SI and
 	// StrongSI, start and commit events; for G1, RC, RA and CC the commit order.
-	Order    []Event
-	ProvedBy Level
+	Order []Event
 	// Sources say whom reads are from of which a commit order leaves that open.
 	Sources []Source
 	Stats   Stats
+}
+
+// Infer decides what is open by what is decided: what breaks a level breaks all that imply it, and what satisfies it
+// satisfies all that it implies, which its order proves as well.
+func Infer(open, decided []Result) {
+	for i := range open {
+		r := &open[i]
+		for _, x := range decided {
+			switch {
+			case r.Outcome != Unknown:
+			case x.Outcome == Violated && r.Level.Implies(x.Level):
+				r.Outcome, r.Violations = Violated, x.Violations
+			case x.Outcome == Satisfied && x.Level.Implies(r.Level):
+				r.Outcome, r.Reason, r.Count, r.Decided = Satisfied, NoReason, 0, 0
+				r.ProvedBy, r.Order, r.Sources, r.Partial = x.ProvedBy, x.Order, x.Sources, x.Partial
+			}
+		}
+	}
 }
 
 // Event is one step of a satisfied verdict's proof. For SER and the weak levels

@@ -154,7 +154,7 @@ func Check(q Question, h *report.History) error {
 	}
 	fill()
 	h.Conclude(q.AnomaliesMax)
-	return q.proveInferred()
+	return nil
 }
 
 // quickProposals is how many proposals of who wrote what was read are tried at weak levels before other levels are
@@ -194,10 +194,13 @@ func (q *Question) decide(h *report.History, known map[verdict.Level]report.Resu
 		}
 	}
 	for _, l := range q.Levels {
-		if v := q.implying(l); v != nil && known[l].Verdict != verdict.Satisfied.String() {
-			r := resultOf(verdict.Result{Level: l, Partial: v.Partial})
-			r.Notes = append(r.Notes, fmt.Sprintf("it was decided by %v, which holds and implies it", v.Level))
-			tell(r, l)
+		v := []verdict.Result{{Level: l, Outcome: verdict.Unknown}}
+		if verdict.Infer(v, q.proved); v[0].Outcome != verdict.Satisfied || known[l].Verdict == verdict.Satisfied.String() {
+			continue
+		}
+		tell(q.explainer.first(v[0]), l)
+		if err := q.prove(v[0]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -470,22 +473,6 @@ func (q *Question) prove(v verdict.Result) error {
 		return nil
 	}
 	return q.Proved(v)
-}
-
-// proveInferred hands on the proofs of levels that are satisfied because others are.
-func (q *Question) proveInferred() error {
-	for _, l := range q.Levels {
-		v := q.implying(l)
-		if v == nil || slices.ContainsFunc(q.proved, func(v verdict.Result) bool { return v.Level == l }) {
-			continue
-		}
-		follows := *v // its order proves this too
-		follows.Level = l
-		if err := q.prove(follows); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // count fills in the size of the history.

@@ -25,6 +25,9 @@ func Results(vs []verdict.Result) []report.Result {
 func resultOf(v verdict.Result) report.Result {
 	r := report.Result{Level: v.Level.String(), Verdict: v.Outcome.String(), Anomalies: []report.Anomaly{}, Notes: notes(v)}
 	r.Stats.Stats = v.Stats
+	if v.Outcome == verdict.Satisfied && v.ProvedBy != v.Level && v.ProvedBy.Implies(v.Level) {
+		r.Notes = append(r.Notes, fmt.Sprintf("it was decided by %v, which holds and implies it", v.ProvedBy))
+	}
 	if v.Outcome == verdict.Unknown {
 		r.Unknown = &report.Unknown{Reason: v.Reason.String(), Decided: v.Decided, Count: v.Count}
 	}

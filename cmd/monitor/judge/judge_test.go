@@ -102,7 +102,7 @@ func TestReplayRefusesAWrongProof(t *testing.T) {
 		}
 		return out
 	}
-	r := verdict.Result{Level: verdict.SER, Outcome: verdict.Satisfied, Order: order(0, 1)}
+	r := verdict.Result{Level: verdict.SER, ProvedBy: verdict.SER, Outcome: verdict.Satisfied, Order: order(0, 1)}
 	if err := Replay(r, Assumptions{Initial: record.InitialAbsent}, txns); err != nil {
 		t.Errorf("the right order: %v", err)
 	}
