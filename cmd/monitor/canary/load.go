@@ -300,7 +300,7 @@ func (c *client) transact(ctx context.Context) error {
 	})
 	if outcome == record.Committed {
 		c.committed.Add(1)
-		if !writes && c.bank.accounts == len(g.items) && c.bank.total != int64(len(g.items))*balanceFirst {
+		if !writes && c.bank.wrongTotal(len(g.items)) {
 			c.counts.wrongTotal()
 		}
 	}
@@ -368,7 +368,7 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 	if err := c.session.Begin(ctx); err != nil {
 		return err
 	}
-	c.absent, c.bank = c.absent[:0], bank{}
+	c.absent, c.bank = c.absent[:0], bank{seen: map[string]int64{}}
 	for i := 0; i < len(steps); {
 		if i > 0 && c.cfg.Pause > 0 {
 			time.Sleep(time.Duration(c.rng.Int64N(2 * int64(c.cfg.Pause))))
@@ -485,11 +485,6 @@ func (c *client) saw(t *recorder.Transaction, g *group, item target.Item, v reco
 		c.absent = append(c.absent, item.Name)
 	}
 	if g.config.Workload == generate.Bank && !v.IsNull() {
-		c.bank.accounts++
-		c.bank.total += v.Num & target.ClassMask
-		if c.bank.seen == nil {
-			c.bank.seen = map[string]int64{}
-		}
 		c.bank.seen[item.Name] = v.Num & target.ClassMask
 	}
 }
@@ -497,14 +492,20 @@ func (c *client) saw(t *recorder.Transaction, g *group, item target.Item, v reco
 // balanceFirst is what an account holds at first. Its balance is its class, as target has it.
 const balanceFirst = 100
 
-// bank is what a transaction has seen of accounts: how many, what they hold together and each, and what it takes from the first
-// that it writes to give it to the second.
+// bank is what a transaction has seen that accounts hold, and what it takes from the first that it writes to give it to the second.
 type bank struct {
-	accounts int
-	total    int64
-	seen     map[string]int64
-	taken    int64
-	gives    bool // the first is written
+	seen  map[string]int64
+	taken int64
+	gives bool // the first is written
+}
+
+// wrongTotal tells whether all accounts were seen, and do not hold together what they did at first.
+func (b *bank) wrongTotal(accounts int) bool {
+	total := int64(accounts) * balanceFirst
+	for _, balance := range b.seen {
+		total -= balance
+	}
+	return len(b.seen) == accounts && total != 0
 }
 
 // value is what is written to an item next.

@@ -21,13 +21,12 @@ import (
 // with comparisons of what may not have changed since.
 type etcdCluster struct {
 	nodes    []Node
-	first    Node                        // where it is prepared
-	configs  map[string]clientv3.Config  // by node
-	mu       sync.Mutex                  // of clients
-	clients  map[string]*clientv3.Client // by node
-	compares string                      // what a commit compares: reads, writes
-	stale    bool                        // reads ask the node alone
-	version  atomic.Value                // of a node
+	first    Node                       // where it is prepared
+	configs  map[string]clientv3.Config // by node
+	clients  sync.Map                   // of *clientv3.Client, by node
+	compares string                     // what a commit compares: reads, writes
+	stale    bool                       // reads ask the node alone
+	version  atomic.Value               // of a node
 }
 
 func openEtcd(ctx context.Context, o Options) (Database, error) {
@@ -38,7 +37,7 @@ func openEtcd(ctx context.Context, o Options) (Database, error) {
 	if len(o.Replicas) > 0 {
 		return nil, &Error{Option: "--replica", What: "every member of etcd takes writes", Do: "give it with --target"}
 	}
-	e := &etcdCluster{nodes: nodesOf(o), configs: map[string]clientv3.Config{}, clients: map[string]*clientv3.Client{}, compares: level}
+	e := &etcdCluster{nodes: nodesOf(o), configs: map[string]clientv3.Config{}, compares: level}
 	if level == "stale" {
 		e.compares, e.stale = "reads", true
 	}
@@ -80,22 +79,16 @@ func (e *etcdCluster) look(ctx context.Context, n Node) error {
 
 // client is a node's, made when first asked for, and again after that failed: one with an account asks the node for a token then.
 func (e *etcdCluster) client(n Node) (*clientv3.Client, error) {
-	e.mu.Lock()
-	client, config := e.clients[n.Name], e.configs[n.Name]
-	e.mu.Unlock()
-	if client != nil {
-		return client, nil
+	if made, there := e.clients.Load(n.Name); there {
+		return made.(*clientv3.Client), nil
 	}
-	client, err := clientv3.New(config)
+	client, err := clientv3.New(e.configs[n.Name])
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if made := e.clients[n.Name]; made != nil {
-		return made, client.Close()
+	if made, there := e.clients.LoadOrStore(n.Name, client); there {
+		return made.(*clientv3.Client), client.Close()
 	}
-	e.clients[n.Name] = client
 	return client, nil
 }
 
@@ -103,9 +96,7 @@ func (e *etcdCluster) Nodes() []Node    { return e.nodes }
 func (e *etcdCluster) Describe() string { return fmt.Sprint("etcd ", e.version.Load()) }
 
 func (e *etcdCluster) Close() {
-	for _, c := range e.clients {
-		_ = c.Close()
-	}
+	e.clients.Range(func(_, c any) bool { _ = c.(*clientv3.Client).Close(); return true })
 }
 
 func (e *etcdCluster) Prepare(ctx context.Context) error { return e.Cleanup(ctx) }

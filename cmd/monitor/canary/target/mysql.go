@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -39,17 +40,12 @@ func openMySQL(ctx context.Context, o Options) (Database, error) {
 	}
 	m := &mySQL{nodes: nodesOf(o), pools: map[string]*sql.DB{}, level: level}
 	for _, n := range m.nodes {
-		c, err := mySQLConfig(n.address)
+		c, err := mySQLConnector(n.address)
 		if err != nil {
 			m.Close()
 			return nil, &Error{Option: optionOf(n), What: "the address can't be read", Err: err, Do: "write it as mysql://user:password@host:3306/?tls=true"}
 		}
-		connector, err := driver.NewConnector(c)
-		if err != nil {
-			m.Close()
-			return nil, &Error{Option: optionOf(n), What: "the address can't be used", Err: err, Do: "write it as mysql://user:password@host:3306/?tls=true"}
-		}
-		m.pools[n.Name] = sql.OpenDB(connector)
+		m.pools[n.Name] = sql.OpenDB(c)
 	}
 	if m.first, err = lookAt(ctx, m.nodes, func(ctx context.Context, n Node) error { return m.look(ctx, n, o.AllowSuperuser) }); err != nil {
 		m.Close()
@@ -58,8 +54,8 @@ func openMySQL(ctx context.Context, o Options) (Database, error) {
 	return m, nil
 }
 
-// mySQLConfig translates an address; its errors hold no password.
-func mySQLConfig(address string) (*driver.Config, error) {
+// mySQLConnector translates an address; its errors hold no password.
+func mySQLConnector(address string) (sqldriver.Connector, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("it is no URL") // the error would have the password in it
@@ -85,7 +81,7 @@ func mySQLConfig(address string) (*driver.Config, error) {
 	c.Params = map[string]string{"innodb_lock_wait_timeout": lock, "lock_wait_timeout": lock}
 	c.Timeout, c.ReadTimeout = connectMax, 2*statementMax
 	c.Logger = log.New(io.Discard, "", 0) // what it says of broken connections is counted here
-	return c, nil
+	return driver.NewConnector(c)
 }
 
 // look connects to a node and checks that it is what the options say.
