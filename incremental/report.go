@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isowatch/isowatch/incremental/budget"
 	"github.com/isowatch/isowatch/incremental/constraint"
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/sat"
@@ -647,19 +648,28 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		c.found = append(c.found, verdict.Violation{Kind: verdict.Cycle, Level: c.level})
 		return
 	}
-	if e.opt.Bare && !e.opt.Online && !f.Chosen && (c.timed || !f.Assumed) { // it counts, whatever proves it
+	counts := (c.timed || !f.Assumed) && !f.Chosen // whatever proves it
+	if counts && e.opt.Bare && !e.opt.Online {
 		c.found = append(c.found, verdict.Violation{Kind: verdict.Cycle, Level: c.level})
 		return
 	}
-	x := e.exhibited(c, f)
-	proved := !f.Whole && (plain(f) || e.violated(c, x))
-	for range 2 { // the members, then those that they read from
-		if !proved && !e.halted() {
-			x.everything()
-			proved = e.violated(c, x)
-		}
+	if counts && e.opt.Online && c.poly.Spent(2) && len(c.found) > 0 {
+		c.poly.Unexplained++
+		c.partly = true
+		return
 	}
-	if !proved && (f.Assumed && !c.timed || f.Chosen) {
+	x := e.exhibited(c, f)
+	proved := !f.Whole && plain(f)
+	var shown *constraint.Violation
+	for i := 0; i < 3 && !proved && !e.halted(); i++ { // what it is of; the members, then those that they read from
+		if i > 0 {
+			x.everything()
+		} else if f.Whole {
+			continue
+		}
+		shown, proved = e.violated(c, x, f.Assumed && !c.timed)
+	}
+	if !proved && !counts {
 		switch {
 		case e.first != none: // what it would be read again from is not all
 			e.unproved(c)
@@ -673,8 +683,14 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		c.poly.Unexplained++ // it may follow only from what was read: a transaction took effect that can't have
 		return
 	}
-	if proved && f.Assumed && !c.timed {
-		f, x = e.withoutTimes(c, f, x)
+	if shown != nil {
+		// It rests on times that are no part of the level. What the exhibits show without them would be found as well,
+		// and is what is told.
+		f = shown
+		y := e.exhibited(c, f)
+		if _, ok := e.violated(c, y, false); ok {
+			x = y
+		}
 	}
 	v := e.violation(c, f)
 	switch {
@@ -752,33 +768,6 @@ func (e *Engine) exhibited(c *check, f *constraint.Violation) *exhibits {
 		x.read(r.Reader, r.Key)
 	}
 	return x
-}
-
-// withoutTimes is, for a finding that rests on times which are no part of the level
-// and whose exhibits prove it without them, what these show: another cycle, which
-// would be found as well, and which is the one to be told. Where that is all that can
-// be had, it is the finding itself.
-func (e *Engine) withoutTimes(c *check, f *constraint.Violation, x *exhibits) (*constraint.Violation, *exhibits) {
-	slots := e.basesFirst(x.slots())
-	s, diverges := e.reread(c, x)
-	if diverges {
-		return f, x
-	}
-	s.finish(false)
-	p := s.polys[0]
-	if p.Found == 0 {
-		p.Solve(min(e.opt.Conflicts, exhibitsConflicts))
-	}
-	found := p.TakeFound()
-	if len(found) == 0 {
-		return f, x
-	}
-	g := found[0].Renamed(func(s version.Slot) version.Slot { return slots[s] }, p.Parts())
-	y := e.exhibited(c, &g)
-	if e.violated(c, y) {
-		return &g, y
-	}
-	return &g, x
 }
 
 // collapse makes one step of a run of version orders that one list shows.
@@ -913,44 +902,45 @@ func (t *teller) fallen(others []constraint.Other, depth int) [][]verdict.Edge {
 	return out
 }
 
-// violated checks the exhibits by themselves at c's level. What the search does not show within a
-// budget that is small beside that of a whole history is not shown.
-func (e *Engine) violated(c *check, x *exhibits) bool {
-	if e.proving >= provingConflicts {
-		return false
+// violated checks the exhibits by themselves at c's level, and what is found in them, if that is asked. What the search does not show within a budget that is small beside that of a whole history is not shown.
+func (e *Engine) violated(c *check, x *exhibits, show bool) (*constraint.Violation, bool) {
+	if c.poly.Spent(2) {
+		return nil, false
 	}
-	s, diverges := e.reread(c, x)
+	b := budget.Unlimited()
+	b.Stop = e.halted
+	slots := e.basesFirst(x.slots())
+	s, diverges := e.reread(c, x, slots, b)
 	if diverges {
-		return true
+		return nil, true
 	}
 	s.finish(false)
 	p := s.polys[0]
-	if p.Found > 0 {
-		return true
+	violated := p.Found > 0 || p.Solve(min(e.opt.Conflicts, exhibitsConflicts)) == sat.Unsat
+	c.poly.Look(stepsEach*(len(s.ops)+p.Stats.Conflicts) + int(b.Used()))
+	if show {
+		for _, f := range p.TakeFound() {
+			f = f.Renamed(func(s version.Slot) version.Slot { return slots[s] }, p.Parts())
+			return &f, violated
+		}
 	}
-	answer := p.Solve(min(e.opt.Conflicts, exhibitsConflicts))
-	e.proving += p.Stats.Conflicts
-	return answer == sat.Unsat
+	return nil, violated
 }
 
 // exhibitsConflicts is the budget of the search that judges exhibits by themselves: they are a
-// part of what was decided, and where that is too hard, what proves it is the whole.
-const exhibitsConflicts = 2000
-
-// provingConflicts is what all these searches of an engine have together: of a history with thousands of violations the
-// first ones are proved from a part.
-const provingConflicts = 10_000
+// part of what was decided, and where that is too hard, what proves it is the whole. A conflict is about stepsEach steps, as is
+// a transaction that is read again.
+const exhibitsConflicts, stepsEach = 2000, 64
 
 // reread feeds the exhibits to a new strand for c's level as it is defined: with
 // times only if they are part of it. Reads of which not all possible writers are
 // kept are left out.
-func (e *Engine) reread(c *check, x *exhibits) (*strand, bool) {
-	slots := e.basesFirst(x.slots())
+func (e *Engine) reread(c *check, x *exhibits, slots []version.Slot, b *budget.Budget) (*strand, bool) {
 	cfg := e.config(c, c.timed && !c.noTimes, true)
 	cfg.Slots = len(slots)
 	s := newStrand([]constraint.Config{cfg})
 	s.holds = len(x.s.choices) > 0
-	s.polys[0].Budget.SetStop(e.budget.Stop)
+	s.polys[0].Budget = b.Share()
 	s.polys[0].MaxFound = 1 // of a dense history's there may be hundreds, each with a search for why it holds
 	renamed := make(map[version.Slot]version.Slot, len(slots))
 	old := slots

@@ -45,3 +45,28 @@ func TestCyclesAreLookedForWithinSteps(t *testing.T) {
 		}
 	}
 }
+
+// TestJudgingIsBounded: what judges again what violations were found from draws from the same steps as looking for cycles.
+// Where reads have several possible writers all is found at once, when none can come any more.
+func TestJudgingIsBounded(t *testing.T) {
+	const cycles = 50
+	e := New(Options{Online: true, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAbsent, Coverage: record.CoverageComplete, Clock: record.ClockIgnore})
+	for i := range cycles {
+		x, y := fmt.Sprint("x", i), fmt.Sprint("y", i)
+		for j, ops := range [][]record.Op{
+			{{Kind: record.Write, Key: x, Value: record.Int(1)}, {Kind: record.Write, Key: y, Value: record.Int(1)}},
+			{{Kind: record.Read, Key: x, Value: record.Int(1)}, {Kind: record.Read, Key: y, Value: record.Int(1)}, {Kind: record.Write, Key: x, Value: record.Int(3)}},
+			{{Kind: record.Read, Key: x, Value: record.Int(1)}, {Kind: record.Read, Key: y, Value: record.Int(1)}, {Kind: record.Write, Key: y, Value: record.Int(4)}},
+			{{Kind: record.Write, Key: "z", Value: record.Int(1)}, {Kind: record.Read, Key: "z", Value: record.Int(1)}},
+		} {
+			id := fmt.Sprintf("t%d-%d", i, j)
+			e.Step(&record.Transaction{ID: id, Session: id, Ops: ops}, 0)
+		}
+	}
+	e.Tick(0)
+	e.checks[0].poly.LookMax = 2500
+	r := e.Close()[0]
+	if n := len(r.Violations); n == 0 || n > cycles/2 || n+r.Unexplained != cycles || r.Outcome != verdict.Violated || r.Reason != verdict.NotChecked {
+		t.Errorf("%d explained, %d counted of %d; %v (%v)", n, r.Unexplained, cycles, r.Outcome, r.Reason)
+	}
+}

@@ -246,7 +246,7 @@ type Polygraph struct {
 	// MaxPending bounds those that are explained before they are taken; 0: no bound.
 	// Dropped counts what is not, therefore.
 	MaxPending, Dropped int
-	// Unexplained counts the cycles that were not looked for, as LookMax edges had been looked at for
+	// Unexplained counts the cycles that were not looked for, as LookMax steps had been taken for
 	// those before; looked are these edges. 0: lookMax.
 	Unexplained, looked int
 	LookMax             int
@@ -743,7 +743,11 @@ func (p *Polygraph) link(c pairID, h vid) {
 // TakeFound returns the violations found since the last call.
 func (p *Polygraph) TakeFound() []Violation {
 	for _, ci := range p.hopeless {
-		p.explainNoCandidate(&p.choices[ci])
+		if p.Spent(1) {
+			p.Unexplained++
+		} else {
+			p.explainNoCandidate(&p.choices[ci])
+		}
 	}
 	p.hopeless = nil
 	f := p.found
