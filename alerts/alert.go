@@ -150,9 +150,8 @@ type Context struct {
 	// Find, if there is one, says what is left when the evidence is made so small that it
 	// is another anomaly, so that this one is told.
 	Find Finder
-	// JudgeCalls bounds how often Judge is asked to make the evidence of one alert
-	// smaller, and once more as often with Find; 0 means shrink.CallsDefault.
-	JudgeCalls int
+	// Budget is what Judge and Find draw from; nil: as much as they want.
+	Budget Budget
 	// Veil hides keys and values in all that the alert says.
 	Veil  veil.Veil
 	Now   int64 // Unix nanoseconds
@@ -163,6 +162,18 @@ func (c Context) asked() name.Asked {
 	return name.Asked{Levels: c.Levels, Clock: c.Clock}
 }
 
+// Budget bounds what is spent on one alert. What is proved stays; when all is spent nothing more is tried to make it
+// smaller.
+type Budget interface {
+	// Over tells that all is spent.
+	Over() bool
+	// Cut tells whether anything was not judged to the end.
+	Cut() bool
+}
+
+// over tells whether nothing more is to be tried.
+func (c Context) over() bool { return c.Budget != nil && c.Budget.Over() }
+
 // ErrUnproved is returned by New, beside a usable alert, when the evidence is
 // not a violation by itself. That is a bug of the monitor.
 var ErrUnproved = errors.New("the alert's evidence does not prove it; please report this with the alert")
@@ -170,8 +181,6 @@ var ErrUnproved = errors.New("the alert's evidence does not prove it; please rep
 // New makes an alert of a violation. The alert is complete even if the error is
 // not nil; the error says that its evidence proves nothing (ErrUnproved) or that
 // records of it are no longer there.
-//
-// The work is that of at most JudgeCalls judgements of a few transactions.
 func New(v verdict.Violation, ctx Context) (Alert, error) {
 	ctx = ctx.remembering()
 	v = name.Plain(v, ctx.Lookup)
@@ -226,7 +235,7 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	if n.Unless != record.InitialAny {
 		a.InitialDependent = n.Unless.String()
 	}
-	if p.large {
+	if p.large || err == nil && ctx.Budget != nil && ctx.Budget.Cut() {
 		a = a.Unfinished()
 	}
 	return a, err

@@ -20,9 +20,6 @@ type proof struct {
 	txns   []record.Transaction
 	// whole is what the proof was before it was made small.
 	whole []record.Transaction
-	// tried is what was found to prove nothing at a level while the proof was made small.
-	tried *shrink.Memory
-	level verdict.Level
 	// large: it was not tried of everything whether it can be left out.
 	large bool
 }
@@ -72,30 +69,29 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 // passes is how often a judge is asked that does not know at first, as it does not look for long.
 const passes = 3
 
-// smaller leaves out of a proof of a level what it can do without.
+// smaller leaves out of a proof of a level what it can do without: first what is not of the anomaly that was found, and then,
+// where a finder tells what is left, whatever can go.
 func smaller(v verdict.Violation, level verdict.Level, p proof, ctx Context) proof {
 	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, p.header, txns) == verdict.Violated }
 	opt := essentials(v, p.txns, ctx)
-	opt.Unseen = *p.header.Coverage == record.CoveragePartial
-	p.whole, p.tried, p.level = p.txns, &shrink.Memory{}, level
-	opt.Memory, opt.Enough = p.tried, enough(v, level, p, ctx)
-	calls := 0
-	p.txns, calls = shrink.Shrink(p.txns, violated, opt)
-	p.txns = shrinkMore(v, p.txns, violated, opt, calls, ctx.Lookup)
-	p.large = p.tried.Cut()
+	opt.Unseen, opt.Spent = *p.header.Coverage == record.CoveragePartial, ctx.over
+	opt.Enough = enough(v, level, p, ctx)
+	p.whole = p.txns
+	p.txns, _ = shrink.Shrink(p.txns, violated, opt)
+	p.txns = shrinkMore(v, p.txns, violated, opt, ctx.Lookup)
+	if ctx.Find != nil && len(p.txns) <= reachMax {
+		p.txns, _ = shrink.Shrink(p.txns, violated, shrink.Options{Unseen: opt.Unseen, Spent: opt.Spent, Enough: everything(p)})
+	}
 	return p
 }
 
 // shrinkMore leaves out what essentials protect of a read anomaly and the judge can
 // do without, as long as it is still about the same read and the same transactions.
-// It comes last, when little is left, and takes the calls that are left.
-func shrinkMore(v verdict.Violation, txns []record.Transaction, violated func([]record.Transaction) bool, opt shrink.Options, calls int,
+// It comes when little is left.
+func shrinkMore(v verdict.Violation, txns []record.Transaction, violated func([]record.Transaction) bool, opt shrink.Options,
 	lookup name.Lookup) []record.Transaction {
-	if opt.Calls == 0 {
-		opt.Calls = shrink.CallsDefault
-	}
 	at := name.Read(v, lookup)
-	if opt.Calls -= calls; opt.Calls <= 0 || at < 0 {
+	if at < 0 {
 		return txns
 	}
 	reader, _ := lookup.Find(v.Txns[0])
@@ -531,8 +527,7 @@ func essentials(v verdict.Violation, txns []record.Transaction, ctx Context) shr
 		}
 	}
 	return shrink.Options{
-		Calls: ctx.JudgeCalls,
-		Keep:  func(i int) bool { return part[txns[i].ID] },
+		Keep: func(i int) bool { return part[txns[i].ID] },
 		KeepOp: func(i, j int) bool {
 			o := txns[i].Ops[j]
 			r := read{txns[i].ID, o.Key}

@@ -60,7 +60,7 @@ func TestNewWithin(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			v, ctx := lost(t, c.key, c.ids, c.values)
-			ctx.JudgeCalls = 1 // of what is left of the evidence more may go
+			ctx.Budget = &budgeted{} // of what is left of the evidence more may go
 			whole, err := alerts.New(v, ctx)
 			if err != nil {
 				t.Fatal(err)

@@ -46,7 +46,7 @@ func TestNothingCanBeLeftOut(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d, %v: %v", seed, level, err)
 				}
-				if calls >= shrink.CallsDefault {
+				if calls >= 256 {
 					t.Errorf("seed %d, %v: the judge was asked %d times", seed, level, calls)
 				}
 				all++
@@ -86,7 +86,11 @@ func TestEvidenceThatMayBeSmallerSaysSo(t *testing.T) {
 		for _, v := range engine(s.Header, s.Txns, verdict.SER)[0].Violations {
 			for _, calls := range []int{0, 1, 4, 16} {
 				ctx := context(s, verdict.SER)
-				ctx.Judge, ctx.Find, ctx.JudgeCalls = engineJudge, engineFind, calls
+				ctx.Judge, ctx.Find = engineJudge, engineFind
+				if calls > 0 {
+					b := &budgeted{left: calls}
+					ctx.Judge, ctx.Budget = b.judge, b
+				}
 				a, err := alerts.New(v, ctx)
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
@@ -107,7 +111,8 @@ func TestEvidenceThatMayBeSmallerSaysSo(t *testing.T) {
 	}
 	s := ring(60)
 	ctx := context(s, verdict.SER)
-	ctx.Judge, ctx.Find = engineJudge, engineFind
+	b := &budgeted{left: 20}
+	ctx.Judge, ctx.Find, ctx.Budget = b.judge, engineFind, b
 	a, err := alerts.New(engine(s.Header, s.Txns, verdict.SER)[0].Violations[0], ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +121,24 @@ func TestEvidenceThatMayBeSmallerSaysSo(t *testing.T) {
 		t.Errorf("of %d transactions:\n%s", len(a.Evidence)-1, again.Explanation)
 	}
 }
+
+// budgeted is a budget of calls.
+type budgeted struct {
+	left int
+	cut  bool
+}
+
+func (b *budgeted) judge(l verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
+	b.left--
+	return engineJudge(l, h, txns)
+}
+
+func (b *budgeted) Over() bool {
+	b.cut = b.cut || b.left <= 0
+	return b.left <= 0
+}
+
+func (b *budgeted) Cut() bool { return b.cut }
 
 func maySmaller(a alerts.Alert) bool {
 	return strings.Contains(a.Explanation, "\n\nThe evidence may be smaller:")
@@ -157,7 +180,7 @@ func minimal(t *testing.T, a alerts.Alert) {
 			}
 		}
 	})
-	rest, _ := shrink.Shrink(txns, violated, shrink.Options{Unseen: *h.Coverage == record.CoveragePartial, Calls: 2000})
+	rest, _ := shrink.Shrink(txns, violated, shrink.Options{Unseen: *h.Coverage == record.CoveragePartial})
 	if size(rest) < size(txns) {
 		t.Errorf("%s %v\n%swhere this is enough:\n%s", a.Name, a.Cycle, script.Format(script.Script{Header: h, Txns: txns}), script.Format(script.Script{Txns: rest}))
 	}

@@ -71,25 +71,18 @@ func (s story) least(ctx Context) (stories []story, promised, lowest verdict.Lev
 	}
 	level := s.n.Breaks[0]
 	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, s.p.header, txns) == verdict.Violated }
-	opt := shrink.Options{Calls: ctx.JudgeCalls, Unseen: *s.p.header.Coverage == record.CoveragePartial,
-		Enough: everything(s.p), Memory: &shrink.Memory{}}
-	if level == s.p.level {
-		opt.Memory = s.p.tried
-	}
-	s.p.txns, _ = shrink.Shrink(s.p.txns, violated, opt)
-	s.p.large = opt.Memory.Cut()
 	promised, lowest = s.weakest(ctx)
 	needed := steps(loosen(s.p.txns, violated))
 	if needed == 0 || len(s.p.whole) > loosenMax {
 		return []story{s}, promised, lowest
 	}
-	opt.Memory = &shrink.Memory{}
+	opt := shrink.Options{Unseen: *s.p.header.Coverage == record.CoveragePartial, Spent: ctx.over, Enough: everything(s.p)}
 	rest, _ := shrink.Shrink(loosen(s.p.whole, violated), violated, opt)
-	if steps(rest) >= needed || opt.Memory.Cut() {
+	if steps(rest) >= needed || ctx.over() {
 		return []story{s}, promised, lowest
 	}
 	other := s
-	other.p.txns, other.p.large = rest, false
+	other.p.txns = rest
 	// With a step of a session less it has to break the same: what it is told for must not come back with that step.
 	if p, l := other.weakest(ctx); p != promised || l != lowest {
 		return []story{s}, promised, lowest

@@ -87,7 +87,7 @@ func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
 // Explained is the alert of what Suspect kept: the same, with the same id, as if it had been made when the
 // anomaly was found. Its JSON form has at most so many bytes, see NewWithin. Any other alert is itself. The error is as New has it;
 // the alert is usable all the same.
-func (a Alert) Explained(judge shrink.Judge, find Finder, most int) (Alert, error) {
+func (a Alert) Explained(judge shrink.Judge, find Finder, budget Budget, most int) (Alert, error) {
 	if len(a.Suspicion) == 0 {
 		return a, nil
 	}
@@ -108,7 +108,7 @@ func (a Alert) Explained(judge shrink.Judge, find Finder, most int) (Alert, erro
 		records[id] = &t
 	}
 	ctx := Context{DB: a.DB, Initial: *h.Initial, Coverage: *h.Coverage, Clock: *h.Clock, Sessions: *h.Sessions, Repeats: !*h.UniqueValues, OneKey: s.OneKey,
-		Judge: judge, Find: find, Now: a.FirstSeen, Links: a.Links,
+		Judge: judge, Find: find, Budget: budget, Now: a.FirstSeen, Links: a.Links,
 		Lookup: func(id verdict.TxnID) (*record.Transaction, bool) { t, ok := records[id]; return t, ok }}
 	if h.MaxSkew != nil {
 		ctx.MaxSkew = *h.MaxSkew

@@ -39,17 +39,17 @@ func TestExplainedLate(t *testing.T) {
 					if kept.ID == want.ID {
 						t.Fatalf("seed %d: what is suspected has the id of the alert", seed)
 					}
-					got, err := kept.Explained(engineJudge, engineFind, alerts.WithinMin)
+					got, err := kept.Explained(engineJudge, engineFind, nil, alerts.WithinMin)
 					if err != nil || !bytes.Equal(got.JSON(), want.JSON()) {
 						t.Fatalf("seed %d at %v: %v\n%s\nexplained late it is\n%s\nwant\n%s", seed, level, err, script.Format(s), got.JSON(), want.JSON())
 					}
-					if again, err := got.Explained(nil, nil, 0); err != nil || !bytes.Equal(again.JSON(), got.JSON()) {
+					if again, err := got.Explained(nil, nil, nil, 0); err != nil || !bytes.Equal(again.JSON(), got.JSON()) {
 						t.Fatalf("seed %d: an alert is explained again: %v", seed, err)
 					}
 					recheck(t, got)
 					ctx.Veil = veil.New(veil.Hash, []byte("0123456789abcdef"))
 					hidden := suspected(t, v, ctx)
-					got, err = hidden.Explained(engineJudge, engineFind, alerts.WithinMin)
+					got, err = hidden.Explained(engineJudge, engineFind, nil, alerts.WithinMin)
 					if err != nil || got.ID != want.ID || got.Values != "hash" {
 						t.Fatalf("seed %d: hidden, the alert is %s (%q), want %s: %v", seed, got.ID, got.Values, want.ID, err)
 					}

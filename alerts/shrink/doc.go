@@ -36,7 +36,7 @@
 //
 // Delta debugging: ever smaller groups are tried, first of transactions, then of
 // operations, until nothing more can go or the judge has had as much work as it may
-// (Options.Calls, Options.Work). When it has not, the result is minimal: no
+// (Options.Spent). When it has not, the result is minimal: no
 // transaction and no operation can go alone. What follows from an earlier answer is
-// not asked (Memory).
+// not asked.
 package shrink

@@ -43,50 +43,6 @@ func key(txns []record.Transaction) string {
 	return string(b)
 }
 
-// What was found with the transactions of an anomaly protected need not be asked again when
-// they are not: with a memory the result is the same as without, in fewer calls.
-func TestMemory(t *testing.T) {
-	saved, total := 0, 0
-	violations(t, 600, func(seed uint64, s script.Script, violated func([]record.Transaction) bool) {
-		protect := func(i int) bool { return i < 2 }
-		run := func(m *shrink.Memory) ([]record.Transaction, int) {
-			calls := 0
-			judge := func(txns []record.Transaction) bool {
-				calls++
-				return violated(txns)
-			}
-			first, _ := shrink.Shrink(s.Txns, judge, shrink.Options{Keep: protect, Memory: m})
-			second, _ := shrink.Shrink(first, judge, shrink.Options{Memory: m})
-			return second, calls
-		}
-		without, most := run(nil)
-		with, calls := run(&shrink.Memory{})
-		if d := cmp.Diff(without, with); d != "" {
-			t.Fatalf("seed %d: -without +with:\n%s", seed, d)
-		}
-		if calls > most {
-			t.Errorf("seed %d: %d calls with a memory, %d without", seed, calls, most)
-		}
-		saved += most - calls
-		total += most
-	})
-	if 5*saved < total {
-		t.Errorf("%d of %d calls were saved", saved, total)
-	}
-}
-
-// A memory of one history says nothing of another.
-func TestMemoryOfAnother(t *testing.T) {
-	m := &shrink.Memory{}
-	a := parse(t, "s0 T0: w(x,0)\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)")
-	shrink.Shrink(a.Txns, broken(a, verdict.SI), shrink.Options{Memory: m})
-	b := parse(t, "s0 T0: w(x,0)\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)\ns3 T3: r(x,2)")
-	got, _ := shrink.Shrink(b.Txns, broken(b, verdict.SI), shrink.Options{Memory: m})
-	if d := cmp.Diff(a.Txns, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
-}
-
 // However good the guess is, what is left is violated and nothing more can go. A good one
 // saves calls.
 func TestEnough(t *testing.T) {
@@ -138,7 +94,7 @@ func TestWorkIsBounded(t *testing.T) {
 		got, _ := shrink.Shrink(s.Txns, func(txns []record.Transaction) bool {
 			handed += len(txns)
 			return broken(s, verdict.SI)(txns)
-		}, shrink.Options{Work: work, Enough: all})
+		}, shrink.Options{Spent: func() bool { return handed >= work }, Enough: all})
 		if handed >= work+len(s.Txns) {
 			t.Errorf("%d transactions were judged of %d", handed, work)
 		}
@@ -149,29 +105,6 @@ func TestWorkIsBounded(t *testing.T) {
 		}
 		if !broken(s, verdict.SI)(got) {
 			t.Errorf("with work %d no violation is left", work)
-		}
-	}
-}
-
-// Whether everything was tried is told of the last Shrink alone.
-func TestCut(t *testing.T) {
-	s := parse(t, "s0 T0: w(x,0)\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)\ns3 T3: r(x,2)\ns3 T4: w(y,7)")
-	for name, enough := range map[string]func(i, j int) bool{"groups": nil, "single ones": func(int, int) bool { return true }} {
-		m := &shrink.Memory{}
-		rest, _ := shrink.Shrink(s.Txns, broken(s, verdict.SI), shrink.Options{Calls: 2, Enough: enough, Memory: m})
-		if !m.Cut() {
-			t.Errorf("%s: two calls are enough", name)
-		}
-		rest, _ = shrink.Shrink(rest, broken(s, verdict.SI), shrink.Options{Enough: enough, Memory: m})
-		if m.Cut() || len(rest) != 3 {
-			t.Errorf("%s: %d transactions are left, and it was cut: %v", name, len(rest), m.Cut())
-		}
-		if shrink.Shrink(rest, broken(s, verdict.SI), shrink.Options{Work: 1, Enough: enough, Memory: m}); m.Cut() {
-			t.Errorf("%s: what is known takes work", name)
-		}
-		m = &shrink.Memory{}
-		if shrink.Shrink(rest, broken(s, verdict.SI), shrink.Options{Work: 1, Enough: enough, Memory: m}); !m.Cut() {
-			t.Errorf("%s: hardly any work is enough", name)
 		}
 	}
 }

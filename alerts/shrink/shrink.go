@@ -31,39 +31,14 @@ type Options struct {
 	// that was not recorded (partial coverage). An element of a list may then
 	// lose its appender while the lists that hold it stay.
 	Unseen bool
-	// Calls bounds how often the judge is asked, Work how many transactions it
-	// is handed in all; 0 means the default, which for Work grows with the history.
-	Calls, Work int
-	// Memory is what was learnt before of the same history, and gets what is learnt now.
-	// nil: nothing. Who hands it to several calls asks the same in each.
-	Memory *Memory
+	// Spent tells that the judge is not to be asked any more: then not everything was tried. nil: never.
+	Spent func() bool
 }
-
-// The defaults: some milliseconds of an engine that takes a few microseconds for a
-// transaction. WorkDefault does for evidence of thirty transactions; what is larger gets
-// WorkEach more for each of its transactions, so that it can be halved again and again. Where
-// much of that is needed not everything was tried, and it may be a little larger than it has
-// to be: nobody reads a hundred transactions to the last one.
-const (
-	CallsDefault = 256
-	WorkDefault  = 600
-	WorkEach     = 12
-)
 
 // Shrink returns the part of txns that it found necessary for violated to go on
 // being true, in the same order, and the number of calls it made. It presumes
 // that violated(txns) is true and changes nothing in txns.
 func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool, opt Options) ([]record.Transaction, int) {
-	if opt.Calls == 0 {
-		opt.Calls = CallsDefault
-	}
-	if opt.Work == 0 {
-		opt.Work = WorkDefault + WorkEach*len(txns)
-	}
-	if opt.Memory == nil {
-		opt.Memory = &Memory{}
-	}
-	opt.Memory.begin(txns)
 	s := &shrinker{txns: txns, violated: violated, opt: opt}
 	ops := 0
 	for i := range txns {
@@ -97,7 +72,6 @@ func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool,
 		s.reduce(single)
 	}
 	out, _ := s.apply(nil)
-	opt.Memory.end(s)
 	return out, s.calls
 }
 
@@ -111,7 +85,7 @@ type shrinker struct {
 	violated func([]record.Transaction) bool
 	opt      Options
 	calls    int
-	work     int // transactions handed to violated
+	proper   []set // what was left out where the rest is no violation
 
 	mask
 	first  []int    // by transaction, the place of its first operation in mask.gone
@@ -234,12 +208,7 @@ func Pick[U any](units []U, try func([]U) bool) {
 	}
 }
 
-// spent tells, before something is tried, that the judge has had as much work as it may.
-func (s *shrinker) spent() bool {
-	spent := s.calls >= s.opt.Calls || s.work >= s.opt.Work
-	s.opt.Memory.cut = s.opt.Memory.cut || spent
-	return spent
-}
+func (s *shrinker) spent() bool { return s.opt.Spent != nil && s.opt.Spent() }
 
 // try drops a chunk for good if the rest is still violated.
 func (s *shrinker) try(chunk []unit) bool {
@@ -247,14 +216,13 @@ func (s *shrinker) try(chunk []unit) bool {
 	if rest == nil || s.opt.Fits != nil && !s.opt.Fits(rest) {
 		return false
 	}
-	out := s.opt.Memory.without(s, &without)
-	if s.opt.Memory.known(out) {
+	out := s.set(&without)
+	if s.known(out) {
 		return false
 	}
 	s.calls++
-	s.work += len(rest)
 	if !s.violated(rest) {
-		s.opt.Memory.proper = append(s.opt.Memory.proper, out)
+		s.proper = append(s.proper, out)
 		return false
 	}
 	s.mask = without

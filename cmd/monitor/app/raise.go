@@ -91,7 +91,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		w.tuning.proving(w)
 	}
 	proving := judge.NewProver(w.halted, 0)
-	in.Judge, in.Find = proving.Judge, proving.Find
+	in.Judge, in.Find, in.Budget = proving.Judge, proving.Find, proving
 	a, err := alerts.NewWithin(v.Violation, in, alertMax)
 	if w.going.Err() != nil {
 		return errHalted // the judge gave up in the midst of it, perhaps

@@ -88,7 +88,7 @@ func readAlert(ctx context.Context, body []byte, groups *life.Snapshot) (alerts.
 		}
 		return verdict.NoReason
 	}, 0)
-	a, err = groups.Overlay(a).Explained(proving.Judge, proving.Find, alertMax)
+	a, err = groups.Overlay(a).Explained(proving.Judge, proving.Find, proving, alertMax)
 	if ctx.Err() != nil {
 		return a, ctx.Err()
 	}

@@ -132,14 +132,14 @@ func (x *explainer) explain(v verdict.Violation, level verdict.Level, guarantee 
 	}
 	ctx := x.q.Assume.Context(x.q.DB, x.q.Levels, x.find)
 	proving := NewProver(x.q.stopped, x.steps)
-	ctx.Judge, ctx.Find = proving.Judge, proving.Find
+	ctx.Judge, ctx.Find, ctx.Budget = proving.Judge, proving.Find, proving
 	if guarantee {
 		ctx.Find = nil
 	}
 	ctx.OneKey = x.single
 	alert, err := alerts.New(v, ctx)
-	x.left -= proving.Spent()
-	if err == nil && (proving.Cut() || x.q.stopped() != verdict.NoReason) {
+	x.left -= proving.All()
+	if err == nil && x.q.stopped() != verdict.NoReason {
 		alert = alert.Unfinished()
 	}
 	alert = alert.Near(x.q.Events)

@@ -161,18 +161,16 @@ func Found(level verdict.Level, h record.Header, txns []record.Transaction) []ve
 }
 
 // Prover judges what alerts take for their evidence, within a budget of counted steps: of an anomaly
-// that is hard to prove there is a proof first, and as much smaller a one as the budget allows.
+// that is hard to prove there is a proof first, and as much smaller a one as the budget allows. It is an alerts.Budget.
 type Prover struct {
 	stop  func() verdict.Reason
-	steps int // that it has
-	spent int // since something was proved
-	first int // until then
-	limit int // conflicts of one search
-	tries int // ChoiceWork of one
+	steps int // that it has once something was found violated
+	taken int
+	end   int // of taken; 0 until something was found violated
+	most  int // steps of one judgement
+	used  int // by the one at hand
 	asks  int // of the engine at hand
-	// proved: something was found violated. Until then the budget does not count.
-	proved bool
-	cut    bool
+	cut   bool
 }
 
 // NewProver is a prover that ends early as soon as stop gives a reason, which may be nil: what it says then is
@@ -181,7 +179,7 @@ func NewProver(stop func() verdict.Reason, steps int) *Prover {
 	if steps == 0 {
 		steps = ProofSteps
 	}
-	return &Prover{stop: stop, steps: steps, limit: searchLeast, tries: triesLeast}
+	return &Prover{stop: stop, steps: steps, most: judgeLeast}
 }
 
 // ProofSteps is what making one proof small may cost as a rule, in steps of about a microsecond: one for each
@@ -189,94 +187,79 @@ func NewProver(stop func() verdict.Reason, steps int) *Prover {
 // much work; but asksFree times it asks whatever it does.
 const ProofSteps = 400_000
 
-// A search for a proof begins with searchLeast conflicts, and gets twice as many after each that was
-// too short, up to searchMost. One that asks whether less proves the same gets no more than a little more than
-// what the proof took: fewer records are no harder as a rule.
+// A judgement has judgeLeast steps at first, and four times as many after each that was too short, until something is
+// proved, up to judgeMost. One that asks whether less proves the same has twice as many as the proof took, and no less than
+// at first: fewer records are no harder as a rule.
 const (
-	searchLeast = 250
-	searchMost  = 4000
-	askSteps    = 40
-	asksFree    = 8
-	// So much work begins the search for writers at a weak level; four times as much has each after one that was too
-	// short, until something is proved, up to triesMost.
-	triesLeast = 200_000
-	triesMost  = triesLeast << 6
+	judgeLeast = 20_000
+	judgeMost  = judgeLeast << 6
+	askSteps   = 40
+	asksFree   = 8
 )
 
-// Cut tells whether anything was not judged, or not to the end, as the budget was spent.
+// Cut tells whether anything was not judged, or not to the end, as the budget was spent or the prover stopped.
 func (p *Prover) Cut() bool { return p.cut }
 
-// Spent is how many steps were taken to make a proof small.
-func (p *Prover) Spent() int { return p.spent }
+// All is how many steps were taken.
+func (p *Prover) All() int { return p.taken }
 
-// All is how many were taken, with those for the first proof.
-func (p *Prover) All() int { return p.first + p.spent }
+// Over tells whether the budget is spent.
+func (p *Prover) Over() bool {
+	over := p.end > 0 && p.taken >= p.end
+	p.cut = p.cut || over
+	return over
+}
 
 // Judge is Evidence within the budget; beyond it all is unknown.
 func (p *Prover) Judge(level verdict.Level, h record.Header, txns []record.Transaction) verdict.Outcome {
-	if p.over() {
+	if p.Over() {
 		return verdict.Unknown
 	}
-	r := bare(level, h, txns, p.limits())
-	p.spend(len(txns))
+	r := bare(level, h, txns, p.limits(len(txns)))
+	p.taken += len(txns)
 	switch {
+	case r.Outcome == verdict.Violated && p.end == 0:
+		p.end, p.most = p.taken+p.steps, max(judgeLeast, 2*p.used)
 	case r.Outcome == verdict.Violated:
-		if !p.proved {
-			p.proved, p.limit = true, searchLeast
-		}
-		p.limit = max(p.limit, min(2*r.Stats.Conflicts, searchMost))
-	case r.Outcome == verdict.Unknown && p.proved:
-		p.cut = true
-	case r.Outcome == verdict.Unknown:
-		p.limit, p.tries = min(2*p.limit, searchMost), min(4*p.tries, triesMost)
+		p.most = max(p.most, 2*p.used)
+	case r.Outcome == verdict.Unknown && p.end == 0:
+		p.most = min(4*p.most, judgeMost)
 	}
 	return r.Outcome
 }
 
 // Find is Found within the budget.
 func (p *Prover) Find(level verdict.Level, h record.Header, txns []record.Transaction) []verdict.Violation {
-	if p.over() {
+	if p.Over() {
 		return nil
 	}
-	o := p.limits()
+	o := p.limits(len(txns))
 	o.MaxViolations = foundMax
 	r := small(level, h, txns, o)
-	p.spend(len(txns))
+	p.taken += len(txns)
 	return r.Violations
 }
 
-func (p *Prover) limits() incremental.Options {
-	p.asks = 0
-	return incremental.Options{Stop: p.ask, Conflicts: p.limit, ChoiceWork: p.tries}
+// limits begins a judgement of so many transactions.
+func (p *Prover) limits(txns int) incremental.Options {
+	p.asks, p.used = 0, txns
+	return incremental.Options{Stop: p.ask}
 }
 
 // ask is what an engine asks in the midst of its work.
 func (p *Prover) ask() verdict.Reason {
 	if p.asks++; p.asks > asksFree {
-		p.spend(askSteps)
+		p.used, p.taken = p.used+askSteps, p.taken+askSteps
 	}
-	switch {
-	case p.over():
-		return verdict.Conflicts
-	case p.stop != nil:
-		return p.stop()
+	why := verdict.NoReason
+	if p.stop != nil {
+		why = p.stop()
 	}
-	return verdict.NoReason
-}
-
-// over tells whether the budget is spent.
-func (p *Prover) over() bool {
-	spent := p.proved && p.spent >= p.steps
-	p.cut = p.cut || spent
-	return spent
-}
-
-func (p *Prover) spend(n int) {
-	if p.proved {
-		p.spent += n
-	} else {
-		p.first += n
+	if why == verdict.NoReason && (p.used > p.most || p.Over()) {
+		why = verdict.Conflicts
 	}
+	p.cut = p.cut || why != verdict.NoReason && p.end > 0
+	return why
 }
 
 // foundMax bounds the anomalies that are looked for in the evidence of one.

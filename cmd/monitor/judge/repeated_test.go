@@ -219,8 +219,8 @@ func TestProverEndsAJudgement(t *testing.T) {
 	if got := p.Judge(verdict.SI, h, fourWriters()); got != verdict.Violated {
 		t.Fatalf("%v, want a proof", got)
 	}
-	if got := p.Judge(verdict.SI, h, blind); got != verdict.Unknown || !p.Cut() || p.Spent() > 3*len(blind) {
-		t.Errorf("%v after %d steps, cut is %v", got, p.Spent(), p.Cut())
+	if got := p.Judge(verdict.SI, h, blind); got != verdict.Unknown || !p.Cut() || p.All() > 3*len(blind) {
+		t.Errorf("%v after %d steps, cut is %v", got, p.All(), p.Cut())
 	}
 	if got := NewProver(nil, len(blind)/2).Judge(verdict.SI, h, blind); got != verdict.Satisfied {
 		t.Errorf("%v where nothing was proved before", got)
