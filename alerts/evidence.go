@@ -69,8 +69,8 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 // passes is how often a judge is asked that does not know at first, as it does not look for long.
 const passes = 3
 
-// smaller leaves out of a proof of a level what it can do without: first what is not of the anomaly that was found, and then,
-// where a finder tells what is left, whatever can go.
+// smaller leaves out of a proof of a level what it can do without: first what is not of the anomaly that was found, and
+// then, where a finder tells what is left, whatever can go.
 func smaller(v verdict.Violation, level verdict.Level, p proof, ctx Context) proof {
 	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, p.header, txns) == verdict.Violated }
 	opt := essentials(v, p.txns, ctx)
@@ -80,7 +80,8 @@ func smaller(v verdict.Violation, level verdict.Level, p proof, ctx Context) pro
 	p.txns, _ = shrink.Shrink(p.txns, violated, opt)
 	p.txns = shrinkMore(v, p.txns, violated, opt, ctx.Lookup)
 	if ctx.Find != nil && len(p.txns) <= reachMax {
-		p.txns, _ = shrink.Shrink(p.txns, violated, shrink.Options{Unseen: opt.Unseen, Spent: opt.Spent, Enough: everything(p)})
+		opt = shrink.Options{Unseen: opt.Unseen, Spent: opt.Spent, Enough: everything(p)}
+		p.txns, _ = shrink.Shrink(p.txns, violated, opt)
 	}
 	return p
 }

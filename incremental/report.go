@@ -902,7 +902,7 @@ func (t *teller) fallen(others []constraint.Other, depth int) [][]verdict.Edge {
 	return out
 }
 
-// violated checks the exhibits by themselves at c's level, and what is found in them, if that is asked. What the search does not show within a budget that is small beside that of a whole history is not shown.
+// violated checks the exhibits by themselves at c's level, and tells what is found in them if that is asked. What the search does not show within a budget that is small beside that of a whole history is not shown.
 func (e *Engine) violated(c *check, x *exhibits, show bool) (*constraint.Violation, bool) {
 	if c.poly.Spent(2) {
 		return nil, false
@@ -928,8 +928,8 @@ func (e *Engine) violated(c *check, x *exhibits, show bool) (*constraint.Violati
 }
 
 // exhibitsConflicts is the budget of the search that judges exhibits by themselves: they are a
-// part of what was decided, and where that is too hard, what proves it is the whole. A conflict is about stepsEach steps, as is
-// a transaction that is read again.
+// part of what was decided, and where that is too hard, what proves it is the whole. A conflict is about stepsEach
+// steps, as is a transaction that is read again.
 const exhibitsConflicts, stepsEach = 2000, 64
 
 // reread feeds the exhibits to a new strand for c's level as it is defined: with

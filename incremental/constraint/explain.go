@@ -62,12 +62,12 @@ func (p *Polygraph) more() bool {
 	return true
 }
 
-// Look draws steps from what there is to explain violations with: edges that are looked at for cycles, and what it takes
-// to judge again what a violation was found from.
+// Look draws steps from what there is to explain violations with: edges that are looked at for cycles, and what it
+// takes to judge again what a violation was found from.
 func (p *Polygraph) Look(steps int) { p.looked += steps }
 
-// Spent tells whether all of that is used, so many times: once, and what is found from then on is only counted; twice, and
-// so is what was found before.
+// Spent tells whether all of that is used, so many times: once, and what is found from then on is only counted; twice,
+// and so is what was found before.
 func (p *Polygraph) Spent(times int) bool { return p.looked >= times*cmp.Or(p.LookMax, lookMax) }
 
 // tell keeps a violation for TakeFound, unless what explains it was cut short.
@@ -83,8 +83,8 @@ func (p *Polygraph) tell(v Violation) {
 // found by then is told.
 func (p *Polygraph) leavesOff() bool { return !p.cfg.Last && p.Budget.Stopped() }
 
-// lookMax is, by default, after how many steps (see Look) nothing is explained any more: violations that a polygraph finds
-// then are counted. One of a dense history may take a million, and there may be tens of thousands; a short one is
+// lookMax is, by default, after how many steps (see Look) nothing is explained any more: violations that a polygraph
+// finds then are counted. One of a dense history may take a million, and there may be tens of thousands; a short one is
 // found within some hundred.
 const lookMax = 1 << 24
 

@@ -185,7 +185,7 @@ func NewProver(stop func() verdict.Reason, steps int) *Prover {
 // ProofSteps is what making one proof small may cost as a rule, in steps of about a microsecond: one for each
 // transaction that is judged, and askSteps each time that an engine asks whether to stop, as it does after so
 // much work; but asksFree times it asks whatever it does.
-const ProofSteps = 400_000
+const ProofSteps = 200_000
 
 // A judgement has judgeLeast steps at first, and four times as many after each that was too short, until something is
 // proved, up to judgeMost. One that asks whether less proves the same has twice as many as the proof took, and no less than
