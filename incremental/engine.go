@@ -283,11 +283,11 @@ func (e *Engine) Step(t *record.Transaction, arrival int64) verdict.TxnID {
 func (e *Engine) StepNumbered(t *record.Transaction, arrival int64, keys []uint32) verdict.TxnID {
 	id := verdict.TxnID(len(e.in.indexOf))
 	e.in.numbers = keys
-	index := e.in.take(t, id, arrival, e.told)
+	index := e.in.add(t, id, arrival, e.told)
 	if index != none && e.opt.Online {
 		e.stream(index)
 	}
-	if len(e.in.stirred) > 0 {
+	if len(e.in.woken) > 0 {
 		e.wakeStirred()
 	}
 	return id
@@ -392,12 +392,12 @@ const untimedEvery = 256
 // wakeStirred looks again at reads of which it is known now that what they found
 // was aborted, or overwritten by its own transaction.
 func (e *Engine) wakeStirred() {
-	for _, c := range e.in.stirred {
+	for _, c := range e.in.woken {
 		if e.in.cells.At(c).waiting != none && e.opt.Online && e.opened && e.Unique() && !e.common(e.in.cells.At(c)) {
 			e.in.release(c, func(index ordinal) { e.resolve(index, e.waitedFor(index, c)) })
 		}
 	}
-	e.in.stirred = e.in.stirred[:0]
+	e.in.woken = e.in.woken[:0]
 	e.settle()
 }
 

@@ -110,7 +110,7 @@ func (e *Engine) Frontier(n verdict.TxnID, perKey int, take func(id verdict.TxnI
 		if i&255 == 0 && e.halted() {
 			return
 		}
-		f.take(i - 1)
+		f.add(i - 1)
 	}
 	var keys []version.Key
 	for i := len(f.kept); i > 0 && !e.halted(); {
@@ -150,9 +150,9 @@ type kept struct {
 	key   version.Key
 }
 
-// take keeps a transaction for the keys that nobody kept is known to have
+// add keeps a transaction for the keys that nobody kept is known to have
 // overwritten.
-func (f *lastWriters) take(index ordinal) {
+func (f *lastWriters) add(index ordinal) {
 	in := f.e.in
 	t := in.txns.At(index)
 	key := version.Key(none)

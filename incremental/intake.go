@@ -57,7 +57,7 @@ type intake struct {
 	common               cellFlags            // of values that many write, which shows nothing of others; see Engine.common
 	repeated             bool                 // any other value was written to a key by two transactions, neither of them aborted
 	retried              bool                 // one of an aborted transaction was written by another one
-	stirred              []cellID             // values awaited by readers that an aborted transaction wrote, or one that overwrote them
+	woken                []cellID             // values awaited by readers that an aborted transaction wrote, or one that overwrote them
 	several              bool                 // a transaction has several objects
 	timed                int                  // committed transactions with trusted times
 	untimed              int                  // and those without
@@ -466,7 +466,7 @@ func (in *intake) state(k version.Key) *keyState {
 	if st := in.find(k); st != nil {
 		return st
 	}
-	in.meet(k)
+	in.touch(k)
 	in.touched = append(in.touched, keyState{key: k, read: none, wrote: none})
 	if len(in.touchedAt) > 0 {
 		in.touchedAt[k] = len(in.touched) - 1
@@ -474,15 +474,15 @@ func (in *intake) state(k version.Key) *keyState {
 	return &in.touched[len(in.touched)-1]
 }
 
-// meet notes that one more transaction touches k.
-func (in *intake) meet(k version.Key) {
+// touch notes that one more transaction touches k.
+func (in *intake) touch(k version.Key) {
 	p := in.perKey.At(k)
 	p.shared, p.met = p.met, true
 }
 
-// take reads a record and returns the ordinal of its transaction, or none if it
+// add reads a record and returns the ordinal of its transaction, or none if it
 // was aborted, and what it breaks by itself.
-func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, report func(verdict.Violation)) ordinal {
+func (in *intake) add(t *record.Transaction, id verdict.TxnID, arrival int64, report func(verdict.Violation)) ordinal {
 	in.touched = in.touched[:0]
 	clear(in.touchedAt)
 	in.inters = in.inters[:0]
@@ -504,7 +504,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 	}
 	in.several = in.several || severalObjects(t.Ops)
 	if t.Status == record.Aborted {
-		in.takeAborted(t, id, arrival)
+		in.addAborted(t, id, arrival)
 		in.indexOf = append(in.indexOf, none)
 		return none
 	}
@@ -538,7 +538,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 		st.blind = st.blind || predicate
 		switch op.Kind {
 		case record.Append:
-			in.takeAppend(k, st, op.Value, id)
+			in.addAppend(k, st, op.Value, id)
 		case record.Write:
 			c := in.cellOf(k, op.Value)
 			p := in.perKey.At(k)
@@ -554,7 +554,7 @@ func (in *intake) take(t *record.Transaction, id verdict.TxnID, arrival int64, r
 				st.blind = st.apps > 0
 			}
 		case record.Read:
-			in.takeRead(op, i, k, st, id, report)
+			in.addRead(op, i, k, st, id, report)
 		}
 	}
 	for n := range in.faults[index] {
@@ -596,7 +596,7 @@ func (in *intake) named(session string) bool {
 
 var newClock = sessionClock{order: math.MinInt64, seq: math.MinInt64, index: none}
 
-func (in *intake) takeAppend(k version.Key, st *keyState, element record.Value, id verdict.TxnID) {
+func (in *intake) addAppend(k version.Key, st *keyState, element record.Value, id verdict.TxnID) {
 	in.appendedTo(k, id)
 	c := in.elementOf(k, element)
 	in.apps = append(in.apps, ownAppend{k, c, element})
@@ -612,7 +612,7 @@ func (in *intake) appendedTo(k version.Key, id verdict.TxnID) {
 	}
 }
 
-func (in *intake) takeRead(op *record.Op, i int, k version.Key, st *keyState, id verdict.TxnID, report func(verdict.Violation)) {
+func (in *intake) addRead(op *record.Op, i int, k version.Key, st *keyState, id verdict.TxnID, report func(verdict.Violation)) {
 	if st.blind {
 		in.skipped++
 		return
@@ -719,8 +719,8 @@ func (in *intake) internal(kind verdict.Kind, op *record.Op, i int, id verdict.T
 		Exhibits: []verdict.Exhibit{{Txn: id, All: []string{op.Key}}}}
 }
 
-// takeAborted notes what a transaction wrote that did not commit.
-func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID, arrival int64) {
+// addAborted notes what a transaction wrote that did not commit.
+func (in *intake) addAborted(t *record.Transaction, id verdict.TxnID, arrival int64) {
 	since := arrival
 	if t.HasTimes {
 		since = min(since, t.Start)
@@ -732,7 +732,7 @@ func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID, arrival i
 			continue
 		}
 		k := in.keyOf(i, op.Key)
-		in.meet(k)
+		in.touch(k)
 		var c cellID
 		if op.Kind == record.Append {
 			in.appendedTo(k, id)
@@ -747,7 +747,7 @@ func (in *intake) takeAborted(t *record.Transaction, id verdict.TxnID, arrival i
 			o.aborted, o.since = id, since
 			in.setOthers(c, o)
 		}
-		in.stir(c)
+		in.wake(c)
 	}
 }
 
@@ -803,7 +803,7 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session sessio
 			o.inter2 = index
 		}
 		in.setOthers(c, o)
-		in.stir(c)
+		in.wake(c)
 	}
 	if in.repeats {
 		if in.sequences == nil {
@@ -825,10 +825,10 @@ func (in *intake) shownBefore(k version.Key) bool {
 	return slices.ContainsFunc(in.apps, func(a ownAppend) bool { return a.key == k && in.cells.At(a.cell).about&givenUp != 0 })
 }
 
-// stir notes that more is known of who wrote c, if anybody waits for that.
-func (in *intake) stir(c cellID) {
+// wake notes that more is known of who wrote c, if anybody waits for that.
+func (in *intake) wake(c cellID) {
 	if in.cells.At(c).waiting != none {
-		in.stirred = append(in.stirred, c)
+		in.woken = append(in.woken, c)
 	}
 }
 

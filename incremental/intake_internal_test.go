@@ -18,7 +18,7 @@ func take(t *testing.T, txns []record.Transaction) (*intake, [][]verdict.Kind) {
 	var broken [][]verdict.Kind
 	for i := range txns {
 		var kinds []verdict.Kind
-		in.take(&txns[i], verdict.TxnID(i), int64(i), func(v verdict.Violation) { kinds = append(kinds, v.Kind) })
+		in.add(&txns[i], verdict.TxnID(i), int64(i), func(v verdict.Violation) { kinds = append(kinds, v.Kind) })
 		broken = append(broken, kinds)
 	}
 	return in, broken

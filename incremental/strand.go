@@ -253,7 +253,7 @@ func (s *strand) source(key version.Key, kind version.Kind) version.ID {
 // divergence: the read is withdrawn and the other's version returned.
 func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverges bool) {
 	if s.loose {
-		s.takeRead(slot, v, s.polys)
+		s.noteRead(slot, v, s.polys)
 		return version.None, false
 	}
 	w := s.writeOf(slot, s.tab.At(v).Key)
@@ -264,13 +264,13 @@ func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverg
 		}
 		// A polygraph took v for what another transaction read that overwrote it,
 		// and will find that both can't be. There is none if its levels go without times now.
-		s.takeRead(slot, v, s.polys[:min(1, len(s.polys))])
+		s.noteRead(slot, v, s.polys[:min(1, len(s.polys))])
 		return version.None, false
 	}
 	if w != version.None && s.tab.At(w).Prev != version.None && s.tab.At(w).Prev != v {
 		return s.tab.At(w).Prev, true // a list says that it follows another version
 	}
-	s.takeRead(slot, v, s.polys)
+	s.noteRead(slot, v, s.polys)
 	// Taking the read in may have made a polygraph decide another one, of a
 	// transaction that overwrote v as well; then it finds that both can't be.
 	if w != version.None && s.tab.At(v).Next == version.None {
@@ -279,8 +279,8 @@ func (s *strand) read(slot version.Slot, v version.ID) (other version.ID, diverg
 	return version.None, false
 }
 
-// takeRead takes a read in and tells polys.
-func (s *strand) takeRead(slot version.Slot, v version.ID, polys []*constraint.Polygraph) {
+// noteRead notes a read and tells polys of it.
+func (s *strand) noteRead(slot version.Slot, v version.ID, polys []*constraint.Polygraph) {
 	s.push(&s.ops[slot].reads, v)
 	s.addReader(slot, v)
 	for _, p := range polys {

@@ -54,9 +54,9 @@ func (c *commitOrder) cover() *chains {
 	}
 	for _, e := range c.order {
 		m := int32(e.Txn)
-		c.forget()
+		c.nextRound()
 		for _, rd := range c.readsOf(m) {
-			if c.meet(rd.writer) {
+			if c.noteSource(rd.writer) {
 				ch.before[m] = append(ch.before[m], rd.writer)
 			}
 		}

@@ -100,9 +100,9 @@ func (c *commitOrder) placeOf(w int32) int32 {
 	return c.commit[w]
 }
 
-// meet notes that this round's reader reads from w; false if it has before, or w
+// noteSource notes that this round's reader reads from w; false if it has before, or w
 // is nobody.
-func (c *commitOrder) meet(w int32) bool {
+func (c *commitOrder) noteSource(w int32) bool {
 	if w < 0 || c.met[w] == c.round {
 		return false
 	}
@@ -110,11 +110,11 @@ func (c *commitOrder) meet(w int32) bool {
 	return true
 }
 
-// forget begins a round: nobody is met, and nothing visible.
-func (c *commitOrder) forget() { c.round++ }
+// nextRound begins a round: no source is noted, and nothing visible.
+func (c *commitOrder) nextRound() { c.round++ }
 
-// see notes that a key's writer t2 is visible in this round.
-func (c *commitOrder) see(key, t2 int32) {
+// noteVisible notes that a key's writer t2 is visible in this round.
+func (c *commitOrder) noteVisible(key, t2 int32) {
 	if c.stamp[key] != c.round || c.commit[c.latest[key]] < c.commit[t2] {
 		c.stamp[key], c.latest[key] = c.round, t2
 	}
@@ -159,13 +159,13 @@ const fewWrites = 32
 // then. For each writer that costs the lesser of its writes and the reads to
 // come (AWDIT, 3.1).
 func (c *commitOrder) monotonic(n int32) *Error {
-	c.forget()
+	c.nextRound()
 	reads := c.readsOf(n)
 	for q, rd := range reads {
 		if err := c.axiom(n, rd, c.visible(rd.key), "which it read from before"); err != nil {
 			return err
 		}
-		if c.meet(rd.writer) {
+		if c.noteSource(rd.writer) {
 			c.seeWrites(rd.writer, reads[q+1:])
 		}
 	}
@@ -176,13 +176,13 @@ func (c *commitOrder) monotonic(n int32) *Error {
 func (c *commitOrder) seeWrites(w int32, reads []resolved) {
 	if own := c.writesOf(w); len(own) <= max(fewWrites, len(reads)) {
 		for i := range own {
-			c.see(own[i].key, w)
+			c.noteVisible(own[i].key, w)
 		}
 		return
 	}
 	for i := range reads {
 		if c.writeOf(w, reads[i].key) != none {
-			c.see(reads[i].key, w)
+			c.noteVisible(reads[i].key, w)
 		}
 	}
 }
@@ -200,10 +200,10 @@ func (c *commitOrder) atomicSessions() *Error {
 // atomic checks ra of a transaction: visible is what it reads from anywhere.
 // What comes before it in its session is sessionReads' affair.
 func (c *commitOrder) atomic(n int32) *Error {
-	c.forget()
+	c.nextRound()
 	reads := c.readsOf(n)
 	for _, rd := range reads {
-		if c.meet(rd.writer) {
+		if c.noteSource(rd.writer) {
 			c.seeWrites(rd.writer, reads)
 		}
 	}
@@ -222,7 +222,7 @@ func (c *commitOrder) sessionReads(look func(n int32, read int, t2 int32) *Error
 		return nil
 	}
 	for _, members := range c.bySession() {
-		c.forget()
+		c.nextRound()
 		for _, n := range members {
 			for at := c.readsAt[n].from; at < c.readsAt[n].to; at++ {
 				if err := look(n, at, c.visible(c.reads[at].key)); err != nil {
@@ -233,7 +233,7 @@ func (c *commitOrder) sessionReads(look func(n int32, read int, t2 int32) *Error
 				continue // it precedes nothing
 			}
 			for _, w := range c.writesOf(n) {
-				c.see(w.key, n)
+				c.noteVisible(w.key, n)
 			}
 		}
 	}

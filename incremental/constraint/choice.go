@@ -448,7 +448,7 @@ func (p *Polygraph) decide(ci choiceID) bool {
 		p.endChoice(c, choiceGone)
 		return true
 	case len(c.cands) == 1 && !c.guarded:
-		p.takeCandidate(ci)
+		p.decideRead(ci)
 		return true
 	}
 	return false
@@ -470,8 +470,8 @@ func (p *Polygraph) watchChoice(ci choiceID, n node) {
 	}
 }
 
-// takeCandidate makes the one candidate that is left the version that was read.
-func (p *Polygraph) takeCandidate(ci choiceID) {
+// decideRead makes the one candidate that is left the version that was read.
+func (p *Polygraph) decideRead(ci choiceID) {
 	c := &p.choices[ci]
 	v, reader, key := c.cands[0], c.reader, c.key
 	p.endChoice(c, choiceTaken)

@@ -428,10 +428,10 @@ func (q *problem) renumber(order []int) {
 // clauses.
 func (q *problem) solver(learned func([]sat.Lit)) *sat.Solver {
 	off := q.p.cfg.Ablate
-	told := q.theory.Looked()
+	counted := q.theory.Looked()
 	stop := func() bool {
-		n := q.theory.Looked() - told
-		told += n
+		n := q.theory.Looked() - counted
+		counted += n
 		return !q.p.Budget.Take(sat.AskEvery + n/placesAStep)
 	}
 	s := sat.NewWith(len(q.vars), q.theory, sat.Options{Stop: stop, Learned: learned, Unguided: off.NoPolarity})

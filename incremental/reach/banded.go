@@ -436,10 +436,10 @@ func has(r []word, n Node) bool {
 func (b *Banded) Insert(u, v Node, changed func(Node)) {
 	isStart := b.parts.OnlyStarts(v)
 	if !b.g.HasOut(v) && b.m[v] >= b.maxP && (!isStart || !b.g.HasOut(v+1)) {
-		if b.take(v, u) {
+		if b.inherit(v, u) {
 			changed(v)
 		}
-		if isStart && b.take(v+1, u) {
+		if isStart && b.inherit(v+1, u) {
 			changed(v + 1)
 		}
 		b.lower(u, v)
@@ -509,7 +509,7 @@ func (b *Banded) byEdges(u, v Node) {
 		if b.Reaches(u, n) {
 			continue
 		}
-		if b.take(n, u) {
+		if b.inherit(n, u) {
 			b.told = append(b.told, n)
 		}
 		if b.parts.OnlyStarts(n) {
@@ -554,9 +554,9 @@ func (b *Banded) top(u Node) int64 {
 	return top
 }
 
-// take makes n reached by u and by all that reaches u; it tells whether that
+// inherit makes n reached by u and by all that reaches u; it tells whether that
 // was news.
-func (b *Banded) take(n, u Node) bool {
+func (b *Banded) inherit(n, u Node) bool {
 	grew := false
 	if b.p[u] > b.p[n] {
 		b.p[n], b.from[n] = b.p[u], max(b.from[n], b.from[u])
@@ -567,7 +567,7 @@ func (b *Banded) take(n, u Node) bool {
 	}
 	// With its end known m(w) <= end(w), so the prefix covers the words below.
 	from := uint32(b.parts.Start(b.from[n]) >> 6)
-	if b.opened != math.MaxUint32 && b.takeOpen(n, u, from) {
+	if b.opened != math.MaxUint32 && b.inheritOpen(n, u, from) {
 		grew = true
 	}
 	dst, src := b.words(b.row[n]), b.words(b.row[u])
@@ -621,9 +621,9 @@ func (b *Banded) timely(src []word, p int64) []word {
 	return b.kept
 }
 
-// takeOpen makes n reached by those without a known end that reach u from words
+// inheritOpen makes n reached by those without a known end that reach u from words
 // below from, as far as the prefix does not cover them.
-func (b *Banded) takeOpen(n, u Node, from uint32) bool {
+func (b *Banded) inheritOpen(n, u Node, from uint32) bool {
 	grew := false
 	for _, w := range b.words(b.row[u]) {
 		if w.idx >= from {

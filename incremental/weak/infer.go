@@ -52,7 +52,7 @@ func (c *Checker) advance(from uint32) {
 		if fresh && c.indexes {
 			c.index(t, n)
 		}
-		c.served(t)
+		c.releaseRows(t)
 	}
 	c.uses = nil
 	for _, o := range c.orders {
@@ -256,7 +256,7 @@ func (c *Checker) inferCommittedMany(g *graph, t Txn, n *node) {
 	below := c.below[:0]
 	for i := len(reads) - 1; i >= 0; i-- {
 		for ; len(order) > 0 && int(order[len(order)-1].at) == i; order = order[:len(order)-1] {
-			c.meet(g, order[len(order)-1].from, t, below)
+			c.inferBelow(g, order[len(order)-1].from, t, below)
 		}
 		k, from := reads[i].key, reads[i].from
 		s := &c.stamp
@@ -321,8 +321,8 @@ func (c *Checker) begin(reads []read) {
 	c.stamp.begin(int(top) + 1)
 }
 
-// meet infers for the keys that f wrote and t reads below.
-func (c *Checker) meet(g *graph, f, t Txn, below []version.Key) {
+// inferBelow infers for the keys that f wrote and t reads below.
+func (c *Checker) inferBelow(g *graph, f, t Txn, below []version.Key) {
 	s := &c.stamp
 	one := func(k version.Key) {
 		to := s.a[k]
@@ -424,7 +424,7 @@ func (c *Checker) inferAtomicMany(g *graph, t Txn, n *node) {
 	}
 	c.below = keys
 	for _, x := range c.firstReads(n, reads) {
-		c.meet(g, x.from, t, keys)
+		c.inferBelow(g, x.from, t, keys)
 	}
 }
 
@@ -477,11 +477,11 @@ func (c *Checker) firstOf(chain uint32) bool {
 	if chain == none {
 		return true
 	}
-	for int(chain) >= len(c.told) {
-		c.told = append(c.told, 0)
+	for int(chain) >= len(c.asked) {
+		c.asked = append(c.asked, 0)
 	}
-	first := c.told[chain] != c.askings
-	c.told[chain] = c.askings
+	first := c.asked[chain] != c.askings
+	c.asked[chain] = c.askings
 	return first
 }
 

@@ -59,8 +59,8 @@ func (c *Checker) countUses() {
 	}
 }
 
-// served drops the rows of those that nobody will need any more.
-func (c *Checker) served(t Txn) {
+// releaseRows drops the rows of those that nobody will need any more.
+func (c *Checker) releaseRows(t Txn) {
 	uses := c.uses
 	if uses == nil {
 		return

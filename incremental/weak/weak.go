@@ -100,7 +100,7 @@ type Checker struct {
 	cuts      []Txn // lost a read-from to a cycle since the last Tick
 	scratch   []Txn
 	stamp     stamps
-	told      []uint32 // by chain: the last of c.askings in which an edge was inferred from it
+	asked     []uint32 // by chain: the last of c.askings in which an edge was inferred from it
 	askings   uint32   // reads that were asked for whom they saw
 	below     []version.Key
 	firsts    []source
