@@ -221,9 +221,6 @@ func NewWith(n int, theory Theory, opt Options) *Solver {
 	return s
 }
 
-// Vars is the number of variables.
-func (s *Solver) Vars() int { return len(s.phase) }
-
 // NewVar adds a variable and returns its number; also between solves.
 func (s *Solver) NewVar() int {
 	v := len(s.phase)

@@ -173,7 +173,7 @@ type work struct {
 func (q *Question) decide(h *report.History, known map[verdict.Level]report.Result, tell func(report.Result, verdict.Level)) error {
 	open := func(l verdict.Level) bool {
 		r, judged := known[l]
-		return q.implying(l) == nil && (!judged || r.Unknown != nil && !slices.ContainsFunc(q.Levels, func(m verdict.Level) bool {
+		return !q.holds(l) && (!judged || r.Unknown != nil && !slices.ContainsFunc(q.Levels, func(m verdict.Level) bool {
 			return l.Implies(m) && known[m].Verdict == verdict.Violated.String()
 		}))
 	}
@@ -447,14 +447,9 @@ func names(levels []verdict.Level) string {
 	return strings.Join(out, ", ")
 }
 
-// implying is the first result by which a level holds, or nil.
-func (q *Question) implying(l verdict.Level) *verdict.Result {
-	for i := range q.proved {
-		if v := &q.proved[i]; v.Level.Implies(l) {
-			return v
-		}
-	}
-	return nil
+// holds tells whether a level is known to, be it as a stronger one does.
+func (q *Question) holds(l verdict.Level) bool {
+	return slices.ContainsFunc(q.proved, func(v verdict.Result) bool { return v.Level.Implies(l) })
 }
 
 // prove does what was asked with the proof of a satisfied verdict.
