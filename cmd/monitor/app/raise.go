@@ -259,9 +259,9 @@ type tally struct {
 func (w *worker) another(v *stream.Violation, kind string) {
 	w.metrics.suspicions.WithLabelValues(w.db, "no").Inc()
 	if c := w.counted[kind]; c != nil && !w.replays() {
-		at, from := w.foundAt(&v.Violation), c.at.From
-		if at.From = at.Time; c.n > 0 {
-			at.From, at.Time = min(at.From, from), max(at.Time, c.at.Time)
+		at := w.foundAt(&v.Violation)
+		if at.From = at.Time; c.at.From != 0 { // of all of them, as lots that wait together are told with the place of the last
+			at.From, at.Time = min(at.From, c.at.From), max(at.Time, c.at.Time)
 		}
 		c.n, c.at = c.n+1, at
 	}
