@@ -245,7 +245,11 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 			it.flags |= isDetached // successors may have left, depending on other partitions
 		}
 	}
-	if it.flags&isVague == 0 && s.misnumbered(h, o.skew) {
+	skew := o.skew
+	if !broker {
+		skew = 0 // as by RunsBack, for the order of the lines says nothing
+	}
+	if it.flags&isVague == 0 && s.misnumbered(h, skew) {
 		it.flags |= isDetached | isMisnumbered
 	}
 	if it.flags&isMisnumbered != 0 {
