@@ -40,7 +40,7 @@ last ten seconds; else 0. 2 an option or address that can't be used. 4 the envir
 		Example: `  monitor canary --target postgres://canary@db-1/shop --isolation repeatable-read --level si
   monitor canary --target postgres://canary@db-1/shop --replica postgres://canary@db-2/shop --isolation repeatable-read \
       --level si --session-settings 'synchronous_commit=remote_apply;synchronous_commit=off' --until-violation
-  monitor canary --target mysql://canary:secret@db-1/ --isolation repeatable-read --level si --duration 60s`,
+  monitor canary --target mysql://canary@db-1/ --isolation repeatable-read --level si --duration 60s`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}

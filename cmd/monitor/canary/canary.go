@@ -167,7 +167,8 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		defer stop()
 	}
 	w.stop = stop
-	w.load = &Load{db: w.db, cfg: w.Config.Canary, settings: settings, seed: w.Seed, transactions: w.Transactions, groups: newGroups()}
+	w.load = &Load{db: w.db, cfg: w.Config.Canary, settings: settings, seed: w.Seed, transactions: w.Transactions}
+	w.load.groups = newGroups(w.load.counts.lacks)
 	w.load.counts.sessions, w.load.counts.slowAfter = w.Config.Canary.Sessions, w.Config.Canary.StopIf.P99
 	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax}
 	var err error

@@ -2,6 +2,7 @@ package canary
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -24,6 +25,7 @@ type counts struct {
 	slow      int64
 	wrong     int64             // totals of accounts
 	waiting   map[int]time.Time // since when a client waits for what it has asked for, by its number
+	keyless   time.Time         // since when sessions wait for a group, as none can be made; zero: they have one
 }
 
 // metrics are those of the monitor.
@@ -77,6 +79,17 @@ func (c *counts) asks(client int, n target.Node, writes bool) {
 	}
 }
 
+// lacks says whether sessions wait for a group.
+func (c *counts) lacks(group bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !group {
+		c.keyless = time.Time{}
+	} else if c.keyless.IsZero() {
+		c.keyless = time.Now()
+	}
+}
+
 // ended is the end of a transaction.
 type ended struct {
 	outcome record.Status
@@ -110,7 +123,9 @@ func (c *counts) add(client int, n target.Node, e ended) {
 // fail counts why something failed; c.mu is held.
 func (c *counts) fail(n target.Node, why target.Reason, err error) {
 	c.of(n).reasons[why]++
-	c.of(n).failure = fmt.Sprintf("%s: %s", why, oneLine(err))
+	if !errors.Is(err, context.Canceled) { // the canary gave it up as it ends
+		c.of(n).failure = fmt.Sprintf("%s: %s", why, oneLine(err))
+	}
 	if c.metrics != nil {
 		c.metrics.Failed(n.Name, string(why))
 	}
@@ -200,7 +215,7 @@ func (c *counts) node(n target.Node, now time.Time) page.CanaryNode {
 	if at.asked && at.lag >= 0 {
 		out.Lag = at.lag.Seconds()
 	}
-	since := at.since()
+	since := at.since(c.keyless)
 	if since.IsZero() {
 		return out
 	}
@@ -214,9 +229,13 @@ func (c *counts) node(n target.Node, now time.Time) page.CanaryNode {
 	return out
 }
 
-// since is since when a node can't be reached, or nothing comes of what sessions try; zero: it can, and something does.
-func (at *node) since() (first time.Time) {
-	for _, t := range []time.Time{at.down, at.refused, at.trying} {
+// since is since when a node can't be reached, or nothing comes of what sessions try, or, used, have no keys for; zero: it
+// can, and something does.
+func (at *node) since(keyless time.Time) (first time.Time) {
+	if !at.used {
+		keyless = time.Time{}
+	}
+	for _, t := range []time.Time{at.down, at.refused, at.trying, keyless} {
 		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
 			first = t
 		}

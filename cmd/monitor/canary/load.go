@@ -575,6 +575,7 @@ func (g *group) snapshot(from, most int) []generate.Step {
 
 // groups hands out the group in use.
 type groups struct {
+	lacks   func(bool) // told when a session waits for a group, and when one is there
 	mu      sync.Mutex
 	changed chan struct{} // closed when current has changed
 	current *group        // nil: none is ready
@@ -584,8 +585,8 @@ type groups struct {
 	wanted  chan struct{} // has an element when current has to be replaced
 }
 
-func newGroups() groups {
-	return groups{changed: make(chan struct{}), past: make(chan *group, 16), wanted: make(chan struct{}, 1)}
+func newGroups(lacks func(bool)) groups {
+	return groups{lacks: lacks, changed: make(chan struct{}), past: make(chan *group, 16), wanted: make(chan struct{}, 1)}
 }
 
 // enter takes a group for one transaction, waiting until there is one.
@@ -600,6 +601,8 @@ func (gs *groups) enter(ctx context.Context) (*group, error) {
 				gs.current = nil
 				gs.want()
 			}
+		} else {
+			gs.lacks(true)
 		}
 		gs.mu.Unlock()
 		if g != nil {
@@ -640,6 +643,7 @@ func (gs *groups) use(g *group) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	gs.current = g
+	gs.lacks(false)
 	close(gs.changed)
 	gs.changed = make(chan struct{})
 }

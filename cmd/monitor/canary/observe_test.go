@@ -114,6 +114,8 @@ func TestStanding(t *testing.T) {
 		}, time.Hour, page.NodeUp},
 		"sessions try":                    {func(c *counts) { c.asks(1, n, true) }, 10 * time.Second, page.NodeStalled},
 		"not for long":                    {func(c *counts) { c.asks(1, n, true) }, 9 * time.Second, page.NodeUp},
+		"it waits for keys":               {func(c *counts) { c.of(n).used = true; c.lacks(true) }, 10 * time.Second, page.NodeStalled},
+		"it has waited for them":          {func(c *counts) { c.of(n).used = true; c.lacks(true); c.lacks(false) }, time.Hour, page.NodeUp},
 		"only reads are tried":            {func(c *counts) { c.asks(1, n, false) }, time.Hour, page.NodeUp},
 		"a session wrote":                 {func(c *counts) { c.asks(1, n, true); c.add(1, n, wrote) }, time.Hour, page.NodeUp},
 		"another client wrote":            {func(c *counts) { c.asks(1, n, true); c.add(2, n, wrote) }, time.Hour, page.NodeStalled},

@@ -208,7 +208,10 @@ func (p *postgres) Cleanup(ctx context.Context) error {
 			err = p.unused(ctx, c)
 		}
 		if err == nil && there {
-			_, err = c.Exec(ctx, "drop schema "+Space+" cascade")
+			_, err = c.Exec(ctx, "drop table if exists "+Space+".items; drop schema "+Space)
+		}
+		if said := new(pgconn.PgError); errors.As(err, &said) && said.Code == "2BP01" { // dependent objects still exist
+			return &Error{Option: "--target", What: "what is not the canary's lies in " + Space + " or depends on it", Err: err, Do: "drop that first: " + said.Detail}
 		}
 		if p.Fault(err).Reason == Denied {
 			return anothers(err)

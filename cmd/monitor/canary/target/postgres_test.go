@@ -42,6 +42,43 @@ func TestPreparingEnds(t *testing.T) {
 	}
 }
 
+// What is not the canary's stays, and with it the schema, where it lies there or depends on what does.
+func TestCleanupDropsNothingElse(t *testing.T) {
+	t.Parallel()
+	p := databases.StartPostgres(t)
+	ctx := t.Context()
+	db, err := Open(ctx, Options{Targets: []string{p.URL(p.Primary)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	other, err := pgx.Connect(ctx, p.URL(p.Primary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(ctx)
+	if err := db.Prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{
+		{"create schema another; create view another.mine as select * from isowatch_canary.items", "drop view another.mine"},
+		{"create table isowatch_canary.mine ()", "drop table isowatch_canary.mine"},
+	} {
+		if _, err := other.Exec(ctx, c[0]); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Cleanup(ctx); !errors.As(err, new(*Error)) {
+			t.Errorf("after %s: %v", c[0], err)
+		}
+		if _, err := other.Exec(ctx, c[1]); err != nil {
+			t.Errorf("after %s it is gone: %v", c[0], err)
+		}
+	}
+	if err := db.Cleanup(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // A commit that goes with the last operation is skipped where that fails, and done where it met no row.
 func TestCommitGoesWithTheLastOperation(t *testing.T) {
 	p := databases.StartPostgres(t)

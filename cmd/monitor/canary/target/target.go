@@ -262,7 +262,7 @@ var drivers = []struct {
 	open    func(context.Context, Options) (Database, error)
 }{
 	{[]string{"postgres", "postgresql"}, "postgres://canary@db-1:5432/shop", openPostgres},
-	{[]string{"mysql", "mariadb"}, "mysql://canary:secret@db-1:3306/", openMySQL},
+	{[]string{"mysql", "mariadb"}, "mysql://canary@db-1:3306/", openMySQL},
 	{[]string{"etcd"}, "etcd://db-1:2379", openEtcd},
 	{[]string{"redis", "rediss"}, "redis://db-1:6379/0", openRedis},
 	{[]string{"sqlite"}, "sqlite:///var/lib/shop/canary.db", openSQLite},
