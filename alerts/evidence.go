@@ -69,10 +69,22 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 // passes is how often a judge is asked that does not know at first, as it does not look for long.
 const passes = 3
 
+// breaking tells of a part of a proof whether it breaks a level, and lin if all of it does: lin follows from no evidence of a
+// weaker level, so it would be violated without any.
+func (p proof) breaking(level verdict.Level, ctx Context) func([]record.Transaction) bool {
+	violated := func(at verdict.Level, txns []record.Transaction) bool {
+		return ctx.Judge(at, p.header, txns) == verdict.Violated
+	}
+	lin := level != verdict.LIN && ctx.OneKey && slices.Contains(ctx.Levels, verdict.LIN) && violated(verdict.LIN, p.txns)
+	return func(txns []record.Transaction) bool {
+		return violated(level, txns) && (!lin || violated(verdict.LIN, txns))
+	}
+}
+
 // smaller leaves out of a proof of a level what it can do without: first what is not of the anomaly that was found, and
 // then, where a finder tells what is left, whatever can go.
 func smaller(v verdict.Violation, level verdict.Level, p proof, ctx Context) proof {
-	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, p.header, txns) == verdict.Violated }
+	violated := p.breaking(level, ctx)
 	opt := essentials(v, p.txns, ctx)
 	opt.Unseen, opt.Spent = *p.header.Coverage == record.CoveragePartial, ctx.over
 	opt.Enough = enough(v, level, p, ctx)

@@ -70,7 +70,7 @@ func (s story) least(ctx Context) (stories []story, promised, lowest verdict.Lev
 		return []story{s}, promised, lowest
 	}
 	level := s.n.Breaks[0]
-	violated := func(txns []record.Transaction) bool { return ctx.Judge(level, s.p.header, txns) == verdict.Violated }
+	violated := s.p.breaking(level, ctx)
 	promised, lowest = s.weakest(ctx)
 	needed := steps(loosen(s.p.txns, violated))
 	if needed == 0 || len(s.p.whole) > loosenMax {

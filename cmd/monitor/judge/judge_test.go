@@ -15,6 +15,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/generate"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
@@ -142,6 +143,31 @@ func TestEveryAnomalyHasEvidenceThatProvesIt(t *testing.T) {
 }
 
 // evidence is what check reads of an anomaly's evidence.
+// Where lin is asked beside levels that an anomaly breaks by itself, made small it still breaks lin: two updates of one session, of
+// which the second missed the first, are no anomaly to lin without what both wrote.
+func TestEvidenceBreaksLinToo(t *testing.T) {
+	update := func(seq, read, write int64) record.Transaction {
+		return record.Transaction{ID: fmt.Sprint("t", seq), Session: "s", HasSeq: true, Seq: seq, Status: record.Committed, Ops: []record.Op{
+			{Kind: record.Read, Key: "x", Value: record.Int(read)}, {Kind: record.Write, Key: "x", Value: record.Int(write)}}}
+	}
+	q := Question{Records: packed.Of([]record.Transaction{update(1, 0, 1), update(2, 0, 2)}), Levels: []verdict.Level{verdict.SER, verdict.LIN}, DB: "d",
+		Assume: Assumptions{Initial: record.InitialZero}, AnomaliesMax: 3}
+	var h report.History
+	if err := Check(q, &h); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range h.Results {
+		for _, a := range r.Anomalies {
+			if e := evidence(t, a); Evidence(q.Levels[i], e.Header, e.Transactions) != verdict.Violated || !slices.Contains(a.Alert.Breaks, r.Level) {
+				t.Errorf("%s: %s, which breaks %v, does not break it", r.Level, a.Name, a.Alert.Breaks)
+			}
+		}
+		if len(r.Anomalies) == 0 {
+			t.Errorf("%s is %s, without an anomaly", r.Level, r.Verdict)
+		}
+	}
+}
+
 func evidence(t *testing.T, a report.Anomaly) history.History {
 	t.Helper()
 	var lines strings.Builder
