@@ -102,6 +102,7 @@ func TestLimits(t *testing.T) {
 // How a node stands: only what sessions try there counts, and what they have done before it was lost is not held against it.
 func TestStanding(t *testing.T) {
 	n, failed := target.Node{Name: "db-3"}, errors.New("refused")
+	waits := func(c *counts) { c.asks(1, n, false); c.lacks(true) }
 	wrote := ended{outcome: record.Committed, writes: true}
 	for name, c := range map[string]struct {
 		happens func(*counts)
@@ -114,8 +115,8 @@ func TestStanding(t *testing.T) {
 		}, time.Hour, page.NodeUp},
 		"sessions try":                    {func(c *counts) { c.asks(1, n, true) }, 10 * time.Second, page.NodeStalled},
 		"not for long":                    {func(c *counts) { c.asks(1, n, true) }, 9 * time.Second, page.NodeUp},
-		"it waits for keys":               {func(c *counts) { c.of(n).used = true; c.lacks(true) }, 10 * time.Second, page.NodeStalled},
-		"it has waited for them":          {func(c *counts) { c.of(n).used = true; c.lacks(true); c.lacks(false) }, time.Hour, page.NodeUp},
+		"it waits for keys":               {waits, 10 * time.Second, page.NodeStalled},
+		"it has waited for them":          {func(c *counts) { waits(c); c.lacks(false) }, time.Hour, page.NodeUp},
 		"only reads are tried":            {func(c *counts) { c.asks(1, n, false) }, time.Hour, page.NodeUp},
 		"a session wrote":                 {func(c *counts) { c.asks(1, n, true); c.add(1, n, wrote) }, time.Hour, page.NodeUp},
 		"another client wrote":            {func(c *counts) { c.asks(1, n, true); c.add(2, n, wrote) }, time.Hour, page.NodeStalled},
