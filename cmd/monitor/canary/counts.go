@@ -229,8 +229,8 @@ func (c *counts) node(n target.Node, now time.Time) page.CanaryNode {
 	return out
 }
 
-// since is since when a node can't be reached, or nothing comes of what sessions try, or, where they have been at work, they
-// have no keys; zero: it can, and something does.
+// since is since when a node can't be reached, or nothing comes of what sessions try, or, where they have been at work,
+// they have no keys; zero: it can, and something does.
 func (at *node) since(keyless time.Time) (first time.Time) {
 	if !at.used {
 		keyless = time.Time{}
