@@ -296,8 +296,8 @@ func (e *Engine) Waiting() []verdict.Exhibit {
 func (e *Engine) UniqueAttempts() bool { return e.opt.UniqueAttempts && !e.in.retried }
 
 // UnseenUnique tells whether Options.UnseenUnique is believed of who was not seen. With UnseenAsSeen, not any more
-// once two transactions, neither of them aborted, wrote the same value to the same key, whichever: who
-// makes values so may have made any of them before. Null, and what keys are known to hold at first, show nothing of
+// once two transactions, neither of them aborted, wrote the same value to the same key, whichever, or one wrote back what it
+// read: who makes values so may have made any of them before. Null, and what keys are known to hold at first, show nothing of
 // other values, and may be anybody's in any case.
 func (e *Engine) UnseenUnique() bool {
 	return e.opt.UnseenUnique && !(e.opt.UnseenAsSeen && e.in.repeated)

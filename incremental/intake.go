@@ -773,6 +773,7 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session sessio
 		if st := &in.touched[i]; st.wrote != none {
 			in.wrote(st.wrote, index)
 			about := in.cells.At(st.wrote).about
+			in.repeated = in.repeated || st.read == st.wrote && about&in.common == 0 // somebody had written it before
 			in.wroteNull = in.wroteNull || about&isNull != 0
 			in.wroteZero = in.wroteZero || about&isZero != 0
 			in.cellIDs = append(in.cellIDs, st.wrote)
@@ -795,7 +796,8 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session sessio
 		}
 		o := in.others(c)
 		in.again = in.again || o.inter != none || in.cells.At(c).final != none
-		in.repeated = in.repeated || in.cells.At(c).about&in.common == 0 && (o.interOf(index) != none || in.cells.At(c).final != none)
+		in.repeated = in.repeated || in.cells.At(c).about&in.common == 0 &&
+			(o.interOf(index) != none || in.cells.At(c).final != none || in.find(in.cells.At(c).key).read == c)
 		switch {
 		case o.inter == none || o.inter == index:
 			o.inter = index
