@@ -387,10 +387,10 @@ func (x *exhibits) againstList(c cellID) {
 	}
 }
 
-// complete keeps, where the evidence has to be complete, the writers of all
-// elements of the lists that are kept.
+// complete keeps, where the evidence has to be complete, as for an initial version or where whoever is not seen may have written
+// anything, the writers of all elements of the lists that are kept.
 func (x *exhibits) complete() {
-	if !x.initial || x.e.opt.Coverage == record.CoveragePartial {
+	if !x.initial && x.e.UnseenUnique() || x.e.opt.Coverage == record.CoveragePartial {
 		return
 	}
 	for i := 0; i < len(x.lists); i++ { // grows
@@ -496,6 +496,7 @@ func (x *exhibits) fromInitial(s version.Slot, k version.Key) {
 
 // list is the exhibits by transaction, sorted.
 func (x *exhibits) list() []verdict.Exhibit {
+	x.complete()
 	names := func(m map[version.Key]bool) []string {
 		var out []string
 		for k := range m {
@@ -695,7 +696,6 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	v := e.violation(c, f)
 	switch {
 	case proved:
-		x.complete()
 		v.Exhibits = x.list()
 	case !e.opt.Online && len(x.s.choices) > 0: // online, whoever wrote what was read may have been forgotten, or be to come
 		v.Exhibits = e.allOf(x.s).list()

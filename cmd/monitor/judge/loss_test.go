@@ -91,6 +91,20 @@ func TestWhoIsUnseenMayRepeat(t *testing.T) {
 	}
 }
 
+// Where who is unseen may repeat values, a list proves something only with whoever appended its elements.
+func TestListsProveWhereValuesMayRepeat(t *testing.T) {
+	s, err := script.Parse("s1 A: append(x,11)\ns1 B: append(x,12) append(x,14)\ns2 C: append(x,15)\ns3 D: append(x,13) r(x,[11,13])\ns2 E: append(x,16) r(x,[11,12,14,15,16])")
+	if err != nil {
+		t.Fatal(err)
+	}
+	no := false
+	for _, r := range judged(t, s.Txns, judge.Assumptions{UniqueValues: &no}, []verdict.Level{verdict.SI, verdict.SER}).Results {
+		if r.Verdict != verdict.Violated.String() || slices.Contains(r.Notes, report.Unproved(1)) {
+			t.Errorf("%s is %s: %q", r.Level, r.Verdict, r.Notes)
+		}
+	}
+}
+
 // Who writes back what it read can have read it of a lost attempt like anybody else, where an earlier one was aborted.
 func TestWhoWritesBackMayHaveReadALostAttempt(t *testing.T) {
 	for _, tc := range []struct {
