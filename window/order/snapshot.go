@@ -293,6 +293,9 @@ func (it *item) code(c *coder) {
 	if it.flags&isHeavy != 0 {
 		wire.Number(&c.Coder, &it.more)
 	}
+	if it.inTurn() {
+		c.times(&it.start)
+	}
 }
 
 // readItems is the inverse of writeItems. Refs of what waits are loaded.
