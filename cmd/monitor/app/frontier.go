@@ -47,7 +47,7 @@ func (w *worker) fetch(ctx context.Context) error {
 }
 
 // spill puts into the store what has to leave memory. While the disk is full it
-// stays.
+// stays. A stop ends it: no checkpoint is behind what was spilled, and the next run does it again.
 func (w *worker) spill(ctx context.Context) error {
 	if !w.keeper.spills() {
 		if w.history.Frontier().Keys > w.cfg.Window.Keys {
@@ -56,6 +56,9 @@ func (w *worker) spill(ctx context.Context) error {
 		return nil
 	}
 	for {
+		if w.going.Err() != nil {
+			return errHalted
+		}
 		kvs := w.history.Spill(spillMax)
 		if len(kvs) == 0 {
 			return nil

@@ -2,8 +2,11 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +20,9 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/codec"
+	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/race"
+	"github.com/isowatch/isowatch/window/store"
 )
 
 // TestStopLeavesTheQueue: a monitor that is asked to stop finishes the entry at hand
@@ -233,5 +238,64 @@ func TestSecondRunToTheEnd(t *testing.T) {
 		if a, _, err := st.Alert(t.Context(), st.ids()[0]); err != nil || !strings.Contains(string(a.Body), `"count":1,`) {
 			t.Errorf("run %d: %v %.300s", run, err, a.Body)
 		}
+	}
+}
+
+// stoppingStore asks the monitor to stop when keys are spilled to it for the first time, and counts how often they are.
+type stoppingStore struct {
+	*memStore
+	stop   func()
+	spills int
+}
+
+func (s *stoppingStore) Spill(ctx context.Context, db string, pairs []store.KV) error {
+	if s.spills++; s.spills == 1 {
+		s.stop()
+	}
+	return s.memStore.Spill(ctx, db, pairs)
+}
+
+// TestStopWhileKeysAreSpilled: after a segment with many keys more of them leave memory than a stop may wait for. What was spilled
+// since the last checkpoint is spilled again by the next run.
+func TestStopWhileKeysAreSpilled(t *testing.T) {
+	const n, each = 600, 3 * spillMax / 200
+	var lines []byte
+	for i := range n {
+		x := record.Transaction{DB: record.DefaultDB, Session: "s", HasSeq: true, Seq: int64(i + 1), Status: record.Committed, HasTimes: true, Start: int64(i) * 1e9, End: int64(i)*1e9 + 1000}
+		for k := range each {
+			x.Ops = append(x.Ops, record.Op{Kind: record.Write, Key: fmt.Sprint(i, " ", k), Value: record.Int(1)})
+		}
+		lines = append(codec.AppendJSON(lines, &x), '\n')
+	}
+	path := filepath.Join(t.TempDir(), "input.jsonl")
+	if err := os.WriteFile(path, lines, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := testConfig(nil)
+	smallWindows(c)
+	c.Window.Segment, c.Window.Keys = 1000, 1
+	c.Source = config.Source{File: &config.File{Path: path}}
+	st := &stoppingStore{memStore: newMemStore("r")}
+	ctx, stop := context.WithCancel(t.Context())
+	st.stop = stop
+	run := func(ctx context.Context) string {
+		var log syncBuffer
+		a, err := New(Options{Config: c, Log: zerolog.New(&log), Store: st})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fine(a)
+		if err := a.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return log.String()
+	}
+	if log := run(ctx); st.spills != 1 || !strings.Contains(log, "the next run goes on") {
+		t.Errorf("%d times keys were spilled after it was asked to stop:\n%s", st.spills-1, log)
+	}
+	st.die(0)
+	run(t.Context())
+	if spilled := len(st.spilled[record.DefaultDB]); spilled < n*each/2 {
+		t.Errorf("%d keys of %d are spilled", spilled, n*each)
 	}
 }
