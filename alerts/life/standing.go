@@ -22,7 +22,7 @@ const (
 	HoldsInPart   Health = "holds-in-part"  // nothing was found, but something may have been missed
 	Broken        Health = "broken"         // an anomaly was found within the last minute
 	BrokenEarlier Health = "broken-earlier" // none since, but not enough was judged to say that it is over
-	NotJudged     Health = "not-judged"     // nothing has been judged
+	NotJudged     Health = "not-judged"     // nothing has been judged, or nothing is any more
 )
 
 // brokenFor is how long after an anomaly its promise is called broken now.

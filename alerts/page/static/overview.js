@@ -138,6 +138,9 @@ function verdict(st) {
     text = ['Nothing that breaks ', st.settings.levels.join(', '), ' was found since ', time(Math.max(...levels.map(l => l.since || st.started))), `: ${count(judged)} transactions are judged`, Number.isFinite(until) && [', up to ', time(until, { relative: false })], '. ',
       health === 'holds-in-part' ? 'Not all could be checked: see below what was missed, and when. ' : levels.some(l => l.complete === 'complete-assuming-real-time') ? 'All of it was checked, assuming that the database keeps real time. ' : 'All of it was checked. ',
       last > 0 && ['It was broken before, last ', time(last), '. '], st.alerts.total > 0 && [all, '.']];
+  } else if (judged > 0 && !st.waits.length) {
+    heading = 'Nothing is judged any more';
+    text = [`Nothing was found in the ${plural(judged, 'transaction')} that are judged`, Number.isFinite(until) && [', up to ', time(until, { relative: false })], '; what clients see now is not checked.'];
   } else {
     heading = 'Nothing has been judged yet';
     text = [st.waits.length ? 'The monitor waits:' : ['The monitor reads since ', time(st.started), '; the first records are judged once the watermark has passed them.']];
@@ -149,7 +152,7 @@ function verdict(st) {
       h('h1', { id: 'verdict-h', tabindex: '-1' }, heading),
       h('p', null, text),
       late > 5 && h('p', null, h('strong', null, `This is ${duration(late)} old: `), 'records come faster than they are judged, and what they show is not in it yet.'),
-      since > 0 && health !== 'not-judged' && h('p', null, h('strong', null, 'No record has come since ', time(since)), '. What happens meanwhile is not judged.'),
+      since > 0 && (health !== 'not-judged' || judged > 0) && h('p', null, h('strong', null, 'No record has come since ', time(since)), '. What happens meanwhile is not judged.'),
       st.waits.length > 0 && h('ul', { class: 'waits' }, st.waits.map(w => h('li', null, safe(w))))));
 }
 

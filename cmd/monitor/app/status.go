@@ -252,6 +252,7 @@ func (s *status) at(_ context.Context, steps int) (page.Status, error) {
 		c := s.canary()
 		out.Canary = &c
 	}
+	idle := s.idle(groups, now)
 	held := 0
 	if k != nil {
 		out.Events = shownEvents(k.World())
@@ -260,7 +261,7 @@ func (s *status) at(_ context.Context, steps int) (page.Status, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, db := range s.databases(groups) {
-		out.Histories = append(out.Histories, s.history(db, groups, now))
+		out.Histories = append(out.Histories, s.history(db, groups, idle, now))
 	}
 	for _, h := range out.Histories {
 		out.Health = worse(out.Health, h.Health)
@@ -343,7 +344,7 @@ func conditions(s *life.Snapshot) []page.Condition {
 
 // history is a history as the page shows it: what its worker has shown, and what is known
 // from before as long as it has not. s.mu is held.
-func (s *status) history(db string, groups *life.Snapshot, now int64) page.History {
+func (s *status) history(db string, groups *life.Snapshot, idle bool, now int64) page.History {
 	v := s.views[db]
 	if v == nil {
 		v = newView()
@@ -364,7 +365,7 @@ func (s *status) history(db string, groups *life.Snapshot, now int64) page.Histo
 		h.LastRecord, h.Transactions, h.Until = max(h.LastRecord, p.LastRecord), max(h.Transactions, p.Transactions), max(h.Until, p.Time)
 	}
 	for _, l := range s.cfg.Levels {
-		x := levelStatus(groups, db, l.String(), now)
+		x := levelStatus(groups, db, l.String(), idle, now)
 		x.Why += coverages[v.complete]
 		h.Health = worse(h.Health, x.Health)
 		h.Levels = append(h.Levels, x)
@@ -380,9 +381,33 @@ func moment(t int64) int64 {
 	return t
 }
 
-// levelStatus is how it stands with a level: what page, API, commands and metrics say.
-func levelStatus(groups *life.Snapshot, db, level string, now int64) page.LevelStatus {
+// idle tells whether nothing is judged any more: no record has come for alerts.silent_after, or the canary commits nothing at any
+// node that takes writes.
+func (s *status) idle(groups *life.Snapshot, now int64) bool {
+	if slices.ContainsFunc(open(groups), func(g life.Group) bool { return g.Name == life.Operational+troubleSilent }) {
+		return true
+	}
+	if s.canary == nil {
+		return false
+	}
+	c, writable := s.canary(), false
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; !n.Replica {
+			if !unreachable(n, now) && n.State != page.NodeStalled {
+				return false
+			}
+			writable = true
+		}
+	}
+	return writable
+}
+
+// levelStatus is how it stands with a level: what page, API, commands and metrics say. What is idle keeps no promise.
+func levelStatus(groups *life.Snapshot, db, level string, idle bool, now int64) page.LevelStatus {
 	out := page.LevelStatus{Level: level, Title: level, Standing: groups.Standing(db, level, now)}
+	if idle && (out.Health == life.Holds || out.Health == life.HoldsInPart) {
+		out.Health = life.NotJudged
+	}
 	if l, ok := verdict.ParseLevel(level); ok {
 		phrase := name.LevelPhrase(l)
 		out.Title = strings.ToUpper(phrase[:1]) + phrase[1:]
@@ -414,12 +439,13 @@ func (s *status) promises() map[string]float64 {
 	dbs := s.databases(groups)
 	s.mu.Unlock()
 	now := time.Now().UnixNano()
+	idle := s.idle(groups, now)
 	for _, db := range dbs {
 		for _, l := range s.cfg.Levels {
 			for _, h := range []life.Health{life.Holds, life.HoldsInPart, life.Broken, life.BrokenEarlier, life.NotJudged} {
 				out[strings.Join([]string{db, l.String(), string(h)}, labelEnd)] = 0
 			}
-			out[strings.Join([]string{db, l.String(), string(groups.Standing(db, l.String(), now).Health)}, labelEnd)] = 1
+			out[strings.Join([]string{db, l.String(), string(levelStatus(groups, db, l.String(), idle, now).Health)}, labelEnd)] = 1
 		}
 	}
 	return out

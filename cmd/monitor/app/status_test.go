@@ -196,6 +196,65 @@ func TestBrokenBeforeAnythingIsJudged(t *testing.T) {
 	}
 }
 
+// TestIdle: what nobody reaches, and what is silent, is not said to keep its promise, by page and metrics alike; what
+// was found before stays so.
+func TestIdle(t *testing.T) {
+	now := time.Now().UnixNano()
+	up := page.CanaryNode{State: page.NodeUp}
+	reader := page.CanaryNode{State: page.NodeUp, Replica: true}
+	lost := page.CanaryNode{State: page.NodeUnreachable, Since: now - int64(time.Minute)}
+	blink := page.CanaryNode{State: page.NodeUnreachable, Since: now}
+	stalled := page.CanaryNode{State: page.NodeStalled, Since: now - int64(time.Minute)}
+	for name, c := range map[string]struct {
+		nodes          []page.CanaryNode
+		silent, broken bool
+		want           life.Health
+	}{
+		"no canary":             {nil, false, false, life.Holds},
+		"silent":                {nil, true, false, life.NotJudged},
+		"silent, and broken":    {nil, true, true, life.Broken},
+		"all up":                {[]page.CanaryNode{up, up}, false, false, life.Holds},
+		"one lost":              {[]page.CanaryNode{lost, up}, false, false, life.Holds},
+		"lost for a moment":     {[]page.CanaryNode{blink}, false, false, life.Holds},
+		"all lost or stalled":   {[]page.CanaryNode{lost, stalled}, false, false, life.NotJudged},
+		"only a replica is up":  {[]page.CanaryNode{lost, reader}, false, false, life.NotJudged},
+		"all lost, and broken":  {[]page.CanaryNode{lost}, false, true, life.Broken},
+		"stalled for some time": {[]page.CanaryNode{stalled}, false, false, life.NotJudged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conf := testConfig(nil)
+			conf.Source = config.Source{Stdin: &config.Stdin{}}
+			o := Options{Config: conf, Log: zerolog.New(&bytes.Buffer{}), Store: newMemStore()}
+			if c.nodes != nil {
+				o.Canary = func() page.Canary { return page.Canary{DB: "shop", Nodes: c.nodes} }
+			}
+			a, err := New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := life.New(life.Config{})
+			l.Judged(life.Progress{DB: "shop", Place: alerts.Place{History: 1, Transactions: 100, Time: now}, LastRecord: now,
+				Levels: []life.Asked{{Level: "si", Complete: life.Complete}}}, now)
+			if c.silent {
+				l.Raise(life.Condition{Kind: troubleSilent, Severity: "warning"}, now)
+			}
+			if c.broken {
+				l.Anomaly(life.Head{ID: "a", DB: "shop", Level: "si", Weakest: "si", Name: "lost-update", News: 1, Count: 1, Seen: now, Severity: "critical",
+					At: &alerts.Place{History: 1, Transactions: 100, Time: now}}, now)
+			}
+			l.Tick(now)
+			a.status.begin(nil, &fixedLife{l})
+			st, err := a.status.Status(t.Context())
+			if err != nil || st.Health != c.want {
+				t.Errorf("%s, not %s: %v", st.Health, c.want, err)
+			}
+			if a.status.promises()["shop"+labelEnd+"si"+labelEnd+string(c.want)] != 1 {
+				t.Error("the metrics say otherwise")
+			}
+		})
+	}
+}
+
 // TestBehind: what waits to be judged makes the verdict old.
 func TestBehind(t *testing.T) {
 	now := time.Unix(100, 0)

@@ -115,7 +115,7 @@ func (s *Stored) Promises(context.Context) ([]page.Promise, error) {
 	for _, db := range groups.Databases() {
 		p, _ := groups.Progress(db)
 		for _, l := range p.Levels {
-			out = append(out, page.Promise{DB: db, LevelStatus: levelStatus(groups, db, l.Level, s.now.UnixNano())})
+			out = append(out, page.Promise{DB: db, LevelStatus: levelStatus(groups, db, l.Level, false, s.now.UnixNano())})
 		}
 	}
 	return out, nil

@@ -169,12 +169,17 @@ func (t *teller) look(now time.Time) {
 	}
 }
 
+// unreachable tells whether a canary has not reached a node for long enough to say so.
+func unreachable(n *page.CanaryNode, now int64) bool {
+	return n.State == page.NodeUnreachable && now-n.Since >= int64(unreachableFor)
+}
+
 // lookAtCanary finds out what is the case with the nodes that a canary works on.
 func lookAtCanary(c *page.Canary, now time.Time, is func(life.Condition)) {
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		switch lasts := now.UnixNano() - n.Since; {
-		case n.State == page.NodeUnreachable && lasts >= int64(unreachableFor):
+		switch {
+		case unreachable(n, now.UnixNano()):
 			is(life.Condition{Kind: troubleUnreachable, DB: c.DB, Of: n.Name, Severity: name.Error,
 				Text: fmt.Sprintf("The canary has not reached node %.100q for more than %s, and tries until it does; what clients see there is not checked meanwhile: %s", n.Name, unreachableFor, cutText(n.Why))})
 		case n.State == page.NodeStalled:
