@@ -77,6 +77,9 @@ func (o observed) next(s target.State, err error, now time.Time, newest uint64, 
 	if !o.asked {
 		return n, events
 	}
+	if s.Server != o.Server {
+		say(kindRole, "is served by %s now, and was by %s", s.Server, o.Server)
+	}
 	if s.Role != o.Role {
 		say(kindRole, "became %s", s.Role)
 	} else if s.ReadOnly != o.ReadOnly {

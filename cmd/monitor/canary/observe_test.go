@@ -21,6 +21,7 @@ func TestObserved(t *testing.T) {
 	late.Age, late.Position = 12*time.Second, 5
 	idle.Age, idle.Position = time.Hour, 10
 	in := func(cluster string) target.State { return target.State{Cluster: cluster, Age: -1} }
+	at := func(server string) target.State { return target.State{Role: "primary", Server: server, Age: -1} }
 	refused := errors.New("refused")
 	for _, c := range []struct {
 		name string
@@ -32,6 +33,8 @@ func TestObserved(t *testing.T) {
 		{"lost and back", []any{primary, refused, refused, primary}, []string{"connection-lost can't be reached: refused", "node-back can be reached again, after 2s"}},
 		{"lost from the beginning", []any{refused, primary}, []string{"connection-lost can't be reached: refused", "node-back can be reached again, after 1s"}},
 		{"back as another", []any{standby, refused, primary}, []string{"connection-lost can't be reached: refused", "node-back can be reached again, after 1s", "role became primary"}},
+		{"another took over", []any{at("db-1"), refused, at("db-2")}, []string{"connection-lost can't be reached: refused",
+			"node-back can be reached again, after 1s", "role is served by db-2 now, and was by db-1"}},
 		{"read-only", []any{target.State{Age: -1}, target.State{Age: -1, ReadOnly: true}, target.State{Age: -1}}, []string{"read-only takes no writes any more", "read-only takes writes"}},
 		{"wsrep", []any{in("Synced"), in("Donor/Desynced"), in("")}, []string{"cluster-state is Donor/Desynced in its cluster, and was Synced", "cluster-state is nothing in its cluster, and was Donor/Desynced"}},
 		{"behind", []any{standby, late, late, standby}, []string{"replica-lag is 12s behind", "replica-lag has caught up"}},

@@ -279,7 +279,7 @@ func (p *postgres) Observe(ctx context.Context, at Node) (State, error) {
 	var standby bool
 	var age *float64
 	var position string
-	s := State{Age: -1}
+	s := State{Age: -1, Server: o.conn.PgConn().Conn().RemoteAddr().String()}
 	err := o.conn.QueryRow(ctx, `select pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on',
 		extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())::float8,
 		coalesce(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end::text, '')`).Scan(&standby, &s.ReadOnly, &age, &position)

@@ -148,6 +148,7 @@ type Database interface {
 type State struct {
 	Role     string // primary or standby; empty: the database has no such roles
 	ReadOnly bool
+	Server   string // whom the connection leads to, of an address that may lead to several; empty: that is not known
 	Cluster  string // the node's state in its cluster, as the database calls it; empty: in none
 	// Age is how old the newest transaction is that a replica has applied, and -1 where that is not known. It grows
 	// also while there is nothing to apply, which Position shows: how far the node's log goes, 0 if that is not known.
@@ -300,13 +301,19 @@ func schemeOf(address string) string {
 	return strings.ToLower(scheme)
 }
 
-// hostOf is what a node is called: its host and port.
+// hostOf is what a node is called: its host and port, or all of several.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "node"
 	}
-	return cmp.Or(u.Host, u.Query().Get("host"), "node")
+	hosts, ports := strings.Split(u.Query().Get("host"), ","), strings.Split(u.Query().Get("port"), ",")
+	for i, h := range hosts {
+		if port := ports[min(i, len(ports)-1)]; h != "" && port != "" {
+			hosts[i] = net.JoinHostPort(h, port)
+		}
+	}
+	return cmp.Or(u.Host, strings.Join(hosts, ","), "node")
 }
 
 // nodesOf names the nodes of options by their addresses.
