@@ -46,7 +46,7 @@ type node struct {
 	used    bool      // a session has been at work there
 	refused time.Time // since when no session could connect; zero: one could
 	trying  time.Time // since when sessions try to write, or to read at a replica, and nothing is committed; zero: something was
-	failure string    // the last one, of any kind: its reason and what the database said
+	failure string    // the last one since then that may be why: its reason and what the database said
 }
 
 // of is a node's, made when first asked for; c.mu is held.
@@ -107,7 +107,7 @@ func (c *counts) add(client int, n target.Node, e ended) {
 	at := c.of(n)
 	at.outcomes[e.outcome]++
 	if e.outcome == record.Committed && client < c.sessions && (e.writes || n.Replica) {
-		at.refused, at.trying = time.Time{}, time.Time{}
+		at.refused, at.trying, at.failure = time.Time{}, time.Time{}, ""
 	}
 	if c.slowAfter > 0 && e.took > c.slowAfter {
 		c.slow++
@@ -123,7 +123,8 @@ func (c *counts) add(client int, n target.Node, e ended) {
 // fail counts why something failed; c.mu is held.
 func (c *counts) fail(n target.Node, why target.Reason, err error) {
 	c.of(n).reasons[why]++
-	if !errors.Is(err, context.Canceled) { // the canary gave it up as it ends
+	// That transactions collide stalls nothing, and what is canceled the canary gave up as it ends.
+	if why != target.Conflict && why != target.Deadlock && !errors.Is(err, context.Canceled) {
 		c.of(n).failure = fmt.Sprintf("%s: %s", why, oneLine(err))
 	}
 	if c.metrics != nil {
@@ -224,7 +225,7 @@ func (c *counts) node(n target.Node, now time.Time) page.CanaryNode {
 	case !at.down.IsZero():
 		out.State, out.Why = page.NodeUnreachable, at.why
 	case now.Sub(since) >= page.StalledAfter:
-		out.State, out.Why = page.NodeStalled, cmp.Or(at.failure, "no answer")
+		out.State, out.Why = page.NodeStalled, cmp.Or(at.failure, "no answer that says why")
 	}
 	return out
 }

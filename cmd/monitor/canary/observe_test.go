@@ -102,6 +102,33 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// What is told as the reason of a stall may be one: that transactions collide stalls nothing.
+func TestFailure(t *testing.T) {
+	n := target.Node{Name: "db-3"}
+	conflict := ended{outcome: record.Aborted, why: target.Conflict, err: errors.New("conflict")}
+	slow := ended{outcome: record.Unknown, why: target.Slow, err: errors.New("no leader")}
+	for _, c := range []struct {
+		met  []ended
+		want string
+	}{
+		{nil, "no answer that says why"},
+		{[]ended{conflict}, "no answer that says why"},
+		{[]ended{slow}, "timeout: no leader"},
+		{[]ended{slow, conflict}, "timeout: no leader"},
+		{[]ended{slow, {outcome: record.Committed, writes: true}, conflict}, "no answer that says why"},
+	} {
+		of := counts{sessions: 2}
+		for _, e := range c.met {
+			of.asks(1, n, true)
+			of.add(1, n, e)
+		}
+		of.asks(1, n, true)
+		if got := of.node(n, time.Now().Add(time.Minute)).Why; got != c.want {
+			t.Errorf("after %v: %q, want %q", c.met, got, c.want)
+		}
+	}
+}
+
 // How a node stands: only what sessions try there counts, and what they have done before it was lost is not held against it.
 func TestStanding(t *testing.T) {
 	n, failed := target.Node{Name: "db-3"}, errors.New("refused")
