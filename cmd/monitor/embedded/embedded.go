@@ -155,7 +155,7 @@ func (m *Monitor) Close(ctx context.Context) error {
 	return errors.Join(err, m.err, os.RemoveAll(m.dir))
 }
 
-// Alerts is how many anomalies were told.
+// Alerts is how many alerts of anomalies were told: one anomaly may have several.
 func (m *Monitor) Alerts() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -255,14 +255,15 @@ func (m *Monitor) Introduce(what string, more ...string) {
 
 // Result says what has come of the records.
 func (m *Monitor) Result() string {
-	n, dropped := m.Alerts(), m.Dropped()
+	found, dropped := "no anomaly", m.Dropped()
+	if n := m.Alerts(); n > 0 { // the end tells how many anomalies they come down to
+		found = humanize.Comma(int64(n)) + " " + english.PluralWord(n, "alert of an anomaly", "alerts of anomalies")
+	}
 	switch {
 	case m.options.Publish != nil:
 		return fmt.Sprintf("%s records sent, %s lost", humanize.Comma(m.Recorded()), humanize.Comma(dropped))
 	case dropped > 0:
-		return fmt.Sprintf("%s, and %s records lost", english.Plural(n, "anomaly", "anomalies"), humanize.Comma(dropped))
-	case n == 0:
-		return "no anomaly"
+		return fmt.Sprintf("%s, and %s records lost", found, humanize.Comma(dropped))
 	}
-	return english.Plural(n, "anomaly", "anomalies")
+	return found
 }
