@@ -158,6 +158,41 @@ s1 T5 unknown: r(x,2) w(y,2) r(x,2)
 	}
 }
 
+// An empty list, which a key held before anything was appended to it, is not of thin air in evidence where the key
+// was written as a whole later.
+func TestNothingInAListThatIsWrittenLater(t *testing.T) {
+	for _, history := range []string{`initial absent
+s2 A: w(x,11) @17-18
+s1 B: append(y,15) @24-26
+s2 D: r(y,[]) w(x,16) @20-33
+s0 E: w(y,13) r(x,11) w(x,17) @19-45
+`, `initial absent
+s1 B: append(y,15)
+s2 D: r(y,[]) r(x,11)
+s0 E: w(y,13) w(x,11)
+`} {
+		s, err := script.Parse(history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, level := range verdict.Levels() {
+			if level == verdict.LIN {
+				continue
+			}
+			for _, v := range online(s.Header, s.Txns, true, level) {
+				ctx := context(s, verdict.Levels()...)
+				ctx.Judge, ctx.Find = engineJudge, engineFind
+				a, err := alerts.New(v, ctx)
+				for _, name := range a.Breaks {
+					if broken, _ := verdict.ParseLevel(name); err == nil && oracle.Holds(broken, s.Txns, oracle.FromHeader(s.Header)) {
+						t.Errorf("%s is told at %v, which holds:\n%s", a.Name, broken, a.Summary)
+					}
+				}
+			}
+		}
+	}
+}
+
 // discredit has some transactions of unknown outcome read first what they can hardly have
 // read, so that they did not take effect.
 func discredit(rng *rand.Rand, txns []record.Transaction) {

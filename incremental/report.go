@@ -526,8 +526,8 @@ func (x *exhibits) list() []verdict.Exhibit {
 	return merged(out)
 }
 
-// appenders are, for the keys of which lists are kept but no append, one that
-// shows that they hold lists.
+// appenders are, for the keys of which lists are kept but no append, and for those that are written in another way
+// too, one that shows that they hold lists.
 func (x *exhibits) appenders() []verdict.Exhibit {
 	appended := map[version.Key]bool{}
 	for _, ks := range x.writes {
@@ -536,15 +536,24 @@ func (x *exhibits) appenders() []verdict.Exhibit {
 		}
 	}
 	var out []verdict.Exhibit
-	for _, ks := range x.reads {
+	for s, ks := range x.reads {
 		for k := range ks {
-			if p := x.e.in.perKey.At(k); p.isListKey() && !appended[k] {
+			if p := x.e.in.perKey.At(k); p.isListKey() && !appended[k] || x.e.asOfList(x.e.readCell(x.e.slotTx[s], k)) {
 				appended[k] = true
 				out = append(out, p.changes(x.e.in.nameOf(k)))
 			}
 		}
 	}
 	return out
+}
+
+// asOfList: what was read is nothing, as a list is at first and a key that is written otherwise is not.
+func (e *Engine) asOfList(c cellID) bool {
+	if c == none || !e.in.isNothing(c) {
+		return false
+	}
+	p := e.in.perKey.At(e.in.cells.At(c).key)
+	return p.appended && p.written && !e.holdsInitial(e.in.cells.At(c))
 }
 
 // slots lists the members, sorted.
