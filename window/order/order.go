@@ -205,7 +205,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	case trusted && !broker && o.far(p, h.End):
 		it.key = h.End
 		it.flags |= isOnTrial
-	case !trusted && h.HasTimes && !broker && p.greatest == none:
+	case !trusted && !broker && p.greatest == none && (h.HasTimes || len(p.trial.ends) > 0):
 		it.key, own = 0, false // before all others
 	case trusted:
 		p.timed = true

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // What ended far ahead of all others of its partition, where no broker says when it came, moves nothing: it is judged
@@ -115,6 +117,27 @@ func TestAnotherHistoryFarAhead(t *testing.T) {
 		}
 		if w := o.Watermark(); w < now-4*s || w > now {
 			t.Errorf("the watermark is %d s from now", (w-now)/s)
+		}
+	}
+}
+
+// Where no broker says when records came, one without times says nothing of where the stream is while its first
+// records are on trial: those that come next are not late.
+func TestOneWithoutTimesAmongTheFirst(t *testing.T) {
+	const s = int64(time.Second)
+	o := newRig(Options{Partitions: []int{0}, Lateness: 2 * time.Second, MaxAhead: time.Minute})
+	for _, x := range []*record.Transaction{
+		txn("a", 1, s, 2*s), txn("a", 2, 3*s, 4*s), noTimes(txn("b", 1, 0, 0)), txn("a", 3, 5*s, 6*s), txn("b", 2, 5*s, 7*s), txn("b", 3, 8*s, 9*s),
+	} {
+		o.Reading(1_700_000_000 * s)
+		if f := o.Add(0, x, 0); f != Taken {
+			t.Errorf("%s is %v", x.ID, f)
+		}
+	}
+	o.Flush()
+	for _, r := range drain(o) {
+		if r.Late || r.TimesDropped || r.Detached || r.Gap != nil {
+			t.Errorf("%s: %+v", r.Txn.ID, r)
 		}
 	}
 }
