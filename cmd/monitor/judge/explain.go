@@ -10,6 +10,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Results are the reports on levels, without anomalies. Times are the caller's.
@@ -201,7 +202,7 @@ func (a Assumptions) Context(db string, levels []verdict.Level, find name.Lookup
 	return alerts.Context{
 		DB: db, Levels: levels,
 		Initial: a.Initial, Coverage: a.Coverage, Clock: a.Clock, Sessions: a.Sessions, MaxSkew: a.MaxSkew,
-		Repeats: a.UniqueValues != nil && !*a.UniqueValues,
+		Repeats: a.Coverage == record.CoveragePartial && a.UniqueValues != nil && !*a.UniqueValues,
 		Lookup:  find, Judge: Evidence, Find: Found,
 	}
 }
