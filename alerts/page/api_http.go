@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -346,9 +347,9 @@ func (s *server) happen(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	e, err := codec.DecodeWorldEvent(raw)
+	e, err := codec.DecodeWorldEvent(raw, time.Now().UnixNano())
 	if bad := reject.From(err); bad != nil {
-		return &Invalid{bad.Field, bad.Detail, `send {"event":{"at":…,"node":…,"kind":…,"text":…}}, at in nanoseconds since 1970`}
+		return &Invalid{bad.Field, bad.Detail, `send {"event":{"at":…,"node":…,"kind":…,"text":…}}, at in nanoseconds since 1970, or not at all for now`}
 	}
 	if err := s.data.Happen(r.Context(), e); err != nil {
 		return err

@@ -229,6 +229,10 @@ func TestOpenAPI(t *testing.T) {
 	if want := []record.Event{{At: 5, Node: "pg-2", Kind: "failover", Text: "became primary"}}; !slices.Equal(m.events, want) {
 		t.Errorf("events %+v, want %+v", m.events, want)
 	}
+	check("POST", "/api/v1/events", `{"event":{"text":"became primary"}}`, 201)
+	if at := m.events[len(m.events)-1].At; time.Since(time.Unix(0, at)).Abs() > time.Minute {
+		t.Errorf("what happened now is of %d", at)
+	}
 	check("DELETE", "/api/v1/silences/s0", "", 204)
 	check("DELETE", "/api/v1/silences/s0", "", 404)
 	check("GET", "/api/v1/openapi.yaml", "", 200)

@@ -37,7 +37,7 @@ Exit status: 0; 2 unusable flags or text, 4 store or monitor can't be used.`,
 				}
 			}
 			e.At, e.Text = now.UnixNano(), args[0]
-			if _, err := codec.DecodeWorldEvent(codec.AppendWorldEvent(nil, &e)); err != nil {
+			if _, err := codec.DecodeWorldEvent(codec.AppendWorldEvent(nil, &e), 0); err != nil {
 				bad := reject.From(err)
 				return unusablef("%s: %s", bad.Field, bad.Detail)
 			}

@@ -47,21 +47,23 @@ func IsWorldEvent(b []byte) bool {
 	return d.colon() == nil && d.peek() == '{'
 }
 
-// DecodeWorldEvent decodes an event of the world. An error is a *reject.Error without a position.
-func DecodeWorldEvent(b []byte) (record.Event, error) {
+// DecodeWorldEvent decodes an event of the world, which happened at now if it does not say when, and has to say where now
+// is 0. An error is a *reject.Error without a position.
+func DecodeWorldEvent(b []byte, now int64) (record.Event, error) {
 	if len(b) > SizeDefault {
 		return record.Event{}, reject.New(reject.TooLarge, "the event has %d bytes, more than the limit of %d", len(b), SizeDefault)
 	}
 	d := New(Options{NamesMax: 1})
 	d.b = b
-	e, err := d.worldEvent()
+	e, err := d.worldEvent(now)
 	if err != nil {
 		return record.Event{}, err
 	}
 	return e, nil
 }
 
-func (d *Decoder) worldEvent() (e record.Event, err *reject.Error) {
+func (d *Decoder) worldEvent(now int64) (e record.Event, err *reject.Error) {
+	e.At = now
 	if err := d.open('{', "one JSON object"); err != nil {
 		return e, err
 	}
@@ -92,6 +94,9 @@ func (d *Decoder) happened(e *record.Event) *reject.Error {
 	given, err := d.object(&worldForm, "an object, with at and text", func(f uint) *reject.Error { return d.worldField(f, e) })
 	if err != nil {
 		return err
+	}
+	if e.At != 0 {
+		given |= worldAt
 	}
 	if missing := (worldAt | worldText) &^ given; missing != 0 {
 		name := worldForm.name(missing)

@@ -38,7 +38,7 @@ func TestWorldEventErrors(t *testing.T) {
 		if !IsWorldEvent([]byte(c.in)) {
 			t.Errorf("%s: not recognised", c.in)
 		}
-		_, err := DecodeWorldEvent([]byte(c.in))
+		_, err := DecodeWorldEvent([]byte(c.in), 0)
 		switch e := reject.From(err); {
 		case c.reason == reject.None && err != nil:
 			t.Errorf("%s: %v", c.in, err)
@@ -62,7 +62,7 @@ func FuzzWorldEvent(f *testing.F) {
 	f.Add([]byte(`{"event":{"at":1732160000123456789,"db":"shop","node":"pg-2","kind":"failover","text":"became \"primary\"\n"}}`))
 	f.Add([]byte(`{"event":{"at":-1,"text":"\ud800"}}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		e, err := DecodeWorldEvent(in)
+		e, err := DecodeWorldEvent(in, 0)
 		if err != nil {
 			if r := reject.From(err); r == nil || r.Reason == reject.None || r.Detail == "" {
 				t.Fatalf("an error without a reason: %v", err)
@@ -73,7 +73,7 @@ func FuzzWorldEvent(f *testing.F) {
 			t.Fatalf("accepted, and not recognised")
 		}
 		text := AppendWorldEvent(nil, &e)
-		if back, err := DecodeWorldEvent(text); err != nil || back != e || !json.Valid(text) || !IsWorldEvent(text) {
+		if back, err := DecodeWorldEvent(text, 0); err != nil || back != e || !json.Valid(text) || !IsWorldEvent(text) {
 			t.Fatalf("written as %s: %v, %+v, want %+v", text, err, back, e)
 		}
 	})

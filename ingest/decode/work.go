@@ -71,7 +71,7 @@ func (w *worker) message(j *job, m *source.Message) {
 		b.Bytes += sizeOf(m)
 	}
 	if m.Oversize == 0 && codec.IsWorldEvent(m.Value) {
-		switch e, err := codec.DecodeWorldEvent(m.Value); {
+		switch e, err := codec.DecodeWorldEvent(m.Value, 0); {
 		case again: // it was handed out
 		case err != nil:
 			b.reject(m, err)

@@ -223,7 +223,7 @@ func decode(in *input, d *codec.Decoder, c chunk, records *packed.Chunk) (b batc
 			}
 		}
 		if codec.IsWorldEvent(text) {
-			e, err := codec.DecodeWorldEvent(text)
+			e, err := codec.DecodeWorldEvent(text, 0)
 			if err != nil {
 				b.err = in.located(err, line, at)
 				return b
