@@ -108,6 +108,10 @@ func (p *postgres) dial(ctx context.Context, n Node) (*pgx.Conn, error) {
 			return nil, &Error{Option: optionOf(n), What: n.Name + " does not take a parameter of the address", Err: said, Do: "leave it out, or see SHOW ALL for what there is"}
 		}
 	}
+	if text := err.Error(); strings.Contains(text, "received unexpected message") || strings.Contains(text, "unknown message type") {
+		return nil, &Error{Option: optionOf(n), What: n.Name + " answers, and not as PostgreSQL does",
+			Do: "check host and port, and what the address begins with"}
+	}
 	return nil, err
 }
 
