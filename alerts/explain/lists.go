@@ -26,6 +26,17 @@ func (t teller) appendsOf(id verdict.TxnID, key string) []string {
 	return out
 }
 
+// values are two values of a key: of two lists what stands around where they differ.
+func values(a, b fact) (string, string) {
+	if a.op.Value.Kind != record.KindList || b.op.Value.Kind != record.KindList {
+		return a.value(), b.value()
+	}
+	left, _ := list.Elements(a.op.Value)
+	right, _ := list.Elements(b.op.Value)
+	at := list.Common(left, right)
+	return text.List(left, at), text.List(right, at)
+}
+
 // shown is a read of a list that shows two writes, and where.
 type shown struct {
 	reader        verdict.TxnID

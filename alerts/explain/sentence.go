@@ -93,7 +93,8 @@ func (t teller) readSentence() string {
 		return fmt.Sprintf("%s read %v from the middle of %s, which itself overwrote that with %s.", who, read, orSomebody(writer), last.value())
 	case verdict.NonRepeatableRead:
 		before := t.readBefore(r, ok)
-		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s.", who, text.Name(t.v.Key), before.value(), read.value())
+		first, then := values(before, read)
+		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s.", who, text.Name(t.v.Key), first, then)
 	}
 	return fmt.Sprintf("%s read %v, which it can't have.", who, read)
 }
@@ -203,10 +204,11 @@ func (t teller) pair(seen, missed verdict.Edge) (string, bool) {
 			reader, writer, t.saw(seen), t.missed(missed)), true
 	case "non-repeatable-reads":
 		old, new := t.readNotOf(missed.From, missed.Key, missed.To), t.readFrom(missed.From, missed.Key, missed.To)
+		was, is := values(old, new)
 		if t.lastPlace(missed.From, new) < t.lastPlace(missed.From, old) {
-			return fmt.Sprintf("%s read %s twice and got two values: first %s, which %s wrote, then %s.", reader, text.Name(missed.Key), new.value(), writer, old.value()), true
+			return fmt.Sprintf("%s read %s twice and got two values: first %s, which %s wrote, then %s.", reader, text.Name(missed.Key), is, writer, was), true
 		}
-		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s, which %s wrote.", reader, text.Name(missed.Key), old.value(), new.value(), writer), true
+		return fmt.Sprintf("%s read %s twice and got two values: first %s, then %s, which %s wrote.", reader, text.Name(missed.Key), was, is, writer), true
 	case "non-monotonic-read":
 		return fmt.Sprintf("%s went back in time: it read %s, and after that %s.",
 			reader, t.saw(seen), t.missed(missed)), true
