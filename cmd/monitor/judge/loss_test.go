@@ -91,7 +91,7 @@ func TestWhoIsUnseenMayRepeat(t *testing.T) {
 	}
 }
 
-// Where values may repeat but nobody is unseen, a list that an anomaly is about need not have all its appenders in evidence.
+// Where values may repeat but nobody is unseen, a list proves an anomaly without the appenders of all its elements.
 func TestListsProveWhereValuesMayRepeat(t *testing.T) {
 	for _, history := range []string{
 		"s1 A: append(x,11)\ns1 B: append(x,12) append(x,14)\ns2 C: append(x,15)\ns3 D: append(x,13) r(x,[11,13])\n" +
@@ -107,8 +107,8 @@ func TestListsProveWhereValuesMayRepeat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		no := false
-		for _, r := range judged(t, s.Txns, judge.Assumptions{UniqueValues: &no}, []verdict.Level{verdict.SI, verdict.SER}).Results {
+		no, levels := false, []verdict.Level{verdict.SI, verdict.SER}
+		for _, r := range judged(t, s.Txns, judge.Assumptions{UniqueValues: &no}, levels).Results {
 			if r.Verdict != verdict.Violated.String() || slices.Contains(r.Notes, report.Unproved(1)) {
 				t.Errorf("%s is %s: %q\n%s", r.Level, r.Verdict, r.Notes, history)
 			}
