@@ -102,7 +102,6 @@ const (
 	isEmpty // the list without elements
 	outside // somebody who committed wrote it, and is not among the transactions
 	givenUp // an element of a list that was decided before anybody was seen to append it
-	isMade  // somebody wrote it, of whatever outcome, who had not read it there before
 )
 
 // otherWriters are the writers of a value whose write is not their transaction's
@@ -727,12 +726,8 @@ func (in *intake) addAborted(t *record.Transaction, id verdict.TxnID, arrival in
 		since = min(since, t.Start)
 	}
 	since = before(since, in.attempts)
-	read := map[record.Op]bool{}
 	for i := range t.Ops {
 		op := &t.Ops[i]
-		if op.Kind == record.Read {
-			read[*op] = true
-		}
 		if op.Kind != record.Append && op.Kind != record.Write {
 			continue
 		}
@@ -745,9 +740,6 @@ func (in *intake) addAborted(t *record.Transaction, id verdict.TxnID, arrival in
 		} else {
 			in.perKey.At(k).writtenBy(id)
 			c = in.cellOf(k, op.Value)
-		}
-		if !read[record.Op{Kind: record.Read, Key: op.Key, Value: op.Value}] {
-			in.cells.At(c).about |= isMade
 		}
 		o := in.others(c)
 		in.retried = in.retried || in.cells.At(c).about&in.common == 0 && (in.cells.At(c).final != none || o.aborted != verdict.NoTxn && o.aborted != id)
@@ -780,9 +772,6 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session sessio
 	for i := range in.touched {
 		if st := &in.touched[i]; st.wrote != none {
 			in.wrote(st.wrote, index)
-			if st.read != st.wrote {
-				in.cells.At(st.wrote).about |= isMade
-			}
 			about := in.cells.At(st.wrote).about
 			in.repeated = in.repeated || st.read == st.wrote && about&in.common == 0 // somebody had written it before
 			in.wroteNull = in.wroteNull || about&isNull != 0
@@ -804,9 +793,6 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session sessio
 	for _, c := range in.inters {
 		if in.find(in.cells.At(c).key).wrote == c {
 			continue
-		}
-		if in.find(in.cells.At(c).key).read != c {
-			in.cells.At(c).about |= isMade
 		}
 		o := in.others(c)
 		in.again = in.again || o.inter != none || in.cells.At(c).final != none

@@ -330,7 +330,7 @@ func (e *Engine) decide(index ordinal, c cellID) {
 			e.block(index, c) // an unseen transaction may have written it as well
 		}
 		return
-	case e.unknowable(cl.key), !key.isListKey() && e.writtenBack(index, c):
+	case e.unknowable(cl.key):
 		e.block(index, c)
 		return
 	case key.isListKey():
@@ -350,17 +350,6 @@ func (e *Engine) decide(index ordinal, c cellID) {
 	default:
 		e.wait(index, c)
 	}
-}
-
-// writtenBack: others than index wrote c, and whoever did had read it there before. So it is what its key held at
-// first, if that is not declared, and index may have read that as well as what they wrote.
-func (e *Engine) writtenBack(index ordinal, c cellID) bool {
-	cl := e.in.cells.At(c)
-	if e.opt.Initial != record.InitialAny || cl.about&(isMade|outside) != 0 || e.opt.UnseenUnique && !e.opt.UnseenAsSeen {
-		return false
-	}
-	o := e.in.others(c)
-	return cl.final != none && (cl.final != index || cl.more != none) || o.interOf(index) != none || o.aborted != verdict.NoTxn
 }
 
 // block counts a read that can't be decided. One that only the weak levels know

@@ -365,10 +365,8 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 	q.leave(results)
 	q.unordered(results, w.choices)
 	doubtful := q.Assume.Coverage == record.CoveragePartial && !e.UnseenUnique()
-	if doubtful || q.Assume.Coverage == record.CoverageComplete && q.Assume.Initial == record.InitialAny {
-		q.suppose(results, w.choices)
-	}
 	if doubtful {
+		q.suppose(results, w.choices)
 		q.Assume.UniqueValues = new(bool) // it is false
 	}
 	phases.Solve = time.Since(solving).Seconds()
@@ -407,8 +405,8 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 }
 
 // suppose completes results that leave open who was read, as values repeat and some of their writers are
-// unseen, or keys may have held them at first: what the recorded ones explain without the others is satisfied.
-// That they don't explain it shows nothing.
+// unseen: what the recorded ones explain without the others is satisfied. That they don't explain it shows
+// nothing.
 func (q *Question) suppose(results []verdict.Result, choices int) {
 	var open []verdict.Level
 	for _, r := range results {

@@ -116,39 +116,6 @@ func TestListsProveWhereValuesMayRepeat(t *testing.T) {
 	}
 }
 
-// What those who wrote it had read there before may be what its key held at first, where that is not declared: no
-// more than a satisfied verdict rests on who read it of whom.
-func TestWhoWritesBackMayHaveReadWhatWasThere(t *testing.T) {
-	for _, tc := range []struct {
-		title, txns string
-		want        verdict.Outcome
-	}{
-		{"written back", "s1 C: w(x,14)\ns2 B: r(y,77) r(x,14)\ns3 A: r(y,77) r(x,14) w(y,77) w(x,1)", verdict.Unknown},
-		{"in the reader's own session", "s1 A: r(y,77)\ns1 B: r(y,77) w(y,77) w(x,1)\ns2 C: r(y,77) w(q,77)", verdict.Unknown},
-		{"null", "s1 A: r(y,null)\ns1 B: r(y,null) w(y,null)", verdict.Unknown},
-		{"by two", "s1 A: r(y,77)\ns1 B: r(y,77) w(y,77)\ns2 C: r(y,77) w(y,77)", verdict.Unknown},
-		{"and overwritten", "s1 A: r(y,77)\ns2 B: r(y,77) w(y,77) w(y,78)", verdict.Unknown},
-		{"by an attempt that was aborted", "s1 A: r(y,77)\ns2 B aborted: r(y,77) w(y,77)", verdict.Unknown},
-		{"by one whose outcome is not known", "s1 A: r(y,77)\ns1 B unknown: r(y,77) w(y,77)", verdict.Unknown},
-		{"and explained by that", "s1 A: r(y,77) w(y,77)\ns2 B: r(y,77)", verdict.Satisfied},
-		{"made by somebody", "s1 A: r(y,77)\ns1 B: r(y,77) w(y,77)\ns1 C: w(y,77)", verdict.Violated},
-		{"made by an attempt that was aborted", "s1 A: r(y,77)\ns2 B aborted: w(y,77) r(y,77)", verdict.Violated},
-		{"not read before", "s1 A: r(y,77)\ns1 B: w(y,77)", verdict.Violated},
-		{"and others are wrong", "s1 A: r(y,77)\ns1 B: r(y,77) w(y,77)\ns1 C: r(z,1)\ns1 D: w(z,1)", verdict.Violated},
-	} {
-		s, err := script.Parse(tc.txns)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := judged(t, s.Txns, judge.Assumptions{Coverage: record.CoverageComplete}, []verdict.Level{verdict.RA, verdict.CC, verdict.SI, verdict.SER})
-		for _, r := range h.Results {
-			if r.Verdict != tc.want.String() {
-				t.Errorf("%s: %s is %s, want %v", tc.title, r.Level, r.Verdict, tc.want)
-			}
-		}
-	}
-}
-
 // Who writes back what it read can have read it of a lost attempt like anybody else, where an earlier one was aborted.
 func TestWhoWritesBackMayHaveReadALostAttempt(t *testing.T) {
 	for _, tc := range []struct {
