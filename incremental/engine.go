@@ -66,7 +66,6 @@ type Engine struct {
 	strands []*strand
 	main    *strand
 	slotTx  []ordinal // by slot
-	proving int       // conflicts of the searches that judged exhibits; see provingConflicts
 	// seeds is how many slots the seeds took, once Seeded was called; first the first
 	// slot after them with times, once there is a base, else none.
 	seeds version.Slot

@@ -17,21 +17,8 @@ import (
 // What another session has locked is not waited for without end.
 func TestPreparingEnds(t *testing.T) {
 	t.Parallel()
-	p := databases.StartPostgres(t)
 	ctx := t.Context()
-	db, err := Open(ctx, Options{Targets: []string{p.URL(p.Primary)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if err := db.Prepare(ctx); err != nil {
-		t.Fatal(err)
-	}
-	other, err := pgx.Connect(ctx, p.URL(p.Primary))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close(ctx)
+	db, other := prepared(t)
 	if _, err := other.Exec(ctx, "begin; lock table isowatch_canary.items in access share mode"); err != nil {
 		t.Fatal(err)
 	}
@@ -45,21 +32,8 @@ func TestPreparingEnds(t *testing.T) {
 // What is not the canary's stays, and with it the schema, where it lies there or depends on what does.
 func TestCleanupDropsNothingElse(t *testing.T) {
 	t.Parallel()
-	p := databases.StartPostgres(t)
 	ctx := t.Context()
-	db, err := Open(ctx, Options{Targets: []string{p.URL(p.Primary)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	other, err := pgx.Connect(ctx, p.URL(p.Primary))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close(ctx)
-	if err := db.Prepare(ctx); err != nil {
-		t.Fatal(err)
-	}
+	db, other := prepared(t)
 	for _, c := range [][2]string{
 		{"create schema another; create view another.mine as select * from isowatch_canary.items", "drop view another.mine"},
 		{"create table isowatch_canary.mine ()", "drop table isowatch_canary.mine"},
@@ -208,4 +182,25 @@ func TestOpensWithoutTheFirst(t *testing.T) {
 	if _, err := Open(t.Context(), Options{Targets: first}); err == nil || errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("no node answers: %v", err)
 	}
+}
+
+// prepared is a PostgreSQL with the canary's tables, and a connection of somebody else's.
+func prepared(t *testing.T) (Database, *pgx.Conn) {
+	t.Helper()
+	p := databases.StartPostgres(t)
+	ctx := t.Context()
+	db, err := Open(ctx, Options{Targets: []string{p.URL(p.Primary)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	if err := db.Prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	other, err := pgx.Connect(ctx, p.URL(p.Primary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close(context.Background()) })
+	return db, other
 }
