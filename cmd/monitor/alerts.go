@@ -101,7 +101,8 @@ func (s *shelf) find() (*store.Badger, *remote, error) {
 	if err := storeAt(path); err != nil {
 		return nil, nil, err
 	}
-	st, err := store.Open(store.Options{Path: path})
+	// Who says in the folder where it can be asked has the store for long.
+	st, err := store.Open(store.Options{Path: path, AtOnce: app.Address(path) != ""})
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		r, err := s.running(c, path, err)

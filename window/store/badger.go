@@ -94,7 +94,7 @@ func (s *Badger) start() error {
 		return fmt.Errorf("store %s can't be opened: %w", s.opt.Path, err)
 	}
 	err := s.database()
-	for until := time.Now().Add(lockWait); err != nil && inUse(err) && time.Now().Before(until); {
+	for until := time.Now().Add(lockWait); err != nil && inUse(err) && !s.opt.AtOnce && time.Now().Before(until); {
 		time.Sleep(lockWait / 50)
 		err = s.database()
 	}

@@ -37,6 +37,8 @@ type Options struct {
 	// means the default.
 	MaxDeadLetters     int
 	MaxDeadLetterBytes int64
+	// AtOnce has Open not wait for a store that is in use.
+	AtOnce bool
 	// Logger takes what Badger logs. The zero Logger discards.
 	Logger zerolog.Logger
 
