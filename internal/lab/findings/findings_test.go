@@ -453,7 +453,7 @@ func documented(t *testing.T, text string) string {
 		t.Fatalf("%s has no place for what was found: a line %s and one %s", foundDoc, strings.TrimSpace(begin), end)
 	}
 	all := found(t)
-	var table, commands strings.Builder
+	var table strings.Builder
 	table.WriteString("| finding | topology | isolation | promised | held | anomalies: the level each breaks, and when the first was told |\n| --- | --- | --- | --- | --- | --- |\n")
 	version := map[string]bool{}
 	for _, top := range topologies {
@@ -498,8 +498,7 @@ func documented(t *testing.T, text string) string {
 			}
 			fmt.Fprintf(&table, "| %s | %s | %s | %s | %s | %s |\n", name, f.Topology, isolation, kept,
 				cmp.Or(strings.Join(f.Strongest, ", "), "none"), cmp.Or(strings.Join(anomalies, "; "), fmt.Sprintf("none in %d transactions", f.Transactions)))
-			fmt.Fprintf(&commands, "# %s\n%s\n", f.ID, f.Command)
 		}
 	}
-	return before + begin + "\n" + table.String() + "\n```\n" + commands.String() + "```\n\n" + end + after
+	return before + begin + "\n" + table.String() + "\n" + end + after
 }
