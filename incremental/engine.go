@@ -49,7 +49,7 @@ type Engine struct {
 	// shared are read anomalies and divergences: what breaks every level that is,
 	// or implies, the one they are noted with.
 	shared  []verdict.Violation
-	nShared [verdict.SSER + 1]int // by that level
+	nShared map[verdict.Level]int // by that level
 	checks  []*check              // levels that want a polygraph
 	weak    *weakChecks           // those that don't, or nil
 	// witness is a level that nobody asked for, or nil: where it holds it answers for weak levels whose reads may be
@@ -193,7 +193,7 @@ func New(opt Options) *Engine {
 	if opt.BytesMax == 0 {
 		opt.BytesMax = defaultBytesMax
 	}
-	e := &Engine{opt: opt, in: newIntake(), budget: budget.Unlimited(), seeds: none, first: none, lists: map[version.Key]*listKey{},
+	e := &Engine{opt: opt, nShared: map[verdict.Level]int{}, in: newIntake(), budget: budget.Unlimited(), seeds: none, first: none, lists: map[version.Key]*listKey{},
 		suspended: map[ordinal][]func(){}, vouchers: map[ordinal]voucher{}, claims: map[version.Key][]pendingRead{}, seen: map[string]bool{}}
 	if old := opt.Spare; old != nil {
 		e.in.reuse(old.in)
@@ -460,7 +460,7 @@ func (e *Engine) weakestBrokenBy(base verdict.Level) verdict.Level {
 // as not all are kept.
 func (e *Engine) sharedOf(l verdict.Level) (out []verdict.Violation, violated bool) {
 	for base, n := range e.nShared {
-		violated = violated || n > 0 && breaks(l, verdict.Level(base))
+		violated = violated || n > 0 && breaks(l, base)
 	}
 	for _, v := range e.shared {
 		if breaks(l, v.Level) && (e.opt.MaxViolations == 0 || len(out) < e.opt.MaxViolations || e.opt.Online) {
@@ -639,7 +639,7 @@ func (e *Engine) config(k *check, realTime, bulk bool) constraint.Config {
 	if c.Instants = realTime && k.timed && e.in.instants; c.Instants {
 		c.Late = true // its clock is not a client's, which may have been set back
 	}
-	c.Last, c.Ablate, c.PairsMax = !e.opt.Online, e.opt.Ablate, e.opt.PairsMax
+	c.Last = !e.opt.Online
 	if bulk {
 		c.Slots, c.RunFirst = e.in.txns.Len(), c.Last && e.weak == nil
 	}

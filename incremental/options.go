@@ -1,7 +1,6 @@
 package incremental
 
 import (
-	"github.com/isowatch/isowatch/incremental/constraint"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -58,10 +57,6 @@ type Options struct {
 	// is unknown for that reason. What limits it watches (time, memory) is the
 	// caller's affair; without it the engine depends on its input alone.
 	Stop func() verdict.Reason
-	// PairsMax bounds the pairs of versions of which the order is searched for. Where there
-	// are more, a history is satisfied if it can be run straight through, and else undecided
-	// (batch only). 0: a default of a million.
-	PairsMax int
 	// Steps is how much work is granted online with each transaction, in steps of some ten
 	// nanoseconds, for all levels together (see package budget). What is used up is given up: no
 	// level that wants it is satisfied any more, and only what the records show by themselves is
@@ -98,8 +93,6 @@ type Options struct {
 	Expect Expect
 	// Spare, if not nil, is an engine that is not used any more, whose memory is taken.
 	Spare *Engine
-	// Ablate switches parts of the method off, for benchmarks.
-	Ablate constraint.Ablate
 	// Online: edges are known as soon as they are proved and Tick reports as
 	// the stream goes. Otherwise all is done by Close, which is faster.
 	Online bool

@@ -103,7 +103,7 @@ func (e *Engine) decideChoices(c *weakCheck, share *budget.Share) {
 		return
 	}
 	ch := &chooser{e: e, check: c, budget: share, of: map[version.Slot][]int{}, in: map[ordinal]int{}}
-	ch.solver = sat.NewWith(0, nil, sat.Options{Stop: func() bool { return !ch.budget.Take(sat.AskEvery) }})
+	ch.solver = sat.New(0, nil, sat.Options{Stop: func() bool { return !ch.budget.Take(sat.AskEvery) }})
 	if n := e.blocked + e.weak.blocked + e.in.skipped + len(e.atClose); n > len(e.doubtful) {
 		return // a candidate may be missing
 	}

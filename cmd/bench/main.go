@@ -225,7 +225,7 @@ func (b *flags) run(cmd *cobra.Command, suite bench.Suite) error {
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("stopped before all was measured")
 	}
-	if err != nil && len(r.Rows)+len(r.Ablations) == 0 {
+	if err != nil && len(r.Rows) == 0 {
 		return environment(err)
 	}
 	var failed error

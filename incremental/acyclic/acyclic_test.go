@@ -208,7 +208,7 @@ func TestSolves(t *testing.T) {
 			p = newPuzzle(rng, vars)
 		}
 		th := p.theory()
-		s := sat.New(vars, th)
+		s := sat.New(vars, th, sat.Options{})
 		for v := range vars {
 			s.SetPhase(v, rng.IntN(2) == 0)
 		}

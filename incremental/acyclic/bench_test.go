@@ -38,12 +38,6 @@ var ablations = []struct {
 	set  func(p *task)
 }{
 	{name: "default"},
-	{name: "phase-polarity", opt: sat.Options{Unguided: true}},
-	{name: "true-polarity", opt: sat.Options{Unguided: true}, set: func(p *task) {
-		for v := range p.phase {
-			p.phase[v] = true
-		}
-	}},
 	{name: "no-steady-start", opt: sat.Options{Steady: -1}},
 	{name: "auxiliaries-decided", set: func(p *task) { p.aux = nil }},
 }
@@ -67,7 +61,7 @@ func BenchmarkSolve(b *testing.B) {
 					conflicts, ended, traced = 0, 0, 0
 					for _, p := range tasks {
 						th := p.theory()
-						s := sat.NewWith(len(p.phase), th, a.opt)
+						s := sat.New(len(p.phase), th, a.opt)
 						p.state(s)
 						if s.Solve(20000) == sat.Budget {
 							ended++

@@ -112,7 +112,7 @@ func (p *task) judged(opt sat.Options, budget int) (*sat.Solver, *Theory, sat.An
 	j := &judge{p: p, clauses: slices.Clone(p.clauses)}
 	th := p.theory()
 	opt.Learned = j.derived
-	s := sat.NewWith(len(p.phase), watched{th, j}, opt)
+	s := sat.New(len(p.phase), watched{th, j}, opt)
 	p.state(s)
 	answer := s.Solve(budget)
 	if answer == sat.Unsat && j.err == nil && !j.rup(nil) {
@@ -199,9 +199,8 @@ var variants = []struct {
 	opt  sat.Options
 }{
 	{"default", sat.Options{}},
-	{"unguided", sat.Options{Unguided: true}},
 	{"much deleted", sat.Options{Steady: -1, ReduceFirst: 5}},
-	{"some deleted, unguided", sat.Options{Steady: 20, ReduceFirst: 10, Unguided: true}},
+	{"some deleted", sat.Options{Steady: 20, ReduceFirst: 10}},
 }
 
 // Every step of the search is right, on every class of problem and in every

@@ -72,9 +72,6 @@ func (s *Share) Leave() {
 	s.all.shares--
 }
 
-// SetStop sets Budget.Stop.
-func (s *Share) SetStop(stop func() bool) { s.all.Stop = stop }
-
 // Take draws n steps for work that may be given up, and tells whether it is to be done.
 func (s *Share) Take(n int) bool {
 	s.Use(n)

@@ -93,7 +93,7 @@ func BenchmarkFile(b *testing.B) {
 	})
 	b.Run("verify", func(b *testing.B) {
 		for b.Loop() {
-			c, err := certificate.Read(bytes.NewReader(file.Bytes()))
+			c, err := read(bytes.NewReader(file.Bytes()))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -8,7 +8,7 @@
 //	err := c.Add(result, txns)                  // for each level that is satisfied
 //	err = certificate.Write(w, c)
 //
-//	c, err := certificate.Read(r)
+//	c, err := certificate.NewReader(r).Next()
 //	err = certificate.Verify(c, txns, opt)      // nil, or an *Error that says where it fails
 //
 // The file is described in docs/certificates.md.

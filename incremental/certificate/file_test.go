@@ -154,7 +154,7 @@ func TestGoldenFile(t *testing.T) {
 	if got != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	again, err := certificate.Read(bytes.NewReader(want))
+	again, err := read(bytes.NewReader(want))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestWrittenAndRead(t *testing.T) {
 			named += len(p.Reads)
 		}
 		text := write(t, c)
-		again, err := certificate.Read(strings.NewReader(text))
+		again, err := read(strings.NewReader(text))
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, text)
 		}
@@ -244,7 +244,7 @@ func TestNames(t *testing.T) {
 	if _, steps, _ := strings.Cut(text, `"steps":5}`+"\n"); steps != "@0 s\n@0 \"s 2\"\nstart\n\"commit x\"\n\"@0\"\n" {
 		t.Errorf("steps:\n%s", steps)
 	}
-	again, err := certificate.Read(strings.NewReader(text))
+	again, err := read(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,9 +300,6 @@ func TestSeveralInAFile(t *testing.T) {
 			t.Errorf("history %d: %v", i, err)
 		}
 	}
-	if _, err := certificate.Read(strings.NewReader(file)); err == nil || !strings.Contains(err.Error(), "line 4: a second certificate begins") {
-		t.Errorf("read as one: %v", err)
-	}
 }
 
 // A fault is told with the line that has it, the operation, and both values.
@@ -342,13 +339,13 @@ func TestVerifyErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, opt := parse(t, c.history)
 			text := write(t, prove(t, s.Txns, opt, c.proof))
-			if cert, err := certificate.Read(strings.NewReader(text)); err != nil || certificate.Verify(cert, s.Txns, opt) != nil {
+			if cert, err := read(strings.NewReader(text)); err != nil || certificate.Verify(cert, s.Txns, opt) != nil {
 				t.Fatalf("does not hold before it is spoilt: %v, %v", err, certificate.Verify(cert, s.Txns, opt))
 			}
 			lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 			c.spoil(lines)
 			text = strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
-			cert, err := certificate.Read(strings.NewReader(text))
+			cert, err := read(strings.NewReader(text))
 			if err != nil {
 				t.Fatal(err)
 			}

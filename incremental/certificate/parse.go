@@ -38,35 +38,15 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("certificate, line %d: %s", e.Line, e.What)
 }
 
-// Read reads the one certificate that a file holds. Errors are *SyntaxErrors, or
-// those of r. What it takes of memory is in proportion to what was read.
-func Read(r io.Reader) (*Certificate, error) {
-	rd := NewReader(r)
-	c, err := rd.Next()
-	if errors.Is(err, io.EOF) {
-		return nil, &SyntaxError{Line: 1, What: "the file is empty; write a certificate with check --certificate"}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if _, err := rd.Next(); !errors.Is(err, io.EOF) {
-		if err == nil {
-			err = &SyntaxError{Line: rd.began, What: "a second certificate begins; this one should be alone"}
-		}
-		return nil, err
-	}
-	return c, nil
-}
-
 // Reader reads certificates that follow each other in one file.
 type Reader struct {
-	in    *bufio.Reader
-	line  int // lines read
-	began int // the line at which the last certificate began
-	buf   []byte
+	in   *bufio.Reader
+	line int // lines read
+	buf  []byte
 }
 
-// NewReader makes a Reader.
+// NewReader makes a Reader. Its errors are *SyntaxErrors, or those of r. What it takes of memory is in proportion to
+// what was read.
 func NewReader(r io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(r, 1<<16)} }
 
 // Next reads the next certificate; io.EOF says that there is none.
@@ -75,7 +55,6 @@ func (r *Reader) Next() (*Certificate, error) {
 	if err != nil {
 		return nil, err // io.EOF among them
 	}
-	r.began = r.line
 	var h header
 	if err := r.decode(line, &h); err != nil {
 		return nil, err

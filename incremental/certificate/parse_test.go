@@ -22,8 +22,21 @@ A
 @1 "s 1"
 `
 
+// read is the one certificate that a file holds.
+func read(r io.Reader) (*certificate.Certificate, error) {
+	in := certificate.NewReader(r)
+	c, err := in.Next()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := in.Next(); !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return c, nil
+}
+
 func TestParse(t *testing.T) {
-	c, err := certificate.Read(strings.NewReader(good))
+	c, err := read(strings.NewReader(good))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +54,6 @@ func TestParse(t *testing.T) {
 // What is no certificate is refused with the line, the field and what is wanted.
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{good, "", `line 1: the file is empty`},
 		{good, "A\n", `line 1: want a JSON object, not "A"`},
 		{good, "{}\n", `line 1: certificate: missing: the first line of a certificate gives its version`},
 		{`"certificate":1`, `"certificate":2`, `line 1: certificate: version 2; this program reads version 1`},
@@ -76,7 +88,7 @@ func TestParseErrors(t *testing.T) {
 		{"@1 \"s 1\"\n", "C\nD\n", `line 9: want a JSON object, not "D"`},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
-		_, err := certificate.Read(strings.NewReader(text))
+		_, err := read(strings.NewReader(text))
 		var e *certificate.SyntaxError
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), "certificate, "+c.want) {
 			t.Errorf("%.20q for %.20q: error %v, want %s", c.new, c.old, err, c.want)
@@ -97,7 +109,7 @@ C
 // Reads follow the reader's step; "read" alone is a name.
 func TestParseReads(t *testing.T) {
 	text := withReads
-	c, err := certificate.Read(strings.NewReader(text))
+	c, err := read(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,12 +136,12 @@ func TestParseReads(t *testing.T) {
 		{"read 0 A", `read 0 ""`, `line 5: the name is empty`},
 		{"read 0 A", "read 0 \xff", `line 5: the line is not UTF-8`},
 	} {
-		_, err := certificate.Read(strings.NewReader(strings.Replace(withReads, c.old, c.new, 1)))
+		_, err := read(strings.NewReader(strings.Replace(withReads, c.old, c.new, 1)))
 		if err == nil || !strings.Contains(err.Error(), "certificate, "+c.want) {
 			t.Errorf("%q for %q: error %v, want %s", c.new, c.old, err, c.want)
 		}
 	}
-	_, err = certificate.Read(strings.NewReader(strings.Replace(good, `"steps":3`, `"steps":3,"reads":1`, 1)))
+	_, err = read(strings.NewReader(strings.Replace(good, `"steps":3`, `"steps":3,"reads":1`, 1)))
 	if err == nil || !strings.Contains(err.Error(), "line 2: reads: want the number of reads that follow, in orders of kind commits only") {
 		t.Errorf("reads among starts and commits: %v", err)
 	}
@@ -148,7 +160,7 @@ func (e *endless) Read(b []byte) (int, error) {
 
 func TestLinesAreBounded(t *testing.T) {
 	in := &endless{}
-	_, err := certificate.Read(in)
+	_, err := read(in)
 	if err == nil || !strings.Contains(err.Error(), "line 1: the line has more than") {
 		t.Errorf("error %v", err)
 	}
@@ -162,7 +174,7 @@ type broken struct{}
 func (broken) Read([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestErrorsOfTheReaderPass(t *testing.T) {
-	if _, err := certificate.Read(broken{}); !errors.Is(err, io.ErrClosedPipe) {
+	if _, err := read(broken{}); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -179,7 +191,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(withReads))
 	f.Add([]byte(strings.ReplaceAll(good, "A", `"A \u00e9\ud800"`)))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		c, err := certificate.Read(strings.NewReader(string(in)))
+		c, err := read(strings.NewReader(string(in)))
 		if err != nil {
 			var e *certificate.SyntaxError
 			if !errors.As(err, &e) || e.Line < 1 || e.What == "" {
@@ -188,7 +200,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		text := write(t, c)
-		again, err := certificate.Read(strings.NewReader(text))
+		again, err := read(strings.NewReader(text))
 		if err != nil {
 			t.Fatalf("what was written can't be read: %v\n%s", err, text)
 		}

@@ -161,7 +161,7 @@ const surveyAgain = 16
 // surveyOnce is how many edges were put in. If what follows is a cycle all is taken back; Blocks
 // will find it and know why.
 func (p *Polygraph) surveyOnce() int {
-	if p.Found > 0 || p.halted() || p.cfg.Ablate.NoPruning {
+	if p.Found > 0 || p.halted() {
 		return 0
 	}
 	edges, reasons := p.g.Len(), len(p.forced)

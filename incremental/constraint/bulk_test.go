@@ -272,7 +272,7 @@ func TestStopInBulk(t *testing.T) {
 	for _, s := range bulkSettings() {
 		r := newRig(pl, s.cfg)
 		asked := 0
-		r.p.Budget.SetStop(func() bool { asked++; return asked >= 3 })
+		r.stopAt(func() bool { asked++; return asked >= 3 })
 		r.feed(nil)
 		full := feed(pl, s.cfg)
 		if asked != 3 {
@@ -311,7 +311,7 @@ func TestStopInStreams(t *testing.T) {
 		r := newRig(pl, cfg)
 		r.feed(nil)
 		before := r.p.Undecided()
-		r.p.Budget.SetStop(func() bool { return true })
+		r.stopAt(func() bool { return true })
 		for range 64 {
 			r.p.halted()
 		}

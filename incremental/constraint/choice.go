@@ -263,10 +263,7 @@ func (p *Polygraph) preceding(vs []vid, reader slot) int {
 func (p *Polygraph) beside(c *choice, out []vid) []vid {
 	start := p.start(c.reader)
 	for _, l := range p.byLine[c.key] {
-		vs := l.vs
-		if !p.cfg.Ablate.NoPruning {
-			vs = vs[p.preceding(vs, c.reader):]
-		}
+		vs := l.vs[p.preceding(l.vs, c.reader):]
 		vs = vs[:sort.Search(len(vs), func(i int) bool { return p.reach.Reaches(start, p.commit(p.writer(vs[i]))) })]
 		for _, v := range vs {
 			if p.writer(v) != c.reader && p.isHead(v) && !p.held(v) {
@@ -409,17 +406,12 @@ func (p *Polygraph) wakeChoice(ci choiceID) {
 // settleChoice narrows a choice, and takes what remains alone.
 func (p *Polygraph) settleChoice(ci choiceID) {
 	c := &p.choices[ci]
-	if !p.cfg.Ablate.NoPruning {
-		p.narrow(c)
-		if p.decide(ci) {
-			return
-		}
+	p.narrow(c)
+	if p.decide(ci) {
+		return
 	}
 	for _, v := range c.cands {
 		p.mayRead(v)
-	}
-	if p.cfg.Ablate.NoPruning {
-		return
 	}
 	// What may change it: something new before the reader, before a candidate,
 	// or between a candidate and a writer that the reader has behind it.
@@ -606,7 +598,7 @@ func (p *Polygraph) resolveRound() int {
 // anew each time, which is much cheaper than inserting the edges one by one.
 func (p *Polygraph) rounds() {
 	p.trackAll()
-	for p.openChoices > 0 && !p.cfg.Ablate.NoPruning {
+	for p.openChoices > 0 {
 		n := p.resolveRound()
 		if n == 0 {
 			return

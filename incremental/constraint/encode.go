@@ -294,7 +294,7 @@ func (q *problem) sortNodes() {
 // to them. It is good until the next problem's.
 func (q *problem) fixed() (arcs []acyclic.Arc, extra int) {
 	p := q.p
-	if p.banded == nil && (p.cfg.Ablate.NoContraction || 2*len(q.nodes) > p.g.Nodes() && p.g.Nodes() > wholeFrom) {
+	if p.banded == nil && 2*len(q.nodes) > p.g.Nodes() && p.g.Nodes() > wholeFrom {
 		return q.whole(), 0
 	}
 	p.contracted, extra = p.reach.Contract(q.nodes, p.contracted[:0])
@@ -427,16 +427,15 @@ func (q *problem) renumber(order []int) {
 // solver makes the solver of the problem. learned, if not nil, is told of derived
 // clauses.
 func (q *problem) solver(learned func([]sat.Lit)) *sat.Solver {
-	off := q.p.cfg.Ablate
 	counted := q.theory.Looked()
 	stop := func() bool {
 		n := q.theory.Looked() - counted
 		counted += n
 		return !q.p.Budget.Take(sat.AskEvery + n/placesAStep)
 	}
-	s := sat.NewWith(len(q.vars), q.theory, sat.Options{Stop: stop, Learned: learned, Unguided: off.NoPolarity})
+	s := sat.New(len(q.vars), q.theory, sat.Options{Stop: stop, Learned: learned})
 	for i, v := range q.vars {
-		s.SetPhase(i, v.phase || off.NoPolarity)
+		s.SetPhase(i, v.phase)
 		if v.kind == followsVar || v.kind == inVar {
 			s.SetAux(i)
 		}

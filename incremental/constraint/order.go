@@ -221,11 +221,6 @@ func (p *Polygraph) Block(w version.ID) {
 			low = i
 			continue
 		}
-		if p.cfg.Ablate.NoPruning && !p.tab.First(x.head) {
-			p.constrain(x.head, w)
-			low = i
-			continue
-		}
 		switch p.relate(x.head, w) {
 		case isBefore:
 			any = true

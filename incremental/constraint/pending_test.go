@@ -42,7 +42,7 @@ func TestPendingIsBounded(t *testing.T) {
 	pl := parse(b.String())
 	r := newRig(pl, Config{RealTime: true, Sessions: true})
 	r.upTo(writers)
-	r.p.Budget.SetStop(func() bool { return true })
+	r.stopAt(func() bool { return true })
 	r.upTo(len(pl.txns))
 	if n := r.p.Pending(); n != 0 {
 		t.Errorf("%d violations were explained after the stop", n)

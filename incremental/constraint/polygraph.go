@@ -105,14 +105,6 @@ type Config struct {
 	Chains, Slots int
 	// PairsMax bounds the pairs of blocks that are made, of a complete history; see run.go. 0: pairsMax.
 	PairsMax int
-	Ablate   Ablate
-}
-
-// Ablate switches parts of the method off, to measure what they are worth.
-type Ablate struct {
-	NoPruning     bool // every pair of blocks and every candidate goes to the solver
-	NoContraction bool // the solver gets the whole known graph
-	NoPolarity    bool // the solver's first values do not follow the order of the graph
 }
 
 // Violation is a cycle or an unsatisfiable set of constraints, in nodes.
@@ -630,7 +622,7 @@ func (p *Polygraph) Propagate() {
 		p.dirty = p.dirty[:len(p.dirty)-1]
 		pr := &p.pairs[c]
 		pr.dirty = false
-		if !pr.alive || p.cfg.Ablate.NoPruning {
+		if !pr.alive {
 			continue
 		}
 		zone := p.window.zone

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isowatch/isowatch/incremental/budget"
 	"github.com/isowatch/isowatch/incremental/graph"
 	"github.com/isowatch/isowatch/incremental/reach"
 	"github.com/isowatch/isowatch/incremental/sat"
@@ -244,6 +245,13 @@ func settings() []setting {
 		out = append(out, s, si, pc)
 	}
 	return out
+}
+
+// stopAt has the work ended as soon as stop says so.
+func (r *rig) stopAt(stop func() bool) {
+	all := budget.Unlimited()
+	all.Stop = stop
+	r.p.Budget = all.Share()
 }
 
 // rig feeds a plan to a polygraph as the engine would.

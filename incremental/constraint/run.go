@@ -34,7 +34,7 @@ const runFrom = 1 << 12
 // runs tries to run a history that is loaded in bulk before its pairs are made. If that can be done there is nothing
 // left to do. Not where reads are open, which may be decided later.
 func (p *Polygraph) runs() bool {
-	if !p.cfg.RunFirst || p.Found > 0 || len(p.choices) > 0 || p.cfg.Ablate.NoPruning || p.g.Nodes() <= min(runFrom, p.cfg.PairsMax) || !p.run(nil, nil) {
+	if !p.cfg.RunFirst || p.Found > 0 || len(p.choices) > 0 || p.g.Nodes() <= min(runFrom, p.cfg.PairsMax) || !p.run(nil, nil) {
 		return false
 	}
 	p.implicit = 1 // what is not known to be solved any more is not solved for having no pairs

@@ -135,7 +135,7 @@ func (p *Polygraph) Unsettled() int {
 // solveWindow solves what is new among pairs, which are all that are open, and
 // tells whether that gives a solution of all.
 func (p *Polygraph) solveWindow(pairs []pairID, choices []choiceID, budget int) bool {
-	if p.banded == nil || p.cfg.Last || p.cfg.Ablate != (Ablate{}) || len(choices) > 0 || p.window.unsettled == len(pairs) {
+	if p.banded == nil || p.cfg.Last || len(choices) > 0 || p.window.unsettled == len(pairs) {
 		return false
 	}
 	fresh, zone := p.banded.Fresh(slot(p.window.slots)), p.window.zone

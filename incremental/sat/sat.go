@@ -98,9 +98,6 @@ func (a Answer) String() string { return [...]string{"budget", "sat", "unsat"}[a
 // Options say how to search. The zero value is what measured best; the rest is
 // there for comparison.
 type Options struct {
-	// Unguided leaves the theory's preferences aside: a variable's first value
-	// is the one of SetPhase. Without Guide in the theory it means nothing.
-	Unguided bool
 	// Steady is how many conflicts pass before activities count: until then
 	// variables are decided by number. 0: 1000; negative: none.
 	Steady int
@@ -185,10 +182,7 @@ type Stats struct {
 // New makes a problem of n variables under the theory, which may be nil.
 // Decisions follow variable numbers until conflicts teach better, and phases
 // are true at first.
-func New(n int, theory Theory) *Solver { return NewWith(n, theory, Options{}) }
-
-// NewWith is New with options.
-func NewWith(n int, theory Theory, opt Options) *Solver {
+func New(n int, theory Theory, opt Options) *Solver {
 	if opt.Steady == 0 {
 		opt.Steady = steady
 	}
@@ -199,7 +193,7 @@ func NewWith(n int, theory Theory, opt Options) *Solver {
 	if p, ok := theory.(Propagator); ok {
 		s.propagator = p
 	}
-	if g, ok := theory.(Guide); ok && !opt.Unguided {
+	if g, ok := theory.(Guide); ok {
 		s.guide = g
 	}
 	s.trace.init()

@@ -60,9 +60,9 @@ func (p *problem) solverWith(opt Options) (*Solver, *atMost) {
 	var s *Solver
 	if p.bounded != nil {
 		th = &atMost{k: p.k, lits: p.bounded}
-		s = NewWith(p.vars, th, opt)
+		s = New(p.vars, th, opt)
 	} else {
-		s = NewWith(p.vars, nil, opt)
+		s = New(p.vars, nil, opt)
 	}
 	for _, c := range p.clauses {
 		s.AddClause(c...)
@@ -330,7 +330,7 @@ func TestDeterministic(t *testing.T) {
 
 // What is tried first stays where nothing speaks against it.
 func TestPhases(t *testing.T) {
-	s := New(3, nil)
+	s := New(3, nil, Options{})
 	s.SetPhase(1, false)
 	s.AddClause(Neg(0), Neg(2))
 	if got := s.Solve(10); got != Sat || !s.Value(0) || s.Value(1) || s.Value(2) || s.Stats.Conflicts > 0 {
@@ -339,22 +339,22 @@ func TestPhases(t *testing.T) {
 }
 
 func TestEdges(t *testing.T) {
-	if s := New(0, nil); s.Solve(1) != Sat {
+	if s := New(0, nil, Options{}); s.Solve(1) != Sat {
 		t.Error("no variables: not satisfiable")
 	}
-	s := New(1, nil)
+	s := New(1, nil, Options{})
 	s.AddClause()
 	if s.Solve(1) != Unsat {
 		t.Error("an empty clause is satisfied")
 	}
-	s = New(1, nil)
+	s = New(1, nil, Options{})
 	s.AddClause(Pos(0))
 	s.AddClause(Neg(0))
 	if s.Solve(1) != Unsat || len(s.Objections()) > 0 {
 		t.Error("opposite units are satisfied, or the theory objected")
 	}
 	none := &atMost{k: 0, lits: map[Lit]bool{Pos(0): true, Neg(0): true}}
-	s = New(1, none)
+	s = New(1, none, Options{})
 	if s.Solve(100) != Unsat || !slices.Equal(s.Objections(), []int{0, 1}) {
 		t.Errorf("objections %v, want 0 and 1", s.Objections())
 	}

@@ -1,15 +1,14 @@
 // Package bench measures the monitor: cmd/bench is its command.
 //
-//	Suite ──┬─ Row    one piece of work at one level, with its target and the paper's figure
-//	        │         │ Measure(ctx, *Env)
-//	        │         ▼
-//	        │        Measured  median seconds, peak memory, verdicts
-//	        └─ Study  one history under several variants of the engine
+//	Suite ──── Row    one piece of work at one level, with its target and the paper's figure
+//	                  │ Measure(ctx, *Env)
+//	                  ▼
+//	                 Measured  median seconds, peak memory, verdicts
 //
 // A row runs `monitor check` as a process of its own, so that time is what a person
 // waits for and memory is what the system gave, reading the file included. The online rows,
-// which measure the engine alone, and the studies, which need options that no command has, run the engine
-// in this process; they come last, so that what they take from the system is not counted for others.
+// which measure the engine alone, run it in this process; they come last, so that what they take from the system is
+// not counted for others.
 //
 // Where a row's peer can be run, it is run on the same history after ours (Options.Peer).
 //

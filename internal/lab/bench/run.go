@@ -11,13 +11,12 @@ import (
 
 // Report is what a suite found. The order of the fields is part of the format.
 type Report struct {
-	Suite     string     `json:"suite"`
-	About     string     `json:"about"`
-	Machine   Machine    `json:"machine"`
-	Runs      int        `json:"runs"`
-	Scale     float64    `json:"scale"`
-	Rows      []Result   `json:"rows"`
-	Ablations []Ablation `json:"ablations"`
+	Suite   string   `json:"suite"`
+	About   string   `json:"about"`
+	Machine Machine  `json:"machine"`
+	Runs    int      `json:"runs"`
+	Scale   float64  `json:"scale"`
+	Rows    []Result `json:"rows"`
 }
 
 // Machine is where it was measured.
@@ -40,11 +39,11 @@ func Run(ctx context.Context, s Suite, opt Options) (r Report, err error) {
 	if s.Head != nil {
 		about += s.Head(e)
 	}
-	r = Report{Suite: s.Name, About: about, Runs: opt.Runs, Scale: opt.Scale, Rows: []Result{}, Ablations: []Ablation{},
+	r = Report{Suite: s.Name, About: about, Runs: opt.Runs, Scale: opt.Scale, Rows: []Result{},
 		Machine: Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version()}}
 	say, n := e.opt.Progress, 0
 	e.opt.Progress = func(label string) {
-		say(fmt.Sprintf("%d of %d: %s", n, len(s.Rows)+len(s.Studies), label))
+		say(fmt.Sprintf("%d of %d: %s", n, len(s.Rows), label))
 	}
 	for _, row := range s.Rows {
 		n++
@@ -55,13 +54,6 @@ func Run(ctx context.Context, s Suite, opt Options) (r Report, err error) {
 		r.Rows = append(r.Rows, result)
 		e.opt.Done(result)
 	}
-	for i := range s.Studies {
-		n++
-		r.Ablations = append(r.Ablations, s.Studies[i].measure(ctx, e)...)
-		if ctx.Err() != nil {
-			return r, context.Cause(ctx)
-		}
-	}
 	return r, nil
 }
 
@@ -70,11 +62,6 @@ func (r *Report) Failed() int {
 	n := 0
 	for _, row := range r.Rows {
 		if row.Status == Failed {
-			n++
-		}
-	}
-	for _, a := range r.Ablations {
-		if a.Verdict == "" {
 			n++
 		}
 	}

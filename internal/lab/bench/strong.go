@@ -2,9 +2,6 @@ package bench
 
 import (
 	"fmt"
-
-	"github.com/isowatch/isowatch/incremental"
-	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
 // Where the recordings come from.
@@ -26,13 +23,8 @@ func strong() Suite {
 	s.Rows = append(s.Rows, large()...)
 	s.Rows = append(s.Rows, blindW()...)
 	s.Rows = append(s.Rows, anomalous()...)
-	s.Studies = ablations()
 	return s
 }
-
-// hardVariables is the size of a formula that a search with all its means decides in
-// seconds.
-const hardVariables = 40
 
 const (
 	satisfied = "satisfied"
@@ -165,31 +157,5 @@ func anomalous() []Row {
 			Peer: Peer{"VeriStrong 143 ms", "VeriStrong, Table 2"}, Expect: violated, Measure: average(recording{violated: "SER", from: fromMany}, "ser")},
 		{Name: "anomalous-si", Work: "histories with anomalies, average of check's own seconds", Level: "si", Target: Target{Seconds: 0.010},
 			Peer: Peer{"VeriStrong 18 ms", "VeriStrong, Table 2"}, Expect: violated, Measure: average(recording{violated: "SI", from: fromMany}, "si")},
-	}
-}
-
-// ablations are VeriStrong's Figure 14 and Table 1, and a formula, which leaves
-// everything to the search.
-func ablations() []Study {
-	var out []Study
-	for _, level := range []verdict.Level{verdict.SER, verdict.SI} {
-		for _, x := range []struct{ name, conflicts, withoutPolarity string }{{"rh", "0", "0"}, {"bl", "50", "497"}, {"wh", "86", "1427"}, {"hd", "936", "2047"}} {
-			peer := Peer{fmt.Sprintf("%s conflicts, without polarity %s", x.conflicts, x.withoutPolarity), "VeriStrong, Table 1"}
-			out = append(out, Study{Name: "ablation-" + x.name + "-" + level.String(), Work: "VeriStrong's " + x.name, Level: level,
-				Spec: workload(x.name, level.String()), Variants: variants(peer)})
-		}
-		out = append(out, Study{Name: "ablation-hard-" + level.String(), Work: fmt.Sprintf("a formula of %d variables", hardVariables), Level: level,
-			Spec: Spec{Level: level.String(), Workload: "hard", Variables: hardVariables}, Variants: variants(Peer{})})
-	}
-	return out
-}
-
-// variants are the engine as it is, and with some of it switched off.
-func variants(peer Peer) []Variant {
-	return []Variant{
-		{Name: "everything", Peer: peer},
-		{Name: "without pruning", Set: func(o *incremental.Options) { o.Ablate.NoPruning = true }},
-		{Name: "without contraction", Set: func(o *incremental.Options) { o.Ablate.NoContraction = true }},
-		{Name: "without polarity", Set: func(o *incremental.Options) { o.Ablate.NoPolarity = true }},
 	}
 }

@@ -10,11 +10,10 @@ import (
 
 // Suite is a table of measurements.
 type Suite struct {
-	Name    string
-	About   string
-	Head    func(*Env) string // what About says further of how it is measured; may be nil
-	Rows    []Row
-	Studies []Study
+	Name  string
+	About string
+	Head  func(*Env) string // what About says further of how it is measured; may be nil
+	Rows  []Row
 	// Runs and Scale are those of Options unless something else is asked for; 0: 3 runs, full size.
 	Runs  int
 	Scale float64
@@ -139,7 +138,7 @@ type lateError struct{ after time.Duration }
 
 func (l *lateError) Error() string { return fmt.Sprintf("stopped after %v", l.after) }
 
-// Select keeps the rows and studies that are asked for: each of only is a name, or
+// Select keeps the rows that are asked for: each of only is a name, or
 // the beginning of several up to a "-". Empty: all. The error names what there is.
 func (s Suite) Select(only []string) (Suite, error) {
 	if len(only) == 0 {
@@ -161,27 +160,18 @@ func (s Suite) Select(only []string) (Suite, error) {
 			rows = append(rows, r)
 		}
 	}
-	var studies []Study
-	for _, st := range s.Studies {
-		if wanted(st.Name) {
-			studies = append(studies, st)
-		}
-	}
 	if i := slices.Index(used, false); i >= 0 {
 		return s, fmt.Errorf("suite %s has nothing that is called %q: there is %s", s.Name, only[i], strings.Join(s.Names(), ", "))
 	}
-	s.Rows, s.Studies = rows, studies
+	s.Rows = rows
 	return s, nil
 }
 
-// Names lists the rows and studies.
+// Names lists the rows.
 func (s Suite) Names() []string {
 	var out []string
 	for _, r := range s.Rows {
 		out = append(out, r.Name)
-	}
-	for _, st := range s.Studies {
-		out = append(out, st.Name)
 	}
 	return out
 }

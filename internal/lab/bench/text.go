@@ -22,7 +22,6 @@ func (r *Report) Text(w io.Writer) error {
 	b.WriteString("\n")
 	rows(&b, r.Rows)
 	streamed(&b, r.Rows)
-	studies(&b, r.Ablations)
 	remarks(&b, r)
 	_, err := w.Write(b.Bytes())
 	return err
@@ -126,21 +125,6 @@ func (p *PeerRun) text() string {
 	return fmt.Sprintf("%s %s s, %s MB, exit %d", p.Program, seconds3(p.Seconds), whole(float64(p.PeakBytes)/1e6), p.Status)
 }
 
-func studies(b *bytes.Buffer, as []Ablation) {
-	if len(as) == 0 {
-		return
-	}
-	b.WriteString("\n")
-	t := table(b)
-	line(t, "study", "work", "level", "variant", "verdict", "seconds", "choices", "constraints", "pruned", "residual", "conflicts", "paper")
-	for _, a := range as {
-		n := strconv.Itoa
-		line(t, a.Study, a.Work, a.Level, dash(a.Variant), dash(a.Verdict), seconds3(a.Seconds), n(a.Choices), n(a.Constraints), n(a.Pruned), n(a.Residual),
-			n(a.Conflicts), a.Peer.text())
-	}
-	t.Flush()
-}
-
 // remarks says why there are no figures, once for each reason.
 func remarks(b *bytes.Buffer, r *Report) {
 	var order []string
@@ -157,9 +141,6 @@ func remarks(b *bytes.Buffer, r *Report) {
 	}
 	for _, row := range r.Rows {
 		add(row.Name, string(row.Status), row.Why)
-	}
-	for _, a := range r.Ablations {
-		add(strings.TrimSpace(a.Study+" "+a.Variant), "unknown", a.Why)
 	}
 	if len(order) > 0 {
 		b.WriteString("\n")
