@@ -110,7 +110,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		w.totals.keep(a.Near(w.keeper.World().Events))
 	}
 	o := outcomeOf(&a)
-	o.share = shareOf(proving.All(), kindSteps)
+	o.share = shareOf(proving.All(), judge.KindSteps)
 	w.proved.put(m, o)
 	w.told.breaks(a.Breaks)
 	w.told.add(m.kind, o.share)
@@ -296,12 +296,9 @@ func (w *worker) addCounted(ctx context.Context, now int64) error {
 	return nil
 }
 
-// Of a kind of anomalies a segment has alerts until their proofs took kindSteps, at most sharesMax of them; of more of it,
+// Of a kind of anomalies a segment has alerts until their proofs took judge.KindSteps, at most sharesMax of them; of more of it,
 // what is needed to explain them later is kept, up to kindBytes, at most sharesMax of these; and more are counted.
-const (
-	kindSteps = 2 * judge.ProofSteps
-	kindBytes = 4 << 20
-)
+const kindBytes = 4 << 20
 
 // kindOf is a kind of anomalies: those of a segment that are found at a level and called the same.
 func kindOf(same string, v *stream.Violation) string {

@@ -59,7 +59,7 @@ type Question struct {
 	isWhole   bool               // that is all of them
 	itemsMax  int                // how many operations there may be for predicates; 0: as package predicate has it
 	isTooMuch bool               // more is asked for than is in Records, as that would be too many operations
-	proved    []verdict.Result   // what holds, with its proof
+	decided   []verdict.Result   // what holds, with its proof, and what is violated
 	explainer *explainer
 	notes     []string // on every result
 	// renumbered: it was looked whether the numbers of sessions are wrong.
@@ -171,11 +171,10 @@ type work struct {
 // decide judges all levels, each with its share of the time, but for those that a stronger one has answered. What a
 // share was too short for gets what is left in the end.
 func (q *Question) decide(h *report.History, known map[verdict.Level]report.Result, tell func(report.Result, verdict.Level)) error {
-	open := func(l verdict.Level) bool {
+	open := func(l verdict.Level) bool { // what a weaker one's anomaly breaks is judged once, for its own ones
 		r, judged := known[l]
-		return !q.holds(l) && (!judged || r.Unknown != nil && !slices.ContainsFunc(q.Levels, func(m verdict.Level) bool {
-			return l.Implies(m) && known[m].Verdict == verdict.Violated.String()
-		}))
+		v := q.inferred(l)
+		return v.Outcome == verdict.Unknown && (!judged || r.Unknown != nil) || v.Outcome == verdict.Violated && !judged
 	}
 	plan := q.plan()
 	for turn := range 2 {
@@ -194,12 +193,12 @@ func (q *Question) decide(h *report.History, known map[verdict.Level]report.Resu
 		}
 	}
 	for _, l := range q.Levels {
-		v := []verdict.Result{{Level: l, Outcome: verdict.Unknown}}
-		if verdict.Infer(v, q.proved); v[0].Outcome != verdict.Satisfied || known[l].Verdict == verdict.Satisfied.String() {
+		v := q.inferred(l)
+		if v.Outcome != verdict.Satisfied || known[l].Verdict == verdict.Satisfied.String() {
 			continue
 		}
-		tell(q.explainer.first(v[0]), l)
-		if err := q.prove(v[0]); err != nil {
+		tell(q.explainer.first(v), l)
+		if err := q.prove(v); err != nil {
 			return err
 		}
 	}
@@ -384,11 +383,12 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 		tell(r, v.Level)
 		if w.aux {
 			if v.Outcome == verdict.Satisfied {
-				q.proved = append(q.proved, v)
+				q.decided = append(q.decided, v)
 			}
 			continue
 		}
 		if v.Outcome == verdict.Violated {
+			q.decided = append(q.decided, v)
 			q.found = append(q.found, found{v, r, q.explainer.find})
 		}
 		if err := q.prove(v); err != nil {
@@ -447,9 +447,11 @@ func names(levels []verdict.Level) string {
 	return strings.Join(out, ", ")
 }
 
-// holds tells whether a level is known to, be it as a stronger one does.
-func (q *Question) holds(l verdict.Level) bool {
-	return slices.ContainsFunc(q.proved, func(v verdict.Result) bool { return v.Level.Implies(l) })
+// inferred is what follows for a level from what is decided, which may be nothing.
+func (q *Question) inferred(l verdict.Level) verdict.Result {
+	open := []verdict.Result{{Level: l, Outcome: verdict.Unknown}}
+	verdict.Infer(open, q.decided)
+	return open[0]
 }
 
 // prove does what was asked with the proof of a satisfied verdict.
@@ -463,7 +465,7 @@ func (q *Question) prove(v verdict.Result) error {
 			return fmt.Errorf("level %s was found satisfied, but its proof does not hold: %w", v.Level, err)
 		}
 	}
-	q.proved = append(q.proved, v)
+	q.decided = append(q.decided, v)
 	if q.Proved == nil {
 		return nil
 	}

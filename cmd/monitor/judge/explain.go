@@ -97,7 +97,7 @@ func hurry(n int) string {
 func (x *explainer) result(v verdict.Result) report.Result {
 	q, r := x.q, resultOf(v)
 	unproved, hurried := 0, 0
-	x.left = ProofSteps * 2
+	x.left = KindSteps
 	for i, violation := range v.Violations {
 		x.steps = min(ProofSteps, max(x.left/(len(v.Violations)-i), ProofSteps/16))
 		e := x.explain(violation, v.Level, false)

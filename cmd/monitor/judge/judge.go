@@ -187,6 +187,10 @@ func NewProver(stop func() verdict.Reason, steps int) *Prover {
 // much work; but asksFree times it asks whatever it does.
 const ProofSteps = 200_000
 
+// KindSteps is what making the proofs of many anomalies small may cost together: of those of a level in a whole history, or of
+// a kind in a segment of a stream.
+const KindSteps = 2 * ProofSteps
+
 // A judgement has judgeLeast steps at first, and four times as many after each that was too short, until something is
 // proved, up to judgeMost. One that asks whether less proves the same has twice as many as the proof took, and no less than
 // at first: fewer records are no harder as a rule.
