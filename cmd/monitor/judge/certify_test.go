@@ -87,7 +87,7 @@ func certified(t *testing.T, txns []record.Transaction, assume judge.Assumptions
 	if err := certificate.Write(&file, c); err != nil {
 		t.Fatal(err)
 	}
-	c, err := certificate.Read(&file)
+	c, err := certificate.NewReader(&file).Next()
 	if err != nil {
 		t.Fatal(err)
 	}
