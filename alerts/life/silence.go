@@ -16,7 +16,7 @@ import (
 // Silence keeps what matches from the receivers. What it keeps is counted, and
 // stays in the store.
 type Silence struct {
-	ID string `json:"id"`
+	ID string `json:"id,omitempty"`
 	// Patterns; an empty one matches everything. * stands for any text, ? for one
 	// character, [ab] for one of several. Name matches what Isowatch or others call it,
 	// however that is spelled (see name.Matches), Level the level that it names, too, Key
@@ -27,12 +27,12 @@ type Silence struct {
 	Key   string `json:"key,omitempty"`
 	// Since is when it was made, Until when it ends, in Unix nanoseconds. An Until
 	// of 0 is no end, which only the configuration can ask for.
-	Since   int64  `json:"since,omitempty"`
-	Until   int64  `json:"until,omitempty"`
-	Comment string `json:"comment,omitempty"`
+	Since   int64  `json:"-"`
+	Until   int64  `json:"until"`
+	Comment string `json:"comment"`
 	By      string `json:"by,omitempty"`
 	// Configured: it is of the configuration, and is ended there.
-	Configured bool `json:"configured,omitempty"`
+	Configured bool `json:"fixed,omitempty"`
 }
 
 // The limits of silences that are made while the monitor runs.

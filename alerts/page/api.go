@@ -25,10 +25,10 @@ type Data interface {
 	Groups(ctx context.Context) ([]Group, error)
 	// Silences are those of the configuration and those made at run time that are
 	// not over.
-	Silences(ctx context.Context) ([]Silence, error)
+	Silences(ctx context.Context) ([]life.Silence, error)
 	// Silence adds a silence and returns it with its ID. An *Invalid says what is
 	// wrong with it.
-	Silence(ctx context.Context, s Silence) (Silence, error)
+	Silence(ctx context.Context, s life.Silence) (life.Silence, error)
 	// Expire ends a silence that was made at run time; ErrNotFound if there is
 	// none, an *Invalid for one of the configuration.
 	Expire(ctx context.Context, id string) error
@@ -354,21 +354,6 @@ type Group struct {
 	Count    int64    `json:"count"`  // detections
 	Alerts   int64    `json:"alerts"` // different ones
 	Silenced bool     `json:"silenced"`
-}
-
-// Silence holds back notifications, never alerts. Empty matchers match all; they
-// are globs (*, ?).
-type Silence struct {
-	ID      string `json:"id,omitempty"`
-	DB      string `json:"db,omitempty"`
-	Level   string `json:"level,omitempty"`
-	Name    string `json:"name,omitempty"`
-	Key     string `json:"key,omitempty"`
-	Until   int64  `json:"until"` // Unix nanoseconds
-	Comment string `json:"comment"`
-	By      string `json:"by,omitempty"`
-	// Fixed silences stand in the configuration and can't be ended here.
-	Fixed bool `json:"fixed,omitempty"`
 }
 
 // Event is something that a reader of the page wants to hear of at once.

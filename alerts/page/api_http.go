@@ -17,6 +17,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/explain"
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/picture"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/ingest/codec"
@@ -313,7 +314,7 @@ func (s *server) silences(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, map[string][]Silence{"silences": notNil(all)})
+	return reply(w, http.StatusOK, map[string][]life.Silence{"silences": notNil(all)})
 }
 
 func notNil[T any](s []T) []T {
@@ -327,11 +328,11 @@ func notNil[T any](s []T) []T {
 const bodyMax = 16 << 10
 
 func (s *server) silence(w http.ResponseWriter, r *http.Request) error {
-	var in Silence
+	var in life.Silence
 	if err := body(w, r, &in); err != nil {
 		return err
 	}
-	if in.ID != "" || in.Fixed {
+	if in.ID != "" || in.Configured {
 		return &Invalid{"id", "is given by the monitor", "leave id and fixed out"}
 	}
 	out, err := s.data.Silence(r.Context(), in)

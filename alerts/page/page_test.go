@@ -35,7 +35,7 @@ import (
 type monitor struct {
 	page.Hub
 	alerts   []alerts.Alert
-	silences []page.Silence
+	silences []life.Silence
 	events   []record.Event
 	asked    page.Filter
 	err      error
@@ -94,9 +94,9 @@ func (m *monitor) Groups(context.Context) ([]page.Group, error) {
 	return []page.Group{{ID: "g", DB: "bank", Breaks: []string{"si"}, Keys: []string{"x"}, State: "new"}}, m.err
 }
 
-func (m *monitor) Silences(context.Context) ([]page.Silence, error) { return m.silences, m.err }
+func (m *monitor) Silences(context.Context) ([]life.Silence, error) { return m.silences, m.err }
 
-func (m *monitor) Silence(_ context.Context, s page.Silence) (page.Silence, error) {
+func (m *monitor) Silence(_ context.Context, s life.Silence) (life.Silence, error) {
 	if s.Until == 0 {
 		return s, &page.Invalid{Field: "until", Msg: "is not given", Hint: "give it"}
 	}

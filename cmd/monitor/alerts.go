@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
@@ -36,14 +37,13 @@ token, it is taken from http.token_file of the configuration or from ISOWATCH_TO
 
 // book is where alerts are: a store, or a monitor that uses it.
 type book interface {
-	// Alerts calls each for the alerts that a filter lets through, the latest first,
-	// until it returns an error.
-	Alerts(ctx context.Context, f page.Filter, each func(page.Summary) error) error
+	// Alerts are some of those that a filter lets through, the latest first.
+	Alerts(ctx context.Context, f page.Filter) (page.List, error)
 	Alert(ctx context.Context, id string) (alerts.Alert, error)
 	// Promises are how it stands with each level of each database.
 	Promises(ctx context.Context) ([]page.Promise, error)
-	Silences(ctx context.Context) ([]page.Silence, error)
-	Silence(ctx context.Context, s page.Silence) (page.Silence, error)
+	Silences(ctx context.Context) ([]life.Silence, error)
+	Silence(ctx context.Context, s life.Silence) (life.Silence, error)
 	Expire(ctx context.Context, id string) error
 	Happen(ctx context.Context, e record.Event) error
 	Close() error
@@ -151,7 +151,7 @@ func (c *choice) flags(cmd *cobra.Command) {
 
 // filter checks the flags.
 func (c *choice) filter(now time.Time) (page.Filter, error) {
-	f := page.Filter{DB: c.db, State: c.state, Severity: c.severity, Name: c.name, Limit: c.limit}
+	f := page.Filter{DB: c.db, State: c.state, Severity: c.severity, Name: c.name}
 	if c.limit < 0 {
 		return f, unusablef("--limit: must not be negative")
 	}
@@ -194,6 +194,28 @@ func moment(s string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("wants a time such as 2026-01-31T12:00:00Z, a date, or how long ago such as 24h, not %q", s)
 }
 
+// everyAlert calls each for the alerts that a filter lets through, the latest first, until it returns an error.
+func everyAlert(ctx context.Context, b book, f page.Filter, each func(page.Summary) error) error {
+	for f.Limit = page.LimitMax; ; {
+		some, err := b.Alerts(ctx, f)
+		if err != nil {
+			return err
+		}
+		for _, a := range some.Alerts {
+			if err := each(a); err != nil {
+				return err
+			}
+		}
+		switch some.Next {
+		case 0:
+			return nil
+		case f.After:
+			return environment(errors.New("the same page of alerts comes again and again"))
+		}
+		f.After = some.Next
+	}
+}
+
 // errEnough ends a list that is long enough.
 var errEnough = errors.New("enough")
 
@@ -204,7 +226,7 @@ func (c *choice) choose(ctx context.Context, b book, each func(page.Summary) err
 		return err
 	}
 	n := 0
-	err = b.Alerts(ctx, f, func(a page.Summary) error {
+	err = everyAlert(ctx, b, f, func(a page.Summary) error {
 		if err := each(a); err != nil {
 			return err
 		}
@@ -231,7 +253,7 @@ func find(ctx context.Context, b book, given string) (string, error) {
 	}
 	const shown = 5
 	var found []string
-	err := b.Alerts(ctx, page.Filter{Text: given}, func(a page.Summary) error {
+	err := everyAlert(ctx, b, page.Filter{Text: given}, func(a page.Summary) error {
 		if strings.HasPrefix(a.ID, given) {
 			found = append(found, a.ID)
 		}

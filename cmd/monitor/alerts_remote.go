@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
@@ -218,8 +219,8 @@ func (r *remote) refused(status int, answer []byte) error {
 	return environment(fmt.Errorf("%s: answered %d: %s", r.base.Redacted(), status, said))
 }
 
-func (r *remote) Alerts(ctx context.Context, f page.Filter, each func(page.Summary) error) error {
-	q := url.Values{"limit": {strconv.Itoa(page.LimitMax)}}
+func (r *remote) Alerts(ctx context.Context, f page.Filter) (l page.List, err error) {
+	q := url.Values{"limit": {strconv.Itoa(f.Limit)}}
 	for name, value := range map[string]string{"db": f.DB, "level": f.Level, "name": f.Name, "state": f.State, "severity": f.Severity, "q": f.Text} {
 		if value != "" {
 			q.Set(name, value)
@@ -228,25 +229,10 @@ func (r *remote) Alerts(ctx context.Context, f page.Filter, each func(page.Summa
 	if f.Since != 0 {
 		q.Set("since", strconv.FormatInt(f.Since, 10))
 	}
-	for {
-		var l page.List
-		if err := r.ask(ctx, http.MethodGet, "/api/v1/alerts", q, nil, &l); err != nil {
-			return err
-		}
-		for _, a := range l.Alerts {
-			if err := each(a); err != nil {
-				return err
-			}
-		}
-		after := strconv.FormatUint(l.Next, 10)
-		if l.Next == 0 {
-			return nil
-		}
-		if after == q.Get("after") {
-			return environment(fmt.Errorf("%s: it gives the same page again and again", r.base.Redacted()))
-		}
-		q.Set("after", after)
+	if f.After != 0 {
+		q.Set("after", strconv.FormatUint(f.After, 10))
 	}
+	return l, r.ask(ctx, http.MethodGet, "/api/v1/alerts", q, nil, &l)
 }
 
 func (r *remote) Alert(ctx context.Context, id string) (alerts.Alert, error) {
@@ -261,16 +247,16 @@ func (r *remote) Promises(ctx context.Context) ([]page.Promise, error) {
 	return st.Promises(), err
 }
 
-func (r *remote) Silences(ctx context.Context) ([]page.Silence, error) {
+func (r *remote) Silences(ctx context.Context) ([]life.Silence, error) {
 	var out struct {
-		Silences []page.Silence `json:"silences"`
+		Silences []life.Silence `json:"silences"`
 	}
 	err := r.ask(ctx, http.MethodGet, "/api/v1/silences", nil, nil, &out)
 	return out.Silences, err
 }
 
-func (r *remote) Silence(ctx context.Context, s page.Silence) (page.Silence, error) {
-	var out page.Silence
+func (r *remote) Silence(ctx context.Context, s life.Silence) (life.Silence, error) {
+	var out life.Silence
 	err := r.ask(ctx, http.MethodPost, "/api/v1/silences", nil, s, &out)
 	return out, err
 }

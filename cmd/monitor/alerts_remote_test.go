@@ -32,7 +32,7 @@ func asked(t *testing.T, s *shelf, address string) error {
 		return err
 	}
 	defer r.Close()
-	return r.Alerts(t.Context(), page.Filter{}, func(page.Summary) error { return nil })
+	return everyAlert(t.Context(), r, page.Filter{}, func(page.Summary) error { return nil })
 }
 
 // TestRemoteAnswers: whatever answers in the place of a monitor, the error says what to
@@ -200,7 +200,7 @@ func TestRemoteHere(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			err = r.Alerts(t.Context(), page.Filter{}, func(page.Summary) error { return nil })
+			err = everyAlert(t.Context(), r, page.Filter{}, func(page.Summary) error { return nil })
 			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%v, want %q", err, tc.says)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/config"
@@ -18,7 +19,7 @@ func newAlertsSilence() *cobra.Command {
 	var (
 		out   output
 		at    shelf
-		s     page.Silence
+		s     life.Silence
 		until string
 		last  time.Duration
 	)
@@ -118,7 +119,7 @@ func newSilenceList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return tell(cmd, &out, all, "there are none", func(w io.Writer, s page.Silence) {
+				return tell(cmd, &out, all, "there are none", func(w io.Writer, s life.Silence) {
 					until := "for ever"
 					if s.Until != 0 {
 						until = time.Unix(0, s.Until).Format(time.DateTime)
@@ -180,7 +181,7 @@ func newSilenceExpire() *cobra.Command {
 }
 
 // oneOf is the id of the silence that an abbreviated one means.
-func oneOf(all []page.Silence, given string) (string, error) {
+func oneOf(all []life.Silence, given string) (string, error) {
 	found := ""
 	for _, s := range all {
 		switch {

@@ -17,8 +17,8 @@ import (
 
 // local is a store that no monitor uses.
 type local struct {
-	store  *store.Badger
-	stored *app.Stored
+	*app.Stored
+	store *store.Badger
 }
 
 func newLocal(ctx context.Context, st *store.Badger) (book, error) {
@@ -29,53 +29,41 @@ func newLocal(ctx context.Context, st *store.Badger) (book, error) {
 	if stored.Damaged != nil {
 		fmt.Fprintf(os.Stderr, "monitor: %v: the alerts are shown as they were found, without what is over or silenced\n", stored.Damaged)
 	}
-	return &local{st, stored}, nil
+	return &local{stored, st}, nil
 }
 
-func (l *local) Alerts(ctx context.Context, f page.Filter, each func(page.Summary) error) error {
-	var own error
-	err := l.stored.Alerts(ctx, f, func(a page.Summary) error {
-		own = each(a)
-		return own
-	})
-	if own != nil {
-		return own
-	}
-	return localFailure(err)
+func (l *local) Alerts(ctx context.Context, f page.Filter) (page.List, error) {
+	some, err := l.Stored.Alerts(ctx, f)
+	return some, localFailure(err)
 }
 
 func (l *local) Alert(ctx context.Context, id string) (alerts.Alert, error) {
-	a, err := l.stored.Alert(ctx, id)
+	a, err := l.Stored.Alert(ctx, id)
 	return a, localFailure(err)
 }
 
-func (l *local) Promises(ctx context.Context) ([]page.Promise, error) { return l.stored.Promises(ctx) }
-
-func (l *local) Silences(ctx context.Context) ([]page.Silence, error) { return l.stored.Silences(ctx) }
-
-func (l *local) Silence(ctx context.Context, s page.Silence) (page.Silence, error) {
-	made, err := l.stored.Silence(ctx, s)
+func (l *local) Silence(ctx context.Context, s life.Silence) (life.Silence, error) {
+	made, err := l.Stored.Silence(ctx, s)
 	return made, localFailure(err)
 }
 
 func (l *local) Expire(ctx context.Context, id string) error {
-	return localFailure(l.stored.Expire(ctx, id))
+	return localFailure(l.Stored.Expire(ctx, id))
 }
 
 func (l *local) Happen(ctx context.Context, e record.Event) error {
-	return localFailure(l.stored.Happen(ctx, e))
+	return localFailure(l.Stored.Happen(ctx, e))
 }
 
 func (l *local) Close() error { return l.store.Close() }
 
 // localFailure gives an error its exit status.
 func localFailure(err error) error {
-	for _, is := range []error{life.ErrSilence, life.ErrNoSilence, life.ErrConfigured} {
-		if errors.Is(err, is) {
-			return unusable(err)
-		}
-	}
-	if err == nil || errors.Is(err, page.ErrNotFound) {
+	var invalid *page.Invalid
+	switch {
+	case errors.As(err, &invalid):
+		return unusable(err)
+	case err == nil, errors.Is(err, page.ErrNotFound):
 		return err
 	}
 	return storeFailure(err)

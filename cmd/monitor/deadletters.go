@@ -72,8 +72,8 @@ func thereIs(named, path string) error {
 
 // letters are where dead letters are: a store, or a monitor that uses it.
 type letters interface {
-	// DeadLetters calls each for those of a reason, or for all, the oldest first, until it returns an error.
-	DeadLetters(ctx context.Context, reason string, each func(app.DeadLetter) error) error
+	// DeadLetters are those of a reason, or all, from an ID on: some of them, the oldest first.
+	DeadLetters(ctx context.Context, reason string, from uint64) (app.DeadLetters, error)
 	// DeadLetter is one with its bytes; page.ErrNotFound if there is none.
 	DeadLetter(ctx context.Context, id uint64) (app.DeadLetter, error)
 	Close() error
@@ -88,69 +88,46 @@ func (s *shelf) letters() (letters, error) {
 	case at != nil:
 		return at, nil
 	}
-	return localLetters{st}, nil
+	return app.Letters{Store: st}, nil
 }
 
-// localLetters are those of a store that no monitor uses.
-type localLetters struct{ *store.Badger }
-
-func (l localLetters) DeadLetters(ctx context.Context, reason string, each func(app.DeadLetter) error) error {
-	var own error
-	err := l.Badger.DeadLetters(ctx, func(d store.DeadLetter) bool {
-		if reason == "" || d.Reason == reason {
-			own = each(app.NewDeadLetter(d, false))
-		}
-		return own == nil
-	})
-	if own != nil || err == nil {
-		return own
-	}
-	return environment(err)
-}
-
-func (l localLetters) DeadLetter(ctx context.Context, id uint64) (app.DeadLetter, error) {
-	found, err := app.FindDeadLetter(func(f func(store.DeadLetter) bool) error { return l.Badger.DeadLetters(ctx, f) }, id)
-	switch {
-	case err != nil:
-		return app.DeadLetter{}, environment(err)
-	case found == nil:
-		return app.DeadLetter{}, page.ErrNotFound
-	}
-	return app.NewDeadLetter(*found, true), nil
-}
-
-func (r *remote) DeadLetters(ctx context.Context, reason string, each func(app.DeadLetter) error) error {
-	q := url.Values{}
+func (r *remote) DeadLetters(ctx context.Context, reason string, from uint64) (some app.DeadLetters, err error) {
+	q := url.Values{"from": {strconv.FormatUint(from, 10)}}
 	if reason != "" {
 		q.Set("reason", reason)
 	}
-	for from := uint64(0); ; {
-		var some app.DeadLetters
-		if err := r.ask(ctx, http.MethodGet, app.LettersPath, q, nil, &some); err != nil {
-			if errors.Is(err, page.ErrNotFound) {
-				return environment(fmt.Errorf("%s: this monitor does not show dead letters, being of another version; stop it and read its store", r.base.Redacted()))
-			}
-			return err
+	err = r.ask(ctx, http.MethodGet, app.LettersPath, q, nil, &some)
+	switch {
+	case errors.Is(err, page.ErrNotFound):
+		err = fmt.Errorf("%s: this monitor does not show dead letters, being of another version; stop it and read its store", r.base.Redacted())
+	case err == nil && some.Next != 0 && some.Next <= from:
+		err = fmt.Errorf("%s: it gives the same page again and again", r.base.Redacted())
+	default:
+		return some, err
+	}
+	return some, environment(err)
+}
+
+func (r *remote) DeadLetter(ctx context.Context, id uint64) (d app.DeadLetter, err error) {
+	err = r.ask(ctx, http.MethodGet, app.LettersPath+"/"+strconv.FormatUint(id, 10), nil, nil, &d)
+	return d, err
+}
+
+// everyLetter calls each for dead letters, the oldest first, until it returns an error.
+func everyLetter(ctx context.Context, all letters, reason string, each func(app.DeadLetter) error) error {
+	for from, more := uint64(0), true; more; {
+		some, err := all.DeadLetters(ctx, reason, from)
+		if err != nil {
+			return environment(err)
 		}
 		for _, d := range some.DeadLetters {
 			if err := each(d); err != nil {
 				return err
 			}
 		}
-		if some.Next == 0 {
-			return nil
-		}
-		if some.Next <= from {
-			return environment(fmt.Errorf("%s: it gives the same page again and again", r.base.Redacted()))
-		}
-		from = some.Next
-		q.Set("from", strconv.FormatUint(from, 10))
+		from, more = some.Next, some.Next != 0
 	}
-}
-
-func (r *remote) DeadLetter(ctx context.Context, id uint64) (d app.DeadLetter, err error) {
-	err = r.ask(ctx, http.MethodGet, app.LettersPath+"/"+strconv.FormatUint(id, 10), nil, nil, &d)
-	return d, err
+	return nil
 }
 
 func newDeadLettersList() *cobra.Command {
@@ -176,7 +153,7 @@ func newDeadLettersList() *cobra.Command {
 			w := cmd.OutOrStdout()
 			table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 			n := 0
-			err = all.DeadLetters(cmd.Context(), reason, func(d app.DeadLetter) (err error) {
+			err = everyLetter(cmd.Context(), all, reason, func(d app.DeadLetter) (err error) {
 				n++
 				if out.json() {
 					err = printJSON(w, d)
@@ -234,7 +211,7 @@ func newDeadLettersShow() *cobra.Command {
 				return unusablef("there is no dead letter %d; dead-letters list shows them", id)
 			}
 			if err != nil {
-				return err
+				return environment(err)
 			}
 			w := cmd.OutOrStdout()
 			if out.json() {

@@ -47,8 +47,14 @@ func unusable(err error) error { return &failure{status: exitUnusable, err: err}
 
 func unusablef(format string, args ...any) error { return unusable(fmt.Errorf(format, args...)) }
 
-// environment says that the machine or the network failed.
-func environment(err error) error { return &failure{status: exitEnvironment, err: err} }
+// environment says that the machine or the network failed, unless err says what did.
+func environment(err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		return err
+	}
+	return &failure{status: exitEnvironment, err: err}
+}
 
 // exitStatus prints what err has to say, a line for each part, and returns its
 // status. Errors without one come from cobra and are about the command line.

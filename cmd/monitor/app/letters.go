@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -29,14 +31,23 @@ type DeadLetter struct {
 	Bytes     []byte `json:"bytes,omitempty"` // instead of value, in base64, if it is not UTF-8
 }
 
-// NewDeadLetter is a letter of a store, with its bytes or without.
-func NewDeadLetter(d store.DeadLetter, value bool) DeadLetter {
+// Letters are the dead letters of a store; nil: it is not open yet. Where values are hidden, as alerts hide them, the
+// bytes and what quotes them stay there.
+type Letters struct {
+	Store  store.Store
+	Hidden bool
+}
+
+// shown is a letter, with its bytes or without.
+func (l Letters) shown(d store.DeadLetter, value bool) DeadLetter {
 	out := DeadLetter{ID: d.ID, Source: d.Pos.Source, Offset: d.Pos.Offset, Line: d.Pos.Line, Reason: d.Reason, Detail: d.Detail,
 		Time: time.Unix(0, d.Time).UTC().Format(time.RFC3339Nano), Size: d.Size}
 	if d.Pos.Kafka {
 		out.Partition = &d.Pos.Partition
 	}
 	switch {
+	case l.Hidden:
+		out.Detail = "alerts.values hides it: stop the monitor and look into its store"
 	case !value:
 	case utf8.Valid(d.Value):
 		out.Value = string(d.Value)
@@ -45,6 +56,46 @@ func NewDeadLetter(d store.DeadLetter, value bool) DeadLetter {
 	}
 	return out
 }
+
+// DeadLetters are those of a reason, or all, from an ID on: one page of them.
+func (l Letters) DeadLetters(ctx context.Context, reason string, from uint64) (DeadLetters, error) {
+	out := DeadLetters{DeadLetters: []DeadLetter{}}
+	if l.Store == nil {
+		return out, nil
+	}
+	err := l.Store.DeadLetters(ctx, func(d store.DeadLetter) bool {
+		if d.ID < from || reason != "" && reason != d.Reason {
+			return true
+		}
+		if len(out.DeadLetters) == lettersMax {
+			out.Next = d.ID
+			return false
+		}
+		out.DeadLetters = append(out.DeadLetters, l.shown(d, false))
+		return true
+	})
+	return out, err
+}
+
+// DeadLetter is one with its bytes; page.ErrNotFound if there is none.
+func (l Letters) DeadLetter(ctx context.Context, id uint64) (out DeadLetter, err error) {
+	found := false
+	if l.Store != nil {
+		err = l.Store.DeadLetters(ctx, func(d store.DeadLetter) bool {
+			if d.ID == id {
+				out, found = l.shown(d, true), true
+			}
+			return d.ID < id
+		})
+	}
+	if err == nil && !found {
+		err = page.ErrNotFound
+	}
+	return out, err
+}
+
+// Close closes the store.
+func (l Letters) Close() error { return l.Store.Close() }
 
 // Place is where the record was.
 func (d *DeadLetter) Place() string {
@@ -67,15 +118,14 @@ const LettersPath = "/api/v1/dead-letters"
 // lettersMax is how many there are on a page.
 const lettersMax = 500
 
-// letters answers for LettersPath. Where alerts hide values, the bytes and what quotes them stay in the store.
+// letters answers for LettersPath.
 func (a *App) letters(mux *http.ServeMux) {
-	shown := func(d store.DeadLetter, value bool) DeadLetter {
-		hidden := a.cfg.Alerts.Values != config.ValuesFull
-		out := NewDeadLetter(d, value && !hidden)
-		if hidden {
-			out.Detail = "alerts.values hides it: stop the monitor and look into its store"
+	all := func() Letters {
+		l := Letters{Hidden: a.cfg.Alerts.Values != config.ValuesFull}
+		if k, _, _ := a.status.parts(); k != nil {
+			l.Store = k
 		}
-		return out
+		return l
 	}
 	answer := func(w http.ResponseWriter, v any, err error) {
 		body, e := json.Marshal(v)
@@ -103,56 +153,21 @@ func (a *App) letters(mux *http.ServeMux) {
 		if text := q.Get("from"); text != "" {
 			from, ok = number(w, text)
 		}
-		if !ok {
-			return
+		if ok {
+			out, err := all().DeadLetters(r.Context(), q.Get("reason"), from)
+			answer(w, out, err)
 		}
-		out := DeadLetters{DeadLetters: []DeadLetter{}}
-		k, _, _ := a.status.parts()
-		if k == nil { // the store is not open yet
-			answer(w, out, nil)
-			return
-		}
-		err := k.DeadLetters(r.Context(), func(d store.DeadLetter) bool {
-			if d.ID < from || q.Get("reason") != "" && q.Get("reason") != d.Reason {
-				return true
-			}
-			if len(out.DeadLetters) == lettersMax {
-				out.Next = d.ID
-				return false
-			}
-			out.DeadLetters = append(out.DeadLetters, shown(d, false))
-			return true
-		})
-		answer(w, out, err)
 	})
 	mux.HandleFunc("GET "+LettersPath+"/{id}", func(w http.ResponseWriter, r *http.Request) {
 		id, ok := number(w, r.PathValue("id"))
 		if !ok {
 			return
 		}
-		var found *store.DeadLetter
-		var err error
-		if k, _, _ := a.status.parts(); k != nil {
-			found, err = FindDeadLetter(func(f func(store.DeadLetter) bool) error { return k.DeadLetters(r.Context(), f) }, id)
-		}
-		switch {
-		case err != nil:
-			answer(w, nil, err)
-		case found == nil:
+		out, err := all().DeadLetter(r.Context(), id)
+		if errors.Is(err, page.ErrNotFound) {
 			page.WriteError(w, http.StatusNotFound, "not-found", fmt.Sprintf("there is no dead letter %d", id), "the oldest go when there are many; list what there is")
-		default:
-			answer(w, shown(*found, true), nil)
+			return
 		}
+		answer(w, out, err)
 	})
-}
-
-// FindDeadLetter is that of a number, nil if there is none, of all that a store has.
-func FindDeadLetter(all func(func(store.DeadLetter) bool) error, id uint64) (found *store.DeadLetter, err error) {
-	err = all(func(d store.DeadLetter) bool {
-		if d.ID == id {
-			found = &d
-		}
-		return d.ID < id
-	})
-	return found, err
 }

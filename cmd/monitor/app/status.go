@@ -724,32 +724,23 @@ func (s *status) Groups(context.Context) ([]page.Group, error) {
 func notNil(s []string) []string { return append([]string{}, s...) }
 
 // Silences implements page.Data.
-func (s *status) Silences(context.Context) ([]page.Silence, error) {
-	_, groups, _ := s.parts()
-	out := []page.Silence{}
-	if groups == nil {
-		return out, nil
+func (s *status) Silences(context.Context) ([]life.Silence, error) {
+	if _, groups, _ := s.parts(); groups != nil {
+		return append([]life.Silence{}, groups.Silences...), nil
 	}
-	for _, x := range groups.Silences {
-		out = append(out, shownSilence(x))
-	}
-	return out, nil
-}
-
-func shownSilence(x life.Silence) page.Silence {
-	return page.Silence{ID: x.ID, DB: x.DB, Level: x.Level, Name: x.Name, Key: x.Key, Until: x.Until, Comment: x.Comment, By: x.By, Fixed: x.Configured}
+	return []life.Silence{}, nil
 }
 
 // errNotYet is the answer to who wants to change something before it is there.
 var errNotYet = errors.New("the monitor is starting: its store is not open yet; try again soon")
 
 // Silence implements page.Data.
-func (s *status) Silence(ctx context.Context, x page.Silence) (page.Silence, error) {
+func (s *status) Silence(ctx context.Context, x life.Silence) (life.Silence, error) {
 	_, _, l := s.parts()
 	if l == nil {
 		return x, errNotYet
 	}
-	made, err := l.Silence(ctx, life.Silence{DB: x.DB, Level: x.Level, Name: x.Name, Key: x.Key, Until: x.Until, Comment: x.Comment, By: x.By})
+	made, err := l.Silence(ctx, x)
 	if errors.Is(err, life.ErrSilence) {
 		return x, &page.Invalid{Msg: err.Error(), Hint: "give db, level, name or key, as patterns, and until, in nanoseconds since 1970, after now"}
 	}
@@ -757,7 +748,7 @@ func (s *status) Silence(ctx context.Context, x page.Silence) (page.Silence, err
 		return x, err
 	}
 	s.hub.Publish(page.Event{Type: page.EventSilences})
-	return shownSilence(made), nil
+	return made, nil
 }
 
 // Expire implements page.Data.

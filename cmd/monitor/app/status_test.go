@@ -125,8 +125,8 @@ func TestStatus(t *testing.T) {
 	}
 	call[page.Error](t, r, "POST", "silences", `{"until":4000000000000000000,"comment":"everything"}`, 400)
 	call[page.Error](t, r, "POST", "silences", `{"db":"bank","until":1,"comment":"over"}`, 400)
-	made := call[page.Silence](t, r, "POST", "silences", `{"db":"ba*","name":"lost-update","until":4000000000000000000,"comment":"known","by":"me"}`, 201)
-	if list := call[struct{ Silences []page.Silence }](t, r, "GET", "silences", "", 200).Silences; len(list) != 1 || list[0] != made || made.Fixed || made.By != "me" {
+	made := call[life.Silence](t, r, "POST", "silences", `{"db":"ba*","name":"lost-update","until":4000000000000000000,"comment":"known","by":"me"}`, 201)
+	if list := call[struct{ Silences []life.Silence }](t, r, "GET", "silences", "", 200).Silences; len(list) != 1 || list[0] != made || made.Configured || made.By != "me" {
 		t.Errorf("silences: %+v", list)
 	}
 	eventually(t, "the group is silenced", silenced)

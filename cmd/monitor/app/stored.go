@@ -3,21 +3,25 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/cmd/monitor/judge"
+	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/store"
 )
 
-// Stored are the alerts of a store that no monitor uses, as the page would show them.
+// Stored are the alerts of a store that no monitor uses, as the page of its monitor would show them.
 type Stored struct {
+	*status
 	store *store.Badger
-	life  *life.Life
 	now   time.Time
 	// Damaged is why it is not known what was told of alerts, and which silences there
 	// are, be it that another version wrote it; nil: it is. The alerts are there all the same, as they were found.
@@ -26,53 +30,24 @@ type Stored struct {
 
 // ReadStored reads what decides on notices. The store stays the caller's.
 func ReadStored(ctx context.Context, st *store.Badger, now time.Time) (*Stored, error) {
-	s := &Stored{store: st, life: life.New(life.Config{}), now: now}
+	all := &setting{cfg: config.Default(), log: zerolog.Nop(), metrics: newMetrics()}
+	s := &Stored{status: newStatus(all), store: st, now: now}
+	l := life.New(life.Config{})
 	state, ok, err := st.Life(ctx)
-	if err != nil || !ok {
-		return s, err
-	}
-	l, err := restoreLife(state, life.Config{})
 	if err != nil {
-		s.Damaged = err
-		return s, nil //nolint:nilerr // the alerts can be read all the same
+		return nil, err
 	}
-	s.life = l
+	if ok {
+		if old, err := restoreLife(state, life.Config{}); err == nil {
+			l = old
+		} else {
+			s.Damaged = err
+		}
+	}
+	k := newKeeper(all, st)
+	k.recall(ctx)
+	s.begin(k, storedLife{s, l})
 	return s, nil
-}
-
-// Alerts calls each for the alerts that a filter lets through, the latest first, until
-// it returns an error. One alert is in memory at a time. Limit and After mean nothing here.
-func (s *Stored) Alerts(ctx context.Context, f page.Filter, each func(page.Summary) error) error {
-	groups := s.life.Snapshot()
-	var failed error
-	err := s.store.AlertsBefore(ctx, 0, func(number uint64, stored store.Alert) bool {
-		var a alerts.Alert
-		if a, failed = alerts.Parse(stored.Body); failed != nil {
-			return false
-		}
-		if a = groups.Overlay(a); matches(f, &a) {
-			failed = each(summary(a, number))
-		}
-		return failed == nil
-	})
-	return errors.Join(err, failed)
-}
-
-// Alert finds an alert by its ID; page.ErrNotFound if there is none.
-func (s *Stored) Alert(ctx context.Context, id string) (alerts.Alert, error) {
-	stored, ok, err := s.store.Alert(ctx, id)
-	if err != nil {
-		return alerts.Alert{}, err
-	}
-	if !ok {
-		return alerts.Alert{}, page.ErrNotFound
-	}
-	a, err := readAlert(ctx, stored.Body, s.life.Snapshot())
-	if err != nil {
-		return a, err
-	}
-	w, err := ReadWorld(ctx, s.store)
-	return a.Near(w.Events), err
 }
 
 // readAlert is a stored alert as it is now, explained if it waited for somebody to look. What is not proved then says so
@@ -100,18 +75,14 @@ func readAlert(ctx context.Context, body []byte, groups *life.Snapshot) (alerts.
 
 // Happen keeps an event.
 func (s *Stored) Happen(ctx context.Context, e record.Event) error {
-	w, err := ReadWorld(ctx, s.store)
-	if err != nil {
-		return err
-	}
-	w, _ = w.with([]record.Event{e})
+	w, _ := s.keeper.World().with([]record.Event{e})
 	return s.store.Commit(ctx, store.Commit{Checkpoints: w.checkpoint()})
 }
 
 // Promises are those of every database, as they stood when the monitor stopped.
 func (s *Stored) Promises(context.Context) ([]page.Promise, error) {
 	var out []page.Promise
-	groups := s.life.Snapshot()
+	_, groups, _ := s.parts()
 	for _, db := range groups.Databases() {
 		p, _ := groups.Progress(db)
 		for _, l := range p.Levels {
@@ -121,38 +92,40 @@ func (s *Stored) Promises(context.Context) ([]page.Promise, error) {
 	return out, nil
 }
 
-// Silences are those that were made while a monitor ran; those of the configuration
-// are not in the store.
-func (s *Stored) Silences(context.Context) ([]page.Silence, error) {
-	out := []page.Silence{}
-	for _, x := range s.life.Snapshot().Silences {
-		if x.Until == 0 || x.Until > s.now.UnixNano() {
-			out = append(out, shownSilence(x))
-		}
-	}
-	return out, nil
+// storedLife is the life of stored alerts; what is changed is for the next run.
+type storedLife struct {
+	of   *Stored
+	life *life.Life
 }
 
-// Silence adds one, for the next run.
-func (s *Stored) Silence(ctx context.Context, x page.Silence) (page.Silence, error) {
-	made, err := s.life.Silence(life.Silence{DB: x.DB, Level: x.Level, Name: x.Name, Key: x.Key, Until: x.Until, Comment: x.Comment, By: x.By}, s.now.UnixNano())
+// Snapshot implements lifeView. Silences are those that were made while a monitor ran and still hold; those of the
+// configuration are not in the store.
+func (l storedLife) Snapshot() *life.Snapshot {
+	s := *l.life.Snapshot()
+	s.Silences = slices.DeleteFunc(slices.Clone(s.Silences), func(x life.Silence) bool { return x.Until != 0 && x.Until <= l.of.now.UnixNano() })
+	return &s
+}
+
+// Silence implements lifeView.
+func (l storedLife) Silence(ctx context.Context, x life.Silence) (life.Silence, error) {
+	made, err := l.life.Silence(x, l.of.now.UnixNano())
 	if err != nil {
 		return x, err
 	}
-	return shownSilence(made), s.commit(ctx)
+	return made, l.commit(ctx)
 }
 
-// Expire ends one.
-func (s *Stored) Expire(ctx context.Context, id string) error {
-	if err := s.life.Expire(id, s.now.UnixNano()); err != nil {
+// Expire implements lifeView.
+func (l storedLife) Expire(ctx context.Context, id string) error {
+	if err := l.life.Expire(id, l.of.now.UnixNano()); err != nil {
 		return err
 	}
-	return s.commit(ctx)
+	return l.commit(ctx)
 }
 
-func (s *Stored) commit(ctx context.Context) error {
-	if s.Damaged != nil {
-		return s.Damaged // for the monitor to say
+func (l storedLife) commit(ctx context.Context) error {
+	if l.of.Damaged != nil {
+		return l.of.Damaged // for the monitor to say
 	}
-	return s.store.Commit(ctx, store.Commit{Life: s.life.Append(nil)})
+	return l.of.store.Commit(ctx, store.Commit{Life: l.life.Append(nil)})
 }
