@@ -59,17 +59,17 @@ func storeFailure(err error) error {
 
 // storeInfo is the JSON of store inspect.
 type storeInfo struct {
-	Path         string                      `json:"path"`
-	Schema       int                         `json:"schema"`
-	Bytes        storeBytes                  `json:"bytes"`
-	Offsets      map[string]map[string]int64 `json:"offsets"` // source, partition: the next one
-	Histories    map[string]storeHistory     `json:"histories"`
-	Journal      *storeJournal               `json:"journal"` // null if it is empty
-	Alerts       storeAlerts                 `json:"alerts"`
-	Undelivered  map[string]int64            `json:"undelivered"` // by receiver
-	DeadLetters  map[string]int64            `json:"dead_letters"`
-	LettersGone  int64                       `json:"dead_letters_dropped"`
-	LettersBytes int64                       `json:"dead_letter_bytes"`
+	Path         string                   `json:"path"`
+	Schema       int                      `json:"schema"`
+	Bytes        storeBytes               `json:"bytes"`
+	Offsets      map[string]map[int]int64 `json:"offsets"` // source, partition: the next one
+	Histories    map[string]store.History `json:"histories"`
+	Journal      *storeJournal            `json:"journal"` // null if it is empty
+	Alerts       storeAlerts              `json:"alerts"`
+	Undelivered  map[string]int64         `json:"undelivered"` // by receiver
+	DeadLetters  map[string]int64         `json:"dead_letters"`
+	LettersGone  int64                    `json:"dead_letters_dropped"`
+	LettersBytes int64                    `json:"dead_letter_bytes"`
 }
 
 type storeBytes struct {
@@ -77,11 +77,6 @@ type storeBytes struct {
 	Journal int64 `json:"journal"`
 	Needed  int64 `json:"journal_needed"` // by a restart; the rest is evidence
 	Large   int64 `json:"large"`          // checkpoints and other large values
-}
-
-type storeHistory struct {
-	Checkpoints uint64 `json:"checkpoints"`
-	Bytes       int64  `json:"bytes"`
 }
 
 type storeJournal struct {
@@ -159,22 +154,11 @@ func describeStore(path string, info store.Info) storeInfo {
 	out := storeInfo{
 		Path: path, Schema: info.Schema,
 		Bytes:   storeBytes{Journal: info.JournalBytes, Needed: info.JournalNeeded, Large: info.LargeBytes},
-		Offsets: make(map[string]map[string]int64), Histories: make(map[string]storeHistory),
+		Offsets: info.Offsets, Histories: info.Histories,
 		Alerts:      storeAlerts{All: info.Alerts, ByState: make(map[string]int64)},
 		Undelivered: info.Outbox, DeadLetters: info.Letters, LettersGone: info.DeadLettersDropped, LettersBytes: info.DeadLetterBytes,
 	}
-	for source, parts := range info.Offsets {
-		out.Offsets[source] = make(map[string]int64)
-		for p, next := range parts {
-			out.Offsets[source][fmt.Sprint(p)] = next
-		}
-	}
-	for db, h := range info.Histories {
-		if !app.HistoryInStore(db) {
-			continue
-		}
-		out.Histories[db] = storeHistory{Checkpoints: h.Checkpoints, Bytes: h.Bytes}
-	}
+	maps.DeleteFunc(out.Histories, func(db string, _ store.History) bool { return !app.HistoryInStore(db) })
 	if info.JournalEntries > 0 {
 		out.Journal = &storeJournal{Entries: info.JournalEntries, First: info.JournalFirst, Last: info.JournalLast, Needed: max(info.JournalDrop, info.JournalFirst),
 			From: time.Unix(0, info.JournalOldest).UTC().Format(time.RFC3339Nano), To: time.Unix(0, info.JournalNewest).UTC().Format(time.RFC3339Nano)}
@@ -211,8 +195,8 @@ func (s *storeInfo) print(w io.Writer) error {
 		}
 		parts := s.Offsets[source]
 		shown := make([]string, 0, len(parts))
-		for _, p := range slices.SortedFunc(maps.Keys(parts), byNumber) {
-			shown = append(shown, fmt.Sprintf("%s: %d", p, parts[p]))
+		for _, p := range slices.Sorted(maps.Keys(parts)) {
+			shown = append(shown, fmt.Sprintf("%d: %d", p, parts[p]))
 		}
 		row("offsets", "%s {%s}", text.Printable(source), strings.Join(shown, ", "))
 	}
@@ -232,33 +216,6 @@ func (s *storeInfo) print(w io.Writer) error {
 		return environment(err)
 	}
 	return nil
-}
-
-// byNumber puts "2" before "10".
-func byNumber(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
-}
-
-// storeReport is the JSON of store verify.
-type storeReport struct {
-	Path    string        `json:"path"`
-	OK      bool          `json:"ok"`
-	Records int64         `json:"records"`
-	Entries int64         `json:"journal_entries"`
-	Bytes   int64         `json:"bytes"`
-	Damaged []storeDamage `json:"damaged"`
-	Notes   []string      `json:"notes"`
-}
-
-type storeDamage struct {
-	Kind   string `json:"kind"`
-	Record string `json:"record"`
-	File   string `json:"file,omitempty"`
-	Offset int64  `json:"offset"`
-	Why    string `json:"why"`
 }
 
 func newStoreVerify() *cobra.Command {
@@ -288,7 +245,11 @@ why), 4 it can't be read or is in use.`,
 			}
 			w := cmd.OutOrStdout()
 			if out.json() {
-				err = printJSON(w, reportOf(path, r))
+				err = printJSON(w, struct {
+					Path string `json:"path"`
+					OK   bool   `json:"ok"`
+					store.Report
+				}{path, len(r.Damaged)+len(r.Notes) == 0, r})
 			} else {
 				err = printReport(w, path, r, out.quiet)
 			}
@@ -306,14 +267,6 @@ why), 4 it can't be read or is in use.`,
 	}
 	out.flags(cmd)
 	return cmd
-}
-
-func reportOf(path string, r store.Report) storeReport {
-	out := storeReport{Path: path, OK: len(r.Damaged)+len(r.Notes) == 0, Records: r.Records, Entries: r.Entries, Bytes: r.Bytes, Damaged: []storeDamage{}, Notes: append([]string{}, r.Notes...)}
-	for _, d := range r.Damaged {
-		out.Damaged = append(out.Damaged, storeDamage{Kind: d.Kind, Record: d.Key, File: d.File, Offset: d.Offset, Why: d.Why})
-	}
-	return out
 }
 
 func printReport(w io.Writer, path string, r store.Report, quiet bool) error {

@@ -107,7 +107,10 @@ func TestStoreCommands(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var r storeReport
+	var r struct {
+		OK bool `json:"ok"`
+		store.Report
+	}
 	if err := json.Unmarshal([]byte(want(exitOK, "", "store", "verify", path, "--output", "json")), &r); err != nil || !r.OK || r.Entries != 50 || len(r.Damaged) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -116,7 +119,7 @@ func TestStoreCommands(t *testing.T) {
 	if err := json.Unmarshal([]byte(want(exitOK, "", "store", "inspect", path, "--output", "json")), &info); err != nil {
 		t.Fatal(err)
 	}
-	if info.Schema != 4 || info.Offsets["orders"]["10"] != 49 || info.Histories["shop"] != (storeHistory{50, 200_000}) || info.Journal.Entries != 50 ||
+	if info.Schema != 4 || info.Offsets["orders"][10] != 49 || info.Histories["shop"] != (store.History{Checkpoints: 50, Bytes: 200_000}) || info.Journal.Entries != 50 ||
 		info.Journal.Needed != 24 || info.Alerts.ByState["ongoing"] != 3 || info.Undelivered["web"] != 3 || info.DeadLetters["bad-json"] != 50 || info.Bytes.Disk == 0 {
 		t.Errorf("%+v %+v", info, info.Journal)
 	}

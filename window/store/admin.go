@@ -33,8 +33,8 @@ type Info struct {
 
 // History is what a store has of one.
 type History struct {
-	Checkpoints uint64 // committed so far
-	Bytes       int64  // of the last one
+	Checkpoints uint64 `json:"checkpoints"` // committed so far
+	Bytes       int64  `json:"bytes"`       // of the last one
 }
 
 // Inspect looks at all but the bodies. O(records).

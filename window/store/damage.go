@@ -11,11 +11,11 @@ import (
 //
 //nolint:errname // it is a finding as often as an error
 type Damage struct {
-	Kind   string // of record: journal, checkpoint, alert, dead letter, …
-	Key    string // which one
-	File   string // in which file, relative to the store; empty if it is not known
-	Offset int64  // where in it, if there is a file
-	Why    string
+	Kind   string `json:"kind"`           // of record: journal, checkpoint, alert, dead letter, …
+	Key    string `json:"record"`         // which one
+	File   string `json:"file,omitempty"` // in which file, relative to the store; empty if it is not known
+	Offset int64  `json:"offset"`         // where in it, if there is a file
+	Why    string `json:"why"`
 
 	// short: a part of what is damaged is missing, as where a file is copied while it grows.
 	short bool

@@ -14,15 +14,15 @@ import (
 
 // Report is what Verify found: if nothing is Damaged and there are no Notes, the store is whole.
 type Report struct {
+	Records int64 `json:"records"`         // looked at
+	Entries int64 `json:"journal_entries"` // of the journal
+	Bytes   int64 `json:"bytes"`           // read
 	// Damaged are records whose bytes are not those that were written, or that are
 	// missing, in order of file and place.
-	Damaged []*Damage
+	Damaged []*Damage `json:"damaged"`
 	// Notes are what would be damage, but for a copy that was made while the store was in use
 	// or a loss of power, which explain it: whether the store is whole is not known.
-	Notes   []string
-	Records int64 // looked at
-	Entries int64 // of the journal
-	Bytes   int64 // read
+	Notes []string `json:"notes"`
 }
 
 // damagedMax bounds how many damaged records a Report names.
@@ -76,7 +76,7 @@ func Verify(path string) (Report, error) {
 		return Report{}, fmt.Errorf("store %s: %w", path, err)
 	}
 	defer unlock()
-	v := &verifier{path: path}
+	v := &verifier{path: path, report: Report{Damaged: []*Damage{}, Notes: []string{}}}
 	if _, err := os.Stat(filepath.Join(path, "LOCK")); err == nil { // it was not closed
 		v.copied = !settled(path)
 	}
