@@ -151,7 +151,7 @@ func TestStoreCommands(t *testing.T) {
 	}
 	says := fmt.Sprintf("journal: entry 2 in journal/%s at byte %d is damaged: its checksum is wrong", filepath.Base(logs[0]), 8+32+5000)
 	want(exitUnusable, says, "store", "verify", path)
-	if err := json.Unmarshal([]byte(want(exitUnusable, "", "store", "verify", path, "--output", "json")), &r); err != nil || r.OK || len(r.Damaged) != 1 || r.Damaged[0].Record != "entry 2" {
+	if err := json.Unmarshal([]byte(want(exitUnusable, "", "store", "verify", path, "--output", "json")), &r); err != nil || r.OK || len(r.Damaged) != 1 || r.Damaged[0].Key != "entry 2" {
 		t.Errorf("%+v, %v", r, err)
 	}
 
