@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/isowatch/isowatch/ingest/generate"
 )
 
 // Canary is a database that monitor canary works on, and how. It takes the place of a source.
@@ -15,7 +18,7 @@ type Canary struct {
 	PasswordFile    string        `yaml:"password_file" help:"The file that holds the account's password, for addresses with a user and without one, and for Redis; an end of line at its end is not part of it."`
 	Isolation       string        `yaml:"isolation" help:"The isolation level that transactions ask the database for, by the database's name with hyphens, such as repeatable-read. Empty: the database's default."`
 	SessionSettings string        `yaml:"session_settings" help:"Settings that the sessions that write take in turn: name=value, a comma before the next setting of the same session, a semicolon before the next session's, as in synchronous_commit=remote_apply;synchronous_commit=off."`
-	Workloads       []string      `yaml:"workloads" help:"What transactions do; one after the other, each for a group of keys: mini, snapshots, append, bank, ranges, general, blindw-rw, blindw-rh, blindw-wh, lwt, blindw-pred (monitor generate has the same)."`
+	Workloads       []string      `yaml:"workloads" help:"What transactions do; one after the other, each for a group of keys: names that monitor canary --help lists."`
 	Sessions        int           `yaml:"sessions" help:"How many sessions are at work, spread over the nodes, with a connection to each that it uses. On a replica a session only reads."`
 	Access          string        `yaml:"access" of:"pinned split wander" help:"Which nodes a session uses, as applications do: pinned, one alone; split, one to write and another to read; wander, each transaction on any of them. A session's transactions are in its order wherever they run, as for whoever uses the application."`
 	Rate            int           `yaml:"rate" help:"How many transactions a second are begun at most, by all sessions together. 0: as many as the database takes."`
@@ -170,4 +173,26 @@ func (v *validator) canary(c *Canary) {
 	if len(c.Workloads) == 0 {
 		v.errorf("canary.workloads", "is empty: name one at least")
 	}
+	if _, err := c.Work(); err != nil {
+		v.errorf("canary.workloads", "%v", err)
+	}
+}
+
+// Work is what the workloads are, as generate has them.
+func (c *Canary) Work() (out []generate.Config, err error) {
+	d, _ := generate.ParseDistribution(c.Distribution)
+	for _, name := range c.Workloads {
+		w, err := generate.Live(name, c.Keys, c.Operations, d)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// HasConditions tells whether a workload asks for rows by conditions, which are judged once all is recorded.
+func (c *Canary) HasConditions() bool {
+	work, err := c.Work()
+	return err == nil && slices.ContainsFunc(work, func(w generate.Config) bool { return w.Workload == generate.Predicates })
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/canary"
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/config"
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
@@ -36,7 +38,11 @@ what the monitor keeps is in a temporary folder, gone at the end.
 It goes on until Ctrl-C, whatever it finds, or as --duration, --transactions or --until-violation say.
 
 Exit status: when it ends by itself as check: 0 satisfied, 1 violated, 3 undecided, as where nothing was committed in the
-last ten seconds; else 0. 2 an option or address that can't be used. 4 the environment failed, or canary.stop_if ended it.`,
+last ten seconds; else 0. 2 an option or address that can't be used. 4 the environment failed, or canary.stop_if ended it.
+
+Workloads, as generate has them; canary.keys and canary.operations say how many:
+
+` + workloadsHelp(true),
 		Example: `  monitor canary --target postgres://canary@db-1/shop --isolation repeatable-read --level si
   monitor canary --target postgres://canary@db-1/shop --replica postgres://canary@db-2/shop --isolation repeatable-read \
       --level si --session-settings 'synchronous_commit=remote_apply;synchronous_commit=off' --until-violation
@@ -61,7 +67,7 @@ var canaryShorthands = []shorthand{
 	{flag: "replica", path: "canary.replicas", usage: "the `address` of a node that is only read; may be repeated: canary.replicas", many: true},
 	{flag: "isolation", path: "canary.isolation", usage: "the isolation `level` that is asked for, such as repeatable-read: canary.isolation"},
 	{flag: "session-settings", path: "canary.session_settings", usage: "`settings` that sessions take in turn, as in 'a=1;a=2': canary.session_settings"},
-	{flag: "workload", path: "canary.workloads", usage: "the `workloads`, comma-separated: canary.workloads"},
+	{flag: "workload", path: "canary.workloads", usage: "the `workloads`, comma-separated, of those above: canary.workloads"},
 	{flag: "sessions", path: "canary.sessions", usage: "how `many` sessions: canary.sessions"},
 	{flag: "access", path: "canary.access", usage: "which `nodes` a session uses: pinned, split, wander: canary.access"},
 	{flag: "rate", path: "canary.rate", usage: "transactions a `second`; 0: as many as the database takes: canary.rate"},
@@ -104,6 +110,10 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 		return nil
 	}
 	o := &c.options
+	conditions := loaded.Canary.HasConditions() && loaded.Canary.Publish == nil
+	if conditions && (c.record == "" || c.duration == 0 && o.Transactions == 0) {
+		return unusablef("--workload: conditions are judged when the canary ends, of what was recorded: add --record FILE, and --duration or --transactions")
+	}
 	var to kafka.Connection
 	var topic string
 	if p := loaded.Canary.Publish; p != nil {
@@ -122,10 +132,29 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return canaryFailure(err)
 	}
-	if err := c.out.ended(cmd, ended.Reports, ended.Alerts); err != nil || ended.Unchecked == "" {
+	if conditions && ctx.Err() == nil {
+		err = c.check(cmd, loaded.Levels)
+	} else {
+		err = c.out.ended(cmd, ended.Reports, ended.Alerts)
+	}
+	if err != nil || ended.Unchecked == "" {
 		return err
 	}
 	return &failure{status: exitUndecided, err: errors.New(ended.Unchecked)}
+}
+
+// check judges what was recorded, which may have what a stream only counts.
+func (c *canaryFlags) check(cmd *cobra.Command, levels []verdict.Level) error {
+	check := newCheck()
+	check.SilenceErrors, check.SilenceUsage = true, true
+	check.SetOut(cmd.OutOrStdout())
+	check.SetErr(cmd.ErrOrStderr())
+	args := []string{"--level", strings.Join(names(levels), ","), "--output", c.out.format, c.record}
+	if c.out.quiet {
+		args = append(args, "--quiet")
+	}
+	check.SetArgs(args)
+	return check.ExecuteContext(cmd.Context())
 }
 
 var errNoTarget = errors.New("--target: which database is to be watched? Give its address, such as postgres://canary@db-1:5432/shop, or a canary section in the configuration")

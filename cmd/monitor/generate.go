@@ -61,33 +61,31 @@ or, of lists alone,
 
 on keys that nothing else uses. Workloads:
 
-  general    operations on registers, each reading or writing a random one
-  rh bl wh   VeriStrong's: 95%, 50%, 30% reads, half of the keys with duplicate
-  hd         values; hd is bl with fewer different ones; 20 sessions, 10,000
-             transactions of 20 operations, 5,000 keys
-  large      PolySI's: 1,000,000 transactions of 15 operations, a billion keys
-  blindw-…   Cobra's and Vbox's: transactions only read or only write; rw, wr: half
-             of them read, rh: 80%, wh: 20%, rr: all
-  blindw-pred  Vbox's: the rows of a range of one of two columns are read, or all
-             written; --keys rows, of which a range has up to a tenth; --ops ranges
-             a transaction, which is 1; from pc on
-  mini       MTC's mini-transactions: what is written was read before
-  lwt        MTC's lightweight transactions: compare and set of one key
-  c-twitter  Cobra's, as AWDIT uses it: --keys users tweet, follow each other and look
-             at tweets; 50 sessions, some 7.6 operations a transaction
-  append     Elle's: lists, read and appended to, up to four operations, ten lists
-             at a time
-  mix        all of these, on registers and lists
-  snapshots  one key is written, or --ops neighbours are read
-  bank       transfers between two of ten accounts, and reads of all of them
-  ranges     --ops neighbours are read, and one of them may be written
-  hard       a random 3-SAT formula of --variables as a history: valid at si and at
-             ser exactly if it can be satisfied, which is not known. Only --level si
-             or ser, --seed, --clauses, --db and --quiet go with it
-  triangle   AWDIT's lower bounds: a graph of --variables nodes as a history, valid
-  …-ra …-rc  exactly if it has no triangle: at cc, ra and rc, with a session for
-             each transaction; at ra, with two sessions; at rc, with one. Only
-             --density, --graph, --seed, --level, --db and --quiet go with it`
+` + workloadsHelp(false) + `  hard        a random 3-SAT formula of --variables as a history: valid at si and at
+              ser exactly if it can be satisfied, which is not known. Only --level si
+              or ser, --seed, --clauses, --db and --quiet go with it
+  triangle    AWDIT's lower bounds: a graph of --variables nodes as a history, valid
+  …-ra …-rc   exactly if it has no triangle: at cc, ra and rc, with a session for
+              each transaction; at ra, with two sessions; at rc, with one. Only
+              --density, --graph, --seed, --level, --db and --quiet go with it`
+
+// workloadsHelp lists what the workloads are, or those that a canary can be given.
+func workloadsHelp(live bool) string {
+	var out strings.Builder
+	for _, w := range generate.Described(live) {
+		const width = 11
+		names := "  " + w.Names
+		if len(w.Names) > width {
+			out.WriteString(names + "\n")
+			names = ""
+		}
+		for _, line := range wrap(strings.Fields(w.What), 88-width) {
+			fmt.Fprintf(&out, "%-*s %s\n", width+2, names, line)
+			names = ""
+		}
+	}
+	return out.String()
+}
 
 func newGenerate() *cobra.Command {
 	var g generateFlags

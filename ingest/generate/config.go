@@ -68,7 +68,7 @@ const (
 	Bank                        // two accounts are read and written, or all of them are read (Jepsen)
 	Ranges                      // neighbours are read at once, and one of them may be written; a store may have none of some at first
 	CTwitter                    // users tweet, follow each other and look at tweets (Cobra)
-	Predicates                  // the rows of a range are read, or all written at once (Vbox)
+	Predicates                  // the rows that have a column in a range are read, or all written at once (Vbox)
 )
 
 var workloadNames = [...]string{"general", "blindw", "mini", "read-only", "append", "mix", "lwt", "snapshots", "bank", "ranges", "c-twitter", "predicates"}
@@ -114,8 +114,11 @@ type Config struct {
 	// ReadShare is the share of operations that read, for General, and of
 	// transactions that only read, for BlindW, Lightweight, Snapshots, Bank, Ranges and Predicates. Mini and CTwitter
 	// ignore it. NoReads makes it 0, as the zero value stands for one half.
-	ReadShare    float64
-	NoReads      bool
+	ReadShare float64
+	NoReads   bool
+	// Rows: with Predicates each operation is drawn by itself, some delete the rows that they are about, and some
+	// read and write one row.
+	Rows         bool
 	Distribution Distribution
 	Exponent     float64 // of Zipf; 0.99
 
@@ -160,8 +163,7 @@ type Config struct {
 	Planted int
 }
 
-// Preset sets the fields of c that make a workload of the literature, by the name
-// that it has there; some come with sizes.
+// Preset sets the fields of c that make the workload of a name; some come with sizes.
 func (c *Config) Preset(name string) error {
 	for _, p := range presets {
 		if p.name == name {
@@ -181,6 +183,46 @@ func Presets() []string {
 	return out
 }
 
+// LivePresets lists those of Presets that a real store can be given.
+func LivePresets() []string {
+	var out []string
+	for _, p := range presets {
+		if p.isLive() {
+			out = append(out, p.name)
+		}
+	}
+	return out
+}
+
+// Live is the workload of one of LivePresets, with its defaults, for a store that has so many keys.
+func Live(name string, keys, operations int, d Distribution) (Config, error) {
+	var c Config
+	if known := LivePresets(); !slices.Contains(known, name) {
+		return c, fmt.Errorf("there is no %q for a store that is there, but %s", name, strings.Join(known, ", "))
+	}
+	if err := c.Preset(name); err != nil {
+		return c, err
+	}
+	c.Keys, c.Operations, c.Distribution = keys, operations, d
+	return c.WithDefaults()
+}
+
+// Described says what the transactions of workloads do, for a person: of all, or of those of LivePresets. Names that
+// share what is said have a space between them.
+func Described(live bool) (out []struct{ Names, What string }) {
+	for _, p := range presets {
+		if live && !p.isLive() {
+			continue
+		}
+		if n := len(out); p.what == "" && n > 0 {
+			out[n-1].Names += " " + p.name
+			continue
+		}
+		out = append(out, struct{ Names, What string }{p.name, p.what})
+	}
+	return out
+}
+
 func workload(w Workload, readShare float64) func(*Config) {
 	return func(c *Config) { c.Workload, c.ReadShare = w, readShare }
 }
@@ -195,42 +237,58 @@ func veriStrong(readShare, exponent float64) func(*Config) {
 	}
 }
 
-var presets = []struct {
+// preset is a workload with a name.
+type preset struct {
 	name string
+	what string // its transactions; empty: as those of the one before
 	set  func(*Config)
-}{
-	{"general", workload(General, 0.5)},
-	{"rh", veriStrong(0.95, 0.5)},
-	{"bl", veriStrong(0.5, 0.5)},
-	{"wh", veriStrong(0.3, 0.5)},
-	{"hd", veriStrong(0.5, 1.5)},
-	{"blindw-rw", workload(BlindW, 0.5)}, // Cobra
-	{"blindw-wr", workload(BlindW, 0.5)}, // Vbox's name for it
-	{"blindw-rh", workload(BlindW, 0.8)},
-	{"blindw-wh", workload(BlindW, 0.2)},
-	{"blindw-rr", workload(ReadOnly, 1)},
-	{"mini", workload(Mini, 0.5)},
-	{"append", func(c *Config) { // Elle, as its generator of histories has it
-		c.Workload, c.ReadShare = Append, 0.5
-		c.Operations, c.Keys = 4, 10
-	}},
-	{"mix", workload(Mix, 0.5)},
-	{"lwt", func(c *Config) { c.Workload, c.NoReads = Lightweight, true }},
-	{"snapshots", workload(Snapshots, 0.5)},
-	{"bank", func(c *Config) {
-		c.Workload, c.ReadShare, c.Keys = Bank, 0.3, 10
-	}},
-	{"ranges", workload(Ranges, 0.3)},
-	{"c-twitter", func(c *Config) { // Cobra 6, as AWDIT 5.4 uses it
-		c.Workload, c.Sessions, c.Keys = CTwitter, 50, 4400
-	}},
-	{"blindw-pred", func(c *Config) { // Vbox 4.1
-		c.Workload, c.ReadShare, c.Operations = Predicates, 0.5, 1
-	}},
-	{"large", func(c *Config) { // PolySI 5.1.1, its short transactions
+}
+
+// isLive tells whether a real store can be given what it is about: values that repeat, a billion keys and who follows
+// whom are for a simulated one.
+func (p preset) isLive() bool {
+	var c Config
+	p.set(&c)
+	return c.Workload != CTwitter && c.Duplicates == 0 && c.Transactions == 0
+}
+
+// presets are all workloads: generate and canary take them alike, and their help lists them from here.
+var presets = []preset{
+	{"general", "each operation reads or writes a random key", workload(General, 0.5)},
+	{"rh", "VeriStrong's: 95%, 50%, 30% reads, half of the keys with duplicate values; hd is bl with fewer different ones; 20 sessions, 10,000 transactions of 20 operations, 5,000 keys", veriStrong(0.95, 0.5)},
+	{"bl", "", veriStrong(0.5, 0.5)},
+	{"wh", "", veriStrong(0.3, 0.5)},
+	{"hd", "", veriStrong(0.5, 1.5)},
+	{"large", "PolySI's: 1,000,000 transactions of 15 operations, a billion keys", func(c *Config) { // PolySI 5.1.1, its short transactions
 		c.Workload, c.ReadShare = General, 0.5
 		c.Transactions, c.Sessions, c.Operations, c.Keys = 1_000_000, 20, 15, 1_000_000_000
 	}},
+	{"blindw-rw", "Cobra's and Vbox's: transactions only read or only write; rw, wr: half of them read, rh: 80%, wh: 20%, rr: all", workload(BlindW, 0.5)},
+	{"blindw-wr", "", workload(BlindW, 0.5)}, // Vbox's name for it
+	{"blindw-rh", "", workload(BlindW, 0.8)},
+	{"blindw-wh", "", workload(BlindW, 0.2)},
+	{"blindw-rr", "", workload(ReadOnly, 1)},
+	{"blindw-pred", "Vbox's: the rows that have one of two columns in a range, up to a tenth of them, are read, or all given one value; from pc on", func(c *Config) { // Vbox 4.1
+		c.Workload, c.ReadShare, c.Operations = Predicates, 0.5, 1
+	}},
+	{"predicates", "each operation is one of blindw-pred's, or deletes such rows, or reads a row and writes it, also where it is gone", func(c *Config) {
+		c.Workload, c.ReadShare, c.Operations, c.Keys, c.Rows = Predicates, 0.5, 4, 100, true
+	}},
+	{"mini", "MTC's mini-transactions: one key or two are read, and some of what was read is written", workload(Mini, 0.5)},
+	{"lwt", "MTC's lightweight transactions: compare and set of one key", func(c *Config) { c.Workload, c.NoReads = Lightweight, true }},
+	{"c-twitter", "Cobra's, as AWDIT uses it: keys are users, who tweet, follow each other and look at tweets; 50 sessions, some 7.6 operations a transaction", func(c *Config) { // Cobra 6, as AWDIT 5.4 uses it
+		c.Workload, c.Sessions, c.Keys = CTwitter, 50, 4400
+	}},
+	{"append", "Elle's: lists, read and appended to, up to four operations, ten lists at a time", func(c *Config) { // Elle, as its generator of histories has it
+		c.Workload, c.ReadShare = Append, 0.5
+		c.Operations, c.Keys = 4, 10
+	}},
+	{"mix", "general, blindw-rw, mini and append by turns, on registers and lists", workload(Mix, 0.5)},
+	{"snapshots", "one key is written, or neighbours are read: two readers that see two writes in two orders are a long fork", workload(Snapshots, 0.5)},
+	{"bank", "transfers between two of ten accounts, and reads of all of them", func(c *Config) {
+		c.Workload, c.ReadShare, c.Keys = Bank, 0.3, 10
+	}},
+	{"ranges", "neighbours are read at once, and one of them may be written; some are not there at first", workload(Ranges, 0.3)},
 }
 
 // lists tells whether the workload has keys that hold lists.

@@ -1,7 +1,6 @@
 package generate
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -9,11 +8,15 @@ import (
 
 // Step is an operation of a transaction before it is known what it reads or writes.
 type Step struct {
-	Kind record.OpKind // Read, Write or Append; PredicateRead or PredicateWrite of the rows of a class, from 0 to Classes-1
-	Item int           // the number of the register or of the list, from 0; of the class
+	// Kind is Read, Write or Append, or PredicateRead or PredicateWrite of the rows that have a column in a range.
+	Kind record.OpKind
+	Item int // the number of the register or of the list, from 0; the least value of the column, from 1
 	List bool
-	// Range, if not 0, says that a range of so many registers is read, of which Item is the first.
-	Range int
+	// Range, if not 0, says that a range of so many registers is read, of which Item is the first; of so many values of a
+	// column, or as many as so many rows have.
+	Range  int
+	Column int  // 0 or 1
+	Delete bool // the rows are deleted
 }
 
 // Drawer draws what transactions of a workload do, one after the other: which operations, on which of the
@@ -27,20 +30,9 @@ type Drawer struct {
 	steps []Step
 }
 
-// NewDrawer makes a drawer for the workload, operations, keys, distribution and read share of cfg.
-func NewDrawer(cfg Config, rng *rand.Rand) (*Drawer, error) {
-	cfg, err := cfg.WithDefaults()
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Workload == CTwitter {
-		return nil, fmt.Errorf("workload %v: what its transactions do depends on what they read", cfg.Workload)
-	}
-	return newDrawer(cfg, rng), nil
-}
-
-// newDrawer takes a configuration that has its defaults.
-func newDrawer(cfg Config, rng *rand.Rand) *Drawer {
+// NewDrawer makes a drawer for the workload, operations, keys, distribution and read share of cfg, which has its defaults. What
+// transactions of CTwitter do depends on what they read, and is not drawn.
+func NewDrawer(cfg Config, rng *rand.Rand) *Drawer {
 	d := &Drawer{cfg: cfg, rng: rng}
 	switch cfg.Workload {
 	case Append:
@@ -259,17 +251,28 @@ func (d *Drawer) ranges(n int) {
 	}
 }
 
-// Classes is how many classes the rows of Predicates have.
-const Classes = 3
-
-// predicates adds reads, or writes, of the rows of classes.
+// predicates adds reads, or writes, of the rows that have a column in a range of a tenth of its values at most.
 func (d *Drawer) predicates(n int) {
-	kind := record.PredicateRead
-	if d.kind(record.Write) == record.Write {
-		kind = record.PredicateWrite
-	}
-	for range n {
-		d.add(kind, d.rng.IntN(Classes))
+	keys, kind := d.cfg.Keys, record.Read
+	for i := range n {
+		if i == 0 || d.cfg.Rows {
+			kind = d.kind(record.Write)
+		}
+		s := Step{Kind: record.PredicateRead, Column: d.rng.IntN(2), Item: 1 + d.rng.IntN(keys), Range: 1 + d.rng.IntN(max(1, keys/10))}
+		if kind == record.Write {
+			s.Kind = record.PredicateWrite
+			if d.cfg.Rows { // with this share half of the rows are there
+				switch d.rng.IntN(6) {
+				case 0:
+					s.Delete = true
+				case 1, 2:
+					row := d.key()
+					d.add(record.Read, row)
+					s = Step{Kind: record.Write, Item: row}
+				}
+			}
+		}
+		d.steps = append(d.steps, s)
 	}
 }
 

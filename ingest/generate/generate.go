@@ -106,7 +106,7 @@ func New(cfg Config) (*Generator, error) {
 		g.choice = newChoice(cfg.Level, cfg.Sessions, len(g.store.cells))
 		g.store.cells = nil
 	}
-	g.drawer = newDrawer(cfg, g.rng)
+	g.drawer = NewDrawer(cfg, g.rng)
 	if cfg.Duplicates > 0 {
 		g.common = NewZipf(cfg.DuplicateValues, cfg.DuplicateExponent)
 		g.values = int64(cfg.DuplicateValues) // the first are the common ones

@@ -12,7 +12,7 @@ const opsChunk = 4096
 // work decides what transaction t does: its operations, with the values that it
 // writes. What it reads is filled in when it does.
 func (g *Generator) work(t *running) {
-	most := max(g.cfg.Operations+1, miniMax)
+	most := max(2*g.cfg.Operations, miniMax)
 	if g.cfg.Workload == Bank || g.cfg.Workload == Predicates && !g.rows.loaded {
 		most = max(most, g.cfg.Keys)
 	}

@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -82,6 +81,10 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if err != nil {
 		return nil, &target.Error{Option: "--session-settings", What: err.Error()}
 	}
+	work, err := c.Work()
+	if err != nil {
+		return nil, &target.Error{Option: "--workload", What: err.Error()}
+	}
 	setup, done := context.WithTimeout(ctx, setupMax)
 	defer done()
 	db, err := open(setup, c)
@@ -104,7 +107,8 @@ func Run(ctx context.Context, o Options) (*Outcome, error) {
 	}
 	done()
 	w := &watch{Options: o, db: db, faults: faults}
-	return w.run(ctx, settings)
+	w.load = &Load{db: db, cfg: c, settings: settings, workloads: work, seed: o.Seed, transactions: o.Transactions}
+	return w.run(ctx)
 }
 
 // setupMax is how long it may take to look at the nodes, and to make or remove what is needed there.
@@ -158,7 +162,7 @@ type watch struct {
 	exceeded string
 }
 
-func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome, error) {
+func (w *watch) run(ctx context.Context) (*Outcome, error) {
 	w.configure()
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -167,7 +171,6 @@ func (w *watch) run(ctx context.Context, settings [][]target.Setting) (*Outcome,
 		defer stop()
 	}
 	w.stop = stop
-	w.load = &Load{db: w.db, cfg: w.Config.Canary, settings: settings, seed: w.Seed, transactions: w.Transactions}
 	w.load.groups = newGroups(w.load.counts.lacks)
 	w.load.counts.sessions, w.load.counts.slowAfter = w.Config.Canary.Sessions, w.Config.Canary.StopIf.P99
 	w.observe = &observer{db: w.db, counts: &w.load.counts, lagMax: w.Config.Canary.LagMax}
@@ -292,8 +295,8 @@ func (w *watch) introduce() {
 	if most, all := w.Config.Window.MaxTransactions, w.due(); w.Publish == nil && all > most {
 		more = append(more, fmt.Sprintf("  of more than %s transactions the end is undecided where no anomaly is found, as they are judged in segments; memory says how many are one piece", humanize.Comma(int64(most))))
 	}
-	if slices.Contains(c.Workloads, "blindw-pred") {
-		more = append(more, "  conditions, as of blindw-pred, are counted here and leave the end undecided; monitor check judges them, of what --record writes")
+	if c.HasConditions() {
+		more = append(more, "  conditions are judged when it ends, of what is recorded")
 	}
 	w.monitor.Introduce(fmt.Sprintf("%s: %s\n  isolation %s; %d sessions, %s: %s", w.db.Describe(), strings.Join(nodes, ", "),
 		isolation, c.Sessions, rate, strings.Join(c.Workloads, ", ")), more...)

@@ -27,7 +27,9 @@ type Load struct {
 	rec      *recorder.Recorder
 	cfg      *config.Canary
 	settings [][]target.Setting
-	seed     uint64
+	// workloads take turns, a group each.
+	workloads []generate.Config
+	seed      uint64
 	// run is what the names of this run's sessions and items begin with, where there may be those of others.
 	run    string
 	groups groups
@@ -203,9 +205,7 @@ func (c *client) work(ctx context.Context) error {
 		if n := c.Load.begun.Add(1); c.transactions > 0 && n > c.transactions {
 			return nil
 		}
-		if err := c.transact(ctx); err != nil {
-			return err
-		}
+		c.transact(ctx)
 	}
 	return nil // asked to stop
 }
@@ -274,17 +274,15 @@ func (c *client) leave() {
 }
 
 // transact runs a transaction and records it.
-func (c *client) transact(ctx context.Context) error {
+func (c *client) transact(ctx context.Context) {
 	g, err := c.groups.enter(ctx)
 	if err != nil {
-		return nil // asked to stop
+		return // asked to stop
 	}
 	defer c.groups.leave(g)
 	drawer := c.drawers[g]
 	if drawer == nil {
-		if drawer, err = generate.NewDrawer(g.config, c.rng); err != nil {
-			return fmt.Errorf("workload %s: %w", g.workload, err)
-		}
+		drawer = generate.NewDrawer(g.config, c.rng)
 		c.drawers = map[*group]*generate.Drawer{g: drawer} // those before are not used any more
 	}
 	steps := drawer.Draw()
@@ -305,7 +303,6 @@ func (c *client) transact(ctx context.Context) error {
 		}
 	}
 	c.follows = outcome == record.Committed && c.rng.Float64() < followShare && writes
-	return nil
 }
 
 // followShare is after how many of the transactions that write a session reads the whole group at once, in place of its
@@ -400,6 +397,9 @@ func isRead(s generate.Step) bool { return s.Kind == record.Read && s.Range == 0
 // nothing to write to.
 func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, steps []generate.Step) error {
 	s := steps[0]
+	if s.Kind == record.PredicateRead || s.Kind == record.PredicateWrite {
+		return c.ask(ctx, t, g, s)
+	}
 	item := g.item(s)
 	switch {
 	case s.Range > 0:
@@ -425,8 +425,6 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 			c.saw(t, g, items[i], v)
 		}
 		return nil
-	case s.Kind == record.PredicateRead || s.Kind == record.PredicateWrite:
-		return c.ask(ctx, t, g, s)
 	}
 	v, write, wrote := c.value(g, item), c.session.Write, t.Write
 	if i := slices.Index(c.absent, item.Name); s.Kind == record.Append {
@@ -438,31 +436,35 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 	err := write(ctx, item, v)
 	switch {
 	case !errors.Is(err, target.ErrNotThere):
-		wrote(item.Name, record.Int(v))
+		wrote(item.Name, g.shown(record.Int(v)))
 	case c.committing:
 		err = nil
 	}
 	return err
 }
 
-// ask reads, or writes, the rows of a class. Which were written is recorded where that was answered.
+// ask reads, writes or deletes the rows for which a condition is true. Which were met is recorded where that was answered.
 func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, s generate.Step) error {
-	var to int64
-	set := map[string]record.Value{}
-	if s.Kind == record.PredicateWrite {
-		to = c.value(g, target.Item{})
-		set["set"] = g.shown(record.Int(to))
+	asked := target.Condition{Registers: g.items, Column: s.Column, Low: int64(s.Item), High: int64(s.Item + s.Range - 1), Delete: s.Delete}
+	does := map[string]record.Value{}
+	writes := s.Kind == record.PredicateWrite
+	switch {
+	case s.Delete:
+		does["delete"] = record.Value{Kind: record.KindBool, Text: "true"}
+	case writes:
+		asked.Set = c.value(g, target.Item{})
+		does["set"] = g.shown(record.Int(asked.Set))
 	}
-	found, err := c.session.(target.Asker).Where(ctx, g.items, int64(s.Item), to)
-	if err != nil && (to == 0 || c.db.Fault(err).Answered) {
+	found, err := c.session.(target.Asker).Where(ctx, asked)
+	if err != nil && (!writes || c.db.Fault(err).Answered) {
 		return err // a statement that was refused has written nothing
 	}
 	hit := []byte{'['}
 	for i, v := range found {
 		switch {
 		case v.IsNull():
-		case to == 0:
-			set[g.items[i].Name] = g.shown(v)
+		case !writes:
+			does[g.items[i].Name] = g.shown(v)
 		default:
 			if len(hit) > 1 {
 				hit = append(hit, ',')
@@ -470,11 +472,11 @@ func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, s g
 			hit = record.AppendJSONString(hit, g.items[i].Name)
 		}
 	}
-	if to != 0 && err == nil {
-		set[record.Hit] = record.Value{Kind: record.KindList, Text: string(append(hit, ']'))}
+	if writes && err == nil {
+		does[record.Hit] = record.Value{Kind: record.KindList, Text: string(append(hit, ']'))}
 	}
 	table, _, _ := strings.Cut(g.items[0].Name, ":")
-	t.Where(s.Kind, table, fmt.Sprintf("class == %d", s.Item), record.ObjectOf(set))
+	t.Where(s.Kind, table, fmt.Sprintf("v%d >= %d && v%d <= %d", s.Column+1, asked.Low, s.Column+1, asked.High), record.ObjectOf(does))
 	return err
 }
 
@@ -485,11 +487,11 @@ func (c *client) saw(t *recorder.Transaction, g *group, item target.Item, v reco
 		c.absent = append(c.absent, item.Name)
 	}
 	if g.config.Workload == generate.Bank && !v.IsNull() {
-		c.bank.seen[item.Name] = v.Num & target.ClassMask
+		c.bank.seen[item.Name] = target.ColumnsOf(v.Num)
 	}
 }
 
-// balanceFirst is what an account holds at first. Its balance is its class, as target has it.
+// balanceFirst is what an account holds at first. Its balance is what its columns hold, as target has them.
 const balanceFirst = 100
 
 // bank is what a transaction has seen that accounts hold, and what it takes from the first that it writes to give it to the second.
@@ -513,7 +515,8 @@ func (c *client) value(g *group, item target.Item) int64 {
 	v := c.values.Add(1)
 	switch g.config.Workload {
 	case generate.Predicates:
-		return v<<target.ClassBits | c.rng.Int64N(generate.Classes)
+		column := func() int64 { return 1 + c.rng.Int64N(int64(g.config.Keys)) }
+		return v<<target.ColumnsBits | column()<<target.ColumnBits | column()
 	case generate.Bank:
 	default:
 		return v
@@ -528,28 +531,28 @@ func (c *client) value(g *group, item target.Item) int64 {
 		c.bank.gives, c.bank.taken = true, c.rng.Int64N(balance+1)
 		balance -= c.bank.taken
 	}
-	return v<<target.ClassBits | balance
+	return v<<target.ColumnsBits | balance
 }
 
 // group is items that are used together for a while, by one workload.
 type group struct {
-	workload string
-	config   generate.Config
-	items    []target.Item // the registers, then the lists
-	lists    int           // where these begin
-	left     int           // transactions that it is used for still
-	users    int           // transactions in work
+	config generate.Config
+	items  []target.Item // the registers, then the lists
+	lists  int           // where these begin
+	left   int           // transactions that it is used for still
+	users  int           // transactions in work
 }
 
 // sparse tells whether some registers are not there before they are written.
-func (g *group) sparse() bool { return g.config.Workload == generate.Ranges }
+func (g *group) sparse() bool { return g.config.Workload == generate.Ranges || g.config.Rows }
 
-// shown is a value as records have it: a row's with its class.
+// shown is a value as records have it: a row's with its columns.
 func (g *group) shown(v record.Value) record.Value {
 	if g.config.Workload != generate.Predicates || v.IsNull() {
 		return v
 	}
-	return record.ObjectOf(map[string]record.Value{"class": record.Int(v.Num & target.ClassMask), "value": v})
+	columns := target.ColumnsOf(v.Num)
+	return record.ObjectOf(map[string]record.Value{"v1": record.Int(columns & (1<<target.ColumnBits - 1)), "v2": record.Int(columns >> target.ColumnBits), "value": v})
 }
 
 // item is the item that a step is about.
@@ -743,18 +746,9 @@ func (s *sweeper) final(ahead *group) {
 
 // make makes the n-th group in one recorded transaction; nil: it failed.
 func (k *keeper) make(ctx context.Context, n int) (*group, error) {
-	workload := k.cfg.Workloads[n%len(k.cfg.Workloads)]
-	var cfg generate.Config
-	if err := cfg.Preset(workload); err != nil {
-		return nil, &target.Error{Option: "--workload", What: err.Error()}
-	}
-	cfg.Keys, cfg.Operations = k.cfg.Keys, k.cfg.Operations
-	cfg.Distribution, _ = generate.ParseDistribution(k.cfg.Distribution)
-	d, err := generate.NewDrawer(cfg, k.rng)
-	if err != nil {
-		return nil, &target.Error{Option: "--workload", What: err.Error(), Do: "use another"}
-	}
-	g := &group{workload: workload, config: cfg, left: k.cfg.Group, lists: d.Registers()}
+	cfg := k.workloads[n%len(k.workloads)]
+	d := generate.NewDrawer(cfg, k.rng)
+	g := &group{config: cfg, left: k.cfg.Group, lists: d.Registers()}
 	digits := len(strconv.Itoa(d.Registers() - 1)) // so that the order of the names is that of the numbers
 	between := "."
 	if cfg.Workload == generate.Predicates {
@@ -770,7 +764,7 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 		return nil, err
 	}
 	if _, ok := k.session.(target.Asker); !ok && cfg.Workload == generate.Predicates {
-		return nil, &target.Error{Option: "--workload", What: "the database does not tell which rows " + workload + " writes", Do: "use another"}
+		return nil, &target.Error{Option: "--workload", What: "the database does not tell which rows a statement with a condition meets, as those of " + cfg.Workload.String() + " are", Do: "use another"}
 	}
 	if k.record(true, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {
 		return k.create(ctx, t, g)

@@ -13,8 +13,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // postgres is PostgreSQL 12 or later, one primary and any number of standbys, or what speaks its protocol.
@@ -267,7 +265,12 @@ func (p *postgres) Connect(ctx context.Context, at Node, settings []Setting) (Se
 	if at.Replica {
 		begin = p.beginAtHand
 	}
-	return &pgSession{conn: c, begin: begin}, nil
+	s := &pgSession{conn: c, begin: begin}
+	s.said, s.run = postgresDialect, func(_ context.Context, all ...statement) (int64, error) {
+		tag, err := s.do(all...)
+		return tag.RowsAffected(), err
+	}
+	return s, nil
 }
 
 // Observe implements Observer. A connection is kept for it, so that a short outage shows too.
@@ -349,6 +352,7 @@ func (p *postgres) Fault(err error) Fault {
 
 // pgSession is a connection to a node.
 type pgSession struct {
+	conditions
 	conn    *pgx.Conn
 	begin   string
 	due     bool        // begin is to be sent with the next statement
@@ -379,11 +383,15 @@ func (s *pgSession) Begin(ctx context.Context) error {
 // Last implements Ender: where the operation fails, PostgreSQL skips the commit that follows.
 func (s *pgSession) Last() { s.last = true }
 
-// statement is a text of SQL, its arguments, and what is called for each row that it returns.
-type statement struct {
-	sql  string
-	args []any
-	row  func(pgx.Row) error
+// numbered is a text with $1 and so on for each ?.
+func numbered(text string) string {
+	parts := strings.Split(text, "?")
+	var out strings.Builder
+	out.WriteString(parts[0])
+	for i, part := range parts[1:] {
+		out.WriteString("$" + strconv.Itoa(i+1) + part)
+	}
+	return out.String()
 }
 
 // do runs statements, which go together, with BEGIN and COMMIT where these are due. The tag is the last one's.
@@ -394,7 +402,7 @@ func (s *pgSession) do(statements ...statement) (tag pgconn.CommandTag, err erro
 			return s.conn.Exec(context.Background(), first.sql)
 		}
 		return answer(statements[0], func() (pgx.Rows, error) {
-			return s.conn.Query(context.Background(), statements[0].sql, statements[0].args...)
+			return s.conn.Query(context.Background(), numbered(statements[0].sql), statements[0].args...)
 		})
 	}
 	all := &pgx.Batch{}
@@ -402,7 +410,7 @@ func (s *pgSession) do(statements ...statement) (tag pgconn.CommandTag, err erro
 		all.Queue(s.begin)
 	}
 	for _, one := range statements {
-		all.Queue(one.sql, one.args...)
+		all.Queue(numbered(one.sql), one.args...)
 	}
 	if commit {
 		all.Queue("commit")
@@ -433,78 +441,13 @@ func answer(to statement, query func() (pgx.Rows, error)) (tag pgconn.CommandTag
 		return tag, err
 	}
 	defer rows.Close()
-	for rows.Next() {
+	for to.row != nil && rows.Next() {
 		if err := to.row(rows); err != nil {
 			return tag, err
 		}
 	}
 	rows.Close()
 	return rows.CommandTag(), rows.Err()
-}
-
-func (s *pgSession) Read(_ context.Context, items ...Item) ([]record.Value, error) {
-	out, statements := absent(items), make([]statement, len(items))
-	for i, item := range items {
-		column := "value"
-		switch {
-		case item.Array:
-			column = "array_to_string(numbers, ',')"
-		case item.List:
-			column = "elements"
-		}
-		statements[i] = statement{"select " + column + " from " + Space + ".items where key = $1", []any{item.Name}, func(r pgx.Row) (err error) { out[i], err = item.value(r.Scan); return err }}
-	}
-	_, err := s.do(statements...)
-	return out, err
-}
-
-func (s *pgSession) Scan(_ context.Context, registers []Item) ([]record.Value, error) {
-	out := absent(registers)
-	_, err := s.do(statement{"select key, value from " + Space + ".items where key between $1 and $2",
-		[]any{registers[0].Name, registers[len(registers)-1].Name}, func(r pgx.Row) error { return found(out, registers, r.Scan) }})
-	return out, err
-}
-
-// Where implements Asker.
-func (s *pgSession) Where(_ context.Context, registers []Item, class, to int64) ([]record.Value, error) {
-	sql, args := "select key, value from "+Space+".items where key between $1 and $2 and value & $3 = $4",
-		[]any{registers[0].Name, registers[len(registers)-1].Name, int64(ClassMask), class}
-	if to != 0 {
-		sql, args = "update "+Space+".items set value = $5 where key between $1 and $2 and value & $3 = $4 returning key, value", append(args, to)
-	}
-	out := absent(registers)
-	_, err := s.do(statement{sql, args, func(r pgx.Row) error { return found(out, registers, r.Scan) }})
-	return out, err
-}
-
-func (s *pgSession) Write(_ context.Context, item Item, value int64) error {
-	return s.change("update "+Space+".items set value = $2 where key = $1", item.Name, value)
-}
-
-func (s *pgSession) Append(_ context.Context, list Item, element int64) error {
-	if list.Array {
-		return s.change("update "+Space+".items set numbers = array_append(numbers, $2) where key = $1", list.Name, element)
-	}
-	return s.change("update "+Space+".items set elements = elements || $2 where key = $1", list.Name, strconv.FormatInt(element, 10)+",")
-}
-
-func (s *pgSession) Create(_ context.Context, item Item, value int64) error {
-	switch {
-	case item.Array:
-		return s.change("insert into "+Space+".items (key, numbers) values ($1, '{}')", item.Name)
-	case item.List:
-		return s.change("insert into "+Space+".items (key, elements) values ($1, '')", item.Name)
-	}
-	return s.change("insert into "+Space+".items (key, value) values ($1, $2)", item.Name, value)
-}
-
-// change runs a statement that changes one row.
-func (s *pgSession) change(sql string, args ...any) error {
-	tag, err := s.do(statement{sql, args, nil})
-	if err == nil && tag.RowsAffected() == 0 {
-		err = ErrNotThere
-	}
-	return err
 }
 
 // errRolledBack: a commit of a transaction that had failed before is answered so.

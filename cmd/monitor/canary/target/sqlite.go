@@ -22,8 +22,6 @@ type sqliteFile struct {
 	version string
 }
 
-var sqliteDialect = dialect{concat: "elements || ?", table: "items"}
-
 func openSQLite(ctx context.Context, o Options) (Database, error) {
 	begin, err := isolation(o.Isolation, "serializable", map[string]string{"serializable": "begin", "immediate": "begin immediate"})
 	if err != nil {
@@ -115,7 +113,7 @@ func (s *sqliteFile) Connect(ctx context.Context, _ Node, settings []Setting) (S
 	}
 	d := sqliteDialect
 	d.begin = s.begin
-	session := &sqlSession{conn, d}
+	session := newSQLSession(conn, d)
 	for _, set := range settings {
 		if err := session.exec(ctx, "pragma "+set.Name+" = "+literal(set.Value)); err != nil {
 			session.Close()

@@ -79,16 +79,29 @@ type Ender interface {
 
 // Asker is a Session of a database that tells which rows a statement with a condition met.
 type Asker interface {
-	// Where returns what those of some registers hold, in whose range of names there is no other, that are of a class; Null for the
-	// others. to, unless it is 0, is what they are given, and then what they held is not told.
-	Where(ctx context.Context, registers []Item, class, to int64) ([]record.Value, error)
+	// Where returns what those registers hold, or held before they were deleted, for which the condition is true; Null for the
+	// others. What they are given is all that is told of those that are given something.
+	Where(ctx context.Context, c Condition) ([]record.Value, error)
 }
 
-// What a register holds is of the class that its low bits are.
+// Condition is what a statement asks of rows, and does to them: it returns them, unless there is something that they are given, or
+// they are deleted.
+type Condition struct {
+	Registers []Item // in whose range of names there is no other
+	Column    int    // of what they hold: 0 or 1
+	Low, High int64  // the least and the greatest value that it is asked for
+	Set       int64  // 0: nothing
+	Delete    bool
+}
+
+// What a register holds may have columns, in its low bits: the first one lowest.
 const (
-	ClassBits = 24
-	ClassMask = 1<<ClassBits - 1
+	ColumnBits  = 14
+	ColumnsBits = 2 * ColumnBits
 )
+
+// ColumnsOf is what a register's columns hold, for one number.
+func ColumnsOf(value int64) int64 { return value & (1<<ColumnsBits - 1) }
 
 // each is Read for a database that is asked for one item after the other.
 func each(ctx context.Context, items []Item, read func(context.Context, Item) (record.Value, error)) ([]record.Value, error) {
@@ -109,17 +122,6 @@ func absent(registers []Item) []record.Value {
 		out[i] = record.Null
 	}
 	return out
-}
-
-// found puts a row of name and value into the place of the register that it is of.
-func found(out []record.Value, registers []Item, scan func(...any) error) error {
-	var name string
-	var value int64
-	err := scan(&name, &value)
-	if i := slices.IndexFunc(registers, func(r Item) bool { return r.Name == name }); i >= 0 {
-		out[i] = record.Int(value)
-	}
-	return err
 }
 
 // ErrNotThere says that an item that was to be changed is not there.
