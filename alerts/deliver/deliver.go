@@ -32,9 +32,8 @@ type Options struct {
 	// Filters say, by receiver, what it gets; without one it gets everything.
 	Filters map[string]Filter
 	// Active lists what is not over and not silenced, for a Resender, which is told
-	// of it every Resend, and at the start; nil: of nothing.
+	// of it every ResendDefault, and at the start; nil: of nothing.
 	Active func() []Active
-	Resend time.Duration
 }
 
 // The defaults.
@@ -64,7 +63,6 @@ func New(st store.Store, receivers map[string]Receiver, opt Options) *Dispatcher
 	opt.WaitMin = cmp.Or(opt.WaitMin, WaitMinDefault)
 	opt.WaitMax = cmp.Or(opt.WaitMax, WaitMaxDefault)
 	opt.Grace = cmp.Or(opt.Grace, GraceDefault)
-	opt.Resend = cmp.Or(opt.Resend, ResendDefault)
 	d := &Dispatcher{stopped: make(chan struct{})}
 	names := make([]string, 0, len(receivers))
 	for name := range receivers {

@@ -211,7 +211,7 @@ func (l *lane) resendTo(ctx context.Context, way *way, r Resender) {
 		var after time.Duration
 		begin := time.Now()
 		after, e.Err = r.Resend(ctx, l.active(way.filter))
-		e.Took, e.Wait = time.Since(begin), max(l.opt.Resend, min(after, retryAfterMax))
+		e.Took, e.Wait = time.Since(begin), max(ResendDefault, min(after, retryAfterMax))
 		if ctx.Err() != nil {
 			return
 		}

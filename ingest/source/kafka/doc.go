@@ -9,8 +9,7 @@
 //	leader of partition 2 ──▶ fetch loop 2 ──▶ read-committed filter ─┘  (bounded, joined by time)
 //	         any broker ◀──── topology: partitions, leaders, topic id
 //
-// Partitions are owned statically: a monitor reads those it is configured to
-// read, and no consumer group can take one away. Offsets are the caller's: they
+// A monitor reads all partitions, and no consumer group can take one away. Offsets are the caller's: they
 // come in through Options.Offsets and go out in Batch.Next, to be stored in the
 // same transaction as what the batch caused. The broker is never told.
 //

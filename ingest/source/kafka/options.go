@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -93,8 +92,6 @@ type Connection struct {
 type Options struct {
 	Connection
 	Topic string
-	// Partitions to read; nil reads all, also those that are added later.
-	Partitions []int
 	// Offsets are what Batch.Store kept: the next offset by partition, and the
 	// topic's identity, which may be absent. Partitions without begin at Start.
 	Offsets map[int]int64
@@ -162,12 +159,6 @@ func (o *Options) complete() error {
 			return &source.StartupError{What: fmt.Sprintf("a Kafka size limit of %d bytes", n), Do: "use 1 byte to 2 GiB"}
 		}
 	}
-	for _, p := range o.Partitions {
-		if p < 0 {
-			return &source.StartupError{What: fmt.Sprintf("partition %d of topic %q", p, o.Topic), Do: "partitions are numbered from 0"}
-		}
-	}
-	o.Partitions = slices.Clone(o.Partitions)
 	return o.Connection.check()
 }
 

@@ -19,8 +19,6 @@ type ProducerOptions struct {
 	Topic string
 	// Partitions of the topic, if it has to be created; default 4.
 	Partitions int
-	// Replication of the topic, if it has to be created; default: the cluster's.
-	Replication int
 	// OnRetry is told failures to reach the cluster while opening. May be nil.
 	OnRetry func(error)
 }
@@ -52,7 +50,6 @@ type Producer struct {
 func OpenProducer(ctx context.Context, opts ProducerOptions) (*Producer, error) {
 	orDefault(&opts.ClientID, "isowatch")
 	orDefault(&opts.Partitions, 4)
-	orDefault(&opts.Replication, -1)
 	conns, err := opts.connect(opts.Topic)
 	if err != nil {
 		return nil, err
@@ -90,7 +87,7 @@ func createTopic(ctx context.Context, conns *connections, opts ProducerOptions) 
 	defer cancel()
 	client := &kafkago.Client{Addr: conns.addr, Transport: conns.transport}
 	resp, err := client.CreateTopics(ctx, &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{{
-		Topic: opts.Topic, NumPartitions: opts.Partitions, ReplicationFactor: opts.Replication,
+		Topic: opts.Topic, NumPartitions: opts.Partitions, ReplicationFactor: -1,
 		ConfigEntries: []kafkago.ConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "delete"}},
 	}}})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,9 +66,6 @@ func (s *Source) open(ctx context.Context) error {
 	s.topo.Store(t)
 	var parts []*partition
 	for n := range t.leaders {
-		if len(s.opts.Partitions) > 0 && !slices.Contains(s.opts.Partitions, n) {
-			continue
-		}
 		p, err := retryStartup(ctx, s, func() (*partition, error) { return s.begin(ctx, n) })
 		if err != nil {
 			return err
@@ -268,7 +264,7 @@ func (s *Source) watch(ctx context.Context) {
 
 // added starts reading a partition that appeared.
 func (s *Source) added(ctx context.Context, n int) {
-	if s.reading[n] || len(s.opts.Partitions) > 0 || s.opts.UntilEnd {
+	if s.reading[n] || s.opts.UntilEnd {
 		return
 	}
 	s.reading[n] = true

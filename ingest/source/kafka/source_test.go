@@ -370,9 +370,6 @@ func TestBrokerGoneAndBack(t *testing.T) {
 func TestAddedPartitionsAreReadFromTheirBeginning(t *testing.T) {
 	c := fake(t, kfake.NumBrokers(2), kfake.SeedTopics(1, topic))
 	s := open(t, options(c))
-	listed := options(c)
-	listed.Partitions = []int{0}
-	only := open(t, listed)
 	if s.Partitions() != 1 {
 		t.Errorf("%d partitions, want 1", s.Partitions())
 	}
@@ -393,22 +390,6 @@ func TestAddedPartitionsAreReadFromTheirBeginning(t *testing.T) {
 	wantGaps(t, got)
 	if s.Partitions() != 3 {
 		t.Errorf("%d partitions, want 3", s.Partitions())
-	}
-	want(t, take(t, only, values(2)), "0/0:a", "0/1:b")
-}
-
-func TestPartitionList(t *testing.T) {
-	c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(4, topic))
-	cl := client(t, c)
-	for p := range int32(4) {
-		produce(t, cl, p, "x")
-	}
-	opts := options(c)
-	opts.UntilEnd, opts.Partitions = true, []int{1, 3}
-	s := open(t, opts)
-	want(t, drain(t, s), "1/0:x", "3/0:x")
-	if s.Partitions() != 4 {
-		t.Errorf("%d partitions, want the topic's 4", s.Partitions())
 	}
 }
 

@@ -51,17 +51,12 @@ func refused(t *testing.T, opts Options, says ...string) {
 	}
 }
 
-func TestMissingTopicAndPartition(t *testing.T) {
+func TestMissingTopic(t *testing.T) {
 	t.Parallel()
 	c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(2, topic))
 	opts := options(c)
 	opts.Topic = "elsewhere"
 	refused(t, opts, `"elsewhere"`, "no such topic", "create it")
-	opts = options(c)
-	opts.Partitions = []int{5}
-	refused(t, opts, "no partition 5", "0 to 1")
-	opts.Partitions = []int{-1}
-	refused(t, opts, "partition -1")
 	opts.Topic = ""
 	refused(t, opts, "no Kafka topic")
 	opts = options(c)

@@ -146,29 +146,19 @@ func (s *Source) check(ctx context.Context) (*topology, error) {
 			return nil, err
 		}
 	}
-	for _, p := range s.opts.Partitions {
-		if p >= len(t.leaders) {
-			return nil, &source.StartupError{What: fmt.Sprintf("kafka topic %q has no partition %d, only 0 to %d", s.opts.Topic, p, len(t.leaders)-1),
-				Do: "correct source.kafka.partitions"}
-		}
-	}
 	if err := s.checkPolicy(ctx); err != nil {
 		return nil, err
 	}
 	// Describing a topic and reading it are two rights; a fetch needs the second.
-	p := 0
-	if len(s.opts.Partitions) > 0 {
-		p = s.opts.Partitions[0]
-	}
-	leader, err := t.leader(p)
+	leader, err := t.leader(0)
 	if err != nil {
 		return nil, err
 	}
-	from, err := askOffset(ctx, s.conns.wire, t, s.opts.Topic, p, offsetEarliest)
+	from, err := askOffset(ctx, s.conns.wire, t, s.opts.Topic, 0, offsetEarliest)
 	if err != nil {
 		return nil, err
 	}
-	f, err := ask{leader: leader, topic: s.opts.Topic, topicID: t.id, partition: int32(p), next: from, end: from,
+	f, err := ask{leader: leader, topic: s.opts.Topic, topicID: t.id, next: from, end: from,
 		lastEpoch: -1, bytesMax: 1, limits: s.limits()}.send(ctx, s.conns.wire)
 	if err != nil {
 		return nil, err
