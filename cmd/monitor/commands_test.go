@@ -2,10 +2,7 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,48 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagRows are the rows of a table of a command's flags.
-func flagRows(cmd *cobra.Command) (rows []string) {
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
-			return
-		}
-		name := "--" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand + ", " + name
-		}
-		kind, usage := pflag.UnquoteUsage(f)
-		if kind != "" {
-			name += " " + kind
-		}
-		def := f.DefValue
-		if def == "false" || def == "[]" || def == "0s" || def == "0" && !strings.Contains(usage, "0") {
-			def = ""
-		}
-		if def != "" {
-			def = "`" + def + "`"
-		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", name, def, strings.ReplaceAll(usage, "|", `\|`)))
-	})
-	return rows
-}
-
-// flagName is the long name of the flag of a row.
-var flagName = regexp.MustCompile(`--[a-z-]+`)
-
-// count counts the rows of the flags of a command and of those below it.
-func count(rows map[string]int, cmd *cobra.Command) {
-	for _, r := range flagRows(cmd) {
-		rows[r]++
-	}
-	for _, c := range cmd.Commands() {
-		count(rows, c)
-	}
-}
-
-// describe writes a section for a command and for each below it: what --help says. Of shared flags there are only the
-// names.
-func describe(out *strings.Builder, cmd *cobra.Command, shared []string) {
+// describe writes a section for a command and for each below it: what --help says, and of the flags the names.
+func describe(out *strings.Builder, cmd *cobra.Command) {
 	if cmd.Hidden || !cmd.IsAvailableCommand() && !cmd.HasSubCommands() {
 		return
 	}
@@ -75,22 +32,17 @@ func describe(out *strings.Builder, cmd *cobra.Command, shared []string) {
 		out.WriteString("\n" + cmd.Example + "\n")
 	}
 	out.WriteString("```\n\n")
-	rows, common := "", ""
-	for _, f := range flagRows(cmd) {
-		if slices.Contains(shared, f) {
-			common += ", `" + flagName.FindString(f) + "`"
-		} else {
-			rows += f
+	var flags []string
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Name != "help" {
+			flags = append(flags, "`--"+f.Name+"`")
 		}
-	}
-	if rows != "" {
-		out.WriteString("| flag | default | |\n| --- | --- | --- |\n" + rows + "\n")
-	}
-	if common != "" {
-		out.WriteString("[Also](#flags-of-many-commands): " + strings.TrimPrefix(common, ", ") + ".\n\n")
+	})
+	if len(flags) > 0 {
+		out.WriteString("Flags: " + strings.Join(flags, ", ") + ".\n\n")
 	}
 	for _, c := range cmd.Commands() {
-		describe(out, c, shared)
+		describe(out, c)
 	}
 }
 
@@ -101,17 +53,12 @@ func TestCommandsAreDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Commands
 
-What every command of the monitor does, and its flags: the text of its --help. The tests of cmd/monitor write this page
-(make docs). What the configuration of ` + "`run`" + ` may have stands in [configuration](configuration.md).
+What every command of the monitor does, as its --help says, which also says what each flag does, as does its page of the
+manual (` + "`man monitor-check`" + `). The tests of cmd/monitor write this page (make docs). What the configuration of ` + "`run`" + `
+may have stands in [configuration](configuration.md).
 
 `)
-	root := newRoot()
-	rows := map[string]int{}
-	count(rows, root)
-	maps.DeleteFunc(rows, func(_ string, n int) bool { return n < 3 })
-	shared := slices.Sorted(maps.Keys(rows))
-	describe(&b, root, shared)
-	b.WriteString("## Flags of many commands\n\n| flag | default | |\n| --- | --- | --- |\n" + strings.Join(shared, ""))
+	describe(&b, newRoot())
 	want := strings.TrimRight(b.String(), "\n") + "\n"
 	got, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
