@@ -42,15 +42,13 @@ func writersOf(txns []record.Transaction) writers {
 // complete adds to the operations that are kept of txns every write that one of
 // the reads that are kept may have come from. Of a transaction that wrote a key
 // it keeps all writes of it or none, so that none passes for its last one and
-// what it appended stays in one piece. An empty list that was read is nobody's who
-// wrote or appended something. An element that one operation alone
+// what it appended stays in one piece. An element that one operation alone
 // appends may go without, as if somebody who was not recorded had appended it;
 // but of each list something must be appended, or nobody knows that it is one.
 func complete(txns []record.Transaction, keep [][]bool) {
 	w := writersOf(txns)
 	values, elements, mixed := map[version]bool{}, map[element]bool{}, map[string]bool{}
-	empty := map[string]bool{} // lists that are read as they were before anything was appended
-	bare := map[string]bool{}  // lists that are read
+	bare := map[string]bool{} // lists that are read
 	for i := range txns {
 		for j, op := range txns[i].Ops {
 			switch {
@@ -59,8 +57,7 @@ func complete(txns []record.Transaction, keep [][]bool) {
 				values[version{op.Key, op.Value}] = true
 			default:
 				es, ok := list.Elements(op.Value)
-				empty[op.Key] = empty[op.Key] || empties(op.Value)
-				mixed[op.Key] = mixed[op.Key] || !ok || w.written[op.Key] && len(es) > 0
+				mixed[op.Key] = mixed[op.Key] || !ok || w.written[op.Key]
 				bare[op.Key] = true
 				for _, e := range es {
 					elements[element{op.Key, e}] = true
@@ -71,7 +68,7 @@ func complete(txns []record.Transaction, keep [][]bool) {
 	needed := func(op record.Op) bool {
 		switch op.Kind {
 		case record.Write:
-			return mixed[op.Key] || values[version{op.Key, op.Value}] || empty[op.Key] && empties(op.Value)
+			return mixed[op.Key] || values[version{op.Key, op.Value}]
 		case record.Append:
 			e := element{op.Key, op.Value.String()}
 			return mixed[op.Key] || elements[e] && w.elements[e] > 1
@@ -96,12 +93,6 @@ func complete(txns []record.Transaction, keep [][]bool) {
 		}
 		restore(&txns[i], keep[i], keys, bare)
 	}
-}
-
-// empties tells whether who writes a value leaves what a list is before anything was appended.
-func empties(v record.Value) bool {
-	es, ok := list.Elements(v)
-	return ok && len(es) == 0
 }
 
 // restore keeps all writes of some keys in a transaction. Lists that are

@@ -10,8 +10,8 @@ import (
 )
 
 // Anybody may write null, and what keys hold at first: with unique values too nothing is told that rests on
-// who wrote them before all have come who may have. What rests on other values, and on lists, of which nobody
-// can take anything away, is told at the next tick; and that null was written twice says nothing of
+// who wrote them before all have come who may have. So may anybody empty a list. What rests on other values, and on
+// what followed what in one list, is told at the next tick; and that null was written twice says nothing of
 // the values of others.
 func TestCommonValues(t *testing.T) {
 	const soon, late, never = 1, 2, 0 // at the tick of the last record, at that of when nobody can come any more
@@ -53,15 +53,55 @@ func TestCommonValues(t *testing.T) {
 			s3 Y: w(y,null) @0-2
 			s1 A: r(x,1) w(x,2) @3-10
 			s2 C: r(x,1) w(x,3) @5-30`, verdict.SI, soon},
-		{"nor are lists, from the first append on", `
+		{"one empties a list", `
 			initial absent
 			s1 A: append(x,1) append(y,1) @0-10
-			s2 C: r(x,null) r(y,[1]) @11-30`, verdict.RA, soon},
-		{"nor what was read of a list before the first append to it came", `
+			s2 C: r(x,null) r(y,[1]) @11-30
+			s3 D: w(x,[]) @12-40`, verdict.RA, never},
+		{"nobody does", `
+			initial absent
+			s1 A: append(x,1) append(y,1) @0-10
+			s2 C: r(x,null) r(y,[1]) @11-30`, verdict.RA, late},
+		{"one does before the first append to it comes", `
 			initial absent
 			s0 Z: append(y,0) @0-1
-			s1 A: r(x,null) r(y,[0,1]) @2-10
-			s2 B: append(x,1) append(y,1) @5-30`, verdict.RA, soon},
+			s1 A: r(x,[]) r(y,[0,1]) @2-10
+			s2 B: append(x,1) append(y,1) @5-30
+			s3 D: w(x,null) @6-40`, verdict.RA, never},
+		{"nobody does so", `
+			initial absent
+			s0 Z: append(y,0) @0-1
+			s1 A: r(x,[]) r(y,[0,1]) @2-10
+			s2 B: append(x,1) append(y,1) @5-30`, verdict.RA, late},
+		{"two lists begin otherwise, as one emptied it between", `
+			s1 A: append(x,1) @0-10
+			s2 B: r(x,[1]) @11-20
+			s1 C: append(x,2) @21-30
+			s2 D: r(x,[2]) @31-40
+			s3 E: w(x,[]) @15-50`, verdict.G1, never},
+		{"nobody did", `
+			s1 A: append(x,1) @0-10
+			s2 B: r(x,[1]) @11-20
+			s1 C: append(x,2) @21-30
+			s2 D: r(x,[2]) @31-40`, verdict.G1, late},
+		{"what was appended before a list's first element is not in it, as one emptied it", `
+			s1 A: append(x,1) @0-10
+			s1 B: append(x,2) @11-20
+			s2 C: r(x,[2]) @21-30
+			s3 D: w(x,[]) @5-40`, verdict.SER, never},
+		{"for no reason", `
+			s1 A: append(x,1) @0-10
+			s1 B: append(x,2) @11-20
+			s2 C: r(x,[2]) @21-30`, verdict.SER, late},
+		{"at rc", `
+			s1 A: append(x,1) append(y,1) @0-10
+			s2 B: r(y,[1]) append(x,2) @11-20
+			s3 C: r(x,[2]) @21-30`, verdict.RC, late},
+		{"it was appended between two that follow each other, whoever emptied it", `
+			s1 A: append(x,1) @0-10
+			s2 B: append(x,2) @11-20
+			s3 C: r(x,[1]) append(x,3) @5-30
+			s2 D: r(x,[1,2]) @31-40`, verdict.SI, soon},
 	} {
 		s, err := script.Parse(tc.text)
 		if err != nil {
@@ -84,8 +124,8 @@ func TestCommonValues(t *testing.T) {
 		if told += len(e.Tick(1000).Violations); told > 0 != (tc.told != never) {
 			t.Errorf("%s: %d are told", tc.title, told)
 		}
-		if want := map[bool]verdict.Outcome{true: verdict.Violated, false: verdict.Satisfied}[tc.told != never]; e.Close()[0].Outcome != want {
-			t.Errorf("%s: %+v, want %v", tc.title, e.Results()[0], want)
+		if violated := e.Close()[0].Outcome == verdict.Violated; violated != (tc.told != never) {
+			t.Errorf("%s: %+v", tc.title, e.Results()[0])
 		}
 		if !e.Unique() {
 			t.Errorf("%s: values are no longer taken for unique", tc.title)

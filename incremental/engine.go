@@ -78,10 +78,10 @@ type Engine struct {
 	atClose    []pendingRead // reads that only the end of the input decides
 	doubtful   []pendingRead // of these, by transactions that may not have taken effect
 	lists      map[version.Key]*listKey
+	unanchored []waitingRead                 // the first lists read of keys that are not anchored, oldest first
 	vouchers   map[ordinal]voucher           // by transaction of unknown outcome that took effect
 	suspended  map[ordinal][]func()          // what uncertain transactions broke, if they took effect
 	claims     map[version.Key][]pendingRead // uncertain transactions that read the initial value
-	unsaid     map[version.Key][]pendingRead // reads that say something only if their key turns out to hold lists
 	seen       map[string]bool               // violations told, once there are extra strands
 	out        []verdict.Violation           // found since the last Tick
 	lastLow    version.Slot                  // first slot admitted since the last Tick
@@ -214,7 +214,7 @@ func New(opt Options) *Engine {
 	if e.in.instants = opt.Clock == record.ClockDatabase; e.in.instants {
 		e.opt.MaxSkew = 0 // it is one clock
 	}
-	e.in.seeds, e.in.attempts, e.in.common = opt.Seeds, maxTime, isNull
+	e.in.seeds, e.in.attempts, e.in.common = opt.Seeds, maxTime, isNull|isEmpty
 	if opt.Initial == record.InitialZero {
 		e.in.common |= isZero
 	}
@@ -427,6 +427,9 @@ func (e *Engine) report(v verdict.Violation) {
 		return
 	}
 	e.vouch(&v)
+	if e.unprovable(&v) {
+		return
+	}
 	e.nShared[base]++
 	if e.opt.MaxViolations == 0 || e.nShared[base] <= e.opt.MaxViolations || e.opt.Online {
 		e.shared = append(e.shared, v)
@@ -719,6 +722,10 @@ func (e *Engine) giveUp(watermark int64) {
 		n++
 	}
 	e.waiting = slices.Delete(e.waiting, 0, n)
+	for n = 0; n < len(e.unanchored) && (e.unanchored[n].by < watermark || e.closed); n++ {
+		e.anchor(e.in.cells.At(e.unanchored[n].cell).key)
+	}
+	e.unanchored = slices.Delete(e.unanchored, 0, n)
 	e.giving = false
 	e.settleHeld(watermark)
 }

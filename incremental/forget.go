@@ -269,6 +269,9 @@ func (e *Engine) Waiting() []verdict.Exhibit {
 	waits := map[pendingRead]bool{}
 	met := map[cellID]bool{}
 	for _, w := range e.waiting {
+		if e.saysNothing(w.cell) {
+			continue
+		}
 		if !met[w.cell] {
 			met[w.cell] = true
 			for index := range e.in.waitersOf(w.cell) {
@@ -290,6 +293,22 @@ func (e *Engine) Waiting() []verdict.Exhibit {
 	}
 	slices.SortFunc(out, func(a, b verdict.Exhibit) int { return int(a.Txn) - int(b.Txn) })
 	return out
+}
+
+// Unanchored are the keys of which it is not known yet whether something was before the first that lists show.
+func (e *Engine) Unanchored() []string {
+	var out []string
+	for _, w := range e.unanchored {
+		out = append(out, e.in.nameOf(e.in.cells.At(w.cell).key))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Anchored tells whether that is known of a key, and nothing was.
+func (e *Engine) Anchored(key string) bool {
+	lk := e.lists[e.in.keyNumber(key)]
+	return lk != nil && lk.anchored
 }
 
 // UniqueAttempts tells whether Options.UniqueAttempts was set and has held so far.

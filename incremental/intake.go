@@ -153,7 +153,6 @@ type keyProps struct {
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
 	lossy    bool          // somebody unseen may have written it
 	emptied  bool          // an empty list was read of it
-	unsaid   bool          // some read of nothing is in Engine.unsaid, or waits, as it may be of a list
 	reader   ordinal       // a transaction that read the initial version, or none
 	initial  cellID        // the value it held at first, once known by a read
 	// recent is the value written last by order of Step, if it is an integer, and
@@ -545,6 +544,11 @@ func (in *intake) add(t *record.Transaction, id verdict.TxnID, arrival int64, re
 			if p.writtenBy(id); op.Value.Kind == record.KindInt {
 				p.recent, p.recentNum = c, op.Value.Num
 			}
+			if p.appended { // who writes back what was appended has it there again
+				for _, v := range op.Value.Elements() {
+					in.repeated = in.repeated || in.cells.At(in.elementOf(k, v)).final != none
+				}
+			}
 			if st.wrote != none && st.wrote != c {
 				in.inters = append(in.inters, st.wrote)
 			}
@@ -658,7 +662,11 @@ func (in *intake) addRead(op *record.Op, i int, k version.Key, st *keyState, id 
 		kind = verdict.NonRepeatableRead
 	}
 	v := in.internal(kind, op, i, id)
-	if kind == verdict.NonRepeatableRead && in.isNothing(c) && in.isNothing(st.read) {
+	found := st.read
+	if st.wrote != none {
+		found = st.wrote
+	}
+	if in.isNothing(c) && in.isNothing(found) {
 		in.suspects = append(in.suspects, suspect{k, v, report})
 		return
 	}
@@ -694,8 +702,8 @@ func (in *intake) readCellOf(k version.Key, v record.Value) cellID {
 	return in.cellOf(k, v)
 }
 
-// suspect is a violation unless the key turns out to hold lists: a read of null
-// and one of the empty list.
+// suspect is a violation unless the key turns out to hold lists: null was read, or written, and
+// then the empty list read, or the other way round.
 type suspect struct {
 	key    version.Key
 	v      verdict.Violation

@@ -21,6 +21,11 @@ import (
 //
 // An element names its transaction, so no read of a list is ambiguous; keys for
 // which that does not hold, or that are written as a whole too, are not checked.
+//
+// Online, somebody may still come who emptied the list, or wrote it as a whole. Whatever
+// they did, who appended neighbours in a list that was read followed each other. But that
+// nothing was before the first element, that two lists don't begin alike, and what was
+// read of an empty list, says something only when nobody can come any more.
 
 // list is a value that is a list.
 type list struct {
@@ -35,6 +40,8 @@ type listKey struct {
 	longest []cellID // elements
 	reader  ordinal  // a transaction that read it
 	cell    cellID   // what it read
+	// anchored: what stands first in longest is the first that the key held.
+	anchored bool
 }
 
 func (in *intake) noteList(c cellID, v record.Value) {
@@ -130,7 +137,7 @@ func (e *Engine) decideList(index ordinal, c cellID) {
 		e.readElse(index, c)
 		return
 	}
-	if e.opt.Online && !e.Unique() && !e.closedSet && !e.closed {
+	if e.mayCome() && !e.Unique() {
 		e.wait(index, c)
 		return
 	}
@@ -148,6 +155,10 @@ func (e *Engine) decideList(index ordinal, c cellID) {
 	lk := e.listOf(k)
 	n := min(len(l.elements), len(lk.longest))
 	if !slices.Equal(l.elements[:n], lk.longest[:n]) {
+		if e.mayCome() && l.elements[0] != lk.longest[0] {
+			e.wait(index, c) // for who emptied it between
+			return
+		}
 		e.incompatible(index, lk.reader, k)
 		return
 	}
@@ -163,6 +174,11 @@ func (e *Engine) decideList(index ordinal, c cellID) {
 		e.decideUncertainList(index, c, len(l.elements) <= len(lk.longest))
 		return
 	}
+	if !e.mayCome() {
+		e.anchor(k)
+	} else if lk.reader == none {
+		e.unanchored = append(e.unanchored, waitingRead{index, c, e.deadline(index)})
+	}
 	if len(l.elements) > len(lk.longest) {
 		lk.longest, lk.reader, lk.cell = l.elements, index, c
 		e.extendList(k, lk, n)
@@ -176,7 +192,7 @@ func (e *Engine) decideList(index ordinal, c cellID) {
 // finallyAborted: nobody but who was aborted can have appended an element that index
 // read, or can be somebody whose record is still to come.
 func (e *Engine) finallyAborted(index ordinal, o otherWriters) bool {
-	return (!e.opt.Online || e.closed || e.closedSet || e.UniqueAttempts()) && !e.maybeRetried(index, o)
+	return (!e.mayCome() || e.UniqueAttempts()) && !e.maybeRetried(index, o)
 }
 
 // decideTwice decides a list that has elements twice: an anomaly if one of them
@@ -194,7 +210,7 @@ func (e *Engine) decideTwice(index ordinal, c cellID, l *list) bool {
 			return true
 		}
 	}
-	if e.lossy(e.in.cells.At(c).key) && e.opt.Online && !e.closed && !e.closedSet {
+	if e.lossy(e.in.cells.At(c).key) && e.mayCome() {
 		e.wait(index, l.twice[0])
 		return true
 	}
@@ -262,7 +278,7 @@ func (e *Engine) ruleOutReaders() {
 func (e *Engine) readElse(index ordinal, c cellID) {
 	switch {
 	case e.lossy(e.in.cells.At(c).key):
-	case e.opt.Online && !e.closedSet && !e.closed:
+	case e.mayCome():
 		e.wait(index, c)
 	default:
 		e.thinAir(index, c)
@@ -307,7 +323,7 @@ func (e *Engine) appendersKnown(index ordinal, c cellID, l *list) bool {
 		case o.aborted != verdict.NoTxn && e.finallyAborted(index, o):
 			e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
 			return false
-		case e.opt.Online && !e.closed && !e.closedSet:
+		case e.mayCome():
 			e.wait(index, el)
 			return false
 		case complete && o.aborted == verdict.NoTxn:
@@ -378,17 +394,42 @@ func (e *Engine) extendList(k version.Key, lk *listKey, n int) {
 		if v == prev {
 			continue
 		}
-		told := false // by one strand: of the others, a polygraph may have decided what hides it there
-		for _, s := range e.strands {
-			if late, first, clash := s.follow(prev, v); clash && !s.loose && !told {
-				told = true
-				e.missed(s.tab.At(late).Writer, first)
-			}
+		if lk.anchored || e.main.tab.At(prev).Kind != version.Initial {
+			e.succeed(prev, v)
 		}
 		if e.weak != nil {
 			e.weak.ListOrder(k, e.in.txns.At(w).slot)
 		}
 		prev = v
+	}
+}
+
+// succeed: v is the next after prev, as a list shows.
+func (e *Engine) succeed(prev, v version.ID) {
+	told := false // by one strand: of the others, a polygraph may have decided what hides it there
+	for _, s := range e.strands {
+		if late, first, clash := s.follow(prev, v); clash && !s.loose && !told {
+			told = true
+			e.missed(s.tab.At(late).Writer, first)
+		}
+	}
+}
+
+// anchor: nobody can come any more who wrote k before what is first in its longest list was read.
+func (e *Engine) anchor(k version.Key) {
+	lk := e.listOf(k)
+	if lk.anchored || !e.in.perKey.At(k).isListKey() {
+		return
+	}
+	lk.anchored = true
+	for _, el := range lk.longest {
+		if w := e.in.cells.At(el).final; w != none {
+			e.succeed(e.initialVersion(k), e.versionBy(w, k))
+			break
+		}
+	}
+	if e.weak != nil {
+		e.weak.Anchored(k)
 	}
 }
 

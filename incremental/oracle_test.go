@@ -85,6 +85,7 @@ var kinds = []kind{
 	}},
 	{"unknown", func(c *tiny.Config) { c.Keys, c.Unknown, c.Updates, c.Mutations = 2, true, 50, 5 }},
 	{"lists", func(c *tiny.Config) { c.Appends, c.Always, c.Mutations = true, true, min(c.Mutations, 1) }},
+	{"lists, written as a whole", func(c *tiny.Config) { c.Appends, c.Always, c.Whole, c.Mutations = true, true, 20, min(c.Mutations, 1) }},
 	{"lists, unknown", func(c *tiny.Config) { c.Appends, c.Always, c.Unknown, c.Updates, c.Mutations = true, true, true, 30, 2 }},
 	{"duplicates, unknown", func(c *tiny.Config) {
 		c.Keys, c.Duplicates, c.Values, c.Always, c.Unknown, c.Updates, c.Mutations = 2, true, 2, true, true, 50, 4
@@ -159,7 +160,6 @@ func TestAgreesWithOracle(t *testing.T) {
 				t.Parallel()
 				cfg := w.cfg
 				k.set(&cfg)
-				cfg.Mixed = cfg.Mixed && !w.online // who has not seen the append can't know that it is a list
 				compare(t, sum, func(seed uint64) (stream, bool) { return w.draw(seed, cfg), true })
 			})
 		}
@@ -211,7 +211,7 @@ func (w *way) draw(seed uint64, cfg tiny.Config) stream {
 	s := tiny.Random(rand.New(rand.NewPCG(seed, 7)), cfg)
 	def := oracle.FromHeader(s.Header)
 	st := stream{txns: slices.Clone(s.Txns), opt: incremental.Options{Levels: levelsFor(seed, s.Txns), Initial: def.Initial, Coverage: def.Coverage, Sessions: def.Sessions,
-		Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true, Online: w.online, UniqueValues: !cfg.Duplicates && !cfg.Mixed, UnseenUnique: true}}
+		Clock: def.Clock, MaxSkew: def.MaxSkew, Proof: true, Online: w.online, UniqueValues: !cfg.Duplicates && tiny.Unique(s.Txns, def.Initial), UnseenUnique: true}}
 	w.change(&st.opt)
 	if w.online && len(st.txns) > 0 && st.txns[0].HasTimes {
 		slices.SortStableFunc(st.txns, func(a, b record.Transaction) int { return cmp.Compare(a.End, b.End) })

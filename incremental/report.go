@@ -526,8 +526,7 @@ func (x *exhibits) list() []verdict.Exhibit {
 	return merged(out)
 }
 
-// appenders are, for the keys of which lists are kept but no append, and for those that are written in another way
-// too, one that shows that they hold lists.
+// appenders are, for the keys of which lists are kept but no append, one that shows that they hold lists.
 func (x *exhibits) appenders() []verdict.Exhibit {
 	appended := map[version.Key]bool{}
 	for _, ks := range x.writes {
@@ -536,24 +535,15 @@ func (x *exhibits) appenders() []verdict.Exhibit {
 		}
 	}
 	var out []verdict.Exhibit
-	for s, ks := range x.reads {
+	for _, ks := range x.reads {
 		for k := range ks {
-			if p := x.e.in.perKey.At(k); p.isListKey() && !appended[k] || x.e.asOfList(x.e.readCell(x.e.slotTx[s], k)) {
+			if p := x.e.in.perKey.At(k); p.isListKey() && !appended[k] {
 				appended[k] = true
 				out = append(out, p.changes(x.e.in.nameOf(k)))
 			}
 		}
 	}
 	return out
-}
-
-// asOfList: what was read is nothing, as a list is at first and a key that is written otherwise is not.
-func (e *Engine) asOfList(c cellID) bool {
-	if c == none || !e.in.isNothing(c) {
-		return false
-	}
-	p := e.in.perKey.At(e.in.cells.At(c).key)
-	return p.appended && p.written && !e.holdsInitial(e.in.cells.At(c))
 }
 
 // slots lists the members, sorted.
@@ -804,10 +794,36 @@ func (e *Engine) tell(c *check, v verdict.Violation) {
 		return
 	}
 	e.seen[name] = true
+	if e.unprovable(&v) {
+		return
+	}
 	c.found = append(c.found, v)
 	if e.opt.Online && !e.toldWeaker(c.level, v) {
 		e.out = append(e.out, v)
 	}
+}
+
+// unprovable counts as not checked what rests on a list that was read of a key of which only then somebody came who
+// wrote it otherwise: what followed what in it still holds, but there is no evidence of it that says so.
+func (e *Engine) unprovable(v *verdict.Violation) bool {
+	rests := func(index ordinal, key string) bool {
+		k := e.in.keyNumber(key)
+		p := e.in.perKey.At(k)
+		return p.appended && !p.isListKey() && slices.ContainsFunc(e.in.external(index), func(c cellID) bool {
+			cl := e.in.cells.At(c)
+			return cl.key == k && cl.about&(isNull|isEmpty|isList) != 0
+		})
+	}
+	for _, x := range v.Exhibits {
+		if int(x.Txn) >= len(e.in.indexOf) || e.in.indexOf[x.Txn] == none { // at hand, or aborted
+			continue
+		}
+		if slices.ContainsFunc(slices.Concat(x.Reads, x.All), func(key string) bool { return rests(e.in.indexOf[x.Txn], key) }) {
+			e.blocked++
+			return true
+		}
+	}
+	return false
 }
 
 // canonical names a violation by its transactions, whatever the order.
@@ -1005,7 +1021,11 @@ func (e *Engine) reread(c *check, x *exhibits, slots []version.Slot, b *budget.B
 		}
 	}
 	last := map[version.Key]version.ID{} // the last kept version of what a list shows
-	for _, l := range x.s.lists {
+	lists := slices.Clone(x.s.lists)
+	slices.SortStableFunc(lists, func(a, b succession) int { // a key may be anchored late
+		return cmp.Compare(tab.At(b.prev).Kind, tab.At(a.prev).Kind)
+	})
+	for _, l := range lists {
 		k := tab.At(l.v).Key
 		if !x.showsOrder(k) {
 			continue

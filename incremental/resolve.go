@@ -44,9 +44,6 @@ func (e *Engine) wakeReaders(index ordinal) {
 	var others []pendingRead
 	for _, c := range e.in.slab(e.in.txns.At(index).writes) {
 		others = e.wake(c, others)
-		if k := e.in.cells.At(c).key; e.in.perKey.At(k).unsaid {
-			e.turnedOut(k)
-		}
 	}
 	for _, r := range others {
 		e.resolve(r.index, e.waitedFor(r.index, r.cell))
@@ -248,29 +245,21 @@ func (e *Engine) waitedFor(index ordinal, c cellID) cellID {
 // resolve finds the version that a transaction's external read of a cell saw,
 // if that is decided, and tells the strands.
 func (e *Engine) resolve(index ordinal, c cellID) {
-	if e.saysNothing(c) {
-		e.saysPerhaps(index, c)
+	if e.saysNothing(c) && !(e.in.perKey.At(e.in.cells.At(c).key).bare() && e.in.isNothing(c)) { // else it may turn out a list
 		return
 	}
-	if e.opt.Online && !e.closed && e.anybodys(c) {
+	if e.opt.Online && !e.closed && (!e.Unique() || e.common(e.in.cells.At(c))) {
 		e.wait(index, c) // for all candidates
-		if p := e.in.perKey.At(e.in.cells.At(c).key); p.bare() {
-			p.unsaid = true
-		}
 		return
 	}
 	e.decide(index, c)
 }
 
-// anybodys: who wrote the value can't be known before all have come who may have. Of a list there is nothing
-// before the first append, and nobody can take it away again.
-func (e *Engine) anybodys(c cellID) bool {
-	cl := e.in.cells.At(c)
-	return !e.Unique() || e.common(cl) && !e.in.perKey.At(cl.key).isListKey()
-}
+// mayCome: somebody may have written what is read whose record is still to come.
+func (e *Engine) mayCome() bool { return e.opt.Online && !e.closed && !e.closedSet }
 
 // common: the value is one that many write, as they delete what is there or put it back to what it was:
-// null, and what every key is known to hold at first. That values are unique is not said of it.
+// null, the empty list, and what every key is known to hold at first. That values are unique is not said of it.
 func (e *Engine) common(cl *cell) bool { return cl.about&e.in.common != 0 }
 
 // saysNothing: with partial coverage an unseen writer may have deleted the key,
@@ -284,37 +273,6 @@ func (e *Engine) saysNothing(c cellID) bool {
 		return false
 	}
 	return e.common(cl)
-}
-
-// saysPerhaps keeps a read of nothing of a key that nobody is seen to have changed: it may
-// turn out to hold a list, of which there is nothing before the first append.
-func (e *Engine) saysPerhaps(index ordinal, c cellID) {
-	k := e.in.cells.At(c).key
-	p := e.in.perKey.At(k)
-	if e.whole() || !p.bare() || !e.in.isNothing(c) {
-		return
-	}
-	if e.unsaid == nil {
-		e.unsaid = map[version.Key][]pendingRead{}
-	}
-	e.unsaid[k] = append(e.unsaid[k], pendingRead{index, c})
-	p.unsaid = true
-}
-
-// turnedOut resolves what was read of a key before it was known what it holds, if that is lists.
-func (e *Engine) turnedOut(k version.Key) {
-	reads := e.unsaid[k]
-	delete(e.unsaid, k)
-	e.in.perKey.At(k).unsaid = false
-	if !e.in.perKey.At(k).isListKey() {
-		return
-	}
-	for _, r := range reads {
-		e.resolve(r.index, r.cell)
-	}
-	if null := e.in.perKey.At(k).null; null != none && e.Unique() {
-		e.in.release(null, func(index ordinal) { e.resolve(index, e.waitedFor(index, null)) })
-	}
 }
 
 // decide finds the version of a read of which all that will be known is known,
@@ -339,13 +297,13 @@ func (e *Engine) decide(index ordinal, c cellID) {
 	}
 	w, several := e.onlyWriter(index, c)
 	switch {
-	case several && e.opt.Online && !e.closed && !e.closedSet:
+	case several && e.mayCome():
 		e.wait(index, c)
 	case several:
 		e.decideAmong(index, c)
 	case w != none:
 		e.readFrom(index, w, c)
-	case !e.opt.Online || e.closed || e.closedSet || e.Unique() && e.exposed(index, c):
+	case !e.mayCome() || e.Unique() && e.exposed(index, c):
 		e.absent(index, c)
 	default:
 		e.wait(index, c)

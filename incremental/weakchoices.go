@@ -121,8 +121,9 @@ func (e *Engine) decideChoices(c *weakCheck, share *budget.Share) {
 			return
 		case answer == sat.Unsat:
 			ch.given = ch.solver.Given()
-			c.outcome, c.open = verdict.Violated, ch.unrefuted()
-			e.tellWeak(c, ch.violation())
+			if e.tellWeak(c, ch.violation()) {
+				c.outcome, c.open = verdict.Violated, ch.unrefuted()
+			}
 			return
 		case answer == sat.Budget || conflicts <= 0:
 			return

@@ -237,13 +237,17 @@ func (w *weakChecks) check(l weak.Level) *weakCheck {
 	return nil
 }
 
-// tellWeak records a violation, and tells of it unless a weaker level had it.
-func (e *Engine) tellWeak(c *weakCheck, v verdict.Violation) {
+// tellWeak records a violation, unless it is unprovable, and tells of it unless a weaker level had it.
+func (e *Engine) tellWeak(c *weakCheck, v verdict.Violation) (violated bool) {
 	e.vouch(&v)
+	if e.unprovable(&v) {
+		return false
+	}
 	c.found = append(c.found, v)
 	if e.opt.Online && !e.toldWeaker(c.level, v) {
 		e.out = append(e.out, v)
 	}
+	return true
 }
 
 // toldWeaker tells whether a cycle of the same transactions has been told of at a
@@ -384,9 +388,12 @@ func (e *Engine) judgeGuarantee(r *verdict.GuaranteeResult) {
 	case !decided:
 		r.Outcome = verdict.Unknown
 	case len(found) > 0:
-		r.Outcome = verdict.Violated
 		v := e.weakViolation(e.weak.Path, found[0], verdict.CC)
-		e.vouch(&v)
+		if e.vouch(&v); e.unprovable(&v) {
+			r.Outcome = verdict.Unknown
+			return
+		}
+		r.Outcome = verdict.Violated
 		r.Violations = append(r.Violations, v)
 	}
 }

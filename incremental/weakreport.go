@@ -152,9 +152,6 @@ func (x *weakExhibits) read(s version.Slot, k version.Key) {
 			x.elements(c)
 			continue
 		}
-		if x.e.asOfList(c) {
-			x.other = append(x.other, x.e.in.perKey.At(k).changes(name))
-		}
 		x.e.in.writersOf(c, func(w ordinal) bool {
 			if t := x.e.in.txns.At(w); t.slot != none && w != index {
 				x.write(t.slot, k)

@@ -503,7 +503,7 @@ func (c *Checker) must(g *graph, t2, t1, t3 Txn, k version.Key) {
 func (c *Checker) contradicts(g *graph, t2, t1 Txn, k version.Key) {
 	if l := c.lists[k]; l != nil {
 		a, read := l.rank[t1]
-		if b, shown := l.rank[t2]; read && (!shown || b > a) {
+		if b, shown := l.rank[t2]; read && (!shown && l.anchored || shown && b > a) {
 			c.add(g, t1, t2, none, k)
 		}
 	}

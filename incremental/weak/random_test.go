@@ -258,5 +258,6 @@ func (w *teller) listed(r toldRead) {
 	for _, f := range all[min(len(all), len(w.told.lists[r.key])):] {
 		w.told.lists[r.key] = append(w.told.lists[r.key], f)
 		w.c.ListOrder(r.key, f)
+		w.c.Anchored(r.key)
 	}
 }

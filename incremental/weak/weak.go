@@ -260,6 +260,8 @@ type list struct {
 	last Txn            // in that order, or none
 	rest []Txn          // who appended, and is not shown
 	due  bool           // in Checker.grown
+	// anchored: nothing was in the list before the first that is shown.
+	anchored bool
 }
 
 func (c *Checker) listOf(k version.Key) *list {
@@ -288,7 +290,7 @@ func (c *Checker) Appended(k version.Key, t Txn) {
 // and that no list that was read shows so.
 func (c *Checker) AppendsLast(k version.Key, t Txn) {
 	l := c.lists[k]
-	if l == nil || l.last == none {
+	if l == nil || l.last == none || !l.anchored {
 		return
 	}
 	if _, shown := l.rank[t]; !shown {
@@ -308,6 +310,10 @@ func (c *Checker) ListOrder(key version.Key, next Txn) {
 	l.last = next
 }
 
+// Anchored says that what reads show first of the key's list is the first that it held: who appended
+// to it otherwise did so later.
+func (c *Checker) Anchored(k version.Key) { c.listOf(k).anchored = true }
+
 // tail orders who appended to a list, and is not in the longest that was read,
 // after those that are.
 func (c *Checker) tail() {
@@ -315,7 +321,7 @@ func (c *Checker) tail() {
 	for _, k := range c.grown {
 		l := c.lists[k]
 		l.due = false
-		if l.last == none {
+		if l.last == none || !l.anchored {
 			continue
 		}
 		l.rest = slices.DeleteFunc(l.rest, func(t Txn) bool { _, shown := l.rank[t]; return shown })

@@ -173,6 +173,7 @@ func TestAppendsLast(t *testing.T) {
 	d := c.Add(2, none, false, []version.Key{1, 0}, nil) // sees b's 1, then a's list
 	c.Appended(0, a)
 	c.ListOrder(0, a)
+	c.Anchored(0)
 	c.Read(d, 1, a)
 	if v := c.Tick(false); v != nil {
 		t.Fatalf("got %v before anything was read from b", v)

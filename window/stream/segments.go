@@ -124,10 +124,11 @@ const (
 )
 
 // unknown is what the engine before did not know of the overlap when it ended, so that what follows from it
-// was not told: the reads that waited, where values don't repeat, in the order of their places, and whether it gave up
-// a search.
+// was not told: the reads that waited, where values don't repeat, in the order of their places, the keys that
+// Engine.Unanchored names, and whether it gave up a search.
 type unknown struct {
 	Waited []waited `json:",omitempty"`
+	Lists  [][]byte `json:",omitempty"` // sorted; they need not be UTF-8
 	Search bool     `json:",omitempty"`
 }
 
@@ -561,9 +562,15 @@ func (s *segments) had(v *verdict.Violation) bool {
 }
 
 // hadWaited tells whether one of the reads that a proof needs of a transaction waited when the engine before
-// ended. Of a transaction before the overlap no other reads are remembered.
+// ended, or is of a list of which it did not know how it began, as this one does. Of a transaction before the overlap no other reads are remembered.
 func (s *segments) hadWaited(x verdict.Exhibit) bool {
 	needs := func(key string) bool { return slices.Contains(x.Reads, key) || slices.Contains(x.All, key) }
+	if slices.ContainsFunc(slices.Concat(x.Reads, x.All), func(key string) bool {
+		_, found := slices.BinarySearchFunc(s.before.Lists, key, func(k []byte, key string) int { return strings.Compare(string(k), key) })
+		return found && s.engine.Anchored(key)
+	}) {
+		return true
+	}
 	i := int(x.Txn) - len(s.seeds)
 	if i < 0 {
 		return slices.ContainsFunc(s.seeds[x.Txn].Ops, func(op record.Op) bool { return op.Kind == record.Read && needs(op.Key) })
@@ -590,6 +597,9 @@ func (s *segments) unknown(from int, waiting []verdict.Exhibit, results []verdic
 	u := unknown{Search: slices.ContainsFunc(results, func(r verdict.Result) bool { return r.Reason == verdict.Conflicts })}
 	if !s.unique {
 		return u // what had waited is told in any case
+	}
+	for _, key := range s.engine.Unanchored() {
+		u.Lists = append(u.Lists, []byte(key))
 	}
 	place, at := 0, from
 	for _, x := range waiting {
@@ -876,7 +886,7 @@ func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 			end = t.End + int64(s.cfg.MaxSkew)
 		}
 		for _, op := range readsOf(t.Ops, x.Reads) {
-			if s.cfg.Initial == record.InitialAny || op.Value.IsNull() || s.cfg.Initial == record.InitialZero && op.Value == record.Int(0) {
+			if s.cfg.Initial == record.InitialAny || op.Value.IsNull() || op.Value == emptyList || s.cfg.Initial == record.InitialZero && op.Value == record.Int(0) {
 				readers[op.Key] = append(readers[op.Key], read{i, t.Session, end})
 			}
 		}
@@ -913,6 +923,8 @@ func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 	}
 	return uint64(len(counted))
 }
+
+var emptyList = record.Value{Kind: record.KindList, Text: "[]"}
 
 // placed is a seed with its place in the order: its end, or in place of that, for
 // one without times, what served for it.

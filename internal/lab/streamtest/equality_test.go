@@ -35,6 +35,7 @@ var kinds = []struct {
 	{"long", tiny.Config{Txns: 16, Keys: 3, Sessions: 5, Ops: 3}, false},
 	{"weak", tiny.Config{Txns: 7, Ops: 5, Weak: 100}, false},
 	{"lists", tiny.Config{Appends: true, Always: true, Txns: 8}, false},
+	{"lists, written as a whole", tiny.Config{Appends: true, Always: true, Whole: 20, Txns: 8}, false},
 	{"unknown", tiny.Config{Keys: 2, Unknown: true, Updates: 50, Txns: 8}, false},
 	{"lists, unknown", tiny.Config{Appends: true, Always: true, Unknown: true, Updates: 30}, false},
 	{"duplicates", tiny.Config{Keys: 2, Duplicates: true, Values: 2, Always: true, Updates: 50}, false},

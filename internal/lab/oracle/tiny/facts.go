@@ -7,16 +7,16 @@ import (
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
-// Unique tells whether no key is written the same value twice, but for null and the
-// declared initial one, which anybody may write.
+// Unique tells whether no key is written the same value twice, but for null, the empty list, and the
+// declared initial one, which anybody may write. Who writes another list as a whole may write what others appended.
 func Unique(txns []record.Transaction, initial record.Initial) bool {
 	seen := map[record.Op]bool{}
 	for _, x := range txns {
 		for _, op := range x.Ops {
-			if op.Kind == record.Read || op.Value.IsNull() || initial == record.InitialZero && op.Value == record.Int(0) {
+			if op.Kind == record.Read || op.Value.IsNull() || op.Value.Text == "[]" || initial == record.InitialZero && op.Value == record.Int(0) {
 				continue
 			}
-			if seen[op] {
+			if seen[op] || op.Value.Kind == record.KindList {
 				return false
 			}
 			seen[op] = true

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
@@ -63,6 +64,9 @@ type Config struct {
 	// Mixed lets some lists have repeated elements, and some be overwritten by a
 	// plain write.
 	Mixed bool
+	// Whole is the share, in percent, of writes to lists that write one as a whole: an empty one, null,
+	// what it held but for the last element, or an integer.
+	Whole int
 	// Always gives every history what otherwise about half of them have:
 	// Duplicates, Appends and Partial.
 	Always bool
@@ -352,10 +356,14 @@ func (g *gen) operation(r *running) {
 		g.read(r, k)
 	}
 	op := record.Op{Kind: record.Write, Key: string(rune('x' + k)), Value: g.value(k)}
-	if g.isList(k) && !(g.cfg.Mixed && g.rng.IntN(12) == 0) {
+	whole := g.isList(k) && g.cfg.Whole > 0 && g.rng.IntN(100) < g.cfg.Whole
+	if whole && g.rng.IntN(4) > 0 {
+		op.Value = []record.Value{{Kind: record.KindList, Text: "[]"}, record.Null, shortened(r.own[k])}[g.rng.IntN(3)]
+	}
+	if g.isList(k) && !whole && !(g.cfg.Mixed && g.rng.IntN(12) == 0) {
 		op.Kind = record.Append
 		text := "["
-		if l := r.own[k].Text; l != "" {
+		if l := r.own[k].Text; l != "" && l != "[]" {
 			text = l[:len(l)-1] + ","
 		}
 		r.own[k] = record.Value{Kind: record.KindList, Text: text + op.Value.String() + "]"}
@@ -364,6 +372,15 @@ func (g *gen) operation(r *running) {
 	}
 	r.wrote[k] = true
 	r.txn.Ops = append(r.txn.Ops, op)
+}
+
+// shortened is a list without its last element.
+func shortened(v record.Value) record.Value {
+	out := record.Value{Kind: record.KindList, Text: "[]"}
+	if at := strings.LastIndexByte(v.Text, ','); at > 0 {
+		out.Text = v.Text[:at] + "]"
+	}
+	return out
 }
 
 func (g *gen) read(r *running, k int) {
