@@ -11,7 +11,6 @@ import (
 
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary"
-	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
@@ -105,7 +104,7 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	if c.cleanup {
 		if err := canary.Cleanup(ctx, loaded.Canary); err != nil {
-			return canaryFailure(err)
+			return runFailure(err)
 		}
 		return nil
 	}
@@ -161,10 +160,7 @@ var errNoTarget = errors.New("--target: which database is to be watched? Give it
 
 // canaryFailure gives an error its exit status.
 func canaryFailure(err error) error {
-	switch {
-	case errors.As(err, new(*target.Error)):
-		return unusable(err)
-	case errors.Is(err, canary.ErrNothing):
+	if errors.Is(err, canary.ErrNothing) {
 		return &failure{status: exitUndecided, err: err}
 	}
 	return runFailure(err)

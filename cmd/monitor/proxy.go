@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/isowatch/isowatch/cmd/monitor/app"
@@ -80,9 +78,6 @@ func (p *proxyFlags) run(cmd *cobra.Command) error {
 	defer app.LimitMemory(loaded.Config.Memory, loaded.Config.Store.Path, o.Log)()
 	ended, err := proxy.Run(cmd.Context(), *o)
 	if err != nil {
-		if errors.As(err, new(*proxy.Error)) {
-			return unusable(err)
-		}
 		return runFailure(err)
 	}
 	return p.out.ended(cmd, ended.Reports, ended.Alerts)

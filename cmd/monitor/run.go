@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isowatch/isowatch/cmd/monitor/app"
+	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/source"
@@ -206,7 +207,7 @@ func runFailure(err error) error {
 	if errors.As(err, new(*failure)) {
 		return err
 	}
-	if errors.As(err, &startup) || errors.As(err, new(config.Errors)) {
+	if errors.As(err, &startup) || errors.As(err, new(config.Errors)) || errors.As(err, new(*target.Error)) {
 		return unusable(err)
 	}
 	return storeFailure(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
@@ -41,25 +42,16 @@ type Outcome struct {
 	Alerts  int
 }
 
-// An Error is an option that can't be used.
-type Error struct {
-	Option string
-	Err    error
-}
-
-func (e *Error) Error() string { return e.Option + ": " + e.Err.Error() }
-func (e *Error) Unwrap() error { return e.Err }
-
-// Run passes connections on and judges what is recorded, until ctx or the duration ends it. The error is an *Error where an option
+// Run passes connections on and judges what is recorded, until ctx or the duration ends it. The error is a *target.Error where an option
 // can't be used, else what the monitor's Run returns.
 func Run(ctx context.Context, o RunOptions) (*Outcome, error) {
-	upstream, err := pgx.ParseConfig(o.Upstream)
+	node, upstream, err := target.PostgresAt("--upstream", o.Upstream)
 	if err != nil {
-		return nil, &Error{"--upstream", err}
+		return nil, err
 	}
 	l, err := net.Listen("tcp", o.Listen)
 	if err != nil {
-		return nil, &Error{"--listen", err}
+		return nil, &target.Error{Option: "--listen", What: "applications can't connect here", Err: err, Do: "use another address"}
 	}
 	defer l.Close()
 	c := *o.Config
@@ -83,7 +75,7 @@ func Run(ctx context.Context, o RunOptions) (*Outcome, error) {
 		capture, err := postgres.New(ctx, m.Recorder, postgres.Options{Complete: complete, Prefix: m.Prefix(), Load: pgxtap.Load(upstream),
 			Failed: func(err error) { o.Log.Error().Err(err).Msg("recording is in trouble") }})
 		if err != nil {
-			return fmt.Errorf("ask %s for its tables: %w", upstream.Host, err)
+			return target.PostgresFailure(node, err)
 		}
 		p := New(Options{Upstream: &upstream.Config, Capture: capture, Log: o.Log})
 		introduce(m, l, upstream, capture, complete, o.Unique)

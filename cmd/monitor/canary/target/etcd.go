@@ -44,9 +44,9 @@ func openEtcd(ctx context.Context, o Options) (Database, error) {
 	for _, n := range e.nodes {
 		u, err := url.Parse(n.address)
 		if err != nil || u.Host == "" {
-			return nil, &Error{Option: optionOf(n), What: "the address can't be read", Do: "write it as etcd://user:password@host:2379"}
+			return nil, &Error{Option: n.option, What: "the address can't be read", Do: "write it as etcd://user:password@host:2379"}
 		}
-		if err := parametersOf(optionOf(n), u, "tls"); err != nil {
+		if err := parametersOf(n.option, u, "tls"); err != nil {
 			return nil, err
 		}
 		c := clientv3.Config{Endpoints: []string{"http://" + u.Host}, DialTimeout: connectMax, Context: context.WithoutCancel(ctx), Logger: zap.NewNop()}
@@ -114,10 +114,10 @@ func codeOf(err error) codes.Code {
 func letIn(n Node, err, otherwise error) error {
 	switch codeOf(err) {
 	case codes.PermissionDenied:
-		return &Error{Option: optionOf(n), What: "the account at " + n.Name + " may not read and write keys that begin with " + Space + "/", Err: err,
+		return &Error{Option: n.option, What: "the account at " + n.Name + " may not read and write keys that begin with " + Space + "/", Err: err,
 			Do: "etcdctl role grant-permission ROLE --prefix readwrite " + Space + "/"}
 	case codes.Unauthenticated, codes.InvalidArgument: // the last is how it says that a name or password is missing, or wrong
-		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
+		return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
 	}
 	return otherwise
 }

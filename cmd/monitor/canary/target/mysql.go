@@ -41,7 +41,7 @@ func openMySQL(ctx context.Context, o Options) (Database, error) {
 		c, err := mySQLConnector(n.address)
 		if err != nil {
 			m.Close()
-			return nil, &Error{Option: optionOf(n), What: "the address can't be read", Err: err, Do: "write it as mysql://user:password@host:3306/?tls=true"}
+			return nil, &Error{Option: n.option, What: "the address can't be read", Err: err, Do: "write it as mysql://user:password@host:3306/?tls=true"}
 		}
 		m.pools[n.Name] = sql.OpenDB(c)
 	}
@@ -90,11 +90,12 @@ func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 	var said *driver.MySQLError
 	switch {
 	case errors.As(err, &said) && (said.Number == 1045 || said.Number == 1044 || said.Number == 1698):
-		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: said, Do: "check user and password"}
+		return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: said, Do: "check user and password"}
 	case err == nil: // a node of a cluster without a quorum refuses whatever has a table
 		var name, status string
 		if err = m.pools[n.Name].QueryRowContext(ctx, "show status like 'wsrep_cluster_status'").Scan(&name, &status); err == nil && status == "non-Primary" {
-			err = errors.New("its cluster has no quorum (wsrep_cluster_status is non-Primary)")
+			return fmt.Errorf("%s: the cluster of %s has no quorum (wsrep_cluster_status is non-Primary); bring its other nodes back, or, "+
+				"if they are gone for good, SET GLOBAL wsrep_provider_options='pc.bootstrap=YES' there", n.option, n.Name)
 		} else if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
@@ -114,7 +115,7 @@ func (m *mySQL) look(ctx context.Context, n Node, superuser bool) error {
 	}
 	m.version.Store(product + " " + version)
 	if m.mayAnything(ctx, n) && !superuser {
-		return &Error{Option: optionOf(n), What: "the account at " + n.Name + " may do anything, and a canary needs no such rights",
+		return &Error{Option: n.option, What: "the account at " + n.Name + " may do anything, and a canary needs no such rights",
 			Do: "make it one: CREATE USER canary …; GRANT ALL ON " + Space + ".* TO canary; or say --allow-superuser"}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,9 +47,9 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 		p.beginAtHand = "begin isolation level repeatable read read only"
 	}
 	for _, n := range p.nodes {
-		c, err := pgx.ParseConfig(n.address)
-		if err != nil { // its text has the password taken out, and names what it could not read
-			return nil, &Error{Option: optionOf(n), What: "the address can't be read", Err: err, Do: "write it as postgres://user:password@host:port/database?sslmode=require"}
+		c, err := parsePostgres(n)
+		if err != nil {
+			return nil, err
 		}
 		c.ConnectTimeout = connectMax
 		c.RuntimeParams["application_name"] = "isowatch-canary"
@@ -56,6 +57,31 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 	}
 	p.first, err = lookAt(ctx, p.nodes, p.look)
 	return p, err
+}
+
+// PostgresAt is the node at an address that an option gives, as libpq has it, and how to connect to it. The error is an *Error.
+func PostgresAt(option, address string) (Node, *pgx.ConnConfig, error) {
+	n := Node{address: address, option: option}
+	c, err := parsePostgres(n)
+	if err == nil {
+		n.Name = net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
+		n.address = "postgres://" + n.Name
+	}
+	return n, c, err
+}
+
+func parsePostgres(n Node) (*pgx.ConnConfig, error) {
+	c, err := pgx.ParseConfig(n.address)
+	if err != nil { // its text has the password taken out, and names what it could not read
+		return nil, &Error{Option: n.option, What: "the address can't be read", Err: err,
+			Do: "write it as postgres://user:password@host:port/database?sslmode=require; in a password write %2F for /, %25 for %, %23 for #"}
+	}
+	return c, nil
+}
+
+// PostgresFailure says what is to be done about an error of a node's: an *Error where an option is at fault.
+func PostgresFailure(n Node, err error) error {
+	return unanswered(n, refused(n, err), (*postgres)(nil).Fault(err))
 }
 
 // look connects to a node and checks that it is what the options say.
@@ -80,7 +106,7 @@ func (p *postgres) look(ctx context.Context, n Node) error {
 	case !standby && n.Replica:
 		return &Error{Option: "--replica", What: n.Name + " is no standby", Do: "give it with --target, or the standby that is meant"}
 	case super && !p.superuser:
-		return &Error{Option: optionOf(n), What: "the account at " + n.Name + " is a superuser's, and a canary needs no such rights",
+		return &Error{Option: n.option, What: "the account at " + n.Name + " is a superuser's, and a canary needs no such rights",
 			Do: "make it one: CREATE ROLE canary LOGIN; GRANT CREATE ON DATABASE … TO canary; or say --allow-superuser"}
 	}
 	p.version.Store(version)
@@ -90,33 +116,35 @@ func (p *postgres) look(ctx context.Context, n Node) error {
 // dial connects, and says which option is at fault where one is.
 func (p *postgres) dial(ctx context.Context, n Node) (*pgx.Conn, error) {
 	c, err := pgx.ConnectConfig(ctx, p.configs[n.Name])
-	if err == nil {
-		return c, nil
-	}
+	return c, refused(n, err)
+}
+
+// refused is err, or says which option is at fault where one is.
+func refused(n Node, err error) error {
 	var said *pgconn.PgError
 	if errors.As(err, &said) {
 		switch said.Code {
 		case "28P01", "28000":
-			return nil, &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: said, Do: "check user, password and pg_hba.conf"}
+			return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: said, Do: "check user, password and pg_hba.conf"}
 		case "3D000":
-			return nil, &Error{Option: optionOf(n), What: n.Name + " has no such database", Err: said, Do: "name one that is there: postgres://host/database"}
+			return &Error{Option: n.option, What: n.Name + " has no such database", Err: said, Do: "name one that is there: postgres://host/database"}
 		case "42501":
-			return nil, &Error{Option: optionOf(n), What: n.Name + " does not let the account into the database", Err: said, Do: "GRANT CONNECT ON DATABASE … TO it"}
+			return &Error{Option: n.option, What: n.Name + " does not let the account into the database", Err: said, Do: "GRANT CONNECT ON DATABASE … TO it"}
 		case "42704", "22023", "08P01": // the last is how a pooler says it
-			return nil, &Error{Option: optionOf(n), What: n.Name + " does not take a parameter of the address", Err: said, Do: "leave it out, or see SHOW ALL for what there is"}
+			return &Error{Option: n.option, What: n.Name + " does not take a parameter of the address", Err: said, Do: "leave it out, or see SHOW ALL for what there is"}
 		}
 	}
-	if text := err.Error(); strings.Contains(text, "received unexpected message") || strings.Contains(text, "unknown message type") {
-		return nil, &Error{Option: optionOf(n), What: n.Name + " answers, and not as PostgreSQL does",
+	if text := fmt.Sprint(err); strings.Contains(text, "received unexpected message") || strings.Contains(text, "unknown message type") {
+		return &Error{Option: n.option, What: n.Name + " answers, and not as PostgreSQL does",
 			Do: "check host and port, and what the address begins with"}
 	}
-	return nil, err
+	return err
 }
 
 // pooled is err, or says what is to be done where it shows a pooler that gives each transaction another's connection.
 func pooled(n Node, err error) error {
 	if said := new(pgconn.PgError); errors.As(err, &said) && (said.Code == "42P05" || said.Code == "26000") {
-		return &Error{Option: optionOf(n), What: n.Name + " mixes up prepared statements, as a pooler of transactions does", Err: said,
+		return &Error{Option: n.option, What: n.Name + " mixes up prepared statements, as a pooler of transactions does", Err: said,
 			Do: "add default_query_exec_mode=exec to the address's parameters"}
 	}
 	return err

@@ -45,7 +45,7 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 			if u := new(url.Error); errors.As(err, &u) { // its text has the password in it
 				err = u.Err
 			}
-			return nil, &Error{Option: optionOf(n), What: "the address can't be read", Err: err, Do: "write it as redis://user:password@host:6379/0"}
+			return nil, &Error{Option: n.option, What: "the address can't be read", Err: err, Do: "write it as redis://user:password@host:6379/0"}
 		}
 		c.MaxRetries = -1 // what failed is told, not tried again
 		c.DialTimeout, c.ReadTimeout, c.WriteTimeout, c.ContextTimeoutEnabled = connectMax, statementMax, statementMax, true
@@ -63,7 +63,7 @@ func (r *redisServer) look(ctx context.Context, n Node) error {
 	said, err := r.info(ctx, n)
 	switch {
 	case err != nil && (strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONGPASS") || strings.HasPrefix(err.Error(), "NOPERM")):
-		return &Error{Option: optionOf(n), What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
+		return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
 	case err != nil:
 		return unanswered(n, err, r.Fault(err))
 	}

@@ -46,6 +46,7 @@ type Node struct {
 	Name    string // as records have it
 	Replica bool   // takes no writes
 	address string
+	option  string // that gave the address, as on the command line
 }
 
 // Session is a connection. One goroutine uses it. Its methods return soon after the ctx ends that Begin was given. After an error of any method but Abort, the transaction is to be
@@ -321,32 +322,24 @@ func hostOf(address string) string {
 // nodesOf names the nodes of options by their addresses.
 func nodesOf(o Options) []Node {
 	var out []Node
-	add := func(addresses []string, replica bool) {
+	add := func(option string, addresses []string) {
 		for _, a := range addresses {
 			name := hostOf(a)
 			for n := 2; slices.ContainsFunc(out, func(other Node) bool { return other.Name == name }); n++ {
 				name = fmt.Sprintf("%s-%d", hostOf(a), n)
 			}
-			out = append(out, Node{Name: name, Replica: replica, address: a})
+			out = append(out, Node{Name: name, Replica: option == "--replica", address: a, option: option})
 		}
 	}
-	add(o.Targets, false)
-	add(o.Replicas, true)
+	add("--target", o.Targets)
+	add("--replica", o.Replicas)
 	return out
-}
-
-// optionOf is the option that gave a node's address.
-func optionOf(n Node) string {
-	if n.Replica {
-		return "--replica"
-	}
-	return "--target"
 }
 
 // unanswered says of which option the node is that can't be asked what it is; an option at fault says so itself.
 func unanswered(n Node, err error, f Fault) error {
 	if f.Reason == TooMany {
-		return fmt.Errorf("%s: %s has no connection left: %w; end some, or raise its limit", optionOf(n), n.Name, err)
+		return fmt.Errorf("%s: %s has no connection left: %w; end some, or raise its limit", n.option, n.Name, err)
 	}
 	var lookup *net.DNSError
 	var dial *net.OpError
@@ -359,7 +352,7 @@ func unanswered(n Node, err error, f Fault) error {
 		err = dial
 	}
 	return fmt.Errorf("%s: %s does not answer: %w; check the address, and that the server is up, is %s, and lets this machine in",
-		optionOf(n), n.Name, oneLine{err}, schemeOf(n.address))
+		n.option, n.Name, oneLine{err}, schemeOf(n.address))
 }
 
 // lookAt looks at all nodes, and returns the first that takes writes and answers. The error is an *Error where an option does not
@@ -411,7 +404,7 @@ func Rehearse(ctx context.Context, db Database) error {
 	_, err := lookAt(ctx, db.Nodes(), func(ctx context.Context, n Node) error {
 		err := rehearse(ctx, db, n)
 		if err != nil && db.Fault(err).Reason == Denied {
-			return &Error{Option: optionOf(n), What: "the account at " + n.Name + " may not do what a canary does", Err: err, Do: "give it the rights that docs/canary.md lists"}
+			return &Error{Option: n.option, What: "the account at " + n.Name + " may not do what a canary does", Err: err, Do: "give it the rights that docs/canary.md lists"}
 		}
 		return nil
 	})
@@ -481,7 +474,7 @@ func tooOld(n Node, product, version string, oldest int) error {
 	if major, err := strconv.Atoi(number); err != nil || major >= oldest {
 		return nil
 	}
-	return &Error{Option: optionOf(n), What: n.Name + " is " + product + " " + version, Do: fmt.Sprintf("%d is the oldest that is known to work", oldest)}
+	return &Error{Option: n.option, What: n.Name + " is " + product + " " + version, Do: fmt.Sprintf("%d is the oldest that is known to work", oldest)}
 }
 
 // isolation finds what a database calls a level.
