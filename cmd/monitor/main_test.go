@@ -25,6 +25,7 @@ import (
 
 	"github.com/isowatch/isowatch/ingest/source"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
+	"github.com/isowatch/isowatch/internal/lab/realkafka/node"
 	"github.com/isowatch/isowatch/internal/lab/scripts"
 )
 
@@ -71,12 +72,25 @@ func truncate(ts *testscript.TestScript, neg bool, args []string) {
 
 // broker starts a broker in this process for the rest of the script and puts its
 // address into $BROKER. A secured one has a topic transactions, and wants TLS, whose authority is in ca.pem then, and user
-// canary with password sesame77; a refusing one takes no record, as if each were too large:
+// canary with password sesame77; a refusing one takes no record, as if each were too large; a real one is Apache Kafka in a process
+// of its own, and its topic transactions has three partitions:
 //
-//	broker [secured | refusing]
+//	broker [secured | refusing | real]
 func broker(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 1 || len(args) == 1 && args[0] != "secured" && args[0] != "refusing" {
-		ts.Fatalf("usage: broker [secured | refusing]")
+	if neg || len(args) > 1 || len(args) == 1 && args[0] != "secured" && args[0] != "refusing" && args[0] != "real" {
+		ts.Fatalf("usage: broker [secured | refusing | real]")
+	}
+	if slices.Contains(args, "real") {
+		dir, err := os.MkdirTemp("", "isowatch-kafka-")
+		ts.Check(err)
+		ts.Defer(func() { ts.Check(os.RemoveAll(dir)) })
+		b, err := node.New(context.Background(), dir, node.Options{})
+		ts.Check(err)
+		ts.Defer(b.Kill)
+		ts.Check(b.Start(context.Background()))
+		ts.Check(b.CreateTopic(context.Background(), "transactions", 3, nil))
+		ts.Setenv("BROKER", b.Addr())
+		return
 	}
 	options := []kfake.Opt{kfake.NumBrokers(1)}
 	if slices.Contains(args, "secured") {

@@ -66,12 +66,14 @@ type Outcome struct {
 // ErrNothing says that it ended before there was anything to judge.
 var ErrNothing = errors.New("no transaction of a session was committed, and so nothing is known; give --duration or --transactions more")
 
-// What a monitor takes beside its history, and for each transaction of a history that is judged as one piece: half as much
-// again as was measured at the canary's workloads.
-const (
-	monitorBytes     = 64 << 20
-	transactionBytes = 1280
-)
+// monitorBytes is what a monitor takes beside its history.
+const monitorBytes = 64 << 20
+
+// transactionBytes is what a transaction of a history takes that is judged as one piece: half as much again as was measured, at six
+// keys and at 20. How many operations it has depends on both, as some transactions read all keys.
+func transactionBytes(c *config.Canary) int {
+	return 600 + 105*c.Operations + 44*min(c.Keys, snapshotMax)
+}
 
 // Run works until the duration, ctx or, if asked for, the first violation ends it. The error is a *target.Error where an
 // option does not fit the database, else what the monitor's Run returns.
@@ -267,7 +269,7 @@ func (w *watch) configure() {
 	c.Coverage, c.Initial, c.UniqueValues, c.UniqueAttempts = record.CoverageComplete, record.InitialAbsent, true, true
 	c.Window.MaxSkew = 0
 	if c.Memory > 0 { // a canary that ends is judged as one piece as far as there is room
-		c.Window.MaxTransactions = min(c.Window.MaxTransactions, max(c.Window.Segment, int(c.Memory-monitorBytes)/transactionBytes))
+		c.Window.MaxTransactions = min(c.Window.MaxTransactions, max(c.Window.Segment, int(c.Memory-monitorBytes)/transactionBytes(c.Canary)))
 	}
 	c.Alerts.Stdout = true
 	w.Config = &c
