@@ -365,7 +365,7 @@ func vouching(txns []record.Transaction) (out []record.Transaction, ok bool) {
 		ok = true
 		var ops []record.Op
 		for j, op := range out[i].Ops {
-			if at, vouched := by[op.Key]; !vouched || op.Kind != record.Read || j >= at {
+			if at, vouched := by[op.Key]; !vouched || op.Kind != record.Read || j >= at || shrink.PutsBack(&out[i], j) {
 				ops = append(ops, op)
 			}
 		}

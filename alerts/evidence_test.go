@@ -22,7 +22,7 @@ import (
 func ambiguous(seed uint64, mutations int) (script.Script, *rand.Rand) {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	s := tiny.Random(rng, tiny.Config{Times: true, Duplicates: true, Aborted: true, Unknown: true, Appends: true,
-		Partial: seed%2 == 0, Keys: 1 + int(seed%3), Mutations: mutations})
+		Partial: seed%2 == 0, Keys: 1 + int(seed%3), Mutations: mutations, Back: 10 * int(seed%4)})
 	if seed%5 == 0 {
 		initial := record.InitialAny
 		s.Header.Initial = &initial

@@ -43,6 +43,7 @@ func TestWhatIsFoundIsProved(t *testing.T) {
 	}{
 		{"unknown outcomes and values that repeat", tiny.Config{Txns: 6, Keys: 2, Ops: 3, Values: 2, Duplicates: true, Unknown: true, Aborted: true, Always: true}},
 		{"unknown outcomes of short transactions", tiny.Config{Txns: 8, Keys: 2, Ops: 2, Sessions: 4, Duplicates: true, Unknown: true, Aborted: true, Always: true, Updates: 40}},
+		{"values that are put back", tiny.Config{Txns: 6, Keys: 2, Ops: 3, Values: 2, Duplicates: true, Unknown: true, Aborted: true, Back: 50}},
 		{"lists with unknown outcomes", tiny.Config{Txns: 6, Keys: 2, Ops: 3, Appends: true, Unknown: true, Aborted: true, Always: true}},
 		{"lists that are written as a whole", tiny.Config{Txns: 6, Keys: 3, Ops: 3, Appends: true, Whole: 20, Aborted: true, Always: true}},
 		{"lists of any kind, with unknown outcomes", tiny.Config{Txns: 6, Keys: 3, Ops: 3, Appends: true, Mixed: true, Whole: 10, Unknown: true, Duplicates: true, Aborted: true}},

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"github.com/isowatch/isowatch/alerts/list"
+	"github.com/isowatch/isowatch/alerts/shrink"
 	"github.com/isowatch/isowatch/ingest/record"
 )
 
@@ -44,7 +45,9 @@ func writersOf(txns []record.Transaction) writers {
 // it keeps all writes of it or none, so that none passes for its last one and
 // what it appended stays in one piece. An element that one operation alone
 // appends may go without, as if somebody who was not recorded had appended it;
-// but of each list something must be appended, or nobody knows that it is one.
+// but of each list something must be appended, or nobody knows that it is one. Who
+// put back what it had read keeps that read, if others of the value are kept: else
+// it would seem to have made the value.
 func complete(txns []record.Transaction, keep [][]bool) {
 	w := writersOf(txns)
 	values, elements, mixed := map[version]bool{}, map[element]bool{}, map[string]bool{}
@@ -92,6 +95,9 @@ func complete(txns []record.Transaction, keep [][]bool) {
 			}
 		}
 		restore(&txns[i], keep[i], keys, bare)
+		for j, op := range txns[i].Ops {
+			keep[i][j] = keep[i][j] || values[version{op.Key, op.Value}] && shrink.PutsBack(&txns[i], j)
+		}
 	}
 }
 

@@ -1016,7 +1016,7 @@ func (e *Engine) findAmbiguities() {
 	if e.in.opaque || e.opt.Coverage == record.CoveragePartial && !e.UnseenUnique() {
 		return // no read proves anything
 	}
-	if e.in.open == 0 && len(e.in.refs) == 0 && !(e.opt.Initial == record.InitialAbsent && e.in.wroteNull) &&
+	if e.in.open == 0 && len(e.in.refs) == 0 && !e.in.putBack && !(e.opt.Initial == record.InitialAbsent && e.in.wroteNull) &&
 		!(e.opt.Initial == record.InitialZero && e.in.wroteZero) {
 		return // nothing to be found
 	}
@@ -1053,6 +1053,7 @@ func (e *Engine) readFroms(index ordinal, sure doubt, promote func(w ordinal, to
 		}
 		w, several := e.onlyWriter(index, c)
 		switch {
+		case several && e.unseens(c):
 		case several:
 			e.ambiguities = true
 			e.in.writersOf(c, func(w ordinal) bool {

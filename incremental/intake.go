@@ -35,6 +35,7 @@ type intake struct {
 	touched              []keyState                       // what the transaction at hand did to keys, in order of first touch
 	touchedAt            map[version.Key]int              // of many: where in touched
 	inters               []cellID                         // what it wrote and overwrote itself
+	rereads              []cellID                         // what it read of others after it had read another value of the key
 	perKey               paged.Vec[version.Key, keyProps] // by key
 	skipped              int                              // operations not checked
 	total                int                              // operations of committed transactions
@@ -44,6 +45,7 @@ type intake struct {
 	suspects             []suspect
 	open                 int                  // transactions of unknown outcome
 	wroteNull, wroteZero bool                 // as a last write
+	putBack              bool                 // a last write was of what its transaction had read there
 	faults               map[ordinal][]fault  // what transactions of unknown outcome break by themselves, if they took effect
 	lists                map[cellID]*list     // the values that are lists
 	ordered              bool                 // the program order of reads is wanted where it is more than the order of keys
@@ -102,6 +104,7 @@ const (
 	isEmpty // the list without elements
 	outside // somebody who committed wrote it, and is not among the transactions
 	givenUp // an element of a list that was decided before anybody was seen to append it
+	isMade  // somebody wrote it, of whatever outcome, who had not read it there before
 )
 
 // otherWriters are the writers of a value whose write is not their transaction's
@@ -110,7 +113,8 @@ type otherWriters struct {
 	inter   ordinal // the first transaction that overwrote it itself, or none
 	inter2  ordinal // and of another one
 	aborted verdict.TxnID
-	since   int64 // no attempt of the same ended earlier, by any clock
+	since   int64         // no attempt of the same ended earlier, by any clock
+	maker   verdict.TxnID // the first of all these that made it
 }
 
 // writerRef is a writer of a value, and the one before it.
@@ -153,7 +157,7 @@ type keyProps struct {
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
 	lossy    bool          // somebody unseen may have written it
 	emptied  bool          // an empty list was read of it
-	reader   ordinal       // a transaction that read the initial version, or none
+	reader   ordinal       // a transaction that shows what the initial version held, or none
 	initial  cellID        // the value it held at first, once known by a read
 	// recent is the value written last by order of Step, if it is an integer, and
 	// null the cell of null: most reads find one of them, which spares the look-up.
@@ -324,7 +328,7 @@ func (in *intake) wrote(c cellID, index ordinal) {
 // others are the writers of c that do not count as its writer.
 func (in *intake) others(c cellID) otherWriters {
 	if in.cells.At(c).about&hasOthers == 0 {
-		return otherWriters{inter: none, inter2: none, aborted: verdict.NoTxn}
+		return otherWriters{inter: none, inter2: none, aborted: verdict.NoTxn, maker: verdict.NoTxn}
 	}
 	return in.rare[c]
 }
@@ -484,7 +488,7 @@ func (in *intake) touch(k version.Key) {
 func (in *intake) add(t *record.Transaction, id verdict.TxnID, arrival int64, report func(verdict.Violation)) ordinal {
 	in.touched = in.touched[:0]
 	clear(in.touchedAt)
-	in.inters = in.inters[:0]
+	in.inters, in.rereads = in.inters[:0], in.rereads[:0]
 	in.apps = in.apps[:0]
 	in.sequence, in.places, in.repeats = in.sequence[:0], in.places[:0], false
 	session, ok := in.sessions[t.Session]
@@ -554,6 +558,9 @@ func (in *intake) add(t *record.Transaction, id verdict.TxnID, arrival int64, re
 			}
 			in.again = in.again || st.wrote == c
 			st.wrote = c
+			if !in.hadRead(st, c) {
+				in.cells.At(c).about |= isMade
+			}
 			if !predicate {
 				st.blind = st.apps > 0
 			}
@@ -570,6 +577,11 @@ func (in *intake) add(t *record.Transaction, id verdict.TxnID, arrival int64, re
 		}
 	}
 	return in.commit(t, id, session, arrival)
+}
+
+// hadRead tells whether the transaction at hand read c of others, before it wrote the key.
+func (in *intake) hadRead(st *keyState, c cellID) bool {
+	return st.read == c || slices.Contains(in.rereads, c)
 }
 
 // fault is what is wrong with reads of a key by itself, and what these returned.
@@ -660,6 +672,7 @@ func (in *intake) addRead(op *record.Op, i int, k version.Key, st *keyState, id 
 		return
 	default:
 		kind = verdict.NonRepeatableRead
+		in.rereads = append(in.rereads, c)
 	}
 	v := in.internal(kind, op, i, id)
 	found := st.read
@@ -736,20 +749,36 @@ func (in *intake) addAborted(t *record.Transaction, id verdict.TxnID, arrival in
 	since = before(since, in.attempts)
 	for i := range t.Ops {
 		op := &t.Ops[i]
-		if op.Kind != record.Append && op.Kind != record.Write {
+		if op.Kind > record.Append {
 			continue
 		}
 		k := in.keyOf(i, op.Key)
-		in.touch(k)
+		st := in.state(k)
 		var c cellID
-		if op.Kind == record.Append {
+		switch op.Kind {
+		case record.Read:
+			if c := in.cellOf(k, op.Value); st.wrote == none && st.read == none {
+				st.read = c
+			} else if st.wrote == none {
+				in.rereads = append(in.rereads, c)
+			}
+			continue
+		case record.Append:
 			in.appendedTo(k, id)
 			c = in.elementOf(k, op.Value)
-		} else {
+		default:
 			in.perKey.At(k).writtenBy(id)
 			c = in.cellOf(k, op.Value)
+			st.wrote = c
 		}
 		o := in.others(c)
+		if op.Kind == record.Write && !in.hadRead(st, c) {
+			in.cells.At(c).about |= isMade
+			if o.maker == verdict.NoTxn {
+				o.maker = id
+				in.setOthers(c, o)
+			}
+		}
 		in.retried = in.retried || in.cells.At(c).about&in.common == 0 && (in.cells.At(c).final != none || o.aborted != verdict.NoTxn && o.aborted != id)
 		if o.aborted == verdict.NoTxn {
 			o.aborted, o.since = id, since
@@ -781,7 +810,9 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session sessio
 		if st := &in.touched[i]; st.wrote != none {
 			in.wrote(st.wrote, index)
 			about := in.cells.At(st.wrote).about
-			in.repeated = in.repeated || st.read == st.wrote && about&in.common == 0 // somebody had written it before
+			back := in.hadRead(st, st.wrote)
+			in.putBack = in.putBack || back
+			in.repeated = in.repeated || back && about&in.common == 0 // somebody had written it before
 			in.wroteNull = in.wroteNull || about&isNull != 0
 			in.wroteZero = in.wroteZero || about&isZero != 0
 			in.cellIDs = append(in.cellIDs, st.wrote)
@@ -799,18 +830,22 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session sessio
 	}
 	x.writes.to = uint32(len(in.cellIDs))
 	for _, c := range in.inters {
-		if in.find(in.cells.At(c).key).wrote == c {
+		st := in.find(in.cells.At(c).key)
+		if st.wrote == c {
 			continue
 		}
-		o := in.others(c)
+		o, made := in.others(c), !in.hadRead(st, c)
 		in.again = in.again || o.inter != none || in.cells.At(c).final != none
 		in.repeated = in.repeated || in.cells.At(c).about&in.common == 0 &&
-			(o.interOf(index) != none || in.cells.At(c).final != none || in.find(in.cells.At(c).key).read == c)
+			(o.interOf(index) != none || in.cells.At(c).final != none || !made)
 		switch {
 		case o.inter == none || o.inter == index:
 			o.inter = index
 		case o.inter2 == none:
 			o.inter2 = index
+		}
+		if made && o.maker == verdict.NoTxn {
+			o.maker = id
 		}
 		in.setOthers(c, o)
 		in.wake(c)

@@ -93,6 +93,9 @@ var kinds = []kind{
 	{"deletes", func(c *tiny.Config) {
 		c.Keys, c.Ops, c.Common, c.Updates, c.Mutations = 2, 3, 40, 50, min(c.Mutations, 1)
 	}},
+	{"put back", func(c *tiny.Config) {
+		c.Keys, c.Duplicates, c.Values, c.Back, c.Unknown, c.Mutations = 2, true, 2, 50, true, 3
+	}},
 	{"weak", func(c *tiny.Config) { c.Txns, c.Ops, c.Mutations, c.Weak, c.OneKey = 6, 5, 1, 100, 0 }},
 	{"weak, duplicates", func(c *tiny.Config) {
 		c.Keys, c.Ops, c.Duplicates, c.Values, c.Always, c.Mutations, c.Weak, c.OneKey = 2, 5, true, 2, true, 1, 100, 0

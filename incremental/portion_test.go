@@ -166,8 +166,8 @@ func (p *portion) proves(v verdict.Violation, level verdict.Level) (bool, string
 			case op.Key == v.Key && (v.Kind == verdict.NonRepeatableRead || v.Kind == verdict.NotMyOwnWrite): // whoever wrote them, they differ
 			case isList(cut, op.Key) && p.opt.UnseenUnique:
 				op.Value = withoutUnseen(cut, op)
-			case writtenBy(cut, txns[i].ID, op) && p.opt.UnseenUnique: // and by nobody unseen
-			case maybeUnseen(cut, txns[i].ID, op, "", part):
+			case made(cut, op.Key, op.Value) && p.opt.UnseenUnique: // and by nobody unseen
+			case maybeUnseen(cut, op, "", part):
 				continue
 			}
 			ops = append(ops, op)
@@ -175,12 +175,6 @@ func (p *portion) proves(v verdict.Violation, level verdict.Level) (bool, string
 		txns[i].Ops = ops
 	}
 	return proves(v, level, txns, p.opt)
-}
-
-// writtenBy tells whether another transaction than the reader wrote what it read.
-func writtenBy(txns []record.Transaction, reader string, read record.Op) bool {
-	write := record.Op{Kind: record.Write, Key: read.Key, Value: read.Value}
-	return slices.ContainsFunc(txns, func(x record.Transaction) bool { return x.ID != reader && slices.Contains(x.Ops, write) })
 }
 
 // withoutUnseen is the list that was read less the elements that nobody of txns

@@ -26,8 +26,9 @@ func (e *Engine) readAnomaly(kind verdict.Kind, index ordinal, c cellID, writer 
 	v := verdict.Violation{Kind: kind, Level: weakestBroken(kind), Txns: []verdict.TxnID{reader}, Key: key, Read: e.in.place(index, c),
 		Exhibits: []verdict.Exhibit{{Txn: reader, All: []string{key}}}}
 	e.showOtherReads(&v, index, c)
-	if kind == verdict.FutureRead {
-		e.showInitial(&v, e.in.cells.At(c).key)
+	if cl := e.in.cells.At(c); kind == verdict.FutureRead || e.opt.Initial == record.InitialAny && e.unmade(cl) {
+		e.showWriters(&v, c)
+		e.showInitial(&v, cl.key)
 	}
 	if writer != verdict.NoTxn {
 		v.Txns = append(v.Txns, writer)
@@ -87,16 +88,49 @@ func (e *Engine) vouch(v *verdict.Violation) {
 			}
 		}
 	}
-	v.Exhibits = merged(v.Exhibits)
+	v.Exhibits = e.withMakers(v.Exhibits)
 	v.Evidence = v.Evidence[:0]
-	for i := range v.Exhibits {
-		x := &v.Exhibits[i]
+	for _, x := range v.Exhibits {
+		v.Evidence = append(v.Evidence, x.Txn)
+	}
+}
+
+// withMakers are exhibits, one a transaction, with what shows of the values that are read in them whether somebody made
+// them: the reads of those who put them back, and who made them though it is no candidate. Else what a candidate put back
+// would seem to be made by it, and what all of them put back might be what its key held at first.
+func (e *Engine) withMakers(xs []verdict.Exhibit) []verdict.Exhibit {
+	known := map[cellID]bool{} // by the exhibits
+	var more []verdict.Exhibit
+	each := func(f func(id verdict.TxnID, c cellID, name string, wrote bool)) {
+		for _, x := range xs {
+			if int(x.Txn) >= len(e.in.indexOf) || e.in.indexOf[x.Txn] == none { // at hand, or aborted
+				continue
+			}
+			for _, c := range e.in.external(e.in.indexOf[x.Txn]) {
+				name := e.in.nameOf(e.in.cells.At(c).key)
+				known[c] = known[c] || slices.Contains(x.Reads, name) || slices.Contains(x.All, name)
+				f(x.Txn, c, name, slices.Contains(x.Writes, name))
+			}
+		}
+	}
+	each(func(verdict.TxnID, cellID, string, bool) {})
+	each(func(id verdict.TxnID, c cellID, name string, wrote bool) {
+		if maker := e.in.others(c).maker; known[c] && maker != verdict.NoTxn {
+			more = append(more, verdict.Exhibit{Txn: maker, Writes: []string{name}})
+		}
+		if known[c] && wrote {
+			more = append(more, verdict.Exhibit{Txn: id, Reads: []string{name}})
+		}
+	})
+	xs = merged(append(xs, more...))
+	for i := range xs {
+		x := &xs[i]
 		for _, keys := range [3]*[]string{&x.Reads, &x.Writes, &x.All} {
 			slices.Sort(*keys)
 			*keys = slices.Compact(*keys)
 		}
-		v.Evidence = append(v.Evidence, x.Txn)
 	}
+	return xs
 }
 
 // untimed notes, of violations that are told now, whose times are not used.
@@ -157,6 +191,7 @@ func (e *Engine) thinAir(index ordinal, c cellID) {
 		v.Exhibits = append(v.Exhibits, p.changes(key))
 	}
 	e.showOtherReads(&v, index, c)
+	e.showWriters(&v, c)
 	e.showInitial(&v, cl.key)
 	e.reportRead(v)
 }
@@ -189,6 +224,9 @@ func (e *Engine) showInitial(v *verdict.Violation, k version.Key) {
 	if p := e.in.perKey.At(k); p.reader != none && (e.opt.Initial == record.InitialAny || p.emptied && p.bare()) {
 		r := p.reader
 		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(r).id, Reads: []string{e.in.nameOf(k)}})
+		if p.initial != none {
+			e.showWriters(v, p.initial)
+		}
 	}
 }
 
@@ -296,7 +334,7 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 		}
 		return
 	}
-	if w, _ := x.e.onlyWriter(index, c); w == none || x.e.holdsInitial(x.e.in.cells.At(c)) {
+	if w, _ := x.e.onlyWriter(index, c); w == none || x.e.mayBeInitial(x.e.in.cells.At(c)) {
 		x.initial = true
 	}
 	x.e.in.writersOf(c, func(w ordinal) bool {
@@ -346,7 +384,7 @@ func (x *exhibits) against(index ordinal) {
 		} else if w := o.interOf(index); w != none {
 			x.wrote(w, k)
 		}
-		if w, _ := x.e.onlyWriter(index, c); w != none {
+		if w, _ := x.e.onlyWriter(index, c); w != none && !x.e.unmade(in.cells.At(c)) {
 			continue
 		}
 		if r := in.perKey.At(k).reader; r != none && r != index && in.txns.At(r).slot != none {
@@ -695,9 +733,9 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 	v := e.violation(c, f)
 	switch {
 	case proved:
-		v.Exhibits = x.list()
+		v.Exhibits = e.withMakers(x.list())
 	case !e.opt.Online && len(x.s.choices) > 0: // online, whoever wrote what was read may have been forgotten, or be to come
-		v.Exhibits = e.allOf(x.s).list()
+		v.Exhibits = e.withMakers(e.allOf(x.s).list())
 	default:
 		for id := range e.in.indexOf {
 			v.Evidence = append(v.Evidence, verdict.TxnID(id))

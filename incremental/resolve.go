@@ -299,6 +299,7 @@ func (e *Engine) decide(index ordinal, c cellID) {
 	switch {
 	case several && e.mayCome():
 		e.wait(index, c)
+	case several && e.unseens(c):
 	case several:
 		e.decideAmong(index, c)
 	case w != none:
@@ -322,7 +323,7 @@ func (e *Engine) block(index ordinal, c cellID) {
 
 // onlyWriter is the only transaction other than index that the value can be
 // from, or none; several tells that there is more than one possibility, the
-// initial state counted.
+// initial state and unseen writers counted.
 func (e *Engine) onlyWriter(index ordinal, c cellID) (w ordinal, several bool) {
 	w = none
 	n := 0
@@ -339,7 +340,7 @@ func (e *Engine) onlyWriter(index ordinal, c cellID) (w ordinal, several bool) {
 			return n < 2
 		})
 	}
-	if n > 0 && e.holdsInitial(e.in.cells.At(c)) {
+	if n > 0 && e.mayBeInitial(e.in.cells.At(c)) {
 		n++
 	}
 	return w, n > 1
@@ -444,6 +445,14 @@ func (e *Engine) decideAmong(index ordinal, c cellID) {
 		e.deferred = append(e.deferred, pendingRead{index, c})
 		return
 	}
+	cl := e.in.cells.At(c)
+	if e.opt.Initial == record.InitialAny && e.unmade(cl) && !e.in.perKey.At(cl.key).isListKey() {
+		if !e.becomesInitial(index, c) {
+			e.notInitial(index, c)
+			return
+		}
+		e.showsInitial(index, cl.key)
+	}
 	e.in.writersOf(c, func(w ordinal) bool {
 		if w != index {
 			e.mayHaveTakenEffect(w)
@@ -489,7 +498,7 @@ func (e *Engine) candidates(index ordinal, c cellID) []version.ID {
 		}
 		return out
 	}
-	if e.holdsInitial(cl) && !e.lossy(cl.key) {
+	if e.mayBeInitial(cl) && !e.lossy(cl.key) {
 		out = append(out, e.initialVersion(cl.key))
 	}
 	n := len(out)
@@ -569,6 +578,24 @@ func (e *Engine) holdsInitial(cl *cell) bool {
 		return cl.about&isZero != 0
 	}
 	return false
+}
+
+// unmade: whoever wrote the cell's value, if anybody did, had read it there before. So the first of them read what
+// the key held at first, or what an unseen transaction wrote; and whoever else reads it may have read that.
+func (e *Engine) unmade(cl *cell) bool { return cl.about&(isMade|outside) == 0 }
+
+// unseens: an unseen writer, who has no place in any order, may have written c; another read of the same value may have
+// found another one's. So a read of it proves nothing.
+func (e *Engine) unseens(c cellID) bool {
+	cl := e.in.cells.At(c)
+	return e.lossy(cl.key) && e.unmade(cl)
+}
+
+// mayBeInitial: a read of the cell's value may be of what its key held at first, or of what an unseen
+// transaction wrote, whoever is seen to have written it. What somebody made is neither, unless the
+// initial value is declared.
+func (e *Engine) mayBeInitial(cl *cell) bool {
+	return e.holdsInitial(cl) || (e.opt.Initial == record.InitialAny || e.lossy(cl.key)) && e.unmade(cl)
 }
 
 // exposed: the only writer of the value, as values are unique, did not commit it as
@@ -694,17 +721,16 @@ func (e *Engine) absent(index ordinal, c cellID) {
 	complete := !e.lossy(cl.key)
 	o := e.in.others(c)
 	switch {
+	case e.unseens(c):
+	case complete && e.opt.Initial == record.InitialAny && e.unmade(cl) && e.becomesInitial(index, c):
+		e.readInitial(index, c)
 	case complete && e.holdsInitial(cl) && !(e.opt.Initial == record.InitialZero && e.in.perKey.At(cl.key).bare() && !e.becomesInitial(index, c)):
 		e.readInitial(index, c)
 	case o.interOf(index) != none:
 		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
 	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !e.maybeRetried(index, o):
 		e.readAnomaly(verdict.AbortedRead, index, c, o.aborted)
-	case !complete || o.aborted != verdict.NoTxn:
-		// An unseen writer, without any order; another read of the same value
-		// may have found another one's.
-	case e.opt.Initial == record.InitialAny && e.becomesInitial(index, c):
-		e.readInitial(index, c)
+	case !complete || o.aborted != verdict.NoTxn: // an unseen writer, here too
 	case o.inter == index || cl.final == index && !e.holdsInitial(cl):
 		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
 	case e.turnsOut(c):
@@ -753,11 +779,16 @@ func (e *Engine) initialVersion(k version.Key) version.ID {
 	return v
 }
 
-func (e *Engine) readInitial(index ordinal, c cellID) {
-	k := e.in.cells.At(c).key
+// showsInitial: what index read of k is what that held at first, if index took effect.
+func (e *Engine) showsInitial(index ordinal, k version.Key) {
 	if p := e.in.perKey.At(k); p.reader == none || e.in.txns.At(p.reader).doubt == uncertain && e.in.txns.At(index).doubt != uncertain {
 		p.reader = index
 	}
+}
+
+func (e *Engine) readInitial(index ordinal, c cellID) {
+	k := e.in.cells.At(c).key
+	e.showsInitial(index, k)
 	if e.alone(k) {
 		return
 	}

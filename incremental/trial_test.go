@@ -435,7 +435,7 @@ func seenAlone(txns []record.Transaction, opt incremental.Options, lossy func(ke
 			}) {
 				return true // what was tried again may be missing
 			}
-			return op.Kind == record.Read && !wrote[op.Key] && lossy(op.Key) && (!opt.UnseenUnique || maybeUnseen(txns, x.ID, op, added[op.Key], opt))
+			return op.Kind == record.Read && !wrote[op.Key] && lossy(op.Key) && (!opt.UnseenUnique || maybeUnseen(txns, op, added[op.Key], opt))
 		})
 		cut = append(cut, x)
 	}
@@ -473,9 +473,9 @@ func repeats(txns []record.Transaction, ops []record.Op, lossy func(key string) 
 }
 
 // maybeUnseen tells whether a transaction's read shows what somebody who was not
-// seen may have done. What the reader alone writes, later, is among it, and a
+// seen may have done. What is only put back is among it, and a
 // list of nothing but what the reader added: somebody may have emptied it.
-func maybeUnseen(txns []record.Transaction, id string, read record.Op, added string, opt incremental.Options) bool {
+func maybeUnseen(txns []record.Transaction, read record.Op, added string, opt incremental.Options) bool {
 	v := read.Value
 	if len(opt.Lost) > 0 { // and not seen to have tried again
 		txns = slices.DeleteFunc(slices.Clone(txns), func(x record.Transaction) bool { return x.Status == record.Aborted })
@@ -499,14 +499,25 @@ func maybeUnseen(txns []record.Transaction, id string, read record.Op, added str
 		}
 		return false
 	}
-	write := record.Op{Kind: record.Write, Key: read.Key, Value: v}
-	seen, own := false, false
+	return !made(txns, read.Key, v)
+}
+
+// made tells whether somebody writes a value to a key, and had not read it there of others before.
+func made(txns []record.Transaction, key string, v record.Value) bool {
 	for _, x := range txns {
-		if slices.Contains(x.Ops, write) {
-			seen, own = true, own || x.ID == id
+		read, own := false, false
+		for _, op := range x.Ops {
+			if op.Key != key {
+				continue
+			}
+			if op.Kind == record.Write && op.Value == v && !read {
+				return true
+			}
+			read = read || op.Kind == record.Read && op.Value == v && !own
+			own = own || op.Kind != record.Read
 		}
 	}
-	return !seen || own
+	return false
 }
 
 func isList(txns []record.Transaction, key string) bool {
@@ -557,7 +568,8 @@ func kindsOf(txns []record.Transaction, opt incremental.Options) []string {
 			list := kind[op.Key] == record.Append
 			note("mixed", list && !op.Value.IsNull() && op.Value.Kind != record.KindList)
 			n := writers[op]
-			if opt.Initial == record.InitialAbsent && op.Value.IsNull() || opt.Initial == record.InitialZero && op.Value == record.Int(0) {
+			if opt.Initial == record.InitialAbsent && op.Value.IsNull() || opt.Initial == record.InitialZero && op.Value == record.Int(0) ||
+				opt.Initial == record.InitialAny && !made(txns, op.Key, op.Value) {
 				n++
 			}
 			note("duplicates", !list && n > 1)

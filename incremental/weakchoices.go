@@ -240,7 +240,7 @@ func (e *Engine) weakCandidates(index ordinal, c cellID) []candidate {
 	}
 	var out []candidate
 	w, _ := e.onlyWriter(index, c)
-	if w == none || e.holdsInitial(cl) && !e.lossy(cl.key) {
+	if w == none || e.mayBeInitial(cl) && !e.lossy(cl.key) {
 		out = append(out, candidate{from: weak.Initial})
 	}
 	n := len(out)
@@ -322,7 +322,7 @@ func (ch *chooser) sources(proposal []*candidate) (out []verdict.Source) {
 	for i, c := range proposal {
 		w := &ch.choices[i]
 		k := in.cells.At(w.cell).key
-		if c == nil || in.perKey.At(k).isListKey() || c.from >= weak.Initial && (ch.e.partial() || ch.e.opt.Initial == record.InitialAny) {
+		if c == nil || in.perKey.At(k).isListKey() || c.from >= weak.Initial && (ch.e.partial() || ch.e.opt.Initial == record.InitialAny && len(w.cands) == 1) {
 			continue
 		}
 		s := verdict.Source{Txn: in.txns.At(w.index).id, Op: -1, Key: in.nameOf(k), Writer: verdict.NoTxn}

@@ -1,6 +1,8 @@
 package shrink
 
 import (
+	"slices"
+
 	"github.com/isowatch/isowatch/alerts/list"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -126,6 +128,15 @@ func (s *shrinker) ownReads(u unit) []unit {
 		}
 	}
 	return out
+}
+
+// PutsBack tells whether t reads by its i-th operation what others left of a key, and writes the same to it later. Without
+// that read it would seem to have made the value, which so could be no key's initial one, nor an unseen transaction's.
+func PutsBack(t *record.Transaction, i int) bool {
+	op := t.Ops[i]
+	of := func(o record.Op) bool { return o.Key == op.Key && o.Kind != record.Read }
+	op.Kind = record.Write
+	return t.Ops[i].Kind == record.Read && !slices.ContainsFunc(t.Ops[:i], of) && slices.Contains(t.Ops[i+1:], op)
 }
 
 // group are the other writes of its transaction to the same key that must go

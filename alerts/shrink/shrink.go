@@ -300,11 +300,15 @@ func (s *shrinker) leaveOut(m *mask, u unit) {
 		return
 	}
 	s.drop(m, u)
-	if !s.writesAt(u) {
+	writes := s.writesAt(u)
+	if !writes && !PutsBack(&s.txns[u.txn], u.op) {
 		return
 	}
 	for _, r := range s.dependents(u) {
 		s.drop(m, r)
+	}
+	if !writes {
+		return
 	}
 	for _, o := range s.group(u) {
 		s.drop(m, o)

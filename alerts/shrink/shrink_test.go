@@ -93,7 +93,7 @@ func TestNeverInvents(t *testing.T) {
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s := tiny.Random(rng, tiny.Config{Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: seed%2 == 0, Appends: true,
-			Keys: 1 + int(seed%3), Mutations: int(seed % 2)})
+			Keys: 1 + int(seed%3), Mutations: int(seed % 2), Back: 10 * int(seed%5)})
 		if seed%3 == 0 {
 			initial := record.InitialAny
 			s.Header.Initial = &initial

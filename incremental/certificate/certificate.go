@@ -192,6 +192,7 @@ type replay struct {
 	overlays []overlay // by object; empty between events
 	appended map[element]struct{}
 	claims   map[written]*claim
+	putBack  map[written]bool // values that are written, and that nobody made
 }
 
 // none stands for no place, and for no transaction.

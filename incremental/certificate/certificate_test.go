@@ -2,7 +2,6 @@ package certificate_test
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -93,14 +92,14 @@ func TestSomeOrderIsAcceptedExactlyIfTheLevelHolds(t *testing.T) {
 			}
 		}
 	}
-	if refused < 500 {
+	if refused < 450 {
 		t.Errorf("only %d levels were violated", refused)
 	}
 }
 
 // The same for the levels whose certificate is an order of commits.
 func TestSomeCommitOrderIsAcceptedExactlyIfTheLevelHolds(t *testing.T) {
-	cfg := tiny.Config{Txns: 5, Keys: 2, Aborted: true, Unknown: true, Partial: true, Mutations: 3}
+	cfg := tiny.Config{Txns: 5, Keys: 2, Aborted: true, Unknown: true, Partial: true, Mutations: 3, Back: 10}
 	refused := map[verdict.Level]int{}
 	for seed := range uint64(race.Few(500, 1500)) {
 		cfg.Duplicates = seed%4 == 0
@@ -152,7 +151,7 @@ func appends(s script.Script) bool {
 // agree with itself. What remains is the oracle's to judge.
 func holdsAsRecorded(l verdict.Level, txns []record.Transaction, opt oracle.Options) bool {
 	var rest []record.Transaction
-	for n, x := range txns {
+	for _, x := range txns {
 		var ops []record.Op
 		own, seen := map[string]bool{}, map[string]record.Value{}
 		agrees := true
@@ -165,7 +164,7 @@ func holdsAsRecorded(l verdict.Level, txns []record.Transaction, opt oracle.Opti
 			before, ok := seen[op.Key]
 			agrees = agrees && (!ok || before == op.Value)
 			seen[op.Key] = op.Value
-			if op.Value.IsNull() || opt.Initial == record.InitialZero && op.Value == record.Int(0) || !writtenByOther(txns, n, op) {
+			if op.Value.IsNull() || opt.Initial == record.InitialZero && op.Value == record.Int(0) || !made(txns, op.Key, op.Value) {
 				continue
 			}
 			ops = append(ops, op)
@@ -182,11 +181,19 @@ func holdsAsRecorded(l verdict.Level, txns []record.Transaction, opt oracle.Opti
 	return oracle.Holds(l, rest, opt)
 }
 
-func writtenByOther(txns []record.Transaction, n int, op record.Op) bool {
-	op.Kind = record.Write
-	for m := range txns {
-		if m != n && slices.Contains(txns[m].Ops, op) {
-			return true
+// made tells whether somebody writes a value to a key, and had not read it there of others before.
+func made(txns []record.Transaction, key string, v record.Value) bool {
+	for _, x := range txns {
+		read, own := false, false
+		for _, op := range x.Ops {
+			if op.Key != key {
+				continue
+			}
+			if op.Kind == record.Write && op.Value == v && !read {
+				return true
+			}
+			read = read || op.Kind == record.Read && op.Value == v && !own
+			own = own || op.Kind != record.Read
 		}
 	}
 	return false

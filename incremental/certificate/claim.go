@@ -12,32 +12,59 @@ type written struct {
 	value record.Value
 }
 
-// A claim is that nobody but its readers wrote a value: it was the key's
-// unstated initial value, or an unseen transaction's. Whether that is so is
-// looked up at the end, in one pass over all writes, so that the walk need not
+// A claim is that nobody made a value, which a read rests on: it was the key's unstated initial value, or an unseen
+// transaction's. Whether that is so is looked up at the end, in one pass over all writes, so that the walk need not
 // know every value that is ever written.
-//
-// A reader may itself write the value later, so of two different readers one
-// is contradicted by whoever writes it.
-type claim struct{ first, second reading }
-
-// reading is a read that rests on a claim.
-type reading struct {
+type claim struct {
 	event   int32
 	txn, op int
 	holds   string // what the replay had, if it is not just unknown
 }
 
-// presume claims that nobody but n wrote v, which n read.
+// presume claims that nobody made v, which n read.
 func (r *replay) presume(i int32, n, j int, key int32, v record.Value, holds string) {
-	at := written{key, v}
-	now := reading{i, n, j, holds}
-	switch c := r.claims[at]; {
-	case c == nil:
+	if at := (written{key, v}); r.claims[at] == nil {
 		r.objects[key].presumed = true
-		r.claims[at] = &claim{now, reading{event: none}}
-	case c.second.event == none && c.first.txn != n:
-		c.second = now
+		r.claims[at] = &claim{i, n, j, holds}
+	}
+}
+
+// findPutBack finds the values that are written, but only by transactions that had read them there before: somebody
+// read them of none of these. Where some attempts may be lost, those that are recorded as aborted show nothing.
+func (r *replay) findPutBack() {
+	r.putBack = map[written]bool{}
+	read, own := map[written]bool{}, map[int32]bool{} // by the transaction at hand, of others; and keys that it wrote
+	each := func(write func(at written, back bool)) {
+		for n := range r.txns {
+			if r.txns[n].Status == record.Aborted && r.opt.Lossy {
+				continue
+			}
+			clear(read)
+			clear(own)
+			for j, op := range r.txns[n].Ops {
+				switch at := (written{r.keys[r.first[n]+j], op.Value}); {
+				case op.Kind == record.Read && !own[at.key]:
+					read[at] = true
+				case op.Kind == record.Write:
+					write(at, read[at])
+					own[at.key] = true
+				case op.Kind == record.Append:
+					own[at.key] = true
+				}
+			}
+		}
+	}
+	each(func(at written, back bool) {
+		if back {
+			r.putBack[at] = true
+		}
+	})
+	if len(r.putBack) > 0 {
+		each(func(at written, back bool) {
+			if !back {
+				delete(r.putBack, at)
+			}
+		})
 	}
 }
 
@@ -57,15 +84,12 @@ func (r *replay) contradicted(found *Error) *Error {
 			if op.Kind != record.Write || !r.objects[k].presumed {
 				continue
 			}
-			c := r.claims[written{k, op.Value}]
-			if c == nil {
+			at := written{k, op.Value}
+			by := r.claims[at]
+			if by == nil || by.txn == m || r.putBack[at] {
 				continue
 			}
-			by := &c.first
-			if by.txn == m {
-				by = &c.second
-			}
-			if by.event != none && (found == nil || int(by.event) < found.Event || int(by.event) == found.Event && by.op < found.Op) {
+			if found == nil || int(by.event) < found.Event || int(by.event) == found.Event && by.op < found.Op {
 				found = r.falseClaim(by, m)
 			}
 		}
@@ -74,7 +98,7 @@ func (r *replay) contradicted(found *Error) *Error {
 }
 
 // falseClaim is the Error of a read of what m wrote.
-func (r *replay) falseClaim(by *reading, m int) *Error {
+func (r *replay) falseClaim(by *claim, m int) *Error {
 	op, writer := &r.txns[by.txn].Ops[by.op], &r.txns[m]
 	found := brief(op.Value.String())
 	why := fmt.Sprintf("which holds %s", by.holds)

@@ -39,6 +39,13 @@ type sources struct {
 	free     bool // compared with nothing
 }
 
+// putBack: somebody writes what was read.
+func (j judge) putBack(s sources) bool {
+	op := j.txns[s.txn].Ops[s.op]
+	op.Kind = record.Write
+	return slices.ContainsFunc(j.txns, func(x record.Transaction) bool { return slices.Contains(x.Ops, op) })
+}
+
 // initial stands for the initial state as a writer.
 const initial = -1
 
@@ -189,7 +196,7 @@ func (j judge) appenders(key string) (out []int) {
 // value finds the sources of a read of what is no list.
 func (j judge) value(s *sources, op record.Op, first map[string]record.Value) bool {
 	partial, v := j.opt.Coverage == record.CoveragePartial, op.Value
-	others := writtenByOther(j.txns, s.txn, op)
+	others := made(j.txns, op.Key, op.Value)
 	if partial && (v.IsNull() || j.opt.Initial == record.InitialZero && v == record.Int(0) || !others) {
 		s.free = true
 		return true
@@ -223,7 +230,7 @@ func (j judge) list(s *sources, op record.Op) ([]string, bool) {
 	}
 	rest := append([]string{}, read[:len(read)-len(own)]...)
 	if op.Value.Kind != record.KindList && !op.Value.IsNull() {
-		s.free = partial && !writtenByOther(j.txns, s.txn, op)
+		s.free = partial && !made(j.txns, op.Key, op.Value)
 		return rest, s.free
 	}
 	shown := slices.Clone(rest)
@@ -340,7 +347,7 @@ func (j judge) acceptsNamed(choices []verdict.Source) bool {
 			if writer[i] = int(choices[named].Writer); choices[named].Writer == verdict.NoTxn {
 				writer[i] = initial
 			}
-			if !slices.Contains(r.possible, writer[i]) || r.free || isList(j.txns, r.key) || writer[i] == initial && j.opt.Initial == record.InitialAny {
+			if !slices.Contains(r.possible, writer[i]) || r.free || isList(j.txns, r.key) || writer[i] == initial && j.opt.Initial == record.InitialAny && !j.putBack(r) {
 				return false
 			}
 		} else if len(r.possible) > 1 {

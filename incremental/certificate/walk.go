@@ -34,6 +34,7 @@ func (r *replay) prepare() *Error {
 		}
 	}
 	r.emptyLists()
+	r.findPutBack()
 	r.overlays = make([]overlay, len(r.objects))
 	r.claims = map[written]*claim{}
 	return nil

@@ -196,16 +196,19 @@ func (c *commitOrder) resolveTxn(i int32, n int) *Error {
 func (c *commitOrder) readValue(i int32, n, j int, key int32) *Error {
 	v, o := c.txns[n].Ops[j].Value, &c.objects[key]
 	partial := c.opt.Coverage == record.CoveragePartial
-	if partial && c.saysNothing(o, v) {
+	if partial && (c.saysNothing(o, v) || c.putBack[written{key, v}]) {
 		return nil
 	}
 	stated := c.opt.Initial != record.InitialAny
-	initial := stated && !partial && o.value == v
+	initial := !partial && (stated && o.value == v || !stated && c.putBack[written{key, v}] && (o.from == open || o.value == v))
 	at := c.lastWrite(key, v)
 	if w, ok := c.chosen[place{int32(n), int32(j)}]; ok {
 		c.used++
 		if err := c.possible(i, n, j, key, w, initial); err != nil {
 			return err
+		}
+		if w == none && !stated {
+			o.value, o.from = v, foreign
 		}
 		c.readFrom(j, key, w)
 		return nil
@@ -218,7 +221,7 @@ func (c *commitOrder) readValue(i int32, n, j int, key int32) *Error {
 	case at != none:
 		c.readFrom(j, key, c.writes[at].txn)
 		return nil
-	case initial:
+	case stated && initial:
 	case stated && !partial:
 		return c.nobody(i, n, j, key)
 	case partial:

@@ -109,7 +109,7 @@ type Initial uint8
 // The possibilities of `--initial`.
 const (
 	// InitialAny: one unknown initial version per key, a candidate only for
-	// values that nobody else wrote.
+	// values that nobody wrote who had not read them there before.
 	InitialAny Initial = iota
 	// InitialAbsent: every key starts as Null.
 	InitialAbsent

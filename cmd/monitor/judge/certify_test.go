@@ -21,6 +21,7 @@ import (
 var shapes = map[string]tiny.Config{
 	"unique":     {Txns: 6, Times: true, Aborted: true, Unknown: true, Mutations: 2},
 	"duplicates": {Txns: 6, Duplicates: true, Always: true, Values: 2, Aborted: true, Unknown: true, Mutations: 2},
+	"put back":   {Txns: 6, Duplicates: true, Values: 2, Aborted: true, Unknown: true, Mutations: 2, Back: 50},
 	"lists":      {Txns: 6, Appends: true, Aborted: true, Unknown: true, Mutations: 1},
 	"partial":    {Txns: 6, Times: true, Partial: true, Appends: true, PartialLists: true, Unknown: true, Mutations: 2},
 	"one key":    {Txns: 6, Keys: 1, Times: true, Duplicates: true, Unknown: true, Mutations: 1},
@@ -61,7 +62,7 @@ func TestSatisfiedIsProved(t *testing.T) {
 					t.Errorf("%v was satisfied %d times only", l, proved[l])
 				}
 			}
-			if (name == "duplicates") != (named > 0) && name != "one key" {
+			if (name == "duplicates" || name == "put back") != (named > 0) && name != "one key" {
 				t.Errorf("%d writers were named", named)
 			}
 			if name == "one key" && (proved[verdict.LIN] < 20 || named == 0) {

@@ -15,6 +15,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
 	"github.com/isowatch/isowatch/internal/lab/race"
@@ -112,6 +113,45 @@ func TestListsProveWhereValuesMayRepeat(t *testing.T) {
 			if r.Verdict != verdict.Violated.String() || slices.Contains(r.Notes, report.Unproved(1)) {
 				t.Errorf("%s is %s: %q\n%s", r.Level, r.Verdict, r.Notes, history)
 			}
+		}
+	}
+}
+
+// Who put back what it had read shows what its key held at first, where that is not declared, and others may have read it
+// then: only what somebody made is nobody's initial value.
+func TestWhoPutsBackMayHaveReadWhatWasThere(t *testing.T) {
+	for _, tc := range []struct {
+		title, txns string
+		want        verdict.Outcome
+	}{
+		{"put back", "s1 C: w(x,14)\ns2 B: r(y,77) r(x,14)\ns3 A: r(y,77) r(x,14) w(y,77) w(x,1)", verdict.Satisfied},
+		{"in the reader's own session", "s1 A: r(y,77)\ns1 B: r(y,77) w(y,77) w(x,1)\ns2 C: r(y,77) w(q,77)", verdict.Satisfied},
+		{"null", "s1 A: r(y,null)\ns1 B: r(y,null) w(y,null)", verdict.Satisfied},
+		{"by two", "s1 A: r(y,77)\ns1 B: r(y,77) w(y,77)\ns2 C: r(y,77) w(y,77)", verdict.Satisfied},
+		{"and overwritten", "s1 A: r(y,77)\ns2 B: r(y,77) w(y,77) w(y,78)", verdict.Satisfied},
+		{"by an attempt that was aborted", "s1 A: r(y,77)\ns2 B aborted: r(y,77) w(y,77)", verdict.Satisfied},
+		{"by one whose outcome is not known", "s1 A: r(y,77)\ns1 B unknown: r(y,77) w(y,77)", verdict.Satisfied},
+		{"and read from there", "s1 A: r(y,77) w(y,77) w(z,1)\ns2 B: r(z,1) r(y,77)", verdict.Satisfied},
+		{"but held only one", "s1 A: r(y,77) w(y,77)\ns2 B: r(y,78) w(y,78)", verdict.Violated},
+		{"but held another", "s1 A: r(y,77)\ns2 B: r(y,77) w(y,77)\ns3 C: r(y,78)", verdict.Violated},
+		{"but was seen overwritten", "s1 A: r(y,77) w(y,77)\ns1 B: w(y,1)\ns1 C: r(y,77)", verdict.Violated},
+		{"made by somebody", "s1 A: r(y,77)\ns1 B: r(y,77) w(y,77)\ns1 C: w(y,77)", verdict.Violated},
+		{"made by an attempt that was aborted", "s1 A: r(y,77)\ns2 B aborted: w(y,77) r(y,77)", verdict.Violated},
+		{"not read before", "s1 A: r(y,77)\ns1 B: w(y,77)", verdict.Violated},
+	} {
+		s, err := script.Parse(tc.txns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		levels := []verdict.Level{verdict.RA, verdict.CC, verdict.SI, verdict.SER}
+		h := judged(t, s.Txns, judge.Assumptions{Coverage: record.CoverageComplete}, levels)
+		for i, r := range h.Results {
+			if r.Verdict != tc.want.String() || oracle.Holds(levels[i], s.Txns, oracle.Options{}) != (tc.want == verdict.Satisfied) {
+				t.Errorf("%s: %s is %s, want %v", tc.title, r.Level, r.Verdict, tc.want)
+			}
+		}
+		if n := len(h.Results[0].Anomalies); (tc.want == verdict.Violated) != (n > 0) {
+			t.Errorf("%s: it has %d proofs", tc.title, n)
 		}
 	}
 }

@@ -382,7 +382,7 @@ func (a *assignment) readFrom(i, last int, from nodes) bool {
 func (a *assignment) chooseInitial(i int, key string) bool {
 	r := &a.reads[i]
 	stated := a.h.opt.Initial != record.InitialAny
-	if !stated && a.h.writtenByOther(r.txn, key, r.value) {
+	if !stated && a.h.made(key, r.value) {
 		return false
 	}
 	if a.settled.has(r.key) {
@@ -401,7 +401,7 @@ func (a *assignment) chooseInitial(i int, key string) bool {
 // new one.
 func (a *assignment) chooseUnseen(i int, key string) bool {
 	r := &a.reads[i]
-	if a.h.opt.Coverage != record.CoveragePartial || !a.h.mayBeUnseen(r.txn, key, r.value) {
+	if a.h.opt.Coverage != record.CoveragePartial || !a.h.mayBeUnseen(key, r.value) {
 		return false
 	}
 	for _, before := range a.reads[:i] {

@@ -20,6 +20,7 @@ func TestAxiomsAgreeWithCommitOrders(t *testing.T) {
 		"unique":     {Txns: 5, Keys: 3, Aborted: true, Mutations: 2, Weak: 70},
 		"duplicates": {Txns: 5, Keys: 2, Aborted: true, Duplicates: true, Values: 2, Always: true, Updates: 20, Mutations: 3, Weak: 50},
 		"unknown":    {Txns: 5, Keys: 2, Aborted: true, Unknown: true, Always: true, Updates: 20, Mutations: 4, Weak: 50},
+		"put back":   {Txns: 5, Keys: 2, Aborted: true, Unknown: true, Duplicates: true, Values: 2, Back: 50, Mutations: 4, Weak: 60},
 		"lists":      {Txns: 5, Keys: 2, Aborted: true, Appends: true, Always: true, Mutations: 2, Weak: 60},
 		"partial":    {Txns: 4, Keys: 2, Partial: true, Always: true, Mutations: 3, Weak: 60},
 		"everything": {Txns: 4, Keys: 2, Aborted: true, Duplicates: true, Unknown: true, Appends: true, Mixed: true, Partial: true, PartialLists: true, Mutations: 3, Weak: 50},
@@ -137,13 +138,13 @@ type registered struct {
 func newCommitting(a readAxiom, txns []record.Transaction, opt oracle.Options) (*committing, bool) {
 	c := &committing{axiom: a, txns: slices.Clone(txns), seen: len(txns), opt: opt}
 	if opt.Coverage == record.CoveragePartial {
-		for i, x := range txns {
+		for _, x := range txns {
 			for _, op := range x.Ops {
 				if op.Kind != record.Read || x.Status == record.Aborted {
 					continue
 				}
 				if !c.isList(op.Key) {
-					if opt.UnseenDuplicates || !c.writtenByAnother(i, op.Key, op.Value) {
+					if opt.UnseenDuplicates || !c.made(op.Key, op.Value) {
 						c.unseen(record.Op{Kind: record.Write, Key: op.Key, Value: op.Value})
 					}
 					continue
@@ -174,10 +175,17 @@ func (c *committing) isList(key string) bool {
 	})
 }
 
-func (c *committing) writtenByAnother(i int, key string, v record.Value) bool {
-	for j, x := range c.txns[:c.seen] {
-		if j != i && slices.Contains(x.Ops, record.Op{Kind: record.Write, Key: key, Value: v}) {
-			return true
+// made: somebody wrote the value and had not read it of others before.
+func (c *committing) made(key string, v record.Value) bool {
+	for _, x := range c.txns[:c.seen] {
+		for i, op := range x.Ops {
+			if op != (record.Op{Kind: record.Write, Key: key, Value: v}) {
+				continue
+			}
+			own := slices.IndexFunc(x.Ops, func(op record.Op) bool { return op.Key == key && op.Kind != record.Read })
+			if !slices.Contains(x.Ops[:min(i, own)], record.Op{Kind: record.Read, Key: key, Value: v}) {
+				return true
+			}
 		}
 	}
 	return false
@@ -368,7 +376,7 @@ func (c *committing) fetch(i, op int) bool {
 		return false
 	}
 	for _, w := range c.order {
-		if w >= c.seen && !c.opt.UnseenDuplicates && c.writtenByAnother(i, o.Key, o.Value) {
+		if w >= c.seen && !c.opt.UnseenDuplicates && c.made(o.Key, o.Value) {
 			continue
 		}
 		if c.writes(w, o.Key) && write(c.txns[w].Ops, o.Key, record.Null) == o.Value && found(w, nil) {
@@ -394,7 +402,7 @@ func (c *committing) initially(i int, o record.Op, found func() bool) bool {
 	case record.InitialZero:
 		return o.Value == record.Int(0) && found()
 	}
-	if c.writtenByAnother(i, o.Key, o.Value) {
+	if c.made(o.Key, o.Value) {
 		return false
 	}
 	if held, known := c.start[o.Key]; known {

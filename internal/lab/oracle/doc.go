@@ -24,14 +24,14 @@
 // # What is assumed of values nobody wrote
 //
 // With an unknown initial state (record.InitialAny) a key starts with one
-// unknown value. A read may return it only if no other transaction, committed
-// or not, anywhere writes that value to that key: initial values are presumed
-// different from written ones. A transaction may read a value that it alone
-// writes later.
+// unknown value. A read may return it only if no transaction, committed or not,
+// anywhere makes that value: writes it to that key without having read it there
+// before. Initial values are presumed different from those that are made; who
+// writes what it read may have put back what was there.
 //
 // With partial coverage there may be any number of transactions that were not
 // seen, each writing one key, at any time. They write no value that a seen
-// transaction writes to that key, unless Options.UnseenDuplicates says so. Under
+// transaction makes, unless Options.UnseenDuplicates says so. Under
 // si an unseen writer, too, must not commit while a seen writer of the same key
 // is running. To a list that somebody appends to, unseen transactions append,
 // one element each, and do nothing else.

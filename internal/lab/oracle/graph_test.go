@@ -18,6 +18,7 @@ func TestExecutionsAgreeWithDependencies(t *testing.T) {
 	for name, cfg := range map[string]tiny.Config{
 		"duplicates": {Txns: 5, Keys: 2, Times: true, Aborted: true, Duplicates: true, Values: 2, Always: true, Updates: 40, Mutations: 3},
 		"unknown":    {Txns: 5, Keys: 2, Times: true, Aborted: true, Unknown: true, Always: true, Updates: 50, Mutations: 5},
+		"put back":   {Txns: 5, Keys: 2, Times: true, Aborted: true, Unknown: true, Duplicates: true, Values: 2, Back: 50, Mutations: 3},
 		"lists":      {Txns: 5, Keys: 2, Times: true, Aborted: true, Appends: true, Always: true, Mutations: 2},
 		"everything": {Txns: 5, Keys: 2, Times: true, Aborted: true, Duplicates: true, Unknown: true, Appends: true, Mixed: true, Mutations: 3},
 		"one key":    {Txns: 5, Keys: 2, Times: true, Aborted: true, Duplicates: true, Unknown: true, Appends: true, OneKey: 100, Mutations: 3, Weak: 20},
@@ -173,7 +174,7 @@ func (g *dependencies) initials(key string) []record.Value {
 	out := []record.Value{record.String("never read")}
 	for _, i := range g.in {
 		for _, op := range g.txns[i].Ops {
-			if op.Key == key && op.Kind == record.Read && !g.writtenByAnother(i, key, op.Value) && !slices.Contains(out, op.Value) {
+			if op.Key == key && op.Kind == record.Read && !g.made(key, op.Value) && !slices.Contains(out, op.Value) {
 				out = append(out, op.Value)
 			}
 		}
@@ -181,10 +182,17 @@ func (g *dependencies) initials(key string) []record.Value {
 	return out
 }
 
-func (g *dependencies) writtenByAnother(i int, key string, v record.Value) bool {
-	for j, x := range g.txns {
-		if j != i && slices.Contains(x.Ops, record.Op{Kind: record.Write, Key: key, Value: v}) {
-			return true
+// made: somebody wrote the value and had not read it of others before.
+func (g *dependencies) made(key string, v record.Value) bool {
+	for _, x := range g.txns {
+		for i, op := range x.Ops {
+			if op != (record.Op{Kind: record.Write, Key: key, Value: v}) {
+				continue
+			}
+			own := slices.IndexFunc(x.Ops, func(op record.Op) bool { return op.Key == key && op.Kind != record.Read })
+			if !slices.Contains(x.Ops[:min(i, own)], record.Op{Kind: record.Read, Key: key, Value: v}) {
+				return true
+			}
 		}
 	}
 	return false
@@ -226,7 +234,7 @@ func (g *dependencies) readers(names []string, values []record.Value, writers, l
 		switch {
 		case v > 0 && writers[v-1] == i, !g.answers(i, names[0], held):
 			continue
-		case v == 0 && !g.stated(names[0]) && g.writtenByAnother(i, names[0], held):
+		case v == 0 && !g.stated(names[0]) && g.made(names[0], held):
 			continue // not the initial value then
 		}
 		g.edges = slices.Clone(before)

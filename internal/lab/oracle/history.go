@@ -73,7 +73,7 @@ func newHistory(txns []record.Transaction, opt Options) *history {
 				case op.Kind != record.Read:
 				case h.appended.has(k):
 					h.grow(k, op.Key, op.Value)
-				case h.mayBeUnseen(i, op.Key, op.Value) && !slices.Contains(h.unseen[k], op.Value):
+				case h.mayBeUnseen(op.Key, op.Value) && !slices.Contains(h.unseen[k], op.Value):
 					h.unseen[k] = append(h.unseen[k], op.Value)
 				}
 			}
@@ -109,10 +109,9 @@ func (h *history) take(all set) {
 	}
 }
 
-// mayBeUnseen tells whether a transaction that was not seen may have written
-// what transaction t read.
-func (h *history) mayBeUnseen(t int, key string, v record.Value) bool {
-	return h.opt.UnseenDuplicates || !h.writtenByOther(t, key, v)
+// mayBeUnseen tells whether a transaction that was not seen may have written a value.
+func (h *history) mayBeUnseen(key string, v record.Value) bool {
+	return h.opt.UnseenDuplicates || !h.made(key, v)
 }
 
 // grow notes which unseen appends a list that was read shows.
@@ -139,16 +138,20 @@ func (h *history) appendedBySomebody(key string, e record.Value) bool {
 	return false
 }
 
-// writtenByOther tells whether a transaction other than t, of whatever outcome,
-// writes that value to that key, be it overwritten at once.
-func (h *history) writtenByOther(t int, key string, v record.Value) bool {
-	for i := range h.txns {
-		if i == t {
-			continue
-		}
-		for _, op := range h.txns[i].Ops {
-			if op.Kind == record.Write && op.Key == key && op.Value == v {
+// made tells whether a transaction, of whatever outcome, writes that value to that key, be it
+// overwritten at once, and had not read it there before: who had may have put back what was there.
+func (h *history) made(key string, v record.Value) bool {
+	for _, t := range h.txns {
+		read, wrote := false, false
+		for _, op := range t.Ops {
+			switch {
+			case op.Key != key:
+			case op.Kind == record.Read:
+				read = read || !wrote && op.Value == v
+			case op.Kind == record.Write && op.Value == v && !read:
 				return true
+			default:
+				wrote = true
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
-var everything = tiny.Config{Txns: 6, Sessions: 4, Keys: 2, Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, PartialLists: true, Mutations: 3, Weak: 25, OneKey: 10}
+var everything = tiny.Config{Txns: 6, Sessions: 4, Keys: 2, Times: true, Duplicates: true, Aborted: true, Unknown: true, Partial: true, Appends: true, PartialLists: true, Mutations: 3, Weak: 25, OneKey: 10, Back: 10}
 
 func random(seed uint64, cfg tiny.Config) (script.Script, oracle.Options) {
 	s := tiny.Random(rand.New(rand.NewPCG(seed, 7)), cfg)

@@ -94,11 +94,11 @@ func (h *history) answers(t int, s state) bool {
 				}
 				continue
 			}
-			if s[k].from == foreign && !h.mayBeUnseen(t, op.Key, op.Value) {
+			if s[k].from == foreign && !h.mayBeUnseen(op.Key, op.Value) {
 				return false
 			}
 			if s[k].from == open {
-				if h.writtenByOther(t, op.Key, op.Value) {
+				if h.made(op.Key, op.Value) {
 					return false
 				}
 				s[k] = cell{op.Value, foreign}

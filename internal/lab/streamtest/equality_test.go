@@ -39,6 +39,7 @@ var kinds = []struct {
 	{"unknown", tiny.Config{Keys: 2, Unknown: true, Updates: 50, Txns: 8}, false},
 	{"lists, unknown", tiny.Config{Appends: true, Always: true, Unknown: true, Updates: 30}, false},
 	{"duplicates", tiny.Config{Keys: 2, Duplicates: true, Values: 2, Always: true, Updates: 50}, false},
+	{"put back", tiny.Config{Keys: 2, Duplicates: true, Values: 2, Back: 50, Unknown: true}, false},
 	{"deletes", tiny.Config{Keys: 2, Ops: 3, Common: 40, Updates: 50, Txns: 7}, false},
 	{"deletes, weak", tiny.Config{Common: 40, Weak: 100, Txns: 7}, false},
 	{"one key", tiny.Config{OneKey: 100, Unknown: true}, false},

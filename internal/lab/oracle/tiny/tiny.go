@@ -73,6 +73,9 @@ type Config struct {
 	// Updates is the share, in percent, of writes that read their key just
 	// before.
 	Updates int
+	// Back is the share, in percent, of writes that put back what was read of the key
+	// just before.
+	Back int
 	// Weak is the share, in percent, of histories that are made by stores which
 	// give less than snapshots: reads that see what has been committed meanwhile,
 	// or any version at all, in sessions that may forget; transactions mostly read,
@@ -359,6 +362,10 @@ func (g *gen) operation(r *running) {
 	whole := g.isList(k) && g.cfg.Whole > 0 && g.rng.IntN(100) < g.cfg.Whole
 	if whole && g.rng.IntN(4) > 0 {
 		op.Value = []record.Value{{Kind: record.KindList, Text: "[]"}, record.Null, shortened(r.own[k])}[g.rng.IntN(3)]
+	}
+	if g.cfg.Back > 0 && !g.isList(k) && g.rng.IntN(100) < g.cfg.Back {
+		g.read(r, k)
+		op.Value = r.own[k]
 	}
 	if g.isList(k) && !whole && !(g.cfg.Mixed && g.rng.IntN(12) == 0) {
 		op.Kind = record.Append
