@@ -63,6 +63,7 @@ type intake struct {
 	several              bool                 // a transaction has several objects
 	timed                int                  // committed transactions with trusted times
 	untimed              int                  // and those without
+	disbelieved          int                  // of these, those whose times contradict their session's
 	seeds                int                  // Options.Seeds
 	instants             bool                 // times are the database's own
 	attempts             int64                // how long before an attempt that is aborted another one may have ended
@@ -924,6 +925,7 @@ func (in *intake) date(x *txn, index ordinal) {
 		switch {
 		case !in.instants && last.timed && (x.start < last.start || x.end < last.end && !x.open):
 			x.timed = false
+			in.disbelieved++
 		case x.open: // its end is not known
 			x.order = x.end
 		default:

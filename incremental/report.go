@@ -1415,6 +1415,9 @@ func (e *Engine) result(c *check) verdict.Result {
 	}
 	r := verdict.Result{Level: c.level, NoTimes: c.timed && e.in.timed == 0, Stats: c.poly.Stats, Unexplained: c.poly.Unexplained,
 		Partial: e.opt.Coverage == record.CoveragePartial}
+	if c.timed {
+		r.Disbelieved = e.in.disbelieved
+	}
 	if most := c.poly.MaxFound; !e.opt.Online && most > 0 {
 		r.Unexplained += max(0, c.poly.Found-most)
 	}

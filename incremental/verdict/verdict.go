@@ -298,6 +298,9 @@ type Result struct {
 	// NoTimes: a real-time level was asked of a history without times, so that
 	// real-time order is empty.
 	NoTimes bool
+	// Disbelieved is how many transactions have times that a real-time level does not use, as they contradict
+	// those of their session's transactions before.
+	Disbelieved int
 	// Partial: complete only under the assumptions named in docs/soundness.md.
 	Partial bool
 	// ProvedBy is, of a satisfied verdict, the level that was found to hold: Level, or one that implies it.

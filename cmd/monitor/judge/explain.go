@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/present"
@@ -267,6 +269,10 @@ func notes(v verdict.Result) []string {
 	}
 	if v.NoTimes {
 		out = append(out, "the records have no times: real-time order is empty")
+	}
+	if v.Disbelieved > 0 {
+		out = append(out, english.Plural(v.Disbelieved, "transaction", "")+" without times, as these contradict those of earlier ones of the session: "+
+			"a clock was set back, or the session's transactions overlap")
 	}
 	if v.Partial {
 		out = append(out, "partial: see docs/soundness.md for what is assumed")

@@ -14,6 +14,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // A session in which each transaction reads what the one before it wrote, at times that ascend, by numbers that may run
@@ -136,5 +137,19 @@ func TestNumbersOfShortSessions(t *testing.T) {
 				t.Errorf("%s with %q", r.Verdict, r.Notes)
 			}
 		})
+	}
+}
+
+// Where times are not used that a level with real time needs, the level says so.
+func TestTimesThatAreNotUsedAreSaid(t *testing.T) {
+	s, err := script.Parse("s1 A: w(x,1) @1-9\ns1 B: w(x,2) @5-6\ns1 C: r(x,1) @7-8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range judged(t, s.Txns, judge.Assumptions{}, []verdict.Level{verdict.LIN, verdict.SER}).Results {
+		said := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, "2 transactions without times, as these contradict") })
+		if said != (r.Level == verdict.LIN.String()) {
+			t.Errorf("%s notes %q", r.Level, r.Notes)
+		}
 	}
 }
