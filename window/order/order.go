@@ -249,7 +249,7 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	if !broker {
 		skew = 0 // as by RunsBack, for the order of the lines says nothing
 	}
-	if it.flags&isVague == 0 && s.misnumbered(h, skew) {
+	if it.flags&isVague == 0 && !o.numbered && s.misnumbered(h, skew) {
 		it.flags |= isDetached | isMisnumbered
 	}
 	if it.flags&isMisnumbered != 0 {
@@ -462,13 +462,15 @@ func (o *Order) sequence(r *Release, s *session, it *item) {
 	case it.flags&isDetached != 0 && !it.inTurn(), s.hasSeq && it.seq <= s.lastSeq, !s.released && r.Late && o.forgot.any:
 		r.Detached = true
 	case s.hasSeq && it.seq > s.lastSeq+1:
-		o.gap(r, Gap{Session: s.name, From: s.lastSeq + 1, To: it.seq - 1, Sampled: s.leftOut})
-		s.leftOut = false
+		if s.leftOut || s.lacks(s.lastSeq+1, it.seq) {
+			o.gap(r, Gap{Session: s.name, From: s.lastSeq + 1, To: it.seq - 1, Sampled: s.leftOut})
+			s.leftOut = false
+		}
 		s.opened(s.lastSeq + 1)
 	case o.goesOn(s, it.seq):
 		r.Forgotten = true
 		o.counts.Forgotten++
-	case o.whole && !s.released && record.MissingBefore(it.seq) > 0:
+	case o.whole && !s.released && record.MissingBefore(it.seq) > 0 && (o.counts.LeftOut > 0 || s.lacks(record.SeqFirstMax, it.seq)):
 		o.gap(r, Gap{Session: s.name, From: record.SeqFirstMax, To: it.seq - 1, Sampled: o.counts.LeftOut > 0})
 	}
 }
