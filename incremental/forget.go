@@ -295,14 +295,15 @@ func (e *Engine) Waiting() []verdict.Exhibit {
 	return out
 }
 
-// Unanchored are the keys of which it is not known yet whether something was before the first that lists show.
-func (e *Engine) Unanchored() []string {
-	var out []string
+// Unanchored are the first reads of lists of which it is not known yet whether something was before the first element,
+// oldest first.
+func (e *Engine) Unanchored() []verdict.Exhibit {
+	var out []verdict.Exhibit
 	for _, w := range e.unanchored {
-		out = append(out, e.in.nameOf(e.in.cells.At(w.cell).key))
+		key := e.in.nameOf(e.in.cells.At(w.cell).key)
+		out = append(out, verdict.Exhibit{Txn: e.in.txns.At(w.index).id, Reads: []string{key}})
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // Anchored tells whether that is known of a key, and nothing was.

@@ -418,7 +418,11 @@ func (e *Engine) succeed(prev, v version.ID) {
 // anchor: nobody can come any more who wrote k before what is first in its longest list was read.
 func (e *Engine) anchor(k version.Key) {
 	lk := e.listOf(k)
-	if lk.anchored || !e.in.perKey.At(k).isListKey() {
+	switch {
+	case lk.anchored:
+		return
+	case !e.in.perKey.At(k).isListKey():
+		e.blocked++ // somebody has come
 		return
 	}
 	lk.anchored = true

@@ -328,7 +328,10 @@ func (st *stream) alone(together []verdict.Result) *complaint {
 	for _, r := range together {
 		opt := st.opt
 		opt.Levels = []verdict.Level{r.Level}
-		if own := st.feed(opt).results[0]; own.Outcome != r.Outcome {
+		own := st.feed(opt).results[0]
+		// What is found of a list before somebody comes who wrote it otherwise is told, and not after.
+		when := st.opt.Online && slices.Contains(kindsOf(st.txns, st.opt), "mixed") && (own.Outcome == verdict.Unknown || r.Outcome == verdict.Unknown)
+		if own.Outcome != r.Outcome && !when {
 			return &complaint{fmt.Sprintf("alone %v", r.Level), fmt.Sprintf("%v: %v alone, %v together with %v", r.Level, own.Outcome, r.Outcome, st.opt.Levels)}
 		}
 	}

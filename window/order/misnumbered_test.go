@@ -49,7 +49,7 @@ func TestNothingIsMissingForWrongNumbers(t *testing.T) {
 		{[]int64{3, 2, 1, 4}, true, 0, 0},
 		{[]int64{4, 2, 1, 5}, true, 1, 0},
 	} {
-		o := newRig(Options{Partitions: []int{0}, Whole: true, Numbered: c.numbered, Lateness: time.Second, MaxSkew: time.Millisecond})
+		o := newRig(Options{Partitions: []int{0}, Whole: true, Numbered: c.numbered, Lateness: time.Second})
 		for i, seq := range c.seqs {
 			o.Add(0, txn("s", seq, int64(i)*1e8, int64(i)*1e8+5e7), 0)
 		}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -598,9 +599,10 @@ func (s *segments) unknown(from int, waiting []verdict.Exhibit, results []verdic
 	if !s.unique {
 		return u // what had waited is told in any case
 	}
-	for _, key := range s.engine.Unanchored() {
-		u.Lists = append(u.Lists, []byte(key))
+	for _, x := range s.engine.Unanchored() {
+		u.Lists = append(u.Lists, []byte(x.Reads[0]))
 	}
+	slices.SortFunc(u.Lists, bytes.Compare)
 	place, at := 0, from
 	for _, x := range waiting {
 		i := int(x.Txn) - len(s.seeds)
@@ -802,7 +804,8 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 	for i := range stubs {
 		seeds = append(seeds, placed(stubs[i].Txn, stubs[i].Arrival))
 	}
-	waiting = slices.DeleteFunc(waiting, func(x verdict.Exhibit) bool { return int(x.Txn) >= len(s.seeds)+from })
+	overlaps := func(x verdict.Exhibit) bool { return int(x.Txn) >= len(s.seeds)+from }
+	waiting = slices.DeleteFunc(waiting, overlaps)
 	if n := len(waiting) - max(waitingLeast, s.cfg.Overlap/4); n > 0 {
 		s.stats.Unawaited += uint64(n)
 		waiting = waiting[n:]
@@ -841,7 +844,7 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 		}
 		seeds = append(seeds, t)
 	}
-	s.stats.Unawaited += s.outOfPlace(alone)
+	s.stats.Unawaited += s.outOfPlace(append(alone, slices.DeleteFunc(s.engine.Unanchored(), overlaps)...))
 	return seeds
 }
 
@@ -851,7 +854,8 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 // before, for all that is known: by their session, or by somebody who began before they
 // had ended. If a read turns out to have been of the initial value, that write came after it,
 // and what put it in front of it (the session, what else was read) is not carried along.
-// That takes complete coverage, and a value that may be the initial one: any if nobody has declared it. Those
+// That takes complete coverage, and a value that may be the initial one: any if nobody has declared it. Or a list: an
+// empty one, or the first that was read of its key, as what was appended and is not in it came later. Those
 // carried from an earlier segment were counted when that ended. O(operations of the segment),
 // and of each write of a key O(reads of it that wait and are not counted).
 func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
@@ -863,13 +867,14 @@ func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 		}
 		return n
 	}
-	if !s.complete {
+	if !s.complete && !s.listed {
 		return 0
 	}
 	type read struct {
 		index   int // in fed
 		session string
 		end     int64
+		shows   map[record.Value]bool // elements
 	}
 	readers := map[string][]read{}
 	for _, x := range alone {
@@ -886,9 +891,15 @@ func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 			end = t.End + int64(s.cfg.MaxSkew)
 		}
 		for _, op := range readsOf(t.Ops, x.Reads) {
-			if s.cfg.Initial == record.InitialAny || op.Value.IsNull() || op.Value == emptyList || s.cfg.Initial == record.InitialZero && op.Value == record.Int(0) {
-				readers[op.Key] = append(readers[op.Key], read{i, t.Session, end})
+			initial := s.cfg.Initial == record.InitialAny || op.Value.IsNull() || s.cfg.Initial == record.InitialZero && op.Value == record.Int(0)
+			if op.Value.Kind != record.KindList && !(s.complete && initial) {
+				continue
 			}
+			shows := map[record.Value]bool{}
+			for _, v := range op.Value.Elements() {
+				shows[v] = true
+			}
+			readers[op.Key] = append(readers[op.Key], read{i, t.Session, end, shows})
 		}
 	}
 	if len(readers) == 0 {
@@ -913,7 +924,8 @@ func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 				continue
 			}
 			readers[key] = slices.DeleteFunc(waiting, func(r read) bool {
-				before := i != r.index && (!t.HasTimes || t.Start <= r.end || i < r.index && t.Session == r.session)
+				shown := t.Ops[k].Kind == record.Append && r.shows[t.Ops[k].Value]
+				before := i != r.index && !shown && (!t.HasTimes || t.Start <= r.end || i < r.index && t.Session == r.session)
 				if before {
 					counted[r.index] = true
 				}
@@ -923,8 +935,6 @@ func (s *segments) outOfPlace(alone []verdict.Exhibit) (n uint64) {
 	}
 	return uint64(len(counted))
 }
-
-var emptyList = record.Value{Kind: record.KindList, Text: "[]"}
 
 // placed is a seed with its place in the order: its end, or in place of that, for
 // one without times, what served for it.

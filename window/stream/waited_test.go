@@ -213,3 +213,30 @@ func TestWhoWritesBackWaitsForTheWriter(t *testing.T) {
 		})
 	}
 }
+
+// How a list began is not known yet when the segment ends, and who read it is forgotten: that counts if somebody appended what
+// it does not show, and may have done so before it was read.
+func TestHowAListBeganIsForgotten(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		want uint64
+	}{
+		{"s4 T4: append(w,5) @38-40\ns5 T5: append(w,6) @41-45\ns8 T8: r(w,[6]) @46-47\n", 1},
+		{"s4 T4: append(w,5) @38-40\ns5 T5: append(w,6) @41-45\ns8 T8: r(w,[5,6]) @46-47\n", 0},
+		{"s5 T5: append(w,6) @41-45\ns8 T8: r(w,[6]) @46-47\ns4 T4: append(w,7) @60-61\n", 0},
+		{"s4 T4: append(w,5) @38-40\ns5 T5: r(w,[]) @41-45\ns8 T8: @46-47\n", 1},
+	} {
+		s, err := script.Parse(tc.text + "a A: @70-71\nb B: @72-73\nc C: @74-75\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := Config{DB: record.DefaultDB, Levels: []verdict.Level{verdict.SER}, Initial: record.InitialAny, Coverage: record.CoveragePartial, Clock: record.ClockPrune, Sessions: record.SessionsKeep,
+			MaxTransaction: 100, UniqueValues: true, Every: 2, Segment: 5, Overlap: 1}
+		cfg.Order.Lateness = time.Nanosecond
+		restartedAfterEach(t, cfg, s.Txns, func(restart int, h *History, _ []Violation, _ verdict.Result) {
+			if s := h.Stats(); s.Unawaited != tc.want || s.Segments == 0 {
+				t.Errorf("restarted after %d: %d are given up after %d segments, want %d of\n%s", restart, s.Unawaited, s.Segments, tc.want, tc.text)
+			}
+		}, nil)
+	}
+}
