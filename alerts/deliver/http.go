@@ -4,49 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 )
-
-// TLS are files of certificates, in PEM; empty ones are not used.
-type TLS struct {
-	CA        string // authorities to trust; empty: the system's
-	Cert, Key string // what the monitor shows who it is
-}
-
-// config reads the files.
-func (t *TLS) config() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if t == nil {
-		return c, nil
-	}
-	if t.CA != "" {
-		text, err := os.ReadFile(t.CA)
-		if err != nil {
-			return nil, fmt.Errorf("tls.ca: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("tls.ca: %s holds no certificate in PEM", t.CA)
-		}
-	}
-	if t.Cert != "" || t.Key != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-		if err != nil {
-			return nil, fmt.Errorf("tls.cert, tls.key: %w", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return c, nil
-}
 
 // Limits of what is taken from a receiver.
 const (
@@ -90,7 +55,7 @@ func newPoster(what string, opt WebhookOptions) (*poster, error) {
 	transport := opt.Transport
 	if transport == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		if t.TLSClientConfig, err = opt.TLS.config(); err != nil {
+		if t.TLSClientConfig, err = opt.TLS.Config("tls"); err != nil {
 			return nil, fmt.Errorf("%s: %w", p, err)
 		}
 		t.MaxResponseHeaderBytes = answerMax

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
 // WebhookOptions are the settings of a receiver over HTTP.
@@ -28,7 +30,7 @@ type WebhookOptions struct {
 	// 0 means HoldDefault.
 	Hold time.Duration
 	// TLS are certificates; nil: the system's authorities are trusted.
-	TLS *TLS
+	TLS *kafka.TLS
 	// Timeout bounds one attempt; 0 means TimeoutDefault.
 	Timeout time.Duration
 	// UserAgent is sent along; empty means "isowatch".

@@ -41,9 +41,6 @@ Exit status: 0, also if there are none; 2 unusable flags, 4 store or monitor can
   monitor alerts list --output json | wc -l`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := out.check(); err != nil {
-				return err
-			}
 			if _, err := by.filter(time.Now()); err != nil {
 				return err
 			}
@@ -162,9 +159,6 @@ Exit status: 0, however it stands; 2 unusable flags, 4 store or monitor can't be
   monitor alerts status --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := out.check(); err != nil {
-				return err
-			}
 			return at.with(cmd.Context(), func(b book) error {
 				all, err := b.Promises(cmd.Context())
 				if err != nil {

@@ -36,9 +36,6 @@ Exit status: 0; 2 unusable flags, 4 store or monitor can't be used.`,
   monitor alerts silence expire 3f9a1c`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := out.check(); err != nil {
-				return err
-			}
 			if s.Until, err = ends(until, last, time.Now()); err != nil {
 				return err
 			}
@@ -111,9 +108,6 @@ func newSilenceList() *cobra.Command {
 		Short: "List the silences that hold",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := out.check(); err != nil {
-				return err
-			}
 			return at.with(cmd.Context(), func(b book) error {
 				all, err := b.Silences(cmd.Context())
 				if err != nil {

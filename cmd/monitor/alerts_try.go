@@ -38,9 +38,6 @@ Exit status: 0 all took it, 4 one did not, 2 unusable configuration.`,
 		Example: "  monitor alerts test --config isowatch.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := out.check(); err != nil {
-				return err
-			}
 			if file == "" {
 				return unusablef("--config: name the configuration whose receivers are to be tried")
 			}

@@ -119,9 +119,6 @@ several histories 1 goes before 2, 2 before 3.`,
 
 // parse turns the flags into what they mean.
 func (c *checkFlags) parse(cmd *cobra.Command) error {
-	if err := c.out.check(); err != nil {
-		return err
-	}
 	for _, s := range c.levels {
 		if strings.EqualFold(s, "all") {
 			c.all = true

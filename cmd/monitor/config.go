@@ -39,9 +39,6 @@ Exit status: 0 usable, 2 not.`,
 		Example: "  monitor config check isowatch.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
 			w := cmd.OutOrStdout()
 			l, err := config.Load(config.Sources{File: args[0], Env: os.Environ()})
 			var wrong config.Errors

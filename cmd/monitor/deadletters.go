@@ -142,9 +142,6 @@ func newDeadLettersList() *cobra.Command {
 		Short: "List them, oldest first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := out.check(); err != nil {
-				return err
-			}
 			all, err := at.letters()
 			if err != nil {
 				return err
@@ -194,9 +191,6 @@ func newDeadLettersShow() *cobra.Command {
 		Short: "Show one with its bytes",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := out.check(); err != nil {
-				return err
-			}
 			id, err := strconv.ParseUint(args[0], 10, 64)
 			if err != nil {
 				return unusablef("%q is no number of a dead letter; dead-letters list shows them", args[0])

@@ -65,7 +65,7 @@ type output struct {
 	more   []string // forms that there are beside text and json
 }
 
-// flags adds --output and --quiet.
+// flags adds --output, which is looked at before the command runs, and --quiet.
 func (o *output) flags(cmd *cobra.Command) {
 	usage := "text, for people, or json"
 	if len(o.more) > 0 {
@@ -74,6 +74,7 @@ func (o *output) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.format, "output", "text", usage)
 	offer(cmd, "output", false, append([]string{"text", "json"}, o.more...))
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "no progress and nothing but the result")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
 }
 
 // check refuses unknown formats.

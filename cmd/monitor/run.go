@@ -60,9 +60,6 @@ compacted topic. 4 the environment failed.`,
 
 // run watches until it is stopped or, with --until-end, the input ends.
 func (r *runFlags) run(cmd *cobra.Command) error {
-	if err := r.out.check(); err != nil {
-		return err
-	}
 	sources, err := r.from.sources(cmd)
 	if err != nil {
 		return err

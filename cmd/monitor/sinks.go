@@ -42,9 +42,6 @@ func (r *recording) flags(cmd *cobra.Command, key string) {
 
 // sources are those of the configuration.
 func (r *recording) sources(cmd *cobra.Command) (config.Sources, error) {
-	if err := r.out.check(); err != nil {
-		return config.Sources{}, err
-	}
 	if r.duration < 0 {
 		return config.Sources{}, unusablef("--duration: must not be negative")
 	}

@@ -105,9 +105,6 @@ dead letters. It does not read all of it: whether a store is whole, verify says.
 Exit status: 0; 2 not a store or damaged, 4 it can't be read or is in use.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := out.check(); err != nil {
-				return err
-			}
 			path := onePath(args)
 			st, err := openStore(path)
 			if err != nil {
@@ -232,9 +229,6 @@ Exit status: 0 whole, 2 damaged (what is, is named) or not a store, 3 not known 
 why), 4 it can't be read or is in use.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
 			path := onePath(args)
 			if err := thereIs("store", path); err != nil {
 				return err
@@ -314,9 +308,6 @@ gives back more at once.
 Exit status: 0; 2 not a store or damaged, 4 it can't be written or is in use.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
 			bytes, err := config.ParseBytes(limit)
 			if err != nil {
 				return unusablef("--max-bytes: %w", err)

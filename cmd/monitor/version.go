@@ -67,9 +67,6 @@ func newVersion() *cobra.Command {
 		Short: "Print the version, the commit and what it was built with",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := out.check(); err != nil {
-				return err
-			}
 			b := buildInfo()
 			w := cmd.OutOrStdout()
 			if out.json() {

@@ -144,15 +144,12 @@ func CloseReceivers(all []*Receiver) error {
 
 // webhook makes what a webhook's format asks for.
 func (r *Receiver) webhook(w *config.Webhook, hold time.Duration) error {
-	o := deliver.WebhookOptions{URL: w.Target(), RoutingKey: string(w.RoutingKey), Timeout: w.Timeout, Hold: hold, Headers: map[string]string{}}
+	o := deliver.WebhookOptions{URL: w.Target(), TLS: (*kafka.TLS)(w.TLS), RoutingKey: string(w.RoutingKey), Timeout: w.Timeout, Hold: hold, Headers: map[string]string{}}
 	for _, s := range w.Secrets {
 		o.Secrets = append(o.Secrets, string(s))
 	}
 	for name, value := range w.Headers {
 		o.Headers[name] = string(value)
-	}
-	if w.TLS != nil {
-		o.TLS = &deliver.TLS{CA: w.TLS.CA, Cert: w.TLS.Cert, Key: w.TLS.Key}
 	}
 	if w.Format == config.FormatAlertmanager {
 		a, err := deliver.NewAlertmanager(o)
@@ -188,10 +185,7 @@ func filterOf(severity string, levels []verdict.Level, dbs []string) deliver.Fil
 
 // Connection is how a cluster is reached; key is that of the configuration.
 func Connection(key string, brokers []string, t *config.TLS, s *config.SASL) kafka.Connection {
-	c := kafka.Connection{Brokers: brokers, Key: key}
-	if t != nil {
-		c.TLS = &kafka.TLS{CA: t.CA, Cert: t.Cert, Key: t.Key}
-	}
+	c := kafka.Connection{Brokers: brokers, Key: key, TLS: (*kafka.TLS)(t)}
 	if s != nil {
 		c.SASL = &kafka.SASL{Mechanism: s.Mechanism, Username: s.Username, Password: string(s.Password)}
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/deliver"
 	"github.com/isowatch/isowatch/alerts/life"
@@ -28,7 +30,7 @@ type status struct {
 	*setting
 	hub     page.Hub
 	started time.Time
-	events  ration // of alerts
+	events  *rate.Limiter // of alerts
 
 	mu        sync.Mutex
 	keeper    *keeper                 // nil before Run
@@ -50,7 +52,7 @@ type lifeView interface {
 const publishEvery = time.Second
 
 func newStatus(a *setting) *status {
-	s := &status{setting: a, started: time.Now(), views: map[string]*historyView{}, receivers: map[string]*page.Receiver{}}
+	s := &status{setting: a, started: time.Now(), events: rate.NewLimiter(rationMax, rationMax), views: map[string]*historyView{}, receivers: map[string]*page.Receiver{}}
 	for _, name := range ReceiverNames(a.cfg) {
 		s.receivers[name] = &page.Receiver{Name: name}
 	}
@@ -139,31 +141,15 @@ func (s *status) raised(a *alerts.Alert) {
 	s.mu.Lock()
 	s.ring.alerts++
 	s.mu.Unlock()
-	if s.hub.Listened() && s.events.take(time.Now()) {
+	if s.hub.Listened() && s.events.Allow() {
 		_, groups, _ := s.parts()
 		s.hub.Publish(page.Event{Type: page.EventAlert, Data: summary(groups.Overlay(*a), 0)})
 	}
 }
 
-// ration bounds how many alerts a reader of events is told of one by one: 20 a
-// second. Of more, the next status says how many there are.
-type ration struct {
-	mu    sync.Mutex
-	since time.Time
-	used  int
-}
-
+// rationMax is how many alerts a reader of events is told of one by one, a second. Of more, the next status says how
+// many there are.
 const rationMax = 20
-
-func (r *ration) take(now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if now.Sub(r.since) >= time.Second {
-		r.since, r.used = now, 0
-	}
-	r.used++
-	return r.used <= rationMax
-}
 
 // delivered takes note of an attempt to deliver.
 func (s *status) delivered(e deliver.Event) {

@@ -27,7 +27,7 @@ func (c *Connection) connect(topics ...string) (*connections, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	tlsConfig, err := c.tlsConfig()
+	tlsConfig, err := c.TLS.Config(c.key() + ".tls")
 	if err != nil {
 		return nil, err
 	}

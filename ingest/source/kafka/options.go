@@ -46,9 +46,9 @@ var (
 // if there is none.
 func At(t time.Time) Start { return Start{kind: startAt, at: t} }
 
-// TLS configures connections with TLS. The files are PEM.
+// TLS configures a client of TLS. The files are PEM.
 type TLS struct {
-	CA   string // authorities that sign brokers' certificates; empty: the system's
+	CA   string // authorities that sign servers' certificates; empty: the system's
 	Cert string // client certificate, with its chain; empty for none
 	Key  string // its private key
 }
@@ -192,36 +192,36 @@ func (c *Connection) key() string {
 // Check reads the TLS files and tries the settings that don't need a broker; the error is a
 // *source.StartupError.
 func (c *Connection) Check() error {
-	if _, err := c.tlsConfig(); err != nil {
+	if _, err := c.TLS.Config(c.key() + ".tls"); err != nil {
 		return err
 	}
 	_, err := c.mechanism()
 	return err
 }
 
-// tlsConfig reads the TLS files.
-func (c *Connection) tlsConfig() (*tls.Config, error) {
-	if c.TLS == nil {
+// Config reads the files; key is what messages call their part of the configuration. Nil gives nil.
+func (t *TLS) Config(key string) (*tls.Config, error) {
+	if t == nil {
 		return nil, nil
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.TLS.CA != "" {
-		pem, err := os.ReadFile(c.TLS.CA)
+	if t.CA != "" {
+		pem, err := os.ReadFile(t.CA)
 		if err != nil {
-			return nil, &source.StartupError{What: c.key() + ".tls.ca", Do: "name a readable PEM file", Err: err}
+			return nil, &source.StartupError{What: key + ".ca", Do: "name a readable PEM file", Err: err}
 		}
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, &source.StartupError{What: c.key() + ".tls.ca: " + c.TLS.CA + " holds no certificate", Do: "name a PEM file with CERTIFICATE blocks"}
+			return nil, &source.StartupError{What: key + ".ca: " + t.CA + " holds no certificate", Do: "name a PEM file with CERTIFICATE blocks"}
 		}
 	}
-	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
-		return nil, &source.StartupError{What: c.key() + ".tls has only one of cert and key", Do: "set both or neither"}
+	if (t.Cert == "") != (t.Key == "") {
+		return nil, &source.StartupError{What: key + " has only one of cert and key", Do: "set both or neither"}
 	}
-	if c.TLS.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
+	if t.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 		if err != nil {
-			return nil, &source.StartupError{What: c.key() + ".tls.cert and .key", Do: "name a PEM certificate and the private key that belongs to it", Err: err}
+			return nil, &source.StartupError{What: key + ".cert and .key", Do: "name a PEM certificate and the private key that belongs to it", Err: err}
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	}
