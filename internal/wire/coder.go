@@ -57,6 +57,34 @@ func (c *Coder) Flags(flags ...*bool) {
 	}
 }
 
+// Raw are as many bytes as there is room for.
+func (c *Coder) Raw(b []byte) {
+	if c.Reading {
+		copy(b, c.Take(uint64(len(b))))
+	} else {
+		c.B = append(c.B, b...)
+	}
+}
+
+// Octet is a number in a byte.
+func Octet[T ~uint8](c *Coder, n *T) {
+	b := [1]byte{byte(*n)}
+	if c.Raw(b[:]); c.Reading {
+		*n = T(b[0])
+	}
+}
+
+// Words are numbers of eight bytes, the least first.
+func (c *Coder) Words(ns ...*uint64) {
+	for _, n := range ns {
+		if c.Reading {
+			*n = c.Fixed()
+		} else {
+			c.B = binary.LittleEndian.AppendUint64(c.B, *n)
+		}
+	}
+}
+
 // Number is one of another type, and not negative.
 func Number[T ~uint8 | ~uint16 | ~uint32 | ~int32 | ~int](c *Coder, n *T) {
 	u := uint64(*n)

@@ -1,10 +1,10 @@
 package app
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -54,24 +54,24 @@ func (c *checkpoint) appendWith(b []byte, h *stream.History) []byte {
 
 const checkpointVersion = 1
 
-// append writes, after a byte for the version, the fields in their order: origin
-// as its length and bytes, config as 8 bytes, numbers as uvarints, coverage as a byte, a byte of flags (1: whole, 2: headed), told as it writes itself,
-// state to the end.
+// append writes, after a byte for the version, what code lists, and the state to the end.
 func (c *checkpoint) append(b []byte) []byte {
-	b = wire.AppendText(append(b, checkpointVersion), c.origin)
-	b = binary.BigEndian.AppendUint64(b, c.config)
-	b = binary.AppendUvarint(b, c.born)
-	flags := byte(0)
-	if c.whole {
-		flags |= 1
+	w := wire.Coder{B: append(b, checkpointVersion)}
+	c.code(&w)
+	return append(w.B, c.state...)
+}
+
+func (c *checkpoint) code(w *wire.Coder) {
+	w.Texts(&c.origin)
+	config := bits.ReverseBytes64(c.config) // the greatest byte comes first
+	w.Words(&config)
+	w.Uints(&c.born)
+	wire.Octet(w, &c.coverage)
+	w.Flags(&c.whole, &c.headed)
+	w.Uints(&c.consumed, &c.floor)
+	if c.told.code(w); w.Reading {
+		c.config = bits.ReverseBytes64(config)
 	}
-	if c.headed {
-		flags |= 2
-	}
-	b = append(b, byte(c.coverage), flags)
-	b = binary.AppendUvarint(b, c.consumed)
-	b = binary.AppendUvarint(b, c.floor)
-	return append(c.told.append(b), c.state...)
 }
 
 // anotherVersion says that another version of the monitor wrote something in the store. It
@@ -94,17 +94,8 @@ func parseCheckpoint(db string, b []byte) (*checkpoint, error) {
 	if b[0] != checkpointVersion {
 		return nil, anotherVersion(fmt.Sprintf("the checkpoint of history %q", db), b[0], checkpointVersion)
 	}
-	r := wire.NewReader(b[1:])
-	c := checkpoint{origin: r.Text()}
-	if f := r.Take(8); r.OK() {
-		c.config = binary.BigEndian.Uint64(f)
-	}
-	c.born = r.Uint()
-	c.coverage = record.Coverage(r.Byte())
-	flags := r.Byte()
-	c.whole, c.headed = flags&1 != 0, flags&2 != 0
-	c.consumed, c.floor = r.Uint(), r.Uint()
-	c.told = readTold(&r)
+	r, c := wire.Reads(b[1:]), checkpoint{told: newTold()}
+	c.code(&r)
 	c.state = r.Rest()
 	if !r.OK() || c.born == 0 || c.floor == 0 || c.consumed < c.born-1 || c.floor > c.consumed+1 || c.coverage > max(record.CoverageComplete, record.CoveragePartial) {
 		return nil, fmt.Errorf("history %q: %w", db, errCheckpoint)

@@ -1,11 +1,9 @@
 package app
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"math"
 
 	"github.com/isowatch/isowatch/ingest/decode"
 	"github.com/isowatch/isowatch/internal/wire"
@@ -30,26 +28,21 @@ type entry struct {
 // entryVersion is the first byte of an entry in the journal.
 const entryVersion = 1
 
-// append writes what the journal keeps of e under its number:
-//
-//	byte    entryVersion
-//	varint  time
-//	uvarint partitions
-//	uvarint how many histories are sampled; each: name, byte
-//	byte    1 if a batch follows
-//	rest    the batch, as decode has it
+// append writes what the journal keeps of e under its number: entryVersion, what code lists, a byte that is 1 if a batch
+// follows, and the batch, as decode has it.
 func (e *entry) append(b []byte) []byte {
-	b = binary.AppendVarint(append(b, entryVersion), e.time)
-	b = binary.AppendUvarint(b, uint64(e.partitions))
-	b = binary.AppendUvarint(b, uint64(len(e.sample)))
-	for _, db := range slices.Sorted(maps.Keys(e.sample)) {
-		b = wire.AppendText(b, db)
-		b = append(b, e.sample[db])
-	}
+	c := wire.Coder{B: append(b, entryVersion)}
+	e.code(&c)
 	if e.batch == nil {
-		return append(b, 0)
+		return append(c.B, 0)
 	}
-	return e.batch.Marshal(append(b, 1))
+	return e.batch.Marshal(append(c.B, 1))
+}
+
+func (e *entry) code(c *wire.Coder) {
+	c.Ints(&e.time)
+	wire.Number(c, &e.partitions)
+	wire.Table(c, e.sample, math.MaxInt, 1, func(_ string, level *uint8) { wire.Octet(c, level) })
 }
 
 var errEntry = errors.New("the journal's entry is damaged")
@@ -68,26 +61,16 @@ func parseEntry(number uint64, b []byte) (*entry, error) {
 	if b[0] != entryVersion {
 		return nil, anotherVersion(fmt.Sprintf("entry %d of the journal", number), b[0], entryVersion)
 	}
-	r := wire.NewReader(b[1:])
-	e := &entry{number: number, size: int64(len(b)), time: r.Int()}
-	partitions := r.Uint()
-	if partitions > partitionsMax {
-		r.Fail()
-	}
-	e.partitions = int(partitions)
-	if n := r.Count(r.Len(), 2); n > 0 {
-		e.sample = map[string]uint8{}
-		for range n {
-			db := r.Text()
-			level := r.Byte()
-			if !r.OK() || level > sampleMax {
-				return nil, fmt.Errorf("entry %d: %w", number, errEntry)
-			}
-			e.sample[db] = level
+	r := wire.Reads(b[1:])
+	e := &entry{number: number, size: int64(len(b)), sample: map[string]uint8{}}
+	e.code(&r)
+	for _, level := range e.sample {
+		if level > sampleMax {
+			r.Fail()
 		}
 	}
 	has := r.Byte()
-	if !r.OK() || has > 1 || has == 0 && r.Len() > 0 {
+	if !r.OK() || e.partitions > partitionsMax || has > 1 || has == 0 && r.Len() > 0 {
 		return nil, fmt.Errorf("entry %d: %w", number, errEntry)
 	}
 	if has == 0 {

@@ -1,11 +1,7 @@
 package app
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -110,20 +106,22 @@ func (p *proved) put(m meeting, o outcome) {
 	}
 }
 
-// append writes, after a byte for the version, origin as its length and bytes, config as
-// 8 bytes, consumed and how many outcomes follow as uvarints; of each its key, a byte for
-// the level, one for the share, and the id.
+// append writes, after a byte for the version, what code lists.
 func (p *proved) append(b []byte) []byte {
-	b = wire.AppendText(append(b, provedVersion), p.origin)
-	b = binary.LittleEndian.AppendUint64(b, p.config)
-	b = binary.AppendUvarint(b, p.consumed)
-	b = binary.AppendUvarint(b, uint64(len(p.outcomes)))
-	for _, k := range slices.SortedFunc(maps.Keys(p.outcomes), func(x, y toldKey) int { return bytes.Compare(x[:], y[:]) }) {
-		o := p.outcomes[k]
-		b = append(append(b, k[:]...), byte(o.level), o.share)
-		b = wire.AppendText(b, o.id)
-	}
-	return b
+	c := wire.Coder{B: append(b, provedVersion)}
+	p.code(&c)
+	return c.B
+}
+
+func (p *proved) code(c *wire.Coder) {
+	c.Texts(&p.origin)
+	c.Words(&p.config)
+	c.Uints(&p.consumed)
+	codeByKey(c, p.outcomes, provedMax, 3, func(o *outcome) {
+		wire.Octet(c, &o.level)
+		wire.Octet(c, &o.share)
+		c.Texts(&o.id)
+	})
 }
 
 // parseProved is the inverse of append. What another version wrote is nil: without it
@@ -132,15 +130,8 @@ func parseProved(db string, b []byte) (*proved, error) {
 	if len(b) == 0 || b[0] != provedVersion {
 		return nil, nil
 	}
-	r := wire.NewReader(b[1:])
-	p := proved{origin: r.Text(), config: r.Fixed(), outcomes: map[toldKey]outcome{}}
-	p.consumed = r.Uint()
-	for range r.Count(provedMax, len(toldKey{})+3) {
-		var k toldKey
-		copy(k[:], r.Take(uint64(len(k))))
-		p.outcomes[k] = outcome{level: verdict.Level(r.Byte()), share: r.Byte(), id: r.Text()}
-	}
-	if !r.Done() {
+	c, p := wire.Reads(b[1:]), proved{outcomes: map[toldKey]outcome{}}
+	if p.code(&c); !c.Done() {
 		return nil, fmt.Errorf("history %q: what is noted of its proofs is damaged", db)
 	}
 	return &p, nil

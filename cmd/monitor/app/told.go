@@ -3,7 +3,6 @@ package app
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"maps"
 	"slices"
 
@@ -126,26 +125,21 @@ func (t *told) absolve() {
 	}
 }
 
-// append writes both generations, sorted.
-func (t *told) append(b []byte) []byte {
+// code lists both generations.
+func (t *told) code(c *wire.Coder) {
 	for _, m := range []map[toldKey]byte{t.old, t.cur} {
-		b = binary.AppendUvarint(b, uint64(len(m)))
-		for _, k := range slices.SortedFunc(maps.Keys(m), func(x, y toldKey) int { return bytes.Compare(x[:], y[:]) }) {
-			b = append(append(b, k[:]...), m[k])
-		}
+		codeByKey(c, m, toldMax, 1, func(v *byte) { wire.Octet(c, v) })
 	}
-	return b
 }
 
-// readTold is the inverse of append.
-func readTold(r *wire.Reader) *told {
-	t := newTold()
-	for _, m := range []map[toldKey]byte{t.old, t.cur} {
-		for range r.Count(toldMax, len(toldKey{})+1) {
-			var k toldKey
-			copy(k[:], r.Take(uint64(len(k))))
-			m[k] = r.Byte()
+// codeByKey codes at most so many values, each of at least so many bytes, in the order of their keys.
+func codeByKey[V any](c *wire.Coder, m map[toldKey]V, most, each int, value func(*V)) {
+	keys := slices.SortedFunc(maps.Keys(m), func(x, y toldKey) int { return bytes.Compare(x[:], y[:]) })
+	wire.List(c, &keys, most, len(toldKey{})+each, func(k *toldKey) {
+		c.Raw(k[:])
+		v := m[*k]
+		if value(&v); c.Reading {
+			m[*k] = v
 		}
-	}
-	return t
+	})
 }

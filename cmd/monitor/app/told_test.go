@@ -17,8 +17,11 @@ func TestBrokenStaysSo(t *testing.T) {
 		told.cover(fmt.Sprint("anomaly ", i), outcome{level: verdict.SER, id: fmt.Sprint("alert ", i)})
 		told.breaks([]string{"ser"})
 		if i%1000 == 0 {
-			r := wire.NewReader(told.append(nil))
-			if told = readTold(&r); !r.Done() {
+			var c wire.Coder
+			told.code(&c)
+			r := wire.Reads(c.B)
+			told = newTold()
+			if told.code(&r); !r.Done() {
 				t.Fatalf("after %d it is not read again", i)
 			}
 		}
