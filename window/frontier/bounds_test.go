@@ -24,7 +24,7 @@ func writeOf(key string, v record.Value) record.Op {
 func TestPredicateWriteIsAnyKey(t *testing.T) {
 	f := New(Options{})
 	f.Forget(txnOf(1, writeOf("x", record.Int(1))), 1)
-	if f.Opaque() || f.State("x") != Written || f.State("y") != 0 {
+	if f.opaque || f.State("x") != Written || f.State("y") != 0 {
 		t.Fatalf("before: x %v, y %v", f.State("x"), f.State("y"))
 	}
 	f.Forget(txnOf(2, record.Op{Kind: record.PredicateWrite}), 2)
@@ -33,8 +33,8 @@ func TestPredicateWriteIsAnyKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range []*Frontier{f, g} {
-		if !f.Opaque() || f.State("x") != Written|Lossy || f.State("y") != Lossy {
-			t.Errorf("opaque %v, x %v, y %v", f.Opaque(), f.State("x"), f.State("y"))
+		if !f.opaque || f.State("x") != Written|Lossy || f.State("y") != Lossy {
+			t.Errorf("opaque %v, x %v, y %v", f.opaque, f.State("x"), f.State("y"))
 		}
 	}
 }

@@ -149,10 +149,6 @@ func (f *Frontier) Memory() int64 {
 	return f.table.memory() + int64(cap(f.given))*4 + int64(cap(f.buf))
 }
 
-// Opaque tells whether a predicate write was forgotten, which may have written
-// any row: no value is known to be its writer's alone.
-func (f *Frontier) Opaque() bool { return f.opaque }
-
 // State tells what is known of a key besides its versions. If Needs names the
 // key that has to be answered first; until then the answer is Lossy.
 func (f *Frontier) State(key string) State {

@@ -333,15 +333,5 @@ func (o *Order) Unread() (from int64, ok bool) {
 	return from, ok
 }
 
-// Wants tells whether partition n should be read on: always, unless the buffer
-// is full and others lag behind n. O(1).
-func (o *Order) Wants(n int) bool {
-	if !o.Full() || n >= len(o.partitions) {
-		return true
-	}
-	o.settle()
-	return o.partitions[n].bound(o.delay) <= o.least
-}
-
 // Flush says that the input has ended: Next gives out all that is held.
 func (o *Order) Flush() { o.flushed, o.dirty = true, true }

@@ -241,16 +241,20 @@ func TestSecondRunToTheEnd(t *testing.T) {
 	}
 }
 
-// stoppingStore asks the monitor to stop when keys are spilled to it for the first time, and counts how often they are.
+// stoppingStore asks the monitor to stop when keys are spilled to it for the first time, goes on when it does, and counts how
+// often they are spilled.
 type stoppingStore struct {
 	*memStore
 	stop   func()
+	log    syncBuffer
 	spills int
 }
 
 func (s *stoppingStore) Spill(ctx context.Context, db string, pairs []store.KV) error {
 	if s.spills++; s.spills == 1 {
-		s.stop()
+		for s.stop(); !strings.Contains(s.log.String(), `"stopping"`); {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	return s.memStore.Spill(ctx, db, pairs)
 }
@@ -279,8 +283,7 @@ func TestStopWhileKeysAreSpilled(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	st.stop = stop
 	run := func(ctx context.Context) string {
-		var log syncBuffer
-		a, err := New(Options{Config: c, Log: zerolog.New(&log), Store: st})
+		a, err := New(Options{Config: c, Log: zerolog.New(&st.log), Store: st})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +291,7 @@ func TestStopWhileKeysAreSpilled(t *testing.T) {
 		if err := a.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		return log.String()
+		return st.log.String()
 	}
 	if log := run(ctx); st.spills != 1 || !strings.Contains(log, "the next run goes on") {
 		t.Errorf("%d times keys were spilled after it was asked to stop:\n%s", st.spills-1, log)
