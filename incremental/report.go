@@ -321,31 +321,41 @@ func (x *exhibits) member(s version.Slot) {
 func (x *exhibits) read(s version.Slot, k version.Key) {
 	x.member(s)
 	index := x.e.slotTx[s]
-	c := x.e.readCell(index, k)
-	if c != none && x.s.readOf(s, k) == none && x.e.isOpen(index, c) || !mark(x.reads, s, k) || c == none {
+	cells := x.e.in.external(index) // at weak levels it may read a key several times
+	known := func(c cellID) bool {
+		return x.e.in.cells.At(c).key == k && (x.s.readOf(s, k) != none || !x.e.isOpen(index, c))
+	}
+	if !slices.ContainsFunc(cells, known) || !mark(x.reads, s, k) {
 		return
 	}
 	if x.e.in.perKey.At(k).isListKey() {
-		x.lists = append(x.lists, c)
 		for _, v := range x.s.reads(s) {
 			if x.s.tab.At(v).Key == k {
 				x.source(v)
 			}
 		}
-		return
 	}
-	if w, _ := x.e.onlyWriter(index, c); w == none || x.e.mayBeInitial(x.e.in.cells.At(c)) {
-		x.initial = true
-	}
-	x.e.in.writersOf(c, func(w ordinal) bool {
-		if t := x.e.in.txns.At(w); t.slot != none && w != index {
-			x.write(t.slot, k)
-			if t.doubt == uncertain {
-				x.entirely(w)
-			}
+	for _, c := range cells {
+		switch {
+		case !known(c):
+			continue
+		case x.e.in.perKey.At(k).isListKey():
+			x.lists = append(x.lists, c)
+			continue
 		}
-		return true
-	})
+		if w, _ := x.e.onlyWriter(index, c); w == none || x.e.mayBeInitial(x.e.in.cells.At(c)) {
+			x.initial = true
+		}
+		x.e.in.writersOf(c, func(w ordinal) bool {
+			if t := x.e.in.txns.At(w); t.slot != none && w != index {
+				x.write(t.slot, k)
+				if t.doubt == uncertain {
+					x.entirely(w)
+				}
+			}
+			return true
+		})
+	}
 }
 
 // entirely keeps all of a transaction that may not have taken effect, as any read of it may
@@ -425,20 +435,16 @@ func (x *exhibits) againstList(c cellID) {
 	}
 }
 
-// complete keeps, where the evidence has to be complete, as for an initial version or where whoever is not seen may have written
-// anything, the writers of all elements of the lists that are kept.
+// complete keeps, where the evidence has to be complete, the writers of all
+// elements of the lists that are kept.
 func (x *exhibits) complete() {
-	if !x.initial && x.e.UnseenUnique() || x.e.opt.Coverage == record.CoveragePartial {
+	if !x.initial || x.e.opt.Coverage == record.CoveragePartial {
 		return
 	}
 	for i := 0; i < len(x.lists); i++ { // grows
-		c := x.lists[i]
-		if x.e.in.cells.At(c).about&isList == 0 {
-			continue
-		}
-		for _, el := range x.e.in.elementsOf(c).elements {
-			if w := x.e.in.cells.At(el).final; w != none && x.e.in.txns.At(w).slot != none {
-				x.write(x.e.in.txns.At(w).slot, x.e.in.cells.At(c).key)
+		if c := x.lists[i]; x.e.in.cells.At(c).about&isList != 0 {
+			for _, s := range x.e.shownBy(x.e.in.elementsOf(c)) {
+				x.write(s, x.e.in.cells.At(c).key)
 			}
 		}
 	}
@@ -459,7 +465,7 @@ func (x *exhibits) source(v version.ID) {
 
 func (x *exhibits) write(s version.Slot, k version.Key) {
 	x.member(s)
-	if x.s.writeOf(s, k) != none {
+	if x.e.writesTo(x.e.slotTx[s], k) {
 		mark(x.writes, s, k)
 	}
 }
@@ -547,7 +553,7 @@ func (x *exhibits) list() []verdict.Exhibit {
 	for s := range x.reads {
 		ex := verdict.Exhibit{Txn: x.e.txnOf(s), Reads: names(x.reads[s]), Writes: names(x.writes[s])}
 		for k := range x.reads[s] {
-			if x.e.in.perKey.At(k).isListKey() && x.s.writeOf(s, k) != none {
+			if x.e.in.perKey.At(k).isListKey() && x.e.writesTo(x.e.slotTx[s], k) {
 				ex.All = append(ex.All, x.e.in.nameOf(k)) // its read may follow its own append
 			}
 		}

@@ -448,14 +448,14 @@ func (ch *chooser) violation() verdict.Violation {
 		}
 		v.Exhibits = append(v.Exhibits, x.Exhibits...)
 	}
-	all := weakExhibits{e: e, parts: map[version.Slot]*verdict.Exhibit{}}
+	all := newExhibits(e, e.main)
 	for _, w := range ch.choices {
 		t := e.in.txns.At(w.index)
 		if ch.serves(w.said) || slices.Contains(v.Txns, t.id) || t.open || slices.ContainsFunc(w.cands, e.mayNotBe) {
 			all.read(w.slot, e.in.cells.At(w.cell).key)
 		}
 		if t.doubt == uncertain {
-			all.all(w.index, t)
+			all.member(w.slot)
 		}
 	}
 	v.Exhibits = merged(append(v.Exhibits, all.list()...))
