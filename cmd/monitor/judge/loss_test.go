@@ -117,6 +117,20 @@ func TestListsProveWhereValuesMayRepeat(t *testing.T) {
 	}
 }
 
+// What a key held at first is seen in complete evidence only, and there a list is one with all who appended its elements.
+func TestListsBesideWhatAKeyHeldAtFirst(t *testing.T) {
+	s, err := script.Parse("s3 A: w(r,5) append(x,2)\ns2 B: r(r,null) append(x,1)\ns1 C: append(x,9)\ns5 D: append(x,8)\n" +
+		"s6 E: append(x,7)\ns4 F: r(x,[9,8,2,1,7,6])\ns7 G: append(x,6)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range judged(t, s.Txns, judge.Assumptions{}, []verdict.Level{verdict.SI, verdict.SER}).Results {
+		if r.Verdict != verdict.Violated.String() || slices.Contains(r.Notes, report.Unproved(1)) {
+			t.Errorf("%s is %s: %q", r.Level, r.Verdict, r.Notes)
+		}
+	}
+}
+
 // Who put back what it had read shows what its key held at first, where that is not declared, and others may have read it
 // then: only what somebody made is nobody's initial value.
 func TestWhoPutsBackMayHaveReadWhatWasThere(t *testing.T) {
