@@ -38,7 +38,11 @@ const hardWorkload = "hard"
 
 // allWorkloads are the names that --workload knows.
 func allWorkloads() []string {
-	return slices.Concat(generate.Presets(), []string{hardWorkload}, generate.Constructions())
+	names := []string{hardWorkload}
+	for _, p := range generate.Presets(false) {
+		names = append(names, p.Name)
+	}
+	return append(names, generate.Constructions()...)
 }
 
 // made is a history that is ready to be written.
@@ -72,16 +76,9 @@ on keys that nothing else uses. Workloads:
 // workloadsHelp lists what the workloads are, or those that a canary can be given.
 func workloadsHelp(live bool) string {
 	var out strings.Builder
-	for _, w := range generate.Described(live) {
-		const width = 11
-		names := "  " + w.Names
-		if len(w.Names) > width {
-			out.WriteString(names + "\n")
-			names = ""
-		}
-		for _, line := range wrap(strings.Fields(w.What), 88-width) {
-			fmt.Fprintf(&out, "%-*s %s\n", width+2, names, line)
-			names = ""
+	for _, p := range generate.Presets(live) {
+		for i, line := range wrap(strings.Fields(p.What), 76) {
+			fmt.Fprintf(&out, "  %-11s %s\n", []string{p.Name, ""}[min(i, 1)], line)
 		}
 	}
 	return out.String()

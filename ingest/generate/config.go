@@ -164,63 +164,28 @@ type Config struct {
 }
 
 // Preset sets the fields of c that make the workload of a name; some come with sizes.
-func (c *Config) Preset(name string) error {
-	for _, p := range presets {
-		if p.name == name {
+func (c *Config) Preset(name string) error { return c.preset(name, false) }
+
+func (c *Config) preset(name string, live bool) error {
+	var known []string
+	for _, p := range Presets(live) {
+		if p.Name == name {
 			p.set(c)
 			return nil
 		}
+		known = append(known, p.Name)
 	}
-	return fmt.Errorf("workload %q: use one of %s", name, strings.Join(Presets(), ", "))
+	return fmt.Errorf("workload %q: use one of %s", name, strings.Join(known, ", "))
 }
 
-// Presets lists the names that Preset knows.
-func Presets() []string {
-	var out []string
-	for _, p := range presets {
-		out = append(out, p.name)
-	}
-	return out
-}
-
-// LivePresets lists those of Presets that a real store can be given.
-func LivePresets() []string {
-	var out []string
-	for _, p := range presets {
-		if p.isLive() {
-			out = append(out, p.name)
-		}
-	}
-	return out
-}
-
-// Live is the workload of one of LivePresets, with its defaults, for a store that has so many keys.
+// Live is a preset for a real store that has so many keys, with its defaults.
 func Live(name string, keys, operations int, d Distribution) (Config, error) {
 	var c Config
-	if known := LivePresets(); !slices.Contains(known, name) {
-		return c, fmt.Errorf("there is no %q for a store that is there, but %s", name, strings.Join(known, ", "))
-	}
-	if err := c.Preset(name); err != nil {
+	if err := c.preset(name, true); err != nil {
 		return c, err
 	}
 	c.Keys, c.Operations, c.Distribution = keys, operations, d
 	return c.WithDefaults()
-}
-
-// Described says what the transactions of workloads do, for a person: of all, or of those of LivePresets. Names that
-// share what is said have a space between them.
-func Described(live bool) (out []struct{ Names, What string }) {
-	for _, p := range presets {
-		if live && !p.isLive() {
-			continue
-		}
-		if n := len(out); p.what == "" && n > 0 {
-			out[n-1].Names += " " + p.name
-			continue
-		}
-		out = append(out, struct{ Names, What string }{p.name, p.what})
-	}
-	return out
 }
 
 func workload(w Workload, readShare float64) func(*Config) {
@@ -237,37 +202,37 @@ func veriStrong(readShare, exponent float64) func(*Config) {
 	}
 }
 
-// preset is a workload with a name.
-type preset struct {
-	name string
-	what string // its transactions; empty: as those of the one before
-	set  func(*Config)
+// Preset is a workload with a name.
+type Preset struct {
+	Name, What string // What its transactions do
+	set        func(*Config)
 }
 
-// isLive tells whether a real store can be given what it is about: values that repeat, a billion keys and who follows
-// whom are for a simulated one.
-func (p preset) isLive() bool {
-	var c Config
-	p.set(&c)
-	return c.Workload != CTwitter && c.Duplicates == 0 && c.Transactions == 0
+// Presets are all workloads, which generate and canary take alike, or those for a real store: values that repeat, a billion
+// keys and who follows whom are for a simulated one.
+func Presets(live bool) []Preset {
+	return slices.DeleteFunc(slices.Clone(presets), func(p Preset) bool {
+		var c Config
+		p.set(&c)
+		return live && (c.Workload == CTwitter || c.Duplicates > 0 || c.Transactions > 0)
+	})
 }
 
-// presets are all workloads: generate and canary take them alike, and their help lists them from here.
-var presets = []preset{
+var presets = []Preset{
 	{"general", "each operation reads or writes a random key", workload(General, 0.5)},
-	{"rh", "VeriStrong's: 95%, 50%, 30% reads, half of the keys with duplicate values; hd is bl with fewer different ones; 20 sessions, 10,000 transactions of 20 operations, 5,000 keys", veriStrong(0.95, 0.5)},
-	{"bl", "", veriStrong(0.5, 0.5)},
-	{"wh", "", veriStrong(0.3, 0.5)},
-	{"hd", "", veriStrong(0.5, 1.5)},
+	{"rh", "VeriStrong's: 95% reads, half of the keys with duplicate values; 20 sessions, 10,000 transactions of 20 operations, 5,000 keys", veriStrong(0.95, 0.5)},
+	{"bl", "as rh, with 50% reads", veriStrong(0.5, 0.5)},
+	{"wh", "as rh, with 30% reads", veriStrong(0.3, 0.5)},
+	{"hd", "as bl, with fewer different values", veriStrong(0.5, 1.5)},
 	{"large", "PolySI's: 1,000,000 transactions of 15 operations, a billion keys", func(c *Config) { // PolySI 5.1.1, its short transactions
 		c.Workload, c.ReadShare = General, 0.5
 		c.Transactions, c.Sessions, c.Operations, c.Keys = 1_000_000, 20, 15, 1_000_000_000
 	}},
-	{"blindw-rw", "Cobra's and Vbox's: transactions only read or only write; rw, wr: half of them read, rh: 80%, wh: 20%, rr: all", workload(BlindW, 0.5)},
-	{"blindw-wr", "", workload(BlindW, 0.5)}, // Vbox's name for it
-	{"blindw-rh", "", workload(BlindW, 0.8)},
-	{"blindw-wh", "", workload(BlindW, 0.2)},
-	{"blindw-rr", "", workload(ReadOnly, 1)},
+	{"blindw-rw", "Cobra's and Vbox's: half of the transactions only read, half only write", workload(BlindW, 0.5)},
+	{"blindw-wr", "the same, as Vbox calls it", workload(BlindW, 0.5)},
+	{"blindw-rh", "as blindw-rw, 80% read", workload(BlindW, 0.8)},
+	{"blindw-wh", "as blindw-rw, 20% read", workload(BlindW, 0.2)},
+	{"blindw-rr", "all only read", workload(ReadOnly, 1)},
 	{"blindw-pred", "Vbox's: the rows that have one of two columns in a range, up to a tenth of them, are read, or all given one value; from pc on", func(c *Config) { // Vbox 4.1
 		c.Workload, c.ReadShare, c.Operations = Predicates, 0.5, 1
 	}},

@@ -228,7 +228,7 @@ func (m *mySQL) Connect(ctx context.Context, at Node, settings []Setting) (Sessi
 			return nil, err
 		}
 	}
-	if strings.HasPrefix(m.Describe(), "MySQL") { // which does not tell what it deletes: no Asker
+	if strings.HasPrefix(m.Describe(), "MySQL") { // it does not tell what it deletes, and its session is no Asker
 		return struct{ Session }{s}, nil
 	}
 	return s, nil

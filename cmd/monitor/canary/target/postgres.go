@@ -380,7 +380,7 @@ func (p *postgres) Fault(err error) Fault {
 
 // pgSession is a connection to a node.
 type pgSession struct {
-	conditions
+	statements
 	conn    *pgx.Conn
 	begin   string
 	due     bool        // begin is to be sent with the next statement

@@ -112,11 +112,8 @@ func (s *statements) change(ctx context.Context, text string, args ...any) error
 	return err
 }
 
-// conditions is statements of a database in which a DELETE tells which rows it met. Of an UPDATE what it gave them does.
-type conditions struct{ statements }
-
-// Where implements Asker.
-func (s *conditions) Where(ctx context.Context, c Condition) ([]record.Value, error) {
+// Where implements Asker, for a database in which a DELETE tells which rows it met. Of an UPDATE what it gave them does.
+func (s *statements) Where(ctx context.Context, c Condition) ([]record.Value, error) {
 	first, last, out := c.Registers[0].Name, c.Registers[len(c.Registers)-1].Name, absent(c.Registers)
 	rows, within := s.said.key+", value", " where "+s.said.key+" between ? and ? and value"
 	asked := fmt.Sprintf("%s >> %d & %d between ? and ?", within, c.Column*ColumnBits, 1<<ColumnBits-1)
@@ -135,7 +132,7 @@ func (s *conditions) Where(ctx context.Context, c Condition) ([]record.Value, er
 // sqlSession is a connection of database/sql, held for as long as the session lasts: nothing is tried again
 // on another one.
 type sqlSession struct {
-	conditions
+	statements
 	conn *sql.Conn
 }
 
