@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
 	"github.com/isowatch/isowatch/cmd/monitor/embedded"
@@ -34,17 +36,26 @@ const (
 //
 //	go test ./cmd/monitor/canary -run '^$' -bench Canary -benchtime 60000x
 //
-// Two transactions that wait for each other are told so after deadlock_timeout, and few rows keep all others waiting behind
-// them: with the second that PostgreSQL has by default it would be deadlocks that are counted, of which there are a few in 10,000.
+// "prepared" and "simple" send each statement by itself, as the protocols are called. "pipelined" sends together what a canary
+// does: BEGIN with the first, reads that follow each other, COMMIT with the last. Two transactions that wait for each other are
+// told so after deadlock_timeout, and few rows keep all others waiting behind them; the fewer round trips a transaction has, the
+// more of it lies between its two writes. So the same statements in another grouping meet more deadlocks, and of what PostgreSQL has
+// by default, a second, these are most of the time.
 //
 // "us-cpu" is the client's CPU time for a transaction: watched less unwatched is the monitor's, and the recorder's is in both.
 func BenchmarkCanary(b *testing.B) {
+	for _, timeout := range []string{"10ms", "1s"} {
+		b.Run("deadlock_timeout="+timeout, func(b *testing.B) { benchAll(b, timeout) })
+	}
+}
+
+func benchAll(b *testing.B, timeout string) {
 	dir, err := os.MkdirTemp("", "isowatch-bench-")
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	p, err := servers.NewPostgres(b.Context(), dir, servers.PostgresOptions{Settings: []string{"synchronous_commit = off", "deadlock_timeout = 10ms"}})
+	p, err := servers.NewPostgres(b.Context(), dir, servers.PostgresOptions{Settings: []string{"synchronous_commit = off", "deadlock_timeout = " + timeout}})
 	if err != nil {
 		b.Skip("SKIPPED: ", err)
 	}
@@ -52,22 +63,51 @@ func BenchmarkCanary(b *testing.B) {
 	const turns = 3
 	of := map[string]cost{}
 	n := max(benchSessions, b.N/turns)
+	var met int64
 	for range turns {
-		of["prepared"] = of["prepared"].plus(pgbench(b, p, dir, "prepared", n))
-		of["simple"] = of["simple"].plus(pgbench(b, p, dir, "simple", n))
-		of["unwatched"] = of["unwatched"].plus(benchCanary(b, p, discard{}, n))
-		of["watched"] = of["watched"].plus(benchCanary(b, p, nil, n))
+		for name, run := range map[string]func() cost{
+			"prepared":  func() cost { return pgbench(b, p, dir, "prepared", false, n) },
+			"pipelined": func() cost { return pgbench(b, p, dir, "prepared", true, n) },
+			"simple":    func() cost { return pgbench(b, p, dir, "simple", false, n) },
+			"unwatched": func() cost { return benchCanary(b, p, discard{}, n) },
+			"watched":   func() cost { return benchCanary(b, p, nil, n) },
+		} {
+			c := run()
+			now := deadlocks(b, p)
+			c.deadlocks, met = now-met, now
+			of[name] = of[name].plus(c)
+		}
 	}
 	for name, c := range of {
 		b.ReportMetric(float64(turns*n)/c.took.Seconds(), name+"-txn/s")
 		b.ReportMetric(float64(c.cpu.Microseconds())/float64(turns*n), name+"-us-cpu")
+		b.ReportMetric(float64(10_000*c.deadlocks)/float64(turns*n), name+"-deadlocks/10000")
 	}
 }
 
-// cost is what some transactions took, and of the client's CPU time.
-type cost struct{ took, cpu time.Duration }
+// deadlocks is how many the server has met.
+func deadlocks(b *testing.B, p *servers.Postgres) (n int64) {
+	b.Helper()
+	c, err := pgx.Connect(b.Context(), strings.Replace(p.URL(p.Primary), "canary@", "postgres@", 1))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close(b.Context())
+	if err := c.QueryRow(b.Context(), "select deadlocks from pg_stat_database where datname = 'canary'").Scan(&n); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
 
-func (c cost) plus(o cost) cost { return cost{c.took + o.took, c.cpu + o.cpu} }
+// cost is what some transactions took, and of the client's CPU time, and how many deadlocks they met.
+type cost struct {
+	took, cpu time.Duration
+	deadlocks int64
+}
+
+func (c cost) plus(o cost) cost {
+	return cost{c.took + o.took, c.cpu + o.cpu, c.deadlocks + o.deadlocks}
+}
 
 type discard struct{}
 
@@ -91,7 +131,7 @@ func benchCanary(b *testing.B, p *servers.Postgres, to recorder.Sink, n int) cos
 	if to == nil && (len(o.Reports) != 1 || o.Alerts > 0) {
 		b.Errorf("%+v", o)
 	}
-	return cost{time.Since(began), cpu() - used}
+	return cost{took: time.Since(began), cpu: cpu() - used}
 }
 
 // cpu is what this process has used.
@@ -106,7 +146,7 @@ func cpu() time.Duration {
 var throughput = regexp.MustCompile(`number of transactions actually processed: (\d+)(?s:.*)number of failed transactions: (\d+)(?s:.*)tps = ([0-9.]+) \(without`)
 
 // pgbench runs n transactions of the same shapes.
-func pgbench(b *testing.B, p *servers.Postgres, dir, protocol string, n int) cost {
+func pgbench(b *testing.B, p *servers.Postgres, dir, protocol string, together bool, n int) cost {
 	bin, err := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
 	if err != nil || len(bin) == 0 {
 		b.Skip("SKIPPED: pgbench is not installed")
@@ -115,38 +155,45 @@ func pgbench(b *testing.B, p *servers.Postgres, dir, protocol string, n int) cos
 		fmt.Sprintf(`insert into pgbench select 'k0.' || i, i from generate_series(0, %d) i`, benchKeys-1), `grant all on pgbench to canary`); err != nil {
 		b.Fatal(err)
 	}
-	read, write := "select value from pgbench where key = 'k0.' || :%s;\n", "update pgbench set value = :v where key = 'k0.' || :%s;\n"
-	shapes := []string{"R", "RW", "Rr", "RrW", "RWr", "RrWw", "RWrw"}
 	args := []string{"-n", "-c", strconv.Itoa(benchSessions), "-j", "2", "-M", protocol, "-t", strconv.Itoa(n / benchSessions), "-h", "127.0.0.1", "-p", p.Primary.Addr[strings.LastIndex(p.Primary.Addr, ":")+1:], "-U", "canary"}
-	script := func(name string, weight int, body string) {
+	script := func(name string, weight int, statements ...string) {
+		text := fmt.Sprintf("\\set x random(0, %d)\n\\set y (:x + random(1, %d)) %% %d\n\\set v random(1, 1000000000)\n", benchKeys-1, benchKeys-1, benchKeys)
+		statements = slices.Concat([]string{"begin isolation level repeatable read;\n"}, statements, []string{"commit;\n"})
+		for i := 0; i < len(statements); {
+			next := i + 1
+			for ; together && next < len(statements); next++ { // as a canary: see operate
+				reads := strings.HasPrefix(statements[next-1], "select") && strings.HasPrefix(statements[next], "select")
+				if !reads && next > 1 && next < len(statements)-1 {
+					break
+				}
+			}
+			group := strings.Join(statements[i:next], "")
+			if next > i+1 {
+				group = "\\startpipeline\n" + group + "\\endpipeline\n"
+			}
+			text += group
+			i = next
+		}
 		path := filepath.Join(dir, name)
-		text := fmt.Sprintf("\\set x random(0, %d)\n\\set y (:x + random(1, %d)) %% %d\n\\set v random(1, 1000000000)\nbegin isolation level repeatable read;\n%scommit;\n", benchKeys-1, benchKeys-1, benchKeys, body)
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			b.Fatal(err)
 		}
 		args = append(args, "-f", fmt.Sprintf("%s@%d", path, weight))
 	}
-	for _, s := range shapes {
-		var body strings.Builder
-		for _, op := range s {
-			switch op {
-			case 'R':
-				fmt.Fprintf(&body, read, "x")
-			case 'r':
-				fmt.Fprintf(&body, read, "y")
-			case 'W':
-				fmt.Fprintf(&body, write, "x")
-			case 'w':
-				fmt.Fprintf(&body, write, "y")
-			}
+	read, write := "select value from pgbench where key = 'k0.' || :%s;\n", "update pgbench set value = :v where key = 'k0.' || :%s;\n"
+	operations := map[rune]string{'R': fmt.Sprintf(read, "x"), 'r': fmt.Sprintf(read, "y"), 'W': fmt.Sprintf(write, "x"), 'w': fmt.Sprintf(write, "y")}
+	for _, shape := range []string{"R", "RW", "Rr", "RrW", "RWr", "RrWw", "RWrw"} {
+		var statements []string
+		for _, o := range shape {
+			statements = append(statements, operations[o])
 		}
-		script(s, 3, body.String())
+		script(shape, 3, statements...)
 	}
-	var all strings.Builder
+	var all []string
 	for i := range benchKeys {
-		fmt.Fprintf(&all, "select value from pgbench where key = 'k0.%d';\n", i)
+		all = append(all, fmt.Sprintf("select value from pgbench where key = 'k0.%d';\n", i))
 	}
-	script("all", 7, all.String())
+	script("all", 7, all...)
 	cmd := exec.Command(bin[len(bin)-1], append(args, "canary")...)
 	out, err := cmd.CombinedOutput()
 	m := throughput.FindSubmatch(out)
@@ -157,5 +204,5 @@ func pgbench(b *testing.B, p *servers.Postgres, dir, protocol string, n int) cos
 	failed, _ := strconv.ParseFloat(string(m[2]), 64)
 	tps, _ := strconv.ParseFloat(string(m[3]), 64)
 	tps *= (done + failed) / done // those that were refused too, as in the others
-	return cost{time.Duration(float64(n) / tps * float64(time.Second)), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	return cost{took: time.Duration(float64(n) / tps * float64(time.Second)), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 }
