@@ -205,8 +205,11 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	case trusted && !broker && o.far(p, h.End):
 		it.key = h.End
 		it.flags |= isOnTrial
-	case !trusted && !broker && p.greatest == none && (h.HasTimes || len(p.trial.ends) > 0):
+	case !trusted && !broker && p.greatest == none && h.HasTimes:
 		it.key, own = 0, false // before all others
+	case !trusted && !broker && p.greatest == none && arrival > 0 && o.maxAhead > 0:
+		it.key, own = arrival, false
+		it.flags |= isOnTrial
 	case trusted:
 		p.timed = true
 		it.key = h.End

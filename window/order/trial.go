@@ -16,7 +16,8 @@ import (
 //   - So is what has been the last for IdleAfter, or the first of all, where nothing more is there, unless it is ahead of
 //     the time of day.
 //
-// So the first record of all does not tell where the stream is, either.
+// So the first record of all does not tell where the stream is, either. Nor does one without times, of which the time of day
+// is on trial: the others may be of long ago.
 type trial struct {
 	ends  []probe // as they came
 	since int64   // when the first of them came, by the time of day that passes
@@ -80,13 +81,16 @@ func (o *Order) settleTrial(p *partition) {
 
 // drops takes the times of a record that was on trial and waits for not true.
 func (o *Order) drops(p *partition, x probe) {
-	o.counts.Ahead++
 	it, s := o.at(x.item), o.sessions[x.session]
-	it.flags, it.start = it.flags&^isOnTrial|isVague|isAhead, x.end
+	it.flags &^= isOnTrial
+	if it.flags&hasTimes != 0 {
+		o.counts.Ahead++
+		it.flags, it.start = it.flags|isVague|isAhead, x.end
+		s.aheadEnd = max(s.aheadEnd, x.end)
+	}
 	if it.key = max(p.greatest, p.observed, 0); it.key < o.watermark {
 		it.flags |= isDue
 	}
-	s.aheadEnd = max(s.aheadEnd, x.end)
 	if o.first(s) == x.item {
 		o.put(s)
 	}
@@ -113,6 +117,10 @@ func (o *Order) accept(p *partition, x probe) {
 		return
 	}
 	o.at(x.item).flags &^= isOnTrial
+	if o.at(x.item).flags&hasTimes == 0 {
+		o.reached(p, x.end, x.end)
+		return
+	}
 	s := o.sessions[x.session]
 	s.maxEnd = max(s.maxEnd, x.end)
 	if o.at(x.item).seq == s.maxSeq {

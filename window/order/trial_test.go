@@ -121,23 +121,34 @@ func TestAnotherHistoryFarAhead(t *testing.T) {
 	}
 }
 
-// Where no broker says when records came, one without times says nothing of where the stream is while its first
-// records are on trial: those that come next are not late.
+// Where no broker says when records came, one without times says nothing of where the stream is while the first records
+// are on trial, be it the first of all: those that come next are not late. Where none has times, time goes on.
 func TestOneWithoutTimesAmongTheFirst(t *testing.T) {
 	const s = int64(time.Second)
-	o := newRig(Options{Partitions: []int{0}, Lateness: 2 * time.Second, MaxAhead: time.Minute})
-	for _, x := range []*record.Transaction{
-		txn("a", 1, s, 2*s), txn("a", 2, 3*s, 4*s), noTimes(txn("b", 1, 0, 0)), txn("a", 3, 5*s, 6*s), txn("b", 2, 5*s, 7*s), txn("b", 3, 8*s, 9*s),
-	} {
-		o.Reading(1_700_000_000 * s)
-		if f := o.Add(0, x, 0); f != Taken {
-			t.Errorf("%s is %v", x.ID, f)
+	for _, first := range []int{0, 1, 2} {
+		all := []*record.Transaction{txn("a", 1, s, 2*s), txn("a", 2, 3*s, 4*s), txn("a", 3, 5*s, 6*s), txn("b", 2, 5*s, 7*s), txn("b", 3, 8*s, 9*s)}
+		all = slices.Insert(all, first, noTimes(txn("b", 1, 0, 0)))
+		o := newRig(Options{Partitions: []int{0}, Lateness: 2 * time.Second, MaxAhead: time.Minute})
+		for _, x := range all {
+			o.Reading(1_700_000_000 * s)
+			if f := o.Add(0, x, 0); f != Taken {
+				t.Errorf("%s is %v", x.ID, f)
+			}
+		}
+		o.Flush()
+		for _, r := range drain(o) {
+			if r.Late || r.TimesDropped || r.Detached || r.Gap != nil {
+				t.Errorf("%s: %+v", r.Txn.ID, r)
+			}
 		}
 	}
-	o.Flush()
-	for _, r := range drain(o) {
-		if r.Late || r.TimesDropped || r.Detached || r.Gap != nil {
-			t.Errorf("%s: %+v", r.Txn.ID, r)
-		}
+	o := newRig(Options{Partitions: []int{0}, Lateness: 2 * time.Second, MaxAhead: time.Minute})
+	for i := range int64(2) {
+		o.Reading((1_700_000_000 + 10*i) * s)
+		o.Add(0, noTimes(txn("b", 1+i, 0, 0)), 0)
+		o.CaughtUp(0, (1_700_000_000+10*i)*s)
+	}
+	if out := drain(o); len(out) != 1 || out[0].Late {
+		t.Errorf("%+v are handed out, want the first one", out)
 	}
 }
