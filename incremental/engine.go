@@ -1016,8 +1016,7 @@ func (e *Engine) findAmbiguities() {
 	if e.in.opaque || e.opt.Coverage == record.CoveragePartial && !e.UnseenUnique() {
 		return // no read proves anything
 	}
-	if e.in.open == 0 && len(e.in.refs) == 0 && !e.in.putBack && !(e.opt.Initial == record.InitialAbsent && e.in.wroteNull) &&
-		!(e.opt.Initial == record.InitialZero && e.in.wroteZero) {
+	if e.in.open == 0 && len(e.in.refs) == 0 && !e.in.wroteFirst {
 		return // nothing to be found
 	}
 	for i := range ordinal(e.in.txns.Len()) {

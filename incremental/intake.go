@@ -29,46 +29,45 @@ type intake struct {
 	freed    uint32 // list of waiters to use again
 	sessions map[string]sessionID
 
-	txns                 paged.Vec[ordinal, txn]
-	indexOf              []ordinal                        // by TxnID, or none
-	cellIDs              []cellID                         // slab of reads and writes
-	touched              []keyState                       // what the transaction at hand did to keys, in order of first touch
-	touchedAt            map[version.Key]int              // of many: where in touched
-	inters               []cellID                         // what it wrote and overwrote itself
-	rereads              []cellID                         // what it read of others after it had read another value of the key
-	perKey               paged.Vec[version.Key, keyProps] // by key
-	skipped              int                              // operations not checked
-	total                int                              // operations of committed transactions
-	opaque               bool                             // a predicate write may have written anything
-	apps                 []ownAppend                      // what the transaction at hand appended
-	refs                 []writerRef                      // further writers of values
-	suspects             []suspect
-	open                 int                  // transactions of unknown outcome
-	wroteNull, wroteZero bool                 // as a last write
-	putBack              bool                 // a last write was of what its transaction had read there
-	faults               map[ordinal][]fault  // what transactions of unknown outcome break by themselves, if they took effect
-	lists                map[cellID]*list     // the values that are lists
-	ordered              bool                 // the program order of reads is wanted where it is more than the order of keys
-	sequence             []cellID             // of the transaction at hand: what it read from others, in program order
-	repeats              bool                 // sequence is not just the first read of each key, in the order of touching them
-	sequences            map[ordinal][]cellID // of transactions for which it is not
-	places               []int                // of sequence: which operations
-	placesOf             map[ordinal][]int    // of sequences
-	large                int                  // transactions that are no mini-transactions
-	again                bool                 // a value was written to a key a second time
-	common               cellFlags            // of values that many write, which shows nothing of others; see Engine.common
-	repeated             bool                 // any other value was written to a key by two transactions, neither of them aborted
-	retried              bool                 // one of an aborted transaction was written by another one
-	woken                []cellID             // values awaited by readers that an aborted transaction wrote, or one that overwrote them
-	several              bool                 // a transaction has several objects
-	timed                int                  // committed transactions with trusted times
-	untimed              int                  // and those without
-	disbelieved          int                  // of these, those whose times contradict their session's
-	seeds                int                  // Options.Seeds
-	instants             bool                 // times are the database's own
-	attempts             int64                // how long before an attempt that is aborted another one may have ended
-	untimedSeeds         int                  // of these, among the first, which are seeds
-	last                 []sessionClock       // by session
+	txns         paged.Vec[ordinal, txn]
+	indexOf      []ordinal                        // by TxnID, or none
+	cellIDs      []cellID                         // slab of reads and writes
+	touched      []keyState                       // what the transaction at hand did to keys, in order of first touch
+	touchedAt    map[version.Key]int              // of many: where in touched
+	inters       []cellID                         // what it wrote and overwrote itself
+	rereads      []cellID                         // what it read of others after it had read another value of the key
+	perKey       paged.Vec[version.Key, keyProps] // by key
+	skipped      int                              // operations not checked
+	total        int                              // operations of committed transactions
+	opaque       bool                             // a predicate write may have written anything
+	apps         []ownAppend                      // what the transaction at hand appended
+	refs         []writerRef                      // further writers of values
+	suspects     []suspect
+	open         int                  // transactions of unknown outcome
+	wroteFirst   bool                 // a last write was of a common value, or of what had been read
+	faults       map[ordinal][]fault  // what transactions of unknown outcome break by themselves, if they took effect
+	lists        map[cellID]*list     // the values that are lists
+	ordered      bool                 // the program order of reads is wanted where it is more than the order of keys
+	sequence     []cellID             // of the transaction at hand: what it read from others, in program order
+	repeats      bool                 // sequence is not just the first read of each key, in the order of touching them
+	sequences    map[ordinal][]cellID // of transactions for which it is not
+	places       []int                // of sequence: which operations
+	placesOf     map[ordinal][]int    // of sequences
+	large        int                  // transactions that are no mini-transactions
+	again        bool                 // a value was written to a key a second time
+	common       cellFlags            // of values that many write, which shows nothing of others; see Engine.common
+	repeated     bool                 // any other value was written to a key by two transactions, neither of them aborted
+	retried      bool                 // one of an aborted transaction was written by another one
+	woken        []cellID             // values awaited by readers that an aborted transaction wrote, or one that overwrote them
+	several      bool                 // a transaction has several objects
+	timed        int                  // committed transactions with trusted times
+	untimed      int                  // and those without
+	disbelieved  int                  // of these, those whose times contradict their session's
+	seeds        int                  // Options.Seeds
+	instants     bool                 // times are the database's own
+	attempts     int64                // how long before an attempt that is aborted another one may have ended
+	untimedSeeds int                  // of these, among the first, which are seeds
+	last         []sessionClock       // by session
 }
 
 const none = version.None
@@ -812,10 +811,8 @@ func (in *intake) commit(t *record.Transaction, id verdict.TxnID, session sessio
 			in.wrote(st.wrote, index)
 			about := in.cells.At(st.wrote).about
 			back := in.hadRead(st, st.wrote)
-			in.putBack = in.putBack || back
+			in.wroteFirst = in.wroteFirst || back || about&in.common != 0
 			in.repeated = in.repeated || back && about&in.common == 0 // somebody had written it before
-			in.wroteNull = in.wroteNull || about&isNull != 0
-			in.wroteZero = in.wroteZero || about&isZero != 0
 			in.cellIDs = append(in.cellIDs, st.wrote)
 		}
 	}

@@ -42,16 +42,18 @@ func appends(t record.Transaction) bool {
 }
 
 // withoutUnseenReads leaves out the reads of keys that are no lists whose value
-// no other transaction wrote, unless the same transaction read another one too.
+// nobody wrote who had not read it there before, unless the same transaction read another one too.
 func withoutUnseenReads(txns []record.Transaction) []record.Transaction {
 	lists := map[string]bool{}
-	writers := map[record.Op][]int{}
+	made := map[record.Op]bool{} // by what would read it
 	for i := range txns {
+		read, own := map[record.Op]bool{}, map[string]bool{}
 		for _, op := range txns[i].Ops {
 			lists[op.Key] = lists[op.Key] || op.Kind == record.Append
-			if op.Kind == record.Write {
-				writers[op] = append(writers[op], i)
-			}
+			of := record.Op{Key: op.Key, Value: op.Value}
+			read[of] = read[of] || op.Kind == record.Read && !own[op.Key]
+			made[of] = made[of] || op.Kind == record.Write && !read[of]
+			own[op.Key] = own[op.Key] || op.Kind != record.Read
 		}
 	}
 	out := slices.Clone(txns)
@@ -69,8 +71,7 @@ func withoutUnseenReads(txns []record.Transaction) []record.Transaction {
 		out[i].Ops = nil
 		for _, op := range txns[i].Ops {
 			own[op.Key] = own[op.Key] || op.Kind == record.Write
-			write := record.Op{Kind: record.Write, Key: op.Key, Value: op.Value}
-			if op.Kind != record.Read || lists[op.Key] || own[op.Key] || differs[op.Key] || slices.ContainsFunc(writers[write], func(w int) bool { return w != i }) {
+			if op.Kind != record.Read || lists[op.Key] || own[op.Key] || differs[op.Key] || made[op] {
 				out[i].Ops = append(out[i].Ops, op)
 			}
 		}
