@@ -26,6 +26,8 @@ type touch struct {
 	written     bool
 	appended    bool
 	overwritten bool // a write of its own
+	reread      bool // something else than by the first read
+	putBack     bool // its last write may be of what it had read, which its stub does not show: it would seem to make the value
 }
 
 // fewKeys is how many keys of a transaction are looked through one by one.
@@ -73,10 +75,13 @@ func (s *touched) take(ops []record.Op) (predicate bool) {
 		case record.Read:
 			if k := s.find(o.Key); !k.hasRead && k.first < 0 {
 				k.read, k.hasRead = o.Value, true
+			} else if k.first < 0 {
+				k.reread = k.reread || o.Value != k.read
 			}
 		case record.Write:
 			k := s.find(o.Key)
 			k.overwritten = k.overwritten || k.first >= 0
+			k.putBack = k.hasRead && k.read == o.Value || k.reread
 			k.written = true
 			k.first, k.last = int32(i), int32(i)
 		case record.Append:
@@ -144,7 +149,7 @@ func (f *Frontier) forget(t *record.Transaction, arrival int64, k *touch) {
 	if k.appended {
 		st |= Appended
 	}
-	if k.overwritten {
+	if k.overwritten || k.putBack {
 		st |= Lossy
 		f.stats.Unreadable++
 	}
