@@ -29,7 +29,6 @@ type generateFlags struct {
 	triangle                       generate.TriangleConfig
 	graph                          string
 	level, workload, initial, dist string
-	readShare, keyZipf, stale      float64
 	times, noTimes, quiet          bool
 }
 
@@ -124,15 +123,15 @@ func (g *generateFlags) flags(cmd *cobra.Command) {
 	f.IntVar(&c.Operations, "ops", 8, "operations of a transaction, in append at most; the workloads mini, lwt and c-twitter have their own")
 	f.IntVar(&c.Keys, "keys", 10_000, "how many keys; in append, how many lists at a time; in c-twitter, how many users")
 	f.IntVar(&c.ListAppends, "list-appends", 32, "elements that a list gets before another takes its place")
-	f.Float64Var(&g.readShare, "read-share", 0.5, "share of operations that read, in blindw and lwt of transactions, 0 to 1")
+	f.Float64Var(&c.ReadShare, "read-share", 0.5, "share of operations that read, in blindw and lwt of transactions, 0 to 1")
 	f.StringVar(&g.dist, "distribution", "uniform", "popularity of keys: uniform, zipf, or hotspot (80% of the operations on 20% of the keys); c-twitter has its own")
-	f.Float64Var(&g.keyZipf, "key-zipf", 0.99, "popularity of keys: the n-th in proportion to 1/n^`exponent`; means --distribution zipf")
+	f.Float64Var(&c.Exponent, "key-zipf", 0.99, "popularity of keys: the n-th in proportion to 1/n^`exponent`; means --distribution zipf")
 	f.Float64Var(&c.Duplicates, "duplicates", 0, "share of keys whose written values repeat, each being one of --duplicate-values, 0 to 1")
 	f.Float64Var(&c.DuplicateExponent, "zipf", 0.5, "popularity of repeated values: the n-th in proportion to 1/n^`exponent`")
 	f.IntVar(&c.DuplicateValues, "duplicate-values", 100, "how many different values a key with repeated ones has")
 	f.Float64Var(&c.AbortRate, "abort-rate", 0, "share of transactions that abort, 0 to 1")
 	f.Float64Var(&c.UnknownRate, "unknown-rate", 0, "share of transactions whose outcome is not known, 0 to 1")
-	f.Float64Var(&g.stale, "stale", 0.02, "share of transactions that see an older state than the newest, 0 to 1; never at sser, strong-si and lin")
+	f.Float64Var(&c.Stale, "stale", 0.02, "share of transactions that see an older state than the newest, 0 to 1; never at sser, strong-si and lin")
 	f.StringVar(&g.initial, "initial", "any", "what the header says of the initial state: any, absent or zero")
 	f.IntVar(&g.hard.Variables, "variables", 100, "variables of the formula, for the workload hard; nodes of the graph, for triangle…")
 	f.Float64Var(&g.hard.Ratio, "clauses", 4.26, "clauses per variable, for the workload hard; 4.26 is hardest")
@@ -243,7 +242,7 @@ func (g *generateFlags) positive(cmd *cobra.Command) error {
 	}{
 		{"transactions", g.config.Transactions == 0}, {"sessions", g.config.Sessions == 0}, {"ops", g.config.Operations == 0},
 		{"keys", g.config.Keys == 0}, {"planted", g.config.Planted == 0}, {"list-appends", g.config.ListAppends == 0},
-		{"duplicate-values", g.config.DuplicateValues == 0}, {"zipf", g.config.DuplicateExponent == 0}, {"key-zipf", g.keyZipf == 0},
+		{"duplicate-values", g.config.DuplicateValues == 0}, {"zipf", g.config.DuplicateExponent == 0}, {"key-zipf", g.config.Exponent == 0},
 		{"variables", g.hard.Variables == 0}, {"clauses", g.hard.Ratio == 0}, {"density", g.triangle.Density == 0},
 	} {
 		if f.zero && cmd.Flags().Changed(f.name) {
@@ -270,34 +269,23 @@ func (g *generateFlags) only(cmd *cobra.Command, own ...string) error {
 
 // apply is what the workload brings, overridden by the flags that were given.
 func (g *generateFlags) apply(cmd *cobra.Command) (generate.Config, error) {
-	var c generate.Config
+	c, changed := g.config, cmd.Flags().Changed
 	if err := c.Preset(g.workload); err != nil {
 		return c, unusablef("--workload %q: use one of %s", g.workload, strings.Join(allWorkloads(), ", "))
 	}
-	changed := cmd.Flags().Changed
-	given := &g.config
-	for name, set := range map[string]func(){
-		"transactions":     func() { c.Transactions = given.Transactions },
-		"sessions":         func() { c.Sessions = given.Sessions },
-		"ops":              func() { c.Operations = given.Operations },
-		"keys":             func() { c.Keys = given.Keys },
-		"read-share":       func() { c.ReadShare, c.NoReads = g.readShare, g.readShare == 0 },
-		"duplicates":       func() { c.Duplicates = given.Duplicates },
-		"zipf":             func() { c.DuplicateExponent = given.DuplicateExponent },
-		"duplicate-values": func() { c.DuplicateValues = given.DuplicateValues },
-		"key-zipf":         func() { c.Exponent = g.keyZipf },
-	} {
-		if changed(name) {
-			set()
+	given := map[string]string{}
+	cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
+	g.config = c // which the flags set
+	for name, value := range given {
+		if err := cmd.Flags().Set(name, value); err != nil {
+			return c, unusablef("--%s: %w", name, err)
 		}
 	}
-	if named := name.Canonical(given.Anomaly); len(named) == 1 {
-		given.Anomaly = named[0] // P4 is lost-update
+	c = g.config
+	if named := name.Canonical(c.Anomaly); len(named) == 1 {
+		c.Anomaly = named[0] // P4 is lost-update
 	}
-	c.DB, c.Anomaly, c.Planted, c.ListAppends = given.DB, given.Anomaly, given.Planted, given.ListAppends
-	c.AbortRate, c.UnknownRate, c.MaxSkew = given.AbortRate, given.UnknownRate, given.MaxSkew
-	c.Stale, c.NoStale = g.stale, g.stale == 0
-	c.NoTimes = g.noTimes || !g.times
+	c.NoReads, c.NoStale, c.NoTimes = c.ReadShare == 0, c.Stale == 0, g.noTimes || !g.times
 	var ok bool
 	level, err := verdict.FindLevel(g.level)
 	if err != nil {

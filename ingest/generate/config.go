@@ -240,7 +240,7 @@ var presets = []Preset{
 		c.Workload, c.ReadShare, c.Operations, c.Keys, c.Rows = Predicates, 0.5, 4, 100, true
 	}},
 	{"mini", "MTC's mini-transactions: one key or two are read, and some of what was read is written", workload(Mini, 0.5)},
-	{"lwt", "MTC's lightweight transactions: compare and set of one key", func(c *Config) { c.Workload, c.NoReads = Lightweight, true }},
+	{"lwt", "MTC's lightweight transactions: compare and set of one key", func(c *Config) { c.Workload, c.ReadShare, c.NoReads = Lightweight, 0, true }},
 	{"c-twitter", "Cobra's, as AWDIT uses it: keys are users, who tweet, follow each other and look at tweets; 50 sessions, some 7.6 operations a transaction", func(c *Config) { // Cobra 6, as AWDIT 5.4 uses it
 		c.Workload, c.Sessions, c.Keys = CTwitter, 50, 4400
 	}},

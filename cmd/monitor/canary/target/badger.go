@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -28,17 +26,8 @@ func openBadger(_ context.Context, o Options) (Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Targets) > 1 || len(o.Replicas) > 0 {
-		return nil, &Error{Option: "--target", What: "a Badger store is one node", Do: "give one --target and no --replica"}
-	}
-	u, err := url.Parse(o.Targets[0])
-	if err != nil || u.Path == "" || u.Host != "" {
-		return nil, &Error{Option: "--target", What: "the address names no folder", Do: "write it as badger:///folder/canary"}
-	}
-	if !strings.Contains(filepath.Base(u.Path), "canary") {
-		return nil, &Error{Option: "--target", What: u.Path + " may be somebody's data", Do: "name a folder of the canary's own, with canary in its name"}
-	}
-	if err := parametersOf("--target", u); err != nil {
+	u, err := storeOf(o, "folder", "badger:///folder/canary")
+	if err != nil {
 		return nil, err
 	}
 	if err := onlyBadgers(u.Path); err != nil {

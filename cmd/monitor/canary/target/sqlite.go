@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"modernc.org/sqlite"
 )
@@ -27,17 +26,8 @@ func openSQLite(ctx context.Context, o Options) (Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Targets) > 1 || len(o.Replicas) > 0 {
-		return nil, &Error{Option: "--target", What: "a file of SQLite is one node", Do: "give one --target and no --replica"}
-	}
-	u, err := url.Parse(o.Targets[0])
-	if err != nil || u.Path == "" || u.Host != "" {
-		return nil, &Error{Option: "--target", What: "the address names no file", Do: "write it as sqlite:///folder/canary.db"}
-	}
-	if !strings.Contains(filepath.Base(u.Path), "canary") {
-		return nil, &Error{Option: "--target", What: u.Path + " may be somebody's data", Do: "name a file of the canary's own, with canary in its name"}
-	}
-	if err := parametersOf("--target", u, "journal"); err != nil {
+	u, err := storeOf(o, "file", "sqlite:///folder/canary.db", "journal")
+	if err != nil {
 		return nil, err
 	}
 	journal := cmp.Or(u.Query().Get("journal"), "wal")

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -387,6 +388,21 @@ type oneLine struct{ error }
 
 func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
 func (e oneLine) Unwrap() error { return e.error }
+
+// storeOf is the address of an embedded store, a file or folder: one, of a canary's own.
+func storeOf(o Options, what, example string, parameters ...string) (*url.URL, error) {
+	refused := func(is, do string) error { return &Error{Option: "--target", What: is, Do: do} }
+	u, err := url.Parse(o.Targets[0])
+	switch {
+	case len(o.Targets) > 1 || len(o.Replicas) > 0:
+		return nil, refused("a "+what+" is one node", "give one --target and no --replica")
+	case err != nil || u.Path == "" || u.Host != "":
+		return nil, refused("the address names no "+what, "write it as "+example)
+	case !strings.Contains(filepath.Base(u.Path), "canary"):
+		return nil, refused(u.Path+" may be somebody's data", "name a "+what+" of the canary's own, with canary in its name")
+	}
+	return u, parametersOf("--target", u, parameters...)
+}
 
 // parametersOf checks that an address has no other parameters than those that there are.
 func parametersOf(option string, u *url.URL, known ...string) error {
