@@ -85,17 +85,21 @@ func (p proof) breaking(level verdict.Level, ctx Context) func([]record.Transact
 // then, where a finder tells what is left, whatever can go.
 func smaller(v verdict.Violation, level verdict.Level, p proof, ctx Context) proof {
 	violated := p.breaking(level, ctx)
-	opt := essentials(v, p.txns, ctx)
-	opt.Unseen, opt.Spent = *p.header.Coverage == record.CoveragePartial, ctx.over
-	opt.Enough = enough(v, level, p, ctx)
+	opt := p.options(ctx, enough(v, level, p, ctx))
+	opt.Keep, opt.KeepOp = essentials(v, p.txns, ctx)
 	p.whole = p.txns
 	p.txns, _ = shrink.Shrink(p.txns, violated, opt)
 	p.txns = shrinkMore(v, p.txns, violated, opt, ctx.Lookup)
 	if ctx.Find != nil && len(p.txns) <= reachMax {
-		opt = shrink.Options{Unseen: opt.Unseen, Spent: opt.Spent, Enough: everything(p)}
-		p.txns, _ = shrink.Shrink(p.txns, violated, opt)
+		p.txns, _ = shrink.Shrink(p.txns, violated, p.options(ctx, everything(p)))
 	}
 	return p
+}
+
+// options are for leaving out what a proof can do without, of which it is known what is likely to be enough.
+func (p proof) options(ctx Context, enough func(i, op int) bool) shrink.Options {
+	partial := *p.header.Coverage == record.CoveragePartial
+	return shrink.Options{Unseen: partial, Undeclared: partial || *p.header.Initial == record.InitialAny, Spent: ctx.over, Enough: enough}
 }
 
 // shrinkMore leaves out what essentials protect of a read anomaly and the judge can
@@ -423,7 +427,9 @@ func closed(v verdict.Violation, txns []record.Transaction, ctx Context, vouched
 		var ops []record.Op
 		own := map[string]bool{}
 		for _, op := range out[i].Ops {
-			if own[op.Key] && w.appends[op.Key] == 0 || known(&txns[i], op) {
+			// What misses an own append is wrong whoever appended the rest.
+			missed := v.Kind == verdict.NotMyOwnWrite && initial[read{out[i].ID, op.Key}]
+			if own[op.Key] && (w.appends[op.Key] == 0 || missed) || known(&txns[i], op) {
 				ops = append(ops, op)
 			}
 			own[op.Key] = own[op.Key] || writes(op)
@@ -493,7 +499,7 @@ func eachEdge(c []verdict.Edge, f func(verdict.Edge)) {
 
 // essentials protect what the alert is about from being left out: the
 // transactions that take part and, of a cycle or a read, their operations in it.
-func essentials(v verdict.Violation, txns []record.Transaction, ctx Context) shrink.Options {
+func essentials(v verdict.Violation, txns []record.Transaction, ctx Context) (keep func(i int) bool, keepOp func(i, op int) bool) {
 	ids := identifier{lookup: ctx.Lookup}
 	part := map[string]bool{}
 	for _, id := range v.Txns {
@@ -539,16 +545,14 @@ func essentials(v verdict.Violation, txns []record.Transaction, ctx Context) shr
 			all[r] = i == 0 || v.Kind == verdict.IncompatibleOrder || v.Kind == verdict.Divergence
 		}
 	}
-	return shrink.Options{
-		Keep: func(i int) bool { return part[txns[i].ID] },
-		KeepOp: func(i, j int) bool {
-			o := txns[i].Ops[j]
-			r := read{txns[i].ID, o.Key}
-			if writes(o) { // of a cycle, the last one of a key is what others see
-				return written[r] && (len(v.Cycle) == 0 || o.Kind != record.Write || !overwritten(txns[i].Ops[j+1:], o.Key))
-			}
-			return all[r] || reads[op{i, j}]
-		},
+	keep = func(i int) bool { return part[txns[i].ID] }
+	return keep, func(i, j int) bool {
+		o := txns[i].Ops[j]
+		r := read{txns[i].ID, o.Key}
+		if writes(o) { // of a cycle, the last one of a key is what others see
+			return written[r] && (len(v.Cycle) == 0 || o.Kind != record.Write || !overwritten(txns[i].Ops[j+1:], o.Key))
+		}
+		return all[r] || reads[op{i, j}]
 	}
 }
 

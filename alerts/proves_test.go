@@ -122,6 +122,11 @@ s1 T2: r(x,[1,2,3])
 s2 T1 unknown: r(z,1) append(x,1) append(x,2)
 s1 T3 aborted: append(x,3) r(x,[1,2,3]) r(x,[1,2,3])
 `, "rc", "aborted-read"},
+		{"a list without the element that its reader, of unknown outcome, had appended", `initial any
+s2 T1: r(z,null)
+s1 T2: r(z,0)
+s1 T3 unknown: w(z,null) append(x,4) r(x,[1])
+`, "rc", "not-my-own-write"},
 		{"T1, which T3 shows to have taken effect, read a value that nobody wrote", `initial absent
 s1 T1 unknown: r(x,1) w(x,2) w(y,null) r(x,2)
 s1 T2: r(y,null) w(y,2)

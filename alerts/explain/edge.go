@@ -125,9 +125,9 @@ func (t teller) afterInitial(e verdict.Edge, from, to string) string {
 	case !read.known:
 		return fmt.Sprintf("%s %s before %s %s, as the first of those who did", from, first.did(), to, second.did())
 	case t.hasRuns():
-		if w, ok := t.writer(read); ok {
+		if ws := t.writersOf(read.op, e.From); len(ws) == 1 {
 			return fmt.Sprintf("%s read %v, which %s wrote on top of the initial version, and %s; %s %s after that, for nothing comes between an update and what it read",
-				from, read, t.txn(w), first.did(), to, second.did())
+				from, read, t.txn(ws[0]), first.did(), to, second.did())
 		}
 	}
 	return fmt.Sprintf("%s read %v, as it was before anybody wrote it, and %s; %s %s after that, for nothing comes between an update and what it read",

@@ -139,7 +139,7 @@ func (t teller) readFrom(id verdict.TxnID, key string, writer verdict.TxnID) fac
 }
 
 // readNotOf is the last read of key in a transaction, before it wrote the key
-// itself, that did not return what another wrote, or at least not what that wrote last; if
+// itself, that did not return what another wrote, or if there is none any, as others may have written the same; if
 // there is none, and the key is a list, the last one after it had appended to it.
 func (t teller) readNotOf(id verdict.TxnID, key string, writer verdict.TxnID) fact {
 	f := fact{key: key}
@@ -159,7 +159,7 @@ func (t teller) readNotOf(id verdict.TxnID, key string, writer verdict.TxnID) fa
 			return f
 		case op.Kind == record.Read && !(found && name.Shows(op, w)):
 			f.op, f.known, f.own = op, true, own
-		case op.Kind == record.Read && !f.known && last.known && last.op.Kind == record.Write && op.Value != last.op.Value && !own:
+		case op.Kind == record.Read && !f.known && last.known && last.op.Kind == record.Write && !own:
 			f.op, f.known = op, true // it may be the middle of that one, or the same from elsewhere
 		}
 	}

@@ -14,6 +14,7 @@ type cells struct {
 	lists   map[string]*appended // keys that are appended to
 	holders map[element][]unit   // reads of pure lists that hold an element
 	makers  map[element]int      // operations that append it, whatever their outcome
+	made    map[cell]bool        // somebody wrote it who had not read it there before
 	rows    bool                 // there are predicate reads: no write may go alone
 }
 
@@ -36,7 +37,7 @@ type appended struct {
 
 func index(txns []record.Transaction) cells {
 	c := cells{readers: map[cell][]unit{}, keyed: map[string][]unit{}, lists: map[string]*appended{},
-		holders: map[element][]unit{}, makers: map[element]int{}}
+		holders: map[element][]unit{}, makers: map[element]int{}, made: map[cell]bool{}}
 	for i := range txns {
 		for j, op := range txns[i].Ops {
 			switch op.Kind {
@@ -53,8 +54,12 @@ func index(txns []record.Transaction) cells {
 		}
 	}
 	for i := range txns {
+		read, own := map[cell]bool{}, map[string]bool{}
 		for j, op := range txns[i].Ops {
-			l := c.lists[op.Key]
+			l, v := c.lists[op.Key], cell{op.Key, op.Value}
+			read[v] = read[v] || op.Kind == record.Read && !own[op.Key]
+			c.made[v] = c.made[v] || op.Kind == record.Write && !read[v]
+			own[op.Key] = own[op.Key] || op.Kind != record.Read
 			switch {
 			case op.Kind == record.Write && l != nil:
 				l.pure = false
@@ -62,7 +67,6 @@ func index(txns []record.Transaction) cells {
 				c.keyed[op.Key] = append(c.keyed[op.Key], unit{i, j})
 				c.hold(op, unit{i, j}, l)
 			case op.Kind == record.Read:
-				v := cell{op.Key, op.Value}
 				c.readers[v] = append(c.readers[v], unit{i, j})
 			}
 		}

@@ -31,6 +31,9 @@ type Options struct {
 	// that was not recorded (partial coverage). An element of a list may then
 	// lose its appender while the lists that hold it stay.
 	Unseen bool
+	// Undeclared: what nobody made may be what its key held at first, or an unseen transaction's. A read of what its
+	// transaction puts back, and nobody made, only goes with all reads of the value.
+	Undeclared bool
 	// Spent tells that the judge is not to be asked any more: then not everything was tried. nil: never.
 	Spent func() bool
 }
@@ -301,7 +304,7 @@ func (s *shrinker) leaveOut(m *mask, u unit) {
 	}
 	s.drop(m, u)
 	writes := s.writesAt(u)
-	if !writes && !PutsBack(&s.txns[u.txn], u.op) {
+	if op := s.txns[u.txn].Ops[u.op]; !writes && !(s.opt.Undeclared && !s.made[cell{op.Key, op.Value}] && PutsBack(&s.txns[u.txn], u.op)) {
 		return
 	}
 	for _, r := range s.dependents(u) {

@@ -127,7 +127,7 @@ func TestNeverInvents(t *testing.T) {
 			}
 			closed(t, s.Txns, rest, unseen)
 			return rng.IntN(3) == 0
-		}, shrink.Options{Unseen: unseen})
+		}, shrink.Options{Unseen: unseen, Undeclared: true})
 	}
 	t.Logf("%d proper histories, %d parts of lists, %d of them with unseen appenders", proper, lists, cut)
 	if proper < int(n)/4 || cut < int(n)/8 {
