@@ -395,7 +395,7 @@ func offender(v verdict.Violation, lookup name.Lookup) (id string, value record.
 }
 
 func writes(op record.Op) bool {
-	return op.Kind == record.Write || op.Kind == record.Append || op.Kind == record.PredicateWrite
+	return op.Kind.Writes() || op.Kind == record.PredicateWrite
 }
 
 // closed leaves out the reads whose writers are not among txns, so that complete

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/text"
 )
 
 // HoldDefault is how long an Alertmanager keeps an alert that it is not told of
@@ -251,7 +252,7 @@ func annotations(title, summary, explanation, id, parts string, keys []string, c
 	out := map[string]string{}
 	for name, value := range map[string]string{"title": title, "parts": parts, "summary": summary, "description": explanation, "alert": id, "keys": listed(keys, 16)} {
 		if value != "" {
-			out[name] = cut(lines(value), annotationMax)
+			out[name] = text.Cut(lines(value), annotationMax)
 		}
 	}
 	if count > 0 {
@@ -261,7 +262,7 @@ func annotations(title, summary, explanation, id, parts string, keys []string, c
 }
 
 // clean is a value of a label: UTF-8, of bounded length.
-func clean(s string) string { return cut(lines(s), labelMax) }
+func clean(s string) string { return text.Cut(lines(s), labelMax) }
 
 // alertName makes IsowatchLostUpdate of lost-update.
 func alertName(name string) string { return "Isowatch" + camel(name) }
@@ -281,7 +282,7 @@ func camel(name string) string {
 			up = true
 		}
 	}
-	return cut(b.String(), labelMax/2)
+	return text.Cut(b.String(), labelMax/2)
 }
 
 func later(a, b time.Time) time.Time {

@@ -3,6 +3,7 @@ package deliver
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -96,23 +97,15 @@ func (n *notice) several(what string) string {
 	case anomalies < groups:
 		out = fmt.Sprintf("%d groups of anomalies, the worst: %s", groups, what)
 	default:
-		out = fmt.Sprintf("%s in %s, the worst: %s", count(anomalies, "anomaly", "anomalies"), count(groups, "group", "groups"), what)
+		out = fmt.Sprintf("%s in %s, the worst: %s", text.Count(anomalies, "anomaly", "anomalies"), text.Count(groups, "group", "groups"), what)
 	}
 	if groups > 0 && conditions > 0 {
-		out += fmt.Sprintf("; and %s of the monitor", count(conditions, "condition", "conditions"))
+		out += fmt.Sprintf("; and %s of the monitor", text.Count(conditions, "condition", "conditions"))
 	}
 	if over = max(over, len(k.Resolved)); over > 0 {
-		out += fmt.Sprintf("; over: %s", count(over, "group", "groups"))
+		out += fmt.Sprintf("; over: %s", text.Count(over, "group", "groups"))
 	}
 	return out
-}
-
-// count is a number of things.
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }
 
 func isOperational(p life.Part) bool { return strings.HasPrefix(p.Name, life.Operational) }
@@ -157,7 +150,7 @@ func (n *notice) parts() []string {
 			case isOperational(p) && p.Text != "" && before == "":
 				line += ": " + text.Printable(p.Text)
 			case !isOperational(p) || p.Groups > 1:
-				line += ", " + count(p.Groups, "group", "groups")
+				line += ", " + text.Count(p.Groups, "group", "groups")
 			}
 			out = append(out, line)
 		}
@@ -174,7 +167,7 @@ func (n *notice) link() string {
 			return l
 		}
 	}
-	for _, name := range sortedKeys(n.Links) {
+	for _, name := range slices.Sorted(maps.Keys(n.Links)) {
 		if l := n.Links[name]; webLink(l) {
 			return l
 		}
@@ -207,15 +200,6 @@ func (n *notice) endedAt(now time.Time) time.Time {
 	return now.UTC()
 }
 
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 // lines makes each line of s printable; the lines stay.
 func lines(s string) string {
 	if !strings.Contains(s, "\n") {
@@ -226,20 +210,6 @@ func lines(s string) string {
 		all[i] = text.Printable(l)
 	}
 	return strings.Join(all, "\n")
-}
-
-// cut is the beginning of s in at most limit bytes, marked if something is missing. No
-// rune is broken.
-func cut(s string, limit int) string {
-	const mark = "…"
-	if len(s) <= limit {
-		return s
-	}
-	end := max(limit-len(mark), 0)
-	for end > 0 && s[end]&0xC0 == 0x80 {
-		end--
-	}
-	return s[:end] + mark
 }
 
 // few are the first of all, made fit to be shown, and how many are left out.

@@ -3,11 +3,13 @@ package deliver
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/text"
 )
 
 // PagerDuty's limits (developer.pagerduty.com, Events API v2); the rest keeps an event
@@ -75,20 +77,20 @@ func (p pagerDuty) resolve(groups []string) [][]byte {
 
 func (p pagerDuty) trigger(n *notice, plain bool) pagerEvent {
 	e := pagerEvent{RoutingKey: p.routingKey, Action: "trigger", DedupKey: dedupKey(n.group()), Client: "Isowatch", ClientURL: n.link(),
-		Payload: &pagerPayload{Summary: cut(oneLine(n.title()+": "+n.Summary), pagerSummaryMax), Source: pagerSource(n), Severity: pagerSeverity(n)}}
+		Payload: &pagerPayload{Summary: text.Cut(oneLine(n.title()+": "+n.Summary), pagerSummaryMax), Source: pagerSource(n), Severity: pagerSeverity(n)}}
 	if plain {
 		e.ClientURL = ""
 		return e
 	}
-	for _, name := range sortedKeys(n.Links) {
+	for _, name := range slices.Sorted(maps.Keys(n.Links)) {
 		if l := n.Links[name]; webLink(l) && len(e.Links) < pagerListMax {
-			e.Links = append(e.Links, pagerLink{Href: l, Text: cut(lines(name), pagerKeyMax)})
+			e.Links = append(e.Links, pagerLink{Href: l, Text: text.Cut(lines(name), pagerKeyMax)})
 		}
 	}
 	if n.Notification.Since > 0 {
 		e.Payload.Timestamp = n.since().Format(time.RFC3339Nano)
 	}
-	e.Payload.Component, e.Payload.Class, e.Payload.Group = cut(lines(n.DB), pagerKeyMax), cut(lines(n.Name), pagerKeyMax), cut(n.group(), pagerKeyMax)
+	e.Payload.Component, e.Payload.Class, e.Payload.Group = text.Cut(lines(n.DB), pagerKeyMax), text.Cut(lines(n.Name), pagerKeyMax), text.Cut(n.group(), pagerKeyMax)
 	e.Payload.Details = details(n)
 	return e
 }
@@ -98,7 +100,7 @@ func details(n *notice) map[string]any {
 	d := map[string]any{"kind": n.Notification.Kind, "count": n.Notification.Count, "clock_dependent": n.ClockDependent}
 	text := func(name, value string) {
 		if value != "" {
-			d[name] = cut(lines(value), pagerTextMax)
+			d[name] = text.Cut(lines(value), pagerTextMax)
 		}
 	}
 	list := func(name string, all []string) {
@@ -132,7 +134,7 @@ func pagerSource(n *notice) string {
 	if n.DB == "" {
 		return "isowatch"
 	}
-	return cut("isowatch/"+lines(n.DB), pagerKeyMax)
+	return text.Cut("isowatch/"+lines(n.DB), pagerKeyMax)
 }
 
 // pagerSeverity is one of the four words that PagerDuty knows, which are ours.

@@ -148,7 +148,7 @@ func (t teller) stepsTo(w *writer, depth int, c []verdict.Edge, reasons int, ord
 			return
 		}
 		if i == stepsMax {
-			w.line(depth, "… and %s.", count(len(c)-stepsMax, "more step", "more steps"))
+			w.line(depth, "… and %s.", text.Count(len(c)-stepsMax, "more step", "more steps"))
 			return
 		}
 		when, order := "", ""
@@ -211,7 +211,7 @@ func (t teller) cases(w *writer) {
 	}
 	for i, c := range t.v.Cases {
 		if i == casesMax {
-			w.line(0, "… and %s, each with a contradiction of its own.", count(len(t.v.Cases)-casesMax, "more possibility", "more possibilities"))
+			w.line(0, "… and %s, each with a contradiction of its own.", text.Count(len(t.v.Cases)-casesMax, "more possibility", "more possibilities"))
 			break
 		}
 		start := "Or else:"

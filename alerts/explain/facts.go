@@ -113,7 +113,7 @@ func (t teller) written(id verdict.TxnID, key string) fact {
 	f := fact{key: key}
 	if r, ok := t.record(id); ok {
 		for _, op := range r.Ops {
-			if op.Key == key && writes(op) {
+			if op.Key == key && op.Kind.Writes() {
 				f.op, f.known = op, true
 			}
 		}
@@ -155,7 +155,7 @@ func (t teller) readNotOf(id verdict.TxnID, key string, writer verdict.TxnID) fa
 		case op.Key != key:
 		case op.Kind == record.Append && !f.known:
 			own = true
-		case writes(op):
+		case op.Kind.Writes():
 			return f
 		case op.Kind == record.Read && !(found && name.Shows(op, w)):
 			f.op, f.known, f.own = op, true, own
@@ -216,5 +216,3 @@ func (t teller) whose(f fact) string {
 	}
 	return ", which " + t.txn(id) + " wrote"
 }
-
-func writes(op record.Op) bool { return op.Kind == record.Write || op.Kind == record.Append }

@@ -122,7 +122,7 @@ func orSomebody(writer string) string {
 
 // lastOwn is what the reader itself had last written to the key when it read.
 func (t teller) lastOwn(r *record.Transaction, ok bool) fact {
-	return t.lastBefore(r, ok, func(op record.Op) bool { return writes(op) })
+	return t.lastBefore(r, ok, func(op record.Op) bool { return op.Kind.Writes() })
 }
 
 // readBefore is what the reader had last read of the key before.
@@ -395,12 +395,12 @@ func (t teller) casesSentence() string {
 		return fmt.Sprintf("Nobody can have written %s: whoever it is taken to be, what was read contradicts itself.", enumerate(most(reads)))
 	case len(reads) > 0:
 		return fmt.Sprintf("There is no order of the writes of %s, and nobody who can have written %s, that fits what %s read: every possibility contradicts itself.",
-			enumerate(most(keys)), enumerate(most(reads)), count(len(t.v.Txns), "transaction", "transactions"))
+			enumerate(most(keys)), enumerate(most(reads)), text.Count(len(t.v.Txns), "transaction", "transactions"))
 	case len(keys) > 0:
 		what = "the writes of " + enumerate(most(keys))
 	}
 	return fmt.Sprintf("There is no order of %s that fits what %s read: every possibility contradicts itself.",
-		what, count(len(t.v.Txns), "transaction", "transactions"))
+		what, text.Count(len(t.v.Txns), "transaction", "transactions"))
 }
 
 func enumerate(words []string) string { return join(words, "and") }
@@ -410,11 +410,4 @@ func join(words []string, last string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

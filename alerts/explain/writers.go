@@ -76,7 +76,7 @@ func (t teller) elimination(w *writer, depth int, e verdict.Edge, reasons int) {
 			return
 		}
 		if i == casesMax {
-			w.line(depth, "… and %s, each ruled out in the same way.", count(len(e.Others)-casesMax, "more writer", "more writers"))
+			w.line(depth, "… and %s, each ruled out in the same way.", text.Count(len(e.Others)-casesMax, "more writer", "more writers"))
 			break
 		}
 		who := "nobody, and the value that of the beginning"

@@ -28,7 +28,7 @@ func (c *choices) initials(cases [][]verdict.Edge) {
 				continue
 			}
 			for _, op := range r.Ops {
-				if op.Key == e.Key && writes(op) {
+				if op.Key == e.Key && op.Kind.Writes() {
 					break
 				}
 				if what := (record.Op{Key: e.Key, Value: op.Value}); op.Kind == record.Read && op.Key == e.Key && !Shows(op, w) {

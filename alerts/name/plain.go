@@ -82,7 +82,7 @@ func (k kinds) overwrote(e verdict.Edge) bool {
 	read := w.Ops[firstRead(w, e.Key)]
 	old := -1
 	for i, op := range r.Ops {
-		if op.Key == e.Key && writes(op) {
+		if op.Key == e.Key && op.Kind.Writes() {
 			break
 		}
 		if op.Kind == record.Read && op.Key == e.Key && !Shows(op, w) {

@@ -10,9 +10,6 @@ import (
 
 func (k kinds) record(id verdict.TxnID) (*record.Transaction, bool) { return k.lookup.Find(id) }
 
-// writes tells whether an operation writes its key.
-func writes(op record.Op) bool { return op.Kind == record.Write || op.Kind == record.Append }
-
 // shows tells whether a read shows a write: it returned its value, or a list
 // that holds the element that it appended.
 func shows(read, write record.Op) bool {
@@ -68,7 +65,7 @@ func (k kinds) commonWrite(a, b verdict.TxnID) bool {
 		return false
 	}
 	return slices.ContainsFunc(t.Ops, func(op record.Op) bool {
-		return writes(op) && slices.ContainsFunc(u.Ops, func(o record.Op) bool { return writes(o) && o.Key == op.Key })
+		return op.Kind.Writes() && slices.ContainsFunc(u.Ops, func(o record.Op) bool { return o.Kind.Writes() && o.Key == op.Key })
 	})
 }
 
@@ -93,7 +90,7 @@ func Read(v verdict.Violation, lookup Lookup) int {
 		if op.Key != v.Key {
 			continue
 		}
-		if writes(op) {
+		if op.Kind.Writes() {
 			own = append(own, op)
 			continue
 		}
@@ -189,7 +186,7 @@ func offending(v verdict.Violation, lookup Lookup) func(i int, op record.Op, own
 func finished(read record.Op, w *record.Transaction) bool {
 	done := true
 	for _, o := range w.Ops {
-		if o.Key != read.Key || !writes(o) {
+		if o.Key != read.Key || !o.Kind.Writes() {
 			continue
 		}
 		if o.Kind == record.Append {
@@ -348,7 +345,7 @@ func Overwriters(v verdict.Violation, lookup Lookup) (a, b verdict.TxnID, ok boo
 		}
 		i := firstRead(t, v.Key)
 		if i >= 0 && t.Ops[i].Value == first.Ops[at].Value &&
-			slices.ContainsFunc(t.Ops, func(op record.Op) bool { return writes(op) && op.Key == v.Key }) {
+			slices.ContainsFunc(t.Ops, func(op record.Op) bool { return op.Kind.Writes() && op.Key == v.Key }) {
 			return v.Txns[0], id, true
 		}
 	}

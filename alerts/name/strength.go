@@ -135,7 +135,7 @@ func (k kinds) updaters(t *record.Transaction, key string) []verdict.TxnID {
 // updates tells whether t read a key and then wrote it.
 func updates(t *record.Transaction, key string) bool {
 	at := firstRead(t, key)
-	return at >= 0 && at < slices.IndexFunc(t.Ops, func(op record.Op) bool { return writes(op) && op.Key == key })
+	return at >= 0 && at < slices.IndexFunc(t.Ops, func(op record.Op) bool { return op.Kind.Writes() && op.Key == key })
 }
 
 // Updater is the transaction of a violation that wrote, having read the key

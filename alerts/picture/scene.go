@@ -151,8 +151,6 @@ func (s *scene) mark(txn, op int, wrong bool) {
 	}
 }
 
-func writes(op record.Op) bool { return op.Kind == record.Write || op.Kind == record.Append }
-
 // readFrom is the first read of key that shows what w wrote, or the first of all
 // if w is not known or none does; -1 if there is no read of it.
 func readFrom(t *record.Transaction, key string, w *record.Transaction) int {
@@ -179,7 +177,7 @@ func readBefore(t *record.Transaction, key string, w *record.Transaction) int {
 		if op.Key != key {
 			continue
 		}
-		if writes(op) {
+		if op.Kind.Writes() {
 			break
 		}
 		if op.Kind == record.Read && (w == nil || !name.Shows(op, w)) {
@@ -192,7 +190,7 @@ func readBefore(t *record.Transaction, key string, w *record.Transaction) int {
 // lastWrite is the last write of key; -1 if there is none.
 func lastWrite(t *record.Transaction, key string) int {
 	for i, op := range slices.Backward(t.Ops) {
-		if op.Key == key && writes(op) {
+		if op.Key == key && op.Kind.Writes() {
 			return i
 		}
 	}

@@ -107,7 +107,7 @@ func (s *shrinker) pin() {
 		for j, op := range s.txns[i].Ops {
 			// What a predicate wrote is not known by itself.
 			s.pinned[i][j] = s.opt.KeepOp != nil && s.opt.KeepOp(i, j) ||
-				op.Kind == record.PredicateWrite || s.rows && (op.Kind == record.Write || op.Kind == record.Append)
+				op.Kind == record.PredicateWrite || s.rows && op.Kind.Writes()
 		}
 	}
 	var writes []unit
@@ -129,8 +129,7 @@ func (s *shrinker) pin() {
 func (s *shrinker) isPinned(u unit) bool { return s.pinned[u.txn][u.op] }
 
 func (s *shrinker) writesAt(u unit) bool {
-	k := s.txns[u.txn].Ops[u.op].Kind
-	return k == record.Write || k == record.Append
+	return s.txns[u.txn].Ops[u.op].Kind.Writes()
 }
 
 // reduce drops as many of the units as it can: all of them, halves, quarters, …

@@ -164,4 +164,12 @@ func tail(s string, n int) string {
 	return s[at:]
 }
 
+// Count is a number of things: "1 key", "7 keys".
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
 func size(n int) string { return " (" + strconv.Itoa(n) + " bytes)" }

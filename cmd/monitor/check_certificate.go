@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,72 +21,6 @@ import (
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
 )
-
-// certificates is a file that certificates are written to, one after the other. It
-// gets its name when it is complete: there is never half a one.
-type certificates struct {
-	name string
-	file *os.File
-	pack io.WriteCloser // between the certificates and the file
-}
-
-// createCertificates makes the file; one that is called .gz or .zst is packed.
-func createCertificates(name string) (*certificates, error) {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return nil, environment(fmt.Errorf("--certificate: %w", err))
-	}
-	c := &certificates{name: name, file: f}
-	switch filepath.Ext(name) {
-	case ".gz":
-		c.pack = gzip.NewWriter(f)
-	case ".zst":
-		if c.pack, err = zstd.NewWriter(f, zstd.WithEncoderConcurrency(1)); err != nil {
-			c.discard()
-			return nil, environment(fmt.Errorf("--certificate: %w", err))
-		}
-	default:
-		c.pack = plain{bufio.NewWriter(f)}
-	}
-	return c, nil
-}
-
-// plain is a buffer that is flushed in the end.
-type plain struct{ *bufio.Writer }
-
-func (p plain) Close() error { return p.Flush() }
-
-// write adds certificates.
-func (c *certificates) write(all []*certificate.Certificate) error {
-	for _, one := range all {
-		if err := certificate.Write(c.pack, one); err != nil {
-			return environment(fmt.Errorf("%s: %w", c.name, err))
-		}
-	}
-	return nil
-}
-
-// finish gives the file its name.
-func (c *certificates) finish() error {
-	err := errors.Join(c.pack.Close(), c.file.Chmod(0o644), c.file.Close())
-	if err == nil {
-		err = os.Rename(c.file.Name(), c.name)
-	}
-	if err != nil {
-		return environment(fmt.Errorf("%s: %w", c.name, err))
-	}
-	c.file = nil
-	return nil
-}
-
-// discard takes an unfinished file away.
-func (c *certificates) discard() {
-	if c == nil || c.file == nil {
-		return
-	}
-	_ = c.file.Close() // it is not wanted any more
-	_ = os.Remove(c.file.Name())
-}
 
 // readCertificates reads a file of certificates, packed or not.
 func readCertificates(name string) ([]*certificate.Certificate, error) {

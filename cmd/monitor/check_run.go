@@ -42,10 +42,10 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 	if b.several() {
 		b.bar.phase("judging histories", int64(len(files)))
 	}
-	var proofs *certificates
+	var proofs *packedFile
 	if c.certificate != "" {
-		if proofs, err = createCertificates(c.certificate); err != nil {
-			return err
+		if proofs, err = createFile(c.certificate); err != nil {
+			return environment(fmt.Errorf("--certificate: %w", err))
 		}
 		defer proofs.discard()
 	}
@@ -72,9 +72,9 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 				drawing.Add(&a.histories[i])
 			}
 		}
-		if proofs != nil {
-			if err := proofs.write(a.proofs); err != nil {
-				return err
+		for _, p := range a.proofs {
+			if err := certificate.Write(proofs, p); err != nil {
+				return environment(fmt.Errorf("%s: %w", c.certificate, err))
 			}
 		}
 		return c.print(cmd, a.histories, b.several())
@@ -84,7 +84,7 @@ func (c *checkFlags) run(cmd *cobra.Command, paths []string) error {
 	}
 	if proofs != nil {
 		if err := proofs.finish(); err != nil {
-			return err
+			return environment(fmt.Errorf("%s: %w", c.certificate, err))
 		}
 	}
 	if c.out.drawn() {

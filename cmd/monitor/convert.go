@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 
 	"github.com/isowatch/isowatch/alerts/text"
@@ -129,7 +125,7 @@ func (c *convertFlags) choose(path string, hs []history.History) ([]history.Hist
 	return hs, nil
 }
 
-// write writes to where --output says. A file appears when it is complete.
+// write writes to where --output says.
 func (c *convertFlags) write(stdout io.Writer, hs []history.History) (notes []string, err error) {
 	name := c.output
 	switch {
@@ -143,36 +139,13 @@ func (c *convertFlags) write(stdout io.Writer, hs []history.History) (notes []st
 		notes, err := history.WriteDir(name, &hs[0], c.to)
 		return notes, c.failed(name, err)
 	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return c.into(name, hs) // a pipe or a device can't be replaced
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	out, err := createFile(name)
 	if err != nil {
 		return nil, environment(err)
 	}
-	defer os.Remove(f.Name()) // nothing is left of it if it was moved
-	notes, err = c.pack(f, name, hs)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if bad := f.Close(); err == nil {
-		err = bad
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	return notes, c.failed(name, err)
-}
-
-// into writes into what is there.
-func (c *convertFlags) into(name string, hs []history.History) ([]string, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return nil, environment(err)
-	}
-	notes, err := c.pack(f, name, hs)
-	if bad := f.Close(); err == nil {
-		err = bad
+	defer out.discard()
+	if notes, err = history.WriteAll(out, hs, c.to); err == nil {
+		err = out.finish()
 	}
 	return notes, c.failed(name, err)
 }
@@ -185,32 +158,6 @@ func (c *convertFlags) failed(where string, err error) error {
 		return unusable(err)
 	}
 	return environment(fmt.Errorf("write the history to %s: %w", where, err))
-}
-
-// pack writes compressed as the name says.
-func (c *convertFlags) pack(out io.Writer, name string, hs []history.History) (notes []string, err error) {
-	b := bufio.NewWriterSize(out, 1<<16)
-	var z io.WriteCloser
-	switch filepath.Ext(name) {
-	case ".gz", ".tgz":
-		z = gzip.NewWriter(b)
-	case ".zst":
-		if z, err = zstd.NewWriter(b, zstd.WithEncoderConcurrency(1)); err != nil {
-			return nil, err
-		}
-	default:
-		if notes, err = history.WriteAll(b, hs, c.to); err != nil {
-			return nil, err
-		}
-		return notes, b.Flush()
-	}
-	if notes, err = history.WriteAll(z, hs, c.to); err != nil {
-		return nil, err
-	}
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	return notes, b.Flush()
 }
 
 // isTarName recognises names of tars, compressed or not.

@@ -69,6 +69,9 @@ func (k OpKind) String() string {
 	return fmt.Sprintf("op(%d)", uint8(k))
 }
 
+// Writes tells whether an operation gives its key a value or an element.
+func (k OpKind) Writes() bool { return k == Write || k == Append }
+
 // ParseOpKind is the inverse of String.
 func ParseOpKind(s string) (OpKind, bool) {
 	for i, n := range opNames {

@@ -8,6 +8,7 @@ import (
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/picture"
 	"github.com/isowatch/isowatch/alerts/present"
+	"github.com/isowatch/isowatch/alerts/text"
 	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
@@ -115,7 +116,7 @@ func (d *Drawing) title() string {
 			open++
 		}
 	}
-	s := fmt.Sprintf("%s: %d violated", plural(len(d.histories), "history", "histories"), violated)
+	s := fmt.Sprintf("%s: %d violated", text.Count(len(d.histories), "history", "histories"), violated)
 	if open > 0 {
 		s += fmt.Sprintf(", %d undecided", open)
 	}
@@ -123,11 +124,4 @@ func (d *Drawing) title() string {
 		s += fmt.Sprintf(", %d that can't be judged", failed)
 	}
 	return s
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
