@@ -148,7 +148,7 @@ func (c *canaryFlags) check(cmd *cobra.Command, levels []verdict.Level) error {
 	check.SilenceErrors, check.SilenceUsage = true, true
 	check.SetOut(cmd.OutOrStdout())
 	check.SetErr(cmd.ErrOrStderr())
-	args := []string{"--level", strings.Join(names(levels), ","), "--output", c.out.format, c.record}
+	args := []string{"--level", strings.Join(names(levels), ","), "--output", c.out.format, "--timeout", "2m", c.record}
 	if c.out.quiet {
 		args = append(args, "--quiet")
 	}

@@ -13,6 +13,7 @@
 package canary
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -215,27 +216,27 @@ func (w *watch) run(ctx context.Context) (*Outcome, error) {
 		return nil, ErrNothing
 	}
 	out := &Outcome{Alerts: w.monitor.Alerts(), Reports: w.monitor.Reports(w.db.Describe())}
-	if ctx.Err() == nil {
-		out.Unchecked = w.unchecked(ended)
+	if why := w.unchecked(ended, page.StalledAfter); why != "" && ctx.Err() == nil {
+		out.Unchecked = "when the canary ended nothing had been committed for more than " + page.StalledAfter.String() + ", and nothing was checked any more: " + why
 	}
 	return out, nil
 }
 
-// unchecked is why nothing is checked at a time, as nothing is committed at any node that takes writes; empty: something is. A node
-// at which no session has anything to do has no say.
-func (w *watch) unchecked(at time.Time) string {
+// unchecked is why nothing is checked at a time, as nothing has been committed for so long at any node that takes writes; empty:
+// something is. A node at which no session has anything to do has no say.
+func (w *watch) unchecked(at time.Time, long time.Duration) string {
 	var why []string
 	for _, n := range w.db.Nodes() {
 		node := w.load.counts.node(n, at)
 		switch {
 		case n.Replica || !w.load.counts.used(n):
-		case node.Since == 0 || at.UnixNano()-node.Since < int64(page.StalledAfter):
+		case node.Since == 0 || at.UnixNano()-node.Since < int64(long):
 			return ""
 		default:
-			why = append(why, node.Name+": "+node.Why)
+			why = append(why, node.Name+": "+cmp.Or(node.Why, "no answer that says why"))
 		}
 	}
-	return "when the canary ended nothing had been committed for more than " + page.StalledAfter.String() + ", and nothing was checked any more: " + strings.Join(why, "; ")
+	return strings.Join(why, "; ")
 }
 
 // watchStrain stops the canary when it is too much for the database, or the database too little for it.
@@ -243,8 +244,11 @@ func (w *watch) watchStrain(ctx context.Context) {
 	l := limits{StopIf: w.Config.Canary.StopIf}
 	for feed.Sleep(ctx, observeEvery) == nil {
 		now := time.Now()
-		s, late := w.load.counts.strain(now, l.For)
-		if w.exceeded = l.exceeded(s, late, now); w.exceeded == "" {
+		w.exceeded = l.exceeded(w.load.counts.strain(), now)
+		if why := w.unchecked(now, l.For); why != "" && (l.Errors > 0 || l.P99 > 0) { // what is waited for has not failed yet, nor ended
+			w.exceeded = "nothing has been committed for more than " + l.For.String() + ", as long as canary.stop_if allows: " + why
+		}
+		if w.exceeded == "" {
 			continue
 		}
 		w.monitor.App.Stopped(DB, w.exceeded)

@@ -23,9 +23,8 @@ type counts struct {
 	metrics   metrics
 	slowAfter time.Duration
 	slow      int64
-	wrong     int64             // totals of accounts
-	waiting   map[int]time.Time // since when a client waits for what it has asked for, by its number
-	keyless   time.Time         // since when sessions wait for a group, as none can be made; zero: they have one
+	wrong     int64     // totals of accounts
+	keyless   time.Time // since when sessions wait for a group, as none can be made; zero: they have one
 }
 
 // metrics are those of the monitor.
@@ -62,15 +61,10 @@ func (c *counts) of(n target.Node) *node {
 	return at
 }
 
-// asks says that a client begins a transaction, which may write, or an attempt to connect, the end of which add, reached or
-// unreachable tells.
+// asks says that a client begins a transaction, which may write, or an attempt to connect.
 func (c *counts) asks(client int, n target.Node, writes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waiting == nil {
-		c.waiting = map[int]time.Time{}
-	}
-	c.waiting[client] = time.Now()
 	if at := c.of(n); client < c.sessions {
 		at.used = true
 		if at.trying.IsZero() && (writes || n.Replica) {
@@ -103,7 +97,6 @@ type ended struct {
 func (c *counts) add(client int, n target.Node, e ended) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.waiting, client)
 	at := c.of(n)
 	at.outcomes[e.outcome]++
 	if e.outcome == record.Committed && client < c.sessions && (e.writes || n.Replica) {
@@ -136,7 +129,6 @@ func (c *counts) fail(n target.Node, why target.Reason, err error) {
 func (c *counts) unreachable(client int, n target.Node, why target.Reason, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.waiting, client)
 	at := c.of(n)
 	at.failed++
 	c.fail(n, why, err)
@@ -148,7 +140,6 @@ func (c *counts) unreachable(client int, n target.Node, why target.Reason, err e
 func (c *counts) reached(client int, n target.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.waiting, client)
 	at := c.of(n)
 	at.connections++
 	if client < c.sessions {
@@ -248,15 +239,10 @@ func (at *node) since(keyless time.Time) (first time.Time) {
 }
 
 // strain is how much was done, in transactions and attempts to connect, how much of it failed, other than by a
-// conflict of transactions, and how much took longer than the limit; and what is still waited for at a time and is too late for
-// the limit, or, being later than failing, as good as failed.
-func (c *counts) strain(now time.Time, failing time.Duration) (s, late strain) {
+// conflict of transactions, and how much took longer than the limit.
+func (c *counts) strain() (s strain) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, since := range c.waiting {
-		slow, failed := c.slowAfter > 0 && now.Sub(since) > c.slowAfter, now.Sub(since) > failing
-		late = late.plus(strain{done: one(slow || failed), slow: one(slow), failed: one(failed)})
-	}
 	s.slow = c.slow
 	for _, at := range c.nodes {
 		for _, n := range at.outcomes {
@@ -269,12 +255,5 @@ func (c *counts) strain(now time.Time, failing time.Duration) (s, late strain) {
 			}
 		}
 	}
-	return s, late
-}
-
-func one(is bool) int64 {
-	if is {
-		return 1
-	}
-	return 0
+	return s
 }

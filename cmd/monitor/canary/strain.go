@@ -16,10 +16,6 @@ func (s strain) less(o strain) strain {
 	return strain{s.done - o.done, s.failed - o.failed, s.slow - o.slow}
 }
 
-func (s strain) plus(o strain) strain {
-	return strain{s.done + o.done, s.failed + o.failed, s.slow + o.slow}
-}
-
 // limits tell when a canary has to stop.
 type limits struct {
 	config.StopIf
@@ -32,9 +28,9 @@ type moment struct {
 	strain
 }
 
-// exceeded takes in the strain up to now, and what is late beside, and says what has been too much for as long as it may be; empty: nothing.
+// exceeded takes in the strain up to now, and says what has been too much for as long as it may be; empty: nothing.
 // O(1), and memory for one strain for each call in StopIf.For.
-func (l *limits) exceeded(s, late strain, now time.Time) string {
+func (l *limits) exceeded(s strain, now time.Time) string {
 	l.past = append(l.past, moment{now, s})
 	for len(l.past) > 1 && now.Sub(l.past[1].at) >= l.For {
 		l.past = l.past[1:]
@@ -42,7 +38,7 @@ func (l *limits) exceeded(s, late strain, now time.Time) string {
 	if now.Sub(l.past[0].at) < l.For {
 		return ""
 	}
-	of := s.less(l.past[0].strain).plus(late)
+	of := s.less(l.past[0].strain)
 	switch {
 	case l.Errors > 0 && of.failed*100 > int64(l.Errors)*of.done:
 		return fmt.Sprintf("%s of %s transactions and attempts to connect failed in the last %s, which is more than canary.stop_if.errors allows (%d in a hundred)",
