@@ -703,7 +703,9 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		return
 	}
 	x := e.exhibited(c, f)
-	proved := !f.Whole && plain(f)
+	// Where each read is of one writer, all that a finding rests on is exhibited. Of what had several, who the others were
+	// and why they were not it may be left out.
+	proved := counts && !f.Whole && len(x.s.choices) == 0
 	var shown *constraint.Violation
 	for i := 0; i < 3 && !proved && !e.halted(); i++ { // what it is of; the members, then those that they read from
 		if i > 0 {
@@ -771,21 +773,6 @@ func (e *Engine) unproved(c *check) {
 }
 
 const unprovedMax = 256
-
-// plainLong is how long a cycle must be for its edges to be taken at their word: to
-// judge its transactions again may need the closure of as many sessions.
-const plainLong = 4096
-
-// plain tells whether a finding is a long cycle of session order and of reads whose
-// writer the records name: it needs nothing else, and so no judge.
-func plain(f *constraint.Violation) bool {
-	if len(f.Cycle) < plainLong || f.Assumed || f.Chosen || len(f.Rest) > 0 {
-		return false
-	}
-	return !slices.ContainsFunc(f.Cycle, func(ed graph.Edge) bool {
-		return ed.Why != verdict.BySession && ed.Why != verdict.ByValue && ed.Why != verdict.ByOverwrite && ed.Why != verdict.ByInitial
-	})
-}
 
 // exhibited are the exhibits of a finding, whose steps are made those that are told.
 func (e *Engine) exhibited(c *check, f *constraint.Violation) *exhibits {

@@ -57,7 +57,7 @@ func TestJudgingIsBounded(t *testing.T) {
 			{{Kind: record.Write, Key: x, Value: record.Int(1)}, {Kind: record.Write, Key: y, Value: record.Int(1)}},
 			{{Kind: record.Read, Key: x, Value: record.Int(1)}, {Kind: record.Read, Key: y, Value: record.Int(1)}, {Kind: record.Write, Key: x, Value: record.Int(3)}},
 			{{Kind: record.Read, Key: x, Value: record.Int(1)}, {Kind: record.Read, Key: y, Value: record.Int(1)}, {Kind: record.Write, Key: y, Value: record.Int(4)}},
-			{{Kind: record.Write, Key: "z", Value: record.Int(1)}, {Kind: record.Read, Key: "z", Value: record.Int(1)}},
+			{{Kind: record.Read, Key: x, Value: record.Int(3)}, {Kind: record.Read, Key: y, Value: record.Int(4)}, {Kind: record.Write, Key: x, Value: record.Int(1)}},
 		} {
 			id := fmt.Sprintf("t%d-%d", i, j)
 			e.Step(&record.Transaction{ID: id, Session: id, Ops: ops}, 0)
