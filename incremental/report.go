@@ -703,9 +703,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		return
 	}
 	x := e.exhibited(c, f)
-	// Where each read is of one writer, all that a finding rests on is exhibited. Of what had several, who the others were
-	// and why they were not it may be left out.
-	proved := counts && !f.Whole && len(x.s.choices) == 0
+	proved := counts && x.suffice(f)
 	var shown *constraint.Violation
 	for i := 0; i < 3 && !proved && !e.halted(); i++ { // what it is of; the members, then those that they read from
 		if i > 0 {
@@ -713,7 +711,7 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		} else if f.Whole {
 			continue
 		}
-		shown, proved = e.violated(c, x, f.Assumed && !c.timed)
+		shown, proved = e.violated(c, x)
 	}
 	if !proved && !counts {
 		switch {
@@ -729,12 +727,11 @@ func (e *Engine) judge(c *check, f *constraint.Violation) {
 		c.poly.Unexplained++ // it may follow only from what was read: a transaction took effect that can't have
 		return
 	}
-	if shown != nil {
+	if shown != nil && f.Assumed && !c.timed {
 		// It rests on times that are no part of the level. What the exhibits show without them would be found as well,
 		// and is what is told.
 		f = shown
-		y := e.exhibited(c, f)
-		if _, ok := e.violated(c, y, false); ok {
+		if y := e.exhibited(c, f); y.suffice(f) {
 			x = y
 		}
 	}
@@ -773,6 +770,12 @@ func (e *Engine) unproved(c *check) {
 }
 
 const unprovedMax = 256
+
+// suffice: the exhibits of a finding are all that it rests on, as each read is of one writer. Of reads that may be of
+// several it may be left out why they are of none of the others.
+func (x *exhibits) suffice(f *constraint.Violation) bool {
+	return !f.Whole && len(x.s.choices) == 0
+}
 
 // exhibited are the exhibits of a finding, whose steps are made those that are told.
 func (e *Engine) exhibited(c *check, f *constraint.Violation) *exhibits {
@@ -958,8 +961,9 @@ func (t *teller) fallen(others []constraint.Other, depth int) [][]verdict.Edge {
 	return out
 }
 
-// violated checks the exhibits by themselves at c's level, and tells what is found in them if that is asked. What the search does not show within a budget that is small beside that of a whole history is not shown.
-func (e *Engine) violated(c *check, x *exhibits, show bool) (*constraint.Violation, bool) {
+// violated checks the exhibits by themselves at c's level, and tells what is found in them. What the search does not
+// show within a budget that is small beside that of a whole history is not shown.
+func (e *Engine) violated(c *check, x *exhibits) (*constraint.Violation, bool) {
 	if c.poly.Spent(2) {
 		return nil, false
 	}
@@ -974,11 +978,9 @@ func (e *Engine) violated(c *check, x *exhibits, show bool) (*constraint.Violati
 	p := s.polys[0]
 	violated := p.Found > 0 || p.Solve(min(e.opt.Conflicts, exhibitsConflicts)) == sat.Unsat
 	c.poly.Look(stepsEach*(len(s.ops)+p.Stats.Conflicts) + int(b.Used()))
-	if show {
-		for _, f := range p.TakeFound() {
-			f = f.Renamed(func(s version.Slot) version.Slot { return slots[s] }, p.Parts())
-			return &f, violated
-		}
+	for _, f := range p.TakeFound() {
+		f = f.Renamed(func(s version.Slot) version.Slot { return slots[s] }, p.Parts())
+		return &f, violated
 	}
 	return nil, violated
 }
