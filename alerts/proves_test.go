@@ -104,6 +104,12 @@ s2 T12: r(x,3) w(x,4)
 s1 T11 unknown: w(x,3) r(y,1)
 s2 T14: r(x,3)
 `, "si", "session-guarantee-violation"},
+		{"null may be anybody's unless coverage is complete, so all of the list has appenders", `initial any
+s2 T1: append(x,1)
+s2 T2: r(y,null)
+s2 T3: append(x,2) append(x,3)
+s1 T4: w(y,null) r(x,[1,2,3])
+`, "ser", "circular-information-flow"},
 		{"T1, which was ruled out, turns out to have taken effect", `initial any
 s2 T1 unknown: r(y,8) w(x,2)
 s2 T3: r(x,2) w(x,3) w(x,null)

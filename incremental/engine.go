@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -921,6 +922,11 @@ func (e *Engine) witnessed() bool {
 // Options in that order. Violations that a Tick reported are in them too.
 func (e *Engine) Close() []verdict.Result {
 	e.in.judgeSuspects()
+	for _, index := range slices.Sorted(maps.Keys(e.in.faults)) {
+		if e.in.txns.At(index).doubt == tookEffect { // as was known before
+			e.judgeFaults(index)
+		}
+	}
 	if e.opt.Online {
 		e.closeOnline()
 	} else {

@@ -343,7 +343,7 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 			x.lists = append(x.lists, c)
 			continue
 		}
-		if w, _ := x.e.onlyWriter(index, c); w == none || x.e.mayBeInitial(x.e.in.cells.At(c)) {
+		if w, _ := x.e.onlyWriter(index, c); w == none || x.e.mayBeInitial(x.e.in.cells.At(c)) || x.e.common(x.e.in.cells.At(c)) {
 			x.initial = true
 		}
 		x.e.in.writersOf(c, func(w ordinal) bool {
@@ -837,16 +837,14 @@ func (e *Engine) tell(c *check, v verdict.Violation) {
 	}
 }
 
-// unprovable counts as not checked what rests on a list that was read of a key of which only then somebody came who
-// wrote it otherwise: what followed what in it still holds, but there is no evidence of it that says so.
+// unprovable counts as not checked what rests on a read of a key of which only then somebody came who made it one that is
+// not checked: what followed what in a list still holds, say, but there is no evidence of it that says so.
 func (e *Engine) unprovable(v *verdict.Violation) bool {
 	rests := func(index ordinal, key string) bool {
 		k := e.in.keyNumber(key)
 		p := e.in.perKey.At(k)
-		return p.appended && !p.isListKey() && slices.ContainsFunc(e.in.external(index), func(c cellID) bool {
-			cl := e.in.cells.At(c)
-			return cl.key == k && cl.about&(isNull|isEmpty|isList) != 0
-		})
+		read := func(c cellID) bool { return e.in.cells.At(c).key == k }
+		return p.appended && !p.isListKey() && slices.ContainsFunc(e.in.external(index), read)
 	}
 	for _, x := range v.Exhibits {
 		if int(x.Txn) >= len(e.in.indexOf) || e.in.indexOf[x.Txn] == none { // at hand, or aborted

@@ -47,3 +47,37 @@ func TestNothingReadBeforeTheFirstAppend(t *testing.T) {
 		}
 	}
 }
+
+// Whether who writes null and then reads an empty list saw its own write says what the key turns out to hold: of a list
+// they are the same, and of a key of which a write is forgotten nobody knows. Where it is none that is wrong, also of one of
+// unknown outcome from whom somebody was seen to read before.
+func TestNothingReadAfterNothingWritten(t *testing.T) {
+	for _, tc := range []struct {
+		text  string
+		lossy bool
+		want  verdict.Outcome
+	}{
+		{"s1 T1: w(x,null) r(x,[])\n", false, verdict.Violated},
+		{"s1 T1: w(x,null) r(x,[])\n", true, verdict.Unknown},
+		{"s1 T1: w(x,null) r(x,[])\ns2 T2: append(x,1)\n", false, verdict.Satisfied},
+		{"s1 T1 unknown: w(x,[]) r(x,null) w(x,2)\ns2 T2: r(x,2)\n", false, verdict.Violated},
+	} {
+		for _, online := range []bool{false, true} {
+			s, err := script.Parse(tc.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := incremental.New(incremental.Options{Online: online, UniqueValues: true, UnseenUnique: true, Levels: []verdict.Level{verdict.SI}, Initial: record.InitialAbsent})
+			if tc.lossy {
+				e.Lose("x", false)
+			}
+			for i := range s.Txns {
+				e.Step(&s.Txns[i], int64(10*i))
+				e.Tick(int64(10 * i))
+			}
+			if r := e.Close()[0]; r.Outcome != tc.want {
+				t.Errorf("online %v: %+v; want %v of\n%s", online, r, tc.want, tc.text)
+			}
+		}
+	}
+}

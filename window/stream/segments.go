@@ -274,7 +274,7 @@ func (s *segments) feed(t *record.Transaction, f fed) []version.Key {
 func (s *segments) noteAwaited(t *record.Transaction) {
 	for i := range t.Ops {
 		op := &t.Ops[i]
-		if op.Kind != record.Read {
+		if op.Kind != record.Read || t.Status == record.Aborted {
 			continue
 		}
 		number := s.engine.Key(op.Key)
@@ -823,8 +823,8 @@ func (s *segments) nextSeeds(from int, waiting []verdict.Exhibit) []record.Trans
 			continue
 		}
 		reads := readsOf(t.Ops, x.Reads)
-		if len(x.Writes) > 0 { // it was aborted
-			reads = writesOf(t.Ops, x.Writes)
+		if len(x.Writes) > 0 { // it was aborted; what it had read says whether it only put that back
+			reads = opsOf(t.Ops, x.Writes)
 		}
 		if len(reads) == 0 {
 			s.stats.Unawaited++
@@ -1005,11 +1005,9 @@ func readsOf(ops []record.Op, keys []string) []record.Op {
 	return out
 }
 
-// writesOf are the operations that wrote some keys.
-func writesOf(ops []record.Op, keys []string) []record.Op {
-	return slices.DeleteFunc(slices.Clone(ops), func(op record.Op) bool {
-		return op.Kind != record.Write && op.Kind != record.Append || !slices.Contains(keys, op.Key)
-	})
+// opsOf are the operations on some keys.
+func opsOf(ops []record.Op, keys []string) []record.Op {
+	return slices.DeleteFunc(slices.Clone(ops), func(op record.Op) bool { return predicate(&op) || !slices.Contains(keys, op.Key) })
 }
 
 // stopped tells whether Config.Stop says so: then nothing need be what its records make it.

@@ -262,14 +262,14 @@ func TestLossEndsCompleteCoverage(t *testing.T) {
 	}
 }
 
-// Of an aborted transaction nothing is kept but what it wrote to the keys in question.
-func TestWritesOf(t *testing.T) {
+// Of an aborted transaction nothing is kept but what it did to the keys in question.
+func TestOpsOf(t *testing.T) {
 	op := func(k record.OpKind, key string, n int64) record.Op {
 		return record.Op{Kind: k, Key: key, Value: record.Int(n)}
 	}
 	ops := []record.Op{op(record.Read, "x", 1), op(record.Write, "x", 2), op(record.Write, "y", 3), op(record.Append, "z", 4), op(record.Append, "y", 5), op(record.Write, "x", 6)}
-	want := []record.Op{ops[1], ops[3], ops[5]}
-	if got := writesOf(ops, []string{"z", "x"}); !slices.Equal(got, want) {
+	want := []record.Op{ops[0], ops[1], ops[3], ops[5]}
+	if got := opsOf(ops, []string{"z", "x"}); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
