@@ -42,6 +42,8 @@ type Options struct {
 	Seed  uint64
 	// Version is what the page shows of the program.
 	Version string
+
+	under string // the folder that PostgreSQL's is made in; empty: the system's for such
 }
 
 // The scene.

@@ -28,7 +28,7 @@ const forkMax = 10 * time.Minute
 // isolation, though neither server has failed. The error is a *servers.MissingError where PostgreSQL is not installed.
 func Postgres(ctx context.Context, o Options) (planned bool, err error) {
 	signal.Ignore(syscall.SIGPIPE) // who reads the output may end first (| head): the servers are stopped all the same
-	dir, err := os.MkdirTemp("", "isowatch-demo-")
+	dir, err := os.MkdirTemp(o.under, "isowatch-demo-")
 	if err != nil {
 		return false, fmt.Errorf("make a folder for the demo: %w", err)
 	}

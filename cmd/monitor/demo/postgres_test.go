@@ -38,6 +38,7 @@ func TestPostgresLeavesNothingBehind(t *testing.T) {
 	}
 	for name, want := range map[string]string{"asked": "", "primary": "has ended", "standby": "has ended"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			tmp, err := os.MkdirTemp("", "isowatch-server-") // t.TempDir's can't be entered by another account
 			if err != nil {
 				t.Fatal(err)
@@ -46,7 +47,6 @@ func TestPostgresLeavesNothingBehind(t *testing.T) {
 			if err := os.Chmod(tmp, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			t.Setenv("TMPDIR", tmp)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var pids []int
@@ -63,7 +63,7 @@ func TestPostgresLeavesNothingBehind(t *testing.T) {
 					_ = syscall.Kill(pids[1], syscall.SIGKILL)
 				}
 			}}
-			planned, err := Postgres(ctx, Options{Out: out, Seed: 1})
+			planned, err := Postgres(ctx, Options{Out: out, Seed: 1, under: tmp})
 			if planned || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("planned %v, error %v, want %q", planned, err, want)
 			}
