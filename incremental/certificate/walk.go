@@ -43,9 +43,6 @@ func (r *replay) prepare() *Error {
 // emptyLists finds the lists to which nobody appends: a key that nobody changes, and of
 // which somebody reads an empty list.
 func (r *replay) emptyLists() {
-	if r.opt.Coverage == record.CoveragePartial {
-		return
-	}
 	changed := make([]bool, len(r.objects))
 	for n := range r.txns {
 		for j := range r.txns[n].Ops {
@@ -210,7 +207,7 @@ func (r *replay) readPartial(i int32, n, j int, key int32, v record.Value) *Erro
 	o := &r.objects[key]
 	has := o.content()
 	switch {
-	case r.saysNothing(o, v):
+	case r.saysNothing(v):
 	case has.isList && v.Kind == record.KindList:
 		recorded := func(text string) bool { _, ok := r.appended[element{key, text}]; return ok }
 		if !shows(elements(v), o.list, recorded) {
@@ -226,9 +223,8 @@ func (r *replay) readPartial(i int32, n, j int, key int32, v record.Value) *Erro
 
 // saysNothing tells whether a read of v proves nothing under partial coverage:
 // somebody may have deleted the key, or put back what it held at first.
-func (r *replay) saysNothing(o *object, v record.Value) bool {
-	return v.IsNull() || r.opt.Initial == record.InitialZero && v == record.Int(0) ||
-		o.isList && v.Kind == record.KindList && elements(v) == ""
+func (r *replay) saysNothing(v record.Value) bool {
+	return v.IsNull() || r.opt.Initial == record.InitialZero && v == record.Int(0) || v.Kind == record.KindList && elements(v) == ""
 }
 
 // end makes the writes of transaction n, which commits at event i, part of the

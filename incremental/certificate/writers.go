@@ -196,7 +196,7 @@ func (c *commitOrder) resolveTxn(i int32, n int) *Error {
 func (c *commitOrder) readValue(i int32, n, j int, key int32) *Error {
 	v, o := c.txns[n].Ops[j].Value, &c.objects[key]
 	partial := c.opt.Coverage == record.CoveragePartial
-	if partial && (c.saysNothing(o, v) || c.putBack[written{key, v}]) {
+	if partial && (c.saysNothing(v) || c.putBack[written{key, v}]) {
 		return nil
 	}
 	stated := c.opt.Initial != record.InitialAny
