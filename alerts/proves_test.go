@@ -110,6 +110,12 @@ s2 T2: r(y,null)
 s2 T3: append(x,2) append(x,3)
 s1 T4: w(y,null) r(x,[1,2,3])
 `, "ser", "circular-information-flow"},
+		{"the list that shows that T1 took effect has appenders, as null needs complete coverage", `initial any
+s1 T3 aborted: w(y,null)
+s2 T2 unknown: append(x,1)
+s4 T1 unknown: r(y,null) append(x,2)
+s2 T5: r(x,[1,2])
+`, "ser", "aborted-read"},
 		{"T1, which was ruled out, turns out to have taken effect", `initial any
 s2 T1 unknown: r(y,8) w(x,2)
 s2 T3: r(x,2) w(x,3) w(x,null)

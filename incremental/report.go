@@ -70,8 +70,8 @@ func (e *Engine) vouch(v *verdict.Violation) {
 		v.Exhibits[i].Writes = append(v.Exhibits[i].Writes, key)
 		x := exhibit(e.in.txns.At(by.reader).id)
 		x.All = append(x.All, key)
-		if v.Kind != verdict.ThinAirRead || !e.in.perKey.At(by.key).isListKey() {
-			continue // partial coverage will do
+		if !e.in.perKey.At(by.key).isListKey() {
+			continue
 		}
 		c := e.readCell(by.reader, by.key)
 		if c == none || e.in.cells.At(c).about&isList == 0 {
