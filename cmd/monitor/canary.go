@@ -134,7 +134,7 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 	if conditions && ctx.Err() == nil {
 		err = c.check(cmd, loaded.Levels)
 	} else {
-		err = c.out.ended(cmd, ended.Reports, ended.Alerts)
+		err = c.out.ended(cmd, ended)
 	}
 	if err != nil || ended.Unchecked == "" {
 		return err

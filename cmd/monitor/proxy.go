@@ -80,5 +80,5 @@ func (p *proxyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return runFailure(err)
 	}
-	return p.out.ended(cmd, ended.Reports, ended.Alerts)
+	return p.out.ended(cmd, ended)
 }

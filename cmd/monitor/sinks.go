@@ -103,15 +103,15 @@ func publishTo(cmd *cobra.Command, c kafka.Connection, topic string, quiet bool)
 }
 
 // ended prints what came of records that were judged here and whose first anomalies were drawn, and is the exit status.
-func (o *output) ended(cmd *cobra.Command, reports []report.History, anomalies int) error {
-	if err := printReports(cmd, *o, reports, true); err != nil {
+func (o *output) ended(cmd *cobra.Command, e *embedded.Outcome) error {
+	if err := printReports(cmd, *o, e.Reports, true); err != nil {
 		return err
 	}
 	switch {
 	case cmd.Context().Err() != nil: // its owner ended it, whatever it found
 		return nil
-	case anomalies > 0:
+	case e.Alerts > 0:
 		return silent(exitViolated)
 	}
-	return silent(report.Exit(reports))
+	return silent(report.Exit(e.Reports))
 }

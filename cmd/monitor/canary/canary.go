@@ -28,7 +28,6 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/cmd/monitor/embedded"
 	"github.com/isowatch/isowatch/cmd/monitor/feed"
-	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
 )
@@ -54,16 +53,6 @@ type Options struct {
 	embedded.Output
 }
 
-// Outcome is how a canary ended.
-type Outcome struct {
-	// Reports are those of check, where the canary ended by itself and judged what it recorded.
-	Reports []report.History
-	// Alerts is how many anomalies were told.
-	Alerts int
-	// Unchecked is why nothing was checked any more at the end; empty: something was, or ctx ended it.
-	Unchecked string
-}
-
 // ErrNothing says that it ended before there was anything to judge.
 var ErrNothing = errors.New("no transaction of a session was committed, and so nothing is known; give --duration or --transactions more")
 
@@ -78,7 +67,7 @@ func transactionBytes(c *config.Canary) int {
 
 // Run works until the duration, ctx or, if asked for, the first violation ends it. The error is a *target.Error where an
 // option does not fit the database, else what the monitor's Run returns.
-func Run(ctx context.Context, o Options) (*Outcome, error) {
+func Run(ctx context.Context, o Options) (*embedded.Outcome, error) {
 	c := o.Config.Canary
 	settings, err := target.ParseSettings(c.SessionSettings)
 	if err != nil {
@@ -165,7 +154,7 @@ type watch struct {
 	exceeded string
 }
 
-func (w *watch) run(ctx context.Context) (*Outcome, error) {
+func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 	w.configure()
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -189,7 +178,7 @@ func (w *watch) run(ctx context.Context) (*Outcome, error) {
 	w.monitor.Run(ctx)
 	w.introduce()
 	var beside sync.WaitGroup
-	beside.Go(func() { w.report(working) })
+	beside.Go(func() { w.monitor.Report(working, w.count) })
 	beside.Go(func() { w.observe.run(working) })
 	beside.Go(func() { w.watchStrain(working) })
 	harm, undone := context.WithCancel(working)
@@ -201,7 +190,7 @@ func (w *watch) run(ctx context.Context) (*Outcome, error) {
 	if err = errors.Join(err, w.monitor.Close(ctx)); err != nil {
 		return nil, err
 	}
-	w.count()
+	w.monitor.Say(w.count()...)
 	ended := time.Now()
 	if at, ok := working.Deadline(); ok && at.Before(ended) { // what was under way then has been waited for
 		ended = at
@@ -215,7 +204,7 @@ func (w *watch) run(ctx context.Context) (*Outcome, error) {
 	case w.Publish == nil && w.load.committed.Load() == 0 && ctx.Err() == nil:
 		return nil, ErrNothing
 	}
-	out := &Outcome{Alerts: w.monitor.Alerts(), Reports: w.monitor.Reports(w.db.Describe())}
+	out := w.monitor.Outcome(w.db.Describe())
 	if why := w.unchecked(ended, page.StalledAfter); why != "" && ctx.Err() == nil {
 		out.Unchecked = "when the canary ended nothing had been committed for more than " + page.StalledAfter.String() + ", and nothing was checked any more: " + why
 	}
@@ -317,18 +306,8 @@ func (w *watch) due() int {
 	return int(due)
 }
 
-// reportEvery is how often a line says how it goes.
-const reportEvery = 10 * time.Second
-
-// report says how it goes until ctx ends.
-func (w *watch) report(ctx context.Context) {
-	for feed.Sleep(ctx, reportEvery) == nil {
-		w.count()
-	}
-}
-
-// count prints what has been done.
-func (w *watch) count() {
+// count says what has been done.
+func (w *watch) count() []string {
 	outcomes, reasons, wrong := w.load.counts.total()
 	text := fmt.Sprintf("%s committed, %s aborted, %s unknown", humanize.Comma(outcomes[record.Committed]), humanize.Comma(outcomes[record.Aborted]), humanize.Comma(outcomes[record.Unknown]))
 	var why []string
@@ -352,5 +331,5 @@ func (w *watch) count() {
 			lines = append(lines, fmt.Sprintf("nothing is committed at %s for %s: %s", n.Name, time.Since(time.Unix(0, node.Since)).Round(time.Second), node.Why))
 		}
 	}
-	w.monitor.Say(lines...)
+	return lines
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/alerts/present"
 	"github.com/isowatch/isowatch/cmd/monitor/app"
+	"github.com/isowatch/isowatch/cmd/monitor/feed"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/codec"
@@ -80,6 +81,16 @@ type Monitor struct {
 	mu     sync.Mutex // of options.Out and what follows
 	alerts int
 	drawn  map[string]bool // by name: an anomaly of it
+}
+
+// Outcome is how the work ended.
+type Outcome struct {
+	// Reports are those of check, where the records ended by themselves and were judged here.
+	Reports []report.History
+	// Alerts is how many anomalies were told.
+	Alerts int
+	// Unchecked is why nothing was checked any more at the end; empty: something was, or its owner ended it.
+	Unchecked string
 }
 
 var errEnded = errors.New("the monitor has ended")
@@ -155,23 +166,33 @@ func (m *Monitor) Close(ctx context.Context) error {
 	return errors.Join(err, m.err, os.RemoveAll(m.dir))
 }
 
-// Alerts is how many alerts of anomalies were told: one anomaly may have several.
-func (m *Monitor) Alerts() int {
+// told is how many alerts of anomalies were told: one anomaly may have several.
+func (m *Monitor) told() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.alerts
 }
 
-// Reports are those of check, of the history called file, where the records have ended by themselves; else none.
-func (m *Monitor) Reports(file string) []report.History {
-	if m.options.Publish != nil || !m.App.Ended() {
-		return nil
+// Outcome is what came of the records, of the history called file.
+func (m *Monitor) Outcome(file string) *Outcome {
+	out := &Outcome{Alerts: m.told()}
+	if m.options.Publish == nil && m.App.Ended() {
+		out.Reports = m.App.Reports()
 	}
-	out := m.App.Reports()
-	for i := range out {
-		out[i].File = file
+	for i := range out.Reports {
+		out.Reports[i].File = file
 	}
 	return out
+}
+
+// reportEvery is how often lines say how it goes.
+const reportEvery = 10 * time.Second
+
+// Report says how it goes, in the lines that it is told, until ctx ends.
+func (m *Monitor) Report(ctx context.Context, lines func() []string) {
+	for feed.Sleep(ctx, reportEvery) == nil {
+		m.Say(lines()...)
+	}
 }
 
 // Write takes a notice as the monitor writes it: a JSON object and an end of line. The first anomaly of a name is drawn.
@@ -256,7 +277,7 @@ func (m *Monitor) Introduce(what string, more ...string) {
 // Result says what has come of the records.
 func (m *Monitor) Result() string {
 	found, dropped := "no anomaly", m.Dropped()
-	if n := m.Alerts(); n > 0 { // the end tells how many anomalies they come down to
+	if n := m.told(); n > 0 { // the end tells how many anomalies they come down to
 		found = humanize.Comma(int64(n)) + " " + english.PluralWord(n, "alert of an anomaly", "alerts of anomalies")
 	}
 	switch {

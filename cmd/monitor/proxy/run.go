@@ -15,8 +15,6 @@ import (
 
 	"github.com/isowatch/isowatch/cmd/monitor/canary/target"
 	"github.com/isowatch/isowatch/cmd/monitor/embedded"
-	"github.com/isowatch/isowatch/cmd/monitor/feed"
-	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/recorder/pgxtap"
@@ -36,15 +34,9 @@ type RunOptions struct {
 	embedded.Output
 }
 
-// Outcome is how a run ended.
-type Outcome struct {
-	Reports []report.History
-	Alerts  int
-}
-
 // Run passes connections on and judges what is recorded, until ctx or the duration ends it. The error is a *target.Error where an option
 // can't be used, else what the monitor's Run returns.
-func Run(ctx context.Context, o RunOptions) (*Outcome, error) {
+func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 	node, upstream, err := target.PostgresAt("--upstream", o.Upstream)
 	if err != nil {
 		return nil, err
@@ -80,11 +72,7 @@ func Run(ctx context.Context, o RunOptions) (*Outcome, error) {
 		p := New(Options{Upstream: &upstream.Config, Capture: capture, Log: o.Log})
 		introduce(m, l, upstream, capture, complete, o.Unique)
 		var saying sync.WaitGroup
-		saying.Go(func() {
-			for feed.Sleep(ctx, reportEvery) == nil {
-				m.Say(status(m, p))
-			}
-		})
+		saying.Go(func() { m.Report(ctx, func() []string { return []string{status(m, p)} }) })
 		err = p.Serve(ctx, l)
 		stop()
 		saying.Wait()
@@ -96,11 +84,8 @@ func Run(ctx context.Context, o RunOptions) (*Outcome, error) {
 	if err = errors.Join(err, m.Close(ctx)); err != nil {
 		return nil, err
 	}
-	return &Outcome{Reports: m.Reports(upstream.Host), Alerts: m.Alerts()}, nil
+	return m.Outcome(upstream.Host), nil
 }
-
-// reportEvery is how often a line says how it goes.
-const reportEvery = 10 * time.Second
 
 // introduce says what is recorded, and what that is worth.
 func introduce(m *embedded.Monitor, l net.Listener, upstream *pgx.ConnConfig, capture *postgres.Capture, complete, unique bool) {

@@ -213,16 +213,15 @@ func (m *mySQL) Connect(ctx context.Context, at Node, settings []Setting) (Sessi
 	}
 	s := newSQLSession(conn, mySQLDialect)
 	texts := []string{"set session transaction isolation level " + m.level, "set session sql_mode = " + sqlMode}
-	for _, text := range texts {
+	own := len(texts)
+	for _, set := range settings {
+		texts = append(texts, "set session "+set.Name+" = "+literal(set.Value))
+	}
+	for i, text := range texts {
 		if err := s.exec(ctx, text); err != nil {
 			s.Close()
-			return nil, err
-		}
-	}
-	for _, set := range settings {
-		if err := s.exec(ctx, "set session "+set.Name+" = "+literal(set.Value)); err != nil {
-			s.Close()
-			if errors.As(err, new(*driver.MySQLError)) {
+			if i >= own && errors.As(err, new(*driver.MySQLError)) {
+				set := settings[i-own]
 				return nil, &Error{Option: "--session-settings", What: "the database does not take " + set.Name + "=" + set.Value, Err: err, Do: "see SHOW VARIABLES for what there is"}
 			}
 			return nil, err
