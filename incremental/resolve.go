@@ -262,17 +262,11 @@ func (e *Engine) mayCome() bool { return e.opt.Online && !e.closed && !e.closedS
 // null, the empty list, and what every key is known to hold at first. That values are unique is not said of it.
 func (e *Engine) common(cl *cell) bool { return cl.about&e.in.common != 0 }
 
-// saysNothing: with partial coverage an unseen writer may have deleted the key,
-// or put back what it held at first.
+// saysNothing: with partial coverage an unseen writer may have deleted the key, or put back what it held at
+// first. Nobody unseen is presumed to do so to lists; a key that is one and written, too, is not checked.
 func (e *Engine) saysNothing(c cellID) bool {
 	cl := e.in.cells.At(c)
-	if !e.lossy(cl.key) {
-		return false
-	}
-	if e.in.perKey.At(cl.key).isListKey() { // which is only ever appended to
-		return false
-	}
-	return e.common(cl)
+	return e.lossy(cl.key) && !e.in.perKey.At(cl.key).appended && e.common(cl)
 }
 
 // decide finds the version of a read of which all that will be known is known,

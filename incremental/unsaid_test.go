@@ -22,6 +22,7 @@ func TestNothingReadBeforeTheFirstAppend(t *testing.T) {
 		{"s1 T1: r(y,null) r(x,[1])\ns2 T2 unknown: append(x,1) append(y,2)\n", verdict.Violated},
 		{"s1 T1: r(y,null)\ns2 T2: append(x,1) append(y,2)\ns1 T3: r(x,[1])\n", verdict.Satisfied},
 		{"s1 T1: r(y,null) r(x,1)\ns2 T2: w(x,1) w(y,2)\n", verdict.Satisfied},
+		{"s1 T1: append(y,3)\ns1 T2: w(y,2)\ns1 T3: r(y,[])\n", verdict.Unknown},
 	} {
 		for _, level := range []verdict.Level{verdict.RA, verdict.SI, verdict.SER} {
 			for _, unique := range []bool{true, false} {
