@@ -101,28 +101,35 @@ func (e *Engine) vouch(v *verdict.Violation) {
 func (e *Engine) withMakers(xs []verdict.Exhibit) []verdict.Exhibit {
 	known := map[cellID]bool{} // by the exhibits
 	var more []verdict.Exhibit
-	each := func(f func(id verdict.TxnID, c cellID, name string, wrote bool)) {
+	each := func(f func(index ordinal, c cellID, name string, reads, writes bool)) {
 		for _, x := range xs {
 			if int(x.Txn) >= len(e.in.indexOf) || e.in.indexOf[x.Txn] == none { // at hand, or aborted
 				continue
 			}
-			for _, c := range e.in.external(e.in.indexOf[x.Txn]) {
+			index := e.in.indexOf[x.Txn]
+			for _, c := range e.in.external(index) {
 				name := e.in.nameOf(e.in.cells.At(c).key)
-				known[c] = known[c] || slices.Contains(x.Reads, name) || slices.Contains(x.All, name)
-				f(x.Txn, c, name, slices.Contains(x.Writes, name))
+				f(index, c, name, slices.Contains(x.Reads, name) || slices.Contains(x.All, name), slices.Contains(x.Writes, name))
 			}
 		}
 	}
-	each(func(verdict.TxnID, cellID, string, bool) {})
-	each(func(id verdict.TxnID, c cellID, name string, wrote bool) {
-		if maker := e.in.others(c).maker; known[c] && maker != verdict.NoTxn {
-			more = append(more, verdict.Exhibit{Txn: maker, Writes: []string{name}})
-		}
-		if known[c] && wrote {
-			more = append(more, verdict.Exhibit{Txn: id, Reads: []string{name}})
-		}
-	})
-	xs = merged(append(xs, more...))
+	for again := true; again; xs, more = merged(append(xs, more...)), nil {
+		again = false
+		each(func(_ ordinal, c cellID, _ string, reads, _ bool) { known[c] = known[c] || reads })
+		each(func(index ordinal, c cellID, name string, reads, writes bool) {
+			o := e.in.others(c)
+			if known[c] && o.maker != verdict.NoTxn {
+				more = append(more, verdict.Exhibit{Txn: o.maker, Writes: []string{name}})
+			}
+			if !known[c] || reads || !writes || !(e.in.wroteWhat(index, c) || o.inter == index || o.inter2 == index) {
+				return
+			}
+			again = true
+			v := verdict.Violation{Exhibits: []verdict.Exhibit{{Txn: e.in.txns.At(index).id, Reads: []string{name}}}}
+			e.showOtherReads(&v, index, c)
+			more = append(more, v.Exhibits...)
+		})
+	}
 	for i := range xs {
 		x := &xs[i]
 		for _, keys := range [3]*[]string{&x.Reads, &x.Writes, &x.All} {

@@ -170,6 +170,22 @@ func TestWhoPutsBackMayHaveReadWhatWasThere(t *testing.T) {
 	}
 }
 
+// Who read other values as well before it put one back is shown with all who wrote them: no anomaly is told of a level that
+// holds.
+func TestWhoReadMoreThanItPutsBack(t *testing.T) {
+	s, err := script.Parse("s2 A: r(x,2) r(x,null) w(x,2)\ns1 B: w(x,2)\ns2 C: r(x,null)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range judged(t, s.Txns, judge.Assumptions{}, verdict.Levels()).Results {
+		for _, a := range r.Anomalies {
+			if l, ok := verdict.ParseLevel(a.Level); !ok || oracle.Holds(l, s.Txns, oracle.Options{}) {
+				t.Errorf("%s: %s is told of %s", r.Level, a.Name, a.Level)
+			}
+		}
+	}
+}
+
 // Who writes back what it read can have read it of a lost attempt like anybody else, where an earlier one was aborted.
 func TestWhoWritesBackMayHaveReadALostAttempt(t *testing.T) {
 	for _, tc := range []struct {
