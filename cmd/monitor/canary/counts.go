@@ -46,6 +46,15 @@ type node struct {
 	refused time.Time // since when no session could connect; zero: one could
 	trying  time.Time // since when sessions try to write, or to read at a replica, and nothing is committed; zero: something was
 	failure string    // the last one since then that may be why: its reason and what the database said
+	did     time.Time // when something was committed last
+}
+
+// lost is since when a node can't be reached: it does not answer when asked how it is, and commits nothing.
+func (at *node) lost() time.Time {
+	if at.did.After(at.down) {
+		return time.Time{}
+	}
+	return at.down
 }
 
 // of is a node's, made when first asked for; c.mu is held.
@@ -99,6 +108,9 @@ func (c *counts) add(client int, n target.Node, e ended) {
 	defer c.mu.Unlock()
 	at := c.of(n)
 	at.outcomes[e.outcome]++
+	if e.outcome == record.Committed {
+		at.did = time.Now()
+	}
 	if e.outcome == record.Committed && client < c.sessions && (e.writes || n.Replica) {
 		at.refused, at.trying, at.failure = time.Time{}, time.Time{}, ""
 	}
@@ -213,7 +225,7 @@ func (c *counts) node(n target.Node, now time.Time) page.CanaryNode {
 	}
 	out.Since = since.UnixNano()
 	switch {
-	case !at.down.IsZero():
+	case !at.lost().IsZero():
 		out.State, out.Why = page.NodeUnreachable, at.why
 	case now.Sub(since) >= page.StalledAfter:
 		out.State, out.Why = page.NodeStalled, cmp.Or(at.failure, "no answer that says why")
@@ -227,12 +239,12 @@ func (at *node) since(keyless time.Time) (first time.Time) {
 	if !at.used {
 		keyless = time.Time{}
 	}
-	for _, t := range []time.Time{at.down, at.refused, at.trying, keyless} {
+	for _, t := range []time.Time{at.lost(), at.refused, at.trying, keyless} {
 		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
 			first = t
 		}
 	}
-	if at.down.IsZero() && !first.IsZero() && first.Before(at.up) { // sessions come back later than the node
+	if at.lost().IsZero() && !first.IsZero() && first.Before(at.up) { // sessions come back later than the node
 		first = at.up
 	}
 	return first

@@ -144,7 +144,7 @@ type client struct {
 	absent      []string      // registers that the transaction in work saw not to be there
 	bank        bank          // what the transaction in work has seen of accounts
 	failure     error         // of the transaction in work
-	committing  bool          // its commit goes with its last operation, which is under way
+	committing  bool          // its commit is under way, with its last operation or after it
 }
 
 // route is the nodes that the i-th session uses. Which one a transaction runs on is drawn.
@@ -336,20 +336,15 @@ func (c *client) perform(ctx context.Context, t *recorder.Transaction, g *group,
 // finish commits, or gives up what has failed with err. It leaves the session if its connection is of no more use.
 func (c *client) finish(ctx context.Context, err error) (record.Status, target.Reason) {
 	if err == nil {
+		c.committing = true
 		if err = c.session.Commit(ctx); err == nil {
 			c.answers.Add(1)
 			return record.Committed, ""
 		}
-		c.failure = err
-		f := c.db.Fault(err)
-		if !f.Answered {
-			c.leave()
-			return record.Unknown, f.Reason
-		}
-		return record.Aborted, f.Reason
 	}
 	c.failure = err
-	// What was not committed is undone: by the database itself where the connection is gone.
+	// What was not committed is undone: by the database itself where the connection is gone. A COMMIT that was refused may
+	// have left the transaction open, for the next one's BEGIN to commit.
 	f := c.db.Fault(err)
 	if !f.Answered || c.session.Abort(ctx) != nil {
 		c.leave()

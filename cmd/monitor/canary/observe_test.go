@@ -150,6 +150,7 @@ func TestStanding(t *testing.T) {
 		"sessions can't connect":          {func(c *counts) { c.unreachable(1, n, target.TooMany, failed) }, 10 * time.Second, page.NodeStalled},
 		"they can":                        {func(c *counts) { c.unreachable(1, n, target.TooMany, failed); c.reached(1, n) }, time.Hour, page.NodeUp},
 		"lost":                            {func(c *counts) { c.of(n).down = time.Now() }, 0, page.NodeUnreachable},
+		"lost to who asks only":           {func(c *counts) { c.of(n).down = time.Now(); c.add(2, n, ended{outcome: record.Committed}) }, 0, page.NodeUp},
 		"back, before sessions are":       {func(c *counts) { c.asks(1, n, true); c.of(n).up = time.Now().Add(time.Hour) }, time.Hour, page.NodeUp},
 		"back, and nothing comes of that": {func(c *counts) { c.asks(1, n, true); c.of(n).up = time.Now() }, 11 * time.Second, page.NodeStalled},
 	} {
