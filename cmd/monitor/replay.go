@@ -87,7 +87,7 @@ func (r *replayFlags) run(cmd *cobra.Command, file string) error {
 	ctx := cmd.Context()
 	bar.phase("connecting to "+strings.Join(r.brokers, ", "), 0)
 	producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: kafka.Connection{Brokers: r.brokers}, Topic: r.topic,
-		Partitions: r.partitions, OnRetry: firstOnly(cmd.ErrOrStderr(), r.quiet)})
+		Partitions: r.partitions, OnRetry: firstOnly(cmd.ErrOrStderr(), "--brokers", r.quiet)})
 	if err != nil {
 		return runFailure(err)
 	}
@@ -141,13 +141,13 @@ func from(txns []record.Transaction) func() (record.Transaction, error) {
 	}
 }
 
-// firstOnly tells the first failure to connect; the same ones follow.
-func firstOnly(w io.Writer, quiet bool) func(error) {
+// firstOnly tells the first failure to connect to what an option gives; the same ones follow.
+func firstOnly(w io.Writer, option string, quiet bool) func(error) {
 	told := quiet
 	return func(err error) {
 		if !told {
 			told = true
-			fmt.Fprintf(w, "monitor: %v; trying again until it works\n", err)
+			fmt.Fprintf(w, "monitor: %s: %v; trying again until it works\n", option, err)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -77,7 +79,7 @@ func (r *recording) output(cmd *cobra.Command, loaded *config.Loaded, to kafka.C
 	if r.until {
 		return o, unusablef("--until-violation: with --publish the records are checked by who reads the topic; leave one of the two out")
 	}
-	o.Publish, err = publishTo(cmd, to, topic, r.out.quiet)
+	o.Publish, err = r.publishTo(cmd, to, topic)
 	return o, err
 }
 
@@ -93,9 +95,18 @@ func (r *recording) open() (io.Writer, error) {
 	return struct{ io.WriteCloser }{f}, nil
 }
 
-// publishTo connects to a topic that exists.
-func publishTo(cmd *cobra.Command, c kafka.Connection, topic string, quiet bool) (recorder.Sink, error) {
-	producer, err := kafka.OpenProducer(cmd.Context(), kafka.ProducerOptions{Connection: c, Topic: topic, OnRetry: firstOnly(cmd.ErrOrStderr(), quiet)})
+// publishTo connects to a topic, and tries as long as the command is to run.
+func (r *recording) publishTo(cmd *cobra.Command, c kafka.Connection, topic string) (recorder.Sink, error) {
+	ctx := cmd.Context()
+	if r.duration > 0 {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, r.duration)
+		defer done()
+	}
+	producer, err := kafka.OpenProducer(ctx, kafka.ProducerOptions{Connection: c, Topic: topic, OnRetry: firstOnly(cmd.ErrOrStderr(), "--publish", r.out.quiet)})
+	if err != nil && ctx.Err() != nil {
+		return nil, environment(errors.New("--publish: no broker was reached within --duration; nothing was recorded"))
+	}
 	if err != nil {
 		return nil, runFailure(err)
 	}
