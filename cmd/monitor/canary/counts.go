@@ -42,11 +42,12 @@ type node struct {
 	failed      int64                   // attempts to connect
 	connections int64
 
-	used    bool      // a session has been at work there
-	refused time.Time // since when no session could connect; zero: one could
-	trying  time.Time // since when sessions try to write, or to read at a replica, and nothing is committed; zero: something was
-	failure string    // the last one since then that may be why: its reason and what the database said
-	did     time.Time // when something was committed last
+	used     bool      // a session has been at work there
+	promoted bool      // it was given as a replica, and is a primary
+	refused  time.Time // since when no session could connect; zero: one could
+	trying   time.Time // since when sessions try to write, or to read at a replica, and nothing is committed; zero: something was
+	failure  string    // the last one since then that may be why: its reason and what the database said
+	did      time.Time // when something was committed last
 }
 
 // lost is since when a node can't be reached: it does not answer when asked how it is, and commits nothing.
@@ -195,6 +196,16 @@ func (c *counts) refused(n target.Node) error {
 	defer c.mu.Unlock()
 	if at := c.of(n); !at.refused.IsZero() {
 		return errors.New(at.failure)
+	}
+	return nil
+}
+
+// promoted is why what a node shows says nothing: it was given as a replica, and is one no more; nil: it does.
+func (c *counts) promoted(n target.Node) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of(n).promoted {
+		return errors.New("it became primary, and what it shows says nothing of the one that it was a replica of; give the nodes as they are now")
 	}
 	return nil
 }

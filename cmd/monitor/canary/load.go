@@ -231,7 +231,8 @@ func (c *client) turn(ctx context.Context) error {
 // connect takes the connection to the node, and makes one if there is none yet; false: the node can't be reached now. A
 // session begins with its first connection. The error is an option that can't be used.
 func (c *client) connect(ctx context.Context) (bool, error) {
-	if c.session = c.connections[c.node.Name]; c.session != nil {
+	promoted := c.counts.promoted(c.node)
+	if c.session = c.connections[c.node.Name]; c.session != nil && promoted == nil {
 		return true, nil
 	}
 	var settings []target.Setting
@@ -241,13 +242,19 @@ func (c *client) connect(ctx context.Context) (bool, error) {
 	attempt, cancel := context.WithTimeout(ctx, c.patience())
 	defer cancel()
 	c.counts.asks(c.number, c.node, false)
-	s, err := c.db.Connect(attempt, c.node, settings)
+	var s target.Session
+	reason, err := target.AnythingElse, promoted
+	if err == nil {
+		if s, err = c.db.Connect(attempt, c.node, settings); err != nil {
+			reason = c.db.Fault(err).Reason
+		}
+	}
 	if err != nil {
 		if errors.As(err, new(*target.Error)) && c.started == 0 {
 			return false, err
 		}
 		if ctx.Err() == nil {
-			c.counts.unreachable(c.number, c.node, c.db.Fault(err).Reason, err)
+			c.counts.unreachable(c.number, c.node, reason, err)
 		}
 		c.wait = min(max(2*c.wait, reconnectMin), reconnectMax)
 		_ = feed.Sleep(ctx, c.wait)
@@ -793,7 +800,7 @@ func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) 
 // remove reads all of a group once more, at each node, and removes it: nobody uses it any more.
 func (s *sweeper) remove(ctx context.Context, g *group) {
 	for _, n := range s.db.Nodes() {
-		if s.counts.node(n, time.Now()).State == page.NodeUnreachable {
+		if s.counts.node(n, time.Now()).State == page.NodeUnreachable || s.counts.promoted(n) != nil {
 			continue
 		}
 		reader := &client{Load: s.Load, number: s.number, node: n, rng: s.rng, started: s.started}

@@ -152,6 +152,7 @@ func (o *observer) look(ctx context.Context, n target.Node) {
 	alone := !slices.ContainsFunc(o.db.Nodes(), func(n target.Node) bool { return !n.Replica && o.counts.of(n).down.IsZero() })
 	var events []record.Event
 	at.observed, events = at.next(s, err, time.Now(), o.newest, alone, o.lagMax)
+	at.promoted = n.Replica && at.Role == "primary"
 	if !at.lagging && err == nil {
 		o.newest = max(o.newest, s.Position)
 	}
