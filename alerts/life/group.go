@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
-	"strings"
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
@@ -203,27 +202,4 @@ func (g *Group) Asked(a alerts.Alert) alerts.Alert {
 func (s *Snapshot) Open(id string) bool {
 	g, ok := s.Group(id)
 	return ok && g.State != alerts.Resolved
-}
-
-func (s *Snapshot) sort() *Snapshot {
-	s.byID = make(map[string]int, len(s.Groups))
-	slices.SortFunc(s.Groups, func(a, b Group) int {
-		if over := func(g Group) bool { return g.State == alerts.Resolved }; over(a) != over(b) {
-			if over(a) {
-				return 1
-			}
-			return -1
-		}
-		if a.Last != b.Last {
-			if a.Last > b.Last {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
-	for i, g := range s.Groups {
-		s.byID[g.ID] = i
-	}
-	return s
 }

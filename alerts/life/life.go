@@ -2,6 +2,7 @@ package life
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -502,16 +503,30 @@ func (l *Life) opens() int64 {
 
 // Snapshot is what there is now.
 func (l *Life) Snapshot() *Snapshot {
-	groups := make([]Group, 0, len(l.groups))
-	for _, g := range l.ordered() {
+	s := &Snapshot{Groups: make([]Group, 0, len(l.groups)), Silences: l.Silences(), Withheld: l.withheld, fed: l.fed, dbs: l.dbs, enough: l.enough(),
+		byID: make(map[string]int, len(l.groups))}
+	for i, g := range slices.SortedFunc(maps.Values(l.groups), byLast) {
 		c := g.Group
 		c.Keys = slices.Clone(c.Keys)
-		groups = append(groups, c)
+		s.Groups, s.byID[c.ID] = append(s.Groups, c), i
 	}
 	l.shared = true
-	s := &Snapshot{Groups: groups, Silences: l.Silences(), Withheld: l.withheld, fed: l.fed, dbs: l.dbs, enough: l.enough()}
-	return s.sort()
+	return s
 }
+
+// byLast orders groups for who looks at them: those that are not over first, the latest of each.
+func byLast(a, b *group) int {
+	if over := a.State == alerts.Resolved; over != (b.State == alerts.Resolved) {
+		if over {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(cmp.Compare(b.Last, a.Last), strings.Compare(a.ID, b.ID))
+}
+
+// Withheld is how many alerts a summary is still to tell of.
+func (l *Life) Withheld() int { return l.withheld }
 
 // Groups are those that are not over, the latest first, and the last that are.
 func (l *Life) Groups() []Group { return l.Snapshot().Groups }

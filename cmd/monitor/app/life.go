@@ -241,7 +241,7 @@ func (t *teller) run(ctx context.Context) {
 		} else {
 			failed = false
 			wait := roundEvery
-			if !told && t.life.Snapshot().Withheld > 0 {
+			if !told && t.life.Withheld() > 0 {
 				wait = roundWaits
 			}
 			t.pause(ctx, wait)

@@ -372,6 +372,7 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 	judged := time.Since(began)
 	h.Mini, q.explainer.single = e.Mini() && q.items == nil, e.SingleObjects()
 
+	peak := limit.Peak()
 	for _, v := range results {
 		r := q.explainer.first(v)
 		if doubtful && v.Outcome == verdict.Unknown {
@@ -379,7 +380,7 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 		}
 		r.Seconds = judged.Seconds()
 		r.Stats.PhaseSeconds = phases
-		r.Stats.PeakBytes = limit.Peak()
+		r.Stats.PeakBytes = peak
 		tell(r, v.Level)
 		if w.aux {
 			if v.Outcome == verdict.Satisfied {
