@@ -252,8 +252,9 @@ type stoppingStore struct {
 
 func (s *stoppingStore) Spill(ctx context.Context, db string, pairs []store.KV) error {
 	if s.spills++; s.spills == 1 {
-		for s.stop(); !strings.Contains(s.log.String(), `"stopping"`); {
-			time.Sleep(time.Millisecond)
+		s.stop()
+		for began := time.Now(); !strings.Contains(s.log.String(), `"stopping"`) && time.Since(began) < 2*time.Second; {
+			time.Sleep(time.Millisecond) // if the input had ended before, nothing says that it stops
 		}
 	}
 	return s.memStore.Spill(ctx, db, pairs)
