@@ -235,7 +235,7 @@ func wholeHistory(seed uint64, i int, k kind) (stream, bool) {
 	k.set(&cfg)
 	cfg.Mixed, cfg.Mutations = false, cfg.Mutations*rng.IntN(2)
 	if st, ok := c.draw(seed, cfg); ok && rng.IntN(4) > 0 {
-		st.txns = trusted(st.txns) // package order sees whose clock steps back before anything is lost
+		st.txns = trusted(st.txns, st.opt.Clock) // package order sees whose clock steps back before anything is lost
 		return st, len(st.opt.Levels) > 0 && len(st.txns) > 0
 	}
 	cfg.Times = false

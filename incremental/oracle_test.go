@@ -5,6 +5,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -184,6 +185,28 @@ func TestListsThatAreWritten(t *testing.T) {
 				if c := st.examine(newTally()); c != nil {
 					t.Fatalf("%s, seed %d: %s: %s\n%v", w.name, seed, c.class, c.says, &st)
 				}
+			}
+		}
+	}
+}
+
+// By the database's clock a session may run backwards: at levels that are held to it that is told, as what it is, and at pc
+// it is nothing.
+func TestSessionsAgainstInstants(t *testing.T) {
+	for _, w := range ways {
+		if w.online || !strings.HasPrefix(w.name, "database clock") {
+			continue
+		}
+		for seed := range uint64(race.Few(300, 3000)) {
+			st := w.draw(seed, w.cfg)
+			rng := rand.New(rand.NewPCG(seed, 11))
+			a, b := &st.txns[rng.IntN(len(st.txns))], &st.txns[rng.IntN(len(st.txns))]
+			if a.Session != b.Session || len(st.opt.Levels) == 0 {
+				continue
+			}
+			a.Start, a.End, b.Start, b.End = b.Start, b.End, a.Start, a.End
+			if c := st.examine(newTally()); c != nil {
+				t.Fatalf("%s, seed %d: %s: %s\n%v", w.name, seed, c.class, c.says, &st)
 			}
 		}
 	}

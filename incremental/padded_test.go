@@ -59,13 +59,13 @@ func TestPaddedHistoriesAgreeWithOracle(t *testing.T) {
 								seed, st.opt.Levels, r.Level, r.Outcome, r.Reason, want.holds(r.Level), script.Format(script.Script{Txns: small}))
 						}
 						for _, v := range r.Violations {
-							if cut := cutDown(v, st.txns); oracle.Supported(cut) == nil && oracle.Holds(r.Level, cut, defined(st.opt)) {
+							if cut := cutDown(v, st.txns, st.opt.Clock); oracle.Supported(cut) == nil && oracle.Holds(r.Level, cut, defined(st.opt)) {
 								t.Fatalf("seed %d: %v: the evidence proves nothing: %+v", seed, r.Level, v)
 							}
 						}
 					}
 					for _, r := range said.guarantees {
-						holds := oracle.HoldsGuarantee(r.Guarantee, trusted(small), defined(st.opt))
+						holds := oracle.HoldsGuarantee(r.Guarantee, trusted(small, st.opt.Clock), defined(st.opt))
 						if !st.opt.Online && (holds && r.Outcome == verdict.Violated || !holds && r.Outcome == verdict.Satisfied) {
 							t.Fatalf("seed %d: %v: %v, the definition says that it holds: %v; of this, padded:\n%v",
 								seed, r.Guarantee, r.Outcome, holds, script.Format(script.Script{Txns: small}))

@@ -155,7 +155,7 @@ func (p *portion) proves(v verdict.Violation, level verdict.Level) (bool, string
 		return true, ""
 	}
 	txns := slices.Clone(p.txns)
-	cut := cutDown(v, p.txns)
+	cut := cutDown(v, p.txns, p.opt.Clock)
 	for i := range txns {
 		var ops []record.Op
 		wrote := map[string]bool{}

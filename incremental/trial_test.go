@@ -143,7 +143,7 @@ func (st *stream) feed(opt incremental.Options) (told spoken) {
 // that can be trusted.
 func (st *stream) late() bool {
 	latest := int64(math.MinInt64)
-	for _, x := range trusted(st.txns) {
+	for _, x := range trusted(st.txns, st.opt.Clock) {
 		if x.HasTimes {
 			if x.End < latest {
 				return true
@@ -215,7 +215,7 @@ func (st *stream) guaranteed(said []verdict.GuaranteeResult, told *tally) *compl
 	}
 	for _, r := range said {
 		told.guarantees++
-		holds := oracle.HoldsGuarantee(r.Guarantee, trusted(st.txns), defined(st.opt))
+		holds := oracle.HoldsGuarantee(r.Guarantee, trusted(st.txns, st.opt.Clock), defined(st.opt))
 		say := func(class string) *complaint {
 			return &complaint{fmt.Sprintf("%s %v", class, r.Guarantee), fmt.Sprintf("%v: the engine says %v, the definition says that it holds: %v; kinds %v\n%+v",
 				r.Guarantee, r.Outcome, holds, kinds, r.Violations)}
@@ -229,7 +229,7 @@ func (st *stream) guaranteed(said []verdict.GuaranteeResult, told *tally) *compl
 			return say("undecided")
 		}
 		for _, v := range r.Violations {
-			if oracle.HoldsGuarantee(r.Guarantee, cutDown(v, st.txns), defined(st.opt)) {
+			if oracle.HoldsGuarantee(r.Guarantee, cutDown(v, st.txns, st.opt.Clock), defined(st.opt)) {
 				return &complaint{fmt.Sprintf("evidence %v", r.Guarantee), fmt.Sprintf("the evidence of %v proves nothing: %+v", r.Guarantee, v)}
 			}
 		}
@@ -287,7 +287,7 @@ func (st *stream) verdict(r verdict.Result, want, least *truth, told *tally) *co
 		}
 		told.undecided[strings.Join(kinds, "+")]++
 	}
-	if r.RealTimeOnly && (timed || isWeak(r.Level) || r.Outcome != verdict.Satisfied || oracle.HoldsInTime(r.Level, trusted(st.txns), defined(st.opt))) {
+	if r.RealTimeOnly && (timed || isWeak(r.Level) || r.Outcome != verdict.Satisfied || oracle.HoldsInTime(r.Level, trusted(st.txns, st.opt.Clock), defined(st.opt))) {
 		return say("a wrong note at")
 	}
 	return nil
@@ -386,9 +386,9 @@ func (t *truth) ask(l verdict.Level) {
 }
 
 // definition asks the oracle, telling it of no times that the engine can't trust:
-// those of a clock that stepped back within its session.
+// those of a client's clock that stepped back within its session.
 func definition(txns []record.Transaction, opt incremental.Options) *truth {
-	return &truth{txns: trusted(txns), def: defined(opt), known: map[verdict.Level]bool{}}
+	return &truth{txns: trusted(txns, opt.Clock), def: defined(opt), known: map[verdict.Level]bool{}}
 }
 
 // defined are the oracle's options for those of an engine.
@@ -397,7 +397,10 @@ func defined(opt incremental.Options) oracle.Options {
 		UnseenDuplicates: !opt.UnseenUnique && opt.Coverage == record.CoveragePartial}
 }
 
-func trusted(txns []record.Transaction) []record.Transaction {
+func trusted(txns []record.Transaction, clock record.Clock) []record.Transaction {
+	if clock == record.ClockDatabase {
+		return txns
+	}
 	txns = slices.Clone(txns)
 	start, end := map[string]int64{}, map[string]int64{}
 	for i := range txns {
@@ -420,7 +423,7 @@ func trusted(txns []record.Transaction) []record.Transaction {
 func seenAlone(txns []record.Transaction, opt incremental.Options, lossy func(key string) bool) *truth {
 	var cut []record.Transaction
 	own, same := true, true
-	for _, x := range trusted(txns) {
+	for _, x := range trusted(txns, opt.Clock) {
 		if x.Status == record.Committed {
 			readsOwn, repeats := repeats(txns, x.Ops, lossy)
 			own, same = own && readsOwn, same && repeats
@@ -588,8 +591,8 @@ func kindsOf(txns []record.Transaction, opt incremental.Options) []string {
 }
 
 // cutDown are the records of a violation's evidence, only what its exhibits name.
-func cutDown(v verdict.Violation, txns []record.Transaction) []record.Transaction {
-	txns = trusted(txns)
+func cutDown(v verdict.Violation, txns []record.Transaction, clock record.Clock) []record.Transaction {
+	txns = trusted(txns, clock)
 	var cut []record.Transaction
 	for i, id := range v.Evidence {
 		x := txns[id]
@@ -612,7 +615,7 @@ func proves(v verdict.Violation, level verdict.Level, txns []record.Transaction,
 	if !slices.IsSorted(v.Evidence) {
 		return false, "evidence is not sorted\n"
 	}
-	cut := cutDown(v, txns)
+	cut := cutDown(v, txns, opt.Clock)
 	text := script.Format(script.Script{Txns: cut})
 	for _, l := range []verdict.Level{v.Level, level} {
 		if oracle.Holds(l, cut, defined(opt)) {

@@ -167,10 +167,11 @@ func (w *walker) back(at state, level int) {
 	}
 }
 
-// later is the step of real time from a node to one of another transaction.
+// later is the step of real time from a node to one of another transaction. Slots keep the order of a session, against
+// which the database's clock may have stepped back.
 func (w *walker) later(from, n node) step {
 	p := w.p
-	if p.lines[p.SlotOf(from)] == p.lines[p.SlotOf(n)] && from == p.commit(p.SlotOf(from)) && n == p.start(p.SlotOf(n)) {
+	if a, b := p.SlotOf(from), p.SlotOf(n); a < b && p.lines[a] == p.lines[b] && from == p.commit(a) && n == p.start(b) {
 		return step{graph.Edge{From: from, To: n, Key: none, Type: verdict.SO, Why: verdict.BySession}, none} // as well
 	}
 	return step{graph.Edge{From: from, To: n, Key: none, Type: verdict.RT, Why: verdict.ByClock, Assumed: true}, none}
