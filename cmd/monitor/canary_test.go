@@ -47,7 +47,7 @@ func TestCanary(t *testing.T) {
 		return err == nil, err
 	}
 	maps.Copy(p.Cmds, map[string]func(*testscript.TestScript, bool, []string){"postgres": startPostgres, "pgbouncer": startPgBouncer,
-		"mariadb": startMariaDB, "redis": startRedis, "etcd": startEtcd, "faults": faults, "hung": hung, "broker": broker})
+		"mariadb": startMariaDB, "redis": startRedis, "etcd": startEtcd, "faults": faults, "hung": hung, "killed": killed, "broker": broker})
 	testscript.Run(t, p)
 }
 
@@ -198,21 +198,44 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 //	hung STATUS monitor canary …
 func hung(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) < 3, "hung STATUS monitor canary …")
-	server := startedBy(ts).server
+	whileWorking(ts, args, func(ctx context.Context, server *servers.Server) error {
+		server.Pause()
+		<-ctx.Done()
+		server.Resume()
+		return nil
+	})
+}
+
+// killed runs a canary that must end with the given exit status, and whose server is killed when it is at work, and started again
+// when the canary has asked it how it is meanwhile:
+//
+//	killed STATUS monitor canary …
+func killed(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg || len(args) < 3, "killed STATUS monitor canary …")
+	whileWorking(ts, args, func(_ context.Context, server *servers.Server) error {
+		server.Kill()
+		time.Sleep(1500 * time.Millisecond)
+		return server.Start(context.Background())
+	})
+}
+
+// whileWorking runs a canary that must end with the given exit status, and does harm to the script's server from when the canary
+// is at work; ctx ends when it has ended.
+func whileWorking(ts *testscript.TestScript, args []string, do func(ctx context.Context, server *servers.Server) error) {
 	page, err := ports.Address()
 	ts.Check(err)
 	ctx, over := context.WithCancel(context.Background())
 	var harm sync.WaitGroup
+	var failed error
 	harm.Go(func() {
 		for !working(ctx, page) && wait(ctx, 100*time.Millisecond) == nil {
 		}
-		server.Pause()
-		<-ctx.Done()
-		server.Resume()
+		failed = do(ctx, startedBy(ts).server)
 	})
 	scripts.Status(ts, false, append(args, "--listen", page))
 	over()
 	harm.Wait()
+	ts.Check(failed)
 }
 
 // working tells whether the canary whose page is at an address has committed something in all its sessions.

@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
 	"github.com/isowatch/isowatch/ingest/record"
@@ -166,11 +167,15 @@ func (e *etcdCluster) Connect(ctx context.Context, at Node, settings []Setting) 
 	return &etcdSession{client: client, compares: e.compares, stale: e.stale}, err
 }
 
-// Observe implements Observer: a member has nothing to say of itself, but answers.
+// Observe implements Observer: a member has nothing to say of itself, but answers. The client waits for a connection, so that a
+// short outage shows in the state of that alone.
 func (e *etcdCluster) Observe(ctx context.Context, at Node) (State, error) {
 	client, err := e.client(at)
 	if err != nil {
 		return State{}, err
+	}
+	if client.ActiveConnection().GetState() == connectivity.TransientFailure {
+		return State{}, errors.New("the connection is lost, and none can be made")
 	}
 	_, err = client.Get(ctx, Space+"/", clientv3.WithCountOnly(), clientv3.WithLimit(1), clientv3.WithSerializable())
 	return State{Age: -1}, err
