@@ -73,8 +73,9 @@ evidence to download. It needs no network and no script, and may be attached to 
 report. svg is the pictures alone, dot the cycles for Graphviz.
 
 Limits: --timeout is for each file, reading included, and is shared among the levels
-that are asked; --memory-limit is for all of the process. What is not decided when one is reached is unknown, with the reason timeout or
-memory; violations found by then are reported. A file that had too little memory
+that are asked; one that its share was too short for gets half of what all have left, and what is violated is explained
+last. --memory-limit is for all of the process. What is not decided when one is reached is unknown, with the reason
+timeout or memory; violations found by then are reported. A file that had too little memory
 beside others is judged again by itself.
 
 ` + certificateHelp + `

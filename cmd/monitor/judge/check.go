@@ -169,7 +169,8 @@ type work struct {
 }
 
 // decide judges all levels, each with its share of the time, but for those that a stronger one has answered. What a
-// share was too short for gets what is left in the end.
+// share was too short for is begun again with half of what all have left, one after the other: who holds may answer for
+// those behind, and some is left to explain what is broken.
 func (q *Question) decide(h *report.History, known map[verdict.Level]report.Result, tell func(report.Result, verdict.Level)) error {
 	open := func(l verdict.Level) bool { // what a weaker one's anomaly breaks is judged once, for its own ones
 		r, judged := known[l]
@@ -183,10 +184,14 @@ func (q *Question) decide(h *report.History, known map[verdict.Level]report.Resu
 				r, judged := known[l]
 				return !open(l) || turn > 0 && (!judged || r.Unknown.Reason != verdict.Timeout.String())
 			})
-			if len(w.levels) == 0 || w.aux && !slices.ContainsFunc(q.Levels, open) || turn > 0 && q.Stop() != verdict.NoReason {
+			if len(w.levels) == 0 || w.aux && !slices.ContainsFunc(q.Levels, open) || turn > 0 && (w.choices > 0 || q.Stop() != verdict.NoReason) {
 				continue
 			}
-			q.divide(len(plan) - i)
+			share := len(plan) - i
+			if turn > 0 {
+				share = 2
+			}
+			q.divide(share)
 			if err := q.round(w, h, known, tell); err != nil {
 				return err
 			}
@@ -378,7 +383,7 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 		if doubtful && v.Outcome == verdict.Unknown {
 			r.Notes = append(r.Notes, "values repeat, so that somebody unseen may have written what was read (--unique-values=true says that nobody did)")
 		}
-		r.Seconds = judged.Seconds()
+		r.Seconds = known[v.Level].Seconds + judged.Seconds()
 		r.Stats.PhaseSeconds = phases
 		r.Stats.PeakBytes = peak
 		tell(r, v.Level)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -75,6 +77,35 @@ func TestRepeatedValuesAreDecided(t *testing.T) {
 }
 
 const asksMax = 200_000
+
+// A level whose share of the time was too short is decided with what others have left of theirs, before anything is
+// explained. Here each look at the time takes a millisecond, and nothing else does.
+func TestSharesAreGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := recorded(t, "postgres-rr-domain20.jsonl.gz", AllLevels(record.ClockPrune)...)
+		q.All, q.Replay, q.Until = true, false, time.Now().Add(3*time.Second)
+		q.Stop = func() verdict.Reason {
+			time.Sleep(time.Millisecond)
+			if time.Now().After(q.Until) {
+				return verdict.Timeout
+			}
+			return verdict.NoReason
+		}
+		tooShort := false
+		q.Known = func(h report.History) {
+			tooShort = tooShort || slices.ContainsFunc(h.Results, func(r report.Result) bool { return r.Level == "ser" && r.Unknown != nil })
+		}
+		var h report.History
+		if err := Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range h.Results {
+			if r.Unknown != nil || !tooShort {
+				t.Errorf("%s is %s %+v; ser was open in between: %v", r.Level, r.Verdict, r.Unknown, tooShort)
+			}
+		}
+	})
+}
 
 // A weak level that is asked alone is decided too, with a proof of its own.
 func TestWeakLevelAlone(t *testing.T) {
