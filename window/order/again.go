@@ -171,6 +171,9 @@ func (s *session) arrive(h *record.Head, it *item) {
 	} else if h.HasSeq {
 		it.behind = behind(it.seq, h.Seq)
 	}
+	if h.HasSeq && h.HasTimes && it.flags&(isCommitted|isMisnumbered) == isCommitted {
+		s.maxStart = max(s.maxStart, h.Start)
+	}
 	switch {
 	case it.flags&isOnTrial != 0:
 	case it.flags&isAhead != 0:
@@ -188,16 +191,10 @@ func (s *session) misnumbered(h *record.Head, skew int64) bool {
 	return s != nil && h.HasSeq && h.HasTimes && h.Seq <= s.maxSeq && s.topEnd != none && h.Start > add(s.topEnd, skew)
 }
 
-// latest is the greatest start of those of its session that precede h by seq, if all that came do, else none. Where no broker says
-// how records came, the input may be in the order of wrong numbers.
-func (o *Order) latest(s *session, h *record.Head) int64 {
-	if o.numbered || s == nil || !h.HasSeq || h.Seq <= s.maxSeq || s.aheadEnd != none {
-		return none
-	}
-	if s.tail != nil32 {
-		return max(s.lastStart, o.at(s.tail).start)
-	}
-	return s.lastStart
+// runsBack tells whether h, which follows all of its session that came, contradicts their times by its number. Where no broker
+// says how records came, the input may be in the order of wrong numbers.
+func (s *session) runsBack(h *record.Head) bool {
+	return s != nil && h.HasSeq && h.Seq > s.maxSeq && record.RunsBack(h.End, s.maxStart)
 }
 
 // follows tells whether h comes after all of its session that came so far, by seq,

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/isowatch/isowatch/ingest/record"
 )
 
 // Numbers that contradict both the clocks and how records came are the producer's error: such a record has no place in
@@ -31,6 +35,99 @@ func TestWrongNumbers(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, on trial %v", c.name, trial), func(t *testing.T) { wrongNumbers(t, c.lines, trial) })
 		}
 	}
+}
+
+// Where no broker says how records came, a record whose number contradicts the clock of any committed one before it in its
+// session has a wrong number: whether that one waits, was handed out, came late, is far ahead, or has one without times behind it.
+//
+// A record is its session, its number, its start and end in seconds, and "wrong" if its number is.
+func TestNumbersNeedAWitness(t *testing.T) {
+	others := "f 1 45 46, f 2 46 47, f 3 60 61, f 4 120 121, "
+	for _, c := range []struct{ name, lines string }{
+		{"the one before", "s 1 50 51, s 2 15 16 wrong, s 3 49 50, s 4 52 53"},
+		{"one without times between", "s 1 50 51, s 2 - -, s 3 15 16 wrong"},
+		{"one that overlaps between", "s 1 100 150, s 2 80 200, s 3 50 90 wrong"},
+		{"a short one before one that overlaps", "s 1 50 51, s 2 12 52, s 3 15 16 wrong"},
+		{"wrong ones between", "s 1 50 51, s 2 15 16 wrong, s 3 10 11 wrong, s 4 17 18 wrong, s 5 30 52"},
+		{"one that came late", others + "s 1 40 41, f 5 121 122, s 2 10 11 wrong, s 3 39 40"},
+		{"one that is far ahead", "f 1 1 2, s 1 3600 3601, f 2 2 3, s 2 5 6 wrong, s 3 1 2 wrong, f 3 7 8"},
+		{"one that is far ahead at first", "s 1 3600 3601, f 1 1 2, s 2 5 6 wrong, f 2 7 8"},
+		{"another session", "s 1 50 51, f 1 15 16"},
+	} {
+		for _, waits := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, all wait %v", c.name, waits), func(t *testing.T) {
+				o := newRig(Options{Partitions: []int{0}, Lateness: time.Second, MaxAhead: 5 * time.Minute})
+				var want, got []string
+				var all []out
+				for line := range strings.SplitSeq(c.lines, ", ") {
+					var session, from, to string
+					var seq, start, end int64
+					_, _ = fmt.Sscan(line, &session, &seq, &from, &to)
+					_, err := fmt.Sscan(from+" "+to, &start, &end)
+					x := txn(session, seq, start*1e9, end*1e9)
+					if x.ID = line; err != nil {
+						noTimes(x)
+					}
+					if strings.HasSuffix(line, "wrong") {
+						want = append(want, line)
+					}
+					o.Add(0, x, 0)
+					if !waits {
+						all = append(all, drain(o)...)
+					}
+				}
+				o.Flush()
+				for _, r := range append(all, drain(o)...) {
+					if r.Misnumbered {
+						got = append(got, r.Txn.ID)
+					}
+					if r.Misnumbered && !(r.Detached && r.TimesDropped) {
+						t.Errorf("%s has a wrong number and its place in the session, or its times", r.Txn.ID)
+					}
+				}
+				slices.Sort(got)
+				if slices.Sort(want); !slices.Equal(got, want) {
+					t.Errorf("wrong are %q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
+// In whatever state the records before are, it is those that record.RunsBack says, of all committed ones.
+func TestNumbersNeedAWitnessWhateverComes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := newRig(Options{Partitions: []int{0}, Lateness: 20, MaxAhead: 200})
+		seqs, latest, want := map[string]int64{}, map[string]int64{}, map[string]bool{}
+		var all []out
+		for range rapid.IntRange(1, 30).Draw(t, "records") {
+			s := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "session")
+			start := rapid.OneOf(rapid.Int64Range(1, 100), rapid.Int64Range(1, 1000)).Draw(t, "start")
+			seqs[s] += rapid.Int64Range(1, 2).Draw(t, "step")
+			x := txn(s, seqs[s], start, start+rapid.Int64Range(0, 100).Draw(t, "takes"))
+			x.ID = fmt.Sprint(s, seqs[s])
+			x.Status = rapid.SampledFrom([]record.Status{record.Committed, record.Committed, record.Aborted, record.Unknown}).Draw(t, "status")
+			last, ok := latest[s]
+			switch {
+			case rapid.IntRange(0, 5).Draw(t, "times") == 0:
+				noTimes(x)
+			case ok && record.RunsBack(x.End, last):
+				want[x.ID] = true
+			case x.Status == record.Committed:
+				latest[s] = max(last, start)
+			}
+			o.Add(0, x, 0)
+			if rapid.Bool().Draw(t, "handed out") {
+				all = append(all, drain(o)...)
+			}
+		}
+		o.Flush()
+		for _, r := range append(all, drain(o)...) {
+			if r.Misnumbered != want[r.Txn.ID] {
+				t.Fatalf("%s: wrong number %v, want %v", r.Txn.ID, r.Misnumbered, want[r.Txn.ID])
+			}
+		}
+	})
 }
 
 // Nothing is missing where a wrong number should have stood, if the record that has that one came. Where numbers are

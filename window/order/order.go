@@ -197,11 +197,11 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	own := true // key is the record's own time, so it can be late
 	trusted := h.HasTimes && h.End <= endMost && !(broker && o.aheadOf(h.End, arrival))
 	limit, shown := sub(p.greatest, o.delay), p.bound(o.delay) // as they were before this record
-	switch {
-	case trusted && !broker && record.RunsBack(h.End, o.latest(s, h)):
+	wrong := trusted && !broker && !o.numbered && s.runsBack(h)
+	if wrong {
 		it.flags |= isDetached | isMisnumbered | isVague
-		it.start = o.latest(s, h)
-		it.key, own = max(h.End, p.greatest), false
+	}
+	switch {
 	case trusted && !broker && o.far(p, h.End):
 		it.key = h.End
 		it.flags |= isOnTrial
@@ -213,7 +213,9 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	case trusted:
 		p.timed = true
 		it.key = h.End
-		if h.End < max(limit, o.watermark) && s.follows(h) {
+		if wrong {
+			it.key, own = max(h.End, p.greatest), false
+		} else if h.End < max(limit, o.watermark) && s.follows(h) {
 			// Its session's previous record came in time and ended later: not the
 			// record is late, its clock was set back.
 			o.counts.SteppedBack++

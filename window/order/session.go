@@ -7,7 +7,7 @@ import "github.com/isowatch/isowatch/ingest/record"
 // again.
 type item struct {
 	key   int64 // its own time in the order: end, or what stands for it
-	start int64 // as recorded; of one that isAhead its end, before which nobody of its session is believed; inTurn: the greatest before it
+	start int64 // as recorded; of one that isAhead its end, before which nobody of its session is believed
 	// seq and ref are its place in the session: records without seq follow
 	// the greatest seq that came before them.
 	seq       int64
@@ -58,6 +58,7 @@ type session struct {
 	// greatest end, and the greatest that was ahead of its arrival.
 	maxSeq   int64
 	topEnd   int64 // the end of the one with maxSeq, none if it has none to believe
+	maxStart int64 // the greatest start of committed ones with seqs, believed or not, but for wrong seqs
 	window   uint64
 	maxEnd   int64
 	aheadEnd int64

@@ -26,7 +26,7 @@ import (
 // Numbers are varints; times are differences from the greatest end. A record
 // that waits takes two to four bytes. Who keeps it has a checksum.
 
-const snapshotVersion = 7
+const snapshotVersion = 8
 
 // Errors of Restore wrap ErrDamaged where the bytes are not what Snapshot wrote.
 var ErrDamaged = errors.New("the snapshot of an order is damaged")
@@ -186,7 +186,7 @@ func (s *session) code(c *coder) {
 	wire.Number(&c.Coder, &s.lastPartition)
 	wire.Number(&c.Coder, &s.generation)
 	c.Ints(&s.maxSeq)
-	c.times(&s.topEnd)
+	c.times(&s.topEnd, &s.maxStart)
 	c.Uints(&s.window)
 	c.times(&s.maxEnd, &s.lastKey, &s.lastStart, &s.lastEnd)
 	c.Ints(&s.lastSeq)
@@ -292,9 +292,6 @@ func (it *item) code(c *coder) {
 	c.Ints(&it.seq)
 	if it.flags&isHeavy != 0 {
 		wire.Number(&c.Coder, &it.more)
-	}
-	if it.inTurn() {
-		c.times(&it.start)
 	}
 }
 

@@ -12,22 +12,24 @@ import (
 )
 
 // What ended far ahead of all others of its partition, where no broker says when it came, moves nothing: it is judged
-// without times, and the others in their places, but for its session's: until their clock is as far, it has stepped back. That the stream has gone on after a pause is no such thing.
+// without times, and the others in their places, but for its session's: until their clock is as far, it contradicts their numbers. That the stream has gone on after a pause is no such thing.
 //
-// A record is its session, its end in seconds, and "ahead" if it is to be judged without times. "quiet" is that for so
+// A record is its session, its end in seconds, and "ahead" if it is to be judged without times, "wrong" if apart from its session, too. "quiet" is that for so
 // many seconds nothing more is there.
 func TestFarAheadOfAllOthers(t *testing.T) {
 	for _, c := range []struct {
 		name, lines string
 		waits       int // so many are not handed out before the end
 	}{
-		{"one", "a 1, b 2, c 90000 ahead, a 3, b 4, c 5 ahead", 3},
-		{"the end of time", "a 1, b 2, c end ahead, a 3, c 4 ahead, b 5", 3},
-		{"the first", "c 90000 ahead, a 1, b 2, a 3, c 4 ahead", 3},
-		{"the first, at the end of time", "c end ahead, a 1, b 2, a 3, c 4 ahead", 3},
-		{"one whose clock is believed once it is as far", "a 1, b 2, c 70 ahead, a 3, c 40 ahead, b 69, c 70 ahead, a 71, c 72", 3},
+		{"one", "a 1, b 2, c 90000 ahead, a 3, b 4, c 5 wrong", 3},
+		{"the end of time", "a 1, b 2, c end ahead, a 3, c 4 wrong, b 5", 3},
+		{"the first", "c 90000 ahead, a 1, b 2, a 3, c 4 wrong", 3},
+		{"the first, at the end of time", "c end ahead, a 1, b 2, a 3, c 4 wrong", 3},
+		{"one whose clock is believed once it is as far", "a 1, b 2, c 70 ahead, a 3, c 40 wrong, b 69, c 70 ahead, a 71, c 72", 3},
 		{"the last", "a 1, b 2, a 3, c 90000", 4},
 		{"several of one session", "a 1, b 2, c 90000 ahead, c 90001 ahead, c 90002 ahead, a 3, b 4", 6},
+		{"several of one session, backwards", "a 1, b 2, c 90000 ahead, c 80000 wrong, a 3, b 4", 5},
+		{"the first of one session", "c 90000 ahead, c 1 wrong, c 2 wrong, c 3 wrong, c 4 wrong, c 5 wrong, c 6 wrong, c 7 wrong, c 8 wrong, c 12 wrong", 1},
 		{"again and again", "a 1, b 2, c 90000 ahead, a 3, c 90001 ahead, b 4, c 90002 ahead, a 5", 5},
 		{"each its own", "a 1, b 2, c 90000 ahead, a 3, d 500000 ahead, b 4, a 5", 4},
 		{"after a pause", "a 1, b 2, a 90000, b 90001, c 90002", 3},
@@ -45,9 +47,9 @@ func TestFarAheadOfAllOthers(t *testing.T) {
 			var want, got []string
 			take := func() {
 				for _, r := range drain(o) {
-					got = append(got, r.Txn.ID+strings.Repeat(" ahead", b2i(r.TimesDropped)))
-					if r.Late || r.Detached {
-						t.Errorf("%s is late %v, detached %v", r.Txn.ID, r.Late, r.Detached)
+					got = append(got, r.Txn.ID+strings.Repeat(" ahead", b2i(r.TimesDropped && !r.Detached))+strings.Repeat(" wrong", b2i(r.TimesDropped && r.Detached)))
+					if r.Late || r.Detached != r.Misnumbered {
+						t.Errorf("%s is late %v, detached %v, misnumbered %v", r.Txn.ID, r.Late, r.Detached, r.Misnumbered)
 					}
 				}
 			}
