@@ -197,6 +197,11 @@ func (s *session) runsBack(h *record.Head) bool {
 	return s != nil && h.HasSeq && h.Seq > s.maxSeq && record.RunsBack(h.End, s.maxStart)
 }
 
+// followsGreater is runsBack for a record that is handed out, as some that came after it may precede it by seq.
+func (s *session) followsGreater(it *item) bool {
+	return it.flags&(hasSeq|hasTimes|isVague|isDetached) == hasSeq|hasTimes && record.RunsBack(it.key, s.outStart)
+}
+
 // follows tells whether h comes after all of its session that came so far, by seq,
 // and yet did not end after them.
 func (s *session) follows(h *record.Head) bool {

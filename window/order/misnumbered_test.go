@@ -130,6 +130,34 @@ func TestNumbersNeedAWitnessWhateverComes(t *testing.T) {
 	})
 }
 
+// In whatever order they come: no session's order that is used contradicts its clock.
+func TestOrderIsNotAgainstTheClock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := newRig(Options{Partitions: []int{0}, Lateness: 2000, MaxAhead: 5000})
+		seqs := rapid.Permutation([]int64{1, 2, 3, 4, 5, 6, 7, 8}).Draw(t, "seqs")
+		var all []out
+		for _, seq := range seqs[:rapid.IntRange(2, len(seqs)).Draw(t, "records")] {
+			start := rapid.Int64Range(1, 1000).Draw(t, "start")
+			x := txn("s", seq, start, start+rapid.Int64Range(0, 300).Draw(t, "takes"))
+			o.Add(0, x, 0)
+			if rapid.Bool().Draw(t, "handed out") {
+				all = append(all, drain(o)...)
+			}
+		}
+		o.Flush()
+		latest := int64(-1)
+		for _, r := range append(all, drain(o)...) {
+			was := o.txns[r.Ref]
+			if !r.Detached {
+				if record.RunsBack(was.End, latest) {
+					t.Fatalf("%d, which ended at %d, follows one that began at %d", was.Seq, was.End, latest)
+				}
+				latest = max(latest, was.Start)
+			}
+		}
+	})
+}
+
 // Nothing is missing where a wrong number should have stood, if the record that has that one came. Where numbers are
 // believed, they are a session's order however they came.
 func TestNothingIsMissingForWrongNumbers(t *testing.T) {

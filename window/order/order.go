@@ -141,6 +141,7 @@ func (o *Order) Add(n int, h *record.Head, ref uint64, arrival int64) Fate {
 	o.hear(p)
 	o.counts.Added++
 	came, broker := arrival, arrival != 0
+	p.broker = broker
 	if !broker {
 		arrival = o.reading
 		if came = h.End; !h.HasTimes {
@@ -256,9 +257,6 @@ func (o *Order) place(p *partition, n int, s *session, h *record.Head, arrival i
 	}
 	if it.flags&isVague == 0 && !o.numbered && s.misnumbered(h, skew) {
 		it.flags |= isDetached | isMisnumbered
-	}
-	if it.flags&isMisnumbered != 0 {
-		o.counts.Misnumbered++
 	}
 	if it.key < o.watermark {
 		it.flags |= isDue
@@ -389,6 +387,9 @@ func (o *Order) pop() Release {
 
 // release fills in the Release of it, which leaves session s under key.
 func (o *Order) release(r *Release, s *session, it *item, key int64) {
+	if !o.numbered && !o.partitions[it.partition].broker && s.followsGreater(it) {
+		it.flags |= isDetached | isMisnumbered | isVague
+	}
 	r.Ref, r.Key, r.Partition, r.Session = it.ref, key, int(it.partition), s.name
 	r.Late, r.Passed = it.flags&isLate != 0, it.flags&isPassed != 0
 	at, n := o.ticks.before(key, o.every)
@@ -398,7 +399,10 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	}
 	o.patience.handed(it)
 	o.touch(s)
-	r.Misnumbered = it.flags&isMisnumbered != 0
+	if it.flags&isMisnumbered != 0 {
+		r.Misnumbered = true
+		o.counts.Misnumbered++
+	}
 	if it.flags&isOverlong != 0 {
 		r.Overlong = true
 		o.counts.Overlong++
@@ -439,6 +443,9 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	}
 	if it.flags&hasSeq != 0 {
 		s.hasSeq, s.lastSeq = true, it.seq
+		if it.flags&(hasTimes|isCommitted|isAhead) == hasTimes|isCommitted {
+			s.outStart = max(s.outStart, it.start)
+		}
 	}
 }
 

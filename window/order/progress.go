@@ -17,6 +17,7 @@ type partition struct {
 	// Counts.Skipped.
 	skipped bool
 	timed   bool // a record with times was seen
+	broker  bool // says when records came
 	// setBack: since greatest was reached, a clock has been seen that was set
 	// back. If they all were, time passes without greatest being reached again.
 	setBack bool

@@ -68,6 +68,7 @@ type session struct {
 	// What was handed out last: its key and seq; start and end of the last committed one
 	// with times, or none.
 	lastKey       int64
+	outStart      int64 // the greatest start of committed ones with seqs
 	lastStart     int64
 	lastEnd       int64
 	lastSeq       int64

@@ -170,7 +170,7 @@ func (m *memory) code(c *coder) {
 }
 
 func (p *partition) code(c *coder) {
-	c.Flags(&p.known, &p.heard, &p.skipped, &p.timed, &p.setBack)
+	c.Flags(&p.known, &p.heard, &p.skipped, &p.timed, &p.setBack, &p.broker)
 	c.times(&p.greatest)
 	c.Ints(&p.anchor)
 	c.times(&p.observed, &p.caughtUp)
@@ -188,7 +188,7 @@ func (s *session) code(c *coder) {
 	c.Ints(&s.maxSeq)
 	c.times(&s.topEnd, &s.maxStart)
 	c.Uints(&s.window)
-	c.times(&s.maxEnd, &s.lastKey, &s.lastStart, &s.lastEnd)
+	c.times(&s.maxEnd, &s.lastKey, &s.outStart, &s.lastStart, &s.lastEnd)
 	c.Ints(&s.lastSeq)
 	if ahead {
 		c.times(&s.aheadEnd)
