@@ -198,7 +198,7 @@ func New(v verdict.Violation, ctx Context) (Alert, error) {
 	}
 	// Of what is told, as it was recorded: however much of it is shown, and whatever it was
 	// found by.
-	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, n.Breaks[0].String(), n, v)
+	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, "", n, v)
 	if err == nil && ctx.Judge != nil && len(p.txns) <= reachMax && n.MayNeedSessions() && needsSessions(weakest, p, ctx) {
 		n.NeedsSessions()
 	}

@@ -34,7 +34,8 @@ func (p proof) lines() []json.RawMessage {
 }
 
 // prove finds the evidence of a violation: a small history that the judge calls
-// violated at the weakest level of n.Breaks. Where the judge agrees only to a
+// violated at the weakest level of n.Breaks, and at those beside it as far as any is, or
+// where it was found. Where the judge agrees only to a
 // stronger one, at most to the level that the engine proved, n is corrected to it.
 func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 	full, err := records(v, ctx.Lookup)
@@ -46,21 +47,36 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 	open := true
 	for pass := 0; open && pass < passes; pass++ {
 		open = false
+		var best proof // breaks n.Breaks[at] and most levels beside it
+		at, most, found := -1, -1, false
 		for i, level := range n.Breaks {
+			beside := ctx.beside(level)
 			for _, made := range candidates {
 				p := made()
 				outcome := ctx.Judge(level, p.header, p.txns)
-				if outcome == verdict.Violated {
-					if i > 0 {
-						n.Fall(level, ctx.asked())
-					}
-					return smaller(v, level, p, ctx), nil
-				}
 				open = open || outcome == verdict.Unknown
+				if outcome != verdict.Violated {
+					continue
+				}
+				broken := p.broken(beside, ctx)
+				here := !slices.Contains(beside, v.Level) || slices.Contains(broken, v.Level)
+				if at < 0 || here && !found || here == found && at == i && len(broken) > most {
+					best, at, most, found = p, i, len(broken), here
+				}
+				if found && most == len(beside) {
+					break
+				}
 			}
-			if level == last {
+			if found || level == last {
 				break
 			}
+		}
+		if at >= 0 {
+			level := n.Breaks[at]
+			if at > 0 {
+				n.Fall(level, ctx.asked())
+			}
+			return smaller(v, level, best, ctx), nil
 		}
 	}
 	return candidates[len(candidates)-1](), fmt.Errorf("%s at %v, %d transactions: %w", n.Name, n.Breaks[0], len(full), ErrUnproved)
@@ -69,15 +85,29 @@ func prove(v verdict.Violation, n *name.Name, ctx Context) (proof, error) {
 // passes is how often a judge is asked that does not know at first, as it does not look for long.
 const passes = 3
 
-// breaking tells of a part of a proof whether it breaks a level, and lin if all of it does: lin follows from no evidence of a
-// weaker level, so it would be violated without any.
-func (p proof) breaking(level verdict.Level, ctx Context) func([]record.Transaction) bool {
-	violated := func(at verdict.Level, txns []record.Transaction) bool {
-		return ctx.Judge(at, p.header, txns) == verdict.Violated
+// beside are the promised levels that say nothing of a level, nor it of them; of lin all are, and it need break none.
+func (c Context) beside(level verdict.Level) (out []verdict.Level) {
+	for _, l := range c.Levels {
+		if level != verdict.LIN && !l.Implies(level) && !level.Implies(l) && (l != verdict.LIN || c.OneKey) {
+			out = append(out, l)
+		}
 	}
-	lin := level != verdict.LIN && ctx.OneKey && slices.Contains(ctx.Levels, verdict.LIN) && violated(verdict.LIN, p.txns)
+	return out
+}
+
+// broken are those of some levels that a proof breaks.
+func (p proof) broken(levels []verdict.Level, ctx Context) []verdict.Level {
+	holds := func(l verdict.Level) bool { return ctx.Judge(l, p.header, p.txns) != verdict.Violated }
+	return slices.DeleteFunc(slices.Clone(levels), holds)
+}
+
+// breaking tells of a part of a proof whether it breaks a level, and those beside it that all of it does: they
+// follow from no evidence of that level, so they would be violated without any.
+func (p proof) breaking(level verdict.Level, ctx Context) func([]record.Transaction) bool {
+	levels := append([]verdict.Level{level}, p.broken(ctx.beside(level), ctx)...)
 	return func(txns []record.Transaction) bool {
-		return violated(level, txns) && (!lin || violated(verdict.LIN, txns))
+		holds := func(l verdict.Level) bool { return ctx.Judge(l, p.header, txns) != verdict.Violated }
+		return !slices.ContainsFunc(levels, holds)
 	}
 }
 

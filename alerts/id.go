@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -29,12 +30,15 @@ func (i identifier) of(id verdict.TxnID) string {
 	return fmt.Sprintf("#%d", id)
 }
 
-// alert is the id of an alert: a hash of the database, the weakest configured
-// level that is broken, the name, and the canonical form. Every part is
+// alert is the id of an alert: a hash of the database, what it is, the weakest configured
+// levels that are broken (none of which implies another), the name, and the canonical form. Every part is
 // preceded by its length, so that no two lists of parts have the same bytes.
-func (i identifier) alert(db, level string, n name.Name, v verdict.Violation) string {
+func (i identifier) alert(db, what string, n name.Name, v verdict.Violation) string {
+	weakest := slices.DeleteFunc(slices.Clone(n.Breaks), func(l verdict.Level) bool {
+		return slices.ContainsFunc(n.Breaks, func(m verdict.Level) bool { return l != m && l.Implies(m) })
+	})
 	h := sha256.New()
-	for _, part := range append([]string{db, level, n.Name}, i.canonical(v, n)...) {
+	for _, part := range append([]string{db, what + strings.Join(levels(weakest), " "), n.Name}, i.canonical(v, n)...) {
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
 		h.Write(n[:])

@@ -48,7 +48,7 @@ func Suspect(v verdict.Violation, ctx Context) (Alert, error) {
 		return Alert{}, ErrLarge
 	}
 	n := name.Of(name.Plain(v, ctx.Lookup), ctx.Lookup, ctx.asked())
-	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, "suspicion at "+n.Breaks[0].String(), n, v)
+	id := identifier{lookup: ctx.Lookup}.alert(ctx.DB, "suspicion at ", n, v)
 	h := header(v, ctx, ctx.Coverage)
 	h.Clock = &ctx.Clock
 	unique := !ctx.Repeats

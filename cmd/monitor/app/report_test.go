@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
@@ -79,7 +80,32 @@ func TestReportTellsStoredAlerts(t *testing.T) {
 	}
 }
 
-// shownAlerts are the alerts that the only report shows, sorted, which the store has.
+// TestEachLevelHasAnAlert: two transactions of a session are enough to break si; what breaks lin, which knows no
+// sessions, is told as the same but needs a third. Both are in the store.
+func TestEachLevelHasAnAlert(t *testing.T) {
+	t.Parallel()
+	read := record.Op{Kind: record.Read, Key: "x", Value: record.Null}
+	txns := []record.Transaction{
+		{HasTimes: true, Start: 1e9, End: 1e9 + 1e6, Ops: []record.Op{{Kind: record.Write, Key: "x", Value: record.Int(12)}}},
+		{Ops: []record.Op{read, {Kind: record.Write, Key: "x", Value: record.Null}}},
+		{HasTimes: true, Start: 2e9, End: 2e9 + 1, Ops: []record.Op{read}}}
+	for i := range txns {
+		txns[i].DB, txns[i].Session, txns[i].ID = record.DefaultDB, "s", fmt.Sprint("s#", i)
+	}
+	c, st := testConfig(nil), newMemStore()
+	c.Source = config.Source{File: &config.File{Path: recordsFile(t, "in.jsonl", txns)}}
+	c.Levels = []verdict.Level{verdict.SI, verdict.LIN}
+	r := start(t, c, st, true)
+	if err := r.wait(t); err != nil {
+		t.Fatal(err)
+	}
+	if shown := shownAlerts(t, r.App, st); len(shown) != 2 {
+		t.Errorf("%q", shown)
+	}
+}
+
+// shownAlerts are the alerts that the only report shows, sorted, which the store has, and says of that they break the
+// level.
 func shownAlerts(t *testing.T, a *App, st *memStore) []string {
 	t.Helper()
 	reports := a.Reports()
@@ -92,6 +118,8 @@ func shownAlerts(t *testing.T, a *App, st *memStore) []string {
 		for _, x := range r.Anomalies {
 			if !slices.Contains(ids, x.Alert.ID) {
 				t.Errorf("%s: %s %s is not in the store, which has %q", r.Level, x.Name, x.Alert.ID, ids)
+			} else if a, err := alerts.Parse(st.alerts[x.Alert.ID].Body); err != nil || !slices.Contains(a.Breaks, r.Level) {
+				t.Errorf("%s: the store has that %s %s breaks %q, %v", r.Level, x.Name, x.Alert.ID, a.Breaks, err)
 			}
 			if here[x.Alert.ID] {
 				t.Errorf("%s: %s %s is listed twice", r.Level, x.Name, x.Alert.ID)

@@ -16,6 +16,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/history"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
@@ -142,32 +143,45 @@ func TestEveryAnomalyHasEvidenceThatProvesIt(t *testing.T) {
 	}
 }
 
-// evidence is what check reads of an anomaly's evidence.
-// Where lin is asked beside levels that an anomaly breaks by itself, made small it still breaks lin: two updates of one session, of
-// which the second missed the first, are no anomaly to lin without what both wrote.
-func TestEvidenceBreaksLinToo(t *testing.T) {
-	update := func(seq, read, write int64) record.Transaction {
-		return record.Transaction{ID: fmt.Sprint("t", seq), Session: "s", HasSeq: true, Seq: seq, Status: record.Committed, Ops: []record.Op{
-			{Kind: record.Read, Key: "x", Value: record.Int(read)}, {Kind: record.Write, Key: "x", Value: record.Int(write)}}}
-	}
-	q := Question{Records: packed.Of([]record.Transaction{update(1, 0, 1), update(2, 0, 2)}), Levels: []verdict.Level{verdict.SER, verdict.LIN}, DB: "d",
-		Assume: Assumptions{Initial: record.InitialZero}, AnomaliesMax: 3}
-	var h report.History
-	if err := Check(q, &h); err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range h.Results {
-		for _, a := range r.Anomalies {
-			if e := evidence(t, a); Evidence(q.Levels[i], e.Header, e.Transactions) != verdict.Violated || !slices.Contains(a.Alert.Breaks, r.Level) {
-				t.Errorf("%s: %s, which breaks %v, does not break it", r.Level, a.Name, a.Alert.Breaks)
-			}
+// Where levels are asked of which none says anything of the other, evidence of an anomaly that breaks several still
+// breaks them when it was made small: two updates of one session, of which the second missed the first, are no
+// anomaly to lin without what both wrote; nor are two of which the first read what the second wrote, without what they
+// read and wrote besides; nor to ser, where clocks show to strong-si that they are one.
+func TestEvidenceBreaksLevelsBeside(t *testing.T) {
+	for _, c := range []struct {
+		levels  []verdict.Level
+		history string
+	}{
+		{[]verdict.Level{verdict.SER, verdict.LIN}, "initial zero\ns T1: r(x,0) w(x,1)\ns T2: r(x,0) w(x,2)\n"},
+		{[]verdict.Level{verdict.SER, verdict.LIN}, "initial zero\ns T1: r(x,1) w(x,null)\ns T2: r(x,null) w(x,1)\n"},
+		{[]verdict.Level{verdict.StrongSI, verdict.SER}, "initial any\ns1 T1: r(x,0) w(x,3) @2-8\ns2 T2: r(x,3) w(x,0) @9-11\n"},
+	} {
+		s, err := script.Parse(c.history)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if len(r.Anomalies) == 0 {
-			t.Errorf("%s is %s, without an anomaly", r.Level, r.Verdict)
+		q := Question{Records: packed.Of(s.Txns), Levels: c.levels, DB: "d", AnomaliesMax: 3}
+		q.Assume = q.Assume.Override(s.Header)
+		var h report.History
+		if err := Check(q, &h); err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range h.Results {
+			for _, a := range r.Anomalies {
+				e := evidence(t, a)
+				outcome := Evidence(c.levels[i], e.Header, e.Transactions)
+				if outcome != verdict.Violated || !slices.Contains(a.Alert.Breaks, r.Level) {
+					t.Errorf("%s: %s, which breaks %v, does not break it", r.Level, a.Name, a.Alert.Breaks)
+				}
+			}
+			if len(r.Anomalies) == 0 {
+				t.Errorf("%s is %s, without an anomaly", r.Level, r.Verdict)
+			}
 		}
 	}
 }
 
+// evidence is what check reads of an anomaly's evidence.
 func evidence(t *testing.T, a report.Anomaly) history.History {
 	t.Helper()
 	var lines strings.Builder
