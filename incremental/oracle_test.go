@@ -190,8 +190,8 @@ func TestListsThatAreWritten(t *testing.T) {
 	}
 }
 
-// By the database's clock a session may run backwards: at levels that are held to it that is told, as what it is, and at pc
-// it is nothing.
+// By the database's clock a session may run backwards: at levels that are held to it that is told, as what it is, and at
+// pc it is nothing.
 func TestSessionsAgainstInstants(t *testing.T) {
 	for _, w := range ways {
 		if w.online || !strings.HasPrefix(w.name, "database clock") {

@@ -59,7 +59,8 @@ func TestPaddedHistoriesAgreeWithOracle(t *testing.T) {
 								seed, st.opt.Levels, r.Level, r.Outcome, r.Reason, want.holds(r.Level), script.Format(script.Script{Txns: small}))
 						}
 						for _, v := range r.Violations {
-							if cut := cutDown(v, st.txns, st.opt.Clock); oracle.Supported(cut) == nil && oracle.Holds(r.Level, cut, defined(st.opt)) {
+							cut := cutDown(v, st.txns, st.opt.Clock)
+							if oracle.Supported(cut) == nil && oracle.Holds(r.Level, cut, defined(st.opt)) {
 								t.Fatalf("seed %d: %v: the evidence proves nothing: %+v", seed, r.Level, v)
 							}
 						}

@@ -20,7 +20,7 @@ func Ordered() []verdict.Level { return slices.Clone(weakestFirst[:len(weakestFi
 func Breaks(weakest, proved verdict.Level, asked Asked) []verdict.Level {
 	var out []verdict.Level
 	for _, l := range weakestFirst {
-		if (l == proved || effective(l, asked.Clock).Implies(weakest)) && slices.Contains(asked.Levels, l) {
+		if (l == proved || Effective(l, asked.Clock).Implies(weakest)) && slices.Contains(asked.Levels, l) {
 			out = append(out, l)
 		}
 	}
@@ -93,8 +93,8 @@ func (n Name) MayNeedSessions() bool { return slices.Contains(phenomena, n.Adya)
 // NeedsSessions notes that a cycle needs the order of sessions.
 func (n *Name) NeedsSessions() { n.Adya = suffixed(n.Adya, false, true) }
 
-// effective is what a level means when the clocks are enforced.
-func effective(l verdict.Level, c record.Clock) verdict.Level {
+// Effective is what a level is read as under a clock: that with real time where the clock is enforced.
+func Effective(l verdict.Level, c record.Clock) verdict.Level {
 	if !c.Enforces() {
 		return l
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/alerts/page"
+	"github.com/isowatch/isowatch/cmd/monitor/judge"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/window/store"
@@ -125,7 +126,7 @@ func (w *worker) publish(now time.Time, must bool) {
 	}
 	p := &life.Progress{DB: w.db, Place: w.place(), LastRecord: w.lastRecord}
 	for _, l := range w.cfg.Levels {
-		p.Levels = append(p.Levels, life.Asked{Level: l.String(), Complete: completeness(l, v)})
+		p.Levels = append(p.Levels, life.Asked{Level: l.String(), Complete: completeness(name.Effective(l, w.cfg.Clock), v)})
 	}
 	w.progress.Store(p)
 }
@@ -336,7 +337,7 @@ func (s *status) history(db string, groups *life.Snapshot, idle bool, now int64)
 		v = newView()
 	}
 	h := page.History{DB: db, Health: life.NotJudged, Coverage: record.CoveragePartial.String(), Lag: max(0, v.lag.Seconds()), Behind: v.behind(time.Unix(0, now)), LastRecord: v.lastRecord,
-		Stretches: shownStretches(v.stretches, s.cfg.Levels), Broken: groups.Spans(db), Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
+		Stretches: shownStretches(v.stretches, judge.Read(s.cfg.Levels, s.cfg.Clock)), Broken: groups.Spans(db), Losses: losses(v), Transactions: int64(v.stats.Transactions), Waiting: int64(v.waiting), Queued: int64(v.queued),
 		Segments: int64(v.stats.Segments), FrontierKeys: int64(v.frontier), SampledOneIn: 1 << v.sample, Newest: moment(v.newest)}
 	if v.complete {
 		h.Coverage = record.CoverageComplete.String()
@@ -444,7 +445,7 @@ func (s *status) completeAges() map[string]float64 {
 	out := map[string]float64{}
 	now := time.Now().UnixNano()
 	for db, v := range s.views {
-		for _, x := range slices.Backward(shownStretches(v.stretches, s.cfg.Levels)) {
+		for _, x := range slices.Backward(shownStretches(v.stretches, judge.Read(s.cfg.Levels, s.cfg.Clock))) {
 			if x.Complete {
 				out[db] = max(0, float64(now-x.To)/1e9)
 				break

@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/isowatch/isowatch/alerts/life"
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
@@ -43,6 +47,39 @@ func TestOneStretch(t *testing.T) {
 				t.Errorf("got %+v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// Where times that were not used are part of what si is read as, the stretch is partial in the report and in what the page
+// has, whatever the level is called: here a session runs backwards by the database's clock.
+func TestTimesUnusedByDatabaseClock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	const began = 1_795_000_000_000_000_000
+	var lines []byte
+	for i := range int64(2) {
+		txn := record.Transaction{DB: "default", Session: "s", Seq: i, HasSeq: true, ID: fmt.Sprint(i), HasTimes: true, Start: began - 20*i, End: began - 20*i + 10,
+			Ops: []record.Op{{Kind: record.Write, Key: fmt.Sprint("k", i), Value: record.Int(i)}}}
+		lines = append(codec.AppendJSON(lines, &txn), '\n')
+	}
+	if err := os.WriteFile(path, lines, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []verdict.Level{verdict.SI, verdict.SER} {
+		c := testConfig(nil)
+		c.Source = config.Source{File: &config.File{Path: path}}
+		c.Levels, c.Clock, c.Window.MaxSkew = []verdict.Level{l}, record.ClockDatabase, 0
+		r := start(t, c, newMemStore(), true)
+		if err := r.wait(t); err != nil {
+			t.Fatal(err)
+		}
+		read := name.Effective(l, c.Clock).String()
+		if got := r.Reports()[0].Stretches; len(got) != 1 || got[0].Completeness[read] != "partial" || !slices.Equal(got[0].Why, []string{"times-unused"}) {
+			t.Errorf("%v: %+v", l, got)
+		}
+		if got := r.teller.Snapshot().Standing("default", l.String(), time.Now().UnixNano()); got.Complete != life.Partial {
+			t.Errorf("%v: %+v", l, got)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/isowatch/isowatch/alerts/name"
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -68,7 +69,7 @@ func Levels(ask []verdict.Level, clock record.Clock) ([]verdict.Level, error) {
 			return nil, fmt.Errorf("level %s holds real time, which the clock setting ignore takes away", l)
 		}
 	}
-	levels := read(ask, clock)
+	levels := Read(ask, clock)
 	if clock == record.ClockDatabase && verdict.MixOrders(levels) {
 		return nil, errors.New("by the database's clock si is held to its starts and commits, and ser to its commits: ask for one of them")
 	}
@@ -83,20 +84,14 @@ func AllLevels(clock record.Clock) []verdict.Level {
 	if clock == record.ClockDatabase { // see Levels
 		all = slices.DeleteFunc(all, verdict.Level.OrdersCommits)
 	}
-	return read(all, clock)
+	return Read(all, clock)
 }
 
-// read is what the levels asked mean under a clock, each once.
-func read(ask []verdict.Level, clock record.Clock) []verdict.Level {
+// Read is what the levels asked mean under a clock, each once.
+func Read(ask []verdict.Level, clock record.Clock) []verdict.Level {
 	var out []verdict.Level
 	for _, l := range ask {
-		switch {
-		case clock.Enforces() && l == verdict.SI:
-			l = verdict.StrongSI
-		case clock.Enforces() && l == verdict.SER:
-			l = verdict.SSER
-		}
-		if !slices.Contains(out, l) {
+		if l = name.Effective(l, clock); !slices.Contains(out, l) {
 			out = append(out, l)
 		}
 	}
