@@ -81,6 +81,7 @@ type Monitor struct {
 	mu     sync.Mutex // of options.Out and what follows
 	alerts int
 	drawn  map[string]bool // by name: an anomaly of it
+	more   bool            // it was said that there are more than are shown
 }
 
 // Outcome is how the work ended.
@@ -223,6 +224,10 @@ func (m *Monitor) Write(line []byte) (int, error) {
 		m.say("over: " + n.Summary)
 	default:
 		m.say(n.Summary)
+	}
+	if anomalies > 1 && !m.more && !o.JSON && !o.Quiet {
+		m.more = true
+		m.say("more anomalies are found than are shown here (alerts.rate); the page lists all, and monitor alerts list where --store keeps them")
 	}
 	if anomalies > 0 && o.Until != nil && o.Until(n.Alert) {
 		m.stop()
