@@ -94,7 +94,7 @@ func Run(ctx context.Context, o Options) (*embedded.Outcome, error) {
 	if err := settingUp(db, "prepare", db.Prepare(setup)); err != nil {
 		return nil, err
 	}
-	if err := target.Rehearse(setup, db); err != nil {
+	if err := target.Rehearse(setup, db, settings); err != nil {
 		return nil, err
 	}
 	done()

@@ -115,7 +115,12 @@ func (p *postgres) look(ctx context.Context, n Node) error {
 
 // dial connects, and says which option is at fault where one is.
 func (p *postgres) dial(ctx context.Context, n Node) (*pgx.Conn, error) {
-	c, err := pgx.ConnectConfig(ctx, p.configs[n.Name])
+	cfg := p.configs[n.Name]
+	c, err := pgx.ConnectConfig(ctx, cfg)
+	// What a server has said tells more than that it had refused to be spoken to over TLS before.
+	if said := new(pgconn.PgError); errors.As(err, &said) && !slices.ContainsFunc(cfg.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != cfg.Host }) {
+		err = said
+	}
 	return c, refused(n, err)
 }
 

@@ -181,7 +181,7 @@ func TestOpensWithoutTheFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := errors.Join(db.Prepare(t.Context()), Rehearse(t.Context(), db), db.Cleanup(t.Context())); err != nil {
+	if err := errors.Join(db.Prepare(t.Context()), Rehearse(t.Context(), db, nil), db.Cleanup(t.Context())); err != nil {
 		t.Error(err)
 	}
 	if err := <-none; err == nil || errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "does not answer") {

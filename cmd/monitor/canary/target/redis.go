@@ -64,6 +64,8 @@ func (r *redisServer) look(ctx context.Context, n Node) error {
 	switch {
 	case err != nil && (strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONGPASS") || strings.HasPrefix(err.Error(), "NOPERM")):
 		return &Error{Option: n.option, What: n.Name + " does not let the account in", Err: err, Do: "check user and password"}
+	case err != nil && strings.Contains(err.Error(), "DB index is out of range"):
+		return &Error{Option: n.option, What: n.Name + " has no such database", Err: err, Do: "name one that is there: redis://host:6379/0"}
 	case err != nil:
 		return unanswered(n, err, r.Fault(err))
 	}

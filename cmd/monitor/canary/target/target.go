@@ -414,11 +414,23 @@ func parametersOf(option string, u *url.URL, known ...string) error {
 	return nil
 }
 
-// Rehearse does at each node, by hand, what sessions do, and removes it. The error is an *Error where the account may not; what
-// else fails may work later.
-func Rehearse(ctx context.Context, db Database) error {
+// Rehearse does at each node, by hand, what sessions do, and removes it. The error is an *Error where the account may not, or a node
+// that takes writes does not take settings that sessions have; what else fails may work later.
+func Rehearse(ctx context.Context, db Database, settings [][]Setting) error {
 	_, err := lookAt(ctx, db.Nodes(), func(ctx context.Context, n Node) error {
-		err := rehearse(ctx, db, n)
+		var err error
+		for i := 0; err == nil && !n.Replica && i < len(settings); i++ {
+			var s Session
+			if s, err = db.Connect(ctx, n, settings[i]); err == nil {
+				s.Close()
+			}
+		}
+		if err == nil {
+			err = rehearse(ctx, db, n)
+		}
+		if errors.As(err, new(*Error)) {
+			return err
+		}
 		if err != nil && db.Fault(err).Reason == Denied {
 			return &Error{Option: n.option, What: "the account at " + n.Name + " may not do what a canary does", Err: err, Do: "give it the rights that docs/canary.md lists"}
 		}
@@ -429,7 +441,7 @@ func Rehearse(ctx context.Context, db Database) error {
 
 func rehearse(ctx context.Context, db Database, n Node) error {
 	name := fmt.Sprintf("rehearsal.%d", slices.Index(db.Nodes(), n)) // of its own, as all are asked at once
-	register, list := Item{Name: name}, Item{Name: name, List: true}
+	register, list := Item{Name: name}, Item{Name: name + ".list", List: true}
 	s, err := db.Connect(ctx, n, nil)
 	if err != nil {
 		return err
