@@ -14,7 +14,8 @@ import (
 //   - Where the header does not say what keys held (initial any), a key held one
 //     value that is not known: the one that was read and that nobody but its reader
 //     wrote. The reads of it are marked, operation by operation, as the same value may
-//     be a transaction's own write later. Nothing else becomes the initial value.
+//     be a transaction's own write later. Nothing else becomes the initial value; what
+//     others read of what was only put back may be either, and is refused.
 //   - Where writes are missing (coverage partial), a read of what nobody wrote says
 //     nothing, and is out of thin air where none are missing.
 //   - What transactions of unknown outcome read counts if they took effect, which
@@ -186,15 +187,24 @@ func (w *writer) findCounting() {
 	}
 }
 
-// writersOf tells who wrote each value, whatever came of it.
-func (w *writer) writersOf() func(key string, v record.Value) int {
-	by := map[version]int{}
+// writersOf tells who wrote each value, and whether somebody made it: wrote it without having read it there before. Who
+// had may have put back what the key held at first; where that was aborted, it was there before, and nobody wrote it.
+func (w *writer) writersOf() func(key string, v record.Value) (by int, made bool) {
+	by, made := map[version]int{}, map[version]bool{}
 	for t := range w.txns {
+		found, wrote := map[version]bool{}, map[string]bool{}
 		for _, op := range w.txns[t].Ops {
+			v := version{op.Key, op.Value}
 			if op.Kind == record.Read {
+				found[v] = found[v] || !wrote[op.Key]
 				continue
 			}
-			v := version{op.Key, op.Value}
+			wrote[op.Key] = true
+			if !found[v] {
+				made[v] = true
+			} else if w.txns[t].Status == record.Aborted {
+				continue
+			}
 			if other, ok := by[v]; !ok {
 				by[v] = t
 			} else if other != t {
@@ -202,11 +212,11 @@ func (w *writer) writersOf() func(key string, v record.Value) int {
 			}
 		}
 	}
-	return func(key string, v record.Value) int {
+	return func(key string, v record.Value) (int, bool) {
 		if t, ok := by[version{key, v}]; ok {
-			return t
+			return t, made[version{key, v}]
 		}
-		return byNobody
+		return byNobody, false
 	}
 }
 
@@ -224,7 +234,7 @@ func (w *writer) planMissing() error {
 				return w.cannot(t, i, "it reads %s, which proves nothing as writes are missing (coverage: partial, or a hole in seq), and would where none are", op.Value)
 			}
 			for _, v := range w.parts(op) {
-				if by := writer(op.Key, v); by == byNobody || by == t && !list || list && op.Value.Kind != record.KindList {
+				if _, made := writer(op.Key, v); !made || list && op.Value.Kind != record.KindList {
 					return w.cannot(t, i, "it reads %s, which nobody else in the history wrote: none of its violations, as writes are missing (coverage: partial, or a hole in seq), and one where none are", op.Value)
 				}
 			}
@@ -256,8 +266,23 @@ func (w *writer) planUnknownInitial() error {
 		if w.lists[op.Key] {
 			return false
 		}
-		by := writer(op.Key, op.Value)
+		by, _ := writer(op.Key, op.Value)
 		return by == byNobody || by == t
+	}
+	for t := range w.txns {
+		if !w.counts[t] {
+			continue
+		}
+		err := w.external(t, func(i int) error {
+			op := w.txns[t].Ops[i]
+			if by, made := writer(op.Key, op.Value); !made && !w.lists[op.Key] && by != byNobody && by != t {
+				return w.cannot(t, i, "it reads %s, which key %.80q may have held at first, and which somebody who had read it put back: who of them it is from, the format would say", op.Value, op.Key)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 	}
 	first, err := w.firstValues(initially)
 	if err != nil || len(first) == 0 {

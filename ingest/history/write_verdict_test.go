@@ -259,7 +259,7 @@ func TestWriteInitial(t *testing.T) {
 		{"two values of one key", "initial any\ns1 T1: r(x,5)\ns2 T2: r(x,6)", slices.Concat(jepsen, numbers), ""},
 		{"one of two is nil", "initial any\ns1 T1: r(x,5)\ns2 T2: r(x,null)", jepsen, "ops[0] of transaction \"T2\""},
 		{"read from one that read it first", "initial any\nsessions ignore\ns1 T1: r(x,1)\ns2 T2 aborted: r(x,1) w(x,2) w(x,1)", slices.Concat(jepsen, numbers), ""},
-		{"the reader alone wrote it", "initial any\ns1 T1: r(x,1) w(y,3)\ns2 T2: r(x,1) w(x,1) r(y,3)\ns3 T3: r(x,1) w(x,2)", slices.Concat(jepsen, numbers, []string{cobraFormat}), ""},
+		{"the reader alone wrote it", "initial any\ns1 T1: r(x,1) w(y,3)\ns2 T2: r(x,1) w(x,1) r(y,3)\ns3 T3: r(x,1) w(x,2)", slices.Concat(jepsen, numbers, []string{cobraFormat}), "ops[0] of transaction \"T1\""},
 		{"nil of an unknown outcome", "initial any\ns1 T1 unknown: r(x,7) w(x,2)\ns2 T2: w(x,1) w(x,0)\ns3 T3: r(x,2)", jepsen, "ops[0] of transaction \"T1\""},
 		{"nil of one that nobody read from", "initial any\ns1 T1 unknown: r(x,7) w(x,2)\ns2 T2: w(x,1) w(x,0)\ns3 T3: r(x,0)", jepsen, ""},
 		{"two unknown outcomes", "initial any\ns1 T1: r(y,1)\ns1 T2 unknown: r(x,7) w(y,1)\ns2 T3 unknown: r(x,8) w(y,1)", []string{cobraFormat, jepsenEDN}, "ops[0] of transaction \"T3\""},
