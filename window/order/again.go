@@ -130,16 +130,6 @@ func (s *session) isNew(seq int64) bool {
 	return behind < windowBits && s.window>>behind&1 == 0
 }
 
-// lacks tells whether a number is missing before to, from one on: whose record has a wrong one came all the same.
-func (s *session) lacks(from, to int64) bool {
-	for seq := from; seq < to; seq++ {
-		if behind := uint64(s.maxSeq) - uint64(seq); behind >= windowBits || s.window>>behind&1 == 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // arrived notes that a record of this seq came.
 func (s *session) arrived(seq int64) {
 	if seq <= s.maxSeq {

@@ -474,15 +474,13 @@ func (o *Order) sequence(r *Release, s *session, it *item) {
 	case it.flags&isDetached != 0 && !it.inTurn(), s.hasSeq && it.seq <= s.lastSeq, !s.released && r.Late && o.forgot.any:
 		r.Detached = true
 	case s.hasSeq && it.seq > s.lastSeq+1:
-		if s.leftOut || s.lacks(s.lastSeq+1, it.seq) {
-			o.gap(r, Gap{Session: s.name, From: s.lastSeq + 1, To: it.seq - 1, Sampled: s.leftOut})
-			s.leftOut = false
-		}
+		o.gap(r, Gap{Session: s.name, From: s.lastSeq + 1, To: it.seq - 1, Sampled: s.leftOut})
+		s.leftOut = false
 		s.opened(s.lastSeq + 1)
 	case o.goesOn(s, it.seq):
 		r.Forgotten = true
 		o.counts.Forgotten++
-	case o.whole && !s.released && record.MissingBefore(it.seq) > 0 && (o.counts.LeftOut > 0 || s.lacks(record.SeqFirstMax, it.seq)):
+	case o.whole && !s.released && record.MissingBefore(it.seq) > 0:
 		o.gap(r, Gap{Session: s.name, From: record.SeqFirstMax, To: it.seq - 1, Sampled: o.counts.LeftOut > 0})
 	}
 }
