@@ -198,7 +198,7 @@ func faults(ts *testscript.TestScript, neg bool, args []string) {
 //	hung STATUS monitor canary …
 func hung(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) < 3, "hung STATUS monitor canary …")
-	whileWorking(ts, args, func(ctx context.Context, server *servers.Server) error {
+	whileWorking(ts, args, func(ctx context.Context, _ string, server *servers.Server) error {
 		server.Pause()
 		<-ctx.Done()
 		server.Resume()
@@ -207,32 +207,35 @@ func hung(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // killed runs a canary that must end with the given exit status, and whose server is killed when it is at work, and started again
-// when the canary has asked it how it is meanwhile:
+// when the canary's page says that it can't be reached:
 //
 //	killed STATUS monitor canary …
 func killed(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) < 3, "killed STATUS monitor canary …")
-	whileWorking(ts, args, func(_ context.Context, server *servers.Server) error {
+	whileWorking(ts, args, func(ctx context.Context, address string, server *servers.Server) error {
 		server.Kill()
-		time.Sleep(1500 * time.Millisecond)
-		return server.Start(context.Background())
+		for {
+			if nodes := nodesOf(ctx, address); len(nodes) > 0 && nodes[0].State == "unreachable" || wait(ctx, 100*time.Millisecond) != nil {
+				return server.Start(context.Background())
+			}
+		}
 	})
 }
 
 // whileWorking runs a canary that must end with the given exit status, and does harm to the script's server from when the canary
 // is at work; ctx ends when it has ended.
-func whileWorking(ts *testscript.TestScript, args []string, do func(ctx context.Context, server *servers.Server) error) {
-	page, err := ports.Address()
+func whileWorking(ts *testscript.TestScript, args []string, do func(ctx context.Context, address string, server *servers.Server) error) {
+	address, err := ports.Address()
 	ts.Check(err)
 	ctx, over := context.WithCancel(context.Background())
 	var harm sync.WaitGroup
 	var failed error
 	harm.Go(func() {
-		for !working(ctx, page) && wait(ctx, 100*time.Millisecond) == nil {
+		for !working(ctx, address) && wait(ctx, 100*time.Millisecond) == nil {
 		}
-		failed = do(ctx, startedBy(ts).server)
+		failed = do(ctx, address, startedBy(ts).server)
 	})
-	scripts.Status(ts, false, append(args, "--listen", page))
+	scripts.Status(ts, false, append(args, "--listen", address))
 	over()
 	harm.Wait()
 	ts.Check(failed)
@@ -251,8 +254,8 @@ func seen(ctx context.Context, page string) bool {
 }
 
 type pageNode struct {
-	Role      string
-	Committed int64
+	Role, State string
+	Committed   int64
 }
 
 // nodesOf are those that a canary's page shows; none while there is no page.
