@@ -166,7 +166,7 @@ func (p *portion) proves(v verdict.Violation, level verdict.Level) (bool, string
 			case op.Key == v.Key && (v.Kind == verdict.NonRepeatableRead || v.Kind == verdict.NotMyOwnWrite): // whoever wrote them, they differ
 			case isList(cut, op.Key) && p.opt.UnseenUnique:
 				op.Value = withoutUnseen(cut, op)
-			case made(cut, op.Key, op.Value) && p.opt.UnseenUnique: // and by nobody unseen
+			case oracle.Made(cut, op.Key, op.Value) && p.opt.UnseenUnique: // and by nobody unseen
 			case maybeUnseen(cut, op, "", part):
 				continue
 			}

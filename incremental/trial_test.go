@@ -505,25 +505,7 @@ func maybeUnseen(txns []record.Transaction, read record.Op, added string, opt in
 		}
 		return false
 	}
-	return !made(txns, read.Key, v)
-}
-
-// made tells whether somebody writes a value to a key, and had not read it there of others before.
-func made(txns []record.Transaction, key string, v record.Value) bool {
-	for _, x := range txns {
-		read, own := false, false
-		for _, op := range x.Ops {
-			if op.Key != key {
-				continue
-			}
-			if op.Kind == record.Write && op.Value == v && !read {
-				return true
-			}
-			read = read || op.Kind == record.Read && op.Value == v && !own
-			own = own || op.Kind != record.Read
-		}
-	}
-	return false
+	return !oracle.Made(txns, read.Key, v)
 }
 
 func isList(txns []record.Transaction, key string) bool {
@@ -575,7 +557,7 @@ func kindsOf(txns []record.Transaction, opt incremental.Options) []string {
 			note("mixed", list && !op.Value.IsNull() && op.Value.Kind != record.KindList)
 			n := writers[op]
 			if opt.Initial == record.InitialAbsent && op.Value.IsNull() || opt.Initial == record.InitialZero && op.Value == record.Int(0) ||
-				opt.Initial == record.InitialAny && !made(txns, op.Key, op.Value) {
+				opt.Initial == record.InitialAny && !oracle.Made(txns, op.Key, op.Value) {
 				n++
 			}
 			note("duplicates", !list && n > 1)

@@ -164,7 +164,7 @@ func holdsAsRecorded(l verdict.Level, txns []record.Transaction, opt oracle.Opti
 			before, ok := seen[op.Key]
 			agrees = agrees && (!ok || before == op.Value)
 			seen[op.Key] = op.Value
-			if op.Value.IsNull() || opt.Initial == record.InitialZero && op.Value == record.Int(0) || !made(txns, op.Key, op.Value) {
+			if op.Value.IsNull() || opt.Initial == record.InitialZero && op.Value == record.Int(0) || !oracle.Made(txns, op.Key, op.Value) {
 				continue
 			}
 			ops = append(ops, op)
@@ -179,24 +179,6 @@ func holdsAsRecorded(l verdict.Level, txns []record.Transaction, opt oracle.Opti
 		rest = append(rest, x)
 	}
 	return oracle.Holds(l, rest, opt)
-}
-
-// made tells whether somebody writes a value to a key, and had not read it there of others before.
-func made(txns []record.Transaction, key string, v record.Value) bool {
-	for _, x := range txns {
-		read, own := false, false
-		for _, op := range x.Ops {
-			if op.Key != key {
-				continue
-			}
-			if op.Kind == record.Write && op.Value == v && !read {
-				return true
-			}
-			read = read || op.Kind == record.Read && op.Value == v && !own
-			own = own || op.Kind != record.Read
-		}
-	}
-	return false
 }
 
 // anyOrder tries all orders of all choices of unknown transactions.

@@ -196,7 +196,7 @@ func (j judge) appenders(key string) (out []int) {
 // value finds the sources of a read of what is no list.
 func (j judge) value(s *sources, op record.Op, first map[string]record.Value) bool {
 	partial, v := j.opt.Coverage == record.CoveragePartial, op.Value
-	others := made(j.txns, op.Key, op.Value)
+	others := oracle.Made(j.txns, op.Key, op.Value)
 	if partial && (v.IsNull() || j.opt.Initial == record.InitialZero && v == record.Int(0) || !others) {
 		s.free = true
 		return true
@@ -230,7 +230,7 @@ func (j judge) list(s *sources, op record.Op) ([]string, bool) {
 	}
 	rest := append([]string{}, read[:len(read)-len(own)]...)
 	if op.Value.Kind != record.KindList && !op.Value.IsNull() {
-		s.free = partial && !made(j.txns, op.Key, op.Value)
+		s.free = partial && !oracle.Made(j.txns, op.Key, op.Value)
 		return rest, s.free
 	}
 	shown := slices.Clone(rest)

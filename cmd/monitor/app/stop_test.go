@@ -245,17 +245,15 @@ func TestSecondRunToTheEnd(t *testing.T) {
 // often they are spilled.
 type stoppingStore struct {
 	*memStore
-	stop   func()
-	log    syncBuffer
-	spills int
+	stop     func()
+	stopping chan struct{} // closed when the monitor says so
+	spills   int
 }
 
 func (s *stoppingStore) Spill(ctx context.Context, db string, pairs []store.KV) error {
 	if s.spills++; s.spills == 1 {
 		s.stop()
-		for began := time.Now(); !strings.Contains(s.log.String(), `"stopping"`) && time.Since(began) < 2*time.Second; {
-			time.Sleep(time.Millisecond) // if the input had ended before, nothing says that it stops
-		}
+		<-s.stopping
 	}
 	return s.memStore.Spill(ctx, db, pairs)
 }
@@ -279,12 +277,17 @@ func TestStopWhileKeysAreSpilled(t *testing.T) {
 	c := testConfig(nil)
 	smallWindows(c)
 	c.Window.Segment, c.Window.Keys = 1000, 1
-	c.Source = config.Source{File: &config.File{Path: path}}
-	st := &stoppingStore{memStore: newMemStore("r")}
 	ctx, stop := context.WithCancel(t.Context())
-	st.stop = stop
-	run := func(ctx context.Context) string {
-		a, err := New(Options{Config: c, Log: zerolog.New(&st.log), Store: st})
+	st := &stoppingStore{memStore: newMemStore("r"), stop: stop, stopping: make(chan struct{})}
+	run := func(ctx context.Context, follow bool) string {
+		c.Source = config.Source{File: &config.File{Path: path, Follow: follow}} // it is not to end before it is stopped
+		var log syncBuffer
+		says := zerolog.HookFunc(func(_ *zerolog.Event, _ zerolog.Level, text string) {
+			if text == "stopping" {
+				close(st.stopping)
+			}
+		})
+		a, err := New(Options{Config: c, Log: zerolog.New(&log).Hook(says), Store: st})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,13 +295,13 @@ func TestStopWhileKeysAreSpilled(t *testing.T) {
 		if err := a.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		return st.log.String()
+		return log.String()
 	}
-	if log := run(ctx); st.spills != 1 || !strings.Contains(log, "the next run goes on") {
+	if log := run(ctx, true); st.spills != 1 || !strings.Contains(log, "the next run goes on") {
 		t.Errorf("%d times keys were spilled after it was asked to stop:\n%s", st.spills-1, log)
 	}
 	st.die(0)
-	run(t.Context())
+	run(t.Context(), false)
 	if spilled := len(st.spilled[record.DefaultDB]); spilled < n*each/2 {
 		t.Errorf("%d keys of %d are spilled", spilled, n*each)
 	}

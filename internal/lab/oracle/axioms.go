@@ -382,7 +382,7 @@ func (a *assignment) readFrom(i, last int, from nodes) bool {
 func (a *assignment) chooseInitial(i int, key string) bool {
 	r := &a.reads[i]
 	stated := a.h.opt.Initial != record.InitialAny
-	if !stated && a.h.made(key, r.value) {
+	if !stated && Made(a.h.txns, key, r.value) {
 		return false
 	}
 	if a.settled.has(r.key) {

@@ -144,7 +144,7 @@ func newCommitting(a readAxiom, txns []record.Transaction, opt oracle.Options) (
 					continue
 				}
 				if !c.isList(op.Key) {
-					if opt.UnseenDuplicates || !c.made(op.Key, op.Value) {
+					if opt.UnseenDuplicates || !madeOf(c.txns[:c.seen], op.Key, op.Value) {
 						c.unseen(record.Op{Kind: record.Write, Key: op.Key, Value: op.Value})
 					}
 					continue
@@ -175,9 +175,9 @@ func (c *committing) isList(key string) bool {
 	})
 }
 
-// made: somebody wrote the value and had not read it of others before.
-func (c *committing) made(key string, v record.Value) bool {
-	for _, x := range c.txns[:c.seen] {
+// madeOf: somebody wrote the value and had not read it of others before.
+func madeOf(txns []record.Transaction, key string, v record.Value) bool {
+	for _, x := range txns {
 		for i, op := range x.Ops {
 			if op != (record.Op{Kind: record.Write, Key: key, Value: v}) {
 				continue
@@ -376,7 +376,7 @@ func (c *committing) fetch(i, op int) bool {
 		return false
 	}
 	for _, w := range c.order {
-		if w >= c.seen && !c.opt.UnseenDuplicates && c.made(o.Key, o.Value) {
+		if w >= c.seen && !c.opt.UnseenDuplicates && madeOf(c.txns[:c.seen], o.Key, o.Value) {
 			continue
 		}
 		if c.writes(w, o.Key) && write(c.txns[w].Ops, o.Key, record.Null) == o.Value && found(w, nil) {
@@ -402,7 +402,7 @@ func (c *committing) initially(i int, o record.Op, found func() bool) bool {
 	case record.InitialZero:
 		return o.Value == record.Int(0) && found()
 	}
-	if c.made(o.Key, o.Value) {
+	if madeOf(c.txns[:c.seen], o.Key, o.Value) {
 		return false
 	}
 	if held, known := c.start[o.Key]; known {

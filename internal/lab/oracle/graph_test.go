@@ -174,28 +174,12 @@ func (g *dependencies) initials(key string) []record.Value {
 	out := []record.Value{record.String("never read")}
 	for _, i := range g.in {
 		for _, op := range g.txns[i].Ops {
-			if op.Key == key && op.Kind == record.Read && !g.made(key, op.Value) && !slices.Contains(out, op.Value) {
+			if op.Key == key && op.Kind == record.Read && !madeOf(g.txns, key, op.Value) && !slices.Contains(out, op.Value) {
 				out = append(out, op.Value)
 			}
 		}
 	}
 	return out
-}
-
-// made: somebody wrote the value and had not read it of others before.
-func (g *dependencies) made(key string, v record.Value) bool {
-	for _, x := range g.txns {
-		for i, op := range x.Ops {
-			if op != (record.Op{Kind: record.Write, Key: key, Value: v}) {
-				continue
-			}
-			own := slices.IndexFunc(x.Ops, func(op record.Op) bool { return op.Key == key && op.Kind != record.Read })
-			if !slices.Contains(x.Ops[:min(i, own)], record.Op{Kind: record.Read, Key: key, Value: v}) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // versions gives a key this order of writers, and tries every version for each
@@ -234,7 +218,7 @@ func (g *dependencies) readers(names []string, values []record.Value, writers, l
 		switch {
 		case v > 0 && writers[v-1] == i, !g.answers(i, names[0], held):
 			continue
-		case v == 0 && !g.stated(names[0]) && g.made(names[0], held):
+		case v == 0 && !g.stated(names[0]) && madeOf(g.txns, names[0], held):
 			continue // not the initial value then
 		}
 		g.edges = slices.Clone(before)

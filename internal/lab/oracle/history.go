@@ -111,7 +111,7 @@ func (h *history) take(all set) {
 
 // mayBeUnseen tells whether a transaction that was not seen may have written a value.
 func (h *history) mayBeUnseen(key string, v record.Value) bool {
-	return h.opt.UnseenDuplicates || !h.made(key, v)
+	return h.opt.UnseenDuplicates || !Made(h.txns, key, v)
 }
 
 // grow notes which unseen appends a list that was read shows.
@@ -138,10 +138,10 @@ func (h *history) appendedBySomebody(key string, e record.Value) bool {
 	return false
 }
 
-// made tells whether a transaction, of whatever outcome, writes that value to that key, be it
-// overwritten at once, and had not read it there before: who had may have put back what was there.
-func (h *history) made(key string, v record.Value) bool {
-	for _, t := range h.txns {
+// Made tells whether a transaction, of whatever outcome, writes that value to that key, be it overwritten at once, and had
+// not read it there of others before: who had may have put back what was there.
+func Made(txns []record.Transaction, key string, v record.Value) bool {
+	for _, t := range txns {
 		read, wrote := false, false
 		for _, op := range t.Ops {
 			switch {

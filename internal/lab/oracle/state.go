@@ -98,7 +98,7 @@ func (h *history) answers(t int, s state) bool {
 				return false
 			}
 			if s[k].from == open {
-				if h.made(op.Key, op.Value) {
+				if Made(h.txns, op.Key, op.Value) {
 					return false
 				}
 				s[k] = cell{op.Value, foreign}
