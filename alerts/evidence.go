@@ -118,10 +118,10 @@ func smaller(v verdict.Violation, level verdict.Level, p proof, ctx Context) pro
 	opt := p.options(ctx, enough(v, level, p, ctx))
 	opt.Keep, opt.KeepOp = essentials(v, p.txns, ctx)
 	p.whole = p.txns
-	p.txns, _ = shrink.Shrink(p.txns, violated, opt)
+	p.txns = shrink.Shrink(p.txns, violated, opt)
 	p.txns = shrinkMore(v, p.txns, violated, opt, ctx.Lookup)
 	if ctx.Find != nil && len(p.txns) <= reachMax {
-		p.txns, _ = shrink.Shrink(p.txns, violated, p.options(ctx, everything(p)))
+		p.txns = shrink.Shrink(p.txns, violated, p.options(ctx, everything(p)))
 	}
 	return p
 }
@@ -163,7 +163,7 @@ func shrinkMore(v verdict.Violation, txns []record.Transaction, violated func([]
 	opt.Keep = func(i int) bool { return part[txns[i].ID] }
 	opt.KeepOp, opt.Enough = nil, nil
 	opt.Fits = same
-	rest, _ := shrink.Shrink(txns, violated, opt)
+	rest := shrink.Shrink(txns, violated, opt)
 	return rest
 }
 

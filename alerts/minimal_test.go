@@ -180,7 +180,7 @@ func minimal(t *testing.T, a alerts.Alert) {
 			}
 		}
 	})
-	rest, _ := shrink.Shrink(txns, violated, shrink.Options{Unseen: *h.Coverage == record.CoveragePartial, Undeclared: *h.Coverage == record.CoveragePartial || *h.Initial == record.InitialAny})
+	rest := shrink.Shrink(txns, violated, shrink.Options{Unseen: *h.Coverage == record.CoveragePartial, Undeclared: *h.Coverage == record.CoveragePartial || *h.Initial == record.InitialAny})
 	if size(rest) < size(txns) {
 		t.Errorf("%s %v\n%swhere this is enough:\n%s", a.Name, a.Cycle, script.Format(script.Script{Header: h, Txns: txns}), script.Format(script.Script{Txns: rest}))
 	}

@@ -76,7 +76,7 @@ func (s story) least(ctx Context) (stories []story, promised, lowest verdict.Lev
 	if needed == 0 || len(s.p.whole) > loosenMax {
 		return []story{s}, promised, lowest
 	}
-	rest, _ := shrink.Shrink(loosen(s.p.whole, violated), violated, s.p.options(ctx, everything(s.p)))
+	rest := shrink.Shrink(loosen(s.p.whole, violated), violated, s.p.options(ctx, everything(s.p)))
 	if steps(rest) >= needed || ctx.over() {
 		return []story{s}, promised, lowest
 	}

@@ -30,7 +30,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 					}
 					defer st.Close()
 					for _, id := range ids {
-						if known, err := st.HasAlert(t.Context(), id); err == nil && !known {
+						if _, known, err := st.Alert(t.Context(), id); err == nil && !known {
 							_ = st.Commit(t.Context(), store.Commit{Alerts: []store.Alert{{ID: id, Body: []byte("{}")}}, Notices: []store.Notice{{ID: id, Body: []byte("{}")}}})
 						}
 					}

@@ -75,7 +75,7 @@ func TestShrinkLists(t *testing.T) {
 	} {
 		s := parse(t, "initial absent\n"+c.history)
 		opt := oracle.FromHeader(s.Header)
-		got, _ := shrink.Shrink(s.Txns, func(txns []record.Transaction) bool {
+		got, _ := shrunk(s.Txns, func(txns []record.Transaction) bool {
 			if c.unseen {
 				txns = alerttest.WithUnseenAppenders(txns)
 			}
@@ -144,7 +144,7 @@ func TestLongLists(t *testing.T) {
 				return i >= 1000 || i == 700 && txns[i].Ops[j].Kind == record.Append && txns[i].Ops[j].Key == "l"
 			}
 		}
-		got, calls := shrink.Shrink(txns, violated, opt)
+		got, calls := shrunk(txns, violated, opt)
 		if len(got) > 3 || calls > 60 {
 			t.Errorf("protected %v: %d transactions are left after %d calls", keep, len(got), calls)
 		}

@@ -48,7 +48,7 @@ func key(txns []record.Transaction) string {
 func TestEnough(t *testing.T) {
 	right, wrong := 0, 0
 	violations(t, 600, func(seed uint64, s script.Script, violated func([]record.Transaction) bool) {
-		small, calls := shrink.Shrink(s.Txns, violated, shrink.Options{})
+		small, calls := shrunk(s.Txns, violated, shrink.Options{})
 		needed := map[string]map[record.Op]bool{}
 		for i := range small {
 			needed[small[i].ID] = map[record.Op]bool{}
@@ -63,11 +63,11 @@ func TestEnough(t *testing.T) {
 			"none":  func(int, int) bool { return false },
 			"some":  func(int, int) bool { return rng.IntN(2) == 0 },
 		} {
-			got, n := shrink.Shrink(s.Txns, violated, shrink.Options{Enough: enough})
+			got, n := shrunk(s.Txns, violated, shrink.Options{Enough: enough})
 			if !violated(got) {
 				t.Fatalf("seed %d, %s: no violation is left", seed, name)
 			}
-			if again, _ := shrink.Shrink(got, violated, shrink.Options{}); key(again) != key(got) {
+			if again, _ := shrunk(got, violated, shrink.Options{}); key(again) != key(got) {
 				t.Fatalf("seed %d, %s: more could go: %s", seed, name, cmp.Diff(got, again))
 			}
 			switch name {
@@ -91,7 +91,7 @@ func TestWorkIsBounded(t *testing.T) {
 	last := len(key(s.Txns)) + 1
 	for work := 1; work < 40; work++ {
 		handed := 0
-		got, _ := shrink.Shrink(s.Txns, func(txns []record.Transaction) bool {
+		got, _ := shrunk(s.Txns, func(txns []record.Transaction) bool {
 			handed += len(txns)
 			return broken(s, verdict.SI)(txns)
 		}, shrink.Options{Spent: func() bool { return handed >= work }, Enough: all})

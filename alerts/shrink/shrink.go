@@ -39,9 +39,9 @@ type Options struct {
 }
 
 // Shrink returns the part of txns that it found necessary for violated to go on
-// being true, in the same order, and the number of calls it made. It presumes
-// that violated(txns) is true and changes nothing in txns.
-func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool, opt Options) ([]record.Transaction, int) {
+// being true, in the same order. It presumes that violated(txns) is true and
+// changes nothing in txns.
+func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool, opt Options) []record.Transaction {
 	s := &shrinker{txns: txns, violated: violated, opt: opt}
 	ops := 0
 	for i := range txns {
@@ -75,7 +75,7 @@ func Shrink(txns []record.Transaction, violated func([]record.Transaction) bool,
 		s.reduce(single)
 	}
 	out, _ := s.apply(nil)
-	return out, s.calls
+	return out
 }
 
 // unit is what goes or stays: an operation, or with op -1 a transaction.
@@ -87,7 +87,6 @@ type shrinker struct {
 	txns     []record.Transaction
 	violated func([]record.Transaction) bool
 	opt      Options
-	calls    int
 	proper   []set // what was left out where the rest is no violation
 
 	mask
@@ -222,7 +221,6 @@ func (s *shrinker) try(chunk []unit) bool {
 	if s.known(out) {
 		return false
 	}
-	s.calls++
 	if !s.violated(rest) {
 		s.proper = append(s.proper, out)
 		return false

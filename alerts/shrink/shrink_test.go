@@ -39,7 +39,7 @@ func TestShrink(t *testing.T) {
 		s2 T2: r(x,0) w(x,2) r(x,2)
 		s3 T3: r(x,2) w(y,7)
 		s3 T4: r(y,7)`)
-	got, calls := shrink.Shrink(s.Txns, broken(s, verdict.SI), shrink.Options{})
+	got, calls := shrunk(s.Txns, broken(s, verdict.SI), shrink.Options{})
 	want := parse(t, `
 		s0 T0: w(x,0)
 		s1 T1: r(x,0) w(x,1)
@@ -63,7 +63,7 @@ func TestKeep(t *testing.T) {
 		s2 T2: r(x,0) w(x,2)
 		s3 T3: r(y,0) w(y,1) w(v,1)
 		s4 T4: r(y,0) w(y,2) r(v,0)`)
-	got, _ := shrink.Shrink(s.Txns, broken(s, verdict.SI), shrink.Options{
+	got, _ := shrunk(s.Txns, broken(s, verdict.SI), shrink.Options{
 		Keep:   func(i int) bool { return i >= 2 },
 		KeepOp: func(i, j int) bool { return i >= 2 && s.Txns[i].Ops[j].Key == "y" },
 	})
@@ -78,9 +78,9 @@ func TestKeep(t *testing.T) {
 func TestCallsAreBounded(t *testing.T) {
 	s := parse(t, "s0 T0: w(x,0)\ns1 T1: r(x,0) w(x,1)\ns2 T2: r(x,0) w(x,2)\ns3 T3: r(x,2)\ns3 T4: w(y,7)")
 	asked := 0
-	_, calls := shrink.Shrink(s.Txns, func([]record.Transaction) bool { asked++; return true }, shrink.Options{Spent: func() bool { return asked > 0 }})
-	if calls != 1 || asked != 1 {
-		t.Errorf("%d calls, %d counted", asked, calls)
+	shrink.Shrink(s.Txns, func([]record.Transaction) bool { asked++; return true }, shrink.Options{Spent: func() bool { return asked > 0 }})
+	if asked != 1 {
+		t.Errorf("%d calls", asked)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestNeverInvents(t *testing.T) {
 		if before[verdict.SI] {
 			proper++
 		}
-		shrink.Shrink(s.Txns, func(rest []record.Transaction) bool {
+		shrunk(s.Txns, func(rest []record.Transaction) bool {
 			full := rest
 			if unseen {
 				lists++
@@ -204,14 +204,14 @@ func TestMinimal(t *testing.T) {
 			continue
 		}
 		tried++
-		got, calls := shrink.Shrink(s.Txns, violated, shrink.Options{})
+		got, calls := shrunk(s.Txns, violated, shrink.Options{})
 		if !violated(got) {
 			t.Fatalf("seed %d: no violation is left of\n%s", seed, script.Format(s))
 		}
 		if calls >= 1000 {
 			t.Fatalf("seed %d: %d calls for five transactions", seed, calls)
 		}
-		again, _ := shrink.Shrink(got, violated, shrink.Options{})
+		again, _ := shrunk(got, violated, shrink.Options{})
 		if d := cmp.Diff(got, again); d != "" {
 			t.Fatalf("seed %d: more could go: %s", seed, d)
 		}
@@ -223,7 +223,7 @@ func TestPredicatesStay(t *testing.T) {
 		{ID: "T1", Session: "s", Ops: []record.Op{{Kind: record.Write, Key: "t:1", Value: record.Int(1)}, {Kind: record.PredicateWrite, Key: "t", Where: "v == 1"}}},
 		{ID: "T2", Session: "s", Ops: []record.Op{{Kind: record.PredicateRead, Key: "t", Where: "v == 1"}, {Kind: record.Read, Key: "z"}}},
 	}
-	got, _ := shrink.Shrink(txns, func([]record.Transaction) bool { return true }, shrink.Options{})
+	got, _ := shrunk(txns, func([]record.Transaction) bool { return true }, shrink.Options{})
 	if len(got) == 0 || len(got[0].Ops) != 2 {
 		t.Errorf("writes that a predicate may have seen went: %v", got)
 	}
@@ -253,18 +253,24 @@ func TestLarge(t *testing.T) {
 		}
 		return reads == 2
 	}
-	got, calls := shrink.Shrink(txns, violated, shrink.Options{Keep: func(i int) bool { return txns[i].Session == "s1" || txns[i].Session == "s2" },
+	got, calls := shrunk(txns, violated, shrink.Options{Keep: func(i int) bool { return txns[i].Session == "s1" || txns[i].Session == "s2" },
 		KeepOp: func(i, j int) bool { return txns[i].Ops[j].Key == "x" }})
 	if d := cmp.Diff(s.Txns, got); d != "" || calls > 3 {
 		t.Errorf("%d calls, -want +got:\n%s", calls, d)
 	}
-	got, calls = shrink.Shrink(txns, violated, shrink.Options{})
+	got, calls = shrunk(txns, violated, shrink.Options{})
 	if d := cmp.Diff(s.Txns, got); d != "" {
 		t.Errorf("unprotected, %d calls, -want +got:\n%s", calls, d)
 	}
 	work := 0
-	shrink.Shrink(txns, func(rest []record.Transaction) bool { work += len(rest); return violated(rest) }, shrink.Options{Spent: func() bool { return work >= 5000 }})
+	shrunk(txns, func(rest []record.Transaction) bool { work += len(rest); return violated(rest) }, shrink.Options{Spent: func() bool { return work >= 5000 }})
 	if work > 5000+len(txns) {
 		t.Errorf("the judge was handed %d transactions, no more than 5000 and one call were allowed", work)
 	}
+}
+
+// shrunk is what Shrink leaves, and how often it asked.
+func shrunk(txns []record.Transaction, violated func([]record.Transaction) bool, opt shrink.Options) (left []record.Transaction, calls int) {
+	left = shrink.Shrink(txns, func(rest []record.Transaction) bool { calls++; return violated(rest) }, opt)
+	return left, calls
 }

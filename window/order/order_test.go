@@ -390,19 +390,19 @@ func TestFullOfHeavyRecords(t *testing.T) {
 	for range 2 {
 		add(300) // 3 each, as the first one
 	}
-	if o.Full() || o.Held() != 3 {
+	if o.isFull() || o.Held() != 3 {
 		t.Fatalf("%d of 300 bytes fill it", o.Held())
 	}
 	add(100)
-	if !o.Full() {
+	if !o.isFull() {
 		t.Fatal("1,000 bytes do not fill it")
 	}
 	o, err := Restore(opt, o.Snapshot(nil), func(ref uint64) (record.Head, error) { return heads[ref], nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := o.Next(); ok || !o.Full() {
-		t.Fatalf("one leaves as it is full: %v; full after a restart: %v", ok, o.Full())
+	if _, ok := o.Next(); ok || !o.isFull() {
+		t.Fatalf("one leaves as it is full: %v; full after a restart: %v", ok, o.isFull())
 	}
 	add(201) // it counts as 3, so the first one leaves
 	if r, ok := o.Next(); !ok || r.Ref != 0 {
@@ -417,20 +417,20 @@ func TestFullOfHeavyRecords(t *testing.T) {
 			t.Fatal("one that is larger than all that may wait does not let go of what is before it")
 		}
 	}
-	if o.Held() != 0 || o.Full() {
-		t.Errorf("%d are held, full %v", o.Held(), o.Full())
+	if o.Held() != 0 || o.isFull() {
+		t.Errorf("%d are held, full %v", o.Held(), o.isFull())
 	}
 }
 
 func TestFull(t *testing.T) {
 	o := newRig(Options{Partitions: []int{0, 1}, MaxBuffered: 3})
 	for i := range int64(3) {
-		if o.Full() {
+		if o.isFull() {
 			t.Fatalf("full at %d", i)
 		}
 		o.Add(0, txn("a", i, 10*i, 10*i+5), 0)
 	}
-	if !o.Full() {
+	if !o.isFull() {
 		t.Fatal("3 of 3 do not fill it")
 	}
 	wantIDs(t, o)
@@ -569,7 +569,7 @@ func TestFullOfSessions(t *testing.T) {
 		h := record.HeadOf(txn(fmt.Sprint("session-", i), 0, int64(i), int64(i)+1))
 		h.Bytes = 10
 		o.Add(0, &h, uint64(i), 0)
-		for o.Full() {
+		for o.isFull() {
 			if _, ok := o.Next(); !ok {
 				break
 			}

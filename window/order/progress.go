@@ -309,9 +309,6 @@ func (o *Order) Holder() (partition int, ok bool) {
 	return o.holder, o.holder >= 0
 }
 
-// Full tells whether MaxBuffered records wait.
-func (o *Order) Full() bool { return o.maxBuffered > 0 && o.held+o.more >= o.maxBuffered }
-
 // Missed counts what makes all conclusions from absence doubtful, whatever the
 // key: a silent partition was given up, or records left early because the
 // buffer was full. A caller compares it with what it was before it hands on a release

@@ -44,3 +44,6 @@ func (g *rig) Next() (out, bool) {
 	}
 	return out{r, t}, true
 }
+
+// isFull tells whether MaxBuffered records wait.
+func (o *Order) isFull() bool { return o.held+o.more >= o.maxBuffered }

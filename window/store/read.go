@@ -192,20 +192,6 @@ func (s *Badger) Alert(ctx context.Context, id string) (Alert, bool, error) {
 	return a, found, err
 }
 
-// HasAlert tells whether an alert of that ID was ever committed.
-func (s *Badger) HasAlert(ctx context.Context, id string) (bool, error) {
-	found := false
-	err := s.view(ctx, "alert "+id, func(txn *badger.Txn) error {
-		_, err := txn.Get(alertKey(id))
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			return nil
-		}
-		found = err == nil
-		return err
-	})
-	return found, err
-}
-
 // Undelivered calls f for each notice that is still to be delivered to that
 // receiver, oldest first, until f returns false. The same holds for f as with
 // DeadLetters.

@@ -110,8 +110,6 @@ type Store interface {
 	// if it is not 0, begins with the one below that number. So pages stay as they are
 	// while new alerts come. It costs as much as what f is called for.
 	AlertsBefore(ctx context.Context, before uint64, f func(number uint64, a Alert) bool) error
-	// HasAlert tells whether an alert of that ID was ever committed.
-	HasAlert(ctx context.Context, id string) (bool, error)
 	// Pending calls f for each alert of which there is news, oldest first, until f
 	// returns false.
 	Pending(ctx context.Context, f func(Alert) bool) error

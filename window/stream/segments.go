@@ -669,7 +669,8 @@ func (s *segments) rotate() {
 		return
 	}
 	if s.engine.Laden() { // as the next one would soon be
-		seeds = s.leaveOut(seeds)
+		s.leaveOut(seeds)
+		seeds = nil
 	}
 	end, begin := s.around(from)
 	overlap := slices.DeleteFunc(slices.Clone(s.fed[from:]), func(f fed) bool { return f.flags&base != 0 })
@@ -1016,22 +1017,22 @@ func (s *segments) stopped() bool { return s.cfg.Stop != nil && s.cfg.Stop() }
 // begin makes the engine of a segment; without seeds, if it would be full of them before anything new has come.
 func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 	if !s.prepare(seeds, overlap) {
-		s.prepare(s.leaveOut(seeds), overlap)
+		s.leaveOut(seeds)
+		s.prepare(nil, overlap)
 	}
 	s.begun = len(s.fed)
 	s.weight.begun, s.weight.ticked = s.weight.all, s.weight.all
 	s.widenCutter()
 }
 
-// leaveOut gives up what was forgotten, for one segment, and returns no seeds.
-func (s *segments) leaveOut(seeds []record.Transaction) []record.Transaction {
+// leaveOut gives up seeds, which are what was forgotten, for one segment.
+func (s *segments) leaveOut(seeds []record.Transaction) {
 	for i := range seeds {
 		if strings.HasPrefix(seeds[i].Session, waitingSession) {
 			s.stats.Unawaited++
 		}
 	}
 	s.lazy = true
-	return nil
 }
 
 // prepare makes an engine and gives it what a segment begins with, and tells whether there is room for seeds.

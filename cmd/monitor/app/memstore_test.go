@@ -197,13 +197,6 @@ func (s *memStore) AlertsBefore(_ context.Context, before uint64, f func(uint64,
 	return nil
 }
 
-func (s *memStore) HasAlert(_ context.Context, id string) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.alerts[id]
-	return ok, nil
-}
-
 func (s *memStore) Alert(_ context.Context, id string) (store.Alert, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -171,17 +171,6 @@ func (k *keeper) Alert(ctx context.Context, id string) (store.Alert, bool, error
 	return k.Store.Alert(ctx, id)
 }
 
-// HasAlert is Alert without its body.
-func (k *keeper) HasAlert(ctx context.Context, id string) (bool, error) {
-	k.mu.Lock()
-	_, ok := k.alerts[id]
-	k.mu.Unlock()
-	if ok {
-		return true, nil
-	}
-	return k.Store.HasAlert(ctx, id)
-}
-
 // Pending calls f for each alert of which there is news: what the store has, then
 // what is held. f must not call the keeper.
 func (k *keeper) Pending(ctx context.Context, f func(store.Alert) bool) error {

@@ -31,8 +31,8 @@ func (x suite) empty(t *testing.T) {
 	ctx := t.Context()
 	s := open(t, x.newPlace(t), x.opt)
 	same(t, Dump{Offsets: map[string]map[int]int64{"topic": {}, "other": {}}, Outbox: map[string][]string{}}, x.read(t, s))
-	if ok, err := s.HasAlert(ctx, "a"); ok || err != nil {
-		t.Fatalf("HasAlert: %v %v", ok, err)
+	if _, ok, err := s.Alert(ctx, "a"); ok || err != nil {
+		t.Fatalf("Alert: %v %v", ok, err)
 	}
 	commit(t, s, store.Commit{})
 }
@@ -227,12 +227,12 @@ func (x suite) endedAndClosed(t *testing.T) {
 	cancel()
 	calls := func(ctx context.Context) map[string]error {
 		_, offsets := s.Offsets(ctx, "topic")
-		_, has := s.HasAlert(ctx, "a")
+		_, _, alert := s.Alert(ctx, "a")
 		_, _, life := s.Life(ctx)
 		_, expire := s.Expire(ctx, store.Expiry{})
 		no := func(store.Alert) bool { t.Error("called"); return true }
 		return map[string]error{
-			"Offsets": offsets, "HasAlert": has,
+			"Offsets": offsets, "Alert": alert,
 			"Commit":      s.Commit(ctx, store.Commit{Offsets: map[string]map[int]int64{"topic": {0: 9}}}),
 			"DeadLetters": s.DeadLetters(ctx, func(store.DeadLetter) bool { return true }),
 			"Alerts":      s.Alerts(ctx, no),

@@ -561,14 +561,6 @@ func (m *memory) Stats(ctx context.Context) (store.Stats, error) {
 	return st, nil
 }
 
-func (m *memory) HasAlert(ctx context.Context, id string) (bool, error) {
-	c, err := m.read(ctx)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(c.alerts, func(a stored) bool { return a.ID == id }), nil
-}
-
 func (m *memory) Waiting(ctx context.Context, receiver string, most int) (n int, err error) {
 	err = m.Undelivered(ctx, receiver, func(store.Notice) bool {
 		n++
