@@ -98,7 +98,7 @@ func (p pagerDuty) trigger(n *notice, plain bool) pagerEvent {
 // details is what a person looks at first, each part bounded.
 func details(n *notice) map[string]any {
 	d := map[string]any{"kind": n.Notification.Kind, "count": n.Notification.Count, "clock_dependent": n.ClockDependent}
-	text := func(name, value string) {
+	say := func(name, value string) {
 		if value != "" {
 			d[name] = text.Cut(lines(value), pagerTextMax)
 		}
@@ -108,11 +108,11 @@ func details(n *notice) map[string]any {
 			d[name] = listed(all, pagerListMax)
 		}
 	}
-	text("alert", n.ID)
-	text("level", n.Level)
-	text("adya", n.Adya)
-	text("explanation", n.Explanation)
-	text("parts", strings.Join(n.parts(), "\n"))
+	say("alert", n.ID)
+	say("level", n.Level)
+	say("adya", n.Adya)
+	say("explanation", n.Explanation)
+	say("parts", strings.Join(n.parts(), "\n"))
 	list("breaks", n.Breaks)
 	list("holds", n.Holds)
 	list("keys", n.Keys)
