@@ -72,9 +72,8 @@ Pictures: --output html writes one page with what is wrong, drawn and explained,
 evidence to download. It needs no network and no script, and may be attached to a bug
 report. svg is the pictures alone, dot the cycles for Graphviz.
 
-Limits: --timeout is for each file, reading included, and is shared among the levels
-that are asked; one that its share was too short for gets half of what all have left, and what is violated is explained
-last. --memory-limit is for all of the process. What is not decided when one is reached is unknown, with the reason
+Limits: --timeout is for each file, reading included. Each level in turn has half of what is left of it, and goes on
+where it was when all have had a turn; an eighth is kept to explain what is violated. --memory-limit is for all of the process. What is not decided when one is reached is unknown, with the reason
 timeout or memory; violations found by then are reported. A file that had too little memory
 beside others is judged again by itself.
 

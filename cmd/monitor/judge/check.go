@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -64,8 +65,10 @@ type Question struct {
 	notes     []string // on every result
 	// renumbered: it was looked whether the numbers of sessions are wrong.
 	renumbered bool
-	share      time.Time // when what is done now has had its share of the time
+	share      time.Time   // when what is done now has had its share of the time
+	pause      func() bool // waits until it is its turn again; false: it never is. nil: there is but one turn
 	found      []found
+	known      map[verdict.Level]report.Result
 }
 
 // found is a violated level, and the report on it before what breaks it is explained.
@@ -75,13 +78,24 @@ type found struct {
 	find   name.Lookup // the records in which it was found
 }
 
-// stopped is what Stop answers, or that what is done now has had its share of the time.
+// stopped is what Stop answers, or that what is done now has had all its shares of the time.
 func (q *Question) stopped() verdict.Reason {
-	why := q.Stop()
-	if why == verdict.NoReason && !q.share.IsZero() && time.Now().After(q.share) {
-		why = verdict.Timeout
+	for {
+		why := q.Stop()
+		switch {
+		case why != verdict.NoReason || q.share.IsZero() || time.Now().Before(q.share):
+			return why
+		case q.pause == nil || !q.pause():
+			return verdict.Timeout
+		}
 	}
-	return why
+}
+
+// part is a copy, to be asked of other records or under other assumptions, that has its time from q.
+func (q *Question) part() Question {
+	p := *q
+	p.Stop, p.share = q.stopped, time.Time{}
+	return p
 }
 
 // divide gives what is done next the n-th part of what is left of the time.
@@ -113,28 +127,28 @@ func Check(q Question, h *report.History) error {
 	}
 	q.Assume = assume
 	q.explainer = newExplainer(&q, lookup(q.Records))
-	known := map[verdict.Level]report.Result{}
+	q.known = map[verdict.Level]report.Result{}
 	fill := func() {
 		h.Took = q.Decoded + time.Since(began)
 		h.Results = make([]report.Result, 0, len(q.Levels))
 		for _, l := range q.Levels { // in the order asked
-			if r, ok := known[l]; ok {
+			if r, ok := q.known[l]; ok {
 				h.Results = append(h.Results, r)
 			}
 		}
-		if q.All && known[verdict.CC].Verdict == verdict.Satisfied.String() {
+		if q.All && q.known[verdict.CC].Verdict == verdict.Satisfied.String() {
 			h.Guarantees = q.explainer.guarantees(implied())
 		}
 	}
 	tell := func(r report.Result, l verdict.Level) {
 		r.Notes = append(slices.Clone(r.Notes), q.notes...)
-		known[l] = r
+		q.known[l] = r
 		fill()
 		q.Known(*h)
 	}
 	fill()
 	q.Known(*h)
-	if err := q.decide(h, known, tell); err != nil {
+	if err := q.decide(h, tell); err != nil {
 		return err
 	}
 	for i, v := range q.found {
@@ -166,40 +180,57 @@ type work struct {
 	levels  []verdict.Level
 	choices int  // how long it may search for who wrote what was read, in transactions; 0: for long
 	aux     bool // nobody asked for it: only of use where it holds
+
+	goOn func() (struct{}, bool) // for a share of the time; false once it is done. nil: it has not begun
+	end  func()                  // has it end with what is decided by now
+	idle time.Duration           // between its shares
 }
 
-// decide judges all levels, each with its share of the time, but for those that a stronger one has answered. What a
-// share was too short for is begun again with half of what all have left, one after the other: who holds may answer for
-// those behind, and some is left to explain what is broken.
-func (q *Question) decide(h *report.History, known map[verdict.Level]report.Result, tell func(report.Result, verdict.Level)) error {
-	open := func(l verdict.Level) bool { // what a weaker one's anomaly breaks is judged once, for its own ones
-		r, judged := known[l]
-		v := q.inferred(l)
-		return v.Outcome == verdict.Unknown && (!judged || r.Unknown != nil) || v.Outcome == verdict.Violated && !judged
-	}
-	plan := q.plan()
-	for turn := range 2 {
-		for i, w := range plan {
-			w.levels = slices.DeleteFunc(slices.Clone(w.levels), func(l verdict.Level) bool {
-				r, judged := known[l]
-				return !open(l) || turn > 0 && (!judged || r.Unknown.Reason != verdict.Timeout.String())
-			})
-			if len(w.levels) == 0 || w.aux && !slices.ContainsFunc(q.Levels, open) || turn > 0 && (w.choices > 0 || q.Stop() != verdict.NoReason) {
-				continue
-			}
-			share := len(plan) - i
-			if turn > 0 {
-				share = 2
-			}
-			q.divide(share)
-			if err := q.round(w, h, known, tell); err != nil {
-				return err
-			}
+// begin makes a work that is done in shares of the time.
+func (q *Question) begin(w *work, do func()) {
+	w.goOn, w.end = iter.Pull(func(yield func(struct{}) bool) {
+		var pause func() bool
+		pause = func() bool {
+			began := time.Now()
+			more := yield(struct{}{})
+			w.idle += time.Since(began)
+			q.pause = pause
+			return more
 		}
+		q.pause = pause
+		do()
+	})
+}
+
+// decide judges all levels, but for those that a stronger one has answered. Each in turn has half of the time that is left,
+// and goes on where it was when all have had their turn, until an eighth of the time is left, to explain what is broken.
+func (q *Question) decide(h *report.History, tell func(report.Result, verdict.Level)) (err error) {
+	plan, kept := q.plan(), time.Until(q.Until)/8
+	for len(plan) > 0 && err == nil {
+		plan = slices.DeleteFunc(plan, func(w *work) bool {
+			begins := w.goOn == nil
+			if begins {
+				w.levels = slices.DeleteFunc(slices.Clone(w.levels), func(l verdict.Level) bool { return !q.isOpen(l) })
+				q.begin(w, func() { err = q.round(w, h, tell) })
+			}
+			over := err != nil || !begins && time.Until(q.Until) < kept
+			if over || !slices.ContainsFunc(w.levels, q.isOpen) || w.aux && !slices.ContainsFunc(q.Levels, q.isOpen) {
+				q.share = time.Now()
+				w.end()
+				return true
+			}
+			q.divide(2)
+			_, more := w.goOn()
+			return !more
+		})
+	}
+	q.pause, q.share = nil, time.Time{}
+	if err != nil {
+		return err
 	}
 	for _, l := range q.Levels {
 		v := q.inferred(l)
-		if v.Outcome != verdict.Satisfied || known[l].Verdict == verdict.Satisfied.String() {
+		if v.Outcome != verdict.Satisfied || q.known[l].Verdict == verdict.Satisfied.String() {
 			continue
 		}
 		tell(q.explainer.first(v), l)
@@ -214,8 +245,8 @@ func (q *Question) decide(h *report.History, known map[verdict.Level]report.Resu
 // levels that have an order of versions, which decides most of that; and with a long search, for what is open still,
 // the weak ones again. si and strong-si have a search in common wherever times decide nothing between them, and so
 // have ser and sser.
-func (q *Question) plan() []work {
-	var plan []work
+func (q *Question) plan() []*work {
+	var plan []*work
 	share := func(l verdict.Level, with ...verdict.Level) {
 		for i := range plan {
 			if slices.Contains(with, plan[i].levels[0]) {
@@ -223,20 +254,20 @@ func (q *Question) plan() []work {
 				return
 			}
 		}
-		plan = append(plan, work{levels: []verdict.Level{l}})
+		plan = append(plan, &work{levels: []verdict.Level{l}})
 	}
 	var weak, last []verdict.Level
-	var lin []work
+	var lin []*work
 	ordered := false
 	for _, l := range q.Levels {
 		ordered = ordered || l.Implies(verdict.PC)
 		switch {
 		case q.Assume.beyond(l):
-			plan = append(plan, work{levels: []verdict.Level{l}})
+			plan = append(plan, &work{levels: []verdict.Level{l}})
 		case verdict.CC.Implies(l):
 			weak = append(weak, l)
 		case l == verdict.LIN && q.items != nil:
-			lin = append(lin, work{levels: []verdict.Level{l}})
+			lin = append(lin, &work{levels: []verdict.Level{l}})
 		case l == verdict.PC && q.All: // the hardest question of all, which the others may answer
 			last = append(last, l)
 		case l == verdict.SI || l == verdict.StrongSI:
@@ -248,16 +279,16 @@ func (q *Question) plan() []work {
 		}
 	}
 	if len(last) > 0 {
-		plan = append(plan, work{levels: last})
+		plan = append(plan, &work{levels: last})
 	}
 	if len(weak) > 0 {
 		if q.items == nil { // else it takes all that predicates say
-			plan = slices.Insert(plan, 0, work{levels: weak, choices: quickProposals * q.Records.Len()})
+			plan = slices.Insert(plan, 0, &work{levels: weak, choices: quickProposals * q.Records.Len()})
 		}
 		if !ordered {
-			plan = append(plan, work{levels: []verdict.Level{verdict.SI}, choices: -1, aux: true})
+			plan = append(plan, &work{levels: []verdict.Level{verdict.SI}, choices: -1, aux: true})
 		}
-		plan = append(plan, work{levels: weak})
+		plan = append(plan, &work{levels: weak})
 	}
 	return append(plan, lin...)
 }
@@ -309,7 +340,7 @@ func undecided(l verdict.Level, why verdict.Reason, transactions int) report.Res
 }
 
 // feed gives all records to an engine; false if it was stopped.
-func (q *Question) feed(w work) (*incremental.Engine, bool) {
+func (q *Question) feed(w *work) (*incremental.Engine, bool) {
 	o := q.Assume.Options(w.levels, q.AnomaliesMax, q.Conflicts)
 	if w.aux {
 		o.Bare, o.MaxViolations, o.Conflicts = true, 1, auxConflicts
@@ -331,7 +362,7 @@ func (q *Question) feed(w work) (*incremental.Engine, bool) {
 
 // round does one work and tells each result: of a level that is violated with one anomaly as it was found. What
 // breaks it is explained when all levels are judged. One that it has no time to begin with is as it was known.
-func (q *Question) round(w work, h *report.History, known map[verdict.Level]report.Result, tell func(report.Result, verdict.Level)) error {
+func (q *Question) round(w *work, h *report.History, tell func(report.Result, verdict.Level)) error {
 	if l := w.levels[0]; q.Assume.beyond(l) {
 		tell(report.Result{Level: l.String(), Verdict: verdict.NotApplicable.String(), Anomalies: []report.Anomaly{},
 			Notes: []string{"it holds real time, which the clock setting ignore takes away"}}, l)
@@ -347,23 +378,22 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 		return nil
 	}
 	q.Phase("judging " + names(w.levels))
+	records := q.Records // others may ask for more of them, or find them to be numbered wrongly, before it is done
 	e, ok := q.feed(w)
 	if !ok {
 		for _, l := range w.levels {
-			if _, judged := known[l]; judged {
-				continue
+			if _, judged := q.known[l]; !judged && q.isOpen(l) {
+				r := undecided(l, q.stopped(), q.Records.Len())
+				r.Seconds = (time.Since(began) - w.idle).Seconds()
+				tell(r, l)
 			}
-			r := undecided(l, q.stopped(), q.Records.Len())
-			r.Seconds = time.Since(began).Seconds()
-			tell(r, l)
 		}
 		return nil
 	}
-	phases.Construct = time.Since(began).Seconds()
-	solving := time.Now()
+	phases.Construct = (time.Since(began) - w.idle).Seconds()
 	results := e.Close()
-	if q.renumber(results) || q.unexplained(results) {
-		return q.round(w, h, known, tell)
+	if records != q.Records || q.renumber(results) || q.unexplained(results) {
+		return q.round(w, h, tell)
 	}
 	q.explainer.find = lookup(q.Records)
 	q.leave(results)
@@ -373,17 +403,18 @@ func (q *Question) round(w work, h *report.History, known map[verdict.Level]repo
 		q.suppose(results, w.choices)
 		q.Assume.UniqueValues = new(bool) // it is false
 	}
-	phases.Solve = time.Since(solving).Seconds()
-	judged := time.Since(began)
+	judged := (time.Since(began) - w.idle).Seconds()
+	phases.Solve = judged - phases.Construct
 	h.Mini, q.explainer.single = e.Mini() && q.items == nil, e.SingleObjects()
 
 	peak := limit.Peak()
+	results = slices.DeleteFunc(results, func(v verdict.Result) bool { return !q.isOpen(v.Level) }) // others have answered since it began
 	for _, v := range results {
 		r := q.explainer.first(v)
 		if doubtful && v.Outcome == verdict.Unknown {
 			r.Notes = append(r.Notes, "values repeat, so that somebody unseen may have written what was read (--unique-values=true says that nobody did)")
 		}
-		r.Seconds = known[v.Level].Seconds + judged.Seconds()
+		r.Seconds = q.known[v.Level].Seconds + judged
 		r.Stats.PhaseSeconds = phases
 		r.Stats.PeakBytes = peak
 		tell(r, v.Level)
@@ -424,9 +455,9 @@ func (q *Question) suppose(results []verdict.Result, choices int) {
 		return
 	}
 	q.Phase("judging " + names(open) + " by the recorded writers")
-	supposed, unique := *q, true
+	supposed, unique := q.part(), true
 	supposed.Assume.UniqueValues = &unique
-	e, ok := supposed.feed(work{levels: open, choices: choices})
+	e, ok := supposed.feed(&work{levels: open, choices: choices})
 	if !ok {
 		return
 	}
@@ -451,6 +482,13 @@ func names(levels []verdict.Level) string {
 		out[i] = l.String()
 	}
 	return strings.Join(out, ", ")
+}
+
+// isOpen tells whether a level is to be judged. What a weaker one's anomaly breaks is judged once, for its own ones.
+func (q *Question) isOpen(l verdict.Level) bool {
+	r, judged := q.known[l]
+	v := q.inferred(l)
+	return v.Outcome == verdict.Unknown && (!judged || r.Unknown != nil) || v.Outcome == verdict.Violated && !judged
 }
 
 // inferred is what follows for a level from what is decided, which may be nothing.

@@ -158,7 +158,7 @@ func (q *Question) always(l verdict.Level) bool {
 // only is the result of one level.
 func (q *Question) only(l verdict.Level) verdict.Result {
 	for {
-		e, ok := q.feed(work{levels: []verdict.Level{l}})
+		e, ok := q.feed(&work{levels: []verdict.Level{l}})
 		if !ok {
 			return q.open(l)
 		}
@@ -188,9 +188,9 @@ func (q *Question) unordered(results []verdict.Result, choices int) {
 		level   verdict.Level
 		records *packed.Records
 	}{{verdict.RC, pack(q.items.Transactions(true))}, {verdict.G1, q.Records}} { // g1 does not depend on the order, and what breaks it breaks rc
-		part := *q
+		part := q.part()
 		part.Records = ask.records
-		if e, ok := part.feed(work{levels: []verdict.Level{ask.level}, choices: choices}); ok && open.Outcome != verdict.Violated {
+		if e, ok := part.feed(&work{levels: []verdict.Level{ask.level}, choices: choices}); ok && open.Outcome != verdict.Violated {
 			if r := e.Close()[0]; r.Outcome == verdict.Violated {
 				open = r
 			}
