@@ -8,10 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
-// describe writes a section for a command and for each below it: what --help says, and of the flags the names.
+// describe writes a section for a command and for each below it: how --help begins, and the exit status.
 func describe(out *strings.Builder, cmd *cobra.Command) {
 	if cmd.Hidden || !cmd.IsAvailableCommand() && !cmd.HasSubCommands() {
 		return
@@ -20,8 +19,10 @@ func describe(out *strings.Builder, cmd *cobra.Command) {
 		fmt.Fprintf(out, "## %s\n\n%s.\n\n", cmd.CommandPath(), cmd.Short)
 	}
 	out.WriteString("```\n")
-	if cmd.Long != "" {
-		out.WriteString(cmd.Long + "\n\n")
+	for i, p := range strings.Split(strings.TrimSpace(cmd.Long), "\n\n") {
+		if p != "" && (i == 0 || strings.HasPrefix(p, "Exit status")) {
+			out.WriteString(p + "\n\n")
+		}
 	}
 	if cmd.Runnable() {
 		out.WriteString("usage: " + cmd.UseLine() + "\n")
@@ -32,15 +33,6 @@ func describe(out *strings.Builder, cmd *cobra.Command) {
 		out.WriteString("\n" + cmd.Example + "\n")
 	}
 	out.WriteString("```\n\n")
-	var flags []string
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden && f.Name != "help" {
-			flags = append(flags, "`--"+f.Name+"`")
-		}
-	})
-	if len(flags) > 0 {
-		out.WriteString("Flags: " + strings.Join(flags, ", ") + ".\n\n")
-	}
 	for _, c := range cmd.Commands() {
 		describe(out, c)
 	}
@@ -53,9 +45,9 @@ func TestCommandsAreDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Commands
 
-What every command of the monitor does, as its --help says, which also says what each flag does, as does its page of the
-manual (` + "`man monitor-check`" + `). The tests of cmd/monitor write this page (make docs). What the configuration of ` + "`run`" + `
-may have stands in [configuration](configuration.md).
+What every command of the monitor does, in short. ` + "`monitor check --help`" + ` and the like, and the pages of the manual
+(` + "`man monitor-check`" + `), say all of it, with every flag. The tests of cmd/monitor write this page (make docs). Keys of
+` + "`run`" + ` stand in [configuration](configuration.md).
 
 `)
 	describe(&b, newRoot())
