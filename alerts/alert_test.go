@@ -167,6 +167,9 @@ func TestExhibits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i := range want.Txns {
+		want.Txns[i].HasSeq, want.Txns[i].Seq = false, 0 // a hole would look like a gap
+	}
 	if d := cmp.Diff(want.Txns, first); d != "" {
 		t.Errorf("asked first about -want +got:\n%s", d)
 	}

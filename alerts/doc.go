@@ -36,7 +36,6 @@
 //     shown, and in a part "nobody wrote that" means little: so reads whose
 //     writers are not shown are left out before complete coverage is claimed, and
 //     partial coverage is claimed where the proof does not need more.
-//   - Sequence numbers are left out of evidence with complete coverage: the
-//     holes between them would look like gaps in the capture. The order of the
-//     lines is the session order.
+//   - Sequence numbers are left out of evidence: the holes between them would look like
+//     gaps in the capture. The order of the lines is the session order.
 package alerts

@@ -204,6 +204,7 @@ func records(v verdict.Violation, lookup name.Lookup) ([]record.Transaction, err
 // invents a violation". Each is made when it is asked for, and once: as a rule
 // the first one proves.
 func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []func() proof {
+	full = withoutSeq(full)
 	var out []func() proof
 	var exhibited []func() []record.Transaction
 	cut := func(from []record.Transaction, everyWrite bool) func() []record.Transaction {
@@ -226,7 +227,7 @@ func candidates(v verdict.Violation, full []record.Transaction, ctx Context) []f
 	if ctx.Coverage == record.CoverageComplete || v.Kind == verdict.ThinAirRead {
 		for _, txns := range append(exhibited, uncut) {
 			out = append(out, sync.OnceValue(func() proof {
-				return proof{header: header(v, ctx, record.CoverageComplete), txns: withoutSeq(closed(v, txns(), ctx, len(v.Exhibits) > 0))}
+				return proof{header: header(v, ctx, record.CoverageComplete), txns: closed(v, txns(), ctx, len(v.Exhibits) > 0)}
 			}))
 		}
 	}

@@ -83,7 +83,7 @@ func unless(level verdict.Level, p proof, ctx Context) record.Initial {
 		if enforce := record.ClockEnforce; h.Clock != nil && *h.Clock == record.ClockPrune {
 			h.Clock = &enforce
 		}
-		if readsAndWrites(p.txns, value) && ctx.Judge(level, h, withoutSeq(p.txns)) == verdict.Satisfied {
+		if readsAndWrites(p.txns, value) && ctx.Judge(level, h, p.txns) == verdict.Satisfied {
 			return initial
 		}
 	}

@@ -26,7 +26,7 @@ func (a Assumptions) Of(txns []record.Transaction) (corrected Assumptions, missi
 
 // without is what can be assumed where so many transactions are missing.
 func (a Assumptions) without(missing int64) Assumptions {
-	if missing > 0 && a.Coverage == record.CoverageComplete {
+	if missing > 0 {
 		a.Coverage, a.Lossy = record.CoveragePartial, true
 	}
 	return a

@@ -100,6 +100,7 @@ func (q *Question) part() Question {
 
 // divide gives what is done next the n-th part of what is left of the time.
 func (q *Question) divide(n int) {
+	q.share = time.Time{}
 	if !q.Until.IsZero() {
 		q.share = time.Now().Add(time.Until(q.Until) / time.Duration(max(n, 1)))
 	}
@@ -224,7 +225,7 @@ func (q *Question) decide(h *report.History, tell func(report.Result, verdict.Le
 			return !more
 		})
 	}
-	q.pause, q.share = nil, time.Time{}
+	q.pause = nil
 	if err != nil {
 		return err
 	}
