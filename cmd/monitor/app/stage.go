@@ -39,9 +39,9 @@ func (a *App) header(line []byte) {
 
 // differences are the keys of which a header says otherwise than a configuration.
 func differences(h *record.Header, c *config.Config) (out []string) {
-	differ := func(key string, header, configured fmt.Stringer) {
-		if header.String() != configured.String() {
-			out = append(out, fmt.Sprintf("%s: %s in the header, %s in the configuration", key, header, configured))
+	differ := func(key string, header, configured any) {
+		if fmt.Sprint(header) != fmt.Sprint(configured) {
+			out = append(out, fmt.Sprintf("%s: %v in the header, %v in the configuration", key, header, configured))
 		}
 	}
 	if h.Initial != nil {
@@ -55,6 +55,9 @@ func differences(h *record.Header, c *config.Config) (out []string) {
 	}
 	if h.Coverage != nil {
 		differ("coverage", h.Coverage, c.Coverage)
+	}
+	if h.UniqueValues != nil {
+		differ("unique_values", *h.UniqueValues, c.UniqueValues)
 	}
 	if h.Sessions != nil && *h.Sessions == record.SessionsIgnore {
 		out = append(out, "sessions: ignore in the header, and run always holds session order")

@@ -211,6 +211,27 @@ func checked(t *testing.T, q Question) map[string]report.Anomaly {
 	return out
 }
 
+// A session guarantee that an anomaly is said to break is violated, though it can't be judged by itself, as a read has
+// several possible writers.
+func TestGuaranteeThatAnAnomalyBreaks(t *testing.T) {
+	s, err := script.Parse("s0 A: w(x,12)\ns0 B: r(x,null) w(x,null)\ns0 C: r(x,null)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h report.History
+	if err := Check(Question{Txns: s.Txns, Levels: AllLevels(record.ClockPrune), All: true, AnomaliesMax: 10}, &h); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range h.Guarantees {
+		if (g.Verdict == "violated") != (g.Guarantee == "read-your-writes") || (len(g.Anomalies) > 0) != (g.Verdict == "violated") {
+			t.Errorf("%+v", g)
+		}
+	}
+	if len(h.Guarantees) != 4 {
+		t.Errorf("%d guarantees", len(h.Guarantees))
+	}
+}
+
 // Who checks the evidence of an anomaly, at the levels at which that was found, is told the
 // same anomaly again: id, name, levels, transactions and words. Nothing else is told, unless
 // the same transactions break another level in another way: one with real time, say.

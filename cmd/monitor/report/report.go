@@ -171,8 +171,17 @@ func Unproved(n int) string {
 
 // infer decides what is undecided and follows from another level's verdict: what
 // breaks a level breaks those that imply it, what satisfies one satisfies those that
-// it implies.
+// it implies. A session guarantee is violated by what breaks a level and is called so.
 func (h *History) infer() {
+	for i := range h.Guarantees {
+		g := &h.Guarantees[i]
+		for _, r := range h.Results {
+			of := func(a Anomaly) bool { return a.Alert.Guarantee == g.Guarantee }
+			if at := slices.IndexFunc(r.Anomalies, of); at >= 0 && g.Verdict == verdict.Unknown.String() {
+				g.Verdict, g.Reason, g.Anomalies = verdict.Violated.String(), "", r.Anomalies[at:at+1]
+			}
+		}
+	}
 	for i := range h.Results {
 		r := &h.Results[i]
 		l, ok := verdict.ParseLevel(r.Level)
