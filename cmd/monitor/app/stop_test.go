@@ -107,6 +107,29 @@ func TestStopOfStandardInput(t *testing.T) {
 	}
 }
 
+// TestStandardInputGoesOn: standard input of which an earlier run has read a part is read from its middle on, for all that
+// is known: who wrote what is read may be in front of it.
+func TestStandardInputGoesOn(t *testing.T) {
+	t.Parallel()
+	c := testConfig(nil)
+	c.Source, c.Coverage, c.Initial = config.Source{Stdin: &config.Stdin{}}, record.CoverageComplete, record.InitialAbsent
+	st := newMemStore()
+	records := chain("default", "s", 0, 400)
+	for _, part := range [][]record.Transaction{records[:200], records[200:]} {
+		var lines []byte
+		for i := range part {
+			part[i].HasSeq = false // a hole would show it
+			lines = append(codec.AppendJSON(lines, &part[i]), '\n')
+		}
+		if err := start(t, c, st, false, func(a *App) { a.stdin = bytes.NewReader(lines) }).wait(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(st.ids()); n > 0 {
+		t.Errorf("%d alerts", n)
+	}
+}
+
 // TestConcludes: the sums of the counters are said at the end, by reason, and what is left open, by level.
 func TestConcludes(t *testing.T) {
 	m := newMetrics()
