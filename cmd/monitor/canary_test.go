@@ -9,10 +9,14 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,7 +51,7 @@ func TestCanary(t *testing.T) {
 		return err == nil, err
 	}
 	maps.Copy(p.Cmds, map[string]func(*testscript.TestScript, bool, []string){"postgres": startPostgres, "pgbouncer": startPgBouncer,
-		"mariadb": startMariaDB, "redis": startRedis, "etcd": startEtcd, "faults": faults, "hung": hung, "killed": killed, "broker": broker})
+		"mariadb": startMariaDB, "redis": startRedis, "etcd": startEtcd, "until": until, "stops": stops, "broker": broker})
 	testscript.Run(t, p)
 }
 
@@ -150,117 +154,152 @@ func startEtcd(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("ADDR", e.Addr)
 }
 
-// faults runs a canary that must end with the given exit status, and does harm to the script's PostgreSQL, one kind
-// after the other, from when the canary has seen all nodes as they are until it ends:
+// until runs a canary, does harm to the script's server while it is at work, and ends it with SIGTERM when a file has a line that
+// matches. What it prints is in the file out while it runs:
 //
-//	faults kill,pause,connections STATUS monitor canary …
-func faults(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg || len(args) < 4, "faults KINDS STATUS monitor canary …")
-	p := startedBy(ts).postgres
-	kinds := strings.Split(args[0], ",")
-	for _, k := range kinds {
-		usage(ts, !slices.Contains(databases.PostgresFaults(), k), "faults kill,pause,connections STATUS monitor canary …")
+//	until FILE PATTERN [FAULT…] monitor canary …
+//
+// The faults are those of Strike, at PostgreSQL; hang, which stops the server until the canary has ended; lose, which kills it until
+// the canary has told that it is not reached; and what a shell is to do.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	program := slices.Index(args, "monitor")
+	usage(ts, neg || program < 2, "until FILE PATTERN [FAULT…] monitor canary …")
+	file, pattern, found := ts.MkAbs(args[0]), regexp.MustCompile("(?m)"+args[1]), false
+	_ = os.Remove(file) // of one that ran before
+	while(ts, "0", args[2:program], args[program:], func(c *atWork) {
+		if found = c.waitFor(func() bool { return has(file, pattern) }); found {
+			c.end()
+		}
+	})
+	if !found {
+		ts.Fatalf("it ended before %s had %q", args[0], args[1])
 	}
+}
+
+// stops runs a canary that must end by itself with the given exit status, and does harm as until does:
+//
+//	stops STATUS FAULT… monitor canary …
+func stops(ts *testscript.TestScript, neg bool, args []string) {
+	program := slices.Index(args, "monitor")
+	usage(ts, neg || program < 2, "stops STATUS FAULT… monitor canary …")
+	while(ts, args[0], args[1:program], args[program:], func(*atWork) {})
+}
+
+// while runs a canary that must end with the given exit status, and beside it the faults, and then more.
+func while(ts *testscript.TestScript, status string, faults, command []string, then func(*atWork)) {
 	page, err := ports.Address()
 	ts.Check(err)
-	args = append(args, "--listen", page)
-	ctx, over := context.WithCancel(context.Background())
-	var harm sync.WaitGroup
-	var done []string
+	c := &atWork{started: startedBy(ts), page: page, dir: ts.MkAbs("."), enough: 100}
+	var over context.CancelFunc
+	c.ctx, over = context.WithCancel(context.Background())
+	var beside sync.WaitGroup
 	var failed error
-	harm.Go(func() {
-		for !seen(ctx, page) && wait(ctx, 100*time.Millisecond) == nil {
-		}
-		for i := 0; ctx.Err() == nil; i++ {
-			k := kinds[i%len(kinds)]
-			if failed = databases.Strike(ctx, p, k); failed != nil {
-				return
-			}
-			done = append(done, k)
-			_ = wait(ctx, time.Second)
+	beside.Go(func() {
+		if failed = c.harm(faults); failed != nil {
+			c.end()
+		} else {
+			then(c)
 		}
 	})
-	scripts.Status(ts, false, args[1:])
-	over()
-	harm.Wait()
-	ts.Check(failed)
-	for _, k := range kinds {
-		if !slices.Contains(done, k) {
-			ts.Fatalf("it ended before there was a fault %q: %v", k, done)
+	defer func() { // also where the script fails
+		over()
+		beside.Wait()
+		if c.server != nil {
+			c.server.Resume()
+		}
+		ts.Check(failed)
+	}()
+	run := `"$@" > out & echo $! > pid; wait $!; status=$?; cat out; exit $status`
+	scripts.Status(ts, false, slices.Concat([]string{status, "sh", "-c", run, "sh"}, command, []string{"--listen", page}))
+}
+
+// atWork is a canary that a script runs; ctx ends when it has ended.
+type atWork struct {
+	*started
+	ctx       context.Context
+	page, dir string
+	enough    int64 // committed at the first node: it is at work
+}
+
+// waitFor waits until something is so; false: the canary ended before.
+func (c *atWork) waitFor(is func() bool) bool {
+	for !is() {
+		select {
+		case <-c.ctx.Done():
+			return false
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	ts.Logf("faults: %s", strings.Join(done, ", "))
+	return true
 }
 
-// hung runs a canary that must end with the given exit status though the script's server is stopped, from when the canary is at
-// work and until it has ended:
-//
-//	hung STATUS monitor canary …
-func hung(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg || len(args) < 3, "hung STATUS monitor canary …")
-	whileWorking(ts, args, func(ctx context.Context, _ string, server *servers.Server) error {
-		server.Pause()
-		<-ctx.Done()
-		server.Resume()
-		return nil
-	})
-}
-
-// killed runs a canary that must end with the given exit status, and whose server is killed when it is at work, and started again
-// when the canary's page says that it can't be reached:
-//
-//	killed STATUS monitor canary …
-func killed(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg || len(args) < 3, "killed STATUS monitor canary …")
-	whileWorking(ts, args, func(ctx context.Context, address string, server *servers.Server) error {
-		server.Kill()
-		for {
-			if nodes := nodesOf(ctx, address); len(nodes) > 0 && nodes[0].State == "unreachable" || wait(ctx, 100*time.Millisecond) != nil {
-				return server.Start(context.Background())
+// harm strikes once the canary is at work. After what is over by then it waits until it is again.
+func (c *atWork) harm(faults []string) error {
+	for _, fault := range faults {
+		if !c.waitFor(c.isAtWork) {
+			return nil
+		}
+		switch fault {
+		case "hang":
+			c.server.Pause()
+			return nil
+		case "lose":
+			c.server.Kill()
+			told := regexp.MustCompile("has not reached node")
+			c.waitFor(func() bool { return has(filepath.Join(c.dir, "out"), told) })
+			if err := c.server.Start(context.Background()); err != nil {
+				return err
+			}
+		default:
+			if !slices.Contains(databases.PostgresFaults(), fault) {
+				cmd := exec.CommandContext(c.ctx, "sh", "-c", fault)
+				cmd.Dir = c.dir
+				if said, err := cmd.CombinedOutput(); err != nil && c.ctx.Err() == nil {
+					return fmt.Errorf("%s: %w: %s", fault, err, said)
+				}
+				continue
+			}
+			if err := databases.Strike(c.ctx, c.postgres, fault); err != nil {
+				return err
 			}
 		}
-	})
-}
-
-// whileWorking runs a canary that must end with the given exit status, and does harm to the script's server from when the canary
-// is at work; ctx ends when it has ended.
-func whileWorking(ts *testscript.TestScript, args []string, do func(ctx context.Context, address string, server *servers.Server) error) {
-	address, err := ports.Address()
-	ts.Check(err)
-	ctx, over := context.WithCancel(context.Background())
-	var harm sync.WaitGroup
-	var failed error
-	harm.Go(func() {
-		for !working(ctx, address) && wait(ctx, 100*time.Millisecond) == nil {
+		if nodes := c.nodes(); len(nodes) > 0 {
+			c.enough = nodes[0].Committed + 100
 		}
-		failed = do(ctx, address, startedBy(ts).server)
-	})
-	scripts.Status(ts, false, append(args, "--listen", address))
-	over()
-	harm.Wait()
-	ts.Check(failed)
+		c.waitFor(c.isAtWork)
+	}
+	return nil
 }
 
-// working tells whether the canary whose page is at an address has committed something in all its sessions.
-func working(ctx context.Context, page string) bool {
-	nodes := nodesOf(ctx, page)
-	return len(nodes) > 0 && nodes[0].Committed > 100
+// isAtWork tells whether the canary has committed enough, and has heard of each node of PostgreSQL what it is.
+func (c *atWork) isAtWork() bool {
+	nodes := c.nodes()
+	return len(nodes) > 0 && nodes[0].Committed >= c.enough &&
+		(c.postgres == nil || !slices.ContainsFunc(nodes, func(n pageNode) bool { return n.Role == "" }))
 }
 
-// seen tells whether the canary whose page is at an address has heard of each node what it is.
-func seen(ctx context.Context, page string) bool {
-	nodes := nodesOf(ctx, page)
-	return len(nodes) > 0 && !slices.ContainsFunc(nodes, func(n pageNode) bool { return n.Role == "" })
+// end tells the canary to end.
+func (c *atWork) end() {
+	text, err := os.ReadFile(filepath.Join(c.dir, "pid"))
+	if pid, wrong := strconv.Atoi(strings.TrimSpace(string(text))); errors.Join(err, wrong) == nil {
+		_ = syscall.Kill(pid, syscall.SIGTERM) // it may have ended
+	}
+}
+
+// has tells whether a file has a line that matches.
+func has(file string, pattern *regexp.Regexp) bool {
+	text, err := os.ReadFile(file)
+	return err == nil && pattern.Match(text)
 }
 
 type pageNode struct {
-	Role, State string
-	Committed   int64
+	Role      string
+	Committed int64
 }
 
-// nodesOf are those that a canary's page shows; none while there is no page.
-func nodesOf(ctx context.Context, page string) []pageNode {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+page+"/api/v1/status", nil)
+// nodes are those that the canary's page shows; none while there is no page.
+func (c *atWork) nodes() []pageNode {
+	req, err := http.NewRequestWithContext(c.ctx, http.MethodGet, "http://"+c.page+"/api/v1/status", nil)
 	if err != nil {
 		return nil
 	}
@@ -276,13 +315,4 @@ func nodesOf(ctx context.Context, page string) []pageNode {
 		return nil
 	}
 	return s.Canary.Nodes
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

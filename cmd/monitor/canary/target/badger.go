@@ -49,11 +49,11 @@ func (b *badgerStore) Close()           { b.db.Close() }
 // onlyBadgers refuses a folder with something else in it than a Badger store: it would be removed with it.
 func onlyBadgers(path string) error {
 	entries, err := os.ReadDir(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+	if errors.Is(err, os.ErrNotExist) { // Badger makes those above it too, which Cleanup would leave
+		err = os.Mkdir(path, 0o700)
 	}
 	if err != nil {
-		return &Error{Option: "--target", What: path + " can't be read", Err: err, Do: "name a folder that may be read and written"}
+		return &Error{Option: "--target", What: path + " can't be used", Err: err, Do: "name a folder that may be read and written, in one that is there"}
 	}
 	for _, e := range entries {
 		switch name := e.Name(); {

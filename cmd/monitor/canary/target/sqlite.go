@@ -105,9 +105,17 @@ func (s *sqliteFile) Connect(ctx context.Context, _ Node, settings []Setting) (S
 	d.begin = s.begin
 	session := newSQLSession(conn, d)
 	for _, set := range settings {
-		if err := session.exec(ctx, "pragma "+set.Name+" = "+literal(set.Value)); err != nil {
+		var there bool
+		err := conn.QueryRowContext(ctx, "select exists (select 1 from pragma_pragma_list where name = lower(?))", set.Name).Scan(&there)
+		if err == nil && !there { // SQLite itself says nothing of it
+			err = errors.New("there is no such pragma")
+		}
+		if err == nil {
+			err = session.exec(ctx, "pragma "+set.Name+" = "+literal(set.Value))
+		}
+		if err != nil {
 			session.Close()
-			return nil, &Error{Option: "--session-settings", What: "SQLite does not take " + set.Name + "=" + set.Value, Err: err, Do: "name a pragma"}
+			return nil, &Error{Option: "--session-settings", What: "SQLite does not take " + set.Name + "=" + set.Value, Err: err, Do: "see pragma pragma_list for what there is"}
 		}
 	}
 	return session, nil
