@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -84,7 +83,7 @@ func (r *recording) output(cmd *cobra.Command, loaded *config.Loaded, to kafka.C
 }
 
 // open makes the file of --record, or empties it; nil: there is none. It is called when there is something to record.
-func (r *recording) open() (io.Writer, error) {
+func (r *recording) open() (*os.File, error) {
 	if r.record == "" {
 		return nil, nil
 	}
@@ -92,7 +91,7 @@ func (r *recording) open() (io.Writer, error) {
 	if err != nil {
 		return nil, unusablef("--record: %w", err)
 	}
-	return struct{ io.WriteCloser }{f}, nil
+	return f, nil
 }
 
 // publishTo connects to a topic, and tries as long as the command is to run.

@@ -3,6 +3,7 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ type Output struct {
 	// Until, if not nil, ends the work at the first anomaly for which it is true.
 	Until func(alerts.Alert) bool
 	// Record, if not nil, makes what gets the records too, one per line after a header; nil: nothing does. Its error is New's.
-	Record func() (io.Writer, error)
+	Record func() (*os.File, error)
 	// Publish, if not nil, gets the records instead of the monitor, which has then only its page and metrics.
 	Publish recorder.Sink
 
@@ -107,18 +108,14 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 		c.Store.Path = m.dir
 		o.Config = &c
 	}
-	skew := int64(o.Config.Window.MaxSkew)
-	h := record.Header{Initial: &o.Config.Initial, Coverage: &o.Config.Coverage, MaxSkew: &skew}
-	if o.Config.Coverage == record.CoveragePartial {
-		h.UniqueValues = &o.Config.UniqueValues
-	}
-	m.header = append(codec.AppendHeader(nil, &h), '\n')
+	m.header = header(o.Config, o.Config.Coverage)
 	var sinks []recorder.Sink
 	if o.Record != nil {
 		file, err := o.Record()
 		if err == nil && file != nil {
-			_, err = file.Write(m.header)
-			sinks = append(sinks, recorder.Lines(file))
+			w := &whole{File: file, header: m.header}
+			err = w.begin(header(o.Config, record.CoveragePartial))
+			sinks = append(sinks, recorder.Lines(w))
 		}
 		if err != nil {
 			return nil, errors.Join(err, os.RemoveAll(m.dir))
@@ -138,6 +135,44 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 		return nil, errors.Join(err, m.Recorder.Close(context.Background()), os.RemoveAll(m.dir))
 	}
 	return m, nil
+}
+
+// header is the first line of what is recorded.
+func header(c *config.Config, coverage record.Coverage) []byte {
+	skew := int64(c.Window.MaxSkew)
+	h := record.Header{Initial: &c.Initial, Coverage: &coverage, MaxSkew: &skew}
+	if coverage == record.CoveragePartial {
+		h.UniqueValues = &c.UniqueValues
+	}
+	return append(codec.AppendHeader(nil, &h), '\n')
+}
+
+// whole is a file whose header says that writes are missing until it is closed: of who is killed the last ones are, though others may
+// have read them.
+type whole struct {
+	*os.File
+	header []byte
+}
+
+// begin writes the header of what is not whole, where there is a way back to it.
+func (w *whole) begin(partial []byte) error {
+	if info, err := w.Stat(); err == nil && info.Mode().IsRegular() {
+		room := max(len(partial), len(w.header)) // both have it
+		fill := func(header []byte) []byte {
+			return fmt.Appendf(nil, "%-*s\n", room, bytes.TrimRight(header, "\n"))
+		}
+		w.header, partial = fill(w.header), fill(partial)
+	} else {
+		w.header, partial = nil, w.header
+	}
+	_, err := w.Write(partial)
+	return err
+}
+
+// Close implements io.Closer.
+func (w *whole) Close() error {
+	_, err := w.WriteAt(w.header, 0)
+	return errors.Join(err, w.File.Close())
 }
 
 // Prefix is what names may begin with so that no other run's do; empty where nobody knows another.
