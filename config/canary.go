@@ -16,7 +16,7 @@ type Canary struct {
 	Targets         []Address     `yaml:"targets" help:"Addresses of the nodes that take writes, as URLs: postgres://user@host:port/database, mysql://user@host:port/, sqlite:///folder/canary.db, badger:///folder/canary."`
 	Replicas        []Address     `yaml:"replicas" help:"Addresses of the nodes that are only read."`
 	PasswordFile    string        `yaml:"password_file" help:"The file that holds the account's password, for addresses with a user and without one, and for Redis; an end of line at its end is not part of it."`
-	Isolation       string        `yaml:"isolation" help:"The isolation level that transactions ask the database for, by the database's name with hyphens, such as repeatable-read. Empty: the database's default."`
+	Isolation       string        `yaml:"isolation" help:"The isolation level that transactions ask the database for, by the database's name with hyphens, such as repeatable-read. Empty: the one that docs/canary.md names first, whatever the server's settings say."`
 	SessionSettings string        `yaml:"session_settings" help:"Settings that the sessions that write take in turn: name=value, a comma before the next setting of the same session, a semicolon before the next session's, as in synchronous_commit=remote_apply;synchronous_commit=off."`
 	Workloads       []string      `yaml:"workloads" help:"What transactions do; one after the other, each for a group of keys: names that monitor canary --help lists."`
 	Sessions        int           `yaml:"sessions" help:"How many sessions are at work, spread over the nodes, with a connection to each that it uses. On a replica a session only reads."`

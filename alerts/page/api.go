@@ -244,7 +244,7 @@ type Condition struct {
 type Canary struct {
 	DB        string       `json:"db"`        // the history that it makes
 	Database  string       `json:"database"`  // what it is, with its version
-	Isolation string       `json:"isolation"` // that is asked for; empty: the database's default
+	Isolation string       `json:"isolation"` // that is asked for
 	Sessions  int          `json:"sessions"`
 	Rate      int          `json:"rate"` // transactions a second; 0: as many as the database takes
 	LagMax    float64      `json:"lag_max_seconds"`

@@ -270,7 +270,7 @@ function canary({ canary: c }) {
   const why = n => Object.entries(n.reasons).sort((a, b) => b[1] - a[1]).map(([r, k]) => `${count(k)} ${title(r).toLowerCase()}`).join(', ');
   return h('section', { id: 'canary', 'aria-labelledby': 'canary-h' },
     h('h2', { id: 'canary-h' }, 'Canary'),
-    h('p', null, `${safe(c.database)}, isolation ${safe(c.isolation || 'as the database has it by default')}: ${plural(c.sessions, 'session')}, ${c.rate ? `${plural(c.rate, 'transaction')} a second` : 'as many transactions as it takes'}.`),
+    h('p', null, `${safe(c.database)}, isolation ${safe(c.isolation)}: ${plural(c.sessions, 'session')}, ${c.rate ? `${plural(c.rate, 'transaction')} a second` : 'as many transactions as it takes'}.`),
     h('ul', { class: 'rows' }, c.nodes.map(n => h('li', { class: 'row' },
       n.state === 'unreachable' ? badge('error', 'not reached') : n.state === 'stalled' ? badge('error', 'nothing committed') : n.lag_seconds > c.lag_max_seconds && c.lag_max_seconds > 0 ? badge('warning', 'behind') : badge('holds', 'up'),
       h('span', { class: 'grow' }, h('strong', null, h('bdi', { class: 'mono' }, safe(n.name))), ' ', safe(n.role || (n.replica ? 'replica' : '')),

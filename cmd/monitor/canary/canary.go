@@ -216,13 +216,12 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 func (w *watch) unchecked(at time.Time, long time.Duration) string {
 	var why []string
 	for _, n := range w.db.Nodes() {
-		node := w.load.counts.node(n, at)
-		switch {
+		switch since := w.load.counts.idle(n); {
 		case n.Replica || !w.load.counts.used(n):
-		case node.Since == 0 || at.UnixNano()-node.Since < int64(long):
+		case since.IsZero() || at.Sub(since) < long:
 			return ""
 		default:
-			why = append(why, node.Name+": "+cmp.Or(node.Why, "no answer that says why"))
+			why = append(why, n.Name+": "+cmp.Or(w.load.counts.node(n, at).Why, "no answer that says why"))
 		}
 	}
 	return strings.Join(why, "; ")
@@ -249,7 +248,7 @@ func (w *watch) watchStrain(ctx context.Context) {
 // status is what the page shows.
 func (w *watch) status() page.Canary {
 	c := w.Config.Canary
-	out := page.Canary{DB: DB, Database: w.db.Describe(), Isolation: c.Isolation, Sessions: c.Sessions, Rate: c.Rate, LagMax: c.LagMax.Seconds()}
+	out := page.Canary{DB: DB, Database: w.db.Describe(), Isolation: w.isolation(), Sessions: c.Sessions, Rate: c.Rate, LagMax: c.LagMax.Seconds()}
 	for _, n := range w.db.Nodes() {
 		out.Nodes = append(out.Nodes, w.load.counts.node(n, time.Now()))
 	}
@@ -268,6 +267,12 @@ func (w *watch) configure() {
 	w.Config = &c
 }
 
+// isolation is the level that transactions ask for.
+func (w *watch) isolation() string {
+	c := w.Config.Canary
+	return cmp.Or(c.Isolation, target.Standard(string(c.Targets[0])))
+}
+
 // introduce says what is watched, and how.
 func (w *watch) introduce() {
 	c := w.Config.Canary
@@ -277,10 +282,6 @@ func (w *watch) introduce() {
 			n.Name += " (replica)"
 		}
 		nodes = append(nodes, n.Name)
-	}
-	isolation := c.Isolation
-	if isolation == "" {
-		isolation = "the database's default"
 	}
 	rate := "as many transactions as it takes"
 	if c.Rate > 0 {
@@ -294,7 +295,7 @@ func (w *watch) introduce() {
 		more = append(more, "  conditions are judged when it ends, of what is recorded")
 	}
 	w.monitor.Introduce(fmt.Sprintf("%s: %s\n  isolation %s; %d sessions, %s: %s", w.db.Describe(), strings.Join(nodes, ", "),
-		isolation, c.Sessions, rate, strings.Join(c.Workloads, ", ")), more...)
+		w.isolation(), c.Sessions, rate, strings.Join(c.Workloads, ", ")), more...)
 }
 
 // due is how many transactions there will be at most, where that is known; else 0.

@@ -237,11 +237,18 @@ func (c *counts) node(n target.Node, now time.Time) page.CanaryNode {
 	out.Since = since.UnixNano()
 	switch {
 	case !at.lost().IsZero():
-		out.State, out.Why = page.NodeUnreachable, at.why
+		out.State, out.Why, out.Since = page.NodeUnreachable, at.why, at.lost().UnixNano()
 	case now.Sub(since) >= page.StalledAfter:
 		out.State, out.Why = page.NodeStalled, cmp.Or(at.failure, "no answer that says why")
 	}
 	return out
+}
+
+// idle is since when a node can't be reached or nothing comes of what sessions try there; zero: it can, and something does.
+func (c *counts) idle(n target.Node) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.of(n).since(c.keyless)
 }
 
 // since is since when a node can't be reached, or nothing comes of what sessions try, or, where they have been at work,

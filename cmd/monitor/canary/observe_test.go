@@ -161,3 +161,18 @@ func TestStanding(t *testing.T) {
 		}
 	}
 }
+
+// Since when a node can't be reached is told by that alone, also where sessions had waited before. That nothing comes of what they try
+// counts from when they began to.
+func TestUnreachableSince(t *testing.T) {
+	n, of := target.Node{Name: "db-3"}, counts{sessions: 2}
+	of.asks(1, n, true)
+	lost := time.Now().Add(8 * time.Second)
+	of.of(n).down = lost
+	if got := of.node(n, lost.Add(time.Second)); got.State != page.NodeUnreachable || got.Since != lost.UnixNano() {
+		t.Errorf("it is %s for %s when it was lost", got.State, lost.Sub(time.Unix(0, got.Since)))
+	}
+	if at := of.idle(n); !at.Before(lost) {
+		t.Errorf("nothing comes of what sessions try since %s after it was lost", at.Sub(lost))
+	}
+}

@@ -22,7 +22,7 @@ type badgerStore struct {
 }
 
 func openBadger(_ context.Context, o Options) (Database, error) {
-	detect, err := isolation(o.Isolation, "serializable", map[string]string{"serializable": "on", "no-conflict-detection": "off"})
+	detect, err := isolation(o.Isolation, map[string]string{"serializable": "on", "no-conflict-detection": "off"})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type etcdCluster struct {
 }
 
 func openEtcd(ctx context.Context, o Options) (Database, error) {
-	level, err := isolation(o.Isolation, "serializable", map[string]string{"serializable": "reads", "snapshot": "writes", "serializable-stale-reads": "stale"})
+	level, err := isolation(o.Isolation, map[string]string{"serializable": "reads", "snapshot": "writes", "serializable-stale-reads": "stale"})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type mySQL struct {
 const sqlMode = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
 
 func openMySQL(ctx context.Context, o Options) (Database, error) {
-	level, err := isolation(o.Isolation, "repeatable-read", map[string]string{"read-uncommitted": "read uncommitted",
+	level, err := isolation(o.Isolation, map[string]string{"read-uncommitted": "read uncommitted",
 		"read-committed": "read committed", "repeatable-read": "repeatable read", "serializable": "serializable"})
 	if err != nil {
 		return nil, err

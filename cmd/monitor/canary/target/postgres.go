@@ -36,7 +36,7 @@ const (
 )
 
 func openPostgres(ctx context.Context, o Options) (Database, error) {
-	level, err := isolation(o.Isolation, "read-committed", map[string]string{
+	level, err := isolation(o.Isolation, map[string]string{
 		"read-committed": "read committed", "repeatable-read": "repeatable read", "serializable": "serializable"})
 	if err != nil {
 		return nil, err

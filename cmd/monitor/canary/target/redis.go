@@ -32,7 +32,7 @@ type silent struct{}
 func (silent) Printf(context.Context, string, ...any) {}
 
 func openRedis(ctx context.Context, o Options) (Database, error) {
-	watch, err := isolation(o.Isolation, "watch", map[string]string{"watch": "yes", "multi": "no"})
+	watch, err := isolation(o.Isolation, map[string]string{"watch": "yes", "multi": "no"})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ type sqliteFile struct {
 }
 
 func openSQLite(ctx context.Context, o Options) (Database, error) {
-	begin, err := isolation(o.Isolation, "serializable", map[string]string{"serializable": "begin", "immediate": "begin immediate"})
+	begin, err := isolation(o.Isolation, map[string]string{"serializable": "begin", "immediate": "begin immediate"})
 	if err != nil {
 		return nil, err
 	}

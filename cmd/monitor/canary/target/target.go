@@ -233,7 +233,7 @@ type Options struct {
 	// Targets are the addresses of nodes that take writes, one at least; Replicas of those that don't.
 	Targets, Replicas []string
 	// Isolation is the level that transactions ask for, by the database's name with hyphens:
-	// repeatable-read. Empty: the database's default.
+	// repeatable-read. Empty: Standard.
 	Isolation string
 	// AllowSuperuser takes an account that may do anything.
 	AllowSuperuser bool
@@ -264,14 +264,16 @@ func (e *Error) Unwrap() error { return e.Err }
 var drivers = []struct {
 	schemes []string
 	example string
-	open    func(context.Context, Options) (Database, error)
+	// isolation is asked for where none is given, whatever the server's settings say.
+	isolation string
+	open      func(context.Context, Options) (Database, error)
 }{
-	{[]string{"postgres", "postgresql"}, "postgres://canary@db-1:5432/shop", openPostgres},
-	{[]string{"mysql", "mariadb"}, "mysql://canary@db-1:3306/", openMySQL},
-	{[]string{"etcd"}, "etcd://db-1:2379", openEtcd},
-	{[]string{"redis", "rediss"}, "redis://db-1:6379/0", openRedis},
-	{[]string{"sqlite"}, "sqlite:///var/lib/shop/canary.db", openSQLite},
-	{[]string{"badger"}, "badger:///var/lib/shop/canary", openBadger},
+	{[]string{"postgres", "postgresql"}, "postgres://canary@db-1:5432/shop", "read-committed", openPostgres},
+	{[]string{"mysql", "mariadb"}, "mysql://canary@db-1:3306/", "repeatable-read", openMySQL},
+	{[]string{"etcd"}, "etcd://db-1:2379", "serializable", openEtcd},
+	{[]string{"redis", "rediss"}, "redis://db-1:6379/0", "watch", openRedis},
+	{[]string{"sqlite"}, "sqlite:///var/lib/shop/canary.db", "serializable", openSQLite},
+	{[]string{"badger"}, "badger:///var/lib/shop/canary", "serializable", openBadger},
 }
 
 // Open finds out which database the options speak of, connects to each node once, and checks that they are what the
@@ -290,11 +292,22 @@ func Open(ctx context.Context, o Options) (Database, error) {
 	var known []string
 	for _, d := range drivers {
 		if slices.Contains(d.schemes, scheme) {
+			o.Isolation = cmp.Or(o.Isolation, d.isolation)
 			return d.open(ctx, o)
 		}
 		known = append(known, d.example)
 	}
 	return nil, &Error{Option: "--target", What: "no database is known by " + scheme + ":", Do: "give an address such as " + strings.Join(known, ", ")}
+}
+
+// Standard is the isolation level that is asked for at an address where none is given.
+func Standard(address string) string {
+	for _, d := range drivers {
+		if slices.Contains(d.schemes, schemeOf(address)) {
+			return d.isolation
+		}
+	}
+	return ""
 }
 
 func schemeOf(address string) string {
@@ -506,10 +519,7 @@ func tooOld(n Node, product, version string, oldest int) error {
 }
 
 // isolation finds what a database calls a level.
-func isolation(asked, standard string, levels map[string]string) (string, error) {
-	if asked == "" {
-		asked = standard
-	}
+func isolation(asked string, levels map[string]string) (string, error) {
 	sql, ok := levels[strings.ToLower(strings.ReplaceAll(asked, " ", "-"))]
 	if !ok {
 		var names []string
