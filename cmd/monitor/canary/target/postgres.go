@@ -121,6 +121,11 @@ func (p *postgres) dial(ctx context.Context, n Node) (*pgx.Conn, error) {
 	if said := new(pgconn.PgError); errors.As(err, &said) && !slices.ContainsFunc(cfg.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != cfg.Host }) {
 		err = said
 	}
+	if err == nil { // a hot standby refuses to be asked anything at the level serializable, its default perhaps
+		if _, err = c.Exec(ctx, "set default_transaction_isolation = 'repeatable read'"); err != nil {
+			c.Close(context.WithoutCancel(ctx))
+		}
+	}
 	return c, refused(n, err)
 }
 

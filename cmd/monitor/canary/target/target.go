@@ -427,10 +427,11 @@ func parametersOf(option string, u *url.URL, known ...string) error {
 	return nil
 }
 
-// Rehearse does at each node, by hand, what sessions do, and removes it. The error is an *Error where the account may not, or a node
-// that takes writes does not take settings that sessions have; what else fails may work later.
+// Rehearse does at each node, by hand, what sessions do, and removes it. The error is an *Error where the account may not, a node
+// that takes writes does not take settings that sessions have, or does not show what is written at another; what else fails may
+// work later.
 func Rehearse(ctx context.Context, db Database, settings [][]Setting) error {
-	_, err := lookAt(ctx, db.Nodes(), func(ctx context.Context, n Node) error {
+	first, err := lookAt(ctx, db.Nodes(), func(ctx context.Context, n Node) error {
 		var err error
 		for i := 0; err == nil && !n.Replica && i < len(settings); i++ {
 			var s Session
@@ -441,14 +442,57 @@ func Rehearse(ctx context.Context, db Database, settings [][]Setting) error {
 		if err == nil {
 			err = rehearse(ctx, db, n)
 		}
-		if errors.As(err, new(*Error)) {
-			return err
-		}
-		if err != nil && db.Fault(err).Reason == Denied {
+		if err != nil && !errors.As(err, new(*Error)) && db.Fault(err).Reason == Denied {
 			return &Error{Option: n.option, What: "the account at " + n.Name + " may not do what a canary does", Err: err, Do: "give it the rights that docs/canary.md lists"}
 		}
-		return nil
+		return err
 	})
+	for _, n := range db.Nodes() {
+		if err == nil && n != first && !n.Replica {
+			err = shows(ctx, db, n, first)
+		}
+	}
+	if errors.As(err, new(*Error)) {
+		return err
+	}
+	return nil
+}
+
+// shows checks that a node shows within some seconds what is written at another. Others' servers would look like a database that loses
+// it.
+func shows(ctx context.Context, db Database, at, written Node) error {
+	register, value := Item{Name: "rehearsal"}, time.Now().UnixNano()
+	run := func(n Node, do func(context.Context, Session) error) error {
+		ctx, cancel := context.WithTimeout(ctx, connectMax)
+		defer cancel()
+		s, err := db.Connect(ctx, n, nil)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		if err = s.Begin(ctx); err == nil {
+			err = do(ctx, s)
+		}
+		if err == nil {
+			err = s.Commit(ctx)
+		}
+		return err
+	}
+	err := run(written, func(ctx context.Context, s Session) error { return s.Create(ctx, register, value) })
+	if err == nil {
+		defer func() { _ = db.Discard(ctx, written, []Item{register}) }()
+	}
+	seen := false
+	for until := time.Now().Add(connectMax); err == nil && !seen; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(until) {
+			return &Error{Option: at.option, What: at.Name + " does not show what is written at " + written.Name, Do: "give nodes of one database"}
+		}
+		err = run(at, func(ctx context.Context, s Session) error {
+			v, err := s.Read(ctx, register)
+			seen = err == nil && v[0].Num == value
+			return err
+		})
+	}
 	return err
 }
 
