@@ -193,7 +193,8 @@ func (c *client) patience() time.Duration {
 
 func (c *client) work(ctx context.Context) error {
 	defer c.leave()
-	for c.turn(ctx) == nil {
+	enough := func(begun int64) bool { return c.transactions > 0 && begun > c.transactions }
+	for c.turn(ctx) == nil && !enough(c.Load.begun.Load()+1) {
 		c.node = c.nodes[c.rng.IntN(len(c.nodes))]
 		there, err := c.connect(ctx)
 		if err != nil {
@@ -202,12 +203,12 @@ func (c *client) work(ctx context.Context) error {
 		if !there {
 			continue
 		}
-		if n := c.Load.begun.Add(1); c.transactions > 0 && n > c.transactions {
+		if enough(c.Load.begun.Add(1)) {
 			return nil
 		}
 		c.transact(ctx)
 	}
-	return nil // asked to stop
+	return nil // asked to stop, or enough
 }
 
 // turn waits for the session's turn. All sessions begin a transaction in each round, within about the time that one

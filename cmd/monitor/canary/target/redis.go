@@ -81,7 +81,7 @@ func (r *redisServer) look(ctx context.Context, n Node) error {
 
 // info is what a node says of itself.
 func (r *redisServer) info(ctx context.Context, n Node) (map[string]string, error) {
-	info, err := r.clients[n.Name].Info(ctx).Result()
+	info, err := soon(ctx, func() (string, error) { return r.clients[n.Name].Info(ctx).Result() })
 	said := map[string]string{}
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -143,7 +143,28 @@ func (r *redisServer) Discard(ctx context.Context, at Node, items []Item) error 
 	for _, i := range items {
 		keys = append(keys, redisKey(i))
 	}
-	return r.clients[at.Name].Unlink(ctx, keys...).Err()
+	_, err := soon(ctx, func() (int64, error) { return r.clients[at.Name].Unlink(ctx, keys...).Result() })
+	return err
+}
+
+// soon asks, and waits for the answer no longer than ctx lasts: the client looks at ctx before it asks, and not while it waits.
+func soon[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	type answer struct {
+		T   T
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		a.T, a.err = ask()
+		answers <- a
+	}()
+	select {
+	case a := <-answers:
+		return a.T, a.err
+	case <-ctx.Done():
+		return *new(T), ctx.Err()
+	}
 }
 
 func redisKey(i Item) string { return Space + ":" + i.Name }
@@ -209,8 +230,7 @@ func (s *redisSession) Begin(ctx context.Context) error {
 	return nil
 }
 
-// endWith closes the connection when ctx ends, unless it was undone before: the client looks at ctx before it asks, and not while
-// it waits.
+// endWith closes the connection when ctx ends, unless it was undone before: see soon.
 func (s *redisSession) endWith(ctx context.Context) (undo func() bool) {
 	return context.AfterFunc(ctx, func() { _ = s.client.Close() })
 }
