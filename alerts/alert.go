@@ -110,7 +110,8 @@ type Place struct {
 	// Time is up to when, by the records' clock, in Unix nanoseconds; of an alert, when the
 	// last of its transactions ended. Where records have no times it is when they came.
 	Time int64 `json:"time"`
-	// From is, of anomalies that were only counted and are found with an alert, when the first of them ended; else 0.
+	// From is, of anomalies that were only counted and are found with an alert, when the first of them ended; of a
+	// database, when its history began; else 0.
 	From int64 `json:"from,omitempty"`
 }
 

@@ -25,7 +25,7 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the form of the state of alerts is %d, and this version reads %d", e.Form, e.Known)
 }
 
-const stateVersion = 2
+const stateVersion = 3
 
 // The limits of what is read: more is never written.
 const (
@@ -139,7 +139,7 @@ func (c *coder) group(g *group) {
 			*l = []string{}
 		}
 	}
-	c.texts(&g.Weakest)
+	c.texts(&g.Weakest, &g.broken)
 	c.place(&g.at)
 	tier := byte(g.tier)
 	if c.byte(&tier, tiers); c.Reading {
@@ -163,7 +163,7 @@ func (c *coder) database(d *database) {
 	c.times(&d.LastRecord, &d.began)
 	list(c, &d.Levels, levelsMax, 2, func(a *Asked) { c.texts(&a.Level, (*string)(&a.Complete)) })
 	list(c, &d.breaches, levelsMax, 9, func(b *breach) {
-		c.texts(&b.level)
+		c.texts(&b.broken)
 		c.times(&b.since, &b.last)
 		c.nums(0, math.MaxInt64/4, &b.alerts, &b.count)
 		c.place(&b.at)
@@ -218,7 +218,7 @@ func (s *state) take() bool {
 // ordered tells whether what was found is in its order.
 func (d *database) ordered() bool {
 	for i, b := range d.breaches {
-		if i > 0 && b.level <= d.breaches[i-1].level {
+		if i > 0 && b.broken <= d.breaches[i-1].broken {
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts"
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
 // Head is what of an alert matters here.
@@ -17,8 +18,10 @@ type Head struct {
 	DB    string
 	Level string
 	Name  string
-	// Weakest is the weakest level that it breaks, whether anybody asked for that or not.
+	// Weakest is the weakest level that it breaks, whether anybody asked for that or not; Breaks are those that
+	// are asked for, of which some may not follow from it, as lin does not.
 	Weakest string
+	Breaks  []string
 	// Aliases are other names, and Keys what it is about, for silences.
 	Aliases  []string
 	Keys     []string
@@ -36,7 +39,7 @@ type Head struct {
 // HeadOf is the head of an alert of which so many detections are news.
 func HeadOf(a alerts.Alert, news int) Head {
 	h := Head{ID: a.ID, DB: a.DB, Level: a.Level, Name: a.Name, Keys: a.Keys, Severity: a.Severity, News: int64(max(news, 1)), Count: int64(a.Count), Seen: a.LastSeen}
-	h.Aliases, h.Weakest, h.At = a.Aliases, a.Weakest, a.At
+	h.Aliases, h.Weakest, h.Breaks, h.At = a.Aliases, a.Weakest, a.Breaks, a.At
 	if len(a.Suspicion) > 0 {
 		h.Count++ // one more of what others tell of
 	}
@@ -92,6 +95,21 @@ type Group struct {
 	Representative string `json:"representative,omitempty"`
 	// Text is what a condition says.
 	Text string `json:"text,omitempty"`
+
+	broken string // its levels, as weakest has them
+}
+
+// Broken are those of some levels that it breaks; of a condition, none.
+func (g *Group) Broken(asked []verdict.Level) (out []string) {
+	if g.broken == "" {
+		return nil
+	}
+	for _, l := range asked {
+		if breaks(g.broken, l.String()) {
+			out = append(out, l.String())
+		}
+	}
+	return out
 }
 
 // GroupOf is the group of an alert.

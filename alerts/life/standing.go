@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
@@ -106,9 +107,9 @@ type database struct {
 	moved    bool     // something is of another history than Progress; not part of the state
 }
 
-// breach is what was found that breaks a level and is allowed by weaker ones.
+// breach is what was found that breaks some levels, and is allowed by weaker ones.
 type breach struct {
-	level         string
+	broken        string // as weakest has them
 	since, last   int64
 	alerts, count int64
 	at            alerts.Place // behind it nothing was found
@@ -185,7 +186,7 @@ func (d *database) over(b *breach, enough Judged) bool {
 // are they.
 func (l *Life) Judged(p Progress, now int64) bool {
 	l.advance(now)
-	p.Time = bounded(p.Time)
+	p.Time, p.From = bounded(p.Time), bounded(p.From)
 	d := l.dbs[p.DB]
 	same := d != nil && d.History == p.History
 	if same {
@@ -194,7 +195,7 @@ func (l *Life) Judged(p Progress, now int64) bool {
 			return false
 		}
 	}
-	next := &database{Progress: p, began: earlier(l.now, p.Time)}
+	next := &database{Progress: p, began: earlier(l.now, cmp.Or(p.From, p.Time))}
 	next.Levels = slices.Clone(p.Levels)
 	if d != nil {
 		next.breaches, next.spans = slices.Clone(d.breaches), d.spans
@@ -206,7 +207,7 @@ func (l *Life) Judged(p Progress, now int64) bool {
 		switch b := &next.breaches[i]; {
 		case b.at.History != p.History:
 			b.ended, b.at = d.over(b, l.enough()), p.Place
-		case !next.asks(b.level) && !d.over(b, l.enough()): // nobody looked for more of it
+		case !next.asks(b.broken) && !d.over(b, l.enough()): // nobody looked for more of it
 			b.at = later(b.at, p.Place)
 		}
 	}
@@ -252,7 +253,7 @@ func (l *Life) ask(g *group, level string) {
 func (d *database) promise(g *group) string {
 	out := ""
 	for _, a := range d.Levels {
-		if (breaks(g.Level, a.Level) || breaks(g.Weakest, a.Level)) && (out == "" || strength(a.Level) < strength(out)) {
+		if breaks(g.broken, a.Level) && (out == "" || strength(a.Level) < strength(out)) {
 			out = a.Level
 		}
 	}
@@ -272,16 +273,28 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// asks tells whether a level is judged, or one that implies it.
-func (d *database) asks(level string) bool {
-	return slices.ContainsFunc(d.Levels, func(a Asked) bool { return breaks(level, a.Level) })
+// asks tells whether a level is judged that what breaks some others breaks.
+func (d *database) asks(broken string) bool {
+	return slices.ContainsFunc(d.Levels, func(a Asked) bool { return breaks(broken, a.Level) })
 }
 
-// breaks tells whether what breaks one level breaks another.
+// breaks tells whether what breaks some levels, as weakest has them, breaks another.
 func breaks(broken, level string) bool {
-	b, ok := verdict.ParseLevel(broken)
 	l, known := verdict.ParseLevel(level)
-	return !ok || !known || l.Implies(b)
+	return !known || broken == "" || slices.ContainsFunc(strings.Fields(broken), func(of string) bool {
+		b, ok := verdict.ParseLevel(of)
+		return !ok || l.Implies(b)
+	})
+}
+
+// weakest are those of some levels that follow from no other of them, in their order, between spaces. An anomaly may
+// break several of which neither implies the other, as strong-si and ser, or si and lin.
+func weakest(levels []string) string {
+	out := slices.DeleteFunc(slices.Clone(levels), func(l string) bool {
+		return l == "" || slices.ContainsFunc(levels, func(of string) bool { return of != "" && of != l && breaks(of, l) })
+	})
+	slices.SortFunc(out, func(a, b string) int { return cmp.Compare(strength(a), strength(b)) })
+	return strings.Join(slices.Compact(out), " ")
 }
 
 // bounded is a time whose differences do not overflow, and that Restore takes.
@@ -302,14 +315,15 @@ func (l *Life) broke(g *group, h Head) {
 	}
 	next.moved = next.moved || at.History != next.History
 	level := cmp.Or(h.Weakest, h.Level)
+	broken := weakest(append([]string{level}, h.Breaks...))
 	next.breaches = slices.Clone(next.breaches)
-	i, found := slices.BinarySearchFunc(next.breaches, level, func(b breach, level string) int { return cmp.Compare(b.level, level) })
+	i, found := slices.BinarySearchFunc(next.breaches, broken, func(b breach, of string) int { return cmp.Compare(b.broken, of) })
 	if !found && len(next.breaches) < levelsMax {
-		next.breaches = slices.Insert(next.breaches, i, breach{level: level, since: h.Seen, at: at})
+		next.breaches = slices.Insert(next.breaches, i, breach{broken: broken, since: h.Seen, at: at})
 	}
 	b := &next.breaches[min(i, len(next.breaches)-1)]
 	if next.over(b, l.enough()) {
-		*b = breach{level: b.level, since: h.Seen, last: b.last, at: at}
+		*b = breach{broken: b.broken, since: h.Seen, last: b.last, at: at}
 	}
 	b.last, b.at = max(b.last, h.Seen), later(b.at, at)
 	b.count += max(h.News, 1)
@@ -329,6 +343,7 @@ func (l *Life) broke(g *group, h Head) {
 	if g.Weakest == "" || breaks(level, g.Weakest) {
 		g.Weakest = level
 	}
+	g.broken = weakest(append(strings.Fields(g.broken), strings.Fields(broken)...))
 	for _, k := range shown(h.Keys) {
 		if len(g.Keys) < listMax && !slices.Contains(g.Keys, k) {
 			g.Keys = append(slices.Clip(g.Keys), k) // a snapshot may have them
@@ -404,14 +419,14 @@ func (s *Snapshot) Standing(db, level string, now int64) Standing {
 	if d == nil {
 		return out
 	}
-	out.Since, out.Until, out.LastRecord, out.Judged = d.began, d.Time, d.LastRecord, Judged{Transactions: d.Transactions}
+	out.Since, out.Until, out.LastRecord, out.Judged = d.began, d.Time, d.LastRecord, Judged{d.Transactions, time.Duration(max(0, d.Time-d.began))}
 	i := slices.IndexFunc(d.Levels, func(a Asked) bool { return a.Level == level })
 	if i >= 0 {
 		out.Complete = d.Levels[i].Complete
 	}
 	open := false
 	for _, b := range d.breaches {
-		if !breaks(b.level, level) {
+		if !breaks(b.broken, level) {
 			continue
 		}
 		judged := d.since(b.at)

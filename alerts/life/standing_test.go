@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/isowatch/isowatch/alerts"
+	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
 // stands is how a level stands, in short; restored first, as after a restart.
@@ -117,6 +118,71 @@ func TestSilenceIsNoGoodNews(t *testing.T) {
 	}
 }
 
+// What was never broken holds since the first record of its history, however many were judged at once, and no later
+// than that was heard of.
+func TestHoldsSinceTheFirstRecord(t *testing.T) {
+	s := newSim(t, Config{})
+	minute := int64(time.Minute)
+	s.l.Judged(Progress{DB: "shop", Place: alerts.Place{History: 1, Transactions: 9, From: s.now - 9*minute, Time: s.now - minute}, Levels: []Asked{{Level: "si", Complete: Complete}}}, s.now)
+	got := s.l.Snapshot().Standing("shop", "si", s.now)
+	if want := (Judged{9, 8 * time.Minute}); got.Since != s.now-9*minute || got.Judged != want {
+		t.Errorf("since %d before now, judged %+v", s.now-got.Since, got.Judged)
+	}
+	s.l.Judged(Progress{DB: "bank", Place: alerts.Place{History: 1, Transactions: 9, From: s.now + 9*minute, Time: s.now + 10*minute}}, s.now)
+	if got := s.l.Snapshot().Standing("bank", "si", s.now); got.Judged.Time < 0 || got.Since > s.now {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A promise is broken by every alert that says so: also where that does not follow from the weakest level that it
+// breaks, as lin, what clocks enforce, and ser beside strong-si.
+func TestWhatAnAlertBreaks(t *testing.T) {
+	for _, x := range []struct {
+		weakest string
+		breaks  []string
+		asked   string
+		whole   bool
+	}{
+		{"strong-si", []string{"lin"}, "lin", false},
+		{"si", []string{"si", "lin"}, "lin", false},
+		{"si", []string{"si"}, "lin", true}, // it may be one of sessions
+		{"strong-si", []string{"strong-si", "ser"}, "ser", false},
+		{"strong-si", []string{"strong-si", "ser"}, "si", true},
+		{"strong-si", []string{"strong-si", "ser"}, "sser", false},
+		{"strong-si", []string{"si"}, "si", false}, // under clock: enforce
+		{"ser", []string{"ser"}, "strong-si", true},
+	} {
+		s := newSim(t, Config{})
+		s.silent = true
+		s.tell("shop", 1, 10, s.now, x.breaks...)
+		h := lost("a", "x")
+		h.Level, h.Weakest, h.Breaks = x.breaks[0], x.weakest, x.breaks
+		h.At = &alerts.Place{History: 1, Transactions: 10, Time: s.now}
+		s.find(h)
+		s.tell("shop", 1, 20, s.now, x.asked)
+		b := s.l.Append(nil)
+		again, err := Restore(b, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []*Life{s.l, again} {
+			l.Judged(Progress{DB: "shop", Place: alerts.Place{History: 1, Transactions: 20, Time: s.now}, Levels: []Asked{{Level: x.asked, Complete: Complete}}}, s.now)
+			snapshot := l.Snapshot()
+			got := snapshot.Standing("shop", x.asked, s.now)
+			if whole := got.Health == Holds; whole != x.whole || !whole && (got.Alerts != 1 || got.Violations != 1) {
+				t.Errorf("%+v: %+v", x, got)
+			}
+			if g := snapshot.Groups[0]; (g.State == alerts.Resolved) != x.whole || !x.whole && g.Level != x.asked {
+				t.Errorf("%+v: the group is %s, of %s", x, g.State, g.Level)
+			}
+			asked, _ := verdict.ParseLevel(x.asked)
+			if broken := snapshot.Groups[0].Broken([]verdict.Level{asked}); len(broken) == 0 != x.whole {
+				t.Errorf("%+v: the group breaks %v", x, broken)
+			}
+		}
+	}
+}
+
 // Another configuration begins another history: what was judged before it does not count,
 // nor does the history that an alert of before it names. A level that nobody asks for any
 // more ends its groups, unless what it broke breaks one that is asked for. Whatever was
@@ -221,7 +287,7 @@ func TestAskedAgain(t *testing.T) {
 	update.ID, update.At = "3", &alerts.Place{History: 11, Transactions: 4, Time: s.now}
 	s.want(s.find(update), "ongoing/ongoing groups=1 count=3 ids=3")
 	s.tell("shop", 12, 5, s.now, "rc")
-	s.standing("shop", "rc", "holds, 0 alerts, judged 5 in 0s, 0 open")
+	s.standing("shop", "rc", "holds, 0 alerts, judged 5 in 1h0m0s, 0 open")
 	s.tell("shop", 11, 3, s.now, "si")
 	s.standing("shop", "si", "broken, 3 alerts, judged 0 in 0s, 1 open")
 

@@ -8,7 +8,6 @@ import (
 	"github.com/isowatch/isowatch/alerts/deliver"
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/incremental/verdict"
 )
 
 // active lists the groups that are not over and that nobody silenced: what an
@@ -23,19 +22,8 @@ func (a *App) active() []deliver.Active {
 		if strings.HasPrefix(g.Name, life.Operational) {
 			n.Kind = life.KindOperational
 		}
-		out = append(out, deliver.Active{Group: g.ID, DB: g.DB, Level: g.Level, Severity: string(g.Severity), Breaks: a.broken(g.Level),
+		out = append(out, deliver.Active{Group: g.ID, DB: g.DB, Level: g.Level, Severity: string(g.Severity), Breaks: g.Broken(a.cfg.Levels),
 			Notice: func(ctx context.Context) ([]byte, error) { return a.teller.body(ctx, n) }})
-	}
-	return out
-}
-
-// broken are the configured levels that what breaks one breaks.
-func (a *setting) broken(level string) (out []string) {
-	l, ok := verdict.ParseLevel(level)
-	for _, asked := range a.cfg.Levels {
-		if ok && asked.Implies(l) {
-			out = append(out, asked.String())
-		}
 	}
 	return out
 }

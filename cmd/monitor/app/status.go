@@ -125,6 +125,9 @@ func (w *worker) publish(now time.Time, must bool) {
 		return // the run before was further
 	}
 	p := &life.Progress{DB: w.db, Place: w.place(), LastRecord: w.lastRecord}
+	if len(v.stretches) > 0 {
+		p.From = v.stretches[0].Begin
+	}
 	for _, l := range w.cfg.Levels {
 		p.Levels = append(p.Levels, life.Asked{Level: l.String(), Complete: completeness(name.Effective(l, w.cfg.Clock), v)})
 	}
@@ -698,7 +701,7 @@ func (s *status) Groups(context.Context) ([]page.Group, error) {
 		if strings.HasPrefix(g.Name, life.Operational) {
 			continue
 		}
-		x := page.Group{ID: g.ID, DB: g.DB, Level: g.Level, Weakest: g.Weakest, Breaks: notNil(s.broken(g.Level)), Name: g.Name, Keys: []string{}, State: string(g.State), Severity: string(g.Severity), Since: g.Since, Last: g.Last, Count: g.Count, Alerts: g.Alerts, Silenced: g.Muted}
+		x := page.Group{ID: g.ID, DB: g.DB, Level: g.Level, Weakest: g.Weakest, Breaks: notNil(g.Broken(s.cfg.Levels)), Name: g.Name, Keys: []string{}, State: string(g.State), Severity: string(g.Severity), Since: g.Since, Last: g.Last, Count: g.Count, Alerts: g.Alerts, Silenced: g.Muted}
 		for _, k := range g.Keys {
 			x.Keys = append(x.Keys, short(k, listKeyMax))
 		}
