@@ -106,6 +106,9 @@ func (g *grouped) add(a page.Summary) {
 	if a.State != string(alerts.Resolved) && r.State == string(alerts.Resolved) {
 		r.State = a.State
 	}
+	if fresh := string(alerts.Fresh); r.found > 1 && (r.State == fresh || a.State == fresh) {
+		r.State = string(alerts.Ongoing)
+	}
 	if worse(a.Severity, r.Severity) {
 		r.Severity = a.Severity
 	}
