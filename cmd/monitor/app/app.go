@@ -409,7 +409,7 @@ func (a *App) watch(ctx context.Context, k *keeper) (err error) {
 	began := time.Now()
 	s, err := a.previous(ctx)
 	if err != nil {
-		return err
+		return stopped(ctx, err)
 	}
 	a.greet(s)
 	config, err := a.fingerprint()

@@ -329,3 +329,22 @@ func TestStopWhileKeysAreSpilled(t *testing.T) {
 		t.Errorf("%d keys of %d are spilled", spilled, n*each)
 	}
 }
+
+// TestStopAsItBegins: who asks it to stop before it has begun to read has a stop, and no failure.
+func TestStopAsItBegins(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "input.jsonl")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := testConfig(nil)
+	c.Source, c.Store.Path = config.Source{File: &config.File{Path: path, Follow: true}}, filepath.Join(t.TempDir(), "store")
+	a, err := New(Options{Config: c, Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := a.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
