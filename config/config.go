@@ -12,17 +12,17 @@ import (
 type Config struct {
 	Source         Source          `yaml:"source"`
 	Canary         *Canary         `yaml:"canary"`
-	Levels         []verdict.Level `yaml:"levels" help:"What the database promises: any of rc, ra, cc, g1, pc, si, strong-si, ser, sser, lin, or a level by the name that the database has for it, as in postgres:repeatable-read (docs/levels.md says what they are). An anomaly is one alert, which names all of these that it breaks."`
+	Levels         []verdict.Level `yaml:"levels" help:"What the database promises: any of rc, ra, cc, g1, pc, si, strong-si, ser, sser, lin, or a level by the name that the database has for it, as in postgres:repeatable-read (docs/levels.md says what they are)."`
 	Clock          record.Clock    `yaml:"clock" help:"What recorded times are used for. prune: to cut work, never to change a verdict; enforce: real-time order is part of the level (si is read as strong-si, ser as sser); ignore: nothing; database: they are the instants at which the database started and committed, to which si, or ser, is held."`
 	Coverage       record.Coverage `yaml:"coverage" help:"Whether the input holds every write since the initial state (complete) or there are writers that nobody recorded (partial). Under complete, a value that nobody wrote is an anomaly."`
 	Initial        record.Initial  `yaml:"initial" help:"What a key holds before anybody wrote it, under complete coverage: any (one value that is not known), absent (null) or zero. A read of it is judged when nobody can have written it any more (window.max_transaction)."`
-	UniqueValues   bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key, but for null and a declared initial value, which anybody may write. Set it to false when values repeat, also where a client only writes back what it read: a read is then tied to its writer only once no other can have written it (window.max_transaction), and alerts are later by so much. It is given up once two transactions are seen to do so. With partial coverage no read proves anything then, nor with false: any unrecorded client may have written what it found."`
-	Overload       Overload        `yaml:"overload" help:"What happens when the records of a history come faster than they can be judged for so long that its queue is full. block: they wait in the journal, or reading pauses, and the lag grows; nothing is left out. sample-sessions: whole sessions of that history are left out and counted until it has caught up, so that alerts stay timely; anomalies among what is left out are missed, and what it wrote belongs to an unseen writer."`
-	UniqueAttempts bool            `yaml:"unique_attempts" help:"Whether a client that tries again after an abort writes other values than before (a counter, a fresh id), so that a read of an aborted value is an anomaly for certain as soon as it is seen. Otherwise the same value may yet turn out to have been committed by another attempt: the alert waits until none can come (window.max_transaction)."`
+	UniqueValues   bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key, but for null and a declared initial value, which anybody may write. Set it to false when values repeat, also where a client only writes back what it read: alerts are then later by window.max_transaction, and with partial coverage no read proves anything. It is given up once two transactions are seen to do so."`
+	Overload       Overload        `yaml:"overload" help:"What happens when a history's queue is full. block: records wait in the journal, or reading pauses, and the lag grows; nothing is left out. sample-sessions: whole sessions of that history are left out and counted until it has caught up; anomalies among what is left out are missed."`
+	UniqueAttempts bool            `yaml:"unique_attempts" help:"Whether a client that tries again after an abort writes other values than before (a counter, a fresh id), so that a read of an aborted value is an anomaly as soon as it is seen. Otherwise the alert waits until no other attempt can have committed the value (window.max_transaction)."`
 	Window         Window          `yaml:"window"`
 	Solver         Solver          `yaml:"solver"`
 	Store          Store           `yaml:"store"`
-	Memory         Bytes           `yaml:"memory" help:"How much memory the monitor aims at, its limit for Go's garbage collector: it collects more often when it comes near, and a limit that the histories do not fit is raised, with a warning. A third of it is for what waits for its place; see window.max_transactions. A segment ends early when a quarter of it is closures and pairs of versions without an order. 0, or GOMEMLIMIT in the environment: no limit is set."`
+	Memory         Bytes           `yaml:"memory" help:"How much memory the monitor aims at. What mapped files leave of it, 85% at most, is a limit for Go's garbage collector; one that the histories do not fit is raised, with a warning. A segment ends early when a quarter of it is closures and pairs of versions without an order. 0, or GOMEMLIMIT in the environment: no limit is set."`
 	Alerts         Alerts          `yaml:"alerts"`
 	HTTP           HTTP            `yaml:"http"`
 	Log            Log             `yaml:"log"`
@@ -76,10 +76,10 @@ type Window struct {
 	MaxTransaction  time.Duration `yaml:"max_transaction" help:"No transaction lasts longer. A value that was read is waited for so long, by the records' times and by when they came, before its absence means something."`
 	MaxSkew         time.Duration `yaml:"max_skew" help:"The most that two clients' clocks differ."`
 	IdleAfter       time.Duration `yaml:"idle_after" help:"A partition or session that is silent for so long stops holding the others back."`
-	MaxTransactions int           `yaml:"max_transactions" help:"How many transactions are held at most, per history, also where nothing says what may be forgotten; then the oldest are forgotten all the same, counted and reported. Large ones count as several; see window.segment. Of those that wait for their place no more are held than a third of memory has room for, at 256 bytes each."`
-	Segment         int           `yaml:"segment" help:"How many transactions are judged together, per history. Once so many have been taken and a cut is possible, what lies before it is forgotten but for what a later transaction may still read. Larger segments need more memory and a longer restart; an anomaly that spans more than a segment may be missed. A transaction of more than 1 kB (64 bytes an operation, its key and its value) counts as several, one for each kB, so that a segment takes so much memory whatever comes."`
+	MaxTransactions int           `yaml:"max_transactions" help:"How many transactions are held at most, per history, then the oldest are forgotten, counted and reported. Large ones count as several; see window.segment. Of those that wait for their place no more are held than a third of memory has room for, at 256 bytes each."`
+	Segment         int           `yaml:"segment" help:"How many transactions are judged together, per history. Larger segments need more memory and a longer restart; an anomaly that spans more than a segment may be missed. A transaction of more than 1 kB (64 bytes an operation, its key and its value) counts as several, one for each kB."`
 	Overlap         int           `yaml:"overlap" help:"How many transactions of a segment are judged again with the next one, so that what lies across the cut is found. At most half a segment."`
-	Keys            int           `yaml:"keys" help:"Of how many keys the last writes are kept in memory, per history; of others they are on disk. It changes what a key costs, not what is found. What a segment touches is in memory as well, so more than about 100 bytes a key are needed beside these."`
+	Keys            int           `yaml:"keys" help:"Of how many keys the last writes are kept in memory, per history; of others they are on disk. It changes what a key costs, not what is found."`
 	Histories       int           `yaml:"histories" help:"How many histories (the db of a record) are watched at most. Records of further ones become dead letters, too-many-histories. Those that the store has go on, however many they are."`
 	Retain          time.Duration `yaml:"retain" help:"How long records stay on disk, for evidence; what the window needs stays however old it is, and store.max_bytes goes first. 0: only what the window needs."`
 }
@@ -103,7 +103,7 @@ type Alerts struct {
 	Kafka               *AlertsKafka  `yaml:"kafka"`
 	Stdout              bool          `yaml:"stdout" help:"Whether alerts are written to standard output as well, a JSON object a line."`
 	Repeat              time.Duration `yaml:"repeat" help:"How long after a notification of a group (alerts of one database, name and weakest level) the next one comes if there is more of it, unless it has grown tenfold meanwhile; also how often one is reminded of operational trouble. 0: every new alert is worth one."`
-	ResolveAfter        time.Duration `yaml:"resolve_after" help:"How much of its database, in the time of the records, has to be judged without anything more of a group until it is resolved, and its promise holds again. Where nothing is judged, nothing is resolved."`
+	ResolveAfter        time.Duration `yaml:"resolve_after" help:"How much of its database, in the time of the records, has to be judged without anything more of a group until it is resolved, and its promise holds again."`
 	ResolveTransactions int           `yaml:"resolve_transactions" help:"How many transactions have to be judged for that beside alerts.resolve_after."`
 	SilentAfter         time.Duration `yaml:"silent_after" help:"An operational alert is raised when no record has come for so long. 0: never, as where nights are quiet."`
 	LagMax              time.Duration `yaml:"lag_max" help:"An operational alert is raised when what has been read, but not judged, spans so much more than the window asks for, and grows. 0: never."`
@@ -112,7 +112,7 @@ type Alerts struct {
 	Silences            []Silence     `yaml:"silences"`
 	Retain              time.Duration `yaml:"retain" help:"How long alerts stay in the store. Those of groups that are not resolved, and those that no receiver was told of yet, stay longer. 0: for ever."`
 	MaxAlerts           int           `yaml:"max_alerts" help:"How many alerts stay in the store, the oldest going first, with the same exceptions. 0: as many as there are."`
-	Values              Values        `yaml:"values" help:"What alerts, the page, notifications, evidence and the log show of keys and values. full: they are as they were recorded; hash: hashes of them, by which equal stays equal in all alerts; none: pseudonyms, by which it does in one alert. Evidence proves the same in all three; ids of transactions and sessions stay as they are."`
+	Values              Values        `yaml:"values" help:"What alerts, the page, notifications, evidence and the log show of keys and values. full: they are as they were recorded; hash: hashes of them; none: pseudonyms within one alert. Evidence proves the same in all three; ids of transactions and sessions stay as they are."`
 	SaltFile            string        `yaml:"salt_file" help:"values: hash: the file that holds the salt, 16 bytes at least; an end of line at its end is not part of it. Monitors with the same salt have the same hashes. Empty: the monitor makes one of its own, in store.path."`
 
 	// Salt is the contents of SaltFile, read by Load.
@@ -128,7 +128,7 @@ type Rate struct {
 // Severities are the severities of alerts by the level that they break: critical,
 // error, warning or info; empty: as Isowatch has it.
 type Severities struct {
-	G1       string `yaml:"g1" of:"info warning error critical" help:"The severity of alerts that say that g1 is broken: critical, error, warning or info. Empty, here and below: critical for si and what is weaker, error for what is stronger, warning for what rests on clocks."`
+	G1       string `yaml:"g1" of:"info warning error critical" help:"The severity of alerts that say that g1 is broken: critical, error, warning or info. Empty: critical for si and what is weaker, error for what is stronger, warning for what rests on clocks. The other levels have keys likewise."`
 	RC       string `yaml:"rc" of:"info warning error critical" help:"The same for rc."`
 	RA       string `yaml:"ra" of:"info warning error critical" help:"The same for ra."`
 	CC       string `yaml:"cc" of:"info warning error critical" help:"The same for cc."`

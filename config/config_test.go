@@ -411,6 +411,9 @@ func table() string {
 	b.WriteString("| Key | Default | Type | Meaning |\n| --- | --- | --- | --- |\n")
 	said, last := map[string]Key{}, ""
 	for _, k := range Keys() {
+		if strings.HasPrefix(k.Help, "The same for ") {
+			continue
+		}
 		group := k.Path[:strings.LastIndex(k.Path, ".")+1]
 		name := k.Path[strings.LastIndex(strings.TrimSuffix(group, "."), ".")+1:]
 		if first, ok := said[name]; ok && first.Help == k.Help {
