@@ -405,10 +405,10 @@ func TestDocumentationHasEveryKey(t *testing.T) {
 }
 
 // table is the table of docs/configuration.md, in Markdown. A group of keys that is the same below another key has one
-// row there.
+// row there; a type is said where no default shows it.
 func table() string {
 	var b strings.Builder
-	b.WriteString("| Key | Default | Type | Meaning |\n| --- | --- | --- | --- |\n")
+	b.WriteString("| Key | Default | Meaning |\n| --- | --- | --- |\n")
 	said, last := map[string]Key{}, ""
 	for _, k := range Keys() {
 		if strings.HasPrefix(k.Help, "The same for ") {
@@ -418,17 +418,20 @@ func table() string {
 		name := k.Path[strings.LastIndex(strings.TrimSuffix(group, "."), ".")+1:]
 		if first, ok := said[name]; ok && first.Help == k.Help {
 			if group != last {
-				fmt.Fprintf(&b, "| `%s*` |  |  | As `%s*`. |\n", group, strings.TrimSuffix(first.Path, k.Path[len(group):]))
+				fmt.Fprintf(&b, "| `%s*` |  | As `%s*`. |\n", group, strings.TrimSuffix(first.Path, k.Path[len(group):]))
 			}
 			last = group
 			continue
 		}
 		said[name] = k
-		def := ""
-		if k.Default != "" {
+		def, help := "", k.Help
+		switch {
+		case k.Default != "":
 			def = "`" + k.Default + "`"
+		case k.Type != "text":
+			help += " (" + k.Type + ")"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, def, k.Type, k.Help)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Path, def, help)
 	}
 	return b.String()
 }

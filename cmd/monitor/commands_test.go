@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// describe writes a section for a command and for each below it: how --help begins, and the exit status.
+// describe writes a section for a command and for each below it: how --help begins.
 func describe(out *strings.Builder, cmd *cobra.Command) {
 	if cmd.Hidden || !cmd.IsAvailableCommand() && !cmd.HasSubCommands() {
 		return
@@ -19,10 +19,8 @@ func describe(out *strings.Builder, cmd *cobra.Command) {
 		fmt.Fprintf(out, "## %s\n\n%s.\n\n", cmd.CommandPath(), cmd.Short)
 	}
 	out.WriteString("```\n")
-	for i, p := range strings.Split(strings.TrimSpace(cmd.Long), "\n\n") {
-		if p != "" && (i == 0 || strings.HasPrefix(p, "Exit status")) {
-			out.WriteString(p + "\n\n")
-		}
+	if begin, _, _ := strings.Cut(strings.TrimSpace(cmd.Long), "\n\n"); begin != "" {
+		out.WriteString(begin + "\n\n")
 	}
 	if cmd.Runnable() {
 		out.WriteString("usage: " + cmd.UseLine() + "\n")
@@ -47,7 +45,8 @@ func TestCommandsAreDocumented(t *testing.T) {
 
 What every command of the monitor does, in short. ` + "`monitor check --help`" + ` and the like, and the pages of the manual
 (` + "`man monitor-check`" + `), say all of it, with every flag. The tests of cmd/monitor write this page (make docs). Keys of
-` + "`run`" + ` stand in [configuration](configuration.md).
+` + "`run`" + ` stand in [configuration](configuration.md). Exit status of all: 0 satisfied or done, 1 violated, 2 unusable input,
+flags or configuration, 3 undecided, 4 the environment failed.
 
 `)
 	describe(&b, newRoot())
