@@ -532,3 +532,20 @@ func TestParseDuration(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatChecksNextToNothing(t *testing.T) {
+	for set, want := range map[string]int{"unique_values=false coverage=partial": 1, "unique_values=false coverage=complete": 0, "unique_values=true coverage=partial": 0} {
+		from := Sources{}
+		for _, kv := range append(strings.Fields(set), "levels=si", "source.file.path=/x") {
+			path, value, _ := strings.Cut(kv, "=")
+			from.Overrides = append(from.Overrides, Override{Flag: "--set", Path: path, Value: value})
+		}
+		got, err := Load(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Warnings) != want {
+			t.Errorf("%s: %q", set, got.Warnings)
+		}
+	}
+}

@@ -61,6 +61,9 @@ func (v *validator) validate(c *Config) {
 	v.source(c)
 	v.canary(c.Canary)
 	v.levels(c)
+	if !c.UniqueValues && c.Coverage == record.CoveragePartial {
+		v.warnings = append(v.warnings, "unique_values: false with coverage: partial: anybody who is not recorded may have written what was read, so that next to nothing is checked; coverage: complete says that there is nobody")
+	}
 	w := c.Window
 	v.atLeast("window.lateness", w.Lateness, 0)
 	v.atLeast("window.max_transaction", w.MaxTransaction, time.Millisecond)

@@ -1445,6 +1445,14 @@ func (e *Engine) result(c *check) verdict.Result {
 	return r
 }
 
+// pendingReads are those that are not checked as yet.
+func (e *Engine) pendingReads() int {
+	if e.closed {
+		return 0
+	}
+	return len(e.atClose) + len(e.doubtful)
+}
+
 // left says in r why something is left open of c's level, if anything is, and how much.
 func (e *Engine) left(c *check, r *verdict.Result) {
 	notChecked := e.in.skipped + e.blocked + len(e.atClose)
@@ -1461,7 +1469,7 @@ func (e *Engine) left(c *check, r *verdict.Result) {
 	case c.unproved > 0:
 		r.Reason, r.Count = verdict.Forgotten, c.unproved
 	case notChecked > 0 && (r.Outcome == verdict.Violated || notChecked != len(e.doubtful) || !e.doesWithout(c)):
-		r.Reason, r.Count = verdict.NotChecked, notChecked
+		r.Reason, r.Count, r.Pending = verdict.NotChecked, notChecked, e.pendingReads()
 		r.Decided = 1 - min(1, float64(notChecked)/float64(max(1, e.in.total)))
 	}
 }

@@ -310,6 +310,9 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 		r.Reason, r.Count = verdict.Conflicts, 1
 	case notChecked > 0 || open > 0:
 		r.Reason, r.Count = verdict.NotChecked, notChecked+open
+		if !e.closed {
+			r.Pending = e.pendingReads() + open
+		}
 		if notChecked == 0 {
 			r.Reason = verdict.Conflicts
 		}

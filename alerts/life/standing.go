@@ -75,7 +75,7 @@ type Progress struct {
 	Levels     []Asked
 }
 
-// Asked is a level that a database is judged at.
+// Asked is a level that a database is judged at; with no Complete, as far as the level is about what it does.
 type Asked struct {
 	Level    string
 	Complete Completeness
@@ -451,7 +451,7 @@ func (s *Snapshot) Standing(db, level string, now int64) Standing {
 		out.Health = Broken
 	case open:
 		out.Health = BrokenEarlier
-	case i < 0 || d.Transactions == 0:
+	case out.Complete == "" || d.Transactions == 0:
 		out.Since = 0
 	case out.Complete == Partial:
 		out.Health = HoldsInPart

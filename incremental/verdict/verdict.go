@@ -289,6 +289,7 @@ type Result struct {
 	Reason     Reason
 	Decided    float64 // with a Reason: the share that was decided, 0 to 1
 	Count      int     // with a Reason: how many operations, transactions or constraints were not
+	Pending    int     // of these, how many more input, or its end, may decide
 	Violations []Violation
 	// Unexplained is how many more signs of violations were met, of which it is only known that they are there, as it
 	// would have taken too long to look for all of them, or what shows them is in other parts of the history.
@@ -312,6 +313,11 @@ type Result struct {
 	// Sources say whom reads are from of which a commit order leaves that open.
 	Sources []Source
 	Stats   Stats
+}
+
+// OpenForGood tells whether something is left open that no more input decides.
+func (r *Result) OpenForGood() bool {
+	return r.Reason != NoReason && (r.Count > r.Pending || r.Pending == 0)
 }
 
 // Infer decides what is open by what is decided: what breaks a level breaks all that imply it, and what satisfies it

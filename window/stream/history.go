@@ -606,8 +606,10 @@ func (h *History) Stats() Stats { return h.segs.stats }
 
 // Stretches are the parts of the stream, oldest first, and how complete they are: at
 // most StretchesMost, the last of which is open before Close. They say of all released
-// transactions what Stats counts.
-func (h *History) Stretches() []Stretch { return h.segs.whole.all() }
+// transactions what Stats counts. Linear in what was found in the segment.
+func (h *History) Stretches() []Stretch {
+	return h.segs.whole.all(unjudged(h.segs.engine.Results(), true))
+}
 
 // Solver is the work of the segment's engine so far, over all levels. It is
 // linear in what was found in the segment.
@@ -645,7 +647,7 @@ func (h *History) Close() []verdict.Result {
 	h.segs.solve(math.MaxInt64)
 	results := h.segs.engine.Close()
 	h.segs.tell(h.segs.engine.Found().Violations)
-	h.segs.whole.ended(undecided(results))
+	h.segs.whole.ended(unjudged(results, false))
 	return h.segs.results(results)
 }
 

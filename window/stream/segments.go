@@ -684,7 +684,7 @@ func (s *segments) rotate() {
 	s.front.Begin()
 	s.ended, s.before = true, before
 	s.begin(seeds, overlap)
-	s.stretch(cut, end, begin, undecided(results))
+	s.stretch(cut, end, begin, unjudged(results, false))
 }
 
 // overlap is the first of fed that the next engine is given once more.

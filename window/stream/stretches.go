@@ -23,7 +23,7 @@ type Stretch struct {
 	// Cut: something was forgotten at one of its ends, which no longer matters to
 	// levels that are ordered by fences and snapshots. ByClock: only clocks prove that.
 	Cut, ByClock bool
-	// Open: it has not ended. What is open in it may still be decided.
+	// Open: it has not ended.
 	Open bool
 }
 
@@ -48,7 +48,7 @@ func (c Completeness) String() string { return completenessNames[c] }
 func (s *Stretch) At(l verdict.Level) Completeness {
 	realTime := realTime(l)
 	switch {
-	case s.Partial&^WhyTimes != 0, realTime && s.Partial != 0:
+	case s.Partial&^(WhyTimes|WhyKeys) != 0, realTime && s.Partial&WhyTimes != 0, l == verdict.LIN && s.Partial&WhyKeys != 0:
 		return Partial
 	case !s.Cut:
 		return Complete
@@ -75,7 +75,7 @@ const (
 	// WhyForgotten: versions or reads that still mattered were given up, or what would
 	// prove a violation.
 	WhyForgotten Whys = 1 << (lossWhys + iota)
-	// WhyUndecided: what was open when the segment ended.
+	// WhyUndecided: what is open for good, or was when the segment ended.
 	WhyUndecided
 	// WhyStraddling: a transaction has no order against what is beyond a cut.
 	WhyStraddling
@@ -84,10 +84,12 @@ const (
 	// WhyTimes: times of a transaction were not used, or not to the full. It matters to
 	// levels with real time only.
 	WhyTimes
+	// WhyKeys: a transaction has several keys, of which lin says nothing. It matters to no other level.
+	WhyKeys
 	whysEnd
 )
 
-var whyNames = [...]string{"forgotten", "undecided", "straddling", "cut-by-limit", "times-unused"}
+var whyNames = [...]string{"forgotten", "undecided", "straddling", "cut-by-limit", "times-unused", "several-keys"}
 
 // Names are the names of the reasons, those of losses first.
 func (w Whys) Names() []string {
@@ -286,22 +288,28 @@ func (s *stretches) ended(more Whys) {
 	s.Now = Stretch{From: x.To, To: x.To, Begin: math.MaxInt64, End: noTime, Cut: x.Cut, ByClock: x.ByClock}
 }
 
-// all are the stretches, the one that has not ended last.
-func (s *stretches) all() []Stretch {
+// all are the stretches, the one that has not ended last; more is what is known to be missing of that.
+func (s *stretches) all(more Whys) []Stretch {
 	out := slices.Clone(s.Done)
 	if s.Now.To > s.Now.From {
 		x := s.Now
 		x.Open = true
-		x.Partial |= s.lostUntil(math.MaxInt64)
+		x.Partial |= more | s.lostUntil(math.MaxInt64)
 		out = append(out, x)
 	}
 	return out
 }
 
-// undecided tells whether one of the results left something open, beside what was found.
-func undecided(results []verdict.Result) Whys {
-	if slices.ContainsFunc(results, func(r verdict.Result) bool { return r.Reason != verdict.NoReason }) {
-		return WhyUndecided
+// unjudged is what results leave open, beside what was found; as yet: what more input may decide is not left open.
+func unjudged(results []verdict.Result, asYet bool) (out Whys) {
+	for i := range results {
+		r := &results[i]
+		if r.OpenForGood() || !asYet && r.Reason != verdict.NoReason {
+			out |= WhyUndecided
+		}
+		if r.Outcome == verdict.NotApplicable {
+			out |= WhyKeys
+		}
 	}
-	return 0
+	return out
 }

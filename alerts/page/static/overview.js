@@ -221,7 +221,7 @@ function level(x, l) {
   return h('li', { class: 'level', 'data-health': l.health },
     badge(l.health, healths[l.health]),
     h('span', { class: 'grow' }, h('strong', null, l.title), ' ', h('code', null, l.level), ' ',
-      h('span', { class: 'faint how', title: l.why }, l.health === 'not-judged' && l.complete && 'until then ', completeness[l.complete] ?? 'nothing judged yet')),
+      h('span', { class: 'faint how', title: l.why }, l.health === 'not-judged' && l.complete && 'until then ', completeness[l.complete] ?? 'nothing judged')),
     h('span', { class: 'when' }, when()),
     l.alerts > 0 && h('a', { href: `#/alerts?${query}`, 'aria-label': `${plural(l.alerts, 'alert')} of ${l.level} in ${safe(x.db)}` }, plural(l.alerts, 'alert')));
 }

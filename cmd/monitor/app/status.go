@@ -411,6 +411,9 @@ func levelStatus(groups *life.Snapshot, db, level string, idle bool, now int64) 
 		out.Why = "a violation may be missed in some stretches"
 	default:
 		out.Why = "nothing is judged at this level"
+		if level == verdict.LIN.String() && out.Judged.Transactions > 0 {
+			out.Why += ": " + whyTexts["several-keys"]
+		}
 	}
 	return out
 }
@@ -458,10 +461,13 @@ func (s *status) completeAges() map[string]float64 {
 	return out
 }
 
-// completeness is how much of a history is judged completely at a level.
+// completeness is how much of a history is judged completely at a level; empty if it is none that the level is about.
 func completeness(l verdict.Level, v *historyView) life.Completeness {
 	least := stream.Complete
 	for i := range v.stretches {
+		if l == verdict.LIN && v.stretches[i].Partial&stream.WhyKeys != 0 {
+			return ""
+		}
 		least = min(least, v.stretches[i].At(l))
 	}
 	switch least {
@@ -489,9 +495,10 @@ var whyTexts = map[string]string{
 	"not-waited-for":         "a silent partition was not waited for, or came back behind what was judged",
 	"wrong-seq":              "numbers of a session contradict its clocks, so that its order was not used",
 	"forgotten":              "versions or reads that still mattered were given up, or what would prove an anomaly",
-	"undecided":              "something was left open, as the search met its budget, say",
+	"undecided":              "something is left open: it is not checked, or the search met its budget",
 	"straddling":             "transactions have no order against what lies beyond a cut",
 	"cut-by-limit":           "a segment was cut where nothing proves an order",
+	"several-keys":           "a transaction has several keys, and lin is about single ones",
 	"times-unused":           "times of transactions contradict their sessions', or when they came, so that they are not used to the full",
 	"cut":                    "what is stale is legal at this level, so that an anomaly may cross a cut",
 	"left-out":               "records were left out under overload",

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/isowatch/isowatch/alerts/life"
 	"github.com/isowatch/isowatch/alerts/name"
+	"github.com/isowatch/isowatch/alerts/page"
 	"github.com/isowatch/isowatch/config"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
@@ -80,6 +82,53 @@ func TestTimesUnusedByDatabaseClock(t *testing.T) {
 		if got := r.teller.Snapshot().Standing("default", l.String(), time.Now().UnixNano()); got.Complete != life.Partial {
 			t.Errorf("%v: %+v", l, got)
 		}
+	}
+}
+
+// TestOpenStretch: what is open for good is not called complete until its segment ends, and a level that is not about
+// what the transactions do keeps no promise.
+func TestOpenStretch(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	var lines []byte
+	for i := range int64(200) {
+		txn := record.Transaction{DB: "default", Session: fmt.Sprint("s", i%2), Seq: i / 2, HasSeq: true, ID: fmt.Sprint(i), HasTimes: true, Start: 1e9 * (i + 1), End: 1e9*(i+1) + 5,
+			Ops: []record.Op{{Kind: record.Read, Key: "x", Value: record.Int(i)}, {Kind: record.Write, Key: "x", Value: record.Int(i + 1)}, {Kind: record.Write, Key: "y", Value: record.Int(i)}}}
+		lines = append(codec.AppendJSON(lines, &txn), '\n')
+	}
+	if err := os.WriteFile(path, lines, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		unique   bool
+		si, lin  life.Health
+		complete life.Completeness
+	}{
+		{true, life.Holds, life.NotJudged, life.Complete},
+		{false, life.HoldsInPart, life.NotJudged, life.Partial}, // of every read somebody unseen may have written the value
+	} {
+		c := testConfig(nil)
+		c.Source = config.Source{File: &config.File{Path: path, Follow: true}}
+		c.Levels, c.UniqueValues, c.HTTP.Listen = []verdict.Level{verdict.SI, verdict.LIN}, tc.unique, "127.0.0.1:0"
+		if !tc.unique {
+			c.Coverage = record.CoveragePartial
+		}
+		r := start(t, c, newMemStore(), false)
+		var st page.Status
+		eventually(t, "all is judged", func() bool {
+			st = page.Status{}
+			err := json.Unmarshal([]byte(get(t, r.Addr(), "/api/v1/status")), &st)
+			return err == nil && len(st.Histories) == 1 && len(st.Histories[0].Levels) == 2 && st.Histories[0].Levels[0].Judged.Transactions > 150
+		})
+		for i, want := range []life.Health{tc.si, tc.lin} {
+			if l := st.Histories[0].Levels[i]; l.Health != want {
+				t.Errorf("unique values %t: %s: %s, %s", tc.unique, l.Level, l.Health, l.Why)
+			}
+		}
+		if got := st.Histories[0].Levels[0].Complete; got != tc.complete {
+			t.Errorf("unique values %t: %s", tc.unique, got)
+		}
+		r.stop(t)
 	}
 }
 
