@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// describe writes a section for a command and for each below it: how --help begins.
+// describe writes a section for a command and for each below it: what it is for, its usage and examples.
 func describe(out *strings.Builder, cmd *cobra.Command) {
 	if cmd.Hidden || !cmd.IsAvailableCommand() && !cmd.HasSubCommands() {
 		return
@@ -19,9 +19,6 @@ func describe(out *strings.Builder, cmd *cobra.Command) {
 		fmt.Fprintf(out, "## %s\n\n%s.\n\n", cmd.CommandPath(), cmd.Short)
 	}
 	out.WriteString("```\n")
-	if begin, _, _ := strings.Cut(strings.TrimSpace(cmd.Long), "\n\n"); begin != "" {
-		out.WriteString(begin + "\n\n")
-	}
 	if cmd.Runnable() {
 		out.WriteString("usage: " + cmd.UseLine() + "\n")
 	} else {
@@ -43,10 +40,10 @@ func TestCommandsAreDocumented(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Commands
 
-What every command of the monitor does, in short. ` + "`monitor check --help`" + ` and the like, and the pages of the manual
-(` + "`man monitor-check`" + `), say all of it, with every flag. The tests of cmd/monitor write this page (make docs). Keys of
-` + "`run`" + ` stand in [configuration](configuration.md). Exit status of all: 0 satisfied or done, 1 violated, 2 unusable input,
-flags or configuration, 3 undecided, 4 the environment failed.
+What every command of the monitor is for, and how it is called. ` + "`monitor check --help`" + ` and the like, and the pages of
+the manual (` + "`man monitor-check`" + `), say all of it, with every flag; of the keys of ` + "`run`" + ` [configuration](configuration.md)
+does. Exit status of all: 0 satisfied or done, 1 violated, 2 unusable input, flags or configuration, 3 undecided, 4 the
+environment failed. The tests of cmd/monitor write this page (make docs).
 
 `)
 	describe(&b, newRoot())
