@@ -45,8 +45,8 @@ type Options struct {
 	Transactions int64
 	// Faults are the names of canary.faults.commands that are run in turn.
 	Faults []string
-	// Prefix is what the names of sessions and keys begin with. Nil: nothing where the monitor knows no other run, else what no
-	// other run's begin with.
+	// Prefix is what the names of sessions and keys begin with. Nil: what no other run's begin with, as what that one had under way
+	// may arrive still.
 	Prefix *string
 	Seed   uint64
 
@@ -201,6 +201,8 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 		return nil, fmt.Errorf("the canary stopped by itself: %s", w.exceeded)
 	case w.Publish != nil && lost > 0:
 		return nil, fmt.Errorf("--publish: %s records were lost on their way to the topic, which has %s; the log says why", humanize.Comma(lost), humanize.Comma(w.monitor.Recorded()))
+	case lost > 0:
+		return nil, fmt.Errorf("--record: %s records could not be written; the log says why", humanize.Comma(lost))
 	case w.Publish == nil && w.load.committed.Load() == 0 && ctx.Err() == nil:
 		return nil, ErrNothing
 	}

@@ -61,29 +61,26 @@ const (
 // work runs until ctx ends; what is under way then is finished, over is called, and every item is read once more, all as
 // long as the database answers. An error is an option that can't be used.
 func (l *Load) work(ctx context.Context, over func()) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	answering, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	l.answering = answering
 	defer context.AfterFunc(ctx, func() { l.whileAnswered(giveUp) })()
-	var wg sync.WaitGroup // of the clients
-	part := func(wg *sync.WaitGroup, f func() error) {
-		wg.Go(func() {
-			if err := f(); err != nil {
-				stop(err)
-			}
-		})
-	}
+	var clients, keep sync.WaitGroup
 	nodes := l.db.Nodes()
-	var keep sync.WaitGroup
 	own := func(i int) client { // at the nodes that take writes
 		return client{Load: l, number: l.cfg.Sessions + i, nodes: nodes[:writable(nodes)], node: nodes[0], rng: rand.New(rand.NewPCG(l.seed, 1<<32+uint64(i)))}
 	}
 	k, s := &keeper{client: own(0)}, &sweeper{client: own(1)}
 	ready := make(chan struct{})
-	part(&keep, func() error { return k.keep(ctx, ready) })
-	part(&keep, func() error { s.sweep(ctx); return nil })
+	var failed error
+	keep.Go(func() {
+		if failed = k.keep(ctx, ready); failed != nil {
+			stop()
+		}
+	})
+	keep.Go(func() { s.sweep(ctx) })
 	select {
 	case <-ready:
 	case <-ctx.Done():
@@ -95,18 +92,15 @@ func (l *Load) work(ctx context.Context, over func()) error {
 			c.settings = l.settings[writers%len(l.settings)]
 			writers++
 		}
-		part(&wg, func() error { return c.work(ctx) })
+		clients.Go(func() { c.work(ctx) })
 	}
-	wg.Wait()
-	stop(nil)
+	clients.Wait()
+	stop()
 	keep.Wait()
 	over()
 	k.leave()
 	s.final(k.ahead)
-	if err := context.Cause(ctx); errors.As(err, new(*target.Error)) {
-		return err
-	}
-	return nil
+	return failed
 }
 
 // silenceMax is for how long there may be no answer once sessions are to stop, beside their pauses.
@@ -191,24 +185,19 @@ func (c *client) patience() time.Duration {
 	return answerMax
 }
 
-func (c *client) work(ctx context.Context) error {
+func (c *client) work(ctx context.Context) {
 	defer c.leave()
 	enough := func(begun int64) bool { return c.transactions > 0 && begun > c.transactions }
 	for c.turn(ctx) == nil && !enough(c.Load.begun.Load()+1) {
 		c.node = c.nodes[c.rng.IntN(len(c.nodes))]
-		there, err := c.connect(ctx)
-		if err != nil {
-			return err
-		}
-		if !there {
+		if !c.connect(ctx) {
 			continue
 		}
 		if enough(c.Load.begun.Add(1)) {
-			return nil
+			return
 		}
 		c.transact(ctx)
 	}
-	return nil // asked to stop, or enough
 }
 
 // turn waits for the session's turn. All sessions begin a transaction in each round, within about the time that one
@@ -229,12 +218,12 @@ func (c *client) turn(ctx context.Context) error {
 	return feed.Sleep(ctx, round*number-time.Since(c.start)+time.Duration(c.rng.Float64()*within))
 }
 
-// connect takes the connection to the node, and makes one if there is none yet; false: the node can't be reached now. A
-// session begins with its first connection. The error is an option that can't be used.
-func (c *client) connect(ctx context.Context) (bool, error) {
+// connect takes the connection to the node, and makes one if there is none yet; false: the node can't be reached now, or refuses
+// what Rehearse found it to take. A session begins with its first connection.
+func (c *client) connect(ctx context.Context) bool {
 	promoted := c.counts.promoted(c.node)
 	if c.session = c.connections[c.node.Name]; c.session != nil && promoted == nil {
-		return true, nil
+		return true
 	}
 	var settings []target.Setting
 	if !c.node.Replica {
@@ -251,15 +240,12 @@ func (c *client) connect(ctx context.Context) (bool, error) {
 		}
 	}
 	if err != nil {
-		if errors.As(err, new(*target.Error)) && c.started == 0 {
-			return false, err
-		}
 		if ctx.Err() == nil {
 			c.counts.unreachable(c.number, c.node, reason, err)
 		}
 		c.wait = min(max(2*c.wait, reconnectMin), reconnectMax)
 		_ = feed.Sleep(ctx, c.wait)
-		return false, nil
+		return false
 	}
 	if c.rec == nil {
 		c.connections = map[string]target.Session{}
@@ -269,7 +255,7 @@ func (c *client) connect(ctx context.Context) (bool, error) {
 	c.session, c.connections[c.node.Name], c.wait = s, s, 0
 	c.answers.Add(1)
 	c.counts.reached(c.number, c.node)
-	return true, nil
+	return true
 }
 
 // leave ends the session.
@@ -763,8 +749,8 @@ func (k *keeper) make(ctx context.Context, n int) (*group, error) {
 	for i := range d.Lists() {
 		g.items = append(g.items, target.Item{Name: fmt.Sprintf("%sl%d.%d", k.run, n, i), List: true, Array: i%2 == 1})
 	}
-	if there, err := k.connect(ctx); err != nil || !there {
-		return nil, err
+	if !k.connect(ctx) {
+		return nil, nil
 	}
 	if _, ok := k.session.(target.Asker); !ok && cfg.Workload == generate.Predicates {
 		return nil, &target.Error{Option: "--workload", What: "the database does not tell which rows a statement with a condition meets, as those of " + cfg.Workload.String() + " are", Do: "use another"}
@@ -807,10 +793,9 @@ func (s *sweeper) remove(ctx context.Context, g *group) {
 		reader := &client{Load: s.Load, number: s.number, node: n, rng: s.rng, started: s.started}
 		s.started++
 		attempt, cancel := context.WithTimeout(ctx, answerMax)
-		var there bool
-		var err error
-		for !there && err == nil && attempt.Err() == nil {
-			there, err = reader.connect(attempt)
+		there := false
+		for !there && attempt.Err() == nil {
+			there = reader.connect(attempt)
 		}
 		if there {
 			reader.record(false, func(ctx context.Context, t *recorder.Transaction) (record.Status, target.Reason) {

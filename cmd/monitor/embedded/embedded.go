@@ -127,8 +127,9 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 	} else {
 		sinks = append(sinks, recorder.Lines(m.in))
 	}
+	var first sync.Once
 	m.Recorder = recorder.New(recorder.Tee(sinks...), recorder.Options{DB: o.DB, Wait: o.Wait, Failed: func(err error) {
-		o.Log.Error().Err(err).Msg("records are lost")
+		first.Do(func() { o.Log.Error().Err(err).Msg("records are lost; how many is counted") })
 	}})
 	m.App, err = app.New(app.Options{Config: o.Config, Log: o.Log, LogLevel: o.LogLevel, Version: o.Version, UntilEnd: o.UntilEnd, Stdin: m.pipe, Stdout: m, Canary: o.Canary})
 	if err != nil {
@@ -152,6 +153,20 @@ func header(c *config.Config, coverage record.Coverage) []byte {
 type whole struct {
 	*os.File
 	header []byte
+	size   int64 // of what it has: of what was written in part nothing stays
+	torn   bool  // something could not be written
+}
+
+func (w *whole) Write(b []byte) (int, error) {
+	n, err := w.File.Write(b)
+	if err == nil {
+		w.size += int64(n)
+	} else if w.header != nil {
+		w.torn = true
+		_, back := w.Seek(w.size, io.SeekStart)
+		err = errors.Join(err, w.Truncate(w.size), back)
+	}
+	return n, err
 }
 
 // begin writes the header of what is not whole, where there is a way back to it.
@@ -170,16 +185,15 @@ func (w *whole) begin(partial []byte) error {
 }
 
 // Close implements io.Closer.
-func (w *whole) Close() error {
-	_, err := w.WriteAt(w.header, 0)
+func (w *whole) Close() (err error) {
+	if !w.torn {
+		_, err = w.WriteAt(w.header, 0)
+	}
 	return errors.Join(err, w.File.Close())
 }
 
-// Prefix is what names may begin with so that no other run's do; empty where nobody knows another.
+// Prefix is what names may begin with so that no other run's do.
 func (m *Monitor) Prefix() string {
-	if m.dir != "" && m.options.Publish == nil {
-		return ""
-	}
 	return strconv.FormatInt(m.start.UnixMilli(), 36) + "/"
 }
 
@@ -324,7 +338,7 @@ func (m *Monitor) Result() string {
 	case m.options.Publish != nil:
 		return fmt.Sprintf("%s records sent, %s lost", humanize.Comma(m.Recorded()), humanize.Comma(dropped))
 	case dropped > 0:
-		return fmt.Sprintf("%s, and %s records lost", found, humanize.Comma(dropped))
+		return fmt.Sprintf("%s, and %s records could not be written", found, humanize.Comma(dropped))
 	}
 	return found
 }

@@ -373,7 +373,7 @@ func (p *postgres) Fault(err error) Fault {
 		reason = ReadOnly
 	case "53300":
 		reason = TooMany
-	case "42501":
+	case "42501", "28000", "28P01":
 		reason = Denied
 	case "40003", "25P03":
 		reason, answered = Down, false
