@@ -15,7 +15,7 @@ type Config struct {
 	Levels         []verdict.Level `yaml:"levels" help:"What the database promises: any of rc, ra, cc, g1, pc, si, strong-si, ser, sser, lin, or a level by the name that the database has for it, as in postgres:repeatable-read (docs/levels.md says what they are)."`
 	Clock          record.Clock    `yaml:"clock" help:"What recorded times are used for. prune: to cut work, never to change a verdict; enforce: real-time order is part of the level (si is read as strong-si, ser as sser); ignore: nothing; database: they are the instants at which the database started and committed, to which si, or ser, is held."`
 	Coverage       record.Coverage `yaml:"coverage" help:"Whether the input holds every write since the initial state (complete) or there are writers that nobody recorded (partial). Under complete, a value that nobody wrote is an anomaly."`
-	Initial        record.Initial  `yaml:"initial" help:"What a key holds before anybody wrote it, under complete coverage: any (one value that is not known), absent (null) or zero. A read of it is judged when nobody can have written it any more (window.max_transaction)."`
+	Initial        record.Initial  `yaml:"initial" help:"What a key holds before anybody wrote it, under complete coverage: any (one value that is not known), absent (null) or zero."`
 	UniqueValues   bool            `yaml:"unique_values" help:"Whether no two transactions, recorded or not, write the same value to the same key, but for null and a declared initial value, which anybody may write. Set it to false when values repeat, also where a client only writes back what it read: alerts are then later by window.max_transaction, and with partial coverage no read proves anything. It is given up once two transactions are seen to do so."`
 	Overload       Overload        `yaml:"overload" help:"What happens when a history's queue is full. block: records wait in the journal, or reading pauses, and the lag grows; nothing is left out. sample-sessions: whole sessions of that history are left out and counted until it has caught up; anomalies among what is left out are missed."`
 	UniqueAttempts bool            `yaml:"unique_attempts" help:"Whether a client that tries again after an abort writes other values than before (a counter, a fresh id), so that a read of an aborted value is an anomaly as soon as it is seen. Otherwise the alert waits until no other attempt can have committed the value (window.max_transaction)."`
@@ -39,7 +39,7 @@ type Source struct {
 type Kafka struct {
 	Brokers []string `yaml:"brokers" help:"Addresses to start from, host:port; the rest of the cluster is found through them."`
 	Topic   string   `yaml:"topic" help:"The topic; it must exist and must not be compacted."`
-	Start   Start    `yaml:"start" help:"Where to begin in a partition of which the store knows no offset: earliest (which stored means too), latest, or a time such as 2026-01-31T12:00:00Z. A stored offset always goes first; to read a topic again, use another store.path."`
+	Start   Start    `yaml:"start" help:"Where to begin in a partition of which the store knows no offset: earliest (which stored means too), latest, or a time such as 2026-01-31T12:00:00Z. To read a topic again, use another store.path."`
 	TLS     *TLS     `yaml:"tls"`
 	SASL    *SASL    `yaml:"sasl"`
 }
@@ -80,21 +80,21 @@ type Window struct {
 	Segment         int           `yaml:"segment" help:"How many transactions are judged together, per history. Larger segments need more memory and a longer restart; an anomaly that spans more than a segment may be missed. A transaction of more than 1 kB (64 bytes an operation, its key and its value) counts as several, one for each kB."`
 	Overlap         int           `yaml:"overlap" help:"How many transactions of a segment are judged again with the next one, so that what lies across the cut is found. At most half a segment."`
 	Keys            int           `yaml:"keys" help:"Of how many keys the last writes are kept in memory, per history; of others they are on disk. It changes what a key costs, not what is found."`
-	Histories       int           `yaml:"histories" help:"How many histories (the db of a record) are watched at most. Records of further ones become dead letters, too-many-histories. Those that the store has go on, however many they are."`
+	Histories       int           `yaml:"histories" help:"How many histories (the db of a record) are watched at most. Records of further ones become dead letters."`
 	Retain          time.Duration `yaml:"retain" help:"How long records stay on disk, for evidence; what the window needs stays however old it is, and store.max_bytes goes first. 0: only what the window needs."`
 }
 
 // Solver bounds the search behind verdicts.
 type Solver struct {
-	Every     time.Duration `yaml:"every" help:"How often open questions are decided. Alerts are late by so much at most, or by eight times as much if they take a search, much is open and records have no times; more often costs more."`
+	Every     time.Duration `yaml:"every" help:"How often open questions are decided. Alerts are late by so much at most, or by eight times as much if they take a search and records have no times."`
 	Conflicts int           `yaml:"conflicts" help:"How many dead ends the search may meet each time before it leaves a question undecided."`
 }
 
 // Store is where the monitor keeps what must survive it.
 type Store struct {
 	Path     string `yaml:"path" help:"The folder of records, checkpoints, offsets, dead letters, alerts and deliveries; made if it does not exist. One monitor at a time."`
-	MaxBytes Bytes  `yaml:"max_bytes" help:"How large the store may grow. Records kept for evidence go first, the oldest before the others; what a restart needs stays."`
-	Sync     bool   `yaml:"sync" help:"Whether what is stored survives the loss of power, at about a millisecond a commit. Without it, what is stored survives the death of the process, and after a loss of power the last seconds are read again."`
+	MaxBytes Bytes  `yaml:"max_bytes" help:"How large the store may grow. Records kept for evidence go first; what a restart needs stays."`
+	Sync     bool   `yaml:"sync" help:"Whether what is stored survives the loss of power, at about a millisecond a commit. Without, the last seconds are read again after one."`
 }
 
 // Alerts says who is told, and how much.
@@ -102,7 +102,7 @@ type Alerts struct {
 	Webhooks            []Webhook     `yaml:"webhooks"`
 	Kafka               *AlertsKafka  `yaml:"kafka"`
 	Stdout              bool          `yaml:"stdout" help:"Whether alerts are written to standard output as well, a JSON object a line."`
-	Repeat              time.Duration `yaml:"repeat" help:"How long after a notification of a group (alerts of one database, name and weakest level) the next one comes if there is more of it, unless it has grown tenfold meanwhile; also how often one is reminded of operational trouble. 0: every new alert is worth one."`
+	Repeat              time.Duration `yaml:"repeat" help:"How long after a notification of a group (alerts of one database, name and weakest level) the next one comes if there is more of it, unless it has grown tenfold; also how often one is reminded of operational trouble. 0: every new alert is worth one."`
 	ResolveAfter        time.Duration `yaml:"resolve_after" help:"How much of its database, in the time of the records, has to be judged without anything more of a group until it is resolved, and its promise holds again."`
 	ResolveTransactions int           `yaml:"resolve_transactions" help:"How many transactions have to be judged for that beside alerts.resolve_after."`
 	SilentAfter         time.Duration `yaml:"silent_after" help:"An operational alert is raised when no record has come for so long. 0: never, as where nights are quiet."`
@@ -113,7 +113,7 @@ type Alerts struct {
 	Retain              time.Duration `yaml:"retain" help:"How long alerts stay in the store. Those of groups that are not resolved, and those that no receiver was told of yet, stay longer. 0: for ever."`
 	MaxAlerts           int           `yaml:"max_alerts" help:"How many alerts stay in the store, the oldest going first, with the same exceptions. 0: as many as there are."`
 	Values              Values        `yaml:"values" help:"What alerts, the page, notifications, evidence and the log show of keys and values. full: they are as they were recorded; hash: hashes of them; none: pseudonyms within one alert. Evidence proves the same in all three; ids of transactions and sessions stay as they are."`
-	SaltFile            string        `yaml:"salt_file" help:"values: hash: the file that holds the salt, 16 bytes at least; an end of line at its end is not part of it. Monitors with the same salt have the same hashes. Empty: the monitor makes one of its own, in store.path."`
+	SaltFile            string        `yaml:"salt_file" help:"values: hash: the file that holds the salt, 16 bytes at least; an end of line at its end is not part of it. Empty: the monitor makes one of its own, in store.path."`
 
 	// Salt is the contents of SaltFile, read by Load.
 	Salt Secret `yaml:"-"`
@@ -170,7 +170,7 @@ type Webhook struct {
 	URL            string          `yaml:"url" help:"Where alerts are sent with POST. Of an Alertmanager, its address: /api/v2/alerts is added. For pagerduty it may be left out: https://events.pagerduty.com/v2/enqueue."`
 	URLFile        string          `yaml:"url_file" help:"Instead of url, the file that holds it, as such an address often is a secret (Slack's always)."`
 	URLEnv         string          `yaml:"url_env" help:"Instead of url, the environment variable that holds it."`
-	Format         string          `yaml:"format" of:"generic slack pagerduty alertmanager" help:"generic: the alert as JSON, signed as Standard Webhooks has it if there is a secret; slack: an incoming webhook of Slack, or of what understands its blocks; pagerduty: Events API v2; alertmanager: API v2, told again every minute while something is active."`
+	Format         string          `yaml:"format" of:"generic slack pagerduty alertmanager" help:"generic: the alert as JSON, signed if there is a secret; slack: an incoming webhook; pagerduty: Events API v2; alertmanager: API v2."`
 	SecretFile     string          `yaml:"secret_file" help:"generic: the file that holds the signing secret (whsec_…); several, a line each, sign side by side while one is replaced. Empty: not signed."`
 	SecretEnv      string          `yaml:"secret_env" help:"Instead of secret_file, the environment variable that holds the secret, or several with spaces between them."`
 	RoutingKeyFile string          `yaml:"routing_key_file" help:"pagerduty: the file that holds the integration's routing key."`
@@ -214,7 +214,7 @@ const (
 // AlertsKafka is a topic that alerts are written to.
 type AlertsKafka struct {
 	Brokers     []string        `yaml:"brokers" help:"Addresses to start from, host:port."`
-	Topic       string          `yaml:"topic" help:"The topic; it must exist. Messages have the alert's JSON as their value and its group as their key, so that what is said of a group stays in order."`
+	Topic       string          `yaml:"topic" help:"The topic; it must exist. Messages have the alert's JSON as their value and its group as their key."`
 	TLS         *TLS            `yaml:"tls"`
 	SASL        *SASL           `yaml:"sasl"`
 	MinSeverity string          `yaml:"min_severity" of:"info warning error critical" help:"As of a webhook."`
@@ -225,7 +225,7 @@ type AlertsKafka struct {
 // HTTP is the monitor's own server: its page, /api, /healthz, /readyz, /metrics.
 type HTTP struct {
 	Listen    string     `yaml:"listen" help:"host:port of the page, its API, /metrics, /healthz and /readyz; empty: none. Anything but loopback wants http.token_file or http.tls.client_ca."`
-	Admin     string     `yaml:"admin" help:"host:port of a second listener, with /metrics and /debug/pprof; empty: none, and no profiles. On loopback it asks for nothing; anything else wants http.token_file or http.tls.client_ca as http.listen does."`
+	Admin     string     `yaml:"admin" help:"host:port of a second listener, with /metrics and /debug/pprof; empty: none, and no profiles. Anything but loopback wants http.token_file or http.tls.client_ca."`
 	TLS       *ServerTLS `yaml:"tls"`
 	TokenFile string     `yaml:"token_file" help:"The file that holds the token that browsers and programs show: at least 16 characters. /healthz and /readyz ask for none."`
 	BaseURL   string     `yaml:"base_url" help:"The address under which people reach the page, where that is not http.listen, as behind a proxy: for links in alerts, and as a name that requests may come under."`
