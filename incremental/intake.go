@@ -57,6 +57,7 @@ type intake struct {
 	again        bool                 // a value was written to a key a second time
 	common       cellFlags            // of values that many write, which shows nothing of others; see Engine.common
 	repeated     bool                 // any other value was written to a key by two transactions, neither of them aborted
+	replaced     bool                 // a key was appended to and written as a whole
 	retried      bool                 // one of an aborted transaction was written by another one
 	woken        []cellID             // values awaited by readers that an aborted transaction wrote, or one that overwrote them
 	several      bool                 // a transaction has several objects
@@ -152,6 +153,7 @@ type keyProps struct {
 	appended bool
 	changer  verdict.TxnID // the first to append to it, or else to write it, whatever came of it
 	written  bool          // by a plain write
+	scalar   bool          // by one of a value that no list is, nor nothing
 	met      bool          // a transaction touched it
 	shared   bool          // and another one
 	mixed    bool          // its lists can't be checked: an element was appended more than once, say
@@ -168,14 +170,6 @@ type keyProps struct {
 
 // isListKey: its values are lists, by what is known so far.
 func (p *keyProps) isListKey() bool { return p.appended && !p.written && !p.mixed }
-
-// writtenBy notes a plain write.
-func (p *keyProps) writtenBy(id verdict.TxnID) {
-	if p.bare() {
-		p.changer = id
-	}
-	p.written = true
-}
 
 // changes is what shows that the key is not bare.
 func (p *keyProps) changes(name string) verdict.Exhibit {
@@ -544,8 +538,8 @@ func (in *intake) add(t *record.Transaction, id verdict.TxnID, arrival int64, re
 			in.addAppend(k, st, op.Value, id)
 		case record.Write:
 			c := in.cellOf(k, op.Value)
-			p := in.perKey.At(k)
-			if p.writtenBy(id); op.Value.Kind == record.KindInt {
+			p := in.writtenTo(k, id, op.Value)
+			if op.Value.Kind == record.KindInt {
 				p.recent, p.recentNum = c, op.Value.Num
 			}
 			if p.appended { // who writes back what was appended has it there again
@@ -623,9 +617,22 @@ func (in *intake) addAppend(k version.Key, st *keyState, element record.Value, i
 }
 
 func (in *intake) appendedTo(k version.Key, id verdict.TxnID) {
-	if p := in.perKey.At(k); !p.appended {
+	p := in.perKey.At(k)
+	if !p.appended {
 		p.appended, p.changer = true, id
 	}
+	in.replaced = in.replaced || p.written
+}
+
+// writtenTo notes a plain write.
+func (in *intake) writtenTo(k version.Key, id verdict.TxnID, v record.Value) *keyProps {
+	p := in.perKey.At(k)
+	if p.bare() {
+		p.changer = id
+	}
+	p.written, p.scalar = true, p.scalar || v.Kind != record.KindList && !v.IsNull()
+	in.replaced = in.replaced || p.appended
+	return p
 }
 
 func (in *intake) addRead(op *record.Op, i int, k version.Key, st *keyState, id verdict.TxnID, report func(verdict.Violation)) {
@@ -771,7 +778,7 @@ func (in *intake) addAborted(t *record.Transaction, id verdict.TxnID, arrival in
 			in.appendedTo(k, id)
 			c = in.elementOf(k, op.Value)
 		default:
-			in.perKey.At(k).writtenBy(id)
+			in.writtenTo(k, id, op.Value)
 			c = in.cellOf(k, op.Value)
 			st.wrote = c
 		}

@@ -277,7 +277,7 @@ func (e *Engine) decide(index ordinal, c cellID) {
 	switch {
 	case e.saysNothing(c):
 		return
-	case !e.UnseenUnique() && e.lossy(cl.key):
+	case (!e.UnseenUnique() || e.opt.UnseenAsSeen && e.in.replaced && key.isListKey()) && e.lossy(cl.key):
 		if cl.about&(hasOthers|isList) != 0 || cl.final != none {
 			e.block(index, c) // an unseen transaction may have written it as well
 		}
@@ -702,7 +702,7 @@ func (e *Engine) whole() bool { return !e.opt.Online || e.closed }
 func (e *Engine) turnsOut(c cellID) bool {
 	cl := e.in.cells.At(c)
 	p := e.in.perKey.At(cl.key)
-	if p.written || e.whole() {
+	if p.scalar || e.whole() {
 		return false
 	}
 	return cl.about&isEmpty != 0 ||
@@ -720,6 +720,8 @@ func (e *Engine) absent(index ordinal, c cellID) {
 		e.readInitial(index, c)
 	case complete && e.holdsInitial(cl) && !(e.opt.Initial == record.InitialZero && e.in.perKey.At(cl.key).bare() && !e.becomesInitial(index, c)):
 		e.readInitial(index, c)
+	case complete && e.turnsOut(c):
+		e.atClose = append(e.atClose, pendingRead{index, c})
 	case o.interOf(index) != none:
 		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
 	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !e.maybeRetried(index, o):
@@ -727,8 +729,6 @@ func (e *Engine) absent(index ordinal, c cellID) {
 	case !complete || o.aborted != verdict.NoTxn: // an unseen writer, here too
 	case o.inter == index || cl.final == index && !e.holdsInitial(cl):
 		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
-	case e.turnsOut(c):
-		e.atClose = append(e.atClose, pendingRead{index, c})
 	case e.opt.Initial == record.InitialAny && e.tookOwnForInitial(index, c):
 	case e.emptyList(c) && (e.opt.Initial == record.InitialAbsent || e.becomesInitial(index, c)):
 		e.readInitial(index, c)

@@ -49,6 +49,37 @@ func TestNothingReadBeforeTheFirstAppend(t *testing.T) {
 	}
 }
 
+// Nothing that was read of a key to which only lists and nothing were written is what a list holds at first, if somebody
+// appends to it, however late. Where nobody does, it is out of thin air, which is known when the input ends.
+func TestNothingReadBeforeALateAppend(t *testing.T) {
+	for _, write := range []string{"w(y,[1])", "w(y,null)", "w(y,[]) w(y,null)", "w(y,5)"} {
+		for _, late := range []bool{false, true} {
+			s, err := script.Parse("s1 T1: " + write + "\ns2 T2: r(y,[])\ns3 T3: append(y,9)\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := incremental.New(incremental.Options{Online: true, Levels: []verdict.Level{verdict.RC, verdict.SI}, Initial: record.InitialAbsent, MaxTransaction: 100})
+			told := 0
+			for i := range s.Txns[:2] {
+				e.Step(&s.Txns[i], int64(10*i))
+			}
+			for at := range int64(100) {
+				told += len(e.Tick(100 * at).Violations)
+			}
+			want := verdict.Violated
+			if late {
+				e.Step(&s.Txns[2], 20_000)
+				want = verdict.Unknown
+			}
+			if plain := write == "w(y,5)"; plain != (told > 0) {
+				t.Errorf("%s: %d told before any append", write, told)
+			} else if r := e.Close()[0]; !plain && r.Outcome != want {
+				t.Errorf("%s, appended to late: %v: %+v", write, late, r)
+			}
+		}
+	}
+}
+
 // Whether who writes null and then reads an empty list saw its own write says what the key turns out to hold: of a list
 // they are the same, and of a key of which a write is forgotten nobody knows. Where it is none that is wrong, also of one of
 // unknown outcome from whom somebody was seen to read before.

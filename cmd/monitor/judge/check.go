@@ -399,9 +399,11 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	q.explainer.find = lookup(q.Records)
 	q.leave(results)
 	q.unordered(results, w.choices)
+	if unique := q.Assume.UniqueValues; q.Assume.Coverage == record.CoveragePartial && (unique == nil || !*unique) {
+		q.suppose(results, w.choices)
+	}
 	doubtful := q.Assume.Coverage == record.CoveragePartial && !e.UnseenUnique()
 	if doubtful {
-		q.suppose(results, w.choices)
 		q.Assume.UniqueValues = new(bool) // it is false
 	}
 	judged := (time.Since(began) - w.idle).Seconds()

@@ -92,6 +92,32 @@ func TestWhoIsUnseenMayRepeat(t *testing.T) {
 	}
 }
 
+// Where a record is missing, and a list is seen to be written as a whole, the missing one may have emptied another: two
+// lists that don't begin alike show nothing, unless it is said that values are new.
+func TestWhoIsUnseenMayEmptyAList(t *testing.T) {
+	yes := true
+	for _, tc := range []struct {
+		c1     string
+		unique *bool
+		want   verdict.Outcome
+	}{
+		{"append(y,1) w(y,[])", nil, verdict.Unknown},
+		{"append(y,1) w(y,[])", &yes, verdict.Violated},
+		{"append(y,1)", nil, verdict.Violated},
+	} {
+		s, err := script.Parse("s1 A: append(x,1)\ns2 B: r(x,[1])\ns3 C1: " + tc.c1 + "\ns3 C3: w(z,1)\ns4 D: append(x,2)\ns5 E: r(x,[2])")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Txns[3].Seq++ // C2, which wrote [] to x, is not there
+		for _, r := range judged(t, s.Txns, judge.Assumptions{UniqueValues: tc.unique}, []verdict.Level{verdict.RC, verdict.SI, verdict.SER}).Results {
+			if r.Verdict != tc.want.String() {
+				t.Errorf("%s: %s is %s, want %v", tc.c1, r.Level, r.Verdict, tc.want)
+			}
+		}
+	}
+}
+
 // Where values may repeat but nobody is unseen, a list proves an anomaly without the appenders of all its elements.
 func TestListsProveWhereValuesMayRepeat(t *testing.T) {
 	for _, history := range []string{
