@@ -363,7 +363,7 @@ func (l *Life) ends(g *group) (int64, bool) {
 	case g.tier == tierOverflow:
 		return l.now, !l.anyBroken()
 	case g.tier != tierCondition:
-		return l.now, g.over > 0 || l.dbs[g.DB].since(g.at).reach(l.enough())
+		return g.touched + min(int64(brokenFor), int64(l.cfg.ResolveAfter)), g.over > 0 || l.dbs[g.DB].since(g.at).reach(l.enough())
 	case !g.ends:
 		return g.touched + int64(l.cfg.ResolveAfter), true
 	}

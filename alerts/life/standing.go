@@ -430,7 +430,7 @@ func (s *Snapshot) Standing(db, level string, now int64) Standing {
 			continue
 		}
 		judged := d.since(b.at)
-		over := d.over(&b, s.enough)
+		over := d.over(&b, s.enough) && now-b.last >= int64(brokenFor)
 		switch {
 		case over && open:
 			continue

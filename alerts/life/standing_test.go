@@ -118,6 +118,21 @@ func TestSilenceIsNoGoodNews(t *testing.T) {
 	}
 }
 
+// However much is judged at once, as of a backlog, or where one clock is far ahead, a breach is not over before a minute
+// of the monitor's clock has passed.
+func TestBreachIsSeenForAMinute(t *testing.T) {
+	s := newSim(t, Config{})
+	s.silent = true
+	h := lost("1", "x")
+	h.At = &alerts.Place{History: 1, Transactions: 10, Time: s.now}
+	s.find(h)
+	s.tell("shop", 1, 10, s.now, "si")
+	s.tell("shop", 1, 2000, s.now+int64(time.Hour), "si")
+	s.standing("shop", "si", "broken, 1 alerts, judged 1990 in 1h0m0s, 1 open")
+	s.pass(time.Minute)
+	s.standing("shop", "si", "holds, 1 alerts, judged 1990 in 1h0m0s, 0 open")
+}
+
 // What was never broken holds since the first record of its history, however many were judged at once, and no later
 // than that was heard of.
 func TestHoldsSinceTheFirstRecord(t *testing.T) {
@@ -217,8 +232,9 @@ func TestChangedPromise(t *testing.T) {
 	s.tell("shop", 7, 501, s.now, "si")
 	s.tell("shop", 7, 502, s.now, "si")
 	s.standing("shop", "si", "broken, 2 alerts, judged 1 in 0s, 2 open")
+	s.now += int64(time.Minute)
 	s.tell("shop", 7, 501+ResolveTransactionsDefault, s.now+int64(time.Hour), "si")
-	s.standing("shop", "si", "holds, 2 alerts, judged 1000 in 1h0m0s, 0 open")
+	s.standing("shop", "si", "holds, 2 alerts, judged 1000 in 1h1m0s, 0 open")
 
 	// And ser again: of that nothing was judged since the write skew.
 	s.tell("shop", 8, 3, s.now+int64(time.Hour), "ser")
@@ -292,8 +308,9 @@ func TestAskedAgain(t *testing.T) {
 	s.standing("shop", "si", "broken, 3 alerts, judged 0 in 0s, 1 open")
 
 	// What is over as enough was judged is so whoever asks.
+	s.now += int64(time.Minute)
 	s.tell("shop", 11, 3+ResolveTransactionsDefault, s.now+int64(time.Hour), "si")
-	s.standing("shop", "si", "holds, 3 alerts, judged 1000 in 1h0m0s, 0 open")
+	s.standing("shop", "si", "holds, 3 alerts, judged 1000 in 1h1m0s, 0 open")
 	s.tell("shop", 12, 3, s.now+int64(time.Hour), "rc")
 	s.tell("shop", 13, 3, s.now+int64(time.Hour), "si")
 	s.standing("shop", "si", "holds, 3 alerts, judged 0 in 0s, 0 open")
