@@ -28,19 +28,21 @@ func TestStopIsAskedOften(t *testing.T) {
 		slices.Sort(names)
 		t.Log(names)
 	})
-	for _, kind := range []string{"blind", "update beside it", "read", "timed", "repeated", "broken"} {
+	for _, kind := range []string{"blind", "update beside it", "read", "timed", "repeated", "unknown", "broken"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			n := 600
 			if n = race.Few(300, n); kind == "repeated" || kind == "broken" { // each read has a fifth of the writers for candidates; there are many violations
 				n = 100
+			} else if kind == "unknown" { // and who wrote for a thing to be decided
+				n = 50
 			}
 			lastOf := map[string]int{} // by the function that drew: its last question
 			stopped := func(at int) (asked int) {
 				var e *Engine
 				last := uint64(0)
 				say := verdict.NoReason
-				e = New(Options{Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER, verdict.CC, verdict.LIN}, Online: true, Initial: record.InitialAbsent, UniqueValues: kind != "repeated",
+				e = New(Options{Levels: []verdict.Level{verdict.SI, verdict.SER, verdict.SSER, verdict.CC, verdict.LIN}, Online: true, Initial: record.InitialAbsent, UniqueValues: kind != "repeated" && kind != "unknown",
 					UnseenUnique: true, MaxSkew: 5_000_000, MaxTransaction: 1_000_000_000, Steps: 1 << 30, Conflicts: 20, Stop: func() verdict.Reason {
 						asked++
 						if at == 1<<60 {
@@ -80,6 +82,11 @@ func TestStopIsAskedOften(t *testing.T) {
 							{{Kind: record.Read, Key: b, Value: one}, {Kind: record.Read, Key: a, Value: none}}}[i%4]
 					case "timed":
 						x.Start, x.End, x.HasTimes = int64(i)*10_000-395_000, int64(i)*10_000, true
+					case "unknown":
+						v = record.Int(int64(i % 5))
+						if x.Ops = []record.Op{{Kind: record.Read, Key: "hot", Value: record.Int(int64(i * 3 % 5))}}; i%3 == 0 {
+							x.Status = record.Unknown
+						}
 					case "repeated":
 						v = record.Int(int64(i % 7))
 						x.Ops = []record.Op{{Kind: record.Read, Key: "other", Value: v}, {Kind: record.Write, Key: "other", Value: record.Int(int64(i % 5))}}
@@ -94,7 +101,7 @@ func TestStopIsAskedOften(t *testing.T) {
 						break
 					}
 				}
-				if kind == "broken" || kind == "repeated" {
+				if kind == "broken" || kind == "repeated" || kind == "unknown" {
 					e.Close()
 				}
 				e.Frontier(verdict.TxnID(n), 8, func(id verdict.TxnID, _ []version.Key) {

@@ -92,7 +92,9 @@ type Engine struct {
 	ambiguities bool
 	stopped     verdict.Reason // the work was ended early
 	// budget is what all stages draw from; online so much is granted with each transaction.
-	budget     *budget.Budget
+	budget *budget.Budget
+	// reads is the share of finding whom reads may be of.
+	reads      *budget.Share
 	overloaded bool // stubs alone have made it Laden: nothing more is admitted
 	closedSet  bool // the read being decided has all its candidates
 	repeatsDue bool // lists that were read again are being decided
@@ -207,6 +209,7 @@ func New(opt Options) *Engine {
 		e.budget.HeldMax = opt.BytesMax
 		e.budget.Grant(stepsAtFirst*opt.Steps, 0)
 	}
+	e.reads = e.budget.Share()
 	if opt.Stop != nil {
 		e.budget.Stop = e.halted
 	}
@@ -1061,12 +1064,14 @@ func (e *Engine) readFroms(index ordinal, sure doubt, promote func(w ordinal, to
 		case several && e.unseens(c):
 		case several:
 			e.ambiguities = true
-			e.in.writersOf(c, func(w ordinal) bool {
+			for w := range e.in.writersOf(c) {
+				if !e.reads.Take(1) {
+					return
+				}
 				if w != index {
 					promote(w, uncertain, by)
 				}
-				return true
-			})
+			}
 		case w != none:
 			promote(w, sure, by)
 		}

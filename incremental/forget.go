@@ -237,10 +237,11 @@ func (e *Engine) writerShown(id verdict.TxnID, k version.Key, wrote map[verdict.
 			return false
 		}
 		o, found := e.in.others(c), false
-		e.in.writersOf(c, func(w ordinal) bool {
-			found = shown(e.in.txns.At(w).id)
-			return !found
-		})
+		for w := range e.in.writersOf(c) {
+			if found = shown(e.in.txns.At(w).id); found {
+				break
+			}
+		}
 		found = found || o.aborted != verdict.NoTxn && shown(o.aborted) || o.inter != none && shown(e.in.txns.At(o.inter).id)
 		if !found {
 			return false

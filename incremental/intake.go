@@ -25,7 +25,7 @@ type intake struct {
 	byNumber []version.Key // key by the caller's number, or none
 	values
 	rare     map[cellID]otherWriters
-	waiters  []waiter
+	waiters  []member
 	freed    uint32 // list of waiters to use again
 	sessions map[string]sessionID
 
@@ -41,7 +41,7 @@ type intake struct {
 	total        int                              // operations of committed transactions
 	opaque       bool                             // a predicate write may have written anything
 	apps         []ownAppend                      // what the transaction at hand appended
-	refs         []writerRef                      // further writers of values
+	refs         []member                         // further writers of values
 	suspects     []suspect
 	open         int                  // transactions of unknown outcome
 	wroteFirst   bool                 // a last write was of a common value, or of what had been read
@@ -87,7 +87,7 @@ type cell struct {
 	num   int64 // the value, if it is an integer
 	key   version.Key
 	final ordinal // the first transaction, committed or of unknown outcome, whose last write it is, or none
-	more  uint32  // further ones, the latest first, in intake.refs
+	more  uint32  // the latest of further ones, in intake.refs, or none
 	// version is what final's write made of the key, once admitted.
 	version version.ID
 	waiting uint32 // the latest reader that waits for the writer, in intake.waiters, or none
@@ -118,12 +118,6 @@ type otherWriters struct {
 	maker   verdict.TxnID // the first of all these that made it
 }
 
-// writerRef is a writer of a value, and the one before it.
-type writerRef struct {
-	index ordinal
-	next  uint32
-}
-
 // ownAppend is an element that the transaction at hand appended.
 type ownAppend struct {
 	key     version.Key
@@ -131,11 +125,32 @@ type ownAppend struct {
 	element record.Value
 }
 
-// waiter is a read whose writer is awaited, and the next one to have come, in a ring: after the latest
-// the oldest. Those that are freed are in a list.
-type waiter struct {
+// member is a transaction that writes a value, or waits for its writer, and the next one to have come, in a ring:
+// after the latest the oldest. Those that are freed are in a list.
+type member struct {
 	index ordinal
 	next  uint32
+}
+
+// joined makes at, which nothing follows, the latest of last's ring, or one of its own, and returns it.
+func joined(all []member, last, at uint32) uint32 {
+	all[at].next = at
+	if last != none {
+		all[at].next, all[last].next = all[last].next, at
+	}
+	return at
+}
+
+// ring are the members of last's, oldest first. It may be joined, and all may grow, meanwhile.
+func ring(all *[]member, last uint32) iter.Seq[ordinal] {
+	return func(yield func(index ordinal) bool) {
+		for at := last; at != none; {
+			at = (*all)[at].next
+			if !yield((*all)[at].index) || at == last {
+				return
+			}
+		}
+	}
 }
 
 // sessionClock is how far a session has come.
@@ -285,20 +300,11 @@ func (o otherWriters) interOf(index ordinal) ordinal {
 	return o.inter
 }
 
-// writersOf calls f with the transactions whose last write the value is, in the
-// order of Step, until it returns false.
-func (in *intake) writersOf(c cellID, f func(index ordinal) bool) {
-	cl := in.cells.At(c)
-	if cl.final == none || !f(cl.final) || cl.more == none {
-		return
-	}
-	var all []ordinal
-	for at := cl.more; at != none; at = in.refs[at].next {
-		all = append(all, in.refs[at].index)
-	}
-	for i := len(all) - 1; i >= 0; i-- {
-		if !f(all[i]) {
-			return
+// writersOf are the transactions whose last write the value is, in the order of Step.
+func (in *intake) writersOf(c cellID) iter.Seq[ordinal] {
+	return func(yield func(index ordinal) bool) {
+		if cl := in.cells.At(c); cl.final != none && yield(cl.final) {
+			ring(&in.refs, cl.more)(yield)
 		}
 	}
 }
@@ -315,8 +321,8 @@ func (in *intake) wrote(c cellID, index ordinal) {
 		cl.final = index
 		return
 	}
-	in.refs = append(in.refs, writerRef{index, cl.more})
-	cl.more = uint32(len(in.refs) - 1)
+	in.refs = append(in.refs, member{index: index})
+	cl.more = joined(in.refs, cl.more, uint32(len(in.refs)-1))
 }
 
 // others are the writers of c that do not count as its writer.
@@ -337,29 +343,18 @@ func (in *intake) wait(c cellID, index ordinal) {
 	at := in.freed
 	if at == none {
 		at = uint32(len(in.waiters))
-		in.waiters = append(in.waiters, waiter{})
+		in.waiters = append(in.waiters, member{})
 	} else {
 		in.freed = in.waiters[at].next
 	}
 	cl := in.cells.At(c)
-	in.waiters[at] = waiter{index, at}
-	if last := cl.waiting; last != none {
-		in.waiters[at].next, in.waiters[last].next = in.waiters[last].next, at
-	}
-	cl.waiting = at
+	in.waiters[at].index = index
+	cl.waiting = joined(in.waiters, cl.waiting, at)
 }
 
 // waitersOf are the readers that wait for c, oldest first.
 func (in *intake) waitersOf(c cellID) iter.Seq[ordinal] {
-	return func(yield func(index ordinal) bool) {
-		last := in.cells.At(c).waiting
-		for at := last; at != none; {
-			at = in.waiters[at].next
-			if !yield(in.waiters[at].index) || at == last {
-				return
-			}
-		}
-	}
+	return ring(&in.waiters, in.cells.At(c).waiting)
 }
 
 // unwait takes a read off the ring again; false if it does not wait any more. O(1) of the oldest.
@@ -411,15 +406,16 @@ func (in *intake) external(index ordinal) []cellID {
 }
 
 // wroteWhat tells whether c, which somebody read, or something of it if it is a list, was written by a transaction.
-func (in *intake) wroteWhat(index ordinal, c cellID) (wrote bool) {
+func (in *intake) wroteWhat(index ordinal, c cellID) bool {
 	if c == none || in.cells.At(c).about&isList != 0 {
 		return c != none
 	}
-	in.writersOf(c, func(w ordinal) bool {
-		wrote = wrote || w == index
-		return !wrote
-	})
-	return wrote
+	for w := range in.writersOf(c) {
+		if w == index {
+			return true
+		}
+	}
+	return false
 }
 
 // place is the index of the operation by which a transaction read c, where that

@@ -116,13 +116,19 @@ func TestWritersOf(t *testing.T) {
 		}
 		c := in.cellOf(k, record.Int(n))
 		var got []uint32
-		in.writersOf(c, func(i ordinal) bool { got = append(got, uint32(i)); return true })
+		for i := range in.writersOf(c) {
+			got = append(got, uint32(i))
+		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: writers %v, not %v", key, got, want)
 		}
 		for stop := range want {
 			got = nil
-			in.writersOf(c, func(i ordinal) bool { got = append(got, uint32(i)); return len(got) <= stop })
+			for i := range in.writersOf(c) {
+				if got = append(got, uint32(i)); len(got) > stop {
+					break
+				}
+			}
 			if !slices.Equal(got, want[:stop+1]) {
 				t.Errorf("%s: writers %v, asked for %d", key, got, stop+1)
 			}

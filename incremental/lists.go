@@ -250,8 +250,7 @@ func (e *Engine) decideUncertainList(index ordinal, c cellID, known bool) {
 		e.doubtful = append(e.doubtful, pendingRead{index, c})
 		return
 	}
-	k := e.in.cells.At(c).key
-	e.choose(index, c, []version.ID{e.lastRecorded(e.in.elementsOf(c).elements, k)})
+	e.choose(index, c)
 }
 
 // ruleOutReaders says, at the end, of who may not have taken effect that it did not, where its list has an element

@@ -63,7 +63,7 @@ type Options struct {
 	// found. 0 means the default.
 	Steps int
 	// BytesMax bounds in the same way, only online, the memory of what may grow with more than the transactions:
-	// closures and open pairs, over all levels. 0: a default of 256 MiB.
+	// closures, open pairs and what open reads may be of, over all levels. 0: a default of 256 MiB.
 	BytesMax int
 	// BytesEach is how many more bytes each transaction grants, as closures grow with them.
 	BytesEach int

@@ -219,10 +219,9 @@ func (e *Engine) showOtherReads(v *verdict.Violation, index ordinal, c cellID) {
 
 // showWriters adds who may have written c.
 func (e *Engine) showWriters(v *verdict.Violation, c cellID) {
-	e.in.writersOf(c, func(w ordinal) bool {
+	for w := range e.in.writersOf(c) {
 		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(w).id, Writes: []string{e.in.nameOf(e.in.cells.At(c).key)}})
-		return true
-	})
+	}
 }
 
 // showInitial adds a reader of the key's initial version, where the declaration
@@ -266,6 +265,7 @@ type exhibits struct {
 	reads  map[version.Slot]map[version.Key]bool
 	writes map[version.Slot]map[version.Key]bool
 	lists  []cellID          // that were read
+	met    map[cellID]int    // in how many reads all other writers of a value were kept; two leave out none
 	whole  map[ordinal]bool  // uncertain transactions of which all is kept
 	other  []verdict.Exhibit // of transactions without a slot
 	// initial: an initial version other than an empty list was read, so that the
@@ -274,7 +274,7 @@ type exhibits struct {
 }
 
 func newExhibits(e *Engine, s *strand) *exhibits {
-	return &exhibits{e: e, s: s, reads: map[version.Slot]map[version.Key]bool{}, writes: map[version.Slot]map[version.Key]bool{}}
+	return &exhibits{e: e, s: s, reads: map[version.Slot]map[version.Key]bool{}, writes: map[version.Slot]map[version.Key]bool{}, met: map[cellID]int{}}
 }
 
 func mark[K comparable](m map[K]map[version.Key]bool, s K, k version.Key) bool {
@@ -353,15 +353,17 @@ func (x *exhibits) read(s version.Slot, k version.Key) {
 		if w, _ := x.e.onlyWriter(index, c); w == none || x.e.mayBeInitial(x.e.in.cells.At(c)) || x.e.common(x.e.in.cells.At(c)) {
 			x.initial = true
 		}
-		x.e.in.writersOf(c, func(w ordinal) bool {
+		if x.met[c]++; x.met[c] > 2 {
+			continue
+		}
+		for w := range x.e.in.writersOf(c) {
 			if t := x.e.in.txns.At(w); t.slot != none && w != index {
 				x.write(t.slot, k)
 				if t.doubt == uncertain {
 					x.entirely(w)
 				}
 			}
-			return true
-		})
+		}
 	}
 }
 
@@ -1095,7 +1097,7 @@ func (e *Engine) reread(c *check, x *exhibits, slots []version.Slot, b *budget.B
 		}
 	}
 	for _, ch := range x.s.choices {
-		if !x.reads[ch.slot][ch.key] {
+		if !x.reads[ch.slot][ch.key] || e.reads.Stopped() {
 			continue
 		}
 		if cands, all := e.renamedCandidates(s, x, versions, ch.slot, ch.key); all {
@@ -1337,6 +1339,9 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 		s.follow(l.prev, l.v)
 	}
 	for _, ch := range e.main.choices {
+		if e.reads.Stopped() {
+			break
+		}
 		s.choose(ch.slot, ch.key, s.candidates(ch.slot, ch.key), ch.guarded)
 	}
 	for _, x := range e.main.exclusive {

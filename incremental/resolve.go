@@ -326,13 +326,15 @@ func (e *Engine) onlyWriter(index ordinal, c cellID) (w ordinal, several bool) {
 			w, n = cl.final, 1
 		}
 	} else {
-		e.in.writersOf(c, func(x ordinal) bool {
+		for x := range e.in.writersOf(c) {
 			if x != index {
 				w = x
 				n++
 			}
-			return n < 2
-		})
+			if n == 2 {
+				break
+			}
+		}
 	}
 	if n > 0 && e.mayBeInitial(e.in.cells.At(c)) {
 		n++
@@ -447,21 +449,20 @@ func (e *Engine) decideAmong(index ordinal, c cellID) {
 		}
 		e.showsInitial(index, cl.key)
 	}
-	e.in.writersOf(c, func(w ordinal) bool {
+	for w := range e.in.writersOf(c) {
+		if !e.reads.Take(candidateSteps) {
+			e.block(index, c)
+			return
+		}
 		if w != index {
 			e.mayHaveTakenEffect(w)
 		}
-		return true
-	})
-	if e.plain {
-		e.choose(index, c, nil)
-		return
 	}
-	e.choose(index, c, e.candidates(index, c))
+	e.choose(index, c)
 }
 
 // choose tells the strands of a read's candidates.
-func (e *Engine) choose(index ordinal, c cellID, cands []version.ID) {
+func (e *Engine) choose(index ordinal, c cellID) {
 	if e.weak != nil {
 		e.weak.choices = append(e.weak.choices, pendingRead{index, c})
 	}
@@ -470,6 +471,10 @@ func (e *Engine) choose(index ordinal, c cellID, cands []version.ID) {
 	}
 	e.separate()
 	t := e.in.txns.At(index)
+	var cands []version.ID
+	if slices.ContainsFunc(e.checks, func(c *check) bool { return !c.poly.Budget.Ended() }) { // else nobody looks at them
+		cands = e.candidates(index, c)
+	}
 	for _, s := range e.strands {
 		s.choose(t.slot, e.in.cells.At(c).key, cands, t.doubt == uncertain)
 	}
@@ -496,7 +501,7 @@ func (e *Engine) candidates(index ordinal, c cellID) []version.ID {
 		out = append(out, e.initialVersion(cl.key))
 	}
 	n := len(out)
-	e.in.writersOf(c, func(w ordinal) bool {
+	for w := range e.in.writersOf(c) {
 		if x := e.in.txns.At(w); w != index && x.slot != none {
 			v := cl.version
 			if cl.final != w || v == none {
@@ -506,11 +511,14 @@ func (e *Engine) candidates(index ordinal, c cellID) []version.ID {
 				out = append(out, v)
 			}
 		}
-		return true
-	})
+	}
 	e.main.byLine(out[n:])
+	e.reads.Use(candidateSteps * len(out))
 	return out
 }
+
+// candidateSteps is what it costs to look at a possible writer of a read, or to put it in its place among the others.
+const candidateSteps = 4
 
 // separate gives each polygraph a strand of its own, as levels may find
 // different writers for the same read.
@@ -615,6 +623,9 @@ func (e *Engine) deadline(index ordinal) int64 {
 
 const maxTime = int64(^uint64(0) >> 1)
 
+// exclusionBytes is what it takes to say that of two transactions at most one took effect.
+const exclusionBytes = 64
+
 // becomesInitial tells whether the value can be, or is, what its key held at
 // first, where that is not declared: one value per key. Of transactions that may
 // not have taken effect and read different values at most one did, and none if
@@ -631,6 +642,10 @@ func (e *Engine) becomesInitial(index ordinal, c cellID) bool {
 		return true
 	}
 	for _, o := range e.claims[k] {
+		if e.reads.Hold(exclusionBytes); !e.reads.Take(candidateSteps) {
+			e.block(index, c)
+			break
+		}
 		if other := e.in.txns.At(o.index); !e.sameInitial(o.cell, c) {
 			for _, s := range e.strands {
 				s.exclude(t.slot, other.slot)
@@ -788,7 +803,7 @@ func (e *Engine) readInitial(index ordinal, c cellID) {
 	}
 	if e.plain && !e.in.perKey.At(k).isListKey() {
 		if e.in.txns.At(index).doubt == uncertain {
-			e.choose(index, c, nil)
+			e.choose(index, c)
 			return
 		}
 		e.readWeak(index, c, weak.Initial)
@@ -796,7 +811,7 @@ func (e *Engine) readInitial(index ordinal, c cellID) {
 	}
 	v := e.initialVersion(k)
 	if e.in.txns.At(index).doubt == uncertain {
-		e.choose(index, c, []version.ID{v})
+		e.choose(index, c)
 		return
 	}
 	e.read(index, c, v)

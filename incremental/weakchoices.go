@@ -107,7 +107,9 @@ func (e *Engine) decideChoices(c *weakCheck, share *budget.Share) {
 	if n := e.blocked + e.weak.blocked + e.in.skipped + len(e.atClose); n > len(e.doubtful) {
 		return // a candidate may be missing
 	}
-	ch.collect()
+	if !ch.collect() {
+		return
+	}
 	for _, r := range e.doubtful { // does the history do without them?
 		ch.clause(sat.Neg(ch.inclusion(r.index)))
 	}
@@ -133,10 +135,13 @@ func (e *Engine) decideChoices(c *weakCheck, share *budget.Share) {
 	}
 }
 
-// collect states the choices to the solver.
-func (ch *chooser) collect() {
+// collect states the choices to the solver, and tells whether that is all done.
+func (ch *chooser) collect() bool {
 	e := ch.e
 	for _, r := range e.weak.choices {
+		if !ch.budget.Take(1) {
+			return false
+		}
 		w := weakChoice{index: r.index, cell: r.cell, slot: e.in.txns.At(r.index).slot}
 		for i, c := range e.in.external(r.index) {
 			if c != r.cell {
@@ -153,6 +158,9 @@ func (ch *chooser) collect() {
 		}
 	}
 	for i := range ch.choices {
+		if !ch.budget.Take(len(ch.choices[i].cands)) {
+			return false
+		}
 		ch.state(&ch.choices[i])
 	}
 	for _, x := range e.weak.exclusive {
@@ -168,10 +176,16 @@ func (ch *chooser) collect() {
 	for _, index := range out {
 		ch.clause(sat.Neg(ch.inclusion(index)))
 	}
+	return true
 }
+
+// candidateBytes is about what a possible writer of a read takes, with its variable.
+const candidateBytes = 256
 
 func (ch *chooser) add(w weakChoice) {
 	w.cands = ch.e.weakCandidates(w.index, w.cell)
+	ch.budget.Use(candidateSteps * len(w.cands))
+	ch.budget.Hold(candidateBytes * len(w.cands))
 	ch.of[w.slot] = append(ch.of[w.slot], len(ch.choices))
 	ch.choices = append(ch.choices, w)
 }
@@ -244,12 +258,11 @@ func (e *Engine) weakCandidates(index ordinal, c cellID) []candidate {
 		out = append(out, candidate{from: weak.Initial})
 	}
 	n := len(out)
-	e.in.writersOf(c, func(w ordinal) bool {
+	for w := range e.in.writersOf(c) {
 		if x := e.in.txns.At(w); w != index && x.slot != none {
 			out = append(out, candidate{from: x.slot})
 		}
-		return true
-	})
+	}
 	slices.SortFunc(out[n:], func(a, b candidate) int { return int(a.from) - int(b.from) })
 	return out
 }
@@ -278,7 +291,9 @@ func (ch *chooser) holds() bool {
 	for i := range ch.choices {
 		w := &ch.choices[i]
 		c := ch.chosen(w)
-		if proposal[i] = c; c == nil {
+		if proposal[i] = c; !ch.budget.Take(1 + len(w.cands)/candidateSteps) {
+			return false
+		} else if c == nil {
 			continue
 		}
 		for _, r := range w.reads {

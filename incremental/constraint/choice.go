@@ -28,7 +28,7 @@ type choice struct {
 	dirty   bool
 	own     bool   // cands is the choice's own and may be changed
 	cands   []vid  // candidates left, ascending by line, then slot
-	watched []node // nodes that wake it
+	watched []node // nodes that wake it, ascending
 }
 
 type choiceState uint8
@@ -98,6 +98,7 @@ func (p *Polygraph) Ambiguous(reader version.Slot, key version.Key, cands []vers
 	ci := choiceID(len(p.choices))
 	p.choices = append(p.choices, choice{reader: reader, key: key, guarded: guarded, cands: cands})
 	p.openChoices++
+	p.candidates += len(cands)
 	p.solved.valid = false
 	p.Stats.Choices++
 	p.readsSome(reader)
@@ -362,6 +363,7 @@ func (p *Polygraph) narrow(c *choice) {
 		p.eachLine(c, drop, try)
 	}
 	if dropped {
+		p.candidates -= len(c.cands) - len(kept)
 		c.cands, c.own = kept, true
 	}
 }
@@ -451,13 +453,14 @@ func (p *Polygraph) endChoice(c *choice, s choiceState) {
 		c.state = s
 		c.watched = nil
 		p.openChoices--
+		p.candidates -= len(c.cands)
 	}
 }
 
 func (p *Polygraph) watchChoice(ci choiceID, n node) {
 	c := &p.choices[ci]
-	if !slices.Contains(c.watched, n) {
-		c.watched = append(c.watched, n)
+	if i, watched := slices.BinarySearch(c.watched, n); !watched {
+		c.watched = slices.Insert(c.watched, i, n)
 		p.watchNode(n, uint32(ci)|itemChoice)
 	}
 }
@@ -560,15 +563,7 @@ func (p *Polygraph) ruleOut(s slot) {
 	for _, ci := range p.guardedBy[s] {
 		p.endChoice(&p.choices[ci], choiceGone)
 	}
-	for ci := range p.choices {
-		c := &p.choices[ci]
-		if c.state != choiceOpen {
-			continue
-		}
-		if slices.ContainsFunc(c.cands, func(v vid) bool { return p.tab.At(v).Kind == version.Written && p.writer(v) == s }) {
-			p.wakeChoice(choiceID(ci))
-		}
-	}
+	p.changed(p.commit(s)) // a choice that may be of s watches it, or is yet to be looked at
 }
 
 // resolveRound narrows all open choices against the closure as it is, and puts

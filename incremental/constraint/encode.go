@@ -92,6 +92,9 @@ func (p *Polygraph) contract(pairs []pairID, choices []choiceID) *problem {
 	}
 	q.pairs = pairs[:len(q.vars)]
 	for _, ci := range choices {
+		if !p.Budget.Take(statedSteps * len(p.choices[ci].cands)) {
+			break
+		}
 		q.choice(ci)
 	}
 	q.exclusions()

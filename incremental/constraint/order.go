@@ -352,6 +352,8 @@ func (p *Polygraph) constrain(a, b vid) {
 	}
 	p.open++
 	p.addPair(a, b)
+	p.bytes += pairBytes // one transaction may make very many
+	p.Budget.Hold(pairBytes)
 }
 
 // pairSteps is what to make a pair costs, and to drop it.

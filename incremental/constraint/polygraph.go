@@ -204,6 +204,7 @@ type Polygraph struct {
 	dirty         []pairID
 	choices       []choice
 	openChoices   int
+	candidates    int               // of all that are open
 	choiceOf      map[Read]choiceID // by reader and key
 	dirtyChoices  []choiceID
 	maybe         map[slot]maybe      // transactions of unknown outcome; in, where missing
@@ -300,12 +301,13 @@ func (p *Polygraph) tooMany() bool {
 	return p.places != nil && many
 }
 
-// pairBytes is what an open pair takes with its watches, and while its order is searched for.
-const pairBytes = 512
+// pairBytes is what an open pair takes with its watches, and while its order is searched for, candidateBytes what a
+// candidate of an open choice does.
+const pairBytes, candidateBytes = 512, 64
 
-// hold tells the budget what the closure and the open pairs take now.
+// hold tells the budget what the closure, the open pairs and the open choices take now.
 func (p *Polygraph) hold() {
-	now := p.reach.Bytes() + p.open*pairBytes
+	now := p.reach.Bytes() + p.open*pairBytes + p.candidates*candidateBytes
 	p.Budget.Hold(now - p.bytes)
 	p.bytes = now
 }

@@ -166,6 +166,7 @@ func (r *run) canStart(v node, s slot) bool {
 		}
 	}
 	for _, c := range r.choices[s] {
+		p.Budget.Use(len(c.cands) / placesAStep)
 		if !slices.ContainsFunc(c.cands, r.is) {
 			r.keys[c.key].either = append(r.keys[c.key].either, v)
 			return false
