@@ -45,8 +45,8 @@ type Options struct {
 	Transactions int64
 	// Faults are the names of canary.faults.commands that are run in turn.
 	Faults []string
-	// Prefix is what the names of sessions and keys begin with. Nil: what no other run's begin with, as what that one had under way
-	// may arrive still.
+	// Prefix is what the names of sessions and keys begin with, where the database was never used. Nil: what no other run's begin
+	// with, which records leave out where the monitor knows no other run.
 	Prefix *string
 	Seed   uint64
 
@@ -171,9 +171,10 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 		Canary: w.status, Output: w.Output}, stop); err != nil {
 		return nil, err
 	}
-	w.load.rec, w.load.run, w.load.counts.metrics, w.observe.happen = w.monitor.Recorder, w.monitor.Prefix(), w.monitor.App, w.monitor.Event
+	w.load.rec, w.load.counts.metrics, w.observe.happen = w.monitor.Recorder, w.monitor.App, w.monitor.Event
+	w.load.run, w.load.told = w.monitor.Prefix()
 	if w.Prefix != nil {
-		w.load.run = *w.Prefix
+		w.load.run, w.load.told = *w.Prefix, *w.Prefix
 	}
 	w.monitor.Run(ctx)
 	w.introduce()

@@ -30,10 +30,11 @@ type Load struct {
 	// workloads take turns, a group each.
 	workloads []generate.Config
 	seed      uint64
-	// run is what the names of this run's sessions and items begin with, where there may be those of others.
-	run    string
-	groups groups
-	values atomic.Int64 // the last value that was given out: no two writes have the same
+	// run is what the names of items begin with in the database, where what an earlier run had under way may arrive still; told is
+	// what those of sessions and items in records begin with: the same where there may be those of others, else nothing.
+	run, told string
+	groups    groups
+	values    atomic.Int64 // the last value that was given out: no two writes have the same
 	// begun counts the transactions of the sessions, of which there are transactions at most; 0: as many as there is time
 	// for.
 	begun        atomic.Int64
@@ -249,7 +250,7 @@ func (c *client) connect(ctx context.Context) bool {
 	}
 	if c.rec == nil {
 		c.connections = map[string]target.Session{}
-		c.rec = c.Load.rec.Session(fmt.Sprintf("%ss%d.%d", c.run, c.number, c.started))
+		c.rec = c.Load.rec.Session(fmt.Sprintf("%ss%d.%d", c.told, c.number, c.started))
 		c.started++
 	}
 	c.session, c.connections[c.node.Name], c.wait = s, s, 0
@@ -425,7 +426,7 @@ func (c *client) do(ctx context.Context, t *recorder.Transaction, g *group, step
 	err := write(ctx, item, v)
 	switch {
 	case !errors.Is(err, target.ErrNotThere):
-		wrote(item.Name, g.shown(record.Int(v)))
+		wrote(c.called(item), g.shown(record.Int(v)))
 	case c.committing:
 		err = nil
 	}
@@ -453,25 +454,28 @@ func (c *client) ask(ctx context.Context, t *recorder.Transaction, g *group, s g
 		switch {
 		case v.IsNull():
 		case !writes:
-			does[g.items[i].Name] = g.shown(v)
+			does[c.called(g.items[i])] = g.shown(v)
 		default:
 			if len(hit) > 1 {
 				hit = append(hit, ',')
 			}
-			hit = record.AppendJSONString(hit, g.items[i].Name)
+			hit = record.AppendJSONString(hit, c.called(g.items[i]))
 		}
 	}
 	if writes && err == nil {
 		does[record.Hit] = record.Value{Kind: record.KindList, Text: string(append(hit, ']'))}
 	}
-	table, _, _ := strings.Cut(g.items[0].Name, ":")
+	table, _, _ := strings.Cut(c.called(g.items[0]), ":")
 	t.Where(s.Kind, table, fmt.Sprintf("v%d >= %d && v%d <= %d", s.Column+1, asked.Low, s.Column+1, asked.High), record.ObjectOf(does))
 	return err
 }
 
+// called is what records call an item.
+func (l *Load) called(item target.Item) string { return item.Name[len(l.run)-len(l.told):] }
+
 // saw records what was read of an item.
 func (c *client) saw(t *recorder.Transaction, g *group, item target.Item, v record.Value) {
-	t.Read(item.Name, g.shown(v))
+	t.Read(c.called(item), g.shown(v))
 	if g.sparse() && v.IsNull() {
 		c.absent = append(c.absent, item.Name)
 	}
@@ -777,7 +781,7 @@ func (k *keeper) create(ctx context.Context, t *recorder.Transaction, g *group) 
 		var v int64
 		if !item.List { // a list is empty at first, which is no write
 			v = k.value(g, item)
-			t.Write(item.Name, g.shown(record.Int(v)))
+			t.Write(k.called(item), g.shown(record.Int(v)))
 		}
 		err = k.session.Create(ctx, item, v)
 	}

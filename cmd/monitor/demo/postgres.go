@@ -65,7 +65,7 @@ func Postgres(ctx context.Context, o Options) (planned bool, err error) {
 		return false, err
 	}
 	var fork *alerts.Alert
-	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: cmp.Or(o.Duration, forkMax), Prefix: new(string), Seed: o.Seed,
+	_, err = canary.Run(ctx, canary.Options{Config: c, Duration: cmp.Or(o.Duration, forkMax), Seed: o.Seed,
 		Output: embedded.Output{Log: zerolog.Nop(), Version: o.Version, Out: o.Out, Color: o.Color, Quiet: o.Quiet, Until: func(a alerts.Alert) bool {
 			if fork == nil && a.Name == "long-fork" {
 				fork = &a

@@ -192,9 +192,14 @@ func (w *whole) Close() (err error) {
 	return errors.Join(err, w.File.Close())
 }
 
-// Prefix is what names may begin with so that no other run's do.
-func (m *Monitor) Prefix() string {
-	return strconv.FormatInt(m.start.UnixMilli(), 36) + "/"
+// Prefix is what names may begin with so that no other run's do, and what those that are told need for that: nothing where nobody
+// knows another run.
+func (m *Monitor) Prefix() (own, told string) {
+	own = strconv.FormatInt(m.start.UnixMilli(), 36) + "/"
+	if m.dir == "" || m.options.Publish != nil {
+		told = own
+	}
+	return own, told
 }
 
 // Run lets the monitor work until Close, whether ctx ends or not: all that was recorded is judged.

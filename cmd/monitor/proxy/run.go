@@ -64,7 +64,8 @@ func Run(ctx context.Context, o RunOptions) (*embedded.Outcome, error) {
 	}
 	m.Run(ctx)
 	work := func() error {
-		capture, err := postgres.New(ctx, m.Recorder, postgres.Options{Complete: complete, Prefix: m.Prefix(), Load: pgxtap.Load(upstream),
+		_, prefix := m.Prefix()
+		capture, err := postgres.New(ctx, m.Recorder, postgres.Options{Complete: complete, Prefix: prefix, Load: pgxtap.Load(upstream),
 			Failed: func(err error) { o.Log.Error().Err(err).Msg("recording is in trouble") }})
 		if err != nil {
 			return target.PostgresFailure(node, err)
