@@ -117,8 +117,12 @@ func (j judge) reads() ([]sources, bool) {
 					return nil, false
 				}
 				continue
-			case list && j.mixed(op.Key):
-				return nil, false
+			case list && j.mixed(op.Key): // it may only be of somebody unseen
+				if j.opt.Coverage != record.CoveragePartial || op.Value.Kind == record.KindList || oracle.Made(j.txns, op.Key, op.Value) ||
+					len(elementsBy(record.Transaction{Ops: t.Ops}, op.Key, i)) > 0 {
+					return nil, false
+				}
+				ok = j.value(&s, op, first)
 			case list:
 				var rest []string
 				if rest, ok = j.list(&s, op); ok && (op.Value.Kind == record.KindList || op.Value.IsNull()) {

@@ -98,9 +98,6 @@ func (c *commitOrder) readList(i int32, n, j int, key int32) *Error {
 		}
 		return nil
 	}
-	if c.mixed[key] {
-		return c.fail(i, n, j, "reads %q, which is both appended to and written: an order of commits can't be checked for that; prove pc or a stronger level instead", c.txns[n].Ops[j].Key)
-	}
 	base := elements(v)
 	if len(mine.list) > 0 {
 		var ok bool
@@ -113,14 +110,15 @@ func (c *commitOrder) readList(i int32, n, j int, key int32) *Error {
 		return c.differs(i, n, j, has.plus(mine.list), "reads %s from %q, after %s before")
 	}
 	mine.read, mine.seen = true, v
-	if v.Kind != record.KindList && !v.IsNull() {
-		if c.opt.Coverage == record.CoveragePartial {
-			c.presume(i, n, j, key, v, "")
-			return nil
-		}
+	switch partial, plain := c.opt.Coverage == record.CoveragePartial, v.Kind != record.KindList; {
+	case plain && partial && (!v.IsNull() || c.mixed[key]): // of somebody unseen
+		c.presume(i, n, j, key, v, "")
+		return nil
+	case c.mixed[key]:
+		return c.fail(i, n, j, "reads %q, which is both appended to and written: an order of commits can't be checked for that; prove pc or a stronger level instead", c.txns[n].Ops[j].Key)
+	case plain && !v.IsNull():
 		return c.notShown(i, n, j, key)
-	}
-	if c.opt.Coverage == record.CoveragePartial {
+	case partial:
 		return c.readSeen(i, n, j, key, base)
 	}
 	if base == "" {

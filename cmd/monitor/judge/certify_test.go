@@ -72,6 +72,28 @@ func TestSatisfiedIsProved(t *testing.T) {
 	}
 }
 
+// What was read of a key that is appended to and written, and that nobody recorded wrote, an unseen transaction may have written:
+// with partial coverage, and values that repeat, it proves nothing, and all levels have a certificate.
+func TestUnseenValueOfAMixedKey(t *testing.T) {
+	for _, text := range []string{"5", "null"} {
+		s, err := script.Parse("s1 A: append(y,4) append(y,4) w(y,[])\ns2 B: r(y," + text + ")\ns3 C: w(z,7)\ns4 D: w(z,7)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		assume := judge.Assumptions{Coverage: record.CoveragePartial}
+		c, h := certified(t, s.Txns, assume)
+		proofs := judge.Verify(c, s.Txns, assume, []verdict.Level{verdict.G1, verdict.CC, verdict.SER})
+		for _, p := range proofs {
+			if p.Verdict != report.Verified {
+				t.Errorf("%s: %+v", text, p)
+			}
+		}
+		if len(proofs) < 3 {
+			t.Errorf("%s: %d proofs of %+v", text, len(proofs), h.Results)
+		}
+	}
+}
+
 // certified judges a history at every level, and returns the certificate as it is
 // read from the file that was written.
 func certified(t *testing.T, txns []record.Transaction, assume judge.Assumptions) (*certificate.Certificate, report.History) {
