@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -189,10 +188,4 @@ func (c *Canary) Work() (out []generate.Config, err error) {
 		out = append(out, w)
 	}
 	return out, nil
-}
-
-// HasConditions tells whether a workload asks for rows by conditions, which are judged once all is recorded.
-func (c *Canary) HasConditions() bool {
-	work, err := c.Work()
-	return err == nil && slices.ContainsFunc(work, func(w generate.Config) bool { return w.Workload == generate.Predicates })
 }

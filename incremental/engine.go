@@ -271,6 +271,9 @@ func (e *Engine) Mini() bool { return e.in.large == 0 && !e.in.again }
 // which lin is about.
 func (e *Engine) SingleObjects() bool { return !e.in.several }
 
+// Predicates tells whether some transaction so far, which may have committed, has predicate operations: these are counted.
+func (e *Engine) Predicates() bool { return e.in.predicates }
+
 // Step takes in one transaction. The record is not kept: whoever calls keeps
 // it under the returned number (0, 1, 2, … in the order of Step) for as long as
 // evidence may be asked for. Records of a session come in session order; online

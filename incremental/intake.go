@@ -39,6 +39,7 @@ type intake struct {
 	perKey       paged.Vec[version.Key, keyProps] // by key
 	skipped      int                              // operations not checked
 	total        int                              // operations of committed transactions
+	predicates   bool                             // there are predicate operations
 	opaque       bool                             // a predicate write may have written anything
 	apps         []ownAppend                      // what the transaction at hand appended
 	refs         []member                         // further writers of values
@@ -517,10 +518,11 @@ func (in *intake) add(t *record.Transaction, id verdict.TxnID, arrival int64, re
 		switch op.Kind {
 		case record.PredicateRead:
 			in.skipped++
+			in.predicates = true
 			continue
 		case record.PredicateWrite:
 			in.skipped++
-			in.opaque, predicate = true, true
+			in.predicates, in.opaque, predicate = true, true, true
 			for i := range in.touched {
 				in.touched[i].blind = true
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,6 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/app"
 	"github.com/isowatch/isowatch/cmd/monitor/canary"
 	"github.com/isowatch/isowatch/config"
-	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/source/kafka"
 )
 
@@ -109,10 +107,6 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 		return nil
 	}
 	o := &c.options
-	conditions := loaded.Canary.HasConditions() && loaded.Canary.Publish == nil
-	if conditions && (c.record == "" || c.duration == 0 && o.Transactions == 0) {
-		return unusablef("--workload: conditions are judged when the canary ends, of what was recorded: add --record FILE, and --duration or --transactions")
-	}
 	var to kafka.Connection
 	var topic string
 	if p := loaded.Canary.Publish; p != nil {
@@ -131,29 +125,10 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return canaryFailure(err)
 	}
-	if conditions && ctx.Err() == nil {
-		err = c.check(cmd, loaded.Levels)
-	} else {
-		err = c.out.ended(cmd, ended)
-	}
-	if err != nil || ended.Unchecked == "" {
+	if err = c.out.ended(cmd, ended); err != nil || ended.Unchecked == "" {
 		return err
 	}
 	return &failure{status: exitUndecided, err: errors.New(ended.Unchecked)}
-}
-
-// check judges what was recorded, which may have what a stream only counts.
-func (c *canaryFlags) check(cmd *cobra.Command, levels []verdict.Level) error {
-	check := newCheck()
-	check.SilenceErrors, check.SilenceUsage = true, true
-	check.SetOut(cmd.OutOrStdout())
-	check.SetErr(cmd.ErrOrStderr())
-	args := []string{"--level", strings.Join(names(levels), ","), "--output", c.out.format, "--timeout", "2m", c.record}
-	if c.out.quiet {
-		args = append(args, "--quiet")
-	}
-	check.SetArgs(args)
-	return check.ExecuteContext(cmd.Context())
 }
 
 var errNoTarget = errors.New("--target: which database is to be watched? Give its address, such as postgres://canary@db-1:5432/shop, or a canary section in the configuration")

@@ -154,7 +154,7 @@ func TestLongHistoriesHoldTheirLevel(t *testing.T) {
 				}
 			}
 			if cfg.Workload == Predicates {
-				h, err := predicate.Read(txns, func() bool { return false })
+				h, err := predicate.Read(txns, nil, func() bool { return false })
 				if err != nil {
 					t.Fatal(err)
 				}

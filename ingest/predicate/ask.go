@@ -14,12 +14,12 @@ import (
 const OperationsMax = 1 << 22
 
 // ask adds that a statement read a row, the n-th of those that it returned or hit, or, with n < 0, one that was not there.
-// false if that was asked before.
+// false if that was asked before, or is not to be asked.
 func (h *History) ask(st *statement, n int, r *row) bool {
 	if st.asked == nil {
 		st.asked = map[*row]bool{}
 	}
-	if st.asked[r] {
+	if st.asked[r] || h.unasked != nil && h.unasked(st.txn, r.key) {
 		return false
 	}
 	st.asked[r], r.isAsked = true, true
@@ -236,7 +236,7 @@ func (h *History) Transactions(few bool) iter.Seq[*record.Transaction] {
 		var ops []record.Op
 		for i := range h.Txns {
 			t := h.Txns[i]
-			if len(h.acts[i]) > 0 {
+			if len(h.acts[i]) > 0 || h.unasked != nil {
 				ops = h.operations(ops[:0], i, few)
 				t.Ops = ops
 			}
@@ -252,15 +252,18 @@ func (h *History) operations(out []record.Op, t int, few bool) []record.Op {
 	acts := h.acts[t]
 	for i := range h.Txns[t].Ops {
 		op := &h.Txns[t].Ops[i]
+		isRead := op.Kind == record.Read && (h.unasked == nil || !h.unasked(t, op.Key))
 		if len(acts) == 0 || int(acts[0].op) != i {
-			out = append(out, *op)
+			if isRead || op.Kind != record.Read {
+				out = append(out, *op)
+			}
 			continue
 		}
 		a := &acts[0]
 		switch {
 		case a.statement != nil:
 			out = a.statement.operations(out, few)
-		case !a.isWrite:
+		case isRead:
 			out = append(out, *op)
 		}
 		for r, v := range writes(acts[:1]) {

@@ -26,6 +26,7 @@ type History struct {
 	acts       [][]act               // by transaction
 	shapes     map[string]*[]string
 	supposes   bool // of all predicate writes what they hit
+	unasked    func(t int, key string) bool
 	stop       func() bool
 }
 
@@ -97,6 +98,7 @@ type act struct {
 // statement is a predicate operation.
 type statement struct {
 	op    *record.Op
+	txn   int
 	of    *table
 	where *Predicate
 	text  string // canonical
@@ -118,15 +120,18 @@ type read struct {
 	value    record.Value
 }
 
-// Read takes transactions apart. Nobody may have written a row that is not among them, and all rows are absent at first. What the
-// clients saw stays what it was: all else of the transactions is shared with those given.
+// Read takes transactions apart. Nobody may have written a row that is not among them, and all rows are absent at
+// first. What the clients saw stays what it was: all else of the transactions is shared with those given.
 //
 // An error says what can't be judged, and of which operation: the condition is not understood, or names a column that
-// no row has; a row is no object; it is not known which rows a predicate write hit, or what it made of them; columns hold
-// what can't be compared. O(size of the records). stop is asked often, here and by Explain and AskAll; once it answers true, which
-// it goes on doing, work ends early, and what comes of it means nothing.
-func Read(txns []record.Transaction, stop func() bool) (*History, error) {
-	h := &History{stop: stop, Txns: txns, Most: OperationsMax, tables: map[string]*table{}, conditions: map[string]*Predicate{}, keys: map[string]*row{}, acts: make([][]act, len(txns)), shapes: map[string]*[]string{}}
+// no row has; a row is no object; it is not known which rows a predicate write hit, or what it made of them; columns
+// hold what can't be compared. O(size of the records). stop is asked often, here and by Explain and AskAll; once it
+// answers true, which it goes on doing, work ends early, and what comes of it means nothing.
+//
+// What unasked names, which may be nil, is left out: what a transaction read of a key, a row that a statement looked
+// at among them. With fewer reads more is allowed.
+func Read(txns []record.Transaction, unasked func(t int, key string) bool, stop func() bool) (*History, error) {
+	h := &History{unasked: unasked, stop: stop, Txns: txns, Most: OperationsMax, tables: map[string]*table{}, conditions: map[string]*Predicate{}, keys: map[string]*row{}, acts: make([][]act, len(txns)), shapes: map[string]*[]string{}}
 	for _, pass := range []func(t *record.Transaction, i int, acts *[]act) error{h.findTable, h.findRows} {
 		for t := range txns {
 			if t%stopEvery == 0 && stop() {
@@ -143,6 +148,9 @@ func Read(txns []record.Transaction, stop func() bool) (*History, error) {
 		if t, a, err := pass(); err != nil {
 			return nil, h.at(t, int(a.op), err)
 		}
+	}
+	for t, a := range h.statements() {
+		a.statement.txn = t
 	}
 	if h.seed(); stop() {
 		return nil, fmt.Errorf("the limit was reached as they were read")

@@ -152,7 +152,7 @@ func TestItems(t *testing.T) {
 				}
 				txns = append(txns, x)
 			}
-			items, err := predicate.Read(txns, func() bool { return false })
+			items, err := predicate.Read(txns, nil, func() bool { return false })
 			got := fmt.Sprint(err)
 			if err == nil {
 				if err := items.AskAll(); err != nil {
@@ -189,12 +189,12 @@ func TestReadStops(t *testing.T) {
 		txns = append(txns, record.Transaction{Status: record.Committed, Ops: []record.Op{{Kind: record.PredicateRead, Key: "t", Where: "v = 1", Value: rows}}})
 	}
 	asked := 0
-	if _, err := predicate.Read(txns, func() bool { asked++; return false }); err != nil || asked < 10 {
+	if _, err := predicate.Read(txns, nil, func() bool { asked++; return false }); err != nil || asked < 10 {
 		t.Fatal(err, asked)
 	}
 	for last := range asked {
 		n := 0
-		if h, err := predicate.Read(txns, func() bool { n++; return n > last }); err == nil {
+		if h, err := predicate.Read(txns, nil, func() bool { n++; return n > last }); err == nil {
 			t.Fatalf("stopped after it was asked %d of %d times: %v", last, asked, h.Size())
 		}
 	}

@@ -19,13 +19,18 @@ func writeOf(key string, v record.Value) record.Op {
 	return record.Op{Kind: record.Write, Key: key, Value: v}
 }
 
-// A forgotten predicate write may have written any row: from then on no key is known
-// completely, known or not, and after a restart neither.
+// A forgotten predicate write may have written the rows that it says it hit; if it does not say it, any: from then on no key is
+// known completely, known or not, and after a restart neither.
 func TestPredicateWriteIsAnyKey(t *testing.T) {
 	f := New(Options{})
 	f.Forget(txnOf(1, writeOf("x", record.Int(1))), 1)
 	if f.opaque || f.State("x") != Written || f.State("y") != 0 {
 		t.Fatalf("before: x %v, y %v", f.State("x"), f.State("y"))
+	}
+	hit := record.ObjectOf(map[string]record.Value{record.Hit: {Kind: record.KindList, Text: `["z"]`}})
+	f.Forget(txnOf(1, record.Op{Kind: record.PredicateWrite, Value: hit}), 1)
+	if f.opaque || f.State("x") != Written || f.State("z") != Lossy || f.State("y") != 0 {
+		t.Fatalf("with what it hit: x %v, y %v, z %v", f.State("x"), f.State("y"), f.State("z"))
 	}
 	f.Forget(txnOf(2, record.Op{Kind: record.PredicateWrite}), 2)
 	g, err := Restore(Options{}, f.Snapshot(nil))

@@ -27,6 +27,7 @@ type touch struct {
 	appended    bool
 	overwritten bool // a write of its own
 	reread      bool // something else than by the first read
+	hit         bool // by a predicate write: what it holds then is not known
 	putBack     bool // its last write may be of what it had read, which its stub does not show: it would seem to make the value
 }
 
@@ -58,9 +59,9 @@ func (s *touched) find(key string) *touch {
 	return &s.keys[len(s.keys)-1]
 }
 
-// take reads a transaction's operations and tells whether there is a predicate
-// write among them.
-func (s *touched) take(ops []record.Op) (predicate bool) {
+// take reads a transaction's operations and tells whether there is a predicate write
+// among them of which it is not known what it hit.
+func (s *touched) take(ops []record.Op) (opaque bool) {
 	clear(s.keys)
 	s.keys = s.keys[:0]
 	clear(s.at)
@@ -71,7 +72,11 @@ func (s *touched) take(ops []record.Op) (predicate bool) {
 		switch o.Kind {
 		case record.PredicateRead:
 		case record.PredicateWrite:
-			predicate = true
+			hit, known := o.Value.Fields()[record.Hit]
+			opaque = opaque || !known
+			for _, e := range hit.Elements() {
+				s.find(e.Text).hit = true
+			}
 		case record.Read:
 			if k := s.find(o.Key); !k.hasRead && k.first < 0 {
 				k.read, k.hasRead = o.Value, true
@@ -95,7 +100,7 @@ func (s *touched) take(ops []record.Op) (predicate bool) {
 			k.last = int32(i)
 		}
 	}
-	return predicate
+	return opaque
 }
 
 // Forget folds a transaction that leaves the window. Transactions have to come in
@@ -114,7 +119,7 @@ func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
 	s.head = s.head[:0]
 	f.fetchWritten()
 	for i := range s.keys {
-		if k := &s.keys[i]; k.first >= 0 {
+		if k := &s.keys[i]; k.first >= 0 || k.hit {
 			f.forget(t, arrival, k)
 		}
 	}
@@ -154,7 +159,7 @@ func (f *Frontier) forget(t *record.Transaction, arrival int64, k *touch) {
 		f.stats.Unreadable++
 	}
 	var n newcomer
-	if t.Status == record.Aborted {
+	if t.Status == record.Aborted || k.hit {
 		st |= Lossy
 		f.stats.Unreadable++
 	} else {

@@ -102,8 +102,8 @@ type Frontier struct {
 	folded   uint64 // transactions forgotten; the last one's number
 	versions int
 	// gone: keys may be on disk. lost: keys that are not in memory, nor on disk
-	// if any may be there, are Lossy. opaque: a forgotten predicate write may
-	// have written anything.
+	// if any may be there, are Lossy. opaque: a forgotten predicate write of which
+	// it is not known what it hit may have written anything.
 	gone, lost, opaque bool
 	// wide: it has taken more than WideBytes at some time, by what was forgotten alone: that
 	// does not depend on where keys are, as none has left memory before.

@@ -74,6 +74,7 @@ type header struct {
 	Due                                      due
 	Number                                   uint64
 	Overlap                                  int // of fed, without bases
+	Looked                                   int `json:",omitempty"`
 	Ticks                                    []tickAfter
 	Newest                                   int64
 	Stats                                    Stats
@@ -124,7 +125,7 @@ func (h *History) AppendCheckpoint(out []byte) []byte {
 	s := h.segs
 	hd := header{Config: h.cfg.identity(), Next: h.next, Missed: h.missed, Ahead: h.ahead[h.first:], Samples: h.samples, Heads: h.heads, Headed: h.headed,
 		Complete: s.complete, Unique: s.unique, Attempts: s.attempts, Listed: s.listed, Lazy: s.lazy, BornUnique: s.born.unique, BornAttempts: s.born.attempts, ListedSince: s.listed && !s.born.listed,
-		Lost: s.lost, BornLost: s.born.lost, Told: s.told, Due: s.due, Number: s.number, Newest: s.newest, Stats: s.stats, Before: s.before, Whole: s.whole}
+		Lost: s.lost, BornLost: s.born.lost, Told: s.told, Due: s.due, Number: s.number, Looked: s.looked, Newest: s.newest, Stats: s.stats, Before: s.before, Whole: s.whole}
 	for r, name := range h.held.sessions {
 		hd.Sessions = append(hd.Sessions, sessionOf{r, []byte(name)})
 	}
@@ -323,7 +324,7 @@ func codeFed(c *wire.Coder, all *[]fed) {
 		if c.Reading {
 			f.ref, f.at = last.ref+ref(r), last.at+at
 		}
-		if last = *f; f.flags&^(timesDropped|detached) != 0 {
+		if last = *f; f.flags&^(timesDropped|detached|toldOf) != 0 {
 			c.Fail()
 		}
 	})
@@ -558,7 +559,7 @@ func (s *segments) replay(all []fed, hd *header) error {
 	if len(ticks) > 0 || len(told) > 0 {
 		return errCheckpoint
 	}
-	s.found, s.due, s.stats, s.whole = nil, hd.Due, hd.Stats, hd.Whole
+	s.found, s.due, s.looked, s.stats, s.whole = nil, hd.Due, hd.Looked, hd.Stats, hd.Whole
 	s.complete, s.unique, s.attempts, s.listed = hd.Complete, hd.Unique, hd.Attempts, hd.Listed
 	return nil
 }

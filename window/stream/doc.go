@@ -19,7 +19,7 @@
 //		… h.Needs, h.Answer …   // keys that are on disk
 //		… h.Spill, h.Spilled …  // and those that go there
 //	}
-//	for _, v := range h.Found() { … h.Lookup … }
+//	for _, v := range h.Found() { … v.Find … }
 //
 // # What does not matter
 //

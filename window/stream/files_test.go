@@ -195,7 +195,7 @@ func (f *files) found(t *testing.T, b *strings.Builder) {
 		}
 		b.WriteString(":")
 		for _, id := range v.Evidence {
-			x, ok := f.h.Lookup(id)
+			x, ok := v.Find(id)
 			if !ok {
 				t.Errorf("no transaction %d", id)
 			}

@@ -42,7 +42,13 @@ type Violation struct {
 	Torn bool
 	// Segment is the number of the segment that it was found in.
 	Segment uint64
+	// Find finds the records of the transactions that it names, until the next Run; of what was found of predicates
+	// with registers in place of these.
+	Find Find
 }
+
+// Find is the record of a transaction.
+type Find = func(verdict.TxnID) (*record.Transaction, bool)
 
 // Contradiction is a record whose ID another record has.
 type Contradiction struct {
@@ -89,7 +95,7 @@ func (w LossWhy) String() string { return lossNames[w] }
 type Stats struct {
 	Transactions, Operations uint64 // that were released
 	Segments                 uint64 // that have ended
-	// Short are those that ended, where values repeat, with reads in front of the next one's
+	// Short are those that ended, where values repeat or there are predicates, with reads in front of the next one's
 	// overlap of which nobody could know yet what they had read: Config.Longest was too little.
 	Short uint64
 	// Forgotten are the transactions that no engine has any more. Dropped are the
@@ -540,12 +546,6 @@ func (h *History) Withheld() {
 	h.segs.whole.withheld()
 }
 
-// Lookup is the record of a transaction that a violation of the last Found names.
-func (h *History) Lookup(id verdict.TxnID) (*record.Transaction, bool) {
-	t, ok := h.segs.shown(id)
-	return &t, ok
-}
-
 // SingleObjects tells whether every transaction of the segment keeps to one
 // object; see incremental.Engine.
 func (h *History) SingleObjects() bool { return h.segs.engine.SingleObjects() }
@@ -647,6 +647,7 @@ func (h *History) Close() []verdict.Result {
 	h.segs.solve(math.MaxInt64)
 	results := h.segs.engine.Close()
 	h.segs.tell(h.segs.engine.Found().Violations)
+	results = h.segs.closePredicates(results)
 	h.segs.whole.ended(unjudged(results, false))
 	return h.segs.results(results)
 }

@@ -55,6 +55,7 @@ type segments struct {
 	fed    []fed
 	ticks  []tick
 	begun  int // len(fed) when the segment's own records began
+	looked int // how many of fed were decided when predicates were judged last
 	weight weights
 	before unknown        // what the engine before left open of the overlap
 	met    bits           // keys that the engine was told of, where that matters, by its number
@@ -121,7 +122,8 @@ type fedFlags uint8
 const (
 	timesDropped fedFlags = 1 << iota
 	detached
-	base // not from the order: ref is an index of bases
+	base   // not from the order: ref is an index of bases
+	toldOf // in an anomaly of predicates that was told
 )
 
 // unknown is what the engine before did not know of the overlap when it ended, so that what follows from it
@@ -388,7 +390,9 @@ func lists(t *record.Transaction) bool {
 // tick lets the engine decide what is open, and ends the segment when it is long
 // enough. watermark: no record that ended before it will come.
 func (s *segments) tick(watermark int64) {
-	if s.solve(watermark) {
+	ends := s.solve(watermark)
+	s.lookAtTick(ends)
+	if ends {
 		s.due = max(s.due, nextSegment)
 	}
 }
@@ -400,10 +404,10 @@ func (s *segments) long() bool {
 	if s.full() {
 		return true
 	}
-	if fresh < s.room(s.cfg.Segment) {
+	if fresh < s.room(s.cfg.Segment) && (fresh < lookMost || !s.hasPredicates()) {
 		return false
 	}
-	return s.unique || s.weight.all >= s.room(s.cfg.Longest) || s.weightFrom(s.undecidedFrom()) <= min(fresh, s.overlapMost())
+	return !s.knowsLater() || s.weight.all >= s.room(s.cfg.Longest) || s.weightFrom(s.undecidedFrom()) <= min(fresh, s.overlapMost())
 }
 
 // full tells whether the engine has done so much that the segment ends, however short it is; but not
@@ -421,16 +425,21 @@ const leastOfOverlap = 16
 // undecidedFrom is the first of fed whose reads may still turn out to be somebody else's, where
 // values repeat: no other writer comes once the watermark is MaxTransaction beyond them. O(fed).
 func (s *segments) undecidedFrom() int {
-	watermark := int64(noTime)
-	if n := len(s.ticks); n > 0 {
-		watermark = s.ticks[n-1].watermark
-	}
-	known := before(before(min(watermark, s.reached()), int64(s.cfg.MaxTransaction)), int64(s.cfg.MaxSkew))
+	known := s.decidedBefore()
 	i := slices.IndexFunc(s.fed, func(f fed) bool { return f.flags&base == 0 && f.at >= known })
 	if i < 0 {
 		return len(s.fed)
 	}
 	return i
+}
+
+// decidedBefore is the time before which no record ended whose reads may be of what is still to come.
+func (s *segments) decidedBefore() int64 {
+	watermark := int64(noTime)
+	if n := len(s.ticks); n > 0 {
+		watermark = s.ticks[n-1].watermark
+	}
+	return before(before(min(watermark, s.reached()), int64(s.cfg.MaxTransaction)), int64(s.cfg.MaxSkew))
 }
 
 // weightFrom is for how many records those count that there are from one of fed on.
@@ -496,9 +505,12 @@ func (s *segments) solve(watermark int64) (ends bool) {
 	return ends
 }
 
-// widenCutter has the cutter remember where the overlap may begin where values repeat.
+// knowsLater tells whether what was read is known only MaxTransaction later: where values repeat, or there are predicates.
+func (s *segments) knowsLater() bool { return !s.unique || s.hasPredicates() }
+
+// widenCutter has the cutter remember where the overlap may begin where what was read is known later.
 func (s *segments) widenCutter() {
-	if !s.unique {
+	if s.knowsLater() {
 		s.cutter.Reach(uint64(s.overlapMost() + s.cfg.Overlap))
 	}
 }
@@ -533,7 +545,7 @@ func (s *segments) tell(vs []verdict.Violation) {
 		if s.had(&v) {
 			continue
 		}
-		f := Violation{Violation: v, Coverage: record.CoveragePartial, Segment: uint64(s.number)}
+		f := Violation{Violation: v, Coverage: record.CoveragePartial, Segment: s.number, Find: s.shown}
 		switch {
 		case s.complete && s.engine.Complete(v):
 			f.Coverage = record.CoverageComplete
@@ -623,14 +635,14 @@ func (s *segments) unknown(from int, waiting []verdict.Exhibit, results []verdic
 // shown is record as evidence has it. What the engine was reminded of by itself comes there in the order
 // of that, which need not be that of its session; only a seq says where it was. Without one it has
 // a session of its own, as the engine knows it in none.
-func (s *segments) shown(id verdict.TxnID) (record.Transaction, bool) {
+func (s *segments) shown(id verdict.TxnID) (*record.Transaction, bool) {
 	t, ok := s.record(id)
 	i := int(id)
 	alone := ok && (i < len(s.seeds) && strings.HasPrefix(s.seeds[i].Session, waitingSession) || i >= len(s.seeds) && s.fed[i-len(s.seeds)].flags&base != 0)
 	if alone && !t.HasSeq {
 		t.Session += " detached " + t.ID
 	}
-	return t, ok
+	return &t, ok
 }
 
 // record is the engine's transaction, to keep.
@@ -713,7 +725,7 @@ func (s *segments) cut() segment.Cut {
 	if s.full() && s.weight.all < 4*s.cfg.Overlap {
 		return s.cutter.CutIn(s.stats.Transactions-s.lastWithin(s.weight.all/4), math.MaxUint64)
 	}
-	if s.unique {
+	if !s.knowsLater() {
 		return s.cutter.CutIn(s.stats.Transactions-s.lastWithin(s.room(2*s.cfg.Overlap)), math.MaxUint64)
 	}
 	waiting := s.weightFrom(s.undecidedFrom())
@@ -1020,7 +1032,7 @@ func (s *segments) begin(seeds []record.Transaction, overlap []fed) {
 		s.leaveOut(seeds)
 		s.prepare(nil, overlap)
 	}
-	s.begun = len(s.fed)
+	s.begun, s.looked = len(s.fed), 0
 	s.weight.begun, s.weight.ticked = s.weight.all, s.weight.all
 	s.widenCutter()
 }

@@ -37,7 +37,7 @@ func judgedFrom(t *testing.T, cfg Config, lines []string, broker bool) (h *Histo
 	drain := func() {
 		for _, v := range h.Found() {
 			for _, id := range v.Evidence {
-				if x, ok := h.Lookup(id); !ok || x.DB != "d" {
+				if x, ok := v.Find(id); !ok || x.DB != "d" {
 					t.Errorf("evidence %d is %+v, %v", id, x, ok)
 				}
 			}

@@ -166,7 +166,7 @@ func TestRememberedAndOverlapAreTold(t *testing.T) {
 			cfg.Order.Lateness = time.Nanosecond
 			evidence := func(h *History, v Violation) {
 				for _, id := range v.Evidence {
-					if x, ok := h.Lookup(id); !ok || x.ID != "T1" && x.ID != "T4" {
+					if x, ok := v.Find(id); !ok || x.ID != "T1" && x.ID != "T4" {
 						t.Errorf("%+v is told of", x)
 					}
 				}

@@ -225,7 +225,7 @@ func (w *worker) show() {
 		w.log.Warn().Str("db", w.db).Msg("a transaction's times contradict its session's, or the time when it came: they are not used, or not to the full, so that a violation of levels with real time may be missed; more of this kind is counted")
 	}
 	if stats.Short > had.Short && w.once("awaited reads") {
-		w.log.Warn().Str("db", w.db).Msg("values may repeat, and more transactions come in window.max_transaction than window.segment: what was read is known too late, and anomalies are missed. A shorter window.max_transaction, or a larger window.segment, which takes memory, helps; more of this is counted")
+		w.log.Warn().Str("db", w.db).Msg("values may repeat, or there are predicates, and more transactions come in window.max_transaction than window.segment: what was read is known too late, and anomalies are missed. A shorter window.max_transaction, or a larger window.segment, which takes memory, helps; more of this is counted")
 	}
 	w.shown.stats = stats
 	kept := w.history.Frontier()

@@ -19,6 +19,7 @@ import (
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/ingest/reject"
 	"github.com/isowatch/isowatch/window/store"
 	"github.com/isowatch/isowatch/window/stream"
@@ -32,6 +33,22 @@ const alertMax = store.LimitBody - 64<<10
 func (a *setting) assume(v *stream.Violation) judge.Assumptions {
 	unique := !v.Repeats
 	return judge.Assumptions{Initial: a.cfg.Initial, Clock: a.cfg.Clock, Coverage: v.Coverage, MaxSkew: int64(a.cfg.Window.MaxSkew), UniqueValues: &unique}
+}
+
+// predicatesMax is how many anomalies of a level are told each time that a segment's predicates are judged.
+const predicatesMax = 16
+
+// predicates is stream.Config.Predicates.
+func (w *worker) predicates(records *packed.Records, levels []verdict.Level,
+	unasked func(t int, key string) bool) ([]verdict.Result, func(i int) stream.Find) {
+	stop := func() verdict.Reason {
+		if w.stopping.Load() {
+			return verdict.Timeout
+		}
+		return verdict.NoReason
+	}
+	return judge.Question{Records: records, Levels: levels, Unasked: unasked, AnomaliesMax: predicatesMax, Stop: stop,
+		Conflicts: w.cfg.Solver.Conflicts, Assume: w.assume(&stream.Violation{Coverage: record.CoverageComplete})}.Part()
 }
 
 // raise makes alerts of what was found, one for all levels that an anomaly breaks, and
@@ -72,7 +89,7 @@ func (w *worker) raise(ctx context.Context) error {
 
 // raiseOne is raise of one anomaly.
 func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Time) error {
-	in := w.assume(v).Context(w.db, w.cfg.Levels, alerts.Remembered(w.history.Lookup))
+	in := w.assume(v).Context(w.db, w.cfg.Levels, alerts.Remembered(v.Find))
 	in.Now, in.OneKey, in.Veil = now.UnixNano(), w.history.SingleObjects(), w.veil
 	w.metrics.violations.WithLabelValues(w.db, v.Level.String()).Inc()
 	same := judge.Same(v.Violation, name.Asked{Levels: in.Levels, Clock: in.Clock}, in.Lookup)
@@ -117,7 +134,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 	if !w.told.cover(same, o) {
 		return nil
 	}
-	at := w.foundAt(&v.Violation)
+	at := w.foundAt(v)
 	a.At = &at
 	old, known, err := w.keeper.Alert(ctx, a.ID)
 	if err != nil {
@@ -134,7 +151,7 @@ func (w *worker) raiseOne(ctx context.Context, v *stream.Violation, now time.Tim
 		a = a.After(before)
 	} else {
 		w.metrics.alerts.WithLabelValues(w.db, a.Name).Inc()
-		w.metrics.raised(a.ID, &v.Violation, w.history.Lookup, now)
+		w.metrics.raised(a.ID, &v.Violation, v.Find, now)
 		w.say(a, now)
 	}
 	if severity := w.teller.severity(a.Level); severity != "" {
@@ -158,10 +175,10 @@ func (w *worker) place() alerts.Place {
 }
 
 // foundAt is place with the time of what was found now, if it has any.
-func (w *worker) foundAt(v *verdict.Violation) alerts.Place {
+func (w *worker) foundAt(v *stream.Violation) alerts.Place {
 	at, timed := w.place(), int64(math.MinInt64)
 	for _, id := range v.Txns {
-		if t, ok := w.history.Lookup(id); ok && t.HasTimes {
+		if t, ok := v.Find(id); ok && t.HasTimes {
 			timed = max(timed, t.End)
 		}
 	}
@@ -241,7 +258,7 @@ func (w *worker) suspect(ctx context.Context, v *stream.Violation, in alerts.Con
 	if _, known, err := w.keeper.Alert(ctx, a.ID); known || err != nil {
 		return err
 	}
-	at := w.foundAt(&v.Violation)
+	at := w.foundAt(v)
 	a.At, a.Group = &at, life.GroupOf(a)
 	w.piece.keep(store.Alert{ID: a.ID, Body: a.JSON(), News: 1})
 	return nil
@@ -259,7 +276,7 @@ type tally struct {
 func (w *worker) another(v *stream.Violation, kind string) {
 	w.metrics.suspicions.WithLabelValues(w.db, "no").Inc()
 	if c := w.counted[kind]; c != nil && !w.replays() {
-		at := w.foundAt(&v.Violation)
+		at := w.foundAt(v)
 		if at.From = at.Time; c.at.From != 0 { // of all of them, as lots that wait together are told with the place of the last
 			at.From, at.Time = min(at.From, c.at.From), max(at.Time, c.at.Time)
 		}

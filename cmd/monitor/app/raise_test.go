@@ -95,7 +95,8 @@ func TestNextMeetingIsProved(t *testing.T) {
 	for h.Run(runMax) {
 	}
 	// No history of these two proves it: what would is forgotten.
-	v := stream.Violation{Torn: true, Violation: verdict.Violation{Level: verdict.SI, Kind: verdict.Cycle, Txns: []verdict.TxnID{0, 1}, Evidence: []verdict.TxnID{0, 1},
+	find := func(id verdict.TxnID) (*record.Transaction, bool) { t := b.Block.Copy(int(id)); return &t, true }
+	v := stream.Violation{Torn: true, Find: find, Violation: verdict.Violation{Level: verdict.SI, Kind: verdict.Cycle, Txns: []verdict.TxnID{0, 1}, Evidence: []verdict.TxnID{0, 1},
 		Cycle: []verdict.Edge{{From: 0, To: 1, Type: verdict.WR, Key: "x", Why: verdict.ByValue}, {From: 1, To: 0, Type: verdict.RW, Key: "x", Why: verdict.ByOverwrite}}}}
 	proofs := 0
 	a := &setting{cfg: config.Default(), log: zerolog.Nop(), metrics: newMetrics(), tuning: tuning{proving: func(*worker) { proofs++ }}}

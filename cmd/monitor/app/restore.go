@@ -250,7 +250,7 @@ func (in *ingest) start(db string, c *checkpoint, back func()) {
 		born: c.born, coverage: c.coverage, whole: c.whole, config: c.config, replayed: in.replayed, judgedBefore: c.judged, back: back, causes: causes{}, beat: in.pulse.of("history " + db)}
 	w.begin = func(ctx context.Context) (*stream.History, error) {
 		cfg, err := in.windowOf(db, c.coverage, c.whole)
-		cfg.Measure, cfg.Stop = w.measure, w.stopping.Load
+		cfg.Measure, cfg.Stop, cfg.Predicates = w.measure, w.stopping.Load, w.predicates
 		if err != nil || len(c.state) == 0 {
 			h := stream.New(cfg)
 			if c.headed {

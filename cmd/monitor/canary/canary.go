@@ -299,9 +299,6 @@ func (w *watch) introduce() {
 	if most, all := w.Config.Window.MaxTransactions, w.due(); w.Publish == nil && all > most {
 		more = append(more, fmt.Sprintf("  of more than %s transactions the end is undecided where no anomaly is found, as they are judged in segments; memory says how many are one piece", humanize.Comma(int64(most))))
 	}
-	if c.HasConditions() {
-		more = append(more, "  conditions are judged when it ends, of what is recorded")
-	}
 	w.monitor.Introduce(fmt.Sprintf("%s: %s\n  isolation %s; %d sessions, %s: %s", w.db.Describe(), strings.Join(nodes, ", "),
 		w.isolation(), c.Sessions, rate, strings.Join(c.Workloads, ", ")), more...)
 }

@@ -49,6 +49,8 @@ type Question struct {
 	// Until is when Stop will answer for lack of time; zero: never. What is left of it is shared
 	// among the levels that are not decided.
 	Until time.Time
+	// Unasked names what, of what transaction t read, is left out where there are predicates; may be nil. See Part.
+	Unasked func(t int, key string) bool
 	// Phase is told what is being done; may be nil.
 	Phase func(string)
 	// Known is told what is known so far, whenever that is more: of use to who

@@ -1,10 +1,12 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 
+	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/certificate"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/predicate"
@@ -37,7 +39,10 @@ func (q *Question) readItems() {
 	case a.Initial != record.InitialAbsent:
 		err = fmt.Errorf("it is not known that there are no rows at first, as initial is %s and not absent", a.Initial)
 	default:
-		q.items, err = predicate.Read(q.Records.Transactions(), func() bool { return q.Stop() != verdict.NoReason })
+		q.items, err = predicate.Read(q.Records.Transactions(), q.Unasked, func() bool { return q.Stop() != verdict.NoReason })
+	}
+	if err == nil && q.items.Supposed && q.Unasked != nil {
+		err = errors.New("it is not known what predicate writes hit, or made of it, and not all that they may have met")
 	}
 	if err != nil {
 		q.items = nil
@@ -198,4 +203,55 @@ func (q *Question) unordered(results []verdict.Result, choices int) {
 	}
 	open.Level = verdict.RC
 	results[i] = open
+}
+
+// partAsks is for Part, partItems how many operations there may be for predicates.
+const partAsks, partItems = 1000, 1 << 20
+
+// Part judges records that have predicates, and are a part of a history, at several levels: what breaks them is in the
+// results, of which the i-th is of the transactions that find(i) finds, with registers in place of predicates. What
+// Unasked names was not read, as far as is known. None: the predicates can't be judged. What takes too long is left
+// open: after partAsks questions whether to stop, and one for every four records, each of which stands for some half
+// of a millisecond; or, where nothing is left out, 16 times as many.
+func (q Question) Part() (results []verdict.Result, find func(i int) func(verdict.TxnID) (*record.Transaction, bool)) {
+	q.Named, q.read = true, q.Records.Summary()
+	q.read.Missing = 0 // of a session a part is known
+	asked, most, stop := 0, partAsks+q.Records.Len()/4, q.Stop
+	if q.Unasked == nil {
+		most *= 16
+	} else {
+		q.itemsMax = partItems
+	}
+	q.Stop = func() verdict.Reason {
+		if asked++; asked > most {
+			return verdict.Conflicts
+		}
+		if stop == nil {
+			return verdict.NoReason
+		}
+		return stop()
+	}
+	if q.fillIn(); q.items == nil {
+		return nil, nil
+	}
+	q.explainer = newExplainer(&q, nil)
+	q.known = map[verdict.Level]report.Result{}
+	if err := q.decide(&report.History{}, func(r report.Result, l verdict.Level) { q.known[l] = r }); err != nil {
+		panic(fmt.Sprintf("judge: %v; can't happen, because no proof was asked for", err))
+	}
+	foundAt := func(l verdict.Level) int {
+		return slices.IndexFunc(q.found, func(f found) bool { return f.Level == l })
+	}
+	for _, l := range q.Levels {
+		r := q.inferred(l)
+		if i := foundAt(l); i >= 0 {
+			r = q.found[i].Result
+		} else if r.Outcome == verdict.Unknown {
+			r = q.open(l)
+		}
+		results = append(results, r)
+	}
+	return results, func(i int) func(verdict.TxnID) (*record.Transaction, bool) {
+		return q.found[foundAt(q.Levels[i])].find
+	}
 }

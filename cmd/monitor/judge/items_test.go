@@ -10,11 +10,11 @@ import (
 	"github.com/isowatch/isowatch/cmd/monitor/report"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
-	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/ingest/record/packed"
 	"github.com/isowatch/isowatch/internal/lab/oracle"
 	"github.com/isowatch/isowatch/internal/lab/oracle/script"
+	"github.com/isowatch/isowatch/internal/lab/oracle/tiny"
 	"github.com/isowatch/isowatch/internal/lab/race"
 )
 
@@ -23,7 +23,7 @@ import (
 func TestPredicatesByDefinition(t *testing.T) {
 	found := map[verdict.Level]map[string]int{}
 	for seed := range uint64(race.Few(500, 4000)) {
-		txns := randomPredicates(rand.New(rand.NewPCG(seed, 77)))
+		txns := tiny.Predicates(rand.New(rand.NewPCG(seed, 77)), 4)
 		absent := record.InitialAbsent
 		header := record.Header{Initial: &absent}
 		h, notes := judged(t, txns, header)
@@ -84,7 +84,7 @@ func judged(t *testing.T, txns []record.Transaction, header record.Header) (h re
 func TestTooMuchOfPredicates(t *testing.T) {
 	open, told := 0, 0
 	for seed := range uint64(race.Few(400, 4000)) {
-		txns := randomPredicates(rand.New(rand.NewPCG(seed, 79)))
+		txns := tiny.Predicates(rand.New(rand.NewPCG(seed, 79)), 4)
 		absent := record.InitialAbsent
 		header := record.Header{Initial: &absent}
 		q := Question{Records: packed.Of(txns), Assume: Assumptions{}.Override(header), Levels: verdict.Levels(), DB: "d", All: true, itemsMax: 6 + int(seed%10)}
@@ -116,7 +116,7 @@ func TestTooMuchOfPredicates(t *testing.T) {
 func TestSupposedHits(t *testing.T) {
 	satisfied, violated, open := 0, 0, 0
 	for seed := range uint64(race.Few(40, 300)) {
-		txns := randomPredicates(rand.New(rand.NewPCG(seed, 78)))
+		txns := tiny.Predicates(rand.New(rand.NewPCG(seed, 78)), 4)
 		var unknown []*record.Op
 		for i := range txns {
 			for j := range txns[i].Ops {
@@ -225,117 +225,4 @@ func decoded(t *testing.T, lines string) (txns []record.Transaction) {
 		txns = append(txns, x)
 	}
 	return txns
-}
-
-// randomPredicates is a small history of a table "t" with columns v and w. Most reads are of some state that the table
-// was in.
-func randomPredicates(r *rand.Rand) []record.Transaction {
-	keys := []string{"t:1", "t:2", "t:3"}[:1+r.IntN(3)]
-	row := func() record.Value {
-		if r.IntN(5) == 0 {
-			return record.Null
-		}
-		return record.ObjectOf(map[string]record.Value{"v": record.Int(r.Int64N(4)), "w": record.Int(r.Int64N(2))})
-	}
-	states := []map[string]record.Value{{}}
-	var txns []record.Transaction
-	sessions := map[string]int64{}
-	for n := range 2 + r.IntN(4) {
-		s := fmt.Sprintf("s%d", r.IntN(3))
-		sessions[s]++
-		x := record.Transaction{DB: "d", Session: s, Seq: sessions[s], HasSeq: true, ID: fmt.Sprintf("%s#%d", s, sessions[s])}
-		switch r.IntN(8) {
-		case 0:
-			x.Status = record.Aborted
-		case 1:
-			x.Status = record.Unknown
-		}
-		snapshot := states[max(0, len(states)-1-r.IntN(3))]
-		own := map[string]record.Value{}
-		for range 1 + r.IntN(3) {
-			if r.IntN(8) == 0 { // not repeatable
-				snapshot = states[r.IntN(len(states))]
-			}
-			seen := func(key string) record.Value {
-				if v, ok := own[key]; ok {
-					return v
-				}
-				return snapshot[key]
-			}
-			key := keys[r.IntN(len(keys))]
-			switch k := r.IntN(6); k {
-			case 0:
-				x.Ops = append(x.Ops, record.Op{Kind: record.Read, Key: key, Value: seen(key)})
-			case 1, 2:
-				v := row()
-				own[key] = v
-				x.Ops = append(x.Ops, record.Op{Kind: record.Write, Key: key, Value: v})
-			default:
-				op := record.Op{Kind: record.PredicateRead, Key: "t", Where: randomCondition(r)}
-				p, err := predicate.Parse(op.Where)
-				if err != nil {
-					panic(err)
-				}
-				rows, hit, given := map[string]record.Value{}, []byte("["), row()
-				for _, key := range keys {
-					v := seen(key)
-					match, err := p.Match(v)
-					if err != nil {
-						panic(err)
-					}
-					if r.IntN(25) == 0 {
-						match, v = !match, row()
-					}
-					if !match {
-						continue
-					}
-					columns := v.Fields()
-					if n%2 == 0 {
-						delete(columns, "w")
-					}
-					if columns == nil {
-						columns = map[string]record.Value{}
-					}
-					rows[key] = record.ObjectOf(columns)
-					if k == 5 {
-						if len(hit) > 1 {
-							hit = append(hit, ',')
-						}
-						hit, own[key] = record.AppendJSONString(hit, key), given
-					}
-				}
-				op.Value = record.ObjectOf(rows)
-				if k == 5 {
-					op.Kind = record.PredicateWrite
-					change := map[string]record.Value{record.Hit: {Kind: record.KindList, Text: string(append(hit, ']'))}, "set": given}
-					if given.IsNull() {
-						delete(change, "set")
-						change["delete"] = record.Value{Kind: record.KindBool, Text: "true"}
-					}
-					op.Value = record.ObjectOf(change)
-				}
-				x.Ops = append(x.Ops, op)
-			}
-		}
-		if x.Status == record.Committed || x.Status == record.Unknown && r.IntN(2) == 0 {
-			next := map[string]record.Value{}
-			for k, v := range states[len(states)-1] {
-				next[k] = v
-			}
-			for k, v := range own {
-				next[k] = v
-			}
-			states = append(states, next)
-		}
-		txns = append(txns, x)
-	}
-	return txns
-}
-
-func randomCondition(r *rand.Rand) string {
-	n := r.IntN(4)
-	return []string{
-		fmt.Sprintf("v == %d", n), fmt.Sprintf("v >= %d && v < %d", n, n+2), fmt.Sprintf("v != %d", n), "w = 1 or v > 2", "true",
-		fmt.Sprintf("not (v in (%d, 3)) AND w = 0", n), "v is null", "w between 1 and 2",
-	}[r.IntN(8)]
 }

@@ -43,7 +43,7 @@ func (r *run) pass() passage {
 		for _, v := range h.Found() {
 			f := finding{level: v.Level, kind: v.Kind}
 			for _, id := range v.Evidence {
-				if x, ok := h.Lookup(id); ok {
+				if x, ok := v.Find(id); ok {
 					f.evidence = append(f.evidence, x.ID)
 				}
 			}

@@ -357,7 +357,7 @@ func (r *run) take(h *stream.History, out *outcome) {
 	for _, v := range h.Found() {
 		a := r.topic.assume
 		ctx := alerts.Context{DB: record.DefaultDB, Levels: r.topic.levels, Initial: a.Initial, Coverage: v.Coverage, Repeats: v.Repeats, Clock: a.Clock, Sessions: a.Sessions,
-			MaxSkew: a.MaxSkew, OneKey: h.SingleObjects(), Lookup: h.Lookup, Judge: judge.Evidence, Find: judge.Found}
+			MaxSkew: a.MaxSkew, OneKey: h.SingleObjects(), Lookup: v.Find, Judge: judge.Evidence, Find: judge.Found}
 		var t told
 		if t.alert, t.err = alerts.New(v.Violation, ctx); t.err != nil {
 			if t.withheld = v.Torn && errors.Is(t.err, alerts.ErrUnproved); t.withheld {
@@ -393,6 +393,9 @@ func (t *topic) config() stream.Config {
 		Sessions: t.assume.Sessions, MaxSkew: time.Duration(t.assume.MaxSkew), MaxTransaction: time.Duration(t.longest), UniqueValues: t.unique || t.shown,
 		Every: 5, Segment: math.MaxInt32}
 	c.Order.Lateness = time.Duration(t.lateness)
+	c.Predicates = func(records *packed.Records, levels []verdict.Level, unasked func(int, string) bool) ([]verdict.Result, func(int) stream.Find) {
+		return judge.Question{Records: records, Levels: levels, Assume: t.assume, Unasked: unasked}.Part()
+	}
 	if t.spaced {
 		c.Spacing = 1 << 20
 	}

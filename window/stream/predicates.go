@@ -1,0 +1,163 @@
+package stream
+
+import (
+	"math"
+	"slices"
+
+	"github.com/isowatch/isowatch/incremental/verdict"
+	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/ingest/record/packed"
+	"github.com/isowatch/isowatch/window/frontier"
+)
+
+// The engine only counts predicates: which conditions will be asked of a row is not known when it is written. So a
+// segment that has predicates is judged as a whole now and then, as a history of its own (Config.Predicates): the
+// seeds, and its records. Of what these read is left out
+//
+//   - what the seeds did,
+//   - what somebody may have written whose record is still to come,
+//   - what is read of a key of which a write is forgotten,
+//   - and what is in an anomaly that was told, so that others show.
+//
+// With fewer reads more is allowed: nobody is accused who would not be with all of them.
+
+// A segment is judged again when an eighth more of it is decided, lookLeast at least or what the overlap has: all that
+// takes a constant times what the last one takes.
+const lookPart, lookLeast = 8, 64
+
+// lookTimes is how often a segment is judged at once at most, as long as something is told: where a level is broken
+// not all that breaks it is found.
+const lookTimes = 8
+
+// lookMost is of how many records, as they weigh, a segment with predicates is at most.
+const lookMost = DefaultSegment
+
+// hasPredicates tells whether the segment has predicates that can be judged.
+func (s *segments) hasPredicates() bool {
+	return s.cfg.Predicates != nil && s.engine.Predicates() && s.complete && !s.lazy && s.cfg.Initial == record.InitialAbsent &&
+		len(s.lost) == 0
+}
+
+// lookAtTick judges the predicates of the segment if enough of it is decided, or it ends.
+func (s *segments) lookAtTick(ends bool) {
+	next := s.looked + max(min(lookLeast, s.cfg.Overlap), s.looked/lookPart)
+	if !ends && len(s.fed) < next || !s.hasPredicates() {
+		return
+	}
+	if n := s.undecidedFrom(); ends || n >= next {
+		s.looked = n
+		s.lookUntold(s.decidedBefore())
+	}
+}
+
+// lookUntold judges what was not told of the segment.
+func (s *segments) lookUntold(undecided int64) (results []verdict.Result) {
+	for range lookTimes {
+		told := len(s.found)
+		if results = s.look(undecided, toldOf, s.cfg.Levels); len(s.found) == told || s.stopped() {
+			break
+		}
+	}
+	return results
+}
+
+// look judges the segment at some levels, and tells what it finds; none: its predicates can't be judged. Reads of
+// records that ended at undecided or later, or have one of the flags, are left out.
+func (s *segments) look(undecided int64, without fedFlags, levels []verdict.Level) []verdict.Result {
+	defer s.cfg.measure(PartTick)()
+	var b packed.Builder
+	for i := range s.seeds {
+		b.Add(&s.seeds[i])
+	}
+	for _, f := range s.fed {
+		t, err := s.source.record(f.ref, f.flags)
+		if err != nil || f.flags&base != 0 {
+			return nil
+		}
+		b.Add(t)
+	}
+	lossy := func(key string) bool {
+		return s.number > 0 && s.front.State(key)&(frontier.Lossy|frontier.Repeated) != 0
+	}
+	unasked := func(t int, key string) bool {
+		i := t - len(s.seeds)
+		return i < 0 || s.fed[i].at >= undecided || s.fed[i].flags&without != 0 || lossy(key)
+	}
+	if s.number == 0 && undecided == math.MaxInt64 && !s.hasFlag(without) {
+		unasked = nil
+	}
+	results, find := s.cfg.Predicates(b.Records(), levels, unasked)
+	for _, l := range verdict.Levels() { // the weakest first
+		for i, r := range results {
+			for _, v := range r.Violations {
+				if r.Level == l {
+					s.tellPredicates(v, find(i))
+				}
+			}
+		}
+	}
+	return results
+}
+
+// tellPredicates passes on what breaks levels, unless all that proves it is in what was told, and breaks the same
+// levels.
+func (s *segments) tellPredicates(v verdict.Violation, find Find) {
+	news := false
+	for _, t := range v.Evidence {
+		if i := int(t) - len(s.seeds); i >= 0 && s.fed[i].flags&toldOf == 0 {
+			s.fed[i].flags |= toldOf
+			news = true
+		}
+	}
+	results := make([]verdict.Result, len(s.cfg.Levels))
+	for i, l := range s.cfg.Levels {
+		results[i] = verdict.Result{Level: l, Outcome: verdict.Satisfied}
+		if l.Implies(v.Level) {
+			results[i].Outcome = verdict.Violated
+			news = news || !s.isBroken(l)
+		}
+	}
+	if !news {
+		return
+	}
+	s.count(results)
+	s.found = append(s.found, Violation{Violation: v, Coverage: record.CoverageComplete, Segment: s.number, Find: find})
+}
+
+// closePredicates judges the predicates of the last segment, once the input has ended, and puts what that says of
+// levels in place of what the engine left open.
+func (s *segments) closePredicates(results []verdict.Result) []verdict.Result {
+	if !s.hasPredicates() {
+		return results
+	}
+	whole := s.lookUntold(math.MaxInt64)
+	if s.number > 0 || whole == nil {
+		return results
+	}
+	if s.hasFlag(toldOf) {
+		if left := slices.DeleteFunc(slices.Clone(s.cfg.Levels), s.isBroken); len(left) > 0 {
+			whole = s.look(math.MaxInt64, 0, left)
+		}
+	}
+	for i := range results {
+		for _, r := range whole {
+			if r.Level == results[i].Level && results[i].Outcome == verdict.Unknown {
+				r.Violations = nil
+				results[i] = r
+			}
+		}
+	}
+	return results
+}
+
+// hasFlag tells whether a record of the segment has one of the flags.
+func (s *segments) hasFlag(flags fedFlags) bool {
+	return slices.ContainsFunc(s.fed, func(f fed) bool { return f.flags&flags != 0 })
+}
+
+// isBroken tells whether something was told that breaks a level.
+func (s *segments) isBroken(l verdict.Level) bool {
+	return slices.ContainsFunc(s.past, func(r verdict.Result) bool {
+		return r.Level == l && r.Outcome == verdict.Violated
+	})
+}
