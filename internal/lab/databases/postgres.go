@@ -25,12 +25,6 @@ var postgresFaults = map[string]func(ctx context.Context, p *servers.Postgres, p
 		p.Primary.Kill()
 		return p.Primary.Start(ctx)
 	},
-	"outage": func(ctx context.Context, p *servers.Postgres, pause func(time.Duration)) error { // so long that it is trouble, and over for as long
-		p.Primary.Kill()
-		pause(8 * time.Second)
-		defer pause(8 * time.Second)
-		return p.Primary.Start(ctx)
-	},
 	"pause": func(_ context.Context, p *servers.Postgres, pause func(time.Duration)) error {
 		p.Primary.Pause()
 		defer p.Primary.Resume()

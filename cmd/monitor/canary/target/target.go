@@ -458,36 +458,21 @@ func Rehearse(ctx context.Context, db Database, settings [][]Setting) error {
 	return nil
 }
 
-// shows checks that a node shows within some seconds what is written at another. Others' servers would look like a database that loses
-// it.
+// shows checks that a node shows within some seconds what is written at another. Others' servers would look like a database
+// that loses it.
 func shows(ctx context.Context, db Database, at, written Node) error {
 	register, value := Item{Name: "rehearsal"}, time.Now().UnixNano()
-	run := func(n Node, do func(context.Context, Session) error) error {
-		ctx, cancel := context.WithTimeout(ctx, connectMax)
-		defer cancel()
-		s, err := db.Connect(ctx, n, nil)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		if err = s.Begin(ctx); err == nil {
-			err = do(ctx, s)
-		}
-		if err == nil {
-			err = s.Commit(ctx)
-		}
-		return err
-	}
-	err := run(written, func(ctx context.Context, s Session) error { return s.Create(ctx, register, value) })
+	err := inOne(ctx, db, written, func(ctx context.Context, s Session) error { return s.Create(ctx, register, value) })
 	if err == nil {
 		defer func() { _ = db.Discard(ctx, written, []Item{register}) }()
 	}
 	seen := false
 	for until := time.Now().Add(connectMax); err == nil && !seen; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(until) {
-			return &Error{Option: at.option, What: at.Name + " does not show what is written at " + written.Name, Do: "give nodes of one database"}
+			return &Error{Option: at.option, What: at.Name + " does not show what is written at " + written.Name,
+				Do: "give nodes of one database"}
 		}
-		err = run(at, func(ctx context.Context, s Session) error {
+		err = inOne(ctx, db, at, func(ctx context.Context, s Session) error {
 			v, err := s.Read(ctx, register)
 			seen = err == nil && v[0].Num == value
 			return err
@@ -499,29 +484,38 @@ func shows(ctx context.Context, db Database, at, written Node) error {
 func rehearse(ctx context.Context, db Database, n Node) error {
 	name := fmt.Sprintf("rehearsal.%d", slices.Index(db.Nodes(), n)) // of its own, as all are asked at once
 	register, list := Item{Name: name}, Item{Name: name + ".list", List: true}
+	steps := []func(context.Context, Session) error{
+		func(ctx context.Context, s Session) error { return s.Create(ctx, register, 1) },
+		func(ctx context.Context, s Session) error { return s.Create(ctx, list, 0) },
+		func(ctx context.Context, s Session) error { return s.Write(ctx, register, 2) },
+		func(ctx context.Context, s Session) error { return s.Append(ctx, list, 1) },
+		func(ctx context.Context, s Session) error { _, err := s.Scan(ctx, []Item{register}); return err },
+		func(ctx context.Context, s Session) error { _, err := s.Read(ctx, list); return err },
+	}
+	if n.Replica {
+		return inOne(ctx, db, n, steps[4:]...)
+	}
+	if err := inOne(ctx, db, n, steps...); err != nil {
+		return err
+	}
+	return db.Discard(ctx, n, []Item{register, list})
+}
+
+// inOne takes steps in one transaction of a session of its own.
+func inOne(ctx context.Context, db Database, n Node, steps ...func(context.Context, Session) error) error {
+	ctx, cancel := context.WithTimeout(ctx, connectMax)
+	defer cancel()
 	s, err := db.Connect(ctx, n, nil)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	steps := []func() error{
-		func() error { return s.Create(ctx, register, 1) },
-		func() error { return s.Create(ctx, list, 0) },
-		func() error { return s.Write(ctx, register, 2) },
-		func() error { return s.Append(ctx, list, 1) },
-		func() error { _, err := s.Scan(ctx, []Item{register}); return err },
-		func() error { _, err := s.Read(ctx, list); return err },
-		func() error { return s.Commit(ctx) },
-		func() error { return db.Discard(ctx, n, []Item{register, list}) },
-	}
-	if n.Replica {
-		steps = steps[4:7]
-	}
 	err = s.Begin(ctx)
-	for _, step := range steps {
-		if err == nil {
-			err = step()
-		}
+	for i := 0; err == nil && i < len(steps); i++ {
+		err = steps[i](ctx, s)
+	}
+	if err == nil {
+		err = s.Commit(ctx)
 	}
 	return err
 }
