@@ -11,12 +11,13 @@ import (
 
 // many are n reads of one value that n transactions wrote, some of which may not have taken effect.
 func many(n int) (out []record.Transaction) {
+	outcomes := [2]record.Status{record.Committed, record.Unknown}
 	add := func(session string, status record.Status, ops ...record.Op) {
 		out = append(out, record.Transaction{Session: session, ID: fmt.Sprint(len(out)), Status: status, Ops: ops})
 	}
 	for i := range n {
-		add(fmt.Sprint("w", i%20), []record.Status{record.Committed, record.Unknown}[i%2], write("x", 1), write(fmt.Sprint("other", i), 1))
-		add(fmt.Sprint("r", i%20), []record.Status{record.Committed, record.Unknown}[i/2%2], read("x", 1))
+		add(fmt.Sprint("w", i%20), outcomes[i%2], write("x", 1), write(fmt.Sprint("other", i), 1))
+		add(fmt.Sprint("r", i%20), outcomes[i/2%2], read("x", 1))
 	}
 	return out
 }
@@ -24,8 +25,12 @@ func many(n int) (out []record.Transaction) {
 // Whoever may have written what was read is looked at in counted steps, and once there has been said to stop, hardly
 // anybody any more; and what is kept of them has room in Options.BytesMax.
 func TestCandidatesAreCounted(t *testing.T) {
-	for _, levels := range [][]verdict.Level{{verdict.RC, verdict.RA, verdict.CC}, {verdict.SI, verdict.SER}, {verdict.PC, verdict.G1}} {
-		const n = 500
+	const n = 500
+	for _, levels := range [][]verdict.Level{
+		{verdict.RC, verdict.RA, verdict.CC},
+		{verdict.SI, verdict.SER},
+		{verdict.PC, verdict.G1},
+	} {
 		begin := func(opt Options) *Engine {
 			opt.Levels, opt.Online, opt.Initial = levels, true, record.InitialAbsent
 			e := New(opt)

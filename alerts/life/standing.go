@@ -189,6 +189,9 @@ func (l *Life) Judged(p Progress, now int64) bool {
 	p.Time, p.From = bounded(p.Time), bounded(p.From)
 	d := l.dbs[p.DB]
 	same := d != nil && d.History == p.History
+	if d != nil {
+		p.LastRecord = max(p.LastRecord, d.LastRecord) // 0 after a restart, until one comes
+	}
 	if same {
 		p.Time, p.Transactions = max(p.Time, d.Time), max(p.Transactions, d.Transactions)
 		if !d.moved && p.Place == d.Place && p.LastRecord == d.LastRecord && slices.Equal(p.Levels, d.Levels) {

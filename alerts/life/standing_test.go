@@ -138,7 +138,13 @@ func TestBreachIsSeenForAMinute(t *testing.T) {
 func TestHoldsSinceTheFirstRecord(t *testing.T) {
 	s := newSim(t, Config{})
 	minute := int64(time.Minute)
-	s.l.Judged(Progress{DB: "shop", Place: alerts.Place{History: 1, Transactions: 9, From: s.now - 9*minute, Time: s.now - minute}, Levels: []Asked{{Level: "si", Complete: Complete}}}, s.now)
+	p := Progress{DB: "shop", Place: alerts.Place{History: 1, Transactions: 9, From: s.now - 9*minute, Time: s.now - minute}, LastRecord: s.now, Levels: []Asked{{Level: "si", Complete: Complete}}}
+	s.l.Judged(p, s.now)
+	p.LastRecord = 0 // of a run that no record has come to yet
+	s.l.Judged(p, s.now)
+	if p, _ := s.l.Snapshot().Progress("shop"); p.LastRecord != s.now {
+		t.Errorf("the last record came at %d, %d is now", p.LastRecord, s.now)
+	}
 	got := s.l.Snapshot().Standing("shop", "si", s.now)
 	if want := (Judged{9, 8 * time.Minute}); got.Since != s.now-9*minute || got.Judged != want {
 		t.Errorf("since %d before now, judged %+v", s.now-got.Since, got.Judged)

@@ -139,7 +139,7 @@ func (g *grouped) print(l *lines) {
 	})
 	for _, r := range g.all {
 		if r.Count = r.found; r.alerts > 1 {
-			r.Summary.Summary = fmt.Sprintf("%d alerts since %s; the latest: %s", r.alerts, time.Unix(0, r.since).Format(time.DateTime), r.Summary.Summary)
+			r.Summary.Summary = fmt.Sprintf("in %d alerts since %s; the latest: %s", r.alerts, time.Unix(0, r.since).Format(time.DateTime), r.Summary.Summary)
 		}
 		_ = l.row(r.Summary) // its table keeps the first failure
 	}

@@ -66,7 +66,7 @@ func exitStatus(err error, stderr io.Writer) int {
 	errors.As(err, &f)
 	if f.err != nil {
 		for line := range strings.Lines(f.err.Error()) {
-			if line = strings.TrimRight(line, "\n"); line != "" {
+			if line = strings.TrimSpace(line); line != "" {
 				fmt.Fprintf(stderr, "monitor: %s\n", text.Printable(line)) // files and records have a say in it
 			}
 		}

@@ -148,6 +148,9 @@ func TestOrderIsNotAgainstTheClock(t *testing.T) {
 		latest := int64(-1)
 		for _, r := range append(all, drain(o)...) {
 			was := o.txns[r.Ref]
+			if r.Own != was.Session {
+				t.Fatalf("a record of %s is said to be of %s", was.Session, r.Own)
+			}
 			if !r.Detached {
 				if record.RunsBack(was.End, latest) {
 					t.Fatalf("%d, which ended at %d, follows one that began at %d", was.Seq, was.End, latest)

@@ -103,9 +103,9 @@ type Release struct {
 	Key int64
 	// Partition says where it came from.
 	Partition int
-	// Session is the session to use: the record's, or one of its own when
-	// Detached. It is no part of the caller's bytes.
-	Session string
+	// Own is the record's session, Session the one to use: that, or one of its own when
+	// Detached. Neither is part of the caller's bytes.
+	Own, Session string
 	// TickAt, if Tick, is the time to tell the engine before this record: all
 	// that ended before it has been handed out, and so has whatever any who was due before
 	// it can have read from, whatever the clocks. It may be less than what was told before.

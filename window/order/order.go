@@ -390,7 +390,7 @@ func (o *Order) release(r *Release, s *session, it *item, key int64) {
 	if !o.numbered && !o.partitions[it.partition].broker && s.followsGreater(it) {
 		it.flags |= isDetached | isMisnumbered | isVague
 	}
-	r.Ref, r.Key, r.Partition, r.Session = it.ref, key, int(it.partition), s.name
+	r.Ref, r.Key, r.Partition, r.Own, r.Session = it.ref, key, int(it.partition), s.name, s.name
 	r.Late, r.Passed = it.flags&isLate != 0, it.flags&isPassed != 0
 	at, n := o.ticks.before(key, o.every)
 	if r.TickAt, r.Tick, r.Silent = at, n > 0, n > 1; r.Tick {

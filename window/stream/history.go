@@ -484,7 +484,7 @@ func (h *History) release(r *order.Release) {
 		panic(fmt.Sprintf("stream: %v: can't happen, because blocks are held until their records have left", err))
 	}
 	if r.Misnumbered { // no write is missing: only what the session's order would show
-		h.note(Loss{Why: LostNumber, Session: strings.Clone(t.Session[:len(t.Session)]), ID: strings.Clone(t.ID)}, r.Key, r.Key)
+		h.note(Loss{Why: LostNumber, Session: r.Own, ID: strings.Clone(t.ID)}, r.Key, r.Key)
 	}
 	if !r.Loses() {
 		h.segs.step(t, f)
@@ -526,7 +526,7 @@ func lossesAround(r *order.Release, t *record.Transaction, since int64) (out []p
 		from int64
 	}{{r.Forgotten, LostSession, since}, {r.Late && !r.Passed, LostLate, began}, {r.Overlong, LostOverlong, min(began, t.Start)}} {
 		if x.is {
-			out = append(out, placedLoss{Loss{Why: x.why, Session: t.Session, ID: strings.Clone(t.ID)}, x.from, r.Key})
+			out = append(out, placedLoss{Loss{Why: x.why, Session: r.Own, ID: strings.Clone(t.ID)}, x.from, r.Key})
 		}
 	}
 	return out
