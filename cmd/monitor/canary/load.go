@@ -40,6 +40,7 @@ type Load struct {
 	begun        atomic.Int64
 	transactions int64
 	committed    atomic.Int64 // of those
+	shut         atomic.Int64 // sessions that have tried to connect, and never could
 	counts       counts
 	// answering is what sessions ask the database in. It ends when they are to stop and the database has stopped answering.
 	answering context.Context
@@ -128,6 +129,7 @@ type client struct {
 	start    time.Time
 
 	started     int                       // sessions
+	shut        bool                      // it is counted among those that never could
 	connections map[string]target.Session // by node
 	rec         *recorder.Session         // nil: no session has begun
 	wait        time.Duration             // after the next attempt to connect that fails
@@ -243,10 +245,18 @@ func (c *client) connect(ctx context.Context) bool {
 	if err != nil {
 		if ctx.Err() == nil {
 			c.counts.unreachable(c.number, c.node, reason, err)
+			if c.started == 0 && !c.shut && c.number < c.cfg.Sessions {
+				c.shut = true
+				c.Load.shut.Add(1)
+			}
 		}
 		c.wait = min(max(2*c.wait, reconnectMin), reconnectMax)
 		_ = feed.Sleep(ctx, c.wait)
 		return false
+	}
+	if c.shut {
+		c.shut = false
+		c.Load.shut.Add(-1)
 	}
 	if c.rec == nil {
 		c.connections = map[string]target.Session{}
