@@ -19,7 +19,8 @@ func TestRedisThatHangs(t *testing.T) {
 			go io.Copy(io.Discard, theirs)
 			return ours, nil
 		}
-		o := &redis.Options{Dialer: dial, MaxRetries: -1, ReadTimeout: statementMax, ContextTimeoutEnabled: true}
+		// An address without a name, as looking one up leaves the test's bubble.
+		o := &redis.Options{Addr: "127.0.0.1:6379", Dialer: dial, MaxRetries: -1, ReadTimeout: statementMax, ContextTimeoutEnabled: true}
 		n := Node{Name: "db-1"}
 		r := &redisServer{nodes: []Node{n}, options: map[string]*redis.Options{n.Name: o}, clients: map[string]*redis.Client{n.Name: redis.NewClient(o)}}
 		defer r.Close()
