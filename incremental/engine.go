@@ -78,6 +78,7 @@ type Engine struct {
 	blocked    int           // reads that could not be decided
 	atClose    []pendingRead // reads that only the end of the input decides
 	doubtful   []pendingRead // of these, by transactions that may not have taken effect
+	watermark  int64         // of the last Tick
 	lists      map[version.Key]*listKey
 	unanchored []waitingRead                 // the first lists read of keys that are not anchored, oldest first
 	vouchers   map[ordinal]voucher           // by transaction of unknown outcome that took effect
@@ -664,6 +665,7 @@ func (e *Engine) Tick(watermark int64) Output {
 		return e.flush()
 	}
 	e.admitAll()
+	e.watermark = watermark
 	e.giveUp(watermark)
 	e.reconsider()
 	e.tickWeak(false)

@@ -1450,12 +1450,18 @@ func (e *Engine) result(c *check) verdict.Result {
 	return r
 }
 
-// pendingReads are those that are not checked as yet.
-func (e *Engine) pendingReads() int {
+// pendingReads are those that are not checked as yet. What is not known when no writer can come any more is open for
+// good, though the input's end may decide it: a monitor's has none.
+func (e *Engine) pendingReads() (n int) {
 	if e.closed {
 		return 0
 	}
-	return len(e.atClose) + len(e.doubtful)
+	for _, r := range slices.Concat(e.atClose, e.doubtful) {
+		if e.deadline(r.index) >= e.watermark {
+			n++
+		}
+	}
+	return n
 }
 
 // left says in r why something is left open of c's level, if anything is, and how much.

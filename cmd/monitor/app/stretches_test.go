@@ -89,27 +89,35 @@ func TestTimesUnusedByDatabaseClock(t *testing.T) {
 // what the transactions do keeps no promise.
 func TestOpenStretch(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "in.jsonl")
 	var lines []byte
 	for i := range int64(200) {
 		txn := record.Transaction{DB: "default", Session: fmt.Sprint("s", i%2), Seq: i / 2, HasSeq: true, ID: fmt.Sprint(i), HasTimes: true, Start: 1e9 * (i + 1), End: 1e9*(i+1) + 5,
 			Ops: []record.Op{{Kind: record.Read, Key: "x", Value: record.Int(i)}, {Kind: record.Write, Key: "x", Value: record.Int(i + 1)}, {Kind: record.Write, Key: "y", Value: record.Int(i)}}}
 		lines = append(codec.AppendJSON(lines, &txn), '\n')
 	}
-	if err := os.WriteFile(path, lines, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	waits := record.Transaction{DB: "default", Session: "n", ID: "n", HasTimes: true, Start: 1, End: 2,
+		Ops: []record.Op{{Kind: record.Read, Key: "n", Value: record.Null}}}
 	for _, tc := range []struct {
 		unique   bool
+		null     bool // what nobody wrote is read of a key that may turn out to hold lists
 		si, lin  life.Health
 		complete life.Completeness
 	}{
-		{true, life.Holds, life.NotJudged, life.Complete},
-		{false, life.HoldsInPart, life.NotJudged, life.Partial}, // of every read somebody unseen may have written the value
+		{true, false, life.Holds, life.NotJudged, life.Complete},
+		{false, false, life.HoldsInPart, life.NotJudged, life.Partial}, // of every read somebody unseen may have written the value
+		{true, true, life.HoldsInPart, life.NotJudged, life.Partial},
 	} {
+		path, input := filepath.Join(t.TempDir(), "in.jsonl"), lines
+		if tc.null {
+			input = append(append(codec.AppendJSON(nil, &waits), '\n'), lines...)
+		}
+		if err := os.WriteFile(path, input, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		c := testConfig(nil)
 		c.Source = config.Source{File: &config.File{Path: path, Follow: true}}
 		c.Levels, c.UniqueValues, c.HTTP.Listen = []verdict.Level{verdict.SI, verdict.LIN}, tc.unique, "127.0.0.1:0"
+		c.Initial = record.InitialZero
 		if !tc.unique {
 			c.Coverage = record.CoveragePartial
 		}
@@ -122,11 +130,11 @@ func TestOpenStretch(t *testing.T) {
 		})
 		for i, want := range []life.Health{tc.si, tc.lin} {
 			if l := st.Histories[0].Levels[i]; l.Health != want {
-				t.Errorf("unique values %t: %s: %s, %s", tc.unique, l.Level, l.Health, l.Why)
+				t.Errorf("%+v: %s: %s, %s", tc, l.Level, l.Health, l.Why)
 			}
 		}
 		if got := st.Histories[0].Levels[0].Complete; got != tc.complete {
-			t.Errorf("unique values %t: %s", tc.unique, got)
+			t.Errorf("%+v: %s", tc, got)
 		}
 		r.stop(t)
 	}
