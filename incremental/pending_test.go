@@ -75,3 +75,30 @@ func TestSteppedClock(t *testing.T) {
 		}
 	}
 }
+
+// What only the end of the input decides is open as long as a writer may come, and open for good after that.
+func TestOpenForGood(t *testing.T) {
+	for title, tc := range map[string]struct {
+		text  string
+		level verdict.Level
+	}{
+		"one of several writers": {"initial zero\na A: w(x,5) w(y,5) @0-0\na D: w(x,1) w(y,1) @1-1\nb B: w(x,1) w(y,2) @1-2\nc C: r(x,1) r(y,5) @2-3\n", verdict.RA},
+		"null or the empty list": {"initial zero\nc C: r(x,null) @2-3\n", verdict.SI},
+	} {
+		s, err := script.Parse(tc.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{tc.level}, Initial: record.InitialZero, Coverage: record.CoverageComplete,
+			Online: true, MaxTransaction: 100})
+		for i := range s.Txns {
+			e.Step(&s.Txns[i], 0)
+		}
+		for _, watermark := range []int64{4, 103, 104, 1000} {
+			e.Tick(watermark)
+			if r := e.Results()[0]; r.OpenForGood() != (watermark > 103) {
+				t.Errorf("%s, nobody comes who ended before %d: %+v", title, watermark, r)
+			}
+		}
+	}
+}

@@ -1450,13 +1450,13 @@ func (e *Engine) result(c *check) verdict.Result {
 	return r
 }
 
-// pendingReads are those that are not checked as yet. What is not known when no writer can come any more is open for
-// good, though the input's end may decide it: a monitor's has none.
-func (e *Engine) pendingReads() (n int) {
+// pending is how many of some reads are not decided as yet. What is not known when no writer can come any more is open
+// for good, though the input's end may decide it: a monitor's has none.
+func (e *Engine) pending(reads ...[]pendingRead) (n int) {
 	if e.closed {
 		return 0
 	}
-	for _, r := range slices.Concat(e.atClose, e.doubtful) {
+	for _, r := range slices.Concat(reads...) {
 		if e.deadline(r.index) >= e.watermark {
 			n++
 		}
@@ -1480,7 +1480,7 @@ func (e *Engine) left(c *check, r *verdict.Result) {
 	case c.unproved > 0:
 		r.Reason, r.Count = verdict.Forgotten, c.unproved
 	case notChecked > 0 && (r.Outcome == verdict.Violated || notChecked != len(e.doubtful) || !e.doesWithout(c)):
-		r.Reason, r.Count, r.Pending = verdict.NotChecked, notChecked, e.pendingReads()
+		r.Reason, r.Count, r.Pending = verdict.NotChecked, notChecked, e.pending(e.atClose, e.doubtful)
 		r.Decided = 1 - min(1, float64(notChecked)/float64(max(1, e.in.total)))
 	}
 }

@@ -310,9 +310,7 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 		r.Reason, r.Count = verdict.Conflicts, 1
 	case notChecked > 0 || open > 0:
 		r.Reason, r.Count = verdict.NotChecked, notChecked+open
-		if !e.closed {
-			r.Pending = e.pendingReads() + open
-		}
+		r.Pending = e.pending(e.atClose, e.doubtful, e.weak.choices)
 		if notChecked == 0 {
 			r.Reason = verdict.Conflicts
 		}
