@@ -684,8 +684,8 @@ func (in *intake) addRead(op *record.Op, i int, k version.Key, st *keyState, id 
 	if st.wrote != none {
 		found = st.wrote
 	}
-	if in.isNothing(c) && in.isNothing(found) {
-		in.suspects = append(in.suspects, suspect{k, v, report})
+	if own := in.showsOwn(k, c) || in.showsOwn(k, found); own || in.isNothing(c) && in.isNothing(found) {
+		in.suspects = append(in.suspects, suspect{k, v, report, own})
 		return
 	}
 	report(v)
@@ -720,18 +720,30 @@ func (in *intake) readCellOf(k version.Key, v record.Value) cellID {
 	return in.cellOf(k, v)
 }
 
+// showsOwn tells whether a list that was found has an element that the transaction at hand has appended itself.
+func (in *intake) showsOwn(k version.Key, c cellID) bool {
+	return in.lists[c] != nil && slices.ContainsFunc(in.apps, func(a ownAppend) bool {
+		return a.key == k && slices.Contains(in.elementsOf(c).elements, a.cell)
+	})
+}
+
 // suspect is a violation unless the key turns out to hold lists: null was read, or written, and
-// then the empty list read, or the other way round.
+// then the empty list read, or the other way round; or unless it turns out to have an element twice.
 type suspect struct {
 	key    version.Key
 	v      verdict.Violation
 	report func(verdict.Violation)
+	own    bool // an element is shown that the transaction appended itself
 }
 
 // judgeSuspects reports them, when all has been taken; those of keys of which an append may be forgotten are not checked.
 func (in *intake) judgeSuspects() {
 	for _, s := range in.suspects {
 		switch p := in.perKey.At(s.key); {
+		case s.own && p.isListKey():
+			s.report(s.v)
+		case s.own:
+			in.skipped++
 		case p.appended || !p.written:
 		case p.lossy:
 			in.skipped++
