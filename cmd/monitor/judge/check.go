@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -209,12 +210,12 @@ func (q *Question) begin(w *work, do func()) {
 // and goes on where it was when all have had their turn, until an eighth of the time is left, to explain what is broken.
 func (q *Question) decide(h *report.History, tell func(report.Result, verdict.Level)) (err error) {
 	plan, kept := q.plan(), time.Until(q.Until)/8
-	for len(plan) > 0 && err == nil {
+	for len(plan) > 0 {
 		plan = slices.DeleteFunc(plan, func(w *work) bool {
 			begins := w.goOn == nil
 			if begins {
 				w.levels = slices.DeleteFunc(slices.Clone(w.levels), func(l verdict.Level) bool { return !q.isOpen(l) })
-				q.begin(w, func() { err = q.round(w, h, tell) })
+				q.begin(w, func() { err = cmp.Or(err, q.round(w, h, tell)) })
 			}
 			over := err != nil || !begins && time.Until(q.Until) < kept
 			if over || !slices.ContainsFunc(w.levels, q.isOpen) || w.aux && !slices.ContainsFunc(q.Levels, q.isOpen) {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,18 +90,44 @@ func TestSharesAreGivenBack(t *testing.T) {
 	})
 }
 
-// decided is the time in which all levels are.
-func decided(t *testing.T, limit time.Duration) (took time.Duration) {
+// A level that fails leaves nothing behind of those that wait for their turn.
+func TestNothingWaitsAfterAFailure(t *testing.T) {
+	for share := 50 * time.Millisecond; share < 2*time.Second; share *= 2 {
+		synctest.Test(t, func(t *testing.T) {
+			q := slow(t, share)
+			failed := errors.New("the disk is full")
+			q.Proved = func(r verdict.Result) error {
+				if r.Level == verdict.G1 {
+					return nil
+				}
+				return failed
+			}
+			if err := Check(q, new(report.History)); err != nil && !errors.Is(err, failed) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// slow is a question about all levels, of which each look at the time takes a millisecond.
+func slow(t *testing.T, limit time.Duration) Question {
 	t.Helper()
 	q := recorded(t, "postgres-rr-domain20.jsonl.gz", AllLevels(record.ClockPrune)...)
-	began := time.Now()
-	q.All, q.Replay, q.Named, q.Until = true, false, true, began.Add(limit)
+	q.All, q.Replay, q.Named, q.Until = true, false, true, time.Now().Add(limit)
+	until := q.Until
 	q.Stop = func() verdict.Reason {
-		if time.Sleep(time.Millisecond); time.Now().After(q.Until) {
+		if time.Sleep(time.Millisecond); time.Now().After(until) {
 			return verdict.Timeout
 		}
 		return verdict.NoReason
 	}
+	return q
+}
+
+// decided is the time in which all levels are.
+func decided(t *testing.T, limit time.Duration) (took time.Duration) {
+	t.Helper()
+	q, began := slow(t, limit), time.Now()
 	var h report.History
 	if err := Check(q, &h); err != nil {
 		t.Fatal(err)
