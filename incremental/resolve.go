@@ -735,8 +735,6 @@ func (e *Engine) absent(index ordinal, c cellID) {
 		e.readInitial(index, c)
 	case complete && e.holdsInitial(cl) && !(e.opt.Initial == record.InitialZero && e.in.perKey.At(cl.key).bare() && !e.becomesInitial(index, c)):
 		e.readInitial(index, c)
-	case complete && e.turnsOut(c):
-		e.atClose = append(e.atClose, pendingRead{index, c})
 	case o.interOf(index) != none:
 		e.readAnomaly(verdict.IntermediateRead, index, c, e.in.txns.At(o.interOf(index)).id)
 	case o.aborted != verdict.NoTxn && cl.about&outside == 0 && !e.maybeRetried(index, o):
@@ -744,6 +742,8 @@ func (e *Engine) absent(index ordinal, c cellID) {
 	case !complete || o.aborted != verdict.NoTxn: // an unseen writer, here too
 	case o.inter == index || cl.final == index && !e.holdsInitial(cl):
 		e.readAnomaly(verdict.FutureRead, index, c, verdict.NoTxn)
+	case e.turnsOut(c):
+		e.atClose = append(e.atClose, pendingRead{index, c})
 	case e.opt.Initial == record.InitialAny && e.tookOwnForInitial(index, c):
 	case e.emptyList(c) && (e.opt.Initial == record.InitialAbsent || e.becomesInitial(index, c)):
 		e.readInitial(index, c)

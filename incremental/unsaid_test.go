@@ -52,9 +52,12 @@ func TestNothingReadBeforeTheFirstAppend(t *testing.T) {
 // Nothing that was read of a key to which only lists and nothing were written is what a list holds at first, if somebody
 // appends to it, however late. Where nobody does, it is out of thin air, which is known when the input ends.
 func TestNothingReadBeforeALateAppend(t *testing.T) {
-	for _, write := range []string{"w(y,[1])", "w(y,null)", "w(y,[]) w(y,null)", "w(y,5)"} {
+	for _, tc := range []struct {
+		write string
+		plain bool // it is seen who wrote what was read, or that the key holds no lists
+	}{{": w(y,[1])", false}, {": w(y,null)", false}, {": w(y,[1]) w(y,null)", false}, {": w(y,5)", true}, {": w(y,[]) w(y,[1])", true}, {" aborted: w(y,[])", true}} {
 		for _, late := range []bool{false, true} {
-			s, err := script.Parse("s1 T1: " + write + "\ns2 T2: r(y,[])\ns3 T3: append(y,9)\n")
+			s, err := script.Parse("s1 T1" + tc.write + "\ns2 T2: r(y,[])\ns3 T3: append(y,9)\n")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,10 +74,10 @@ func TestNothingReadBeforeALateAppend(t *testing.T) {
 				e.Step(&s.Txns[2], 20_000)
 				want = verdict.Unknown
 			}
-			if plain := write == "w(y,5)"; plain != (told > 0) {
-				t.Errorf("%s: %d told before any append", write, told)
-			} else if r := e.Close()[0]; !plain && r.Outcome != want {
-				t.Errorf("%s, appended to late: %v: %+v", write, late, r)
+			if tc.plain != (told > 0) {
+				t.Errorf("T1%s: %d told before any append", tc.write, told)
+			} else if r := e.Close()[0]; !tc.plain && r.Outcome != want {
+				t.Errorf("T1%s, appended to late: %v: %+v", tc.write, late, r)
 			}
 		}
 	}
