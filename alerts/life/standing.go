@@ -219,7 +219,7 @@ func (l *Life) Judged(p Progress, now int64) bool {
 		for _, g := range l.those(func(g *group) bool {
 			return g.DB == p.DB && g.tier < tierOverflow && (g.State != alerts.Resolved || g.aside())
 		}) {
-			if g.over == 0 && !g.due && d.since(g.at).reach(l.enough()) {
+			if at, enough := l.ends(g); g.over == 0 && !g.due && enough && (!same || l.now >= at) {
 				l.resolve(g) // as it is for the breach
 				continue
 			}

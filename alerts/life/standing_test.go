@@ -129,8 +129,14 @@ func TestBreachIsSeenForAMinute(t *testing.T) {
 	s.tell("shop", 1, 10, s.now, "si")
 	s.tell("shop", 1, 2000, s.now+int64(time.Hour), "si")
 	s.standing("shop", "si", "broken, 1 alerts, judged 1990 in 1h0m0s, 1 open")
+	var err error
+	if s.l, err = Restore(s.l.Append(nil), Config{}); err != nil { // a restart ends nothing sooner
+		t.Fatal(err)
+	}
+	s.tell("shop", 1, 2001, s.now+int64(time.Hour), "si")
+	s.standing("shop", "si", "broken, 1 alerts, judged 1991 in 1h0m0s, 1 open")
 	s.pass(time.Minute)
-	s.standing("shop", "si", "holds, 1 alerts, judged 1990 in 1h0m0s, 0 open")
+	s.standing("shop", "si", "holds, 1 alerts, judged 1991 in 1h0m0s, 0 open")
 }
 
 // What was never broken holds since the first record of its history, however many were judged at once, and no later
