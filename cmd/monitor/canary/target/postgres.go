@@ -35,6 +35,13 @@ const (
 	connectMax   = 5 * time.Second
 )
 
+// limits are set for a transaction, and no longer: a pooler may give the connection to others next.
+var limits = []Setting{{"statement_timeout", ms(statementMax)}, {"lock_timeout", ms(lockMax)},
+	{"idle_in_transaction_session_timeout", ms(statementMax)}}
+
+// atHand begins a transaction in which a hot standby can be asked. It refuses the level serializable, its default perhaps.
+const atHand = "begin isolation level repeatable read read only"
+
 func openPostgres(ctx context.Context, o Options) (Database, error) {
 	level, err := isolation(o.Isolation, map[string]string{
 		"read-committed": "read committed", "repeatable-read": "repeatable read", "serializable": "serializable"})
@@ -43,8 +50,8 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 	}
 	p := &postgres{nodes: nodesOf(o), configs: map[string]*pgx.ConnConfig{}, superuser: o.AllowSuperuser, observers: map[string]*pgSession{},
 		begin: "begin isolation level " + level, beginAtHand: "begin isolation level " + level + " read only"}
-	if level == "serializable" { // a hot standby refuses it
-		p.beginAtHand = "begin isolation level repeatable read read only"
+	if level == "serializable" {
+		p.beginAtHand = atHand
 	}
 	for _, n := range p.nodes {
 		c, err := parsePostgres(n)
@@ -53,6 +60,9 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 		}
 		c.ConnectTimeout = connectMax
 		c.RuntimeParams["application_name"] = "isowatch-canary"
+		if n.Replica && c.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement { // nothing is prepared before BEGIN: see atHand
+			c.DefaultQueryExecMode = pgx.QueryExecModeExec
+		}
 		p.configs[n.Name], p.observers[n.Name] = c, &pgSession{}
 	}
 	p.first, err = lookAt(ctx, p.nodes, p.look)
@@ -93,8 +103,8 @@ func (p *postgres) look(ctx context.Context, n Node) error {
 	defer c.Close(context.WithoutCancel(ctx))
 	var standby, super bool
 	var version string
-	if err := c.QueryRow(ctx, `select pg_is_in_recovery(), current_setting('server_version'),
-		(select rolsuper from pg_roles where rolname = current_user)`).Scan(&standby, &version, &super); err != nil {
+	if err := within(ctx, c, atHand, `select pg_is_in_recovery(), current_setting('server_version'),
+		(select rolsuper from pg_roles where rolname = current_user)`, nil, &standby, &version, &super); err != nil {
 		return pooled(n, unanswered(n, err, p.Fault(err)))
 	}
 	if err := tooOld(n, "PostgreSQL", version, 12); err != nil {
@@ -120,11 +130,6 @@ func (p *postgres) dial(ctx context.Context, n Node) (*pgx.Conn, error) {
 	// What a server has said tells more than that it had refused to be spoken to over TLS before.
 	if said := new(pgconn.PgError); errors.As(err, &said) && !slices.ContainsFunc(cfg.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != cfg.Host }) {
 		err = said
-	}
-	if err == nil { // a hot standby refuses to be asked anything at the level serializable, its default perhaps
-		if _, err = c.Exec(ctx, "set default_transaction_isolation = 'repeatable read'"); err != nil {
-			c.Close(context.WithoutCancel(ctx))
-		}
 	}
 	return c, refused(n, err)
 }
@@ -173,9 +178,29 @@ func (p *postgres) Close() {
 // made is the comment that tells our schema from another's of the same name.
 const made = "made by isowatch canary, version 3"
 
-// do runs statements of its own at a node, which may take as long as a session's.
+// within runs a statement in a transaction of its own, and reads what it returns into the rest, if there is that.
+func within(ctx context.Context, c *pgx.Conn, begin, text string, args []any, into ...any) error {
+	return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{BeginQuery: begin}, func(tx pgx.Tx) error {
+		if len(into) > 0 {
+			return tx.QueryRow(ctx, text, args...).Scan(into...)
+		}
+		_, err := tx.Exec(ctx, text, args...)
+		return err
+	})
+}
+
+// own runs a statement that may take as long as a session's.
+func own(ctx context.Context, c *pgx.Conn, text string, args []any, into ...any) error {
+	begin := "begin isolation level read committed"
+	for _, s := range limits {
+		begin += "; set local " + s.Name + " = " + s.Value
+	}
+	return within(ctx, c, begin, text, args, into...)
+}
+
+// do runs statements of its own at a node.
 func (p *postgres) do(ctx context.Context, at Node, work func(*pgx.Conn) error) error {
-	c, err := p.dialWith(ctx, at, nil)
+	c, err := p.dial(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -186,7 +211,7 @@ func (p *postgres) do(ctx context.Context, at Node, work func(*pgx.Conn) error) 
 // owned tells whether the schema is there, and refuses one that is not ours.
 func (p *postgres) owned(ctx context.Context, c *pgx.Conn) (bool, error) {
 	var comment string
-	err := c.QueryRow(ctx, `select coalesce(obj_description(oid, 'pg_namespace'), '') from pg_namespace where nspname = $1`, Space).Scan(&comment)
+	err := own(ctx, c, `select coalesce(obj_description(oid, 'pg_namespace'), '') from pg_namespace where nspname = $1`, []any{Space}, &comment)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, nil
@@ -213,7 +238,7 @@ func (p *postgres) Prepare(ctx context.Context) error {
 			}
 			text = "truncate " + Space + ".items"
 		}
-		_, err = c.Exec(ctx, text)
+		err = own(ctx, c, text, nil)
 		switch f := p.Fault(err); {
 		case err == nil:
 		case f.Reason == Denied && there:
@@ -228,7 +253,7 @@ func (p *postgres) Prepare(ctx context.Context) error {
 // unused refuses a schema that another canary is at work in. Rights that are missing show in what follows.
 func (p *postgres) unused(ctx context.Context, c *pgx.Conn) error {
 	err := unused(ctx, func(ctx context.Context) (state int64, err error) {
-		return state, c.QueryRow(ctx, stateOf(Space+".items", "coalesce(elements, array_to_string(numbers, ','))")).Scan(&state)
+		return state, own(ctx, c, stateOf(Space+".items", "coalesce(elements, array_to_string(numbers, ','))"), nil, &state)
 	})
 	if said := new(pgconn.PgError); errors.As(err, &said) && (said.Code == "42501" || said.Code == "42P01") { // or there is no table
 		return nil
@@ -248,7 +273,7 @@ func (p *postgres) Cleanup(ctx context.Context) error {
 			err = p.unused(ctx, c)
 		}
 		if err == nil && there {
-			_, err = c.Exec(ctx, "drop table if exists "+Space+".items; drop schema "+Space)
+			err = own(ctx, c, "drop table if exists "+Space+".items; drop schema "+Space, nil)
 		}
 		if said := new(pgconn.PgError); errors.As(err, &said) && said.Code == "2BP01" { // dependent objects still exist
 			return &Error{Option: "--target", What: "what is not the canary's lies in " + Space + " or depends on it", Err: err, Do: "drop that first: " + said.Detail}
@@ -266,44 +291,34 @@ func (p *postgres) Discard(ctx context.Context, at Node, items []Item) error {
 		keys = append(keys, i.Name)
 	}
 	return p.do(ctx, at, func(c *pgx.Conn) error {
-		_, err := c.Exec(ctx, "delete from "+Space+".items where key = any($1)", keys)
-		return err
+		return own(ctx, c, "delete from "+Space+".items where key = any($1)", []any{keys})
 	})
 }
 
-// dialWith connects, limits how long things may take, and applies settings.
-func (p *postgres) dialWith(ctx context.Context, at Node, settings []Setting) (*pgx.Conn, error) {
+func (p *postgres) Connect(ctx context.Context, at Node, settings []Setting) (Session, error) {
 	c, err := p.dial(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	all := append([]Setting{{"statement_timeout", ms(statementMax)}, {"lock_timeout", ms(lockMax)},
-		{"idle_in_transaction_session_timeout", ms(statementMax)}}, settings...)
-	for _, s := range all {
-		if _, err := c.Exec(ctx, "select set_config($1, $2, false)", s.Name, s.Value); err != nil {
+	for _, s := range slices.Concat(limits[:1], settings) { // the first is taken, where no pooler mixes up what is prepared
+		if err := within(ctx, c, atHand, "select set_config($1, $2, true)", []any{s.Name, s.Value}); err != nil {
 			c.Close(context.WithoutCancel(ctx))
-			if err := pooled(at, err); errors.As(err, new(*Error)) {
-				return nil, err
-			}
-			if p.Fault(err).Answered {
-				return nil, &Error{Option: "--session-settings", What: "the database does not take " + s.Name + "=" + s.Value, Err: err, Do: "see SHOW ALL for what there is"}
+			if err = pooled(at, err); !errors.As(err, new(*Error)) && p.Fault(err).Answered {
+				err = &Error{Option: "--session-settings", What: "the database does not take " + s.Name + "=" + s.Value, Err: err, Do: "see SHOW ALL for what there is"}
 			}
 			return nil, err
 		}
-	}
-	return c, nil
-}
-
-func (p *postgres) Connect(ctx context.Context, at Node, settings []Setting) (Session, error) {
-	c, err := p.dialWith(ctx, at, settings)
-	if err != nil {
-		return nil, err
 	}
 	begin := p.begin
 	if at.Replica {
 		begin = p.beginAtHand
 	}
-	s := &pgSession{conn: c, begin: begin}
+	set := statement{sql: "select true"}
+	for _, one := range slices.Concat(limits, settings) {
+		set.sql += ", set_config(?, ?, true)"
+		set.args = append(set.args, one.Name, one.Value)
+	}
+	s := &pgSession{conn: c, begin: []statement{{sql: begin}, set}}
 	s.said, s.run = postgresDialect, func(_ context.Context, all ...statement) (int64, error) {
 		tag, err := s.do(all...)
 		return tag.RowsAffected(), err
@@ -325,9 +340,9 @@ func (p *postgres) Observe(ctx context.Context, at Node) (State, error) {
 	var age *float64
 	var position string
 	s := State{Age: -1, Server: o.conn.PgConn().Conn().RemoteAddr().String()}
-	err := o.conn.QueryRow(ctx, `select pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on',
+	err := within(ctx, o.conn, atHand, `select pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on',
 		extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())::float8,
-		coalesce(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end::text, '')`).Scan(&standby, &s.ReadOnly, &age, &position)
+		coalesce(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end::text, '')`, nil, &standby, &s.ReadOnly, &age, &position)
 	if err != nil {
 		o.Close()
 		o.conn = nil
@@ -392,7 +407,7 @@ func (p *postgres) Fault(err error) Fault {
 type pgSession struct {
 	statements
 	conn    *pgx.Conn
-	begin   string
+	begin   []statement
 	due     bool        // begin is to be sent with the next statement
 	last    bool        // and commit
 	ended   *ending     // how commit was answered, where it was sent so
@@ -445,7 +460,7 @@ func (s *pgSession) do(statements ...statement) (tag pgconn.CommandTag, err erro
 	}
 	all := &pgx.Batch{}
 	if begin {
-		all.Queue(s.begin)
+		statements = slices.Concat(s.begin, statements)
 	}
 	for _, one := range statements {
 		all.Queue(numbered(one.sql), one.args...)
@@ -454,9 +469,6 @@ func (s *pgSession) do(statements ...statement) (tag pgconn.CommandTag, err erro
 		all.Queue("commit")
 	}
 	results := s.conn.SendBatch(context.Background(), all)
-	if begin {
-		_, err = results.Exec()
-	}
 	for _, one := range statements {
 		if err == nil {
 			tag, err = answer(one, results.Query)
