@@ -158,3 +158,21 @@ s4 S: r(x,2) @60-70
 		}
 	}
 }
+
+// Who wrote a value that it had read there before is exhibited with that read, without which it would have made the
+// value, and the others would have read it from there.
+func TestWrittenBackIsExhibited(t *testing.T) {
+	thin := false
+	for _, v := range violations(t, "initial any\ns1 T2: r(x,1)\ns1 T3: r(x,1) r(x,2) w(x,2)\ns1 T4: r(x,2)\n", verdict.SI) {
+		if v.Kind != verdict.ThinAirRead || v.Txns[0] != 2 {
+			continue
+		}
+		thin = true
+		if !slices.ContainsFunc(v.Exhibits, func(x verdict.Exhibit) bool { return x.Txn == 1 && slices.Contains(x.All, "x") }) {
+			t.Errorf("what T4 read is out of thin air, by %+v", v.Exhibits)
+		}
+	}
+	if !thin {
+		t.Error("no read is out of thin air")
+	}
+}

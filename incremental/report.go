@@ -220,7 +220,11 @@ func (e *Engine) showOtherReads(v *verdict.Violation, index ordinal, c cellID) {
 // showWriters adds who may have written c.
 func (e *Engine) showWriters(v *verdict.Violation, c cellID) {
 	for w := range e.in.writersOf(c) {
-		v.Exhibits = append(v.Exhibits, verdict.Exhibit{Txn: e.in.txns.At(w).id, Writes: []string{e.in.nameOf(e.in.cells.At(c).key)}})
+		x, keys := verdict.Exhibit{Txn: e.in.txns.At(w).id}, []string{e.in.nameOf(e.in.cells.At(c).key)}
+		if x.Writes = keys; e.unmade(e.in.cells.At(c)) {
+			x.Writes, x.All = nil, keys // it had read it there before
+		}
+		v.Exhibits = append(v.Exhibits, x)
 	}
 }
 
