@@ -1323,6 +1323,13 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 	s := e.newStrand(cfg)
 	s.holds = len(e.main.choices) > 0
 	tab := &e.main.tab
+	var cands [][]version.ID // they may ask for initial versions, which are copied with the others
+	for _, ch := range e.main.choices {
+		if e.reads.Stopped() {
+			break
+		}
+		cands = append(cands, s.candidates(ch.slot, ch.key))
+	}
 	reads, next := e.readsInOrder(), version.ID(0)
 	for slot := range version.Slot(len(e.slotTx)) {
 		s.add(e.txnFor(e.in.txns.At(e.slotTx[slot])), len(e.main.reads(slot)), len(e.main.writes(slot)))
@@ -1342,11 +1349,9 @@ func (e *Engine) copy(cfg constraint.Config) *strand {
 	for _, l := range e.main.lists {
 		s.follow(l.prev, l.v)
 	}
-	for _, ch := range e.main.choices {
-		if e.reads.Stopped() {
-			break
-		}
-		s.choose(ch.slot, ch.key, s.candidates(ch.slot, ch.key), ch.guarded)
+	for i, c := range cands {
+		ch := e.main.choices[i]
+		s.choose(ch.slot, ch.key, c, ch.guarded)
 	}
 	for _, x := range e.main.exclusive {
 		s.exclude(x[0], x[1])
