@@ -8,6 +8,7 @@ import (
 	"github.com/isowatch/isowatch/incremental"
 	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/record"
+	"github.com/isowatch/isowatch/internal/lab/oracle/script"
 )
 
 // Wherever what an engine may do is used up, it tells only what the history has done, and takes no level
@@ -136,6 +137,32 @@ func TestUnreadWritesMakeNoPairs(t *testing.T) {
 					t.Errorf("%s, online %v: %v: %d pairs", kind, online, r.Level, r.Stats.Constraints)
 				}
 			}
+		}
+	}
+}
+
+// A history whose reads were given up, so that nobody asked yet what keys held at first, is read again for one level.
+func TestGivenUpIsReadAgain(t *testing.T) {
+	s, err := script.Parse(`initial any
+s3 T2 unknown: r(y,0) w(y,0) r(x,0) w(x,0) @2-4
+s2 T1: r(x,0) w(x,0) r(y,0) w(y,0) @0-12
+s2 P1: w(z,6) @12-12
+s3 P2: r(z,6) @12-12
+s3 P3: w(u,7) @12-14
+s4 P4: r(u,null) r(z,0) @14-14
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := incremental.New(incremental.Options{Levels: []verdict.Level{verdict.RC, verdict.CC, verdict.PC, verdict.SSER, verdict.LIN},
+		Clock: record.ClockDatabase, Online: true, UnseenUnique: true, Steps: 2})
+	for i, tick := range []int64{4, 12, 12, 12, 14, 14} {
+		e.Step(&s.Txns[i], 0)
+		e.Tick(tick)
+	}
+	for _, r := range e.Close() {
+		if r.Outcome == verdict.Satisfied {
+			t.Errorf("%v is satisfied, of which something was given up", r.Level)
 		}
 	}
 }
