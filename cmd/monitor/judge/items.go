@@ -239,19 +239,23 @@ func (q Question) Part() (results []verdict.Result, find func(i int) func(verdic
 	if err := q.decide(&report.History{}, func(r report.Result, l verdict.Level) { q.known[l] = r }); err != nil {
 		panic(fmt.Sprintf("judge: %v; can't happen, because no proof was asked for", err))
 	}
-	foundAt := func(l verdict.Level) int {
-		return slices.IndexFunc(q.found, func(f found) bool { return f.Level == l })
-	}
-	for _, l := range q.Levels {
+	of := make([]int, len(q.Levels)) // where each was found
+	for i, l := range q.Levels {
 		r := q.inferred(l)
-		if i := foundAt(l); i >= 0 {
-			r = q.found[i].Result
-		} else if r.Outcome == verdict.Unknown {
+		of[i] = slices.IndexFunc(q.found, func(f found) bool { return f.Level == l })
+		switch {
+		case of[i] >= 0:
+			r = q.found[of[i]].Result
+		case r.Outcome == verdict.Violated: // as another is, of which the violations are
+			r.Violations = nil
+			of[i] = slices.IndexFunc(q.found, func(f found) bool { return l.Implies(f.Level) && f.Outcome == verdict.Violated })
+			if of[i] >= 0 {
+				r.Violations = q.found[of[i]].Violations
+			}
+		case r.Outcome == verdict.Unknown:
 			r = q.open(l)
 		}
 		results = append(results, r)
 	}
-	return results, func(i int) func(verdict.TxnID) (*record.Transaction, bool) {
-		return q.found[foundAt(q.Levels[i])].find
-	}
+	return results, func(i int) func(verdict.TxnID) (*record.Transaction, bool) { return q.found[of[i]].find }
 }

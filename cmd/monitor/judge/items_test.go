@@ -226,3 +226,39 @@ func decoded(t *testing.T, lines string) (txns []record.Transaction) {
 	}
 	return txns
 }
+
+// TestPartFindsItsRecords: whatever breaks a level, also one that was not judged as a weaker one is broken, is of records
+// that are found, whenever it is stopped.
+func TestPartFindsItsRecords(t *testing.T) {
+	inferred := 0
+	for seed := range uint64(race.Few(150, 2000)) {
+		r := rand.New(rand.NewPCG(seed, 78))
+		txns := tiny.Predicates(r, 4)
+		levels := slices.DeleteFunc(verdict.Levels(), func(l verdict.Level) bool { return l == verdict.LIN || r.IntN(3) == 0 })
+		left := r.IntN(60)
+		stop := func() verdict.Reason {
+			if left--; left < 0 {
+				return verdict.Timeout
+			}
+			return verdict.NoReason
+		}
+		q := Question{Records: packed.Of(txns), Levels: levels, AnomaliesMax: 1, Stop: stop, Assume: Assumptions{Initial: record.InitialAbsent, Coverage: record.CoverageComplete},
+			Unasked: func(int, string) bool { return false }}
+		results, find := q.Part()
+		for i, res := range results {
+			for _, v := range res.Violations {
+				for _, id := range v.Evidence {
+					if _, ok := find(i)(id); !ok {
+						t.Fatalf("seed %d: %v at %v names a transaction that is not there", seed, v.Kind, res.Level)
+					}
+				}
+				if v.Level != res.Level {
+					inferred++
+				}
+			}
+		}
+	}
+	if inferred == 0 {
+		t.Error("no level was broken as another is")
+	}
+}
