@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,7 @@ type postgres struct {
 	begin       string
 	beginAtHand string       // on a standby
 	version     atomic.Value // of a node
+	has         sync.Map     // which database, by node
 	superuser   bool
 	observers   map[string]*pgSession // by node; without a connection before the first question
 }
@@ -65,7 +67,9 @@ func openPostgres(ctx context.Context, o Options) (Database, error) {
 		}
 		p.configs[n.Name], p.observers[n.Name] = c, &pgSession{}
 	}
-	p.first, err = lookAt(ctx, p.nodes, p.look)
+	if p.first, err = lookAt(ctx, p.nodes, p.look); err == nil {
+		err = ofOne(p.nodes, p.first, &p.has)
+	}
 	return p, err
 }
 
@@ -120,6 +124,11 @@ func (p *postgres) look(ctx context.Context, n Node) error {
 			Do: "make it one: CREATE ROLE canary LOGIN; GRANT CREATE ON DATABASE … TO canary; or say --allow-superuser"}
 	}
 	p.version.Store(version)
+	var database string // what only speaks PostgreSQL's protocol may not say
+	if within(ctx, c, atHand, `select concat_ws('/', system_identifier, oid) from pg_control_system(), pg_database
+		where datname = current_database()`, nil, &database) == nil {
+		p.has.Store(n.Name, database)
+	}
 	return nil
 }
 

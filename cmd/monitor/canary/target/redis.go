@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -24,6 +25,7 @@ type redisServer struct {
 	clients map[string]*redis.Client  // by node
 	watch   bool
 	version atomic.Value // of a node
+	has     sync.Map     // which database, by node
 }
 
 // silent keeps the client from writing what it also returns.
@@ -51,7 +53,10 @@ func openRedis(ctx context.Context, o Options) (Database, error) {
 		c.DialTimeout, c.ReadTimeout, c.WriteTimeout, c.ContextTimeoutEnabled = connectMax, statementMax, statementMax, true
 		r.options[n.Name], r.clients[n.Name] = c, redis.NewClient(c)
 	}
-	if r.first, err = lookAt(ctx, r.nodes, r.look); err != nil {
+	if r.first, err = lookAt(ctx, r.nodes, r.look); err == nil {
+		err = ofOne(r.nodes, r.first, &r.has)
+	}
+	if err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -76,6 +81,9 @@ func (r *redisServer) look(ctx context.Context, n Node) error {
 		return &Error{Option: "--replica", What: n.Name + " is no replica", Do: "give it with --target, or the replica that is meant"}
 	}
 	r.version.Store(said["redis_version"])
+	if !n.Replica || said["master_link_status"] == "up" { // else it may not know yet
+		r.has.Store(n.Name, fmt.Sprint(said["master_replid"], "/", r.options[n.Name].DB))
+	}
 	return nil
 }
 

@@ -396,6 +396,17 @@ func lookAt(ctx context.Context, nodes []Node, look func(context.Context, Node) 
 	return first, err
 }
 
+// ofOne checks that a node has the same database as another, where both are known.
+func ofOne(nodes []Node, first Node, has *sync.Map) error {
+	its, _ := has.Load(first.Name)
+	for _, n := range nodes {
+		if other, known := has.Load(n.Name); known && its != nil && other != its {
+			return &Error{Option: n.option, What: n.Name + " has another database than " + first.Name, Do: "give nodes of one database"}
+		}
+	}
+	return nil
+}
+
 // oneLine is an error on one line.
 type oneLine struct{ error }
 
