@@ -203,8 +203,13 @@ func (h *History) findRows(t *record.Transaction, i int, acts *[]act) error {
 	op := &t.Ops[i]
 	if isPredicate(op) {
 		st, err := h.statement(op)
+		if err != nil {
+			return err
+		}
+		// Who reads of what did not commit reads what nobody wrote, whichever row it was.
+		st.isKnown = st.isKnown || t.Status == record.Aborted
 		*acts = append(*acts, act{op: int32(i), statement: st})
-		return err
+		return nil
 	}
 	r, known := h.keys[op.Key]
 	of := h.tableOf(op.Key)

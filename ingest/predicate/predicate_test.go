@@ -199,3 +199,30 @@ func TestReadStops(t *testing.T) {
 		}
 	}
 }
+
+// TestHitsOfWhatDidNotCommit: which rows a predicate write of an aborted transaction hit, as of one whose connection died
+// within it, is nobody's concern.
+func TestHitsOfWhatDidNotCommit(t *testing.T) {
+	var txns []record.Transaction
+	for _, line := range []string{
+		`{"session":"s","status":"committed","ops":[["w","t:1",{"v":2,"w":7}]]}`,
+		`{"session":"s","status":"aborted","ops":[["wp",{"table":"t","where":"v = 2"},{"set":{"v":3}}]]}`,
+		`{"session":"s","status":"committed","ops":[["rp",{"table":"t","where":"v = 2"},{"t:1":{"v":2}}]]}`,
+	} {
+		var x record.Transaction
+		if err := codec.New(codec.Options{}).Decode([]byte(line), &x); err != nil {
+			t.Fatal(err)
+		}
+		txns = append(txns, x)
+	}
+	for status, supposed := range map[record.Status]bool{record.Aborted: false, record.Unknown: true, record.Committed: true} {
+		txns[1].Status = status
+		items, err := predicate.Read(txns, nil, func() bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if items.Supposed != supposed {
+			t.Errorf("%v: supposed %t", status, items.Supposed)
+		}
+	}
+}

@@ -113,7 +113,7 @@ func (s *touched) take(ops []record.Op) (opaque bool) {
 func (f *Frontier) Forget(t *record.Transaction, arrival int64) {
 	f.folded++
 	s := &f.touched
-	if s.take(t.Ops) {
+	if s.take(t.Ops) && t.Status != record.Aborted {
 		f.opaque = true
 	}
 	s.head = s.head[:0]

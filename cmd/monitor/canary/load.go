@@ -374,7 +374,8 @@ func (c *client) operate(ctx context.Context, t *recorder.Transaction, g *group,
 		for c.cfg.Pause == 0 && isRead(steps[i]) && together < togetherMax && i+together < len(steps) && isRead(steps[i+together]) {
 			together++
 		}
-		if e, ok := c.session.(target.Ender); ok && i+together == len(steps) {
+		// What a predicate write hit is known before the commit, so that it is where that has no answer.
+		if e, ok := c.session.(target.Ender); ok && i+together == len(steps) && steps[i].Kind != record.PredicateWrite {
 			e.Last()
 			c.committing = true
 		}
