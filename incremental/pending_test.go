@@ -82,14 +82,15 @@ func TestOpenForGood(t *testing.T) {
 		text  string
 		level verdict.Level
 	}{
-		"one of several writers": {"initial zero\na A: w(x,5) w(y,5) @0-0\na D: w(x,1) w(y,1) @1-1\nb B: w(x,1) w(y,2) @1-2\nc C: r(x,1) r(y,5) @2-3\n", verdict.RA},
-		"null or the empty list": {"initial zero\nc C: r(x,null) @2-3\n", verdict.SI},
+		"one of several writers":    {"initial zero\na A: w(x,5) w(y,5) @0-0\na D: w(x,1) w(y,1) @1-1\nb B: w(x,1) w(y,2) @1-2\nc C: r(x,1) r(y,5) @2-3\n", verdict.RA},
+		"a list that is read again": {"initial absent\na A: append(x,1) append(x,2) @0-1\nc C: r(x,[]) r(x,[1]) @2-3\n", verdict.RC},
+		"null or the empty list":    {"initial zero\nc C: r(x,null) @2-3\n", verdict.SI},
 	} {
 		s, err := script.Parse(tc.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := incremental.New(incremental.Options{Levels: []verdict.Level{tc.level}, Initial: record.InitialZero, Coverage: record.CoverageComplete,
+		e := incremental.New(incremental.Options{Levels: []verdict.Level{tc.level}, Initial: *s.Header.Initial, Coverage: record.CoverageComplete,
 			Online: true, MaxTransaction: 100})
 		for i := range s.Txns {
 			e.Step(&s.Txns[i], 0)

@@ -290,7 +290,7 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 	if e.opt.MaxViolations > 0 && !e.opt.Online && len(r.Violations) > e.opt.MaxViolations {
 		r.Violations = r.Violations[:e.opt.MaxViolations]
 	}
-	open, notChecked := 0, e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)
+	open, notChecked := 0, e.in.skipped+e.blocked+e.weak.blocked+len(e.atClose)+len(e.weak.repeats)
 	switch {
 	case c.outcome == verdict.Unknown || !e.closed:
 		open = len(e.weak.choices)
@@ -310,7 +310,7 @@ func (e *Engine) weakResult(l verdict.Level) verdict.Result {
 		r.Reason, r.Count = verdict.Conflicts, 1
 	case notChecked > 0 || open > 0:
 		r.Reason, r.Count = verdict.NotChecked, notChecked+open
-		r.Pending = e.pending(e.atClose, e.doubtful, e.weak.choices)
+		r.Pending = e.pending(e.atClose, e.doubtful, e.weak.repeats, e.weak.choices)
 		if notChecked == 0 {
 			r.Reason = verdict.Conflicts
 		}
