@@ -14,12 +14,12 @@ import (
 const OperationsMax = 1 << 22
 
 // ask adds that a statement read a row, the n-th of those that it returned or hit, or, with n < 0, one that was not there.
-// false if that was asked before, or is not to be asked.
+// false if that was asked before, is not to be asked, or if too much is asked already.
 func (h *History) ask(st *statement, n int, r *row) bool {
 	if st.asked == nil {
 		st.asked = map[*row]bool{}
 	}
-	if st.asked[r] || h.unasked != nil && h.unasked(st.txn, r.key) {
+	if st.asked[r] || h.size > h.Most || h.unasked != nil && h.unasked(st.txn, r.key) {
 		return false
 	}
 	st.asked[r], r.isAsked = true, true
@@ -32,7 +32,9 @@ func (h *History) ask(st *statement, n int, r *row) bool {
 		}
 		columns = *seen.shape
 	}
+	had := len(r.registers)
 	g := r.register(st, columns)
+	h.size += 1 + r.writes*(len(r.registers)-had)
 	value := record.Null
 	switch {
 	case n >= 0 && st.seen != nil:
@@ -75,7 +77,6 @@ func (h *History) AskAll() error {
 			r.isAsked = true
 		}
 	}
-	size := h.Size()
 	for t, a := range h.statements() {
 		if t%stopEvery == 0 && h.stop() {
 			return nil
@@ -89,41 +90,30 @@ func (h *History) AskAll() error {
 			}
 			missing = slices.DeleteFunc(slices.Clone(missing), func(r *row) bool { return hit[r] })
 		}
-		add := func(n int, r *row) {
-			had := len(r.registers)
-			if h.ask(st, n, r) && st.reads[len(st.reads)-1].register != nil {
-				size += 1 + r.writes*(len(r.registers)-had)
-			}
-		}
 		for _, r := range missing {
-			add(-1, r)
+			h.ask(st, -1, r)
 		}
 		for n, r := range st.rows {
-			add(n, r)
+			h.ask(st, n, r)
 		}
-		if size > h.Most {
-			return fmt.Errorf("the rows and conditions come to more than %d operations", h.Most)
+		if err := h.TooMuch(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// Size is how many operations on registers Transactions have. Those on rows are no more than the records name.
-func (h *History) Size() (n int) {
-	for _, r := range h.keys {
-		if r != nil {
-			n += r.writes * len(r.registers)
-		}
+// TooMuch is an error if more would have to be asked for than Most.
+func (h *History) TooMuch() error {
+	if h.size > h.Most {
+		return fmt.Errorf("the rows and conditions come to more than %d operations", h.Most)
 	}
-	for _, a := range h.statements() {
-		for _, r := range a.statement.reads {
-			if r.register != nil {
-				n++
-			}
-		}
-	}
-	return n
+	return nil
 }
+
+// Size is how many operations on registers Transactions have. Those on rows are no more than the records name. Once it is more
+// than Most nothing more is asked for.
+func (h *History) Size() int { return h.size }
 
 // Explain executes the transactions in the order that proves a level, and asks for what it does not explain of the rows that
 // statements returned and hit and of those that they did not; at si and strong-si also for rows that two write of which none
@@ -135,7 +125,7 @@ func (h *History) Explain(level verdict.Level, order []verdict.Event) int {
 	added := 0
 	started, written := make([]int, len(h.Txns)), map[*row]int{}
 	for at, s := range order {
-		if at%stopEvery == stopEvery-1 && h.stop() {
+		if h.size > h.Most || at%stopEvery == stopEvery-1 && h.stop() {
 			return added
 		}
 		acts := h.acts[s.Txn]

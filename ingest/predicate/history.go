@@ -17,7 +17,7 @@ type History struct {
 	// Supposed: what some predicate writes hit, or made of it, is not known; it is as if the transactions had run in the
 	// order of their ends. If that is satisfied so is the history, else nothing is known.
 	Supposed bool
-	// Most is how much Size may be: AskAll goes no further. OperationsMax.
+	// Most is how much Size may be: AskAll and Explain go no further. OperationsMax.
 	Most int
 
 	tables     map[string]*table     // those that predicates are about
@@ -26,6 +26,7 @@ type History struct {
 	acts       [][]act               // by transaction
 	shapes     map[string]*[]string
 	supposes   bool // of all predicate writes what they hit
+	size       int  // of what is asked for by now
 	unasked    func(t int, key string) bool
 	stop       func() bool
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isowatch/isowatch/incremental/verdict"
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/predicate"
 	"github.com/isowatch/isowatch/ingest/record"
@@ -223,6 +224,38 @@ func TestHitsOfWhatDidNotCommit(t *testing.T) {
 		}
 		if items.Supposed != supposed {
 			t.Errorf("%v: supposed %t", status, items.Supposed)
+		}
+	}
+}
+
+// TestTooMuchIsNotAskedFor: an order that explains nothing has no more asked for than Most, and the last read more.
+func TestTooMuchIsNotAskedFor(t *testing.T) {
+	const rows, most = 100, 50
+	row := record.ObjectOf(map[string]record.Value{"v": record.Int(1)})
+	writer := record.Transaction{Status: record.Committed}
+	for i := range rows {
+		writer.Ops = append(writer.Ops, record.Op{Kind: record.Write, Key: fmt.Sprint("t:", i), Value: row})
+	}
+	txns, order := []record.Transaction{writer}, []verdict.Event{{Txn: 0, Commit: true}}
+	for i := 1; i < 20; i++ {
+		txns = append(txns, record.Transaction{Status: record.Committed, Ops: []record.Op{{Kind: record.PredicateRead, Key: "t", Where: fmt.Sprint("v < ", i+1), Value: record.ObjectOf(nil)}}})
+		order = append(order, verdict.Event{Txn: verdict.TxnID(i), Commit: true})
+	}
+	for name, ask := range map[string]func(h *predicate.History){
+		"of what an order does not explain": func(h *predicate.History) { h.Explain(verdict.SER, order) },
+		"of all": func(h *predicate.History) {
+			if h.AskAll() == nil {
+				t.Error("that all is too much is not told")
+			}
+		},
+	} {
+		h, err := predicate.Read(txns, nil, func() bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Most = most
+		if ask(h); h.Size() <= most || h.Size() > most+2 {
+			t.Errorf("%s: %d operations, want little more than %d", name, h.Size(), most)
 		}
 	}
 }

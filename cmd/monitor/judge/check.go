@@ -62,7 +62,6 @@ type Question struct {
 	items     *predicate.History // what of predicates is asked for in Records; nil: they are not judged, or there are none
 	isWhole   bool               // that is all of them
 	itemsMax  int                // how many operations there may be for predicates; 0: as package predicate has it
-	isTooMuch bool               // more is asked for than is in Records, as that would be too many operations
 	decided   []verdict.Result   // what holds, with its proof, and what is violated
 	explainer *explainer
 	notes     []string // on every result
@@ -375,7 +374,7 @@ func (q *Question) round(w *work, h *report.History, tell func(report.Result, ve
 	phases := report.Phases{Decode: q.Decoded.Seconds()}
 	began := time.Now()
 	if err := q.whole(w.levels); err != nil {
-		q.notes = append(q.notes, "predicates are not judged at "+names(w.levels)+": "+err.Error())
+		q.unjudged(err, w.levels...)
 		for _, l := range w.levels {
 			tell(resultOf(q.open(l)), l)
 		}

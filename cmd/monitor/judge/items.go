@@ -79,11 +79,15 @@ func (q *Question) whole(levels []verdict.Level) error {
 	return q.askAll()
 }
 
+// unjudged notes why predicates are not judged at levels.
+func (q *Question) unjudged(why error, levels ...verdict.Level) {
+	q.notes = append(q.notes, "predicates are not judged at "+names(levels)+": "+why.Error())
+}
+
 // askAll asks for all that predicates say.
 func (q *Question) askAll() error {
 	q.Phase("reading predicates")
 	if err := q.items.AskAll(); err != nil {
-		q.isTooMuch = true
 		return err
 	}
 	q.isWhole = true
@@ -115,10 +119,11 @@ func (q *Question) unexplained(results []verdict.Result) bool {
 			results[i] = verdict.Result{Level: r.Level, Outcome: verdict.Unknown, Reason: why, Count: len(q.items.Txns), Stats: r.Stats}
 		}
 	}
-	if q.isTooMuch = q.isTooMuch || q.items.Size() > q.items.Most; q.isTooMuch {
+	if err := q.items.TooMuch(); err != nil {
 		for i, r := range results {
 			if r.Outcome == verdict.Satisfied {
 				results[i] = q.open(r.Level)
+				q.unjudged(err, r.Level)
 			}
 		}
 		return false
