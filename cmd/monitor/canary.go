@@ -123,6 +123,9 @@ func (c *canaryFlags) run(cmd *cobra.Command) error {
 	defer app.LimitMemory(loaded.Config.Memory, loaded.Config.Store.Path, o.Log)()
 	ended, err := canary.Run(ctx, *o)
 	if err != nil {
+		if ended != nil {
+			err = errors.Join(err, printReports(cmd, c.out, ended.Reports, true))
+		}
 		return canaryFailure(err)
 	}
 	if err = c.out.ended(cmd, ended); err != nil || ended.Unchecked == "" {

@@ -61,7 +61,7 @@ func (r *recording) topic() (broker, topic string, err error) {
 // output is where what becomes of the records goes; they are sent to topic, if that is not empty.
 func (r *recording) output(cmd *cobra.Command, loaded *config.Loaded, to kafka.Connection, topic string) (o embedded.Output, err error) {
 	stderr := cmd.ErrOrStderr()
-	if r.from.file == "" { // what goes well is told on standard output
+	if r.from.file == "" || r.out.quiet { // what goes well is told on standard output, or not at all
 		loaded.Log.Level = "error"
 	}
 	o = embedded.Output{Record: r.open, Version: buildInfo().Version, Out: cmd.OutOrStdout(), JSON: r.out.json(), Quiet: r.out.quiet}
@@ -82,14 +82,21 @@ func (r *recording) output(cmd *cobra.Command, loaded *config.Loaded, to kafka.C
 	return o, err
 }
 
-// open makes the file of --record, or empties it; nil: there is none. It is called when there is something to record.
+// open makes the file of --record; nil: there is none. It is called when there is something to record. What an earlier run has
+// recorded stays.
 func (r *recording) open() (*os.File, error) {
-	if r.record == "" {
+	switch r.record {
+	case "":
 		return nil, nil
+	case "-":
+		return nil, unusablef("--record: wants a file, not -")
 	}
-	f, err := os.Create(r.record)
+	f, err := os.OpenFile(r.record, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, unusablef("--record: %w", err)
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		return nil, errors.Join(unusablef("--record: %s is no new file; name one, or remove what an earlier run has recorded", r.record), f.Close())
 	}
 	return f, nil
 }

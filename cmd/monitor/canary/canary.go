@@ -66,7 +66,8 @@ func transactionBytes(c *config.Canary) int {
 }
 
 // Run works until the duration, ctx or, if asked for, the first violation ends it. The error is a *target.Error where an
-// option does not fit the database, else what the monitor's Run returns.
+// option does not fit the database, else what the monitor's Run returns. What was judged is returned also where not all of it
+// could be recorded.
 func Run(ctx context.Context, o Options) (*embedded.Outcome, error) {
 	c := o.Config.Canary
 	settings, err := target.ParseSettings(c.SessionSettings)
@@ -196,18 +197,17 @@ func (w *watch) run(ctx context.Context) (*embedded.Outcome, error) {
 	if at, ok := working.Deadline(); ok && at.Before(ended) { // what was under way then has been waited for
 		ended = at
 	}
-	lost := w.monitor.Dropped()
+	lost, out := w.monitor.Dropped(), w.monitor.Outcome(w.db.Describe())
 	switch {
 	case w.exceeded != "":
 		return nil, fmt.Errorf("the canary stopped by itself: %s", w.exceeded)
 	case w.Publish != nil && lost > 0:
 		return nil, fmt.Errorf("--publish: %s records were lost on their way to the topic, which has %s; the log says why", humanize.Comma(lost), humanize.Comma(w.monitor.Recorded()))
 	case lost > 0:
-		return nil, fmt.Errorf("--record: %s records could not be written; the log says why", humanize.Comma(lost))
+		return out, fmt.Errorf("--record: %s records could not be written; the log says why", humanize.Comma(lost))
 	case w.Publish == nil && w.load.committed.Load() == 0 && ctx.Err() == nil:
 		return nil, ErrNothing
 	}
-	out := w.monitor.Outcome(w.db.Describe())
 	if why := w.unchecked(ended, page.StalledAfter); why != "" && ctx.Err() == nil {
 		out.Unchecked = "when the canary ended nothing had been committed for more than " + page.StalledAfter.String() + ", and nothing was checked any more: " + why
 	}

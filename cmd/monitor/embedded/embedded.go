@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ import (
 	"github.com/isowatch/isowatch/ingest/codec"
 	"github.com/isowatch/isowatch/ingest/record"
 	"github.com/isowatch/isowatch/recorder"
+	"github.com/isowatch/isowatch/window/store"
 )
 
 // Options of a Monitor.
@@ -101,7 +103,8 @@ var errEnded = errors.New("the monitor has ended")
 func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 	m = &Monitor{options: o, start: time.Now(), stop: stop, drawn: map[string]bool{}}
 	if o.Config.Store.Path == config.Default().Store.Path {
-		if m.dir, err = os.MkdirTemp("", "isowatch-monitor-"); err != nil {
+		tidy()
+		if m.dir, err = os.MkdirTemp("", folder); err != nil {
 			return nil, fmt.Errorf("make a folder for the monitor: %w", err)
 		}
 		c := *o.Config
@@ -136,6 +139,23 @@ func New(o Options, stop context.CancelFunc) (m *Monitor, err error) {
 		return nil, errors.Join(err, m.Recorder.Close(context.Background()), os.RemoveAll(m.dir))
 	}
 	return m, nil
+}
+
+// folder is what the names of the folders begin with that are made for a monitor's store.
+const folder = "isowatch-monitor-"
+
+// tidy removes those folders that monitors have left which were killed: nobody has the store locked, nor made it just now to do so.
+func tidy() {
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), folder+"*"))
+	for _, dir := range left {
+		info, err := os.Stat(dir)
+		if err != nil || time.Since(info.ModTime()) < time.Minute {
+			continue
+		}
+		if s, err := store.Open(store.Options{Path: dir, AtOnce: true}); err == nil {
+			_ = errors.Join(s.Close(), os.RemoveAll(dir))
+		}
+	}
 }
 
 // header is the first line of what is recorded.

@@ -1,0 +1,37 @@
+package canary
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/isowatch/isowatch/cmd/monitor/embedded"
+	"github.com/isowatch/isowatch/config"
+)
+
+// What was judged is told also where not all of it could be recorded.
+func TestJudgedAndNotRecorded(t *testing.T) {
+	t.Parallel()
+	loaded, err := config.Load(config.Sources{Overrides: []config.Override{{Path: "canary.targets", Value: `["sqlite://` + t.TempDir() + `/canary.db"]`},
+		{Path: "canary.rate", Value: "0"}, {Path: "canary.pause", Value: "0s"}, {Path: "levels", Value: "ser"}, {Path: "http.listen", Value: ""}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func() (*os.File, error) {
+		r, w, err := os.Pipe()
+		go func() {
+			_, _ = bufio.NewReader(r).ReadString('\n')
+			_ = r.Close() // and from then on nothing can be written
+		}()
+		return w, err
+	}
+	out, err := Run(t.Context(), Options{Config: loaded.Config, Transactions: 200,
+		Output: embedded.Output{Record: record, Log: zerolog.Nop(), Out: io.Discard, Quiet: true}})
+	if err == nil || !strings.Contains(err.Error(), "records could not be written") || out == nil || len(out.Reports) != 1 {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
