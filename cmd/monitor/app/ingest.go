@@ -331,16 +331,12 @@ func (in *ingest) refuse(e *entry) {
 
 // beginHistory begins a history with an entry.
 func (in *ingest) beginHistory(db string, e *entry) {
-	coverage, complete := in.cfg.Coverage, in.complete
-	if _, known := in.teller.Snapshot().Progress(db); known && in.origin == "" && complete && coverage == record.CoverageComplete {
-		in.log.Warn().Str("db", db).Msg("coverage is partial: standard input may go on where an earlier run's ended")
-		complete = false
-	}
-	if !complete {
+	coverage := in.cfg.Coverage
+	if !in.complete {
 		coverage = record.CoveragePartial
 	}
 	db = strings.Clone(db) // it is a part of the batch
-	c := &checkpoint{origin: in.origin, config: in.config, born: e.number, coverage: coverage, whole: in.untilEnd && !in.tuning.segments, headed: !complete, consumed: e.number - 1, floor: e.number, told: newTold()}
+	c := &checkpoint{origin: in.origin, config: in.config, born: e.number, coverage: coverage, whole: in.untilEnd && !in.tuning.segments, headed: !in.complete, consumed: e.number - 1, floor: e.number, told: newTold()}
 	if in.births == nil {
 		in.births = map[string]checkpointed{}
 	}

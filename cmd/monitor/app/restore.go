@@ -46,8 +46,19 @@ type previousRun struct {
 func (a *App) previous(ctx context.Context) (*previousRun, error) {
 	s := &previousRun{checkpoints: map[string]*checkpoint{}, states: map[int][]byte{}}
 	if a.origin == "" {
-		s.next, s.from, s.unread = 1, 1, true
-		return s, nil
+		s.next, s.from = 1, 1
+		read, err := a.store.Offsets(ctx, a.name+stateSuffix)
+		if s.unread = len(read) == 0; err != nil || !s.unread {
+			if a.cfg.Coverage == record.CoverageComplete {
+				a.log.Warn().Msg("coverage is partial: standard input may go on where an earlier run's ended")
+			}
+			return s, err
+		}
+		err = a.store.Commit(ctx, store.Commit{Offsets: map[string]map[int]int64{a.name + stateSuffix: {stateNext: 1}}})
+		if errors.Is(err, store.ErrFull) {
+			err = nil
+		}
+		return s, err
 	}
 	var err error
 	if s.resume, err = a.store.Offsets(ctx, a.origin); err != nil {

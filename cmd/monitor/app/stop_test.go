@@ -113,20 +113,22 @@ func TestStandardInputGoesOn(t *testing.T) {
 	t.Parallel()
 	c := testConfig(nil)
 	c.Source, c.Coverage, c.Initial = config.Source{Stdin: &config.Stdin{}}, record.CoverageComplete, record.InitialAbsent
-	st := newMemStore()
-	records := chain("default", "s", 0, 400)
-	for _, part := range [][]record.Transaction{records[:200], records[200:]} {
-		var lines []byte
-		for i := range part {
-			part[i].HasSeq = false // a hole would show it
-			lines = append(codec.AppendJSON(lines, &part[i]), '\n')
+	for _, read := range []int{200, 0} { // 0: it was killed before anything had come about
+		st := newMemStore()
+		records := chain("default", "s", 0, 400)
+		for _, part := range [][]record.Transaction{records[:read], records[200:]} {
+			var lines []byte
+			for i := range part {
+				part[i].HasSeq = false // a hole would show it
+				lines = append(codec.AppendJSON(lines, &part[i]), '\n')
+			}
+			if err := start(t, c, st, false, func(a *App) { a.stdin = bytes.NewReader(lines) }).wait(t); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := start(t, c, st, false, func(a *App) { a.stdin = bytes.NewReader(lines) }).wait(t); err != nil {
-			t.Fatal(err)
+		if n := len(st.ids()); n > 0 {
+			t.Errorf("%d alerts after %d records of an earlier run", n, read)
 		}
-	}
-	if n := len(st.ids()); n > 0 {
-		t.Errorf("%d alerts", n)
 	}
 }
 
